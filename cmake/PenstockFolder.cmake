@@ -1,0 +1,45 @@
+# One CMake target per folder of the source tree, all built by the same rules.
+include_guard()
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+set(CMAKE_VERIFY_INTERFACE_HEADER_SETS ON)
+
+set(PENSTOCK_SANITIZE "" CACHE STRING "Argument of -fsanitize, e.g. address,undefined or thread")
+
+find_program(PENSTOCK_CCACHE ccache)
+if(PENSTOCK_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${PENSTOCK_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${PENSTOCK_CCACHE})
+endif()
+find_program(PENSTOCK_MOLD mold)
+if(PENSTOCK_MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()
+
+add_library(penstock_rules INTERFACE)
+target_include_directories(penstock_rules INTERFACE ${CMAKE_SOURCE_DIR})
+target_compile_options(penstock_rules INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Werror)
+if(PENSTOCK_SANITIZE)
+  add_compile_options(-fsanitize=${PENSTOCK_SANITIZE} -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${PENSTOCK_SANITIZE})
+endif()
+
+# penstock_folder(TARGET [PURE] FOLDER dir SOURCES ... HEADERS ... [LINK ...])
+#
+# PURE marks a folder of decisions: no exceptions, no RTTI, and scripts/fences checks with `nm` that its archive reaches
+# no clock, thread, socket, file or environment.
+function(penstock_folder target)
+  cmake_parse_arguments(ARG "PURE" "" "SOURCES;HEADERS;LINK" ${ARGN})
+  add_library(${target} STATIC ${ARG_SOURCES})
+  target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS ${CMAKE_SOURCE_DIR} FILES ${ARG_HEADERS})
+  target_link_libraries(${target} PUBLIC penstock_rules ${ARG_LINK})
+  if(ARG_PURE)
+    target_compile_options(${target} PRIVATE -fno-exceptions -fno-rtti)
+    set_property(GLOBAL APPEND PROPERTY PENSTOCK_PURE_ARCHIVES $<TARGET_FILE:${target}>)
+  endif()
+endfunction()

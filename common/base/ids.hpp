@@ -1,0 +1,103 @@
+// Strong identities. Every thing that has a number has a type of its own, so that no two can be mixed up.
+#pragma once
+
+#include <charconv>
+#include <compare>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <string>
+
+namespace penstock {
+
+/// A number that names one thing of one kind. There is no arithmetic and no implicit conversion: what has to
+/// count uses `value()`. The largest value is reserved and means "none".
+template <class Tag, class Rep>
+class Id {
+ public:
+  using Representation = Rep;
+
+  constexpr Id() = default;
+  constexpr explicit Id(Rep value) : value_(value) {}
+
+  static constexpr Id none() { return Id{}; }
+  constexpr bool valid() const { return value_ != std::numeric_limits<Rep>::max(); }
+  constexpr Rep value() const { return value_; }
+
+  friend constexpr auto operator<=>(Id, Id) = default;
+
+ private:
+  Rep value_ = std::numeric_limits<Rep>::max();
+};
+
+/// One submitted graph. Unique for the life of a state directory.
+using JobId = Id<struct JobTag, std::uint32_t>;
+/// Position of a subtask in its job's graph, dense from 0.
+using SubtaskIndex = Id<struct SubtaskTag, std::uint32_t>;
+/// Position of a template in its job's graph, dense from 0.
+using TemplateIndex = Id<struct TemplateTag, std::uint32_t>;
+/// A worker as the supervisor knows it: a new number for each registration of a new incarnation.
+using WorkerId = Id<struct WorkerTag, std::uint32_t>;
+/// Position of a band on its worker.
+using BandIndex = Id<struct BandTag, std::uint16_t>;
+/// Position of a slot on its band.
+using SlotIndex = Id<struct SlotTag, std::uint16_t>;
+/// A client as the supervisor knows it, for as long as its lease lasts.
+using ClientId = Id<struct ClientTag, std::uint32_t>;
+/// One life of a process, drawn at random when it starts. Never reused.
+using Incarnation = Id<struct IncarnationTag, std::uint64_t>;
+/// One try of a subtask, counted by the supervisor from 1. A report of an older attempt is stale.
+using Attempt = Id<struct AttemptTag, std::uint16_t>;
+
+/// A subtask anywhere in the cluster.
+struct SubtaskId {
+  JobId job;
+  SubtaskIndex index;
+  friend constexpr auto operator<=>(const SubtaskId&, const SubtaskId&) = default;
+};
+
+/// A band anywhere in the cluster.
+struct BandId {
+  WorkerId worker;
+  BandIndex band;
+  friend constexpr auto operator<=>(const BandId&, const BandId&) = default;
+};
+
+/// One datum: output number `output` of subtask `producer`.
+struct DataKey {
+  SubtaskId producer;
+  std::uint16_t output = 0;
+  friend constexpr auto operator<=>(const DataKey&, const DataKey&) = default;
+};
+
+/// `job-17`, `17:42`, `w3`, `w3/1`, `17:42.0`: the one way in which each identity is printed everywhere.
+std::string to_string(JobId id);
+std::string to_string(SubtaskId id);
+std::string to_string(WorkerId id);
+std::string to_string(BandId id);
+std::string to_string(const DataKey& key);
+/// `17:42#2`
+std::string to_string(SubtaskId id, Attempt attempt);
+
+/// A well-mixed 64-bit hash of an integer (the finaliser of MurmurHash3, public domain). The same on every machine.
+constexpr std::uint64_t mix_bits(std::uint64_t x) {
+  x ^= x >> 33U;
+  x *= 0xff51afd7ed558ccdULL;
+  x ^= x >> 33U;
+  x *= 0xc4ceb9fe1a85ec53ULL;
+  x ^= x >> 33U;
+  return x;
+}
+
+constexpr std::uint64_t hash_of(SubtaskId id) {
+  return mix_bits((std::uint64_t{id.job.value()} << 32U) | id.index.value());
+}
+constexpr std::uint64_t hash_of(const DataKey& key) {
+  return mix_bits(hash_of(key.producer) + key.output);
+}
+template <class Tag, class Rep>
+constexpr std::uint64_t hash_of(Id<Tag, Rep> id) {
+  return mix_bits(id.value());
+}
+
+}  // namespace penstock

@@ -1,0 +1,33 @@
+// Points in time for the cores. There is no `now()` here: time is an argument.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+namespace penstock {
+
+using Duration = std::chrono::nanoseconds;
+
+/// The monotonic time line of one process. It deliberately has no `now()`, so that a core cannot ask the time;
+/// shells read it from `common/runtime/clock.hpp`, the simulator makes it up.
+struct MonotonicClock {
+  using rep = std::int64_t;
+  using period = std::nano;
+  using duration = Duration;
+  using time_point = std::chrono::time_point<MonotonicClock, Duration>;
+  static constexpr bool is_steady = true;
+};
+
+/// A point on that line; only differences mean anything.
+using Instant = MonotonicClock::time_point;
+
+inline constexpr Instant kNever = Instant::max();
+
+constexpr Instant instant_at(Duration since_start) { return Instant{since_start}; }
+
+/// `at` delayed by `delay`, saturating at `kNever`.
+constexpr Instant later(Instant at, Duration delay) {
+  return at.time_since_epoch() > Duration::max() - delay ? kNever : at + delay;
+}
+
+}  // namespace penstock

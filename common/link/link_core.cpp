@@ -1,0 +1,140 @@
+#include "common/link/link_core.hpp"
+
+#include <algorithm>
+
+#include "common/base/check.hpp"
+
+namespace penstock {
+
+using namespace link_event;
+using namespace link_action;
+
+LinkCore::LinkCore(const LinkConfig& config, Incarnation peer, Instant now)
+    : config_(config),
+      peer_(peer),
+      resend_after_(config.resend_after),
+      lost_at_(later(now, config.reconnect_grace)) {}
+
+void LinkCore::handle(const LinkEvent& event, Instant now, Actions<LinkAction>& actions) {
+  if (lost_) return;
+  std::visit([&](const auto& concrete) { on(concrete, now, actions); }, event);
+}
+
+std::optional<Instant> LinkCore::next_deadline() const {
+  if (lost_) return std::nullopt;
+  const Instant next = std::min({resend_at_, acknowledge_at_, heartbeat_at_, lost_at_});
+  return next == kNever ? std::nullopt : std::optional{next};
+}
+
+void LinkCore::on(const Attached& event, Instant now, Actions<LinkAction>& actions) {
+  attached_ = true;
+  lost_at_ = later(now, config_.silence_max);
+  resend_after_ = config_.resend_after;
+  if (!event.resumed) {
+    PENSTOCK_CHECK_MSG(received_through_ == 0 && acknowledged_through_ == 0, "a used link may only be resumed");
+  }
+  acknowledge_through(event.peer_received_through, now, actions);
+  transmitted_through_ = acknowledged_through_;  // A new connection carries nothing yet.
+  sent_something(now);
+  transmit_window(now, actions);
+}
+
+void LinkCore::on(const Detached&, Instant now, Actions<LinkAction>&) {
+  attached_ = false;
+  resend_at_ = acknowledge_at_ = heartbeat_at_ = kNever;
+  lost_at_ = std::min(lost_at_, later(now, config_.reconnect_grace));
+}
+
+void LinkCore::on(const FrameQueued&, Instant now, Actions<LinkAction>& actions) {
+  ++queued_through_;
+  if (queued_through_ - acknowledged_through_ > config_.queue_frames_max) {
+    declare_lost(LossReason::QueueFull, actions);
+    return;
+  }
+  if (attached_) transmit_window(now, actions);
+}
+
+void LinkCore::on(const FrameArrived& event, Instant now, Actions<LinkAction>& actions) {
+  if (event.header.sender != peer_) {
+    ++counters_.fenced;
+    actions.add(Fence{});
+    return;
+  }
+  if (!attached_) return;  // A straggler of a connection that is gone; it will be sent again.
+  lost_at_ = later(now, config_.silence_max);
+  acknowledge_through(event.header.acknowledged, now, actions);
+  if (event.header.sequence != 0) {
+    if (event.header.sequence == received_through_ + 1) {
+      ++received_through_;
+      actions.add(Deliver{});
+    } else {
+      ++(event.header.sequence <= received_through_ ? counters_.duplicates_dropped : counters_.gaps_dropped);
+    }
+    // Also owed for a duplicate: the peer sends again because it has missed our acknowledgement.
+    if (!owes_acknowledgement_) {
+      owes_acknowledgement_ = true;
+      acknowledge_at_ = later(now, config_.acknowledge_after);
+    }
+  }
+  transmit_window(now, actions);
+}
+
+void LinkCore::on(const Tick&, Instant now, Actions<LinkAction>& actions) {
+  if (now >= lost_at_) {
+    declare_lost(attached_ ? LossReason::Silent : LossReason::Detached, actions);
+    return;
+  }
+  if (!attached_) return;
+  if (now >= resend_at_) {
+    // Nothing was acknowledged for a whole period: go back to the oldest frame that is missing there.
+    counters_.frames_resent += transmitted_through_ - acknowledged_through_;
+    transmitted_through_ = acknowledged_through_;
+    resend_after_ = std::min(resend_after_ * 2, config_.resend_after_max);
+    transmit_window(now, actions);
+  }
+  if (now >= acknowledge_at_ || now >= heartbeat_at_) {
+    actions.add(TransmitHeartbeat{});
+    sent_something(now);
+  }
+}
+
+void LinkCore::acknowledge_through(std::uint64_t sequence, Instant now, Actions<LinkAction>& actions) {
+  // A number beyond what was ever sent is a lie of the peer; it changes nothing.
+  if (sequence <= acknowledged_through_ || sequence > queued_through_) return;
+  acknowledged_through_ = sequence;
+  transmitted_through_ = std::max(transmitted_through_, sequence);
+  resend_after_ = config_.resend_after;
+  resend_at_ = transmitted_through_ > acknowledged_through_ ? later(now, resend_after_) : kNever;
+  actions.add(Forget{sequence});
+}
+
+void LinkCore::transmit_window(Instant now, Actions<LinkAction>& actions) {
+  const std::uint64_t last = std::min(queued_through_, acknowledged_through_ + config_.window_frames);
+  if (last <= transmitted_through_) return;
+  actions.add(Transmit{transmitted_through_ + 1, last});
+  counters_.frames_sent += last - transmitted_through_;
+  transmitted_through_ = last;
+  resend_at_ = later(now, resend_after_);
+  sent_something(now);
+}
+
+void LinkCore::declare_lost(LossReason reason, Actions<LinkAction>& actions) {
+  lost_ = true;
+  attached_ = false;
+  actions.add(DeclareLost{reason});
+}
+
+void LinkCore::sent_something(Instant now) {
+  owes_acknowledgement_ = false;
+  acknowledge_at_ = kNever;
+  heartbeat_at_ = later(now, config_.heartbeat);
+}
+
+void LinkCore::validate() const {
+  PENSTOCK_CHECK(acknowledged_through_ <= transmitted_through_ || !attached_);
+  PENSTOCK_CHECK(transmitted_through_ <= queued_through_);
+  PENSTOCK_CHECK(!attached_ || lost_ || (transmitted_through_ > acknowledged_through_) == (resend_at_ != kNever));
+  PENSTOCK_CHECK(owes_acknowledgement_ == (acknowledge_at_ != kNever) || !attached_);
+}
+
+}  // namespace penstock

@@ -1,0 +1,135 @@
+// The reliable, ordered link between two processes, as a pure state machine.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <variant>
+
+#include "common/base/actions.hpp"
+#include "common/base/ids.hpp"
+#include "common/base/time.hpp"
+#include "common/protocol/config.hpp"
+
+namespace penstock {
+
+/// What stands before every frame on the wire, as far as the link cares. `sequence` 0 is a heartbeat.
+struct LinkHeader {
+  Incarnation sender;                  ///< Life of the process that sent it.
+  std::uint64_t sequence = 0;
+  std::uint64_t acknowledged = 0;      ///< Everything up to here has arrived at the sender of this frame.
+  friend bool operator==(const LinkHeader&, const LinkHeader&) = default;
+};
+
+namespace link_event {
+/// A connection to the peer has been made and introduced. `resumed`: both sides go on where they stood.
+struct Attached {
+  bool resumed = false;
+  std::uint64_t peer_received_through = 0;
+};
+struct Detached {};       ///< The connection broke.
+struct FrameQueued {};    ///< The shell has put one more frame at the end of its unacknowledged ones.
+struct FrameArrived {
+  LinkHeader header;
+};
+struct Tick {};
+}  // namespace link_event
+using LinkEvent = std::variant<link_event::Attached, link_event::Detached, link_event::FrameQueued,
+                               link_event::FrameArrived, link_event::Tick>;
+
+namespace link_action {
+/// Send the kept frames `first` to `last` with the present acknowledgement.
+struct Transmit {
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+  friend bool operator==(const Transmit&, const Transmit&) = default;
+};
+struct TransmitHeartbeat {
+  friend bool operator==(const TransmitHeartbeat&, const TransmitHeartbeat&) = default;
+};
+/// Hand the frame that has just arrived to its owner. Otherwise it is dropped.
+struct Deliver {
+  friend bool operator==(const Deliver&, const Deliver&) = default;
+};
+/// The peer has everything up to `through`; those frames need not be kept.
+struct Forget {
+  std::uint64_t through = 0;
+  friend bool operator==(const Forget&, const Forget&) = default;
+};
+/// The frame came from another life of the peer; drop the connection that it came on.
+struct Fence {
+  friend bool operator==(const Fence&, const Fence&) = default;
+};
+enum class LossReason : std::uint8_t { Silent, Detached, QueueFull };
+/// The peer is lost. Said once; the link is dead from here on.
+struct DeclareLost {
+  LossReason reason = LossReason::Silent;
+  friend bool operator==(const DeclareLost&, const DeclareLost&) = default;
+};
+}  // namespace link_action
+using LinkAction = std::variant<link_action::Transmit, link_action::TransmitHeartbeat, link_action::Deliver,
+                                link_action::Forget, link_action::Fence, link_action::DeclareLost>;
+
+struct LinkCounters {
+  std::uint64_t frames_sent = 0;
+  std::uint64_t frames_resent = 0;
+  std::uint64_t duplicates_dropped = 0;
+  std::uint64_t gaps_dropped = 0;      ///< Frames that came before one that is missing.
+  std::uint64_t fenced = 0;
+};
+
+/// One side of a link to one life of one peer: sequence numbers, cumulative acknowledgement, resending (go-back-N: over
+/// TCP nothing overtakes, so a gap only follows a loss), heartbeats, and the verdict that the peer is lost.
+///
+/// Always true: frames are delivered in the order in which they were queued, each exactly once, for as long as both
+/// lives last and the link is not declared lost, whatever the network loses, repeats or reorders.
+/// It never sees bytes: the shell keeps the unacknowledged frames by their sequence numbers. Owned by one connection's
+/// shell or by the simulator; single-threaded; constant cost per event except `Transmit` ranges.
+class LinkCore {
+ public:
+  LinkCore(const LinkConfig& config, Incarnation peer, Instant now);
+
+  void handle(const LinkEvent& event, Instant now, Actions<LinkAction>& actions);
+  std::optional<Instant> next_deadline() const;
+
+  /// To be written into the header of every frame that leaves.
+  std::uint64_t received_through() const { return received_through_; }
+  std::uint64_t queued_through() const { return queued_through_; }
+  Incarnation peer() const { return peer_; }
+  bool attached() const { return attached_; }
+  bool lost() const { return lost_; }
+  const LinkCounters& counters() const { return counters_; }
+  void validate() const;
+
+ private:
+  void on(const link_event::Attached& event, Instant now, Actions<LinkAction>& actions);
+  void on(const link_event::Detached& event, Instant now, Actions<LinkAction>& actions);
+  void on(const link_event::FrameQueued& event, Instant now, Actions<LinkAction>& actions);
+  void on(const link_event::FrameArrived& event, Instant now, Actions<LinkAction>& actions);
+  void on(const link_event::Tick& event, Instant now, Actions<LinkAction>& actions);
+
+  void acknowledge_through(std::uint64_t sequence, Instant now, Actions<LinkAction>& actions);
+  void transmit_window(Instant now, Actions<LinkAction>& actions);
+  void declare_lost(link_action::LossReason reason, Actions<LinkAction>& actions);
+  void sent_something(Instant now);
+
+  // Constant after construction.
+  const LinkConfig config_;
+  const Incarnation peer_;
+
+  // State.
+  bool attached_ = false;
+  bool lost_ = false;
+  bool owes_acknowledgement_ = false;
+  std::uint64_t queued_through_ = 0;       ///< Last sequence given to a frame.
+  std::uint64_t transmitted_through_ = 0;  ///< Last one put on the present connection.
+  std::uint64_t acknowledged_through_ = 0; ///< Last one that the peer has.
+  std::uint64_t received_through_ = 0;     ///< Last one of the peer's that was delivered.
+  Duration resend_after_;
+  Instant resend_at_ = kNever;
+  Instant acknowledge_at_ = kNever;
+  Instant heartbeat_at_ = kNever;
+  Instant lost_at_;
+  LinkCounters counters_;
+};
+
+}  // namespace penstock

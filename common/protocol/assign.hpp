@@ -1,0 +1,123 @@
+// What a supervisor says to a worker.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "common/base/ids.hpp"
+#include "common/base/units.hpp"
+#include "common/protocol/cancel.hpp"
+#include "common/protocol/entitlement.hpp"
+#include "common/protocol/graph.hpp"
+#include "common/protocol/handshake.hpp"
+
+namespace penstock {
+
+/// Where an input is, as far as the supervisor knows. DO NOT RENUMBER (wire).
+enum class InputPlace : std::uint8_t {
+  Missing = 0,  ///< Its producer has not finished, or the report has not arrived.
+  Here = 1,     ///< On the worker that the assignment goes to.
+  Remote = 2,   ///< On worker `location`.
+};
+
+/// One input that the worker has to wait for or to bring. Finished order edges and empty outputs are left out.
+struct AssignedInput {
+  SubtaskIndex producer;
+  std::uint16_t output = 0;  ///< Or `EdgeKind::kOrderOnly`.
+  InputPlace place = InputPlace::Missing;
+  WorkerId location;
+  std::int64_t bytes = 0;    ///< Known size of a finished input.
+
+  friend bool operator==(const AssignedInput&, const AssignedInput&) = default;
+};
+
+/// One attempt of one subtask on one band. It owns the next `input_count` inputs and `payload_bytes` of its batch.
+struct Assignment {
+  SubtaskIndex subtask;
+  TemplateIndex template_index;
+  std::uint64_t priority = 0;       ///< Larger first, compared within the job's priority.
+  std::uint32_t input_count = 0;
+  std::uint32_t payload_bytes = 0;
+  Attempt attempt;
+  BandIndex band;
+  /// True if the worker may start it without asking once its inputs are here: it then holds the ownership lease of a
+  /// successor (spec worker 6). False never occurs with all inputs present.
+  bool cached = false;
+
+  friend bool operator==(const Assignment&, const Assignment&) = default;
+};
+
+/// A template, sent to a worker once before its first use.
+struct TemplateDefinition {
+  TemplateIndex index;
+  Template content;
+  friend bool operator==(const TemplateDefinition&, const TemplateDefinition&) = default;
+};
+
+/// Subtasks of one job for one worker: those that can run and a lookahead of their successors.
+struct AssignBatch {
+  JobId job;
+  std::int32_t job_priority = 0;
+  std::string job_name;                       ///< Only in the first batch of a job.
+  std::vector<TemplateDefinition> templates;
+  std::vector<Assignment> assignments;        ///< Producers before their successors.
+  std::vector<AssignedInput> inputs;
+  std::string payloads;
+
+  friend bool operator==(const AssignBatch&, const AssignBatch&) = default;
+};
+
+/// A producer that finished on another worker; counts down the successors that are cached here.
+struct InputNotice {
+  SubtaskIndex producer;
+  std::uint16_t output = 0;  ///< One notice for each output with bytes, or one with `kOrderOnly` if all are empty.
+  WorkerId location;
+  std::int64_t bytes = 0;
+  friend bool operator==(const InputNotice&, const InputNotice&) = default;
+};
+
+struct InputNoticeBatch {
+  JobId job;
+  std::vector<InputNotice> notices;
+  friend bool operator==(const InputNoticeBatch&, const InputNoticeBatch&) = default;
+};
+
+/// Outputs that nobody will read again; the worker drops its copies.
+struct DropBatch {
+  JobId job;
+  std::vector<SubtaskIndex> producers;
+  friend bool operator==(const DropBatch&, const DropBatch&) = default;
+};
+
+/// The job has ended: every record, datum and template of it may go.
+struct ForgetJob {
+  JobId job;
+  friend bool operator==(const ForgetJob&, const ForgetJob&) = default;
+};
+
+/// Report batches up to `through` have been applied. Until then the worker remembers that their subtasks are finished,
+/// because an assignment on its way may still call them missing.
+struct ReportsApplied {
+  std::uint64_t through = 0;
+  friend bool operator==(const ReportsApplied&, const ReportsApplied&) = default;
+};
+
+/// Give these back if they are not prepared yet; each answer is definite: returned, or it stays.
+struct StealRequest {
+  JobId job;
+  std::vector<AttemptRef> attempts;
+  friend bool operator==(const StealRequest&, const StealRequest&) = default;
+};
+
+/// Finish what runs, return the rest, take nothing new.
+struct Drain {
+  bool enabled = true;
+  friend bool operator==(const Drain&, const Drain&) = default;
+};
+
+using ToWorker = std::variant<RegisterReply, AssignBatch, InputNoticeBatch, CancelBatch, PriorityBatch, EntitlementBatch,
+                              StealRequest, DropBatch, ForgetJob, ReportsApplied, Drain>;
+
+}  // namespace penstock

@@ -1,0 +1,49 @@
+// Ending attempts by wish, and changing their priority.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/base/ids.hpp"
+#include "common/base/time.hpp"
+
+namespace penstock {
+
+/// One attempt within a job.
+struct AttemptRef {
+  SubtaskIndex subtask;
+  Attempt attempt;
+  friend bool operator==(const AttemptRef&, const AttemptRef&) = default;
+};
+
+/// `kill_after` of a cancel: never kill, only ask.
+inline constexpr Duration kNeverKill = Duration::max();
+/// `kill_after` of a cancel: the grace that is configured for the template or the worker.
+inline constexpr Duration kDefaultGrace{-1};
+
+/// Cancels attempts in whatever state they are. Idempotent; what is unknown is ignored.
+struct CancelBatch {
+  JobId job;
+  bool whole_job = false;             ///< Every attempt of the job, in one small message.
+  std::vector<AttemptRef> attempts;   ///< Ignored for a whole job.
+  Duration kill_after = kDefaultGrace;
+  friend bool operator==(const CancelBatch&, const CancelBatch&) = default;
+};
+
+/// A new priority for one subtask, whatever its attempt.
+struct PriorityChange {
+  SubtaskIndex subtask;
+  std::uint64_t priority = 0;
+  friend bool operator==(const PriorityChange&, const PriorityChange&) = default;
+};
+
+/// New priorities; unknown subtasks are ignored.
+struct PriorityBatch {
+  JobId job;
+  bool change_job = false;        ///< Apply `job_priority`.
+  std::int32_t job_priority = 0;
+  std::vector<PriorityChange> changes;
+  friend bool operator==(const PriorityBatch&, const PriorityBatch&) = default;
+};
+
+}  // namespace penstock

@@ -1,0 +1,155 @@
+// What a client and a supervisor say to each other about jobs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "common/base/ids.hpp"
+#include "common/base/result.hpp"
+#include "common/protocol/admin.hpp"
+#include "common/protocol/cancel.hpp"
+#include "common/protocol/failure.hpp"
+#include "common/protocol/graph.hpp"
+
+namespace penstock {
+
+/// A job by its number or by its name; the number wins.
+struct JobSelector {
+  JobId id;
+  std::string name;
+  friend bool operator==(const JobSelector&, const JobSelector&) = default;
+};
+
+/// One chunk of a graph on its way in. Nothing is accepted before the last one has been checked with all the others.
+struct SubmitChunk {
+  std::uint64_t submission = 0;  ///< Chosen by the client, unique among its submissions that are under way.
+  bool first = false;
+  bool last = false;
+  JobSpec spec;                  ///< Of the first chunk; ignored in others.
+  Graph graph;
+  friend bool operator==(const SubmitChunk&, const SubmitChunk&) = default;
+};
+
+/// The graph of an earlier job once more, as a new job: one small message instead of a graph.
+struct SubmitAgain {
+  std::uint64_t submission = 0;
+  JobSelector like;
+  JobSpec spec;
+  friend bool operator==(const SubmitAgain&, const SubmitAgain&) = default;
+};
+
+/// Follow a job that this client did not submit on this connection.
+struct AttachJob {
+  std::uint64_t request = 0;
+  JobSelector job;
+  friend bool operator==(const AttachJob&, const AttachJob&) = default;
+};
+
+/// The client needs the outputs of the job no longer.
+struct ReleaseJob {
+  JobId job;
+  friend bool operator==(const ReleaseJob&, const ReleaseJob&) = default;
+};
+
+/// A question or an order of an operator; answered by one `AdminAnswer`.
+struct AdminRequest {
+  std::uint64_t request = 0;
+  std::string command;                  ///< `jobs`, `job`, `explain`, `cancel`, `priority`, `drain`, ...
+  std::vector<std::string> arguments;
+  friend bool operator==(const AdminRequest&, const AdminRequest&) = default;
+};
+
+using FromClient = std::variant<SubmitChunk, SubmitAgain, AttachJob, ReleaseJob, AdminRequest>;
+
+/// How a job stands. DO NOT RENUMBER (wire, journal).
+enum class JobState : std::uint8_t {
+  Running = 0,
+  Succeeded = 1,
+  Failed = 2,
+  Cancelled = 3,
+};
+std::string_view to_string(JobState state);
+
+struct SubmitReply {
+  std::uint64_t submission = 0;
+  JobId job;                 ///< None when refused.
+  bool existed = false;      ///< A job of that name was there already; this is it.
+  Error refusal;
+  friend bool operator==(const SubmitReply&, const SubmitReply&) = default;
+};
+
+/// Subtasks `first` to `last`, both included.
+struct SubtaskRange {
+  SubtaskIndex first;
+  SubtaskIndex last;
+  friend bool operator==(const SubtaskRange&, const SubtaskRange&) = default;
+};
+
+/// Where an output that is kept for the client can be read.
+struct OutputLocation {
+  SubtaskIndex producer;
+  std::uint16_t output = 0;
+  std::int64_t bytes = 0;
+  std::string data_address;  ///< `host:port` of the worker that holds it; empty when embedded.
+  friend bool operator==(const OutputLocation&, const OutputLocation&) = default;
+};
+
+/// A subtask that failed for good, with the history of its attempts.
+struct SubtaskFailure {
+  SubtaskIndex subtask;
+  std::string name;
+  std::vector<std::string> history;  ///< One line for each attempt: number, worker, class, message.
+  FailureDetail last;
+  friend bool operator==(const SubtaskFailure&, const SubtaskFailure&) = default;
+};
+
+struct JobCounts {
+  std::uint64_t total = 0;
+  std::uint64_t succeeded = 0;
+  std::uint64_t failed = 0;
+  std::uint64_t cancelled = 0;
+  std::uint64_t assigned = 0;      ///< Sent to workers and not finished.
+  std::uint64_t attempts = 0;      ///< Ended attempts, the returned ones left out.
+  std::uint64_t forward_hits = 0;
+  std::uint64_t forward_misses = 0;
+  std::uint64_t run_us = 0;        ///< Sum of the times on slots.
+  friend bool operator==(const JobCounts&, const JobCounts&) = default;
+};
+
+/// News of a job since the last message. Each subtask stands in exactly one `JobProgress` of a client that follows the
+/// job from its start; a client that attaches later first gets everything so far.
+struct JobProgress {
+  JobId job;
+  JobState state = JobState::Running;
+  JobCounts counts;
+  std::vector<SubtaskRange> succeeded;
+  std::vector<SubtaskRange> cancelled;
+  std::vector<SubtaskFailure> failures;
+  std::vector<OutputLocation> outputs;
+  Error error;                       ///< Why the job failed or was cancelled, when it has ended.
+  friend bool operator==(const JobProgress&, const JobProgress&) = default;
+};
+
+/// The answer to `AttachJob` that failed; a successful one is answered by `JobProgress`.
+struct AttachReply {
+  std::uint64_t request = 0;
+  JobId job;
+  std::uint64_t subtask_count = 0;
+  Error refusal;
+  friend bool operator==(const AttachReply&, const AttachReply&) = default;
+};
+
+struct AdminAnswer {
+  std::uint64_t request = 0;
+  Value value;
+  Error refusal;             ///< `message` empty: none.
+  friend bool operator==(const AdminAnswer&, const AdminAnswer&) = default;
+};
+
+using ToClient = std::variant<SubmitReply, AttachReply, JobProgress, AdminAnswer>;
+
+}  // namespace penstock

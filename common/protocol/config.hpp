@@ -1,0 +1,166 @@
+// Every limit and default of the system, with its unit, range and meaning.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/base/time.hpp"
+#include "common/base/units.hpp"
+
+namespace penstock {
+
+/// The reliable link between two processes.
+struct LinkConfig {
+  Duration heartbeat = std::chrono::seconds{1};
+  Duration silence_max = std::chrono::seconds{10};
+  Duration reconnect_grace = std::chrono::milliseconds{500};
+  Duration resend_after = std::chrono::milliseconds{1000};
+  Duration resend_after_max = std::chrono::seconds{8};
+  Duration acknowledge_after = std::chrono::milliseconds{20};
+  std::uint32_t window_frames = 1024;
+  std::uint32_t queue_frames_max = 65536;
+};
+
+/// Bytes from the network.
+struct WireConfig {
+  std::uint32_t frame_bytes_max = 16U << 20U;
+  std::uint32_t frame_bytes_target = 1U << 20U;
+  std::uint32_t send_buffer_bytes_max = 256U << 20U;
+  Duration handshake_timeout = std::chrono::seconds{5};
+  Duration frame_timeout = std::chrono::seconds{30};
+  std::uint32_t connections_max = 16384;
+};
+
+/// What a graph may be at most.
+struct GraphLimits {
+  std::uint32_t subtasks_max = 50'000'000;
+  std::uint64_t edges_max = 400'000'000;
+  std::uint32_t templates_max = 65536;
+  std::uint64_t payload_bytes_max = std::uint64_t{4} << 30U;
+  std::uint32_t subtask_payload_bytes_max = 4U << 20U;
+  std::uint32_t name_bytes_max = 1024;
+  std::uint32_t submissions_max = 256;
+};
+
+/// Decisions of the supervisor.
+struct SupervisorConfig {
+  GraphLimits graph;
+  Duration lookahead = std::chrono::milliseconds{20};
+  std::uint32_t lookahead_subtasks_max = 32768;
+  std::uint32_t lookahead_subtasks_initial = 64;
+  std::uint32_t assign_batch_max = 4096;
+  std::uint16_t attempts_max = 3;
+  std::uint16_t lost_workers_max = 10;
+  std::uint32_t broadcast_readers_min = 64;
+  std::int64_t link_bytes_per_second = std::int64_t{1} << 30;
+  Duration link_latency = std::chrono::microseconds{200};
+  std::uint32_t lineage_depth_max = 10000;
+  Duration watchdog_after = std::chrono::seconds{30};
+  std::uint32_t finished_jobs_max = 10000;
+  std::uint32_t history_lines_max = 16;
+  std::uint32_t cached_templates_max = 4;
+};
+
+/// Decisions of a worker.
+struct WorkerConfig {
+  std::uint32_t prepare_permits_extra = 2;
+  Bytes prepare_bytes_max = kGiB;
+  std::uint32_t store_permits = 4;
+  std::uint32_t fetches_max = 64;
+  std::uint32_t bypass_max = 16;
+  std::uint32_t scan_max = 32;
+  std::uint32_t forward_bypass_max = 64;
+  std::uint32_t report_batch_max = 4096;
+  Duration report_after = std::chrono::milliseconds{1};
+  Duration started_after = std::chrono::milliseconds{100};
+  Duration load_report_every = std::chrono::seconds{1};
+  Duration kill_grace = std::chrono::seconds{5};
+  Duration relieve_every = std::chrono::seconds{1};
+  std::uint32_t subtasks_max = 4'000'000;
+  std::uint32_t lanes_per_slot_max = 16;
+};
+
+/// Describes one setting to a reader of configuration, to `penstock config` and to the manual.
+struct SettingText {
+  const char* name;   ///< As in `penstock.toml`.
+  const char* unit;
+  const char* meaning;  ///< One sentence, with what happens at the limit.
+};
+
+/// Calls `visit(SettingText, field, minimum, maximum)` for every setting. This is the one table of settings.
+template <class Visit>
+void visit_settings(LinkConfig& c, Visit&& visit) {
+  using namespace std::chrono;
+  visit({"heartbeat", "duration", "an idle side sends a heartbeat this often"}, c.heartbeat, Duration{milliseconds{10}}, Duration{hours{1}});
+  visit({"silence_max", "duration", "a peer that is silent for longer is lost"}, c.silence_max, Duration{milliseconds{50}}, Duration{hours{24}});
+  visit({"reconnect_grace", "duration", "a peer whose connection broke is lost when it is not back after this"}, c.reconnect_grace, Duration{0}, Duration{hours{24}});
+  visit({"resend_after", "duration", "frames without acknowledgement are sent again after this; doubles each time"}, c.resend_after, Duration{milliseconds{1}}, Duration{hours{1}});
+  visit({"resend_after_max", "duration", "bound of that doubling"}, c.resend_after_max, Duration{milliseconds{1}}, Duration{hours{1}});
+  visit({"acknowledge_after", "duration", "an acknowledgement waits at most this long for a frame to ride on"}, c.acknowledge_after, Duration{0}, Duration{seconds{10}});
+  visit({"window_frames", "frames", "frames in flight without acknowledgement; more wait in the queue"}, c.window_frames, std::uint32_t{1}, std::uint32_t{1U << 20U});
+  visit({"queue_frames_max", "frames", "frames that wait for the window; at the limit the peer is declared lost"}, c.queue_frames_max, std::uint32_t{1}, std::uint32_t{1U << 24U});
+}
+
+template <class Visit>
+void visit_settings(WireConfig& c, Visit&& visit) {
+  using namespace std::chrono;
+  visit({"frame_bytes_max", "bytes", "a longer frame is refused and its connection dropped"}, c.frame_bytes_max, std::uint32_t{4096}, std::uint32_t{1U << 30U});
+  visit({"frame_bytes_target", "bytes", "batches are cut into frames of about this size"}, c.frame_bytes_target, std::uint32_t{1024}, std::uint32_t{1U << 28U});
+  visit({"send_buffer_bytes_max", "bytes", "unsent bytes of one connection; at the limit it is dropped"}, c.send_buffer_bytes_max, std::uint32_t{1U << 16U}, std::uint32_t{1U << 31U});
+  visit({"handshake_timeout", "duration", "a connection that has not introduced itself after this is dropped"}, c.handshake_timeout, Duration{milliseconds{10}}, Duration{hours{1}});
+  visit({"frame_timeout", "duration", "a frame that has begun must be complete after this, or its connection is dropped"}, c.frame_timeout, Duration{milliseconds{10}}, Duration{hours{1}});
+  visit({"connections_max", "connections", "further ones are closed at once"}, c.connections_max, std::uint32_t{1}, std::uint32_t{1U << 20U});
+}
+
+template <class Visit>
+void visit_settings(GraphLimits& c, Visit&& visit) {
+  visit({"subtasks_max", "subtasks", "a larger graph is refused"}, c.subtasks_max, std::uint32_t{1}, std::uint32_t{0xfffffff0U});
+  visit({"edges_max", "edges", "a graph with more is refused"}, c.edges_max, std::uint64_t{1}, std::uint64_t{0xfffffff0U});
+  visit({"templates_max", "templates", "a graph with more is refused"}, c.templates_max, std::uint32_t{1}, std::uint32_t{1U << 20U});
+  visit({"payload_bytes_max", "bytes", "a graph with more payload is refused"}, c.payload_bytes_max, std::uint64_t{1}, std::uint64_t{0xffffffffU});
+  visit({"subtask_payload_bytes_max", "bytes", "a subtask with more payload is refused"}, c.subtask_payload_bytes_max, std::uint32_t{1}, std::uint32_t{1U << 28U});
+  visit({"name_bytes_max", "bytes", "a longer name or key is refused"}, c.name_bytes_max, std::uint32_t{1}, std::uint32_t{65536});
+  visit({"submissions_max", "submissions", "graphs under way at once from one client; more are refused"}, c.submissions_max, std::uint32_t{1}, std::uint32_t{1U << 20U});
+}
+
+template <class Visit>
+void visit_settings(SupervisorConfig& c, Visit&& visit) {
+  using namespace std::chrono;
+  visit({"lookahead", "duration", "work that a band may hold ahead"}, c.lookahead, Duration{microseconds{10}}, Duration{hours{1}});
+  visit({"lookahead_subtasks_max", "subtasks", "bound of that credit, however short they are"}, c.lookahead_subtasks_max, std::uint32_t{1}, std::uint32_t{1U << 24U});
+  visit({"lookahead_subtasks_initial", "subtasks", "credit of a band while durations are unknown"}, c.lookahead_subtasks_initial, std::uint32_t{1}, std::uint32_t{1U << 24U});
+  visit({"assign_batch_max", "subtasks", "assignments in one message"}, c.assign_batch_max, std::uint32_t{1}, std::uint32_t{1U << 20U});
+  visit({"attempts_max", "attempts", "failed attempts after which a subtask has failed"}, c.attempts_max, std::uint16_t{1}, std::uint16_t{1000});
+  visit({"lost_workers_max", "workers", "a running subtask that saw this many workers die has failed"}, c.lost_workers_max, std::uint16_t{1}, std::uint16_t{1000});
+  visit({"broadcast_readers_min", "subtasks", "a datum with more readers is a broadcast and weighs nothing in placement"}, c.broadcast_readers_min, std::uint32_t{2}, std::uint32_t{1U << 30U});
+  visit({"link_bytes_per_second", "bytes/s", "speed that placement assumes for moving data"}, c.link_bytes_per_second, std::int64_t{1024}, std::int64_t{1} << 50);
+  visit({"link_latency", "duration", "delay that placement assumes for each remote input"}, c.link_latency, Duration{0}, Duration{minutes{1}});
+  visit({"lineage_depth_max", "subtasks", "lost data behind a longer chain of lost producers is given up"}, c.lineage_depth_max, std::uint32_t{1}, std::uint32_t{1U << 30U});
+  visit({"watchdog_after", "duration", "work pending and nothing running for longer is reported with its cause"}, c.watchdog_after, Duration{milliseconds{10}}, Duration{hours{24}});
+  visit({"finished_jobs_max", "jobs", "ended jobs that can still be asked about; older ones are forgotten"}, c.finished_jobs_max, std::uint32_t{1}, std::uint32_t{1U << 24U});
+  visit({"history_lines_max", "lines", "failed attempts that are remembered for a subtask"}, c.history_lines_max, std::uint32_t{1}, std::uint32_t{1024});
+  visit({"cached_templates_max", "graphs", "ended graphs that are kept whole for `submit again`"}, c.cached_templates_max, std::uint32_t{0}, std::uint32_t{1024});
+}
+
+template <class Visit>
+void visit_settings(WorkerConfig& c, Visit&& visit) {
+  using namespace std::chrono;
+  visit({"prepare_permits_extra", "permits", "subtasks that are prepared ahead of the slots of a band"}, c.prepare_permits_extra, std::uint32_t{0}, std::uint32_t{65536});
+  visit({"prepare_bytes_max", "bytes", "inputs that prepared subtasks of a band may pin"}, c.prepare_bytes_max, kMiB, Bytes::max());
+  visit({"store_permits", "permits", "attempts of a band that store outputs at once"}, c.store_permits, std::uint32_t{1}, std::uint32_t{65536});
+  visit({"fetches_max", "fetches", "transfers to this worker at once; more wait in order of priority"}, c.fetches_max, std::uint32_t{1}, std::uint32_t{65536});
+  visit({"bypass_max", "subtasks", "smaller items that may pass a large one before it reserves"}, c.bypass_max, std::uint32_t{0}, std::uint32_t{1U << 20U});
+  visit({"scan_max", "subtasks", "items that are looked at when the best does not fit"}, c.scan_max, std::uint32_t{1}, std::uint32_t{1U << 20U});
+  visit({"forward_bypass_max", "subtasks", "forwarded successors in a row that may pass a waiting quota request"}, c.forward_bypass_max, std::uint32_t{0}, std::uint32_t{1U << 20U});
+  visit({"report_batch_max", "reports", "a batch of reports leaves at this size"}, c.report_batch_max, std::uint32_t{1}, std::uint32_t{1U << 20U});
+  visit({"report_after", "duration", "and at this age, while the worker is busy"}, c.report_after, Duration{0}, Duration{minutes{1}});
+  visit({"started_after", "duration", "an attempt that runs for longer is reported as running"}, c.started_after, Duration{0}, Duration{hours{1}});
+  visit({"load_report_every", "duration", "how full the bands are is reported this often while it changes"}, c.load_report_every, Duration{milliseconds{10}}, Duration{hours{1}});
+  visit({"kill_grace", "duration", "between asking a runner to stop and killing it"}, c.kill_grace, Duration{0}, Duration{hours{24}});
+  visit({"relieve_every", "duration", "between two steps against a memory limit that is crossed"}, c.relieve_every, Duration{milliseconds{1}}, Duration{hours{1}});
+  visit({"subtasks_max", "subtasks", "assignments that a worker holds; more are returned"}, c.subtasks_max, std::uint32_t{1}, std::uint32_t{1U << 30U});
+  visit({"lanes_per_slot_max", "runners", "attempts that may share one slot by fractions"}, c.lanes_per_slot_max, std::uint32_t{1}, std::uint32_t{1000});
+}
+
+}  // namespace penstock

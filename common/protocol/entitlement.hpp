@@ -1,0 +1,28 @@
+// What policy allows a job to hold.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/base/ids.hpp"
+#include "common/base/units.hpp"
+
+namespace penstock {
+
+/// The slots of one band that one job may hold now.
+struct Entitlement {
+  JobId job;
+  BandIndex band;
+  MilliSlots slots = MilliSlots::max();  ///< `max()`: not limited by policy.
+  std::int32_t fair_rank = 0;            ///< Among jobs of equal priority, smaller goes first.
+  friend bool operator==(const Entitlement&, const Entitlement&) = default;
+};
+
+/// A published plan for one worker. An older version than the one in force is ignored.
+struct EntitlementBatch {
+  std::uint64_t version = 0;
+  std::vector<Entitlement> entitlements;
+  friend bool operator==(const EntitlementBatch&, const EntitlementBatch&) = default;
+};
+
+}  // namespace penstock

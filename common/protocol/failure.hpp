@@ -1,0 +1,77 @@
+// Why an attempt ended badly, and the one table that says what happens then.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "common/base/time.hpp"
+
+namespace penstock {
+
+/// Classes of failure. DO NOT RENUMBER (wire, journal).
+enum class FailureClass : std::uint8_t {
+  None = 0,
+  UserError = 1,      ///< The program said so: exit code, exception, error return.
+  RunnerCrash = 2,    ///< The runner died under it.
+  OutOfMemory = 3,    ///< It exceeded its memory limit.
+  Timeout = 4,        ///< It exceeded its time limit.
+  InputLost = 5,      ///< An input could not be brought here.
+  Transport = 6,      ///< A transfer or store operation failed for a passing reason.
+  WorkerLost = 7,     ///< The worker vanished.
+  Refused = 8,        ///< The worker cannot do it at all: unknown operator, missing program, request above hard limit.
+  Exhausted = 9,      ///< The host has no processes, threads or descriptors left.
+};
+
+/// What is done about a failure.
+enum class FailureResponse : std::uint8_t {
+  FailSubtask = 0,     ///< Final; `OnFailure` decides about the job.
+  RetryAnywhere = 1,   ///< Again after a back-off, wherever there is room.
+  Reschedule = 2,      ///< Again at once, but not on a band that was tried.
+  RecomputeInputs = 3, ///< First the missing inputs by lineage, then again.
+};
+
+/// One row of the retry table (spec worker 9).
+struct FailurePolicy {
+  FailureResponse response = FailureResponse::FailSubtask;
+  bool charged = true;  ///< Counts against `attempts_max`: the subtask may be to blame.
+  Duration backoff{0};  ///< Before the second attempt; doubles with each, up to `kBackoffMax`.
+};
+
+inline constexpr Duration kBackoffMax = std::chrono::seconds{10};
+
+/// The retry table. Worker and supervisor both ask it, nobody else decides.
+constexpr FailurePolicy failure_policy(FailureClass failure) {
+  using std::chrono::milliseconds;
+  switch (failure) {
+    case FailureClass::None: return {FailureResponse::FailSubtask, false, Duration{0}};
+    case FailureClass::UserError: return {FailureResponse::RetryAnywhere, true, milliseconds{100}};
+    case FailureClass::RunnerCrash: return {FailureResponse::RetryAnywhere, true, milliseconds{100}};
+    case FailureClass::OutOfMemory: return {FailureResponse::Reschedule, true, milliseconds{200}};
+    case FailureClass::Timeout: return {FailureResponse::RetryAnywhere, true, milliseconds{100}};
+    case FailureClass::InputLost: return {FailureResponse::RecomputeInputs, false, Duration{0}};
+    case FailureClass::Transport: return {FailureResponse::RetryAnywhere, false, milliseconds{50}};
+    case FailureClass::WorkerLost: return {FailureResponse::Reschedule, false, Duration{0}};
+    case FailureClass::Refused: return {FailureResponse::Reschedule, true, Duration{0}};
+    case FailureClass::Exhausted: return {FailureResponse::Reschedule, false, milliseconds{100}};
+  }
+  return {};
+}
+
+/// The delay before attempt number `next_attempt` (2 is the first retry).
+Duration backoff_before(FailureClass failure, std::uint32_t next_attempt);
+
+std::string_view to_string(FailureClass failure);
+
+/// What is told to the user about one failed attempt.
+struct FailureDetail {
+  FailureClass failure = FailureClass::None;
+  std::int32_t exit_code = -1;       ///< Of a program that exited; -1: it did not.
+  std::int32_t signal = 0;           ///< That ended it; 0: none.
+  std::int64_t peak_memory_bytes = 0;
+  std::string message;
+  std::string output_tail;           ///< Last lines that it wrote.
+  friend bool operator==(const FailureDetail&, const FailureDetail&) = default;
+};
+
+}  // namespace penstock

@@ -1,0 +1,99 @@
+// A graph as an engine submits it: templates, subtasks, edges. Columns of numbers, no object per subtask.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/base/ids.hpp"
+#include "common/base/time.hpp"
+#include "common/protocol/resources.hpp"
+
+namespace penstock {
+
+/// How the work of a template is carried out.
+enum class RunnerKind : std::uint8_t {
+  Native = 0,   ///< An operator of a shared library, called in the worker.
+  Command = 1,  ///< A program with arguments, started for each attempt.
+  Process = 2,  ///< A long-lived child that speaks `runner.capnp`.
+};
+
+/// What the job does when one of its subtasks has failed for good.
+enum class OnFailure : std::uint8_t {
+  FailJob = 0,   ///< Cancel the rest.
+  Continue = 1,  ///< Cancel only what depends on it and go on.
+};
+
+/// The part that many subtasks share.
+struct Template {
+  std::string name;                      ///< For people and for duration estimates; need not be unique.
+  RunnerKind runner = RunnerKind::Native;
+  std::string program;                   ///< Operator name, or program to start.
+  std::vector<std::string> arguments;    ///< Of a command, after the program.
+  std::vector<std::string> environment;  ///< `NAME=value`, in addition to the worker's own.
+  std::string working_directory;         ///< Empty: a directory of the attempt's own.
+  std::string standard_input;            ///< Fed to a command.
+  std::string payload;                   ///< Given to an operator before the subtask's own payload.
+  ResourceVector request{.slots = kOneSlot, .cpu = {}, .gpu = {}, .memory = {}, .device_memory = {}, .named = {}};
+  BandSelector required;                 ///< Only there, also when retried.
+  BandSelector preferred;                ///< There if it is ready, else anywhere.
+  std::int32_t priority = 0;             ///< Larger runs first; beats the critical path.
+  std::uint16_t attempts_max = 0;        ///< 0: the supervisor's default.
+  bool retryable = true;                 ///< False: never run a second time once it may have started.
+  OnFailure on_failure = OnFailure::FailJob;
+  Duration time_limit{0};                ///< 0: none.
+  Duration kill_grace{0};                ///< Between asking and killing; 0: the worker's default.
+  Duration expected_duration{0};         ///< 0: unknown. Weighs the critical path until runs were measured.
+  std::uint16_t output_count = 1;        ///< Data keys that each subtask makes.
+  std::int64_t output_limit_bytes = 0;   ///< Captured output of a command that is kept; 0: the worker's default.
+
+  friend bool operator==(const Template&, const Template&) = default;
+};
+
+/// What an edge carries besides the order.
+struct EdgeKind {
+  static constexpr std::uint16_t kOrderOnly = 0xffff;  ///< No datum: an order edge.
+};
+
+/// A whole graph, or a chunk of one: the columns of a chunk continue those of the chunk before.
+///
+/// Subtask `i` has the inputs `input_offsets[i]` to `input_offsets[i + 1]`; `input_offsets` has one element more than
+/// there are subtasks. Optional columns are empty or have one element for each subtask (or edge).
+struct Graph {
+  std::vector<Template> templates;
+  std::vector<std::uint32_t> template_of;         ///< Of each subtask.
+  std::vector<std::uint32_t> input_offsets{0};    ///< Into the edge columns.
+  std::vector<std::uint32_t> predecessors;        ///< Of each edge: the subtask that it comes from.
+  std::vector<std::uint16_t> edge_outputs;        ///< Optional: output number, or `EdgeKind::kOrderOnly`; default 0.
+  std::vector<std::int32_t> priorities;           ///< Optional: added to the template's.
+  std::vector<std::uint64_t> expected_ns;         ///< Optional: expected duration of each subtask.
+  std::vector<std::uint32_t> payload_offsets;     ///< Optional: size + 1 offsets into `payloads`.
+  std::string payloads;
+  std::vector<std::uint32_t> name_offsets;        ///< Optional: size + 1 offsets into `names`; names are unique keys.
+  std::string names;
+  std::vector<std::uint32_t> wanted;              ///< Subtasks whose outputs are kept for the client; see `JobSpec`.
+
+  std::size_t size() const { return template_of.size(); }
+  std::size_t edge_count() const { return predecessors.size(); }
+  friend bool operator==(const Graph&, const Graph&) = default;
+};
+
+/// Which outputs are kept when their last reader has finished.
+enum class Keep : std::uint8_t {
+  Sinks = 0,   ///< Those that nobody reads inside the graph.
+  Wanted = 1,  ///< Those of `Graph::wanted`.
+  Nothing = 2,
+};
+
+/// Everything about a job but its graph.
+struct JobSpec {
+  std::string name;          ///< Chosen by the client, unique; submitting it again returns the same job.
+  std::string owner;
+  std::int32_t priority = 0; ///< Larger runs first; compared before the subtasks' own.
+  Keep keep = Keep::Sinks;
+  bool wait_for_resources = false;  ///< Accept requests that no present band can hold.
+
+  friend bool operator==(const JobSpec&, const JobSpec&) = default;
+};
+
+}  // namespace penstock

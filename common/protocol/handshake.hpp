@@ -1,0 +1,89 @@
+// How processes introduce themselves.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/ids.hpp"
+#include "common/base/result.hpp"
+#include "common/base/time.hpp"
+#include "common/protocol/resources.hpp"
+
+namespace penstock {
+
+/// Peers of another major version are refused by name; a higher minor version may send fields and messages that an
+/// older peer ignores. Raised with `schema/README.md`.
+inline constexpr std::uint16_t kProtocolMajor = 1;
+inline constexpr std::uint16_t kProtocolMinor = 0;
+inline constexpr std::string_view kSoftwareVersion = "0.1.0";
+
+enum class PeerRole : std::uint8_t {
+  Worker = 0,
+  Client = 1,
+};
+
+/// The first frame of a connection, from the side that connected.
+struct Hello {
+  std::uint16_t major = kProtocolMajor;
+  std::uint16_t minor = kProtocolMinor;
+  std::string software_version{kSoftwareVersion};
+  PeerRole role = PeerRole::Client;
+  std::string name;                   ///< Of the worker or client, for people.
+  std::string host;
+  std::uint64_t process_id = 0;
+  Incarnation incarnation;            ///< Of the sender.
+  Incarnation peer;                   ///< The supervisor's incarnation that it was linked to before; none at first.
+  std::uint64_t received_through = 0; ///< Link sequence that it has from that life.
+  friend bool operator==(const Hello&, const Hello&) = default;
+};
+
+/// The answer to an accepted `Hello`.
+struct Welcome {
+  std::uint16_t major = kProtocolMajor;
+  std::uint16_t minor = kProtocolMinor;
+  std::string software_version{kSoftwareVersion};
+  Incarnation incarnation;
+  bool resumed = false;               ///< The link goes on where it stood; false: it starts anew at sequence 1.
+  std::uint64_t received_through = 0;
+  Duration heartbeat{0};              ///< How often the supervisor wants to hear from an idle peer.
+  friend bool operator==(const Welcome&, const Welcome&) = default;
+};
+
+/// The answer to a `Hello` that is not accepted; the connection is closed after it.
+struct Refusal {
+  Error error;
+  friend bool operator==(const Refusal&, const Refusal&) = default;
+};
+
+/// One band as its worker found or configured it.
+struct BandDescription {
+  std::string name;                ///< `numa-0`, `gpu-0`
+  BandKind kind = BandKind::Cpu;
+  ResourceVector capacity;         ///< `slots` is 1000 for each slot.
+  Bytes memory_hard_limit;         ///< A request above it is refused; between capacity and this it runs alone.
+  std::uint32_t numa_node = 0;     ///< The nearest one.
+  std::string device_uuid;         ///< Of a GPU.
+  std::string device_name;
+  std::string pci_address;
+  friend bool operator==(const BandDescription&, const BandDescription&) = default;
+};
+
+/// The first message of a worker on a new link: what it is.
+struct Register {
+  std::string name;
+  std::string host;
+  std::string data_address;        ///< `host:port` where others fetch data; empty when embedded.
+  std::vector<BandDescription> bands;
+  std::vector<std::string> operators;  ///< Native operators that it offers.
+  friend bool operator==(const Register&, const Register&) = default;
+};
+
+/// The answer: who the worker is from now on.
+struct RegisterReply {
+  WorkerId worker;
+  friend bool operator==(const RegisterReply&, const RegisterReply&) = default;
+};
+
+}  // namespace penstock

@@ -1,0 +1,102 @@
+// What a worker says about attempts, in order.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "common/base/ids.hpp"
+#include "common/base/units.hpp"
+#include "common/protocol/cancel.hpp"
+#include "common/protocol/failure.hpp"
+#include "common/protocol/handshake.hpp"
+
+namespace penstock {
+
+/// How an attempt stands. DO NOT RENUMBER (wire).
+enum class Outcome : std::uint8_t {
+  Started = 0,    ///< Not an end: it has been running for a while. Short attempts never say it.
+  Succeeded = 1,
+  Failed = 2,
+  Cancelled = 3,
+  Returned = 4,   ///< Given back unstarted; it may be assigned elsewhere.
+};
+
+/// How a successful attempt came to its slot, and why it was not forwarded. DO NOT RENUMBER (wire).
+enum class ForwardResult : std::uint8_t {
+  NotCached = 0,     ///< It arrived ready to run: not a successor here.
+  Hit = 1,           ///< Started without asking.
+  InputRemote = 2,
+  InputSpilled = 3,
+  Quota = 4,
+  Lease = 5,         ///< Its lease was revoked before its inputs were complete.
+};
+
+/// The latest word about one attempt. It owns the next `output_count` outputs of its batch, and the next failure if it
+/// failed.
+struct AttemptReport {
+  SubtaskIndex subtask;
+  std::uint32_t run_us = 0;        ///< Time on the slot, saturated.
+  Attempt attempt;
+  std::uint16_t output_count = 0;  ///< Outputs that hold bytes; empty ones are left out.
+  Outcome outcome = Outcome::Succeeded;
+  ForwardResult forward = ForwardResult::NotCached;
+  BandIndex band;
+  friend bool operator==(const AttemptReport&, const AttemptReport&) = default;
+};
+
+struct OutputReport {
+  std::uint16_t output = 0;
+  std::int64_t bytes = 0;
+  friend bool operator==(const OutputReport&, const OutputReport&) = default;
+};
+
+/// The reports of one job within a batch, oldest first.
+struct JobReports {
+  JobId job;
+  std::vector<AttemptReport> attempts;
+  std::vector<OutputReport> outputs;
+  std::vector<FailureDetail> failures;
+  friend bool operator==(const JobReports&, const JobReports&) = default;
+};
+
+/// How full a band is, for placement and for people.
+struct BandLoad {
+  BandIndex band;
+  std::uint32_t cached = 0;     ///< Successors that wait for inputs.
+  std::uint32_t queued = 0;     ///< In the prepare queue.
+  std::uint32_t preparing = 0;
+  std::uint32_t ready = 0;      ///< In the execution queue.
+  std::uint32_t running = 0;
+  Bytes quota_used;
+  Bytes store_used;
+  friend bool operator==(const BandLoad&, const BandLoad&) = default;
+};
+
+/// A copy of a datum that this worker fetched from another.
+struct ReplicaReport {
+  SubtaskId producer;
+  std::uint16_t output = 0;
+  friend bool operator==(const ReplicaReport&, const ReplicaReport&) = default;
+};
+
+/// One ordered stream for each worker: no successor's result stands before its producers' results (spec worker 5).
+struct ReportBatch {
+  std::uint64_t number = 0;  ///< Counts the batches of this incarnation from 1; `ReportsApplied` answers it.
+  std::vector<JobReports> jobs;
+  std::vector<ReplicaReport> replicas;
+  std::vector<BandLoad> loads;  ///< With the periodic report and when a band falls idle.
+  friend bool operator==(const ReportBatch&, const ReportBatch&) = default;
+};
+
+/// The answer to a `Drain`, or the news that nothing is left to finish.
+struct DrainState {
+  bool draining = false;
+  bool empty = false;
+  friend bool operator==(const DrainState&, const DrainState&) = default;
+};
+
+using FromWorker = std::variant<Register, ReportBatch, DrainState>;
+
+}  // namespace penstock

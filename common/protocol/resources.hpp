@@ -1,0 +1,56 @@
+// What a band has and what a subtask asks for.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/base/units.hpp"
+
+namespace penstock {
+
+/// An amount of a resource that only its name describes (licences, FPGA regions, ...).
+struct NamedAmount {
+  std::string name;
+  std::int64_t amount = 0;
+  friend bool operator==(const NamedAmount&, const NamedAmount&) = default;
+};
+
+/// A resource vector: what a band has, or what an attempt holds of it while it runs. All integers, never negative.
+struct ResourceVector {
+  MilliSlots slots;
+  MilliCpu cpu;
+  MilliGpu gpu;
+  Bytes memory;
+  Bytes device_memory;
+  std::vector<NamedAmount> named;  ///< Sorted by name, each name once.
+  friend bool operator==(const ResourceVector&, const ResourceVector&) = default;
+};
+
+/// What a band is made of.
+enum class BandKind : std::uint8_t {
+  Cpu = 0,  ///< The cores of one NUMA node.
+  Gpu = 1,  ///< One GPU with the host's memory beside it.
+};
+
+/// Which bands a subtask must or would like to run on; an empty field allows any.
+struct BandSelector {
+  std::string worker;  ///< Name of the worker.
+  std::string band;    ///< Name of the band on it, e.g. `numa-0`.
+  bool empty() const { return worker.empty() && band.empty(); }
+  friend bool operator==(const BandSelector&, const BandSelector&) = default;
+};
+
+/// Sum of `amount` of every name; absent means 0.
+std::int64_t amount_of(const std::vector<NamedAmount>& amounts, const std::string& name);
+
+/// True if `part` is at most `whole` in every resource except memory, which the memory quota meters.
+bool fits_execution(const ResourceVector& part, const ResourceVector& whole);
+/// `whole` plus or minus `part`, except memory. REQUIRES of `take`: fits_execution(part, whole).
+void give_back(const ResourceVector& part, ResourceVector& whole);
+void take_away(const ResourceVector& part, ResourceVector& whole);
+
+/// The first resource of `part` that exceeds `whole`, as `gpu 1000 > 0`; empty if all fit, memory included.
+std::string first_excess(const ResourceVector& part, const ResourceVector& whole);
+
+}  // namespace penstock

@@ -1,0 +1,158 @@
+#include "common/link/link_core.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace penstock {
+namespace {
+
+using namespace link_event;
+using namespace link_action;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr Incarnation kPeer{7};
+
+class LinkCoreTest : public ::testing::Test {
+ protected:
+  std::vector<LinkAction> handle(const LinkEvent& event) {
+    Actions<LinkAction> actions;
+    link.handle(event, now, actions);
+    link.validate();
+    return {actions.begin(), actions.end()};
+  }
+  std::vector<LinkAction> arrive(std::uint64_t sequence, std::uint64_t acknowledged = 0) {
+    return handle(FrameArrived{{kPeer, sequence, acknowledged}});
+  }
+  std::vector<LinkAction> tick_after(Duration delay) {
+    now += delay;
+    return handle(Tick{});
+  }
+
+  LinkConfig config{.window_frames = 3};
+  Instant now = instant_at(seconds{100});
+  LinkCore link{config, kPeer, now};
+};
+
+using List = std::vector<LinkAction>;
+
+TEST_F(LinkCoreTest, FramesQueuedBeforeTheConnectionLeaveWhenItIsAttached) {
+  EXPECT_EQ(handle(FrameQueued{}), List{});
+  EXPECT_EQ(handle(FrameQueued{}), List{});
+  EXPECT_EQ(handle(Attached{}), (List{Transmit{1, 2}}));
+}
+
+TEST_F(LinkCoreTest, TheWindowHoldsBackWhatTheAcknowledgementLetsGo) {
+  handle(Attached{});
+  EXPECT_EQ(handle(FrameQueued{}), (List{Transmit{1, 1}}));
+  EXPECT_EQ(handle(FrameQueued{}), (List{Transmit{2, 2}}));
+  EXPECT_EQ(handle(FrameQueued{}), (List{Transmit{3, 3}}));
+  EXPECT_EQ(handle(FrameQueued{}), List{});
+  EXPECT_EQ(handle(FrameQueued{}), List{});
+  EXPECT_EQ(arrive(0, 2), (List{Forget{2}, Transmit{4, 5}}));
+}
+
+TEST_F(LinkCoreTest, DeliversEachFrameOnceAndInOrder) {
+  handle(Attached{});
+  EXPECT_EQ(arrive(1), (List{Deliver{}}));
+  EXPECT_EQ(arrive(1), List{});
+  EXPECT_EQ(arrive(3), List{});
+  EXPECT_EQ(arrive(2), (List{Deliver{}}));
+  EXPECT_EQ(arrive(3), (List{Deliver{}}));
+  EXPECT_EQ(link.received_through(), 3U);
+  EXPECT_EQ(link.counters().duplicates_dropped, 1U);
+  EXPECT_EQ(link.counters().gaps_dropped, 1U);
+}
+
+TEST_F(LinkCoreTest, SendsAgainFromTheOldestMissingFrameWithGrowingDelay) {
+  handle(Attached{});
+  handle(FrameQueued{});
+  handle(FrameQueued{});
+  EXPECT_EQ(tick_after(milliseconds{1000}), (List{Transmit{1, 2}}));
+  EXPECT_EQ(tick_after(milliseconds{1000}), (List{TransmitHeartbeat{}}));
+  EXPECT_EQ(tick_after(milliseconds{1000}), (List{Transmit{1, 2}}));
+  arrive(0, 1);
+  EXPECT_EQ(tick_after(milliseconds{1000}), (List{Transmit{2, 2}}));
+}
+
+TEST_F(LinkCoreTest, AnAcknowledgementWaitsForAFrameToRideOnButNotLong) {
+  handle(Attached{});
+  arrive(1);
+  EXPECT_EQ(link.next_deadline(), now + config.acknowledge_after);
+  EXPECT_EQ(tick_after(config.acknowledge_after), (List{TransmitHeartbeat{}}));
+  arrive(2);
+  EXPECT_EQ(handle(FrameQueued{}), (List{Transmit{1, 1}}));
+  EXPECT_EQ(tick_after(config.acknowledge_after), List{});
+}
+
+TEST_F(LinkCoreTest, ADuplicateIsAcknowledgedAgain) {
+  handle(Attached{});
+  arrive(1);
+  tick_after(config.acknowledge_after);
+  arrive(1);
+  EXPECT_EQ(tick_after(config.acknowledge_after), (List{TransmitHeartbeat{}}));
+}
+
+TEST_F(LinkCoreTest, AnIdleSideSendsHeartbeats) {
+  handle(Attached{});
+  EXPECT_EQ(tick_after(milliseconds{999}), List{});
+  EXPECT_EQ(tick_after(milliseconds{1}), (List{TransmitHeartbeat{}}));
+}
+
+TEST_F(LinkCoreTest, ASilentPeerIsLostOnce) {
+  handle(Attached{});
+  now += seconds{9};
+  arrive(0);
+  now += seconds{9};
+  handle(Tick{});
+  EXPECT_FALSE(link.lost());
+  EXPECT_EQ(tick_after(seconds{1}), (List{DeclareLost{LossReason::Silent}}));
+  EXPECT_EQ(tick_after(seconds{1}), List{});
+  EXPECT_EQ(handle(FrameQueued{}), List{});
+  EXPECT_EQ(link.next_deadline(), std::nullopt);
+}
+
+TEST_F(LinkCoreTest, ABrokenConnectionThatReturnsInTimeGoesOnWhereItStood) {
+  handle(Attached{});
+  for (int i = 0; i < 3; ++i) handle(FrameQueued{});
+  arrive(1, 1);
+  handle(Detached{});
+  EXPECT_EQ(handle(FrameQueued{}), List{});
+  now += milliseconds{400};
+  EXPECT_EQ(handle(Attached{.resumed = true, .peer_received_through = 2}), (List{Forget{2}, Transmit{3, 4}}));
+  EXPECT_EQ(arrive(1), List{});
+  EXPECT_EQ(arrive(2), (List{Deliver{}}));
+}
+
+TEST_F(LinkCoreTest, ABrokenConnectionThatStaysAwayIsALoss) {
+  handle(Attached{});
+  handle(Detached{});
+  EXPECT_EQ(tick_after(config.reconnect_grace), (List{DeclareLost{LossReason::Detached}}));
+}
+
+TEST_F(LinkCoreTest, FramesOfAnotherLifeAreFenced) {
+  handle(Attached{});
+  EXPECT_EQ(handle(FrameArrived{{Incarnation{8}, 1, 0}}), (List{Fence{}}));
+  EXPECT_EQ(link.received_through(), 0U);
+}
+
+TEST_F(LinkCoreTest, AnAcknowledgementOfWhatWasNeverSentIsIgnored) {
+  handle(Attached{});
+  handle(FrameQueued{});
+  EXPECT_EQ(arrive(0, 5), List{});
+  EXPECT_EQ(arrive(0, 1), (List{Forget{1}}));
+}
+
+TEST(LinkCoreLimits, AQueueAtItsLimitDeclaresThePeerLost) {
+  const LinkConfig config{.window_frames = 1, .queue_frames_max = 2};
+  LinkCore link{config, kPeer, instant_at(seconds{1})};
+  Actions<LinkAction> actions;
+  for (int i = 0; i < 2; ++i) link.handle(FrameQueued{}, instant_at(seconds{1}), actions);
+  EXPECT_TRUE(actions.empty());
+  link.handle(FrameQueued{}, instant_at(seconds{1}), actions);
+  EXPECT_EQ((List{actions.begin(), actions.end()}), (List{DeclareLost{LossReason::QueueFull}}));
+}
+
+}  // namespace
+}  // namespace penstock
