@@ -23,7 +23,7 @@ endif()
 
 add_library(penstock_rules INTERFACE)
 target_include_directories(penstock_rules INTERFACE ${CMAKE_SOURCE_DIR})
-target_compile_options(penstock_rules INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Werror)
+target_compile_options(penstock_rules INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Wno-missing-field-initializers -Werror)
 if(PENSTOCK_SANITIZE)
   add_compile_options(-fsanitize=${PENSTOCK_SANITIZE} -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${PENSTOCK_SANITIZE})

@@ -84,10 +84,17 @@ struct InputNoticeBatch {
   friend bool operator==(const InputNoticeBatch&, const InputNoticeBatch&) = default;
 };
 
+/// One output of a subtask of the job that a message is about.
+struct DataRef {
+  SubtaskIndex producer;
+  std::uint16_t output = 0;
+  friend bool operator==(const DataRef&, const DataRef&) = default;
+};
+
 /// Outputs that nobody will read again; the worker drops its copies.
 struct DropBatch {
   JobId job;
-  std::vector<SubtaskIndex> producers;
+  std::vector<DataRef> data;
   friend bool operator==(const DropBatch&, const DropBatch&) = default;
 };
 

@@ -1,0 +1,195 @@
+// WorkerCore: assignments, attachments, steals, drains, entitlements.
+#include <gtest/gtest.h>
+
+#include "tests/support/worker_harness.hpp"
+
+namespace penstock::worker {
+namespace {
+
+using List = std::vector<std::uint32_t>;
+using Lines = std::vector<std::string>;
+
+TEST(Arrivals, SubtasksRunByPriorityAndReportInOrder) {
+  WorkerHarness worker{1};
+  worker.assign({{.subtask = 0, .priority = 1}, {.subtask = 1, .priority = 3}, {.subtask = 2, .priority = 2}});
+  EXPECT_EQ(worker.started(), List{1});
+  worker.succeed(1);
+  EXPECT_EQ(worker.started(), List{2});
+  worker.succeed(2);
+  EXPECT_EQ(worker.started(), List{0});
+  worker.succeed(0);
+  EXPECT_EQ(worker.reports(), (Lines{"1 Succeeded", "2 Succeeded", "0 Succeeded"}));
+  EXPECT_EQ(worker.core().live_records(), 0U);
+}
+
+TEST(Arrivals, ALiveAttemptAttachesAndAnOlderOneIsIgnored) {
+  WorkerHarness worker{1};
+  worker.assign({{.subtask = 0, .attempt = 2}});
+  worker.assign({{.subtask = 0, .attempt = 2}});
+  worker.assign({{.subtask = 0, .attempt = 1}});
+  EXPECT_EQ(worker.started(), List{0});
+  worker.succeed(0);
+  EXPECT_EQ(worker.reports(), (Lines{"0 Succeeded"}));
+  EXPECT_EQ(worker.core().counters().stale, 2U);
+}
+
+TEST(Arrivals, ANewerAttemptBesideALiveOneIsGivenBack) {
+  WorkerHarness worker{1};
+  worker.assign({{.subtask = 0, .attempt = 1}});
+  worker.assign({{.subtask = 0, .attempt = 2}});
+  EXPECT_EQ(worker.started(), List{0});
+  worker.succeed(0);
+  EXPECT_EQ(worker.reports(), (Lines{"0 Returned", "0 Succeeded"}));
+}
+
+TEST(Arrivals, ABatchThatContradictsItselfIsRefusedWhole) {
+  WorkerHarness worker{1};
+  AssignBatch batch;
+  batch.job = JobId{1};
+  batch.templates = {{TemplateIndex{0}, Template{}}};
+  Assignment good;
+  good.subtask = SubtaskIndex{0};
+  good.template_index = TemplateIndex{0};
+  good.attempt = Attempt{1};
+  good.band = BandIndex{0};
+  Assignment bad = good;
+  bad.subtask = SubtaskIndex{1};
+  for (const auto& spoil : {+[](Assignment& a) { a.band = BandIndex{9}; }, +[](Assignment& a) { a.template_index = TemplateIndex{4}; },
+                            +[](Assignment& a) { a.input_count = 1; }, +[](Assignment& a) { a.payload_bytes = 7; }}) {
+    Assignment spoiled = bad;
+    spoil(spoiled);
+    batch.assignments = {good, spoiled};
+    worker.receive(batch);
+    EXPECT_EQ(worker.take<worker_action::Reject>().size(), 1U);
+  }
+  EXPECT_EQ(worker.core().live_records(), 0U);
+  EXPECT_EQ(worker.core().job_count(), 0U);
+}
+
+TEST(Arrivals, OnlyWhatIsNotPreparedCanBeStolen) {
+  WorkerConfig config;
+  config.prepare_permits_extra = 0;
+  WorkerHarness worker{1, kGiB, config};
+  worker.template_at(1).request.slots = kOneSlot;
+  worker.assign({{.subtask = 0}, {.subtask = 1}, {.subtask = 2}, {.subtask = 3, .missing = {0}}});
+  EXPECT_EQ(worker.started(), List{0});
+  // 0 runs, 1 is prepared, 2 waits in the prepare queue, 3 is cached.
+  worker.receive(StealRequest{JobId{1}, {{SubtaskIndex{0}, Attempt{1}},
+                                         {SubtaskIndex{1}, Attempt{1}},
+                                         {SubtaskIndex{2}, Attempt{1}},
+                                         {SubtaskIndex{3}, Attempt{1}},
+                                         {SubtaskIndex{9}, Attempt{1}}}});
+  EXPECT_EQ(worker.reports(), (Lines{"2 Returned", "3 Returned"}));
+  worker.succeed(0);
+  EXPECT_EQ(worker.started(), List{1});
+  worker.succeed(1);
+  EXPECT_EQ(worker.reports(), (Lines{"0 Succeeded", "1 Succeeded"}));
+}
+
+TEST(Arrivals, AStealOfAnotherAttemptIsIgnored) {
+  WorkerHarness worker{1};
+  worker.assign({{.subtask = 0}, {.subtask = 1, .missing = {0}}});
+  worker.receive(StealRequest{JobId{1}, {{SubtaskIndex{1}, Attempt{2}}}});
+  worker.succeed(0);
+  EXPECT_EQ(worker.started(), (List{0, 1}));
+  worker.succeed(1);
+  worker.reports();
+}
+
+TEST(Arrivals, ADrainingWorkerFinishesWhatRunsAndReturnsTheRest) {
+  WorkerConfig config;
+  config.prepare_permits_extra = 0;
+  WorkerHarness worker{1, kGiB, config};
+  worker.assign({{.subtask = 0}, {.subtask = 1}, {.subtask = 2}, {.subtask = 3, .missing = {2}}});
+  EXPECT_EQ(worker.started(), List{0});
+  worker.receive(Drain{true});
+  auto states = worker.take<worker_action::SendDrainState>();
+  ASSERT_EQ(states.size(), 1U);
+  EXPECT_FALSE(states[0].state.empty);
+  worker.assign({{.subtask = 4}});
+  EXPECT_EQ(worker.reports(), (Lines{"3 Returned", "2 Returned", "4 Returned"}));
+  worker.succeed(0);
+  EXPECT_EQ(worker.started(), List{1});  // It was prepared.
+  worker.succeed(1);
+  states = worker.take<worker_action::SendDrainState>();
+  ASSERT_EQ(states.size(), 1U);
+  EXPECT_TRUE(states[0].state.empty);
+  EXPECT_EQ(worker.reports(), (Lines{"0 Succeeded", "1 Succeeded"}));
+}
+
+TEST(Arrivals, EntitlementsLatchAJobAndOldVersionsAreIgnored) {
+  WorkerHarness worker{4};
+  worker.assign({});
+  worker.receive(EntitlementBatch{2, {{JobId{1}, BandIndex{0}, kOneSlot, 0}}});
+  worker.receive(EntitlementBatch{1, {{JobId{1}, BandIndex{0}, kOneSlot * 4, 0}}});
+  worker.assign({{.subtask = 0}, {.subtask = 1}, {.subtask = 2}});
+  EXPECT_EQ(worker.started(), List{0});
+  worker.receive(EntitlementBatch{3, {{JobId{1}, BandIndex{0}, kOneSlot * 2, 0}}});
+  EXPECT_EQ(worker.started(), List{1});
+  for (std::uint32_t i = 0; i < 3; ++i) worker.succeed(i);
+  worker.ignore();
+}
+
+// A job at its entitlement must not sit on the prepare permits: the other job's subtasks could not be prepared.
+TEST(Arrivals, AJobAtItsEntitlementLeavesPermitsToOthers) {
+  WorkerHarness worker{2};
+  worker.assign({}, 1);
+  worker.receive(EntitlementBatch{1, {{JobId{1}, BandIndex{0}, kOneSlot, 0}}});
+  std::vector<SubtaskSpec> many;
+  for (std::uint32_t i = 0; i < 20; ++i) many.push_back({.subtask = i, .priority = 9});
+  worker.assign(many, 1);
+  worker.assign({{.subtask = 0}}, 2);
+  EXPECT_EQ(worker.core().band(BandIndex{0}).execute.holding(), 2U);
+  worker.ignore();
+}
+
+TEST(Arrivals, PriorityChangesReachEveryQueue) {
+  WorkerConfig config;
+  config.prepare_permits_extra = 1;
+  WorkerHarness worker{1, kGiB, config};
+  worker.assign({{.subtask = 0}, {.subtask = 1}, {.subtask = 2}, {.subtask = 3}, {.subtask = 4, .missing = {0}}});
+  EXPECT_EQ(worker.started(), List{0});
+  worker.receive(PriorityBatch{JobId{1}, false, 0, {{SubtaskIndex{3}, std::uint64_t{8} << 32U},
+                                                    {SubtaskIndex{4}, std::uint64_t{9} << 32U},
+                                                    {SubtaskIndex{77}, 1}}});
+  worker.succeed(0);
+  EXPECT_EQ(worker.started(), List{4});
+  worker.succeed(4);
+  EXPECT_EQ(worker.started(), List{1});  // Was prepared before the change, and so was nothing else.
+  worker.succeed(1);
+  EXPECT_EQ(worker.started(), List{3});
+  worker.succeed(3);
+  worker.succeed(2);
+  worker.ignore();
+}
+
+TEST(Arrivals, TheLimitOfHeldSubtasksReturnsTheRest) {
+  WorkerConfig config;
+  config.subtasks_max = 2;
+  WorkerHarness worker{1, kGiB, config};
+  worker.assign({{.subtask = 0}, {.subtask = 1}, {.subtask = 2}});
+  EXPECT_EQ(worker.started(), List{0});
+  EXPECT_EQ(worker.reports(), (Lines{"2 Returned"}));
+  worker.succeed(0);
+  worker.succeed(1);
+  worker.ignore();
+}
+
+TEST(Arrivals, AForgottenJobLeavesNothingBehind) {
+  WorkerHarness worker{1};
+  worker.assign({{.subtask = 0}, {.subtask = 1}, {.subtask = 2, .missing = {0, 1}}});
+  worker.started();
+  worker.succeed(0, {{0, 100}});
+  worker.started();
+  worker.receive(ForgetJob{JobId{1}});
+  EXPECT_EQ(worker.take<worker_action::StopRun>().size(), 1U);
+  worker.fail(1, FailureClass::RunnerCrash);
+  EXPECT_EQ(worker.core().live_records(), 0U);
+  EXPECT_EQ(worker.core().data_count(), 0U);
+  EXPECT_EQ(worker.core().job_count(), 0U);
+  EXPECT_EQ(worker.take<worker_action::DropDatum>().size(), 1U);
+  worker.ignore();
+}
+
+}  // namespace
+}  // namespace penstock::worker

@@ -1,0 +1,261 @@
+// WorkerCore: cancel in every state, time limits, relief of memory.
+#include <gtest/gtest.h>
+
+#include "tests/support/worker_harness.hpp"
+
+namespace penstock::worker {
+namespace {
+
+using List = std::vector<std::uint32_t>;
+using Lines = std::vector<std::string>;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+CancelBatch cancel(std::vector<std::uint32_t> subtasks, Duration kill_after = seconds{1}) {
+  CancelBatch batch{JobId{1}, false, {}, kill_after};
+  for (const std::uint32_t subtask : subtasks) batch.attempts.push_back({SubtaskIndex{subtask}, Attempt{1}});
+  return batch;
+}
+
+// Reference case: cancel at each phase; one terminal result, and the next subtask runs with all slots and quota back.
+TEST(Cancel, InEachPhaseThereIsOneResultAndEverythingComesBack) {
+  for (const char* phase : {"cached", "queued", "quota", "fetching", "ready", "running", "storing", "finished"}) {
+    SCOPED_TRACE(phase);
+    const std::string name = phase;
+    WorkerConfig config;
+    config.prepare_permits_extra = name == "queued" ? 0 : 8;
+    WorkerHarness worker{1, Bytes{300}, config};
+    worker.template_at(0).request.memory = Bytes{200};
+    worker.template_at(1).request.memory = Bytes{50};
+    worker.template_at(2).request.memory = Bytes{0};
+    const bool alone = name == "running" || name == "storing" || name == "finished";
+    if (!alone) worker.assign({{.subtask = 0, .template_index = name == "quota" ? 0U : 2U}});
+    SubtaskSpec victim{.subtask = 1, .template_index = name == "quota" ? 0U : 1U};
+    if (name == "cached") victim.missing = {0};
+    if (name == "queued") worker.assign({{.subtask = 5, .template_index = 2}});
+    if (name == "fetching") victim.inputs = {{SubtaskIndex{9}, 0, InputPlace::Remote, WorkerId{2}, 10}};
+    worker.assign({victim});
+    if (name == "storing" || name == "finished") {
+      const auto starts = worker.take<worker_action::StartSubtask>();
+      ASSERT_EQ(starts.size(), 1U);
+      const OutputReport output{0, 10};
+      RunEnd end;
+      end.record = starts[0].record;
+      end.attempt = starts[0].attempt;
+      end.stored = name == "finished";
+      end.outputs = std::span{&output, 1};
+      worker.handle(worker_event::RunsEnded{std::span{&end, 1}});
+    }
+    const auto stores = worker.take<worker_action::StoreOutputs>();
+
+    worker.receive(cancel({1}));
+    worker.receive(cancel({1}));
+    if (name == "running") {
+      EXPECT_EQ(worker.take<worker_action::StopRun>().size(), 1U);
+      worker.tick_after(seconds{1});
+      const auto kill = worker.take<worker_action::StopRun>();
+      ASSERT_EQ(kill.size(), 1U);
+      EXPECT_TRUE(kill[0].kill);
+      worker.receive(cancel({1}));
+      EXPECT_EQ(worker.take<worker_action::StopRun>().size(), 0U);
+      worker.fail(1, FailureClass::RunnerCrash);
+    }
+    if (name == "storing") {
+      ASSERT_EQ(stores.size(), 1U);
+      worker.handle(worker_event::OutputsStored{stores[0].record, stores[0].attempt, nullptr});
+      EXPECT_EQ(worker.take<worker_action::DropDatum>().size(), 1U);
+    }
+    std::size_t results = 0;
+    for (const std::string& line : worker.reports()) {
+      if (line == "1 Cancelled") ++results;
+      if (line == "1 Succeeded") {
+        EXPECT_EQ(name, "finished");
+        ++results;
+      }
+      EXPECT_NE(line, "1 Failed");
+    }
+    EXPECT_EQ(results, 1U);
+
+    worker.started();
+    if (!alone) worker.succeed(0);
+    if (name == "queued") worker.succeed(5);
+    worker.started();
+    EXPECT_EQ(worker.core().band(BandIndex{0}).quota.used(), Bytes{0});
+    EXPECT_EQ(worker.core().band(BandIndex{0}).execute.available().slots, kOneSlot);
+    worker.template_at(3).request.memory = Bytes{300};
+    worker.assign({{.subtask = 7, .template_index = 3}});
+    EXPECT_EQ(worker.started(), List{7});
+    worker.succeed(7);
+    worker.ignore();
+  }
+}
+
+TEST(Cancel, WithKillDisabledTheRunEndsByItselfAndCountsAsCancelled) {
+  WorkerHarness worker{1};
+  worker.assign({{.subtask = 0}});
+  worker.started();
+  worker.receive(cancel({0}, kNeverKill));
+  const auto stops = worker.take<worker_action::StopRun>();
+  ASSERT_EQ(stops.size(), 1U);
+  EXPECT_FALSE(stops[0].kill);
+  worker.tick_after(std::chrono::hours{24});
+  EXPECT_EQ(worker.take<worker_action::StopRun>().size(), 0U);
+  worker.ignore();
+  worker.succeed(0, {{0, 8}});
+  EXPECT_EQ(worker.take<worker_action::DropDatum>().size(), 1U);
+  EXPECT_EQ(worker.reports(), (Lines{"0 Cancelled"}));
+}
+
+TEST(Cancel, AtOnceKillsWithoutAsking) {
+  WorkerHarness worker{1};
+  worker.assign({{.subtask = 0}});
+  worker.started();
+  worker.receive(cancel({0}, Duration{0}));
+  const auto stops = worker.take<worker_action::StopRun>();
+  ASSERT_EQ(stops.size(), 1U);
+  EXPECT_TRUE(stops[0].kill);
+  worker.fail(0, FailureClass::RunnerCrash);
+  worker.ignore();
+}
+
+TEST(Cancel, AShorterGraceWins) {
+  WorkerHarness worker{1};
+  worker.assign({{.subtask = 0}});
+  worker.started();
+  worker.receive(cancel({0}, seconds{100}));
+  worker.receive(cancel({0}, Duration{0}));
+  const auto stops = worker.take<worker_action::StopRun>();
+  ASSERT_EQ(stops.size(), 2U);
+  EXPECT_TRUE(stops[1].kill);
+  worker.fail(0, FailureClass::RunnerCrash);
+  worker.ignore();
+}
+
+TEST(Cancel, AProducerTakesItsCachedSuccessorsAlong) {
+  WorkerHarness worker{1};
+  worker.assign({{.subtask = 0}, {.subtask = 1}, {.subtask = 2, .missing = {1}}, {.subtask = 3, .missing = {2, 0}}});
+  EXPECT_EQ(worker.started(), List{0});
+  worker.receive(cancel({1}, Duration{0}));
+  EXPECT_EQ(worker.reports(), (Lines{"1 Cancelled", "2 Cancelled", "3 Cancelled"}));
+  worker.succeed(0);
+  EXPECT_EQ(worker.started(), List{});
+  EXPECT_EQ(worker.core().live_records(), 0U);
+  worker.ignore();
+}
+
+TEST(Cancel, AWholeJobIsOneMessage) {
+  WorkerHarness worker{2};
+  std::vector<SubtaskSpec> many;
+  for (std::uint32_t i = 0; i < 1000; ++i) many.push_back({.subtask = i});
+  worker.assign(many);
+  EXPECT_EQ(worker.started(), (List{0, 1}));
+  worker.receive(CancelBatch{JobId{1}, true, {}, Duration{0}});
+  worker.fail(0, FailureClass::RunnerCrash);
+  worker.fail(1, FailureClass::RunnerCrash);
+  EXPECT_EQ(worker.started(), List{});
+  EXPECT_EQ(worker.reports().size(), 1000U);
+  worker.ignore();
+}
+
+TEST(TimeLimit, AsksThenKillsThenReportsTimeout) {
+  WorkerHarness worker{1};
+  worker.template_at(0).time_limit = seconds{2};
+  worker.template_at(0).kill_grace = milliseconds{300};
+  worker.assign({{.subtask = 0}});
+  worker.started();
+  worker.tick_after(seconds{2});
+  auto stops = worker.take<worker_action::StopRun>();
+  ASSERT_EQ(stops.size(), 1U);
+  EXPECT_FALSE(stops[0].kill);
+  worker.tick_after(milliseconds{300});
+  stops = worker.take<worker_action::StopRun>();
+  ASSERT_EQ(stops.size(), 1U);
+  EXPECT_TRUE(stops[0].kill);
+  worker.take<worker_action::SendReport>();
+  worker.fail(0, FailureClass::RunnerCrash);
+  const auto failures = worker.failures();
+  ASSERT_EQ(failures.size(), 1U);
+  EXPECT_EQ(failures[0].failure, FailureClass::Timeout);
+}
+
+TEST(TimeLimit, IsNotCheckedOnOthers) {
+  WorkerHarness worker{1};
+  worker.assign({{.subtask = 0}});
+  worker.started();
+  worker.tick_after(std::chrono::hours{1});
+  EXPECT_EQ(worker.take<worker_action::StopRun>().size(), 0U);
+  worker.succeed(0);
+  worker.ignore();
+}
+
+// Spec: worker 4, first stop new grants, then ask for spill, then restart idle runners, each step rate-limited.
+TEST(Relief, StepsAreTakenInOrderAndNotTooFast) {
+  WorkerHarness worker{2, Bytes{300}};
+  worker.assign({{.subtask = 0}});
+  worker.started();
+  worker.succeed(0);
+  worker.ignore();
+  const worker_event::MemoryMeasured high{BandIndex{0}, Bytes{700}};
+  worker.handle(worker_event::MemoryMeasured{BandIndex{0}, Bytes{500}});
+  worker.handle(high);
+  worker.handle(high);
+  EXPECT_EQ(worker.core().counters().relief_steps, 1U);
+  worker.assign({{.subtask = 1}});
+  EXPECT_EQ(worker.started(), List{});
+  worker.tick_after(seconds{1});
+  worker.handle(high);
+  const auto spills = worker.take<worker_action::RequestSpill>();
+  ASSERT_EQ(spills.size(), 1U);
+  EXPECT_EQ(spills[0].excess, Bytes{400});
+  worker.handle(high);
+  worker.tick_after(seconds{1});
+  worker.handle(high);
+  const auto restarts = worker.take<worker_action::RestartRunners>();
+  ASSERT_EQ(restarts.size(), 1U);
+  ASSERT_EQ(restarts[0].lanes.size(), 1U);
+  worker.handle(worker_event::MemoryMeasured{BandIndex{0}, Bytes{200}});
+  EXPECT_EQ(worker.started(), List{});  // The only runner restarts.
+  worker.handle(worker_event::LanesRestarted{BandIndex{0}, restarts[0].lanes});
+  EXPECT_EQ(worker.started(), List{1});
+  worker.succeed(1);
+  worker.ignore();
+}
+
+TEST(Relief, AMeasuredPeakShrinksTheGrant) {
+  WorkerHarness worker{2, Bytes{300}};
+  worker.template_at(0).request.memory = Bytes{300};
+  worker.template_at(1).request.memory = Bytes{100};
+  worker.assign({{.subtask = 0}, {.subtask = 1, .template_index = 1}});
+  const auto starts = worker.take<worker_action::StartSubtask>();
+  ASSERT_EQ(starts.size(), 1U);
+  worker.handle(worker_event::PeakMeasured{starts[0].record, starts[0].attempt, Bytes{150}});
+  EXPECT_EQ(worker.started(), List{1});
+  worker.succeed(0);
+  worker.succeed(1);
+  EXPECT_EQ(worker.core().band(BandIndex{0}).quota.used(), Bytes{0});
+  worker.ignore();
+}
+
+TEST(Explain, NamesTheLatchWithNumbers) {
+  WorkerHarness worker{1, Bytes{300}};
+  worker.template_at(1).request.memory = Bytes{200};
+  worker.assign({{.subtask = 0, .template_index = 1},
+                 {.subtask = 1, .template_index = 1},
+                 {.subtask = 2, .missing = {0, 1}},
+                 {.subtask = 3, .inputs = {{SubtaskIndex{9}, 0, InputPlace::Remote, WorkerId{2}, 10}}},
+                 {.subtask = 4}});
+  const auto reason = [&](std::uint32_t subtask) {
+    return worker.core().explain({JobId{1}, SubtaskIndex{subtask}}).reason;
+  };
+  EXPECT_EQ(reason(0), "runs in slot 0 of numa-0");
+  EXPECT_EQ(reason(1), "waits for 200 bytes of memory; 200 of 300 are granted on numa-0");
+  EXPECT_EQ(reason(2), "waits for 2 producers");
+  EXPECT_EQ(reason(3), "waits for 1 inputs to arrive");
+  EXPECT_EQ(reason(4), "in the execution queue of numa-0, 0 before it, held by milli-slots 1000 > 0");
+  EXPECT_FALSE(worker.core().explain({JobId{1}, SubtaskIndex{55}}).known);
+  EXPECT_FALSE(worker.core().explain({JobId{2}, SubtaskIndex{0}}).known);
+  worker.ignore();
+}
+
+}  // namespace
+}  // namespace penstock::worker

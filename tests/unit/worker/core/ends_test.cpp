@@ -1,0 +1,150 @@
+// WorkerCore: ends of runs, storing, reports.
+#include <gtest/gtest.h>
+
+#include "tests/support/worker_harness.hpp"
+
+namespace penstock::worker {
+namespace {
+
+using List = std::vector<std::uint32_t>;
+using Lines = std::vector<std::string>;
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+TEST(Ends, AFailedRunIsReportedWithItsDetail) {
+  WorkerHarness worker{1};
+  worker.assign({{.subtask = 0}});
+  worker.started();
+  worker.fail(0, FailureClass::UserError);
+  const auto failures = worker.failures();
+  ASSERT_EQ(failures.size(), 1U);
+  EXPECT_EQ(failures[0].failure, FailureClass::UserError);
+  EXPECT_EQ(failures[0].message, "broken");
+}
+
+// Reference case: user code that raises an error called "cancelled" has failed.
+TEST(Ends, AnErrorOfTheUsersIsAFailureWhateverItIsCalled) {
+  WorkerHarness worker{1};
+  worker.assign({{.subtask = 0}});
+  worker.started();
+  worker.fail(0);
+  EXPECT_EQ(worker.reports(), (Lines{"0 Failed"}));
+}
+
+TEST(Ends, AnEndThatIsSaidTwiceCountsOnce) {
+  WorkerHarness worker{1};
+  worker.assign({{.subtask = 0}, {.subtask = 1}});
+  const auto starts = worker.take<worker_action::StartSubtask>();
+  RunEnd end;
+  end.record = starts[0].record;
+  end.attempt = starts[0].attempt;
+  worker.handle(worker_event::RunsEnded{std::span{&end, 1}});
+  end.attempt = Attempt{9};
+  worker.handle(worker_event::RunsEnded{std::span{&end, 1}});
+  EXPECT_EQ(worker.core().counters().stale, 1U);
+  EXPECT_EQ(worker.reports(), (Lines{"0 Succeeded"}));
+  worker.succeed(1);
+  worker.ignore();
+}
+
+// Spec: worker 5, the slot is free when computing ends; storing has permits of its own.
+TEST(Storing, OverlapsWithTheNextRunUnderItsOwnPermits) {
+  WorkerConfig config;
+  config.store_permits = 1;
+  WorkerHarness worker{1, kGiB, config};
+  worker.assign({{.subtask = 0}, {.subtask = 1}, {.subtask = 2}});
+  const auto run = [&](const worker_action::StartSubtask& start) {
+    const OutputReport output{0, 10};
+    RunEnd end;
+    end.record = start.record;
+    end.attempt = start.attempt;
+    end.stored = false;
+    end.outputs = std::span{&output, 1};
+    worker.handle(worker_event::RunsEnded{std::span{&end, 1}});
+  };
+  auto starts = worker.take<worker_action::StartSubtask>();
+  run(starts[0]);
+  const auto first_store = worker.take<worker_action::StoreOutputs>();
+  ASSERT_EQ(first_store.size(), 1U);
+  starts = worker.take<worker_action::StartSubtask>();
+  ASSERT_EQ(starts.size(), 1U);
+  run(starts[0]);
+  EXPECT_EQ(worker.take<worker_action::StoreOutputs>().size(), 0U);
+  worker.handle(worker_event::OutputsStored{first_store[0].record, first_store[0].attempt, nullptr});
+  EXPECT_EQ(worker.reports(), (Lines{"0 Succeeded"}));
+  const auto second_store = worker.take<worker_action::StoreOutputs>();
+  ASSERT_EQ(second_store.size(), 1U);
+  FailureDetail full;
+  full.failure = FailureClass::Transport;
+  worker.handle(worker_event::OutputsStored{second_store[0].record, second_store[0].attempt, &full});
+  EXPECT_EQ(worker.reports(), (Lines{"1 Failed"}));
+  worker.succeed(2);
+  worker.ignore();
+}
+
+TEST(Reports, AtALowRateNothingWaits) {
+  WorkerHarness worker{1};
+  worker.assign({{.subtask = 0}});
+  worker.started();
+  worker.succeed(0);
+  EXPECT_EQ(worker.take<worker_action::SendReport>().size(), 1U);
+}
+
+TEST(Reports, UnderLoadTheyCoalesceForAMillisecond) {
+  WorkerHarness worker{1};
+  std::vector<SubtaskSpec> many;
+  for (std::uint32_t i = 0; i < 100; ++i) many.push_back({.subtask = i});
+  worker.assign(many);
+  for (std::uint32_t i = 0; i < 50; ++i) worker.succeed(i);
+  // The first leaves at once, because nothing was sent for long; the others gather.
+  EXPECT_EQ(worker.take<worker_action::SendReport>().size(), 1U);
+  EXPECT_EQ(worker.core().next_deadline(), worker.now() + milliseconds{1});
+  worker.tick_after(milliseconds{1});
+  const auto batches = worker.take<worker_action::SendReport>();
+  ASSERT_EQ(batches.size(), 1U);
+  EXPECT_EQ(batches[0].batch.number, 2U);
+  EXPECT_EQ(batches[0].batch.jobs[0].attempts.size(), 49U);
+  worker.ignore();
+}
+
+TEST(Reports, AFullBatchLeavesAtOnce) {
+  WorkerConfig config;
+  config.report_batch_max = 10;
+  WorkerHarness worker{1, kGiB, config};
+  std::vector<SubtaskSpec> many;
+  for (std::uint32_t i = 0; i < 30; ++i) many.push_back({.subtask = i});
+  worker.assign(many);
+  for (std::uint32_t i = 0; i < 21; ++i) worker.succeed(i);
+  EXPECT_EQ(worker.take<worker_action::SendReport>().size(), 3U);  // 1, 10, 10
+  worker.ignore();
+}
+
+TEST(Reports, ALongRunIsReportedAsStartedOnce) {
+  WorkerHarness worker{1};
+  worker.assign({{.subtask = 0}});
+  worker.started();
+  worker.tick_after(milliseconds{99});
+  EXPECT_EQ(worker.reports(), (Lines{"0 Started"}));
+  worker.tick_after(milliseconds{500});
+  EXPECT_EQ(worker.reports(), Lines{});
+  worker.succeed(0);
+  EXPECT_EQ(worker.reports(), (Lines{"0 Succeeded"}));
+}
+
+TEST(Reports, LoadsFollowActivityAndThenFallSilent) {
+  WorkerHarness worker{1};
+  worker.assign({{.subtask = 0}, {.subtask = 1}});
+  worker.tick_after(std::chrono::seconds{1});
+  auto batches = worker.take<worker_action::SendReport>();
+  ASSERT_FALSE(batches.empty());
+  ASSERT_EQ(batches.back().batch.loads.size(), 1U);
+  EXPECT_EQ(batches.back().batch.loads[0].running, 1U);
+  worker.succeed(0);
+  worker.succeed(1);
+  worker.tick_after(std::chrono::seconds{1});
+  EXPECT_EQ(worker.core().next_deadline(), std::nullopt);
+  worker.ignore();
+}
+
+}  // namespace
+}  // namespace penstock::worker

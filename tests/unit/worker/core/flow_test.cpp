@@ -1,0 +1,286 @@
+// WorkerCore: prepare, fetch, quota, forwarding.
+#include <gtest/gtest.h>
+
+#include "tests/support/worker_harness.hpp"
+
+namespace penstock::worker {
+namespace {
+
+using List = std::vector<std::uint32_t>;
+using Lines = std::vector<std::string>;
+
+AssignedInput remote(std::uint32_t producer, std::int64_t bytes, std::uint32_t worker = 7) {
+  return {SubtaskIndex{producer}, 0, InputPlace::Remote, WorkerId{worker}, bytes};
+}
+AssignedInput missing_data(std::uint32_t producer) {
+  return {SubtaskIndex{producer}, 0, InputPlace::Missing, WorkerId{}, 0};
+}
+
+// Reference case: cached successor S, producer P on the only slot.
+TEST(Forwarding, ASuccessorRunsWithoutBeingSubmitted) {
+  WorkerHarness worker{1};
+  worker.assign({{.subtask = 0}, {.subtask = 1, .missing = {0}}});
+  EXPECT_EQ(worker.started(), List{0});
+  worker.succeed(0);
+  EXPECT_EQ(worker.started(), List{1});
+  worker.succeed(1);
+  EXPECT_EQ(worker.reports(), (Lines{"0 Succeeded", "1 Succeeded"}));
+  EXPECT_EQ(worker.core().counters().forward_hits, 1U);
+}
+
+TEST(Forwarding, TwoProducersThatFinishAtOnceStartItOnce) {
+  WorkerHarness worker{2};
+  worker.assign({{.subtask = 0}, {.subtask = 1}, {.subtask = 2, .missing = {0, 1}}});
+  EXPECT_EQ(worker.started(), (List{0, 1}));
+  worker.succeed_both(0, 1);
+  EXPECT_EQ(worker.started(), List{2});
+  worker.succeed(2);
+  EXPECT_EQ(worker.reports(), (Lines{"0 Succeeded", "1 Succeeded", "2 Succeeded"}));
+}
+
+TEST(Forwarding, AProducerElsewhereCountsByItsNotice) {
+  WorkerHarness worker{1};
+  worker.assign({{.subtask = 0}, {.subtask = 2, .missing = {0, 1}}});
+  worker.started();
+  worker.succeed(0);
+  EXPECT_EQ(worker.started(), List{});
+  const InputNoticeBatch notice{JobId{1}, {{SubtaskIndex{1}, EdgeKind::kOrderOnly, WorkerId{4}, 0}}};
+  worker.receive(notice);
+  worker.receive(notice);
+  EXPECT_EQ(worker.started(), List{2});
+  worker.succeed(2);
+  worker.ignore();
+}
+
+TEST(Forwarding, AProducerReportedButNotAppliedIsKnownToHaveFinished) {
+  WorkerHarness worker{1};
+  worker.assign({{.subtask = 0}});
+  worker.succeed(0);
+  EXPECT_EQ(worker.reports(), (Lines{"0 Succeeded"}));
+  // The supervisor had not seen the report when it wrote this.
+  worker.assign({{.subtask = 1, .missing = {0}}});
+  EXPECT_EQ(worker.started(), (List{0, 1}));
+  worker.succeed(1);
+  worker.receive(ReportsApplied{1});
+  worker.assign({{.subtask = 2, .missing = {0}}});
+  EXPECT_EQ(worker.started(), List{});
+  worker.ignore();
+}
+
+TEST(Forwarding, ARemoteInputTakesTheOrdinaryWay) {
+  WorkerHarness worker{1};
+  worker.assign({{.subtask = 0}, {.subtask = 2, .missing = {0}, .inputs = {remote(1, 100)}}});
+  EXPECT_EQ(worker.started(), List{0});
+  worker.succeed(0);
+  EXPECT_EQ(worker.fetches(), List{1});
+  EXPECT_EQ(worker.started(), List{});
+  worker.fetched(1, 100);
+  EXPECT_EQ(worker.started(), List{2});
+  worker.succeed(2);
+  EXPECT_EQ(worker.core().counters().forward_misses[static_cast<int>(ForwardResult::InputRemote)], 1U);
+  worker.ignore();
+}
+
+TEST(Forwarding, ASpilledInputIsRestoredFirst) {
+  WorkerHarness worker{1};
+  worker.assign({{.subtask = 0}, {.subtask = 1, .inputs = {}}});
+  worker.succeed(0, {{0, 64}});
+  const DataKey key{{JobId{1}, SubtaskIndex{0}}, 0};
+  worker.handle(worker_event::DatumSpilled{key});
+  worker.started();
+  worker.assign({{.subtask = 2, .missing = {1}, .inputs = {{SubtaskIndex{0}, 0, InputPlace::Here, {}, 64}}}});
+  worker.succeed(1);
+  EXPECT_EQ(worker.take<worker_action::RestoreInput>().size(), 1U);
+  EXPECT_EQ(worker.started(), List{});
+  worker.handle(worker_event::DatumRestored{key, true});
+  EXPECT_EQ(worker.started(), List{2});
+  EXPECT_EQ(worker.core().counters().forward_misses[static_cast<int>(ForwardResult::InputSpilled)], 1U);
+  worker.succeed(2);
+  worker.ignore();
+}
+
+TEST(Forwarding, ASuccessorWhoseQuotaDoesNotFitQueuesForIt) {
+  WorkerHarness worker{2, Bytes{300}};
+  worker.template_at(1).request.memory = Bytes{200};
+  worker.assign({{.subtask = 0}, {.subtask = 1, .template_index = 1}, {.subtask = 2, .missing = {0}, .template_index = 1}});
+  EXPECT_EQ(worker.started(), (List{0, 1}));
+  worker.succeed(0);
+  EXPECT_EQ(worker.started(), List{});
+  EXPECT_EQ(worker.core().counters().forward_misses[static_cast<int>(ForwardResult::Quota)], 1U);
+  worker.succeed(1);
+  EXPECT_EQ(worker.started(), List{2});
+  worker.succeed(2);
+  EXPECT_EQ(worker.core().band(BandIndex{0}).quota.used(), Bytes{0});
+  worker.ignore();
+}
+
+TEST(Forwarding, LocalOutputsArePinnedAndDroppedOnlyAfterTheLastReader) {
+  WorkerHarness worker{1};
+  worker.assign({{.subtask = 0}, {.subtask = 1, .inputs = {missing_data(0)}}});
+  worker.succeed(0, {{0, 64}});
+  EXPECT_EQ(worker.started(), (List{0, 1}));
+  worker.receive(DropBatch{JobId{1}, {{SubtaskIndex{0}, 0}}});
+  EXPECT_EQ(worker.take<worker_action::DropDatum>().size(), 0U);
+  worker.succeed(1);
+  EXPECT_EQ(worker.take<worker_action::DropDatum>().size(), 1U);
+  EXPECT_EQ(worker.core().data_count(), 0U);
+  worker.ignore();
+}
+
+TEST(Prepare, OrderEdgesAreNeverFetched) {
+  WorkerHarness worker{1};
+  worker.assign({{.subtask = 1, .inputs = {{SubtaskIndex{0}, EdgeKind::kOrderOnly, InputPlace::Remote, WorkerId{3}, 0}}}});
+  EXPECT_EQ(worker.fetches(), List{});
+  EXPECT_EQ(worker.started(), List{1});
+  worker.succeed(1);
+  worker.ignore();
+}
+
+TEST(Prepare, ConcurrentReadersShareOneTransferAndCancellingOneLeavesTheOther) {
+  WorkerHarness worker{2};
+  worker.assign({{.subtask = 1, .inputs = {remote(0, 50)}}, {.subtask = 2, .inputs = {remote(0, 50)}}});
+  EXPECT_EQ(worker.fetches(), List{0});
+  worker.receive(CancelBatch{JobId{1}, false, {{SubtaskIndex{1}, Attempt{1}}}, Duration{0}});
+  EXPECT_EQ(worker.take<worker_action::CancelFetch>().size(), 0U);
+  worker.fetched(0, 50);
+  EXPECT_EQ(worker.started(), List{2});
+  worker.succeed(2);
+  EXPECT_EQ(worker.reports(), (Lines{"1 Cancelled", "2 Succeeded"}));
+}
+
+TEST(Prepare, ATransferThatNobodyWaitsForIsCancelled) {
+  WorkerHarness worker{1};
+  worker.assign({{.subtask = 1, .inputs = {remote(0, 50)}}});
+  worker.fetches();
+  worker.receive(CancelBatch{JobId{1}, true, {}, Duration{0}});
+  EXPECT_EQ(worker.take<worker_action::CancelFetch>().size(), 1U);
+  worker.fetched(0, 50);  // Too late: ignored.
+  EXPECT_EQ(worker.started(), List{});
+  worker.assign({{.subtask = 2, .inputs = {remote(0, 50)}}});
+  EXPECT_EQ(worker.fetches(), List{0});
+  worker.fetched(0, 50);
+  worker.succeed(2);
+  worker.ignore();
+}
+
+TEST(Prepare, TransfersAreBoundedAndGoByPriority) {
+  WorkerConfig config;
+  config.fetches_max = 1;
+  WorkerHarness worker{4, kGiB, config};
+  worker.assign({{.subtask = 10, .priority = 1, .inputs = {remote(0, 5)}},
+                 {.subtask = 11, .priority = 1, .inputs = {remote(1, 5)}},
+                 {.subtask = 12, .priority = 7, .inputs = {remote(2, 5)}}});
+  // All three are prepared, best first, and one transfer runs at a time.
+  EXPECT_EQ(worker.fetches(), List{2});
+  worker.fetched(2, 5);
+  EXPECT_EQ(worker.fetches(), List{0});
+  worker.fetched(0, 5);
+  EXPECT_EQ(worker.fetches(), List{1});
+  worker.fetched(1, 5);
+  EXPECT_EQ(worker.started(), (List{12, 10, 11}));
+  for (const std::uint32_t i : {10U, 11U, 12U}) worker.succeed(i);
+  worker.ignore();
+}
+
+TEST(Prepare, AFailedTransferFailsAllWhoWait) {
+  WorkerHarness worker{2};
+  worker.assign({{.subtask = 1, .inputs = {remote(0, 50)}}, {.subtask = 2, .inputs = {remote(0, 50), remote(0, 50)}}});
+  worker.fetches();
+  const FetchEnd end{DataKey{{JobId{1}, SubtaskIndex{0}}, 0}, false, {}, true};
+  worker.handle(worker_event::FetchesEnded{std::span{&end, 1}});
+  const auto failures = worker.failures();
+  ASSERT_EQ(failures.size(), 2U);
+  EXPECT_EQ(failures[0].failure, FailureClass::InputLost);
+}
+
+TEST(Prepare, AnInputThatShouldBeHereAndIsNotIsLost) {
+  WorkerHarness worker{1};
+  worker.assign({{.subtask = 1, .inputs = {{SubtaskIndex{0}, 0, InputPlace::Here, {}, 10}}}});
+  const auto failures = worker.failures();
+  ASSERT_EQ(failures.size(), 1U);
+  EXPECT_EQ(failures[0].failure, FailureClass::InputLost);
+  EXPECT_EQ(worker.core().live_records(), 0U);
+}
+
+TEST(Prepare, PinnedBytesBoundWhatIsPreparedButNeverTheFirst) {
+  WorkerConfig config;
+  config.prepare_bytes_max = kMiB;
+  WorkerHarness worker{4, kGiB, config};
+  const std::int64_t big = (kMiB * 2).value();
+  worker.assign({{.subtask = 10, .inputs = {remote(0, big)}}, {.subtask = 11, .inputs = {remote(1, big)}}});
+  EXPECT_EQ(worker.fetches(), List{0});
+  worker.fetched(0, big);
+  EXPECT_EQ(worker.started(), List{10});
+  EXPECT_EQ(worker.fetches(), List{1});
+  worker.fetched(1, big);
+  worker.succeed(10);
+  worker.succeed(11);
+  worker.ignore();
+}
+
+TEST(Quota, RequestsThatDoNotFitTogetherRunOneAfterTheOther) {
+  WorkerHarness worker{2, Bytes{300}};
+  worker.template_at(0).request.memory = Bytes{200};
+  worker.assign({{.subtask = 0}, {.subtask = 1}});
+  EXPECT_EQ(worker.started(), List{0});
+  worker.succeed(0);
+  EXPECT_EQ(worker.started(), List{1});
+  worker.succeed(1);
+  EXPECT_EQ(worker.core().band(BandIndex{0}).quota.used(), Bytes{0});
+  worker.ignore();
+}
+
+TEST(Quota, ARequestAboveTheHardLimitIsRefusedWithTheNumbers) {
+  WorkerHarness worker{1, Bytes{300}};
+  worker.template_at(0).request.memory = Bytes{601};
+  worker.assign({{.subtask = 0}});
+  const auto failures = worker.failures();
+  ASSERT_EQ(failures.size(), 1U);
+  EXPECT_EQ(failures[0].failure, FailureClass::Refused);
+  EXPECT_NE(failures[0].message.find("601"), std::string::npos);
+  EXPECT_NE(failures[0].message.find("600"), std::string::npos);
+}
+
+TEST(Quota, APreparedSubtaskGivesItsMemoryToOneOfHigherPriorityWhenNothingRuns) {
+  WorkerHarness worker{2, Bytes{300}};
+  worker.template_at(0).request.memory = Bytes{200};
+  worker.template_at(1).request.memory = Bytes{250};
+  // Job 1 is allowed nothing to run, but was prepared before the plan came.
+  worker.assign({{.subtask = 0}});
+  EXPECT_EQ(worker.started(), List{0});
+  worker.assign({{.subtask = 1}});
+  worker.receive(EntitlementBatch{1, {{JobId{1}, BandIndex{0}, MilliSlots{0}, 0}}});
+  worker.succeed(0);
+  EXPECT_EQ(worker.started(), List{});
+  worker.assign({{.subtask = 0, .priority = 5, .template_index = 1}}, 2);
+  EXPECT_EQ(worker.started(), List{0});
+  EXPECT_EQ(worker.core().counters().demoted, 1U);
+  worker.succeed(0, {}, 2);
+  worker.receive(EntitlementBatch{2, {{JobId{1}, BandIndex{0}, kOneSlot, 0}}});
+  EXPECT_EQ(worker.started(), List{1});
+  worker.succeed(1);
+  worker.ignore();
+}
+
+TEST(Slots, NestedWorkRunsInAYieldedSlot) {
+  WorkerHarness worker{1};
+  worker.assign({{.subtask = 0}, {.subtask = 1}});
+  const auto first = worker.take<worker_action::StartSubtask>();
+  ASSERT_EQ(first.size(), 1U);
+  worker.handle(worker_event::SlotYielded{first[0].record});
+  EXPECT_EQ(worker.started(), List{1});
+  worker.assign({{.subtask = 2, .priority = 3}});
+  worker.handle(worker_event::SlotWanted{first[0].record});
+  worker.succeed(1);
+  const auto again = worker.take<worker_action::StartSubtask>();
+  ASSERT_EQ(again.size(), 1U);
+  EXPECT_TRUE(again[0].resumed);
+  EXPECT_EQ(again[0].lane, first[0].lane);
+  worker.succeed(0);
+  EXPECT_EQ(worker.started(), List{2});
+  worker.succeed(2);
+  worker.ignore();
+}
+
+}  // namespace
+}  // namespace penstock::worker

@@ -1,0 +1,250 @@
+#include "worker/core/latched_queue.hpp"
+
+#include <gtest/gtest.h>
+
+namespace penstock::worker {
+namespace {
+
+ResourceVector slots(std::int64_t milli) {
+  ResourceVector vector;
+  vector.slots = MilliSlots{milli};
+  return vector;
+}
+
+const ResourceVector kOne = slots(1000);
+const ResourceVector kTwo = slots(2000);
+const ResourceVector kHalf = slots(500);
+
+class LatchedQueueTest : public ::testing::Test {
+ protected:
+  void put(std::uint32_t record, std::uint64_t priority, const ResourceVector& request = kOne, std::uint32_t job = 0) {
+    queue.put(QueueItem{RecordIndex{record}, JobSlot{job}, priority << 32U, sequence++, &request, Bytes{0}});
+    queue.validate();
+  }
+  std::vector<std::uint32_t> take() {
+    std::vector<Taken> taken;
+    queue.take(taken);
+    queue.validate();
+    std::vector<std::uint32_t> records;
+    for (const Taken& item : taken) records.push_back(item.record.value());
+    return records;
+  }
+  void release(std::uint32_t record) { EXPECT_TRUE(queue.release(RecordIndex{record})); }
+
+  using List = std::vector<std::uint32_t>;
+  std::uint64_t sequence = 0;
+  LatchedQueue queue{slots(2000), {.bypass_max = 3, .scan_max = 8, .lanes_max = 64}};
+};
+
+// The first row of the reference cases (spec/mars-cases).
+TEST_F(LatchedQueueTest, TakesByPriorityAndFollowsItsChanges) {
+  for (std::uint32_t i = 0; i < 5; ++i) put(i, i);
+  EXPECT_EQ(take(), (List{4, 3}));
+  EXPECT_TRUE(queue.remove(RecordIndex{1}));
+  queue.update_priority(RecordIndex{0}, std::uint64_t{3} << 32U);
+  queue.update_priority(RecordIndex{4}, std::uint64_t{5} << 32U);
+  EXPECT_EQ(take(), List{});
+  release(3);
+  release(4);
+  EXPECT_EQ(take(), (List{0, 2}));
+}
+
+// Spec: worker 2, atomic match. The item that arrives last but is best is the next to run.
+TEST_F(LatchedQueueTest, ItemLeavesOnlyTogetherWithItsSlot) {
+  put(0, 1);
+  put(1, 1);
+  put(2, 1);
+  EXPECT_EQ(take(), (List{0, 1}));
+  EXPECT_EQ(take(), List{});
+  put(3, 9);
+  EXPECT_EQ(take(), List{});
+  release(0);
+  EXPECT_EQ(take(), List{3});
+}
+
+TEST_F(LatchedQueueTest, TiesLeaveInOrderOfArrival) {
+  for (std::uint32_t i = 0; i < 4; ++i) put(i, 7);
+  EXPECT_EQ(take(), (List{0, 1}));
+  release(0);
+  release(1);
+  EXPECT_EQ(take(), (List{2, 3}));
+}
+
+TEST_F(LatchedQueueTest, JobPriorityThenUserPriorityThenFairRankThenArrival) {
+  put(0, 1, kOne, 0);
+  put(1, 1, kOne, 1);
+  put(2, 5, kOne, 1);
+  put(3, 0, kOne, 2);
+  queue.set_job_priority(JobSlot{2}, 1);
+  EXPECT_EQ(take(), (List{3, 2}));
+  queue.set_entitlement(JobSlot{1}, MilliSlots::max(), -1);
+  release(3);
+  release(2);
+  EXPECT_EQ(take(), (List{1, 0}));
+}
+
+TEST_F(LatchedQueueTest, TheGraphsOrderIsNotComparedAcrossJobs) {
+  queue.put(QueueItem{RecordIndex{0}, JobSlot{0}, 5, 0, &kOne, Bytes{0}});
+  queue.put(QueueItem{RecordIndex{1}, JobSlot{1}, 900, 1, &kOne, Bytes{0}});
+  queue.put(QueueItem{RecordIndex{2}, JobSlot{0}, 6, 2, &kOne, Bytes{0}});
+  // Inside job 0 the larger order goes first; between the jobs, the head that arrived first (1 before 2).
+  EXPECT_EQ(take(), (List{1, 2}));
+}
+
+TEST_F(LatchedQueueTest, AnItemTooLargeForNowIsPassedOnlySoOften) {
+  put(0, 5);
+  put(1, 5, kTwo);
+  for (std::uint32_t i = 2; i < 10; ++i) put(i, 1);
+  EXPECT_EQ(take(), (List{0, 2}));  // 1 is passed once.
+  release(2);
+  EXPECT_EQ(take(), List{3});
+  release(3);
+  EXPECT_EQ(take(), List{4});
+  release(4);
+  EXPECT_EQ(take(), List{});  // Three have passed: it reserves.
+  release(0);
+  EXPECT_EQ(take(), List{1});
+}
+
+TEST_F(LatchedQueueTest, FractionsShareASlot) {
+  for (std::uint32_t i = 0; i < 6; ++i) put(i, 1, kHalf);
+  EXPECT_EQ(take(), (List{0, 1, 2, 3}));
+  EXPECT_EQ(queue.available().slots, MilliSlots{0});
+}
+
+TEST_F(LatchedQueueTest, LanesAreNeverShared) {
+  for (std::uint32_t i = 0; i < 4; ++i) put(i, 1, kHalf);
+  std::vector<Taken> taken;
+  queue.take(taken);
+  std::vector<std::uint16_t> lanes;
+  for (const Taken& item : taken) lanes.push_back(item.lane.value());
+  std::sort(lanes.begin(), lanes.end());
+  EXPECT_EQ(lanes, (std::vector<std::uint16_t>{0, 1, 2, 3}));
+}
+
+TEST_F(LatchedQueueTest, AJobHoldsAtMostItsEntitlement) {
+  queue.set_entitlement(JobSlot{0}, kOneSlot, 0);
+  put(0, 9);
+  put(1, 9);
+  put(2, 1, kOne, 1);
+  EXPECT_EQ(take(), (List{0, 2}));
+  release(2);
+  EXPECT_EQ(take(), List{});
+  EXPECT_NE(queue.obstacle(RecordIndex{1}).find("entitlement"), std::string::npos);
+  queue.set_entitlement(JobSlot{0}, kOneSlot * 2, 0);
+  EXPECT_EQ(take(), List{1});
+}
+
+TEST_F(LatchedQueueTest, ReleaseByANonOwnerChangesNothing) {
+  put(0, 1);
+  EXPECT_FALSE(queue.release(RecordIndex{0}));
+  EXPECT_FALSE(queue.release(RecordIndex{77}));
+  EXPECT_EQ(take(), List{0});
+  release(0);
+  EXPECT_FALSE(queue.release(RecordIndex{0}));
+  EXPECT_EQ(queue.available().slots, MilliSlots{2000});
+}
+
+TEST_F(LatchedQueueTest, RemoveIsIdempotentAndGivesBackTheSlot) {
+  put(0, 1);
+  put(1, 1);
+  put(2, 1);
+  take();
+  EXPECT_TRUE(queue.remove(RecordIndex{0}));
+  EXPECT_FALSE(queue.remove(RecordIndex{0}));
+  EXPECT_EQ(take(), List{2});
+}
+
+// Reference case: 4 slots, 9 waiters, one cancelled: 8 run, no slot lost.
+TEST(LatchedQueueSlots, NoneIsLostWhenAWaiterIsCancelled) {
+  LatchedQueue queue{slots(4000), {}};
+  for (std::uint32_t i = 0; i < 9; ++i)
+    queue.put(QueueItem{RecordIndex{i}, JobSlot{0}, 0, i, &kOne, Bytes{0}});
+  EXPECT_TRUE(queue.remove(RecordIndex{6}));
+  std::vector<Taken> taken;
+  std::size_t ran = 0;
+  for (queue.take(taken); !taken.empty(); queue.take(taken)) {
+    ran += taken.size();
+    for (const Taken& item : taken) EXPECT_TRUE(queue.release(item.record));
+    taken.clear();
+    queue.validate();
+  }
+  EXPECT_EQ(ran, 8U);
+  EXPECT_EQ(queue.available().slots, MilliSlots{4000});
+}
+
+TEST_F(LatchedQueueTest, AShrinkingResizeTakesNothingAndStartsNothingUntilItFits) {
+  put(0, 1);
+  put(1, 1);
+  put(2, 1);
+  take();
+  queue.resize(slots(1000));
+  queue.validate();
+  release(0);
+  EXPECT_EQ(take(), List{});
+  release(1);
+  EXPECT_EQ(take(), List{2});
+  queue.resize(slots(3000));
+  put(3, 1);
+  put(4, 1);
+  EXPECT_EQ(take(), (List{3, 4}));
+}
+
+TEST_F(LatchedQueueTest, IdleRunnersRestartAndATakeWaitsForThem) {
+  put(0, 1);
+  put(1, 1);
+  take();
+  release(1);
+  const std::vector<SlotIndex> lanes = queue.restart_free_slots();
+  ASSERT_EQ(lanes.size(), 1U);
+  EXPECT_EQ(queue.restart_free_slots().size(), 0U);
+  put(2, 1);
+  EXPECT_EQ(take(), List{});
+  queue.lane_restarted(lanes[0]);
+  queue.lane_restarted(lanes[0]);
+  EXPECT_EQ(take(), List{2});
+}
+
+TEST_F(LatchedQueueTest, AYieldedSlotRunsAnotherAndComesBackOnItsOwnLane) {
+  put(0, 1);
+  put(1, 1);
+  put(2, 1);
+  std::vector<Taken> taken;
+  queue.take(taken);
+  const SlotIndex lane = taken[0].lane;
+  EXPECT_TRUE(queue.yield_slot(RecordIndex{0}));
+  EXPECT_FALSE(queue.yield_slot(RecordIndex{0}));
+  EXPECT_EQ(take(), List{2});
+  EXPECT_TRUE(queue.resume_slot(RecordIndex{0}, ~std::uint64_t{0}));
+  put(3, 9);
+  release(1);
+  taken.clear();
+  queue.take(taken);
+  ASSERT_EQ(taken.size(), 1U);
+  EXPECT_EQ(taken[0], (Taken{RecordIndex{0}, lane, true}));
+}
+
+TEST(LatchedQueueResources, EveryKindIsMetered) {
+  ResourceVector capacity = slots(4000);
+  capacity.gpu = MilliGpu{1000};
+  capacity.device_memory = kGiB;
+  capacity.named = {{"licence", 1}};
+  LatchedQueue queue{capacity, {}};
+  ResourceVector gpu = slots(500);
+  gpu.gpu = MilliGpu{600};
+  ResourceVector licence = slots(500);
+  licence.named = {{"licence", 1}};
+  for (std::uint32_t i = 0; i < 2; ++i) queue.put(QueueItem{RecordIndex{i}, JobSlot{0}, 0, i, &gpu, Bytes{0}});
+  for (std::uint32_t i = 2; i < 4; ++i) queue.put(QueueItem{RecordIndex{i}, JobSlot{0}, 0, i, &licence, Bytes{0}});
+  std::vector<Taken> taken;
+  queue.take(taken);
+  queue.validate();
+  ASSERT_EQ(taken.size(), 2U);
+  EXPECT_EQ(taken[0].record, RecordIndex{0});
+  EXPECT_EQ(taken[1].record, RecordIndex{2});
+  EXPECT_EQ(queue.obstacle(RecordIndex{1}), "milli-gpu 600 > 400");
+  EXPECT_EQ(queue.obstacle(RecordIndex{3}), "licence 1 > 0");
+}
+
+}  // namespace
+}  // namespace penstock::worker

@@ -1,0 +1,103 @@
+// What a worker's core wants done.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "common/base/ids.hpp"
+#include "common/base/result.hpp"
+#include "common/protocol/graph.hpp"
+#include "common/protocol/report.hpp"
+#include "worker/core/latched_queue.hpp"
+
+namespace penstock::worker {
+
+/// One input that a runner reads.
+struct RunInput {
+  SubtaskIndex producer;
+  std::uint16_t output = 0;
+  friend bool operator==(const RunInput&, const RunInput&) = default;
+};
+
+namespace worker_action {
+/// Run an attempt on a lane of a band. What it points to stays as it is until the run has ended.
+struct StartSubtask {
+  RecordIndex record;
+  SubtaskId id;
+  Attempt attempt;
+  BandIndex band;
+  SlotIndex lane;
+  bool resumed = false;  ///< Go on with the run that had yielded.
+  const Template* program = nullptr;
+  std::string_view payload;
+  std::span<const RunInput> inputs;
+};
+/// Ask a run to stop, or end it. Each is said at most once for a run.
+struct StopRun {
+  RecordIndex record;
+  BandIndex band;
+  SlotIndex lane;
+  bool kill = false;
+};
+/// Make the outputs of an ended run readable; answered by `OutputsStored`.
+struct StoreOutputs {
+  RecordIndex record;
+  SubtaskId id;
+  Attempt attempt;
+};
+struct FetchInput {
+  DataKey key;
+  WorkerId from;
+  Bytes bytes;  ///< Expected; 0: unknown.
+};
+struct CancelFetch {
+  DataKey key;
+};
+struct RestoreInput {
+  DataKey key;
+};
+struct DropDatum {
+  DataKey key;
+};
+/// A datum is about to be needed in memory, or no longer: the store must not, or may, spill it.
+struct PinDatum {
+  DataKey key;
+  bool pinned = true;
+};
+struct SendReport {
+  ReportBatch batch;
+};
+struct SendDrainState {
+  DrainState state;
+};
+/// The worker has its name now.
+struct Registered {
+  WorkerId worker;
+};
+/// Steps against too much memory in use, in this order: move data to disk; replace idle runners.
+struct RequestSpill {
+  BandIndex band;
+  Bytes excess;
+};
+struct RestartRunners {
+  BandIndex band;
+  std::vector<SlotIndex> lanes;
+};
+/// The peer has broken the protocol in a way that frames cannot show; log it.
+struct Reject {
+  Error error;
+};
+}  // namespace worker_action
+
+using WorkerAction =
+    std::variant<worker_action::StartSubtask, worker_action::StopRun, worker_action::StoreOutputs,
+                 worker_action::FetchInput, worker_action::CancelFetch, worker_action::RestoreInput,
+                 worker_action::DropDatum, worker_action::PinDatum, worker_action::SendReport,
+                 worker_action::SendDrainState, worker_action::Registered, worker_action::RequestSpill,
+                 worker_action::RestartRunners, worker_action::Reject>;
+
+}  // namespace penstock::worker

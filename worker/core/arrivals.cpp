@@ -1,0 +1,274 @@
+// WorkerCore: what the supervisor says.
+#include <algorithm>
+
+#include "worker/core/worker_core.hpp"
+
+namespace penstock::worker {
+
+void WorkerCore::receive(const RegisterReply& message) { out_->add(worker_action::Registered{message.worker}); }
+
+void WorkerCore::receive(const AssignBatch& batch) {
+  if (!check_batch(batch)) return;
+  const bool known = jobs_.find(batch.job).valid();
+  const JobSlot slot = jobs_.open(batch.job);
+  JobContext& job = jobs_[slot];
+  if (!known) successors_.open_job(slot);
+  if (!known || job.priority != batch.job_priority) {
+    for (const auto& band : bands_) {
+      band->prepare.set_job_priority(slot, batch.job_priority);
+      band->execute.set_job_priority(slot, batch.job_priority);
+    }
+    job.priority = batch.job_priority;
+  }
+  if (!batch.job_name.empty()) job.name = batch.job_name;
+  define_templates(job, batch);
+  if (load_report_at_ == kNever) load_report_at_ = later(now_, config_.load_report_every);
+  std::size_t input = 0;
+  std::size_t payload = 0;
+  for (const Assignment& assignment : batch.assignments) {
+    accept(slot, assignment, std::span{batch.inputs}.subspan(input, assignment.input_count),
+           std::string_view{batch.payloads}.substr(payload, assignment.payload_bytes));
+    input += assignment.input_count;
+    payload += assignment.payload_bytes;
+  }
+}
+
+// A batch that contradicts itself is refused whole and changes nothing.
+bool WorkerCore::check_batch(const AssignBatch& batch) {
+  std::uint64_t inputs = 0;
+  std::uint64_t payload_bytes = 0;
+  std::size_t templates = 0;
+  if (const JobSlot slot = jobs_.find(batch.job); slot.valid()) templates = jobs_[slot].templates.size();
+  for (const TemplateDefinition& definition : batch.templates)
+    templates = std::max<std::size_t>(templates, std::size_t{definition.index.value()} + 1);
+  for (const Assignment& assignment : batch.assignments) {
+    inputs += assignment.input_count;
+    payload_bytes += assignment.payload_bytes;
+    const bool valid = batch.job.valid() && assignment.subtask.valid() && assignment.attempt.valid() &&
+                       assignment.band.value() < bands_.size() && assignment.template_index.value() < templates;
+    if (valid) continue;
+    reject(ErrorCode::InvalidArgument, to_string(SubtaskId{batch.job, assignment.subtask}),
+           "the assignment names an unknown band or template");
+    return false;
+  }
+  if (inputs == batch.inputs.size() && payload_bytes == batch.payloads.size()) return true;
+  reject(ErrorCode::InvalidArgument, to_string(batch.job), "the inputs or payloads do not match the assignments");
+  return false;
+}
+
+void WorkerCore::define_templates(JobContext& job, const AssignBatch& batch) {
+  for (const TemplateDefinition& definition : batch.templates) {
+    if (job.templates.size() <= definition.index.value()) job.templates.resize(definition.index.value() + 1);
+    std::unique_ptr<WorkerTemplate>& known = job.templates[definition.index.value()];
+    if (known != nullptr) continue;  // Said again after a reconnect; records already point to the first.
+    known = std::make_unique<WorkerTemplate>(WorkerTemplate{definition.content, definition.content.request});
+    known->execution.memory = Bytes{0};
+  }
+}
+
+void WorkerCore::accept(JobSlot slot, const Assignment& assignment, std::span<const AssignedInput> inputs,
+                        std::string_view payload) {
+  JobContext& job = jobs_[slot];
+  ++counters_.assigned;
+  if (!is_new_attempt(slot, assignment)) return;
+  const RecordIndex index = make_record(slot, assignment);
+  SubtaskRecord& record = records_[index];
+  record.payload.assign(payload);
+  missing_.clear();
+  for (const AssignedInput& input : inputs) {
+    if (input.place == InputPlace::Missing) missing_.push_back(input.producer);
+    if (input.output == EdgeKind::kOrderOnly) continue;  // Spec: worker 3, never fetched nor sized.
+    record.inputs.push_back(RunInput{input.producer, input.output});
+    if (input.place == InputPlace::Missing) continue;
+    const DatumIndex datum = data_.ensure(DataKey{{job.id, input.producer}, input.output}, slot, job.data);
+    if (data_[datum].place != DatumPlace::Remote) continue;
+    data_[datum].location = input.place == InputPlace::Remote ? input.location : WorkerId::none();
+    data_[datum].bytes = Bytes{input.bytes};
+  }
+  if (draining_ || records_.live() > config_.subtasks_max) {
+    end_record(index, Outcome::Returned);
+    return;
+  }
+  if (!missing_.empty() && successors_.add(index, slot, missing_) > 0) {
+    move(index, SubtaskState::Cached);
+    ++band_of(record).cached;
+    return;
+  }
+  if (missing_.empty()) {
+    enqueue(index);
+    return;
+  }
+  // Its producers finished here before it arrived: it is forwarded like any other successor.
+  complete_.push_back(index);
+  move(index, SubtaskState::Cached);
+  ++band_of(record).cached;
+  complete_successors();
+}
+
+// Spec: worker 7, a known live attempt attaches, an older one is ignored.
+bool WorkerCore::is_new_attempt(JobSlot slot, const Assignment& assignment) {
+  const RecordIndex known = find_record(slot, assignment.subtask);
+  if (!known.valid()) return true;
+  ++counters_.stale;
+  if (records_[known].attempt < assignment.attempt) {
+    // Two attempts never live here at once; the newer one is given back and finds another way.
+    SubtaskRecord returned;
+    returned.job = slot;
+    returned.subtask = assignment.subtask;
+    returned.attempt = assignment.attempt;
+    returned.band = assignment.band;
+    report(returned, Outcome::Returned, nullptr);
+  }
+  return false;
+}
+
+RecordIndex WorkerCore::make_record(JobSlot slot, const Assignment& assignment) {
+  JobContext& job = jobs_[slot];
+  const RecordIndex index = records_.allocate();
+  SubtaskRecord& record = records_[index];
+  record.subtask = assignment.subtask;
+  record.job = slot;
+  record.attempt = assignment.attempt;
+  record.band = assignment.band;
+  record.program = job.templates[assignment.template_index.value()].get();
+  record.priority = assignment.priority;
+  record.sequence = next_sequence_++;
+  record.next_of_job = job.records;
+  if (job.records.valid()) records_[job.records].previous_of_job = index;
+  job.records = index;
+  ++job.live;
+  job.attempts.use(assignment.subtask.value()).record = index;
+  told_empty_ = false;
+  return index;
+}
+
+void WorkerCore::receive(const InputNoticeBatch& message) {
+  const JobSlot slot = jobs_.find(message.job);
+  if (!slot.valid()) return;
+  JobContext& job = jobs_[slot];
+  // All data first: a successor may need several outputs of one producer.
+  for (const InputNotice& notice : message.notices) {
+    if (notice.output == EdgeKind::kOrderOnly || notice.bytes <= 0) continue;
+    const DatumIndex index = data_.ensure(DataKey{{message.job, notice.producer}, notice.output}, slot, job.data);
+    if (data_[index].place != DatumPlace::Remote) continue;
+    data_[index].location = notice.location;
+    data_[index].bytes = Bytes{notice.bytes};
+  }
+  for (const InputNotice& notice : message.notices) successors_.noticed(slot, notice.producer, complete_);
+  complete_successors();
+}
+
+void WorkerCore::receive(const CancelBatch& message) {
+  const JobSlot slot = jobs_.find(message.job);
+  if (!slot.valid()) return;
+  if (message.whole_job) {
+    for (RecordIndex index = jobs_[slot].records; index.valid();) {
+      const RecordIndex next = records_[index].next_of_job;
+      cancel(index, message.kill_after);
+      index = next;
+    }
+    return;
+  }
+  for (const AttemptRef& attempt : message.attempts) {
+    const RecordIndex index = find_record(slot, attempt.subtask);
+    if (!index.valid() || records_[index].attempt != attempt.attempt) continue;
+    cancel(index, message.kill_after);
+    cancel_successors_of(slot, attempt.subtask, message.kill_after);
+  }
+}
+
+void WorkerCore::receive(const PriorityBatch& message) {
+  const JobSlot slot = jobs_.find(message.job);
+  if (!slot.valid()) return;
+  if (message.change_job) {
+    jobs_[slot].priority = message.job_priority;
+    for (const auto& band : bands_) {
+      band->prepare.set_job_priority(slot, message.job_priority);
+      band->execute.set_job_priority(slot, message.job_priority);
+    }
+  }
+  for (const PriorityChange& change : message.changes) {
+    const RecordIndex index = find_record(slot, change.subtask);
+    if (!index.valid() || records_[index].state == SubtaskState::Yielded) continue;
+    SubtaskRecord& record = records_[index];
+    record.priority = change.priority;
+    band_of(record).prepare.update_priority(index, change.priority);
+    band_of(record).execute.update_priority(index, change.priority);
+    band_of(record).quota.update_priority(index, change.priority);
+  }
+}
+
+void WorkerCore::receive(const EntitlementBatch& message) {
+  if (message.version <= entitlement_version_) return;
+  entitlement_version_ = message.version;
+  for (const Entitlement& entitlement : message.entitlements) {
+    const JobSlot slot = jobs_.find(entitlement.job);
+    if (!slot.valid() || entitlement.band.value() >= bands_.size()) continue;
+    Band& band = *bands_[entitlement.band.value()];
+    // The permits are latched too: otherwise a job at its entitlement would sit on all of them, prepared in vain.
+    band.prepare.set_entitlement(slot, entitlement.slots, entitlement.fair_rank);
+    band.execute.set_entitlement(slot, entitlement.slots, entitlement.fair_rank);
+    band.dirty = true;
+  }
+}
+
+void WorkerCore::receive(const StealRequest& message) {
+  const JobSlot slot = jobs_.find(message.job);
+  if (!slot.valid()) return;
+  for (const AttemptRef& attempt : message.attempts) {
+    const RecordIndex index = find_record(slot, attempt.subtask);
+    if (index.valid() && records_[index].attempt == attempt.attempt) return_unprepared(index);
+  }
+}
+
+void WorkerCore::receive(const DropBatch& message) {
+  const JobSlot slot = jobs_.find(message.job);
+  if (!slot.valid()) return;
+  for (const DataRef& ref : message.data) {
+    const DatumIndex datum = data_.find(DataKey{{message.job, ref.producer}, ref.output});
+    if (datum.valid()) drop_datum(datum);
+  }
+}
+
+void WorkerCore::receive(const ForgetJob& message) {
+  const JobSlot slot = jobs_.find(message.job);
+  if (!slot.valid()) return;
+  jobs_[slot].forgotten = true;
+  for (RecordIndex index = jobs_[slot].records; index.valid();) {
+    const RecordIndex next = records_[index].next_of_job;
+    cancel(index, Duration{0});
+    index = next;
+  }
+  if (jobs_.is_open(slot)) close_job_if_done(slot);
+}
+
+void WorkerCore::receive(const ReportsApplied& message) {
+  applied_.clear();
+  reports_.applied(message.through, applied_);
+  JobId job;
+  JobSlot slot;
+  for (const SubtaskId& finished : applied_) {
+    if (finished.job != job) slot = jobs_.find(job = finished.job);
+    if (slot.valid()) successors_.applied(slot, finished.index);
+  }
+}
+
+void WorkerCore::receive(const Drain& message) {
+  draining_ = message.enabled;
+  told_empty_ = false;
+  if (!draining_) {
+    report_drain_state();
+    return;
+  }
+  for (std::uint32_t slot = 0; slot < jobs_.slots(); ++slot) {
+    if (!jobs_.is_open(JobSlot{slot})) continue;
+    for (RecordIndex index = jobs_[JobSlot{slot}].records; index.valid();) {
+      const RecordIndex next = records_[index].next_of_job;
+      return_unprepared(index);
+      index = next;
+    }
+  }
+  report_drain_state();
+}
+
+}  // namespace penstock::worker

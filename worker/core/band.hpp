@@ -1,0 +1,40 @@
+// One band of a worker: its two latched queues, its memory quota and what runs on it.
+#pragma once
+
+#include <deque>
+#include <vector>
+
+#include "common/base/time.hpp"
+#include "common/protocol/config.hpp"
+#include "common/protocol/handshake.hpp"
+#include "worker/core/latched_queue.hpp"
+#include "worker/core/memory_quota.hpp"
+
+namespace penstock::worker {
+
+/// How far the steps against too much memory in use have gone (spec worker 4).
+enum class ReliefStep : std::uint8_t { None, GrantsStopped, SpillRequested, RunnersRestarted };
+
+/// A passive bundle; `WorkerCore` moves subtasks through it.
+struct Band {
+  Band(BandIndex index, const BandDescription& description, const WorkerConfig& config);
+
+  // Constant after construction.
+  const BandIndex index;
+  const BandDescription description;
+  const ResourceVector permit;  ///< What one subtask holds of `prepare`.
+
+  // State.
+  LatchedQueue prepare;  ///< Its slots are permits, its memory the bytes that prepared inputs may pin.
+  LatchedQueue execute;
+  MemoryQuota quota;
+  std::vector<RecordIndex> running;        ///< Running and yielded records.
+  std::uint32_t store_permits_free;
+  std::deque<RecordIndex> waiting_to_store;
+  std::uint32_t cached = 0;
+  ReliefStep relief = ReliefStep::None;
+  Instant relief_at = kNever;              ///< Not before this, the next step.
+  bool dirty = false;                      ///< Something changed since the queues were last pumped.
+};
+
+}  // namespace penstock::worker

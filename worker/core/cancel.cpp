@@ -1,0 +1,123 @@
+// WorkerCore: ending attempts by wish, by time and by giving them back; relief of memory.
+#include <algorithm>
+
+#include "worker/core/worker_core.hpp"
+
+namespace penstock::worker {
+
+// Spec: worker 8, in every state, idempotent, at most one terminal result.
+void WorkerCore::cancel(RecordIndex index, Duration kill_after) {
+  SubtaskRecord& record = records_[index];
+  switch (record.state) {
+    case SubtaskState::Free: return;
+    case SubtaskState::Running:
+    case SubtaskState::Yielded: stop_run(index, StopReason::Cancelled, kill_after); return;
+    case SubtaskState::Storing:
+      record.stopping = StopReason::Cancelled;
+      if (record.holds_store_permit) return;  // Ends with `OutputsStored`.
+      std::erase(band_of(record).waiting_to_store, index);
+      finish_storing(index, nullptr);
+      return;
+    default: end_record(index, Outcome::Cancelled); return;
+  }
+}
+
+// Spec: worker 6, cancelled producers remove their cached successors transitively.
+void WorkerCore::cancel_successors_of(JobSlot job, SubtaskIndex producer, Duration kill_after) {
+  std::vector<SubtaskIndex> producers{producer};
+  std::vector<RecordIndex> successors;
+  while (!producers.empty()) {
+    successors.clear();
+    successors_.waiting_for(job, producers.back(), successors);
+    producers.pop_back();
+    for (const RecordIndex successor : successors) {
+      // It may stand here twice, or be gone since: one cancel frees the record.
+      if (records_[successor].state != SubtaskState::Cached) continue;
+      producers.push_back(records_[successor].subtask);
+      cancel(successor, kill_after);
+    }
+  }
+}
+
+void WorkerCore::stop_run(RecordIndex index, StopReason reason, Duration kill_after) {
+  SubtaskRecord& record = records_[index];
+  if (kill_after == kDefaultGrace) {
+    const Duration own = record.program->content.kill_grace;
+    kill_after = own > Duration{0} ? own : config_.kill_grace;
+  }
+  const Instant kill_at = later(now_, kill_after);
+  if (record.stopping == StopReason::None) {
+    record.stopping = reason;
+    record.stop_at = kill_at;
+    if (kill_after > Duration{0} && !record.asked_to_stop) {
+      record.asked_to_stop = true;
+      out_->add(worker_action::StopRun{index, record.band, record.lane, false});
+    }
+  } else {
+    // A cancel wins over a timeout, and a shorter grace over a longer one.
+    if (reason == StopReason::Cancelled) record.stopping = reason;
+    record.stop_at = std::min(record.stop_at, kill_at);
+  }
+  if (now_ >= record.stop_at) advance_stop(index);
+  want_check_at(record.stop_at);
+}
+
+// The time limit of a run has passed, or the grace after it was asked to stop.
+void WorkerCore::advance_stop(RecordIndex index) {
+  SubtaskRecord& record = records_[index];
+  record.stop_at = kNever;
+  if (record.stopping == StopReason::None) {
+    stop_run(index, StopReason::TimedOut, kDefaultGrace);
+    return;
+  }
+  if (record.killed) return;
+  record.killed = true;
+  out_->add(worker_action::StopRun{index, record.band, record.lane, true});
+}
+
+void WorkerCore::return_unprepared(RecordIndex index) {
+  SubtaskRecord& record = records_[index];
+  if (record.state == SubtaskState::Cached) ++counters_.forward_misses[static_cast<std::size_t>(ForwardResult::Lease)];
+  if (record.state == SubtaskState::Cached || record.state == SubtaskState::Queued) end_record(index, Outcome::Returned);
+}
+
+void WorkerCore::report_drain_state() {
+  const bool empty = draining_ && records_.live() == 0;
+  if (draining_ && told_empty_) return;
+  told_empty_ = empty;
+  out_->add(worker_action::SendDrainState{DrainState{draining_, empty}});
+}
+
+// Spec: worker 4, a crossing of the hard limit first stops new grants, then asks for spill, then restarts idle runners.
+void WorkerCore::relieve(Band& band, Bytes used) {
+  if (used <= band.quota.capacity()) {
+    if (band.relief == ReliefStep::None) return;
+    band.relief = ReliefStep::None;
+    band.quota.set_paused(false);
+    band.dirty = true;
+    return;
+  }
+  const bool starts = band.relief == ReliefStep::None;
+  if (starts ? used <= band.quota.hard_limit() : now_ < band.relief_at) return;
+  ++counters_.relief_steps;
+  band.relief_at = later(now_, config_.relieve_every);
+  switch (band.relief) {
+    case ReliefStep::None:
+      band.relief = ReliefStep::GrantsStopped;
+      band.quota.set_paused(true);
+      return;
+    case ReliefStep::GrantsStopped:
+      band.relief = ReliefStep::SpillRequested;
+      out_->add(worker_action::RequestSpill{band.index, used - band.quota.capacity()});
+      return;
+    case ReliefStep::SpillRequested:
+    case ReliefStep::RunnersRestarted: {
+      band.relief = ReliefStep::RunnersRestarted;
+      std::vector<SlotIndex> lanes = band.execute.restart_free_slots();
+      if (!lanes.empty()) out_->add(worker_action::RestartRunners{band.index, std::move(lanes)});
+      return;
+    }
+  }
+}
+
+}  // namespace penstock::worker

@@ -1,0 +1,50 @@
+#include "worker/core/data_table.hpp"
+
+namespace penstock::worker {
+
+void Datum::reset() {
+  std::vector<RecordIndex> kept = std::move(waiters);
+  kept.clear();
+  *this = Datum{};
+  waiters = std::move(kept);
+}
+
+DatumIndex DataTable::find(const DataKey& key) const {
+  const DatumIndex* found = index_.find(key);
+  return found == nullptr ? DatumIndex::none() : *found;
+}
+
+DatumIndex DataTable::ensure(const DataKey& key, JobSlot job, DatumIndex& head) {
+  if (const DatumIndex known = find(key); known.valid()) return known;
+  const DatumIndex index = data_.allocate();
+  Datum& datum = data_[index];
+  datum.key = key;
+  datum.job = job;
+  datum.next_of_job = head;
+  if (head.valid()) data_[head].previous_of_job = index;
+  head = index;
+  index_[key] = index;
+  return index;
+}
+
+void DataTable::erase(DatumIndex index, DatumIndex& head) {
+  Datum& datum = data_[index];
+  PENSTOCK_CHECK_MSG(datum.pins == 0 && datum.waiters.empty(), to_string(datum.key));
+  if (datum.place == DatumPlace::Here) bytes_here_ -= datum.bytes;
+  if (datum.previous_of_job.valid())
+    data_[datum.previous_of_job].next_of_job = datum.next_of_job;
+  else
+    head = datum.next_of_job;
+  if (datum.next_of_job.valid()) data_[datum.next_of_job].previous_of_job = datum.previous_of_job;
+  index_.erase(datum.key);
+  data_.free(index);
+}
+
+void DataTable::move(DatumIndex index, DatumPlace place) {
+  Datum& datum = data_[index];
+  if (datum.place == DatumPlace::Here) bytes_here_ -= datum.bytes;
+  datum.place = place;
+  if (place == DatumPlace::Here) bytes_here_ += datum.bytes;
+}
+
+}  // namespace penstock::worker

@@ -1,0 +1,66 @@
+// What the worker knows of data: which inputs and outputs are here, spilled or elsewhere.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/base/ids.hpp"
+#include "common/base/lookup_map.hpp"
+#include "common/base/slab.hpp"
+#include "common/base/units.hpp"
+#include "worker/core/latched_queue.hpp"
+
+namespace penstock::worker {
+
+using DatumIndex = Id<struct DatumTag, std::uint32_t>;
+
+/// Where a datum is, seen from here.
+enum class DatumPlace : std::uint8_t {
+  Remote,    ///< On worker `location`.
+  Waiting,   ///< Wanted from there; the transfer waits for its turn.
+  Fetching,  ///< On its way.
+  Here,      ///< In memory.
+  Spilled,   ///< On our disk.
+  Restoring, ///< On its way back to memory.
+};
+
+/// One datum with bytes; empty outputs have none.
+struct Datum {
+  DataKey key;
+  JobSlot job;
+  Bytes bytes;
+  WorkerId location;
+  std::uint32_t pins = 0;          ///< Records that rely on it being in memory.
+  DatumPlace place = DatumPlace::Remote;
+  bool drop_wanted = false;        ///< To be dropped with the last pin.
+  DatumIndex next_of_job;          ///< List of the job's data.
+  DatumIndex previous_of_job;
+  std::vector<RecordIndex> waiters;  ///< Records whose preparation waits for it to be here.
+
+  void reset();
+};
+
+/// All data that this worker holds or has heard of. A passive table: decisions are in `WorkerCore`.
+class DataTable {
+ public:
+  /// None if unknown.
+  DatumIndex find(const DataKey& key) const;
+  /// The datum, inserted as remote with no bytes if unknown. `head` is the job's list.
+  DatumIndex ensure(const DataKey& key, JobSlot job, DatumIndex& head);
+  /// REQUIRES: no pins and no waiters.
+  void erase(DatumIndex index, DatumIndex& head);
+
+  Datum& operator[](DatumIndex index) { return data_[index]; }
+  const Datum& operator[](DatumIndex index) const { return data_[index]; }
+  std::size_t size() const { return data_.live(); }
+  Bytes bytes_here() const { return bytes_here_; }
+  /// Changes the place and keeps the sum of bytes in memory.
+  void move(DatumIndex index, DatumPlace place);
+
+ private:
+  LookupMap<DataKey, DatumIndex> index_;
+  Slab<DatumIndex, Datum> data_;
+  Bytes bytes_here_;
+};
+
+}  // namespace penstock::worker

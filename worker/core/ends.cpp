@@ -1,0 +1,243 @@
+// WorkerCore: how attempts end, and what is said about it.
+#include <algorithm>
+
+#include "worker/core/worker_core.hpp"
+
+namespace penstock::worker {
+
+void WorkerCore::run_ended(const RunEnd& run) {
+  if (run.record.value() >= records_.used()) return;
+  SubtaskRecord& record = records_[run.record];
+  const bool runs = record.state == SubtaskState::Running || record.state == SubtaskState::Yielded;
+  if (!runs || record.attempt != run.attempt) {
+    ++counters_.stale;
+    return;
+  }
+  Band& band = band_of(record);
+  record.run_us = run.run_us;
+  record.outputs.assign(run.outputs.begin(), run.outputs.end());
+  // Spec: worker 5, the slot is free when computing ends, whatever becomes of the outputs.
+  band.execute.remove(run.record);
+  band.running[record.running_position] = band.running.back();
+  records_[band.running.back()].running_position = record.running_position;
+  band.running.pop_back();
+  --running_total_;
+  band.dirty = true;
+  move(run.record, SubtaskState::Storing);
+  if (!run.succeeded || record.stopping != StopReason::None) {
+    FailureDetail failure;
+    if (run.failure != nullptr) failure = *run.failure;
+    if (record.stopping == StopReason::TimedOut) {
+      failure.failure = FailureClass::Timeout;
+      failure.message = "ran longer than its time limit of " +
+                        std::to_string(record.program->content.time_limit.count() / 1'000'000) + " ms";
+    }
+    for (const OutputReport& output : record.outputs)
+      out_->add(worker_action::DropDatum{DataKey{id_of(record), output.output}});
+    if (record.stopping == StopReason::Cancelled)
+      end_record(run.record, Outcome::Cancelled);
+    else
+      fail(run.record, failure);
+    return;
+  }
+  if (run.stored || record.outputs.empty()) {
+    succeed(run.record);
+    return;
+  }
+  if (band.store_permits_free == 0) {
+    band.waiting_to_store.push_back(run.record);
+    return;
+  }
+  --band.store_permits_free;
+  record.holds_store_permit = true;
+  out_->add(worker_action::StoreOutputs{run.record, id_of(record), record.attempt});
+}
+
+void WorkerCore::finish_storing(RecordIndex index, const FailureDetail* failure) {
+  SubtaskRecord& record = records_[index];
+  if (record.stopping == StopReason::Cancelled) {
+    for (const OutputReport& output : record.outputs)
+      out_->add(worker_action::DropDatum{DataKey{id_of(record), output.output}});
+    end_record(index, Outcome::Cancelled);
+  } else if (failure != nullptr) {
+    fail(index, *failure);
+  } else {
+    succeed(index);
+  }
+}
+
+void WorkerCore::succeed(RecordIndex index) {
+  const SubtaskRecord& record = records_[index];
+  const SubtaskId id = id_of(record);
+  const JobSlot slot = record.job;
+  for (const OutputReport& output : record.outputs) {
+    const DatumIndex datum = data_.ensure(DataKey{id, output.output}, slot, jobs_[slot].data);
+    if (data_[datum].place == DatumPlace::Here) continue;
+    data_[datum].bytes = Bytes{output.bytes};
+    data_[datum].location = WorkerId::none();
+    if (data_[datum].place == DatumPlace::Remote) data_.move(datum, DatumPlace::Here);
+  }
+  reports_.remember_finished(id);
+  end_record(index, Outcome::Succeeded);
+  if (!jobs_.is_open(slot)) return;
+  // After the report: no successor may be reported before its producer.
+  successors_.finished_here(slot, id.index, complete_);
+  complete_successors();
+}
+
+void WorkerCore::fail(RecordIndex index, const FailureDetail& failure) { end_record(index, Outcome::Failed, &failure); }
+
+void WorkerCore::end_record(RecordIndex index, Outcome outcome, const FailureDetail* failure) {
+  report(records_[index], outcome, failure);
+  give_back_all(index);
+  free_record(index);
+}
+
+// Everything that the record holds goes back here and nowhere else.
+void WorkerCore::give_back_all(RecordIndex index) {
+  SubtaskRecord& record = records_[index];
+  Band& band = band_of(record);
+  switch (record.state) {
+    case SubtaskState::Cached:
+      successors_.remove(index);
+      --band.cached;
+      break;
+    case SubtaskState::Queued: band.prepare.remove(index); break;
+    case SubtaskState::Ready: band.execute.remove(index); break;
+    default: break;
+  }
+  if (record.holds_permit) {
+    band.prepare.release(index);
+    record.holds_permit = false;
+    band.dirty = true;
+  }
+  if (record.holds_quota) {
+    band.quota.release(index);
+    record.holds_quota = false;
+    band.dirty = true;
+  }
+  stop_waiting_for_inputs(index);
+  if (record.holds_store_permit) {
+    record.holds_store_permit = false;
+    ++band.store_permits_free;
+    if (!band.waiting_to_store.empty()) {
+      const RecordIndex next = band.waiting_to_store.front();
+      band.waiting_to_store.pop_front();
+      --band.store_permits_free;
+      records_[next].holds_store_permit = true;
+      out_->add(worker_action::StoreOutputs{next, id_of(records_[next]), records_[next].attempt});
+    }
+  }
+}
+
+void WorkerCore::stop_waiting_for_inputs(RecordIndex index) {
+  SubtaskRecord& record = records_[index];
+  if (!record.holds_pins) return;
+  record.holds_pins = false;
+  for (const RunInput& input : record.inputs) {
+    const DatumIndex datum_index = data_.find(key_of(record, input));
+    if (!datum_index.valid()) continue;
+    Datum& datum = data_[datum_index];
+    if (record.fetches_pending > 0) {
+      record.fetches_pending -= static_cast<std::uint32_t>(std::erase(datum.waiters, index));
+      // Spec: worker 3, cancelling one who waits leaves the others.
+      if (datum.waiters.empty() && datum.place == DatumPlace::Fetching) {
+        out_->add(worker_action::CancelFetch{datum.key});
+        --fetches_running_;
+      }
+      if (datum.waiters.empty() && (datum.place == DatumPlace::Fetching || datum.place == DatumPlace::Waiting))
+        data_.move(datum_index, DatumPlace::Remote);
+    }
+    unpin(datum_index);
+  }
+}
+
+void WorkerCore::free_record(RecordIndex index) {
+  SubtaskRecord& record = records_[index];
+  JobContext& job = jobs_[record.job];
+  const JobSlot slot = record.job;
+  if (record.previous_of_job.valid())
+    records_[record.previous_of_job].next_of_job = record.next_of_job;
+  else
+    job.records = record.next_of_job;
+  if (record.next_of_job.valid()) records_[record.next_of_job].previous_of_job = record.previous_of_job;
+  job.attempts.free(record.subtask.value());
+  --job.live;
+  records_.free(index);
+  if (job.forgotten) close_job_if_done(slot);
+  if (draining_ && records_.live() == 0) report_drain_state();
+}
+
+void WorkerCore::report(const SubtaskRecord& record, Outcome outcome, const FailureDetail* failure) {
+  JobReports& section = reports_.section(jobs_[record.job].id);
+  AttemptReport entry;
+  entry.subtask = record.subtask;
+  entry.attempt = record.attempt;
+  entry.band = record.band;
+  entry.outcome = outcome;
+  entry.run_us = record.run_us;
+  entry.forward = record.forward;
+  if (outcome == Outcome::Succeeded) {
+    entry.output_count = static_cast<std::uint16_t>(record.outputs.size());
+    section.outputs.insert(section.outputs.end(), record.outputs.begin(), record.outputs.end());
+    ++counters_.succeeded;
+  } else if (outcome == Outcome::Failed) {
+    section.failures.push_back(failure == nullptr ? FailureDetail{} : *failure);
+    ++counters_.failed;
+  } else if (outcome == Outcome::Cancelled) {
+    ++counters_.cancelled;
+  } else if (outcome == Outcome::Returned) {
+    ++counters_.returned;
+  }
+  section.attempts.push_back(entry);
+  reports_.count_one();
+}
+
+void WorkerCore::flush_reports() {
+  if (reports_.due(now_, idle())) out_->add(worker_action::SendReport{reports_.take(now_)});
+}
+
+void WorkerCore::report_started() {
+  for (const auto& band : bands_)
+    for (const RecordIndex index : band->running) {
+      SubtaskRecord& record = records_[index];
+      if (record.told_started) continue;
+      if (now_ - record.started < config_.started_after) {
+        want_check_at(later(record.started, config_.started_after));
+        continue;
+      }
+      record.told_started = true;
+      report(record, Outcome::Started, nullptr);
+    }
+}
+
+void WorkerCore::close_job_if_done(JobSlot slot) {
+  JobContext& job = jobs_[slot];
+  if (!job.forgotten || job.live > 0) return;
+  for (DatumIndex index = job.data; index.valid();) {
+    const DatumIndex next = data_[index].next_of_job;
+    drop_datum(index);
+    index = next;
+  }
+  successors_.close_job(slot);
+  for (const auto& band : bands_) {
+    band->prepare.set_job_priority(slot, 0);
+    band->execute.set_job_priority(slot, 0);
+    band->prepare.set_entitlement(slot, MilliSlots::max(), 0);
+    band->execute.set_entitlement(slot, MilliSlots::max(), 0);
+  }
+  jobs_.close(slot);
+}
+
+void WorkerCore::drop_datum(DatumIndex index) {
+  Datum& datum = data_[index];
+  if (datum.pins > 0 || !datum.waiters.empty()) {
+    datum.drop_wanted = true;
+    return;
+  }
+  if (datum.place == DatumPlace::Here || datum.place == DatumPlace::Spilled || datum.place == DatumPlace::Restoring)
+    out_->add(worker_action::DropDatum{datum.key});
+  data_.erase(index, jobs_[datum.job].data);
+}
+
+}  // namespace penstock::worker

@@ -1,0 +1,90 @@
+// What can happen to a worker.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <variant>
+
+#include "common/base/ids.hpp"
+#include "common/protocol/assign.hpp"
+#include "common/protocol/report.hpp"
+#include "worker/core/latched_queue.hpp"
+
+namespace penstock::worker {
+
+/// How a run of an attempt ended, as its runner says. `record` and `attempt` are those of `StartSubtask`.
+struct RunEnd {
+  RecordIndex record;
+  Attempt attempt;
+  bool succeeded = true;
+  /// The outputs can be read already; false: they go through `StoreOutputs` first.
+  bool stored = true;
+  std::uint32_t run_us = 0;
+  std::span<const OutputReport> outputs;   ///< Those with bytes.
+  const FailureDetail* failure = nullptr;  ///< Of a run that failed.
+};
+
+/// The end of one transfer to this worker.
+struct FetchEnd {
+  DataKey key;
+  bool succeeded = true;
+  Bytes bytes;               ///< Its true size.
+  bool gone = false;         ///< The holder no longer has it; false: a passing fault of the network.
+};
+
+namespace worker_event {
+struct MessageArrived {
+  const ToWorker& message;
+};
+struct RunsEnded {
+  std::span<const RunEnd> runs;
+};
+struct FetchesEnded {
+  std::span<const FetchEnd> fetches;
+};
+/// Outputs of an attempt that had to be stored after its run can be read now, or could not be stored.
+struct OutputsStored {
+  RecordIndex record;
+  Attempt attempt;
+  const FailureDetail* failure = nullptr;
+};
+/// The object store has moved a datum to disk, or brought it back.
+struct DatumSpilled {
+  DataKey key;
+};
+struct DatumRestored {
+  DataKey key;
+  bool succeeded = true;  ///< False: its bytes on disk are damaged or gone; the datum is lost.
+};
+/// A running attempt waits for nested work, or goes on.
+struct SlotYielded {
+  RecordIndex record;
+};
+struct SlotWanted {
+  RecordIndex record;
+};
+struct LanesRestarted {
+  BandIndex band;
+  std::span<const SlotIndex> lanes;
+};
+/// What the band's attempts really use, and the highest use of single ones, as measured.
+struct MemoryMeasured {
+  BandIndex band;
+  Bytes used;
+};
+struct PeakMeasured {
+  RecordIndex record;
+  Attempt attempt;
+  Bytes peak;
+};
+struct Tick {};
+}  // namespace worker_event
+
+using WorkerEvent =
+    std::variant<worker_event::MessageArrived, worker_event::RunsEnded, worker_event::FetchesEnded,
+                 worker_event::OutputsStored, worker_event::DatumSpilled, worker_event::DatumRestored,
+                 worker_event::SlotYielded, worker_event::SlotWanted, worker_event::LanesRestarted,
+                 worker_event::MemoryMeasured, worker_event::PeakMeasured, worker_event::Tick>;
+
+}  // namespace penstock::worker

@@ -1,0 +1,309 @@
+// WorkerCore: the way of a subtask from its arrival to its slot.
+#include <algorithm>
+
+#include "worker/core/worker_core.hpp"
+
+namespace penstock::worker {
+
+void WorkerCore::move(RecordIndex index, SubtaskState to) {
+  SubtaskRecord& record = records_[index];
+  PENSTOCK_CHECK_MSG(is_legal_move(record.state, to), to_string(id_of(record), record.attempt) + ": " +
+                                                          std::string{to_string(record.state)} + " to " +
+                                                          std::string{to_string(to)});
+  record.state = to;
+}
+
+void WorkerCore::enqueue(RecordIndex index) {
+  SubtaskRecord& record = records_[index];
+  Band& band = band_of(record);
+  move(index, SubtaskState::Queued);
+  band.prepare.put(QueueItem{index, record.job, record.priority, record.sequence, &band.permit, input_bytes(record)});
+  band.dirty = true;
+}
+
+// Bytes of the inputs that preparing would pin, as far as they are known.
+Bytes WorkerCore::input_bytes(const SubtaskRecord& record) const {
+  Bytes sum;
+  for (const RunInput& input : record.inputs)
+    if (const DatumIndex datum = data_.find(key_of(record, input)); datum.valid()) sum += data_[datum].bytes;
+  return sum;
+}
+
+void WorkerCore::pump_all() {
+  for (bool again = true; again;) {
+    again = false;
+    for (const auto& band : bands_) {
+      if (!band->dirty) continue;
+      pump(*band);
+      again = true;
+    }
+  }
+}
+
+// Moves everything on this band as far as latches and quota allow.
+void WorkerCore::pump(Band& band) {
+  do {
+    band.dirty = false;
+    taken_.clear();
+    band.prepare.take(taken_);
+    for (const Taken& taken : taken_) begin_prepare(taken.record);
+    if (band.quota.waiting() > 0) {
+      granted_.clear();
+      band.quota.take_granted(granted_);
+      for (const RecordIndex index : granted_) bring_inputs(index);
+    }
+    taken_.clear();
+    band.execute.take(taken_);
+    for (const Taken& taken : taken_) start(taken.record, taken);
+    if (!band.dirty) demote_if_stuck(band);
+  } while (band.dirty);
+}
+
+// Spec: worker 3, sizes are known by now; then quota, then fetch, then the execution queue.
+void WorkerCore::begin_prepare(RecordIndex index) {
+  SubtaskRecord& record = records_[index];
+  Band& band = band_of(record);
+  record.holds_permit = true;
+  if (record.program->content.request.memory.is_zero() && !band.quota.paused()) {
+    bring_inputs(index);
+    return;
+  }
+  switch (band.quota.request(quota_request(record, index))) {
+    case QuotaAnswer::Granted:
+      record.holds_quota = true;
+      bring_inputs(index);
+      return;
+    case QuotaAnswer::Waits:
+      record.holds_quota = true;
+      move(index, SubtaskState::Quota);
+      return;
+    case QuotaAnswer::Refused: break;
+  }
+  FailureDetail refused;
+  refused.failure = FailureClass::Refused;
+  refused.message = "memory request of " + std::to_string(record.program->content.request.memory.value()) +
+                    " bytes exceeds the hard limit of " + std::to_string(band.quota.hard_limit().value()) +
+                    " bytes of band " + band.description.name;
+  fail(index, refused);
+}
+
+QuotaRequest WorkerCore::quota_request(const SubtaskRecord& record, RecordIndex index) const {
+  return {index, record.program->content.request.memory, jobs_[record.job].priority, record.priority, record.sequence};
+}
+
+void WorkerCore::bring_inputs(RecordIndex index) {
+  SubtaskRecord& record = records_[index];
+  if (record.inputs.empty()) {
+    make_ready(index);
+    return;
+  }
+  move(index, SubtaskState::Preparing);
+  pin_inputs(index);
+  for (const RunInput& input : record.inputs) {
+    const DatumIndex datum = data_.find(key_of(record, input));
+    if (!datum.valid() || data_[datum].place == DatumPlace::Here) continue;
+    if (data_[datum].place == DatumPlace::Remote && !data_[datum].location.valid()) {
+      FailureDetail lost;
+      lost.failure = FailureClass::InputLost;
+      lost.message = "input " + to_string(data_[datum].key) + " is not on this worker any more";
+      fail(index, lost);
+      return;
+    }
+    want(datum, index);
+  }
+  start_fetches();
+  if (records_[index].fetches_pending == 0) make_ready(index);
+}
+
+void WorkerCore::pin_inputs(RecordIndex index) {
+  SubtaskRecord& record = records_[index];
+  record.holds_pins = true;
+  for (const RunInput& input : record.inputs) {
+    const DatumIndex datum = data_.find(key_of(record, input));
+    if (!datum.valid()) continue;  // Empty: nothing to read.
+    if (++data_[datum].pins == 1) out_->add(worker_action::PinDatum{data_[datum].key, true});
+  }
+}
+
+void WorkerCore::unpin(DatumIndex index) {
+  Datum& datum = data_[index];
+  PENSTOCK_CHECK_MSG(datum.pins > 0, to_string(datum.key));
+  if (--datum.pins > 0) return;
+  out_->add(worker_action::PinDatum{datum.key, false});
+  if (datum.drop_wanted) drop_datum(index);
+}
+
+// The record waits until the datum is in memory. Spec: worker 3, all who wait share one transfer.
+void WorkerCore::want(DatumIndex index, RecordIndex waiter) {
+  Datum& datum = data_[index];
+  if (!datum.waiters.empty() && datum.waiters.back() == waiter) return;  // It reads the same datum twice.
+  datum.waiters.push_back(waiter);
+  ++records_[waiter].fetches_pending;
+  if (datum.place == DatumPlace::Spilled) {
+    data_.move(index, DatumPlace::Restoring);
+    out_->add(worker_action::RestoreInput{datum.key});
+  } else if (datum.place == DatumPlace::Remote) {
+    data_.move(index, DatumPlace::Waiting);
+    fetch_turns_.push(FetchTurn{records_[waiter].priority, records_[waiter].sequence, index});
+  }
+}
+
+void WorkerCore::start_fetches() {
+  while (fetches_running_ < config_.fetches_max && !fetch_turns_.empty()) {
+    const DatumIndex index = fetch_turns_.pop().datum;
+    const Datum& datum = data_[index];
+    if (datum.place != DatumPlace::Waiting) continue;  // Given up, or another turn of the same has started it.
+    data_.move(index, DatumPlace::Fetching);
+    ++fetches_running_;
+    ++counters_.fetches;
+    out_->add(worker_action::FetchInput{datum.key, datum.location, datum.bytes});
+  }
+}
+
+void WorkerCore::on(const worker_event::FetchesEnded& event) {
+  for (const FetchEnd& fetch : event.fetches) {
+    const DatumIndex index = data_.find(fetch.key);
+    if (!index.valid() || data_[index].place != DatumPlace::Fetching) continue;  // Cancelled meanwhile.
+    --fetches_running_;
+    if (fetch.succeeded) {
+      data_[index].bytes = fetch.bytes;
+      reports_.add_replica(ReplicaReport{fetch.key.producer, fetch.key.output});
+      input_arrived(index);
+      continue;
+    }
+    data_.move(index, DatumPlace::Remote);
+    FailureDetail failure;
+    failure.failure = fetch.gone ? FailureClass::InputLost : FailureClass::Transport;
+    failure.message = "input " + to_string(fetch.key) + " could not be fetched from " + to_string(data_[index].location);
+    inputs_failed(index, failure);
+  }
+  start_fetches();
+}
+
+void WorkerCore::on(const worker_event::DatumSpilled& event) {
+  const DatumIndex index = data_.find(event.key);
+  if (!index.valid() || data_[index].place != DatumPlace::Here) return;
+  data_.move(index, DatumPlace::Spilled);
+}
+
+void WorkerCore::on(const worker_event::DatumRestored& event) {
+  const DatumIndex index = data_.find(event.key);
+  if (!index.valid() || data_[index].place != DatumPlace::Restoring) return;
+  if (event.succeeded) {
+    input_arrived(index);
+    return;
+  }
+  data_.move(index, DatumPlace::Remote);
+  data_[index].location = WorkerId::none();
+  FailureDetail failure;
+  failure.failure = FailureClass::InputLost;
+  failure.message = "input " + to_string(event.key) + " could not be restored from disk";
+  inputs_failed(index, failure);
+}
+
+void WorkerCore::input_arrived(DatumIndex index) {
+  data_.move(index, DatumPlace::Here);
+  const std::vector<RecordIndex> waiters = std::exchange(data_[index].waiters, {});
+  for (const RecordIndex waiter : waiters)
+    if (--records_[waiter].fetches_pending == 0) make_ready(waiter);
+}
+
+void WorkerCore::inputs_failed(DatumIndex index, const FailureDetail& failure) {
+  const std::vector<RecordIndex> waiters = std::exchange(data_[index].waiters, {});
+  for (const RecordIndex waiter : waiters) {
+    --records_[waiter].fetches_pending;
+    fail(waiter, failure);
+  }
+}
+
+void WorkerCore::make_ready(RecordIndex index) {
+  SubtaskRecord& record = records_[index];
+  Band& band = band_of(record);
+  move(index, SubtaskState::Ready);
+  band.execute.put(
+      QueueItem{index, record.job, record.priority, record.sequence, &record.program->execution, Bytes{0}});
+  band.dirty = true;
+}
+
+void WorkerCore::start(RecordIndex index, const Taken& taken) {
+  SubtaskRecord& record = records_[index];
+  Band& band = band_of(record);
+  move(index, SubtaskState::Running);
+  if (record.holds_permit) {
+    band.prepare.release(index);
+    record.holds_permit = false;
+    band.dirty = true;
+  }
+  if (!taken.resumed) {
+    record.lane = taken.lane;
+    record.started = now_;
+    record.running_position = static_cast<std::uint32_t>(band.running.size());
+    band.running.push_back(index);
+    ++running_total_;
+    ++counters_.started;
+    if (record.program->content.time_limit > Duration{0}) record.stop_at = later(now_, record.program->content.time_limit);
+    want_check_at(std::min(record.stop_at, later(now_, config_.started_after)));
+  }
+  out_->add(worker_action::StartSubtask{index, id_of(record), record.attempt, band.index, record.lane, taken.resumed,
+                                        &record.program->content, record.payload, record.inputs});
+}
+
+// Spec: worker 4. Nothing runs, the first in line cannot get its memory, and prepared subtasks hold it: the lowest of
+// them goes back to the prepare queue.
+void WorkerCore::demote_if_stuck(Band& band) {
+  const RecordIndex head = band.quota.head();
+  if (!head.valid() || band.execute.holding() > 0 || band.execute.waiting() == 0 || band.quota.paused()) return;
+  const RecordIndex lowest = band.execute.lowest_waiting([&](RecordIndex candidate) {
+    const SubtaskRecord& record = records_[candidate];
+    return record.state == SubtaskState::Ready && record.holds_quota && record.priority < records_[head].priority;
+  });
+  if (!lowest.valid()) return;
+  ++counters_.demoted;
+  give_back_all(lowest);
+  enqueue(lowest);
+}
+
+void WorkerCore::complete_successors() {
+  // Indexed, because forwarding may complete nothing more but the list is a member.
+  for (std::size_t i = 0; i < complete_.size(); ++i) forward(complete_[i]);
+  complete_.clear();
+}
+
+// Spec: worker 6. All producers of a cached successor have finished: start it without asking if all it needs is here.
+void WorkerCore::forward(RecordIndex index) {
+  SubtaskRecord& record = records_[index];
+  --band_of(record).cached;
+  record.forward = try_forward(index);
+  if (record.forward == ForwardResult::Hit) {
+    ++counters_.forward_hits;
+    make_ready(index);
+  } else {
+    ++counters_.forward_misses[static_cast<std::size_t>(record.forward)];
+    enqueue(index);
+  }
+}
+
+// Try, then commit: only a `Hit` has changed anything.
+ForwardResult WorkerCore::try_forward(RecordIndex index) {
+  SubtaskRecord& record = records_[index];
+  bool spilled = false;
+  for (const RunInput& input : record.inputs) {
+    const DatumIndex datum = data_.find(key_of(record, input));
+    if (!datum.valid() || data_[datum].place == DatumPlace::Here) continue;
+    if (data_[datum].place != DatumPlace::Spilled && data_[datum].place != DatumPlace::Restoring)
+      return ForwardResult::InputRemote;
+    spilled = true;
+  }
+  if (spilled) return ForwardResult::InputSpilled;
+  MemoryQuota& quota = band_of(record).quota;
+  if (!record.program->content.request.memory.is_zero()) {
+    if (!quota.try_request(quota_request(record, index))) return ForwardResult::Quota;
+    record.holds_quota = true;
+  } else if (quota.paused()) {
+    return ForwardResult::Quota;
+  }
+  if (!record.inputs.empty()) pin_inputs(index);
+  return ForwardResult::Hit;
+}
+
+}  // namespace penstock::worker

@@ -1,0 +1,62 @@
+// The jobs that a worker knows of.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/base/ids.hpp"
+#include "common/base/lookup_map.hpp"
+#include "common/protocol/graph.hpp"
+#include "worker/core/data_table.hpp"
+#include "worker/core/latched_queue.hpp"
+#include "worker/core/sparse_cells.hpp"
+
+namespace penstock::worker {
+
+/// A template as the worker uses it.
+struct WorkerTemplate {
+  Template content;
+  /// What an attempt holds of its band in the execution queue: the request without memory, which the quota meters.
+  ResourceVector execution;
+};
+
+/// One job on this worker: names for what its messages say by number.
+struct JobContext {
+  JobId id;
+  std::string name;
+  std::int32_t priority = 0;
+  bool forgotten = false;         ///< Goes with its last record.
+  std::size_t live = 0;           ///< Records.
+  RecordIndex records;            ///< Head of their list.
+  DatumIndex data;                ///< Head of its data's list.
+  std::vector<std::unique_ptr<WorkerTemplate>> templates;
+  struct Cell {
+    RecordIndex record;
+  };
+  SparseCells<Cell> attempts;     ///< The live record of each subtask.
+};
+
+/// Finds jobs by id; slots are dense and reused. Passive.
+class JobTable {
+ public:
+  /// None if unknown.
+  JobSlot find(JobId id) const;
+  /// The job, opened if unknown.
+  JobSlot open(JobId id);
+  void close(JobSlot slot);
+
+  JobContext& operator[](JobSlot slot) { return *jobs_[slot.value()]; }
+  const JobContext& operator[](JobSlot slot) const { return *jobs_[slot.value()]; }
+  std::size_t size() const { return index_.size(); }
+  /// Slots that were ever used; those of closed jobs are null.
+  std::size_t slots() const { return jobs_.size(); }
+  bool is_open(JobSlot slot) const { return slot.value() < jobs_.size() && jobs_[slot.value()] != nullptr; }
+
+ private:
+  LookupMap<JobId, JobSlot> index_;
+  std::vector<std::unique_ptr<JobContext>> jobs_;
+  std::vector<JobSlot> free_;
+};
+
+}  // namespace penstock::worker

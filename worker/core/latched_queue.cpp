@@ -1,0 +1,284 @@
+#include "worker/core/latched_queue.hpp"
+
+#include <algorithm>
+
+namespace penstock::worker {
+
+bool LatchedQueue::JobKey::operator<(const JobKey& other) const {
+  if (job_priority != other.job_priority) return job_priority > other.job_priority;
+  if (priority != other.priority) return priority > other.priority;
+  if (fair_rank != other.fair_rank) return fair_rank < other.fair_rank;
+  if (sequence != other.sequence) return sequence < other.sequence;
+  return job < other.job;
+}
+
+LatchedQueue::LatchedQueue(ResourceVector capacity, const Limits& limits)
+    : limits_(limits), capacity_(capacity), available_(std::move(capacity)), order_(TrackJob{&jobs_}) {}
+
+void LatchedQueue::put(const QueueItem& item) {
+  while (!nodes_.contains(item.record)) nodes_.push_back(Node{});
+  Node& node = nodes_[item.record];
+  PENSTOCK_CHECK_MSG(node.state == State::Absent, "record " + std::to_string(item.record.value()) + " is here already");
+  node = Node{};
+  node.item = item;
+  insert_waiting(node);
+}
+
+void LatchedQueue::take(std::vector<Taken>& taken) {
+  while (available_.slots > MilliSlots{0} && !order_.empty()) {
+    const RecordIndex chosen = choose();
+    if (!chosen.valid()) return;
+    grant(nodes_[chosen], taken);
+  }
+}
+
+// Spec: worker 2. Finds the best item that fits, setting aside those before it that do not; each of them has then been
+// bypassed once more. One that was bypassed too often reserves: nothing behind it may start.
+RecordIndex LatchedQueue::choose() {
+  passed_.clear();
+  RecordIndex chosen;
+  while (!order_.empty() && passed_.size() < limits_.scan_max) {
+    const JobSlot job = order_.top().job;
+    Node& best = nodes_[jobs_[job.value()].items.top().record];
+    if (fits(best.item)) {
+      chosen = best.item.record;
+      break;
+    }
+    if (best.bypassed >= limits_.bypass_max) break;
+    erase_waiting(best);
+    passed_.push_back(best.item.record);
+  }
+  for (const RecordIndex record : passed_) {
+    Node& node = nodes_[record];
+    if (chosen.valid()) ++node.bypassed;
+    insert_waiting(node);
+  }
+  return chosen;
+}
+
+bool LatchedQueue::fits(const QueueItem& item) const {
+  const Job& job = jobs_[item.job.value()];
+  if (job.held + item.request->slots > job.entitlement) return false;
+  if (!fits_execution(*item.request, available_)) return false;
+  if (!nodes_[item.record].resumed && !has_lane()) return false;
+  return item.bytes <= available_.memory || holding_ == 0 || item.bytes.is_zero();
+}
+
+void LatchedQueue::grant(Node& node, std::vector<Taken>& taken) {
+  erase_waiting(node);
+  node.state = State::Holding;
+  ++holding_;
+  take_away(*node.item.request, available_);
+  available_.memory -= node.item.bytes;
+  jobs_[node.item.job.value()].held += node.item.request->slots;
+  refresh_job(node.item.job);
+  if (!node.resumed) node.lane = allot_lane(node.item.record);
+  taken.push_back(Taken{node.item.record, node.lane, node.resumed});
+}
+
+void LatchedQueue::take_back(Node& node) {
+  give_back(*node.item.request, available_);
+  available_.memory += node.item.bytes;
+  jobs_[node.item.job.value()].held -= node.item.request->slots;
+  --holding_;
+  refresh_job(node.item.job);
+}
+
+bool LatchedQueue::release(RecordIndex record) { return holds(record) && remove(record); }
+
+bool LatchedQueue::remove(RecordIndex record) {
+  const State state = state_of(record);
+  if (state == State::Absent) return false;
+  Node& node = nodes_[record];
+  if (state == State::Waiting) erase_waiting(node);
+  if (state == State::Holding) take_back(node);
+  if (node.lane.valid()) {
+    lane_holders_[node.lane] = RecordIndex::none();
+    free_lanes_.push_back(node.lane);
+  }
+  node.state = State::Absent;
+  node.lane = SlotIndex::none();
+  return true;
+}
+
+void LatchedQueue::update_priority(RecordIndex record, std::uint64_t priority) {
+  if (!waits(record)) return;
+  Node& node = nodes_[record];
+  node.item.priority = priority;
+  Job& job = jobs_[node.item.job.value()];
+  job.items.update(node.heap_position, ItemKey{priority, node.item.sequence, record});
+  refresh_job(node.item.job);
+}
+
+void LatchedQueue::set_job_priority(JobSlot job, std::int32_t job_priority) {
+  job_at(job).job_priority = job_priority;
+  refresh_job(job);
+}
+
+void LatchedQueue::set_entitlement(JobSlot job, MilliSlots slots, std::int32_t fair_rank) {
+  job_at(job).entitlement = slots;
+  job_at(job).fair_rank = fair_rank;
+  refresh_job(job);
+}
+
+void LatchedQueue::resize(const ResourceVector& capacity) {
+  const ResourceVector old = std::exchange(capacity_, capacity);
+  // Held amounts stay; only the difference of the capacities moves what is available.
+  ResourceVector available = capacity;
+  take_away(old, available);
+  available.memory -= old.memory;
+  give_back(available_, available);
+  available.memory += available_.memory;
+  available_ = std::move(available);
+}
+
+std::vector<SlotIndex> LatchedQueue::restart_free_slots() {
+  std::vector<SlotIndex> lanes = std::exchange(free_lanes_, {});
+  restarting_lanes_.insert(restarting_lanes_.end(), lanes.begin(), lanes.end());
+  return lanes;
+}
+
+void LatchedQueue::lane_restarted(SlotIndex lane) {
+  const auto found = std::find(restarting_lanes_.begin(), restarting_lanes_.end(), lane);
+  if (found == restarting_lanes_.end()) return;
+  restarting_lanes_.erase(found);
+  free_lanes_.push_back(lane);
+}
+
+bool LatchedQueue::yield_slot(RecordIndex record) {
+  if (!holds(record)) return false;
+  Node& node = nodes_[record];
+  take_back(node);
+  node.state = State::Yielded;
+  return true;
+}
+
+bool LatchedQueue::resume_slot(RecordIndex record, std::uint64_t priority) {
+  if (state_of(record) != State::Yielded) return false;
+  Node& node = nodes_[record];
+  node.resumed = true;
+  node.item.priority = priority;
+  insert_waiting(node);
+  return true;
+}
+
+LatchedQueue::Job& LatchedQueue::job_at(JobSlot job) {
+  while (jobs_.size() <= job.value()) jobs_.emplace_back(&nodes_);
+  return jobs_[job.value()];
+}
+
+void LatchedQueue::insert_waiting(Node& node) {
+  node.state = State::Waiting;
+  ++waiting_;
+  job_at(node.item.job).items.push(ItemKey{node.item.priority, node.item.sequence, node.item.record});
+  refresh_job(node.item.job);
+}
+
+void LatchedQueue::erase_waiting(Node& node) {
+  jobs_[node.item.job.value()].items.erase(node.heap_position);
+  --waiting_;
+  node.state = State::Absent;
+  refresh_job(node.item.job);
+}
+
+// Brings the job's place in `order_` up to date after anything about it has changed.
+void LatchedQueue::refresh_job(JobSlot slot) {
+  Job& job = jobs_[slot.value()];
+  const bool eligible = !job.items.empty() && may_hold_more(job);
+  if (job.heap_position == kNowhere) {
+    if (eligible) order_.push(key_of(slot));
+  } else if (eligible) {
+    order_.update(job.heap_position, key_of(slot));
+  } else {
+    order_.erase(job.heap_position);
+  }
+}
+
+LatchedQueue::JobKey LatchedQueue::key_of(JobSlot slot) const {
+  const Job& job = jobs_[slot.value()];
+  const ItemKey& best = job.items.top();
+  return JobKey{job.job_priority, static_cast<std::uint32_t>(best.priority >> 32U), job.fair_rank, best.sequence, slot};
+}
+
+// While runners restart, an attempt waits for one of them instead of getting a lane beyond those of the slots.
+bool LatchedQueue::has_lane() const {
+  return !free_lanes_.empty() || (restarting_lanes_.empty() && lane_holders_.size() < limits_.lanes_max);
+}
+
+SlotIndex LatchedQueue::allot_lane(RecordIndex record) {
+  SlotIndex lane;
+  if (!free_lanes_.empty()) {
+    lane = free_lanes_.back();  // The one that ran last: its caches are warm.
+    free_lanes_.pop_back();
+  } else {
+    lane = lane_holders_.push_back(RecordIndex::none());
+  }
+  lane_holders_[lane] = record;
+  return lane;
+}
+
+MilliSlots LatchedQueue::held_by(JobSlot job) const {
+  return job.value() < jobs_.size() ? jobs_[job.value()].held : MilliSlots{0};
+}
+
+std::size_t LatchedQueue::position_of(RecordIndex record) const {
+  if (!waits(record)) return 0;
+  const Node& node = nodes_[record];
+  const auto rank = [&](JobSlot slot, const ItemKey& key) {
+    const Job& job = jobs_[slot.value()];
+    return JobKey{job.job_priority, static_cast<std::uint32_t>(key.priority >> 32U), job.fair_rank, key.sequence, slot};
+  };
+  const ItemKey own{node.item.priority, node.item.sequence, record};
+  std::size_t before = 0;
+  for (std::uint32_t j = 0; j < jobs_.size(); ++j)
+    for (std::uint32_t i = 0; i < jobs_[j].items.size(); ++i) {
+      const ItemKey& other = jobs_[j].items.at(i);
+      before += JobSlot{j} == node.item.job ? other < own : rank(JobSlot{j}, other) < rank(node.item.job, own);
+    }
+  return before;
+}
+
+std::string LatchedQueue::obstacle(RecordIndex record) const {
+  if (!waits(record)) return {};
+  const QueueItem& item = nodes_[record].item;
+  const Job& job = jobs_[item.job.value()];
+  if (job.held + item.request->slots > job.entitlement)
+    return "entitlement: the job holds " + std::to_string(job.held.value()) + " of " +
+           std::to_string(job.entitlement.value()) + " milli-slots";
+  if (!fits_execution(*item.request, available_)) {
+    ResourceVector wanted = *item.request;
+    wanted.memory = Bytes{0};
+    return first_excess(wanted, available_);
+  }
+  if (!has_lane()) return "runners: all are busy or restarting";
+  if (!fits(item)) return "bytes " + std::to_string(item.bytes.value()) + " > " + std::to_string(available_.memory.value());
+  return {};
+}
+
+void LatchedQueue::validate() const {
+  std::size_t waiting = 0;
+  std::size_t holding = 0;
+  ResourceVector available = capacity_;
+  std::vector<MilliSlots> held(jobs_.size());
+  for (const Node& node : nodes_) {
+    waiting += node.state == State::Waiting;
+    if (node.state == State::Waiting) {
+      const ItemKey& key = jobs_[node.item.job.value()].items.at(node.heap_position);
+      PENSTOCK_CHECK(key.record == node.item.record && key.priority == node.item.priority);
+    }
+    if (node.state != State::Holding) continue;
+    ++holding;
+    take_away(*node.item.request, available);
+    available.memory -= node.item.bytes;
+    held[node.item.job.value()] += node.item.request->slots;
+    PENSTOCK_CHECK(lane_holders_[node.lane] == node.item.record);
+  }
+  PENSTOCK_CHECK(waiting == waiting_ && holding == holding_);
+  PENSTOCK_CHECK(available == available_);
+  for (std::size_t j = 0; j < jobs_.size(); ++j) {
+    PENSTOCK_CHECK(held[j] == jobs_[j].held);
+    PENSTOCK_CHECK((jobs_[j].heap_position != kNowhere) == (!jobs_[j].items.empty() && may_hold_more(jobs_[j])));
+  }
+}
+
+}  // namespace penstock::worker

@@ -1,0 +1,205 @@
+// The latched priority queue: an item leaves it at the instant in which it gets its slot, never earlier.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/base/heap.hpp"
+#include "common/base/id_vector.hpp"
+#include "common/base/ids.hpp"
+#include "common/protocol/resources.hpp"
+
+namespace penstock::worker {
+
+/// Position of a subtask's record on this worker; dense, reused.
+using RecordIndex = Id<struct RecordTag, std::uint32_t>;
+/// Position of a job on this worker; dense, reused.
+using JobSlot = Id<struct JobSlotTag, std::uint32_t>;
+
+/// What waits in a queue.
+struct QueueItem {
+  RecordIndex record;
+  JobSlot job;
+  /// Larger first. The upper 32 bits are the user's priority and compared across jobs; the lower 32 are the graph's
+  /// order and compared only inside the job, because critical paths of two jobs have no common measure.
+  std::uint64_t priority = 0;
+  std::uint64_t sequence = 0;  ///< Of arrival, smaller first.
+  /// What it holds when taken (memory apart). Outlives the item.
+  const ResourceVector* request = nullptr;
+  Bytes bytes;                 ///< Metered against `capacity.memory`; an item alone always fits.
+};
+
+/// An item that has left with its slot.
+struct Taken {
+  RecordIndex record;
+  SlotIndex lane;        ///< The runner it runs on; two attempts never share one.
+  bool resumed = false;  ///< It had yielded and still is on that lane.
+  friend bool operator==(const Taken&, const Taken&) = default;
+};
+
+/// A priority queue fused with a slot semaphore (spec worker 2). Used twice for each band: for prepare permits and for
+/// execution slots.
+///
+/// Always true: what is held never exceeds the capacity (after a shrinking `resize`, nothing is taken until it fits
+/// again); of the items that may start now, the best is the next to leave; ties are never last-in-first-out.
+/// Order: job priority, then the item's priority (see `QueueItem`), then the job's fair rank, then arrival.
+/// An item that does not fit lets at most `bypass_max` others pass, then it reserves what becomes free.
+/// A job holds at most its entitlement: the second latch.
+/// Single-threaded, owned by a `Band`. Cost: O(log n) for each operation on an item; no allocation once warm.
+class LatchedQueue {
+ public:
+  struct Limits {
+    std::uint32_t bypass_max = 16;
+    std::uint32_t scan_max = 32;
+    std::uint32_t lanes_max = 4096;
+  };
+
+  LatchedQueue(ResourceVector capacity, const Limits& limits);
+  LatchedQueue(const LatchedQueue&) = delete;
+  LatchedQueue& operator=(const LatchedQueue&) = delete;
+
+  /// REQUIRES: the record is not in this queue and holds nothing of it.
+  void put(const QueueItem& item);
+  /// Appends everything that can start now, best first.
+  void take(std::vector<Taken>& taken);
+  /// Gives back what the record holds. False, and nothing changes, if it holds nothing.
+  bool release(RecordIndex record);
+  /// Takes a record out wherever it is, with what it holds. False if it is not here. Idempotent.
+  bool remove(RecordIndex record);
+  /// Raises or lowers a waiting item; ignores a record that does not wait here.
+  void update_priority(RecordIndex record, std::uint64_t priority);
+
+  void set_job_priority(JobSlot job, std::int32_t job_priority);
+  /// What the job may hold, and its rank among jobs of equal priority.
+  void set_entitlement(JobSlot job, MilliSlots slots, std::int32_t fair_rank);
+  /// The new capacity; a smaller one takes effect as attempts end.
+  void resize(const ResourceVector& capacity);
+
+  /// Marks all idle lanes as restarting and returns them; they are not taken before `lane_restarted`.
+  std::vector<SlotIndex> restart_free_slots();
+  void lane_restarted(SlotIndex lane);
+
+  /// The holder gives its resources back but stays on its lane while it waits for nested work. False if it holds none.
+  bool yield_slot(RecordIndex record);
+  /// A holder that had yielded waits for its resources again, with `priority`. False if it had not.
+  bool resume_slot(RecordIndex record, std::uint64_t priority);
+
+  bool waits(RecordIndex record) const { return state_of(record) == State::Waiting; }
+  bool holds(RecordIndex record) const { return state_of(record) == State::Holding; }
+  std::size_t waiting() const { return waiting_; }
+  std::size_t holding() const { return holding_; }
+  bool idle() const { return holding_ == 0 && waiting_ == 0; }
+  const ResourceVector& capacity() const { return capacity_; }
+  const ResourceVector& available() const { return available_; }
+  MilliSlots held_by(JobSlot job) const;
+  /// How many waiting items would leave before this one. O(n); for people.
+  std::size_t position_of(RecordIndex record) const;
+  /// Why a waiting item does not start although it is first in line, e.g. `slot`, `entitlement`, `gpu 500 > 0`.
+  std::string obstacle(RecordIndex record) const;
+  /// The lowest waiting item that `may_leave` allows, none if there is none. O(n); for rebalancing.
+  template <class Predicate>
+  RecordIndex lowest_waiting(Predicate may_leave) const;
+
+  void validate() const;
+
+ private:
+  enum class State : std::uint8_t { Absent, Waiting, Holding, Yielded };
+
+  struct Node {
+    QueueItem item;
+    State state = State::Absent;
+    bool resumed = false;
+    std::uint32_t heap_position = 0;
+    std::uint32_t bypassed = 0;
+    SlotIndex lane;
+  };
+  struct ItemKey {
+    std::uint64_t priority;
+    std::uint64_t sequence;
+    RecordIndex record;
+    friend bool operator<(const ItemKey& a, const ItemKey& b) {
+      return a.priority != b.priority ? a.priority > b.priority : a.sequence < b.sequence;
+    }
+  };
+  struct TrackItem {
+    IdVector<RecordIndex, Node>* nodes = nullptr;
+    void operator()(const ItemKey& key, std::uint32_t position) const { (*nodes)[key.record].heap_position = position; }
+  };
+  struct JobKey {
+    std::int32_t job_priority;
+    std::uint32_t priority;
+    std::int32_t fair_rank;
+    std::uint64_t sequence;
+    JobSlot job;
+    bool operator<(const JobKey& other) const;
+  };
+  struct Job;
+  struct TrackJob {
+    std::vector<Job>* jobs = nullptr;
+    void operator()(const JobKey& key, std::uint32_t position) const { (*jobs)[key.job.value()].heap_position = position; }
+  };
+  struct Job {
+    explicit Job(IdVector<RecordIndex, Node>* nodes) : items(TrackItem{nodes}) {}
+    std::int32_t job_priority = 0;
+    std::int32_t fair_rank = 0;
+    MilliSlots entitlement = MilliSlots::max();
+    MilliSlots held;
+    std::uint32_t heap_position = kNowhere;
+    Heap<ItemKey, TrackItem> items;
+  };
+  static constexpr std::uint32_t kNowhere = ~std::uint32_t{0};
+
+  State state_of(RecordIndex record) const { return nodes_.contains(record) ? nodes_[record].state : State::Absent; }
+  Job& job_at(JobSlot job);
+  bool fits(const QueueItem& item) const;
+  bool may_hold_more(const Job& job) const { return job.held < job.entitlement; }
+  void insert_waiting(Node& node);
+  void erase_waiting(Node& node);
+  void refresh_job(JobSlot job);
+  JobKey key_of(JobSlot job) const;
+  RecordIndex choose();
+  void grant(Node& node, std::vector<Taken>& taken);
+  void take_back(Node& node);
+  bool has_lane() const;
+  SlotIndex allot_lane(RecordIndex record);
+
+  // Constant after construction.
+  const Limits limits_;
+
+  // State.
+  ResourceVector capacity_;
+  ResourceVector available_;  ///< Capacity minus what is held; negative for a while after a shrinking resize.
+  IdVector<RecordIndex, Node> nodes_;
+  std::vector<Job> jobs_;
+  Heap<JobKey, TrackJob> order_;  ///< Jobs that have waiting items and may hold more.
+  IdVector<SlotIndex, RecordIndex> lane_holders_;
+  std::vector<SlotIndex> free_lanes_;
+  std::vector<SlotIndex> restarting_lanes_;
+  std::size_t waiting_ = 0;
+  std::size_t holding_ = 0;
+
+  // Scratch.
+  std::vector<RecordIndex> passed_;
+};
+
+template <class Predicate>
+RecordIndex LatchedQueue::lowest_waiting(Predicate may_leave) const {
+  RecordIndex lowest;
+  JobKey lowest_job{};
+  for (std::uint32_t j = 0; j < jobs_.size(); ++j) {
+    const Job& job = jobs_[j];
+    for (std::uint32_t i = 0; i < job.items.size(); ++i) {
+      const ItemKey& key = job.items.at(i);
+      if (!may_leave(key.record)) continue;
+      const JobKey here{job.job_priority, static_cast<std::uint32_t>(key.priority >> 32U), job.fair_rank, 0, JobSlot{j}};
+      const bool lower = !lowest.valid() || lowest_job < here ||
+                         (!(here < lowest_job) && ItemKey{nodes_[lowest].item.priority, nodes_[lowest].item.sequence, lowest} < key);
+      if (lower) lowest = key.record, lowest_job = here;
+    }
+  }
+  return lowest;
+}
+
+}  // namespace penstock::worker

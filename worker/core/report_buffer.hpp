@@ -1,0 +1,57 @@
+// Reports on their way out, in order.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <utility>
+#include <vector>
+
+#include "common/base/time.hpp"
+#include "common/protocol/report.hpp"
+#include "worker/core/latched_queue.hpp"
+
+namespace penstock::worker {
+
+/// Collects reports into batches, and remembers which subtasks finished in those that are not applied yet.
+/// Batching adapts (spec worker 5): at a low rate nothing waits; under load a batch leaves at most every `report_after`,
+/// or when it is full.
+class ReportBuffer {
+ public:
+  ReportBuffer(std::uint32_t batch_max, Duration report_after) : batch_max_(batch_max), report_after_(report_after) {}
+
+  /// The reports of `job` at the end of the batch that is being filled.
+  JobReports& section(JobId job);
+  void count_one() { ++count_; }
+  void add_replica(const ReplicaReport& replica);
+  void set_loads(std::vector<BandLoad> loads) { batch_.loads = std::move(loads); }
+  /// A subtask that has succeeded here; remembered until its batch is applied.
+  void remember_finished(SubtaskId subtask) { finished_.push_back(subtask); }
+
+  bool empty() const { return count_ == 0 && batch_.replicas.empty() && batch_.loads.empty(); }
+  /// True if the batch should leave now. `idle`: nothing runs that could add to it soon.
+  bool due(Instant now, bool idle) const;
+  /// When it should leave at the latest; `kNever` if it is empty.
+  Instant deadline() const { return empty() ? kNever : later(last_sent_, report_after_); }
+  ReportBatch take(Instant now);
+
+  /// Appends what finished in the batches up to `through`, which need not be remembered any more.
+  void applied(std::uint64_t through, std::vector<SubtaskId>& finished);
+  std::uint64_t last_number() const { return next_number_ - 1; }
+
+ private:
+  struct Unapplied {
+    std::uint64_t number;
+    std::vector<SubtaskId> finished;
+  };
+
+  const std::uint32_t batch_max_;
+  const Duration report_after_;
+  ReportBatch batch_;
+  std::uint32_t count_ = 0;
+  std::uint64_t next_number_ = 1;
+  Instant last_sent_{};
+  std::vector<SubtaskId> finished_;
+  std::deque<Unapplied> unapplied_;
+};
+
+}  // namespace penstock::worker

@@ -1,0 +1,76 @@
+// All that a worker knows and holds for one attempt of one subtask.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/ids.hpp"
+#include "common/base/time.hpp"
+#include "common/protocol/report.hpp"
+#include "worker/core/actions.hpp"
+#include "worker/core/latched_queue.hpp"
+
+namespace penstock::worker {
+
+/// Where an attempt is on its way through the worker (spec worker 7).
+enum class SubtaskState : std::uint8_t {
+  Free,       ///< The record is unused.
+  Cached,     ///< Waits for producers.
+  Queued,     ///< In the prepare queue.
+  Quota,      ///< Prepared: waits for memory.
+  Preparing,  ///< Prepared: brings its inputs.
+  Ready,      ///< In the execution queue.
+  Running,
+  Yielded,    ///< Running, but its slot is lent to nested work.
+  Storing,    ///< Has run; its outputs become readable.
+};
+std::string_view to_string(SubtaskState state);
+
+/// True if the move is one of the table in subtask_record.cpp. Any other is a defect.
+bool is_legal_move(SubtaskState from, SubtaskState to);
+
+/// Why a run is being stopped.
+enum class StopReason : std::uint8_t { None, Cancelled, TimedOut };
+
+struct WorkerTemplate;
+
+/// The state machine of one (subtask, attempt). It owns a permit, a memory grant, pins, a slot and a cache entry through
+/// the flags below; `WorkerCore::end_record` is the only place that ends it and gives all of them back, once.
+struct SubtaskRecord {
+  SubtaskIndex subtask;
+  JobSlot job;
+  Attempt attempt;
+  BandIndex band;
+  SubtaskState state = SubtaskState::Free;
+  ForwardResult forward = ForwardResult::NotCached;
+  StopReason stopping = StopReason::None;
+  bool asked_to_stop = false;
+  bool killed = false;
+  bool holds_permit = false;
+  bool holds_quota = false;
+  bool holds_pins = false;
+  bool holds_store_permit = false;
+  bool told_started = false;
+  bool succeeded = false;               ///< Of a run that has ended and is being stored.
+  SlotIndex lane;
+  std::uint32_t run_us = 0;
+  std::uint32_t fetches_pending = 0;
+  std::uint32_t running_position = 0;   ///< In the band's list of running records.
+  const WorkerTemplate* program = nullptr;
+  std::uint64_t priority = 0;
+  std::uint64_t sequence = 0;
+  Instant started = kNever;
+  Instant stop_at = kNever;             ///< Next step against the run: ask, or kill.
+  RecordIndex next_of_job;
+  RecordIndex previous_of_job;
+  std::vector<RunInput> inputs;
+  std::vector<OutputReport> outputs;
+  std::string payload;
+
+  /// Back to a free record that keeps its buffers.
+  void reset();
+};
+
+}  // namespace penstock::worker

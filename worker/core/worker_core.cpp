@@ -1,0 +1,172 @@
+#include "worker/core/worker_core.hpp"
+
+namespace penstock::worker {
+
+WorkerCore::WorkerCore(const WorkerConfig& config, std::vector<BandDescription> bands)
+    : config_(config), reports_(config.report_batch_max, config.report_after) {
+  for (const BandDescription& description : bands) {
+    const BandIndex index{static_cast<std::uint16_t>(bands_.size())};
+    bands_.push_back(std::make_unique<Band>(index, description, config_));
+  }
+}
+
+void WorkerCore::handle(const WorkerEvent& event, Instant now, Actions<WorkerAction>& actions) {
+  now_ = now;
+  out_ = &actions;
+  std::visit([this](const auto& concrete) { on(concrete); }, event);
+  pump_all();
+  flush_reports();
+  out_ = nullptr;
+}
+
+std::optional<Instant> WorkerCore::next_deadline() const {
+  Instant next = std::min({check_at_, reports_.deadline(), load_report_at_});
+  for (const auto& band : bands_)
+    if (band->relief != ReliefStep::None) next = std::min(next, band->relief_at);
+  return next == kNever ? std::nullopt : std::optional{next};
+}
+
+void WorkerCore::on(const worker_event::MessageArrived& event) {
+  std::visit([this](const auto& message) { receive(message); }, event.message);
+}
+
+void WorkerCore::on(const worker_event::RunsEnded& event) {
+  for (const RunEnd& run : event.runs) run_ended(run);
+  if (load_report_at_ == kNever) load_report_at_ = later(now_, config_.load_report_every);
+}
+
+void WorkerCore::on(const worker_event::OutputsStored& event) {
+  if (event.record.value() >= records_.used()) return;
+  const SubtaskRecord& record = records_[event.record];
+  if (record.state != SubtaskState::Storing || record.attempt != event.attempt) {
+    ++counters_.stale;
+    return;
+  }
+  finish_storing(event.record, event.failure);
+}
+
+void WorkerCore::on(const worker_event::SlotYielded& event) {
+  if (event.record.value() >= records_.used() || records_[event.record].state != SubtaskState::Running) return;
+  Band& band = band_of(records_[event.record]);
+  if (!band.execute.yield_slot(event.record)) return;
+  move(event.record, SubtaskState::Yielded);
+  band.dirty = true;
+}
+
+void WorkerCore::on(const worker_event::SlotWanted& event) {
+  if (event.record.value() >= records_.used() || records_[event.record].state != SubtaskState::Yielded) return;
+  SubtaskRecord& record = records_[event.record];
+  // Spec: worker 2, it takes part again with raised priority: before everything that has not begun.
+  record.priority = ~std::uint64_t{0};
+  band_of(record).execute.resume_slot(event.record, record.priority);
+  band_of(record).dirty = true;
+}
+
+void WorkerCore::on(const worker_event::LanesRestarted& event) {
+  if (event.band.value() >= bands_.size()) return;
+  Band& band = *bands_[event.band.value()];
+  for (const SlotIndex lane : event.lanes) band.execute.lane_restarted(lane);
+  band.dirty = true;
+}
+
+void WorkerCore::on(const worker_event::MemoryMeasured& event) {
+  if (event.band.value() < bands_.size()) relieve(*bands_[event.band.value()], event.used);
+}
+
+void WorkerCore::on(const worker_event::PeakMeasured& event) {
+  if (event.record.value() >= records_.used()) return;
+  SubtaskRecord& record = records_[event.record];
+  if (record.state != SubtaskState::Running || record.attempt != event.attempt || !record.holds_quota) return;
+  band_of(record).quota.shrink(event.record, event.peak);
+  band_of(record).dirty = true;
+}
+
+void WorkerCore::on(const worker_event::Tick&) {
+  if (now_ >= check_at_) {
+    check_at_ = kNever;
+    report_started();
+    for (const auto& band : bands_) {
+      // A stop may end nothing here: ends arrive as events, so the list does not change under the loop.
+      for (const RecordIndex index : band->running) {
+        if (now_ >= records_[index].stop_at) advance_stop(index);
+        want_check_at(records_[index].stop_at);
+      }
+    }
+  }
+  if (now_ >= load_report_at_) {
+    load_report_at_ = kNever;
+    std::vector<BandLoad> loads;
+    for (const auto& band : bands_) loads.push_back(load_of(*band));
+    reports_.set_loads(std::move(loads));
+  }
+}
+
+BandLoad WorkerCore::load_of(const Band& band) const {
+  BandLoad load;
+  load.band = band.index;
+  load.cached = band.cached;
+  load.queued = static_cast<std::uint32_t>(band.prepare.waiting());
+  load.preparing = static_cast<std::uint32_t>(band.prepare.holding() - std::min(band.prepare.holding(), band.execute.waiting()));
+  load.ready = static_cast<std::uint32_t>(band.execute.waiting());
+  load.running = static_cast<std::uint32_t>(band.execute.holding());
+  load.quota_used = band.quota.used();
+  load.store_used = data_.bytes_here();
+  return load;
+}
+
+bool WorkerCore::idle() const { return running_total_ == 0; }
+
+DataKey WorkerCore::key_of(const SubtaskRecord& record, const RunInput& input) const {
+  return DataKey{{jobs_[record.job].id, input.producer}, input.output};
+}
+
+RecordIndex WorkerCore::find_record(JobSlot job, SubtaskIndex subtask) const {
+  const JobContext::Cell* cell = jobs_[job].attempts.find(subtask.value());
+  return cell == nullptr ? RecordIndex::none() : cell->record;
+}
+
+void WorkerCore::reject(ErrorCode code, std::string subject, std::string message) {
+  out_->add(worker_action::Reject{Error{code, std::move(subject), std::move(message), {}}});
+}
+
+void WorkerCore::validate() const {
+  for (const auto& band : bands_) {
+    band->prepare.validate();
+    band->execute.validate();
+    band->quota.validate();
+  }
+  successors_.validate();
+  std::size_t live = 0;
+  std::size_t cached = 0;
+  std::size_t running = 0;
+  for (std::uint32_t i = 0; i < records_.used(); ++i) {
+    const SubtaskRecord& record = records_[RecordIndex{i}];
+    const RecordIndex index{i};
+    if (record.state == SubtaskState::Free) continue;
+    ++live;
+    const Band& band = *bands_[record.band.value()];
+    const bool waits_in_execute = record.state == SubtaskState::Ready;
+    const bool runs = record.state == SubtaskState::Running || record.state == SubtaskState::Yielded;
+    cached += record.state == SubtaskState::Cached;
+    running += runs;
+    PENSTOCK_CHECK(find_record(record.job, record.subtask) == index);
+    PENSTOCK_CHECK((successors_.missing(index) > 0) == (record.state == SubtaskState::Cached));
+    PENSTOCK_CHECK(band.prepare.waits(index) == (record.state == SubtaskState::Queued));
+    PENSTOCK_CHECK(band.prepare.holds(index) == record.holds_permit);
+    PENSTOCK_CHECK(!waits_in_execute || band.execute.waits(index));
+    PENSTOCK_CHECK((record.state == SubtaskState::Running) == band.execute.holds(index));
+    PENSTOCK_CHECK(record.holds_quota || band.quota.granted_to(index).is_zero());
+    PENSTOCK_CHECK(band.quota.waits(index) == (record.state == SubtaskState::Quota));
+    PENSTOCK_CHECK(!runs || band.running[record.running_position] == index);
+  }
+  std::size_t jobs_live = 0;
+  std::size_t bands_cached = 0;
+  for (std::uint32_t slot = 0; slot < jobs_.slots(); ++slot)
+    if (jobs_.is_open(JobSlot{slot})) jobs_live += jobs_[JobSlot{slot}].live;
+  for (const auto& band : bands_) bands_cached += band->cached;
+  PENSTOCK_CHECK(live == records_.live() && live == jobs_live);
+  PENSTOCK_CHECK(cached == bands_cached && cached == successors_.cached());
+  PENSTOCK_CHECK(running == running_total_);
+}
+
+}  // namespace penstock::worker

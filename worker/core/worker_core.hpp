@@ -1,0 +1,205 @@
+// Every scheduling decision of one worker.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "common/base/actions.hpp"
+#include "common/base/slab.hpp"
+#include "common/protocol/config.hpp"
+#include "worker/core/actions.hpp"
+#include "worker/core/band.hpp"
+#include "worker/core/data_table.hpp"
+#include "worker/core/events.hpp"
+#include "worker/core/job_table.hpp"
+#include "worker/core/report_buffer.hpp"
+#include "worker/core/subtask_record.hpp"
+#include "worker/core/successor_table.hpp"
+
+namespace penstock::worker {
+
+/// Plain counts of what happened; shells make metrics of them.
+struct WorkerCounters {
+  std::uint64_t assigned = 0;
+  std::uint64_t started = 0;
+  std::uint64_t succeeded = 0;
+  std::uint64_t failed = 0;
+  std::uint64_t cancelled = 0;
+  std::uint64_t returned = 0;
+  std::uint64_t stale = 0;              ///< Assignments and ends of attempts that are not live.
+  std::uint64_t forward_hits = 0;
+  std::uint64_t forward_misses[6] = {};  ///< By `ForwardResult`.
+  std::uint64_t fetches = 0;
+  std::uint64_t demoted = 0;
+  std::uint64_t exclusive = 0;
+  std::uint64_t relief_steps = 0;
+};
+
+/// Why a subtask is where it is, with the numbers (spec worker 11).
+struct WorkerExplanation {
+  bool known = false;
+  SubtaskState state = SubtaskState::Free;
+  std::string reason;
+};
+
+/// Every scheduling decision of one worker: queues, slots, memory quota, successors, cancels.
+///
+/// Deterministic and single-threaded; owned by one shell, or by the simulator. Time is an argument.
+/// Always true: the amounts held on a band never exceed it; no two attempts of one subtask live here at once; each
+/// assignment gets exactly one terminal report; what a record holds is given back once, by `end_record`.
+/// Cost: O(log n) per subtask; no allocation per subtask once warm.
+class WorkerCore {
+ public:
+  WorkerCore(const WorkerConfig& config, std::vector<BandDescription> bands);
+  WorkerCore(const WorkerCore&) = delete;
+  WorkerCore& operator=(const WorkerCore&) = delete;
+
+  /// Applies one event (often a whole batch) and appends, in order, what the outside must now do.
+  /// Input of a peer that breaks the protocol becomes a `Reject` action; it never throws and never aborts.
+  void handle(const WorkerEvent& event, Instant now, Actions<WorkerAction>& actions);
+  /// When to deliver the next `Tick` if nothing else happens. Timers are state, not callbacks.
+  std::optional<Instant> next_deadline() const;
+  /// Which latch, quota, entitlement or input holds this subtask, with numbers. Reads only.
+  WorkerExplanation explain(SubtaskId id) const;
+  /// Checks every invariant, O(n).
+  void validate() const;
+
+  const WorkerCounters& counters() const { return counters_; }
+  std::size_t live_records() const { return records_.live(); }
+  std::size_t data_count() const { return data_.size(); }
+  std::size_t job_count() const { return jobs_.size(); }
+  const Band& band(BandIndex index) const { return *bands_[index.value()]; }
+  std::size_t band_count() const { return bands_.size(); }
+  BandLoad load_of(const Band& band) const;
+
+ private:
+  using Out = Actions<WorkerAction>;
+  struct FetchTurn {
+    std::uint64_t priority;
+    std::uint64_t sequence;
+    DatumIndex datum;
+    friend bool operator<(const FetchTurn& a, const FetchTurn& b) {
+      return a.priority != b.priority ? a.priority > b.priority : a.sequence < b.sequence;
+    }
+  };
+  struct NoTrack {
+    void operator()(const FetchTurn&, std::uint32_t) const {}
+  };
+
+  // Arrivals: worker_core.cpp and arrivals.cpp.
+  void on(const worker_event::MessageArrived& event);
+  void on(const worker_event::RunsEnded& event);
+  void on(const worker_event::FetchesEnded& event);
+  void on(const worker_event::OutputsStored& event);
+  void on(const worker_event::DatumSpilled& event);
+  void on(const worker_event::DatumRestored& event);
+  void on(const worker_event::SlotYielded& event);
+  void on(const worker_event::SlotWanted& event);
+  void on(const worker_event::LanesRestarted& event);
+  void on(const worker_event::MemoryMeasured& event);
+  void on(const worker_event::PeakMeasured& event);
+  void on(const worker_event::Tick& event);
+  void receive(const RegisterReply& message);
+  void receive(const AssignBatch& message);
+  void receive(const InputNoticeBatch& message);
+  void receive(const CancelBatch& message);
+  void receive(const PriorityBatch& message);
+  void receive(const EntitlementBatch& message);
+  void receive(const StealRequest& message);
+  void receive(const DropBatch& message);
+  void receive(const ForgetJob& message);
+  void receive(const ReportsApplied& message);
+  void receive(const Drain& message);
+  bool check_batch(const AssignBatch& batch);
+  void define_templates(JobContext& job, const AssignBatch& batch);
+  void accept(JobSlot slot, const Assignment& assignment, std::span<const AssignedInput> inputs, std::string_view payload);
+  bool is_new_attempt(JobSlot slot, const Assignment& assignment);
+  RecordIndex make_record(JobSlot slot, const Assignment& assignment);
+  void reject(ErrorCode code, std::string subject, std::string message);
+
+  // The way through the worker: flow.cpp.
+  void move(RecordIndex index, SubtaskState to);
+  void enqueue(RecordIndex index);
+  void pump_all();
+  void pump(Band& band);
+  void begin_prepare(RecordIndex index);
+  void bring_inputs(RecordIndex index);
+  void make_ready(RecordIndex index);
+  void start(RecordIndex index, const Taken& taken);
+  void demote_if_stuck(Band& band);
+  void complete_successors();
+  void forward(RecordIndex index);
+  ForwardResult try_forward(RecordIndex index);
+  QuotaRequest quota_request(const SubtaskRecord& record, RecordIndex index) const;
+  Bytes input_bytes(const SubtaskRecord& record) const;
+  void pin_inputs(RecordIndex index);
+  void unpin(DatumIndex index);
+  void want(DatumIndex index, RecordIndex waiter);
+  void start_fetches();
+  void input_arrived(DatumIndex index);
+  void inputs_failed(DatumIndex index, const FailureDetail& failure);
+
+  // Ends: ends.cpp.
+  void run_ended(const RunEnd& run);
+  void finish_storing(RecordIndex index, const FailureDetail* failure);
+  void succeed(RecordIndex index);
+  void fail(RecordIndex index, const FailureDetail& failure);
+  void end_record(RecordIndex index, Outcome outcome, const FailureDetail* failure = nullptr);
+  void give_back_all(RecordIndex index);
+  void stop_waiting_for_inputs(RecordIndex index);
+  void free_record(RecordIndex index);
+  void report(const SubtaskRecord& record, Outcome outcome, const FailureDetail* failure);
+  void flush_reports();
+  void report_started();
+  void close_job_if_done(JobSlot slot);
+  void drop_datum(DatumIndex index);
+
+  // Ending by wish and by time: cancel.cpp.
+  void cancel(RecordIndex index, Duration kill_after);
+  void cancel_successors_of(JobSlot job, SubtaskIndex producer, Duration kill_after);
+  void stop_run(RecordIndex index, StopReason reason, Duration kill_after);
+  void advance_stop(RecordIndex index);
+  void return_unprepared(RecordIndex index);
+  void report_drain_state();
+  void relieve(Band& band, Bytes used);
+
+  Band& band_of(const SubtaskRecord& record) { return *bands_[record.band.value()]; }
+  SubtaskId id_of(const SubtaskRecord& record) const { return {jobs_[record.job].id, record.subtask}; }
+  DataKey key_of(const SubtaskRecord& record, const RunInput& input) const;
+  RecordIndex find_record(JobSlot job, SubtaskIndex subtask) const;
+  void want_check_at(Instant at) { check_at_ = std::min(check_at_, at); }
+  bool idle() const;
+
+  // Constant after construction.
+  const WorkerConfig config_;
+  std::vector<std::unique_ptr<Band>> bands_;
+
+  // State.
+  JobTable jobs_;
+  Slab<RecordIndex, SubtaskRecord> records_;
+  SuccessorTable successors_;
+  DataTable data_;
+  ReportBuffer reports_;
+  WorkerCounters counters_;
+  std::uint64_t next_sequence_ = 1;
+  std::uint64_t entitlement_version_ = 0;
+  std::uint32_t fetches_running_ = 0;
+  Heap<FetchTurn, NoTrack> fetch_turns_;  ///< Data that wait for a transfer; some may have been given up since.
+  Instant check_at_ = kNever;            ///< Earliest instant at which a running attempt may need attention.
+  Instant load_report_at_ = kNever;
+  bool draining_ = false;
+  bool told_empty_ = false;
+  std::uint64_t running_total_ = 0;
+
+  // Scratch, and what is valid during `handle`.
+  Instant now_{};
+  Out* out_ = nullptr;
+  std::vector<RecordIndex> complete_;    ///< Successors whose last producer has just finished.
+  std::vector<Taken> taken_;
+  std::vector<RecordIndex> granted_;
+  std::vector<SubtaskIndex> missing_;
+  std::vector<SubtaskId> applied_;
+};
+
+}  // namespace penstock::worker
