@@ -7,8 +7,11 @@
 #include <vector>
 
 #include "common/base/check.hpp"
+#include "common/base/ids.hpp"
 
 namespace penstock {
+
+constexpr std::uint64_t hash_of(std::uint64_t number) { return mix_bits(number); }
 
 /// Open addressing with linear probing and backward-shift deletion (Knuth, TAOCP 3, 6.4, algorithm R). Needs a free
 /// function `std::uint64_t hash_of(const Key&)` found by argument-dependent lookup.

@@ -124,7 +124,14 @@ struct Drain {
   friend bool operator==(const Drain&, const Drain&) = default;
 };
 
+/// Why is this subtask where it is? Answered by `ExplainAnswer` with the same number.
+struct ExplainQuestion {
+  std::uint64_t question = 0;
+  SubtaskId subtask;
+  friend bool operator==(const ExplainQuestion&, const ExplainQuestion&) = default;
+};
+
 using ToWorker = std::variant<RegisterReply, AssignBatch, InputNoticeBatch, CancelBatch, PriorityBatch, EntitlementBatch,
-                              StealRequest, DropBatch, ForgetJob, ReportsApplied, Drain>;
+                              StealRequest, DropBatch, ForgetJob, ReportsApplied, Drain, ExplainQuestion>;
 
 }  // namespace penstock

@@ -52,6 +52,7 @@ struct SupervisorConfig {
   std::uint32_t assign_batch_max = 4096;
   std::uint16_t attempts_max = 3;
   std::uint16_t lost_workers_max = 10;
+  std::uint16_t failures_max = 100;
   std::uint32_t broadcast_readers_min = 64;
   std::int64_t link_bytes_per_second = std::int64_t{1} << 30;
   Duration link_latency = std::chrono::microseconds{200};
@@ -60,6 +61,10 @@ struct SupervisorConfig {
   std::uint32_t finished_jobs_max = 10000;
   std::uint32_t history_lines_max = 16;
   std::uint32_t cached_templates_max = 4;
+  Duration progress_every = std::chrono::milliseconds{2};
+  std::uint32_t progress_batch_max = 8192;
+  Duration results_keep = std::chrono::minutes{10};
+  Duration steal_after = std::chrono::milliseconds{1};
 };
 
 /// Decisions of a worker.
@@ -133,6 +138,7 @@ void visit_settings(SupervisorConfig& c, Visit&& visit) {
   visit({"assign_batch_max", "subtasks", "assignments in one message"}, c.assign_batch_max, std::uint32_t{1}, std::uint32_t{1U << 20U});
   visit({"attempts_max", "attempts", "failed attempts after which a subtask has failed"}, c.attempts_max, std::uint16_t{1}, std::uint16_t{1000});
   visit({"lost_workers_max", "workers", "a running subtask that saw this many workers die has failed"}, c.lost_workers_max, std::uint16_t{1}, std::uint16_t{1000});
+  visit({"failures_max", "attempts", "a subtask that failed this often has failed, whoever was to blame"}, c.failures_max, std::uint16_t{1}, std::uint16_t{10000});
   visit({"broadcast_readers_min", "subtasks", "a datum with more readers is a broadcast and weighs nothing in placement"}, c.broadcast_readers_min, std::uint32_t{2}, std::uint32_t{1U << 30U});
   visit({"link_bytes_per_second", "bytes/s", "speed that placement assumes for moving data"}, c.link_bytes_per_second, std::int64_t{1024}, std::int64_t{1} << 50);
   visit({"link_latency", "duration", "delay that placement assumes for each remote input"}, c.link_latency, Duration{0}, Duration{minutes{1}});
@@ -140,6 +146,10 @@ void visit_settings(SupervisorConfig& c, Visit&& visit) {
   visit({"watchdog_after", "duration", "work pending and nothing running for longer is reported with its cause"}, c.watchdog_after, Duration{milliseconds{10}}, Duration{hours{24}});
   visit({"finished_jobs_max", "jobs", "ended jobs that can still be asked about; older ones are forgotten"}, c.finished_jobs_max, std::uint32_t{1}, std::uint32_t{1U << 24U});
   visit({"history_lines_max", "lines", "failed attempts that are remembered for a subtask"}, c.history_lines_max, std::uint32_t{1}, std::uint32_t{1024});
+  visit({"progress_every", "duration", "news of a job are gathered for so long while they keep coming"}, c.progress_every, Duration{0}, Duration{minutes{1}});
+  visit({"progress_batch_max", "subtasks", "and at most until so many subtasks have ended"}, c.progress_batch_max, std::uint32_t{1}, std::uint32_t{1U << 24U});
+  visit({"results_keep", "duration", "outputs of an ended job that no client follows are kept for so long"}, c.results_keep, Duration{0}, Duration{hours{24 * 365}});
+  visit({"steal_after", "duration", "queued work that would wait for less is not moved to an idle band"}, c.steal_after, Duration{0}, Duration{hours{1}});
   visit({"cached_templates_max", "graphs", "ended graphs that are kept whole for `submit again`"}, c.cached_templates_max, std::uint32_t{0}, std::uint32_t{1024});
 }
 
@@ -159,7 +169,7 @@ void visit_settings(WorkerConfig& c, Visit&& visit) {
   visit({"load_report_every", "duration", "how full the bands are is reported this often while it changes"}, c.load_report_every, Duration{milliseconds{10}}, Duration{hours{1}});
   visit({"kill_grace", "duration", "between asking a runner to stop and killing it"}, c.kill_grace, Duration{0}, Duration{hours{24}});
   visit({"relieve_every", "duration", "between two steps against a memory limit that is crossed"}, c.relieve_every, Duration{milliseconds{1}}, Duration{hours{1}});
-  visit({"subtasks_max", "subtasks", "assignments that a worker holds; more are returned"}, c.subtasks_max, std::uint32_t{1}, std::uint32_t{1U << 30U});
+  visit({"subtasks_max", "subtasks", "assignments that a worker holds; further cached successors are returned, runnable subtasks at twice as many"}, c.subtasks_max, std::uint32_t{1}, std::uint32_t{1U << 30U});
   visit({"lanes_per_slot_max", "runners", "attempts that may share one slot by fractions"}, c.lanes_per_slot_max, std::uint32_t{1}, std::uint32_t{1000});
 }
 

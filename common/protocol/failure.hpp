@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "common/base/ids.hpp"
 #include "common/base/time.hpp"
 
 namespace penstock {
@@ -69,6 +70,7 @@ struct FailureDetail {
   std::int32_t exit_code = -1;       ///< Of a program that exited; -1: it did not.
   std::int32_t signal = 0;           ///< That ended it; 0: none.
   std::int64_t peak_memory_bytes = 0;
+  SubtaskIndex lost_producer;        ///< Of an `InputLost`: whose output is missing, if that is known.
   std::string message;
   std::string output_tail;           ///< Last lines that it wrote.
   friend bool operator==(const FailureDetail&, const FailureDetail&) = default;

@@ -97,6 +97,14 @@ struct DrainState {
   friend bool operator==(const DrainState&, const DrainState&) = default;
 };
 
-using FromWorker = std::variant<Register, ReportBatch, DrainState>;
+struct ExplainAnswer {
+  std::uint64_t question = 0;
+  bool known = false;      ///< False: no live attempt of it is here.
+  std::string state;
+  std::string reason;
+  friend bool operator==(const ExplainAnswer&, const ExplainAnswer&) = default;
+};
+
+using FromWorker = std::variant<Register, ReportBatch, DrainState, ExplainAnswer>;
 
 }  // namespace penstock

@@ -74,6 +74,9 @@ struct SendReport {
 struct SendDrainState {
   DrainState state;
 };
+struct SendExplanation {
+  ExplainAnswer answer;
+};
 /// The worker has its name now.
 struct Registered {
   WorkerId worker;
@@ -97,7 +100,8 @@ using WorkerAction =
     std::variant<worker_action::StartSubtask, worker_action::StopRun, worker_action::StoreOutputs,
                  worker_action::FetchInput, worker_action::CancelFetch, worker_action::RestoreInput,
                  worker_action::DropDatum, worker_action::PinDatum, worker_action::SendReport,
-                 worker_action::SendDrainState, worker_action::Registered, worker_action::RequestSpill,
+                 worker_action::SendDrainState, worker_action::SendExplanation,
+                 worker_action::Registered, worker_action::RequestSpill,
                  worker_action::RestartRunners, worker_action::Reject>;
 
 }  // namespace penstock::worker

@@ -85,7 +85,10 @@ void WorkerCore::accept(JobSlot slot, const Assignment& assignment, std::span<co
     data_[datum].location = input.place == InputPlace::Remote ? input.location : WorkerId::none();
     data_[datum].bytes = Bytes{input.bytes};
   }
-  if (draining_ || records_.live() > config_.subtasks_max) {
+  // A full worker gives back what only waits. What can run it takes up to twice the limit: were it to give back the very
+  // producers that its cached successors wait for, nothing would ever move.
+  const std::size_t limit = missing_.empty() ? std::size_t{config_.subtasks_max} * 2 : config_.subtasks_max;
+  if (draining_ || records_.live() > limit) {
     end_record(index, Outcome::Returned);
     return;
   }

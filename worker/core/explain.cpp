@@ -3,6 +3,12 @@
 
 namespace penstock::worker {
 
+void WorkerCore::receive(const ExplainQuestion& message) {
+  const WorkerExplanation explanation = explain(message.subtask);
+  out_->add(worker_action::SendExplanation{
+      {message.question, explanation.known, std::string{to_string(explanation.state)}, explanation.reason}});
+}
+
 WorkerExplanation WorkerCore::explain(SubtaskId id) const {
   WorkerExplanation explanation;
   const JobSlot slot = jobs_.find(id.job);

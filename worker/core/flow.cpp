@@ -105,6 +105,7 @@ void WorkerCore::bring_inputs(RecordIndex index) {
     if (data_[datum].place == DatumPlace::Remote && !data_[datum].location.valid()) {
       FailureDetail lost;
       lost.failure = FailureClass::InputLost;
+      lost.lost_producer = input.producer;
       lost.message = "input " + to_string(data_[datum].key) + " is not on this worker any more";
       fail(index, lost);
       return;
@@ -174,6 +175,7 @@ void WorkerCore::on(const worker_event::FetchesEnded& event) {
     data_.move(index, DatumPlace::Remote);
     FailureDetail failure;
     failure.failure = fetch.gone ? FailureClass::InputLost : FailureClass::Transport;
+    if (fetch.gone) failure.lost_producer = fetch.key.producer.index;
     failure.message = "input " + to_string(fetch.key) + " could not be fetched from " + to_string(data_[index].location);
     inputs_failed(index, failure);
   }
@@ -197,6 +199,7 @@ void WorkerCore::on(const worker_event::DatumRestored& event) {
   data_[index].location = WorkerId::none();
   FailureDetail failure;
   failure.failure = FailureClass::InputLost;
+  failure.lost_producer = event.key.producer.index;
   failure.message = "input " + to_string(event.key) + " could not be restored from disk";
   inputs_failed(index, failure);
 }

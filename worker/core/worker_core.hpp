@@ -111,6 +111,7 @@ class WorkerCore {
   void receive(const ForgetJob& message);
   void receive(const ReportsApplied& message);
   void receive(const Drain& message);
+  void receive(const ExplainQuestion& message);
   bool check_batch(const AssignBatch& batch);
   void define_templates(JobContext& job, const AssignBatch& batch);
   void accept(JobSlot slot, const Assignment& assignment, std::span<const AssignedInput> inputs, std::string_view payload);

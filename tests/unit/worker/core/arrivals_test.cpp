@@ -163,13 +163,14 @@ TEST(Arrivals, PriorityChangesReachEveryQueue) {
   worker.ignore();
 }
 
-TEST(Arrivals, TheLimitOfHeldSubtasksReturnsTheRest) {
+// Were a full worker to give back the producers of its own cached successors, nothing would ever move.
+TEST(Arrivals, AtTheLimitCachedSuccessorsAreReturnedAndAtTwiceTheLimitEverything) {
   WorkerConfig config;
-  config.subtasks_max = 2;
+  config.subtasks_max = 1;
   WorkerHarness worker{1, kGiB, config};
-  worker.assign({{.subtask = 0}, {.subtask = 1}, {.subtask = 2}});
+  worker.assign({{.subtask = 0}, {.subtask = 3, .missing = {0}}, {.subtask = 1}, {.subtask = 2}});
   EXPECT_EQ(worker.started(), List{0});
-  EXPECT_EQ(worker.reports(), (Lines{"2 Returned"}));
+  EXPECT_EQ(worker.reports(), (Lines{"3 Returned", "2 Returned"}));
   worker.succeed(0);
   worker.succeed(1);
   worker.ignore();

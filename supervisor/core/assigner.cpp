@@ -1,0 +1,208 @@
+// SupervisorCore: where a subtask goes (spec worker 10).
+#include <algorithm>
+
+#include "supervisor/core/supervisor_core.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+constexpr std::size_t kCandidatesMax = 8;
+constexpr std::size_t kPredecessorsLookedAt = 64;
+
+bool needs_gpu(const Template& wanted) {
+  return wanted.request.gpu > MilliGpu{0} || wanted.request.device_memory > Bytes{0};
+}
+
+bool matches(const BandSelector& selector, const std::string& worker, const BandEntry& band) {
+  return (selector.worker.empty() || selector.worker == worker || selector.worker == to_string(band.id.worker)) &&
+         (selector.band.empty() || selector.band == band.description.name);
+}
+
+}  // namespace
+
+void SupervisorCore::become_placeable(Job& job, std::uint32_t subtask) {
+  SubtaskHot& hot = job.hot[subtask];
+  hot.phase = SubtaskPhase::Placeable;
+  hot.band = choose_home(job, subtask);
+  if (!hot.band.valid() && (hot.flags & SubtaskFlag::kTroubled) != 0) {
+    // Every band that may have it was tried; then each may be tried again.
+    job.histories[SubtaskIndex{subtask}].tried.clear();
+    hot.band = choose_home(job, subtask);
+  }
+  if (!hot.band.valid()) {
+    job.homeless.push_back(subtask);
+    return;
+  }
+  LocalSet& local = job.local(hot.band);
+  if (hot.missing == 0) {
+    local.push_ready(job.order_key(subtask));
+    note_ready(hot.band, 1);
+  } else {
+    local.push_ahead(job.order_key(subtask));
+  }
+  mark_dirty(hot.band);
+}
+
+BandSlot SupervisorCore::choose_home(Job& job, std::uint32_t subtask) {
+  // Most subtasks of most graphs: all predecessors are on one band, and no other band is in need of work.
+  if (const BandSlot common = common_band_of_predecessors(job, subtask); common.valid()) {
+    const bool others_need = !hungry_.empty() && workers_[common].runnable > workers_[common].slots;
+    if (!others_need && may_run_on(job, subtask, common)) return common;
+  }
+  const Template& wanted = job.shape->template_of(subtask);
+  if (!wanted.preferred.empty()) {
+    for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
+      const BandSlot slot{i};
+      if (workers_[slot].alive && matches(wanted.preferred, workers_.worker_of(slot).description.name, workers_[slot]) &&
+          may_run_on(job, subtask, slot))
+        return slot;
+    }
+  }
+  return best_of_candidates(job, subtask);
+}
+
+BandSlot SupervisorCore::common_band_of_predecessors(const Job& job, std::uint32_t subtask) const {
+  const auto predecessors = job.shape->predecessors(subtask);
+  if (predecessors.empty() || predecessors.size() > kPredecessorsLookedAt) return BandSlot::none();
+  const BandSlot first = job.hot[predecessors.front()].band;
+  for (const std::uint32_t predecessor : predecessors)
+    if (job.hot[predecessor].band != first) return BandSlot::none();
+  return first;
+}
+
+// The bands of its predecessors and one that is in need of work; the lowest cost wins, then the least load, then a hash.
+BandSlot SupervisorCore::best_of_candidates(Job& job, std::uint32_t subtask) {
+  BandSlot candidates[kCandidatesMax + 2];
+  std::size_t count = 0;
+  const auto consider = [&](BandSlot band) {
+    if (!band.valid() || band.value() >= workers_.band_slots()) return;
+    if (std::find(candidates, candidates + count, band) != candidates + count) return;
+    if (may_run_on(job, subtask, band)) candidates[count++] = band;
+  };
+  std::size_t looked_at = 0;
+  for (const std::uint32_t predecessor : job.shape->predecessors(subtask)) {
+    if (count == kCandidatesMax || looked_at++ == kPredecessorsLookedAt) break;
+    consider(job.hot[predecessor].band);
+  }
+  const std::uint64_t draw = mix_bits(hash_of(SubtaskId{job.id, SubtaskIndex{subtask}}));
+  if (!hungry_.empty())
+    consider(BandSlot{hungry_.next_around(static_cast<std::uint32_t>(draw % std::max(workers_.band_slots(), 1U)))});
+  if (count == 0) return any_band(job, subtask);
+  BandSlot best = candidates[0];
+  std::int64_t best_cost = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const BandSlot band = candidates[i];
+    const std::int64_t cost =
+        movement_cost_ns(job, subtask, band) + queue_cost_ns(job, subtask, band) + pressure_cost_ns(band);
+    const auto load = [this](BandSlot slot) { return workers_[slot].in_flight + workers_[slot].ready_here; };
+    const bool better = i == 0 || cost < best_cost || (cost == best_cost && load(band) < load(best)) ||
+                        (cost == best_cost && load(band) == load(best) && mix_bits(draw ^ band.value()) < mix_bits(draw ^ best.value()));
+    if (better) best = band, best_cost = cost;
+  }
+  return best;
+}
+
+// No predecessor's band will do: of two that a hash names, the one with the shorter queue (power of two choices,
+// Mitzenmacher 2001), else whatever is allowed.
+BandSlot SupervisorCore::any_band(Job& job, std::uint32_t subtask) {
+  const std::uint32_t count = workers_.band_slots();
+  if (count == 0) return BandSlot::none();
+  BandSlot best;
+  std::uint32_t found = 0;
+  std::uint32_t at = static_cast<std::uint32_t>(hash_of(SubtaskId{job.id, SubtaskIndex{subtask}}) % count);
+  for (std::uint32_t tries = 0; tries < count && found < 2; ++tries, at = at + 1 == count ? 0 : at + 1) {
+    const BandSlot band{at};
+    if (!may_run_on(job, subtask, band)) continue;
+    ++found;
+    if (!best.valid() || queue_cost_ns(job, subtask, band) < queue_cost_ns(job, subtask, best)) best = band;
+  }
+  return best;
+}
+
+// Time to bring the inputs that are not on the band's worker. A broadcast weighs nothing: it will be everywhere.
+std::int64_t SupervisorCore::movement_cost_ns(const Job& job, std::uint32_t subtask, BandSlot band) const {
+  const WorkerSlot worker = workers_[band].worker;
+  const auto predecessors = job.shape->predecessors(subtask);
+  std::int64_t cost = 0;
+  for (std::uint32_t k = 0; k < std::min<std::size_t>(predecessors.size(), kPredecessorsLookedAt); ++k) {
+    const SubtaskHot& producer = job.hot[predecessors[k]];
+    if (!producer.band.valid() || workers_[producer.band].worker == worker) continue;
+    if (job.shape->successors(predecessors[k]).size() >= config_.broadcast_readers_min) continue;
+    const std::uint16_t output = job.shape->edge_output(job.shape->first_edge(subtask) + k);
+    if (output == EdgeKind::kOrderOnly && producer.phase == SubtaskPhase::Succeeded) continue;
+    if (const std::vector<WorkerId>* replicas = job.data.replicas(predecessors[k]);
+        replicas != nullptr && std::find(replicas->begin(), replicas->end(), workers_[band].id.worker) != replicas->end())
+      continue;
+    const std::int64_t bytes = output == EdgeKind::kOrderOnly ? 0 : job.data.bytes(*job.shape, predecessors[k], output);
+    cost += config_.link_latency.count();
+    cost += static_cast<std::int64_t>(static_cast<std::uint64_t>(bytes) / static_cast<std::uint64_t>(config_.link_bytes_per_second) * 1'000'000'000ULL +
+                                      static_cast<std::uint64_t>(bytes) % static_cast<std::uint64_t>(config_.link_bytes_per_second) * 1'000ULL /
+                                          (static_cast<std::uint64_t>(config_.link_bytes_per_second) / 1'000'000ULL + 1));
+  }
+  return cost;
+}
+
+// How long what is already meant for the band will keep it busy.
+std::int64_t SupervisorCore::queue_cost_ns(const Job& job, std::uint32_t subtask, BandSlot slot) const {
+  const BandEntry& band = workers_[slot];
+  const std::uint64_t queued = std::uint64_t{band.in_flight} + band.ready_here;
+  return static_cast<std::int64_t>(queued * estimate_ns(job, subtask) / band.slots);
+}
+
+// A band whose memory is nearly full is avoided: a second for each tenth above four fifths.
+std::int64_t SupervisorCore::pressure_cost_ns(BandSlot slot) const {
+  const BandEntry& band = workers_[slot];
+  const std::int64_t capacity = band.description.capacity.memory.value();
+  if (capacity < 1000) return 0;
+  const std::int64_t permille = (band.load.quota_used + band.load.store_used).value() / (capacity / 1000);
+  return permille <= 800 ? 0 : (permille - 800) * 10'000'000;
+}
+
+bool SupervisorCore::may_run_on(Job& job, std::uint32_t subtask, BandSlot slot) {
+  const BandEntry& band = workers_[slot];
+  if (!band.alive || band.draining) return false;
+  const TemplateFacts& facts = facts_of(job, job.shape->graph().template_of[subtask]);
+  const bool eligible = facts.everywhere ? band.description.kind == (needs_gpu(job.shape->template_of(subtask)) ? BandKind::Gpu : BandKind::Cpu)
+                                         : facts.eligible.contains(slot.value());
+  if (!eligible) return false;
+  return (job.hot[subtask].flags & SubtaskFlag::kTroubled) == 0 || !was_tried(job, subtask, slot);
+}
+
+bool SupervisorCore::is_eligible(const Template& wanted, const BandEntry& band) const {
+  const Register& worker = workers_[band.worker].description;
+  if (!wanted.required.empty()) {
+    if (!matches(wanted.required, worker.name, band)) return false;
+  } else if ((band.description.kind == BandKind::Gpu) != needs_gpu(wanted)) {
+    return false;
+  }
+  if (!fits_execution(wanted.request, band.description.capacity)) return false;
+  if (wanted.request.memory > std::max(band.description.capacity.memory, band.description.memory_hard_limit)) return false;
+  if (wanted.runner != RunnerKind::Native || worker.operators.empty()) return true;
+  return std::find(worker.operators.begin(), worker.operators.end(), wanted.program) != worker.operators.end();
+}
+
+const TemplateFacts& SupervisorCore::facts_of(Job& job, std::uint32_t template_index) {
+  TemplateFacts& facts = job.templates[template_index];
+  if (facts.epoch == workers_.epoch()) return facts;
+  const Template& wanted = job.shape->graph().templates[template_index];
+  facts.epoch = workers_.epoch();
+  facts.eligible = IndexSet{};
+  facts.everywhere = wanted.required.empty();
+  for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
+    const BandEntry& band = workers_[BandSlot{i}];
+    if (!band.alive || band.draining) continue;
+    if (is_eligible(wanted, band))
+      facts.eligible.insert(i);
+    else if ((band.description.kind == BandKind::Gpu) == needs_gpu(wanted))
+      facts.everywhere = false;
+  }
+  return facts;
+}
+
+bool SupervisorCore::was_tried(const Job& job, std::uint32_t subtask, BandSlot band) const {
+  const SubtaskHistory* history = job.histories.find(SubtaskIndex{subtask});
+  if (history == nullptr || history->tried_epoch != workers_.epoch()) return false;
+  return std::find(history->tried.begin(), history->tried.end(), band) != history->tried.end();
+}
+
+}  // namespace penstock::supervisor

@@ -1,0 +1,56 @@
+// What can happen to a supervisor.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <variant>
+
+#include "common/base/ids.hpp"
+#include "common/base/result.hpp"
+#include "common/protocol/client.hpp"
+#include "common/protocol/report.hpp"
+#include "supervisor/core/graph_shape.hpp"
+
+namespace penstock::supervisor {
+
+namespace supervisor_event {
+/// A new life of a worker has introduced itself. The shell counts `worker` up from 1.
+struct WorkerJoined {
+  WorkerId worker;
+  Incarnation incarnation;
+  const Register& description;
+};
+struct WorkerSaid {
+  WorkerId worker;
+  const FromWorker& message;
+};
+/// The worker is silent, gone or fenced; whatever it still says is dropped by its link.
+struct WorkerLost {
+  WorkerId worker;
+  std::string reason;
+};
+/// A submitted graph has been checked: here it is, or why not. A refusal changes nothing.
+struct GraphChecked {
+  ClientId client;
+  std::uint64_t submission = 0;
+  JobSpec spec;
+  std::unique_ptr<GraphShape> shape;  ///< Null when refused.
+  Error refusal;
+};
+/// Anything a client says but chunks of graphs, which are checked outside.
+struct ClientSaid {
+  ClientId client;
+  const FromClient& message;
+};
+struct ClientGone {
+  ClientId client;
+};
+struct Tick {};
+}  // namespace supervisor_event
+
+using SupervisorEvent =
+    std::variant<supervisor_event::WorkerJoined, supervisor_event::WorkerSaid, supervisor_event::WorkerLost,
+                 supervisor_event::GraphChecked, supervisor_event::ClientSaid, supervisor_event::ClientGone,
+                 supervisor_event::Tick>;
+
+}  // namespace penstock::supervisor

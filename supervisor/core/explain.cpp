@@ -1,0 +1,168 @@
+// SupervisorCore: why something waits, and the alarm when everything does (spec worker 11).
+#include <algorithm>
+#include <charconv>
+
+#include "supervisor/core/supervisor_core.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+const char* name_of(SubtaskPhase phase) {
+  switch (phase) {
+    case SubtaskPhase::Waiting: return "waiting";
+    case SubtaskPhase::Placeable: return "kept at the supervisor";
+    case SubtaskPhase::Assigned: return "assigned";
+    case SubtaskPhase::Backoff: return "waiting before a retry";
+    case SubtaskPhase::Succeeded: return "succeeded";
+    case SubtaskPhase::Failed: return "failed";
+    case SubtaskPhase::Cancelled: return "cancelled";
+  }
+  return "unknown";
+}
+
+}  // namespace
+
+Result<Value> SupervisorCore::explain_by_request(ClientId client, const AdminRequest& request, bool& deferred) {
+  if (request.arguments.empty())
+    return Error{ErrorCode::InvalidArgument, "explain", "needs a job, and perhaps a subtask", "explain JOB [SUBTASK]"};
+  std::string job_text = request.arguments[0];
+  std::string key = request.arguments.size() > 1 ? request.arguments[1] : "";
+  if (const std::size_t colon = job_text.find(':'); key.empty() && colon != std::string::npos) {
+    key = job_text.substr(colon + 1);
+    job_text.resize(colon);
+  }
+  JobSelector selector{JobId::none(), job_text};
+  std::uint32_t number = 0;
+  const std::string digits = job_text.starts_with("job-") ? job_text.substr(4) : job_text;
+  if (const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+      parsed.ec == std::errc{} && parsed.ptr == digits.data() + digits.size())
+    selector.id = JobId{number};
+  Job* job = find_job(selector);
+  if (job == nullptr) return Error{ErrorCode::NotFound, "job '" + job_text + "'", "is not known", "`jobs --all` lists them"};
+  if (job->shape == nullptr || key.empty()) return explain_job(*job);
+  SubtaskIndex subtask = job->shape->find(key);
+  if (const auto parsed = std::from_chars(key.data(), key.data() + key.size(), number);
+      !subtask.valid() && parsed.ec == std::errc{} && parsed.ptr == key.data() + key.size() && number < job->total())
+    subtask = SubtaskIndex{number};
+  if (!subtask.valid())
+    return Error{ErrorCode::NotFound, "subtask '" + key + "' of " + to_string(job->id), "is not in the graph", "give its key or its number"};
+  Value answer = explain_subtask(*job, subtask.value());
+  if (job->hot[subtask.value()].phase != SubtaskPhase::Assigned) return answer;
+  // Only the worker knows which of its latches holds the subtask.
+  deferred = true;
+  const Question question{next_question_++, client, request.request, std::move(answer)};
+  tell(workers_[job->hot[subtask.value()].band].worker, ExplainQuestion{question.number, {job->id, subtask}});
+  questions_.push_back(question);
+  return Value{};
+}
+
+Value SupervisorCore::explain_job(Job& job) {
+  Value::Record fields{{"job", to_string(job.id)}, {"name", job.spec.name}, {"state", std::string{to_string(job.state)}}};
+  if (!job.error.message.empty()) fields.emplace_back("error", to_string(job.error));
+  if (job.state != JobState::Running || job.shape == nullptr) return fields;
+  std::uint64_t phases[7] = {};
+  for (const SubtaskHot& hot : job.hot) ++phases[static_cast<std::size_t>(hot.phase)];
+  for (std::size_t i = 0; i < 7; ++i)
+    if (phases[i] > 0) fields.emplace_back(name_of(static_cast<SubtaskPhase>(i)), phases[i]);
+  // The best subtask that is neither running nor done tells what holds the job.
+  for (std::uint32_t rank = 0; rank < job.total(); ++rank) {
+    const std::uint32_t subtask = job.shape->at_rank(rank);
+    const SubtaskPhase phase = job.hot[subtask].phase;
+    if (is_final(phase) || (job.hot[subtask].flags & SubtaskFlag::kStarted) != 0) continue;
+    fields.emplace_back("next", job.shape->name(subtask));
+    fields.emplace_back("reason", reason_of(job, subtask));
+    break;
+  }
+  return fields;
+}
+
+Value SupervisorCore::explain_subtask(Job& job, std::uint32_t subtask) {
+  const SubtaskHot& hot = job.hot[subtask];
+  Value::Record fields{{"job", to_string(job.id)},
+                       {"subtask", subtask},
+                       {"key", job.shape->name(subtask)},
+                       {"state", name_of(hot.phase)},
+                       {"attempt", std::uint32_t{hot.attempt}},
+                       {"reason", reason_of(job, subtask)}};
+  if (const SubtaskHistory* history = job.histories.find(SubtaskIndex{subtask})) {
+    Value::List lines;
+    for (const std::string& line : history->lines) lines.emplace_back(line);
+    fields.emplace_back("history", std::move(lines));
+  }
+  return fields;
+}
+
+std::string SupervisorCore::reason_of(Job& job, std::uint32_t subtask) {
+  const SubtaskHot& hot = job.hot[subtask];
+  const auto band_name = [this](BandSlot slot) {
+    return workers_.worker_of(slot).description.name + "/" + workers_[slot].description.name;
+  };
+  switch (hot.phase) {
+    case SubtaskPhase::Waiting: {
+      std::string reason = "waits for " + std::to_string(hot.missing) + " predecessors:";
+      std::size_t shown = 0;
+      for (const std::uint32_t predecessor : job.shape->predecessors(subtask)) {
+        if (job.hot[predecessor].phase == SubtaskPhase::Succeeded) continue;
+        if (shown++ == 3) return reason + " ...";
+        reason += " " + job.shape->name(predecessor) + " (" + name_of(job.hot[predecessor].phase) + ")";
+      }
+      return reason;
+    }
+    case SubtaskPhase::Placeable: {
+      if (!hot.band.valid()) {
+        if (workers_.alive_workers() == 0) return "no worker is connected";
+        return "no band may have it now: " + explain_infeasible(job.shape->template_of(subtask)).message;
+      }
+      const BandEntry& band = workers_[hot.band];
+      return "kept for " + band_name(hot.band) + ", which holds " + std::to_string(band.in_flight) + " attempts, " +
+             std::to_string(band.runnable) + " of them runnable, on " + std::to_string(band.slots) +
+             " slots; its credit is " + std::to_string(lookahead_limit(job, job.shape->graph().template_of[subtask], band)) +
+             ", and " + std::to_string(band.ready_here) + " runnable subtasks are kept for it";
+    }
+    case SubtaskPhase::Assigned:
+      return "assigned to " + band_name(hot.band) + (hot.missing > 0 ? ", where it waits for " + std::to_string(hot.missing) + " producers" : "") +
+             ((hot.flags & SubtaskFlag::kStarted) != 0 ? ", where it runs" : "");
+    case SubtaskPhase::Backoff: {
+      const auto timer = std::find_if(timers_.begin(), timers_.end(), [&](const Timer& entry) {
+        return entry.job == job.id && entry.subtask == subtask && entry.attempt == hot.attempt;
+      });
+      const Duration rest = timer == timers_.end() ? Duration{0} : timer->at - now_;
+      return "failed and runs again in " + std::to_string(rest.count() / 1'000'000) + " ms";
+    }
+    case SubtaskPhase::Succeeded:
+    case SubtaskPhase::Failed:
+    case SubtaskPhase::Cancelled: return "has ended";
+  }
+  return {};
+}
+
+// Spec: worker 11. Work pending and nothing happening for long is a defect or a cluster that cannot serve the job; the
+// reason is named once.
+void SupervisorCore::watch() {
+  if (active_.empty()) {
+    watch_at_ = kNever;
+    return;
+  }
+  if (now_ < watch_at_) return;
+  watch_at_ = later(now_, config_.watchdog_after);
+  bool runs = false;
+  for (std::uint32_t i = 0; i < workers_.band_slots(); ++i)
+    runs = runs || (workers_[BandSlot{i}].alive && workers_[BandSlot{i}].load.running > 0);
+  if (runs || now_ - progress_at_ < config_.watchdog_after) {
+    alerted_ = false;
+    return;
+  }
+  if (alerted_) return;
+  alerted_ = true;
+  ++counters_.watchdog_alerts;
+  for (const JobId id : active_) {
+    Job& job = *jobs_[id.value()];
+    const Value explanation = explain_job(job);
+    const std::string* reason = explanation["reason"].text();
+    out_->add(supervisor_action::Alert{Error{ErrorCode::Internal, to_string(id),
+                                             "has pending work and nothing runs: " + (reason == nullptr ? "" : *reason),
+                                             "`penstock explain " + to_string(id) + "` tells more"}});
+  }
+}
+
+}  // namespace penstock::supervisor

@@ -1,0 +1,234 @@
+// SupervisorCore: attempts that failed, retries, and data that has to be made again.
+#include <algorithm>
+
+#include "supervisor/core/supervisor_core.hpp"
+
+namespace penstock::supervisor {
+
+// Spec: worker 9, the one table decides. The attempt has left its band.
+void SupervisorCore::fail_attempt(Job& job, std::uint32_t subtask, const FailureDetail& detail, const std::string& where) {
+  ++counters_.failed_attempts;
+  SubtaskHot& hot = job.hot[subtask];
+  hot.flags |= SubtaskFlag::kTroubled;
+  SubtaskHistory& history = job.histories[SubtaskIndex{subtask}];
+  const FailurePolicy policy = failure_policy(detail.failure);
+  if (policy.charged) ++history.charged;
+  ++history.failures;
+  if (detail.failure == FailureClass::WorkerLost) ++history.lost_workers;
+  history.last = detail;
+  if (history.lines.size() >= config_.history_lines_max) history.lines.erase(history.lines.begin());
+  history.lines.push_back("attempt " + std::to_string(hot.attempt) + " on " + where + ": " +
+                          std::string{to_string(detail.failure)} + ": " + detail.message);
+  if (policy.response == FailureResponse::Reschedule) {
+    if (history.tried_epoch != workers_.epoch()) history.tried.clear();
+    history.tried_epoch = workers_.epoch();
+    history.tried.push_back(hot.band);
+  }
+  if (job.cancelling || (hot.flags & SubtaskFlag::kCancelAsked) != 0) {
+    end_subtask(job, subtask, SubtaskPhase::Cancelled);
+    return;
+  }
+  if (!may_try_again(job, subtask, history, detail.failure)) {
+    fail_subtask(job, subtask, detail);
+    return;
+  }
+  if (policy.response == FailureResponse::RecomputeInputs && detail.lost_producer.valid()) {
+    const std::uint32_t producer = detail.lost_producer.value();
+    const bool known = producer < job.total() && job.hot[producer].phase == SubtaskPhase::Succeeded;
+    // Whoever was thought to hold it does not; the copies that may be left elsewhere are given up with it.
+    if (known && job.data.in_use() && !job.data.gone(producer)) drop_data(job, producer);
+  }
+  const Duration delay = backoff_before(detail.failure, std::max<std::uint32_t>(history.charged + 1U, 2U));
+  if (delay > Duration{0})
+    wait_before_retry(job, subtask, delay);
+  else
+    requeue(job, subtask);
+}
+
+bool SupervisorCore::may_try_again(Job& job, std::uint32_t subtask, const SubtaskHistory& history, FailureClass failure) const {
+  const Template& wanted = job.shape->template_of(subtask);
+  const FailurePolicy policy = failure_policy(failure);
+  if (policy.response == FailureResponse::FailSubtask || history.failures >= config_.failures_max) return false;
+  // These never began to run, so even what must not run twice may be tried again.
+  const bool never_ran = failure == FailureClass::InputLost || failure == FailureClass::Transport ||
+                         failure == FailureClass::Refused || failure == FailureClass::Exhausted;
+  if (!wanted.retryable && !never_ran) return false;
+  if (history.lost_workers >= config_.lost_workers_max || job.hot[subtask].attempt >= 60000) return false;
+  const std::uint16_t attempts_max = wanted.attempts_max > 0 ? wanted.attempts_max : config_.attempts_max;
+  return history.charged < attempts_max;
+}
+
+void SupervisorCore::fail_subtask(Job& job, std::uint32_t subtask, const FailureDetail& detail) {
+  end_subtask(job, subtask, SubtaskPhase::Failed);
+  const SubtaskHistory& history = *job.histories.find(SubtaskIndex{subtask});
+  SubtaskFailure failure{SubtaskIndex{subtask}, job.shape->name(subtask), history.lines, detail};
+  if (job.failures.size() < config_.finished_jobs_max) job.failures.push_back(failure);
+  if ((job.hot[subtask].flags & SubtaskFlag::kVisible) == 0) {
+    ++job.counts.failed;
+    job.news.failures.push_back(std::move(failure));
+    count_news(job);
+  } else if (job.error.message.empty()) {
+    // Its success was told and stands; what cannot be made again is its lost output.
+    job.error = Error{ErrorCode::InputLost, job.shape->name(subtask), "its outputs were lost and it failed when it ran again", {}};
+  }
+  if (job.shape->template_of(subtask).on_failure == OnFailure::Continue) {
+    std::vector<std::uint32_t> dependents;
+    for (const std::uint32_t successor : job.shape->successors(subtask)) dependents.push_back(successor);
+    cancel_subtasks(job, std::move(dependents), Duration{0});
+    return;
+  }
+  cancel_job(job, Error{ErrorCode::UserError, job.shape->name(subtask),
+                        "failed for good: " + std::string{to_string(detail.failure)} + ": " + detail.message,
+                        "see the history of its attempts; on_failure = \"continue\" would let the rest go on"},
+             kDefaultGrace);
+}
+
+// Back to where it can be assigned. Successors that were kept for being assigned after it must wait again.
+void SupervisorCore::requeue(Job& job, std::uint32_t subtask) {
+  SubtaskHot& hot = job.hot[subtask];
+  if (job.cancelling || (hot.flags & SubtaskFlag::kCancelAsked) != 0) {
+    end_subtask(job, subtask, SubtaskPhase::Cancelled);
+    return;
+  }
+  unplace_successors(job, subtask);
+  hot.phase = SubtaskPhase::Waiting;
+  if (job.data.in_use()) {
+    const auto predecessors = job.shape->predecessors(subtask);
+    for (std::uint32_t k = 0; k < predecessors.size(); ++k)
+      if (job.shape->edge_output(job.shape->first_edge(subtask) + k) != EdgeKind::kOrderOnly &&
+          data_is_gone(job, predecessors[k]))
+        recompute(job, predecessors[k]);
+  }
+  if (hot.phase == SubtaskPhase::Waiting && hot.unplaced == 0) become_placeable(job, subtask);
+}
+
+// The one place where a subtask becomes final.
+void SupervisorCore::end_subtask(Job& job, std::uint32_t subtask, SubtaskPhase phase) {
+  if (phase != SubtaskPhase::Succeeded) unplace_successors(job, subtask);
+  job.hot[subtask].phase = phase;
+  if (--job.open == 0) maybe_done_.push_back(job.id);
+  if (phase == SubtaskPhase::Cancelled) tell_cancelled(job, subtask);
+  if (phase != SubtaskPhase::Succeeded) release_inputs(job, subtask);
+}
+
+// An assigned subtask is about to be neither assigned nor succeeded.
+void SupervisorCore::unplace_successors(Job& job, std::uint32_t subtask) {
+  if (job.hot[subtask].phase != SubtaskPhase::Assigned) return;
+  for (const std::uint32_t successor : job.shape->successors(subtask)) {
+    SubtaskHot& next = job.hot[successor];
+    if (is_final(next.phase)) continue;
+    ++next.unplaced;
+    if (next.phase == SubtaskPhase::Placeable) next.phase = SubtaskPhase::Waiting;
+  }
+}
+
+void SupervisorCore::wait_before_retry(Job& job, std::uint32_t subtask, Duration delay) {
+  requeue(job, subtask);
+  SubtaskHot& hot = job.hot[subtask];
+  if (hot.phase != SubtaskPhase::Placeable) return;  // It waits for an input anyway, or was cancelled.
+  hot.phase = SubtaskPhase::Backoff;
+  timers_.push_back(Timer{later(now_, delay), job.id, subtask, hot.attempt});
+  std::push_heap(timers_.begin(), timers_.end());
+}
+
+void SupervisorCore::run_timers() {
+  while (!timers_.empty() && timers_.front().at <= now_) {
+    const Timer timer = timers_.front();
+    std::pop_heap(timers_.begin(), timers_.end());
+    timers_.pop_back();
+    if (!knows(timer.job) || jobs_[timer.job.value()]->state != JobState::Running) continue;
+    Job& job = *jobs_[timer.job.value()];
+    const SubtaskHot& hot = job.hot[timer.subtask];
+    if (hot.phase != SubtaskPhase::Backoff || hot.attempt != timer.attempt) continue;
+    if (hot.unplaced == 0)
+      become_placeable(job, timer.subtask);
+    else
+      job.hot[timer.subtask].phase = SubtaskPhase::Waiting;
+  }
+}
+
+bool SupervisorCore::data_is_gone(const Job& job, std::uint32_t producer) const {
+  return job.hot[producer].phase == SubtaskPhase::Succeeded && job.data.in_use() && job.data.gone(producer) &&
+         job.data.total_bytes(*job.shape, producer) > 0;
+}
+
+// Runs a subtask again whose outputs are needed and gone, after those whose outputs it needs itself. No recursion: a
+// lineage may be as long as the graph.
+void SupervisorCore::recompute(Job& job, std::uint32_t subtask) {
+  std::vector<std::uint32_t> pending{subtask};
+  std::vector<std::uint32_t> reopened;
+  while (!pending.empty()) {
+    const std::uint32_t next = pending.back();
+    pending.pop_back();
+    if (job.hot[next].phase != SubtaskPhase::Succeeded) continue;
+    if (reopened.size() >= config_.lineage_depth_max) {
+      for (const std::uint32_t done : reopened)
+        if (job.hot[done].phase == SubtaskPhase::Waiting && job.hot[done].unplaced == 0) become_placeable(job, done);
+      cancel_job(job, Error{ErrorCode::InputLost, job.shape->name(subtask),
+                            "its outputs are lost, and more than " + std::to_string(config_.lineage_depth_max) +
+                                " subtasks would have to run again",
+                            "raise `supervisor.lineage_depth_max`, or keep replicas or checkpoints"},
+                 kDefaultGrace);
+      return;
+    }
+    reopen(job, next, pending);
+    reopened.push_back(next);
+  }
+  cancel_what_cannot_run(job, reopened);
+  for (const std::uint32_t done : reopened) {
+    if (is_final(job.hot[done].phase)) continue;
+    count_unfinished(job, done);
+    if (job.hot[done].phase == SubtaskPhase::Waiting && job.hot[done].unplaced == 0) become_placeable(job, done);
+  }
+}
+
+// What had succeeded before a predecessor was cancelled or failed cannot be made again.
+void SupervisorCore::cancel_what_cannot_run(Job& job, const std::vector<std::uint32_t>& reopened) {
+  std::vector<std::uint32_t> doomed;
+  for (const std::uint32_t subtask : reopened)
+    for (const std::uint32_t predecessor : job.shape->predecessors(subtask)) {
+      const SubtaskPhase phase = job.hot[predecessor].phase;
+      if (!is_final(phase) || phase == SubtaskPhase::Succeeded) continue;
+      doomed.push_back(subtask);
+      break;
+    }
+  if (doomed.empty()) return;
+  if (job.error.message.empty())
+    job.error = Error{ErrorCode::InputLost, job.shape->name(doomed.front()),
+                      "its outputs were lost, and a predecessor that would have to run again was cancelled or failed", {}};
+  cancel_subtasks(job, std::move(doomed), Duration{0});
+}
+
+// One subtask from Succeeded back to Waiting; appends the producers that it needs and that are gone.
+void SupervisorCore::reopen(Job& job, std::uint32_t subtask, std::vector<std::uint32_t>& pending) {
+  ++counters_.recomputed;
+  job.hot[subtask].phase = SubtaskPhase::Waiting;
+  ++job.open;
+  for (const std::uint32_t successor : job.shape->successors(subtask)) {
+    SubtaskHot& next = job.hot[successor];
+    if (is_final(next.phase)) continue;
+    if (next.phase == SubtaskPhase::Assigned && next.missing == 0) note_runnable(next.band, -1);
+    ++next.missing;
+    ++next.unplaced;
+    if (next.phase == SubtaskPhase::Placeable) next.phase = SubtaskPhase::Waiting;
+  }
+  count_unfinished(job, subtask);
+  const auto predecessors = job.shape->predecessors(subtask);
+  for (std::uint32_t k = 0; k < predecessors.size(); ++k) {
+    if (job.shape->edge_output(job.shape->first_edge(subtask) + k) == EdgeKind::kOrderOnly) continue;
+    ++job.data.readers(predecessors[k]);
+    if (data_is_gone(job, predecessors[k])) pending.push_back(predecessors[k]);
+  }
+}
+
+void SupervisorCore::count_unfinished(Job& job, std::uint32_t subtask) {
+  SubtaskHot& hot = job.hot[subtask];
+  hot.missing = hot.unplaced = 0;
+  for (const std::uint32_t predecessor : job.shape->predecessors(subtask)) {
+    const SubtaskPhase phase = job.hot[predecessor].phase;
+    hot.missing += phase != SubtaskPhase::Succeeded;
+    hot.unplaced += phase != SubtaskPhase::Succeeded && phase != SubtaskPhase::Assigned;
+  }
+}
+
+}  // namespace penstock::supervisor

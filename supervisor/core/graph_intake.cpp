@@ -1,0 +1,292 @@
+// GraphIntake: what makes a graph acceptable.
+#include <algorithm>
+#include <limits>
+
+#include "common/base/lookup_map.hpp"
+#include "supervisor/core/graph_order.hpp"
+#include "supervisor/core/graph_shape.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+Error malformed(std::string message) {
+  return {ErrorCode::InvalidArgument, "graph", std::move(message), "columns of a chunk must have one entry per subtask"};
+}
+
+Error over_limit(const char* setting, std::uint64_t value, std::uint64_t limit) {
+  return {ErrorCode::LimitExceeded, "graph", std::to_string(value) + " exceeds the limit of " + std::to_string(limit),
+          std::string{"split the graph, or raise `"} + setting + "` in the supervisor's configuration"};
+}
+
+template <class Column>
+void extend(Column& column, const Column& more) {
+  column.insert(column.end(), more.begin(), more.end());
+}
+
+// Offsets of a chunk start at 0 again; those of the whole go on where the last one ended.
+void extend_offsets(std::vector<std::uint32_t>& offsets, const std::vector<std::uint32_t>& more) {
+  const std::uint32_t base = offsets.back();
+  for (std::size_t i = 1; i < more.size(); ++i) offsets.push_back(base + more[i]);
+}
+
+bool ascending(const std::vector<std::uint32_t>& offsets, std::uint64_t end) {
+  if (offsets.empty() || offsets.front() != 0 || offsets.back() != end) return false;
+  return std::is_sorted(offsets.begin(), offsets.end());
+}
+
+bool optional_size(std::size_t column, std::size_t size) { return column == 0 || column == size; }
+
+}  // namespace
+
+Result<void> check_name(std::string_view name, std::string_view what, std::uint32_t bytes_max) {
+  const auto refuse = [&](std::string message) {
+    std::string shown;
+    for (const char c : name.substr(0, 64)) shown += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+    return Error{ErrorCode::InvalidArgument, std::string{what} + " '" + shown + "'", std::move(message), {}};
+  };
+  if (name.size() > bytes_max)
+    return refuse("is " + std::to_string(name.size()) + " bytes long; at most " + std::to_string(bytes_max) + " are allowed");
+  for (const char c : name)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) return refuse("contains a control character");
+  for (std::size_t at = name.find(".."); at != std::string_view::npos; at = name.find("..", at + 1)) {
+    const bool starts = at == 0 || name[at - 1] == '/';
+    const bool ends = at + 2 == name.size() || name[at + 2] == '/';
+    if (starts && ends) return refuse("contains '..' as a path component");
+  }
+  return {};
+}
+
+GraphIntake::GraphIntake(const GraphLimits& limits) : limits_(limits) {}
+
+Result<void> GraphIntake::add(const Graph& chunk) {
+  PENSTOCK_TRY(check_chunk(chunk));
+  append(chunk);
+  return {};
+}
+
+Result<void> GraphIntake::add(Graph&& chunk) {
+  PENSTOCK_TRY(check_chunk(chunk));
+  if (graph_.size() == 0 && graph_.templates.empty())
+    graph_ = std::move(chunk);
+  else
+    append(chunk);
+  return {};
+}
+
+Result<void> GraphIntake::check_chunk(const Graph& chunk) const {
+  const std::size_t count = chunk.size();
+  const std::size_t edges = chunk.edge_count();
+  if (chunk.input_offsets.size() != count + 1 || !ascending(chunk.input_offsets, edges))
+    return malformed("the input offsets do not fit the subtasks and edges");
+  if (!optional_size(chunk.edge_outputs.size(), edges) || !optional_size(chunk.priorities.size(), count) ||
+      !optional_size(chunk.expected_ns.size(), count))
+    return malformed("an optional column is neither empty nor complete");
+  if (!chunk.payload_offsets.empty() &&
+      (chunk.payload_offsets.size() != count + 1 || !ascending(chunk.payload_offsets, chunk.payloads.size())))
+    return malformed("the payload offsets do not fit the payloads");
+  if (!chunk.name_offsets.empty() &&
+      (chunk.name_offsets.size() != count + 1 || !ascending(chunk.name_offsets, chunk.names.size())))
+    return malformed("the name offsets do not fit the names");
+  if (graph_.size() > 0 && count > 0) {
+    const bool same = graph_.payload_offsets.empty() == chunk.payload_offsets.empty() &&
+                      graph_.name_offsets.empty() == chunk.name_offsets.empty() &&
+                      graph_.priorities.empty() == chunk.priorities.empty() &&
+                      graph_.expected_ns.empty() == chunk.expected_ns.empty();
+    if (!same) return malformed("chunks must all have the same optional columns");
+  }
+  if (graph_.size() + count > limits_.subtasks_max)
+    return over_limit("graph.subtasks_max", graph_.size() + count, limits_.subtasks_max);
+  if (graph_.edge_count() + edges > limits_.edges_max)
+    return over_limit("graph.edges_max", graph_.edge_count() + edges, limits_.edges_max);
+  if (graph_.templates.size() + chunk.templates.size() > limits_.templates_max)
+    return over_limit("graph.templates_max", graph_.templates.size() + chunk.templates.size(), limits_.templates_max);
+  const std::uint64_t offsets_max = std::numeric_limits<std::uint32_t>::max();
+  const std::uint64_t payload_bytes = graph_.payloads.size() + chunk.payloads.size();
+  if (payload_bytes > std::min(limits_.payload_bytes_max, offsets_max))
+    return over_limit("graph.payload_bytes_max", payload_bytes, std::min(limits_.payload_bytes_max, offsets_max));
+  if (graph_.names.size() + chunk.names.size() > offsets_max)
+    return over_limit("graph.name_bytes_max", graph_.names.size() + chunk.names.size(), offsets_max);
+  return {};
+}
+
+void GraphIntake::append(const Graph& chunk) {
+  const std::size_t edges_before = graph_.edge_count();
+  if (graph_.size() == 0) {
+    if (!chunk.payload_offsets.empty()) graph_.payload_offsets = {0};
+    if (!chunk.name_offsets.empty()) graph_.name_offsets = {0};
+  }
+  extend(graph_.templates, chunk.templates);
+  extend(graph_.template_of, chunk.template_of);
+  extend_offsets(graph_.input_offsets, chunk.input_offsets);
+  extend(graph_.predecessors, chunk.predecessors);
+  // Chunks without special edges leave the column out.
+  if (!chunk.edge_outputs.empty() || !graph_.edge_outputs.empty()) {
+    graph_.edge_outputs.resize(edges_before, 0);
+    extend(graph_.edge_outputs, chunk.edge_outputs);
+    graph_.edge_outputs.resize(graph_.predecessors.size(), 0);
+  }
+  extend(graph_.priorities, chunk.priorities);
+  extend(graph_.expected_ns, chunk.expected_ns);
+  if (!chunk.payload_offsets.empty()) extend_offsets(graph_.payload_offsets, chunk.payload_offsets);
+  graph_.payloads += chunk.payloads;
+  if (!chunk.name_offsets.empty()) extend_offsets(graph_.name_offsets, chunk.name_offsets);
+  graph_.names += chunk.names;
+  extend(graph_.wanted, chunk.wanted);
+}
+
+Result<std::unique_ptr<GraphShape>> GraphIntake::finish() {
+  if (graph_.size() == 0) return malformed("it has no subtasks");
+  PENSTOCK_TRY(check_templates());
+  PENSTOCK_TRY(check_subtasks());
+  PENSTOCK_TRY(check_names());
+  PENSTOCK_TRY(check_edges());
+  auto shape = std::make_unique<GraphShape>();
+  shape->graph_ = std::move(graph_);
+  graph_ = Graph{};
+  link_successors(shape->graph_, shape->successor_offsets_, shape->successors_);
+  std::vector<std::uint32_t> topological;
+  if (!sorted_) PENSTOCK_TRY(check_acyclic(*shape, topological));
+  GraphOrder order = order_by_critical_path(shape->graph_, topological);
+  shape->rank_of_ = std::move(order.rank_of);
+  shape->at_rank_ = std::move(order.at_rank);
+  shape->critical_path_ns_ = order.critical_path_ns;
+  shape->total_ns_ = order.total_ns;
+  return shape;
+}
+
+Result<void> GraphIntake::check_templates() const {
+  for (const Template& entry : graph_.templates) {
+    const auto refuse = [&](std::string message) {
+      return Error{ErrorCode::InvalidArgument, "template '" + entry.name + "'", std::move(message), {}};
+    };
+    PENSTOCK_TRY(check_name(entry.name, "template name", limits_.name_bytes_max));
+    if (entry.program.empty()) return refuse("names no program");
+    const ResourceVector& request = entry.request;
+    bool negative = request.slots < MilliSlots{0} || request.cpu < MilliCpu{0} || request.gpu < MilliGpu{0} ||
+                    request.memory < Bytes{0} || request.device_memory < Bytes{0};
+    for (const NamedAmount& named : request.named) negative = negative || named.amount < 0;
+    if (negative) return refuse("requests a negative amount");
+    if (request.slots.is_zero()) return refuse("requests no slot");
+    if (entry.time_limit < Duration{0} || entry.kill_grace < Duration{0} || entry.expected_duration < Duration{0})
+      return refuse("has a negative duration");
+    if (entry.output_limit_bytes < 0) return refuse("has a negative output limit");
+    if (entry.output_count == EdgeKind::kOrderOnly) return refuse("has too many outputs");
+  }
+  return {};
+}
+
+Result<void> GraphIntake::check_subtasks() const {
+  for (std::size_t i = 0; i < graph_.template_of.size(); ++i)
+    if (graph_.template_of[i] >= graph_.templates.size())
+      return Error{ErrorCode::InvalidArgument, "subtask " + std::to_string(i),
+                   "names template " + std::to_string(graph_.template_of[i]) + " of " +
+                       std::to_string(graph_.templates.size()), {}};
+  for (std::size_t i = 1; i < graph_.payload_offsets.size(); ++i) {
+    const std::uint32_t bytes = graph_.payload_offsets[i] - graph_.payload_offsets[i - 1];
+    if (bytes > limits_.subtask_payload_bytes_max)
+      return over_limit("graph.subtask_payload_bytes_max", bytes, limits_.subtask_payload_bytes_max);
+  }
+  for (const std::uint32_t wanted : graph_.wanted)
+    if (wanted >= graph_.size())
+      return Error{ErrorCode::UnknownKey, "subtask " + std::to_string(wanted), "is wanted but not in the graph", {}};
+  constexpr std::uint64_t kYear = 366ULL * 86400 * 1'000'000'000;
+  for (const std::uint64_t expected : graph_.expected_ns)
+    if (expected > kYear)
+      return Error{ErrorCode::InvalidArgument, "graph", "an expected duration is longer than a year", {}};
+  return {};
+}
+
+Result<void> GraphIntake::check_names() const {
+  if (graph_.name_offsets.empty()) return {};
+  // An open-addressed table of positions; names themselves are compared in place.
+  std::size_t capacity = 16;
+  while (capacity < graph_.size() * 2) capacity *= 2;
+  std::vector<std::uint32_t> table(capacity, ~0U);
+  const std::string_view names{graph_.names};
+  for (std::uint32_t i = 0; i < graph_.size(); ++i) {
+    const std::string_view name =
+        names.substr(graph_.name_offsets[i], graph_.name_offsets[i + 1] - graph_.name_offsets[i]);
+    if (name.empty()) return Error{ErrorCode::InvalidArgument, "subtask " + std::to_string(i), "has an empty key", {}};
+    PENSTOCK_TRY(check_name(name, "key", limits_.name_bytes_max));
+    std::uint64_t hash = 0xcbf29ce484222325ULL;
+    for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+    std::size_t at = mix_bits(hash) & (capacity - 1);
+    for (; table[at] != ~0U; at = (at + 1) & (capacity - 1)) {
+      const std::uint32_t other = table[at];
+      if (names.substr(graph_.name_offsets[other], graph_.name_offsets[other + 1] - graph_.name_offsets[other]) == name)
+        return Error{ErrorCode::DuplicateKey, std::string{name},
+                     "is the key of subtasks " + std::to_string(other) + " and " + std::to_string(i), "keys must be unique"};
+    }
+    table[at] = i;
+  }
+  return {};
+}
+
+Result<void> GraphIntake::check_edges() {
+  sorted_ = true;
+  const auto name_of = [this](std::uint32_t i) {
+    if (graph_.name_offsets.empty()) return "subtask " + std::to_string(i);
+    return graph_.names.substr(graph_.name_offsets[i], graph_.name_offsets[i + 1] - graph_.name_offsets[i]);
+  };
+  const auto count = static_cast<std::uint32_t>(graph_.size());
+  for (std::uint32_t i = 0; i < count; ++i)
+    for (std::uint32_t edge = graph_.input_offsets[i]; edge < graph_.input_offsets[i + 1]; ++edge) {
+      const std::uint32_t predecessor = graph_.predecessors[edge];
+      if (predecessor >= count)
+        return Error{ErrorCode::UnknownKey, name_of(i), "depends on subtask " + std::to_string(predecessor) +
+                                                            ", which the graph does not have", {}};
+      if (predecessor == i) return Error{ErrorCode::SelfDependency, name_of(i), "depends on itself", {}};
+      sorted_ = sorted_ && predecessor < i;
+      if (graph_.edge_outputs.empty() || graph_.edge_outputs[edge] == EdgeKind::kOrderOnly) continue;
+      const std::uint16_t outputs = graph_.templates[graph_.template_of[predecessor]].output_count;
+      if (graph_.edge_outputs[edge] >= std::max<std::uint16_t>(outputs, 1))
+        return Error{ErrorCode::UnknownKey, name_of(i), "reads output " + std::to_string(graph_.edge_outputs[edge]) +
+                                                            " of " + name_of(predecessor) + ", which makes only " +
+                                                            std::to_string(outputs), {}};
+    }
+  return {};
+}
+
+// Kahn's algorithm. What it cannot order lies on or behind a cycle.
+Result<void> GraphIntake::check_acyclic(const GraphShape& shape, std::vector<std::uint32_t>& topological) const {
+  std::vector<std::uint32_t> missing(shape.size());
+  topological.clear();
+  topological.reserve(shape.size());
+  for (std::uint32_t i = 0; i < shape.size(); ++i) {
+    missing[i] = static_cast<std::uint32_t>(shape.predecessors(i).size());
+    if (missing[i] == 0) topological.push_back(i);
+  }
+  for (std::size_t next = 0; next < topological.size(); ++next)
+    for (const std::uint32_t successor : shape.successors(topological[next]))
+      if (--missing[successor] == 0) topological.push_back(successor);
+  if (topological.size() == shape.size()) return {};
+  return describe_cycle(shape, missing);
+}
+
+// Every unfinished subtask has an unfinished predecessor, so walking backwards must meet itself.
+Error GraphIntake::describe_cycle(const GraphShape& shape, const std::vector<std::uint32_t>& unfinished) const {
+  std::uint32_t at = 0;
+  while (unfinished[at] == 0) ++at;
+  std::vector<std::uint32_t> position(shape.size(), ~0U);
+  std::vector<std::uint32_t> walk;
+  while (position[at] == ~0U) {
+    position[at] = static_cast<std::uint32_t>(walk.size());
+    walk.push_back(at);
+    for (const std::uint32_t predecessor : shape.predecessors(at))
+      if (unfinished[predecessor] > 0) {
+        at = predecessor;
+        break;
+      }
+  }
+  constexpr std::size_t kShown = 10;
+  std::vector<std::uint32_t> cycle(walk.begin() + position[at], walk.end());
+  std::reverse(cycle.begin(), cycle.end());
+  std::string text;
+  for (std::size_t i = 0; i < std::min(cycle.size(), kShown); ++i) text += shape.name(cycle[i]) + " -> ";
+  if (cycle.size() > kShown) text += "... " + std::to_string(cycle.size() - kShown) + " more ... -> ";
+  text += shape.name(cycle.front());
+  return Error{ErrorCode::GraphCycle, shape.name(cycle.front()), "lies on a cycle of " + std::to_string(cycle.size()) +
+                                                                      " subtasks: " + text, "remove one of these dependencies"};
+}
+
+}  // namespace penstock::supervisor

@@ -1,0 +1,42 @@
+#include "supervisor/core/graph_shape.hpp"
+
+namespace penstock::supervisor {
+
+std::int32_t GraphShape::user_priority(std::uint32_t subtask) const {
+  const std::int64_t own = graph_.priorities.empty() ? 0 : graph_.priorities[subtask];
+  const std::int64_t sum = own + template_of(subtask).priority;
+  return static_cast<std::int32_t>(std::min<std::int64_t>(std::max<std::int64_t>(sum, INT32_MIN), INT32_MAX));
+}
+
+std::string_view GraphShape::payload(std::uint32_t subtask) const {
+  if (graph_.payload_offsets.empty()) return {};
+  const std::uint32_t first = graph_.payload_offsets[subtask];
+  return std::string_view{graph_.payloads}.substr(first, graph_.payload_offsets[subtask + 1] - first);
+}
+
+std::string GraphShape::name(std::uint32_t subtask) const {
+  if (graph_.name_offsets.empty()) return std::to_string(subtask);
+  const std::uint32_t first = graph_.name_offsets[subtask];
+  return graph_.names.substr(first, graph_.name_offsets[subtask + 1] - first);
+}
+
+SubtaskIndex GraphShape::find(std::string_view wanted) const {
+  for (std::uint32_t subtask = 0; subtask < size(); ++subtask)
+    if (name(subtask) == wanted) return SubtaskIndex{subtask};
+  return SubtaskIndex::none();
+}
+
+Duration GraphShape::expected_duration(std::uint32_t subtask) const {
+  if (!graph_.expected_ns.empty() && graph_.expected_ns[subtask] > 0)
+    return Duration{static_cast<std::int64_t>(graph_.expected_ns[subtask])};
+  return template_of(subtask).expected_duration;
+}
+
+std::uint64_t GraphShape::memory_bytes() const {
+  const auto bytes = [](const auto& column) { return column.capacity() * sizeof(column[0]); };
+  return bytes(graph_.template_of) + bytes(graph_.input_offsets) + bytes(graph_.predecessors) +
+         bytes(graph_.edge_outputs) + bytes(graph_.priorities) + bytes(graph_.expected_ns) +
+         bytes(successor_offsets_) + bytes(successors_) + bytes(rank_of_) + bytes(at_rank_);
+}
+
+}  // namespace penstock::supervisor

@@ -1,0 +1,107 @@
+// A checked graph in the compact form that scheduling needs. Constant once built.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/ids.hpp"
+#include "common/base/result.hpp"
+#include "common/protocol/config.hpp"
+#include "common/protocol/graph.hpp"
+
+namespace penstock::supervisor {
+
+/// Structure of a job's graph: edges in both directions, priorities, payloads. Nothing in it changes while the job runs,
+/// so that the same graph submitted again can share it.
+///
+/// `rank` is the static order in which subtasks are best run: user priority, then critical path, then position. It is
+/// the identity for graphs that are already sorted so, which then store no permutation.
+class GraphShape {
+ public:
+  std::uint32_t size() const { return static_cast<std::uint32_t>(graph_.size()); }
+  std::uint64_t edge_count() const { return graph_.edge_count(); }
+  const Graph& graph() const { return graph_; }
+  const Template& template_of(std::uint32_t subtask) const { return graph_.templates[graph_.template_of[subtask]]; }
+
+  std::span<const std::uint32_t> predecessors(std::uint32_t subtask) const {
+    return {graph_.predecessors.data() + graph_.input_offsets[subtask],
+            graph_.input_offsets[subtask + 1] - graph_.input_offsets[subtask]};
+  }
+  std::span<const std::uint32_t> successors(std::uint32_t subtask) const {
+    return {successors_.data() + successor_offsets_[subtask],
+            successor_offsets_[subtask + 1] - successor_offsets_[subtask]};
+  }
+  /// Output that edge number `edge` (an index into the input columns) carries, or `EdgeKind::kOrderOnly`.
+  std::uint16_t edge_output(std::uint32_t edge) const {
+    return graph_.edge_outputs.empty() ? std::uint16_t{0} : graph_.edge_outputs[edge];
+  }
+  std::uint32_t first_edge(std::uint32_t subtask) const { return graph_.input_offsets[subtask]; }
+
+  std::uint32_t rank_of(std::uint32_t subtask) const { return rank_of_.empty() ? subtask : rank_of_[subtask]; }
+  std::uint32_t at_rank(std::uint32_t rank) const { return at_rank_.empty() ? rank : at_rank_[rank]; }
+  /// The user's part of the priority: the template's and the subtask's own.
+  std::int32_t user_priority(std::uint32_t subtask) const;
+  std::string_view payload(std::uint32_t subtask) const;
+  /// The subtask's key, or its number as text if the graph has no names.
+  std::string name(std::uint32_t subtask) const;
+  /// None if the graph has no subtask of that name.
+  SubtaskIndex find(std::string_view name) const;
+  /// Expected duration by the graph itself; 0: unknown.
+  Duration expected_duration(std::uint32_t subtask) const;
+  /// Sum of expected durations on the longest path, and over all subtasks; in nanoseconds.
+  std::uint64_t critical_path_ns() const { return critical_path_ns_; }
+  std::uint64_t total_ns() const { return total_ns_; }
+  /// Bytes of memory that it takes, payloads apart.
+  std::uint64_t memory_bytes() const;
+
+ private:
+  friend class GraphIntake;
+
+  Graph graph_;
+  std::vector<std::uint32_t> successor_offsets_;
+  std::vector<std::uint32_t> successors_;
+  std::vector<std::uint32_t> rank_of_;
+  std::vector<std::uint32_t> at_rank_;
+  std::uint64_t critical_path_ns_ = 0;
+  std::uint64_t total_ns_ = 0;
+};
+
+/// Collects the chunks of one graph and checks it whole (spec: nothing is half accepted).
+///
+/// Each chunk is checked against the limits as it comes, so that a graph that is too large is refused before it is held.
+/// Cost: linear in subtasks and edges, without recursion. Single-threaded; may run beside the core on another thread.
+class GraphIntake {
+ public:
+  explicit GraphIntake(const GraphLimits& limits);
+
+  /// Appends a chunk. After an error the intake is of no further use.
+  Result<void> add(const Graph& chunk);
+  Result<void> add(Graph&& chunk);
+  /// Checks the whole and builds the compact form. Leaves the intake empty.
+  Result<std::unique_ptr<GraphShape>> finish();
+
+  std::uint32_t size() const { return static_cast<std::uint32_t>(graph_.size()); }
+
+ private:
+  Result<void> check_chunk(const Graph& chunk) const;
+  void append(const Graph& chunk);
+  Result<void> check_templates() const;
+  Result<void> check_subtasks() const;
+  Result<void> check_names() const;
+  Result<void> check_edges();
+  Result<void> check_acyclic(const GraphShape& shape, std::vector<std::uint32_t>& topological) const;
+  Error describe_cycle(const GraphShape& shape, const std::vector<std::uint32_t>& unfinished) const;
+
+  const GraphLimits limits_;
+  Graph graph_;
+  bool sorted_ = true;  ///< Every edge points backwards: no cycle is possible.
+};
+
+/// Refuses names with control characters, NUL, `..` as a path component, or more than `bytes_max` bytes.
+Result<void> check_name(std::string_view name, std::string_view what, std::uint32_t bytes_max);
+
+}  // namespace penstock::supervisor

@@ -1,0 +1,119 @@
+// One job as the supervisor keeps it while it runs.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/base/ids.hpp"
+#include "common/base/lookup_map.hpp"
+#include "common/base/time.hpp"
+#include "common/protocol/client.hpp"
+#include "supervisor/core/graph_shape.hpp"
+#include "supervisor/core/index_set.hpp"
+#include "supervisor/core/job_data.hpp"
+#include "supervisor/core/local_set.hpp"
+#include "supervisor/core/worker_table.hpp"
+
+namespace penstock::supervisor {
+
+enum class SubtaskPhase : std::uint8_t {
+  Waiting,    ///< Some predecessor is neither finished nor assigned.
+  Placeable,  ///< Has a home band and is kept here for it; ready if nothing is missing, else a lookahead candidate.
+  Assigned,   ///< Sent to a worker: runnable there, or cached as a successor.
+  Backoff,    ///< Failed and waits before the next attempt.
+  Succeeded,
+  Failed,
+  Cancelled,
+};
+constexpr bool is_final(SubtaskPhase phase) { return phase >= SubtaskPhase::Succeeded; }
+
+/// The hot part of a subtask: everything that a report or an assignment touches. 20 bytes.
+struct SubtaskHot {
+  std::uint32_t missing = 0;    ///< Edges from predecessors that have not succeeded.
+  std::uint32_t unplaced = 0;   ///< Edges from predecessors that have neither succeeded nor been assigned.
+  BandSlot band;                ///< Home, then where it is assigned, then where its outputs are.
+  std::uint16_t attempt = 0;    ///< Number of the last attempt; 0: none yet.
+  SubtaskPhase phase = SubtaskPhase::Waiting;
+  std::uint8_t flags = 0;
+};
+static_assert(sizeof(SubtaskHot) <= 32, "the design allows 32 bytes");
+
+/// Bits of `SubtaskHot::flags`.
+struct SubtaskFlag {
+  static constexpr std::uint8_t kVisible = 1;       ///< The client has been told that it succeeded.
+  static constexpr std::uint8_t kWanted = 2;        ///< Its outputs are kept for the client.
+  static constexpr std::uint8_t kStarted = 4;       ///< This attempt has been running for a while.
+  static constexpr std::uint8_t kStealAsked = 8;    ///< The worker was asked to give this attempt back.
+  static constexpr std::uint8_t kTroubled = 16;     ///< It has an entry in `Job::histories`.
+  static constexpr std::uint8_t kCancelAsked = 32;  ///< Its worker was asked to cancel it: it never runs again.
+  static constexpr std::uint8_t kForAttempt = kStarted | kStealAsked;
+};
+
+/// What went wrong with a subtask so far.
+struct SubtaskHistory {
+  std::uint16_t charged = 0;            ///< Failures that it is to blame for.
+  std::uint16_t lost_workers = 0;       ///< Workers that died while holding it.
+  std::uint16_t failures = 0;           ///< All failed attempts, whoever was to blame.
+  std::vector<BandSlot> tried;          ///< Bands not to be tried again.
+  std::uint64_t tried_epoch = 0;        ///< Of the worker table when the list was begun.
+  std::vector<std::string> lines;       ///< One for each failed attempt, newest last, bounded.
+  FailureDetail last;
+};
+
+/// Measured and derived facts of one template of a job.
+struct TemplateFacts {
+  std::uint64_t runs = 0;
+  std::uint64_t mean_ns = 0;            ///< Moving average of measured durations.
+  std::uint64_t epoch = 0;              ///< Of the worker table when `eligible` was computed; 0: never.
+  bool everywhere = false;              ///< Every living band of its kind is eligible.
+  IndexSet eligible;                    ///< Band slots, when not `everywhere`.
+};
+
+struct Job {
+  JobId id;
+  JobSpec spec;
+  JobState state = JobState::Running;
+  bool cancelling = false;
+  Error error;                          ///< Why it fails or is cancelled.
+  std::unique_ptr<GraphShape> shape;    ///< Null once the job has ended and nothing refers to it.
+  std::vector<SubtaskHot> hot;
+  std::vector<TemplateFacts> templates;
+  std::uint32_t open = 0;               ///< Subtasks that are not final.
+  std::uint32_t in_flight = 0;          ///< Assigned ones.
+  JobCounts counts;
+  Instant submitted{};
+  Instant ended = kNever;
+  Instant keep_until = kNever;          ///< Outputs of an ended job that nobody follows are released then.
+
+  std::vector<LocalSet> locals;         ///< One for each band that has ever been a home.
+  std::vector<std::uint32_t> local_of;  ///< By band slot: position in `locals`, or none.
+  std::vector<std::uint32_t> homeless;  ///< Placeable, but no band may have it now.
+
+  std::vector<ClientId> followers;
+  JobProgress news;                     ///< What they have not been told yet.
+  std::uint32_t news_count = 0;
+  Instant news_sent{};
+  JobProgress final_news;               ///< Everything, once the job has ended.
+  std::vector<SubtaskFailure> failures; ///< All that failed for good, for those who attach later; bounded.
+  std::vector<OutputLocation> outputs;  ///< Kept for the client.
+
+  JobData data;
+  LookupMap<SubtaskIndex, SubtaskHistory> histories;
+  bool keys_carry_priority = false;     ///< `priority_changes` has been used: the rank alone is no order any more.
+  LookupMap<SubtaskIndex, std::int32_t> priority_changes;  ///< Set by an operator: replaces the user's priority.
+  LookupMap<WorkerId, std::vector<std::uint64_t>> templates_known;  ///< Bit per template that the worker has.
+  std::vector<WorkerId> known_workers;  ///< Those that have heard of the job.
+
+  std::uint32_t total() const { return static_cast<std::uint32_t>(hot.size()); }
+  /// The key by which subtasks are ordered at the supervisor; smaller is better.
+  std::uint64_t order_key(std::uint32_t subtask) const;
+  /// The priority that goes to the worker; larger is better.
+  std::uint64_t worker_priority(std::uint32_t subtask) const;
+  std::int32_t user_priority(std::uint32_t subtask) const;
+  LocalSet& local(BandSlot band);
+  LocalSet* find_local(BandSlot band);
+};
+
+}  // namespace penstock::supervisor

@@ -1,0 +1,66 @@
+#include "supervisor/core/job_data.hpp"
+
+#include <algorithm>
+
+namespace penstock::supervisor {
+
+void JobData::open(const GraphShape& shape) {
+  if (in_use()) return;
+  const std::uint32_t size = shape.size();
+  bool single = true;
+  for (const Template& entry : shape.graph().templates) single = single && entry.output_count <= 1;
+  std::size_t total = size;
+  if (!single) {
+    first_.resize(size);
+    total = 0;
+    for (std::uint32_t i = 0; i < size; ++i) {
+      first_[i] = static_cast<std::uint32_t>(total);
+      total += std::max<std::uint16_t>(shape.template_of(i).output_count, 1);
+    }
+  }
+  bytes_.assign(total, 0);
+  readers_.assign(size, 0);
+  gone_.assign(size, false);
+  for (std::uint32_t i = 0; i < size; ++i) {
+    const auto predecessors = shape.predecessors(i);
+    for (std::uint32_t k = 0; k < predecessors.size(); ++k)
+      if (shape.edge_output(shape.first_edge(i) + k) != EdgeKind::kOrderOnly) ++readers_[predecessors[k]];
+  }
+}
+
+void JobData::clear() { *this = JobData{}; }
+
+std::size_t JobData::position(const GraphShape&, std::uint32_t subtask, std::uint16_t output) const {
+  return first_.empty() ? subtask : first_[subtask] + output;
+}
+
+std::int64_t JobData::bytes(const GraphShape& shape, std::uint32_t subtask, std::uint16_t output) const {
+  return in_use() ? bytes_[position(shape, subtask, output)] : 0;
+}
+
+void JobData::set_bytes(const GraphShape& shape, std::uint32_t subtask, std::uint16_t output, std::int64_t bytes) {
+  bytes_[position(shape, subtask, output)] = bytes;
+}
+
+std::int64_t JobData::total_bytes(const GraphShape& shape, std::uint32_t subtask) const {
+  if (!in_use()) return 0;
+  std::int64_t sum = 0;
+  const std::uint16_t count = std::max<std::uint16_t>(shape.template_of(subtask).output_count, 1);
+  for (std::uint16_t output = 0; output < count; ++output) sum += bytes(shape, subtask, output);
+  return sum;
+}
+
+void JobData::add_replica(std::uint32_t subtask, WorkerId worker) {
+  std::vector<WorkerId>& workers = replicas_[SubtaskIndex{subtask}];
+  if (std::find(workers.begin(), workers.end(), worker) == workers.end()) workers.push_back(worker);
+}
+
+void JobData::remove_replica(std::uint32_t subtask, WorkerId worker) {
+  if (std::vector<WorkerId>* workers = replicas_.find(SubtaskIndex{subtask})) std::erase(*workers, worker);
+}
+
+const std::vector<WorkerId>* JobData::replicas(std::uint32_t subtask) const {
+  return replicas_.find(SubtaskIndex{subtask});
+}
+
+}  // namespace penstock::supervisor

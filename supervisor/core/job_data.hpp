@@ -1,0 +1,52 @@
+// Sizes, places and readers of the outputs of one job.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/base/ids.hpp"
+#include "common/base/lookup_map.hpp"
+#include "supervisor/core/graph_shape.hpp"
+
+namespace penstock::supervisor {
+
+/// Bookkeeping of outputs that have bytes. A job whose outputs are all empty never allocates any of it.
+///
+/// The primary copy of a subtask's outputs is on the worker of the band where it succeeded; further copies are replicas.
+class JobData {
+ public:
+  bool in_use() const { return !bytes_.empty(); }
+  /// Makes room. `readers` are counted from the graph; the caller takes away those that are final already.
+  void open(const GraphShape& shape);
+  void clear();
+
+  std::int64_t bytes(const GraphShape& shape, std::uint32_t subtask, std::uint16_t output) const;
+  void set_bytes(const GraphShape& shape, std::uint32_t subtask, std::uint16_t output, std::int64_t bytes);
+  /// All outputs of the subtask together.
+  std::int64_t total_bytes(const GraphShape& shape, std::uint32_t subtask) const;
+
+  /// Data edges to subtasks that are not final.
+  std::uint32_t& readers(std::uint32_t subtask) { return readers_[subtask]; }
+  std::uint32_t readers(std::uint32_t subtask) const { return readers_[subtask]; }
+
+  /// True if its outputs were dropped or lost and exist nowhere.
+  bool gone(std::uint32_t subtask) const { return gone_[subtask]; }
+  void set_gone(std::uint32_t subtask, bool gone) { gone_[subtask] = gone; }
+
+  void add_replica(std::uint32_t subtask, WorkerId worker);
+  void remove_replica(std::uint32_t subtask, WorkerId worker);
+  /// Workers that hold copies besides the primary one; they may hold only some of several outputs.
+  const std::vector<WorkerId>* replicas(std::uint32_t subtask) const;
+  void forget_replicas(std::uint32_t subtask) { replicas_.erase(SubtaskIndex{subtask}); }
+
+ private:
+  std::size_t position(const GraphShape& shape, std::uint32_t subtask, std::uint16_t output) const;
+
+  std::vector<std::int64_t> bytes_;
+  std::vector<std::uint32_t> first_;    ///< Position of output 0 of each subtask; empty if each has at most one.
+  std::vector<std::uint32_t> readers_;
+  std::vector<bool> gone_;
+  LookupMap<SubtaskIndex, std::vector<WorkerId>> replicas_;
+};
+
+}  // namespace penstock::supervisor

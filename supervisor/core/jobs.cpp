@@ -1,0 +1,280 @@
+// SupervisorCore: jobs from acceptance to oblivion.
+#include <algorithm>
+
+#include "supervisor/core/supervisor_core.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+std::uint64_t hash_of_name(const std::string& name) {
+  std::uint64_t hash = 0xcbf29ce484222325ULL;
+  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+  return mix_bits(hash);
+}
+
+bool needs_gpu(const Template& wanted) {
+  return wanted.request.gpu > MilliGpu{0} || wanted.request.device_memory > Bytes{0};
+}
+
+}  // namespace
+
+Result<void> SupervisorCore::check_feasible(const JobSpec& spec, const GraphShape& shape) const {
+  // Without any worker nothing can be said yet; the job waits for the first.
+  if (spec.wait_for_resources || workers_.alive_bands() == 0) return {};
+  for (const Template& wanted : shape.graph().templates) {
+    bool possible = false;
+    for (std::uint32_t i = 0; i < workers_.band_slots() && !possible; ++i)
+      possible = workers_[BandSlot{i}].alive && is_eligible(wanted, workers_[BandSlot{i}]);
+    if (!possible) return explain_infeasible(wanted);
+  }
+  return {};
+}
+
+Error SupervisorCore::explain_infeasible(const Template& wanted) const {
+  const std::string subject = "template '" + (wanted.name.empty() ? wanted.program : wanted.name) + "'";
+  const std::string wait = "change the request, or submit with --wait-for-resources";
+  bool offered = wanted.runner != RunnerKind::Native;
+  std::string operators;
+  std::string nearest;
+  std::size_t nearest_excess = ~std::size_t{0};
+  bool kind_exists = false;
+  for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
+    const BandEntry& band = workers_[BandSlot{i}];
+    if (!band.alive) continue;
+    const Register& worker = workers_.worker_of(BandSlot{i}).description;
+    if (!offered) {
+      const auto& names = worker.operators;
+      offered = names.empty() || std::find(names.begin(), names.end(), wanted.program) != names.end();
+      for (const std::string& name : names)
+        if (operators.find(name) == std::string::npos) operators += (operators.empty() ? "" : ", ") + name;
+    }
+    kind_exists = kind_exists || (band.description.kind == BandKind::Gpu) == needs_gpu(wanted);
+    ResourceVector limit = band.description.capacity;
+    limit.memory = std::max(limit.memory, band.description.memory_hard_limit);
+    const std::string excess = first_excess(wanted.request, limit);
+    // A band of the right kind is nearer than any other.
+    const std::size_t distance = excess.size() + ((band.description.kind == BandKind::Gpu) != needs_gpu(wanted) ? 1000 : 0);
+    if (distance >= nearest_excess) continue;
+    nearest_excess = distance;
+    nearest = worker.name + "/" + band.description.name + (excess.empty() ? "" : " (" + excess + ")");
+  }
+  if (!offered)
+    return {ErrorCode::UnknownOperator, subject, "no worker offers the operator '" + wanted.program + "'",
+            operators.empty() ? "load a library of operators on a worker" : "offered are: " + operators};
+  if (!wanted.required.empty())
+    return {ErrorCode::NoAvailableBand, subject,
+            "requires band '" + wanted.required.worker + (wanted.required.worker.empty() ? "" : "/") + wanted.required.band +
+                "', which is not there or too small; the nearest is " + nearest, wait};
+  if (needs_gpu(wanted) && !kind_exists)
+    return {ErrorCode::MissingDevice, subject, "requests a GPU, and no worker has one; the nearest band is " + nearest, wait};
+  return {ErrorCode::RequestTooLarge, subject, "requests more than any band has; the nearest is " + nearest, wait};
+}
+
+void SupervisorCore::start_job(ClientId client, JobSpec spec, std::unique_ptr<GraphShape> shape, JobId id) {
+  auto owned = std::make_unique<Job>();
+  Job& job = *owned;
+  jobs_.push_back(std::move(owned));
+  job.id = id;
+  job.spec = std::move(spec);
+  if (job.spec.name.empty()) job.spec.name = to_string(id);
+  job.shape = std::move(shape);
+  job.submitted = now_;
+  job.hot.resize(job.shape->size());
+  job.templates.resize(job.shape->graph().templates.size());
+  job.open = job.total();
+  job.counts.total = job.total();
+  job.followers.push_back(client);
+  names_[hash_of_name(job.spec.name)].push_back(id);
+  for (std::uint32_t i = 0; i < job.total(); ++i) {
+    SubtaskHot& hot = job.hot[i];
+    hot.missing = hot.unplaced = static_cast<std::uint32_t>(job.shape->predecessors(i).size());
+    if (job.spec.keep == Keep::Sinks && job.shape->successors(i).empty()) hot.flags |= SubtaskFlag::kWanted;
+  }
+  if (job.spec.keep == Keep::Wanted)
+    for (const std::uint32_t wanted : job.shape->graph().wanted) job.hot[wanted].flags |= SubtaskFlag::kWanted;
+  const auto before = [this](JobId a, JobId b) {
+    const std::int32_t pa = jobs_[a.value()]->spec.priority;
+    const std::int32_t pb = jobs_[b.value()]->spec.priority;
+    return pa != pb ? pa > pb : a < b;
+  };
+  active_.insert(std::lower_bound(active_.begin(), active_.end(), id, before), id);
+  progress_at_ = now_;
+  if (watch_at_ == kNever) watch_at_ = later(now_, config_.watchdog_after);
+  place_sources(job);
+}
+
+// Spec: worker 10. Sources go to the bands as contiguous regions of the graph, sized by slots, so that first joins are
+// local.
+void SupervisorCore::place_sources(Job& job) {
+  std::vector<std::uint32_t> sources;
+  for (std::uint32_t i = 0; i < job.total(); ++i)
+    if (job.hot[i].unplaced == 0) sources.push_back(i);
+  std::vector<BandSlot> bands;
+  std::uint64_t slots = 0;
+  for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
+    const BandEntry& band = workers_[BandSlot{i}];
+    if (!band.alive || band.draining || band.description.kind != BandKind::Cpu) continue;
+    bands.push_back(BandSlot{i});
+    slots += band.slots;
+  }
+  std::size_t next = 0;
+  std::uint64_t slots_before = 0;
+  std::vector<std::uint64_t> keys;
+  for (const BandSlot slot : bands) {
+    slots_before += workers_[slot].slots;
+    const std::size_t end = static_cast<std::size_t>(sources.size() * slots_before / slots);
+    keys.clear();
+    for (; next < end; ++next) {
+      const std::uint32_t subtask = sources[next];
+      const bool anywhere = facts_of(job, job.shape->graph().template_of[subtask]).everywhere &&
+                            !needs_gpu(job.shape->template_of(subtask));
+      if (!anywhere) {
+        become_placeable(job, subtask);
+        continue;
+      }
+      job.hot[subtask].phase = SubtaskPhase::Placeable;
+      job.hot[subtask].band = slot;
+      keys.push_back(job.order_key(subtask));
+    }
+    std::sort(keys.begin(), keys.end());
+    for (const std::uint64_t key : keys) job.local(slot).append_source(key);
+    if (!keys.empty()) note_ready(slot, static_cast<std::int32_t>(keys.size()));
+  }
+  for (; next < sources.size(); ++next) become_placeable(job, sources[next]);
+}
+
+void SupervisorCore::cancel_job(Job& job, Error why, Duration kill_after) {
+  if (job.state != JobState::Running) return;
+  if (!job.cancelling) job.error = std::move(why);
+  job.cancelling = true;
+  for (std::uint32_t i = 0; i < job.total(); ++i) {
+    const SubtaskPhase phase = job.hot[i].phase;
+    if (phase != SubtaskPhase::Waiting && phase != SubtaskPhase::Placeable && phase != SubtaskPhase::Backoff) continue;
+    end_subtask(job, i, SubtaskPhase::Cancelled);
+  }
+  // One small message for each worker, however many attempts it holds.
+  for (const WorkerId worker : job.known_workers)
+    if (const WorkerSlot slot = workers_.find(worker); slot.valid()) tell(slot, CancelBatch{job.id, true, {}, kill_after});
+}
+
+// Cancels subtasks and everything that depends on them.
+void SupervisorCore::cancel_subtasks(Job& job, std::vector<std::uint32_t> pending, Duration kill_after) {
+  std::vector<bool> seen(job.total());
+  while (!pending.empty()) {
+    const std::uint32_t subtask = pending.back();
+    pending.pop_back();
+    if (seen[subtask]) continue;
+    seen[subtask] = true;
+    SubtaskHot& hot = job.hot[subtask];
+    if (hot.phase == SubtaskPhase::Assigned) {
+      const WorkerSlot slot = workers_[hot.band].worker;
+      hot.flags |= SubtaskFlag::kCancelAsked;
+      CancelBatch& batch = tail_of_outbox<CancelBatch>(slot, job.id);
+      batch.kill_after = kill_after;
+      batch.attempts.push_back(AttemptRef{SubtaskIndex{subtask}, Attempt{hot.attempt}});
+    } else if (!is_final(hot.phase)) {
+      end_subtask(job, subtask, SubtaskPhase::Cancelled);
+    } else if (hot.phase == SubtaskPhase::Succeeded) {
+      continue;
+    }
+    for (const std::uint32_t successor : job.shape->successors(subtask)) pending.push_back(successor);
+  }
+}
+
+void SupervisorCore::change_priority(Job& job, std::int32_t priority) {
+  job.spec.priority = priority;
+  std::stable_sort(active_.begin(), active_.end(), [this](JobId a, JobId b) {
+    const std::int32_t pa = jobs_[a.value()]->spec.priority;
+    const std::int32_t pb = jobs_[b.value()]->spec.priority;
+    return pa != pb ? pa > pb : a < b;
+  });
+  for (const WorkerId worker : job.known_workers)
+    if (const WorkerSlot slot = workers_.find(worker); slot.valid())
+      tell(slot, PriorityBatch{job.id, true, priority, {}});
+}
+
+void SupervisorCore::change_subtask_priority(Job& job, std::uint32_t subtask, std::int32_t priority) {
+  job.priority_changes[SubtaskIndex{subtask}] = priority;
+  if (!job.keys_carry_priority) {
+    // Until now the rank alone was the key. All keys that are kept are outdated; this happens once for a job.
+    job.keys_carry_priority = true;
+    for (std::uint32_t band = 0; band < job.local_of.size(); ++band)
+      if (LocalSet* local = job.find_local(BandSlot{band})) {
+        note_ready(BandSlot{band}, -static_cast<std::int32_t>(local->ready_count()));
+        *local = LocalSet{};
+      }
+    for (std::uint32_t i = 0; i < job.total(); ++i)
+      if (job.hot[i].phase == SubtaskPhase::Placeable && job.hot[i].band.valid()) become_placeable(job, i);
+  } else if (job.hot[subtask].phase == SubtaskPhase::Placeable && job.hot[subtask].band.valid()) {
+    become_placeable(job, subtask);
+  }
+  if (job.hot[subtask].phase != SubtaskPhase::Assigned) return;
+  const WorkerSlot slot = workers_[job.hot[subtask].band].worker;
+  tail_of_outbox<PriorityBatch>(slot, job.id)
+      .changes.push_back(PriorityChange{SubtaskIndex{subtask}, job.worker_priority(subtask)});
+}
+
+void SupervisorCore::finish_if_done(Job& job) {
+  if (job.state != JobState::Running || job.open > 0) return;
+  if (job.counts.failed > 0 || (!job.error.message.empty() && job.error.code != ErrorCode::Cancelled))
+    job.state = JobState::Failed;
+  else
+    job.state = job.counts.cancelled > 0 ? JobState::Cancelled : JobState::Succeeded;
+  job.ended = now_;
+  progress_at_ = now_;
+  std::erase(active_, job.id);
+  ended_.push_back(job.id);
+  if (job.followers.empty() == false || job.news_count > 0) send_news_of(job);
+  job.final_news = everything_so_far(job);
+  if (job.outputs.empty()) {
+    release_job(job);
+  } else {
+    job.keep_until = later(now_, config_.results_keep);
+    kept_.push_back(job.id);
+  }
+  if (active_.empty()) watch_at_ = kNever;
+  forget_old_jobs();
+}
+
+void SupervisorCore::release_job(Job& job) {
+  if (job.state == JobState::Running) return;
+  std::erase(kept_, job.id);
+  for (const WorkerId worker : job.known_workers)
+    if (const WorkerSlot slot = workers_.find(worker); slot.valid()) tell(slot, ForgetJob{job.id});
+  job.known_workers.clear();
+  job.templates_known.clear();
+  job.outputs.clear();
+  job.shape.reset();
+  job.hot = {};
+  job.templates = {};
+  job.locals = {};
+  job.local_of = {};
+  job.homeless = {};
+  job.data.clear();
+  job.histories.clear();
+  job.priority_changes.clear();
+}
+
+void SupervisorCore::forget_old_jobs() {
+  while (ended_.size() > config_.finished_jobs_max) {
+    const JobId oldest = ended_.front();
+    ended_.erase(ended_.begin());
+    if (!knows(oldest)) continue;
+    release_job(*jobs_[oldest.value()]);
+    std::vector<JobId>& same = names_[hash_of_name(jobs_[oldest.value()]->spec.name)];
+    std::erase(same, oldest);
+    if (same.empty()) names_.erase(hash_of_name(jobs_[oldest.value()]->spec.name));
+    jobs_[oldest.value()].reset();
+  }
+}
+
+Job* SupervisorCore::find_job(const JobSelector& selector) {
+  if (selector.id.valid()) return knows(selector.id) ? jobs_[selector.id.value()].get() : nullptr;
+  const std::vector<JobId>* candidates = names_.find(hash_of_name(selector.name));
+  if (candidates == nullptr) return nullptr;
+  for (const JobId id : *candidates)
+    if (knows(id) && jobs_[id.value()]->spec.name == selector.name) return jobs_[id.value()].get();
+  return nullptr;
+}
+
+}  // namespace penstock::supervisor

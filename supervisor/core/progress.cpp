@@ -1,0 +1,107 @@
+// SupervisorCore: what clients are told about their jobs.
+#include <algorithm>
+
+#include "supervisor/core/supervisor_core.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+void append(std::vector<SubtaskRange>& ranges, std::uint32_t subtask) {
+  if (!ranges.empty() && ranges.back().last.value() + 1 == subtask)
+    ranges.back().last = SubtaskIndex{subtask};
+  else
+    ranges.push_back(SubtaskRange{SubtaskIndex{subtask}, SubtaskIndex{subtask}});
+}
+
+}  // namespace
+
+// Spec: design 5, completion is visible exactly once: a subtask that had to run again is not told again.
+void SupervisorCore::tell_succeeded(Job& job, std::uint32_t subtask) {
+  job.hot[subtask].flags |= SubtaskFlag::kVisible;
+  ++job.counts.succeeded;
+  append(job.news.succeeded, subtask);
+  count_news(job);
+}
+
+void SupervisorCore::tell_cancelled(Job& job, std::uint32_t subtask) {
+  if ((job.hot[subtask].flags & SubtaskFlag::kVisible) != 0) return;  // It had succeeded once; that stands.
+  ++job.counts.cancelled;
+  append(job.news.cancelled, subtask);
+  count_news(job);
+}
+
+void SupervisorCore::count_news(Job& job) {
+  if (job.news_count++ == 0) with_news_.push_back(job.id);
+}
+
+// At a low rate news leave at once; a flood is gathered.
+void SupervisorCore::send_news() {
+  std::size_t kept = 0;
+  for (const JobId id : with_news_) {
+    if (!knows(id) || jobs_[id.value()]->news_count == 0) continue;
+    Job& job = *jobs_[id.value()];
+    const bool due = job.state != JobState::Running || job.news_count >= config_.progress_batch_max ||
+                     now_ >= later(job.news_sent, config_.progress_every);
+    if (due)
+      send_news_of(job);
+    else
+      with_news_[kept++] = id;
+  }
+  with_news_.resize(kept);
+}
+
+void SupervisorCore::send_news_of(Job& job) {
+  job.news.job = job.id;
+  job.news.state = job.state;
+  job.news.counts = job.counts;
+  job.news.counts.assigned = job.in_flight;
+  if (job.state != JobState::Running) job.news.error = job.error;
+  for (std::size_t i = 0; i < job.followers.size(); ++i) {
+    const bool last = i + 1 == job.followers.size();
+    send_to_client(job.followers[i], last ? std::move(job.news) : job.news);
+  }
+  job.news = JobProgress{};
+  job.news_count = 0;
+  job.news_sent = now_;
+}
+
+JobProgress SupervisorCore::everything_so_far(const Job& job) const {
+  if (job.state != JobState::Running && job.shape == nullptr) return job.final_news;
+  JobProgress all;
+  all.job = job.id;
+  all.state = job.state;
+  all.counts = job.counts;
+  all.counts.assigned = job.in_flight;
+  if (job.state != JobState::Running) all.error = job.error;
+  for (std::uint32_t i = 0; i < job.total(); ++i) {
+    if ((job.hot[i].flags & SubtaskFlag::kVisible) != 0)
+      append(all.succeeded, i);
+    else if (job.hot[i].phase == SubtaskPhase::Cancelled)
+      append(all.cancelled, i);
+  }
+  all.failures = job.failures;
+  all.outputs = job.outputs;
+  return all;
+}
+
+void SupervisorCore::attach(ClientId client, const AttachJob& message) {
+  AttachReply reply;
+  reply.request = message.request;
+  Job* job = find_job(message.job);
+  if (job == nullptr) {
+    reply.refusal = Error{ErrorCode::NotFound, message.job.id.valid() ? to_string(message.job.id) : message.job.name,
+                          "there is no such job", "`penstock jobs --all` lists those that are remembered"};
+    send_to_client(client, std::move(reply));
+    return;
+  }
+  reply.job = job->id;
+  reply.subtask_count = job->counts.total;
+  send_to_client(client, std::move(reply));
+  // What others have not been told yet is part of everything; they get it first, so that nobody gets it twice.
+  if (job->news_count > 0) send_news_of(*job);
+  send_to_client(client, everything_so_far(*job));
+  const bool follows = std::find(job->followers.begin(), job->followers.end(), client) != job->followers.end();
+  if (!follows) job->followers.push_back(client);
+}
+
+}  // namespace penstock::supervisor

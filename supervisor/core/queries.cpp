@@ -1,0 +1,289 @@
+// SupervisorCore: questions and orders of operators. Answers are trees of values; the command line renders them.
+#include <algorithm>
+#include <charconv>
+
+#include "supervisor/core/supervisor_core.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+Error not_found(const std::string& what, const std::string& remedy) {
+  return {ErrorCode::NotFound, what, "is not known", remedy};
+}
+
+Error bad_argument(const std::string& subject, const std::string& message) {
+  return {ErrorCode::InvalidArgument, subject, message, "see `penstock help`"};
+}
+
+template <class Number>
+bool parse(const std::string& text, Number& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc{} && end == text.data() + text.size();
+}
+
+JobSelector selector_of(const std::string& text) {
+  JobSelector selector;
+  std::uint32_t number = 0;
+  const std::string digits = text.starts_with("job-") ? text.substr(4) : text;
+  if (parse(digits, number)) selector.id = JobId{number};
+  selector.name = text;
+  return selector;
+}
+
+/// Value of `--name=value` among the arguments, or empty.
+std::string option(const AdminRequest& request, const std::string& name) {
+  const std::string prefix = "--" + name + "=";
+  for (const std::string& argument : request.arguments)
+    if (argument.starts_with(prefix)) return argument.substr(prefix.size());
+  return {};
+}
+
+bool has_flag(const AdminRequest& request, const std::string& name) {
+  return std::find(request.arguments.begin(), request.arguments.end(), "--" + name) != request.arguments.end();
+}
+
+/// The `position`th argument that is no option, or empty.
+std::string operand(const AdminRequest& request, std::size_t position) {
+  for (const std::string& argument : request.arguments)
+    if (!argument.starts_with("--") && position-- == 0) return argument;
+  return {};
+}
+
+}  // namespace
+
+void SupervisorCore::answer(ClientId client, const AdminRequest& request) {
+  AdminAnswer reply;
+  reply.request = request.request;
+  bool deferred = false;
+  Result<Value> result = execute(client, request, deferred);
+  if (deferred) return;
+  if (result)
+    reply.value = std::move(result).value();
+  else
+    reply.refusal = result.error();
+  send_to_client(client, std::move(reply));
+}
+
+Result<Value> SupervisorCore::execute(ClientId client, const AdminRequest& request, bool& deferred) {
+  const std::string& command = request.command;
+  if (command == "jobs") return describe_jobs(has_flag(request, "all"));
+  if (command == "workers") return describe_workers();
+  if (command == "bands") return describe_bands();
+  if (command == "queues") return describe_queues();
+  if (command == "cancel") return cancel_by_request(request);
+  if (command == "priority") return priority_by_request(request);
+  if (command == "drain" || command == "undrain") return drain_by_request(request);
+  if (command == "explain") return explain_by_request(client, request, deferred);
+  if (command == "words") return complete_words(request);
+  if (command == "job") {
+    const Job* job = find_job(selector_of(operand(request, 0)));
+    if (job == nullptr) return not_found("job '" + operand(request, 0) + "'", "`jobs --all` lists those that are remembered");
+    return describe_job(*job);
+  }
+  return Error{ErrorCode::Unsupported, command, "is no command of this supervisor",
+               "it is version " + std::string{kSoftwareVersion}};
+}
+
+Value SupervisorCore::describe_jobs(bool all) const {
+  Value::List rows;
+  const auto add = [&](const Job& job) {
+    rows.push_back(Value::Record{{"id", to_string(job.id)},
+                                 {"name", job.spec.name},
+                                 {"owner", job.spec.owner},
+                                 {"state", std::string{to_string(job.state)}},
+                                 {"priority", job.spec.priority},
+                                 {"subtasks", job.counts.total},
+                                 {"succeeded", job.counts.succeeded},
+                                 {"failed", job.counts.failed},
+                                 {"cancelled", job.counts.cancelled},
+                                 {"assigned", job.in_flight},
+                                 {"age_s", seconds(now_ - job.submitted)}});
+  };
+  for (const JobId id : active_) add(*jobs_[id.value()]);
+  if (all)
+    for (auto id = ended_.rbegin(); id != ended_.rend(); ++id)
+      if (knows(*id)) add(*jobs_[id->value()]);
+  return rows;
+}
+
+Value SupervisorCore::describe_job(const Job& job) const {
+  const Duration age = (job.ended == kNever ? now_ : job.ended) - job.submitted;
+  Value::Record fields{{"id", to_string(job.id)},
+                       {"name", job.spec.name},
+                       {"owner", job.spec.owner},
+                       {"state", std::string{to_string(job.state)}},
+                       {"priority", job.spec.priority},
+                       {"subtasks", job.counts.total},
+                       {"succeeded", job.counts.succeeded},
+                       {"failed", job.counts.failed},
+                       {"cancelled", job.counts.cancelled},
+                       {"assigned", job.in_flight},
+                       {"attempts", job.counts.attempts},
+                       {"forward_hits", job.counts.forward_hits},
+                       {"forward_misses", job.counts.forward_misses},
+                       {"work_s", static_cast<double>(job.counts.run_us) / 1e6},
+                       {"elapsed_s", seconds(age)}};
+  if (!job.error.message.empty()) fields.emplace_back("error", to_string(job.error));
+  if (job.shape != nullptr && job.state == JobState::Running) {
+    std::uint64_t ready = 0;
+    for (const SubtaskHot& hot : job.hot) ready += hot.phase == SubtaskPhase::Placeable && hot.missing == 0;
+    fields.emplace_back("ready", ready);
+    fields.emplace_back("critical_path_s", static_cast<double>(job.shape->critical_path_ns()) / 1e9);
+  }
+  Value::List failures;
+  for (const SubtaskFailure& failure : job.failures) {
+    Value::List history;
+    for (const std::string& line : failure.history) history.emplace_back(line);
+    failures.push_back(Value::Record{{"subtask", failure.subtask.value()},
+                                     {"key", failure.name},
+                                     {"class", std::string{to_string(failure.last.failure)}},
+                                     {"message", failure.last.message},
+                                     {"exit_code", failure.last.exit_code},
+                                     {"signal", failure.last.signal},
+                                     {"output_tail", failure.last.output_tail},
+                                     {"history", std::move(history)}});
+  }
+  if (!failures.empty()) fields.emplace_back("failures", std::move(failures));
+  return fields;
+}
+
+Value SupervisorCore::describe_workers() const {
+  Value::List rows;
+  for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i) {
+    const WorkerEntry& worker = workers_[WorkerSlot{i}];
+    if (!worker.alive) continue;
+    std::uint64_t slots = 0;
+    std::uint64_t running = 0;
+    std::uint64_t assigned = 0;
+    for (const BandSlot band : worker.bands) {
+      slots += workers_[band].slots;
+      running += workers_[band].load.running;
+      assigned += workers_[band].in_flight;
+    }
+    rows.push_back(Value::Record{{"id", to_string(worker.id)},
+                                 {"name", worker.description.name},
+                                 {"host", worker.description.host},
+                                 {"state", worker.draining ? (worker.drained ? "drained" : "draining") : "ready"},
+                                 {"bands", static_cast<std::uint64_t>(worker.bands.size())},
+                                 {"slots", slots},
+                                 {"running", running},
+                                 {"assigned", assigned},
+                                 {"data_address", worker.description.data_address}});
+  }
+  return rows;
+}
+
+Value SupervisorCore::describe_bands() const {
+  Value::List rows;
+  for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
+    const BandEntry& band = workers_[BandSlot{i}];
+    if (!band.alive) continue;
+    const BandDescription& found = band.description;
+    rows.push_back(Value::Record{{"band", to_string(band.id)},
+                                 {"worker", workers_[band.worker].description.name},
+                                 {"name", found.name},
+                                 {"kind", found.kind == BandKind::Gpu ? "gpu" : "cpu"},
+                                 {"slots", band.slots},
+                                 {"milli_cpu", found.capacity.cpu.value()},
+                                 {"milli_gpu", found.capacity.gpu.value()},
+                                 {"memory_bytes", found.capacity.memory.value()},
+                                 {"device_memory_bytes", found.capacity.device_memory.value()},
+                                 {"device", found.device_name},
+                                 {"device_uuid", found.device_uuid},
+                                 {"running", band.load.running},
+                                 {"quota_used_bytes", band.load.quota_used.value()},
+                                 {"store_used_bytes", band.load.store_used.value()}});
+  }
+  return rows;
+}
+
+Value SupervisorCore::describe_queues() const {
+  Value::List rows;
+  for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
+    const BandEntry& band = workers_[BandSlot{i}];
+    if (!band.alive) continue;
+    rows.push_back(Value::Record{{"band", to_string(band.id)},
+                                 {"worker", workers_[band.worker].description.name},
+                                 {"name", band.description.name},
+                                 {"kept_here", band.ready_here},
+                                 {"assigned", band.in_flight},
+                                 {"runnable", band.runnable},
+                                 {"cached", band.load.cached},
+                                 {"queued", band.load.queued},
+                                 {"preparing", band.load.preparing},
+                                 {"ready", band.load.ready},
+                                 {"running", band.load.running}});
+  }
+  return rows;
+}
+
+Result<Value> SupervisorCore::cancel_by_request(const AdminRequest& request) {
+  Job* job = find_job(selector_of(operand(request, 0)));
+  if (job == nullptr) return not_found("job '" + operand(request, 0) + "'", "`jobs` lists those that run");
+  if (job->state != JobState::Running)
+    return Error{ErrorCode::WrongState, to_string(job->id), "has ended already: " + std::string{to_string(job->state)}, {}};
+  Duration kill_after = kDefaultGrace;
+  if (const std::string grace = option(request, "kill-after-ms"); !grace.empty()) {
+    std::int64_t ms = 0;
+    if (grace == "never")
+      kill_after = kNeverKill;
+    else if (parse(grace, ms) && ms >= 0 && ms <= 86'400'000)
+      kill_after = std::chrono::milliseconds{ms};
+    else
+      return bad_argument("--kill-after-ms", "takes a number of milliseconds up to a day, or `never`");
+  }
+  if (const std::string key = operand(request, 1); !key.empty()) {
+    std::uint32_t index = 0;
+    SubtaskIndex subtask = parse(key, index) && index < job->total() ? SubtaskIndex{index} : job->shape->find(key);
+    if (!subtask.valid()) return not_found("subtask '" + key + "' of " + to_string(job->id), "give its key or its number");
+    cancel_subtasks(*job, {subtask.value()}, kill_after);
+    return Value{Value::Record{{"job", to_string(job->id)}, {"subtask", key}, {"cancelled", true}}};
+  }
+  cancel_job(*job, Error{ErrorCode::Cancelled, job->spec.name, "was cancelled by an operator or its client", {}}, kill_after);
+  return Value{Value::Record{{"job", to_string(job->id)}, {"cancelled", true}}};
+}
+
+Result<Value> SupervisorCore::priority_by_request(const AdminRequest& request) {
+  Job* job = find_job(selector_of(operand(request, 0)));
+  if (job == nullptr) return not_found("job '" + operand(request, 0) + "'", "`jobs` lists those that run");
+  if (job->state != JobState::Running)
+    return Error{ErrorCode::WrongState, to_string(job->id), "has ended already: " + std::string{to_string(job->state)}, {}};
+  std::int32_t priority = 0;
+  if (!parse(operand(request, 1), priority)) return bad_argument("priority", "'" + operand(request, 1) + "' is no whole number");
+  if (const std::string key = option(request, "subtask"); !key.empty()) {
+    std::uint32_t index = 0;
+    SubtaskIndex subtask = parse(key, index) && index < job->total() ? SubtaskIndex{index} : job->shape->find(key);
+    if (!subtask.valid()) return not_found("subtask '" + key + "' of " + to_string(job->id), "give its key or its number");
+    change_subtask_priority(*job, subtask.value(), priority);
+  } else {
+    change_priority(*job, priority);
+  }
+  return Value{Value::Record{{"job", to_string(job->id)}, {"priority", priority}}};
+}
+
+Result<Value> SupervisorCore::drain_by_request(const AdminRequest& request) {
+  const WorkerSlot slot = workers_.find(operand(request, 0));
+  if (!slot.valid()) return not_found("worker '" + operand(request, 0) + "'", "`workers` lists those that are connected");
+  set_draining(slot, request.command == "drain");
+  return Value{Value::Record{{"worker", workers_[slot].description.name}, {"draining", workers_[slot].draining}}};
+}
+
+// Words for tab completion: of jobs, or of workers.
+Result<Value> SupervisorCore::complete_words(const AdminRequest& request) const {
+  Value::List words;
+  if (operand(request, 0) == "workers") {
+    for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i)
+      if (workers_[WorkerSlot{i}].alive) words.emplace_back(workers_[WorkerSlot{i}].description.name);
+    return Value{std::move(words)};
+  }
+  for (const auto& job : jobs_) {
+    if (job == nullptr) continue;
+    words.emplace_back(to_string(job->id));
+    words.emplace_back(job->spec.name);
+  }
+  return Value{std::move(words)};
+}
+
+}  // namespace penstock::supervisor

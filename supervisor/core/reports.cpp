@@ -1,0 +1,212 @@
+// SupervisorCore: what workers report, applied in one pass.
+#include <algorithm>
+
+#include "supervisor/core/supervisor_core.hpp"
+
+namespace penstock::supervisor {
+
+void SupervisorCore::receive(WorkerSlot slot, const ReportBatch& message) {
+  WorkerEntry& worker = workers_[slot];
+  worker.reports_received = std::max(worker.reports_received, message.number);
+  if (!worker.has_outbox) outboxes_.push_back(slot);  // At least `ReportsApplied` goes back.
+  worker.has_outbox = true;
+  for (const JobReports& reports : message.jobs) {
+    if (knows(reports.job) && jobs_[reports.job.value()]->state == JobState::Running)
+      apply(slot, *jobs_[reports.job.value()], reports);
+    else
+      counters_.stale_reports += reports.attempts.size();
+  }
+  for (const ReplicaReport& replica : message.replicas) {
+    if (!knows(replica.producer.job)) continue;
+    Job& job = *jobs_[replica.producer.job.value()];
+    const std::uint32_t subtask = replica.producer.index.value();
+    if (job.data.in_use() && subtask < job.total() && !job.data.gone(subtask)) {
+      job.data.add_replica(subtask, worker.id);
+    } else {
+      // Dropped while the copy was being made.
+      tell(slot, DropBatch{job.id, {DataRef{replica.producer.index, replica.output}}});
+    }
+  }
+  for (const BandLoad& load : message.loads)
+    if (load.band.value() < worker.bands.size()) workers_[worker.bands[load.band.value()]].load = load;
+}
+
+void SupervisorCore::apply(WorkerSlot slot, Job& job, const JobReports& reports) {
+  std::size_t next_output = 0;
+  std::size_t next_failure = 0;
+  for (const AttemptReport& report : reports.attempts) {
+    const std::size_t outputs = std::min<std::size_t>(report.output_count, reports.outputs.size() - next_output);
+    const std::span<const OutputReport> own_outputs = std::span{reports.outputs}.subspan(next_output, outputs);
+    next_output += outputs;
+    const FailureDetail* failure = nullptr;
+    if (report.outcome == Outcome::Failed && next_failure < reports.failures.size())
+      failure = &reports.failures[next_failure++];
+    if (!is_current(job, report, slot)) {
+      // Spec: design 5. A stale attempt's word counts for nothing; what it made is dropped.
+      ++counters_.stale_reports;
+      for (const OutputReport& output : own_outputs) tell(slot, DropBatch{job.id, {DataRef{report.subtask, output.output}}});
+      continue;
+    }
+    const std::uint32_t subtask = report.subtask.value();
+    if (report.outcome != Outcome::Started) leave_band(job, subtask);
+    progress_at_ = now_;
+    switch (report.outcome) {
+      case Outcome::Started: job.hot[subtask].flags |= SubtaskFlag::kStarted; break;
+      case Outcome::Succeeded: succeed(job, report, own_outputs, slot); break;
+      case Outcome::Failed: {
+        const FailureDetail unknown;
+        measure(job, report);
+        fail_attempt(job, subtask, failure == nullptr ? unknown : *failure, workers_[slot].description.name);
+        break;
+      }
+      case Outcome::Cancelled:
+        ++job.counts.attempts;
+        end_subtask(job, subtask, SubtaskPhase::Cancelled);
+        if (!job.cancelling) cancel_subtasks(job, {subtask}, kDefaultGrace);
+        break;
+      case Outcome::Returned: {
+        ++counters_.returned;
+        const bool asked = (job.hot[subtask].flags & SubtaskFlag::kStealAsked) != 0 || workers_[slot].draining;
+        if (asked)
+          requeue(job, subtask);
+        else
+          wait_before_retry(job, subtask, std::chrono::milliseconds{10});  // The worker is full; do not play ball with it.
+        break;
+      }
+    }
+  }
+}
+
+bool SupervisorCore::is_current(const Job& job, const AttemptReport& report, WorkerSlot slot) const {
+  if (report.subtask.value() >= job.total()) return false;
+  const SubtaskHot& hot = job.hot[report.subtask.value()];
+  return hot.phase == SubtaskPhase::Assigned && hot.attempt == report.attempt.value() && workers_[hot.band].worker == slot;
+}
+
+void SupervisorCore::succeed(Job& job, const AttemptReport& report, std::span<const OutputReport> outputs,
+                             WorkerSlot slot) {
+  const std::uint32_t subtask = report.subtask.value();
+  SubtaskHot& hot = job.hot[subtask];
+  end_subtask(job, subtask, SubtaskPhase::Succeeded);
+  ++counters_.succeeded;
+  measure(job, report);
+  if (report.forward == ForwardResult::Hit) ++job.counts.forward_hits;
+  if (report.forward > ForwardResult::Hit) ++job.counts.forward_misses;
+  if (!outputs.empty()) keep_outputs(job, subtask, outputs);
+  count_down_successors(job, subtask, slot);
+  release_inputs(job, subtask);
+  const bool unread = job.data.in_use() && job.data.readers(subtask) == 0 && (hot.flags & SubtaskFlag::kWanted) == 0;
+  if (unread && !outputs.empty()) drop_data(job, subtask);
+  if ((hot.flags & SubtaskFlag::kVisible) == 0) tell_succeeded(job, subtask);
+}
+
+void SupervisorCore::measure(Job& job, const AttemptReport& report) {
+  ++job.counts.attempts;
+  job.counts.run_us += report.run_us;
+  if (report.outcome != Outcome::Succeeded) return;
+  TemplateFacts& facts = job.templates[job.shape->graph().template_of[report.subtask.value()]];
+  const std::int64_t measured = std::int64_t{report.run_us} * 1000;
+  const auto mean = static_cast<std::int64_t>(facts.mean_ns);
+  // The first few runs count fully, later ones by an eighth: quick to learn, slow to forget.
+  const std::int64_t weight = static_cast<std::int64_t>(std::min<std::uint64_t>(facts.runs + 1, 8));
+  facts.mean_ns = static_cast<std::uint64_t>(mean + (measured - mean) / weight);
+  ++facts.runs;
+}
+
+void SupervisorCore::keep_outputs(Job& job, std::uint32_t subtask, std::span<const OutputReport> outputs) {
+  if (!job.data.in_use()) {
+    job.data.open(*job.shape);
+    for (std::uint32_t i = 0; i < job.total(); ++i)
+      if (is_final(job.hot[i].phase) && i != subtask) release_inputs(job, i);
+  }
+  const std::uint16_t count = std::max<std::uint16_t>(job.shape->template_of(subtask).output_count, 1);
+  for (const OutputReport& output : outputs)
+    if (output.output < count && output.bytes > 0) job.data.set_bytes(*job.shape, subtask, output.output, output.bytes);
+  job.data.set_gone(subtask, false);
+  job.data.forget_replicas(subtask);
+  if ((job.hot[subtask].flags & SubtaskFlag::kWanted) == 0) return;
+  std::erase_if(job.outputs, [&](const OutputLocation& known) { return known.producer.value() == subtask; });
+  const std::string& address = workers_.worker_of(job.hot[subtask].band).description.data_address;
+  for (const OutputReport& output : outputs) {
+    job.outputs.push_back(OutputLocation{SubtaskIndex{subtask}, output.output, output.bytes, address});
+    job.news.outputs.push_back(job.outputs.back());
+  }
+}
+
+void SupervisorCore::count_down_successors(Job& job, std::uint32_t subtask, WorkerSlot worker) {
+  for (const std::uint32_t successor : job.shape->successors(subtask)) {
+    SubtaskHot& next = job.hot[successor];
+    if (is_final(next.phase)) continue;
+    --next.missing;
+    if (next.phase == SubtaskPhase::Assigned) {
+      if (next.missing == 0) note_runnable(next.band, 1);
+      if (workers_[next.band].worker != worker) notice(job, subtask, workers_[next.band].worker, workers_[worker].id);
+    } else if (next.phase == SubtaskPhase::Placeable && next.missing == 0 && next.band.valid()) {
+      job.local(next.band).push_ready(job.order_key(successor));
+      note_ready(next.band, 1);
+    }
+  }
+}
+
+// The worker that caches a successor learns that one of its producers has finished elsewhere.
+void SupervisorCore::notice(Job& job, std::uint32_t producer, WorkerSlot to, WorkerId holder) {
+  InputNoticeBatch& batch = tail_of_outbox<InputNoticeBatch>(to, job.id);
+  if (!batch.notices.empty() && batch.notices.back().producer.value() == producer) return;
+  const std::uint16_t count = std::max<std::uint16_t>(job.shape->template_of(producer).output_count, 1);
+  bool any = false;
+  for (std::uint16_t output = 0; output < count; ++output) {
+    const std::int64_t bytes = job.data.bytes(*job.shape, producer, output);
+    if (bytes == 0) continue;
+    batch.notices.push_back(InputNotice{SubtaskIndex{producer}, output, holder, bytes});
+    any = true;
+  }
+  if (!any) batch.notices.push_back(InputNotice{SubtaskIndex{producer}, EdgeKind::kOrderOnly, holder, 0});
+}
+
+template <class Message>
+Message& SupervisorCore::tail_of_outbox(WorkerSlot slot, JobId job) {
+  WorkerEntry& worker = workers_[slot];
+  if (!worker.outbox.empty())
+    if (auto* last = std::get_if<Message>(&worker.outbox.back()); last != nullptr && last->job == job) return *last;
+  Message message;
+  message.job = job;
+  tell(slot, std::move(message));
+  return std::get<Message>(worker.outbox.back());
+}
+template CancelBatch& SupervisorCore::tail_of_outbox<CancelBatch>(WorkerSlot, JobId);
+template PriorityBatch& SupervisorCore::tail_of_outbox<PriorityBatch>(WorkerSlot, JobId);
+template StealRequest& SupervisorCore::tail_of_outbox<StealRequest>(WorkerSlot, JobId);
+template DropBatch& SupervisorCore::tail_of_outbox<DropBatch>(WorkerSlot, JobId);
+
+// The subtask is final: it reads its inputs no more. What has lost its last reader is dropped.
+void SupervisorCore::release_inputs(Job& job, std::uint32_t subtask) {
+  if (!job.data.in_use()) return;
+  const auto predecessors = job.shape->predecessors(subtask);
+  for (std::uint32_t k = 0; k < predecessors.size(); ++k) {
+    const std::uint32_t producer = predecessors[k];
+    if (job.shape->edge_output(job.shape->first_edge(subtask) + k) == EdgeKind::kOrderOnly) continue;
+    if (job.data.readers(producer) > 0) --job.data.readers(producer);
+    const bool unread = job.data.readers(producer) == 0 && job.hot[producer].phase == SubtaskPhase::Succeeded &&
+                        (job.hot[producer].flags & SubtaskFlag::kWanted) == 0;
+    if (unread && !job.data.gone(producer)) drop_data(job, producer);
+  }
+}
+
+void SupervisorCore::drop_data(Job& job, std::uint32_t subtask) {
+  const std::uint16_t count = std::max<std::uint16_t>(job.shape->template_of(subtask).output_count, 1);
+  const std::vector<WorkerId>* replicas = job.data.replicas(subtask);
+  for (std::uint16_t output = 0; output < count; ++output) {
+    if (job.data.bytes(*job.shape, subtask, output) == 0) continue;
+    const DataRef ref{SubtaskIndex{subtask}, output};
+    const WorkerSlot holder = workers_[job.hot[subtask].band].worker;
+    tail_of_outbox<DropBatch>(holder, job.id).data.push_back(ref);
+    if (replicas == nullptr) continue;
+    for (const WorkerId replica : *replicas)
+      if (const WorkerSlot slot = workers_.find(replica); slot.valid() && slot != holder)
+        tail_of_outbox<DropBatch>(slot, job.id).data.push_back(ref);
+  }
+  job.data.set_gone(subtask, true);
+  job.data.forget_replicas(subtask);
+}
+
+}  // namespace penstock::supervisor

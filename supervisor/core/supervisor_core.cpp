@@ -1,0 +1,197 @@
+#include "supervisor/core/supervisor_core.hpp"
+
+#include <algorithm>
+
+namespace penstock::supervisor {
+
+// For a heap with the earliest on top; equal instants in order of job and subtask.
+bool SupervisorCore::Timer::operator<(const Timer& other) const {
+  if (at != other.at) return at > other.at;
+  if (job != other.job) return job > other.job;
+  return subtask > other.subtask;
+}
+
+SupervisorCore::SupervisorCore(const SupervisorConfig& config, Rng rng) : config_(config), rng_(rng) {
+  jobs_.emplace_back();  // Number 0 is not used: it would look like a default.
+}
+
+void SupervisorCore::handle(SupervisorEvent&& event, Instant now, Actions<SupervisorAction>& actions) {
+  now_ = now;
+  out_ = &actions;
+  std::visit([this](auto& concrete) { on(concrete); }, event);
+  dispatch();
+  for (std::size_t i = 0; i < maybe_done_.size(); ++i)
+    if (knows(maybe_done_[i])) finish_if_done(*jobs_[maybe_done_[i].value()]);
+  maybe_done_.clear();
+  send_news();
+  flush_outboxes();
+  out_ = nullptr;
+}
+
+std::optional<Instant> SupervisorCore::next_deadline() const {
+  Instant next = watch_at_;
+  if (!timers_.empty()) next = std::min(next, timers_.front().at);
+  for (const JobId id : with_news_)
+    if (knows(id)) next = std::min(next, later(jobs_[id.value()]->news_sent, config_.progress_every));
+  for (const JobId id : kept_) next = std::min(next, jobs_[id.value()]->keep_until);
+  return next == kNever ? std::nullopt : std::optional{next};
+}
+
+void SupervisorCore::on(supervisor_event::WorkerJoined& event) {
+  const WorkerSlot slot = workers_.add(event.worker, event.incarnation, event.description);
+  tell(slot, RegisterReply{event.worker});
+  for (const BandSlot band : workers_[slot].bands) mark_dirty(band);
+  progress_at_ = now_;
+  house_homeless();
+}
+
+void SupervisorCore::on(supervisor_event::WorkerSaid& event) {
+  const WorkerSlot slot = workers_.find(event.worker);
+  if (!slot.valid()) {
+    ++counters_.stale_reports;
+    return;
+  }
+  std::visit([this, slot](const auto& message) { receive(slot, message); }, event.message);
+}
+
+void SupervisorCore::on(supervisor_event::WorkerLost& event) {
+  const WorkerSlot slot = workers_.find(event.worker);
+  if (slot.valid()) lose_worker(slot, event.reason);
+}
+
+void SupervisorCore::on(supervisor_event::GraphChecked& event) {
+  SubmitReply reply;
+  reply.submission = event.submission;
+  const auto refuse = [&](Error error) {
+    ++counters_.jobs_refused;
+    reply.refusal = std::move(error);
+    send_to_client(event.client, std::move(reply));
+  };
+  if (event.shape == nullptr) return refuse(std::move(event.refusal));
+  if (const Result<void> name = check_name(event.spec.name, "job name", config_.graph.name_bytes_max); !name)
+    return refuse(name.error());
+  if (Job* known = find_job(JobSelector{JobId::none(), event.spec.name}); known != nullptr && !event.spec.name.empty()) {
+    reply.job = known->id;
+    reply.existed = true;
+    send_to_client(event.client, std::move(reply));
+    send_to_client(event.client, everything_so_far(*known));
+    if (known->state == JobState::Running) known->followers.push_back(event.client);
+    return;
+  }
+  if (const Result<void> feasible = check_feasible(event.spec, *event.shape); !feasible) return refuse(feasible.error());
+  reply.job = JobId{static_cast<std::uint32_t>(jobs_.size())};
+  ++counters_.jobs_accepted;
+  send_to_client(event.client, std::move(reply));
+  start_job(event.client, std::move(event.spec), std::move(event.shape), JobId{static_cast<std::uint32_t>(jobs_.size())});
+}
+
+void SupervisorCore::on(supervisor_event::ClientSaid& event) {
+  if (const auto* attach_message = std::get_if<AttachJob>(&event.message)) {
+    attach(event.client, *attach_message);
+  } else if (const auto* release = std::get_if<ReleaseJob>(&event.message)) {
+    if (knows(release->job)) release_job(*jobs_[release->job.value()]);
+  } else if (const auto* request = std::get_if<AdminRequest>(&event.message)) {
+    answer(event.client, *request);
+  }
+}
+
+void SupervisorCore::on(supervisor_event::ClientGone& event) {
+  for (const auto& job : jobs_)
+    if (job != nullptr) std::erase(job->followers, event.client);
+  std::erase_if(questions_, [&](const Question& question) { return question.client == event.client; });
+}
+
+void SupervisorCore::on(supervisor_event::Tick&) {
+  run_timers();
+  for (const JobId id : std::vector<JobId>{kept_}) {
+    Job& job = *jobs_[id.value()];
+    if (now_ < job.keep_until) continue;
+    if (job.followers.empty())
+      release_job(job);
+    else
+      job.keep_until = later(now_, config_.results_keep);  // Someone is still connected.
+  }
+  watch();
+}
+
+void SupervisorCore::tell(WorkerSlot slot, ToWorker message) {
+  WorkerEntry& worker = workers_[slot];
+  if (!worker.alive) return;
+  if (!worker.has_outbox) outboxes_.push_back(slot);
+  worker.has_outbox = true;
+  worker.outbox.push_back(std::move(message));
+}
+
+void SupervisorCore::flush_outboxes() {
+  for (const WorkerSlot slot : outboxes_) {
+    WorkerEntry& worker = workers_[slot];
+    worker.has_outbox = false;
+    for (ToWorker& message : worker.outbox)
+      if (worker.alive) out_->add(supervisor_action::SendToWorker{worker.id, std::move(message)});
+    worker.outbox.clear();
+    // The assignments before this were written with these reports applied; later ones will be, too.
+    if (worker.alive && worker.reports_received > worker.reports_applied_sent) {
+      worker.reports_applied_sent = worker.reports_received;
+      out_->add(supervisor_action::SendToWorker{worker.id, ReportsApplied{worker.reports_received}});
+    }
+  }
+  outboxes_.clear();
+}
+
+void SupervisorCore::send_to_client(ClientId client, ToClient message) {
+  out_->add(supervisor_action::SendToClient{client, std::move(message)});
+}
+
+const Job* SupervisorCore::find_job(JobId id) const { return knows(id) ? jobs_[id.value()].get() : nullptr; }
+
+std::uint64_t SupervisorCore::memory_bytes() const {
+  std::uint64_t sum = 0;
+  for (const auto& job : jobs_) {
+    if (job == nullptr) continue;
+    sum += sizeof(Job) + job->hot.capacity() * sizeof(SubtaskHot);
+    if (job->shape != nullptr) sum += job->shape->memory_bytes();
+    for (const LocalSet& local : job->locals) sum += (local.ready_count() + local.ahead_count()) * sizeof(std::uint64_t);
+  }
+  return sum;
+}
+
+void SupervisorCore::validate() const {
+  std::vector<std::uint32_t> in_flight(workers_.band_slots());
+  std::vector<std::uint32_t> runnable(workers_.band_slots());
+  for (const auto& job : jobs_) {
+    if (job == nullptr || job->shape == nullptr || job->state != JobState::Running) continue;
+    std::uint32_t open = 0;
+    std::uint32_t assigned = 0;
+    for (std::uint32_t i = 0; i < job->total(); ++i) {
+      const SubtaskHot& hot = job->hot[i];
+      open += !is_final(hot.phase);
+      if (is_final(hot.phase)) continue;
+      std::uint32_t missing = 0;
+      std::uint32_t unplaced = 0;
+      for (const std::uint32_t predecessor : job->shape->predecessors(i)) {
+        const SubtaskPhase phase = job->hot[predecessor].phase;
+        missing += phase != SubtaskPhase::Succeeded;
+        unplaced += phase != SubtaskPhase::Succeeded && phase != SubtaskPhase::Assigned;
+      }
+      const std::string name = to_string(SubtaskId{job->id, SubtaskIndex{i}});
+      PENSTOCK_CHECK_MSG(missing == hot.missing, name);
+      PENSTOCK_CHECK_MSG(unplaced == hot.unplaced, name);
+      PENSTOCK_CHECK_MSG(hot.phase != SubtaskPhase::Placeable || unplaced == 0, name);
+      PENSTOCK_CHECK_MSG(hot.phase != SubtaskPhase::Waiting || unplaced > 0 || job->cancelling, name);
+      if (hot.phase != SubtaskPhase::Assigned) continue;
+      ++assigned;
+      PENSTOCK_CHECK_MSG(workers_[hot.band].alive, name);
+      ++in_flight[hot.band.value()];
+      runnable[hot.band.value()] += hot.missing == 0;
+    }
+    PENSTOCK_CHECK_MSG(open == job->open && assigned == job->in_flight, to_string(job->id));
+  }
+  for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
+    const BandEntry& band = workers_[BandSlot{i}];
+    if (!band.alive) continue;
+    PENSTOCK_CHECK_MSG(band.in_flight == in_flight[i], to_string(band.id));
+    PENSTOCK_CHECK_MSG(band.runnable == runnable[i], to_string(band.id));
+  }
+}
+
+}  // namespace penstock::supervisor

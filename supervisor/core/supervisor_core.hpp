@@ -1,0 +1,243 @@
+// Every scheduling decision of the supervisor.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/base/actions.hpp"
+#include "common/base/rng.hpp"
+#include "common/protocol/config.hpp"
+#include "supervisor/core/actions.hpp"
+#include "supervisor/core/events.hpp"
+#include "supervisor/core/job.hpp"
+#include "supervisor/core/worker_table.hpp"
+
+namespace penstock::supervisor {
+
+/// Plain counts of what happened; shells make metrics of them.
+struct SupervisorCounters {
+  std::uint64_t jobs_accepted = 0;
+  std::uint64_t jobs_refused = 0;
+  std::uint64_t assigned = 0;
+  std::uint64_t succeeded = 0;
+  std::uint64_t failed_attempts = 0;
+  std::uint64_t returned = 0;
+  std::uint64_t stale_reports = 0;
+  std::uint64_t workers_lost = 0;
+  std::uint64_t recomputed = 0;
+  std::uint64_t moved_here = 0;       ///< Subtasks that changed their home before they were sent.
+  std::uint64_t steals_asked = 0;
+  std::uint64_t watchdog_alerts = 0;
+};
+
+/// Every scheduling decision of the supervisor: jobs, placement, lookahead, leases, stealing, retries, lost workers.
+///
+/// Deterministic and single-threaded; owned by one shell, or by the simulator. Time is an argument.
+/// Always true: every subtask of an accepted job ends in exactly one final state, told to its followers once; no subtask
+/// has two live attempts; a successor's ownership lease is at one worker at a time, because a subtask is `Assigned` to one
+/// band and leaves it only by a report or by the loss of the worker.
+/// Cost: for each subtask a few touches of its 20-byte record and of its edges; nothing scans all workers for a decision.
+class SupervisorCore {
+ public:
+  SupervisorCore(const SupervisorConfig& config, Rng rng);
+  SupervisorCore(const SupervisorCore&) = delete;
+  SupervisorCore& operator=(const SupervisorCore&) = delete;
+
+  /// Applies one event (often a whole batch) and appends, in order, what the outside must now do. The event is consumed.
+  void handle(SupervisorEvent&& event, Instant now, Actions<SupervisorAction>& actions);
+  /// When to deliver the next `Tick` if nothing else happens.
+  std::optional<Instant> next_deadline() const;
+  /// Checks every invariant, O(n). Tests call it after every event.
+  void validate() const;
+
+  const SupervisorCounters& counters() const { return counters_; }
+  /// Null if unknown or forgotten.
+  const Job* find_job(JobId id) const;
+  const WorkerTable& workers() const { return workers_; }
+  /// Bytes that running jobs take, payloads apart.
+  std::uint64_t memory_bytes() const;
+
+ private:
+  using Out = Actions<SupervisorAction>;
+  struct Timer {
+    Instant at;
+    JobId job;
+    std::uint32_t subtask;
+    std::uint16_t attempt;
+    bool operator<(const Timer& other) const;
+  };
+
+  // Events: supervisor_core.cpp.
+  void on(supervisor_event::WorkerJoined& event);
+  void on(supervisor_event::WorkerSaid& event);
+  void on(supervisor_event::WorkerLost& event);
+  void on(supervisor_event::GraphChecked& event);
+  void on(supervisor_event::ClientSaid& event);
+  void on(supervisor_event::ClientGone& event);
+  void on(supervisor_event::Tick& event);
+  void flush_outboxes();
+
+  // Workers: workers.cpp.
+  void receive(WorkerSlot slot, const Register& message);
+  void receive(WorkerSlot slot, const DrainState& message);
+  void receive(WorkerSlot slot, const ExplainAnswer& message);
+  void lose_worker(WorkerSlot slot, const std::string& reason);
+  void lose_attempts(WorkerSlot slot, const std::string& reason);
+  void lose_data(Job& job, WorkerSlot slot);
+  void house_homeless();
+  void set_draining(WorkerSlot slot, bool draining);
+
+  // Jobs: jobs.cpp.
+  Result<void> check_feasible(const JobSpec& spec, const GraphShape& shape) const;
+  Error explain_infeasible(const Template& wanted) const;
+  void start_job(ClientId client, JobSpec spec, std::unique_ptr<GraphShape> shape, JobId id);
+  void place_sources(Job& job);
+  void cancel_job(Job& job, Error why, Duration kill_after);
+  void cancel_subtasks(Job& job, std::vector<std::uint32_t> roots, Duration kill_after);
+  void change_priority(Job& job, std::int32_t priority);
+  void change_subtask_priority(Job& job, std::uint32_t subtask, std::int32_t priority);
+  void finish_if_done(Job& job);
+  void release_job(Job& job);
+  void forget_old_jobs();
+  Job* find_job(const JobSelector& selector);
+
+  // Where a subtask goes: assigner.cpp. The score terms are named functions.
+  void become_placeable(Job& job, std::uint32_t subtask);
+  BandSlot choose_home(Job& job, std::uint32_t subtask);
+  BandSlot common_band_of_predecessors(const Job& job, std::uint32_t subtask) const;
+  BandSlot best_of_candidates(Job& job, std::uint32_t subtask);
+  BandSlot any_band(Job& job, std::uint32_t subtask);
+  std::int64_t movement_cost_ns(const Job& job, std::uint32_t subtask, BandSlot band) const;
+  std::int64_t queue_cost_ns(const Job& job, std::uint32_t subtask, BandSlot band) const;
+  std::int64_t pressure_cost_ns(BandSlot band) const;
+  bool may_run_on(Job& job, std::uint32_t subtask, BandSlot band);
+  bool is_eligible(const Template& wanted, const BandEntry& band) const;
+  const TemplateFacts& facts_of(Job& job, std::uint32_t template_index);
+  bool was_tried(const Job& job, std::uint32_t subtask, BandSlot band) const;
+
+  // What is sent now: dispatch.cpp.
+  void dispatch();
+  void fill_dirty_bands();
+  void fill(BandSlot band);
+  Job* best_job_for(BandSlot band);
+  std::uint32_t take_from(Job& job, BandSlot band, std::uint32_t count_max);
+  void assign(Job& job, std::uint32_t subtask, BandSlot band);
+  void write_assignment(Job& job, std::uint32_t subtask, BandSlot band);
+  void write_inputs(const Job& job, std::uint32_t subtask, WorkerSlot worker, AssignBatch& batch);
+  AssignBatch& open_batch(Job& job, WorkerSlot worker);
+  void define_template(Job& job, std::uint32_t template_index, WorkerSlot worker, AssignBatch& batch);
+  std::uint32_t lookahead_limit(const Job& job, std::uint32_t template_index, const BandEntry& band) const;
+  std::uint64_t estimate_ns(const Job& job, std::uint32_t subtask) const;
+  bool feed_hungry(BandSlot band);
+  bool move_homes(BandSlot thief, BandSlot victim);
+  bool ask_for_queued(BandSlot thief, BandSlot victim);
+  void mark_dirty(BandSlot band);
+  void note_ready(BandSlot band, std::int32_t change);
+  void note_runnable(BandSlot band, std::int32_t change);
+  void leave_band(Job& job, std::uint32_t subtask);
+  void sweep_assigned(BandEntry& band);
+
+  // Reports: reports.cpp.
+  void receive(WorkerSlot slot, const ReportBatch& message);
+  void apply(WorkerSlot slot, Job& job, const JobReports& reports);
+  bool is_current(const Job& job, const AttemptReport& report, WorkerSlot slot) const;
+  void succeed(Job& job, const AttemptReport& report, std::span<const OutputReport> outputs, WorkerSlot slot);
+  void keep_outputs(Job& job, std::uint32_t subtask, std::span<const OutputReport> outputs);
+  void count_down_successors(Job& job, std::uint32_t subtask, WorkerSlot worker);
+  void notice(Job& job, std::uint32_t producer, WorkerSlot to, WorkerId holder);
+  void release_inputs(Job& job, std::uint32_t subtask);
+  void drop_data(Job& job, std::uint32_t subtask);
+  void measure(Job& job, const AttemptReport& report);
+
+  // Failures: failures.cpp.
+  void fail_attempt(Job& job, std::uint32_t subtask, const FailureDetail& detail, const std::string& where);
+  bool may_try_again(Job& job, std::uint32_t subtask, const SubtaskHistory& history, FailureClass failure) const;
+  void fail_subtask(Job& job, std::uint32_t subtask, const FailureDetail& detail);
+  void end_subtask(Job& job, std::uint32_t subtask, SubtaskPhase phase);
+  void requeue(Job& job, std::uint32_t subtask);
+  void unplace_successors(Job& job, std::uint32_t subtask);
+  void wait_before_retry(Job& job, std::uint32_t subtask, Duration delay);
+  void recompute(Job& job, std::uint32_t subtask);
+  void cancel_what_cannot_run(Job& job, const std::vector<std::uint32_t>& reopened);
+  void reopen(Job& job, std::uint32_t subtask, std::vector<std::uint32_t>& pending);
+  bool data_is_gone(const Job& job, std::uint32_t producer) const;
+  void count_unfinished(Job& job, std::uint32_t subtask);
+  void run_timers();
+
+  // News for clients: progress.cpp.
+  void attach(ClientId client, const AttachJob& message);
+  void tell_succeeded(Job& job, std::uint32_t subtask);
+  void tell_cancelled(Job& job, std::uint32_t subtask);
+  void count_news(Job& job);
+  void send_news();
+  void send_news_of(Job& job);
+  JobProgress everything_so_far(const Job& job) const;
+  void send_to_client(ClientId client, ToClient message);
+
+  // Questions and orders of operators: queries.cpp, explain.cpp, watchdog.cpp.
+  void answer(ClientId client, const AdminRequest& request);
+  Result<Value> execute(ClientId client, const AdminRequest& request, bool& deferred);
+  Value describe_jobs(bool all) const;
+  Value describe_job(const Job& job) const;
+  Value describe_workers() const;
+  Value describe_bands() const;
+  Value describe_queues() const;
+  Value describe_failure(const Job& job, std::uint32_t subtask, const SubtaskHistory& history) const;
+  Result<Value> cancel_by_request(const AdminRequest& request);
+  Result<Value> priority_by_request(const AdminRequest& request);
+  Result<Value> drain_by_request(const AdminRequest& request);
+  Result<Value> complete_words(const AdminRequest& request) const;
+  Result<Value> explain_by_request(ClientId client, const AdminRequest& request, bool& deferred);
+  Value explain_job(Job& job);
+  Value explain_subtask(Job& job, std::uint32_t subtask);
+  std::string reason_of(Job& job, std::uint32_t subtask);
+  void watch();
+
+  bool knows(JobId id) const { return id.value() < jobs_.size() && jobs_[id.value()] != nullptr; }
+  void tell(WorkerSlot worker, ToWorker message);
+  template <class Message>
+  Message& tail_of_outbox(WorkerSlot worker, JobId job);
+
+  // Constant after construction.
+  const SupervisorConfig config_;
+
+  // State.
+  Rng rng_;
+  WorkerTable workers_;
+  std::vector<std::unique_ptr<Job>> jobs_;   ///< By job number; null when forgotten. Number 0 is not used.
+  LookupMap<std::uint64_t, std::vector<JobId>> names_;  ///< Jobs by the hash of their names.
+  std::vector<JobId> active_;                ///< Running jobs, best first.
+  std::vector<JobId> ended_;                 ///< Oldest first.
+  std::vector<JobId> kept_;                  ///< Ended jobs whose outputs are kept.
+  std::vector<JobId> with_news_;
+  std::vector<Timer> timers_;                ///< A heap, earliest first.
+  IndexSet hungry_;                          ///< Bands with free slots and nothing to run.
+  IndexSet with_ready_;                      ///< Bands for which runnable subtasks are kept here.
+  IndexSet with_excess_;                     ///< Bands that hold more runnable subtasks than slots.
+  std::uint32_t victim_cursor_ = 0;
+  std::uint32_t hungry_cursor_ = 0;
+  SupervisorCounters counters_;
+  Instant progress_at_{};                    ///< When anything last ended or started.
+  Instant watch_at_ = kNever;
+  bool alerted_ = false;
+  struct Question {
+    std::uint64_t number;
+    ClientId client;
+    std::uint64_t request;
+    Value answer;
+  };
+  std::vector<Question> questions_;          ///< Asked to workers and not answered.
+  std::uint64_t next_question_ = 1;
+
+  // Scratch, and what is valid during `handle`.
+  Instant now_{};
+  Out* out_ = nullptr;
+  std::vector<BandSlot> dirty_bands_;
+  std::vector<WorkerSlot> outboxes_;
+  std::vector<JobId> maybe_done_;
+  std::vector<JobId> exhausted_;             ///< Jobs from which the band that is being filled can take no more.
+};
+
+}  // namespace penstock::supervisor

@@ -1,0 +1,78 @@
+#include "supervisor/core/worker_table.hpp"
+
+#include <algorithm>
+
+namespace penstock::supervisor {
+namespace {
+
+template <class SlotId, class Entry>
+SlotId obtain(std::vector<Entry>& entries, std::vector<SlotId>& free) {
+  if (!free.empty()) {
+    const SlotId slot = free.back();
+    free.pop_back();
+    entries[slot.value()] = Entry{};
+    return slot;
+  }
+  entries.emplace_back();
+  return SlotId{static_cast<std::uint32_t>(entries.size() - 1)};
+}
+
+}  // namespace
+
+WorkerSlot WorkerTable::add(WorkerId id, Incarnation incarnation, const Register& description) {
+  const WorkerSlot slot = obtain(workers_, free_workers_);
+  index_[id] = slot;
+  std::vector<BandSlot> bands;
+  for (std::size_t i = 0; i < description.bands.size(); ++i) {
+    const BandSlot band_slot = obtain(bands_, free_bands_);
+    BandEntry& band = bands_[band_slot.value()];
+    band.id = BandId{id, BandIndex{static_cast<std::uint16_t>(i)}};
+    band.worker = slot;
+    band.description = description.bands[i];
+    band.alive = true;
+    band.slots = static_cast<std::uint32_t>(
+        std::clamp<std::int64_t>((band.description.capacity.slots.value() + 999) / 1000, 1, 1'000'000));
+    bands.push_back(band_slot);
+    ++alive_bands_;
+  }
+  WorkerEntry& worker = workers_[slot.value()];
+  worker.id = id;
+  worker.incarnation = incarnation;
+  worker.description = description;
+  worker.alive = true;
+  worker.bands = std::move(bands);
+  ++alive_workers_;
+  ++epoch_;
+  return slot;
+}
+
+void WorkerTable::remove(WorkerSlot slot) {
+  WorkerEntry& worker = workers_[slot.value()];
+  for (const BandSlot band : worker.bands) {
+    bands_[band.value()].alive = false;
+    bands_[band.value()].assigned = {};
+    free_bands_.push_back(band);
+    --alive_bands_;
+  }
+  worker.alive = false;
+  worker.outbox = {};
+  index_.erase(worker.id);
+  free_workers_.push_back(slot);
+  --alive_workers_;
+  ++epoch_;
+}
+
+WorkerSlot WorkerTable::find(WorkerId id) const {
+  const WorkerSlot* found = index_.find(id);
+  return found == nullptr ? WorkerSlot::none() : *found;
+}
+
+WorkerSlot WorkerTable::find(const std::string& name) const {
+  for (std::uint32_t slot = 0; slot < workers_.size(); ++slot) {
+    const WorkerEntry& worker = workers_[slot];
+    if (worker.alive && (worker.description.name == name || to_string(worker.id) == name)) return WorkerSlot{slot};
+  }
+  return WorkerSlot::none();
+}
+
+}  // namespace penstock::supervisor

@@ -1,0 +1,92 @@
+// The workers of the cluster and their bands, as the supervisor sees them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/base/ids.hpp"
+#include "common/base/lookup_map.hpp"
+#include "common/base/time.hpp"
+#include "common/protocol/assign.hpp"
+#include "common/protocol/report.hpp"
+
+namespace penstock::supervisor {
+
+/// Position of a band among all bands; dense, reused after its worker is gone.
+using BandSlot = Id<struct BandSlotTag, std::uint32_t>;
+/// Position of a worker among all; dense, reused.
+using WorkerSlot = Id<struct WorkerSlotTag, std::uint32_t>;
+
+/// One attempt on a band.
+struct AssignedRef {
+  JobId job;
+  std::uint32_t subtask = 0;
+  std::uint16_t attempt = 0;
+};
+
+struct BandEntry {
+  BandId id;
+  WorkerSlot worker;
+  BandDescription description;
+  bool alive = false;
+  bool draining = false;
+  bool dirty = false;               ///< To be filled at the end of this event.
+  std::uint32_t slots = 1;
+  std::uint32_t in_flight = 0;      ///< Attempts that it holds, cached successors included.
+  std::uint32_t runnable = 0;       ///< Those of them whose inputs are complete.
+  std::uint32_t ready_here = 0;     ///< Runnable subtasks kept at the supervisor for it, some perhaps outdated.
+  std::vector<AssignedRef> assigned;  ///< What it holds, oldest first; ended ones are swept out now and then.
+  BandLoad load;
+};
+
+struct WorkerEntry {
+  WorkerId id;
+  Incarnation incarnation;
+  Register description;
+  bool alive = false;
+  bool draining = false;
+  bool drained = false;
+  std::vector<BandSlot> bands;
+  std::uint64_t reports_received = 0;
+  std::uint64_t reports_applied_sent = 0;
+  bool has_outbox = false;
+  std::vector<ToWorker> outbox;     ///< What it is told at the end of this event.
+};
+
+/// Passive bookkeeping: finds workers by id and hands out dense slots.
+class WorkerTable {
+ public:
+  WorkerSlot add(WorkerId id, Incarnation incarnation, const Register& description);
+  void remove(WorkerSlot slot);
+  /// None if unknown or gone.
+  WorkerSlot find(WorkerId id) const;
+  WorkerSlot find(const std::string& name) const;
+
+  WorkerEntry& operator[](WorkerSlot slot) { return workers_[slot.value()]; }
+  const WorkerEntry& operator[](WorkerSlot slot) const { return workers_[slot.value()]; }
+  BandEntry& operator[](BandSlot slot) { return bands_[slot.value()]; }
+  const BandEntry& operator[](BandSlot slot) const { return bands_[slot.value()]; }
+  const WorkerEntry& worker_of(BandSlot slot) const { return workers_[bands_[slot.value()].worker.value()]; }
+  WorkerEntry& worker_of(BandSlot slot) { return workers_[bands_[slot.value()].worker.value()]; }
+
+  std::uint32_t band_slots() const { return static_cast<std::uint32_t>(bands_.size()); }
+  std::uint32_t worker_slots() const { return static_cast<std::uint32_t>(workers_.size()); }
+  std::uint32_t alive_bands() const { return alive_bands_; }
+  std::uint32_t alive_workers() const { return alive_workers_; }
+  /// Changes whenever a band appears, goes or starts draining: what was computed about bands before is outdated.
+  std::uint64_t epoch() const { return epoch_; }
+  void touch() { ++epoch_; }
+
+ private:
+  LookupMap<WorkerId, WorkerSlot> index_;
+  std::vector<WorkerEntry> workers_;
+  std::vector<BandEntry> bands_;
+  std::vector<WorkerSlot> free_workers_;
+  std::vector<BandSlot> free_bands_;
+  std::uint32_t alive_bands_ = 0;
+  std::uint32_t alive_workers_ = 0;
+  std::uint64_t epoch_ = 1;
+};
+
+}  // namespace penstock::supervisor

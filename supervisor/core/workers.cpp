@@ -1,0 +1,143 @@
+// SupervisorCore: workers that come, drain and vanish.
+#include <algorithm>
+
+#include "supervisor/core/supervisor_core.hpp"
+
+namespace penstock::supervisor {
+
+// A second registration of the same life changes nothing.
+void SupervisorCore::receive(WorkerSlot, const Register&) {}
+
+void SupervisorCore::receive(WorkerSlot slot, const DrainState& message) {
+  workers_[slot].drained = message.draining && message.empty;
+}
+
+void SupervisorCore::receive(WorkerSlot, const ExplainAnswer& message) {
+  const auto found = std::find_if(questions_.begin(), questions_.end(),
+                                  [&](const Question& question) { return question.number == message.question; });
+  if (found == questions_.end()) return;
+  Value::Record fields = *found->answer.record();
+  fields.emplace_back("worker_state", message.known ? message.state : "unknown to the worker; a report is on its way");
+  if (message.known) fields.emplace_back("worker_reason", message.reason);
+  AdminAnswer reply;
+  reply.request = found->request;
+  reply.value = Value{std::move(fields)};
+  send_to_client(found->client, std::move(reply));
+  questions_.erase(found);
+}
+
+void SupervisorCore::set_draining(WorkerSlot slot, bool draining) {
+  WorkerEntry& worker = workers_[slot];
+  worker.draining = draining;
+  worker.drained = false;
+  workers_.touch();
+  tell(slot, Drain{draining});
+  for (const BandSlot band : worker.bands) {
+    workers_[band].draining = draining;
+    if (draining) {
+      hungry_.erase(band.value());
+      with_excess_.erase(band.value());
+    }
+    mark_dirty(band);
+  }
+  if (!draining) {
+    house_homeless();
+    return;
+  }
+  // What was kept here for its bands finds another home.
+  for (const JobId id : active_) {
+    Job& job = *jobs_[id.value()];
+    for (std::uint32_t i = 0; i < job.total(); ++i) {
+      const bool here = job.hot[i].phase == SubtaskPhase::Placeable && job.hot[i].band.valid() &&
+                        workers_[job.hot[i].band].worker == slot;
+      if (here) become_placeable(job, i);
+    }
+  }
+}
+
+void SupervisorCore::lose_worker(WorkerSlot slot, const std::string& reason) {
+  ++counters_.workers_lost;
+  const WorkerEntry& worker = workers_[slot];
+  out_->add(supervisor_action::Alert{Error{ErrorCode::Disconnected, worker.description.name, "lost: " + reason,
+                                           "its unfinished subtasks run again elsewhere"}});
+  for (const BandSlot band : worker.bands) {
+    hungry_.erase(band.value());
+    with_ready_.erase(band.value());
+    with_excess_.erase(band.value());
+    workers_[band].draining = true;  // Nothing below may choose it any more.
+  }
+  workers_.touch();
+  // Data first: attempts that go back to their queues must see which of their inputs are gone.
+  for (const JobId id : std::vector<JobId>{active_}) lose_data(*jobs_[id.value()], slot);
+  lose_attempts(slot, reason);
+  for (const JobId id : active_) {
+    Job& job = *jobs_[id.value()];
+    for (const BandSlot band : worker.bands)
+      if (LocalSet* local = job.find_local(band)) *local = LocalSet{};
+    for (std::uint32_t i = 0; i < job.total(); ++i) {
+      const bool here = job.hot[i].phase == SubtaskPhase::Placeable && job.hot[i].band.valid() &&
+                        workers_[job.hot[i].band].worker == slot;
+      if (here) become_placeable(job, i);
+    }
+    std::erase(job.known_workers, worker.id);
+    job.templates_known.erase(worker.id);
+  }
+  out_->add(supervisor_action::ReleaseWorker{worker.id});
+  workers_.remove(slot);
+}
+
+void SupervisorCore::lose_attempts(WorkerSlot slot, const std::string& reason) {
+  FailureDetail detail;
+  detail.failure = FailureClass::WorkerLost;
+  detail.message = "worker " + workers_[slot].description.name + " was lost: " + reason;
+  for (const BandSlot band : workers_[slot].bands) {
+    const std::vector<AssignedRef> assigned = std::exchange(workers_[band].assigned, {});
+    for (const AssignedRef& ref : assigned) {
+      if (!knows(ref.job)) continue;
+      Job& job = *jobs_[ref.job.value()];
+      if (ref.subtask >= job.total()) continue;
+      const SubtaskHot& hot = job.hot[ref.subtask];
+      if (hot.phase != SubtaskPhase::Assigned || hot.band != band || hot.attempt != ref.attempt) continue;
+      leave_band(job, ref.subtask);
+      fail_attempt(job, ref.subtask, detail, workers_[slot].description.name);
+    }
+  }
+}
+
+void SupervisorCore::lose_data(Job& job, WorkerSlot slot) {
+  if (!job.data.in_use() || job.shape == nullptr) return;
+  std::vector<std::uint32_t> needed;
+  for (std::uint32_t i = 0; i < job.total(); ++i) {
+    SubtaskHot& hot = job.hot[i];
+    job.data.remove_replica(i, workers_[slot].id);
+    const bool here = hot.phase == SubtaskPhase::Succeeded && workers_[hot.band].worker == slot && !job.data.gone(i) &&
+                      job.data.total_bytes(*job.shape, i) > 0;
+    if (!here) continue;
+    const std::vector<WorkerId>* replicas = job.data.replicas(i);
+    // A replica may hold only some of several outputs; then the subtask counts as lost.
+    const bool saved = replicas != nullptr && !replicas->empty() && job.shape->template_of(i).output_count <= 1;
+    if (saved) {
+      const WorkerId heir = replicas->front();
+      hot.band = workers_[workers_.find(heir)].bands.front();
+      job.data.remove_replica(i, heir);
+      continue;
+    }
+    drop_data(job, i);
+    if (job.cancelling) continue;
+    if (job.data.readers(i) > 0 || (hot.flags & SubtaskFlag::kWanted) != 0) needed.push_back(i);
+  }
+  for (const std::uint32_t subtask : needed) recompute(job, subtask);
+}
+
+void SupervisorCore::house_homeless() {
+  for (const JobId id : active_) {
+    Job& job = *jobs_[id.value()];
+    const std::vector<std::uint32_t> homeless = std::exchange(job.homeless, {});
+    for (const std::uint32_t subtask : homeless) {
+      const SubtaskHot& hot = job.hot[subtask];
+      if (hot.phase == SubtaskPhase::Placeable && !hot.band.valid()) become_placeable(job, subtask);
+    }
+  }
+}
+
+}  // namespace penstock::supervisor

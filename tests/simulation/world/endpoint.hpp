@@ -1,0 +1,111 @@
+// One side of a link in the simulated network: the production LinkCore with the frames that it keeps.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <variant>
+
+#include "common/link/link_core.hpp"
+#include "common/protocol/assign.hpp"
+#include "common/protocol/client.hpp"
+#include "common/protocol/report.hpp"
+
+namespace penstock::simulation {
+
+/// A whole graph on its way to the supervisor; chunks are checked by the intake's own tests.
+struct SubmitGraph {
+  std::uint64_t submission = 0;
+  JobSpec spec;
+  std::shared_ptr<const Graph> graph;
+};
+
+using Message = std::variant<ToWorker, FromWorker, FromClient, ToClient, SubmitGraph>;
+using MessagePtr = std::shared_ptr<const Message>;
+
+/// A frame on the simulated wire. `connection` is the one that it was sent on.
+struct Frame {
+  std::uint64_t connection = 0;
+  LinkHeader header;
+  MessagePtr message;  ///< Null in a heartbeat.
+};
+
+/// Owns a LinkCore and the unacknowledged messages; what production's link shell does with bytes.
+class Endpoint {
+ public:
+  std::function<void(const Frame&)> transmit;
+  std::function<void(const MessagePtr&)> deliver;
+  std::function<void(const char*)> lost;
+
+  Endpoint(const LinkConfig& config, Incarnation self, Incarnation peer, Instant now)
+      : link_(config, peer, now), self_(self) {}
+
+  void attach(std::uint64_t connection, bool resumed, std::uint64_t peer_received, Instant now) {
+    connection_ = connection;
+    handle(link_event::Attached{resumed, peer_received}, now, nullptr);
+  }
+  void detach(Instant now) {
+    connection_ = 0;
+    handle(link_event::Detached{}, now, nullptr);
+  }
+  void send(MessagePtr message, Instant now) {
+    if (link_.lost()) return;
+    kept_.push_back(std::move(message));
+    handle(link_event::FrameQueued{}, now, nullptr);
+  }
+  void arrive(const Frame& frame, Instant now) {
+    if (frame.connection != connection_ || connection_ == 0) return;
+    handle(link_event::FrameArrived{frame.header}, now, &frame);
+  }
+  void tick(Instant now) { handle(link_event::Tick{}, now, nullptr); }
+
+  /// When to look at the link next, if that is earlier than what was planned before; else `kNever`.
+  Instant plan() {
+    const std::optional<Instant> deadline = link_.next_deadline();
+    if (!deadline || *deadline >= planned_) return kNever;
+    return planned_ = *deadline;
+  }
+  /// The planned instant has come. False if an earlier plan has replaced it.
+  bool due(Instant planned, Instant now) {
+    if (planned != planned_) return false;
+    planned_ = kNever;
+    if (link_.next_deadline() <= std::optional{now}) tick(now);
+    return true;
+  }
+
+  const LinkCore& link() const { return link_; }
+  std::uint64_t connection() const { return connection_; }
+
+ private:
+  void handle(const LinkEvent& event, Instant now, const Frame* arrived) {
+    Actions<LinkAction> actions;
+    link_.handle(event, now, actions);
+    link_.validate();
+    for (const LinkAction& action : actions) {
+      if (const auto* range = std::get_if<link_action::Transmit>(&action)) {
+        for (std::uint64_t sequence = range->first; sequence <= range->last; ++sequence)
+          transmit(Frame{connection_, {self_, sequence, link_.received_through()}, kept_[sequence - first_kept_]});
+      } else if (std::holds_alternative<link_action::TransmitHeartbeat>(action)) {
+        transmit(Frame{connection_, {self_, 0, link_.received_through()}, nullptr});
+      } else if (const auto* forget = std::get_if<link_action::Forget>(&action)) {
+        while (first_kept_ <= forget->through) kept_.pop_front(), ++first_kept_;
+      } else if (std::holds_alternative<link_action::Deliver>(action)) {
+        deliver(arrived->message);
+      } else if (const auto* loss = std::get_if<link_action::DeclareLost>(&action)) {
+        lost(loss->reason == link_action::LossReason::Silent ? "silent"
+             : loss->reason == link_action::LossReason::Detached ? "connection broken" : "queue full");
+      }
+    }
+  }
+
+  LinkCore link_;
+  const Incarnation self_;
+  std::uint64_t connection_ = 0;
+  Instant planned_ = kNever;
+  std::deque<MessagePtr> kept_;
+  std::uint64_t first_kept_ = 1;
+};
+
+}  // namespace penstock::simulation

@@ -1,0 +1,134 @@
+#include "tests/simulation/world/faults.hpp"
+
+#include "tests/simulation/world/worker_host.hpp"
+
+namespace penstock::simulation {
+
+using std::chrono::milliseconds;
+
+Faults Faults::of_level(std::uint32_t level) {
+  Faults faults;
+  faults.delays = level >= 1;
+  faults.losses = faults.resets = faults.failures = faults.spills = level >= 2;
+  faults.partitions = faults.crashes = faults.hangs = faults.fetch_failures = level >= 3;
+  faults.cancels = faults.operators = level >= 3;
+  return faults;
+}
+
+void FaultPlan::start() { next(); }
+
+void FaultPlan::next() {
+  world_.queue().after(milliseconds{world_.rng().between(1, 150)}, [this] {
+    if (!world_.faults_on()) return stop();
+    strike();
+    next();
+  });
+}
+
+void FaultPlan::strike() {
+  Rng& rng = world_.rng();
+  const Faults& faults = world_.options().faults;
+  if (world_.workers().empty()) return;
+  WorkerHost& host = *world_.workers()[rng.below(world_.workers().size())];
+  switch (rng.below(8)) {
+    case 0:
+      if (faults.crashes && host.up() && rng.chance(1, 3)) crash(host);
+      break;
+    case 1:
+    case 2:
+      if (faults.resets && host.up()) reset(host);
+      break;
+    case 3:
+      if (faults.partitions && host.up() && !host.cut_off() && rng.chance(1, 2)) cut_off(host);
+      break;
+    case 4:
+      if (faults.hangs && host.up() && rng.chance(1, 2)) host.hang(milliseconds{rng.between(1, rng.chance(1, 3) ? 15000 : 300)});
+      break;
+    case 5:
+      if (faults.spills && host.up()) host.spill_something();
+      break;
+    default:
+      operate();
+      break;
+  }
+}
+
+void FaultPlan::crash(WorkerHost& host) {
+  host.crash();
+  world_.queue().after(milliseconds{world_.rng().between(1, 3000)}, [&host] {
+    if (!host.up()) host.come_back();
+  });
+}
+
+void FaultPlan::reset(WorkerHost& host) {
+  if (host.endpoint() == nullptr || host.endpoint()->connection() == 0) return;
+  const std::uint64_t connection = host.endpoint()->connection();
+  world_.note("reset", host.life());
+  world_.queue().after(world_.latency(), [this, id = host.id(), connection] { world_.supervisor().connection_broke(id, connection); });
+  world_.queue().after(world_.latency(), [&host, connection, life = host.life()] {
+    if (host.up() && host.life() == life) host.deliver([&host, connection] { host.connection_broke(connection); });
+  });
+}
+
+void FaultPlan::cut_off(WorkerHost& host) {
+  world_.note("cut off", host.life());
+  host.set_cut_off(true);
+  world_.queue().after(milliseconds{world_.rng().between(10, 20000)}, [&host] { host.set_cut_off(false); });
+}
+
+void FaultPlan::operate() {
+  Rng& rng = world_.rng();
+  const Faults& faults = world_.options().faults;
+  const std::vector<JobId>& jobs = world_.client().jobs();
+  if (jobs.empty()) return;
+  const std::string job = to_string(jobs[rng.below(jobs.size())]);
+  const std::string subtask = std::to_string(rng.below(world_.options().subtasks_max));
+  switch (rng.below(6)) {
+    case 0:
+      if (faults.cancels && rng.chance(1, 6)) world_.client().order({0, "cancel", {job}});
+      break;
+    case 1:
+      if (faults.cancels && rng.chance(1, 3)) world_.client().order({0, "cancel", {job, subtask, "--kill-after-ms=5"}});
+      break;
+    case 2:
+      if (faults.operators) world_.client().order({0, "priority", {job, std::to_string(rng.between(-5, 5))}});
+      break;
+    case 3:
+      if (faults.operators)
+        world_.client().order({0, "priority", {job, std::to_string(rng.between(-5, 5)), "--subtask=" + subtask}});
+      break;
+    case 4: {
+      if (!faults.operators) break;
+      const WorkerHost& host = *world_.workers()[rng.below(world_.workers().size())];
+      world_.client().order({0, rng.chance(1, 2) ? "drain" : "undrain", {host.name()}});
+      break;
+    }
+    case 5: {
+      if (!faults.operators) break;
+      EntitlementBatch plan{++entitlement_version_, {}};
+      for (const JobId id : jobs) plan.entitlements.push_back({id, BandIndex{0}, MilliSlots{500 * rng.between(1, 6)}, 0});
+      for (const auto& host : world_.workers())
+        if (Endpoint* endpoint = world_.supervisor().endpoint_of(host->id()))
+          endpoint->send(std::make_shared<const Message>(ToWorker{plan}), world_.now());
+      break;
+    }
+    default: break;
+  }
+}
+
+void FaultPlan::stop() {
+  world_.note("faults end");
+  for (const auto& host : world_.workers()) {
+    host->set_cut_off(false);
+    if (!host->up()) host->come_back();
+    world_.client().order({0, "undrain", {host->name()}});
+  }
+  EntitlementBatch plan{++entitlement_version_, {}};
+  for (const JobId id : world_.client().jobs())
+    for (std::uint16_t band = 0; band < 2; ++band) plan.entitlements.push_back({id, BandIndex{band}, MilliSlots::max(), 0});
+  for (const auto& host : world_.workers())
+    if (Endpoint* endpoint = world_.supervisor().endpoint_of(host->id()))
+      endpoint->send(std::make_shared<const Message>(ToWorker{plan}), world_.now());
+}
+
+}  // namespace penstock::simulation

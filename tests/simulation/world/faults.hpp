@@ -1,0 +1,28 @@
+// What goes wrong, and when.
+#pragma once
+
+#include "tests/simulation/world/world.hpp"
+
+namespace penstock::simulation {
+
+/// Draws faults from the seed while the world lets it, and ends all of them when it does not.
+class FaultPlan {
+ public:
+  explicit FaultPlan(World& world) : world_(world) {}
+  void start();
+  /// Everything comes back and heals.
+  void stop();
+
+ private:
+  void next();
+  void strike();
+  void crash(class WorkerHost& host);
+  void reset(class WorkerHost& host);
+  void cut_off(class WorkerHost& host);
+  void operate();
+
+  World& world_;
+  std::uint64_t entitlement_version_ = 1;
+};
+
+}  // namespace penstock::simulation

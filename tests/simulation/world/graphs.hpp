@@ -1,0 +1,13 @@
+// Graphs for simulated jobs.
+#pragma once
+
+#include "common/base/rng.hpp"
+#include "common/protocol/graph.hpp"
+
+namespace penstock::simulation {
+
+/// A random graph of a random shape (chain, fan, tree, stencil, layers, any DAG) with at most `subtasks_max` subtasks,
+/// templates with random requests, edges with and without data, some of them pointing forwards in the numbering.
+Graph random_graph(Rng& rng, std::uint32_t subtasks_max, bool may_fail);
+
+}  // namespace penstock::simulation

@@ -1,0 +1,242 @@
+// SupervisorHost and ClientHost.
+#include <algorithm>
+
+#include "supervisor/core/graph_shape.hpp"
+#include "tests/simulation/world/graphs.hpp"
+#include "tests/simulation/world/worker_host.hpp"
+#include "tests/simulation/world/world.hpp"
+
+namespace penstock::simulation {
+
+using namespace supervisor;
+using namespace supervisor::supervisor_action;
+using std::chrono::milliseconds;
+
+constexpr Incarnation kSupervisor{1'000'000};
+constexpr Incarnation kClient{2'000'000};
+
+SupervisorHost::SupervisorHost(World& world, const SupervisorConfig& config, Rng rng) : world_(world), core_(config, rng) {}
+SupervisorHost::~SupervisorHost() = default;
+
+void SupervisorHost::handle(SupervisorEvent&& event) {
+  world_.note("supervisor event", event.index());
+  Actions<SupervisorAction> actions;
+  core_.handle(std::move(event), world_.now(), actions);
+  if (world_.options().validate) core_.validate();
+  carry_out(actions);
+  plan_tick();
+}
+
+void SupervisorHost::carry_out(Actions<SupervisorAction>& actions) {
+  for (SupervisorAction& action : actions) {
+    if (auto* order = std::get_if<SendToWorker>(&action)) {
+      if (Endpoint* endpoint = endpoint_of(order->worker)) {
+        endpoint->send(std::make_shared<const Message>(std::move(order->message)), world_.now());
+        plan_link_tick(order->worker);
+      }
+    } else if (auto* news = std::get_if<SendToClient>(&action)) {
+      if (const auto* reply = std::get_if<SubmitReply>(&news->message); reply != nullptr && reply->job.valid())
+        world_.oracle().job_accepted(reply->job, world_.client().graph_of(reply->submission));
+      client_->send(std::make_shared<const Message>(std::move(news->message)), world_.now());
+      plan_link_tick(WorkerId::none());
+    } else if (const auto* release = std::get_if<ReleaseWorker>(&action)) {
+      peers_.erase(release->worker);
+    } else if (const auto* alert = std::get_if<Alert>(&action)) {
+      world_.note("alert", static_cast<std::uint64_t>(alert->error.code));
+    }
+  }
+}
+
+void SupervisorHost::accept_worker(WorkerHost& host, std::uint64_t connection, std::uint64_t received_through) {
+  const auto answer = [&](std::function<void()> what) {
+    world_.queue().after(world_.latency(), [&host, life = host.life(), what = std::move(what)] {
+      if (host.up() && host.life() == life) host.deliver(what);
+    });
+  };
+  const auto known = by_life_.find(host.life());
+  if (known != by_life_.end()) {
+    Endpoint* endpoint = endpoint_of(known->second);
+    if (endpoint == nullptr || endpoint->link().lost() || host.endpoint() == nullptr || host.endpoint()->link().lost()) {
+      answer([&host] { host.refused(); });
+      return;
+    }
+    if (endpoint->connection() != 0) endpoint->detach(world_.now());
+    endpoint->attach(connection, true, received_through, world_.now());
+    plan_link_tick(known->second);
+    answer([&host, connection, id = known->second, received = endpoint->link().received_through()] {
+      host.welcomed(connection, id, true, received);
+    });
+    return;
+  }
+  const WorkerId id{next_worker_++};
+  by_life_[host.life()] = id;
+  Peer& peer = peers_[id];
+  peer.host = &host;
+  peer.life = host.life();
+  peer.endpoint = std::make_unique<Endpoint>(world_.link_config(), kSupervisor, Incarnation{host.life()}, world_.now());
+  peer.endpoint->transmit = [this, &host, life = host.life()](const Frame& frame) {
+    world_.carry(host.cut_off(), [&host, life, frame] {
+      if (!host.up() || host.life() != life) return;
+      host.deliver([&host, frame] { host.arrive(frame); });
+    });
+  };
+  peer.endpoint->deliver = [this, id, life = host.life()](const MessagePtr& message) { receive(id, life, message); };
+  peer.endpoint->lost = [this, id, life = host.life()](const char* reason) {
+    world_.note("worker lost", life);
+    world_.oracle().life_lost(life);
+    // After the link's own event is through: losing the worker destroys the link.
+    world_.queue().after(Duration{0}, [this, id, text = std::string{reason}] {
+      handle(supervisor_event::WorkerLost{id, text});
+      peers_.erase(id);
+    });
+  };
+  peer.endpoint->attach(connection, false, 0, world_.now());
+  plan_link_tick(id);
+  answer([&host, connection, id] { host.welcomed(connection, id, false, 0); });
+}
+
+void SupervisorHost::connection_broke(WorkerId worker, std::uint64_t connection) {
+  Endpoint* endpoint = endpoint_of(worker);
+  if (endpoint == nullptr || endpoint->connection() != connection || connection == 0) return;
+  endpoint->detach(world_.now());
+  plan_link_tick(worker);
+}
+
+Endpoint* SupervisorHost::endpoint_of(WorkerId worker) {
+  const auto found = peers_.find(worker);
+  return found == peers_.end() ? nullptr : found->second.endpoint.get();
+}
+
+void SupervisorHost::receive(WorkerId worker, std::uint64_t life, const MessagePtr& message) {
+  const auto* said = std::get_if<FromWorker>(message.get());
+  if (said == nullptr) return world_.oracle().breach("the supervisor received what is not from a worker");
+  if (const auto* description = std::get_if<Register>(said))
+    handle(supervisor_event::WorkerJoined{worker, Incarnation{life}, *description});
+  else
+    handle(supervisor_event::WorkerSaid{worker, *said});
+}
+
+void SupervisorHost::accept_client(ClientHost& host) {
+  client_ = std::make_unique<Endpoint>(world_.link_config(), kSupervisor, kClient, world_.now());
+  client_->transmit = [this, &host](const Frame& frame) {
+    world_.carry(false, [&host, frame] { host.arrive(frame); });
+  };
+  client_->deliver = [this](const MessagePtr& message) { receive_from_client(message); };
+  client_->lost = [this](const char*) { world_.oracle().breach("the client was lost, though nothing happened to it"); };
+}
+
+void SupervisorHost::receive_from_client(const MessagePtr& message) {
+  if (const auto* submit = std::get_if<SubmitGraph>(message.get())) {
+    GraphIntake intake{GraphLimits{}};
+    supervisor_event::GraphChecked checked{ClientId{1}, submit->submission, submit->spec, nullptr, {}};
+    if (Result<void> added = intake.add(*submit->graph); !added) {
+      checked.refusal = added.error();
+    } else if (Result<std::unique_ptr<GraphShape>> shape = intake.finish(); shape) {
+      checked.shape = std::move(shape).value();
+    } else {
+      checked.refusal = shape.error();
+    }
+    handle(std::move(checked));
+  } else if (const auto* said = std::get_if<FromClient>(message.get())) {
+    handle(supervisor_event::ClientSaid{ClientId{1}, *said});
+  }
+}
+
+void SupervisorHost::plan_tick() {
+  const auto deadline = core_.next_deadline();
+  if (!deadline || *deadline >= tick_at_) return;
+  tick_at_ = *deadline;
+  world_.queue().at(*deadline, [this, at = *deadline] {
+    if (tick_at_ != at) return;
+    tick_at_ = kNever;
+    handle(supervisor_event::Tick{});
+  });
+}
+
+void SupervisorHost::plan_link_tick(WorkerId worker) {
+  Endpoint* endpoint = worker.valid() ? endpoint_of(worker) : client_.get();
+  if (endpoint == nullptr) return;
+  const Instant at = endpoint->plan();
+  if (at == kNever) return;
+  world_.queue().at(at, [this, worker, at] {
+    Endpoint* target = worker.valid() ? endpoint_of(worker) : client_.get();
+    if (target != nullptr && target->due(at, world_.now())) plan_link_tick(worker);
+  });
+}
+
+void SupervisorHost::arrive(WorkerId from, const Frame& frame) {
+  Endpoint* endpoint = from.valid() ? endpoint_of(from) : client_.get();
+  if (endpoint == nullptr) return;
+  endpoint->arrive(frame, world_.now());
+  plan_link_tick(from);
+}
+
+ClientHost::ClientHost(World& world) : world_(world) {
+  wanted_ = static_cast<std::uint32_t>(1 + world_.rng().below(world_.options().jobs_max));
+  endpoint_ = std::make_unique<Endpoint>(world_.link_config(), kClient, kSupervisor, world_.now());
+  endpoint_->transmit = [this](const Frame& frame) {
+    world_.carry(false, [this, frame] { world_.supervisor().arrive(WorkerId::none(), frame); });
+  };
+  endpoint_->deliver = [this](const MessagePtr& message) { receive(message); };
+  endpoint_->lost = [this](const char*) { world_.oracle().breach("the supervisor was lost, though nothing happened to it"); };
+}
+
+void ClientHost::start() {
+  world_.supervisor().accept_client(*this);
+  endpoint_->attach(1, false, 0, world_.now());
+  world_.supervisor().client_endpoint().attach(1, false, 0, world_.now());
+  plan_link_tick();
+  for (std::uint32_t i = 0; i < wanted_; ++i)
+    world_.queue().after(milliseconds{world_.rng().between(0, 300)}, [this, i] { submit(i + 1); });
+}
+
+void ClientHost::submit(std::uint32_t number) {
+  SubmitGraph submit;
+  submit.submission = number;
+  submit.spec.name = "engine-" + std::to_string(number);
+  submit.spec.priority = static_cast<std::int32_t>(world_.rng().between(-1, 1));
+  submit.spec.keep = world_.rng().chance(1, 2) ? Keep::Sinks : Keep::Nothing;
+  submit.spec.wait_for_resources = true;
+  submit.graph = std::make_shared<const Graph>(
+      random_graph(world_.rng(), world_.options().subtasks_max, world_.options().faults.failures));
+  submitted_[number] = submit.graph;
+  endpoint_->send(std::make_shared<const Message>(std::move(submit)), world_.now());
+  plan_link_tick();
+}
+
+void ClientHost::order(AdminRequest request) { send(std::move(request)); }
+
+void ClientHost::send(FromClient message) {
+  endpoint_->send(std::make_shared<const Message>(std::move(message)), world_.now());
+  plan_link_tick();
+}
+
+void ClientHost::arrive(const Frame& frame) {
+  endpoint_->arrive(frame, world_.now());
+  plan_link_tick();
+}
+
+void ClientHost::plan_link_tick() {
+  const Instant at = endpoint_->plan();
+  if (at == kNever) return;
+  world_.queue().at(at, [this, at] {
+    if (endpoint_->due(at, world_.now())) plan_link_tick();
+  });
+}
+
+void ClientHost::receive(const MessagePtr& message) {
+  const auto* said = std::get_if<ToClient>(message.get());
+  if (said == nullptr) return world_.oracle().breach("the client received what is not for clients");
+  if (const auto* reply = std::get_if<SubmitReply>(said)) {
+    if (!reply->job.valid()) return world_.oracle().breach("a good graph was refused: " + to_string(reply->refusal));
+    jobs_.push_back(reply->job);
+    ++accepted_;
+  } else if (const auto* progress = std::get_if<JobProgress>(said)) {
+    world_.note("news", progress->job.value(), progress->counts.succeeded, static_cast<std::uint64_t>(progress->state));
+    world_.oracle().client_told(*progress);
+    if (progress->state == JobState::Running) return;
+    send(ReleaseJob{progress->job});
+  }
+}
+
+}  // namespace penstock::simulation

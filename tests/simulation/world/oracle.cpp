@@ -1,0 +1,99 @@
+#include "tests/simulation/world/oracle.hpp"
+
+namespace penstock::simulation {
+
+void Oracle::job_accepted(JobId job, std::shared_ptr<const Graph> graph) {
+  JobView& view = jobs_[job];
+  if (view.graph != nullptr) return;
+  view.ran.resize(graph->size());
+  view.told.resize(graph->size());
+  view.graph = std::move(graph);
+}
+
+void Oracle::run_started(Life life, SubtaskId subtask, Attempt attempt) {
+  ++runs_;
+  const std::string name = to_string(subtask, attempt);
+  const auto job = jobs_.find(subtask.job);
+  if (job == jobs_.end()) return breach(name + " runs, but its job was never accepted");
+  const Graph& graph = *job->second.graph;
+  for (std::uint32_t edge = graph.input_offsets[subtask.index.value()]; edge < graph.input_offsets[subtask.index.value() + 1]; ++edge)
+    if (!job->second.ran[graph.predecessors[edge]])
+      breach(name + " runs before its predecessor " + std::to_string(graph.predecessors[edge]));
+  std::map<Life, Attempt>& lives = live_[subtask];
+  if (!lost_.contains(life)) {
+    for (const auto& [other, other_attempt] : lives)
+      if (!lost_.contains(other))
+        breach(name + " runs while attempt " + std::to_string(other_attempt.value()) + " runs, too");
+    // What the client has been told stands: it runs again only to make lost data anew, and then it had succeeded.
+    const Told told = job->second.told[subtask.index.value()];
+    if (told == Told::Failed || told == Told::Cancelled) breach(name + " starts after its end was told");
+  }
+  lives[life] = attempt;
+}
+
+void Oracle::run_ended(Life life, SubtaskId subtask, bool succeeded) {
+  live_[subtask].erase(life);
+  if (live_[subtask].empty()) live_.erase(subtask);
+  if (succeeded) jobs_[subtask.job].ran[subtask.index.value()] = true;
+}
+
+void Oracle::life_lost(Life life) { lost_.insert(life); }
+
+void Oracle::client_told(const JobProgress& progress) {
+  const auto found = jobs_.find(progress.job);
+  if (found == jobs_.end()) return breach("news of " + to_string(progress.job) + ", which was never accepted");
+  JobView& view = found->second;
+  for (const SubtaskRange& range : progress.succeeded)
+    for (std::uint32_t i = range.first.value(); i <= range.last.value(); ++i) {
+      if (!view.ran[i]) breach(to_string(SubtaskId{progress.job, SubtaskIndex{i}}) + " is told to have succeeded, but never ran");
+      tell(view, progress.job, i, Told::Succeeded);
+    }
+  for (const SubtaskRange& range : progress.cancelled)
+    for (std::uint32_t i = range.first.value(); i <= range.last.value(); ++i) tell(view, progress.job, i, Told::Cancelled);
+  for (const SubtaskFailure& failure : progress.failures) tell(view, progress.job, failure.subtask.value(), Told::Failed);
+  if (progress.state == JobState::Running) return;
+  if (view.ended) breach(to_string(progress.job) + " is told to have ended twice");
+  view.ended = true;
+  view.state = progress.state;
+  if (view.told_count != view.told.size())
+    breach(to_string(progress.job) + " has ended, but only " + std::to_string(view.told_count) + " of " +
+           std::to_string(view.told.size()) + " subtasks were told");
+  if (progress.counts.succeeded + progress.counts.failed + progress.counts.cancelled != view.told.size())
+    breach(to_string(progress.job) + ": the counts do not add up");
+  if (progress.state == JobState::Succeeded && progress.counts.succeeded != view.told.size())
+    breach(to_string(progress.job) + " has succeeded without all of its subtasks");
+}
+
+void Oracle::tell(JobView& view, JobId job, std::uint32_t subtask, Told what) {
+  if (subtask >= view.told.size()) return breach("news of a subtask that " + to_string(job) + " does not have");
+  if (view.told[subtask] != Told::Nothing) breach(to_string(SubtaskId{job, SubtaskIndex{subtask}}) + " is told twice");
+  view.told[subtask] = what;
+  ++view.told_count;
+}
+
+void Oracle::at_rest() {
+  for (const auto& [subtask, lives] : live_)
+    for (const auto& [life, attempt] : lives)
+      if (!lost_.contains(life)) breach(to_string(subtask, attempt) + " still runs at the end");
+  for (const auto& [job, view] : jobs_)
+    if (!view.ended) breach(to_string(job) + " never ended");
+}
+
+bool Oracle::all_jobs_ended() const {
+  for (const auto& [job, view] : jobs_)
+    if (!view.ended) return false;
+  return true;
+}
+
+std::uint64_t Oracle::subtasks() const {
+  std::uint64_t sum = 0;
+  for (const auto& [job, view] : jobs_) sum += view.told.size();
+  return sum;
+}
+
+const Graph* Oracle::graph_of(JobId job) const {
+  const auto found = jobs_.find(job);
+  return found == jobs_.end() ? nullptr : found->second.graph.get();
+}
+
+}  // namespace penstock::simulation

@@ -1,0 +1,60 @@
+// What must be true of the whole cluster, whatever any part of it believes.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "common/base/ids.hpp"
+#include "common/base/units.hpp"
+#include "common/protocol/client.hpp"
+#include "common/protocol/graph.hpp"
+
+namespace penstock::simulation {
+
+/// Sees every run and every word to a client, and knows the graphs. A breach is kept as text; the first one counts.
+class Oracle {
+ public:
+  /// One host in one of its lives.
+  using Life = std::uint64_t;
+
+  void job_accepted(JobId job, std::shared_ptr<const Graph> graph);
+  void run_started(Life life, SubtaskId subtask, Attempt attempt);
+  void run_ended(Life life, SubtaskId subtask, bool succeeded);
+  /// The supervisor has given this life up: whatever it still runs is fenced.
+  void life_lost(Life life);
+  void client_told(const JobProgress& progress);
+  void at_rest();
+
+  void breach(std::string what) {
+    if (failure_.empty()) failure_ = std::move(what);
+  }
+  const std::string& failure() const { return failure_; }
+  std::uint64_t runs() const { return runs_; }
+  bool all_jobs_ended() const;
+  std::uint64_t subtasks() const;
+  const Graph* graph_of(JobId job) const;
+
+ private:
+  enum class Told : std::uint8_t { Nothing, Succeeded, Failed, Cancelled };
+  struct JobView {
+    std::shared_ptr<const Graph> graph;
+    std::vector<bool> ran;        ///< A run of it has succeeded somewhere.
+    std::vector<Told> told;
+    std::uint64_t told_count = 0;
+    bool ended = false;
+    JobState state = JobState::Running;
+  };
+  void tell(JobView& view, JobId job, std::uint32_t subtask, Told what);
+
+  std::map<JobId, JobView> jobs_;
+  std::map<SubtaskId, std::map<Life, Attempt>> live_;
+  std::set<Life> lost_;
+  std::uint64_t runs_ = 0;
+  std::string failure_;
+};
+
+}  // namespace penstock::simulation

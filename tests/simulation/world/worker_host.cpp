@@ -1,0 +1,367 @@
+#include "tests/simulation/world/worker_host.hpp"
+
+#include <algorithm>
+
+namespace penstock::simulation {
+
+using namespace worker;
+using namespace worker::worker_action;
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+WorkerHost::WorkerHost(World& world, std::string name) : world_(world), name_(std::move(name)) {
+  Rng& rng = world_.rng();
+  const auto count = static_cast<std::uint32_t>(1 + rng.below(2));
+  for (std::uint32_t i = 0; i < count; ++i) {
+    BandDescription band;
+    band.name = "numa-" + std::to_string(i);
+    band.capacity.slots = kOneSlot * rng.between(1, 4);
+    band.capacity.memory = kMiB * rng.between(60, 400);
+    band.memory_hard_limit = band.capacity.memory * 2;
+    bands_.push_back(band);
+  }
+  begin_life();
+}
+
+void WorkerHost::begin_life() {
+  life_ = world_.next_life();
+  id_ = WorkerId::none();
+  if (core_ != nullptr) forward_hits_ += core_->counters().forward_hits;
+  core_ = std::make_unique<WorkerCore>(world_.worker_config(), bands_);
+  endpoint_.reset();
+  store_.clear();
+  spilled_.clear();
+  fetching_.clear();
+  pinned_.clear();
+  storing_.clear();
+  tick_at_ = kNever;
+  world_.note("life", life_);
+}
+
+void WorkerHost::end_life() {
+  for (const auto& [record, run] : runs_) world_.oracle().run_ended(life_, run.id, false);
+  runs_.clear();
+}
+
+void WorkerHost::deliver(std::function<void()> what) {
+  const std::uint64_t life = life_;
+  world_.queue().at(std::max(world_.now(), hung_until_), [this, life, what = std::move(what)] {
+    if (life != life_ || !up_) return;
+    if (hung()) return deliver(what);
+    what();
+  });
+}
+
+void WorkerHost::connect() {
+  if (!up_) return;
+  const std::uint64_t attempt = ++connecting_;
+  // A hello that is lost on the way is tried again.
+  deliver([this, attempt] {
+    if (attempt != connecting_) return;
+    const std::uint64_t connection = world_.next_connection();
+    const std::uint64_t received = endpoint_ == nullptr ? 0 : endpoint_->link().received_through();
+    if (!cut_off_) {
+      world_.queue().after(world_.latency(), [this, connection, received, attempt, life = life_] {
+        if (up_ && life == life_ && attempt == connecting_ && !cut_off_)
+          world_.supervisor().accept_worker(*this, connection, received);
+      });
+    }
+    world_.queue().after(milliseconds{200}, [this, attempt, life = life_] {
+      const bool linked = endpoint_ != nullptr && endpoint_->link().attached();
+      if (up_ && life == life_ && attempt == connecting_ && !linked) connect();
+    });
+  });
+}
+
+void WorkerHost::welcomed(std::uint64_t connection, WorkerId id, bool resumed, std::uint64_t received_through) {
+  if (endpoint_ == nullptr) {
+    endpoint_ = std::make_unique<Endpoint>(world_.link_config(), Incarnation{life_}, Incarnation{1'000'000}, world_.now());
+    endpoint_->transmit = [this](const Frame& frame) {
+      world_.carry(cut_off_, [this, frame, to = id_, life = life_] {
+        if (life == life_) world_.supervisor().arrive(to, frame);
+      });
+    };
+    endpoint_->deliver = [this](const MessagePtr& message) { receive(message); };
+    endpoint_->lost = [this](const char*) {
+      world_.note("worker lost its link", life_);
+      // Without the supervisor's state nothing of this life can be told; it begins another.
+      world_.queue().after(Duration{0}, [this, life = life_] {
+        if (life == life_ && up_) refused();
+      });
+    };
+    id_ = id;
+    Register description;
+    description.name = name_;
+    description.host = "host-" + name_;
+    description.bands = bands_;
+    endpoint_->attach(connection, resumed, received_through, world_.now());
+    send(description);
+  } else {
+    endpoint_->attach(connection, resumed, received_through, world_.now());
+  }
+  plan_link_tick();
+}
+
+// The supervisor has reassigned what this life had: it ends what runs and begins another life.
+void WorkerHost::refused() {
+  world_.note("fenced", life_);
+  end_life();
+  begin_life();
+  connect();
+}
+
+void WorkerHost::connection_broke(std::uint64_t connection) {
+  if (!up_ || endpoint_ == nullptr || endpoint_->connection() != connection) return;
+  endpoint_->detach(world_.now());
+  plan_link_tick();
+  world_.queue().after(milliseconds{world_.rng().between(1, 50)}, [this, life = life_] {
+    if (up_ && life == life_ && !endpoint_->link().attached()) connect();
+  });
+}
+
+void WorkerHost::crash() {
+  world_.note("crash", life_);
+  up_ = false;
+  end_life();
+  if (endpoint_ != nullptr && world_.rng().chance(2, 3)) {
+    // The kernel closes its sockets; otherwise the host is gone without a word.
+    world_.queue().after(world_.latency(), [this, id = id_, connection = endpoint_->connection()] {
+      world_.supervisor().connection_broke(id, connection);
+    });
+  }
+}
+
+void WorkerHost::come_back() {
+  up_ = true;
+  hung_until_ = Instant{};
+  begin_life();
+  connect();
+}
+
+void WorkerHost::hang(Duration duration) {
+  world_.note("hang", life_, static_cast<std::uint64_t>(duration.count()));
+  hung_until_ = std::max(hung_until_, later(world_.now(), duration));
+}
+
+void WorkerHost::spill_something() {
+  if (store_.empty() || hung()) return;
+  auto victim = store_.begin();
+  std::advance(victim, static_cast<std::ptrdiff_t>(world_.rng().below(store_.size())));
+  const DataKey key = victim->first;
+  if (pinned_.contains(key) || storing_.contains(key.producer)) return;
+  if (!spilled_.insert(key).second) return;
+  handle(worker_event::DatumSpilled{key});
+}
+
+void WorkerHost::arrive(const Frame& frame) {
+  if (endpoint_ == nullptr) return;
+  endpoint_->arrive(frame, world_.now());
+  plan_link_tick();
+}
+
+void WorkerHost::receive(const MessagePtr& message) {
+  const auto* order = std::get_if<ToWorker>(message.get());
+  if (order == nullptr) return world_.oracle().breach("a worker received what is not for workers");
+  handle(worker_event::MessageArrived{*order});
+}
+
+void WorkerHost::send(FromWorker message) {
+  if (endpoint_ == nullptr) return;
+  endpoint_->send(std::make_shared<const Message>(std::move(message)), world_.now());
+  plan_link_tick();
+}
+
+void WorkerHost::handle(const WorkerEvent& event) {
+  world_.note("worker event", life_, event.index());
+  Actions<WorkerAction> actions;
+  core_->handle(event, world_.now(), actions);
+  if (world_.options().validate) core_->validate();
+  carry_out(actions);
+  check_capacity();
+  plan_tick();
+}
+
+void WorkerHost::carry_out(Actions<WorkerAction>& actions) {
+  for (WorkerAction& action : actions) {
+    if (const auto* run = std::get_if<StartSubtask>(&action)) {
+      start(*run);
+    } else if (const auto* stop = std::get_if<StopRun>(&action)) {
+      const auto found = runs_.find(stop->record);
+      if (found == runs_.end()) continue;
+      // Some programs do not listen until they are killed.
+      if (!stop->kill && world_.rng().chance(1, 2)) continue;
+      const std::uint64_t number = found->second.number;
+      world_.queue().after(microseconds{world_.rng().between(10, 3000)}, [this, record = stop->record, number, life = life_] {
+        if (life == life_ && up_) deliver([this, record, number] { end_run(record, number, true); });
+      });
+    } else if (const auto* store = std::get_if<StoreOutputs>(&action)) {
+      const StoreOutputs what = *store;
+      world_.queue().after(microseconds{world_.rng().between(10, 5000)}, [this, what, life = life_] {
+        if (life != life_ || !up_) return;
+        deliver([this, what] {
+          storing_.erase(what.id);
+          handle(worker_event::OutputsStored{what.record, what.attempt, nullptr});
+        });
+      });
+    } else if (const auto* wanted = std::get_if<FetchInput>(&action)) {
+      fetch(*wanted);
+    } else if (const auto* cancelled = std::get_if<CancelFetch>(&action)) {
+      fetching_.erase(cancelled->key);
+    } else if (const auto* restore = std::get_if<RestoreInput>(&action)) {
+      const DataKey key = restore->key;
+      world_.queue().after(microseconds{world_.rng().between(10, 5000)}, [this, key, life = life_] {
+        if (life != life_ || !up_) return;
+        deliver([this, key] {
+          if (!store_.contains(key)) return;
+          const bool damaged = world_.options().faults.fetch_failures && world_.faults_on() && world_.rng().chance(1, 20);
+          spilled_.erase(key);
+          if (damaged) store_.erase(key);
+          handle(worker_event::DatumRestored{key, !damaged});
+        });
+      });
+    } else if (const auto* pin = std::get_if<PinDatum>(&action)) {
+      if (pin->pinned)
+        pinned_.insert(pin->key);
+      else
+        pinned_.erase(pin->key);
+    } else if (const auto* drop = std::get_if<DropDatum>(&action)) {
+      store_.erase(drop->key);
+      spilled_.erase(drop->key);
+    } else if (const auto* report = std::get_if<SendReport>(&action)) {
+      send(report->batch);
+    } else if (const auto* drain = std::get_if<SendDrainState>(&action)) {
+      send(drain->state);
+    } else if (const auto* explanation = std::get_if<SendExplanation>(&action)) {
+      send(explanation->answer);
+    } else if (const auto* reject = std::get_if<Reject>(&action)) {
+      world_.oracle().breach("worker rejects: " + to_string(reject->error));
+    } else if (const auto* restart = std::get_if<RestartRunners>(&action)) {
+      const RestartRunners what = *restart;
+      deliver([this, what] { handle(worker_event::LanesRestarted{what.band, what.lanes}); });
+    }
+  }
+}
+
+void WorkerHost::start(const StartSubtask& action) {
+  if (runs_.contains(action.record)) return world_.oracle().breach("a record runs twice");
+  for (const RunInput& input : action.inputs) {
+    const DataKey key{{action.id.job, input.producer}, input.output};
+    if (!pinned_.contains(key) && store_.contains(key)) world_.oracle().breach(to_string(action.id) + " runs while its input " + to_string(key) + " is not pinned");
+    if (spilled_.contains(key)) world_.oracle().breach(to_string(action.id) + " runs while its input " + to_string(key) + " is on disk");
+  }
+  world_.oracle().run_started(life_, action.id, action.attempt);
+  world_.note("run", life_, action.id.index.value(), action.attempt.value());
+  Run run{action.id, action.attempt, action.band, action.program, next_run_++, world_.now()};
+  runs_[action.record] = run;
+  // A few long ones among many short ones, as in real workflows.
+  Rng& rng = world_.rng();
+  const Duration duration = rng.chance(1, 10) ? Duration{milliseconds{rng.between(1, 80)}} : Duration{microseconds{rng.between(1, 3000)}};
+  world_.queue().after(duration, [this, record = action.record, number = run.number, life = life_] {
+    if (life == life_ && up_) deliver([this, record, number] { end_run(record, number, false); });
+  });
+}
+
+void WorkerHost::end_run(RecordIndex record, std::uint64_t number, bool killed) {
+  const auto found = runs_.find(record);
+  if (found == runs_.end() || found->second.number != number) return;
+  const Run run = found->second;
+  runs_.erase(found);
+  const std::uint64_t fate = mix_bits(hash_of(run.id) ^ world_.options().seed) % 100;
+  FailureDetail failure;
+  bool succeeded = !killed;
+  if (killed) failure.failure = FailureClass::RunnerCrash;
+  if (succeeded && world_.options().faults.failures) {
+    const bool always = fate < 2;
+    const bool sometimes = fate < 12 && world_.rng().chance(1, 2);
+    if (always || sometimes) {
+      succeeded = false;
+      failure.failure = fate % 3 == 0 ? FailureClass::RunnerCrash : fate % 3 == 1 ? FailureClass::UserError : FailureClass::OutOfMemory;
+    }
+  }
+  world_.oracle().run_ended(life_, run.id, succeeded);
+  std::vector<OutputReport> outputs;
+  const std::uint16_t count = std::max<std::uint16_t>(run.program->output_count, 1);
+  for (std::uint16_t output = 0; succeeded && output < count; ++output) {
+    const std::uint64_t draw = mix_bits(hash_of(DataKey{run.id, output}) + 17);
+    if (draw % 3 == 0) continue;
+    const auto bytes = static_cast<std::int64_t>(1 + draw % 100'000);
+    outputs.push_back(OutputReport{output, bytes});
+    store_[DataKey{run.id, output}] = Bytes{bytes};
+    spilled_.erase(DataKey{run.id, output});
+  }
+  RunEnd end;
+  end.record = record;
+  end.attempt = run.attempt;
+  end.succeeded = succeeded;
+  end.stored = world_.rng().chance(3, 4);
+  end.run_us = static_cast<std::uint32_t>((world_.now() - run.started).count() / 1000);
+  end.outputs = outputs;
+  if (!end.stored) storing_.insert(run.id);
+  end.failure = succeeded ? nullptr : &failure;
+  handle(worker_event::RunsEnded{std::span{&end, 1}});
+}
+
+void WorkerHost::fetch(const FetchInput& action) {
+  fetching_.insert(action.key);
+  const FetchInput what = action;
+  world_.queue().after(world_.latency() + microseconds{world_.rng().between(1, 2000)}, [this, what, life = life_] {
+    if (life != life_ || !up_) return;
+    deliver([this, what] {
+      if (fetching_.erase(what.key) == 0) return;
+      const WorkerHost* holder = world_.find_worker(what.from);
+      FetchEnd end;
+      end.key = what.key;
+      const bool reachable = holder != nullptr && holder->up() && !holder->cut_off() && !cut_off_;
+      const bool unlucky = world_.options().faults.fetch_failures && world_.faults_on() && world_.rng().chance(1, 20);
+      end.succeeded = reachable && holder->has(what.key) && !unlucky;
+      end.gone = reachable && !holder->has(what.key);
+      if (end.succeeded) {
+        end.bytes = holder->store_.at(what.key);
+        store_[what.key] = end.bytes;
+      }
+      handle(worker_event::FetchesEnded{std::span{&end, 1}});
+    });
+  });
+}
+
+void WorkerHost::check_capacity() const {
+  for (std::uint16_t i = 0; i < bands_.size(); ++i) {
+    MilliSlots slots;
+    Bytes memory;
+    std::size_t holders = 0;
+    for (const auto& [record, run] : runs_) {
+      if (run.band.value() != i) continue;
+      slots += run.program->request.slots;
+      memory += run.program->request.memory;
+      holders += !run.program->request.memory.is_zero();
+    }
+    if (slots > bands_[i].capacity.slots) world_.oracle().breach(name_ + "/" + bands_[i].name + " runs more than it has slots");
+    if (memory > bands_[i].capacity.memory && holders > 1)
+      world_.oracle().breach(name_ + "/" + bands_[i].name + " runs more than its memory holds");
+  }
+}
+
+void WorkerHost::plan_tick() {
+  const auto deadline = core_->next_deadline();
+  if (!deadline || *deadline >= tick_at_) return;
+  tick_at_ = *deadline;
+  world_.queue().at(*deadline, [this, life = life_, at = *deadline] {
+    if (life != life_ || !up_ || tick_at_ != at) return;
+    tick_at_ = kNever;
+    deliver([this] { handle(worker_event::Tick{}); });
+  });
+}
+
+void WorkerHost::plan_link_tick() {
+  if (endpoint_ == nullptr) return;
+  const Instant at = endpoint_->plan();
+  if (at == kNever) return;
+  world_.queue().at(at, [this, life = life_, at] {
+    if (life != life_ || !up_) return;
+    deliver([this, at] {
+      if (endpoint_ != nullptr && endpoint_->due(at, world_.now())) plan_link_tick();
+    });
+  });
+}
+
+}  // namespace penstock::simulation

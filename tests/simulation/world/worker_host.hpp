@@ -1,0 +1,92 @@
+// A worker's process in the simulated world: its core, its runners, its data, its connection.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "tests/simulation/world/endpoint.hpp"
+#include "tests/simulation/world/world.hpp"
+#include "worker/core/worker_core.hpp"
+
+namespace penstock::simulation {
+
+class WorkerHost {
+ public:
+  WorkerHost(World& world, std::string name);
+
+  void connect();
+  /// The supervisor's answer to a hello.
+  void welcomed(std::uint64_t connection, WorkerId id, bool resumed, std::uint64_t received_through);
+  void refused();
+  void connection_broke(std::uint64_t connection);
+
+  // Faults.
+  void crash();
+  void come_back();
+  void hang(Duration duration);
+  void set_cut_off(bool cut_off) { cut_off_ = cut_off; }
+  void spill_something();
+
+  bool up() const { return up_; }
+  bool cut_off() const { return cut_off_; }
+  bool hung() const { return world_.now() < hung_until_; }
+  std::uint64_t life() const { return life_; }
+  WorkerId id() const { return id_; }
+  Endpoint* endpoint() { return endpoint_.get(); }
+  const worker::WorkerCore& core() const { return *core_; }
+  const std::string& name() const { return name_; }
+  bool has(const DataKey& key) const { return store_.contains(key); }
+  std::size_t data_held() const { return store_.size(); }
+  std::uint64_t forward_hits() const { return forward_hits_ + core_->counters().forward_hits; }
+  void arrive(const Frame& frame);
+  /// Does something in this host as soon as it is not stopped; nothing if its life has ended by then.
+  void deliver(std::function<void()> what);
+
+ private:
+  struct Run {
+    SubtaskId id;
+    Attempt attempt;
+    BandIndex band;
+    const Template* program = nullptr;
+    std::uint64_t number = 0;
+    Instant started{};
+  };
+
+  void begin_life();
+  void end_life();
+  void handle(const worker::WorkerEvent& event);
+  void receive(const MessagePtr& message);
+  void send(FromWorker message);
+  void carry_out(Actions<worker::WorkerAction>& actions);
+  void start(const worker::worker_action::StartSubtask& action);
+  void end_run(worker::RecordIndex record, std::uint64_t number, bool killed);
+  void fetch(const worker::worker_action::FetchInput& action);
+  void check_capacity() const;
+  void plan_tick();
+  void plan_link_tick();
+
+  World& world_;
+  const std::string name_;
+  std::vector<BandDescription> bands_;
+  bool up_ = true;
+  bool cut_off_ = false;
+  Instant hung_until_{};
+  std::uint64_t life_ = 0;
+  WorkerId id_;
+  std::uint64_t connecting_ = 0;
+  std::unique_ptr<worker::WorkerCore> core_;
+  std::unique_ptr<Endpoint> endpoint_;
+  std::map<worker::RecordIndex, Run> runs_;
+  std::map<DataKey, Bytes> store_;
+  std::set<DataKey> spilled_;
+  std::set<DataKey> fetching_;
+  std::set<DataKey> pinned_;
+  std::set<SubtaskId> storing_;
+  std::uint64_t next_run_ = 1;
+  std::uint64_t forward_hits_ = 0;
+  Instant tick_at_ = kNever;
+};
+
+}  // namespace penstock::simulation

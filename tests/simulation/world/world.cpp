@@ -1,0 +1,183 @@
+#include "tests/simulation/world/world.hpp"
+
+#include <algorithm>
+
+#include "tests/simulation/world/faults.hpp"
+#include "tests/simulation/world/worker_host.hpp"
+
+namespace penstock::simulation {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+World::World(const WorldOptions& options) : options_(options), rng_(options.seed) {
+  draw_configuration();
+  faults_end_ = now() + milliseconds{rng_.between(200, 6000)};
+  supervisor_ = std::make_unique<SupervisorHost>(*this, supervisor_config_, rng_.fork());
+  client_ = std::make_unique<ClientHost>(*this);
+  plan_ = std::make_unique<FaultPlan>(*this);
+}
+
+World::~World() = default;
+
+// Every limit and knob from the seed, small values often: edges are reached by small limits, not by large runs.
+void World::draw_configuration() {
+  Rng& r = rng_;
+  link_config_.window_frames = static_cast<std::uint32_t>(r.chance(1, 3) ? r.between(1, 4) : 1024);
+  link_config_.resend_after = milliseconds{r.between(20, 500)};
+  link_config_.resend_after_max = seconds{2};
+  link_config_.heartbeat = milliseconds{r.between(100, 1000)};
+  link_config_.silence_max = milliseconds{r.between(5000, 10000)};
+  worker_config_.prepare_permits_extra = static_cast<std::uint32_t>(r.below(4));
+  worker_config_.prepare_bytes_max = r.chance(1, 3) ? Bytes{r.between(1, 200'000)} : kGiB;
+  worker_config_.store_permits = static_cast<std::uint32_t>(r.between(1, 4));
+  worker_config_.fetches_max = static_cast<std::uint32_t>(r.between(1, 8));
+  worker_config_.bypass_max = static_cast<std::uint32_t>(r.below(5));
+  worker_config_.forward_bypass_max = static_cast<std::uint32_t>(r.below(5));
+  worker_config_.report_batch_max = static_cast<std::uint32_t>(r.chance(1, 3) ? r.between(1, 5) : 4096);
+  worker_config_.report_after = microseconds{r.between(0, 3000)};
+  worker_config_.subtasks_max = static_cast<std::uint32_t>(r.chance(1, 5) ? r.between(4, 20) : 100000);
+  supervisor_config_.lookahead_subtasks_initial = static_cast<std::uint32_t>(r.between(1, 40));
+  supervisor_config_.lookahead_subtasks_max = static_cast<std::uint32_t>(r.between(1, 60));
+  supervisor_config_.lookahead = milliseconds{r.between(1, 50)};
+  supervisor_config_.assign_batch_max = static_cast<std::uint32_t>(r.chance(1, 3) ? r.between(1, 5) : 4096);
+  supervisor_config_.attempts_max = static_cast<std::uint16_t>(r.between(1, 5));
+  supervisor_config_.lost_workers_max = 1000;
+  supervisor_config_.failures_max = 10000;
+  supervisor_config_.broadcast_readers_min = static_cast<std::uint32_t>(r.between(2, 64));
+  supervisor_config_.progress_every = microseconds{r.between(0, 5000)};
+  supervisor_config_.progress_batch_max = static_cast<std::uint32_t>(r.between(1, 50));
+  supervisor_config_.steal_after = microseconds{r.between(0, 3000)};
+  supervisor_config_.watchdog_after = seconds{60};
+}
+
+WorkerHost& World::add_worker() {
+  workers_.push_back(std::make_unique<WorkerHost>(*this, "worker-" + std::to_string(workers_.size() + 1)));
+  return *workers_.back();
+}
+
+Duration World::latency() {
+  if (!options_.faults.delays) return microseconds{200};
+  if (rng_.chance(1, 50)) return milliseconds{rng_.between(1, 300)};
+  return microseconds{rng_.between(20, 2000)};
+}
+
+void World::carry(bool cut_off, std::function<void()> arrival) {
+  if (cut_off) return;
+  const bool risky = options_.faults.losses && faults_on();
+  if (risky && rng_.chance(1, 50)) return;
+  if (risky && rng_.chance(1, 50)) queue_.after(latency(), arrival);
+  queue_.after(latency(), std::move(arrival));
+}
+
+WorkerHost* World::find_worker(WorkerId id) {
+  for (const auto& host : workers_)
+    if (host->id() == id) return host.get();
+  return nullptr;
+}
+
+void World::note(const char* what, std::uint64_t a, std::uint64_t b, std::uint64_t c) {
+  std::uint64_t name = 0xcbf29ce484222325ULL;
+  for (const char* p = what; *p != 0; ++p) name = (name ^ static_cast<unsigned char>(*p)) * 0x100000001b3ULL;
+  const auto at = static_cast<std::uint64_t>(now().time_since_epoch().count());
+  hash_ = mix_bits(hash_ ^ name ^ mix_bits(at) ^ mix_bits(a + 1) ^ mix_bits(b + 1000003) ^ mix_bits(c + 7000000001ULL));
+  if (!options_.keep_trace) return;
+  trace_ += std::to_string(at / 1000) + "us " + what + " " + std::to_string(a) + " " + std::to_string(b) + " " + std::to_string(c) + "\n";
+}
+
+bool World::finished() const { return client_->everything_submitted() && oracle_.all_jobs_ended() && !faults_on(); }
+
+WorldResult World::run() {
+  client_->start();
+  const auto count = 1 + rng_.below(options_.workers_max);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    WorkerHost& host = add_worker();
+    queue_.after(milliseconds{rng_.between(0, 200)}, [&host] { host.connect(); });
+  }
+  plan_->start();
+  const Instant horizon = now() + options_.horizon;
+  Instant settle = kNever;
+  while (!queue_.empty() && oracle_.failure().empty()) {
+    queue_.run_next();
+    ++events_;
+    if (settle == kNever && finished()) settle = now() + seconds{30};
+    if (now() >= settle) break;
+    if (now() >= horizon) {
+      oracle_.breach("not done after " + std::to_string(options_.horizon.count() / 1'000'000'000) + " virtual seconds" +
+                     describe_unfinished());
+      break;
+    }
+  }
+  if (oracle_.failure().empty()) {
+    oracle_.at_rest();
+    check_nothing_left();
+  }
+  return result();
+}
+
+// The first few subtasks that hold everything up, as supervisor and worker see them.
+std::string World::describe_unfinished() const {
+  std::string text;
+  std::size_t shown = 0;
+  for (const JobId id : client_->jobs()) {
+    const supervisor::Job* job = supervisor_->core().find_job(id);
+    if (job != nullptr) text += "\n  " + to_string(id) + " " + std::string{to_string(job->state)} + ", " + std::to_string(job->open) + " open";
+    if (job == nullptr || job->state != JobState::Running) continue;
+    for (std::uint32_t i = 0; i < job->total() && shown < 8; ++i) {
+      const supervisor::SubtaskHot& hot = job->hot[i];
+      if (supervisor::is_final(hot.phase)) continue;
+      ++shown;
+      const SubtaskId subtask{id, SubtaskIndex{i}};
+      text += "\n  " + to_string(subtask, Attempt{hot.attempt}) + " phase " + std::to_string(static_cast<int>(hot.phase)) +
+              " missing " + std::to_string(hot.missing) + " unplaced " + std::to_string(hot.unplaced) + (job->cancelling ? " (job is being cancelled)" : "");
+      if (!hot.band.valid()) continue;
+      text += " on " + to_string(supervisor_->core().workers()[hot.band].id);
+      for (const auto& host : workers_)
+        if (const worker::WorkerExplanation why = host->core().explain(subtask); why.known)
+          text += "; " + host->name() + " says " + std::string{to_string(why.state)} + ": " + why.reason;
+    }
+  }
+  return text;
+}
+
+void World::check_nothing_left() {
+  for (const auto& host : workers_) {
+    if (!host->up()) continue;
+    const worker::WorkerCore& core = host->core();
+    if (core.live_records() != 0) oracle_.breach(host->name() + " still has records");
+    if (core.data_count() != 0) oracle_.breach(host->name() + " still knows data");
+    if (core.job_count() != 0) oracle_.breach(host->name() + " still knows jobs");
+    if (host->data_held() != 0) oracle_.breach(host->name() + " still holds data");
+    for (std::uint16_t i = 0; i < core.band_count(); ++i) {
+      const worker::Band& band = core.band(BandIndex{i});
+      if (!band.quota.used().is_zero()) oracle_.breach(host->name() + " has not got its memory back");
+      if (!band.execute.idle() || !band.prepare.idle()) oracle_.breach(host->name() + " has not got its slots back");
+    }
+  }
+  const supervisor::WorkerTable& table = supervisor_->core().workers();
+  for (std::uint32_t i = 0; i < table.band_slots(); ++i)
+    if (table[supervisor::BandSlot{i}].alive && table[supervisor::BandSlot{i}].in_flight != 0)
+      oracle_.breach("the supervisor believes that attempts are under way");
+}
+
+WorldResult World::result() {
+  WorldResult result;
+  result.failure = oracle_.failure();
+  result.ok = result.failure.empty();
+  result.trace_hash = hash_;
+  result.events = events_;
+  result.subtasks = oracle_.subtasks();
+  result.runs = oracle_.runs();
+  for (const auto& host : workers_) result.forward_hits += host->forward_hits();
+  result.workers_lost = supervisor_->core().counters().workers_lost;
+  result.recomputed = supervisor_->core().counters().recomputed;
+  result.stolen = supervisor_->core().counters().steals_asked + supervisor_->core().counters().moved_here;
+  result.virtual_time = now() - instant_at(seconds{1});
+  result.trace = std::move(trace_);
+  return result;
+}
+
+WorldResult run_world(const WorldOptions& options) { return World{options}.run(); }
+
+}  // namespace penstock::simulation

@@ -1,0 +1,143 @@
+// A whole cluster in one thread: production cores, simulated network, disks, clocks and user programs.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/simulation/world/endpoint.hpp"
+#include "tests/simulation/world/event_queue.hpp"
+#include "tests/simulation/world/options.hpp"
+#include "tests/simulation/world/oracle.hpp"
+#include "supervisor/core/supervisor_core.hpp"
+
+namespace penstock::simulation {
+
+class WorkerHost;
+class ClientHost;
+class FaultPlan;
+
+/// The supervisor's process: its core and one endpoint for each worker and client.
+class SupervisorHost {
+ public:
+  SupervisorHost(class World& world, const SupervisorConfig& config, Rng rng);
+  ~SupervisorHost();
+
+  void handle(supervisor::SupervisorEvent&& event);
+  /// A worker's hello has arrived on a new connection.
+  void accept_worker(WorkerHost& host, std::uint64_t connection, std::uint64_t received_through);
+  void accept_client(ClientHost& host);
+  void connection_broke(WorkerId worker, std::uint64_t connection);
+  /// A frame from a worker, or from the client if there is no worker.
+  void arrive(WorkerId from, const Frame& frame);
+  Endpoint* endpoint_of(WorkerId worker);
+  Endpoint& client_endpoint() { return *client_; }
+  const supervisor::SupervisorCore& core() const { return core_; }
+
+ private:
+  struct Peer {
+    std::unique_ptr<Endpoint> endpoint;
+    WorkerHost* host = nullptr;
+    std::uint64_t life = 0;
+  };
+  void receive(WorkerId worker, std::uint64_t life, const MessagePtr& message);
+  void receive_from_client(const MessagePtr& message);
+  void carry_out(Actions<supervisor::SupervisorAction>& actions);
+  void plan_tick();
+  void plan_link_tick(WorkerId worker);
+
+  class World& world_;
+  supervisor::SupervisorCore core_;
+  std::map<WorkerId, Peer> peers_;
+  std::map<std::uint64_t, WorkerId> by_life_;   ///< Lives that were ever welcomed.
+  std::unique_ptr<Endpoint> client_;
+  std::uint32_t next_worker_ = 1;
+  Instant tick_at_ = kNever;
+};
+
+/// The one engine of the simulated world.
+class ClientHost {
+ public:
+  explicit ClientHost(class World& world);
+  void start();
+  void arrive(const Frame& frame);
+  Endpoint& endpoint() { return *endpoint_; }
+  std::shared_ptr<const Graph> graph_of(std::uint64_t submission) { return submitted_[submission]; }
+  void order(AdminRequest request);
+  const std::vector<JobId>& jobs() const { return jobs_; }
+  bool everything_submitted() const { return accepted_ == wanted_; }
+
+ private:
+  void submit(std::uint32_t number);
+  void send(FromClient message);
+  void plan_link_tick();
+  void receive(const MessagePtr& message);
+
+  class World& world_;
+  std::unique_ptr<Endpoint> endpoint_;
+  std::map<std::uint64_t, std::shared_ptr<const Graph>> submitted_;
+  std::vector<JobId> jobs_;
+  std::uint32_t wanted_ = 0;
+  std::uint32_t accepted_ = 0;
+};
+
+class World {
+ public:
+  explicit World(const WorldOptions& options);
+  ~World();
+  WorldResult run();
+
+  // What the hosts see of the world.
+  Instant now() const { return queue_.now(); }
+  EventQueue& queue() { return queue_; }
+  Rng& rng() { return rng_; }
+  Oracle& oracle() { return oracle_; }
+  SupervisorHost& supervisor() { return *supervisor_; }
+  ClientHost& client() { return *client_; }
+  const WorldOptions& options() const { return options_; }
+  const LinkConfig& link_config() const { return link_config_; }
+  const WorkerConfig& worker_config() const { return worker_config_; }
+  bool faults_on() const { return now() < faults_end_; }
+
+  /// Time that a message takes; each frame draws its own.
+  Duration latency();
+  /// Puts a frame on the wire: it may arrive late, twice or never.
+  void carry(bool cut_off, std::function<void()> arrival);
+  WorkerHost* find_worker(WorkerId id);
+  std::vector<std::unique_ptr<WorkerHost>>& workers() { return workers_; }
+  WorkerHost& add_worker();
+  std::uint64_t next_life() { return ++lives_; }
+  std::uint64_t next_connection() { return ++connections_; }
+
+  /// One line of the story and of the hash. `what` must be the same on every machine.
+  void note(const char* what, std::uint64_t a = 0, std::uint64_t b = 0, std::uint64_t c = 0);
+
+ private:
+  friend class FaultPlan;
+  void draw_configuration();
+  bool finished() const;
+  std::string describe_unfinished() const;
+  void check_nothing_left();
+  WorldResult result();
+
+  const WorldOptions options_;
+  Rng rng_;
+  EventQueue queue_;
+  Oracle oracle_;
+  LinkConfig link_config_;
+  WorkerConfig worker_config_;
+  SupervisorConfig supervisor_config_;
+  std::unique_ptr<SupervisorHost> supervisor_;
+  std::unique_ptr<ClientHost> client_;
+  std::vector<std::unique_ptr<WorkerHost>> workers_;
+  std::unique_ptr<FaultPlan> plan_;
+  Instant faults_end_{};
+  std::uint64_t lives_ = 0;
+  std::uint64_t connections_ = 0;
+  std::uint64_t events_ = 0;
+  std::uint64_t hash_ = 0x243f6a8885a308d3ULL;
+  std::string trace_;
+};
+
+}  // namespace penstock::simulation
