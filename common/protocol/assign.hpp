@@ -91,9 +91,12 @@ struct DataRef {
   friend bool operator==(const DataRef&, const DataRef&) = default;
 };
 
-/// Outputs that nobody will read again; the worker drops its copies.
+/// Copies that the worker drops.
 struct DropBatch {
   JobId job;
+  /// False: nobody will read them again. True: they are given up as lost and will be made again; a subtask here that
+  /// waits to read one must find it lost, not empty.
+  bool lost = false;
   std::vector<DataRef> data;
   friend bool operator==(const DropBatch&, const DropBatch&) = default;
 };

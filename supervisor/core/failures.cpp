@@ -36,7 +36,7 @@ void SupervisorCore::fail_attempt(Job& job, std::uint32_t subtask, const Failure
     const std::uint32_t producer = detail.lost_producer.value();
     const bool known = producer < job.total() && job.hot[producer].phase == SubtaskPhase::Succeeded;
     // Whoever was thought to hold it does not; the copies that may be left elsewhere are given up with it.
-    if (known && job.data.in_use() && !job.data.gone(producer)) drop_data(job, producer);
+    if (known && job.data.in_use() && !job.data.gone(producer)) drop_data(job, producer, true);
   }
   const Duration delay = backoff_before(detail.failure, std::max<std::uint32_t>(history.charged + 1U, 2U));
   if (delay > Duration{0})

@@ -24,7 +24,7 @@ void SupervisorCore::receive(WorkerSlot slot, const ReportBatch& message) {
       job.data.add_replica(subtask, worker.id);
     } else {
       // Dropped while the copy was being made.
-      tell(slot, DropBatch{job.id, {DataRef{replica.producer.index, replica.output}}});
+      tell(slot, DropBatch{job.id, false, {DataRef{replica.producer.index, replica.output}}});
     }
   }
   for (const BandLoad& load : message.loads)
@@ -44,7 +44,7 @@ void SupervisorCore::apply(WorkerSlot slot, Job& job, const JobReports& reports)
     if (!is_current(job, report, slot)) {
       // Spec: design 5. A stale attempt's word counts for nothing; what it made is dropped.
       ++counters_.stale_reports;
-      for (const OutputReport& output : own_outputs) tell(slot, DropBatch{job.id, {DataRef{report.subtask, output.output}}});
+      for (const OutputReport& output : own_outputs) tell(slot, DropBatch{job.id, false, {DataRef{report.subtask, output.output}}});
       continue;
     }
     const std::uint32_t subtask = report.subtask.value();
@@ -173,10 +173,18 @@ Message& SupervisorCore::tail_of_outbox(WorkerSlot slot, JobId job) {
   tell(slot, std::move(message));
   return std::get<Message>(worker.outbox.back());
 }
+DropBatch& SupervisorCore::tail_of_drops(WorkerSlot slot, JobId job, bool lost) {
+  WorkerEntry& worker = workers_[slot];
+  if (!worker.outbox.empty())
+    if (auto* last = std::get_if<DropBatch>(&worker.outbox.back()); last != nullptr && last->job == job && last->lost == lost)
+      return *last;
+  tell(slot, DropBatch{job, lost, {}});
+  return std::get<DropBatch>(worker.outbox.back());
+}
+
 template CancelBatch& SupervisorCore::tail_of_outbox<CancelBatch>(WorkerSlot, JobId);
 template PriorityBatch& SupervisorCore::tail_of_outbox<PriorityBatch>(WorkerSlot, JobId);
 template StealRequest& SupervisorCore::tail_of_outbox<StealRequest>(WorkerSlot, JobId);
-template DropBatch& SupervisorCore::tail_of_outbox<DropBatch>(WorkerSlot, JobId);
 
 // The subtask is final: it reads its inputs no more. What has lost its last reader is dropped.
 void SupervisorCore::release_inputs(Job& job, std::uint32_t subtask) {
@@ -192,18 +200,18 @@ void SupervisorCore::release_inputs(Job& job, std::uint32_t subtask) {
   }
 }
 
-void SupervisorCore::drop_data(Job& job, std::uint32_t subtask) {
+void SupervisorCore::drop_data(Job& job, std::uint32_t subtask, bool lost) {
   const std::uint16_t count = std::max<std::uint16_t>(job.shape->template_of(subtask).output_count, 1);
   const std::vector<WorkerId>* replicas = job.data.replicas(subtask);
   for (std::uint16_t output = 0; output < count; ++output) {
     if (job.data.bytes(*job.shape, subtask, output) == 0) continue;
     const DataRef ref{SubtaskIndex{subtask}, output};
     const WorkerSlot holder = workers_[job.hot[subtask].band].worker;
-    tail_of_outbox<DropBatch>(holder, job.id).data.push_back(ref);
+    tail_of_drops(holder, job.id, lost).data.push_back(ref);
     if (replicas == nullptr) continue;
     for (const WorkerId replica : *replicas)
       if (const WorkerSlot slot = workers_.find(replica); slot.valid() && slot != holder)
-        tail_of_outbox<DropBatch>(slot, job.id).data.push_back(ref);
+        tail_of_drops(slot, job.id, lost).data.push_back(ref);
   }
   job.data.set_gone(subtask, true);
   job.data.forget_replicas(subtask);

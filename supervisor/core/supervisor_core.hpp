@@ -148,7 +148,7 @@ class SupervisorCore {
   void count_down_successors(Job& job, std::uint32_t subtask, WorkerSlot worker);
   void notice(Job& job, std::uint32_t producer, WorkerSlot to, WorkerId holder);
   void release_inputs(Job& job, std::uint32_t subtask);
-  void drop_data(Job& job, std::uint32_t subtask);
+  void drop_data(Job& job, std::uint32_t subtask, bool lost = false);
   void measure(Job& job, const AttemptReport& report);
 
   // Failures: failures.cpp.
@@ -197,6 +197,7 @@ class SupervisorCore {
 
   bool knows(JobId id) const { return id.value() < jobs_.size() && jobs_[id.value()] != nullptr; }
   void tell(WorkerSlot worker, ToWorker message);
+  DropBatch& tail_of_drops(WorkerSlot worker, JobId job, bool lost);
   template <class Message>
   Message& tail_of_outbox(WorkerSlot worker, JobId job);
 

@@ -122,7 +122,7 @@ void SupervisorCore::lose_data(Job& job, WorkerSlot slot) {
       job.data.remove_replica(i, heir);
       continue;
     }
-    drop_data(job, i);
+    drop_data(job, i, true);
     if (job.cancelling) continue;
     if (job.data.readers(i) > 0 || (hot.flags & SubtaskFlag::kWanted) != 0) needed.push_back(i);
   }

@@ -229,7 +229,11 @@ void WorkerCore::receive(const DropBatch& message) {
   if (!slot.valid()) return;
   for (const DataRef& ref : message.data) {
     const DatumIndex datum = data_.find(DataKey{{message.job, ref.producer}, ref.output});
-    if (datum.valid()) drop_datum(datum);
+    if (!datum.valid()) continue;
+    if (message.lost)
+      lose_datum(datum);
+    else
+      drop_datum(datum);
   }
 }
 

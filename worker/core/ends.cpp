@@ -73,9 +73,14 @@ void WorkerCore::succeed(RecordIndex index) {
   for (const OutputReport& output : record.outputs) {
     const DatumIndex datum = data_.ensure(DataKey{id, output.output}, slot, jobs_[slot].data);
     if (data_[datum].place == DatumPlace::Here) continue;
+    if (data_[datum].place == DatumPlace::Fetching) {
+      // Made again here while a copy was on its way from a worker that may be gone.
+      out_->add(worker_action::CancelFetch{data_[datum].key});
+      --fetches_running_;
+    }
     data_[datum].bytes = Bytes{output.bytes};
     data_[datum].location = WorkerId::none();
-    if (data_[datum].place == DatumPlace::Remote) data_.move(datum, DatumPlace::Here);
+    input_arrived(datum);
   }
   reports_.remember_finished(id);
   end_record(index, Outcome::Succeeded);
@@ -132,11 +137,7 @@ void WorkerCore::give_back_all(RecordIndex index) {
 
 void WorkerCore::stop_waiting_for_inputs(RecordIndex index) {
   SubtaskRecord& record = records_[index];
-  if (!record.holds_pins) return;
-  record.holds_pins = false;
-  for (const RunInput& input : record.inputs) {
-    const DatumIndex datum_index = data_.find(key_of(record, input));
-    if (!datum_index.valid()) continue;
+  for (const DatumIndex datum_index : record.pins) {
     Datum& datum = data_[datum_index];
     if (record.fetches_pending > 0) {
       record.fetches_pending -= static_cast<std::uint32_t>(std::erase(datum.waiters, index));
@@ -150,6 +151,7 @@ void WorkerCore::stop_waiting_for_inputs(RecordIndex index) {
     }
     unpin(datum_index);
   }
+  record.pins.clear();
 }
 
 void WorkerCore::free_record(RecordIndex index) {
@@ -238,6 +240,16 @@ void WorkerCore::drop_datum(DatumIndex index) {
   if (datum.place == DatumPlace::Here || datum.place == DatumPlace::Spilled || datum.place == DatumPlace::Restoring)
     out_->add(worker_action::DropDatum{datum.key});
   data_.erase(index, jobs_[datum.job].data);
+}
+
+// The copy goes, but that there was one stays known: what still waits to read it must fail, not run without it.
+void WorkerCore::lose_datum(DatumIndex index) {
+  Datum& datum = data_[index];
+  if (datum.pins > 0 || !datum.waiters.empty()) return;  // In use: those who use it go on, and nobody else was promised it.
+  if (datum.place == DatumPlace::Here || datum.place == DatumPlace::Spilled || datum.place == DatumPlace::Restoring)
+    out_->add(worker_action::DropDatum{datum.key});
+  data_.move(index, DatumPlace::Remote);
+  datum.location = WorkerId::none();
 }
 
 }  // namespace penstock::worker

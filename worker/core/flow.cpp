@@ -99,29 +99,27 @@ void WorkerCore::bring_inputs(RecordIndex index) {
   }
   move(index, SubtaskState::Preparing);
   pin_inputs(index);
-  for (const RunInput& input : record.inputs) {
-    const DatumIndex datum = data_.find(key_of(record, input));
-    if (!datum.valid() || data_[datum].place == DatumPlace::Here) continue;
+  for (const DatumIndex datum : record.pins) {
+    if (data_[datum].place == DatumPlace::Here) continue;
     if (data_[datum].place == DatumPlace::Remote && !data_[datum].location.valid()) {
       FailureDetail lost;
       lost.failure = FailureClass::InputLost;
-      lost.lost_producer = input.producer;
+      lost.lost_producer = data_[datum].key.producer.index;
       lost.message = "input " + to_string(data_[datum].key) + " is not on this worker any more";
       fail(index, lost);
       return;
     }
     want(datum, index);
   }
-  start_fetches();
   if (records_[index].fetches_pending == 0) make_ready(index);
 }
 
 void WorkerCore::pin_inputs(RecordIndex index) {
   SubtaskRecord& record = records_[index];
-  record.holds_pins = true;
   for (const RunInput& input : record.inputs) {
     const DatumIndex datum = data_.find(key_of(record, input));
     if (!datum.valid()) continue;  // Empty: nothing to read.
+    record.pins.push_back(datum);
     if (++data_[datum].pins == 1) out_->add(worker_action::PinDatum{data_[datum].key, true});
   }
 }
@@ -179,7 +177,6 @@ void WorkerCore::on(const worker_event::FetchesEnded& event) {
     failure.message = "input " + to_string(fetch.key) + " could not be fetched from " + to_string(data_[index].location);
     inputs_failed(index, failure);
   }
-  start_fetches();
 }
 
 void WorkerCore::on(const worker_event::DatumSpilled& event) {

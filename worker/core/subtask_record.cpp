@@ -39,13 +39,16 @@ bool is_legal_move(SubtaskState from, SubtaskState to) {
 
 void SubtaskRecord::reset() {
   std::vector<RunInput> kept_inputs = std::move(inputs);
+  std::vector<DatumIndex> kept_pins = std::move(pins);
   std::vector<OutputReport> kept_outputs = std::move(outputs);
   std::string kept_payload = std::move(payload);
   kept_inputs.clear();
+  kept_pins.clear();
   kept_outputs.clear();
   kept_payload.clear();
   *this = SubtaskRecord{};
   inputs = std::move(kept_inputs);
+  pins = std::move(kept_pins);
   outputs = std::move(kept_outputs);
   payload = std::move(kept_payload);
 }

@@ -10,6 +10,7 @@
 #include "common/base/time.hpp"
 #include "common/protocol/report.hpp"
 #include "worker/core/actions.hpp"
+#include "worker/core/data_table.hpp"
 #include "worker/core/latched_queue.hpp"
 
 namespace penstock::worker {
@@ -50,7 +51,6 @@ struct SubtaskRecord {
   bool killed = false;
   bool holds_permit = false;
   bool holds_quota = false;
-  bool holds_pins = false;
   bool holds_store_permit = false;
   bool told_started = false;
   bool succeeded = false;               ///< Of a run that has ended and is being stored.
@@ -66,6 +66,7 @@ struct SubtaskRecord {
   RecordIndex next_of_job;
   RecordIndex previous_of_job;
   std::vector<RunInput> inputs;
+  std::vector<DatumIndex> pins;         ///< Data that it has pinned; an input that was empty then is not among them.
   std::vector<OutputReport> outputs;
   std::string payload;
 

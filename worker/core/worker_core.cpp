@@ -15,6 +15,7 @@ void WorkerCore::handle(const WorkerEvent& event, Instant now, Actions<WorkerAct
   out_ = &actions;
   std::visit([this](const auto& concrete) { on(concrete); }, event);
   pump_all();
+  start_fetches();
   flush_reports();
   out_ = nullptr;
 }
@@ -99,6 +100,13 @@ void WorkerCore::on(const worker_event::Tick&) {
     for (const auto& band : bands_) loads.push_back(load_of(*band));
     reports_.set_loads(std::move(loads));
   }
+}
+
+std::string WorkerCore::first_datum() const {
+  for (std::uint32_t slot = 0; slot < jobs_.slots(); ++slot)
+    if (jobs_.is_open(JobSlot{slot}) && jobs_[JobSlot{slot}].data.valid())
+      return to_string(data_[jobs_[JobSlot{slot}].data].key);
+  return data_.size() == 0 ? "" : "a datum of a closed job";
 }
 
 BandLoad WorkerCore::load_of(const Band& band) const {

@@ -68,6 +68,8 @@ class WorkerCore {
   const WorkerCounters& counters() const { return counters_; }
   std::size_t live_records() const { return records_.live(); }
   std::size_t data_count() const { return data_.size(); }
+  /// Some datum that it knows, for people; empty if there is none.
+  std::string first_datum() const;
   std::size_t job_count() const { return jobs_.size(); }
   const Band& band(BandIndex index) const { return *bands_[index.value()]; }
   std::size_t band_count() const { return bands_.size(); }
@@ -155,6 +157,7 @@ class WorkerCore {
   void report_started();
   void close_job_if_done(JobSlot slot);
   void drop_datum(DatumIndex index);
+  void lose_datum(DatumIndex index);
 
   // Ending by wish and by time: cancel.cpp.
   void cancel(RecordIndex index, Duration kill_after);

@@ -74,8 +74,8 @@ void SupervisorHost::accept_worker(WorkerHost& host, std::uint64_t connection, s
   peer.host = &host;
   peer.life = host.life();
   peer.endpoint = std::make_unique<Endpoint>(world_.link_config(), kSupervisor, Incarnation{host.life()}, world_.now());
-  peer.endpoint->transmit = [this, &host, life = host.life()](const Frame& frame) {
-    world_.carry(host.cut_off(), [&host, life, frame] {
+  peer.endpoint->transmit = [this, id, &host, life = host.life()](const Frame& frame) {
+    world_.carry(peers_[id].wire, host.cut_off(), [&host, life, frame] {
       if (!host.up() || host.life() != life) return;
       host.deliver([&host, frame] { host.arrive(frame); });
     });
@@ -119,7 +119,7 @@ void SupervisorHost::receive(WorkerId worker, std::uint64_t life, const MessageP
 void SupervisorHost::accept_client(ClientHost& host) {
   client_ = std::make_unique<Endpoint>(world_.link_config(), kSupervisor, kClient, world_.now());
   client_->transmit = [this, &host](const Frame& frame) {
-    world_.carry(false, [&host, frame] { host.arrive(frame); });
+    world_.carry(client_wire_, false, [&host, frame] { host.arrive(frame); });
   };
   client_->deliver = [this](const MessagePtr& message) { receive_from_client(message); };
   client_->lost = [this](const char*) { world_.oracle().breach("the client was lost, though nothing happened to it"); };
@@ -175,7 +175,7 @@ ClientHost::ClientHost(World& world) : world_(world) {
   wanted_ = static_cast<std::uint32_t>(1 + world_.rng().below(world_.options().jobs_max));
   endpoint_ = std::make_unique<Endpoint>(world_.link_config(), kClient, kSupervisor, world_.now());
   endpoint_->transmit = [this](const Frame& frame) {
-    world_.carry(false, [this, frame] { world_.supervisor().arrive(WorkerId::none(), frame); });
+    world_.carry(wire_, false, [this, frame] { world_.supervisor().arrive(WorkerId::none(), frame); });
   };
   endpoint_->deliver = [this](const MessagePtr& message) { receive(message); };
   endpoint_->lost = [this](const char*) { world_.oracle().breach("the supervisor was lost, though nothing happened to it"); };

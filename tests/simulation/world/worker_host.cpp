@@ -77,7 +77,7 @@ void WorkerHost::welcomed(std::uint64_t connection, WorkerId id, bool resumed, s
   if (endpoint_ == nullptr) {
     endpoint_ = std::make_unique<Endpoint>(world_.link_config(), Incarnation{life_}, Incarnation{1'000'000}, world_.now());
     endpoint_->transmit = [this](const Frame& frame) {
-      world_.carry(cut_off_, [this, frame, to = id_, life = life_] {
+      world_.carry(wire_, cut_off_, [this, frame, to = id_, life = life_] {
         if (life == life_) world_.supervisor().arrive(to, frame);
       });
     };
@@ -226,6 +226,7 @@ void WorkerHost::carry_out(Actions<WorkerAction>& actions) {
         pinned_.erase(pin->key);
     } else if (const auto* drop = std::get_if<DropDatum>(&action)) {
       store_.erase(drop->key);
+      world_.note("dropped", life_, drop->key.producer.index.value(), drop->key.output);
       spilled_.erase(drop->key);
     } else if (const auto* report = std::get_if<SendReport>(&action)) {
       send(report->batch);
@@ -287,6 +288,7 @@ void WorkerHost::end_run(RecordIndex record, std::uint64_t number, bool killed) 
     const auto bytes = static_cast<std::int64_t>(1 + draw % 100'000);
     outputs.push_back(OutputReport{output, bytes});
     store_[DataKey{run.id, output}] = Bytes{bytes};
+    world_.note("stored", life_, run.id.index.value(), output);
     spilled_.erase(DataKey{run.id, output});
   }
   RunEnd end;
@@ -318,6 +320,7 @@ void WorkerHost::fetch(const FetchInput& action) {
       if (end.succeeded) {
         end.bytes = holder->store_.at(what.key);
         store_[what.key] = end.bytes;
+        world_.note("fetched", life_, what.key.producer.index.value(), what.key.output);
       }
       handle(worker_event::FetchesEnded{std::span{&end, 1}});
     });

@@ -39,6 +39,7 @@ class WorkerHost {
   const std::string& name() const { return name_; }
   bool has(const DataKey& key) const { return store_.contains(key); }
   std::size_t data_held() const { return store_.size(); }
+  std::string first_datum() const { return to_string(store_.begin()->first); }
   std::uint64_t forward_hits() const { return forward_hits_ + core_->counters().forward_hits; }
   void arrive(const Frame& frame);
   /// Does something in this host as soon as it is not stopped; nothing if its life has ended by then.
@@ -76,6 +77,7 @@ class WorkerHost {
   std::uint64_t life_ = 0;
   WorkerId id_;
   std::uint64_t connecting_ = 0;
+  Instant wire_{};                  ///< When the last frame from here arrives.
   std::unique_ptr<worker::WorkerCore> core_;
   std::unique_ptr<Endpoint> endpoint_;
   std::map<worker::RecordIndex, Run> runs_;

@@ -63,12 +63,15 @@ Duration World::latency() {
   return microseconds{rng_.between(20, 2000)};
 }
 
-void World::carry(bool cut_off, std::function<void()> arrival) {
+void World::carry(Instant& wire, bool cut_off, std::function<void()> arrival) {
   if (cut_off) return;
   const bool risky = options_.faults.losses && faults_on();
   if (risky && rng_.chance(1, 50)) return;
   if (risky && rng_.chance(1, 50)) queue_.after(latency(), arrival);
-  queue_.after(latency(), std::move(arrival));
+  const Instant own = now() + latency();
+  if (risky && rng_.chance(1, 50)) return queue_.at(own, std::move(arrival));
+  wire = std::max(wire, own);
+  queue_.at(wire, std::move(arrival));
 }
 
 WorkerHost* World::find_worker(WorkerId id) {
@@ -146,9 +149,9 @@ void World::check_nothing_left() {
     if (!host->up()) continue;
     const worker::WorkerCore& core = host->core();
     if (core.live_records() != 0) oracle_.breach(host->name() + " still has records");
-    if (core.data_count() != 0) oracle_.breach(host->name() + " still knows data");
+    if (core.data_count() != 0) oracle_.breach(host->name() + " still knows data: " + core.first_datum());
     if (core.job_count() != 0) oracle_.breach(host->name() + " still knows jobs");
-    if (host->data_held() != 0) oracle_.breach(host->name() + " still holds data");
+    if (host->data_held() != 0) oracle_.breach(host->name() + " still holds data: " + host->first_datum());
     for (std::uint16_t i = 0; i < core.band_count(); ++i) {
       const worker::Band& band = core.band(BandIndex{i});
       if (!band.quota.used().is_zero()) oracle_.breach(host->name() + " has not got its memory back");

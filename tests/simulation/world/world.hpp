@@ -40,6 +40,7 @@ class SupervisorHost {
     std::unique_ptr<Endpoint> endpoint;
     WorkerHost* host = nullptr;
     std::uint64_t life = 0;
+    Instant wire{};                 ///< When the last frame to it arrives.
   };
   void receive(WorkerId worker, std::uint64_t life, const MessagePtr& message);
   void receive_from_client(const MessagePtr& message);
@@ -52,6 +53,7 @@ class SupervisorHost {
   std::map<WorkerId, Peer> peers_;
   std::map<std::uint64_t, WorkerId> by_life_;   ///< Lives that were ever welcomed.
   std::unique_ptr<Endpoint> client_;
+  Instant client_wire_{};
   std::uint32_t next_worker_ = 1;
   Instant tick_at_ = kNever;
 };
@@ -76,6 +78,7 @@ class ClientHost {
 
   class World& world_;
   std::unique_ptr<Endpoint> endpoint_;
+  Instant wire_{};
   std::map<std::uint64_t, std::shared_ptr<const Graph>> submitted_;
   std::vector<JobId> jobs_;
   std::uint32_t wanted_ = 0;
@@ -102,8 +105,8 @@ class World {
 
   /// Time that a message takes; each frame draws its own.
   Duration latency();
-  /// Puts a frame on the wire: it may arrive late, twice or never.
-  void carry(bool cut_off, std::function<void()> arrival);
+  /// Puts a frame on a wire: it may arrive late, twice or never, and now and then before others that were sent earlier.
+  void carry(Instant& wire, bool cut_off, std::function<void()> arrival);
   WorkerHost* find_worker(WorkerId id);
   std::vector<std::unique_ptr<WorkerHost>>& workers() { return workers_; }
   WorkerHost& add_worker();

@@ -119,12 +119,28 @@ TEST(Forwarding, LocalOutputsArePinnedAndDroppedOnlyAfterTheLastReader) {
   worker.assign({{.subtask = 0}, {.subtask = 1, .inputs = {missing_data(0)}}});
   worker.succeed(0, {{0, 64}});
   EXPECT_EQ(worker.started(), (List{0, 1}));
-  worker.receive(DropBatch{JobId{1}, {{SubtaskIndex{0}, 0}}});
+  worker.receive(DropBatch{JobId{1}, false, {{SubtaskIndex{0}, 0}}});
   EXPECT_EQ(worker.take<worker_action::DropDatum>().size(), 0U);
   worker.succeed(1);
   EXPECT_EQ(worker.take<worker_action::DropDatum>().size(), 1U);
   EXPECT_EQ(worker.core().data_count(), 0U);
   worker.ignore();
+}
+
+// Found by the simulator (seed 73564): a lost input must not look like an empty one.
+TEST(Prepare, AnInputGivenUpAsLostFailsWhoWantsToReadIt) {
+  WorkerHarness worker{1};
+  worker.assign({{.subtask = 0}, {.subtask = 1, .missing = {5}, .inputs = {missing_data(0)}}});
+  worker.started();
+  worker.succeed(0, {{0, 64}});
+  worker.receive(DropBatch{JobId{1}, true, {{SubtaskIndex{0}, 0}}});
+  EXPECT_EQ(worker.take<worker_action::DropDatum>().size(), 1U);
+  worker.receive(InputNoticeBatch{JobId{1}, {{SubtaskIndex{5}, EdgeKind::kOrderOnly, WorkerId{4}, 0}}});
+  EXPECT_EQ(worker.started(), List{});
+  const auto failures = worker.failures();
+  ASSERT_EQ(failures.size(), 1U);
+  EXPECT_EQ(failures[0].failure, FailureClass::InputLost);
+  EXPECT_EQ(failures[0].lost_producer, SubtaskIndex{0});
 }
 
 TEST(Prepare, OrderEdgesAreNeverFetched) {
@@ -191,6 +207,22 @@ TEST(Prepare, AFailedTransferFailsAllWhoWait) {
   const auto failures = worker.failures();
   ASSERT_EQ(failures.size(), 2U);
   EXPECT_EQ(failures[0].failure, FailureClass::InputLost);
+}
+
+// Found by the simulator (seed 1819): the lost producer of an input that is being fetched runs again right here.
+TEST(Prepare, AnInputThatIsMadeHereReplacesItsTransfer) {
+  WorkerHarness worker{2};
+  worker.assign({{.subtask = 1, .inputs = {remote(0, 50)}}});
+  EXPECT_EQ(worker.fetches(), List{0});
+  worker.assign({{.subtask = 0, .attempt = 2}});
+  worker.started();
+  worker.succeed(0, {{0, 50}});
+  EXPECT_EQ(worker.take<worker_action::CancelFetch>().size(), 1U);
+  EXPECT_EQ(worker.started(), List{1});
+  worker.succeed(1);
+  worker.receive(DropBatch{JobId{1}, false, {{SubtaskIndex{0}, 0}}});
+  EXPECT_EQ(worker.take<worker_action::DropDatum>().size(), 1U);
+  worker.ignore();
 }
 
 TEST(Prepare, AnInputThatShouldBeHereAndIsNotIsLost) {
