@@ -1,0 +1,305 @@
+// What clients and supervisors say to each other.
+#include "common/wire/codec_parts.hpp"
+
+namespace penstock {
+namespace wire {
+namespace {
+
+void write_selector(const JobSelector& selector, schema::JobSelector::Builder out) {
+  out.setId(selector.id.value());
+  out.setName(text(selector.name));
+}
+
+JobSelector read_selector(schema::JobSelector::Reader in) { return {JobId{in.getId()}, text(in.getName())}; }
+
+void write(const SubmitChunk& message, schema::FromClient::Builder root) {
+  auto out = root.initSubmit();
+  out.setSubmission(message.submission);
+  out.setFirst(message.first);
+  out.setLast(message.last);
+  write_spec(message.spec, out.initSpec());
+  write_graph(message.graph, out.initGraph());
+}
+
+void write(const SubmitAgain& message, schema::FromClient::Builder root) {
+  auto out = root.initSubmitAgain();
+  out.setSubmission(message.submission);
+  write_selector(message.like, out.initLike());
+  write_spec(message.spec, out.initSpec());
+}
+
+void write(const AttachJob& message, schema::FromClient::Builder root) {
+  auto out = root.initAttach();
+  out.setRequest(message.request);
+  write_selector(message.job, out.initJob());
+}
+
+void write(const ReleaseJob& message, schema::FromClient::Builder root) { root.initRelease().setJob(message.job.value()); }
+
+void write(const AdminRequest& message, schema::FromClient::Builder root) {
+  auto out = root.initAdmin();
+  out.setRequest(message.request);
+  out.setCommand(text(message.command));
+  write_texts(message.arguments, out.initArguments(static_cast<unsigned>(message.arguments.size())));
+}
+
+void read_into(schema::FromClient::Reader in, std::vector<FromClient>& messages) {
+  switch (in.which()) {
+    case schema::FromClient::SUBMIT: {
+      const auto from = in.getSubmit();
+      messages.emplace_back(SubmitChunk{from.getSubmission(), from.getFirst(), from.getLast(), read_spec(from.getSpec()), read_graph(from.getGraph())});
+      return;
+    }
+    case schema::FromClient::SUBMIT_AGAIN: {
+      const auto from = in.getSubmitAgain();
+      messages.emplace_back(SubmitAgain{from.getSubmission(), read_selector(from.getLike()), read_spec(from.getSpec())});
+      return;
+    }
+    case schema::FromClient::ATTACH:
+      messages.emplace_back(AttachJob{in.getAttach().getRequest(), read_selector(in.getAttach().getJob())});
+      return;
+    case schema::FromClient::RELEASE: messages.emplace_back(ReleaseJob{JobId{in.getRelease().getJob()}}); return;
+    case schema::FromClient::ADMIN:
+      messages.emplace_back(AdminRequest{in.getAdmin().getRequest(), text(in.getAdmin().getCommand()), read_texts(in.getAdmin().getArguments())});
+      return;
+  }
+}
+
+void write_value(const Value& value, schema::Value::Builder out) {
+  if (const bool* boolean = value.boolean()) {
+    out.setBoolean(*boolean);
+  } else if (const std::int64_t* integer = value.integer()) {
+    out.setInteger(*integer);
+  } else if (const double* number = value.number()) {
+    out.setNumber(*number);
+  } else if (const std::string* string = value.text()) {
+    out.setText(text(*string));
+  } else if (const Value::List* list = value.list()) {
+    auto entries = out.initList(static_cast<unsigned>(list->size()));
+    for (unsigned i = 0; i < entries.size(); ++i) write_value((*list)[i], entries[i]);
+  } else if (const Value::Record* record = value.record()) {
+    auto fields = out.initRecord(static_cast<unsigned>(record->size()));
+    for (unsigned i = 0; i < fields.size(); ++i) {
+      fields[i].setName(text((*record)[i].first));
+      write_value((*record)[i].second, fields[i].initValue());
+    }
+  } else {
+    out.setNull();
+  }
+}
+
+// Depth is bounded by the reader's nesting limit.
+Value read_value(schema::Value::Reader in) {
+  switch (in.which()) {
+    case schema::Value::NULL_: return {};
+    case schema::Value::BOOLEAN: return in.getBoolean();
+    case schema::Value::INTEGER: return std::int64_t{in.getInteger()};
+    case schema::Value::NUMBER: return in.getNumber();
+    case schema::Value::TEXT: return text(in.getText());
+    case schema::Value::LIST: {
+      Value::List list;
+      for (const auto entry : in.getList()) list.push_back(read_value(entry));
+      return list;
+    }
+    case schema::Value::RECORD: {
+      Value::Record record;
+      for (const auto field : in.getRecord()) record.emplace_back(text(field.getName()), read_value(field.getValue()));
+      return record;
+    }
+  }
+  return {};
+}
+
+std::size_t value_size(const Value& value) {
+  std::size_t bytes = 32;
+  if (const std::string* string = value.text()) bytes += string->size();
+  if (const Value::List* list = value.list())
+    for (const Value& entry : *list) bytes += value_size(entry);
+  if (const Value::Record* record = value.record())
+    for (const auto& [name, entry] : *record) bytes += 24 + name.size() + value_size(entry);
+  return bytes;
+}
+
+void write(const SubmitReply& message, schema::ToClient::Builder root) {
+  auto out = root.initSubmitReply();
+  out.setSubmission(message.submission);
+  out.setJob(message.job.value());
+  out.setExisted(message.existed);
+  write_error(message.refusal, out.initRefusal());
+}
+
+void write(const AttachReply& message, schema::ToClient::Builder root) {
+  auto out = root.initAttachReply();
+  out.setRequest(message.request);
+  out.setJob(message.job.value());
+  out.setSubtaskCount(message.subtask_count);
+  write_error(message.refusal, out.initRefusal());
+}
+
+void write_ranges(const std::vector<SubtaskRange>& ranges, capnp::List<std::uint32_t>::Builder list) {
+  for (unsigned i = 0; i < ranges.size(); ++i) {
+    list.set(2 * i, ranges[i].first.value());
+    list.set(2 * i + 1, ranges[i].last.value());
+  }
+}
+
+std::vector<SubtaskRange> read_ranges(capnp::List<std::uint32_t>::Reader list) {
+  if (list.size() % 2 != 0) refuse("ranges");
+  std::vector<SubtaskRange> ranges;
+  ranges.reserve(list.size() / 2);
+  for (unsigned i = 0; i < list.size(); i += 2) {
+    if (list[i] > list[i + 1]) refuse("ranges");
+    ranges.push_back({SubtaskIndex{list[i]}, SubtaskIndex{list[i + 1]}});
+  }
+  return ranges;
+}
+
+void write_counts(const JobCounts& counts, schema::JobCounts::Builder out) {
+  out.setTotal(counts.total);
+  out.setSucceeded(counts.succeeded);
+  out.setFailed(counts.failed);
+  out.setCancelled(counts.cancelled);
+  out.setAssigned(counts.assigned);
+  out.setAttempts(counts.attempts);
+  out.setForwardHits(counts.forward_hits);
+  out.setForwardMisses(counts.forward_misses);
+  out.setRunUs(counts.run_us);
+}
+
+JobCounts read_counts(schema::JobCounts::Reader in) {
+  return {in.getTotal(), in.getSucceeded(), in.getFailed(), in.getCancelled(), in.getAssigned(),
+          in.getAttempts(), in.getForwardHits(), in.getForwardMisses(), in.getRunUs()};
+}
+
+void write(const JobProgress& message, schema::ToClient::Builder root) {
+  auto out = root.initProgress();
+  out.setJob(message.job.value());
+  out.setState(static_cast<std::uint8_t>(message.state));
+  write_counts(message.counts, out.initCounts());
+  write_ranges(message.succeeded, out.initSucceeded(static_cast<unsigned>(message.succeeded.size() * 2)));
+  write_ranges(message.cancelled, out.initCancelled(static_cast<unsigned>(message.cancelled.size() * 2)));
+  auto failures = out.initFailures(static_cast<unsigned>(message.failures.size()));
+  for (unsigned i = 0; i < failures.size(); ++i) {
+    const SubtaskFailure& from = message.failures[i];
+    failures[i].setSubtask(from.subtask.value());
+    failures[i].setName(text(from.name));
+    write_texts(from.history, failures[i].initHistory(static_cast<unsigned>(from.history.size())));
+    write_failure(from.last, failures[i].initLast());
+  }
+  auto outputs = out.initOutputs(static_cast<unsigned>(message.outputs.size()));
+  for (unsigned i = 0; i < outputs.size(); ++i) {
+    const OutputLocation& from = message.outputs[i];
+    outputs[i].setProducer(from.producer.value());
+    outputs[i].setOutput(from.output);
+    outputs[i].setBytes(from.bytes);
+    outputs[i].setDataAddress(text(from.data_address));
+  }
+  write_error(message.error, out.initError());
+}
+
+JobProgress read_progress(schema::ToClient::Progress::Reader in) {
+  JobProgress progress;
+  progress.job = JobId{in.getJob()};
+  progress.state = enumerator(in.getState(), JobState::Cancelled, "job state");
+  progress.counts = read_counts(in.getCounts());
+  progress.succeeded = read_ranges(in.getSucceeded());
+  progress.cancelled = read_ranges(in.getCancelled());
+  for (const auto entry : in.getFailures())
+    progress.failures.push_back({SubtaskIndex{entry.getSubtask()}, text(entry.getName()), read_texts(entry.getHistory()), read_failure(entry.getLast())});
+  for (const auto entry : in.getOutputs())
+    progress.outputs.push_back({SubtaskIndex{entry.getProducer()}, entry.getOutput(), entry.getBytes(), text(entry.getDataAddress())});
+  progress.error = read_error(in.getError());
+  return progress;
+}
+
+void write(const AdminAnswer& message, schema::ToClient::Builder root) {
+  auto out = root.initAnswer();
+  out.setRequest(message.request);
+  write_value(message.value, out.initValue());
+  write_error(message.refusal, out.initRefusal());
+}
+
+void read_into(schema::ToClient::Reader in, std::vector<ToClient>& messages) {
+  switch (in.which()) {
+    case schema::ToClient::SUBMIT_REPLY: {
+      const auto from = in.getSubmitReply();
+      messages.emplace_back(SubmitReply{from.getSubmission(), JobId{from.getJob()}, from.getExisted(), read_error(from.getRefusal())});
+      return;
+    }
+    case schema::ToClient::ATTACH_REPLY: {
+      const auto from = in.getAttachReply();
+      messages.emplace_back(AttachReply{from.getRequest(), JobId{from.getJob()}, from.getSubtaskCount(), read_error(from.getRefusal())});
+      return;
+    }
+    case schema::ToClient::PROGRESS: messages.emplace_back(read_progress(in.getProgress())); return;
+    case schema::ToClient::ANSWER: {
+      const auto from = in.getAnswer();
+      messages.emplace_back(AdminAnswer{from.getRequest(), read_value(from.getValue()), read_error(from.getRefusal())});
+      return;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace wire
+
+FramePayloadPtr encode(std::span<const FromClient> messages) {
+  std::size_t bytes = 64;
+  for (const FromClient& message : messages) bytes += wire_size(message);
+  return wire::build<schema::FromClientFrame>(bytes, [&](schema::FromClientFrame::Builder root) {
+    auto list = root.initMessages(static_cast<unsigned>(messages.size()));
+    for (unsigned i = 0; i < list.size(); ++i)
+      std::visit([&](const auto& message) { wire::write(message, list[i]); }, messages[i]);
+  });
+}
+
+FramePayloadPtr encode(std::span<const ToClient> messages) {
+  std::size_t bytes = 64;
+  for (const ToClient& message : messages) bytes += wire_size(message);
+  return wire::build<schema::ToClientFrame>(bytes, [&](schema::ToClientFrame::Builder root) {
+    auto list = root.initMessages(static_cast<unsigned>(messages.size()));
+    for (unsigned i = 0; i < list.size(); ++i)
+      std::visit([&](const auto& message) { wire::write(message, list[i]); }, messages[i]);
+  });
+}
+
+Result<std::vector<FromClient>> decode_from_client(std::span<const std::byte> bytes) {
+  return wire::parse<schema::FromClientFrame, std::vector<FromClient>>(bytes, [](schema::FromClientFrame::Reader root) {
+    std::vector<FromClient> messages;
+    for (const auto entry : root.getMessages()) wire::read_into(entry, messages);
+    return messages;
+  });
+}
+
+Result<std::vector<ToClient>> decode_to_client(std::span<const std::byte> bytes) {
+  return wire::parse<schema::ToClientFrame, std::vector<ToClient>>(bytes, [](schema::ToClientFrame::Reader root) {
+    std::vector<ToClient> messages;
+    for (const auto entry : root.getMessages()) wire::read_into(entry, messages);
+    return messages;
+  });
+}
+
+std::size_t wire_size(const FromClient& message) {
+  std::size_t bytes = 128;
+  if (const auto* chunk = std::get_if<SubmitChunk>(&message)) bytes += chunk->spec.name.size() + chunk->spec.owner.size() + wire::size_of(chunk->graph);
+  if (const auto* request = std::get_if<AdminRequest>(&message))
+    for (const std::string& argument : request->arguments) bytes += argument.size() + 24;
+  return bytes;
+}
+
+std::size_t wire_size(const ToClient& message) {
+  std::size_t bytes = 256;
+  if (const auto* progress = std::get_if<JobProgress>(&message)) {
+    bytes += (progress->succeeded.size() + progress->cancelled.size()) * 8;
+    for (const SubtaskFailure& failure : progress->failures) {
+      bytes += 160 + failure.name.size() + failure.last.message.size() + failure.last.output_tail.size();
+      for (const std::string& line : failure.history) bytes += line.size() + 24;
+    }
+    for (const OutputLocation& output : progress->outputs) bytes += 40 + output.data_address.size();
+  } else if (const auto* answer = std::get_if<AdminAnswer>(&message)) {
+    bytes += wire::value_size(answer->value);
+  }
+  return bytes;
+}
+
+}  // namespace penstock

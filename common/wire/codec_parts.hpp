@@ -1,0 +1,107 @@
+// Pieces that several codecs share. Private to this folder.
+#pragma once
+
+#include <capnp/message.h>
+#include <capnp/serialize.h>
+#include <kj/exception.h>
+
+#include <string>
+#include <vector>
+
+#include "common/wire/codec.hpp"
+#include "schema/admin.capnp.h"
+#include "schema/control.capnp.h"
+#include "schema/graph.capnp.h"
+
+namespace penstock::wire {
+
+/// A number of a message that is no legal value; thrown as KJ does and caught with it at the border of this folder.
+[[noreturn]] void refuse(const char* what);
+
+inline std::string text(capnp::Text::Reader reader) { return {reader.begin(), reader.size()}; }
+inline std::string data(capnp::Data::Reader reader) {
+  return {reinterpret_cast<const char*>(reader.begin()), reader.size()};
+}
+inline capnp::Text::Reader text(const std::string& value) { return {value.data(), value.size()}; }
+inline capnp::Data::Reader data(const std::string& value) {
+  return {reinterpret_cast<const capnp::byte*>(value.data()), value.size()};
+}
+
+template <class Enum>
+Enum enumerator(std::uint32_t value, Enum last, const char* what) {
+  if (value > static_cast<std::uint32_t>(last)) refuse(what);
+  return static_cast<Enum>(value);
+}
+
+/// Copies a column of numbers between a vector and a list of the schema.
+template <class Column, class List>
+void write_column(const Column& column, List list) {
+  for (unsigned i = 0; i < list.size(); ++i) list.set(i, column[i]);
+}
+template <class Number, class List>
+void read_column(List list, std::vector<Number>& column) {
+  column.resize(list.size());
+  for (unsigned i = 0; i < list.size(); ++i) column[i] = list[i];
+}
+
+void write_texts(const std::vector<std::string>& texts, capnp::List<capnp::Text>::Builder list);
+std::vector<std::string> read_texts(capnp::List<capnp::Text>::Reader list);
+
+void write_error(const Error& error, schema::Error::Builder out);
+Error read_error(schema::Error::Reader in);
+void write_resources(const ResourceVector& resources, schema::ResourceVector::Builder out);
+ResourceVector read_resources(schema::ResourceVector::Reader in);
+void write_template(const Template& content, schema::Template::Builder out);
+Template read_template(schema::Template::Reader in);
+void write_graph(const Graph& graph, schema::Graph::Builder out);
+Graph read_graph(schema::Graph::Reader in);
+void write_spec(const JobSpec& spec, schema::JobSpec::Builder out);
+JobSpec read_spec(schema::JobSpec::Reader in);
+void write_failure(const FailureDetail& failure, schema::FailureDetail::Builder out);
+FailureDetail read_failure(schema::FailureDetail::Reader in);
+
+/// Bytes that the parts take on the wire, about.
+std::size_t size_of(const Template& content);
+std::size_t size_of(const Graph& graph);
+
+/// Builds a message and flattens it into words.
+template <class Root, class Fill>
+std::vector<std::uint64_t> build_words(std::size_t expected_bytes, Fill fill) {
+  const auto first_segment = static_cast<unsigned>(std::min<std::size_t>(expected_bytes / 8 + 64, std::size_t{1} << 27U));
+  capnp::MallocMessageBuilder builder{first_segment, capnp::AllocationStrategy::GROW_HEURISTICALLY};
+  fill(builder.initRoot<Root>());
+  const auto segments = builder.getSegmentsForOutput();
+  std::vector<std::uint64_t> words(capnp::computeSerializedSizeInWords(segments));
+  kj::ArrayOutputStream stream{kj::arrayPtr(reinterpret_cast<kj::byte*>(words.data()), words.size() * 8)};
+  capnp::writeMessage(stream, segments);
+  return words;
+}
+
+template <class Root, class Fill>
+FramePayloadPtr build(std::size_t expected_bytes, Fill fill) {
+  return std::make_shared<const FramePayload>(build_words<Root>(expected_bytes, fill));
+}
+
+/// Parses bytes and hands the root to `read`; whatever KJ objects to becomes a `MalformedFrame`.
+template <class Root, class Value, class Read>
+Result<Value> parse(std::span<const std::byte> bytes, Read read) {
+  capnp::ReaderOptions options;
+  // Each word may be visited once, and a little: what is read twice or refers to itself runs into the limit.
+  options.traversalLimitInWords = bytes.size() / 8 + 1024;
+  options.nestingLimit = 48;
+  std::string complaint;
+  const kj::ArrayPtr<const capnp::word> words{reinterpret_cast<const capnp::word*>(bytes.data()), bytes.size() / sizeof(capnp::word)};
+  Value value;
+  try {
+    capnp::FlatArrayMessageReader reader{words, options};
+    value = read(reader.getRoot<Root>());
+    return value;
+  } catch (const kj::Exception& exception) {
+    complaint = exception.getDescription().cStr();
+  } catch (const std::exception& exception) {
+    complaint = exception.what();
+  }
+  return Error{ErrorCode::MalformedFrame, "message", complaint.substr(0, 200), "the peer is no Penstock process of this version"};
+}
+
+}  // namespace penstock::wire

@@ -1,0 +1,305 @@
+// What workers say, and introductions.
+#include "common/wire/codec_parts.hpp"
+
+namespace penstock {
+namespace wire {
+
+void write_failure(const FailureDetail& failure, schema::FailureDetail::Builder out) {
+  out.setFailure(static_cast<std::uint8_t>(failure.failure));
+  out.setExitCode(failure.exit_code);
+  out.setSignal(failure.signal);
+  out.setPeakMemoryBytes(failure.peak_memory_bytes);
+  out.setLostProducer(failure.lost_producer.value());
+  out.setMessage(data(failure.message));
+  out.setOutputTail(data(failure.output_tail));
+}
+
+FailureDetail read_failure(schema::FailureDetail::Reader in) {
+  FailureDetail failure;
+  failure.failure = enumerator(in.getFailure(), FailureClass::Exhausted, "failure class");
+  failure.exit_code = in.getExitCode();
+  failure.signal = in.getSignal();
+  failure.peak_memory_bytes = in.getPeakMemoryBytes();
+  failure.lost_producer = SubtaskIndex{in.getLostProducer()};
+  failure.message = data(in.getMessage());
+  failure.output_tail = data(in.getOutputTail());
+  return failure;
+}
+
+namespace {
+
+void write(const Register& message, schema::FromWorker::Builder root) {
+  auto out = root.initRegister();
+  out.setName(text(message.name));
+  out.setHost(text(message.host));
+  out.setDataAddress(text(message.data_address));
+  auto bands = out.initBands(static_cast<unsigned>(message.bands.size()));
+  for (unsigned i = 0; i < bands.size(); ++i) {
+    const BandDescription& from = message.bands[i];
+    auto to = bands[i];
+    to.setName(text(from.name));
+    to.setKind(static_cast<std::uint8_t>(from.kind));
+    write_resources(from.capacity, to.initCapacity());
+    to.setMemoryHardLimitBytes(from.memory_hard_limit.value());
+    to.setNumaNode(from.numa_node);
+    to.setDeviceUuid(text(from.device_uuid));
+    to.setDeviceName(text(from.device_name));
+    to.setPciAddress(text(from.pci_address));
+  }
+  write_texts(message.operators, out.initOperators(static_cast<unsigned>(message.operators.size())));
+}
+
+void write_reports(const JobReports& from, schema::JobReports::Builder to) {
+  to.setJob(from.job.value());
+  auto attempts = to.initAttempts(static_cast<unsigned>(from.attempts.size()));
+  for (unsigned i = 0; i < attempts.size(); ++i) {
+    const AttemptReport& report = from.attempts[i];
+    auto out = attempts[i];
+    out.setSubtask(report.subtask.value());
+    out.setRunUs(report.run_us);
+    out.setAttempt(report.attempt.value());
+    out.setOutputCount(report.output_count);
+    out.setOutcome(static_cast<std::uint8_t>(report.outcome));
+    out.setForward(static_cast<std::uint8_t>(report.forward));
+    out.setBand(report.band.value());
+  }
+  if (!from.outputs.empty()) {
+    auto outputs = to.initOutputs(static_cast<unsigned>(from.outputs.size()));
+    for (unsigned i = 0; i < outputs.size(); ++i) {
+      outputs[i].setOutput(from.outputs[i].output);
+      outputs[i].setBytes(from.outputs[i].bytes);
+    }
+  }
+  if (!from.failures.empty()) {
+    auto failures = to.initFailures(static_cast<unsigned>(from.failures.size()));
+    for (unsigned i = 0; i < failures.size(); ++i) write_failure(from.failures[i], failures[i]);
+  }
+}
+
+void write(const ReportBatch& message, schema::FromWorker::Builder root) {
+  auto out = root.initReportBatch();
+  out.setNumber(message.number);
+  auto jobs = out.initJobs(static_cast<unsigned>(message.jobs.size()));
+  for (unsigned i = 0; i < jobs.size(); ++i) write_reports(message.jobs[i], jobs[i]);
+  auto replicas = out.initReplicas(static_cast<unsigned>(message.replicas.size()));
+  for (unsigned i = 0; i < replicas.size(); ++i) {
+    replicas[i].setJob(message.replicas[i].producer.job.value());
+    replicas[i].setProducer(message.replicas[i].producer.index.value());
+    replicas[i].setOutput(message.replicas[i].output);
+  }
+  auto loads = out.initLoads(static_cast<unsigned>(message.loads.size()));
+  for (unsigned i = 0; i < loads.size(); ++i) {
+    const BandLoad& from = message.loads[i];
+    auto to = loads[i];
+    to.setBand(from.band.value());
+    to.setCached(from.cached);
+    to.setQueued(from.queued);
+    to.setPreparing(from.preparing);
+    to.setReady(from.ready);
+    to.setRunning(from.running);
+    to.setQuotaUsedBytes(from.quota_used.value());
+    to.setStoreUsedBytes(from.store_used.value());
+  }
+}
+
+void write(const DrainState& message, schema::FromWorker::Builder root) {
+  auto out = root.initDrainState();
+  out.setDraining(message.draining);
+  out.setEmpty(message.empty);
+}
+
+void write(const ExplainAnswer& message, schema::FromWorker::Builder root) {
+  auto out = root.initExplanation();
+  out.setQuestion(message.question);
+  out.setKnown(message.known);
+  out.setState(text(message.state));
+  out.setReason(text(message.reason));
+}
+
+Register read_register(schema::Register::Reader in) {
+  Register message;
+  message.name = text(in.getName());
+  message.host = text(in.getHost());
+  message.data_address = text(in.getDataAddress());
+  for (const auto from : in.getBands()) {
+    BandDescription band;
+    band.name = text(from.getName());
+    band.kind = enumerator(from.getKind(), BandKind::Gpu, "band kind");
+    band.capacity = read_resources(from.getCapacity());
+    if (band.capacity.slots < MilliSlots{1}) refuse("slots of a band");
+    band.memory_hard_limit = Bytes{from.getMemoryHardLimitBytes()};
+    band.numa_node = from.getNumaNode();
+    band.device_uuid = text(from.getDeviceUuid());
+    band.device_name = text(from.getDeviceName());
+    band.pci_address = text(from.getPciAddress());
+    message.bands.push_back(std::move(band));
+  }
+  if (message.bands.empty() || message.bands.size() > 4096) refuse("number of bands");
+  message.operators = read_texts(in.getOperators());
+  return message;
+}
+
+JobReports read_reports(schema::JobReports::Reader in) {
+  JobReports reports;
+  reports.job = JobId{in.getJob()};
+  const auto attempts = in.getAttempts();
+  reports.attempts.resize(attempts.size());
+  for (unsigned i = 0; i < attempts.size(); ++i) {
+    const auto from = attempts[i];
+    AttemptReport& to = reports.attempts[i];
+    to.subtask = SubtaskIndex{from.getSubtask()};
+    to.run_us = from.getRunUs();
+    to.attempt = Attempt{from.getAttempt()};
+    to.output_count = from.getOutputCount();
+    to.outcome = enumerator(from.getOutcome(), Outcome::Returned, "outcome");
+    to.forward = enumerator(from.getForward(), ForwardResult::Lease, "forward");
+    to.band = BandIndex{from.getBand()};
+  }
+  for (const auto entry : in.getOutputs()) {
+    if (entry.getBytes() < 0) refuse("bytes");
+    reports.outputs.push_back({entry.getOutput(), entry.getBytes()});
+  }
+  for (const auto entry : in.getFailures()) reports.failures.push_back(read_failure(entry));
+  return reports;
+}
+
+ReportBatch read_batch(schema::FromWorker::ReportBatch::Reader in) {
+  ReportBatch batch;
+  batch.number = in.getNumber();
+  for (const auto entry : in.getJobs()) batch.jobs.push_back(read_reports(entry));
+  for (const auto entry : in.getReplicas())
+    batch.replicas.push_back({{JobId{entry.getJob()}, SubtaskIndex{entry.getProducer()}}, entry.getOutput()});
+  for (const auto from : in.getLoads()) {
+    BandLoad load;
+    load.band = BandIndex{from.getBand()};
+    load.cached = from.getCached();
+    load.queued = from.getQueued();
+    load.preparing = from.getPreparing();
+    load.ready = from.getReady();
+    load.running = from.getRunning();
+    load.quota_used = Bytes{from.getQuotaUsedBytes()};
+    load.store_used = Bytes{from.getStoreUsedBytes()};
+    batch.loads.push_back(load);
+  }
+  return batch;
+}
+
+void read_into(schema::FromWorker::Reader in, std::vector<FromWorker>& messages) {
+  switch (in.which()) {
+    case schema::FromWorker::REGISTER: messages.emplace_back(read_register(in.getRegister())); return;
+    case schema::FromWorker::REPORT_BATCH: messages.emplace_back(read_batch(in.getReportBatch())); return;
+    case schema::FromWorker::DRAIN_STATE:
+      messages.emplace_back(DrainState{in.getDrainState().getDraining(), in.getDrainState().getEmpty()});
+      return;
+    case schema::FromWorker::EXPLANATION: {
+      const auto answer = in.getExplanation();
+      messages.emplace_back(ExplainAnswer{answer.getQuestion(), answer.getKnown(), text(answer.getState()), text(answer.getReason())});
+      return;
+    }
+  }
+}
+
+void write(const Hello& hello, schema::Introduction::Builder root) {
+  auto out = root.initHello();
+  out.setMajor(hello.major);
+  out.setMinor(hello.minor);
+  out.setSoftwareVersion(text(hello.software_version));
+  out.setRole(static_cast<std::uint8_t>(hello.role));
+  out.setName(text(hello.name));
+  out.setHost(text(hello.host));
+  out.setProcessId(hello.process_id);
+  out.setIncarnation(hello.incarnation.value());
+  out.setPeer(hello.peer.value());
+  out.setReceivedThrough(hello.received_through);
+}
+
+void write(const Welcome& welcome, schema::Introduction::Builder root) {
+  auto out = root.initWelcome();
+  out.setMajor(welcome.major);
+  out.setMinor(welcome.minor);
+  out.setSoftwareVersion(text(welcome.software_version));
+  out.setIncarnation(welcome.incarnation.value());
+  out.setResumed(welcome.resumed);
+  out.setReceivedThrough(welcome.received_through);
+  out.setHeartbeatNs(welcome.heartbeat.count());
+}
+
+void write(const Refusal& refusal, schema::Introduction::Builder root) { write_error(refusal.error, root.initRefusal()); }
+
+Introduction read_introduction(schema::Introduction::Reader in) {
+  if (in.isRefusal()) return Refusal{read_error(in.getRefusal())};
+  if (in.isWelcome()) {
+    const auto from = in.getWelcome();
+    Welcome welcome;
+    welcome.major = from.getMajor();
+    welcome.minor = from.getMinor();
+    welcome.software_version = text(from.getSoftwareVersion());
+    welcome.incarnation = Incarnation{from.getIncarnation()};
+    welcome.resumed = from.getResumed();
+    welcome.received_through = from.getReceivedThrough();
+    welcome.heartbeat = Duration{from.getHeartbeatNs()};
+    return welcome;
+  }
+  if (!in.isHello()) refuse("introduction");
+  const auto from = in.getHello();
+  Hello hello;
+  hello.major = from.getMajor();
+  hello.minor = from.getMinor();
+  hello.software_version = text(from.getSoftwareVersion());
+  hello.role = enumerator(from.getRole(), PeerRole::Client, "role");
+  hello.name = text(from.getName());
+  hello.host = text(from.getHost());
+  hello.process_id = from.getProcessId();
+  hello.incarnation = Incarnation{from.getIncarnation()};
+  hello.peer = Incarnation{from.getPeer()};
+  hello.received_through = from.getReceivedThrough();
+  return hello;
+}
+
+}  // namespace
+}  // namespace wire
+
+FramePayloadPtr encode(const Introduction& introduction) {
+  return wire::build<schema::Introduction>(512, [&](schema::Introduction::Builder root) {
+    std::visit([&](const auto& message) { wire::write(message, root); }, introduction);
+  });
+}
+
+Result<Introduction> decode_introduction(std::span<const std::byte> bytes) {
+  return wire::parse<schema::Introduction, Introduction>(
+      bytes, [](schema::Introduction::Reader root) { return wire::read_introduction(root); });
+}
+
+FramePayloadPtr encode(std::span<const FromWorker> messages) {
+  std::size_t bytes = 64;
+  for (const FromWorker& message : messages) bytes += wire_size(message);
+  return wire::build<schema::FromWorkerFrame>(bytes, [&](schema::FromWorkerFrame::Builder root) {
+    auto list = root.initMessages(static_cast<unsigned>(messages.size()));
+    for (unsigned i = 0; i < list.size(); ++i)
+      std::visit([&](const auto& message) { wire::write(message, list[i]); }, messages[i]);
+  });
+}
+
+Result<std::vector<FromWorker>> decode_from_worker(std::span<const std::byte> bytes) {
+  return wire::parse<schema::FromWorkerFrame, std::vector<FromWorker>>(bytes, [](schema::FromWorkerFrame::Reader root) {
+    std::vector<FromWorker> messages;
+    for (const auto entry : root.getMessages()) wire::read_into(entry, messages);
+    return messages;
+  });
+}
+
+std::size_t wire_size(const FromWorker& message) {
+  std::size_t bytes = 96;
+  if (const auto* batch = std::get_if<ReportBatch>(&message)) {
+    bytes += batch->replicas.size() * 16 + batch->loads.size() * 48;
+    for (const JobReports& job : batch->jobs) {
+      bytes += 64 + job.attempts.size() * 24 + job.outputs.size() * 16;
+      for (const FailureDetail& failure : job.failures) bytes += 80 + failure.message.size() + failure.output_tail.size();
+    }
+  } else if (const auto* description = std::get_if<Register>(&message)) {
+    bytes += 256 + description->bands.size() * 320 + description->operators.size() * 64;
+  }
+  return bytes;
+}
+
+}  // namespace penstock

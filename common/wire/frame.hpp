@@ -1,0 +1,60 @@
+// Frames: the bytes around every message, checked before anything inside them is parsed.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "common/base/result.hpp"
+#include "common/link/link_core.hpp"
+#include "common/protocol/config.hpp"
+
+namespace penstock {
+
+/// DO NOT RENUMBER (wire).
+enum class FrameKind : std::uint8_t {
+  Introduction = 1,
+  Messages = 2,
+  Heartbeat = 3,
+};
+
+inline constexpr std::size_t kFrameHeaderBytes = 48;
+using FrameHeaderBytes = std::array<std::byte, kFrameHeaderBytes>;
+
+/// The encoded message of a frame, ready to be sent any number of times with different headers. Immutable, shared
+/// between the link that keeps it for resending and the socket that writes it.
+class FramePayload {
+ public:
+  FramePayload() : FramePayload(std::vector<std::uint64_t>{}) {}
+  explicit FramePayload(std::vector<std::uint64_t> words);
+  std::span<const std::byte> bytes() const { return std::as_bytes(std::span{words_}); }
+  std::uint64_t hash() const { return hash_; }
+
+ private:
+  std::vector<std::uint64_t> words_;
+  std::uint64_t hash_ = 0;
+};
+using FramePayloadPtr = std::shared_ptr<const FramePayload>;
+
+struct FrameHeader {
+  FrameKind kind = FrameKind::Heartbeat;
+  std::uint32_t payload_bytes = 0;
+  LinkHeader link;
+  std::uint64_t checksum = 0;  ///< As received.
+};
+
+/// The header of a frame that carries `payload`.
+FrameHeaderBytes write_header(FrameKind kind, const LinkHeader& link, const FramePayload& payload);
+
+/// Checks magic, format, kind and length; the checksum needs the payload. Errors: MalformedFrame, LimitExceeded.
+Result<FrameHeader> read_header(const FrameHeaderBytes& bytes, const WireConfig& config);
+
+/// Checks that header and payload are what was sent. Error: MalformedFrame.
+/// REQUIRES: `payload` has `header.payload_bytes` bytes.
+Result<void> check_payload(const FrameHeaderBytes& header_bytes, const FrameHeader& header,
+                           std::span<const std::byte> payload);
+
+}  // namespace penstock

@@ -1,0 +1,224 @@
+# What supervisors and workers say to each other.
+#
+# Protocol, from the worker's side. It connects and sends `Introduction.hello`; the supervisor answers `welcome` or
+# `refusal`. On a new link the worker's first message is `register`; the answer `registerReply` names it. From then on the
+# supervisor sends `assignBatch`es: subtasks that can run and a lookahead of their successors with the inputs that are
+# missing. The worker starts successors by itself and says everything in one ordered stream of `reportBatch`es; the
+# supervisor answers each with `reportsApplied`, until when the worker remembers what has finished. Sequence numbers,
+# acknowledgement and resending are in the frame header (see README.md), not here.
+#
+# Unknown members of the unions are ignored by an older peer of the same major version.
+@0xd3c2f1a09b8e7766;
+
+using Cxx = import "/capnp/c++.capnp";
+$Cxx.namespace("penstock::schema");
+using Graph = import "graph.capnp";
+
+struct Error {
+  code @0 :UInt16;
+  subject @1 :Text;
+  message @2 :Text;
+  remedy @3 :Text;
+}
+
+struct Introduction {
+  union {
+    hello :group {
+      major @0 :UInt16;
+      minor @1 :UInt16;
+      softwareVersion @2 :Text;
+      role @3 :UInt8;                # 0 worker, 1 client
+      name @4 :Text;
+      host @5 :Text;
+      processId @6 :UInt64;
+      incarnation @7 :UInt64;
+      peer @8 :UInt64;               # all ones: none
+      receivedThrough @9 :UInt64;
+    }
+    welcome :group {
+      major @10 :UInt16;
+      minor @11 :UInt16;
+      softwareVersion @12 :Text;
+      incarnation @13 :UInt64;
+      resumed @14 :Bool;
+      receivedThrough @15 :UInt64;
+      heartbeatNs @16 :Int64;
+    }
+    refusal @17 :Error;
+  }
+}
+
+struct BandDescription {
+  name @0 :Text;
+  kind @1 :UInt8;                    # 0 cpu, 1 gpu
+  capacity @2 :Graph.ResourceVector;
+  memoryHardLimitBytes @3 :Int64;
+  numaNode @4 :UInt32;
+  deviceUuid @5 :Text;
+  deviceName @6 :Text;
+  pciAddress @7 :Text;
+}
+
+struct Register {
+  name @0 :Text;
+  host @1 :Text;
+  dataAddress @2 :Text;
+  bands @3 :List(BandDescription);
+  operators @4 :List(Text);
+}
+
+struct AssignedInput {
+  producer @0 :UInt32;
+  output @1 :UInt16;
+  place @2 :UInt16;                  # 0 missing, 1 here, 2 remote
+  location @3 :UInt32;
+  bytes @4 :Int64;
+}
+
+struct Assignment {
+  subtask @0 :UInt32;
+  templateIndex @1 :UInt32;
+  priority @2 :UInt64;
+  inputCount @3 :UInt32;
+  payloadBytes @4 :UInt32;
+  attempt @5 :UInt16;
+  band @6 :UInt16;
+  cached @7 :Bool;
+}
+
+struct TemplateDefinition {
+  index @0 :UInt32;
+  content @1 :Graph.Template;
+}
+
+struct AssignBatch {
+  job @0 :UInt32;
+  jobPriority @1 :Int32;
+  jobName @2 :Text;
+  templates @3 :List(TemplateDefinition);
+  assignments @4 :List(Assignment);
+  inputs @5 :List(AssignedInput);
+  payloads @6 :Data;
+}
+
+struct InputNotice {
+  producer @0 :UInt32;
+  output @1 :UInt16;
+  location @2 :UInt32;
+  bytes @3 :Int64;
+}
+
+struct AttemptRef {
+  subtask @0 :UInt32;
+  attempt @1 :UInt16;
+}
+
+struct DataRef {
+  producer @0 :UInt32;
+  output @1 :UInt16;
+}
+
+struct Entitlement {
+  job @0 :UInt32;
+  band @1 :UInt16;
+  milliSlots @2 :Int64;
+  fairRank @3 :Int32;
+}
+
+struct PriorityChange {
+  subtask @0 :UInt32;
+  priority @1 :UInt64;
+}
+
+struct ToWorker {
+  union {
+    registerReply :group { worker @0 :UInt32; }
+    assignBatch @1 :AssignBatch;
+    inputNotices :group { job @2 :UInt32; notices @3 :List(InputNotice); }
+    cancel :group {
+      job @4 :UInt32;
+      wholeJob @5 :Bool;
+      attempts @6 :List(AttemptRef);
+      killAfterNs @7 :Int64;
+    }
+    priority :group {
+      job @8 :UInt32;
+      changeJob @9 :Bool;
+      jobPriority @10 :Int32;
+      changes @11 :List(PriorityChange);
+    }
+    entitlements :group { version @12 :UInt64; list @13 :List(Entitlement); }
+    steal :group { job @14 :UInt32; attempts @15 :List(AttemptRef); }
+    drop :group { job @16 :UInt32; lost @17 :Bool; data @18 :List(DataRef); }
+    forgetJob :group { job @19 :UInt32; }
+    reportsApplied :group { through @20 :UInt64; }
+    drain :group { enabled @21 :Bool; }
+    explain :group { question @22 :UInt64; job @23 :UInt32; subtask @24 :UInt32; }
+  }
+}
+
+struct AttemptReport {
+  subtask @0 :UInt32;
+  runUs @1 :UInt32;
+  attempt @2 :UInt16;
+  outputCount @3 :UInt16;
+  outcome @4 :UInt8;                 # 0 started, 1 succeeded, 2 failed, 3 cancelled, 4 returned
+  forward @5 :UInt8;                 # see protocol/report.hpp
+  band @6 :UInt16;
+}
+
+struct OutputReport {
+  bytes @0 :Int64;
+  output @1 :UInt16;
+}
+
+struct FailureDetail {
+  failure @0 :UInt8;
+  exitCode @1 :Int32;
+  signal @2 :Int32;
+  peakMemoryBytes @3 :Int64;
+  lostProducer @4 :UInt32;
+  message @5 :Data;
+  outputTail @6 :Data;
+}
+
+struct JobReports {
+  job @0 :UInt32;
+  attempts @1 :List(AttemptReport);
+  outputs @2 :List(OutputReport);
+  failures @3 :List(FailureDetail);
+}
+
+struct BandLoad {
+  band @0 :UInt16;
+  cached @1 :UInt32;
+  queued @2 :UInt32;
+  preparing @3 :UInt32;
+  ready @4 :UInt32;
+  running @5 :UInt32;
+  quotaUsedBytes @6 :Int64;
+  storeUsedBytes @7 :Int64;
+}
+
+struct ReplicaReport {
+  job @0 :UInt32;
+  producer @1 :UInt32;
+  output @2 :UInt16;
+}
+
+struct FromWorker {
+  union {
+    register @0 :Register;
+    reportBatch :group {
+      number @1 :UInt64;
+      jobs @2 :List(JobReports);
+      replicas @3 :List(ReplicaReport);
+      loads @4 :List(BandLoad);
+    }
+    drainState :group { draining @5 :Bool; empty @6 :Bool; }
+    explanation :group { question @7 :UInt64; known @8 :Bool; state @9 :Text; reason @10 :Text; }
+  }
+}
+
+struct ToWorkerFrame { messages @0 :List(ToWorker); }
+struct FromWorkerFrame { messages @0 :List(FromWorker); }

@@ -1,0 +1,79 @@
+# Graphs as engines submit them.
+#
+# A graph travels in chunks of at most about 1 MiB. Each chunk is a `Graph` whose columns continue those of the chunks
+# before it; `templates` of a chunk continue the numbering, too. Nothing is accepted before the whole graph was checked.
+@0xb1f5ae0c5d7a4c11;
+
+using Cxx = import "/capnp/c++.capnp";
+$Cxx.namespace("penstock::schema");
+
+struct NamedAmount {
+  name @0 :Text;
+  amount @1 :Int64;
+}
+
+struct ResourceVector {
+  # All amounts are integers and not negative.
+  milliSlots @0 :Int64;
+  milliCpu @1 :Int64;
+  milliGpu @2 :Int64;
+  memoryBytes @3 :Int64;
+  deviceMemoryBytes @4 :Int64;
+  named @5 :List(NamedAmount);
+}
+
+struct BandSelector {
+  # Empty fields allow any.
+  worker @0 :Text;
+  band @1 :Text;
+}
+
+struct Template {
+  # The part that many subtasks share.
+  name @0 :Text;
+  runner @1 :UInt8;               # 0 native, 1 command, 2 process
+  program @2 :Text;               # operator name, or program
+  arguments @3 :List(Text);
+  environment @4 :List(Text);     # NAME=value
+  workingDirectory @5 :Text;
+  standardInput @6 :Data;
+  payload @7 :Data;
+  request @8 :ResourceVector;
+  required @9 :BandSelector;
+  preferred @10 :BandSelector;
+  priority @11 :Int32;
+  attemptsMax @12 :UInt16;        # 0: the supervisor's default
+  retryable @13 :Bool = true;
+  onFailure @14 :UInt8;           # 0 fail the job, 1 continue
+  timeLimitNs @15 :Int64;
+  killGraceNs @16 :Int64;
+  expectedDurationNs @17 :Int64;
+  outputCount @18 :UInt16 = 1;
+  outputLimitBytes @19 :Int64;
+}
+
+struct Graph {
+  # Columns: element i belongs to subtask i of this chunk. A column that says nothing new is left out:
+  # no `templateOf`: all are of template 0; no `inputOffsets`: no subtask has inputs; the others: see protocol/graph.hpp.
+  subtaskCount @0 :UInt32;
+  templates @1 :List(Template);
+  templateOf @2 :List(UInt32);
+  inputOffsets @3 :List(UInt32);    # subtaskCount + 1, into predecessors
+  predecessors @4 :List(UInt32);
+  edgeOutputs @5 :List(UInt16);     # 0xffff: an order edge
+  priorities @6 :List(Int32);
+  expectedNs @7 :List(UInt64);
+  payloadOffsets @8 :List(UInt32);
+  payloads @9 :Data;
+  nameOffsets @10 :List(UInt32);
+  names @11 :Data;
+  wanted @12 :List(UInt32);
+}
+
+struct JobSpec {
+  name @0 :Text;
+  owner @1 :Text;
+  priority @2 :Int32;
+  keep @3 :UInt8;                   # 0 sinks, 1 wanted, 2 nothing
+  waitForResources @4 :Bool;
+}
