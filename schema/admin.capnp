@@ -50,6 +50,11 @@ struct OutputLocation {
   dataAddress @3 :Text;
 }
 
+struct SubtaskTrace {
+  worker @0 :UInt32;
+  run @1 :Control.AttemptTrace;
+}
+
 struct SubtaskFailure {
   subtask @0 :UInt32;
   name @1 :Text;
@@ -86,8 +91,9 @@ struct ToClient {
       failures @13 :List(SubtaskFailure);
       outputs @14 :List(OutputLocation);
       error @15 :Control.Error;
+      traces @16 :List(SubtaskTrace);
     }
-    answer :group { request @16 :UInt64; value @17 :Value; refusal @18 :Control.Error; }
+    answer :group { request @17 :UInt64; value @18 :Value; refusal @19 :Control.Error; }
   }
 }
 

@@ -99,6 +99,7 @@ struct AssignBatch {
   assignments @4 :List(Assignment);
   inputs @5 :List(AssignedInput);
   payloads @6 :Data;
+  trace @7 :Bool;
 }
 
 struct InputNotice {
@@ -182,11 +183,24 @@ struct FailureDetail {
   outputTail @6 :Data;
 }
 
+struct AttemptTrace {
+  # Microseconds of the worker's clock.
+  subtask @0 :UInt32;
+  attempt @1 :UInt16;
+  band @2 :UInt16;
+  lane @3 :UInt16;
+  arrivedUs @4 :UInt64;
+  readyUs @5 :UInt64;
+  startedUs @6 :UInt64;
+  endedUs @7 :UInt64;
+}
+
 struct JobReports {
   job @0 :UInt32;
   attempts @1 :List(AttemptReport);
   outputs @2 :List(OutputReport);
   failures @3 :List(FailureDetail);
+  traces @4 :List(AttemptTrace);
 }
 
 struct BandLoad {

@@ -76,4 +76,5 @@ struct JobSpec {
   priority @2 :Int32;
   keep @3 :UInt8;                   # 0 sinks, 1 wanted, 2 nothing
   waitForResources @4 :Bool;
+  trace @5 :Bool;
 }

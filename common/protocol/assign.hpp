@@ -61,6 +61,7 @@ struct AssignBatch {
   JobId job;
   std::int32_t job_priority = 0;
   std::string job_name;                       ///< Only in the first batch of a job.
+  bool trace = false;                         ///< Report when each attempt ran; see `AttemptTrace`.
   std::vector<TemplateDefinition> templates;
   std::vector<Assignment> assignments;        ///< Producers before their successors.
   std::vector<AssignedInput> inputs;

@@ -14,6 +14,7 @@
 #include "common/protocol/cancel.hpp"
 #include "common/protocol/failure.hpp"
 #include "common/protocol/graph.hpp"
+#include "common/protocol/report.hpp"
 
 namespace penstock {
 
@@ -107,6 +108,13 @@ struct SubtaskFailure {
   friend bool operator==(const SubtaskFailure&, const SubtaskFailure&) = default;
 };
 
+/// One run of an attempt on a worker.
+struct SubtaskTrace {
+  WorkerId worker;
+  AttemptTrace run;
+  friend bool operator==(const SubtaskTrace&, const SubtaskTrace&) = default;
+};
+
 struct JobCounts {
   std::uint64_t total = 0;
   std::uint64_t succeeded = 0;
@@ -130,6 +138,7 @@ struct JobProgress {
   std::vector<SubtaskRange> cancelled;
   std::vector<SubtaskFailure> failures;
   std::vector<OutputLocation> outputs;
+  std::vector<SubtaskTrace> traces;  ///< Only of jobs that want them; not repeated to those who attach later.
   Error error;                       ///< Why the job failed or was cancelled, when it has ended.
   friend bool operator==(const JobProgress&, const JobProgress&) = default;
 };

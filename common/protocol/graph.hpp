@@ -92,6 +92,7 @@ struct JobSpec {
   std::int32_t priority = 0; ///< Larger runs first; compared before the subtasks' own.
   Keep keep = Keep::Sinks;
   bool wait_for_resources = false;  ///< Accept requests that no present band can hold.
+  bool trace = false;               ///< Tell the client when and where each attempt ran.
 
   friend bool operator==(const JobSpec&, const JobSpec&) = default;
 };

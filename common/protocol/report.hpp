@@ -52,12 +52,26 @@ struct OutputReport {
   friend bool operator==(const OutputReport&, const OutputReport&) = default;
 };
 
+/// When an attempt went through its worker, in microseconds of that worker's clock; only differences mean anything.
+struct AttemptTrace {
+  SubtaskIndex subtask;
+  Attempt attempt;
+  BandIndex band;
+  SlotIndex lane;
+  std::uint64_t arrived_us = 0;
+  std::uint64_t ready_us = 0;    ///< Its inputs and memory were there.
+  std::uint64_t started_us = 0;
+  std::uint64_t ended_us = 0;
+  friend bool operator==(const AttemptTrace&, const AttemptTrace&) = default;
+};
+
 /// The reports of one job within a batch, oldest first.
 struct JobReports {
   JobId job;
   std::vector<AttemptReport> attempts;
   std::vector<OutputReport> outputs;
   std::vector<FailureDetail> failures;
+  std::vector<AttemptTrace> traces;  ///< Only of jobs that want them.
   friend bool operator==(const JobReports&, const JobReports&) = default;
 };
 

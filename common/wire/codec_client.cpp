@@ -194,6 +194,13 @@ void write(const JobProgress& message, schema::ToClient::Builder root) {
     outputs[i].setBytes(from.bytes);
     outputs[i].setDataAddress(text(from.data_address));
   }
+  if (!message.traces.empty()) {
+    auto traces = out.initTraces(static_cast<unsigned>(message.traces.size()));
+    for (unsigned i = 0; i < traces.size(); ++i) {
+      traces[i].setWorker(message.traces[i].worker.value());
+      write_trace(message.traces[i].run, traces[i].initRun());
+    }
+  }
   write_error(message.error, out.initError());
 }
 
@@ -208,6 +215,7 @@ JobProgress read_progress(schema::ToClient::Progress::Reader in) {
     progress.failures.push_back({SubtaskIndex{entry.getSubtask()}, text(entry.getName()), read_texts(entry.getHistory()), read_failure(entry.getLast())});
   for (const auto entry : in.getOutputs())
     progress.outputs.push_back({SubtaskIndex{entry.getProducer()}, entry.getOutput(), entry.getBytes(), text(entry.getDataAddress())});
+  for (const auto entry : in.getTraces()) progress.traces.push_back({WorkerId{entry.getWorker()}, read_trace(entry.getRun())});
   progress.error = read_error(in.getError());
   return progress;
 }
@@ -290,7 +298,7 @@ std::size_t wire_size(const FromClient& message) {
 std::size_t wire_size(const ToClient& message) {
   std::size_t bytes = 256;
   if (const auto* progress = std::get_if<JobProgress>(&message)) {
-    bytes += (progress->succeeded.size() + progress->cancelled.size()) * 8;
+    bytes += (progress->succeeded.size() + progress->cancelled.size()) * 8 + progress->traces.size() * 64;
     for (const SubtaskFailure& failure : progress->failures) {
       bytes += 160 + failure.name.size() + failure.last.message.size() + failure.last.output_tail.size();
       for (const std::string& line : failure.history) bytes += line.size() + 24;

@@ -13,6 +13,7 @@ void write(const AssignBatch& message, schema::ToWorker::Builder root) {
   auto out = root.initAssignBatch();
   out.setJob(message.job.value());
   out.setJobPriority(message.job_priority);
+  out.setTrace(message.trace);
   if (!message.job_name.empty()) out.setJobName(text(message.job_name));
   if (!message.templates.empty()) {
     auto templates = out.initTemplates(static_cast<unsigned>(message.templates.size()));
@@ -143,6 +144,7 @@ AssignBatch read_assign_batch(schema::AssignBatch::Reader in) {
   batch.job = JobId{in.getJob()};
   batch.job_priority = in.getJobPriority();
   batch.job_name = text(in.getJobName());
+  batch.trace = in.getTrace();
   for (const auto entry : in.getTemplates())
     batch.templates.push_back({TemplateIndex{entry.getIndex()}, read_template(entry.getContent())});
   const auto assignments = in.getAssignments();

@@ -175,6 +175,7 @@ void write_spec(const JobSpec& spec, schema::JobSpec::Builder out) {
   out.setPriority(spec.priority);
   out.setKeep(static_cast<std::uint8_t>(spec.keep));
   out.setWaitForResources(spec.wait_for_resources);
+  out.setTrace(spec.trace);
 }
 
 JobSpec read_spec(schema::JobSpec::Reader in) {
@@ -184,6 +185,7 @@ JobSpec read_spec(schema::JobSpec::Reader in) {
   spec.priority = in.getPriority();
   spec.keep = enumerator(in.getKeep(), Keep::Nothing, "keep");
   spec.wait_for_resources = in.getWaitForResources();
+  spec.trace = in.getTrace();
   return spec;
 }
 

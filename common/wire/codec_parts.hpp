@@ -59,6 +59,8 @@ void write_spec(const JobSpec& spec, schema::JobSpec::Builder out);
 JobSpec read_spec(schema::JobSpec::Reader in);
 void write_failure(const FailureDetail& failure, schema::FailureDetail::Builder out);
 FailureDetail read_failure(schema::FailureDetail::Reader in);
+void write_trace(const AttemptTrace& trace, schema::AttemptTrace::Builder out);
+AttemptTrace read_trace(schema::AttemptTrace::Reader in);
 
 /// Bytes that the parts take on the wire, about.
 std::size_t size_of(const Template& content);

@@ -26,6 +26,22 @@ FailureDetail read_failure(schema::FailureDetail::Reader in) {
   return failure;
 }
 
+void write_trace(const AttemptTrace& trace, schema::AttemptTrace::Builder out) {
+  out.setSubtask(trace.subtask.value());
+  out.setAttempt(trace.attempt.value());
+  out.setBand(trace.band.value());
+  out.setLane(trace.lane.value());
+  out.setArrivedUs(trace.arrived_us);
+  out.setReadyUs(trace.ready_us);
+  out.setStartedUs(trace.started_us);
+  out.setEndedUs(trace.ended_us);
+}
+
+AttemptTrace read_trace(schema::AttemptTrace::Reader in) {
+  return {SubtaskIndex{in.getSubtask()}, Attempt{in.getAttempt()}, BandIndex{in.getBand()}, SlotIndex{in.getLane()},
+          in.getArrivedUs(), in.getReadyUs(), in.getStartedUs(), in.getEndedUs()};
+}
+
 namespace {
 
 void write(const Register& message, schema::FromWorker::Builder root) {
@@ -73,6 +89,10 @@ void write_reports(const JobReports& from, schema::JobReports::Builder to) {
   if (!from.failures.empty()) {
     auto failures = to.initFailures(static_cast<unsigned>(from.failures.size()));
     for (unsigned i = 0; i < failures.size(); ++i) write_failure(from.failures[i], failures[i]);
+  }
+  if (!from.traces.empty()) {
+    auto traces = to.initTraces(static_cast<unsigned>(from.traces.size()));
+    for (unsigned i = 0; i < traces.size(); ++i) write_trace(from.traces[i], traces[i]);
   }
 }
 
@@ -160,6 +180,7 @@ JobReports read_reports(schema::JobReports::Reader in) {
     reports.outputs.push_back({entry.getOutput(), entry.getBytes()});
   }
   for (const auto entry : in.getFailures()) reports.failures.push_back(read_failure(entry));
+  for (const auto entry : in.getTraces()) reports.traces.push_back(read_trace(entry));
   return reports;
 }
 
@@ -293,7 +314,7 @@ std::size_t wire_size(const FromWorker& message) {
   if (const auto* batch = std::get_if<ReportBatch>(&message)) {
     bytes += batch->replicas.size() * 16 + batch->loads.size() * 48;
     for (const JobReports& job : batch->jobs) {
-      bytes += 64 + job.attempts.size() * 24 + job.outputs.size() * 16;
+      bytes += 64 + job.attempts.size() * 24 + job.outputs.size() * 16 + job.traces.size() * 48;
       for (const FailureDetail& failure : job.failures) bytes += 80 + failure.message.size() + failure.output_tail.size();
     }
   } else if (const auto* description = std::get_if<Register>(&message)) {

@@ -240,6 +240,7 @@ AssignBatch& SupervisorCore::open_batch(Job& job, WorkerSlot slot) {
   AssignBatch batch;
   batch.job = job.id;
   batch.job_priority = job.spec.priority;
+  batch.trace = job.spec.trace;
   if (job.templates_known.find(worker.id) == nullptr) {
     batch.job_name = job.spec.name;
     job.known_workers.push_back(worker.id);

@@ -32,6 +32,7 @@ void SupervisorCore::receive(WorkerSlot slot, const ReportBatch& message) {
 }
 
 void SupervisorCore::apply(WorkerSlot slot, Job& job, const JobReports& reports) {
+  for (const AttemptTrace& run : reports.traces) job.news.traces.push_back(SubtaskTrace{workers_[slot].id, run});
   std::size_t next_output = 0;
   std::size_t next_failure = 0;
   for (const AttemptReport& report : reports.attempts) {

@@ -21,6 +21,7 @@ void WorkerCore::receive(const AssignBatch& batch) {
     job.priority = batch.job_priority;
   }
   if (!batch.job_name.empty()) job.name = batch.job_name;
+  job.trace = batch.trace;
   define_templates(job, batch);
   if (load_report_at_ == kNever) load_report_at_ = later(now_, config_.load_report_every);
   std::size_t input = 0;
@@ -136,6 +137,7 @@ RecordIndex WorkerCore::make_record(JobSlot slot, const Assignment& assignment) 
   record.program = job.templates[assignment.template_index.value()].get();
   record.priority = assignment.priority;
   record.sequence = next_sequence_++;
+  record.arrived = now_;
   record.next_of_job = job.records;
   if (job.records.valid()) records_[job.records].previous_of_job = index;
   job.records = index;

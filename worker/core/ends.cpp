@@ -16,6 +16,7 @@ void WorkerCore::run_ended(const RunEnd& run) {
   Band& band = band_of(record);
   record.run_us = run.run_us;
   record.outputs.assign(run.outputs.begin(), run.outputs.end());
+  if (jobs_[record.job].trace) trace_run(record);
   // Spec: worker 5, the slot is free when computing ends, whatever becomes of the outputs.
   band.execute.remove(run.record);
   band.running[record.running_position] = band.running.back();
@@ -51,6 +52,13 @@ void WorkerCore::run_ended(const RunEnd& run) {
   --band.store_permits_free;
   record.holds_store_permit = true;
   out_->add(worker_action::StoreOutputs{run.record, id_of(record), record.attempt});
+}
+
+void WorkerCore::trace_run(const SubtaskRecord& record) {
+  const auto us = [](Instant at) { return static_cast<std::uint64_t>(at.time_since_epoch().count()) / 1000; };
+  reports_.section(jobs_[record.job].id)
+      .traces.push_back({record.subtask, record.attempt, record.band, record.lane, us(record.arrived), us(record.ready),
+                         us(record.started), us(now_)});
 }
 
 void WorkerCore::finish_storing(RecordIndex index, const FailureDetail* failure) {

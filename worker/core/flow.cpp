@@ -220,6 +220,7 @@ void WorkerCore::make_ready(RecordIndex index) {
   SubtaskRecord& record = records_[index];
   Band& band = band_of(record);
   move(index, SubtaskState::Ready);
+  record.ready = now_;
   band.execute.put(
       QueueItem{index, record.job, record.priority, record.sequence, &record.program->execution, Bytes{0}});
   band.dirty = true;

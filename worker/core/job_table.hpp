@@ -26,6 +26,7 @@ struct JobContext {
   JobId id;
   std::string name;
   std::int32_t priority = 0;
+  bool trace = false;
   bool forgotten = false;         ///< Goes with its last record.
   std::size_t live = 0;           ///< Records.
   RecordIndex records;            ///< Head of their list.

@@ -3,7 +3,7 @@
 namespace penstock::worker {
 
 JobReports& ReportBuffer::section(JobId job) {
-  if (batch_.jobs.empty() || batch_.jobs.back().job != job) batch_.jobs.push_back(JobReports{job, {}, {}, {}});
+  if (batch_.jobs.empty() || batch_.jobs.back().job != job) batch_.jobs.push_back(JobReports{job, {}, {}, {}, {}});
   return batch_.jobs.back();
 }
 

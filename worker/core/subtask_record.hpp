@@ -61,6 +61,8 @@ struct SubtaskRecord {
   const WorkerTemplate* program = nullptr;
   std::uint64_t priority = 0;
   std::uint64_t sequence = 0;
+  Instant arrived{};
+  Instant ready{};
   Instant started = kNever;
   Instant stop_at = kNever;             ///< Next step against the run: ask, or kill.
   RecordIndex next_of_job;

@@ -145,6 +145,7 @@ class WorkerCore {
 
   // Ends: ends.cpp.
   void run_ended(const RunEnd& run);
+  void trace_run(const SubtaskRecord& record);
   void finish_storing(RecordIndex index, const FailureDetail* failure);
   void succeed(RecordIndex index);
   void fail(RecordIndex index, const FailureDetail& failure);

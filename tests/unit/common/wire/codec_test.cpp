@@ -113,14 +113,15 @@ std::vector<FromWorker> all_from_worker() {
                  {{SubtaskIndex{2}, 3, Attempt{4}, 1, Outcome::Succeeded, ForwardResult::Hit, BandIndex{1}},
                   {SubtaskIndex{3}, 0, Attempt{1}, 0, Outcome::Failed, ForwardResult::Quota, BandIndex{0}}},
                  {{0, 55}},
-                 {failure}}};
+                 {failure},
+                 {{SubtaskIndex{2}, Attempt{4}, BandIndex{1}, SlotIndex{3}, 10, 20, 30, 40}}}};
   batch.replicas = {{{JobId{1}, SubtaskIndex{2}}, 3}};
   batch.loads = {{BandIndex{1}, 1, 2, 3, 4, 5, Bytes{6}, Bytes{7}}};
   return {description, batch, DrainState{true, true}, ExplainAnswer{1, true, "s", "r"}};
 }
 
 std::vector<FromClient> all_from_client() {
-  return {SubmitChunk{1, true, false, {"n", "o", 2, Keep::Wanted, true}, full_graph()},
+  return {SubmitChunk{1, true, false, {"n", "o", 2, Keep::Wanted, true, true}, full_graph()},
           SubmitAgain{2, {JobId{3}, "x"}, {"y", "", 0, Keep::Sinks, false}},
           AttachJob{4, {JobId::none(), "z"}},
           ReleaseJob{JobId{5}},
@@ -136,6 +137,7 @@ std::vector<ToClient> all_to_client() {
   progress.cancelled = {{SubtaskIndex{10}, SubtaskIndex{10}}};
   progress.failures = {{SubtaskIndex{12}, "k", {"line 1", "line 2"}, FailureDetail{}}};
   progress.outputs = {{SubtaskIndex{1}, 2, 3, "host:1"}};
+  progress.traces = {{WorkerId{4}, {SubtaskIndex{1}, Attempt{2}, BandIndex{0}, SlotIndex{1}, 1, 2, 3, 4}}};
   progress.error = {ErrorCode::TimedOut, "s", "m", "r"};
   Value::Record record{{"null", Value{}}, {"flag", true}, {"n", 5}, {"x", 2.5}, {"list", Value::List{"a", 1}}};
   return {SubmitReply{1, JobId{2}, true, {}}, SubmitReply{1, JobId::none(), false, {ErrorCode::GraphCycle, "a", "b", "c"}},

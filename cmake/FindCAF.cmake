@@ -1,0 +1,18 @@
+# Finds libcaf-dev 0.17 of Debian, which ships no CMake package. Defines CAF::core.
+find_path(CAF_INCLUDE_DIR caf/config.hpp)
+find_library(CAF_CORE_LIBRARY caf_core)
+if(CAF_INCLUDE_DIR)
+  file(STRINGS ${CAF_INCLUDE_DIR}/caf/config.hpp CAF_VERSION_LINE REGEX "#define CAF_VERSION ")
+  string(REGEX REPLACE ".* ([0-9]+).*" "\\1" CAF_VERSION_NUMBER "${CAF_VERSION_LINE}")
+endif()
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(CAF REQUIRED_VARS CAF_CORE_LIBRARY CAF_INCLUDE_DIR CAF_VERSION_NUMBER)
+if(CAF_FOUND AND NOT TARGET CAF::core)
+  if(NOT CAF_VERSION_NUMBER EQUAL 1706)
+    message(WARNING "CAF ${CAF_VERSION_NUMBER} found; Penstock is written for 0.17.6 (1706)")
+  endif()
+  add_library(CAF::core UNKNOWN IMPORTED)
+  set_target_properties(CAF::core PROPERTIES IMPORTED_LOCATION ${CAF_CORE_LIBRARY}
+    INTERFACE_INCLUDE_DIRECTORIES ${CAF_INCLUDE_DIR})
+  target_link_libraries(CAF::core INTERFACE Threads::Threads)
+endif()

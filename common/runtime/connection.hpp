@@ -1,0 +1,89 @@
+// Frames over a TCP connection.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "common/base/result.hpp"
+#include "common/protocol/config.hpp"
+#include "common/runtime/loop.hpp"
+#include "common/wire/frame.hpp"
+
+namespace penstock {
+
+/// An address to listen on or connect to.
+struct HostPort {
+  std::string host;
+  std::uint16_t port = 0;
+  friend bool operator==(const HostPort&, const HostPort&) = default;
+};
+/// Reads `host:port`, `[v6]:port` or `port`. Error: InvalidArgument.
+Result<HostPort> parse_host_port(const std::string& text, const std::string& default_host);
+std::string to_string(const HostPort& address);
+
+/// One connected socket that carries frames. Lives on its loop's thread; closed by destruction.
+///
+/// Every byte is checked before it is believed: header first (length before memory), then the checksum. A peer that
+/// breaks the format, sends half a frame for too long, or does not read what we send, is cut off; nobody else notices.
+class Connection {
+ public:
+  /// A frame has arrived whole and checked. The bytes are 8-byte aligned and valid during the call.
+  using OnFrame = std::function<void(const FrameHeader&, std::span<const std::byte>)>;
+  /// The connection is over; said once, never from inside another member's call.
+  using OnClosed = std::function<void(const Error&)>;
+
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  void start(OnFrame on_frame, OnClosed on_closed);
+  /// Puts a frame at the end of what is to be sent. After the buffer limit is passed the connection closes.
+  void send(FrameKind kind, const LinkHeader& link, FramePayloadPtr payload);
+  /// Sends what is queued, then closes. Nothing arrives any more.
+  void close_after_sending();
+  std::string peer_address() const;
+  std::uint64_t bytes_sent() const;
+  std::uint64_t bytes_received() const;
+
+ private:
+  friend class Listener;
+  friend class Connector;
+  struct State;
+  explicit Connection(std::shared_ptr<State> state);
+  std::shared_ptr<State> state_;
+};
+
+/// Accepts connections on one address.
+class Listener {
+ public:
+  using OnConnection = std::function<void(std::unique_ptr<Connection>)>;
+
+  /// Errors: AddressInUse, InvalidArgument. Port 0 takes a free one.
+  static Result<std::unique_ptr<Listener>> open(Loop& loop, const WireConfig& config, const HostPort& address,
+                                                OnConnection on_connection);
+  ~Listener();
+  std::uint16_t port() const;
+
+ private:
+  struct State;
+  explicit Listener(std::shared_ptr<State> state);
+  std::shared_ptr<State> state_;
+};
+
+/// One attempt to connect; destroying it gives up.
+class Connector {
+ public:
+  using OnDone = std::function<void(Result<std::unique_ptr<Connection>>)>;
+  /// Error: Unreachable. `timeout` covers the resolution of the name, too.
+  Connector(Loop& loop, const WireConfig& config, const HostPort& address, Duration timeout, OnDone on_done);
+  ~Connector();
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace penstock

@@ -1,0 +1,32 @@
+#include "common/runtime/host.hpp"
+
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "common/runtime/clock.hpp"
+
+namespace penstock {
+
+std::string host_name() {
+  char name[256] = {};
+  return gethostname(name, sizeof name - 1) == 0 && name[0] != 0 ? name : "unknown-host";
+}
+
+std::uint64_t process_id() { return static_cast<std::uint64_t>(getpid()); }
+
+Incarnation random_incarnation() {
+  std::uint64_t number = 0;
+  if (getrandom(&number, sizeof number, 0) != sizeof number)
+    number = mix_bits(process_id() ^ static_cast<std::uint64_t>(monotonic_now().time_since_epoch().count()));
+  return Incarnation{number == ~std::uint64_t{0} ? 1 : number};
+}
+
+ProcessUsage process_usage() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto us = [](const timeval& t) { return std::int64_t{t.tv_sec} * 1'000'000 + t.tv_usec; };
+  return {us(usage.ru_utime) + us(usage.ru_stime), std::int64_t{usage.ru_maxrss} * 1024};
+}
+
+}  // namespace penstock

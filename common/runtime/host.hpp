@@ -1,0 +1,22 @@
+// Facts about this process and its host.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "common/base/ids.hpp"
+
+namespace penstock {
+
+std::string host_name();
+std::uint64_t process_id();
+/// A number that no other process, past or future, has: for incarnations.
+Incarnation random_incarnation();
+/// CPU time of this process so far, in microseconds, and its peak resident memory in bytes.
+struct ProcessUsage {
+  std::int64_t cpu_us = 0;
+  std::int64_t peak_bytes = 0;
+};
+ProcessUsage process_usage();
+
+}  // namespace penstock

@@ -1,0 +1,92 @@
+#include "common/runtime/loop.hpp"
+
+#include <atomic>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <thread>
+#include <utility>
+
+#include "common/runtime/clock.hpp"
+
+namespace penstock {
+
+namespace asio = boost::asio;
+
+struct Loop::State {
+  explicit State(Duration spin_duration) : spin(spin_duration), guard(asio::make_work_guard(io)) {}
+  const Duration spin;
+  asio::io_context io{1};
+  asio::executor_work_guard<asio::io_context::executor_type> guard;
+  std::function<bool()> worker;
+  std::atomic<bool> stopped{false};
+  std::atomic<std::thread::id> thread;
+};
+
+Loop::Loop(Duration spin) : state_(std::make_unique<State>(spin)) { state_->thread = std::this_thread::get_id(); }
+Loop::~Loop() = default;
+
+void Loop::run() {
+  State& state = *state_;
+  state.thread = std::this_thread::get_id();
+  Instant last_work = monotonic_now();
+  while (!state.stopped.load(std::memory_order_relaxed)) {
+    bool worked = false;
+    while (state.worker && state.worker()) worked = true;
+    if (state.io.poll() > 0) worked = true;
+    if (worked) {
+      last_work = monotonic_now();
+      continue;
+    }
+    if (state.spin > Duration{0} && monotonic_now() - last_work < state.spin) continue;
+    state.io.run_one();
+    last_work = monotonic_now();
+  }
+  state.stopped = false;
+}
+
+void Loop::stop() {
+  state_->stopped = true;
+  asio::post(state_->io, [] {});
+}
+
+void Loop::post(std::function<void()> work) { asio::post(state_->io, std::move(work)); }
+bool Loop::in_loop_thread() const { return state_->thread.load(std::memory_order_relaxed) == std::this_thread::get_id(); }
+void Loop::set_worker(std::function<bool()> worker) { state_->worker = std::move(worker); }
+asio::io_context& Loop::io() { return state_->io; }
+
+struct LoopTimer::State {
+  explicit State(Loop& loop) : timer(loop.io()) {}
+  asio::steady_timer timer;
+  std::uint64_t generation = 0;
+  Instant at = kNever;
+};
+
+LoopTimer::LoopTimer(Loop& loop) : state_(std::make_shared<State>(loop)) {}
+LoopTimer::~LoopTimer() { cancel(); }
+
+void LoopTimer::arm(Instant at, std::function<void()> work) {
+  State& state = *state_;
+  if (at == state.at) return;
+  state.at = at;
+  const std::uint64_t generation = ++state.generation;
+  // Asio's clock is the same line of time as ours: CLOCK_MONOTONIC.
+  state.timer.expires_at(std::chrono::steady_clock::time_point{at.time_since_epoch()});  // tidy: foreign
+  // The handler may be called after the timer is gone; it holds what it looks at.
+  state.timer.async_wait([held = state_, generation, work = std::move(work)](const boost::system::error_code& error) {
+    if (error || generation != held->generation) return;
+    held->at = kNever;
+    work();
+  });
+}
+
+void LoopTimer::cancel() {
+  ++state_->generation;
+  state_->at = kNever;
+  state_->timer.cancel();
+}
+
+Instant LoopTimer::armed_for() const { return state_->at; }
+
+}  // namespace penstock

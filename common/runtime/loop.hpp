@@ -1,0 +1,65 @@
+// The event loop of a process: sockets, timers and actors on one thread.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "common/base/time.hpp"
+
+namespace boost::asio {
+class io_context;
+}
+
+namespace penstock {
+
+/// One thread that waits for everything: sockets and timers (Boost.Asio) and runnable CAF actors.
+///
+/// After work it looks for more for `spin` before it sleeps: waking a sleeping thread costs some 30 us, looking costs
+/// one. An idle loop sleeps in the kernel and uses nothing. All members are for the loop's own thread except `post` and
+/// `stop`.
+class Loop {
+ public:
+  explicit Loop(Duration spin = std::chrono::microseconds{20});
+  ~Loop();
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
+
+  /// Runs on the calling thread until `stop`.
+  void run();
+  /// From any thread: makes `run` return after the present turn.
+  void stop();
+  /// From any thread: has `work` done on the loop's thread.
+  void post(std::function<void()> work);
+  bool in_loop_thread() const;
+
+  /// Called in each turn until it returns false; it does one piece of work. One hook, for the actor scheduler.
+  void set_worker(std::function<bool()> worker);
+
+  /// For the folder's own sockets and those of `worker/transfer`.
+  boost::asio::io_context& io();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// A one-shot timer of a loop; arming it again moves it, destroying it cancels it.
+class LoopTimer {
+ public:
+  explicit LoopTimer(Loop& loop);
+  ~LoopTimer();
+  LoopTimer(const LoopTimer&) = delete;
+  LoopTimer& operator=(const LoopTimer&) = delete;
+
+  /// Does nothing if it is armed for `at` already.
+  void arm(Instant at, std::function<void()> work);
+  void cancel();
+  /// `kNever` if it is not armed.
+  Instant armed_for() const;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace penstock

@@ -1,0 +1,96 @@
+#include "common/runtime/peer_link.hpp"
+
+#include "common/runtime/clock.hpp"
+
+namespace penstock {
+
+PeerLink::PeerLink(Loop& loop, const LinkConfig& config, Incarnation self, Incarnation peer)
+    : loop_(loop), self_(self), core_(config, peer, monotonic_now()), timer_(loop) {
+  arm();
+}
+
+PeerLink::~PeerLink() { *alive_ = false; }
+
+void PeerLink::set_handlers(OnMessages on_messages, OnLost on_lost, OnDetached on_detached) {
+  on_messages_ = std::move(on_messages);
+  on_lost_ = std::move(on_lost);
+  on_detached_ = std::move(on_detached);
+}
+
+void PeerLink::attach(std::unique_ptr<Connection> connection, bool resumed, std::uint64_t peer_received_through) {
+  if (connection_ != nullptr) detach(Error{});
+  connection_ = std::move(connection);
+  connection_->start(
+      [this](const FrameHeader& frame, std::span<const std::byte> payload) {
+        if (frame.kind == FrameKind::Introduction) return;  // Not any more.
+        handle(link_event::FrameArrived{frame.link}, payload);
+      },
+      [this](const Error& error) {
+        const OnDetached told = on_detached_;
+        detach(error);
+        if (told) told(error);
+      });
+  handle(link_event::Attached{resumed, peer_received_through}, {});
+}
+
+void PeerLink::detach(const Error&) {
+  if (connection_ == nullptr) return;
+  bytes_sent_ += connection_->bytes_sent();
+  bytes_received_ += connection_->bytes_received();
+  connection_.reset();
+  handle(link_event::Detached{}, {});
+}
+
+void PeerLink::send(FramePayloadPtr payload) {
+  if (core_.lost()) return;
+  kept_.push_back(std::move(payload));
+  handle(link_event::FrameQueued{}, {});
+}
+
+LinkHeader PeerLink::header(std::uint64_t sequence) const { return {self_, sequence, core_.received_through()}; }
+
+void PeerLink::handle(const LinkEvent& event, std::span<const std::byte> arrived) {
+  Actions<LinkAction> actions;
+  core_.handle(event, monotonic_now(), actions);
+  const std::shared_ptr<bool> alive = alive_;
+  for (const LinkAction& action : actions) {
+    if (const auto* range = std::get_if<link_action::Transmit>(&action)) {
+      for (std::uint64_t sequence = range->first; sequence <= range->last && connection_ != nullptr; ++sequence)
+        connection_->send(FrameKind::Messages, header(sequence), kept_[sequence - first_kept_]);
+    } else if (std::holds_alternative<link_action::TransmitHeartbeat>(action)) {
+      if (connection_ != nullptr) connection_->send(FrameKind::Heartbeat, header(0), nullptr);
+    } else if (const auto* forget = std::get_if<link_action::Forget>(&action)) {
+      for (; first_kept_ <= forget->through; ++first_kept_) kept_.pop_front();
+    } else if (std::holds_alternative<link_action::Deliver>(action)) {
+      if (on_messages_) on_messages_(arrived);
+      if (!*alive) return;
+    } else if (std::holds_alternative<link_action::Fence>(action)) {
+      connection_.reset();
+    } else if (const auto* loss = std::get_if<link_action::DeclareLost>(&action)) {
+      timer_.cancel();
+      connection_.reset();
+      const char* reason = loss->reason == link_action::LossReason::Silent     ? "it was silent for too long"
+                           : loss->reason == link_action::LossReason::Detached ? "its connection broke and it did not come back"
+                                                                               : "it did not keep up with what it was sent";
+      if (on_lost_) OnLost{on_lost_}(reason);
+      return;
+    }
+  }
+  arm();
+}
+
+void PeerLink::arm() {
+  const std::optional<Instant> deadline = core_.next_deadline();
+  if (!deadline) return timer_.cancel();
+  // An earlier timer stays: it finds nothing to do and looks again. Heartbeats move the deadline with every frame.
+  if (timer_.armed_for() <= *deadline) return;
+  timer_.arm(*deadline, [this] {
+    const std::optional<Instant> due = core_.next_deadline();
+    if (due && *due <= monotonic_now())
+      handle(link_event::Tick{}, {});
+    else
+      arm();
+  });
+}
+
+}  // namespace penstock

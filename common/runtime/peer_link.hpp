@@ -1,0 +1,59 @@
+// A reliable link to one life of one peer, over whatever connection there is at the time.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "common/link/link_core.hpp"
+#include "common/runtime/connection.hpp"
+#include "common/runtime/loop.hpp"
+
+namespace penstock {
+
+/// The shell of a `LinkCore`: keeps the frames that are not acknowledged, the connection and the timer. Lives on the
+/// loop's thread; decides nothing.
+class PeerLink {
+ public:
+  using OnMessages = std::function<void(std::span<const std::byte>)>;
+  /// The peer is lost; said once. The link may be destroyed inside.
+  using OnLost = std::function<void(const std::string& reason)>;
+  /// The connection broke; the link waits for another.
+  using OnDetached = std::function<void(const Error&)>;
+
+  PeerLink(Loop& loop, const LinkConfig& config, Incarnation self, Incarnation peer);
+  ~PeerLink();
+
+  void set_handlers(OnMessages on_messages, OnLost on_lost, OnDetached on_detached);
+  /// Takes over a connection whose introduction is done. An older one is dropped.
+  void attach(std::unique_ptr<Connection> connection, bool resumed, std::uint64_t peer_received_through);
+  void send(FramePayloadPtr payload);
+
+  const LinkCore& core() const { return core_; }
+  std::uint64_t bytes_sent() const { return bytes_sent_ + (connection_ == nullptr ? 0 : connection_->bytes_sent()); }
+  std::uint64_t bytes_received() const { return bytes_received_ + (connection_ == nullptr ? 0 : connection_->bytes_received()); }
+
+ private:
+  void handle(const LinkEvent& event, std::span<const std::byte> arrived);
+  void detach(const Error& error);
+  void arm();
+  LinkHeader header(std::uint64_t sequence) const;
+
+  Loop& loop_;
+  const Incarnation self_;
+  LinkCore core_;
+  OnMessages on_messages_;
+  OnLost on_lost_;
+  OnDetached on_detached_;
+  std::unique_ptr<Connection> connection_;
+  std::deque<FramePayloadPtr> kept_;
+  std::uint64_t first_kept_ = 1;
+  LoopTimer timer_;
+  std::uint64_t bytes_sent_ = 0;
+  std::uint64_t bytes_received_ = 0;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  ///< Handlers may destroy the link; this tells.
+};
+
+}  // namespace penstock

@@ -1,0 +1,225 @@
+// Connections and links over real loopback sockets, in one thread.
+#include "common/runtime/connection.hpp"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <vector>
+
+#include "common/base/rng.hpp"
+#include "common/runtime/clock.hpp"
+#include "common/runtime/peer_link.hpp"
+
+namespace penstock {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+class ConnectionTest : public ::testing::Test {
+ protected:
+  /// Runs the loop until `done`, at most ten seconds.
+  void run_until(const std::function<bool()>& done) {
+    LoopTimer limit{loop};
+    bool late = false;
+    limit.arm(monotonic_now() + seconds{10}, [&] { late = true; });
+    loop.set_worker([&] {
+      if (!done() && !late) return false;
+      loop.stop();
+      return false;
+    });
+    // A turn of the loop happens only when something does; this keeps it turning.
+    LoopTimer turn{loop};
+    std::function<void()> again = [&] { turn.arm(monotonic_now() + milliseconds{1}, again); };
+    again();
+    loop.run();
+    ASSERT_FALSE(late) << "the condition did not come true";
+    loop.set_worker(nullptr);
+  }
+
+  /// A raw client socket connected to the listener.
+  int raw_client() {
+    const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(listener->port());
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    return fd;
+  }
+
+  void listen() {
+    auto opened = Listener::open(loop, wire, {"127.0.0.1", 0}, [this](std::unique_ptr<Connection> connection) {
+      connection->start(
+          [this](const FrameHeader& header, std::span<const std::byte> payload) {
+            headers.push_back(header);
+            payloads.emplace_back(payload.begin(), payload.end());
+          },
+          [this](const Error& error) { errors.push_back(error); });
+      accepted.push_back(std::move(connection));
+    });
+    ASSERT_TRUE(opened.has_value());
+    listener = std::move(opened).value();
+  }
+
+  Loop loop;
+  WireConfig wire{.frame_bytes_max = 1 << 20, .frame_timeout = milliseconds{200}};
+  std::unique_ptr<Listener> listener;
+  std::vector<std::unique_ptr<Connection>> accepted;
+  std::vector<FrameHeader> headers;
+  std::vector<std::vector<std::byte>> payloads;
+  std::vector<Error> errors;
+};
+
+std::vector<std::byte> frame_bytes(std::uint64_t sequence, std::size_t words) {
+  const FramePayload payload{std::vector<std::uint64_t>(words, sequence)};
+  const FrameHeaderBytes header = write_header(FrameKind::Messages, {Incarnation{1}, sequence, 0}, payload);
+  std::vector<std::byte> bytes{header.begin(), header.end()};
+  bytes.insert(bytes.end(), payload.bytes().begin(), payload.bytes().end());
+  return bytes;
+}
+
+TEST_F(ConnectionTest, FramesOfAllSizesArriveWholeAndInOrder) {
+  listen();
+  std::unique_ptr<Connection> client;
+  Connector connector{loop, wire, {"127.0.0.1", listener->port()}, seconds{5}, [&](Result<std::unique_ptr<Connection>> result) {
+                        client = std::move(result).value();
+                        client->start([](const FrameHeader&, std::span<const std::byte>) {}, [](const Error&) {});
+                        std::uint64_t sequence = 0;
+                        for (const std::size_t words : {1U, 2U, 1000U, 32768U, 100000U, 131072U, 1U, 7U}) {
+                          ++sequence;
+                          client->send(FrameKind::Messages, {Incarnation{1}, sequence, 0},
+                                       std::make_shared<const FramePayload>(std::vector<std::uint64_t>(words, sequence)));
+                        }
+                      }};
+  run_until([&] { return headers.size() == 8; });
+  for (std::size_t i = 0; i < headers.size(); ++i) {
+    EXPECT_EQ(headers[i].link.sequence, i + 1);
+    std::uint64_t word = 0;
+    std::memcpy(&word, payloads[i].data() + payloads[i].size() - 8, 8);
+    EXPECT_EQ(word, i + 1);
+  }
+}
+
+// Fault F17: bytes that come one by one are put together.
+TEST_F(ConnectionTest, OneByteWritesAreParsed) {
+  listen();
+  const int fd = raw_client();
+  const std::vector<std::byte> bytes = frame_bytes(1, 3);
+  std::size_t sent = 0;
+  run_until([&] {
+    if (sent < bytes.size()) sent += static_cast<std::size_t>(::send(fd, bytes.data() + sent, 1, MSG_NOSIGNAL));
+    return headers.size() == 1;
+  });
+  EXPECT_TRUE(errors.empty());
+  ::close(fd);
+}
+
+// Faults F18, F19: random bytes, an absurd length and half a frame end that connection, and only that one.
+TEST_F(ConnectionTest, HostilePeersAreCutOffAndOthersAreNotDisturbed) {
+  listen();
+  const int good = raw_client();
+  const auto send_all = [](int fd, const std::vector<std::byte>& bytes) {
+    ASSERT_EQ(::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
+  };
+  Rng rng{7};
+  std::vector<int> hostile;
+  for (int i = 0; i < 20; ++i) {
+    std::vector<std::byte> bytes(200);
+    for (std::byte& byte : bytes) byte = static_cast<std::byte>(rng.next());
+    hostile.push_back(raw_client());
+    send_all(hostile.back(), bytes);
+  }
+  std::vector<std::byte> absurd = frame_bytes(1, 1);
+  const std::uint32_t length = 0xfffffff8;
+  std::memcpy(absurd.data() + 8, &length, 4);
+  hostile.push_back(raw_client());
+  send_all(hostile.back(), absurd);
+  std::vector<std::byte> damaged = frame_bytes(1, 4);
+  damaged[60] ^= std::byte{1};
+  hostile.push_back(raw_client());
+  send_all(hostile.back(), damaged);
+  std::vector<std::byte> half = frame_bytes(1, 100);
+  half.resize(100);
+  hostile.push_back(raw_client());
+  send_all(hostile.back(), half);
+  run_until([&] { return errors.size() == hostile.size(); });
+  send_all(good, frame_bytes(5, 2));
+  run_until([&] { return headers.size() == 1; });
+  EXPECT_EQ(headers[0].link.sequence, 5U);
+  for (const int fd : hostile) ::close(fd);
+  ::close(good);
+}
+
+TEST_F(ConnectionTest, APortInUseIsNamed) {
+  listen();
+  const auto second = Listener::open(loop, wire, {"127.0.0.1", listener->port()}, [](std::unique_ptr<Connection>) {});
+  ASSERT_FALSE(second.has_value());
+  EXPECT_EQ(second.error().code, ErrorCode::AddressInUse);
+}
+
+TEST_F(ConnectionTest, NobodyThereIsAnErrorWithTheWayOut) {
+  std::optional<Error> error;
+  Connector connector{loop, wire, {"127.0.0.1", 1}, seconds{5}, [&](Result<std::unique_ptr<Connection>> result) { error = result.error(); }};
+  run_until([&] { return error.has_value(); });
+  EXPECT_EQ(error->code, ErrorCode::Unreachable);
+  EXPECT_NE(error->remedy.find("penstock supervisor"), std::string::npos);
+}
+
+TEST(HostPort, IsReadAndRefusedPrecisely) {
+  EXPECT_EQ(parse_host_port("1.2.3.4:80", "x").value(), (HostPort{"1.2.3.4", 80}));
+  EXPECT_EQ(parse_host_port("[::1]:80", "x").value(), (HostPort{"::1", 80}));
+  EXPECT_EQ(parse_host_port("7465", "x").value(), (HostPort{"x", 7465}));
+  for (const char* wrong : {"", ":", "a:", ":80", "a:b", "a:65536", "a:-1", "a:1 "}) EXPECT_FALSE(parse_host_port(wrong, "x").has_value()) << wrong;
+}
+
+/// Two links whose connection is cut again and again.
+TEST_F(ConnectionTest, ALinkDeliversEverythingOnceThoughItsConnectionBreaks) {
+  const LinkConfig config{.reconnect_grace = seconds{5}};
+  PeerLink server{loop, config, Incarnation{1}, Incarnation{2}};
+  PeerLink client{loop, config, Incarnation{2}, Incarnation{1}};
+  std::vector<std::uint64_t> received;
+  server.set_handlers(
+      [&](std::span<const std::byte> bytes) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, bytes.data(), 8);
+        received.push_back(word);
+      },
+      [](const std::string& reason) { FAIL() << reason; }, [](const Error&) {});
+  std::unique_ptr<Connection> pending;
+  bool first = true;
+  auto opened = Listener::open(loop, wire, {"127.0.0.1", 0}, [&](std::unique_ptr<Connection> connection) {
+    server.attach(std::move(connection), !first, client.core().received_through());
+  });
+  ASSERT_TRUE(opened.has_value());
+  listener = std::move(opened).value();
+  std::unique_ptr<Connector> connector;
+  const std::function<void()> connect = [&] {
+    connector = std::make_unique<Connector>(loop, wire, HostPort{"127.0.0.1", listener->port()}, seconds{5},
+                                            [&](Result<std::unique_ptr<Connection>> result) {
+                                              client.attach(std::move(result).value(), !first, server.core().received_through());
+                                              first = false;
+                                            });
+  };
+  client.set_handlers([](std::span<const std::byte>) {}, [](const std::string& reason) { FAIL() << reason; }, [](const Error&) {});
+  connect();
+  std::uint64_t sent = 0;
+  constexpr std::uint64_t kMessages = 5000;
+  run_until([&] {
+    for (int burst = 0; burst < 20 && sent < kMessages && !first; ++burst) {
+      ++sent;
+      client.send(std::make_shared<const FramePayload>(std::vector<std::uint64_t>(1 + sent % 300, sent)));
+    }
+    if (sent % 500 == 0 && sent > 0 && sent < kMessages && client.core().attached()) connect();
+    return received.size() >= kMessages;
+  });
+  ASSERT_EQ(received.size(), kMessages);
+  for (std::uint64_t i = 0; i < kMessages; ++i) ASSERT_EQ(received[i], i + 1);
+}
+
+}  // namespace
+}  // namespace penstock
