@@ -84,6 +84,7 @@ struct Assignment {
   attempt @5 :UInt16;
   band @6 :UInt16;
   cached @7 :Bool;
+  omittedInputs @8 :UInt16;
 }
 
 struct TemplateDefinition {
@@ -131,6 +132,11 @@ struct PriorityChange {
   priority @1 :UInt64;
 }
 
+struct PeerAddress {
+  worker @0 :UInt32;
+  dataAddress @1 :Text;
+}
+
 struct ToWorker {
   union {
     registerReply :group { worker @0 :UInt32; }
@@ -155,6 +161,7 @@ struct ToWorker {
     reportsApplied :group { through @20 :UInt64; }
     drain :group { enabled @21 :Bool; }
     explain :group { question @22 :UInt64; job @23 :UInt32; subtask @24 :UInt32; }
+    peers @25 :List(PeerAddress);
   }
 }
 

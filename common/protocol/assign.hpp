@@ -22,7 +22,8 @@ enum class InputPlace : std::uint8_t {
   Remote = 2,   ///< On worker `location`.
 };
 
-/// One input that the worker has to wait for or to bring. Finished order edges and empty outputs are left out.
+/// One input of a subtask. Finished order edges are left out; data inputs stand in the order of the graph, the empty
+/// ones (`Here`, no bytes) among them, unless all of a subtask's are finished and empty: see `omitted_inputs`.
 struct AssignedInput {
   SubtaskIndex producer;
   std::uint16_t output = 0;  ///< Or `EdgeKind::kOrderOnly`.
@@ -42,6 +43,7 @@ struct Assignment {
   std::uint32_t payload_bytes = 0;
   Attempt attempt;
   BandIndex band;
+  std::uint16_t omitted_inputs = 0;  ///< Data inputs that are not listed because all of them are empty.
   /// True if the worker may start it without asking once its inputs are here: it then holds the ownership lease of a
   /// successor (spec worker 6). False never occurs with all inputs present.
   bool cached = false;
@@ -135,7 +137,18 @@ struct ExplainQuestion {
   friend bool operator==(const ExplainQuestion&, const ExplainQuestion&) = default;
 };
 
+/// Where data of other workers can be fetched; said to a worker before it is first told of such data.
+struct PeerAddress {
+  WorkerId worker;
+  std::string data_address;
+  friend bool operator==(const PeerAddress&, const PeerAddress&) = default;
+};
+struct PeerAddressBatch {
+  std::vector<PeerAddress> peers;
+  friend bool operator==(const PeerAddressBatch&, const PeerAddressBatch&) = default;
+};
+
 using ToWorker = std::variant<RegisterReply, AssignBatch, InputNoticeBatch, CancelBatch, PriorityBatch, EntitlementBatch,
-                              StealRequest, DropBatch, ForgetJob, ReportsApplied, Drain, ExplainQuestion>;
+                              StealRequest, DropBatch, ForgetJob, ReportsApplied, Drain, ExplainQuestion, PeerAddressBatch>;
 
 }  // namespace penstock

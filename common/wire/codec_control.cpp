@@ -34,6 +34,7 @@ void write(const AssignBatch& message, schema::ToWorker::Builder root) {
     to.setAttempt(from.attempt.value());
     to.setBand(from.band.value());
     to.setCached(from.cached);
+    to.setOmittedInputs(from.omitted_inputs);
   }
   if (!message.inputs.empty()) {
     auto inputs = out.initInputs(static_cast<unsigned>(message.inputs.size()));
@@ -139,6 +140,20 @@ void write(const ExplainQuestion& message, schema::ToWorker::Builder root) {
   out.setSubtask(message.subtask.index.value());
 }
 
+void write(const PeerAddressBatch& message, schema::ToWorker::Builder root) {
+  auto list = root.initPeers(static_cast<unsigned>(message.peers.size()));
+  for (unsigned i = 0; i < list.size(); ++i) {
+    list[i].setWorker(message.peers[i].worker.value());
+    list[i].setDataAddress(text(message.peers[i].data_address));
+  }
+}
+
+PeerAddressBatch read_peers(capnp::List<schema::PeerAddress>::Reader list) {
+  PeerAddressBatch batch;
+  for (const auto entry : list) batch.peers.push_back({WorkerId{entry.getWorker()}, text(entry.getDataAddress())});
+  return batch;
+}
+
 AssignBatch read_assign_batch(schema::AssignBatch::Reader in) {
   AssignBatch batch;
   batch.job = JobId{in.getJob()};
@@ -160,6 +175,7 @@ AssignBatch read_assign_batch(schema::AssignBatch::Reader in) {
     to.attempt = Attempt{from.getAttempt()};
     to.band = BandIndex{from.getBand()};
     to.cached = from.getCached();
+    to.omitted_inputs = from.getOmittedInputs();
   }
   const auto inputs = in.getInputs();
   batch.inputs.resize(inputs.size());
@@ -222,6 +238,7 @@ void read_into(schema::ToWorker::Reader in, std::vector<ToWorker>& messages) {
     case schema::ToWorker::FORGET_JOB: messages.emplace_back(ForgetJob{JobId{in.getForgetJob().getJob()}}); return;
     case schema::ToWorker::REPORTS_APPLIED: messages.emplace_back(ReportsApplied{in.getReportsApplied().getThrough()}); return;
     case schema::ToWorker::DRAIN: messages.emplace_back(Drain{in.getDrain().getEnabled()}); return;
+    case schema::ToWorker::PEERS: messages.emplace_back(read_peers(in.getPeers())); return;
     case schema::ToWorker::EXPLAIN: {
       const auto explain = in.getExplain();
       messages.emplace_back(ExplainQuestion{explain.getQuestion(), {JobId{explain.getJob()}, SubtaskIndex{explain.getSubtask()}}});
@@ -269,6 +286,8 @@ std::size_t wire_size(const ToWorker& message) {
     bytes += steal->attempts.size() * 8;
   } else if (const auto* drop = std::get_if<DropBatch>(&message)) {
     bytes += drop->data.size() * 8;
+  } else if (const auto* peers = std::get_if<PeerAddressBatch>(&message)) {
+    for (const PeerAddress& peer : peers->peers) bytes += 32 + peer.data_address.size();
   }
   return bytes;
 }

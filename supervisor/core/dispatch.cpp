@@ -194,37 +194,65 @@ void SupervisorCore::write_assignment(Job& job, std::uint32_t subtask, BandSlot 
   assignment.band = band.id.band;
   assignment.cached = hot.missing > 0;
   const std::size_t inputs_before = batch.inputs.size();
-  write_inputs(job, subtask, band.worker, batch);
+  assignment.omitted_inputs = write_inputs(job, subtask, band.worker, batch);
   assignment.input_count = static_cast<std::uint32_t>(batch.inputs.size() - inputs_before);
+  for (std::size_t i = inputs_before; i < batch.inputs.size(); ++i)
+    if (batch.inputs[i].place == InputPlace::Remote) introduce_peer(band.worker, batch.inputs[i].location);
   const std::string_view payload = job.shape->payload(subtask);
   assignment.payload_bytes = static_cast<std::uint32_t>(payload.size());
   batch.payloads += payload;
   batch.assignments.push_back(assignment);
 }
 
-void SupervisorCore::write_inputs(const Job& job, std::uint32_t subtask, WorkerSlot worker, AssignBatch& batch) {
+// Returns how many data inputs were left out because all of the subtask's are finished and empty.
+std::uint16_t SupervisorCore::write_inputs(const Job& job, std::uint32_t subtask, WorkerSlot worker, AssignBatch& batch) const {
   const auto predecessors = job.shape->predecessors(subtask);
-  if (predecessors.empty()) return;
+  if (predecessors.empty()) return 0;
   const std::uint32_t first_edge = job.shape->first_edge(subtask);
+  const std::size_t before = batch.inputs.size();
+  std::size_t data_inputs = 0;
+  bool any_data = false;
   for (std::uint32_t k = 0; k < predecessors.size(); ++k) {
-    const std::uint32_t producer = predecessors[k];
-    const SubtaskHot& hot = job.hot[producer];
     AssignedInput input;
-    input.producer = SubtaskIndex{producer};
+    input.producer = SubtaskIndex{predecessors[k]};
     input.output = job.shape->edge_output(first_edge + k);
-    if (hot.phase == SubtaskPhase::Succeeded) {
-      if (input.output == EdgeKind::kOrderOnly || !job.data.in_use()) continue;
-      input.bytes = job.data.bytes(*job.shape, producer, input.output);
-      if (input.bytes == 0) continue;
-      const std::vector<WorkerId>* replicas = job.data.replicas(producer);
-      const bool copied = replicas != nullptr &&
-                          std::find(replicas->begin(), replicas->end(), workers_[worker].id) != replicas->end();
-      const bool here = workers_[hot.band].worker == worker || copied;
-      input.place = here ? InputPlace::Here : InputPlace::Remote;
-      input.location = here ? workers_[worker].id : workers_[hot.band].id.worker;
-    }
+    const SubtaskHot& producer = job.hot[predecessors[k]];
+    const bool order_only = input.output == EdgeKind::kOrderOnly;
+    const bool finished = producer.phase == SubtaskPhase::Succeeded;
+    if (order_only && finished) continue;
+    if (finished) place_input(job, input, producer, worker);
+    data_inputs += !order_only;
+    any_data = any_data || (!order_only && (!finished || input.bytes > 0));
     batch.inputs.push_back(input);
   }
+  if (any_data || data_inputs == 0) return 0;
+  const auto first = batch.inputs.begin() + static_cast<std::ptrdiff_t>(before);
+  batch.inputs.erase(std::remove_if(first, batch.inputs.end(),
+                                    [](const AssignedInput& input) { return input.output != EdgeKind::kOrderOnly; }),
+                     batch.inputs.end());
+  return static_cast<std::uint16_t>(std::min<std::size_t>(data_inputs, UINT16_MAX));
+}
+
+void SupervisorCore::place_input(const Job& job, AssignedInput& input, const SubtaskHot& producer, WorkerSlot worker) const {
+  input.place = InputPlace::Here;
+  if (!job.data.in_use()) return;
+  const std::uint32_t subtask = input.producer.value();
+  input.bytes = job.data.bytes(*job.shape, subtask, input.output);
+  if (input.bytes == 0) return;
+  const std::vector<WorkerId>* replicas = job.data.replicas(subtask);
+  const bool copied =
+      replicas != nullptr && std::find(replicas->begin(), replicas->end(), workers_[worker].id) != replicas->end();
+  const bool here = workers_[producer.band].worker == worker || copied;
+  input.place = here ? InputPlace::Here : InputPlace::Remote;
+  input.location = here ? workers_[worker].id : workers_[producer.band].id.worker;
+}
+
+// The worker is about to be told of data on another worker: it must know where that is.
+void SupervisorCore::introduce_peer(WorkerSlot slot, WorkerId peer) {
+  WorkerEntry& worker = workers_[slot];
+  if (peer == worker.id || !worker.peers_known.insert(peer, true)) return;
+  const WorkerSlot holder = workers_.find(peer);
+  if (holder.valid()) worker.new_peers.push_back({peer, workers_[holder].description.data_address});
 }
 
 // The last message to the worker if that is a batch of this job with room, else a new one.

@@ -159,6 +159,7 @@ void SupervisorCore::notice(Job& job, std::uint32_t producer, WorkerSlot to, Wor
     const std::int64_t bytes = job.data.bytes(*job.shape, producer, output);
     if (bytes == 0) continue;
     batch.notices.push_back(InputNotice{SubtaskIndex{producer}, output, holder, bytes});
+    introduce_peer(to, holder);
     any = true;
   }
   if (!any) batch.notices.push_back(InputNotice{SubtaskIndex{producer}, EdgeKind::kOrderOnly, holder, 0});

@@ -126,6 +126,8 @@ void SupervisorCore::flush_outboxes() {
   for (const WorkerSlot slot : outboxes_) {
     WorkerEntry& worker = workers_[slot];
     worker.has_outbox = false;
+    if (worker.alive && !worker.new_peers.empty())
+      out_->add(supervisor_action::SendToWorker{worker.id, PeerAddressBatch{std::exchange(worker.new_peers, {})}});
     for (ToWorker& message : worker.outbox)
       if (worker.alive) out_->add(supervisor_action::SendToWorker{worker.id, std::move(message)});
     worker.outbox.clear();

@@ -125,7 +125,9 @@ class SupervisorCore {
   std::uint32_t take_from(Job& job, BandSlot band, std::uint32_t count_max);
   void assign(Job& job, std::uint32_t subtask, BandSlot band);
   void write_assignment(Job& job, std::uint32_t subtask, BandSlot band);
-  void write_inputs(const Job& job, std::uint32_t subtask, WorkerSlot worker, AssignBatch& batch);
+  std::uint16_t write_inputs(const Job& job, std::uint32_t subtask, WorkerSlot worker, AssignBatch& batch) const;
+  void place_input(const Job& job, AssignedInput& input, const SubtaskHot& producer, WorkerSlot worker) const;
+  void introduce_peer(WorkerSlot worker, WorkerId peer);
   AssignBatch& open_batch(Job& job, WorkerSlot worker);
   void define_template(Job& job, std::uint32_t template_index, WorkerSlot worker, AssignBatch& batch);
   std::uint32_t lookahead_limit(const Job& job, std::uint32_t template_index, const BandEntry& band) const;

@@ -56,6 +56,7 @@ void WorkerTable::remove(WorkerSlot slot) {
   }
   worker.alive = false;
   worker.outbox = {};
+  worker.new_peers = {};
   index_.erase(worker.id);
   free_workers_.push_back(slot);
   --alive_workers_;

@@ -50,7 +50,9 @@ struct WorkerEntry {
   std::vector<BandSlot> bands;
   std::uint64_t reports_received = 0;
   std::uint64_t reports_applied_sent = 0;
+  LookupMap<WorkerId, bool> peers_known;  ///< Workers whose data address it has been told.
   bool has_outbox = false;
+  std::vector<PeerAddress> new_peers;     ///< Told first of all at the end of this event.
   std::vector<ToWorker> outbox;     ///< What it is told at the end of this event.
 };
 

@@ -20,6 +20,7 @@ namespace penstock::worker {
 struct RunInput {
   SubtaskIndex producer;
   std::uint16_t output = 0;
+  bool empty = false;  ///< It has no bytes.
   friend bool operator==(const RunInput&, const RunInput&) = default;
 };
 
@@ -35,10 +36,12 @@ struct StartSubtask {
   const Template* program = nullptr;
   std::string_view payload;
   std::span<const RunInput> inputs;
+  std::uint16_t omitted_inputs = 0;  ///< Further data inputs, all empty.
 };
 /// Ask a run to stop, or end it. Each is said at most once for a run.
 struct StopRun {
   RecordIndex record;
+  Attempt attempt;
   BandIndex band;
   SlotIndex lane;
   bool kill = false;

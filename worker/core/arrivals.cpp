@@ -80,7 +80,7 @@ void WorkerCore::accept(JobSlot slot, const Assignment& assignment, std::span<co
     if (input.place == InputPlace::Missing) missing_.push_back(input.producer);
     if (input.output == EdgeKind::kOrderOnly) continue;  // Spec: worker 3, never fetched nor sized.
     record.inputs.push_back(RunInput{input.producer, input.output});
-    if (input.place == InputPlace::Missing) continue;
+    if (input.place == InputPlace::Missing || input.bytes == 0) continue;
     const DatumIndex datum = data_.ensure(DataKey{{job.id, input.producer}, input.output}, slot, job.data);
     if (data_[datum].place != DatumPlace::Remote) continue;
     data_[datum].location = input.place == InputPlace::Remote ? input.location : WorkerId::none();
@@ -137,6 +137,7 @@ RecordIndex WorkerCore::make_record(JobSlot slot, const Assignment& assignment) 
   record.program = job.templates[assignment.template_index.value()].get();
   record.priority = assignment.priority;
   record.sequence = next_sequence_++;
+  record.omitted_inputs = assignment.omitted_inputs;
   record.arrived = now_;
   record.next_of_job = job.records;
   if (job.records.valid()) records_[job.records].previous_of_job = index;

@@ -51,7 +51,7 @@ void WorkerCore::stop_run(RecordIndex index, StopReason reason, Duration kill_af
     record.stop_at = kill_at;
     if (kill_after > Duration{0} && !record.asked_to_stop) {
       record.asked_to_stop = true;
-      out_->add(worker_action::StopRun{index, record.band, record.lane, false});
+      out_->add(worker_action::StopRun{index, record.attempt, record.band, record.lane, false});
     }
   } else {
     // A cancel wins over a timeout, and a shorter grace over a longer one.
@@ -72,7 +72,7 @@ void WorkerCore::advance_stop(RecordIndex index) {
   }
   if (record.killed) return;
   record.killed = true;
-  out_->add(worker_action::StopRun{index, record.band, record.lane, true});
+  out_->add(worker_action::StopRun{index, record.attempt, record.band, record.lane, true});
 }
 
 void WorkerCore::return_unprepared(RecordIndex index) {

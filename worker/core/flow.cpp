@@ -116,9 +116,10 @@ void WorkerCore::bring_inputs(RecordIndex index) {
 
 void WorkerCore::pin_inputs(RecordIndex index) {
   SubtaskRecord& record = records_[index];
-  for (const RunInput& input : record.inputs) {
+  for (RunInput& input : record.inputs) {
     const DatumIndex datum = data_.find(key_of(record, input));
-    if (!datum.valid()) continue;  // Empty: nothing to read.
+    input.empty = !datum.valid();
+    if (input.empty) continue;
     record.pins.push_back(datum);
     if (++data_[datum].pins == 1) out_->add(worker_action::PinDatum{data_[datum].key, true});
   }
@@ -246,7 +247,8 @@ void WorkerCore::start(RecordIndex index, const Taken& taken) {
     want_check_at(std::min(record.stop_at, later(now_, config_.started_after)));
   }
   out_->add(worker_action::StartSubtask{index, id_of(record), record.attempt, band.index, record.lane, taken.resumed,
-                                        &record.program->content, record.payload, record.inputs});
+                                        &record.program->content, record.payload, record.inputs,
+                                        record.omitted_inputs});
 }
 
 // Spec: worker 4. Nothing runs, the first in line cannot get its memory, and prepared subtasks hold it: the lowest of

@@ -53,7 +53,7 @@ struct SubtaskRecord {
   bool holds_quota = false;
   bool holds_store_permit = false;
   bool told_started = false;
-  bool succeeded = false;               ///< Of a run that has ended and is being stored.
+  std::uint16_t omitted_inputs = 0;
   SlotIndex lane;
   std::uint32_t run_us = 0;
   std::uint32_t fetches_pending = 0;

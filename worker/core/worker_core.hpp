@@ -114,6 +114,7 @@ class WorkerCore {
   void receive(const ReportsApplied& message);
   void receive(const Drain& message);
   void receive(const ExplainQuestion& message);
+  void receive(const PeerAddressBatch&) {}  // For the shell, which knows addresses; the core knows names.
   bool check_batch(const AssignBatch& batch);
   void define_templates(JobContext& job, const AssignBatch& batch);
   void accept(JobSlot slot, const Assignment& assignment, std::span<const AssignedInput> inputs, std::string_view payload);

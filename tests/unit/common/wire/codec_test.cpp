@@ -72,7 +72,7 @@ std::vector<ToWorker> all_to_worker() {
   batch.job_priority = -1;
   batch.job_name = "name";
   batch.templates = {{TemplateIndex{1}, full_template()}};
-  batch.assignments = {{SubtaskIndex{4}, TemplateIndex{1}, 0xffffffff00000001ULL, 2, 3, Attempt{5}, BandIndex{6}, true}};
+  batch.assignments = {{SubtaskIndex{4}, TemplateIndex{1}, 0xffffffff00000001ULL, 2, 3, Attempt{5}, BandIndex{6}, 9, true}};
   batch.inputs = {{SubtaskIndex{1}, 0, InputPlace::Missing, WorkerId{}, 0}, {SubtaskIndex{2}, 7, InputPlace::Remote, WorkerId{8}, 1LL << 40}};
   batch.payloads = "pay";
   return {RegisterReply{WorkerId{9}},
@@ -87,7 +87,8 @@ std::vector<ToWorker> all_to_worker() {
           ForgetJob{JobId{1}},
           ReportsApplied{88},
           Drain{false},
-          ExplainQuestion{5, {JobId{6}, SubtaskIndex{7}}}};
+          ExplainQuestion{5, {JobId{6}, SubtaskIndex{7}}},
+          PeerAddressBatch{{{WorkerId{3}, "10.0.0.1:77"}}}};
 }
 
 std::vector<FromWorker> all_from_worker() {

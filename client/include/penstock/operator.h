@@ -1,0 +1,81 @@
+/* Native operators: functions of a shared library that a worker runs in its own process.
+ *
+ * A library exports one function, `penstock_operators`, that returns a table of its operators:
+ *
+ *     static int square(penstock_call* call) {
+ *       const penstock_view in = call->inputs[0];
+ *       double* out = (double*)call->output(call, 0, in.bytes);
+ *       if (out == NULL) return call->fail(call, "no memory for the output");
+ *       for (uint64_t i = 0; i < in.bytes / sizeof(double); ++i) out[i] = ((const double*)in.data)[i] * ((const double*)in.data)[i];
+ *       return 0;
+ *     }
+ *     static const penstock_operator table[] = {{"square", square}};
+ *     static const penstock_operator_table all = {PENSTOCK_OPERATOR_ABI, 1, table};
+ *     const penstock_operator_table* penstock_operators(void) { return &all; }
+ *
+ * Load it with `penstock worker --operators libsquare.so`. An operator runs on one of its band's slots, may be called
+ * from several threads at once for different subtasks, and must not keep any pointer of the call. If it uses TBB inside,
+ * it is confined to the slots that its subtask requested. C11 or C++11; no library is needed.
+ */
+#ifndef PENSTOCK_OPERATOR_H
+#define PENSTOCK_OPERATOR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Raised when a member changes its meaning or place; members are only added at the end. */
+#define PENSTOCK_OPERATOR_ABI 1u
+
+typedef struct penstock_view {
+  const void* data; /* NULL if there are no bytes. */
+  uint64_t bytes;
+} penstock_view;
+
+typedef struct penstock_call penstock_call;
+
+/* One call of an operator. Everything is valid until the operator returns, and read only but for the outputs. */
+struct penstock_call {
+  uint32_t abi;
+  uint32_t slot;                  /* Which runner of the band this is, from 0. */
+  uint32_t milli_slots;           /* What the subtask holds; 1000 is one slot. */
+  uint32_t attempt;               /* From 1. */
+  const char* device;             /* UUID of the GPU of the band, or "". */
+  uint64_t memory_bytes;          /* What the subtask may use; 0: not limited. */
+  penstock_view template_payload; /* The same for all subtasks of a template. */
+  penstock_view payload;          /* The subtask's own. */
+  const penstock_view* inputs;    /* The data inputs in their order in the graph; an empty output is {NULL, 0}. */
+  uint64_t input_count;
+  /* Memory for output number `index`, to be filled before returning; NULL if there is none or `index` is too large.
+   * Asking again for the same output gives new memory. An output that is never asked for is empty. */
+  void* (*output)(penstock_call* call, uint32_t index, uint64_t bytes);
+  /* Not 0 once the subtask is cancelled or out of time: return soon, with any result. */
+  int (*cancelled)(penstock_call* call);
+  /* Records why the subtask fails; returns 1, to be returned. */
+  int (*fail)(penstock_call* call, const char* message);
+};
+
+/* Returns 0 for success. Anything else, or a C++ exception, fails the attempt. */
+typedef int (*penstock_operator_function)(penstock_call* call);
+
+typedef struct penstock_operator {
+  const char* name;
+  penstock_operator_function run;
+} penstock_operator;
+
+typedef struct penstock_operator_table {
+  uint32_t abi; /* PENSTOCK_OPERATOR_ABI */
+  uint32_t count;
+  const penstock_operator* operators;
+} penstock_operator_table;
+
+/* To be defined by the library. */
+const penstock_operator_table* penstock_operators(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

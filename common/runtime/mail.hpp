@@ -1,0 +1,55 @@
+// What actors say to each other: batches, never one message for a subtask.
+#pragma once
+
+#include <caf/allowed_unsafe_message_type.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/protocol/assign.hpp"
+#include "common/protocol/client.hpp"
+#include "common/protocol/report.hpp"
+
+namespace penstock {
+
+/// Between the supervisor's actor and whoever stands for a worker: the gateway, or the worker itself when embedded.
+/// A worker is named by its incarnation, which nobody else has.
+struct ToWorkerMail {
+  Incarnation worker;
+  std::shared_ptr<const std::vector<ToWorker>> messages;
+};
+struct FromWorkerMail {
+  Incarnation worker;
+  std::shared_ptr<const std::vector<FromWorker>> messages;
+};
+struct WorkerLostMail {
+  Incarnation worker;
+  std::string reason;
+};
+/// The supervisor is done with this worker; close its link.
+struct DismissWorkerMail {
+  Incarnation worker;
+};
+
+/// The same for clients. The messages may be moved from: a mail has one reader.
+struct FromClientMail {
+  Incarnation client;
+  std::shared_ptr<std::vector<FromClient>> messages;
+};
+struct ToClientMail {
+  Incarnation client;
+  std::shared_ptr<const std::vector<ToClient>> messages;
+};
+struct ClientLostMail {
+  Incarnation client;
+};
+
+}  // namespace penstock
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::ToWorkerMail)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::FromWorkerMail)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::WorkerLostMail)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::DismissWorkerMail)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::FromClientMail)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::ToClientMail)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::ClientLostMail)

@@ -1,0 +1,177 @@
+#include "common/runtime/uplink.hpp"
+
+#include <algorithm>
+#include <deque>
+
+#include "common/base/rng.hpp"
+#include "common/runtime/clock.hpp"
+#include "common/runtime/host.hpp"
+#include "common/runtime/peer_link.hpp"
+#include "common/wire/codec.hpp"
+
+namespace penstock {
+
+struct Uplink::State : std::enable_shared_from_this<State> {
+  State(Loop& event_loop, const UplinkOptions& uplink_options, UplinkHandlers uplink_handlers)
+      : loop(event_loop), options(uplink_options), handlers(std::move(uplink_handlers)), rng(options.incarnation.value()),
+        timer(event_loop), started(monotonic_now()), retry(options.retry_min) {}
+
+  void connect();
+  void connected(std::unique_ptr<Connection> fresh);
+  void introduced(const FrameHeader& header, std::span<const std::byte> payload);
+  void welcome(const Welcome& message);
+  void make_link(Incarnation supervisor);
+  void try_again(const Error& why);
+  void end(const Error& why);
+
+  Loop& loop;
+  const UplinkOptions options;
+  UplinkHandlers handlers;
+  Rng rng;
+  LoopTimer timer;
+  const Instant started;
+  Duration retry;
+  std::size_t next_supervisor = 0;
+  std::unique_ptr<Connector> connector;
+  std::unique_ptr<Connection> connection;   ///< Until it is introduced; then the link has it.
+  std::unique_ptr<PeerLink> link;
+  Incarnation supervisor;
+  std::deque<FramePayloadPtr> waiting;
+  bool ended = false;
+};
+
+Uplink::Uplink(Loop& loop, const UplinkOptions& options, UplinkHandlers handlers)
+    : state_(std::make_shared<State>(loop, options, std::move(handlers))) {
+  // Not before the owner has stored us.
+  loop.post([weak = std::weak_ptr<State>{state_}] {
+    if (const auto alive = weak.lock()) alive->connect();
+  });
+}
+
+Uplink::~Uplink() {
+  state_->ended = true;
+  state_->connector.reset();
+  state_->connection.reset();
+  state_->link.reset();
+  state_->timer.cancel();
+}
+
+void Uplink::send(FramePayloadPtr payload) {
+  if (state_->link != nullptr)
+    state_->link->send(std::move(payload));
+  else
+    state_->waiting.push_back(std::move(payload));
+}
+
+std::uint64_t Uplink::bytes_sent() const { return state_->link == nullptr ? 0 : state_->link->bytes_sent(); }
+std::uint64_t Uplink::bytes_received() const { return state_->link == nullptr ? 0 : state_->link->bytes_received(); }
+
+void Uplink::State::connect() {
+  if (ended) return;
+  const HostPort& address = options.supervisors[next_supervisor++ % options.supervisors.size()];
+  connector = std::make_unique<Connector>(loop, options.wire, address, options.connect_timeout,
+                                          [weak = weak_from_this()](Result<std::unique_ptr<Connection>> result) {
+                                            const auto alive = weak.lock();
+                                            if (alive == nullptr || alive->ended) return;
+                                            if (result)
+                                              alive->connected(std::move(result).value());
+                                            else
+                                              alive->try_again(result.error());
+                                          });
+}
+
+void Uplink::State::connected(std::unique_ptr<Connection> fresh) {
+  connection = std::move(fresh);
+  Hello hello;
+  hello.role = options.role;
+  hello.name = options.name;
+  hello.host = host_name();
+  hello.process_id = process_id();
+  hello.incarnation = options.incarnation;
+  hello.peer = supervisor;
+  hello.received_through = link == nullptr ? 0 : link->core().received_through();
+  connection->start([this](const FrameHeader& header, std::span<const std::byte> payload) { introduced(header, payload); },
+                    [this](const Error& error) {
+                      connection.reset();
+                      try_again(error);
+                    });
+  connection->send(FrameKind::Introduction, {options.incarnation, 0, 0}, encode(Introduction{hello}));
+  timer.arm(monotonic_now() + options.wire.handshake_timeout, [this] {
+    connection.reset();
+    try_again({ErrorCode::Unreachable, options.name, "the supervisor does not answer the introduction", {}});
+  });
+}
+
+void Uplink::State::introduced(const FrameHeader& header, std::span<const std::byte> payload) {
+  timer.cancel();
+  const Result<Introduction> introduction =
+      header.kind == FrameKind::Introduction ? decode_introduction(payload)
+                                             : Error{ErrorCode::MalformedFrame, "", "the supervisor's first frame is no introduction", {}};
+  // From a turn of its own: the connection's handler is on the stack, and what follows may replace it.
+  loop.post([weak = weak_from_this(), introduction] {
+    const auto alive = weak.lock();
+    if (alive == nullptr || alive->ended || alive->connection == nullptr) return;
+    if (!introduction) return alive->end(introduction.error());
+    if (const auto* message = std::get_if<Welcome>(&*introduction))
+      alive->welcome(*message);
+    else if (const auto* refusal = std::get_if<Refusal>(&*introduction))
+      alive->end(refusal->error);
+    else
+      alive->end({ErrorCode::MalformedFrame, "", "the supervisor introduced itself as a client", {}});
+  });
+}
+
+void Uplink::State::welcome(const Welcome& message) {
+  if (message.major != kProtocolMajor)
+    return end({ErrorCode::VersionMismatch, "supervisor",
+                "speaks protocol " + std::to_string(message.major) + "." + std::to_string(message.minor) + " (Penstock " +
+                    message.software_version + "), this process speaks " + std::to_string(kProtocolMajor) + "." +
+                    std::to_string(kProtocolMinor) + " (Penstock " + std::string{kSoftwareVersion} + ")",
+                "install the same version on both sides"});
+  if (link != nullptr && (!message.resumed || message.incarnation != supervisor))
+    return end({ErrorCode::Disconnected, "supervisor", "has started anew and does not know this link", {}});
+  retry = options.retry_min;
+  const bool first = link == nullptr;
+  if (first) make_link(message.incarnation);
+  link->attach(std::move(connection), message.resumed, message.received_through);
+  if (!first) return;
+  for (FramePayloadPtr& payload : waiting) link->send(std::move(payload));
+  waiting.clear();
+  if (handlers.on_linked) std::function<void()>{handlers.on_linked}();
+}
+
+void Uplink::State::make_link(Incarnation peer) {
+  supervisor = peer;
+  link = std::make_unique<PeerLink>(loop, options.link, options.incarnation, peer);
+  link->set_handlers(
+      [this](std::span<const std::byte> payload) {
+        if (handlers.on_messages) handlers.on_messages(payload);
+      },
+      [this](const std::string& reason) {
+        // The link is on the stack above us.
+        loop.post([weak = weak_from_this(), reason] {
+          if (const auto alive = weak.lock()) alive->end({ErrorCode::Disconnected, "supervisor", "was lost: " + reason, {}});
+        });
+      },
+      [this](const Error& error) { try_again(error); });
+}
+
+void Uplink::State::try_again(const Error& why) {
+  if (ended) return;
+  if (link == nullptr && monotonic_now() - started >= options.give_up_after) return end(why);
+  if (handlers.on_trouble) handlers.on_trouble(why);
+  // Fault F32: a herd of workers that lost the same supervisor comes back spread out.
+  const Duration delay = retry / 2 + Duration{static_cast<std::int64_t>(rng.below(static_cast<std::uint64_t>(retry.count())))};
+  retry = std::min(retry * 2, options.retry_max);
+  timer.arm(monotonic_now() + delay, [this] { connect(); });
+}
+
+void Uplink::State::end(const Error& why) {
+  if (ended) return;
+  ended = true;
+  timer.cancel();
+  const auto handler = handlers.on_end;
+  if (handler) handler(why);
+}
+
+}  // namespace penstock

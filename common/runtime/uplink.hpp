@@ -1,0 +1,60 @@
+// The way from a worker or client to its supervisor: connect, introduce, stay linked.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/base/ids.hpp"
+#include "common/protocol/config.hpp"
+#include "common/protocol/handshake.hpp"
+#include "common/runtime/connection.hpp"
+#include "common/runtime/loop.hpp"
+
+namespace penstock {
+
+struct UplinkOptions {
+  std::vector<HostPort> supervisors;  ///< Tried in turn.
+  PeerRole role = PeerRole::Client;
+  std::string name;
+  Incarnation incarnation;            ///< Of this life of ours.
+  LinkConfig link;
+  WireConfig wire;
+  Duration connect_timeout = std::chrono::seconds{3};
+  Duration retry_min = std::chrono::milliseconds{20};
+  Duration retry_max = std::chrono::seconds{2};
+  Duration give_up_after = Duration::max();  ///< Without ever having been linked.
+};
+
+/// What an uplink tells its owner, on the loop's thread. After `on_end` nothing more is told; the owner may destroy the
+/// uplink inside any of them.
+struct UplinkHandlers {
+  std::function<void()> on_linked;                              ///< For the first time; resumed links are not told.
+  std::function<void(std::span<const std::byte>)> on_messages;
+  std::function<void(const Error&)> on_trouble;                 ///< An attempt failed or the connection broke; it goes on.
+  /// The link is over: refused (`StaleIncarnation`, `VersionMismatch`, ...), lost (`Disconnected`) or never made
+  /// (`Unreachable`).
+  std::function<void(const Error&)> on_end;
+};
+
+/// One life's link to a supervisor. Keeps trying with growing, jittered delays; a broken connection is made again and
+/// the link resumes where it stood. What is sent before the link stands waits for it.
+class Uplink {
+ public:
+  Uplink(Loop& loop, const UplinkOptions& options, UplinkHandlers handlers);
+  ~Uplink();
+  Uplink(const Uplink&) = delete;
+  Uplink& operator=(const Uplink&) = delete;
+
+  void send(FramePayloadPtr payload);
+  std::uint64_t bytes_sent() const;
+  std::uint64_t bytes_received() const;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace penstock

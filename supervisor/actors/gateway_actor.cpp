@@ -1,0 +1,247 @@
+#include "supervisor/actors/gateway_actor.hpp"
+
+#include <caf/actor_system.hpp>
+#include <caf/event_based_actor.hpp>
+#include <caf/send.hpp>
+#include <caf/stateful_actor.hpp>
+#include <list>
+#include <map>
+
+#include "common/runtime/clock.hpp"
+#include "common/runtime/log.hpp"
+#include "common/runtime/mail.hpp"
+#include "common/runtime/peer_link.hpp"
+#include "common/wire/codec.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+/// A connection that has not introduced itself yet.
+struct Stranger {
+  std::unique_ptr<Connection> connection;
+  std::unique_ptr<LoopTimer> patience;
+};
+
+struct Guest {
+  PeerRole role = PeerRole::Worker;
+  std::unique_ptr<PeerLink> link;
+};
+
+std::string version_text(std::uint16_t major, std::uint16_t minor, const std::string& software) {
+  return "protocol " + std::to_string(major) + "." + std::to_string(minor) + " (Penstock " + software + ")";
+}
+
+}  // namespace
+
+struct Gateway::State : std::enable_shared_from_this<State> {
+  State(caf::actor_system& actors, Loop& event_loop, const GatewayOptions& gateway_options, caf::actor core)
+      : system(actors), loop(event_loop), options(gateway_options), supervisor(std::move(core)) {}
+
+  void start_actor();
+  void welcome_stranger(std::unique_ptr<Connection> connection);
+  void introduce(std::list<Stranger>::iterator stranger, const FrameHeader& header, std::span<const std::byte> payload);
+  void refuse(std::list<Stranger>::iterator stranger, Error error);
+  void admit(std::list<Stranger>::iterator stranger, const Hello& hello);
+  void make_guest(const Hello& hello);
+  void receive(Incarnation peer, std::span<const std::byte> payload);
+  void lose(Incarnation peer, const std::string& reason);
+  template <class Message>
+  void send(Incarnation peer, const std::vector<Message>& messages);
+  void forget_later(std::list<Stranger>::iterator stranger);
+
+  caf::actor_system& system;
+  Loop& loop;
+  const GatewayOptions options;
+  caf::actor supervisor;
+  caf::actor self;
+  std::unique_ptr<Listener> listener;
+  std::list<Stranger> strangers;
+  std::map<Incarnation, Guest> guests;
+  std::map<Incarnation, Instant> fenced;  ///< Lives that were given up; the latest few thousand.
+};
+
+Gateway::Gateway(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+Gateway::~Gateway() {
+  caf::anon_send_exit(state_->self, caf::exit_reason::user_shutdown);
+  state_->listener.reset();
+  state_->strangers.clear();
+  state_->guests.clear();
+}
+
+Result<std::unique_ptr<Gateway>> Gateway::open(caf::actor_system& system, Loop& loop, const GatewayOptions& options,
+                                               const caf::actor& supervisor) {
+  auto state = std::make_shared<State>(system, loop, options, supervisor);
+  Result<std::unique_ptr<Listener>> listener =
+      Listener::open(loop, options.wire, options.listen, [weak = std::weak_ptr<State>{state}](std::unique_ptr<Connection> connection) {
+        if (const auto alive = weak.lock()) alive->welcome_stranger(std::move(connection));
+      });
+  if (!listener) return listener.error();
+  state->listener = std::move(listener).value();
+  state->start_actor();
+  return std::unique_ptr<Gateway>{new Gateway{std::move(state)}};
+}
+
+std::uint16_t Gateway::port() const { return state_->listener->port(); }
+
+void Gateway::State::start_actor() {
+  self = system.spawn([weak = weak_from_this()](caf::event_based_actor*) -> caf::behavior {
+    return {[weak](const ToWorkerMail& mail) {
+              if (const auto alive = weak.lock()) alive->send(mail.worker, *mail.messages);
+            },
+            [weak](const ToClientMail& mail) {
+              if (const auto alive = weak.lock()) alive->send(mail.client, *mail.messages);
+            },
+            [weak](const DismissWorkerMail& mail) {
+              if (const auto alive = weak.lock()) {
+                alive->fenced[mail.worker] = monotonic_now();
+                alive->guests.erase(mail.worker);
+              }
+            }};
+  });
+}
+
+void Gateway::State::welcome_stranger(std::unique_ptr<Connection> connection) {
+  if (strangers.size() + guests.size() >= options.wire.connections_max) {
+    log_line(LogLevel::Warn, "connection refused", "peer=" + connection->peer_address() + " reason=\"too many connections\"");
+    return;
+  }
+  const auto stranger = strangers.insert(strangers.end(), Stranger{std::move(connection), std::make_unique<LoopTimer>(loop)});
+  // Faults F19, F38: whoever does not introduce itself in time is shown out.
+  stranger->patience->arm(monotonic_now() + options.wire.handshake_timeout, [this, stranger] {
+    log_line(LogLevel::Info, "connection dropped", "peer=" + stranger->connection->peer_address() + " reason=\"no introduction\"");
+    forget_later(stranger);
+  });
+  stranger->connection->start(
+      [this, stranger](const FrameHeader& header, std::span<const std::byte> payload) { introduce(stranger, header, payload); },
+      [this, stranger](const Error& error) {
+        log_error(LogLevel::Info, "connection dropped", error);
+        forget_later(stranger);
+      });
+}
+
+// Not at once: the call may come from inside the connection's own handler.
+void Gateway::State::forget_later(std::list<Stranger>::iterator stranger) {
+  loop.post([weak = weak_from_this(), stranger] {
+    if (const auto alive = weak.lock()) alive->strangers.erase(stranger);
+  });
+}
+
+void Gateway::State::introduce(std::list<Stranger>::iterator stranger, const FrameHeader& header, std::span<const std::byte> payload) {
+  if (stranger->patience == nullptr) return;  // It is on its way out.
+  const Result<Introduction> introduction =
+      header.kind == FrameKind::Introduction ? decode_introduction(payload)
+                                             : Error{ErrorCode::MalformedFrame, "", "the first frame is no introduction", {}};
+  if (!introduction) return refuse(stranger, introduction.error());
+  const auto* hello = std::get_if<Hello>(&*introduction);
+  if (hello == nullptr || !hello->incarnation.valid())
+    return refuse(stranger, {ErrorCode::MalformedFrame, "", "the introduction is no hello", {}});
+  if (hello->major != kProtocolMajor)
+    return refuse(stranger, {ErrorCode::VersionMismatch, hello->name,
+                             "speaks " + version_text(hello->major, hello->minor, hello->software_version) + ", this supervisor speaks " +
+                                 version_text(kProtocolMajor, kProtocolMinor, std::string{kSoftwareVersion}),
+                             "install the same version on both sides"});
+  if (fenced.contains(hello->incarnation))
+    return refuse(stranger, {ErrorCode::StaleIncarnation, hello->name, "was given up as lost; what it held runs elsewhere",
+                             "it starts afresh by itself"});
+  admit(stranger, *hello);
+}
+
+void Gateway::State::refuse(std::list<Stranger>::iterator stranger, Error error) {
+  const std::string address = stranger->connection->peer_address();
+  if (error.subject.empty()) error.subject = address;
+  log_error(LogLevel::Warn, "peer refused", error);
+  stranger->patience.reset();
+  stranger->connection->send(FrameKind::Introduction, {options.incarnation, 0, 0}, encode(Introduction{Refusal{std::move(error)}}));
+  stranger->connection->close_after_sending();
+  // It goes when the refusal is out, or when the peer does not take it.
+  auto timer = std::make_shared<LoopTimer>(loop);
+  timer->arm(monotonic_now() + std::chrono::seconds{1}, [this, stranger, timer] { forget_later(stranger); });
+}
+
+void Gateway::State::admit(std::list<Stranger>::iterator stranger, const Hello& hello) {
+  auto guest = guests.find(hello.incarnation);
+  const bool resumed = guest != guests.end();
+  if (resumed && (hello.peer != options.incarnation || guest->second.link->core().lost()))
+    return refuse(stranger, {ErrorCode::StaleIncarnation, hello.name, "does not remember its link to this supervisor", "it starts afresh by itself"});
+  if (!resumed && hello.peer == options.incarnation)
+    return refuse(stranger, {ErrorCode::StaleIncarnation, hello.name, "was given up as lost; what it held runs elsewhere",
+                             "it starts afresh by itself"});
+  if (!resumed) make_guest(hello);
+  Guest& entry = guests.at(hello.incarnation);
+  Welcome welcome;
+  welcome.incarnation = options.incarnation;
+  welcome.resumed = resumed;
+  welcome.received_through = entry.link->core().received_through();
+  welcome.heartbeat = options.link.heartbeat;
+  std::unique_ptr<Connection> connection = std::move(stranger->connection);
+  stranger->patience.reset();
+  connection->send(FrameKind::Introduction, {options.incarnation, 0, 0}, encode(Introduction{welcome}));
+  // From a turn of its own: this call comes out of the connection's present handler, which `attach` replaces.
+  auto handed_over = std::make_shared<std::unique_ptr<Connection>>(std::move(connection));
+  loop.post([weak = weak_from_this(), stranger, handed_over, peer = hello.incarnation, resumed, received = hello.received_through] {
+    const auto alive = weak.lock();
+    if (alive == nullptr) return;
+    alive->strangers.erase(stranger);
+    const auto found = alive->guests.find(peer);
+    if (found != alive->guests.end()) found->second.link->attach(std::move(*handed_over), resumed, received);
+  });
+}
+
+void Gateway::State::make_guest(const Hello& hello) {
+  const Incarnation peer = hello.incarnation;
+  Guest& guest = guests[peer];
+  guest.role = hello.role;
+  guest.link = std::make_unique<PeerLink>(loop, options.link, options.incarnation, peer);
+  guest.link->set_handlers([this, peer](std::span<const std::byte> payload) { receive(peer, payload); },
+                           [this, peer](const std::string& reason) { lose(peer, reason); },
+                           [name = hello.name](const Error& error) { log_line(LogLevel::Info, "connection broke", "peer=" + name + " text=\"" + to_string(error) + "\""); });
+  log_line(LogLevel::Info, "peer connected", "name=" + hello.name + " host=" + hello.host + " pid=" + std::to_string(hello.process_id) +
+                                                 " role=" + (hello.role == PeerRole::Worker ? "worker" : "client"));
+}
+
+void Gateway::State::receive(Incarnation peer, std::span<const std::byte> payload) {
+  const auto guest = guests.find(peer);
+  if (guest == guests.end()) return;
+  if (guest->second.role == PeerRole::Worker) {
+    Result<std::vector<FromWorker>> messages = decode_from_worker(payload);
+    if (!messages) return lose(peer, to_string(messages.error()));
+    caf::send_as(self, supervisor, FromWorkerMail{peer, std::make_shared<const std::vector<FromWorker>>(std::move(messages).value())});
+  } else {
+    Result<std::vector<FromClient>> messages = decode_from_client(payload);
+    if (!messages) return lose(peer, to_string(messages.error()));
+    caf::send_as(self, supervisor, FromClientMail{peer, std::make_shared<std::vector<FromClient>>(std::move(messages).value())});
+  }
+}
+
+void Gateway::State::lose(Incarnation peer, const std::string& reason) {
+  const auto guest = guests.find(peer);
+  if (guest == guests.end()) return;
+  if (guest->second.role == PeerRole::Worker)
+    caf::send_as(self, supervisor, WorkerLostMail{peer, reason});
+  else
+    caf::send_as(self, supervisor, ClientLostMail{peer});
+  constexpr std::size_t kFencedMax = 4096;
+  if (fenced.size() >= kFencedMax) fenced.erase(fenced.begin());
+  fenced[peer] = monotonic_now();
+  // The link is on the stack above us.
+  loop.post([weak = weak_from_this(), peer] {
+    if (const auto alive = weak.lock()) alive->guests.erase(peer);
+  });
+}
+
+template <class Message>
+void Gateway::State::send(Incarnation peer, const std::vector<Message>& messages) {
+  const auto guest = guests.find(peer);
+  if (guest == guests.end()) return;
+  std::size_t first = 0;
+  while (first < messages.size()) {
+    std::size_t bytes = 0;
+    std::size_t last = first;
+    while (last < messages.size() && (last == first || bytes < options.wire.frame_bytes_target)) bytes += wire_size(messages[last++]);
+    guest->second.link->send(encode(std::span{messages}.subspan(first, last - first)));
+    first = last;
+  }
+}
+
+}  // namespace penstock::supervisor

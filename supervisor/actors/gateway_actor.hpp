@@ -1,0 +1,37 @@
+// The supervisor's border: sockets, introductions and links of workers and clients.
+#pragma once
+
+#include <caf/actor.hpp>
+#include <caf/fwd.hpp>
+#include <memory>
+
+#include "common/base/result.hpp"
+#include "common/protocol/config.hpp"
+#include "common/runtime/connection.hpp"
+#include "common/runtime/loop.hpp"
+
+namespace penstock::supervisor {
+
+struct GatewayOptions {
+  HostPort listen{"127.0.0.1", 7465};
+  LinkConfig link;
+  WireConfig wire;
+  Incarnation incarnation;  ///< Of this supervisor process.
+};
+
+/// A running gateway; destroying it closes the port and every link.
+class Gateway {
+ public:
+  /// Listens, and carries frames between peers and the supervisor's actor. Errors: AddressInUse, InvalidArgument.
+  static Result<std::unique_ptr<Gateway>> open(caf::actor_system& system, Loop& loop, const GatewayOptions& options,
+                                               const caf::actor& supervisor);
+  ~Gateway();
+  std::uint16_t port() const;
+
+ private:
+  struct State;
+  explicit Gateway(std::shared_ptr<State> state);
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace penstock::supervisor

@@ -1,0 +1,32 @@
+// The actor that puts one submitted graph together and checks it.
+#pragma once
+
+#include <caf/actor.hpp>
+#include <caf/allowed_unsafe_message_type.hpp>
+#include <caf/fwd.hpp>
+#include <memory>
+
+#include "common/protocol/client.hpp"
+#include "common/protocol/config.hpp"
+#include "supervisor/core/events.hpp"
+
+namespace penstock::supervisor {
+
+struct ChunkMail {
+  std::shared_ptr<SubmitChunk> chunk;
+};
+/// The whole graph, or why not; sent once to the supervisor's actor, then the job actor ends.
+struct GraphCheckedMail {
+  Incarnation client;
+  std::shared_ptr<supervisor_event::GraphChecked> checked;
+};
+
+/// `heavy`: more chunks follow, so the work gets a thread of its own and nobody waits for it.
+enum class Thread { Shared, Own };
+caf::actor spawn_job_intake(caf::actor_system& system, const GraphLimits& limits, Incarnation client, const caf::actor& supervisor,
+                            Thread thread);
+
+}  // namespace penstock::supervisor
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::supervisor::ChunkMail)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::supervisor::GraphCheckedMail)

@@ -1,0 +1,210 @@
+#include "supervisor/actors/supervisor_actor.hpp"
+
+#include <caf/actor_system.hpp>
+#include <caf/event_based_actor.hpp>
+#include <caf/stateful_actor.hpp>
+#include <map>
+#include <optional>
+
+#include "common/runtime/clock.hpp"
+#include "common/runtime/log.hpp"
+#include "common/runtime/mail.hpp"
+#include "supervisor/actors/job_actor.hpp"
+#include "supervisor/core/supervisor_core.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+/// Carries mails in as events and actions out as mails. Decides nothing.
+class SupervisorActor {
+ public:
+  explicit SupervisorActor(caf::stateful_actor<SupervisorActor>* self) : self_(self) {}
+
+  static constexpr const char* name = "supervisor";
+
+  caf::behavior make_behavior(Loop& loop, const SupervisorConfig& config, Rng rng) {
+    config_ = config;
+    core_ = std::make_unique<SupervisorCore>(config, rng);
+    timer_ = std::make_unique<LoopTimer>(loop);
+    return {[this](const FromWorkerMail& mail) { receive(mail); },
+            [this](const WorkerLostMail& mail) { receive(mail); },
+            [this](const FromClientMail& mail) { receive(mail); },
+            [this](const ClientLostMail& mail) { receive(mail); },
+            [this](const GraphCheckedMail& mail) { receive(mail); }};
+  }
+
+ private:
+  /// Someone at the other end: where its mails go and what the core calls it.
+  template <class IdType>
+  struct Peer {
+    IdType id;
+    Incarnation incarnation;
+    caf::actor route;
+  };
+
+  void receive(const FromWorkerMail& mail) {
+    for (const FromWorker& message : *mail.messages) {
+      const auto known = workers_.find(mail.worker);
+      if (const auto* description = std::get_if<Register>(&message); description != nullptr && known == workers_.end()) {
+        const WorkerId id{next_worker_++};
+        workers_[mail.worker] = Peer<WorkerId>{id, mail.worker, sender()};
+        worker_lives_[id] = mail.worker;
+        log_line(LogLevel::Info, "worker joined", "worker=" + to_string(id) + " name=" + description->name + " host=" + description->host);
+        feed(supervisor_event::WorkerJoined{id, mail.worker, *description});
+      } else if (known != workers_.end()) {
+        feed(supervisor_event::WorkerSaid{known->second.id, message});
+      }
+    }
+    carry_out();
+  }
+
+  void receive(const WorkerLostMail& mail) {
+    const auto known = workers_.find(mail.worker);
+    if (known == workers_.end()) return;
+    const WorkerId id = known->second.id;
+    workers_.erase(known);
+    worker_lives_.erase(id);
+    feed(supervisor_event::WorkerLost{id, mail.reason});
+    carry_out();
+  }
+
+  void receive(const FromClientMail& mail) {
+    auto known = clients_.find(mail.client);
+    if (known == clients_.end()) {
+      known = clients_.emplace(mail.client, Peer<ClientId>{ClientId{next_client_++}, mail.client, sender()}).first;
+      client_lives_[known->second.id] = mail.client;
+    }
+    for (FromClient& message : *mail.messages) {
+      if (auto* chunk = std::get_if<SubmitChunk>(&message))
+        take_chunk(mail.client, std::move(*chunk));
+      else
+        feed(supervisor_event::ClientSaid{known->second.id, message});
+    }
+    carry_out();
+  }
+
+  void take_chunk(Incarnation client, SubmitChunk chunk) {
+    const std::pair key{client, chunk.submission};
+    auto intake = intakes_.find(key);
+    if (intake == intakes_.end()) {
+      if (!chunk.first) return;  // The rest of a graph that was refused already.
+      if (intakes_.size() >= config_.graph.submissions_max) {
+        supervisor_event::GraphChecked refused;
+        refused.client = clients_.at(client).id;
+        refused.submission = chunk.submission;
+        refused.refusal = Error{ErrorCode::LimitExceeded, chunk.spec.name, "too many graphs are being submitted at once",
+                                "wait for an answer before submitting more, or raise `graph.submissions_max`"};
+        return feed(std::move(refused));
+      }
+      const Thread thread = chunk.last ? Thread::Shared : Thread::Own;
+      intake = intakes_.emplace(key, spawn_job_intake(self_->system(), config_.graph, client, self_, thread)).first;
+    }
+    self_->send(intake->second, ChunkMail{std::make_shared<SubmitChunk>(std::move(chunk))});
+  }
+
+  void receive(const GraphCheckedMail& mail) {
+    const auto intake = intakes_.find({mail.client, mail.checked->submission});
+    if (intake != intakes_.end()) {
+      self_->send_exit(intake->second, caf::exit_reason::normal);
+      intakes_.erase(intake);
+    }
+    const auto client = clients_.find(mail.client);
+    if (client == clients_.end()) return;  // It left while its graph was being checked: nothing was accepted.
+    mail.checked->client = client->second.id;
+    log_line(LogLevel::Info, mail.checked->shape == nullptr ? "graph refused" : "graph checked",
+             "job=" + mail.checked->spec.name + (mail.checked->shape == nullptr ? " text=\"" + to_string(mail.checked->refusal) + "\""
+                                                                                : " subtasks=" + std::to_string(mail.checked->shape->size())));
+    feed(std::move(*mail.checked));
+    carry_out();
+  }
+
+  void receive(const ClientLostMail& mail) {
+    const auto known = clients_.find(mail.client);
+    if (known == clients_.end()) return;
+    const ClientId id = known->second.id;
+    clients_.erase(known);
+    client_lives_.erase(id);
+    feed(supervisor_event::ClientGone{id});
+    carry_out();
+  }
+
+  void feed(SupervisorEvent event) { core_->handle(std::move(event), monotonic_now(), actions_); }
+
+  // One mail for each peer, whatever the number of actions.
+  void carry_out() {
+    for (SupervisorAction& action : actions_) {
+      if (auto* to_worker = std::get_if<supervisor_action::SendToWorker>(&action)) {
+        worker_mails_[to_worker->worker].push_back(std::move(to_worker->message));
+      } else if (auto* to_client = std::get_if<supervisor_action::SendToClient>(&action)) {
+        client_mails_[to_client->client].push_back(std::move(to_client->message));
+      } else if (const auto* release = std::get_if<supervisor_action::ReleaseWorker>(&action)) {
+        dismiss(release->worker);
+      } else if (const auto* alert = std::get_if<supervisor_action::Alert>(&action)) {
+        log_error(LogLevel::Warn, "alert", alert->error);
+      }
+    }
+    actions_.clear();
+    for (auto& [id, messages] : worker_mails_) {
+      const auto life = worker_lives_.find(id);
+      if (life == worker_lives_.end()) continue;
+      self_->send(workers_.at(life->second).route,
+                  ToWorkerMail{life->second, std::make_shared<const std::vector<ToWorker>>(std::move(messages))});
+    }
+    worker_mails_.clear();
+    for (auto& [id, messages] : client_mails_) {
+      const auto life = client_lives_.find(id);
+      if (life == client_lives_.end()) continue;
+      self_->send(clients_.at(life->second).route,
+                  ToClientMail{life->second, std::make_shared<const std::vector<ToClient>>(std::move(messages))});
+    }
+    client_mails_.clear();
+    arm();
+  }
+
+  void dismiss(WorkerId id) {
+    const auto life = worker_lives_.find(id);
+    if (life == worker_lives_.end()) return;
+    self_->send(workers_.at(life->second).route, DismissWorkerMail{life->second});
+    workers_.erase(life->second);
+    worker_lives_.erase(life);
+  }
+
+  void arm() {
+    const std::optional<Instant> deadline = core_->next_deadline();
+    if (!deadline) return timer_->cancel();
+    if (timer_->armed_for() <= *deadline) return;
+    timer_->arm(*deadline, [this] {
+      feed(supervisor_event::Tick{});
+      carry_out();
+    });
+  }
+
+  caf::actor sender() const { return caf::actor_cast<caf::actor>(self_->current_sender()); }
+
+  caf::stateful_actor<SupervisorActor>* self_;
+  SupervisorConfig config_;
+  std::unique_ptr<SupervisorCore> core_;
+  std::unique_ptr<LoopTimer> timer_;
+  Actions<SupervisorAction> actions_;
+  std::map<Incarnation, Peer<WorkerId>> workers_;
+  std::map<WorkerId, Incarnation> worker_lives_;
+  std::map<Incarnation, Peer<ClientId>> clients_;
+  std::map<ClientId, Incarnation> client_lives_;
+  std::map<std::pair<Incarnation, std::uint64_t>, caf::actor> intakes_;
+  std::map<WorkerId, std::vector<ToWorker>> worker_mails_;
+  std::map<ClientId, std::vector<ToClient>> client_mails_;
+  std::uint32_t next_worker_ = 1;
+  std::uint32_t next_client_ = 1;
+};
+
+caf::behavior supervisor_behavior(caf::stateful_actor<SupervisorActor>* self, Loop* loop, const SupervisorConfig& config, Rng rng) {
+  return self->state.make_behavior(*loop, config, rng);
+}
+
+}  // namespace
+
+caf::actor spawn_supervisor(caf::actor_system& system, Loop& loop, const SupervisorConfig& config, Rng rng) {
+  return system.spawn(supervisor_behavior, &loop, config, rng);
+}
+
+}  // namespace penstock::supervisor

@@ -1,0 +1,19 @@
+// The actor that owns the supervisor's core.
+#pragma once
+
+#include <caf/actor.hpp>
+#include <caf/fwd.hpp>
+
+#include "common/base/rng.hpp"
+#include "common/protocol/config.hpp"
+#include "common/runtime/loop.hpp"
+
+namespace penstock::supervisor {
+
+/// Spawns the actor on the loop's actor system. It takes `FromWorkerMail`, `WorkerLostMail`, `FromClientMail` and
+/// `ClientLostMail`, and answers their senders with `ToWorkerMail`, `DismissWorkerMail` and `ToClientMail`. Graphs are
+/// put together and checked by a `JobActor` beside it, large ones on a thread of their own.
+/// `loop` must outlive the actor; ends with an exit message.
+caf::actor spawn_supervisor(caf::actor_system& system, Loop& loop, const SupervisorConfig& config, Rng rng);
+
+}  // namespace penstock::supervisor

@@ -1,0 +1,291 @@
+#include "worker/actors/worker_host.hpp"
+
+#include <array>
+#include <atomic>
+#include <mutex>
+
+#include "common/runtime/clock.hpp"
+
+namespace penstock::worker {
+namespace {
+
+/// Rounds after which whoever serves the others at the door goes back to its own work: a lane to its subtask, the loop to
+/// its sockets. The loop carries on in its next turn.
+constexpr int kRoundsOfALane = 64;
+constexpr int kRoundsOfTheLoop = 8;
+
+std::uint64_t ticket_of(RecordIndex record, Attempt attempt) {
+  return (std::uint64_t{record.value()} << 16U) | attempt.value();
+}
+RecordIndex record_of(std::uint64_t ticket) { return RecordIndex{static_cast<std::uint32_t>(ticket >> 16U)}; }
+Attempt attempt_of(std::uint64_t ticket) { return Attempt{static_cast<std::uint16_t>(ticket)}; }
+
+}  // namespace
+
+struct WorkerHost::State : std::enable_shared_from_this<State> {
+  State(const WorkerConfig& config, const std::vector<BandDescription>& bands, const OperatorRegistry& registry,
+        ObjectStore& object_store, WorkerPorts worker_ports)
+      : operators(registry), store(object_store), ports(std::move(worker_ports)), core(config, bands) {}
+
+  enum class Caller { Lane, Loop };
+  using News = std::function<void(State&)>;
+
+  void enter(Caller caller);
+  void handle_ends();
+  void handle(const WorkerEvent& event) { core.handle(event, now, actions); }
+  void carry_out();
+  void start(const worker_action::StartSubtask& action);
+  void start_native(const worker_action::StartSubtask& action);
+  void stop(const worker_action::StopRun& action);
+  void refuse(const worker_action::StartSubtask& action, std::string message);
+  penstock_operator_function function_of(const Template& program);
+  void arm();
+
+  // Constant after construction.
+  const OperatorRegistry& operators;
+  ObjectStore& store;
+  const WorkerPorts ports;
+
+  // At the door.
+  std::mutex mutex;
+  bool busy = false;
+  std::vector<NativeEnd> ends_waiting;
+  std::vector<News> news_waiting;
+
+  // Behind the door.
+  WorkerCore core;
+  Actions<WorkerAction> actions;
+  Instant now{};
+  std::vector<NativeEnd> ends;
+  std::vector<RunEnd> run_ends;
+  std::vector<News> news;
+  std::vector<FromWorker> messages;
+  Instant armed = kNever;
+  struct KnownFunction {
+    const Template* program = nullptr;
+    std::string name;
+    penstock_operator_function function = nullptr;
+  };
+  std::array<KnownFunction, 16> known_functions;
+
+  // Last: their threads use all of the above.
+  std::vector<std::unique_ptr<NativeLanes>> lanes;
+};
+
+WorkerHost::WorkerHost(const WorkerConfig& config, std::vector<BandDescription> bands,
+                       std::vector<std::vector<int>> processors, const OperatorRegistry& operators, ObjectStore& store,
+                       WorkerPorts ports)
+    : state_(std::make_shared<State>(config, bands, operators, store, std::move(ports))) {
+  State* state = state_.get();
+  for (std::size_t i = 0; i < bands.size(); ++i) {
+    NativeLanesConfig lanes;
+    lanes.device = bands[i].device_uuid;
+    if (i < processors.size()) lanes.processors = processors[i];
+    state->lanes.push_back(std::make_unique<NativeLanes>(store, lanes, [state](NativeEnd&& end) {
+      {
+        const std::lock_guard lock{state->mutex};
+        state->ends_waiting.push_back(std::move(end));
+        if (state->busy) return;
+        state->busy = true;
+      }
+      state->enter(State::Caller::Lane);
+    }));
+  }
+}
+
+WorkerHost::~WorkerHost() { state_->lanes.clear(); }
+
+namespace {
+
+/// Puts news at the door; true if the caller has to carry them in.
+template <class State, class News>
+bool put_at_door(State& state, News&& news) {
+  const std::lock_guard lock{state.mutex};
+  state.news_waiting.emplace_back(std::forward<News>(news));
+  if (state.busy) return false;
+  state.busy = true;
+  return true;
+}
+
+}  // namespace
+
+void WorkerHost::receive(std::shared_ptr<const std::vector<ToWorker>> batch) {
+  const auto news = [batch = std::move(batch)](State& state) {
+    for (const ToWorker& message : *batch) state.handle(worker_event::MessageArrived{message});
+  };
+  if (put_at_door(*state_, news)) state_->enter(State::Caller::Loop);
+}
+
+void WorkerHost::run_ended(ForeignEnd end) {
+  auto held = std::make_shared<ForeignEnd>(std::move(end));
+  const auto news = [held](State& state) {
+    RunEnd run;
+    run.record = record_of(held->ticket);
+    run.attempt = attempt_of(held->ticket);
+    run.succeeded = held->succeeded;
+    run.run_us = held->run_us;
+    run.outputs = held->outputs;
+    run.failure = held->failure.get();
+    state.handle(worker_event::RunsEnded{std::span{&run, 1}});
+  };
+  if (put_at_door(*state_, news)) state_->enter(State::Caller::Loop);
+}
+
+void WorkerHost::fetched(const FetchEnd& end) {
+  const auto news = [end](State& state) { state.handle(worker_event::FetchesEnded{std::span{&end, 1}}); };
+  if (put_at_door(*state_, news)) state_->enter(State::Caller::Loop);
+}
+
+void WorkerHost::memory_measured(BandIndex band, Bytes used) {
+  const auto news = [band, used](State& state) { state.handle(worker_event::MemoryMeasured{band, used}); };
+  if (put_at_door(*state_, news)) state_->enter(State::Caller::Loop);
+}
+
+void WorkerHost::tick() {
+  const auto news = [](State& state) {
+    state.armed = kNever;
+    state.handle(worker_event::Tick{});
+  };
+  if (put_at_door(*state_, news)) state_->enter(State::Caller::Loop);
+}
+
+// REQUIRES: the caller has set `busy`.
+void WorkerHost::State::enter(Caller caller) {
+  for (int round = 0;; ++round) {
+    {
+      const std::lock_guard lock{mutex};
+      ends.swap(ends_waiting);
+      news.swap(news_waiting);
+      if (ends.empty() && news.empty()) {
+        arm();
+        busy = false;
+        return;
+      }
+      if (round == (caller == Caller::Lane ? kRoundsOfALane : kRoundsOfTheLoop)) {
+        // Back to the door with them, and `busy` stays set.
+        ends.swap(ends_waiting);
+        news.swap(news_waiting);
+        ports.post([weak = weak_from_this()] {
+          if (const auto alive = weak.lock()) alive->enter(Caller::Loop);
+        });
+        return;
+      }
+    }
+    now = monotonic_now();
+    if (!ends.empty()) handle_ends();
+    for (const News& one : news) one(*this);
+    news.clear();
+    carry_out();
+  }
+}
+
+void WorkerHost::State::handle_ends() {
+  run_ends.clear();
+  for (const NativeEnd& end : ends) {
+    RunEnd& run = run_ends.emplace_back();
+    run.record = record_of(end.ticket);
+    run.attempt = end.attempt;
+    run.succeeded = end.succeeded;
+    run.run_us = end.run_us;
+    run.outputs = end.outputs;
+    run.failure = end.failure.get();
+  }
+  handle(worker_event::RunsEnded{run_ends});
+  ends.clear();
+}
+
+void WorkerHost::State::carry_out() {
+  for (std::size_t i = 0; i < actions.size(); ++i) {
+    WorkerAction& action = actions[i];
+    if (const auto* run = std::get_if<worker_action::StartSubtask>(&action)) {
+      start(*run);
+    } else if (auto* report = std::get_if<worker_action::SendReport>(&action)) {
+      messages.emplace_back(std::move(report->batch));
+    } else if (const auto* stop_run = std::get_if<worker_action::StopRun>(&action)) {
+      stop(*stop_run);
+    } else if (const auto* drop = std::get_if<worker_action::DropDatum>(&action)) {
+      store.drop(drop->key);
+    } else if (const auto* wanted = std::get_if<worker_action::FetchInput>(&action)) {
+      ports.fetch(*wanted);
+    } else if (const auto* unwanted = std::get_if<worker_action::CancelFetch>(&action)) {
+      ports.cancel_fetch(unwanted->key);
+    } else if (const auto* drain = std::get_if<worker_action::SendDrainState>(&action)) {
+      messages.emplace_back(drain->state);
+    } else if (const auto* explanation = std::get_if<worker_action::SendExplanation>(&action)) {
+      messages.emplace_back(explanation->answer);
+    } else if (const auto* reject = std::get_if<worker_action::Reject>(&action)) {
+      ports.complain(reject->error);
+    }
+  }
+  actions.clear();
+  if (!messages.empty()) ports.send(std::exchange(messages, {}));
+}
+
+void WorkerHost::State::start(const worker_action::StartSubtask& action) {
+  switch (action.program->runner) {
+    case RunnerKind::Native: return start_native(action);
+    case RunnerKind::Command:
+      ports.start_command(CommandStart{ticket_of(action.record, action.attempt), action.id, action.attempt, action.band, action.lane,
+                                       *action.program, std::string{action.payload}});
+      return;
+    case RunnerKind::Process: return refuse(action, "process runners are not part of this version");
+  }
+}
+
+void WorkerHost::State::start_native(const worker_action::StartSubtask& action) {
+  NativeRun run;
+  run.function = function_of(*action.program);
+  if (run.function == nullptr) return refuse(action, "this worker has no operator '" + action.program->program + "'");
+  run.ticket = ticket_of(action.record, action.attempt);
+  run.id = action.id;
+  run.attempt = action.attempt;
+  run.milli_slots = static_cast<std::uint32_t>(action.program->request.slots.value());
+  run.memory_bytes = static_cast<std::uint64_t>(action.program->request.memory.value());
+  run.output_count = action.program->output_count;
+  run.template_payload = action.program->payload;
+  run.payload = action.payload;
+  std::vector<DataKey> inputs;
+  if (!action.inputs.empty() || action.omitted_inputs > 0) {
+    inputs.reserve(action.inputs.size() + action.omitted_inputs);
+    for (const RunInput& input : action.inputs)
+      inputs.push_back(input.empty ? DataKey{} : DataKey{{action.id.job, input.producer}, input.output});
+    inputs.resize(inputs.size() + action.omitted_inputs);
+  }
+  lanes[action.band.value()]->start(action.lane, run, std::move(inputs));
+}
+
+// A small cache by address. A template may be gone and another at its place; the name tells.
+penstock_operator_function WorkerHost::State::function_of(const Template& program) {
+  KnownFunction& known = known_functions[(reinterpret_cast<std::uintptr_t>(&program) >> 6U) % known_functions.size()];
+  if (known.program == &program && known.name == program.program) return known.function;
+  known = {&program, program.program, operators.find(program.program)};
+  return known.function;
+}
+
+void WorkerHost::State::refuse(const worker_action::StartSubtask& action, std::string message) {
+  NativeEnd end;
+  end.ticket = ticket_of(action.record, action.attempt);
+  end.attempt = action.attempt;
+  end.succeeded = false;
+  end.failure = std::make_unique<FailureDetail>();
+  end.failure->failure = FailureClass::Refused;
+  end.failure->message = std::move(message);
+  const std::lock_guard lock{mutex};
+  ends_waiting.push_back(std::move(end));
+}
+
+void WorkerHost::State::stop(const worker_action::StopRun& action) {
+  // One of the two has it; for the other it is the ticket of nobody.
+  const std::uint64_t ticket = ticket_of(action.record, action.attempt);
+  lanes[action.band.value()]->cancel(action.lane, ticket);
+  ports.stop_command(action.band, ticket, action.kill);
+}
+
+void WorkerHost::State::arm() {
+  const std::optional<Instant> deadline = core.next_deadline();
+  if (!deadline || *deadline >= armed) return;
+  armed = *deadline;
+  ports.arm(armed);
+}
+
+}  // namespace penstock::worker

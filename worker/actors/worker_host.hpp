@@ -1,0 +1,78 @@
+// The core of a worker in the real world: whoever has news walks through its door.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "common/protocol/config.hpp"
+#include "worker/core/worker_core.hpp"
+#include "worker/runner/native/native_lanes.hpp"
+#include "worker/runner/native/operator_registry.hpp"
+#include "worker/store/object_store.hpp"
+
+namespace penstock::worker {
+
+/// A command to be started, with copies of what it needs: commands are slow enough for that.
+struct CommandStart {
+  std::uint64_t ticket = 0;
+  SubtaskId id;
+  Attempt attempt;
+  BandIndex band;
+  SlotIndex lane;
+  Template program;
+  std::string payload;
+};
+
+/// Where the host's orders go. Called from any thread, by whoever is inside the door; must not call back into the host.
+struct WorkerPorts {
+  std::function<void(std::vector<FromWorker>&&)> send;             ///< To the supervisor, in order.
+  std::function<void(CommandStart&&)> start_command;
+  std::function<void(BandIndex, std::uint64_t ticket, bool kill)> stop_command;
+  std::function<void(const worker_action::FetchInput&)> fetch;
+  std::function<void(const DataKey&)> cancel_fetch;
+  std::function<void(Instant)> arm;                                ///< Call `tick` at that time at the latest.
+  std::function<void(std::function<void()>)> post;                 ///< Do this on the loop's thread.
+  std::function<void(const Error&)> complain;
+};
+
+/// How a run that was not native ended.
+struct ForeignEnd {
+  std::uint64_t ticket = 0;
+  bool succeeded = true;
+  std::uint32_t run_us = 0;
+  std::vector<OutputReport> outputs;   ///< In the store already.
+  std::unique_ptr<FailureDetail> failure;
+};
+
+/// One life of a worker's core with its native lanes and data.
+///
+/// The core is single-threaded, and no thread is its own: news are put at the door, and the thread that finds the door
+/// free carries everybody's news in, one after the other, and the orders out. A lane that has finished a run therefore
+/// usually gets its next one from its own call, without another thread waking up; a chain of forwarded successors runs
+/// on one core at the speed of the core. See docs/decisions/0003.
+/// Invariant of the door: `busy` is set by the thread that goes in and cleared by it under the mutex when nothing waits
+/// any more, so news are never left behind; the core is touched only between the two. (Thread-sanitized by the
+/// integration tests.)
+class WorkerHost {
+ public:
+  WorkerHost(const WorkerConfig& config, std::vector<BandDescription> bands, std::vector<std::vector<int>> processors,
+             const OperatorRegistry& operators, ObjectStore& store, WorkerPorts ports);
+  /// Cancels what runs natively and waits for it.
+  ~WorkerHost();
+  WorkerHost(const WorkerHost&) = delete;
+  WorkerHost& operator=(const WorkerHost&) = delete;
+
+  // News, from any thread.
+  void receive(std::shared_ptr<const std::vector<ToWorker>> messages);
+  void run_ended(ForeignEnd end);
+  void fetched(const FetchEnd& end);
+  void memory_measured(BandIndex band, Bytes used);
+  void tick();
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace penstock::worker

@@ -1,0 +1,71 @@
+// The operators that every worker has: for benchmarks, replays and tests.
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "common/runtime/clock.hpp"
+#include "worker/runner/native/operator_registry.hpp"
+
+namespace penstock::worker {
+namespace {
+
+// Payload of `noop` and `burn`: two little-endian 64-bit numbers, nanoseconds to compute and bytes to make. What is
+// left out is 0. The subtask's payload goes before the template's.
+struct Work {
+  std::uint64_t burn_ns = 0;
+  std::uint64_t output_bytes = 0;
+};
+
+Work work_of(const penstock_call* call) {
+  Work work;
+  const penstock_view& from = call->payload.bytes > 0 ? call->payload : call->template_payload;
+  if (from.data != nullptr) std::memcpy(&work, from.data, std::min<std::uint64_t>(from.bytes, sizeof work));
+  return work;
+}
+
+int make_output(penstock_call* call, std::uint64_t bytes) {
+  if (bytes == 0) return 0;
+  auto* output = static_cast<unsigned char*>(call->output(call, 0, bytes));
+  if (output == nullptr) return call->fail(call, "there is no memory for the output");
+  // Every page is touched, as a real result would; the first byte tells readers that it is whole.
+  for (std::uint64_t at = 0; at < bytes; at += 4096) output[at] = 1;
+  output[bytes - 1] = 1;
+  return 0;
+}
+
+int noop(penstock_call* call) { return make_output(call, work_of(call).output_bytes); }
+
+// Computes until the time has passed; looks now and then whether it is still wanted.
+int burn(penstock_call* call) {
+  const Work work = work_of(call);
+  const Instant end = later(monotonic_now(), Duration{static_cast<std::int64_t>(std::min<std::uint64_t>(work.burn_ns, INT64_MAX))});
+  for (std::uint32_t round = 0; monotonic_now() < end; ++round)
+    if (round % 1024 == 0 && call->cancelled(call) != 0) return 0;
+  return make_output(call, work.output_bytes);
+}
+
+// Fails with its payload as message; if that begins with a number and a colon, only attempts up to that number fail.
+int fail_operator(penstock_call* call) {
+  const penstock_view& from = call->payload.bytes > 0 ? call->payload : call->template_payload;
+  std::string message = from.data == nullptr ? "failed as asked" : std::string{static_cast<const char*>(from.data), from.bytes};
+  if (const std::size_t colon = message.find(':'); colon != std::string::npos && colon > 0 && colon < 6) {
+    std::uint32_t attempts = 0;
+    bool number = true;
+    for (const char c : message.substr(0, colon)) {
+      number = number && c >= '0' && c <= '9';
+      attempts = attempts * 10 + static_cast<std::uint32_t>(c - '0');
+    }
+    if (number && call->attempt > attempts) return 0;
+    if (number) message = message.substr(colon + 1);
+  }
+  return call->fail(call, message.c_str());
+}
+
+constexpr penstock_operator kOperators[] = {{"noop", noop}, {"burn", burn}, {"fail", fail_operator}};
+constexpr penstock_operator_table kTable{PENSTOCK_OPERATOR_ABI, 3, kOperators};
+
+}  // namespace
+
+const penstock_operator_table& builtin_operators() { return kTable; }
+
+}  // namespace penstock::worker

@@ -1,0 +1,272 @@
+#include "worker/runner/native/native_lanes.hpp"
+
+#include <pthread.h>
+#include <sched.h>
+#include <tbb/task_arena.h>
+#include <tbb/task_scheduler_observer.h>
+
+#include <atomic>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+#include "common/runtime/clock.hpp"
+
+namespace penstock::worker {
+namespace {
+
+void bind_thread(const std::vector<int>& processors) {
+  if (processors.empty()) return;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int processor : processors)
+    if (processor >= 0 && processor < CPU_SETSIZE) CPU_SET(static_cast<std::size_t>(processor), &set);
+  pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+}
+
+/// An arena of a number of threads on the band's processors.
+class BoundArena : public tbb::task_scheduler_observer {
+ public:
+  BoundArena(int threads, const std::vector<int>& processors)
+      : BoundArena(std::make_unique<tbb::task_arena>(threads, 1), processors) {}
+  ~BoundArena() override { observe(false); }
+  void on_scheduler_entry(bool) override { bind_thread(processors_); }
+  template <class Work>
+  void execute(Work&& work) {
+    arena_->execute(std::forward<Work>(work));
+  }
+
+ private:
+  BoundArena(std::unique_ptr<tbb::task_arena> arena, const std::vector<int>& processors)
+      : task_scheduler_observer(*arena), arena_(std::move(arena)), processors_(processors) {
+    observe(true);
+  }
+  std::unique_ptr<tbb::task_arena> arena_;
+  const std::vector<int>& processors_;
+};
+
+/// What an operator sees, with what it may not see behind it.
+struct Call : penstock_call {
+  std::vector<std::pair<std::uint16_t, std::shared_ptr<Blob>>> made;
+  std::uint16_t output_count = 1;
+  const std::atomic<std::uint64_t>* cancelled_ticket = nullptr;
+  std::uint64_t ticket = 0;
+  std::string failure;
+};
+
+void* make_output(penstock_call* call, std::uint32_t index, std::uint64_t bytes) {
+  auto* self = static_cast<Call*>(call);
+  if (index >= self->output_count || bytes > (std::uint64_t{1} << 46U)) return nullptr;
+  std::shared_ptr<Blob> blob = Blob::allocate(bytes);
+  if (blob == nullptr) return nullptr;
+  void* data = blob->data();
+  for (auto& [number, known] : self->made)
+    if (number == index) {
+      known = std::move(blob);
+      return data;
+    }
+  self->made.emplace_back(static_cast<std::uint16_t>(index), std::move(blob));
+  return data;
+}
+
+int is_cancelled(penstock_call* call) {
+  const auto* self = static_cast<const Call*>(call);
+  return self->cancelled_ticket->load(std::memory_order_relaxed) == self->ticket ? 1 : 0;
+}
+
+int record_failure(penstock_call* call, const char* message) {
+  static_cast<Call*>(call)->failure = message == nullptr ? "failed without a message" : message;
+  return 1;
+}
+
+penstock_view view_of(std::string_view bytes) { return {bytes.empty() ? nullptr : bytes.data(), bytes.size()}; }
+
+}  // namespace
+
+/// One lane: a thread and a mailbox for one run.
+/// Invariant of `mail`: 0 empty, 1 a run waits, 2 the lane is to end. The starter fills `run` and `inputs` while it is 0
+/// and publishes them by storing 1 (release); the thread takes them after it has seen 1 (acquire), and stores 0 before
+/// it tells the end, after which the next run may be put. Thread-sanitized by tests/integration/runner.
+struct Lane {
+  std::atomic<std::uint32_t> mail{0};
+  std::atomic<std::uint64_t> cancelled_ticket{~std::uint64_t{0}};
+  NativeRun run;
+  std::vector<DataKey> inputs;
+  std::thread thread;
+};
+
+struct NativeLanes::State {
+  State(ObjectStore& object_store, NativeLanesConfig lanes_config, OnEnd end_handler)
+      : store(object_store), config(std::move(lanes_config)), on_end(std::move(end_handler)) {}
+
+  Lane& lane_at(SlotIndex index);
+  void run_lane(Lane& lane, std::uint32_t number);
+  bool wait_for_mail(Lane& lane) const;
+  NativeEnd execute(Lane& lane, std::uint32_t number, std::unique_ptr<BoundArena>& wide_arena);
+  bool gather_inputs(const Lane& lane, std::vector<BlobPtr>& blobs, std::vector<penstock_view>& views, NativeEnd& end) const;
+  void call_operator(Call& call, const NativeRun& run, std::unique_ptr<BoundArena>& wide_arena, NativeEnd& end);
+
+  ObjectStore& store;
+  const NativeLanesConfig config;
+  const OnEnd on_end;
+  std::mutex mutex;         ///< Guards `lanes` while it grows; lanes themselves never move.
+  std::deque<Lane> lanes;
+};
+
+NativeLanes::NativeLanes(ObjectStore& store, NativeLanesConfig config, OnEnd on_end)
+    : state_(std::make_unique<State>(store, std::move(config), std::move(on_end))) {}
+
+NativeLanes::~NativeLanes() {
+  for (Lane& lane : state_->lanes) {
+    lane.cancelled_ticket = lane.run.ticket;
+    std::uint32_t seen = lane.mail.load();
+    while (!lane.mail.compare_exchange_weak(seen, 2)) {
+    }
+    lane.mail.notify_one();
+  }
+  for (Lane& lane : state_->lanes)
+    if (lane.thread.joinable()) lane.thread.join();
+}
+
+void NativeLanes::start(SlotIndex index, const NativeRun& run, std::vector<DataKey> inputs) {
+  Lane& lane = state_->lane_at(index);
+  lane.run = run;
+  lane.inputs = std::move(inputs);
+  std::uint32_t empty = 0;
+  if (!lane.mail.compare_exchange_strong(empty, 1, std::memory_order_release)) return;  // Shutting down.
+  lane.mail.notify_one();
+}
+
+void NativeLanes::cancel(SlotIndex index, std::uint64_t ticket) {
+  const std::lock_guard lock{state_->mutex};
+  if (index.value() < state_->lanes.size()) state_->lanes[index.value()].cancelled_ticket = ticket;
+}
+
+Lane& NativeLanes::State::lane_at(SlotIndex index) {
+  const std::lock_guard lock{mutex};
+  while (lanes.size() <= index.value()) {
+    Lane& lane = lanes.emplace_back();
+    const auto number = static_cast<std::uint32_t>(lanes.size() - 1);
+    lane.thread = std::thread{[this, &lane, number] { run_lane(lane, number); }};
+  }
+  return lanes[index.value()];
+}
+
+void NativeLanes::State::run_lane(Lane& lane, std::uint32_t number) {
+  pthread_setname_np(pthread_self(), ("lane-" + std::to_string(number)).c_str());
+  bind_thread(config.processors);
+  BoundArena own_arena{1, config.processors};
+  std::unique_ptr<BoundArena> wide_arena;
+  own_arena.execute([&] {
+    while (wait_for_mail(lane)) {
+      NativeEnd end = execute(lane, number, wide_arena);
+      std::uint32_t busy = 1;
+      lane.mail.compare_exchange_strong(busy, 0, std::memory_order_acq_rel);
+      on_end(std::move(end));
+    }
+  });
+}
+
+// False when the lane is to end.
+bool NativeLanes::State::wait_for_mail(Lane& lane) const {
+  std::uint32_t mail = lane.mail.load(std::memory_order_acquire);
+  if (mail == 0 && config.spin > Duration{0}) {
+    const Instant until = monotonic_now() + config.spin;
+    while ((mail = lane.mail.load(std::memory_order_acquire)) == 0 && monotonic_now() < until) __builtin_ia32_pause();
+  }
+  while (mail == 0) {
+    lane.mail.wait(0, std::memory_order_acquire);
+    mail = lane.mail.load(std::memory_order_acquire);
+  }
+  return mail != 2;
+}
+
+NativeEnd NativeLanes::State::execute(Lane& lane, std::uint32_t number, std::unique_ptr<BoundArena>& wide_arena) {
+  const NativeRun& run = lane.run;
+  NativeEnd end;
+  end.ticket = run.ticket;
+  end.attempt = run.attempt;
+  std::vector<BlobPtr> blobs;
+  std::vector<penstock_view> views;
+  const Instant start = monotonic_now();
+  if (!lane.inputs.empty() && !gather_inputs(lane, blobs, views, end)) return end;
+  Call call{};
+  call.abi = PENSTOCK_OPERATOR_ABI;
+  call.slot = number;
+  call.milli_slots = run.milli_slots;
+  call.attempt = run.attempt.value();
+  call.device = config.device.c_str();
+  call.memory_bytes = run.memory_bytes;
+  call.template_payload = view_of(run.template_payload);
+  call.payload = view_of(run.payload);
+  call.inputs = views.data();
+  call.input_count = views.size();
+  call.output = make_output;
+  call.cancelled = is_cancelled;
+  call.fail = record_failure;
+  call.output_count = run.output_count;
+  call.cancelled_ticket = &lane.cancelled_ticket;
+  call.ticket = run.ticket;
+  call_operator(call, run, wide_arena, end);
+  const std::int64_t us = (monotonic_now() - start).count() / 1000;
+  end.run_us = static_cast<std::uint32_t>(std::min<std::int64_t>(us, UINT32_MAX));
+  if (!end.succeeded) return end;
+  for (auto& [output, blob] : call.made) {
+    if (blob->bytes().empty()) continue;
+    end.outputs.push_back({output, static_cast<std::int64_t>(blob->bytes().size())});
+    store.put(DataKey{run.id, output}, std::move(blob));
+  }
+  return end;
+}
+
+bool NativeLanes::State::gather_inputs(const Lane& lane, std::vector<BlobPtr>& blobs, std::vector<penstock_view>& views,
+                                       NativeEnd& end) const {
+  for (const DataKey& key : lane.inputs) {
+    if (!key.producer.job.valid()) {
+      views.push_back({nullptr, 0});  // An empty output.
+      continue;
+    }
+    BlobPtr blob = store.find(key);
+    if (blob == nullptr) {
+      end.succeeded = false;
+      end.failure = std::make_unique<FailureDetail>();
+      end.failure->failure = FailureClass::InputLost;
+      end.failure->lost_producer = key.producer.index;
+      end.failure->message = "input " + to_string(key) + " is not in the store";
+      return false;
+    }
+    views.push_back({blob->bytes().data(), blob->bytes().size()});
+    blobs.push_back(std::move(blob));
+  }
+  return true;
+}
+
+void NativeLanes::State::call_operator(Call& call, const NativeRun& run, std::unique_ptr<BoundArena>& wide_arena, NativeEnd& end) {
+  int result = 1;
+  std::string failure;
+  const auto guarded = [&] {
+    try {
+      result = run.function(&call);
+      failure = call.failure;
+      if (result != 0 && failure.empty()) failure = "returned " + std::to_string(result);
+    } catch (const std::exception& exception) {
+      failure = std::string{"threw: "} + exception.what();
+    } catch (...) {
+      failure = "threw something that is no std::exception";
+    }
+  };
+  if (run.milli_slots > 1000) {
+    wide_arena = std::make_unique<BoundArena>(static_cast<int>((run.milli_slots + 999) / 1000), config.processors);
+    wide_arena->execute(guarded);
+  } else {
+    guarded();
+  }
+  if (result == 0) return;
+  end.succeeded = false;
+  end.failure = std::make_unique<FailureDetail>();
+  end.failure->failure = FailureClass::UserError;
+  end.failure->exit_code = result;
+  end.failure->message = std::move(failure);
+}
+
+}  // namespace penstock::worker

@@ -1,0 +1,35 @@
+// Native operators by name.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/include/penstock/operator.h"
+#include "common/base/result.hpp"
+
+namespace penstock::worker {
+
+/// The operators that a worker offers: those of its own (`noop`, `burn`, `fail`, see builtin_operators.cpp) and those of
+/// shared libraries. Filled before the first subtask runs, then only read, from any thread. Libraries stay loaded.
+class OperatorRegistry {
+ public:
+  OperatorRegistry();
+  ~OperatorRegistry();
+
+  /// Loads a library. Errors: Unsupported with the loader's message; VersionMismatch; DuplicateKey.
+  Result<void> load(const std::string& path);
+  Result<void> add(const penstock_operator_table& table, const std::string& origin);
+  /// Null if there is none of that name.
+  penstock_operator_function find(const std::string& name) const;
+  std::vector<std::string> names() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// The table of `noop`, `burn` and `fail`.
+const penstock_operator_table& builtin_operators();
+
+}  // namespace penstock::worker
