@@ -35,8 +35,8 @@ endif()
 
 # penstock_folder(TARGET [PURE] FOLDER dir SOURCES ... HEADERS ... [LINK ...])
 #
-# PURE marks a folder of decisions: no exceptions, no RTTI, and scripts/fences checks with `nm` that its archive reaches
-# no clock, thread, socket, file or environment.
+# PURE marks a folder of decisions: no exceptions, no RTTI, and scripts/fence_nm checks that its archive reaches no
+# clock, thread, socket, file or environment.
 function(penstock_folder target)
   cmake_parse_arguments(ARG "PURE" "" "SOURCES;HEADERS;LINK" ${ARGN})
   add_library(${target} STATIC ${ARG_SOURCES})
@@ -47,3 +47,11 @@ function(penstock_folder target)
     set_property(GLOBAL APPEND PROPERTY PENSTOCK_PURE_ARCHIVES $<TARGET_FILE:${target}>)
   endif()
 endfunction()
+
+# Writes the paths of the pure archives, one a line, for scripts/fence_nm. Runs when all folders are known.
+function(penstock_list_pure_archives)
+  get_property(archives GLOBAL PROPERTY PENSTOCK_PURE_ARCHIVES)
+  list(JOIN archives "\n" archives)
+  file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/pure_archives.txt CONTENT "${archives}\n")
+endfunction()
+cmake_language(DEFER DIRECTORY ${CMAKE_SOURCE_DIR} CALL penstock_list_pure_archives)
