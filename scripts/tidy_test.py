@@ -168,6 +168,7 @@ class Words(RuleTest):
 
     def test_foreign_names_are_not_ours(self):
         self.taken("tbb::task_arena arena; caf::scheduler::coordinator x; std::counting_semaphore<1> s; socket.get_executor();")
+        self.taken("void on_scheduler_entry(bool) override;")
         self.taken("auto x = sys.scheduler();  // tidy: foreign")
         self.taken("// tidy: foreign\nauto x = sys.scheduler();")
         self.taken("// Reads WfFormat. tidy: foreign-file task, workload\nint tasks;\nint workload;")
@@ -318,6 +319,9 @@ class Notes(RuleTest):
         self.expect(tidy.rule_pragma_once, "worker/core/a.hpp", "// pragma once\n")
         self.expect_clean(tidy.rule_pragma_once, "worker/core/a.hpp", "// What.\n#pragma once\n")
         self.expect_clean(tidy.rule_pragma_once, "worker/core/a.cpp", "\n")
+        guard = "#ifndef PENSTOCK_A_H\n#define PENSTOCK_A_H\n#endif\n"
+        self.expect_clean(tidy.rule_pragma_once, "client/include/penstock/a.h", guard)  # C compilers read these too.
+        self.expect(tidy.rule_pragma_once, "client/include/penstock/a.hpp", guard)
 
 
 class TreeRules(RuleTest):
