@@ -9,6 +9,7 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
 set(CMAKE_VERIFY_INTERFACE_HEADER_SETS ON)
 
+option(PENSTOCK_COVERAGE_MARKS "Count passages of rare branches (common/base/coverage_mark.hpp); off in release" OFF)
 set(PENSTOCK_SANITIZE "" CACHE STRING "Argument of -fsanitize, e.g. address,undefined or thread")
 
 find_program(PENSTOCK_CCACHE ccache)
@@ -24,6 +25,9 @@ endif()
 add_library(penstock_rules INTERFACE)
 target_include_directories(penstock_rules INTERFACE ${CMAKE_SOURCE_DIR})
 target_compile_options(penstock_rules INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Wno-missing-field-initializers -Werror)
+if(PENSTOCK_COVERAGE_MARKS)
+  target_compile_definitions(penstock_rules INTERFACE PENSTOCK_COVERAGE_MARKS)
+endif()
 if(PENSTOCK_SANITIZE)
   add_compile_options(-fsanitize=${PENSTOCK_SANITIZE} -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${PENSTOCK_SANITIZE})
@@ -31,8 +35,8 @@ endif()
 
 # penstock_folder(TARGET [PURE] FOLDER dir SOURCES ... HEADERS ... [LINK ...])
 #
-# PURE marks a folder of decisions: no exceptions, no RTTI, and scripts/fences checks with `nm` that its archive reaches
-# no clock, thread, socket, file or environment.
+# PURE marks a folder of decisions: no exceptions, no RTTI, and scripts/fence_nm checks that its archive reaches no
+# clock, thread, socket, file or environment.
 function(penstock_folder target)
   cmake_parse_arguments(ARG "PURE" "" "SOURCES;HEADERS;LINK" ${ARGN})
   add_library(${target} STATIC ${ARG_SOURCES})
@@ -43,3 +47,11 @@ function(penstock_folder target)
     set_property(GLOBAL APPEND PROPERTY PENSTOCK_PURE_ARCHIVES $<TARGET_FILE:${target}>)
   endif()
 endfunction()
+
+# Writes the paths of the pure archives, one a line, for scripts/fence_nm. Runs when all folders are known.
+function(penstock_list_pure_archives)
+  get_property(archives GLOBAL PROPERTY PENSTOCK_PURE_ARCHIVES)
+  list(JOIN archives "\n" archives)
+  file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/pure_archives.txt CONTENT "${archives}\n")
+endfunction()
+cmake_language(DEFER DIRECTORY ${CMAKE_SOURCE_DIR} CALL penstock_list_pure_archives)

@@ -9,16 +9,9 @@
 #include "common/base/ids.hpp"
 #include "common/base/time.hpp"
 #include "common/protocol/config.hpp"
+#include "common/protocol/link_header.hpp"
 
 namespace penstock {
-
-/// What stands before every frame on the wire, as far as the link cares. `sequence` 0 is a heartbeat.
-struct LinkHeader {
-  Incarnation sender;                  ///< Life of the process that sent it.
-  std::uint64_t sequence = 0;
-  std::uint64_t acknowledged = 0;      ///< Everything up to here has arrived at the sender of this frame.
-  friend bool operator==(const LinkHeader&, const LinkHeader&) = default;
-};
 
 namespace link_event {
 /// A connection to the peer has been made and introduced. `resumed`: both sides go on where they stood.

@@ -88,7 +88,7 @@ struct Connection::State : std::enable_shared_from_this<State> {
   std::uint64_t sent_bytes = 0;
   std::uint64_t received_bytes = 0;
 
-  static constexpr std::size_t kBufferWords = 32 * 1024;
+  static constexpr std::size_t kBufferWords = 32UL * 1024;
   static constexpr std::size_t kGatherFrames = 256;
 
   std::byte* bytes() { return reinterpret_cast<std::byte*>(buffer.data()); }
@@ -354,7 +354,7 @@ void Connector::State::start(Duration timeout) {
     if (!cancelled) self->finish(asio::error::timed_out, "connect");
   });
   resolver.async_resolve(address.host, std::to_string(address.port),
-                         [self = shared_from_this()](const error_code& error, tcp::resolver::results_type results) {
+                         [self = shared_from_this()](const error_code& error, const tcp::resolver::results_type& results) {
                            if (!self->on_done) return;
                            if (error) {
                              self->finish(error, "look up the host");

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "common/base/result.hpp"
-#include "common/link/link_core.hpp"
 #include "common/protocol/config.hpp"
+#include "common/protocol/link_header.hpp"
 
 namespace penstock {
 

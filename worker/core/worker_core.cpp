@@ -2,7 +2,7 @@
 
 namespace penstock::worker {
 
-WorkerCore::WorkerCore(const WorkerConfig& config, std::vector<BandDescription> bands)
+WorkerCore::WorkerCore(const WorkerConfig& config, const std::vector<BandDescription>& bands)
     : config_(config), reports_(config.report_batch_max, config.report_after) {
   for (const BandDescription& description : bands) {
     const BandIndex index{static_cast<std::uint16_t>(bands_.size())};

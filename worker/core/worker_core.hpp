@@ -51,7 +51,7 @@ struct WorkerExplanation {
 /// Cost: O(log n) per subtask; no allocation per subtask once warm.
 class WorkerCore {
  public:
-  WorkerCore(const WorkerConfig& config, std::vector<BandDescription> bands);
+  WorkerCore(const WorkerConfig& config, const std::vector<BandDescription>& bands);
   WorkerCore(const WorkerCore&) = delete;
   WorkerCore& operator=(const WorkerCore&) = delete;
 

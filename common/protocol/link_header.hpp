@@ -1,0 +1,18 @@
+// What stands before every frame of a link.
+#pragma once
+
+#include <cstdint>
+
+#include "common/base/ids.hpp"
+
+namespace penstock {
+
+/// What stands before every frame on the wire, as far as the link cares. `sequence` 0 is a heartbeat.
+struct LinkHeader {
+  Incarnation sender;                  ///< Life of the process that sent it.
+  std::uint64_t sequence = 0;
+  std::uint64_t acknowledged = 0;      ///< Everything up to here has arrived at the sender of this frame.
+  friend bool operator==(const LinkHeader&, const LinkHeader&) = default;
+};
+
+}  // namespace penstock
