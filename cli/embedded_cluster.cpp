@@ -1,0 +1,102 @@
+#include "cli/embedded_cluster.hpp"
+
+#include <caf/actor_system.hpp>
+#include <caf/event_based_actor.hpp>
+#include <caf/send.hpp>
+#include <future>
+#include <thread>
+
+#include "common/runtime/actor_host.hpp"
+#include "common/runtime/host.hpp"
+#include "common/runtime/mail.hpp"
+#include "supervisor/actors/supervisor_actor.hpp"
+
+namespace penstock::cli {
+namespace {
+
+/// A client's way to the supervisor's actor: mails instead of frames.
+class ActorTransport final : public client::Transport {
+ public:
+  ActorTransport(caf::actor supervisor, caf::actor self, Incarnation incarnation)
+      : supervisor_(std::move(supervisor)), self_(std::move(self)), incarnation_(incarnation) {}
+  ~ActorTransport() override { caf::send_as(self_, supervisor_, ClientLostMail{incarnation_}); }
+
+  void send(FromClient message) override {
+    auto messages = std::make_shared<std::vector<FromClient>>();
+    messages->push_back(std::move(message));
+    caf::send_as(self_, supervisor_, FromClientMail{incarnation_, std::move(messages)});
+  }
+  std::size_t chunk_bytes() const override { return SIZE_MAX; }
+
+ private:
+  const caf::actor supervisor_;
+  const caf::actor self_;
+  const Incarnation incarnation_;
+};
+
+}  // namespace
+
+struct EmbeddedCluster::State {
+  worker::OperatorRegistry operators;
+  worker::ObjectStore store;
+  std::unique_ptr<Loop> loop;
+  std::unique_ptr<ActorHost> actors;
+  std::unique_ptr<worker::WorkerSurroundings> surroundings;
+  caf::actor supervisor;
+  caf::actor worker;
+  caf::actor client;
+  client::Session session;
+  std::thread thread;
+
+  void run(const EmbeddedOptions& options, std::promise<void>& ready);
+  void end();
+};
+
+EmbeddedCluster::EmbeddedCluster(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+Result<std::unique_ptr<EmbeddedCluster>> EmbeddedCluster::start(const EmbeddedOptions& options) {
+  auto state = std::make_unique<State>();
+  for (const std::string& library : options.operator_libraries) PENSTOCK_TRY(state->operators.load(library));
+  std::promise<void> ready;
+  state->thread = std::thread{[raw = state.get(), &options, &ready] { raw->run(options, ready); }};
+  ready.get_future().wait();
+  return std::unique_ptr<EmbeddedCluster>{new EmbeddedCluster{std::move(state)}};
+}
+
+EmbeddedCluster::~EmbeddedCluster() {
+  state_->loop->post([this] { state_->loop->stop(); });
+  state_->thread.join();
+}
+
+client::Session& EmbeddedCluster::session() { return state_->session; }
+worker::ObjectStore& EmbeddedCluster::store() { return state_->store; }
+
+// The life of the loop's thread.
+void EmbeddedCluster::State::run(const EmbeddedOptions& options, std::promise<void>& ready) {
+  loop = std::make_unique<Loop>();
+  actors = std::make_unique<ActorHost>(*loop);
+  surroundings = std::make_unique<worker::WorkerSurroundings>(worker::WorkerSurroundings{*loop, operators, store});
+  supervisor = supervisor::spawn_supervisor(actors->system(), *loop, options.supervisor, Rng{random_incarnation().value()});
+  worker = worker::spawn_embedded_worker(actors->system(), *surroundings, options.worker, supervisor);
+  const client::TransportHandlers handlers = session.handlers();
+  client = actors->system().spawn([handlers](caf::event_based_actor*) -> caf::behavior {
+    return {[handlers](const ToClientMail& mail) {
+      for (const ToClient& message : *mail.messages) handlers.on_message(message);
+    }};
+  });
+  session.start(std::make_unique<ActorTransport>(supervisor, client, random_incarnation()));
+  ready.set_value();
+  loop->run();
+  end();
+}
+
+void EmbeddedCluster::State::end() {
+  session.start(nullptr);
+  for (const caf::actor* actor : {&worker, &client, &supervisor}) caf::anon_send_exit(*actor, caf::exit_reason::user_shutdown);
+  worker = client = supervisor = nullptr;
+  actors.reset();
+  surroundings.reset();
+  loop.reset();
+}
+
+}  // namespace penstock::cli

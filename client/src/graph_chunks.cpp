@@ -1,0 +1,68 @@
+#include "client/src/graph_chunks.hpp"
+
+#include <algorithm>
+
+namespace penstock::client {
+namespace {
+
+template <class Column>
+void copy_part(const Column& from, Column& to, std::size_t first, std::size_t count) {
+  if (!from.empty()) to.assign(from.begin() + static_cast<std::ptrdiff_t>(first), from.begin() + static_cast<std::ptrdiff_t>(first + count));
+}
+
+void copy_offsets(const std::vector<std::uint32_t>& from, std::vector<std::uint32_t>& to, std::uint32_t first, std::uint32_t count) {
+  if (from.empty()) return;
+  to.resize(std::size_t{count} + 1);
+  for (std::uint32_t i = 0; i <= count; ++i) to[i] = from[first + i] - from[first];
+}
+
+}  // namespace
+
+Graph chunk_of(const Graph& graph, std::uint32_t first, std::uint32_t count) {
+  Graph chunk;
+  if (first == 0) {
+    chunk.templates = graph.templates;
+    chunk.wanted = graph.wanted;
+  }
+  copy_part(graph.template_of, chunk.template_of, first, count);
+  copy_offsets(graph.input_offsets, chunk.input_offsets, first, count);
+  const std::uint32_t first_edge = graph.input_offsets[first];
+  const std::uint32_t edges = graph.input_offsets[first + count] - first_edge;
+  copy_part(graph.predecessors, chunk.predecessors, first_edge, edges);
+  copy_part(graph.edge_outputs, chunk.edge_outputs, first_edge, edges);
+  copy_part(graph.priorities, chunk.priorities, first, count);
+  copy_part(graph.expected_ns, chunk.expected_ns, first, count);
+  copy_offsets(graph.payload_offsets, chunk.payload_offsets, first, count);
+  if (!graph.payload_offsets.empty())
+    chunk.payloads = graph.payloads.substr(graph.payload_offsets[first], graph.payload_offsets[first + count] - graph.payload_offsets[first]);
+  copy_offsets(graph.name_offsets, chunk.name_offsets, first, count);
+  if (!graph.name_offsets.empty())
+    chunk.names = graph.names.substr(graph.name_offsets[first], graph.name_offsets[first + count] - graph.name_offsets[first]);
+  return chunk;
+}
+
+std::uint32_t chunk_size(const Graph& graph, std::uint32_t first, std::size_t bytes) {
+  const auto total = static_cast<std::uint32_t>(graph.size());
+  const auto cost = [&](std::uint32_t until) {
+    std::size_t sum = std::size_t{until - first} * 8;
+    sum += std::size_t{graph.input_offsets[until] - graph.input_offsets[first]} * (graph.edge_outputs.empty() ? 4 : 6);
+    if (!graph.priorities.empty()) sum += std::size_t{until - first} * 4;
+    if (!graph.expected_ns.empty()) sum += std::size_t{until - first} * 8;
+    if (!graph.payload_offsets.empty()) sum += std::size_t{until - first} * 4 + graph.payload_offsets[until] - graph.payload_offsets[first];
+    if (!graph.name_offsets.empty()) sum += std::size_t{until - first} * 4 + graph.name_offsets[until] - graph.name_offsets[first];
+    return sum;
+  };
+  // The cost grows with the end: halving finds the last one that is small enough.
+  std::uint32_t low = first + 1;
+  std::uint32_t high = total;
+  while (low < high) {
+    const std::uint32_t middle = low + (high - low + 1) / 2;
+    if (cost(middle) <= bytes)
+      low = middle;
+    else
+      high = middle - 1;
+  }
+  return std::min(low, total) - first;
+}
+
+}  // namespace penstock::client

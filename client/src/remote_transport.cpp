@@ -1,0 +1,102 @@
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "client/src/transport.hpp"
+#include "common/runtime/host.hpp"
+#include "common/runtime/loop.hpp"
+#include "common/runtime/uplink.hpp"
+#include "common/wire/codec.hpp"
+
+namespace penstock::client {
+namespace {
+
+/// Invariant: `uplink_`, `outgoing_` are touched on the loop's thread only; `first_` under the mutex.
+class RemoteTransport final : public Transport {
+ public:
+  RemoteTransport(const RemoteOptions& options, TransportHandlers handlers) : options_(options), handlers_(std::move(handlers)) {
+    thread_ = std::thread{[this] { loop_.run(); }};
+    loop_.post([this] { start(); });
+  }
+
+  ~RemoteTransport() override {
+    loop_.post([this] {
+      uplink_.reset();
+      loop_.stop();
+    });
+    thread_.join();
+  }
+
+  void send(FromClient message) override {
+    auto held = std::make_shared<FromClient>(std::move(message));
+    loop_.post([this, held] {
+      if (uplink_ != nullptr) uplink_->send(encode(std::span{held.get(), 1}));
+    });
+  }
+
+  std::size_t chunk_bytes() const override { return options_.wire.frame_bytes_target; }
+
+  /// Waits until the link stands or is given up.
+  Result<void> wait_for_link() {
+    std::unique_lock lock{mutex_};
+    linked_or_ended_.wait(lock, [this] { return first_.has_value(); });
+    return *first_;
+  }
+
+ private:
+  void start() {
+    UplinkOptions uplink;
+    uplink.supervisors = options_.supervisors;
+    uplink.role = PeerRole::Client;
+    uplink.name = options_.name;
+    uplink.incarnation = random_incarnation();
+    uplink.link = options_.link;
+    uplink.wire = options_.wire;
+    uplink.connect_timeout = options_.connect_timeout;
+    uplink.give_up_after = options_.connect_timeout;
+    UplinkHandlers handlers;
+    handlers.on_linked = [this] { decide_first(Result<void>{}); };
+    handlers.on_messages = [this](std::span<const std::byte> bytes) { receive(bytes); };
+    handlers.on_end = [this](const Error& error) { end(error); };
+    uplink_ = std::make_unique<Uplink>(loop_, uplink, std::move(handlers));
+  }
+
+  void receive(std::span<const std::byte> bytes) {
+    const Result<std::vector<ToClient>> messages = decode_to_client(bytes);
+    if (!messages) return end(messages.error());
+    for (const ToClient& message : *messages) handlers_.on_message(message);
+  }
+
+  void end(const Error& error) {
+    const bool was_linked = !decide_first(error);
+    if (was_linked && handlers_.on_end) handlers_.on_end(error);
+  }
+
+  bool decide_first(Result<void> result) {
+    const std::lock_guard lock{mutex_};
+    if (first_.has_value()) return false;
+    first_ = std::move(result);
+    linked_or_ended_.notify_all();
+    return true;
+  }
+
+  const RemoteOptions options_;
+  const TransportHandlers handlers_;
+  Loop loop_;
+  std::unique_ptr<Uplink> uplink_;
+  std::mutex mutex_;
+  std::condition_variable linked_or_ended_;
+  std::optional<Result<void>> first_;
+  std::thread thread_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Transport>> connect_remote(const RemoteOptions& options, TransportHandlers handlers) {
+  auto transport = std::make_unique<RemoteTransport>(options, std::move(handlers));
+  if (Result<void> linked = transport->wait_for_link(); !linked) return linked.error();
+  return std::unique_ptr<Transport>{std::move(transport)};
+}
+
+}  // namespace penstock::client

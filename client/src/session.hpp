@@ -1,0 +1,83 @@
+// A client's conversation with a supervisor, for threads that wait.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "client/src/transport.hpp"
+#include "common/base/time.hpp"
+
+namespace penstock::client {
+
+/// All that a client knows of a job.
+struct JobView {
+  JobId id;
+  JobState state = JobState::Running;
+  JobCounts counts;
+  std::vector<SubtaskFailure> failures;
+  std::vector<OutputLocation> outputs;
+  std::vector<SubtaskTrace> traces;
+  Error error;
+};
+
+/// Submits, follows and asks, blocking the calling thread; any number of threads may use one session.
+/// Invariant: everything but `transport_` is guarded by the mutex; handlers of the transport take it shortly.
+class Session {
+ public:
+  /// News of any job, on the transport's thread, in order. Must not call the session.
+  using OnNews = std::function<void(const JobProgress&)>;
+
+  Session();
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  /// To be given to the transport.
+  TransportHandlers handlers();
+  /// Called once, before anything else.
+  void start(std::unique_ptr<Transport> transport);
+  void set_on_news(OnNews on_news);
+
+  struct Submitted {
+    JobId job;
+    bool existed = false;
+  };
+  /// Returns when the graph is accepted, or with the reason why not.
+  Result<Submitted> submit(JobSpec spec, Graph graph);
+  /// Follows a job that was submitted elsewhere. Error: NotFound.
+  Result<JobId> attach(const JobSelector& selector);
+  /// Until the job has ended, or `timeout` has passed (then it is still running in the answer).
+  Result<JobView> wait(JobId job, Duration timeout = Duration::max());
+  JobView view(JobId job) const;
+  void release(JobId job);
+  /// One question or order of an operator.
+  Result<Value> ask(const std::string& command, const std::vector<std::string>& arguments, Duration timeout = std::chrono::seconds{30});
+
+ private:
+  void receive(const ToClient& message);
+  void take(const SubmitReply& reply);
+  void take(const AttachReply& reply);
+  void take(const JobProgress& progress);
+  void take(const AdminAnswer& answer);
+  void end(const Error& error);
+  std::optional<Error> ended() const;
+
+  std::unique_ptr<Transport> transport_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  OnNews on_news_;
+  std::uint64_t next_request_ = 1;
+  std::map<std::uint64_t, std::optional<SubmitReply>> submissions_;
+  std::map<std::uint64_t, std::optional<AttachReply>> attachments_;
+  std::map<std::uint64_t, std::optional<AdminAnswer>> questions_;
+  std::map<JobId, JobView> jobs_;
+  std::optional<Error> end_;
+};
+
+}  // namespace penstock::client

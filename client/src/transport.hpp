@@ -1,0 +1,43 @@
+// How a client's messages reach a supervisor.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/base/result.hpp"
+#include "common/protocol/client.hpp"
+#include "common/protocol/config.hpp"
+#include "common/runtime/connection.hpp"
+
+namespace penstock::client {
+
+/// What a transport tells its session, on a thread of its own. After `on_end` nothing more.
+struct TransportHandlers {
+  std::function<void(const ToClient&)> on_message;
+  std::function<void(const Error&)> on_end;
+};
+
+/// One client's way to a supervisor: messages arrive in order, once, or the way has ended.
+class Transport {
+ public:
+  virtual ~Transport() = default;
+  /// From any thread, in order.
+  virtual void send(FromClient message) = 0;
+  /// Graphs larger than this many bytes are sent in chunks of about that size.
+  virtual std::size_t chunk_bytes() const = 0;
+};
+
+struct RemoteOptions {
+  std::vector<HostPort> supervisors;
+  std::string name;
+  LinkConfig link;
+  WireConfig wire;
+  Duration connect_timeout = std::chrono::seconds{5};  ///< For the first link.
+};
+
+/// Over TCP, with an event loop on a thread of its own. Waits for the first link. Errors: Unreachable, VersionMismatch.
+Result<std::unique_ptr<Transport>> connect_remote(const RemoteOptions& options, TransportHandlers handlers);
+
+}  // namespace penstock::client

@@ -1,0 +1,91 @@
+#include "worker/actors/link_actor.hpp"
+
+#include <caf/actor_system.hpp>
+#include <caf/event_based_actor.hpp>
+#include <caf/send.hpp>
+#include <caf/stateful_actor.hpp>
+
+#include "common/runtime/log.hpp"
+#include "common/runtime/mail.hpp"
+#include "common/wire/codec.hpp"
+
+namespace penstock::worker {
+namespace {
+
+class LinkActor {
+ public:
+  explicit LinkActor(caf::stateful_actor<LinkActor>* self) : self_(self) {}
+
+  static constexpr const char* name = "link";
+
+  caf::behavior make_behavior(Loop* loop, const LinkActorOptions& options) {
+    loop_ = loop;
+    options_ = options;
+    handle_ = self_;
+    self_->set_exit_handler([this](const caf::exit_msg& message) {
+      uplink_.reset();
+      worker_ = nullptr;
+      handle_ = nullptr;
+      self_->quit(message.reason);
+    });
+    return {[this](const NewLifeMail& mail) { begin(mail.life); },
+            [this](const FromWorkerMail& mail) { send(mail); }};
+  }
+
+ private:
+  void begin(Incarnation life) {
+    worker_ = caf::actor_cast<caf::actor>(self_->current_sender());
+    self_->monitor(worker_);
+    self_->set_down_handler([this](const caf::down_msg&) { self_->send_exit(self_, caf::exit_reason::user_shutdown); });
+    life_ = life;
+    options_.uplink.incarnation = life;
+    UplinkHandlers handlers;
+    handlers.on_linked = [this] { log_line(LogLevel::Info, "linked", "name=" + options_.uplink.name); };
+    handlers.on_messages = [this](std::span<const std::byte> bytes) { receive(bytes); };
+    handlers.on_trouble = [](const Error& error) { log_error(LogLevel::Warn, "supervisor not reached", error); };
+    handlers.on_end = [this](const Error& error) { end(error); };
+    uplink_ = std::make_unique<Uplink>(*loop_, options_.uplink, std::move(handlers));
+  }
+
+  void receive(std::span<const std::byte> bytes) {
+    Result<std::vector<ToWorker>> messages = decode_to_worker(bytes);
+    if (!messages) return end(messages.error());
+    caf::send_as(handle_, worker_, ToWorkerMail{life_, std::make_shared<const std::vector<ToWorker>>(std::move(messages).value())});
+  }
+
+  void send(const FromWorkerMail& mail) {
+    if (mail.worker != life_ || uplink_ == nullptr) return;
+    uplink_->send(encode(std::span{*mail.messages}));
+  }
+
+  void end(const Error& error) {
+    // The uplink may be on the stack above us.
+    auto gone = std::make_shared<std::unique_ptr<Uplink>>(std::move(uplink_));
+    loop_->post([gone] {});
+    if (error.code == ErrorCode::VersionMismatch || error.code == ErrorCode::MalformedFrame) {
+      if (options_.on_fatal) options_.on_fatal(error);
+      return;
+    }
+    caf::send_as(handle_, worker_, LinkEndedMail{life_, error});
+  }
+
+  caf::stateful_actor<LinkActor>* self_;
+  Loop* loop_ = nullptr;
+  LinkActorOptions options_;
+  caf::actor handle_;
+  caf::actor worker_;
+  Incarnation life_;
+  std::unique_ptr<Uplink> uplink_;
+};
+
+caf::behavior link_behavior(caf::stateful_actor<LinkActor>* self, Loop* loop, const LinkActorOptions& options) {
+  return self->state.make_behavior(loop, options);
+}
+
+}  // namespace
+
+caf::actor spawn_link_actor(caf::actor_system& system, Loop& loop, const LinkActorOptions& options) {
+  return system.spawn(link_behavior, &loop, options);
+}
+
+}  // namespace penstock::worker

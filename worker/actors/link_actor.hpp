@@ -1,0 +1,35 @@
+// The actor that stands for the supervisor in a worker's own process.
+#pragma once
+
+#include <caf/actor.hpp>
+#include <caf/allowed_unsafe_message_type.hpp>
+#include <caf/fwd.hpp>
+#include <functional>
+
+#include "common/runtime/uplink.hpp"
+
+namespace penstock::worker {
+
+/// To the link: a new life of the worker needs a link of its own. The supervisor's actor, when embedded, ignores it.
+struct NewLifeMail {
+  Incarnation life;
+};
+/// From the link: the link of that life is over.
+struct LinkEndedMail {
+  Incarnation life;
+  Error why;
+};
+
+struct LinkActorOptions {
+  UplinkOptions uplink;
+  std::function<void(const Error&)> on_fatal;  ///< There is no way on; called on the loop's thread.
+};
+
+/// Carries `FromWorkerMail` to the supervisor as frames, and brings frames back as `ToWorkerMail` to whoever has sent
+/// `NewLifeMail` last.
+caf::actor spawn_link_actor(caf::actor_system& system, Loop& loop, const LinkActorOptions& options);
+
+}  // namespace penstock::worker
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::worker::NewLifeMail)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::worker::LinkEndedMail)

@@ -1,0 +1,219 @@
+#include "worker/actors/worker_actor.hpp"
+
+#include <caf/actor_system.hpp>
+#include <caf/event_based_actor.hpp>
+#include <caf/send.hpp>
+#include <caf/stateful_actor.hpp>
+#include <map>
+#include <thread>
+
+#include "common/runtime/clock.hpp"
+#include "common/runtime/host.hpp"
+#include "common/runtime/log.hpp"
+#include "common/runtime/mail.hpp"
+#include "worker/actors/band_actor.hpp"
+#include "worker/actors/link_actor.hpp"
+#include "worker/actors/worker_host.hpp"
+#include "worker/transfer/transfer.hpp"
+
+namespace penstock::worker {
+namespace {
+
+/// Owns one life of the worker after the other, and routes between it, the supervisor, commands and data.
+class WorkerActor {
+ public:
+  explicit WorkerActor(caf::stateful_actor<WorkerActor>* self) : self_(self) {}
+  ~WorkerActor() { bury_and_wait(); }
+
+  static constexpr const char* name = "worker";
+
+  caf::behavior make_behavior(const WorkerSurroundings* surroundings, const WorkerOptions& options, const caf::actor& route) {
+    surroundings_ = surroundings;
+    options_ = options;
+    route_ = route;
+    handle_ = self_;
+    self_->set_exit_handler([this](const caf::exit_msg& message) { leave(message); });
+    timer_ = std::make_unique<LoopTimer>(surroundings->loop);
+    transfers_ = std::make_unique<DataClient>(surroundings->loop);
+    serve_data();
+    for (std::size_t i = 0; i < options_.bands.size(); ++i) bands_.push_back(spawn_band());
+    begin_life();
+    return {[this](const ToWorkerMail& mail) { receive(mail); },
+            [this](const LinkEndedMail& mail) { end_life(mail.life, to_string(mail.why)); },
+            [this](const DismissWorkerMail& mail) { end_life(mail.worker, "dismissed by the supervisor"); },
+            [this](const CommandEndMail& mail) { command_ended(mail); }};
+  }
+
+ private:
+  caf::actor spawn_band() { return spawn_band_actor(self_->system(), surroundings_->loop, surroundings_->store, options_.spool, self_); }
+
+  void serve_data() {
+    if (options_.data_listen.host.empty()) return;  // Embedded: everybody shares the store.
+    Result<std::unique_ptr<DataServer>> server = DataServer::open(surroundings_->loop, options_.data_listen, surroundings_->store);
+    if (!server) return log_error(LogLevel::Error, "data port", server.error());
+    data_server_ = std::move(server).value();
+    data_address_ = to_string(HostPort{options_.data_listen.host, data_server_->port()});
+  }
+
+  void begin_life() {
+    life_ = random_incarnation();
+    host_ = std::make_unique<WorkerHost>(options_.core, options_.bands, options_.processors, surroundings_->operators,
+                                         surroundings_->store, make_ports());
+    Register description;
+    description.name = options_.name;
+    description.host = host_name();
+    description.data_address = data_address_;
+    description.bands = options_.bands;
+    description.operators = surroundings_->operators.names();
+    if (data_server_ != nullptr) self_->send(route_, NewLifeMail{life_});  // Embedded, the route needs no link.
+    self_->send(route_, FromWorkerMail{life_, std::make_shared<const std::vector<FromWorker>>(1, FromWorker{std::move(description)})});
+  }
+
+  // Everything that this life runs has been given to others. What cannot be killed is waited for, on another thread;
+  // only then is there a next life: slots are never used twice.
+  void end_life(Incarnation life, const std::string& why) {
+    if (life != life_ || host_ == nullptr) return;
+    log_line(LogLevel::Warn, "worker starts afresh", "name=" + options_.name + " reason=\"" + why + "\"");
+    timer_->cancel();
+    for (const caf::actor& band : bands_) self_->send(band, KillAllMail{});
+    peers_.clear();
+    auto host = std::make_shared<std::unique_ptr<WorkerHost>>(std::move(host_));
+    if (undertaker_.joinable()) undertaker_.join();
+    undertaker_ = std::thread{[this, host, held = handle_] {
+      host->reset();
+      surroundings_->loop.post([this, held] {
+        if (leaving_) return;
+        surroundings_->store.clear();
+        begin_life();
+      });
+    }};
+  }
+
+  void leave(const caf::exit_msg& message) {
+    leaving_ = true;
+    timer_->cancel();
+    for (const caf::actor& band : bands_) self_->send_exit(band, caf::exit_reason::user_shutdown);
+    bands_.clear();
+    transfers_.reset();
+    data_server_.reset();
+    bury_and_wait();
+    route_ = nullptr;
+    handle_ = nullptr;
+    self_->quit(message.reason);
+  }
+
+  void bury_and_wait() {
+    host_.reset();
+    if (undertaker_.joinable()) undertaker_.join();
+  }
+
+  // Called from any thread; everything they need is captured.
+  WorkerPorts make_ports() {
+    WorkerPorts ports;
+    Loop* loop = &surroundings_->loop;
+    ports.send = [route = route_, self = handle_, life = life_](std::vector<FromWorker>&& messages) {
+      caf::send_as(self, route, FromWorkerMail{life, std::make_shared<const std::vector<FromWorker>>(std::move(messages))});
+    };
+    ports.start_command = [bands = bands_](CommandStart&& start) {
+      const std::size_t band = start.band.value();
+      caf::anon_send(bands[band], CommandStartMail{std::make_shared<CommandStart>(std::move(start))});
+    };
+    ports.stop_command = [bands = bands_](BandIndex band, std::uint64_t ticket, bool kill) {
+      caf::anon_send(bands[band.value()], CommandStopMail{ticket, kill});
+    };
+    ports.fetch = [this, loop, life = life_](const worker_action::FetchInput& input) { loop->post([this, life, input] { fetch(life, input); }); };
+    ports.cancel_fetch = [this, loop, life = life_](const DataKey& key) {
+      loop->post([this, life, key] {
+        if (life == life_ && transfers_ != nullptr) transfers_->cancel(key);
+      });
+    };
+    ports.arm = [this, loop, life = life_](Instant at) { loop->post([this, life, at] { arm(life, at); }); };
+    ports.post = [loop](std::function<void()> work) { loop->post(std::move(work)); };
+    ports.complain = [](const Error& error) { log_error(LogLevel::Error, "protocol broken by the supervisor", error); };
+    return ports;
+  }
+
+  void receive(const ToWorkerMail& mail) {
+    if (mail.worker != life_ || host_ == nullptr) return;
+    for (const ToWorker& message : *mail.messages)
+      if (const auto* batch = std::get_if<PeerAddressBatch>(&message))
+        for (const PeerAddress& peer : batch->peers) peers_[peer.worker] = peer.data_address;
+    host_->receive(mail.messages);
+  }
+
+  void arm(Incarnation life, Instant at) {
+    if (life != life_ || host_ == nullptr || timer_->armed_for() <= at) return;
+    timer_->arm(at, [this] {
+      if (host_ != nullptr) host_->tick();
+    });
+  }
+
+  void fetch(Incarnation life, const worker_action::FetchInput& input) {
+    if (life != life_ || host_ == nullptr) return;
+    const auto known = peers_.find(input.from);
+    const Result<HostPort> address =
+        known == peers_.end() ? Error{ErrorCode::NotFound, to_string(input.from), "has no known data address", {}} : parse_host_port(known->second, "127.0.0.1");
+    if (!address) {
+      host_->fetched(FetchEnd{input.key, false, {}, false});
+      return;
+    }
+    transfers_->fetch(*address, input.key, [this, life, key = input.key](BlobPtr blob, const Error& error) {
+      if (life != life_ || host_ == nullptr) return;
+      FetchEnd end{key, blob != nullptr, {}, error.code == ErrorCode::NotFound};
+      if (blob != nullptr) {
+        end.bytes = Bytes{static_cast<std::int64_t>(blob->bytes().size())};
+        surroundings_->store.put(key, std::move(blob));
+      }
+      host_->fetched(end);
+    });
+  }
+
+  void command_ended(const CommandEndMail& mail) {
+    if (host_ != nullptr) host_->run_ended(std::move(*mail.end));
+  }
+
+  caf::stateful_actor<WorkerActor>* self_;
+  const WorkerSurroundings* surroundings_ = nullptr;
+  WorkerOptions options_;
+  caf::actor route_;
+  caf::actor handle_;
+  std::vector<caf::actor> bands_;
+  std::unique_ptr<LoopTimer> timer_;
+  std::unique_ptr<DataServer> data_server_;
+  std::unique_ptr<DataClient> transfers_;
+  std::string data_address_;
+  std::map<WorkerId, std::string> peers_;
+  Incarnation life_;
+  std::unique_ptr<WorkerHost> host_;
+  std::thread undertaker_;
+  bool leaving_ = false;
+};
+
+caf::behavior worker_behavior(caf::stateful_actor<WorkerActor>* self, const WorkerSurroundings* surroundings, const WorkerOptions& options,
+                              const caf::actor& route) {
+  return self->state.make_behavior(surroundings, options, route);
+}
+
+}  // namespace
+
+caf::actor spawn_embedded_worker(caf::actor_system& system, const WorkerSurroundings& surroundings, const WorkerOptions& options,
+                                 const caf::actor& supervisor) {
+  WorkerOptions embedded = options;
+  embedded.data_listen = HostPort{};
+  return system.spawn(worker_behavior, &surroundings, embedded, supervisor);
+}
+
+caf::actor spawn_worker(caf::actor_system& system, const WorkerSurroundings& surroundings, const WorkerOptions& options,
+                        const std::vector<HostPort>& supervisors, std::function<void(const Error&)> on_fatal) {
+  LinkActorOptions link;
+  link.uplink.supervisors = supervisors;
+  link.uplink.role = PeerRole::Worker;
+  link.uplink.name = options.name;
+  link.uplink.link = options.link;
+  link.uplink.wire = options.wire;
+  link.on_fatal = std::move(on_fatal);
+  const caf::actor route = spawn_link_actor(system, surroundings.loop, link);
+  return system.spawn(worker_behavior, &surroundings, options, route);
+}
+
+}  // namespace penstock::worker
