@@ -25,18 +25,24 @@ void SupervisorCore::mark_dirty(BandSlot slot) {
 
 void SupervisorCore::note_ready(BandSlot slot, std::int32_t change) {
   BandEntry& band = workers_[slot];
+  const bool had_some = band.ready_here > 0;
   band.ready_here += static_cast<std::uint32_t>(change);
-  if (band.ready_here > 0)
-    with_ready_.insert(slot.value());
-  else
-    with_ready_.erase(slot.value());
+  if (const bool has_some = band.ready_here > 0; has_some != had_some) {
+    if (has_some)
+      with_ready_.insert(slot.value());
+    else
+      with_ready_.erase(slot.value());
+  }
   if (change > 0) mark_dirty(slot);
 }
 
 void SupervisorCore::note_runnable(BandSlot slot, std::int32_t change) {
   BandEntry& band = workers_[slot];
+  const bool had_excess = band.runnable > band.slots;
   band.runnable += static_cast<std::uint32_t>(change);
-  if (band.runnable > band.slots)
+  const bool has_excess = band.runnable > band.slots;
+  if (has_excess == had_excess && change != 0) return;
+  if (has_excess)
     with_excess_.insert(slot.value());
   else
     with_excess_.erase(slot.value());
@@ -100,6 +106,8 @@ Job* SupervisorCore::best_job_for(BandSlot slot) {
 std::uint32_t SupervisorCore::take_from(Job& job, BandSlot slot, std::uint32_t count_max) {
   BandEntry& band = workers_[slot];
   std::uint32_t used = 0;
+  std::uint32_t limit = 0;               // Of the template that was last asked for: it takes a division.
+  std::uint32_t limit_of = ~std::uint32_t{0};
   while (used < count_max) {
     // The set is looked up anew each time: assigning may make room for further bands in `job.locals`.
     LocalSet& local = job.local(slot);
@@ -113,7 +121,10 @@ std::uint32_t SupervisorCore::take_from(Job& job, BandSlot slot, std::uint32_t c
     const SubtaskHot& hot = job.hot[subtask];
     const bool current = hot.phase == SubtaskPhase::Placeable && hot.band == slot && (hot.missing == 0) == take_ready &&
                          key == job.order_key(subtask);
-    const std::uint32_t limit = lookahead_limit(job, job.shape->graph().template_of[subtask], band);
+    if (const std::uint32_t wanted = job.shape->graph().template_of[subtask]; wanted != limit_of) {
+      limit_of = wanted;
+      limit = lookahead_limit(job, wanted, band);
+    }
     if (current && band.in_flight >= limit && !(take_ready && wants_runnable)) break;
     if (take_ready) {
       local.take_ready();
@@ -279,6 +290,10 @@ AssignBatch& SupervisorCore::open_batch(Job& job, WorkerSlot slot) {
 }
 
 void SupervisorCore::define_template(Job& job, std::uint32_t template_index, WorkerSlot worker, AssignBatch& batch) {
+  // Nearly always the worker had this very template the last time, too. Neither ids of jobs nor of workers come twice.
+  const Defined defined{job.id, workers_[worker].id, template_index};
+  if (defined == last_defined_) return;
+  last_defined_ = defined;
   std::vector<std::uint64_t>& known = *job.templates_known.find(workers_[worker].id);
   std::uint64_t& word = known[template_index / 64];
   const std::uint64_t bit = std::uint64_t{1} << (template_index % 64);

@@ -136,9 +136,12 @@ void SupervisorCore::place_sources(Job& job) {
       job.hot[subtask].band = slot;
       keys.push_back(job.order_key(subtask));
     }
-    std::sort(keys.begin(), keys.end());
-    for (const std::uint64_t key : keys) job.local(slot).append_source(key);
-    if (!keys.empty()) note_ready(slot, static_cast<std::int32_t>(keys.size()));
+    if (keys.empty()) continue;
+    if (!std::is_sorted(keys.begin(), keys.end())) std::sort(keys.begin(), keys.end());
+    LocalSet& local = job.local(slot);
+    local.reserve_ready(keys.size());
+    for (const std::uint64_t key : keys) local.push_ready(key);
+    note_ready(slot, static_cast<std::int32_t>(keys.size()));
   }
   for (; next < sources.size(); ++next) become_placeable(job, sources[next]);
 }

@@ -109,8 +109,9 @@ void SupervisorCore::measure(Job& job, const AttemptReport& report) {
   const std::int64_t measured = std::int64_t{report.run_us} * 1000;
   const auto mean = static_cast<std::int64_t>(facts.mean_ns);
   // The first few runs count fully, later ones by an eighth: quick to learn, slow to forget.
-  const std::int64_t weight = static_cast<std::int64_t>(std::min<std::uint64_t>(facts.runs + 1, 8));
-  facts.mean_ns = static_cast<std::uint64_t>(mean + (measured - mean) / weight);
+  const std::int64_t change =
+      facts.runs >= 7 ? (measured - mean) / 8 : (measured - mean) / static_cast<std::int64_t>(facts.runs + 1);
+  facts.mean_ns = static_cast<std::uint64_t>(mean + change);
   ++facts.runs;
 }
 

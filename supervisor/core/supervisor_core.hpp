@@ -234,6 +234,14 @@ class SupervisorCore {
   std::vector<Question> questions_;          ///< Asked to workers and not answered.
   std::uint64_t next_question_ = 1;
 
+  struct Defined {
+    JobId job;
+    WorkerId worker;
+    std::uint32_t template_index = 0;
+    friend bool operator==(const Defined&, const Defined&) = default;
+  };
+  Defined last_defined_;                     ///< The template that a worker was last known to have.
+
   // Scratch, and what is valid during `handle`.
   Instant now_{};
   Out* out_ = nullptr;

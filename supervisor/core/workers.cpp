@@ -37,6 +37,8 @@ void SupervisorCore::set_draining(WorkerSlot slot, bool draining) {
     if (draining) {
       hungry_.erase(band.value());
       with_excess_.erase(band.value());
+    } else {
+      note_runnable(band, 0);
     }
     mark_dirty(band);
   }
