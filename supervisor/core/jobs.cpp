@@ -245,6 +245,7 @@ void SupervisorCore::release_job(Job& job) {
   for (const WorkerId worker : job.known_workers)
     if (const WorkerSlot slot = workers_.find(worker); slot.valid()) tell(slot, ForgetJob{job.id});
   job.known_workers.clear();
+  job.known_of = {};
   job.templates_known.clear();
   job.outputs.clear();
   job.shape.reset();
@@ -255,6 +256,7 @@ void SupervisorCore::release_job(Job& job) {
   job.homeless = {};
   job.data.clear();
   job.histories.clear();
+  job.thieves.clear();
   job.priority_changes.clear();
 }
 

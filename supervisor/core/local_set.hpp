@@ -15,36 +15,32 @@ class KeyHeap {
   static constexpr std::uint64_t kNone = ~std::uint64_t{0};
 
   void push(std::uint64_t key) {
-    if (next_ == run_.size() || key >= run_.back()) {
-      if (next_ == run_.size()) run_.clear(), next_ = 0;
+    if (next_ == run_.size()) {
+      run_.clear();
+      next_ = 0;
+      front_ = key;
       run_.push_back(key);
-      return;
+    } else if (key >= run_.back()) {
+      run_.push_back(key);
+    } else {
+      heap_.push_back(key);
+      std::push_heap(heap_.begin(), heap_.end(), std::greater<>{});
     }
-    heap_.push_back(key);
-    std::push_heap(heap_.begin(), heap_.end(), std::greater<>{});
   }
 
-  std::uint64_t best() const {
-    const std::uint64_t of_run = next_ < run_.size() ? run_[next_] : kNone;
-    return heap_.empty() ? of_run : std::min(of_run, heap_.front());
-  }
+  std::uint64_t best() const { return heap_.empty() ? front_ : std::min(front_, heap_.front()); }
 
   /// REQUIRES: best() != kNone.
   std::uint64_t take_best() {
-    if (next_ == run_.size() || (!heap_.empty() && heap_.front() < run_[next_])) {
+    if (!heap_.empty() && heap_.front() < front_) {
       std::pop_heap(heap_.begin(), heap_.end(), std::greater<>{});
       const std::uint64_t key = heap_.back();
       heap_.pop_back();
       return key;
     }
-    const std::uint64_t key = run_[next_++];
-    if (next_ == run_.size() && next_ > kKeptMax) {
-      run_ = {};  // A big run is rare and its memory is wanted elsewhere.
-      next_ = 0;
-    } else if (next_ >= kKeptMax && next_ * 2 >= run_.size()) {
-      run_.erase(run_.begin(), run_.begin() + static_cast<std::ptrdiff_t>(next_));
-      next_ = 0;
-    }
+    const std::uint64_t key = front_;
+    if (++next_ >= kKeptMax) cut();
+    front_ = next_ < run_.size() ? run_[next_] : kNone;
     return key;
   }
 
@@ -55,6 +51,7 @@ class KeyHeap {
     if (keys.empty()) return kNone;
     const std::uint64_t key = keys.back();
     keys.pop_back();
+    if (next_ == run_.size()) front_ = kNone;
     return key;
   }
 
@@ -64,6 +61,18 @@ class KeyHeap {
  private:
   static constexpr std::size_t kKeptMax = 4096;
 
+  // Memory of a big run that has been used up is wanted elsewhere.
+  void cut() {
+    if (next_ == run_.size())
+      run_ = {};
+    else if (next_ * 2 >= run_.size())
+      run_.erase(run_.begin(), run_.begin() + static_cast<std::ptrdiff_t>(next_));
+    else
+      return;
+    next_ = 0;
+  }
+
+  std::uint64_t front_ = kNone;  ///< Of the run. Kept here, because the run itself is rarely in the cache.
   std::vector<std::uint64_t> run_;
   std::size_t next_ = 0;
   std::vector<std::uint64_t> heap_;
@@ -71,7 +80,7 @@ class KeyHeap {
 
 /// Two priority queues of order keys: subtasks that can run now, and lookahead candidates whose missing producers are
 /// all assigned. Entries are never searched for: one whose subtask has moved on is outdated and skipped when it is taken.
-class LocalSet {
+class alignas(64) LocalSet {
  public:
   static constexpr std::uint64_t kNone = KeyHeap::kNone;
 

@@ -29,6 +29,7 @@ WorkerSlot WorkerTable::add(WorkerId id, Incarnation incarnation, const Register
     band.id = BandId{id, BandIndex{static_cast<std::uint16_t>(i)}};
     band.worker = slot;
     band.description = description.bands[i];
+    band.kind = band.description.kind;
     band.alive = true;
     band.slots = static_cast<std::uint32_t>(
         std::clamp<std::int64_t>((band.description.capacity.slots.value() + 999) / 1000, 1, 1'000'000));
@@ -55,8 +56,9 @@ void WorkerTable::remove(WorkerSlot slot) {
     --alive_bands_;
   }
   worker.alive = false;
-  worker.outbox = {};
+  worker.outbox = WorkerEntry::kNoOutbox;
   worker.new_peers = {};
+  worker.has_new_peers = false;
   index_.erase(worker.id);
   free_workers_.push_back(slot);
   --alive_workers_;
