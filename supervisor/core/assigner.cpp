@@ -52,7 +52,10 @@ BandSlot SupervisorCore::choose_home(Job& job, std::uint32_t subtask) {
   }
   // Most subtasks of most graphs: all predecessors are on one band, and no other band is in need of work.
   if (const BandSlot common = common_band_of_predecessors(job, subtask); common.valid()) {
-    const bool others_need = !hungry_.empty() && workers_[common].runnable > workers_[common].slots;
+    // What still waits for producers feeds nobody now; it moves only away from a band that has more than it can be sent.
+    const BandEntry& band = workers_[common];
+    const bool movable = job.hot[subtask].missing == 0 || band.ready_here > 0;
+    const bool others_need = movable && !hungry_.empty() && band.runnable > band.slots;
     if (!others_need && may_run_on(job, subtask, common)) return common;
   }
   const Template& wanted = job.shape->template_of(subtask);
