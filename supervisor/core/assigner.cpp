@@ -8,6 +8,8 @@ namespace {
 
 constexpr std::size_t kCandidatesMax = 8;
 constexpr std::size_t kPredecessorsLookedAt = 64;
+/// Times `steal_after` that a band must have been hungry before it gets what cannot run yet.
+constexpr std::int64_t kPatience = 4;
 
 bool needs_gpu(const Template& wanted) {
   return wanted.request.gpu > MilliGpu{0} || wanted.request.device_memory > Bytes{0};
@@ -94,8 +96,13 @@ BandSlot SupervisorCore::best_of_candidates(Job& job, std::uint32_t subtask) {
     consider(job.hot[predecessor].band);
   }
   const std::uint64_t draw = mix_bits(hash_of(SubtaskId{job.id, SubtaskIndex{subtask}}));
-  if (!hungry_.empty())
-    consider(BandSlot{hungry_.next_around(static_cast<std::uint32_t>(draw % std::max(workers_.band_slots(), 1U)))});
+  if (!hungry_.empty()) {
+    // One that waits for producers feeds nobody now, and lying apart from them it costs everyone later: it goes only to a
+    // band that stays hungry.
+    const BandSlot hungry{hungry_.next_around(static_cast<std::uint32_t>(draw % std::max(workers_.band_slots(), 1U)))};
+    if (job.hot[subtask].missing == 0 || count == 0 || now_ >= later(workers_[hungry].hungry_since, config_.steal_after * kPatience))
+      consider(hungry);
+  }
   if (count == 0) return any_band(job, subtask);
   BandSlot best = candidates[0];
   std::int64_t best_cost = 0;
