@@ -2,12 +2,14 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
+#include <caf/actor.hpp>
 #include <caf/actor_registry.hpp>
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
 #include <caf/detail/simple_actor_clock.hpp>
 #include <caf/execution_unit.hpp>
 #include <caf/resumable.hpp>
+#include <caf/send.hpp>
 #include <caf/scheduler/abstract_coordinator.hpp>
 #include <deque>
 #include <thread>
@@ -109,5 +111,10 @@ struct ActorHost::State {
 ActorHost::ActorHost(Loop& loop) : state_(std::make_unique<State>(loop)) {}
 ActorHost::~ActorHost() = default;
 caf::actor_system& ActorHost::system() { return state_->system; }
+
+void end_actor(caf::actor& actor) {
+  caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
+  actor = nullptr;
+}
 
 }  // namespace penstock
