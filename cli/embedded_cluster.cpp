@@ -95,8 +95,7 @@ void EmbeddedCluster::State::run(const EmbeddedOptions& options, std::promise<vo
 
 void EmbeddedCluster::State::end() {
   session.start(nullptr);
-  for (const caf::actor* actor : {&worker, &client, &supervisor}) caf::anon_send_exit(*actor, caf::exit_reason::user_shutdown);
-  worker = client = supervisor = nullptr;
+  for (caf::actor* actor : {&worker, &client, &supervisor}) end_actor(*actor);
   actors.reset();
   surroundings.reset();
   loop.reset();

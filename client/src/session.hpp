@@ -53,7 +53,9 @@ class Session {
   /// Follows a job that was submitted elsewhere. Error: NotFound.
   Result<JobId> attach(const JobSelector& selector);
   /// Until the job has ended, or `timeout` has passed (then it is still running in the answer).
-  Result<JobView> wait(JobId job, Duration timeout = Duration::max());
+  Result<JobState> wait(JobId job, Duration timeout = Duration::max());
+  JobCounts counts(JobId job) const;
+  /// A copy of everything: for jobs with traces or many outputs, once at their end.
   JobView view(JobId job) const;
   void release(JobId job);
   /// One question or order of an operator.

@@ -1,0 +1,92 @@
+#include "cli/job_source.hpp"
+
+#include <CLI/CLI.hpp>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "cli/wfformat.hpp"
+
+namespace penstock::cli {
+namespace {
+
+bool is_executable(const std::string& path) { return ::access(path.c_str(), X_OK) == 0; }
+
+/// The PATH that a template gives its program, or this process's own.
+std::string search_path_of(const Template& program) {
+  for (const std::string& entry : program.environment)
+    if (entry.starts_with("PATH=")) return entry.substr(5);
+  const char* path = std::getenv("PATH");  // tidy: allow call: where commands are looked for
+  return path == nullptr ? "/usr/bin:/bin" : path;
+}
+
+bool program_exists(const Template& program) {
+  if (program.program.find('/') != std::string::npos) {
+    const bool relative = !program.program.starts_with("/") && !program.working_directory.empty();
+    return is_executable(relative ? program.working_directory + "/" + program.program : program.program);
+  }
+  const std::string path = search_path_of(program);
+  for (std::size_t begin = 0; begin <= path.size();) {
+    const std::size_t end = std::min(path.find(':', begin), path.size());
+    if (is_executable(path.substr(begin, end - begin) + "/" + program.program)) return true;
+    begin = end + 1;
+  }
+  return false;
+}
+
+Result<JobFile> load_workflow(const JobSource& source) {
+  ReplayOptions replay;
+  replay.replay = source.replay;
+  replay.time_scale = source.time_scale;
+  replay.data_scale = source.data_scale;
+  Result<WorkflowImport> workflow = read_wfformat(source.wfformat, replay);
+  if (!workflow) return workflow.error();
+  JobFile job;
+  job.spec.name = workflow->name;
+  job.graph = std::move(workflow->graph);
+  return job;
+}
+
+}  // namespace
+
+void add_job_source(CLI::App& command, JobSource& source) {
+  CLI::Option* file = command.add_option("FILE", source.file, "Job file, TOML or JSON (docs/job-files.md)");
+  CLI::Option* wfformat = command.add_option("--wfformat", source.wfformat, "Take the graph from a workflow in WfFormat 1.5 instead")
+                              ->type_name("FILE");
+  file->excludes(wfformat);
+  command.add_flag("--replay", source.replay, "Compute for as long as the workflow's record says, in place of its programs")->needs(wfformat);
+  command.add_option("--time-scale", source.time_scale, "Multiply the recorded times")->capture_default_str();
+  command.add_option("--data-scale", source.data_scale, "Multiply the recorded sizes of outputs")->capture_default_str();
+  command.add_option("--name", source.name, "Name of the job: submitting a name again returns the same job");
+  command.add_option_function<std::int32_t>(
+      "--priority",
+      [&source](const std::int32_t& priority) {
+        source.priority = priority;
+        source.priority_given = true;
+      },
+      "Priority of the job; larger runs first");
+  command.add_flag("--wait-for-resources", source.wait_for_resources, "Accept requests that no present band can hold, and wait for one");
+}
+
+Result<JobFile> load_job(const JobSource& source, const std::string& fallback_name) {
+  if (source.file.empty() && source.wfformat.empty())
+    return Error{ErrorCode::InvalidArgument, "", "no job was given", "name a job file, or a workflow with --wfformat"};
+  Result<JobFile> job = source.wfformat.empty() ? read_job_file(source.file) : load_workflow(source);
+  if (!job) return job;
+  if (!source.name.empty()) job->spec.name = source.name;
+  if (job->spec.name.empty()) job->spec.name = fallback_name;
+  if (source.priority_given) job->spec.priority = source.priority;
+  job->spec.wait_for_resources = source.wait_for_resources;
+  return job;
+}
+
+Result<void> check_programs(const Graph& graph) {
+  for (const Template& program : graph.templates) {
+    if (program.runner != RunnerKind::Command || program_exists(program)) continue;
+    return Error{ErrorCode::ProgramNotFound, "template '" + program.name + "'",
+                 "its program '" + program.program + "' is not there or may not be executed", "install it, or give its path"};
+  }
+  return {};
+}
+
+}  // namespace penstock::cli
