@@ -61,7 +61,7 @@ Result<int> wait(Invocation& invocation, const WaitCommand& command) {
   }
   Result<client::Session*> session = connect(invocation);
   if (!session) return session.error();
-  const Result<JobId> job = (*session)->attach(client::selector_of(command.job));
+  const Result<JobId> job = (*session)->attach(job_selector_of(command.job));
   if (!job) return job.error();
   options.job = *job;
   return wait_and_print(invocation, **session, options);
