@@ -226,8 +226,7 @@ Result<Value> SupervisorCore::cancel_by_request(const AdminRequest& request) {
       return bad_argument("--kill-after-ms", "takes a number of milliseconds up to a day, or `never`");
   }
   if (const std::string key = operand(request, 1); !key.empty()) {
-    std::uint32_t index = 0;
-    SubtaskIndex subtask = parse(key, index) && index < job->total() ? SubtaskIndex{index} : job->shape->find(key);
+    const SubtaskIndex subtask = job->shape->find_key_or_number(key);
     if (!subtask.valid()) return not_found("subtask '" + key + "' of " + to_string(job->id), "give its key or its number");
     cancel_subtasks(*job, {subtask.value()}, kill_after);
     return Value{Value::Record{{"job", to_string(job->id)}, {"subtask", key}, {"cancelled", true}}};
@@ -244,8 +243,7 @@ Result<Value> SupervisorCore::priority_by_request(const AdminRequest& request) {
   std::int32_t priority = 0;
   if (!parse(operand(request, 1), priority)) return bad_argument("priority", "'" + operand(request, 1) + "' is no whole number");
   if (const std::string key = option(request, "subtask"); !key.empty()) {
-    std::uint32_t index = 0;
-    SubtaskIndex subtask = parse(key, index) && index < job->total() ? SubtaskIndex{index} : job->shape->find(key);
+    const SubtaskIndex subtask = job->shape->find_key_or_number(key);
     if (!subtask.valid()) return not_found("subtask '" + key + "' of " + to_string(job->id), "give its key or its number");
     change_subtask_priority(*job, subtask.value(), priority);
   } else {
