@@ -46,6 +46,7 @@ Result<int> submit(Invocation& invocation, const SubmitCommand& command) {
   if (command.wait) {
     FollowOptions options;
     options.job = submitted->job;
+    options.name = name;
     return wait_and_print(invocation, **session, options);
   }
   print(invocation, Value::Record{{"job", to_string(submitted->job)}, {"name", name}, {"existed", submitted->existed}});
@@ -64,6 +65,7 @@ Result<int> wait(Invocation& invocation, const WaitCommand& command) {
   const Result<JobId> job = (*session)->attach(job_selector_of(command.job));
   if (!job) return job.error();
   options.job = *job;
+  options.name = to_string(*job);
   return wait_and_print(invocation, **session, options);
 }
 

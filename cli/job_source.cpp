@@ -23,7 +23,8 @@ Result<JobFile> load_workflow(const JobSource& source) {
   Result<WorkflowImport> workflow = read_wfformat(source.wfformat, replay);
   if (!workflow) return workflow.error();
   JobFile job;
-  job.spec.name = workflow->name;
+  job.spec = std::move(workflow->spec);
+  if (job.spec.name.empty()) job.spec.name = workflow->title;
   job.graph = std::move(workflow->graph);
   return job;
 }
