@@ -249,7 +249,11 @@ TEST_F(CommandRunnerTest, EachAttemptHasADirectoryThatIsRemovedWithItsFiles) {
   EXPECT_TRUE(first.starts_with(config.spool)) << first;
   EXPECT_TRUE(end_of(shell("pwd; ls -A", 2)).succeeded);
   EXPECT_NE(output_of(2), first) << "and it was empty";
-  run_until([&] { return spool_is_empty(); });
+  EXPECT_TRUE(end_of(shell("chmod 777 .", 3)).succeeded);
+  EXPECT_TRUE(end_of(shell("pwd; ls -A; stat -c %a .", 4)).succeeded);
+  EXPECT_TRUE(output_of(4).ends_with("\n700\n")) << output_of(4);
+  runner.reset();
+  EXPECT_TRUE(spool_is_empty());
 }
 
 TEST_F(CommandRunnerTest, ProgramThatIgnoresTermIsKilled) {
@@ -264,7 +268,8 @@ TEST_F(CommandRunnerTest, ProgramThatIgnoresTermIsKilled) {
   commands.stop(1, true);
   run_until([&] { return ends.contains(1); });
   EXPECT_EQ(ends[1].failure->signal, SIGKILL);
-  run_until([&] { return spool_is_empty(); });
+  runner.reset();
+  EXPECT_TRUE(spool_is_empty());
 }
 
 TEST_F(CommandRunnerTest, TermEndsAProgramThatListens) {
@@ -340,6 +345,7 @@ TEST_F(CommandRunnerTest, ManyRunInTurn) {
     return ends.size() == 200;
   });
   for (const auto& [ticket, end] : ends) EXPECT_TRUE(end.succeeded);
+  runner.reset();
   EXPECT_TRUE(spool_is_empty());
 }
 

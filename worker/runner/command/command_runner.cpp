@@ -229,7 +229,7 @@ Result<void> CommandRunner::State::launch(Running& running) {
   for (std::string& argument : split_arguments(run.payload)) start.arguments.push_back(std::move(argument));
   start.directory = run.program.working_directory;
   if (start.directory.empty()) {
-    Result<std::string> own = spool.make(run.id, run.attempt);
+    Result<std::string> own = spool.take();
     if (!own) return std::move(own).error();
     start.directory = running.directory = std::move(own).value();
   }
@@ -420,7 +420,7 @@ void CommandRunner::State::release(Running& running) {
   if (running.process) guard.leave(running.guard_line);
   if (running.memory) memory_groups->remove(*running.memory);
   running.memory.reset();
-  spool.remove(std::exchange(running.directory, {}));
+  if (!running.directory.empty()) spool.give_back(std::exchange(running.directory, {}));
 }
 
 void CommandRunner::State::measure() {
