@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "cli/render.hpp"
+#include "cli/terminal.hpp"
 #include "client/src/transport.hpp"
 #include "common/runtime/host.hpp"
 #include "common/runtime/log.hpp"
@@ -75,7 +76,7 @@ Result<void> begin_log(const Invocation& invocation, LogLevel fallback) {
 }
 
 void print(const Invocation& invocation, const Value& value) {
-  std::cout << (invocation.json ? to_json(value) + "\n" : to_table(value)) << std::flush;
+  std::cout << (invocation.json ? to_json(value, -1) + "\n" : to_table(value, {is_terminal(1) ? terminal_columns(1) : 0})) << std::flush;
 }
 
 void add_json_option(CLI::App& command, Invocation& invocation) {

@@ -8,8 +8,9 @@
 #include "cli/follow.hpp"
 #include "cli/job_report.hpp"
 #include "cli/job_source.hpp"
-#include "cli/list_schedule.hpp"
 #include "cli/render.hpp"
+#include "cli/terminal.hpp"
+#include "cli/time_spent.hpp"
 #include "cli/timeline.hpp"
 #include "cli/worker_setup.hpp"
 #include "common/runtime/clock.hpp"
@@ -57,18 +58,13 @@ Value::List results_of(const client::JobView& view, const Graph& graph, const wo
 }
 
 /// Subtasks of a replay take the time that the record says; others took what was measured.
-std::vector<std::uint64_t> durations_of(const Graph& graph, const client::JobView& view) {
-  if (!graph.expected_ns.empty()) return graph.expected_ns;
-  std::vector<std::uint64_t> durations(graph.size());
-  for (const SubtaskTrace& trace : view.traces)
-    durations[trace.run.subtask.value()] = (trace.run.ended_us - trace.run.started_us) * 1000;
-  return durations;
-}
-
-JobBounds bounds_of(const Graph& graph, const client::JobView& view, std::uint32_t slots) {
-  const std::vector<std::uint64_t> durations = durations_of(graph, view);
-  const ScheduleBounds bounds = schedule_bounds(graph, durations, slots);
-  return {bounds.critical_path, bounds.lower_bound, bounds.list_schedule};
+ScheduleBounds bounds_of(Graph& graph, const client::JobView& view, std::uint32_t slots) {
+  if (graph.expected_ns.empty()) {
+    graph.expected_ns.resize(graph.size());
+    for (const SubtaskTrace& trace : view.traces)
+      graph.expected_ns[trace.run.subtask.value()] = (trace.run.ended_us - trace.run.started_us) * 1000;
+  }
+  return list_schedule_bound(graph, slots);
 }
 
 std::uint32_t slots_of(const worker::WorkerOptions& worker) {
@@ -79,15 +75,20 @@ std::uint32_t slots_of(const worker::WorkerOptions& worker) {
 }
 
 void print_for_people(const Value& end, const Value::List& results, const RunCommand& command, const client::JobView& view,
-                      const std::vector<std::string>& bands) {
+                      const std::vector<std::pair<BandId, std::string>>& bands) {
   for (const Value& result : results) {
     const std::string* text = result["text"].text();
-    std::cout << "--- " << *result["key"].text() << (text == nullptr ? ": " + to_json(result["bytes"]) + " bytes" : "") << "\n";
+    std::cout << "--- " << *result["key"].text() << (text == nullptr ? ": " + to_json(result["bytes"], -1) + " bytes" : "") << "\n";
     if (text != nullptr) std::cout << *text << (text->ends_with("\n") ? "" : "\n");
   }
   std::cerr << describe_failures(view);
   std::cout << to_table(end);
-  if (command.timeline) std::cout << "\n" << draw_timeline(view.traces, bands) << "\n" << where_the_time_went(view.traces);
+  if (command.timeline) {
+    TimelineOptions timeline;
+    timeline.columns = terminal_columns(1);
+    timeline.band_names = bands;
+    std::cout << "\n" << draw_timeline(view.traces, timeline) << "\n" << show_time_spent(measure_time_spent(view.traces));
+  }
   std::cout << std::flush;
 }
 
@@ -109,12 +110,13 @@ Result<int> run(Invocation& invocation, const RunCommand& command) {
   if (!cluster) return cluster.error();
 
   job->spec.trace = command.timeline || job->graph.expected_ns.empty();
-  const Graph graph = job->graph;
+  Graph graph = job->graph;
   const Instant begin = monotonic_now();
   const Result<client::Session::Submitted> submitted = (*cluster)->session().submit(job->spec, std::move(job->graph));
   if (!submitted) return submitted.error();
   FollowOptions following;
   following.job = submitted->job;
+  following.name = job->spec.name;
   following.quiet = command.quiet || invocation.json;
   following.cancel_on_signal = true;
   const Result<client::JobView> view = follow((*cluster)->session(), invocation.stop_signals, following);
@@ -126,10 +128,11 @@ Result<int> run(Invocation& invocation, const RunCommand& command) {
   if (invocation.json) {
     Value::Record whole = *end.record();
     whole.emplace_back("results", std::move(results));
-    std::cout << to_json(whole) << std::endl;
+    std::cout << to_json(whole, -1) << std::endl;
   } else {
-    std::vector<std::string> bands;
-    for (const BandDescription& band : options.worker.bands) bands.push_back(band.name);
+    std::vector<std::pair<BandId, std::string>> bands;
+    for (std::uint32_t i = 0; i < options.worker.bands.size(); ++i)
+      bands.emplace_back(BandId{WorkerId{1}, BandIndex{static_cast<std::uint16_t>(i)}}, options.worker.bands[i].name);
     print_for_people(end, results, command, *view, bands);
   }
   return exit_code_of(*view);

@@ -46,6 +46,7 @@ Result<int> submit(Invocation& invocation, const SubmitCommand& command) {
   if (command.wait) {
     FollowOptions options;
     options.job = submitted->job;
+    options.name = name;
     return wait_and_print(invocation, **session, options);
   }
   print(invocation, Value::Record{{"job", to_string(submitted->job)}, {"name", name}, {"existed", submitted->existed}});
@@ -61,9 +62,10 @@ Result<int> wait(Invocation& invocation, const WaitCommand& command) {
   }
   Result<client::Session*> session = connect(invocation);
   if (!session) return session.error();
-  const Result<JobId> job = (*session)->attach(client::selector_of(command.job));
+  const Result<JobId> job = (*session)->attach(job_selector_of(command.job));
   if (!job) return job.error();
   options.job = *job;
+  options.name = to_string(*job);
   return wait_and_print(invocation, **session, options);
 }
 

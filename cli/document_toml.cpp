@@ -1,6 +1,4 @@
-// parse_document: TOML, by toml++.
-// tidy: allow name: a setting of toml++
-#define TOML_EXCEPTIONS 0
+// parse_document: TOML, by toml++, which CMakeLists.txt asks to return its errors (TOML_EXCEPTIONS=0).
 #include <toml++/toml.h>
 
 #include "cli/document.hpp"

@@ -1,6 +1,10 @@
 #include "cli/follow.hpp"
 
+#include <iostream>
+#include <optional>
+
 #include "cli/progress.hpp"
+#include "cli/terminal.hpp"
 #include "common/runtime/clock.hpp"
 
 namespace penstock::cli {
@@ -12,23 +16,25 @@ constexpr Duration kLook = std::chrono::milliseconds{50};
 }  // namespace
 
 Result<client::JobView> follow(client::Session& session, StopSignals& stop_signals, const FollowOptions& options) {
-  Progress progress{options.quiet};
+  std::optional<ProgressPrinter> progress;
+  if (!options.quiet) progress.emplace(std::cerr, ProgressOptions{is_terminal(2), terminal_columns(2)});
   const Instant begin = monotonic_now();
   int signals = 0;
   for (;;) {
     const Result<JobState> state = session.wait(options.job, kLook);
     if (!state) return state.error();
-    const JobCounts counts = session.counts(options.job);
     const Instant now = monotonic_now();
-    progress.show(counts, now - begin);
+    const ProgressView view{options.name, *state, session.counts(options.job), now - begin};
     if (*state != JobState::Running) {
-      progress.finish(counts, now - begin);
+      if (progress) progress->finish(view);
       return session.view(options.job);
     }
+    if (progress) progress->update(view, now);
     if (stop_signals.take()) {
       ++signals;
       if (!options.cancel_on_signal || signals > 1) return session.view(options.job);
-      progress.note("cancelling; once more to leave at once");
+      if (progress) progress->clear();
+      std::cerr << "cancelling; once more to leave at once" << std::endl;
       const Result<Value> asked = session.ask("cancel", {to_string(options.job)});
       if (!asked && asked.error().code != ErrorCode::WrongState) return asked.error();
     }

@@ -10,6 +10,7 @@ namespace penstock::cli {
 /// it always. Errors: TimedOut, Disconnected.
 struct FollowOptions {
   JobId job;
+  std::string name;  ///< Of the job, for the progress.
   bool quiet = false;
   bool cancel_on_signal = false;
   Duration timeout = Duration::max();

@@ -145,6 +145,14 @@ std::vector<std::uint32_t> find_cycle(const Graph& graph, const std::vector<std:
 
 }  // namespace
 
+std::string show_cycle(const Graph& graph, const std::vector<std::uint32_t>& cycle) {
+  constexpr std::size_t kShown = 10;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(cycle.size(), kShown); ++i) text += name_of(graph, cycle[i]) + " -> ";
+  if (cycle.size() > kShown) text += "... " + std::to_string(cycle.size() - kShown) + " more ... -> ";
+  return text + name_of(graph, cycle.front());
+}
+
 GraphSequence sequence_of(const Graph& graph) {
   const SuccessorLists successors = successors_of(graph);
   GraphSequence made;

@@ -60,6 +60,9 @@ struct GraphSequence {
 /// Linear, without recursion. REQUIRES: every predecessor is in the graph.
 GraphSequence sequence_of(const Graph& graph);
 
+/// `a -> b -> a`, a long one cut short.
+std::string show_cycle(const Graph& graph, const std::vector<std::uint32_t>& cycle);
+
 /// Successors by subtask, in compact form: those of `i` are `list[offsets[i]]` to `list[offsets[i + 1]]`.
 struct SuccessorLists {
   std::vector<std::uint32_t> offsets;

@@ -16,7 +16,6 @@ namespace {
 // Subtasks without a template get one each up to here; then those that run the same program share one, so that a file
 // of a million different commands stays below the limit of templates.
 constexpr std::uint32_t kOwnTemplatesMax = 256;
-constexpr std::size_t kCycleShown = 10;
 
 // Reads one file, in steps: top, templates, subtasks with their keys, then edges, when all keys are known.
 class JobReader {
@@ -386,13 +385,10 @@ Result<void> JobReader::connect_files(const Entry& entry, std::uint32_t element)
 Result<void> JobReader::check_cycle() const {
   const std::vector<std::uint32_t> cycle = sequence_of(job_.graph).cycle;
   if (cycle.empty()) return {};
-  std::string text;
-  for (std::size_t i = 0; i < std::min(cycle.size(), kCycleShown); ++i) text += name_of(job_.graph, cycle[i]) + " -> ";
-  if (cycle.size() > kCycleShown) text += "... " + std::to_string(cycle.size() - kCycleShown) + " more ... -> ";
   const auto after = std::upper_bound(entries_.begin(), entries_.end(), cycle.front(),
                                       [](std::uint32_t subtask, const Entry& entry) { return subtask < entry.first; });
   return Error{ErrorCode::GraphCycle, at_place(file_, std::prev(after)->place),
-               "subtasks depend on each other in a circle: " + text + name_of(job_.graph, cycle.front()),
+               "subtasks depend on each other in a circle: " + show_cycle(job_.graph, cycle),
                "remove one of these dependencies"};
 }
 

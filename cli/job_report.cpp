@@ -20,7 +20,7 @@ Value describe_failure(const SubtaskFailure& failure) {
 
 }  // namespace
 
-Value describe_end(const client::JobView& view, Duration makespan, const std::optional<JobBounds>& bounds) {
+Value describe_end(const client::JobView& view, Duration makespan, const std::optional<ScheduleBounds>& bounds) {
   const JobCounts& counts = view.counts;
   Value::Record fields{{"job", to_string(view.id)},
                        {"state", std::string{to_string(view.state)}},

@@ -1,37 +1,18 @@
 #include "cli/job_source.hpp"
 
 #include <CLI/CLI.hpp>
-#include <unistd.h>
-
-#include <cstdlib>
 
 #include "cli/wfformat.hpp"
+#include "common/runtime/process.hpp"
 
 namespace penstock::cli {
 namespace {
-
-bool is_executable(const std::string& path) { return ::access(path.c_str(), X_OK) == 0; }
 
 /// The PATH that a template gives its program, or this process's own.
 std::string search_path_of(const Template& program) {
   for (const std::string& entry : program.environment)
     if (entry.starts_with("PATH=")) return entry.substr(5);
-  const char* path = std::getenv("PATH");  // tidy: allow call: where commands are looked for
-  return path == nullptr ? "/usr/bin:/bin" : path;
-}
-
-bool program_exists(const Template& program) {
-  if (program.program.find('/') != std::string::npos) {
-    const bool relative = !program.program.starts_with("/") && !program.working_directory.empty();
-    return is_executable(relative ? program.working_directory + "/" + program.program : program.program);
-  }
-  const std::string path = search_path_of(program);
-  for (std::size_t begin = 0; begin <= path.size();) {
-    const std::size_t end = std::min(path.find(':', begin), path.size());
-    if (is_executable(path.substr(begin, end - begin) + "/" + program.program)) return true;
-    begin = end + 1;
-  }
-  return false;
+  return environment_value("PATH", "/usr/bin:/bin");
 }
 
 Result<JobFile> load_workflow(const JobSource& source) {
@@ -42,7 +23,8 @@ Result<JobFile> load_workflow(const JobSource& source) {
   Result<WorkflowImport> workflow = read_wfformat(source.wfformat, replay);
   if (!workflow) return workflow.error();
   JobFile job;
-  job.spec.name = workflow->name;
+  job.spec = std::move(workflow->spec);
+  if (job.spec.name.empty()) job.spec.name = workflow->title;
   job.graph = std::move(workflow->graph);
   return job;
 }
@@ -82,9 +64,9 @@ Result<JobFile> load_job(const JobSource& source, const std::string& fallback_na
 
 Result<void> check_programs(const Graph& graph) {
   for (const Template& program : graph.templates) {
-    if (program.runner != RunnerKind::Command || program_exists(program)) continue;
-    return Error{ErrorCode::ProgramNotFound, "template '" + program.name + "'",
-                 "its program '" + program.program + "' is not there or may not be executed", "install it, or give its path"};
+    if (program.runner != RunnerKind::Command) continue;
+    const Result<std::string> found = find_program(program.program, search_path_of(program), program.working_directory);
+    if (!found) return found.error();
   }
   return {};
 }

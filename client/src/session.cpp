@@ -95,6 +95,11 @@ JobView Session::view(JobId job) const {
   return found == jobs_.end() ? JobView{} : found->second;
 }
 
+void Session::forget(JobId job) {
+  const std::lock_guard lock{mutex_};
+  jobs_.erase(job);
+}
+
 void Session::release(JobId job) { transport_->send(ReleaseJob{job}); }
 
 Result<Value> Session::ask(const std::string& command, const std::vector<std::string>& arguments, Duration timeout) {

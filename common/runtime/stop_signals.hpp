@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 
+#include "common/runtime/descriptor.hpp"
 #include "common/runtime/loop.hpp"
 
 namespace penstock {
@@ -13,18 +14,17 @@ namespace penstock {
 class StopSignals {
  public:
   StopSignals();
-  ~StopSignals();
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
   /// True if one has come since the last call. Does not wait.
   bool take();
-  /// Calls `on_stop` on the loop's thread for each. Until this, or the loop's watch, is destroyed.
+  /// Calls `on_stop` on the loop's thread for each, until what is returned is destroyed; that must be before this.
   class Watch;
   std::shared_ptr<Watch> watch(Loop& loop, std::function<void()> on_stop);
 
  private:
-  int descriptor_ = -1;
+  Descriptor signals_;
 };
 
 }  // namespace penstock
