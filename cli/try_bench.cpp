@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "cli/embedded_cluster.hpp"
+#include "client/src/transport.hpp"
 #include "common/runtime/clock.hpp"
 #include "common/runtime/log.hpp"
 
@@ -22,7 +23,20 @@ int main(int argc, char** argv) {
   band.memory_hard_limit = kGiB;
   options.worker.name = "w";
   options.worker.bands = {band};
-  auto cluster = cli::EmbeddedCluster::start(options);
+  Result<std::unique_ptr<cli::EmbeddedCluster>> cluster = std::unique_ptr<cli::EmbeddedCluster>{};
+  client::Session remote;
+  client::Session* session = &remote;
+  if (argc > 5) {
+    client::RemoteOptions ro;
+    ro.supervisors = {*parse_host_port(argv[5], "127.0.0.1")};
+    ro.name = "bench";
+    auto t = client::connect_remote(ro, remote.handlers());
+    if (!t) return 3;
+    remote.start(std::move(t).value());
+  } else {
+    cluster = cli::EmbeddedCluster::start(options);
+    session = &(*cluster)->session();
+  }
   for (int r = 0; r < repeat; ++r) {
     Graph graph;
     Template t;
@@ -50,12 +64,12 @@ int main(int argc, char** argv) {
       }
     }
     JobSpec spec;
-    spec.name = "b" + std::to_string(r);
+    spec.name = "b" + std::to_string(r) + std::to_string(monotonic_now().time_since_epoch().count());
     const Instant t0 = monotonic_now();
-    auto s = (*cluster)->session().submit(spec, std::move(graph));
+    auto s = session->submit(spec, std::move(graph));
     if (!s) { std::printf("%s\n", to_string(s.error()).c_str()); return 1; }
     const Instant t1 = monotonic_now();
-    auto v = (*cluster)->session().wait(s->job);
+    auto w = session->wait(s->job); if (!w) return 4; const auto v = std::make_unique<client::JobView>(session->view(s->job));
     const Instant t2 = monotonic_now();
     const double total = std::chrono::duration<double>(t2 - t0).count();
     std::printf("%s: accept %.1f ms total %.1f ms  %.0f/s  %.1f ns each, state %d ok %lu fwd %lu\n", shape.c_str(),

@@ -76,17 +76,28 @@ Result<JobId> Session::attach(const JobSelector& selector) {
   return reply->job;
 }
 
-Result<JobView> Session::wait(JobId job, Duration timeout) {
+Result<JobState> Session::wait(JobId job, Duration timeout) {
   std::unique_lock lock{mutex_};
   wait_until(changed_, lock, timeout, [&] { return jobs_[job].state != JobState::Running || end_.has_value(); });
   if (jobs_[job].state == JobState::Running && end_.has_value()) return *end_;
-  return jobs_[job];
+  return jobs_[job].state;
+}
+
+JobCounts Session::counts(JobId job) const {
+  const std::lock_guard lock{mutex_};
+  const auto found = jobs_.find(job);
+  return found == jobs_.end() ? JobCounts{} : found->second.counts;
 }
 
 JobView Session::view(JobId job) const {
   const std::lock_guard lock{mutex_};
   const auto found = jobs_.find(job);
   return found == jobs_.end() ? JobView{} : found->second;
+}
+
+void Session::forget(JobId job) {
+  const std::lock_guard lock{mutex_};
+  jobs_.erase(job);
 }
 
 void Session::release(JobId job) { transport_->send(ReleaseJob{job}); }

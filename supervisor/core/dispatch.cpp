@@ -365,11 +365,9 @@ bool SupervisorCore::ask_for_queued(BandSlot thief, BandSlot victim) {
     const bool waits = hot.phase == SubtaskPhase::Assigned && hot.attempt == ref.attempt && hot.missing == 0 &&
                        (hot.flags & SubtaskFlag::kForAttempt) == 0;
     if (!waits) continue;
-    const std::uint64_t wait_ns = excess * estimate_ns(job, ref.subtask) / band.slots;
-    if (wait_ns < static_cast<std::uint64_t>(config_.steal_after.count())) break;
-    if (!may_run_on(job, ref.subtask, thief) ||
-        movement_cost_ns(job, ref.subtask, thief) > static_cast<std::int64_t>(wait_ns))
-      continue;
+    const std::int64_t wait_ns = waiting_ns(excess, estimate_ns(job, ref.subtask), band.slots);
+    if (wait_ns < config_.steal_after.count()) break;
+    if (!may_run_on(job, ref.subtask, thief) || movement_cost_ns(job, ref.subtask, thief) > wait_ns) continue;
     hot.flags |= SubtaskFlag::kStealAsked;
     tail_of_outbox<StealRequest>(band.worker, job.id)
         .attempts.push_back(AttemptRef{SubtaskIndex{ref.subtask}, Attempt{ref.attempt}});

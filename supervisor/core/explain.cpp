@@ -40,10 +40,7 @@ Result<Value> SupervisorCore::explain_by_request(ClientId client, const AdminReq
   Job* job = find_job(selector);
   if (job == nullptr) return Error{ErrorCode::NotFound, "job '" + job_text + "'", "is not known", "`jobs --all` lists them"};
   if (job->shape == nullptr || key.empty()) return explain_job(*job);
-  SubtaskIndex subtask = job->shape->find(key);
-  if (const auto parsed = std::from_chars(key.data(), key.data() + key.size(), number);
-      !subtask.valid() && parsed.ec == std::errc{} && parsed.ptr == key.data() + key.size() && number < job->total())
-    subtask = SubtaskIndex{number};
+  const SubtaskIndex subtask = job->shape->find_key_or_number(key);
   if (!subtask.valid())
     return Error{ErrorCode::NotFound, "subtask '" + key + "' of " + to_string(job->id), "is not in the graph", "give its key or its number"};
   Value answer = explain_subtask(*job, subtask.value());

@@ -74,8 +74,7 @@ void SupervisorCore::on(supervisor_event::GraphChecked& event) {
     reply.job = known->id;
     reply.existed = true;
     send_to_client(event.client, std::move(reply));
-    send_to_client(event.client, everything_so_far(*known));
-    if (known->state == JobState::Running) known->followers.push_back(event.client);
+    follow(*known, event.client);
     return;
   }
   if (const Result<void> feasible = check_feasible(event.spec, *event.shape); !feasible) return refuse(feasible.error());

@@ -86,6 +86,7 @@ class SupervisorCore {
   void lose_worker(WorkerSlot slot, const std::string& reason);
   void lose_attempts(WorkerSlot slot, const std::string& reason);
   void lose_data(Job& job, WorkerSlot slot);
+  void move_outputs(Job& job, std::uint32_t subtask);
   void house_homeless();
   void set_draining(WorkerSlot slot, bool draining);
 
@@ -106,11 +107,13 @@ class SupervisorCore {
   // Where a subtask goes: assigner.cpp. The score terms are named functions.
   void become_placeable(Job& job, std::uint32_t subtask);
   BandSlot choose_home(Job& job, std::uint32_t subtask);
+  BandSlot preferred_band(Job& job, std::uint32_t subtask, const BandSelector& preferred);
   BandSlot common_band_of_predecessors(const Job& job, std::uint32_t subtask) const;
   BandSlot best_of_candidates(Job& job, std::uint32_t subtask);
   BandSlot any_band(Job& job, std::uint32_t subtask);
   std::int64_t movement_cost_ns(const Job& job, std::uint32_t subtask, BandSlot band) const;
   std::int64_t queue_cost_ns(const Job& job, std::uint32_t subtask, BandSlot band) const;
+  static std::int64_t waiting_ns(std::uint64_t queued, std::uint64_t each_ns, std::uint32_t slots);
   std::int64_t pressure_cost_ns(BandSlot band) const;
   bool may_run_on(Job& job, std::uint32_t subtask, BandSlot band);
   bool is_eligible(const Template& wanted, const BandEntry& band) const;
@@ -170,6 +173,7 @@ class SupervisorCore {
 
   // News for clients: progress.cpp.
   void attach(ClientId client, const AttachJob& message);
+  void follow(Job& job, ClientId client);
   void tell_succeeded(Job& job, std::uint32_t subtask);
   void tell_cancelled(Job& job, std::uint32_t subtask);
   void count_news(Job& job);

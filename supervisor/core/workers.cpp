@@ -120,6 +120,7 @@ void SupervisorCore::lose_data(Job& job, WorkerSlot slot) {
       const WorkerId heir = replicas->front();
       hot.band = workers_[workers_.find(heir)].bands.front();
       job.data.remove_replica(i, heir);
+      move_outputs(job, i);
       continue;
     }
     drop_data(job, i, true);
@@ -127,6 +128,18 @@ void SupervisorCore::lose_data(Job& job, WorkerSlot slot) {
     if (job.data.readers(i) > 0 || (hot.flags & SubtaskFlag::kWanted) != 0) needed.push_back(i);
   }
   for (const std::uint32_t subtask : needed) recompute(job, subtask);
+}
+
+// The copy that took the place of a lost one is elsewhere; the client that wants it must hear where.
+void SupervisorCore::move_outputs(Job& job, std::uint32_t subtask) {
+  if ((job.hot[subtask].flags & SubtaskFlag::kWanted) == 0) return;
+  const std::string& address = workers_.worker_of(job.hot[subtask].band).description.data_address;
+  for (OutputLocation& output : job.outputs) {
+    if (output.producer.value() != subtask) continue;
+    output.data_address = address;
+    job.news.outputs.push_back(output);
+    count_news(job);
+  }
 }
 
 void SupervisorCore::house_homeless() {
