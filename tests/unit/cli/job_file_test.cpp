@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "cli/graph_builder.hpp"
+#include "common/base/rng.hpp"
 
 namespace penstock::cli {
 namespace {
@@ -283,6 +284,34 @@ TEST(JobFile, EveryExampleReadsWithoutError) {
     ++count;
   }
   EXPECT_GE(count, 4U);
+}
+
+// Bytes changed, removed, repeated: each damaged file is read or refused with a place, and nothing else happens. The
+// sanitizers' builds make this worth its while.
+TEST(JobFile, DamagedFilesAreReadOrRefused) {
+  constexpr int kDamagedFiles = 300;
+  Rng rng{7};
+  for (const auto& entry : std::filesystem::directory_iterator{PENSTOCK_SOURCE_DIRECTORY "/examples"}) {
+    const std::string path = entry.path().string();
+    if (!path.ends_with(".toml") && !path.ends_with(".json")) continue;
+    const std::string whole = read_text_file(path).value();
+    for (int i = 0; i < kDamagedFiles; ++i) {
+      std::string text = whole;
+      for (std::uint64_t wounds = 1 + rng.below(4); wounds > 0; --wounds) {
+        const std::size_t at = rng.below(text.size());
+        const std::size_t count = std::min<std::size_t>(rng.below(20), text.size() - at);
+        switch (rng.below(4)) {
+          case 0: text[at] = static_cast<char>(rng.below(256)); break;
+          case 1: text.erase(at, count); break;
+          case 2: text.insert(rng.below(text.size()), text.substr(at, count)); break;
+          default: text[at] = "{}[]\"',=#.-9"[rng.below(12)]; break;
+        }
+        if (text.empty()) text = " ";
+      }
+      const Result<JobFile> job = read_job_text(text, format_of(path, text), "f", {});
+      EXPECT_TRUE(job || job.error().subject.starts_with("f:")) << to_string(job.error());
+    }
+  }
 }
 
 struct BadFile {
