@@ -55,6 +55,7 @@ void add_worker_command(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<WorkerCommand>();
   CLI::App* command = app.add_subcommand("worker", "Queue and execute subtasks on this host; one for a host");
   add_supervisor_option(*command, invocation);
+  command->add_option("--name", options->flags.name, "Name in the cluster (default: the host's)");
   add_worker_flags(*command, options->flags);
   command->add_option("--data-listen", options->data_listen, "Address where other workers fetch data; its host must be one "
                                                             "that they can reach")->capture_default_str()

@@ -7,7 +7,6 @@
 namespace penstock::cli {
 
 void add_worker_flags(CLI::App& command, WorkerFlags& flags) {
-  command.add_option("--name", flags.name, "Name in the cluster (default: the host's)");
   command.add_option("--slots", flags.slots, "Slots of the CPU band (default: one for each core, each NUMA node a band)");
   command.add_option("--memory", flags.memory, "Memory of the CPU bands, e.g. 8GiB (default: as found)");
   command.add_flag("--no-gpus", flags.no_gpus, "Do not offer the GPUs of this host");
