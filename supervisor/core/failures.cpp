@@ -157,6 +157,8 @@ bool SupervisorCore::data_is_gone(const Job& job, std::uint32_t producer) const 
 // Runs a subtask again whose outputs are needed and gone, after those whose outputs it needs itself. No recursion: a
 // lineage may be as long as the graph.
 void SupervisorCore::recompute(Job& job, std::uint32_t subtask) {
+  // An earlier one of several losses may have ended the job; what is opened now would never be cancelled.
+  if (job.cancelling) return;
   std::vector<std::uint32_t> pending{subtask};
   std::vector<std::uint32_t> reopened;
   while (!pending.empty()) {
