@@ -63,6 +63,12 @@ BandSlot SupervisorCore::choose_home(Job& job, std::uint32_t subtask) {
   const Template& wanted = job.shape->template_of(subtask);
   if (!wanted.preferred.empty())
     if (const BandSlot preferred = preferred_band(job, subtask, wanted.preferred); preferred.valid()) return preferred;
+  // What came back for a hungry band goes there; by the costs below it would often return to where it came from.
+  if (const BandSlot* asked = job.thieves.find(SubtaskIndex{subtask}); asked != nullptr) {
+    const BandSlot thief = *asked;
+    job.thieves.erase(SubtaskIndex{subtask});
+    if (hungry_.contains(thief.value()) && may_run_on(job, subtask, thief)) return thief;
+  }
   // Most subtasks of most graphs: all predecessors are on one band, and no other band is in need of work.
   if (const BandSlot common = common_band_of_predecessors(job, subtask); common.valid()) {
     const bool others_need = !hungry_.empty() && workers_[common].runnable > workers_[common].slots;
@@ -190,7 +196,7 @@ bool SupervisorCore::may_run_on(Job& job, std::uint32_t subtask, BandSlot slot) 
   const BandEntry& band = workers_[slot];
   if (!band.alive || band.draining) return false;
   const TemplateFacts& facts = facts_of(job, job.shape->graph().template_of[subtask]);
-  const bool eligible = facts.everywhere ? band.description.kind == (needs_gpu(job.shape->template_of(subtask)) ? BandKind::Gpu : BandKind::Cpu)
+  const bool eligible = facts.everywhere ? band.kind == (needs_gpu(job.shape->template_of(subtask)) ? BandKind::Gpu : BandKind::Cpu)
                                          : facts.eligible.contains(slot.value());
   if (!eligible) return false;
   return (job.hot[subtask].flags & SubtaskFlag::kTroubled) == 0 || !was_tried(job, subtask, slot);

@@ -108,6 +108,7 @@ void SupervisorCore::requeue(Job& job, std::uint32_t subtask) {
 void SupervisorCore::end_subtask(Job& job, std::uint32_t subtask, SubtaskPhase phase) {
   if (phase != SubtaskPhase::Succeeded) unplace_successors(job, subtask);
   job.hot[subtask].phase = phase;
+  if (!job.thieves.empty()) job.thieves.erase(SubtaskIndex{subtask});
   if (--job.open == 0) maybe_done_.push_back(job.id);
   if (phase == SubtaskPhase::Cancelled) tell_cancelled(job, subtask);
   if (phase != SubtaskPhase::Succeeded) release_inputs(job, subtask);

@@ -42,7 +42,9 @@ void SupervisorCore::set_draining(WorkerSlot slot, bool draining) {
     workers_[band].draining = draining;
     if (draining) {
       hungry_.erase(band.value());
-      with_excess_.erase(band.value());
+      offer_excess(band, false);
+    } else {
+      note_runnable(band, 0);
     }
     mark_dirty(band);
   }
@@ -69,7 +71,7 @@ void SupervisorCore::lose_worker(WorkerSlot slot, const std::string& reason) {
   for (const BandSlot band : worker.bands) {
     hungry_.erase(band.value());
     with_ready_.erase(band.value());
-    with_excess_.erase(band.value());
+    offer_excess(band, false);
     workers_[band].draining = true;  // Nothing below may choose it any more.
   }
   workers_.touch();
@@ -86,6 +88,7 @@ void SupervisorCore::lose_worker(WorkerSlot slot, const std::string& reason) {
       if (here) become_placeable(job, i);
     }
     std::erase(job.known_workers, worker.id);
+    if (slot.value() < job.known_of.size()) job.known_of[slot.value()] = 0;
     job.templates_known.erase(worker.id);
   }
   for (const Question& question : questions_)
