@@ -1,5 +1,7 @@
 #include "worker/core/memory_quota.hpp"
 
+#include "common/base/coverage_mark.hpp"
+
 namespace penstock::worker {
 
 MemoryQuota::MemoryQuota(Bytes capacity, Bytes hard_limit, const Limits& limits)
@@ -37,6 +39,7 @@ bool MemoryQuota::try_request(const QuotaRequest& request) {
     const bool higher = key.job_priority != first.job_priority ? key.job_priority > first.job_priority
                                                                 : key.priority > first.priority;
     if (!higher || forward_bypasses_ >= limits_.forward_bypass_max) return false;
+    PENSTOCK_COVERAGE_MARK("a forwarded successor passed those who wait for memory");
     ++forward_bypasses_;
   }
   grant(node, request.bytes);
