@@ -7,41 +7,7 @@
 namespace penstock::cli {
 namespace {
 
-struct Unit {
-  std::string_view name;
-  double factor;
-};
-
 constexpr double kCenturySeconds = 36525.0 * 86400;
-
-constexpr std::array kDurationUnits{Unit{"ns", 1.0}, Unit{"us", 1e3},   Unit{"ms", 1e6},   Unit{"s", 1e9},
-                                    Unit{"m", 60e9}, Unit{"min", 60e9}, Unit{"h", 3600e9}, Unit{"d", 86400e9}};
-constexpr std::array kBytesUnits{Unit{"", 1.0},       Unit{"B", 1.0},      Unit{"kB", 1e3},     Unit{"MB", 1e6},
-                                 Unit{"GB", 1e9},     Unit{"TB", 1e12},    Unit{"PB", 1e15},    Unit{"EB", 1e18},
-                                 Unit{"KiB", 0x1p10}, Unit{"MiB", 0x1p20}, Unit{"GiB", 0x1p30}, Unit{"TiB", 0x1p40},
-                                 Unit{"PiB", 0x1p50}, Unit{"EiB", 0x1p60}};
-
-struct Quantity {
-  double value = 0;
-  std::string_view unit;
-};
-
-// A number, blanks, a word. False if it does not begin with a number.
-bool split_quantity(std::string_view text, Quantity& quantity) {
-  const auto [end, failure] =
-      std::from_chars(text.data(), text.data() + text.size(), quantity.value, std::chars_format::fixed);
-  if (failure != std::errc{} || !std::isfinite(quantity.value)) return false;
-  quantity.unit = text.substr(static_cast<std::size_t>(end - text.data()));
-  while (!quantity.unit.empty() && quantity.unit.front() == ' ') quantity.unit.remove_prefix(1);
-  return true;
-}
-
-template <std::size_t size>
-const Unit* find_unit(const std::array<Unit, size>& units, std::string_view name) {
-  for (const Unit& unit : units)
-    if (unit.name == name) return &unit;
-  return nullptr;
-}
 
 Error refuse(std::string_view text, const char* message, const char* remedy) {
   return {ErrorCode::InvalidArgument, "'" + std::string{text.substr(0, 64)} + "'", message, remedy};
@@ -49,35 +15,12 @@ Error refuse(std::string_view text, const char* message, const char* remedy) {
 
 }  // namespace
 
-Result<Duration> parse_duration_text(std::string_view text) {
-  constexpr const char* kUnits = "like '10s' or '250ms'; units: ns, us, ms, s, min, h, d";
-  Quantity quantity;
-  if (!split_quantity(text, quantity)) return refuse(text, "is no duration", kUnits);
-  if (quantity.unit.empty()) return refuse(text, "is a duration without a unit", kUnits);
-  const Unit* unit = find_unit(kDurationUnits, quantity.unit);
-  if (unit == nullptr) return refuse(text, "has an unknown unit of time", kUnits);
-  if (quantity.value < 0) return refuse(text, "is a negative duration", "");
-  if (quantity.value * unit->factor > kCenturySeconds * 1e9) return refuse(text, "is longer than a century", "");
-  return Duration{std::llround(quantity.value * unit->factor)};
-}
-
 Result<Duration> duration_of_seconds(double seconds) {
   const auto shown = [&] { return show_fixed(seconds, 3) + " s"; };
   if (!std::isfinite(seconds)) return refuse("seconds", "is not a finite duration", "");
   if (seconds < 0) return refuse(shown(), "is a negative duration", "");
   if (seconds > kCenturySeconds) return refuse(shown(), "is longer than a century", "");
   return Duration{std::llround(seconds * 1e9)};
-}
-
-Result<Bytes> parse_bytes_text(std::string_view text) {
-  constexpr const char* kUnits = "like '512MiB'; units: B, kB, MB, GB, TB, PB, EB, KiB, MiB, GiB, TiB, PiB, EiB";
-  Quantity quantity;
-  if (!split_quantity(text, quantity)) return refuse(text, "is no amount of bytes", kUnits);
-  const Unit* unit = find_unit(kBytesUnits, quantity.unit);
-  if (unit == nullptr) return refuse(text, "has an unknown unit of bytes", kUnits);
-  if (quantity.value < 0) return refuse(text, "is a negative amount of bytes", "");
-  if (quantity.value * unit->factor >= 0x1p63) return refuse(text, "is more bytes than 64 bits can count", "");
-  return Bytes{static_cast<std::int64_t>(std::floor(quantity.value * unit->factor))};
 }
 
 std::string show_fixed(double value, int digits) {

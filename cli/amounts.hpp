@@ -1,4 +1,4 @@
-// Durations, bytes and counts as people write and read them.
+// Durations, bytes and counts as people like to read them. Those that read back stand in common/base/quantity.hpp.
 #pragma once
 
 #include <cstdint>
@@ -7,15 +7,9 @@
 
 #include "common/base/result.hpp"
 #include "common/base/time.hpp"
-#include "common/base/units.hpp"
 
 namespace penstock::cli {
 
-/// `10s`, `1.5 h`, `250us`. Units: ns, us, ms, s, min (or m), h, d. Error: InvalidArgument; no negative durations, none
-/// over a century.
-Result<Duration> parse_duration_text(std::string_view text);
-/// `512MiB`, `1.5 GB`, `100` (bytes). Units: B; kB, MB, GB, TB, PB, EB; KiB to EiB. Error: InvalidArgument.
-Result<Bytes> parse_bytes_text(std::string_view text);
 /// Seconds as a duration. Error: InvalidArgument: negative, not finite, or over a century.
 Result<Duration> duration_of_seconds(double seconds);
 

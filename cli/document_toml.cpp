@@ -1,4 +1,4 @@
-// parse_document: TOML, by toml++, which CMakeLists.txt asks to return its errors (TOML_EXCEPTIONS=0).
+// parse_document: TOML, by toml++, with the settings of `penstock_toml_source` in cmake/.
 #include <toml++/toml.h>
 
 #include "cli/document.hpp"

@@ -4,7 +4,8 @@
 #include <cmath>
 
 #include "cli/amounts.hpp"
-#include "cli/nearest.hpp"
+#include "common/base/nearest_name.hpp"
+#include "common/base/quantity.hpp"
 
 namespace penstock::cli {
 
@@ -116,8 +117,7 @@ void FieldReader::duration(std::string_view name, Duration& into) {
   const DocumentValue* found =
       take(name, "a duration like '10s'", [](const DocumentValue& v) { return v.is_text() || v.is_number(); });
   if (found == nullptr) return;
-  const Result<Duration> parsed =
-      found->is_text() ? parse_duration_text(found->text) : duration_of_seconds(found->number);
+  const Result<Duration> parsed = found->is_text() ? parse_duration(found->text) : duration_of_seconds(found->number);
   if (!parsed)
     return complain(found, std::string{name} + ": " + parsed.error().subject + " " + parsed.error().message,
                     parsed.error().remedy);
@@ -128,7 +128,7 @@ void FieldReader::bytes(std::string_view name, std::int64_t& into) {
   const auto fits = [](const DocumentValue& v) { return v.is_text() || v.kind == DocumentValue::Kind::Integer; };
   const DocumentValue* found = take(name, "an amount like '512MiB'", fits);
   if (found == nullptr) return;
-  const Result<Bytes> parsed = parse_bytes_text(found->is_text() ? found->text : std::to_string(found->integer));
+  const Result<Bytes> parsed = parse_bytes(found->is_text() ? found->text : std::to_string(found->integer));
   if (!parsed)
     return complain(found, std::string{name} + ": " + parsed.error().subject + " " + parsed.error().message,
                     parsed.error().remedy);

@@ -8,7 +8,7 @@
 #include "cli/job_array.hpp"
 #include "cli/job_keys.hpp"
 #include "cli/job_program.hpp"
-#include "cli/nearest.hpp"
+#include "common/base/nearest_name.hpp"
 
 namespace penstock::cli {
 namespace {
@@ -107,6 +107,9 @@ Result<void> JobReader::read_list(FieldReader& top, std::string_view name, const
 }
 
 Result<void> JobReader::read_top(const DocumentValue& root) {
+  if (const DocumentValue* workflow = root.find("workflow");
+      workflow != nullptr && root.find("schemaVersion") != nullptr)
+    return refuse(workflow->place, "is a recorded workflow in WfFormat, not a job file", "give it with --wfformat");
   FieldReader reader{root, file_, {}};
   JobSpec& spec = job_.spec;
   reader.text("name", spec.name);

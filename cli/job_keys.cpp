@@ -4,7 +4,7 @@
 #include <charconv>
 
 #include "cli/field_reader.hpp"
-#include "cli/nearest.hpp"
+#include "common/base/nearest_name.hpp"
 
 namespace penstock::cli {
 namespace {

@@ -93,6 +93,8 @@ void ProgressPrinter::write(const ProgressView& view) {
 }
 
 void ProgressPrinter::update(const ProgressView& view, Instant now) {
+  // Nothing is known of the job yet.
+  if (view.counts.total == 0) return;
   if (any_shown_ && now < next_) return;
   // A bar also shows that time passes; a line that says the same again does not.
   if (any_shown_ && !options_.terminal && shown_ == view.counts) return;

@@ -5,7 +5,7 @@
 #include <bit>
 
 #include "cli/job_program.hpp"
-#include "cli/nearest.hpp"
+#include "common/base/nearest_name.hpp"
 #include "common/protocol/config.hpp"
 
 namespace penstock::cli {

@@ -13,7 +13,7 @@
 #include "cli/field_reader.hpp"
 #include "cli/graph_builder.hpp"
 #include "cli/job_program.hpp"
-#include "cli/nearest.hpp"
+#include "common/base/nearest_name.hpp"
 
 namespace penstock::cli {
 namespace {
@@ -277,7 +277,10 @@ Result<void> WorkflowReader::read_relatives(std::uint32_t task) {
 
 Template WorkflowReader::program_of(const Recorded& recorded) const {
   Template content;
-  content.name = category_of(recorded.name);
+  // Programs are better names than what tells their calls apart, but Nextflow records whole scripts.
+  const bool script = recorded.program.find_first_of(" \n\t;|&") != std::string::npos;
+  const bool named = !recorded.program.empty() && !script && check_name_text(recorded.program);
+  content.name = named ? std::filesystem::path{recorded.program}.filename().string() : category_of(recorded.name);
   if (options_.replay) {
     content.program = "burn";
     return content;
@@ -286,8 +289,7 @@ Template WorkflowReader::program_of(const Recorded& recorded) const {
   content.working_directory = source_.directory;
   content.request.slots = kOneSlot * recorded.cores;
   content.program = recorded.program;
-  // Nextflow records whole scripts as the program.
-  if (recorded.arguments.empty() && recorded.program.find_first_of(" \n\t;|&") != std::string::npos) {
+  if (recorded.arguments.empty() && script) {
     content.program = "sh";
     content.arguments = {"-c", recorded.program};
   } else {

@@ -48,6 +48,14 @@ function(penstock_folder target)
   endif()
 endfunction()
 
+# Settings of toml++ for a source that parses with it; all must have the same, because its functions are inline.
+# It returns errors as values. Its assertions are off: version 3.3 asserts on malformed files (`[[[a]]]`, mended upstream by
+# pull request 301), where the check behind the assertion reports the error.
+function(penstock_toml_source file)
+  set_source_files_properties(${file} PROPERTIES COMPILE_DEFINITIONS TOML_EXCEPTIONS=0
+    COMPILE_OPTIONS "-UNDEBUG;-DTOML_ASSERT(expr)=static_cast<void>(0)")
+endfunction()
+
 # Writes the paths of the pure archives, one a line, for scripts/fence_nm. Runs when all folders are known.
 function(penstock_list_pure_archives)
   get_property(archives GLOBAL PROPERTY PENSTOCK_PURE_ARCHIVES)

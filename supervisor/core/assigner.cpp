@@ -1,6 +1,7 @@
 // SupervisorCore: where a subtask goes (spec worker 10).
 #include <algorithm>
 
+#include "common/base/coverage_mark.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 
 namespace penstock::supervisor {
@@ -39,7 +40,9 @@ void SupervisorCore::become_placeable(Job& job, std::uint32_t subtask) {
   hot.band = choose_home(job, subtask);
   if (!hot.band.valid() && (hot.flags & SubtaskFlag::kTroubled) != 0) {
     // Every band that may have it was tried; then each may be tried again.
-    job.histories[SubtaskIndex{subtask}].tried.clear();
+    std::vector<BandSlot>& tried = job.histories[SubtaskIndex{subtask}].tried;
+    if (!tried.empty()) PENSTOCK_COVERAGE_MARK("every allowed band was tried");
+    tried.clear();
     hot.band = choose_home(job, subtask);
   }
   if (!hot.band.valid()) {

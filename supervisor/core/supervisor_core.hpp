@@ -69,6 +69,15 @@ class SupervisorCore {
     bool operator<(const Timer& other) const;
   };
 
+  /// Asked to a worker by an operator.
+  struct Question {
+    std::uint64_t number;
+    WorkerId worker;
+    ClientId client;
+    std::uint64_t request;
+    Value answer;  ///< What is known without the worker.
+  };
+
   // Events: supervisor_core.cpp.
   void on(supervisor_event::WorkerJoined& event);
   void on(supervisor_event::WorkerSaid& event);
@@ -83,6 +92,7 @@ class SupervisorCore {
   void receive(WorkerSlot slot, const Register& message);
   void receive(WorkerSlot slot, const DrainState& message);
   void receive(WorkerSlot slot, const ExplainAnswer& message);
+  void answer_question(const Question& question, const std::string& state, const std::string& reason);
   void lose_worker(WorkerSlot slot, const std::string& reason);
   void lose_attempts(WorkerSlot slot, const std::string& reason);
   void lose_data(Job& job, WorkerSlot slot);
@@ -228,13 +238,7 @@ class SupervisorCore {
   SupervisorCounters counters_;
   Instant progress_at_{};                    ///< When anything last ended or started.
   Instant watch_at_ = kNever;
-  bool alerted_ = false;
-  struct Question {
-    std::uint64_t number;
-    ClientId client;
-    std::uint64_t request;
-    Value answer;
-  };
+  Instant alerted_for_ = kNever;             ///< The `progress_at_` after which the watchdog gave alarm.
   std::vector<Question> questions_;          ///< Asked to workers and not answered.
   std::uint64_t next_question_ = 1;
 

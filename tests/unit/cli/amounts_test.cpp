@@ -7,24 +7,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(Amounts, DurationsHaveAUnit) {
-  EXPECT_EQ(parse_duration_text("10s").value(), 10s);
-  EXPECT_EQ(parse_duration_text("1.5 h").value(), 90min);
-  EXPECT_EQ(parse_duration_text("250us").value(), 250us);
-  EXPECT_EQ(parse_duration_text("0ns").value(), 0ns);
-  for (const char* wrong : {"", "10", "s", "-1s", "10 parsecs", "nans", "inf s", "1e300h", "99999999h", "1s1s", " 1s"})
-    EXPECT_FALSE(parse_duration_text(wrong)) << wrong;
-}
-
-TEST(Amounts, BytesThatDoNotFitAreRefusedInsteadOfWrapping) {
-  EXPECT_EQ(parse_bytes_text("512MiB").value(), Bytes{std::int64_t{512} << 20});
-  EXPECT_EQ(parse_bytes_text("1.5 kB").value(), Bytes{1500});
-  EXPECT_EQ(parse_bytes_text("7").value(), Bytes{7});
-  EXPECT_EQ(parse_bytes_text("7EiB").value(), kGiB * (std::int64_t{7} << 30));
-  for (const char* wrong : {"", "8EiB", "10EB", "-1B", "1K", "1 mib", "99999999999999999999", "x"})
-    EXPECT_FALSE(parse_bytes_text(wrong)) << wrong;
-}
-
 TEST(Amounts, SecondsMustBeFiniteAndSane) {
   EXPECT_EQ(duration_of_seconds(0.25).value(), 250ms);
   EXPECT_FALSE(duration_of_seconds(-0.1));

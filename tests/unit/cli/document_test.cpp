@@ -76,6 +76,12 @@ TEST(Document, RefusesWhatIsCutShortOrNoTable) {
   EXPECT_EQ(error_of("a = \"\xff\"", DocumentFormat::Toml).code, ErrorCode::ParseError);
 }
 
+// toml++ 3.3 would abort: https://github.com/marzer/tomlplusplus/pull/301
+TEST(Document, BracketsTooManyAreAnErrorLikeAnyOther) {
+  for (const char* text : {"[[[1]]]", "[[[a]]]", "[[[]]", "[[=", "[[ [a]]", "[=]"})
+    EXPECT_EQ(error_of(text, DocumentFormat::Toml).code, ErrorCode::ParseError) << text;
+}
+
 TEST(Document, RefusesANameThatStandsTwice) {
   const Error json = error_of("{\"a\": 1,\n \"b\": 2, \"a\": 3}", DocumentFormat::Json);
   EXPECT_EQ(json.subject, "file:2:10");

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "cli/graph_builder.hpp"
+#include "common/base/rng.hpp"
 
 namespace penstock::cli {
 namespace {
@@ -285,6 +286,34 @@ TEST(JobFile, EveryExampleReadsWithoutError) {
   EXPECT_GE(count, 4U);
 }
 
+// Bytes changed, removed, repeated: each damaged file is read or refused with a place, and nothing else happens. The
+// sanitizers' builds make this worth its while.
+TEST(JobFile, DamagedFilesAreReadOrRefused) {
+  constexpr int kDamagedFiles = 300;
+  Rng rng{7};
+  for (const auto& entry : std::filesystem::directory_iterator{PENSTOCK_SOURCE_DIRECTORY "/examples"}) {
+    const std::string path = entry.path().string();
+    if (!path.ends_with(".toml") && !path.ends_with(".json")) continue;
+    const std::string whole = read_text_file(path).value();
+    for (int i = 0; i < kDamagedFiles; ++i) {
+      std::string text = whole;
+      for (std::uint64_t wounds = 1 + rng.below(4); wounds > 0; --wounds) {
+        const std::size_t at = rng.below(text.size());
+        const std::size_t count = std::min<std::size_t>(rng.below(20), text.size() - at);
+        switch (rng.below(4)) {
+          case 0: text[at] = static_cast<char>(rng.below(256)); break;
+          case 1: text.erase(at, count); break;
+          case 2: text.insert(rng.below(text.size()), text.substr(at, count)); break;
+          default: text[at] = "{}[]\"',=#.-9"[rng.below(12)]; break;
+        }
+        if (text.empty()) text = " ";
+      }
+      const Result<JobFile> job = read_job_text(text, format_of(path, text), "f", {});
+      EXPECT_TRUE(job || job.error().subject.starts_with("f:")) << to_string(job.error());
+    }
+  }
+}
+
 struct BadFile {
   const char* what;
   std::string text;
@@ -347,6 +376,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "did you mean 'count'?"},
         BadFile{"NoSubtasks", "name = \"x\"", ErrorCode::InvalidArgument, "f:1:1", "has no subtasks",
                 "write at least one [[subtask]]"},
+        BadFile{"WfFormat", "{\"schemaVersion\": \"1.5\", \"workflow\": {}}", ErrorCode::InvalidArgument, "f:1:38",
+                "is a recorded workflow in WfFormat, not a job file", "give it with --wfformat"},
         BadFile{"NoKey", "[[subtask]]\noperator = \"noop\"", ErrorCode::InvalidArgument, "f:1:1",
                 "a subtask has no key"},
         BadFile{"NoProgram", "[[subtask]]\nkey = \"a\"", ErrorCode::InvalidArgument, "f:1:1",
@@ -362,12 +393,13 @@ INSTANTIATE_TEST_SUITE_P(
         BadFile{"AbsurdMemory", one("memory = \"100EiB\""), ErrorCode::InvalidArgument, "f:4:10",
                 "subtask 'a': memory: '100EiB' is more bytes than 64 bits can count"},
         BadFile{"NegativeMemory", one("memory = -1"), ErrorCode::InvalidArgument, "f:4:10",
-                "subtask 'a': memory: '-1' is a negative amount of bytes"},
+                "subtask 'a': memory: '-1' is a negative amount of bytes",
+                "write it like 512MiB; units are B, kB, MB, GB, TB, PB, EB, KiB, MiB, GiB, TiB, PiB, EiB"},
         BadFile{"NegativeRetries", one("retries = -1"), ErrorCode::InvalidArgument, "f:4:11",
                 "subtask 'a': retries is -1; it must be from 0 to 999"},
         BadFile{"TimeWithoutUnit", one("time_limit = \"10\""), ErrorCode::InvalidArgument, "f:4:14",
                 "subtask 'a': time_limit: '10' is a duration without a unit",
-                "like '10s' or '250ms'; units: ns, us, ms, s, min, h, d"},
+                "write it like 10s or 250ms; units are ns, us, ms, s, min, h, d"},
         BadFile{"ControlCharacter", "[[subtask]]\nkey = \"a\\tb\"\noperator = \"noop\"", ErrorCode::InvalidArgument,
                 "f:2:7", "subtask: the name 'a?b' contains a control character"},
         BadFile{"Nul", "{\"name\": \"a\\u0000b\", \"subtask\": []}", ErrorCode::InvalidArgument, "f:1:10",
