@@ -9,6 +9,11 @@
 #include "worker/runner/native/native_lanes.hpp"
 #include "worker/runner/native/operator_registry.hpp"
 
+#ifdef __SANITIZE_THREAD__
+// How the threads of TBB meet inside its library is invisible to the sanitizer.
+extern "C" const char* __tsan_default_suppressions() { return "race:tbb::detail\nrace:libtbb.so\n"; }
+#endif
+
 namespace penstock::worker {
 namespace {
 
