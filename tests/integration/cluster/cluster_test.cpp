@@ -126,7 +126,7 @@ TEST(Cluster, AWorkerThatIsKilledLosesNothing) {
 
 // Fault: a worker process hangs; it is given up after `silence_max`, and fenced when it is back.
 TEST(Cluster, AWorkerThatHangsIsReplacedAndComesBackAfresh) {
-  ClusterProcesses cluster{{"--set", "link.silence_max=500ms", "--set", "link.heartbeat=100ms"}};
+  ClusterProcesses cluster{{"--set", "link.heartbeat=100ms", "--set", "link.silence_max=500ms"}};
   cluster.start_worker("w1", {"--slots", "2"});
   cluster.start_worker("w2", {"--slots", "2"});
   ASSERT_TRUE(cluster.wait_for_workers(2));
