@@ -34,6 +34,14 @@ class ActorTransport final : public client::Transport {
   const Incarnation incarnation_;
 };
 
+// What the supervisor says to the client. With an argument: CAF 0.17 dereferences a null pointer when a function is
+// spawned without any.
+caf::behavior client_behavior(caf::event_based_actor*, const client::TransportHandlers& handlers) {
+  return {[handlers](const ToClientMail& mail) {
+    for (const ToClient& message : *mail.messages) handlers.on_message(message);
+  }};
+}
+
 }  // namespace
 
 struct EmbeddedCluster::State {
@@ -78,12 +86,7 @@ void EmbeddedCluster::State::run(const EmbeddedOptions& options, std::promise<vo
   surroundings = std::make_unique<worker::WorkerSurroundings>(worker::WorkerSurroundings{*loop, operators, store});
   supervisor = supervisor::spawn_supervisor(actors->system(), *loop, options.supervisor, Rng{random_incarnation().value()});
   worker = worker::spawn_embedded_worker(actors->system(), *surroundings, options.worker, supervisor);
-  const client::TransportHandlers handlers = session.handlers();
-  client = actors->system().spawn([handlers](caf::event_based_actor*) -> caf::behavior {
-    return {[handlers](const ToClientMail& mail) {
-      for (const ToClient& message : *mail.messages) handlers.on_message(message);
-    }};
-  });
+  client = actors->system().spawn(client_behavior, session.handlers());
   session.start(std::make_unique<ActorTransport>(supervisor, client, random_incarnation()));
   ready.set_value();
   loop->run();
@@ -92,8 +95,7 @@ void EmbeddedCluster::State::run(const EmbeddedOptions& options, std::promise<vo
 
 void EmbeddedCluster::State::end() {
   session.start(nullptr);
-  for (const caf::actor* actor : {&worker, &client, &supervisor}) caf::anon_send_exit(*actor, caf::exit_reason::user_shutdown);
-  worker = client = supervisor = nullptr;
+  for (caf::actor* actor : {&worker, &client, &supervisor}) end_actor(*actor);
   actors.reset();
   surroundings.reset();
   loop.reset();

@@ -53,9 +53,14 @@ class Session {
   /// Follows a job that was submitted elsewhere. Error: NotFound.
   Result<JobId> attach(const JobSelector& selector);
   /// Until the job has ended, or `timeout` has passed (then it is still running in the answer).
-  Result<JobView> wait(JobId job, Duration timeout = Duration::max());
+  Result<JobState> wait(JobId job, Duration timeout = Duration::max());
+  JobCounts counts(JobId job) const;
+  /// A copy of everything: for jobs with traces or many outputs, once at their end.
   JobView view(JobId job) const;
+  /// The outputs of the job are needed no longer.
   void release(JobId job);
+  /// Frees what is kept here of a job that has ended.
+  void forget(JobId job);
   /// One question or order of an operator.
   Result<Value> ask(const std::string& command, const std::vector<std::string>& arguments, Duration timeout = std::chrono::seconds{30});
 

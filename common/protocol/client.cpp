@@ -1,5 +1,7 @@
 #include "common/protocol/client.hpp"
 
+#include <charconv>
+
 namespace penstock {
 
 std::string_view to_string(JobState state) {
@@ -10,6 +12,16 @@ std::string_view to_string(JobState state) {
     case JobState::Cancelled: return "cancelled";
   }
   return "unknown";
+}
+
+JobSelector job_selector_of(const std::string& text) {
+  JobSelector selector;
+  const std::string_view digits = std::string_view{text}.substr(text.starts_with("job-") ? 4 : 0);
+  std::uint32_t number = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (error == std::errc{} && end == digits.data() + digits.size()) selector.id = JobId{number};
+  selector.name = text;
+  return selector;
 }
 
 const Value& Value::operator[](const std::string& field) const {

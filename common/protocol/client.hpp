@@ -25,6 +25,9 @@ struct JobSelector {
   friend bool operator==(const JobSelector&, const JobSelector&) = default;
 };
 
+/// What a person means by `job-3`, `3` or a name.
+JobSelector job_selector_of(const std::string& text);
+
 /// One chunk of a graph on its way in. Nothing is accepted before the last one has been checked with all the others.
 struct SubmitChunk {
   std::uint64_t submission = 0;  ///< Chosen by the client, unique among its submissions that are under way.

@@ -36,6 +36,7 @@ struct WireConfig {
 struct GraphLimits {
   std::uint32_t subtasks_max = 50'000'000;
   std::uint64_t edges_max = 400'000'000;
+  std::uint64_t outputs_max = 200'000'000;
   std::uint32_t templates_max = 65536;
   std::uint64_t payload_bytes_max = std::uint64_t{4} << 30U;
   std::uint32_t subtask_payload_bytes_max = 4U << 20U;
@@ -122,6 +123,8 @@ template <class Visit>
 void visit_settings(GraphLimits& c, Visit&& visit) {
   visit({"subtasks_max", "subtasks", "a larger graph is refused"}, c.subtasks_max, std::uint32_t{1}, std::uint32_t{0xfffffff0U});
   visit({"edges_max", "edges", "a graph with more is refused"}, c.edges_max, std::uint64_t{1}, std::uint64_t{0xfffffff0U});
+  visit({"outputs_max", "outputs", "a graph whose subtasks make more data is refused"}, c.outputs_max, std::uint64_t{1},
+        std::uint64_t{0xfffffff0U});
   visit({"templates_max", "templates", "a graph with more is refused"}, c.templates_max, std::uint32_t{1}, std::uint32_t{1U << 20U});
   visit({"payload_bytes_max", "bytes", "a graph with more payload is refused"}, c.payload_bytes_max, std::uint64_t{1}, std::uint64_t{0xffffffffU});
   visit({"subtask_payload_bytes_max", "bytes", "a subtask with more payload is refused"}, c.subtask_payload_bytes_max, std::uint32_t{1}, std::uint32_t{1U << 28U});

@@ -2,13 +2,17 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
+#include <caf/actor.hpp>
+#include <caf/actor_registry.hpp>
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
 #include <caf/detail/simple_actor_clock.hpp>
 #include <caf/execution_unit.hpp>
 #include <caf/resumable.hpp>
+#include <caf/send.hpp>
 #include <caf/scheduler/abstract_coordinator.hpp>
 #include <deque>
+#include <thread>
 
 namespace penstock {
 namespace {
@@ -84,7 +88,13 @@ class LoopScheduler final : public caf::scheduler::abstract_coordinator {
 }  // namespace
 
 struct ActorHost::State {
-  explicit State(Loop& loop) : config(configure(loop)), system(*config) {}
+  explicit State(Loop& event_loop) : loop(event_loop), config(configure(event_loop)), system(*config) {}
+
+  // CAF waits for the last actor before it stops its scheduler; on this thread that would be for ever.
+  ~State() {
+    while (system.registry().running() > 0)
+      if (!loop.turn()) std::this_thread::yield();
+  }
 
   static std::unique_ptr<caf::actor_system_config> configure(Loop& loop) {
     auto config = std::make_unique<caf::actor_system_config>();
@@ -93,6 +103,7 @@ struct ActorHost::State {
     return config;
   }
 
+  Loop& loop;
   std::unique_ptr<caf::actor_system_config> config;
   caf::actor_system system;
 };
@@ -100,5 +111,10 @@ struct ActorHost::State {
 ActorHost::ActorHost(Loop& loop) : state_(std::make_unique<State>(loop)) {}
 ActorHost::~ActorHost() = default;
 caf::actor_system& ActorHost::system() { return state_->system; }
+
+void end_actor(caf::actor& actor) {
+  caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
+  actor = nullptr;
+}
 
 }  // namespace penstock

@@ -6,8 +6,9 @@
 #include "common/runtime/loop.hpp"
 
 namespace caf {
+class actor;
 class actor_system;
-}
+}  // namespace caf
 
 namespace penstock {
 
@@ -31,5 +32,8 @@ class ActorHost {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// Tells an actor to exit and gives up the handle.
+void end_actor(caf::actor& actor);
 
 }  // namespace penstock

@@ -74,6 +74,7 @@ struct Connection::State : std::enable_shared_from_this<State> {
   std::string address;
   OnFrame on_frame;
   OnClosed on_closed;
+  bool started = false;       ///< There is a read under way, or a frame being handled.
   bool closed = false;
   bool closing = false;       ///< Closes when everything is sent.
   std::vector<std::uint64_t> buffer = std::vector<std::uint64_t>(kBufferWords);
@@ -106,7 +107,7 @@ Connection::~Connection() {
 void Connection::start(OnFrame on_frame, OnClosed on_closed) {
   state_->on_frame = std::move(on_frame);
   state_->on_closed = std::move(on_closed);
-  state_->read();
+  if (!std::exchange(state_->started, true)) state_->read();
 }
 
 void Connection::send(FrameKind kind, const LinkHeader& link, FramePayloadPtr payload) {

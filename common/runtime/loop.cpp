@@ -32,10 +32,7 @@ void Loop::run() {
   state.thread = std::this_thread::get_id();
   Instant last_work = monotonic_now();
   while (!state.stopped.load(std::memory_order_relaxed)) {
-    bool worked = false;
-    while (state.worker && state.worker()) worked = true;
-    if (state.io.poll() > 0) worked = true;
-    if (worked) {
+    if (turn()) {
       last_work = monotonic_now();
       continue;
     }
@@ -44,6 +41,12 @@ void Loop::run() {
     last_work = monotonic_now();
   }
   state.stopped = false;
+}
+
+bool Loop::turn() {
+  bool worked = false;
+  while (state_->worker && state_->worker()) worked = true;
+  return state_->io.poll() > 0 || worked;
 }
 
 void Loop::stop() {

@@ -84,22 +84,28 @@ Result<std::unique_ptr<Gateway>> Gateway::open(caf::actor_system& system, Loop& 
 
 std::uint16_t Gateway::port() const { return state_->listener->port(); }
 
-void Gateway::State::start_actor() {
-  self = system.spawn([weak = weak_from_this()](caf::event_based_actor*) -> caf::behavior {
-    return {[weak](const ToWorkerMail& mail) {
-              if (const auto alive = weak.lock()) alive->send(mail.worker, *mail.messages);
-            },
-            [weak](const ToClientMail& mail) {
-              if (const auto alive = weak.lock()) alive->send(mail.client, *mail.messages);
-            },
-            [weak](const DismissWorkerMail& mail) {
-              if (const auto alive = weak.lock()) {
-                alive->fenced[mail.worker] = monotonic_now();
-                alive->guests.erase(mail.worker);
-              }
-            }};
-  });
+namespace {
+
+// A named function with an argument: CAF 0.17 dereferences a null pointer when a function is spawned without any.
+template <class GatewayState>
+caf::behavior gateway_behavior(caf::event_based_actor*, const std::weak_ptr<GatewayState>& weak) {
+  return {[weak](const ToWorkerMail& mail) {
+            if (const auto alive = weak.lock()) alive->send(mail.worker, *mail.messages);
+          },
+          [weak](const ToClientMail& mail) {
+            if (const auto alive = weak.lock()) alive->send(mail.client, *mail.messages);
+          },
+          [weak](const DismissWorkerMail& mail) {
+            if (const auto alive = weak.lock()) {
+              alive->fenced[mail.worker] = monotonic_now();
+              alive->guests.erase(mail.worker);
+            }
+          }};
 }
+
+}  // namespace
+
+void Gateway::State::start_actor() { self = system.spawn(gateway_behavior<State>, weak_from_this()); }
 
 void Gateway::State::welcome_stranger(std::unique_ptr<Connection> connection) {
   if (strangers.size() + guests.size() >= options.wire.connections_max) {

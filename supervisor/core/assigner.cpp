@@ -1,6 +1,7 @@
 // SupervisorCore: where a subtask goes (spec worker 10).
 #include <algorithm>
 
+#include "common/base/coverage_mark.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 
 namespace penstock::supervisor {
@@ -10,6 +11,19 @@ constexpr std::size_t kCandidatesMax = 8;
 constexpr std::size_t kPredecessorsLookedAt = 64;
 /// Times `steal_after` that a band must have been hungry before it gets what cannot run yet.
 constexpr std::int64_t kPatience = 4;
+/// No single cost is above this, so that sums of a few stay numbers.
+constexpr std::int64_t kCostMax = INT64_MAX / 16;
+
+std::int64_t transfer_ns(std::int64_t bytes, std::int64_t bytes_per_second) {
+  if (bytes <= 0) return 0;
+  // Whole seconds first: the product with a thousand million may not fit.
+  const std::int64_t whole = bytes / bytes_per_second;
+  if (whole > kCostMax / 2'000'000'000) return kCostMax / 2;
+  const std::int64_t rest = bytes % bytes_per_second;
+  const bool fits = rest <= INT64_MAX / 1'000'000'000;
+  return whole * 1'000'000'000 +
+         (fits ? rest * 1'000'000'000 / bytes_per_second : rest / (bytes_per_second / 1'000'000 + 1) * 1000);
+}
 
 bool needs_gpu(const Template& wanted) {
   return wanted.request.gpu > MilliGpu{0} || wanted.request.device_memory > Bytes{0};
@@ -28,7 +42,9 @@ void SupervisorCore::become_placeable(Job& job, std::uint32_t subtask) {
   hot.band = choose_home(job, subtask);
   if (!hot.band.valid() && (hot.flags & SubtaskFlag::kTroubled) != 0) {
     // Every band that may have it was tried; then each may be tried again.
-    job.histories[SubtaskIndex{subtask}].tried.clear();
+    std::vector<BandSlot>& tried = job.histories[SubtaskIndex{subtask}].tried;
+    if (!tried.empty()) PENSTOCK_COVERAGE_MARK("every allowed band was tried");
+    tried.clear();
     hot.band = choose_home(job, subtask);
   }
   if (!hot.band.valid()) {
@@ -46,6 +62,9 @@ void SupervisorCore::become_placeable(Job& job, std::uint32_t subtask) {
 }
 
 BandSlot SupervisorCore::choose_home(Job& job, std::uint32_t subtask) {
+  const Template& wanted = job.shape->template_of(subtask);
+  if (!wanted.preferred.empty())
+    if (const BandSlot preferred = preferred_band(job, subtask, wanted.preferred); preferred.valid()) return preferred;
   // What came back for a hungry band goes there; by the costs below it would often return to where it came from.
   if (const BandSlot* asked = job.thieves.find(SubtaskIndex{subtask}); asked != nullptr) {
     const BandSlot thief = *asked;
@@ -54,22 +73,34 @@ BandSlot SupervisorCore::choose_home(Job& job, std::uint32_t subtask) {
   }
   // Most subtasks of most graphs: all predecessors are on one band, and no other band is in need of work.
   if (const BandSlot common = common_band_of_predecessors(job, subtask); common.valid()) {
-    // What still waits for producers feeds nobody now; it moves only away from a band that has more than it can be sent.
-    const BandEntry& band = workers_[common];
-    const bool movable = job.hot[subtask].missing == 0 || band.ready_here > 0;
-    const bool others_need = movable && !hungry_.empty() && band.runnable > band.slots;
+    const bool others_need =
+        workers_[common].runnable > workers_[common].slots && hungry_band_for(job, subtask).valid();
     if (!others_need && may_run_on(job, subtask, common)) return common;
   }
-  const Template& wanted = job.shape->template_of(subtask);
-  if (!wanted.preferred.empty()) {
-    for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
-      const BandSlot slot{i};
-      if (workers_[slot].alive && matches(wanted.preferred, workers_.worker_of(slot).description.name, workers_[slot]) &&
-          may_run_on(job, subtask, slot))
-        return slot;
-    }
-  }
   return best_of_candidates(job, subtask);
+}
+
+BandSlot SupervisorCore::preferred_band(Job& job, std::uint32_t subtask, const BandSelector& preferred) {
+  for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
+    const BandSlot slot{i};
+    if (workers_[slot].alive && matches(preferred, workers_.worker_of(slot).description.name, workers_[slot]) &&
+        may_run_on(job, subtask, slot))
+      return slot;
+  }
+  return BandSlot::none();
+}
+
+// One of the bands that are in need of work, drawn by a hash; none if this subtask is nothing for it. What waits for
+// producers feeds nobody now, and lying apart from them it costs everyone later: it goes only to a band that is idle, or
+// stays hungry for so long that the graph must be out of balance.
+BandSlot SupervisorCore::hungry_band_for(const Job& job, std::uint32_t subtask) const {
+  if (hungry_.empty()) return BandSlot::none();
+  const std::uint64_t draw = mix_bits(hash_of(SubtaskId{job.id, SubtaskIndex{subtask}}));
+  const BandSlot slot{hungry_.next_around(static_cast<std::uint32_t>(draw % std::max(workers_.band_slots(), 1U)))};
+  const BandEntry& band = workers_[slot];
+  const bool wants = job.hot[subtask].missing == 0 || band.in_flight + band.ready_here == 0 ||
+                     now_ >= later(band.hungry_since, config_.steal_after * kPatience);
+  return wants ? slot : BandSlot::none();
 }
 
 BandSlot SupervisorCore::common_band_of_predecessors(const Job& job, std::uint32_t subtask) const {
@@ -86,23 +117,22 @@ BandSlot SupervisorCore::best_of_candidates(Job& job, std::uint32_t subtask) {
   BandSlot candidates[kCandidatesMax + 2];
   std::size_t count = 0;
   const auto consider = [&](BandSlot band) {
-    if (!band.valid() || band.value() >= workers_.band_slots()) return;
-    if (std::find(candidates, candidates + count, band) != candidates + count) return;
-    if (may_run_on(job, subtask, band)) candidates[count++] = band;
+    if (std::find(candidates, candidates + count, band) != candidates + count) return true;
+    if (!may_run_on(job, subtask, band)) return false;
+    candidates[count++] = band;
+    return true;
   };
   std::size_t looked_at = 0;
   for (const std::uint32_t predecessor : job.shape->predecessors(subtask)) {
     if (count == kCandidatesMax || looked_at++ == kPredecessorsLookedAt) break;
-    consider(job.hot[predecessor].band);
+    const BandSlot band = job.hot[predecessor].band;
+    if (!band.valid() || consider(band) || !workers_[band].alive) continue;
+    // The data is on the worker, not on the band: a GPU beside it is as near.
+    for (const BandSlot beside : workers_[workers_[band].worker].bands)
+      if (count == kCandidatesMax || consider(beside)) break;
   }
   const std::uint64_t draw = mix_bits(hash_of(SubtaskId{job.id, SubtaskIndex{subtask}}));
-  if (!hungry_.empty()) {
-    // One that waits for producers feeds nobody now, and lying apart from them it costs everyone later: it goes only to a
-    // band that stays hungry.
-    const BandSlot hungry{hungry_.next_around(static_cast<std::uint32_t>(draw % std::max(workers_.band_slots(), 1U)))};
-    if (job.hot[subtask].missing == 0 || count == 0 || now_ >= later(workers_[hungry].hungry_since, config_.steal_after * kPatience))
-      consider(hungry);
-  }
+  if (const BandSlot hungry = hungry_band_for(job, subtask); hungry.valid()) consider(hungry);
   if (count == 0) return any_band(job, subtask);
   BandSlot best = candidates[0];
   std::int64_t best_cost = 0;
@@ -146,14 +176,9 @@ std::int64_t SupervisorCore::movement_cost_ns(const Job& job, std::uint32_t subt
     if (job.shape->successors(predecessors[k]).size() >= config_.broadcast_readers_min) continue;
     const std::uint16_t output = job.shape->edge_output(job.shape->first_edge(subtask) + k);
     if (output == EdgeKind::kOrderOnly && producer.phase == SubtaskPhase::Succeeded) continue;
-    if (const std::vector<WorkerId>* replicas = job.data.replicas(predecessors[k]);
-        replicas != nullptr && std::find(replicas->begin(), replicas->end(), workers_[band].id.worker) != replicas->end())
-      continue;
+    if (job.data.is_copied_to(*job.shape, predecessors[k], workers_[band].id.worker)) continue;
     const std::int64_t bytes = output == EdgeKind::kOrderOnly ? 0 : job.data.bytes(*job.shape, predecessors[k], output);
-    cost += config_.link_latency.count();
-    cost += static_cast<std::int64_t>(static_cast<std::uint64_t>(bytes) / static_cast<std::uint64_t>(config_.link_bytes_per_second) * 1'000'000'000ULL +
-                                      static_cast<std::uint64_t>(bytes) % static_cast<std::uint64_t>(config_.link_bytes_per_second) * 1'000ULL /
-                                          (static_cast<std::uint64_t>(config_.link_bytes_per_second) / 1'000'000ULL + 1));
+    cost = std::min(cost + config_.link_latency.count() + transfer_ns(bytes, config_.link_bytes_per_second), kCostMax);
   }
   return cost;
 }
@@ -161,8 +186,14 @@ std::int64_t SupervisorCore::movement_cost_ns(const Job& job, std::uint32_t subt
 // How long what is already meant for the band will keep it busy.
 std::int64_t SupervisorCore::queue_cost_ns(const Job& job, std::uint32_t subtask, BandSlot slot) const {
   const BandEntry& band = workers_[slot];
-  const std::uint64_t queued = std::uint64_t{band.in_flight} + band.ready_here;
-  return static_cast<std::int64_t>(queued * estimate_ns(job, subtask) / band.slots);
+  return waiting_ns(std::uint64_t{band.in_flight} + band.ready_here, estimate_ns(job, subtask), band.slots);
+}
+
+// Saturates: expected durations of a year, a thousand times over, do not fit.
+std::int64_t SupervisorCore::waiting_ns(std::uint64_t queued, std::uint64_t each_ns, std::uint32_t slots) {
+  std::uint64_t sum = 0;
+  if (__builtin_mul_overflow(queued, each_ns, &sum)) return kCostMax;
+  return static_cast<std::int64_t>(std::min(sum / slots, static_cast<std::uint64_t>(kCostMax)));
 }
 
 // A band whose memory is nearly full is avoided: a second for each tenth above four fifths.
@@ -171,7 +202,7 @@ std::int64_t SupervisorCore::pressure_cost_ns(BandSlot slot) const {
   const std::int64_t capacity = band.description.capacity.memory.value();
   if (capacity < 1000) return 0;
   const std::int64_t permille = (band.load.quota_used + band.load.store_used).value() / (capacity / 1000);
-  return permille <= 800 ? 0 : (permille - 800) * 10'000'000;
+  return permille <= 800 ? 0 : (std::min<std::int64_t>(permille, 10'000) - 800) * 10'000'000;
 }
 
 bool SupervisorCore::may_run_on(Job& job, std::uint32_t subtask, BandSlot slot) {

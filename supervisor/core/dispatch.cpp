@@ -74,8 +74,9 @@ void SupervisorCore::dispatch() {
 void SupervisorCore::help_hungry() {
   if (now_ >= patient_until_) {
     patient_until_ = kNever;
-    hungry_untried_ = hungry_.size();
+    all_may_try_ = true;
   }
+  if (all_may_try_) hungry_untried_ = hungry_.size();
   hungry_untried_ = std::min(hungry_untried_, hungry_.size());
   std::uint32_t fed = 0;
   while (hungry_untried_ > 0 && looks_left_ > 0 && !(with_ready_.empty() && with_excess_.empty())) {
@@ -277,10 +278,8 @@ void SupervisorCore::place_input(const Job& job, AssignedInput& input, const Sub
   const std::uint32_t subtask = input.producer.value();
   input.bytes = job.data.bytes(*job.shape, subtask, input.output);
   if (input.bytes == 0) return;
-  const std::vector<WorkerId>* replicas = job.data.replicas(subtask);
-  const bool copied =
-      replicas != nullptr && std::find(replicas->begin(), replicas->end(), workers_[worker].id) != replicas->end();
-  const bool here = workers_[producer.band].worker == worker || copied;
+  const bool here =
+      workers_[producer.band].worker == worker || job.data.is_copied_to(*job.shape, subtask, workers_[worker].id);
   input.place = here ? InputPlace::Here : InputPlace::Remote;
   input.location = here ? workers_[worker].id : workers_[producer.band].id.worker;
 }
@@ -358,10 +357,11 @@ bool SupervisorCore::feed_hungry(BandSlot thief) {
     return false;
   };
   if (try_all(with_ready_, &SupervisorCore::move_homes)) return true;
-  // Work that has been sent is asked back only for a band that stays hungry: where neighbours wait for each other, as in
-  // a stencil, everyone is hungry now and then, and work that moves for it comes to lie apart from what it reads.
-  if (now_ < later(workers_[thief].hungry_since, config_.steal_after)) {
-    patient_until_ = std::min(patient_until_, later(workers_[thief].hungry_since, config_.steal_after));
+  // One that holds successors asks for what has been sent to others only if it stays hungry: where neighbours wait for
+  // each other, as in a stencil, everyone is hungry now and then, and what moves for it comes to lie apart from its inputs.
+  if (const Instant patient = later(workers_[thief].hungry_since, config_.steal_after);
+      workers_[thief].in_flight > 0 && now_ < patient) {
+    patient_until_ = std::min(patient_until_, patient);
     return false;
   }
   return try_all(with_excess_, &SupervisorCore::ask_for_queued);
@@ -421,10 +421,9 @@ bool SupervisorCore::ask_for_queued(BandSlot thief, BandSlot victim) {
     const bool waits = hot.phase == SubtaskPhase::Assigned && hot.attempt == ref.attempt && hot.missing == 0 &&
                        (hot.flags & SubtaskFlag::kForAttempt) == 0;
     if (!waits) continue;
-    const std::uint64_t wait_ns = excess * estimate_ns(job, ref.subtask) / band.slots;
-    if (wait_ns < static_cast<std::uint64_t>(config_.steal_after.count())) break;
-    if (!may_run_on(job, ref.subtask, thief) ||
-        movement_cost_ns(job, ref.subtask, thief) > static_cast<std::int64_t>(wait_ns)) {
+    const std::int64_t wait_ns = waiting_ns(excess, estimate_ns(job, ref.subtask), band.slots);
+    if (wait_ns < config_.steal_after.count()) break;
+    if (!may_run_on(job, ref.subtask, thief) || movement_cost_ns(job, ref.subtask, thief) > wait_ns) {
       for_another = true;
       continue;
     }

@@ -34,7 +34,23 @@ bool ascending(const std::vector<std::uint32_t>& offsets, std::uint64_t end) {
   return std::is_sorted(offsets.begin(), offsets.end());
 }
 
+/// Longer expectations than this are mistakes of unit, and their sums would not fit.
+constexpr Duration kYear = std::chrono::hours{366 * 24};
+
+// Each name alone might fit a band where the two together do not.
+const std::string* named_twice(const std::vector<NamedAmount>& amounts) {
+  for (std::size_t i = 0; i < amounts.size(); ++i)
+    for (std::size_t k = 0; k < i; ++k)
+      if (amounts[i].name == amounts[k].name) return &amounts[i].name;
+  return nullptr;
+}
+
 bool optional_size(std::size_t column, std::size_t size) { return column == 0 || column == size; }
+
+// Texts without offsets would shift those of all later chunks.
+bool optional_texts(const std::vector<std::uint32_t>& offsets, std::size_t count, std::size_t bytes) {
+  return offsets.empty() ? bytes == 0 : offsets.size() == count + 1 && ascending(offsets, bytes);
+}
 
 }  // namespace
 
@@ -66,7 +82,7 @@ Result<void> GraphIntake::add(const Graph& chunk) {
 
 Result<void> GraphIntake::add(Graph&& chunk) {
   PENSTOCK_TRY(check_chunk(chunk));
-  if (graph_.size() == 0 && graph_.templates.empty())
+  if (graph_.size() == 0 && graph_.templates.empty() && chunk.size() > 0)
     graph_ = std::move(chunk);
   else
     append(chunk);
@@ -81,11 +97,9 @@ Result<void> GraphIntake::check_chunk(const Graph& chunk) const {
   if (!optional_size(chunk.edge_outputs.size(), edges) || !optional_size(chunk.priorities.size(), count) ||
       !optional_size(chunk.expected_ns.size(), count))
     return malformed("an optional column is neither empty nor complete");
-  if (!chunk.payload_offsets.empty() &&
-      (chunk.payload_offsets.size() != count + 1 || !ascending(chunk.payload_offsets, chunk.payloads.size())))
+  if (!optional_texts(chunk.payload_offsets, count, chunk.payloads.size()))
     return malformed("the payload offsets do not fit the payloads");
-  if (!chunk.name_offsets.empty() &&
-      (chunk.name_offsets.size() != count + 1 || !ascending(chunk.name_offsets, chunk.names.size())))
+  if (!optional_texts(chunk.name_offsets, count, chunk.names.size()))
     return malformed("the name offsets do not fit the names");
   if (graph_.size() > 0 && count > 0) {
     const bool same = graph_.payload_offsets.empty() == chunk.payload_offsets.empty() &&
@@ -112,8 +126,9 @@ Result<void> GraphIntake::check_chunk(const Graph& chunk) const {
 void GraphIntake::append(const Graph& chunk) {
   const std::size_t edges_before = graph_.edge_count();
   if (graph_.size() == 0) {
-    if (!chunk.payload_offsets.empty()) graph_.payload_offsets = {0};
-    if (!chunk.name_offsets.empty()) graph_.name_offsets = {0};
+    // The first subtasks decide which columns there are; a chunk without any decides nothing, whatever it announces.
+    graph_.payload_offsets.assign(chunk.size() > 0 && !chunk.payload_offsets.empty() ? 1 : 0, 0);
+    graph_.name_offsets.assign(chunk.size() > 0 && !chunk.name_offsets.empty() ? 1 : 0, 0);
   }
   extend(graph_.templates, chunk.templates);
   extend(graph_.template_of, chunk.template_of);
@@ -127,9 +142,9 @@ void GraphIntake::append(const Graph& chunk) {
   }
   extend(graph_.priorities, chunk.priorities);
   extend(graph_.expected_ns, chunk.expected_ns);
-  if (!chunk.payload_offsets.empty()) extend_offsets(graph_.payload_offsets, chunk.payload_offsets);
+  if (!graph_.payload_offsets.empty()) extend_offsets(graph_.payload_offsets, chunk.payload_offsets);
   graph_.payloads += chunk.payloads;
-  if (!chunk.name_offsets.empty()) extend_offsets(graph_.name_offsets, chunk.name_offsets);
+  if (!graph_.name_offsets.empty()) extend_offsets(graph_.name_offsets, chunk.name_offsets);
   graph_.names += chunk.names;
   extend(graph_.wanted, chunk.wanted);
 }
@@ -166,9 +181,11 @@ Result<void> GraphIntake::check_templates() const {
                     request.memory < Bytes{0} || request.device_memory < Bytes{0};
     for (const NamedAmount& named : request.named) negative = negative || named.amount < 0;
     if (negative) return refuse("requests a negative amount");
+    if (const std::string* twice = named_twice(request.named)) return refuse("requests '" + *twice + "' twice");
     if (request.slots.is_zero()) return refuse("requests no slot");
     if (entry.time_limit < Duration{0} || entry.kill_grace < Duration{0} || entry.expected_duration < Duration{0})
       return refuse("has a negative duration");
+    if (entry.expected_duration > kYear) return refuse("expects to run for longer than a year");
     if (entry.output_limit_bytes < 0) return refuse("has a negative output limit");
     if (entry.output_count == EdgeKind::kOrderOnly) return refuse("has too many outputs");
   }
@@ -181,6 +198,10 @@ Result<void> GraphIntake::check_subtasks() const {
       return Error{ErrorCode::InvalidArgument, "subtask " + std::to_string(i),
                    "names template " + std::to_string(graph_.template_of[i]) + " of " +
                        std::to_string(graph_.templates.size()), {}};
+  std::uint64_t outputs = 0;
+  for (const std::uint32_t index : graph_.template_of)
+    outputs += std::max<std::uint16_t>(graph_.templates[index].output_count, 1);
+  if (outputs > limits_.outputs_max) return over_limit("graph.outputs_max", outputs, limits_.outputs_max);
   for (std::size_t i = 1; i < graph_.payload_offsets.size(); ++i) {
     const std::uint32_t bytes = graph_.payload_offsets[i] - graph_.payload_offsets[i - 1];
     if (bytes > limits_.subtask_payload_bytes_max)
@@ -189,9 +210,8 @@ Result<void> GraphIntake::check_subtasks() const {
   for (const std::uint32_t wanted : graph_.wanted)
     if (wanted >= graph_.size())
       return Error{ErrorCode::UnknownKey, "subtask " + std::to_string(wanted), "is wanted but not in the graph", {}};
-  constexpr std::uint64_t kYear = 366ULL * 86400 * 1'000'000'000;
   for (const std::uint64_t expected : graph_.expected_ns)
-    if (expected > kYear)
+    if (expected > static_cast<std::uint64_t>(kYear.count()))
       return Error{ErrorCode::InvalidArgument, "graph", "an expected duration is longer than a year", {}};
   return {};
 }

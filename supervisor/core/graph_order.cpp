@@ -5,6 +5,12 @@
 namespace penstock::supervisor {
 namespace {
 
+// Sums of absurd durations stay absurd instead of wrapping to small ones.
+std::uint64_t saturating_sum(std::uint64_t a, std::uint64_t b) {
+  std::uint64_t sum = 0;
+  return __builtin_add_overflow(a, b, &sum) ? ~std::uint64_t{0} : sum;
+}
+
 std::uint64_t duration_ns(const Graph& graph, std::uint32_t subtask) {
   if (!graph.expected_ns.empty() && graph.expected_ns[subtask] > 0) return graph.expected_ns[subtask];
   return static_cast<std::uint64_t>(graph.templates[graph.template_of[subtask]].expected_duration.count());
@@ -18,7 +24,7 @@ std::vector<std::uint64_t> path_lengths(const Graph& graph, const std::vector<st
   std::vector<std::uint64_t> behind(count, 0);
   for (std::uint32_t i = count; i-- > 0;) {
     const std::uint32_t subtask = topological.empty() ? i : topological[i];
-    const std::uint64_t length = behind[subtask] + std::max(duration_ns(graph, subtask), kUnknown);
+    const std::uint64_t length = saturating_sum(behind[subtask], std::max(duration_ns(graph, subtask), kUnknown));
     behind[subtask] = length;
     for (std::uint32_t edge = graph.input_offsets[subtask]; edge < graph.input_offsets[subtask + 1]; ++edge) {
       std::uint64_t& predecessor = behind[graph.predecessors[edge]];
@@ -40,7 +46,7 @@ GraphOrder order_by_critical_path(const Graph& graph, const std::vector<std::uin
   GraphOrder order;
   bool sorted = true;
   for (std::uint32_t i = 0; i < count; ++i) {
-    order.total_ns += duration_ns(graph, i);
+    order.total_ns = saturating_sum(order.total_ns, duration_ns(graph, i));
     order.critical_path_ns = std::max(order.critical_path_ns, lengths[i]);
     if (i == 0) continue;
     const bool after = priority(i - 1) != priority(i) ? priority(i - 1) > priority(i) : lengths[i - 1] >= lengths[i];

@@ -1,5 +1,7 @@
 #include "supervisor/core/graph_shape.hpp"
 
+#include <charconv>
+
 namespace penstock::supervisor {
 
 std::int32_t GraphShape::user_priority(std::uint32_t subtask) const {
@@ -24,6 +26,14 @@ SubtaskIndex GraphShape::find(std::string_view wanted) const {
   for (std::uint32_t subtask = 0; subtask < size(); ++subtask)
     if (name(subtask) == wanted) return SubtaskIndex{subtask};
   return SubtaskIndex::none();
+}
+
+SubtaskIndex GraphShape::find_key_or_number(std::string_view text) const {
+  if (const SubtaskIndex named = find(text); named.valid()) return named;
+  std::uint32_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool whole = error == std::errc{} && end == text.data() + text.size();
+  return whole && number < size() ? SubtaskIndex{number} : SubtaskIndex::none();
 }
 
 Duration GraphShape::expected_duration(std::uint32_t subtask) const {

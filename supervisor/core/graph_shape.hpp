@@ -56,6 +56,8 @@ class GraphShape {
   std::string name(std::uint32_t subtask) const;
   /// None if the graph has no subtask of that name.
   SubtaskIndex find(std::string_view name) const;
+  /// The same, or else the subtask whose number this is: how people name subtasks. A key that is a number is a key.
+  SubtaskIndex find_key_or_number(std::string_view text) const;
   /// Expected duration by the graph itself; 0: unknown.
   Duration expected_duration(std::uint32_t subtask) const;
   /// Sum of expected durations on the longest path, and over all subtasks; in nanoseconds.

@@ -16,6 +16,29 @@ bool needs_gpu(const Template& wanted) {
   return wanted.request.gpu > MilliGpu{0} || wanted.request.device_memory > Bytes{0};
 }
 
+/// Thousandths of `wanted` that `there` lacks.
+std::int64_t lacking(std::int64_t wanted, std::int64_t there) {
+  if (wanted <= there) return 0;
+  const std::int64_t part = std::max<std::int64_t>(wanted / 1000, 1);
+  return std::max<std::int64_t>((wanted - std::max<std::int64_t>(there, 0)) / part, 1);
+}
+
+/// How far a band is from holding a request, summed over what it lacks.
+std::int64_t distance_of(const ResourceVector& request, const ResourceVector& limit) {
+  std::int64_t sum = lacking(request.slots.value(), limit.slots.value()) +
+                     lacking(request.cpu.value(), limit.cpu.value()) + lacking(request.gpu.value(), limit.gpu.value()) +
+                     lacking(request.memory.value(), limit.memory.value()) +
+                     lacking(request.device_memory.value(), limit.device_memory.value());
+  for (const NamedAmount& named : request.named) sum += lacking(named.amount, amount_of(limit.named, named.name));
+  return sum;
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
 }  // namespace
 
 Result<void> SupervisorCore::check_feasible(const JobSpec& spec, const GraphShape& shape) const {
@@ -34,33 +57,32 @@ Error SupervisorCore::explain_infeasible(const Template& wanted) const {
   const std::string subject = "template '" + (wanted.name.empty() ? wanted.program : wanted.name) + "'";
   const std::string wait = "change the request, or submit with --wait-for-resources";
   bool offered = wanted.runner != RunnerKind::Native;
-  std::string operators;
+  std::vector<std::string> operators;
   std::string nearest;
-  std::size_t nearest_excess = ~std::size_t{0};
+  std::int64_t nearest_distance = INT64_MAX;
   bool kind_exists = false;
   for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
     const BandEntry& band = workers_[BandSlot{i}];
     if (!band.alive) continue;
     const Register& worker = workers_.worker_of(BandSlot{i}).description;
-    if (!offered) {
-      const auto& names = worker.operators;
-      offered = names.empty() || std::find(names.begin(), names.end(), wanted.program) != names.end();
-      for (const std::string& name : names)
-        if (operators.find(name) == std::string::npos) operators += (operators.empty() ? "" : ", ") + name;
-    }
-    kind_exists = kind_exists || (band.description.kind == BandKind::Gpu) == needs_gpu(wanted);
+    const auto& names = worker.operators;
+    offered = offered || names.empty() || std::find(names.begin(), names.end(), wanted.program) != names.end();
+    for (const std::string& name : names)
+      if (std::find(operators.begin(), operators.end(), name) == operators.end()) operators.push_back(name);
+    const bool right_kind = (band.description.kind == BandKind::Gpu) == needs_gpu(wanted);
+    kind_exists = kind_exists || right_kind;
     ResourceVector limit = band.description.capacity;
     limit.memory = std::max(limit.memory, band.description.memory_hard_limit);
-    const std::string excess = first_excess(wanted.request, limit);
     // A band of the right kind is nearer than any other.
-    const std::size_t distance = excess.size() + ((band.description.kind == BandKind::Gpu) != needs_gpu(wanted) ? 1000 : 0);
-    if (distance >= nearest_excess) continue;
-    nearest_excess = distance;
+    const std::int64_t distance = distance_of(wanted.request, limit) + (right_kind ? 0 : 1'000'000'000);
+    if (distance >= nearest_distance) continue;
+    nearest_distance = distance;
+    const std::string excess = first_excess(wanted.request, limit);
     nearest = worker.name + "/" + band.description.name + (excess.empty() ? "" : " (" + excess + ")");
   }
   if (!offered)
     return {ErrorCode::UnknownOperator, subject, "no worker offers the operator '" + wanted.program + "'",
-            operators.empty() ? "load a library of operators on a worker" : "offered are: " + operators};
+            operators.empty() ? "load a library of operators on a worker" : "offered are: " + joined(operators)};
   if (!wanted.required.empty())
     return {ErrorCode::NoAvailableBand, subject,
             "requires band '" + wanted.required.worker + (wanted.required.worker.empty() ? "" : "/") + wanted.required.band +
@@ -126,8 +148,9 @@ void SupervisorCore::place_sources(Job& job) {
     keys.clear();
     for (; next < end; ++next) {
       const std::uint32_t subtask = sources[next];
-      const bool anywhere = facts_of(job, job.shape->graph().template_of[subtask]).everywhere &&
-                            !needs_gpu(job.shape->template_of(subtask));
+      const Template& wanted = job.shape->template_of(subtask);
+      const bool anywhere = facts_of(job, job.shape->graph().template_of[subtask]).everywhere && !needs_gpu(wanted) &&
+                            wanted.preferred.empty();
       if (!anywhere) {
         become_placeable(job, subtask);
         continue;
@@ -248,6 +271,7 @@ void SupervisorCore::release_job(Job& job) {
   job.known_of = {};
   job.templates_known.clear();
   job.outputs.clear();
+  job.final_news.outputs.clear();  // Who attaches from now on must not be sent to data that is gone.
   job.shape.reset();
   job.hot = {};
   job.templates = {};

@@ -81,7 +81,9 @@ JobProgress SupervisorCore::everything_so_far(const Job& job) const {
     else if (job.hot[i].phase == SubtaskPhase::Cancelled)
       append(all.cancelled, i);
   }
-  all.failures = job.failures;
+  for (const SubtaskFailure& failure : job.failures)
+    // One that had succeeded and failed when it ran again for its lost outputs was told as succeeded; that stands.
+    if ((job.hot[failure.subtask.value()].flags & SubtaskFlag::kVisible) == 0) all.failures.push_back(failure);
   all.outputs = job.outputs;
   return all;
 }
@@ -99,11 +101,16 @@ void SupervisorCore::attach(ClientId client, const AttachJob& message) {
   reply.job = job->id;
   reply.subtask_count = job->counts.total;
   send_to_client(client, std::move(reply));
+  follow(*job, client);
+}
+
+void SupervisorCore::follow(Job& job, ClientId client) {
   // What others have not been told yet is part of everything; they get it first, so that nobody gets it twice.
-  if (job->news_count > 0) send_news_of(*job);
-  send_to_client(client, everything_so_far(*job));
-  const bool follows = std::find(job->followers.begin(), job->followers.end(), client) != job->followers.end();
-  if (!follows) job->followers.push_back(client);
+  if (job.news_count > 0) send_news_of(job);
+  send_to_client(client, everything_so_far(job));
+  // Its client may follow it already, when it repeats a question whose answer was lost.
+  const bool follows = std::find(job.followers.begin(), job.followers.end(), client) != job.followers.end();
+  if (!follows) job.followers.push_back(client);
 }
 
 }  // namespace penstock::supervisor

@@ -23,15 +23,6 @@ bool parse(const std::string& text, Number& number) {
   return error == std::errc{} && end == text.data() + text.size();
 }
 
-JobSelector selector_of(const std::string& text) {
-  JobSelector selector;
-  std::uint32_t number = 0;
-  const std::string digits = text.starts_with("job-") ? text.substr(4) : text;
-  if (parse(digits, number)) selector.id = JobId{number};
-  selector.name = text;
-  return selector;
-}
-
 /// Value of `--name=value` among the arguments, or empty.
 std::string option(const AdminRequest& request, const std::string& name) {
   const std::string prefix = "--" + name + "=";
@@ -78,7 +69,7 @@ Result<Value> SupervisorCore::execute(ClientId client, const AdminRequest& reque
   if (command == "explain") return explain_by_request(client, request, deferred);
   if (command == "words") return complete_words(request);
   if (command == "job") {
-    const Job* job = find_job(selector_of(operand(request, 0)));
+    const Job* job = find_job(job_selector_of(operand(request, 0)));
     if (job == nullptr) return not_found("job '" + operand(request, 0) + "'", "`jobs --all` lists those that are remembered");
     return describe_job(*job);
   }
@@ -220,7 +211,7 @@ Value SupervisorCore::describe_queues() const {
 }
 
 Result<Value> SupervisorCore::cancel_by_request(const AdminRequest& request) {
-  Job* job = find_job(selector_of(operand(request, 0)));
+  Job* job = find_job(job_selector_of(operand(request, 0)));
   if (job == nullptr) return not_found("job '" + operand(request, 0) + "'", "`jobs` lists those that run");
   if (job->state != JobState::Running)
     return Error{ErrorCode::WrongState, to_string(job->id), "has ended already: " + std::string{to_string(job->state)}, {}};
@@ -235,8 +226,7 @@ Result<Value> SupervisorCore::cancel_by_request(const AdminRequest& request) {
       return bad_argument("--kill-after-ms", "takes a number of milliseconds up to a day, or `never`");
   }
   if (const std::string key = operand(request, 1); !key.empty()) {
-    std::uint32_t index = 0;
-    SubtaskIndex subtask = parse(key, index) && index < job->total() ? SubtaskIndex{index} : job->shape->find(key);
+    const SubtaskIndex subtask = job->shape->find_key_or_number(key);
     if (!subtask.valid()) return not_found("subtask '" + key + "' of " + to_string(job->id), "give its key or its number");
     cancel_subtasks(*job, {subtask.value()}, kill_after);
     return Value{Value::Record{{"job", to_string(job->id)}, {"subtask", key}, {"cancelled", true}}};
@@ -246,15 +236,14 @@ Result<Value> SupervisorCore::cancel_by_request(const AdminRequest& request) {
 }
 
 Result<Value> SupervisorCore::priority_by_request(const AdminRequest& request) {
-  Job* job = find_job(selector_of(operand(request, 0)));
+  Job* job = find_job(job_selector_of(operand(request, 0)));
   if (job == nullptr) return not_found("job '" + operand(request, 0) + "'", "`jobs` lists those that run");
   if (job->state != JobState::Running)
     return Error{ErrorCode::WrongState, to_string(job->id), "has ended already: " + std::string{to_string(job->state)}, {}};
   std::int32_t priority = 0;
   if (!parse(operand(request, 1), priority)) return bad_argument("priority", "'" + operand(request, 1) + "' is no whole number");
   if (const std::string key = option(request, "subtask"); !key.empty()) {
-    std::uint32_t index = 0;
-    SubtaskIndex subtask = parse(key, index) && index < job->total() ? SubtaskIndex{index} : job->shape->find(key);
+    const SubtaskIndex subtask = job->shape->find_key_or_number(key);
     if (!subtask.valid()) return not_found("subtask '" + key + "' of " + to_string(job->id), "give its key or its number");
     change_subtask_priority(*job, subtask.value(), priority);
   } else {

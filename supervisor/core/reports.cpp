@@ -1,6 +1,7 @@
 // SupervisorCore: what workers report, applied in one pass.
 #include <algorithm>
 
+#include "common/base/coverage_mark.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 
 namespace penstock::supervisor {
@@ -30,7 +31,7 @@ void SupervisorCore::receive(WorkerSlot slot, const ReportBatch& message) {
     if (job.data.in_use() && subtask < job.total() && !job.data.gone(subtask)) {
       job.data.add_replica(subtask, worker.id);
     } else {
-      // Dropped while the copy was being made.
+      PENSTOCK_COVERAGE_MARK("a copy came after its datum was dropped");
       tell(slot, DropBatch{job.id, false, {DataRef{replica.producer.index, replica.output}}});
     }
   }
@@ -69,6 +70,7 @@ void SupervisorCore::apply(WorkerSlot slot, Job& job, const JobReports& reports)
       failure = &reports.failures[next_failure++];
     if (!is_current(job, report, slot)) {
       // Spec: design 5. A stale attempt's word counts for nothing; what it made is dropped.
+      PENSTOCK_COVERAGE_MARK("a stale attempt was reported");
       ++counters_.stale_reports;
       for (const OutputReport& output : own_outputs) tell(slot, DropBatch{job.id, false, {DataRef{report.subtask, output.output}}});
       continue;
@@ -114,6 +116,7 @@ void SupervisorCore::succeed(Job& job, const AttemptReport& report, std::span<co
                              WorkerSlot slot) {
   const std::uint32_t subtask = report.subtask.value();
   SubtaskHot& hot = job.hot[subtask];
+  if ((hot.flags & SubtaskFlag::kCancelAsked) != 0) PENSTOCK_COVERAGE_MARK("a success crossed its cancel");
   end_subtask(job, subtask, SubtaskPhase::Succeeded);
   ++counters_.succeeded;
   measure(job, report);
@@ -156,6 +159,7 @@ void SupervisorCore::keep_outputs(Job& job, std::uint32_t subtask, std::span<con
   std::erase_if(job.outputs, [&](const OutputLocation& known) { return known.producer.value() == subtask; });
   const std::string& address = workers_.worker_of(job.hot[subtask].band).description.data_address;
   for (const OutputReport& output : outputs) {
+    if (output.output >= count || output.bytes <= 0) continue;
     job.outputs.push_back(OutputLocation{SubtaskIndex{subtask}, output.output, output.bytes, address});
     job.news.outputs.push_back(job.outputs.back());
   }

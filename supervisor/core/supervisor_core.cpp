@@ -26,9 +26,8 @@ void SupervisorCore::handle(SupervisorEvent&& event, Instant now, Actions<Superv
   out_ = &actions;
   looks_left_ = kLooksForEvent;
   // A tick changes nothing for those who found nothing before; whatever else happens may.
-  const bool tick = std::holds_alternative<supervisor_event::Tick>(event);
+  all_may_try_ = !std::holds_alternative<supervisor_event::Tick>(event);
   std::visit([this](auto& concrete) { on(concrete); }, event);
-  if (!tick) hungry_untried_ = hungry_.size();
   dispatch();
   for (std::size_t i = 0; i < maybe_done_.size(); ++i)
     if (knows(maybe_done_[i])) finish_if_done(*jobs_[maybe_done_[i].value()]);
@@ -84,8 +83,7 @@ void SupervisorCore::on(supervisor_event::GraphChecked& event) {
     reply.job = known->id;
     reply.existed = true;
     send_to_client(event.client, std::move(reply));
-    send_to_client(event.client, everything_so_far(*known));
-    if (known->state == JobState::Running) known->followers.push_back(event.client);
+    follow(*known, event.client);
     return;
   }
   if (const Result<void> feasible = check_feasible(event.spec, *event.shape); !feasible) return refuse(feasible.error());

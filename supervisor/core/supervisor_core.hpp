@@ -69,6 +69,15 @@ class SupervisorCore {
     bool operator<(const Timer& other) const;
   };
 
+  /// Asked to a worker by an operator.
+  struct Question {
+    std::uint64_t number;
+    WorkerId worker;
+    ClientId client;
+    std::uint64_t request;
+    Value answer;  ///< What is known without the worker.
+  };
+
   // Events: supervisor_core.cpp.
   void on(supervisor_event::WorkerJoined& event);
   void on(supervisor_event::WorkerSaid& event);
@@ -83,9 +92,11 @@ class SupervisorCore {
   void receive(WorkerSlot slot, const Register& message);
   void receive(WorkerSlot slot, const DrainState& message);
   void receive(WorkerSlot slot, const ExplainAnswer& message);
+  void answer_question(const Question& question, const std::string& state, const std::string& reason);
   void lose_worker(WorkerSlot slot, const std::string& reason);
   void lose_attempts(WorkerSlot slot, const std::string& reason);
   void lose_data(Job& job, WorkerSlot slot);
+  void move_outputs(Job& job, std::uint32_t subtask);
   void house_homeless();
   void set_draining(WorkerSlot slot, bool draining);
 
@@ -106,11 +117,14 @@ class SupervisorCore {
   // Where a subtask goes: assigner.cpp. The score terms are named functions.
   void become_placeable(Job& job, std::uint32_t subtask);
   BandSlot choose_home(Job& job, std::uint32_t subtask);
+  BandSlot preferred_band(Job& job, std::uint32_t subtask, const BandSelector& preferred);
+  BandSlot hungry_band_for(const Job& job, std::uint32_t subtask) const;
   BandSlot common_band_of_predecessors(const Job& job, std::uint32_t subtask) const;
   BandSlot best_of_candidates(Job& job, std::uint32_t subtask);
   BandSlot any_band(Job& job, std::uint32_t subtask);
   std::int64_t movement_cost_ns(const Job& job, std::uint32_t subtask, BandSlot band) const;
   std::int64_t queue_cost_ns(const Job& job, std::uint32_t subtask, BandSlot band) const;
+  static std::int64_t waiting_ns(std::uint64_t queued, std::uint64_t each_ns, std::uint32_t slots);
   std::int64_t pressure_cost_ns(BandSlot band) const;
   bool may_run_on(Job& job, std::uint32_t subtask, BandSlot band);
   bool is_eligible(const Template& wanted, const BandEntry& band) const;
@@ -173,6 +187,7 @@ class SupervisorCore {
 
   // News for clients: progress.cpp.
   void attach(ClientId client, const AttachJob& message);
+  void follow(Job& job, ClientId client);
   void tell_succeeded(Job& job, std::uint32_t subtask);
   void tell_cancelled(Job& job, std::uint32_t subtask);
   void count_news(Job& job);
@@ -231,13 +246,7 @@ class SupervisorCore {
   SupervisorCounters counters_;
   Instant progress_at_{};                    ///< When anything last ended or started.
   Instant watch_at_ = kNever;
-  bool alerted_ = false;
-  struct Question {
-    std::uint64_t number;
-    ClientId client;
-    std::uint64_t request;
-    Value answer;
-  };
+  Instant alerted_for_ = kNever;             ///< The `progress_at_` after which the watchdog gave alarm.
   std::vector<Question> questions_;          ///< Asked to workers and not answered.
   std::uint64_t next_question_ = 1;
 
@@ -251,6 +260,7 @@ class SupervisorCore {
   };
   std::vector<Outbox> outboxes_;             ///< The first `outboxes_used_` are in use; the others keep their memory.
   std::size_t outboxes_used_ = 0;
+  bool all_may_try_ = false;                 ///< This event may help bands that found nothing before.
   std::uint32_t looks_left_ = 0;             ///< What may still be looked at for hungry bands during this event.
   std::vector<JobId> maybe_done_;
   std::vector<JobId> exhausted_;             ///< Jobs from which the band that is being filled can take no more.

@@ -31,8 +31,10 @@ WorkerSlot WorkerTable::add(WorkerId id, Incarnation incarnation, const Register
     band.description = description.bands[i];
     band.kind = band.description.kind;
     band.alive = true;
+    const std::int64_t milli_slots = band.description.capacity.slots.value();
+    // Rounded up without a sum: a worker may claim any number.
     band.slots = static_cast<std::uint32_t>(
-        std::clamp<std::int64_t>((band.description.capacity.slots.value() + 999) / 1000, 1, 1'000'000));
+        std::clamp<std::int64_t>(milli_slots / 1000 + (milli_slots % 1000 > 0), 1, 1'000'000));
     bands.push_back(band_slot);
     ++alive_bands_;
   }

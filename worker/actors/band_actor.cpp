@@ -2,6 +2,7 @@
 
 #include <caf/actor_system.hpp>
 #include <caf/event_based_actor.hpp>
+#include <caf/send.hpp>
 #include <caf/stateful_actor.hpp>
 
 namespace penstock::worker {
@@ -13,35 +14,54 @@ class BandActor {
 
   static constexpr const char* name = "band";
 
-  caf::behavior make_behavior(Loop*, ObjectStore*, const std::string&, const caf::actor& owner) {
-    owner_ = owner;
-    return {[this](const CommandStartMail& mail) { start(*mail.start); }, [](const CommandStopMail&) {}, [](const KillAllMail&) {}};
+  caf::behavior make_behavior(Loop* loop, ObjectStore* store, const CommandRunnerConfig& config,
+                              const caf::actor& owner) {
+    // A program may end while no mail is being read: the end is sent in the name of nobody.
+    runner_ = std::make_unique<CommandRunner>(*loop, *store, config, [this, owner](CommandEnd&& end) {
+      auto told = std::make_shared<ForeignEnd>();
+      told->ticket = end.ticket;
+      told->succeeded = end.succeeded;
+      told->run_us = end.run_us;
+      told->outputs = std::move(end.outputs);
+      told->failure = std::move(end.failure);
+      caf::anon_send(owner, CommandEndMail{life_, std::move(told)});
+    });
+    self_->set_exit_handler([this](const caf::exit_msg& message) {
+      runner_.reset();
+      self_->quit(message.reason);
+    });
+    return {[this](const CommandStartMail& mail) { start(mail); },
+            [this](const CommandStopMail& mail) { runner_->stop(mail.ticket, mail.kill); },
+            [this](const KillAllMail& mail) {
+              over_ = mail.life;
+              runner_->kill_all();
+            }};
   }
 
  private:
-  void start(const CommandStart& start) {
-    auto end = std::make_shared<ForeignEnd>();
-    end->ticket = start.ticket;
-    end->succeeded = false;
-    end->failure = std::make_unique<FailureDetail>();
-    end->failure->failure = FailureClass::Refused;
-    end->failure->message = "commands are not linked in yet";
-    self_->send(owner_, CommandEndMail{std::move(end)});
+  // Lanes of a life that ends still finish runs, and its core then starts the next.
+  void start(const CommandStartMail& mail) {
+    if (mail.life == over_) return;
+    life_ = mail.life;
+    runner_->start(std::move(mail.start->run));
   }
 
   caf::stateful_actor<BandActor>* self_;
-  caf::actor owner_;
+  Incarnation life_;
+  Incarnation over_;
+  std::unique_ptr<CommandRunner> runner_;
 };
 
-caf::behavior band_behavior(caf::stateful_actor<BandActor>* self, Loop* loop, ObjectStore* store, const std::string& spool,
-                            const caf::actor& owner) {
-  return self->state.make_behavior(loop, store, spool, owner);
+caf::behavior band_behavior(caf::stateful_actor<BandActor>* self, Loop* loop, ObjectStore* store,
+                            const CommandRunnerConfig& config, const caf::actor& owner) {
+  return self->state.make_behavior(loop, store, config, owner);
 }
 
 }  // namespace
 
-caf::actor spawn_band_actor(caf::actor_system& system, Loop& loop, ObjectStore& store, const std::string& spool, const caf::actor& owner) {
-  return system.spawn(band_behavior, &loop, &store, spool, owner);
+caf::actor spawn_band_actor(caf::actor_system& system, Loop& loop, ObjectStore& store,
+                            const CommandRunnerConfig& config, const caf::actor& owner) {
+  return system.spawn(band_behavior, &loop, &store, config, owner);
 }
 
 }  // namespace penstock::worker

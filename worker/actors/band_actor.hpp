@@ -5,28 +5,35 @@
 #include <caf/allowed_unsafe_message_type.hpp>
 #include <caf/fwd.hpp>
 #include <memory>
-#include <string>
 
 #include "common/runtime/loop.hpp"
 #include "worker/actors/worker_host.hpp"
+#include "worker/runner/command/command_runner.hpp"
 #include "worker/store/object_store.hpp"
 
 namespace penstock::worker {
 
 struct CommandStartMail {
+  Incarnation life;  ///< Of the worker that wants it; tickets are told apart by it.
   std::shared_ptr<CommandStart> start;
 };
 struct CommandStopMail {
   std::uint64_t ticket = 0;
   bool kill = false;
 };
-struct KillAllMail {};
+/// That life of the worker is over: its commands end, and those that it may still send are not started.
+struct KillAllMail {
+  Incarnation life;
+};
 /// To the owner.
 struct CommandEndMail {
+  Incarnation life;
   std::shared_ptr<ForeignEnd> end;
 };
 
-caf::actor spawn_band_actor(caf::actor_system& system, Loop& loop, ObjectStore& store, const std::string& spool, const caf::actor& owner);
+/// Its commands do not outlive it.
+caf::actor spawn_band_actor(caf::actor_system& system, Loop& loop, ObjectStore& store,
+                            const CommandRunnerConfig& config, const caf::actor& owner);
 
 }  // namespace penstock::worker
 

@@ -27,7 +27,8 @@ class WorkerActor {
 
   static constexpr const char* name = "worker";
 
-  caf::behavior make_behavior(const WorkerSurroundings* surroundings, const WorkerOptions& options, const caf::actor& route) {
+  caf::behavior make_behavior(const WorkerSurroundings* surroundings, const WorkerOptions& options,
+                              const caf::actor& route) {
     surroundings_ = surroundings;
     options_ = options;
     route_ = route;
@@ -36,7 +37,7 @@ class WorkerActor {
     timer_ = std::make_unique<LoopTimer>(surroundings->loop);
     transfers_ = std::make_unique<DataClient>(surroundings->loop);
     serve_data();
-    for (std::size_t i = 0; i < options_.bands.size(); ++i) bands_.push_back(spawn_band());
+    for (std::size_t i = 0; i < options_.bands.size(); ++i) bands_.push_back(spawn_band(i));
     begin_life();
     return {[this](const ToWorkerMail& mail) { receive(mail); },
             [this](const LinkEndedMail& mail) { end_life(mail.life, to_string(mail.why)); },
@@ -45,11 +46,19 @@ class WorkerActor {
   }
 
  private:
-  caf::actor spawn_band() { return spawn_band_actor(self_->system(), surroundings_->loop, surroundings_->store, options_.spool, self_); }
+  caf::actor spawn_band(std::size_t index) {
+    CommandRunnerConfig config;
+    config.band = options_.bands[index].name;
+    config.device = options_.bands[index].device_uuid;
+    if (index < options_.processors.size()) config.processors = options_.processors[index];
+    config.spool = options_.spool;
+    return spawn_band_actor(self_->system(), surroundings_->loop, surroundings_->store, config, self_);
+  }
 
   void serve_data() {
     if (options_.data_listen.host.empty()) return;  // Embedded: everybody shares the store.
-    Result<std::unique_ptr<DataServer>> server = DataServer::open(surroundings_->loop, options_.data_listen, surroundings_->store);
+    Result<std::unique_ptr<DataServer>> server =
+        DataServer::open(surroundings_->loop, options_.data_listen, surroundings_->store);
     if (!server) return log_error(LogLevel::Error, "data port", server.error());
     data_server_ = std::move(server).value();
     data_address_ = to_string(HostPort{options_.data_listen.host, data_server_->port()});
@@ -66,7 +75,8 @@ class WorkerActor {
     description.bands = options_.bands;
     description.operators = surroundings_->operators.names();
     if (data_server_ != nullptr) self_->send(route_, NewLifeMail{life_});  // Embedded, the route needs no link.
-    self_->send(route_, FromWorkerMail{life_, std::make_shared<const std::vector<FromWorker>>(1, FromWorker{std::move(description)})});
+    self_->send(route_, FromWorkerMail{life_, std::make_shared<const std::vector<FromWorker>>(
+                                                  1, FromWorker{std::move(description)})});
   }
 
   // Everything that this life runs has been given to others. What cannot be killed is waited for, on another thread;
@@ -75,7 +85,7 @@ class WorkerActor {
     if (life != life_ || host_ == nullptr) return;
     log_line(LogLevel::Warn, "worker starts afresh", "name=" + options_.name + " reason=\"" + why + "\"");
     timer_->cancel();
-    for (const caf::actor& band : bands_) self_->send(band, KillAllMail{});
+    for (const caf::actor& band : bands_) self_->send(band, KillAllMail{life});
     peers_.clear();
     auto host = std::make_shared<std::unique_ptr<WorkerHost>>(std::move(host_));
     if (undertaker_.joinable()) undertaker_.join();
@@ -112,16 +122,19 @@ class WorkerActor {
     WorkerPorts ports;
     Loop* loop = &surroundings_->loop;
     ports.send = [route = route_, self = handle_, life = life_](std::vector<FromWorker>&& messages) {
-      caf::send_as(self, route, FromWorkerMail{life, std::make_shared<const std::vector<FromWorker>>(std::move(messages))});
+      caf::send_as(self, route,
+                   FromWorkerMail{life, std::make_shared<const std::vector<FromWorker>>(std::move(messages))});
     };
-    ports.start_command = [bands = bands_](CommandStart&& start) {
+    ports.start_command = [bands = bands_, life = life_](CommandStart&& start) {
       const std::size_t band = start.band.value();
-      caf::anon_send(bands[band], CommandStartMail{std::make_shared<CommandStart>(std::move(start))});
+      caf::anon_send(bands[band], CommandStartMail{life, std::make_shared<CommandStart>(std::move(start))});
     };
     ports.stop_command = [bands = bands_](BandIndex band, std::uint64_t ticket, bool kill) {
       caf::anon_send(bands[band.value()], CommandStopMail{ticket, kill});
     };
-    ports.fetch = [this, loop, life = life_](const worker_action::FetchInput& input) { loop->post([this, life, input] { fetch(life, input); }); };
+    ports.fetch = [this, loop, life = life_](const worker_action::FetchInput& input) {
+      loop->post([this, life, input] { fetch(life, input); });
+    };
     ports.cancel_fetch = [this, loop, life = life_](const DataKey& key) {
       loop->post([this, life, key] {
         if (life == life_ && transfers_ != nullptr) transfers_->cancel(key);
@@ -152,7 +165,8 @@ class WorkerActor {
     if (life != life_ || host_ == nullptr) return;
     const auto known = peers_.find(input.from);
     const Result<HostPort> address =
-        known == peers_.end() ? Error{ErrorCode::NotFound, to_string(input.from), "has no known data address", {}} : parse_host_port(known->second, "127.0.0.1");
+        known == peers_.end() ? Error{ErrorCode::NotFound, to_string(input.from), "has no known data address", {}}
+                              : parse_host_port(known->second, "127.0.0.1");
     if (!address) {
       host_->fetched(FetchEnd{input.key, false, {}, false});
       return;
@@ -169,7 +183,7 @@ class WorkerActor {
   }
 
   void command_ended(const CommandEndMail& mail) {
-    if (host_ != nullptr) host_->run_ended(std::move(*mail.end));
+    if (mail.life == life_ && host_ != nullptr) host_->run_ended(std::move(*mail.end));
   }
 
   caf::stateful_actor<WorkerActor>* self_;
@@ -189,15 +203,15 @@ class WorkerActor {
   bool leaving_ = false;
 };
 
-caf::behavior worker_behavior(caf::stateful_actor<WorkerActor>* self, const WorkerSurroundings* surroundings, const WorkerOptions& options,
-                              const caf::actor& route) {
+caf::behavior worker_behavior(caf::stateful_actor<WorkerActor>* self, const WorkerSurroundings* surroundings,
+                              const WorkerOptions& options, const caf::actor& route) {
   return self->state.make_behavior(surroundings, options, route);
 }
 
 }  // namespace
 
-caf::actor spawn_embedded_worker(caf::actor_system& system, const WorkerSurroundings& surroundings, const WorkerOptions& options,
-                                 const caf::actor& supervisor) {
+caf::actor spawn_embedded_worker(caf::actor_system& system, const WorkerSurroundings& surroundings,
+                                 const WorkerOptions& options, const caf::actor& supervisor) {
   WorkerOptions embedded = options;
   embedded.data_listen = HostPort{};
   return system.spawn(worker_behavior, &surroundings, embedded, supervisor);

@@ -9,8 +9,8 @@
 namespace penstock::worker {
 namespace {
 
-/// Rounds after which whoever serves the others at the door goes back to its own work: a lane to its subtask, the loop to
-/// its sockets. The loop carries on in its next turn.
+/// Rounds after which whoever serves the others at the door goes back to its own work: a lane to its subtask, the loop
+/// to its sockets. The loop carries on in its next turn.
 constexpr int kRoundsOfALane = 64;
 constexpr int kRoundsOfTheLoop = 8;
 
@@ -19,6 +19,17 @@ std::uint64_t ticket_of(RecordIndex record, Attempt attempt) {
 }
 RecordIndex record_of(std::uint64_t ticket) { return RecordIndex{static_cast<std::uint32_t>(ticket >> 16U)}; }
 Attempt attempt_of(std::uint64_t ticket) { return Attempt{static_cast<std::uint16_t>(ticket)}; }
+
+/// The data that a run reads; an empty one has no key.
+std::vector<DataKey> inputs_of(const worker_action::StartSubtask& action) {
+  std::vector<DataKey> inputs;
+  if (action.inputs.empty() && action.omitted_inputs == 0) return inputs;
+  inputs.reserve(action.inputs.size() + action.omitted_inputs);
+  for (const RunInput& input : action.inputs)
+    inputs.push_back(input.empty ? DataKey{} : DataKey{{action.id.job, input.producer}, input.output});
+  inputs.resize(inputs.size() + action.omitted_inputs);
+  return inputs;
+}
 
 }  // namespace
 
@@ -225,8 +236,9 @@ void WorkerHost::State::start(const worker_action::StartSubtask& action) {
   switch (action.program->runner) {
     case RunnerKind::Native: return start_native(action);
     case RunnerKind::Command:
-      ports.start_command(CommandStart{ticket_of(action.record, action.attempt), action.id, action.attempt, action.band, action.lane,
-                                       *action.program, std::string{action.payload}});
+      ports.start_command(
+          {action.band, CommandRun{ticket_of(action.record, action.attempt), action.id, action.attempt, action.lane,
+                                   *action.program, std::string{action.payload}, inputs_of(action)}});
       return;
     case RunnerKind::Process: return refuse(action, "process runners are not part of this version");
   }
@@ -244,14 +256,7 @@ void WorkerHost::State::start_native(const worker_action::StartSubtask& action) 
   run.output_count = action.program->output_count;
   run.template_payload = action.program->payload;
   run.payload = action.payload;
-  std::vector<DataKey> inputs;
-  if (!action.inputs.empty() || action.omitted_inputs > 0) {
-    inputs.reserve(action.inputs.size() + action.omitted_inputs);
-    for (const RunInput& input : action.inputs)
-      inputs.push_back(input.empty ? DataKey{} : DataKey{{action.id.job, input.producer}, input.output});
-    inputs.resize(inputs.size() + action.omitted_inputs);
-  }
-  lanes[action.band.value()]->start(action.lane, run, std::move(inputs));
+  lanes[action.band.value()]->start(action.lane, run, inputs_of(action));
 }
 
 // A small cache by address. A template may be gone and another at its place; the name tells.

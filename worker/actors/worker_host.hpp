@@ -7,32 +7,29 @@
 
 #include "common/protocol/config.hpp"
 #include "worker/core/worker_core.hpp"
+#include "worker/runner/command/command_runner.hpp"
 #include "worker/runner/native/native_lanes.hpp"
 #include "worker/runner/native/operator_registry.hpp"
 #include "worker/store/object_store.hpp"
 
 namespace penstock::worker {
 
-/// A command to be started, with copies of what it needs: commands are slow enough for that.
+/// A command to be started, with copies of what it needs: commands are slow enough for that. Its inputs are in the
+/// store; one that is empty has no key. If the template has no standard input, the program reads them there.
 struct CommandStart {
-  std::uint64_t ticket = 0;
-  SubtaskId id;
-  Attempt attempt;
   BandIndex band;
-  SlotIndex lane;
-  Template program;
-  std::string payload;
+  CommandRun run;
 };
 
 /// Where the host's orders go. Called from any thread, by whoever is inside the door; must not call back into the host.
 struct WorkerPorts {
-  std::function<void(std::vector<FromWorker>&&)> send;             ///< To the supervisor, in order.
+  std::function<void(std::vector<FromWorker>&&)> send;  ///< To the supervisor, in order.
   std::function<void(CommandStart&&)> start_command;
   std::function<void(BandIndex, std::uint64_t ticket, bool kill)> stop_command;
   std::function<void(const worker_action::FetchInput&)> fetch;
   std::function<void(const DataKey&)> cancel_fetch;
-  std::function<void(Instant)> arm;                                ///< Call `tick` at that time at the latest.
-  std::function<void(std::function<void()>)> post;                 ///< Do this on the loop's thread.
+  std::function<void(Instant)> arm;                 ///< Call `tick` at that time at the latest.
+  std::function<void(std::function<void()>)> post;  ///< Do this on the loop's thread.
   std::function<void(const Error&)> complain;
 };
 
@@ -41,7 +38,7 @@ struct ForeignEnd {
   std::uint64_t ticket = 0;
   bool succeeded = true;
   std::uint32_t run_us = 0;
-  std::vector<OutputReport> outputs;   ///< In the store already.
+  std::vector<OutputReport> outputs;  ///< In the store already.
   std::unique_ptr<FailureDetail> failure;
 };
 

@@ -78,8 +78,9 @@ class ConnectionTest : public ::testing::Test {
 std::vector<std::byte> frame_bytes(std::uint64_t sequence, std::size_t words) {
   const FramePayload payload{std::vector<std::uint64_t>(words, sequence)};
   const FrameHeaderBytes header = write_header(FrameKind::Messages, {Incarnation{1}, sequence, 0}, payload);
-  std::vector<std::byte> bytes{header.begin(), header.end()};
-  bytes.insert(bytes.end(), payload.bytes().begin(), payload.bytes().end());
+  std::vector<std::byte> bytes(kFrameHeaderBytes + payload.bytes().size());
+  std::memcpy(bytes.data(), header.data(), kFrameHeaderBytes);
+  std::memcpy(bytes.data() + kFrameHeaderBytes, payload.bytes().data(), payload.bytes().size());
   return bytes;
 }
 
@@ -103,6 +104,40 @@ TEST_F(ConnectionTest, FramesOfAllSizesArriveWholeAndInOrder) {
     std::memcpy(&word, payloads[i].data() + payloads[i].size() - 8, 8);
     EXPECT_EQ(word, i + 1);
   }
+}
+
+// The gateway starts a connection, reads the introduction, and hands it to a link. Two reads at once would shuffle bytes.
+TEST_F(ConnectionTest, AConnectionThatIsHandedOnReadsEveryByteOnce) {
+  std::vector<std::uint64_t> sequences;
+  auto opened = Listener::open(loop, wire, {"127.0.0.1", 0}, [&](std::unique_ptr<Connection> connection) {
+    Connection* handed_on = connection.get();
+    accepted.push_back(std::move(connection));
+    const auto to_second = [&](const FrameHeader& header, std::span<const std::byte>) { sequences.push_back(header.link.sequence); };
+    const auto to_first = [&, handed_on, to_second](const FrameHeader& header, std::span<const std::byte>) {
+      sequences.push_back(header.link.sequence);
+      handed_on->start(to_second, [&](const Error& error) { errors.push_back(error); });
+    };
+    handed_on->start(to_first, [&](const Error& error) { errors.push_back(error); });
+  });
+  ASSERT_TRUE(opened.has_value());
+  listener = std::move(opened).value();
+  const int fd = raw_client();
+  std::uint64_t sent = 0;
+  constexpr std::uint64_t kFrames = 40;
+  run_until([&] {
+    // One after the other, so that reads wait in between; large ones, so that a frame takes several reads.
+    if (sent < kFrames && sequences.size() == sent) {
+      ++sent;
+      const std::vector<std::byte> bytes = frame_bytes(sent, 100 * sent);
+      EXPECT_EQ(::send(fd, bytes.data(), bytes.size() / 2, MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size() / 2));
+      EXPECT_EQ(::send(fd, bytes.data() + bytes.size() / 2, bytes.size() - bytes.size() / 2, MSG_NOSIGNAL),
+                static_cast<ssize_t>(bytes.size() - bytes.size() / 2));
+    }
+    return sequences.size() == kFrames || !errors.empty();
+  });
+  ASSERT_TRUE(errors.empty()) << to_string(errors.front());
+  for (std::uint64_t i = 0; i < kFrames; ++i) EXPECT_EQ(sequences[i], i + 1);
+  ::close(fd);
 }
 
 // Fault F17: bytes that come one by one are put together.

@@ -63,7 +63,7 @@ void FaultPlan::crash(WorkerHost& host) {
 void FaultPlan::reset(WorkerHost& host) {
   if (host.endpoint() == nullptr || host.endpoint()->connection() == 0) return;
   const std::uint64_t connection = host.endpoint()->connection();
-  world_.note("reset", host.life());
+  world_.note("the connection of life % is reset", {host.life()});
   world_.queue().after(world_.latency(), [this, id = host.id(), connection] { world_.supervisor().connection_broke(id, connection); });
   world_.queue().after(world_.latency(), [&host, connection, life = host.life()] {
     if (host.up() && host.life() == life) host.deliver([&host, connection] { host.connection_broke(connection); });
@@ -71,7 +71,7 @@ void FaultPlan::reset(WorkerHost& host) {
 }
 
 void FaultPlan::cut_off(WorkerHost& host) {
-  world_.note("cut off", host.life());
+  world_.note("life % is cut off from the network", {host.life()});
   host.set_cut_off(true);
   world_.queue().after(milliseconds{world_.rng().between(10, 20000)}, [&host] { host.set_cut_off(false); });
 }
@@ -88,7 +88,7 @@ void FaultPlan::operate() {
       if (faults.cancels && rng.chance(1, 6)) world_.client().order({0, "cancel", {job}});
       break;
     case 1:
-      if (faults.cancels && rng.chance(1, 3)) world_.client().order({0, "cancel", {job, subtask, "--kill-after-ms=5"}});
+      if (faults.cancels && rng.chance(2, 3)) world_.client().order({0, "cancel", {job, subtask, "--kill-after-ms=5"}});
       break;
     case 2:
       if (faults.operators) world_.client().order({0, "priority", {job, std::to_string(rng.between(-5, 5))}});
@@ -106,7 +106,8 @@ void FaultPlan::operate() {
     case 5: {
       if (!faults.operators) break;
       EntitlementBatch plan{++entitlement_version_, {}};
-      for (const JobId id : jobs) plan.entitlements.push_back({id, BandIndex{0}, MilliSlots{500 * rng.between(1, 6)}, 0});
+      for (const JobId id : jobs)
+        plan.entitlements.push_back({id, BandIndex{0}, MilliSlots{rng.chance(1, 3) ? 0 : 500 * rng.between(1, 6)}, 0});
       for (const auto& host : world_.workers())
         if (Endpoint* endpoint = world_.supervisor().endpoint_of(host->id()))
           endpoint->send(std::make_shared<const Message>(ToWorker{plan}), world_.now());
@@ -117,7 +118,7 @@ void FaultPlan::operate() {
 }
 
 void FaultPlan::stop() {
-  world_.note("faults end");
+  world_.note("faults end; everything comes back");
   for (const auto& host : world_.workers()) {
     host->set_cut_off(false);
     if (!host->up()) host->come_back();

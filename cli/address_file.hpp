@@ -1,0 +1,13 @@
+// How a daemon tells others where it listens.
+#pragma once
+
+#include <string>
+
+#include "common/base/result.hpp"
+
+namespace penstock::cli {
+
+/// Writes `address` and a newline to `path`, whole or not at all; an empty path does nothing. Error: InvalidArgument.
+Result<void> announce_address(const std::string& path, const std::string& address);
+
+}  // namespace penstock::cli

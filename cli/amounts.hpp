@@ -1,0 +1,25 @@
+// Durations, bytes and counts as people like to read them. Those that read back stand in common/base/quantity.hpp.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "common/base/result.hpp"
+#include "common/base/time.hpp"
+
+namespace penstock::cli {
+
+/// Seconds as a duration. Error: InvalidArgument: negative, not finite, or over a century.
+Result<Duration> duration_of_seconds(double seconds);
+
+/// `0.42 us`, `12.3 ms`, `4.56 s`, `2 min 05 s`, `3 h 20 min`: three digits or so.
+std::string show_duration(Duration duration);
+/// `17 B`, `1.5 MiB`.
+std::string show_bytes(std::int64_t bytes);
+/// `1,234,567`.
+std::string show_count(std::uint64_t count);
+/// With `digits` digits after the point, whatever the locale.
+std::string show_fixed(double value, int digits);
+
+}  // namespace penstock::cli

@@ -1,0 +1,51 @@
+// The cluster that a benchmark runs on: processes of its own, or this process.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/embedded_cluster.hpp"
+#include "client/src/session.hpp"
+#include "common/runtime/process.hpp"
+
+namespace penstock::cli {
+
+struct BenchClusterOptions {
+  bool embedded = false;
+  std::uint32_t workers = 1;
+  std::uint32_t slots = 2;             ///< Of each worker.
+  std::vector<std::string> settings;   ///< `--set` of the daemons.
+};
+
+/// What a process has used since it began.
+struct ProcessCost {
+  std::string name;
+  double cpu_s = 0;
+  std::int64_t peak_bytes = 0;
+  friend bool operator==(const ProcessCost&, const ProcessCost&) = default;
+};
+
+/// A supervisor and workers that live as long as this.
+class BenchCluster {
+ public:
+  /// Starts them and waits until all workers have joined. Errors: ProgramNotFound, Unreachable, TimedOut.
+  static Result<std::unique_ptr<BenchCluster>> start(const BenchClusterOptions& options);
+  ~BenchCluster();
+
+  client::Session& session();
+  /// Of every process, ours first.
+  std::vector<ProcessCost> costs() const;
+
+ private:
+  BenchCluster() = default;
+  Result<void> start_processes(const BenchClusterOptions& options);
+  Result<void> wait_for_workers(std::uint32_t count);
+
+  std::string directory_;
+  std::vector<std::pair<std::string, Process>> processes_;
+  std::unique_ptr<client::Session> remote_;
+  std::unique_ptr<EmbeddedCluster> embedded_;
+};
+
+}  // namespace penstock::cli

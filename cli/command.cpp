@@ -1,0 +1,116 @@
+#include "cli/command.hpp"
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+
+#include "cli/render.hpp"
+#include "cli/terminal.hpp"
+#include "client/src/transport.hpp"
+#include "common/runtime/host.hpp"
+#include "common/runtime/log.hpp"
+
+namespace penstock::cli {
+namespace {
+
+constexpr const char* kDefaultSupervisor = "127.0.0.1:7465";
+constexpr const char* kDefaultConfig = "penstock.toml";
+
+}  // namespace
+
+Result<std::vector<HostPort>> supervisors_of(const Invocation& invocation) {
+  std::vector<HostPort> addresses;
+  const std::vector<std::string> texts =
+      invocation.supervisors.empty() ? std::vector<std::string>{kDefaultSupervisor} : invocation.supervisors;
+  for (const std::string& text : texts) {
+    Result<HostPort> address = parse_host_port(text, "127.0.0.1");
+    if (!address) return address.error();
+    addresses.push_back(std::move(address).value());
+  }
+  return addresses;
+}
+
+Result<client::Session*> connect(Invocation& invocation) {
+  if (invocation.session != nullptr) return invocation.session.get();
+  Result<std::vector<HostPort>> supervisors = supervisors_of(invocation);
+  if (!supervisors) return supervisors.error();
+  client::RemoteOptions options;
+  options.supervisors = std::move(supervisors).value();
+  options.name = host_name() + "-" + std::to_string(process_id());
+  auto session = std::make_shared<client::Session>();
+  Result<std::unique_ptr<client::Transport>> transport = client::connect_remote(options, session->handlers());
+  if (!transport) return transport.error();
+  session->start(std::move(transport).value());
+  invocation.session = std::move(session);
+  return invocation.session.get();
+}
+
+Result<Value> ask(Invocation& invocation, const std::string& command, const std::vector<std::string>& arguments) {
+  Result<client::Session*> session = connect(invocation);
+  if (!session) return session.error();
+  return (*session)->ask(command, arguments);
+}
+
+Result<FileConfig> load_config(const Invocation& invocation) {
+  FileConfig config;
+  std::error_code ignored;
+  if (!invocation.config_path.empty() || std::filesystem::exists(kDefaultConfig, ignored)) {
+    Result<FileConfig> read = read_config_file(invocation.config_path.empty() ? kDefaultConfig : invocation.config_path);
+    if (!read) return read;
+    config = std::move(read).value();
+  }
+  for (const std::string& setting : invocation.settings) PENSTOCK_TRY(change_setting(config, setting));
+  return config;
+}
+
+Result<void> begin_log(const Invocation& invocation, LogLevel fallback) {
+  if (invocation.log_level.empty()) {
+    start_log(fallback);
+    return {};
+  }
+  const Result<LogLevel> level = parse_log_level(invocation.log_level);
+  if (!level) return level.error();
+  start_log(*level);
+  return {};
+}
+
+void print(const Invocation& invocation, const Value& value) {
+  std::cout << (invocation.json ? to_json(value, -1) + "\n" : to_table(value, {is_terminal(1) ? terminal_columns(1) : 0})) << std::flush;
+}
+
+void add_json_option(CLI::App& command, Invocation& invocation) {
+  command.add_flag("--json", invocation.json, "Print JSON for programs instead of tables for people");
+}
+
+void add_supervisor_option(CLI::App& command, Invocation& invocation) {
+  command.add_option("-s,--supervisor", invocation.supervisors, "Address of the supervisor (default 127.0.0.1:7465); may be repeated")
+      ->envname("PENSTOCK_SUPERVISOR")
+      ->type_name("HOST:PORT");
+}
+
+void add_config_options(CLI::App& command, Invocation& invocation) {
+  command.add_option("--config", invocation.config_path, "Settings (default: penstock.toml here, if there is one); see `penstock config`")
+      ->envname("PENSTOCK_CONFIG")
+      ->type_name("FILE");
+  command.add_option("--set", invocation.settings, "Change one setting, e.g. worker.report_after=5ms; may be repeated")
+      ->type_name("SECTION.NAME=VALUE");
+  command.add_option("--log-level", invocation.log_level, "debug, info, warn, error or off")->type_name("LEVEL");
+}
+
+void add_session_commands(CLI::App& app, Invocation& invocation) {
+  add_submit_command(app, invocation);
+  add_wait_command(app, invocation);
+  add_question_commands(app, invocation);
+  add_watch_command(app, invocation);
+}
+
+int finish(Invocation& invocation) {
+  if (!invocation.chosen) return kSuccess;
+  const Result<int> code = invocation.chosen();
+  if (code) return *code;
+  std::cerr << "penstock: error: " << to_string(code.error()) << std::endl;
+  return kBadInput;
+}
+
+}  // namespace penstock::cli

@@ -1,0 +1,135 @@
+// Questions and orders that the supervisor answers at once: `jobs`, `job`, `workers`, `explain`, `cancel`, ...
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <span>
+
+#include "cli/command.hpp"
+#include "common/base/quantity.hpp"
+
+namespace penstock::cli {
+namespace {
+
+struct Operand {
+  const char* name;
+  const char* help;
+  bool required;
+};
+
+struct Flag {
+  const char* name;
+  const char* help;
+};
+
+/// One question: its operands and flags travel to the supervisor as they were typed.
+struct Question {
+  const char* name;
+  const char* help;
+  std::vector<Operand> operands;
+  std::vector<Flag> flags;    ///< `--name`
+  std::vector<Flag> options;  ///< `--name=VALUE`
+};
+
+constexpr const char* kJobHelp = "Number (`job-3` or `3`) or name of the job";
+
+const std::vector<Question>& questions() {
+  static const std::vector<Question> all{
+      {"jobs", "List the jobs that run", {}, {{"--all", "And those that have ended"}}, {}},
+      {"job", "Everything about one job, with the history of what failed", {{"JOB", kJobHelp, true}}, {}, {}},
+      {"explain", "Why a job or a subtask does not run yet, with numbers",
+       {{"JOB", kJobHelp, true}, {"SUBTASK", "Key or number of the subtask; left out: the job's ready subtasks", false}}, {}, {}},
+      {"workers", "List the workers", {}, {}, {}},
+      {"bands", "List the bands of all workers: what they have and use", {}, {}, {}},
+      {"queues", "How full the queues of every band are", {}, {}, {}},
+      {"priority", "Change the priority of a job (larger runs first)", {{"JOB", kJobHelp, true}, {"PRIORITY", "A whole number", true}},
+       {}, {{"--subtask", "Only of this subtask, by key or number"}}},
+      {"drain", "Let a worker finish what it has and give it nothing new", {{"WORKER", "Name of the worker", true}}, {}, {}},
+      {"undrain", "Give a drained worker subtasks again", {{"WORKER", "Name of the worker", true}}, {}, {}},
+  };
+  return all;
+}
+
+/// What was typed for a question.
+struct Typed {
+  std::vector<std::string> operands;
+  std::vector<bool> flags;
+  std::vector<std::string> options;
+};
+
+std::vector<std::string> arguments_of(const Question& question, const Typed& typed) {
+  std::vector<std::string> arguments;
+  for (const std::string& operand : typed.operands)
+    if (!operand.empty()) arguments.push_back(operand);
+  for (std::size_t i = 0; i < question.options.size(); ++i)
+    if (!typed.options[i].empty()) arguments.push_back(std::string{question.options[i].name} + "=" + typed.options[i]);
+  for (std::size_t i = 0; i < question.flags.size(); ++i)
+    if (typed.flags[i]) arguments.emplace_back(question.flags[i].name);
+  return arguments;
+}
+
+void add_question(CLI::App& app, Invocation& invocation, const Question& question) {
+  CLI::App* command = app.add_subcommand(question.name, question.help);
+  auto typed = std::make_shared<Typed>();
+  typed->operands.resize(question.operands.size());
+  typed->flags.resize(question.flags.size());
+  typed->options.resize(question.options.size());
+  for (std::size_t i = 0; i < question.operands.size(); ++i) {
+    CLI::Option* operand = command->add_option(question.operands[i].name, typed->operands[i], question.operands[i].help);
+    if (question.operands[i].required) operand->required();
+  }
+  for (std::size_t i = 0; i < question.flags.size(); ++i)
+    command->add_flag_callback(question.flags[i].name, [typed, i] { typed->flags[i] = true; }, question.flags[i].help);
+  for (std::size_t i = 0; i < question.options.size(); ++i)
+    command->add_option(question.options[i].name, typed->options[i], question.options[i].help);
+  add_supervisor_option(*command, invocation);
+  add_json_option(*command, invocation);
+  command->callback([&invocation, &question, typed] {
+    invocation.chosen = [&invocation, &question, typed]() -> Result<int> {
+      const Result<Value> answer = ask(invocation, question.name, arguments_of(question, *typed));
+      if (!answer) return answer.error();
+      print(invocation, *answer);
+      return int{kSuccess};
+    };
+  });
+}
+
+struct CancelCommand {
+  std::string job;
+  std::string subtask;
+  std::string kill_after;
+};
+
+Result<int> cancel(Invocation& invocation, const CancelCommand& command) {
+  std::vector<std::string> arguments{command.job};
+  if (!command.subtask.empty()) arguments.push_back(command.subtask);
+  if (command.kill_after == "never") {
+    arguments.emplace_back("--kill-after-ms=never");
+  } else if (!command.kill_after.empty()) {
+    const Result<Duration> grace = parse_duration(command.kill_after);
+    if (!grace) return grace.error();
+    arguments.push_back("--kill-after-ms=" + std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(*grace).count()));
+  }
+  const Result<Value> answer = ask(invocation, "cancel", arguments);
+  if (!answer) return answer.error();
+  print(invocation, *answer);
+  return int{kSuccess};
+}
+
+void add_cancel_command(CLI::App& app, Invocation& invocation) {
+  auto options = std::make_shared<CancelCommand>();
+  CLI::App* command = app.add_subcommand("cancel", "End a job, or one subtask and what depends on it");
+  command->add_option("JOB", options->job, kJobHelp)->required();
+  command->add_option("SUBTASK", options->subtask, "Key or number of the subtask");
+  command->add_option("--kill-after", options->kill_after, "Time between asking what runs to stop and killing it, e.g. 10s, or `never`");
+  add_supervisor_option(*command, invocation);
+  add_json_option(*command, invocation);
+  command->callback([&invocation, options] { invocation.chosen = [&invocation, options] { return cancel(invocation, *options); }; });
+}
+
+}  // namespace
+
+void add_question_commands(CLI::App& app, Invocation& invocation) {
+  for (const Question& question : questions()) add_question(app, invocation, question);
+  add_cancel_command(app, invocation);
+}
+
+}  // namespace penstock::cli

@@ -1,0 +1,155 @@
+// `penstock run`: a job, here and now: supervisor and worker in this process, no port opened.
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+
+#include "cli/command.hpp"
+#include "cli/embedded_cluster.hpp"
+#include "cli/follow.hpp"
+#include "cli/job_report.hpp"
+#include "cli/job_source.hpp"
+#include "cli/render.hpp"
+#include "cli/terminal.hpp"
+#include "cli/time_spent.hpp"
+#include "cli/timeline.hpp"
+#include "cli/worker_setup.hpp"
+#include "common/runtime/clock.hpp"
+
+namespace penstock::cli {
+namespace {
+
+struct RunCommand {
+  JobSource source;
+  WorkerFlags flags;
+  bool quiet = false;
+  bool timeline = false;
+};
+
+/// Outputs that nobody reads are the result; of few and printable ones the text is shown.
+constexpr std::size_t kResultsShown = 8;
+constexpr std::size_t kResultBytesShown = 64UL * 1024;
+
+bool is_printable(std::span<const std::byte> bytes) {
+  for (const std::byte byte : bytes) {
+    const auto c = static_cast<unsigned char>(byte);
+    if ((c < 0x20 && c != '\n' && c != '\t' && c != '\r') || c == 0x7f) return false;
+  }
+  return true;
+}
+
+std::string name_of(const Graph& graph, SubtaskIndex subtask) {
+  if (graph.name_offsets.empty()) return std::to_string(subtask.value());
+  const std::uint32_t begin = graph.name_offsets[subtask.value()];
+  return graph.names.substr(begin, graph.name_offsets[subtask.value() + 1] - begin);
+}
+
+Value::List results_of(const client::JobView& view, const Graph& graph, const worker::ObjectStore& store) {
+  Value::List results;
+  for (const OutputLocation& output : view.outputs) {
+    if (output.bytes == 0 || results.size() == kResultsShown) continue;
+    const worker::BlobPtr blob = store.find(DataKey{{view.id, output.producer}, output.output});
+    if (blob == nullptr) continue;
+    const std::span<const std::byte> shown = blob->bytes().first(std::min(blob->bytes().size(), kResultBytesShown));
+    Value::Record result{{"key", name_of(graph, output.producer)}, {"bytes", output.bytes}};
+    if (is_printable(shown)) result.emplace_back("text", std::string{reinterpret_cast<const char*>(shown.data()), shown.size()});
+    results.push_back(std::move(result));
+  }
+  return results;
+}
+
+/// Subtasks of a replay take the time that the record says; others took what was measured.
+ScheduleBounds bounds_of(Graph& graph, const client::JobView& view, std::uint32_t slots) {
+  if (graph.expected_ns.empty()) {
+    graph.expected_ns.resize(graph.size());
+    for (const SubtaskTrace& trace : view.traces)
+      graph.expected_ns[trace.run.subtask.value()] = (trace.run.ended_us - trace.run.started_us) * 1000;
+  }
+  return list_schedule_bound(graph, slots);
+}
+
+std::uint32_t slots_of(const worker::WorkerOptions& worker) {
+  std::int64_t milli = 0;
+  for (const BandDescription& band : worker.bands)
+    if (band.kind == BandKind::Cpu) milli += band.capacity.slots.value();
+  return static_cast<std::uint32_t>(std::max<std::int64_t>(1, milli / 1000));
+}
+
+void print_for_people(const Value& end, const Value::List& results, const RunCommand& command, const client::JobView& view,
+                      const std::vector<std::pair<BandId, std::string>>& bands) {
+  for (const Value& result : results) {
+    const std::string* text = result["text"].text();
+    std::cout << "--- " << *result["key"].text() << (text == nullptr ? ": " + to_json(result["bytes"], -1) + " bytes" : "") << "\n";
+    if (text != nullptr) std::cout << *text << (text->ends_with("\n") ? "" : "\n");
+  }
+  std::cerr << describe_failures(view);
+  std::cout << to_table(end);
+  if (command.timeline) {
+    TimelineOptions timeline;
+    timeline.columns = terminal_columns(1);
+    timeline.band_names = bands;
+    std::cout << "\n" << draw_timeline(view.traces, timeline) << "\n" << show_time_spent(measure_time_spent(view.traces));
+  }
+  std::cout << std::flush;
+}
+
+Result<int> run(Invocation& invocation, const RunCommand& command) {
+  Result<FileConfig> config = load_config(invocation);
+  if (!config) return config.error();
+  PENSTOCK_TRY(begin_log(invocation, LogLevel::Warn));
+  Result<JobFile> job = load_job(command.source, "run");
+  if (!job) return job.error();
+  PENSTOCK_TRY(check_programs(job->graph));
+  EmbeddedOptions options;
+  options.supervisor = config->supervisor;
+  Result<worker::WorkerOptions> worker = describe_worker(command.flags, *config);
+  if (!worker) return worker.error();
+  options.worker = std::move(worker).value();
+  options.operator_libraries = job->operator_libraries;
+  options.operator_libraries.insert(options.operator_libraries.end(), command.flags.operators.begin(), command.flags.operators.end());
+  Result<std::unique_ptr<EmbeddedCluster>> cluster = EmbeddedCluster::start(options);
+  if (!cluster) return cluster.error();
+
+  job->spec.trace = command.timeline || job->graph.expected_ns.empty();
+  Graph graph = job->graph;
+  const Instant begin = monotonic_now();
+  const Result<client::Session::Submitted> submitted = (*cluster)->session().submit(job->spec, std::move(job->graph));
+  if (!submitted) return submitted.error();
+  FollowOptions following;
+  following.job = submitted->job;
+  following.name = job->spec.name;
+  following.quiet = command.quiet || invocation.json;
+  following.cancel_on_signal = true;
+  const Result<client::JobView> view = follow((*cluster)->session(), invocation.stop_signals, following);
+  if (!view) return view.error();
+  const Duration makespan = monotonic_now() - begin;
+
+  Value end = describe_end(*view, makespan, bounds_of(graph, *view, slots_of(options.worker)));
+  Value::List results = results_of(*view, graph, (*cluster)->store());
+  if (invocation.json) {
+    Value::Record whole = *end.record();
+    whole.emplace_back("results", std::move(results));
+    std::cout << to_json(whole, -1) << std::endl;
+  } else {
+    std::vector<std::pair<BandId, std::string>> bands;
+    for (std::uint32_t i = 0; i < options.worker.bands.size(); ++i)
+      bands.emplace_back(BandId{WorkerId{1}, BandIndex{static_cast<std::uint16_t>(i)}}, options.worker.bands[i].name);
+    print_for_people(end, results, command, *view, bands);
+  }
+  return exit_code_of(*view);
+}
+
+}  // namespace
+
+void add_run_command(CLI::App& app, Invocation& invocation) {
+  auto options = std::make_shared<RunCommand>();
+  CLI::App* command = app.add_subcommand("run", "Run a job here, in one process and without a port");
+  add_job_source(*command, options->source);
+  add_worker_flags(*command, options->flags);
+  command->add_flag("--timeline", options->timeline, "Draw when and where the subtasks ran, and tell where the time went");
+  command->add_flag("-q,--quiet", options->quiet, "No progress");
+  add_json_option(*command, invocation);
+  add_config_options(*command, invocation);
+  command->callback([&invocation, options] { invocation.chosen = [&invocation, options] { return run(invocation, *options); }; });
+}
+
+}  // namespace penstock::cli

@@ -1,0 +1,69 @@
+// `penstock supervisor`: the process that coordinates.
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+
+#include "cli/address_file.hpp"
+#include "cli/command.hpp"
+#include "common/runtime/actor_host.hpp"
+#include "common/runtime/host.hpp"
+#include "common/runtime/log.hpp"
+#include "supervisor/actors/gateway_actor.hpp"
+#include "supervisor/actors/supervisor_actor.hpp"
+
+namespace penstock::cli {
+namespace {
+
+struct SupervisorCommand {
+  std::string listen = "127.0.0.1:7465";
+  std::string address_file;
+};
+
+Result<int> supervise(Invocation& invocation, const SupervisorCommand& options) {
+  Result<FileConfig> config = load_config(invocation);
+  if (!config) return config.error();
+  PENSTOCK_TRY(begin_log(invocation, LogLevel::Info));
+  Result<HostPort> listen = parse_host_port(options.listen, "127.0.0.1");
+  if (!listen) return listen.error();
+
+  Loop loop;
+  ActorHost actors{loop};
+  supervisor::GatewayOptions gateway_options;
+  gateway_options.listen = *listen;
+  gateway_options.link = config->link;
+  gateway_options.wire = config->wire;
+  gateway_options.incarnation = random_incarnation();
+  caf::actor core = supervisor::spawn_supervisor(actors.system(), loop, config->supervisor, Rng{gateway_options.incarnation.value()});
+  Result<std::unique_ptr<supervisor::Gateway>> gateway = supervisor::Gateway::open(actors.system(), loop, gateway_options, core);
+  if (!gateway) {
+    end_actor(core);
+    return gateway.error();
+  }
+  const std::string address = to_string(HostPort{listen->host, (*gateway)->port()});
+  Result<void> announced = announce_address(options.address_file, address);
+  if (announced) {
+    log_line(LogLevel::Info, "supervisor listens", "address=" + address);
+    const auto watch = invocation.stop_signals.watch(loop, [&loop] { loop.stop(); });
+    loop.run();
+    log_line(LogLevel::Info, "supervisor ends", "reason=signal");
+  }
+  *gateway = nullptr;
+  end_actor(core);
+  if (!announced) return announced.error();
+  return int{kSuccess};
+}
+
+}  // namespace
+
+void add_supervisor_command(CLI::App& app, Invocation& invocation) {
+  auto options = std::make_shared<SupervisorCommand>();
+  CLI::App* command = app.add_subcommand("supervisor", "Coordinate a cluster: take graphs from clients, hand subtasks to workers");
+  command->add_option("--listen", options->listen, "Address for workers and clients; port 0 takes a free one. There is no "
+                                                   "authentication yet: listen beyond this host only in a trusted network")->capture_default_str()
+      ->type_name("HOST:PORT");
+  command->add_option("--address-file", options->address_file, "Write the address there once it listens")->type_name("FILE");
+  add_config_options(*command, invocation);
+  command->callback([&invocation, options] { invocation.chosen = [&invocation, options] { return supervise(invocation, *options); }; });
+}
+
+}  // namespace penstock::cli

@@ -1,0 +1,20 @@
+// Completion of command lines, for the shells of others and for our own.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace penstock::cli {
+
+/// What may follow: names of subcommands and of options that begin with the last of `words`, sorted. The words before it
+/// choose the subcommand. Pure.
+std::vector<std::string> complete(const CLI::App& app, const std::vector<std::string>& words);
+
+/// True if the word after `words` would be an operand called `name`, e.g. `JOB`.
+bool wants_operand(const CLI::App& app, const std::vector<std::string>& words, const std::string& name);
+
+}  // namespace penstock::cli

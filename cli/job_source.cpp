@@ -1,0 +1,74 @@
+#include "cli/job_source.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include "cli/wfformat.hpp"
+#include "common/runtime/process.hpp"
+
+namespace penstock::cli {
+namespace {
+
+/// The PATH that a template gives its program, or this process's own.
+std::string search_path_of(const Template& program) {
+  for (const std::string& entry : program.environment)
+    if (entry.starts_with("PATH=")) return entry.substr(5);
+  return environment_value("PATH", "/usr/bin:/bin");
+}
+
+Result<JobFile> load_workflow(const JobSource& source) {
+  ReplayOptions replay;
+  replay.replay = source.replay;
+  replay.time_scale = source.time_scale;
+  replay.data_scale = source.data_scale < 0 ? source.time_scale : source.data_scale;
+  Result<WorkflowImport> workflow = read_wfformat(source.wfformat, replay);
+  if (!workflow) return workflow.error();
+  JobFile job;
+  job.spec = std::move(workflow->spec);
+  if (job.spec.name.empty()) job.spec.name = workflow->title;
+  job.graph = std::move(workflow->graph);
+  return job;
+}
+
+}  // namespace
+
+void add_job_source(CLI::App& command, JobSource& source) {
+  CLI::Option* file = command.add_option("FILE", source.file, "Job file, TOML or JSON (docs/job-files.md)");
+  CLI::Option* wfformat = command.add_option("--wfformat", source.wfformat, "Take the graph from a workflow in WfFormat 1.5 instead")
+                              ->type_name("FILE");
+  file->excludes(wfformat);
+  command.add_flag("--replay", source.replay, "Compute for as long as the workflow's record says, in place of its programs")->needs(wfformat);
+  command.add_option("--time-scale", source.time_scale, "Multiply the recorded times")->capture_default_str();
+  command.add_option("--data-scale", source.data_scale, "Multiply the recorded sizes of outputs (default: as the times)");
+  command.add_option("--name", source.name, "Name of the job: submitting a name again returns the same job");
+  command.add_option_function<std::int32_t>(
+      "--priority",
+      [&source](const std::int32_t& priority) {
+        source.priority = priority;
+        source.priority_given = true;
+      },
+      "Priority of the job; larger runs first");
+  command.add_flag("--wait-for-resources", source.wait_for_resources, "Accept requests that no present band can hold, and wait for one");
+}
+
+Result<JobFile> load_job(const JobSource& source, const std::string& fallback_name) {
+  if (source.file.empty() && source.wfformat.empty())
+    return Error{ErrorCode::InvalidArgument, "", "no job was given", "name a job file, or a workflow with --wfformat"};
+  Result<JobFile> job = source.wfformat.empty() ? read_job_file(source.file) : load_workflow(source);
+  if (!job) return job;
+  if (!source.name.empty()) job->spec.name = source.name;
+  if (job->spec.name.empty()) job->spec.name = fallback_name;
+  if (source.priority_given) job->spec.priority = source.priority;
+  job->spec.wait_for_resources = job->spec.wait_for_resources || source.wait_for_resources;
+  return job;
+}
+
+Result<void> check_programs(const Graph& graph) {
+  for (const Template& program : graph.templates) {
+    if (program.runner != RunnerKind::Command) continue;
+    const Result<std::string> found = find_program(program.program, search_path_of(program), program.working_directory);
+    if (!found) return found.error();
+  }
+  return {};
+}
+
+}  // namespace penstock::cli

@@ -1,0 +1,48 @@
+// The one binary: every command of Penstock.
+#include <CLI/CLI.hpp>
+#include <iostream>
+
+#include "cli/command.hpp"
+#include "common/protocol/handshake.hpp"
+
+namespace {
+
+using penstock::cli::Invocation;
+
+constexpr const char* kIntroduction =
+    "Penstock runs the task graphs of dataframe and tensor engines.\n"  // tidy: foreign
+    "`penstock run FILE` runs a job file here; `penstock supervisor` and `penstock worker` make a cluster;\n"
+    "`penstock admin` is a shell for whoever operates it.";
+
+int parse_and_run(CLI::App& app, Invocation& invocation, int argc, char** argv) {
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& wish) {  // --help, --version
+    return app.exit(wish);
+  } catch (const CLI::ParseError& error) {
+    std::cerr << "penstock: error: " << error.what() << " (see `penstock --help`)" << std::endl;
+    return penstock::cli::kBadInput;
+  }
+  return penstock::cli::finish(invocation);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  penstock::StopSignals stop_signals;  // Before the first thread.
+  Invocation invocation{stop_signals};
+  CLI::App app{kIntroduction, "penstock"};
+  app.require_subcommand(1);
+  app.set_version_flag("--version", "penstock " + std::string{penstock::kSoftwareVersion});
+  add_run_command(app, invocation);
+  add_supervisor_command(app, invocation);
+  add_worker_command(app, invocation);
+  add_session_commands(app, invocation);
+  add_admin_command(app, invocation);
+  add_config_command(app, invocation);
+  add_bench_command(app, invocation);
+  add_sim_command(app, invocation);
+  add_completion_command(app, invocation);
+  add_manual_command(app, invocation);
+  return parse_and_run(app, invocation, argc, argv);
+}

@@ -1,0 +1,29 @@
+// Answers as JSON for programs and as tables for people.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "common/protocol/admin.hpp"
+
+namespace penstock::cli {
+
+/// JSON text without a line end; fields keep their order. Bytes that are no UTF-8 become U+FFFD, numbers that JSON does
+/// not know become null. `indent` < 0: on one line.
+std::string to_json(const Value& value, int indent = 2);
+
+struct TableOptions {
+  std::uint32_t columns = 0;  ///< Cells are cut so that lines fit; 0: no limit.
+};
+/// A list of records becomes a table with a row for each, a record a line for each field, with the tables of its fields
+/// after it; anything else one line. Every line ends with a line end. Control characters become `?`: what a peer says
+/// cannot write to the terminal.
+std::string to_table(const Value& value, const TableOptions& options = {});
+
+/// Columns of a terminal that UTF-8 text takes, every character counted as one.
+std::size_t columns_of(std::string_view text);
+/// Cut to `columns`, the last of them `…` if anything was cut.
+std::string cut_to(std::string_view text, std::size_t columns);
+
+}  // namespace penstock::cli

@@ -1,0 +1,32 @@
+// What a worker is made of: bands found or given, operators, places for files. For `worker` and for embedded runs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/base/result.hpp"
+#include "common/runtime/config_file.hpp"
+#include "worker/actors/worker_actor.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace penstock::cli {
+
+/// Flags that override what is found and what the file says.
+struct WorkerFlags {
+  std::string name;
+  double slots = 0;                    ///< Of the one CPU band; 0: as found.
+  std::string memory;                  ///< `8GiB`; empty: as found.
+  bool no_gpus = false;
+  std::vector<std::string> operators;  ///< Shared libraries.
+  std::string spool;
+};
+
+void add_worker_flags(CLI::App& command, WorkerFlags& flags);
+/// The options of a worker on this host. Errors: InvalidArgument, Unsupported.
+Result<worker::WorkerOptions> describe_worker(const WorkerFlags& flags, const FileConfig& config);
+
+}  // namespace penstock::cli

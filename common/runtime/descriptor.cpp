@@ -1,0 +1,61 @@
+#include "common/runtime/descriptor.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <cerrno>
+#include <cstring>
+
+namespace penstock {
+
+void Descriptor::close() {
+  if (fd_ >= 0) ::close(std::exchange(fd_, -1));
+}
+
+Result<Pipe> open_pipe() {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0)
+    return Error{ErrorCode::ResourceExhausted, "pipe", std::strerror(errno), "raise the limit of open files"};
+  return Pipe{Descriptor{ends[0]}, Descriptor{ends[1]}};
+}
+
+void set_non_blocking(const Descriptor& descriptor) {
+  const int flags = ::fcntl(descriptor.get(), F_GETFL);
+  if (flags >= 0) ::fcntl(descriptor.get(), F_SETFL, flags | O_NONBLOCK);
+}
+
+struct DescriptorWatch::State {
+  using Stream = boost::asio::posix::stream_descriptor;
+  State(Loop& loop, int fd) : stream(loop.io(), fd) {}
+
+  void wait(std::shared_ptr<State> self, Stream::wait_type what, std::function<void()> work) {
+    // The wait may end after the watch is gone; it holds what it looks at.
+    stream.async_wait(what, [self = std::move(self), work = std::move(work)](const boost::system::error_code& error) {
+      if (!error && self->wanted) work();
+    });
+  }
+
+  Stream stream;
+  bool wanted = true;
+};
+
+DescriptorWatch::DescriptorWatch(Loop& loop, const Descriptor& descriptor)
+    : state_(std::make_shared<State>(loop, descriptor.get())) {}
+
+DescriptorWatch::~DescriptorWatch() {
+  state_->wanted = false;
+  // The descriptor stays its owner's; what waits is told that nobody waits any more.
+  state_->stream.release();
+}
+
+void DescriptorWatch::when_readable(std::function<void()> work) {
+  state_->wait(state_, State::Stream::wait_read, std::move(work));
+}
+
+void DescriptorWatch::when_writable(std::function<void()> work) {
+  state_->wait(state_, State::Stream::wait_write, std::move(work));
+}
+
+}  // namespace penstock

@@ -1,0 +1,53 @@
+// A supervisor and workers as processes of their own, for tests.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "client/src/session.hpp"
+#include "common/runtime/process.hpp"
+
+namespace penstock {
+
+/// Real processes on free ports of the loopback, in a directory of their own. What is still there at the end is killed.
+class ClusterProcesses {
+ public:
+  /// Further arguments of the supervisor, e.g. `--set`.
+  explicit ClusterProcesses(std::vector<std::string> supervisor_arguments = {});
+  ~ClusterProcesses();
+
+  const std::string& address() const { return address_; }
+  std::uint16_t port() const;
+  const Process& supervisor() const { return *supervisor_; }
+  void start_worker(const std::string& name, const std::vector<std::string>& arguments = {});
+  const Process& worker(const std::string& name) const { return workers_.at(name); }
+  /// Ends a worker with SIGKILL and reaps it.
+  void kill_worker(const std::string& name);
+  /// Waits until the supervisor lists so many workers; false after 20 s.
+  bool wait_for_workers(std::size_t count);
+  /// A session of its own for each call.
+  std::unique_ptr<client::Session> connect() const;
+  /// What a process has written to its standard error.
+  std::string log_of(const std::string& name) const;
+
+ private:
+  Process start(const std::string& name, const std::vector<std::string>& arguments);
+
+  std::string directory_;
+  std::string address_;
+  std::unique_ptr<Process> supervisor_;
+  std::map<std::string, Process> workers_;
+};
+
+/// Runs the binary to its end, with what it wrote.
+struct BinaryRun {
+  int exit_code = -1;
+  std::string output;
+  std::string errors;
+};
+BinaryRun run_binary(const std::vector<std::string>& arguments);
+
+}  // namespace penstock

@@ -1,0 +1,68 @@
+// The guard in real life: a process that owns one is killed.
+#include "worker/runner/command/group_guard.hpp"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace penstock::worker {
+namespace {
+
+bool ends_soon(const Descriptor& process) {
+  pollfd wanted{process.get(), POLLIN, 0};
+  return ::poll(&wanted, 1, 10'000) == 1;
+}
+
+ProcessStart sleeper() {
+  ProcessStart start;
+  start.program = "/bin/sleep";
+  start.arguments = {"1000"};
+  return start;
+}
+
+TEST(GroupGuard, GroupsOfAKilledProcessEnd) {
+  Result<Pipe> pipe = open_pipe();
+  ASSERT_TRUE(pipe.has_value());
+  // tidy: allow call: the test needs a process that dies with a guard in its hands
+  const pid_t owner = ::fork();
+  if (owner == 0) {
+    GroupGuard guard;
+    const Result<Process> guarded = Process::start(sleeper());
+    const Result<Process> left = Process::start(sleeper());
+    guard.enter(guarded->id());
+    guard.leave(guard.enter(left->id()));
+    const int ids[2] = {guarded->id(), left->id()};
+    if (::write(pipe->write.get(), ids, sizeof ids) != sizeof ids) ::_exit(1);
+    for (;;) ::pause();
+  }
+  int ids[2] = {};
+  ASSERT_EQ(::read(pipe->read.get(), ids, sizeof ids), static_cast<ssize_t>(sizeof ids));
+  const Descriptor guarded{static_cast<int>(::syscall(SYS_pidfd_open, ids[0], 0))};
+  ::kill(owner, SIGKILL);
+  ::waitpid(owner, nullptr, 0);
+  EXPECT_TRUE(ends_soon(guarded));
+  EXPECT_EQ(::kill(ids[1], 0), 0) << "it had left the table";
+  ::kill(ids[1], SIGKILL);
+}
+
+TEST(GroupGuard, AnOrderlyEndKillsNobody) {
+  const Result<Process> process = Process::start(sleeper());
+  ASSERT_TRUE(process.has_value());
+  {
+    GroupGuard guard;
+    guard.enter(process->id());
+    EXPECT_TRUE(guard.active());
+  }
+  EXPECT_FALSE(process->wait_for_end(std::chrono::milliseconds{50}));
+  process->signal_group(SIGKILL);
+  EXPECT_TRUE(process->wait_for_end(std::chrono::seconds{10}));
+  ProcessEnd end;
+  EXPECT_TRUE(process->try_reap(end));
+  EXPECT_EQ(end.signal, SIGKILL);
+}
+
+}  // namespace
+}  // namespace penstock::worker

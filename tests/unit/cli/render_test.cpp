@@ -1,0 +1,76 @@
+#include "cli/render.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace penstock::cli {
+namespace {
+
+Value rows() {
+  return Value::List{Value::Record{{"job", "job-1"}, {"name", "a"}, {"done", 7}},
+                     Value::Record{{"job", "job-20"}, {"name", "a long name"}, {"done", 1234}, {"note", "x"}}};
+}
+
+TEST(Render, JsonKeepsOrderAndKinds) {
+  const Value value = Value::Record{{"b", 1}, {"a", Value::List{true, 2.5, "x\n", Value{}}}, {"c", Value::Record{}}};
+  EXPECT_EQ(to_json(value, -1), R"({"b":1,"a":[true,2.5,"x\n",null],"c":{}})");
+  EXPECT_EQ(to_json(Value::Record{{"a", 1}}), "{\n  \"a\": 1\n}");
+}
+
+TEST(Render, JsonIsValidWhateverTheBytes) {
+  EXPECT_EQ(to_json("\xff"), "\"\xef\xbf\xbd\"");
+  EXPECT_EQ(to_json(std::numeric_limits<double>::quiet_NaN()), "null");
+  EXPECT_EQ(to_json(std::numeric_limits<std::int64_t>::min()), "-9223372036854775808");
+}
+
+TEST(Render, ATableAlignsItsColumns) {
+  EXPECT_EQ(to_table(rows()),
+            "job     name         done  note\n"
+            "job-1   a               7  -\n"
+            "job-20  a long name  1234  x\n");
+}
+
+TEST(Render, ANarrowTableCutsTextAndNeverNumbers) {
+  EXPECT_EQ(to_table(rows(), {.columns = 28}),
+            "job     name      done  note\n"
+            "job-1   a            7  -\n"
+            "job-20  a long …  1234  x\n");
+  EXPECT_NE(to_table(rows(), {.columns = 5}).find("1234"), std::string::npos);
+}
+
+TEST(Render, ARecordIsALineForEachField) {
+  const Value value = Value::Record{
+      {"name", "x"}, {"bands", Value::List{Value::Record{{"band", "w0/0"}}}}, {"running", true}, {"seconds", 0.25}};
+  EXPECT_EQ(to_table(value),
+            "name     x\n"
+            "running  yes\n"
+            "seconds  0.25\n"
+            "\n"
+            "bands:\n"
+            "band\n"
+            "w0/0\n");
+}
+
+TEST(Render, WhatAPeerSaysCannotWriteToTheTerminal) {
+  EXPECT_EQ(to_table(Value::List{"a\x1b[2Jb\n", 3}), "a?[2Jb?\n3\n");
+  EXPECT_EQ(to_table(Value::Record{{"x\n", "y\r"}}), "x?  y?\n");
+}
+
+TEST(Render, DeepValuesAreCutInsteadOfFollowed) {
+  Value value = 1;
+  for (int i = 0; i < 1000; ++i) value = Value::List{value};
+  EXPECT_EQ(to_table(value), "...\n");
+  EXPECT_NE(to_json(value, -1).find("\"...\""), std::string::npos);
+}
+
+TEST(Render, TextIsCutBetweenCharacters) {
+  EXPECT_EQ(columns_of("äöü"), 3U);
+  EXPECT_EQ(cut_to("äöü", 3), "äöü");
+  EXPECT_EQ(cut_to("äöü", 2), "ä…");
+  EXPECT_EQ(cut_to("abc", 1), "…");
+  EXPECT_EQ(cut_to("abc", 0), "");
+}
+
+}  // namespace
+}  // namespace penstock::cli

@@ -1,0 +1,287 @@
+// SupervisorCore: what is sent now, how far ahead, and who helps a band without work.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/support/supervisor_harness.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+using GB = GraphBuilder;
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+TEST(Lookahead, UnknownDurationsHaveTheInitialCredit) {
+  SupervisorHarness cluster{{.lookahead_subtasks_initial = 10}};
+  cluster.join();
+  cluster.submit(GraphBuilder{}.chain(50).build());
+  const Lines lines = cluster.assigned();
+  ASSERT_EQ(lines.size(), 10U);
+  EXPECT_EQ(lines[0], "0 to w1");
+  EXPECT_EQ(lines[9], "9 to w1, cached");
+}
+
+TEST(Lookahead, ExpectedDurationsMakeTheCredit) {
+  SupervisorHarness cluster{{.lookahead = milliseconds{20}}};
+  cluster.join({.slots = 2});
+  GraphBuilder graph;
+  graph.template_at(0).expected_duration = milliseconds{4};
+  cluster.submit(graph.chain(50).build());
+  EXPECT_EQ(cluster.assigned().size(), 10U);
+}
+
+TEST(Lookahead, MeasuredDurationsReplaceIt) {
+  SupervisorHarness cluster{{.lookahead = milliseconds{20}, .lookahead_subtasks_initial = 3}};
+  cluster.join();
+  cluster.submit(GraphBuilder{}.sources(100).build());
+  EXPECT_EQ(cluster.assigned().size(), 3U);
+  cluster.succeed(1, 0);  // It ran for 1 ms: 20 fit.
+  EXPECT_EQ(cluster.assigned().size(), 18U);
+  EXPECT_EQ(cluster.core().workers()[BandSlot{0}].in_flight, 20U);
+}
+
+TEST(Lookahead, IsBoundedAndNeverBelowTheSlots) {
+  SupervisorHarness cluster{{.lookahead_subtasks_max = 7, .lookahead_subtasks_initial = 1}};
+  cluster.join();
+  GraphBuilder graph;
+  graph.template_at(0).expected_duration = Duration{1};
+  cluster.submit(graph.sources(100).build());
+  EXPECT_EQ(cluster.assigned().size(), 7U);
+  GraphBuilder slow;
+  slow.template_at(0).expected_duration = std::chrono::hours{1};
+  cluster.join({.slots = 4});
+  slow.template_at(0).required = {"worker-2", ""};
+  cluster.submit(slow.sources(100).build(), {.priority = 5});
+  // Four slots and two that are prepared meanwhile.
+  EXPECT_GE(cluster.core().workers()[BandSlot{1}].in_flight, 6U);
+  cluster.ignore();
+}
+
+TEST(Lookahead, ProducersStandBeforeTheirSuccessorsInABatch) {
+  SupervisorHarness cluster;
+  cluster.join();
+  cluster.submit(GraphBuilder{}.add({2}).add().add({1}).build());  // 1 -> 2 -> 0
+  EXPECT_EQ(cluster.assigned(), (Lines{"1 to w1", "2 to w1, cached", "0 to w1, cached"}));
+}
+
+TEST(Dispatch, ABatchIsCutAtItsLimit) {
+  SupervisorHarness cluster{{.assign_batch_max = 4}};
+  cluster.join();
+  cluster.submit(GraphBuilder{}.sources(10).build());
+  const auto batches = cluster.take<AssignBatch>();
+  ASSERT_EQ(batches.size(), 3U);
+  EXPECT_EQ(batches[0].second.assignments.size(), 4U);
+  EXPECT_EQ(batches[2].second.assignments.size(), 2U);
+  // The name of the job and the template are said once.
+  EXPECT_EQ(batches[0].second.job_name, "job-1");
+  EXPECT_EQ(batches[0].second.templates.size(), 1U);
+  EXPECT_EQ(batches[1].second.job_name, "");
+  EXPECT_EQ(batches[1].second.templates.size(), 0U);
+}
+
+TEST(Dispatch, PayloadsAndPrioritiesTravelAlong) {
+  SupervisorHarness cluster;
+  cluster.join();
+  cluster.submit(GraphBuilder{}.add().add().priority(3).payloads({"abc", "de"}).build(),
+                 {.priority = 2, .trace = true});
+  const auto batches = cluster.take<AssignBatch>();
+  ASSERT_EQ(batches.size(), 1U);
+  const AssignBatch& batch = batches[0].second;
+  EXPECT_EQ(batch.job_priority, 2);
+  EXPECT_TRUE(batch.trace);
+  ASSERT_EQ(batch.assignments.size(), 2U);
+  EXPECT_EQ(batch.assignments[0].subtask, SubtaskIndex{1});
+  EXPECT_GT(batch.assignments[0].priority, batch.assignments[1].priority);
+  EXPECT_EQ(batch.payloads, "deabc");
+  EXPECT_EQ(batch.assignments[0].payload_bytes, 2U);
+}
+
+TEST(Dispatch, InputsTellWhereTheyAre) {
+  SupervisorHarness cluster;
+  cluster.join();
+  cluster.join();
+  GraphBuilder graph;
+  graph.template_at(1).required = {"worker-3", ""};
+  graph.sources(2).add({}, 1).add({0, 1, GB::order(0), GB::order(2)});
+  cluster.submit(graph.build(), {.wait_for_resources = true});
+  cluster.assigned();
+  cluster.succeed(1, 0, {{0, 100}});
+  cluster.succeed(2, 1, {{0, 1 << 20}});
+  cluster.join();
+  const auto peers = cluster.take<PeerAddressBatch>();
+  ASSERT_EQ(peers.size(), 1U);
+  ASSERT_EQ(peers[0].second.peers.size(), 1U);
+  EXPECT_EQ(peers[0].second.peers[0], (PeerAddress{WorkerId{1}, "host-1:7000"}));
+  const auto batches = cluster.take<AssignBatch>();
+  ASSERT_EQ(batches.size(), 2U);
+  const std::vector<AssignedInput>& inputs = batches[1].second.inputs;
+  ASSERT_EQ(inputs.size(), 3U);
+  EXPECT_EQ(inputs[0], (AssignedInput{SubtaskIndex{0}, 0, InputPlace::Remote, WorkerId{1}, 100}));
+  EXPECT_EQ(inputs[1], (AssignedInput{SubtaskIndex{1}, 0, InputPlace::Here, WorkerId{2}, 1 << 20}));
+  EXPECT_EQ(inputs[2].place, InputPlace::Missing);
+  EXPECT_EQ(inputs[2].producer, SubtaskIndex{2});
+}
+
+// Found by the simulator (seed 10, without any fault): who had fetched one of two outputs was told that both were
+// there, and the producer ran again.
+TEST(Dispatch, ACopyOfOneOutputIsNoCopyOfTheOther) {
+  for (const std::uint16_t outputs : {std::uint16_t{1}, std::uint16_t{2}}) {
+    SupervisorHarness cluster;
+    cluster.join();
+    cluster.join();
+    GraphBuilder graph;
+    graph.template_at(0).output_count = outputs;
+    graph.template_at(0).required = {"worker-1", ""};
+    graph.template_at(1).required = {"worker-3", ""};
+    graph.template_at(2).required = {"worker-2", ""};
+    // 0 on the first; 2 reads its last output on the second, when the gate is assigned.
+    graph.add().add({}, 1).add({{0, static_cast<std::uint16_t>(outputs - 1)}, GB::order(1)}, 2);
+    cluster.submit(graph.build(), {.wait_for_resources = true});
+    cluster.succeed(1, 0,
+                    outputs == 1 ? std::vector<OutputReport>{{0, 10}} : std::vector<OutputReport>{{0, 10}, {1, 20}});
+    cluster.report_replica(2, 0);  // Of output 0.
+    cluster.ignore();
+    cluster.join();
+    bool seen = false;
+    for (const auto& [worker, batch] : cluster.take<AssignBatch>())
+      for (const AssignedInput& input : batch.inputs) {
+        if (input.producer != SubtaskIndex{0}) continue;
+        seen = true;
+        EXPECT_EQ(input.place, outputs == 1 ? InputPlace::Here : InputPlace::Remote);
+      }
+    EXPECT_TRUE(seen);
+    cluster.ignore();
+  }
+}
+
+TEST(Dispatch, FinishedInputsThatAreAllEmptyAreOnlyCounted) {
+  SupervisorHarness cluster;
+  cluster.join();
+  GraphBuilder graph;
+  graph.template_at(1).required = {"worker-2", ""};
+  graph.sources(2).add({}, 1).add({0, 1, GB::order(0), GB::order(2)});
+  cluster.submit(graph.build(), {.wait_for_resources = true});
+  cluster.assigned();
+  cluster.succeed(1, 0);
+  cluster.succeed(1, 1);
+  cluster.join();
+  const auto batches = cluster.take<AssignBatch>();
+  ASSERT_FALSE(batches.empty());
+  for (const auto& [worker, batch] : batches)
+    for (const Assignment& assignment : batch.assignments) {
+      if (assignment.subtask != SubtaskIndex{3}) continue;
+      EXPECT_EQ(assignment.input_count, 1U);
+      EXPECT_EQ(assignment.omitted_inputs, 2U);
+    }
+}
+
+TEST(Dispatch, ASuccessorThatIsCachedElsewhereIsNoticed) {
+  SupervisorHarness cluster;
+  cluster.join();
+  cluster.join();
+  // 2 reads 0 and 1 and is cached on one of their workers.
+  cluster.submit(GraphBuilder{}.sources(2).add({0, 1}).build());
+  const Lines lines = cluster.assigned();
+  ASSERT_EQ(lines.size(), 3U);
+  const bool on_first = std::find(lines.begin(), lines.end(), "2 to w1, cached") != lines.end();
+  const std::uint32_t other = on_first ? 2 : 1;
+  const std::uint32_t own = on_first ? 1 : 2;
+  cluster.succeed(own, own - 1);
+  EXPECT_EQ(cluster.take<InputNoticeBatch>().size(), 0U);
+  cluster.succeed(other, other - 1, {{0, 77}});
+  const auto notices = cluster.take<InputNoticeBatch>();
+  ASSERT_EQ(notices.size(), 1U);
+  EXPECT_EQ(notices[0].first, WorkerId{own});
+  EXPECT_EQ(notices[0].second.notices, (std::vector<InputNotice>{{SubtaskIndex{other - 1}, 0, WorkerId{other}, 77}}));
+  EXPECT_EQ(cluster.take<PeerAddressBatch>().size(), 1U);
+  cluster.succeed(own, 2);
+  cluster.drops();
+}
+
+// Reference case: bands with 9, 8 and 1 queued; the band that goes idle gets what others hold.
+TEST(Stealing, AnIdleBandTakesWhatIsKeptForOthers) {
+  SupervisorHarness cluster{{.lookahead_subtasks_initial = 1, .steal_after = Duration{0}}};
+  cluster.join();
+  cluster.submit(GraphBuilder{}.sources(11).build());
+  EXPECT_EQ(cluster.assigned().size(), 3U);
+  cluster.join();
+  const Lines moved = cluster.assigned();
+  EXPECT_EQ(moved.size(), 3U);
+  for (const std::string& line : moved) EXPECT_TRUE(line.ends_with("to w2")) << line;
+  EXPECT_EQ(cluster.core().counters().moved_here, 4U);
+}
+
+TEST(Stealing, QueuedWorkIsAskedBackFromItsLowEndAndRunsOnce) {
+  SupervisorHarness cluster{{.steal_after = Duration{0}}};
+  cluster.join();
+  cluster.submit(GraphBuilder{}.sources(9).build());
+  EXPECT_EQ(cluster.assigned().size(), 9U);
+  cluster.join();
+  EXPECT_EQ(cluster.steals(), (Lines{"8 at w1", "7 at w1", "6 at w1"}));
+  cluster.say(1, 8, Outcome::Returned);
+  EXPECT_EQ(cluster.assigned(), Lines{"8#2 to w2"});
+  cluster.succeed(1, 7);  // Too late: it stays.
+  cluster.say(1, 6, Outcome::Returned);
+  EXPECT_EQ(cluster.assigned(), Lines{"6#2 to w2"});
+  cluster.ignore();
+  // The word of the first attempt counts no more.
+  JobReports late{JobId{1}, {}, {}, {}, {}};
+  late.attempts.push_back(
+      {SubtaskIndex{8}, 1, Attempt{1}, 0, Outcome::Succeeded, ForwardResult::NotCached, BandIndex{0}});
+  cluster.report(1, late);
+  EXPECT_EQ(cluster.phase(8), SubtaskPhase::Assigned);
+  EXPECT_EQ(cluster.core().counters().stale_reports, 1U);
+  cluster.ignore();
+}
+
+TEST(Stealing, ShortWaitsAreNotWorthIt) {
+  SupervisorHarness cluster{{.steal_after = milliseconds{50}}};
+  cluster.join();
+  GraphBuilder graph;
+  graph.template_at(0).expected_duration = microseconds{100};
+  cluster.submit(graph.sources(20).build());
+  EXPECT_EQ(cluster.assigned().size(), 20U);
+  cluster.join();
+  EXPECT_EQ(cluster.steals(), Lines{});
+}
+
+TEST(Stealing, RunningAndCachedSubtasksAreLeftAlone) {
+  SupervisorHarness cluster{{.steal_after = Duration{0}}};
+  cluster.join();
+  cluster.submit(GraphBuilder{}.sources(3).add({0}).build());
+  cluster.assigned();
+  for (const std::uint32_t i : {0U, 1U, 2U}) cluster.say(1, i, Outcome::Started);
+  cluster.join();
+  EXPECT_EQ(cluster.steals(), Lines{});
+}
+
+TEST(Stealing, WhatOnlyOneBandMayRunStaysThere) {
+  SupervisorHarness cluster{{.steal_after = Duration{0}}};
+  cluster.join();
+  GraphBuilder graph;
+  graph.template_at(0).required = {"worker-1", ""};
+  cluster.submit(graph.sources(90).build());
+  cluster.assigned();
+  cluster.join();
+  EXPECT_EQ(cluster.steals(), Lines{});
+  EXPECT_EQ(cluster.assigned(), Lines{});
+}
+
+TEST(Stealing, AWorkerThatReturnsUnaskedIsLeftAloneForAWhile) {
+  SupervisorHarness cluster;
+  cluster.join();
+  cluster.submit(GraphBuilder{}.add().build());
+  cluster.assigned();
+  cluster.say(1, 0, Outcome::Returned);
+  EXPECT_EQ(cluster.assigned(), Lines{});
+  EXPECT_EQ(cluster.phase(0), SubtaskPhase::Backoff);
+  cluster.tick_after(milliseconds{10});
+  EXPECT_EQ(cluster.assigned(), Lines{"0#2 to w1"});
+  EXPECT_EQ(cluster.job().counts.failed, 0U);
+  cluster.succeed(1, 0);
+  EXPECT_EQ(cluster.state(), JobState::Succeeded);
+}
+
+}  // namespace
+}  // namespace penstock::supervisor

@@ -1,0 +1,78 @@
+#include "supervisor/core/worker_table.hpp"
+
+#include <gtest/gtest.h>
+
+namespace penstock::supervisor {
+namespace {
+
+Register worker_with(std::vector<std::int64_t> milli_slots, const std::string& name = "w") {
+  Register description;
+  description.name = name;
+  for (const std::int64_t slots : milli_slots) {
+    BandDescription band;
+    band.name = "numa-" + std::to_string(description.bands.size());
+    band.capacity.slots = MilliSlots{slots};
+    description.bands.push_back(band);
+  }
+  return description;
+}
+
+TEST(WorkerTable, FindsWorkersByIdByNameAndByNumber) {
+  WorkerTable table;
+  const WorkerSlot slot = table.add(WorkerId{7}, Incarnation{1}, worker_with({1000}, "big"));
+  EXPECT_EQ(table.find(WorkerId{7}), slot);
+  EXPECT_EQ(table.find("big"), slot);
+  EXPECT_EQ(table.find("w7"), slot);
+  EXPECT_FALSE(table.find(WorkerId{8}).valid());
+  EXPECT_FALSE(table.find("small").valid());
+}
+
+TEST(WorkerTable, SlotsAreRoundedUpAndNeverNone) {
+  WorkerTable table;
+  const WorkerSlot slot = table.add(WorkerId{1}, Incarnation{1}, worker_with({4000, 1500, 0, -5, INT64_MAX}));
+  const std::vector<BandSlot>& bands = table[slot].bands;
+  EXPECT_EQ(table[bands[0]].slots, 4U);
+  EXPECT_EQ(table[bands[1]].slots, 2U);
+  EXPECT_EQ(table[bands[2]].slots, 1U);
+  EXPECT_EQ(table[bands[3]].slots, 1U);
+  EXPECT_GE(table[bands[4]].slots, 1U);
+  EXPECT_LE(table[bands[4]].slots, 1'000'000U);
+}
+
+TEST(WorkerTable, PlacesOfTheGoneAreUsedAgain) {
+  WorkerTable table;
+  const WorkerSlot first = table.add(WorkerId{1}, Incarnation{1}, worker_with({1000, 1000}));
+  table.add(WorkerId{2}, Incarnation{2}, worker_with({1000}));
+  EXPECT_EQ(table.alive_bands(), 3U);
+  table.remove(first);
+  EXPECT_EQ(table.alive_bands(), 1U);
+  EXPECT_EQ(table.alive_workers(), 1U);
+  EXPECT_FALSE(table.find(WorkerId{1}).valid());
+  EXPECT_FALSE(table.find("w1").valid());
+  const WorkerSlot third = table.add(WorkerId{3}, Incarnation{3}, worker_with({2000, 1000}));
+  EXPECT_EQ(third, first);
+  EXPECT_EQ(table.band_slots(), 3U);
+  EXPECT_EQ(table.worker_slots(), 2U);
+  for (const BandSlot band : table[third].bands) {
+    EXPECT_TRUE(table[band].alive);
+    EXPECT_EQ(table[band].id.worker, WorkerId{3});
+    EXPECT_EQ(table.worker_of(band).id, WorkerId{3});
+    EXPECT_EQ(table[band].in_flight, 0U);
+  }
+}
+
+TEST(WorkerTable, EveryChangeOfTheBandsBeginsAnEpoch) {
+  WorkerTable table;
+  const std::uint64_t empty = table.epoch();
+  const WorkerSlot slot = table.add(WorkerId{1}, Incarnation{1}, worker_with({1000}));
+  const std::uint64_t joined = table.epoch();
+  EXPECT_NE(joined, empty);
+  table.touch();
+  EXPECT_NE(table.epoch(), joined);
+  const std::uint64_t touched = table.epoch();
+  table.remove(slot);
+  EXPECT_NE(table.epoch(), touched);
+}
+
+}  // namespace
+}  // namespace penstock::supervisor

@@ -1,0 +1,432 @@
+#include "worker/runner/command/command_runner.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <optional>
+
+#include "common/runtime/clock.hpp"
+#include "common/runtime/process.hpp"
+#include "worker/runner/command/captured_output.hpp"
+#include "worker/runner/command/command_line.hpp"
+#include "worker/runner/command/group_guard.hpp"
+#include "worker/runner/command/input_feed.hpp"
+#include "worker/runner/command/memory_groups.hpp"
+#include "worker/runner/command/spool.hpp"
+
+namespace penstock::worker {
+namespace {
+
+constexpr std::size_t kReadBytes = 64 << 10;  ///< The capacity of a pipe.
+constexpr int kReadsInARow = 4;               ///< Then others have their turn.
+constexpr std::size_t kProgramsMax = 256;     ///< Remembered places of programs; at the limit all are forgotten.
+
+// Moves itself into a memory group and becomes the program: it is limited from its first instruction.
+constexpr const char* kEnterGroup = "echo 0 >\"$0\" || exit 125; exec \"$@\"";
+
+FailureClass class_of(const Error& error) {
+  const bool exhausted = error.code == ErrorCode::ResourceExhausted || error.code == ErrorCode::StorageFull;
+  return exhausted ? FailureClass::Exhausted : FailureClass::Refused;
+}
+
+/// Everything that one run holds.
+struct Running {
+  Running(CommandRun&& what, const CommandRunnerConfig& config)
+      : run(std::move(what)),
+        head(static_cast<std::uint64_t>(run.program.output_limit_bytes > 0 ? run.program.output_limit_bytes
+                                                                           : config.output_limit_bytes)),
+        tail(config.tail_bytes) {}
+
+  CommandRun run;
+  bool told = false;  ///< Nobody waits for its end any more.
+  Instant started{};
+  std::string directory;  ///< Its own, to be removed.
+  std::optional<MemoryGroup> memory;
+  OutputHead head;
+  OutputTail tail;
+  std::optional<Process> process;
+  std::size_t guard_line = 0;
+  std::int64_t peak_bytes = 0;
+  InputFeed input;
+  Descriptor output;
+  Descriptor error;
+  // Before their descriptors, they end.
+  std::optional<DescriptorWatch> input_watch;
+  std::optional<DescriptorWatch> output_watch;
+  std::optional<DescriptorWatch> error_watch;
+  std::optional<DescriptorWatch> end_watch;
+};
+
+std::unique_ptr<FailureDetail> failure_of(FailureClass failure, std::string message) {
+  auto detail = std::make_unique<FailureDetail>();
+  detail->failure = failure;
+  detail->message = std::move(message);
+  return detail;
+}
+
+std::unique_ptr<FailureDetail> judge(const Running& running, const ProcessEnd& end) {
+  const bool exceeded = running.memory && running.memory->exceeded();
+  if (end.exit_code == 0) return nullptr;
+  std::unique_ptr<FailureDetail> detail;
+  if (exceeded)
+    detail = failure_of(
+        FailureClass::OutOfMemory,
+        "used more than its " + std::to_string(running.run.program.request.memory.value()) + " bytes of memory");
+  else if (end.signal != 0)
+    detail = failure_of(FailureClass::RunnerCrash, "was ended by " + signal_name(end.signal));
+  else
+    detail = failure_of(FailureClass::UserError, "exited with code " + std::to_string(end.exit_code));
+  detail->exit_code = end.exit_code;
+  detail->signal = end.signal;
+  detail->peak_memory_bytes = std::max(running.peak_bytes, end.peak_bytes);
+  if (running.memory) detail->peak_memory_bytes = std::max(detail->peak_memory_bytes, running.memory->peak_bytes());
+  return detail;
+}
+
+}  // namespace
+
+struct CommandRunner::State {
+  State(Loop& event_loop, ObjectStore& object_store, CommandRunnerConfig runner_config, OnEnd end_told)
+      : loop(event_loop),
+        store(object_store),
+        config(std::move(runner_config)),
+        on_end(std::move(end_told)),
+        base_environment(own_environment()),
+        spool(config.spool),
+        measure_timer(event_loop) {
+    std::vector<std::string> additions{"PENSTOCK_BAND=" + config.band};
+    if (!config.device.empty()) additions.push_back("CUDA_VISIBLE_DEVICES=" + config.device);
+    set_variables(base_environment, additions);
+  }
+
+  using Runs = std::map<std::uint64_t, std::unique_ptr<Running>>;
+
+  Result<void> launch(Running& running);
+  Result<void> check_texts(const CommandRun& run) const;
+  Result<std::string> locate(const std::string& program, const std::string& search_path, const std::string& directory);
+  void limit_memory(Running& running, ProcessStart& start);
+  std::vector<std::string> environment_of(const CommandRun& run) const;
+  bool gather_input(Running& running);
+  void watch(Running& running);
+  void feed(Running& running);
+  void read_output(Running& running);
+  void read_error(Running& running);
+  template <class Sink>
+  bool read_some(Descriptor& from, int reads, Sink& sink);
+  void ended(Running& running);
+  void conclude(Running& running, const ProcessEnd& process_end);
+  void tell(Running& running, std::unique_ptr<FailureDetail> failure);
+  void release(Running& running);
+  void measure();
+
+  Loop& loop;
+  ObjectStore& store;
+  const CommandRunnerConfig config;
+  const OnEnd on_end;
+  std::vector<std::string> base_environment;
+
+  Spool spool;
+  GroupGuard guard;
+  bool memory_groups_tried = false;
+  std::unique_ptr<MemoryGroups> memory_groups;
+  std::map<std::string, std::string> programs;  ///< Where they were found.
+  std::uint64_t orphans = 0;
+  LoopTimer measure_timer;
+  std::array<char, kReadBytes> scratch;
+  Runs runs;
+};
+
+CommandRunner::CommandRunner(Loop& loop, ObjectStore& store, CommandRunnerConfig config, OnEnd on_end)
+    : state_(std::make_unique<State>(loop, store, std::move(config), std::move(on_end))) {
+  survive_broken_pipes();
+}
+
+CommandRunner::~CommandRunner() {
+  for (auto& [ticket, running] : state_->runs) running->process->signal_group(SIGKILL);
+  for (auto& [ticket, running] : state_->runs) {
+    ProcessEnd end;
+    // Killed processes end unless the kernel holds them; then nobody can do more.
+    for (int tries = 0; !running->process->try_reap(end) && tries < 5; ++tries)
+      running->process->wait_for_end(std::chrono::seconds{1});
+    state_->release(*running);
+  }
+}
+
+std::size_t CommandRunner::running() const { return state_->runs.size(); }
+
+void CommandRunner::start(CommandRun run) {
+  const std::uint64_t ticket = run.ticket;
+  auto owned = std::make_unique<Running>(std::move(run), state_->config);
+  Running& running = *owned;
+  running.started = monotonic_now();
+  if (!state_->gather_input(running)) return;
+  if (const Result<void> launched = state_->launch(running); !launched) {
+    state_->release(running);
+    return state_->tell(running, failure_of(class_of(launched.error()), to_string(launched.error())));
+  }
+  state_->runs[ticket] = std::move(owned);
+  state_->watch(running);
+}
+
+void CommandRunner::stop(std::uint64_t ticket, bool kill) {
+  const auto found = state_->runs.find(ticket);
+  if (found == state_->runs.end()) return;
+  const Process& process = *found->second->process;
+  process.signal_group(kill ? SIGKILL : SIGTERM);
+  if (!kill) process.signal_group(SIGCONT);  // One that is stopped hears nothing.
+}
+
+void CommandRunner::kill_all() {
+  State::Runs killed;
+  for (auto& [ticket, running] : state_->runs) {
+    running->process->signal_group(SIGKILL);
+    running->told = true;
+    // Out of the way of new tickets; they are as rare as lives.
+    running->run.ticket = ~state_->orphans++;
+    killed[running->run.ticket] = std::move(running);
+  }
+  state_->runs = std::move(killed);
+}
+
+// False if an input is not there; that has been told.
+bool CommandRunner::State::gather_input(Running& running) {
+  const CommandRun& run = running.run;
+  if (!run.program.standard_input.empty()) {
+    running.input.add(run.program.standard_input);
+    return true;
+  }
+  for (const DataKey& key : run.inputs) {
+    if (!key.producer.job.valid()) continue;
+    BlobPtr blob = store.find(key);
+    if (blob == nullptr) {
+      auto failure = failure_of(FailureClass::InputLost, "input " + to_string(key) + " is not in the store");
+      failure->lost_producer = key.producer.index;
+      tell(running, std::move(failure));
+      return false;
+    }
+    running.input.add(std::move(blob));
+  }
+  return true;
+}
+
+Result<void> CommandRunner::State::launch(Running& running) {
+  const CommandRun& run = running.run;
+  PENSTOCK_TRY(check_texts(run));
+  ProcessStart start;
+  start.name = run.program.program;
+  start.environment = environment_of(run);
+  const std::string search_path = variable_of(start.environment, "PATH", "/usr/local/bin:/usr/bin:/bin");
+  Result<std::string> program = locate(run.program.program, search_path, run.program.working_directory);
+  if (!program) return std::move(program).error();
+  start.program = std::move(program).value();
+  start.arguments = run.program.arguments;
+  for (std::string& argument : split_arguments(run.payload)) start.arguments.push_back(std::move(argument));
+  start.directory = run.program.working_directory;
+  if (start.directory.empty()) {
+    Result<std::string> own = spool.take();
+    if (!own) return std::move(own).error();
+    start.directory = running.directory = std::move(own).value();
+  }
+  Result<Pipe> output = open_pipe();
+  if (!output) return std::move(output).error();
+  Result<Pipe> error = open_pipe();
+  if (!error) return std::move(error).error();
+  Descriptor input;
+  if (!running.input.finished()) {
+    Result<Descriptor> opened = running.input.open();
+    if (!opened) return std::move(opened).error();
+    input = std::move(opened).value();
+  }
+  start.input = input.get();
+  start.output = output->write.get();
+  start.error = error->write.get();
+  limit_memory(running, start);
+  Result<Process> process = Process::start(start);
+  if (!process) {
+    programs.clear();  // It may have been found where it no longer is.
+    return std::move(process).error();
+  }
+  running.process = std::move(process).value();
+  running.process->bind(config.processors);
+  running.guard_line = guard.enter(running.process->id());
+  running.output = std::move(output->read);
+  running.error = std::move(error->read);
+  return {};
+}
+
+Result<void> CommandRunner::State::check_texts(const CommandRun& run) const {
+  bool cut = has_nul(run.program.program) || has_nul(run.program.working_directory);
+  for (const std::string& argument : run.program.arguments) cut = cut || has_nul(argument);
+  for (const std::string& entry : run.program.environment) {
+    cut = cut || has_nul(entry);
+    if (entry.find('=') == std::string::npos || entry.front() == '=')
+      return Error{ErrorCode::InvalidArgument, entry, "is no environment entry", "use NAME=value"};
+  }
+  if (cut)
+    return Error{ErrorCode::InvalidArgument,
+                 run.program.name,
+                 "has a NUL in its program, arguments, environment or directory",
+                 {}};
+  return {};
+}
+
+Result<std::string> CommandRunner::State::locate(const std::string& program, const std::string& search_path,
+                                                 const std::string& directory) {
+  const std::string key = program + '\0' + search_path + '\0' + directory;
+  if (const auto known = programs.find(key); known != programs.end()) return known->second;
+  Result<std::string> found = find_program(program, search_path, directory);
+  if (!found) return found;
+  if (programs.size() >= kProgramsMax) programs.clear();
+  programs[key] = *found;
+  return found;
+}
+
+std::vector<std::string> CommandRunner::State::environment_of(const CommandRun& run) const {
+  std::vector<std::string> environment = base_environment;
+  set_variables(environment, run.program.environment);
+  set_variables(environment, {"PENSTOCK_JOB=" + to_string(run.id.job), "PENSTOCK_SUBTASK=" + to_string(run.id),
+                              "PENSTOCK_ATTEMPT=" + std::to_string(run.attempt.value()),
+                              "PENSTOCK_SLOT=" + std::to_string(run.lane.value())});
+  return environment;
+}
+
+void CommandRunner::State::limit_memory(Running& running, ProcessStart& start) {
+  const Bytes limit = running.run.program.request.memory;
+  if (limit.is_zero()) return;
+  if (!memory_groups_tried) memory_groups = MemoryGroups::open();
+  memory_groups_tried = true;
+  if (memory_groups == nullptr) return;
+  Result<MemoryGroup> group = memory_groups->make(limit);
+  if (!group) return;  // Without a limit is better than not at all; the quota still counts it.
+  running.memory = std::move(group).value();
+  std::vector<std::string> arguments{"-c", kEnterGroup, running.memory->entrance(), start.program};
+  for (std::string& argument : start.arguments) arguments.push_back(std::move(argument));
+  start.arguments = std::move(arguments);
+  start.program = "/bin/sh";
+  start.name = "sh";
+}
+
+void CommandRunner::State::watch(Running& running) {
+  running.output_watch.emplace(loop, running.output);
+  running.error_watch.emplace(loop, running.error);
+  running.end_watch.emplace(loop, running.process->end_descriptor());
+  set_non_blocking(running.output);
+  set_non_blocking(running.error);
+  running.output_watch->when_readable([this, &running] { read_output(running); });
+  running.error_watch->when_readable([this, &running] { read_error(running); });
+  running.end_watch->when_readable([this, &running] { ended(running); });
+  feed(running);
+  if (measure_timer.armed_for() == kNever)
+    measure_timer.arm(monotonic_now() + config.measure_every, [this] { measure(); });
+}
+
+void CommandRunner::State::feed(Running& running) {
+  if (!running.input.write_some()) {
+    running.input_watch.reset();
+    running.input.close();
+    return;
+  }
+  if (!running.input_watch) running.input_watch.emplace(loop, running.input.descriptor());
+  running.input_watch->when_writable([this, &running] { feed(running); });
+}
+
+/// False when there will be no more.
+template <class Sink>
+bool CommandRunner::State::read_some(Descriptor& from, int reads, Sink& sink) {
+  for (int done = 0; done < reads; ++done) {
+    const ssize_t size = ::read(from.get(), scratch.data(), scratch.size());
+    if (size < 0) return errno == EAGAIN || errno == EINTR;
+    if (size == 0) return false;
+    sink.add(std::string_view{scratch.data(), static_cast<std::size_t>(size)});
+    if (static_cast<std::size_t>(size) < scratch.size()) return true;
+  }
+  return true;
+}
+
+void CommandRunner::State::read_output(Running& running) {
+  if (read_some(running.output, kReadsInARow, running.head))
+    running.output_watch->when_readable([this, &running] { read_output(running); });
+  else
+    running.output_watch.reset();
+}
+
+void CommandRunner::State::read_error(Running& running) {
+  if (read_some(running.error, kReadsInARow, running.tail))
+    running.error_watch->when_readable([this, &running] { read_error(running); });
+  else
+    running.error_watch.reset();
+}
+
+void CommandRunner::State::ended(Running& running) {
+  // While it is not reaped its number cannot become another group's.
+  running.process->signal_group(SIGKILL);
+  ProcessEnd end;
+  if (!running.process->try_reap(end)) {
+    running.end_watch->when_readable([this, &running] { ended(running); });
+    return;
+  }
+  // What it wrote just before. Whoever has left its group and writes still is not waited for: a pipe holds this much.
+  read_some(running.output, 1024, running.head);
+  read_some(running.error, 1024, running.tail);
+  const auto found = runs.find(running.run.ticket);
+  const std::unique_ptr<Running> held = std::move(found->second);
+  runs.erase(found);
+  if (runs.empty()) measure_timer.cancel();
+  conclude(*held, end);
+}
+
+void CommandRunner::State::conclude(Running& running, const ProcessEnd& process_end) {
+  std::unique_ptr<FailureDetail> failure = judge(running, process_end);
+  release(running);
+  if (running.told) return;
+  if (failure != nullptr) {
+    const std::string& output = running.head.kept();
+    if (running.tail.empty())
+      running.tail.add(std::string_view{output}.substr(output.size() - std::min(output.size(), config.tail_bytes)));
+    failure->output_tail = running.tail.take();
+  }
+  tell(running, std::move(failure));
+}
+
+void CommandRunner::State::tell(Running& running, std::unique_ptr<FailureDetail> failure) {
+  CommandEnd end;
+  end.ticket = running.run.ticket;
+  end.run_us = static_cast<std::uint32_t>(
+      std::min<std::int64_t>((monotonic_now() - running.started).count() / 1000, UINT32_MAX));
+  if (failure == nullptr && running.run.program.output_count > 0) {
+    const std::string output = running.head.take();
+    const std::shared_ptr<Blob> blob = output.empty() ? nullptr : Blob::allocate(output.size());
+    if (blob != nullptr) {
+      std::memcpy(blob->data(), output.data(), output.size());
+      store.put(DataKey{running.run.id, 0}, blob);
+      end.outputs.push_back({0, static_cast<std::int64_t>(output.size())});
+    } else if (!output.empty()) {
+      failure = failure_of(FailureClass::Exhausted, "there is no memory for its output");
+    }
+  }
+  end.succeeded = failure == nullptr;
+  end.failure = std::move(failure);
+  on_end(std::move(end));
+}
+
+/// Everything outside this process that the run holds goes back.
+void CommandRunner::State::release(Running& running) {
+  if (running.process) guard.leave(running.guard_line);
+  if (running.memory) memory_groups->remove(*running.memory);
+  running.memory.reset();
+  if (!running.directory.empty()) spool.give_back(std::exchange(running.directory, {}));
+}
+
+void CommandRunner::State::measure() {
+  for (auto& [ticket, running] : runs)
+    running->peak_bytes = std::max(running->peak_bytes, running->process->peak_bytes_so_far());
+  if (!runs.empty()) measure_timer.arm(monotonic_now() + config.measure_every, [this] { measure(); });
+}
+
+}  // namespace penstock::worker

@@ -1,0 +1,85 @@
+// Runs programs: one process group for each attempt.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/base/ids.hpp"
+#include "common/protocol/failure.hpp"
+#include "common/protocol/graph.hpp"
+#include "common/protocol/report.hpp"
+#include "common/runtime/loop.hpp"
+#include "worker/store/object_store.hpp"
+
+namespace penstock::worker {
+
+/// One attempt of a command's subtask, with copies of what it needs.
+struct CommandRun {
+  std::uint64_t ticket = 0;  ///< Given back with the end.
+  SubtaskId id;
+  Attempt attempt;
+  SlotIndex lane;
+  Template program;
+  std::string payload;          ///< Further arguments; see `split_arguments`.
+  std::vector<DataKey> inputs;  ///< Data inputs in their order in the graph; a key without a job is an empty one.
+};
+
+/// How it ended. Output 0 is what it wrote to standard output, in the store already; the others are empty.
+struct CommandEnd {
+  std::uint64_t ticket = 0;
+  bool succeeded = true;
+  std::uint32_t run_us = 0;
+  std::vector<OutputReport> outputs;
+  std::unique_ptr<FailureDetail> failure;
+};
+
+struct CommandRunnerConfig {
+  std::string band;             ///< Name of the band, told to programs as PENSTOCK_BAND.
+  std::string device;           ///< UUID of the band's GPU: the only one that programs see. Or empty.
+  std::vector<int> processors;  ///< To which programs are bound; empty: all.
+  std::string spool;            ///< Below it are the working directories; empty: somewhere for temporary files.
+  std::int64_t output_limit_bytes = 1 << 20;                ///< Of templates that do not say.
+  std::size_t tail_bytes = 4096;                            ///< Of standard error, told with a failure.
+  Duration measure_every = std::chrono::milliseconds{250};  ///< The memory of what runs.
+};
+
+/// Starts a program for each run, on the loop's thread and without another thread, and tells how it ended.
+///
+/// - Arguments: the template's, then the subtask's payload. Environment: the worker's, the template's, and
+///   PENSTOCK_JOB, _SUBTASK, _ATTEMPT, _SLOT, _BAND; for a GPU's band CUDA_VISIBLE_DEVICES.
+/// - Standard input: the template's; if that is empty, all data inputs one after the other.
+/// - When the program itself has ended its attempt has: what is left of its process group is killed, so that nothing
+///   uses a slot that has been given to another. What it has written until then is kept.
+/// - Limits of time and the grace between asking and killing are decisions of the core, which calls `stop`. A request
+///   for memory becomes a limit where control groups can be written.
+/// - Programs do not outlive the worker, not even one that is killed (GroupGuard).
+/// Cost: what `posix_spawn` costs, some 0.5 ms, and 30 us.
+class CommandRunner {
+ public:
+  /// May be called from within `start`, for a program that cannot be started.
+  using OnEnd = std::function<void(CommandEnd&&)>;
+
+  CommandRunner(Loop& loop, ObjectStore& store, CommandRunnerConfig config, OnEnd on_end);
+  /// Kills what runs, waits for it, and tells nobody.
+  ~CommandRunner();
+  CommandRunner(const CommandRunner&) = delete;
+  CommandRunner& operator=(const CommandRunner&) = delete;
+
+  /// REQUIRES: no run with that ticket.
+  void start(CommandRun run);
+  /// Asks (TERM) or ends (KILL) the process group of a run; its end is told as usual. Unknown tickets are ignored.
+  void stop(std::uint64_t ticket, bool kill);
+  /// Ends all that run now; their ends are not told, and their tickets may be used again.
+  void kill_all();
+  /// Programs that have not ended yet, told or not.
+  std::size_t running() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace penstock::worker

@@ -1,0 +1,41 @@
+// Ends the commands of a worker that was killed itself.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "common/runtime/descriptor.hpp"
+#include "common/runtime/process.hpp"
+
+namespace penstock::worker {
+
+/// A worker that dies by `kill -9` cannot end its commands. A small process beside it can: it sleeps until the pipe to
+/// its worker breaks, and then kills the process groups that stand in a table in memory that both share. To enter a
+/// group costs a store into that memory; no message, no file, nobody wakes up. For one thread.
+class GroupGuard {
+ public:
+  /// Starts nothing yet: the guard comes with the first group.
+  GroupGuard() = default;
+  ~GroupGuard();
+  GroupGuard(const GroupGuard&) = delete;
+  GroupGuard& operator=(const GroupGuard&) = delete;
+
+  /// Which line of the table it took, to be given to `leave`.
+  std::size_t enter(int group);
+  void leave(std::size_t line);
+  /// False if there is no guard: no shell, no memory. Groups are then not guarded, and one log line has said so.
+  bool active() const { return process_.has_value(); }
+
+ private:
+  void start();
+
+  bool tried_ = false;
+  Descriptor alive_;  ///< Breaks when we end.
+  char* table_ = nullptr;
+  std::vector<std::size_t> free_;
+  std::optional<Process> process_;
+};
+
+}  // namespace penstock::worker

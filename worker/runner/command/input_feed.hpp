@@ -1,0 +1,39 @@
+// What a command reads from its standard input.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <string>
+
+#include "common/runtime/descriptor.hpp"
+#include "worker/store/object_store.hpp"
+
+namespace penstock::worker {
+
+/// Texts and data, written one after the other into a pipe as its reader takes them; nothing is copied.
+class InputFeed {
+ public:
+  void add(std::string text);
+  void add(BlobPtr blob);
+  /// Everything is written, or nobody reads.
+  bool finished() const { return parts_.empty(); }
+
+  /// Makes the pipe; returns the reader's end. Error: ResourceExhausted.
+  Result<Descriptor> open();
+  /// Writes what the pipe takes now. False when it is finished, and then the reader waits for `close`.
+  bool write_some();
+  void close() { pipe_.close(); }
+  /// The writer's end.
+  const Descriptor& descriptor() const { return pipe_; }
+
+ private:
+  struct Part {
+    std::string text;
+    BlobPtr blob;
+  };
+  Descriptor pipe_;
+  std::deque<Part> parts_;
+  std::size_t written_ = 0;  ///< Of the first part.
+};
+
+}  // namespace penstock::worker
