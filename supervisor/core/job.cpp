@@ -48,8 +48,10 @@ void Job::prefetch_local(BandSlot band) const {
 
 void Job::prefetch_next(BandSlot band) const {
   if (band.value() >= local_of.size() || local_of[band.value()] == ~0U) return;
-  const std::uint64_t key = locals[local_of[band.value()]].best_ready();
+  const LocalSet& local = locals[local_of[band.value()]];
+  const std::uint64_t key = local.best_ready();
   if (key == LocalSet::kNone) return;
+  local.prefetch_ready();
   const std::uint32_t subtask = shape->at_rank(static_cast<std::uint32_t>(key));
   __builtin_prefetch(&hot[subtask], 1);
   shape->prefetch(subtask);

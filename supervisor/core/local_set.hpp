@@ -57,6 +57,7 @@ class KeyHeap {
 
   std::size_t size() const { return run_.size() - next_ + heap_.size(); }
   void reserve(std::size_t count) { run_.reserve(count); }
+  void prefetch() const { __builtin_prefetch(run_.data() + next_ + 1); }
 
  private:
   static constexpr std::size_t kKeptMax = 4096;
@@ -89,6 +90,7 @@ class alignas(64) LocalSet {
   void push_ahead(std::uint64_t key) { ahead_.push(key); }
 
   std::uint64_t best_ready() const { return ready_.best(); }
+  void prefetch_ready() const { ready_.prefetch(); }
   std::uint64_t best_ahead() const { return ahead_.best(); }
 
   /// REQUIRES: best_ready() != kNone.

@@ -77,7 +77,12 @@ void SupervisorCore::apply(WorkerSlot slot, Job& job, const JobReports& reports)
     }
     const std::uint32_t subtask = report.subtask.value();
     if (report.outcome != Outcome::Started) leave_band(job, subtask);
-    if (next_report++ == 0) job.prefetch_next(job.hot[subtask].band);  // What `prefetch` has asked for is here now.
+    if (next_report++ == 0) {
+      // What `prefetch` has asked for is here now, and says where the rest is.
+      const BandSlot band = job.hot[subtask].band;
+      __builtin_prefetch(workers_[band].assigned.data() + workers_[band].assigned.size(), 1);
+      job.prefetch_next(band);
+    }
     progress_at_ = now_;
     switch (report.outcome) {
       case Outcome::Started: job.hot[subtask].flags |= SubtaskFlag::kStarted; break;
