@@ -235,6 +235,65 @@ TEST(Stealing, QueuedWorkIsAskedBackFromItsLowEndAndRunsOnce) {
   cluster.ignore();
 }
 
+// By the costs alone it would go to whichever hungry band a hash names, and often back to where it came from.
+TEST(Stealing, WhatComesBackGoesToTheBandItWasAskedFor) {
+  SupervisorHarness cluster{{.steal_after = Duration{0}}};
+  cluster.join();
+  cluster.submit(GraphBuilder{}.sources(9).build());
+  EXPECT_EQ(cluster.assigned().size(), 9U);
+  cluster.join();
+  EXPECT_EQ(cluster.steals(), (Lines{"8 at w1", "7 at w1", "6 at w1"}));
+  for (int others = 0; others < 5; ++others) cluster.join();
+  cluster.ignore();
+  cluster.say(1, 8, Outcome::Returned);
+  EXPECT_EQ(cluster.assigned(), Lines{"8#2 to w2"});
+  cluster.ignore();
+}
+
+// In a stencil everyone waits for neighbours now and then; work that moved for that would tear the graph apart.
+TEST(Stealing, ABandThatHoldsSuccessorsAsksOnlyWhenItStaysHungry) {
+  SupervisorHarness cluster{{.lookahead = std::chrono::seconds{100}, .steal_after = milliseconds{10}}};
+  cluster.join();
+  GraphBuilder filler;
+  filler.template_at(0).expected_duration = std::chrono::seconds{1};
+  cluster.submit(filler.sources(9).build());
+  GraphBuilder pair;
+  pair.template_at(0).required = {"worker-1", ""};
+  pair.template_at(1).required = {"worker-2", ""};
+  JobSpec spec;
+  spec.wait_for_resources = true;
+  cluster.submit(pair.add({}, 0).add({0}, 1).build(), spec);
+  cluster.ignore();
+  cluster.join();
+  EXPECT_EQ(cluster.assigned(), Lines{"2:1 to w2, cached"});
+  EXPECT_EQ(cluster.steals(), Lines{});
+  cluster.tick_after(milliseconds{9});
+  EXPECT_EQ(cluster.steals(), Lines{});
+  cluster.tick_at_deadline();
+  EXPECT_FALSE(cluster.steals().empty());
+}
+
+// What is looked at for hungry bands in one event is limited; the others have their turn within milliseconds, and then
+// nobody asks again before something changes.
+TEST(Stealing, ManyHungryBandsAreLookedAfterInTurnAndThenLeftAlone) {
+  SupervisorHarness cluster{{.steal_after = Duration{0}}};
+  constexpr int kBands = 50;
+  for (int i = 0; i < kBands; ++i) cluster.join();
+  GraphBuilder graph;
+  graph.template_at(0).required = {"worker-1", ""};
+  cluster.submit(graph.sources(40).build());
+  cluster.ignore();
+  const auto due = [&] { return cluster.core().next_deadline() <= later(cluster.now(), milliseconds{1}); };
+  EXPECT_TRUE(due());
+  int ticks = 0;
+  for (; due() && ticks < 2 * kBands; ++ticks) {
+    cluster.tick_at_deadline();
+    EXPECT_EQ(cluster.steals(), Lines{});
+  }
+  EXPECT_GT(ticks, 0);
+  EXPECT_LE(ticks, kBands);
+}
+
 TEST(Stealing, ShortWaitsAreNotWorthIt) {
   SupervisorHarness cluster{{.steal_after = milliseconds{50}}};
   cluster.join();
