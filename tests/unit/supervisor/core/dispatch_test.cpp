@@ -241,13 +241,15 @@ TEST(Stealing, WhatComesBackGoesToTheBandItWasAskedFor) {
   cluster.join();
   cluster.submit(GraphBuilder{}.sources(9).build());
   EXPECT_EQ(cluster.assigned().size(), 9U);
-  cluster.join();
-  EXPECT_EQ(cluster.steals(), (Lines{"8 at w1", "7 at w1", "6 at w1"}));
+  cluster.join({.slots = 4});
+  EXPECT_EQ(cluster.steals(), (Lines{"8 at w1", "7 at w1", "6 at w1", "5 at w1"}));
   for (int others = 0; others < 5; ++others) cluster.join();
   cluster.ignore();
-  cluster.say(1, 8, Outcome::Returned);
-  EXPECT_EQ(cluster.assigned(), Lines{"8#2 to w2"});
-  cluster.ignore();
+  for (const std::uint32_t subtask : {8U, 7U, 6U, 5U}) {
+    cluster.say(1, subtask, Outcome::Returned);
+    EXPECT_EQ(cluster.assigned(), Lines{std::to_string(subtask) + "#2 to w2"});
+    cluster.ignore();
+  }
 }
 
 // In a stencil everyone waits for neighbours now and then; work that moved for that would tear the graph apart.
