@@ -44,7 +44,7 @@ std::string show_duration(Duration duration) {
   const std::int64_t seconds = std::llround(ns / 1e9);
   if (seconds < 7200) return std::to_string(seconds / 60) + " min " + padded(seconds % 60) + " s";
   const std::int64_t minutes = seconds / 60;
-  if (minutes < 48 * 60) return std::to_string(minutes / 60) + " h " + padded(minutes % 60) + " min";
+  if (minutes < 2880) return std::to_string(minutes / 60) + " h " + padded(minutes % 60) + " min";
   return std::to_string(minutes / 1440) + " d " + padded(minutes / 60 % 24) + " h";
 }
 

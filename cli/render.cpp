@@ -82,7 +82,8 @@ std::vector<Column> columns_of_rows(const Value::List& rows) {
   std::vector<Column> columns;
   for (std::size_t row = 0; row < rows.size(); ++row)
     for (const auto& [name, field] : *rows[row].record()) {
-      auto at = std::find_if(columns.begin(), columns.end(), [&](const Column& column) { return column.name == name; });
+      auto at = std::find_if(columns.begin(), columns.end(),
+                             [&wanted = name](const Column& column) { return column.name == wanted; });
       if (at == columns.end()) at = columns.insert(columns.end(), Column{name, {}, true, 0});
       at->cells.resize(row, "-");
       at->cells.push_back(cell_text(field));

@@ -242,7 +242,11 @@ TEST(JobFile, ManyDifferentCommandsShareATemplate) {
   std::string text;
   for (int i = 0; i < 400; ++i) {
     const std::string number = std::to_string(i);
-    text += "[[subtask]]\nkey = \"k" + number + "\"\ncommand = [\"prog\", \"" + number + "\"]\n";
+    text.append("[[subtask]]\nkey = \"k")
+        .append(number)
+        .append("\"\ncommand = [\"prog\", \"")
+        .append(number)
+        .append("\"]\n");
   }
   const Graph graph = toml(text).graph;
   EXPECT_EQ(graph.templates.size(), 257U);
