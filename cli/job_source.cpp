@@ -19,7 +19,7 @@ Result<JobFile> load_workflow(const JobSource& source) {
   ReplayOptions replay;
   replay.replay = source.replay;
   replay.time_scale = source.time_scale;
-  replay.data_scale = source.data_scale;
+  replay.data_scale = source.data_scale < 0 ? source.time_scale : source.data_scale;
   Result<WorkflowImport> workflow = read_wfformat(source.wfformat, replay);
   if (!workflow) return workflow.error();
   JobFile job;
@@ -38,7 +38,7 @@ void add_job_source(CLI::App& command, JobSource& source) {
   file->excludes(wfformat);
   command.add_flag("--replay", source.replay, "Compute for as long as the workflow's record says, in place of its programs")->needs(wfformat);
   command.add_option("--time-scale", source.time_scale, "Multiply the recorded times")->capture_default_str();
-  command.add_option("--data-scale", source.data_scale, "Multiply the recorded sizes of outputs")->capture_default_str();
+  command.add_option("--data-scale", source.data_scale, "Multiply the recorded sizes of outputs (default: as the times)");
   command.add_option("--name", source.name, "Name of the job: submitting a name again returns the same job");
   command.add_option_function<std::int32_t>(
       "--priority",

@@ -17,7 +17,7 @@ struct JobSource {
   std::string wfformat;          ///< Or a workflow in WfFormat.
   bool replay = false;
   double time_scale = 1;
-  double data_scale = 1;
+  double data_scale = -1;        ///< Negative: the same as of times.
   std::string name;              ///< Empty: the file's.
   std::int32_t priority = 0;
   bool priority_given = false;

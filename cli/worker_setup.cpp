@@ -2,15 +2,21 @@
 
 #include <CLI/CLI.hpp>
 
+#include <cmath>
+
+#include "common/base/quantity.hpp"
 #include "common/runtime/host.hpp"
+#include "common/runtime/topology.hpp"
 
 namespace penstock::cli {
 
 void add_worker_flags(CLI::App& command, WorkerFlags& flags) {
-  command.add_option("--slots", flags.slots, "Slots of the CPU band (default: one for each core, each NUMA node a band)");
+  command.add_option("--slots", flags.slots,
+                     "Slots of the CPU band (default: one for each core, each NUMA node a band)");
   command.add_option("--memory", flags.memory, "Memory of the CPU bands, e.g. 8GiB (default: as found)");
   command.add_flag("--no-gpus", flags.no_gpus, "Do not offer the GPUs of this host");
-  command.add_option("--operators", flags.operators, "Shared library of native operators; may be repeated")->type_name("FILE");
+  command.add_option("--operators", flags.operators, "Shared library of native operators; may be repeated")
+      ->type_name("FILE");
   command.add_option("--spool", flags.spool, "Directory for the working directories of commands");
 }
 
@@ -20,12 +26,25 @@ Result<worker::WorkerOptions> describe_worker(const WorkerFlags& flags, const Fi
   options.core = config.worker;
   options.link = config.link;
   options.wire = config.wire;
-  BandDescription band;
-  band.name = "numa-0";
-  band.capacity.slots = MilliSlots{static_cast<std::int64_t>((flags.slots > 0 ? flags.slots : 2) * 1000)};
-  band.capacity.memory = kGiB;
-  band.memory_hard_limit = kGiB;
-  options.bands = {band};
+  options.spool = flags.spool;
+  TopologyOptions topology = config.topology;
+  if (flags.slots != 0) {
+    if (!(flags.slots >= 1 && flags.slots <= 65535) || flags.slots != std::floor(flags.slots))
+      return Error{ErrorCode::InvalidArgument, "--slots", "must be a whole number from 1 to 65535", {}};
+    topology.slots = static_cast<std::uint32_t>(flags.slots);
+  }
+  if (!flags.memory.empty()) {
+    const Result<Bytes> memory = parse_bytes(flags.memory);
+    if (!memory) return memory.error();
+    topology.memory = *memory;
+  }
+  if (flags.no_gpus) topology.gpus = false;
+  Result<std::vector<FoundBand>> found = find_bands(topology);
+  if (!found) return std::move(found).error();
+  for (FoundBand& band : *found) {
+    options.bands.push_back(std::move(band.band));
+    options.processors.push_back(std::move(band.processors));
+  }
   return options;
 }
 

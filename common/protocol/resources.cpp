@@ -21,31 +21,15 @@ std::int64_t amount_of(const std::vector<NamedAmount>& amounts, const std::strin
   return 0;
 }
 
-bool fits_execution(const ResourceVector& part, const ResourceVector& whole) {
-  if (part.slots > whole.slots || part.cpu > whole.cpu || part.gpu > whole.gpu ||
-      part.device_memory > whole.device_memory)
-    return false;
-  for (const NamedAmount& entry : part.named)
-    if (entry.amount > amount_of(whole.named, entry.name)) return false;
+bool named_fit(const std::vector<NamedAmount>& part, const std::vector<NamedAmount>& whole) {
+  for (const NamedAmount& entry : part)
+    if (entry.amount > amount_of(whole, entry.name)) return false;
   return true;
 }
 
-void give_back(const ResourceVector& part, ResourceVector& whole) {
-  whole.slots += part.slots;
-  whole.cpu += part.cpu;
-  whole.gpu += part.gpu;
-  whole.device_memory += part.device_memory;
-  for (const NamedAmount& entry : part.named)
-    if (NamedAmount* target = find_named(whole.named, entry.name)) target->amount += entry.amount;
-}
-
-void take_away(const ResourceVector& part, ResourceVector& whole) {
-  whole.slots -= part.slots;
-  whole.cpu -= part.cpu;
-  whole.gpu -= part.gpu;
-  whole.device_memory -= part.device_memory;
-  for (const NamedAmount& entry : part.named)
-    if (NamedAmount* target = find_named(whole.named, entry.name)) target->amount -= entry.amount;
+void add_named(const std::vector<NamedAmount>& part, std::vector<NamedAmount>& whole, std::int64_t sign) {
+  for (const NamedAmount& entry : part)
+    if (NamedAmount* target = find_named(whole, entry.name)) target->amount += sign * entry.amount;
 }
 
 std::string first_excess(const ResourceVector& part, const ResourceVector& whole) {

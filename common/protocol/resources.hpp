@@ -44,11 +44,32 @@ struct BandSelector {
 /// Sum of `amount` of every name; absent means 0.
 std::int64_t amount_of(const std::vector<NamedAmount>& amounts, const std::string& name);
 
+/// The part of the functions below that is about named resources; most vectors have none.
+bool named_fit(const std::vector<NamedAmount>& part, const std::vector<NamedAmount>& whole);
+void add_named(const std::vector<NamedAmount>& part, std::vector<NamedAmount>& whole, std::int64_t sign);
+
 /// True if `part` is at most `whole` in every resource except memory, which the memory quota meters.
-bool fits_execution(const ResourceVector& part, const ResourceVector& whole);
+inline bool fits_execution(const ResourceVector& part, const ResourceVector& whole) {
+  if (part.slots > whole.slots || part.cpu > whole.cpu || part.gpu > whole.gpu ||
+      part.device_memory > whole.device_memory)
+    return false;
+  return part.named.empty() || named_fit(part.named, whole.named);
+}
 /// `whole` plus or minus `part`, except memory. REQUIRES of `take`: fits_execution(part, whole).
-void give_back(const ResourceVector& part, ResourceVector& whole);
-void take_away(const ResourceVector& part, ResourceVector& whole);
+inline void give_back(const ResourceVector& part, ResourceVector& whole) {
+  whole.slots += part.slots;
+  whole.cpu += part.cpu;
+  whole.gpu += part.gpu;
+  whole.device_memory += part.device_memory;
+  if (!part.named.empty()) add_named(part.named, whole.named, 1);
+}
+inline void take_away(const ResourceVector& part, ResourceVector& whole) {
+  whole.slots -= part.slots;
+  whole.cpu -= part.cpu;
+  whole.gpu -= part.gpu;
+  whole.device_memory -= part.device_memory;
+  if (!part.named.empty()) add_named(part.named, whole.named, -1);
+}
 
 /// The first resource of `part` that exceeds `whole`, as `gpu 1000 > 0`; empty if all fit, memory included.
 std::string first_excess(const ResourceVector& part, const ResourceVector& whole);

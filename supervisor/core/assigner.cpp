@@ -1,6 +1,7 @@
 // SupervisorCore: where a subtask goes (spec worker 10).
 #include <algorithm>
 
+#include "common/base/coverage_mark.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 
 namespace penstock::supervisor {
@@ -39,7 +40,9 @@ void SupervisorCore::become_placeable(Job& job, std::uint32_t subtask) {
   hot.band = choose_home(job, subtask);
   if (!hot.band.valid() && (hot.flags & SubtaskFlag::kTroubled) != 0) {
     // Every band that may have it was tried; then each may be tried again.
-    job.histories[SubtaskIndex{subtask}].tried.clear();
+    std::vector<BandSlot>& tried = job.histories[SubtaskIndex{subtask}].tried;
+    if (!tried.empty()) PENSTOCK_COVERAGE_MARK("every allowed band was tried");
+    tried.clear();
     hot.band = choose_home(job, subtask);
   }
   if (!hot.band.valid()) {
@@ -60,6 +63,12 @@ BandSlot SupervisorCore::choose_home(Job& job, std::uint32_t subtask) {
   const Template& wanted = job.shape->template_of(subtask);
   if (!wanted.preferred.empty())
     if (const BandSlot preferred = preferred_band(job, subtask, wanted.preferred); preferred.valid()) return preferred;
+  // What came back for a hungry band goes there; by the costs below it would often return to where it came from.
+  if (const BandSlot* asked = job.thieves.find(SubtaskIndex{subtask}); asked != nullptr) {
+    const BandSlot thief = *asked;
+    job.thieves.erase(SubtaskIndex{subtask});
+    if (hungry_.contains(thief.value()) && may_run_on(job, subtask, thief)) return thief;
+  }
   // Most subtasks of most graphs: all predecessors are on one band, and no other band is in need of work.
   if (const BandSlot common = common_band_of_predecessors(job, subtask); common.valid()) {
     const bool others_need = !hungry_.empty() && workers_[common].runnable > workers_[common].slots;
@@ -187,7 +196,7 @@ bool SupervisorCore::may_run_on(Job& job, std::uint32_t subtask, BandSlot slot) 
   const BandEntry& band = workers_[slot];
   if (!band.alive || band.draining) return false;
   const TemplateFacts& facts = facts_of(job, job.shape->graph().template_of[subtask]);
-  const bool eligible = facts.everywhere ? band.description.kind == (needs_gpu(job.shape->template_of(subtask)) ? BandKind::Gpu : BandKind::Cpu)
+  const bool eligible = facts.everywhere ? band.kind == (needs_gpu(job.shape->template_of(subtask)) ? BandKind::Gpu : BandKind::Cpu)
                                          : facts.eligible.contains(slot.value());
   if (!eligible) return false;
   return (job.hot[subtask].flags & SubtaskFlag::kTroubled) == 0 || !was_tried(job, subtask, slot);

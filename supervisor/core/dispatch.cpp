@@ -11,8 +11,12 @@ constexpr std::uint32_t kPreparedAhead = 2;
 /// Subtasks of one job that are taken before another job of equal priority is considered.
 constexpr std::uint32_t kTurn = 64;
 constexpr std::uint32_t kVictimsTried = 8;
-/// Hungry bands that are helped in one event; the others have their turn in the next.
-constexpr std::uint32_t kHelpedAtOnce = 32;
+/// Room in a new batch: most are small, and the others grow by doubling.
+constexpr std::size_t kReserved = 8;
+/// Hungry bands that may find something in one event at no charge.
+constexpr std::uint32_t kFedMax = 256;
+/// When hungry bands are still to be looked at and nothing else happens.
+constexpr Duration kHelpAgainAfter = std::chrono::milliseconds{1};
 
 }  // namespace
 
@@ -25,18 +29,26 @@ void SupervisorCore::mark_dirty(BandSlot slot) {
 
 void SupervisorCore::note_ready(BandSlot slot, std::int32_t change) {
   BandEntry& band = workers_[slot];
+  const bool had_some = band.ready_here > 0;
   band.ready_here += static_cast<std::uint32_t>(change);
-  if (band.ready_here > 0)
-    with_ready_.insert(slot.value());
-  else
-    with_ready_.erase(slot.value());
+  if (const bool has_some = band.ready_here > 0; has_some != had_some) {
+    if (has_some)
+      with_ready_.insert(slot.value());
+    else
+      with_ready_.erase(slot.value());
+  }
   if (change > 0) mark_dirty(slot);
 }
 
 void SupervisorCore::note_runnable(BandSlot slot, std::int32_t change) {
   BandEntry& band = workers_[slot];
   band.runnable += static_cast<std::uint32_t>(change);
-  if (band.runnable > band.slots)
+  if (const bool excess = band.runnable > band.slots; excess != band.offers) offer_excess(slot, excess);
+}
+
+void SupervisorCore::offer_excess(BandSlot slot, bool offers) {
+  workers_[slot].offers = offers;
+  if (offers)
     with_excess_.insert(slot.value());
   else
     with_excess_.erase(slot.value());
@@ -54,14 +66,32 @@ void SupervisorCore::fill_dirty_bands() {
 
 void SupervisorCore::dispatch() {
   fill_dirty_bands();
-  // Then the hungry ones help themselves, each once; what they take may feed them.
-  for (std::uint32_t helped = 0; helped < kHelpedAtOnce && !hungry_.empty(); ++helped) {
-    if (with_ready_.empty() && with_excess_.empty()) break;
-    const std::uint32_t at = hungry_.next_around(hungry_cursor_);
-    if (helped > 0 && at < hungry_cursor_ && helped >= hungry_.size()) break;
-    hungry_cursor_ = at + 1;
-    if (feed_hungry(BandSlot{at})) fill_dirty_bands();
+  help_hungry();
+}
+
+// Hungry bands help themselves, in turn; what they take may feed them. What may be looked at is limited: with thousands
+// of hungry bands and little to take, each report would otherwise pay for all of them. The rest has its turn later.
+void SupervisorCore::help_hungry() {
+  if (now_ >= patient_until_) {
+    patient_until_ = kNever;
+    hungry_untried_ = hungry_.size();
   }
+  hungry_untried_ = std::min(hungry_untried_, hungry_.size());
+  std::uint32_t fed = 0;
+  while (hungry_untried_ > 0 && looks_left_ > 0 && !(with_ready_.empty() && with_excess_.empty())) {
+    --hungry_untried_;
+    const std::uint32_t at = hungry_.next_around(hungry_cursor_);
+    hungry_cursor_ = at + 1;
+    const std::uint32_t looks_before = looks_left_;
+    if (!feed_hungry(BandSlot{at})) continue;
+    // Only what was looked at in vain counts.
+    if (++fed <= kFedMax) looks_left_ = looks_before;
+    fill_dirty_bands();
+    hungry_untried_ = std::min(hungry_untried_, hungry_.size());
+  }
+  const bool again = hungry_untried_ > 0 && !(with_ready_.empty() && with_excess_.empty());
+  help_at_ = again ? later(now_, kHelpAgainAfter) : kNever;
+  if (!with_excess_.empty() && !hungry_.empty()) help_at_ = std::min(help_at_, patient_until_);
 }
 
 void SupervisorCore::fill(BandSlot slot) {
@@ -71,7 +101,10 @@ void SupervisorCore::fill(BandSlot slot) {
     while (Job* job = best_job_for(slot))
       if (take_from(*job, slot, kTurn) == 0) exhausted_.push_back(job->id);
   }
-  if (!band.draining && band.runnable < band.slots)
+  const bool hungry = !band.draining && band.runnable < band.slots;
+  if (hungry && band.hungry_since == kNever) band.hungry_since = now_;
+  if (!hungry) band.hungry_since = kNever;
+  if (hungry)
     hungry_.insert(slot.value());
   else
     hungry_.erase(slot.value());
@@ -100,6 +133,8 @@ Job* SupervisorCore::best_job_for(BandSlot slot) {
 std::uint32_t SupervisorCore::take_from(Job& job, BandSlot slot, std::uint32_t count_max) {
   BandEntry& band = workers_[slot];
   std::uint32_t used = 0;
+  std::uint32_t limit = 0;               // Of the template that was last asked for: it takes a division.
+  std::uint32_t limit_of = ~std::uint32_t{0};
   while (used < count_max) {
     // The set is looked up anew each time: assigning may make room for further bands in `job.locals`.
     LocalSet& local = job.local(slot);
@@ -113,7 +148,10 @@ std::uint32_t SupervisorCore::take_from(Job& job, BandSlot slot, std::uint32_t c
     const SubtaskHot& hot = job.hot[subtask];
     const bool current = hot.phase == SubtaskPhase::Placeable && hot.band == slot && (hot.missing == 0) == take_ready &&
                          key == job.order_key(subtask);
-    const std::uint32_t limit = lookahead_limit(job, job.shape->graph().template_of[subtask], band);
+    if (const std::uint32_t wanted = job.shape->graph().template_of[subtask]; wanted != limit_of) {
+      limit_of = wanted;
+      limit = lookahead_limit(job, wanted, band);
+    }
     if (current && band.in_flight >= limit && !(take_ready && wants_runnable)) break;
     if (take_ready) {
       local.take_ready();
@@ -252,38 +290,48 @@ void SupervisorCore::introduce_peer(WorkerSlot slot, WorkerId peer) {
   WorkerEntry& worker = workers_[slot];
   if (peer == worker.id || !worker.peers_known.insert(peer, true)) return;
   const WorkerSlot holder = workers_.find(peer);
-  if (holder.valid()) worker.new_peers.push_back({peer, workers_[holder].description.data_address});
+  if (!holder.valid()) return;
+  worker.new_peers.push_back({peer, workers_[holder].description.data_address});
+  worker.has_new_peers = true;
+  outbox_of(slot);
 }
 
 // The last message to the worker if that is a batch of this job with room, else a new one.
 AssignBatch& SupervisorCore::open_batch(Job& job, WorkerSlot slot) {
-  WorkerEntry& worker = workers_[slot];
-  if (worker.has_outbox && !worker.outbox.empty()) {
-    auto* batch = std::get_if<AssignBatch>(&worker.outbox.back());
+  std::vector<ToWorker>& outbox = outbox_of(slot);
+  if (!outbox.empty()) {
+    auto* batch = std::get_if<AssignBatch>(&outbox.back());
     const bool fits = batch != nullptr && batch->job == job.id && batch->assignments.size() < config_.assign_batch_max &&
                       batch->inputs.size() < std::size_t{config_.assign_batch_max} * 8 &&
                       batch->payloads.size() < config_.graph.subtask_payload_bytes_max;
     if (fits) return *batch;
   }
-  AssignBatch batch;
+  AssignBatch& batch = std::get<AssignBatch>(outbox.emplace_back(std::in_place_type<AssignBatch>));
   batch.job = job.id;
   batch.job_priority = job.spec.priority;
   batch.trace = job.spec.trace;
-  if (job.templates_known.find(worker.id) == nullptr) {
+  batch.assignments.reserve(kReserved);
+  if (job.known_of.size() <= slot.value()) job.known_of.resize(workers_.worker_slots());
+  if ((job.known_of[slot.value()] & Job::kHeardOf) == 0) {
     batch.job_name = job.spec.name;
-    job.known_workers.push_back(worker.id);
-    job.templates_known[worker.id].resize((job.templates.size() + 63) / 64);
+    job.known_workers.push_back(workers_[slot].id);
+    job.known_of[slot.value()] |= Job::kHeardOf;
   }
-  tell(slot, std::move(batch));
-  return std::get<AssignBatch>(worker.outbox.back());
+  return batch;
 }
 
 void SupervisorCore::define_template(Job& job, std::uint32_t template_index, WorkerSlot worker, AssignBatch& batch) {
-  std::vector<std::uint64_t>& known = *job.templates_known.find(workers_[worker].id);
-  std::uint64_t& word = known[template_index / 64];
-  const std::uint64_t bit = std::uint64_t{1} << (template_index % 64);
-  if ((word & bit) != 0) return;
-  word |= bit;
+  if (template_index < Job::kTemplatesInWord) {
+    std::uint64_t& known = job.known_of[worker.value()];
+    const std::uint64_t bit = std::uint64_t{1} << template_index;
+    if ((known & bit) != 0) return;
+    known |= bit;
+  } else {
+    std::vector<bool>& known = job.templates_known[workers_[worker].id];
+    known.resize(job.templates.size());
+    if (known[template_index]) return;
+    known[template_index] = true;
+  }
   batch.templates.push_back(TemplateDefinition{TemplateIndex{template_index}, job.shape->graph().templates[template_index]});
 }
 
@@ -300,17 +348,23 @@ void SupervisorCore::leave_band(Job& job, std::uint32_t subtask) {
 bool SupervisorCore::feed_hungry(BandSlot thief) {
   const std::uint32_t count = workers_.band_slots();
   victim_cursor_ = (victim_cursor_ + 1) % std::max(count, 1U);
-  std::uint32_t at = with_ready_.empty() ? IndexSet::kNone : with_ready_.next_around(victim_cursor_);
-  for (std::uint32_t tries = 0; tries < kVictimsTried && at != IndexSet::kNone; ++tries) {
-    if (BandSlot{at} != thief && move_homes(thief, BandSlot{at})) return true;
-    at = with_ready_.next_around(at + 1);
+  const auto try_all = [&](const IndexSet& victims, auto take) {
+    std::uint32_t at = victims.next_around(victim_cursor_);
+    for (std::uint32_t tries = 0; tries < kVictimsTried && at != IndexSet::kNone && looks_left_ > 0; ++tries) {
+      --looks_left_;
+      if (BandSlot{at} != thief && (this->*take)(thief, BandSlot{at})) return true;
+      at = victims.next_around(at + 1);
+    }
+    return false;
+  };
+  if (try_all(with_ready_, &SupervisorCore::move_homes)) return true;
+  // Work that has been sent is asked back only for a band that stays hungry: where neighbours wait for each other, as in
+  // a stencil, everyone is hungry now and then, and work that moves for it comes to lie apart from what it reads.
+  if (now_ < later(workers_[thief].hungry_since, config_.steal_after)) {
+    patient_until_ = std::min(patient_until_, later(workers_[thief].hungry_since, config_.steal_after));
+    return false;
   }
-  at = with_excess_.empty() ? IndexSet::kNone : with_excess_.next_around(victim_cursor_);
-  for (std::uint32_t tries = 0; tries < kVictimsTried && at != IndexSet::kNone; ++tries) {
-    if (BandSlot{at} != thief && ask_for_queued(thief, BandSlot{at})) return true;
-    at = with_excess_.next_around(at + 1);
-  }
-  return false;
+  return try_all(with_excess_, &SupervisorCore::ask_for_queued);
 }
 
 // Half of what is kept here for the victim gets a new home; nothing has been sent, so nothing can race.
@@ -340,6 +394,7 @@ bool SupervisorCore::move_homes(BandSlot thief, BandSlot victim) {
       ++moved;
       ++counters_.moved_here;
     }
+    looks_left_ -= std::min(looks_left_, static_cast<std::uint32_t>(back.size()));
     for (const std::uint64_t key : back) {
       job.local(victim).push_ready(key);
       note_ready(victim, 1);
@@ -354,6 +409,7 @@ bool SupervisorCore::ask_for_queued(BandSlot thief, BandSlot victim) {
   const std::uint32_t excess = band.runnable - std::min(band.runnable, band.slots);
   const std::uint32_t wanted = std::min((excess + 1) / 2, workers_[thief].slots + kPreparedAhead);
   std::uint32_t asked = 0;
+  bool for_another = false;  // What this thief may not take, or too slowly.
   // The latest assignments are the lowest in order. Only some are looked at, however long the list is.
   std::size_t looked_at = 0;
   for (std::size_t i = band.assigned.size(); i-- > 0 && asked < wanted && looked_at < 32; ++looked_at) {
@@ -367,13 +423,20 @@ bool SupervisorCore::ask_for_queued(BandSlot thief, BandSlot victim) {
     if (!waits) continue;
     const std::int64_t wait_ns = waiting_ns(excess, estimate_ns(job, ref.subtask), band.slots);
     if (wait_ns < config_.steal_after.count()) break;
-    if (!may_run_on(job, ref.subtask, thief) || movement_cost_ns(job, ref.subtask, thief) > wait_ns) continue;
+    if (!may_run_on(job, ref.subtask, thief) || movement_cost_ns(job, ref.subtask, thief) > wait_ns) {
+      for_another = true;
+      continue;
+    }
     hot.flags |= SubtaskFlag::kStealAsked;
+    job.thieves[SubtaskIndex{ref.subtask}] = thief;
     tail_of_outbox<StealRequest>(band.worker, job.id)
         .attempts.push_back(AttemptRef{SubtaskIndex{ref.subtask}, Attempt{ref.attempt}});
     ++asked;
     ++counters_.steals_asked;
   }
+  looks_left_ -= std::min(looks_left_, static_cast<std::uint32_t>(looked_at));
+  // Nothing to be had here, for nobody, until something changes about this band.
+  if (asked == 0 && !for_another) offer_excess(victim, false);
   return asked > 0;
 }
 

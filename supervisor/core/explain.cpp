@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "common/base/coverage_mark.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 
 namespace penstock::supervisor {
@@ -47,8 +48,9 @@ Result<Value> SupervisorCore::explain_by_request(ClientId client, const AdminReq
   if (job->hot[subtask.value()].phase != SubtaskPhase::Assigned) return answer;
   // Only the worker knows which of its latches holds the subtask.
   deferred = true;
-  const Question question{next_question_++, client, request.request, std::move(answer)};
-  tell(workers_[job->hot[subtask.value()].band].worker, ExplainQuestion{question.number, {job->id, subtask}});
+  const WorkerSlot slot = workers_[job->hot[subtask.value()].band].worker;
+  const Question question{next_question_++, workers_[slot].id, client, request.request, std::move(answer)};
+  tell(slot, ExplainQuestion{question.number, {job->id, subtask}});
   questions_.push_back(question);
   return Value{};
 }
@@ -145,12 +147,9 @@ void SupervisorCore::watch() {
   bool runs = false;
   for (std::uint32_t i = 0; i < workers_.band_slots(); ++i)
     runs = runs || (workers_[BandSlot{i}].alive && workers_[BandSlot{i}].load.running > 0);
-  if (runs || now_ - progress_at_ < config_.watchdog_after) {
-    alerted_ = false;
-    return;
-  }
-  if (alerted_) return;
-  alerted_ = true;
+  if (runs || now_ - progress_at_ < config_.watchdog_after || alerted_for_ == progress_at_) return;
+  alerted_for_ = progress_at_;
+  PENSTOCK_COVERAGE_MARK("the watchdog gave alarm");
   ++counters_.watchdog_alerts;
   for (const JobId id : active_) {
     Job& job = *jobs_[id.value()];

@@ -1,6 +1,7 @@
 // SupervisorCore: attempts that failed, retries, and data that has to be made again.
 #include <algorithm>
 
+#include "common/base/coverage_mark.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 
 namespace penstock::supervisor {
@@ -68,6 +69,7 @@ void SupervisorCore::fail_subtask(Job& job, std::uint32_t subtask, const Failure
     job.news.failures.push_back(std::move(failure));
     count_news(job);
   } else if (job.error.message.empty()) {
+    PENSTOCK_COVERAGE_MARK("what had succeeded failed when it ran again");
     // Its success was told and stands; what cannot be made again is its lost output.
     job.error = Error{ErrorCode::InputLost, job.shape->name(subtask), "its outputs were lost and it failed when it ran again", {}};
   }
@@ -106,6 +108,7 @@ void SupervisorCore::requeue(Job& job, std::uint32_t subtask) {
 void SupervisorCore::end_subtask(Job& job, std::uint32_t subtask, SubtaskPhase phase) {
   if (phase != SubtaskPhase::Succeeded) unplace_successors(job, subtask);
   job.hot[subtask].phase = phase;
+  if (!job.thieves.empty()) job.thieves.erase(SubtaskIndex{subtask});
   if (--job.open == 0) maybe_done_.push_back(job.id);
   if (phase == SubtaskPhase::Cancelled) tell_cancelled(job, subtask);
   if (phase != SubtaskPhase::Succeeded) release_inputs(job, subtask);
@@ -155,6 +158,8 @@ bool SupervisorCore::data_is_gone(const Job& job, std::uint32_t producer) const 
 // Runs a subtask again whose outputs are needed and gone, after those whose outputs it needs itself. No recursion: a
 // lineage may be as long as the graph.
 void SupervisorCore::recompute(Job& job, std::uint32_t subtask) {
+  // An earlier one of several losses may have ended the job; what is opened now would never be cancelled.
+  if (job.cancelling) return;
   std::vector<std::uint32_t> pending{subtask};
   std::vector<std::uint32_t> reopened;
   while (!pending.empty()) {
@@ -162,6 +167,7 @@ void SupervisorCore::recompute(Job& job, std::uint32_t subtask) {
     pending.pop_back();
     if (job.hot[next].phase != SubtaskPhase::Succeeded) continue;
     if (reopened.size() >= config_.lineage_depth_max) {
+      PENSTOCK_COVERAGE_MARK("a lineage was too long");
       for (const std::uint32_t done : reopened)
         if (job.hot[done].phase == SubtaskPhase::Waiting && job.hot[done].unplaced == 0) become_placeable(job, done);
       cancel_job(job, Error{ErrorCode::InputLost, job.shape->name(subtask),
@@ -201,6 +207,7 @@ void SupervisorCore::cancel_what_cannot_run(Job& job, const std::vector<std::uin
 
 // One subtask from Succeeded back to Waiting; appends the producers that it needs and that are gone.
 void SupervisorCore::reopen(Job& job, std::uint32_t subtask, std::vector<std::uint32_t>& pending) {
+  PENSTOCK_COVERAGE_MARK("a lost output is made again");
   ++counters_.recomputed;
   job.hot[subtask].phase = SubtaskPhase::Waiting;
   ++job.open;

@@ -40,6 +40,12 @@ class GraphShape {
     return graph_.edge_outputs.empty() ? std::uint16_t{0} : graph_.edge_outputs[edge];
   }
   std::uint32_t first_edge(std::uint32_t subtask) const { return graph_.input_offsets[subtask]; }
+  /// Asks for what the end of the subtask will touch.
+  void prefetch(std::uint32_t subtask) const {
+    __builtin_prefetch(&graph_.template_of[subtask]);
+    __builtin_prefetch(&graph_.input_offsets[subtask]);
+    __builtin_prefetch(&successor_offsets_[subtask]);
+  }
 
   std::uint32_t rank_of(std::uint32_t subtask) const { return rank_of_.empty() ? subtask : rank_of_[subtask]; }
   std::uint32_t at_rank(std::uint32_t rank) const { return at_rank_.empty() ? rank : at_rank_[rank]; }

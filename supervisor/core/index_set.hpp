@@ -19,22 +19,11 @@ class IndexSet {
   }
 
   void insert(std::uint32_t number) {
-    grow(number);
-    if (contains(number)) return;
-    ++size_;
-    bits_[number / 64] |= bit(number);
-    middle_[number / 4096] |= bit(number / 64);
-    top_[number / 262144] |= bit(number / 4096);
+    if (!contains(number)) insert_new(number);
   }
 
   void erase(std::uint32_t number) {
-    if (!contains(number)) return;
-    --size_;
-    bits_[number / 64] &= ~bit(number);
-    if (bits_[number / 64] != 0) return;
-    middle_[number / 4096] &= ~bit(number / 64);
-    if (middle_[number / 4096] != 0) return;
-    top_[number / 262144] &= ~bit(number / 4096);
+    if (contains(number)) erase_known(number);
   }
 
   /// The smallest member that is not below `number`; `kNone` if there is none.
@@ -62,6 +51,23 @@ class IndexSet {
 
  private:
   static constexpr std::uint64_t bit(std::uint32_t number) { return std::uint64_t{1} << (number % 64); }
+
+  void insert_new(std::uint32_t number) {
+    grow(number);
+    ++size_;
+    bits_[number / 64] |= bit(number);
+    middle_[number / 4096] |= bit(number / 64);
+    top_[number / 262144] |= bit(number / 4096);
+  }
+
+  void erase_known(std::uint32_t number) {
+    --size_;
+    bits_[number / 64] &= ~bit(number);
+    if (bits_[number / 64] != 0) return;
+    middle_[number / 4096] &= ~bit(number / 64);
+    if (middle_[number / 4096] != 0) return;
+    top_[number / 262144] &= ~bit(number / 4096);
+  }
 
   // In `level`, the next set bit at or after `from` within the word of `from`, or, for the top, in any word.
   std::uint32_t next_bit(const std::vector<std::uint64_t>& level, std::uint32_t from) const {

@@ -39,4 +39,20 @@ LocalSet* Job::find_local(BandSlot band) {
   return band.value() < local_of.size() && local_of[band.value()] != ~0U ? &locals[local_of[band.value()]] : nullptr;
 }
 
+void Job::prefetch_local(BandSlot band) const {
+  if (band.value() >= local_of.size() || local_of[band.value()] == ~0U) return;
+  const LocalSet* local = &locals[local_of[band.value()]];
+  __builtin_prefetch(local, 1);
+  __builtin_prefetch(reinterpret_cast<const char*>(local) + 64, 1);
+}
+
+void Job::prefetch_next(BandSlot band) const {
+  if (band.value() >= local_of.size() || local_of[band.value()] == ~0U) return;
+  const std::uint64_t key = locals[local_of[band.value()]].best_ready();
+  if (key == LocalSet::kNone) return;
+  const std::uint32_t subtask = shape->at_rank(static_cast<std::uint32_t>(key));
+  __builtin_prefetch(&hot[subtask], 1);
+  shape->prefetch(subtask);
+}
+
 }  // namespace penstock::supervisor

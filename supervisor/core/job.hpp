@@ -101,9 +101,13 @@ struct Job {
 
   JobData data;
   LookupMap<SubtaskIndex, SubtaskHistory> histories;
+  LookupMap<SubtaskIndex, BandSlot> thieves;  ///< For whom a subtask was asked back, until it comes or ends.
   bool keys_carry_priority = false;     ///< `priority_changes` has been used: the rank alone is no order any more.
   LookupMap<SubtaskIndex, std::int32_t> priority_changes;  ///< Set by an operator: replaces the user's priority.
-  LookupMap<WorkerId, std::vector<std::uint64_t>> templates_known;  ///< Bit per template that the worker has.
+  static constexpr std::uint32_t kTemplatesInWord = 63;
+  static constexpr std::uint64_t kHeardOf = std::uint64_t{1} << 63U;
+  std::vector<std::uint64_t> known_of;  ///< By worker slot: a bit for each of the first templates, and `kHeardOf`.
+  LookupMap<WorkerId, std::vector<bool>> templates_known;  ///< The same for all templates after those.
   std::vector<WorkerId> known_workers;  ///< Those that have heard of the job.
 
   std::uint32_t total() const { return static_cast<std::uint32_t>(hot.size()); }
@@ -114,6 +118,9 @@ struct Job {
   std::int32_t user_priority(std::uint32_t subtask) const;
   LocalSet& local(BandSlot band);
   LocalSet* find_local(BandSlot band);
+  /// Ask for what sending the next subtask to the band will touch; the second needs what the first has asked for.
+  void prefetch_local(BandSlot band) const;
+  void prefetch_next(BandSlot band) const;
 };
 
 }  // namespace penstock::supervisor

@@ -159,9 +159,12 @@ void SupervisorCore::place_sources(Job& job) {
       job.hot[subtask].band = slot;
       keys.push_back(job.order_key(subtask));
     }
-    std::sort(keys.begin(), keys.end());
-    for (const std::uint64_t key : keys) job.local(slot).append_source(key);
-    if (!keys.empty()) note_ready(slot, static_cast<std::int32_t>(keys.size()));
+    if (keys.empty()) continue;
+    if (!std::is_sorted(keys.begin(), keys.end())) std::sort(keys.begin(), keys.end());
+    LocalSet& local = job.local(slot);
+    local.reserve_ready(keys.size());
+    for (const std::uint64_t key : keys) local.push_ready(key);
+    note_ready(slot, static_cast<std::int32_t>(keys.size()));
   }
   for (; next < sources.size(); ++next) become_placeable(job, sources[next]);
 }
@@ -265,6 +268,7 @@ void SupervisorCore::release_job(Job& job) {
   for (const WorkerId worker : job.known_workers)
     if (const WorkerSlot slot = workers_.find(worker); slot.valid()) tell(slot, ForgetJob{job.id});
   job.known_workers.clear();
+  job.known_of = {};
   job.templates_known.clear();
   job.outputs.clear();
   job.final_news.outputs.clear();  // Who attaches from now on must not be sent to data that is gone.
@@ -276,6 +280,7 @@ void SupervisorCore::release_job(Job& job) {
   job.homeless = {};
   job.data.clear();
   job.histories.clear();
+  job.thieves.clear();
   job.priority_changes.clear();
 }
 

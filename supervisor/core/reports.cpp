@@ -1,20 +1,28 @@
 // SupervisorCore: what workers report, applied in one pass.
 #include <algorithm>
 
+#include "common/base/coverage_mark.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 
 namespace penstock::supervisor {
+namespace {
+
+/// The more a worker reports, the more may be looked at for hungry bands: helping them costs a share of the work at most.
+constexpr std::size_t kLooksEarnedMax = 1024;
+
+}  // namespace
 
 void SupervisorCore::receive(WorkerSlot slot, const ReportBatch& message) {
   WorkerEntry& worker = workers_[slot];
   worker.reports_received = std::max(worker.reports_received, message.number);
-  if (!worker.has_outbox) outboxes_.push_back(slot);  // At least `ReportsApplied` goes back.
-  worker.has_outbox = true;
+  outbox_of(slot);  // At least `ReportsApplied` goes back.
   for (const JobReports& reports : message.jobs) {
-    if (knows(reports.job) && jobs_[reports.job.value()]->state == JobState::Running)
+    if (knows(reports.job) && jobs_[reports.job.value()]->state == JobState::Running) {
+      prefetch(worker, *jobs_[reports.job.value()], reports);
       apply(slot, *jobs_[reports.job.value()], reports);
-    else
+    } else {
       counters_.stale_reports += reports.attempts.size();
+    }
   }
   for (const ReplicaReport& replica : message.replicas) {
     if (!knows(replica.producer.job)) continue;
@@ -23,7 +31,7 @@ void SupervisorCore::receive(WorkerSlot slot, const ReportBatch& message) {
     if (job.data.in_use() && subtask < job.total() && !job.data.gone(subtask)) {
       job.data.add_replica(subtask, worker.id);
     } else {
-      // Dropped while the copy was being made.
+      PENSTOCK_COVERAGE_MARK("a copy came after its datum was dropped");
       tell(slot, DropBatch{job.id, false, {DataRef{replica.producer.index, replica.output}}});
     }
   }
@@ -31,10 +39,28 @@ void SupervisorCore::receive(WorkerSlot slot, const ReportBatch& message) {
     if (load.band.value() < worker.bands.size()) workers_[worker.bands[load.band.value()]].load = load;
 }
 
+// With many workers none of this is in the cache, and asked for one by one it would take as long as all the rest.
+void SupervisorCore::prefetch(const WorkerEntry& worker, const Job& job, const JobReports& reports) const {
+  constexpr std::size_t kAhead = 64;
+  constexpr std::uint32_t kManyBands = 64;
+  if (workers_.alive_bands() < kManyBands) return;  // Then most of it is in the cache.
+  for (const BandSlot slot : worker.bands) {
+    __builtin_prefetch(&workers_[slot], 1);
+    job.prefetch_local(slot);
+  }
+  for (std::size_t i = 0; i < std::min(reports.attempts.size(), kAhead); ++i)
+    if (const std::uint32_t subtask = reports.attempts[i].subtask.value(); subtask < job.total()) {
+      __builtin_prefetch(&job.hot[subtask], 1);
+      job.shape->prefetch(subtask);
+    }
+}
+
 void SupervisorCore::apply(WorkerSlot slot, Job& job, const JobReports& reports) {
   for (const AttemptTrace& run : reports.traces) job.news.traces.push_back(SubtaskTrace{workers_[slot].id, run});
   std::size_t next_output = 0;
   std::size_t next_failure = 0;
+  std::size_t next_report = 0;
+  looks_left_ += static_cast<std::uint32_t>(std::min<std::size_t>(reports.attempts.size() / 2, kLooksEarnedMax));
   for (const AttemptReport& report : reports.attempts) {
     const std::size_t outputs = std::min<std::size_t>(report.output_count, reports.outputs.size() - next_output);
     const std::span<const OutputReport> own_outputs = std::span{reports.outputs}.subspan(next_output, outputs);
@@ -44,12 +70,14 @@ void SupervisorCore::apply(WorkerSlot slot, Job& job, const JobReports& reports)
       failure = &reports.failures[next_failure++];
     if (!is_current(job, report, slot)) {
       // Spec: design 5. A stale attempt's word counts for nothing; what it made is dropped.
+      PENSTOCK_COVERAGE_MARK("a stale attempt was reported");
       ++counters_.stale_reports;
       for (const OutputReport& output : own_outputs) tell(slot, DropBatch{job.id, false, {DataRef{report.subtask, output.output}}});
       continue;
     }
     const std::uint32_t subtask = report.subtask.value();
     if (report.outcome != Outcome::Started) leave_band(job, subtask);
+    if (next_report++ == 0) job.prefetch_next(job.hot[subtask].band);  // What `prefetch` has asked for is here now.
     progress_at_ = now_;
     switch (report.outcome) {
       case Outcome::Started: job.hot[subtask].flags |= SubtaskFlag::kStarted; break;
@@ -88,6 +116,7 @@ void SupervisorCore::succeed(Job& job, const AttemptReport& report, std::span<co
                              WorkerSlot slot) {
   const std::uint32_t subtask = report.subtask.value();
   SubtaskHot& hot = job.hot[subtask];
+  if ((hot.flags & SubtaskFlag::kCancelAsked) != 0) PENSTOCK_COVERAGE_MARK("a success crossed its cancel");
   end_subtask(job, subtask, SubtaskPhase::Succeeded);
   ++counters_.succeeded;
   measure(job, report);
@@ -109,8 +138,9 @@ void SupervisorCore::measure(Job& job, const AttemptReport& report) {
   const std::int64_t measured = std::int64_t{report.run_us} * 1000;
   const auto mean = static_cast<std::int64_t>(facts.mean_ns);
   // The first few runs count fully, later ones by an eighth: quick to learn, slow to forget.
-  const std::int64_t weight = static_cast<std::int64_t>(std::min<std::uint64_t>(facts.runs + 1, 8));
-  facts.mean_ns = static_cast<std::uint64_t>(mean + (measured - mean) / weight);
+  const std::int64_t change =
+      facts.runs >= 7 ? (measured - mean) / 8 : (measured - mean) / static_cast<std::int64_t>(facts.runs + 1);
+  facts.mean_ns = static_cast<std::uint64_t>(mean + change);
   ++facts.runs;
 }
 
@@ -129,6 +159,7 @@ void SupervisorCore::keep_outputs(Job& job, std::uint32_t subtask, std::span<con
   std::erase_if(job.outputs, [&](const OutputLocation& known) { return known.producer.value() == subtask; });
   const std::string& address = workers_.worker_of(job.hot[subtask].band).description.data_address;
   for (const OutputReport& output : outputs) {
+    if (output.output >= count || output.bytes <= 0) continue;
     job.outputs.push_back(OutputLocation{SubtaskIndex{subtask}, output.output, output.bytes, address});
     job.news.outputs.push_back(job.outputs.back());
   }
@@ -167,21 +198,19 @@ void SupervisorCore::notice(Job& job, std::uint32_t producer, WorkerSlot to, Wor
 
 template <class Message>
 Message& SupervisorCore::tail_of_outbox(WorkerSlot slot, JobId job) {
-  WorkerEntry& worker = workers_[slot];
-  if (!worker.outbox.empty())
-    if (auto* last = std::get_if<Message>(&worker.outbox.back()); last != nullptr && last->job == job) return *last;
+  std::vector<ToWorker>& outbox = outbox_of(slot);
+  if (!outbox.empty())
+    if (auto* last = std::get_if<Message>(&outbox.back()); last != nullptr && last->job == job) return *last;
   Message message;
   message.job = job;
-  tell(slot, std::move(message));
-  return std::get<Message>(worker.outbox.back());
+  return std::get<Message>(outbox.emplace_back(std::move(message)));
 }
 DropBatch& SupervisorCore::tail_of_drops(WorkerSlot slot, JobId job, bool lost) {
-  WorkerEntry& worker = workers_[slot];
-  if (!worker.outbox.empty())
-    if (auto* last = std::get_if<DropBatch>(&worker.outbox.back()); last != nullptr && last->job == job && last->lost == lost)
+  std::vector<ToWorker>& outbox = outbox_of(slot);
+  if (!outbox.empty())
+    if (auto* last = std::get_if<DropBatch>(&outbox.back()); last != nullptr && last->job == job && last->lost == lost)
       return *last;
-  tell(slot, DropBatch{job, lost, {}});
-  return std::get<DropBatch>(worker.outbox.back());
+  return std::get<DropBatch>(outbox.emplace_back(DropBatch{job, lost, {}}));
 }
 
 template CancelBatch& SupervisorCore::tail_of_outbox<CancelBatch>(WorkerSlot, JobId);

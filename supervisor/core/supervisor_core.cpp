@@ -3,6 +3,12 @@
 #include <algorithm>
 
 namespace penstock::supervisor {
+namespace {
+
+/// What may be looked at for hungry bands in one event, apart from what its reports have earned.
+constexpr std::uint32_t kLooksForEvent = 16;
+
+}  // namespace
 
 // For a heap with the earliest on top; equal instants in order of job and subtask.
 bool SupervisorCore::Timer::operator<(const Timer& other) const {
@@ -18,7 +24,11 @@ SupervisorCore::SupervisorCore(const SupervisorConfig& config, Rng rng) : config
 void SupervisorCore::handle(SupervisorEvent&& event, Instant now, Actions<SupervisorAction>& actions) {
   now_ = now;
   out_ = &actions;
+  looks_left_ = kLooksForEvent;
+  // A tick changes nothing for those who found nothing before; whatever else happens may.
+  const bool tick = std::holds_alternative<supervisor_event::Tick>(event);
   std::visit([this](auto& concrete) { on(concrete); }, event);
+  if (!tick) hungry_untried_ = hungry_.size();
   dispatch();
   for (std::size_t i = 0; i < maybe_done_.size(); ++i)
     if (knows(maybe_done_[i])) finish_if_done(*jobs_[maybe_done_[i].value()]);
@@ -29,7 +39,7 @@ void SupervisorCore::handle(SupervisorEvent&& event, Instant now, Actions<Superv
 }
 
 std::optional<Instant> SupervisorCore::next_deadline() const {
-  Instant next = watch_at_;
+  Instant next = std::min(watch_at_, help_at_);
   if (!timers_.empty()) next = std::min(next, timers_.front().at);
   for (const JobId id : with_news_)
     if (knows(id)) next = std::min(next, later(jobs_[id.value()]->news_sent, config_.progress_every));
@@ -114,29 +124,38 @@ void SupervisorCore::on(supervisor_event::Tick&) {
 }
 
 void SupervisorCore::tell(WorkerSlot slot, ToWorker message) {
+  if (workers_[slot].alive) outbox_of(slot).push_back(std::move(message));
+}
+
+// Outboxes are few and used in turn, so that they stay in the cache however many workers there are.
+std::vector<ToWorker>& SupervisorCore::outbox_of(WorkerSlot slot) {
   WorkerEntry& worker = workers_[slot];
-  if (!worker.alive) return;
-  if (!worker.has_outbox) outboxes_.push_back(slot);
-  worker.has_outbox = true;
-  worker.outbox.push_back(std::move(message));
+  if (worker.outbox == WorkerEntry::kNoOutbox) {
+    worker.outbox = static_cast<std::uint32_t>(outboxes_used_++);
+    if (outboxes_used_ > outboxes_.size()) outboxes_.emplace_back();
+    outboxes_[worker.outbox].worker = slot;
+  }
+  return outboxes_[worker.outbox].messages;
 }
 
 void SupervisorCore::flush_outboxes() {
-  for (const WorkerSlot slot : outboxes_) {
-    WorkerEntry& worker = workers_[slot];
-    worker.has_outbox = false;
-    if (worker.alive && !worker.new_peers.empty())
+  for (std::size_t i = 0; i < outboxes_used_; ++i) {
+    Outbox& outbox = outboxes_[i];
+    WorkerEntry& worker = workers_[outbox.worker];
+    worker.outbox = WorkerEntry::kNoOutbox;
+    if (worker.alive && worker.has_new_peers)
       out_->add(supervisor_action::SendToWorker{worker.id, PeerAddressBatch{std::exchange(worker.new_peers, {})}});
-    for (ToWorker& message : worker.outbox)
+    worker.has_new_peers = false;
+    for (ToWorker& message : outbox.messages)
       if (worker.alive) out_->add(supervisor_action::SendToWorker{worker.id, std::move(message)});
-    worker.outbox.clear();
+    outbox.messages.clear();
     // The assignments before this were written with these reports applied; later ones will be, too.
     if (worker.alive && worker.reports_received > worker.reports_applied_sent) {
       worker.reports_applied_sent = worker.reports_received;
       out_->add(supervisor_action::SendToWorker{worker.id, ReportsApplied{worker.reports_received}});
     }
   }
-  outboxes_.clear();
+  outboxes_used_ = 0;
 }
 
 void SupervisorCore::send_to_client(ClientId client, ToClient message) {

@@ -69,6 +69,15 @@ class SupervisorCore {
     bool operator<(const Timer& other) const;
   };
 
+  /// Asked to a worker by an operator.
+  struct Question {
+    std::uint64_t number;
+    WorkerId worker;
+    ClientId client;
+    std::uint64_t request;
+    Value answer;  ///< What is known without the worker.
+  };
+
   // Events: supervisor_core.cpp.
   void on(supervisor_event::WorkerJoined& event);
   void on(supervisor_event::WorkerSaid& event);
@@ -83,6 +92,7 @@ class SupervisorCore {
   void receive(WorkerSlot slot, const Register& message);
   void receive(WorkerSlot slot, const DrainState& message);
   void receive(WorkerSlot slot, const ExplainAnswer& message);
+  void answer_question(const Question& question, const std::string& state, const std::string& reason);
   void lose_worker(WorkerSlot slot, const std::string& reason);
   void lose_attempts(WorkerSlot slot, const std::string& reason);
   void lose_data(Job& job, WorkerSlot slot);
@@ -135,17 +145,20 @@ class SupervisorCore {
   void define_template(Job& job, std::uint32_t template_index, WorkerSlot worker, AssignBatch& batch);
   std::uint32_t lookahead_limit(const Job& job, std::uint32_t template_index, const BandEntry& band) const;
   std::uint64_t estimate_ns(const Job& job, std::uint32_t subtask) const;
+  void help_hungry();
   bool feed_hungry(BandSlot band);
   bool move_homes(BandSlot thief, BandSlot victim);
   bool ask_for_queued(BandSlot thief, BandSlot victim);
   void mark_dirty(BandSlot band);
   void note_ready(BandSlot band, std::int32_t change);
   void note_runnable(BandSlot band, std::int32_t change);
+  void offer_excess(BandSlot band, bool offers);
   void leave_band(Job& job, std::uint32_t subtask);
   void sweep_assigned(BandEntry& band);
 
   // Reports: reports.cpp.
   void receive(WorkerSlot slot, const ReportBatch& message);
+  void prefetch(const WorkerEntry& worker, const Job& job, const JobReports& reports) const;
   void apply(WorkerSlot slot, Job& job, const JobReports& reports);
   bool is_current(const Job& job, const AttemptReport& report, WorkerSlot slot) const;
   void succeed(Job& job, const AttemptReport& report, std::span<const OutputReport> outputs, WorkerSlot slot);
@@ -203,6 +216,7 @@ class SupervisorCore {
 
   bool knows(JobId id) const { return id.value() < jobs_.size() && jobs_[id.value()] != nullptr; }
   void tell(WorkerSlot worker, ToWorker message);
+  std::vector<ToWorker>& outbox_of(WorkerSlot worker);
   DropBatch& tail_of_drops(WorkerSlot worker, JobId job, bool lost);
   template <class Message>
   Message& tail_of_outbox(WorkerSlot worker, JobId job);
@@ -225,16 +239,13 @@ class SupervisorCore {
   IndexSet with_excess_;                     ///< Bands that hold more runnable subtasks than slots.
   std::uint32_t victim_cursor_ = 0;
   std::uint32_t hungry_cursor_ = 0;
+  std::size_t hungry_untried_ = 0;           ///< Hungry bands that have not been looked at since something changed.
+  Instant patient_until_ = kNever;           ///< When the first of those that are not hungry for long enough will be.
+  Instant help_at_ = kNever;                 ///< When they are, should nothing else happen.
   SupervisorCounters counters_;
   Instant progress_at_{};                    ///< When anything last ended or started.
   Instant watch_at_ = kNever;
-  bool alerted_ = false;
-  struct Question {
-    std::uint64_t number;
-    ClientId client;
-    std::uint64_t request;
-    Value answer;
-  };
+  Instant alerted_for_ = kNever;             ///< The `progress_at_` after which the watchdog gave alarm.
   std::vector<Question> questions_;          ///< Asked to workers and not answered.
   std::uint64_t next_question_ = 1;
 
@@ -242,7 +253,13 @@ class SupervisorCore {
   Instant now_{};
   Out* out_ = nullptr;
   std::vector<BandSlot> dirty_bands_;
-  std::vector<WorkerSlot> outboxes_;
+  struct Outbox {
+    WorkerSlot worker;
+    std::vector<ToWorker> messages;
+  };
+  std::vector<Outbox> outboxes_;             ///< The first `outboxes_used_` are in use; the others keep their memory.
+  std::size_t outboxes_used_ = 0;
+  std::uint32_t looks_left_ = 0;             ///< What may still be looked at for hungry bands during this event.
   std::vector<JobId> maybe_done_;
   std::vector<JobId> exhausted_;             ///< Jobs from which the band that is being filled can take no more.
 };

@@ -29,6 +29,7 @@ WorkerSlot WorkerTable::add(WorkerId id, Incarnation incarnation, const Register
     band.id = BandId{id, BandIndex{static_cast<std::uint16_t>(i)}};
     band.worker = slot;
     band.description = description.bands[i];
+    band.kind = band.description.kind;
     band.alive = true;
     const std::int64_t milli_slots = band.description.capacity.slots.value();
     // Rounded up without a sum: a worker may claim any number.
@@ -57,8 +58,9 @@ void WorkerTable::remove(WorkerSlot slot) {
     --alive_bands_;
   }
   worker.alive = false;
-  worker.outbox = {};
+  worker.outbox = WorkerEntry::kNoOutbox;
   worker.new_peers = {};
+  worker.has_new_peers = false;
   index_.erase(worker.id);
   free_workers_.push_back(slot);
   --alive_workers_;

@@ -25,35 +25,42 @@ struct AssignedRef {
   std::uint16_t attempt = 0;
 };
 
-struct BandEntry {
+/// What every report touches stands first, in as few cache lines as possible: with thousands of workers each of them is
+/// a trip to memory.
+struct alignas(64) BandEntry {
   BandId id;
   WorkerSlot worker;
-  BandDescription description;
   bool alive = false;
   bool draining = false;
   bool dirty = false;               ///< To be filled at the end of this event.
+  BandKind kind = BandKind::Cpu;    ///< As in `description`.
+  bool offers = false;              ///< Is among those that hungry bands look at.
   std::uint32_t slots = 1;
   std::uint32_t in_flight = 0;      ///< Attempts that it holds, cached successors included.
   std::uint32_t runnable = 0;       ///< Those of them whose inputs are complete.
   std::uint32_t ready_here = 0;     ///< Runnable subtasks kept at the supervisor for it, some perhaps outdated.
+  Instant hungry_since = kNever;    ///< Since when it has had free slots and nothing to run.
   std::vector<AssignedRef> assigned;  ///< What it holds, oldest first; ended ones are swept out now and then.
   BandLoad load;
+  BandDescription description;
 };
 
-struct WorkerEntry {
+struct alignas(64) WorkerEntry {
+  static constexpr std::uint32_t kNoOutbox = ~std::uint32_t{0};
+
   WorkerId id;
-  Incarnation incarnation;
-  Register description;
   bool alive = false;
   bool draining = false;
   bool drained = false;
-  std::vector<BandSlot> bands;
+  bool has_new_peers = false;
+  std::uint32_t outbox = kNoOutbox;  ///< Which one holds what it is told at the end of this event.
   std::uint64_t reports_received = 0;
   std::uint64_t reports_applied_sent = 0;
-  LookupMap<WorkerId, bool> peers_known;  ///< Workers whose data address it has been told.
-  bool has_outbox = false;
+  std::vector<BandSlot> bands;
   std::vector<PeerAddress> new_peers;     ///< Told first of all at the end of this event.
-  std::vector<ToWorker> outbox;     ///< What it is told at the end of this event.
+  Incarnation incarnation;
+  LookupMap<WorkerId, bool> peers_known;  ///< Workers whose data address it has been told.
+  Register description;
 };
 
 /// Passive bookkeeping: finds workers by id and hands out dense slots.

@@ -1,6 +1,7 @@
 // SupervisorCore: workers that come, drain and vanish.
 #include <algorithm>
 
+#include "common/base/coverage_mark.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 
 namespace penstock::supervisor {
@@ -16,14 +17,19 @@ void SupervisorCore::receive(WorkerSlot, const ExplainAnswer& message) {
   const auto found = std::find_if(questions_.begin(), questions_.end(),
                                   [&](const Question& question) { return question.number == message.question; });
   if (found == questions_.end()) return;
-  Value::Record fields = *found->answer.record();
-  fields.emplace_back("worker_state", message.known ? message.state : "unknown to the worker; a report is on its way");
-  if (message.known) fields.emplace_back("worker_reason", message.reason);
-  AdminAnswer reply;
-  reply.request = found->request;
-  reply.value = Value{std::move(fields)};
-  send_to_client(found->client, std::move(reply));
+  answer_question(*found, message.known ? message.state : "unknown to the worker; a report is on its way",
+                  message.known ? message.reason : "");
   questions_.erase(found);
+}
+
+void SupervisorCore::answer_question(const Question& question, const std::string& state, const std::string& reason) {
+  Value::Record fields = *question.answer.record();
+  fields.emplace_back("worker_state", state);
+  if (!reason.empty()) fields.emplace_back("worker_reason", reason);
+  AdminAnswer reply;
+  reply.request = question.request;
+  reply.value = Value{std::move(fields)};
+  send_to_client(question.client, std::move(reply));
 }
 
 void SupervisorCore::set_draining(WorkerSlot slot, bool draining) {
@@ -36,7 +42,9 @@ void SupervisorCore::set_draining(WorkerSlot slot, bool draining) {
     workers_[band].draining = draining;
     if (draining) {
       hungry_.erase(band.value());
-      with_excess_.erase(band.value());
+      offer_excess(band, false);
+    } else {
+      note_runnable(band, 0);
     }
     mark_dirty(band);
   }
@@ -63,7 +71,7 @@ void SupervisorCore::lose_worker(WorkerSlot slot, const std::string& reason) {
   for (const BandSlot band : worker.bands) {
     hungry_.erase(band.value());
     with_ready_.erase(band.value());
-    with_excess_.erase(band.value());
+    offer_excess(band, false);
     workers_[band].draining = true;  // Nothing below may choose it any more.
   }
   workers_.touch();
@@ -80,8 +88,12 @@ void SupervisorCore::lose_worker(WorkerSlot slot, const std::string& reason) {
       if (here) become_placeable(job, i);
     }
     std::erase(job.known_workers, worker.id);
+    if (slot.value() < job.known_of.size()) job.known_of[slot.value()] = 0;
     job.templates_known.erase(worker.id);
   }
+  for (const Question& question : questions_)
+    if (question.worker == worker.id) answer_question(question, "lost", reason);
+  std::erase_if(questions_, [&](const Question& question) { return question.worker == worker.id; });
   out_->add(supervisor_action::ReleaseWorker{worker.id});
   workers_.remove(slot);
 }
@@ -117,6 +129,7 @@ void SupervisorCore::lose_data(Job& job, WorkerSlot slot) {
     // A replica may hold only some of several outputs; then the subtask counts as lost.
     const bool saved = replicas != nullptr && !replicas->empty() && job.shape->template_of(i).output_count <= 1;
     if (saved) {
+      PENSTOCK_COVERAGE_MARK("a replica took the place of a lost output");
       const WorkerId heir = replicas->front();
       hot.band = workers_[workers_.find(heir)].bands.front();
       job.data.remove_replica(i, heir);
@@ -148,7 +161,9 @@ void SupervisorCore::house_homeless() {
     const std::vector<std::uint32_t> homeless = std::exchange(job.homeless, {});
     for (const std::uint32_t subtask : homeless) {
       const SubtaskHot& hot = job.hot[subtask];
-      if (hot.phase == SubtaskPhase::Placeable && !hot.band.valid()) become_placeable(job, subtask);
+      if (hot.phase != SubtaskPhase::Placeable || hot.band.valid()) continue;
+      become_placeable(job, subtask);
+      if (hot.band.valid()) PENSTOCK_COVERAGE_MARK("a homeless subtask found a home");
     }
   }
 }

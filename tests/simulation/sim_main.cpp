@@ -1,27 +1,63 @@
-#include <cstdio>
-#include <cstdlib>
-#include <string>
+// The simulator without the rest of the product: what the other compiler builds, and what one debugs.
+//
+// usage: sim [FIRST [LAST [LEVEL]]] [--trace] [--json] [--no-shrink] [--subtasks=N] [--jobs=N] [--workers=N]
+//            [--without=KIND]...
+#include <charconv>
+#include <iostream>
+#include <string_view>
 
-#include "tests/simulation/world/options.hpp"
+#include "tests/simulation/world/sim_command.hpp"
 
 using namespace penstock::simulation;
 
+namespace {
+
+template <class Number>
+bool parse(std::string_view text, Number& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc{} && end == text.data() + text.size();
+}
+
+/// Takes `--name=value` apart; false if this is another option.
+bool take_value(std::string_view argument, std::string_view name, std::string_view& value) {
+  if (!argument.starts_with(name)) return false;
+  value = argument.substr(name.size());
+  return true;
+}
+
+bool parse_option(std::string_view argument, SimOptions& options) {
+  std::string_view value;
+  if (argument == "--trace") return options.trace = true;
+  if (argument == "--json") return options.json = true;
+  if (argument == "--no-shrink") return options.shrink = false, true;
+  if (take_value(argument, "--subtasks=", value)) return parse(value, options.subtasks_max);
+  if (take_value(argument, "--jobs=", value)) return parse(value, options.jobs_max);
+  if (take_value(argument, "--workers=", value)) return parse(value, options.workers_max);
+  if (!take_value(argument, "--without=", value)) return false;
+  options.without.emplace_back(value);
+  return true;
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
-  const std::uint64_t first = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1;
-  const std::uint64_t last = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : first;
-  const std::uint32_t level = argc > 3 ? static_cast<std::uint32_t>(std::strtoul(argv[3], nullptr, 10)) : 3;
-  std::uint64_t bad = 0, events = 0, runs = 0, fwd = 0, lost = 0, rec = 0, stolen = 0;
-  for (std::uint64_t seed = first; seed <= last; ++seed) {
-    WorldOptions o;
-    o.seed = seed;
-    o.faults = Faults::of_level(level);
-    o.keep_trace = first == last;
-    if (argc > 4) std::fprintf(stderr, "seed %llu\n", static_cast<unsigned long long>(seed));
-    const WorldResult r = run_world(o);
-    if (o.keep_trace) std::printf("%s", r.trace.c_str());
-    events += r.events; runs += r.runs; fwd += r.forward_hits; lost += r.workers_lost; rec += r.recomputed; stolen += r.stolen;
-    if (!r.ok) { ++bad; std::printf("seed %llu: %s\n", static_cast<unsigned long long>(seed), r.failure.c_str()); if (bad > 10) break; }
+  SimOptions options;
+  int position = 0;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument{argv[i]};
+    bool good = false;
+    if (argument.starts_with("--"))
+      good = parse_option(argument, options);
+    else if (position == 0)
+      good = parse(argument, options.first_seed), options.last_seed = options.first_seed;
+    else if (position == 1)
+      good = parse(argument, options.last_seed);
+    else if (position == 2)
+      good = parse(argument, options.fault_level);
+    position += !argument.starts_with("--");
+    if (good) continue;
+    std::cerr << "sim: bad argument '" << argument << "'\n";
+    return 2;
   }
-  std::printf("%s\n", ("bad " + std::to_string(bad) + " events " + std::to_string(events) + " runs " + std::to_string(runs) + " fwd " + std::to_string(fwd) + " lost " + std::to_string(lost) + " recomputed " + std::to_string(rec) + " stolen " + std::to_string(stolen)).c_str());
-  return bad ? 1 : 0;
+  return run_simulation(options, std::cout);
 }

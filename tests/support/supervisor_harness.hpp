@@ -88,7 +88,8 @@ class SupervisorHarness {
   SupervisorCore& core() { return core_; }
   const Job& job(std::uint32_t number = 1);
   JobState state(std::uint32_t number = 1) { return job(number).state; }
-  SubtaskPhase phase(std::uint32_t subtask, std::uint32_t number = 1) { return job(number).hot[subtask].phase; }
+  /// REQUIRES: the job has not been released; one that ends without outputs is.
+  SubtaskPhase phase(std::uint32_t subtask, std::uint32_t number = 1) { return job(number).hot.at(subtask).phase; }
   Instant now() const { return now_; }
 
  private:

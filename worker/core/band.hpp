@@ -28,13 +28,14 @@ struct Band {
   LatchedQueue prepare;  ///< Its slots are permits, its memory the bytes that prepared inputs may pin.
   LatchedQueue execute;
   MemoryQuota quota;
-  std::vector<RecordIndex> running;        ///< Running and yielded records.
+  std::vector<RecordIndex> running;  ///< Running and yielded records.
   std::uint32_t store_permits_free;
   std::deque<RecordIndex> waiting_to_store;
   std::uint32_t cached = 0;
   ReliefStep relief = ReliefStep::None;
-  Instant relief_at = kNever;              ///< Not before this, the next step.
-  bool dirty = false;                      ///< Something changed since the queues were last pumped.
+  Instant relief_at = kNever;  ///< Not before this, the next step.
+  bool dirty = false;          ///< Something changed since the queues were last pumped.
+  bool preparing = false;      ///< Within a pump, before the execution queue has its turn.
 };
 
 }  // namespace penstock::worker

@@ -44,6 +44,7 @@ void WorkerCore::pump_all() {
 void WorkerCore::pump(Band& band) {
   do {
     band.dirty = false;
+    band.preparing = true;
     taken_.clear();
     band.prepare.take(taken_);
     for (const Taken& taken : taken_) begin_prepare(taken.record);
@@ -52,6 +53,7 @@ void WorkerCore::pump(Band& band) {
       band.quota.take_granted(granted_);
       for (const RecordIndex index : granted_) bring_inputs(index);
     }
+    band.preparing = false;
     taken_.clear();
     band.execute.take(taken_);
     for (const Taken& taken : taken_) start(taken.record, taken);
@@ -175,7 +177,8 @@ void WorkerCore::on(const worker_event::FetchesEnded& event) {
     FailureDetail failure;
     failure.failure = fetch.gone ? FailureClass::InputLost : FailureClass::Transport;
     if (fetch.gone) failure.lost_producer = fetch.key.producer.index;
-    failure.message = "input " + to_string(fetch.key) + " could not be fetched from " + to_string(data_[index].location);
+    failure.message =
+        "input " + to_string(fetch.key) + " could not be fetched from " + to_string(data_[index].location);
     inputs_failed(index, failure);
   }
 }
@@ -224,7 +227,7 @@ void WorkerCore::make_ready(RecordIndex index) {
   record.ready = now_;
   band.execute.put(
       QueueItem{index, record.job, record.priority, record.sequence, &record.program->execution, Bytes{0}});
-  band.dirty = true;
+  if (!band.preparing) band.dirty = true;  // Else it has its turn next anyway.
 }
 
 void WorkerCore::start(RecordIndex index, const Taken& taken) {
@@ -243,7 +246,8 @@ void WorkerCore::start(RecordIndex index, const Taken& taken) {
     band.running.push_back(index);
     ++running_total_;
     ++counters_.started;
-    if (record.program->content.time_limit > Duration{0}) record.stop_at = later(now_, record.program->content.time_limit);
+    if (record.program->content.time_limit > Duration{0})
+      record.stop_at = later(now_, record.program->content.time_limit);
     want_check_at(std::min(record.stop_at, later(now_, config_.started_after)));
   }
   out_->add(worker_action::StartSubtask{index, id_of(record), record.attempt, band.index, record.lane, taken.resumed,

@@ -65,12 +65,14 @@ bool LatchedQueue::fits(const QueueItem& item) const {
 }
 
 void LatchedQueue::grant(Node& node, std::vector<Taken>& taken) {
-  erase_waiting(node);
+  Job& job = jobs_[node.item.job.value()];
+  job.items.erase(node.heap_position);
+  --waiting_;
   node.state = State::Holding;
   ++holding_;
   take_away(*node.item.request, available_);
   available_.memory -= node.item.bytes;
-  jobs_[node.item.job.value()].held += node.item.request->slots;
+  job.held += node.item.request->slots;
   refresh_job(node.item.job);
   if (!node.resumed) node.lane = allot_lane(node.item.record);
   taken.push_back(Taken{node.item.record, node.lane, node.resumed});
@@ -79,9 +81,11 @@ void LatchedQueue::grant(Node& node, std::vector<Taken>& taken) {
 void LatchedQueue::take_back(Node& node) {
   give_back(*node.item.request, available_);
   available_.memory += node.item.bytes;
-  jobs_[node.item.job.value()].held -= node.item.request->slots;
+  Job& job = jobs_[node.item.job.value()];
+  job.held -= node.item.request->slots;
   --holding_;
-  refresh_job(node.item.job);
+  // Holding less makes a job eligible again; one that already is keeps its place, which says nothing about holdings.
+  if (job.heap_position == kNowhere) refresh_job(node.item.job);
 }
 
 bool LatchedQueue::release(RecordIndex record) { return holds(record) && remove(record); }
@@ -170,8 +174,10 @@ LatchedQueue::Job& LatchedQueue::job_at(JobSlot job) {
 void LatchedQueue::insert_waiting(Node& node) {
   node.state = State::Waiting;
   ++waiting_;
-  job_at(node.item.job).items.push(ItemKey{node.item.priority, node.item.sequence, node.item.record});
-  refresh_job(node.item.job);
+  Job& job = job_at(node.item.job);
+  job.items.push(ItemKey{node.item.priority, node.item.sequence, node.item.record});
+  // Only a new best item moves its job.
+  if (job.heap_position == kNowhere || node.heap_position == job.items.top_position()) refresh_job(node.item.job);
 }
 
 void LatchedQueue::erase_waiting(Node& node) {
@@ -231,10 +237,9 @@ std::size_t LatchedQueue::position_of(RecordIndex record) const {
   const ItemKey own{node.item.priority, node.item.sequence, record};
   std::size_t before = 0;
   for (std::uint32_t j = 0; j < jobs_.size(); ++j)
-    for (std::uint32_t i = 0; i < jobs_[j].items.size(); ++i) {
-      const ItemKey& other = jobs_[j].items.at(i);
+    jobs_[j].items.for_each([&](const ItemKey& other) {
       before += JobSlot{j} == node.item.job ? other < own : rank(JobSlot{j}, other) < rank(node.item.job, own);
-    }
+    });
   return before;
 }
 
@@ -251,7 +256,8 @@ std::string LatchedQueue::obstacle(RecordIndex record) const {
     return first_excess(wanted, available_);
   }
   if (!has_lane()) return "runners: all are busy or restarting";
-  if (!fits(item)) return "bytes " + std::to_string(item.bytes.value()) + " > " + std::to_string(available_.memory.value());
+  if (!fits(item))
+    return "bytes " + std::to_string(item.bytes.value()) + " > " + std::to_string(available_.memory.value());
   return {};
 }
 

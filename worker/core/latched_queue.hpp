@@ -28,7 +28,7 @@ struct QueueItem {
   std::uint64_t sequence = 0;  ///< Of arrival, smaller first.
   /// What it holds when taken (memory apart). Outlives the item.
   const ResourceVector* request = nullptr;
-  Bytes bytes;                 ///< Metered against `capacity.memory`; an item alone always fits.
+  Bytes bytes;  ///< Metered against `capacity.memory`; an item alone always fits.
 };
 
 /// An item that has left with its slot.
@@ -138,7 +138,9 @@ class LatchedQueue {
   struct Job;
   struct TrackJob {
     std::vector<Job>* jobs = nullptr;
-    void operator()(const JobKey& key, std::uint32_t position) const { (*jobs)[key.job.value()].heap_position = position; }
+    void operator()(const JobKey& key, std::uint32_t position) const {
+      (*jobs)[key.job.value()].heap_position = position;
+    }
   };
   struct Job {
     explicit Job(IdVector<RecordIndex, Node>* nodes) : items(TrackItem{nodes}) {}
@@ -190,14 +192,15 @@ RecordIndex LatchedQueue::lowest_waiting(Predicate may_leave) const {
   JobKey lowest_job{};
   for (std::uint32_t j = 0; j < jobs_.size(); ++j) {
     const Job& job = jobs_[j];
-    for (std::uint32_t i = 0; i < job.items.size(); ++i) {
-      const ItemKey& key = job.items.at(i);
-      if (!may_leave(key.record)) continue;
-      const JobKey here{job.job_priority, static_cast<std::uint32_t>(key.priority >> 32U), job.fair_rank, 0, JobSlot{j}};
-      const bool lower = !lowest.valid() || lowest_job < here ||
-                         (!(here < lowest_job) && ItemKey{nodes_[lowest].item.priority, nodes_[lowest].item.sequence, lowest} < key);
+    job.items.for_each([&](const ItemKey& key) {
+      if (!may_leave(key.record)) return;
+      const JobKey here{job.job_priority, static_cast<std::uint32_t>(key.priority >> 32U), job.fair_rank, 0,
+                        JobSlot{j}};
+      const bool lower =
+          !lowest.valid() || lowest_job < here ||
+          (!(here < lowest_job) && ItemKey{nodes_[lowest].item.priority, nodes_[lowest].item.sequence, lowest} < key);
       if (lower) lowest = key.record, lowest_job = here;
-    }
+    });
   }
   return lowest;
 }

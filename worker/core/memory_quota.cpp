@@ -1,5 +1,7 @@
 #include "worker/core/memory_quota.hpp"
 
+#include <algorithm>
+
 namespace penstock::worker {
 
 MemoryQuota::MemoryQuota(Bytes capacity, Bytes hard_limit, const Limits& limits)
@@ -11,6 +13,7 @@ QuotaAnswer MemoryQuota::request(const QuotaRequest& request) {
   const Key key{request.job_priority, request.priority, request.sequence, request.record};
   node.wanted = request.bytes;
   if (node.waiting) {
+    note_waiting(node);
     waiting_.update(node.heap_position, key);
     return QuotaAnswer::Waits;
   }
@@ -22,6 +25,7 @@ QuotaAnswer MemoryQuota::request(const QuotaRequest& request) {
   }
   node.waiting = true;
   node.overtaken = 0;
+  note_waiting(node);
   waiting_.push(key);
   return QuotaAnswer::Waits;
 }
@@ -34,8 +38,8 @@ bool MemoryQuota::try_request(const QuotaRequest& request) {
   if (!waiting_.empty()) {
     const Key key{request.job_priority, request.priority, request.sequence, request.record};
     const Key& first = waiting_.top();
-    const bool higher = key.job_priority != first.job_priority ? key.job_priority > first.job_priority
-                                                                : key.priority > first.priority;
+    const bool higher =
+        key.job_priority != first.job_priority ? key.job_priority > first.job_priority : key.priority > first.priority;
     if (!higher || forward_bypasses_ >= limits_.forward_bypass_max) return false;
     ++forward_bypasses_;
   }
@@ -92,6 +96,7 @@ RecordIndex MemoryQuota::choose() {
 
 // Looks behind the head for one that fits now and, should it run for ever, still leaves room for the head.
 RecordIndex MemoryQuota::choose_overtaker() {
+  if (capacity_ - used_ < least_missing_) return RecordIndex::none();  // Under load nearly always, so it must be cheap.
   passed_.clear();
   RecordIndex chosen;
   const Bytes reserved = nodes_[waiting_.top().record].wanted;
@@ -122,6 +127,11 @@ void MemoryQuota::grant(Node& node, Bytes bytes) {
   if (!node.holding) ++holders_;
   node.holding = true;
   if (bytes > capacity_) ++exclusive_count_;
+}
+
+void MemoryQuota::note_waiting(const Node& node) {
+  const Bytes missing = node.wanted - node.granted;
+  least_missing_ = waiting_.empty() ? missing : std::min(least_missing_, missing);
 }
 
 MemoryQuota::Node& MemoryQuota::node_at(RecordIndex record) {

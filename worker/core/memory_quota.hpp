@@ -35,9 +35,9 @@ enum class QuotaAnswer : std::uint8_t {
 class MemoryQuota {
  public:
   struct Limits {
-    std::uint32_t overtake_max = 16;          ///< Of the first in line, by smaller ones.
-    std::uint32_t scan_max = 32;              ///< Candidates looked at for overtaking.
-    std::uint32_t forward_bypass_max = 64;    ///< Forwarded successors in a row.
+    std::uint32_t overtake_max = 16;        ///< Of the first in line, by smaller ones.
+    std::uint32_t scan_max = 32;            ///< Candidates looked at for overtaking.
+    std::uint32_t forward_bypass_max = 64;  ///< Forwarded successors in a row.
   };
 
   MemoryQuota(Bytes capacity, Bytes hard_limit, const Limits& limits);
@@ -101,6 +101,7 @@ class MemoryQuota {
   Node& node_at(RecordIndex record);
   bool fits(const Node& node, Bytes wanted) const;
   void grant(Node& node, Bytes bytes);
+  void note_waiting(const Node& node);
   RecordIndex choose();
   RecordIndex choose_overtaker();
 
@@ -117,6 +118,7 @@ class MemoryQuota {
   std::uint64_t exclusive_count_ = 0;
   IdVector<RecordIndex, Node> nodes_;
   Heap<Key, Track> waiting_;
+  Bytes least_missing_;  ///< No waiting request needs fewer bytes beyond its grant; a bound, exact when it was set.
 
   // Scratch.
   std::vector<Key> passed_;

@@ -27,7 +27,7 @@ class SparseCells {
   Cell& use(std::uint32_t number) {
     const std::size_t page = number / kPageSize;
     if (page >= pages_.size()) pages_.resize(page + 1);
-    if (pages_[page] == nullptr) pages_[page] = std::make_unique<Page>();
+    if (pages_[page] == nullptr) pages_[page] = spare_ != nullptr ? std::move(spare_) : std::make_unique<Page>();
     ++pages_[page]->in_use;
     return pages_[page]->cells[number % kPageSize];
   }
@@ -37,7 +37,7 @@ class SparseCells {
     std::unique_ptr<Page>& page = pages_[number / kPageSize];
     PENSTOCK_CHECK(page != nullptr && page->in_use > 0);
     page->cells[number % kPageSize] = Cell{};
-    if (--page->in_use == 0) page.reset();
+    if (--page->in_use == 0) spare_ = std::move(page);  // All its cells are as new.
   }
 
   /// Calls `visit(number, cell)` for every cell of every existing page, in order.
@@ -58,6 +58,8 @@ class SparseCells {
   };
 
   std::vector<std::unique_ptr<Page>> pages_;
+  std::unique_ptr<Page>
+      spare_;  ///< The last page that went: a job with one subtask at a time must not allocate for each.
 };
 
 }  // namespace penstock::worker

@@ -1,7 +1,5 @@
 #include "worker/core/subtask_record.hpp"
 
-#include <utility>
-
 namespace penstock::worker {
 
 std::string_view to_string(SubtaskState state) {
@@ -19,38 +17,39 @@ std::string_view to_string(SubtaskState state) {
   return "unknown";
 }
 
-// The one table of moves. Every state may end (become Free): cancel, failure, return or success.
-bool is_legal_move(SubtaskState from, SubtaskState to) {
-  using S = SubtaskState;
-  if (to == S::Free) return from != S::Free;
-  switch (from) {
-    case S::Free: return to == S::Cached || to == S::Queued;
-    case S::Cached: return to == S::Queued || to == S::Ready;      // Ready: forwarded.
-    case S::Queued: return to == S::Quota || to == S::Preparing || to == S::Ready;
-    case S::Quota: return to == S::Preparing || to == S::Ready || to == S::Queued;
-    case S::Preparing: return to == S::Ready || to == S::Queued;   // Queued: demoted.
-    case S::Ready: return to == S::Running || to == S::Queued;
-    case S::Running: return to == S::Storing || to == S::Yielded;
-    case S::Yielded: return to == S::Running || to == S::Storing;
-    case S::Storing: return false;
-  }
-  return false;
+namespace {
+
+constexpr std::uint16_t to(SubtaskState state) {
+  return static_cast<std::uint16_t>(1U << static_cast<unsigned>(state));
+}
+
+// The one table of moves: a bit for each state that may follow. Every state may end (become Free): cancel, failure,
+// return or success.
+using S = SubtaskState;
+constexpr std::uint16_t kMoves[] = {
+    /* Free */ static_cast<std::uint16_t>(to(S::Cached) | to(S::Queued)),
+    /* Cached */ static_cast<std::uint16_t>(to(S::Free) | to(S::Queued) | to(S::Ready)),  // Ready: forwarded.
+    /* Queued */ static_cast<std::uint16_t>(to(S::Free) | to(S::Quota) | to(S::Preparing) | to(S::Ready)),
+    /* Quota */ static_cast<std::uint16_t>(to(S::Free) | to(S::Preparing) | to(S::Ready) | to(S::Queued)),
+    /* Preparing */ static_cast<std::uint16_t>(to(S::Free) | to(S::Ready) | to(S::Queued)),  // Queued: demoted.
+    /* Ready */ static_cast<std::uint16_t>(to(S::Free) | to(S::Running) | to(S::Queued)),
+    /* Running */ static_cast<std::uint16_t>(to(S::Free) | to(S::Storing) | to(S::Yielded)),
+    /* Yielded */ static_cast<std::uint16_t>(to(S::Free) | to(S::Running) | to(S::Storing)),
+    /* Storing */ to(S::Free),
+};
+
+}  // namespace
+
+bool is_legal_move(SubtaskState from, SubtaskState next) {
+  return (kMoves[static_cast<std::size_t>(from)] & to(next)) != 0;
 }
 
 void SubtaskRecord::reset() {
-  std::vector<RunInput> kept_inputs = std::move(inputs);
-  std::vector<DatumIndex> kept_pins = std::move(pins);
-  std::vector<OutputReport> kept_outputs = std::move(outputs);
-  std::string kept_payload = std::move(payload);
-  kept_inputs.clear();
-  kept_pins.clear();
-  kept_outputs.clear();
-  kept_payload.clear();
-  *this = SubtaskRecord{};
-  inputs = std::move(kept_inputs);
-  pins = std::move(kept_pins);
-  outputs = std::move(kept_outputs);
-  payload = std::move(kept_payload);
+  static_cast<SubtaskFields&>(*this) = SubtaskFields{};
+  inputs.clear();
+  pins.clear();
+  outputs.clear();
+  payload.clear();
 }
 
 }  // namespace penstock::worker

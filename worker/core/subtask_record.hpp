@@ -24,22 +24,21 @@ enum class SubtaskState : std::uint8_t {
   Preparing,  ///< Prepared: brings its inputs.
   Ready,      ///< In the execution queue.
   Running,
-  Yielded,    ///< Running, but its slot is lent to nested work.
-  Storing,    ///< Has run; its outputs become readable.
+  Yielded,  ///< Running, but its slot is lent to nested work.
+  Storing,  ///< Has run; its outputs become readable.
 };
 std::string_view to_string(SubtaskState state);
 
 /// True if the move is one of the table in subtask_record.cpp. Any other is a defect.
-bool is_legal_move(SubtaskState from, SubtaskState to);
+bool is_legal_move(SubtaskState from, SubtaskState next);
 
 /// Why a run is being stopped.
 enum class StopReason : std::uint8_t { None, Cancelled, TimedOut };
 
 struct WorkerTemplate;
 
-/// The state machine of one (subtask, attempt). It owns a permit, a memory grant, pins, a slot and a cache entry through
-/// the flags below; `WorkerCore::end_record` is the only place that ends it and gives all of them back, once.
-struct SubtaskRecord {
+/// The plain members of a record: resetting them is one assignment.
+struct SubtaskFields {
   SubtaskIndex subtask;
   JobSlot job;
   Attempt attempt;
@@ -57,18 +56,23 @@ struct SubtaskRecord {
   SlotIndex lane;
   std::uint32_t run_us = 0;
   std::uint32_t fetches_pending = 0;
-  std::uint32_t running_position = 0;   ///< In the band's list of running records.
+  std::uint32_t running_position = 0;  ///< In the band's list of running records.
   const WorkerTemplate* program = nullptr;
   std::uint64_t priority = 0;
   std::uint64_t sequence = 0;
   Instant arrived{};
   Instant ready{};
   Instant started = kNever;
-  Instant stop_at = kNever;             ///< Next step against the run: ask, or kill.
+  Instant stop_at = kNever;  ///< Next step against the run: ask, or kill.
   RecordIndex next_of_job;
   RecordIndex previous_of_job;
+};
+
+/// The state machine of one (subtask, attempt). It owns a permit, a memory grant, pins, a slot and a cache entry
+/// through the flags above; `WorkerCore::end_record` is the only place that ends it and gives all of them back, once.
+struct SubtaskRecord : SubtaskFields {
   std::vector<RunInput> inputs;
-  std::vector<DatumIndex> pins;         ///< Data that it has pinned; an input that was empty then is not among them.
+  std::vector<DatumIndex> pins;  ///< Data that it has pinned; an input that was empty then is not among them.
   std::vector<OutputReport> outputs;
   std::string payload;
 

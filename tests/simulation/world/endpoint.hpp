@@ -1,6 +1,7 @@
 // One side of a link in the simulated network: the production LinkCore with the frames that it keeps.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -38,6 +39,7 @@ class Endpoint {
   std::function<void(const Frame&)> transmit;
   std::function<void(const MessagePtr&)> deliver;
   std::function<void(const char*)> lost;
+  bool resends = true;  ///< False plants a defect: see `Defect::NoResend`.
 
   Endpoint(const LinkConfig& config, Incarnation self, Incarnation peer, Instant now)
       : link_(config, peer, now), self_(self) {}
@@ -86,7 +88,9 @@ class Endpoint {
     for (const LinkAction& action : actions) {
       if (const auto* range = std::get_if<link_action::Transmit>(&action)) {
         for (std::uint64_t sequence = range->first; sequence <= range->last; ++sequence)
-          transmit(Frame{connection_, {self_, sequence, link_.received_through()}, kept_[sequence - first_kept_]});
+          if (resends || sequence > transmitted_through_)
+            transmit(Frame{connection_, {self_, sequence, link_.received_through()}, kept_[sequence - first_kept_]});
+        transmitted_through_ = std::max(transmitted_through_, range->last);
       } else if (std::holds_alternative<link_action::TransmitHeartbeat>(action)) {
         transmit(Frame{connection_, {self_, 0, link_.received_through()}, nullptr});
       } else if (const auto* forget = std::get_if<link_action::Forget>(&action)) {
@@ -106,6 +110,7 @@ class Endpoint {
   Instant planned_ = kNever;
   std::deque<MessagePtr> kept_;
   std::uint64_t first_kept_ = 1;
+  std::uint64_t transmitted_through_ = 0;
 };
 
 }  // namespace penstock::simulation

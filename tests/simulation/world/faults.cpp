@@ -63,7 +63,7 @@ void FaultPlan::crash(WorkerHost& host) {
 void FaultPlan::reset(WorkerHost& host) {
   if (host.endpoint() == nullptr || host.endpoint()->connection() == 0) return;
   const std::uint64_t connection = host.endpoint()->connection();
-  world_.note("reset", host.life());
+  world_.note("the connection of life % is reset", {host.life()});
   world_.queue().after(world_.latency(), [this, id = host.id(), connection] { world_.supervisor().connection_broke(id, connection); });
   world_.queue().after(world_.latency(), [&host, connection, life = host.life()] {
     if (host.up() && host.life() == life) host.deliver([&host, connection] { host.connection_broke(connection); });
@@ -71,7 +71,7 @@ void FaultPlan::reset(WorkerHost& host) {
 }
 
 void FaultPlan::cut_off(WorkerHost& host) {
-  world_.note("cut off", host.life());
+  world_.note("life % is cut off from the network", {host.life()});
   host.set_cut_off(true);
   world_.queue().after(milliseconds{world_.rng().between(10, 20000)}, [&host] { host.set_cut_off(false); });
 }
@@ -117,7 +117,7 @@ void FaultPlan::operate() {
 }
 
 void FaultPlan::stop() {
-  world_.note("faults end");
+  world_.note("faults end; everything comes back");
   for (const auto& host : world_.workers()) {
     host->set_cut_off(false);
     if (!host->up()) host->come_back();

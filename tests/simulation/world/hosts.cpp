@@ -19,7 +19,14 @@ SupervisorHost::SupervisorHost(World& world, const SupervisorConfig& config, Rng
 SupervisorHost::~SupervisorHost() = default;
 
 void SupervisorHost::handle(SupervisorEvent&& event) {
-  world_.note("supervisor event", event.index());
+  constexpr const char* kEvents[] = {"supervisor: a worker joined",
+                                     "supervisor: a worker said something",
+                                     "supervisor: a worker was lost",
+                                     "supervisor: a graph was checked",
+                                     "supervisor: the client said something",
+                                     "supervisor: the client is gone",
+                                     "supervisor: tick"};
+  world_.note(kEvents[event.index()]);
   Actions<SupervisorAction> actions;
   core_.handle(std::move(event), world_.now(), actions);
   if (world_.options().validate) core_.validate();
@@ -42,7 +49,7 @@ void SupervisorHost::carry_out(Actions<SupervisorAction>& actions) {
     } else if (const auto* release = std::get_if<ReleaseWorker>(&action)) {
       peers_.erase(release->worker);
     } else if (const auto* alert = std::get_if<Alert>(&action)) {
-      world_.note("alert", static_cast<std::uint64_t>(alert->error.code));
+      world_.note("supervisor: alert with code %", {static_cast<std::uint64_t>(alert->error.code)});
     }
   }
 }
@@ -74,6 +81,7 @@ void SupervisorHost::accept_worker(WorkerHost& host, std::uint64_t connection, s
   peer.host = &host;
   peer.life = host.life();
   peer.endpoint = std::make_unique<Endpoint>(world_.link_config(), kSupervisor, Incarnation{host.life()}, world_.now());
+  peer.endpoint->resends = world_.options().defect != Defect::NoResend;
   peer.endpoint->transmit = [this, id, &host, life = host.life()](const Frame& frame) {
     world_.carry(peers_[id].wire, host.cut_off(), [&host, life, frame] {
       if (!host.up() || host.life() != life) return;
@@ -82,7 +90,7 @@ void SupervisorHost::accept_worker(WorkerHost& host, std::uint64_t connection, s
   };
   peer.endpoint->deliver = [this, id, life = host.life()](const MessagePtr& message) { receive(id, life, message); };
   peer.endpoint->lost = [this, id, life = host.life()](const char* reason) {
-    world_.note("worker lost", life);
+    world_.note("supervisor: the link of life % is lost", {life});
     world_.oracle().life_lost(life);
     // After the link's own event is through: losing the worker destroys the link.
     world_.queue().after(Duration{0}, [this, id, text = std::string{reason}] {
@@ -110,6 +118,9 @@ Endpoint* SupervisorHost::endpoint_of(WorkerId worker) {
 void SupervisorHost::receive(WorkerId worker, std::uint64_t life, const MessagePtr& message) {
   const auto* said = std::get_if<FromWorker>(message.get());
   if (said == nullptr) return world_.oracle().breach("the supervisor received what is not from a worker");
+  if (world_.options().defect == Defect::LosesReports && std::holds_alternative<ReportBatch>(*said) &&
+      world_.rng().chance(1, 40))
+    return world_.note("DEFECT: a report of life % is not applied", {life});
   if (const auto* description = std::get_if<Register>(said))
     handle(supervisor_event::WorkerJoined{worker, Incarnation{life}, *description});
   else
@@ -173,6 +184,7 @@ void SupervisorHost::arrive(WorkerId from, const Frame& frame) {
 
 ClientHost::ClientHost(World& world) : world_(world) {
   wanted_ = static_cast<std::uint32_t>(1 + world_.rng().below(world_.options().jobs_max));
+  if (world_.options().workflow != nullptr) wanted_ = 1;
   endpoint_ = std::make_unique<Endpoint>(world_.link_config(), kClient, kSupervisor, world_.now());
   endpoint_->transmit = [this](const Frame& frame) {
     world_.carry(wire_, false, [this, frame] { world_.supervisor().arrive(WorkerId::none(), frame); });
@@ -197,8 +209,14 @@ void ClientHost::submit(std::uint32_t number) {
   submit.spec.priority = static_cast<std::int32_t>(world_.rng().between(-1, 1));
   submit.spec.keep = world_.rng().chance(1, 2) ? Keep::Sinks : Keep::Nothing;
   submit.spec.wait_for_resources = true;
-  submit.graph = std::make_shared<const Graph>(
-      random_graph(world_.rng(), world_.options().subtasks_max, world_.options().faults.failures));
+  const WorldOptions& options = world_.options();
+  if (options.workflow != nullptr) {
+    submit.spec.name = options.workflow->name;
+    submit.graph = std::shared_ptr<const Graph>{options.workflow, &options.workflow->graph};
+  } else {
+    submit.graph =
+        std::make_shared<const Graph>(random_graph(world_.rng(), options.subtasks_max, options.faults.failures));
+  }
   submitted_[number] = submit.graph;
   endpoint_->send(std::make_shared<const Message>(std::move(submit)), world_.now());
   plan_link_tick();
@@ -232,9 +250,12 @@ void ClientHost::receive(const MessagePtr& message) {
     jobs_.push_back(reply->job);
     ++accepted_;
   } else if (const auto* progress = std::get_if<JobProgress>(said)) {
-    world_.note("news", progress->job.value(), progress->counts.succeeded, static_cast<std::uint64_t>(progress->state));
+    world_.note("client: job % has % succeeded subtasks, % failed, % cancelled; state %",
+                {progress->job.value(), progress->counts.succeeded, progress->counts.failed, progress->counts.cancelled,
+                 static_cast<std::uint64_t>(progress->state)});
     world_.oracle().client_told(*progress);
     if (progress->state == JobState::Running) return;
+    world_.job_ended();
     send(ReleaseJob{progress->job});
   }
 }

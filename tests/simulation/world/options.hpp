@@ -2,10 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "common/base/rng.hpp"
 #include "common/protocol/config.hpp"
+#include "common/protocol/graph.hpp"
 
 namespace penstock::simulation {
 
@@ -23,7 +26,42 @@ struct Faults {
   bool cancels = false;       ///< Subtasks and jobs are cancelled.
   bool operators = false;     ///< Priorities change, workers drain, entitlements move.
 
+  static constexpr std::uint32_t kLevelMax = 3;
   static Faults of_level(std::uint32_t level);
+};
+
+/// Calls `visit(name, field)` for every kind of fault, by the name that the command line uses.
+template <class AnyFaults, class Visit>
+void visit_faults(AnyFaults& faults, Visit&& visit) {
+  visit("delays", faults.delays);
+  visit("losses", faults.losses);
+  visit("resets", faults.resets);
+  visit("partitions", faults.partitions);
+  visit("crashes", faults.crashes);
+  visit("hangs", faults.hangs);
+  visit("failures", faults.failures);
+  visit("fetch-failures", faults.fetch_failures);
+  visit("spills", faults.spills);
+  visit("cancels", faults.cancels);
+  visit("operators", faults.operators);
+}
+
+/// A real workflow to be run instead of drawn graphs. Runs last `graph.expected_ns`, scaled; where that is 0, and for
+/// the sizes of outputs that `output_bytes` leaves out, chance decides.
+struct Workflow {
+  std::string name;
+  Graph graph;
+  std::vector<std::int64_t> output_bytes;  ///< Of output 0 of each subtask; empty: drawn.
+  std::uint32_t time_permille = 1000;      ///< Durations in thousandths of the recorded ones.
+};
+
+/// A wrong world: what the production cores rely on is broken on purpose, so that tests can see the oracle notice.
+/// Defects inside the cores are planted by `scripts/plant_defects`, which never leaves them in the tree.
+enum class Defect : std::uint8_t {
+  None,
+  NoResend,      ///< A frame is transmitted once, whatever is acknowledged.
+  RunsTwice,     ///< Now and then a host starts a run twice.
+  LosesReports,  ///< Now and then a report that was delivered is not applied.
 };
 
 /// Everything that defines a run. The same options give the same run, event by event.
@@ -33,6 +71,8 @@ struct WorldOptions {
   std::uint32_t subtasks_max = 120;
   std::uint32_t jobs_max = 3;
   std::uint32_t workers_max = 5;
+  std::shared_ptr<const Workflow> workflow;  ///< Null: graphs are drawn.
+  Defect defect = Defect::None;
   bool keep_trace = false;        ///< Record a line for each event.
   bool validate = true;           ///< Check the cores' invariants after every event.
   Duration horizon = std::chrono::hours{2};  ///< Virtual time after which a run that has not ended has failed.
@@ -52,6 +92,7 @@ struct WorldResult {
   std::uint64_t frames_resent = 0;
   std::uint64_t stolen = 0;
   Duration virtual_time{0};
+  Duration makespan{0};  ///< From the start to the end of the last job.
   std::string trace;
 };
 

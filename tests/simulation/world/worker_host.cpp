@@ -35,7 +35,7 @@ void WorkerHost::begin_life() {
   pinned_.clear();
   storing_.clear();
   tick_at_ = kNever;
-  world_.note("life", life_);
+  world_.note("life % begins", {life_});
 }
 
 void WorkerHost::end_life() {
@@ -76,6 +76,7 @@ void WorkerHost::connect() {
 void WorkerHost::welcomed(std::uint64_t connection, WorkerId id, bool resumed, std::uint64_t received_through) {
   if (endpoint_ == nullptr) {
     endpoint_ = std::make_unique<Endpoint>(world_.link_config(), Incarnation{life_}, Incarnation{1'000'000}, world_.now());
+    endpoint_->resends = world_.options().defect != Defect::NoResend;
     endpoint_->transmit = [this](const Frame& frame) {
       world_.carry(wire_, cut_off_, [this, frame, to = id_, life = life_] {
         if (life == life_) world_.supervisor().arrive(to, frame);
@@ -83,7 +84,7 @@ void WorkerHost::welcomed(std::uint64_t connection, WorkerId id, bool resumed, s
     };
     endpoint_->deliver = [this](const MessagePtr& message) { receive(message); };
     endpoint_->lost = [this](const char*) {
-      world_.note("worker lost its link", life_);
+      world_.note("life % has lost its link", {life_});
       // Without the supervisor's state nothing of this life can be told; it begins another.
       world_.queue().after(Duration{0}, [this, life = life_] {
         if (life == life_ && up_) refused();
@@ -104,7 +105,7 @@ void WorkerHost::welcomed(std::uint64_t connection, WorkerId id, bool resumed, s
 
 // The supervisor has reassigned what this life had: it ends what runs and begins another life.
 void WorkerHost::refused() {
-  world_.note("fenced", life_);
+  world_.note("life % is fenced", {life_});
   end_life();
   begin_life();
   connect();
@@ -120,7 +121,7 @@ void WorkerHost::connection_broke(std::uint64_t connection) {
 }
 
 void WorkerHost::crash() {
-  world_.note("crash", life_);
+  world_.note("life % crashes", {life_});
   up_ = false;
   end_life();
   if (endpoint_ != nullptr && world_.rng().chance(2, 3)) {
@@ -139,7 +140,7 @@ void WorkerHost::come_back() {
 }
 
 void WorkerHost::hang(Duration duration) {
-  world_.note("hang", life_, static_cast<std::uint64_t>(duration.count()));
+  world_.note("life % hangs for % us", {life_, static_cast<std::uint64_t>(duration.count() / 1000)});
   hung_until_ = std::max(hung_until_, later(world_.now(), duration));
 }
 
@@ -172,7 +173,11 @@ void WorkerHost::send(FromWorker message) {
 }
 
 void WorkerHost::handle(const WorkerEvent& event) {
-  world_.note("worker event", life_, event.index());
+  constexpr const char* kEvents[] = {"life %: message arrived", "life %: runs ended",    "life %: transfers ended",
+                                     "life %: outputs stored",  "life %: datum spilled", "life %: datum restored",
+                                     "life %: slot yielded",    "life %: slot wanted",   "life %: lanes restarted",
+                                     "life %: memory measured", "life %: peak measured", "life %: tick"};
+  world_.note(kEvents[event.index()], {life_});
   Actions<WorkerAction> actions;
   core_->handle(event, world_.now(), actions);
   if (world_.options().validate) core_->validate();
@@ -226,7 +231,7 @@ void WorkerHost::carry_out(Actions<WorkerAction>& actions) {
         pinned_.erase(pin->key);
     } else if (const auto* drop = std::get_if<DropDatum>(&action)) {
       store_.erase(drop->key);
-      world_.note("dropped", life_, drop->key.producer.index.value(), drop->key.output);
+      note_datum("life % drops %:%.%", drop->key);
       spilled_.erase(drop->key);
     } else if (const auto* report = std::get_if<SendReport>(&action)) {
       send(report->batch);
@@ -243,6 +248,30 @@ void WorkerHost::carry_out(Actions<WorkerAction>& actions) {
   }
 }
 
+void WorkerHost::note_datum(const char* what, const DataKey& key) {
+  world_.note(what, {life_, key.producer.job.value(), key.producer.index.value(), key.output});
+}
+
+// A few long ones among many short ones, as in real workflows.
+Duration WorkerHost::draw_duration(SubtaskId subtask) {
+  Rng& rng = world_.rng();
+  if (const Workflow* workflow = world_.options().workflow.get();
+      workflow != nullptr && !workflow->graph.expected_ns.empty() &&
+      workflow->graph.expected_ns[subtask.index.value()] > 0)
+    return Duration{
+        static_cast<std::int64_t>(workflow->graph.expected_ns[subtask.index.value()] / 1000 * workflow->time_permille)};
+  return rng.chance(1, 10) ? Duration{milliseconds{rng.between(1, 80)}} : Duration{microseconds{rng.between(1, 3000)}};
+}
+
+// The same for every attempt: made again, it is as large as before. None in a third of the cases.
+std::int64_t WorkerHost::output_bytes(const DataKey& key) const {
+  if (const Workflow* workflow = world_.options().workflow.get();
+      workflow != nullptr && !workflow->output_bytes.empty())
+    return key.output == 0 ? workflow->output_bytes[key.producer.index.value()] : 0;
+  const std::uint64_t draw = mix_bits(hash_of(key) + 17);
+  return draw % 3 == 0 ? 0 : static_cast<std::int64_t>(1 + draw % 100'000);
+}
+
 void WorkerHost::start(const StartSubtask& action) {
   if (runs_.contains(action.record)) return world_.oracle().breach("a record runs twice");
   for (const RunInput& input : action.inputs) {
@@ -251,12 +280,15 @@ void WorkerHost::start(const StartSubtask& action) {
     if (spilled_.contains(key)) world_.oracle().breach(to_string(action.id) + " runs while its input " + to_string(key) + " is on disk");
   }
   world_.oracle().run_started(life_, action.id, action.attempt);
-  world_.note("run", life_, action.id.index.value(), action.attempt.value());
+  world_.note("life % runs %:%#% on band %",
+              {life_, action.id.job.value(), action.id.index.value(), action.attempt.value(), action.band.value()});
   Run run{action.id, action.attempt, action.band, action.program, next_run_++, world_.now()};
   runs_[action.record] = run;
-  // A few long ones among many short ones, as in real workflows.
-  Rng& rng = world_.rng();
-  const Duration duration = rng.chance(1, 10) ? Duration{milliseconds{rng.between(1, 80)}} : Duration{microseconds{rng.between(1, 3000)}};
+  if (world_.options().defect == Defect::RunsTwice && world_.rng().chance(1, 100)) {
+    world_.note("DEFECT: it is started twice");
+    world_.oracle().run_started(life_, action.id, action.attempt);
+  }
+  const Duration duration = draw_duration(action.id);
   world_.queue().after(duration, [this, record = action.record, number = run.number, life = life_] {
     if (life == life_ && up_) deliver([this, record, number] { end_run(record, number, false); });
   });
@@ -283,12 +315,11 @@ void WorkerHost::end_run(RecordIndex record, std::uint64_t number, bool killed) 
   std::vector<OutputReport> outputs;
   const std::uint16_t count = std::max<std::uint16_t>(run.program->output_count, 1);
   for (std::uint16_t output = 0; succeeded && output < count; ++output) {
-    const std::uint64_t draw = mix_bits(hash_of(DataKey{run.id, output}) + 17);
-    if (draw % 3 == 0) continue;
-    const auto bytes = static_cast<std::int64_t>(1 + draw % 100'000);
+    const std::int64_t bytes = output_bytes(DataKey{run.id, output});
+    if (bytes == 0) continue;
     outputs.push_back(OutputReport{output, bytes});
     store_[DataKey{run.id, output}] = Bytes{bytes};
-    world_.note("stored", life_, run.id.index.value(), output);
+    note_datum("life % has stored %:%.%", DataKey{run.id, output});
     spilled_.erase(DataKey{run.id, output});
   }
   RunEnd end;
@@ -306,7 +337,10 @@ void WorkerHost::end_run(RecordIndex record, std::uint64_t number, bool killed) 
 void WorkerHost::fetch(const FetchInput& action) {
   fetching_.insert(action.key);
   const FetchInput what = action;
-  world_.queue().after(world_.latency() + microseconds{world_.rng().between(1, 2000)}, [this, what, life = life_] {
+  // Two draws, two statements: the order of operands is the compiler's choice.
+  const Duration request = world_.latency();
+  const Duration transfer = microseconds{world_.rng().between(1, 2000)};
+  world_.queue().after(request + transfer, [this, what, life = life_] {
     if (life != life_ || !up_) return;
     deliver([this, what] {
       if (fetching_.erase(what.key) == 0) return;
@@ -320,7 +354,7 @@ void WorkerHost::fetch(const FetchInput& action) {
       if (end.succeeded) {
         end.bytes = holder->store_.at(what.key);
         store_[what.key] = end.bytes;
-        world_.note("fetched", life_, what.key.producer.index.value(), what.key.output);
+        note_datum("life % has fetched %:%.%", what.key);
       }
       handle(worker_event::FetchesEnded{std::span{&end, 1}});
     });

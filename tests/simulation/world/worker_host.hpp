@@ -67,6 +67,9 @@ class WorkerHost {
   void check_capacity() const;
   void plan_tick();
   void plan_link_tick();
+  void note_datum(const char* what, const DataKey& key);
+  Duration draw_duration(SubtaskId subtask);
+  std::int64_t output_bytes(const DataKey& key) const;
 
   World& world_;
   const std::string name_;

@@ -49,7 +49,8 @@ void World::draw_configuration() {
   supervisor_config_.progress_every = microseconds{r.between(0, 5000)};
   supervisor_config_.progress_batch_max = static_cast<std::uint32_t>(r.between(1, 50));
   supervisor_config_.steal_after = microseconds{r.between(0, 3000)};
-  supervisor_config_.watchdog_after = seconds{60};
+  supervisor_config_.lineage_depth_max = static_cast<std::uint32_t>(r.chance(1, 5) ? r.between(1, 30) : 10000);
+  supervisor_config_.watchdog_after = seconds{r.between(1, 60)};
 }
 
 WorkerHost& World::add_worker() {
@@ -80,13 +81,22 @@ WorkerHost* World::find_worker(WorkerId id) {
   return nullptr;
 }
 
-void World::note(const char* what, std::uint64_t a, std::uint64_t b, std::uint64_t c) {
+void World::note(const char* what, std::initializer_list<std::uint64_t> numbers) {
   std::uint64_t name = 0xcbf29ce484222325ULL;
   for (const char* p = what; *p != 0; ++p) name = (name ^ static_cast<unsigned char>(*p)) * 0x100000001b3ULL;
   const auto at = static_cast<std::uint64_t>(now().time_since_epoch().count());
-  hash_ = mix_bits(hash_ ^ name ^ mix_bits(at) ^ mix_bits(a + 1) ^ mix_bits(b + 1000003) ^ mix_bits(c + 7000000001ULL));
+  hash_ = mix_bits(hash_ ^ name ^ mix_bits(at));
+  for (const std::uint64_t number : numbers) hash_ = mix_bits(hash_ ^ mix_bits(number + 1));
   if (!options_.keep_trace) return;
-  trace_ += std::to_string(at / 1000) + "us " + what + " " + std::to_string(a) + " " + std::to_string(b) + " " + std::to_string(c) + "\n";
+  trace_ += std::to_string(at / 1000) + " us  ";
+  const auto* next = numbers.begin();
+  for (const char* p = what; *p != 0; ++p) {
+    if (*p == '%' && next != numbers.end())
+      trace_ += std::to_string(*next++);
+    else
+      trace_ += *p;
+  }
+  trace_ += '\n';
 }
 
 bool World::finished() const { return client_->everything_submitted() && oracle_.all_jobs_ended() && !faults_on(); }
@@ -172,11 +182,15 @@ WorldResult World::result() {
   result.events = events_;
   result.subtasks = oracle_.subtasks();
   result.runs = oracle_.runs();
-  for (const auto& host : workers_) result.forward_hits += host->forward_hits();
+  for (const auto& host : workers_) {
+    result.forward_hits += host->forward_hits();
+    if (host->endpoint() != nullptr) result.frames_resent += host->endpoint()->link().counters().frames_resent;
+  }
   result.workers_lost = supervisor_->core().counters().workers_lost;
   result.recomputed = supervisor_->core().counters().recomputed;
   result.stolen = supervisor_->core().counters().steals_asked + supervisor_->core().counters().moved_here;
   result.virtual_time = now() - instant_at(seconds{1});
+  result.makespan = last_end_ - instant_at(seconds{1});
   result.trace = std::move(trace_);
   return result;
 }

@@ -1,6 +1,7 @@
 // A whole cluster in one thread: production cores, simulated network, disks, clocks and user programs.
 #pragma once
 
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <string>
@@ -113,8 +114,10 @@ class World {
   std::uint64_t next_life() { return ++lives_; }
   std::uint64_t next_connection() { return ++connections_; }
 
-  /// One line of the story and of the hash. `what` must be the same on every machine.
-  void note(const char* what, std::uint64_t a = 0, std::uint64_t b = 0, std::uint64_t c = 0);
+  /// One line of the story and of the hash: each `%` of `what` stands for the next number. Must be the same on every
+  /// machine.
+  void note(const char* what, std::initializer_list<std::uint64_t> numbers = {});
+  void job_ended() { last_end_ = now(); }
 
  private:
   friend class FaultPlan;
@@ -136,6 +139,7 @@ class World {
   std::vector<std::unique_ptr<WorkerHost>> workers_;
   std::unique_ptr<FaultPlan> plan_;
   Instant faults_end_{};
+  Instant last_end_ = instant_at(std::chrono::seconds{1});
   std::uint64_t lives_ = 0;
   std::uint64_t connections_ = 0;
   std::uint64_t events_ = 0;

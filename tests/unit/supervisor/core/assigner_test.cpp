@@ -1,6 +1,8 @@
 // SupervisorCore: where a subtask goes (spec worker 10). One case for each term and rule.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/support/supervisor_harness.hpp"
 
 namespace penstock::supervisor {

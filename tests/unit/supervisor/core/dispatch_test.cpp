@@ -1,6 +1,8 @@
 // SupervisorCore: what is sent now, how far ahead, and who helps a band without work.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/support/supervisor_harness.hpp"
 
 namespace penstock::supervisor {

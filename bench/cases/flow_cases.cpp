@@ -1,0 +1,68 @@
+// Whole cores: what one subtask costs from its submission to its last report.
+#include "bench/cases/cases.hpp"
+#include "bench/graphs/graphs.hpp"
+#include "bench/rigs/cluster_rig.hpp"
+#include "bench/rigs/supervisor_rig.hpp"
+
+namespace penstock::bench {
+namespace {
+
+template <Shape kShape>
+std::uint64_t intake(std::uint64_t count, Meter& meter) {
+  Graph graph = build_graph(kShape, static_cast<std::uint32_t>(count), 100);
+  const std::uint64_t subtasks = graph.size();
+  supervisor::GraphIntake checks{GraphLimits{}};
+  meter.resume();
+  const Result<void> added = checks.add(std::move(graph));
+  const auto shape = checks.finish();
+  meter.pause();
+  PENSTOCK_CHECK(added && shape);
+  return subtasks;
+}
+
+template <Shape kShape, std::uint32_t kWorkers, std::uint32_t kReports>
+std::uint64_t supervise(std::uint64_t count, Meter& meter) {
+  RigOptions options;
+  options.workers = kWorkers;
+  options.reports_per_turn = kReports;
+  Meter unused{Meter::Counting::Off};
+  SupervisorRig rig{options, SupervisorRig::Meters{unused, meter}};
+  Graph graph = build_graph(kShape, static_cast<std::uint32_t>(count), 100);
+  const std::uint64_t subtasks = graph.size();
+  rig.submit(std::move(graph));
+  rig.finish();
+  return subtasks;
+}
+
+template <Shape kShape, std::uint32_t kWorkers>
+std::uint64_t work(std::uint64_t count, Meter& meter) {
+  RigOptions options;
+  options.workers = kWorkers;
+  Meter unused{Meter::Counting::Off};
+  ClusterRig rig{options, ClusterRig::Meters{unused, meter}};
+  Graph graph = build_graph(kShape, static_cast<std::uint32_t>(count), 100);
+  const std::uint64_t subtasks = graph.size();
+  rig.run(std::move(graph));
+  return subtasks;
+}
+
+constexpr Case kCases[] = {
+    {"graph_intake/flat", intake<Shape::Flat>},
+    {"graph_intake/stencil", intake<Shape::Stencil>},
+    {"graph_intake/tree", intake<Shape::Tree>},
+    {"supervisor_core/flat", supervise<Shape::Flat, 2, 4096>},
+    {"supervisor_core/chain", supervise<Shape::Chain, 2, 4096>},
+    {"supervisor_core/stencil", supervise<Shape::Stencil, 2, 4096>},
+    {"supervisor_core/tree", supervise<Shape::Tree, 2, 4096>},
+    {"supervisor_core/flat_1000_workers", supervise<Shape::Flat, 1000, 4>},
+    {"worker_core/flat", work<Shape::Flat, 1>},
+    {"worker_core/chain", work<Shape::Chain, 1>},
+    {"worker_core/stencil", work<Shape::Stencil, 1>},
+    {"worker_core/tree", work<Shape::Tree, 1>},
+};
+
+}  // namespace
+
+std::span<const Case> flow_cases() { return kCases; }
+
+}  // namespace penstock::bench

@@ -1,0 +1,83 @@
+// The production supervisor core with workers that cost nothing.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "bench/rigs/meter.hpp"
+#include "common/protocol/graph.hpp"
+#include "supervisor/core/supervisor_core.hpp"
+
+namespace penstock::bench {
+
+struct RigOptions {
+  std::uint32_t workers = 1;
+  std::uint32_t slots = 2;  ///< Of each worker, which has one band.
+  std::uint32_t reports_per_turn =
+      4096;  ///< Attempts that a worker ends before it reports; it reports once a millisecond.
+  std::uint32_t lookahead_subtasks_max = SupervisorConfig{}.lookahead_subtasks_max;
+};
+
+/// Drives a `SupervisorCore` in one thread and virtual time. Workers run what they are given in the order in which it
+/// came, hold cached successors back until their producers have finished, and answer requests to give work back: what
+/// the core sees is what a cluster would tell it. Only the core's own calls run on the meters.
+class SupervisorRig {
+ public:
+  struct Meters {
+    Meter& intake;  ///< Runs while a graph is checked.
+    Meter& core;    ///< Runs while the core has an event. Both outlive the rig.
+  };
+
+  SupervisorRig(const RigOptions& options, const Meters& meters);
+
+  /// Checks and accepts a graph.
+  /// Returns the bytes that the supervisor needs for it, payload apart, as the allocator sees them.
+  std::size_t submit(Graph&& graph);
+  /// Runs the job until it has ended. REQUIRES: submit was called.
+  void finish();
+
+  std::uint64_t events() const { return events_; }
+  const supervisor::SupervisorCore& core() const { return core_; }
+
+ private:
+  enum class State : std::uint8_t { Elsewhere, Cached, Runnable, Ended };
+  struct Subtask {
+    std::uint32_t missing = 0;
+    std::uint32_t worker = 0;
+    std::uint16_t attempt = 0;
+    State state = State::Elsewhere;
+  };
+  struct Worker {
+    std::deque<AttemptRef> runnable;  ///< Some perhaps given back meanwhile.
+    std::vector<AttemptRef> returned;
+    std::uint64_t reports = 0;
+    Instant next_turn{};
+    bool active = false;
+  };
+
+  void handle(supervisor::SupervisorEvent&& event);
+  void carry_out(std::uint32_t worker, const ToWorker& message);
+  void take(std::uint32_t worker, const AssignBatch& batch);
+  void count_down(std::uint32_t worker, std::uint32_t producer);
+  void give_back(std::uint32_t worker, const StealRequest& request);
+  void make_runnable(std::uint32_t worker, std::uint32_t subtask);
+  void activate(std::uint32_t worker);
+  void turn(std::uint32_t worker);
+
+  const RigOptions options_;
+  supervisor::SupervisorCore core_;
+  std::vector<Worker> workers_;
+  std::vector<Subtask> subtasks_;
+  std::deque<std::uint32_t> active_;
+  const supervisor::GraphShape* shape_ = nullptr;
+  JobId job_;
+  bool ended_ = false;
+  Instant now_ = instant_at(std::chrono::seconds{1});
+  Meters meters_;
+  std::uint64_t events_ = 0;
+  std::uint64_t submissions_ = 0;
+  Actions<supervisor::SupervisorAction> actions_;
+};
+
+}  // namespace penstock::bench

@@ -1,0 +1,132 @@
+// The supervisor's core with up to 10,000 workers and 10,000,000 subtasks; prints one JSON line for each measurement.
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include "bench/graphs/graphs.hpp"
+#include "bench/rigs/cluster_rig.hpp"
+#include "bench/rigs/supervisor_rig.hpp"
+
+namespace {
+
+using namespace penstock;
+using namespace penstock::bench;
+
+std::uint32_t number(const char* text) {
+  std::uint32_t value = 0;
+  std::from_chars(text, text + std::strlen(text), value);
+  return value;
+}
+
+double per(Duration time, std::uint64_t count) {
+  return static_cast<double>(time.count()) / static_cast<double>(count);
+}
+
+std::string_view name_of(Shape shape) { return to_string(shape); }
+
+struct Setting {
+  Shape shape = Shape::Flat;
+  std::uint32_t subtasks = 1'000'000;
+  std::uint32_t width = 1000;
+};
+
+void measure_supervisor(const Setting& setting, const RigOptions& options) {
+  Meter intake;
+  Meter core;
+  SupervisorRig rig{options, SupervisorRig::Meters{intake, core}};
+  Graph graph = build_graph(setting.shape, setting.subtasks, setting.width);
+  const std::uint64_t subtasks = graph.size();
+  rig.submit(std::move(graph));
+  rig.finish();
+  const double ns = per(core.elapsed(), subtasks);
+  std::printf(
+      "{\"rig\": \"supervisor\", \"shape\": \"%s\", \"subtasks\": %llu, \"width\": %u, \"workers\": %u, \"slots\": %u, "
+      "\"reports_per_turn\": %u, \"events\": %llu, \"intake_ns\": %.1f, \"core_ns\": %.1f, \"decisions_per_s\": %.0f, "
+      "\"moved_here\": %llu, \"steals_asked\": %llu}\n",
+      name_of(setting.shape).data(), static_cast<unsigned long long>(subtasks), setting.width, options.workers,
+      options.slots, options.reports_per_turn, static_cast<unsigned long long>(rig.events()),
+      per(intake.elapsed(), subtasks), ns, 1e9 / ns, static_cast<unsigned long long>(rig.core().counters().moved_here),
+      static_cast<unsigned long long>(rig.core().counters().steals_asked));
+}
+
+void measure_cluster(const Setting& setting, const RigOptions& options) {
+  Meter supervisor;
+  Meter workers;
+  ClusterRig rig{options, ClusterRig::Meters{supervisor, workers}};
+  Graph graph = build_graph(setting.shape, setting.subtasks, setting.width);
+  const std::uint64_t subtasks = graph.size();
+  rig.run(std::move(graph));
+  std::printf(
+      "{\"rig\": \"cluster\", \"shape\": \"%s\", \"subtasks\": %llu, \"width\": %u, \"workers\": %u, \"slots\": %u, "
+      "\"supervisor_ns\": %.1f, \"worker_ns\": %.1f, \"forward_hits\": %llu}\n",
+      name_of(setting.shape).data(), static_cast<unsigned long long>(subtasks), setting.width, options.workers,
+      options.slots, per(supervisor.elapsed(), subtasks), per(workers.elapsed(), subtasks),
+      static_cast<unsigned long long>(rig.forward_hits()));
+}
+
+// What a waiting subtask takes: few are handed out, so that messages and what workers hold do not count.
+void measure_memory(const Setting& setting, RigOptions options) {
+  options.lookahead_subtasks_max = 16;
+  Meter intake;
+  Meter core;
+  SupervisorRig rig{options, SupervisorRig::Meters{intake, core}};
+  Graph graph = build_graph(setting.shape, setting.subtasks, setting.width);
+  const std::uint64_t subtasks = graph.size();
+  const std::size_t bytes = rig.submit(std::move(graph));
+  std::printf(
+      "{\"rig\": \"memory\", \"shape\": \"%s\", \"subtasks\": %llu, \"width\": %u, \"workers\": %u, "
+      "\"bytes_per_subtask\": %.1f}\n",
+      name_of(setting.shape).data(), static_cast<unsigned long long>(subtasks), setting.width, options.workers,
+      static_cast<double>(bytes) / static_cast<double>(subtasks));
+}
+
+int usage() {
+  std::fprintf(stderr,
+               "usage: bench_scale supervisor|cluster|memory [--shape NAME] [--subtasks N] [--width N] [--workers N] "
+               "[--slots N] [--reports N] [--repeat N]\n");
+  return 2;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2 || argc % 2 != 0) return usage();
+  Setting setting;
+  RigOptions options;
+  std::uint32_t repeat = 1;
+  for (int i = 2; i < argc; i += 2) {
+    const std::string_view name{argv[i]};
+    const std::uint32_t value = number(argv[i + 1]);
+    if (name == "--shape" && parse_shape(argv[i + 1]))
+      setting.shape = *parse_shape(argv[i + 1]);
+    else if (name == "--subtasks")
+      setting.subtasks = value;
+    else if (name == "--width")
+      setting.width = value;
+    else if (name == "--workers")
+      options.workers = value;
+    else if (name == "--slots")
+      options.slots = value;
+    else if (name == "--reports")
+      options.reports_per_turn = value;
+    else if (name == "--repeat")
+      repeat = value;
+    else
+      return usage();
+  }
+  const std::string_view what{argv[1]};
+  for (std::uint32_t i = 0; i < repeat; ++i) {
+    if (what == "supervisor")
+      measure_supervisor(setting, options);
+    else if (what == "cluster")
+      measure_cluster(setting, options);
+    else if (what == "memory")
+      measure_memory(setting, options);
+    else
+      return usage();
+    std::fflush(stdout);
+  }
+  return 0;
+}

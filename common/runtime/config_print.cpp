@@ -1,0 +1,112 @@
+// print_config: the configuration as a commented file.
+#include <type_traits>
+
+#include "common/base/quantity.hpp"
+#include "common/runtime/config_file.hpp"
+
+namespace penstock {
+namespace {
+
+template <class Value>
+std::string text_of(const char* unit, const Value& value) {
+  if constexpr (std::is_same_v<Value, Duration> || std::is_same_v<Value, Bytes>) {
+    return quote_toml(to_text(value));
+  } else {
+    if (std::string_view{unit}.starts_with("bytes"))
+      return quote_toml(to_text(Bytes{static_cast<std::int64_t>(value)}));
+    return std::to_string(value);
+  }
+}
+
+template <class Config>
+std::string print_table(const char* name, const char* about, Config config) {
+  std::string text = std::string{"\n# "} + about + "\n[" + name + "]\n";
+  visit_settings(config, [&](const SettingText& setting, const auto& value, const auto& minimum, const auto& maximum) {
+    const std::string_view unit = setting.unit;
+    const bool shown = unit != "duration" && unit != "bytes";
+    text += std::string{"# "} + setting.meaning + ". " + (shown ? std::string{unit} + ", " : std::string{}) + "from " +
+            text_of(setting.unit, minimum) + " to " + text_of(setting.unit, maximum) + ".\n" + setting.name + " = " +
+            text_of(setting.unit, value) + "\n";
+  });
+  return text;
+}
+
+std::string print_host(const TopologyOptions& host) {
+  std::string text = "\n# What a worker offers of its host, where it shall not be as found.\n[host]\n";
+  text += "# Slots of all CPU bands together. 0: one for each processor, within the control group's quota.\n";
+  text += "slots = " + std::to_string(host.slots) + "\n";
+  text += "# Memory of all bands together. 0: all, within the control group's limit, a tenth kept back.\n";
+  text += "memory = " + quote_toml(to_text(host.memory)) + "\n";
+  text += "# CPU bands of equal shares of the processors. 0: one for each NUMA node.\n";
+  text += "cpu_bands = " + std::to_string(host.cpu_bands) + "\n";
+  text += "# Whether each GPU is a band.\n";
+  text += std::string{"gpus = "} + (host.gpus ? "true" : "false") + "\n";
+  text += "# NVIDIA's management library. Empty: PENSTOCK_NVML_LIBRARY, else the host's.\n";
+  text += "nvml_library = " + quote_toml(host.nvml_library) + "\n";
+  return text;
+}
+
+std::string print_band(const BandOverride& band) {
+  std::string text = "\n[[band]]\nname = " + quote_toml(band.name) + "\n";
+  if (band.slots) text += "slots = " + std::to_string(*band.slots) + "\n";
+  if (band.memory) text += "memory = " + quote_toml(to_text(*band.memory)) + "\n";
+  if (band.memory_hard_limit) text += "memory_hard_limit = " + quote_toml(to_text(*band.memory_hard_limit)) + "\n";
+  if (band.numa_node) text += "numa_node = " + std::to_string(*band.numa_node) + "\n";
+  if (band.processors) {
+    text += "processors = [";
+    for (std::size_t i = 0; i < band.processors->size(); ++i)
+      text += (i > 0 ? ", " : "") + std::to_string((*band.processors)[i]);
+    text += "]\n";
+  }
+  if (band.disabled) text += "disabled = true\n";
+  if (!band.named.empty()) {
+    text += "named = {";
+    for (std::size_t i = 0; i < band.named.size(); ++i)
+      text += (i > 0 ? ", " : "") + quote_toml(band.named[i].name) + " = " + std::to_string(band.named[i].amount);
+    text += "}\n";
+  }
+  return text;
+}
+
+constexpr const char* kBandsAbout =
+    "\n# Single bands. One with the name of a band that was found (numa-0, gpu-0) changes it; one with another name "
+    "is\n"
+    "# a band more, which needs slots and memory. Settings: slots, memory, memory_hard_limit (a request between the "
+    "two\n"
+    "# runs alone), processors = [0, 1], numa_node, named = {licence = 2}, disabled = true.\n";
+
+}  // namespace
+
+std::string quote_toml(std::string_view text) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  std::string quoted = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      quoted += {'\\', c};
+    } else if (byte < 0x20 || byte == 0x7f) {
+      quoted += "\\u00";
+      quoted += kHex[byte >> 4U];
+      quoted += kHex[byte & 15U];
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + "\"";
+}
+
+std::string print_config(const FileConfig& config) {
+  std::string text = "# Configuration of Penstock. A setting that is left out has its default.\n";
+  text += "# Durations are \"10s\" or \"20ms\", bytes are \"512MiB\" or whole numbers.\n";
+  text += print_table("link", "The reliable link between two processes.", config.link);
+  text += print_table("wire", "Bytes from the network.", config.wire);
+  text += print_table("graph", "What a graph may be at most.", config.supervisor.graph);
+  text += print_table("supervisor", "Decisions of the supervisor.", config.supervisor);
+  text += print_table("worker", "Decisions of a worker.", config.worker);
+  text += print_host(config.topology);
+  text += kBandsAbout;
+  for (const BandOverride& band : config.topology.bands) text += print_band(band);
+  return text;
+}
+
+}  // namespace penstock

@@ -1,0 +1,425 @@
+// SupervisorCore: failed attempts, the retry table (spec worker 9), and data that is made again.
+#include <gtest/gtest.h>
+
+#include "tests/support/coverage_marks.hpp"
+#include "tests/support/supervisor_harness.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+using GB = GraphBuilder;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr std::int64_t kSome = 100;
+
+FailureDetail lost_input(std::uint32_t producer) {
+  FailureDetail detail;
+  detail.failure = FailureClass::InputLost;
+  detail.lost_producer = SubtaskIndex{producer};
+  detail.message = "not there";
+  return detail;
+}
+
+/// Lets the back-off pass, whatever it is.
+void wait_for_retry(SupervisorHarness& cluster) { cluster.tick_after(kBackoffMax); }
+
+// Reference case: retries 2, fails once and fails always.
+TEST(Retry, WhatFailsOnceSucceedsAfterOneExtraRun) {
+  SupervisorHarness cluster;
+  cluster.join();
+  cluster.submit(GraphBuilder{}.chain(2).build());
+  EXPECT_EQ(cluster.assigned(), (Lines{"0 to w1", "1 to w1, cached"}));
+  cluster.fail(1, 0, FailureClass::UserError);
+  EXPECT_EQ(cluster.phase(0), SubtaskPhase::Backoff);
+  wait_for_retry(cluster);
+  EXPECT_EQ(cluster.assigned(), Lines{"0#2 to w1"});
+  cluster.succeed(1, 0);
+  cluster.succeed(1, 1);
+  EXPECT_EQ(cluster.state(), JobState::Succeeded);
+  EXPECT_EQ(cluster.job().counts.attempts, 3U);
+}
+
+TEST(Retry, WhatFailsAlwaysEndsWithEveryAttemptListed) {
+  SupervisorHarness cluster;
+  cluster.join();
+  cluster.submit(GraphBuilder{}.chain(2).keys({"bad", "after"}).build());
+  for (int attempt = 1; attempt <= 3; ++attempt) {
+    cluster.assigned();
+    cluster.fail(1, 0, FailureClass::UserError);
+    wait_for_retry(cluster);
+  }
+  EXPECT_EQ(cluster.assigned(), Lines{});
+  EXPECT_EQ(cluster.cancels(), Lines{"all at w1"}) << "the cached successor";
+  cluster.say(1, 1, Outcome::Cancelled);
+  EXPECT_EQ(cluster.state(), JobState::Failed);
+  const std::vector<JobProgress> news = cluster.news();
+  const JobProgress& last = news.back();
+  EXPECT_EQ(last.error.subject, "bad");
+  std::vector<SubtaskFailure> failures;
+  for (const JobProgress& progress : news)
+    failures.insert(failures.end(), progress.failures.begin(), progress.failures.end());
+  ASSERT_EQ(failures.size(), 1U);
+  EXPECT_EQ(failures[0].name, "bad");
+  ASSERT_EQ(failures[0].history.size(), 3U);
+  EXPECT_EQ(failures[0].history[1], "attempt 2 on worker-1: user error: broken");
+}
+
+TEST(Retry, FollowsTheTableForEachClass) {
+  struct Case {
+    FailureClass failure;
+    bool at_once;    ///< No back-off.
+    bool elsewhere;  ///< Not on the band where it failed.
+    bool final;
+  };
+  const Case cases[] = {
+      {FailureClass::None, false, false, true},         {FailureClass::UserError, false, false, false},
+      {FailureClass::RunnerCrash, false, false, false}, {FailureClass::OutOfMemory, false, true, false},
+      {FailureClass::Timeout, false, false, false},     {FailureClass::InputLost, true, false, false},
+      {FailureClass::Transport, false, false, false},   {FailureClass::Refused, true, true, false},
+      {FailureClass::Exhausted, false, true, false},
+  };
+  for (const Case& entry : cases) {
+    SupervisorHarness cluster;
+    cluster.join();
+    cluster.join();
+    cluster.submit(GraphBuilder{}.add().build());
+    const Lines first = cluster.assigned();
+    ASSERT_EQ(first, Lines{"0 to w2"});
+    cluster.fail(2, 0, entry.failure);
+    EXPECT_EQ(cluster.state() == JobState::Failed, entry.final) << to_string(entry.failure);
+    Lines second = cluster.assigned();
+    EXPECT_EQ(second.size(), entry.at_once ? 1U : 0U) << to_string(entry.failure);
+    wait_for_retry(cluster);
+    if (second.empty()) second = cluster.assigned();
+    EXPECT_EQ(second.size(), entry.final ? 0U : 1U) << to_string(entry.failure);
+    if (entry.elsewhere) {
+      EXPECT_EQ(second, Lines{"0#2 to w1"}) << to_string(entry.failure);
+    }
+    cluster.ignore();
+  }
+}
+
+TEST(Retry, OnlyTheSubtasksOwnFailuresAreCharged) {
+  SupervisorConfig config;
+  config.attempts_max = 2;
+  config.failures_max = 50;
+  SupervisorHarness cluster{config};
+  cluster.join();
+  cluster.submit(GraphBuilder{}.add().build());
+  for (int i = 0; i < 40; ++i) {
+    cluster.fail(1, 0, FailureClass::Transport);
+    wait_for_retry(cluster);
+  }
+  EXPECT_EQ(cluster.state(), JobState::Running);
+  EXPECT_EQ(cluster.job().histories.find(SubtaskIndex{0})->lines.size(), config.history_lines_max);
+  for (int i = 0; i < 10; ++i) {
+    cluster.fail(1, 0, FailureClass::Transport);
+    wait_for_retry(cluster);
+  }
+  EXPECT_EQ(cluster.state(), JobState::Failed) << "failures_max holds, whoever is to blame";
+  cluster.ignore();
+}
+
+TEST(Retry, ATemplateMaySetItsOwnNumberOfAttempts) {
+  SupervisorHarness cluster;
+  cluster.join();
+  GraphBuilder graph;
+  graph.template_at(0).attempts_max = 1;
+  cluster.submit(graph.add().build());
+  cluster.assigned();
+  cluster.fail(1, 0, FailureClass::UserError);
+  EXPECT_EQ(cluster.state(), JobState::Failed);
+  cluster.cancels();
+}
+
+// Reference case: a non-retryable subtask loses its runner.
+TEST(Retry, WhatIsNotRetryableRunsOnce) {
+  for (const FailureClass failure : {FailureClass::RunnerCrash, FailureClass::UserError, FailureClass::WorkerLost}) {
+    SupervisorHarness cluster;
+    cluster.join();
+    GraphBuilder graph;
+    graph.template_at(0).retryable = false;
+    cluster.submit(graph.add().build());
+    cluster.assigned();
+    if (failure == FailureClass::WorkerLost)
+      cluster.lose(1);
+    else
+      cluster.fail(1, 0, failure);
+    EXPECT_EQ(cluster.state(), JobState::Failed) << to_string(failure);
+    EXPECT_EQ(cluster.job().counts.failed, 1U);
+    cluster.ignore();
+  }
+}
+
+TEST(Retry, WhatNeverBeganMayBeTriedAgainEvenIfItIsNotRetryable) {
+  SupervisorHarness cluster;
+  cluster.join();
+  GraphBuilder graph;
+  graph.template_at(0).retryable = false;
+  cluster.submit(graph.add().build());
+  cluster.assigned();
+  cluster.fail(1, 0, FailureClass::Refused);
+  EXPECT_EQ(cluster.assigned(), Lines{"0#2 to w1"});
+}
+
+TEST(Retry, ARequiredBandIsTriedAgainThoughItWasTried) {
+  SupervisorHarness cluster;
+  cluster.join();
+  cluster.join();
+  GraphBuilder graph;
+  graph.template_at(0).required = {"worker-1", ""};
+  cluster.submit(graph.add().build());
+  cluster.assigned();
+  PENSTOCK_EXPECT_COVERAGE_MARK("every allowed band was tried", cluster.fail(1, 0, FailureClass::Refused));
+  EXPECT_EQ(cluster.assigned(), Lines{"0#2 to w1"});
+}
+
+TEST(Retry, ContinueCancelsOnlyWhatDependsOnIt) {
+  SupervisorHarness cluster{{.lookahead_subtasks_initial = 1, .attempts_max = 1}};
+  cluster.join();
+  GraphBuilder graph;
+  graph.template_at(0).on_failure = OnFailure::Continue;
+  cluster.submit(graph.chain(3).chain(0).add().build());
+  cluster.assigned();
+  cluster.fail(1, 0, FailureClass::UserError);
+  EXPECT_EQ(cluster.phase(0), SubtaskPhase::Failed);
+  EXPECT_EQ(cluster.phase(2), SubtaskPhase::Cancelled);
+  EXPECT_EQ(cluster.cancels(), Lines{"1 at w1"});
+  cluster.say(1, 1, Outcome::Cancelled);
+  EXPECT_EQ(cluster.state(), JobState::Running);
+  cluster.succeed(1, 3);
+  EXPECT_EQ(cluster.state(), JobState::Failed);
+  EXPECT_EQ(cluster.job().counts.succeeded, 1U);
+  EXPECT_EQ(cluster.job().counts.failed, 1U);
+  EXPECT_EQ(cluster.job().counts.cancelled, 2U);
+}
+
+TEST(Retry, PoisonIsChargedToItsSubtaskAlone) {
+  SupervisorHarness cluster{{.attempts_max = 3}};
+  cluster.join();
+  GraphBuilder graph;
+  graph.template_at(0).on_failure = OnFailure::Continue;
+  cluster.submit(graph.sources(2).build());
+  for (int i = 0; i < 3; ++i) {
+    cluster.fail(1, 0, FailureClass::RunnerCrash);
+    wait_for_retry(cluster);
+  }
+  EXPECT_EQ(cluster.phase(0), SubtaskPhase::Failed);
+  EXPECT_EQ(cluster.job().histories.find(SubtaskIndex{1}), nullptr);
+  cluster.succeed(1, 1);
+  cluster.ignore();
+}
+
+TEST(Retry, ASuccessorWaitsForTheRetryOfItsProducer) {
+  SupervisorHarness cluster{{.lookahead_subtasks_initial = 1}};
+  cluster.join();
+  cluster.submit(GraphBuilder{}.chain(5).build());
+  EXPECT_EQ(cluster.assigned(), (Lines{"0 to w1", "1 to w1, cached", "2 to w1, cached"}));
+  EXPECT_EQ(cluster.phase(3), SubtaskPhase::Placeable);
+  cluster.say(1, 2, Outcome::Returned);
+  EXPECT_EQ(cluster.phase(2), SubtaskPhase::Backoff);
+  EXPECT_EQ(cluster.phase(3), SubtaskPhase::Waiting);
+  cluster.tick_after(milliseconds{10});
+  EXPECT_EQ(cluster.assigned(), Lines{"2#2 to w1, cached"});
+  EXPECT_EQ(cluster.phase(3), SubtaskPhase::Placeable);
+}
+
+// Lineage.
+TEST(Lineage, AnOutputThatIsLostWithItsWorkerIsMadeAgain) {
+  SupervisorHarness cluster{{.lookahead_subtasks_initial = 1}};
+  cluster.join();
+  cluster.submit(GraphBuilder{}.chain(6).build());
+  for (const std::uint32_t i : {0U, 1U, 2U}) cluster.succeed(1, i, {{0, kSome}});
+  cluster.ignore();
+  PENSTOCK_EXPECT_COVERAGE_MARK("a lost output is made again", cluster.lose(1));
+  // 0 and 1 were dropped when they had been read; all of the chain before 3 has to run again.
+  EXPECT_EQ(cluster.core().counters().recomputed, 3U);
+  cluster.alerts();
+  cluster.join();
+  EXPECT_EQ(cluster.assigned().front(), "0#2 to w2");
+  for (const std::uint32_t i : {0U, 1U, 2U, 3U, 4U, 5U}) cluster.succeed(2, i, {{0, kSome}});
+  EXPECT_EQ(cluster.state(), JobState::Succeeded);
+  EXPECT_EQ(cluster.job().counts.succeeded, 6U);
+  cluster.ignore();
+}
+
+TEST(Lineage, CompletionIsToldOnceHoweverOftenItRuns) {
+  SupervisorConfig config;
+  config.progress_every = Duration{0};
+  SupervisorHarness cluster{config};
+  cluster.join();
+  cluster.submit(GraphBuilder{}.chain(2).build());
+  cluster.succeed(1, 0, {{0, kSome}});
+  cluster.lose(1);
+  cluster.join();
+  cluster.succeed(2, 0, {{0, kSome}});
+  cluster.succeed(2, 1);
+  std::vector<std::uint32_t> told(2);
+  for (const JobProgress& progress : cluster.news())
+    for (const SubtaskRange& range : progress.succeeded)
+      for (std::uint32_t i = range.first.value(); i <= range.last.value(); ++i) ++told[i];
+  EXPECT_EQ(told, (std::vector<std::uint32_t>{1, 1}));
+  EXPECT_EQ(cluster.job().counts.succeeded, 2U);
+  cluster.ignore();
+}
+
+TEST(Lineage, EmptyOutputsAreNeverMadeAgain) {
+  SupervisorHarness cluster{{.lookahead_subtasks_initial = 1}};
+  cluster.join();
+  cluster.submit(GraphBuilder{}.chain(5).build());
+  for (const std::uint32_t i : {0U, 1U, 2U}) cluster.succeed(1, i);
+  cluster.lose(1);
+  EXPECT_EQ(cluster.core().counters().recomputed, 0U);
+  cluster.join();
+  cluster.succeed(2, 3);
+  cluster.succeed(2, 4);
+  EXPECT_EQ(cluster.state(), JobState::Succeeded);
+  cluster.ignore();
+}
+
+TEST(Lineage, WhatNobodyWillReadIsNotMadeAgain) {
+  SupervisorHarness cluster;
+  cluster.join();
+  cluster.submit(GraphBuilder{}.sources(2).build(), {.keep = Keep::Nothing});
+  cluster.assigned();
+  cluster.succeed(1, 0, {{0, kSome}});
+  EXPECT_EQ(cluster.drops(), Lines{"0 at w1"});
+  cluster.lose(1);
+  EXPECT_EQ(cluster.core().counters().recomputed, 0U);
+  cluster.alerts();
+}
+
+TEST(Lineage, AWantedOutputIsMadeAgainWhileTheJobRuns) {
+  SupervisorHarness cluster;
+  cluster.join();
+  cluster.submit(GraphBuilder{}.sources(2).build());
+  cluster.succeed(1, 0, {{0, kSome}});
+  cluster.lose(1);
+  EXPECT_EQ(cluster.core().counters().recomputed, 1U);
+  cluster.join();
+  cluster.succeed(2, 0, {{0, kSome}});
+  cluster.succeed(2, 1, {{0, kSome}});
+  ASSERT_EQ(cluster.job().outputs.size(), 2U);
+  for (const OutputLocation& output : cluster.job().outputs) EXPECT_EQ(output.data_address, "host-2:7000");
+  cluster.ignore();
+}
+
+// The client was sent to the lost worker for the copy that lives elsewhere.
+TEST(Lineage, AReplicaTakesThePlaceOfALostOutputAndIsTold) {
+  SupervisorConfig config;
+  config.progress_every = Duration{0};
+  SupervisorHarness cluster{config};
+  cluster.join();
+  cluster.join();
+  cluster.submit(GraphBuilder{}.sources(2).add({0, 1}).wanted({0}).build(), {.keep = Keep::Wanted});
+  cluster.succeed(1, 0, {{0, kSome}});
+  cluster.report_replica(2, 0);
+  cluster.news();
+  PENSTOCK_EXPECT_COVERAGE_MARK("a replica took the place of a lost output", cluster.lose(1));
+  EXPECT_EQ(cluster.core().counters().recomputed, 0U);
+  ASSERT_EQ(cluster.job().outputs.size(), 1U);
+  EXPECT_EQ(cluster.job().outputs[0].data_address, "host-2:7000");
+  const std::vector<JobProgress> news = cluster.news();
+  ASSERT_EQ(news.size(), 1U);
+  EXPECT_EQ(news[0].outputs, cluster.job().outputs);
+  cluster.ignore();
+}
+
+TEST(Lineage, AnInputThatAWorkerMissesIsMadeAgain) {
+  SupervisorHarness cluster;
+  cluster.join();
+  cluster.submit(GraphBuilder{}.chain(3).build());
+  cluster.assigned();
+  cluster.succeed(1, 0, {{0, kSome}});
+  cluster.fail(1, 1, lost_input(0));
+  EXPECT_EQ(cluster.drops(), Lines{"0 at w1, lost"});
+  EXPECT_EQ(cluster.core().counters().recomputed, 1U);
+  const Lines lines = cluster.assigned();
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_EQ(lines[0], "0#2 to w1");
+  EXPECT_EQ(lines[1], "1#2 to w1, cached");
+  cluster.succeed(1, 0, {{0, kSome}});
+  cluster.succeed(1, 1);
+  cluster.succeed(1, 2);
+  EXPECT_EQ(cluster.state(), JobState::Succeeded);
+  cluster.ignore();
+}
+
+TEST(Lineage, NonsenseAboutALostInputIsOnlyARetry) {
+  SupervisorHarness cluster{{.failures_max = 5}};
+  cluster.join();
+  cluster.submit(GraphBuilder{}.chain(2).build());
+  cluster.assigned();
+  for (const std::uint32_t producer : {99U, 1U, 0U}) cluster.fail(1, 0, lost_input(producer));
+  EXPECT_EQ(cluster.assigned(), (Lines{"0#2 to w1", "0#3 to w1", "0#4 to w1"}));
+  EXPECT_EQ(cluster.core().counters().recomputed, 0U);
+  cluster.ignore();
+}
+
+TEST(Lineage, AChainOfLossesThatIsTooLongFailsTheJob) {
+  SupervisorHarness cluster{{.lookahead_subtasks_initial = 1, .lineage_depth_max = 3}};
+  cluster.join();
+  cluster.submit(GraphBuilder{}.chain(8).build());
+  for (std::uint32_t i = 0; i < 5; ++i) cluster.succeed(1, i, {{0, kSome}});
+  PENSTOCK_EXPECT_COVERAGE_MARK("a lineage was too long", cluster.lose(1));
+  EXPECT_EQ(cluster.state(), JobState::Failed);
+  EXPECT_EQ(cluster.job().error.code, ErrorCode::InputLost);
+  EXPECT_EQ(cluster.job().counts.succeeded, 5U) << "what was told stands";
+  cluster.ignore();
+}
+
+// Found by the simulator (seed 899): the second of two lineages that were too long was opened in a job that had ended.
+TEST(Lineage, TwoChainsThatAreTooLongFailTheJobOnce) {
+  SupervisorHarness cluster{{.lookahead_subtasks_initial = 1, .lineage_depth_max = 1}};
+  cluster.join({.slots = 2});
+  cluster.submit(GraphBuilder{}.sources(2).add({0}).add({1}).add({2}).add({3}).add({4}).add({5}).build());
+  for (std::uint32_t i = 0; i < 4; ++i) cluster.succeed(1, i, {{0, kSome}});
+  cluster.lose(1);
+  EXPECT_EQ(cluster.state(), JobState::Failed);
+  cluster.ignore();
+}
+
+TEST(Lineage, WhatLostACancelledPredecessorCannotRunAgain) {
+  SupervisorHarness cluster{{.lookahead_subtasks_initial = 1}};
+  cluster.join();
+  GraphBuilder graph;
+  graph.template_at(0).on_failure = OnFailure::Continue;
+  // 1 only waits for 0; 3 reads 1 and 2.
+  cluster.submit(graph.add().add({GB::order(0)}).add().add({1, 2}).add({3}).add({4}).build());
+  cluster.succeed(1, 0);
+  cluster.succeed(1, 1, {{0, kSome}});
+  ASSERT_TRUE(cluster.ask("cancel", {"1", "5"}).has_value());
+  cluster.lose(1);
+  EXPECT_EQ(cluster.core().counters().recomputed, 1U);
+  cluster.ignore();
+}
+
+TEST(Lineage, ASubtaskThatSucceededAndFailsWhenItRunsAgainStaysTold) {
+  SupervisorConfig config;
+  config.attempts_max = 1;
+  config.progress_every = Duration{0};
+  SupervisorHarness cluster{config};
+  cluster.join();
+  cluster.submit(GraphBuilder{}.chain(2).build());
+  cluster.succeed(1, 0, {{0, kSome}});
+  cluster.lose(1);
+  cluster.join();
+  PENSTOCK_EXPECT_COVERAGE_MARK("what had succeeded failed when it ran again",
+                                cluster.fail(2, 0, FailureClass::UserError));
+  cluster.say(2, 1, Outcome::Cancelled);
+  EXPECT_EQ(cluster.state(), JobState::Failed);
+  EXPECT_EQ(cluster.job().counts.succeeded, 1U);
+  EXPECT_EQ(cluster.job().counts.failed, 0U);
+  EXPECT_EQ(cluster.job().counts.cancelled, 1U);
+  // Who comes later hears the same.
+  cluster.client_says(AttachJob{1, {JobId{1}, ""}}, ClientId{2});
+  const std::vector<JobProgress> late = cluster.news(ClientId{2});
+  ASSERT_EQ(late.size(), 1U);
+  EXPECT_EQ(late[0].succeeded.size(), 1U);
+  EXPECT_TRUE(late[0].failures.empty());
+  cluster.ignore();
+}
+
+}  // namespace
+}  // namespace penstock::supervisor

@@ -1,0 +1,143 @@
+// SupervisorCore: questions and orders of operators.
+#include <gtest/gtest.h>
+
+#include "tests/support/supervisor_harness.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+const Value& row(const Result<Value>& table, std::size_t position) {
+  static const Value nothing;
+  const Value::List* rows = table.has_value() ? table->list() : nullptr;
+  EXPECT_TRUE(rows != nullptr && position < rows->size());
+  return rows != nullptr && position < rows->size() ? (*rows)[position] : nothing;
+}
+
+std::size_t count(const Result<Value>& table) {
+  return table.has_value() && table->list() != nullptr ? table->list()->size() : 0;
+}
+
+TEST(Queries, JobsAreListedBestFirstAndEndedOnesOnDemand) {
+  SupervisorHarness cluster;
+  cluster.join();
+  cluster.submit(GraphBuilder{}.sources(2).build(), {.name = "low", .owner = "ada"});
+  cluster.submit(GraphBuilder{}.add().build(), {.name = "high", .priority = 3});
+  cluster.assigned();
+  const Result<Value> running = cluster.ask("jobs");
+  ASSERT_EQ(count(running), 2U);
+  EXPECT_EQ(row(running, 0)["name"], Value{"high"});
+  EXPECT_EQ(row(running, 0)["priority"], Value{3});
+  EXPECT_EQ(row(running, 1)["owner"], Value{"ada"});
+  EXPECT_EQ(row(running, 1)["subtasks"], Value{2});
+  EXPECT_EQ(row(running, 1)["assigned"], Value{2});
+  cluster.succeed(1, 0, {}, 2);
+  EXPECT_EQ(count(cluster.ask("jobs")), 1U);
+  const Result<Value> all = cluster.ask("jobs", {"--all"});
+  ASSERT_EQ(count(all), 2U);
+  EXPECT_EQ(row(all, 1)["state"], Value{"succeeded"});
+}
+
+TEST(Queries, AJobIsFoundByNumberOrName) {
+  SupervisorHarness cluster;
+  cluster.join();
+  cluster.submit(GraphBuilder{}.add().build(), {.name = "nightly"});
+  cluster.assigned();
+  for (const char* text : {"job-1", "1", "nightly"}) {
+    const Result<Value> job = cluster.ask("job", {text});
+    ASSERT_TRUE(job.has_value()) << text;
+    EXPECT_EQ((*job)["id"], Value{"job-1"});
+  }
+  for (const char* text : {"job-2", "0", "", "night", "4294967295", "99999999999999999999"})
+    EXPECT_EQ(cluster.ask("job", {text}).error().code, ErrorCode::NotFound) << text;
+  EXPECT_EQ(cluster.ask("job").error().code, ErrorCode::NotFound);
+}
+
+TEST(Queries, AFailedJobTellsTheHistory) {
+  SupervisorConfig config;
+  config.attempts_max = 1;
+  SupervisorHarness cluster{config};
+  cluster.join();
+  cluster.submit(GraphBuilder{}.add().keys({"load"}).build());
+  cluster.assigned();
+  FailureDetail detail;
+  detail.failure = FailureClass::UserError;
+  detail.exit_code = 3;
+  detail.message = "exit code 3";
+  detail.output_tail = "no such file";
+  cluster.fail(1, 0, detail);
+  cluster.cancels();
+  const Result<Value> job = cluster.ask("job", {"1"});
+  ASSERT_TRUE(job.has_value());
+  EXPECT_EQ((*job)["state"], Value{"failed"});
+  EXPECT_FALSE((*job)["error"].is_null());
+  ASSERT_NE((*job)["failures"].list(), nullptr);
+  const Value& failure = (*job)["failures"].list()->front();
+  EXPECT_EQ(failure["key"], Value{"load"});
+  EXPECT_EQ(failure["class"], Value{"user error"});
+  EXPECT_EQ(failure["exit_code"], Value{3});
+  EXPECT_EQ(failure["output_tail"], Value{"no such file"});
+  ASSERT_EQ(failure["history"].list()->size(), 1U);
+}
+
+TEST(Queries, WorkersBandsAndQueuesAreTables) {
+  SupervisorHarness cluster;
+  cluster.join({.slots = 3, .bands = 2, .gpus = 1});
+  cluster.submit(GraphBuilder{}.sources(10).build());
+  cluster.assigned();
+  BandLoad load;
+  load.band = BandIndex{1};
+  load.running = 3;
+  load.queued = 2;
+  cluster.report_load(1, load);
+  const Result<Value> workers = cluster.ask("workers");
+  ASSERT_EQ(count(workers), 1U);
+  EXPECT_EQ(row(workers, 0)["name"], Value{"worker-1"});
+  EXPECT_EQ(row(workers, 0)["slots"], Value{9});
+  EXPECT_EQ(row(workers, 0)["running"], Value{3});
+  EXPECT_EQ(row(workers, 0)["assigned"], Value{10});
+  EXPECT_EQ(row(workers, 0)["state"], Value{"ready"});
+  const Result<Value> bands = cluster.ask("bands");
+  ASSERT_EQ(count(bands), 3U);
+  EXPECT_EQ(row(bands, 2)["kind"], Value{"gpu"});
+  EXPECT_EQ(row(bands, 2)["name"], Value{"gpu-0"});
+  const Result<Value> queues = cluster.ask("queues");
+  ASSERT_EQ(count(queues), 3U);
+  EXPECT_EQ(row(queues, 1)["queued"], Value{2});
+  EXPECT_EQ(row(queues, 1)["running"], Value{3});
+  cluster.lose(1);
+  cluster.alerts();
+  for (const char* command : {"workers", "bands", "queues"}) EXPECT_EQ(count(cluster.ask(command)), 0U) << command;
+}
+
+TEST(Queries, WordsForCompletionAreJobsOrWorkers) {
+  SupervisorHarness cluster;
+  cluster.join();
+  cluster.submit(GraphBuilder{}.add().build(), {.name = "nightly"});
+  cluster.assigned();
+  EXPECT_EQ(*cluster.ask("words", {"jobs"}), (Value{Value::List{"job-1", "nightly"}}));
+  EXPECT_EQ(*cluster.ask("words", {"workers"}), (Value{Value::List{"worker-1"}}));
+}
+
+TEST(Queries, BadPrioritiesChangeNothing) {
+  SupervisorHarness cluster;
+  cluster.join();
+  cluster.submit(GraphBuilder{}.add().build());
+  cluster.assigned();
+  for (const char* text : {"", "x", "1.5", "99999999999", "3 "})
+    EXPECT_EQ(cluster.ask("priority", {"1", text}).error().code, ErrorCode::InvalidArgument) << text;
+  EXPECT_EQ(cluster.ask("priority", {"1", "2", "--subtask=9"}).error().code, ErrorCode::NotFound);
+  EXPECT_EQ(cluster.ask("priority", {"2", "2"}).error().code, ErrorCode::NotFound);
+  cluster.succeed(1, 0);
+  EXPECT_EQ(cluster.ask("priority", {"1", "2"}).error().code, ErrorCode::WrongState);
+}
+
+TEST(Queries, AnUnknownCommandIsUnsupported) {
+  SupervisorHarness cluster;
+  const Result<Value> refused = cluster.ask("dance", {"--now"});
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, ErrorCode::Unsupported);
+  EXPECT_EQ(refused.error().subject, "dance");
+}
+
+}  // namespace
+}  // namespace penstock::supervisor
