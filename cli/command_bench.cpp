@@ -22,6 +22,7 @@ struct BenchCommand {
   std::uint64_t burn_ns = 0;
   std::uint32_t payload = 0;
   std::int64_t output = 0;
+  double time_scale = 0.01;
   std::uint32_t repeat = 7;
   bool latency = false;
 };
@@ -38,7 +39,9 @@ double seconds(Duration duration) { return std::chrono::duration<double>(duratio
 
 Result<Graph> graph_of(const BenchCommand& command) {
   if (command.shape.starts_with("wfformat:")) {
-    Result<WorkflowImport> workflow = read_wfformat(command.shape.substr(9), ReplayOptions{});
+    ReplayOptions replay;
+    replay.time_scale = replay.data_scale = command.time_scale;
+    Result<WorkflowImport> workflow = read_wfformat(command.shape.substr(9), replay);
     if (!workflow) return workflow.error();
     return std::move(workflow->graph);
   }
@@ -153,6 +156,7 @@ void add_bench_command(CLI::App& app, Invocation& invocation) {
   command->add_option("--burn", options->burn_ns, "Nanoseconds that each subtask computes")->capture_default_str();
   command->add_option("--payload", options->payload, "Bytes of payload of each subtask")->capture_default_str();
   command->add_option("--output", options->output, "Bytes that each subtask makes")->capture_default_str();
+  command->add_option("--time-scale", options->time_scale, "Of a workflow's recorded times and sizes")->capture_default_str();
   command->add_option("--repeat", options->repeat, "Measured runs, after one to warm up; the median counts")->capture_default_str()->check(CLI::Range(1, 1000));
   command->add_flag("--latency", options->latency, "One more run, traced: from accepted to the first start, from an end to its successor's start");
   add_cluster_options(*command, options->cluster);

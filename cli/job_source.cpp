@@ -58,7 +58,7 @@ Result<JobFile> load_job(const JobSource& source, const std::string& fallback_na
   if (!source.name.empty()) job->spec.name = source.name;
   if (job->spec.name.empty()) job->spec.name = fallback_name;
   if (source.priority_given) job->spec.priority = source.priority;
-  job->spec.wait_for_resources = source.wait_for_resources;
+  job->spec.wait_for_resources = job->spec.wait_for_resources || source.wait_for_resources;
   return job;
 }
 
