@@ -31,6 +31,15 @@ std::string show_fixed(double value, int digits) {
   return {buffer.data(), end};
 }
 
+std::string show_rounded(double value, int digits) {
+  // The general format would write an exponent; nobody reads 1.23457e+06 subtasks a second.
+  if (!std::isfinite(value) || std::fabs(value) >= std::pow(10.0, digits)) return show_fixed(value, 0);
+  std::array<char, 64> buffer{};
+  const auto end =
+      std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::general, digits).ptr;
+  return {buffer.data(), end};
+}
+
 std::string show_duration(Duration duration) {
   const auto ns = static_cast<double>(duration.count());
   const auto three = [](double value) { return show_fixed(value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0); };

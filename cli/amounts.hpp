@@ -21,5 +21,7 @@ std::string show_bytes(std::int64_t bytes);
 std::string show_count(std::uint64_t count);
 /// With `digits` digits after the point, whatever the locale.
 std::string show_fixed(double value, int digits);
+/// With at most `digits` significant ones, no zeros at the end, and an exponent only below 0.0001: `12.3457`, `1234568`.
+std::string show_rounded(double value, int digits);
 
 }  // namespace penstock::cli

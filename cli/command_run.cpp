@@ -1,5 +1,6 @@
 // `penstock run`: a job, here and now: supervisor and worker in this process, no port opened.
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 
@@ -92,6 +93,18 @@ void print_for_people(const Value& end, const Value::List& results, const RunCom
   std::cout << std::flush;
 }
 
+/// `'key' has not made PATH` for each output file that is not there although the job has succeeded.
+Value::List missing_files(const client::JobView& view, const Graph& graph, const std::vector<JobOutputFile>& promised) {
+  Value::List missing;
+  if (view.state != JobState::Succeeded) return missing;
+  for (const JobOutputFile& file : promised) {
+    std::error_code unreadable;
+    if (std::filesystem::exists(file.path, unreadable)) continue;
+    missing.emplace_back("'" + name_of(graph, SubtaskIndex{file.subtask}) + "' has not made its output file " + file.path);
+  }
+  return missing;
+}
+
 Result<int> run(Invocation& invocation, const RunCommand& command) {
   Result<FileConfig> config = load_config(invocation);
   if (!config) return config.error();
@@ -125,8 +138,12 @@ Result<int> run(Invocation& invocation, const RunCommand& command) {
 
   Value end = describe_end(*view, makespan, bounds_of(graph, *view, slots_of(options.worker)));
   Value::List results = results_of(*view, graph, (*cluster)->store());
+  Value::List missing = missing_files(*view, graph, job->output_files);
+  const int code = missing.empty() ? exit_code_of(*view) : int{kJobFailed};
+  for (const Value& file : missing) std::cerr << "penstock: error: " << *file.text() << std::endl;
   if (invocation.json) {
     Value::Record whole = *end.record();
+    if (!missing.empty()) whole.emplace_back("missing_files", std::move(missing));
     whole.emplace_back("results", std::move(results));
     std::cout << to_json(whole, -1) << std::endl;
   } else {
@@ -135,7 +152,7 @@ Result<int> run(Invocation& invocation, const RunCommand& command) {
       bands.emplace_back(BandId{WorkerId{1}, BandIndex{static_cast<std::uint16_t>(i)}}, options.worker.bands[i].name);
     print_for_people(end, results, command, *view, bands);
   }
-  return exit_code_of(*view);
+  return int{code};
 }
 
 }  // namespace

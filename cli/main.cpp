@@ -15,6 +15,10 @@ constexpr const char* kIntroduction =
     "`penstock admin` is a shell for whoever operates it.";
 
 int parse_and_run(CLI::App& app, Invocation& invocation, int argc, char** argv) {
+  if (argc < 2) {  // Who types the bare name wants to know what there is.
+    std::cerr << app.help() << std::flush;
+    return penstock::cli::kBadInput;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& wish) {  // --help, --version

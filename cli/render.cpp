@@ -15,6 +15,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::uint32_t kDepthMax = 64;
 constexpr std::uint32_t kCellDepthMax = 3;
 constexpr std::size_t kCellColumnsMin = 6;
+constexpr int kNumberDigitsMax = 6;
 
 Json json_of(const Value& value, std::uint32_t depth) {
   if (depth > kDepthMax) return "...";
@@ -41,19 +42,11 @@ std::string harmless(std::string_view text) {
   return made;
 }
 
-std::string number_text(double number) {
-  std::string text = show_fixed(number, 3);
-  if (text.find('.') == std::string::npos) return text;
-  while (text.back() == '0') text.pop_back();
-  if (text.back() == '.') text.pop_back();
-  return text;
-}
-
 std::string cell_text(const Value& value, std::uint32_t depth = 0) {
   if (depth > kCellDepthMax) return "...";
   if (const bool* boolean = value.boolean()) return *boolean ? "yes" : "no";
   if (const std::int64_t* integer = value.integer()) return std::to_string(*integer);
-  if (const double* number = value.number()) return number_text(*number);
+  if (const double* number = value.number()) return show_rounded(*number, kNumberDigitsMax);
   if (const std::string* text = value.text()) return harmless(*text);
   std::string made;
   if (const Value::List* list = value.list())
