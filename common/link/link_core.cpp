@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/base/check.hpp"
+#include "common/base/coverage_mark.hpp"
 
 namespace penstock {
 
@@ -68,7 +69,12 @@ void LinkCore::on(const FrameArrived& event, Instant now, Actions<LinkAction>& a
       ++received_through_;
       actions.add(Deliver{});
     } else {
-      ++(event.header.sequence <= received_through_ ? counters_.duplicates_dropped : counters_.gaps_dropped);
+      const bool again = event.header.sequence <= received_through_;
+      if (again)
+        PENSTOCK_COVERAGE_MARK("a frame came again");
+      else
+        PENSTOCK_COVERAGE_MARK("a frame came before one that is missing");
+      ++(again ? counters_.duplicates_dropped : counters_.gaps_dropped);
     }
     // Also owed for a duplicate: the peer sends again because it has missed our acknowledgement.
     if (!owes_acknowledgement_) {
@@ -87,6 +93,7 @@ void LinkCore::on(const Tick&, Instant now, Actions<LinkAction>& actions) {
   if (!attached_) return;
   if (now >= resend_at_) {
     // Nothing was acknowledged for a whole period: go back to the oldest frame that is missing there.
+    PENSTOCK_COVERAGE_MARK("frames are sent again");
     counters_.frames_resent += transmitted_through_ - acknowledged_through_;
     transmitted_through_ = acknowledged_through_;
     resend_after_ = std::min(resend_after_ * 2, config_.resend_after_max);
@@ -110,7 +117,10 @@ void LinkCore::acknowledge_through(std::uint64_t sequence, Instant now, Actions<
 
 void LinkCore::transmit_window(Instant now, Actions<LinkAction>& actions) {
   const std::uint64_t last = std::min(queued_through_, acknowledged_through_ + config_.window_frames);
-  if (last <= transmitted_through_) return;
+  if (last <= transmitted_through_) {
+    if (queued_through_ > last) PENSTOCK_COVERAGE_MARK("the window holds frames back");
+    return;
+  }
   actions.add(Transmit{transmitted_through_ + 1, last});
   counters_.frames_sent += last - transmitted_through_;
   transmitted_through_ = last;

@@ -161,9 +161,7 @@ std::int64_t SupervisorCore::movement_cost_ns(const Job& job, std::uint32_t subt
     if (job.shape->successors(predecessors[k]).size() >= config_.broadcast_readers_min) continue;
     const std::uint16_t output = job.shape->edge_output(job.shape->first_edge(subtask) + k);
     if (output == EdgeKind::kOrderOnly && producer.phase == SubtaskPhase::Succeeded) continue;
-    if (const std::vector<WorkerId>* replicas = job.data.replicas(predecessors[k]);
-        replicas != nullptr && std::find(replicas->begin(), replicas->end(), workers_[band].id.worker) != replicas->end())
-      continue;
+    if (job.data.is_copied_to(*job.shape, predecessors[k], workers_[band].id.worker)) continue;
     const std::int64_t bytes = output == EdgeKind::kOrderOnly ? 0 : job.data.bytes(*job.shape, predecessors[k], output);
     cost = std::min(cost + config_.link_latency.count() + transfer_ns(bytes, config_.link_bytes_per_second), kCostMax);
   }

@@ -277,10 +277,8 @@ void SupervisorCore::place_input(const Job& job, AssignedInput& input, const Sub
   const std::uint32_t subtask = input.producer.value();
   input.bytes = job.data.bytes(*job.shape, subtask, input.output);
   if (input.bytes == 0) return;
-  const std::vector<WorkerId>* replicas = job.data.replicas(subtask);
-  const bool copied =
-      replicas != nullptr && std::find(replicas->begin(), replicas->end(), workers_[worker].id) != replicas->end();
-  const bool here = workers_[producer.band].worker == worker || copied;
+  const bool here =
+      workers_[producer.band].worker == worker || job.data.is_copied_to(*job.shape, subtask, workers_[worker].id);
   input.place = here ? InputPlace::Here : InputPlace::Remote;
   input.location = here ? workers_[worker].id : workers_[producer.band].id.worker;
 }

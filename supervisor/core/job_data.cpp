@@ -63,4 +63,10 @@ const std::vector<WorkerId>* JobData::replicas(std::uint32_t subtask) const {
   return replicas_.find(SubtaskIndex{subtask});
 }
 
+bool JobData::is_copied_to(const GraphShape& shape, std::uint32_t subtask, WorkerId worker) const {
+  const std::vector<WorkerId>* workers = replicas(subtask);
+  return workers != nullptr && shape.template_of(subtask).output_count <= 1 &&
+         std::find(workers->begin(), workers->end(), worker) != workers->end();
+}
+
 }  // namespace penstock::supervisor

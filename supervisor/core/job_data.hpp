@@ -37,6 +37,8 @@ class JobData {
   void remove_replica(std::uint32_t subtask, WorkerId worker);
   /// Workers that hold copies besides the primary one; they may hold only some of several outputs.
   const std::vector<WorkerId>* replicas(std::uint32_t subtask) const;
+  /// True if the worker holds a copy of all that the subtask made. Of several outputs it may have fetched only some.
+  bool is_copied_to(const GraphShape& shape, std::uint32_t subtask, WorkerId worker) const;
   void forget_replicas(std::uint32_t subtask) { replicas_.erase(SubtaskIndex{subtask}); }
 
  private:

@@ -1,6 +1,7 @@
 // WorkerCore: what the supervisor says.
 #include <algorithm>
 
+#include "common/base/coverage_mark.hpp"
 #include "worker/core/worker_core.hpp"
 
 namespace penstock::worker {
@@ -90,6 +91,7 @@ void WorkerCore::accept(JobSlot slot, const Assignment& assignment, std::span<co
   // producers that its cached successors wait for, nothing would ever move.
   const std::size_t limit = missing_.empty() ? std::size_t{config_.subtasks_max} * 2 : config_.subtasks_max;
   if (draining_ || records_.live() > limit) {
+    if (!draining_) PENSTOCK_COVERAGE_MARK("a full worker gave an assignment back");
     end_record(index, Outcome::Returned);
     return;
   }
@@ -102,6 +104,7 @@ void WorkerCore::accept(JobSlot slot, const Assignment& assignment, std::span<co
     enqueue(index);
     return;
   }
+  PENSTOCK_COVERAGE_MARK("producers had finished before their successor arrived");
   // Its producers finished here before it arrived: it is forwarded like any other successor.
   complete_.push_back(index);
   move(index, SubtaskState::Cached);
@@ -115,6 +118,7 @@ bool WorkerCore::is_new_attempt(JobSlot slot, const Assignment& assignment) {
   if (!known.valid()) return true;
   ++counters_.stale;
   if (records_[known].attempt < assignment.attempt) {
+    PENSTOCK_COVERAGE_MARK("a newer attempt met a live one");
     // Two attempts never live here at once; the newer one is given back and finds another way.
     SubtaskRecord returned;
     returned.job = slot;

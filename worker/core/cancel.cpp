@@ -1,6 +1,7 @@
 // WorkerCore: ending attempts by wish, by time and by giving them back; relief of memory.
 #include <algorithm>
 
+#include "common/base/coverage_mark.hpp"
 #include "worker/core/worker_core.hpp"
 
 namespace penstock::worker {
@@ -13,6 +14,7 @@ void WorkerCore::cancel(RecordIndex index, Duration kill_after) {
     case SubtaskState::Running:
     case SubtaskState::Yielded: stop_run(index, StopReason::Cancelled, kill_after); return;
     case SubtaskState::Storing:
+      PENSTOCK_COVERAGE_MARK("a subtask was cancelled while it stored its outputs");
       record.stopping = StopReason::Cancelled;
       if (record.holds_store_permit) return;  // Ends with `OutputsStored`.
       std::erase(band_of(record).waiting_to_store, index);
@@ -78,7 +80,10 @@ void WorkerCore::advance_stop(RecordIndex index) {
 void WorkerCore::return_unprepared(RecordIndex index) {
   SubtaskRecord& record = records_[index];
   if (record.state == SubtaskState::Cached) ++counters_.forward_misses[static_cast<std::size_t>(ForwardResult::Lease)];
-  if (record.state == SubtaskState::Cached || record.state == SubtaskState::Queued) end_record(index, Outcome::Returned);
+  if (record.state == SubtaskState::Cached || record.state == SubtaskState::Queued)
+    end_record(index, Outcome::Returned);
+  else
+    PENSTOCK_COVERAGE_MARK("a steal came too late");
 }
 
 void WorkerCore::report_drain_state() {

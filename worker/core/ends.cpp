@@ -1,6 +1,7 @@
 // WorkerCore: how attempts end, and what is said about it.
 #include <algorithm>
 
+#include "common/base/coverage_mark.hpp"
 #include "worker/core/worker_core.hpp"
 
 namespace penstock::worker {
@@ -82,6 +83,7 @@ void WorkerCore::succeed(RecordIndex index) {
     const DatumIndex datum = data_.ensure(DataKey{id, output.output}, slot, jobs_[slot].data);
     if (data_[datum].place == DatumPlace::Here) continue;
     if (data_[datum].place == DatumPlace::Fetching) {
+      PENSTOCK_COVERAGE_MARK("an input was made here while it was on its way");
       // Made again here while a copy was on its way from a worker that may be gone.
       out_->add(worker_action::CancelFetch{data_[datum].key});
       --fetches_running_;
@@ -151,6 +153,7 @@ void WorkerCore::stop_waiting_for_inputs(RecordIndex index) {
       record.fetches_pending -= static_cast<std::uint32_t>(std::erase(datum.waiters, index));
       // Spec: worker 3, cancelling one who waits leaves the others.
       if (datum.waiters.empty() && datum.place == DatumPlace::Fetching) {
+        PENSTOCK_COVERAGE_MARK("a transfer lost all who waited for it");
         out_->add(worker_action::CancelFetch{datum.key});
         --fetches_running_;
       }

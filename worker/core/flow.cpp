@@ -1,6 +1,7 @@
 // WorkerCore: the way of a subtask from its arrival to its slot.
 #include <algorithm>
 
+#include "common/base/coverage_mark.hpp"
 #include "worker/core/worker_core.hpp"
 
 namespace penstock::worker {
@@ -265,6 +266,7 @@ void WorkerCore::demote_if_stuck(Band& band) {
     return record.state == SubtaskState::Ready && record.holds_quota && record.priority < records_[head].priority;
   });
   if (!lowest.valid()) return;
+  PENSTOCK_COVERAGE_MARK("a prepared subtask gave its memory back");
   ++counters_.demoted;
   give_back_all(lowest);
   enqueue(lowest);
@@ -301,10 +303,16 @@ ForwardResult WorkerCore::try_forward(RecordIndex index) {
       return ForwardResult::InputRemote;
     spilled = true;
   }
-  if (spilled) return ForwardResult::InputSpilled;
+  if (spilled) {
+    PENSTOCK_COVERAGE_MARK("a forward found its input on disk");
+    return ForwardResult::InputSpilled;
+  }
   MemoryQuota& quota = band_of(record).quota;
   if (!record.program->content.request.memory.is_zero()) {
-    if (!quota.try_request(quota_request(record, index))) return ForwardResult::Quota;
+    if (!quota.try_request(quota_request(record, index))) {
+      PENSTOCK_COVERAGE_MARK("a forward found no memory");
+      return ForwardResult::Quota;
+    }
     record.holds_quota = true;
   } else if (quota.paused()) {
     return ForwardResult::Quota;

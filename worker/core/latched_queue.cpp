@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "common/base/coverage_mark.hpp"
+
 namespace penstock::worker {
 
 bool LatchedQueue::JobKey::operator<(const JobKey& other) const {
@@ -44,7 +46,10 @@ RecordIndex LatchedQueue::choose() {
       chosen = best.item.record;
       break;
     }
-    if (best.bypassed >= limits_.bypass_max) break;
+    if (best.bypassed >= limits_.bypass_max) {
+      PENSTOCK_COVERAGE_MARK("a large item reserves");
+      break;
+    }
     erase_waiting(best);
     passed_.push_back(best.item.record);
   }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "common/base/coverage_mark.hpp"
+
 namespace penstock::worker {
 
 MemoryQuota::MemoryQuota(Bytes capacity, Bytes hard_limit, const Limits& limits)
@@ -41,6 +43,7 @@ bool MemoryQuota::try_request(const QuotaRequest& request) {
     const bool higher =
         key.job_priority != first.job_priority ? key.job_priority > first.job_priority : key.priority > first.priority;
     if (!higher || forward_bypasses_ >= limits_.forward_bypass_max) return false;
+    PENSTOCK_COVERAGE_MARK("a forwarded successor passed those who wait for memory");
     ++forward_bypasses_;
   }
   grant(node, request.bytes);

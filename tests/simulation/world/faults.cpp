@@ -88,7 +88,7 @@ void FaultPlan::operate() {
       if (faults.cancels && rng.chance(1, 6)) world_.client().order({0, "cancel", {job}});
       break;
     case 1:
-      if (faults.cancels && rng.chance(1, 3)) world_.client().order({0, "cancel", {job, subtask, "--kill-after-ms=5"}});
+      if (faults.cancels && rng.chance(2, 3)) world_.client().order({0, "cancel", {job, subtask, "--kill-after-ms=5"}});
       break;
     case 2:
       if (faults.operators) world_.client().order({0, "priority", {job, std::to_string(rng.between(-5, 5))}});
@@ -106,7 +106,8 @@ void FaultPlan::operate() {
     case 5: {
       if (!faults.operators) break;
       EntitlementBatch plan{++entitlement_version_, {}};
-      for (const JobId id : jobs) plan.entitlements.push_back({id, BandIndex{0}, MilliSlots{500 * rng.between(1, 6)}, 0});
+      for (const JobId id : jobs)
+        plan.entitlements.push_back({id, BandIndex{0}, MilliSlots{rng.chance(1, 3) ? 0 : 500 * rng.between(1, 6)}, 0});
       for (const auto& host : world_.workers())
         if (Endpoint* endpoint = world_.supervisor().endpoint_of(host->id()))
           endpoint->send(std::make_shared<const Message>(ToWorker{plan}), world_.now());

@@ -63,12 +63,13 @@ Edges draw_edges(Rng& rng, std::uint32_t size) {
   }
 }
 
-Template draw_template(Rng& rng, std::uint32_t number, bool may_fail) {
+/// `tight`: it wants so much memory that few run at once.
+Template draw_template(Rng& rng, std::uint32_t number, bool may_fail, bool tight) {
   Template entry;
   entry.name = "template-" + std::to_string(number);
   entry.program = "simulated";
   if (rng.chance(1, 4)) entry.request.slots = MilliSlots{rng.chance(1, 2) ? 500 : 1000};
-  if (rng.chance(1, 3)) entry.request.memory = kMiB * rng.between(1, 120);
+  if (tight || rng.chance(1, 3)) entry.request.memory = kMiB * rng.between(tight ? 40 : 1, 120);
   if (rng.chance(1, 5)) entry.expected_duration = std::chrono::milliseconds{rng.between(1, 50)};
   if (rng.chance(1, 5)) entry.priority = static_cast<std::int32_t>(rng.between(-3, 3));
   if (rng.chance(1, 4)) entry.output_count = static_cast<std::uint16_t>(rng.between(0, 3));
@@ -94,7 +95,8 @@ Graph random_graph(Rng& rng, std::uint32_t subtasks_max, bool may_fail) {
 
   Graph graph;
   const auto templates = static_cast<std::uint32_t>(1 + rng.below(4));
-  for (std::uint32_t i = 0; i < templates; ++i) graph.templates.push_back(draw_template(rng, i, may_fail));
+  const bool tight = rng.chance(1, 5);
+  for (std::uint32_t i = 0; i < templates; ++i) graph.templates.push_back(draw_template(rng, i, may_fail, tight));
   for (std::uint32_t i = 0; i < size; ++i) graph.template_of.push_back(static_cast<std::uint32_t>(rng.below(templates)));
   const bool plain_edges = rng.chance(1, 3);
   for (std::uint32_t i = 0; i < size; ++i) {

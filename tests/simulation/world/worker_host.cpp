@@ -16,7 +16,7 @@ WorkerHost::WorkerHost(World& world, std::string name) : world_(world), name_(st
     BandDescription band;
     band.name = "numa-" + std::to_string(i);
     band.capacity.slots = kOneSlot * rng.between(1, 4);
-    band.capacity.memory = kMiB * rng.between(60, 400);
+    band.capacity.memory = kMiB * rng.between(60, rng.chance(1, 3) ? 140 : 400);
     band.memory_hard_limit = band.capacity.memory * 2;
     bands_.push_back(band);
   }

@@ -123,6 +123,38 @@ TEST(Dispatch, InputsTellWhereTheyAre) {
   EXPECT_EQ(inputs[2].producer, SubtaskIndex{2});
 }
 
+// Found by the simulator (seed 10, without any fault): who had fetched one of two outputs was told that both were
+// there, and the producer ran again.
+TEST(Dispatch, ACopyOfOneOutputIsNoCopyOfTheOther) {
+  for (const std::uint16_t outputs : {std::uint16_t{1}, std::uint16_t{2}}) {
+    SupervisorHarness cluster;
+    cluster.join();
+    cluster.join();
+    GraphBuilder graph;
+    graph.template_at(0).output_count = outputs;
+    graph.template_at(0).required = {"worker-1", ""};
+    graph.template_at(1).required = {"worker-3", ""};
+    graph.template_at(2).required = {"worker-2", ""};
+    // 0 on the first; 2 reads its last output on the second, when the gate is assigned.
+    graph.add().add({}, 1).add({{0, static_cast<std::uint16_t>(outputs - 1)}, GB::order(1)}, 2);
+    cluster.submit(graph.build(), {.wait_for_resources = true});
+    cluster.succeed(1, 0,
+                    outputs == 1 ? std::vector<OutputReport>{{0, 10}} : std::vector<OutputReport>{{0, 10}, {1, 20}});
+    cluster.report_replica(2, 0);  // Of output 0.
+    cluster.ignore();
+    cluster.join();
+    bool seen = false;
+    for (const auto& [worker, batch] : cluster.take<AssignBatch>())
+      for (const AssignedInput& input : batch.inputs) {
+        if (input.producer != SubtaskIndex{0}) continue;
+        seen = true;
+        EXPECT_EQ(input.place, outputs == 1 ? InputPlace::Here : InputPlace::Remote);
+      }
+    EXPECT_TRUE(seen);
+    cluster.ignore();
+  }
+}
+
 TEST(Dispatch, FinishedInputsThatAreAllEmptyAreOnlyCounted) {
   SupervisorHarness cluster;
   cluster.join();

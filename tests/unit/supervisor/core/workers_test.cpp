@@ -132,6 +132,32 @@ TEST(Drain, TakesNothingNewAndLosesNothing) {
   cluster.ignore();
 }
 
+// Reference case: queues of 9, 8 and 1, and the middle band drains: its 8 move, all 18 run, none twice.
+TEST(Drain, ItsQueuedItemsMoveAndEachRunsOnce) {
+  SupervisorHarness cluster;
+  for (int i = 0; i < 3; ++i) cluster.join();
+  GraphBuilder graph;
+  const std::vector<std::uint32_t> lengths{9, 8, 1};
+  for (std::uint32_t band = 0; band < 3; ++band) {
+    graph.template_at(band).preferred = {"worker-" + std::to_string(band + 1), ""};
+    for (std::uint32_t i = 0; i < lengths[band]; ++i) graph.add({}, band);
+  }
+  cluster.submit(graph.build());
+  EXPECT_EQ(cluster.assigned().size(), 18U);
+  for (std::uint32_t band = 0; band < 3; ++band)
+    EXPECT_EQ(cluster.core().workers()[BandSlot{band}].in_flight, lengths[band]);
+  ASSERT_TRUE(cluster.ask("drain", {"worker-2"}).has_value());
+  for (std::uint32_t i = 9; i < 17; ++i) cluster.say(2, i, Outcome::Returned);
+  EXPECT_EQ(cluster.assigned().size(), 8U);
+  EXPECT_EQ(cluster.core().workers()[BandSlot{1}].in_flight, 0U);
+  for (std::uint32_t i = 0; i < 18; ++i)
+    cluster.succeed(cluster.core().workers()[cluster.job().hot[i].band].id.worker.value(), i);
+  EXPECT_EQ(cluster.state(), JobState::Succeeded);
+  EXPECT_EQ(cluster.core().counters().succeeded, 18U);
+  EXPECT_EQ(cluster.core().counters().stale_reports, 0U);
+  cluster.ignore();
+}
+
 TEST(Drain, TheLastWorkerMayBeDrainedAndTakenBack) {
   SupervisorHarness cluster{{.lookahead_subtasks_initial = 1}};
   cluster.join();

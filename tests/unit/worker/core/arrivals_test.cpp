@@ -1,6 +1,7 @@
 // WorkerCore: assignments, attachments, steals, drains, entitlements.
 #include <gtest/gtest.h>
 
+#include "tests/support/coverage_marks.hpp"
 #include "tests/support/worker_harness.hpp"
 
 namespace penstock::worker {
@@ -36,7 +37,8 @@ TEST(Arrivals, ALiveAttemptAttachesAndAnOlderOneIsIgnored) {
 TEST(Arrivals, ANewerAttemptBesideALiveOneIsGivenBack) {
   WorkerHarness worker{1};
   worker.assign({{.subtask = 0, .attempt = 1}});
-  worker.assign({{.subtask = 0, .attempt = 2}});
+  const SubtaskSpec newer{.subtask = 0, .attempt = 2};
+  PENSTOCK_EXPECT_COVERAGE_MARK("a newer attempt met a live one", worker.assign({newer}));
   EXPECT_EQ(worker.started(), List{0});
   worker.succeed(0);
   EXPECT_EQ(worker.reports(), (Lines{"0 Returned", "0 Succeeded"}));
@@ -74,11 +76,9 @@ TEST(Arrivals, OnlyWhatIsNotPreparedCanBeStolen) {
   worker.assign({{.subtask = 0}, {.subtask = 1}, {.subtask = 2}, {.subtask = 3, .missing = {0}}});
   EXPECT_EQ(worker.started(), List{0});
   // 0 runs, 1 is prepared, 2 waits in the prepare queue, 3 is cached.
-  worker.receive(StealRequest{JobId{1}, {{SubtaskIndex{0}, Attempt{1}},
-                                         {SubtaskIndex{1}, Attempt{1}},
-                                         {SubtaskIndex{2}, Attempt{1}},
-                                         {SubtaskIndex{3}, Attempt{1}},
-                                         {SubtaskIndex{9}, Attempt{1}}}});
+  StealRequest request{JobId{1}, {}};
+  for (const std::uint32_t i : {0U, 1U, 2U, 3U, 9U}) request.attempts.push_back({SubtaskIndex{i}, Attempt{1}});
+  PENSTOCK_EXPECT_COVERAGE_MARK("a steal came too late", worker.receive(request));
   EXPECT_EQ(worker.reports(), (Lines{"2 Returned", "3 Returned"}));
   worker.succeed(0);
   EXPECT_EQ(worker.started(), List{1});
@@ -168,7 +168,8 @@ TEST(Arrivals, AtTheLimitCachedSuccessorsAreReturnedAndAtTwiceTheLimitEverything
   WorkerConfig config;
   config.subtasks_max = 1;
   WorkerHarness worker{1, kGiB, config};
-  worker.assign({{.subtask = 0}, {.subtask = 3, .missing = {0}}, {.subtask = 1}, {.subtask = 2}});
+  const std::vector<SubtaskSpec> four{{.subtask = 0}, {.subtask = 3, .missing = {0}}, {.subtask = 1}, {.subtask = 2}};
+  PENSTOCK_EXPECT_COVERAGE_MARK("a full worker gave an assignment back", worker.assign(four));
   EXPECT_EQ(worker.started(), List{0});
   EXPECT_EQ(worker.reports(), (Lines{"3 Returned", "2 Returned"}));
   worker.succeed(0);

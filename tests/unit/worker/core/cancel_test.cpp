@@ -1,6 +1,7 @@
 // WorkerCore: cancel in every state, time limits, relief of memory.
 #include <gtest/gtest.h>
 
+#include "tests/support/coverage_marks.hpp"
 #include "tests/support/worker_harness.hpp"
 
 namespace penstock::worker {
@@ -88,6 +89,41 @@ TEST(Cancel, InEachPhaseThereIsOneResultAndEverythingComesBack) {
     worker.succeed(7);
     worker.ignore();
   }
+}
+
+TEST(Cancel, WhileOutputsAreStoredTheyAreDroppedWhenTheyAre) {
+  WorkerHarness worker{1};
+  worker.assign({{.subtask = 1}});
+  const auto starts = worker.take<worker_action::StartSubtask>();
+  ASSERT_EQ(starts.size(), 1U);
+  const OutputReport output{0, 10};
+  RunEnd end{.record = starts[0].record, .attempt = starts[0].attempt};
+  end.outputs = std::span{&output, 1};
+  end.stored = false;
+  worker.handle(worker_event::RunsEnded{std::span{&end, 1}});
+  PENSTOCK_EXPECT_COVERAGE_MARK("a subtask was cancelled while it stored its outputs", worker.receive(cancel({1})));
+  worker.handle(worker_event::OutputsStored{end.record, end.attempt, nullptr});
+  EXPECT_EQ(worker.take<worker_action::DropDatum>().size(), 1U);
+  worker.ignore();
+}
+
+// Reference case: a runner is killed in the middle by two requests at once.
+TEST(Cancel, TwoKillsAtOnceAreOneAndTheSlotComesBackOnce) {
+  WorkerHarness worker{1};
+  worker.assign({{.subtask = 0}, {.subtask = 1}, {.subtask = 2}});
+  EXPECT_EQ(worker.started(), List{0});
+  worker.receive(cancel({0}, Duration{0}));
+  worker.receive(cancel({0}, Duration{0}));
+  const auto stops = worker.take<worker_action::StopRun>();
+  ASSERT_EQ(stops.size(), 1U);
+  EXPECT_TRUE(stops[0].kill);
+  worker.fail(0, FailureClass::RunnerCrash);
+  EXPECT_EQ(worker.started(), List{1}) << "one slot, one run";
+  EXPECT_EQ(worker.core().band(BandIndex{0}).execute.available().slots, MilliSlots{0});
+  worker.succeed(1);
+  worker.succeed(2);
+  EXPECT_EQ(worker.core().band(BandIndex{0}).execute.available().slots, kOneSlot);
+  worker.ignore();
 }
 
 TEST(Cancel, WithKillDisabledTheRunEndsByItselfAndCountsAsCancelled) {

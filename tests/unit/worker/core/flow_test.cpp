@@ -1,6 +1,7 @@
 // WorkerCore: prepare, fetch, quota, forwarding.
 #include <gtest/gtest.h>
 
+#include "tests/support/coverage_marks.hpp"
 #include "tests/support/worker_harness.hpp"
 
 namespace penstock::worker {
@@ -38,6 +39,20 @@ TEST(Forwarding, TwoProducersThatFinishAtOnceStartItOnce) {
   EXPECT_EQ(worker.reports(), (Lines{"0 Succeeded", "1 Succeeded", "2 Succeeded"}));
 }
 
+// Reference case: a submit of S races its forward.
+TEST(Forwarding, ASubmitThatRacesItsForwardStartsItOnce) {
+  for (const bool submitted_first : {true, false}) {
+    WorkerHarness worker{2};
+    worker.assign({{.subtask = 0}, {.subtask = 1, .missing = {0}}});
+    if (submitted_first) worker.assign({{.subtask = 1}});
+    worker.succeed(0);
+    if (!submitted_first) worker.assign({{.subtask = 1}});
+    EXPECT_EQ(worker.started(), (List{0, 1}));
+    worker.succeed(1);
+    EXPECT_EQ(worker.reports(), (Lines{"0 Succeeded", "1 Succeeded"}));
+  }
+}
+
 TEST(Forwarding, AProducerElsewhereCountsByItsNotice) {
   WorkerHarness worker{1};
   worker.assign({{.subtask = 0}, {.subtask = 2, .missing = {0, 1}}});
@@ -58,7 +73,8 @@ TEST(Forwarding, AProducerReportedButNotAppliedIsKnownToHaveFinished) {
   worker.succeed(0);
   EXPECT_EQ(worker.reports(), (Lines{"0 Succeeded"}));
   // The supervisor had not seen the report when it wrote this.
-  worker.assign({{.subtask = 1, .missing = {0}}});
+  const SubtaskSpec late{.subtask = 1, .missing = {0}};
+  PENSTOCK_EXPECT_COVERAGE_MARK("producers had finished before their successor arrived", worker.assign({late}));
   EXPECT_EQ(worker.started(), (List{0, 1}));
   worker.succeed(1);
   worker.receive(ReportsApplied{1});
@@ -89,7 +105,7 @@ TEST(Forwarding, ASpilledInputIsRestoredFirst) {
   worker.handle(worker_event::DatumSpilled{key});
   worker.started();
   worker.assign({{.subtask = 2, .missing = {1}, .inputs = {{SubtaskIndex{0}, 0, InputPlace::Here, {}, 64}}}});
-  worker.succeed(1);
+  PENSTOCK_EXPECT_COVERAGE_MARK("a forward found its input on disk", worker.succeed(1));
   EXPECT_EQ(worker.take<worker_action::RestoreInput>().size(), 1U);
   EXPECT_EQ(worker.started(), List{});
   worker.handle(worker_event::DatumRestored{key, true});
@@ -104,7 +120,7 @@ TEST(Forwarding, ASuccessorWhoseQuotaDoesNotFitQueuesForIt) {
   worker.template_at(1).request.memory = Bytes{200};
   worker.assign({{.subtask = 0}, {.subtask = 1, .template_index = 1}, {.subtask = 2, .missing = {0}, .template_index = 1}});
   EXPECT_EQ(worker.started(), (List{0, 1}));
-  worker.succeed(0);
+  PENSTOCK_EXPECT_COVERAGE_MARK("a forward found no memory", worker.succeed(0));
   EXPECT_EQ(worker.started(), List{});
   EXPECT_EQ(worker.core().counters().forward_misses[static_cast<int>(ForwardResult::Quota)], 1U);
   worker.succeed(1);
@@ -168,7 +184,8 @@ TEST(Prepare, ATransferThatNobodyWaitsForIsCancelled) {
   WorkerHarness worker{1};
   worker.assign({{.subtask = 1, .inputs = {remote(0, 50)}}});
   worker.fetches();
-  worker.receive(CancelBatch{JobId{1}, true, {}, Duration{0}});
+  const CancelBatch all{JobId{1}, true, {}, Duration{0}};
+  PENSTOCK_EXPECT_COVERAGE_MARK("a transfer lost all who waited for it", worker.receive(all));
   EXPECT_EQ(worker.take<worker_action::CancelFetch>().size(), 1U);
   worker.fetched(0, 50);  // Too late: ignored.
   EXPECT_EQ(worker.started(), List{});
@@ -216,7 +233,8 @@ TEST(Prepare, AnInputThatIsMadeHereReplacesItsTransfer) {
   EXPECT_EQ(worker.fetches(), List{0});
   worker.assign({{.subtask = 0, .attempt = 2}});
   worker.started();
-  worker.succeed(0, {{0, 50}});
+  const std::vector<OutputReport> made{{0, 50}};
+  PENSTOCK_EXPECT_COVERAGE_MARK("an input was made here while it was on its way", worker.succeed(0, made));
   EXPECT_EQ(worker.take<worker_action::CancelFetch>().size(), 1U);
   EXPECT_EQ(worker.started(), List{1});
   worker.succeed(1);
@@ -284,7 +302,8 @@ TEST(Quota, APreparedSubtaskGivesItsMemoryToOneOfHigherPriorityWhenNothingRuns) 
   worker.receive(EntitlementBatch{1, {{JobId{1}, BandIndex{0}, MilliSlots{0}, 0}}});
   worker.succeed(0);
   EXPECT_EQ(worker.started(), List{});
-  worker.assign({{.subtask = 0, .priority = 5, .template_index = 1}}, 2);
+  const SubtaskSpec urgent{.subtask = 0, .priority = 5, .template_index = 1};
+  PENSTOCK_EXPECT_COVERAGE_MARK("a prepared subtask gave its memory back", worker.assign({urgent}, 2));
   EXPECT_EQ(worker.started(), List{0});
   EXPECT_EQ(worker.core().counters().demoted, 1U);
   worker.succeed(0, {}, 2);

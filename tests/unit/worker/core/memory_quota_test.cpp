@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/coverage_marks.hpp"
+
 namespace penstock::worker {
 namespace {
 
@@ -120,7 +122,8 @@ TEST_F(MemoryQuotaTest, AForwardedOnePassesWaitersOnlyWithHigherPriorityAndNotFo
   request(0, 200);
   request(1, 200, 5);
   EXPECT_FALSE(try_request(2, 10, 5));
-  EXPECT_TRUE(try_request(3, 10, 6));
+  PENSTOCK_EXPECT_COVERAGE_MARK("a forwarded successor passed those who wait for memory",
+                                EXPECT_TRUE(try_request(3, 10, 6)));
   EXPECT_TRUE(try_request(4, 10, 6));
   EXPECT_FALSE(try_request(5, 10, 6));
   release(0);

@@ -1,0 +1,134 @@
+// The oracle notices what it is there for: each rule is broken once.
+#include "tests/simulation/world/oracle.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/simulation/world/options.hpp"
+#include "tests/support/graph_builder.hpp"
+
+namespace penstock::simulation {
+namespace {
+
+constexpr JobId kJob{1};
+constexpr Oracle::Life kFirst = 1;
+constexpr Oracle::Life kSecond = 2;
+
+SubtaskId subtask(std::uint32_t index) { return {kJob, SubtaskIndex{index}}; }
+
+class OracleTest : public ::testing::Test {
+ protected:
+  OracleTest() { oracle.job_accepted(kJob, std::make_shared<const Graph>(GraphBuilder{}.chain(2).build())); }
+
+  void run(std::uint32_t index, Oracle::Life life = kFirst) {
+    oracle.run_started(life, subtask(index), Attempt{1});
+    oracle.run_ended(life, subtask(index), true);
+  }
+  static JobProgress succeeded(std::uint32_t first, std::uint32_t last, JobState state = JobState::Running) {
+    JobProgress progress;
+    progress.job = kJob;
+    progress.state = state;
+    progress.counts.succeeded = last + 1;
+    progress.succeeded = {{SubtaskIndex{first}, SubtaskIndex{last}}};
+    return progress;
+  }
+  bool says(const std::string& part) const { return oracle.failure().find(part) != std::string::npos; }
+
+  Oracle oracle;
+};
+
+TEST_F(OracleTest, AGoodRunIsNoBreach) {
+  run(0);
+  run(1);
+  oracle.client_told(succeeded(0, 1, JobState::Succeeded));
+  oracle.at_rest();
+  EXPECT_EQ(oracle.failure(), "");
+  EXPECT_TRUE(oracle.all_jobs_ended());
+}
+
+TEST_F(OracleTest, ARunBeforeItsPredecessorIsABreach) {
+  run(1);
+  EXPECT_TRUE(says("1:1#1 runs before its predecessor 0")) << oracle.failure();
+}
+
+TEST_F(OracleTest, AFailedPredecessorHasNotRun) {
+  oracle.run_started(kFirst, subtask(0), Attempt{1});
+  oracle.run_ended(kFirst, subtask(0), false);
+  run(1);
+  EXPECT_TRUE(says("before its predecessor")) << oracle.failure();
+}
+
+TEST_F(OracleTest, TwoLiveAttemptsAreABreach) {
+  oracle.run_started(kFirst, subtask(0), Attempt{1});
+  oracle.run_started(kSecond, subtask(0), Attempt{2});
+  EXPECT_TRUE(says("runs while attempt 1 runs, too")) << oracle.failure();
+}
+
+TEST_F(OracleTest, WhatALostLifeStillRunsIsFenced) {
+  oracle.run_started(kFirst, subtask(0), Attempt{1});
+  oracle.life_lost(kFirst);
+  oracle.run_started(kSecond, subtask(0), Attempt{2});
+  EXPECT_EQ(oracle.failure(), "");
+}
+
+TEST_F(OracleTest, SuccessWithoutARunIsABreach) {
+  oracle.client_told(succeeded(0, 0));
+  EXPECT_TRUE(says("never ran")) << oracle.failure();
+}
+
+TEST_F(OracleTest, NewsToldTwiceAreABreach) {
+  run(0);
+  oracle.client_told(succeeded(0, 0));
+  oracle.client_told(succeeded(0, 0));
+  EXPECT_TRUE(says("1:0 is told twice")) << oracle.failure();
+}
+
+TEST_F(OracleTest, AnEndWithSubtasksUntoldIsABreach) {
+  run(0);
+  oracle.client_told(succeeded(0, 0, JobState::Succeeded));
+  EXPECT_TRUE(says("only 1 of 2 subtasks were told")) << oracle.failure();
+}
+
+TEST_F(OracleTest, AStartAfterItsEndWasToldIsABreach) {
+  JobProgress cancelled;
+  cancelled.job = kJob;
+  cancelled.cancelled = {{SubtaskIndex{0}, SubtaskIndex{0}}};
+  oracle.client_told(cancelled);
+  run(0);
+  EXPECT_TRUE(says("starts after its end was told")) << oracle.failure();
+}
+
+TEST_F(OracleTest, AJobThatNeverEndsIsABreach) {
+  oracle.at_rest();
+  EXPECT_TRUE(says("job-1 never ended")) << oracle.failure();
+}
+
+TEST_F(OracleTest, ARunThatIsLeftOverIsABreach) {
+  oracle.run_started(kFirst, subtask(0), Attempt{1});
+  oracle.at_rest();
+  EXPECT_TRUE(says("still runs at the end")) << oracle.failure();
+}
+
+TEST_F(OracleTest, TheFirstBreachIsTheOneThatIsTold) {
+  oracle.breach("first");
+  oracle.breach("second");
+  EXPECT_EQ(oracle.failure(), "first");
+}
+
+/// The first of 300 seeds that fails with the defect; 0: none.
+std::uint64_t first_failing_seed(Defect defect) {
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    WorldOptions options;
+    options.seed = seed;
+    options.faults = Faults::of_level(Faults::kLevelMax);
+    options.defect = defect;
+    if (!run_world(options).ok) return seed;
+  }
+  return 0;
+}
+
+TEST(Defects, ALinkThatNeverSendsAgainIsNoticed) { EXPECT_NE(first_failing_seed(Defect::NoResend), 0U); }
+TEST(Defects, ARunThatIsStartedTwiceIsNoticed) { EXPECT_NE(first_failing_seed(Defect::RunsTwice), 0U); }
+TEST(Defects, AReportThatIsLostAfterItsDeliveryIsNoticed) { EXPECT_NE(first_failing_seed(Defect::LosesReports), 0U); }
+
+}  // namespace
+}  // namespace penstock::simulation

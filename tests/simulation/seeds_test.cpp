@@ -1,0 +1,134 @@
+// What CI asks of the simulator: seeds pass, replay identically, and reach every rare branch of the cores.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include "tests/simulation/world/sim_command.hpp"
+#include "tests/support/coverage_marks.hpp"
+
+namespace penstock::simulation {
+namespace {
+
+constexpr std::uint64_t kSeeds = 300;
+
+/// Marks that no seed reaches, each with the reason. The unit test that names the mark stands for all of them.
+const std::map<std::string, std::string>& out_of_reach() {
+  static const std::map<std::string, std::string> marks{
+      {"a newer attempt met a live one", "a supervisor that remembers waits for the end of the older one"},
+      {"a stale attempt was reported", "the link of a lost worker is gone with all that it would still say"},
+  };
+  return marks;
+}
+
+/// The text of every coverage mark in the cores that the simulator runs.
+std::set<std::string> marks_in_cores() {
+  std::set<std::string> marks;
+  const std::regex pattern{R"re(PENSTOCK_COVERAGE_MARK\(\s*"([^"]*)")re"};
+  for (const char* folder : {"common/link", "supervisor/core", "worker/core"})
+    for (const auto& entry : std::filesystem::directory_iterator{std::filesystem::path{PENSTOCK_SOURCE_DIR} / folder}) {
+      std::ifstream file{entry.path()};
+      const std::string text{std::istreambuf_iterator<char>{file}, {}};
+      for (std::sregex_iterator at{text.begin(), text.end(), pattern}, end; at != end; ++at) marks.insert((*at)[1]);
+    }
+  return marks;
+}
+
+TEST(Seeds, AllPassAtTheHighestLevelOfFaults) {
+  std::ostringstream out;
+  SimOptions options;
+  options.last_seed = kSeeds;
+  EXPECT_EQ(run_simulation(options, out), 0) << out.str();
+}
+
+TEST(Seeds, AllPassAtEachLowerLevel) {
+  for (std::uint32_t level = 0; level < Faults::kLevelMax; ++level) {
+    std::ostringstream out;
+    SimOptions options;
+    options.first_seed = 1000;
+    options.last_seed = 1050;
+    options.fault_level = level;
+    EXPECT_EQ(run_simulation(options, out), 0) << "level " << level << ": " << out.str();
+  }
+}
+
+TEST(Seeds, WithoutFaultsNothingIsLostOrMadeAgain) {
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    WorldOptions options;
+    options.seed = seed;
+    const WorldResult result = run_world(options);
+    EXPECT_TRUE(result.ok) << result.failure;
+    EXPECT_EQ(result.workers_lost, 0U);
+    EXPECT_EQ(result.recomputed, 0U);
+    EXPECT_EQ(result.runs, result.subtasks) << "seed " << seed;
+  }
+}
+
+TEST(Replay, TheSameSeedIsTheSameRunEventByEvent) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    WorldOptions options;
+    options.seed = seed;
+    options.faults = Faults::of_level(Faults::kLevelMax);
+    const WorldResult first = run_world(options);
+    options.keep_trace = true;
+    const WorldResult second = run_world(options);
+    const WorldResult third = run_world(options);
+    EXPECT_EQ(first.trace_hash, second.trace_hash) << "recording must not change the run";
+    EXPECT_EQ(second.trace_hash, third.trace_hash);
+    EXPECT_EQ(second.trace, third.trace);
+    EXPECT_EQ(first.events, third.events);
+    EXPECT_FALSE(second.trace.empty());
+  }
+}
+
+TEST(Replay, AnotherSeedIsAnotherRun) {
+  std::set<std::uint64_t> hashes;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    WorldOptions options;
+    options.seed = seed;
+    hashes.insert(run_world(options).trace_hash);
+  }
+  EXPECT_EQ(hashes.size(), 20U);
+}
+
+/// Marks that must be reached and were not.
+std::set<std::string> unreached(const std::set<std::string>& marks) {
+  std::set<std::string> missing;
+  for (const std::string& mark : marks)
+    if (coverage_mark_count(mark) == 0 && !out_of_reach().contains(mark)) missing.insert(mark);
+  return missing;
+}
+
+TEST(CoverageMarks, SeedsReachEveryRareBranch) {
+  if (!coverage_marks_enabled()) GTEST_SKIP() << "this build has no coverage marks; dev, asan and tsan have";
+  const std::set<std::string> marks = marks_in_cores();
+  EXPECT_GT(marks.size(), 20U) << "the marks were not found in " << PENSTOCK_SOURCE_DIR;
+  reset_coverage_marks();
+  SimOptions options;
+  options.last_seed = kSeeds;
+  std::ostringstream out;
+  ASSERT_EQ(run_simulation(options, out), 0) << out.str();
+  // Any change of a core draws the worlds anew, and the rarest are reached only now and then: they get more seeds.
+  while (!unreached(marks).empty() && options.last_seed < 10 * kSeeds) {
+    for (const std::string& mark : unreached(marks))
+      GTEST_LOG_(INFO) << "not by seed " << options.last_seed << ": " << mark;
+    options.first_seed = options.last_seed + 1;
+    options.last_seed += kSeeds;
+    ASSERT_EQ(run_simulation(options, out), 0) << out.str();
+  }
+  for (const std::string& mark : unreached(marks))
+    ADD_FAILURE() << "'" << mark << "' was reached by none of " << options.last_seed << " seeds";
+  for (const auto& [mark, reason] : out_of_reach()) {
+    EXPECT_TRUE(marks.contains(mark)) << mark << " is gone";
+    EXPECT_EQ(coverage_mark_count(mark), 0U) << "'" << mark << "' is reached after all: take it off the list";
+  }
+  for (const auto& [mark, count] : coverage_mark_counts()) RecordProperty(mark, std::to_string(count));
+}
+
+}  // namespace
+}  // namespace penstock::simulation
