@@ -36,12 +36,6 @@ Json json_of(const Value& value, std::uint32_t depth) {
   return nullptr;
 }
 
-std::string harmless(std::string_view text) {
-  std::string made;
-  for (const char c : text) made += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
-  return made;
-}
-
 std::string cell_text(const Value& value, std::uint32_t depth = 0) {
   if (depth > kCellDepthMax) return "...";
   if (const bool* boolean = value.boolean()) return *boolean ? "yes" : "no";
@@ -157,6 +151,13 @@ std::string record_text(const Value::Record& record, const TableOptions& options
 }
 
 }  // namespace
+
+std::string harmless(std::string_view text, std::string_view kept) {
+  std::string made{text};
+  for (char& c : made)
+    if ((static_cast<unsigned char>(c) < 0x20 || c == 0x7f) && kept.find(c) == std::string_view::npos) c = '?';
+  return made;
+}
 
 std::size_t columns_of(std::string_view text) {
   return static_cast<std::size_t>(

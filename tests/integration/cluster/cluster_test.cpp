@@ -183,9 +183,10 @@ std::vector<std::byte> introduction_frame(const Hello& hello) {
 
 std::int64_t resident_kib(int process) {
   std::ifstream status{"/proc/" + std::to_string(process) + "/status"};
-  for (std::string line; std::getline(status, line);)
-    if (line.starts_with("VmRSS:")) return std::stoll(line.substr(6));
-  return -1;
+  std::int64_t kib = -1;
+  for (std::string word; status >> word;)
+    if (word == "VmRSS:") status >> kib;
+  return kib;
 }
 
 TEST(Cluster, HostilePeersAreDroppedAndMemoryStaysFlat) {
