@@ -1,5 +1,6 @@
 #include "cli/amounts.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -32,12 +33,14 @@ std::string show_fixed(double value, int digits) {
 }
 
 std::string show_rounded(double value, int digits) {
-  // The general format would write an exponent; nobody reads 1.23457e+06 subtasks a second.
-  if (!std::isfinite(value) || std::fabs(value) >= std::pow(10.0, digits)) return show_fixed(value, 0);
-  std::array<char, 64> buffer{};
-  const auto end =
-      std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::general, digits).ptr;
-  return {buffer.data(), end};
+  if (!std::isfinite(value) || value == 0) return show_fixed(value, 0);
+  const int before_point = static_cast<int>(std::floor(std::log10(std::fabs(value)))) + 1;
+  // Twelve places: what is smaller is nothing to people.
+  std::string text = show_fixed(value, std::clamp(digits - before_point, 0, 12));
+  if (text.find('.') == std::string::npos) return text;
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.ends_with('.')) text.pop_back();
+  return text == "-0" ? "0" : text;
 }
 
 std::string show_duration(Duration duration) {

@@ -5,9 +5,11 @@
 #include <filesystem>
 #include <iostream>
 
+#include "cli/field_reader.hpp"
 #include "cli/render.hpp"
 #include "cli/terminal.hpp"
 #include "client/src/transport.hpp"
+#include "common/base/nearest_name.hpp"
 #include "common/runtime/host.hpp"
 #include "common/runtime/log.hpp"
 
@@ -103,6 +105,16 @@ void add_session_commands(CLI::App& app, Invocation& invocation) {
   add_wait_command(app, invocation);
   add_question_commands(app, invocation);
   add_watch_command(app, invocation);
+}
+
+std::string unknown_command(const CLI::App& app, const std::string& name) {
+  if (name.starts_with("-")) return {};
+  NearestName nearest{name};
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (command->get_name() == name) return {};
+    if (!command->get_group().empty()) nearest.offer(command->get_name());
+  }
+  return "there is no command " + in_quotes(name) + (nearest.best().empty() ? "" : ", " + nearest.remedy());
 }
 
 int finish(Invocation& invocation) {

@@ -77,6 +77,9 @@ void add_manual_command(CLI::App& app, Invocation& invocation);
 
 /// The commands that need nothing but a session: all that the admin shell offers.
 void add_session_commands(CLI::App& app, Invocation& invocation);
+/// What is wrong with a name that no subcommand has, with the nearest one; empty if there is such a subcommand,
+/// or if it is an option.
+std::string unknown_command(const CLI::App& app, const std::string& name);
 /// Runs `chosen`, prints its error; the exit code.
 int finish(Invocation& invocation);
 

@@ -67,6 +67,11 @@ class Shell {
       std::cout << line.app.help() << std::flush;
       return kSuccess;
     }
+    const std::string unknown = unknown_command(line.app, words.front());
+    if (!unknown.empty()) {
+      std::cerr << "error: " << unknown << " (see `help`)" << std::endl;
+      return kBadInput;
+    }
     std::reverse(words.begin(), words.end());  // As CLI11 wants them.
     try {
       line.app.parse(std::move(words));

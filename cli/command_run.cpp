@@ -83,7 +83,7 @@ void print_for_people(const Value& end, const Value::List& results, const RunCom
     if (text != nullptr) std::cout << *text << (text->ends_with("\n") ? "" : "\n");
   }
   std::cerr << describe_failures(view);
-  std::cout << to_table(end);
+  std::cout << to_table(without_failures(end));
   if (command.timeline) {
     TimelineOptions timeline;
     timeline.columns = terminal_columns(1);
@@ -93,13 +93,14 @@ void print_for_people(const Value& end, const Value::List& results, const RunCom
   std::cout << std::flush;
 }
 
-/// `'key' has not made PATH` for each output file that is not there although the job has succeeded.
+/// `'key' has not made PATH` for each output file that is not there although the job has succeeded. Files that another
+/// subtask has read were there for it, and may have been cleaned up.
 Value::List missing_files(const client::JobView& view, const Graph& graph, const std::vector<JobOutputFile>& promised) {
   Value::List missing;
   if (view.state != JobState::Succeeded) return missing;
   for (const JobOutputFile& file : promised) {
     std::error_code unreadable;
-    if (std::filesystem::exists(file.path, unreadable)) continue;
+    if (file.is_read || std::filesystem::exists(file.path, unreadable)) continue;
     missing.emplace_back("'" + name_of(graph, SubtaskIndex{file.subtask}) + "' has not made its output file " + file.path);
   }
   return missing;
@@ -130,6 +131,7 @@ Result<int> run(Invocation& invocation, const RunCommand& command) {
   FollowOptions following;
   following.job = submitted->job;
   following.name = job->spec.name;
+  following.subtasks = graph.size();
   following.quiet = command.quiet || invocation.json;
   following.cancel_on_signal = true;
   const Result<client::JobView> view = follow((*cluster)->session(), invocation.stop_signals, following);

@@ -6,6 +6,8 @@
 #include <thread>
 
 #include "cli/command.hpp"
+#include "cli/field_reader.hpp"
+#include "common/base/nearest_name.hpp"
 #include "common/base/quantity.hpp"
 #include "common/runtime/clock.hpp"
 
@@ -18,6 +20,17 @@ struct WatchCommand {
   std::uint32_t times = 0;
 };
 
+/// Only questions: an order is not given again and again.
+Result<void> check_question(const std::string& question) {
+  NearestName nearest{question};
+  for (const char* known : {"jobs", "job", "workers", "bands", "queues", "explain"}) {
+    if (question == known) return {};
+    nearest.offer(known);
+  }
+  return Error{ErrorCode::InvalidArgument, in_quotes(question), "is no question that can be watched",
+               nearest.best().empty() ? "watch jobs, job JOB, workers, bands, queues or explain JOB" : nearest.remedy()};
+}
+
 /// False if the user wants no more.
 bool pause(StopSignals& stop_signals, Duration duration) {
   const Instant end = later(monotonic_now(), duration);
@@ -29,6 +42,7 @@ bool pause(StopSignals& stop_signals, Duration duration) {
 }
 
 Result<int> watch(Invocation& invocation, const WatchCommand& command) {
+  PENSTOCK_TRY(check_question(command.question.front()));
   const Result<Duration> every = parse_duration(command.every);
   if (!every) return every.error();
   if (*every < std::chrono::milliseconds{10})

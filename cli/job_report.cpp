@@ -50,6 +50,14 @@ Value describe_end(const client::JobView& view, Duration makespan, const std::op
   return fields;
 }
 
+Value without_failures(const Value& end) {
+  Value::Record fields;
+  if (end.record() != nullptr)
+    for (const auto& [name, field] : *end.record())
+      if (name != "failures" && name != "error") fields.emplace_back(name, field);
+  return fields;
+}
+
 std::string describe_failures(const client::JobView& view) {
   std::string text;
   for (const SubtaskFailure& failure : view.failures) {

@@ -2,11 +2,15 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/amounts.hpp"
 #include "cli/wfformat.hpp"
+#include "common/runtime/host.hpp"
 #include "common/runtime/process.hpp"
 
 namespace penstock::cli {
 namespace {
+
+constexpr double kScaleMax = 1e9;
 
 /// The PATH that a template gives its program, or this process's own.
 std::string search_path_of(const Template& program) {
@@ -20,6 +24,9 @@ Result<JobFile> load_workflow(const JobSource& source) {
   replay.replay = source.replay;
   replay.time_scale = source.time_scale;
   replay.data_scale = source.data_scale < 0 ? source.time_scale : source.data_scale;
+  for (const auto& [flag, scale] : {std::pair{"--time-scale", replay.time_scale}, {"--data-scale", replay.data_scale}})
+    if (!(scale >= 0 && scale <= kScaleMax))
+      return Error{ErrorCode::InvalidArgument, flag, show_fixed(scale, 3) + " is no sensible scale", "give a number from 0 to 1e9"};
   Result<WorkflowImport> workflow = read_wfformat(source.wfformat, replay);
   if (!workflow) return workflow.error();
   JobFile job;
@@ -57,6 +64,7 @@ Result<JobFile> load_job(const JobSource& source, const std::string& fallback_na
   if (!job) return job;
   if (!source.name.empty()) job->spec.name = source.name;
   if (job->spec.name.empty()) job->spec.name = fallback_name;
+  if (job->spec.owner.empty()) job->spec.owner = user_name();
   if (source.priority_given) job->spec.priority = source.priority;
   job->spec.wait_for_resources = job->spec.wait_for_resources || source.wait_for_resources;
   return job;

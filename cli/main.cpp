@@ -24,7 +24,9 @@ int parse_and_run(CLI::App& app, Invocation& invocation, int argc, char** argv) 
   } catch (const CLI::Success& wish) {  // --help, --version
     return app.exit(wish);
   } catch (const CLI::ParseError& error) {
-    std::cerr << "penstock: error: " << error.what() << " (see `penstock --help`)" << std::endl;
+    const std::string unknown = penstock::cli::unknown_command(app, argv[1]);
+    std::cerr << "penstock: error: " << (unknown.empty() ? error.what() : unknown) << " (see `penstock --help`)"
+              << std::endl;
     return penstock::cli::kBadInput;
   }
   return penstock::cli::finish(invocation);

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "cli/field_reader.hpp"
 #include "common/base/quantity.hpp"
 #include "common/runtime/host.hpp"
 #include "common/runtime/topology.hpp"
@@ -23,6 +24,11 @@ void add_worker_flags(CLI::App& command, WorkerFlags& flags) {
 Result<worker::WorkerOptions> describe_worker(const WorkerFlags& flags, const FileConfig& config) {
   worker::WorkerOptions options;
   options.name = flags.name.empty() ? host_name() : flags.name;
+  if (Result<void> name = check_name_text(options.name); !name) {
+    Error error = std::move(name).error();
+    error.subject = "--name";
+    return error;
+  }
   options.core = config.worker;
   options.link = config.link;
   options.wire = config.wire;

@@ -84,7 +84,9 @@ class Reader {
 
   template <class Config>
   Result<void> read_settings(const toml::table& table, Config& config) const {
-    for (const auto& [key, node] : table) {
+    for (const auto& entry : table) {
+      const toml::key& key = entry.first;  // Not a structured binding: Clang 14 lets no lambda capture one.
+      const toml::node& node = entry.second;
       NearestName nearest{key.str()};
       bool known = false;
       Result<void> result;

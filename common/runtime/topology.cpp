@@ -64,6 +64,7 @@ std::vector<std::int64_t> divide(std::int64_t total, const std::vector<std::int6
 
 std::vector<std::int64_t> processor_counts(const std::vector<FoundNode>& nodes) {
   std::vector<std::int64_t> counts;
+  counts.reserve(nodes.size());
   for (const FoundNode& node : nodes) counts.push_back(static_cast<std::int64_t>(node.processors.size()));
   return counts;
 }

@@ -13,6 +13,8 @@ constexpr const char* kPrompt = "penstock> ";
 constexpr const char* kCtrlD = "\x04";
 constexpr const char* kUp = "\x1b[A";
 
+// Completion shows what it inserts: the rest of a word, and a blank when nothing else can be meant.
+
 /// A cluster with one worker, and a home for the history.
 class Admin : public ::testing::Test {
  protected:
@@ -61,23 +63,25 @@ TEST_F(Admin, TabCompletesCommandsOptionsJobsAndWorkers) {
   TerminalSession person = terminal();
   ASSERT_TRUE(person.sees(kPrompt)) << person.screen();
   person.type("que\t");
-  EXPECT_TRUE(person.sees("queues ")) << person.screen();
+  EXPECT_TRUE(person.sees("ues ")) << person.screen();
   person.type("--js\t\r");
-  EXPECT_TRUE(person.sees("--json ")) << person.screen();
+  EXPECT_TRUE(person.sees("on ")) << person.screen();
   EXPECT_TRUE(person.sees("\"kept_here\"")) << person.screen();
   ASSERT_TRUE(person.sees(kPrompt));
   // Several: what they share is inserted, then they are shown.
   person.type("w\t");
   EXPECT_TRUE(person.sees("wait  watch  workers")) << person.screen();
-  person.type("or\t\r");
+  person.type("or\t");
+  EXPECT_TRUE(person.sees("kers ")) << person.screen();
+  person.type("\r");
   EXPECT_TRUE(person.sees("worker-one")) << person.screen();
   ASSERT_TRUE(person.sees(kPrompt));
   person.type("job ni\t\r");
-  EXPECT_TRUE(person.sees("night ")) << person.screen();
+  EXPECT_TRUE(person.sees("ght ")) << person.screen();
   EXPECT_TRUE(person.sees("running")) << person.screen();
   ASSERT_TRUE(person.sees(kPrompt));
   person.type("drain wor\t\r");
-  EXPECT_TRUE(person.sees("worker-one ")) << person.screen();
+  EXPECT_TRUE(person.sees("ker-one ")) << person.screen();
   EXPECT_TRUE(person.sees("draining  yes")) << person.screen();
   ASSERT_TRUE(person.sees(kPrompt));
   person.type("quit\r");
@@ -123,6 +127,7 @@ TEST_F(Admin, AScriptEndsAtItsFirstError) {
   EXPECT_NE(run.errors.find("nobody"), std::string::npos) << run.errors;
   EXPECT_EQ(std::count(run.errors.begin(), run.errors.end(), '\n'), 1) << run.errors;
   EXPECT_NE(script("jobs\n").output.find("running"), std::string::npos) << "nothing after the error was done";
+  EXPECT_NE(script("wrokers\n").errors.find("did you mean 'workers'?"), std::string::npos);
   EXPECT_EQ(script("frobnicate\n").exit_code, 2);
   EXPECT_EQ(script("job 'open\n").exit_code, 2);
   EXPECT_EQ(script("quit\njob nobody\n").exit_code, 0);

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <poll.h>
-#include <pty.h>
+#include <pty.h>  // tidy: allow arrows: forkpty, which POSIX has only in parts
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>

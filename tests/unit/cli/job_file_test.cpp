@@ -268,7 +268,7 @@ command = ["touch", "sub/x"]
 output_files = "sub//x"
 )");
   EXPECT_EQ(edges_of(job.graph, 0), Texts{"make order"});
-  EXPECT_EQ(job.output_files, (std::vector<JobOutputFile>{{1, "/base/sub/x"}}));
+  EXPECT_EQ(job.output_files, (std::vector<JobOutputFile>{{1, "/base/sub/x", true}}));
   EXPECT_EQ(template_of(job.graph, 0).working_directory, "/base");
 }
 

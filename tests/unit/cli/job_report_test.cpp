@@ -73,6 +73,7 @@ TEST(JobReport, TellsEachFailureWithItsHistory) {
   EXPECT_EQ(told["key"], Value{"sum"});
   EXPECT_EQ(told["exit_code"], Value{3});
   EXPECT_EQ(told["history"].list()->size(), 2U);
+  EXPECT_EQ(without_failures(end), describe_end(ended(JobState::Failed), 1s, std::nullopt));
   EXPECT_EQ(describe_failures(view),
             "failed: 'sum': exit code 3\n"
             "    attempt 1 on w1: exit code 3\n"
