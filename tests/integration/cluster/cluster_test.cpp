@@ -189,7 +189,7 @@ std::vector<std::byte> introduction_frame(const Hello& hello) {
 std::int64_t resident_kib(int process) {
   std::ifstream status{"/proc/" + std::to_string(process) + "/status"};
   for (std::string line; std::getline(status, line);)
-    if (line.starts_with("VmRSS:")) return std::stoll(line.substr(6));
+    if (line.starts_with("VmRSS:")) return std::strtoll(line.c_str() + 6, nullptr, 10);
   return -1;
 }
 
