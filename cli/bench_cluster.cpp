@@ -31,10 +31,9 @@ bool wait_until(Condition condition) {
 /// A field of /proc/PID/status in KiB.
 std::int64_t status_kib(int process, const std::string& field) {
   std::ifstream status{"/proc/" + std::to_string(process) + "/status"};
-  std::int64_t kib = 0;
-  for (std::string word; status >> word;)
-    if (word == field) status >> kib;
-  return kib;
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with(field)) return std::strtoll(line.c_str() + field.size(), nullptr, 10);
+  return 0;
 }
 
 double cpu_seconds(int process) {

@@ -106,6 +106,7 @@ penstock explain primes
 std::string page_of(const CLI::App& app) {
   std::ostringstream page;
   page << ".TH PENSTOCK 1 \"\" \"penstock " << kSoftwareVersion << "\" \"User Commands\"\n"
+       << ".nh\n"  // Names of commands are not broken.
        << ".SH NAME\npenstock \\- run the task graphs of dataframe and tensor engines\n"  // tidy: foreign
        << ".SH SYNOPSIS\n.B penstock\n.I COMMAND\n[\\fIOPTIONS\\fR]\n.SH DESCRIPTION\n"
        << roff(app.get_description()) << "\n.PP\nEach command explains itself with \\fB\\-h\\fR or "

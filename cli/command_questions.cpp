@@ -119,7 +119,7 @@ void add_cancel_command(CLI::App& app, Invocation& invocation) {
   CLI::App* command = app.add_subcommand("cancel", "End a job, or one subtask and what depends on it");
   command->add_option("JOB", options->job, kJobHelp)->required();
   command->add_option("SUBTASK", options->subtask, "Key or number of the subtask");
-  command->add_option("--kill-after", options->kill_after, "Time between asking what runs to stop and killing it, e.g. 10s, or `never`");
+  command->add_option("--kill-after", options->kill_after, "Time between asking what runs to stop and killing it, e.g. 10s, or `never`")->type_name("DURATION");
   add_supervisor_option(*command, invocation);
   add_json_option(*command, invocation);
   command->callback([&invocation, options] { invocation.chosen = [&invocation, options] { return cancel(invocation, *options); }; });

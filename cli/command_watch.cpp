@@ -63,7 +63,7 @@ void add_watch_command(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<WatchCommand>();
   CLI::App* command = app.add_subcommand("watch", "Ask a question again and again until Ctrl-C, e.g. `watch queues`");
   command->add_option("QUESTION", options->question, "jobs, job JOB, workers, bands, queues or explain JOB")->capture_default_str();
-  command->add_option("-n,--every", options->every, "Time between two answers")->capture_default_str();
+  command->add_option("-n,--every", options->every, "Time between two answers")->capture_default_str()->type_name("DURATION");
   command->add_option("--times", options->times, "End after so many answers");
   add_supervisor_option(*command, invocation);
   add_json_option(*command, invocation);
