@@ -103,7 +103,8 @@ class Shell {
 }  // namespace
 
 void add_admin_command(CLI::App& app, Invocation& invocation) {
-  CLI::App* command = app.add_subcommand("admin", "A shell connected to a supervisor: every question and order, with history and completion");
+  CLI::App* command = app.add_subcommand(
+      "admin", "A shell connected to a supervisor: every question and order, with history and completion");
   add_supervisor_option(*command, invocation);
   command->callback([&invocation] { invocation.chosen = [&invocation] { return Shell{invocation}.run(); }; });
 }

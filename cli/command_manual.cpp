@@ -15,10 +15,14 @@ std::string roff(const std::string& text) {
   std::string safe;
   for (const char c : text) {
     if ((c == '.' || c == '\'') && (safe.empty() || safe.back() == '\n')) safe += "\\&";
-    if (c == '\\') safe += "\\e";
-    else if (c == '-') safe += "\\-";
-    else if (c == '`') safe += "\\(ga";
-    else safe += c;
+    if (c == '\\')
+      safe += "\\e";
+    else if (c == '-')
+      safe += "\\-";
+    else if (c == '`')
+      safe += "\\(ga";
+    else
+      safe += c;
   }
   return safe;
 }

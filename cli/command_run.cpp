@@ -52,7 +52,8 @@ Value::List results_of(const client::JobView& view, const Graph& graph, const wo
     if (blob == nullptr) continue;
     const std::span<const std::byte> shown = blob->bytes().first(std::min(blob->bytes().size(), kResultBytesShown));
     Value::Record result{{"key", name_of(graph, output.producer)}, {"bytes", output.bytes}};
-    if (is_printable(shown)) result.emplace_back("text", std::string{reinterpret_cast<const char*>(shown.data()), shown.size()});
+    if (is_printable(shown))
+      result.emplace_back("text", std::string{reinterpret_cast<const char*>(shown.data()), shown.size()});
     results.push_back(std::move(result));
   }
   return results;
@@ -75,11 +76,12 @@ std::uint32_t slots_of(const worker::WorkerOptions& worker) {
   return static_cast<std::uint32_t>(std::max<std::int64_t>(1, milli / 1000));
 }
 
-void print_for_people(const Value& end, const Value::List& results, const RunCommand& command, const client::JobView& view,
-                      const std::vector<std::pair<BandId, std::string>>& bands) {
+void print_for_people(const Value& end, const Value::List& results, const RunCommand& command,
+                      const client::JobView& view, const std::vector<std::pair<BandId, std::string>>& bands) {
   for (const Value& result : results) {
     const std::string* text = result["text"].text();
-    std::cout << "--- " << *result["key"].text() << (text == nullptr ? ": " + to_json(result["bytes"], -1) + " bytes" : "") << "\n";
+    std::cout << "--- " << *result["key"].text()
+              << (text == nullptr ? ": " + to_json(result["bytes"], -1) + " bytes" : "") << "\n";
     if (text != nullptr) std::cout << *text << (text->ends_with("\n") ? "" : "\n");
   }
   std::cerr << describe_failures(view);
@@ -88,7 +90,9 @@ void print_for_people(const Value& end, const Value::List& results, const RunCom
     TimelineOptions timeline;
     timeline.columns = terminal_columns(1);
     timeline.band_names = bands;
-    std::cout << "\n" << draw_timeline(view.traces, timeline) << "\n" << show_time_spent(measure_time_spent(view.traces));
+    std::cout << "\n"
+              << draw_timeline(view.traces, timeline) << "\n"
+              << show_time_spent(measure_time_spent(view.traces));
   }
   std::cout << std::flush;
 }
@@ -101,7 +105,8 @@ Value::List missing_files(const client::JobView& view, const Graph& graph, const
   for (const JobOutputFile& file : promised) {
     std::error_code unreadable;
     if (file.is_read || std::filesystem::exists(file.path, unreadable)) continue;
-    missing.emplace_back("'" + name_of(graph, SubtaskIndex{file.subtask}) + "' has not made its output file " + file.path);
+    missing.emplace_back("'" + name_of(graph, SubtaskIndex{file.subtask}) + "' has not made its output file " +
+                         file.path);
   }
   return missing;
 }
@@ -119,7 +124,8 @@ Result<int> run(Invocation& invocation, const RunCommand& command) {
   if (!worker) return worker.error();
   options.worker = std::move(worker).value();
   options.operator_libraries = job->operator_libraries;
-  options.operator_libraries.insert(options.operator_libraries.end(), command.flags.operators.begin(), command.flags.operators.end());
+  options.operator_libraries.insert(options.operator_libraries.end(), command.flags.operators.begin(),
+                                    command.flags.operators.end());
   Result<std::unique_ptr<EmbeddedCluster>> cluster = EmbeddedCluster::start(options);
   if (!cluster) return cluster.error();
 
@@ -164,11 +170,13 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
   CLI::App* command = app.add_subcommand("run", "Run a job here, in one process and without a port");
   add_job_source(*command, options->source);
   add_worker_flags(*command, options->flags);
-  command->add_flag("--timeline", options->timeline, "Draw when and where the subtasks ran, and tell where the time went");
+  command->add_flag("--timeline", options->timeline,
+                    "Draw when and where the subtasks ran, and tell where the time went");
   command->add_flag("-q,--quiet", options->quiet, "No progress");
   add_json_option(*command, invocation);
   add_config_options(*command, invocation);
-  command->callback([&invocation, options] { invocation.chosen = [&invocation, options] { return run(invocation, *options); }; });
+  command->callback(
+      [&invocation, options] { invocation.chosen = [&invocation, options] { return run(invocation, *options); }; });
 }
 
 }  // namespace penstock::cli

@@ -81,17 +81,20 @@ void add_submit_command(CLI::App& app, Invocation& invocation) {
   command->add_flag("--wait", options->wait, "Wait for its end, as `penstock wait` does");
   add_supervisor_option(*command, invocation);
   add_json_option(*command, invocation);
-  command->callback([&invocation, options] { invocation.chosen = [&invocation, options] { return submit(invocation, *options); }; });
+  command->callback(
+      [&invocation, options] { invocation.chosen = [&invocation, options] { return submit(invocation, *options); }; });
 }
 
 void add_wait_command(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<WaitCommand>();
   CLI::App* command = app.add_subcommand("wait", "Wait for the end of a job; exit code 0 if it succeeded, 1 if not");
   command->add_option("JOB", options->job, "Number (`job-3` or `3`) or name of the job")->required();
-  command->add_option("--timeout", options->timeout, "Give up after this time, e.g. 10min; the job goes on")->type_name("DURATION");
+  command->add_option("--timeout", options->timeout, "Give up after this time, e.g. 10min; the job goes on")
+      ->type_name("DURATION");
   add_supervisor_option(*command, invocation);
   add_json_option(*command, invocation);
-  command->callback([&invocation, options] { invocation.chosen = [&invocation, options] { return wait(invocation, *options); }; });
+  command->callback(
+      [&invocation, options] { invocation.chosen = [&invocation, options] { return wait(invocation, *options); }; });
 }
 
 }  // namespace penstock::cli

@@ -14,9 +14,9 @@ const CLI::App* subcommand_of(const CLI::App& app, const std::string& name) {
 
 /// Where the last word stands.
 struct Place {
-  const CLI::App* command;        ///< The subcommand that the words before it name.
-  std::size_t operands = 0;       ///< So many operands of it stand there already.
-  bool is_option_value = false;   ///< It belongs to the option before it.
+  const CLI::App* command;       ///< The subcommand that the words before it name.
+  std::size_t operands = 0;      ///< So many operands of it stand there already.
+  bool is_option_value = false;  ///< It belongs to the option before it.
 };
 
 Place place_of(const CLI::App& app, const std::vector<std::string>& words) {

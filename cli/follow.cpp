@@ -84,7 +84,8 @@ Result<client::JobView> follow(client::Session& session, StopSignals& stop_signa
       if (!asked && asked.error().code != ErrorCode::WrongState) return asked.error();
     }
     if (options.timeout != Duration::max() && now - begin >= options.timeout)
-      return Error{ErrorCode::TimedOut, to_string(options.job), "has not ended in that time; it goes on", "wait again, or cancel it"};
+      return Error{ErrorCode::TimedOut, to_string(options.job), "has not ended in that time; it goes on",
+                   "wait again, or cancel it"};
   }
 }
 

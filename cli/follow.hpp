@@ -5,9 +5,9 @@
 
 namespace penstock::cli {
 
-/// Shows the progress of a job on standard error until it has ended, and why it stands still if it does. The first stop signal cancels the job if
-/// `cancel_on_signal`, else it ends the waiting (then the view says that the job is still running); the second one ends
-/// it always. Errors: TimedOut, Disconnected.
+/// Shows the progress of a job on standard error until it has ended, and why it stands still if it does. The first stop
+/// signal cancels the job if `cancel_on_signal`, else it ends the waiting (then the view says that the job is still
+/// running); the second one ends it always. Errors: TimedOut, Disconnected.
 struct FollowOptions {
   JobId job;
   std::string name;            ///< Of the job, for the progress.

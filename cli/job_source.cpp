@@ -26,7 +26,8 @@ Result<JobFile> load_workflow(const JobSource& source) {
   replay.data_scale = source.data_scale < 0 ? source.time_scale : source.data_scale;
   for (const auto& [flag, scale] : {std::pair{"--time-scale", replay.time_scale}, {"--data-scale", replay.data_scale}})
     if (!(scale >= 0 && scale <= kScaleMax))
-      return Error{ErrorCode::InvalidArgument, flag, show_fixed(scale, 3) + " is no sensible scale", "give a number from 0 to 1e9"};
+      return Error{ErrorCode::InvalidArgument, flag, show_fixed(scale, 3) + " is no sensible scale",
+                   "give a number from 0 to 1e9"};
   Result<WorkflowImport> workflow = read_wfformat(source.wfformat, replay);
   if (!workflow) return workflow.error();
   JobFile job;
@@ -40,12 +41,17 @@ Result<JobFile> load_workflow(const JobSource& source) {
 
 void add_job_source(CLI::App& command, JobSource& source) {
   CLI::Option* file = command.add_option("FILE", source.file, "Job file, TOML or JSON (docs/job-files.md)");
-  CLI::Option* wfformat = command.add_option("--wfformat", source.wfformat, "Take the graph from a workflow in WfFormat 1.5 instead")
-                              ->type_name("FILE");
+  CLI::Option* wfformat =
+      command.add_option("--wfformat", source.wfformat, "Take the graph from a workflow in WfFormat 1.5 instead")
+          ->type_name("FILE");
   file->excludes(wfformat);
-  command.add_flag("--replay", source.replay, "Compute for as long as the workflow's record says, in place of its programs")->needs(wfformat);
+  command
+      .add_flag("--replay", source.replay,
+                "Compute for as long as the workflow's record says, in place of its programs")
+      ->needs(wfformat);
   command.add_option("--time-scale", source.time_scale, "Multiply the recorded times")->capture_default_str();
-  command.add_option("--data-scale", source.data_scale, "Multiply the recorded sizes of outputs (default: as the times)");
+  command.add_option("--data-scale", source.data_scale,
+                     "Multiply the recorded sizes of outputs (default: as the times)");
   command.add_option("--name", source.name, "Name of the job: submitting a name again returns the same job");
   command.add_option_function<std::int32_t>(
       "--priority",
@@ -54,7 +60,8 @@ void add_job_source(CLI::App& command, JobSource& source) {
         source.priority_given = true;
       },
       "Priority of the job; larger runs first");
-  command.add_flag("--wait-for-resources", source.wait_for_resources, "Accept requests that no present band can hold, and wait for one");
+  command.add_flag("--wait-for-resources", source.wait_for_resources,
+                   "Accept requests that no present band can hold, and wait for one");
 }
 
 Result<JobFile> load_job(const JobSource& source, const std::string& fallback_name) {

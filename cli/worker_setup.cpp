@@ -12,13 +12,16 @@
 namespace penstock::cli {
 
 void add_worker_flags(CLI::App& command, WorkerFlags& flags) {
-  command.add_option("--slots", flags.slots,
-                     "Slots of the CPU band (default: one for each core, each NUMA node a band)")->type_name("NUMBER");
-  command.add_option("--memory", flags.memory, "Memory of the CPU bands, e.g. 8GiB (default: as found)")->type_name("BYTES");
+  command
+      .add_option("--slots", flags.slots, "Slots of the CPU band (default: one for each core, each NUMA node a band)")
+      ->type_name("NUMBER");
+  command.add_option("--memory", flags.memory, "Memory of the CPU bands, e.g. 8GiB (default: as found)")
+      ->type_name("BYTES");
   command.add_flag("--no-gpus", flags.no_gpus, "Do not offer the GPUs of this host");
   command.add_option("--operators", flags.operators, "Shared library of native operators; may be repeated")
       ->type_name("FILE");
-  command.add_option("--spool", flags.spool, "Directory for the working directories of commands")->type_name("DIRECTORY");
+  command.add_option("--spool", flags.spool, "Directory for the working directories of commands")
+      ->type_name("DIRECTORY");
 }
 
 Result<worker::WorkerOptions> describe_worker(const WorkerFlags& flags, const FileConfig& config) {

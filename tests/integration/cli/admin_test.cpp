@@ -21,7 +21,8 @@ class Admin : public ::testing::Test {
   Admin() {
     cluster_.start_worker("worker-one", {"--slots", "2"});
     EXPECT_TRUE(cluster_.wait_for_workers(1));
-    const std::string job = home_.write("job.toml", "name = \"night\"\n[[subtask]]\nkey = \"a\"\ncommand = \"sleep 60\"\n");
+    const std::string job =
+        home_.write("job.toml", "name = \"night\"\n[[subtask]]\nkey = \"a\"\ncommand = \"sleep 60\"\n");
     EXPECT_EQ(run_binary({"submit", job, "--supervisor", cluster_.address()}).exit_code, 0);
   }
 

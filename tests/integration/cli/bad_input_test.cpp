@@ -20,7 +20,8 @@ void expect_refused(const BinaryRun& run, const Texts& said) {
   EXPECT_TRUE(run.errors.starts_with("penstock: error: ")) << run.errors;
   EXPECT_LT(run.errors.size(), 600U) << run.errors;
   for (const char c : run.errors) EXPECT_TRUE(c == '\n' || static_cast<unsigned char>(c) >= 0x20) << run.errors;
-  for (const std::string& text : said) EXPECT_NE(run.errors.find(text), std::string::npos) << text << " in " << run.errors;
+  for (const std::string& text : said)
+    EXPECT_NE(run.errors.find(text), std::string::npos) << text << " in " << run.errors;
 }
 
 enum class Refuses { Both, RunOnly };
@@ -40,20 +41,30 @@ std::vector<BadFile> bad_files() {
   const std::string run_true = "command = \"true\"\n";
   const auto subtask = [&](const std::string& fields) { return "[[subtask]]\nkey = \"a\"\n" + fields; };
   return {
-      {"Cycle", "job.toml",
+      {"Cycle",
+       "job.toml",
        subtask(run_true + "after = [\"c\"]\n") + "[[subtask]]\nkey = \"b\"\nafter = [\"a\"]\n" + run_true +
            "[[subtask]]\nkey = \"c\"\nafter = [\"b\"]\n" + run_true + "[[subtask]]\nkey = \"beside\"\n" + run_true,
        {"job.toml:1:", "circle", "a -> b -> c -> a"}},
       {"SelfDependency", "job.toml", subtask(run_true + "after = [\"a\"]\n"), {"job.toml:4:", "'a'", "itself"}},
       {"DuplicateKey", "job.toml", subtask(run_true) + subtask(run_true), {"job.toml:4:", "'a'"}},
-      {"UnknownDependency", "job.toml",
+      {"UnknownDependency",
+       "job.toml",
        subtask(run_true) + "[[subtask]]\nkey = \"b\"\nafter = [\"aa\"]\n" + run_true,
        {"job.toml:6:", "'aa'", "did you mean 'a'"}},
       {"UnknownTemplate", "job.toml", subtask("template = \"t\"\n"), {"job.toml:3:", "'t'"}},
       {"UnknownField", "job.toml", subtask(run_true + "comand = 1\n"), {"job.toml:4:", "'comand'", "command"}},
       {"UnknownOperator", "job.toml", subtask("operator = \"brun\"\n"), {"brun", "operator"}},
-      {"MissingProgram", "job.toml", subtask("command = [\"no-such-program\"]\n"), {"no-such-program"}, Refuses::RunOnly},
-      {"MissingProgramInADirectory", "job.toml", subtask("command = [\"./no-such-program\"]\n"), {"no-such-program"}, Refuses::RunOnly},
+      {"MissingProgram",
+       "job.toml",
+       subtask("command = [\"no-such-program\"]\n"),
+       {"no-such-program"},
+       Refuses::RunOnly},
+      {"MissingProgramInADirectory",
+       "job.toml",
+       subtask("command = [\"./no-such-program\"]\n"),
+       {"no-such-program"},
+       Refuses::RunOnly},
       {"TooManyProcessors", "job.toml", subtask(run_true + "cpu = 100000\n"), {"nearest", "--wait-for-resources"}},
       {"TooManySlots", "job.toml", subtask(run_true + "slots = 1000\n"), {"nearest", "--wait-for-resources"}},
       {"TooMuchMemory", "job.toml", subtask(run_true + "memory = \"1PiB\"\n"), {"nearest", "--wait-for-resources"}},
@@ -79,21 +90,41 @@ std::vector<BadFile> bad_files() {
       {"DeepJson", "job.json", "{\"subtask\": " + std::string(100000, '['), {"job.json:1:"}},
       {"JsonOfAnotherKind", "job.json", "[1, 2]", {"job.json:1:1"}},
       {"Empty", "job.toml", "", {"job.toml", "subtask"}},
-      {"BinaryNoise", "job.toml", std::string("\x7f" "ELF\x02\x01\x00\x00\xff\xfe", 10), {"job.toml:1:"}},
-      {"KeyWithAControlCharacter", "job.toml", "[[subtask]]\nkey = \"a\\u0007b\"\n" + run_true, {"job.toml:2:", "control"}},
+      {"BinaryNoise",
+       "job.toml",
+       std::string("\x7f"
+                   "ELF\x02\x01\x00\x00\xff\xfe",
+                   10),
+       {"job.toml:1:"}},
+      {"KeyWithAControlCharacter",
+       "job.toml",
+       "[[subtask]]\nkey = \"a\\u0007b\"\n" + run_true,
+       {"job.toml:2:", "control"}},
       {"KeyWithNul", "job.json", R"({"subtask": [{"key": "a\u0000b", "command": "true"}]})", {"job.json:1:", "NUL"}},
       {"KeyThatClimbs", "job.toml", "[[subtask]]\nkey = \"../../etc/passwd\"\n" + run_true, {"job.toml:2:", "'..'"}},
       {"JobNameThatClimbs", "job.toml", "name = \"a/../b\"\n" + subtask(run_true), {"job.toml:1:", "'..'"}},
       {"JobNameWithALineEnd", "job.toml", "name = \"a\\nb\"\n" + subtask(run_true), {"job.toml:1:", "control"}},
-      {"TemplateNameWithNul", "job.toml", "[[template]]\nname = \"a\\u0000\"\n" + run_true + subtask("template = \"a\"\n"),
+      {"TemplateNameWithNul",
+       "job.toml",
+       "[[template]]\nname = \"a\\u0000\"\n" + run_true + subtask("template = \"a\"\n"),
        {"job.toml:2:", "NUL"}},
-      {"NameTooLong", "job.toml", "name = \"" + std::string(5000, 'x') + "\"\n" + subtask(run_true), {"job.toml:1:", "1024"}},
+      {"NameTooLong",
+       "job.toml",
+       "name = \"" + std::string(5000, 'x') + "\"\n" + subtask(run_true),
+       {"job.toml:1:", "1024"}},
       {"EmptyKey", "job.toml", "[[subtask]]\nkey = \"\"\n" + run_true, {"job.toml:2:", "empty"}},
       {"NoKey", "job.toml", "[[subtask]]\n" + run_true, {"job.toml:1:", "key"}},
       {"NoProgram", "job.toml", subtask(""), {"job.toml:1:", "'a'"}},
       {"CommandWithNul", "job.toml", subtask("command = \"true\\u0000\"\n"), {"job.toml:3:", "NUL"}},
-      {"InputFileThatNobodyMakes", "job.toml", subtask(run_true + "input_files = [\"absent\"]\n"), {"job.toml:4:", "absent"}},
-      {"MissingLibrary", "job.toml", "libraries = [\"absent.so\"]\n" + subtask(run_true), {"absent.so"}, Refuses::RunOnly},
+      {"InputFileThatNobodyMakes",
+       "job.toml",
+       subtask(run_true + "input_files = [\"absent\"]\n"),
+       {"job.toml:4:", "absent"}},
+      {"MissingLibrary",
+       "job.toml",
+       "libraries = [\"absent.so\"]\n" + subtask(run_true),
+       {"absent.so"},
+       Refuses::RunOnly},
       {"UnknownRequiredBand", "job.toml", subtask(run_true + "required = \"w9/numa-9\"\n"), {"w9"}},
   };
 }
@@ -158,7 +189,9 @@ std::vector<BadCall> bad_calls() {
       {"TimeScaleThatIsNoNumber", {"run", "--wfformat", "f.json", "--replay", "--time-scale", "nan"}, {"--time-scale"}},
       {"AbsurdPriority", {"run", "x.toml", "--priority", "99999999999"}, {"--priority"}},
       {"MissingConfig", {"config", "--config", "absent.toml"}, {"absent.toml"}},
-      {"UnknownSetting", {"config", "--set", "worker.prepare_byte_max=1"}, {"worker.prepare_byte_max", "prepare_bytes_max"}},
+      {"UnknownSetting",
+       {"config", "--set", "worker.prepare_byte_max=1"},
+       {"worker.prepare_byte_max", "prepare_bytes_max"}},
       {"AbsurdSetting", {"config", "--set", "link.heartbeat=-5s"}, {"link.heartbeat=-5s"}},
       {"SettingWithoutValue", {"config", "--set", "link"}, {"link"}},
       {"UnknownLogLevel", {"supervisor", "--listen", "127.0.0.1:0", "--log-level", "loud"}, {"loud"}},

@@ -41,9 +41,10 @@ TEST(Binary, HelpAndVersionArePrinted) {
   const BinaryRun version = run_binary({"--version"});
   EXPECT_EQ(version.exit_code, 0);
   EXPECT_TRUE(version.output.starts_with("penstock ")) << version.output;
-  for (const char* command : {"run", "supervisor", "worker", "submit", "wait", "jobs", "job", "explain", "workers", "bands",
-                              "queues", "priority", "cancel", "drain", "undrain", "watch", "admin", "config", "bench",
-                              "sim", "completion", "manual"}) {
+  for (const char* command :
+       {"run",     "supervisor", "worker", "submit",   "wait",       "jobs",  "job",     "explain",
+        "workers", "bands",      "queues", "priority", "cancel",     "drain", "undrain", "watch",
+        "admin",   "config",     "bench",  "sim",      "completion", "manual"}) {
     const BinaryRun one = run_binary({command, "--help"});
     EXPECT_EQ(one.exit_code, 0) << command;
     EXPECT_NE(one.output.find("--help"), std::string::npos) << command;
@@ -51,8 +52,8 @@ TEST(Binary, HelpAndVersionArePrinted) {
 }
 
 TEST(Binary, QuestionsHaveJson) {
-  for (const char* command : {"run", "submit", "wait", "jobs", "job", "explain", "workers", "bands", "queues", "priority",
-                              "cancel", "drain", "undrain", "watch", "bench"})
+  for (const char* command : {"run", "submit", "wait", "jobs", "job", "explain", "workers", "bands", "queues",
+                              "priority", "cancel", "drain", "undrain", "watch", "bench"})
     EXPECT_NE(run_binary({command, "--help"}).output.find("--json"), std::string::npos) << command;
 }
 
@@ -69,9 +70,10 @@ TEST(Binary, CompletionScriptsAskTheBinary) {
 
 TEST(Binary, BashCompletesWithTheScript) {
   const std::string bin = std::filesystem::path{PENSTOCK_BINARY}.parent_path();
-  const std::string printed = output_of(
-      "/bin/bash", {"-c", "PATH=" + bin + ":$PATH; eval \"$(penstock completion bash)\"; "
-                          "COMP_WORDS=(penstock qu); COMP_CWORD=1; _penstock; echo \"${COMPREPLY[@]}\""});
+  const std::string printed =
+      output_of("/bin/bash", {"-c", "PATH=" + bin +
+                                        ":$PATH; eval \"$(penstock completion bash)\"; "
+                                        "COMP_WORDS=(penstock qu); COMP_CWORD=1; _penstock; echo \"${COMPREPLY[@]}\""});
   EXPECT_NE(printed.find("queues\n"), std::string::npos) << printed;
 }
 
@@ -82,7 +84,8 @@ TEST(Binary, TheManualPageIsWhatRoffTakes) {
   std::string line;
   std::getline(lines, line);
   EXPECT_TRUE(line.starts_with(".TH PENSTOCK 1 ")) << line;
-  for (const char* text : {".SH NAME", ".SH COMMANDS", "explain", "metg", ".SH EXIT STATUS", ".SH EXAMPLES", "\\-\\-json"})
+  for (const char* text :
+       {".SH NAME", ".SH COMMANDS", "explain", "metg", ".SH EXIT STATUS", ".SH EXAMPLES", "\\-\\-json"})
     EXPECT_NE(manual.output.find(text), std::string::npos) << text;
   while (std::getline(lines, line)) {
     if (line.starts_with(".")) {
@@ -102,7 +105,8 @@ TEST(Binary, TheManualPageIsWhatRoffTakes) {
 // What `config` prints is a whole file: read back, it prints the same.
 TEST(Binary, ConfigReadsBack) {
   const ScratchDirectory scratch;
-  const BinaryRun first = run_binary({"config", "--set", "link.heartbeat=123ms", "--set", "worker.prepare_bytes_max=64MiB"});
+  const BinaryRun first =
+      run_binary({"config", "--set", "link.heartbeat=123ms", "--set", "worker.prepare_bytes_max=64MiB"});
   ASSERT_EQ(first.exit_code, 0) << first.errors;
   EXPECT_NE(first.output.find("heartbeat = \"123ms\""), std::string::npos);
   const std::string path = scratch.write("penstock.toml", first.output);

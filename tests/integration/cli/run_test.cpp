@@ -127,8 +127,7 @@ TEST(Run, FailsIfAPromisedFileIsMissing) {
                                         "output_files = [\"made\", \"forgotten\"]\n");
   const BinaryRun run = run_binary({"run", job, "--json"});
   EXPECT_EQ(run.exit_code, 1);
-  EXPECT_EQ(run.errors,
-            "penstock: error: 'forgets' has not made its output file " + scratch.at("forgotten") + "\n");
+  EXPECT_EQ(run.errors, "penstock: error: 'forgets' has not made its output file " + scratch.at("forgotten") + "\n");
   EXPECT_EQ(json_of(run)["missing_files"].size(), 1U);
 }
 
@@ -182,7 +181,8 @@ TEST(Submit, CtrlCEndsTheWaitingAndNotTheJob) {
   cluster.start_worker("w1", {"--slots", "2"});
   ASSERT_TRUE(cluster.wait_for_workers(1));
   const ScratchDirectory scratch;
-  const std::string job = scratch.write("job.toml", "name = \"long\"\n[[subtask]]\nkey = \"a\"\ncommand = \"sleep 60\"\n");
+  const std::string job =
+      scratch.write("job.toml", "name = \"long\"\n[[subtask]]\nkey = \"a\"\ncommand = \"sleep 60\"\n");
   ASSERT_EQ(run_binary({"submit", job, "-s", cluster.address()}).exit_code, 0);
   const BinaryRun impatient = run_binary({"wait", "long", "--timeout", "10ms", "-s", cluster.address()});
   EXPECT_EQ(impatient.exit_code, 2);

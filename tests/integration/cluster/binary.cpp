@@ -85,7 +85,9 @@ BinaryRun RunningBinary::wait() {
 }
 
 BinaryRun run_binary(const BinaryCall& call) { return RunningBinary{call}.wait(); }
-BinaryRun run_binary(const std::vector<std::string>& arguments) { return run_binary(BinaryCall{arguments, {}, {}, {}}); }
+BinaryRun run_binary(const std::vector<std::string>& arguments) {
+  return run_binary(BinaryCall{arguments, {}, {}, {}});
+}
 
 bool wait_until(const std::function<bool()>& condition) {
   const Instant end = monotonic_now() + kPatience;

@@ -50,9 +50,7 @@ ClusterProcesses::~ClusterProcesses() {
 <<<<<<< HEAD
 std::uint16_t ClusterProcesses::port() const { return parse_host_port(address_, "127.0.0.1")->port; }
 =======
-std::uint16_t ClusterProcesses::port() const {
-  return parse_host_port(address_, "")->port;
-}
+std::uint16_t ClusterProcesses::port() const { return parse_host_port(address_, "")->port; }
 >>>>>>> main
 
 Process ClusterProcesses::start(const std::string& name, const std::vector<std::string>& arguments) {

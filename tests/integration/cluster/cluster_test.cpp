@@ -172,7 +172,8 @@ std::string converse(std::uint16_t port, std::span<const std::byte> bytes) {
   ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
   std::string answer;
   char part[4096];
-  for (ssize_t count = 0; (count = ::recv(fd, part, sizeof part, 0)) > 0;) answer.append(part, static_cast<std::size_t>(count));
+  for (ssize_t count = 0; (count = ::recv(fd, part, sizeof part, 0)) > 0;)
+    answer.append(part, static_cast<std::size_t>(count));
   ::close(fd);
   return answer;
 }

@@ -10,9 +10,7 @@ namespace {
 
 class AddressFile : public ::testing::Test {
  protected:
-  AddressFile() {
-    EXPECT_NE(::mkdtemp(directory_.data()), nullptr);
-  }
+  AddressFile() { EXPECT_NE(::mkdtemp(directory_.data()), nullptr); }
   ~AddressFile() override { std::filesystem::remove_all(directory_); }
 
   std::string directory_ = std::filesystem::temp_directory_path() / "penstock-address-XXXXXX";
@@ -29,9 +27,7 @@ TEST_F(AddressFile, HoldsTheAddressAndNothingElseIsLeft) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator{directory_}, {}), 1);
 }
 
-TEST_F(AddressFile, WithoutAPathNothingIsWritten) {
-  EXPECT_TRUE(announce_address("", "127.0.0.1:7465").has_value());
-}
+TEST_F(AddressFile, WithoutAPathNothingIsWritten) { EXPECT_TRUE(announce_address("", "127.0.0.1:7465").has_value()); }
 
 TEST_F(AddressFile, APathThatCannotBeWrittenIsNamed) {
   const Result<void> announced = announce_address(directory_ + "/no/such/address", "127.0.0.1:7465");
