@@ -128,7 +128,7 @@ int finish(Invocation& invocation) {
   if (!invocation.chosen) return kSuccess;
   const Result<int> code = invocation.chosen();
   if (code) return *code;
-  std::cerr << "penstock: error: " << to_string(code.error()) << std::endl;
+  std::cerr << "penstock: error: " << harmless(to_string(code.error())) << std::endl;
   return kBadInput;
 }
 

@@ -9,6 +9,7 @@
 
 #include "cli/command.hpp"
 #include "cli/complete.hpp"
+#include "cli/render.hpp"
 #include "cli/shell/line_editor.hpp"
 #include "cli/shell/words.hpp"
 
@@ -78,7 +79,7 @@ class Shell {
     } catch (const CLI::Success& wish) {
       return line.app.exit(wish);
     } catch (const CLI::ParseError& error) {
-      std::cerr << "error: " << error.what() << " (see `help`)" << std::endl;
+      std::cerr << "error: " << harmless(error.what()) << " (see `help`)" << std::endl;
       return kBadInput;
     }
     return finish(line.invocation);

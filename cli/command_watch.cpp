@@ -37,8 +37,8 @@ bool pause(StopSignals& stop_signals, Duration duration) {
   const Instant end = later(monotonic_now(), duration);
   while (monotonic_now() < end) {
     if (stop_signals.take()) return false;
-    std::this_thread::sleep_for(std::min(Duration{std::chrono::milliseconds{50}},
-                                         end - monotonic_now()));  // tidy: allow call: a person watches
+    const Duration look = std::min(Duration{std::chrono::milliseconds{50}}, end - monotonic_now());
+    std::this_thread::sleep_for(look);  // tidy: allow call: a person watches
   }
   return !stop_signals.take();
 }

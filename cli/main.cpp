@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "cli/command.hpp"
+#include "cli/render.hpp"
 #include "common/protocol/handshake.hpp"
 
 namespace {
@@ -25,8 +26,8 @@ int parse_and_run(CLI::App& app, Invocation& invocation, int argc, char** argv) 
     return app.exit(wish);
   } catch (const CLI::ParseError& error) {
     const std::string unknown = penstock::cli::unknown_command(app, argv[1]);
-    std::cerr << "penstock: error: " << (unknown.empty() ? error.what() : unknown) << " (see `penstock --help`)"
-              << std::endl;
+    std::cerr << "penstock: error: " << penstock::cli::harmless(unknown.empty() ? error.what() : unknown)
+              << " (see `penstock --help`)" << std::endl;
     return penstock::cli::kBadInput;
   }
   return penstock::cli::finish(invocation);

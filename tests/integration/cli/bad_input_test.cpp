@@ -37,23 +37,25 @@ struct BadFile {
 
 void PrintTo(const BadFile& bad, std::ostream* out) { *out << bad.name; }
 
-std::vector<BadFile> bad_files() {
-  const std::string run_true = "command = \"true\"\n";
-  const auto subtask = [&](const std::string& fields) { return "[[subtask]]\nkey = \"a\"\n" + fields; };
+const std::string kRunTrue = "command = \"true\"\n";
+
+std::string subtask(const std::string& fields) { return "[[subtask]]\nkey = \"a\"\n" + fields; }
+
+std::vector<BadFile> bad_graphs_and_programs() {
   return {
       {"Cycle",
        "job.toml",
-       subtask(run_true + "after = [\"c\"]\n") + "[[subtask]]\nkey = \"b\"\nafter = [\"a\"]\n" + run_true +
-           "[[subtask]]\nkey = \"c\"\nafter = [\"b\"]\n" + run_true + "[[subtask]]\nkey = \"beside\"\n" + run_true,
+       subtask(kRunTrue + "after = [\"c\"]\n") + "[[subtask]]\nkey = \"b\"\nafter = [\"a\"]\n" + kRunTrue +
+           "[[subtask]]\nkey = \"c\"\nafter = [\"b\"]\n" + kRunTrue + "[[subtask]]\nkey = \"beside\"\n" + kRunTrue,
        {"job.toml:1:", "circle", "a -> b -> c -> a"}},
-      {"SelfDependency", "job.toml", subtask(run_true + "after = [\"a\"]\n"), {"job.toml:4:", "'a'", "itself"}},
-      {"DuplicateKey", "job.toml", subtask(run_true) + subtask(run_true), {"job.toml:4:", "'a'"}},
+      {"SelfDependency", "job.toml", subtask(kRunTrue + "after = [\"a\"]\n"), {"job.toml:4:", "'a'", "itself"}},
+      {"DuplicateKey", "job.toml", subtask(kRunTrue) + subtask(kRunTrue), {"job.toml:4:", "'a'"}},
       {"UnknownDependency",
        "job.toml",
-       subtask(run_true) + "[[subtask]]\nkey = \"b\"\nafter = [\"aa\"]\n" + run_true,
+       subtask(kRunTrue) + "[[subtask]]\nkey = \"b\"\nafter = [\"aa\"]\n" + kRunTrue,
        {"job.toml:6:", "'aa'", "did you mean 'a'"}},
       {"UnknownTemplate", "job.toml", subtask("template = \"t\"\n"), {"job.toml:3:", "'t'"}},
-      {"UnknownField", "job.toml", subtask(run_true + "comand = 1\n"), {"job.toml:4:", "'comand'", "command"}},
+      {"UnknownField", "job.toml", subtask(kRunTrue + "comand = 1\n"), {"job.toml:4:", "'comand'", "command"}},
       {"UnknownOperator", "job.toml", subtask("operator = \"brun\"\n"), {"brun", "operator"}},
       {"MissingProgram",
        "job.toml",
@@ -65,25 +67,45 @@ std::vector<BadFile> bad_files() {
        subtask("command = [\"./no-such-program\"]\n"),
        {"no-such-program"},
        Refuses::RunOnly},
-      {"TooManyProcessors", "job.toml", subtask(run_true + "cpu = 100000\n"), {"nearest", "--wait-for-resources"}},
-      {"TooManySlots", "job.toml", subtask(run_true + "slots = 1000\n"), {"nearest", "--wait-for-resources"}},
-      {"TooMuchMemory", "job.toml", subtask(run_true + "memory = \"1PiB\"\n"), {"nearest", "--wait-for-resources"}},
-      {"NoSuchDevice", "job.toml", subtask(run_true + "gpu = 1\n"), {"GPU", "--wait-for-resources"}},
-      {"NegativeMemory", "job.toml", subtask(run_true + "memory = -1\n"), {"job.toml:4:", "memory", "-1"}},
-      {"NegativeSlots", "job.toml", subtask(run_true + "slots = -0.5\n"), {"job.toml:4:", "slots"}},
-      {"SlotsThatAreNoNumber", "job.toml", subtask(run_true + "slots = nan\n"), {"job.toml:4:", "slots"}},
-      {"AbsurdMemory", "job.toml", subtask(run_true + "memory = \"1000EiB\"\n"), {"job.toml:4:", "1000EiB"}},
-      {"AbsurdProcessors", "job.toml", subtask(run_true + "cpu = 1e300\n"), {"job.toml:4:", "cpu"}},
-      {"AbsurdRetries", "job.toml", subtask(run_true + "retries = 1000000\n"), {"job.toml:4:", "retries"}},
-      {"NegativeTimeLimit", "job.toml", subtask(run_true + "time_limit = \"-1s\"\n"), {"job.toml:4:", "-1s"}},
-      {"AbsurdTimeLimit", "job.toml", subtask(run_true + "time_limit = 1e300\n"), {"job.toml:4:"}},
-      {"AbsurdPriority", "job.toml", subtask(run_true + "priority = 99999999999\n"), {"job.toml:4:", "priority"}},
-      {"IntegerOutOfRange", "job.toml", subtask(run_true + "memory = 99999999999999999999\n"), {"job.toml:4:"}},
-      {"AbsurdArray", "job.toml", subtask(run_true + "array = \"1-9999999999\"\n"), {"job.toml:4:", "array"}},
+      {"InputFileThatNobodyMakes",
+       "job.toml",
+       subtask(kRunTrue + "input_files = [\"absent\"]\n"),
+       {"job.toml:4:", "absent"}},
+      {"MissingLibrary",
+       "job.toml",
+       "libraries = [\"absent.so\"]\n" + subtask(kRunTrue),
+       {"absent.so"},
+       Refuses::RunOnly},
+  };
+}
+
+std::vector<BadFile> bad_requests_and_numbers() {
+  return {
+      {"UnknownRequiredBand", "job.toml", subtask(kRunTrue + "required = \"w9/numa-9\"\n"), {"w9"}},
+      {"TooManyProcessors", "job.toml", subtask(kRunTrue + "cpu = 100000\n"), {"nearest", "--wait-for-resources"}},
+      {"TooManySlots", "job.toml", subtask(kRunTrue + "slots = 1000\n"), {"nearest", "--wait-for-resources"}},
+      {"TooMuchMemory", "job.toml", subtask(kRunTrue + "memory = \"1PiB\"\n"), {"nearest", "--wait-for-resources"}},
+      {"NoSuchDevice", "job.toml", subtask(kRunTrue + "gpu = 1\n"), {"GPU", "--wait-for-resources"}},
+      {"NegativeMemory", "job.toml", subtask(kRunTrue + "memory = -1\n"), {"job.toml:4:", "memory", "-1"}},
+      {"NegativeSlots", "job.toml", subtask(kRunTrue + "slots = -0.5\n"), {"job.toml:4:", "slots"}},
+      {"SlotsThatAreNoNumber", "job.toml", subtask(kRunTrue + "slots = nan\n"), {"job.toml:4:", "slots"}},
+      {"AbsurdMemory", "job.toml", subtask(kRunTrue + "memory = \"1000EiB\"\n"), {"job.toml:4:", "1000EiB"}},
+      {"AbsurdProcessors", "job.toml", subtask(kRunTrue + "cpu = 1e300\n"), {"job.toml:4:", "cpu"}},
+      {"AbsurdRetries", "job.toml", subtask(kRunTrue + "retries = 1000000\n"), {"job.toml:4:", "retries"}},
+      {"NegativeTimeLimit", "job.toml", subtask(kRunTrue + "time_limit = \"-1s\"\n"), {"job.toml:4:", "-1s"}},
+      {"AbsurdTimeLimit", "job.toml", subtask(kRunTrue + "time_limit = 1e300\n"), {"job.toml:4:"}},
+      {"AbsurdPriority", "job.toml", subtask(kRunTrue + "priority = 99999999999\n"), {"job.toml:4:", "priority"}},
+      {"IntegerOutOfRange", "job.toml", subtask(kRunTrue + "memory = 99999999999999999999\n"), {"job.toml:4:"}},
+      {"AbsurdArray", "job.toml", subtask(kRunTrue + "array = \"1-9999999999\"\n"), {"job.toml:4:", "array"}},
+  };
+}
+
+std::vector<BadFile> bad_grammar() {
+  return {
       {"MalformedToml", "job.toml", subtask("command = true\"\n"), {"job.toml:3:"}},
       {"MalformedTomlHeader", "job.toml", "[[[subtask]]]\n", {"job.toml:1:"}},
       {"UnclosedTomlText", "job.toml", subtask("command = \"true\n"), {"job.toml:3:"}},
-      {"DoubledTomlField", "job.toml", subtask(run_true + run_true), {"job.toml:4:", "command"}},
+      {"DoubledTomlField", "job.toml", subtask(kRunTrue + kRunTrue), {"job.toml:4:", "command"}},
       {"MalformedJson", "job.json", "{\"subtask\": [\n  {\"key\": \"a\",, }\n]}", {"job.json:2:15"}},
       {"TruncatedJson", "job.json", "{\"subtask\": [", {"job.json:1:"}},
       {"DoubledJsonField", "job.json", "{\"subtask\": [{\"key\": \"a\", \"key\": \"b\"}]}", {"job.json:1:", "'key'"}},
@@ -96,37 +118,39 @@ std::vector<BadFile> bad_files() {
                    "ELF\x02\x01\x00\x00\xff\xfe",
                    10),
        {"job.toml:1:"}},
+  };
+}
+
+std::vector<BadFile> bad_names() {
+  return {
       {"KeyWithAControlCharacter",
        "job.toml",
-       "[[subtask]]\nkey = \"a\\u0007b\"\n" + run_true,
+       "[[subtask]]\nkey = \"a\\u0007b\"\n" + kRunTrue,
        {"job.toml:2:", "control"}},
       {"KeyWithNul", "job.json", R"({"subtask": [{"key": "a\u0000b", "command": "true"}]})", {"job.json:1:", "NUL"}},
-      {"KeyThatClimbs", "job.toml", "[[subtask]]\nkey = \"../../etc/passwd\"\n" + run_true, {"job.toml:2:", "'..'"}},
-      {"JobNameThatClimbs", "job.toml", "name = \"a/../b\"\n" + subtask(run_true), {"job.toml:1:", "'..'"}},
-      {"JobNameWithALineEnd", "job.toml", "name = \"a\\nb\"\n" + subtask(run_true), {"job.toml:1:", "control"}},
+      {"KeyThatClimbs", "job.toml", "[[subtask]]\nkey = \"../../etc/passwd\"\n" + kRunTrue, {"job.toml:2:", "'..'"}},
+      {"JobNameThatClimbs", "job.toml", "name = \"a/../b\"\n" + subtask(kRunTrue), {"job.toml:1:", "'..'"}},
+      {"JobNameWithALineEnd", "job.toml", "name = \"a\\nb\"\n" + subtask(kRunTrue), {"job.toml:1:", "control"}},
       {"TemplateNameWithNul",
        "job.toml",
-       "[[template]]\nname = \"a\\u0000\"\n" + run_true + subtask("template = \"a\"\n"),
+       "[[template]]\nname = \"a\\u0000\"\n" + kRunTrue + subtask("template = \"a\"\n"),
        {"job.toml:2:", "NUL"}},
       {"NameTooLong",
        "job.toml",
-       "name = \"" + std::string(5000, 'x') + "\"\n" + subtask(run_true),
+       "name = \"" + std::string(5000, 'x') + "\"\n" + subtask(kRunTrue),
        {"job.toml:1:", "1024"}},
-      {"EmptyKey", "job.toml", "[[subtask]]\nkey = \"\"\n" + run_true, {"job.toml:2:", "empty"}},
-      {"NoKey", "job.toml", "[[subtask]]\n" + run_true, {"job.toml:1:", "key"}},
+      {"EmptyKey", "job.toml", "[[subtask]]\nkey = \"\"\n" + kRunTrue, {"job.toml:2:", "empty"}},
+      {"NoKey", "job.toml", "[[subtask]]\n" + kRunTrue, {"job.toml:1:", "key"}},
       {"NoProgram", "job.toml", subtask(""), {"job.toml:1:", "'a'"}},
       {"CommandWithNul", "job.toml", subtask("command = \"true\\u0000\"\n"), {"job.toml:3:", "NUL"}},
-      {"InputFileThatNobodyMakes",
-       "job.toml",
-       subtask(run_true + "input_files = [\"absent\"]\n"),
-       {"job.toml:4:", "absent"}},
-      {"MissingLibrary",
-       "job.toml",
-       "libraries = [\"absent.so\"]\n" + subtask(run_true),
-       {"absent.so"},
-       Refuses::RunOnly},
-      {"UnknownRequiredBand", "job.toml", subtask(run_true + "required = \"w9/numa-9\"\n"), {"w9"}},
   };
+}
+
+std::vector<BadFile> bad_files() {
+  std::vector<BadFile> all;
+  for (const auto& some : {bad_graphs_and_programs(), bad_requests_and_numbers(), bad_grammar(), bad_names()})
+    all.insert(all.end(), some.begin(), some.end());
+  return all;
 }
 
 class BadFiles : public ::testing::TestWithParam<BadFile> {};
@@ -169,6 +193,8 @@ void PrintTo(const BadCall& bad, std::ostream* out) { *out << bad.name; }
 std::vector<BadCall> bad_calls() {
   return {
       {"UnknownCommand", {"rum"}, {"'rum'", "did you mean 'run'?"}},
+      {"FileNameThatWritesToTheTerminal", {"run", "a\x1b[31m\nb"}, {"a?[31m?b"}},
+      {"FlagThatWritesToTheTerminal", {"run", "--a\x1b[31m"}, {"--a?[31m"}},
       {"UnknownFlag", {"run", "job.toml", "--quick"}, {"--quick"}},
       {"FlagWithoutValue", {"run", "job.toml", "--slots"}, {"--slots"}},
       {"TwoFiles", {"run", "a.toml", "b.toml"}, {"b.toml"}},
