@@ -47,11 +47,7 @@ ClusterProcesses::~ClusterProcesses() {
       std::fprintf(stderr, "---- %s\n%s", entry.path().c_str(), scratch_.read(entry.path().filename()).c_str());
 }
 
-<<<<<<< HEAD
-std::uint16_t ClusterProcesses::port() const { return parse_host_port(address_, "127.0.0.1")->port; }
-=======
 std::uint16_t ClusterProcesses::port() const { return parse_host_port(address_, "")->port; }
->>>>>>> main
 
 Process ClusterProcesses::start(const std::string& name, const std::vector<std::string>& arguments) {
   const Descriptor log = open_for_writing(scratch_.at(name + ".log"));

@@ -189,16 +189,9 @@ std::vector<std::byte> introduction_frame(const Hello& hello) {
 
 std::int64_t resident_kib(int process) {
   std::ifstream status{"/proc/" + std::to_string(process) + "/status"};
-<<<<<<< HEAD
-  std::int64_t kib = -1;
-  for (std::string word; status >> word;)
-    if (word == "VmRSS:") status >> kib;
-  return kib;
-=======
   for (std::string line; std::getline(status, line);)
     if (line.starts_with("VmRSS:")) return std::strtoll(line.c_str() + 6, nullptr, 10);
   return -1;
->>>>>>> main
 }
 
 TEST(Cluster, HostilePeersAreDroppedAndMemoryStaysFlat) {
