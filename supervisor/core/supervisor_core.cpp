@@ -28,8 +28,10 @@ void SupervisorCore::handle(SupervisorEvent&& event, Instant now, Actions<Superv
   // A tick changes nothing for those who found nothing before; whatever else happens may.
   const bool tick = std::holds_alternative<supervisor_event::Tick>(event);
   std::visit([this](auto& concrete) { on(concrete); }, event);
+  fill_dirty_bands();
+  // Those that have just become hungry included: a worker that joins is helped at once.
   if (!tick) hungry_untried_ = hungry_.size();
-  dispatch();
+  help_hungry();
   for (std::size_t i = 0; i < maybe_done_.size(); ++i)
     if (knows(maybe_done_[i])) finish_if_done(*jobs_[maybe_done_[i].value()]);
   maybe_done_.clear();

@@ -132,7 +132,6 @@ class SupervisorCore {
   bool was_tried(const Job& job, std::uint32_t subtask, BandSlot band) const;
 
   // What is sent now: dispatch.cpp.
-  void dispatch();
   void fill_dirty_bands();
   void fill(BandSlot band);
   Job* best_job_for(BandSlot band);
