@@ -8,14 +8,15 @@
 #include "cli/embedded_cluster.hpp"
 #include "client/src/session.hpp"
 #include "common/runtime/process.hpp"
+#include "common/runtime/stop_signals.hpp"
 
 namespace penstock::cli {
 
 struct BenchClusterOptions {
   bool embedded = false;
   std::uint32_t workers = 1;
-  std::uint32_t slots = 2;             ///< Of each worker.
-  std::vector<std::string> settings;   ///< `--set` of the daemons.
+  std::uint32_t slots = 2;            ///< Of each worker.
+  std::vector<std::string> settings;  ///< `--set` of the daemons.
 };
 
 /// What a process has used since it began.
@@ -47,5 +48,8 @@ class BenchCluster {
   std::unique_ptr<client::Session> remote_;
   std::unique_ptr<EmbeddedCluster> embedded_;
 };
+
+/// The end of a job, or `Cancelled` when a stop signal came: then whoever started processes still ends them.
+Result<JobState> wait_unless_stopped(client::Session& session, StopSignals& stop_signals, JobId job);
 
 }  // namespace penstock::cli

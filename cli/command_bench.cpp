@@ -57,7 +57,7 @@ Result<Graph> graph_of(const BenchCommand& command) {
   return make_graph(options);
 }
 
-Result<BenchRun> run_once(client::Session& session, const Graph& graph, bool trace) {
+Result<BenchRun> run_once(client::Session& session, StopSignals& stop_signals, const Graph& graph, bool trace) {
   JobSpec spec;
   spec.name = "bench-" + std::to_string(monotonic_now().time_since_epoch().count());
   spec.trace = trace;
@@ -67,7 +67,7 @@ Result<BenchRun> run_once(client::Session& session, const Graph& graph, bool tra
   const Result<client::Session::Submitted> submitted = session.submit(spec, std::move(copy));
   if (!submitted) return submitted.error();
   const Instant accepted = monotonic_now();
-  const Result<JobState> state = session.wait(submitted->job);
+  const Result<JobState> state = wait_unless_stopped(session, stop_signals, submitted->job);
   const Instant end = monotonic_now();
   if (!state) return state.error();
   run.accept_s = seconds(accepted - begin);
@@ -87,25 +87,27 @@ Value::List costs_of(const std::vector<ProcessCost>& before, const std::vector<P
   Value::List rows;
   for (std::size_t i = 0; i < after.size(); ++i) {
     const double cpu = after[i].cpu_s - before[i].cpu_s;
-    rows.push_back(Value::Record{{"process", after[i].name}, {"cpu_s", cpu}, {"cpu_us_per_subtask", cpu / subtasks * 1e6},
+    rows.push_back(Value::Record{{"process", after[i].name},
+                                 {"cpu_s", cpu},
+                                 {"cpu_us_per_subtask", cpu / subtasks * 1e6},
                                  {"peak_bytes", after[i].peak_bytes}});
   }
   return rows;
 }
 
-Result<Value> measure(const BenchCommand& command) {
+Result<Value> measure(const BenchCommand& command, StopSignals& stop_signals) {
   const Result<Graph> graph = graph_of(command);
   if (!graph) return graph.error();
   Result<std::unique_ptr<BenchCluster>> cluster = BenchCluster::start(command.cluster);
   if (!cluster) return cluster.error();
   client::Session& session = (*cluster)->session();
-  if (const Result<BenchRun> warm = run_once(session, *graph, false); !warm) return warm.error();
+  if (const Result<BenchRun> warm = run_once(session, stop_signals, *graph, false); !warm) return warm.error();
   const std::vector<ProcessCost> before = (*cluster)->costs();
   std::vector<double> totals;
   std::vector<double> accepts;
   Value::List runs;
   for (std::uint32_t i = 0; i < command.repeat; ++i) {
-    const Result<BenchRun> run = run_once(session, *graph, false);
+    const Result<BenchRun> run = run_once(session, stop_signals, *graph, false);
     if (!run) return run.error();
     totals.push_back(run->total_s);
     accepts.push_back(run->accept_s);
@@ -127,7 +129,7 @@ Result<Value> measure(const BenchCommand& command) {
                        {"runs_s", std::move(runs)},
                        {"processes", costs_of(before, (*cluster)->costs(), size * command.repeat)}};
   if (command.latency) {
-    const Result<BenchRun> traced = run_once(session, *graph, true);
+    const Result<BenchRun> traced = run_once(session, stop_signals, *graph, true);
     if (!traced) return traced.error();
     const SuccessorDelays delays = successor_delays(*graph, traced->view.traces);
     fields.emplace_back("accept_to_first_start_us", traced->first_start_s * 1e6);
@@ -139,33 +141,47 @@ Result<Value> measure(const BenchCommand& command) {
 
 void add_cluster_options(CLI::App& command, BenchClusterOptions& options) {
   command.add_flag("--embedded", options.embedded, "In one process, without sockets");
-  command.add_option("--workers", options.workers, "Worker processes")->capture_default_str()->check(CLI::Range(1, 1000));
-  command.add_option("--slots", options.slots, "Slots of each worker")->capture_default_str()->check(CLI::Range(1, 1000));
-  command.add_option("--set", options.settings, "Change one setting of the daemons; may be repeated")->type_name("SECTION.NAME=VALUE");
+  command.add_option("--workers", options.workers, "Worker processes")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000));
+  command.add_option("--slots", options.slots, "Slots of each worker")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000));
+  command.add_option("--set", options.settings, "Change one setting of the daemons; may be repeated")
+      ->type_name("SECTION.NAME=VALUE");
 }
 
 }  // namespace
 
 void add_bench_command(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<BenchCommand>();
-  CLI::App* command = app.add_subcommand("bench", "Measure it: supervisor, workers and client as processes over loopback sockets");
-  command->add_option("--shape", options->shape, "flat, chain, chains, stencil, fft, tree, alltoall, random, trivial or wfformat:FILE")
+  CLI::App* command =
+      app.add_subcommand("bench", "Measure it: supervisor, workers and client as processes over loopback sockets");
+  command
+      ->add_option("--shape", options->shape,
+                   "flat, chain, chains, stencil, fft, tree, alltoall, random, trivial or wfformat:FILE")
       ->capture_default_str();
-  command->add_option("--subtasks", options->subtasks, "Size of the graph")->capture_default_str()->check(CLI::Range(1, 50'000'000));
+  command->add_option("--subtasks", options->subtasks, "Size of the graph")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 50'000'000));
   command->add_option("--width", options->width, "Subtasks of a row (default: the square root of the size)");
   command->add_option("--burn", options->burn_ns, "Nanoseconds that each subtask computes")->capture_default_str();
   command->add_option("--payload", options->payload, "Bytes of payload of each subtask")->capture_default_str();
   command->add_option("--output", options->output, "Bytes that each subtask makes")->capture_default_str();
-  command->add_option("--time-scale", options->time_scale, "Of a workflow's recorded times and sizes")->capture_default_str();
-  command->add_option("--repeat", options->repeat, "Measured runs, after one to warm up; the median counts")->capture_default_str()->check(CLI::Range(1, 1000));
-  command->add_flag("--latency", options->latency, "One more run, traced: from accepted to the first start, from an end to its successor's start");
+  command->add_option("--time-scale", options->time_scale, "Of a workflow's recorded times and sizes")
+      ->capture_default_str();
+  command->add_option("--repeat", options->repeat, "Measured runs, after one to warm up; the median counts")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000));
+  command->add_flag("--latency", options->latency,
+                    "One more run, traced: from accepted to the first start, from an end to its successor's start");
   add_cluster_options(*command, options->cluster);
   add_json_option(*command, invocation);
   command->callback([&invocation, options, command] {
     if (!command->get_subcommands().empty()) return;
     invocation.chosen = [&invocation, options]() -> Result<int> {
       PENSTOCK_TRY(begin_log(invocation, LogLevel::Error));
-      const Result<Value> figures = measure(*options);
+      const Result<Value> figures = measure(*options, invocation.stop_signals);
       if (!figures) return figures.error();
       print(invocation, *figures);
       return int{kSuccess};
@@ -173,16 +189,19 @@ void add_bench_command(CLI::App& app, Invocation& invocation) {
   });
 
   auto metg = std::make_shared<MetgOptions>();
-  CLI::App* metg_command = command->add_subcommand("metg", "Minimum effective granularity: the shortest subtasks that keep half of the slots' time useful");
+  CLI::App* metg_command = command->add_subcommand(
+      "metg", "Minimum effective granularity: the shortest subtasks that keep half of the slots' time useful");
   metg_command->add_option("--pattern", metg->pattern, "trivial, stencil, fft, tree or random")->capture_default_str();
-  metg_command->add_option("--steps", metg->steps, "Rows of the graph")->capture_default_str()->check(CLI::Range(1, 1'000'000));
+  metg_command->add_option("--steps", metg->steps, "Rows of the graph")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1'000'000));
   metg_command->add_option("--csv", metg->csv_path, "Write the curve there")->type_name("FILE");
   add_cluster_options(*metg_command, metg->cluster);
   add_json_option(*metg_command, invocation);
   metg_command->callback([&invocation, metg] {
     invocation.chosen = [&invocation, metg]() -> Result<int> {
       PENSTOCK_TRY(begin_log(invocation, LogLevel::Error));
-      const Result<MetgCurve> curve = measure_metg(*metg);
+      const Result<MetgCurve> curve = measure_metg(*metg, invocation.stop_signals);
       if (!curve) return curve.error();
       if (!invocation.json) std::cout << draw_metg(*curve);
       print(invocation, to_value(*curve));

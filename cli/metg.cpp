@@ -19,7 +19,7 @@ constexpr double kEnough = 0.25;
 /// Columns of the bars, for an efficiency of one.
 constexpr int kBar = 50;
 
-Result<double> time_of(client::Session& session, const ShapeOptions& shape, const std::string& name) {
+Result<double> time_of(client::Session& session, StopSignals& stop_signals, const ShapeOptions& shape, const std::string& name) {
   Result<Graph> graph = make_graph(shape);
   if (!graph) return graph.error();
   JobSpec spec;
@@ -28,7 +28,7 @@ Result<double> time_of(client::Session& session, const ShapeOptions& shape, cons
   const Instant begin = monotonic_now();
   const Result<client::Session::Submitted> submitted = session.submit(spec, std::move(graph).value());
   if (!submitted) return submitted.error();
-  const Result<JobState> state = session.wait(submitted->job);
+  const Result<JobState> state = wait_unless_stopped(session, stop_signals, submitted->job);
   if (!state) return state.error();
   const Duration elapsed = monotonic_now() - begin;
   session.forget(submitted->job);
@@ -39,14 +39,15 @@ Result<double> time_of(client::Session& session, const ShapeOptions& shape, cons
 Result<void> write_csv(const MetgCurve& curve, const std::string& path) {
   std::ofstream file{path};
   file << "pattern,burn_ns,seconds,efficiency\n";
-  for (const MetgPoint& point : curve.points) file << curve.pattern << "," << point.burn_ns << "," << point.seconds << "," << point.efficiency << "\n";
+  for (const MetgPoint& point : curve.points)
+    file << curve.pattern << "," << point.burn_ns << "," << point.seconds << "," << point.efficiency << "\n";
   if (!file.flush()) return Error{ErrorCode::InvalidArgument, path, "cannot be written", "choose another path"};
   return {};
 }
 
 }  // namespace
 
-Result<MetgCurve> measure_metg(const MetgOptions& options) {
+Result<MetgCurve> measure_metg(const MetgOptions& options, StopSignals& stop_signals) {
   const Result<Shape> shape = parse_shape(options.pattern);
   if (!shape) return shape.error();
   Result<std::unique_ptr<BenchCluster>> cluster = BenchCluster::start(options.cluster);
@@ -62,7 +63,8 @@ Result<MetgCurve> measure_metg(const MetgOptions& options) {
     graph.burn = Duration{static_cast<std::int64_t>(burn_ns)};
     std::vector<double> times;
     for (int run = 0; run < kRunsPerPoint; ++run) {
-      const Result<double> time = time_of((*cluster)->session(), graph, "metg-" + std::to_string(burn_ns) + "-" + std::to_string(run));
+      const Result<double> time =
+          time_of((*cluster)->session(), stop_signals, graph, "metg-" + std::to_string(burn_ns) + "-" + std::to_string(run));
       if (!time) return time.error();
       times.push_back(*time);
     }
@@ -89,7 +91,8 @@ double metg_of(const std::vector<MetgPoint>& points) {
 Value to_value(const MetgCurve& curve) {
   Value::List points;
   for (const MetgPoint& point : curve.points)
-    points.push_back(Value::Record{{"burn_ns", point.burn_ns}, {"seconds", point.seconds}, {"efficiency", point.efficiency}});
+    points.push_back(
+        Value::Record{{"burn_ns", point.burn_ns}, {"seconds", point.seconds}, {"efficiency", point.efficiency}});
   return Value::Record{{"pattern", curve.pattern}, {"metg_50_us", curve.metg_us}, {"points", std::move(points)}};
 }
 
@@ -101,7 +104,8 @@ std::string draw_metg(const MetgCurve& curve) {
     std::fill_n(bar.begin(), filled, '#');
     bar[kBar / 2] = '|';
     const std::string length = show_duration(Duration{static_cast<std::int64_t>(point.burn_ns)});
-    text += std::string(length.size() < 10 ? 10 - length.size() : 0, ' ') + length + " " + bar + " " + show_fixed(point.efficiency * 100, 1) + "%\n";
+    text += std::string(length.size() < 10 ? 10 - length.size() : 0, ' ') + length + " " + bar + " " +
+            show_fixed(point.efficiency * 100, 1) + "%\n";
   }
   return text;
 }

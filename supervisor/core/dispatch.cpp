@@ -64,11 +64,6 @@ void SupervisorCore::fill_dirty_bands() {
   dirty_bands_.clear();
 }
 
-void SupervisorCore::dispatch() {
-  fill_dirty_bands();
-  help_hungry();
-}
-
 // Hungry bands help themselves, in turn; what they take may feed them. What may be looked at is limited: with thousands
 // of hungry bands and little to take, each report would otherwise pay for all of them. The rest has its turn later.
 void SupervisorCore::help_hungry() {

@@ -28,7 +28,8 @@ void SupervisorCore::handle(SupervisorEvent&& event, Instant now, Actions<Superv
   // A tick changes nothing for those who found nothing before; whatever else happens may.
   all_may_try_ = !std::holds_alternative<supervisor_event::Tick>(event);
   std::visit([this](auto& concrete) { on(concrete); }, event);
-  dispatch();
+  fill_dirty_bands();
+  help_hungry();
   for (std::size_t i = 0; i < maybe_done_.size(); ++i)
     if (knows(maybe_done_[i])) finish_if_done(*jobs_[maybe_done_[i].value()]);
   maybe_done_.clear();

@@ -94,6 +94,7 @@ class SupervisorCore {
   void receive(WorkerSlot slot, const ExplainAnswer& message);
   void answer_question(const Question& question, const std::string& state, const std::string& reason);
   void lose_worker(WorkerSlot slot, const std::string& reason);
+  void announce_loss(WorkerSlot slot);
   void lose_attempts(WorkerSlot slot, const std::string& reason);
   void lose_data(Job& job, WorkerSlot slot);
   void move_outputs(Job& job, std::uint32_t subtask);
@@ -132,7 +133,6 @@ class SupervisorCore {
   bool was_tried(const Job& job, std::uint32_t subtask, BandSlot band) const;
 
   // What is sent now: dispatch.cpp.
-  void dispatch();
   void fill_dirty_bands();
   void fill(BandSlot band);
   Job* best_job_for(BandSlot band);

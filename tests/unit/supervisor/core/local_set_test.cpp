@@ -68,5 +68,13 @@ TEST(LocalSet, ARunThatWasGivenAwayInPartIsTakenToItsEnd) {
   EXPECT_EQ(set.ready_count(), 0U);
 }
 
+TEST(LocalSet, TheBestIsNotGivenAwayThoughItIsTheLastOfItsRun) {
+  LocalSet set;
+  for (const std::uint64_t key : {1U, 9U, 7U}) set.push_ready(key);
+  EXPECT_EQ(set.take_lowest_ready(), 9U);
+  EXPECT_EQ(set.take_lowest_ready(), 7U);
+  EXPECT_EQ(set.take_ready(), 1U);
+}
+
 }  // namespace
 }  // namespace penstock::supervisor
