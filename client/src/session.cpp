@@ -2,9 +2,9 @@
 
 #include <chrono>
 
-#include "client/src/graph_chunks.hpp"
+#include "common/protocol/graph_chunks.hpp"
 
-namespace penstock::client {
+namespace penstock {
 namespace {
 
 template <class Predicate>
@@ -164,4 +164,4 @@ void Session::end(const Error& error) {
   changed_.notify_all();
 }
 
-}  // namespace penstock::client
+}  // namespace penstock
