@@ -32,7 +32,7 @@ bool wait_until(Condition condition) {
 std::int64_t status_kib(int process, const std::string& field) {
   std::ifstream status{"/proc/" + std::to_string(process) + "/status"};
   for (std::string line; std::getline(status, line);)
-    if (line.starts_with(field)) return std::atoll(line.c_str() + field.size());
+    if (line.starts_with(field)) return std::strtoll(line.c_str() + field.size(), nullptr, 10);
   return 0;
 }
 

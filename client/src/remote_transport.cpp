@@ -85,8 +85,8 @@ class RemoteTransport final : public Transport {
   const TransportHandlers handlers_;
   Loop loop_;
   std::unique_ptr<Uplink> uplink_;
-  std::mutex mutex_;
-  std::condition_variable linked_or_ended_;
+  std::mutex mutex_;  // Invariant above; tests/integration/cluster under the thread sanitizer.
+  std::condition_variable linked_or_ended_;  // Notified when `first_` is decided.
   std::optional<Result<void>> first_;
   std::thread thread_;
 };

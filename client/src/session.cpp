@@ -134,22 +134,25 @@ void Session::take(const AttachReply& reply) {
   changed_.notify_all();
 }
 
+// The news are told before whoever waits for the end of the job is woken: then they have been told all.
 void Session::take(const JobProgress& progress) {
   OnNews on_news;
   {
     const std::lock_guard lock{mutex_};
-    JobView& view = jobs_[progress.job];
-    view.id = progress.job;
-    view.state = progress.state;
-    view.counts = progress.counts;
-    view.failures.insert(view.failures.end(), progress.failures.begin(), progress.failures.end());
-    view.outputs.insert(view.outputs.end(), progress.outputs.begin(), progress.outputs.end());
-    view.traces.insert(view.traces.end(), progress.traces.begin(), progress.traces.end());
-    if (progress.state != JobState::Running) view.error = progress.error;
     on_news = on_news_;
-    if (progress.state != JobState::Running) changed_.notify_all();
   }
   if (on_news) on_news(progress);
+  const std::lock_guard lock{mutex_};
+  JobView& view = jobs_[progress.job];
+  view.id = progress.job;
+  view.state = progress.state;
+  view.counts = progress.counts;
+  view.failures.insert(view.failures.end(), progress.failures.begin(), progress.failures.end());
+  view.outputs.insert(view.outputs.end(), progress.outputs.begin(), progress.outputs.end());
+  view.traces.insert(view.traces.end(), progress.traces.begin(), progress.traces.end());
+  if (progress.state == JobState::Running) return;
+  view.error = progress.error;
+  changed_.notify_all();
 }
 
 void Session::take(const AdminAnswer& answer) {

@@ -74,8 +74,8 @@ class Session {
   std::optional<Error> ended() const;
 
   std::unique_ptr<Transport> transport_;
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
+  mutable std::mutex mutex_;          // Invariant above; tests/integration/cluster under the thread sanitizer.
+  std::condition_variable changed_;   // Notified when anything that is waited for may have come.
   OnNews on_news_;
   std::uint64_t next_request_ = 1;
   std::map<std::uint64_t, std::optional<SubmitReply>> submissions_;

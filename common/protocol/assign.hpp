@@ -137,7 +137,8 @@ struct ExplainQuestion {
   friend bool operator==(const ExplainQuestion&, const ExplainQuestion&) = default;
 };
 
-/// Where data of other workers can be fetched; said to a worker before it is first told of such data.
+/// Where data of other workers can be fetched; said to a worker before it is first told of such data, and with an empty
+/// address when that worker is lost.
 struct PeerAddress {
   WorkerId worker;
   std::string data_address;

@@ -20,8 +20,9 @@ struct Uplink::State : std::enable_shared_from_this<State> {
   void connected(std::unique_ptr<Connection> fresh);
   void introduced(const FrameHeader& header, std::span<const std::byte> payload);
   void welcome(const Welcome& message);
-  void make_link(Incarnation supervisor);
+  void make_link(const Welcome& message);
   void try_again(const Error& why);
+  void end_later(Error why);
   void end(const Error& why);
 
   Loop& loop;
@@ -107,14 +108,15 @@ void Uplink::State::introduced(const FrameHeader& header, std::span<const std::b
   const Result<Introduction> introduction =
       header.kind == FrameKind::Introduction ? decode_introduction(payload)
                                              : Error{ErrorCode::MalformedFrame, "", "the supervisor's first frame is no introduction", {}};
-  // From a turn of its own: the connection's handler is on the stack, and what follows may replace it.
+  // At once: what follows the welcome in the same read belongs to the link.
+  if (introduction)
+    if (const auto* message = std::get_if<Welcome>(&*introduction)) return welcome(*message);
+  // From a turn of its own: the connection's handler is on the stack, and the owner may destroy us when told of the end.
   loop.post([weak = weak_from_this(), introduction] {
     const auto alive = weak.lock();
     if (alive == nullptr || alive->ended || alive->connection == nullptr) return;
     if (!introduction) return alive->end(introduction.error());
-    if (const auto* message = std::get_if<Welcome>(&*introduction))
-      alive->welcome(*message);
-    else if (const auto* refusal = std::get_if<Refusal>(&*introduction))
+    if (const auto* refusal = std::get_if<Refusal>(&*introduction))
       alive->end(refusal->error);
     else
       alive->end({ErrorCode::MalformedFrame, "", "the supervisor introduced itself as a client", {}});
@@ -123,16 +125,16 @@ void Uplink::State::introduced(const FrameHeader& header, std::span<const std::b
 
 void Uplink::State::welcome(const Welcome& message) {
   if (message.major != kProtocolMajor)
-    return end({ErrorCode::VersionMismatch, "supervisor",
+    return end_later({ErrorCode::VersionMismatch, "supervisor",
                 "speaks protocol " + std::to_string(message.major) + "." + std::to_string(message.minor) + " (Penstock " +
                     message.software_version + "), this process speaks " + std::to_string(kProtocolMajor) + "." +
                     std::to_string(kProtocolMinor) + " (Penstock " + std::string{kSoftwareVersion} + ")",
                 "install the same version on both sides"});
   if (link != nullptr && (!message.resumed || message.incarnation != supervisor))
-    return end({ErrorCode::Disconnected, "supervisor", "has started anew and does not know this link", {}});
+    return end_later({ErrorCode::Disconnected, "supervisor", "has started anew and does not know this link", {}});
   retry = options.retry_min;
   const bool first = link == nullptr;
-  if (first) make_link(message.incarnation);
+  if (first) make_link(message);
   link->attach(std::move(connection), message.resumed, message.received_through);
   if (!first) return;
   for (FramePayloadPtr& payload : waiting) link->send(std::move(payload));
@@ -140,18 +142,18 @@ void Uplink::State::welcome(const Welcome& message) {
   if (handlers.on_linked) std::function<void()>{handlers.on_linked}();
 }
 
-void Uplink::State::make_link(Incarnation peer) {
-  supervisor = peer;
-  link = std::make_unique<PeerLink>(loop, options.link, options.incarnation, peer);
+void Uplink::State::make_link(const Welcome& message) {
+  supervisor = message.incarnation;
+  LinkConfig config = options.link;
+  // The supervisor knows how long it stands our silence.
+  if (message.heartbeat > Duration{0}) config.heartbeat = std::min(config.heartbeat, message.heartbeat);
+  link = std::make_unique<PeerLink>(loop, config, options.incarnation, supervisor);
   link->set_handlers(
       [this](std::span<const std::byte> payload) {
         if (handlers.on_messages) handlers.on_messages(payload);
       },
       [this](const std::string& reason) {
-        // The link is on the stack above us.
-        loop.post([weak = weak_from_this(), reason] {
-          if (const auto alive = weak.lock()) alive->end({ErrorCode::Disconnected, "supervisor", "was lost: " + reason, {}});
-        });
+        end_later({ErrorCode::Disconnected, "supervisor", "was lost: " + reason, {}});
       },
       [this](const Error& error) { try_again(error); });
 }
@@ -164,6 +166,13 @@ void Uplink::State::try_again(const Error& why) {
   const Duration delay = retry / 2 + Duration{static_cast<std::int64_t>(rng.below(static_cast<std::uint64_t>(retry.count())))};
   retry = std::min(retry * 2, options.retry_max);
   timer.arm(monotonic_now() + delay, [this] { connect(); });
+}
+
+// The link or the connection is on the stack above us.
+void Uplink::State::end_later(Error why) {
+  loop.post([weak = weak_from_this(), why = std::move(why)] {
+    if (const auto alive = weak.lock()) alive->end(why);
+  });
 }
 
 void Uplink::State::end(const Error& why) {

@@ -47,7 +47,8 @@ class KeyHeap {
   /// One from the low end; kNone if there is none.
   std::uint64_t take_low() {
     // The last of the heap is a leaf: not always the lowest, but never the best of several, and free to remove.
-    std::vector<std::uint64_t>& keys = next_ < run_.size() ? run_ : heap_;
+    const bool from_run = next_ < run_.size() && (heap_.empty() || run_.back() > heap_.front());
+    std::vector<std::uint64_t>& keys = from_run ? run_ : heap_;
     if (keys.empty()) return kNone;
     const std::uint64_t key = keys.back();
     keys.pop_back();

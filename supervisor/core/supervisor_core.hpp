@@ -94,6 +94,7 @@ class SupervisorCore {
   void receive(WorkerSlot slot, const ExplainAnswer& message);
   void answer_question(const Question& question, const std::string& state, const std::string& reason);
   void lose_worker(WorkerSlot slot, const std::string& reason);
+  void announce_loss(WorkerSlot slot);
   void lose_attempts(WorkerSlot slot, const std::string& reason);
   void lose_data(Job& job, WorkerSlot slot);
   void move_outputs(Job& job, std::uint32_t subtask);

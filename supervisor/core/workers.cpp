@@ -95,8 +95,22 @@ void SupervisorCore::lose_worker(WorkerSlot slot, const std::string& reason) {
     if (question.worker == worker.id) answer_question(question, "lost", reason);
   std::erase_if(questions_, [&](const Question& question) { return question.worker == worker.id; });
   out_->add(supervisor_action::ReleaseWorker{worker.id});
+  announce_loss(slot);
   workers_.remove(slot);
 }
+
+// Who fetches from it need not wait for its silence: a host that hangs takes connections and never answers.
+void SupervisorCore::announce_loss(WorkerSlot slot) {
+  const WorkerId lost = workers_[slot].id;
+  for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i) {
+    WorkerEntry& other = workers_[WorkerSlot{i}];
+    if (!other.alive || other.id == lost || !other.peers_known.erase(lost)) continue;
+    other.new_peers.push_back({lost, {}});
+    other.has_new_peers = true;
+    outbox_of(WorkerSlot{i});
+  }
+}
+
 
 void SupervisorCore::lose_attempts(WorkerSlot slot, const std::string& reason) {
   FailureDetail detail;

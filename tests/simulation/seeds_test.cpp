@@ -1,16 +1,14 @@
 // What CI asks of the simulator: seeds pass, replay identically, and reach every rare branch of the cores.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <map>
-#include <regex>
 #include <set>
 #include <sstream>
 
 #include "tests/simulation/world/sim_command.hpp"
 #include "tests/support/coverage_marks.hpp"
+#include "tests/support/source_text.hpp"
 
 namespace penstock::simulation {
 namespace {
@@ -29,13 +27,10 @@ const std::map<std::string, std::string>& out_of_reach() {
 /// The text of every coverage mark in the cores that the simulator runs.
 std::set<std::string> marks_in_cores() {
   std::set<std::string> marks;
-  const std::regex pattern{R"re(PENSTOCK_COVERAGE_MARK\(\s*"([^"]*)")re"};
   for (const char* folder : {"common/link", "supervisor/core", "worker/core"})
-    for (const auto& entry : std::filesystem::directory_iterator{std::filesystem::path{PENSTOCK_SOURCE_DIR} / folder}) {
-      std::ifstream file{entry.path()};
-      const std::string text{std::istreambuf_iterator<char>{file}, {}};
-      for (std::sregex_iterator at{text.begin(), text.end(), pattern}, end; at != end; ++at) marks.insert((*at)[1]);
-    }
+    for (const auto& entry : std::filesystem::directory_iterator{std::filesystem::path{PENSTOCK_SOURCE_DIR} / folder})
+      for (std::string& mark : between(read_source(entry.path()), "PENSTOCK_COVERAGE_MARK(\"", "\""))
+        marks.insert(std::move(mark));
   return marks;
 }
 

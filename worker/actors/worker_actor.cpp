@@ -150,8 +150,19 @@ class WorkerActor {
     if (mail.worker != life_ || host_ == nullptr) return;
     for (const ToWorker& message : *mail.messages)
       if (const auto* batch = std::get_if<PeerAddressBatch>(&message))
-        for (const PeerAddress& peer : batch->peers) peers_[peer.worker] = peer.data_address;
+        for (const PeerAddress& peer : batch->peers) note_peer(peer);
     host_->receive(mail.messages);
+  }
+
+  void note_peer(const PeerAddress& peer) {
+    if (!peer.data_address.empty()) {
+      peers_[peer.worker] = peer.data_address;
+      return;
+    }
+    const auto known = peers_.find(peer.worker);
+    if (known == peers_.end()) return;
+    if (const Result<HostPort> address = parse_host_port(known->second, "127.0.0.1")) transfers_->abandon(*address);
+    peers_.erase(known);
   }
 
   void arm(Incarnation life, Instant at) {
@@ -168,7 +179,7 @@ class WorkerActor {
         known == peers_.end() ? Error{ErrorCode::NotFound, to_string(input.from), "has no known data address", {}}
                               : parse_host_port(known->second, "127.0.0.1");
     if (!address) {
-      host_->fetched(FetchEnd{input.key, false, {}, false});
+      host_->fetched(FetchEnd{input.key, false, {}, true});  // Its worker has been lost meanwhile.
       return;
     }
     transfers_->fetch(*address, input.key, [this, life, key = input.key](BlobPtr blob, const Error& error) {

@@ -180,6 +180,7 @@ struct Route : std::enable_shared_from_this<Route> {
       } else {
         return;
       }
+      busy.push_back(line);
       line->wanted = std::move(waiting.front());
       waiting.pop_front();
       if (line->connected)
@@ -236,7 +237,9 @@ struct Route : std::enable_shared_from_this<Route> {
   }
 
   void finish(const std::shared_ptr<Line>& line, BlobPtr blob, const Error& error) {
+    if (closed) return;
     line->used = true;
+    std::erase(busy, line);
     const Wanted wanted = std::exchange(line->wanted, {});
     idle.push_back(line);
     line->timer.expires_after(kIdleMax);
@@ -253,6 +256,7 @@ struct Route : std::enable_shared_from_this<Route> {
     if (closed) return;
     line->timer.cancel();
     --lines;
+    std::erase(busy, line);
     Wanted wanted = std::exchange(line->wanted, {});
     if (line->used && wanted.on_done) {
       waiting.push_front(std::move(wanted));  // Once more, on a fresh connection.
@@ -260,6 +264,23 @@ struct Route : std::enable_shared_from_this<Route> {
       wanted.on_done(nullptr, Error{ErrorCode::Unreachable, to_string(address), why, {}});
     }
     serve();
+  }
+
+  /// Ends everything; what was wanted.
+  std::deque<Wanted> close() {
+    closed = true;
+    std::deque<Wanted> left = std::exchange(waiting, {});
+    for (const auto& lines_of : {busy, idle}) {
+      for (const auto& line : lines_of) {
+        line->timer.cancel();
+        error_code ignored;
+        line->socket.close(ignored);
+        if (line->wanted.on_done) left.push_back(std::exchange(line->wanted, {}));
+      }
+    }
+    busy.clear();
+    idle.clear();
+    return left;
   }
 
   void watch(const std::shared_ptr<Line>& line) {
@@ -274,6 +295,7 @@ struct Route : std::enable_shared_from_this<Route> {
   const HostPort address;
   std::deque<Wanted> waiting;
   std::vector<std::shared_ptr<Line>> idle;
+  std::vector<std::shared_ptr<Line>> busy;
   std::size_t lines = 0;
   bool closed = false;
 };
@@ -290,12 +312,7 @@ struct DataClient::State {
 DataClient::DataClient(Loop& loop) : state_(std::make_shared<State>(loop)) {}
 
 DataClient::~DataClient() {
-  for (const auto& [address, route] : state_->routes) {
-    route->closed = true;
-    route->waiting.clear();
-    for (const auto& line : route->idle) line->timer.cancel();
-    route->idle.clear();
-  }
+  for (const auto& [address, route] : state_->routes) route->close();
 }
 
 void DataClient::fetch(const HostPort& from, const DataKey& key, OnDone on_done) {
@@ -312,6 +329,15 @@ void DataClient::fetch(const HostPort& from, const DataKey& key, OnDone on_done)
                               (*handler)(std::move(blob), error);
                             }});
   route->serve();
+}
+
+void DataClient::abandon(const HostPort& server) {
+  const auto found = state_->routes.find(to_string(server));
+  if (found == state_->routes.end()) return;
+  const std::shared_ptr<Route> route = std::move(found->second);
+  state_->routes.erase(found);
+  const Error gone{ErrorCode::NotFound, to_string(server), "is gone", {}};
+  for (const Wanted& wanted : route->close()) wanted.on_done(nullptr, gone);
 }
 
 void DataClient::cancel(const DataKey& key) { state_->wanted.erase(key); }

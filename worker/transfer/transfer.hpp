@@ -39,6 +39,8 @@ class DataClient {
   ~DataClient();
 
   void fetch(const HostPort& from, const DataKey& key, OnDone on_done);
+  /// The server is gone for good: everything that is wanted from it is answered with `NotFound`, now.
+  void abandon(const HostPort& server);
   /// The caller does not want it any more; `on_done` is not called.
   void cancel(const DataKey& key);
 

@@ -78,7 +78,7 @@ ClusterProcesses::~ClusterProcesses() {
 }
 
 std::uint16_t ClusterProcesses::port() const {
-  return static_cast<std::uint16_t>(std::stoi(address_.substr(address_.find(':') + 1)));
+  return parse_host_port(address_, "")->port;
 }
 
 Process ClusterProcesses::start(const std::string& name, const std::vector<std::string>& arguments) {

@@ -123,6 +123,27 @@ TEST(Dispatch, InputsTellWhereTheyAre) {
   EXPECT_EQ(inputs[2].producer, SubtaskIndex{2});
 }
 
+// Found by a worker process that was stopped: it took connections and never answered, and its readers waited for ever.
+TEST(Dispatch, WhoFetchesFromALostWorkerIsToldSo) {
+  SupervisorHarness cluster;
+  cluster.join();
+  cluster.join();
+  GraphBuilder graph;
+  graph.template_at(1).required = {"worker-3", ""};
+  graph.sources(2).add({0, 1}, 1);
+  cluster.submit(graph.build(), {.wait_for_resources = true});
+  cluster.assigned();
+  cluster.succeed(1, 0, {{0, 100}});
+  cluster.succeed(2, 1, {{0, 1 << 20}});
+  cluster.join();
+  cluster.ignore();
+  cluster.lose(1);
+  const auto peers = cluster.take<PeerAddressBatch>();
+  ASSERT_EQ(peers.size(), 1U);
+  EXPECT_EQ(peers[0].second.peers, (std::vector<PeerAddress>{{WorkerId{1}, ""}}));
+  cluster.ignore();
+}
+
 // Found by the simulator (seed 10, without any fault): who had fetched one of two outputs was told that both were
 // there, and the producer ran again.
 TEST(Dispatch, ACopyOfOneOutputIsNoCopyOfTheOther) {

@@ -17,7 +17,7 @@ TEST(LocalSet, TakesTheSmallestKeyFirst) {
 
 TEST(LocalSet, ASortedRunOfSourcesAndTheHeapAreOneQueue) {
   LocalSet set;
-  for (const std::uint64_t key : {2U, 4U, 6U}) set.append_source(key);
+  for (const std::uint64_t key : {2U, 4U, 6U}) set.push_ready(key);
   set.push_ready(5);
   set.push_ready(1);
   EXPECT_EQ(set.ready_count(), 5U);
@@ -41,7 +41,7 @@ TEST(LocalSet, CandidatesForLookaheadAreKeptApart) {
 
 TEST(LocalSet, GivesAwayFromTheLowEnd) {
   LocalSet set;
-  for (const std::uint64_t key : {2U, 4U, 6U}) set.append_source(key);
+  for (const std::uint64_t key : {2U, 4U, 6U}) set.push_ready(key);
   set.push_ready(1);
   EXPECT_EQ(set.take_lowest_ready(), 6U);
   EXPECT_EQ(set.take_lowest_ready(), 4U);
@@ -59,13 +59,21 @@ TEST(LocalSet, TheBestOfSeveralIsNeverGivenAway) {
 
 TEST(LocalSet, ARunThatWasGivenAwayInPartIsTakenToItsEnd) {
   LocalSet set;
-  for (const std::uint64_t key : {2U, 4U}) set.append_source(key);
+  for (const std::uint64_t key : {2U, 4U}) set.push_ready(key);
   EXPECT_EQ(set.take_ready(), 2U);
   EXPECT_EQ(set.take_lowest_ready(), 4U);
   EXPECT_EQ(set.best_ready(), LocalSet::kNone);
   set.push_ready(7);
   EXPECT_EQ(set.take_ready(), 7U);
   EXPECT_EQ(set.ready_count(), 0U);
+}
+
+TEST(LocalSet, TheBestIsNotGivenAwayThoughItIsTheLastOfItsRun) {
+  LocalSet set;
+  for (const std::uint64_t key : {1U, 9U, 7U}) set.push_ready(key);
+  EXPECT_EQ(set.take_lowest_ready(), 9U);
+  EXPECT_EQ(set.take_lowest_ready(), 7U);
+  EXPECT_EQ(set.take_ready(), 1U);
 }
 
 }  // namespace
