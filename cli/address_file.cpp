@@ -15,7 +15,8 @@ Result<void> announce_address(const std::string& path, const std::string& addres
   std::error_code error;
   if (file.good()) std::filesystem::rename(draft, path, error);
   if (!file.good() || error)
-    return Error{ErrorCode::InvalidArgument, path, "cannot be written", "give --address-file a path in a directory that exists"};
+    return Error{ErrorCode::InvalidArgument, path, "cannot be written",
+                 "give --address-file a path in a directory that exists"};
   return {};
 }
 

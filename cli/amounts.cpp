@@ -1,5 +1,6 @@
 #include "cli/amounts.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -31,6 +32,17 @@ std::string show_fixed(double value, int digits) {
   return {buffer.data(), end};
 }
 
+std::string show_rounded(double value, int digits) {
+  if (!std::isfinite(value) || value == 0) return show_fixed(value, 0);
+  const int before_point = static_cast<int>(std::floor(std::log10(std::fabs(value)))) + 1;
+  // Twelve places: what is smaller is nothing to people.
+  std::string text = show_fixed(value, std::clamp(digits - before_point, 0, 12));
+  if (text.find('.') == std::string::npos) return text;
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.ends_with('.')) text.pop_back();
+  return text == "-0" ? "0" : text;
+}
+
 std::string show_duration(Duration duration) {
   const auto ns = static_cast<double>(duration.count());
   const auto three = [](double value) { return show_fixed(value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0); };
@@ -44,7 +56,7 @@ std::string show_duration(Duration duration) {
   const std::int64_t seconds = std::llround(ns / 1e9);
   if (seconds < 7200) return std::to_string(seconds / 60) + " min " + padded(seconds % 60) + " s";
   const std::int64_t minutes = seconds / 60;
-  if (minutes < 48 * 60) return std::to_string(minutes / 60) + " h " + padded(minutes % 60) + " min";
+  if (minutes < 2880) return std::to_string(minutes / 60) + " h " + padded(minutes % 60) + " min";
   return std::to_string(minutes / 1440) + " d " + padded(minutes / 60 % 24) + " h";
 }
 

@@ -21,5 +21,8 @@ std::string show_bytes(std::int64_t bytes);
 std::string show_count(std::uint64_t count);
 /// With `digits` digits after the point, whatever the locale.
 std::string show_fixed(double value, int digits);
+/// With at most `digits` significant ones where there is a point, no zeros at the end, never an exponent: `12.3457`,
+/// `1234568`, `0.000002`.
+std::string show_rounded(double value, int digits);
 
 }  // namespace penstock::cli

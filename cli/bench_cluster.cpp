@@ -85,7 +85,8 @@ Result<std::unique_ptr<BenchCluster>> BenchCluster::start(const BenchClusterOpti
 
 Result<void> BenchCluster::start_processes(const BenchClusterOptions& options) {
   std::string pattern = std::filesystem::temp_directory_path() / "penstock-bench-XXXXXX";
-  if (::mkdtemp(pattern.data()) == nullptr) return Error{ErrorCode::ResourceExhausted, pattern, "cannot be made", "free some space there"};
+  if (::mkdtemp(pattern.data()) == nullptr)
+    return Error{ErrorCode::ResourceExhausted, pattern, "cannot be made", "free some space there"};
   directory_ = pattern;
   const std::string address_file = directory_ + "/address";
   const auto start = [&](const std::string& name, std::vector<std::string> arguments) -> Result<void> {
@@ -103,7 +104,8 @@ Result<void> BenchCluster::start_processes(const BenchClusterOptions& options) {
   std::getline(std::ifstream{address_file} >> std::ws, address);
   for (std::uint32_t i = 1; i <= options.workers; ++i) {
     const std::string name = "w" + std::to_string(i);
-    PENSTOCK_TRY(start(name, {"worker", "--supervisor", address, "--name", name, "--slots", std::to_string(options.slots), "--no-gpus"}));
+    PENSTOCK_TRY(start(name, {"worker", "--supervisor", address, "--name", name, "--slots",
+                              std::to_string(options.slots), "--no-gpus"}));
   }
   client::RemoteOptions remote;
   Result<HostPort> parsed = parse_host_port(address, "127.0.0.1");
@@ -143,7 +145,8 @@ client::Session& BenchCluster::session() { return remote_ != nullptr ? *remote_ 
 
 std::vector<ProcessCost> BenchCluster::costs() const {
   const ProcessUsage own = process_usage();
-  std::vector<ProcessCost> costs{{remote_ != nullptr ? "client" : "penstock", static_cast<double>(own.cpu_us) / 1e6, own.peak_bytes}};
+  std::vector<ProcessCost> costs{
+      {remote_ != nullptr ? "client" : "penstock", static_cast<double>(own.cpu_us) / 1e6, own.peak_bytes}};
   for (const auto& [name, process] : processes_)
     costs.push_back({name, cpu_seconds(process.id()), status_kib(process.id(), "VmHWM:") * 1024});
   return costs;

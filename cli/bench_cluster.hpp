@@ -14,8 +14,8 @@ namespace penstock::cli {
 struct BenchClusterOptions {
   bool embedded = false;
   std::uint32_t workers = 1;
-  std::uint32_t slots = 2;             ///< Of each worker.
-  std::vector<std::string> settings;   ///< `--set` of the daemons.
+  std::uint32_t slots = 2;            ///< Of each worker.
+  std::vector<std::string> settings;  ///< `--set` of the daemons.
 };
 
 /// What a process has used since it began.

@@ -16,7 +16,10 @@ Percentiles percentiles_of(std::vector<std::uint64_t> times_us) {
 }
 
 Value to_value(const Percentiles& percentiles) {
-  return Value::Record{{"count", percentiles.count}, {"p50_us", percentiles.p50_us}, {"p99_us", percentiles.p99_us}, {"max_us", percentiles.max_us}};
+  return Value::Record{{"count", percentiles.count},
+                       {"p50_us", percentiles.p50_us},
+                       {"p99_us", percentiles.p99_us},
+                       {"max_us", percentiles.max_us}};
 }
 
 SuccessorDelays successor_delays(const Graph& graph, const std::vector<SubtaskTrace>& traces) {

@@ -5,9 +5,11 @@
 #include <filesystem>
 #include <iostream>
 
+#include "cli/field_reader.hpp"
 #include "cli/render.hpp"
 #include "cli/terminal.hpp"
 #include "client/src/transport.hpp"
+#include "common/base/nearest_name.hpp"
 #include "common/runtime/host.hpp"
 #include "common/runtime/log.hpp"
 
@@ -56,7 +58,8 @@ Result<FileConfig> load_config(const Invocation& invocation) {
   FileConfig config;
   std::error_code ignored;
   if (!invocation.config_path.empty() || std::filesystem::exists(kDefaultConfig, ignored)) {
-    Result<FileConfig> read = read_config_file(invocation.config_path.empty() ? kDefaultConfig : invocation.config_path);
+    Result<FileConfig> read =
+        read_config_file(invocation.config_path.empty() ? kDefaultConfig : invocation.config_path);
     if (!read) return read;
     config = std::move(read).value();
   }
@@ -76,7 +79,9 @@ Result<void> begin_log(const Invocation& invocation, LogLevel fallback) {
 }
 
 void print(const Invocation& invocation, const Value& value) {
-  std::cout << (invocation.json ? to_json(value, -1) + "\n" : to_table(value, {is_terminal(1) ? terminal_columns(1) : 0})) << std::flush;
+  std::cout << (invocation.json ? to_json(value, -1) + "\n"
+                                : to_table(value, {is_terminal(1) ? terminal_columns(1) : 0}))
+            << std::flush;
 }
 
 void add_json_option(CLI::App& command, Invocation& invocation) {
@@ -84,13 +89,17 @@ void add_json_option(CLI::App& command, Invocation& invocation) {
 }
 
 void add_supervisor_option(CLI::App& command, Invocation& invocation) {
-  command.add_option("-s,--supervisor", invocation.supervisors, "Address of the supervisor (default 127.0.0.1:7465); may be repeated")
+  command
+      .add_option("-s,--supervisor", invocation.supervisors,
+                  "Address of the supervisor (default 127.0.0.1:7465); may be repeated")
       ->envname("PENSTOCK_SUPERVISOR")
       ->type_name("HOST:PORT");
 }
 
 void add_config_options(CLI::App& command, Invocation& invocation) {
-  command.add_option("--config", invocation.config_path, "Settings (default: penstock.toml here, if there is one); see `penstock config`")
+  command
+      .add_option("--config", invocation.config_path,
+                  "Settings (default: penstock.toml here, if there is one); see `penstock config`")
       ->envname("PENSTOCK_CONFIG")
       ->type_name("FILE");
   command.add_option("--set", invocation.settings, "Change one setting, e.g. worker.report_after=5ms; may be repeated")
@@ -105,11 +114,21 @@ void add_session_commands(CLI::App& app, Invocation& invocation) {
   add_watch_command(app, invocation);
 }
 
+std::string unknown_command(const CLI::App& app, const std::string& name) {
+  if (name.starts_with("-")) return {};
+  NearestName nearest{name};
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (command->get_name() == name) return {};
+    if (!command->get_group().empty()) nearest.offer(command->get_name());
+  }
+  return "there is no command " + in_quotes(name) + (nearest.best().empty() ? "" : ", " + nearest.remedy());
+}
+
 int finish(Invocation& invocation) {
   if (!invocation.chosen) return kSuccess;
   const Result<int> code = invocation.chosen();
   if (code) return *code;
-  std::cerr << "penstock: error: " << to_string(code.error()) << std::endl;
+  std::cerr << "penstock: error: " << harmless(to_string(code.error())) << std::endl;
   return kBadInput;
 }
 

@@ -21,8 +21,8 @@ namespace penstock::cli {
 /// What a command ends with; `Error` and wrong usage end the process with `kBadInput`.
 enum ExitCode : int {
   kSuccess = 0,
-  kJobFailed = 1,    ///< The command worked, and the job that it is about failed or was cancelled.
-  kBadInput = 2,     ///< Nothing was changed.
+  kJobFailed = 1,  ///< The command worked, and the job that it is about failed or was cancelled.
+  kBadInput = 2,   ///< Nothing was changed.
   kInterrupted = 130,
 };
 
@@ -31,9 +31,9 @@ struct Invocation {
   StopSignals& stop_signals;
   // Options that all commands share.
   bool json = false;
-  std::vector<std::string> supervisors;   ///< `host:port`; empty: the default.
+  std::vector<std::string> supervisors;  ///< `host:port`; empty: the default.
   std::string config_path;
-  std::vector<std::string> settings;      ///< `section.name=value`.
+  std::vector<std::string> settings;  ///< `section.name=value`.
   std::string log_level;
   /// Made by `connect` when first needed; the admin shell keeps it from line to line.
   std::shared_ptr<client::Session> session;
@@ -77,6 +77,9 @@ void add_manual_command(CLI::App& app, Invocation& invocation);
 
 /// The commands that need nothing but a session: all that the admin shell offers.
 void add_session_commands(CLI::App& app, Invocation& invocation);
+/// What is wrong with a name that no subcommand has, with the nearest one; empty if there is such a subcommand,
+/// or if it is an option.
+std::string unknown_command(const CLI::App& app, const std::string& name);
 /// Runs `chosen`, prints its error; the exit code.
 int finish(Invocation& invocation);
 

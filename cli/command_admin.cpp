@@ -9,6 +9,7 @@
 
 #include "cli/command.hpp"
 #include "cli/complete.hpp"
+#include "cli/render.hpp"
 #include "cli/shell/line_editor.hpp"
 #include "cli/shell/words.hpp"
 
@@ -67,13 +68,18 @@ class Shell {
       std::cout << line.app.help() << std::flush;
       return kSuccess;
     }
+    const std::string unknown = unknown_command(line.app, words.front());
+    if (!unknown.empty()) {
+      std::cerr << "error: " << unknown << " (see `help`)" << std::endl;
+      return kBadInput;
+    }
     std::reverse(words.begin(), words.end());  // As CLI11 wants them.
     try {
       line.app.parse(std::move(words));
     } catch (const CLI::Success& wish) {
       return line.app.exit(wish);
     } catch (const CLI::ParseError& error) {
-      std::cerr << "error: " << error.what() << " (see `help`)" << std::endl;
+      std::cerr << "error: " << harmless(error.what()) << " (see `help`)" << std::endl;
       return kBadInput;
     }
     return finish(line.invocation);
@@ -98,7 +104,8 @@ class Shell {
 }  // namespace
 
 void add_admin_command(CLI::App& app, Invocation& invocation) {
-  CLI::App* command = app.add_subcommand("admin", "A shell connected to a supervisor: every question and order, with history and completion");
+  CLI::App* command = app.add_subcommand(
+      "admin", "A shell connected to a supervisor: every question and order, with history and completion");
   add_supervisor_option(*command, invocation);
   command->callback([&invocation] { invocation.chosen = [&invocation] { return Shell{invocation}.run(); }; });
 }

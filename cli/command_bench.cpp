@@ -87,7 +87,9 @@ Value::List costs_of(const std::vector<ProcessCost>& before, const std::vector<P
   Value::List rows;
   for (std::size_t i = 0; i < after.size(); ++i) {
     const double cpu = after[i].cpu_s - before[i].cpu_s;
-    rows.push_back(Value::Record{{"process", after[i].name}, {"cpu_s", cpu}, {"cpu_us_per_subtask", cpu / subtasks * 1e6},
+    rows.push_back(Value::Record{{"process", after[i].name},
+                                 {"cpu_s", cpu},
+                                 {"cpu_us_per_subtask", cpu / subtasks * 1e6},
                                  {"peak_bytes", after[i].peak_bytes}});
   }
   return rows;
@@ -139,26 +141,40 @@ Result<Value> measure(const BenchCommand& command) {
 
 void add_cluster_options(CLI::App& command, BenchClusterOptions& options) {
   command.add_flag("--embedded", options.embedded, "In one process, without sockets");
-  command.add_option("--workers", options.workers, "Worker processes")->capture_default_str()->check(CLI::Range(1, 1000));
-  command.add_option("--slots", options.slots, "Slots of each worker")->capture_default_str()->check(CLI::Range(1, 1000));
-  command.add_option("--set", options.settings, "Change one setting of the daemons; may be repeated")->type_name("SECTION.NAME=VALUE");
+  command.add_option("--workers", options.workers, "Worker processes")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000));
+  command.add_option("--slots", options.slots, "Slots of each worker")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000));
+  command.add_option("--set", options.settings, "Change one setting of the daemons; may be repeated")
+      ->type_name("SECTION.NAME=VALUE");
 }
 
 }  // namespace
 
 void add_bench_command(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<BenchCommand>();
-  CLI::App* command = app.add_subcommand("bench", "Measure it: supervisor, workers and client as processes over loopback sockets");
-  command->add_option("--shape", options->shape, "flat, chain, chains, stencil, fft, tree, alltoall, random, trivial or wfformat:FILE")
+  CLI::App* command =
+      app.add_subcommand("bench", "Measure it: supervisor, workers and client as processes over loopback sockets");
+  command
+      ->add_option("--shape", options->shape,
+                   "flat, chain, chains, stencil, fft, tree, alltoall, random, trivial or wfformat:FILE")
       ->capture_default_str();
-  command->add_option("--subtasks", options->subtasks, "Size of the graph")->capture_default_str()->check(CLI::Range(1, 50'000'000));
+  command->add_option("--subtasks", options->subtasks, "Size of the graph")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 50'000'000));
   command->add_option("--width", options->width, "Subtasks of a row (default: the square root of the size)");
   command->add_option("--burn", options->burn_ns, "Nanoseconds that each subtask computes")->capture_default_str();
   command->add_option("--payload", options->payload, "Bytes of payload of each subtask")->capture_default_str();
   command->add_option("--output", options->output, "Bytes that each subtask makes")->capture_default_str();
-  command->add_option("--time-scale", options->time_scale, "Of a workflow's recorded times and sizes")->capture_default_str();
-  command->add_option("--repeat", options->repeat, "Measured runs, after one to warm up; the median counts")->capture_default_str()->check(CLI::Range(1, 1000));
-  command->add_flag("--latency", options->latency, "One more run, traced: from accepted to the first start, from an end to its successor's start");
+  command->add_option("--time-scale", options->time_scale, "Of a workflow's recorded times and sizes")
+      ->capture_default_str();
+  command->add_option("--repeat", options->repeat, "Measured runs, after one to warm up; the median counts")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000));
+  command->add_flag("--latency", options->latency,
+                    "One more run, traced: from accepted to the first start, from an end to its successor's start");
   add_cluster_options(*command, options->cluster);
   add_json_option(*command, invocation);
   command->callback([&invocation, options, command] {
@@ -173,9 +189,12 @@ void add_bench_command(CLI::App& app, Invocation& invocation) {
   });
 
   auto metg = std::make_shared<MetgOptions>();
-  CLI::App* metg_command = command->add_subcommand("metg", "Minimum effective granularity: the shortest subtasks that keep half of the slots' time useful");
+  CLI::App* metg_command = command->add_subcommand(
+      "metg", "Minimum effective granularity: the shortest subtasks that keep half of the slots' time useful");
   metg_command->add_option("--pattern", metg->pattern, "trivial, stencil, fft, tree or random")->capture_default_str();
-  metg_command->add_option("--steps", metg->steps, "Rows of the graph")->capture_default_str()->check(CLI::Range(1, 1'000'000));
+  metg_command->add_option("--steps", metg->steps, "Rows of the graph")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1'000'000));
   metg_command->add_option("--csv", metg->csv_path, "Write the curve there")->type_name("FILE");
   add_cluster_options(*metg_command, metg->cluster);
   add_json_option(*metg_command, invocation);

@@ -7,7 +7,8 @@
 namespace penstock::cli {
 
 void add_config_command(CLI::App& app, Invocation& invocation) {
-  CLI::App* command = app.add_subcommand("config", "Print every setting with its value and meaning, as a file that `--config` reads");
+  CLI::App* command =
+      app.add_subcommand("config", "Print every setting with its value and meaning, as a file that `--config` reads");
   add_config_options(*command, invocation);
   command->callback([&invocation] {
     invocation.chosen = [&invocation]() -> Result<int> {

@@ -35,14 +35,25 @@ const std::vector<Question>& questions() {
   static const std::vector<Question> all{
       {"jobs", "List the jobs that run", {}, {{"--all", "And those that have ended"}}, {}},
       {"job", "Everything about one job, with the history of what failed", {{"JOB", kJobHelp, true}}, {}, {}},
-      {"explain", "Why a job or a subtask does not run yet, with numbers",
-       {{"JOB", kJobHelp, true}, {"SUBTASK", "Key or number of the subtask; left out: the job's ready subtasks", false}}, {}, {}},
+      {"explain",
+       "Why a job or a subtask does not run yet, with numbers",
+       {{"JOB", kJobHelp, true},
+        {"SUBTASK", "Key or number of the subtask; left out: the job's ready subtasks", false}},
+       {},
+       {}},
       {"workers", "List the workers", {}, {}, {}},
       {"bands", "List the bands of all workers: what they have and use", {}, {}, {}},
       {"queues", "How full the queues of every band are", {}, {}, {}},
-      {"priority", "Change the priority of a job (larger runs first)", {{"JOB", kJobHelp, true}, {"PRIORITY", "A whole number", true}},
-       {}, {{"--subtask", "Only of this subtask, by key or number"}}},
-      {"drain", "Let a worker finish what it has and give it nothing new", {{"WORKER", "Name of the worker", true}}, {}, {}},
+      {"priority",
+       "Change the priority of a job (larger runs first)",
+       {{"JOB", kJobHelp, true}, {"PRIORITY", "A whole number", true}},
+       {},
+       {{"--subtask", "Only of this subtask, by key or number"}}},
+      {"drain",
+       "Let a worker finish what it has and give it nothing new",
+       {{"WORKER", "Name of the worker", true}},
+       {},
+       {}},
       {"undrain", "Give a drained worker subtasks again", {{"WORKER", "Name of the worker", true}}, {}, {}},
   };
   return all;
@@ -73,11 +84,13 @@ void add_question(CLI::App& app, Invocation& invocation, const Question& questio
   typed->flags.resize(question.flags.size());
   typed->options.resize(question.options.size());
   for (std::size_t i = 0; i < question.operands.size(); ++i) {
-    CLI::Option* operand = command->add_option(question.operands[i].name, typed->operands[i], question.operands[i].help);
+    CLI::Option* operand =
+        command->add_option(question.operands[i].name, typed->operands[i], question.operands[i].help);
     if (question.operands[i].required) operand->required();
   }
   for (std::size_t i = 0; i < question.flags.size(); ++i)
-    command->add_flag_callback(question.flags[i].name, [typed, i] { typed->flags[i] = true; }, question.flags[i].help);
+    command->add_flag_callback(
+        question.flags[i].name, [typed, i] { typed->flags[i] = true; }, question.flags[i].help);
   for (std::size_t i = 0; i < question.options.size(); ++i)
     command->add_option(question.options[i].name, typed->options[i], question.options[i].help);
   add_supervisor_option(*command, invocation);
@@ -106,7 +119,8 @@ Result<int> cancel(Invocation& invocation, const CancelCommand& command) {
   } else if (!command.kill_after.empty()) {
     const Result<Duration> grace = parse_duration(command.kill_after);
     if (!grace) return grace.error();
-    arguments.push_back("--kill-after-ms=" + std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(*grace).count()));
+    arguments.push_back("--kill-after-ms=" +
+                        std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(*grace).count()));
   }
   const Result<Value> answer = ask(invocation, "cancel", arguments);
   if (!answer) return answer.error();
@@ -119,10 +133,14 @@ void add_cancel_command(CLI::App& app, Invocation& invocation) {
   CLI::App* command = app.add_subcommand("cancel", "End a job, or one subtask and what depends on it");
   command->add_option("JOB", options->job, kJobHelp)->required();
   command->add_option("SUBTASK", options->subtask, "Key or number of the subtask");
-  command->add_option("--kill-after", options->kill_after, "Time between asking what runs to stop and killing it, e.g. 10s, or `never`");
+  command
+      ->add_option("--kill-after", options->kill_after,
+                   "Time between asking what runs to stop and killing it, e.g. 10s, or `never`")
+      ->type_name("DURATION");
   add_supervisor_option(*command, invocation);
   add_json_option(*command, invocation);
-  command->callback([&invocation, options] { invocation.chosen = [&invocation, options] { return cancel(invocation, *options); }; });
+  command->callback(
+      [&invocation, options] { invocation.chosen = [&invocation, options] { return cancel(invocation, *options); }; });
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // `penstock run`: a job, here and now: supervisor and worker in this process, no port opened.
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 
@@ -51,7 +52,8 @@ Value::List results_of(const client::JobView& view, const Graph& graph, const wo
     if (blob == nullptr) continue;
     const std::span<const std::byte> shown = blob->bytes().first(std::min(blob->bytes().size(), kResultBytesShown));
     Value::Record result{{"key", name_of(graph, output.producer)}, {"bytes", output.bytes}};
-    if (is_printable(shown)) result.emplace_back("text", std::string{reinterpret_cast<const char*>(shown.data()), shown.size()});
+    if (is_printable(shown))
+      result.emplace_back("text", std::string{reinterpret_cast<const char*>(shown.data()), shown.size()});
     results.push_back(std::move(result));
   }
   return results;
@@ -74,22 +76,39 @@ std::uint32_t slots_of(const worker::WorkerOptions& worker) {
   return static_cast<std::uint32_t>(std::max<std::int64_t>(1, milli / 1000));
 }
 
-void print_for_people(const Value& end, const Value::List& results, const RunCommand& command, const client::JobView& view,
-                      const std::vector<std::pair<BandId, std::string>>& bands) {
+void print_for_people(const Value& end, const Value::List& results, const RunCommand& command,
+                      const client::JobView& view, const std::vector<std::pair<BandId, std::string>>& bands) {
   for (const Value& result : results) {
     const std::string* text = result["text"].text();
-    std::cout << "--- " << *result["key"].text() << (text == nullptr ? ": " + to_json(result["bytes"], -1) + " bytes" : "") << "\n";
+    std::cout << "--- " << *result["key"].text()
+              << (text == nullptr ? ": " + to_json(result["bytes"], -1) + " bytes" : "") << "\n";
     if (text != nullptr) std::cout << *text << (text->ends_with("\n") ? "" : "\n");
   }
   std::cerr << describe_failures(view);
-  std::cout << to_table(end);
+  std::cout << to_table(without_failures(end));
   if (command.timeline) {
     TimelineOptions timeline;
     timeline.columns = terminal_columns(1);
     timeline.band_names = bands;
-    std::cout << "\n" << draw_timeline(view.traces, timeline) << "\n" << show_time_spent(measure_time_spent(view.traces));
+    std::cout << "\n"
+              << draw_timeline(view.traces, timeline) << "\n"
+              << show_time_spent(measure_time_spent(view.traces));
   }
   std::cout << std::flush;
+}
+
+/// `'key' has not made PATH` for each output file that is not there although the job has succeeded. Files that another
+/// subtask has read were there for it, and may have been cleaned up.
+Value::List missing_files(const client::JobView& view, const Graph& graph, const std::vector<JobOutputFile>& promised) {
+  Value::List missing;
+  if (view.state != JobState::Succeeded) return missing;
+  for (const JobOutputFile& file : promised) {
+    std::error_code unreadable;
+    if (file.is_read || std::filesystem::exists(file.path, unreadable)) continue;
+    missing.emplace_back("'" + name_of(graph, SubtaskIndex{file.subtask}) + "' has not made its output file " +
+                         file.path);
+  }
+  return missing;
 }
 
 Result<int> run(Invocation& invocation, const RunCommand& command) {
@@ -105,7 +124,8 @@ Result<int> run(Invocation& invocation, const RunCommand& command) {
   if (!worker) return worker.error();
   options.worker = std::move(worker).value();
   options.operator_libraries = job->operator_libraries;
-  options.operator_libraries.insert(options.operator_libraries.end(), command.flags.operators.begin(), command.flags.operators.end());
+  options.operator_libraries.insert(options.operator_libraries.end(), command.flags.operators.begin(),
+                                    command.flags.operators.end());
   Result<std::unique_ptr<EmbeddedCluster>> cluster = EmbeddedCluster::start(options);
   if (!cluster) return cluster.error();
 
@@ -117,6 +137,7 @@ Result<int> run(Invocation& invocation, const RunCommand& command) {
   FollowOptions following;
   following.job = submitted->job;
   following.name = job->spec.name;
+  following.subtasks = graph.size();
   following.quiet = command.quiet || invocation.json;
   following.cancel_on_signal = true;
   const Result<client::JobView> view = follow((*cluster)->session(), invocation.stop_signals, following);
@@ -125,8 +146,12 @@ Result<int> run(Invocation& invocation, const RunCommand& command) {
 
   Value end = describe_end(*view, makespan, bounds_of(graph, *view, slots_of(options.worker)));
   Value::List results = results_of(*view, graph, (*cluster)->store());
+  Value::List missing = missing_files(*view, graph, job->output_files);
+  const int code = missing.empty() ? exit_code_of(*view) : int{kJobFailed};
+  for (const Value& file : missing) std::cerr << "penstock: error: " << *file.text() << std::endl;
   if (invocation.json) {
     Value::Record whole = *end.record();
+    if (!missing.empty()) whole.emplace_back("missing_files", std::move(missing));
     whole.emplace_back("results", std::move(results));
     std::cout << to_json(whole, -1) << std::endl;
   } else {
@@ -135,7 +160,7 @@ Result<int> run(Invocation& invocation, const RunCommand& command) {
       bands.emplace_back(BandId{WorkerId{1}, BandIndex{static_cast<std::uint16_t>(i)}}, options.worker.bands[i].name);
     print_for_people(end, results, command, *view, bands);
   }
-  return exit_code_of(*view);
+  return int{code};
 }
 
 }  // namespace
@@ -145,11 +170,13 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
   CLI::App* command = app.add_subcommand("run", "Run a job here, in one process and without a port");
   add_job_source(*command, options->source);
   add_worker_flags(*command, options->flags);
-  command->add_flag("--timeline", options->timeline, "Draw when and where the subtasks ran, and tell where the time went");
+  command->add_flag("--timeline", options->timeline,
+                    "Draw when and where the subtasks ran, and tell where the time went");
   command->add_flag("-q,--quiet", options->quiet, "No progress");
   add_json_option(*command, invocation);
   add_config_options(*command, invocation);
-  command->callback([&invocation, options] { invocation.chosen = [&invocation, options] { return run(invocation, *options); }; });
+  command->callback(
+      [&invocation, options] { invocation.chosen = [&invocation, options] { return run(invocation, *options); }; });
 }
 
 }  // namespace penstock::cli

@@ -29,7 +29,8 @@ Result<void> parse_seeds(const std::string& text, simulation::SimOptions& option
   const bool good = parse_number(text.substr(0, dots), options.first_seed) &&
                     parse_number(dots == std::string::npos ? text : text.substr(dots + 2), options.last_seed);
   if (good && options.first_seed <= options.last_seed) return {};
-  return Error{ErrorCode::InvalidArgument, "--seeds", "'" + text + "' is no range of seeds", "give one seed, or a range like 1..100"};
+  return Error{ErrorCode::InvalidArgument, "--seeds", "'" + text + "' is no range of seeds",
+               "give one seed, or a range like 1..100"};
 }
 
 Result<int> simulate(const Invocation& invocation, SimCommand& command) {
@@ -52,21 +53,28 @@ Result<int> simulate(const Invocation& invocation, SimCommand& command) {
 
 void add_sim_command(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<SimCommand>();
-  CLI::App* command = app.add_subcommand("sim", "Run the production cores in a virtual cluster with faults, and check every promise");
-  command->add_option("--seeds", options->seeds, "One seed, or a range like 1..100")->capture_default_str()->type_name("A..B");
+  CLI::App* command =
+      app.add_subcommand("sim", "Run the production cores in a virtual cluster with faults, and check every promise");
+  command->add_option("--seeds", options->seeds, "One seed, or a range like 1..100")
+      ->capture_default_str()
+      ->type_name("A..B");
   command->add_option("--faults", options->options.fault_level, "0: none, to 3: everything that can go wrong")
       ->capture_default_str()
       ->check(CLI::Range(std::uint32_t{0}, simulation::Faults::kLevelMax));
-  command->add_option("--without", options->options.without, "Leave out a kind of fault, e.g. crashes; may be repeated");
+  command->add_option("--without", options->options.without,
+                      "Leave out a kind of fault, e.g. crashes; may be repeated");
   command->add_option("--subtasks", options->options.subtasks_max, "Of a job, at most")->capture_default_str();
   command->add_option("--jobs", options->options.jobs_max, "At most")->capture_default_str();
   command->add_option("--workers", options->options.workers_max, "At most")->capture_default_str();
-  command->add_option("--wfformat", options->workflows, "Run this workflow instead of drawn graphs; may be repeated")->type_name("FILE");
+  command->add_option("--wfformat", options->workflows, "Run this workflow instead of drawn graphs; may be repeated")
+      ->type_name("FILE");
   command->add_option("--time-scale", options->time_scale, "Of the workflow's recorded times")->capture_default_str();
   command->add_flag("--trace", options->options.trace, "Print a line for each event");
   command->add_flag("!--no-shrink", options->options.shrink, "Do not look for a smaller run that fails as well");
   add_json_option(*command, invocation);
-  command->callback([&invocation, options] { invocation.chosen = [&invocation, options] { return simulate(invocation, *options); }; });
+  command->callback([&invocation, options] {
+    invocation.chosen = [&invocation, options] { return simulate(invocation, *options); };
+  });
 }
 
 }  // namespace penstock::cli

@@ -29,7 +29,8 @@ Result<int> wait_and_print(Invocation& invocation, client::Session& session, con
   const Result<client::JobView> view = follow(session, invocation.stop_signals, options);
   if (!view) return view.error();
   if (!invocation.json) std::cerr << describe_failures(*view);
-  print(invocation, describe_end(*view, monotonic_now() - begin, std::nullopt));
+  const Value end = describe_end(*view, monotonic_now() - begin, std::nullopt);
+  print(invocation, invocation.json ? end : without_failures(end));
   return exit_code_of(*view);
 }
 
@@ -41,12 +42,14 @@ Result<int> submit(Invocation& invocation, const SubmitCommand& command) {
   Result<client::Session*> session = connect(invocation);
   if (!session) return session.error();
   const std::string name = job->spec.name;
+  const std::size_t subtasks = job->graph.size();
   const Result<client::Session::Submitted> submitted = (*session)->submit(job->spec, std::move(job->graph));
   if (!submitted) return submitted.error();
   if (command.wait) {
     FollowOptions options;
     options.job = submitted->job;
     options.name = name;
+    options.subtasks = subtasks;
     return wait_and_print(invocation, **session, options);
   }
   print(invocation, Value::Record{{"job", to_string(submitted->job)}, {"name", name}, {"existed", submitted->existed}});
@@ -78,17 +81,20 @@ void add_submit_command(CLI::App& app, Invocation& invocation) {
   command->add_flag("--wait", options->wait, "Wait for its end, as `penstock wait` does");
   add_supervisor_option(*command, invocation);
   add_json_option(*command, invocation);
-  command->callback([&invocation, options] { invocation.chosen = [&invocation, options] { return submit(invocation, *options); }; });
+  command->callback(
+      [&invocation, options] { invocation.chosen = [&invocation, options] { return submit(invocation, *options); }; });
 }
 
 void add_wait_command(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<WaitCommand>();
   CLI::App* command = app.add_subcommand("wait", "Wait for the end of a job; exit code 0 if it succeeded, 1 if not");
   command->add_option("JOB", options->job, "Number (`job-3` or `3`) or name of the job")->required();
-  command->add_option("--timeout", options->timeout, "Give up after this time, e.g. 10min; the job goes on");
+  command->add_option("--timeout", options->timeout, "Give up after this time, e.g. 10min; the job goes on")
+      ->type_name("DURATION");
   add_supervisor_option(*command, invocation);
   add_json_option(*command, invocation);
-  command->callback([&invocation, options] { invocation.chosen = [&invocation, options] { return wait(invocation, *options); }; });
+  command->callback(
+      [&invocation, options] { invocation.chosen = [&invocation, options] { return wait(invocation, *options); }; });
 }
 
 }  // namespace penstock::cli

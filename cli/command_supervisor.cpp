@@ -33,8 +33,10 @@ Result<int> supervise(Invocation& invocation, const SupervisorCommand& options) 
   gateway_options.link = config->link;
   gateway_options.wire = config->wire;
   gateway_options.incarnation = random_incarnation();
-  caf::actor core = supervisor::spawn_supervisor(actors.system(), loop, config->supervisor, Rng{gateway_options.incarnation.value()});
-  Result<std::unique_ptr<supervisor::Gateway>> gateway = supervisor::Gateway::open(actors.system(), loop, gateway_options, core);
+  caf::actor core =
+      supervisor::spawn_supervisor(actors.system(), loop, config->supervisor, Rng{gateway_options.incarnation.value()});
+  Result<std::unique_ptr<supervisor::Gateway>> gateway =
+      supervisor::Gateway::open(actors.system(), loop, gateway_options, core);
   if (!gateway) {
     end_actor(core);
     return gateway.error();
@@ -57,13 +59,20 @@ Result<int> supervise(Invocation& invocation, const SupervisorCommand& options) 
 
 void add_supervisor_command(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<SupervisorCommand>();
-  CLI::App* command = app.add_subcommand("supervisor", "Coordinate a cluster: take graphs from clients, hand subtasks to workers");
-  command->add_option("--listen", options->listen, "Address for workers and clients; port 0 takes a free one. There is no "
-                                                   "authentication yet: listen beyond this host only in a trusted network")->capture_default_str()
+  CLI::App* command =
+      app.add_subcommand("supervisor", "Coordinate a cluster: take graphs from clients, hand subtasks to workers");
+  command
+      ->add_option("--listen", options->listen,
+                   "Address for workers and clients; port 0 takes a free one. There is no "
+                   "authentication yet: listen beyond this host only in a trusted network")
+      ->capture_default_str()
       ->type_name("HOST:PORT");
-  command->add_option("--address-file", options->address_file, "Write the address there once it listens")->type_name("FILE");
+  command->add_option("--address-file", options->address_file, "Write the address there once it listens")
+      ->type_name("FILE");
   add_config_options(*command, invocation);
-  command->callback([&invocation, options] { invocation.chosen = [&invocation, options] { return supervise(invocation, *options); }; });
+  command->callback([&invocation, options] {
+    invocation.chosen = [&invocation, options] { return supervise(invocation, *options); };
+  });
 }
 
 }  // namespace penstock::cli

@@ -6,6 +6,8 @@
 #include <thread>
 
 #include "cli/command.hpp"
+#include "cli/field_reader.hpp"
+#include "common/base/nearest_name.hpp"
 #include "common/base/quantity.hpp"
 #include "common/runtime/clock.hpp"
 
@@ -18,17 +20,31 @@ struct WatchCommand {
   std::uint32_t times = 0;
 };
 
+/// Only questions: an order is not given again and again.
+Result<void> check_question(const std::string& question) {
+  NearestName nearest{question};
+  for (const char* known : {"jobs", "job", "workers", "bands", "queues", "explain"}) {
+    if (question == known) return {};
+    nearest.offer(known);
+  }
+  return Error{
+      ErrorCode::InvalidArgument, in_quotes(question), "is no question that can be watched",
+      nearest.best().empty() ? "watch jobs, job JOB, workers, bands, queues or explain JOB" : nearest.remedy()};
+}
+
 /// False if the user wants no more.
 bool pause(StopSignals& stop_signals, Duration duration) {
   const Instant end = later(monotonic_now(), duration);
   while (monotonic_now() < end) {
     if (stop_signals.take()) return false;
-    std::this_thread::sleep_for(std::min(Duration{std::chrono::milliseconds{50}}, end - monotonic_now()));  // tidy: allow call: a person watches
+    const Duration look = std::min(Duration{std::chrono::milliseconds{50}}, end - monotonic_now());
+    std::this_thread::sleep_for(look);  // tidy: allow call: a person watches
   }
   return !stop_signals.take();
 }
 
 Result<int> watch(Invocation& invocation, const WatchCommand& command) {
+  PENSTOCK_TRY(check_question(command.question.front()));
   const Result<Duration> every = parse_duration(command.every);
   if (!every) return every.error();
   if (*every < std::chrono::milliseconds{10})
@@ -48,12 +64,16 @@ Result<int> watch(Invocation& invocation, const WatchCommand& command) {
 void add_watch_command(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<WatchCommand>();
   CLI::App* command = app.add_subcommand("watch", "Ask a question again and again until Ctrl-C, e.g. `watch queues`");
-  command->add_option("QUESTION", options->question, "jobs, job JOB, workers, bands, queues or explain JOB")->capture_default_str();
-  command->add_option("-n,--every", options->every, "Time between two answers")->capture_default_str();
+  command->add_option("QUESTION", options->question, "jobs, job JOB, workers, bands, queues or explain JOB")
+      ->capture_default_str();
+  command->add_option("-n,--every", options->every, "Time between two answers")
+      ->capture_default_str()
+      ->type_name("DURATION");
   command->add_option("--times", options->times, "End after so many answers");
   add_supervisor_option(*command, invocation);
   add_json_option(*command, invocation);
-  command->callback([&invocation, options] { invocation.chosen = [&invocation, options] { return watch(invocation, *options); }; });
+  command->callback(
+      [&invocation, options] { invocation.chosen = [&invocation, options] { return watch(invocation, *options); }; });
 }
 
 }  // namespace penstock::cli

@@ -36,11 +36,13 @@ Result<int> work(Invocation& invocation, const WorkerCommand& command) {
   ActorHost actors{loop};
   std::optional<Error> fatal;
   const worker::WorkerSurroundings surroundings{loop, operators, store};
-  caf::actor worker = worker::spawn_worker(actors.system(), surroundings, *options, *supervisors, [&](const Error& error) {
-    fatal = error;
-    loop.stop();
-  });
-  log_line(LogLevel::Info, "worker starts", "name=" + options->name + " bands=" + std::to_string(options->bands.size()));
+  caf::actor worker =
+      worker::spawn_worker(actors.system(), surroundings, *options, *supervisors, [&](const Error& error) {
+        fatal = error;
+        loop.stop();
+      });
+  log_line(LogLevel::Info, "worker starts",
+           "name=" + options->name + " bands=" + std::to_string(options->bands.size()));
   const auto watch = invocation.stop_signals.watch(loop, [&loop] { loop.stop(); });
   loop.run();
   log_line(LogLevel::Info, "worker ends", "name=" + options->name + (fatal ? " reason=error" : " reason=signal"));
@@ -57,11 +59,15 @@ void add_worker_command(CLI::App& app, Invocation& invocation) {
   add_supervisor_option(*command, invocation);
   command->add_option("--name", options->flags.name, "Name in the cluster (default: the host's)");
   add_worker_flags(*command, options->flags);
-  command->add_option("--data-listen", options->data_listen, "Address where other workers fetch data; its host must be one "
-                                                            "that they can reach")->capture_default_str()
+  command
+      ->add_option("--data-listen", options->data_listen,
+                   "Address where other workers fetch data; its host must be one "
+                   "that they can reach")
+      ->capture_default_str()
       ->type_name("HOST:PORT");
   add_config_options(*command, invocation);
-  command->callback([&invocation, options] { invocation.chosen = [&invocation, options] { return work(invocation, *options); }; });
+  command->callback(
+      [&invocation, options] { invocation.chosen = [&invocation, options] { return work(invocation, *options); }; });
 }
 
 }  // namespace penstock::cli

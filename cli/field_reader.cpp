@@ -18,7 +18,7 @@ std::string in_quotes(std::string_view name) {
 }
 
 Result<void> check_name_text(std::string_view name) {
-  const auto refuse = [&](std::string message) {
+  const auto refuse = [&](const std::string& message) {
     return Error{ErrorCode::InvalidArgument, {}, "the name " + in_quotes(name) + " " + message, {}};
   };
   if (name.empty()) return Error{ErrorCode::InvalidArgument, {}, "the name is empty", {}};

@@ -5,12 +5,13 @@
 
 namespace penstock::cli {
 
-/// Shows the progress of a job on standard error until it has ended. The first stop signal cancels the job if
-/// `cancel_on_signal`, else it ends the waiting (then the view says that the job is still running); the second one ends
-/// it always. Errors: TimedOut, Disconnected.
+/// Shows the progress of a job on standard error until it has ended, and why it stands still if it does. The first stop
+/// signal cancels the job if `cancel_on_signal`, else it ends the waiting (then the view says that the job is still
+/// running); the second one ends it always. Errors: TimedOut, Disconnected.
 struct FollowOptions {
   JobId job;
-  std::string name;  ///< Of the job, for the progress.
+  std::string name;            ///< Of the job, for the progress.
+  std::uint64_t subtasks = 0;  ///< Of the job, if known.
   bool quiet = false;
   bool cancel_on_signal = false;
   Duration timeout = Duration::max();

@@ -96,7 +96,7 @@ class JobReader {
   GraphBuilder builder_;
   KeyTable keys_;
   std::vector<Entry> entries_;
-  std::unordered_map<std::string, std::uint32_t> writers_;  ///< Absolute path: the subtask that makes the file.
+  std::unordered_map<std::string, std::uint32_t> writers_;  ///< Absolute path: its place among `job_.output_files`.
 };
 
 Result<void> JobReader::read_list(FieldReader& top, std::string_view name, const DocumentValue*& list) {
@@ -285,14 +285,16 @@ Result<void> JobReader::collect_writers() {
         const Result<std::string> path = file_path(written, entry, element);
         if (!path) return path.error();
         const std::uint32_t subtask = entry.first + element;
-        const auto [at, is_new] = writers_.try_emplace(path.value(), subtask);
+        const auto place = static_cast<std::uint32_t>(job_.output_files.size());
+        const auto [at, is_new] = writers_.try_emplace(path.value(), place);
+        const std::uint32_t writer = is_new ? subtask : job_.output_files[at->second].subtask;
         if (!is_new)
           return Error{ErrorCode::DuplicateKey,
                        at_place(file_, written.place),
-                       "the file " + in_quotes(path.value()) + " is made by " + subtask_text(at->second) +
-                           (at->second == subtask ? ", twice" : " and by " + subtask_text(subtask)),
+                       "the file " + in_quotes(path.value()) + " is made by " + subtask_text(writer) +
+                           (writer == subtask ? ", twice" : " and by " + subtask_text(subtask)),
                        {}};
-        job_.output_files.push_back({subtask, path.value()});
+        job_.output_files.push_back({subtask, path.value(), false});
       }
   return {};
 }
@@ -364,12 +366,14 @@ Result<void> JobReader::connect_files(const Entry& entry, std::uint32_t element)
     const Result<std::string> path = file_path(read, entry, element);
     if (!path) return path.error();
     if (const auto writer = writers_.find(path.value()); writer != writers_.end()) {
-      if (writer->second == subtask)
+      JobOutputFile& file = job_.output_files[writer->second];
+      file.is_read = true;
+      if (file.subtask == subtask)
         return Error{ErrorCode::SelfDependency,
                      at_place(file_, read.place),
                      subtask_text(subtask) + " reads the file " + in_quotes(path.value()) + " that it makes itself",
                      {}};
-      PENSTOCK_TRY(add_order_edges({writer->second, 1, 0}, subtask, read.place));
+      PENSTOCK_TRY(add_order_edges({file.subtask, 1, 0}, subtask, read.place));
       continue;
     }
     std::error_code ignored;

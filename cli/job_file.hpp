@@ -22,7 +22,8 @@ struct JobFileOptions {
 /// A file that a subtask promises to make.
 struct JobOutputFile {
   std::uint32_t subtask = 0;
-  std::string path;  ///< Absolute.
+  std::string path;      ///< Absolute.
+  bool is_read = false;  ///< By another subtask, which may take it away.
   friend bool operator==(const JobOutputFile&, const JobOutputFile&) = default;
 };
 

@@ -244,7 +244,8 @@ BuiltProgram build_program(const ProgramText& text, const ProgramUse& use) {
   };
   Template& content = built.content;
   for (const auto& [name, value] : text.environment) {
-    content.environment.push_back(name + "=" + value);
+    content.environment.push_back(name);
+    content.environment.back().append("=").append(value);
     fill(content.environment.back());
   }
   fill(content.working_directory);

@@ -1,5 +1,8 @@
 #include "cli/job_report.hpp"
 
+#include "cli/field_reader.hpp"
+#include "cli/render.hpp"
+
 namespace penstock::cli {
 namespace {
 
@@ -47,22 +50,31 @@ Value describe_end(const client::JobView& view, Duration makespan, const std::op
   return fields;
 }
 
+Value without_failures(const Value& end) {
+  Value::Record fields;
+  if (end.record() != nullptr)
+    for (const auto& [name, field] : *end.record())
+      if (name != "failures" && name != "error") fields.emplace_back(name, field);
+  return fields;
+}
+
 std::string describe_failures(const client::JobView& view) {
   std::string text;
   for (const SubtaskFailure& failure : view.failures) {
-    const std::string key = failure.name.empty() ? "subtask " + std::to_string(failure.subtask.value()) : "'" + failure.name + "'";
-    text += "failed: " + key + ": " + failure.last.message + "\n";
-    for (const std::string& line : failure.history) text += "    " + line + "\n";
+    const std::string key =
+        failure.name.empty() ? "subtask " + std::to_string(failure.subtask.value()) : in_quotes(failure.name);
+    text += "failed: " + key + ": " + harmless(failure.last.message) + "\n";
+    for (const std::string& line : failure.history) text += "    " + harmless(line) + "\n";
     if (failure.last.output_tail.empty()) continue;
     text += "    the end of its output:\n";
     std::size_t begin = 0;
     while (begin < failure.last.output_tail.size()) {
       const std::size_t end = std::min(failure.last.output_tail.find('\n', begin), failure.last.output_tail.size());
-      text += "    | " + failure.last.output_tail.substr(begin, end - begin) + "\n";
+      text += "    | " + harmless(failure.last.output_tail.substr(begin, end - begin), "\t") + "\n";
       begin = end + 1;
     }
   }
-  if (!view.error.message.empty()) text += to_string(view.error) + "\n";
+  if (!view.error.message.empty()) text += harmless(to_string(view.error)) + "\n";
   return text;
 }
 

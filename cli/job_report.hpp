@@ -12,6 +12,8 @@ namespace penstock::cli {
 
 /// Everything about the end of a job as fields; pure.
 Value describe_end(const client::JobView& view, Duration makespan, const std::optional<ScheduleBounds>& bounds);
+/// The same for a person who has read `describe_failures`: without them. Pure.
+Value without_failures(const Value& end);
 /// The failures of a job for a person, with the tail of their output; empty if there are none. Pure.
 std::string describe_failures(const client::JobView& view);
 

@@ -2,11 +2,15 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/amounts.hpp"
 #include "cli/wfformat.hpp"
+#include "common/runtime/host.hpp"
 #include "common/runtime/process.hpp"
 
 namespace penstock::cli {
 namespace {
+
+constexpr double kScaleMax = 1e9;
 
 /// The PATH that a template gives its program, or this process's own.
 std::string search_path_of(const Template& program) {
@@ -20,6 +24,10 @@ Result<JobFile> load_workflow(const JobSource& source) {
   replay.replay = source.replay;
   replay.time_scale = source.time_scale;
   replay.data_scale = source.data_scale < 0 ? source.time_scale : source.data_scale;
+  for (const auto& [flag, scale] : {std::pair{"--time-scale", replay.time_scale}, {"--data-scale", replay.data_scale}})
+    if (!(scale >= 0 && scale <= kScaleMax))
+      return Error{ErrorCode::InvalidArgument, flag, show_fixed(scale, 3) + " is no sensible scale",
+                   "give a number from 0 to 1e9"};
   Result<WorkflowImport> workflow = read_wfformat(source.wfformat, replay);
   if (!workflow) return workflow.error();
   JobFile job;
@@ -33,12 +41,17 @@ Result<JobFile> load_workflow(const JobSource& source) {
 
 void add_job_source(CLI::App& command, JobSource& source) {
   CLI::Option* file = command.add_option("FILE", source.file, "Job file, TOML or JSON (docs/job-files.md)");
-  CLI::Option* wfformat = command.add_option("--wfformat", source.wfformat, "Take the graph from a workflow in WfFormat 1.5 instead")
-                              ->type_name("FILE");
+  CLI::Option* wfformat =
+      command.add_option("--wfformat", source.wfformat, "Take the graph from a workflow in WfFormat 1.5 instead")
+          ->type_name("FILE");
   file->excludes(wfformat);
-  command.add_flag("--replay", source.replay, "Compute for as long as the workflow's record says, in place of its programs")->needs(wfformat);
+  command
+      .add_flag("--replay", source.replay,
+                "Compute for as long as the workflow's record says, in place of its programs")
+      ->needs(wfformat);
   command.add_option("--time-scale", source.time_scale, "Multiply the recorded times")->capture_default_str();
-  command.add_option("--data-scale", source.data_scale, "Multiply the recorded sizes of outputs (default: as the times)");
+  command.add_option("--data-scale", source.data_scale,
+                     "Multiply the recorded sizes of outputs (default: as the times)");
   command.add_option("--name", source.name, "Name of the job: submitting a name again returns the same job");
   command.add_option_function<std::int32_t>(
       "--priority",
@@ -47,7 +60,8 @@ void add_job_source(CLI::App& command, JobSource& source) {
         source.priority_given = true;
       },
       "Priority of the job; larger runs first");
-  command.add_flag("--wait-for-resources", source.wait_for_resources, "Accept requests that no present band can hold, and wait for one");
+  command.add_flag("--wait-for-resources", source.wait_for_resources,
+                   "Accept requests that no present band can hold, and wait for one");
 }
 
 Result<JobFile> load_job(const JobSource& source, const std::string& fallback_name) {
@@ -57,6 +71,7 @@ Result<JobFile> load_job(const JobSource& source, const std::string& fallback_na
   if (!job) return job;
   if (!source.name.empty()) job->spec.name = source.name;
   if (job->spec.name.empty()) job->spec.name = fallback_name;
+  if (job->spec.owner.empty()) job->spec.owner = user_name();
   if (source.priority_given) job->spec.priority = source.priority;
   job->spec.wait_for_resources = job->spec.wait_for_resources || source.wait_for_resources;
   return job;

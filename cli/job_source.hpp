@@ -13,12 +13,12 @@ class App;
 namespace penstock::cli {
 
 struct JobSource {
-  std::string file;              ///< A job file, TOML or JSON.
-  std::string wfformat;          ///< Or a workflow in WfFormat.
+  std::string file;      ///< A job file, TOML or JSON.
+  std::string wfformat;  ///< Or a workflow in WfFormat.
   bool replay = false;
   double time_scale = 1;
-  double data_scale = -1;        ///< Negative: the same as of times.
-  std::string name;              ///< Empty: the file's.
+  double data_scale = -1;  ///< Negative: the same as of times.
+  std::string name;        ///< Empty: the file's.
   std::int32_t priority = 0;
   bool priority_given = false;
   bool wait_for_resources = false;

@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "cli/command.hpp"
+#include "cli/render.hpp"
 #include "common/protocol/handshake.hpp"
 
 namespace {
@@ -15,12 +16,18 @@ constexpr const char* kIntroduction =
     "`penstock admin` is a shell for whoever operates it.";
 
 int parse_and_run(CLI::App& app, Invocation& invocation, int argc, char** argv) {
+  if (argc < 2) {  // Who types the bare name wants to know what there is.
+    std::cerr << app.help() << std::flush;
+    return penstock::cli::kBadInput;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& wish) {  // --help, --version
     return app.exit(wish);
   } catch (const CLI::ParseError& error) {
-    std::cerr << "penstock: error: " << error.what() << " (see `penstock --help`)" << std::endl;
+    const std::string unknown = penstock::cli::unknown_command(app, argv[1]);
+    std::cerr << "penstock: error: " << penstock::cli::harmless(unknown.empty() ? error.what() : unknown)
+              << " (see `penstock --help`)" << std::endl;
     return penstock::cli::kBadInput;
   }
   return penstock::cli::finish(invocation);

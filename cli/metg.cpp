@@ -39,7 +39,8 @@ Result<double> time_of(client::Session& session, const ShapeOptions& shape, cons
 Result<void> write_csv(const MetgCurve& curve, const std::string& path) {
   std::ofstream file{path};
   file << "pattern,burn_ns,seconds,efficiency\n";
-  for (const MetgPoint& point : curve.points) file << curve.pattern << "," << point.burn_ns << "," << point.seconds << "," << point.efficiency << "\n";
+  for (const MetgPoint& point : curve.points)
+    file << curve.pattern << "," << point.burn_ns << "," << point.seconds << "," << point.efficiency << "\n";
   if (!file.flush()) return Error{ErrorCode::InvalidArgument, path, "cannot be written", "choose another path"};
   return {};
 }
@@ -62,7 +63,8 @@ Result<MetgCurve> measure_metg(const MetgOptions& options) {
     graph.burn = Duration{static_cast<std::int64_t>(burn_ns)};
     std::vector<double> times;
     for (int run = 0; run < kRunsPerPoint; ++run) {
-      const Result<double> time = time_of((*cluster)->session(), graph, "metg-" + std::to_string(burn_ns) + "-" + std::to_string(run));
+      const Result<double> time =
+          time_of((*cluster)->session(), graph, "metg-" + std::to_string(burn_ns) + "-" + std::to_string(run));
       if (!time) return time.error();
       times.push_back(*time);
     }
@@ -89,7 +91,8 @@ double metg_of(const std::vector<MetgPoint>& points) {
 Value to_value(const MetgCurve& curve) {
   Value::List points;
   for (const MetgPoint& point : curve.points)
-    points.push_back(Value::Record{{"burn_ns", point.burn_ns}, {"seconds", point.seconds}, {"efficiency", point.efficiency}});
+    points.push_back(
+        Value::Record{{"burn_ns", point.burn_ns}, {"seconds", point.seconds}, {"efficiency", point.efficiency}});
   return Value::Record{{"pattern", curve.pattern}, {"metg_50_us", curve.metg_us}, {"points", std::move(points)}};
 }
 
@@ -101,7 +104,8 @@ std::string draw_metg(const MetgCurve& curve) {
     std::fill_n(bar.begin(), filled, '#');
     bar[kBar / 2] = '|';
     const std::string length = show_duration(Duration{static_cast<std::int64_t>(point.burn_ns)});
-    text += std::string(length.size() < 10 ? 10 - length.size() : 0, ' ') + length + " " + bar + " " + show_fixed(point.efficiency * 100, 1) + "%\n";
+    text += std::string(length.size() < 10 ? 10 - length.size() : 0, ' ') + length + " " + bar + " " +
+            show_fixed(point.efficiency * 100, 1) + "%\n";
   }
   return text;
 }

@@ -28,7 +28,8 @@ struct MetgCurve {
   double metg_us = 0;             ///< Where the curve crosses one half, interpolated; 0: it did not.
 };
 
-/// Halves the subtasks' length until less than a quarter of the slots' time is useful. Errors: of the cluster, or InvalidArgument.
+/// Halves the subtasks' length until less than a quarter of the slots' time is useful. Errors: of the cluster, or
+/// InvalidArgument.
 Result<MetgCurve> measure_metg(const MetgOptions& options);
 /// Where efficiency falls through one half, between neighbouring points on a logarithmic scale; 0: nowhere. Pure.
 double metg_of(const std::vector<MetgPoint>& points);

@@ -34,7 +34,7 @@ class ProgressPrinter {
  public:
   ProgressPrinter(std::ostream& out, const ProgressOptions& options) : out_(out), options_(options) {}
 
-  /// A bar ten times a second, a line once a second, if anything changed; nothing before the job is accepted.
+  /// A bar ten times a second, a line once a second, if anything changed; nothing before its size is known.
   void update(const ProgressView& view, Instant now);
   /// The last word: always written, and the bar's line is ended.
   void finish(const ProgressView& view);

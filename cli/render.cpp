@@ -15,6 +15,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::uint32_t kDepthMax = 64;
 constexpr std::uint32_t kCellDepthMax = 3;
 constexpr std::size_t kCellColumnsMin = 6;
+constexpr int kNumberDigitsMax = 6;
 
 Json json_of(const Value& value, std::uint32_t depth) {
   if (depth > kDepthMax) return "...";
@@ -35,25 +36,11 @@ Json json_of(const Value& value, std::uint32_t depth) {
   return nullptr;
 }
 
-std::string harmless(std::string_view text) {
-  std::string made;
-  for (const char c : text) made += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
-  return made;
-}
-
-std::string number_text(double number) {
-  std::string text = show_fixed(number, 3);
-  if (text.find('.') == std::string::npos) return text;
-  while (text.back() == '0') text.pop_back();
-  if (text.back() == '.') text.pop_back();
-  return text;
-}
-
 std::string cell_text(const Value& value, std::uint32_t depth = 0) {
   if (depth > kCellDepthMax) return "...";
   if (const bool* boolean = value.boolean()) return *boolean ? "yes" : "no";
   if (const std::int64_t* integer = value.integer()) return std::to_string(*integer);
-  if (const double* number = value.number()) return number_text(*number);
+  if (const double* number = value.number()) return show_rounded(*number, kNumberDigitsMax);
   if (const std::string* text = value.text()) return harmless(*text);
   std::string made;
   if (const Value::List* list = value.list())
@@ -82,7 +69,8 @@ std::vector<Column> columns_of_rows(const Value::List& rows) {
   std::vector<Column> columns;
   for (std::size_t row = 0; row < rows.size(); ++row)
     for (const auto& [name, field] : *rows[row].record()) {
-      auto at = std::find_if(columns.begin(), columns.end(), [&](const Column& column) { return column.name == name; });
+      auto at = std::find_if(columns.begin(), columns.end(),
+                             [&wanted = name](const Column& column) { return column.name == wanted; });
       if (at == columns.end()) at = columns.insert(columns.end(), Column{name, {}, true, 0});
       at->cells.resize(row, "-");
       at->cells.push_back(cell_text(field));
@@ -163,6 +151,13 @@ std::string record_text(const Value::Record& record, const TableOptions& options
 }
 
 }  // namespace
+
+std::string harmless(std::string_view text, std::string_view kept) {
+  std::string made{text};
+  for (char& c : made)
+    if ((static_cast<unsigned char>(c) < 0x20 || c == 0x7f) && kept.find(c) == std::string_view::npos) c = '?';
+  return made;
+}
 
 std::size_t columns_of(std::string_view text) {
   return static_cast<std::size_t>(

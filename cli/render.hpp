@@ -21,6 +21,10 @@ struct TableOptions {
 /// cannot write to the terminal.
 std::string to_table(const Value& value, const TableOptions& options = {});
 
+/// The text with `?` in place of control characters, but for those in `kept`: what a program or a peer says does not
+/// command the terminal.
+std::string harmless(std::string_view text, std::string_view kept = {});
+
 /// Columns of a terminal that UTF-8 text takes, every character counted as one.
 std::size_t columns_of(std::string_view text);
 /// Cut to `columns`, the last of them `…` if anything was cut.

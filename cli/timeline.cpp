@@ -25,7 +25,7 @@ std::string tick_text(double us) {
   const std::size_t point = text.find('.');
   if (point == std::string::npos) return text;
   const std::size_t unit = text.find(' ');
-  const std::size_t last = text.find_last_not_of("0", unit - 1);
+  const std::size_t last = text.find_last_not_of('0', unit - 1);
   return text.erase(last == point ? point : last + 1, unit - (last == point ? point : last + 1));
 }
 

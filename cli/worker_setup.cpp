@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "cli/field_reader.hpp"
 #include "common/base/quantity.hpp"
 #include "common/runtime/host.hpp"
 #include "common/runtime/topology.hpp"
@@ -11,18 +12,26 @@
 namespace penstock::cli {
 
 void add_worker_flags(CLI::App& command, WorkerFlags& flags) {
-  command.add_option("--slots", flags.slots,
-                     "Slots of the CPU band (default: one for each core, each NUMA node a band)");
-  command.add_option("--memory", flags.memory, "Memory of the CPU bands, e.g. 8GiB (default: as found)");
+  command
+      .add_option("--slots", flags.slots, "Slots of the CPU band (default: one for each core, each NUMA node a band)")
+      ->type_name("NUMBER");
+  command.add_option("--memory", flags.memory, "Memory of the CPU bands, e.g. 8GiB (default: as found)")
+      ->type_name("BYTES");
   command.add_flag("--no-gpus", flags.no_gpus, "Do not offer the GPUs of this host");
   command.add_option("--operators", flags.operators, "Shared library of native operators; may be repeated")
       ->type_name("FILE");
-  command.add_option("--spool", flags.spool, "Directory for the working directories of commands");
+  command.add_option("--spool", flags.spool, "Directory for the working directories of commands")
+      ->type_name("DIRECTORY");
 }
 
 Result<worker::WorkerOptions> describe_worker(const WorkerFlags& flags, const FileConfig& config) {
   worker::WorkerOptions options;
   options.name = flags.name.empty() ? host_name() : flags.name;
+  if (Result<void> name = check_name_text(options.name); !name) {
+    Error error = std::move(name).error();
+    error.subject = "--name";
+    return error;
+  }
   options.core = config.worker;
   options.link = config.link;
   options.wire = config.wire;

@@ -18,8 +18,8 @@ namespace penstock::cli {
 /// Flags that override what is found and what the file says.
 struct WorkerFlags {
   std::string name;
-  double slots = 0;                    ///< Of the one CPU band; 0: as found.
-  std::string memory;                  ///< `8GiB`; empty: as found.
+  double slots = 0;    ///< Of the one CPU band; 0: as found.
+  std::string memory;  ///< `8GiB`; empty: as found.
   bool no_gpus = false;
   std::vector<std::string> operators;  ///< Shared libraries.
   std::string spool;

@@ -1,4 +1,4 @@
-// What counts and what does not: the processor time, or the instructions, of the measured code alone.
+// What counts and what does not: the time, or the instructions, of the measured code alone.
 #pragma once
 
 #include <valgrind/callgrind.h>
@@ -8,9 +8,9 @@
 
 namespace penstock::bench {
 
-/// Runs only between `resume` and `pause`, and measures time on a core, which the neighbours on the machine disturb
-/// least. Under callgrind with `--collect-atstart=no` the same two calls switch the counting of instructions, so that
-/// timed and counted figures are about the same code. Outside valgrind the switch is a handful of no-ops.
+/// Runs only between `resume` and `pause`. Under callgrind with `--collect-atstart=no` the same two calls switch the
+/// counting of instructions, so that timed and counted figures are about the same code. Outside valgrind the switch is
+/// a handful of no-ops.
 class Meter {
  public:
   /// `Off`: measures time alone, for code that runs beside what is counted.
@@ -19,12 +19,12 @@ class Meter {
   explicit Meter(Counting counting = Counting::On) : counting_(counting) {}
 
   void resume() {
-    started_ = thread_cpu_time();
+    started_ = monotonic_now();
     if (counting_ == Counting::On) CALLGRIND_TOGGLE_COLLECT;
   }
   void pause() {
     if (counting_ == Counting::On) CALLGRIND_TOGGLE_COLLECT;
-    elapsed_ += thread_cpu_time() - started_;
+    elapsed_ += monotonic_now() - started_;
     ++stops_;
   }
   void reset() { *this = Meter{counting_}; }
@@ -44,7 +44,7 @@ class Meter {
   }
 
   Counting counting_;
-  Duration started_{0};
+  Instant started_{};
   Duration elapsed_{0};
   std::int64_t stops_ = 0;
 };

@@ -38,6 +38,8 @@ class SupervisorRig {
   void finish();
 
   std::uint64_t events() const { return events_; }
+  /// Virtual time since the rig began.
+  Duration virtual_time() const { return now_ - kBegin; }
   const supervisor::SupervisorCore& core() const { return core_; }
 
  private:
@@ -73,7 +75,8 @@ class SupervisorRig {
   const supervisor::GraphShape* shape_ = nullptr;
   JobId job_;
   bool ended_ = false;
-  Instant now_ = instant_at(std::chrono::seconds{1});
+  static constexpr Instant kBegin = instant_at(std::chrono::seconds{1});
+  Instant now_ = kBegin;
   Meters meters_;
   std::uint64_t events_ = 0;
   std::uint64_t submissions_ = 0;

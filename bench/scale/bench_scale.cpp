@@ -44,10 +44,11 @@ void measure_supervisor(const Setting& setting, const RigOptions& options) {
   std::printf(
       "{\"rig\": \"supervisor\", \"shape\": \"%s\", \"subtasks\": %llu, \"width\": %u, \"workers\": %u, \"slots\": %u, "
       "\"reports_per_turn\": %u, \"events\": %llu, \"intake_ns\": %.1f, \"core_ns\": %.1f, \"decisions_per_s\": %.0f, "
-      "\"moved_here\": %llu, \"steals_asked\": %llu}\n",
+      "\"virtual_ms\": %lld, \"moved_here\": %llu, \"steals_asked\": %llu}\n",
       name_of(setting.shape).data(), static_cast<unsigned long long>(subtasks), setting.width, options.workers,
       options.slots, options.reports_per_turn, static_cast<unsigned long long>(rig.events()),
-      per(intake.elapsed(), subtasks), ns, 1e9 / ns, static_cast<unsigned long long>(rig.core().counters().moved_here),
+      per(intake.elapsed(), subtasks), ns, 1e9 / ns, static_cast<long long>(rig.virtual_time().count() / 1'000'000),
+      static_cast<unsigned long long>(rig.core().counters().moved_here),
       static_cast<unsigned long long>(rig.core().counters().steals_asked));
 }
 

@@ -56,7 +56,8 @@ struct LineEditor::State {
   }
 };
 
-LineEditor::LineEditor(std::string prompt, std::string history_path, Completer completer) : state_(std::make_unique<State>()) {
+LineEditor::LineEditor(std::string prompt, std::string history_path, Completer completer)
+    : state_(std::make_unique<State>()) {
   if (::isatty(STDIN_FILENO) == 0) return;
   State& state = *state_;
   state.prompt = std::move(prompt);

@@ -38,7 +38,7 @@ struct GraphLimits {
   std::uint64_t edges_max = 400'000'000;
   std::uint64_t outputs_max = 200'000'000;
   std::uint32_t templates_max = 65536;
-  std::uint64_t payload_bytes_max = std::uint64_t{4} << 30U;
+  std::uint64_t payload_bytes_max = 0xffffffffU;  // Offsets have 32 bits.
   std::uint32_t subtask_payload_bytes_max = 4U << 20U;
   std::uint32_t name_bytes_max = 1024;
   std::uint32_t submissions_max = 256;

@@ -14,12 +14,4 @@ inline Instant monotonic_now() {
   return instant_at(std::chrono::seconds{now.tv_sec} + std::chrono::nanoseconds{now.tv_nsec});
 }
 
-/// Time that the calling thread has spent on a core. It stands still while others have the core; a call into the kernel,
-/// about 0.2 us.
-inline Duration thread_cpu_time() {
-  timespec used;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-  return std::chrono::seconds{used.tv_sec} + std::chrono::nanoseconds{used.tv_nsec};
-}
-
 }  // namespace penstock

@@ -1,6 +1,6 @@
 #include "common/runtime/config_file.hpp"
 
-// CMake compiles this file with TOML_EXCEPTIONS=0: a mistake is a value, not an exception.
+// By `penstock_toml_source` of CMake a mistake is a value, neither an exception nor an assertion.
 #include <toml++/toml.h>
 
 #include <algorithm>

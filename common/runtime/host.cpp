@@ -1,8 +1,11 @@
 #include "common/runtime/host.hpp"
 
+#include <pwd.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <unistd.h>
+
+#include <array>
 
 #include "common/runtime/clock.hpp"
 
@@ -11,6 +14,14 @@ namespace penstock {
 std::string host_name() {
   char name[256] = {};
   return gethostname(name, sizeof name - 1) == 0 && name[0] != 0 ? name : "unknown-host";
+}
+
+std::string user_name() {
+  passwd entry{};
+  passwd* found = nullptr;
+  std::array<char, 16384> texts{};
+  if (getpwuid_r(geteuid(), &entry, texts.data(), texts.size(), &found) == 0 && found != nullptr) return found->pw_name;
+  return std::to_string(geteuid());
 }
 
 std::uint64_t process_id() { return static_cast<std::uint64_t>(getpid()); }

@@ -9,6 +9,8 @@
 namespace penstock {
 
 std::string host_name();
+/// The account that this process runs as; its number if it has no name.
+std::string user_name();
 std::uint64_t process_id();
 /// A number that no other process, past or future, has: for incarnations.
 Incarnation random_incarnation();

@@ -75,6 +75,9 @@ void log_line(LogLevel level, std::string_view event, std::string_view fields) {
   if (logger == nullptr || !logger->should_log(level_of(level))) return;
   std::string line{event};
   if (!fields.empty()) line.append(" ").append(fields);
+  // Names come from peers: they shall not begin a line that looks like ours, nor command a terminal.
+  for (char& c : line)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
   const int left_out = repetitions.admit(line);
   if (left_out < 0) return;
   if (left_out > 0) line += " repeated=" + std::to_string(left_out);

@@ -17,7 +17,7 @@ void start_log(LogLevel level);
 Result<LogLevel> parse_log_level(std::string_view text);
 
 /// One line: `event` is a fixed word or two, `fields` are `key=value` pairs. From any thread. The same line at most
-/// once a second, with a count of those left out.
+/// once a second, with a count of those left out. Control characters become `?`.
 void log_line(LogLevel level, std::string_view event, std::string_view fields = {});
 /// An error with its code, subject and remedy.
 void log_error(LogLevel level, std::string_view event, const Error& error);

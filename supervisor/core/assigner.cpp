@@ -9,6 +9,8 @@ namespace {
 
 constexpr std::size_t kCandidatesMax = 8;
 constexpr std::size_t kPredecessorsLookedAt = 64;
+/// Times `steal_after` that a band must have been hungry before it gets what cannot run yet.
+constexpr std::int64_t kPatience = 4;
 /// No single cost is above this, so that sums of a few stay numbers.
 constexpr std::int64_t kCostMax = INT64_MAX / 16;
 
@@ -71,7 +73,10 @@ BandSlot SupervisorCore::choose_home(Job& job, std::uint32_t subtask) {
   }
   // Most subtasks of most graphs: all predecessors are on one band, and no other band is in need of work.
   if (const BandSlot common = common_band_of_predecessors(job, subtask); common.valid()) {
-    const bool others_need = !hungry_.empty() && workers_[common].runnable > workers_[common].slots;
+    // What still waits for producers feeds nobody now; it moves only away from a band that has more than it can be sent.
+    const BandEntry& band = workers_[common];
+    const bool movable = job.hot[subtask].missing == 0 || band.ready_here > 0;
+    const bool others_need = movable && !hungry_.empty() && band.runnable > band.slots;
     if (!others_need && may_run_on(job, subtask, common)) return common;
   }
   return best_of_candidates(job, subtask);
@@ -116,8 +121,13 @@ BandSlot SupervisorCore::best_of_candidates(Job& job, std::uint32_t subtask) {
       if (count == kCandidatesMax || consider(beside)) break;
   }
   const std::uint64_t draw = mix_bits(hash_of(SubtaskId{job.id, SubtaskIndex{subtask}}));
-  if (!hungry_.empty())
-    consider(BandSlot{hungry_.next_around(static_cast<std::uint32_t>(draw % std::max(workers_.band_slots(), 1U)))});
+  if (!hungry_.empty()) {
+    // One that waits for producers feeds nobody now, and lying apart from them it costs everyone later: it goes only to a
+    // band that stays hungry.
+    const BandSlot hungry{hungry_.next_around(static_cast<std::uint32_t>(draw % std::max(workers_.band_slots(), 1U)))};
+    if (job.hot[subtask].missing == 0 || count == 0 || now_ >= later(workers_[hungry].hungry_since, config_.steal_after * kPatience))
+      consider(hungry);
+  }
   if (count == 0) return any_band(job, subtask);
   BandSlot best = candidates[0];
   std::int64_t best_cost = 0;

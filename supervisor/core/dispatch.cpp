@@ -82,7 +82,7 @@ void SupervisorCore::help_hungry() {
     --hungry_untried_;
     const std::uint32_t at = hungry_.next_around(hungry_cursor_);
     hungry_cursor_ = at + 1;
-    const std::uint32_t looks_before = looks_left_;
+    const std::uint32_t looks_before = looks_left_--;
     if (!feed_hungry(BandSlot{at})) continue;
     // Only what was looked at in vain counts.
     if (++fed <= kFedMax) looks_left_ = looks_before;

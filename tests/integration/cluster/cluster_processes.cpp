@@ -3,44 +3,15 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
-#include <sstream>
-#include <thread>
 
 #include "client/src/transport.hpp"
-#include "common/runtime/clock.hpp"
 
 namespace penstock {
 namespace {
 
 constexpr Duration kPatience = std::chrono::seconds{20};
-
-std::string text_of(const std::string& path) {
-  std::ifstream file{path};
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-template <class Condition>
-bool wait_until(Condition condition) {
-  const Instant end = monotonic_now() + kPatience;
-  while (!condition()) {
-    if (monotonic_now() > end) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds{5});  // tidy: allow call: other processes are waited for
-  }
-  return true;
-}
-
-std::string new_directory() {
-  std::string pattern = std::filesystem::temp_directory_path() / "penstock-test-XXXXXX";
-  EXPECT_NE(::mkdtemp(pattern.data()), nullptr);
-  return pattern;
-}
 
 Descriptor open_for_writing(const std::string& path) {
   return Descriptor{::open(path.c_str(), O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600)};
@@ -48,13 +19,13 @@ Descriptor open_for_writing(const std::string& path) {
 
 }  // namespace
 
-ClusterProcesses::ClusterProcesses(std::vector<std::string> supervisor_arguments) : directory_(new_directory()) {
-  const std::string address_file = directory_ + "/address";
+ClusterProcesses::ClusterProcesses(std::vector<std::string> supervisor_arguments) {
+  const std::string address_file = scratch_.at("address");
   std::vector<std::string> arguments{"supervisor", "--listen", "127.0.0.1:0", "--address-file", address_file};
   arguments.insert(arguments.end(), supervisor_arguments.begin(), supervisor_arguments.end());
   supervisor_ = std::make_unique<Process>(start("supervisor", arguments));
   EXPECT_TRUE(wait_until([&] { return std::filesystem::exists(address_file); })) << log_of("supervisor");
-  address_ = text_of(address_file);
+  address_ = scratch_.read("address");
   if (!address_.empty()) address_.pop_back();
 }
 
@@ -72,22 +43,23 @@ ClusterProcesses::~ClusterProcesses() {
   EXPECT_TRUE(supervisor_->wait_for_end(kPatience) && supervisor_->try_reap(end));
   EXPECT_EQ(end.exit_code, 0) << log_of("supervisor");
   if (::testing::Test::HasFailure())
-    for (const auto& entry : std::filesystem::directory_iterator{directory_})
-      std::fprintf(stderr, "---- %s\n%s", entry.path().c_str(), text_of(entry.path()).c_str());
-  std::filesystem::remove_all(directory_);
+    for (const auto& entry : std::filesystem::directory_iterator{scratch_.path()})
+      std::fprintf(stderr, "---- %s\n%s", entry.path().c_str(), scratch_.read(entry.path().filename()).c_str());
 }
 
-std::uint16_t ClusterProcesses::port() const {
-  return parse_host_port(address_, "")->port;
-}
+<<<<<<< HEAD
+std::uint16_t ClusterProcesses::port() const { return parse_host_port(address_, "127.0.0.1")->port; }
+=======
+std::uint16_t ClusterProcesses::port() const { return parse_host_port(address_, "")->port; }
+>>>>>>> main
 
 Process ClusterProcesses::start(const std::string& name, const std::vector<std::string>& arguments) {
-  const Descriptor log = open_for_writing(directory_ + "/" + name + ".log");
+  const Descriptor log = open_for_writing(scratch_.at(name + ".log"));
   ProcessStart start;
   start.program = PENSTOCK_BINARY;
   start.arguments = arguments;
   start.environment = own_environment();
-  start.directory = directory_;
+  start.directory = scratch_.path();
   start.output = log.get();
   start.error = log.get();
   Result<Process> process = Process::start(start);
@@ -128,33 +100,6 @@ std::unique_ptr<client::Session> ClusterProcesses::connect() const {
   return session;
 }
 
-std::string ClusterProcesses::log_of(const std::string& name) const { return text_of(directory_ + "/" + name + ".log"); }
-
-BinaryRun run_binary(const std::vector<std::string>& arguments) {
-  const std::string directory = new_directory();
-  BinaryRun run;
-  {
-    const Descriptor output = open_for_writing(directory + "/output");
-    const Descriptor errors = open_for_writing(directory + "/errors");
-    ProcessStart start;
-    start.program = PENSTOCK_BINARY;
-    start.arguments = arguments;
-    start.environment = own_environment();
-    start.directory = directory;
-    start.output = output.get();
-    start.error = errors.get();
-    const Result<Process> process = Process::start(start);
-    EXPECT_TRUE(process.has_value());
-    ProcessEnd end;
-    EXPECT_TRUE(process->wait_for_end(std::chrono::seconds{60})) << "it does not end";
-    process->signal_group(SIGKILL);
-    EXPECT_TRUE(process->wait_for_end(kPatience) && process->try_reap(end));
-    run.exit_code = end.exit_code;
-  }
-  run.output = text_of(directory + "/output");
-  run.errors = text_of(directory + "/errors");
-  std::filesystem::remove_all(directory);
-  return run;
-}
+std::string ClusterProcesses::log_of(const std::string& name) const { return scratch_.read(name + ".log"); }
 
 }  // namespace penstock

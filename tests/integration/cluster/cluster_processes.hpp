@@ -9,6 +9,7 @@
 
 #include "client/src/session.hpp"
 #include "common/runtime/process.hpp"
+#include "tests/integration/cluster/binary.hpp"
 
 namespace penstock {
 
@@ -36,18 +37,10 @@ class ClusterProcesses {
  private:
   Process start(const std::string& name, const std::vector<std::string>& arguments);
 
-  std::string directory_;
+  ScratchDirectory scratch_;
   std::string address_;
   std::unique_ptr<Process> supervisor_;
   std::map<std::string, Process> workers_;
 };
-
-/// Runs the binary to its end, with what it wrote.
-struct BinaryRun {
-  int exit_code = -1;
-  std::string output;
-  std::string errors;
-};
-BinaryRun run_binary(const std::vector<std::string>& arguments);
 
 }  // namespace penstock

@@ -172,7 +172,8 @@ std::string converse(std::uint16_t port, std::span<const std::byte> bytes) {
   ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
   std::string answer;
   char part[4096];
-  for (ssize_t count = 0; (count = ::recv(fd, part, sizeof part, 0)) > 0;) answer.append(part, static_cast<std::size_t>(count));
+  for (ssize_t count = 0; (count = ::recv(fd, part, sizeof part, 0)) > 0;)
+    answer.append(part, static_cast<std::size_t>(count));
   ::close(fd);
   return answer;
 }
@@ -188,9 +189,16 @@ std::vector<std::byte> introduction_frame(const Hello& hello) {
 
 std::int64_t resident_kib(int process) {
   std::ifstream status{"/proc/" + std::to_string(process) + "/status"};
+<<<<<<< HEAD
+  std::int64_t kib = -1;
+  for (std::string word; status >> word;)
+    if (word == "VmRSS:") status >> kib;
+  return kib;
+=======
   for (std::string line; std::getline(status, line);)
     if (line.starts_with("VmRSS:")) return std::strtoll(line.c_str() + 6, nullptr, 10);
   return -1;
+>>>>>>> main
 }
 
 TEST(Cluster, HostilePeersAreDroppedAndMemoryStaysFlat) {

@@ -30,5 +30,19 @@ TEST(Amounts, AreShownWithThreeDigitsOrSo) {
   EXPECT_EQ(show_count(1234567), "1,234,567");
 }
 
+TEST(Amounts, NumbersAreRoundedToTheirSignificantDigits) {
+  EXPECT_EQ(show_rounded(0, 6), "0");
+  EXPECT_EQ(show_rounded(2.5, 6), "2.5");
+  EXPECT_EQ(show_rounded(12.3456789, 6), "12.3457");
+  EXPECT_EQ(show_rounded(-0.00123456789, 6), "-0.00123457");
+  EXPECT_EQ(show_rounded(2e-6, 6), "0.000002");
+  EXPECT_EQ(show_rounded(-1e-30, 6), "0");
+  EXPECT_EQ(show_rounded(1234567.8, 6), "1234568");
+  EXPECT_EQ(show_rounded(1000, 6), "1000");
+  EXPECT_EQ(show_rounded(0.1 + 0.2, 6), "0.3");
+  EXPECT_EQ(show_rounded(999999.9, 6), "1000000");
+  EXPECT_EQ(show_rounded(std::numeric_limits<double>::infinity(), 6), "inf");
+}
+
 }  // namespace
 }  // namespace penstock::cli

@@ -242,7 +242,11 @@ TEST(JobFile, ManyDifferentCommandsShareATemplate) {
   std::string text;
   for (int i = 0; i < 400; ++i) {
     const std::string number = std::to_string(i);
-    text += "[[subtask]]\nkey = \"k" + number + "\"\ncommand = [\"prog\", \"" + number + "\"]\n";
+    text.append("[[subtask]]\nkey = \"k")
+        .append(number)
+        .append("\"\ncommand = [\"prog\", \"")
+        .append(number)
+        .append("\"]\n");
   }
   const Graph graph = toml(text).graph;
   EXPECT_EQ(graph.templates.size(), 257U);
@@ -264,7 +268,7 @@ command = ["touch", "sub/x"]
 output_files = "sub//x"
 )");
   EXPECT_EQ(edges_of(job.graph, 0), Texts{"make order"});
-  EXPECT_EQ(job.output_files, (std::vector<JobOutputFile>{{1, "/base/sub/x"}}));
+  EXPECT_EQ(job.output_files, (std::vector<JobOutputFile>{{1, "/base/sub/x", true}}));
   EXPECT_EQ(template_of(job.graph, 0).working_directory, "/base");
 }
 

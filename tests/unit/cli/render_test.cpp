@@ -52,6 +52,12 @@ TEST(Render, ARecordIsALineForEachField) {
             "w0/0\n");
 }
 
+TEST(Render, NumbersOfATableAreRoundedThoseOfJsonAreNot) {
+  const Value value = Value::Record{{"makespan_s", 12.3456789}, {"rate", 1234567.8}, {"small", 0.00123456789}};
+  EXPECT_EQ(to_table(value), "makespan_s  12.3457\nrate        1234568\nsmall       0.00123457\n");
+  EXPECT_EQ(to_json(value, -1), R"({"makespan_s":12.3456789,"rate":1234567.8,"small":0.00123456789})");
+}
+
 TEST(Render, WhatAPeerSaysCannotWriteToTheTerminal) {
   EXPECT_EQ(to_table(Value::List{"a\x1b[2Jb\n", 3}), "a?[2Jb?\n3\n");
   EXPECT_EQ(to_table(Value::Record{{"x\n", "y\r"}}), "x?  y?\n");

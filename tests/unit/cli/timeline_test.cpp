@@ -13,14 +13,20 @@ struct Slot {
   std::uint16_t lane = 0;
 };
 
-SubtaskTrace trace(Slot slot, std::uint64_t started_us, std::uint64_t ended_us, std::uint64_t arrived_us = 1000) {
+struct Times {
+  std::uint64_t started_us = 0;
+  std::uint64_t ended_us = 0;
+  std::uint64_t arrived_us = 1000;
+};
+
+SubtaskTrace trace(Slot slot, const Times& times) {
   SubtaskTrace made;
   made.worker = WorkerId{slot.worker};
   made.run.band = BandIndex{slot.band};
   made.run.lane = SlotIndex{slot.lane};
-  made.run.arrived_us = made.run.ready_us = arrived_us;
-  made.run.started_us = started_us;
-  made.run.ended_us = ended_us;
+  made.run.arrived_us = made.run.ready_us = times.arrived_us;
+  made.run.started_us = times.started_us;
+  made.run.ended_us = times.ended_us;
   return made;
 }
 
@@ -38,8 +44,8 @@ constexpr TimelineOptions kPlain{.columns = 54, .rows_max = 24, .unicode = false
 
 TEST(Timeline, DrawsARowForEachSlotWithTheShareOfItsTime) {
   // 40 cells of 100 us.
-  const std::vector<SubtaskTrace> traces{trace({0, 0, 0}, 1000, 3000), trace({0, 0, 1}, 3000, 5000),
-                                         trace({0, 0, 0}, 4000, 4050)};
+  const std::vector<SubtaskTrace> traces{trace({0, 0, 0}, {1000, 3000}), trace({0, 0, 1}, {3000, 5000}),
+                                         trace({0, 0, 0}, {4000, 4050})};
   const auto lines = lines_of(draw_timeline(traces, kPlain));
   ASSERT_EQ(lines.size(), 4U);
   EXPECT_EQ(lines[0], "w0/0.0 |####################          :         |  51%");
@@ -49,14 +55,14 @@ TEST(Timeline, DrawsARowForEachSlotWithTheShareOfItsTime) {
 }
 
 TEST(Timeline, EachWorkerHasItsOwnClock) {
-  const std::vector<SubtaskTrace> traces{trace({0, 0, 0}, 1000, 2000), trace({1, 0, 0}, 900'000, 901'000, 900'000)};
+  const std::vector<SubtaskTrace> traces{trace({0, 0, 0}, {1000, 2000}), trace({1, 0, 0}, {900'000, 901'000, 900'000})};
   const auto lines = lines_of(draw_timeline(traces, kPlain));
   EXPECT_EQ(lines[0].substr(4), lines[1].substr(4));
   EXPECT_NE(lines[0].find("100%"), std::string::npos);
 }
 
 TEST(Timeline, WhatIsTooShortIsDrawnAllTheSame) {
-  const std::vector<SubtaskTrace> traces{trace({0, 0, 0}, 1000, 1000), trace({0, 0, 1}, 1000, 101'000)};
+  const std::vector<SubtaskTrace> traces{trace({0, 0, 0}, {1000, 1000}), trace({0, 0, 1}, {1000, 101'000})};
   EXPECT_EQ(lines_of(draw_timeline(traces, kPlain))[0].substr(0, 10), "w0/0.0 |. ");
 }
 
@@ -64,7 +70,7 @@ TEST(Timeline, TooManyRowsAreDrawnTogether) {
   std::vector<SubtaskTrace> traces;
   for (std::uint32_t worker = 0; worker < 6; ++worker)
     for (std::uint16_t lane = 0; lane < 4; ++lane)
-      traces.push_back(trace({worker, 0, lane}, 1000, lane < 2 ? 2000 : 1500));
+      traces.push_back(trace({worker, 0, lane}, {1000, lane < 2 ? 2000U : 1500U}));
   TimelineOptions options = kPlain;
   options.rows_max = 24;
   EXPECT_EQ(lines_of(draw_timeline(traces, options)).size(), 26U);
@@ -82,7 +88,7 @@ TEST(Timeline, TooManyRowsAreDrawnTogether) {
 }
 
 TEST(Timeline, LinesAreAsWideAsTheTerminal) {
-  const std::vector<SubtaskTrace> traces{trace({0, 0, 0}, 1000, 2'345'678), trace({0, 1, 0}, 1000, 30'000)};
+  const std::vector<SubtaskTrace> traces{trace({0, 0, 0}, {1000, 2'345'678}), trace({0, 1, 0}, {1000, 30'000})};
   TimelineOptions options;
   options.band_names = {{BandId{WorkerId{0}, BandIndex{0}}, "host/numa-0"},
                         {BandId{WorkerId{0}, BandIndex{1}}, "a very long name of a band indeed"}};
@@ -95,8 +101,8 @@ TEST(Timeline, LinesAreAsWideAsTheTerminal) {
 
 TEST(Timeline, SenselessTracesDrawNothingInsteadOfCrashing) {
   EXPECT_EQ(draw_timeline({}, {}), "");
-  EXPECT_FALSE(draw_timeline({trace({0, 0, 0}, 0, 0, 0)}, {}).empty());
-  EXPECT_FALSE(draw_timeline({trace({0, 0, 0}, 500, 200), trace({0, 0, 0}, UINT64_MAX, UINT64_MAX)}, {}).empty());
+  EXPECT_FALSE(draw_timeline({trace({0, 0, 0}, {0, 0, 0})}, {}).empty());
+  EXPECT_FALSE(draw_timeline({trace({0, 0, 0}, {500, 200}), trace({0, 0, 0}, {UINT64_MAX, UINT64_MAX})}, {}).empty());
 }
 
 }  // namespace

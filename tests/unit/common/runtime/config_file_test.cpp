@@ -95,6 +95,8 @@ TEST(ConfigFile, WhatIsPrintedReadsBackToTheSame) {
   }
 }
 
+TEST(ConfigFile, DefaultsAreWithinTheirRanges) { parsed(print_config(FileConfig{})); }
+
 TEST(ConfigFile, EverySettingIsExplained) {
   const std::string printed = print_config(FileConfig{});
   EXPECT_NE(printed.find("# an idle side sends a heartbeat this often. from \"10ms\" to \"1h\".\nheartbeat = \"1s\"\n"),

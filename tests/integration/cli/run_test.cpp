@@ -1,0 +1,200 @@
+// Whole runs: the examples with their results, the figures that scripts read, failures, and Ctrl-C.
+// tidy: foreign-file tasks (of WfFormat)
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "tests/integration/cluster/cluster_processes.hpp"
+
+namespace penstock {
+namespace {
+
+using Json = nlohmann::json;
+
+const std::string kExamples = PENSTOCK_SOURCE_DIRECTORY "/examples/";
+
+/// What a call with --json has printed; null if it is no JSON, or more than one line.
+Json json_of(const BinaryRun& run) {
+  EXPECT_EQ(run.output.find('\n'), run.output.size() - 1) << run.output;
+  Json parsed = Json::parse(run.output, nullptr, false);
+  EXPECT_FALSE(parsed.is_discarded()) << run.output << run.errors;
+  return parsed;
+}
+
+/// The text of a result of a run, empty if there is none of that key.
+std::string result_of(const Json& end, const std::string& key) {
+  for (const Json& result : end["results"])
+    if (result["key"] == key) return result["text"];
+  return {};
+}
+
+TEST(Run, EveryExampleSucceedsWithACheckedResult) {
+  std::size_t count = 0;
+  for (const auto& file : std::filesystem::directory_iterator{kExamples}) {
+    if (file.path().extension() != ".toml" && file.path().extension() != ".json") continue;
+    SCOPED_TRACE(file.path());
+    ++count;
+    const BinaryRun run = run_binary({"run", file.path(), "--json"});
+    ASSERT_EQ(run.exit_code, 0) << run.errors;
+    const Json end = json_of(run);
+    EXPECT_EQ(end["state"], "succeeded");
+    EXPECT_EQ(end["subtasks"], end["succeeded"]);
+    EXPECT_EQ(end["failed"], 0);
+    EXPECT_FALSE(end["results"].empty());
+  }
+  EXPECT_GE(count, 4U);
+}
+
+TEST(Run, ExamplesPrintWhatTheyFound) {
+  const Json words = json_of(run_binary({"run", kExamples + "word_count.toml", "--json"}));
+  EXPECT_NE(result_of(words, "report").find("words in all; counted directly: "), std::string::npos) << words;
+  const Json primes = json_of(run_binary({"run", kExamples + "primes.toml", "--json"}));
+  EXPECT_EQ(result_of(primes, "check"), "primes below 100000: 9592\n");
+}
+
+TEST(Run, PeopleSeeResultTableTimelineAndTimes) {
+  const BinaryRun run = run_binary({"run", kExamples + "word_count.toml", "--timeline"});
+  ASSERT_EQ(run.exit_code, 0) << run.errors;
+  for (const char* text : {"--- report\n", "  the\n", "state  ", "succeeded", "makespan_s", "numa-0"})
+    EXPECT_NE(run.output.find(text), std::string::npos) << text << " in " << run.output;
+  EXPECT_NE(run.errors.find("word-count: succeeded, "), std::string::npos) << run.errors;
+}
+
+TEST(Run, QuietRunsSayNothingOnStandardError) {
+  EXPECT_EQ(run_binary({"run", kExamples + "primes.toml", "--quiet"}).errors, "");
+  EXPECT_EQ(run_binary({"run", kExamples + "primes.toml", "--json"}).errors, "");
+}
+
+TEST(Run, FiguresOfAReplayAreThere) {
+  const ScratchDirectory scratch;
+  const std::string workflow = scratch.write("flow.json", R"({
+    "name": "flow", "schemaVersion": "1.5",
+    "workflow": {
+      "specification": {
+        "tasks": [
+          {"name": "first", "id": "first", "parents": [], "children": ["last"], "inputFiles": [], "outputFiles": ["f"]},
+          {"name": "last", "id": "last", "parents": ["first"], "children": [], "inputFiles": ["f"], "outputFiles": []}],
+        "files": [{"id": "f", "sizeInBytes": 1000}]},
+      "execution": {"makespanInSeconds": 3, "executedAt": "2024-01-01T00:00:00Z", "tasks": [
+          {"id": "first", "runtimeInSeconds": 1}, {"id": "last", "runtimeInSeconds": 2}]}}})");
+  const BinaryRun run =
+      run_binary({"run", "--wfformat", workflow, "--replay", "--time-scale", "0.01", "--slots", "4", "--json"});
+  ASSERT_EQ(run.exit_code, 0) << run.errors;
+  const Json end = json_of(run);
+  EXPECT_EQ(end["subtasks"], 2);
+  EXPECT_EQ(end["succeeded"], 2);
+  EXPECT_EQ(end["failed"], 0);
+  EXPECT_EQ(end["attempts"], 2);
+  EXPECT_DOUBLE_EQ(end["critical_path_s"], 0.03);
+  EXPECT_DOUBLE_EQ(end["lower_bound_s"], 0.03);
+  EXPECT_GE(end["makespan_s"], 0.03);
+  EXPECT_TRUE(end["forward_hits"].is_number_integer());
+  EXPECT_TRUE(end["forward_misses"].is_number_integer());
+}
+
+TEST(Run, AJobThatFailsTellsItsHistory) {
+  const ScratchDirectory scratch;
+  const std::string job = scratch.write("job.toml",
+                                        "[[subtask]]\nkey = \"breaks\"\nretries = 1\n"
+                                        "command = \"echo I am broken >&2; exit 7\"\n"
+                                        "[[subtask]]\nkey = \"never\"\ncommand = \"true\"\nafter = [\"breaks\"]\n");
+  const BinaryRun run = run_binary({"run", job});
+  EXPECT_EQ(run.exit_code, 1);
+  for (const char* text : {"failed: 'breaks'", "I am broken", "7"})
+    EXPECT_NE(run.errors.find(text), std::string::npos) << text << " in " << run.errors;
+  EXPECT_NE(run.output.find("failed"), std::string::npos) << run.output;
+
+  const BinaryRun counted = run_binary({"run", job, "--json"});
+  EXPECT_EQ(counted.exit_code, 1);
+  const Json end = json_of(counted);
+  EXPECT_EQ(end["state"], "failed");
+  EXPECT_EQ(end["failed"], 1);
+  EXPECT_EQ(end["cancelled"], 1);
+  EXPECT_GE(end["attempts"], 2);  // And perhaps one that was at the worker already, and never started.
+  ASSERT_EQ(end["failures"].size(), 1U);
+  EXPECT_EQ(end["failures"][0]["key"], "breaks");
+  EXPECT_EQ(end["failures"][0]["exit_code"], 7);
+  EXPECT_EQ(end["failures"][0]["history"].size(), 2U);
+  EXPECT_NE(end["failures"][0]["output_tail"].get<std::string>().find("I am broken"), std::string::npos);
+}
+
+TEST(Run, FailsIfAPromisedFileIsMissing) {
+  const ScratchDirectory scratch;
+  const std::string job = scratch.write("job.toml",
+                                        "[[subtask]]\nkey = \"forgets\"\ncommand = \"touch made\"\n"
+                                        "output_files = [\"made\", \"forgotten\"]\n");
+  const BinaryRun run = run_binary({"run", job, "--json"});
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_EQ(run.errors, "penstock: error: 'forgets' has not made its output file " + scratch.at("forgotten") + "\n");
+  EXPECT_EQ(json_of(run)["missing_files"].size(), 1U);
+}
+
+TEST(Run, CtrlCCancelsAndEndsWhatRuns) {
+  const ScratchDirectory scratch;
+  const std::string job = scratch.write("job.toml",
+                                        "kill_grace = \"100ms\"\n[[subtask]]\nkey = \"long\"\n"
+                                        "command = \"echo $$ > pid; trap '' TERM; while :; do sleep 1; done\"\n"
+                                        "output_files = [\"pid\"]\n");
+  RunningBinary run{BinaryCall{{"run", job}, {}, {}, {}}};
+  ASSERT_TRUE(wait_until([&] { return !scratch.read("pid").empty(); }));
+  std::string id = scratch.read("pid");
+  id.pop_back();
+  run.process().signal_group(SIGINT);
+  const BinaryRun end = run.wait();
+  EXPECT_EQ(end.exit_code, 1) << end.errors;
+  EXPECT_NE(end.errors.find("cancelling"), std::string::npos) << end.errors;
+  EXPECT_NE(end.output.find("cancelled"), std::string::npos) << end.output;
+  EXPECT_TRUE(wait_until([&] { return !std::filesystem::exists("/proc/" + id); })) << "the command outlives the run";
+}
+
+TEST(Submit, WaitsAndTellsTheEnd) {
+  ClusterProcesses cluster;
+  cluster.start_worker("w1", {"--slots", "2"});
+  ASSERT_TRUE(cluster.wait_for_workers(1));
+  const auto call = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"--json", "--supervisor", cluster.address()});
+    return run_binary(arguments);
+  };
+  const Json submitted = json_of(call({"submit", kExamples + "primes.toml"}));
+  EXPECT_EQ(submitted["job"], "job-1");
+  EXPECT_EQ(submitted["existed"], false);
+  EXPECT_EQ(json_of(call({"submit", kExamples + "primes.toml"}))["existed"], true);
+  const BinaryRun waited = call({"wait", "primes"});
+  EXPECT_EQ(waited.exit_code, 0) << waited.errors;
+  EXPECT_EQ(json_of(waited)["state"], "succeeded");
+  const BinaryRun direct = call({"submit", kExamples + "word_count.toml", "--wait"});
+  EXPECT_EQ(direct.exit_code, 0) << direct.errors;
+
+  const ScratchDirectory scratch;
+  const std::string bad =
+      scratch.write("bad.toml", "name = \"bad\"\n[[subtask]]\nkey = \"a\"\ncommand = \"exit 3\"\nretries = 0\n");
+  EXPECT_EQ(call({"submit", bad, "--wait"}).exit_code, 1);
+  const Json job = json_of(call({"job", "bad"}));
+  EXPECT_EQ(job["state"], "failed");
+  EXPECT_EQ(job["failures"][0]["exit_code"], 3);
+}
+
+TEST(Submit, CtrlCEndsTheWaitingAndNotTheJob) {
+  ClusterProcesses cluster;
+  cluster.start_worker("w1", {"--slots", "2"});
+  ASSERT_TRUE(cluster.wait_for_workers(1));
+  const ScratchDirectory scratch;
+  const std::string job =
+      scratch.write("job.toml", "name = \"long\"\n[[subtask]]\nkey = \"a\"\ncommand = \"sleep 60\"\n");
+  ASSERT_EQ(run_binary({"submit", job, "-s", cluster.address()}).exit_code, 0);
+  const BinaryRun impatient = run_binary({"wait", "long", "--timeout", "10ms", "-s", cluster.address()});
+  EXPECT_EQ(impatient.exit_code, 2);
+  EXPECT_NE(impatient.errors.find("it goes on"), std::string::npos) << impatient.errors;
+  RunningBinary waiting{BinaryCall{{"wait", "long", "-s", cluster.address()}, {}, {}, {}}};
+  ASSERT_TRUE(waiting.wait_for_errors("0 of 1 subtasks"));
+  waiting.process().signal_group(SIGINT);
+  EXPECT_EQ(waiting.wait().exit_code, 130);
+  EXPECT_NE(run_binary({"jobs", "-s", cluster.address()}).output.find("running"), std::string::npos);
+  EXPECT_EQ(run_binary({"cancel", "long", "--kill-after", "0s", "-s", cluster.address()}).exit_code, 0);
+  EXPECT_EQ(run_binary({"wait", "long", "-s", cluster.address()}).exit_code, 1);
+}
+
+}  // namespace
+}  // namespace penstock

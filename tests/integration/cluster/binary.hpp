@@ -1,0 +1,72 @@
+// The binary as users call it, for tests.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/base/time.hpp"
+#include "common/runtime/process.hpp"
+
+namespace penstock {
+
+/// A directory of its own under the temporary one, removed with all that is in it.
+class ScratchDirectory {
+ public:
+  ScratchDirectory();
+  ~ScratchDirectory();
+  ScratchDirectory(const ScratchDirectory&) = delete;
+  ScratchDirectory& operator=(const ScratchDirectory&) = delete;
+
+  const std::string& path() const { return path_; }
+  std::string at(const std::string& name) const { return path_ + "/" + name; }
+  /// Writes a file; its path.
+  std::string write(const std::string& name, const std::string& content) const;
+  /// The whole content of a file; empty if it is not there.
+  std::string read(const std::string& name) const;
+
+ private:
+  std::string path_;
+};
+
+/// How a call ended, and what it wrote.
+struct BinaryRun {
+  int exit_code = -1;
+  std::string output;
+  std::string errors;
+};
+
+struct BinaryCall {
+  std::vector<std::string> arguments;
+  std::string input;                     ///< Its standard input; empty: there is none.
+  std::string directory;                 ///< Where it starts; empty: an empty one of its own.
+  std::vector<std::string> environment;  ///< `NAME=value`, before those of this process.
+};
+
+/// A call that has begun. What still runs at the end is killed.
+class RunningBinary {
+ public:
+  explicit RunningBinary(const BinaryCall& call);
+  ~RunningBinary();
+  RunningBinary(const RunningBinary&) = delete;
+  RunningBinary& operator=(const RunningBinary&) = delete;
+
+  const Process& process() const { return *process_; }
+  /// False if `text` has not appeared on its standard error after 20 s.
+  bool wait_for_errors(const std::string& text) const;
+  /// Waits for its end; a failure of the test if it takes longer than 60 s.
+  BinaryRun wait();
+
+ private:
+  ScratchDirectory scratch_;
+  std::unique_ptr<Process> process_;
+};
+
+BinaryRun run_binary(const BinaryCall& call);
+BinaryRun run_binary(const std::vector<std::string>& arguments);
+
+/// False if the condition has not come true after 20 s.
+bool wait_until(const std::function<bool()>& condition);
+
+}  // namespace penstock
