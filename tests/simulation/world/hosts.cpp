@@ -25,7 +25,10 @@ void SupervisorHost::handle(SupervisorEvent&& event) {
                                      "supervisor: a graph was checked",
                                      "supervisor: the client said something",
                                      "supervisor: the client is gone",
-                                     "supervisor: tick"};
+                                     "supervisor: tick",
+                                     "supervisor: the journal has written",
+                                     "supervisor: the journal cannot be written",
+                                     "supervisor: a new life begins"};
   world_.note(kEvents[event.index()]);
   Actions<SupervisorAction> actions;
   core_.handle(std::move(event), world_.now(), actions);
