@@ -4,7 +4,7 @@
 
 #include "common/protocol/graph_chunks.hpp"
 
-namespace penstock {
+namespace penstock::client {
 namespace {
 
 template <class Predicate>
@@ -167,4 +167,4 @@ void Session::end(const Error& error) {
   changed_.notify_all();
 }
 
-}  // namespace penstock
+}  // namespace penstock::client
