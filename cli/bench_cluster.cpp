@@ -141,6 +141,14 @@ BenchCluster::~BenchCluster() {
   if (!directory_.empty()) std::filesystem::remove_all(directory_, ignored);
 }
 
+Result<JobState> wait_unless_stopped(client::Session& session, StopSignals& stop_signals, JobId job) {
+  for (;;) {
+    Result<JobState> state = session.wait(job, std::chrono::milliseconds{200});
+    if (!state || *state != JobState::Running) return state;
+    if (stop_signals.take()) return Error{ErrorCode::Cancelled, to_string(job), "was given up on request", {}};
+  }
+}
+
 client::Session& BenchCluster::session() { return remote_ != nullptr ? *remote_ : embedded_->session(); }
 
 std::vector<ProcessCost> BenchCluster::costs() const {

@@ -8,6 +8,7 @@
 #include "cli/embedded_cluster.hpp"
 #include "client/src/session.hpp"
 #include "common/runtime/process.hpp"
+#include "common/runtime/stop_signals.hpp"
 
 namespace penstock::cli {
 
@@ -47,5 +48,8 @@ class BenchCluster {
   std::unique_ptr<client::Session> remote_;
   std::unique_ptr<EmbeddedCluster> embedded_;
 };
+
+/// The end of a job, or `Cancelled` when a stop signal came: then whoever started processes still ends them.
+Result<JobState> wait_unless_stopped(client::Session& session, StopSignals& stop_signals, JobId job);
 
 }  // namespace penstock::cli

@@ -57,7 +57,7 @@ Result<Graph> graph_of(const BenchCommand& command) {
   return make_graph(options);
 }
 
-Result<BenchRun> run_once(client::Session& session, const Graph& graph, bool trace) {
+Result<BenchRun> run_once(client::Session& session, StopSignals& stop_signals, const Graph& graph, bool trace) {
   JobSpec spec;
   spec.name = "bench-" + std::to_string(monotonic_now().time_since_epoch().count());
   spec.trace = trace;
@@ -67,7 +67,7 @@ Result<BenchRun> run_once(client::Session& session, const Graph& graph, bool tra
   const Result<client::Session::Submitted> submitted = session.submit(spec, std::move(copy));
   if (!submitted) return submitted.error();
   const Instant accepted = monotonic_now();
-  const Result<JobState> state = session.wait(submitted->job);
+  const Result<JobState> state = wait_unless_stopped(session, stop_signals, submitted->job);
   const Instant end = monotonic_now();
   if (!state) return state.error();
   run.accept_s = seconds(accepted - begin);
@@ -95,19 +95,19 @@ Value::List costs_of(const std::vector<ProcessCost>& before, const std::vector<P
   return rows;
 }
 
-Result<Value> measure(const BenchCommand& command) {
+Result<Value> measure(const BenchCommand& command, StopSignals& stop_signals) {
   const Result<Graph> graph = graph_of(command);
   if (!graph) return graph.error();
   Result<std::unique_ptr<BenchCluster>> cluster = BenchCluster::start(command.cluster);
   if (!cluster) return cluster.error();
   client::Session& session = (*cluster)->session();
-  if (const Result<BenchRun> warm = run_once(session, *graph, false); !warm) return warm.error();
+  if (const Result<BenchRun> warm = run_once(session, stop_signals, *graph, false); !warm) return warm.error();
   const std::vector<ProcessCost> before = (*cluster)->costs();
   std::vector<double> totals;
   std::vector<double> accepts;
   Value::List runs;
   for (std::uint32_t i = 0; i < command.repeat; ++i) {
-    const Result<BenchRun> run = run_once(session, *graph, false);
+    const Result<BenchRun> run = run_once(session, stop_signals, *graph, false);
     if (!run) return run.error();
     totals.push_back(run->total_s);
     accepts.push_back(run->accept_s);
@@ -129,7 +129,7 @@ Result<Value> measure(const BenchCommand& command) {
                        {"runs_s", std::move(runs)},
                        {"processes", costs_of(before, (*cluster)->costs(), size * command.repeat)}};
   if (command.latency) {
-    const Result<BenchRun> traced = run_once(session, *graph, true);
+    const Result<BenchRun> traced = run_once(session, stop_signals, *graph, true);
     if (!traced) return traced.error();
     const SuccessorDelays delays = successor_delays(*graph, traced->view.traces);
     fields.emplace_back("accept_to_first_start_us", traced->first_start_s * 1e6);
@@ -181,7 +181,7 @@ void add_bench_command(CLI::App& app, Invocation& invocation) {
     if (!command->get_subcommands().empty()) return;
     invocation.chosen = [&invocation, options]() -> Result<int> {
       PENSTOCK_TRY(begin_log(invocation, LogLevel::Error));
-      const Result<Value> figures = measure(*options);
+      const Result<Value> figures = measure(*options, invocation.stop_signals);
       if (!figures) return figures.error();
       print(invocation, *figures);
       return int{kSuccess};
@@ -201,7 +201,7 @@ void add_bench_command(CLI::App& app, Invocation& invocation) {
   metg_command->callback([&invocation, metg] {
     invocation.chosen = [&invocation, metg]() -> Result<int> {
       PENSTOCK_TRY(begin_log(invocation, LogLevel::Error));
-      const Result<MetgCurve> curve = measure_metg(*metg);
+      const Result<MetgCurve> curve = measure_metg(*metg, invocation.stop_signals);
       if (!curve) return curve.error();
       if (!invocation.json) std::cout << draw_metg(*curve);
       print(invocation, to_value(*curve));

@@ -19,7 +19,7 @@ constexpr double kEnough = 0.25;
 /// Columns of the bars, for an efficiency of one.
 constexpr int kBar = 50;
 
-Result<double> time_of(client::Session& session, const ShapeOptions& shape, const std::string& name) {
+Result<double> time_of(client::Session& session, StopSignals& stop_signals, const ShapeOptions& shape, const std::string& name) {
   Result<Graph> graph = make_graph(shape);
   if (!graph) return graph.error();
   JobSpec spec;
@@ -28,7 +28,7 @@ Result<double> time_of(client::Session& session, const ShapeOptions& shape, cons
   const Instant begin = monotonic_now();
   const Result<client::Session::Submitted> submitted = session.submit(spec, std::move(graph).value());
   if (!submitted) return submitted.error();
-  const Result<JobState> state = session.wait(submitted->job);
+  const Result<JobState> state = wait_unless_stopped(session, stop_signals, submitted->job);
   if (!state) return state.error();
   const Duration elapsed = monotonic_now() - begin;
   session.forget(submitted->job);
@@ -47,7 +47,7 @@ Result<void> write_csv(const MetgCurve& curve, const std::string& path) {
 
 }  // namespace
 
-Result<MetgCurve> measure_metg(const MetgOptions& options) {
+Result<MetgCurve> measure_metg(const MetgOptions& options, StopSignals& stop_signals) {
   const Result<Shape> shape = parse_shape(options.pattern);
   if (!shape) return shape.error();
   Result<std::unique_ptr<BenchCluster>> cluster = BenchCluster::start(options.cluster);
@@ -64,7 +64,7 @@ Result<MetgCurve> measure_metg(const MetgOptions& options) {
     std::vector<double> times;
     for (int run = 0; run < kRunsPerPoint; ++run) {
       const Result<double> time =
-          time_of((*cluster)->session(), graph, "metg-" + std::to_string(burn_ns) + "-" + std::to_string(run));
+          time_of((*cluster)->session(), stop_signals, graph, "metg-" + std::to_string(burn_ns) + "-" + std::to_string(run));
       if (!time) return time.error();
       times.push_back(*time);
     }

@@ -30,7 +30,7 @@ struct MetgCurve {
 
 /// Halves the subtasks' length until less than a quarter of the slots' time is useful. Errors: of the cluster, or
 /// InvalidArgument.
-Result<MetgCurve> measure_metg(const MetgOptions& options);
+Result<MetgCurve> measure_metg(const MetgOptions& options, StopSignals& stop_signals);
 /// Where efficiency falls through one half, between neighbouring points on a logarithmic scale; 0: nowhere. Pure.
 double metg_of(const std::vector<MetgPoint>& points);
 Value to_value(const MetgCurve& curve);

@@ -73,10 +73,8 @@ BandSlot SupervisorCore::choose_home(Job& job, std::uint32_t subtask) {
   }
   // Most subtasks of most graphs: all predecessors are on one band, and no other band is in need of work.
   if (const BandSlot common = common_band_of_predecessors(job, subtask); common.valid()) {
-    // What still waits for producers feeds nobody now; it moves only away from a band that has more than it can be sent.
-    const BandEntry& band = workers_[common];
-    const bool movable = job.hot[subtask].missing == 0 || band.ready_here > 0;
-    const bool others_need = movable && !hungry_.empty() && band.runnable > band.slots;
+    const bool others_need =
+        workers_[common].runnable > workers_[common].slots && hungry_band_for(job, subtask).valid();
     if (!others_need && may_run_on(job, subtask, common)) return common;
   }
   return best_of_candidates(job, subtask);
@@ -90,6 +88,19 @@ BandSlot SupervisorCore::preferred_band(Job& job, std::uint32_t subtask, const B
       return slot;
   }
   return BandSlot::none();
+}
+
+// One of the bands that are in need of work, drawn by a hash; none if this subtask is nothing for it. What waits for
+// producers feeds nobody now, and lying apart from them it costs everyone later: it goes only to a band that is idle, or
+// stays hungry for so long that the graph must be out of balance.
+BandSlot SupervisorCore::hungry_band_for(const Job& job, std::uint32_t subtask) const {
+  if (hungry_.empty()) return BandSlot::none();
+  const std::uint64_t draw = mix_bits(hash_of(SubtaskId{job.id, SubtaskIndex{subtask}}));
+  const BandSlot slot{hungry_.next_around(static_cast<std::uint32_t>(draw % std::max(workers_.band_slots(), 1U)))};
+  const BandEntry& band = workers_[slot];
+  const bool wants = job.hot[subtask].missing == 0 || band.in_flight + band.ready_here == 0 ||
+                     now_ >= later(band.hungry_since, config_.steal_after * kPatience);
+  return wants ? slot : BandSlot::none();
 }
 
 BandSlot SupervisorCore::common_band_of_predecessors(const Job& job, std::uint32_t subtask) const {
@@ -121,13 +132,7 @@ BandSlot SupervisorCore::best_of_candidates(Job& job, std::uint32_t subtask) {
       if (count == kCandidatesMax || consider(beside)) break;
   }
   const std::uint64_t draw = mix_bits(hash_of(SubtaskId{job.id, SubtaskIndex{subtask}}));
-  if (!hungry_.empty()) {
-    // One that waits for producers feeds nobody now, and lying apart from them it costs everyone later: it goes only to a
-    // band that stays hungry.
-    const BandSlot hungry{hungry_.next_around(static_cast<std::uint32_t>(draw % std::max(workers_.band_slots(), 1U)))};
-    if (job.hot[subtask].missing == 0 || count == 0 || now_ >= later(workers_[hungry].hungry_since, config_.steal_after * kPatience))
-      consider(hungry);
-  }
+  if (const BandSlot hungry = hungry_band_for(job, subtask); hungry.valid()) consider(hungry);
   if (count == 0) return any_band(job, subtask);
   BandSlot best = candidates[0];
   std::int64_t best_cost = 0;

@@ -64,18 +64,14 @@ void SupervisorCore::fill_dirty_bands() {
   dirty_bands_.clear();
 }
 
-void SupervisorCore::dispatch() {
-  fill_dirty_bands();
-  help_hungry();
-}
-
 // Hungry bands help themselves, in turn; what they take may feed them. What may be looked at is limited: with thousands
 // of hungry bands and little to take, each report would otherwise pay for all of them. The rest has its turn later.
 void SupervisorCore::help_hungry() {
   if (now_ >= patient_until_) {
     patient_until_ = kNever;
-    hungry_untried_ = hungry_.size();
+    all_may_try_ = true;
   }
+  if (all_may_try_) hungry_untried_ = hungry_.size();
   hungry_untried_ = std::min(hungry_untried_, hungry_.size());
   std::uint32_t fed = 0;
   while (hungry_untried_ > 0 && looks_left_ > 0 && !(with_ready_.empty() && with_excess_.empty())) {
@@ -356,10 +352,11 @@ bool SupervisorCore::feed_hungry(BandSlot thief) {
     return false;
   };
   if (try_all(with_ready_, &SupervisorCore::move_homes)) return true;
-  // Work that has been sent is asked back only for a band that stays hungry: where neighbours wait for each other, as in
-  // a stencil, everyone is hungry now and then, and work that moves for it comes to lie apart from what it reads.
-  if (now_ < later(workers_[thief].hungry_since, config_.steal_after)) {
-    patient_until_ = std::min(patient_until_, later(workers_[thief].hungry_since, config_.steal_after));
+  // One that holds successors asks for what has been sent to others only if it stays hungry: where neighbours wait for
+  // each other, as in a stencil, everyone is hungry now and then, and what moves for it comes to lie apart from its inputs.
+  if (const Instant patient = later(workers_[thief].hungry_since, config_.steal_after);
+      workers_[thief].in_flight > 0 && now_ < patient) {
+    patient_until_ = std::min(patient_until_, patient);
     return false;
   }
   return try_all(with_excess_, &SupervisorCore::ask_for_queued);

@@ -27,11 +27,11 @@ void SupervisorCore::handle(SupervisorEvent&& event, Instant now, Actions<Superv
   out_ = &actions;
   looks_left_ = kLooksForEvent;
   // These change nothing for those who found nothing before; whatever else happens may.
-  const bool tick = std::holds_alternative<supervisor_event::Tick>(event) ||
-                    (std::holds_alternative<supervisor_event::Persisted>(event) && accepting_.empty());
+  all_may_try_ = !std::holds_alternative<supervisor_event::Tick>(event) &&
+                 !(std::holds_alternative<supervisor_event::Persisted>(event) && accepting_.empty());
   std::visit([this](auto& concrete) { on(concrete); }, event);
-  if (!tick) hungry_untried_ = hungry_.size();
-  dispatch();
+  fill_dirty_bands();
+  help_hungry();
   for (std::size_t i = 0; i < maybe_done_.size(); ++i)
     if (knows(maybe_done_[i])) finish_if_done(*jobs_[maybe_done_[i].value()]);
   maybe_done_.clear();

@@ -130,6 +130,7 @@ class SupervisorCore {
   void become_placeable(Job& job, std::uint32_t subtask);
   BandSlot choose_home(Job& job, std::uint32_t subtask);
   BandSlot preferred_band(Job& job, std::uint32_t subtask, const BandSelector& preferred);
+  BandSlot hungry_band_for(const Job& job, std::uint32_t subtask) const;
   BandSlot common_band_of_predecessors(const Job& job, std::uint32_t subtask) const;
   BandSlot best_of_candidates(Job& job, std::uint32_t subtask);
   BandSlot any_band(Job& job, std::uint32_t subtask);
@@ -143,7 +144,6 @@ class SupervisorCore {
   bool was_tried(const Job& job, std::uint32_t subtask, BandSlot band) const;
 
   // What is sent now: dispatch.cpp.
-  void dispatch();
   void fill_dirty_bands();
   void fill(BandSlot band);
   Job* best_job_for(BandSlot band);
@@ -308,6 +308,7 @@ class SupervisorCore {
   };
   std::vector<Outbox> outboxes_;             ///< The first `outboxes_used_` are in use; the others keep their memory.
   std::size_t outboxes_used_ = 0;
+  bool all_may_try_ = false;                 ///< This event may help bands that found nothing before.
   std::uint32_t looks_left_ = 0;             ///< What may still be looked at for hungry bands during this event.
   std::vector<JobId> maybe_done_;
   std::vector<Record> records_;              ///< To be written because of this event.

@@ -255,8 +255,9 @@ TEST(Placement, AbsurdDurationsDoNotWrapTheCost) {
   EXPECT_EQ(cluster.assigned().size(), 400U);
   GraphBuilder slow;
   slow.template_at(1).required = {"worker-1", ""};
-  cluster.submit(slow.add({}, 1).add({0}).expected(std::chrono::hours{24 * 366}).build());
-  EXPECT_EQ(cluster.assigned(), (Lines{"2:0 to w1", "2:1 to w2, cached"}));
+  slow.template_at(2).required = {"worker-2", ""};
+  cluster.submit(slow.add({}, 1).add({}, 2).add({0, 1}).expected(std::chrono::hours{24 * 366}).build());
+  EXPECT_EQ(cluster.assigned(), (Lines{"2:0 to w1", "2:1 to w2", "2:2 to w2, cached"}));
 }
 
 TEST(Placement, AbsurdSizesDoNotWrapTheCost) {
