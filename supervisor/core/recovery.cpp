@@ -73,6 +73,7 @@ void SupervisorCore::recover_job(RecoveredJob& recovered) {
   for (std::uint32_t i = 0; i < job.total(); ++i)
     if (!is_final(job.hot[i].phase)) count_unfinished(job, i);
   recover_outputs(job, recovered.ended);
+  cancel_behind_failures(job);
   if (recovered.cancelling) {
     PENSTOCK_COVERAGE_MARK("a job that was being cancelled came back");
     cancel_job(job, std::move(recovered.why), kDefaultGrace);
@@ -133,6 +134,16 @@ void SupervisorCore::recover_outputs(Job& job, const record::SubtasksEnded& ende
       if (job.shape->edge_output(job.shape->first_edge(i) + k) != EdgeKind::kOrderOnly)
         --job.data.readers(predecessors[k]);
   }
+}
+
+/// What waits for a subtask that has failed or was cancelled never runs. It may have been cancelled before, or been
+/// told to its worker, without that being written.
+void SupervisorCore::cancel_behind_failures(Job& job) {
+  std::vector<std::uint32_t> doomed;
+  for (std::uint32_t i = 0; i < job.total(); ++i)
+    if (is_final(job.hot[i].phase) && job.hot[i].phase != SubtaskPhase::Succeeded)
+      for (const std::uint32_t successor : job.shape->successors(i)) doomed.push_back(successor);
+  if (!doomed.empty()) cancel_subtasks(job, std::move(doomed), kDefaultGrace);
 }
 
 /// Places what can be placed, and makes again what is needed and found nowhere.

@@ -234,6 +234,7 @@ class SupervisorCore {
   void apply_ended(Job& job, const record::SubtasksEnded& ended);
   void end_recovered(Job& job, const SubtaskRange& range, SubtaskPhase phase);
   void recover_outputs(Job& job, const record::SubtasksEnded& ended);
+  void cancel_behind_failures(Job& job);
   void resume(Job& job);
 
   // Questions and orders of operators: queries.cpp, explain.cpp, watchdog.cpp.
