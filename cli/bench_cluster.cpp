@@ -97,7 +97,9 @@ Result<void> BenchCluster::start_processes(const BenchClusterOptions& options) {
     processes_.emplace_back(name, std::move(process).value());
     return {};
   };
-  PENSTOCK_TRY(start("supervisor", {"supervisor", "--listen", "127.0.0.1:0", "--address-file", address_file}));
+  std::vector<std::string> supervisor{"supervisor", "--listen", "127.0.0.1:0", "--address-file", address_file};
+  if (options.journal) supervisor.insert(supervisor.end(), {"--state", directory_ + "/state"});
+  PENSTOCK_TRY(start("supervisor", supervisor));
   if (!wait_until([&] { return std::filesystem::exists(address_file); }))
     return Error{ErrorCode::TimedOut, "supervisor", "has not begun to listen", {}};
   std::string address;

@@ -17,6 +17,7 @@ struct BenchClusterOptions {
   std::uint32_t workers = 1;
   std::uint32_t slots = 2;            ///< Of each worker.
   std::vector<std::string> settings;  ///< `--set` of the daemons.
+  bool journal = false;               ///< The supervisor keeps its state on the disk of the temporary files.
 };
 
 /// What a process has used since it began.

@@ -147,6 +147,7 @@ void add_cluster_options(CLI::App& command, BenchClusterOptions& options) {
   command.add_option("--slots", options.slots, "Slots of each worker")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000));
+  command.add_flag("--journal", options.journal, "With a journal, on the disk of the temporary files");
   command.add_option("--set", options.settings, "Change one setting of the daemons; may be repeated")
       ->type_name("SECTION.NAME=VALUE");
 }

@@ -17,7 +17,25 @@ namespace {
 struct SupervisorCommand {
   std::string listen = "127.0.0.1:7465";
   std::string address_file;
+  std::string state;
+  bool salvage = false;
 };
+
+/// Null without a state directory.
+Result<std::shared_ptr<supervisor::OpenJournal>> open_journal(const SupervisorCommand& options) {
+  using supervisor::Damage;
+  if (options.state.empty()) {
+    if (options.salvage)
+      return Error{ErrorCode::InvalidArgument, "--salvage", "needs to know what to salvage",
+                   "name a directory with `--state`"};
+    return std::shared_ptr<supervisor::OpenJournal>{};
+  }
+  Result<supervisor::OpenJournal> opened =
+      supervisor::open_state_directory(options.state, options.salvage ? Damage::Salvage : Damage::Refuse);
+  if (!opened) return opened.error();
+  for (const supervisor::JournalLoss& loss : opened->recovered.losses) std::cerr << to_string(loss) << '\n';
+  return std::make_shared<supervisor::OpenJournal>(std::move(opened).value());
+}
 
 Result<int> supervise(Invocation& invocation, const SupervisorCommand& options) {
   Result<FileConfig> config = load_config(invocation);
@@ -26,6 +44,9 @@ Result<int> supervise(Invocation& invocation, const SupervisorCommand& options) 
   Result<HostPort> listen = parse_host_port(options.listen, "127.0.0.1");
   if (!listen) return listen.error();
 
+  Result<std::shared_ptr<supervisor::OpenJournal>> journal = open_journal(options);
+  if (!journal) return journal.error();
+
   Loop loop;
   ActorHost actors{loop};
   supervisor::GatewayOptions gateway_options;
@@ -33,8 +54,8 @@ Result<int> supervise(Invocation& invocation, const SupervisorCommand& options) 
   gateway_options.link = config->link;
   gateway_options.wire = config->wire;
   gateway_options.incarnation = random_incarnation();
-  caf::actor core =
-      supervisor::spawn_supervisor(actors.system(), loop, config->supervisor, Rng{gateway_options.incarnation.value()});
+  caf::actor core = supervisor::spawn_supervisor(
+      actors.system(), loop, {config->supervisor, Rng{gateway_options.incarnation.value()}, *journal});
   Result<std::unique_ptr<supervisor::Gateway>> gateway =
       supervisor::Gateway::open(actors.system(), loop, gateway_options, core);
   if (!gateway) {
@@ -69,6 +90,13 @@ void add_supervisor_command(CLI::App& app, Invocation& invocation) {
       ->type_name("HOST:PORT");
   command->add_option("--address-file", options->address_file, "Write the address there once it listens")
       ->type_name("FILE");
+  command
+      ->add_option("--state", options->state,
+                   "Keep accepted jobs and what has ended of them there, and go on from it after a restart; without it "
+                   "nothing outlives this process")
+      ->type_name("DIR");
+  command->add_flag("--salvage", options->salvage,
+                    "Start from a damaged state: keep every intact job and list what is lost");
   add_config_options(*command, invocation);
   command->callback([&invocation, options] {
     invocation.chosen = [&invocation, options] { return supervise(invocation, *options); };

@@ -84,8 +84,8 @@ void EmbeddedCluster::State::run(const EmbeddedOptions& options, std::promise<vo
   loop = std::make_unique<Loop>();
   actors = std::make_unique<ActorHost>(*loop);
   surroundings = std::make_unique<worker::WorkerSurroundings>(worker::WorkerSurroundings{*loop, operators, store});
-  supervisor =
-      supervisor::spawn_supervisor(actors->system(), *loop, options.supervisor, Rng{random_incarnation().value()});
+  supervisor = supervisor::spawn_supervisor(actors->system(), *loop,
+                                            {options.supervisor, Rng{random_incarnation().value()}, nullptr});
   worker = worker::spawn_embedded_worker(actors->system(), *surroundings, options.worker, supervisor);
   client = actors->system().spawn(client_behavior, session.handlers());
   session.start(std::make_unique<ActorTransport>(supervisor, client, random_incarnation()));

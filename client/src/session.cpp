@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-#include "client/src/graph_chunks.hpp"
+#include "common/protocol/graph_chunks.hpp"
 
 namespace penstock::client {
 namespace {

@@ -136,41 +136,6 @@ void write(const AttachReply& message, schema::ToClient::Builder root) {
   write_error(message.refusal, out.initRefusal());
 }
 
-void write_ranges(const std::vector<SubtaskRange>& ranges, capnp::List<std::uint32_t>::Builder list) {
-  for (unsigned i = 0; i < ranges.size(); ++i) {
-    list.set(2 * i, ranges[i].first.value());
-    list.set(2 * i + 1, ranges[i].last.value());
-  }
-}
-
-std::vector<SubtaskRange> read_ranges(capnp::List<std::uint32_t>::Reader list) {
-  if (list.size() % 2 != 0) refuse("ranges");
-  std::vector<SubtaskRange> ranges;
-  ranges.reserve(list.size() / 2);
-  for (unsigned i = 0; i < list.size(); i += 2) {
-    if (list[i] > list[i + 1]) refuse("ranges");
-    ranges.push_back({SubtaskIndex{list[i]}, SubtaskIndex{list[i + 1]}});
-  }
-  return ranges;
-}
-
-void write_counts(const JobCounts& counts, schema::JobCounts::Builder out) {
-  out.setTotal(counts.total);
-  out.setSucceeded(counts.succeeded);
-  out.setFailed(counts.failed);
-  out.setCancelled(counts.cancelled);
-  out.setAssigned(counts.assigned);
-  out.setAttempts(counts.attempts);
-  out.setForwardHits(counts.forward_hits);
-  out.setForwardMisses(counts.forward_misses);
-  out.setRunUs(counts.run_us);
-}
-
-JobCounts read_counts(schema::JobCounts::Reader in) {
-  return {in.getTotal(), in.getSucceeded(), in.getFailed(), in.getCancelled(), in.getAssigned(),
-          in.getAttempts(), in.getForwardHits(), in.getForwardMisses(), in.getRunUs()};
-}
-
 void write(const JobProgress& message, schema::ToClient::Builder root) {
   auto out = root.initProgress();
   out.setJob(message.job.value());
@@ -178,22 +143,8 @@ void write(const JobProgress& message, schema::ToClient::Builder root) {
   write_counts(message.counts, out.initCounts());
   write_ranges(message.succeeded, out.initSucceeded(static_cast<unsigned>(message.succeeded.size() * 2)));
   write_ranges(message.cancelled, out.initCancelled(static_cast<unsigned>(message.cancelled.size() * 2)));
-  auto failures = out.initFailures(static_cast<unsigned>(message.failures.size()));
-  for (unsigned i = 0; i < failures.size(); ++i) {
-    const SubtaskFailure& from = message.failures[i];
-    failures[i].setSubtask(from.subtask.value());
-    failures[i].setName(text(from.name));
-    write_texts(from.history, failures[i].initHistory(static_cast<unsigned>(from.history.size())));
-    write_failure(from.last, failures[i].initLast());
-  }
-  auto outputs = out.initOutputs(static_cast<unsigned>(message.outputs.size()));
-  for (unsigned i = 0; i < outputs.size(); ++i) {
-    const OutputLocation& from = message.outputs[i];
-    outputs[i].setProducer(from.producer.value());
-    outputs[i].setOutput(from.output);
-    outputs[i].setBytes(from.bytes);
-    outputs[i].setDataAddress(text(from.data_address));
-  }
+  write_failures(message.failures, out.initFailures(static_cast<unsigned>(message.failures.size())));
+  write_outputs(message.outputs, out.initOutputs(static_cast<unsigned>(message.outputs.size())));
   if (!message.traces.empty()) {
     auto traces = out.initTraces(static_cast<unsigned>(message.traces.size()));
     for (unsigned i = 0; i < traces.size(); ++i) {
@@ -211,10 +162,8 @@ JobProgress read_progress(schema::ToClient::Progress::Reader in) {
   progress.counts = read_counts(in.getCounts());
   progress.succeeded = read_ranges(in.getSucceeded());
   progress.cancelled = read_ranges(in.getCancelled());
-  for (const auto entry : in.getFailures())
-    progress.failures.push_back({SubtaskIndex{entry.getSubtask()}, text(entry.getName()), read_texts(entry.getHistory()), read_failure(entry.getLast())});
-  for (const auto entry : in.getOutputs())
-    progress.outputs.push_back({SubtaskIndex{entry.getProducer()}, entry.getOutput(), entry.getBytes(), text(entry.getDataAddress())});
+  progress.failures = read_failures(in.getFailures());
+  progress.outputs = read_outputs(in.getOutputs());
   for (const auto entry : in.getTraces()) progress.traces.push_back({WorkerId{entry.getWorker()}, read_trace(entry.getRun())});
   progress.error = read_error(in.getError());
   return progress;

@@ -1,4 +1,4 @@
-// Pieces that several codecs share. Private to this folder.
+// Pieces that several codecs share. Private to this folder and to the codec of the journal (supervisor/store).
 #pragma once
 
 #include <capnp/message.h>
@@ -15,7 +15,7 @@
 
 namespace penstock::wire {
 
-/// A number of a message that is no legal value; thrown as KJ does and caught with it at the border of this folder.
+/// A number of a message that is no legal value; thrown as KJ does and caught with it by `parse`.
 [[noreturn]] void refuse(const char* what);
 
 inline std::string text(capnp::Text::Reader reader) { return {reader.begin(), reader.size()}; }
@@ -61,6 +61,15 @@ void write_failure(const FailureDetail& failure, schema::FailureDetail::Builder 
 FailureDetail read_failure(schema::FailureDetail::Reader in);
 void write_trace(const AttemptTrace& trace, schema::AttemptTrace::Builder out);
 AttemptTrace read_trace(schema::AttemptTrace::Reader in);
+
+void write_ranges(const std::vector<SubtaskRange>& ranges, capnp::List<std::uint32_t>::Builder list);
+std::vector<SubtaskRange> read_ranges(capnp::List<std::uint32_t>::Reader list);
+void write_counts(const JobCounts& counts, schema::JobCounts::Builder out);
+JobCounts read_counts(schema::JobCounts::Reader in);
+void write_failures(const std::vector<SubtaskFailure>& failures, capnp::List<schema::SubtaskFailure>::Builder list);
+std::vector<SubtaskFailure> read_failures(capnp::List<schema::SubtaskFailure>::Reader list);
+void write_outputs(const std::vector<OutputLocation>& outputs, capnp::List<schema::OutputLocation>::Builder list);
+std::vector<OutputLocation> read_outputs(capnp::List<schema::OutputLocation>::Reader list);
 
 /// Bytes that the parts take on the wire, about.
 std::size_t size_of(const Template& content);

@@ -1,7 +1,9 @@
 #include "supervisor/actors/supervisor_actor.hpp"
 
 #include <caf/actor_system.hpp>
+#include <caf/allowed_unsafe_message_type.hpp>
 #include <caf/event_based_actor.hpp>
+#include <caf/send.hpp>
 #include <caf/stateful_actor.hpp>
 #include <map>
 #include <optional>
@@ -10,7 +12,20 @@
 #include "common/runtime/log.hpp"
 #include "common/runtime/mail.hpp"
 #include "supervisor/actors/job_actor.hpp"
+#include "supervisor/actors/journal_thread.hpp"
 #include "supervisor/core/supervisor_core.hpp"
+
+namespace penstock::supervisor {
+
+/// From the journal's thread: a ticket, or an error.
+struct JournalMail {
+  std::uint64_t ticket = 0;
+  std::shared_ptr<const Error> error;
+};
+
+}  // namespace penstock::supervisor
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::supervisor::JournalMail)
 
 namespace penstock::supervisor {
 namespace {
@@ -22,15 +37,16 @@ class SupervisorActor {
 
   static constexpr const char* name = "supervisor";
 
-  caf::behavior make_behavior(Loop& loop, const SupervisorConfig& config, Rng rng) {
-    config_ = config;
-    core_ = std::make_unique<SupervisorCore>(config, rng);
+  caf::behavior make_behavior(Loop& loop, const SupervisorSetup& setup) {
+    config_ = setup.config;
+    const Durability durability = setup.journal == nullptr ? Durability::None : Durability::Journal;
+    core_ = std::make_unique<SupervisorCore>(config_, setup.rng, durability);
     timer_ = std::make_unique<LoopTimer>(loop);
-    return {[this](const FromWorkerMail& mail) { receive(mail); },
-            [this](const WorkerLostMail& mail) { receive(mail); },
-            [this](const FromClientMail& mail) { receive(mail); },
-            [this](const ClientLostMail& mail) { receive(mail); },
-            [this](const GraphCheckedMail& mail) { receive(mail); }};
+    if (setup.journal != nullptr) go_on_from(*setup.journal);
+    return {
+        [this](const FromWorkerMail& mail) { receive(mail); },   [this](const WorkerLostMail& mail) { receive(mail); },
+        [this](const FromClientMail& mail) { receive(mail); },   [this](const ClientLostMail& mail) { receive(mail); },
+        [this](const GraphCheckedMail& mail) { receive(mail); }, [this](const JournalMail& mail) { receive(mail); }};
   }
 
  private:
@@ -42,14 +58,41 @@ class SupervisorActor {
     caf::actor route;
   };
 
+  void go_on_from(OpenJournal& opened) {
+    const std::size_t jobs = opened.recovered.state.jobs.size();
+    // The handle keeps the actor's address, not its state: the state ends first, and the thread with it.
+    JournalHandlers handlers;
+    handlers.on_persisted = [self = caf::actor{self_}](std::uint64_t ticket) {
+      caf::anon_send(self, JournalMail{ticket, {}});
+    };
+    handlers.on_failed = [self = caf::actor{self_}](const Error& error) {
+      caf::anon_send(self, JournalMail{0, std::make_shared<const Error>(error)});
+    };
+    journal_ =
+        std::make_unique<JournalThread>(std::move(opened.storage), opened.recovered.next_number, std::move(handlers));
+    feed(supervisor_event::StateRecovered{std::move(opened.recovered.state)});
+    carry_out();
+    log_line(LogLevel::Info, "journal read", "jobs=" + std::to_string(jobs));
+  }
+
+  void receive(const JournalMail& mail) {
+    if (mail.error == nullptr)
+      feed(supervisor_event::Persisted{mail.ticket});
+    else
+      feed(supervisor_event::StorageFailed{*mail.error});
+    carry_out();
+  }
+
   void receive(const FromWorkerMail& mail) {
     for (const FromWorker& message : *mail.messages) {
       const auto known = workers_.find(mail.worker);
-      if (const auto* description = std::get_if<Register>(&message); description != nullptr && known == workers_.end()) {
+      if (const auto* description = std::get_if<Register>(&message);
+          description != nullptr && known == workers_.end()) {
         const WorkerId id{next_worker_++};
         workers_[mail.worker] = Peer<WorkerId>{id, mail.worker, sender()};
         worker_lives_[id] = mail.worker;
-        log_line(LogLevel::Info, "worker joined", "worker=" + to_string(id) + " name=" + description->name + " host=" + description->host);
+        log_line(LogLevel::Info, "worker joined",
+                 "worker=" + to_string(id) + " name=" + description->name + " host=" + description->host);
         feed(supervisor_event::WorkerJoined{id, mail.worker, *description});
       } else if (known != workers_.end()) {
         feed(supervisor_event::WorkerSaid{known->second.id, message});
@@ -92,8 +135,9 @@ class SupervisorActor {
         supervisor_event::GraphChecked refused;
         refused.client = clients_.at(client).id;
         refused.submission = chunk.submission;
-        refused.refusal = Error{ErrorCode::LimitExceeded, chunk.spec.name, "too many graphs are being submitted at once",
-                                "wait for an answer before submitting more, or raise `graph.submissions_max`"};
+        refused.refusal =
+            Error{ErrorCode::LimitExceeded, chunk.spec.name, "too many graphs are being submitted at once",
+                  "wait for an answer before submitting more, or raise `graph.submissions_max`"};
         return feed(std::move(refused));
       }
       const Thread thread = chunk.last ? Thread::Shared : Thread::Own;
@@ -112,8 +156,9 @@ class SupervisorActor {
     if (client == clients_.end()) return;  // It left while its graph was being checked: nothing was accepted.
     mail.checked->client = client->second.id;
     log_line(LogLevel::Info, mail.checked->shape == nullptr ? "graph refused" : "graph checked",
-             "job=" + mail.checked->spec.name + (mail.checked->shape == nullptr ? " text=\"" + to_string(mail.checked->refusal) + "\""
-                                                                                : " subtasks=" + std::to_string(mail.checked->shape->size())));
+             "job=" + mail.checked->spec.name +
+                 (mail.checked->shape == nullptr ? " text=\"" + to_string(mail.checked->refusal) + "\""
+                                                 : " subtasks=" + std::to_string(mail.checked->shape->size())));
     feed(std::move(*mail.checked));
     carry_out();
   }
@@ -139,6 +184,8 @@ class SupervisorActor {
         client_mails_[to_client->client].push_back(std::move(to_client->message));
       } else if (const auto* release = std::get_if<supervisor_action::ReleaseWorker>(&action)) {
         dismiss(release->worker);
+      } else if (auto* persist = std::get_if<supervisor_action::Persist>(&action)) {
+        journal_->write(std::move(*persist));
       } else if (const auto* alert = std::get_if<supervisor_action::Alert>(&action)) {
         log_error(LogLevel::Warn, "alert", alert->error);
       }
@@ -184,6 +231,7 @@ class SupervisorActor {
   caf::stateful_actor<SupervisorActor>* self_;
   SupervisorConfig config_;
   std::unique_ptr<SupervisorCore> core_;
+  std::unique_ptr<JournalThread> journal_;
   std::unique_ptr<LoopTimer> timer_;
   Actions<SupervisorAction> actions_;
   std::map<Incarnation, Peer<WorkerId>> workers_;
@@ -197,14 +245,15 @@ class SupervisorActor {
   std::uint32_t next_client_ = 1;
 };
 
-caf::behavior supervisor_behavior(caf::stateful_actor<SupervisorActor>* self, Loop* loop, const SupervisorConfig& config, Rng rng) {
-  return self->state.make_behavior(*loop, config, rng);
+caf::behavior supervisor_behavior(caf::stateful_actor<SupervisorActor>* self, Loop* loop,
+                                  const SupervisorSetup& setup) {
+  return self->state.make_behavior(*loop, setup);
 }
 
 }  // namespace
 
-caf::actor spawn_supervisor(caf::actor_system& system, Loop& loop, const SupervisorConfig& config, Rng rng) {
-  return system.spawn(supervisor_behavior, &loop, config, rng);
+caf::actor spawn_supervisor(caf::actor_system& system, Loop& loop, const SupervisorSetup& setup) {
+  return system.spawn(supervisor_behavior, &loop, setup);
 }
 
 }  // namespace penstock::supervisor

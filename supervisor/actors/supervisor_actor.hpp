@@ -3,17 +3,25 @@
 
 #include <caf/actor.hpp>
 #include <caf/fwd.hpp>
+#include <memory>
 
 #include "common/base/rng.hpp"
 #include "common/protocol/config.hpp"
 #include "common/runtime/loop.hpp"
+#include "supervisor/actors/state_directory.hpp"
 
 namespace penstock::supervisor {
+
+struct SupervisorSetup {
+  SupervisorConfig config;
+  Rng rng;
+  std::shared_ptr<OpenJournal> journal;  ///< Null: nothing outlives the process. The actor takes what is in it.
+};
 
 /// Spawns the actor on the loop's actor system. It takes `FromWorkerMail`, `WorkerLostMail`, `FromClientMail` and
 /// `ClientLostMail`, and answers their senders with `ToWorkerMail`, `DismissWorkerMail` and `ToClientMail`. Graphs are
 /// put together and checked by a `JobActor` beside it, large ones on a thread of their own.
 /// `loop` must outlive the actor; ends with an exit message.
-caf::actor spawn_supervisor(caf::actor_system& system, Loop& loop, const SupervisorConfig& config, Rng rng);
+caf::actor spawn_supervisor(caf::actor_system& system, Loop& loop, const SupervisorSetup& setup);
 
 }  // namespace penstock::supervisor

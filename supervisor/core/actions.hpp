@@ -8,6 +8,7 @@
 #include "common/base/result.hpp"
 #include "common/protocol/assign.hpp"
 #include "common/protocol/client.hpp"
+#include "supervisor/core/records.hpp"
 
 namespace penstock::supervisor {
 
@@ -24,6 +25,12 @@ struct SendToClient {
 struct ReleaseWorker {
   WorkerId worker;
 };
+/// Write these down, in this order and after all that came before; answered by `Persisted{ticket}`. Tickets count up from 1.
+/// Graphs are encoded before the core's next event. Never ordered without a journal.
+struct Persist {
+  std::vector<Record> records;
+  std::uint64_t ticket = 0;
+};
 /// Someone should look at this; logged once.
 struct Alert {
   Error error;
@@ -31,6 +38,7 @@ struct Alert {
 }  // namespace supervisor_action
 
 using SupervisorAction = std::variant<supervisor_action::SendToWorker, supervisor_action::SendToClient,
-                                      supervisor_action::ReleaseWorker, supervisor_action::Alert>;
+                                      supervisor_action::ReleaseWorker, supervisor_action::Alert,
+                                      supervisor_action::Persist>;
 
 }  // namespace penstock::supervisor

@@ -10,6 +10,7 @@
 #include "common/protocol/client.hpp"
 #include "common/protocol/report.hpp"
 #include "supervisor/core/graph_shape.hpp"
+#include "supervisor/core/records.hpp"
 
 namespace penstock::supervisor {
 
@@ -46,11 +47,24 @@ struct ClientGone {
   ClientId client;
 };
 struct Tick {};
+/// Everything that was ordered to be written up to this ticket is on the disk.
+struct Persisted {
+  std::uint64_t ticket = 0;
+};
+/// The journal cannot be written now. The shell keeps what waits and tries again by itself; `Persisted` ends the trouble.
+struct StorageFailed {
+  Error error;
+};
+/// What an earlier life has left. The first event of a life that has a journal.
+struct StateRecovered {
+  RecoveredState state;
+};
 }  // namespace supervisor_event
 
 using SupervisorEvent =
     std::variant<supervisor_event::WorkerJoined, supervisor_event::WorkerSaid, supervisor_event::WorkerLost,
                  supervisor_event::GraphChecked, supervisor_event::ClientSaid, supervisor_event::ClientGone,
-                 supervisor_event::Tick>;
+                 supervisor_event::Tick, supervisor_event::Persisted, supervisor_event::StorageFailed,
+                 supervisor_event::StateRecovered>;
 
 }  // namespace penstock::supervisor

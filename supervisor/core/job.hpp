@@ -9,11 +9,11 @@
 #include "common/base/ids.hpp"
 #include "common/base/lookup_map.hpp"
 #include "common/base/time.hpp"
-#include "common/protocol/client.hpp"
 #include "supervisor/core/graph_shape.hpp"
 #include "supervisor/core/index_set.hpp"
 #include "supervisor/core/job_data.hpp"
 #include "supervisor/core/local_set.hpp"
+#include "supervisor/core/records.hpp"
 #include "supervisor/core/worker_table.hpp"
 
 namespace penstock::supervisor {
@@ -76,6 +76,7 @@ struct Job {
   JobSpec spec;
   JobState state = JobState::Running;
   bool cancelling = false;
+  bool waiting_for_disk = false;        ///< Its acceptance is not written yet; nothing of it runs before.
   Error error;                          ///< Why it fails or is cancelled.
   std::unique_ptr<GraphShape> shape;    ///< Null once the job has ended and nothing refers to it.
   std::vector<SubtaskHot> hot;
@@ -94,6 +95,7 @@ struct Job {
   std::vector<ClientId> followers;
   JobProgress news;                     ///< What they have not been told yet.
   std::uint32_t news_count = 0;
+  std::vector<MadeOutput> made;         ///< Outputs that are not written down yet; the rest of what is not is `news`.
   Instant news_sent{};
   JobProgress final_news;               ///< Everything, once the job has ended.
   std::vector<SubtaskFailure> failures; ///< All that failed for good, for those who attach later; bounded.

@@ -92,7 +92,8 @@ Error SupervisorCore::explain_infeasible(const Template& wanted) const {
   return {ErrorCode::RequestTooLarge, subject, "requests more than any band has; the nearest is " + nearest, wait};
 }
 
-void SupervisorCore::start_job(ClientId client, JobSpec spec, std::unique_ptr<GraphShape> shape, JobId id) {
+Job& SupervisorCore::make_job(JobSpec spec, std::unique_ptr<GraphShape> shape, JobId id) {
+  PENSTOCK_CHECK(jobs_.size() == id.value());
   auto owned = std::make_unique<Job>();
   Job& job = *owned;
   jobs_.push_back(std::move(owned));
@@ -105,8 +106,7 @@ void SupervisorCore::start_job(ClientId client, JobSpec spec, std::unique_ptr<Gr
   job.templates.resize(job.shape->graph().templates.size());
   job.open = job.total();
   job.counts.total = job.total();
-  job.followers.push_back(client);
-  names_[hash_of_name(job.spec.name)].push_back(id);
+  remember_name(job);
   for (std::uint32_t i = 0; i < job.total(); ++i) {
     SubtaskHot& hot = job.hot[i];
     hot.missing = hot.unplaced = static_cast<std::uint32_t>(job.shape->predecessors(i).size());
@@ -122,7 +122,16 @@ void SupervisorCore::start_job(ClientId client, JobSpec spec, std::unique_ptr<Gr
   active_.insert(std::lower_bound(active_.begin(), active_.end(), id, before), id);
   progress_at_ = now_;
   if (watch_at_ == kNever) watch_at_ = later(now_, config_.watchdog_after);
-  place_sources(job);
+  return job;
+}
+
+void SupervisorCore::start_job(ClientId client, JobSpec spec, std::unique_ptr<GraphShape> shape, JobId id) {
+  Job& job = make_job(std::move(spec), std::move(shape), id);
+  job.followers.push_back(client);
+  if (!durable()) return place_sources(job);
+  job.waiting_for_disk = true;
+  accepting_.push_back({issued_ + 1, id});
+  records_.push_back(record::JobAccepted{id, job.spec, &job.shape->graph()});
 }
 
 // Spec: worker 10. Sources go to the bands as contiguous regions of the graph, sized by slots, so that first joins are
@@ -173,6 +182,7 @@ void SupervisorCore::cancel_job(Job& job, Error why, Duration kill_after) {
   if (job.state != JobState::Running) return;
   if (!job.cancelling) job.error = std::move(why);
   job.cancelling = true;
+  record_change(job);
   for (std::uint32_t i = 0; i < job.total(); ++i) {
     const SubtaskPhase phase = job.hot[i].phase;
     if (phase != SubtaskPhase::Waiting && phase != SubtaskPhase::Placeable && phase != SubtaskPhase::Backoff) continue;
@@ -209,6 +219,7 @@ void SupervisorCore::cancel_subtasks(Job& job, std::vector<std::uint32_t> pendin
 
 void SupervisorCore::change_priority(Job& job, std::int32_t priority) {
   job.spec.priority = priority;
+  record_change(job);
   std::stable_sort(active_.begin(), active_.end(), [this](JobId a, JobId b) {
     const std::int32_t pa = jobs_[a.value()]->spec.priority;
     const std::int32_t pb = jobs_[b.value()]->spec.priority;
@@ -252,6 +263,7 @@ void SupervisorCore::finish_if_done(Job& job) {
   ended_.push_back(job.id);
   if (job.followers.empty() == false || job.news_count > 0) send_news_of(job);
   job.final_news = everything_so_far(job);
+  record_end(job);
   if (job.outputs.empty()) {
     release_job(job);
   } else {
@@ -270,6 +282,7 @@ void SupervisorCore::release_job(Job& job) {
   job.known_workers.clear();
   job.known_of = {};
   job.templates_known.clear();
+  const bool had_outputs = !job.outputs.empty();
   job.outputs.clear();
   job.final_news.outputs.clear();  // Who attaches from now on must not be sent to data that is gone.
   job.shape.reset();
@@ -282,6 +295,7 @@ void SupervisorCore::release_job(Job& job) {
   job.histories.clear();
   job.thieves.clear();
   job.priority_changes.clear();
+  if (had_outputs) record_end(job);
 }
 
 void SupervisorCore::forget_old_jobs() {
@@ -290,11 +304,18 @@ void SupervisorCore::forget_old_jobs() {
     ended_.erase(ended_.begin());
     if (!knows(oldest)) continue;
     release_job(*jobs_[oldest.value()]);
-    std::vector<JobId>& same = names_[hash_of_name(jobs_[oldest.value()]->spec.name)];
-    std::erase(same, oldest);
-    if (same.empty()) names_.erase(hash_of_name(jobs_[oldest.value()]->spec.name));
+    forget_name(*jobs_[oldest.value()]);
     jobs_[oldest.value()].reset();
+    if (durable()) records_.push_back(record::JobForgotten{oldest});
   }
+}
+
+void SupervisorCore::remember_name(const Job& job) { names_[hash_of_name(job.spec.name)].push_back(job.id); }
+
+void SupervisorCore::forget_name(const Job& job) {
+  std::vector<JobId>& same = names_[hash_of_name(job.spec.name)];
+  std::erase(same, job.id);
+  if (same.empty()) names_.erase(hash_of_name(job.spec.name));
 }
 
 Job* SupervisorCore::find_job(const JobSelector& selector) {

@@ -36,13 +36,12 @@ void SupervisorCore::count_news(Job& job) {
 
 // At a low rate news leave at once; a flood is gathered.
 void SupervisorCore::send_news() {
+  if (durable() && news_must_wait()) return;
   std::size_t kept = 0;
   for (const JobId id : with_news_) {
     if (!knows(id) || jobs_[id.value()]->news_count == 0) continue;
     Job& job = *jobs_[id.value()];
-    const bool due = job.state != JobState::Running || job.news_count >= config_.progress_batch_max ||
-                     now_ >= later(job.news_sent, config_.progress_every);
-    if (due)
+    if (durable() || news_are_due(job))
       send_news_of(job);
     else
       with_news_[kept++] = id;
@@ -50,7 +49,13 @@ void SupervisorCore::send_news() {
   with_news_.resize(kept);
 }
 
+bool SupervisorCore::news_are_due(const Job& job) const {
+  return job.state != JobState::Running || job.news_count >= config_.progress_batch_max ||
+         now_ >= later(job.news_sent, config_.progress_every);
+}
+
 void SupervisorCore::send_news_of(Job& job) {
+  if (durable()) record_news(job);
   job.news.job = job.id;
   job.news.state = job.state;
   job.news.counts = job.counts;

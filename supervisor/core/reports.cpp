@@ -157,7 +157,10 @@ void SupervisorCore::keep_outputs(Job& job, std::uint32_t subtask, std::span<con
   }
   const std::uint16_t count = std::max<std::uint16_t>(job.shape->template_of(subtask).output_count, 1);
   for (const OutputReport& output : outputs)
-    if (output.output < count && output.bytes > 0) job.data.set_bytes(*job.shape, subtask, output.output, output.bytes);
+    if (output.output < count && output.bytes > 0) {
+      job.data.set_bytes(*job.shape, subtask, output.output, output.bytes);
+      if (durable()) job.made.push_back({SubtaskIndex{subtask}, output.output, output.bytes});
+    }
   job.data.set_gone(subtask, false);
   job.data.forget_replicas(subtask);
   if ((job.hot[subtask].flags & SubtaskFlag::kWanted) == 0) return;

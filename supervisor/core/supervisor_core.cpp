@@ -17,7 +17,8 @@ bool SupervisorCore::Timer::operator<(const Timer& other) const {
   return subtask > other.subtask;
 }
 
-SupervisorCore::SupervisorCore(const SupervisorConfig& config, Rng rng) : config_(config), rng_(rng) {
+SupervisorCore::SupervisorCore(const SupervisorConfig& config, Rng rng, Durability durability)
+    : config_(config), durability_(durability), rng_(rng) {
   jobs_.emplace_back();  // Number 0 is not used: it would look like a default.
 }
 
@@ -25,8 +26,9 @@ void SupervisorCore::handle(SupervisorEvent&& event, Instant now, Actions<Superv
   now_ = now;
   out_ = &actions;
   looks_left_ = kLooksForEvent;
-  // A tick changes nothing for those who found nothing before; whatever else happens may.
-  all_may_try_ = !std::holds_alternative<supervisor_event::Tick>(event);
+  // These change nothing for those who found nothing before; whatever else happens may.
+  all_may_try_ = !std::holds_alternative<supervisor_event::Tick>(event) &&
+                 !(std::holds_alternative<supervisor_event::Persisted>(event) && accepting_.empty());
   std::visit([this](auto& concrete) { on(concrete); }, event);
   fill_dirty_bands();
   help_hungry();
@@ -35,14 +37,16 @@ void SupervisorCore::handle(SupervisorEvent&& event, Instant now, Actions<Superv
   maybe_done_.clear();
   send_news();
   flush_outboxes();
+  if (durable()) issue_records();
   out_ = nullptr;
 }
 
 std::optional<Instant> SupervisorCore::next_deadline() const {
   Instant next = std::min(watch_at_, help_at_);
   if (!timers_.empty()) next = std::min(next, timers_.front().at);
+  const bool news_wait_for_disk = durable() && news_ticket_ > persisted_;
   for (const JobId id : with_news_)
-    if (knows(id)) next = std::min(next, later(jobs_[id.value()]->news_sent, config_.progress_every));
+    if (knows(id) && !news_wait_for_disk) next = std::min(next, later(jobs_[id.value()]->news_sent, config_.progress_every));
   for (const JobId id : kept_) next = std::min(next, jobs_[id.value()]->keep_until);
   return next == kNever ? std::nullopt : std::optional{next};
 }
@@ -87,6 +91,7 @@ void SupervisorCore::on(supervisor_event::GraphChecked& event) {
     follow(*known, event.client);
     return;
   }
+  if (trouble_.has_value()) return refuse(*trouble_);
   if (const Result<void> feasible = check_feasible(event.spec, *event.shape); !feasible) return refuse(feasible.error());
   reply.job = JobId{static_cast<std::uint32_t>(jobs_.size())};
   ++counters_.jobs_accepted;
@@ -151,6 +156,10 @@ void SupervisorCore::flush_outboxes() {
     outbox.messages.clear();
     // The assignments before this were written with these reports applied; later ones will be, too.
     if (worker.alive && worker.reports_received > worker.reports_applied_sent) {
+      if (durable()) {
+        if (!std::exchange(worker.owed_applied, true)) owed_applied_.push_back(outbox.worker);
+        continue;
+      }
       worker.reports_applied_sent = worker.reports_received;
       out_->add(supervisor_action::SendToWorker{worker.id, ReportsApplied{worker.reports_received}});
     }
@@ -159,7 +168,7 @@ void SupervisorCore::flush_outboxes() {
 }
 
 void SupervisorCore::send_to_client(ClientId client, ToClient message) {
-  out_->add(supervisor_action::SendToClient{client, std::move(message)});
+  promise(supervisor_action::SendToClient{client, std::move(message)});
 }
 
 const Job* SupervisorCore::find_job(JobId id) const { return knows(id) ? jobs_[id.value()].get() : nullptr; }
@@ -197,7 +206,7 @@ void SupervisorCore::validate() const {
       PENSTOCK_CHECK_MSG(missing == hot.missing, name);
       PENSTOCK_CHECK_MSG(unplaced == hot.unplaced, name);
       PENSTOCK_CHECK_MSG(hot.phase != SubtaskPhase::Placeable || unplaced == 0, name);
-      PENSTOCK_CHECK_MSG(hot.phase != SubtaskPhase::Waiting || unplaced > 0 || job->cancelling, name);
+      PENSTOCK_CHECK_MSG(hot.phase != SubtaskPhase::Waiting || unplaced > 0 || job->cancelling || job->waiting_for_disk, name);
       if (hot.phase != SubtaskPhase::Assigned) continue;
       ++assigned;
       PENSTOCK_CHECK_MSG(workers_[hot.band].alive, name);

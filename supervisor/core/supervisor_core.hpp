@@ -1,6 +1,7 @@
 // Every scheduling decision of the supervisor.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -32,16 +33,20 @@ struct SupervisorCounters {
   std::uint64_t watchdog_alerts = 0;
 };
 
+/// Whether what the core promises waits until it is written down.
+enum class Durability : std::uint8_t { None, Journal };
+
 /// Every scheduling decision of the supervisor: jobs, placement, lookahead, leases, stealing, retries, lost workers.
 ///
 /// Deterministic and single-threaded; owned by one shell, or by the simulator. Time is an argument.
 /// Always true: every subtask of an accepted job ends in exactly one final state, told to its followers once; no subtask
 /// has two live attempts; a successor's ownership lease is at one worker at a time, because a subtask is `Assigned` to one
-/// band and leaves it only by a report or by the loss of the worker.
+/// band and leaves it only by a report or by the loss of the worker. With a journal nothing is promised to anyone before
+/// what it rests on is on the disk.
 /// Cost: for each subtask a few touches of its 20-byte record and of its edges; nothing scans all workers for a decision.
 class SupervisorCore {
  public:
-  SupervisorCore(const SupervisorConfig& config, Rng rng);
+  SupervisorCore(const SupervisorConfig& config, Rng rng, Durability durability = Durability::None);
   SupervisorCore(const SupervisorCore&) = delete;
   SupervisorCore& operator=(const SupervisorCore&) = delete;
 
@@ -86,6 +91,9 @@ class SupervisorCore {
   void on(supervisor_event::ClientSaid& event);
   void on(supervisor_event::ClientGone& event);
   void on(supervisor_event::Tick& event);
+  void on(supervisor_event::Persisted& event);
+  void on(supervisor_event::StorageFailed& event);
+  void on(supervisor_event::StateRecovered& event);
   void flush_outboxes();
 
   // Workers: workers.cpp.
@@ -104,6 +112,7 @@ class SupervisorCore {
   // Jobs: jobs.cpp.
   Result<void> check_feasible(const JobSpec& spec, const GraphShape& shape) const;
   Error explain_infeasible(const Template& wanted) const;
+  Job& make_job(JobSpec spec, std::unique_ptr<GraphShape> shape, JobId id);
   void start_job(ClientId client, JobSpec spec, std::unique_ptr<GraphShape> shape, JobId id);
   void place_sources(Job& job);
   void cancel_job(Job& job, Error why, Duration kill_after);
@@ -113,6 +122,8 @@ class SupervisorCore {
   void finish_if_done(Job& job);
   void release_job(Job& job);
   void forget_old_jobs();
+  void remember_name(const Job& job);
+  void forget_name(const Job& job);
   Job* find_job(const JobSelector& selector);
 
   // Where a subtask goes: assigner.cpp. The score terms are named functions.
@@ -193,8 +204,38 @@ class SupervisorCore {
   void count_news(Job& job);
   void send_news();
   void send_news_of(Job& job);
+  bool news_are_due(const Job& job) const;
   JobProgress everything_so_far(const Job& job) const;
   void send_to_client(ClientId client, ToClient message);
+
+  // What is written down, and what waits for it: durability.cpp.
+  struct Held {
+    std::uint64_t ticket;
+    SupervisorAction action;
+  };
+  struct Acceptance {
+    std::uint64_t ticket;
+    JobId job;
+  };
+  bool durable() const { return durability_ == Durability::Journal; }
+  void promise(SupervisorAction action);
+  bool binds(const SupervisorAction& action) const;
+  bool news_must_wait() const;
+  void record_news(Job& job);
+  void record_change(const Job& job);
+  void record_end(const Job& job);
+  void acknowledge_reports();
+  void issue_records();
+  void withdraw(JobId id);
+
+  // Going on after an earlier life: recovery.cpp.
+  void recover_job(RecoveredJob& recovered);
+  void recover_ended_job(RecoveredJob& recovered);
+  void apply_ended(Job& job, const record::SubtasksEnded& ended);
+  void end_recovered(Job& job, const SubtaskRange& range, SubtaskPhase phase);
+  void recover_outputs(Job& job, const record::SubtasksEnded& ended);
+  void cancel_behind_failures(Job& job);
+  void resume(Job& job);
 
   // Questions and orders of operators: queries.cpp, explain.cpp, watchdog.cpp.
   void answer(ClientId client, const AdminRequest& request);
@@ -224,6 +265,7 @@ class SupervisorCore {
 
   // Constant after construction.
   const SupervisorConfig config_;
+  const Durability durability_;
 
   // State.
   Rng rng_;
@@ -249,6 +291,13 @@ class SupervisorCore {
   Instant alerted_for_ = kNever;             ///< The `progress_at_` after which the watchdog gave alarm.
   std::vector<Question> questions_;          ///< Asked to workers and not answered.
   std::uint64_t next_question_ = 1;
+  std::uint64_t issued_ = 0;                 ///< The last ticket.
+  std::uint64_t persisted_ = 0;              ///< The last one that is on the disk.
+  std::uint64_t news_ticket_ = 0;            ///< The last one with news of subtasks; one at a time is under way.
+  std::deque<Held> held_;                    ///< Promises that wait for their tickets, in order.
+  std::vector<Acceptance> accepting_;        ///< Jobs that wait for theirs.
+  std::vector<WorkerSlot> owed_applied_;
+  std::optional<Error> trouble_;             ///< Why the journal cannot be written now.
 
   // Scratch, and what is valid during `handle`.
   Instant now_{};
@@ -263,6 +312,9 @@ class SupervisorCore {
   bool all_may_try_ = false;                 ///< This event may help bands that found nothing before.
   std::uint32_t looks_left_ = 0;             ///< What may still be looked at for hungry bands during this event.
   std::vector<JobId> maybe_done_;
+  std::vector<Record> records_;              ///< To be written because of this event.
+  std::vector<SupervisorAction> promises_;   ///< To be kept when they are.
+  bool records_have_news_ = false;
   std::vector<JobId> exhausted_;             ///< Jobs from which the band that is being filled can take no more.
 };
 

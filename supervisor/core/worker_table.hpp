@@ -53,6 +53,7 @@ struct alignas(64) WorkerEntry {
   bool draining = false;
   bool drained = false;
   bool has_new_peers = false;
+  bool owed_applied = false;        ///< `ReportsApplied` waits until what its reports said is written down.
   std::uint32_t outbox = kNoOutbox;  ///< Which one holds what it is told at the end of this event.
   std::uint64_t reports_received = 0;
   std::uint64_t reports_applied_sent = 0;

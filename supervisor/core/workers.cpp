@@ -136,7 +136,8 @@ void SupervisorCore::lose_data(Job& job, WorkerSlot slot) {
   for (std::uint32_t i = 0; i < job.total(); ++i) {
     SubtaskHot& hot = job.hot[i];
     job.data.remove_replica(i, workers_[slot].id);
-    const bool here = hot.phase == SubtaskPhase::Succeeded && workers_[hot.band].worker == slot && !job.data.gone(i) &&
+    const bool here = hot.phase == SubtaskPhase::Succeeded && !job.data.gone(i) && hot.band.valid() &&
+                      workers_[hot.band].worker == slot &&
                       job.data.total_bytes(*job.shape, i) > 0;
     if (!here) continue;
     const std::vector<WorkerId>* replicas = job.data.replicas(i);

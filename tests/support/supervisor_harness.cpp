@@ -31,7 +31,10 @@ std::unique_ptr<GraphShape> shape_of(const Graph& graph) {
   return shape ? std::move(shape).value() : nullptr;
 }
 
-SupervisorHarness::SupervisorHarness(SupervisorConfig config) : core_(config, Rng{1}) {}
+SupervisorHarness::SupervisorHarness(SupervisorConfig config, Durability durability)
+    : core_(config, Rng{1}, durability), durability_(durability) {}
+
+std::vector<supervisor_action::Persist> SupervisorHarness::take_persists() { return std::exchange(persists_, {}); }
 
 SupervisorHarness::~SupervisorHarness() {
   std::erase_if(actions_, is_routine);
@@ -78,9 +81,19 @@ JobId SupervisorHarness::submit(const Graph& graph, JobSpec spec, ClientId clien
     checked.refusal = shape.error();
   handle(std::move(checked));
   const std::vector<SubmitReply> replies = take_for<SubmitReply>(client);
+  if (durability_ == Durability::Journal && replies.empty()) return JobId::none();  // It waits for the disk.
   EXPECT_EQ(replies.size(), 1U);
   last_reply_ = replies.empty() ? SubmitReply{} : replies.front();
   return last_reply_.job;
+}
+
+// The core's graphs live until its next event; a journal has encoded them by then.
+void SupervisorHarness::copy_graphs(supervisor_action::Persist& persist) {
+  for (Record& record : persist.records)
+    if (auto* accepted = std::get_if<record::JobAccepted>(&record)) {
+      graphs_.push_back(std::make_unique<Graph>(*accepted->graph));
+      accepted->graph = graphs_.back().get();
+    }
 }
 
 void SupervisorHarness::handle(SupervisorEvent&& event) {
@@ -92,6 +105,11 @@ void SupervisorHarness::handle(SupervisorEvent&& event) {
       if (const auto* batch = std::get_if<AssignBatch>(&order->message))
         for (const Assignment& assignment : batch->assignments)
           held_[{order->worker, SubtaskId{batch->job, assignment.subtask}}] = assignment;
+    if (auto* persist = std::get_if<supervisor_action::Persist>(&action)) {
+      copy_graphs(*persist);
+      persists_.push_back(std::move(*persist));
+      continue;
+    }
     actions_.push_back(std::move(action));
   }
 }

@@ -36,7 +36,7 @@ std::unique_ptr<GraphShape> shape_of(const Graph& graph);
 /// acknowledged reports, forgotten jobs and plain progress need not be looked at.
 class SupervisorHarness {
  public:
-  explicit SupervisorHarness(SupervisorConfig config = {});
+  explicit SupervisorHarness(SupervisorConfig config = {}, Durability durability = Durability::None);
   ~SupervisorHarness();
 
   /// Workers are numbered and named from 1: `w1` is `worker-1`.
@@ -83,6 +83,8 @@ class SupervisorHarness {
   template <class Message>
   std::vector<Message> take_for(ClientId client = ClientId{1});
   std::vector<Error> alerts();
+  /// What was to be written since the last call.
+  std::vector<supervisor_action::Persist> take_persists();
   void ignore() { actions_.clear(); }
 
   SupervisorCore& core() { return core_; }
@@ -95,7 +97,12 @@ class SupervisorHarness {
  private:
   AttemptReport report_of(std::uint32_t worker, std::uint32_t subtask, std::uint32_t job);
 
+  void copy_graphs(supervisor_action::Persist& persist);
+
   SupervisorCore core_;
+  const Durability durability_;
+  std::vector<supervisor_action::Persist> persists_;
+  std::vector<std::unique_ptr<Graph>> graphs_;
   Instant now_ = instant_at(std::chrono::seconds{1000});
   std::vector<SupervisorAction> actions_;
   std::map<std::pair<WorkerId, SubtaskId>, Assignment> held_;

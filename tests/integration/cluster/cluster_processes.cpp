@@ -19,10 +19,11 @@ Descriptor open_for_writing(const std::string& path) {
 
 }  // namespace
 
-ClusterProcesses::ClusterProcesses(std::vector<std::string> supervisor_arguments) {
+ClusterProcesses::ClusterProcesses(std::vector<std::string> supervisor_arguments)
+    : supervisor_arguments_(std::move(supervisor_arguments)) {
   const std::string address_file = scratch_.at("address");
   std::vector<std::string> arguments{"supervisor", "--listen", "127.0.0.1:0", "--address-file", address_file};
-  arguments.insert(arguments.end(), supervisor_arguments.begin(), supervisor_arguments.end());
+  arguments.insert(arguments.end(), supervisor_arguments_.begin(), supervisor_arguments_.end());
   supervisor_ = std::make_unique<Process>(start("supervisor", arguments));
   EXPECT_TRUE(wait_until([&] { return std::filesystem::exists(address_file); })) << log_of("supervisor");
   address_ = scratch_.read("address");
@@ -75,6 +76,22 @@ void ClusterProcesses::kill_worker(const std::string& name) {
   ProcessEnd end;
   EXPECT_TRUE(worker->second.wait_for_end(kPatience) && worker->second.try_reap(end));
   workers_.erase(worker);
+}
+
+void ClusterProcesses::kill_supervisor() {
+  supervisor_->signal_group(SIGKILL);
+  ProcessEnd end;
+  EXPECT_TRUE(supervisor_->wait_for_end(kPatience) && supervisor_->try_reap(end));
+}
+
+void ClusterProcesses::restart_supervisor(const std::vector<std::string>& more) {
+  const std::string address_file = scratch_.at("address");
+  std::filesystem::remove(address_file);
+  std::vector<std::string> arguments{"supervisor", "--listen", address_, "--address-file", address_file};
+  arguments.insert(arguments.end(), supervisor_arguments_.begin(), supervisor_arguments_.end());
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  supervisor_ = std::make_unique<Process>(start("supervisor", arguments));
+  EXPECT_TRUE(wait_until([&] { return std::filesystem::exists(address_file); })) << log_of("supervisor");
 }
 
 bool ClusterProcesses::wait_for_workers(std::size_t count) {

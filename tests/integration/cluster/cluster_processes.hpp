@@ -27,18 +27,25 @@ class ClusterProcesses {
   const Process& worker(const std::string& name) const { return workers_.at(name); }
   /// Ends a worker with SIGKILL and reaps it.
   void kill_worker(const std::string& name);
+  /// Ends the supervisor with SIGKILL and reaps it.
+  void kill_supervisor();
+  /// Starts another one at the same address with the same arguments, and `more` of them.
+  void restart_supervisor(const std::vector<std::string>& more = {});
   /// Waits until the supervisor lists so many workers; false after 20 s.
   bool wait_for_workers(std::size_t count);
   /// A session of its own for each call.
   std::unique_ptr<client::Session> connect() const;
   /// What a process has written to its standard error.
   std::string log_of(const std::string& name) const;
+  /// Of a file in the directory in which the processes run.
+  std::string path_of(const std::string& name) const { return scratch_.at(name); }
 
  private:
   Process start(const std::string& name, const std::vector<std::string>& arguments);
 
   ScratchDirectory scratch_;
   std::string address_;
+  std::vector<std::string> supervisor_arguments_;
   std::unique_ptr<Process> supervisor_;
   std::map<std::string, Process> workers_;
 };

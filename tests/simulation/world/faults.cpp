@@ -12,6 +12,7 @@ Faults Faults::of_level(std::uint32_t level) {
   faults.losses = faults.resets = faults.failures = faults.spills = level >= 2;
   faults.partitions = faults.crashes = faults.hangs = faults.fetch_failures = level >= 3;
   faults.cancels = faults.operators = level >= 3;
+  faults.supervisor_restarts = faults.disk_failures = level >= 3;
   return faults;
 }
 
@@ -30,6 +31,14 @@ void FaultPlan::strike() {
   const Faults& faults = world_.options().faults;
   if (world_.workers().empty()) return;
   WorkerHost& host = *world_.workers()[rng.below(world_.workers().size())];
+  if (faults.supervisor_restarts && world_.supervisor().up() && rng.chance(1, 40)) {
+    world_.supervisor().crash();
+    world_.queue().after(milliseconds{rng.between(1, rng.chance(1, 3) ? 12000 : 500)},
+                         [this] { world_.supervisor().come_back(); });
+    return;
+  }
+  if (faults.disk_failures && rng.chance(1, 40))
+    return world_.supervisor().fill_disk(milliseconds{rng.between(1, 2000)});
   switch (rng.below(8)) {
     case 0:
       if (faults.crashes && host.up() && rng.chance(1, 3)) crash(host);
@@ -42,14 +51,13 @@ void FaultPlan::strike() {
       if (faults.partitions && host.up() && !host.cut_off() && rng.chance(1, 2)) cut_off(host);
       break;
     case 4:
-      if (faults.hangs && host.up() && rng.chance(1, 2)) host.hang(milliseconds{rng.between(1, rng.chance(1, 3) ? 15000 : 300)});
+      if (faults.hangs && host.up() && rng.chance(1, 2))
+        host.hang(milliseconds{rng.between(1, rng.chance(1, 3) ? 15000 : 300)});
       break;
     case 5:
       if (faults.spills && host.up()) host.spill_something();
       break;
-    default:
-      operate();
-      break;
+    default: operate(); break;
   }
 }
 
@@ -64,7 +72,8 @@ void FaultPlan::reset(WorkerHost& host) {
   if (host.endpoint() == nullptr || host.endpoint()->connection() == 0) return;
   const std::uint64_t connection = host.endpoint()->connection();
   world_.note("the connection of life % is reset", {host.life()});
-  world_.queue().after(world_.latency(), [this, id = host.id(), connection] { world_.supervisor().connection_broke(id, connection); });
+  world_.queue().after(world_.latency(),
+                       [this, id = host.id(), connection] { world_.supervisor().connection_broke(id, connection); });
   world_.queue().after(world_.latency(), [&host, connection, life = host.life()] {
     if (host.up() && host.life() == life) host.deliver([&host, connection] { host.connection_broke(connection); });
   });
@@ -119,6 +128,8 @@ void FaultPlan::operate() {
 
 void FaultPlan::stop() {
   world_.note("faults end; everything comes back");
+  world_.supervisor().come_back();
+  world_.supervisor().fill_disk(Duration{0});
   for (const auto& host : world_.workers()) {
     host->set_cut_off(false);
     if (!host->up()) host->come_back();
@@ -126,7 +137,8 @@ void FaultPlan::stop() {
   }
   EntitlementBatch plan{++entitlement_version_, {}};
   for (const JobId id : world_.client().jobs())
-    for (std::uint16_t band = 0; band < 2; ++band) plan.entitlements.push_back({id, BandIndex{band}, MilliSlots::max(), 0});
+    for (std::uint16_t band = 0; band < 2; ++band)
+      plan.entitlements.push_back({id, BandIndex{band}, MilliSlots::max(), 0});
   for (const auto& host : world_.workers())
     if (Endpoint* endpoint = world_.supervisor().endpoint_of(host->id()))
       endpoint->send(std::make_shared<const Message>(ToWorker{plan}), world_.now());

@@ -83,7 +83,8 @@ Template draw_template(Rng& rng, std::uint32_t number, bool may_fail, bool tight
 }  // namespace
 
 Graph random_graph(Rng& rng, std::uint32_t subtasks_max, bool may_fail) {
-  const auto size = static_cast<std::uint32_t>(1 + rng.below(rng.chance(1, 2) ? subtasks_max : std::min(subtasks_max, 12U)));
+  const auto size =
+      static_cast<std::uint32_t>(1 + rng.below(rng.chance(1, 2) ? subtasks_max : std::min(subtasks_max, 12U)));
   const Edges edges = draw_edges(rng, size);
   // Renumbered, so that edges point forwards, too, and the intake has to sort.
   std::vector<std::uint32_t> number(size);
@@ -97,7 +98,8 @@ Graph random_graph(Rng& rng, std::uint32_t subtasks_max, bool may_fail) {
   const auto templates = static_cast<std::uint32_t>(1 + rng.below(4));
   const bool tight = rng.chance(1, 5);
   for (std::uint32_t i = 0; i < templates; ++i) graph.templates.push_back(draw_template(rng, i, may_fail, tight));
-  for (std::uint32_t i = 0; i < size; ++i) graph.template_of.push_back(static_cast<std::uint32_t>(rng.below(templates)));
+  for (std::uint32_t i = 0; i < size; ++i)
+    graph.template_of.push_back(static_cast<std::uint32_t>(rng.below(templates)));
   const bool plain_edges = rng.chance(1, 3);
   for (std::uint32_t i = 0; i < size; ++i) {
     for (const std::uint32_t predecessor : edges[original[i]]) {
@@ -105,7 +107,8 @@ Graph random_graph(Rng& rng, std::uint32_t subtasks_max, bool may_fail) {
       graph.predecessors.push_back(from);
       if (plain_edges) continue;
       const std::uint16_t outputs = std::max<std::uint16_t>(graph.templates[graph.template_of[from]].output_count, 1);
-      graph.edge_outputs.push_back(rng.chance(1, 4) ? EdgeKind::kOrderOnly : static_cast<std::uint16_t>(rng.below(outputs)));
+      graph.edge_outputs.push_back(rng.chance(1, 4) ? EdgeKind::kOrderOnly
+                                                    : static_cast<std::uint16_t>(rng.below(outputs)));
     }
     graph.input_offsets.push_back(static_cast<std::uint32_t>(graph.predecessors.size()));
   }

@@ -10,26 +10,119 @@ namespace penstock::simulation {
 
 using namespace supervisor;
 using namespace supervisor::supervisor_action;
+using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
 constexpr Incarnation kSupervisor{1'000'000};
 constexpr Incarnation kClient{2'000'000};
 
-SupervisorHost::SupervisorHost(World& world, const SupervisorConfig& config, Rng rng) : world_(world), core_(config, rng) {}
+SupervisorHost::SupervisorHost(World& world, const SupervisorConfig& config, Rng rng)
+    : world_(world), config_(config), rng_(rng) {
+  if (journals()) disk_delay_max_ = world_.rng().chance(1, 4) ? milliseconds{300} : milliseconds{5};
+  core_ = std::make_unique<SupervisorCore>(config_, journals() ? rng_.fork() : rng_,
+                                           journals() ? Durability::Journal : Durability::None);
+}
 SupervisorHost::~SupervisorHost() = default;
 
+bool SupervisorHost::journals() const {
+  return world_.options().faults.supervisor_restarts || world_.options().faults.disk_failures;
+}
+
+void SupervisorHost::crash() {
+  world_.note("supervisor: crashes");
+  up_ = false;
+  ++life_;
+  // Of what was on its way to the disk, some may have arrived, though nobody has heard of it.
+  const std::uint64_t arrived =
+      waiting_.empty() || world_.now() < disk_full_until_ ? 0 : world_.rng().below(waiting_.size() + 1);
+  write_first(arrived);
+  waiting_.clear();
+  for (const auto& host : world_.workers()) {
+    world_.oracle().life_lost(host->life());
+    if (host->endpoint() == nullptr || world_.rng().chance(1, 4)) continue;  // Some only notice the silence.
+    world_.queue().after(world_.latency(),
+                         [raw = host.get(), connection = host->endpoint()->connection(), life = host->life()] {
+                           if (raw->up() && raw->life() == life)
+                             raw->deliver([raw, connection] { raw->connection_broke(connection); });
+                         });
+  }
+  peers_.clear();
+  by_life_.clear();
+  world_.queue().after(world_.latency(), [this, connection = world_.client().connection()] {
+    world_.client().connection_broke(connection);
+  });
+  client_.reset();
+  tick_at_ = kNever;
+}
+
+void SupervisorHost::come_back() {
+  if (up_) return;
+  up_ = true;
+  core_ = std::make_unique<SupervisorCore>(config_, rng_.fork(), Durability::Journal);
+  handle(supervisor_event::StateRecovered{disk_.state()});
+}
+
+void SupervisorHost::fill_disk(Duration duration) { disk_full_until_ = later(world_.now(), duration); }
+
+void SupervisorHost::write(Persist&& order) {
+  Waiting waiting;
+  for (Record& record : order.records)
+    if (auto* accepted = std::get_if<record::JobAccepted>(&record)) {
+      waiting.graphs.push_back(std::make_shared<const Graph>(*accepted->graph));
+      accepted->graph = waiting.graphs.back().get();
+    }
+  waiting.order = std::move(order);
+  waiting_.push_back(std::move(waiting));
+  if (waiting_.size() == 1) write_later(microseconds{world_.rng().between(20, disk_delay_max_.count() / 1000)});
+}
+
+// What is on the disk is accepted, whether or not anybody has heard of it. A job that was withdrawn is gone again.
+void SupervisorHost::write_first(std::uint64_t count) {
+  std::map<JobId, std::string> accepted;
+  for (; count > 0; --count) {
+    for (const Record& record : waiting_.front().order.records) {
+      disk_.write(record);
+      if (const auto* job = std::get_if<record::JobAccepted>(&record)) accepted[job->job] = job->spec.name;
+      if (const auto* job = std::get_if<record::JobForgotten>(&record)) accepted.erase(job->job);
+    }
+    waiting_.pop_front();
+  }
+  for (const auto& [job, name] : accepted) world_.oracle().job_accepted(job, world_.client().graph_of(name));
+}
+
+void SupervisorHost::write_later(Duration delay) {
+  world_.queue().after(delay, [this, life = life_] {
+    if (life == life_ && up_) try_to_write();
+  });
+}
+
+void SupervisorHost::try_to_write() {
+  if (world_.now() < disk_full_until_) {
+    write_later(milliseconds{50});
+    return handle(supervisor_event::StorageFailed{Error{ErrorCode::StorageFull, "disk", "is full", {}}});
+  }
+  // As much as waits, together.
+  const std::uint64_t ticket = waiting_.back().order.ticket;
+  write_first(waiting_.size());
+  handle(supervisor_event::Persisted{ticket});
+}
+
 void SupervisorHost::handle(SupervisorEvent&& event) {
+  if (!up_) return;
   constexpr const char* kEvents[] = {"supervisor: a worker joined",
                                      "supervisor: a worker said something",
                                      "supervisor: a worker was lost",
                                      "supervisor: a graph was checked",
                                      "supervisor: the client said something",
                                      "supervisor: the client is gone",
-                                     "supervisor: tick"};
+                                     "supervisor: tick",
+                                     "supervisor: the journal has written",
+                                     "supervisor: the journal cannot be written",
+                                     "supervisor: a new life begins"};
   world_.note(kEvents[event.index()]);
   Actions<SupervisorAction> actions;
-  core_.handle(std::move(event), world_.now(), actions);
-  if (world_.options().validate) core_.validate();
+  core_->handle(std::move(event), world_.now(), actions);
+  if (world_.options().validate) core_->validate();
   carry_out(actions);
   plan_tick();
 }
@@ -44,8 +137,11 @@ void SupervisorHost::carry_out(Actions<SupervisorAction>& actions) {
     } else if (auto* news = std::get_if<SendToClient>(&action)) {
       if (const auto* reply = std::get_if<SubmitReply>(&news->message); reply != nullptr && reply->job.valid())
         world_.oracle().job_accepted(reply->job, world_.client().graph_of(reply->submission));
+      if (client_ == nullptr) continue;
       client_->send(std::make_shared<const Message>(std::move(news->message)), world_.now());
       plan_link_tick(WorkerId::none());
+    } else if (auto* order_to_write = std::get_if<Persist>(&action)) {
+      write(std::move(*order_to_write));
     } else if (const auto* release = std::get_if<ReleaseWorker>(&action)) {
       peers_.erase(release->worker);
     } else if (const auto* alert = std::get_if<Alert>(&action)) {
@@ -55,6 +151,7 @@ void SupervisorHost::carry_out(Actions<SupervisorAction>& actions) {
 }
 
 void SupervisorHost::accept_worker(WorkerHost& host, std::uint64_t connection, std::uint64_t received_through) {
+  if (!up_) return;
   const auto answer = [&](std::function<void()> what) {
     world_.queue().after(world_.latency(), [&host, life = host.life(), what = std::move(what)] {
       if (host.up() && host.life() == life) host.deliver(what);
@@ -63,7 +160,8 @@ void SupervisorHost::accept_worker(WorkerHost& host, std::uint64_t connection, s
   const auto known = by_life_.find(host.life());
   if (known != by_life_.end()) {
     Endpoint* endpoint = endpoint_of(known->second);
-    if (endpoint == nullptr || endpoint->link().lost() || host.endpoint() == nullptr || host.endpoint()->link().lost()) {
+    if (endpoint == nullptr || endpoint->link().lost() || host.endpoint() == nullptr ||
+        host.endpoint()->link().lost()) {
       answer([&host] { host.refused(); });
       return;
     }
@@ -73,6 +171,11 @@ void SupervisorHost::accept_worker(WorkerHost& host, std::uint64_t connection, s
     answer([&host, connection, id = known->second, received = endpoint->link().received_through()] {
       host.welcomed(connection, id, true, received);
     });
+    return;
+  }
+  if (host.endpoint() != nullptr) {
+    // It was linked to an earlier life of the supervisor.
+    answer([&host] { host.refused(); });
     return;
   }
   const WorkerId id{next_worker_++};
@@ -134,6 +237,7 @@ void SupervisorHost::accept_client(ClientHost& host) {
   };
   client_->deliver = [this](const MessagePtr& message) { receive_from_client(message); };
   client_->lost = [this](const char*) { world_.oracle().breach("the client was lost, though nothing happened to it"); };
+  handle(supervisor_event::ClientGone{ClientId{1}});
 }
 
 void SupervisorHost::receive_from_client(const MessagePtr& message) {
@@ -154,11 +258,11 @@ void SupervisorHost::receive_from_client(const MessagePtr& message) {
 }
 
 void SupervisorHost::plan_tick() {
-  const auto deadline = core_.next_deadline();
+  const auto deadline = core_->next_deadline();
   if (!deadline || *deadline >= tick_at_) return;
   tick_at_ = *deadline;
-  world_.queue().at(*deadline, [this, at = *deadline] {
-    if (tick_at_ != at) return;
+  world_.queue().at(*deadline, [this, at = *deadline, life = life_] {
+    if (tick_at_ != at || life != life_) return;
     tick_at_ = kNever;
     handle(supervisor_event::Tick{});
   });
@@ -185,39 +289,93 @@ void SupervisorHost::arrive(WorkerId from, const Frame& frame) {
 ClientHost::ClientHost(World& world) : world_(world) {
   wanted_ = static_cast<std::uint32_t>(1 + world_.rng().below(world_.options().jobs_max));
   if (world_.options().workflow != nullptr) wanted_ = 1;
+}
+
+void ClientHost::start() {
+  connect();
+  for (std::uint32_t i = 0; i < wanted_; ++i)
+    world_.queue().after(milliseconds{world_.rng().between(0, 300)}, [this, i] {
+      draw_graph(i + 1);
+      submit(i + 1);
+    });
+}
+
+void ClientHost::connect() {
+  connection_ = world_.next_connection();
   endpoint_ = std::make_unique<Endpoint>(world_.link_config(), kClient, kSupervisor, world_.now());
   endpoint_->transmit = [this](const Frame& frame) {
     world_.carry(wire_, false, [this, frame] { world_.supervisor().arrive(WorkerId::none(), frame); });
   };
   endpoint_->deliver = [this](const MessagePtr& message) { receive(message); };
-  endpoint_->lost = [this](const char*) { world_.oracle().breach("the supervisor was lost, though nothing happened to it"); };
+  endpoint_->lost = [this, connection = connection_](const char*) {
+    if (!world_.options().faults.supervisor_restarts)
+      return world_.oracle().breach("the supervisor was lost, though nothing happened to it");
+    world_.queue().after(Duration{0}, [this, connection] { connection_broke(connection); });
+  };
+  world_.supervisor().accept_client(*this);
+  endpoint_->attach(connection_, false, 0, world_.now());
+  world_.supervisor().client_endpoint().attach(connection_, false, 0, world_.now());
+  plan_link_tick();
 }
 
-void ClientHost::start() {
-  world_.supervisor().accept_client(*this);
-  endpoint_->attach(1, false, 0, world_.now());
-  world_.supervisor().client_endpoint().attach(1, false, 0, world_.now());
-  plan_link_tick();
-  for (std::uint32_t i = 0; i < wanted_; ++i)
-    world_.queue().after(milliseconds{world_.rng().between(0, 300)}, [this, i] { submit(i + 1); });
+// Production's client ends here with an error; what its engine does then, this one does: it attaches by name, and
+// submits again what it has no answer to.
+void ClientHost::connection_broke(std::uint64_t connection) {
+  if (connection != connection_ || connection == 0) return;
+  world_.note("client: the supervisor is gone");
+  connection_ = 0;
+  endpoint_.reset();
+  connect_again();
+}
+
+void ClientHost::connect_again() {
+  if (!world_.supervisor().up()) {
+    world_.queue().after(milliseconds{200}, [this] { connect_again(); });
+    return;
+  }
+  connect();
+  for (const auto& [number, graph] : submitted_) {
+    const auto accepted = accepted_.find(number);
+    if (accepted == accepted_.end()) {
+      submit(static_cast<std::uint32_t>(number));
+    } else if (ended_.contains(accepted->second)) {
+      send(ReleaseJob{accepted->second});
+    } else {
+      world_.oracle().client_reattached(accepted->second);
+      send(AttachJob{number, JobSelector{JobId::none(), specs_[number].name}});
+    }
+  }
+  for (FromClient& message : std::exchange(unsent_, {})) send(std::move(message));
+}
+
+void ClientHost::draw_graph(std::uint32_t number) {
+  JobSpec& spec = specs_[number];
+  spec.name = "engine-" + std::to_string(number);
+  spec.priority = static_cast<std::int32_t>(world_.rng().between(-1, 1));
+  spec.keep = world_.rng().chance(1, 2) ? Keep::Sinks : Keep::Nothing;
+  spec.wait_for_resources = true;
+  const WorldOptions& options = world_.options();
+  if (options.workflow != nullptr) {
+    spec.name = options.workflow->name;
+    submitted_[number] = std::shared_ptr<const Graph>{options.workflow, &options.workflow->graph};
+  } else {
+    submitted_[number] =
+        std::make_shared<const Graph>(random_graph(world_.rng(), options.subtasks_max, options.faults.failures));
+  }
+}
+
+std::shared_ptr<const Graph> ClientHost::graph_of(const std::string& name) {
+  for (const auto& [number, spec] : specs_)
+    if (spec.name == name) return submitted_[number];
+  return nullptr;
 }
 
 void ClientHost::submit(std::uint32_t number) {
+  if (endpoint_ == nullptr) return;  // It comes with the next connection.
   SubmitGraph submit;
   submit.submission = number;
-  submit.spec.name = "engine-" + std::to_string(number);
-  submit.spec.priority = static_cast<std::int32_t>(world_.rng().between(-1, 1));
-  submit.spec.keep = world_.rng().chance(1, 2) ? Keep::Sinks : Keep::Nothing;
-  submit.spec.wait_for_resources = true;
-  const WorldOptions& options = world_.options();
-  if (options.workflow != nullptr) {
-    submit.spec.name = options.workflow->name;
-    submit.graph = std::shared_ptr<const Graph>{options.workflow, &options.workflow->graph};
-  } else {
-    submit.graph =
-        std::make_shared<const Graph>(random_graph(world_.rng(), options.subtasks_max, options.faults.failures));
-  }
-  submitted_[number] = submit.graph;
+  submit.spec = specs_[number];
+  submit.graph = submitted_[number];
   endpoint_->send(std::make_shared<const Message>(std::move(submit)), world_.now());
   plan_link_tick();
 }
@@ -225,11 +383,13 @@ void ClientHost::submit(std::uint32_t number) {
 void ClientHost::order(AdminRequest request) { send(std::move(request)); }
 
 void ClientHost::send(FromClient message) {
+  if (endpoint_ == nullptr) return unsent_.push_back(std::move(message));
   endpoint_->send(std::make_shared<const Message>(std::move(message)), world_.now());
   plan_link_tick();
 }
 
 void ClientHost::arrive(const Frame& frame) {
+  if (endpoint_ == nullptr) return;
   endpoint_->arrive(frame, world_.now());
   plan_link_tick();
 }
@@ -237,8 +397,8 @@ void ClientHost::arrive(const Frame& frame) {
 void ClientHost::plan_link_tick() {
   const Instant at = endpoint_->plan();
   if (at == kNever) return;
-  world_.queue().at(at, [this, at] {
-    if (endpoint_->due(at, world_.now())) plan_link_tick();
+  world_.queue().at(at, [this, at, connection = connection_] {
+    if (connection == connection_ && endpoint_ != nullptr && endpoint_->due(at, world_.now())) plan_link_tick();
   });
 }
 
@@ -246,9 +406,16 @@ void ClientHost::receive(const MessagePtr& message) {
   const auto* said = std::get_if<ToClient>(message.get());
   if (said == nullptr) return world_.oracle().breach("the client received what is not for clients");
   if (const auto* reply = std::get_if<SubmitReply>(said)) {
+    if (!reply->job.valid() && reply->refusal.code == ErrorCode::StorageFull) {
+      world_.queue().after(milliseconds{100}, [this, number = reply->submission] {
+        if (!accepted_.contains(number)) submit(static_cast<std::uint32_t>(number));
+      });
+      return;
+    }
     if (!reply->job.valid()) return world_.oracle().breach("a good graph was refused: " + to_string(reply->refusal));
-    jobs_.push_back(reply->job);
-    ++accepted_;
+    if (accepted_.emplace(reply->submission, reply->job).second) jobs_.push_back(reply->job);
+  } else if (const auto* attached = std::get_if<AttachReply>(said)) {
+    if (!attached->job.valid()) world_.oracle().breach("an accepted job is unknown: " + to_string(attached->refusal));
   } else if (const auto* progress = std::get_if<JobProgress>(said)) {
     world_.note("client: job % has % succeeded subtasks, % failed, % cancelled; state %",
                 {progress->job.value(), progress->counts.succeeded, progress->counts.failed, progress->counts.cancelled,
@@ -256,6 +423,7 @@ void ClientHost::receive(const MessagePtr& message) {
     world_.oracle().client_told(*progress);
     if (progress->state == JobState::Running) return;
     world_.job_ended();
+    ended_.insert(progress->job);
     send(ReleaseJob{progress->job});
   }
 }

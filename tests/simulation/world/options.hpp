@@ -25,6 +25,8 @@ struct Faults {
   bool spills = false;
   bool cancels = false;       ///< Subtasks and jobs are cancelled.
   bool operators = false;     ///< Priorities change, workers drain, entitlements move.
+  bool supervisor_restarts = false;  ///< The supervisor dies and goes on from its journal.
+  bool disk_failures = false;        ///< The journal's disk is full now and then.
 
   static constexpr std::uint32_t kLevelMax = 3;
   static Faults of_level(std::uint32_t level);
@@ -44,6 +46,8 @@ void visit_faults(AnyFaults& faults, Visit&& visit) {
   visit("spills", faults.spills);
   visit("cancels", faults.cancels);
   visit("operators", faults.operators);
+  visit("supervisor-restarts", faults.supervisor_restarts);
+  visit("disk-failures", faults.disk_failures);
 }
 
 /// A real workflow to be run instead of drawn graphs. Runs last `graph.expected_ns`, scaled; where that is 0, and for

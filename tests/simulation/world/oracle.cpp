@@ -1,5 +1,7 @@
 #include "tests/simulation/world/oracle.hpp"
 
+#include <utility>
+
 namespace penstock::simulation {
 
 void Oracle::job_accepted(JobId job, std::shared_ptr<const Graph> graph) {
@@ -16,7 +18,8 @@ void Oracle::run_started(Life life, SubtaskId subtask, Attempt attempt) {
   const auto job = jobs_.find(subtask.job);
   if (job == jobs_.end()) return breach(name + " runs, but its job was never accepted");
   const Graph& graph = *job->second.graph;
-  for (std::uint32_t edge = graph.input_offsets[subtask.index.value()]; edge < graph.input_offsets[subtask.index.value() + 1]; ++edge)
+  for (std::uint32_t edge = graph.input_offsets[subtask.index.value()];
+       edge < graph.input_offsets[subtask.index.value() + 1]; ++edge)
     if (!job->second.ran[graph.predecessors[edge]])
       breach(name + " runs before its predecessor " + std::to_string(graph.predecessors[edge]));
   std::map<Life, Attempt>& lives = live_[subtask];
@@ -43,14 +46,18 @@ void Oracle::client_told(const JobProgress& progress) {
   const auto found = jobs_.find(progress.job);
   if (found == jobs_.end()) return breach("news of " + to_string(progress.job) + ", which was never accepted");
   JobView& view = found->second;
-  for (const SubtaskRange& range : progress.succeeded)
-    for (std::uint32_t i = range.first.value(); i <= range.last.value(); ++i) {
-      if (!view.ran[i]) breach(to_string(SubtaskId{progress.job, SubtaskIndex{i}}) + " is told to have succeeded, but never ran");
-      tell(view, progress.job, i, Told::Succeeded);
-    }
-  for (const SubtaskRange& range : progress.cancelled)
-    for (std::uint32_t i = range.first.value(); i <= range.last.value(); ++i) tell(view, progress.job, i, Told::Cancelled);
-  for (const SubtaskFailure& failure : progress.failures) tell(view, progress.job, failure.subtask.value(), Told::Failed);
+  const std::vector<Told> before = view.told;
+  const bool anew = std::exchange(view.reattached, false);
+  if (anew) {
+    view.told.assign(view.told.size(), Told::Nothing);
+    view.told_count = 0;
+  }
+  tell_all(view, progress);
+  for (std::uint32_t i = 0; anew && i < before.size(); ++i)
+    if (before[i] != Told::Nothing && view.told[i] != before[i])
+      breach(to_string(SubtaskId{progress.job, SubtaskIndex{i}}) + " had been told as " +
+             std::to_string(static_cast<int>(before[i])) + ", after a restart it is " +
+             std::to_string(static_cast<int>(view.told[i])));
   if (progress.state == JobState::Running) return;
   if (view.ended) breach(to_string(progress.job) + " is told to have ended twice");
   view.ended = true;
@@ -62,6 +69,20 @@ void Oracle::client_told(const JobProgress& progress) {
     breach(to_string(progress.job) + ": the counts do not add up");
   if (progress.state == JobState::Succeeded && progress.counts.succeeded != view.told.size())
     breach(to_string(progress.job) + " has succeeded without all of its subtasks");
+}
+
+void Oracle::tell_all(JobView& view, const JobProgress& progress) {
+  for (const SubtaskRange& range : progress.succeeded)
+    for (std::uint32_t i = range.first.value(); i <= range.last.value(); ++i) {
+      if (!view.ran[i])
+        breach(to_string(SubtaskId{progress.job, SubtaskIndex{i}}) + " is told to have succeeded, but never ran");
+      tell(view, progress.job, i, Told::Succeeded);
+    }
+  for (const SubtaskRange& range : progress.cancelled)
+    for (std::uint32_t i = range.first.value(); i <= range.last.value(); ++i)
+      tell(view, progress.job, i, Told::Cancelled);
+  for (const SubtaskFailure& failure : progress.failures)
+    tell(view, progress.job, failure.subtask.value(), Told::Failed);
 }
 
 void Oracle::tell(JobView& view, JobId job, std::uint32_t subtask, Told what) {

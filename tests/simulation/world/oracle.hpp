@@ -26,6 +26,8 @@ class Oracle {
   void run_ended(Life life, SubtaskId subtask, bool succeeded);
   /// The supervisor has given this life up: whatever it still runs is fenced.
   void life_lost(Life life);
+  /// The client follows the job anew: the next it is told is everything so far, and nothing of before may be missing in it.
+  void client_reattached(JobId job) { jobs_[job].reattached = true; }
   void client_told(const JobProgress& progress);
   void at_rest();
 
@@ -45,9 +47,11 @@ class Oracle {
     std::vector<bool> ran;        ///< A run of it has succeeded somewhere.
     std::vector<Told> told;
     std::uint64_t told_count = 0;
+    bool reattached = false;
     bool ended = false;
     JobState state = JobState::Running;
   };
+  void tell_all(JobView& view, const JobProgress& progress);
   void tell(JobView& view, JobId job, std::uint32_t subtask, Told what);
 
   std::map<JobId, JobView> jobs_;

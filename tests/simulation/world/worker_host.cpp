@@ -74,8 +74,11 @@ void WorkerHost::connect() {
 }
 
 void WorkerHost::welcomed(std::uint64_t connection, WorkerId id, bool resumed, std::uint64_t received_through) {
+  // Two lives of the supervisor have taken it for new: it starts afresh rather than belong to both.
+  if (endpoint_ != nullptr && !resumed) return refused();
   if (endpoint_ == nullptr) {
-    endpoint_ = std::make_unique<Endpoint>(world_.link_config(), Incarnation{life_}, Incarnation{1'000'000}, world_.now());
+    endpoint_ =
+        std::make_unique<Endpoint>(world_.link_config(), Incarnation{life_}, Incarnation{1'000'000}, world_.now());
     endpoint_->resends = world_.options().defect != Defect::NoResend;
     endpoint_->transmit = [this](const Frame& frame) {
       world_.carry(wire_, cut_off_, [this, frame, to = id_, life = life_] {
@@ -196,9 +199,11 @@ void WorkerHost::carry_out(Actions<WorkerAction>& actions) {
       // Some programs do not listen until they are killed.
       if (!stop->kill && world_.rng().chance(1, 2)) continue;
       const std::uint64_t number = found->second.number;
-      world_.queue().after(microseconds{world_.rng().between(10, 3000)}, [this, record = stop->record, number, life = life_] {
-        if (life == life_ && up_) deliver([this, record, number] { end_run(record, number, true); });
-      });
+      world_.queue().after(microseconds{world_.rng().between(10, 3000)},
+                           [this, record = stop->record, number, life = life_] {
+                             if (life == life_ && up_)
+                               deliver([this, record, number] { end_run(record, number, true); });
+                           });
     } else if (const auto* store = std::get_if<StoreOutputs>(&action)) {
       const StoreOutputs what = *store;
       world_.queue().after(microseconds{world_.rng().between(10, 5000)}, [this, what, life = life_] {
@@ -218,7 +223,8 @@ void WorkerHost::carry_out(Actions<WorkerAction>& actions) {
         if (life != life_ || !up_) return;
         deliver([this, key] {
           if (!store_.contains(key)) return;
-          const bool damaged = world_.options().faults.fetch_failures && world_.faults_on() && world_.rng().chance(1, 20);
+          const bool damaged =
+              world_.options().faults.fetch_failures && world_.faults_on() && world_.rng().chance(1, 20);
           spilled_.erase(key);
           if (damaged) store_.erase(key);
           handle(worker_event::DatumRestored{key, !damaged});
@@ -276,8 +282,10 @@ void WorkerHost::start(const StartSubtask& action) {
   if (runs_.contains(action.record)) return world_.oracle().breach("a record runs twice");
   for (const RunInput& input : action.inputs) {
     const DataKey key{{action.id.job, input.producer}, input.output};
-    if (!pinned_.contains(key) && store_.contains(key)) world_.oracle().breach(to_string(action.id) + " runs while its input " + to_string(key) + " is not pinned");
-    if (spilled_.contains(key)) world_.oracle().breach(to_string(action.id) + " runs while its input " + to_string(key) + " is on disk");
+    if (!pinned_.contains(key) && store_.contains(key))
+      world_.oracle().breach(to_string(action.id) + " runs while its input " + to_string(key) + " is not pinned");
+    if (spilled_.contains(key))
+      world_.oracle().breach(to_string(action.id) + " runs while its input " + to_string(key) + " is on disk");
   }
   world_.oracle().run_started(life_, action.id, action.attempt);
   world_.note("life % runs %:%#% on band %",
@@ -308,7 +316,9 @@ void WorkerHost::end_run(RecordIndex record, std::uint64_t number, bool killed) 
     const bool sometimes = fate < 12 && world_.rng().chance(1, 2);
     if (always || sometimes) {
       succeeded = false;
-      failure.failure = fate % 3 == 0 ? FailureClass::RunnerCrash : fate % 3 == 1 ? FailureClass::UserError : FailureClass::OutOfMemory;
+      failure.failure = fate % 3 == 0   ? FailureClass::RunnerCrash
+                        : fate % 3 == 1 ? FailureClass::UserError
+                                        : FailureClass::OutOfMemory;
     }
   }
   world_.oracle().run_ended(life_, run.id, succeeded);
@@ -372,7 +382,8 @@ void WorkerHost::check_capacity() const {
       memory += run.program->request.memory;
       holders += !run.program->request.memory.is_zero();
     }
-    if (slots > bands_[i].capacity.slots) world_.oracle().breach(name_ + "/" + bands_[i].name + " runs more than it has slots");
+    if (slots > bands_[i].capacity.slots)
+      world_.oracle().breach(name_ + "/" + bands_[i].name + " runs more than it has slots");
     if (memory > bands_[i].capacity.memory && holders > 1)
       world_.oracle().breach(name_ + "/" + bands_[i].name + " runs more than its memory holds");
   }

@@ -135,15 +135,18 @@ std::string World::describe_unfinished() const {
   std::size_t shown = 0;
   for (const JobId id : client_->jobs()) {
     const supervisor::Job* job = supervisor_->core().find_job(id);
-    if (job != nullptr) text += "\n  " + to_string(id) + " " + std::string{to_string(job->state)} + ", " + std::to_string(job->open) + " open";
+    if (job != nullptr)
+      text += "\n  " + to_string(id) + " " + std::string{to_string(job->state)} + ", " + std::to_string(job->open) +
+              " open";
     if (job == nullptr || job->state != JobState::Running) continue;
     for (std::uint32_t i = 0; i < job->total() && shown < 8; ++i) {
       const supervisor::SubtaskHot& hot = job->hot[i];
       if (supervisor::is_final(hot.phase)) continue;
       ++shown;
       const SubtaskId subtask{id, SubtaskIndex{i}};
-      text += "\n  " + to_string(subtask, Attempt{hot.attempt}) + " phase " + std::to_string(static_cast<int>(hot.phase)) +
-              " missing " + std::to_string(hot.missing) + " unplaced " + std::to_string(hot.unplaced) + (job->cancelling ? " (job is being cancelled)" : "");
+      text += "\n  " + to_string(subtask, Attempt{hot.attempt}) + " phase " +
+              std::to_string(static_cast<int>(hot.phase)) + " missing " + std::to_string(hot.missing) + " unplaced " +
+              std::to_string(hot.unplaced) + (job->cancelling ? " (job is being cancelled)" : "");
       if (!hot.band.valid()) continue;
       text += " on " + to_string(supervisor_->core().workers()[hot.band].id);
       for (const auto& host : workers_)

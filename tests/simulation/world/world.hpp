@@ -1,9 +1,11 @@
 // A whole cluster in one thread: production cores, simulated network, disks, clocks and user programs.
 #pragma once
 
+#include <deque>
 #include <initializer_list>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -12,6 +14,7 @@
 #include "tests/simulation/world/options.hpp"
 #include "tests/simulation/world/oracle.hpp"
 #include "supervisor/core/supervisor_core.hpp"
+#include "tests/support/record_log.hpp"
 
 namespace penstock::simulation {
 
@@ -19,7 +22,7 @@ class WorkerHost;
 class ClientHost;
 class FaultPlan;
 
-/// The supervisor's process: its core and one endpoint for each worker and client.
+/// The supervisor's process: its core and one endpoint for each worker and client, and the disk that its lives share.
 class SupervisorHost {
  public:
   SupervisorHost(class World& world, const SupervisorConfig& config, Rng rng);
@@ -34,7 +37,16 @@ class SupervisorHost {
   void arrive(WorkerId from, const Frame& frame);
   Endpoint* endpoint_of(WorkerId worker);
   Endpoint& client_endpoint() { return *client_; }
-  const supervisor::SupervisorCore& core() const { return core_; }
+  const supervisor::SupervisorCore& core() const { return *core_; }
+
+  // Faults.
+  bool up() const { return up_; }
+  /// The process dies: its links and what it has not written are gone.
+  void crash();
+  /// The next life goes on from the disk.
+  void come_back();
+  /// Nothing can be written for so long.
+  void fill_disk(Duration duration);
 
  private:
   struct Peer {
@@ -48,9 +60,26 @@ class SupervisorHost {
   void carry_out(Actions<supervisor::SupervisorAction>& actions);
   void plan_tick();
   void plan_link_tick(WorkerId worker);
+  void write(supervisor::supervisor_action::Persist&& order);
+  void write_first(std::uint64_t count);
+  void write_later(Duration delay);
+  void try_to_write();
+  bool journals() const;
 
   class World& world_;
-  supervisor::SupervisorCore core_;
+  const SupervisorConfig config_;
+  Rng rng_;
+  std::unique_ptr<supervisor::SupervisorCore> core_;
+  bool up_ = true;
+  std::uint64_t life_ = 0;
+  supervisor::RecordLog disk_;
+  struct Waiting {
+    supervisor::supervisor_action::Persist order;
+    std::vector<std::shared_ptr<const Graph>> graphs;  ///< Those that its records point to.
+  };
+  std::deque<Waiting> waiting_;
+  Instant disk_full_until_{};
+  Duration disk_delay_max_{0};
   std::map<WorkerId, Peer> peers_;
   std::map<std::uint64_t, WorkerId> by_life_;   ///< Lives that were ever welcomed.
   std::unique_ptr<Endpoint> client_;
@@ -67,12 +96,19 @@ class ClientHost {
   void arrive(const Frame& frame);
   Endpoint& endpoint() { return *endpoint_; }
   std::shared_ptr<const Graph> graph_of(std::uint64_t submission) { return submitted_[submission]; }
+  std::shared_ptr<const Graph> graph_of(const std::string& name);
   void order(AdminRequest request);
   const std::vector<JobId>& jobs() const { return jobs_; }
-  bool everything_submitted() const { return accepted_ == wanted_; }
+  bool everything_submitted() const { return accepted_.size() == wanted_; }
+  /// Its connection to the supervisor is gone.
+  void connection_broke(std::uint64_t connection);
+  std::uint64_t connection() const { return connection_; }
 
  private:
+  void draw_graph(std::uint32_t number);
   void submit(std::uint32_t number);
+  void connect();
+  void connect_again();
   void send(FromClient message);
   void plan_link_tick();
   void receive(const MessagePtr& message);
@@ -81,9 +117,13 @@ class ClientHost {
   std::unique_ptr<Endpoint> endpoint_;
   Instant wire_{};
   std::map<std::uint64_t, std::shared_ptr<const Graph>> submitted_;
+  std::map<std::uint64_t, JobSpec> specs_;
+  std::map<std::uint64_t, JobId> accepted_;
+  std::set<JobId> ended_;
+  std::vector<FromClient> unsent_;  ///< While there is no connection.
+  std::uint64_t connection_ = 0;
   std::vector<JobId> jobs_;
   std::uint32_t wanted_ = 0;
-  std::uint32_t accepted_ = 0;
 };
 
 class World {

@@ -1,15 +1,15 @@
-// Cutting a graph into chunks for the wire.
+// Cutting a graph into chunks for the wire and the journal.
 #pragma once
 
 #include <cstdint>
 
 #include "common/protocol/graph.hpp"
 
-namespace penstock::client {
+namespace penstock {
 
 /// Subtasks `first` to `first + count - 1` with their edges; the templates come with the first chunk, `wanted` too.
 Graph chunk_of(const Graph& graph, std::uint32_t first, std::uint32_t count);
 /// How many subtasks from `first` on make about `bytes` on the wire; at least one.
 std::uint32_t chunk_size(const Graph& graph, std::uint32_t first, std::size_t bytes);
 
-}  // namespace penstock::client
+}  // namespace penstock

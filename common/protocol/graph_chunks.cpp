@@ -1,8 +1,8 @@
-#include "client/src/graph_chunks.hpp"
+#include "common/protocol/graph_chunks.hpp"
 
 #include <algorithm>
 
-namespace penstock::client {
+namespace penstock {
 namespace {
 
 template <class Column>
@@ -65,4 +65,4 @@ std::uint32_t chunk_size(const Graph& graph, std::uint32_t first, std::size_t by
   return std::min(low, total) - first;
 }
 
-}  // namespace penstock::client
+}  // namespace penstock

@@ -1,0 +1,290 @@
+#include "common/storage/rocksdb_storage.hpp"
+
+#include <rocksdb/db.h>
+#include <rocksdb/options.h>
+#include <rocksdb/sst_file_reader.h>
+#include <rocksdb/table.h>
+#include <rocksdb/write_batch.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+namespace penstock {
+namespace {
+
+namespace fs = std::filesystem;
+
+rocksdb::Slice slice(std::string_view text) { return {text.data(), text.size()}; }
+std::string_view view(const rocksdb::Slice& text) { return {text.data(), text.size()}; }
+std::string owner_file(const std::string& directory) { return directory + "/OWNER"; }
+
+std::string read_owner(const std::string& directory) {
+  std::ifstream file{owner_file(directory)};
+  std::string owner;
+  std::getline(file, owner);
+  return owner.empty() ? "another process" : owner;
+}
+
+bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+Error error_of(const rocksdb::Status& status, const std::string& directory) {
+  const std::string words = status.ToString();
+  if (status.IsIOError() && (contains(words, "LOCK") || contains(words, "lock hold")))
+    return {ErrorCode::StorageLocked, directory, "is held by " + read_owner(directory),
+            "end that one first, or give this one a directory of its own"};
+  if (status.IsNoSpace() || contains(words, "No space left"))
+    return {ErrorCode::StorageFull, directory, "the disk is full",
+            "make room; what waits is written as soon as there is some"};
+  if (status.IsCorruption() || contains(words, "Corruption"))
+    return {ErrorCode::StorageDamaged, directory, words, "start once with `--salvage` to keep what is intact"};
+  return {ErrorCode::Internal, directory, words, "see the LOG file in that directory"};
+}
+
+rocksdb::Options options_of(const RocksdbOptions& wanted) {
+  rocksdb::Options options;
+  options.create_if_missing = true;
+  options.paranoid_checks = true;
+  options.compression = rocksdb::kLZ4Compression;
+  options.write_buffer_size = wanted.memory_bytes;
+  options.max_total_wal_size = wanted.memory_bytes * 4;
+  options.max_open_files = 256;
+  options.max_background_jobs = 2;
+  options.keep_log_file_num = 4;  // Of its own text log.
+  options.max_log_file_size = std::size_t{4} << 20U;
+  options.stats_dump_period_sec = 0;
+  options.stats_persist_period_sec = 0;
+  // A torn last record was promised to nobody; damage anywhere else was.
+  options.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
+  return options;
+}
+
+class OpenRocksdb final : public Storage {
+ public:
+  OpenRocksdb(std::unique_ptr<rocksdb::DB> database, std::string directory)
+      : directory_(std::move(directory)), database_(std::move(database)) {}
+  ~OpenRocksdb() override { static_cast<void>(close().has_value()); }
+
+  Result<std::optional<std::string>> get(std::string_view key) override {
+    if (database_ == nullptr) return closed();
+    std::string value;
+    const rocksdb::Status status = database_->Get(rocksdb::ReadOptions{}, slice(key), &value);
+    if (status.IsNotFound()) return std::optional<std::string>{};
+    if (!status.ok()) return error_of(status, directory_);
+    return std::optional<std::string>{std::move(value)};
+  }
+
+  Result<void> scan(std::string_view prefix, const ScanVisit& visit) override {
+    if (database_ == nullptr) return closed();
+    rocksdb::ReadOptions reading;
+    reading.fill_cache = false;
+    const std::unique_ptr<rocksdb::Iterator> at{database_->NewIterator(reading)};
+    for (at->Seek(slice(prefix)); at->Valid() && at->key().starts_with(slice(prefix)); at->Next())
+      if (!visit(view(at->key()), view(at->value()))) return {};
+    if (!at->status().ok()) return error_of(at->status(), directory_);
+    return {};
+  }
+
+  Result<void> commit(const StorageBatch& batch, Sync sync) override {
+    if (database_ == nullptr) return closed();
+    rocksdb::WriteBatch changes;
+    for (const StorageBatch::Change& change : batch.changes) {
+      rocksdb::Status status;
+      switch (change.kind) {
+        case StorageBatch::Kind::Put: status = changes.Put(slice(change.key), slice(change.value)); break;
+        case StorageBatch::Kind::Erase: status = changes.Delete(slice(change.key)); break;
+        case StorageBatch::Kind::ErasePrefix: status = erase_prefix(change.key, changes); break;
+      }
+      if (!status.ok()) return error_of(status, directory_);
+    }
+    // After an error it refuses to write until it is told that the cause may be gone.
+    if (troubled_ && !database_->Resume().ok()) return last_error_;
+    rocksdb::WriteOptions writing;
+    writing.sync = sync == Sync::Yes;
+    const rocksdb::Status status = database_->Write(writing, &changes);
+    troubled_ = !status.ok();
+    if (status.ok()) return {};
+    return last_error_ = error_of(status, directory_);
+  }
+
+  Result<void> close() override {
+    if (database_ == nullptr) return {};
+    const rocksdb::Status status = database_->Close();
+    database_.reset();
+    std::error_code ignored;
+    fs::remove(owner_file(directory_), ignored);
+    if (!status.ok()) return error_of(status, directory_);
+    return {};
+  }
+
+ private:
+  rocksdb::Status erase_prefix(const std::string& prefix, rocksdb::WriteBatch& changes) {
+    const std::string end = end_of_prefix(prefix).value_or(std::string(1024, '\xff'));
+    return changes.DeleteRange(database_->DefaultColumnFamily(), slice(prefix), slice(end));
+  }
+  Error closed() const { return {ErrorCode::WrongState, directory_, "is closed", {}}; }
+
+  const std::string directory_;
+  std::unique_ptr<rocksdb::DB> database_;
+  bool troubled_ = false;
+  Error last_error_;
+};
+
+using IteratorPtr = std::unique_ptr<rocksdb::Iterator>;
+using MakeIterator = std::function<rocksdb::Iterator*()>;
+
+/// An iterator behind a damaged block, at the first entry that can be read again; null if there is none. Nobody says
+/// where the block ends, but every key inside it fails: the first key that does not is looked for byte by byte. Each
+/// look takes a new iterator, because one that has failed remembers its block (RocksDB 7.8).
+IteratorPtr step_over_damage(const MakeIterator& make, const std::string& last) {
+  constexpr std::size_t kDepthMax = 32;
+  std::string prefix;  // What is larger than `last` and smaller than this cannot be read.
+  IteratorPtr resumed;
+  for (std::size_t depth = 0; depth < kDepthMax; ++depth) {
+    const bool on_path = depth < last.size() && last.starts_with(prefix);
+    unsigned byte = on_path ? static_cast<unsigned char>(last[depth]) : 0U;
+    for (; byte <= 0xff; ++byte) {
+      const std::string candidate = prefix + static_cast<char>(byte);
+      if (candidate <= last) continue;
+      IteratorPtr at{make()};
+      at->Seek(slice(candidate));
+      if (!at->Valid() && !at->status().ok()) continue;
+      resumed = std::move(at);
+      break;
+    }
+    if (byte == 0) break;
+    prefix += static_cast<char>(byte - 1);
+  }
+  return resumed != nullptr && resumed->Valid() ? std::move(resumed) : nullptr;
+}
+
+/// Copies all that can be read. Error: that of the target; damage of the source only counts.
+Result<void> copy_readable(const MakeIterator& make, Storage& target, SalvageOutcome& outcome) {
+  std::string last;
+  StorageBatch batch;
+  std::size_t bytes = 0;
+  constexpr std::size_t kBatchBytes = std::size_t{8} << 20U;
+  IteratorPtr at{make()};
+  at->SeekToFirst();
+  for (;;) {
+    if (!at->Valid()) {
+      if (at->status().ok()) break;
+      ++outcome.gaps;
+      at = step_over_damage(make, last);
+      if (at == nullptr) break;
+    }
+    last = at->key().ToString();
+    bytes += last.size() + at->value().size();
+    batch.put(last, at->value().ToString());
+    ++outcome.entries_kept;
+    if (bytes > kBatchBytes) {
+      PENSTOCK_TRY(target.commit(std::exchange(batch, {}), Sync::No));
+      bytes = 0;
+    }
+    at->Next();
+  }
+  return target.commit(batch, Sync::Yes);
+}
+
+rocksdb::ReadOptions reading_all() {
+  rocksdb::ReadOptions reading;
+  reading.fill_cache = false;
+  return reading;
+}
+
+rocksdb::Options lenient_options(const RocksdbOptions& wanted) {
+  rocksdb::Options options = options_of(wanted);
+  options.paranoid_checks = false;
+  options.create_if_missing = false;
+  options.wal_recovery_mode = rocksdb::WALRecoveryMode::kSkipAnyCorruptedRecords;
+  return options;
+}
+
+std::unique_ptr<rocksdb::DB> open_leniently(const RocksdbOptions& wanted) {
+  rocksdb::DB* database = nullptr;
+  if (!rocksdb::DB::Open(lenient_options(wanted), wanted.directory, &database).ok()) return nullptr;
+  return std::unique_ptr<rocksdb::DB>{database};
+}
+
+/// The repair gives up a whole sorted file for one bad block of it; the rest of such files is read here, oldest first.
+/// What was erased after they were written may come back with them; the journal's checks see to that.
+Result<void> copy_given_up_files(const RocksdbOptions& wanted, Storage& target, SalvageOutcome& outcome) {
+  std::vector<fs::path> tables;
+  std::error_code code;
+  for (const auto& entry : fs::directory_iterator{wanted.directory + "/lost", code})
+    if (entry.path().extension() == ".sst") tables.push_back(entry.path());
+  std::sort(tables.begin(), tables.end());
+  for (const fs::path& table : tables) {
+    rocksdb::SstFileReader reader{lenient_options(wanted)};
+    if (!reader.Open(table.string()).ok()) {
+      ++outcome.gaps;
+      continue;
+    }
+    PENSTOCK_TRY(copy_readable([&reader] { return reader.NewIterator(reading_all()); }, target, outcome));
+  }
+  return {};
+}
+
+/// Copies what a damaged directory still gives, by ever ruder means.
+Result<void> copy_damaged(const RocksdbOptions& wanted, Storage& target, SalvageOutcome& outcome) {
+  std::unique_ptr<rocksdb::DB> source = open_leniently(wanted);
+  if (source == nullptr) {
+    ++outcome.gaps;
+    static_cast<void>(rocksdb::RepairDB(wanted.directory, lenient_options(wanted)).ok());
+    PENSTOCK_TRY(copy_given_up_files(wanted, target, outcome));
+    source = open_leniently(wanted);
+  }
+  if (source == nullptr) return {};
+  return copy_readable([&source] { return source->NewIterator(reading_all()); }, target, outcome);
+}
+
+Error file_error(const std::string& path, const std::error_code& code) {
+  const bool full = code == std::errc::no_space_on_device;
+  return {full ? ErrorCode::StorageFull : ErrorCode::InvalidArgument, path, code.message(), {}};
+}
+
+std::string free_name_beside(const std::string& directory) {
+  std::error_code ignored;
+  for (int number = 1;; ++number)
+    if (std::string name = directory + ".damaged-" + std::to_string(number); !fs::exists(name, ignored)) return name;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Storage>> RocksdbStorage::open(const RocksdbOptions& options) {
+  std::error_code code;
+  fs::create_directories(options.directory, code);
+  if (code) return file_error(options.directory, code);
+  rocksdb::DB* database = nullptr;
+  if (const rocksdb::Status status = rocksdb::DB::Open(options_of(options), options.directory, &database); !status.ok())
+    return error_of(status, options.directory);
+  auto storage = std::make_unique<OpenRocksdb>(std::unique_ptr<rocksdb::DB>{database}, options.directory);
+  // For whoever comes second. The lock itself is the database's and goes with the process.
+  std::ofstream{owner_file(options.directory), std::ios::trunc} << options.owner << '\n';
+  return std::unique_ptr<Storage>{std::move(storage)};
+}
+
+Result<SalvageOutcome> RocksdbStorage::salvage(const RocksdbOptions& options) {
+  SalvageOutcome outcome;
+  std::error_code code;
+  if (!fs::exists(options.directory, code)) return outcome;
+  // Whoever holds the lock must not have the files repaired under it.
+  if (Result<std::unique_ptr<Storage>> attempt = open(options);
+      !attempt && attempt.error().code == ErrorCode::StorageLocked)
+    return attempt.error();
+  RocksdbOptions fresh = options;
+  fresh.directory = options.directory + ".salvaged";
+  fs::remove_all(fresh.directory, code);  // Of a salvage that was interrupted.
+  Result<std::unique_ptr<Storage>> target = open(fresh);
+  if (!target) return target.error();
+  PENSTOCK_TRY(copy_damaged(options, **target, outcome));
+  PENSTOCK_TRY((*target)->close());
+  outcome.damaged_directory = free_name_beside(options.directory);
+  fs::rename(options.directory, outcome.damaged_directory, code);
+  if (code) return file_error(options.directory, code);
+  fs::rename(fresh.directory, options.directory, code);
+  if (code) return file_error(fresh.directory, code);
+  return outcome;
+}
+
+}  // namespace penstock

@@ -1,0 +1,36 @@
+// A storage in a directory, kept by RocksDB.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "common/storage/storage.hpp"
+
+namespace penstock {
+
+struct RocksdbOptions {
+  std::string directory;                              ///< Made if it is not there.
+  std::string owner;                                  ///< Who we are, for whom we keep out: host and process.
+  std::size_t memory_bytes = std::size_t{64} << 20U;  ///< Of writes before they go to a sorted file.
+};
+
+/// What reading a damaged directory has brought.
+struct SalvageOutcome {
+  std::uint64_t entries_kept = 0;
+  std::uint64_t gaps = 0;         ///< Places where at least one entry could not be read.
+  std::string damaged_directory;  ///< Where the damaged original is now; it is never deleted by us.
+};
+
+/// Every block and every write-ahead record has a checksum; blocks are compressed with LZ4. A write-ahead log whose
+/// last record is torn, as a power cut leaves it, is read up to there; any other damage is an error.
+class RocksdbStorage {
+ public:
+  /// Errors: StorageLocked (names the holder), StorageDamaged, StorageFull, InvalidArgument (no such directory can be
+  /// made).
+  static Result<std::unique_ptr<Storage>> open(const RocksdbOptions& options);
+  /// Reads what can be read of a damaged directory into a fresh one and puts that in its place; the damaged one is kept
+  /// beside it. Never fails because of damage: in the worst case nothing is kept. Errors: StorageLocked, StorageFull.
+  static Result<SalvageOutcome> salvage(const RocksdbOptions& options);
+};
+
+}  // namespace penstock

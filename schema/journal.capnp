@@ -1,0 +1,52 @@
+# What the supervisor keeps on disk. Each value in the storage is 8 bytes of checksum (XXH3, little-endian) and one of
+# these messages (segment table first); `supervisor/store/journal.hpp` says under which keys.
+@0xc6d0f1b7a35e2948;
+
+using Cxx = import "/capnp/c++.capnp";
+$Cxx.namespace("penstock::schema");
+using Graph = import "graph.capnp";
+using Control = import "control.capnp";
+using Admin = import "admin.capnp";
+
+struct JournalHead {
+  format @0 :UInt32;        # 1. A reader refuses a larger one.
+  nextJob @1 :UInt32;
+}
+
+struct JobAcceptedRecord {
+  job @0 :UInt32;
+  spec @1 :Graph.JobSpec;
+  subtasks @2 :UInt32;
+  chunks @3 :UInt32;        # Each under a key of its own: a `Graph.Graph`.
+}
+
+struct EndedSubtasks {
+  counts @0 :Admin.JobCounts;
+  succeeded @1 :List(UInt32);    # first, last, first, last, ...: ranges, ends included
+  cancelled @2 :List(UInt32);    # the same
+  failures @3 :List(Admin.SubtaskFailure);
+  outputs @4 :List(Admin.OutputLocation);
+  madeProducers @5 :List(UInt32);  # columns: element i of each belongs together
+  madeOutputs @6 :List(UInt16);    # left out: all 0
+  madeBytes @7 :List(Int64);
+}
+
+struct SubtasksEndedRecord {
+  job @0 :UInt32;
+  ended @1 :EndedSubtasks;
+}
+
+struct JobChangedRecord {
+  job @0 :UInt32;
+  priority @1 :Int32;
+  cancelling @2 :Bool;
+  why @3 :Control.Error;
+}
+
+struct JobEndedRecord {
+  job @0 :UInt32;
+  spec @1 :Graph.JobSpec;
+  state @2 :UInt8;          # 1 succeeded, 2 failed, 3 cancelled
+  ended @3 :EndedSubtasks;
+  error @4 :Control.Error;
+}

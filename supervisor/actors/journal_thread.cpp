@@ -1,0 +1,84 @@
+#include "supervisor/actors/journal_thread.hpp"
+
+#include <iterator>
+
+#include "supervisor/store/journal.hpp"
+
+namespace penstock::supervisor {
+
+JournalThread::JournalThread(std::unique_ptr<Storage> storage, std::uint64_t next_number, JournalHandlers handlers,
+                             Duration retry_after)
+    : handlers_(std::move(handlers)),
+      retry_after_(retry_after),
+      storage_(std::move(storage)),
+      next_number_(next_number),
+      thread_([this] { run(); }) {}
+
+JournalThread::~JournalThread() {
+  {
+    const std::lock_guard lock{mutex_};
+    ending_ = true;
+  }
+  changed_.notify_one();
+  thread_.join();
+}
+
+void JournalThread::write(supervisor_action::Persist&& order) {
+  Waiting entry;
+  entry.ticket = order.ticket;
+  for (Record& record : order.records) {
+    if (std::holds_alternative<record::JobAccepted>(record))
+      write_record(record, 0, entry.accepted);  // Acceptances are named by their job, not by a number.
+    else
+      entry.records.push_back(std::move(record));
+  }
+  {
+    const std::lock_guard lock{mutex_};
+    waiting_.push_back(std::move(entry));
+  }
+  changed_.notify_one();
+}
+
+void JournalThread::encode(std::vector<Waiting>& taken, StorageBatch& batch) {
+  for (Waiting& entry : taken) {
+    batch.changes.insert(batch.changes.end(), std::make_move_iterator(entry.accepted.changes.begin()),
+                         std::make_move_iterator(entry.accepted.changes.end()));
+    for (const Record& record : entry.records) write_record(record, next_number_++, batch);
+  }
+}
+
+/// Waits for something to write, or after a failure for its next try. False at the end, when nothing is left.
+bool JournalThread::wait_and_take(std::vector<Waiting>& taken, bool after_failure) {
+  std::unique_lock lock{mutex_};
+  if (after_failure)
+    changed_.wait_for(lock, retry_after_, [this] { return ending_; });
+  else
+    changed_.wait(lock, [this] { return ending_ || !waiting_.empty(); });
+  taken.clear();
+  taken.swap(waiting_);
+  return !ending_ || !taken.empty() || after_failure;
+}
+
+void JournalThread::run() {
+  std::vector<Waiting> taken;
+  StorageBatch batch;  // What could not be written stays in it.
+  std::uint64_t ticket = 0;
+  bool failed = false;
+  while (wait_and_take(taken, failed)) {
+    encode(taken, batch);
+    if (!taken.empty()) ticket = taken.back().ticket;
+    const Result<void> committed = storage_->commit(batch, Sync::Yes);
+    failed = !committed.has_value();
+    if (committed) {
+      batch.changes.clear();
+      handlers_.on_persisted(ticket);
+      continue;
+    }
+    handlers_.on_failed(committed.error());
+    const std::lock_guard lock{mutex_};
+    if (ending_) break;
+  }
+  static_cast<void>(storage_->close().has_value());  // Nobody is left to be told.
+}
+
+}  // namespace penstock::supervisor

@@ -1,0 +1,57 @@
+// The thread that waits for the disk.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "common/base/time.hpp"
+#include "common/storage/storage.hpp"
+#include "supervisor/core/actions.hpp"
+
+namespace penstock::supervisor {
+
+/// Called on the journal's thread.
+struct JournalHandlers {
+  std::function<void(std::uint64_t)> on_persisted;  ///< Everything up to this ticket is on the disk.
+  std::function<void(const Error&)> on_failed;      ///< For each try that failed; it tries again by itself.
+};
+
+/// Writes what the core orders, in order, on a thread of its own. Group commit: it takes all that waits and syncs once,
+/// so a slow disk makes larger batches. What could not be written stays first in line and is tried again. Encodes on
+/// its own thread, too, except graphs, which the core does not hand over.
+class JournalThread {
+ public:
+  JournalThread(std::unique_ptr<Storage> storage, std::uint64_t next_number, JournalHandlers handlers,
+                Duration retry_after = std::chrono::seconds{1});
+  /// Writes what waits, with one try, and closes the storage.
+  ~JournalThread();
+
+  /// From the owner's thread, before the core's next event.
+  void write(supervisor_action::Persist&& order);
+
+ private:
+  struct Waiting {
+    std::uint64_t ticket = 0;
+    StorageBatch accepted;  ///< Encoded already.
+    std::vector<Record> records;
+  };
+  void run();
+  void encode(std::vector<Waiting>& taken, StorageBatch& batch);
+  bool wait_and_take(std::vector<Waiting>& taken, bool after_failure);
+
+  const JournalHandlers handlers_;
+  const Duration retry_after_;
+  std::unique_ptr<Storage> storage_;  ///< Of the thread.
+  std::uint64_t next_number_;         ///< The same.
+  std::mutex mutex_;                  ///< Guards the three below; never held while the disk is waited for.
+  std::condition_variable changed_;   ///< Something waits, or the end has come.
+  std::vector<Waiting> waiting_;
+  bool ending_ = false;
+  std::thread thread_;
+};
+
+}  // namespace penstock::supervisor

@@ -1,0 +1,144 @@
+// SupervisorCore: what is written down, and what waits until it is.
+#include <algorithm>
+
+#include "common/base/coverage_mark.hpp"
+#include "supervisor/core/supervisor_core.hpp"
+
+namespace penstock::supervisor {
+
+// Spec: design 4, accepted means durable: the action leaves when all that this event writes is on the disk.
+void SupervisorCore::promise(SupervisorAction action) {
+  if (durable())
+    promises_.push_back(std::move(action));
+  else
+    out_->add(std::move(action));
+}
+
+/// Whether an action says something that a crash must not take back. Refusals change nothing, and answers to questions
+/// only tell what is; those must come also while the disk is in trouble.
+bool SupervisorCore::binds(const SupervisorAction& action) const {
+  const auto* word = std::get_if<supervisor_action::SendToClient>(&action);
+  if (word == nullptr) return true;
+  if (const auto* reply = std::get_if<SubmitReply>(&word->message)) return reply->job.valid();
+  if (std::holds_alternative<AdminAnswer>(word->message)) return !records_.empty() && !trouble_.has_value();
+  return true;
+}
+
+/// News of subtasks and what is written of them leave together, and one commit of them is under way at a time: a slow
+/// disk makes larger batches, not longer lines.
+bool SupervisorCore::news_must_wait() const {
+  if (news_ticket_ > persisted_) return true;
+  return std::none_of(with_news_.begin(), with_news_.end(),
+                      [this](JobId id) { return knows(id) && news_are_due(*jobs_[id.value()]); });
+}
+
+void SupervisorCore::record_news(Job& job) {
+  record::SubtasksEnded ended{job.id,
+                              job.counts,
+                              job.news.succeeded,
+                              job.news.cancelled,
+                              job.news.failures,
+                              job.news.outputs,
+                              std::exchange(job.made, {})};
+  if (job.state != JobState::Running) return;  // The record of its end says it all.
+  const bool nothing = ended.succeeded.empty() && ended.cancelled.empty() && ended.failures.empty() &&
+                       ended.outputs.empty() && ended.made.empty();
+  if (nothing) return;
+  records_.push_back(std::move(ended));
+  records_have_news_ = true;
+}
+
+void SupervisorCore::record_change(const Job& job) {
+  if (durable()) records_.push_back(record::JobChanged{job.id, job.spec.priority, job.cancelling, job.error});
+}
+
+void SupervisorCore::record_end(const Job& job) {
+  if (durable()) records_.push_back(record::JobEnded{job.id, job.spec, job.final_news});
+}
+
+// Workers may forget what they reported only when it is on the disk; until then they are the ones who can say it again.
+void SupervisorCore::acknowledge_reports() {
+  if (!with_news_.empty()) return;
+  for (const WorkerSlot slot : std::exchange(owed_applied_, {})) {
+    WorkerEntry& worker = workers_[slot];
+    if (!std::exchange(worker.owed_applied, false) || !worker.alive) continue;
+    worker.reports_applied_sent = worker.reports_received;
+    promise(supervisor_action::SendToWorker{worker.id, ReportsApplied{worker.reports_received}});
+  }
+}
+
+// The last step of every event.
+void SupervisorCore::issue_records() {
+  acknowledge_reports();
+  if (!records_.empty()) {
+    ++issued_;
+    if (records_have_news_) news_ticket_ = issued_;
+  }
+  for (SupervisorAction& action : promises_) {
+    if (issued_ <= persisted_ || !binds(action))
+      out_->add(std::move(action));
+    else
+      held_.push_back(Held{issued_, std::move(action)});
+  }
+  promises_.clear();
+  if (!records_.empty()) out_->add(supervisor_action::Persist{std::exchange(records_, {}), issued_});
+  records_have_news_ = false;
+}
+
+void SupervisorCore::on(supervisor_event::Persisted& event) {
+  persisted_ = std::max(persisted_, std::min(event.ticket, issued_));
+  trouble_.reset();
+  for (; !held_.empty() && held_.front().ticket <= persisted_; held_.pop_front())
+    out_->add(std::move(held_.front().action));
+  std::size_t written = 0;
+  for (; written < accepting_.size() && accepting_[written].ticket <= persisted_; ++written) {
+    const JobId id = accepting_[written].job;
+    if (!knows(id)) continue;
+    Job& job = *jobs_[id.value()];
+    job.waiting_for_disk = false;
+    // It may have been cancelled in the meantime.
+    if (job.state == JobState::Running && !job.cancelling) place_sources(job);
+  }
+  accepting_.erase(accepting_.begin(), accepting_.begin() + static_cast<std::ptrdiff_t>(written));
+}
+
+// Faults F11, F12: nothing more is promised; what runs goes on, and its news wait.
+void SupervisorCore::on(supervisor_event::StorageFailed& event) {
+  if (!trouble_.has_value()) out_->add(supervisor_action::Alert{event.error});
+  trouble_ = std::move(event.error);
+  for (const Acceptance& acceptance : std::exchange(accepting_, {})) withdraw(acceptance.job);
+}
+
+/// A job whose acceptance could not be written, and was told to nobody, never was.
+void SupervisorCore::withdraw(JobId id) {
+  if (!knows(id)) return;
+  Job& job = *jobs_[id.value()];
+  job.waiting_for_disk = false;
+  if (job.state != JobState::Running || job.cancelling) return;  // Its end is being written behind it.
+  PENSTOCK_COVERAGE_MARK("an acceptance could not be written");
+  ++counters_.jobs_refused;
+  std::erase_if(held_, [&](Held& held) {
+    auto* word = std::get_if<supervisor_action::SendToClient>(&held.action);
+    if (word == nullptr) return false;
+    if (auto* reply = std::get_if<SubmitReply>(&word->message); reply != nullptr && reply->job == id) {
+      out_->add(supervisor_action::SendToClient{word->client,
+                                                SubmitReply{reply->submission, JobId::none(), false, *trouble_}});
+      return true;
+    }
+    if (auto* reply = std::get_if<AttachReply>(&word->message); reply != nullptr && reply->job == id) {
+      out_->add(
+          supervisor_action::SendToClient{word->client, AttachReply{reply->request, JobId::none(), 0, *trouble_}});
+      return true;
+    }
+    const auto* progress = std::get_if<JobProgress>(&word->message);
+    return progress != nullptr && progress->job == id;
+  });
+  std::erase(active_, id);
+  if (active_.empty()) watch_at_ = kNever;
+  forget_name(job);
+  jobs_[id.value()].reset();
+  // Should the disk come back, both are written together, and nothing remains.
+  records_.push_back(record::JobForgotten{id});
+}
+
+}  // namespace penstock::supervisor

@@ -1,0 +1,86 @@
+// What the supervisor writes down so that a later life can go on from it.
+#pragma once
+
+#include <cstdint>
+#include <variant>
+#include <vector>
+
+#include "common/base/ids.hpp"
+#include "common/base/result.hpp"
+#include "common/protocol/client.hpp"
+#include "common/protocol/graph.hpp"
+
+namespace penstock::supervisor {
+
+/// An output with bytes. Whether a subtask has made any decides, after a restart, whether its successors must wait for
+/// them to be found or made again.
+struct MadeOutput {
+  SubtaskIndex producer;
+  std::uint16_t output = 0;
+  std::int64_t bytes = 0;
+  friend bool operator==(const MadeOutput&, const MadeOutput&) = default;
+};
+
+namespace record {
+/// A job whose graph has been checked. Whoever encodes it does so before the core's next event: the graph is the
+/// core's.
+struct JobAccepted {
+  JobId job;
+  JobSpec spec;
+  const Graph* graph = nullptr;
+};
+/// Subtasks that have ended since the last such record of the job. The counts are those of now.
+struct SubtasksEnded {
+  JobId job;
+  JobCounts counts;
+  std::vector<SubtaskRange> succeeded;
+  std::vector<SubtaskRange> cancelled;
+  std::vector<SubtaskFailure> failures;
+  std::vector<OutputLocation> outputs;  ///< Kept for the client.
+  std::vector<MadeOutput> made;         ///< Of those that succeeded, also when they ran again.
+  friend bool operator==(const SubtasksEnded&, const SubtasksEnded&) = default;
+};
+/// An operator or a failure has changed what becomes of the job; each replaces the one before.
+struct JobChanged {
+  JobId job;
+  std::int32_t priority = 0;
+  bool cancelling = false;
+  Error why;  ///< It is cancelled or has failed.
+  friend bool operator==(const JobChanged&, const JobChanged&) = default;
+};
+/// The job has ended; `everything` is all that a client can still ask for. Its graph is needed no longer.
+struct JobEnded {
+  JobId job;
+  JobSpec spec;
+  JobProgress everything;
+  friend bool operator==(const JobEnded&, const JobEnded&) = default;
+};
+/// Nobody can ask for the job any more.
+struct JobForgotten {
+  JobId job;
+  friend bool operator==(const JobForgotten&, const JobForgotten&) = default;
+};
+}  // namespace record
+
+using Record = std::variant<record::JobAccepted, record::SubtasksEnded, record::JobChanged, record::JobEnded,
+                            record::JobForgotten>;
+
+/// A job as its records tell it.
+struct RecoveredJob {
+  JobId id;
+  JobSpec spec;                 ///< With its last priority.
+  std::vector<Graph> chunks;    ///< Empty once it has ended.
+  record::SubtasksEnded ended;  ///< All of them together, in the order of the records.
+  bool cancelling = false;
+  Error why;
+  bool is_over = false;
+  JobProgress everything;  ///< Once it is over.
+};
+
+/// What a life of the supervisor begins with.
+struct RecoveredState {
+  std::vector<RecoveredJob> jobs;  ///< By id.
+  JobId next_job{1};               ///< Numbers below it have been used.
+};
+
+}  // namespace penstock::supervisor

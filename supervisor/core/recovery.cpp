@@ -1,0 +1,160 @@
+// SupervisorCore: going on from what an earlier life has written down.
+#include <algorithm>
+#include <limits>
+
+#include "common/base/coverage_mark.hpp"
+#include "supervisor/core/supervisor_core.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+/// What was accepted once stays acceptable, whatever the limits are now.
+GraphLimits no_limits() {
+  GraphLimits limits;
+  limits.subtasks_max = 0xfffffff0U;
+  limits.edges_max = limits.outputs_max = limits.payload_bytes_max = std::numeric_limits<std::uint64_t>::max();
+  limits.templates_max = limits.subtask_payload_bytes_max = limits.name_bytes_max =
+      std::numeric_limits<std::uint32_t>::max();
+  return limits;
+}
+
+Result<std::unique_ptr<GraphShape>> rebuild(std::vector<Graph> chunks) {
+  GraphIntake intake{no_limits()};
+  for (Graph& chunk : chunks) PENSTOCK_TRY(intake.add(std::move(chunk)));
+  return intake.finish();
+}
+
+}  // namespace
+
+void SupervisorCore::on(supervisor_event::StateRecovered& event) {
+  for (RecoveredJob& job : event.state.jobs) {
+    if (job.is_over)
+      recover_ended_job(job);
+    else
+      recover_job(job);
+  }
+  if (jobs_.size() < event.state.next_job.value()) jobs_.resize(event.state.next_job.value());
+  forget_old_jobs();
+}
+
+void SupervisorCore::recover_ended_job(RecoveredJob& recovered) {
+  if (jobs_.size() <= recovered.id.value()) jobs_.resize(recovered.id.value() + 1);
+  auto owned = std::make_unique<Job>();
+  Job& job = *owned;
+  jobs_[recovered.id.value()] = std::move(owned);
+  job.id = recovered.id;
+  job.spec = std::move(recovered.spec);
+  job.state = recovered.everything.state;
+  job.counts = recovered.everything.counts;
+  job.error = recovered.everything.error;
+  job.failures = recovered.everything.failures;
+  job.outputs = recovered.everything.outputs;
+  job.final_news = std::move(recovered.everything);
+  job.submitted = job.ended = now_;
+  remember_name(job);
+  ended_.push_back(job.id);
+  if (job.outputs.empty()) return;
+  job.keep_until = later(now_, config_.results_keep);
+  kept_.push_back(job.id);
+}
+
+void SupervisorCore::recover_job(RecoveredJob& recovered) {
+  Result<std::unique_ptr<GraphShape>> shape = rebuild(std::move(recovered.chunks));
+  if (!shape) {
+    // It was checked before it was written: this is our mistake or a disk's. The others go on; it stays in the journal.
+    out_->add(supervisor_action::Alert{Error{ErrorCode::StorageDamaged, recovered.spec.name,
+                                             "its graph is not acceptable any more: " + to_string(shape.error()),
+                                             "submit it again under another name"}});
+    return;
+  }
+  if (jobs_.size() < recovered.id.value()) jobs_.resize(recovered.id.value());
+  Job& job = make_job(std::move(recovered.spec), std::move(shape).value(), recovered.id);
+  apply_ended(job, recovered.ended);
+  for (std::uint32_t i = 0; i < job.total(); ++i)
+    if (!is_final(job.hot[i].phase)) count_unfinished(job, i);
+  recover_outputs(job, recovered.ended);
+  cancel_behind_failures(job);
+  if (recovered.cancelling) {
+    PENSTOCK_COVERAGE_MARK("a job that was being cancelled came back");
+    cancel_job(job, std::move(recovered.why), kDefaultGrace);
+  } else {
+    resume(job);
+  }
+  if (job.open == 0) maybe_done_.push_back(job.id);
+}
+
+void SupervisorCore::end_recovered(Job& job, const SubtaskRange& range, SubtaskPhase phase) {
+  for (std::uint32_t i = range.first.value(); i <= range.last.value() && i < job.total(); ++i) {
+    SubtaskHot& hot = job.hot[i];
+    if (is_final(hot.phase)) continue;
+    hot.phase = phase;
+    --job.open;
+    if (phase == SubtaskPhase::Succeeded) hot.flags |= SubtaskFlag::kVisible;
+    ++(phase == SubtaskPhase::Succeeded   ? job.counts.succeeded
+       : phase == SubtaskPhase::Cancelled ? job.counts.cancelled
+                                          : job.counts.failed);
+  }
+}
+
+// Spec: design 5, completion is visible exactly once: what was written was or may have been told.
+void SupervisorCore::apply_ended(Job& job, const record::SubtasksEnded& ended) {
+  job.counts = ended.counts;
+  job.counts.total = job.total();
+  job.counts.assigned = job.counts.succeeded = job.counts.failed = job.counts.cancelled = 0;
+  for (const SubtaskRange& range : ended.succeeded) end_recovered(job, range, SubtaskPhase::Succeeded);
+  for (const SubtaskRange& range : ended.cancelled) end_recovered(job, range, SubtaskPhase::Cancelled);
+  for (const SubtaskFailure& failure : ended.failures) {
+    end_recovered(job, {failure.subtask, failure.subtask}, SubtaskPhase::Failed);
+    if (job.failures.size() < config_.finished_jobs_max) job.failures.push_back(failure);
+  }
+  for (const OutputLocation& output : ended.outputs) {
+    // It may have been made again elsewhere.
+    std::erase_if(job.outputs, [&](const OutputLocation& known) {
+      return known.producer == output.producer && known.output == output.output;
+    });
+    job.outputs.push_back(output);
+  }
+}
+
+/// That there are outputs is known, where they are is not.
+void SupervisorCore::recover_outputs(Job& job, const record::SubtasksEnded& ended) {
+  if (ended.made.empty()) return;
+  job.data.open(*job.shape);
+  for (const MadeOutput& made : ended.made) {
+    const std::uint32_t subtask = made.producer.value();
+    const std::uint16_t count = std::max<std::uint16_t>(job.shape->template_of(subtask).output_count, 1);
+    if (made.output >= count || made.bytes <= 0 || job.hot[subtask].phase != SubtaskPhase::Succeeded) continue;
+    job.data.set_bytes(*job.shape, subtask, made.output, made.bytes);
+    job.data.set_gone(subtask, true);
+  }
+  for (std::uint32_t i = 0; i < job.total(); ++i) {
+    if (!is_final(job.hot[i].phase)) continue;
+    const auto predecessors = job.shape->predecessors(i);
+    for (std::uint32_t k = 0; k < predecessors.size(); ++k)
+      if (job.shape->edge_output(job.shape->first_edge(i) + k) != EdgeKind::kOrderOnly)
+        --job.data.readers(predecessors[k]);
+  }
+}
+
+/// What waits for a subtask that has failed or was cancelled never runs. It may have been cancelled before, or been
+/// told to its worker, without that being written.
+void SupervisorCore::cancel_behind_failures(Job& job) {
+  std::vector<std::uint32_t> doomed;
+  for (std::uint32_t i = 0; i < job.total(); ++i)
+    if (is_final(job.hot[i].phase) && job.hot[i].phase != SubtaskPhase::Succeeded)
+      for (const std::uint32_t successor : job.shape->successors(i)) doomed.push_back(successor);
+  if (!doomed.empty()) cancel_subtasks(job, std::move(doomed), kDefaultGrace);
+}
+
+/// Places what can be placed, and makes again what is needed and found nowhere.
+void SupervisorCore::resume(Job& job) {
+  for (std::uint32_t i = 0; i < job.total() && job.data.in_use(); ++i) {
+    const bool needed = job.data.readers(i) > 0 || (job.hot[i].flags & SubtaskFlag::kWanted) != 0;
+    if (needed && data_is_gone(job, i)) recompute(job, i);
+  }
+  if (job.cancelling) return;  // A lineage was too long.
+  for (std::uint32_t i = 0; i < job.total(); ++i)
+    if (job.hot[i].phase == SubtaskPhase::Waiting && job.hot[i].unplaced == 0) become_placeable(job, i);
+}
+
+}  // namespace penstock::supervisor

@@ -1,0 +1,49 @@
+// The supervisor's records in a storage, and the way back.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/base/result.hpp"
+#include "common/storage/storage.hpp"
+#include "supervisor/core/records.hpp"
+
+namespace penstock::supervisor {
+
+/// Keys, all numbers big-endian so that the order of bytes is theirs:
+///   `h`                                the head: format and next job number
+///   `j` job(4) `a`                     the job as it was accepted
+///   `j` job(4) `c`                     its last change
+///   `j` job(4) `e` number(8)           subtasks that ended, one entry for each record
+///   `j` job(4) `g` chunk(4)            its graph
+///   `j` job(4) `z`                     its end; takes the place of all the others
+/// Appends to `batch` what a record changes. `number` grows from record to record, also over restarts; see `Recovered`.
+void write_record(const Record& record, std::uint64_t number, StorageBatch& batch);
+
+/// One thing that could not be read.
+struct JournalLoss {
+  JobId job;               ///< None: something that belongs to no job.
+  std::string name;        ///< Of the job, if it could be read.
+  bool whole_job = false;  ///< False: the job goes on, without what `what` says.
+  std::string what;
+};
+/// As the command line prints it.
+std::string to_string(const JournalLoss& loss);
+
+struct Recovered {
+  RecoveredState state;
+  std::uint64_t next_number = 1;
+  std::vector<JournalLoss> losses;
+};
+
+enum class Damage : std::uint8_t {
+  Refuse,   ///< The first damaged record is an error.
+  Salvage,  ///< Every intact job is kept, the others are listed and taken out of the storage.
+};
+
+/// Reads everything. Errors: StorageDamaged (names the job and the way out), VersionMismatch (the journal is of a newer
+/// version), and those of the storage.
+Result<Recovered> recover(Storage& storage, Damage damage);
+
+}  // namespace penstock::supervisor

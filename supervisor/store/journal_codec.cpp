@@ -1,0 +1,194 @@
+#include "supervisor/store/journal_codec.hpp"
+
+#include <cstring>
+
+#include "common/wire/codec_parts.hpp"
+#include "schema/journal.capnp.h"
+
+namespace penstock::supervisor::journal_codec {
+namespace {
+
+constexpr std::size_t kChecksumBytes = 8;
+
+std::string sealed(std::vector<std::uint64_t> words) {
+  const FramePayload payload{std::move(words)};
+  const std::uint64_t hash = payload.hash();
+  std::string value(kChecksumBytes + payload.bytes().size(), '\0');
+  std::memcpy(value.data(), &hash, kChecksumBytes);
+  std::memcpy(value.data() + kChecksumBytes, payload.bytes().data(), payload.bytes().size());
+  return value;
+}
+
+Error damaged(std::string message) { return {ErrorCode::StorageDamaged, "record", std::move(message), {}}; }
+
+/// Checks the checksum, then parses what is behind it.
+template <class Root, class Value, class Read>
+Result<Value> unseal(std::string_view value, Read read) {
+  if (value.size() < kChecksumBytes || value.size() % 8 != 0) return damaged("is cut off");
+  std::vector<std::uint64_t> words((value.size() - kChecksumBytes) / 8);  // A copy: the parser wants it aligned.
+  std::memcpy(words.data(), value.data() + kChecksumBytes, words.size() * 8);
+  const FramePayload payload{std::move(words)};
+  std::uint64_t hash = 0;
+  std::memcpy(&hash, value.data(), kChecksumBytes);
+  if (hash != payload.hash()) return damaged("fails its checksum");
+  Result<Value> parsed = wire::parse<Root, Value>(payload.bytes(), read);
+  if (!parsed) return damaged(parsed.error().message);
+  return parsed;
+}
+
+void write_ended(const record::SubtasksEnded& from, schema::EndedSubtasks::Builder out) {
+  wire::write_counts(from.counts, out.initCounts());
+  wire::write_ranges(from.succeeded, out.initSucceeded(static_cast<unsigned>(from.succeeded.size() * 2)));
+  wire::write_ranges(from.cancelled, out.initCancelled(static_cast<unsigned>(from.cancelled.size() * 2)));
+  wire::write_failures(from.failures, out.initFailures(static_cast<unsigned>(from.failures.size())));
+  wire::write_outputs(from.outputs, out.initOutputs(static_cast<unsigned>(from.outputs.size())));
+  const auto made = static_cast<unsigned>(from.made.size());
+  if (made == 0) return;
+  auto producers = out.initMadeProducers(made);
+  auto bytes = out.initMadeBytes(made);
+  bool first_only = true;
+  for (unsigned i = 0; i < made; ++i) {
+    producers.set(i, from.made[i].producer.value());
+    bytes.set(i, from.made[i].bytes);
+    first_only = first_only && from.made[i].output == 0;
+  }
+  if (first_only) return;
+  auto outputs = out.initMadeOutputs(made);
+  for (unsigned i = 0; i < made; ++i) outputs.set(i, from.made[i].output);
+}
+
+record::SubtasksEnded read_ended(schema::EndedSubtasks::Reader in) {
+  record::SubtasksEnded ended;
+  ended.counts = wire::read_counts(in.getCounts());
+  ended.succeeded = wire::read_ranges(in.getSucceeded());
+  ended.cancelled = wire::read_ranges(in.getCancelled());
+  ended.failures = wire::read_failures(in.getFailures());
+  ended.outputs = wire::read_outputs(in.getOutputs());
+  const auto producers = in.getMadeProducers();
+  const auto outputs = in.getMadeOutputs();
+  const auto bytes = in.getMadeBytes();
+  if (bytes.size() != producers.size() || (outputs.size() != 0 && outputs.size() != producers.size()))
+    wire::refuse("made");
+  for (unsigned i = 0; i < producers.size(); ++i)
+    ended.made.push_back({SubtaskIndex{producers[i]}, outputs.size() == 0 ? std::uint16_t{0} : outputs[i], bytes[i]});
+  return ended;
+}
+
+std::size_t size_of(const record::SubtasksEnded& ended) {
+  std::size_t bytes = 256 + (ended.succeeded.size() + ended.cancelled.size()) * 8 + ended.made.size() * 14;
+  for (const SubtaskFailure& failure : ended.failures)
+    bytes += 256 + failure.last.message.size() + failure.last.output_tail.size();
+  for (const OutputLocation& output : ended.outputs) bytes += 40 + output.data_address.size();
+  return bytes;
+}
+
+record::SubtasksEnded ended_of(const JobProgress& everything) {
+  return {everything.job,
+          everything.counts,
+          everything.succeeded,
+          everything.cancelled,
+          everything.failures,
+          everything.outputs,
+          {}};
+}
+
+}  // namespace
+
+std::string encode(const Head& head) {
+  return sealed(wire::build_words<schema::JournalHead>(64, [&](schema::JournalHead::Builder out) {
+    out.setFormat(head.format);
+    out.setNextJob(head.next_job.value());
+  }));
+}
+
+std::string encode(const Accepted& accepted) {
+  const std::size_t bytes = 256 + accepted.spec.name.size() + accepted.spec.owner.size();
+  return sealed(wire::build_words<schema::JobAcceptedRecord>(bytes, [&](schema::JobAcceptedRecord::Builder out) {
+    out.setJob(accepted.job.value());
+    wire::write_spec(accepted.spec, out.initSpec());
+    out.setSubtasks(accepted.subtasks);
+    out.setChunks(accepted.chunks);
+  }));
+}
+
+std::string encode(const Graph& chunk) { return sealed(encode_graph(chunk)); }
+
+std::string encode(const record::SubtasksEnded& ended) {
+  using Root = schema::SubtasksEndedRecord;
+  return sealed(wire::build_words<Root>(size_of(ended), [&](Root::Builder out) {
+    out.setJob(ended.job.value());
+    write_ended(ended, out.initEnded());
+  }));
+}
+
+std::string encode(const record::JobChanged& changed) {
+  using Root = schema::JobChangedRecord;
+  return sealed(wire::build_words<Root>(256 + changed.why.message.size(), [&](Root::Builder out) {
+    out.setJob(changed.job.value());
+    out.setPriority(changed.priority);
+    out.setCancelling(changed.cancelling);
+    wire::write_error(changed.why, out.initWhy());
+  }));
+}
+
+std::string encode(const record::JobEnded& ended) {
+  const record::SubtasksEnded subtasks = ended_of(ended.everything);
+  using Root = schema::JobEndedRecord;
+  return sealed(wire::build_words<Root>(size_of(subtasks), [&](Root::Builder out) {
+    out.setJob(ended.job.value());
+    wire::write_spec(ended.spec, out.initSpec());
+    out.setState(static_cast<std::uint8_t>(ended.everything.state));
+    write_ended(subtasks, out.initEnded());
+    wire::write_error(ended.everything.error, out.initError());
+  }));
+}
+
+Result<Head> decode_head(std::string_view value) {
+  return unseal<schema::JournalHead, Head>(value, [](schema::JournalHead::Reader in) {
+    return Head{in.getFormat(), JobId{in.getNextJob()}};
+  });
+}
+
+Result<Accepted> decode_accepted(std::string_view value) {
+  return unseal<schema::JobAcceptedRecord, Accepted>(value, [](schema::JobAcceptedRecord::Reader in) {
+    return Accepted{JobId{in.getJob()}, wire::read_spec(in.getSpec()), in.getSubtasks(), in.getChunks()};
+  });
+}
+
+Result<Graph> decode_chunk(std::string_view value) {
+  return unseal<schema::Graph, Graph>(value, [](schema::Graph::Reader in) { return wire::read_graph(in); });
+}
+
+Result<record::SubtasksEnded> decode_subtasks_ended(std::string_view value) {
+  return unseal<schema::SubtasksEndedRecord, record::SubtasksEnded>(value, [](schema::SubtasksEndedRecord::Reader in) {
+    record::SubtasksEnded ended = read_ended(in.getEnded());
+    ended.job = JobId{in.getJob()};
+    return ended;
+  });
+}
+
+Result<record::JobChanged> decode_changed(std::string_view value) {
+  return unseal<schema::JobChangedRecord, record::JobChanged>(value, [](schema::JobChangedRecord::Reader in) {
+    return record::JobChanged{JobId{in.getJob()}, in.getPriority(), in.getCancelling(), wire::read_error(in.getWhy())};
+  });
+}
+
+Result<record::JobEnded> decode_job_ended(std::string_view value) {
+  return unseal<schema::JobEndedRecord, record::JobEnded>(value, [](schema::JobEndedRecord::Reader in) {
+    record::SubtasksEnded subtasks = read_ended(in.getEnded());
+    record::JobEnded ended;
+    ended.job = JobId{in.getJob()};
+    ended.spec = wire::read_spec(in.getSpec());
+    ended.everything.job = ended.job;
+    ended.everything.state = wire::enumerator(in.getState(), JobState::Cancelled, "state");
+    ended.everything.counts = subtasks.counts;
+    ended.everything.succeeded = std::move(subtasks.succeeded);
+    ended.everything.cancelled = std::move(subtasks.cancelled);
+    ended.everything.failures = std::move(subtasks.failures);
+    ended.everything.outputs = std::move(subtasks.outputs);
+    ended.everything.error = wire::read_error(in.getError());
+    return ended;
+  });
+}
+
+}  // namespace penstock::supervisor::journal_codec

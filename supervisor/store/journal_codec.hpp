@@ -1,0 +1,40 @@
+// Values of the journal. Private to this folder.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "common/base/result.hpp"
+#include "supervisor/core/records.hpp"
+
+namespace penstock::supervisor::journal_codec {
+
+inline constexpr std::uint32_t kFormat = 1;
+
+struct Head {
+  std::uint32_t format = kFormat;
+  JobId next_job;
+};
+struct Accepted {
+  JobId job;
+  JobSpec spec;
+  std::uint32_t subtasks = 0;
+  std::uint32_t chunks = 0;
+};
+
+std::string encode(const Head& head);
+std::string encode(const Accepted& accepted);
+std::string encode(const Graph& chunk);
+std::string encode(const record::SubtasksEnded& ended);
+std::string encode(const record::JobChanged& changed);
+std::string encode(const record::JobEnded& ended);
+
+/// Error of all: StorageDamaged (the checksum, or a value that is out of range).
+Result<Head> decode_head(std::string_view value);
+Result<Accepted> decode_accepted(std::string_view value);
+Result<Graph> decode_chunk(std::string_view value);
+Result<record::SubtasksEnded> decode_subtasks_ended(std::string_view value);
+Result<record::JobChanged> decode_changed(std::string_view value);
+Result<record::JobEnded> decode_job_ended(std::string_view value);
+
+}  // namespace penstock::supervisor::journal_codec

@@ -1,0 +1,94 @@
+// A supervisor of real processes that is killed and started again: nothing that was accepted is lost.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "tests/integration/cluster/cluster_processes.hpp"
+#include "tests/integration/cluster/witness.hpp"
+
+namespace penstock {
+namespace {
+
+const std::vector<std::string> kWithState{"--state", "state"};
+
+// Fault F05.
+TEST(Restart, AKilledSupervisorGoesOnWithTheJobAndTellsEachSubtaskOnce) {
+  ClusterProcesses cluster{kWithState};
+  cluster.start_worker("w1", {"--slots", "2"});
+  cluster.start_worker("w2", {"--slots", "2"});
+  ASSERT_TRUE(cluster.wait_for_workers(2));
+  auto session = cluster.connect();
+  Witness witness{*session, 4000};
+  const auto submitted = session->submit(named("killed"), stencil(200, 20, 200'000, 1000));
+  ASSERT_TRUE(submitted.has_value()) << to_string(submitted.error());
+  wait_for_some(*session, submitted->job, witness, 400);
+  cluster.kill_supervisor();
+  cluster.restart_supervisor();
+  session = cluster.connect();
+  Witness after{*session, 4000};
+  const Result<JobId> attached = session->attach(JobSelector{JobId::none(), "killed"});
+  ASSERT_TRUE(attached.has_value()) << to_string(attached.error());
+  EXPECT_EQ(*attached, submitted->job);
+  EXPECT_EQ(wait_for_end(*session, *attached), JobState::Succeeded);
+  after.expect_each_once();  // Everything so far, and then the rest.
+  EXPECT_EQ(session->counts(*attached).succeeded, 4000U);
+}
+
+// Fault F06: the client has no answer, and asks again.
+TEST(Restart, ASubmitThatIsRepeatedIsTheSameJob) {
+  ClusterProcesses cluster{kWithState};
+  const auto first = cluster.connect()->submit(named("twice"), stencil(2, 2, 0, 0));
+  ASSERT_TRUE(first.has_value()) << to_string(first.error());
+  cluster.kill_supervisor();
+  cluster.restart_supervisor();
+  const auto session = cluster.connect();
+  const auto again = session->submit(named("twice"), stencil(2, 2, 0, 0));
+  ASSERT_TRUE(again.has_value()) << to_string(again.error());
+  EXPECT_EQ(again->job, first->job);
+  EXPECT_TRUE(again->existed);
+  cluster.start_worker("w1");
+  EXPECT_EQ(wait_for_end(*session, again->job), JobState::Succeeded);
+}
+
+// Fault F08.
+TEST(Restart, ASecondSupervisorOnTheSameStateIsToldWhoHoldsIt) {
+  ClusterProcesses cluster{kWithState};
+  const BinaryRun second = run_binary({"supervisor", "--listen", "127.0.0.1:0", "--state", cluster.path_of("state")});
+  EXPECT_EQ(second.exit_code, 2);
+  EXPECT_NE(second.errors.find("process " + std::to_string(cluster.supervisor().id())), std::string::npos)
+      << second.errors;
+}
+
+// Fault F13.
+TEST(Restart, ADamagedJournalIsRefusedByNameAndSalvaged) {
+  ClusterProcesses cluster{kWithState};
+  const auto kept = cluster.connect()->submit(named("kept"), stencil(2, 2, 0, 0));
+  ASSERT_TRUE(kept.has_value());
+  cluster.kill_supervisor();
+  for (const auto& entry : std::filesystem::directory_iterator{cluster.path_of("state/journal")})
+    if (entry.path().filename().string().starts_with("MANIFEST")) std::filesystem::resize_file(entry.path(), 10);
+  const BinaryRun refused = run_binary({"supervisor", "--listen", "127.0.0.1:0", "--state", cluster.path_of("state")});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_NE(refused.errors.find("--salvage"), std::string::npos) << refused.errors;
+  cluster.restart_supervisor({"--salvage"});
+  const Result<JobId> attached = cluster.connect()->attach(JobSelector{JobId::none(), "kept"});
+  EXPECT_TRUE(attached.has_value()) << to_string(attached.error());
+}
+
+TEST(Restart, AnEndedJobCanBeAskedAboutInTheNextLife) {
+  ClusterProcesses cluster{kWithState};
+  cluster.start_worker("w1");
+  auto session = cluster.connect();
+  const auto submitted = session->submit(named("ended"), stencil(2, 2, 0, 0));
+  ASSERT_TRUE(submitted.has_value());
+  EXPECT_EQ(wait_for_end(*session, submitted->job), JobState::Succeeded);
+  cluster.kill_supervisor();
+  cluster.restart_supervisor();
+  session = cluster.connect();
+  const Result<JobId> attached = session->attach(JobSelector{JobId::none(), "ended"});
+  ASSERT_TRUE(attached.has_value()) << to_string(attached.error());
+  EXPECT_EQ(wait_for_end(*session, *attached), JobState::Succeeded);
+}
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,71 @@
+#include "tests/support/record_log.hpp"
+
+#include <algorithm>
+
+namespace penstock::supervisor {
+namespace {
+
+template <class Element>
+void extend(std::vector<Element>& list, const std::vector<Element>& more) {
+  list.insert(list.end(), more.begin(), more.end());
+}
+
+}  // namespace
+
+void RecordLog::write(const Record& record) {
+  std::visit([this](const auto& concrete) { apply(concrete); }, record);
+}
+
+void RecordLog::apply(const record::JobAccepted& accepted) {
+  Entry& entry = jobs_[accepted.job];
+  entry.spec = accepted.spec;
+  entry.graph = *accepted.graph;
+  next_job_ = std::max(next_job_, JobId{accepted.job.value() + 1});
+}
+
+void RecordLog::apply(const record::SubtasksEnded& ended) {
+  record::SubtasksEnded& all = jobs_[ended.job].ended;
+  all.job = ended.job;
+  all.counts = ended.counts;
+  extend(all.succeeded, ended.succeeded);
+  extend(all.cancelled, ended.cancelled);
+  extend(all.failures, ended.failures);
+  extend(all.outputs, ended.outputs);
+  extend(all.made, ended.made);
+}
+
+void RecordLog::apply(const record::JobChanged& changed) { jobs_[changed.job].changed = changed; }
+
+void RecordLog::apply(const record::JobEnded& over) {
+  jobs_[over.job] = Entry{};
+  jobs_[over.job].over = over;
+}
+
+void RecordLog::apply(const record::JobForgotten& forgotten) { jobs_.erase(forgotten.job); }
+
+RecoveredState RecordLog::state() const {
+  RecoveredState state;
+  state.next_job = next_job_;
+  for (const auto& [id, entry] : jobs_) {
+    RecoveredJob job;
+    job.id = id;
+    job.spec = entry.spec;
+    if (entry.over.has_value()) {
+      job.spec = entry.over->spec;
+      job.is_over = true;
+      job.everything = entry.over->everything;
+    } else {
+      job.chunks = {entry.graph};
+      job.ended = entry.ended;
+      if (entry.changed.has_value()) {
+        job.spec.priority = entry.changed->priority;
+        job.cancelling = entry.changed->cancelling;
+        job.why = entry.changed->why;
+      }
+    }
+    state.jobs.push_back(std::move(job));
+  }
+  return state;
+}
+
+}  // namespace penstock::supervisor

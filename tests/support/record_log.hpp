@@ -1,0 +1,38 @@
+// A disk for the supervisor's records, without bytes: what a journal keeps, as the core would find it again.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "supervisor/core/records.hpp"
+
+namespace penstock::supervisor {
+
+/// Applies records in order and says what a new life begins with. What the journal does, in memory and without the
+/// codec.
+class RecordLog {
+ public:
+  /// Copies the graph of an accepted job, so it need not live on.
+  void write(const Record& record);
+  RecoveredState state() const;
+
+ private:
+  struct Entry {
+    JobSpec spec;
+    Graph graph;
+    record::SubtasksEnded ended;
+    std::optional<record::JobChanged> changed;
+    std::optional<record::JobEnded> over;
+  };
+  void apply(const record::JobAccepted& accepted);
+  void apply(const record::SubtasksEnded& ended);
+  void apply(const record::JobChanged& changed);
+  void apply(const record::JobEnded& over);
+  void apply(const record::JobForgotten& forgotten);
+
+  std::map<JobId, Entry> jobs_;
+  JobId next_job_{1};
+};
+
+}  // namespace penstock::supervisor

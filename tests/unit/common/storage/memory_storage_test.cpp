@@ -1,0 +1,18 @@
+#include "common/storage/memory_storage.hpp"
+
+#include "tests/support/storage_contract.hpp"
+
+namespace penstock {
+namespace {
+
+/// What it holds lives as long as the object: the next life is the same one.
+struct InMemory : StorageUnderTest {
+  Storage& storage() override { return memory; }
+  void reopen() override {}
+  MemoryStorage memory;
+};
+
+INSTANTIATE_TEST_SUITE_P(InMemory, StorageContract, ::testing::Values([] { return std::make_unique<InMemory>(); }));
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,192 @@
+#include "common/storage/rocksdb_storage.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "common/base/ids.hpp"
+#include "tests/support/storage_contract.hpp"
+
+namespace penstock {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A directory of its own for each test, gone with it.
+struct TestDirectory {
+  TestDirectory() {
+    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+    std::string name = std::string{test->test_suite_name()} + "." + test->name();
+    std::replace(name.begin(), name.end(), '/', '_');
+    path = fs::temp_directory_path() / ("penstock_rocksdb_" + name);
+    fs::remove_all(path);
+    fs::create_directories(path);
+  }
+  ~TestDirectory() {
+    std::error_code ignored;
+    fs::remove_all(path, ignored);
+  }
+  RocksdbOptions options() const { return {.directory = path / "state", .owner = "host h pid 7"}; }
+  fs::path path;
+};
+
+std::unique_ptr<Storage> must_open(const RocksdbOptions& options) {
+  Result<std::unique_ptr<Storage>> opened = RocksdbStorage::open(options);
+  EXPECT_TRUE(opened.has_value()) << to_string(opened.error());
+  return opened ? std::move(opened).value() : nullptr;
+}
+
+struct OnDisk : StorageUnderTest {
+  OnDisk() { disk = must_open(directory.options()); }
+  Storage& storage() override { return *disk; }
+  void reopen() override {
+    disk.reset();
+    disk = must_open(directory.options());
+  }
+  TestDirectory directory;
+  std::unique_ptr<Storage> disk;
+};
+
+INSTANTIATE_TEST_SUITE_P(Rocksdb, StorageContract, ::testing::Values([] { return std::make_unique<OnDisk>(); }));
+
+// Fault F08.
+TEST(RocksdbStorage, ASecondOwnerIsToldWhoTheFirstIs) {
+  const TestDirectory directory;
+  const auto first = must_open(directory.options());
+  const Result<std::unique_ptr<Storage>> second =
+      RocksdbStorage::open({.directory = directory.path / "state", .owner = "another"});
+  ASSERT_FALSE(second.has_value());
+  EXPECT_EQ(second.error().code, ErrorCode::StorageLocked);
+  EXPECT_NE(second.error().message.find("host h pid 7"), std::string::npos) << to_string(second.error());
+  const Result<SalvageOutcome> salvaged = RocksdbStorage::salvage(directory.options());
+  ASSERT_FALSE(salvaged.has_value());
+  EXPECT_EQ(salvaged.error().code, ErrorCode::StorageLocked);
+}
+
+TEST(RocksdbStorage, WhatIsClosedRefusesWithAnError) {
+  const TestDirectory directory;
+  const auto storage = must_open(directory.options());
+  ASSERT_TRUE(storage->close().has_value());
+  EXPECT_EQ(storage->get("a").error().code, ErrorCode::WrongState);
+  EXPECT_TRUE(storage->close().has_value());
+}
+
+/// Many entries that fill several blocks; their values do not compress to nothing.
+void fill(const RocksdbOptions& options, std::size_t count) {
+  const auto storage = must_open(options);
+  for (std::size_t i = 0; i < count; ++i) {
+    StorageBatch batch;
+    std::string value(200, '\0');
+    std::uint64_t state = i * 7919 + 1;
+    for (char& c : value) c = static_cast<char>((state = mix_bits(state)) & 0xffU);
+    batch.put("key-" + std::to_string(100000 + i), value);
+    ASSERT_TRUE(storage->commit(batch, Sync::No).has_value());
+  }
+}
+
+std::vector<fs::path> files_with(const fs::path& directory, const std::string& extension) {
+  std::vector<fs::path> found;
+  for (const auto& entry : fs::directory_iterator{directory})
+    if (entry.path().extension() == extension) found.push_back(entry.path());
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+void flip_bit(const fs::path& path, std::size_t at) {
+  std::fstream file{path, std::ios::in | std::ios::out | std::ios::binary};
+  file.seekg(static_cast<std::streamoff>(at));
+  const char byte = static_cast<char>(file.get() ^ 0x10);
+  file.seekp(static_cast<std::streamoff>(at));
+  file.put(byte);
+}
+
+Result<std::size_t> count_entries(const RocksdbOptions& options) {
+  Result<std::unique_ptr<Storage>> opened = RocksdbStorage::open(options);
+  if (!opened) return opened.error();
+  std::size_t count = 0;
+  if (Result<void> scanned = (*opened)->scan("", [&](std::string_view, std::string_view) { return ++count > 0; });
+      !scanned)
+    return scanned.error();
+  return count;
+}
+
+// Fault F13.
+TEST(RocksdbStorage, ADamagedBlockIsRefusedAndSalvagedUpToThatBlock) {
+  const TestDirectory directory;
+  RocksdbOptions options = directory.options();
+  fill(options, 2000);
+  ASSERT_EQ(count_entries(options).value(), 2000U);  // Opening has written the log to a sorted file.
+  const std::vector<fs::path> tables = files_with(options.directory, ".sst");
+  ASSERT_FALSE(tables.empty());
+  flip_bit(tables.front(), fs::file_size(tables.front()) / 2);
+  const Result<std::size_t> refused = count_entries(options);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, ErrorCode::StorageDamaged);
+  EXPECT_NE(refused.error().remedy.find("--salvage"), std::string::npos);
+  const Result<SalvageOutcome> salvaged = RocksdbStorage::salvage(options);
+  ASSERT_TRUE(salvaged.has_value()) << to_string(salvaged.error());
+  EXPECT_EQ(salvaged->gaps, 1U);
+  EXPECT_GE(salvaged->entries_kept, 1950U);
+  EXPECT_LT(salvaged->entries_kept, 2000U);
+  EXPECT_EQ(count_entries(options).value(), salvaged->entries_kept);
+  EXPECT_TRUE(fs::exists(salvaged->damaged_directory));
+}
+
+TEST(RocksdbStorage, ADamagedFirstBlockCostsThatBlockOnly) {
+  const TestDirectory directory;
+  RocksdbOptions options = directory.options();
+  fill(options, 2000);
+  ASSERT_EQ(count_entries(options).value(), 2000U);
+  flip_bit(files_with(options.directory, ".sst").front(), 100);
+  const Result<SalvageOutcome> salvaged = RocksdbStorage::salvage(options);
+  ASSERT_TRUE(salvaged.has_value()) << to_string(salvaged.error());
+  EXPECT_GE(salvaged->entries_kept, 1950U);
+}
+
+TEST(RocksdbStorage, ALostListOfFilesCostsNothingThatIsReadable) {
+  const TestDirectory directory;
+  RocksdbOptions options = directory.options();
+  fill(options, 2000);
+  ASSERT_EQ(count_entries(options).value(), 2000U);
+  flip_bit(files_with(options.directory, ".sst").front(), 50000);
+  for (const auto& entry : fs::directory_iterator{options.directory})
+    if (entry.path().filename().string().starts_with("MANIFEST")) fs::resize_file(entry.path(), 10);
+  EXPECT_EQ(count_entries(options).error().code, ErrorCode::StorageDamaged);
+  const Result<SalvageOutcome> salvaged = RocksdbStorage::salvage(options);
+  ASSERT_TRUE(salvaged.has_value()) << to_string(salvaged.error());
+  EXPECT_GE(count_entries(options).value(), 1950U);
+}
+
+TEST(RocksdbStorage, ATornTailIsNoDamage) {
+  const TestDirectory directory;
+  RocksdbOptions options = directory.options();
+  fill(options, 100);
+  const fs::path log = files_with(options.directory, ".log").back();
+  fs::resize_file(log, fs::file_size(log) - 5);
+  EXPECT_EQ(count_entries(options).value(), 99U);
+}
+
+TEST(RocksdbStorage, SalvageStartsWhateverIsDamaged) {
+  for (const std::uint64_t seed : {1U, 2U, 3U, 4U, 5U, 6U, 7U, 8U}) {
+    const TestDirectory directory;
+    RocksdbOptions options = directory.options();
+    options.memory_bytes = 100'000;  // Several sorted files and a log.
+    fill(options, 1000);
+    std::uint64_t state = seed;
+    for (const auto& entry : fs::directory_iterator{options.directory}) {
+      const std::uintmax_t size = fs::file_size(entry.path());
+      state = mix_bits(state);
+      if (size == 0 || state % 2 == 0) continue;
+      if (state % 3 == 0)
+        fs::resize_file(entry.path(), mix_bits(state) % size);
+      else
+        flip_bit(entry.path(), mix_bits(state) % size);
+    }
+    const Result<SalvageOutcome> salvaged = RocksdbStorage::salvage(options);
+    ASSERT_TRUE(salvaged.has_value()) << "seed " << seed << ": " << to_string(salvaged.error());
+    EXPECT_TRUE(count_entries(options).has_value()) << "seed " << seed;
+  }
+}
+
+}  // namespace
+}  // namespace penstock

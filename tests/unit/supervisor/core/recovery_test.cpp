@@ -1,0 +1,215 @@
+// A new life goes on from what the last one has written.
+#include <gtest/gtest.h>
+
+#include "tests/support/coverage_marks.hpp"
+#include "tests/support/journal_harness.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+JobSpec named(const std::string& name, Keep keep = Keep::Nothing) {
+  JobSpec spec;
+  spec.name = name;
+  spec.keep = keep;
+  return spec;
+}
+
+/// Everything that a client hears when it attaches by name.
+JobProgress attach(SupervisorHarness& cluster, const std::string& name, ClientId client = ClientId{9}) {
+  cluster.client_says(AttachJob{1, JobSelector{JobId::none(), name}}, client);
+  const auto replies = cluster.take_for<AttachReply>(client);
+  EXPECT_EQ(replies.size(), 1U);
+  EXPECT_EQ(replies.empty() ? "" : to_string(replies[0].refusal), "");
+  const auto news = cluster.news(client);
+  return news.empty() ? JobProgress{} : news.back();
+}
+
+std::uint64_t count_of(const std::vector<SubtaskRange>& ranges) {
+  std::uint64_t count = 0;
+  for (const SubtaskRange& range : ranges) count += range.last.value() - range.first.value() + 1;
+  return count;
+}
+
+// Fault F05.
+TEST(Recovery, GoesOnBehindWhatHadEnded) {
+  JournalHarness cluster;
+  cluster->join();
+  cluster->submit(GraphBuilder{}.chain(3).build(), named("one"));
+  cluster.write_all();
+  cluster->succeed(1, 0);
+  cluster.write_all();
+  cluster.restart();
+  EXPECT_EQ(cluster->phase(0), SubtaskPhase::Succeeded);
+  cluster->join();
+  EXPECT_EQ(cluster->assigned(), (Lines{"1 to w1", "2 to w1, cached"}));
+  EXPECT_EQ(count_of(attach(cluster.life(), "one").succeeded), 1U);
+  cluster->succeed(1, 1);
+  cluster->succeed(1, 2);
+  cluster.write_all();
+  std::uint64_t told = 0;
+  for (const JobProgress& news : cluster->news(ClientId{9})) told += count_of(news.succeeded);
+  EXPECT_EQ(told, 2U) << "nothing is told twice";
+  EXPECT_EQ(cluster->state(), JobState::Succeeded);
+}
+
+TEST(Recovery, WhatWasNotWrittenWasNotTold) {
+  JournalHarness cluster;
+  cluster->join();
+  cluster->submit(GraphBuilder{}.chain(2).build(), named("one"));
+  cluster.write_all();
+  cluster->news();
+  cluster->succeed(1, 0);
+  EXPECT_TRUE(cluster->news().empty());
+  cluster.restart();
+  EXPECT_EQ(cluster->phase(0), SubtaskPhase::Placeable);
+}
+
+// Fault F06: the reply was lost, the client asks again.
+TEST(Recovery, ASubmitThatIsRepeatedIsTheSameJob) {
+  JournalHarness cluster;
+  const Graph graph = GraphBuilder{}.chain(2).build();
+  cluster->submit(graph, named("one"));
+  cluster.write_all();
+  cluster.restart();
+  EXPECT_EQ(cluster->submit(graph, named("one")), JobId{1});
+  EXPECT_TRUE(cluster->last_reply().existed);
+}
+
+TEST(Recovery, AnAcceptanceThatWasNotWrittenNeverWas) {
+  JournalHarness cluster;
+  cluster->submit(GraphBuilder{}.chain(2).build(), named("one"));
+  cluster.restart();
+  EXPECT_EQ(cluster->core().find_job(JobId{1}), nullptr);
+}
+
+TEST(Recovery, LostInputsAreMadeAgainAndAreNotToldAgain) {
+  JournalHarness cluster;
+  cluster->join();
+  cluster->submit(GraphBuilder{}.chain(3).build(), named("one"));
+  cluster.write_all();
+  cluster->succeed(1, 0, {{0, 100}});
+  cluster->succeed(1, 1, {{0, 100}});
+  cluster.write_all();
+  cluster.restart();
+  cluster->join();
+  EXPECT_EQ(cluster->assigned(), (Lines{"0 to w1", "1 to w1, cached", "2 to w1, cached"}));
+  EXPECT_EQ(count_of(attach(cluster.life(), "one").succeeded), 2U);
+  for (const std::uint32_t subtask : {0U, 1U, 2U}) cluster->succeed(1, subtask, {{0, 100}});
+  cluster.write_all();
+  std::uint64_t told = 0;
+  for (const JobProgress& news : cluster->news(ClientId{9})) told += count_of(news.succeeded);
+  EXPECT_EQ(told, 1U);
+  cluster->ignore();
+}
+
+TEST(Recovery, OutputsThatNobodyReadsAnyMoreAreNotMadeAgain) {
+  JournalHarness cluster;
+  cluster->join();
+  cluster->submit(GraphBuilder{}.chain(2).chain(1).build(), named("one"));
+  cluster.write_all();
+  cluster->succeed(1, 0, {{0, 100}});
+  cluster->succeed(1, 1, {});
+  cluster.write_all();
+  cluster.restart();
+  cluster->join();
+  EXPECT_EQ(cluster->assigned(), Lines{"2 to w1"});
+}
+
+TEST(Recovery, AJobThatWasBeingCancelledEndsCancelled) {
+  JournalHarness cluster;
+  cluster->join();
+  cluster->submit(GraphBuilder{}.chain(2).build(), named("one"));
+  cluster.write_all();
+  cluster->client_says(AdminRequest{1, "cancel", {"one"}});
+  cluster.write_one();
+  PENSTOCK_EXPECT_COVERAGE_MARK("a job that was being cancelled came back", cluster.restart());
+  cluster.write_all();
+  EXPECT_EQ(cluster->state(), JobState::Cancelled);
+  cluster->ignore();
+}
+
+TEST(Recovery, APriorityThatWasChangedStays) {
+  JournalHarness cluster;
+  cluster->submit(GraphBuilder{}.chain(2).build(), named("one"));
+  cluster.write_all();
+  cluster->client_says(AdminRequest{1, "priority", {"one", "7"}});
+  cluster.write_all();
+  cluster.restart();
+  EXPECT_EQ(cluster->job().spec.priority, 7);
+}
+
+TEST(Recovery, AnEndedJobCanStillBeAskedAbout) {
+  JournalHarness cluster;
+  cluster->join();
+  cluster->submit(GraphBuilder{}.chain(2).build(), named("one"));
+  cluster.write_all();
+  cluster->succeed(1, 0);
+  cluster->succeed(1, 1);
+  cluster.write_all();
+  cluster.restart();
+  const JobProgress everything = attach(cluster.life(), "one");
+  EXPECT_EQ(everything.state, JobState::Succeeded);
+  EXPECT_EQ(count_of(everything.succeeded), 2U);
+  EXPECT_EQ(cluster->submit(GraphBuilder{}.chain(1).build(), named("two")), JobId::none());
+  cluster.write_all();
+  EXPECT_EQ(cluster->take_for<SubmitReply>().at(0).job, JobId{2});
+  cluster->ignore();
+}
+
+TEST(Recovery, FailuresComeBackWithTheirStory) {
+  JournalHarness cluster;
+  cluster->join();
+  GraphBuilder builder;
+  builder.sources(2);
+  builder.template_at(0).on_failure = OnFailure::Continue;
+  builder.template_at(0).attempts_max = 1;
+  cluster->submit(builder.build(), named("one"));
+  cluster.write_all();
+  cluster->fail(1, 0, FailureClass::UserError);
+  cluster.write_all();
+  cluster.restart();
+  const JobProgress everything = attach(cluster.life(), "one");
+  ASSERT_EQ(everything.failures.size(), 1U);
+  EXPECT_EQ(everything.failures[0].history.size(), 1U);
+  EXPECT_EQ(everything.counts.failed, 1U);
+  cluster->join();
+  cluster->assigned();
+  cluster->succeed(1, 1);
+  cluster.write_all();
+  EXPECT_EQ(cluster->state(), JobState::Failed);
+}
+
+TEST(Recovery, ForgottenJobsStayForgottenAndTheirNumbersUnused) {
+  JournalHarness cluster{SupervisorConfig{.finished_jobs_max = 1}};
+  cluster->join();
+  for (const char* name : {"one", "two"}) {
+    cluster->submit(GraphBuilder{}.sources(1).build(), named(name));
+    cluster.write_all();
+    cluster->succeed(1, 0, {}, name == std::string{"one"} ? 1 : 2);
+    cluster.write_all();
+  }
+  cluster->ignore();
+  cluster.restart();
+  EXPECT_EQ(cluster->core().find_job(JobId{1}), nullptr);
+  EXPECT_NE(cluster->core().find_job(JobId{2}), nullptr);
+  cluster->submit(GraphBuilder{}.sources(1).build(), named("three"));
+  cluster.write_all();
+  EXPECT_EQ(cluster->take_for<SubmitReply>().at(0).job, JobId{3});
+}
+
+TEST(Recovery, ReleasedOutputsAreNotOfferedAgain) {
+  JournalHarness cluster;
+  cluster->join();
+  cluster->submit(GraphBuilder{}.sources(1).build(), named("one", Keep::Sinks));
+  cluster.write_all();
+  cluster->succeed(1, 0, {{0, 100}});
+  cluster.write_all();
+  cluster->client_says(ReleaseJob{JobId{1}});
+  cluster.write_all();
+  cluster->ignore();
+  cluster.restart();
+  EXPECT_TRUE(attach(cluster.life(), "one").outputs.empty());
+}
+
+}  // namespace
+}  // namespace penstock::supervisor

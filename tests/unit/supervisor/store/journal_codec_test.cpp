@@ -1,0 +1,85 @@
+#include "supervisor/store/journal_codec.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/graph_builder.hpp"
+
+namespace penstock::supervisor::journal_codec {
+namespace {
+
+record::SubtasksEnded some_ended() {
+  record::SubtasksEnded ended;
+  ended.job = JobId{7};
+  ended.counts = {10, 4, 1, 2, 0, 8, 3, 1, 5'000'000'000};
+  ended.succeeded = {{SubtaskIndex{0}, SubtaskIndex{2}}, {SubtaskIndex{9}, SubtaskIndex{9}}};
+  ended.cancelled = {{SubtaskIndex{4}, SubtaskIndex{5}}};
+  FailureDetail detail;
+  detail.failure = FailureClass::UserError;
+  detail.exit_code = 3;
+  detail.message = "said no";
+  detail.output_tail = std::string("\0\xff", 2);
+  ended.failures = {{SubtaskIndex{3}, "key", {"attempt 1", "attempt 2"}, detail}};
+  ended.outputs = {{SubtaskIndex{9}, 1, 77, "host:1"}};
+  ended.made = {{SubtaskIndex{0}, 0, 5}, {SubtaskIndex{9}, 1, 77}};
+  return ended;
+}
+
+TEST(JournalCodec, EveryRecordComesBackAsItWas) {
+  const Result<Head> head = decode_head(encode(Head{kFormat, JobId{12}}));
+  ASSERT_TRUE(head.has_value());
+  EXPECT_EQ(head->next_job, JobId{12});
+
+  JobSpec spec;
+  spec.name = "job";
+  spec.owner = "me";
+  spec.priority = -3;
+  spec.keep = Keep::Wanted;
+  const Result<Accepted> accepted = decode_accepted(encode(Accepted{JobId{7}, spec, 10, 2}));
+  ASSERT_TRUE(accepted.has_value());
+  EXPECT_EQ(accepted->spec, spec);
+  EXPECT_EQ(accepted->chunks, 2U);
+
+  const Graph graph = GraphBuilder{}.sources(3).join().keys({"a", "b", "c", "d"}).build();
+  EXPECT_EQ(decode_chunk(encode(graph)).value(), graph);
+  EXPECT_EQ(decode_subtasks_ended(encode(some_ended())).value(), some_ended());
+
+  const record::JobChanged changed{JobId{7}, 5, true, Error{ErrorCode::Cancelled, "s", "m", "r"}};
+  EXPECT_EQ(decode_changed(encode(changed)).value(), changed);
+
+  record::JobEnded over{JobId{7}, spec, {}};
+  over.everything.job = JobId{7};
+  over.everything.state = JobState::Failed;
+  over.everything.succeeded = some_ended().succeeded;
+  over.everything.failures = some_ended().failures;
+  over.everything.outputs = some_ended().outputs;
+  over.everything.error = changed.why;
+  EXPECT_EQ(decode_job_ended(encode(over)).value(), over);
+}
+
+TEST(JournalCodec, OutputsThatAreAllTheFirstTakeNoColumn) {
+  record::SubtasksEnded ended = some_ended();
+  const std::size_t with_numbers = encode(ended).size();
+  ended.made.back().output = 0;
+  EXPECT_LT(encode(ended).size(), with_numbers);
+  EXPECT_EQ(decode_subtasks_ended(encode(ended)).value(), ended);
+}
+
+TEST(JournalCodec, NoBitCanFlipUnseen) {
+  const std::string good = encode(some_ended());
+  for (std::size_t bit = 0; bit < good.size() * 8; ++bit) {
+    std::string bad = good;
+    bad[bit / 8] = static_cast<char>(bad[bit / 8] ^ (1 << (bit % 8)));
+    const Result<record::SubtasksEnded> read = decode_subtasks_ended(bad);
+    ASSERT_FALSE(read.has_value()) << "bit " << bit;
+    EXPECT_EQ(read.error().code, ErrorCode::StorageDamaged);
+  }
+}
+
+TEST(JournalCodec, NoCutGoesUnseen) {
+  const std::string good = encode(some_ended());
+  for (std::size_t length = 0; length < good.size(); ++length)
+    ASSERT_FALSE(decode_subtasks_ended(good.substr(0, length)).has_value()) << length;
+}
+
+}  // namespace
+}  // namespace penstock::supervisor::journal_codec

@@ -1,0 +1,210 @@
+#include "supervisor/store/journal.hpp"
+
+#include <gtest/gtest.h>
+
+#include "common/storage/memory_storage.hpp"
+#include "supervisor/store/journal_codec.hpp"
+#include "tests/support/graph_builder.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+JobSpec named(const std::string& name) {
+  JobSpec spec;
+  spec.name = name;
+  return spec;
+}
+
+SubtaskRange range(std::uint32_t first, std::uint32_t last) { return {SubtaskIndex{first}, SubtaskIndex{last}}; }
+
+class JournalTest : public ::testing::Test {
+ protected:
+  void write(const Record& record) {
+    StorageBatch batch;
+    write_record(record, next_number++, batch);
+    ASSERT_TRUE(storage.commit(batch, Sync::Yes).has_value());
+  }
+  void accept(std::uint32_t job, const std::string& name) {
+    write(record::JobAccepted{JobId{job}, named(name), &graph});
+  }
+  void succeed(std::uint32_t job, std::uint32_t first, std::uint32_t last) {
+    record::SubtasksEnded ended;
+    ended.job = JobId{job};
+    ended.counts.total = graph.size();
+    ended.counts.succeeded = last + 1;
+    ended.succeeded = {range(first, last)};
+    ended.made = {{SubtaskIndex{first}, 0, 100}};
+    write(ended);
+  }
+  Recovered must_recover(Damage damage = Damage::Refuse) {
+    Result<Recovered> recovered = recover(storage, damage);
+    EXPECT_TRUE(recovered.has_value()) << to_string(recovered.error());
+    return recovered ? std::move(recovered).value() : Recovered{};
+  }
+  /// The value of the only entry whose key continues the job's with this kind.
+  std::string& entry(std::uint32_t job, char kind) {
+    std::string* found = nullptr;
+    for (auto& [key, value] : storage.entries())
+      if (key.size() > 5 && key[4] == static_cast<char>(job) && key[5] == kind) found = &value;
+    EXPECT_NE(found, nullptr);
+    return *found;
+  }
+  std::vector<std::string> losses(const Recovered& recovered) {
+    std::vector<std::string> lines;
+    for (const JournalLoss& loss : recovered.losses) lines.push_back(to_string(loss));
+    return lines;
+  }
+
+  const Graph graph = GraphBuilder{}.sources(4).join().build();
+  MemoryStorage storage;
+  std::uint64_t next_number = 1;
+};
+
+TEST_F(JournalTest, AnEmptyOneBeginsWithJobOne) {
+  const Recovered recovered = must_recover();
+  EXPECT_TRUE(recovered.state.jobs.empty());
+  EXPECT_EQ(recovered.state.next_job, JobId{1});
+  EXPECT_EQ(recovered.next_number, 1U);
+}
+
+TEST_F(JournalTest, ARunningJobComesBackWithAllThatHasEnded) {
+  accept(1, "one");
+  succeed(1, 0, 1);
+  succeed(1, 3, 3);
+  write(record::JobChanged{JobId{1}, 9, true, Error{ErrorCode::Cancelled, "one", "by wish", {}}});
+  const Recovered recovered = must_recover();
+  ASSERT_EQ(recovered.state.jobs.size(), 1U);
+  const RecoveredJob& job = recovered.state.jobs[0];
+  EXPECT_EQ(job.spec.name, "one");
+  EXPECT_EQ(job.spec.priority, 9);
+  EXPECT_TRUE(job.cancelling);
+  EXPECT_EQ(job.why.message, "by wish");
+  EXPECT_FALSE(job.is_over);
+  ASSERT_EQ(job.chunks.size(), 1U);
+  EXPECT_EQ(job.chunks[0], graph);
+  EXPECT_EQ(job.ended.succeeded, (std::vector{range(0, 1), range(3, 3)}));
+  EXPECT_EQ(job.ended.made.size(), 2U);
+  EXPECT_EQ(job.ended.counts.succeeded, 4U);
+  EXPECT_EQ(recovered.state.next_job, JobId{2});
+  EXPECT_EQ(recovered.next_number, 4U);
+}
+
+TEST_F(JournalTest, AJobThatIsOverKeepsItsEndOnly) {
+  accept(1, "one");
+  succeed(1, 0, 4);
+  record::JobEnded over{JobId{1}, named("one"), {}};
+  over.everything.state = JobState::Succeeded;
+  over.everything.succeeded = {range(0, 4)};
+  write(over);
+  EXPECT_EQ(storage.entries().size(), 2U);  // The head and the end.
+  const Recovered recovered = must_recover();
+  ASSERT_EQ(recovered.state.jobs.size(), 1U);
+  EXPECT_TRUE(recovered.state.jobs[0].is_over);
+  EXPECT_EQ(recovered.state.jobs[0].everything.succeeded, over.everything.succeeded);
+}
+
+TEST_F(JournalTest, ANumberIsNeverUsedTwiceEvenIfItsJobIsForgotten) {
+  accept(4, "four");
+  write(record::JobForgotten{JobId{4}});
+  const Recovered recovered = must_recover();
+  EXPECT_TRUE(recovered.state.jobs.empty());
+  EXPECT_EQ(recovered.state.next_job, JobId{5});
+}
+
+TEST_F(JournalTest, ALargeGraphIsCutIntoChunks) {
+  GraphBuilder builder;
+  builder.sources(20'000);
+  std::vector<std::string> payloads(20'000, std::string(150, 'p'));
+  const Graph large = builder.payloads(payloads).build();
+  write(record::JobAccepted{JobId{1}, named("large"), &large});
+  const Recovered recovered = must_recover();
+  const RecoveredJob& job = recovered.state.jobs.at(0);
+  EXPECT_GT(job.chunks.size(), 2U);
+  std::size_t subtasks = 0;
+  for (const Graph& chunk : job.chunks) subtasks += chunk.size();
+  EXPECT_EQ(subtasks, 20'000U);
+}
+
+// Fault F13.
+TEST_F(JournalTest, WithoutSalvageDamageIsRefusedByName) {
+  accept(1, "one");
+  accept(2, "two");
+  entry(2, 'g')[20] ^= 1;
+  const Result<Recovered> refused = recover(storage, Damage::Refuse);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, ErrorCode::StorageDamaged);
+  EXPECT_EQ(refused.error().subject, "job-2");
+  EXPECT_NE(refused.error().remedy.find("--salvage"), std::string::npos);
+}
+
+TEST_F(JournalTest, SalvageKeepsIntactJobsListsTheOthersAndCleansUp) {
+  accept(1, "one");
+  accept(2, "two");
+  accept(3, "three");
+  succeed(3, 0, 1);
+  succeed(3, 2, 2);
+  entry(2, 'g').resize(30);
+  entry(3, 'e')[9] ^= 4;
+  const Recovered recovered = must_recover(Damage::Salvage);
+  ASSERT_EQ(recovered.state.jobs.size(), 2U);
+  EXPECT_EQ(recovered.state.jobs[0].id, JobId{1});
+  EXPECT_EQ(recovered.state.jobs[1].id, JobId{3});
+  EXPECT_EQ(recovered.state.jobs[1].ended.succeeded, (std::vector{range(0, 1)}));
+  EXPECT_EQ(losses(recovered),
+            (std::vector<std::string>{
+                "job-2 'two' is lost: a part of its graph is cut off",
+                "job-3 'three' goes on without 1 records of ended subtasks; those subtasks run again"}));
+  EXPECT_TRUE(must_recover(Damage::Refuse).losses.empty());  // Clean from here on.
+}
+
+TEST_F(JournalTest, AMissingPartOfAGraphLosesTheJob) {
+  accept(1, "one");
+  std::erase_if(storage.entries(), [](const auto& item) { return item.first.size() > 5 && item.first[5] == 'g'; });
+  const Recovered recovered = must_recover(Damage::Salvage);
+  EXPECT_EQ(losses(recovered), (std::vector<std::string>{"job-1 'one' is lost: a part of its graph is missing"}));
+  EXPECT_EQ(recovered.state.next_job, JobId{2});
+}
+
+TEST_F(JournalTest, RecordsThatNameWhatIsNotInTheGraphLoseTheJob) {
+  accept(1, "one");
+  succeed(1, 0, 5);
+  EXPECT_FALSE(recover(storage, Damage::Refuse).has_value());
+  EXPECT_EQ(must_recover(Damage::Salvage).losses.size(), 1U);
+}
+
+TEST_F(JournalTest, ANewerFormatIsRefusedAlsoWhenSalvaging) {
+  accept(1, "one");
+  storage.entries().at("h") = journal_codec::encode(journal_codec::Head{journal_codec::kFormat + 1, JobId{9}});
+  EXPECT_EQ(recover(storage, Damage::Refuse).error().code, ErrorCode::VersionMismatch);
+  EXPECT_EQ(recover(storage, Damage::Salvage).error().code, ErrorCode::VersionMismatch);
+}
+
+TEST_F(JournalTest, ADamagedHeadCostsNoJobAndNoNumber) {
+  accept(1, "one");
+  storage.entries().at("h") = "no head at all";
+  EXPECT_EQ(recover(storage, Damage::Refuse).error().code, ErrorCode::StorageDamaged);
+  const Recovered recovered = must_recover(Damage::Salvage);
+  EXPECT_EQ(recovered.state.jobs.size(), 1U);
+  EXPECT_EQ(recovered.state.next_job, JobId{2});
+}
+
+TEST_F(JournalTest, AnyOneFlippedBitCostsAtMostItsOwnJob) {
+  accept(1, "one");
+  accept(2, "two");
+  succeed(2, 0, 1);
+  const auto intact = storage.entries();
+  std::size_t step = 0;
+  for (const auto& [key, value] : intact)
+    for (std::size_t at = step++ % 7; at < value.size(); at += 7) {
+      storage.entries() = intact;
+      storage.entries()[key][at] ^= 0x20;
+      ASSERT_FALSE(recover(storage, Damage::Refuse).has_value());
+      const Recovered recovered = must_recover(Damage::Salvage);
+      ASSERT_GE(recovered.state.jobs.size(), 1U);
+      ASSERT_EQ(recovered.losses.size(), 1U);
+      ASSERT_EQ(recovered.state.next_job, JobId{3});
+    }
+}
+
+}  // namespace
+}  // namespace penstock::supervisor
