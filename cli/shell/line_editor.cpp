@@ -92,6 +92,8 @@ std::optional<std::string> LineEditor::read() {
     if (!std::getline(std::cin, line)) return std::nullopt;
     return line;
   }
+  // libedit shows its prompt before it takes the terminal: a Ctrl-D typed between the two would go astray.
+  el_set(state_->editor, EL_PREP_TERM, 1);
   int count = 0;
   const char* line = el_gets(state_->editor, &count);
   if (line == nullptr || count <= 0) return std::nullopt;

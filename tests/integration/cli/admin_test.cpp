@@ -56,7 +56,8 @@ TEST_F(Admin, AsksAndOrdersAtATerminal) {
   person.type("help\r");
   EXPECT_TRUE(person.sees("drain")) << person.screen();
   ASSERT_TRUE(person.sees(kPrompt));
-  EXPECT_EQ(person.wait(kCtrlD), 0) << person.screen();
+  person.type(kCtrlD);
+  EXPECT_EQ(person.wait(), 0) << person.screen();
 }
 
 TEST_F(Admin, TabCompletesCommandsOptionsJobsAndWorkers) {

@@ -16,7 +16,6 @@ namespace penstock {
 namespace {
 
 constexpr Duration kPatience = std::chrono::seconds{20};
-constexpr Duration kAgain = std::chrono::milliseconds{300};
 constexpr int kLookMs = 50;
 
 std::vector<char*> pointers_to(std::vector<std::string>& texts) {
@@ -83,17 +82,11 @@ bool TerminalSession::sees(const std::string& text) {
   }
 }
 
-int TerminalSession::wait(const std::string& keys) {
+int TerminalSession::wait() {
   const Instant end = monotonic_now() + kPatience;
   int status = 0;
-  Instant next = monotonic_now();
   while (::waitpid(process_, &status, WNOHANG) == 0) {
     if (monotonic_now() > end) return -1;
-    if (!keys.empty() && monotonic_now() >= next) {
-      // The terminal may have gone meanwhile; then there is nobody left to read it.
-      [[maybe_unused]] const ssize_t written = ::write(terminal_.get(), keys.data(), keys.size());
-      next = monotonic_now() + kAgain;
-    }
     read_more(kLookMs);
   }
   while (read_more(0)) continue;

@@ -20,9 +20,8 @@ class TerminalSession {
   void type(const std::string& keys) const;
   /// Waits until `text` is on the screen, after what was seen before; false after 20 s.
   bool sees(const std::string& text);
-  /// Waits for its end; the exit code, or -1 after 20 s. `keys` are typed until then, again and again: libedit shows its
-  /// prompt before it takes the terminal over, and a Ctrl-D that comes in between is lost.
-  int wait(const std::string& keys = {});
+  /// Waits for its end; the exit code, or -1 after 20 s.
+  int wait();
   /// All that was written so far.
   const std::string& screen() const { return screen_; }
 
