@@ -66,6 +66,7 @@ struct SupervisorConfig {
   std::uint32_t progress_batch_max = 8192;
   Duration results_keep = std::chrono::minutes{10};
   Duration steal_after = std::chrono::milliseconds{1};
+  Duration required_band_wait = std::chrono::seconds{30};
 };
 
 /// Decisions of a worker.
@@ -153,6 +154,7 @@ void visit_settings(SupervisorConfig& c, Visit&& visit) {
   visit({"progress_batch_max", "subtasks", "and at most until so many subtasks have ended"}, c.progress_batch_max, std::uint32_t{1}, std::uint32_t{1U << 24U});
   visit({"results_keep", "duration", "outputs of an ended job that no client follows are kept for so long"}, c.results_keep, Duration{0}, Duration{hours{24 * 365}});
   visit({"steal_after", "duration", "queued work that would wait for less is not moved to an idle band"}, c.steal_after, Duration{0}, Duration{hours{1}});
+  visit({"required_band_wait", "duration", "a subtask whose required band is not there for longer fails with NoAvailableBand"}, c.required_band_wait, Duration{0}, Duration{hours{24}});
   visit({"cached_templates_max", "graphs", "ended graphs that are kept whole for `submit again`"}, c.cached_templates_max, std::uint32_t{0}, std::uint32_t{1024});
 }
 

@@ -29,11 +29,6 @@ bool needs_gpu(const Template& wanted) {
   return wanted.request.gpu > MilliGpu{0} || wanted.request.device_memory > Bytes{0};
 }
 
-bool matches(const BandSelector& selector, const std::string& worker, const BandEntry& band) {
-  return (selector.worker.empty() || selector.worker == worker || selector.worker == to_string(band.id.worker)) &&
-         (selector.band.empty() || selector.band == band.description.name);
-}
-
 }  // namespace
 
 void SupervisorCore::become_placeable(Job& job, std::uint32_t subtask) {
@@ -48,7 +43,7 @@ void SupervisorCore::become_placeable(Job& job, std::uint32_t subtask) {
     hot.band = choose_home(job, subtask);
   }
   if (!hot.band.valid()) {
-    job.homeless.push_back(subtask);
+    leave_homeless(job, subtask);
     return;
   }
   LocalSet& local = job.local(hot.band);
@@ -83,7 +78,7 @@ BandSlot SupervisorCore::choose_home(Job& job, std::uint32_t subtask) {
 BandSlot SupervisorCore::preferred_band(Job& job, std::uint32_t subtask, const BandSelector& preferred) {
   for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
     const BandSlot slot{i};
-    if (workers_[slot].alive && matches(preferred, workers_.worker_of(slot).description.name, workers_[slot]) &&
+    if (workers_[slot].alive && selects(preferred, workers_.worker_of(slot).description.name, workers_[slot]) &&
         may_run_on(job, subtask, slot))
       return slot;
   }
@@ -218,7 +213,7 @@ bool SupervisorCore::may_run_on(Job& job, std::uint32_t subtask, BandSlot slot) 
 bool SupervisorCore::is_eligible(const Template& wanted, const BandEntry& band) const {
   const Register& worker = workers_[band.worker].description;
   if (!wanted.required.empty()) {
-    if (!matches(wanted.required, worker.name, band)) return false;
+    if (!selects(wanted.required, worker.name, band)) return false;
   } else if ((band.description.kind == BandKind::Gpu) != needs_gpu(wanted)) {
     return false;
   }

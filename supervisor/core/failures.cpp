@@ -59,7 +59,7 @@ bool SupervisorCore::may_try_again(Job& job, std::uint32_t subtask, const Subtas
   return history.charged < attempts_max;
 }
 
-void SupervisorCore::fail_subtask(Job& job, std::uint32_t subtask, const FailureDetail& detail) {
+void SupervisorCore::fail_subtask(Job& job, std::uint32_t subtask, const FailureDetail& detail, ErrorCode code) {
   end_subtask(job, subtask, SubtaskPhase::Failed);
   const SubtaskHistory& history = *job.histories.find(SubtaskIndex{subtask});
   SubtaskFailure failure{SubtaskIndex{subtask}, job.shape->name(subtask), history.lines, detail};
@@ -79,7 +79,7 @@ void SupervisorCore::fail_subtask(Job& job, std::uint32_t subtask, const Failure
     cancel_subtasks(job, std::move(dependents), Duration{0});
     return;
   }
-  cancel_job(job, Error{ErrorCode::UserError, job.shape->name(subtask),
+  cancel_job(job, Error{code, job.shape->name(subtask),
                         "failed for good: " + std::string{to_string(detail.failure)} + ": " + detail.message,
                         "see the history of its attempts; on_failure = \"continue\" would let the rest go on"},
              kDefaultGrace);

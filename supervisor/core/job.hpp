@@ -91,6 +91,7 @@ struct Job {
   std::vector<LocalSet> locals;         ///< One for each band that has ever been a home.
   std::vector<std::uint32_t> local_of;  ///< By band slot: position in `locals`, or none.
   std::vector<std::uint32_t> homeless;  ///< Placeable, but no band may have it now.
+  Instant bands_awaited_until = kNever; ///< Then the homeless ones whose required band is not there fail.
 
   std::vector<ClientId> followers;
   JobProgress news;                     ///< What they have not been told yet.

@@ -291,6 +291,7 @@ void SupervisorCore::release_job(Job& job) {
   job.locals = {};
   job.local_of = {};
   job.homeless = {};
+  job.bands_awaited_until = kNever;
   job.data.clear();
   job.histories.clear();
   job.thieves.clear();

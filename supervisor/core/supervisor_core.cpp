@@ -47,6 +47,7 @@ std::optional<Instant> SupervisorCore::next_deadline() const {
   const bool news_wait_for_disk = durable() && news_ticket_ > persisted_;
   for (const JobId id : with_news_)
     if (knows(id) && !news_wait_for_disk) next = std::min(next, later(jobs_[id.value()]->news_sent, config_.progress_every));
+  for (const JobId id : active_) next = std::min(next, jobs_[id.value()]->bands_awaited_until);
   for (const JobId id : kept_) next = std::min(next, jobs_[id.value()]->keep_until);
   return next == kNever ? std::nullopt : std::optional{next};
 }
@@ -117,6 +118,7 @@ void SupervisorCore::on(supervisor_event::ClientGone& event) {
 
 void SupervisorCore::on(supervisor_event::Tick&) {
   run_timers();
+  give_up_missing_bands();
   for (const JobId id : std::vector<JobId>{kept_}) {
     Job& job = *jobs_[id.value()];
     if (now_ < job.keep_until) continue;

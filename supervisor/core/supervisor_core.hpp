@@ -106,8 +106,14 @@ class SupervisorCore {
   void lose_attempts(WorkerSlot slot, const std::string& reason);
   void lose_data(Job& job, WorkerSlot slot);
   void move_outputs(Job& job, std::uint32_t subtask);
-  void house_homeless();
   void set_draining(WorkerSlot slot, bool draining);
+
+  // Subtasks that no present band may have: homeless.cpp.
+  void leave_homeless(Job& job, std::uint32_t subtask);
+  void house_homeless();
+  void give_up_missing_bands();
+  bool is_present(const BandSelector& required) const;
+  void fail_for_missing_band(Job& job, std::uint32_t subtask, const BandSelector& required);
 
   // Jobs: jobs.cpp.
   Result<void> check_feasible(const JobSpec& spec, const GraphShape& shape) const;
@@ -184,7 +190,8 @@ class SupervisorCore {
   // Failures: failures.cpp.
   void fail_attempt(Job& job, std::uint32_t subtask, const FailureDetail& detail, const std::string& where);
   bool may_try_again(Job& job, std::uint32_t subtask, const SubtaskHistory& history, FailureClass failure) const;
-  void fail_subtask(Job& job, std::uint32_t subtask, const FailureDetail& detail);
+  void fail_subtask(Job& job, std::uint32_t subtask, const FailureDetail& detail,
+                    ErrorCode code = ErrorCode::UserError);
   void end_subtask(Job& job, std::uint32_t subtask, SubtaskPhase phase);
   void requeue(Job& job, std::uint32_t subtask);
   void unplace_successors(Job& job, std::uint32_t subtask);

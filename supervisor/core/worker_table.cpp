@@ -80,4 +80,9 @@ WorkerSlot WorkerTable::find(const std::string& name) const {
   return WorkerSlot::none();
 }
 
+bool selects(const BandSelector& selector, const std::string& worker, const BandEntry& band) {
+  return (selector.worker.empty() || selector.worker == worker || selector.worker == to_string(band.id.worker)) &&
+         (selector.band.empty() || selector.band == band.description.name);
+}
+
 }  // namespace penstock::supervisor

@@ -99,4 +99,7 @@ class WorkerTable {
   std::uint64_t epoch_ = 1;
 };
 
+/// Whether `selector` means `band` of the worker of that name. What it leaves empty is any.
+bool selects(const BandSelector& selector, const std::string& worker, const BandEntry& band);
+
 }  // namespace penstock::supervisor

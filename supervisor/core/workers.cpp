@@ -111,7 +111,6 @@ void SupervisorCore::announce_loss(WorkerSlot slot) {
   }
 }
 
-
 void SupervisorCore::lose_attempts(WorkerSlot slot, const std::string& reason) {
   FailureDetail detail;
   detail.failure = FailureClass::WorkerLost;
@@ -167,19 +166,6 @@ void SupervisorCore::move_outputs(Job& job, std::uint32_t subtask) {
     output.data_address = address;
     job.news.outputs.push_back(output);
     count_news(job);
-  }
-}
-
-void SupervisorCore::house_homeless() {
-  for (const JobId id : active_) {
-    Job& job = *jobs_[id.value()];
-    const std::vector<std::uint32_t> homeless = std::exchange(job.homeless, {});
-    for (const std::uint32_t subtask : homeless) {
-      const SubtaskHot& hot = job.hot[subtask];
-      if (hot.phase != SubtaskPhase::Placeable || hot.band.valid()) continue;
-      become_placeable(job, subtask);
-      if (hot.band.valid()) PENSTOCK_COVERAGE_MARK("a homeless subtask found a home");
-    }
   }
 }
 

@@ -24,27 +24,6 @@ Descriptor open_for_writing(const std::string& path) {
 
 }  // namespace
 
-ScratchDirectory::ScratchDirectory() : path_(std::filesystem::temp_directory_path() / "penstock-test-XXXXXX") {
-  EXPECT_NE(::mkdtemp(path_.data()), nullptr);
-}
-
-ScratchDirectory::~ScratchDirectory() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
-std::string ScratchDirectory::write(const std::string& name, const std::string& content) const {
-  std::ofstream{at(name), std::ios::binary} << content;
-  return at(name);
-}
-
-std::string ScratchDirectory::read(const std::string& name) const {
-  std::ifstream file{at(name), std::ios::binary};
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
 RunningBinary::RunningBinary(const BinaryCall& call) {
   const Descriptor input{::open(scratch_.write("input", call.input).c_str(), O_RDONLY | O_CLOEXEC)};
   const Descriptor output = open_for_writing(scratch_.at("output"));

@@ -8,27 +8,9 @@
 
 #include "common/base/time.hpp"
 #include "common/runtime/process.hpp"
+#include "tests/support/scratch_directory.hpp"
 
 namespace penstock {
-
-/// A directory of its own under the temporary one, removed with all that is in it.
-class ScratchDirectory {
- public:
-  ScratchDirectory();
-  ~ScratchDirectory();
-  ScratchDirectory(const ScratchDirectory&) = delete;
-  ScratchDirectory& operator=(const ScratchDirectory&) = delete;
-
-  const std::string& path() const { return path_; }
-  std::string at(const std::string& name) const { return path_ + "/" + name; }
-  /// Writes a file; its path.
-  std::string write(const std::string& name, const std::string& content) const;
-  /// The whole content of a file; empty if it is not there.
-  std::string read(const std::string& name) const;
-
- private:
-  std::string path_;
-};
 
 /// How a call ended, and what it wrote.
 struct BinaryRun {

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <mutex>
 
+#include "tests/support/scratch_directory.hpp"
 #include "worker/runner/native/native_lanes.hpp"
 #include "worker/runner/native/operator_registry.hpp"
 
@@ -78,7 +79,8 @@ TEST_F(ExampleOperators, WordsOfInputsAreCounted) {
 }
 
 TEST_F(ExampleOperators, WordsOfAFileAreCounted) {
-  const std::string path = ::testing::TempDir() + "example_words.txt";
+  const ScratchDirectory scratch;
+  const std::string path = scratch.at("words.txt");
   std::ofstream{path} << "a b\nc " << std::string(100'000, 'x') << " d\n";
   EXPECT_EQ(run("word_count", path), "5\n");
 }

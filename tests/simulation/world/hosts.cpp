@@ -353,7 +353,7 @@ void ClientHost::draw_graph(std::uint32_t number) {
   spec.name = "engine-" + std::to_string(number);
   spec.priority = static_cast<std::int32_t>(world_.rng().between(-1, 1));
   spec.keep = world_.rng().chance(1, 2) ? Keep::Sinks : Keep::Nothing;
-  spec.wait_for_resources = true;
+  spec.wait_for_resources = world_.rng().chance(1, 2);
   const WorldOptions& options = world_.options();
   if (options.workflow != nullptr) {
     spec.name = options.workflow->name;
@@ -406,7 +406,9 @@ void ClientHost::receive(const MessagePtr& message) {
   const auto* said = std::get_if<ToClient>(message.get());
   if (said == nullptr) return world_.oracle().breach("the client received what is not for clients");
   if (const auto* reply = std::get_if<SubmitReply>(said)) {
-    if (!reply->job.valid() && reply->refusal.code == ErrorCode::StorageFull) {
+    const bool passing =
+        reply->refusal.code == ErrorCode::StorageFull || reply->refusal.code == ErrorCode::NoAvailableBand;
+    if (!reply->job.valid() && passing) {
       world_.queue().after(milliseconds{100}, [this, number = reply->submission] {
         if (!accepted_.contains(number)) submit(static_cast<std::uint32_t>(number));
       });

@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/support/scratch_directory.hpp"
+
 namespace penstock {
 namespace {
 
@@ -63,13 +65,12 @@ TEST(Cgroup, CounterIsFoundByItsName) {
 
 class CgroupTree : public ::testing::Test {
  protected:
-  CgroupTree() : root(::testing::TempDir() + "/cgroup-tree") { std::filesystem::remove_all(root); }
-  ~CgroupTree() override { std::filesystem::remove_all(root); }
   void write(const std::string& path, std::string_view text) {
     std::filesystem::create_directories(std::filesystem::path{root + path}.parent_path());
     std::ofstream{root + path} << text;
   }
-  const std::string root;
+  const ScratchDirectory scratch;
+  const std::string root = scratch.path();
 };
 
 TEST_F(CgroupTree, TheTightestLimitOnTheWayUpCounts) {

@@ -4,6 +4,8 @@
 
 #include <fstream>
 
+#include "tests/support/scratch_directory.hpp"
+
 namespace penstock {
 namespace {
 
@@ -167,7 +169,8 @@ TEST(ConfigFile, OneSettingCanBeChanged) {
 }
 
 TEST(ConfigFile, FileIsReadOrSaidToBeMissing) {
-  const std::string path = ::testing::TempDir() + "config_file_test.toml";
+  const ScratchDirectory scratch;
+  const std::string path = scratch.at("penstock.toml");
   std::ofstream{path} << "[link]\nwindow_frames = 9\n";
   EXPECT_EQ(read_config_file(path).value().link.window_frames, 9U);
   std::ofstream{path} << "";

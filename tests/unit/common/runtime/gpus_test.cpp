@@ -5,12 +5,14 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/support/scratch_directory.hpp"
+
 namespace penstock {
 namespace {
 
 class Gpus : public ::testing::Test {
  protected:
-  Gpus() : root(::testing::TempDir() + "gpu-tree") {
+  Gpus() : root(scratch.path()) {
     for (const auto& [address, node] : {std::pair{"0000:1b:00.0", "0\n"}, std::pair{"0000:c3:00.0", "1\n"}}) {
       const std::filesystem::path folder = std::filesystem::path{root + "/sys/bus/pci/devices"} / address;
       std::filesystem::create_directories(folder);
@@ -19,7 +21,6 @@ class Gpus : public ::testing::Test {
     search.library = PENSTOCK_FAKE_NVML;
     search.root = root;
   }
-  ~Gpus() override { std::filesystem::remove_all(root); }
 
   std::vector<std::uint32_t> seen_with(std::string_view visible) {
     search.visible = visible;
@@ -29,6 +30,7 @@ class Gpus : public ::testing::Test {
     return indices;
   }
 
+  const ScratchDirectory scratch;
   const std::string root;
   GpuSearch search;
 };

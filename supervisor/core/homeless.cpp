@@ -1,0 +1,77 @@
+// SupervisorCore: subtasks that no present band may have.
+#include <algorithm>
+
+#include "common/base/coverage_mark.hpp"
+#include "supervisor/core/supervisor_core.hpp"
+
+namespace penstock::supervisor {
+
+void SupervisorCore::leave_homeless(Job& job, std::uint32_t subtask) {
+  job.homeless.push_back(subtask);
+  const bool may_end = !job.spec.wait_for_resources && !job.shape->template_of(subtask).required.empty();
+  if (may_end && job.bands_awaited_until == kNever) job.bands_awaited_until = later(now_, config_.required_band_wait);
+}
+
+void SupervisorCore::house_homeless() {
+  for (const JobId id : active_) {
+    Job& job = *jobs_[id.value()];
+    const Instant until = job.bands_awaited_until;
+    job.bands_awaited_until = kNever;
+    const std::vector<std::uint32_t> homeless = std::exchange(job.homeless, {});
+    for (const std::uint32_t subtask : homeless) {
+      const SubtaskHot& hot = job.hot[subtask];
+      if (hot.phase != SubtaskPhase::Placeable || hot.band.valid()) continue;
+      become_placeable(job, subtask);
+      if (hot.band.valid()) PENSTOCK_COVERAGE_MARK("a homeless subtask found a home");
+    }
+    // Workers that come and are no help do not prolong the wait for the one that would be.
+    if (job.bands_awaited_until != kNever) job.bands_awaited_until = std::min(until, job.bands_awaited_until);
+  }
+}
+
+// Spec: worker 10, a required band that is not left fails with `NoAvailableBand`. It gets a while to come back, because
+// workers are started again. Without any worker nothing can be said of bands, and everything waits.
+void SupervisorCore::give_up_missing_bands() {
+  for (const JobId id : std::vector<JobId>{active_}) {
+    Job& job = *jobs_[id.value()];
+    if (now_ < job.bands_awaited_until) continue;
+    job.bands_awaited_until = kNever;
+    const std::vector<std::uint32_t> homeless = std::exchange(job.homeless, {});
+    for (const std::uint32_t subtask : homeless) {
+      const SubtaskHot& hot = job.hot[subtask];
+      if (hot.phase != SubtaskPhase::Placeable || hot.band.valid()) continue;
+      const BandSelector& required = job.shape->template_of(subtask).required;
+      if (required.empty() || job.spec.wait_for_resources || workers_.alive_bands() == 0 || is_present(required)) {
+        leave_homeless(job, subtask);
+        continue;
+      }
+      PENSTOCK_COVERAGE_MARK("a required band did not come back");
+      fail_for_missing_band(job, subtask, required);
+    }
+  }
+}
+
+bool SupervisorCore::is_present(const BandSelector& required) const {
+  for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
+    const BandEntry& band = workers_[BandSlot{i}];
+    if (band.alive && selects(required, workers_.worker_of(BandSlot{i}).description.name, band)) return true;
+  }
+  return false;
+}
+
+void SupervisorCore::fail_for_missing_band(Job& job, std::uint32_t subtask, const BandSelector& required) {
+  const std::string name =
+      required.worker + (required.worker.empty() || required.band.empty() ? "" : "/") + required.band;
+  FailureDetail detail;
+  detail.failure = FailureClass::Refused;
+  detail.message = "NoAvailableBand: it requires band '" + name + "', which is not there since " +
+                   std::to_string(config_.required_band_wait / std::chrono::seconds{1}) +
+                   " s (start that worker again, or submit with --wait-for-resources)";
+  SubtaskHistory& history = job.histories[SubtaskIndex{subtask}];
+  history.last = detail;
+  history.lines.push_back(detail.message);
+  job.hot[subtask].flags |= SubtaskFlag::kTroubled;
+  fail_subtask(job, subtask, detail, ErrorCode::NoAvailableBand);
+}
+
+}  // namespace penstock::supervisor

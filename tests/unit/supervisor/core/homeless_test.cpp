@@ -1,0 +1,110 @@
+// SupervisorCore: subtasks that no present band may have.
+#include <gtest/gtest.h>
+
+#include "tests/support/coverage_marks.hpp"
+#include "tests/support/supervisor_harness.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+using std::chrono::seconds;
+using Lines = std::vector<std::string>;
+
+Graph on_worker_1(GraphBuilder graph) {
+  graph.template_at(0).required = {"worker-1", ""};
+  return graph.build();
+}
+
+/// Two workers, one subtask for the first of them, which is then lost.
+class RequiredBand : public ::testing::Test {
+ protected:
+  void begin(JobSpec spec = {}) {
+    cluster_.join();
+    cluster_.join();
+    cluster_.submit(on_worker_1(GraphBuilder{}.add()), std::move(spec));
+    EXPECT_EQ(cluster_.assigned(), Lines{"0 to w1"});
+    cluster_.lose(1);
+    cluster_.alerts();
+    EXPECT_EQ(cluster_.assigned(), Lines{});
+  }
+  SupervisorHarness cluster_{{.required_band_wait = seconds{30}}};
+};
+
+// Spec: worker 10, a required band that is not left fails with `NoAvailableBand`.
+TEST_F(RequiredBand, ThatDoesNotComeBackFailsTheSubtask) {
+  begin();
+  cluster_.tick_after(seconds{29});
+  EXPECT_EQ(cluster_.state(), JobState::Running);
+  PENSTOCK_EXPECT_COVERAGE_MARK("a required band did not come back", cluster_.tick_after(seconds{1}));
+  EXPECT_EQ(cluster_.state(), JobState::Failed);
+  const Error& error = cluster_.job().error;
+  EXPECT_EQ(error.code, ErrorCode::NoAvailableBand);
+  EXPECT_NE(error.message.find("'worker-1'"), std::string::npos) << error.message;
+  EXPECT_NE(error.message.find("30 s"), std::string::npos) << error.message;
+  cluster_.ignore();
+}
+
+TEST_F(RequiredBand, IsAskedForByTheNextDeadline) {
+  begin();
+  const std::optional<Instant> deadline = cluster_.core().next_deadline();
+  ASSERT_TRUE(deadline.has_value());
+  EXPECT_LE(*deadline, cluster_.now() + seconds{30});
+  cluster_.ignore();
+}
+
+TEST_F(RequiredBand, OthersThatComeDoNotProlongTheWait) {
+  begin();
+  cluster_.tick_after(seconds{20});
+  cluster_.join();
+  cluster_.tick_after(seconds{10});
+  EXPECT_EQ(cluster_.state(), JobState::Failed);
+  cluster_.ignore();
+}
+
+TEST_F(RequiredBand, IsAwaitedForEverByWhoWantsToWait) {
+  JobSpec spec;
+  spec.wait_for_resources = true;
+  begin(spec);
+  cluster_.tick_after(std::chrono::hours{1});
+  EXPECT_EQ(cluster_.state(), JobState::Running);
+  cluster_.ignore();
+}
+
+TEST_F(RequiredBand, IsAwaitedWhileThereIsNoWorkerAtAll) {
+  begin();
+  cluster_.lose(2);
+  cluster_.tick_after(seconds{60});
+  EXPECT_EQ(cluster_.state(), JobState::Running);
+  cluster_.ignore();
+}
+
+TEST_F(RequiredBand, ThatOnlyDrainsIsStillThere) {
+  cluster_.join();
+  cluster_.join();
+  ASSERT_TRUE(cluster_.ask("drain", {"worker-1"}).has_value());
+  JobSpec spec;
+  cluster_.submit(on_worker_1(GraphBuilder{}.add()), spec);
+  cluster_.tick_after(seconds{60});
+  EXPECT_EQ(cluster_.state(), JobState::Running);
+  ASSERT_TRUE(cluster_.ask("undrain", {"worker-1"}).has_value());
+  EXPECT_EQ(cluster_.assigned(), Lines{"0 to w1"});
+  cluster_.ignore();
+}
+
+TEST_F(RequiredBand, FailsOnlyItsOwnWhereTheRestMayGoOn) {
+  cluster_.join();
+  cluster_.join();
+  GraphBuilder graph = GraphBuilder{}.add().add({}, 1);
+  graph.template_at(0).required = {"worker-1", ""};
+  graph.template_at(0).on_failure = OnFailure::Continue;
+  cluster_.submit(graph.build());
+  cluster_.assigned();
+  cluster_.lose(1);
+  cluster_.alerts();
+  cluster_.tick_after(seconds{31});
+  EXPECT_EQ(cluster_.phase(0), SubtaskPhase::Failed);
+  cluster_.ignore();
+}
+
+}  // namespace
+}  // namespace penstock::supervisor
