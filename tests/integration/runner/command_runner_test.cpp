@@ -1,8 +1,10 @@
 // Real programs, run by the loop in this thread.
 #include "worker/runner/command/command_runner.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -12,6 +14,7 @@
 
 #include "common/runtime/cgroup.hpp"
 #include "common/runtime/clock.hpp"
+#include "common/runtime/descriptor.hpp"
 
 namespace penstock::worker {
 namespace {
@@ -256,12 +259,25 @@ TEST_F(CommandRunnerTest, EachAttemptHasADirectoryThatIsRemovedWithItsFiles) {
   EXPECT_TRUE(spool_is_empty());
 }
 
+TEST_F(CommandRunnerTest, WhatAKilledLifeHasLeftIsRemoved) {
+  const std::string orphan = config.spool + "/penstock-spool-killed";
+  const std::string others = config.spool + "/penstock-spool-lives";
+  std::filesystem::create_directories(orphan + "/run-0/deep");
+  std::filesystem::create_directories(others + "/run-0");
+  const Descriptor life{::open(others.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  ASSERT_EQ(::flock(life.get(), LOCK_EX | LOCK_NB), 0);
+  EXPECT_TRUE(end_of(shell("true")).succeeded);
+  runner.reset();
+  EXPECT_FALSE(std::filesystem::exists(orphan));
+  EXPECT_TRUE(std::filesystem::exists(others + "/run-0")) << "it belongs to somebody who lives";
+}
+
 TEST_F(CommandRunnerTest, ProgramThatIgnoresTermIsKilled) {
   CommandRunner& commands = open();
   commands.start(shell("trap '' TERM; echo ready > ready; while :; do sleep 1; done"));
   run_until([&] {
-    for (const auto& entry : std::filesystem::directory_iterator{config.spool})
-      if (std::filesystem::exists(entry.path() / "ready")) return true;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator{config.spool})
+      if (entry.path().filename() == "ready") return true;
     return false;
   });
   commands.stop(1, false);

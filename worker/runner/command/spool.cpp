@@ -1,6 +1,7 @@
 #include "worker/runner/command/spool.hpp"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -14,7 +15,6 @@
 #include <mutex>
 #include <thread>
 
-#include "common/runtime/descriptor.hpp"
 #include "common/runtime/host.hpp"
 #include "common/runtime/process.hpp"
 
@@ -23,11 +23,16 @@ namespace {
 
 constexpr std::size_t kFreshMax = 64;
 constexpr mode_t kMode = 0700;
+constexpr const char* kRootPrefix = "penstock-spool-";
 constexpr long kLengthAt = 16;  ///< Of an entry's length in what getdents64 gives.
+
+Descriptor open_directory(const std::string& path) {
+  return Descriptor{::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)};
+}
 
 /// Nothing is in it and its mode is what it was.
 bool is_fresh(const std::string& directory) {
-  const Descriptor opened{::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)};
+  const Descriptor opened = open_directory(directory);
   struct stat status {};
   if (!opened || ::fstat(opened.get(), &status) != 0 || (status.st_mode & 07777) != kMode) return false;
   // Every directory has the entries `.` and `..`. Not `readdir`: it allocates 32 KiB.
@@ -41,6 +46,13 @@ bool is_fresh(const std::string& directory) {
       if (count == 2) return false;
     }
   return true;
+}
+
+Error no_directory(const std::string& where, int number) {
+  const bool full = number == ENOSPC || number == EDQUOT;
+  return Error{full ? ErrorCode::StorageFull : ErrorCode::InvalidArgument, where,
+               std::string{"no working directory can be made there: "} + std::strerror(number),
+               "name another spool directory"};
 }
 
 }  // namespace
@@ -87,34 +99,56 @@ struct Spool::Sweeper {
   std::thread thread;  // Last: it uses all of the above.
 };
 
-Spool::Spool(std::string root) : root_(std::move(root)), owned_(root_.empty()) {}
+Spool::Spool(std::string place) : place_(std::move(place)) {}
 
 Spool::~Spool() {
   sweeper_.reset();
-  for (const std::string& directory : fresh_) ::rmdir(directory.c_str());
   std::error_code ignored;
-  if (owned_ && ready_) std::filesystem::remove_all(root_, ignored);
+  if (!root_.empty()) std::filesystem::remove_all(root_, ignored);
+}
+
+Result<void> Spool::make_place() {
+  if (place_.empty()) place_ = environment_value("TMPDIR", "/tmp");
+  std::error_code error;
+  std::filesystem::create_directories(place_, error);
+  if (error)
+    return Error{ErrorCode::InvalidArgument, place_, "cannot be made: " + error.message(),
+                 "name another spool directory"};
+  // A working directory must not change its meaning when somebody changes ours.
+  if (std::filesystem::path absolute = std::filesystem::absolute(place_, error); !error) place_ = absolute.string();
+  return {};
 }
 
 Result<void> Spool::make_root() {
-  if (ready_) return {};
-  if (owned_) {
-    std::string name = environment_value("TMPDIR", "/tmp") + "/penstock-XXXXXX";
-    if (::mkdtemp(name.data()) == nullptr)
-      return Error{ErrorCode::InvalidArgument, name, std::string{"cannot be made: "} + std::strerror(errno),
-                   "name a spool directory"};
+  if (!root_.empty()) return {};
+  PENSTOCK_TRY(make_place());
+  do {
+    std::string name = place_ + "/" + kRootPrefix + "XXXXXX";
+    if (::mkdtemp(name.data()) == nullptr) return no_directory(place_, errno);
     root_ = name;
-  } else {
-    std::error_code error;
-    std::filesystem::create_directories(root_, error);
-    if (error)
-      return Error{ErrorCode::InvalidArgument, root_, "cannot be made: " + error.message(),
-                   "name another spool directory"};
-    // A working directory must not change its meaning when somebody changes ours.
-    if (std::filesystem::path absolute = std::filesystem::absolute(root_, error); !error) root_ = absolute.string();
-  }
-  ready_ = true;
+  } while (!lock_root());
+  remove_orphans();
   return {};
+}
+
+// False if somebody took what was not locked yet for an orphan, and removes it.
+bool Spool::lock_root() {
+  root_lock_ = open_directory(root_);
+  struct stat status {};
+  return root_lock_ && ::flock(root_lock_.get(), LOCK_EX | LOCK_NB) == 0 && ::fstat(root_lock_.get(), &status) == 0 &&
+         status.st_nlink > 0;
+}
+
+void Spool::remove_orphans() {
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry{place_, error}, end; !error && entry != end; entry.increment(error)) {
+    const std::string path = entry->path().string();
+    if (path == root_ || !entry->path().filename().string().starts_with(kRootPrefix)) continue;
+    const Descriptor orphan = open_directory(path);
+    struct stat status {};
+    if (!orphan || ::fstat(orphan.get(), &status) != 0 || status.st_uid != ::geteuid()) continue;
+    if (::flock(orphan.get(), LOCK_EX | LOCK_NB) == 0) remove_later(path);
+  }
 }
 
 Result<std::string> Spool::take() {
@@ -128,19 +162,11 @@ Result<std::string> Spool::take() {
 
 Result<std::string> Spool::make() {
   PENSTOCK_TRY(make_root());
-  const std::string stem = root_ + "/run-";
-  // An earlier life of the worker may have left one of that name; a number that it did not use will come.
-  for (int tries = 0; tries < 10000; ++tries) {
-    std::string directory = stem + std::to_string(made_++);
-    if (::mkdir(directory.c_str(), kMode) == 0) return directory;
-    if (errno != EEXIST) break;
-  }
+  std::string directory = root_ + "/run-" + std::to_string(made_++);
+  if (::mkdir(directory.c_str(), kMode) == 0) return directory;
   const int number = errno;
-  if (number == ENOENT) ready_ = false;  // Somebody has removed the root; the next one makes it again.
-  const bool full = number == ENOSPC || number == EDQUOT;
-  return Error{full ? ErrorCode::StorageFull : ErrorCode::InvalidArgument, root_,
-               std::string{"no working directory can be made there: "} + std::strerror(number),
-               "name another spool directory"};
+  if (number == ENOENT) root_.clear();  // Somebody has removed the root; the next one makes it again.
+  return no_directory(root_.empty() ? place_ : root_, number);
 }
 
 void Spool::give_back(std::string directory) {
@@ -149,6 +175,10 @@ void Spool::give_back(std::string directory) {
     return;
   }
   if (::rmdir(directory.c_str()) == 0 || errno == ENOENT) return;
+  remove_later(std::move(directory));
+}
+
+void Spool::remove_later(std::string directory) {
   if (sweeper_ == nullptr) sweeper_ = std::make_unique<Sweeper>();
   sweeper_->add(std::move(directory));
 }

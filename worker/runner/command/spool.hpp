@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/base/result.hpp"
+#include "common/runtime/descriptor.hpp"
 
 namespace penstock::worker {
 
@@ -14,27 +15,31 @@ namespace penstock::worker {
 /// runs that a host can start. Another is removed by a thread that starts with the first of them. For one thread.
 class Spool {
  public:
-  /// `root` is made if it does not exist. An empty `root` is a directory of its own for temporary files, which goes
-  /// with the spool.
-  explicit Spool(std::string root);
+  /// `place` is made if it does not exist; empty is where temporary files are. What spools of lives that ended without
+  /// leave (a worker that was killed) have left there is removed when the first directory is taken.
+  explicit Spool(std::string place);
   /// Waits until all is removed.
   ~Spool();
   Spool(const Spool&) = delete;
   Spool& operator=(const Spool&) = delete;
 
-  /// Error: StorageFull, or InvalidArgument for a root that cannot be used.
+  /// Error: StorageFull, or InvalidArgument for a place that cannot be used.
   Result<std::string> take();
   /// REQUIRES: from `take`, and what ran in it has ended.
   void give_back(std::string directory);
 
  private:
   struct Sweeper;
+  Result<void> make_place();
   Result<void> make_root();
+  bool lock_root();
+  void remove_orphans();
+  void remove_later(std::string directory);
   Result<std::string> make();
 
-  std::string root_;
-  bool owned_ = false;  ///< The root goes with us.
-  bool ready_ = false;
+  std::string place_;
+  std::string root_;      ///< Ours in `place_`, and gone with us; empty before the first use.
+  Descriptor root_lock_;  ///< Locked as long as we live, so that others can tell.
   std::uint64_t made_ = 0;
   std::vector<std::string> fresh_;  ///< Empty and of nobody.
   std::unique_ptr<Sweeper> sweeper_;
