@@ -63,7 +63,7 @@ Result<FileConfig> load_config(const Invocation& invocation) {
     if (!read) return read;
     config = std::move(read).value();
   }
-  for (const std::string& setting : invocation.settings) PENSTOCK_TRY(change_setting(config, setting));
+  PENSTOCK_TRY(change_settings(config, invocation.settings));
   return config;
 }
 

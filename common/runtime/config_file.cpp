@@ -36,16 +36,22 @@ std::string print_value(const char* unit, const Field& value) {
 }
 
 /// Reads one file. Errors carry the place of what is wrong.
+/// What must fit together.
+Result<void> check_together(const FileConfig& config, const std::string& subject) {
+  if (config.link.heartbeat >= config.link.silence_max)
+    return Error{ErrorCode::InvalidArgument, subject, "link.heartbeat must be shorter than link.silence_max", ""};
+  if (config.wire.frame_bytes_target > config.wire.frame_bytes_max)
+    return Error{ErrorCode::InvalidArgument, subject, "wire.frame_bytes_target must not exceed wire.frame_bytes_max",
+                 ""};
+  return {};
+}
+
 class Reader {
  public:
   explicit Reader(const std::string& path) : path_(path) {}
 
   Result<void> read(const toml::table& file, FileConfig& config) const {
     for (const auto& [key, node] : file) PENSTOCK_TRY(read_part(key, node, config));
-    if (config.link.heartbeat >= config.link.silence_max)
-      return at(file, ErrorCode::InvalidArgument, "link.heartbeat must be shorter than link.silence_max", "");
-    if (config.wire.frame_bytes_target > config.wire.frame_bytes_max)
-      return at(file, ErrorCode::InvalidArgument, "wire.frame_bytes_target must not exceed wire.frame_bytes_max", "");
     return {};
   }
 
@@ -303,10 +309,13 @@ Result<FileConfig> parse_config(std::string_view text, const std::string& path) 
   }
   FileConfig config;
   PENSTOCK_TRY(Reader{path}.read(parsed.table(), config));
+  PENSTOCK_TRY(check_together(config, path));
   return config;
 }
 
-Result<void> change_setting(FileConfig& config, std::string_view setting) {
+namespace {
+
+Result<void> change_one(FileConfig& config, std::string_view setting) {
   const std::size_t dot = setting.find('.');
   const std::size_t equals = setting.find('=');
   const Error malformed{ErrorCode::InvalidArgument, std::string{setting}, "is no setting", "write table.name=value"};
@@ -322,12 +331,19 @@ Result<void> change_setting(FileConfig& config, std::string_view setting) {
   const toml::parse_result parsed = toml::parse(std::string_view{file});
   if (!parsed) return malformed;
   const std::string path = "--set";
+  Result<void> result = Reader{path}.read(parsed.table(), config);
+  if (result) return {};
+  Error error = std::move(result).error();
+  error.subject = std::string{setting};
+  return error;
+}
+
+}  // namespace
+
+Result<void> change_settings(FileConfig& config, const std::vector<std::string>& settings) {
   FileConfig changed = config;
-  if (Result<void> result = Reader{path}.read(parsed.table(), changed); !result) {
-    Error error = std::move(result).error();
-    error.subject = std::string{setting};
-    return error;
-  }
+  for (const std::string& setting : settings) PENSTOCK_TRY(change_one(changed, setting));
+  if (settings.size() > 0) PENSTOCK_TRY(check_together(changed, settings.size() == 1 ? settings.front() : "--set"));
   config = std::move(changed);
   return {};
 }

@@ -28,9 +28,9 @@ Result<FileConfig> read_config_file(const std::string& path);
 /// of its range. Nothing is half-read.
 Result<FileConfig> parse_config(std::string_view text, const std::string& path);
 
-/// Changes one setting, as `--set` of the command line: `worker.report_after=5ms`. Errors as above, with the setting as
-/// subject; then nothing has changed.
-Result<void> change_setting(FileConfig& config, std::string_view setting);
+/// Changes settings, as `--set` of the command line: `worker.report_after=5ms`. What must fit together is checked when
+/// all have been changed. Errors as above, with the setting as subject; then nothing has changed.
+Result<void> change_settings(FileConfig& config, const std::vector<std::string>& settings);
 
 /// The whole configuration as a file, each setting with its meaning and range. It reads back to the same.
 std::string print_config(const FileConfig& config);

@@ -155,17 +155,26 @@ TEST(ConfigFile, OneSettingCanBeChanged) {
   FileConfig config = parsed("[link]\nwindow_frames = 9\n");
   for (const char* setting :
        {"worker.report_after=5ms", "wire.frame_bytes_max=1048577", "host.gpus=false", "host.nvml_library=/opt/x.so"})
-    EXPECT_TRUE(change_setting(config, setting).has_value()) << setting;
+    EXPECT_TRUE(change_settings(config, {setting}).has_value()) << setting;
   EXPECT_EQ(config.link.window_frames, 9U) << "the rest stays";
   EXPECT_EQ(config.worker.report_after, 5ms);
   EXPECT_EQ(config.wire.frame_bytes_max, 1048577U);
   EXPECT_FALSE(config.topology.gpus);
   EXPECT_EQ(config.topology.nvml_library, "/opt/x.so");
-  EXPECT_EQ(to_string(change_setting(config, "worker.report_afer=5ms").error()),
+  EXPECT_EQ(to_string(change_settings(config, {"worker.report_afer=5ms"}).error()),
             "worker.report_afer=5ms: there is no setting 'report_afer' here (did you mean 'report_after'?)");
   for (const char* setting :
        {"", "=", "worker", "worker=3", ".x=3", "worker.=3", "worker.report_after=", "a]b.c=3", "link.heartbeat=1ms"})
-    EXPECT_FALSE(change_setting(config, setting).has_value()) << setting;
+    EXPECT_FALSE(change_settings(config, {setting}).has_value()) << setting;
+}
+
+TEST(ConfigFile, SettingsAreCheckedTogetherWhateverTheirOrder) {
+  FileConfig config = parsed("");
+  ASSERT_TRUE(change_settings(config, {"link.heartbeat=20s", "link.silence_max=60s"}).has_value());
+  EXPECT_EQ(config.link.heartbeat, 20s);
+  EXPECT_EQ(to_string(change_settings(config, {"link.silence_max=10s", "link.window_frames=9"}).error()),
+            "--set: link.heartbeat must be shorter than link.silence_max");
+  EXPECT_EQ(config.link.silence_max, 60s) << "nothing has changed";
 }
 
 TEST(ConfigFile, FileIsReadOrSaidToBeMissing) {
