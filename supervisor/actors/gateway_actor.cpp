@@ -12,6 +12,7 @@
 #include "common/runtime/mail.hpp"
 #include "common/runtime/peer_link.hpp"
 #include "common/wire/codec.hpp"
+#include "supervisor/core/graph_shape.hpp"
 
 namespace penstock::supervisor {
 namespace {
@@ -86,6 +87,8 @@ std::uint16_t Gateway::port() const { return state_->listener->port(); }
 
 namespace {
 
+constexpr std::uint32_t kPeerNameBytesMax = 4096;  // Of a name that nobody has checked yet.
+
 // A named function with an argument: CAF 0.17 dereferences a null pointer when a function is spawned without any.
 template <class GatewayState>
 caf::behavior gateway_behavior(caf::event_based_actor*, const std::weak_ptr<GatewayState>& weak) {
@@ -147,6 +150,9 @@ void Gateway::State::introduce(std::list<Stranger>::iterator stranger, const Fra
                              "speaks " + version_text(hello->major, hello->minor, hello->software_version) + ", this supervisor speaks " +
                                  version_text(kProtocolMajor, kProtocolMinor, std::string{kSoftwareVersion}),
                              "install the same version on both sides"});
+  for (const auto& [what, name] : {std::pair{"peer name", &hello->name}, std::pair{"host name", &hello->host}})
+    if (const Result<void> good = check_name(*name, what, kPeerNameBytesMax); !good)
+      return refuse(stranger, good.error());
   if (fenced.contains(hello->incarnation))
     return refuse(stranger, {ErrorCode::StaleIncarnation, hello->name, "was given up as lost; what it held runs elsewhere",
                              "it starts afresh by itself"});

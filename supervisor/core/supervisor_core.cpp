@@ -53,6 +53,11 @@ std::optional<Instant> SupervisorCore::next_deadline() const {
 }
 
 void SupervisorCore::on(supervisor_event::WorkerJoined& event) {
+  if (const Result<void> good = check_registration(event.description, config_.graph.name_bytes_max); !good) {
+    out_->add(supervisor_action::Alert{good.error()});
+    out_->add(supervisor_action::ReleaseWorker{event.worker});
+    return;
+  }
   const WorkerSlot slot = workers_.add(event.worker, event.incarnation, event.description);
   tell(slot, RegisterReply{event.worker});
   for (const BandSlot band : workers_[slot].bands) mark_dirty(band);

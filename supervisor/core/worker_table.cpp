@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "supervisor/core/graph_shape.hpp"
+
 namespace penstock::supervisor {
 namespace {
 
@@ -78,6 +80,32 @@ WorkerSlot WorkerTable::find(const std::string& name) const {
     if (worker.alive && (worker.description.name == name || to_string(worker.id) == name)) return WorkerSlot{slot};
   }
   return WorkerSlot::none();
+}
+
+Result<void> check_registration(const Register& description, std::uint32_t name_bytes_max) {
+  PENSTOCK_TRY(check_name(description.name, "worker name", name_bytes_max));
+  PENSTOCK_TRY(check_name(description.host, "host name", name_bytes_max));
+  PENSTOCK_TRY(check_name(description.data_address, "data address", name_bytes_max));
+  const auto refuse = [&](std::string message) {
+    return Error{ErrorCode::InvalidArgument, "worker '" + description.name + "'", std::move(message), {}};
+  };
+  if (description.name.empty()) return refuse("has no name");
+  if (description.bands.size() > kWorkerBandsMax)
+    return refuse("has " + std::to_string(description.bands.size()) + " bands; at most " +
+                  std::to_string(kWorkerBandsMax) + " are allowed");
+  for (const std::string& name : description.operators) PENSTOCK_TRY(check_name(name, "operator name", name_bytes_max));
+  for (const BandDescription& band : description.bands) {
+    PENSTOCK_TRY(check_name(band.name, "band name", name_bytes_max));
+    const ResourceVector& has = band.capacity;
+    const std::int64_t least = std::min({has.slots.value(), has.cpu.value(), has.gpu.value(), has.memory.value(),
+                                         has.device_memory.value(), band.memory_hard_limit.value()});
+    if (least < 0) return refuse("says of its band '" + band.name + "' that it has less than nothing");
+    for (const NamedAmount& named : has.named) {
+      PENSTOCK_TRY(check_name(named.name, "resource name", name_bytes_max));
+      if (named.amount < 0) return refuse("has less than nothing of '" + named.name + "'");
+    }
+  }
+  return {};
 }
 
 bool selects(const BandSelector& selector, const std::string& worker, const BandEntry& band) {

@@ -99,6 +99,12 @@ class WorkerTable {
   std::uint64_t epoch_ = 1;
 };
 
+inline constexpr std::size_t kWorkerBandsMax = 1024;
+
+/// Whether a worker's words about itself can be believed: names that people can read, no amount below zero, at most
+/// `kWorkerBandsMax` bands. Error: InvalidArgument.
+Result<void> check_registration(const Register& description, std::uint32_t name_bytes_max);
+
 /// Whether `selector` means `band` of the worker of that name. What it leaves empty is any.
 bool selects(const BandSelector& selector, const std::string& worker, const BandEntry& band);
 

@@ -39,6 +39,30 @@ TEST(WorkerTable, SlotsAreRoundedUpAndNeverNone) {
   EXPECT_LE(table[bands[4]].slots, 1'000'000U);
 }
 
+TEST(Registration, WhatCannotBeIsRefused) {
+  const auto refusal = [](auto change) {
+    Register description = worker_with({1000}, "good");
+    change(description);
+    const Result<void> result = check_registration(description, 64);
+    return result.has_value() ? std::string{} : result.error().message;
+  };
+  EXPECT_EQ(refusal([](Register&) {}), "");
+  EXPECT_EQ(refusal([](Register& r) { r.name.clear(); }), "has no name");
+  EXPECT_EQ(refusal([](Register& r) { r.name = "evil\x1b[2J"; }), "contains a control character");
+  EXPECT_EQ(refusal([](Register& r) { r.host = std::string(1, '\0'); }), "contains a control character");
+  EXPECT_EQ(refusal([](Register& r) { r.name = std::string(64, 'x'); }), "");
+  EXPECT_EQ(refusal([](Register& r) { r.name = std::string(65, 'x'); }), "is 65 bytes long; at most 64 are allowed");
+  EXPECT_EQ(refusal([](Register& r) { r.bands[0].name = "../up"; }), "contains '..' as a path component");
+  EXPECT_EQ(refusal([](Register& r) { r.operators = {"a\n"}; }), "contains a control character");
+  EXPECT_EQ(refusal([](Register& r) { r.bands[0].capacity.memory = Bytes{-1}; }),
+            "says of its band 'numa-0' that it has less than nothing");
+  EXPECT_EQ(refusal([](Register& r) { r.bands[0].capacity.named = {{"licences", -1}}; }),
+            "has less than nothing of 'licences'");
+  EXPECT_EQ(refusal([](Register& r) { r.bands.resize(kWorkerBandsMax); }), "");
+  EXPECT_EQ(refusal([](Register& r) { r.bands.resize(kWorkerBandsMax + 1); }),
+            "has 1025 bands; at most 1024 are allowed");
+}
+
 TEST(WorkerTable, PlacesOfTheGoneAreUsedAgain) {
   WorkerTable table;
   const WorkerSlot first = table.add(WorkerId{1}, Incarnation{1}, worker_with({1000, 1000}));

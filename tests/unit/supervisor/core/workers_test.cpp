@@ -36,6 +36,18 @@ TEST(WorkerLost, WithoutAnotherOneTheWorkWaits) {
   EXPECT_EQ(cluster.assigned(), (Lines{"0#2 to w2", "1#2 to w2, cached", "2#2 to w2, cached"}));
 }
 
+TEST(WorkerJoined, WithAnImpossibleDescriptionIsSentAway) {
+  SupervisorHarness cluster;
+  Register description;
+  description.name = "evil\x07";
+  cluster.handle(supervisor_event::WorkerJoined{WorkerId{9}, Incarnation{9}, description});
+  const std::vector<Error> alerts = cluster.alerts();
+  ASSERT_EQ(alerts.size(), 1U);
+  EXPECT_EQ(alerts[0].subject, "worker name 'evil?'");
+  EXPECT_FALSE(cluster.core().workers().find(WorkerId{9}).valid());
+  cluster.ignore();
+}
+
 TEST(WorkerLost, ALinkIsReleasedOnce) {
   SupervisorHarness cluster;
   cluster.join();
