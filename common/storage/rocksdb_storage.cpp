@@ -15,7 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-rocksdb::Slice slice(std::string_view text) { return {text.data(), text.size()}; }
+// An empty view may point nowhere, which RocksDB hands to memcmp.
+rocksdb::Slice slice(std::string_view text) { return {text.empty() ? "" : text.data(), text.size()}; }
 std::string_view view(const rocksdb::Slice& text) { return {text.data(), text.size()}; }
 std::string owner_file(const std::string& directory) { return directory + "/OWNER"; }
 

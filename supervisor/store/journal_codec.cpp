@@ -26,7 +26,7 @@ template <class Root, class Value, class Read>
 Result<Value> unseal(std::string_view value, Read read) {
   if (value.size() < kChecksumBytes || value.size() % 8 != 0) return damaged("is cut off");
   std::vector<std::uint64_t> words((value.size() - kChecksumBytes) / 8);  // A copy: the parser wants it aligned.
-  std::memcpy(words.data(), value.data() + kChecksumBytes, words.size() * 8);
+  if (!words.empty()) std::memcpy(words.data(), value.data() + kChecksumBytes, words.size() * 8);
   const FramePayload payload{std::move(words)};
   std::uint64_t hash = 0;
   std::memcpy(&hash, value.data(), kChecksumBytes);

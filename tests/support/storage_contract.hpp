@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,8 +31,16 @@ inline std::vector<std::pair<std::string, std::string>> entries_of(Storage& stor
   return found;
 }
 
+/// Makes an empty storage.
+struct StorageMaker {
+  std::function<std::unique_ptr<StorageUnderTest>()> make;
+  friend void PrintTo(const StorageMaker&, std::ostream* out) {
+    *out << "storage";
+  }  // Else tests are named by addresses.
+};
+
 /// Instantiate it with `INSTANTIATE_TEST_SUITE_P` and a function that makes the storage.
-class StorageContract : public ::testing::TestWithParam<std::function<std::unique_ptr<StorageUnderTest>()>> {
+class StorageContract : public ::testing::TestWithParam<StorageMaker> {
  protected:
   Storage& storage() { return under_test->storage(); }
   void put(std::vector<std::pair<std::string, std::string>> entries, Sync sync = Sync::Yes) {
@@ -41,7 +50,7 @@ class StorageContract : public ::testing::TestWithParam<std::function<std::uniqu
   }
   using Entries = std::vector<std::pair<std::string, std::string>>;
 
-  std::unique_ptr<StorageUnderTest> under_test = GetParam()();
+  std::unique_ptr<StorageUnderTest> under_test = GetParam().make();
 };
 
 }  // namespace penstock

@@ -11,7 +11,8 @@ struct OnFaultyDisk : StorageUnderTest {
   FaultStorage disk;
 };
 
-INSTANTIATE_TEST_SUITE_P(Faulty, StorageContract, ::testing::Values([] { return std::make_unique<OnFaultyDisk>(); }));
+INSTANTIATE_TEST_SUITE_P(Faulty, StorageContract,
+                         ::testing::Values(StorageMaker{[] { return std::make_unique<OnFaultyDisk>(); }}));
 
 StorageBatch put(const std::string& key) {
   StorageBatch batch;

@@ -12,7 +12,8 @@ struct InMemory : StorageUnderTest {
   MemoryStorage memory;
 };
 
-INSTANTIATE_TEST_SUITE_P(InMemory, StorageContract, ::testing::Values([] { return std::make_unique<InMemory>(); }));
+INSTANTIATE_TEST_SUITE_P(InMemory, StorageContract,
+                         ::testing::Values(StorageMaker{[] { return std::make_unique<InMemory>(); }}));
 
 }  // namespace
 }  // namespace penstock

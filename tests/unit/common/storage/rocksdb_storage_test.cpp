@@ -47,7 +47,8 @@ struct OnDisk : StorageUnderTest {
   std::unique_ptr<Storage> disk;
 };
 
-INSTANTIATE_TEST_SUITE_P(Rocksdb, StorageContract, ::testing::Values([] { return std::make_unique<OnDisk>(); }));
+INSTANTIATE_TEST_SUITE_P(Rocksdb, StorageContract,
+                         ::testing::Values(StorageMaker{[] { return std::make_unique<OnDisk>(); }}));
 
 // Fault F08.
 TEST(RocksdbStorage, ASecondOwnerIsToldWhoTheFirstIs) {

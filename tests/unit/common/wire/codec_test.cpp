@@ -12,7 +12,7 @@ namespace {
 /// Bytes of a payload in memory of their own, aligned, so that a sanitizer sees every step beyond them.
 struct Copy {
   explicit Copy(std::span<const std::byte> bytes) : words(new std::uint64_t[bytes.size() / 8 + 1]), size(bytes.size()) {
-    std::memcpy(words.get(), bytes.data(), bytes.size());
+    if (!bytes.empty()) std::memcpy(words.get(), bytes.data(), bytes.size());
   }
   std::span<const std::byte> bytes() const { return std::as_bytes(std::span{words.get(), size / 8}); }
   std::unique_ptr<std::uint64_t[]> words;
