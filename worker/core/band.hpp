@@ -36,6 +36,7 @@ struct Band {
   Instant relief_at = kNever;  ///< Not before this, the next step.
   bool dirty = false;          ///< Something changed since the queues were last pumped.
   bool preparing = false;      ///< Within a pump, before the execution queue has its turn.
+  bool may_offer = false;      ///< A run has ended since offers were last withdrawn.
 };
 
 }  // namespace penstock::worker
