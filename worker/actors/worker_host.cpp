@@ -214,6 +214,7 @@ void WorkerHost::State::handle_ends() {
     run.attempt = end.attempt;
     run.succeeded = end.succeeded;
     run.run_us = end.run_us;
+    run.run_ns = end.run_ns;
     run.outputs = end.outputs;
     run.failure = end.failure.get();
     if (end.ended != Instant{}) run.ended = end.ended;

@@ -63,8 +63,9 @@ void WorkerCore::define_templates(JobContext& job, const AssignBatch& batch) {
     if (job.templates.size() <= definition.index.value()) job.templates.resize(definition.index.value() + 1);
     std::unique_ptr<WorkerTemplate>& known = job.templates[definition.index.value()];
     if (known != nullptr) continue;  // Said again after a reconnect; records already point to the first.
-    known =
-        std::make_unique<WorkerTemplate>(WorkerTemplate{definition.content, definition.content.request, nullptr, 0});
+    known = std::make_unique<WorkerTemplate>();
+    known->content = definition.content;
+    known->execution = definition.content.request;
     known->execution.memory = Bytes{0};
     known->shape = shape_of(job, *known);
   }

@@ -8,9 +8,12 @@ namespace penstock::worker {
 
 namespace {
 
-// Of the latest runs, in sixteenths of a microsecond; the newest counts for an eighth.
-std::uint32_t later_mean(std::uint32_t mean, std::uint32_t run_us) {
-  const std::uint64_t newest = std::min<std::uint64_t>(run_us, 1U << 24U) * 16;
+// Of the latest runs, in nanoseconds; the newest counts for an eighth.
+std::uint32_t later_mean(std::uint32_t mean, const RunEnd& run) {
+  const std::uint64_t newest =
+      run.run_ns > 0 ? run.run_ns
+                     : std::min<std::uint64_t>(std::uint64_t{run.run_us} * 1000, WorkerTemplate::kUnknown - 1);
+  if (mean == WorkerTemplate::kUnknown) return static_cast<std::uint32_t>(newest);
   return static_cast<std::uint32_t>((std::uint64_t{mean} * 7 + newest) / 8);
 }
 
@@ -28,7 +31,7 @@ void WorkerCore::run_ended(const RunEnd& run) {
   Band& band = band_of(record);
   record.run_us = run.run_us;
   record.outputs.assign(run.outputs.begin(), run.outputs.end());
-  record.program->typical_run = later_mean(record.program->typical_run, run.run_us);
+  record.program->typical_ns = later_mean(record.program->typical_ns, run);
   if (jobs_[record.job].trace) trace_run(record, std::min(run.ended, now_));
   // Spec: worker 5, the slot is free when computing ends, whatever becomes of the outputs.
   if (run.next.valid()) {
@@ -42,6 +45,7 @@ void WorkerCore::run_ended(const RunEnd& run) {
     band.dirty = true;
   }
   band.may_offer = true;
+  band.progress_at = std::min(run.ended, now_);
   move(run.record, SubtaskState::Storing);
   if (!run.succeeded || record.stopping != StopReason::None) {
     FailureDetail failure;

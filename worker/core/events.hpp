@@ -22,6 +22,7 @@ struct RunEnd {
   /// The outputs can be read already; false: they go through `StoreOutputs` first.
   bool stored = true;
   std::uint32_t run_us = 0;
+  std::uint32_t run_ns = 0;                ///< The same, if the runner knows it so well; saturated.
   std::span<const OutputReport> outputs;   ///< Those with bytes.
   const FailureDetail* failure = nullptr;  ///< Of a run that failed.
   Instant ended = kNever;                  ///< If the runner knows better than `now`.

@@ -67,7 +67,7 @@ void WorkerCore::pump(Band& band) {
     }
     band.preparing = false;
     taken_.clear();
-    band.execute.take(taken_);
+    band.execute.take(taken_, starts_allowed(band));
     for (const Taken& taken : taken_) start(taken.record, taken);
     if (!band.dirty) demote_if_stuck(band);
   } while (band.dirty);
@@ -253,7 +253,7 @@ void WorkerCore::start(RecordIndex index, const Taken& taken) {
   }
   if (!taken.resumed) {
     record.lane = taken.lane;
-    record.started = now_;
+    record.started = band.progress_at = now_;
     record.running_position = static_cast<std::uint32_t>(band.running.size());
     band.running.push_back(index);
     ++running_total_;

@@ -22,7 +22,8 @@ struct WorkerTemplate {
   /// The first template of the job that a lane may run in turn with this one: native, without a time limit, with the
   /// same request. Null if it must not be offered to lanes, as those of a shape beyond the first few.
   const WorkerTemplate* shape = nullptr;
-  std::uint32_t typical_run = 0;  ///< Mean of its latest runs, in sixteenths of a microsecond.
+  static constexpr std::uint32_t kUnknown = ~std::uint32_t{0};
+  std::uint32_t typical_ns = kUnknown;  ///< Mean of its latest runs, in nanoseconds.
 };
 
 /// One job on this worker: names for what its messages say by number.

@@ -26,9 +26,14 @@ void LatchedQueue::put(const QueueItem& item) {
   insert_waiting(node);
 }
 
-void LatchedQueue::take(std::vector<Taken>& taken) {
+RecordIndex LatchedQueue::first_waiting() const {
+  return order_.empty() ? RecordIndex::none() : jobs_[order_.top().job.value()].items.top().record;
+}
+
+void LatchedQueue::take(std::vector<Taken>& taken, std::size_t max) {
   PENSTOCK_CHECK(offered_left_ == 0);  // They come before everything that waits.
-  while (available_.slots > MilliSlots{0} && !order_.empty()) {
+  const std::size_t before = taken.size();
+  while (taken.size() - before < max && available_.slots > MilliSlots{0} && !order_.empty()) {
     const RecordIndex chosen = choose();
     if (!chosen.valid()) return;
     grant(nodes_[chosen], taken);

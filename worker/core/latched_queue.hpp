@@ -62,8 +62,10 @@ class LatchedQueue {
 
   /// REQUIRES: the record is not in this queue and holds nothing of it.
   void put(const QueueItem& item);
-  /// Appends everything that can start now, best first.
-  void take(std::vector<Taken>& taken);
+  /// Appends what can start now, best first, but no more than `max`.
+  void take(std::vector<Taken>& taken, std::size_t max = ~std::size_t{0});
+  /// Who would be looked at first by `take`; none if nobody waits whose job may hold more.
+  RecordIndex first_waiting() const;
   /// Gives back what the record holds. False, and nothing changes, if it holds nothing.
   bool release(RecordIndex record);
   /// Takes a record out wherever it is, with what it holds. False if it is not here. Idempotent.

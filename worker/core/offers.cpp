@@ -9,9 +9,13 @@ namespace {
 
 /// What is offered lasts about this long, by the latest durations: so long may an end stay untold, and so long may a
 /// successor wait that this end sets free.
-constexpr std::uint64_t kSpan = 50 * 16;  // In sixteenths of a microsecond, as `WorkerTemplate::typical_run`.
+constexpr std::uint64_t kSpanNs = 50'000;
 /// A run takes no less than this, with all that is around it.
-constexpr std::uint64_t kLeastRun = 4;
+constexpr std::uint64_t kLeastRunNs = 250;
+/// Runs shorter than this are left to one lane. The core needs as long for each of them, so a second lane would only
+/// wait its turn, and the first would pay for it: the state of the core moves between processors (a no-op subtask on
+/// two lanes costs 1.1 us of processor time and 0.8 us of real time, on one lane 0.4 us of both; docs/decisions/0005).
+constexpr std::uint32_t kWorthALaneNs = 600;
 
 }  // namespace
 
@@ -28,8 +32,8 @@ void WorkerCore::offer(Band& band) {
   if (!band.may_offer || band.execute.waiting() == 0) return;
   const WorkerTemplate* shape = shape_of_runs(band);
   if (shape == nullptr) return;
-  const std::uint64_t typical = records_[band.running.front()].program->typical_run;
-  const std::uint64_t count = kSpan / std::max(typical, kLeastRun) * band.running.size();
+  const std::uint64_t typical = records_[band.running.front()].program->typical_ns;
+  const std::uint64_t count = kSpanNs / std::max(typical, kLeastRunNs) * band.running.size();
   granted_.clear();
   band.execute.offer(
       static_cast<std::size_t>(count), [&](RecordIndex index) { return records_[index].program->shape == shape; },
@@ -40,6 +44,30 @@ void WorkerCore::offer(Band& band) {
     out_->add(std::move(action));
   }
   if (!granted_.empty()) offers_end_at_ = std::min(offers_end_at_, later(now_, config_.report_after));
+}
+
+// How many of those that wait may start now. When runs are very short, further lanes stay asleep and what waits is left
+// to the one that runs; but not once it has shown no progress for `report_after`: then its run is not short at all.
+std::size_t WorkerCore::starts_allowed(Band& band) {
+  constexpr std::size_t kAll = ~std::size_t{0};
+  band.held_back = false;
+  const RecordIndex first = band.execute.first_waiting();
+  if (!first.valid()) return kAll;
+  const WorkerTemplate& program = *records_[first].program;
+  if (program.shape == nullptr || program.typical_ns >= kWorthALaneNs) return kAll;
+  if (band.running.empty()) {
+    band.held_back = band.execute.waiting() > 1;
+    return 1;
+  }
+  if (shape_of_runs(band) != program.shape) return kAll;
+  for (const RecordIndex index : band.running)
+    if (records_[index].program->typical_ns >= kWorthALaneNs) return kAll;
+  if (now_ >= later(band.progress_at, config_.report_after)) {
+    PENSTOCK_COVERAGE_MARK("a run was longer than its like and others went ahead");
+    return kAll;
+  }
+  band.held_back = true;
+  return 0;
 }
 
 // What every run of the band has in common, so that any of them may be followed by any of this shape; null if nothing.
@@ -65,7 +93,7 @@ void WorkerCore::take_over(const RunEnd& run) {
     record.holds_permit = false;
     band.dirty = true;
   }
-  record.started = std::min(run.ended, now_);
+  record.started = band.progress_at = std::min(run.ended, now_);
   record.running_position = ended.running_position;
   band.running[record.running_position] = run.next;
   ++counters_.started;

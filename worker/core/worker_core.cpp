@@ -22,8 +22,10 @@ void WorkerCore::handle(const WorkerEvent& event, Instant now, Actions<WorkerAct
 
 std::optional<Instant> WorkerCore::next_deadline() const {
   Instant next = std::min({check_at_, reports_.deadline(), load_report_at_, offers_end_at_});
-  for (const auto& band : bands_)
+  for (const auto& band : bands_) {
     if (band->relief != ReliefStep::None) next = std::min(next, band->relief_at);
+    if (band->held_back) next = std::min(next, later(band->progress_at, config_.report_after));
+  }
   return next == kNever ? std::nullopt : std::optional{next};
 }
 
@@ -86,6 +88,7 @@ void WorkerCore::on(const worker_event::PeakMeasured& event) {
 }
 
 void WorkerCore::on(const worker_event::Tick&) {
+  for (const auto& band : bands_) band->dirty = band->dirty || band->held_back;
   if (now_ >= check_at_) {
     check_at_ = kNever;
     report_started();

@@ -151,6 +151,7 @@ class WorkerCore {
 
   // Runs that lanes take over by themselves: offers.cpp.
   void offer(Band& band);
+  std::size_t starts_allowed(Band& band);
   const WorkerTemplate* shape_of_runs(const Band& band) const;
   void take_over(const RunEnd& run);
   void withdraw_offers();

@@ -298,8 +298,8 @@ Duration WorkerHost::draw_duration(SubtaskId subtask) {
     return Duration{
         static_cast<std::int64_t>(workflow->graph.expected_ns[subtask.index.value()] / 1000 * workflow->time_permille)};
   // In some worlds nearly all are so short that lanes are offered runs.
-  if (mix_bits(world_.options().seed + 3) % 3 == 0 && !rng.chance(1, 200))
-    return Duration{microseconds{rng.between(0, 30)}};
+  const std::uint64_t kind = mix_bits(world_.options().seed + 3) % 6;
+  if (kind < 2 && !rng.chance(1, 200)) return Duration{rng.between(1, kind == 0 ? 500 : 30'000)};
   return rng.chance(1, 10) ? Duration{milliseconds{rng.between(1, 80)}} : Duration{microseconds{rng.between(1, 3000)}};
 }
 
@@ -386,6 +386,8 @@ WorkerHost::UntoldEnd WorkerHost::make_end(RecordIndex record, const Run& run, b
   end.run.succeeded = succeeded;
   end.run.stored = world_.rng().chance(3, 4);
   end.run.run_us = static_cast<std::uint32_t>((world_.now() - run.started).count() / 1000);
+  end.run.run_ns =
+      static_cast<std::uint32_t>(std::min<std::int64_t>((world_.now() - run.started).count(), UINT32_MAX - 1));
   end.run.ended = world_.now();
   if (!end.run.stored) storing_.insert(run.id);
   return end;

@@ -228,8 +228,9 @@ void NativeLanes::State::run_lane(Lane& lane, std::uint32_t number) {
       for (bool more = true; more;) {
         NativeEnd end = execute(lane, number);
         end.ended = monotonic_now();
-        const std::int64_t us = (end.ended - start).count() / 1000;
-        end.run_us = static_cast<std::uint32_t>(std::min<std::int64_t>(us, UINT32_MAX));
+        const std::int64_t ns = (end.ended - start).count();
+        end.run_us = static_cast<std::uint32_t>(std::min<std::int64_t>(ns / 1000, UINT32_MAX));
+        end.run_ns = static_cast<std::uint32_t>(std::min<std::int64_t>(ns, UINT32_MAX - 1));
         start = end.ended;
         more = take_over(lane, std::move(end));
       }

@@ -38,6 +38,7 @@ struct NativeEnd {
   Attempt attempt;
   bool succeeded = true;
   std::uint32_t run_us = 0;
+  std::uint32_t run_ns = 0;  ///< The same; both saturated.
   Instant ended{};
   std::uint64_t next_ticket = kNoTicket;  ///< Of the run on offer that the lane took over in that instant.
   std::vector<OutputReport> outputs;

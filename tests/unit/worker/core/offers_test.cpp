@@ -41,6 +41,7 @@ class Offers : public ::testing::Test {
     RunEnd run;
     run.record = starts.at(subtask).record;
     run.attempt = starts.at(subtask).attempt;
+    run.run_ns = run_ns;
     if (next) run.next = starts.at(*next).record;
     return run;
   }
@@ -49,6 +50,7 @@ class Offers : public ::testing::Test {
   }
   std::size_t running() { return worker.core().band(BandIndex{0}).execute.holding(); }
 
+  std::uint32_t run_ns = 1000;
   WorkerHarness worker{2};
   std::map<std::uint32_t, worker_action::StartSubtask> starts;
 };
@@ -114,7 +116,7 @@ TEST_F(Offers, SomebodyLooksAfterOffersSoon) {
 TEST_F(Offers, OfLongRunsNoneIsOffered) {
   begin(6);
   RunEnd run = end_of(1);
-  run.run_us = 10'000;
+  run.run_ns = 10'000'000;
   end({run});
   worker.started();
   EXPECT_EQ(offer(), List{});
@@ -160,6 +162,38 @@ TEST_F(Offers, ATraceSaysWhenTheLaneTookItOver) {
   ASSERT_EQ(traces.size(), 2U);
   EXPECT_EQ(traces[1].started_us, traces[0].ended_us);
   EXPECT_EQ(traces[1].ended_us - traces[1].started_us, 30U);
+  worker.ignore();
+}
+
+TEST_F(Offers, VeryShortRunsAreLeftToOneLane) {
+  run_ns = 200;
+  begin(6);
+  EXPECT_EQ(running(), 1U);  // 1 runs; the lane of 0 has had nothing new.
+  EXPECT_EQ(offer(), (List{2, 3, 4, 5}));
+  end({end_of(1, 2), end_of(2)}, true);
+  EXPECT_EQ(worker.started(), List{3});
+  worker.ignore();
+}
+
+TEST_F(Offers, ARunThatIsLongerThanItsLikeHoldsUpNobodyForLong) {
+  run_ns = 200;
+  begin(6);
+  EXPECT_EQ(running(), 1U);
+  offer();
+  const auto deadline = worker.core().next_deadline();
+  ASSERT_TRUE(deadline.has_value());
+  EXPECT_LE(*deadline - worker.now(), WorkerConfig{}.report_after);
+  end({}, true);
+  PENSTOCK_EXPECT_COVERAGE_MARK("a run was longer than its like and others went ahead",
+                                worker.tick_after(WorkerConfig{}.report_after));
+  EXPECT_EQ(worker.started(), List{2});
+  EXPECT_EQ(running(), 2U);
+  worker.ignore();
+}
+
+TEST_F(Offers, OfRunsOfUnknownLengthAsManyStartAsThereAreSlots) {
+  worker.assign({{.subtask = 0}, {.subtask = 1}, {.subtask = 2}});
+  EXPECT_EQ(worker.started(), (List{0, 1}));
   worker.ignore();
 }
 
