@@ -69,6 +69,7 @@ void WorkerCore::pump(Band& band) {
     taken_.clear();
     band.execute.take(taken_, starts_allowed(band));
     for (const Taken& taken : taken_) start(taken.record, taken);
+    if (band.running.empty()) band.held_back = false;  // It was not for us that nothing could start.
     if (!band.dirty) demote_if_stuck(band);
   } while (band.dirty);
 }

@@ -197,6 +197,27 @@ TEST_F(Offers, OfRunsOfUnknownLengthAsManyStartAsThereAreSlots) {
   worker.ignore();
 }
 
+// Found by seed 433 of the simulator: ticks without end, because nothing could start for another reason.
+TEST_F(Offers, WhatCannotStartAnywayIsNotHeldBack) {
+  run_ns = 200;
+  worker.assign({{.subtask = 100}});
+  for (const auto& start : worker.take<worker_action::StartSubtask>()) starts[start.id.index.value()] = start;
+  end({end_of(100)});
+  worker.ignore();
+  const worker_event::MemoryMeasured high{BandIndex{0}, kGiB * 3};
+  for (int step = 0; step < 3; ++step) {
+    worker.handle(high);
+    worker.tick_after(std::chrono::seconds{2});
+  }
+  ASSERT_EQ(worker.take<worker_action::RestartRunners>().size(), 1U);
+  worker.handle(worker_event::MemoryMeasured{BandIndex{0}, Bytes{0}});
+  worker.assign({{.subtask = 0, .template_index = 0}, {.subtask = 1}, {.subtask = 2}});
+  EXPECT_EQ(worker.started(), List{});
+  const auto deadline = worker.core().next_deadline();
+  EXPECT_TRUE(!deadline || *deadline > worker.now());
+  worker.ignore();
+}
+
 // Grants are stopped while the host is short of memory; what needs none waits with the rest.
 TEST(Relief, WhatWasReadyWithoutMemoryGoesBack) {
   WorkerHarness worker{1, Bytes{300}};
