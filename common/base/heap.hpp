@@ -13,8 +13,9 @@ namespace penstock {
 ///
 /// An item that is not smaller than the last of the run is appended to the run, a sorted list: batches arrive sorted by
 /// priority, so most items never see a heap. All others go to a 4-ary heap (half the depth of a binary one, and the
-/// four children share a cache line). The smallest item is the better of the two fronts. An item that leaves the run
-/// from its middle stays as a dead place until the front passes it.
+/// four children share a cache line). One that is smaller than the first of the run takes the place before it, if one
+/// has left there: what was taken on trial comes back cheaply. The smallest item is the better of the two fronts. An
+/// item that leaves the run from its middle stays as a dead place until the front passes it.
 ///
 /// `Track` is called as `track(item, position)` whenever an item comes to rest, so that its owner can later name it for
 /// `update` or `erase`; `kNowhere` means that it has left. A position says nothing about the order.
@@ -46,7 +47,14 @@ class Heap {
   }
 
   void push(const Item& item) {
-    if (first_ == run_.size() || !(item < run_.back().item)) {
+    const bool run_empty = first_ == run_.size();
+    // An empty run keeps its places only while they are few, so that positions stay small.
+    if (run_empty ? first_ > 0 && first_ < kCompactMin : first_ > 0 && item < run_[first_].item) {
+      run_[--first_] = Place{item};
+      track_(item, position_of(first_));
+      return;
+    }
+    if (run_empty || !(item < run_.back().item)) {
       append(item);
       return;
     }

@@ -20,13 +20,19 @@ std::uint64_t ticket_of(RecordIndex record, Attempt attempt) {
 RecordIndex record_of(std::uint64_t ticket) { return RecordIndex{static_cast<std::uint32_t>(ticket >> 16U)}; }
 Attempt attempt_of(std::uint64_t ticket) { return Attempt{static_cast<std::uint16_t>(ticket)}; }
 
-/// The data that a run reads; an empty one has no key.
+/// The data that a run reads, but for those that the supervisor has left out because they are empty; an empty one among
+/// the others has no key.
 std::vector<DataKey> inputs_of(const worker_action::StartSubtask& action) {
   std::vector<DataKey> inputs;
-  if (action.inputs.empty() && action.omitted_inputs == 0) return inputs;
+  if (action.inputs.empty()) return inputs;
   inputs.reserve(action.inputs.size() + action.omitted_inputs);
   for (const RunInput& input : action.inputs)
     inputs.push_back(input.empty ? DataKey{} : DataKey{{action.id.job, input.producer}, input.output});
+  return inputs;
+}
+
+std::vector<DataKey> all_inputs_of(const worker_action::StartSubtask& action) {
+  std::vector<DataKey> inputs = inputs_of(action);
   inputs.resize(inputs.size() + action.omitted_inputs);
   return inputs;
 }
@@ -41,6 +47,7 @@ struct WorkerHost::State : std::enable_shared_from_this<State> {
   enum class Caller { Lane, Loop };
   using News = std::function<void(State&)>;
 
+  void lane_is_idle();
   void enter(Caller caller);
   void handle_ends();
   void handle(const WorkerEvent& event) { core.handle(event, now, actions); }
@@ -60,13 +67,14 @@ struct WorkerHost::State : std::enable_shared_from_this<State> {
   // At the door.
   std::mutex mutex;
   bool busy = false;
-  std::vector<NativeEnd> ends_waiting;
+  bool lane_waiting = false;
   std::vector<News> news_waiting;
 
   // Behind the door.
   WorkerCore core;
   Actions<WorkerAction> actions;
   Instant now{};
+  std::vector<NativeEnd> refused;  ///< Runs that could not be started, for the next round.
   std::vector<NativeEnd> ends;
   std::vector<RunEnd> run_ends;
   std::vector<News> news;
@@ -92,19 +100,14 @@ WorkerHost::WorkerHost(const WorkerConfig& config, std::vector<BandDescription> 
     NativeLanesConfig lanes;
     lanes.device = bands[i].device_uuid;
     if (i < processors.size()) lanes.processors = processors[i];
-    state->lanes.push_back(std::make_unique<NativeLanes>(store, lanes, [state](NativeEnd&& end) {
-      {
-        const std::lock_guard lock{state->mutex};
-        state->ends_waiting.push_back(std::move(end));
-        if (state->busy) return;
-        state->busy = true;
-      }
-      state->enter(State::Caller::Lane);
-    }));
+    state->lanes.push_back(std::make_unique<NativeLanes>(store, lanes, [state] { state->lane_is_idle(); }));
   }
 }
 
-WorkerHost::~WorkerHost() { state_->lanes.clear(); }
+WorkerHost::~WorkerHost() {
+  // A lane that ends may still be behind the door, where it sees those of all bands.
+  for (const std::unique_ptr<NativeLanes>& band : state_->lanes) band->end();
+}
 
 namespace {
 
@@ -160,37 +163,50 @@ void WorkerHost::tick() {
   if (put_at_door(*state_, news)) state_->enter(State::Caller::Loop);
 }
 
+void WorkerHost::State::lane_is_idle() {
+  {
+    const std::lock_guard lock{mutex};
+    lane_waiting = true;
+    if (busy) return;
+    busy = true;
+  }
+  enter(Caller::Lane);
+}
+
 // REQUIRES: the caller has set `busy`.
 void WorkerHost::State::enter(Caller caller) {
   for (int round = 0;; ++round) {
     {
       const std::lock_guard lock{mutex};
-      ends.swap(ends_waiting);
-      news.swap(news_waiting);
-      if (ends.empty() && news.empty()) {
+      if (!lane_waiting && refused.empty() && news_waiting.empty()) {
         arm();
         busy = false;
         return;
       }
       if (round == (caller == Caller::Lane ? kRoundsOfALane : kRoundsOfTheLoop)) {
-        // Back to the door with them, and `busy` stays set.
-        ends.swap(ends_waiting);
-        news.swap(news_waiting);
+        // `busy` stays set.
         ports.post([weak = weak_from_this()] {
           if (const auto alive = weak.lock()) alive->enter(Caller::Loop);
         });
         return;
       }
+      lane_waiting = false;
+      news.swap(news_waiting);
     }
-    now = monotonic_now();
-    if (!ends.empty()) handle_ends();
+    handle_ends();
     for (const News& one : news) one(*this);
     news.clear();
+    handle(worker_event::OffersWanted{});
     carry_out();
   }
 }
 
+// First of all in each round: from here to `open_offers` the lanes take nothing over, and the core knows what they
+// have.
 void WorkerHost::State::handle_ends() {
+  ends.swap(refused);
+  for (const std::unique_ptr<NativeLanes>& band : lanes) band->withdraw(ends);
+  now = monotonic_now();
   run_ends.clear();
   for (const NativeEnd& end : ends) {
     RunEnd& run = run_ends.emplace_back();
@@ -198,10 +214,13 @@ void WorkerHost::State::handle_ends() {
     run.attempt = end.attempt;
     run.succeeded = end.succeeded;
     run.run_us = end.run_us;
+    run.run_ns = end.run_ns;
     run.outputs = end.outputs;
     run.failure = end.failure.get();
+    if (end.ended != Instant{}) run.ended = end.ended;
+    if (end.next_ticket != kNoTicket) run.next = record_of(end.next_ticket);
   }
-  handle(worker_event::RunsEnded{run_ends});
+  handle(worker_event::RunsEnded{run_ends, true});
   ends.clear();
 }
 
@@ -229,6 +248,7 @@ void WorkerHost::State::carry_out() {
     }
   }
   actions.clear();
+  for (const std::unique_ptr<NativeLanes>& band : lanes) band->open_offers();
   if (!messages.empty()) ports.send(std::exchange(messages, {}));
 }
 
@@ -238,7 +258,7 @@ void WorkerHost::State::start(const worker_action::StartSubtask& action) {
     case RunnerKind::Command:
       ports.start_command(
           {action.band, CommandRun{ticket_of(action.record, action.attempt), action.id, action.attempt, action.lane,
-                                   *action.program, std::string{action.payload}, inputs_of(action)}});
+                                   *action.program, std::string{action.payload}, all_inputs_of(action)}});
       return;
     case RunnerKind::Process: return refuse(action, "process runners are not part of this version");
   }
@@ -247,6 +267,8 @@ void WorkerHost::State::start(const worker_action::StartSubtask& action) {
 void WorkerHost::State::start_native(const worker_action::StartSubtask& action) {
   NativeRun run;
   run.function = function_of(*action.program);
+  // One that is offered is refused when its turn comes.
+  if (run.function == nullptr && action.offered) return;
   if (run.function == nullptr) return refuse(action, "this worker has no operator '" + action.program->program + "'");
   run.ticket = ticket_of(action.record, action.attempt);
   run.id = action.id;
@@ -255,8 +277,13 @@ void WorkerHost::State::start_native(const worker_action::StartSubtask& action) 
   run.memory_bytes = static_cast<std::uint64_t>(action.program->request.memory.value());
   run.output_count = action.program->output_count;
   run.template_payload = action.program->payload;
+  run.empty_inputs = action.omitted_inputs;
   run.payload = action.payload;
-  lanes[action.band.value()]->start(action.lane, run, inputs_of(action));
+  NativeLanes& band = *lanes[action.band.value()];
+  if (action.offered)
+    band.add_offer(run, inputs_of(action));
+  else
+    band.start(action.lane, run, inputs_of(action));
 }
 
 // A small cache by address. A template may be gone and another at its place; the name tells.
@@ -275,8 +302,7 @@ void WorkerHost::State::refuse(const worker_action::StartSubtask& action, std::s
   end.failure = std::make_unique<FailureDetail>();
   end.failure->failure = FailureClass::Refused;
   end.failure->message = std::move(message);
-  const std::lock_guard lock{mutex};
-  ends_waiting.push_back(std::move(end));
+  refused.push_back(std::move(end));
 }
 
 void WorkerHost::State::stop(const worker_action::StopRun& action) {

@@ -48,6 +48,8 @@ struct ForeignEnd {
 /// free carries everybody's news in, one after the other, and the orders out. A lane that has finished a run therefore
 /// usually gets its next one from its own call, without another thread waking up; a chain of forwarded successors runs
 /// on one core at the speed of the core. See docs/decisions/0003.
+/// While nobody is inside, lanes that end a run take over the next one on offer by themselves, in the order of the
+/// core's queue; whoever goes in closes the offers first and learns what was taken over. See docs/decisions/0005.
 /// Invariant of the door: `busy` is set by the thread that goes in and cleared by it under the mutex when nothing waits
 /// any more, so news are never left behind; the core is touched only between the two. (Thread-sanitized by the
 /// integration tests.)

@@ -37,6 +37,8 @@ struct StartSubtask {
   std::string_view payload;
   std::span<const RunInput> inputs;
   std::uint16_t omitted_inputs = 0;  ///< Further data inputs, all empty.
+  /// Not yet: a lane of the band that ends a run may take it over, in the order of these actions. It has no lane then.
+  bool offered = false;
 };
 /// Ask a run to stop, or end it. Each is said at most once for a run.
 struct StopRun {
@@ -103,8 +105,7 @@ using WorkerAction =
     std::variant<worker_action::StartSubtask, worker_action::StopRun, worker_action::StoreOutputs,
                  worker_action::FetchInput, worker_action::CancelFetch, worker_action::RestoreInput,
                  worker_action::DropDatum, worker_action::PinDatum, worker_action::SendReport,
-                 worker_action::SendDrainState, worker_action::SendExplanation,
-                 worker_action::Registered, worker_action::RequestSpill,
-                 worker_action::RestartRunners, worker_action::Reject>;
+                 worker_action::SendDrainState, worker_action::SendExplanation, worker_action::Registered,
+                 worker_action::RequestSpill, worker_action::RestartRunners, worker_action::Reject>;
 
 }  // namespace penstock::worker

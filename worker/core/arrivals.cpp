@@ -63,9 +63,21 @@ void WorkerCore::define_templates(JobContext& job, const AssignBatch& batch) {
     if (job.templates.size() <= definition.index.value()) job.templates.resize(definition.index.value() + 1);
     std::unique_ptr<WorkerTemplate>& known = job.templates[definition.index.value()];
     if (known != nullptr) continue;  // Said again after a reconnect; records already point to the first.
-    known = std::make_unique<WorkerTemplate>(WorkerTemplate{definition.content, definition.content.request});
+    known = std::make_unique<WorkerTemplate>();
+    known->content = definition.content;
+    known->execution = definition.content.request;
     known->execution.memory = Bytes{0};
+    known->shape = shape_of(job, *known);
   }
+}
+
+const WorkerTemplate* WorkerCore::shape_of(JobContext& job, const WorkerTemplate& program) {
+  constexpr std::size_t kShapesMax = 16;
+  if (program.content.runner != RunnerKind::Native || program.content.time_limit > Duration{0}) return nullptr;
+  for (const WorkerTemplate* shape : job.shapes)
+    if (shape->execution == program.execution) return shape;
+  if (job.shapes.size() == kShapesMax) return nullptr;
+  return job.shapes.emplace_back(&program);
 }
 
 void WorkerCore::accept(JobSlot slot, const Assignment& assignment, std::span<const AssignedInput> inputs,
@@ -87,8 +99,8 @@ void WorkerCore::accept(JobSlot slot, const Assignment& assignment, std::span<co
     data_[datum].location = input.place == InputPlace::Remote ? input.location : WorkerId::none();
     data_[datum].bytes = Bytes{input.bytes};
   }
-  // A full worker gives back what only waits. What can run it takes up to twice the limit: were it to give back the very
-  // producers that its cached successors wait for, nothing would ever move.
+  // A full worker gives back what only waits. What can run it takes up to twice the limit: were it to give back the
+  // very producers that its cached successors wait for, nothing would ever move.
   const std::size_t limit = missing_.empty() ? std::size_t{config_.subtasks_max} * 2 : config_.subtasks_max;
   if (draining_ || records_.live() > limit) {
     if (!draining_) PENSTOCK_COVERAGE_MARK("a full worker gave an assignment back");

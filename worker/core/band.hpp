@@ -36,6 +36,9 @@ struct Band {
   Instant relief_at = kNever;  ///< Not before this, the next step.
   bool dirty = false;          ///< Something changed since the queues were last pumped.
   bool preparing = false;      ///< Within a pump, before the execution queue has its turn.
+  bool may_offer = false;      ///< A run has ended since offers were last withdrawn.
+  bool held_back = false;      ///< Slots are free, but what waits is left to the lanes that run.
+  Instant progress_at{};       ///< When a run last started or ended.
 };
 
 }  // namespace penstock::worker

@@ -77,10 +77,14 @@ void WorkerCore::advance_stop(RecordIndex index) {
   out_->add(worker_action::StopRun{index, record.attempt, record.band, record.lane, true});
 }
 
+bool WorkerCore::is_ready_unprepared(const SubtaskRecord& record) const {
+  return record.state == SubtaskState::Ready && !record.holds_permit && !record.holds_quota && record.pins.empty();
+}
+
 void WorkerCore::return_unprepared(RecordIndex index) {
   SubtaskRecord& record = records_[index];
   if (record.state == SubtaskState::Cached) ++counters_.forward_misses[static_cast<std::size_t>(ForwardResult::Lease)];
-  if (record.state == SubtaskState::Cached || record.state == SubtaskState::Queued)
+  if (record.state == SubtaskState::Cached || record.state == SubtaskState::Queued || is_ready_unprepared(record))
     end_record(index, Outcome::Returned);
   else
     PENSTOCK_COVERAGE_MARK("a steal came too late");
@@ -91,6 +95,18 @@ void WorkerCore::report_drain_state() {
   if (draining_ && told_empty_) return;
   told_empty_ = empty;
   out_->add(worker_action::SendDrainState{DrainState{draining_, empty}});
+}
+
+// Grants are stopped: what has come to the execution queue without memory of its own goes back and waits with the rest.
+void WorkerCore::unready(Band& band) {
+  std::vector<RecordIndex> waiting;
+  band.execute.list_waiting(waiting);
+  for (const RecordIndex index : waiting) {
+    if (!is_ready_unprepared(records_[index])) continue;
+    PENSTOCK_COVERAGE_MARK("a ready subtask went back while grants were stopped");
+    give_back_all(index);
+    enqueue(index);
+  }
 }
 
 // Spec: worker 4, a crossing of the hard limit first stops new grants, then asks for spill, then restarts idle runners.
@@ -110,6 +126,7 @@ void WorkerCore::relieve(Band& band, Bytes used) {
     case ReliefStep::None:
       band.relief = ReliefStep::GrantsStopped;
       band.quota.set_paused(true);
+      unready(band);
       return;
     case ReliefStep::GrantsStopped:
       band.relief = ReliefStep::SpillRequested;

@@ -6,25 +6,46 @@
 
 namespace penstock::worker {
 
+namespace {
+
+// Of the latest runs, in nanoseconds; the newest counts for an eighth.
+std::uint32_t later_mean(std::uint32_t mean, const RunEnd& run) {
+  const std::uint64_t newest =
+      run.run_ns > 0 ? run.run_ns
+                     : std::min<std::uint64_t>(std::uint64_t{run.run_us} * 1000, WorkerTemplate::kUnknown - 1);
+  if (mean == WorkerTemplate::kUnknown) return static_cast<std::uint32_t>(newest);
+  return static_cast<std::uint32_t>((std::uint64_t{mean} * 7 + newest) / 8);
+}
+
+}  // namespace
+
 void WorkerCore::run_ended(const RunEnd& run) {
   if (run.record.value() >= records_.used()) return;
   SubtaskRecord& record = records_[run.record];
   const bool runs = record.state == SubtaskState::Running || record.state == SubtaskState::Yielded;
   if (!runs || record.attempt != run.attempt) {
+    PENSTOCK_CHECK(!run.next.valid());  // Only what runs hands its slot over.
     ++counters_.stale;
     return;
   }
   Band& band = band_of(record);
   record.run_us = run.run_us;
   record.outputs.assign(run.outputs.begin(), run.outputs.end());
-  if (jobs_[record.job].trace) trace_run(record);
+  record.program->typical_ns = later_mean(record.program->typical_ns, run);
+  if (jobs_[record.job].trace) trace_run(record, std::min(run.ended, now_));
   // Spec: worker 5, the slot is free when computing ends, whatever becomes of the outputs.
-  band.execute.remove(run.record);
-  band.running[record.running_position] = band.running.back();
-  records_[band.running.back()].running_position = record.running_position;
-  band.running.pop_back();
-  --running_total_;
-  band.dirty = true;
+  if (run.next.valid()) {
+    take_over(run);
+  } else {
+    band.execute.remove(run.record);
+    band.running[record.running_position] = band.running.back();
+    records_[band.running.back()].running_position = record.running_position;
+    band.running.pop_back();
+    --running_total_;
+    band.dirty = true;
+  }
+  band.may_offer = true;
+  band.progress_at = std::min(run.ended, now_);
   move(run.record, SubtaskState::Storing);
   if (!run.succeeded || record.stopping != StopReason::None) {
     FailureDetail failure;
@@ -55,11 +76,11 @@ void WorkerCore::run_ended(const RunEnd& run) {
   out_->add(worker_action::StoreOutputs{run.record, id_of(record), record.attempt});
 }
 
-void WorkerCore::trace_run(const SubtaskRecord& record) {
+void WorkerCore::trace_run(const SubtaskRecord& record, Instant ended) {
   const auto us = [](Instant at) { return static_cast<std::uint64_t>(at.time_since_epoch().count()) / 1000; };
   reports_.section(jobs_[record.job].id)
       .traces.push_back({record.subtask, record.attempt, record.band, record.lane, us(record.arrived), us(record.ready),
-                         us(record.started), us(now_)});
+                         us(record.started), us(ended)});
 }
 
 void WorkerCore::finish_storing(RecordIndex index, const FailureDetail* failure) {
@@ -256,7 +277,8 @@ void WorkerCore::drop_datum(DatumIndex index) {
 // The copy goes, but that there was one stays known: what still waits to read it must fail, not run without it.
 void WorkerCore::lose_datum(DatumIndex index) {
   Datum& datum = data_[index];
-  if (datum.pins > 0 || !datum.waiters.empty()) return;  // In use: those who use it go on, and nobody else was promised it.
+  if (datum.pins > 0 || !datum.waiters.empty())
+    return;  // In use: those who use it go on, and nobody else was promised it.
   if (datum.place == DatumPlace::Here || datum.place == DatumPlace::Spilled || datum.place == DatumPlace::Restoring)
     out_->add(worker_action::DropDatum{datum.key});
   data_.move(index, DatumPlace::Remote);

@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "common/base/ids.hpp"
+#include "common/base/time.hpp"
 #include "common/protocol/assign.hpp"
 #include "common/protocol/report.hpp"
 #include "worker/core/latched_queue.hpp"
@@ -21,16 +22,20 @@ struct RunEnd {
   /// The outputs can be read already; false: they go through `StoreOutputs` first.
   bool stored = true;
   std::uint32_t run_us = 0;
+  std::uint32_t run_ns = 0;                ///< The same, if the runner knows it so well; saturated.
   std::span<const OutputReport> outputs;   ///< Those with bytes.
   const FailureDetail* failure = nullptr;  ///< Of a run that failed.
+  Instant ended = kNever;                  ///< If the runner knows better than `now`.
+  /// The offered subtask that its lane took over in that instant; none: the lane is idle.
+  RecordIndex next;
 };
 
 /// The end of one transfer to this worker.
 struct FetchEnd {
   DataKey key;
   bool succeeded = true;
-  Bytes bytes;               ///< Its true size.
-  bool gone = false;         ///< The holder no longer has it; false: a passing fault of the network.
+  Bytes bytes;        ///< Its true size.
+  bool gone = false;  ///< The holder no longer has it; false: a passing fault of the network.
 };
 
 namespace worker_event {
@@ -38,8 +43,12 @@ struct MessageArrived {
   const ToWorker& message;
 };
 struct RunsEnded {
-  std::span<const RunEnd> runs;
+  std::span<const RunEnd> runs;   ///< Those of one lane in order.
+  bool offers_withdrawn = false;  ///< Nothing that was offered can be taken over any more, but what `runs` say.
 };
+/// The shell is about to leave: lanes may help themselves until the next event. Answered by `StartSubtask` with
+/// `offered`. While something is offered the next event is `RunsEnded` with `offers_withdrawn`.
+struct OffersWanted {};
 struct FetchesEnded {
   std::span<const FetchEnd> fetches;
 };
@@ -81,10 +90,10 @@ struct PeakMeasured {
 struct Tick {};
 }  // namespace worker_event
 
-using WorkerEvent =
-    std::variant<worker_event::MessageArrived, worker_event::RunsEnded, worker_event::FetchesEnded,
-                 worker_event::OutputsStored, worker_event::DatumSpilled, worker_event::DatumRestored,
-                 worker_event::SlotYielded, worker_event::SlotWanted, worker_event::LanesRestarted,
-                 worker_event::MemoryMeasured, worker_event::PeakMeasured, worker_event::Tick>;
+using WorkerEvent = std::variant<worker_event::MessageArrived, worker_event::RunsEnded, worker_event::FetchesEnded,
+                                 worker_event::OutputsStored, worker_event::DatumSpilled, worker_event::DatumRestored,
+                                 worker_event::SlotYielded, worker_event::SlotWanted, worker_event::LanesRestarted,
+                                 worker_event::MemoryMeasured, worker_event::PeakMeasured, worker_event::Tick,
+                                 worker_event::OffersWanted>;
 
 }  // namespace penstock::worker

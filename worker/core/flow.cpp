@@ -17,9 +17,20 @@ void WorkerCore::move(RecordIndex index, SubtaskState to) {
 void WorkerCore::enqueue(RecordIndex index) {
   SubtaskRecord& record = records_[index];
   Band& band = band_of(record);
+  if (nothing_to_prepare(record)) {
+    make_ready(index);
+    return;
+  }
   move(index, SubtaskState::Queued);
   band.prepare.put(QueueItem{index, record.job, record.priority, record.sequence, &band.permit, input_bytes(record)});
   band.dirty = true;
+}
+
+// A permit would do nothing for it: it has no input to bring and no memory to wait for. While grants are stopped it
+// waits with the others.
+bool WorkerCore::nothing_to_prepare(const SubtaskRecord& record) const {
+  return record.inputs.empty() && record.program->content.request.memory.is_zero() &&
+         !bands_[record.band.value()]->quota.paused();
 }
 
 // Bytes of the inputs that preparing would pin, as far as they are known.
@@ -56,8 +67,9 @@ void WorkerCore::pump(Band& band) {
     }
     band.preparing = false;
     taken_.clear();
-    band.execute.take(taken_);
+    band.execute.take(taken_, starts_allowed(band));
     for (const Taken& taken : taken_) start(taken.record, taken);
+    if (band.running.empty()) band.held_back = false;  // It was not for us that nothing could start.
     if (!band.dirty) demote_if_stuck(band);
   } while (band.dirty);
 }
@@ -242,7 +254,7 @@ void WorkerCore::start(RecordIndex index, const Taken& taken) {
   }
   if (!taken.resumed) {
     record.lane = taken.lane;
-    record.started = now_;
+    record.started = band.progress_at = now_;
     record.running_position = static_cast<std::uint32_t>(band.running.size());
     band.running.push_back(index);
     ++running_total_;
@@ -251,9 +263,24 @@ void WorkerCore::start(RecordIndex index, const Taken& taken) {
       record.stop_at = later(now_, record.program->content.time_limit);
     want_check_at(std::min(record.stop_at, later(now_, config_.started_after)));
   }
-  out_->add(worker_action::StartSubtask{index, id_of(record), record.attempt, band.index, record.lane, taken.resumed,
-                                        &record.program->content, record.payload, record.inputs,
-                                        record.omitted_inputs});
+  worker_action::StartSubtask action = start_action(index);
+  action.resumed = taken.resumed;
+  out_->add(std::move(action));
+}
+
+worker_action::StartSubtask WorkerCore::start_action(RecordIndex index) const {
+  const SubtaskRecord& record = records_[index];
+  worker_action::StartSubtask action;
+  action.record = index;
+  action.id = id_of(record);
+  action.attempt = record.attempt;
+  action.band = record.band;
+  action.lane = record.lane;
+  action.program = &record.program->content;
+  action.payload = record.payload;
+  action.inputs = record.inputs;
+  action.omitted_inputs = record.omitted_inputs;
+  return action;
 }
 
 // Spec: worker 4. Nothing runs, the first in line cannot get its memory, and prepared subtasks hold it: the lowest of

@@ -19,6 +19,11 @@ struct WorkerTemplate {
   Template content;
   /// What an attempt holds of its band in the execution queue: the request without memory, which the quota meters.
   ResourceVector execution;
+  /// The first template of the job that a lane may run in turn with this one: native, without a time limit, with the
+  /// same request. Null if it must not be offered to lanes, as those of a shape beyond the first few.
+  const WorkerTemplate* shape = nullptr;
+  static constexpr std::uint32_t kUnknown = ~std::uint32_t{0};
+  std::uint32_t typical_ns = kUnknown;  ///< Mean of its latest runs, in nanoseconds.
 };
 
 /// One job on this worker: names for what its messages say by number.
@@ -27,15 +32,16 @@ struct JobContext {
   std::string name;
   std::int32_t priority = 0;
   bool trace = false;
-  bool forgotten = false;         ///< Goes with its last record.
-  std::size_t live = 0;           ///< Records.
-  RecordIndex records;            ///< Head of their list.
-  DatumIndex data;                ///< Head of its data's list.
+  bool forgotten = false;  ///< Goes with its last record.
+  std::size_t live = 0;    ///< Records.
+  RecordIndex records;     ///< Head of their list.
+  DatumIndex data;         ///< Head of its data's list.
   std::vector<std::unique_ptr<WorkerTemplate>> templates;
+  std::vector<const WorkerTemplate*> shapes;  ///< The first of each `WorkerTemplate::shape`, of the first few shapes.
   struct Cell {
     RecordIndex record;
   };
-  SparseCells<Cell> attempts;     ///< The live record of each subtask.
+  SparseCells<Cell> attempts;  ///< The live record of each subtask.
 };
 
 /// Finds jobs by id; slots are dense and reused. Passive.

@@ -26,8 +26,14 @@ void LatchedQueue::put(const QueueItem& item) {
   insert_waiting(node);
 }
 
-void LatchedQueue::take(std::vector<Taken>& taken) {
-  while (available_.slots > MilliSlots{0} && !order_.empty()) {
+RecordIndex LatchedQueue::first_waiting() const {
+  return order_.empty() ? RecordIndex::none() : jobs_[order_.top().job.value()].items.top().record;
+}
+
+void LatchedQueue::take(std::vector<Taken>& taken, std::size_t max) {
+  PENSTOCK_CHECK(offered_left_ == 0);  // They come before everything that waits.
+  const std::size_t before = taken.size();
+  while (taken.size() - before < max && available_.slots > MilliSlots{0} && !order_.empty()) {
     const RecordIndex chosen = choose();
     if (!chosen.valid()) return;
     grant(nodes_[chosen], taken);
@@ -93,11 +99,36 @@ void LatchedQueue::take_back(Node& node) {
   if (job.heap_position == kNowhere) refresh_job(node.item.job);
 }
 
+SlotIndex LatchedQueue::hand_over(RecordIndex ended, RecordIndex next) {
+  Node& before = nodes_[ended];
+  Node& after = nodes_[next];
+  PENSTOCK_CHECK(before.state == State::Holding && after.state == State::Offered);
+  PENSTOCK_CHECK(before.item.job == after.item.job && before.item.bytes == after.item.bytes);
+  PENSTOCK_CHECK(before.item.request == after.item.request || *before.item.request == *after.item.request);
+  // What is held stays as it is: only the holder changes.
+  after.state = State::Holding;
+  after.lane = before.lane;
+  lane_holders_[after.lane] = next;
+  before.state = State::Absent;
+  before.lane = SlotIndex::none();
+  --offered_left_;
+  return after.lane;
+}
+
+void LatchedQueue::withdraw_offers() {
+  if (offered_left_ == 0) return;
+  offered_left_ = 0;
+  // From the last to the first: each is then smaller than all that wait, which costs least (see `Heap::push`).
+  for (std::size_t i = offered_.size(); i-- > 0;)
+    if (is_offered(offered_[i])) insert_waiting(nodes_[offered_[i]]);
+}
+
 bool LatchedQueue::release(RecordIndex record) { return holds(record) && remove(record); }
 
 bool LatchedQueue::remove(RecordIndex record) {
   const State state = state_of(record);
   if (state == State::Absent) return false;
+  PENSTOCK_CHECK(state != State::Offered);  // Somebody may be taking it over right now.
   Node& node = nodes_[record];
   if (state == State::Waiting) erase_waiting(node);
   if (state == State::Holding) take_back(node);
@@ -111,7 +142,7 @@ bool LatchedQueue::remove(RecordIndex record) {
 }
 
 void LatchedQueue::update_priority(RecordIndex record, std::uint64_t priority) {
-  if (!waits(record)) return;
+  if (state_of(record) != State::Waiting) return;
   Node& node = nodes_[record];
   node.item.priority = priority;
   Job& job = jobs_[node.item.job.value()];
@@ -233,7 +264,7 @@ MilliSlots LatchedQueue::held_by(JobSlot job) const {
 }
 
 std::size_t LatchedQueue::position_of(RecordIndex record) const {
-  if (!waits(record)) return 0;
+  if (state_of(record) != State::Waiting) return 0;
   const Node& node = nodes_[record];
   const auto rank = [&](JobSlot slot, const ItemKey& key) {
     const Job& job = jobs_[slot.value()];
@@ -266,13 +297,19 @@ std::string LatchedQueue::obstacle(RecordIndex record) const {
   return {};
 }
 
+void LatchedQueue::list_waiting(std::vector<RecordIndex>& records) const {
+  for (const Job& job : jobs_) job.items.for_each([&](const ItemKey& key) { records.push_back(key.record); });
+}
+
 void LatchedQueue::validate() const {
   std::size_t waiting = 0;
+  std::size_t offered = 0;
   std::size_t holding = 0;
   ResourceVector available = capacity_;
   std::vector<MilliSlots> held(jobs_.size());
   for (const Node& node : nodes_) {
     waiting += node.state == State::Waiting;
+    offered += node.state == State::Offered;
     if (node.state == State::Waiting) {
       const ItemKey& key = jobs_[node.item.job.value()].items.at(node.heap_position);
       PENSTOCK_CHECK(key.record == node.item.record && key.priority == node.item.priority);
@@ -284,7 +321,7 @@ void LatchedQueue::validate() const {
     held[node.item.job.value()] += node.item.request->slots;
     PENSTOCK_CHECK(lane_holders_[node.lane] == node.item.record);
   }
-  PENSTOCK_CHECK(waiting == waiting_ && holding == holding_);
+  PENSTOCK_CHECK(waiting == waiting_ && offered == offered_left_ && holding == holding_);
   PENSTOCK_CHECK(available == available_);
   for (std::size_t j = 0; j < jobs_.size(); ++j) {
     PENSTOCK_CHECK(held[j] == jobs_[j].held);

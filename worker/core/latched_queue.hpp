@@ -62,12 +62,24 @@ class LatchedQueue {
 
   /// REQUIRES: the record is not in this queue and holds nothing of it.
   void put(const QueueItem& item);
-  /// Appends everything that can start now, best first.
-  void take(std::vector<Taken>& taken);
+  /// Appends what can start now, best first, but no more than `max`.
+  void take(std::vector<Taken>& taken, std::size_t max = ~std::size_t{0});
+  /// Who would be looked at first by `take`; none if nobody waits whose job may hold more.
+  RecordIndex first_waiting() const;
   /// Gives back what the record holds. False, and nothing changes, if it holds nothing.
   bool release(RecordIndex record);
   /// Takes a record out wherever it is, with what it holds. False if it is not here. Idempotent.
   bool remove(RecordIndex record);
+  /// Offers up to `max` of the items that leave next to runs that are about to end: each may be taken over, in the
+  /// order of `offered`, by `hand_over` alone. Stops at the first that belongs to another job or that `may(record)`
+  /// refuses. REQUIRES: nothing is offered, and what is first in line does not fit now.
+  template <class Predicate>
+  void offer(std::size_t max, Predicate may, std::vector<RecordIndex>& offered);
+  /// `ended` leaves, and at the same instant `next` has its slot and its lane. Returns the lane.
+  /// REQUIRES: `ended` holds a slot, `next` is offered; both are of one job and make the same request.
+  SlotIndex hand_over(RecordIndex ended, RecordIndex next);
+  /// What was offered and not taken over waits again in its place. Until then nothing else may be taken.
+  void withdraw_offers();
   /// Raises or lowers a waiting item; ignores a record that does not wait here.
   void update_priority(RecordIndex record, std::uint64_t priority);
 
@@ -86,11 +98,13 @@ class LatchedQueue {
   /// A holder that had yielded waits for its resources again, with `priority`. False if it had not.
   bool resume_slot(RecordIndex record, std::uint64_t priority);
 
-  bool waits(RecordIndex record) const { return state_of(record) == State::Waiting; }
+  bool waits(RecordIndex record) const { return state_of(record) == State::Waiting || is_offered(record); }
+  bool is_offered(RecordIndex record) const { return state_of(record) == State::Offered; }
   bool holds(RecordIndex record) const { return state_of(record) == State::Holding; }
-  std::size_t waiting() const { return waiting_; }
+  std::size_t waiting() const { return waiting_ + offered_left_; }
+  std::size_t offered() const { return offered_left_; }
   std::size_t holding() const { return holding_; }
-  bool idle() const { return holding_ == 0 && waiting_ == 0; }
+  bool idle() const { return holding_ == 0 && waiting() == 0; }
   const ResourceVector& capacity() const { return capacity_; }
   const ResourceVector& available() const { return available_; }
   MilliSlots held_by(JobSlot job) const;
@@ -102,10 +116,13 @@ class LatchedQueue {
   template <class Predicate>
   RecordIndex lowest_waiting(Predicate may_leave) const;
 
+  /// Appends what waits, in no particular order. O(n).
+  void list_waiting(std::vector<RecordIndex>& records) const;
+
   void validate() const;
 
  private:
-  enum class State : std::uint8_t { Absent, Waiting, Holding, Yielded };
+  enum class State : std::uint8_t { Absent, Waiting, Offered, Holding, Yielded };
 
   struct Node {
     QueueItem item;
@@ -181,10 +198,27 @@ class LatchedQueue {
   std::vector<SlotIndex> restarting_lanes_;
   std::size_t waiting_ = 0;
   std::size_t holding_ = 0;
+  std::vector<RecordIndex> offered_;  ///< Since the last withdrawal, in order; some have been taken over.
+  std::size_t offered_left_ = 0;
 
   // Scratch.
   std::vector<RecordIndex> passed_;
 };
+
+template <class Predicate>
+void LatchedQueue::offer(std::size_t max, Predicate may, std::vector<RecordIndex>& offered) {
+  PENSTOCK_CHECK(offered_left_ == 0);
+  offered_.clear();
+  while (offered_left_ < max && !order_.empty()) {
+    const RecordIndex next = jobs_[order_.top().job.value()].items.top().record;
+    if ((offered_left_ > 0 && nodes_[next].item.job != nodes_[offered_.front()].item.job) || !may(next)) return;
+    erase_waiting(nodes_[next]);
+    nodes_[next].state = State::Offered;
+    ++offered_left_;
+    offered_.push_back(next);
+    offered.push_back(next);
+  }
+}
 
 template <class Predicate>
 RecordIndex LatchedQueue::lowest_waiting(Predicate may_leave) const {

@@ -27,8 +27,9 @@ constexpr std::uint16_t to(SubtaskState state) {
 // return or success.
 using S = SubtaskState;
 constexpr std::uint16_t kMoves[] = {
-    /* Free */ static_cast<std::uint16_t>(to(S::Cached) | to(S::Queued)),
-    /* Cached */ static_cast<std::uint16_t>(to(S::Free) | to(S::Queued) | to(S::Ready)),  // Ready: forwarded.
+    /* Free */ static_cast<std::uint16_t>(to(S::Cached) | to(S::Queued) | to(S::Ready)),  // Ready: nothing to prepare.
+    /* Cached */ static_cast<std::uint16_t>(to(S::Free) | to(S::Queued) | to(S::Ready)),  // Ready: forwarded, or
+                                                                                          // nothing to prepare.
     /* Queued */ static_cast<std::uint16_t>(to(S::Free) | to(S::Quota) | to(S::Preparing) | to(S::Ready)),
     /* Quota */ static_cast<std::uint16_t>(to(S::Free) | to(S::Preparing) | to(S::Ready) | to(S::Queued)),
     /* Preparing */ static_cast<std::uint16_t>(to(S::Free) | to(S::Ready) | to(S::Queued)),  // Queued: demoted.

@@ -35,7 +35,7 @@ bool is_legal_move(SubtaskState from, SubtaskState next);
 /// Why a run is being stopped.
 enum class StopReason : std::uint8_t { None, Cancelled, TimedOut };
 
-struct WorkerTemplate;
+struct WorkerTemplate;  // The record keeps its durations up to date.
 
 /// The plain members of a record: resetting them is one assignment.
 struct SubtaskFields {
@@ -57,7 +57,7 @@ struct SubtaskFields {
   std::uint32_t run_us = 0;
   std::uint32_t fetches_pending = 0;
   std::uint32_t running_position = 0;  ///< In the band's list of running records.
-  const WorkerTemplate* program = nullptr;
+  WorkerTemplate* program = nullptr;
   std::uint64_t priority = 0;
   std::uint64_t sequence = 0;
   Instant arrived{};

@@ -21,9 +21,11 @@ void WorkerCore::handle(const WorkerEvent& event, Instant now, Actions<WorkerAct
 }
 
 std::optional<Instant> WorkerCore::next_deadline() const {
-  Instant next = std::min({check_at_, reports_.deadline(), load_report_at_});
-  for (const auto& band : bands_)
+  Instant next = std::min({check_at_, reports_.deadline(), load_report_at_, offers_end_at_});
+  for (const auto& band : bands_) {
     if (band->relief != ReliefStep::None) next = std::min(next, band->relief_at);
+    if (band->held_back) next = std::min(next, later(band->progress_at, config_.report_after));
+  }
   return next == kNever ? std::nullopt : std::optional{next};
 }
 
@@ -32,8 +34,11 @@ void WorkerCore::on(const worker_event::MessageArrived& event) {
 }
 
 void WorkerCore::on(const worker_event::RunsEnded& event) {
+  if (event.offers_withdrawn)
+    for (const auto& band : bands_) band->may_offer = false;
   for (const RunEnd& run : event.runs) run_ended(run);
-  if (load_report_at_ == kNever) load_report_at_ = later(now_, config_.load_report_every);
+  if (event.offers_withdrawn) withdraw_offers();
+  if (load_report_at_ == kNever && !event.runs.empty()) load_report_at_ = later(now_, config_.load_report_every);
 }
 
 void WorkerCore::on(const worker_event::OutputsStored& event) {
@@ -83,6 +88,7 @@ void WorkerCore::on(const worker_event::PeakMeasured& event) {
 }
 
 void WorkerCore::on(const worker_event::Tick&) {
+  for (const auto& band : bands_) band->dirty = band->dirty || band->held_back;
   if (now_ >= check_at_) {
     check_at_ = kNever;
     report_started();
@@ -114,7 +120,8 @@ BandLoad WorkerCore::load_of(const Band& band) const {
   load.band = band.index;
   load.cached = band.cached;
   load.queued = static_cast<std::uint32_t>(band.prepare.waiting());
-  load.preparing = static_cast<std::uint32_t>(band.prepare.holding() - std::min(band.prepare.holding(), band.execute.waiting()));
+  load.preparing =
+      static_cast<std::uint32_t>(band.prepare.holding() - std::min(band.prepare.holding(), band.execute.waiting()));
   load.ready = static_cast<std::uint32_t>(band.execute.waiting());
   load.running = static_cast<std::uint32_t>(band.execute.holding());
   load.quota_used = band.quota.used();

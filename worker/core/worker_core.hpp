@@ -27,7 +27,7 @@ struct WorkerCounters {
   std::uint64_t failed = 0;
   std::uint64_t cancelled = 0;
   std::uint64_t returned = 0;
-  std::uint64_t stale = 0;              ///< Assignments and ends of attempts that are not live.
+  std::uint64_t stale = 0;  ///< Assignments and ends of attempts that are not live.
   std::uint64_t forward_hits = 0;
   std::uint64_t forward_misses[6] = {};  ///< By `ForwardResult`.
   std::uint64_t fetches = 0;
@@ -102,6 +102,7 @@ class WorkerCore {
   void on(const worker_event::MemoryMeasured& event);
   void on(const worker_event::PeakMeasured& event);
   void on(const worker_event::Tick& event);
+  void on(const worker_event::OffersWanted& event);
   void receive(const RegisterReply& message);
   void receive(const AssignBatch& message);
   void receive(const InputNoticeBatch& message);
@@ -117,7 +118,9 @@ class WorkerCore {
   void receive(const PeerAddressBatch&) {}  // For the shell, which knows addresses; the core knows names.
   bool check_batch(const AssignBatch& batch);
   void define_templates(JobContext& job, const AssignBatch& batch);
-  void accept(JobSlot slot, const Assignment& assignment, std::span<const AssignedInput> inputs, std::string_view payload);
+  const WorkerTemplate* shape_of(JobContext& job, const WorkerTemplate& program);
+  void accept(JobSlot slot, const Assignment& assignment, std::span<const AssignedInput> inputs,
+              std::string_view payload);
   bool is_new_attempt(JobSlot slot, const Assignment& assignment);
   RecordIndex make_record(JobSlot slot, const Assignment& assignment);
   void reject(ErrorCode code, std::string subject, std::string message);
@@ -131,6 +134,8 @@ class WorkerCore {
   void bring_inputs(RecordIndex index);
   void make_ready(RecordIndex index);
   void start(RecordIndex index, const Taken& taken);
+  bool nothing_to_prepare(const SubtaskRecord& record) const;
+  worker_action::StartSubtask start_action(RecordIndex index) const;
   void demote_if_stuck(Band& band);
   void complete_successors();
   void forward(RecordIndex index);
@@ -144,9 +149,16 @@ class WorkerCore {
   void input_arrived(DatumIndex index);
   void inputs_failed(DatumIndex index, const FailureDetail& failure);
 
+  // Runs that lanes take over by themselves: offers.cpp.
+  void offer(Band& band);
+  std::size_t starts_allowed(Band& band);
+  const WorkerTemplate* shape_of_runs(const Band& band) const;
+  void take_over(const RunEnd& run);
+  void withdraw_offers();
+
   // Ends: ends.cpp.
   void run_ended(const RunEnd& run);
-  void trace_run(const SubtaskRecord& record);
+  void trace_run(const SubtaskRecord& record, Instant ended);
   void finish_storing(RecordIndex index, const FailureDetail* failure);
   void succeed(RecordIndex index);
   void fail(RecordIndex index, const FailureDetail& failure);
@@ -168,7 +180,9 @@ class WorkerCore {
   void advance_stop(RecordIndex index);
   void return_unprepared(RecordIndex index);
   void report_drain_state();
+  bool is_ready_unprepared(const SubtaskRecord& record) const;
   void relieve(Band& band, Bytes used);
+  void unready(Band& band);
 
   Band& band_of(const SubtaskRecord& record) { return *bands_[record.band.value()]; }
   SubtaskId id_of(const SubtaskRecord& record) const { return {jobs_[record.job].id, record.subtask}; }
@@ -192,8 +206,9 @@ class WorkerCore {
   std::uint64_t entitlement_version_ = 0;
   std::uint32_t fetches_running_ = 0;
   Heap<FetchTurn, NoTrack> fetch_turns_;  ///< Data that wait for a transfer; some may have been given up since.
-  Instant check_at_ = kNever;            ///< Earliest instant at which a running attempt may need attention.
+  Instant check_at_ = kNever;             ///< Earliest instant at which a running attempt may need attention.
   Instant load_report_at_ = kNever;
+  Instant offers_end_at_ = kNever;  ///< What lanes have taken over is asked for by then.
   bool draining_ = false;
   bool told_empty_ = false;
   std::uint64_t running_total_ = 0;
@@ -201,7 +216,7 @@ class WorkerCore {
   // Scratch, and what is valid during `handle`.
   Instant now_{};
   Out* out_ = nullptr;
-  std::vector<RecordIndex> complete_;    ///< Successors whose last producer has just finished.
+  std::vector<RecordIndex> complete_;  ///< Successors whose last producer has just finished.
   std::vector<Taken> taken_;
   std::vector<RecordIndex> granted_;
   std::vector<SubtaskIndex> missing_;

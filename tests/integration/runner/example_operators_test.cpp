@@ -41,6 +41,10 @@ class ExampleOperators : public ::testing::Test {
     ended = false;
     lanes.start(SlotIndex{0}, what, std::move(inputs));
     EXPECT_TRUE(news.wait_for(lock, std::chrono::seconds{30}, [&] { return ended; }));
+    std::vector<NativeEnd> ends;
+    lanes.withdraw(ends);
+    EXPECT_EQ(ends.size(), 1U);
+    if (!ends.empty()) end = std::move(ends.front());
     return text_at({what.id, 0});
   }
   std::string text_at(const DataKey& key) {
@@ -62,9 +66,8 @@ class ExampleOperators : public ::testing::Test {
   std::condition_variable news;
   bool ended = false;
   NativeEnd end;
-  NativeLanes lanes{store, {}, [this](NativeEnd&& told) {
+  NativeLanes lanes{store, {}, [this] {
                       const std::lock_guard lock{mutex};
-                      end = std::move(told);
                       ended = true;
                       news.notify_one();
                     }};

@@ -41,6 +41,9 @@ void WorkerHost::begin_life() {
 void WorkerHost::end_life() {
   for (const auto& [record, run] : runs_) world_.oracle().run_ended(life_, run.id, false);
   runs_.clear();
+  offers_open_ = false;
+  offers_.clear();
+  untold_.clear();
 }
 
 void WorkerHost::deliver(std::function<void()> what) {
@@ -148,6 +151,7 @@ void WorkerHost::hang(Duration duration) {
 }
 
 void WorkerHost::spill_something() {
+  tell_ends();
   if (store_.empty() || hung()) return;
   auto victim = store_.begin();
   std::advance(victim, static_cast<std::ptrdiff_t>(world_.rng().below(store_.size())));
@@ -176,10 +180,32 @@ void WorkerHost::send(FromWorker message) {
 }
 
 void WorkerHost::handle(const WorkerEvent& event) {
+  tell_ends();
+  handle_one(event);
+  if (world_.rng().chance(2, 3)) handle_one(worker_event::OffersWanted{});
+}
+
+// As in a real worker, whoever comes with news closes the offers first and tells what lanes have taken over.
+void WorkerHost::tell_ends() {
+  if (untold_.empty() && !offers_open_) return;
+  offers_open_ = false;
+  offers_.clear();
+  std::vector<UntoldEnd> ends = std::exchange(untold_, {});
+  std::vector<RunEnd> runs;
+  for (UntoldEnd& end : ends) {
+    end.run.outputs = end.outputs;
+    end.run.failure = end.run.succeeded ? nullptr : &end.failure;
+    runs.push_back(end.run);
+  }
+  handle_one(worker_event::RunsEnded{runs, true});
+}
+
+void WorkerHost::handle_one(const WorkerEvent& event) {
   constexpr const char* kEvents[] = {"life %: message arrived", "life %: runs ended",    "life %: transfers ended",
                                      "life %: outputs stored",  "life %: datum spilled", "life %: datum restored",
                                      "life %: slot yielded",    "life %: slot wanted",   "life %: lanes restarted",
-                                     "life %: memory measured", "life %: peak measured", "life %: tick"};
+                                     "life %: memory measured", "life %: peak measured", "life %: tick",
+                                     "life %: offers wanted"};
   world_.note(kEvents[event.index()], {life_});
   Actions<WorkerAction> actions;
   core_->handle(event, world_.now(), actions);
@@ -192,7 +218,12 @@ void WorkerHost::handle(const WorkerEvent& event) {
 void WorkerHost::carry_out(Actions<WorkerAction>& actions) {
   for (WorkerAction& action : actions) {
     if (const auto* run = std::get_if<StartSubtask>(&action)) {
-      start(*run);
+      if (!run->offered) {
+        start(*run);
+        continue;
+      }
+      offers_open_ = true;
+      offers_.push_back(*run);
     } else if (const auto* stop = std::get_if<StopRun>(&action)) {
       const auto found = runs_.find(stop->record);
       if (found == runs_.end()) continue;
@@ -266,6 +297,9 @@ Duration WorkerHost::draw_duration(SubtaskId subtask) {
       workflow->graph.expected_ns[subtask.index.value()] > 0)
     return Duration{
         static_cast<std::int64_t>(workflow->graph.expected_ns[subtask.index.value()] / 1000 * workflow->time_permille)};
+  // In some worlds nearly all are so short that lanes are offered runs.
+  const std::uint64_t kind = mix_bits(world_.options().seed + 3) % 6;
+  if (kind < 2 && !rng.chance(1, 200)) return Duration{rng.between(1, kind == 0 ? 500 : 30'000)};
   return rng.chance(1, 10) ? Duration{milliseconds{rng.between(1, 80)}} : Duration{microseconds{rng.between(1, 3000)}};
 }
 
@@ -307,41 +341,56 @@ void WorkerHost::end_run(RecordIndex record, std::uint64_t number, bool killed) 
   if (found == runs_.end() || found->second.number != number) return;
   const Run run = found->second;
   runs_.erase(found);
+  untold_.push_back(make_end(record, run, killed));
+  const auto offer = std::find_if(offers_.begin(), offers_.end(), [&](const auto& o) { return o.band == run.band; });
+  if (offer != offers_.end() && world_.rng().chance(3, 4)) {
+    const StartSubtask next = *offer;
+    offers_.erase(offer);
+    world_.note("life % takes over an offer", {life_});
+    untold_.back().run.next = next.record;
+    start(next);
+    check_capacity();
+    return;
+  }
+  tell_ends();
+  if (world_.rng().chance(2, 3)) handle_one(worker_event::OffersWanted{});
+}
+
+WorkerHost::UntoldEnd WorkerHost::make_end(RecordIndex record, const Run& run, bool killed) {
   const std::uint64_t fate = mix_bits(hash_of(run.id) ^ world_.options().seed) % 100;
-  FailureDetail failure;
+  UntoldEnd end;
   bool succeeded = !killed;
-  if (killed) failure.failure = FailureClass::RunnerCrash;
+  if (killed) end.failure.failure = FailureClass::RunnerCrash;
   if (succeeded && world_.options().faults.failures) {
     const bool always = fate < 2;
     const bool sometimes = fate < 12 && world_.rng().chance(1, 2);
     if (always || sometimes) {
       succeeded = false;
-      failure.failure = fate % 3 == 0   ? FailureClass::RunnerCrash
-                        : fate % 3 == 1 ? FailureClass::UserError
-                                        : FailureClass::OutOfMemory;
+      end.failure.failure = fate % 3 == 0   ? FailureClass::RunnerCrash
+                            : fate % 3 == 1 ? FailureClass::UserError
+                                            : FailureClass::OutOfMemory;
     }
   }
   world_.oracle().run_ended(life_, run.id, succeeded);
-  std::vector<OutputReport> outputs;
   const std::uint16_t count = std::max<std::uint16_t>(run.program->output_count, 1);
   for (std::uint16_t output = 0; succeeded && output < count; ++output) {
     const std::int64_t bytes = output_bytes(DataKey{run.id, output});
     if (bytes == 0) continue;
-    outputs.push_back(OutputReport{output, bytes});
+    end.outputs.push_back(OutputReport{output, bytes});
     store_[DataKey{run.id, output}] = Bytes{bytes};
     note_datum("life % has stored %:%.%", DataKey{run.id, output});
     spilled_.erase(DataKey{run.id, output});
   }
-  RunEnd end;
-  end.record = record;
-  end.attempt = run.attempt;
-  end.succeeded = succeeded;
-  end.stored = world_.rng().chance(3, 4);
-  end.run_us = static_cast<std::uint32_t>((world_.now() - run.started).count() / 1000);
-  end.outputs = outputs;
-  if (!end.stored) storing_.insert(run.id);
-  end.failure = succeeded ? nullptr : &failure;
-  handle(worker_event::RunsEnded{std::span{&end, 1}});
+  end.run.record = record;
+  end.run.attempt = run.attempt;
+  end.run.succeeded = succeeded;
+  end.run.stored = world_.rng().chance(3, 4);
+  end.run.run_us = static_cast<std::uint32_t>((world_.now() - run.started).count() / 1000);
+  end.run.run_ns =
+      static_cast<std::uint32_t>(std::min<std::int64_t>((world_.now() - run.started).count(), UINT32_MAX - 1));
+  end.run.ended = world_.now();
+  if (!end.run.stored) storing_.insert(run.id);
+  return end;
 }
 
 void WorkerHost::fetch(const FetchInput& action) {

@@ -54,15 +54,24 @@ class WorkerHost {
     std::uint64_t number = 0;
     Instant started{};
   };
+  /// An end that its lane keeps, because it has taken over the next run by itself.
+  struct UntoldEnd {
+    worker::RunEnd run;
+    std::vector<OutputReport> outputs;
+    FailureDetail failure;
+  };
 
   void begin_life();
   void end_life();
   void handle(const worker::WorkerEvent& event);
+  void handle_one(const worker::WorkerEvent& event);
+  void tell_ends();
   void receive(const MessagePtr& message);
   void send(FromWorker message);
   void carry_out(Actions<worker::WorkerAction>& actions);
   void start(const worker::worker_action::StartSubtask& action);
   void end_run(worker::RecordIndex record, std::uint64_t number, bool killed);
+  UntoldEnd make_end(worker::RecordIndex record, const Run& run, bool killed);
   void fetch(const worker::worker_action::FetchInput& action);
   void check_capacity() const;
   void plan_tick();
@@ -80,10 +89,13 @@ class WorkerHost {
   std::uint64_t life_ = 0;
   WorkerId id_;
   std::uint64_t connecting_ = 0;
-  Instant wire_{};                  ///< When the last frame from here arrives.
+  Instant wire_{};  ///< When the last frame from here arrives.
   std::unique_ptr<worker::WorkerCore> core_;
   std::unique_ptr<Endpoint> endpoint_;
   std::map<worker::RecordIndex, Run> runs_;
+  bool offers_open_ = false;
+  std::vector<worker::worker_action::StartSubtask> offers_;
+  std::vector<UntoldEnd> untold_;
   std::map<DataKey, Bytes> store_;
   std::set<DataKey> spilled_;
   std::set<DataKey> fetching_;

@@ -50,6 +50,7 @@ struct Call : penstock_call {
   std::vector<std::pair<std::uint16_t, std::shared_ptr<Blob>>> made;
   std::uint16_t output_count = 1;
   const std::atomic<std::uint64_t>* cancelled_ticket = nullptr;
+  const std::atomic<bool>* ending = nullptr;
   std::uint64_t ticket = 0;
   std::string failure;
 };
@@ -71,7 +72,9 @@ void* make_output(penstock_call* call, std::uint32_t index, std::uint64_t bytes)
 
 int is_cancelled(penstock_call* call) {
   const auto* self = static_cast<const Call*>(call);
-  return self->cancelled_ticket->load(std::memory_order_relaxed) == self->ticket ? 1 : 0;
+  const bool cancelled = self->cancelled_ticket->load(std::memory_order_relaxed) == self->ticket ||
+                         self->ending->load(std::memory_order_relaxed);
+  return cancelled ? 1 : 0;
 }
 
 int record_failure(penstock_call* call, const char* message) {
@@ -83,42 +86,74 @@ penstock_view view_of(std::string_view bytes) { return {bytes.empty() ? nullptr 
 
 }  // namespace
 
-/// One lane: a thread and a mailbox for one run.
-/// Invariant of `mail`: 0 empty, 1 a run waits, 2 the lane is to end. The starter fills `run` and `inputs` while it is 0
-/// and publishes them by storing 1 (release); the thread takes them after it has seen 1 (acquire), and stores 0 before
-/// it tells the end, after which the next run may be put. Thread-sanitized by tests/integration/runner.
-struct Lane {
-  std::atomic<std::uint32_t> mail{0};
-  std::atomic<std::uint64_t> cancelled_ticket{~std::uint64_t{0}};
+struct OfferedRun {
   NativeRun run;
   std::vector<DataKey> inputs;
+};
+
+/// One lane: a thread and a mailbox for one run.
+/// Invariant of `mail`: 0 empty, 1 a run waits or is run, 2 the lane is to end. The starter fills `work` while it is 0
+/// and publishes it by storing 1 (release); the thread takes it after it has seen 1 (acquire), and stores 0 before it
+/// notes down an end without a next run, after which the next may be put. Invariant of `mutex`: a lane takes a run
+/// over, copies it and notes that down in one critical section. So whoever has closed the offers and then held the
+/// mutex of each busy lane knows all that was taken over, and may change the offers. Thread-sanitized by
+/// tests/integration/runner.
+struct Lane {
+  std::atomic<std::uint32_t> mail{0};
+  std::atomic<std::uint64_t> cancelled_ticket{kNoTicket};
+  OfferedRun work;
+  bool busy = false;  ///< Has a run whose end has not been told; of the starter.
+  std::mutex mutex;
+  std::vector<NativeEnd> ends;
   std::thread thread;
+
+  // Scratch of the thread.
+  std::vector<BlobPtr> blobs;
+  std::vector<penstock_view> views;
+  std::unique_ptr<BoundArena> wide_arena;
+};
+
+/// The runs on offer. Invariant of `range`: the first that is left (upper half) and the end; a lane takes one by moving
+/// the first on. `runs` are written only while it is 0 and no busy lane is within its critical section.
+struct Offers {
+  std::atomic<std::uint64_t> range{0};
+  std::vector<OfferedRun> runs;
+  std::size_t added = 0;
 };
 
 struct NativeLanes::State {
-  State(ObjectStore& object_store, NativeLanesConfig lanes_config, OnEnd end_handler)
-      : store(object_store), config(std::move(lanes_config)), on_end(std::move(end_handler)) {}
+  State(ObjectStore& object_store, NativeLanesConfig lanes_config, OnIdle idle_handler)
+      : store(object_store), config(std::move(lanes_config)), on_idle(std::move(idle_handler)) {}
 
-  Lane& lane_at(SlotIndex index);
+  Lane* lane_at(SlotIndex index);
   void run_lane(Lane& lane, std::uint32_t number);
   bool wait_for_mail(Lane& lane) const;
-  NativeEnd execute(Lane& lane, std::uint32_t number, std::unique_ptr<BoundArena>& wide_arena);
-  bool gather_inputs(const Lane& lane, std::vector<BlobPtr>& blobs, std::vector<penstock_view>& views, NativeEnd& end) const;
-  void call_operator(Call& call, const NativeRun& run, std::unique_ptr<BoundArena>& wide_arena, NativeEnd& end);
+  bool take_over(Lane& lane, NativeEnd&& end);
+  OfferedRun* claim();
+  NativeEnd execute(Lane& lane, std::uint32_t number);
+  bool gather_inputs(Lane& lane, NativeEnd& end) const;
+  void call_operator(Call& call, Lane& lane, NativeEnd& end);
 
   ObjectStore& store;
   const NativeLanesConfig config;
-  const OnEnd on_end;
-  std::mutex mutex;         ///< Guards `lanes` while it grows; lanes themselves never move.
+  const OnIdle on_idle;
+  std::mutex mutex;  ///< Guards `lanes` while it grows; lanes themselves never move.
   std::deque<Lane> lanes;
+  std::atomic<bool> ending{false};
+  Offers offers;
 };
 
-NativeLanes::NativeLanes(ObjectStore& store, NativeLanesConfig config, OnEnd on_end)
-    : state_(std::make_unique<State>(store, std::move(config), std::move(on_end))) {}
+NativeLanes::NativeLanes(ObjectStore& store, NativeLanesConfig config, OnIdle on_idle)
+    : state_(std::make_unique<State>(store, std::move(config), std::move(on_idle))) {}
 
-NativeLanes::~NativeLanes() {
+NativeLanes::~NativeLanes() { end(); }
+
+void NativeLanes::end() {
+  {
+    const std::lock_guard lock{state_->mutex};
+    state_->ending = true;
+  }
   for (Lane& lane : state_->lanes) {
-    lane.cancelled_ticket = lane.run.ticket;
     std::uint32_t seen = lane.mail.load();
     while (!lane.mail.compare_exchange_weak(seen, 2)) {
     }
@@ -129,12 +164,40 @@ NativeLanes::~NativeLanes() {
 }
 
 void NativeLanes::start(SlotIndex index, const NativeRun& run, std::vector<DataKey> inputs) {
-  Lane& lane = state_->lane_at(index);
-  lane.run = run;
-  lane.inputs = std::move(inputs);
+  Lane* place = state_->lane_at(index);
+  if (place == nullptr) return;  // Shutting down.
+  Lane& lane = *place;
+  lane.busy = true;
+  lane.work.run = run;
+  lane.work.inputs = std::move(inputs);
   std::uint32_t empty = 0;
   if (!lane.mail.compare_exchange_strong(empty, 1, std::memory_order_release)) return;  // Shutting down.
   lane.mail.notify_one();
+}
+
+void NativeLanes::add_offer(const NativeRun& run, std::vector<DataKey> inputs) {
+  Offers& offers = state_->offers;
+  if (offers.added == offers.runs.size()) offers.runs.emplace_back();
+  OfferedRun& offered = offers.runs[offers.added++];
+  offered.run = run;
+  offered.inputs = std::move(inputs);
+}
+
+void NativeLanes::open_offers() {
+  if (state_->offers.added > 0) state_->offers.range.store(state_->offers.added, std::memory_order_release);
+}
+
+void NativeLanes::withdraw(std::vector<NativeEnd>& ends) {
+  state_->offers.range.exchange(0, std::memory_order_acq_rel);
+  state_->offers.added = 0;
+  for (Lane& lane : state_->lanes) {
+    if (!lane.busy) continue;
+    const std::lock_guard lock{lane.mutex};
+    if (lane.ends.empty()) continue;
+    lane.busy = lane.ends.back().next_ticket != kNoTicket;
+    std::move(lane.ends.begin(), lane.ends.end(), std::back_inserter(ends));
+    lane.ends.clear();
+  }
 }
 
 void NativeLanes::cancel(SlotIndex index, std::uint64_t ticket) {
@@ -142,29 +205,65 @@ void NativeLanes::cancel(SlotIndex index, std::uint64_t ticket) {
   if (index.value() < state_->lanes.size()) state_->lanes[index.value()].cancelled_ticket = ticket;
 }
 
-Lane& NativeLanes::State::lane_at(SlotIndex index) {
+// Null when the lanes are to end.
+Lane* NativeLanes::State::lane_at(SlotIndex index) {
   const std::lock_guard lock{mutex};
+  if (ending) return nullptr;
   while (lanes.size() <= index.value()) {
     Lane& lane = lanes.emplace_back();
     const auto number = static_cast<std::uint32_t>(lanes.size() - 1);
     lane.thread = std::thread{[this, &lane, number] { run_lane(lane, number); }};
   }
-  return lanes[index.value()];
+  return &lanes[index.value()];
 }
 
 void NativeLanes::State::run_lane(Lane& lane, std::uint32_t number) {
   pthread_setname_np(pthread_self(), ("lane-" + std::to_string(number)).c_str());
   bind_thread(config.processors);
   BoundArena own_arena{1, config.processors};
-  std::unique_ptr<BoundArena> wide_arena;
   own_arena.execute([&] {
     while (wait_for_mail(lane)) {
-      NativeEnd end = execute(lane, number, wide_arena);
-      std::uint32_t busy = 1;
-      lane.mail.compare_exchange_strong(busy, 0, std::memory_order_acq_rel);
-      on_end(std::move(end));
+      // One look at the clock for each run: where one ends the next begins.
+      Instant start = monotonic_now();
+      for (bool more = true; more;) {
+        NativeEnd end = execute(lane, number);
+        end.ended = monotonic_now();
+        const std::int64_t ns = (end.ended - start).count();
+        end.run_us = static_cast<std::uint32_t>(std::min<std::int64_t>(ns / 1000, UINT32_MAX));
+        end.run_ns = static_cast<std::uint32_t>(std::min<std::int64_t>(ns, UINT32_MAX - 1));
+        start = end.ended;
+        more = take_over(lane, std::move(end));
+      }
+      on_idle();
     }
   });
+}
+
+// Notes the end down, and takes over the next run if there is one: true.
+bool NativeLanes::State::take_over(Lane& lane, NativeEnd&& end) {
+  const std::lock_guard lock{lane.mutex};
+  OfferedRun* next = claim();
+  if (next != nullptr) {
+    lane.work.run = next->run;
+    std::swap(lane.work.inputs, next->inputs);
+    end.next_ticket = next->run.ticket;
+  } else {
+    std::uint32_t busy = 1;
+    lane.mail.compare_exchange_strong(busy, 0, std::memory_order_acq_rel);
+  }
+  lane.ends.push_back(std::move(end));
+  return next != nullptr;
+}
+
+// REQUIRES: the caller holds the mutex of its lane.
+OfferedRun* NativeLanes::State::claim() {
+  std::uint64_t range = offers.range.load(std::memory_order_acquire);
+  for (;;) {
+    const std::uint64_t first = range >> 32U;
+    if (first == (range & UINT32_MAX) || ending.load(std::memory_order_relaxed)) return nullptr;
+    if (offers.range.compare_exchange_weak(range, range + (std::uint64_t{1} << 32U), std::memory_order_acq_rel))
+      return &offers.runs[first];
+  }
 }
 
 // False when the lane is to end.
@@ -181,15 +280,15 @@ bool NativeLanes::State::wait_for_mail(Lane& lane) const {
   return mail != 2;
 }
 
-NativeEnd NativeLanes::State::execute(Lane& lane, std::uint32_t number, std::unique_ptr<BoundArena>& wide_arena) {
-  const NativeRun& run = lane.run;
+NativeEnd NativeLanes::State::execute(Lane& lane, std::uint32_t number) {
+  const NativeRun& run = lane.work.run;
   NativeEnd end;
   end.ticket = run.ticket;
   end.attempt = run.attempt;
-  std::vector<BlobPtr> blobs;
-  std::vector<penstock_view> views;
-  const Instant start = monotonic_now();
-  if (!lane.inputs.empty() && !gather_inputs(lane, blobs, views, end)) return end;
+  lane.blobs.clear();
+  lane.views.clear();
+  if (!lane.work.inputs.empty() && !gather_inputs(lane, end)) return end;
+  lane.views.resize(lane.views.size() + run.empty_inputs, penstock_view{nullptr, 0});
   Call call{};
   call.abi = PENSTOCK_OPERATOR_ABI;
   call.slot = number;
@@ -199,17 +298,17 @@ NativeEnd NativeLanes::State::execute(Lane& lane, std::uint32_t number, std::uni
   call.memory_bytes = run.memory_bytes;
   call.template_payload = view_of(run.template_payload);
   call.payload = view_of(run.payload);
-  call.inputs = views.data();
-  call.input_count = views.size();
+  call.inputs = lane.views.data();
+  call.input_count = lane.views.size();
   call.output = make_output;
   call.cancelled = is_cancelled;
   call.fail = record_failure;
   call.output_count = run.output_count;
   call.cancelled_ticket = &lane.cancelled_ticket;
   call.ticket = run.ticket;
-  call_operator(call, run, wide_arena, end);
-  const std::int64_t us = (monotonic_now() - start).count() / 1000;
-  end.run_us = static_cast<std::uint32_t>(std::min<std::int64_t>(us, UINT32_MAX));
+  call.ending = &ending;
+  call_operator(call, lane, end);
+  lane.blobs.clear();
   if (!end.succeeded) return end;
   for (auto& [output, blob] : call.made) {
     if (blob->bytes().empty()) continue;
@@ -219,11 +318,10 @@ NativeEnd NativeLanes::State::execute(Lane& lane, std::uint32_t number, std::uni
   return end;
 }
 
-bool NativeLanes::State::gather_inputs(const Lane& lane, std::vector<BlobPtr>& blobs, std::vector<penstock_view>& views,
-                                       NativeEnd& end) const {
-  for (const DataKey& key : lane.inputs) {
+bool NativeLanes::State::gather_inputs(Lane& lane, NativeEnd& end) const {
+  for (const DataKey& key : lane.work.inputs) {
     if (!key.producer.job.valid()) {
-      views.push_back({nullptr, 0});  // An empty output.
+      lane.views.push_back({nullptr, 0});  // An empty output.
       continue;
     }
     BlobPtr blob = store.find(key);
@@ -235,13 +333,14 @@ bool NativeLanes::State::gather_inputs(const Lane& lane, std::vector<BlobPtr>& b
       end.failure->message = "input " + to_string(key) + " is not in the store";
       return false;
     }
-    views.push_back({blob->bytes().data(), blob->bytes().size()});
-    blobs.push_back(std::move(blob));
+    lane.views.push_back({blob->bytes().data(), blob->bytes().size()});
+    lane.blobs.push_back(std::move(blob));
   }
   return true;
 }
 
-void NativeLanes::State::call_operator(Call& call, const NativeRun& run, std::unique_ptr<BoundArena>& wide_arena, NativeEnd& end) {
+void NativeLanes::State::call_operator(Call& call, Lane& lane, NativeEnd& end) {
+  const NativeRun& run = lane.work.run;
   int result = 1;
   std::string failure;
   const auto guarded = [&] {
@@ -256,8 +355,8 @@ void NativeLanes::State::call_operator(Call& call, const NativeRun& run, std::un
     }
   };
   if (run.milli_slots > 1000) {
-    wide_arena = std::make_unique<BoundArena>(static_cast<int>((run.milli_slots + 999) / 1000), config.processors);
-    wide_arena->execute(guarded);
+    lane.wide_arena = std::make_unique<BoundArena>(static_cast<int>((run.milli_slots + 999) / 1000), config.processors);
+    lane.wide_arena->execute(guarded);
   } else {
     guarded();
   }

@@ -16,15 +16,18 @@
 
 namespace penstock::worker {
 
+inline constexpr std::uint64_t kNoTicket = ~std::uint64_t{0};
+
 /// One run of an operator. What it points to stays until the run's end has been told.
 struct NativeRun {
-  std::uint64_t ticket = 0;              ///< Given back with the end.
+  std::uint64_t ticket = 0;  ///< Given back with the end.
   SubtaskId id;
   Attempt attempt;
   penstock_operator_function function = nullptr;
   std::uint32_t milli_slots = 1000;
   std::uint64_t memory_bytes = 0;
   std::uint16_t output_count = 1;
+  std::uint16_t empty_inputs = 0;  ///< After the others.
   std::string_view template_payload;
   std::string_view payload;
 };
@@ -35,34 +38,48 @@ struct NativeEnd {
   Attempt attempt;
   bool succeeded = true;
   std::uint32_t run_us = 0;
+  std::uint32_t run_ns = 0;  ///< The same; both saturated.
+  Instant ended{};
+  std::uint64_t next_ticket = kNoTicket;  ///< Of the run on offer that the lane took over in that instant.
   std::vector<OutputReport> outputs;
   std::unique_ptr<FailureDetail> failure;
 };
 
 struct NativeLanesConfig {
-  std::string device;                    ///< UUID of the band's GPU, or empty.
-  std::vector<int> processors;           ///< To which its threads are bound; empty: all.
+  std::string device;                             ///< UUID of the band's GPU, or empty.
+  std::vector<int> processors;                    ///< To which its threads are bound; empty: all.
   Duration spin = std::chrono::microseconds{10};  ///< How long a lane looks for its next run before it sleeps.
 };
 
-/// The runners of one band's native operators. A lane's thread starts with its first run. After a run the thread tells
-/// the end, and often finds its next run waiting when that call returns: no other thread had to wake up.
+/// The runners of one band's native operators. A lane's thread starts with its first run. After a run the thread takes
+/// over the first run on offer; the end is noted down and asked for by `withdraw`. If nothing is on offer, it says that
+/// it is idle, and often finds its next run waiting when that call returns: no other thread had to wake up.
 /// An operator that uses TBB finds itself in an arena of as many threads as the subtask has slots, bound to the band's
 /// processors: it is confined to its own slots, which is stricter than to those of the band.
 class NativeLanes {
  public:
-  /// Called on the lane's thread when a run has ended.
-  using OnEnd = std::function<void(NativeEnd&&)>;
+  /// Called on the lane's thread when it has nothing more to run.
+  using OnIdle = std::function<void()>;
 
-  NativeLanes(ObjectStore& store, NativeLanesConfig config, OnEnd on_end);
-  /// Cancels what runs and waits for it.
+  NativeLanes(ObjectStore& store, NativeLanesConfig config, OnIdle on_idle);
   ~NativeLanes();
   NativeLanes(const NativeLanes&) = delete;
   NativeLanes& operator=(const NativeLanes&) = delete;
 
-  /// From any thread. `inputs` are the run's in order; a key without a job is an empty one.
-  /// REQUIRES: the lane has no run that has not ended.
+  /// Cancels what runs and waits for it; nothing is started from now on. The destructor does it too.
+  void end();
+
+  // The rest from any thread, but one at a time: whoever is behind the door of the worker's host.
+
+  /// `inputs` are the run's in order; a key without a job is an empty one.
+  /// REQUIRES: the lane has no run whose end `withdraw` has not told.
   void start(SlotIndex lane, const NativeRun& run, std::vector<DataKey> inputs);
+  /// Puts a run behind those that `open_offers` will offer. REQUIRES: `withdraw` since they were opened last.
+  void add_offer(const NativeRun& run, std::vector<DataKey> inputs);
+  /// From now on lanes that end a run take over the first of the added ones that is left.
+  void open_offers();
+  /// From now on no lane takes anything over. Appends the ends since the last call, those of a lane in order.
+  void withdraw(std::vector<NativeEnd>& ends);
   /// Asks the run of a lane to stop; ignored if it is another run by now.
   void cancel(SlotIndex lane, std::uint64_t ticket);
 

@@ -34,6 +34,25 @@ TEST(Heap, WhatComesInOrderLeavesInOrder) {
   EXPECT_EQ(next, 5000U);
 }
 
+// What was taken out on trial comes back from the last to the first, again and again, among others that come and go.
+TEST(Heap, WhatComesBackToTheFrontKeepsTheOrder) {
+  std::vector<std::uint32_t> positions(20000);
+  TestHeap heap{Track{&positions}};
+  std::uint32_t next = 0;
+  std::uint32_t left = 0;
+  for (int round = 0; round < 60; ++round) {
+    for (int i = 0; i < 200; ++i, ++next) heap.push(Item{next, next});
+    std::vector<Item> taken;
+    for (std::size_t i = 0; i < (round % 3 == 0 ? heap.size() : 150U); ++i) taken.push_back(heap.pop());
+    for (std::size_t i = taken.size(); i-- > 0;) heap.push(taken[i]);
+    heap.update(positions[left + 5], Item{left + 5, left + 5});
+    for (int i = 0; i < 190; ++i) EXPECT_EQ(heap.pop().key, left++);
+    EXPECT_EQ(heap.size(), next - left);
+  }
+  while (!heap.empty()) EXPECT_EQ(heap.pop().key, left++);
+  EXPECT_EQ(left, next);
+}
+
 TEST(Heap, AnItemThatLeftIsNowhere) {
   std::vector<std::uint32_t> positions(3);
   TestHeap heap{Track{&positions}};

@@ -56,8 +56,9 @@ TEST(Arrivals, ABatchThatContradictsItselfIsRefusedWhole) {
   good.band = BandIndex{0};
   Assignment bad = good;
   bad.subtask = SubtaskIndex{1};
-  for (const auto& spoil : {+[](Assignment& a) { a.band = BandIndex{9}; }, +[](Assignment& a) { a.template_index = TemplateIndex{4}; },
-                            +[](Assignment& a) { a.input_count = 1; }, +[](Assignment& a) { a.payload_bytes = 7; }}) {
+  for (const auto& spoil :
+       {+[](Assignment& a) { a.band = BandIndex{9}; }, +[](Assignment& a) { a.template_index = TemplateIndex{4}; },
+        +[](Assignment& a) { a.input_count = 1; }, +[](Assignment& a) { a.payload_bytes = 7; }}) {
     Assignment spoiled = bad;
     spoil(spoiled);
     batch.assignments = {good, spoiled};
@@ -72,7 +73,7 @@ TEST(Arrivals, OnlyWhatIsNotPreparedCanBeStolen) {
   WorkerConfig config;
   config.prepare_permits_extra = 0;
   WorkerHarness worker{1, kGiB, config};
-  worker.template_at(1).request.slots = kOneSlot;
+  worker.template_at(0).request.memory = kMiB;
   worker.assign({{.subtask = 0}, {.subtask = 1}, {.subtask = 2}, {.subtask = 3, .missing = {0}}});
   EXPECT_EQ(worker.started(), List{0});
   // 0 runs, 1 is prepared, 2 waits in the prepare queue, 3 is cached.
@@ -84,6 +85,18 @@ TEST(Arrivals, OnlyWhatIsNotPreparedCanBeStolen) {
   EXPECT_EQ(worker.started(), List{1});
   worker.succeed(1);
   EXPECT_EQ(worker.reports(), (Lines{"0 Succeeded", "1 Succeeded"}));
+}
+
+// It has come to the execution queue at once, but nothing of this worker is in it.
+TEST(Arrivals, WhatHadNothingToPrepareCanBeStolenUntilItRuns) {
+  WorkerHarness worker{1};
+  worker.assign({{.subtask = 0}, {.subtask = 1}});
+  EXPECT_EQ(worker.started(), List{0});
+  EXPECT_EQ(worker.core().band(BandIndex{0}).execute.waiting(), 1U);
+  worker.receive(StealRequest{JobId{1}, {{SubtaskIndex{1}, Attempt{1}}}});
+  EXPECT_EQ(worker.reports(), Lines{"1 Returned"});
+  worker.succeed(0);
+  worker.reports();
 }
 
 TEST(Arrivals, AStealOfAnotherAttemptIsIgnored) {
@@ -100,6 +113,7 @@ TEST(Arrivals, ADrainingWorkerFinishesWhatRunsAndReturnsTheRest) {
   WorkerConfig config;
   config.prepare_permits_extra = 0;
   WorkerHarness worker{1, kGiB, config};
+  worker.template_at(0).request.memory = kMiB;
   worker.assign({{.subtask = 0}, {.subtask = 1}, {.subtask = 2}, {.subtask = 3, .missing = {2}}});
   EXPECT_EQ(worker.started(), List{0});
   worker.receive(Drain{true});
@@ -147,11 +161,14 @@ TEST(Arrivals, PriorityChangesReachEveryQueue) {
   WorkerConfig config;
   config.prepare_permits_extra = 1;
   WorkerHarness worker{1, kGiB, config};
+  worker.template_at(0).request.memory = kMiB;
   worker.assign({{.subtask = 0}, {.subtask = 1}, {.subtask = 2}, {.subtask = 3}, {.subtask = 4, .missing = {0}}});
   EXPECT_EQ(worker.started(), List{0});
-  worker.receive(PriorityBatch{JobId{1}, false, 0, {{SubtaskIndex{3}, std::uint64_t{8} << 32U},
-                                                    {SubtaskIndex{4}, std::uint64_t{9} << 32U},
-                                                    {SubtaskIndex{77}, 1}}});
+  worker.receive(PriorityBatch{
+      JobId{1},
+      false,
+      0,
+      {{SubtaskIndex{3}, std::uint64_t{8} << 32U}, {SubtaskIndex{4}, std::uint64_t{9} << 32U}, {SubtaskIndex{77}, 1}}});
   worker.succeed(0);
   EXPECT_EQ(worker.started(), List{4});
   worker.succeed(4);

@@ -51,6 +51,47 @@ TEST_F(LatchedQueueTest, TakesByPriorityAndFollowsItsChanges) {
   EXPECT_EQ(take(), (List{0, 2}));
 }
 
+TEST_F(LatchedQueueTest, AnOfferedItemHasTheSlotOfTheOneThatEnds) {
+  for (std::uint32_t i = 0; i < 6; ++i) put(i, 10 - i);
+  put(6, 1, kOne, 1);
+  EXPECT_EQ(take(), (List{0, 1}));
+  std::vector<RecordIndex> offered;
+  queue.offer(
+      3, [](RecordIndex) { return true; }, offered);
+  EXPECT_EQ(offered, (std::vector<RecordIndex>{RecordIndex{2}, RecordIndex{3}, RecordIndex{4}}));
+  EXPECT_EQ(queue.waiting(), 5U);
+  queue.validate();
+  queue.hand_over(RecordIndex{1}, RecordIndex{2});
+  queue.validate();
+  EXPECT_TRUE(queue.holds(RecordIndex{2}));
+  EXPECT_FALSE(queue.holds(RecordIndex{1}));
+  queue.withdraw_offers();
+  EXPECT_EQ(take(), List{});
+  put(7, 99);
+  release(0);
+  EXPECT_EQ(take(), List{7});
+  release(2);
+  EXPECT_EQ(take(), List{3});  // In its old place again.
+}
+
+TEST_F(LatchedQueueTest, AnOfferEndsWhereAnotherJobOrAnUnfitItemIsNext) {
+  put(0, 9);
+  put(1, 9);
+  put(2, 8);
+  put(3, 7, kOne, 1);
+  put(4, 6);
+  EXPECT_EQ(take(), (List{0, 1}));
+  std::vector<RecordIndex> offered;
+  queue.offer(
+      9, [](RecordIndex) { return true; }, offered);
+  EXPECT_EQ(offered, std::vector<RecordIndex>{RecordIndex{2}});
+  queue.withdraw_offers();
+  offered.clear();
+  queue.offer(
+      9, [](RecordIndex record) { return record != RecordIndex{2}; }, offered);
+  EXPECT_TRUE(offered.empty());
+}
+
 // Spec: worker 2, atomic match. The item that arrives last but is best is the next to run.
 TEST_F(LatchedQueueTest, ItemLeavesOnlyTogetherWithItsSlot) {
   put(0, 1);
@@ -161,8 +202,7 @@ TEST_F(LatchedQueueTest, RemoveIsIdempotentAndGivesBackTheSlot) {
 // Reference case: 4 slots, 9 waiters, one cancelled: 8 run, no slot lost.
 TEST(LatchedQueueSlots, NoneIsLostWhenAWaiterIsCancelled) {
   LatchedQueue queue{slots(4000), {}};
-  for (std::uint32_t i = 0; i < 9; ++i)
-    queue.put(QueueItem{RecordIndex{i}, JobSlot{0}, 0, i, &kOne, Bytes{0}});
+  for (std::uint32_t i = 0; i < 9; ++i) queue.put(QueueItem{RecordIndex{i}, JobSlot{0}, 0, i, &kOne, Bytes{0}});
   EXPECT_TRUE(queue.remove(RecordIndex{6}));
   std::vector<Taken> taken;
   std::size_t ran = 0;

@@ -1,0 +1,119 @@
+// Lanes with real threads: whoever runs out of runs tells, and what is on offer is run once and in order.
+#include "worker/runner/native/native_lanes.hpp"
+
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <mutex>
+
+namespace penstock::worker {
+namespace {
+
+int do_nothing(penstock_call*) { return 0; }
+int wait_to_be_cancelled(penstock_call* call) {
+  while (call->cancelled(call) == 0) {
+  }
+  return 0;
+}
+
+class NativeLanesTest : public ::testing::Test {
+ protected:
+  NativeRun run_of(std::uint64_t ticket, penstock_operator_function function = do_nothing) {
+    NativeRun run;
+    run.ticket = ticket;
+    run.id = {JobId{1}, SubtaskIndex{static_cast<std::uint32_t>(ticket)}};
+    run.attempt = Attempt{1};
+    run.function = function;
+    run.empty_inputs = 2;
+    return run;
+  }
+  void wait_for_idle() {
+    std::unique_lock lock{mutex};
+    ASSERT_TRUE(news.wait_for(lock, std::chrono::seconds{30}, [&] { return idle > 0; }));
+    idle = 0;
+  }
+
+  ObjectStore store;
+  std::mutex mutex;  // Guards `idle`.
+  std::condition_variable news;
+  int idle = 0;
+  NativeLanes lanes{store, {}, [this] {
+                      const std::lock_guard lock{mutex};
+                      ++idle;
+                      news.notify_one();
+                    }};
+};
+
+TEST_F(NativeLanesTest, WhatIsOnOfferIsRunOnceAndInTheOrderOfEachLane) {
+  constexpr std::uint64_t kLanes = 3;
+  constexpr std::uint64_t kRounds = 200;
+  constexpr std::uint64_t kOffered = 100;
+  std::uint64_t next = 1;
+  std::vector<int> seen(1 + kRounds * (kLanes + kOffered) * 2);
+  std::uint64_t started = 0;
+  std::vector<bool> busy(kLanes);
+  std::map<std::uint64_t, std::uint64_t> lane_of;
+  std::vector<NativeEnd> ends;
+  const auto collect = [&] {
+    ends.clear();
+    lanes.withdraw(ends);
+    for (const NativeEnd& end : ends) {
+      ++seen[end.ticket];
+      const std::uint64_t lane = lane_of.at(end.ticket);
+      lane_of.erase(end.ticket);
+      if (end.next_ticket == kNoTicket) {
+        busy[lane] = false;
+        continue;
+      }
+      EXPECT_EQ(lane_of.count(end.next_ticket), 0U);
+      lane_of[end.next_ticket] = lane;
+    }
+  };
+  for (std::uint64_t round = 0; round < kRounds; ++round) {
+    for (std::uint64_t lane = 0; lane < kLanes; ++lane) {
+      if (busy[lane]) continue;
+      busy[lane] = true;
+      lane_of[next] = lane;
+      lanes.start(SlotIndex{static_cast<std::uint16_t>(lane)}, run_of(next++), {});
+      ++started;
+    }
+    // What is not taken over is forgotten, as if the core had changed its mind.
+    for (std::uint64_t i = 0; i < kOffered; ++i) lanes.add_offer(run_of(next++), {});
+    lanes.open_offers();
+    if (round % 2 == 0) wait_for_idle();
+    collect();
+  }
+  while (!lane_of.empty()) {
+    wait_for_idle();
+    collect();
+  }
+  for (const int times : seen) EXPECT_LE(times, 1);
+  EXPECT_GE(started, kLanes);
+}
+
+TEST_F(NativeLanesTest, ClosedOffersAreNotTakenOver) {
+  lanes.add_offer(run_of(7), {});
+  lanes.open_offers();
+  std::vector<NativeEnd> ends;
+  lanes.withdraw(ends);
+  EXPECT_TRUE(ends.empty());
+  lanes.start(SlotIndex{0}, run_of(1), {});
+  wait_for_idle();
+  lanes.withdraw(ends);
+  ASSERT_EQ(ends.size(), 1U);
+  EXPECT_EQ(ends[0].ticket, 1U);
+  EXPECT_EQ(ends[0].next_ticket, kNoTicket);
+}
+
+TEST_F(NativeLanesTest, TheEndCancelsWhatRunsAndWhatIsOnOfferNeverStarts) {
+  lanes.start(SlotIndex{0}, run_of(1, wait_to_be_cancelled), {});
+  lanes.add_offer(run_of(2), {});
+  lanes.open_offers();
+  lanes.end();
+  std::vector<NativeEnd> ends;
+  lanes.withdraw(ends);
+  for (const NativeEnd& end : ends) EXPECT_EQ(end.ticket, 1U);
+}
+
+}  // namespace
+}  // namespace penstock::worker

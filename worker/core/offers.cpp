@@ -1,0 +1,111 @@
+// WorkerCore: runs that lanes take over by themselves, because asking for each would take longer than the runs.
+#include <algorithm>
+
+#include "common/base/coverage_mark.hpp"
+#include "worker/core/worker_core.hpp"
+
+namespace penstock::worker {
+namespace {
+
+/// What is offered lasts about this long, by the latest durations: so long may an end stay untold, and so long may a
+/// successor wait that this end sets free.
+constexpr std::uint64_t kSpanNs = 50'000;
+/// A run takes no less than this, with all that is around it.
+constexpr std::uint64_t kLeastRunNs = 250;
+/// Runs shorter than this are left to one lane. The core needs as long for each of them, so a second lane would only
+/// wait its turn, and the first would pay for it: the state of the core moves between processors (a no-op subtask on
+/// two lanes costs 1.1 us of processor time and 0.8 us of real time, on one lane 0.4 us of both; docs/decisions/0005).
+constexpr std::uint32_t kWorthALaneNs = 600;
+
+}  // namespace
+
+void WorkerCore::on(const worker_event::OffersWanted&) {
+  pump_all();
+  for (const auto& band : bands_) offer(*band);
+}
+
+// Spec: worker 2, an item leaves only together with its slot: a lane that ends a run takes the next item over with the
+// slot and in the order of the queue, and any event that could change this order is preceded by a withdrawal. What is
+// made is only the way shorter. Not offered unless a run has ended since the last withdrawal: a band of long runs would
+// be asked again and again for nothing.
+void WorkerCore::offer(Band& band) {
+  if (!band.may_offer || band.execute.waiting() == 0) return;
+  const WorkerTemplate* shape = shape_of_runs(band);
+  if (shape == nullptr) return;
+  const std::uint64_t typical = records_[band.running.front()].program->typical_ns;
+  const std::uint64_t count = kSpanNs / std::max(typical, kLeastRunNs) * band.running.size();
+  granted_.clear();
+  band.execute.offer(
+      static_cast<std::size_t>(count), [&](RecordIndex index) { return records_[index].program->shape == shape; },
+      granted_);
+  for (const RecordIndex index : granted_) {
+    worker_action::StartSubtask action = start_action(index);
+    action.offered = true;
+    out_->add(std::move(action));
+  }
+  if (!granted_.empty()) offers_end_at_ = std::min(offers_end_at_, later(now_, config_.report_after));
+}
+
+// How many of those that wait may start now. When runs are very short, further lanes stay asleep and what waits is left
+// to the one that runs; but not once it has shown no progress for `report_after`: then its run is not short at all.
+std::size_t WorkerCore::starts_allowed(Band& band) {
+  constexpr std::size_t kAll = ~std::size_t{0};
+  band.held_back = false;
+  const RecordIndex first = band.execute.first_waiting();
+  if (!first.valid()) return kAll;
+  const WorkerTemplate& program = *records_[first].program;
+  if (program.shape == nullptr || program.typical_ns >= kWorthALaneNs) return kAll;
+  if (band.running.empty()) {
+    band.held_back = band.execute.waiting() > 1;
+    return 1;
+  }
+  if (shape_of_runs(band) != program.shape) return kAll;
+  for (const RecordIndex index : band.running)
+    if (records_[index].program->typical_ns >= kWorthALaneNs) return kAll;
+  if (now_ >= later(band.progress_at, config_.report_after)) {
+    PENSTOCK_COVERAGE_MARK("a run was longer than its like and others went ahead");
+    return kAll;
+  }
+  band.held_back = true;
+  return 0;
+}
+
+// What every run of the band has in common, so that any of them may be followed by any of this shape; null if nothing.
+const WorkerTemplate* WorkerCore::shape_of_runs(const Band& band) const {
+  const WorkerTemplate* shape = nullptr;
+  for (const RecordIndex index : band.running) {
+    const SubtaskRecord& record = records_[index];
+    if (shape == nullptr) shape = record.program->shape;
+    const bool same = record.state == SubtaskState::Running && record.program->shape == shape;
+    if (!same || shape == nullptr) return nullptr;
+  }
+  return shape;
+}
+
+void WorkerCore::take_over(const RunEnd& run) {
+  const SubtaskRecord& ended = records_[run.record];
+  SubtaskRecord& record = records_[run.next];
+  Band& band = band_of(record);
+  move(run.next, SubtaskState::Running);
+  record.lane = band.execute.hand_over(run.record, run.next);
+  if (record.holds_permit) {
+    band.prepare.release(run.next);
+    record.holds_permit = false;
+    band.dirty = true;
+  }
+  record.started = band.progress_at = std::min(run.ended, now_);
+  record.running_position = ended.running_position;
+  band.running[record.running_position] = run.next;
+  ++counters_.started;
+  want_check_at(later(record.started, config_.started_after));
+}
+
+void WorkerCore::withdraw_offers() {
+  offers_end_at_ = kNever;
+  for (const auto& band : bands_) {
+    if (band->execute.offered() > 0) PENSTOCK_COVERAGE_MARK("an offer was taken back");
+    band->execute.withdraw_offers();
+  }
+}
+
+}  // namespace penstock::worker
