@@ -12,6 +12,7 @@
 #include "common/base/result.hpp"
 #include "common/protocol/config.hpp"
 #include "common/protocol/graph.hpp"
+#include "common/protocol/graph_hash.hpp"
 
 namespace penstock::supervisor {
 
@@ -25,6 +26,8 @@ class GraphShape {
   std::uint32_t size() const { return static_cast<std::uint32_t>(graph_.size()); }
   std::uint64_t edge_count() const { return graph_.edge_count(); }
   const Graph& graph() const { return graph_; }
+  /// Of the graph, by which it can be submitted again.
+  const GraphHash& hash() const { return hash_; }
   const Template& template_of(std::uint32_t subtask) const { return graph_.templates[graph_.template_of[subtask]]; }
 
   std::span<const std::uint32_t> predecessors(std::uint32_t subtask) const {
@@ -63,13 +66,14 @@ class GraphShape {
   /// Sum of expected durations on the longest path, and over all subtasks; in nanoseconds.
   std::uint64_t critical_path_ns() const { return critical_path_ns_; }
   std::uint64_t total_ns() const { return total_ns_; }
-  /// Bytes of memory that it takes, payloads apart.
+  /// Bytes of memory that it takes, payloads and names apart.
   std::uint64_t memory_bytes() const;
 
  private:
   friend class GraphIntake;
 
   Graph graph_;
+  GraphHash hash_;
   std::vector<std::uint32_t> successor_offsets_;
   std::vector<std::uint32_t> successors_;
   std::vector<std::uint32_t> rank_of_;

@@ -18,7 +18,10 @@ bool SupervisorCore::Timer::operator<(const Timer& other) const {
 }
 
 SupervisorCore::SupervisorCore(const SupervisorConfig& config, Rng rng, Durability durability)
-    : config_(config), durability_(durability), rng_(rng) {
+    : config_(config),
+      durability_(durability),
+      rng_(rng),
+      graphs_(config.cached_graphs_max, static_cast<std::uint64_t>(config.cached_graph_bytes_max)) {
   jobs_.emplace_back();  // Number 0 is not used: it would look like a default.
 }
 
@@ -73,32 +76,6 @@ void SupervisorCore::on(supervisor_event::WorkerLost& event) {
   if (slot.valid()) lose_worker(slot, event.reason);
 }
 
-void SupervisorCore::on(supervisor_event::GraphChecked& event) {
-  SubmitReply reply;
-  reply.submission = event.submission;
-  const auto refuse = [&](Error error) {
-    ++counters_.jobs_refused;
-    reply.refusal = std::move(error);
-    send_to_client(event.client, std::move(reply));
-  };
-  if (event.shape == nullptr) return refuse(std::move(event.refusal));
-  if (const Result<void> name = check_name(event.spec.name, "job name", config_.graph.name_bytes_max); !name)
-    return refuse(name.error());
-  if (Job* known = find_job(JobSelector{JobId::none(), event.spec.name}); known != nullptr && !event.spec.name.empty()) {
-    reply.job = known->id;
-    reply.existed = true;
-    send_to_client(event.client, std::move(reply));
-    follow(*known, event.client);
-    return;
-  }
-  if (trouble_.has_value()) return refuse(*trouble_);
-  if (const Result<void> feasible = check_feasible(event.spec, *event.shape); !feasible) return refuse(feasible.error());
-  reply.job = JobId{static_cast<std::uint32_t>(jobs_.size())};
-  ++counters_.jobs_accepted;
-  send_to_client(event.client, std::move(reply));
-  start_job(event.client, std::move(event.spec), std::move(event.shape), JobId{static_cast<std::uint32_t>(jobs_.size())});
-}
-
 void SupervisorCore::on(supervisor_event::ClientSaid& event) {
   if (const auto* attach_message = std::get_if<AttachJob>(&event.message)) {
     attach(event.client, *attach_message);
@@ -106,6 +83,8 @@ void SupervisorCore::on(supervisor_event::ClientSaid& event) {
     if (knows(release->job)) release_job(*jobs_[release->job.value()]);
   } else if (const auto* request = std::get_if<AdminRequest>(&event.message)) {
     answer(event.client, *request);
+  } else if (const auto* again = std::get_if<SubmitAgain>(&event.message)) {
+    submit_again(event.client, *again);
   }
 }
 
@@ -174,14 +153,28 @@ void SupervisorCore::send_to_client(ClientId client, ToClient message) {
 const Job* SupervisorCore::find_job(JobId id) const { return knows(id) ? jobs_[id.value()].get() : nullptr; }
 
 std::uint64_t SupervisorCore::memory_bytes() const {
-  std::uint64_t sum = 0;
+  std::uint64_t sum = graphs_.memory_bytes();
   for (const auto& job : jobs_) {
     if (job == nullptr) continue;
     sum += sizeof(Job) + job->hot.capacity() * sizeof(SubtaskHot);
-    if (job->shape != nullptr) sum += job->shape->memory_bytes();
     for (const LocalSet& local : job->locals) sum += (local.ready_count() + local.ahead_count()) * sizeof(std::uint64_t);
   }
   return sum;
+}
+
+/// What was kept up to date change by change is what a look at all bands would find.
+void SupervisorCore::check_eligible_bands(const Job& job) const {
+  for (std::size_t i = 0; i < job.graph->eligible.size(); ++i) {
+    const EligibleBands& kept = job.graph->eligible[i];
+    if (kept.epoch != workers_.epoch()) continue;
+    EligibleBands fresh;
+    for (std::uint32_t band = 0; band < workers_.band_slots(); ++band) {
+      note_eligibility(job.shape->graph().templates[i], fresh, BandSlot{band});
+      PENSTOCK_CHECK(kept.bands.contains(band) == fresh.bands.contains(band));
+      PENSTOCK_CHECK(kept.misfits.contains(band) == fresh.misfits.contains(band));
+    }
+    PENSTOCK_CHECK(kept.bands.size() == fresh.bands.size() && kept.misfits.size() == fresh.misfits.size());
+  }
 }
 
 void SupervisorCore::validate() const {
@@ -214,6 +207,7 @@ void SupervisorCore::validate() const {
       runnable[hot.band.value()] += hot.missing == 0;
     }
     PENSTOCK_CHECK_MSG(open == job->open && assigned == job->in_flight, to_string(job->id));
+    check_eligible_bands(*job);
   }
   for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
     const BandEntry& band = workers_[BandSlot{i}];

@@ -5,6 +5,8 @@
 namespace penstock::supervisor {
 namespace {
 
+constexpr std::size_t kChangesKept = 1024;
+
 template <class SlotId, class Entry>
 SlotId obtain(std::vector<Entry>& entries, std::vector<SlotId>& free) {
   if (!free.empty()) {
@@ -37,6 +39,7 @@ WorkerSlot WorkerTable::add(WorkerId id, Incarnation incarnation, const Register
         std::clamp<std::int64_t>(milli_slots / 1000 + (milli_slots % 1000 > 0), 1, 1'000'000));
     bands.push_back(band_slot);
     ++alive_bands_;
+    touch(band_slot);
   }
   WorkerEntry& worker = workers_[slot.value()];
   worker.id = id;
@@ -45,7 +48,6 @@ WorkerSlot WorkerTable::add(WorkerId id, Incarnation incarnation, const Register
   worker.alive = true;
   worker.bands = std::move(bands);
   ++alive_workers_;
-  ++epoch_;
   return slot;
 }
 
@@ -56,6 +58,7 @@ void WorkerTable::remove(WorkerSlot slot) {
     bands_[band.value()].assigned = {};
     free_bands_.push_back(band);
     --alive_bands_;
+    touch(band);
   }
   worker.alive = false;
   worker.outbox = WorkerEntry::kNoOutbox;
@@ -64,7 +67,16 @@ void WorkerTable::remove(WorkerSlot slot) {
   index_.erase(worker.id);
   free_workers_.push_back(slot);
   --alive_workers_;
-  ++epoch_;
+}
+
+// Whoever is so far behind that most bands have changed looks at all of them instead.
+void WorkerTable::touch(BandSlot band) {
+  if (changes_.size() >= std::max<std::size_t>(kChangesKept, bands_.size() * 2)) {
+    const std::size_t forgotten = changes_.size() / 2;
+    changes_.erase(changes_.begin(), changes_.begin() + static_cast<std::ptrdiff_t>(forgotten));
+    first_epoch_ += forgotten;
+  }
+  changes_.push_back(band);
 }
 
 WorkerSlot WorkerTable::find(WorkerId id) const {

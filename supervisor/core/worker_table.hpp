@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -84,9 +85,16 @@ class WorkerTable {
   std::uint32_t worker_slots() const { return static_cast<std::uint32_t>(workers_.size()); }
   std::uint32_t alive_bands() const { return alive_bands_; }
   std::uint32_t alive_workers() const { return alive_workers_; }
-  /// Changes whenever a band appears, goes or starts draining: what was computed about bands before is outdated.
-  std::uint64_t epoch() const { return epoch_; }
-  void touch() { ++epoch_; }
+  /// Counts the changes: bands that appear, go, start or end draining.
+  std::uint64_t epoch() const { return first_epoch_ + changes_.size(); }
+  /// The band has changed. Adding and removing workers do so by themselves.
+  void touch(BandSlot band);
+  /// False if changes after that epoch have been forgotten; epoch 0 is always forgotten.
+  bool remembers(std::uint64_t epoch) const { return epoch >= first_epoch_; }
+  /// The bands that have changed since, oldest first, some more than once. REQUIRES: remembers(epoch).
+  std::span<const BandSlot> changed_since(std::uint64_t epoch) const {
+    return std::span{changes_}.subspan(static_cast<std::size_t>(epoch - first_epoch_));
+  }
 
  private:
   LookupMap<WorkerId, WorkerSlot> index_;
@@ -96,7 +104,8 @@ class WorkerTable {
   std::vector<BandSlot> free_bands_;
   std::uint32_t alive_bands_ = 0;
   std::uint32_t alive_workers_ = 0;
-  std::uint64_t epoch_ = 1;
+  std::uint64_t first_epoch_ = 1;
+  std::vector<BandSlot> changes_;  ///< Since `first_epoch_`.
 };
 
 }  // namespace penstock::supervisor

@@ -36,10 +36,10 @@ void SupervisorCore::set_draining(WorkerSlot slot, bool draining) {
   WorkerEntry& worker = workers_[slot];
   worker.draining = draining;
   worker.drained = false;
-  workers_.touch();
   tell(slot, Drain{draining});
   for (const BandSlot band : worker.bands) {
     workers_[band].draining = draining;
+    workers_.touch(band);
     if (draining) {
       hungry_.erase(band.value());
       offer_excess(band, false);
@@ -73,8 +73,8 @@ void SupervisorCore::lose_worker(WorkerSlot slot, const std::string& reason) {
     with_ready_.erase(band.value());
     offer_excess(band, false);
     workers_[band].draining = true;  // Nothing below may choose it any more.
+    workers_.touch(band);
   }
-  workers_.touch();
   // Data first: attempts that go back to their queues must see which of their inputs are gone.
   for (const JobId id : std::vector<JobId>{active_}) lose_data(*jobs_[id.value()], slot);
   lose_attempts(slot, reason);
