@@ -28,13 +28,17 @@ class GraphShape {
   const Graph& graph() const { return graph_; }
   /// Of the graph, by which it can be submitted again.
   const GraphHash& hash() const { return hash_; }
-  const Template& template_of(std::uint32_t subtask) const { return graph_.templates[graph_.template_of[subtask]]; }
+  /// Columns that say nothing are not read: with thousands of workers each costs a trip to memory for every report.
+  std::uint32_t template_index(std::uint32_t subtask) const { return one_template_ ? 0 : graph_.template_of[subtask]; }
+  const Template& template_of(std::uint32_t subtask) const { return graph_.templates[template_index(subtask)]; }
 
   std::span<const std::uint32_t> predecessors(std::uint32_t subtask) const {
+    if (graph_.predecessors.empty()) return {};
     return {graph_.predecessors.data() + graph_.input_offsets[subtask],
             graph_.input_offsets[subtask + 1] - graph_.input_offsets[subtask]};
   }
   std::span<const std::uint32_t> successors(std::uint32_t subtask) const {
+    if (successors_.empty()) return {};
     return {successors_.data() + successor_offsets_[subtask],
             successor_offsets_[subtask + 1] - successor_offsets_[subtask]};
   }
@@ -45,7 +49,8 @@ class GraphShape {
   std::uint32_t first_edge(std::uint32_t subtask) const { return graph_.input_offsets[subtask]; }
   /// Asks for what the end of the subtask will touch.
   void prefetch(std::uint32_t subtask) const {
-    __builtin_prefetch(&graph_.template_of[subtask]);
+    if (!one_template_) __builtin_prefetch(&graph_.template_of[subtask]);
+    if (successors_.empty()) return;
     __builtin_prefetch(&graph_.input_offsets[subtask]);
     __builtin_prefetch(&successor_offsets_[subtask]);
   }
@@ -74,6 +79,7 @@ class GraphShape {
 
   Graph graph_;
   GraphHash hash_;
+  bool one_template_ = false;
   std::vector<std::uint32_t> successor_offsets_;
   std::vector<std::uint32_t> successors_;
   std::vector<std::uint32_t> rank_of_;

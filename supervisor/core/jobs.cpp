@@ -156,7 +156,7 @@ void SupervisorCore::place_sources(Job& job) {
     for (; next < end; ++next) {
       const std::uint32_t subtask = sources[next];
       const Template& wanted = job.shape->template_of(subtask);
-      const bool anywhere = eligible_bands(job, job.shape->graph().template_of[subtask]).everywhere && !needs_gpu(wanted) &&
+      const bool anywhere = eligible_bands(job, job.shape->template_index(subtask)).everywhere && !needs_gpu(wanted) &&
                             wanted.preferred.empty();
       if (!anywhere) {
         become_placeable(job, subtask);

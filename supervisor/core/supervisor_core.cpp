@@ -177,6 +177,40 @@ void SupervisorCore::check_eligible_bands(const Job& job) const {
   }
 }
 
+/// Whatever is kept here for a band is found by looking at what is kept here for that band.
+void SupervisorCore::check_homes(Job& job) const {
+  std::vector<bool> found(job.total());
+  for (std::uint32_t i = 0; i < workers_.band_slots(); ++i)
+    if (const LocalSet* local = job.find_local(BandSlot{i}))
+      for (const std::uint64_t key : local->all_keys()) {
+        const std::uint32_t subtask = job.shape->at_rank(static_cast<std::uint32_t>(key));
+        if (job.hot[subtask].band == BandSlot{i}) found[subtask] = true;
+      }
+  for (std::uint32_t i = 0; i < job.total(); ++i) {
+    const bool kept = job.hot[i].phase == SubtaskPhase::Placeable && job.hot[i].band.valid();
+    PENSTOCK_CHECK_MSG(!kept || found[i], to_string(SubtaskId{job.id, SubtaskIndex{i}}));
+  }
+}
+
+/// The loss of a worker finds all that was there.
+void SupervisorCore::check_held(const Job& job) const {
+  if (!job.data.in_use()) return;
+  const auto is_noted = [&](WorkerSlot slot, std::uint32_t subtask) {
+    const std::vector<HeldOutput>& held = workers_[slot].held;
+    return std::find(held.begin(), held.end(), HeldOutput{job.id, subtask}) != held.end();
+  };
+  for (std::uint32_t i = 0; i < job.total(); ++i) {
+    const SubtaskHot& hot = job.hot[i];
+    const std::string name = to_string(SubtaskId{job.id, SubtaskIndex{i}});
+    const bool held = hot.phase == SubtaskPhase::Succeeded && !job.data.gone(i) && hot.band.valid() &&
+                      job.data.total_bytes(*job.shape, i) > 0 && workers_[hot.band].alive;
+    PENSTOCK_CHECK_MSG(!held || is_noted(workers_[hot.band].worker, i), name);
+    if (const std::vector<WorkerId>* replicas = job.data.replicas(i))
+      for (const WorkerId replica : *replicas)
+        if (const WorkerSlot slot = workers_.find(replica); slot.valid()) PENSTOCK_CHECK_MSG(is_noted(slot, i), name);
+  }
+}
+
 void SupervisorCore::validate() const {
   std::vector<std::uint32_t> in_flight(workers_.band_slots());
   std::vector<std::uint32_t> runnable(workers_.band_slots());
@@ -208,6 +242,8 @@ void SupervisorCore::validate() const {
     }
     PENSTOCK_CHECK_MSG(open == job->open && assigned == job->in_flight, to_string(job->id));
     check_eligible_bands(*job);
+    check_homes(*job);
+    check_held(*job);
   }
   for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
     const BandEntry& band = workers_[BandSlot{i}];

@@ -4,6 +4,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -105,7 +106,11 @@ class SupervisorCore {
   void lose_worker(WorkerSlot slot, const std::string& reason);
   void announce_loss(WorkerSlot slot);
   void lose_attempts(WorkerSlot slot, const std::string& reason);
-  void lose_data(Job& job, WorkerSlot slot);
+  void rehouse(Job& job, BandSlot band);
+  void note_held(WorkerSlot slot, const Job& job, std::uint32_t subtask);
+  bool holds(WorkerSlot slot, const HeldOutput& held) const;
+  void lose_all_data(WorkerSlot slot);
+  void lose_data(Job& job, std::span<const HeldOutput> held, WorkerSlot slot);
   void move_outputs(Job& job, std::uint32_t subtask);
   void house_homeless();
   void set_draining(WorkerSlot slot, bool draining);
@@ -152,6 +157,8 @@ class SupervisorCore {
   bool is_eligible(const Template& wanted, const BandEntry& band) const;
   const EligibleBands& eligible_bands(const Job& job, std::uint32_t template_index);
   void check_eligible_bands(const Job& job) const;
+  void check_homes(Job& job) const;
+  void check_held(const Job& job) const;
   void note_eligibility(const Template& wanted, EligibleBands& eligible, BandSlot band) const;
   bool was_tried(const Job& job, std::uint32_t subtask, BandSlot band) const;
 

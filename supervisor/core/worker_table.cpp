@@ -46,6 +46,7 @@ WorkerSlot WorkerTable::add(WorkerId id, Incarnation incarnation, const Register
   worker.incarnation = incarnation;
   worker.description = description;
   worker.alive = true;
+  worker.first_band = bands.empty() ? BandSlot::none() : bands.front();
   worker.bands = std::move(bands);
   ++alive_workers_;
   return slot;
@@ -64,6 +65,7 @@ void WorkerTable::remove(WorkerSlot slot) {
   worker.outbox = WorkerEntry::kNoOutbox;
   worker.new_peers = {};
   worker.has_new_peers = false;
+  worker.held = {};
   index_.erase(worker.id);
   free_workers_.push_back(slot);
   --alive_workers_;
