@@ -25,6 +25,7 @@ struct BenchCommand {
   double time_scale = 0.01;
   std::uint32_t repeat = 7;
   bool latency = false;
+  bool again = false;
 };
 
 /// One job from the call of submit to its last result.
@@ -57,15 +58,23 @@ Result<Graph> graph_of(const BenchCommand& command) {
   return make_graph(options);
 }
 
-Result<BenchRun> run_once(client::Session& session, StopSignals& stop_signals, const Graph& graph, bool trace) {
+enum class Submission : std::uint8_t { Whole, Again };
+
+Result<BenchRun> run_once(client::Session& session, StopSignals& stop_signals, const Graph& graph, bool trace,
+                          Submission submission = Submission::Whole) {
   JobSpec spec;
   spec.name = "bench-" + std::to_string(monotonic_now().time_since_epoch().count());
   spec.trace = trace;
-  Graph copy = graph;
+  // A graph that is sent whole is given away; that copy is the benchmark's, not the engine's.
+  Graph copy = submission == Submission::Whole ? graph : Graph{};
   BenchRun run;
   const Instant begin = monotonic_now();
-  const Result<client::Session::Submitted> submitted = session.submit(spec, std::move(copy));
+  const Result<client::Session::Submitted> submitted =
+      submission == Submission::Whole ? session.submit(spec, std::move(copy)) : session.submit_again(spec, graph);
   if (!submitted) return submitted.error();
+  if (submission == Submission::Again && submitted->sent_whole)
+    return Error{ErrorCode::UnknownGraph, spec.name, "was sent whole: the supervisor has not kept the graph",
+                 "raise `supervisor.cached_graph_bytes_max` with --set"};
   const Instant accepted = monotonic_now();
   const Result<JobState> state = wait_unless_stopped(session, stop_signals, submitted->job);
   const Instant end = monotonic_now();
@@ -102,12 +111,13 @@ Result<Value> measure(const BenchCommand& command, StopSignals& stop_signals) {
   if (!cluster) return cluster.error();
   client::Session& session = (*cluster)->session();
   if (const Result<BenchRun> warm = run_once(session, stop_signals, *graph, false); !warm) return warm.error();
+  const Submission submission = command.again ? Submission::Again : Submission::Whole;
   const std::vector<ProcessCost> before = (*cluster)->costs();
   std::vector<double> totals;
   std::vector<double> accepts;
   Value::List runs;
   for (std::uint32_t i = 0; i < command.repeat; ++i) {
-    const Result<BenchRun> run = run_once(session, stop_signals, *graph, false);
+    const Result<BenchRun> run = run_once(session, stop_signals, *graph, false, submission);
     if (!run) return run.error();
     totals.push_back(run->total_s);
     accepts.push_back(run->accept_s);
@@ -121,6 +131,7 @@ Result<Value> measure(const BenchCommand& command, StopSignals& stop_signals) {
                        {"workers", command.cluster.embedded ? std::uint32_t{1} : command.cluster.workers},
                        {"slots", command.cluster.slots},
                        {"embedded", command.cluster.embedded},
+                       {"again", command.again},
                        {"repeat", command.repeat},
                        {"seconds", median},
                        {"subtasks_per_s", size / median},
@@ -176,6 +187,8 @@ void add_bench_command(CLI::App& app, Invocation& invocation) {
       ->check(CLI::Range(1, 1000));
   command->add_flag("--latency", options->latency,
                     "One more run, traced: from accepted to the first start, from an end to its successor's start");
+  command->add_flag("--again", options->again,
+                    "The measured runs submit the graph of the first one again, by one small message");
   add_cluster_options(*command, options->cluster);
   add_json_option(*command, invocation);
   command->callback([&invocation, options, command] {

@@ -24,7 +24,13 @@ struct FromClient {
       spec @3 :Graph.JobSpec;
       graph @4 :Graph.Graph;
     }
-    submitAgain :group { submission @5 :UInt64; like @6 :JobSelector; spec @7 :Graph.JobSpec; }
+    submitAgain :group {
+      submission @5 :UInt64;
+      like @6 :JobSelector;               # only when both halves of the hash are 0
+      spec @7 :Graph.JobSpec;
+      graphLow @14 :UInt64;               # the graph by its content: common/protocol/graph_hash.hpp
+      graphHigh @15 :UInt64;
+    }
     attach :group { request @8 :UInt64; job @9 :JobSelector; }
     release :group { job @10 :UInt32; }
     admin :group { request @11 :UInt64; command @12 :Text; arguments @13 :List(Text); }

@@ -32,13 +32,28 @@ void Session::set_on_news(OnNews on_news) {
   on_news_ = std::move(on_news);
 }
 
+std::uint64_t Session::open_submission() {
+  const std::lock_guard lock{mutex_};
+  const std::uint64_t submission = next_request_++;
+  submissions_[submission];
+  return submission;
+}
+
+Result<Session::Submitted> Session::submit_again(const JobSpec& spec, const Graph& graph) {
+  return submit_again(spec, graph, content_hash(graph));
+}
+
+Result<Session::Submitted> Session::submit_again(const JobSpec& spec, const Graph& graph, const GraphHash& hash) {
+  const std::uint64_t submission = open_submission();
+  transport_->send(SubmitAgain{submission, {}, spec, hash});
+  Result<Submitted> submitted = wait_for_reply(submission);
+  if (!submitted && submitted.error().code == ErrorCode::UnknownGraph) return submit(spec, graph);
+  if (submitted) submitted->sent_whole = false;
+  return submitted;
+}
+
 Result<Session::Submitted> Session::submit(JobSpec spec, Graph graph) {
-  std::uint64_t submission = 0;
-  {
-    const std::lock_guard lock{mutex_};
-    submission = next_request_++;
-    submissions_[submission];
-  }
+  const std::uint64_t submission = open_submission();
   const auto total = static_cast<std::uint32_t>(graph.size());
   std::uint32_t first = 0;
   std::uint32_t count = total == 0 ? 0 : chunk_size(graph, 0, transport_->chunk_bytes());
@@ -54,6 +69,10 @@ Result<Session::Submitted> Session::submit(JobSpec spec, Graph graph) {
       if (submissions_[submission].has_value() || end_.has_value()) break;  // Refused before it was all sent.
     }
   }
+  return wait_for_reply(submission);
+}
+
+Result<Session::Submitted> Session::wait_for_reply(std::uint64_t submission) {
   std::unique_lock lock{mutex_};
   changed_.wait(lock, [&] { return submissions_[submission].has_value() || end_.has_value(); });
   const std::optional<SubmitReply> reply = submissions_[submission];

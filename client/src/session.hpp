@@ -47,9 +47,14 @@ class Session {
   struct Submitted {
     JobId job;
     bool existed = false;
+    bool sent_whole = true;  ///< False when one small message was enough.
   };
   /// Returns when the graph is accepted, or with the reason why not.
   Result<Submitted> submit(JobSpec spec, Graph graph);
+  /// The same for a graph that was submitted before, by whomever: names it by its content, and sends it whole only to a
+  /// supervisor that does not know it (any more). `hash` is that of the graph; who runs it often computes it once.
+  Result<Submitted> submit_again(const JobSpec& spec, const Graph& graph);
+  Result<Submitted> submit_again(const JobSpec& spec, const Graph& graph, const GraphHash& hash);
   /// Follows a job that was submitted elsewhere. Error: NotFound.
   Result<JobId> attach(const JobSelector& selector);
   /// Until the job has ended, or `timeout` has passed (then it is still running in the answer).
@@ -65,6 +70,8 @@ class Session {
   Result<Value> ask(const std::string& command, const std::vector<std::string>& arguments, Duration timeout = std::chrono::seconds{30});
 
  private:
+  std::uint64_t open_submission();
+  Result<Submitted> wait_for_reply(std::uint64_t submission);
   void receive(const ToClient& message);
   void take(const SubmitReply& reply);
   void take(const AttachReply& reply);

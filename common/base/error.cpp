@@ -38,6 +38,7 @@ std::string_view to_string(ErrorCode code) {
     case ErrorCode::Disconnected: return "Disconnected";
     case ErrorCode::Unsupported: return "Unsupported";
     case ErrorCode::Internal: return "Internal";
+    case ErrorCode::UnknownGraph: return "UnknownGraph";
   }
   return "Unknown";
 }

@@ -41,6 +41,7 @@ enum class ErrorCode : std::uint16_t {
   Disconnected = 31,       ///< The connection broke and did not come back in time.
   Unsupported = 32,        ///< This build or host cannot do it; the message says what is missing.
   Internal = 33,           ///< A defect of ours that was contained; please report it.
+  UnknownGraph = 34,       ///< A graph that is to run again is not known (any more); it has to be sent whole.
 };
 
 /// The name of the code as it is printed and as `--json` shows it, e.g. `GraphCycle`.

@@ -14,6 +14,7 @@
 #include "common/protocol/cancel.hpp"
 #include "common/protocol/failure.hpp"
 #include "common/protocol/graph.hpp"
+#include "common/protocol/graph_hash.hpp"
 #include "common/protocol/report.hpp"
 
 namespace penstock {
@@ -38,11 +39,13 @@ struct SubmitChunk {
   friend bool operator==(const SubmitChunk&, const SubmitChunk&) = default;
 };
 
-/// The graph of an earlier job once more, as a new job: one small message instead of a graph.
+/// A graph that the supervisor knows, once more, as a new job: one small message instead of a graph. Refused with
+/// `UnknownGraph` when it does not know it (any more); then the graph has to be sent.
 struct SubmitAgain {
   std::uint64_t submission = 0;
-  JobSelector like;
+  JobSelector like;  ///< The job whose graph it is; only asked for when there is no `graph`.
   JobSpec spec;
+  GraphHash graph;   ///< The graph by its content.
   friend bool operator==(const SubmitAgain&, const SubmitAgain&) = default;
 };
 

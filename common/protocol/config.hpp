@@ -61,7 +61,8 @@ struct SupervisorConfig {
   Duration watchdog_after = std::chrono::seconds{30};
   std::uint32_t finished_jobs_max = 10000;
   std::uint32_t history_lines_max = 16;
-  std::uint32_t cached_templates_max = 4;
+  std::uint32_t cached_graphs_max = 4;
+  std::int64_t cached_graph_bytes_max = std::int64_t{1} << 30;
   Duration progress_every = std::chrono::milliseconds{2};
   std::uint32_t progress_batch_max = 8192;
   Duration results_keep = std::chrono::minutes{10};
@@ -155,7 +156,10 @@ void visit_settings(SupervisorConfig& c, Visit&& visit) {
   visit({"results_keep", "duration", "outputs of an ended job that no client follows are kept for so long"}, c.results_keep, Duration{0}, Duration{hours{24 * 365}});
   visit({"steal_after", "duration", "queued work that would wait for less is not moved to an idle band"}, c.steal_after, Duration{0}, Duration{hours{1}});
   visit({"required_band_wait", "duration", "a subtask whose required band is not there for longer fails with NoAvailableBand"}, c.required_band_wait, Duration{0}, Duration{hours{24}});
-  visit({"cached_templates_max", "graphs", "ended graphs that are kept whole for `submit again`"}, c.cached_templates_max, std::uint32_t{0}, std::uint32_t{1024});
+  visit({"cached_graphs_max", "graphs", "graphs of ended jobs that are kept for being submitted again; the one unused for longest goes"},
+        c.cached_graphs_max, std::uint32_t{0}, std::uint32_t{1024});
+  visit({"cached_graph_bytes_max", "bytes", "what those may take together; a larger one is not kept"}, c.cached_graph_bytes_max,
+        std::int64_t{0}, std::int64_t{1} << 50);
 }
 
 template <class Visit>

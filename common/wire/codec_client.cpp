@@ -26,6 +26,8 @@ void write(const SubmitAgain& message, schema::FromClient::Builder root) {
   out.setSubmission(message.submission);
   write_selector(message.like, out.initLike());
   write_spec(message.spec, out.initSpec());
+  out.setGraphLow(message.graph.low);
+  out.setGraphHigh(message.graph.high);
 }
 
 void write(const AttachJob& message, schema::FromClient::Builder root) {
@@ -52,7 +54,8 @@ void read_into(schema::FromClient::Reader in, std::vector<FromClient>& messages)
     }
     case schema::FromClient::SUBMIT_AGAIN: {
       const auto from = in.getSubmitAgain();
-      messages.emplace_back(SubmitAgain{from.getSubmission(), read_selector(from.getLike()), read_spec(from.getSpec())});
+      messages.emplace_back(SubmitAgain{from.getSubmission(), read_selector(from.getLike()), read_spec(from.getSpec()),
+                                        GraphHash{from.getGraphLow(), from.getGraphHigh()}});
       return;
     }
     case schema::FromClient::ATTACH:

@@ -200,12 +200,13 @@ std::int64_t SupervisorCore::pressure_cost_ns(BandSlot slot) const {
   return permille <= 800 ? 0 : (std::min<std::int64_t>(permille, 10'000) - 800) * 10'000'000;
 }
 
-bool SupervisorCore::may_run_on(Job& job, std::uint32_t subtask, BandSlot slot) {
+bool SupervisorCore::may_run_on(const Job& job, std::uint32_t subtask, BandSlot slot) {
   const BandEntry& band = workers_[slot];
   if (!band.alive || band.draining) return false;
-  const TemplateFacts& facts = facts_of(job, job.shape->graph().template_of[subtask]);
-  const bool eligible = facts.everywhere ? band.kind == (needs_gpu(job.shape->template_of(subtask)) ? BandKind::Gpu : BandKind::Cpu)
-                                         : facts.eligible.contains(slot.value());
+  const EligibleBands& eligible_now = eligible_bands(job, job.shape->template_index(subtask));
+  const bool eligible = eligible_now.everywhere
+                            ? band.kind == (needs_gpu(job.shape->template_of(subtask)) ? BandKind::Gpu : BandKind::Cpu)
+                            : eligible_now.bands.contains(slot.value());
   if (!eligible) return false;
   return (job.hot[subtask].flags & SubtaskFlag::kTroubled) == 0 || !was_tried(job, subtask, slot);
 }
@@ -223,22 +224,29 @@ bool SupervisorCore::is_eligible(const Template& wanted, const BandEntry& band) 
   return std::find(worker.operators.begin(), worker.operators.end(), wanted.program) != worker.operators.end();
 }
 
-const TemplateFacts& SupervisorCore::facts_of(Job& job, std::uint32_t template_index) {
-  TemplateFacts& facts = job.templates[template_index];
-  if (facts.epoch == workers_.epoch()) return facts;
+// Only what has changed since is looked at: a fleet that registers costs each template one look for each band.
+const EligibleBands& SupervisorCore::eligible_bands(const Job& job, std::uint32_t template_index) {
+  EligibleBands& eligible = job.graph->eligible[template_index];
+  if (eligible.epoch == workers_.epoch()) return eligible;
   const Template& wanted = job.shape->graph().templates[template_index];
-  facts.epoch = workers_.epoch();
-  facts.eligible = IndexSet{};
-  facts.everywhere = wanted.required.empty();
-  for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
-    const BandEntry& band = workers_[BandSlot{i}];
-    if (!band.alive || band.draining) continue;
-    if (is_eligible(wanted, band))
-      facts.eligible.insert(i);
-    else if ((band.description.kind == BandKind::Gpu) == needs_gpu(wanted))
-      facts.everywhere = false;
+  if (workers_.remembers(eligible.epoch)) {
+    for (const BandSlot band : workers_.changed_since(eligible.epoch)) note_eligibility(wanted, eligible, band);
+  } else {
+    eligible = EligibleBands{};
+    for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) note_eligibility(wanted, eligible, BandSlot{i});
   }
-  return facts;
+  eligible.everywhere = wanted.required.empty() && eligible.misfits.empty();
+  eligible.epoch = workers_.epoch();
+  return eligible;
+}
+
+void SupervisorCore::note_eligibility(const Template& wanted, EligibleBands& eligible, BandSlot slot) const {
+  const BandEntry& band = workers_[slot];
+  const bool present = band.alive && !band.draining;
+  const bool fits = present && is_eligible(wanted, band);
+  const bool misfit = present && !fits && (band.kind == BandKind::Gpu) == needs_gpu(wanted);
+  eligible.bands.set(slot.value(), fits);
+  eligible.misfits.set(slot.value(), misfit);
 }
 
 bool SupervisorCore::was_tried(const Job& job, std::uint32_t subtask, BandSlot band) const {

@@ -144,7 +144,7 @@ std::uint32_t SupervisorCore::take_from(Job& job, BandSlot slot, std::uint32_t c
     const SubtaskHot& hot = job.hot[subtask];
     const bool current = hot.phase == SubtaskPhase::Placeable && hot.band == slot && (hot.missing == 0) == take_ready &&
                          key == job.order_key(subtask);
-    if (const std::uint32_t wanted = job.shape->graph().template_of[subtask]; wanted != limit_of) {
+    if (const std::uint32_t wanted = job.shape->template_index(subtask); wanted != limit_of) {
       limit_of = wanted;
       limit = lookahead_limit(job, wanted, band);
     }
@@ -177,7 +177,7 @@ std::uint32_t SupervisorCore::lookahead_limit(const Job& job, std::uint32_t temp
 }
 
 std::uint64_t SupervisorCore::estimate_ns(const Job& job, std::uint32_t subtask) const {
-  const TemplateFacts& facts = job.templates[job.shape->graph().template_of[subtask]];
+  const TemplateFacts& facts = job.templates[job.shape->template_index(subtask)];
   if (!job.shape->graph().expected_ns.empty() && job.shape->graph().expected_ns[subtask] > 0)
     return job.shape->graph().expected_ns[subtask];
   if (facts.runs > 0) return std::max<std::uint64_t>(facts.mean_ns, 100);
@@ -217,7 +217,7 @@ void SupervisorCore::sweep_assigned(BandEntry& band) {
 void SupervisorCore::write_assignment(Job& job, std::uint32_t subtask, BandSlot slot) {
   const SubtaskHot& hot = job.hot[subtask];
   const BandEntry& band = workers_[slot];
-  const std::uint32_t template_index = job.shape->graph().template_of[subtask];
+  const std::uint32_t template_index = job.shape->template_index(subtask);
   AssignBatch& batch = open_batch(job, band.worker);
   define_template(job, template_index, band.worker, batch);
   Assignment assignment;

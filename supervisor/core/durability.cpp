@@ -136,6 +136,7 @@ void SupervisorCore::withdraw(JobId id) {
   std::erase(active_, id);
   if (active_.empty()) watch_at_ = kNever;
   forget_name(job);
+  leave_graph(job);
   jobs_[id.value()].reset();
   // Should the disk come back, both are written together, and nothing remains.
   records_.push_back(record::JobForgotten{id});

@@ -116,7 +116,7 @@ std::string SupervisorCore::reason_of(Job& job, std::uint32_t subtask) {
       const BandEntry& band = workers_[hot.band];
       return "kept for " + band_name(hot.band) + ", which holds " + std::to_string(band.in_flight) + " attempts, " +
              std::to_string(band.runnable) + " of them runnable, on " + std::to_string(band.slots) +
-             " slots; its credit is " + std::to_string(lookahead_limit(job, job.shape->graph().template_of[subtask], band)) +
+             " slots; its credit is " + std::to_string(lookahead_limit(job, job.shape->template_index(subtask), band)) +
              ", and " + std::to_string(band.ready_here) + " runnable subtasks are kept for it";
     }
     case SubtaskPhase::Assigned:

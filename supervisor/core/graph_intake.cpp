@@ -158,6 +158,8 @@ Result<std::unique_ptr<GraphShape>> GraphIntake::finish() {
   auto shape = std::make_unique<GraphShape>();
   shape->graph_ = std::move(graph_);
   graph_ = Graph{};
+  shape->hash_ = content_hash(shape->graph_);
+  shape->one_template_ = shape->graph_.templates.size() == 1;
   link_successors(shape->graph_, shape->successor_offsets_, shape->successors_);
   std::vector<std::uint32_t> topological;
   if (!sorted_) PENSTOCK_TRY(check_acyclic(*shape, topological));

@@ -12,6 +12,7 @@
 #include "common/base/result.hpp"
 #include "common/protocol/config.hpp"
 #include "common/protocol/graph.hpp"
+#include "common/protocol/graph_hash.hpp"
 
 namespace penstock::supervisor {
 
@@ -25,13 +26,19 @@ class GraphShape {
   std::uint32_t size() const { return static_cast<std::uint32_t>(graph_.size()); }
   std::uint64_t edge_count() const { return graph_.edge_count(); }
   const Graph& graph() const { return graph_; }
-  const Template& template_of(std::uint32_t subtask) const { return graph_.templates[graph_.template_of[subtask]]; }
+  /// Of the graph, by which it can be submitted again.
+  const GraphHash& hash() const { return hash_; }
+  /// Columns that say nothing are not read: with thousands of workers each costs a trip to memory for every report.
+  std::uint32_t template_index(std::uint32_t subtask) const { return one_template_ ? 0 : graph_.template_of[subtask]; }
+  const Template& template_of(std::uint32_t subtask) const { return graph_.templates[template_index(subtask)]; }
 
   std::span<const std::uint32_t> predecessors(std::uint32_t subtask) const {
+    if (graph_.predecessors.empty()) return {};
     return {graph_.predecessors.data() + graph_.input_offsets[subtask],
             graph_.input_offsets[subtask + 1] - graph_.input_offsets[subtask]};
   }
   std::span<const std::uint32_t> successors(std::uint32_t subtask) const {
+    if (successors_.empty()) return {};
     return {successors_.data() + successor_offsets_[subtask],
             successor_offsets_[subtask + 1] - successor_offsets_[subtask]};
   }
@@ -42,7 +49,8 @@ class GraphShape {
   std::uint32_t first_edge(std::uint32_t subtask) const { return graph_.input_offsets[subtask]; }
   /// Asks for what the end of the subtask will touch.
   void prefetch(std::uint32_t subtask) const {
-    __builtin_prefetch(&graph_.template_of[subtask]);
+    if (!one_template_) __builtin_prefetch(&graph_.template_of[subtask]);
+    if (successors_.empty()) return;
     __builtin_prefetch(&graph_.input_offsets[subtask]);
     __builtin_prefetch(&successor_offsets_[subtask]);
   }
@@ -63,13 +71,15 @@ class GraphShape {
   /// Sum of expected durations on the longest path, and over all subtasks; in nanoseconds.
   std::uint64_t critical_path_ns() const { return critical_path_ns_; }
   std::uint64_t total_ns() const { return total_ns_; }
-  /// Bytes of memory that it takes, payloads apart.
+  /// Bytes of memory that it takes, payloads and names apart.
   std::uint64_t memory_bytes() const;
 
  private:
   friend class GraphIntake;
 
   Graph graph_;
+  GraphHash hash_;
+  bool one_template_ = false;
   std::vector<std::uint32_t> successor_offsets_;
   std::vector<std::uint32_t> successors_;
   std::vector<std::uint32_t> rank_of_;

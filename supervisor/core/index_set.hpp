@@ -26,6 +26,13 @@ class IndexSet {
     if (contains(number)) erase_known(number);
   }
 
+  void set(std::uint32_t number, bool member) {
+    if (member)
+      insert(number);
+    else
+      erase(number);
+  }
+
   /// The smallest member that is not below `number`; `kNone` if there is none.
   std::uint32_t next(std::uint32_t number) const {
     if (number / 64 >= bits_.size()) return kNone;
@@ -82,10 +89,10 @@ class IndexSet {
 
   void grow(std::uint32_t number) {
     if (number / 64 < bits_.size()) return;
-    const std::size_t blocks = number / 262144 + 1;
-    bits_.resize(blocks * 4096);
-    middle_.resize(blocks * 64);
-    top_.resize(blocks);
+    // No larger than its members ask for: a graph may have thousands of templates with a set each.
+    bits_.resize(number / 64 + 1);
+    middle_.resize(number / 4096 + 1);
+    top_.resize(number / 262144 + 1);
   }
 
   std::vector<std::uint64_t> bits_;

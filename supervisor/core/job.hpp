@@ -2,14 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "common/base/ids.hpp"
 #include "common/base/lookup_map.hpp"
 #include "common/base/time.hpp"
-#include "supervisor/core/graph_shape.hpp"
+#include "supervisor/core/graph_table.hpp"
 #include "supervisor/core/index_set.hpp"
 #include "supervisor/core/job_data.hpp"
 #include "supervisor/core/local_set.hpp"
@@ -62,13 +61,10 @@ struct SubtaskHistory {
   FailureDetail last;
 };
 
-/// Measured and derived facts of one template of a job.
+/// Measured facts of one template of a job; they begin with those of earlier jobs of the same graph.
 struct TemplateFacts {
   std::uint64_t runs = 0;
   std::uint64_t mean_ns = 0;            ///< Moving average of measured durations.
-  std::uint64_t epoch = 0;              ///< Of the worker table when `eligible` was computed; 0: never.
-  bool everywhere = false;              ///< Every living band of its kind is eligible.
-  IndexSet eligible;                    ///< Band slots, when not `everywhere`.
 };
 
 struct Job {
@@ -78,7 +74,9 @@ struct Job {
   bool cancelling = false;
   bool waiting_for_disk = false;        ///< Its acceptance is not written yet; nothing of it runs before.
   Error error;                          ///< Why it fails or is cancelled.
-  std::unique_ptr<GraphShape> shape;    ///< Null once the job has ended and nothing refers to it.
+  SharedGraph* graph = nullptr;         ///< Null once the job has ended and nothing refers to it.
+  const GraphShape* shape = nullptr;    ///< Of `graph`.
+  GraphHash graph_hash;                 ///< Remembered: the graph may be asked for again by the name of the job.
   std::vector<SubtaskHot> hot;
   std::vector<TemplateFacts> templates;
   std::uint32_t open = 0;               ///< Subtasks that are not final.

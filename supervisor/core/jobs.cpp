@@ -6,6 +6,9 @@
 namespace penstock::supervisor {
 namespace {
 
+/// Runs of earlier jobs of a graph that count: enough to trust their mean, few enough to learn anew.
+constexpr std::uint64_t kRunsRemembered = 7;
+
 std::uint64_t hash_of_name(const std::string& name) {
   std::uint64_t hash = 0xcbf29ce484222325ULL;
   for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
@@ -92,7 +95,8 @@ Error SupervisorCore::explain_infeasible(const Template& wanted) const {
   return {ErrorCode::RequestTooLarge, subject, "requests more than any band has; the nearest is " + nearest, wait};
 }
 
-Job& SupervisorCore::make_job(JobSpec spec, std::unique_ptr<GraphShape> shape, JobId id) {
+/// The graph has counted this job already.
+Job& SupervisorCore::make_job(JobSpec spec, SharedGraph& graph, JobId id) {
   PENSTOCK_CHECK(jobs_.size() == id.value());
   auto owned = std::make_unique<Job>();
   Job& job = *owned;
@@ -100,10 +104,13 @@ Job& SupervisorCore::make_job(JobSpec spec, std::unique_ptr<GraphShape> shape, J
   job.id = id;
   job.spec = std::move(spec);
   if (job.spec.name.empty()) job.spec.name = to_string(id);
-  job.shape = std::move(shape);
+  job.graph = &graph;
+  job.shape = graph.shape.get();
+  job.graph_hash = job.shape->hash();
   job.submitted = now_;
   job.hot.resize(job.shape->size());
-  job.templates.resize(job.shape->graph().templates.size());
+  for (const LearnedDuration& learned : graph.learned)
+    job.templates.push_back({std::min(learned.runs, kRunsRemembered), learned.mean_ns});
   job.open = job.total();
   job.counts.total = job.total();
   remember_name(job);
@@ -123,15 +130,6 @@ Job& SupervisorCore::make_job(JobSpec spec, std::unique_ptr<GraphShape> shape, J
   progress_at_ = now_;
   if (watch_at_ == kNever) watch_at_ = later(now_, config_.watchdog_after);
   return job;
-}
-
-void SupervisorCore::start_job(ClientId client, JobSpec spec, std::unique_ptr<GraphShape> shape, JobId id) {
-  Job& job = make_job(std::move(spec), std::move(shape), id);
-  job.followers.push_back(client);
-  if (!durable()) return place_sources(job);
-  job.waiting_for_disk = true;
-  accepting_.push_back({issued_ + 1, id});
-  records_.push_back(record::JobAccepted{id, job.spec, &job.shape->graph()});
 }
 
 // Spec: worker 10. Sources go to the bands as contiguous regions of the graph, sized by slots, so that first joins are
@@ -158,7 +156,7 @@ void SupervisorCore::place_sources(Job& job) {
     for (; next < end; ++next) {
       const std::uint32_t subtask = sources[next];
       const Template& wanted = job.shape->template_of(subtask);
-      const bool anywhere = facts_of(job, job.shape->graph().template_of[subtask]).everywhere && !needs_gpu(wanted) &&
+      const bool anywhere = eligible_bands(job, job.shape->template_index(subtask)).everywhere && !needs_gpu(wanted) &&
                             wanted.preferred.empty();
       if (!anywhere) {
         become_placeable(job, subtask);
@@ -263,6 +261,7 @@ void SupervisorCore::finish_if_done(Job& job) {
   ended_.push_back(job.id);
   if (job.followers.empty() == false || job.news_count > 0) send_news_of(job);
   job.final_news = everything_so_far(job);
+  learn_durations(job);
   record_end(job);
   if (job.outputs.empty()) {
     release_job(job);
@@ -285,7 +284,7 @@ void SupervisorCore::release_job(Job& job) {
   const bool had_outputs = !job.outputs.empty();
   job.outputs.clear();
   job.final_news.outputs.clear();  // Who attaches from now on must not be sent to data that is gone.
-  job.shape.reset();
+  leave_graph(job);
   job.hot = {};
   job.templates = {};
   job.locals = {};

@@ -57,6 +57,11 @@ class KeyHeap {
   }
 
   std::size_t size() const { return run_.size() - next_ + heap_.size(); }
+  /// Appends all keys, in no order.
+  void append_to(std::vector<std::uint64_t>& keys) const {
+    keys.insert(keys.end(), run_.begin() + static_cast<std::ptrdiff_t>(next_), run_.end());
+    keys.insert(keys.end(), heap_.begin(), heap_.end());
+  }
   void reserve(std::size_t count) { run_.reserve(count); }
   void prefetch() const { __builtin_prefetch(run_.data() + next_ + 1); }
 
@@ -101,6 +106,13 @@ class alignas(64) LocalSet {
   /// One from the low end, for another band; kNone if there is none.
   std::uint64_t take_lowest_ready() { return ready_.take_low(); }
 
+  /// Every key, in no order; one that is lookahead and has become ready since stands there twice.
+  std::vector<std::uint64_t> all_keys() const {
+    std::vector<std::uint64_t> keys;
+    ready_.append_to(keys);
+    ahead_.append_to(keys);
+    return keys;
+  }
   std::size_t ready_count() const { return ready_.size(); }
   std::size_t ahead_count() const { return ahead_.size(); }
   bool empty() const { return ready_count() == 0 && ahead_count() == 0; }

@@ -68,7 +68,7 @@ void SupervisorCore::recover_job(RecoveredJob& recovered) {
     return;
   }
   if (jobs_.size() < recovered.id.value()) jobs_.resize(recovered.id.value());
-  Job& job = make_job(std::move(recovered.spec), std::move(shape).value(), recovered.id);
+  Job& job = make_job(std::move(recovered.spec), graphs_.add(std::move(shape).value()), recovered.id);
   apply_ended(job, recovered.ended);
   for (std::uint32_t i = 0; i < job.total(); ++i)
     if (!is_final(job.hot[i].phase)) count_unfinished(job, i);

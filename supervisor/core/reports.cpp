@@ -30,6 +30,7 @@ void SupervisorCore::receive(WorkerSlot slot, const ReportBatch& message) {
     const std::uint32_t subtask = replica.producer.index.value();
     if (job.data.in_use() && subtask < job.total() && !job.data.gone(subtask)) {
       job.data.add_replica(subtask, worker.id);
+      note_held(slot, job, subtask);
     } else {
       PENSTOCK_COVERAGE_MARK("a copy came after its datum was dropped");
       tell(slot, DropBatch{job.id, false, {DataRef{replica.producer.index, replica.output}}});
@@ -44,9 +45,9 @@ void SupervisorCore::prefetch(const WorkerEntry& worker, const Job& job, const J
   constexpr std::size_t kAhead = 64;
   constexpr std::uint32_t kManyBands = 64;
   if (workers_.alive_bands() < kManyBands) return;  // Then most of it is in the cache.
-  for (const BandSlot slot : worker.bands) {
-    __builtin_prefetch(&workers_[slot], 1);
-    job.prefetch_local(slot);
+  if (worker.first_band.valid()) {  // The list of its bands would be one more trip.
+    __builtin_prefetch(&workers_[worker.first_band], 1);
+    job.prefetch_local(worker.first_band);
   }
   for (std::size_t i = 0; i < std::min(reports.attempts.size(), kAhead); ++i)
     if (const std::uint32_t subtask = reports.attempts[i].subtask.value(); subtask < job.total()) {
@@ -139,7 +140,7 @@ void SupervisorCore::measure(Job& job, const AttemptReport& report) {
   ++job.counts.attempts;
   job.counts.run_us += report.run_us;
   if (report.outcome != Outcome::Succeeded) return;
-  TemplateFacts& facts = job.templates[job.shape->graph().template_of[report.subtask.value()]];
+  TemplateFacts& facts = job.templates[job.shape->template_index(report.subtask.value())];
   const std::int64_t measured = std::int64_t{report.run_us} * 1000;
   const auto mean = static_cast<std::int64_t>(facts.mean_ns);
   // The first few runs count fully, later ones by an eighth: quick to learn, slow to forget.
@@ -163,6 +164,7 @@ void SupervisorCore::keep_outputs(Job& job, std::uint32_t subtask, std::span<con
     }
   job.data.set_gone(subtask, false);
   job.data.forget_replicas(subtask);
+  note_held(workers_[job.hot[subtask].band].worker, job, subtask);
   if ((job.hot[subtask].flags & SubtaskFlag::kWanted) == 0) return;
   std::erase_if(job.outputs, [&](const OutputLocation& known) { return known.producer.value() == subtask; });
   const std::string& address = workers_.worker_of(job.hot[subtask].band).description.data_address;

@@ -18,7 +18,10 @@ bool SupervisorCore::Timer::operator<(const Timer& other) const {
 }
 
 SupervisorCore::SupervisorCore(const SupervisorConfig& config, Rng rng, Durability durability)
-    : config_(config), durability_(durability), rng_(rng) {
+    : config_(config),
+      durability_(durability),
+      rng_(rng),
+      graphs_(config.cached_graphs_max, static_cast<std::uint64_t>(config.cached_graph_bytes_max)) {
   jobs_.emplace_back();  // Number 0 is not used: it would look like a default.
 }
 
@@ -79,32 +82,6 @@ void SupervisorCore::on(supervisor_event::WorkerLost& event) {
   if (slot.valid()) lose_worker(slot, event.reason);
 }
 
-void SupervisorCore::on(supervisor_event::GraphChecked& event) {
-  SubmitReply reply;
-  reply.submission = event.submission;
-  const auto refuse = [&](Error error) {
-    ++counters_.jobs_refused;
-    reply.refusal = std::move(error);
-    send_to_client(event.client, std::move(reply));
-  };
-  if (event.shape == nullptr) return refuse(std::move(event.refusal));
-  if (const Result<void> name = check_name(event.spec.name, "job name", config_.graph.name_bytes_max); !name)
-    return refuse(name.error());
-  if (Job* known = find_job(JobSelector{JobId::none(), event.spec.name}); known != nullptr && !event.spec.name.empty()) {
-    reply.job = known->id;
-    reply.existed = true;
-    send_to_client(event.client, std::move(reply));
-    follow(*known, event.client);
-    return;
-  }
-  if (trouble_.has_value()) return refuse(*trouble_);
-  if (const Result<void> feasible = check_feasible(event.spec, *event.shape); !feasible) return refuse(feasible.error());
-  reply.job = JobId{static_cast<std::uint32_t>(jobs_.size())};
-  ++counters_.jobs_accepted;
-  send_to_client(event.client, std::move(reply));
-  start_job(event.client, std::move(event.spec), std::move(event.shape), JobId{static_cast<std::uint32_t>(jobs_.size())});
-}
-
 void SupervisorCore::on(supervisor_event::ClientSaid& event) {
   if (const auto* attach_message = std::get_if<AttachJob>(&event.message)) {
     attach(event.client, *attach_message);
@@ -112,6 +89,8 @@ void SupervisorCore::on(supervisor_event::ClientSaid& event) {
     if (knows(release->job)) release_job(*jobs_[release->job.value()]);
   } else if (const auto* request = std::get_if<AdminRequest>(&event.message)) {
     answer(event.client, *request);
+  } else if (const auto* again = std::get_if<SubmitAgain>(&event.message)) {
+    submit_again(event.client, *again);
   }
 }
 
@@ -181,14 +160,62 @@ void SupervisorCore::send_to_client(ClientId client, ToClient message) {
 const Job* SupervisorCore::find_job(JobId id) const { return knows(id) ? jobs_[id.value()].get() : nullptr; }
 
 std::uint64_t SupervisorCore::memory_bytes() const {
-  std::uint64_t sum = 0;
+  std::uint64_t sum = graphs_.memory_bytes();
   for (const auto& job : jobs_) {
     if (job == nullptr) continue;
     sum += sizeof(Job) + job->hot.capacity() * sizeof(SubtaskHot);
-    if (job->shape != nullptr) sum += job->shape->memory_bytes();
     for (const LocalSet& local : job->locals) sum += (local.ready_count() + local.ahead_count()) * sizeof(std::uint64_t);
   }
   return sum;
+}
+
+/// What was kept up to date change by change is what a look at all bands would find.
+void SupervisorCore::check_eligible_bands(const Job& job) const {
+  for (std::size_t i = 0; i < job.graph->eligible.size(); ++i) {
+    const EligibleBands& kept = job.graph->eligible[i];
+    if (kept.epoch != workers_.epoch()) continue;
+    EligibleBands fresh;
+    for (std::uint32_t band = 0; band < workers_.band_slots(); ++band) {
+      note_eligibility(job.shape->graph().templates[i], fresh, BandSlot{band});
+      PENSTOCK_CHECK(kept.bands.contains(band) == fresh.bands.contains(band));
+      PENSTOCK_CHECK(kept.misfits.contains(band) == fresh.misfits.contains(band));
+    }
+    PENSTOCK_CHECK(kept.bands.size() == fresh.bands.size() && kept.misfits.size() == fresh.misfits.size());
+  }
+}
+
+/// Whatever is kept here for a band is found by looking at what is kept here for that band.
+void SupervisorCore::check_homes(Job& job) const {
+  std::vector<bool> found(job.total());
+  for (std::uint32_t i = 0; i < workers_.band_slots(); ++i)
+    if (const LocalSet* local = job.find_local(BandSlot{i}))
+      for (const std::uint64_t key : local->all_keys()) {
+        const std::uint32_t subtask = job.shape->at_rank(static_cast<std::uint32_t>(key));
+        if (job.hot[subtask].band == BandSlot{i}) found[subtask] = true;
+      }
+  for (std::uint32_t i = 0; i < job.total(); ++i) {
+    const bool kept = job.hot[i].phase == SubtaskPhase::Placeable && job.hot[i].band.valid();
+    PENSTOCK_CHECK_MSG(!kept || found[i], to_string(SubtaskId{job.id, SubtaskIndex{i}}));
+  }
+}
+
+/// The loss of a worker finds all that was there.
+void SupervisorCore::check_held(const Job& job) const {
+  if (!job.data.in_use()) return;
+  const auto is_noted = [&](WorkerSlot slot, std::uint32_t subtask) {
+    const std::vector<HeldOutput>& held = workers_[slot].held;
+    return std::find(held.begin(), held.end(), HeldOutput{job.id, subtask}) != held.end();
+  };
+  for (std::uint32_t i = 0; i < job.total(); ++i) {
+    const SubtaskHot& hot = job.hot[i];
+    const std::string name = to_string(SubtaskId{job.id, SubtaskIndex{i}});
+    const bool held = hot.phase == SubtaskPhase::Succeeded && !job.data.gone(i) && hot.band.valid() &&
+                      job.data.total_bytes(*job.shape, i) > 0 && workers_[hot.band].alive;
+    PENSTOCK_CHECK_MSG(!held || is_noted(workers_[hot.band].worker, i), name);
+    if (const std::vector<WorkerId>* replicas = job.data.replicas(i))
+      for (const WorkerId replica : *replicas)
+        if (const WorkerSlot slot = workers_.find(replica); slot.valid()) PENSTOCK_CHECK_MSG(is_noted(slot, i), name);
+  }
 }
 
 void SupervisorCore::validate() const {
@@ -221,6 +248,9 @@ void SupervisorCore::validate() const {
       runnable[hot.band.value()] += hot.missing == 0;
     }
     PENSTOCK_CHECK_MSG(open == job->open && assigned == job->in_flight, to_string(job->id));
+    check_eligible_bands(*job);
+    check_homes(*job);
+    check_held(*job);
   }
   for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
     const BandEntry& band = workers_[BandSlot{i}];

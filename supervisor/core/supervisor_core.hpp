@@ -4,6 +4,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,7 @@ struct SupervisorCounters {
   std::uint64_t stale_reports = 0;
   std::uint64_t workers_lost = 0;
   std::uint64_t recomputed = 0;
+  std::uint64_t graphs_again = 0;     ///< Jobs whose graph was known.
   std::uint64_t moved_here = 0;       ///< Subtasks that changed their home before they were sent.
   std::uint64_t steals_asked = 0;
   std::uint64_t watchdog_alerts = 0;
@@ -61,7 +63,7 @@ class SupervisorCore {
   /// Null if unknown or forgotten.
   const Job* find_job(JobId id) const;
   const WorkerTable& workers() const { return workers_; }
-  /// Bytes that running jobs take, payloads apart.
+  /// Bytes that running jobs, and graphs that are kept, take; payloads apart.
   std::uint64_t memory_bytes() const;
 
  private:
@@ -104,7 +106,11 @@ class SupervisorCore {
   void lose_worker(WorkerSlot slot, const std::string& reason);
   void announce_loss(WorkerSlot slot);
   void lose_attempts(WorkerSlot slot, const std::string& reason);
-  void lose_data(Job& job, WorkerSlot slot);
+  void rehouse(Job& job, BandSlot band);
+  void note_held(WorkerSlot slot, const Job& job, std::uint32_t subtask);
+  bool holds(WorkerSlot slot, const HeldOutput& held) const;
+  void lose_all_data(WorkerSlot slot);
+  void lose_data(Job& job, std::span<const HeldOutput> held, WorkerSlot slot);
   void move_outputs(Job& job, std::uint32_t subtask);
   void set_draining(WorkerSlot slot, bool draining);
 
@@ -115,11 +121,20 @@ class SupervisorCore {
   bool is_present(const BandSelector& required) const;
   void fail_for_missing_band(Job& job, std::uint32_t subtask, const BandSelector& required);
 
+  // Graphs that become jobs: acceptance.cpp.
+  /// Answers when the job is refused, or is there already; else it can be accepted.
+  bool is_new(ClientId client, SubmitReply& reply, const JobSpec& spec);
+  void refuse(ClientId client, SubmitReply& reply, Error error);
+  void submit_again(ClientId client, const SubmitAgain& message);
+  GraphHash graph_of(const SubmitAgain& message);
+  void accept(ClientId client, SubmitReply& reply, JobSpec spec, SharedGraph& graph);
+  void learn_durations(const Job& job);
+  void leave_graph(Job& job);
+
   // Jobs: jobs.cpp.
   Result<void> check_feasible(const JobSpec& spec, const GraphShape& shape) const;
   Error explain_infeasible(const Template& wanted) const;
-  Job& make_job(JobSpec spec, std::unique_ptr<GraphShape> shape, JobId id);
-  void start_job(ClientId client, JobSpec spec, std::unique_ptr<GraphShape> shape, JobId id);
+  Job& make_job(JobSpec spec, SharedGraph& graph, JobId id);
   void place_sources(Job& job);
   void cancel_job(Job& job, Error why, Duration kill_after);
   void cancel_subtasks(Job& job, std::vector<std::uint32_t> roots, Duration kill_after);
@@ -144,9 +159,13 @@ class SupervisorCore {
   std::int64_t queue_cost_ns(const Job& job, std::uint32_t subtask, BandSlot band) const;
   static std::int64_t waiting_ns(std::uint64_t queued, std::uint64_t each_ns, std::uint32_t slots);
   std::int64_t pressure_cost_ns(BandSlot band) const;
-  bool may_run_on(Job& job, std::uint32_t subtask, BandSlot band);
+  bool may_run_on(const Job& job, std::uint32_t subtask, BandSlot band);
   bool is_eligible(const Template& wanted, const BandEntry& band) const;
-  const TemplateFacts& facts_of(Job& job, std::uint32_t template_index);
+  const EligibleBands& eligible_bands(const Job& job, std::uint32_t template_index);
+  void check_eligible_bands(const Job& job) const;
+  void check_homes(Job& job) const;
+  void check_held(const Job& job) const;
+  void note_eligibility(const Template& wanted, EligibleBands& eligible, BandSlot band) const;
   bool was_tried(const Job& job, std::uint32_t subtask, BandSlot band) const;
 
   // What is sent now: dispatch.cpp.
@@ -277,6 +296,7 @@ class SupervisorCore {
   // State.
   Rng rng_;
   WorkerTable workers_;
+  GraphTable graphs_;
   std::vector<std::unique_ptr<Job>> jobs_;   ///< By job number; null when forgotten. Number 0 is not used.
   LookupMap<std::uint64_t, std::vector<JobId>> names_;  ///< Jobs by the hash of their names.
   std::vector<JobId> active_;                ///< Running jobs, best first.

@@ -7,6 +7,8 @@
 namespace penstock::supervisor {
 namespace {
 
+constexpr std::size_t kChangesKept = 1024;
+
 template <class SlotId, class Entry>
 SlotId obtain(std::vector<Entry>& entries, std::vector<SlotId>& free) {
   if (!free.empty()) {
@@ -39,15 +41,16 @@ WorkerSlot WorkerTable::add(WorkerId id, Incarnation incarnation, const Register
         std::clamp<std::int64_t>(milli_slots / 1000 + (milli_slots % 1000 > 0), 1, 1'000'000));
     bands.push_back(band_slot);
     ++alive_bands_;
+    touch(band_slot);
   }
   WorkerEntry& worker = workers_[slot.value()];
   worker.id = id;
   worker.incarnation = incarnation;
   worker.description = description;
   worker.alive = true;
+  worker.first_band = bands.empty() ? BandSlot::none() : bands.front();
   worker.bands = std::move(bands);
   ++alive_workers_;
-  ++epoch_;
   return slot;
 }
 
@@ -58,15 +61,26 @@ void WorkerTable::remove(WorkerSlot slot) {
     bands_[band.value()].assigned = {};
     free_bands_.push_back(band);
     --alive_bands_;
+    touch(band);
   }
   worker.alive = false;
   worker.outbox = WorkerEntry::kNoOutbox;
   worker.new_peers = {};
   worker.has_new_peers = false;
+  worker.held = {};
   index_.erase(worker.id);
   free_workers_.push_back(slot);
   --alive_workers_;
-  ++epoch_;
+}
+
+// Whoever is so far behind that most bands have changed looks at all of them instead.
+void WorkerTable::touch(BandSlot band) {
+  if (changes_.size() >= std::max<std::size_t>(kChangesKept, bands_.size() * 2)) {
+    const std::size_t forgotten = changes_.size() / 2;
+    changes_.erase(changes_.begin(), changes_.begin() + static_cast<std::ptrdiff_t>(forgotten));
+    first_epoch_ += forgotten;
+  }
+  changes_.push_back(band);
 }
 
 WorkerSlot WorkerTable::find(WorkerId id) const {

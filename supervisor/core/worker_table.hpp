@@ -1,7 +1,9 @@
 // The workers of the cluster and their bands, as the supervisor sees them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,16 +27,23 @@ struct AssignedRef {
   std::uint16_t attempt = 0;
 };
 
-/// What every report touches stands first, in as few cache lines as possible: with thousands of workers each of them is
-/// a trip to memory.
+/// Outputs of one subtask.
+struct HeldOutput {
+  JobId job;
+  std::uint32_t subtask = 0;
+  friend auto operator<=>(const HeldOutput&, const HeldOutput&) = default;
+};
+
+/// What every report touches stands first, down to `assigned` in one cache line: with thousands of workers each line is
+/// a trip to memory. That is why the flags are bits.
 struct alignas(64) BandEntry {
   BandId id;
   WorkerSlot worker;
-  bool alive = false;
-  bool draining = false;
-  bool dirty = false;               ///< To be filled at the end of this event.
+  bool alive : 1 = false;
+  bool draining : 1 = false;
+  bool dirty : 1 = false;           ///< To be filled at the end of this event.
+  bool offers : 1 = false;          ///< Is among those that hungry bands look at.
   BandKind kind = BandKind::Cpu;    ///< As in `description`.
-  bool offers = false;              ///< Is among those that hungry bands look at.
   std::uint32_t slots = 1;
   std::uint32_t in_flight = 0;      ///< Attempts that it holds, cached successors included.
   std::uint32_t runnable = 0;       ///< Those of them whose inputs are complete.
@@ -45,6 +54,8 @@ struct alignas(64) BandEntry {
   BandDescription description;
 };
 
+static_assert(offsetof(BandEntry, assigned) + sizeof(std::vector<AssignedRef>) <= 64, "the hot part is one line");
+
 struct alignas(64) WorkerEntry {
   static constexpr std::uint32_t kNoOutbox = ~std::uint32_t{0};
 
@@ -54,12 +65,15 @@ struct alignas(64) WorkerEntry {
   bool drained = false;
   bool has_new_peers = false;
   bool owed_applied = false;        ///< `ReportsApplied` waits until what its reports said is written down.
+  BandSlot first_band;              ///< The first of `bands`, found without another trip to memory.
   std::uint32_t outbox = kNoOutbox;  ///< Which one holds what it is told at the end of this event.
   std::uint64_t reports_received = 0;
   std::uint64_t reports_applied_sent = 0;
   std::vector<BandSlot> bands;
   std::vector<PeerAddress> new_peers;     ///< Told first of all at the end of this event.
   Incarnation incarnation;
+  std::vector<HeldOutput> held;            ///< Outputs and copies that it has; those that are gone are swept out now and then.
+  std::size_t sweep_held_at = 64;         ///< Size of `held` at which that is done next.
   LookupMap<WorkerId, bool> peers_known;  ///< Workers whose data address it has been told.
   Register description;
 };
@@ -84,9 +98,16 @@ class WorkerTable {
   std::uint32_t worker_slots() const { return static_cast<std::uint32_t>(workers_.size()); }
   std::uint32_t alive_bands() const { return alive_bands_; }
   std::uint32_t alive_workers() const { return alive_workers_; }
-  /// Changes whenever a band appears, goes or starts draining: what was computed about bands before is outdated.
-  std::uint64_t epoch() const { return epoch_; }
-  void touch() { ++epoch_; }
+  /// Counts the changes: bands that appear, go, start or end draining.
+  std::uint64_t epoch() const { return first_epoch_ + changes_.size(); }
+  /// The band has changed. Adding and removing workers do so by themselves.
+  void touch(BandSlot band);
+  /// False if changes after that epoch have been forgotten; epoch 0 is always forgotten.
+  bool remembers(std::uint64_t epoch) const { return epoch >= first_epoch_; }
+  /// The bands that have changed since, oldest first, some more than once. REQUIRES: remembers(epoch).
+  std::span<const BandSlot> changed_since(std::uint64_t epoch) const {
+    return std::span{changes_}.subspan(static_cast<std::size_t>(epoch - first_epoch_));
+  }
 
  private:
   LookupMap<WorkerId, WorkerSlot> index_;
@@ -96,7 +117,8 @@ class WorkerTable {
   std::vector<BandSlot> free_bands_;
   std::uint32_t alive_bands_ = 0;
   std::uint32_t alive_workers_ = 0;
-  std::uint64_t epoch_ = 1;
+  std::uint64_t first_epoch_ = 1;
+  std::vector<BandSlot> changes_;  ///< Since `first_epoch_`.
 };
 
 inline constexpr std::size_t kWorkerBandsMax = 1024;

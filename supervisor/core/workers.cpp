@@ -36,10 +36,10 @@ void SupervisorCore::set_draining(WorkerSlot slot, bool draining) {
   WorkerEntry& worker = workers_[slot];
   worker.draining = draining;
   worker.drained = false;
-  workers_.touch();
   tell(slot, Drain{draining});
   for (const BandSlot band : worker.bands) {
     workers_[band].draining = draining;
+    workers_.touch(band);
     if (draining) {
       hungry_.erase(band.value());
       offer_excess(band, false);
@@ -52,15 +52,24 @@ void SupervisorCore::set_draining(WorkerSlot slot, bool draining) {
     house_homeless();
     return;
   }
-  // What was kept here for its bands finds another home.
-  for (const JobId id : active_) {
-    Job& job = *jobs_[id.value()];
-    for (std::uint32_t i = 0; i < job.total(); ++i) {
-      const bool here = job.hot[i].phase == SubtaskPhase::Placeable && job.hot[i].band.valid() &&
-                        workers_[job.hot[i].band].worker == slot;
-      if (here) become_placeable(job, i);
-    }
+  for (const JobId id : active_)
+    for (const BandSlot band : worker.bands) rehouse(*jobs_[id.value()], band);
+}
+
+// What was kept here for a band finds another home. Only that is looked at, however large the job is.
+void SupervisorCore::rehouse(Job& job, BandSlot band) {
+  LocalSet* local = job.find_local(band);
+  if (local == nullptr) return;
+  std::vector<std::uint32_t> homed;
+  for (const std::uint64_t key : local->all_keys()) {
+    const std::uint32_t subtask = job.shape->at_rank(static_cast<std::uint32_t>(key));
+    if (job.hot[subtask].phase == SubtaskPhase::Placeable && job.hot[subtask].band == band) homed.push_back(subtask);
   }
+  note_ready(band, -static_cast<std::int32_t>(local->ready_count()));
+  *local = LocalSet{};
+  std::sort(homed.begin(), homed.end());
+  homed.erase(std::unique(homed.begin(), homed.end()), homed.end());
+  for (const std::uint32_t subtask : homed) become_placeable(job, subtask);
 }
 
 void SupervisorCore::lose_worker(WorkerSlot slot, const std::string& reason) {
@@ -73,20 +82,14 @@ void SupervisorCore::lose_worker(WorkerSlot slot, const std::string& reason) {
     with_ready_.erase(band.value());
     offer_excess(band, false);
     workers_[band].draining = true;  // Nothing below may choose it any more.
+    workers_.touch(band);
   }
-  workers_.touch();
   // Data first: attempts that go back to their queues must see which of their inputs are gone.
-  for (const JobId id : std::vector<JobId>{active_}) lose_data(*jobs_[id.value()], slot);
+  lose_all_data(slot);
   lose_attempts(slot, reason);
   for (const JobId id : active_) {
     Job& job = *jobs_[id.value()];
-    for (const BandSlot band : worker.bands)
-      if (LocalSet* local = job.find_local(band)) *local = LocalSet{};
-    for (std::uint32_t i = 0; i < job.total(); ++i) {
-      const bool here = job.hot[i].phase == SubtaskPhase::Placeable && job.hot[i].band.valid() &&
-                        workers_[job.hot[i].band].worker == slot;
-      if (here) become_placeable(job, i);
-    }
+    for (const BandSlot band : worker.bands) rehouse(job, band);
     std::erase(job.known_workers, worker.id);
     if (slot.value() < job.known_of.size()) job.known_of[slot.value()] = 0;
     job.templates_known.erase(worker.id);
@@ -129,15 +132,45 @@ void SupervisorCore::lose_attempts(WorkerSlot slot, const std::string& reason) {
   }
 }
 
-void SupervisorCore::lose_data(Job& job, WorkerSlot slot) {
+/// Outputs of the subtask, or copies of them, are on the worker from now on.
+void SupervisorCore::note_held(WorkerSlot slot, const Job& job, std::uint32_t subtask) {
+  WorkerEntry& worker = workers_[slot];
+  if (worker.held.size() >= worker.sweep_held_at) {
+    std::erase_if(worker.held, [&](const HeldOutput& held) { return !holds(slot, held); });
+    worker.sweep_held_at = std::max<std::size_t>(64, worker.held.size() * 2);
+  }
+  worker.held.push_back({job.id, subtask});
+}
+
+bool SupervisorCore::holds(WorkerSlot slot, const HeldOutput& held) const {
+  if (!knows(held.job)) return false;
+  const Job& job = *jobs_[held.job.value()];
+  if (!job.data.in_use() || job.shape == nullptr || held.subtask >= job.total() || job.data.gone(held.subtask)) return false;
+  const SubtaskHot& hot = job.hot[held.subtask];
+  if (hot.phase == SubtaskPhase::Succeeded && hot.band.valid() && workers_[hot.band].worker == slot) return true;
+  const std::vector<WorkerId>* replicas = job.data.replicas(held.subtask);
+  return replicas != nullptr && std::find(replicas->begin(), replicas->end(), workers_[slot].id) != replicas->end();
+}
+
+void SupervisorCore::lose_all_data(WorkerSlot slot) {
+  std::vector<HeldOutput> held = std::exchange(workers_[slot].held, {});
+  std::sort(held.begin(), held.end());
+  held.erase(std::unique(held.begin(), held.end()), held.end());
+  for (const JobId id : std::vector<JobId>{active_}) {
+    const auto first = std::lower_bound(held.begin(), held.end(), HeldOutput{id, 0});
+    const auto last = std::upper_bound(first, held.end(), HeldOutput{id, ~std::uint32_t{0}});
+    lose_data(*jobs_[id.value()], {first, last}, slot);
+  }
+}
+
+void SupervisorCore::lose_data(Job& job, std::span<const HeldOutput> held, WorkerSlot slot) {
   if (!job.data.in_use() || job.shape == nullptr) return;
   std::vector<std::uint32_t> needed;
-  for (std::uint32_t i = 0; i < job.total(); ++i) {
+  for (const auto& [id, i] : held) {
     SubtaskHot& hot = job.hot[i];
     job.data.remove_replica(i, workers_[slot].id);
     const bool here = hot.phase == SubtaskPhase::Succeeded && !job.data.gone(i) && hot.band.valid() &&
-                      workers_[hot.band].worker == slot &&
-                      job.data.total_bytes(*job.shape, i) > 0;
+                      workers_[hot.band].worker == slot && job.data.total_bytes(*job.shape, i) > 0;
     if (!here) continue;
     const std::vector<WorkerId>* replicas = job.data.replicas(i);
     // A replica may hold only some of several outputs; then the subtask counts as lost.

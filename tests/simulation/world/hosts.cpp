@@ -359,9 +359,21 @@ void ClientHost::draw_graph(std::uint32_t number) {
     spec.name = options.workflow->name;
     submitted_[number] = std::shared_ptr<const Graph>{options.workflow, &options.workflow->graph};
   } else {
+    submitted_[number] = draw_known(number);
+    if (submitted_[number] != nullptr) return;
     submitted_[number] =
         std::make_shared<const Graph>(random_graph(world_.rng(), options.subtasks_max, options.faults.failures));
   }
+}
+
+// Now and then the graph of an earlier job, whether or not the supervisor has heard of it or keeps it; null: a new one.
+std::shared_ptr<const Graph> ClientHost::draw_known(std::uint32_t number) {
+  std::vector<std::shared_ptr<const Graph>> known;
+  for (const auto& [other, graph] : submitted_)
+    if (other != number && graph != nullptr) known.push_back(graph);
+  if (known.empty() || !world_.rng().chance(1, 3)) return nullptr;
+  again_.insert(number);
+  return known[world_.rng().below(known.size())];
 }
 
 std::shared_ptr<const Graph> ClientHost::graph_of(const std::string& name) {
@@ -372,6 +384,7 @@ std::shared_ptr<const Graph> ClientHost::graph_of(const std::string& name) {
 
 void ClientHost::submit(std::uint32_t number) {
   if (endpoint_ == nullptr) return;  // It comes with the next connection.
+  if (again_.contains(number)) return send(SubmitAgain{number, {}, specs_[number], content_hash(*submitted_[number])});
   SubmitGraph submit;
   submit.submission = number;
   submit.spec = specs_[number];
@@ -414,6 +427,8 @@ void ClientHost::receive(const MessagePtr& message) {
       });
       return;
     }
+    if (!reply->job.valid() && reply->refusal.code == ErrorCode::UnknownGraph && again_.erase(reply->submission) > 0)
+      return submit(static_cast<std::uint32_t>(reply->submission));
     if (!reply->job.valid()) return world_.oracle().breach("a good graph was refused: " + to_string(reply->refusal));
     if (accepted_.emplace(reply->submission, reply->job).second) jobs_.push_back(reply->job);
   } else if (const auto* attached = std::get_if<AttachReply>(said)) {

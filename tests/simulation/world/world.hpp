@@ -106,6 +106,7 @@ class ClientHost {
 
  private:
   void draw_graph(std::uint32_t number);
+  std::shared_ptr<const Graph> draw_known(std::uint32_t number);
   void submit(std::uint32_t number);
   void connect();
   void connect_again();
@@ -120,6 +121,7 @@ class ClientHost {
   std::map<std::uint64_t, JobSpec> specs_;
   std::map<std::uint64_t, JobId> accepted_;
   std::set<JobId> ended_;
+  std::set<std::uint64_t> again_;  ///< Submissions that name a graph instead of sending it.
   std::vector<FromClient> unsent_;  ///< While there is no connection.
   std::uint64_t connection_ = 0;
   std::vector<JobId> jobs_;

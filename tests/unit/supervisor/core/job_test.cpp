@@ -8,26 +8,30 @@
 namespace penstock::supervisor {
 namespace {
 
-Job job_of(const Graph& graph) {
-  Job job;
-  job.shape = shape_of(graph);
-  job.hot.resize(job.shape->size());
-  return job;
-}
+/// A job and the graph that it borrows.
+struct OwnedJob : Job {
+  explicit OwnedJob(const Graph& content) : owned(shape_of(content)) {
+    shape = owned.get();
+    hot.resize(shape->size());
+  }
+  std::unique_ptr<GraphShape> owned;
+};
+
+OwnedJob job_of(const Graph& graph) { return OwnedJob{graph}; }
 
 TEST(Job, OrderAtTheSupervisorFollowsTheRank) {
-  const Job job = job_of(GraphBuilder{}.add().chain(2).build());
+  const OwnedJob job = job_of(GraphBuilder{}.add().chain(2).build());
   EXPECT_LT(job.order_key(job.shape->at_rank(0)), job.order_key(job.shape->at_rank(1)));
 }
 
 TEST(Job, WorkersAreToldTheSameOrderTheOtherWayRound) {
-  const Job job = job_of(GraphBuilder{}.add().priority(-2).add().priority(7).chain(2).build());
+  const OwnedJob job = job_of(GraphBuilder{}.add().priority(-2).add().priority(7).chain(2).build());
   for (std::uint32_t rank = 1; rank < job.total(); ++rank)
     EXPECT_GT(job.worker_priority(job.shape->at_rank(rank - 1)), job.worker_priority(job.shape->at_rank(rank)));
 }
 
 TEST(Job, AChangedPriorityBeatsTheRankOnceKeysCarryIt) {
-  Job job = job_of(GraphBuilder{}.chain(3).build());
+  OwnedJob job = job_of(GraphBuilder{}.chain(3).build());
   job.priority_changes[SubtaskIndex{2}] = 4;
   job.keys_carry_priority = true;
   EXPECT_EQ(job.user_priority(2), 4);
@@ -39,7 +43,7 @@ TEST(Job, AChangedPriorityBeatsTheRankOnceKeysCarryIt) {
 }
 
 TEST(Job, HasALocalSetForEachBandThatWasEverAHome) {
-  Job job = job_of(GraphBuilder{}.add().build());
+  OwnedJob job = job_of(GraphBuilder{}.add().build());
   EXPECT_EQ(job.find_local(BandSlot{3}), nullptr);
   job.local(BandSlot{3}).push_ready(1);
   job.local(BandSlot{0}).push_ready(2);

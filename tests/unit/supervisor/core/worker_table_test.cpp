@@ -91,7 +91,7 @@ TEST(WorkerTable, EveryChangeOfTheBandsBeginsAnEpoch) {
   const WorkerSlot slot = table.add(WorkerId{1}, Incarnation{1}, worker_with({1000}));
   const std::uint64_t joined = table.epoch();
   EXPECT_NE(joined, empty);
-  table.touch();
+  table.touch(BandSlot{0});
   EXPECT_NE(table.epoch(), joined);
   const std::uint64_t touched = table.epoch();
   table.remove(slot);

@@ -1,0 +1,93 @@
+// SupervisorCore: graphs on their way to becoming jobs, sent whole or named by their content.
+#include "common/base/coverage_mark.hpp"
+#include "supervisor/core/supervisor_core.hpp"
+
+namespace penstock::supervisor {
+
+void SupervisorCore::on(supervisor_event::GraphChecked& event) {
+  SubmitReply reply;
+  reply.submission = event.submission;
+  if (event.shape == nullptr) return refuse(event.client, reply, std::move(event.refusal));
+  if (!is_new(event.client, reply, event.spec)) return;
+  if (const Result<void> feasible = check_feasible(event.spec, *event.shape); !feasible)
+    return refuse(event.client, reply, feasible.error());
+  accept(event.client, reply, std::move(event.spec), graphs_.add(std::move(event.shape)));
+}
+
+// The graph was checked when it came; what the cluster can hold may have changed since.
+void SupervisorCore::submit_again(ClientId client, const SubmitAgain& message) {
+  SubmitReply reply;
+  reply.submission = message.submission;
+  if (!is_new(client, reply, message.spec)) return;
+  const GraphHash hash = graph_of(message);
+  SharedGraph* graph = hash.valid() ? graphs_.join(hash) : nullptr;
+  if (graph == nullptr) {
+    PENSTOCK_COVERAGE_MARK("a graph that is to run again is not known");
+    const std::string subject = hash.valid() ? "graph " + to_string(hash) : "graph of job '" + message.like.name + "'";
+    return refuse(client, reply,
+                  Error{ErrorCode::UnknownGraph, subject, "is not known (any more)",
+                        "send the graph; `supervisor.cached_graphs_max` says how many are kept"});
+  }
+  if (const Result<void> feasible = check_feasible(message.spec, *graph->shape); !feasible) {
+    graphs_.leave(*graph);
+    return refuse(client, reply, feasible.error());
+  }
+  ++counters_.graphs_again;
+  accept(client, reply, message.spec, *graph);
+}
+
+GraphHash SupervisorCore::graph_of(const SubmitAgain& message) {
+  if (message.graph.valid()) return message.graph;
+  const Job* like = find_job(message.like);
+  return like == nullptr ? GraphHash{} : like->graph_hash;
+}
+
+void SupervisorCore::refuse(ClientId client, SubmitReply& reply, Error error) {
+  ++counters_.jobs_refused;
+  reply.refusal = std::move(error);
+  send_to_client(client, std::move(reply));
+}
+
+bool SupervisorCore::is_new(ClientId client, SubmitReply& reply, const JobSpec& spec) {
+  if (const Result<void> name = check_name(spec.name, "job name", config_.graph.name_bytes_max); !name) {
+    refuse(client, reply, name.error());
+    return false;
+  }
+  if (Job* known = find_job(JobSelector{JobId::none(), spec.name}); known != nullptr && !spec.name.empty()) {
+    reply.job = known->id;
+    reply.existed = true;
+    send_to_client(client, std::move(reply));
+    follow(*known, client);
+    return false;
+  }
+  if (trouble_.has_value()) refuse(client, reply, *trouble_);
+  return !trouble_.has_value();
+}
+
+void SupervisorCore::accept(ClientId client, SubmitReply& reply, JobSpec spec, SharedGraph& graph) {
+  const JobId id{static_cast<std::uint32_t>(jobs_.size())};
+  reply.job = id;
+  ++counters_.jobs_accepted;
+  send_to_client(client, std::move(reply));
+  Job& job = make_job(std::move(spec), graph, id);
+  job.followers.push_back(client);
+  if (!durable()) return place_sources(job);
+  job.waiting_for_disk = true;
+  accepting_.push_back({issued_ + 1, id});
+  records_.push_back(record::JobAccepted{id, job.spec, &job.shape->graph()});
+}
+
+// What the next job of the same graph begins with, so that bands get their whole credit at once.
+void SupervisorCore::learn_durations(const Job& job) {
+  for (std::size_t i = 0; i < job.templates.size(); ++i)
+    if (job.templates[i].runs > 0) job.graph->learned[i] = {job.templates[i].runs, job.templates[i].mean_ns};
+}
+
+void SupervisorCore::leave_graph(Job& job) {
+  if (job.graph == nullptr) return;
+  graphs_.leave(*job.graph);
+  job.graph = nullptr;
+  job.shape = nullptr;
+}
+
+}  // namespace penstock::supervisor

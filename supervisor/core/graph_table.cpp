@@ -1,0 +1,70 @@
+#include "supervisor/core/graph_table.hpp"
+
+#include <algorithm>
+
+#include "common/base/coverage_mark.hpp"
+
+namespace penstock::supervisor {
+
+SharedGraph& GraphTable::add(std::unique_ptr<const GraphShape> shape) {
+  SharedGraph& graph = *graphs_.emplace_back(std::make_unique<SharedGraph>());
+  const Graph& content = shape->graph();
+  graph.eligible.resize(content.templates.size());
+  graph.learned.resize(content.templates.size());
+  graph.bytes = shape->memory_bytes() + content.payloads.capacity() + content.names.capacity();
+  graph.jobs = 1;
+  graph.shape = std::move(shape);
+  if (SharedGraph** earlier = by_hash_.find(graph.shape->hash()); earlier != nullptr) {
+    graph.learned = (*earlier)->learned;
+    SharedGraph& replaced = **earlier;
+    *earlier = &graph;
+    if (replaced.jobs == 0) drop(replaced);
+  } else {
+    by_hash_[graph.shape->hash()] = &graph;
+  }
+  return graph;
+}
+
+SharedGraph* GraphTable::join(const GraphHash& hash) {
+  SharedGraph** found = by_hash_.find(hash);
+  if (found == nullptr) return nullptr;
+  SharedGraph& graph = **found;
+  if (graph.jobs++ == 0) {
+    std::erase(idle_, &graph);
+    idle_bytes_ -= graph.bytes;
+  }
+  return &graph;
+}
+
+void GraphTable::leave(SharedGraph& graph) {
+  if (--graph.jobs > 0) return;
+  if (!is_found(graph) || graph.bytes > bytes_max_) return drop(graph);
+  idle_.push_back(&graph);
+  idle_bytes_ += graph.bytes;
+  while (idle_.size() > graphs_max_ || idle_bytes_ > bytes_max_) {
+    PENSTOCK_COVERAGE_MARK("a graph is no longer kept for being submitted again");
+    drop(*idle_.front());
+  }
+}
+
+bool GraphTable::is_found(const SharedGraph& graph) const {
+  SharedGraph* const* found = by_hash_.find(graph.shape->hash());
+  return found != nullptr && *found == &graph;
+}
+
+void GraphTable::drop(const SharedGraph& graph) {
+  if (is_found(graph)) by_hash_.erase(graph.shape->hash());
+  if (const auto idle = std::find(idle_.begin(), idle_.end(), &graph); idle != idle_.end()) {
+    idle_.erase(idle);
+    idle_bytes_ -= graph.bytes;
+  }
+  std::erase_if(graphs_, [&](const std::unique_ptr<SharedGraph>& owned) { return owned.get() == &graph; });
+}
+
+std::uint64_t GraphTable::memory_bytes() const {
+  std::uint64_t sum = 0;
+  for (const auto& graph : graphs_) sum += graph->shape->memory_bytes();
+  return sum;
+}
+
+}  // namespace penstock::supervisor

@@ -1,0 +1,226 @@
+// A graph that is known runs again on one small message.
+#include <gtest/gtest.h>
+
+#include "common/protocol/graph_chunks.hpp"
+#include "tests/support/coverage_marks.hpp"
+#include "tests/support/journal_harness.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+JobSpec named(const std::string& name, Keep keep = Keep::Nothing) {
+  JobSpec spec;
+  spec.name = name;
+  spec.keep = keep;
+  return spec;
+}
+
+Graph pair() { return GraphBuilder{}.chain(2).build(); }
+
+SubmitReply again(SupervisorHarness& cluster, const SubmitAgain& message) {
+  cluster.client_says(message);
+  const auto replies = cluster.take_for<SubmitReply>();
+  EXPECT_EQ(replies.size(), 1U);
+  return replies.empty() ? SubmitReply{} : replies.front();
+}
+
+SubmitReply again(SupervisorHarness& cluster, const Graph& graph, const std::string& name) {
+  return again(cluster, SubmitAgain{7, {}, named(name), content_hash(graph)});
+}
+
+void run_pair(SupervisorHarness& cluster, std::uint32_t job) {
+  cluster.assigned();
+  cluster.succeed(1, 0, {}, job);
+  cluster.succeed(1, 1, {}, job);
+  EXPECT_EQ(cluster.state(job), JobState::Succeeded);
+}
+
+TEST(SubmitAgain, RunsTheGraphOfAJobThatHasEnded) {
+  SupervisorHarness cluster;
+  cluster.join();
+  cluster.submit(pair(), named("first"));
+  run_pair(cluster, 1);
+  const SubmitReply reply = again(cluster, pair(), "second");
+  EXPECT_EQ(reply.submission, 7U);
+  EXPECT_EQ(reply.job, JobId{2});
+  EXPECT_FALSE(reply.existed);
+  EXPECT_EQ(cluster.assigned(), (Lines{"2:0 to w1", "2:1 to w1, cached"}));
+  run_pair(cluster, 2);
+  EXPECT_EQ(cluster.core().counters().graphs_again, 1U);
+}
+
+TEST(SubmitAgain, RunsTheGraphOfAJobThatIsStillRunning) {
+  SupervisorHarness cluster;
+  cluster.join();
+  cluster.submit(pair(), named("first"));
+  cluster.assigned();
+  EXPECT_EQ(again(cluster, pair(), "second").job, JobId{2});
+  EXPECT_EQ(cluster.assigned(), (Lines{"2:0 to w1", "2:1 to w1, cached"}));
+  run_pair(cluster, 1);
+  run_pair(cluster, 2);
+}
+
+TEST(SubmitAgain, TheGraphMayBeNamedByAJob) {
+  SupervisorHarness cluster;
+  cluster.join();
+  cluster.submit(pair(), named("first"));
+  run_pair(cluster, 1);
+  EXPECT_EQ(again(cluster, SubmitAgain{1, {JobId::none(), "first"}, named("by name"), {}}).job, JobId{2});
+  EXPECT_EQ(again(cluster, SubmitAgain{1, {JobId{1}, ""}, named("by number"), {}}).job, JobId{3});
+  EXPECT_EQ(again(cluster, SubmitAgain{1, {JobId{9}, ""}, named("x"), {}}).refusal.code, ErrorCode::UnknownGraph);
+  cluster.ignore();
+}
+
+TEST(SubmitAgain, AnUnknownGraphIsRefusedByName) {
+  SupervisorHarness cluster;
+  cluster.join();
+  SubmitReply reply;
+  PENSTOCK_EXPECT_COVERAGE_MARK("a graph that is to run again is not known", reply = again(cluster, pair(), "second"));
+  EXPECT_FALSE(reply.job.valid());
+  EXPECT_EQ(reply.refusal.code, ErrorCode::UnknownGraph);
+  EXPECT_NE(reply.refusal.subject.find(to_string(content_hash(pair()))), std::string::npos);
+}
+
+TEST(SubmitAgain, AGraphThatIsNoLongerKeptIsUnknown) {
+  SupervisorConfig config;
+  config.cached_graphs_max = 0;
+  SupervisorHarness cluster{config};
+  cluster.join();
+  cluster.submit(pair(), named("first"));
+  EXPECT_EQ(again(cluster, pair(), "second").job, JobId{2}) << "while it runs it is known";
+  run_pair(cluster, 1);
+  run_pair(cluster, 2);
+  EXPECT_EQ(again(cluster, pair(), "third").refusal.code, ErrorCode::UnknownGraph);
+}
+
+TEST(SubmitAgain, TheSameNameIsTheSameJobWhateverTheGraph) {
+  SupervisorHarness cluster;
+  cluster.join();
+  cluster.submit(pair(), named("first"));
+  const SubmitReply reply = again(cluster, GraphBuilder{}.sources(9).build(), "first");
+  EXPECT_EQ(reply.job, JobId{1});
+  EXPECT_TRUE(reply.existed);
+  cluster.ignore();
+}
+
+TEST(SubmitAgain, WhatNoBandCanHoldAnyMoreIsRefusedAndStaysKnown) {
+  SupervisorHarness cluster;
+  cluster.join({.slots = 4});
+  GraphBuilder builder;
+  builder.sources(1).template_at(0).request.slots = kOneSlot * 4;
+  const Graph large = builder.build();
+  cluster.submit(large, named("first"));
+  cluster.assigned();
+  cluster.succeed(1, 0);
+  cluster.join({.slots = 2});
+  cluster.lose(1);
+  cluster.alerts();
+  EXPECT_EQ(again(cluster, large, "second").refusal.code, ErrorCode::RequestTooLarge);
+  cluster.join({.slots = 4});
+  EXPECT_EQ(again(cluster, large, "second").job, JobId{2});
+  EXPECT_EQ(cluster.assigned(), Lines{"2:0 to w3"});
+}
+
+// Each run has its own spec, counts and outputs; the graph alone is shared.
+TEST(SubmitAgain, TheSpecIsOfTheNewJobAlone) {
+  SupervisorHarness cluster;
+  cluster.join();
+  cluster.submit(pair(), named("first", Keep::Sinks));
+  cluster.assigned();
+  cluster.succeed(1, 0, {{0, 10}});
+  cluster.succeed(1, 1, {{0, 20}});
+  cluster.ignore();
+  EXPECT_EQ(cluster.job(1).outputs.size(), 1U);
+  SubmitAgain message{1, {}, named("second"), content_hash(pair())};
+  message.spec.priority = 3;
+  again(cluster, message);
+  cluster.assigned();
+  EXPECT_EQ(cluster.job(2).spec.priority, 3);
+  cluster.succeed(1, 0, {{0, 10}}, 2);
+  cluster.succeed(1, 1, {{0, 20}}, 2);
+  cluster.ignore();
+  EXPECT_TRUE(cluster.job(2).outputs.empty());
+  EXPECT_EQ(cluster.job(1).outputs.size(), 1U);
+}
+
+// What the client hashes is whole, what the supervisor hashes was put together from chunks.
+TEST(SubmitAgain, AGraphThatCameInChunksHasTheNameOfTheWhole) {
+  Graph graph = GraphBuilder{}.sources(3).join().priority(4).chain(3).expected(Duration{5}).build();
+  graph.edge_outputs.assign(graph.edge_count(), 0);
+  graph.edge_outputs.back() = EdgeKind::kOrderOnly;
+  for (std::uint32_t i = 0; i <= graph.size(); ++i) graph.payload_offsets.push_back(i), graph.name_offsets.push_back(i);
+  graph.payloads = "abcdefg";
+  graph.names = "ABCDEFG";
+  graph.wanted = {2};
+  GraphIntake intake{GraphLimits{}};
+  for (const std::uint32_t first : {0U, 2U, 3U})
+    ASSERT_TRUE(intake.add(chunk_of(graph, first, first == 3 ? 4 : first == 2 ? 1 : 2)).has_value());
+  const auto shape = intake.finish();
+  ASSERT_TRUE(shape.has_value()) << to_string(shape.error());
+  EXPECT_EQ((*shape)->hash(), content_hash(graph));
+}
+
+TEST(SubmitAgain, ANewRunBeginsWithTheDurationsOfTheLast) {
+  SupervisorHarness cluster;
+  cluster.join();
+  cluster.submit(pair(), named("first"));
+  run_pair(cluster, 1);
+  again(cluster, pair(), "second");
+  EXPECT_GT(cluster.job(2).templates[0].runs, 0U);
+  cluster.ignore();
+}
+
+// Spec: design 4, accepted means durable, however the graph came.
+TEST(SubmitAgain, IsAcceptedWhenItIsOnTheDisk) {
+  JournalHarness cluster;
+  cluster->join();
+  cluster->submit(pair(), named("first"));
+  cluster.write_all();
+  cluster->ignore();
+  cluster->client_says(SubmitAgain{1, {}, named("second"), content_hash(pair())});
+  EXPECT_TRUE(cluster->take_for<SubmitReply>().empty());
+  EXPECT_EQ(cluster->assigned(), Lines{});
+  cluster.write_all();
+  EXPECT_EQ(cluster->take_for<SubmitReply>().size(), 1U);
+  cluster->ignore();
+  cluster.restart();
+  EXPECT_EQ(cluster->job(2).total(), 2U);
+  EXPECT_EQ(again(cluster.life(), pair(), "first").existed, true);
+  cluster->ignore();
+}
+
+// The graph was rebuilt from the journal: it has the same name by content as the one that was sent.
+TEST(SubmitAgain, AGraphIsKnownAfterARestart) {
+  JournalHarness cluster;
+  cluster->join();
+  cluster->submit(pair(), named("first"));
+  cluster.write_all();
+  cluster->ignore();
+  cluster.restart();
+  cluster->join();
+  cluster->ignore();
+  cluster->client_says(SubmitAgain{1, {}, named("second"), content_hash(pair())});
+  cluster.write_all();
+  const auto replies = cluster->take_for<SubmitReply>();
+  ASSERT_EQ(replies.size(), 1U);
+  EXPECT_EQ(replies[0].job, JobId{2});
+  cluster->ignore();
+}
+
+TEST(SubmitAgain, OneThatCouldNotBeWrittenLeavesItsGraph) {
+  JournalHarness cluster;
+  cluster->join();
+  cluster->submit(pair(), named("first"));
+  cluster.write_all();
+  cluster->ignore();
+  cluster->client_says(SubmitAgain{1, {}, named("second"), content_hash(pair())});
+  cluster->handle(supervisor_event::StorageFailed{Error{ErrorCode::StorageFull, "disk", "is full", {}}});
+  const auto replies = cluster->take_for<SubmitReply>();
+  ASSERT_EQ(replies.size(), 1U);
+  EXPECT_EQ(replies[0].refusal.code, ErrorCode::StorageFull);
+  EXPECT_EQ(cluster->job(1).graph->jobs, 1U);
+  cluster->ignore();
+}
+
+}  // namespace
+}  // namespace penstock::supervisor
