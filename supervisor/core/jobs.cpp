@@ -43,7 +43,7 @@ std::string joined(const std::vector<std::string>& words) {
 
 Result<void> SupervisorCore::check_feasible(const JobSpec& spec, const GraphShape& shape) const {
   // Without any worker nothing can be said yet; the job waits for the first.
-  if (spec.wait_for_resources || workers_.alive_bands() == 0) return {};
+  if (spec.wait_for_resources || workers_.alive_bands() == 0 || reclaiming_) return {};
   for (const Template& wanted : shape.graph().templates) {
     bool possible = false;
     for (std::uint32_t i = 0; i < workers_.band_slots() && !possible; ++i)
@@ -139,7 +139,8 @@ void SupervisorCore::start_job(ClientId client, JobSpec spec, std::unique_ptr<Gr
 void SupervisorCore::place_sources(Job& job) {
   std::vector<std::uint32_t> sources;
   for (std::uint32_t i = 0; i < job.total(); ++i)
-    if (job.hot[i].unplaced == 0) sources.push_back(i);
+    if (job.hot[i].unplaced == 0 && job.hot[i].missing == 0 && job.hot[i].phase == SubtaskPhase::Waiting)
+      sources.push_back(i);
   std::vector<BandSlot> bands;
   std::uint64_t slots = 0;
   for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
@@ -205,7 +206,7 @@ void SupervisorCore::cancel_subtasks(Job& job, std::vector<std::uint32_t> pendin
     if (hot.phase == SubtaskPhase::Assigned) {
       const WorkerSlot slot = workers_[hot.band].worker;
       hot.flags |= SubtaskFlag::kCancelAsked;
-      CancelBatch& batch = tail_of_outbox<CancelBatch>(slot, job.id);
+      CancelBatch& batch = tail_of_cancels(slot, job.id, false);
       batch.kill_after = kill_after;
       batch.attempts.push_back(AttemptRef{SubtaskIndex{subtask}, Attempt{hot.attempt}});
     } else if (!is_final(hot.phase)) {
@@ -252,7 +253,7 @@ void SupervisorCore::change_subtask_priority(Job& job, std::uint32_t subtask, st
 }
 
 void SupervisorCore::finish_if_done(Job& job) {
-  if (job.state != JobState::Running || job.open > 0) return;
+  if (job.state != JobState::Running || job.open > 0 || job.held) return;
   if (job.counts.failed > 0 || (!job.error.message.empty() && job.error.code != ErrorCode::Cancelled))
     job.state = JobState::Failed;
   else
@@ -294,6 +295,7 @@ void SupervisorCore::release_job(Job& job) {
   job.data.clear();
   job.histories.clear();
   job.thieves.clear();
+  job.fenced.clear();
   job.priority_changes.clear();
   if (had_outputs) record_end(job);
 }

@@ -53,6 +53,8 @@ struct alignas(64) WorkerEntry {
   bool draining = false;
   bool drained = false;
   bool has_new_peers = false;
+  bool claiming = false;            ///< It is saying what it holds from an earlier life; nothing is sent to it before.
+  bool reclaimed = false;           ///< It has: it may know addresses of other workers from that life.
   bool owed_applied = false;        ///< `ReportsApplied` waits until what its reports said is written down.
   std::uint32_t outbox = kNoOutbox;  ///< Which one holds what it is told at the end of this event.
   std::uint64_t reports_received = 0;
@@ -61,6 +63,7 @@ struct alignas(64) WorkerEntry {
   std::vector<PeerAddress> new_peers;     ///< Told first of all at the end of this event.
   Incarnation incarnation;
   LookupMap<WorkerId, bool> peers_known;  ///< Workers whose data address it has been told.
+  std::vector<SubtaskId> waiting;         ///< Claimed, and cached there for producers.
   Register description;
 };
 
