@@ -219,13 +219,24 @@ void SupervisorCore::end_reclaiming() {
     }
   }
   for (const JobId id : std::vector<JobId>{active_}) {
-    Job& job = *jobs_[id.value()];
-    if (!std::exchange(job.held, false)) continue;
-    if (!job.cancelling) resume(job);
-    if (job.open == 0) maybe_done_.push_back(id);
+    if (Job& job = *jobs_[id.value()]; job.held) let_go(job);
   }
   for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i)
     if (workers_[WorkerSlot{i}].alive && !workers_[WorkerSlot{i}].claiming) tell_what_has_finished(WorkerSlot{i});
+}
+
+/// Does what was put off while workers of before the restart might still come with the rest of the job.
+void SupervisorCore::let_go(Job& job) {
+  job.held = false;
+  for (Job::HeldCancel& order : std::exchange(job.held_cancels, {})) {
+    PENSTOCK_COVERAGE_MARK("a cancel waited for workers to come back");
+    if (order.roots.empty())
+      cancel_open_subtasks(job, order.kill_after);
+    else
+      cancel_subtasks(job, std::move(order.roots), order.kill_after);
+  }
+  if (!job.cancelling) resume(job);
+  if (job.open == 0) maybe_done_.push_back(job.id);
 }
 
 /// What waits at a worker for producers may have missed that they have finished: the last words of an earlier life are

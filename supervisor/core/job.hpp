@@ -91,6 +91,12 @@ struct Job {
   Instant ended = kNever;
   Instant keep_until = kNever;          ///< Outputs of an ended job that nobody follows are released then.
 
+  struct HeldCancel {
+    std::vector<std::uint32_t> roots;   ///< Empty: the whole job.
+    Duration kill_after{0};
+  };
+  std::vector<HeldCancel> held_cancels;  ///< Ordered while it was held.
+
   std::vector<LocalSet> locals;         ///< One for each band that has ever been a home.
   std::vector<std::uint32_t> local_of;  ///< By band slot: position in `locals`, or none.
   std::vector<std::uint32_t> homeless;  ///< Placeable, but no band may have it now.

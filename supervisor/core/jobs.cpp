@@ -184,6 +184,14 @@ void SupervisorCore::cancel_job(Job& job, Error why, Duration kill_after) {
   if (!job.cancelling) job.error = std::move(why);
   job.cancelling = true;
   record_change(job);
+  // What a worker of before a restart may be running must not be told to have been cancelled before it is.
+  if (job.held)
+    job.held_cancels.push_back({{}, kill_after});
+  else
+    cancel_open_subtasks(job, kill_after);
+}
+
+void SupervisorCore::cancel_open_subtasks(Job& job, Duration kill_after) {
   for (std::uint32_t i = 0; i < job.total(); ++i) {
     const SubtaskPhase phase = job.hot[i].phase;
     if (phase != SubtaskPhase::Waiting && phase != SubtaskPhase::Placeable && phase != SubtaskPhase::Backoff) continue;
@@ -196,6 +204,7 @@ void SupervisorCore::cancel_job(Job& job, Error why, Duration kill_after) {
 
 // Cancels subtasks and everything that depends on them.
 void SupervisorCore::cancel_subtasks(Job& job, std::vector<std::uint32_t> pending, Duration kill_after) {
+  if (job.held) return job.held_cancels.push_back({std::move(pending), kill_after});
   std::vector<bool> seen(job.total());
   while (!pending.empty()) {
     const std::uint32_t subtask = pending.back();

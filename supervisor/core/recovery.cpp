@@ -75,12 +75,11 @@ void SupervisorCore::recover_job(RecoveredJob& recovered) {
     if (!is_final(job.hot[i].phase)) count_unfinished(job, i);
   recover_outputs(job, recovered.ended);
   cancel_behind_failures(job);
+  job.held = reclaiming_;
   if (recovered.cancelling) {
     PENSTOCK_COVERAGE_MARK("a job that was being cancelled came back");
     cancel_job(job, std::move(recovered.why), kDefaultGrace);
-  } else if (reclaiming_) {
-    job.held = true;
-  } else {
+  } else if (!job.held) {
     resume(job);
   }
   if (job.open == 0) maybe_done_.push_back(job.id);

@@ -128,6 +128,7 @@ class SupervisorCore {
   void end_reclaiming_if_complete();
   void end_reclaiming_if_late();
   void end_reclaiming();
+  void let_go(Job& job);
   void tell_what_has_finished(WorkerSlot slot);
 
   // Jobs: jobs.cpp.
@@ -137,6 +138,7 @@ class SupervisorCore {
   void start_job(ClientId client, JobSpec spec, std::unique_ptr<GraphShape> shape, JobId id);
   void place_sources(Job& job);
   void cancel_job(Job& job, Error why, Duration kill_after);
+  void cancel_open_subtasks(Job& job, Duration kill_after);
   void cancel_subtasks(Job& job, std::vector<std::uint32_t> roots, Duration kill_after);
   void change_priority(Job& job, std::int32_t priority);
   void change_subtask_priority(Job& job, std::uint32_t subtask, std::int32_t priority);

@@ -247,6 +247,23 @@ TEST_F(ClaimsTest, ACancelThatWasNotWrittenIsUndone) {
   cluster->ignore();
 }
 
+TEST_F(ClaimsTest, ACancelWaitsForThoseWhoMayBeRunningIt) {
+  begin(GraphBuilder{}.sources(3).build());
+  die();
+  cluster->client_says(AdminRequest{1, "cancel", {"one", "2"}});
+  cluster->client_says(AdminRequest{2, "cancel", {"one"}});
+  cluster.write_all();
+  EXPECT_EQ(cluster->state(), JobState::Running);
+  cluster->come_back(1, {.jobs = {of_job_1({held(0)})}});
+  PENSTOCK_EXPECT_COVERAGE_MARK("a cancel waited for workers to come back", cluster->come_back(2, {}));
+  EXPECT_EQ(cluster->cancels(), Lines{"all at w1"});
+  EXPECT_EQ(cluster->phase(2), SubtaskPhase::Cancelled);
+  cluster->say(1, 0, Outcome::Cancelled);
+  cluster.write_all();
+  EXPECT_EQ(cluster->state(), JobState::Cancelled);
+  cluster->ignore();
+}
+
 TEST_F(ClaimsTest, OfAJobThatHasEndedEverythingIsForgotten) {
   begin(GraphBuilder{}.sources(1).build());
   cluster->succeed(1, 0);
