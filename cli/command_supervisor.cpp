@@ -54,6 +54,7 @@ Result<int> supervise(Invocation& invocation, const SupervisorCommand& options) 
   gateway_options.link = config->link;
   gateway_options.wire = config->wire;
   gateway_options.incarnation = random_incarnation();
+  if (*journal != nullptr) gateway_options.identity = (*journal)->recovered.identity;
   caf::actor core = supervisor::spawn_supervisor(
       actors.system(), loop, {config->supervisor, Rng{gateway_options.incarnation.value()}, *journal});
   Result<std::unique_ptr<supervisor::Gateway>> gateway =

@@ -43,6 +43,8 @@ struct Introduction {
       resumed @14 :Bool;
       receivedThrough @15 :UInt64;
       heartbeatNs @16 :Int64;
+      state @18 :UInt64;
+      life @19 :UInt64;
     }
     refusal @17 :Error;
   }
@@ -65,6 +67,7 @@ struct Register {
   dataAddress @2 :Text;
   bands @3 :List(BandDescription);
   operators @4 :List(Text);
+  reclaims @5 :Bool;
 }
 
 struct AssignedInput {
@@ -147,6 +150,7 @@ struct ToWorker {
       wholeJob @5 :Bool;
       attempts @6 :List(AttemptRef);
       killAfterNs @7 :Int64;
+      alone @26 :Bool;
     }
     priority :group {
       job @8 :UInt32;
@@ -227,6 +231,17 @@ struct ReplicaReport {
   output @2 :UInt16;
 }
 
+struct ClaimedJob {
+  job @0 :UInt32;
+  subtasks @1 :List(UInt32);         # columns: element i of each belongs together
+  attempts @2 :List(UInt16);
+  bands @3 :List(UInt16);
+  stages @4 :List(UInt8);            # 0 waiting, 1 queued, 2 running
+  producers @5 :List(UInt32);        # the same
+  outputs @6 :List(UInt16);
+  bytes @7 :List(Int64);
+}
+
 struct FromWorker {
   union {
     register @0 :Register;
@@ -238,6 +253,7 @@ struct FromWorker {
     }
     drainState :group { draining @5 :Bool; empty @6 :Bool; }
     explanation :group { question @7 :UInt64; known @8 :Bool; state @9 :Text; reason @10 :Text; }
+    claim :group { last @11 :Bool; draining @12 :Bool; claimed @13 :List(ClaimedJob); }
   }
 }
 

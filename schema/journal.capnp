@@ -13,6 +13,17 @@ struct JournalHead {
   nextJob @1 :UInt32;
 }
 
+struct JournalIdentity {
+  state @0 :UInt64;         # Drawn once for a directory.
+  life @1 :UInt64;          # How many supervisors have begun on it.
+}
+
+struct WorkerRecord {
+  worker @0 :UInt32;
+  incarnation @1 :UInt64;
+  name @2 :Text;
+}
+
 struct JobAcceptedRecord {
   job @0 :UInt32;
   spec @1 :Graph.JobSpec;

@@ -10,9 +10,10 @@ namespace penstock {
 using namespace link_event;
 using namespace link_action;
 
-LinkCore::LinkCore(const LinkConfig& config, Incarnation peer, Instant now)
+LinkCore::LinkCore(const LinkConfig& config, Incarnation peer, Instant now, OnSilence on_silence)
     : config_(config),
       peer_(peer),
+      on_silence_(on_silence),
       resend_after_(config.resend_after),
       lost_at_(later(now, config.reconnect_grace)) {}
 
@@ -43,7 +44,8 @@ void LinkCore::on(const Attached& event, Instant now, Actions<LinkAction>& actio
 void LinkCore::on(const Detached&, Instant now, Actions<LinkAction>&) {
   attached_ = false;
   resend_at_ = acknowledge_at_ = heartbeat_at_ = kNever;
-  lost_at_ = std::min(lost_at_, later(now, config_.reconnect_grace));
+  const Instant grace_ends = later(now, config_.reconnect_grace);
+  lost_at_ = on_silence_ == OnSilence::Reconnect ? grace_ends : std::min(lost_at_, grace_ends);
 }
 
 void LinkCore::on(const FrameQueued&, Instant now, Actions<LinkAction>& actions) {
@@ -86,10 +88,7 @@ void LinkCore::on(const FrameArrived& event, Instant now, Actions<LinkAction>& a
 }
 
 void LinkCore::on(const Tick&, Instant now, Actions<LinkAction>& actions) {
-  if (now >= lost_at_) {
-    declare_lost(attached_ ? LossReason::Silent : LossReason::Detached, actions);
-    return;
-  }
+  if (now >= lost_at_) return give_verdict(now, actions);
   if (!attached_) return;
   if (now >= resend_at_) {
     // Nothing was acknowledged for a whole period: go back to the oldest frame that is missing there.
@@ -126,6 +125,20 @@ void LinkCore::transmit_window(Instant now, Actions<LinkAction>& actions) {
   transmitted_through_ = last;
   resend_at_ = later(now, resend_after_);
   sent_something(now);
+}
+
+void LinkCore::give_verdict(Instant now, Actions<LinkAction>& actions) {
+  if (now >= later(lost_at_, config_.heartbeat)) {
+    // Fault F09: it is we who were silent.
+    PENSTOCK_COVERAGE_MARK("a verdict came too late");
+    lost_at_ = later(now, attached_ ? config_.silence_max : config_.reconnect_grace);
+  } else if (attached_ && on_silence_ == OnSilence::Reconnect) {
+    PENSTOCK_COVERAGE_MARK("a silent connection is given up");
+    lost_at_ = later(now, config_.silence_max);  // Should the shell not obey.
+    actions.add(Reconnect{});
+  } else {
+    declare_lost(attached_ ? LossReason::Silent : LossReason::Detached, actions);
+  }
 }
 
 void LinkCore::declare_lost(LossReason reason, Actions<LinkAction>& actions) {

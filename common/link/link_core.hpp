@@ -58,9 +58,18 @@ struct DeclareLost {
   LossReason reason = LossReason::Silent;
   friend bool operator==(const DeclareLost&, const DeclareLost&) = default;
 };
+/// Nothing is heard on this connection: drop it and make another. The link stands.
+struct Reconnect {
+  friend bool operator==(const Reconnect&, const Reconnect&) = default;
+};
 }  // namespace link_action
 using LinkAction = std::variant<link_action::Transmit, link_action::TransmitHeartbeat, link_action::Deliver,
-                                link_action::Forget, link_action::Fence, link_action::DeclareLost>;
+                                link_action::Forget, link_action::Fence, link_action::DeclareLost,
+                                link_action::Reconnect>;
+
+/// What becomes of a peer that is silent for longer than `silence_max`. Supervisors declare it lost and give its work to
+/// others; whoever depends on a supervisor tries another connection, for as long as `reconnect_grace`.
+enum class OnSilence : std::uint8_t { DeclareLost, Reconnect };
 
 struct LinkCounters {
   std::uint64_t frames_sent = 0;
@@ -75,11 +84,13 @@ struct LinkCounters {
 ///
 /// Always true: frames are delivered in the order in which they were queued, each exactly once, for as long as both
 /// lives last and the link is not declared lost, whatever the network loses, repeats or reorders.
+/// A verdict that comes late is none: who was stopped itself (SIGSTOP, a suspended host) has not read what came meanwhile,
+/// and listens for as long again.
 /// It never sees bytes: the shell keeps the unacknowledged frames by their sequence numbers. Owned by one connection's
 /// shell or by the simulator; single-threaded; constant cost per event except `Transmit` ranges.
 class LinkCore {
  public:
-  LinkCore(const LinkConfig& config, Incarnation peer, Instant now);
+  LinkCore(const LinkConfig& config, Incarnation peer, Instant now, OnSilence on_silence = OnSilence::DeclareLost);
 
   void handle(const LinkEvent& event, Instant now, Actions<LinkAction>& actions);
   std::optional<Instant> next_deadline() const;
@@ -102,12 +113,14 @@ class LinkCore {
 
   void acknowledge_through(std::uint64_t sequence, Instant now, Actions<LinkAction>& actions);
   void transmit_window(Instant now, Actions<LinkAction>& actions);
+  void give_verdict(Instant now, Actions<LinkAction>& actions);
   void declare_lost(link_action::LossReason reason, Actions<LinkAction>& actions);
   void sent_something(Instant now);
 
   // Constant after construction.
   const LinkConfig config_;
   const Incarnation peer_;
+  const OnSilence on_silence_;
 
   // State.
   bool attached_ = false;

@@ -27,6 +27,9 @@ struct CancelBatch {
   bool whole_job = false;             ///< Every attempt of the job, in one small message.
   std::vector<AttemptRef> attempts;   ///< Ignored for a whole job.
   Duration kill_after = kDefaultGrace;
+  /// Only these attempts, which are fenced because their subtasks run elsewhere: what waits for their results goes on
+  /// waiting.
+  bool alone = false;
   friend bool operator==(const CancelBatch&, const CancelBatch&) = default;
 };
 

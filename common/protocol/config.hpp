@@ -15,6 +15,7 @@ struct LinkConfig {
   Duration heartbeat = std::chrono::seconds{1};
   Duration silence_max = std::chrono::seconds{10};
   Duration reconnect_grace = std::chrono::milliseconds{500};
+  Duration supervisor_absence_max = std::chrono::minutes{5};
   Duration resend_after = std::chrono::milliseconds{1000};
   Duration resend_after_max = std::chrono::seconds{8};
   Duration acknowledge_after = std::chrono::milliseconds{20};
@@ -68,6 +69,7 @@ struct SupervisorConfig {
   Duration results_keep = std::chrono::minutes{10};
   Duration steal_after = std::chrono::milliseconds{1};
   Duration required_band_wait = std::chrono::seconds{30};
+  Duration reclaim_wait = std::chrono::milliseconds{1500};
 };
 
 /// Decisions of a worker.
@@ -103,6 +105,7 @@ void visit_settings(LinkConfig& c, Visit&& visit) {
   visit({"heartbeat", "duration", "an idle side sends a heartbeat this often"}, c.heartbeat, Duration{milliseconds{10}}, Duration{hours{1}});
   visit({"silence_max", "duration", "a peer that is silent for longer is lost"}, c.silence_max, Duration{milliseconds{50}}, Duration{hours{24}});
   visit({"reconnect_grace", "duration", "a peer whose connection broke is lost when it is not back after this"}, c.reconnect_grace, Duration{0}, Duration{hours{24}});
+  visit({"supervisor_absence_max", "duration", "a worker goes on for so long without its supervisor and then starts afresh; a client gives up"}, c.supervisor_absence_max, Duration{0}, Duration{hours{24 * 365}});
   visit({"resend_after", "duration", "frames without acknowledgement are sent again after this; doubles each time"}, c.resend_after, Duration{milliseconds{1}}, Duration{hours{1}});
   visit({"resend_after_max", "duration", "bound of that doubling"}, c.resend_after_max, Duration{milliseconds{1}}, Duration{hours{1}});
   visit({"acknowledge_after", "duration", "an acknowledgement waits at most this long for a frame to ride on"}, c.acknowledge_after, Duration{0}, Duration{seconds{10}});
@@ -160,6 +163,7 @@ void visit_settings(SupervisorConfig& c, Visit&& visit) {
         c.cached_graphs_max, std::uint32_t{0}, std::uint32_t{1024});
   visit({"cached_graph_bytes_max", "bytes", "what those may take together; a larger one is not kept"}, c.cached_graph_bytes_max,
         std::int64_t{0}, std::int64_t{1} << 50);
+  visit({"reclaim_wait", "duration", "after a restart, workers that were there have this long to come back before others get what they held; up to three times as long while they keep coming"}, c.reclaim_wait, Duration{0}, Duration{minutes{10}});
 }
 
 template <class Visit>

@@ -48,6 +48,8 @@ struct Welcome {
   bool resumed = false;               ///< The link goes on where it stood; false: it starts anew at sequence 1.
   std::uint64_t received_through = 0;
   Duration heartbeat{0};              ///< How often the supervisor wants to hear from an idle peer.
+  std::uint64_t state = 0;            ///< Names what it keeps on disk, the same in all lives that go on from it; 0: nothing.
+  std::uint64_t life = 0;             ///< Counts those lives.
   friend bool operator==(const Welcome&, const Welcome&) = default;
 };
 
@@ -77,6 +79,8 @@ struct Register {
   std::string data_address;        ///< `host:port` where others fetch data; empty when embedded.
   std::vector<BandDescription> bands;
   std::vector<std::string> operators;  ///< Native operators that it offers.
+  /// It goes on from an earlier life of the supervisor: the reports that this one may not have and `WorkerClaim`s follow.
+  bool reclaims = false;
   friend bool operator==(const Register&, const Register&) = default;
 };
 

@@ -119,6 +119,46 @@ struct ExplainAnswer {
   friend bool operator==(const ExplainAnswer&, const ExplainAnswer&) = default;
 };
 
-using FromWorker = std::variant<Register, ReportBatch, DrainState, ExplainAnswer>;
+/// How far a claimed attempt has come. DO NOT RENUMBER (wire).
+enum class ClaimedStage : std::uint8_t {
+  Waiting = 0,  ///< For producers.
+  Queued = 1,   ///< All its producers have finished.
+  Running = 2,
+};
+
+/// An attempt that an earlier life of the supervisor has given to this worker and that has not ended.
+struct ClaimedAttempt {
+  SubtaskIndex subtask;
+  Attempt attempt;
+  BandIndex band;
+  ClaimedStage stage = ClaimedStage::Queued;
+  friend bool operator==(const ClaimedAttempt&, const ClaimedAttempt&) = default;
+};
+
+/// A datum that is on this worker.
+struct ClaimedDatum {
+  SubtaskIndex producer;
+  std::uint16_t output = 0;
+  std::int64_t bytes = 0;
+  friend bool operator==(const ClaimedDatum&, const ClaimedDatum&) = default;
+};
+
+struct ClaimedJob {
+  JobId job;
+  std::vector<ClaimedAttempt> attempts;
+  std::vector<ClaimedDatum> data;  ///< By producer and output; those of one producer are never parted.
+  friend bool operator==(const ClaimedJob&, const ClaimedJob&) = default;
+};
+
+/// What a worker has from an earlier life of the supervisor; large claims come in several parts. Said after all reports
+/// that were not known to be applied have been said again.
+struct WorkerClaim {
+  bool last = true;
+  bool draining = false;
+  std::vector<ClaimedJob> jobs;  ///< Every job that it knows, also those of which it holds nothing.
+  friend bool operator==(const WorkerClaim&, const WorkerClaim&) = default;
+};
+
+using FromWorker = std::variant<Register, ReportBatch, DrainState, ExplainAnswer, WorkerClaim>;
 
 }  // namespace penstock

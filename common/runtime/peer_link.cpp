@@ -4,8 +4,8 @@
 
 namespace penstock {
 
-PeerLink::PeerLink(Loop& loop, const LinkConfig& config, Incarnation self, Incarnation peer)
-    : loop_(loop), self_(self), core_(config, peer, monotonic_now()), timer_(loop) {
+PeerLink::PeerLink(Loop& loop, const LinkConfig& config, Incarnation self, Incarnation peer, OnSilence on_silence)
+    : loop_(loop), self_(self), core_(config, peer, monotonic_now(), on_silence), timer_(loop) {
   arm();
 }
 
@@ -66,6 +66,12 @@ void PeerLink::handle(const LinkEvent& event, std::span<const std::byte> arrived
       if (!*alive) return;
     } else if (std::holds_alternative<link_action::Fence>(action)) {
       connection_.reset();
+    } else if (std::holds_alternative<link_action::Reconnect>(action)) {
+      const Error silence{ErrorCode::TimedOut, "connection", "nothing was heard on it for too long", {}};
+      const OnDetached told = on_detached_;
+      detach(silence);
+      if (told) told(silence);
+      return;
     } else if (const auto* loss = std::get_if<link_action::DeclareLost>(&action)) {
       timer_.cancel();
       connection_.reset();

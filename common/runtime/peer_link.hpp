@@ -23,7 +23,8 @@ class PeerLink {
   /// The connection broke; the link waits for another.
   using OnDetached = std::function<void(const Error&)>;
 
-  PeerLink(Loop& loop, const LinkConfig& config, Incarnation self, Incarnation peer);
+  PeerLink(Loop& loop, const LinkConfig& config, Incarnation self, Incarnation peer,
+           OnSilence on_silence = OnSilence::DeclareLost);
   ~PeerLink();
 
   void set_handlers(OnMessages on_messages, OnLost on_lost, OnDetached on_detached);

@@ -21,6 +21,7 @@ struct Uplink::State : std::enable_shared_from_this<State> {
   void introduced(const FrameHeader& header, std::span<const std::byte> payload);
   void welcome(const Welcome& message);
   void make_link(const Welcome& message);
+  bool goes_on(const Welcome& message) const;
   void try_again(const Error& why);
   void end_later(Error why);
   void end(const Error& why);
@@ -37,6 +38,8 @@ struct Uplink::State : std::enable_shared_from_this<State> {
   std::unique_ptr<Connection> connection;   ///< Until it is introduced; then the link has it.
   std::unique_ptr<PeerLink> link;
   Incarnation supervisor;
+  std::uint64_t state = 0;                  ///< What the supervisor keeps on disk, and in which of its lives.
+  std::uint64_t life = 0;
   std::deque<FramePayloadPtr> waiting;
   bool ended = false;
 };
@@ -130,24 +133,34 @@ void Uplink::State::welcome(const Welcome& message) {
                     message.software_version + "), this process speaks " + std::to_string(kProtocolMajor) + "." +
                     std::to_string(kProtocolMinor) + " (Penstock " + std::string{kSoftwareVersion} + ")",
                 "install the same version on both sides"});
-  if (link != nullptr && (!message.resumed || message.incarnation != supervisor))
+  const bool first = link == nullptr;
+  const bool renewed = !first && (!message.resumed || message.incarnation != supervisor);
+  if (renewed && !goes_on(message))
     return end_later({ErrorCode::Disconnected, "supervisor", "has started anew and does not know this link", {}});
   retry = options.retry_min;
-  const bool first = link == nullptr;
-  if (first) make_link(message);
+  if (first || renewed) make_link(message);
   link->attach(std::move(connection), message.resumed, message.received_through);
-  if (!first) return;
   for (FramePayloadPtr& payload : waiting) link->send(std::move(payload));
   waiting.clear();
-  if (handlers.on_linked) std::function<void()>{handlers.on_linked}();
+  if (first && handlers.on_linked) std::function<void()>{handlers.on_linked}();
+  if (renewed) std::function<void()>{handlers.on_renewed}();
+}
+
+/// Whether this is a later life of what we were linked to. An earlier or an unknown one, e.g. from a backup, may have
+/// other jobs under the same numbers.
+bool Uplink::State::goes_on(const Welcome& message) const {
+  return handlers.on_renewed && message.state != 0 && message.state == state && message.life > life;
 }
 
 void Uplink::State::make_link(const Welcome& message) {
   supervisor = message.incarnation;
+  state = message.state;
+  life = message.life;
   LinkConfig config = options.link;
   // The supervisor knows how long it stands our silence.
   if (message.heartbeat > Duration{0}) config.heartbeat = std::min(config.heartbeat, message.heartbeat);
-  link = std::make_unique<PeerLink>(loop, config, options.incarnation, supervisor);
+  config.reconnect_grace = options.link.supervisor_absence_max;
+  link = std::make_unique<PeerLink>(loop, config, options.incarnation, supervisor, OnSilence::Reconnect);
   link->set_handlers(
       [this](std::span<const std::byte> payload) {
         if (handlers.on_messages) handlers.on_messages(payload);

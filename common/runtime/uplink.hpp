@@ -24,7 +24,7 @@ struct UplinkOptions {
   WireConfig wire;
   Duration connect_timeout = std::chrono::seconds{3};
   Duration retry_min = std::chrono::milliseconds{20};
-  Duration retry_max = std::chrono::seconds{2};
+  Duration retry_max = std::chrono::milliseconds{700};  ///< Half as much again, at random, is within `reclaim_wait`.
   Duration give_up_after = Duration::max();  ///< Without ever having been linked.
 };
 
@@ -32,6 +32,9 @@ struct UplinkOptions {
 /// uplink inside any of them.
 struct UplinkHandlers {
   std::function<void()> on_linked;                              ///< For the first time; resumed links are not told.
+  /// The supervisor died, and another life goes on from its state. The link is new: what was sent on the old one and
+  /// not answered may be lost. Without this the uplink ends instead.
+  std::function<void()> on_renewed;
   std::function<void(std::span<const std::byte>)> on_messages;
   std::function<void(const Error&)> on_trouble;                 ///< An attempt failed or the connection broke; it goes on.
   /// The link is over: refused (`StaleIncarnation`, `VersionMismatch`, ...), lost (`Disconnected`) or never made
@@ -39,8 +42,8 @@ struct UplinkHandlers {
   std::function<void(const Error&)> on_end;
 };
 
-/// One life's link to a supervisor. Keeps trying with growing, jittered delays; a broken connection is made again and
-/// the link resumes where it stood. What is sent before the link stands waits for it.
+/// One life's link to a supervisor. Keeps trying with growing, jittered delays for `supervisor_absence_max`; a broken or
+/// silent connection is made again and the link resumes where it stood, or begins anew with the next life. What is sent before the link stands waits for it.
 class Uplink {
  public:
   Uplink(Loop& loop, const UplinkOptions& options, UplinkHandlers handlers);

@@ -83,6 +83,7 @@ void write(const CancelBatch& message, schema::ToWorker::Builder root) {
   out.setWholeJob(message.whole_job);
   write_attempts(message.attempts, out.initAttempts(static_cast<unsigned>(message.attempts.size())));
   out.setKillAfterNs(message.kill_after.count());
+  out.setAlone(message.alone);
 }
 
 void write(const PriorityBatch& message, schema::ToWorker::Builder root) {
@@ -226,7 +227,8 @@ void read_into(schema::ToWorker::Reader in, std::vector<ToWorker>& messages) {
     case schema::ToWorker::INPUT_NOTICES: messages.emplace_back(read_notices(in.getInputNotices())); return;
     case schema::ToWorker::CANCEL: {
       const auto cancel = in.getCancel();
-      messages.emplace_back(CancelBatch{JobId{cancel.getJob()}, cancel.getWholeJob(), read_attempts(cancel.getAttempts()), Duration{cancel.getKillAfterNs()}});
+      messages.emplace_back(CancelBatch{JobId{cancel.getJob()}, cancel.getWholeJob(), read_attempts(cancel.getAttempts()),
+                                        Duration{cancel.getKillAfterNs()}, cancel.getAlone()});
       return;
     }
     case schema::ToWorker::PRIORITY: messages.emplace_back(read_priorities(in.getPriority())); return;

@@ -63,6 +63,7 @@ void write(const Register& message, schema::FromWorker::Builder root) {
     to.setPciAddress(text(from.pci_address));
   }
   write_texts(message.operators, out.initOperators(static_cast<unsigned>(message.operators.size())));
+  out.setReclaims(message.reclaims);
 }
 
 void write_reports(const JobReports& from, schema::JobReports::Builder to) {
@@ -136,6 +137,68 @@ void write(const ExplainAnswer& message, schema::FromWorker::Builder root) {
   out.setReason(text(message.reason));
 }
 
+void write_claimed(const ClaimedJob& from, schema::ClaimedJob::Builder to) {
+  to.setJob(from.job.value());
+  const auto attempts = static_cast<unsigned>(from.attempts.size());
+  auto subtasks = to.initSubtasks(attempts);
+  auto numbers = to.initAttempts(attempts);
+  auto bands = to.initBands(attempts);
+  auto stages = to.initStages(attempts);
+  for (unsigned i = 0; i < attempts; ++i) {
+    subtasks.set(i, from.attempts[i].subtask.value());
+    numbers.set(i, from.attempts[i].attempt.value());
+    bands.set(i, from.attempts[i].band.value());
+    stages.set(i, static_cast<std::uint8_t>(from.attempts[i].stage));
+  }
+  const auto data = static_cast<unsigned>(from.data.size());
+  auto producers = to.initProducers(data);
+  auto outputs = to.initOutputs(data);
+  auto bytes = to.initBytes(data);
+  for (unsigned i = 0; i < data; ++i) {
+    producers.set(i, from.data[i].producer.value());
+    outputs.set(i, from.data[i].output);
+    bytes.set(i, from.data[i].bytes);
+  }
+}
+
+void write(const WorkerClaim& message, schema::FromWorker::Builder root) {
+  auto out = root.initClaim();
+  out.setLast(message.last);
+  out.setDraining(message.draining);
+  auto jobs = out.initClaimed(static_cast<unsigned>(message.jobs.size()));
+  for (unsigned i = 0; i < jobs.size(); ++i) write_claimed(message.jobs[i], jobs[i]);
+}
+
+ClaimedJob read_claimed(schema::ClaimedJob::Reader in) {
+  ClaimedJob claimed{JobId{in.getJob()}, {}, {}};
+  const auto subtasks = in.getSubtasks();
+  const auto numbers = in.getAttempts();
+  const auto bands = in.getBands();
+  const auto stages = in.getStages();
+  if (numbers.size() != subtasks.size() || bands.size() != subtasks.size() || stages.size() != subtasks.size())
+    refuse("claimed attempts");
+  claimed.attempts.reserve(subtasks.size());
+  for (unsigned i = 0; i < subtasks.size(); ++i)
+    claimed.attempts.push_back({SubtaskIndex{subtasks[i]}, Attempt{numbers[i]}, BandIndex{bands[i]},
+                                enumerator(stages[i], ClaimedStage::Running, "stage")});
+  const auto producers = in.getProducers();
+  const auto outputs = in.getOutputs();
+  const auto bytes = in.getBytes();
+  if (outputs.size() != producers.size() || bytes.size() != producers.size()) refuse("claimed data");
+  claimed.data.reserve(producers.size());
+  for (unsigned i = 0; i < producers.size(); ++i) {
+    if (bytes[i] < 0) refuse("bytes");
+    claimed.data.push_back({SubtaskIndex{producers[i]}, outputs[i], bytes[i]});
+  }
+  return claimed;
+}
+
+WorkerClaim read_claim(schema::FromWorker::Claim::Reader in) {
+  WorkerClaim claim{in.getLast(), in.getDraining(), {}};
+  for (const auto entry : in.getClaimed()) claim.jobs.push_back(read_claimed(entry));
+  return claim;
+}
+
 Register read_register(schema::Register::Reader in) {
   Register message;
   message.name = text(in.getName());
@@ -156,6 +219,7 @@ Register read_register(schema::Register::Reader in) {
   }
   if (message.bands.empty() || message.bands.size() > 4096) refuse("number of bands");
   message.operators = read_texts(in.getOperators());
+  message.reclaims = in.getReclaims();
   return message;
 }
 
@@ -212,6 +276,7 @@ void read_into(schema::FromWorker::Reader in, std::vector<FromWorker>& messages)
     case schema::FromWorker::DRAIN_STATE:
       messages.emplace_back(DrainState{in.getDrainState().getDraining(), in.getDrainState().getEmpty()});
       return;
+    case schema::FromWorker::CLAIM: messages.emplace_back(read_claim(in.getClaim())); return;
     case schema::FromWorker::EXPLANATION: {
       const auto answer = in.getExplanation();
       messages.emplace_back(ExplainAnswer{answer.getQuestion(), answer.getKnown(), text(answer.getState()), text(answer.getReason())});
@@ -243,6 +308,8 @@ void write(const Welcome& welcome, schema::Introduction::Builder root) {
   out.setResumed(welcome.resumed);
   out.setReceivedThrough(welcome.received_through);
   out.setHeartbeatNs(welcome.heartbeat.count());
+  out.setState(welcome.state);
+  out.setLife(welcome.life);
 }
 
 void write(const Refusal& refusal, schema::Introduction::Builder root) { write_error(refusal.error, root.initRefusal()); }
@@ -259,6 +326,8 @@ Introduction read_introduction(schema::Introduction::Reader in) {
     welcome.resumed = from.getResumed();
     welcome.received_through = from.getReceivedThrough();
     welcome.heartbeat = Duration{from.getHeartbeatNs()};
+    welcome.state = from.getState();
+    welcome.life = from.getLife();
     return welcome;
   }
   if (!in.isHello()) refuse("introduction");
@@ -317,6 +386,8 @@ std::size_t wire_size(const FromWorker& message) {
       bytes += 64 + job.attempts.size() * 24 + job.outputs.size() * 16 + job.traces.size() * 48;
       for (const FailureDetail& failure : job.failures) bytes += 80 + failure.message.size() + failure.output_tail.size();
     }
+  } else if (const auto* claim = std::get_if<WorkerClaim>(&message)) {
+    for (const ClaimedJob& job : claim->jobs) bytes += 64 + job.attempts.size() * 9 + job.data.size() * 14;
   } else if (const auto* description = std::get_if<Register>(&message)) {
     bytes += 256 + description->bands.size() * 320 + description->operators.size() * 64;
   }

@@ -173,6 +173,11 @@ void Gateway::State::refuse(std::list<Stranger>::iterator stranger, Error error)
 
 void Gateway::State::admit(std::list<Stranger>::iterator stranger, const Hello& hello) {
   auto guest = guests.find(hello.incarnation);
+  if (guest != guests.end() && hello.peer != options.incarnation && guest->second.link->core().received_through() == 0) {
+    // It has not heard our first welcome; nothing has come of that.
+    guests.erase(guest);
+    guest = guests.end();
+  }
   const bool resumed = guest != guests.end();
   if (resumed && (hello.peer != options.incarnation || guest->second.link->core().lost()))
     return refuse(stranger, {ErrorCode::StaleIncarnation, hello.name, "does not remember its link to this supervisor", "it starts afresh by itself"});
@@ -186,6 +191,8 @@ void Gateway::State::admit(std::list<Stranger>::iterator stranger, const Hello& 
   welcome.resumed = resumed;
   welcome.received_through = entry.link->core().received_through();
   welcome.heartbeat = options.link.heartbeat;
+  welcome.state = options.identity.state;
+  welcome.life = options.identity.life;
   std::unique_ptr<Connection> connection = std::move(stranger->connection);
   stranger->patience.reset();
   connection->send(FrameKind::Introduction, {options.incarnation, 0, 0}, encode(Introduction{welcome}));

@@ -9,6 +9,7 @@
 #include "common/protocol/config.hpp"
 #include "common/runtime/connection.hpp"
 #include "common/runtime/loop.hpp"
+#include "supervisor/store/journal.hpp"
 
 namespace penstock::supervisor {
 
@@ -16,7 +17,8 @@ struct GatewayOptions {
   HostPort listen{"127.0.0.1", 7465};
   LinkConfig link;
   WireConfig wire;
-  Incarnation incarnation;  ///< Of this supervisor process.
+  Incarnation incarnation;   ///< Of this supervisor process.
+  JournalIdentity identity;  ///< Of what it goes on from; none without a journal.
 };
 
 /// A running gateway; destroying it closes the port and every link.

@@ -70,6 +70,8 @@ class SupervisorActor {
     };
     journal_ =
         std::make_unique<JournalThread>(std::move(opened.storage), opened.recovered.next_number, std::move(handlers));
+    next_worker_ = opened.recovered.state.next_worker.value();
+    for (const record::WorkerJoined& worker : opened.recovered.state.workers) known_[worker.incarnation] = worker.worker;
     feed(supervisor_event::StateRecovered{std::move(opened.recovered.state)});
     carry_out();
     log_line(LogLevel::Info, "journal read", "jobs=" + std::to_string(jobs));
@@ -88,17 +90,24 @@ class SupervisorActor {
       const auto known = workers_.find(mail.worker);
       if (const auto* description = std::get_if<Register>(&message);
           description != nullptr && known == workers_.end()) {
-        const WorkerId id{next_worker_++};
+        const WorkerId id = name_worker(mail.worker);
         workers_[mail.worker] = Peer<WorkerId>{id, mail.worker, sender()};
         worker_lives_[id] = mail.worker;
         log_line(LogLevel::Info, "worker joined",
-                 "worker=" + to_string(id) + " name=" + description->name + " host=" + description->host);
+                 "worker=" + to_string(id) + " name=" + description->name + " host=" + description->host +
+                     (description->reclaims ? " from=\"an earlier life\"" : ""));
         feed(supervisor_event::WorkerJoined{id, mail.worker, *description});
       } else if (known != workers_.end()) {
         feed(supervisor_event::WorkerSaid{known->second.id, message});
       }
     }
     carry_out();
+  }
+
+  /// The number that it had in an earlier life: others may know it by that.
+  WorkerId name_worker(Incarnation life) {
+    const auto known = known_.extract(life);
+    return known.empty() ? WorkerId{next_worker_++} : known.mapped();
   }
 
   void receive(const WorkerLostMail& mail) {
@@ -236,6 +245,7 @@ class SupervisorActor {
   Actions<SupervisorAction> actions_;
   std::map<Incarnation, Peer<WorkerId>> workers_;
   std::map<WorkerId, Incarnation> worker_lives_;
+  std::map<Incarnation, WorkerId> known_;  ///< From before the restart, until they come back.
   std::map<Incarnation, Peer<ClientId>> clients_;
   std::map<ClientId, Incarnation> client_lives_;
   std::map<std::pair<Incarnation, std::uint64_t>, caf::actor> intakes_;

@@ -32,6 +32,7 @@ bool needs_gpu(const Template& wanted) {
 }  // namespace
 
 void SupervisorCore::become_placeable(Job& job, std::uint32_t subtask) {
+  if (job.held) return;  // It stays `Waiting` and is placed with all the others.
   SubtaskHot& hot = job.hot[subtask];
   hot.phase = SubtaskPhase::Placeable;
   hot.band = choose_home(job, subtask);

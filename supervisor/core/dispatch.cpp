@@ -191,6 +191,7 @@ void SupervisorCore::assign(Job& job, std::uint32_t subtask, BandSlot slot) {
   BandEntry& band = workers_[slot];
   hot.phase = SubtaskPhase::Assigned;
   hot.flags &= static_cast<std::uint8_t>(~SubtaskFlag::kForAttempt);
+  if ((hot.flags & SubtaskFlag::kFenced) != 0) hot.attempt = std::max(hot.attempt, *job.fenced.find(SubtaskIndex{subtask}));
   ++hot.attempt;
   ++band.in_flight;
   ++job.in_flight;

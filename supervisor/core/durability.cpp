@@ -1,5 +1,6 @@
 // SupervisorCore: what is written down, and what waits until it is.
 #include <algorithm>
+#include <iterator>
 
 #include "common/base/coverage_mark.hpp"
 #include "supervisor/core/supervisor_core.hpp"
@@ -70,6 +71,10 @@ void SupervisorCore::acknowledge_reports() {
 // The last step of every event.
 void SupervisorCore::issue_records() {
   acknowledge_reports();
+  if (!records_.empty() || !active_.empty()) {
+    records_.insert(records_.begin(), std::make_move_iterator(joined_.begin()), std::make_move_iterator(joined_.end()));
+    joined_.clear();
+  }
   if (!records_.empty()) {
     ++issued_;
     if (records_have_news_) news_ticket_ = issued_;

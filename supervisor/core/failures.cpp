@@ -94,7 +94,7 @@ void SupervisorCore::requeue(Job& job, std::uint32_t subtask) {
   }
   unplace_successors(job, subtask);
   hot.phase = SubtaskPhase::Waiting;
-  if (job.data.in_use()) {
+  if (job.data.in_use() && !job.held) {
     const auto predecessors = job.shape->predecessors(subtask);
     for (std::uint32_t k = 0; k < predecessors.size(); ++k)
       if (job.shape->edge_output(job.shape->first_edge(subtask) + k) != EdgeKind::kOrderOnly &&
@@ -159,7 +159,8 @@ bool SupervisorCore::data_is_gone(const Job& job, std::uint32_t producer) const 
 // lineage may be as long as the graph.
 void SupervisorCore::recompute(Job& job, std::uint32_t subtask) {
   // An earlier one of several losses may have ended the job; what is opened now would never be cancelled.
-  if (job.cancelling) return;
+  // While workers of before a restart may still bring what seems gone, nothing is made again.
+  if (job.cancelling || job.held) return;
   std::vector<std::uint32_t> pending{subtask};
   std::vector<std::uint32_t> reopened;
   while (!pending.empty()) {

@@ -47,7 +47,9 @@ struct SubtaskFlag {
   static constexpr std::uint8_t kStealAsked = 8;    ///< The worker was asked to give this attempt back.
   static constexpr std::uint8_t kTroubled = 16;     ///< It has an entry in `Job::histories`.
   static constexpr std::uint8_t kCancelAsked = 32;  ///< Its worker was asked to cancel it: it never runs again.
-  static constexpr std::uint8_t kForAttempt = kStarted | kStealAsked;
+  static constexpr std::uint8_t kFenced = 64;       ///< It has an entry in `Job::fenced`.
+  static constexpr std::uint8_t kAdopted = 128;     ///< This attempt was given out by an earlier life.
+  static constexpr std::uint8_t kForAttempt = kStarted | kStealAsked | kAdopted;
 };
 
 /// What went wrong with a subtask so far.
@@ -72,6 +74,7 @@ struct Job {
   JobSpec spec;
   JobState state = JobState::Running;
   bool cancelling = false;
+  bool held = false;                    ///< Recovered: nothing of it is given out until the workers of before are back.
   bool waiting_for_disk = false;        ///< Its acceptance is not written yet; nothing of it runs before.
   Error error;                          ///< Why it fails or is cancelled.
   SharedGraph* graph = nullptr;         ///< Null once the job has ended and nothing refers to it.
@@ -85,6 +88,12 @@ struct Job {
   Instant submitted{};
   Instant ended = kNever;
   Instant keep_until = kNever;          ///< Outputs of an ended job that nobody follows are released then.
+
+  struct HeldCancel {
+    std::vector<std::uint32_t> roots;   ///< Empty: the whole job.
+    Duration kill_after{0};
+  };
+  std::vector<HeldCancel> held_cancels;  ///< Ordered while it was held.
 
   std::vector<LocalSet> locals;         ///< One for each band that has ever been a home.
   std::vector<std::uint32_t> local_of;  ///< By band slot: position in `locals`, or none.
@@ -103,6 +112,7 @@ struct Job {
   JobData data;
   LookupMap<SubtaskIndex, SubtaskHistory> histories;
   LookupMap<SubtaskIndex, BandSlot> thieves;  ///< For whom a subtask was asked back, until it comes or ends.
+  LookupMap<SubtaskIndex, std::uint16_t> fenced;  ///< The highest attempt that was ever heard of.
   bool keys_carry_priority = false;     ///< `priority_changes` has been used: the rank alone is no order any more.
   LookupMap<SubtaskIndex, std::int32_t> priority_changes;  ///< Set by an operator: replaces the user's priority.
   static constexpr std::uint32_t kTemplatesInWord = 63;

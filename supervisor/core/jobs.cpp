@@ -46,7 +46,7 @@ std::string joined(const std::vector<std::string>& words) {
 
 Result<void> SupervisorCore::check_feasible(const JobSpec& spec, const GraphShape& shape) const {
   // Without any worker nothing can be said yet; the job waits for the first.
-  if (spec.wait_for_resources || workers_.alive_bands() == 0) return {};
+  if (spec.wait_for_resources || workers_.alive_bands() == 0 || reclaiming_) return {};
   for (const Template& wanted : shape.graph().templates) {
     bool possible = false;
     for (std::uint32_t i = 0; i < workers_.band_slots() && !possible; ++i)
@@ -137,7 +137,8 @@ Job& SupervisorCore::make_job(JobSpec spec, SharedGraph& graph, JobId id) {
 void SupervisorCore::place_sources(Job& job) {
   std::vector<std::uint32_t> sources;
   for (std::uint32_t i = 0; i < job.total(); ++i)
-    if (job.hot[i].unplaced == 0) sources.push_back(i);
+    if (job.hot[i].unplaced == 0 && job.hot[i].missing == 0 && job.hot[i].phase == SubtaskPhase::Waiting)
+      sources.push_back(i);
   std::vector<BandSlot> bands;
   std::uint64_t slots = 0;
   for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
@@ -181,6 +182,14 @@ void SupervisorCore::cancel_job(Job& job, Error why, Duration kill_after) {
   if (!job.cancelling) job.error = std::move(why);
   job.cancelling = true;
   record_change(job);
+  // What a worker of before a restart may be running must not be told to have been cancelled before it is.
+  if (job.held)
+    job.held_cancels.push_back({{}, kill_after});
+  else
+    cancel_open_subtasks(job, kill_after);
+}
+
+void SupervisorCore::cancel_open_subtasks(Job& job, Duration kill_after) {
   for (std::uint32_t i = 0; i < job.total(); ++i) {
     const SubtaskPhase phase = job.hot[i].phase;
     if (phase != SubtaskPhase::Waiting && phase != SubtaskPhase::Placeable && phase != SubtaskPhase::Backoff) continue;
@@ -193,6 +202,7 @@ void SupervisorCore::cancel_job(Job& job, Error why, Duration kill_after) {
 
 // Cancels subtasks and everything that depends on them.
 void SupervisorCore::cancel_subtasks(Job& job, std::vector<std::uint32_t> pending, Duration kill_after) {
+  if (job.held) return job.held_cancels.push_back({std::move(pending), kill_after});
   std::vector<bool> seen(job.total());
   while (!pending.empty()) {
     const std::uint32_t subtask = pending.back();
@@ -203,7 +213,7 @@ void SupervisorCore::cancel_subtasks(Job& job, std::vector<std::uint32_t> pendin
     if (hot.phase == SubtaskPhase::Assigned) {
       const WorkerSlot slot = workers_[hot.band].worker;
       hot.flags |= SubtaskFlag::kCancelAsked;
-      CancelBatch& batch = tail_of_outbox<CancelBatch>(slot, job.id);
+      CancelBatch& batch = tail_of_cancels(slot, job.id, false);
       batch.kill_after = kill_after;
       batch.attempts.push_back(AttemptRef{SubtaskIndex{subtask}, Attempt{hot.attempt}});
     } else if (!is_final(hot.phase)) {
@@ -250,7 +260,7 @@ void SupervisorCore::change_subtask_priority(Job& job, std::uint32_t subtask, st
 }
 
 void SupervisorCore::finish_if_done(Job& job) {
-  if (job.state != JobState::Running || job.open > 0) return;
+  if (job.state != JobState::Running || job.open > 0 || job.held) return;
   if (job.counts.failed > 0 || (!job.error.message.empty() && job.error.code != ErrorCode::Cancelled))
     job.state = JobState::Failed;
   else
@@ -294,6 +304,7 @@ void SupervisorCore::release_job(Job& job) {
   job.data.clear();
   job.histories.clear();
   job.thieves.clear();
+  job.fenced.clear();
   job.priority_changes.clear();
   if (had_outputs) record_end(job);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -60,10 +61,22 @@ struct JobForgotten {
   JobId job;
   friend bool operator==(const JobForgotten&, const JobForgotten&) = default;
 };
+/// A worker that may hold work from now on. Written with whatever is written next: it has nothing before.
+struct WorkerJoined {
+  WorkerId worker;
+  Incarnation incarnation;
+  std::string name;
+  friend bool operator==(const WorkerJoined&, const WorkerJoined&) = default;
+};
+/// That life of it is fenced.
+struct WorkerGone {
+  WorkerId worker;
+  friend bool operator==(const WorkerGone&, const WorkerGone&) = default;
+};
 }  // namespace record
 
 using Record = std::variant<record::JobAccepted, record::SubtasksEnded, record::JobChanged, record::JobEnded,
-                            record::JobForgotten>;
+                            record::JobForgotten, record::WorkerJoined, record::WorkerGone>;
 
 /// A job as its records tell it.
 struct RecoveredJob {
@@ -81,6 +94,8 @@ struct RecoveredJob {
 struct RecoveredState {
   std::vector<RecoveredJob> jobs;  ///< By id.
   JobId next_job{1};               ///< Numbers below it have been used.
+  std::vector<record::WorkerJoined> workers;  ///< Those that may still hold work, by number.
+  WorkerId next_worker{1};
 };
 
 }  // namespace penstock::supervisor

@@ -27,6 +27,7 @@ Result<std::unique_ptr<GraphShape>> rebuild(std::vector<Graph> chunks) {
 }  // namespace
 
 void SupervisorCore::on(supervisor_event::StateRecovered& event) {
+  begin_reclaiming(std::move(event.state.workers));
   for (RecoveredJob& job : event.state.jobs) {
     if (job.is_over)
       recover_ended_job(job);
@@ -74,10 +75,11 @@ void SupervisorCore::recover_job(RecoveredJob& recovered) {
     if (!is_final(job.hot[i].phase)) count_unfinished(job, i);
   recover_outputs(job, recovered.ended);
   cancel_behind_failures(job);
+  job.held = reclaiming_;
   if (recovered.cancelling) {
     PENSTOCK_COVERAGE_MARK("a job that was being cancelled came back");
     cancel_job(job, std::move(recovered.why), kDefaultGrace);
-  } else {
+  } else if (!job.held) {
     resume(job);
   }
   if (job.open == 0) maybe_done_.push_back(job.id);
@@ -153,6 +155,7 @@ void SupervisorCore::resume(Job& job) {
     if (needed && data_is_gone(job, i)) recompute(job, i);
   }
   if (job.cancelling) return;  // A lineage was too long.
+  place_sources(job);
   for (std::uint32_t i = 0; i < job.total(); ++i)
     if (job.hot[i].phase == SubtaskPhase::Waiting && job.hot[i].unplaced == 0) become_placeable(job, i);
 }

@@ -62,7 +62,9 @@ void SupervisorCore::apply(WorkerSlot slot, Job& job, const JobReports& reports)
   std::size_t next_failure = 0;
   std::size_t next_report = 0;
   looks_left_ += static_cast<std::uint32_t>(std::min<std::size_t>(reports.attempts.size() / 2, kLooksEarnedMax));
+  const bool claiming = workers_[slot].claiming;
   for (const AttemptReport& report : reports.attempts) {
+    if (claiming) claim_end(slot, job, report);
     const std::size_t outputs = std::min<std::size_t>(report.output_count, reports.outputs.size() - next_output);
     const std::span<const OutputReport> own_outputs = std::span{reports.outputs}.subspan(next_output, outputs);
     next_output += outputs;
@@ -73,7 +75,7 @@ void SupervisorCore::apply(WorkerSlot slot, Job& job, const JobReports& reports)
       // Spec: design 5. A stale attempt's word counts for nothing; what it made is dropped.
       PENSTOCK_COVERAGE_MARK("a stale attempt was reported");
       ++counters_.stale_reports;
-      for (const OutputReport& output : own_outputs) tell(slot, DropBatch{job.id, false, {DataRef{report.subtask, output.output}}});
+      drop_stale(slot, job, report, own_outputs);
       continue;
     }
     const std::uint32_t subtask = report.subtask.value();
@@ -96,6 +98,11 @@ void SupervisorCore::apply(WorkerSlot slot, Job& job, const JobReports& reports)
       }
       case Outcome::Cancelled:
         ++job.counts.attempts;
+        if (!job.cancelling && (job.hot[subtask].flags & (SubtaskFlag::kAdopted | SubtaskFlag::kCancelAsked)) == SubtaskFlag::kAdopted) {
+          PENSTOCK_COVERAGE_MARK("a cancel that was not written is undone");
+          requeue(job, subtask);
+          break;
+        }
         end_subtask(job, subtask, SubtaskPhase::Cancelled);
         if (!job.cancelling) cancel_subtasks(job, {subtask}, kDefaultGrace);
         break;
@@ -110,6 +117,18 @@ void SupervisorCore::apply(WorkerSlot slot, Job& job, const JobReports& reports)
       }
     }
   }
+}
+
+/// What a stale attempt has made. A worker that claims may be the holder of what an earlier attempt of the same
+/// subtask is known to have made; its claim tells. Else those who wait there to read it must find it lost, not empty.
+void SupervisorCore::drop_stale(WorkerSlot slot, const Job& job, const AttemptReport& report,
+                                std::span<const OutputReport> outputs) {
+  const bool claiming = workers_[slot].claiming;
+  if (claiming && report.subtask.value() < job.total() &&
+      job.hot[report.subtask.value()].phase == SubtaskPhase::Succeeded)
+    return;
+  for (const OutputReport& output : outputs)
+    tell(slot, DropBatch{job.id, claiming, {DataRef{report.subtask, output.output}}});
 }
 
 bool SupervisorCore::is_current(const Job& job, const AttemptReport& report, WorkerSlot slot) const {
@@ -223,7 +242,16 @@ DropBatch& SupervisorCore::tail_of_drops(WorkerSlot slot, JobId job, bool lost) 
   return std::get<DropBatch>(outbox.emplace_back(DropBatch{job, lost, {}}));
 }
 
-template CancelBatch& SupervisorCore::tail_of_outbox<CancelBatch>(WorkerSlot, JobId);
+CancelBatch& SupervisorCore::tail_of_cancels(WorkerSlot slot, JobId job, bool alone) {
+  std::vector<ToWorker>& outbox = outbox_of(slot);
+  if (!outbox.empty())
+    if (auto* last = std::get_if<CancelBatch>(&outbox.back());
+        last != nullptr && last->job == job && last->alone == alone)
+      return *last;
+  return std::get<CancelBatch>(outbox.emplace_back(CancelBatch{job, false, {}, kDefaultGrace, alone}));
+}
+
+template InputNoticeBatch& SupervisorCore::tail_of_outbox<InputNoticeBatch>(WorkerSlot, JobId);
 template PriorityBatch& SupervisorCore::tail_of_outbox<PriorityBatch>(WorkerSlot, JobId);
 template StealRequest& SupervisorCore::tail_of_outbox<StealRequest>(WorkerSlot, JobId);
 

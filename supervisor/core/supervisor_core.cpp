@@ -45,7 +45,7 @@ void SupervisorCore::handle(SupervisorEvent&& event, Instant now, Actions<Superv
 }
 
 std::optional<Instant> SupervisorCore::next_deadline() const {
-  Instant next = std::min(watch_at_, help_at_);
+  Instant next = std::min({watch_at_, help_at_, reclaim_until_});
   if (!timers_.empty()) next = std::min(next, timers_.front().at);
   const bool news_wait_for_disk = durable() && news_ticket_ > persisted_;
   for (const JobId id : with_news_)
@@ -61,10 +61,16 @@ void SupervisorCore::on(supervisor_event::WorkerJoined& event) {
     out_->add(supervisor_action::ReleaseWorker{event.worker});
     return;
   }
+  if (event.description.reclaims && !take_back(event.worker, event.incarnation)) {
+    out_->add(supervisor_action::ReleaseWorker{event.worker});
+    return;
+  }
   const WorkerSlot slot = workers_.add(event.worker, event.incarnation, event.description);
   tell(slot, RegisterReply{event.worker});
-  for (const BandSlot band : workers_[slot].bands) mark_dirty(band);
   progress_at_ = now_;
+  if (event.description.reclaims) return begin_claim(slot);
+  if (durable()) joined_.push_back(record::WorkerJoined{event.worker, event.incarnation, event.description.name});
+  for (const BandSlot band : workers_[slot].bands) mark_dirty(band);
   house_homeless();
 }
 
@@ -103,6 +109,7 @@ void SupervisorCore::on(supervisor_event::ClientGone& event) {
 void SupervisorCore::on(supervisor_event::Tick&) {
   run_timers();
   give_up_missing_bands();
+  end_reclaiming_if_late();
   for (const JobId id : std::vector<JobId>{kept_}) {
     Job& job = *jobs_[id.value()];
     if (now_ < job.keep_until) continue;
@@ -240,7 +247,7 @@ void SupervisorCore::validate() const {
       PENSTOCK_CHECK_MSG(missing == hot.missing, name);
       PENSTOCK_CHECK_MSG(unplaced == hot.unplaced, name);
       PENSTOCK_CHECK_MSG(hot.phase != SubtaskPhase::Placeable || unplaced == 0, name);
-      PENSTOCK_CHECK_MSG(hot.phase != SubtaskPhase::Waiting || unplaced > 0 || job->cancelling || job->waiting_for_disk, name);
+      PENSTOCK_CHECK_MSG(hot.phase != SubtaskPhase::Waiting || unplaced > 0 || job->cancelling || job->waiting_for_disk || job->held, name);
       if (hot.phase != SubtaskPhase::Assigned) continue;
       ++assigned;
       PENSTOCK_CHECK_MSG(workers_[hot.band].alive, name);

@@ -33,6 +33,7 @@ struct SupervisorCounters {
   std::uint64_t moved_here = 0;       ///< Subtasks that changed their home before they were sent.
   std::uint64_t steals_asked = 0;
   std::uint64_t watchdog_alerts = 0;
+  std::uint64_t adopted = 0;          ///< Attempts of an earlier life that this one goes on with.
 };
 
 /// Whether what the core promises waits until it is written down.
@@ -63,6 +64,8 @@ class SupervisorCore {
   /// Null if unknown or forgotten.
   const Job* find_job(JobId id) const;
   const WorkerTable& workers() const { return workers_; }
+  /// Whether workers of before the restart are still waited for.
+  bool reclaiming() const { return reclaiming_; }
   /// Bytes that running jobs, and graphs that are kept, take; payloads apart.
   std::uint64_t memory_bytes() const;
 
@@ -131,12 +134,32 @@ class SupervisorCore {
   void learn_durations(const Job& job);
   void leave_graph(Job& job);
 
+  // Workers that go on from an earlier life: claims.cpp.
+  enum class Proof : std::uint8_t { None, Success };
+  void receive(WorkerSlot slot, const WorkerClaim& message);
+  void begin_reclaiming(std::vector<record::WorkerJoined> expected);
+  bool take_back(WorkerId worker, Incarnation incarnation);
+  void begin_claim(WorkerSlot slot);
+  void claim_job(WorkerSlot slot, const ClaimedJob& claimed);
+  bool adopt(WorkerSlot slot, Job& job, const ClaimedAttempt& claim, Proof proof);
+  void fence(WorkerSlot slot, Job& job, std::uint32_t subtask, std::uint16_t attempt);
+  void note_fenced(Job& job, std::uint32_t subtask, std::uint16_t attempt);
+  void claim_end(WorkerSlot slot, Job& job, const AttemptReport& report);
+  void claim_data(WorkerSlot slot, Job& job, std::span<const ClaimedDatum> outputs);
+  void finish_claim(WorkerSlot slot, bool draining);
+  void end_reclaiming_if_complete();
+  void end_reclaiming_if_late();
+  void end_reclaiming();
+  void let_go(Job& job);
+  void tell_what_has_finished(WorkerSlot slot);
+
   // Jobs: jobs.cpp.
   Result<void> check_feasible(const JobSpec& spec, const GraphShape& shape) const;
   Error explain_infeasible(const Template& wanted) const;
   Job& make_job(JobSpec spec, SharedGraph& graph, JobId id);
   void place_sources(Job& job);
   void cancel_job(Job& job, Error why, Duration kill_after);
+  void cancel_open_subtasks(Job& job, Duration kill_after);
   void cancel_subtasks(Job& job, std::vector<std::uint32_t> roots, Duration kill_after);
   void change_priority(Job& job, std::int32_t priority);
   void change_subtask_priority(Job& job, std::uint32_t subtask, std::int32_t priority);
@@ -200,6 +223,7 @@ class SupervisorCore {
   bool is_current(const Job& job, const AttemptReport& report, WorkerSlot slot) const;
   void succeed(Job& job, const AttemptReport& report, std::span<const OutputReport> outputs, WorkerSlot slot);
   void keep_outputs(Job& job, std::uint32_t subtask, std::span<const OutputReport> outputs);
+  void drop_stale(WorkerSlot slot, const Job& job, const AttemptReport& report, std::span<const OutputReport> outputs);
   void count_down_successors(Job& job, std::uint32_t subtask, WorkerSlot worker);
   void notice(Job& job, std::uint32_t producer, WorkerSlot to, WorkerId holder);
   void release_inputs(Job& job, std::uint32_t subtask);
@@ -286,6 +310,7 @@ class SupervisorCore {
   void tell(WorkerSlot worker, ToWorker message);
   std::vector<ToWorker>& outbox_of(WorkerSlot worker);
   DropBatch& tail_of_drops(WorkerSlot worker, JobId job, bool lost);
+  CancelBatch& tail_of_cancels(WorkerSlot worker, JobId job, bool alone);
   template <class Message>
   Message& tail_of_outbox(WorkerSlot worker, JobId job);
 
@@ -325,6 +350,12 @@ class SupervisorCore {
   std::vector<Acceptance> accepting_;        ///< Jobs that wait for theirs.
   std::vector<WorkerSlot> owed_applied_;
   std::optional<Error> trouble_;             ///< Why the journal cannot be written now.
+  std::vector<Record> joined_;               ///< Workers that are written down with whatever is written next.
+  bool reclaiming_ = false;
+  Instant reclaim_until_ = kNever;
+  Instant reclaim_latest_ = kNever;          ///< However many workers keep coming back.
+  std::vector<record::WorkerJoined> expected_;  ///< Workers of earlier lives that are not back.
+  std::uint32_t claims_open_ = 0;            ///< Workers that are back and have not said all.
 
   // Scratch, and what is valid during `handle`.
   Instant now_{};

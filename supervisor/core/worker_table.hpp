@@ -64,6 +64,8 @@ struct alignas(64) WorkerEntry {
   bool draining = false;
   bool drained = false;
   bool has_new_peers = false;
+  bool claiming = false;            ///< It is saying what it holds from an earlier life; nothing is sent to it before.
+  bool reclaimed = false;           ///< It has: it may know addresses of other workers from that life.
   bool owed_applied = false;        ///< `ReportsApplied` waits until what its reports said is written down.
   BandSlot first_band;              ///< The first of `bands`, found without another trip to memory.
   std::uint32_t outbox = kNoOutbox;  ///< Which one holds what it is told at the end of this event.
@@ -75,6 +77,7 @@ struct alignas(64) WorkerEntry {
   std::vector<HeldOutput> held;            ///< Outputs and copies that it has; those that are gone are swept out now and then.
   std::size_t sweep_held_at = 64;         ///< Size of `held` at which that is done next.
   LookupMap<WorkerId, bool> peers_known;  ///< Workers whose data address it has been told.
+  std::vector<SubtaskId> waiting;         ///< Claimed, and cached there for producers.
   Register description;
 };
 

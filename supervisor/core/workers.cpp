@@ -74,6 +74,8 @@ void SupervisorCore::rehouse(Job& job, BandSlot band) {
 
 void SupervisorCore::lose_worker(WorkerSlot slot, const std::string& reason) {
   ++counters_.workers_lost;
+  if (durable()) records_.push_back(record::WorkerGone{workers_[slot].id});
+  if (std::exchange(workers_[slot].claiming, false)) --claims_open_;
   const WorkerEntry& worker = workers_[slot];
   out_->add(supervisor_action::Alert{Error{ErrorCode::Disconnected, worker.description.name, "lost: " + reason,
                                            "its unfinished subtasks run again elsewhere"}});
@@ -100,6 +102,7 @@ void SupervisorCore::lose_worker(WorkerSlot slot, const std::string& reason) {
   out_->add(supervisor_action::ReleaseWorker{worker.id});
   announce_loss(slot);
   workers_.remove(slot);
+  end_reclaiming_if_complete();
 }
 
 // Who fetches from it need not wait for its silence: a host that hangs takes connections and never answers.
@@ -107,7 +110,7 @@ void SupervisorCore::announce_loss(WorkerSlot slot) {
   const WorkerId lost = workers_[slot].id;
   for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i) {
     WorkerEntry& other = workers_[WorkerSlot{i}];
-    if (!other.alive || other.id == lost || !other.peers_known.erase(lost)) continue;
+    if (!other.alive || other.id == lost || (!other.peers_known.erase(lost) && !other.reclaimed)) continue;
     other.new_peers.push_back({lost, {}});
     other.has_new_peers = true;
     outbox_of(WorkerSlot{i});

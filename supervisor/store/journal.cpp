@@ -13,7 +13,10 @@ namespace {
 using namespace journal_codec;
 
 constexpr char kHead = 'h';
+constexpr char kIdentity = 'i';
 constexpr char kJob = 'j';
+constexpr char kWorker = 'w';
+constexpr const char* kNextWorker = "wn";
 constexpr std::size_t kChunkBytes = std::size_t{1} << 20U;
 
 /// Kinds of entries of a job.
@@ -78,6 +81,19 @@ void write(const record::JobForgotten& forgotten, std::uint64_t, StorageBatch& b
   batch.erase_prefix(job_prefix(forgotten.job));
 }
 
+std::string key_of(WorkerId worker) {
+  std::string key(1, kWorker);
+  append_number(key, worker.value(), 4);
+  return key;
+}
+
+void write(const record::WorkerJoined& joined, std::uint64_t, StorageBatch& batch) {
+  batch.put(key_of(joined.worker), encode(joined));
+  batch.put(kNextWorker, encode(record::WorkerJoined{WorkerId{joined.worker.value() + 1}, {}, {}}));
+}
+
+void write(const record::WorkerGone& gone, std::uint64_t, StorageBatch& batch) { batch.erase(key_of(gone.worker)); }
+
 template <class Element>
 void extend(std::vector<Element>& list, std::vector<Element>&& more) {
   list.insert(list.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
@@ -107,6 +123,7 @@ class Recovery {
 
  private:
   Result<void> take_head(std::string_view value);
+  Result<void> take_worker(std::string_view key, std::string_view value);
   Result<void> take_of_job(JobInParts& job, std::string_view key, std::string_view value);
   Result<void> object(std::string_view key, JobId job, const std::string& what, const Error& error);
   Result<void> finish_job(JobId id, JobInParts& job);
@@ -141,8 +158,32 @@ Result<void> Recovery::take_head(std::string_view value) {
   return {};
 }
 
+// A worker that is not known any more starts afresh, so one that is lost costs only what it holds.
+Result<void> Recovery::take_worker(std::string_view key, std::string_view value) {
+  Result<record::WorkerJoined> worker = decode_worker(value);
+  if (!worker) {
+    result_.losses.push_back({JobId::none(), "", false, "a worker, which starts afresh"});
+    return object(key, JobId::none(), "a worker", worker.error());
+  }
+  WorkerId& next = result_.state.next_worker;
+  if (key == kNextWorker) {
+    next = std::max(next, worker->worker);
+  } else {
+    next = std::max(next, WorkerId{worker->worker.value() + 1});
+    result_.state.workers.push_back(std::move(worker).value());
+  }
+  return {};
+}
+
 Result<void> Recovery::take(std::string_view key, std::string_view value) {
   if (key.size() == 1 && key[0] == kHead) return take_head(value);
+  if (key.size() == 1 && key[0] == kIdentity) {
+    const Result<Identity> identity = decode_identity(value);
+    if (!identity) return object(key, JobId::none(), "its identity", identity.error());
+    result_.identity = {identity->state, identity->life};
+    return {};
+  }
+  if (!key.empty() && key[0] == kWorker) return take_worker(key, value);
   constexpr std::size_t kKindAt = 5;
   if (key.size() <= kKindAt || key[0] != kJob) {
     result_.losses.push_back({JobId::none(), "", false, "an entry that no version has written"});
@@ -270,6 +311,14 @@ std::string to_string(const JournalLoss& loss) {
   if (!loss.job.valid()) return "lost: " + loss.what;
   const std::string job = to_string(loss.job) + (loss.name.empty() ? "" : " '" + loss.name + "'");
   return loss.whole_job ? job + " is lost: " + loss.what : job + " goes on without " + loss.what;
+}
+
+Result<JournalIdentity> begin_life(Storage& storage, const JournalIdentity& before, std::uint64_t fresh_state) {
+  JournalIdentity identity{before.life == 0 ? fresh_state : before.state, before.life + 1};
+  StorageBatch batch;
+  batch.put(std::string(1, kIdentity), encode(Identity{identity.state, identity.life}));
+  PENSTOCK_TRY(storage.commit(batch, Sync::Yes));
+  return identity;
 }
 
 Result<Recovered> recover(Storage& storage, Damage damage) {

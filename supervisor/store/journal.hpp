@@ -13,6 +13,8 @@ namespace penstock::supervisor {
 
 /// Keys, all numbers big-endian so that the order of bytes is theirs:
 ///   `h`                                the head: format and next job number
+///   `i`                                whose state this is, and how many lives it has seen
+///   `w` worker(4)                      a worker that may hold work; `wn`: the next number of one
 ///   `j` job(4) `a`                     the job as it was accepted
 ///   `j` job(4) `c`                     its last change
 ///   `j` job(4) `e` number(8)           subtasks that ended, one entry for each record
@@ -31,10 +33,18 @@ struct JournalLoss {
 /// As the command line prints it.
 std::string to_string(const JournalLoss& loss);
 
+/// Of a journal: all lives that go on from it have the same `state`, each a higher `life`. A copy that was put back from
+/// a backup is recognised by its `life`.
+struct JournalIdentity {
+  std::uint64_t state = 0;
+  std::uint64_t life = 0;  ///< 0: none has begun.
+};
+
 struct Recovered {
   RecoveredState state;
   std::uint64_t next_number = 1;
   std::vector<JournalLoss> losses;
+  JournalIdentity identity;
 };
 
 enum class Damage : std::uint8_t {
@@ -45,5 +55,9 @@ enum class Damage : std::uint8_t {
 /// Reads everything. Errors: StorageDamaged (names the job and the way out), VersionMismatch (the journal is of a newer
 /// version), and those of the storage.
 Result<Recovered> recover(Storage& storage, Damage damage);
+
+/// Writes down that another life goes on from what `recover` has found, before it says so to anyone. `fresh_state` names
+/// a journal that has no name yet. Errors: those of the storage.
+Result<JournalIdentity> begin_life(Storage& storage, const JournalIdentity& before, std::uint64_t fresh_state);
 
 }  // namespace penstock::supervisor

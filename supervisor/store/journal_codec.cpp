@@ -101,6 +101,21 @@ std::string encode(const Head& head) {
   }));
 }
 
+std::string encode(const Identity& identity) {
+  return sealed(wire::build_words<schema::JournalIdentity>(64, [&](schema::JournalIdentity::Builder out) {
+    out.setState(identity.state);
+    out.setLife(identity.life);
+  }));
+}
+
+std::string encode(const record::WorkerJoined& worker) {
+  return sealed(wire::build_words<schema::WorkerRecord>(64 + worker.name.size(), [&](schema::WorkerRecord::Builder out) {
+    out.setWorker(worker.worker.value());
+    out.setIncarnation(worker.incarnation.value());
+    out.setName(wire::text(worker.name));
+  }));
+}
+
 std::string encode(const Accepted& accepted) {
   const std::size_t bytes = 256 + accepted.spec.name.size() + accepted.spec.owner.size();
   return sealed(wire::build_words<schema::JobAcceptedRecord>(bytes, [&](schema::JobAcceptedRecord::Builder out) {
@@ -146,6 +161,18 @@ std::string encode(const record::JobEnded& ended) {
 Result<Head> decode_head(std::string_view value) {
   return unseal<schema::JournalHead, Head>(value, [](schema::JournalHead::Reader in) {
     return Head{in.getFormat(), JobId{in.getNextJob()}};
+  });
+}
+
+Result<Identity> decode_identity(std::string_view value) {
+  return unseal<schema::JournalIdentity, Identity>(value, [](schema::JournalIdentity::Reader in) {
+    return Identity{in.getState(), in.getLife()};
+  });
+}
+
+Result<record::WorkerJoined> decode_worker(std::string_view value) {
+  return unseal<schema::WorkerRecord, record::WorkerJoined>(value, [](schema::WorkerRecord::Reader in) {
+    return record::WorkerJoined{WorkerId{in.getWorker()}, Incarnation{in.getIncarnation()}, wire::text(in.getName())};
   });
 }
 

@@ -15,6 +15,10 @@ struct Head {
   std::uint32_t format = kFormat;
   JobId next_job;
 };
+struct Identity {
+  std::uint64_t state = 0;
+  std::uint64_t life = 0;
+};
 struct Accepted {
   JobId job;
   JobSpec spec;
@@ -23,6 +27,8 @@ struct Accepted {
 };
 
 std::string encode(const Head& head);
+std::string encode(const Identity& identity);
+std::string encode(const record::WorkerJoined& worker);
 std::string encode(const Accepted& accepted);
 std::string encode(const Graph& chunk);
 std::string encode(const record::SubtasksEnded& ended);
@@ -31,6 +37,8 @@ std::string encode(const record::JobEnded& ended);
 
 /// Error of all: StorageDamaged (the checksum, or a value that is out of range).
 Result<Head> decode_head(std::string_view value);
+Result<Identity> decode_identity(std::string_view value);
+Result<record::WorkerJoined> decode_worker(std::string_view value);
 Result<Accepted> decode_accepted(std::string_view value);
 Result<Graph> decode_chunk(std::string_view value);
 Result<record::SubtasksEnded> decode_subtasks_ended(std::string_view value);

@@ -43,8 +43,15 @@ class JournalHarness {
   void fail(ErrorCode code) {
     life_->handle(supervisor_event::StorageFailed{Error{code, "disk", "is in trouble", {}}});
   }
-  /// The process dies; the next one finds what was written.
+  /// The process dies; the next one finds what was written. No worker comes back in time.
   void restart() {
+    restart_for_claims();
+    if (life_->core().reclaiming()) life_->tick_at_deadline();
+    life_->alerts();
+    while (waiting() > 0) write_one();
+  }
+  /// The same; workers are still waited for.
+  void restart_for_claims() {
     life_->ignore();
     waiting_.clear();
     begin();

@@ -43,9 +43,18 @@ void RecordLog::apply(const record::JobEnded& over) {
 
 void RecordLog::apply(const record::JobForgotten& forgotten) { jobs_.erase(forgotten.job); }
 
+void RecordLog::apply(const record::WorkerJoined& joined) {
+  workers_[joined.worker] = joined;
+  next_worker_ = std::max(next_worker_, WorkerId{joined.worker.value() + 1});
+}
+
+void RecordLog::apply(const record::WorkerGone& gone) { workers_.erase(gone.worker); }
+
 RecoveredState RecordLog::state() const {
   RecoveredState state;
   state.next_job = next_job_;
+  state.next_worker = next_worker_;
+  for (const auto& [id, worker] : workers_) state.workers.push_back(worker);
   for (const auto& [id, entry] : jobs_) {
     RecoveredJob job;
     job.id = id;

@@ -30,9 +30,13 @@ class RecordLog {
   void apply(const record::JobChanged& changed);
   void apply(const record::JobEnded& over);
   void apply(const record::JobForgotten& forgotten);
+  void apply(const record::WorkerJoined& joined);
+  void apply(const record::WorkerGone& gone);
 
   std::map<JobId, Entry> jobs_;
   JobId next_job_{1};
+  std::map<WorkerId, record::WorkerJoined> workers_;
+  WorkerId next_worker_{1};
 };
 
 }  // namespace penstock::supervisor

@@ -44,6 +44,35 @@ SupervisorHarness::~SupervisorHarness() {
 
 WorkerId SupervisorHarness::join(const WorkerSpec& spec) {
   const WorkerId id{next_worker_++};
+  handle(supervisor_event::WorkerJoined{id, Incarnation{id.value() + 100}, describe(id, spec)});
+  return id;
+}
+
+void SupervisorHarness::come_back(std::uint32_t worker, const Return& back) {
+  const WorkerId id{worker};
+  next_worker_ = std::max(next_worker_, worker + 1);
+  Register description = describe(id, back.spec);
+  description.reclaims = true;
+  handle(supervisor_event::WorkerJoined{id, Incarnation{worker + 100}, description});
+  ReportBatch batch;
+  for (const JobReports& reports : back.reports) {
+    batch.number = ++report_numbers_[id];
+    batch.jobs = {reports};
+    worker_says(worker, batch);
+  }
+  worker_says(worker, WorkerClaim{true, back.draining, back.jobs});
+  take<PriorityBatch>();
+  for (const ClaimedJob& job : back.jobs)
+    for (const ClaimedAttempt& attempt : job.attempts) {
+      Assignment held;
+      held.subtask = attempt.subtask;
+      held.attempt = attempt.attempt;
+      held.band = attempt.band;
+      held_[{id, SubtaskId{job.job, attempt.subtask}}] = held;
+    }
+}
+
+Register SupervisorHarness::describe(WorkerId id, const WorkerSpec& spec) {
   Register description;
   description.name = "worker-" + std::to_string(id.value());
   description.host = "host-" + std::to_string(id.value());
@@ -61,8 +90,7 @@ WorkerId SupervisorHarness::join(const WorkerSpec& spec) {
     if (gpu) band.capacity.gpu = MilliGpu{1000};
     description.bands.push_back(band);
   }
-  handle(supervisor_event::WorkerJoined{id, Incarnation{id.value() + 100}, description});
-  return id;
+  return description;
 }
 
 void SupervisorHarness::lose(std::uint32_t worker, const std::string& reason) {

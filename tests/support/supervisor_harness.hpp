@@ -41,6 +41,15 @@ class SupervisorHarness {
 
   /// Workers are numbered and named from 1: `w1` is `worker-1`.
   WorkerId join(const WorkerSpec& spec = {});
+  /// What a worker from an earlier life of the supervisor holds, as a test describes it.
+  struct Return {
+    std::vector<JobReports> reports;  ///< Not known to be applied.
+    std::vector<ClaimedJob> jobs;
+    bool draining = false;
+    WorkerSpec spec{};
+  };
+  /// It comes back and claims. What it claims can be reported afterwards like what it was assigned.
+  void come_back(std::uint32_t worker, const Return& back);
   void lose(std::uint32_t worker, const std::string& reason = "silent");
 
   /// Jobs are numbered from 1. None if it was refused: see `refusal()`.
@@ -95,6 +104,7 @@ class SupervisorHarness {
   Instant now() const { return now_; }
 
  private:
+  static Register describe(WorkerId id, const WorkerSpec& spec);
   AttemptReport report_of(std::uint32_t worker, std::uint32_t subtask, std::uint32_t job);
 
   void copy_graphs(supervisor_action::Persist& persist);

@@ -38,9 +38,15 @@ class LinkActor {
     self_->monitor(worker_);
     self_->set_down_handler([this](const caf::down_msg&) { self_->send_exit(self_, caf::exit_reason::user_shutdown); });
     life_ = life;
+    expects_register_ = false;
     options_.uplink.incarnation = life;
     UplinkHandlers handlers;
     handlers.on_linked = [this] { log_line(LogLevel::Info, "linked", "name=" + options_.uplink.name); };
+    handlers.on_renewed = [this] {
+      log_line(LogLevel::Info, "linked to the supervisor's next life", "name=" + options_.uplink.name);
+      expects_register_ = true;
+      caf::send_as(handle_, worker_, LinkRenewedMail{life_});
+    };
     handlers.on_messages = [this](std::span<const std::byte> bytes) { receive(bytes); };
     handlers.on_trouble = [](const Error& error) { log_error(LogLevel::Warn, "supervisor not reached", error); };
     handlers.on_end = [this](const Error& error) { end(error); };
@@ -54,8 +60,19 @@ class LinkActor {
   }
 
   void send(const FromWorkerMail& mail) {
-    if (mail.worker != life_ || uplink_ == nullptr) return;
-    uplink_->send(encode(std::span{*mail.messages}));
+    if (mail.worker != life_ || uplink_ == nullptr || mail.messages->empty()) return;
+    // What was on its way here when the link was renewed is said again behind the introduction.
+    if (std::holds_alternative<Register>(mail.messages->front())) expects_register_ = false;
+    if (expects_register_) return;
+    const std::span messages{*mail.messages};
+    for (std::size_t first = 0; first < messages.size();) {
+      std::size_t bytes = 0;
+      std::size_t last = first;
+      while (last < messages.size() && (last == first || bytes < options_.uplink.wire.frame_bytes_target))
+        bytes += wire_size(messages[last++]);
+      uplink_->send(encode(messages.subspan(first, last - first)));
+      first = last;
+    }
   }
 
   void end(const Error& error) {
@@ -75,6 +92,7 @@ class LinkActor {
   caf::actor handle_;
   caf::actor worker_;
   Incarnation life_;
+  bool expects_register_ = false;
   std::unique_ptr<Uplink> uplink_;
 };
 

@@ -20,6 +20,12 @@ struct LinkEndedMail {
   Error why;
 };
 
+/// From the link: the supervisor of that life has died, and its next life has been linked. Until a `Register` comes,
+/// nothing that is sent reaches it.
+struct LinkRenewedMail {
+  Incarnation life;
+};
+
 struct LinkActorOptions {
   UplinkOptions uplink;
   std::function<void(const Error&)> on_fatal;  ///< There is no way on; called on the loop's thread.
@@ -33,3 +39,4 @@ caf::actor spawn_link_actor(caf::actor_system& system, Loop& loop, const LinkAct
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::worker::NewLifeMail)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::worker::LinkEndedMail)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::worker::LinkRenewedMail)

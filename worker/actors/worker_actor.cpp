@@ -41,6 +41,9 @@ class WorkerActor {
     begin_life();
     return {[this](const ToWorkerMail& mail) { receive(mail); },
             [this](const LinkEndedMail& mail) { end_life(mail.life, to_string(mail.why)); },
+            [this](const LinkRenewedMail& mail) {
+              if (mail.life == life_ && host_ != nullptr) host_->supervisor_returned();
+            },
             [this](const DismissWorkerMail& mail) { end_life(mail.worker, "dismissed by the supervisor"); },
             [this](const CommandEndMail& mail) { command_ended(mail); }};
   }
@@ -66,14 +69,17 @@ class WorkerActor {
 
   void begin_life() {
     life_ = random_incarnation();
-    host_ = std::make_unique<WorkerHost>(options_.core, options_.bands, options_.processors, surroundings_->operators,
-                                         surroundings_->store, make_ports());
     Register description;
     description.name = options_.name;
     description.host = host_name();
     description.data_address = data_address_;
     description.bands = options_.bands;
     description.operators = surroundings_->operators.names();
+    WorkerPorts ports = make_ports();
+    ports.description = description;
+    ports.description.reclaims = true;
+    host_ = std::make_unique<WorkerHost>(options_.core, options_.bands, options_.processors, surroundings_->operators,
+                                         surroundings_->store, std::move(ports));
     if (data_server_ != nullptr) self_->send(route_, NewLifeMail{life_});  // Embedded, the route needs no link.
     self_->send(route_, FromWorkerMail{life_, std::make_shared<const std::vector<FromWorker>>(
                                                   1, FromWorker{std::move(description)})});

@@ -163,6 +163,11 @@ void WorkerHost::tick() {
   if (put_at_door(*state_, news)) state_->enter(State::Caller::Loop);
 }
 
+void WorkerHost::supervisor_returned() {
+  const auto news = [](State& state) { state.handle(worker_event::SupervisorReturned{}); };
+  if (put_at_door(*state_, news)) state_->enter(State::Caller::Loop);
+}
+
 void WorkerHost::State::lane_is_idle() {
   {
     const std::lock_guard lock{mutex};
@@ -239,6 +244,10 @@ void WorkerHost::State::carry_out() {
       ports.fetch(*wanted);
     } else if (const auto* unwanted = std::get_if<worker_action::CancelFetch>(&action)) {
       ports.cancel_fetch(unwanted->key);
+    } else if (auto* claim = std::get_if<worker_action::SendClaim>(&action)) {
+      messages.emplace_back(std::move(claim->claim));
+    } else if (std::holds_alternative<worker_action::Reclaim>(action)) {
+      messages.assign(1, FromWorker{ports.description});
     } else if (const auto* drain = std::get_if<worker_action::SendDrainState>(&action)) {
       messages.emplace_back(drain->state);
     } else if (const auto* explanation = std::get_if<worker_action::SendExplanation>(&action)) {

@@ -23,6 +23,7 @@ struct CommandStart {
 
 /// Where the host's orders go. Called from any thread, by whoever is inside the door; must not call back into the host.
 struct WorkerPorts {
+  Register description;                             ///< Said again to a supervisor that has forgotten us.
   std::function<void(std::vector<FromWorker>&&)> send;  ///< To the supervisor, in order.
   std::function<void(CommandStart&&)> start_command;
   std::function<void(BandIndex, std::uint64_t ticket, bool kill)> stop_command;
@@ -68,6 +69,7 @@ class WorkerHost {
   void fetched(const FetchEnd& end);
   void memory_measured(BandIndex band, Bytes used);
   void tick();
+  void supervisor_returned();
 
  private:
   struct State;

@@ -82,6 +82,12 @@ struct SendDrainState {
 struct SendExplanation {
   ExplainAnswer answer;
 };
+/// Introduce this worker again, as one that reclaims, before all that follows. What was to be sent before is void: it
+/// is said again.
+struct Reclaim {};
+struct SendClaim {
+  WorkerClaim claim;
+};
 /// The worker has its name now.
 struct Registered {
   WorkerId worker;
@@ -101,11 +107,11 @@ struct Reject {
 };
 }  // namespace worker_action
 
-using WorkerAction =
-    std::variant<worker_action::StartSubtask, worker_action::StopRun, worker_action::StoreOutputs,
-                 worker_action::FetchInput, worker_action::CancelFetch, worker_action::RestoreInput,
-                 worker_action::DropDatum, worker_action::PinDatum, worker_action::SendReport,
-                 worker_action::SendDrainState, worker_action::SendExplanation, worker_action::Registered,
-                 worker_action::RequestSpill, worker_action::RestartRunners, worker_action::Reject>;
+using WorkerAction = std::variant<worker_action::StartSubtask, worker_action::StopRun, worker_action::StoreOutputs,
+                                  worker_action::FetchInput, worker_action::CancelFetch, worker_action::RestoreInput,
+                                  worker_action::DropDatum, worker_action::PinDatum, worker_action::SendReport,
+                                  worker_action::SendDrainState, worker_action::SendExplanation, worker_action::Reclaim,
+                                  worker_action::SendClaim, worker_action::Registered, worker_action::RequestSpill,
+                                  worker_action::RestartRunners, worker_action::Reject>;
 
 }  // namespace penstock::worker

@@ -195,7 +195,7 @@ void WorkerCore::receive(const CancelBatch& message) {
     const RecordIndex index = find_record(slot, attempt.subtask);
     if (!index.valid() || records_[index].attempt != attempt.attempt) continue;
     cancel(index, message.kill_after);
-    cancel_successors_of(slot, attempt.subtask, message.kill_after);
+    if (!message.alone) cancel_successors_of(slot, attempt.subtask, message.kill_after);
   }
 }
 

@@ -113,7 +113,6 @@ void WorkerCore::succeed(RecordIndex index) {
     data_[datum].location = WorkerId::none();
     input_arrived(datum);
   }
-  reports_.remember_finished(id);
   end_record(index, Outcome::Succeeded);
   if (!jobs_.is_open(slot)) return;
   // After the report: no successor may be reported before its producer.

@@ -87,13 +87,15 @@ struct PeakMeasured {
   Attempt attempt;
   Bytes peak;
 };
+/// The supervisor has died, and the next life of it has made a link: what was on the old one may be lost.
+struct SupervisorReturned {};
 struct Tick {};
 }  // namespace worker_event
 
 using WorkerEvent = std::variant<worker_event::MessageArrived, worker_event::RunsEnded, worker_event::FetchesEnded,
                                  worker_event::OutputsStored, worker_event::DatumSpilled, worker_event::DatumRestored,
                                  worker_event::SlotYielded, worker_event::SlotWanted, worker_event::LanesRestarted,
-                                 worker_event::MemoryMeasured, worker_event::PeakMeasured, worker_event::Tick,
-                                 worker_event::OffersWanted>;
+                                 worker_event::MemoryMeasured, worker_event::PeakMeasured,
+                                 worker_event::SupervisorReturned, worker_event::Tick, worker_event::OffersWanted>;
 
 }  // namespace penstock::worker

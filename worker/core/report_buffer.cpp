@@ -16,7 +16,10 @@ bool ReportBuffer::due(Instant now, bool idle) const {
 
 ReportBatch ReportBuffer::take(Instant now) {
   batch_.number = next_number_++;
-  unapplied_.push_back(Unapplied{batch_.number, std::exchange(finished_, {})});
+  Unapplied& kept = unapplied_.emplace_back(Unapplied{batch_.number, {}});
+  kept.jobs.reserve(batch_.jobs.size());
+  for (const JobReports& job : batch_.jobs)
+    kept.jobs.push_back(JobReports{job.job, job.attempts, job.outputs, job.failures, {}});
   last_sent_ = now;
   count_ = 0;
   return std::exchange(batch_, {});
@@ -24,8 +27,9 @@ ReportBatch ReportBuffer::take(Instant now) {
 
 void ReportBuffer::applied(std::uint64_t through, std::vector<SubtaskId>& finished) {
   while (!unapplied_.empty() && unapplied_.front().number <= through) {
-    const std::vector<SubtaskId>& batch = unapplied_.front().finished;
-    finished.insert(finished.end(), batch.begin(), batch.end());
+    for (const JobReports& job : unapplied_.front().jobs)
+      for (const AttemptReport& report : job.attempts)
+        if (report.outcome == Outcome::Succeeded) finished.push_back({job.job, report.subtask});
     unapplied_.pop_front();
   }
 }

@@ -12,7 +12,8 @@
 
 namespace penstock::worker {
 
-/// Collects reports into batches, and remembers which subtasks finished in those that are not applied yet.
+/// Collects reports into batches, and keeps what they say of ends until they are applied: which subtasks finished, and
+/// all of it for a supervisor that forgets. Bounded by what this worker was assigned.
 /// Batching adapts (spec worker 5): at a low rate nothing waits; under load a batch leaves at most every `report_after`,
 /// or when it is full.
 class ReportBuffer {
@@ -24,9 +25,6 @@ class ReportBuffer {
   void count_one() { ++count_; }
   void add_replica(const ReplicaReport& replica);
   void set_loads(std::vector<BandLoad> loads) { batch_.loads = std::move(loads); }
-  /// A subtask that has succeeded here; remembered until its batch is applied.
-  void remember_finished(SubtaskId subtask) { finished_.push_back(subtask); }
-
   bool empty() const { return count_ == 0 && batch_.replicas.empty() && batch_.loads.empty(); }
   /// True if the batch should leave now. `idle`: nothing runs that could add to it soon.
   bool due(Instant now, bool idle) const;
@@ -36,12 +34,17 @@ class ReportBuffer {
 
   /// Appends what finished in the batches up to `through`, which need not be remembered any more.
   void applied(std::uint64_t through, std::vector<SubtaskId>& finished);
+  /// Calls `visit(ReportBatch&&)` with a copy of every batch that is not known to be applied, oldest first.
+  template <class Visit>
+  void repeat(Visit visit) const {
+    for (const Unapplied& batch : unapplied_) visit(ReportBatch{batch.number, batch.jobs, {}, {}});
+  }
   std::uint64_t last_number() const { return next_number_ - 1; }
 
  private:
   struct Unapplied {
     std::uint64_t number;
-    std::vector<SubtaskId> finished;
+    std::vector<JobReports> jobs;  ///< Without traces.
   };
 
   const std::uint32_t batch_max_;
@@ -50,7 +53,6 @@ class ReportBuffer {
   std::uint32_t count_ = 0;
   std::uint64_t next_number_ = 1;
   Instant last_sent_{};
-  std::vector<SubtaskId> finished_;
   std::deque<Unapplied> unapplied_;
 };
 

@@ -101,6 +101,7 @@ class WorkerCore {
   void on(const worker_event::LanesRestarted& event);
   void on(const worker_event::MemoryMeasured& event);
   void on(const worker_event::PeakMeasured& event);
+  void on(const worker_event::SupervisorReturned& event);
   void on(const worker_event::Tick& event);
   void on(const worker_event::OffersWanted& event);
   void receive(const RegisterReply& message);
@@ -172,6 +173,10 @@ class WorkerCore {
   void close_job_if_done(JobSlot slot);
   void drop_datum(DatumIndex index);
   void lose_datum(DatumIndex index);
+
+  // What is said to a supervisor that has forgotten us: claim.cpp.
+  void claim_job(JobSlot slot, WorkerClaim& claim, std::size_t& room);
+  void send_claim(WorkerClaim& claim, bool last);
 
   // Ending by wish and by time: cancel.cpp.
   void cancel(RecordIndex index, Duration kill_after);

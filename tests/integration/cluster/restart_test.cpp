@@ -34,6 +34,30 @@ TEST(Restart, AKilledSupervisorGoesOnWithTheJobAndTellsEachSubtaskOnce) {
   EXPECT_EQ(session->counts(*attached).succeeded, 4000U);
 }
 
+// Fault F05: what runs goes on without its supervisor, and the next one takes it over.
+TEST(Restart, WhatRunsIsAdoptedAndNothingRunsTwice) {
+  ClusterProcesses cluster{kWithState};
+  cluster.start_worker("w1", {"--slots", "2"});
+  cluster.start_worker("w2", {"--slots", "2"});
+  ASSERT_TRUE(cluster.wait_for_workers(2));
+  auto session = cluster.connect();
+  Witness witness{*session, 40};
+  const auto submitted = session->submit(named("long"), stencil(10, 4, 300'000'000, 1000));
+  ASSERT_TRUE(submitted.has_value()) << to_string(submitted.error());
+  wait_for_some(*session, submitted->job, witness, 8);
+  cluster.kill_supervisor();
+  cluster.restart_supervisor();
+  session = cluster.connect();
+  Witness after{*session, 40};
+  const Result<JobId> attached = session->attach(JobSelector{JobId::none(), "long"});
+  ASSERT_TRUE(attached.has_value()) << to_string(attached.error());
+  EXPECT_EQ(wait_for_end(*session, *attached), JobState::Succeeded);
+  after.expect_each_once();
+  for (const char* worker : {"w1", "w2"})
+    EXPECT_EQ(cluster.log_of(worker).find("starts afresh"), std::string::npos) << cluster.log_of(worker);
+  EXPECT_EQ(session->counts(*attached).attempts, 40U) << "each has run once";
+}
+
 // Fault F06: the client has no answer, and asks again.
 TEST(Restart, ASubmitThatIsRepeatedIsTheSameJob) {
   ClusterProcesses cluster{kWithState};

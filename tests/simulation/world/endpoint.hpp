@@ -39,10 +39,12 @@ class Endpoint {
   std::function<void(const Frame&)> transmit;
   std::function<void(const MessagePtr&)> deliver;
   std::function<void(const char*)> lost;
+  std::function<void()> silent;  ///< Another connection is wanted.
   bool resends = true;  ///< False plants a defect: see `Defect::NoResend`.
 
-  Endpoint(const LinkConfig& config, Incarnation self, Incarnation peer, Instant now)
-      : link_(config, peer, now), self_(self) {}
+  Endpoint(const LinkConfig& config, Incarnation self, Incarnation peer, Instant now,
+           OnSilence on_silence = OnSilence::DeclareLost)
+      : link_(config, peer, now, on_silence), self_(self) {}
 
   void attach(std::uint64_t connection, bool resumed, std::uint64_t peer_received, Instant now) {
     connection_ = connection;
@@ -97,6 +99,8 @@ class Endpoint {
         while (first_kept_ <= forget->through) kept_.pop_front(), ++first_kept_;
       } else if (std::holds_alternative<link_action::Deliver>(action)) {
         deliver(arrived->message);
+      } else if (std::holds_alternative<link_action::Reconnect>(action)) {
+        silent();
       } else if (const auto* loss = std::get_if<link_action::DeclareLost>(&action)) {
         lost(loss->reason == link_action::LossReason::Silent ? "silent"
              : loss->reason == link_action::LossReason::Detached ? "connection broken" : "queue full");

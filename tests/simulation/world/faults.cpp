@@ -133,7 +133,10 @@ void FaultPlan::stop() {
   for (const auto& host : world_.workers()) {
     host->set_cut_off(false);
     if (!host->up()) host->come_back();
-    world_.client().order({0, "undrain", {host->name()}});
+    // Again for those that are not back yet: they may come back draining.
+    for (const int after : {0, 5, 15, 30, 70})
+      world_.queue().after(std::chrono::seconds{after},
+                           [this, name = host->name()] { world_.client().order({0, "undrain", {name}}); });
   }
   EntitlementBatch plan{++entitlement_version_, {}};
   for (const JobId id : world_.client().jobs())

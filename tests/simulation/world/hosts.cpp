@@ -13,7 +13,6 @@ using namespace supervisor::supervisor_action;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-constexpr Incarnation kSupervisor{1'000'000};
 constexpr Incarnation kClient{2'000'000};
 
 SupervisorHost::SupervisorHost(World& world, const SupervisorConfig& config, Rng rng)
@@ -37,8 +36,8 @@ void SupervisorHost::crash() {
       waiting_.empty() || world_.now() < disk_full_until_ ? 0 : world_.rng().below(waiting_.size() + 1);
   write_first(arrived);
   waiting_.clear();
+  adopted_before_ += core_->counters().adopted;
   for (const auto& host : world_.workers()) {
-    world_.oracle().life_lost(host->life());
     if (host->endpoint() == nullptr || world_.rng().chance(1, 4)) continue;  // Some only notice the silence.
     world_.queue().after(world_.latency(),
                          [raw = host.get(), connection = host->endpoint()->connection(), life = host->life()] {
@@ -59,7 +58,45 @@ void SupervisorHost::come_back() {
   if (up_) return;
   up_ = true;
   core_ = std::make_unique<SupervisorCore>(config_, rng_.fork(), Durability::Journal);
-  handle(supervisor_event::StateRecovered{disk_.state()});
+  known_.clear();
+  RecoveredState state = disk_.state();
+  next_worker_ = std::max(next_worker_, state.next_worker.value());
+  for (const record::WorkerJoined& worker : state.workers) known_[worker.incarnation.value()] = worker.worker;
+  // Those of which nothing is written begin anew when they hear of this life.
+  for (const auto& host : world_.workers())
+    if (!known_.contains(host->life())) world_.oracle().life_lost(host->life());
+  reclaiming_ = true;
+  handle(supervisor_event::StateRecovered{std::move(state)});
+}
+
+/// Whoever has not come back in time may find that others have its work.
+void SupervisorHost::give_up_absent() {
+  for (const auto& host : world_.workers()) {
+    const auto known = by_life_.find(host->life());
+    const WorkerSlot slot = known == by_life_.end() ? WorkerSlot::none() : core_->workers().find(known->second);
+    if (!slot.valid() || core_->workers()[slot].claiming) {
+      world_.note("supervisor: life % is not waited for any more", {host->life()});
+      world_.oracle().life_lost(host->life());
+    }
+  }
+}
+
+bool SupervisorHost::knows_success(SubtaskId subtask) const {
+  const Job* job = core_->find_job(subtask.job);
+  return job == nullptr || subtask.index.value() >= job->hot.size() ||
+         (job->hot[subtask.index.value()].flags & SubtaskFlag::kVisible) != 0;
+}
+
+/// The supervisor has heard all that this life holds: what it has not taken over is fenced.
+void SupervisorHost::take_claim(WorkerId worker, std::uint64_t life) {
+  world_.note("supervisor: life % has claimed all", {life});
+  world_.oracle().life_returned(life, [&](SubtaskId subtask, Attempt attempt) {
+    const Job* job = core_->find_job(subtask.job);
+    if (job == nullptr || subtask.index.value() >= job->hot.size()) return false;
+    const SubtaskHot& hot = job->hot[subtask.index.value()];
+    return hot.phase == SubtaskPhase::Assigned && hot.attempt == attempt.value() &&
+           core_->workers()[hot.band].id.worker == worker;
+  });
 }
 
 void SupervisorHost::fill_disk(Duration duration) { disk_full_until_ = later(world_.now(), duration); }
@@ -123,6 +160,7 @@ void SupervisorHost::handle(SupervisorEvent&& event) {
   Actions<SupervisorAction> actions;
   core_->handle(std::move(event), world_.now(), actions);
   if (world_.options().validate) core_->validate();
+  if (std::exchange(reclaiming_, core_->reclaiming()) && !reclaiming_) give_up_absent();
   carry_out(actions);
   plan_tick();
 }
@@ -143,7 +181,10 @@ void SupervisorHost::carry_out(Actions<SupervisorAction>& actions) {
     } else if (auto* order_to_write = std::get_if<Persist>(&action)) {
       write(std::move(*order_to_write));
     } else if (const auto* release = std::get_if<ReleaseWorker>(&action)) {
-      peers_.erase(release->worker);
+      // Not at once: its link may be on the stack.
+      world_.queue().after(Duration{0}, [this, id = release->worker, life = life_] {
+        if (life == life_) peers_.erase(id);
+      });
     } else if (const auto* alert = std::get_if<Alert>(&action)) {
       world_.note("supervisor: alert with code %", {static_cast<std::uint64_t>(alert->error.code)});
     }
@@ -160,30 +201,46 @@ void SupervisorHost::accept_worker(WorkerHost& host, std::uint64_t connection, s
   const auto known = by_life_.find(host.life());
   if (known != by_life_.end()) {
     Endpoint* endpoint = endpoint_of(known->second);
-    if (endpoint == nullptr || endpoint->link().lost() || host.endpoint() == nullptr ||
-        host.endpoint()->link().lost()) {
+    const bool linked = host.endpoint() != nullptr && host.supervisor() == incarnation();
+    if (endpoint != nullptr && !linked && endpoint->link().received_through() == 0) {
+      // Our first welcome was lost; nothing has come of it.
+      const WorkerId id = known->second;
+      peers_.erase(id);
+      return welcome_anew(host, id, connection);
+    }
+    if (endpoint == nullptr || endpoint->link().lost() || !linked || host.endpoint()->link().lost()) {
       answer([&host] { host.refused(); });
       return;
     }
     if (endpoint->connection() != 0) endpoint->detach(world_.now());
     endpoint->attach(connection, true, received_through, world_.now());
     plan_link_tick(known->second);
-    answer([&host, connection, id = known->second, received = endpoint->link().received_through()] {
-      host.welcomed(connection, id, true, received);
+    answer([&host, connection, id = known->second, received = endpoint->link().received_through(), self = incarnation()] {
+      host.welcomed(connection, {id, self, true, received});
     });
     return;
   }
-  if (host.endpoint() != nullptr) {
-    // It was linked to an earlier life of the supervisor.
-    answer([&host] { host.refused(); });
-    return;
-  }
-  const WorkerId id{next_worker_++};
+  const auto before = known_.extract(host.life());
+  const WorkerId id = before.empty() ? WorkerId{next_worker_++} : before.mapped();
+  welcome_anew(host, id, connection);
+}
+
+void SupervisorHost::welcome_anew(WorkerHost& host, WorkerId id, std::uint64_t connection) {
+  make_peer(host, id);
+  peers_[id].endpoint->attach(connection, false, 0, world_.now());
+  plan_link_tick(id);
+  world_.queue().after(world_.latency(), [&host, life = host.life(), connection, id, self = incarnation()] {
+    if (host.up() && host.life() == life)
+      host.deliver([&host, connection, id, self] { host.welcomed(connection, {id, self, false, 0}); });
+  });
+}
+
+void SupervisorHost::make_peer(WorkerHost& host, WorkerId id) {
   by_life_[host.life()] = id;
   Peer& peer = peers_[id];
   peer.host = &host;
   peer.life = host.life();
-  peer.endpoint = std::make_unique<Endpoint>(world_.link_config(), kSupervisor, Incarnation{host.life()}, world_.now());
+  peer.endpoint = std::make_unique<Endpoint>(world_.link_config(), incarnation(), Incarnation{host.life()}, world_.now());
   peer.endpoint->resends = world_.options().defect != Defect::NoResend;
   peer.endpoint->transmit = [this, id, &host, life = host.life()](const Frame& frame) {
     world_.carry(peers_[id].wire, host.cut_off(), [&host, life, frame] {
@@ -196,14 +253,12 @@ void SupervisorHost::accept_worker(WorkerHost& host, std::uint64_t connection, s
     world_.note("supervisor: the link of life % is lost", {life});
     world_.oracle().life_lost(life);
     // After the link's own event is through: losing the worker destroys the link.
-    world_.queue().after(Duration{0}, [this, id, text = std::string{reason}] {
+    world_.queue().after(Duration{0}, [this, id, text = std::string{reason}, mine = life_] {
+      if (mine != life_) return;
       handle(supervisor_event::WorkerLost{id, text});
       peers_.erase(id);
     });
   };
-  peer.endpoint->attach(connection, false, 0, world_.now());
-  plan_link_tick(id);
-  answer([&host, connection, id] { host.welcomed(connection, id, false, 0); });
 }
 
 void SupervisorHost::connection_broke(WorkerId worker, std::uint64_t connection) {
@@ -228,10 +283,12 @@ void SupervisorHost::receive(WorkerId worker, std::uint64_t life, const MessageP
     handle(supervisor_event::WorkerJoined{worker, Incarnation{life}, *description});
   else
     handle(supervisor_event::WorkerSaid{worker, *said});
+  const auto* claim = std::get_if<WorkerClaim>(said);
+  if (claim != nullptr && claim->last && core_->workers().find(worker).valid()) take_claim(worker, life);
 }
 
 void SupervisorHost::accept_client(ClientHost& host) {
-  client_ = std::make_unique<Endpoint>(world_.link_config(), kSupervisor, kClient, world_.now());
+  client_ = std::make_unique<Endpoint>(world_.link_config(), incarnation(), kClient, world_.now());
   client_->transmit = [this, &host](const Frame& frame) {
     world_.carry(client_wire_, false, [&host, frame] { host.arrive(frame); });
   };
@@ -302,7 +359,7 @@ void ClientHost::start() {
 
 void ClientHost::connect() {
   connection_ = world_.next_connection();
-  endpoint_ = std::make_unique<Endpoint>(world_.link_config(), kClient, kSupervisor, world_.now());
+  endpoint_ = std::make_unique<Endpoint>(world_.link_config(), kClient, world_.supervisor().incarnation(), world_.now());
   endpoint_->transmit = [this](const Frame& frame) {
     world_.carry(wire_, false, [this, frame] { world_.supervisor().arrive(WorkerId::none(), frame); });
   };

@@ -93,6 +93,7 @@ struct WorldResult {
   std::uint64_t forward_hits = 0;
   std::uint64_t workers_lost = 0;
   std::uint64_t recomputed = 0;
+  std::uint64_t adopted = 0;  ///< Attempts that a restarted supervisor went on with.
   std::uint64_t frames_resent = 0;
   std::uint64_t stolen = 0;
   Duration virtual_time{0};

@@ -12,7 +12,7 @@ void Oracle::job_accepted(JobId job, std::shared_ptr<const Graph> graph) {
   view.graph = std::move(graph);
 }
 
-void Oracle::run_started(Life life, SubtaskId subtask, Attempt attempt) {
+void Oracle::run_started(Life life, SubtaskId subtask, Attempt attempt, bool known) {
   ++runs_;
   const std::string name = to_string(subtask, attempt);
   const auto job = jobs_.find(subtask.job);
@@ -22,16 +22,18 @@ void Oracle::run_started(Life life, SubtaskId subtask, Attempt attempt) {
        edge < graph.input_offsets[subtask.index.value() + 1]; ++edge)
     if (!job->second.ran[graph.predecessors[edge]])
       breach(name + " runs before its predecessor " + std::to_string(graph.predecessors[edge]));
-  std::map<Life, Attempt>& lives = live_[subtask];
+  std::map<Life, Run>& lives = live_[subtask];
   if (!lost_.contains(life)) {
-    for (const auto& [other, other_attempt] : lives)
-      if (!lost_.contains(other))
-        breach(name + " runs while attempt " + std::to_string(other_attempt.value()) + " runs, too");
+    for (const auto& [other, run] : lives)
+      if (!run.fenced) breach(name + " runs while attempt " + std::to_string(run.attempt.value()) + " runs, too");
+    for (const Life other : succeeded_on_[subtask])
+      if (!known && !lost_.contains(other)) breach(name + " runs, though its success on a living worker was to be known");
     // What the client has been told stands: it runs again only to make lost data anew, and then it had succeeded.
     const Told told = job->second.told[subtask.index.value()];
     if (told == Told::Failed || told == Told::Cancelled) breach(name + " starts after its end was told");
   }
-  lives[life] = attempt;
+  lives[life] = Run{attempt, lost_.contains(life)};
+  if (lost_.contains(life)) fenced_.insert({life, subtask, attempt});
 }
 
 void Oracle::run_ended(Life life, SubtaskId subtask, bool succeeded) {
@@ -40,7 +42,30 @@ void Oracle::run_ended(Life life, SubtaskId subtask, bool succeeded) {
   if (succeeded) jobs_[subtask.job].ran[subtask.index.value()] = true;
 }
 
-void Oracle::life_lost(Life life) { lost_.insert(life); }
+void Oracle::life_lost(Life life) {
+  lost_.insert(life);
+  for (auto& [subtask, lives] : live_)
+    if (const auto run = lives.find(life); run != lives.end()) {
+      run->second.fenced = true;
+      fenced_.insert({life, subtask, run->second.attempt});
+    }
+}
+
+void Oracle::life_returned(Life life, const std::function<bool(SubtaskId, Attempt)>& keeps) {
+  lost_.erase(life);
+  for (auto& [subtask, lives] : live_)
+    if (const auto run = lives.find(life); run != lives.end()) {
+      run->second.fenced = !keeps(subtask, run->second.attempt);
+      if (run->second.fenced)
+        fenced_.insert({life, subtask, run->second.attempt});
+      else
+        fenced_.erase({life, subtask, run->second.attempt});
+    }
+}
+
+void Oracle::success_reported(Life life, SubtaskId subtask, Attempt attempt) {
+  if (!lost_.contains(life) && !fenced_.contains({life, subtask, attempt})) succeeded_on_[subtask].insert(life);
+}
 
 void Oracle::client_told(const JobProgress& progress) {
   const auto found = jobs_.find(progress.job);
@@ -94,8 +119,8 @@ void Oracle::tell(JobView& view, JobId job, std::uint32_t subtask, Told what) {
 
 void Oracle::at_rest() {
   for (const auto& [subtask, lives] : live_)
-    for (const auto& [life, attempt] : lives)
-      if (!lost_.contains(life)) breach(to_string(subtask, attempt) + " still runs at the end");
+    for (const auto& [life, run] : lives)
+      if (!run.fenced) breach(to_string(subtask, run.attempt) + " still runs at the end");
   for (const auto& [job, view] : jobs_)
     if (!view.ended) breach(to_string(job) + " never ended");
 }

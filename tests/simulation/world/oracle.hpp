@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
+#include <tuple>
 #include <string>
 #include <vector>
 
@@ -22,10 +24,15 @@ class Oracle {
   using Life = std::uint64_t;
 
   void job_accepted(JobId job, std::shared_ptr<const Graph> graph);
-  void run_started(Life life, SubtaskId subtask, Attempt attempt);
+  /// `known`: the supervisor knows of a success of it, and wants it again.
+  void run_started(Life life, SubtaskId subtask, Attempt attempt, bool known = true);
   void run_ended(Life life, SubtaskId subtask, bool succeeded);
   /// The supervisor has given this life up: whatever it still runs is fenced.
   void life_lost(Life life);
+  /// A supervisor goes on with this life; of its runs, those that `keeps` says no to are fenced.
+  void life_returned(Life life, const std::function<bool(SubtaskId, Attempt)>& keeps);
+  /// The worker has said so, or tries to: from now on it is known for as long as that life lasts.
+  void success_reported(Life life, SubtaskId subtask, Attempt attempt);
   /// The client follows the job anew: the next it is told is everything so far, and nothing of before may be missing in it.
   void client_reattached(JobId job) { jobs_[job].reattached = true; }
   void client_told(const JobProgress& progress);
@@ -55,7 +62,13 @@ class Oracle {
   void tell(JobView& view, JobId job, std::uint32_t subtask, Told what);
 
   std::map<JobId, JobView> jobs_;
-  std::map<SubtaskId, std::map<Life, Attempt>> live_;
+  struct Run {
+    Attempt attempt;
+    bool fenced = false;
+  };
+  std::map<SubtaskId, std::map<Life, Run>> live_;
+  std::map<SubtaskId, std::set<Life>> succeeded_on_;
+  std::set<std::tuple<Life, SubtaskId, Attempt>> fenced_;
   std::set<Life> lost_;
   std::uint64_t runs_ = 0;
   std::string failure_;

@@ -44,6 +44,7 @@ void WorkerHost::end_life() {
   offers_open_ = false;
   offers_.clear();
   untold_.clear();
+  world_.oracle().life_lost(life_);
 }
 
 void WorkerHost::deliver(std::function<void()> what) {
@@ -76,37 +77,59 @@ void WorkerHost::connect() {
   });
 }
 
-void WorkerHost::welcomed(std::uint64_t connection, WorkerId id, bool resumed, std::uint64_t received_through) {
-  // Two lives of the supervisor have taken it for new: it starts afresh rather than belong to both.
-  if (endpoint_ != nullptr && !resumed) return refused();
-  if (endpoint_ == nullptr) {
-    endpoint_ =
-        std::make_unique<Endpoint>(world_.link_config(), Incarnation{life_}, Incarnation{1'000'000}, world_.now());
-    endpoint_->resends = world_.options().defect != Defect::NoResend;
-    endpoint_->transmit = [this](const Frame& frame) {
-      world_.carry(wire_, cut_off_, [this, frame, to = id_, life = life_] {
-        if (life == life_) world_.supervisor().arrive(to, frame);
-      });
-    };
-    endpoint_->deliver = [this](const MessagePtr& message) { receive(message); };
-    endpoint_->lost = [this](const char*) {
-      world_.note("life % has lost its link", {life_});
-      // Without the supervisor's state nothing of this life can be told; it begins another.
-      world_.queue().after(Duration{0}, [this, life = life_] {
-        if (life == life_ && up_) refused();
-      });
-    };
-    id_ = id;
-    Register description;
-    description.name = name_;
-    description.host = "host-" + name_;
-    description.bands = bands_;
-    endpoint_->attach(connection, resumed, received_through, world_.now());
-    send(description);
-  } else {
-    endpoint_->attach(connection, resumed, received_through, world_.now());
+void WorkerHost::welcomed(std::uint64_t connection, const Greeting& greeting) {
+  if (greeting.supervisor != world_.supervisor().incarnation()) return;  // It has died since; we try again.
+  if (greeting.resumed) {
+    endpoint_->attach(connection, true, greeting.received_through, world_.now());
+    plan_link_tick();
+    return;
   }
+  const bool renewed = endpoint_ != nullptr;
+  if (renewed && supervisor_ == greeting.supervisor) return;  // An earlier answer than the one that made the link.
+  supervisor_ = greeting.supervisor;
+  id_ = greeting.id;
+  make_endpoint();
+  endpoint_->attach(connection, false, 0, world_.now());
   plan_link_tick();
+  if (renewed)
+    handle(worker_event::SupervisorReturned{});
+  else
+    send(description(false));
+}
+
+Register WorkerHost::description(bool reclaims) const {
+  Register description;
+  description.reclaims = reclaims;
+  description.name = name_;
+  description.host = "host-" + name_;
+  description.bands = bands_;
+  return description;
+}
+
+void WorkerHost::make_endpoint() {
+  LinkConfig config = world_.link_config();
+  config.reconnect_grace = config.supervisor_absence_max;
+  endpoint_ =
+      std::make_unique<Endpoint>(config, Incarnation{life_}, supervisor_, world_.now(), OnSilence::Reconnect);
+  endpoint_->resends = world_.options().defect != Defect::NoResend;
+  endpoint_->transmit = [this](const Frame& frame) {
+    world_.carry(wire_, cut_off_, [this, frame, to = id_, life = life_] {
+      if (life == life_) world_.supervisor().arrive(to, frame);
+    });
+  };
+  endpoint_->deliver = [this](const MessagePtr& message) { receive(message); };
+  endpoint_->silent = [this] {
+    world_.queue().after(Duration{0}, [this, life = life_, connection = endpoint_->connection()] {
+      if (life == life_) connection_broke(connection);
+    });
+  };
+  endpoint_->lost = [this](const char*) {
+    world_.note("life % has lost its link", {life_});
+    // The supervisor was away for too long; it begins another life.
+    world_.queue().after(Duration{0}, [this, life = life_] {
+      if (life == life_ && up_) refused();
+    });
+  };
 }
 
 // The supervisor has reassigned what this life had: it ends what runs and begins another life.
@@ -204,8 +227,8 @@ void WorkerHost::handle_one(const WorkerEvent& event) {
   constexpr const char* kEvents[] = {"life %: message arrived", "life %: runs ended",    "life %: transfers ended",
                                      "life %: outputs stored",  "life %: datum spilled", "life %: datum restored",
                                      "life %: slot yielded",    "life %: slot wanted",   "life %: lanes restarted",
-                                     "life %: memory measured", "life %: peak measured", "life %: tick",
-                                     "life %: offers wanted"};
+                                     "life %: memory measured", "life %: peak measured",
+                                     "life %: the supervisor is back", "life %: tick", "life %: offers wanted"};
   world_.note(kEvents[event.index()], {life_});
   Actions<WorkerAction> actions;
   core_->handle(event, world_.now(), actions);
@@ -271,7 +294,11 @@ void WorkerHost::carry_out(Actions<WorkerAction>& actions) {
       note_datum("life % drops %:%.%", drop->key);
       spilled_.erase(drop->key);
     } else if (const auto* report = std::get_if<SendReport>(&action)) {
-      send(report->batch);
+      send_report(report->batch);
+    } else if (std::holds_alternative<Reclaim>(action)) {
+      send(description(true));
+    } else if (auto* claim = std::get_if<SendClaim>(&action)) {
+      send(std::move(claim->claim));
     } else if (const auto* drain = std::get_if<SendDrainState>(&action)) {
       send(drain->state);
     } else if (const auto* explanation = std::get_if<SendExplanation>(&action)) {
@@ -283,6 +310,14 @@ void WorkerHost::carry_out(Actions<WorkerAction>& actions) {
       deliver([this, what] { handle(worker_event::LanesRestarted{what.band, what.lanes}); });
     }
   }
+}
+
+void WorkerHost::send_report(const ReportBatch& batch) {
+  for (const JobReports& job : batch.jobs)
+    for (const AttemptReport& attempt : job.attempts)
+      if (attempt.outcome == Outcome::Succeeded)
+        world_.oracle().success_reported(life_, {job.job, attempt.subtask}, attempt.attempt);
+  send(batch);
 }
 
 void WorkerHost::note_datum(const char* what, const DataKey& key) {
@@ -321,7 +356,7 @@ void WorkerHost::start(const StartSubtask& action) {
     if (spilled_.contains(key))
       world_.oracle().breach(to_string(action.id) + " runs while its input " + to_string(key) + " is on disk");
   }
-  world_.oracle().run_started(life_, action.id, action.attempt);
+  world_.oracle().run_started(life_, action.id, action.attempt, world_.supervisor().knows_success(action.id));
   world_.note("life % runs %:%#% on band %",
               {life_, action.id.job.value(), action.id.index.value(), action.attempt.value(), action.band.value()});
   Run run{action.id, action.attempt, action.band, action.program, next_run_++, world_.now()};

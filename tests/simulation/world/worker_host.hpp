@@ -18,7 +18,13 @@ class WorkerHost {
 
   void connect();
   /// The supervisor's answer to a hello.
-  void welcomed(std::uint64_t connection, WorkerId id, bool resumed, std::uint64_t received_through);
+  struct Greeting {
+    WorkerId id;
+    Incarnation supervisor;
+    bool resumed = false;
+    std::uint64_t received_through = 0;
+  };
+  void welcomed(std::uint64_t connection, const Greeting& greeting);
   void refused();
   void connection_broke(std::uint64_t connection);
 
@@ -34,6 +40,7 @@ class WorkerHost {
   bool hung() const { return world_.now() < hung_until_; }
   std::uint64_t life() const { return life_; }
   WorkerId id() const { return id_; }
+  Incarnation supervisor() const { return supervisor_; }
   Endpoint* endpoint() { return endpoint_.get(); }
   const worker::WorkerCore& core() const { return *core_; }
   const std::string& name() const { return name_; }
@@ -67,6 +74,9 @@ class WorkerHost {
   void handle_one(const worker::WorkerEvent& event);
   void tell_ends();
   void receive(const MessagePtr& message);
+  void make_endpoint();
+  Register description(bool reclaims) const;
+  void send_report(const ReportBatch& batch);
   void send(FromWorker message);
   void carry_out(Actions<worker::WorkerAction>& actions);
   void start(const worker::worker_action::StartSubtask& action);
@@ -88,6 +98,8 @@ class WorkerHost {
   Instant hung_until_{};
   std::uint64_t life_ = 0;
   WorkerId id_;
+  Incarnation supervisor_;          ///< Its life that this one is linked to.
+
   std::uint64_t connecting_ = 0;
   Instant wire_{};  ///< When the last frame from here arrives.
   std::unique_ptr<worker::WorkerCore> core_;

@@ -29,6 +29,7 @@ void World::draw_configuration() {
   link_config_.resend_after_max = seconds{2};
   link_config_.heartbeat = milliseconds{r.between(100, 1000)};
   link_config_.silence_max = milliseconds{r.between(5000, 10000)};
+  link_config_.supervisor_absence_max = milliseconds{r.chance(1, 4) ? r.between(500, 6000) : 60000};
   worker_config_.prepare_permits_extra = static_cast<std::uint32_t>(r.below(4));
   worker_config_.prepare_bytes_max = r.chance(1, 3) ? Bytes{r.between(1, 200'000)} : kGiB;
   worker_config_.store_permits = static_cast<std::uint32_t>(r.between(1, 4));
@@ -52,6 +53,7 @@ void World::draw_configuration() {
   supervisor_config_.steal_after = microseconds{r.between(0, 3000)};
   supervisor_config_.required_band_wait = milliseconds{r.between(1, 5000)};
   supervisor_config_.lineage_depth_max = static_cast<std::uint32_t>(r.chance(1, 5) ? r.between(1, 4) : 10000);
+  supervisor_config_.reclaim_wait = milliseconds{r.chance(1, 4) ? r.between(0, 200) : 1500};
   supervisor_config_.watchdog_after = r.chance(1, 3) ? Duration{milliseconds{r.between(20, 500)}} : seconds{60};
 }
 
@@ -192,6 +194,7 @@ WorldResult World::result() {
     if (host->endpoint() != nullptr) result.frames_resent += host->endpoint()->link().counters().frames_resent;
   }
   result.workers_lost = supervisor_->core().counters().workers_lost;
+  result.adopted = supervisor_->adopted();
   result.recomputed = supervisor_->core().counters().recomputed;
   result.stolen = supervisor_->core().counters().steals_asked + supervisor_->core().counters().moved_here;
   result.virtual_time = now() - instant_at(seconds{1});

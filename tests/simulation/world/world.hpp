@@ -31,6 +31,11 @@ class SupervisorHost {
   void handle(supervisor::SupervisorEvent&& event);
   /// A worker's hello has arrived on a new connection.
   void accept_worker(WorkerHost& host, std::uint64_t connection, std::uint64_t received_through);
+  /// Of its present life.
+  Incarnation incarnation() const { return Incarnation{1'000'000 + life_}; }
+  /// Whether it knows that the subtask has succeeded once.
+  bool knows_success(SubtaskId subtask) const;
+  std::uint64_t adopted() const { return adopted_before_ + core_->counters().adopted; }
   void accept_client(ClientHost& host);
   void connection_broke(WorkerId worker, std::uint64_t connection);
   /// A frame from a worker, or from the client if there is no worker.
@@ -65,6 +70,10 @@ class SupervisorHost {
   void write_later(Duration delay);
   void try_to_write();
   bool journals() const;
+  void make_peer(WorkerHost& host, WorkerId id);
+  void welcome_anew(WorkerHost& host, WorkerId id, std::uint64_t connection);
+  void give_up_absent();
+  void take_claim(WorkerId worker, std::uint64_t life);
 
   class World& world_;
   const SupervisorConfig config_;
@@ -72,6 +81,9 @@ class SupervisorHost {
   std::unique_ptr<supervisor::SupervisorCore> core_;
   bool up_ = true;
   std::uint64_t life_ = 0;
+  std::uint64_t adopted_before_ = 0;
+  bool reclaiming_ = false;
+  std::map<std::uint64_t, WorkerId> known_;  ///< Lives of workers of before the restart, until they come back.
   supervisor::RecordLog disk_;
   struct Waiting {
     supervisor::supervisor_action::Persist order;

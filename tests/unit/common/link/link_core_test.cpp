@@ -134,6 +134,46 @@ TEST_F(LinkCoreTest, ABrokenConnectionThatStaysAwayIsALoss) {
   EXPECT_EQ(tick_after(config.reconnect_grace), (List{DeclareLost{LossReason::Detached}}));
 }
 
+// Fault F09: after SIGCONT everybody else would look dead.
+TEST_F(LinkCoreTest, WhoWasStoppedItselfGivesNoVerdictAtOnce) {
+  handle(Attached{});
+  PENSTOCK_EXPECT_COVERAGE_MARK("a verdict came too late", tick_after(seconds{60}));
+  EXPECT_FALSE(link.lost());
+  now += seconds{9};
+  arrive(0);
+  EXPECT_FALSE(link.lost());
+  handle(Detached{});
+  tick_after(seconds{60});
+  EXPECT_FALSE(link.lost());
+  EXPECT_EQ(tick_after(config.reconnect_grace), (List{DeclareLost{LossReason::Detached}}));
+}
+
+TEST(LinkCoreToASupervisor, ASilentConnectionIsChangedAndTheLinkStands) {
+  LinkConfig config;
+  config.reconnect_grace = seconds{300};
+  Instant now = instant_at(seconds{1});
+  LinkCore link{config, kPeer, now, OnSilence::Reconnect};
+  const auto handle = [&](const LinkEvent& event) {
+    Actions<LinkAction> actions;
+    link.handle(event, now, actions);
+    return List{actions.begin(), actions.end()};
+  };
+  handle(Attached{});
+  handle(FrameQueued{});
+  now += config.silence_max;
+  List silent;
+  PENSTOCK_EXPECT_COVERAGE_MARK("a silent connection is given up", silent = handle(Tick{}));
+  EXPECT_NE(std::find(silent.begin(), silent.end(), LinkAction{Reconnect{}}), silent.end());
+  handle(Detached{});
+  now += seconds{299};
+  handle(Tick{});
+  EXPECT_FALSE(link.lost());
+  EXPECT_EQ(handle(Attached{.resumed = true, .peer_received_through = 0}), (List{Transmit{1, 1}}));
+  handle(Detached{});
+  now += seconds{300};
+  EXPECT_EQ(handle(Tick{}), (List{DeclareLost{LossReason::Detached}}));
+}
+
 TEST_F(LinkCoreTest, FramesOfAnotherLifeAreFenced) {
   handle(Attached{});
   EXPECT_EQ(handle(FrameArrived{{Incarnation{8}, 1, 0}}), (List{Fence{}}));

@@ -79,7 +79,7 @@ std::vector<ToWorker> all_to_worker() {
           batch,
           InputNoticeBatch{JobId{1}, {{SubtaskIndex{2}, EdgeKind::kOrderOnly, WorkerId{3}, 0}, {SubtaskIndex{4}, 1, WorkerId{5}, 6}}},
           CancelBatch{JobId{1}, true, {{SubtaskIndex{2}, Attempt{3}}}, kNeverKill},
-          CancelBatch{JobId{1}, false, {}, kDefaultGrace},
+          CancelBatch{JobId{1}, false, {}, kDefaultGrace, true},
           PriorityBatch{JobId{1}, true, -5, {{SubtaskIndex{2}, 3}}},
           EntitlementBatch{7, {{JobId{1}, BandIndex{2}, MilliSlots::max(), -3}}},
           StealRequest{JobId{1}, {{SubtaskIndex{2}, Attempt{3}}}},
@@ -107,6 +107,7 @@ std::vector<FromWorker> all_from_worker() {
   band.pci_address = "0000:01:00.0";
   description.bands = {band};
   description.operators = {"noop", "burn"};
+  description.reclaims = true;
   ReportBatch batch;
   batch.number = 12;
   FailureDetail failure{FailureClass::OutOfMemory, 3, 9, 1 << 20, SubtaskIndex{5}, "m", std::string{"\0tail", 5}};
@@ -116,9 +117,13 @@ std::vector<FromWorker> all_from_worker() {
                  {{0, 55}},
                  {failure},
                  {{SubtaskIndex{2}, Attempt{4}, BandIndex{1}, SlotIndex{3}, 10, 20, 30, 40}}}};
+  WorkerClaim claim{false, true, {{JobId{1}, {}, {}}, {JobId{2}, {}, {}}}};
+  claim.jobs[0].attempts = {{SubtaskIndex{2}, Attempt{3}, BandIndex{1}, ClaimedStage::Waiting},
+                            {SubtaskIndex{4}, Attempt{1}, BandIndex{0}, ClaimedStage::Running}};
+  claim.jobs[0].data = {{SubtaskIndex{2}, 1, 77}};
   batch.replicas = {{{JobId{1}, SubtaskIndex{2}}, 3}};
   batch.loads = {{BandIndex{1}, 1, 2, 3, 4, 5, Bytes{6}, Bytes{7}}};
-  return {description, batch, DrainState{true, true}, ExplainAnswer{1, true, "s", "r"}};
+  return {description, batch, DrainState{true, true}, ExplainAnswer{1, true, "s", "r"}, claim};
 }
 
 std::vector<FromClient> all_from_client() {
@@ -147,7 +152,7 @@ std::vector<ToClient> all_to_client() {
 
 std::vector<Introduction> all_introductions() {
   return {Hello{1, 2, "0.1", PeerRole::Client, "n", "h", 3, Incarnation{4}, Incarnation::none(), 5},
-          Welcome{1, 2, "0.1", Incarnation{6}, true, 7, std::chrono::seconds{1}},
+          Welcome{1, 2, "0.1", Incarnation{6}, true, 7, std::chrono::seconds{1}, 8, 9},
           Refusal{{ErrorCode::VersionMismatch, "s", "m", "r"}}};
 }
 

@@ -41,6 +41,7 @@ TEST(Recovery, GoesOnBehindWhatHadEnded) {
   cluster.restart();
   EXPECT_EQ(cluster->phase(0), SubtaskPhase::Succeeded);
   cluster->join();
+  cluster.write_all();
   EXPECT_EQ(cluster->assigned(), (Lines{"1 to w1", "2 to w1, cached"}));
   EXPECT_EQ(count_of(attach(cluster.life(), "one").succeeded), 1U);
   cluster->succeed(1, 1);
@@ -92,6 +93,7 @@ TEST(Recovery, LostInputsAreMadeAgainAndAreNotToldAgain) {
   cluster.write_all();
   cluster.restart();
   cluster->join();
+  cluster.write_all();
   EXPECT_EQ(cluster->assigned(), (Lines{"0 to w1", "1 to w1, cached", "2 to w1, cached"}));
   EXPECT_EQ(count_of(attach(cluster.life(), "one").succeeded), 2U);
   for (const std::uint32_t subtask : {0U, 1U, 2U}) cluster->succeed(1, subtask, {{0, 100}});

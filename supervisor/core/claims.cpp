@@ -1,0 +1,265 @@
+// SupervisorCore: workers that have outlived an earlier life of the supervisor, and what they bring.
+#include <algorithm>
+
+#include "common/base/coverage_mark.hpp"
+#include "supervisor/core/supervisor_core.hpp"
+
+namespace penstock::supervisor {
+
+// Fault F05. Nothing that an earlier life has given away is given to others before those who may have it are back, or
+// have had their time; what is new has nothing to wait for.
+void SupervisorCore::begin_reclaiming(std::vector<record::WorkerJoined> expected) {
+  expected_ = std::move(expected);
+  if (expected_.empty()) return;
+  reclaiming_ = true;
+  reclaim_until_ = later(now_, config_.reclaim_wait);
+  reclaim_latest_ = later(now_, config_.reclaim_wait * 3);
+}
+
+/// False if no earlier life has written down that this life of the worker may hold something: it was given up as lost,
+/// or it came in the very last moments and holds nothing that was not begun since.
+bool SupervisorCore::take_back(WorkerId worker, Incarnation incarnation) {
+  const auto found = std::find_if(expected_.begin(), expected_.end(), [&](const record::WorkerJoined& known) {
+    return known.worker == worker && known.incarnation == incarnation;
+  });
+  if (found == expected_.end()) {
+    PENSTOCK_COVERAGE_MARK("a worker that nobody expects wants its work back");
+    return false;
+  }
+  if (!reclaiming_) {
+    PENSTOCK_COVERAGE_MARK("a worker came back late");
+    joined_.push_back(std::move(*found));  // It was written to be gone.
+  }
+  expected_.erase(found);
+  return true;
+}
+
+// Nothing is sent to it before all that it holds is known.
+void SupervisorCore::begin_claim(WorkerSlot slot) {
+  workers_[slot].claiming = true;
+  ++claims_open_;
+  for (const BandSlot band : workers_[slot].bands) workers_[band].draining = true;
+  workers_.touch();
+}
+
+void SupervisorCore::receive(WorkerSlot slot, const WorkerClaim& message) {
+  if (!workers_[slot].claiming) return;  // It has nothing to claim from this life.
+  for (const ClaimedJob& claimed : message.jobs) claim_job(slot, claimed);
+  if (message.last) finish_claim(slot, message.draining);
+}
+
+void SupervisorCore::claim_job(WorkerSlot slot, const ClaimedJob& claimed) {
+  if (!knows(claimed.job)) return tell(slot, ForgetJob{claimed.job});
+  Job& job = *jobs_[claimed.job.value()];
+  if (job.state != JobState::Running && job.outputs.empty()) return tell(slot, ForgetJob{claimed.job});
+  if (std::find(job.known_workers.begin(), job.known_workers.end(), workers_[slot].id) == job.known_workers.end())
+    job.known_workers.push_back(workers_[slot].id);
+  if (job.state != JobState::Running) return;  // Its outputs are kept where they are until the job is released.
+  if (job.known_of.size() <= slot.value()) job.known_of.resize(workers_.worker_slots());
+  job.known_of[slot.value()] |= Job::kHeardOf;
+  tell(slot, PriorityBatch{job.id, true, job.spec.priority, {}});
+  for (const ClaimedAttempt& attempt : claimed.attempts) {
+    if (!adopt(slot, job, attempt, Proof::None)) {
+      fence(slot, job, attempt.subtask.value(), attempt.attempt.value());
+      continue;
+    }
+    ++counters_.adopted;
+    if (attempt.stage == ClaimedStage::Running) job.hot[attempt.subtask.value()].flags |= SubtaskFlag::kStarted;
+    if (attempt.stage == ClaimedStage::Waiting) workers_[slot].waiting.push_back({job.id, attempt.subtask});
+  }
+  for (std::size_t first = 0; first < claimed.data.size();) {
+    std::size_t last = first + 1;
+    while (last < claimed.data.size() && claimed.data[last].producer == claimed.data[first].producer) ++last;
+    claim_data(slot, job, std::span{claimed.data}.subspan(first, last - first));
+    first = last;
+  }
+}
+
+/// Makes an attempt of an earlier life one of this life. The first who claims a subtask has it; a success wins over
+/// attempts that still run. False: it is refused.
+bool SupervisorCore::adopt(WorkerSlot slot, Job& job, const ClaimedAttempt& claim, Proof proof) {
+  const std::uint32_t subtask = claim.subtask.value();
+  if (subtask >= job.total() || !claim.attempt.valid() || claim.band.value() >= workers_[slot].bands.size())
+    return false;
+  SubtaskHot& hot = job.hot[subtask];
+  const bool elsewhere = hot.phase == SubtaskPhase::Assigned;
+  if (is_final(hot.phase) || (elsewhere && proof == Proof::None)) return false;
+  if (elsewhere) {
+    PENSTOCK_COVERAGE_MARK("a success was claimed of what runs elsewhere");
+    leave_band(job, subtask);
+    fence(workers_[hot.band].worker, job, subtask, hot.attempt);
+  }
+  note_fenced(job, subtask, hot.attempt);
+  hot.phase = SubtaskPhase::Assigned;
+  hot.band = workers_[slot].bands[claim.band.value()];
+  hot.attempt = claim.attempt.value();
+  hot.flags &= static_cast<std::uint8_t>(~SubtaskFlag::kForAttempt);
+  hot.flags |= SubtaskFlag::kAdopted;
+  BandEntry& band = workers_[hot.band];
+  ++band.in_flight;
+  ++job.in_flight;
+  if (hot.missing == 0) note_runnable(hot.band, 1);
+  band.assigned.push_back(AssignedRef{job.id, subtask, hot.attempt});
+  if (elsewhere) return true;
+  for (const std::uint32_t successor : job.shape->successors(subtask)) {
+    SubtaskHot& next = job.hot[successor];
+    if (is_final(next.phase)) continue;
+    if (--next.unplaced == 0 && next.phase == SubtaskPhase::Waiting) become_placeable(job, successor);
+  }
+  return true;
+}
+
+/// Ends an attempt that is not the one that counts; what waits at that worker for the subtask waits on.
+void SupervisorCore::fence(WorkerSlot slot, Job& job, std::uint32_t subtask, std::uint16_t attempt) {
+  if (subtask >= job.total()) return;
+  PENSTOCK_COVERAGE_MARK("an attempt of an earlier life is fenced");
+  note_fenced(job, subtask, attempt);
+  CancelBatch& batch = tail_of_cancels(slot, job.id, true);
+  batch.kill_after = Duration{0};
+  batch.attempts.push_back(AttemptRef{SubtaskIndex{subtask}, Attempt{attempt}});
+}
+
+/// Numbers of attempts are not written down: no later attempt may have the number of one that was ever heard of.
+void SupervisorCore::note_fenced(Job& job, std::uint32_t subtask, std::uint16_t attempt) {
+  if (attempt == 0) return;
+  job.hot[subtask].flags |= SubtaskFlag::kFenced;
+  std::uint16_t& highest = job.fenced[SubtaskIndex{subtask}];
+  highest = std::max(highest, attempt);
+}
+
+/// The end of an attempt that this life has not heard of: adopted, and then ended like any other.
+void SupervisorCore::claim_end(WorkerSlot slot, Job& job, const AttemptReport& report) {
+  if (report.outcome == Outcome::Started || is_current(job, report, slot)) return;
+  const Proof proof = report.outcome == Outcome::Succeeded ? Proof::Success : Proof::None;
+  const ClaimedAttempt claim{report.subtask, report.attempt, report.band, ClaimedStage::Running};
+  if (adopt(slot, job, claim, proof))
+    ++counters_.adopted;
+  else if (report.subtask.value() < job.total())
+    note_fenced(job, report.subtask.value(), report.attempt.value());
+}
+
+/// What the worker holds of one producer's outputs.
+void SupervisorCore::claim_data(WorkerSlot slot, Job& job, std::span<const ClaimedDatum> outputs) {
+  const std::uint32_t subtask = outputs.front().producer.value();
+  // Of a subtask that has not succeeded it is of no use yet, but who waits here may read it; it goes with the job.
+  if (subtask >= job.total() || job.hot[subtask].phase != SubtaskPhase::Succeeded || !job.data.in_use()) return;
+  SubtaskHot& hot = job.hot[subtask];
+  const std::uint16_t count = std::max<std::uint16_t>(job.shape->template_of(subtask).output_count, 1);
+  std::uint32_t missing = 0;
+  for (std::uint16_t output = 0; output < count; ++output) missing += job.data.bytes(*job.shape, subtask, output) > 0;
+  const bool needed = job.data.readers(subtask) > 0 || (hot.flags & SubtaskFlag::kWanted) != 0;
+  for (const ClaimedDatum& datum : outputs) {
+    if (datum.output >= count) continue;
+    if (!needed) tail_of_drops(slot, job.id, false).data.push_back({datum.producer, datum.output});
+    missing -= job.data.bytes(*job.shape, subtask, datum.output) > 0;
+  }
+  if (!needed) return;
+  if (!job.data.gone(subtask)) {
+    if (workers_[hot.band].worker != slot) job.data.add_replica(subtask, workers_[slot].id);
+    return;
+  }
+  if (missing > 0) return;  // A copy of only some of them saves nothing.
+  hot.band = workers_[slot].bands.front();
+  job.data.set_gone(subtask, false);
+  job.data.forget_replicas(subtask);
+  move_outputs(job, subtask);
+}
+
+void SupervisorCore::finish_claim(WorkerSlot slot, bool draining) {
+  WorkerEntry& worker = workers_[slot];
+  worker.claiming = false;
+  worker.reclaimed = true;
+  worker.draining = draining;
+  --claims_open_;
+  for (const BandSlot band : worker.bands) {
+    workers_[band].draining = draining;
+    if (!draining) note_runnable(band, 0);
+    mark_dirty(band);
+  }
+  workers_.touch();
+  if (!draining) house_homeless();
+  if (!reclaiming_) return tell_what_has_finished(slot);
+  // Others may be on their way, held up by the same crowd.
+  reclaim_until_ = std::min(reclaim_latest_, std::max(reclaim_until_, later(now_, config_.reclaim_wait / 3)));
+  end_reclaiming_if_complete();
+}
+
+void SupervisorCore::end_reclaiming_if_complete() {
+  if (reclaiming_ && expected_.empty() && claims_open_ == 0) end_reclaiming();
+}
+
+// Who is there and has not said all has more time than who is not there.
+void SupervisorCore::end_reclaiming_if_late() {
+  if (now_ < reclaim_until_) return;
+  const Instant last = later(reclaim_latest_, config_.reclaim_wait * 7);
+  if (claims_open_ > 0 && now_ < last) {
+    PENSTOCK_COVERAGE_MARK("a claim takes long");
+    reclaim_until_ = std::min(last, later(now_, config_.reclaim_wait / 3 + std::chrono::milliseconds{1}));
+  } else {
+    end_reclaiming();
+  }
+}
+
+// All are back, or have had their time. They may still come later; then they get what nobody else has got.
+void SupervisorCore::end_reclaiming() {
+  reclaiming_ = false;
+  reclaim_until_ = kNever;
+  for (const record::WorkerJoined& absent : expected_) {
+    PENSTOCK_COVERAGE_MARK("a worker did not come back");
+    if (durable()) records_.push_back(record::WorkerGone{absent.worker});
+    out_->add(
+        supervisor_action::Alert{Error{ErrorCode::Disconnected, absent.name, "did not come back after the restart",
+                                       "what it held runs again elsewhere"}});
+    for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i) {
+      WorkerEntry& worker = workers_[WorkerSlot{i}];
+      if (!worker.alive || !worker.reclaimed) continue;
+      worker.new_peers.push_back({absent.worker, {}});
+      worker.has_new_peers = true;
+      outbox_of(WorkerSlot{i});
+    }
+  }
+  for (const JobId id : std::vector<JobId>{active_}) {
+    if (Job& job = *jobs_[id.value()]; job.held) let_go(job);
+  }
+  for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i)
+    if (workers_[WorkerSlot{i}].alive && !workers_[WorkerSlot{i}].claiming) tell_what_has_finished(WorkerSlot{i});
+}
+
+/// Does what was put off while workers of before the restart might still come with the rest of the job.
+void SupervisorCore::let_go(Job& job) {
+  job.held = false;
+  for (Job::HeldCancel& order : std::exchange(job.held_cancels, {})) {
+    PENSTOCK_COVERAGE_MARK("a cancel waited for workers to come back");
+    if (order.roots.empty())
+      cancel_open_subtasks(job, order.kill_after);
+    else
+      cancel_subtasks(job, std::move(order.roots), order.kill_after);
+  }
+  if (!job.cancelling) resume(job);
+  if (job.open == 0) maybe_done_.push_back(job.id);
+}
+
+/// What waits at a worker for producers may have missed that they have finished: the last words of an earlier life are
+/// lost with it.
+void SupervisorCore::tell_what_has_finished(WorkerSlot slot) {
+  for (const SubtaskId& waiter : std::exchange(workers_[slot].waiting, {})) {
+    if (!knows(waiter.job) || jobs_[waiter.job.value()]->state != JobState::Running) continue;
+    Job& job = *jobs_[waiter.job.value()];
+    const SubtaskHot& hot = job.hot[waiter.index.value()];
+    if (hot.phase != SubtaskPhase::Assigned || workers_[hot.band].worker != slot) continue;
+    const auto predecessors = job.shape->predecessors(waiter.index.value());
+    for (std::uint32_t k = 0; k < predecessors.size(); ++k) {
+      const SubtaskHot& done = job.hot[predecessors[k]];
+      if (done.phase != SubtaskPhase::Succeeded) continue;
+      if (!data_is_gone(job, predecessors[k])) {
+        notice(job, predecessors[k], slot, done.band.valid() ? workers_.worker_of(done.band).id : workers_[slot].id);
+      } else if (job.shape->edge_output(job.shape->first_edge(waiter.index.value()) + k) == EdgeKind::kOrderOnly) {
+        // What it has made is dropped, and nobody here reads it.
+        tail_of_outbox<InputNoticeBatch>(slot, job.id)
+            .notices.push_back({SubtaskIndex{predecessors[k]}, EdgeKind::kOrderOnly, workers_[slot].id, 0});
+      }
+    }
+  }
+}
+
+}  // namespace penstock::supervisor
