@@ -56,5 +56,7 @@ std::string list_text(const std::vector<std::string>& names);
 // One checker for each format.
 CaseVerdict check_slot_case(const DocumentValue& file, const std::string& id);
 CaseVerdict check_slot_table(const DocumentValue& file, const std::string& id);
+void check_quota_cases(const DocumentValue& file, const std::string& name, std::vector<CaseVerdict>& verdicts);
+CaseVerdict check_quota_table(const DocumentValue& subject, const std::string& id);
 
 }  // namespace penstock::cli

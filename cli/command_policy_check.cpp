@@ -37,6 +37,10 @@ Result<void> check_file(const std::string& path, std::vector<CaseVerdict>& verdi
     verdicts.push_back(steps ? check_slot_case(*file, name) : check_slot_table(*file, name));
     return {};
   }
+  if (text_of(*file, "format") == "kai-scenarios/1") {
+    check_quota_cases(*file, name, verdicts);
+    return {};
+  }
   return Error{ErrorCode::Unsupported, path, "is no reference case of a known format",
                "see docs/policy.md for the formats"};
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "supervisor/policy/ordering/member_order.hpp"
+#include "supervisor/policy/quota_pass.hpp"
 #include "supervisor/policy/slot_pass.hpp"
 
 namespace penstock::policy {
@@ -43,6 +44,21 @@ void slot_pass(const Snapshot& snapshot, std::uint32_t pool, const Parts& parts,
   if (parts.has(Action::StartByPriority)) start_by_priority(pass);
 }
 
+void quota_pass(const Snapshot& snapshot, std::uint32_t pool, const Parts& parts, Plan& plan) {
+  QuotaPass pass{snapshot, pool, parts};
+  for (std::uint32_t i = 0; i < parts.action_count; ++i) {
+    switch (parts.actions[i]) {
+      case Action::Allocate: allocate(pass); break;
+      case Action::Consolidate: consolidate(pass); break;
+      case Action::Reclaim: reclaim(pass); break;
+      case Action::Preempt: preempt(pass); break;
+      case Action::BreakStaleGangs: break_stale_gangs(pass); break;
+      default: break;
+    }
+  }
+  pass.write(plan);
+}
+
 }  // namespace
 
 Plan PolicyEngine::pass(const Snapshot& snapshot) const {
@@ -50,6 +66,7 @@ Plan PolicyEngine::pass(const Snapshot& snapshot) const {
   for (std::uint32_t pool = 0; pool < pools_.size(); ++pool) {
     const Parts& parts = pools_[pool];
     if (parts.has(Action::StartByShare) || parts.has(Action::StartByPriority)) slot_pass(snapshot, pool, parts, plan);
+    if (parts.sharing == Sharing::QuotaTree) quota_pass(snapshot, pool, parts, plan);
   }
   std::stable_sort(plan.explanations.begin(), plan.explanations.end(),
                    [](const Explanation& a, const Explanation& b) { return a.workload < b.workload; });

@@ -56,6 +56,53 @@ class PolicyBuilder {
       snapshot.members.back().places = {{on_band, slots}};
     }
   }
+  /// A band with whole devices of 100 MiB.
+  std::uint32_t device_band(std::int64_t devices) {
+    const std::uint32_t added = band(devices);
+    snapshot.bands[added].capacity = {1'000'000, std::int64_t{1} << 40, devices * 1000};
+    snapshot.bands[added].device_memory_mib = 100;
+    return added;
+  }
+  /// Guaranteed devices, without bound for CPU and memory; a parent makes it a part of a department.
+  std::uint32_t project(const std::string& name, std::int64_t devices, std::uint32_t parent = kNone) {
+    Project added;
+    added.name = name;
+    added.parent = parent;
+    added.created = static_cast<std::int64_t>(snapshot.projects.size());
+    added.shares[0] = added.shares[1] = {.guaranteed = kUnlimited, .weight = 1000};
+    added.shares[2] = {.guaranteed = devices * 1000, .weight = devices * 1000};
+    snapshot.projects.push_back(std::move(added));
+    return static_cast<std::uint32_t>(snapshot.projects.size() - 1);
+  }
+  /// A job of a project; larger priorities are more important, from 100 it may not be preempted.
+  Workload& job(const std::string& name, std::uint32_t of_project, std::int64_t priority = 50) {
+    Workload& added = workload(name);
+    added.project = of_project;
+    added.priority = priority;
+    added.preemptible = priority < 100;
+    return added;
+  }
+  /// Members that wait for whole devices.
+  void wants(std::int64_t devices, int count = 1) {
+    for (int i = 0; i < count; ++i) {
+      waiting(devices);
+      last_member().request = {1000, 1'000'000, devices * 1000};
+    }
+  }
+  void holds(std::int64_t devices, std::uint32_t on_band, int count = 1) {
+    for (int i = 0; i < count; ++i) {
+      wants(devices);
+      last_member().state = MemberState::Running;
+      last_member().places = {{on_band, devices}};
+    }
+  }
+  /// A member that waits for a part of one device, in thousandths.
+  void wants_part(std::int64_t thousandths) {
+    waiting(0);
+    last_member().request = {1000, 1'000'000, 0};
+    last_member().devices = 1;
+    last_member().device_share = thousandths;
+  }
   Member& last_member() { return snapshot.members.back(); }
 
   /// What the world looks like when the plan has been carried out and everybody who was told to has left.
