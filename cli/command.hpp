@@ -71,6 +71,7 @@ void add_watch_command(CLI::App& app, Invocation& invocation);
 void add_admin_command(CLI::App& app, Invocation& invocation);
 void add_config_command(CLI::App& app, Invocation& invocation);
 void add_sim_command(CLI::App& app, Invocation& invocation);
+void add_policy_command(CLI::App& app, Invocation& invocation);
 void add_bench_command(CLI::App& app, Invocation& invocation);
 void add_completion_command(CLI::App& app, Invocation& invocation);
 void add_manual_command(CLI::App& app, Invocation& invocation);

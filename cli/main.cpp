@@ -49,6 +49,7 @@ int main(int argc, char** argv) {
   add_config_command(app, invocation);
   add_bench_command(app, invocation);
   add_sim_command(app, invocation);
+  add_policy_command(app, invocation);
   add_completion_command(app, invocation);
   add_manual_command(app, invocation);
   return parse_and_run(app, invocation, argc, argv);

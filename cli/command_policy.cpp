@@ -1,0 +1,62 @@
+// `penstock policy`: the cluster policy on paper.
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+
+#include "cli/command.hpp"
+#include "cli/command_policy_check.hpp"
+
+namespace penstock::cli {
+namespace {
+
+struct CheckCommand {
+  std::vector<std::string> paths;
+  bool failed_only = false;
+};
+
+Result<int> check(const Invocation& invocation, const CheckCommand& command) {
+  std::vector<CaseVerdict> verdicts;
+  for (const std::string& path : command.paths) {
+    Result<std::vector<CaseVerdict>> found = check_policy_cases(path);
+    if (!found) return found.error();
+    std::move(found->begin(), found->end(), std::back_inserter(verdicts));
+  }
+  std::size_t passed = 0;
+  Value::List rows;
+  for (const CaseVerdict& verdict : verdicts) {
+    passed += verdict.passed() ? 1 : 0;
+    if (invocation.json) {
+      const Value::List differences{verdict.differences.begin(), verdict.differences.end()};
+      rows.push_back(Value::Record{
+          {"case", verdict.id}, {"kind", verdict.kind}, {"passed", verdict.passed()}, {"differences", differences}});
+      continue;
+    }
+    if (verdict.passed() && command.failed_only) continue;
+    std::cout << (verdict.passed() ? "pass " : "FAIL ") << verdict.id << " (" << verdict.kind << ")\n";
+    for (const std::string& difference : verdict.differences) std::cout << "     " << difference << '\n';
+  }
+  if (invocation.json)
+    print(invocation,
+          Value::Record{
+              {"cases", rows}, {"passed", std::uint64_t{passed}}, {"failed", std::uint64_t{verdicts.size() - passed}}});
+  else
+    std::cout << passed << " of " << verdicts.size() << " cases passed\n";
+  return passed == verdicts.size() ? int{kSuccess} : int{kJobFailed};
+}
+
+}  // namespace
+
+void add_policy_command(CLI::App& app, Invocation& invocation) {
+  CLI::App* family = app.add_subcommand("policy", "The cluster policy on paper: check it against reference cases");
+  family->require_subcommand(1);
+  auto options = std::make_shared<CheckCommand>();
+  CLI::App* command = family->add_subcommand(
+      "check", "Run reference cases through the production policy; exit code 1 if any comes out differently");
+  command->add_option("PATH", options->paths, "Case files, or folders of them")->required()->type_name("PATH");
+  command->add_flag("--failed", options->failed_only, "Print a line only for cases that differ");
+  add_json_option(*command, invocation);
+  command->callback(
+      [&invocation, options] { invocation.chosen = [&invocation, options] { return check(invocation, *options); }; });
+}
+
+}  // namespace penstock::cli

@@ -1,0 +1,94 @@
+#include "cli/command_policy_case.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace penstock::cli {
+namespace {
+
+const DocumentValue kAbsent{};
+
+std::string number_text(double number) {
+  std::string text = std::to_string(number);
+  while (text.back() == '0') text.pop_back();
+  if (text.back() == '.') text.pop_back();
+  return text;
+}
+
+}  // namespace
+
+void CaseChecker::equal(const std::string& what, const std::string& expected, const std::string& got) {
+  if (expected != got) fail(what + ": expected " + expected + ", got " + got);
+}
+
+void CaseChecker::equal(const std::string& what, std::int64_t expected, std::int64_t got) {
+  if (expected != got) fail(what + ": expected " + std::to_string(expected) + ", got " + std::to_string(got));
+}
+
+void CaseChecker::near(const std::string& what, double expected, double got, double tolerance) {
+  if (!(std::abs(expected - got) <= tolerance))
+    fail(what + ": expected " + number_text(expected) + ", got " + number_text(got));
+}
+
+void CaseChecker::only_fields(const DocumentValue& table, const std::vector<std::string_view>& known) {
+  for (const DocumentField& field : table.fields)
+    if (std::find(known.begin(), known.end(), field.name) == known.end())
+      fail("'" + field.name + "' is not understood");
+}
+
+const DocumentValue& field_of(const DocumentValue& table, std::string_view name) {
+  const DocumentValue* value = table.find(name);
+  return value == nullptr ? kAbsent : *value;
+}
+
+bool has_field(const DocumentValue& table, std::string_view name) {
+  return field_of(table, name).kind != DocumentValue::Kind::Null;
+}
+
+std::string text_of(const DocumentValue& table, std::string_view name, std::string_view fallback) {
+  const DocumentValue& value = field_of(table, name);
+  return value.is_text() ? value.text : std::string{fallback};
+}
+
+std::int64_t integer_of(const DocumentValue& table, std::string_view name, std::int64_t fallback) {
+  const DocumentValue& value = field_of(table, name);
+  if (value.kind == DocumentValue::Kind::Integer) return value.integer;
+  return value.is_number() ? scaled(value.number, 1) : fallback;
+}
+
+double number_of(const DocumentValue& table, std::string_view name, double fallback) {
+  const DocumentValue& value = field_of(table, name);
+  return value.is_number() ? value.number : fallback;
+}
+
+bool flag_of(const DocumentValue& table, std::string_view name, bool fallback) {
+  const DocumentValue& value = field_of(table, name);
+  return value.kind == DocumentValue::Kind::Boolean ? value.boolean : fallback;
+}
+
+std::vector<std::string> texts_of(const DocumentValue& list) {
+  std::vector<std::string> texts;
+  for (const DocumentValue& item : list.items)
+    texts.push_back(item.is_text() ? item.text : std::to_string(item.integer));
+  for (const DocumentField& field : list.fields) texts.push_back(field.name);
+  return texts;
+}
+
+std::int64_t scaled(double number, double scale) {
+  const double wide = number * scale;
+  if (!(wide > -9e18 && wide < 9e18)) return wide > 0 ? INT64_MAX : INT64_MIN;
+  return std::llround(wide);
+}
+
+std::string list_text(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return "[" + text + "]";
+}
+
+std::string set_text(std::vector<std::string> names) {
+  std::sort(names.begin(), names.end());
+  return list_text(names);
+}
+
+}  // namespace penstock::cli

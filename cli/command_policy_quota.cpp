@@ -1,0 +1,356 @@
+// Reference cases of the quota policy: clusters of projects, one action or whole rounds.
+// tidy: foreign-file pod, pods
+#include <algorithm>
+#include <map>
+
+#include "cli/command_policy_case.hpp"
+#include "supervisor/policy/policy_engine.hpp"
+#include "supervisor/policy/snapshot.hpp"
+#include "supervisor/policy/trial.hpp"
+
+namespace penstock::cli {
+namespace {
+
+using namespace penstock::policy;
+
+constexpr double kMegabyte = 1e6;
+constexpr Instant kNow{std::chrono::hours{24}};
+
+const char* state_name(MemberState state) {
+  switch (state) {
+    case MemberState::Pending: return "Pending";
+    case MemberState::Gated: return "Gated";
+    case MemberState::Starting: return "Binding";
+    case MemberState::Running: return "Running";
+    case MemberState::Promised: return "Pipelined";
+    case MemberState::Leaving: return "Releasing";
+    case MemberState::Succeeded: return "Succeeded";
+    case MemberState::Failed: return "Failed";
+  }
+  return "";
+}
+
+std::optional<MemberState> state_named(const std::string& name) {
+  if (name == "Allocated" || name == "Bound") return MemberState::Starting;
+  for (const MemberState state :
+       {MemberState::Pending, MemberState::Gated, MemberState::Starting, MemberState::Running, MemberState::Promised,
+        MemberState::Leaving, MemberState::Succeeded, MemberState::Failed})
+    if (name == state_name(state)) return state;
+  return std::nullopt;
+}
+
+class QuotaScenario {
+ public:
+  QuotaScenario(const DocumentValue& file, const DocumentValue& subject, const std::string& id)
+      : runner_(field_of(file, "runner")), case_(subject), checker_(id, text_of(file, "category")) {}
+
+  CaseVerdict run() {
+    read_parts();
+    read_bands();
+    for (const char* list : {"departments", "queues"})
+      for (const DocumentValue& project : field_of(case_, list).items) add_project(project);
+    for (const DocumentValue& job : field_of(case_, "jobs").items) add_job(job);
+    checker_.only_fields(case_, {"id", "name", "nodes", "departments", "queues", "jobs", "expect", "features",
+                                 "unchecked_in_source", "scheduler_config", "rounds_until_match",  // tidy: foreign
+                                 "rounds_after_match", "node_filters"});
+    if (const Result<void> sound = check_snapshot(snapshot_); !sound) checker_.fail(to_string(sound.error()));
+    if (text_of(runner_, "mode") == "rounds")
+      run_rounds();
+    else
+      run_once();
+    return checker_.take();
+  }
+
+ private:
+  static Fitting fitting_named(const std::string& name) {
+    return name == "spread" ? Fitting::Spread : Fitting::BinPack;
+  }
+
+  void read_parts() {
+    parts_ = preset("quota").value();
+    const DocumentValue& placement = field_of(runner_, "placement");
+    parts_.gpu_fitting = fitting_named(text_of(placement, "gpu"));
+    parts_.cpu_fitting = fitting_named(text_of(placement, "cpu"));
+    parts_.device_fitting = fitting_named(text_of(placement, "gpu_sharing"));
+    parts_.consolidate_victims_max =
+        static_cast<std::uint32_t>(integer_of(runner_, "consolidation_victims", std::int64_t{kNone}));
+    if (has_field(runner_, "stale_grace_seconds"))
+      parts_.stale_grace = std::chrono::seconds{integer_of(runner_, "stale_grace_seconds")};
+    std::vector<std::string> actions = texts_of(field_of(runner_, "actions"));
+    const DocumentValue& config = field_of(case_, "scheduler_config");  // tidy: foreign
+    for (const DocumentValue& plugin : field_of(config, "plugins").items) {
+      const std::string name = text_of(plugin, "name");
+      if (name == "gpuspread") parts_.device_fitting = Fitting::Spread;
+      if (name == "gpupack") parts_.device_fitting = Fitting::BinPack;
+      if (name != "nodeplacement") continue;
+      parts_.gpu_fitting = fitting_named(text_of(field_of(plugin, "arguments"), "gpu"));
+      parts_.cpu_fitting = fitting_named(text_of(field_of(plugin, "arguments"), "cpu"));
+    }
+    parts_.action_count = 0;
+    for (const std::string& action : actions) {
+      static const std::map<std::string, Action> kActions = {{"allocate", Action::Allocate},
+                                                             {"consolidation", Action::Consolidate},
+                                                             {"reclaim", Action::Reclaim},
+                                                             {"preempt", Action::Preempt},
+                                                             {"stalegangeviction", Action::BreakStaleGangs}};
+      const auto found = kActions.find(action);
+      if (found == kActions.end() || parts_.action_count == parts_.actions.size())
+        checker_.fail("the action '" + action + "' is not understood");
+      else
+        parts_.actions[parts_.action_count++] = found->second;
+    }
+  }
+
+  void read_bands() {
+    const bool filters = flag_of(case_, "node_filters", true);
+    for (const DocumentValue& node : field_of(case_, "nodes").items) {
+      Band& band = snapshot_.bands.emplace_back();
+      band.name = text_of(node, "name");
+      band.capacity = {integer_of(node, "cpu_milli"), integer_of(node, "memory_bytes"),
+                       integer_of(node, "gpus") * 1000};
+      band.device_memory_mib = integer_of(node, "gpu_memory_mib");
+      band.members_max = filters ? integer_of(node, "max_pods", kUnlimited) : kUnlimited;
+    }
+  }
+
+  static ResourceShare share_of(const DocumentValue& table, double scale) {
+    const auto amount = [&](const char* name, double fallback) {
+      const double value = number_of(table, name, fallback);
+      return value < 0 ? kUnlimited : scaled(value, scale);
+    };
+    return {amount("quota", 0), amount("limit", -1), scaled(number_of(table, "weight"), 1000)};
+  }
+
+  std::uint32_t project_named(const std::string& name) const {
+    for (std::uint32_t i = 0; i < snapshot_.projects.size(); ++i)
+      if (snapshot_.projects[i].name == name) return i;
+    return kNone;
+  }
+
+  void add_project(const DocumentValue& source) {
+    Project project;
+    project.name = text_of(source, "name");
+    project.parent = has_field(source, "parent") ? project_named(text_of(source, "parent")) : kNone;
+    project.priority = integer_of(source, "priority", 100);
+    project.created = integer_of(source, "order");
+    project.shares = {share_of(field_of(source, "cpu_milli"), 1), share_of(field_of(source, "memory_mb"), kMegabyte),
+                      share_of(field_of(source, "gpu"), 1000)};
+    snapshot_.projects.push_back(std::move(project));
+  }
+
+  void add_job(const DocumentValue& job) {
+    const auto workload_position = static_cast<std::uint32_t>(snapshot_.workloads.size());
+    Workload workload;
+    workload.name = text_of(job, "name");
+    workload.project = project_named(text_of(job, "queue"));
+    workload.priority = integer_of(job, "priority");
+    workload.preemptible = flag_of(job, "preemptible", workload.priority < 100);
+    workload.submitted = -scaled(number_of(job, "age_minutes"), 1000) * 1000 + workload_position;
+    if (has_field(job, "stale_seconds"))
+      workload.stale_since = kNow - std::chrono::seconds{integer_of(job, "stale_seconds")};
+    keeps_leaving_.push_back(flag_of(job, "delete_in_test"));
+    const DocumentValue& podsets = field_of(field_of(job, "subgroups"), "podsets");
+    if (podsets.is_list()) workload.sets.clear();
+    for (const DocumentValue& set : podsets.items)
+      workload.sets.push_back({text_of(set, "name"), integer_of(set, "min_available", 1)});
+    if (!podsets.is_list()) workload.sets[0].min = integer_of(job, "min_available", 1);
+    for (const DocumentValue& pod : field_of(job, "pods").items)
+      add_member(pod, field_of(job, "per_pod"), workload, workload_position);
+    snapshot_.workloads.push_back(std::move(workload));
+  }
+
+  void add_member(const DocumentValue& pod, const DocumentValue& each, const Workload& workload,
+                  std::uint32_t position) {
+    Member member;
+    member.name = text_of(pod, "id");
+    member.workload = position;
+    member.requested = static_cast<std::int64_t>(snapshot_.members.size());
+    for (std::uint32_t set = 0; set < workload.sets.size(); ++set)
+      if (workload.sets[set].name == text_of(pod, "subgroup")) member.set = set;
+    member.request.cpu = integer_of(each, "cpu_milli");
+    member.request.memory = integer_of(each, "memory_bytes");
+    const std::int64_t gpu = scaled(number_of(pod, "gpus", number_of(each, "gpus")), 1000);
+    member.device_memory_mib = integer_of(each, "gpu_memory_mib");
+    if (member.device_memory_mib > 0 || gpu % 1000 != 0) {
+      member.devices = integer_of(each, "fraction_devices", 1);
+      if (member.device_memory_mib == 0) member.device_share = gpu;
+    } else {
+      member.request.gpu = gpu;
+    }
+    if (has_field(pod, "order_priority")) member.order_priority = integer_of(pod, "order_priority");
+    for (const std::string& name : texts_of(field_of(pod, "node_affinity")))
+      member.allowed_bands.push_back(band_named(name));
+    const std::optional<MemberState> state = state_named(text_of(pod, "state"));
+    if (!state) checker_.fail("the state '" + text_of(pod, "state") + "' is not understood");
+    member.state = state.value_or(MemberState::Pending);
+    if (has_field(pod, "node")) {
+      member.places.push_back({band_named(text_of(pod, "node")), 0});
+      if (member.devices > 0)
+        for (const std::string& label : texts_of(field_of(pod, "gpu_groups")))
+          member.device_groups.push_back(group_number(label));
+    }
+    snapshot_.members.push_back(std::move(member));
+  }
+
+  std::uint32_t group_number(const std::string& label) {
+    return groups_.try_emplace(label, static_cast<std::uint32_t>(groups_.size())).first->second;
+  }
+  std::uint32_t band_named(const std::string& name) const {
+    for (std::uint32_t i = 0; i < snapshot_.bands.size(); ++i)
+      if (snapshot_.bands[i].name == name) return i;
+    return kNone;
+  }
+
+  /// One pass, carried out on the snapshot.
+  void pass() {
+    snapshot_.now = kNow;
+    const Plan plan = PolicyEngine{{parts_}}.pass(snapshot_);
+    const DocumentValue& expect = field_of(case_, "expect");
+    const auto at_most_calls = [&](const char* name, std::size_t calls) {
+      if (has_field(expect, name) && std::int64_t(calls) > integer_of(expect, name))
+        checker_.fail(std::string{name} + ": at most " + std::to_string(integer_of(expect, name)) + ", got " +
+                      std::to_string(calls));
+    };
+    at_most_calls("max_binds", plan.starts.size());
+    at_most_calls("max_evictions", plan.preemptions.size());  // tidy: foreign
+    at_most_calls("max_pipelines", plan.reservations.size());
+    for (const Preemption& each : plan.preemptions) snapshot_.members[each.member].state = MemberState::Leaving;
+    for (const Start& each : plan.starts) hold(each.member, MemberState::Starting, each.places, each.device_groups);
+    for (const Reservation& each : plan.reservations)
+      hold(each.member, MemberState::Promised, each.places, each.device_groups);
+  }
+
+  void hold(std::uint32_t member, MemberState state, const std::vector<Place>& places,
+            const std::vector<std::uint32_t>& groups) {
+    snapshot_.members[member].state = state;
+    snapshot_.members[member].places = places;
+    snapshot_.members[member].device_groups = groups;
+  }
+
+  void run_once() {
+    pass();
+    for (const std::string& difference : differences()) checker_.fail(difference);
+  }
+
+  /// What starts runs, what leaves has left, promises are forgotten.
+  void let_time_pass() {
+    for (Member& member : snapshot_.members) {
+      if (member.state == MemberState::Starting) member.state = MemberState::Running;
+      const bool leaves = member.state == MemberState::Leaving && !keeps_leaving_[member.workload];
+      if (!leaves && member.state != MemberState::Promised) continue;
+      member.state = MemberState::Pending;
+      member.places.clear();
+      member.device_groups.clear();
+    }
+  }
+
+  void run_rounds() {
+    const std::int64_t until = integer_of(case_, "rounds_until_match", integer_of(runner_, "rounds_until_match", 1));
+    const std::int64_t after = integer_of(case_, "rounds_after_match", integer_of(runner_, "rounds_after_match"));
+    std::vector<std::string> found;
+    for (std::int64_t round = 0; round < until; ++round) {
+      pass();
+      let_time_pass();
+      found = differences();
+      if (found.empty()) break;
+    }
+    for (const std::string& difference : found) checker_.fail(difference);
+    if (!found.empty()) return;
+    for (std::int64_t round = 1; round <= after; ++round) {
+      pass();
+      let_time_pass();
+      for (const std::string& difference : differences())
+        checker_.fail("round " + std::to_string(round) + " after the match: " + difference);
+    }
+  }
+
+  std::vector<std::string> differences() const {
+    CaseChecker found{"", ""};
+    const DocumentValue& expect = field_of(case_, "expect");
+    found.only_fields(expect,
+                      {"jobs", "pods", "nodes", "max_binds", "max_evictions", "max_pipelines"});  // tidy: foreign
+    std::map<std::string, std::vector<std::uint32_t>> devices;
+    for (const DocumentField& each : field_of(expect, "jobs").fields) {
+      std::vector<std::uint32_t> members;
+      for (std::uint32_t i = 0; i < snapshot_.members.size(); ++i)
+        if (snapshot_.workloads[snapshot_.members[i].workload].name == each.name) members.push_back(i);
+      compare(each, members, found, devices);
+    }
+    for (const DocumentField& each : field_of(expect, "pods").fields)
+      for (std::uint32_t i = 0; i < snapshot_.members.size(); ++i)
+        if (snapshot_.members[i].name == each.name) compare(each, {i}, found, devices);
+    compare_devices(devices, found);
+    for (const DocumentField& each : field_of(expect, "nodes").fields) compare_band(each, found);
+    return found.take().differences;
+  }
+
+  void compare(const DocumentField& expected, const std::vector<std::uint32_t>& members, CaseChecker& found,
+               std::map<std::string, std::vector<std::uint32_t>>& devices) const {
+    const DocumentValue& expect = expected.value;
+    if (members.empty()) return found.fail(expected.name + ": there is no such job or member");
+    found.only_fields(expect, {"state", "node", "gpus_requested", "gpus_accepted", "gpu_groups", "gpu_group_checked",
+                               "cpu_milli", "memory_bytes", "started_at_least_s_ago"});
+    Resources sum;
+    for (const std::uint32_t position : members) {
+      const Member& member = snapshot_.members[position];
+      sum += member.request;
+      sum.gpu += member.device_share * member.devices;
+      found.equal(member.name + " state", text_of(expect, "state"), state_name(member.state));
+      if (has_field(expect, "node"))
+        found.equal(member.name + " place", text_of(expect, "node"),
+                    member.places.empty() ? "none" : snapshot_.bands[member.places[0].band].name);
+      if (!flag_of(expect, "gpu_group_checked", true) || member.device_groups.empty()) continue;
+      for (const std::string& label : texts_of(field_of(expect, "gpu_groups"))) devices[label].push_back(position);
+    }
+    if (has_field(expect, "gpus_requested"))
+      found.near(expected.name + " devices asked for", number_of(expect, "gpus_requested"),
+                 static_cast<double>(sum.gpu) / 1000, 1e-3);
+    if (has_field(expect, "cpu_milli")) found.equal(expected.name + " CPU", integer_of(expect, "cpu_milli"), sum.cpu);
+    if (has_field(expect, "memory_bytes"))
+      found.equal(expected.name + " memory", integer_of(expect, "memory_bytes"), sum.memory);
+  }
+
+  /// Equal labels mean the same device.
+  void compare_devices(const std::map<std::string, std::vector<std::uint32_t>>& devices, CaseChecker& found) const {
+    for (const auto& [label, members] : devices) {
+      const Member& first = snapshot_.members[members[0]];
+      for (const std::uint32_t position : members) {
+        const Member& other = snapshot_.members[position];
+        if (other.device_groups.size() != 1 || first.device_groups.size() != 1 || other.places != first.places)
+          continue;
+        found.equal(other.name + " device, as " + first.name, std::int64_t{first.device_groups[0]},
+                    std::int64_t{other.device_groups[0]});
+      }
+    }
+  }
+
+  void compare_band(const DocumentField& expected, CaseChecker& found) const {
+    found.only_fields(expected.value, {"idle_gpus", "releasing_gpus"});
+    const Trial trial{snapshot_, 0, parts_};
+    const std::uint32_t band = band_named(expected.name);
+    if (band == kNone) return found.fail("there is no band '" + expected.name + "'");
+    found.near(expected.name + " idle", number_of(expected.value, "idle_gpus"),
+               static_cast<double>(trial.room(band).idle.gpu) / 1000, 1e-6);
+    found.near(expected.name + " leaving", number_of(expected.value, "releasing_gpus"),
+               static_cast<double>(trial.room(band).leaving.gpu) / 1000, 1e-6);
+  }
+
+  const DocumentValue& runner_;
+  const DocumentValue& case_;
+  CaseChecker checker_;
+  Parts parts_;
+  Snapshot snapshot_;
+  std::vector<bool> keeps_leaving_;  ///< By workload.
+  std::map<std::string, std::uint32_t> groups_;
+};
+
+}  // namespace
+
+void check_quota_cases(const DocumentValue& file, const std::string& name, std::vector<CaseVerdict>& verdicts) {
+  for (const DocumentValue& each : field_of(file, "cases").items) {
+    const std::string id = name + "/" + text_of(each, "id");
+    verdicts.push_back(has_field(each, "kind") ? check_quota_table(each, id) : QuotaScenario{file, each, id}.run());
+  }
+}
+
+}  // namespace penstock::cli

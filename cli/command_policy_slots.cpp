@@ -1,0 +1,331 @@
+// Reference cases of fair share and priority: a pool, and passes over it step by step.
+// tidy: foreign-file task, tasks, agent, agents
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "cli/command_policy_case.hpp"
+#include "supervisor/policy/ordering/member_order.hpp"
+#include "supervisor/policy/ordering/queue_moves.hpp"
+#include "supervisor/policy/policy_engine.hpp"
+#include "supervisor/policy/pool_rules.hpp"
+#include "supervisor/policy/snapshot.hpp"
+
+namespace penstock::cli {
+namespace {
+
+using namespace penstock::policy;
+
+/// Decimal places of positions that are kept; the page's examples have three.
+constexpr double kPositionUnits = 1'000'000;
+constexpr std::int64_t kPriorityDefault = 42;
+
+class SlotScenario {
+ public:
+  SlotScenario(const DocumentValue& file, const std::string& id) : file_(file), checker_(id, text_of(file, "kind")) {}
+
+  CaseVerdict run() {
+    read_pool();
+    add(file_);
+    const DocumentValue& positions = field_of(file_, "queue_positions");
+    by_submission_ = positions.is_text() && positions.text == "submission_time";
+    set_positions(positions);
+    for (const DocumentValue& step : field_of(file_, "steps").items) {
+      ++step_;
+      take(step);
+    }
+    if (step_ == 0) checker_.fail("the case has no steps");
+    return checker_.take();
+  }
+
+ private:
+  void read_pool() {
+    const DocumentValue& setting = field_of(file_, "scheduler");  // tidy: foreign
+    const std::string type = text_of(setting, "type", "fair_share");
+    const bool max_min = text_of(setting, "variant") == "max_min";
+    const Result<Parts> parts = preset(type == "fair_share" && max_min ? "fair_share_max_min" : type);
+    if (!parts) return checker_.fail("the policy '" + type + "' is not known");
+    parts_ = *parts;
+    parts_.preemption = flag_of(setting, "preemption");
+    parts_.gpu_fitting = text_of(setting, "fitting", "best") == "worst" ? Fitting::Worst : Fitting::Best;
+    parts_.mixed_sizes = flag_of(setting, "heterogeneous");
+    for (const DocumentValue& agent : field_of(file_, "agents").items) {
+      Band band;
+      band.name = text_of(agent, "id");
+      band.slots = integer_of(agent, "slots");
+      band.light_places = integer_of(agent, "max_zero_slot", 100);
+      if (has_field(agent, "label")) band.labels.push_back(text_of(agent, "label"));
+      if (flag_of(agent, "draining")) band.state = BandState::Draining;
+      if (has_field(agent, "enabled") && !flag_of(agent, "enabled")) band.state = BandState::Disabled;
+      snapshot_.bands.push_back(std::move(band));
+    }
+  }
+
+  std::uint32_t band_named(const std::string& name) const {
+    for (std::uint32_t i = 0; i < snapshot_.bands.size(); ++i)
+      if (snapshot_.bands[i].name == name) return i;
+    return kNone;
+  }
+  std::uint32_t member_named(const std::string& name) {
+    for (std::uint32_t i = 0; i < snapshot_.members.size(); ++i)
+      if (snapshot_.members[i].name == name) return i;
+    complain("no member is called '" + name + "'");
+    return kNone;
+  }
+  std::uint32_t workload_named(const std::string& name) {
+    for (std::uint32_t i = 0; i < snapshot_.workloads.size(); ++i)
+      if (snapshot_.workloads[i].name == name) return i;
+    Workload workload;
+    workload.name = name;
+    workload.priority = -kPriorityDefault;
+    workload.submitted = INT64_MAX;
+    snapshot_.workloads.push_back(std::move(workload));
+    return static_cast<std::uint32_t>(snapshot_.workloads.size() - 1);
+  }
+
+  /// The groups and tasks of the file, or of a step that adds some.
+  void add(const DocumentValue& from) {
+    for (const DocumentValue& group : field_of(from, "groups").items) {
+      Workload& workload = snapshot_.workloads[workload_named(text_of(group, "id"))];
+      // A weight of 0 is what the fixtures leave unset: the default.
+      if (number_of(group, "weight") > 0) workload.weight = scaled(number_of(group, "weight"), 1000);
+      workload.slots_max = integer_of(group, "max_slots", kUnlimited);
+      workload.priority = -integer_of(group, "priority", kPriorityDefault);
+    }
+    for (const DocumentValue& task : field_of(from, "tasks").items) add_member(task);
+  }
+
+  void add_member(const DocumentValue& task) {
+    Member member;
+    member.name = text_of(task, "id");
+    member.workload = workload_named(text_of(task, "job"));
+    member.slots = integer_of(task, "slots");
+    member.preemptible = flag_of(task, "preemptible", true);
+    member.submitted = integer_of(task, "submitted");
+    member.requested = integer_of(task, "requested");
+    member.single_band = flag_of(task, "single_agent");
+    member.label = text_of(task, "label");
+    for (const std::string& name : texts_of(field_of(task, "blocked_agents")))
+      member.blocked_bands.push_back(band_named(name));
+    Workload& workload = snapshot_.workloads[member.workload];
+    workload.submitted = std::min(workload.submitted, member.submitted);
+    if (by_submission_) workload.position = workload.submitted * kPositionScale;
+    if (has_field(task, "running_on")) {
+      member.state = MemberState::Running;
+      const std::uint32_t band = band_named(text_of(task, "running_on"));
+      // A member that runs on paper only holds no places.
+      if (flag_of(task, "holds_slots", true)) member.places.push_back({band, member.slots});
+    }
+    snapshot_.members.push_back(std::move(member));
+  }
+
+  void set_positions(const DocumentValue& positions) {
+    for (const DocumentField& each : positions.fields) {
+      const std::string text = each.value.is_text() ? each.value.text : std::to_string(each.value.number);
+      const Result<DocumentValue> number = parse_document("{\"n\":" + text + "}", DocumentFormat::Json, "position");
+      if (!number) return complain("the position '" + text + "' is no number");
+      snapshot_.workloads[workload_named(each.name)].position = scaled(number_of(*number, "n"), kPositionUnits);
+    }
+  }
+
+  void take(const DocumentValue& step) {
+    const std::string op = text_of(step, "op");
+    if (op == "note") return;
+    if (op == "schedule") return schedule(step);
+    if (op == "apply_allocations") return apply();
+    if (op == "add_tasks") return add(step);
+    if (op == "finish_tasks") return each_member(step, MemberState::Succeeded);
+    if (op == "unallocate_tasks" || op == "force_pending" || op == "preempted_exit")
+      return each_member(step, MemberState::Pending);
+    if (op == "force_running") return each_member(step, MemberState::Running);
+    if (op == "set_positions") return set_positions(field_of(step, "positions"));
+    if (op == "set_weight") {
+      Workload& workload = snapshot_.workloads[workload_named(text_of(step, "job"))];
+      workload.weight = scaled(number_of(step, "weight", 1), 1000);
+      return;
+    }
+    if (op == "set_priority") {
+      snapshot_.workloads[workload_named(text_of(step, "job"))].priority = -integer_of(step, "priority");
+      return;
+    }
+    if (op == "check_empty_slots") return check_empty_slots(field_of(step, "expect"));
+    if (op == "job_queue") return check_queue(field_of(step, "expect"));
+    if (op == "queue_counts") return check_counts(field_of(step, "expect"));
+    if (op == "queue_order") return check_order(field_of(step, "expect"));
+    if (op == "desired_agents") return check_desired(step);
+    complain("the step '" + op + "' is not understood");
+  }
+
+  void each_member(const DocumentValue& step, MemberState state) {
+    const DocumentValue& list = field_of(step, "tasks");
+    // Any text in place of a list means: those that the last pass released.
+    std::vector<std::string> names = list.is_list() ? texts_of(list) : released_;
+    for (const std::string& name : names) {
+      const std::uint32_t member = member_named(name);
+      if (member == kNone) continue;
+      snapshot_.members[member].state = state;
+      snapshot_.members[member].places.clear();
+    }
+  }
+
+  void schedule(const DocumentValue& step) {
+    plan_ = PolicyEngine{{parts_}}.pass(snapshot_);
+    std::vector<std::string> starts;
+    released_.clear();
+    for (const Start& each : plan_.starts) starts.push_back(snapshot_.members[each.member].name);
+    for (const Preemption& each : plan_.preemptions) released_.push_back(snapshot_.members[each.member].name);
+    const DocumentValue& expect = field_of(step, "expect");
+    checker_.only_fields(expect, {"to_allocate", "to_release", "to_allocate_count", "to_release_count",
+                                  "to_allocate_by_group", "to_release_by_group"});
+    check_moves(expect, "to_allocate", starts);
+    check_moves(expect, "to_release", released_);
+  }
+
+  void check_moves(const DocumentValue& expect, const std::string& name, const std::vector<std::string>& got) {
+    const DocumentValue& set = field_of(expect, name);
+    if (set.is_list()) checker_.equal(at(name), set_text(texts_of(set)), set_text(got));
+    if (has_field(expect, name + "_count"))
+      checker_.equal(at(name), integer_of(expect, name + "_count"), static_cast<std::int64_t>(got.size()));
+    const DocumentValue& groups = field_of(expect, name + "_by_group");
+    if (!groups.is_table()) return;
+    std::map<std::string, std::int64_t> counts;
+    for (const std::string& member : got)
+      ++counts[snapshot_.workloads[snapshot_.members[member_named(member)].workload].name];
+    std::vector<std::string> expected;
+    std::vector<std::string> counted;
+    for (const DocumentField& each : groups.fields)
+      if (each.value.integer != 0) expected.push_back(each.name + " " + std::to_string(each.value.integer));
+    for (const auto& [group, count] : counts) counted.push_back(group + " " + std::to_string(count));
+    checker_.equal(at(name), set_text(expected), set_text(counted));
+  }
+
+  void apply() {
+    for (const Start& each : plan_.starts) {
+      snapshot_.members[each.member].state = MemberState::Running;
+      snapshot_.members[each.member].places = each.places;
+      if (each.backfilled) backfilled_.insert(each.member);
+    }
+    plan_ = {};
+  }
+
+  void check_empty_slots(const DocumentValue& expect) {
+    for (const DocumentField& each : expect.fields) {
+      const std::uint32_t band = band_named(each.name);
+      if (band == kNone) return complain("there is no band '" + each.name + "'");
+      std::int64_t free = snapshot_.bands[band].slots;
+      for (const Member& member : snapshot_.members)
+        for (const Place& place : member.places)
+          if (place.band == band) free -= place.slots;
+      checker_.equal(at("empty slots of " + each.name), each.value.integer, free);
+    }
+  }
+
+  /// `queued`, `backfilled` or `scheduled`: the best of its members.
+  std::string state_of(std::uint32_t workload) const {
+    int best = 0;
+    for (std::uint32_t member = 0; member < snapshot_.members.size(); ++member)
+      if (snapshot_.members[member].workload == workload && is_held(snapshot_.members[member].state))
+        best = std::max(best, backfilled_.contains(member) ? 1 : 2);
+    return best == 2 ? "scheduled" : best == 1 ? "backfilled" : "queued";
+  }
+
+  void check_queue(const DocumentValue& expect) {
+    checker_.only_fields(expect, {"jobs", "count"});
+    const std::vector<QueueRow> rows = workloads_in_order(snapshot_, 0);
+    if (has_field(expect, "count"))
+      checker_.equal(at("count"), integer_of(expect, "count"), static_cast<std::int64_t>(rows.size()));
+    for (const DocumentField& each : field_of(expect, "jobs").fields) {
+      const std::uint32_t workload = workload_named(each.name);
+      checker_.only_fields(each.value, {"state", "allocated", "requested", "jobs_ahead"});
+      std::int64_t allocated = 0;
+      std::int64_t requested = 0;
+      for (const Member& member : snapshot_.members) {
+        if (member.workload != workload || member.state == MemberState::Succeeded) continue;
+        requested += member.slots;
+        if (is_held(member.state)) allocated += member.slots;
+      }
+      std::int64_t ahead = -1;
+      for (const QueueRow& row : rows)
+        if (row.workload == workload && parts_.sharing == Sharing::None) ahead = row.ahead;
+      if (has_field(each.value, "state"))
+        checker_.equal(at(each.name), text_of(each.value, "state"), state_of(workload));
+      if (has_field(each.value, "allocated"))
+        checker_.equal(at(each.name + " allocated"), integer_of(each.value, "allocated"), allocated);
+      if (has_field(each.value, "requested"))
+        checker_.equal(at(each.name + " requested"), integer_of(each.value, "requested"), requested);
+      if (has_field(each.value, "jobs_ahead"))
+        checker_.equal(at(each.name + " jobs ahead"), integer_of(each.value, "jobs_ahead"), ahead);
+    }
+  }
+
+  void check_counts(const DocumentValue& expect) {
+    checker_.only_fields(expect, {"queued", "scheduled"});
+    std::int64_t queued = 0;
+    std::int64_t scheduled = 0;
+    for (const QueueRow& row : workloads_in_order(snapshot_, 0))
+      ++(state_of(row.workload) == "queued" ? queued : scheduled);
+    checker_.equal(at("queued"), integer_of(expect, "queued"), queued);
+    checker_.equal(at("scheduled"), integer_of(expect, "scheduled"), scheduled);
+  }
+
+  /// A list of members or of jobs, in order.
+  void check_order(const DocumentValue& expect) {
+    const DocumentValue* list = expect.is_list() ? &expect : nullptr;
+    for (const DocumentField& each : expect.fields)
+      if (each.value.is_list()) list = &each.value;
+    if (list == nullptr) return complain("an order to compare with is missing");
+    const std::vector<std::string> expected = texts_of(*list);
+    std::vector<std::uint32_t> members;
+    for (std::uint32_t member = 0; member < snapshot_.members.size(); ++member)
+      if (is_waiting(snapshot_.members[member].state) || is_held(snapshot_.members[member].state))
+        members.push_back(member);
+    std::sort(members.begin(), members.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return parts_.sharing == Sharing::None ? more_important(snapshot_, a, b) : older(snapshot_, a, b);
+    });
+    std::vector<std::string> by_member;
+    std::vector<std::string> by_workload;
+    for (const std::uint32_t member : members) {
+      by_member.push_back(snapshot_.members[member].name);
+      const std::string& owner = snapshot_.workloads[snapshot_.members[member].workload].name;
+      if (std::find(by_workload.begin(), by_workload.end(), owner) == by_workload.end()) by_workload.push_back(owner);
+    }
+    const bool names_members =
+        !expected.empty() && std::find(by_member.begin(), by_member.end(), expected[0]) != by_member.end();
+    checker_.equal(at("order"), list_text(expected), list_text(names_members ? by_member : by_workload));
+  }
+
+  void check_desired(const DocumentValue& step) {
+    std::vector<DesiredRequest> requests;
+    for (const Member& member : snapshot_.members)
+      if (is_waiting(member.state) || is_held(member.state))
+        requests.push_back({member.workload, member.slots, is_waiting(member.state)});
+    std::vector<std::int64_t> caps;
+    if (flag_of(step, "use_group_caps"))
+      for (const Workload& workload : snapshot_.workloads) caps.push_back(workload.slots_max);
+    for (const DocumentValue& each : field_of(step, "expect").items) {
+      const WorkerShape shape{integer_of(each, "slots_per_agent"), integer_of(each, "max_zero_slot_per_agent")};
+      checker_.equal(at("workers of " + std::to_string(shape.slots) + " slots, " + std::to_string(shape.light_places) +
+                        " light places"),
+                     integer_of(each, "agents"), desired_workers(requests, caps, shape));
+    }
+  }
+
+  std::string at(const std::string& what) const { return "step " + std::to_string(step_) + ", " + what; }
+  void complain(const std::string& what) { checker_.fail(at(what)); }
+
+  const DocumentValue& file_;
+  CaseChecker checker_;
+  Parts parts_;
+  Snapshot snapshot_;
+  Plan plan_;
+  std::vector<std::string> released_;
+  std::set<std::uint32_t> backfilled_;
+  bool by_submission_ = false;
+  std::int64_t step_ = 0;
+};
+
+}  // namespace
+
+CaseVerdict check_slot_case(const DocumentValue& file, const std::string& id) { return SlotScenario{file, id}.run(); }
+
+}  // namespace penstock::cli

@@ -1,0 +1,50 @@
+// Moves jobs together so that a larger one fits; nobody loses. Spec: policy-runai 9, Consolidation.
+#include <algorithm>
+
+#include "supervisor/policy/actions/solve.hpp"
+
+namespace penstock::policy {
+namespace {
+
+/// Whether what is free in all, parts of shared devices included, would do.
+bool room_in_all(const Trial& trial, std::int64_t gpu) {
+  std::int64_t room = 0;
+  for (const std::uint32_t band : trial.bands()) {
+    const BandRoom& here = trial.room(band);
+    room += here.later().gpu;
+    for (const DeviceGroup& group : here.groups)
+      if (group.used() && !group.wholly_leaving() && here.device_memory_mib > 0)
+        room += (here.device_memory_mib - group.held_mib - group.promised_mib) * 1000 / here.device_memory_mib;
+  }
+  return gpu <= room;
+}
+
+}  // namespace
+
+void consolidate(QuotaPass& pass) {
+  if (pass.parts().consolidate_victims_max == 0) return;
+  const WorkloadOrder::Waits waits = [&pass](std::uint32_t member) { return pass.waits(member); };
+  Agenda agenda{pass.order(), Direction::Serve, waits};
+  for (const std::uint32_t workload : pass.candidates())
+    if (pass.snapshot().workloads[workload].preemptible) agenda.add(workload);
+  SolveRules rules;
+  rules.reason = PreemptionReason::Consolidation;
+  rules.victims_max = pass.parts().consolidate_victims_max;
+  rules.is_candidate = [&pass](std::uint32_t victim) {
+    const std::vector<std::uint32_t>& members = pass.order().members(victim);
+    return pass.snapshot().workloads[victim].preemptible &&
+           std::any_of(members.begin(), members.end(),
+                       [&](std::uint32_t member) { return is_active(pass.trial().state(member)); });
+  };
+  rules.validate = [&pass](const std::vector<std::uint32_t>& victims) {
+    return std::all_of(victims.begin(), victims.end(),
+                       [&pass](std::uint32_t victim) { return lost_pieces(pass, victim).empty(); });
+  };
+  while (const std::optional<std::uint32_t> workload = agenda.take()) {
+    const std::vector<std::uint32_t> members = pass.order().next_members(*workload, waits);
+    if (members.empty() || pass.refused(*workload, members)) continue;
+    if (room_in_all(pass.trial(), pass.amount_of(members).gpu)) solve(pass, *workload, rules);
+  }
+}
+
+}  // namespace penstock::policy

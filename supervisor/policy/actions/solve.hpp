@@ -1,0 +1,31 @@
+// Finds whom to move or to send away so that one waiting job fits.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "supervisor/policy/quota_pass.hpp"
+
+namespace penstock::policy {
+
+/// What an action wants of the solver.
+struct SolveRules {
+  PreemptionReason reason = PreemptionReason::Priority;
+  /// Whether a job may be taken from at all.
+  std::function<bool(std::uint32_t workload)> is_candidate;
+  /// Whether the outcome on the trial is right; gets the jobs that were taken from, in the order in which they were.
+  std::function<bool(const std::vector<std::uint32_t>& victims)> validate;
+  std::uint32_t victims_max = kNone;
+};
+
+/// Tries to place the next members of `workload`. True: the trial holds the outcome; false: it is as it was.
+/// Greedy and deterministic, not minimal: takes victims in the order of the agenda until the job fits and the rules
+/// hold. Spec: policy-runai 9.
+bool solve(QuotaPass& pass, std::uint32_t workload, const SolveRules& rules);
+
+/// What a victim job loses for good in the present state of the trial, as pieces: members above the minimum one by
+/// one, then the rest as one.
+std::vector<std::vector<std::uint32_t>> lost_pieces(const QuotaPass& pass, std::uint32_t workload);
+
+}  // namespace penstock::policy

@@ -1,0 +1,174 @@
+// The more important first; later ones fill gaps; with preemption, the less important leave. Spec: policy-determined 5.
+#include <algorithm>
+#include <optional>
+
+#include "supervisor/policy/ordering/member_order.hpp"
+#include "supervisor/policy/slot_pass.hpp"
+
+namespace penstock::policy {
+namespace {
+
+using Members = std::vector<std::uint32_t>;
+
+/// One of the two independent passes: over members with slots, or over those without.
+class PriorityPass {
+ public:
+  PriorityPass(SlotPass& pass, bool light) : pass_(pass), snapshot_(pass.snapshot()) {
+    const auto belongs = [&](std::uint32_t member) { return (snapshot_.members[member].slots == 0) == light; };
+    std::copy_if(pass.waiting().begin(), pass.waiting().end(), std::back_inserter(pending_), belongs);
+    std::copy_if(pass.running().begin(), pass.running().end(), std::back_inserter(running_), belongs);
+    const auto before = [&](std::uint32_t a, std::uint32_t b) { return more_important(snapshot_, a, b); };
+    std::sort(pending_.begin(), pending_.end(), before);
+    std::sort(running_.begin(), running_.end(), before);
+  }
+
+  void run() {
+    for (std::size_t begin = 0; begin < pending_.size();) {
+      std::size_t end = begin;
+      while (end < pending_.size() && priority(pending_[end]) == priority(pending_[begin])) ++end;
+      level(
+          {pending_.begin() + static_cast<std::ptrdiff_t>(begin), pending_.begin() + static_cast<std::ptrdiff_t>(end)});
+      begin = end;
+    }
+  }
+
+ private:
+  std::int64_t priority(std::uint32_t member) const {
+    return snapshot_.workloads[snapshot_.members[member].workload].priority;
+  }
+
+  /// All members of one priority: first what fits, then whom others make room for.
+  void level(const Members& members) {
+    Members unplaced;
+    const bool filling_gaps = filling_gaps_;
+    for (const std::uint32_t member : members) {
+      if (pass_.is_claiming(member)) continue;
+      if (!place(member, filling_gaps)) unplaced.push_back(member);
+    }
+    if (unplaced.empty()) return;
+    filling_gaps_ = true;
+    if (!pass_.parts().preemption) return;
+    for (const std::uint32_t member : unplaced) make_room(member, filling_gaps);
+  }
+
+  /// True if the member starts, is reserved, or does not compete at all.
+  bool place(std::uint32_t member, bool filling_gaps) {
+    const Member& subject = snapshot_.members[member];
+    if (pass_.is_over_cap(member)) {
+      const Workload& owner = snapshot_.workloads[subject.workload];
+      pass_.explain(member, Hold::AtSlotsMax, owner.slots_max, pass_.held(subject.workload));
+      return true;
+    }
+    // What may not be preempted must not sit in a gap, and must not make others leave either. Spec: 5.7 R1.
+    if (filling_gaps && !(pass_.parts().preemption && may_preempt(snapshot_, member))) {
+      pass_.explain(member, Hold::HigherPriority, subject.slots, pass_.trial().roomiest());
+      return true;
+    }
+    std::vector<Place> places = pass_.find(member);
+    if (places.empty() && pass_.drop_claims_below(member)) places = pass_.find(member);
+    if (places.empty()) return false;
+    pass_.trial().take(places);
+    if (victims_chosen_)
+      pass_.reserve(member, std::move(places));
+    else
+      pass_.start(member, std::move(places), filling_gaps);
+    return true;
+  }
+
+  void make_room(std::uint32_t member, bool filling_gaps) {
+    const Member& subject = snapshot_.members[member];
+    if (std::vector<Place> places = pass_.find(member); !places.empty()) {
+      pass_.trial().take(places);
+      if (victims_chosen_)
+        pass_.reserve(member, std::move(places));
+      else
+        pass_.start(member, std::move(places), filling_gaps);
+      return;
+    }
+    if (!hopeless_.contains(subject)) {
+      const Members victims = search(member);
+      if (!victims.empty()) return settle(member, victims);
+      hopeless_.add(subject);  // Later ones of this shape have fewer victims to choose from.
+    }
+    pass_.explain(member, Hold::NoRoom, subject.slots, pass_.trial().roomiest());
+  }
+
+  /// Those that may leave for `member`, least important first. Spec: 5.3.
+  Members candidates(std::uint32_t member) const {
+    Members all;
+    for (auto each = running_.rbegin(); each != running_.rend(); ++each) {
+      if (priority(*each) > priority(member)) break;
+      // Among equals only who stands behind in an explicit order.
+      if (priority(*each) == priority(member) && position_of(snapshot_, *each) <= position_of(snapshot_, member)) break;
+      if (may_preempt(snapshot_, *each) && !pass_.is_preempted(*each) && !snapshot_.members[*each].places.empty())
+        all.push_back(*each);
+    }
+    return all;
+  }
+
+  /// The victims that make `member` fit, with their places given back; none, and nothing changed, if nobody does.
+  Members search(std::uint32_t member) {
+    const Member& subject = snapshot_.members[member];
+    SlotTrial& trial = pass_.trial();
+    const std::size_t mark = trial.mark();
+    const Members all = candidates(member);
+    for (const std::uint32_t victim : all) trial.give_back(snapshot_.members[victim].places);
+    const bool possible = !trial.find(subject).empty();
+    trial.undo_to(mark);
+    if (!possible) return {};
+    Members victims;
+    for (const std::uint32_t victim : all) {
+      const std::vector<Place>& places = snapshot_.members[victim].places;
+      trial.give_back(places);
+      victims.push_back(victim);
+      // Only a band that has changed can make the difference.
+      const bool changed = std::any_of(places.begin(), places.end(), [&](const Place& place) {
+        return trial.fits_on(subject, place.band) || (subject.slots > 1 && trial.unused(place.band));
+      });
+      if (changed && !trial.find(subject).empty()) return spare_needless(member, victims);
+    }
+    trial.undo_to(mark);
+    return {};
+  }
+
+  /// Nobody leaves for nothing: who was passed on the way and does not help stays.
+  Members spare_needless(std::uint32_t member, Members victims) {
+    SlotTrial& trial = pass_.trial();
+    for (std::size_t i = victims.size(); i-- > 0;) {
+      const std::size_t mark = trial.mark();
+      trial.take(snapshot_.members[victims[i]].places);
+      if (trial.find(snapshot_.members[member]).empty())
+        trial.undo_to(mark);
+      else
+        victims.erase(victims.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+    return victims;
+  }
+
+  void settle(std::uint32_t member, const Members& victims) {
+    for (const std::uint32_t victim : victims)
+      pass_.preempt(victim, PreemptionReason::Priority, snapshot_.members[member].workload);
+    pass_.failed().clear();  // There is room again that this pass may not start anything in.
+    victims_chosen_ = true;
+    std::vector<Place> places = pass_.trial().find(snapshot_.members[member]);
+    pass_.trial().take(places);
+    pass_.reserve(member, std::move(places));
+  }
+
+  SlotPass& pass_;
+  const Snapshot& snapshot_;
+  Members pending_;
+  Members running_;
+  FailedShapes hopeless_;
+  bool filling_gaps_ = false;  ///< Something more important waits.
+  bool victims_chosen_ = false;
+};
+
+}  // namespace
+
+void start_by_priority(SlotPass& pass) {
+  PriorityPass{pass, false}.run();
+  PriorityPass{pass, true}.run();
+}
+
+}  // namespace penstock::policy

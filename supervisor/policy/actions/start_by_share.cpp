@@ -1,0 +1,177 @@
+// Fair share: everybody gets towards his target, who is above it gives back. Spec: policy-determined 3.2 to 3.5.
+#include <algorithm>
+
+#include "supervisor/policy/ordering/member_order.hpp"
+#include "supervisor/policy/sharing/fair_targets.hpp"
+#include "supervisor/policy/slot_pass.hpp"
+
+namespace penstock::policy {
+namespace {
+
+/// One workload's members with slots, oldest first.
+struct Contender {
+  std::uint32_t workload = kNone;
+  std::vector<std::uint32_t> pending;  ///< Those that could be placed if all that may be preempted were gone.
+  std::vector<std::uint32_t> running;
+  std::int64_t leaving = 0;  ///< Slots of members on their way out: they will wait again.
+  std::int64_t held = 0;
+};
+
+/// Members that would fit the pool if everybody who may be preempted were gone.
+class Eligibility {
+ public:
+  explicit Eligibility(SlotPass& pass) : snapshot_(pass.snapshot()), emptied_(pass.trial()) {
+    for (std::uint32_t member = 0; member < snapshot_.members.size(); ++member)
+      if (may_preempt(snapshot_, member)) emptied_.give_back(snapshot_.members[member].places);
+  }
+
+  bool admits(std::uint32_t member) {
+    const Member& subject = snapshot_.members[member];
+    if (failed_.contains(subject)) return false;
+    for (const Member* known : fits_)
+      if (known->slots == subject.slots && known->label == subject.label && known->single_band == subject.single_band &&
+          known->blocked_bands == subject.blocked_bands && known->allowed_bands == subject.allowed_bands)
+        return true;
+    if (emptied_.find(subject).empty()) return failed_.add(subject), false;
+    if (fits_.size() < kKnownMax) fits_.push_back(&subject);
+    return true;
+  }
+
+ private:
+  static constexpr std::size_t kKnownMax = 32;  ///< Beyond it, other shapes are searched for each time.
+
+  const Snapshot& snapshot_;
+  SlotTrial emptied_;
+  FailedShapes failed_;
+  std::vector<const Member*> fits_;
+};
+
+/// The workloads that share the pool, oldest first.
+std::vector<Contender> contenders(SlotPass& pass) {
+  const Snapshot& snapshot = pass.snapshot();
+  Eligibility eligibility{pass};
+  std::vector<Contender> all(snapshot.workloads.size());
+  for (const std::uint32_t member : pass.running()) {
+    Contender& owner = all[snapshot.members[member].workload];
+    if (snapshot.members[member].slots == 0 || pass.is_preempted(member)) continue;
+    owner.running.push_back(member);
+    owner.held += snapshot.members[member].slots;
+  }
+  for (const Member& member : snapshot.members)
+    if (member.state == MemberState::Leaving) all[member.workload].leaving += member.slots;
+  for (const std::uint32_t member : pass.waiting()) {
+    const Member& subject = snapshot.members[member];
+    if (subject.slots == 0) continue;
+    if (eligibility.admits(member))
+      all[subject.workload].pending.push_back(member);
+    else
+      pass.explain(member, Hold::NeverFits, subject.slots, pass.trial().capacity());
+  }
+  const auto by_age = [&](std::uint32_t a, std::uint32_t b) { return older(snapshot, a, b); };
+  std::vector<Contender> present;
+  for (std::uint32_t workload = 0; workload < all.size(); ++workload) {
+    Contender& each = all[workload];
+    if (each.pending.empty() && each.running.empty()) continue;
+    each.workload = workload;
+    std::sort(each.pending.begin(), each.pending.end(), by_age);
+    std::sort(each.running.begin(), each.running.end(), by_age);
+    present.push_back(std::move(each));
+  }
+  std::sort(present.begin(), present.end(), [&](const Contender& a, const Contender& b) {
+    const Workload& left = snapshot.workloads[a.workload];
+    const Workload& right = snapshot.workloads[b.workload];
+    if (left.submitted != right.submitted) return left.submitted < right.submitted;
+    return left.name != right.name ? left.name < right.name : a.workload < b.workload;
+  });
+  return present;
+}
+
+std::vector<ShareGroup> share_groups(const SlotPass& pass, const std::vector<Contender>& present) {
+  const Snapshot& snapshot = pass.snapshot();
+  std::vector<ShareGroup> groups;
+  for (const Contender& each : present) {
+    const Workload& workload = snapshot.workloads[each.workload];
+    ShareGroup group;
+    group.weight = workload.weight;
+    group.held = each.held;
+    group.demand = each.held + each.leaving;
+    for (const std::uint32_t member : each.running)
+      if (!may_preempt(snapshot, member)) group.pinned += snapshot.members[member].slots;
+    for (const std::uint32_t member : each.pending) {
+      const std::int64_t slots = snapshot.members[member].slots;
+      group.demand += slots;
+      if (group.smallest_pending == 0 || slots < group.smallest_pending) group.smallest_pending = slots;
+    }
+    if (workload.slots_max != kUnlimited) group.demand = std::min(group.demand, workload.slots_max);
+    group.demand = std::max(group.demand, group.pinned);
+    groups.push_back(group);
+  }
+  return groups;
+}
+
+/// Oldest first, as the order says, until the rest is within the target.
+void release(SlotPass& pass, const Contender& each, std::int64_t target) {
+  std::int64_t held = each.held;
+  for (const std::uint32_t member : each.running) {
+    if (held <= target) return;
+    if (!may_preempt(pass.snapshot(), member)) continue;
+    pass.preempt(member, PreemptionReason::AboveShare, kNone);
+    held -= pass.snapshot().members[member].slots;
+  }
+}
+
+void start_within(SlotPass& pass, const Contender& each, std::int64_t target) {
+  std::int64_t held = each.held;
+  for (const std::uint32_t member : each.pending) {
+    const std::int64_t slots = pass.snapshot().members[member].slots;
+    if (slots > target - held) {
+      pass.explain(member, Hold::AtFairShare, target, held);
+      continue;
+    }
+    std::vector<Place> places = pass.find(member);
+    if (places.empty()) {
+      pass.explain(member, Hold::NoRoom, slots, pass.trial().roomiest());
+      continue;
+    }
+    pass.trial().take(places);
+    pass.start(member, std::move(places), false);
+    held += slots;
+  }
+}
+
+/// Members without slots: by age, wherever there is a place for such.
+void start_light(SlotPass& pass) {
+  std::vector<std::uint32_t> light;
+  for (const std::uint32_t member : pass.waiting())
+    if (pass.snapshot().members[member].slots == 0) light.push_back(member);
+  std::sort(light.begin(), light.end(), [&](std::uint32_t a, std::uint32_t b) { return older(pass.snapshot(), a, b); });
+  for (const std::uint32_t member : light) {
+    std::vector<Place> places = pass.find(member);
+    if (places.empty()) {
+      pass.explain(member, Hold::NoRoom, 1, 0);
+      continue;
+    }
+    pass.trial().take(places);
+    pass.start(member, std::move(places), false);
+  }
+}
+
+}  // namespace
+
+void start_by_share(SlotPass& pass, Sharing sharing) {
+  const std::vector<Contender> present = contenders(pass);
+  const std::vector<ShareGroup> groups = share_groups(pass, present);
+  const std::int64_t capacity = pass.trial().capacity();
+  const std::vector<std::int64_t> targets =
+      sharing == Sharing::MaxMin ? max_min_targets(groups, capacity) : fair_targets(groups, capacity);
+  for (std::size_t i = 0; i < present.size(); ++i) {
+    pass.plan().workload_targets.push_back({present[i].workload, {.gpu = targets[i] * 1000}});
+    if (present[i].held > targets[i])
+      release(pass, present[i], targets[i]);
+    else
+      start_within(pass, present[i], targets[i]);
+  }
+  start_light(pass);
+}
+
+}  // namespace penstock::policy

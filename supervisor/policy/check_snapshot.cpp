@@ -1,0 +1,80 @@
+#include <cmath>
+#include <string>
+
+#include "supervisor/policy/policy_engine.hpp"
+
+namespace penstock::policy {
+namespace {
+
+Error mistake(const std::string& subject, std::string message) {
+  return Error{ErrorCode::InvalidArgument, subject, std::move(message), "correct the policy settings"};
+}
+
+/// Follows parents upwards; a way longer than there are entries goes round in a circle.
+template <class Entry>
+Result<void> check_parents(const std::vector<Entry>& entries, const char* what) {
+  for (const Entry& entry : entries) {
+    std::size_t steps = 0;
+    for (std::uint32_t at = entry.parent; at != kNone; at = entries[at].parent) {
+      if (at >= entries.size()) return mistake(entry.name, std::string{what} + " has a parent that does not exist");
+      if (++steps > entries.size()) return mistake(entry.name, std::string{what} + " is its own ancestor");
+    }
+  }
+  return {};
+}
+
+Result<void> check_amounts(const Project& project) {
+  for (const ResourceShare& share : project.shares) {
+    if (share.guaranteed < kUnlimited || share.limit < kUnlimited)
+      return mistake(project.name, "a guaranteed amount or limit is negative");
+    if (share.weight < kUnlimited * 1000) return mistake(project.name, "a weight is negative");
+    if (!std::isfinite(share.usage) || share.usage < 0) return mistake(project.name, "the usage is no amount");
+  }
+  return {};
+}
+
+Result<void> check_member(const Snapshot& snapshot, const Member& member) {
+  if (member.workload >= snapshot.workloads.size()) return mistake(member.name, "belongs to no job");
+  if (member.set >= snapshot.workloads[member.workload].sets.size()) return mistake(member.name, "belongs to no gang");
+  if (member.slots < 0 || member.request.cpu < 0 || member.request.memory < 0 || member.request.gpu < 0)
+    return mistake(member.name, "asks for a negative amount");
+  if (member.device_share < 0 || member.device_memory_mib < 0 || member.devices < 0)
+    return mistake(member.name, "asks for a negative part of a device");
+  if (member.device_share > 1000 && member.device_share % 1000 != 0)
+    return mistake(member.name, "asks for more than one device and a part of another");
+  if (member.devices > 0 && member.device_share == 0 && member.device_memory_mib == 0)
+    return mistake(member.name, "asks for no part of a device");
+  for (const Place& place : member.places)
+    if (place.band >= snapshot.bands.size()) return mistake(member.name, "holds a place on a band that does not exist");
+  for (const std::uint32_t band : member.allowed_bands)
+    for (const std::uint32_t blocked : member.blocked_bands)
+      if (band == blocked && member.allowed_bands.size() == 1)
+        return mistake(member.name, "may only use a band that it must not use");
+  return {};
+}
+
+}  // namespace
+
+Result<void> check_snapshot(const Snapshot& snapshot) {
+  PENSTOCK_TRY(check_parents(snapshot.projects, "the project"));
+  PENSTOCK_TRY(check_parents(snapshot.accounts, "the account"));
+  for (const Project& project : snapshot.projects) PENSTOCK_TRY(check_amounts(project));
+  for (const Account& account : snapshot.accounts)
+    if (account.shares < 0 || !std::isfinite(account.usage) || account.usage < 0)
+      return mistake(account.name, "shares and usage must be amounts");
+  for (const Band& band : snapshot.bands)
+    if (band.slots < 0 || band.light_places < 0 || band.capacity.cpu < 0 || band.capacity.memory < 0 ||
+        band.capacity.gpu < 0)
+      return mistake(band.name, "a capacity is negative");
+  for (const Workload& workload : snapshot.workloads) {
+    if (workload.project != kNone && workload.project >= snapshot.projects.size())
+      return mistake(workload.name, "belongs to a project that does not exist");
+    if (workload.weight <= 0) return mistake(workload.name, "the weight must be above 0");
+    if (workload.account != kNone && workload.account >= snapshot.accounts.size())
+      return mistake(workload.name, "is charged to an account that does not exist");
+  }
+  for (const Member& member : snapshot.members) PENSTOCK_TRY(check_member(snapshot, member));
+  return {};
+}
+
+}  // namespace penstock::policy

@@ -1,0 +1,91 @@
+#include "supervisor/policy/fitting/band_score.hpp"
+
+#include <algorithm>
+
+#include "supervisor/policy/fitting/device_fit.hpp"
+#include "supervisor/policy/wide.hpp"
+
+namespace penstock::policy {
+namespace {
+
+constexpr std::int64_t kPackSteps = 9;
+constexpr std::int64_t kSharedDevice = 1000 * kScoreUnit;
+constexpr std::int64_t kFitsNow = 100 * kScoreUnit;
+constexpr std::int64_t kNoDeviceWasted = 10 * kScoreUnit;
+
+/// The resource by which bands are packed for a member, and its bounds over the pool.
+struct PackRange {
+  std::size_t resource = 0;
+  std::int64_t low = INT64_MAX;
+  std::int64_t high = 0;
+};
+
+PackRange pack_range(const Trial& trial, bool cpu_only) {
+  PackRange range;
+  range.resource = static_cast<std::size_t>(cpu_only ? Resource::Cpu : Resource::Gpu);
+  for (const std::uint32_t band : trial.bands()) {
+    if (trial.snapshot().bands[band].capacity.of(range.resource) == 0) continue;
+    const std::int64_t free = trial.room(band).later().of(range.resource);
+    range.low = std::min(range.low, free);
+    range.high = std::max(range.high, free);
+  }
+  return range;
+}
+
+}  // namespace
+
+std::int64_t pack_score(std::int64_t free, std::int64_t low, std::int64_t high) {
+  if (high == 0) return 0;
+  if (high == low) return kPackSteps * kScoreUnit;
+  return static_cast<std::int64_t>(Wide{kPackSteps * kScoreUnit} * (high - free) / (high - low));
+}
+
+bool band_allowed(const Snapshot& snapshot, const Member& member, std::uint32_t band) {
+  const auto contains = [band](const std::vector<std::uint32_t>& list) {
+    return std::find(list.begin(), list.end(), band) != list.end();
+  };
+  if (contains(member.blocked_bands)) return false;
+  if (!member.allowed_bands.empty() && !contains(member.allowed_bands)) return false;
+  if (member.label.empty()) return true;
+  const std::vector<std::string>& labels = snapshot.bands[band].labels;
+  return std::find(labels.begin(), labels.end(), member.label) != labels.end();
+}
+
+std::optional<BandChoice> choose_band(const Trial& trial, std::uint32_t member, Trial::When when,
+                                      const std::vector<bool>& allowed) {
+  const Snapshot& snapshot = trial.snapshot();
+  const Member& source = snapshot.members[member];
+  const bool cpu_only = source.request.gpu == 0 && source.devices == 0;
+  const Fitting fitting = cpu_only ? trial.parts().cpu_fitting : trial.parts().gpu_fitting;
+  const PackRange range = pack_range(trial, cpu_only);
+  std::optional<BandChoice> best;
+  std::int64_t best_score = 0;
+  for (const std::uint32_t band : trial.bands()) {
+    if (!allowed.empty() && !allowed[band]) continue;
+    std::optional<BandFit> fit = trial.fit(member, band, when);
+    if (!fit || !band_allowed(snapshot, source, band)) continue;
+    const BandRoom& room = trial.room(band);
+    const Resources& capacity = snapshot.bands[band].capacity;
+    const std::int64_t free = room.later().of(range.resource);
+    std::int64_t score = 0;
+    if (fitting == Fitting::Spread || fitting == Fitting::Worst) {
+      const std::int64_t all = capacity.of(range.resource);
+      score = all == 0 ? 0 : static_cast<std::int64_t>(Wide{kScoreUnit} * free / all);
+    } else if (capacity.of(range.resource) > 0) {
+      score = pack_score(free, range.low, range.high);
+    }
+    const std::int64_t mib =
+        source.device_memory_mib > 0 ? source.device_memory_mib : source.device_share * room.device_memory_mib / 1000;
+    if (source.devices > 0 && shared_device_fits(room, {source.devices, mib, fitting})) score += kSharedDevice;
+    if (fit->now) score += kFitsNow;
+    if (cpu_only && capacity.gpu == 0) score += kNoDeviceWasted;
+    if (best &&
+        (score < best_score || (score == best_score && snapshot.bands[band].name >= snapshot.bands[best->band].name)))
+      continue;
+    best = BandChoice{band, std::move(*fit)};
+    best_score = score;
+  }
+  return best;
+}
+
+}  // namespace penstock::policy

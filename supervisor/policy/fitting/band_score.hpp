@@ -1,0 +1,32 @@
+// Which of several bands suits a member best, for the policies that count resource vectors.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "supervisor/policy/trial.hpp"
+
+namespace penstock::policy {
+
+/// Points of a whole step in the comparison of bands.
+inline constexpr std::int64_t kScoreUnit = 1'000'000'000;
+
+/// From 0 to 9 units: the fuller band gets more. `low` and `high` bound what is free over all bands that have the
+/// resource. Spec: policy-runai 7.
+std::int64_t pack_score(std::int64_t free, std::int64_t low, std::int64_t high);
+
+/// A band and how the member fits it.
+struct BandChoice {
+  std::uint32_t band = kNone;
+  BandFit fit;
+};
+
+/// The best band of `allowed` (by position; empty: all) for a waiting member; names end ties. Cost: O(bands).
+std::optional<BandChoice> choose_band(const Trial& trial, std::uint32_t member, Trial::When when,
+                                      const std::vector<bool>& allowed);
+
+/// Whether the member may use the band at all.
+bool band_allowed(const Snapshot& snapshot, const Member& member, std::uint32_t band);
+
+}  // namespace penstock::policy

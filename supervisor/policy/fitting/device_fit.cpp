@@ -1,0 +1,73 @@
+#include "supervisor/policy/fitting/device_fit.hpp"
+
+#include <algorithm>
+
+namespace penstock::policy {
+namespace {
+
+constexpr std::int64_t kOneDevice = 1000;
+
+/// A shared device, or one of the whole ones.
+struct Candidate {
+  std::int64_t used_mib = 0;
+  bool whole = false;
+  bool now = true;
+  std::uint32_t group = 0;
+};
+
+bool fits_later(const BandRoom& room, const DeviceGroup& group, std::int64_t mib) {
+  return group.used() && !group.wholly_leaving() && room.device_memory_mib - group.held_mib - group.promised_mib >= mib;
+}
+
+std::vector<Candidate> candidates(const BandRoom& room, const DeviceRequest& request) {
+  std::vector<Candidate> all;
+  std::vector<std::uint32_t> unused;
+  for (std::uint32_t i = 0; i < room.groups.size(); ++i) {
+    const DeviceGroup& group = room.groups[i];
+    if (!group.used()) unused.push_back(i);
+    if (!fits_later(room, group, request.mib)) continue;
+    // A device on which everybody is only promised is not free yet.
+    const bool now = group.held + group.leaving > 0 &&
+                     room.device_memory_mib - group.held_mib - group.leaving_mib >= request.mib &&
+                     room.device_memory_mib - group.used_mib() + group.leaving_mib >= request.mib;
+    all.push_back({group.used_mib(), false, now, i});
+  }
+  if (room.device_memory_mib < request.mib) return all;
+  const std::int64_t idle = room.idle.gpu / kOneDevice;
+  const std::int64_t whole = room.later().gpu / kOneDevice;
+  for (std::int64_t i = 0; i < std::min(whole, request.devices); ++i) {
+    const auto position = static_cast<std::size_t>(i);
+    const std::uint32_t group = position < unused.size()
+                                    ? unused[position]
+                                    : static_cast<std::uint32_t>(room.groups.size() + position - unused.size());
+    all.push_back({0, true, i < idle, group});
+  }
+  return all;
+}
+
+}  // namespace
+
+bool shared_device_fits(const BandRoom& room, const DeviceRequest& request) {
+  return std::any_of(room.groups.begin(), room.groups.end(),
+                     [&](const DeviceGroup& group) { return fits_later(room, group, request.mib); });
+}
+
+std::optional<DeviceFit> fit_devices(const BandRoom& room, const DeviceRequest& request) {
+  std::vector<Candidate> all = candidates(room, request);
+  if (static_cast<std::int64_t>(all.size()) < request.devices) return std::nullopt;
+  const bool spread = request.fitting == Fitting::Spread;
+  std::stable_sort(all.begin(), all.end(), [spread](const Candidate& a, const Candidate& b) {
+    if (a.whole != b.whole) return a.whole == spread;
+    return spread ? a.used_mib < b.used_mib : a.used_mib > b.used_mib;
+  });
+  DeviceFit fit;
+  for (std::int64_t i = 0; i < request.devices; ++i) {
+    const Candidate& chosen = all[static_cast<std::size_t>(i)];
+    fit.now = fit.now && chosen.now;
+    fit.opened += chosen.whole ? 1 : 0;
+    fit.groups.push_back(chosen.group);
+  }
+  return fit;
+}
+
+}  // namespace penstock::policy

@@ -1,0 +1,31 @@
+// Which devices a member that wants parts of devices gets.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "supervisor/policy/trial.hpp"
+
+namespace penstock::policy {
+
+/// `mib` of each of `devices` different devices.
+struct DeviceRequest {
+  std::int64_t devices = 1;
+  std::int64_t mib = 0;
+  Fitting fitting = Fitting::BinPack;
+};
+
+struct DeviceFit {
+  bool now = true;                    ///< All of it is idle now.
+  std::uint32_t opened = 0;           ///< How many whole devices are opened for sharing.
+  std::vector<std::uint32_t> groups;  ///< Positions; those at or beyond the present size are to be made.
+};
+
+/// Packed: the fullest shared device first, whole ones last; spread: the other way round. Spec: policy-runai 8.
+std::optional<DeviceFit> fit_devices(const BandRoom& room, const DeviceRequest& request);
+
+/// Whether a device that is shared already has room for the request, now or later.
+bool shared_device_fits(const BandRoom& room, const DeviceRequest& request);
+
+}  // namespace penstock::policy

@@ -1,0 +1,57 @@
+// Jobs in the order in which they are served, or taken from, across a tree of projects.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "supervisor/policy/ordering/workload_order.hpp"
+
+namespace penstock::policy {
+
+/// From which end.
+enum class Direction : std::uint8_t { Serve, TakeFrom };
+
+/// Picks one job after the other: the best root, its best child, down to a project, its best job. Follows the sums of
+/// the trial, so that who was just served stands back. Cost of a pick: the siblings on the way, unless nothing changed.
+/// Spec: policy-runai 5.
+class Agenda {
+ public:
+  Agenda(const WorkloadOrder& order, Direction direction, WorkloadOrder::Waits takes_part);
+
+  void add(std::uint32_t workload);
+  /// The next job, taken out; none when all are through.
+  std::optional<std::uint32_t> take();
+  /// Taking from somebody: what was chosen already counts as gone.
+  void chosen(std::uint32_t project, const Resources& amount);
+
+ private:
+  /// One project or department.
+  struct Node {
+    std::vector<std::uint32_t> children;
+    std::vector<std::uint32_t> jobs;  ///< A heap.
+    Resources gone;                   ///< Chosen from it and its descendants.
+    // What was found when the sums of the owner, and its own, had these versions.
+    std::uint64_t owner_version = ~std::uint64_t{0};
+    std::uint64_t version = 0;
+    std::uint64_t seen_version = ~std::uint64_t{0};
+    std::uint32_t best_job = kNone;
+    Resources change;  ///< The next job's, or what would be taken from it.
+  };
+
+  void refresh(std::uint32_t project);
+  bool first(std::uint32_t a, std::uint32_t b) const;
+  bool is_later(std::uint32_t a, std::uint32_t b) const;
+  void touch(std::uint32_t project);
+  Resources change_of(std::uint32_t workload) const;
+
+  const WorkloadOrder& order_;
+  const Trial& trial_;
+  Direction direction_;
+  WorkloadOrder::Waits takes_part_;
+  std::vector<Node> nodes_;
+  std::vector<std::uint32_t> roots_;
+  std::vector<std::uint32_t> deepest_first_;
+};
+
+}  // namespace penstock::policy

@@ -1,0 +1,21 @@
+// Which of two projects is served first: the most deprived one.
+#pragma once
+
+#include <cstdint>
+
+#include "supervisor/policy/sharing/owner.hpp"
+
+namespace penstock::policy {
+
+/// One of two siblings, with its next job, or with what would be taken from it.
+struct Contest {
+  const Owner* owner = nullptr;
+  Resources job;     ///< What its next job would add; nothing where something is taken from it.
+  Resources change;  ///< Added to what it holds when the dominant shares are compared; negative: taken.
+};
+
+/// -1 if `left` is served first, 1 if `right` is, 0 if only their numbers can tell. `total` is the pool's capacity.
+/// Spec: policy-runai 5.
+int compare_projects(const Contest& left, const Contest& right, const Resources& total);
+
+}  // namespace penstock::policy

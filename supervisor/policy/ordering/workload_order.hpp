@@ -1,0 +1,53 @@
+// Which job of a project is next, and which of its members.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "supervisor/policy/trial.hpp"
+
+namespace penstock::policy {
+
+/// How a job stands to the minimum of its gangs.
+enum class GangState : std::uint8_t { BelowMin, AtMin, AboveMin };
+
+/// One gang, counted.
+struct GangCount {
+  std::int64_t active = 0;
+  std::int64_t min = 1;
+};
+/// Below if any gang is; else above if any is.
+GangState gang_state(const std::vector<GangCount>& gangs);
+
+/// Members by workload, in the order in which they are placed, and the orders within a project. Made once for a pass.
+class WorkloadOrder {
+ public:
+  explicit WorkloadOrder(const Trial& trial);
+
+  /// Positions of a workload's members: higher order priority, older first.
+  const std::vector<std::uint32_t>& members(std::uint32_t workload) const { return members_[workload]; }
+  GangState state(std::uint32_t workload) const;
+  GangState state(std::uint32_t workload, const std::function<bool(std::uint32_t)>& counts) const;
+  /// All gangs have their minimum.
+  bool all_at_min(std::uint32_t workload) const { return state(workload) != GangState::BelowMin; }
+
+  using Waits = std::function<bool(std::uint32_t)>;
+  /// Higher priority, then what is below its minimum, then age; `counts` says which members count as there.
+  /// Spec: policy-runai 5.
+  bool before(std::uint32_t a, std::uint32_t b, const Waits& counts) const;
+  /// The members to place now: whole gangs that lack their minimum, or one more member.
+  std::vector<std::uint32_t> next_members(std::uint32_t workload, const Waits& waits) const;
+  /// The members to take next: one above the minimum of its gang, or all that are left.
+  std::vector<std::uint32_t> next_victims(std::uint32_t workload, const Waits& is_there) const;
+
+  const Trial& trial() const { return trial_; }
+
+ private:
+  std::vector<std::uint32_t> sets_in_order(std::uint32_t workload, const std::vector<std::int64_t>& active) const;
+
+  const Trial& trial_;
+  std::vector<std::vector<std::uint32_t>> members_;
+};
+
+}  // namespace penstock::policy

@@ -1,0 +1,103 @@
+// The parts that a pool composes its policy of.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "common/base/result.hpp"
+#include "common/base/time.hpp"
+
+namespace penstock::policy {
+
+enum class Ordering : std::uint8_t {
+  Fcfs,         ///< By age.
+  Priority,     ///< By priority, position, age.
+  Multifactor,  ///< By the six-factor sum.
+};
+
+enum class Sharing : std::uint8_t {
+  None,
+  FairShare,  ///< In proportion to weight and demand.
+  MaxMin,     ///< Weighted max-min filling.
+  QuotaTree,  ///< Guaranteed amounts of projects and departments, the rest by weight.
+};
+
+enum class Action : std::uint8_t {
+  StartByShare,
+  StartByPriority,
+  Backfill,
+  Allocate,
+  Consolidate,
+  Reclaim,
+  Preempt,
+  BreakStaleGangs,
+};
+
+enum class Fitting : std::uint8_t { Best, Worst, BinPack, Spread };
+
+/// How many blocked jobs get a reserved start before later ones may pass them.
+inline constexpr std::uint32_t kReserveAll = 0xffffffffU;
+
+/// How the multi-factor sum is made. Weights are in priority points for a factor of 1.
+struct FactorWeights {
+  double wait = 10000;
+  double fair_share = 100000;
+  double quality = 250000;
+  double level = 10000;
+  double size = 1000;
+  double user = 1000;
+};
+
+enum class SizeFavor : std::uint8_t { Large, Small };
+enum class FairShareFactor : std::uint8_t { Balanced, Classic, DepthOblivious, FairTree, FluxRank };
+
+struct MultifactorOptions {
+  FactorWeights weights;
+  Duration wait_max = std::chrono::hours{24 * 7};
+  SizeFavor favor = SizeFavor::Large;
+  FairShareFactor factor = FairShareFactor::Balanced;
+  double lambda = 0.5;  ///< Part of the own usage against the account's, from 0 to 1.
+};
+
+/// The policy of a pool.
+struct Parts {
+  Ordering ordering = Ordering::Priority;
+  Sharing sharing = Sharing::None;
+  std::array<Action, 5> actions{};
+  std::uint32_t action_count = 0;
+  Fitting gpu_fitting = Fitting::Best;
+  Fitting cpu_fitting = Fitting::Best;
+  Fitting device_fitting = Fitting::BinPack;  ///< Of parts of a device: fullest device first, or emptiest.
+  bool preemption = false;                    ///< Of less important workloads, in the order by priority.
+  bool mixed_sizes = false;                   ///< A gang may spread over bands of different sizes.
+  std::uint32_t reserve_depth = 0;  ///< Backfill: 0 is first come first served, 1 EASY, `kReserveAll` conservative.
+  std::int64_t saturation_multiplier = 1000;  ///< In thousandths, at least 1000; larger reclaims less.
+  std::uint32_t consolidate_victims_max = 16;
+  Duration stale_grace = std::chrono::seconds{60};  ///< Negative: never.
+  Duration preempt_min_runtime{};
+  Duration reclaim_min_runtime{};
+  bool reclaim_by_common_ancestor = true;  ///< Whose minimum runtime protects from reclaim: see `min_runtime.hpp`.
+  double usage_strength = 1;               ///< How much past use of a resource weighs in its division.
+  MultifactorOptions multifactor;
+
+  bool has(Action action) const {
+    for (std::uint32_t i = 0; i < action_count; ++i)
+      if (actions[i] == action) return true;
+    return false;
+  }
+};
+
+/// One named combination.
+struct Preset {
+  std::string_view name;
+  std::string_view what;
+  Parts parts;
+};
+
+/// `fair_share`, `fair_share_max_min`, `priority`, `quota`, `multifactor`. Error: NotFound, with the nearest name.
+Result<Parts> preset(std::string_view name);
+/// All of them, in the order of the manual; the last has an empty name.
+const Preset* presets();
+
+}  // namespace penstock::policy

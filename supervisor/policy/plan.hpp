@@ -1,0 +1,96 @@
+// What a policy pass decides. Plain values; carrying them out is the business of others.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "supervisor/policy/snapshot.hpp"
+
+namespace penstock::policy {
+
+/// How many slots of a band a workload may hold now.
+struct Entitlement {
+  std::uint32_t workload = kNone;
+  std::uint32_t band = kNone;
+  std::int64_t milli_slots = 0;
+  friend bool operator==(const Entitlement&, const Entitlement&) = default;
+};
+
+/// A member that starts at once, on capacity that is free now.
+struct Start {
+  std::uint32_t member = kNone;
+  std::vector<Place> places;
+  std::vector<std::uint32_t> device_groups;
+  bool backfilled = false;  ///< It starts while something more important waits, and may have to leave for it.
+  friend bool operator==(const Start&, const Start&) = default;
+};
+
+/// A member that has its place as soon as others have left it.
+struct Reservation {
+  std::uint32_t member = kNone;
+  std::vector<Place> places;
+  std::vector<std::uint32_t> device_groups;
+  Instant starts_by = kNever;  ///< As far as time limits tell.
+  friend bool operator==(const Reservation&, const Reservation&) = default;
+};
+
+enum class PreemptionReason : std::uint8_t {
+  AboveShare,     ///< Its workload holds more than its fair share.
+  Priority,       ///< A more important workload needs the place.
+  Reclaim,        ///< Another project is below what it is entitled to.
+  Consolidation,  ///< It gets another place, so that a larger one fits.
+  StaleGang,      ///< Its gang has been below its minimum for too long.
+  BandDisabled,   ///< Its band takes nobody any more.
+};
+
+struct Preemption {
+  std::uint32_t member = kNone;
+  PreemptionReason reason = PreemptionReason::Priority;
+  std::uint32_t beneficiary = kNone;  ///< The workload that needs the place; none: nobody in particular.
+  friend bool operator==(const Preemption&, const Preemption&) = default;
+};
+
+/// What holds a waiting workload.
+enum class Hold : std::uint8_t {
+  NoRoom,             ///< `need` slots or thousandths of devices; the roomiest place has `have`.
+  NeverFits,          ///< No band, or no set of bands, could hold it even if all were empty.
+  AtFairShare,        ///< It holds `have` of the `need` slots of its fair share, and its next gang is larger than that.
+  AtSlotsMax,         ///< Its own cap is `need`; it holds `have`.
+  HigherPriority,     ///< Something more important waits, and what may not be preempted is not backfilled.
+  PredecessorsLeave,  ///< Its place is promised and is being left.
+  ProjectLimit,       ///< With it `subject` would hold `need` and may hold `have`.
+  ProjectGuarantee,   ///< Not preemptible, so it must fit what is guaranteed: `subject` would hold `need` of `have`.
+  Gated,              ///< Its gang is not complete.
+  Held,               ///< By a limit or by wish.
+  BehindReservation,  ///< Starting it would delay a reserved start.
+};
+
+struct Explanation {
+  std::uint32_t workload = kNone;
+  std::uint32_t member = kNone;  ///< The first one that waits.
+  Hold hold = Hold::NoRoom;
+  std::int64_t need = 0;
+  std::int64_t have = 0;
+  std::uint32_t subject = kNone;  ///< A project, where one is meant.
+  friend bool operator==(const Explanation&, const Explanation&) = default;
+};
+
+/// What sharing gives a workload (slots) or a project (each resource), before anything is placed.
+struct Target {
+  std::uint32_t owner = kNone;
+  Resources amount;  ///< Slots count in `gpu`, in thousandths.
+  friend bool operator==(const Target&, const Target&) = default;
+};
+
+struct Plan {
+  std::vector<Entitlement> entitlements;  ///< By workload, then band; what it holds and what it starts.
+  std::vector<Start> starts;
+  std::vector<Reservation> reservations;
+  std::vector<Preemption> preemptions;
+  std::vector<Explanation> explanations;  ///< One for each workload with members that wait, by workload.
+  std::vector<Target> workload_targets;
+  std::vector<Target> project_targets;
+  friend bool operator==(const Plan&, const Plan&) = default;
+};
+
+}  // namespace penstock::policy

@@ -1,0 +1,134 @@
+#include "supervisor/policy/quota_pass.hpp"
+
+#include <algorithm>
+
+#include "supervisor/policy/fitting/band_score.hpp"
+
+namespace penstock::policy {
+
+QuotaPass::QuotaPass(const Snapshot& snapshot, std::uint32_t pool, const Parts& parts)
+    : trial_(snapshot, pool, parts),
+      order_(trial_),
+      has_children_(snapshot.projects.size(), false),
+      reasons_(snapshot.members.size(), PreemptionReason::Priority),
+      beneficiaries_(snapshot.members.size(), kNone),
+      refusals_(snapshot.workloads.size()) {
+  for (const Project& project : snapshot.projects)
+    if (project.parent != kNone) has_children_[project.parent] = true;
+}
+
+bool QuotaPass::is_owned(std::uint32_t workload) const {
+  const std::uint32_t project = snapshot().workloads[workload].project;
+  return trial_.in_pool(workload) && project != kNone && !has_children_[project];
+}
+
+std::vector<std::uint32_t> QuotaPass::candidates() const {
+  std::vector<std::uint32_t> found;
+  for (std::uint32_t workload = 0; workload < snapshot().workloads.size(); ++workload) {
+    const Workload& source = snapshot().workloads[workload];
+    if (!is_owned(workload) || source.held) continue;
+    std::vector<std::int64_t> alive(source.sets.size(), 0);
+    bool any_waits = false;
+    for (const std::uint32_t member : order_.members(workload)) {
+      const MemberState state = trial_.state(member);
+      any_waits = any_waits || state == MemberState::Pending;
+      if (state == MemberState::Pending || is_active(state)) ++alive[snapshot().members[member].set];
+    }
+    bool enough = true;
+    for (std::size_t set = 0; set < alive.size(); ++set) enough = enough && alive[set] >= source.sets[set].min;
+    if (any_waits && enough) found.push_back(workload);
+  }
+  return found;
+}
+
+Resources QuotaPass::amount_of(const std::vector<std::uint32_t>& members) const {
+  Resources sum;
+  for (const std::uint32_t member : members) sum += trial_.amount(member, kNone);
+  return sum;
+}
+
+std::optional<Refusal> QuotaPass::refused(std::uint32_t workload, const std::vector<std::uint32_t>& members) const {
+  const Workload& source = snapshot().workloads[workload];
+  return refuse(trial_.owners(), source.project, amount_of(members), source.preemptible);
+}
+
+bool QuotaPass::place_all(std::uint32_t workload, const std::vector<std::uint32_t>& members, Trial::When when,
+                          const std::vector<bool>& allowed) {
+  const Workload& source = snapshot().workloads[workload];
+  const std::size_t mark = trial_.mark();
+  for (const std::uint32_t member : members) {
+    const std::optional<BandChoice> choice = choose_band(trial_, member, when, allowed);
+    // What a part of a device counts for is only known on its band.
+    if (!choice || refuse(trial_.owners(), source.project, trial_.amount(member, choice->band), source.preemptible)) {
+      trial_.undo_to(mark);
+      return false;
+    }
+    trial_.place(member, choice->band, choice->fit);
+  }
+  std::vector<bool> promised(source.sets.size(), false);
+  std::vector<std::int64_t> held(source.sets.size(), 0);
+  for (const std::uint32_t member : order_.members(workload)) {
+    const std::uint32_t set = snapshot().members[member].set;
+    promised[set] = promised[set] || trial_.state(member) == MemberState::Promised;
+    held[set] += is_held_on_trial(trial_.state(member)) ? 1 : 0;
+  }
+  for (std::size_t set = 0; set < held.size(); ++set) {
+    if (!promised[set] || held[set] >= source.sets[set].min) continue;
+    for (const std::uint32_t member : members)
+      if (trial_.state(member) == MemberState::Starting) trial_.make_promise(member);
+    break;
+  }
+  return true;
+}
+
+void QuotaPass::note_victim(std::uint32_t member, PreemptionReason reason, std::uint32_t beneficiary) {
+  reasons_[member] = reason;
+  beneficiaries_[member] = beneficiary;
+}
+
+void QuotaPass::note_refusal(std::uint32_t workload, const Refusal& refusal) { refusals_[workload] = refusal; }
+
+void QuotaPass::explain(std::uint32_t workload, Plan& plan) const {
+  const std::vector<std::uint32_t>& members = order_.members(workload);
+  const auto waiting =
+      std::find_if(members.begin(), members.end(), [this](std::uint32_t member) { return waits(member); });
+  if (waiting == members.end()) return;
+  Explanation why{workload, *waiting, Hold::NoRoom, amount_of({*waiting}).gpu, 0, kNone};
+  if (snapshot().workloads[workload].held) {
+    why.hold = Hold::Held;
+  } else if (const std::optional<Refusal>& refusal = refusals_[workload]) {
+    const bool limit = trial_.owners()[refusal->owner].of[refusal->resource].limit == refusal->may_hold;
+    why.hold = limit ? Hold::ProjectLimit : Hold::ProjectGuarantee;
+    why.need = refusal->would_hold;
+    why.have = refusal->may_hold;
+    why.subject = refusal->owner;
+  } else {
+    for (const std::uint32_t band : trial_.bands()) why.have = std::max(why.have, trial_.room(band).idle.gpu);
+  }
+  plan.explanations.push_back(why);
+}
+
+void QuotaPass::write(Plan& plan) const {
+  for (std::uint32_t member = 0; member < snapshot().members.size(); ++member) {
+    const Member& before = snapshot().members[member];
+    if (!trial_.in_pool(before.workload)) continue;
+    const Holdings& after = trial_.holdings(member);
+    const bool leaves = after.state == MemberState::Leaving || after.left_band != kNone;
+    if (leaves && before.state != MemberState::Leaving)
+      plan.preemptions.push_back({member, reasons_[member], beneficiaries_[member]});
+    const std::vector<Place> places{{after.band, (trial_.amount(member).gpu + 999) / 1000}};
+    if (after.state == MemberState::Starting && before.state == MemberState::Pending)
+      plan.starts.push_back({member, places, trial_.group_labels(member), false});
+    if (after.state == MemberState::Promised && before.state != MemberState::Promised)
+      plan.reservations.push_back({member, places, trial_.group_labels(member), kNever});
+  }
+  for (std::uint32_t workload = 0; workload < snapshot().workloads.size(); ++workload)
+    if (trial_.in_pool(workload)) explain(workload, plan);
+  for (std::uint32_t owner = 0; owner < trial_.owners().size(); ++owner) {
+    const Owner& source = trial_.owners()[owner];
+    plan.project_targets.push_back(
+        {owner, {source.of[0].fair_share, source.of[1].fair_share, source.of[2].fair_share}});
+  }
+}
+
+}  // namespace penstock::policy

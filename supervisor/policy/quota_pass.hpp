@@ -1,0 +1,62 @@
+// What the actions over projects share while one pass runs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "supervisor/policy/ordering/agenda.hpp"
+#include "supervisor/policy/plan.hpp"
+#include "supervisor/policy/sharing/capacity_rules.hpp"
+
+namespace penstock::policy {
+
+/// One pass over one pool of projects. Each action goes on from where the one before has left the trial; the plan is
+/// the difference between the trial's end and its beginning. Spec: policy-runai 3.
+class QuotaPass {
+ public:
+  QuotaPass(const Snapshot& snapshot, std::uint32_t pool, const Parts& parts);
+
+  Trial& trial() { return trial_; }
+  const Trial& trial() const { return trial_; }
+  const Snapshot& snapshot() const { return trial_.snapshot(); }
+  const Parts& parts() const { return trial_.parts(); }
+  const WorkloadOrder& order() const { return order_; }
+
+  /// Jobs with members that wait and enough of them to start: those that an action looks at, in any order.
+  std::vector<std::uint32_t> candidates() const;
+  /// Whether it is a job of a project, not of a department or of nobody.
+  bool is_owned(std::uint32_t workload) const;
+  bool waits(std::uint32_t member) const { return trial_.state(member) == MemberState::Pending; }
+  /// What the members count for while they wait.
+  Resources amount_of(const std::vector<std::uint32_t>& members) const;
+  std::optional<Refusal> refused(std::uint32_t workload, const std::vector<std::uint32_t>& members) const;
+
+  /// Places all of them, or none. A gang of which a part has to wait waits as one. `allowed`: bands, empty for all.
+  bool place_all(std::uint32_t workload, const std::vector<std::uint32_t>& members, Trial::When when,
+                 const std::vector<bool>& allowed);
+
+  /// Whom the pass tells to leave, and why.
+  void note_victim(std::uint32_t member, PreemptionReason reason, std::uint32_t beneficiary);
+  void note_refusal(std::uint32_t workload, const Refusal& refusal);
+  void write(Plan& plan) const;
+
+ private:
+  void explain(std::uint32_t workload, Plan& plan) const;
+
+  Trial trial_;
+  WorkloadOrder order_;
+  std::vector<bool> has_children_;                ///< By project.
+  std::vector<PreemptionReason> reasons_;         ///< By member.
+  std::vector<std::uint32_t> beneficiaries_;      ///< By member.
+  std::vector<std::optional<Refusal>> refusals_;  ///< By workload.
+};
+
+// The actions, the least disruptive first.
+void allocate(QuotaPass& pass);
+void consolidate(QuotaPass& pass);
+void reclaim(QuotaPass& pass);
+void preempt(QuotaPass& pass);
+void break_stale_gangs(QuotaPass& pass);
+
+}  // namespace penstock::policy

@@ -1,0 +1,26 @@
+// How many slots each workload should hold: fair share, in proportion to weight and demand or by max-min filling.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace penstock::policy {
+
+/// One workload of a pool that is shared fairly.
+struct ShareGroup {
+  std::int64_t demand = 0;            ///< Slots that it holds and could use, within its cap; at least `pinned`.
+  std::int64_t pinned = 0;            ///< Slots that may not be taken from it.
+  std::int64_t weight = 1000;         ///< In thousandths, above 0.
+  std::int64_t held = 0;              ///< Slots that it has now.
+  std::int64_t smallest_pending = 0;  ///< The smallest gang that waits; 0: none waits.
+};
+
+/// Targets in proportion to weight times demand, at least 1 each where there is enough. `groups` stand oldest first.
+/// Gangs that could never fit the spare part of their target do not hold it against others.
+/// Cost: O(n log n) for each gang that is passed over. Spec: policy-determined 3.1, 3.3.
+std::vector<std::int64_t> fair_targets(const std::vector<ShareGroup>& groups, std::int64_t capacity);
+
+/// The same by weighted max-min filling: demand only caps. Spec: policy-determined 4, with the faults of 4.9 mended.
+std::vector<std::int64_t> max_min_targets(const std::vector<ShareGroup>& groups, std::int64_t capacity);
+
+}  // namespace penstock::policy

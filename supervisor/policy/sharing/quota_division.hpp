@@ -1,0 +1,28 @@
+// Fair shares of projects: what is guaranteed first, the rest by priority and weight, in whole units.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "supervisor/policy/sharing/owner.hpp"
+
+namespace penstock::policy {
+
+/// What is divided: one resource among siblings.
+struct Division {
+  std::size_t resource = 0;
+  std::int64_t quantum = 1;   ///< What lies beyond the guarantees is given in multiples of this.
+  double usage_strength = 1;  ///< How much past usage counts against a sibling.
+};
+
+/// Sets the fair share of each sibling to what is guaranteed and wanted; what is left of `total`.
+std::int64_t divide_guaranteed(std::vector<Owner>& owners, const std::vector<std::uint32_t>& siblings,
+                               const Division& division, std::int64_t total);
+/// Divides `left` among the siblings that want more; what is still left. Spec: policy-runai 4.
+std::int64_t divide_over_quota(std::vector<Owner>& owners, const std::vector<std::uint32_t>& siblings,
+                               const Division& division, std::int64_t left);
+
+/// The fair shares of all owners and resources, from the roots down. REQUIRES: parents form no circle.
+void divide_tree(std::vector<Owner>& owners, const Resources& total, double usage_strength);
+
+}  // namespace penstock::policy

@@ -1,0 +1,38 @@
+// Whether a project below its share may take from others.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "supervisor/policy/sharing/owner.hpp"
+
+namespace penstock::policy {
+
+/// Who wants to reclaim.
+struct Reclaimer {
+  std::uint32_t project = kNone;
+  Resources amount;
+  bool preemptible = true;
+};
+
+/// What would be taken, in the order in which it would go.
+struct ReclaimedPiece {
+  std::uint32_t project = kNone;
+  Resources amount;
+};
+
+/// With it the project stays within its fair share; what may not be preempted, within the guarantee.
+bool may_reclaim(const std::vector<Owner>& owners, const Reclaimer& reclaimer);
+
+/// Rule 1: the victim's side holds more than it may rely on, of something.
+bool victim_is_over_share(const Owner& victim, const Resources& remaining);
+/// Rule 2: the reclaimer's side stays within its guarantee, and the victim's is above its own.
+bool reclaimer_is_guaranteed(const Owner& reclaimer, const Resources& amount, const Owner& victim,
+                             const Resources& remaining);
+
+/// Whether all pieces may go for the reclaimer: none is taken from a side that is not above its share, and nobody ends
+/// fuller than whom he took from. `saturation` in thousandths. Spec: policy-runai 9, Reclaim.
+bool reclaim_is_fair(const std::vector<Owner>& owners, const Reclaimer& reclaimer,
+                     const std::vector<ReclaimedPiece>& pieces, std::int64_t saturation);
+
+}  // namespace penstock::policy

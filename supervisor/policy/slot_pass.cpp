@@ -1,0 +1,130 @@
+#include "supervisor/policy/slot_pass.hpp"
+
+#include <algorithm>
+
+#include "supervisor/policy/ordering/member_order.hpp"
+
+namespace penstock::policy {
+
+bool FailedShapes::contains(const Member& member) const {
+  return plain(member) && std::any_of(shapes_.begin(), shapes_.end(), [&](const Shape& shape) {
+           return shape.slots == member.slots && shape.single_band == member.single_band && shape.label == member.label;
+         });
+}
+
+void FailedShapes::add(const Member& member) {
+  if (plain(member) && !contains(member)) shapes_.push_back({member.slots, member.single_band, member.label});
+}
+
+SlotPass::SlotPass(const Snapshot& snapshot, std::uint32_t pool, const Parts& parts, Plan& plan)
+    : snapshot_(snapshot),
+      parts_(parts),
+      plan_(plan),
+      trial_(snapshot, pool, parts),
+      preempted_(snapshot.members.size(), false),
+      claiming_(snapshot.members.size(), false),
+      explained_(snapshot.workloads.size(), false),
+      held_(snapshot.workloads.size(), 0) {
+  for (std::uint32_t member = 0; member < snapshot.members.size(); ++member) {
+    const Member& subject = snapshot.members[member];
+    if (snapshot.workloads[subject.workload].pool != pool) continue;
+    const bool is_on_hold = snapshot.workloads[subject.workload].held;
+    if (is_waiting(subject.state) && is_on_hold) explain(member, Hold::Held, 0, 0);
+    if (is_waiting(subject.state) && !is_on_hold) waiting_.push_back(member);
+    if (!is_held(subject.state)) continue;
+    running_.push_back(member);
+    held_[subject.workload] += subject.slots;
+  }
+}
+
+std::vector<Place> SlotPass::find(std::uint32_t member) {
+  const Member& subject = snapshot_.members[member];
+  if (failed_.contains(subject)) return {};
+  std::vector<Place> places = trial_.find(subject);
+  if (places.empty()) failed_.add(subject);
+  return places;
+}
+
+void SlotPass::start(std::uint32_t member, std::vector<Place> places, bool backfilled) {
+  held_[snapshot_.members[member].workload] += snapshot_.members[member].slots;
+  plan_.starts.push_back({member, std::move(places), {}, backfilled});
+}
+
+void SlotPass::reserve(std::uint32_t member, std::vector<Place> places) {
+  explain(member, Hold::PredecessorsLeave, snapshot_.members[member].slots, 0);
+  plan_.reservations.push_back({member, std::move(places), {}, kNever});
+}
+
+void SlotPass::preempt(std::uint32_t member, PreemptionReason reason, std::uint32_t beneficiary) {
+  if (preempted_[member]) return;
+  preempted_[member] = true;
+  held_[snapshot_.members[member].workload] -= snapshot_.members[member].slots;
+  plan_.preemptions.push_back({member, reason, beneficiary});
+}
+
+void SlotPass::clear_disabled_bands() {
+  for (const std::uint32_t member : running_)
+    for (const Place& place : snapshot_.members[member].places)
+      if (snapshot_.bands[place.band].state == BandState::Disabled)
+        preempt(member, PreemptionReason::BandDisabled, kNone);
+}
+
+void SlotPass::settle_claims() {
+  std::vector<std::int64_t> leaving(snapshot_.bands.size(), 0);
+  for (const Member& member : snapshot_.members)
+    if (member.state == MemberState::Leaving)
+      for (const Place& place : member.places) leaving[place.band] += place.slots;
+  for (const Claim& claim : snapshot_.claims) {
+    kept_.emplace_back();
+    if (claim.member >= snapshot_.members.size() || !is_waiting(snapshot_.members[claim.member].state)) continue;
+    bool possible = true;
+    for (const Place& place : claim.places)
+      possible = possible && trial_.room(place.band).free() + leaving[place.band] >= place.slots;
+    if (!possible) continue;
+    for (const Place& place : claim.places) {
+      const std::int64_t from_leaving = std::min(leaving[place.band], place.slots);
+      leaving[place.band] -= from_leaving;
+      if (place.slots > from_leaving) kept_.back().push_back({place.band, place.slots - from_leaving});
+    }
+    trial_.take(kept_.back());
+    const bool free_already = kept_.back() == claim.places;
+    claiming_[claim.member] = true;
+    if (free_already)
+      start(claim.member, claim.places, false);
+    else
+      reserve(claim.member, claim.places);
+  }
+}
+
+bool SlotPass::drop_claims_below(std::uint32_t member) {
+  bool dropped = false;
+  for (std::size_t i = 0; i < kept_.size(); ++i) {
+    const std::uint32_t owner = snapshot_.claims[i].member;
+    if (kept_[i].empty() || !more_important(snapshot_, member, owner)) continue;
+    const auto of_owner = [owner](const auto& each) { return each.member == owner; };
+    std::erase_if(plan_.reservations, of_owner);
+    if (std::erase_if(plan_.starts, of_owner) > 0)
+      held_[snapshot_.members[owner].workload] -= snapshot_.members[owner].slots;
+    claiming_[owner] = false;
+    trial_.give_back(kept_[i]);
+    kept_[i].clear();
+    failed_.clear();
+    dropped = true;
+  }
+  return dropped;
+}
+
+void SlotPass::explain(std::uint32_t member, Hold hold, std::int64_t need, std::int64_t have) {
+  const std::uint32_t workload = snapshot_.members[member].workload;
+  if (explained_[workload]) return;
+  explained_[workload] = true;
+  plan_.explanations.push_back({workload, member, hold, need, have, kNone});
+}
+
+bool SlotPass::is_over_cap(std::uint32_t member) const {
+  const Member& subject = snapshot_.members[member];
+  const std::int64_t cap = snapshot_.workloads[subject.workload].slots_max;
+  return cap != kUnlimited && subject.slots > 0 && held_[subject.workload] + subject.slots > cap;
+}
+
+}  // namespace penstock::policy

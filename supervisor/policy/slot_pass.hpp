@@ -1,0 +1,88 @@
+// What the actions that count slots share while one pass runs.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "supervisor/policy/plan.hpp"
+#include "supervisor/policy/slot_trial.hpp"
+
+namespace penstock::policy {
+
+/// The requests that are known not to fit, so that ten thousand equal ones cost one search. Valid while the trial only
+/// gets fuller.
+class FailedShapes {
+ public:
+  bool contains(const Member& member) const;
+  void add(const Member& member);
+  void clear() { shapes_.clear(); }
+
+ private:
+  struct Shape {
+    std::int64_t slots = 0;
+    bool single_band = false;
+    std::string label;
+  };
+  /// Requests with bands of their own are never remembered.
+  static bool plain(const Member& member) { return member.blocked_bands.empty() && member.allowed_bands.empty(); }
+  std::vector<Shape> shapes_;
+};
+
+/// One pass over one pool. Collects starts and preemptions, and does on the trial what the plan will do.
+class SlotPass {
+ public:
+  SlotPass(const Snapshot& snapshot, std::uint32_t pool, const Parts& parts, Plan& plan);
+
+  /// Places for the member, unless an equal one has failed already.
+  std::vector<Place> find(std::uint32_t member);
+  void start(std::uint32_t member, std::vector<Place> places, bool backfilled);
+  /// Takes the places without starting: others have to leave first.
+  void reserve(std::uint32_t member, std::vector<Place> places);
+  /// Orders the member to leave. Its places stay taken, unless the caller gives them back on trial.
+  void preempt(std::uint32_t member, PreemptionReason reason, std::uint32_t beneficiary);
+  bool is_preempted(std::uint32_t member) const { return preempted_[member]; }
+
+  /// Members on bands that take nobody must go. Spec: policy-determined 9.3.
+  void clear_disabled_bands();
+  /// Starts claims whose predecessors have left, keeps places for the others. Spec: policy-determined 5.7 R3.
+  void settle_claims();
+  bool is_claiming(std::uint32_t member) const { return claiming_[member]; }
+  /// Gives up the claims of members that are less important than this one; whether there were any.
+  bool drop_claims_below(std::uint32_t member);
+
+  /// Why the workload of a waiting member waits; the first reason stays.
+  void explain(std::uint32_t member, Hold hold, std::int64_t need, std::int64_t have);
+  /// Slots that a workload holds, with what this pass starts and without what leaves.
+  std::int64_t held(std::uint32_t workload) const { return held_[workload]; }
+  bool is_over_cap(std::uint32_t member) const;
+
+  /// Members of the pool that wait, or hold places, with or without slots.
+  const std::vector<std::uint32_t>& waiting() const { return waiting_; }
+  const std::vector<std::uint32_t>& running() const { return running_; }
+
+  const Snapshot& snapshot() const { return snapshot_; }
+  const Parts& parts() const { return parts_; }
+  SlotTrial& trial() { return trial_; }
+  Plan& plan() { return plan_; }
+  FailedShapes& failed() { return failed_; }
+
+ private:
+  const Snapshot& snapshot_;
+  const Parts& parts_;
+  Plan& plan_;
+  SlotTrial trial_;
+  FailedShapes failed_;
+  std::vector<std::uint32_t> waiting_;
+  std::vector<std::uint32_t> running_;
+  std::vector<bool> preempted_;
+  std::vector<bool> claiming_;
+  std::vector<bool> explained_;           ///< By workload.
+  std::vector<std::int64_t> held_;        ///< By workload.
+  std::vector<std::vector<Place>> kept_;  ///< By claim: what of it is free already and kept for it.
+};
+
+// The two actions. Each takes the members in its own order, from the roomy to the full trial.
+void start_by_share(SlotPass& pass, Sharing sharing);
+void start_by_priority(SlotPass& pass);
+
+}  // namespace penstock::policy

@@ -1,0 +1,169 @@
+#include "supervisor/policy/slot_trial.hpp"
+
+#include <algorithm>
+
+#include "supervisor/policy/fitting/tie_break.hpp"
+
+namespace penstock::policy {
+
+Fraction slot_score(std::int64_t slots, const SlotRoom& room, Fitting fitting) {
+  const bool worst = fitting == Fitting::Worst || fitting == Fitting::Spread;
+  if (slots == 0 && room.used == 0) {
+    if (room.light_places == 0) return {0, 1};
+    const std::int64_t free = room.light_places - room.light_used;
+    return worst ? Fraction{free, room.light_places} : Fraction{1, 1 + free};
+  }
+  const std::int64_t free = room.slots - room.used;
+  if (worst) return room.slots == 0 ? Fraction{0, 1} : Fraction{free, room.slots};
+  return {1, 1 + free};
+}
+
+SlotTrial::SlotTrial(const Snapshot& snapshot, std::uint32_t pool, const Parts& parts)
+    : snapshot_(snapshot), parts_(parts), rooms_(snapshot.bands.size()) {
+  for (std::uint32_t band = 0; band < snapshot.bands.size(); ++band) {
+    const Band& source = snapshot.bands[band];
+    SlotRoom& room = rooms_[band];
+    room.open = source.state == BandState::Enabled && source.pool == pool;
+    if (source.pool != pool) continue;
+    bands_.push_back(band);
+    room.slots = source.state == BandState::Disabled ? 0 : source.slots;
+    room.light_places = source.state == BandState::Disabled ? 0 : source.light_places;
+    room.hash = name_hash(source.name);
+  }
+  for (const Member& member : snapshot.members)
+    for (const Place& place : member.places) apply(place, 1);
+  // A band that drains has the slots that are in use, and none to give. Spec: policy-determined 9.3.
+  for (const std::uint32_t band : bands_)
+    if (snapshot.bands[band].state == BandState::Draining) rooms_[band].slots = rooms_[band].used;
+}
+
+void SlotTrial::apply(const Place& place, std::int64_t sign) {
+  SlotRoom& room = rooms_[place.band];
+  if (place.slots == 0)
+    room.light_used += sign;
+  else
+    room.used += sign * place.slots;
+}
+
+void SlotTrial::take(const std::vector<Place>& places) {
+  for (const Place& place : places) {
+    apply(place, 1);
+    log_.push_back({place, 1});
+  }
+}
+
+void SlotTrial::give_back(const std::vector<Place>& places) {
+  for (const Place& place : places) {
+    apply(place, -1);
+    log_.push_back({place, -1});
+  }
+}
+
+void SlotTrial::undo_to(std::size_t mark) {
+  while (log_.size() > mark) {
+    apply(log_.back().place, -log_.back().sign);
+    log_.pop_back();
+  }
+}
+
+std::int64_t SlotTrial::capacity() const {
+  std::int64_t sum = 0;
+  for (const std::uint32_t band : bands_) sum += rooms_[band].slots;
+  return sum;
+}
+
+std::int64_t SlotTrial::roomiest() const {
+  std::int64_t most = 0;
+  for (const std::uint32_t band : bands_) most = std::max(most, rooms_[band].free());
+  return most;
+}
+
+bool SlotTrial::allowed(const Member& member, std::uint32_t band) const {
+  const std::vector<std::uint32_t>& blocked = member.blocked_bands;
+  if (std::find(blocked.begin(), blocked.end(), band) != blocked.end()) return false;
+  const std::vector<std::uint32_t>& only = member.allowed_bands;
+  if (!only.empty() && std::find(only.begin(), only.end(), band) == only.end()) return false;
+  // Each label is a partition of its own, and so is none. Spec: policy-determined 6.2.
+  const std::vector<std::string>& labels = snapshot_.bands[band].labels;
+  return member.label.empty() ? labels.empty() : std::find(labels.begin(), labels.end(), member.label) != labels.end();
+}
+
+bool SlotTrial::fits_on(const Member& member, std::uint32_t band) const {
+  const SlotRoom& room = rooms_[band];
+  if (!room.open) return false;
+  return (member.slots == 0 ? room.light_free() > 0 : room.free() >= member.slots) && allowed(member, band);
+}
+
+Fraction SlotTrial::score(const Member& member, const SlotRoom& room) const {
+  return slot_score(member.slots, room, parts_.gpu_fitting);
+}
+
+std::vector<Place> SlotTrial::find(const Member& member) const {
+  const std::uint64_t hash = name_hash(member.name);
+  std::uint32_t best = kNone;
+  Fraction best_score;
+  for (const std::uint32_t band : bands_) {
+    if (!fits_on(member, band)) continue;
+    const SlotRoom& room = rooms_[band];
+    const Fraction score_here = score(member, room);
+    if (best != kNone) {
+      if (score_here < best_score) continue;
+      if (score_here == best_score) {
+        const std::uint64_t here = tie_distance(hash, room.hash);
+        const std::uint64_t there = tie_distance(hash, rooms_[best].hash);
+        if (here > there || (here == there && snapshot_.bands[band].name > snapshot_.bands[best].name)) continue;
+      }
+    }
+    best = band;
+    best_score = score_here;
+  }
+  if (best != kNone) return {{best, member.slots}};
+  if (member.slots > 1 && !member.single_band) return find_dedicated(member);
+  return {};
+}
+
+std::vector<std::uint32_t> SlotTrial::by_score(const Member& member, std::vector<std::uint32_t> bands) const {
+  const std::uint64_t hash = name_hash(member.name);
+  std::sort(bands.begin(), bands.end(), [&](std::uint32_t a, std::uint32_t b) {
+    const Fraction left = score(member, rooms_[a]);
+    const Fraction right = score(member, rooms_[b]);
+    if (!(left == right)) return right < left;
+    const std::uint64_t here = tie_distance(hash, rooms_[a].hash);
+    const std::uint64_t there = tie_distance(hash, rooms_[b].hash);
+    return here != there ? here < there : snapshot_.bands[a].name < snapshot_.bands[b].name;
+  });
+  return bands;
+}
+
+// Whole unused bands of one size; of several sizes where the pool allows it. Spec: policy-determined 6.5, 6.6.
+std::vector<Place> SlotTrial::find_dedicated(const Member& member) const {
+  std::vector<std::uint32_t> unused_bands;
+  for (const std::uint32_t band : bands_)
+    if (unused(band) && rooms_[band].slots > 0 && allowed(member, band)) unused_bands.push_back(band);
+  std::stable_sort(unused_bands.begin(), unused_bands.end(),
+                   [this](std::uint32_t a, std::uint32_t b) { return rooms_[a].slots > rooms_[b].slots; });
+  std::vector<Place> mixed;
+  std::int64_t missing = member.slots;
+  for (std::size_t begin = 0; begin < unused_bands.size();) {
+    const std::int64_t size = rooms_[unused_bands[begin]].slots;
+    std::size_t end = begin;
+    while (end < unused_bands.size() && rooms_[unused_bands[end]].slots == size) ++end;
+    const auto first = unused_bands.begin() + static_cast<std::ptrdiff_t>(begin);
+    const auto last = unused_bands.begin() + static_cast<std::ptrdiff_t>(end);
+    const auto count = static_cast<std::int64_t>(end - begin);
+    const bool equal_sizes = size * count >= member.slots && member.slots % size == 0;
+    const std::int64_t wanted = equal_sizes ? member.slots / size : std::min(missing / size, count);
+    if (equal_sizes || wanted > 0) {
+      std::vector<std::uint32_t> best = by_score(member, {first, last});
+      best.resize(static_cast<std::size_t>(wanted));
+      if (equal_sizes) mixed.clear();
+      for (const std::uint32_t band : best) mixed.push_back({band, size});
+      if (equal_sizes) return mixed;
+    }
+    missing -= wanted * size;
+    begin = end;
+  }
+  return parts_.mixed_sizes && missing == 0 ? mixed : std::vector<Place>{};
+}
+
+}  // namespace penstock::policy

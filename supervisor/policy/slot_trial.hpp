@@ -1,0 +1,75 @@
+// Slots of bands on trial: members take and give back places, and all of it can be undone.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "supervisor/policy/parts.hpp"
+#include "supervisor/policy/snapshot.hpp"
+#include "supervisor/policy/wide.hpp"
+
+namespace penstock::policy {
+
+/// One band as the policies that count slots see it.
+struct SlotRoom {
+  std::int64_t slots = 0;  ///< Usable ones.
+  std::int64_t used = 0;
+  std::int64_t light_places = 0;
+  std::int64_t light_used = 0;
+  std::uint64_t hash = 0;
+  bool open = true;  ///< Takes new members.
+
+  std::int64_t free() const { return open ? slots - used : 0; }
+  std::int64_t light_free() const { return open ? light_places - light_used : 0; }
+};
+
+/// What-if over the bands of one pool. A member without slots takes one light place instead; the two kinds of place are
+/// independent. Owned by one pass. Cost: constant for a change; a search looks at every band once.
+class SlotTrial {
+ public:
+  /// All members of `snapshot` that hold places hold them here.
+  SlotTrial(const Snapshot& snapshot, std::uint32_t pool, const Parts& parts);
+
+  /// The best places for a pending member, or none. Does not take them. Spec: policy-determined 6.
+  std::vector<Place> find(const Member& member) const;
+  /// The same over whole unused bands only.
+  std::vector<Place> find_dedicated(const Member& member) const;
+  /// Whether the member fits on this band alone.
+  bool fits_on(const Member& member, std::uint32_t band) const;
+  /// Whether nobody holds a slot of the band.
+  bool unused(std::uint32_t band) const { return rooms_[band].open && rooms_[band].used == 0; }
+
+  void take(const std::vector<Place>& places);
+  void give_back(const std::vector<Place>& places);
+  /// Undo: everything since the mark.
+  std::size_t mark() const { return log_.size(); }
+  void undo_to(std::size_t mark);
+
+  const SlotRoom& room(std::uint32_t band) const { return rooms_[band]; }
+  /// Usable slots of the pool.
+  std::int64_t capacity() const;
+  /// Most free slots of one band.
+  std::int64_t roomiest() const;
+
+ private:
+  struct Change {
+    Place place;
+    std::int64_t sign = 0;
+  };
+
+  bool allowed(const Member& member, std::uint32_t band) const;
+  Fraction score(const Member& member, const SlotRoom& room) const;
+  std::vector<std::uint32_t> by_score(const Member& member, std::vector<std::uint32_t> bands) const;
+  void apply(const Place& place, std::int64_t sign);
+
+  const Snapshot& snapshot_;
+  const Parts& parts_;
+  std::vector<std::uint32_t> bands_;  ///< Of the pool.
+  std::vector<SlotRoom> rooms_;       ///< By position in the snapshot.
+  std::vector<Change> log_;
+};
+
+/// How well a member suits a band; larger is better. Spec: policy-determined 6.3.
+Fraction slot_score(std::int64_t slots, const SlotRoom& room, Fitting fitting);
+
+}  // namespace penstock::policy

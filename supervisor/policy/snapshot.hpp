@@ -1,0 +1,189 @@
+// What a policy pass sees: the cluster, its owners and all jobs, at one instant. Plain values, never changed by a pass.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/base/time.hpp"
+
+namespace penstock::policy {
+
+/// Positions in the vectors of `Snapshot`; `kNone` is none. They hold within one snapshot only.
+inline constexpr std::uint32_t kNone = 0xffffffffU;
+/// As a guaranteed amount or a limit: without bound.
+inline constexpr std::int64_t kUnlimited = -1;
+
+inline constexpr std::size_t kResources = 3;
+enum class Resource : std::uint8_t { Cpu, Memory, Gpu };
+
+/// CPU in thousandths of a core, memory in bytes, GPUs in thousandths of a device.
+struct Resources {
+  std::int64_t cpu = 0;
+  std::int64_t memory = 0;
+  std::int64_t gpu = 0;
+
+  constexpr std::int64_t of(std::size_t resource) const { return resource == 0 ? cpu : resource == 1 ? memory : gpu; }
+  constexpr std::int64_t& of(std::size_t resource) { return resource == 0 ? cpu : resource == 1 ? memory : gpu; }
+  constexpr Resources& operator+=(const Resources& other) {
+    return cpu += other.cpu, memory += other.memory, gpu += other.gpu, *this;
+  }
+  constexpr Resources& operator-=(const Resources& other) {
+    return cpu -= other.cpu, memory -= other.memory, gpu -= other.gpu, *this;
+  }
+  friend constexpr Resources operator+(Resources a, const Resources& b) { return a += b; }
+  friend constexpr Resources operator-(Resources a, const Resources& b) { return a -= b; }
+  friend constexpr bool operator==(const Resources&, const Resources&) = default;
+  /// Each part fits.
+  constexpr bool within(const Resources& room) const {
+    return cpu <= room.cpu && memory <= room.memory && gpu <= room.gpu;
+  }
+};
+
+enum class BandState : std::uint8_t {
+  Enabled,
+  Draining,  ///< Goes on with what it has and takes nothing new.
+  Disabled,  ///< Has no slots; whatever it holds must leave.
+};
+
+/// The schedulable part of a worker.
+struct Band {
+  std::string name;  ///< Ends ties.
+  std::uint32_t pool = 0;
+  BandState state = BandState::Enabled;
+  std::int64_t slots = 0;         ///< Whole slots, for the policies that count slots.
+  std::int64_t light_places = 0;  ///< How many gangs without slots it takes.
+  Resources capacity;
+  std::int64_t device_memory_mib = 0;     ///< Of one device.
+  std::int64_t members_max = kUnlimited;  ///< How many gang members it holds at once.
+  std::vector<std::string> labels;        ///< What `Member::label` may ask for.
+};
+
+/// What policy promises one owner of one resource.
+struct ResourceShare {
+  std::int64_t guaranteed = 0;
+  std::int64_t limit = kUnlimited;
+  std::int64_t weight = 0;  ///< In thousandths; of what lies idle beyond all guarantees.
+  double usage = 0;         ///< Decayed use of this resource over the window, as part of its capacity; 0: not counted.
+};
+
+/// An owner of jobs, or a group of owners: a department is a project with children.
+struct Project {
+  std::string name;
+  std::uint32_t parent = kNone;
+  std::int64_t priority = 100;
+  std::int64_t created = 0;  ///< Older is smaller; ends ties.
+  std::array<ResourceShare, kResources> shares;
+  std::optional<Duration> preempt_min_runtime;
+  std::optional<Duration> reclaim_min_runtime;
+};
+
+enum class WorkloadKind : std::uint8_t { Training, Interactive, Inference };
+
+enum class MemberState : std::uint8_t {
+  Pending,
+  Gated,     ///< Not ready to start, for reasons of its own.
+  Starting,  ///< Given a place, not running yet.
+  Running,
+  Promised,  ///< Has a place that is still being left by others.
+  Leaving,   ///< Told to give its place back.
+  Succeeded,
+  Failed,
+};
+
+/// Where a gang member is, or a part of it.
+struct Place {
+  std::uint32_t band = kNone;
+  std::int64_t slots = 0;
+  friend bool operator==(const Place&, const Place&) = default;
+};
+
+/// What starts as a whole: one attempt, or one gang that spreads over whole bands.
+struct Member {
+  std::string name;
+  std::uint32_t workload = 0;
+  std::uint32_t set = 0;  ///< Position in `Workload::sets`.
+  MemberState state = MemberState::Pending;
+  bool preemptible = true;
+  bool single_band = false;  ///< Never spread over several bands.
+  // The request, in slots (fair share, priority) and as a vector (quota).
+  std::int64_t slots = 0;
+  Resources request;                   ///< `gpu` counts devices given whole; 0 where a part of a device is asked for.
+  std::int64_t device_share = 0;       ///< Thousandths of each of `devices` devices.
+  std::int64_t device_memory_mib = 0;  ///< Or: memory of each of `devices` devices.
+  std::int64_t devices = 0;
+  // What it may use.
+  std::string label;
+  std::vector<std::uint32_t> blocked_bands;
+  std::vector<std::uint32_t> allowed_bands;  ///< Empty: all.
+  // Its rank.
+  std::int64_t submitted = 0;  ///< When its workload was; smaller is older.
+  std::int64_t requested = 0;
+  std::optional<std::int64_t> order_priority;
+  // What it holds.
+  std::vector<Place> places;
+  std::vector<std::uint32_t> device_groups;  ///< Shared devices of its band, by a number that members of one share.
+};
+
+/// Members of which some minimum runs together or not at all.
+struct MemberSet {
+  std::string name;
+  std::int64_t min = 1;
+};
+
+/// A job as policy sees it.
+struct Workload {
+  std::string name;
+  std::uint32_t project = kNone;
+  std::uint32_t account = kNone;  ///< A leaf of `Snapshot::accounts`.
+  std::uint32_t pool = 0;
+  WorkloadKind kind = WorkloadKind::Training;
+  bool preemptible = true;
+  /// Larger is more important. The 1-to-99 priorities of users are turned round at the border.
+  std::int64_t priority = 0;
+  std::int64_t weight = 1000;  ///< In thousandths, above 0.
+  std::int64_t slots_max = kUnlimited;
+  std::optional<std::int64_t> position;  ///< In the order of its priority; smaller is earlier.
+  std::int64_t submitted = 0;            ///< Orders workloads by age; smaller is older.
+  std::optional<Instant> last_start;
+  std::optional<Instant> stale_since;  ///< Since when a gang of it has been below its minimum.
+  std::vector<MemberSet> sets{MemberSet{}};
+  // For multi-factor order and backfill.
+  Instant submitted_at{};
+  double quality_factor = 0.5;  ///< Of its level of service: expedite 1, normal 0.5, standby 0.
+  double level_factor = 0;      ///< Of the named level that it was submitted to.
+  double user_factor = 1;
+  std::optional<Duration> time_limit;
+  std::optional<Instant> ends_by;  ///< Of a running one: when its time limit is over.
+  bool held = false;               ///< By a limit or by wish; never started.
+};
+
+/// A node of the share tree; its usage is charged at the leaves.
+struct Account {
+  std::string name;
+  std::uint32_t parent = kNone;
+  bool user = false;
+  std::int64_t shares = 1;
+  double usage = 0;  ///< Decayed resource-seconds of this leaf; ignored on inner nodes.
+};
+
+/// A place that an earlier pass promised to a member whose predecessors there are still leaving.
+struct Claim {
+  std::uint32_t member = kNone;
+  std::vector<Place> places;
+};
+
+/// One instant. Members of one workload stand in any order; vectors refer to each other by position.
+struct Snapshot {
+  Instant now{};
+  std::vector<Band> bands;
+  std::vector<Project> projects;
+  std::vector<Account> accounts;
+  std::vector<Workload> workloads;
+  std::vector<Member> members;
+  std::vector<Claim> claims;
+};
+
+}  // namespace penstock::policy

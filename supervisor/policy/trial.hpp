@@ -1,0 +1,135 @@
+// The cluster on trial: members take, leave and are promised places, owners' sums follow, and all of it can be undone.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "supervisor/policy/parts.hpp"
+#include "supervisor/policy/sharing/owner.hpp"
+#include "supervisor/policy/snapshot.hpp"
+
+namespace penstock::policy {
+
+/// One device that several members share.
+struct DeviceGroup {
+  std::uint32_t label = 0;  ///< As `Member::device_groups` names it.
+  std::int64_t held_mib = 0;
+  std::int64_t leaving_mib = 0;
+  std::int64_t promised_mib = 0;
+  std::int32_t held = 0;
+  std::int32_t leaving = 0;
+  std::int32_t promised = 0;
+
+  bool used() const { return held + leaving + promised > 0; }
+  /// Nobody stays on it and nobody waits for it: as good as a whole device that is being left.
+  bool wholly_leaving() const { return leaving > 0 && held == 0 && promised == 0; }
+  std::int64_t used_mib() const { return held_mib + leaving_mib + promised_mib; }
+};
+
+/// What of a band is free, and what is being left.
+struct BandRoom {
+  bool open = false;
+  std::int64_t device_memory_mib = 0;  ///< Of one device, as it is handed out.
+  Resources idle;
+  Resources leaving;  ///< Without what is promised of it already; below 0 where more was promised.
+  std::int64_t places_idle = 0;
+  std::int64_t places_leaving = 0;
+  std::vector<DeviceGroup> groups;
+
+  Resources later() const { return idle + leaving; }
+};
+
+/// Where a member is while a pass runs. One that moves holds two places: the one it leaves and the one it is promised.
+struct Holdings {
+  MemberState state = MemberState::Pending;
+  std::uint32_t band = kNone;
+  std::vector<std::uint32_t> groups;  ///< Positions in `BandRoom::groups`.
+  std::uint32_t left_band = kNone;
+  std::vector<std::uint32_t> left_groups;
+  bool counted = true;  ///< In the owners' sums; promises of earlier passes are not.
+
+  friend bool operator==(const Holdings&, const Holdings&) = default;
+};
+
+/// How a member would fit a band.
+struct BandFit {
+  bool now = false;  ///< On what is idle; otherwise when others have left.
+  std::vector<std::uint32_t> groups;
+};
+
+/// Owned by one pass over one pool. Cost: a change is O(depth of the project tree); undo the same.
+class Trial {
+ public:
+  Trial(const Snapshot& snapshot, std::uint32_t pool, const Parts& parts);
+
+  enum class When : std::uint8_t { NowOrLater, Later };
+
+  /// How the member fits the band, if it does.
+  std::optional<BandFit> fit(std::uint32_t member, std::uint32_t band, When when) const;
+  /// Puts a waiting or leaving member on a band. `now`: it starts; else it is promised the place. A member that is
+  /// promised exactly what it was leaving simply stays.
+  void place(std::uint32_t member, std::uint32_t band, const BandFit& fit);
+  /// Tells a member to leave what it holds, or takes back a promise.
+  void leave(std::uint32_t member);
+  /// Turns a start of this pass into a promise.
+  void make_promise(std::uint32_t member);
+
+  std::size_t mark() const { return log_.size(); }
+  void undo_to(std::size_t mark);
+
+  const Snapshot& snapshot() const { return snapshot_; }
+  const Parts& parts() const { return parts_; }
+  const std::vector<std::uint32_t>& bands() const { return bands_; }
+  const BandRoom& room(std::uint32_t band) const { return rooms_[band]; }
+  const Holdings& holdings(std::uint32_t member) const { return holdings_[member]; }
+  MemberState state(std::uint32_t member) const { return holdings_[member].state; }
+  const std::vector<Owner>& owners() const { return owners_; }
+  const Resources& total() const { return total_; }
+  bool in_pool(std::uint32_t workload) const;
+
+  /// What a member counts for: on a band, or while it waits (`kNone`).
+  Resources amount(std::uint32_t member, std::uint32_t band) const;
+  Resources amount(std::uint32_t member) const { return amount(member, holdings_[member].band); }
+  /// Labels of the shared devices that it holds.
+  std::vector<std::uint32_t> group_labels(std::uint32_t member) const;
+
+  /// Checks that the sums equal a recount; for tests.
+  bool sums_are_right() const;
+
+ private:
+  struct Change {
+    std::uint32_t member = kNone;
+    Holdings before;
+  };
+
+  void make_rooms();
+  void make_owners();
+  std::vector<std::uint32_t> groups_of(std::uint32_t member, std::uint32_t band);
+  std::int64_t memory_on(std::uint32_t member, std::uint32_t band) const;
+  void set(std::uint32_t member, Holdings holdings);
+  void apply(std::uint32_t member, std::int64_t sign);
+  void apply_room(std::uint32_t member, MemberState state, std::uint32_t band, const std::vector<std::uint32_t>& groups,
+                  std::int64_t sign);
+  void apply_group(BandRoom& room, DeviceGroup& group, MemberState state, std::int64_t signed_mib);
+  std::optional<BandFit> fit_shared(std::uint32_t member, std::uint32_t band, When when) const;
+
+  const Snapshot& snapshot_;
+  const Parts& parts_;
+  const std::uint32_t pool_;
+  std::vector<std::uint32_t> bands_;
+  Resources total_;
+  std::int64_t device_memory_min_ = 0;
+  std::vector<BandRoom> rooms_;
+  std::vector<Owner> owners_;
+  std::vector<Holdings> holdings_;
+  std::vector<Change> log_;
+};
+
+constexpr bool is_held_on_trial(MemberState state) {
+  return state == MemberState::Starting || state == MemberState::Running;
+}
+/// Holds a place, or is promised one.
+constexpr bool is_active(MemberState state) { return is_held_on_trial(state) || state == MemberState::Promised; }
+
+}  // namespace penstock::policy

@@ -1,0 +1,47 @@
+#include <gtest/gtest.h>
+
+#include "supervisor/policy/policy_engine.hpp"
+#include "tests/support/policy_builder.hpp"
+
+namespace penstock::policy {
+namespace {
+
+/// One pass with some actions only.
+Plan run(const PolicyBuilder& builder, std::vector<Action> actions) {
+  Parts parts = parts_named("quota");
+  parts.action_count = 0;
+  for (const Action action : actions) parts.actions[parts.action_count++] = action;
+  return PolicyEngine{{parts}}.pass(builder.snapshot);
+}
+
+TEST(Reclaim, TakesBackWhatIsGuaranteedAndNoMore) {
+  PolicyBuilder builder;
+  const std::uint32_t band = builder.device_band(4);
+  const std::uint32_t greedy = builder.project("greedy", 2);
+  const std::uint32_t late = builder.project("late", 2);
+  for (int i = 0; i < 4; ++i) {
+    builder.job("greedy" + std::to_string(i), greedy);
+    builder.holds(1, band);
+  }
+  for (int i = 0; i < 4; ++i) {
+    builder.job("late" + std::to_string(i), late);
+    builder.wants(1);
+  }
+  const Plan plan = run(builder, {Action::Reclaim});
+  EXPECT_EQ(plan.preemptions.size(), 2U);
+  EXPECT_EQ(plan.reservations.size(), 2U);
+  for (const Preemption& each : plan.preemptions) EXPECT_EQ(each.reason, PreemptionReason::Reclaim);
+}
+
+TEST(Reclaim, NeverFromWhatMayNotBePreempted) {
+  PolicyBuilder builder;
+  const std::uint32_t band = builder.device_band(1);
+  builder.job("interactive", builder.project("a", 0), 100);
+  builder.holds(1, band);
+  builder.job("late", builder.project("b", 1));
+  builder.wants(1);
+  EXPECT_TRUE(run(builder, {Action::Reclaim}).preemptions.empty());
+}
+
+}  // namespace
+}  // namespace penstock::policy

@@ -1,0 +1,119 @@
+#include <gtest/gtest.h>
+
+#include "supervisor/policy/policy_engine.hpp"
+#include "tests/support/policy_builder.hpp"
+
+namespace penstock::policy {
+namespace {
+
+using Counts = std::vector<std::int64_t>;
+
+Parts with_preemption() {
+  Parts parts = parts_named("priority");
+  parts.preemption = true;
+  return parts;
+}
+
+/// One pass: how many start and how many are told to leave; then it is carried out.
+Counts step(PolicyBuilder& builder, const Parts& parts) {
+  const Plan plan = PolicyEngine{{parts}}.pass(builder.snapshot);
+  builder.carry_out(plan);
+  return {static_cast<std::int64_t>(plan.starts.size()), static_cast<std::int64_t>(plan.preemptions.size())};
+}
+
+// Spec: policy-determined 11.3, on one band of 8 and on two of 4.
+TEST(StartByPriority, SevenStepsOfThePage) {
+  for (const int bands : {1, 2}) {
+    PolicyBuilder builder;
+    for (int i = 0; i < bands; ++i) builder.band(8 / bands);
+    const Parts parts = with_preemption();
+    builder.workload("asha", 2);
+    builder.waiting(1, 20);
+    EXPECT_EQ(step(builder, parts), (Counts{8, 0})) << "1";
+    builder.workload("dt4", 1);
+    builder.waiting(4);
+    EXPECT_EQ(step(builder, parts), (Counts{0, 4})) << "2";
+    EXPECT_EQ(step(builder, parts), (Counts{1, 0})) << "2, after they have left";
+    builder.workload("notebook", 3).preemptible = false;
+    builder.waiting(1);
+    EXPECT_EQ(step(builder, parts), (Counts{0, 0})) << "3";
+    builder.finish("dt4");
+    builder.finish("asha");
+    EXPECT_EQ(step(builder, parts), (Counts{1, 0})) << "4";
+    builder.workload("dt8", 1);
+    builder.waiting(8);
+    EXPECT_EQ(step(builder, parts), (Counts{0, 0})) << "5";
+    builder.workload("dt4b", 2);
+    builder.waiting(4);
+    EXPECT_EQ(step(builder, parts), (Counts{1, 0})) << "6";
+    EXPECT_EQ(step(builder, parts), (Counts{0, 0})) << "6, it stays";
+    builder.finish("notebook");
+    EXPECT_EQ(step(builder, parts), (Counts{0, 1})) << "7";
+    EXPECT_EQ(step(builder, parts), (Counts{1, 0})) << "7, dt8";
+    EXPECT_EQ(builder.running_of("dt8"), 1);
+    builder.finish("dt8");
+    EXPECT_EQ(step(builder, parts), (Counts{1, 0})) << "7, dt4b again";
+  }
+}
+
+// Spec: policy-determined 5.3: nobody leaves who does not help.
+TEST(StartByPriority, UselessVictimsStay) {
+  PolicyBuilder builder;
+  const std::uint32_t small = builder.band(4);
+  const std::uint32_t large = builder.band(4);
+  builder.workload("useful", 2);
+  builder.running(4, large);
+  builder.workload("useless", 3);
+  builder.running(1, small);
+  builder.workload("other", 1).preemptible = false;
+  builder.running(1, small);
+  builder.workload("wants", 1);
+  builder.waiting(4);
+  const Plan plan = PolicyEngine{{with_preemption()}}.pass(builder.snapshot);
+  ASSERT_EQ(plan.preemptions.size(), 1U);
+  EXPECT_EQ(builder.snapshot.workloads[builder.snapshot.members[plan.preemptions[0].member].workload].name, "useful");
+}
+
+// Spec: policy-determined 5.7 R3: what leaves for a gang is not snatched by others of its priority.
+TEST(StartByPriority, AClaimKeepsWhatHasBeenLeftAlready) {
+  PolicyBuilder builder;
+  const std::uint32_t band = builder.band(8);
+  builder.workload("low", 9);
+  builder.running(1, band, 8);
+  builder.workload("gang", 1);
+  builder.waiting(4);
+  builder.workload("single", 1);
+  builder.waiting(1);
+  const Parts parts = with_preemption();
+  const Plan plan = PolicyEngine{{parts}}.pass(builder.snapshot);
+  EXPECT_EQ(plan.preemptions.size(), 5U);
+  for (const Reservation& each : plan.reservations) builder.snapshot.claims.push_back({each.member, each.places});
+  for (const Preemption& each : plan.preemptions) builder.snapshot.members[each.member].state = MemberState::Leaving;
+  builder.snapshot.members[plan.preemptions[0].member].state = MemberState::Succeeded;
+  builder.snapshot.members[plan.preemptions[0].member].places.clear();
+  const Plan next = PolicyEngine{{parts}}.pass(builder.snapshot);
+  EXPECT_TRUE(next.preemptions.empty()) << "nobody is chosen twice";
+  for (const Start& start : next.starts) EXPECT_NE(builder.snapshot.members[start.member].slots, 4);
+  for (const Preemption& each : plan.preemptions) {
+    builder.snapshot.members[each.member].state = MemberState::Succeeded;
+    builder.snapshot.members[each.member].places.clear();
+  }
+  EXPECT_EQ(PolicyEngine{{parts}}.pass(builder.snapshot).starts.size(), 2U);
+}
+
+TEST(StartByPriority, ACapHoldsHereToo) {
+  PolicyBuilder builder;
+  builder.band(8);
+  builder.workload("capped", 1).slots_max = 2;
+  builder.waiting(1, 5);
+  builder.workload("later", 50);
+  builder.waiting(1, 2);
+  const Plan plan = PolicyEngine{{parts_named("priority")}}.pass(builder.snapshot);
+  EXPECT_EQ(plan.starts.size(), 4U);
+  ASSERT_EQ(plan.explanations.size(), 1U);
+  EXPECT_EQ(plan.explanations[0].hold, Hold::AtSlotsMax);
+  EXPECT_EQ(plan.explanations[0].need, 2);
+}
+
+}  // namespace
+}  // namespace penstock::policy

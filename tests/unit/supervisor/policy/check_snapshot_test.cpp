@@ -1,0 +1,42 @@
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "supervisor/policy/policy_engine.hpp"
+#include "tests/support/policy_builder.hpp"
+
+namespace penstock::policy {
+namespace {
+
+Snapshot good() {
+  PolicyBuilder builder;
+  builder.band(1);
+  builder.workload("one");
+  builder.waiting(1);
+  builder.snapshot.projects.resize(2);
+  builder.snapshot.projects[1].parent = 0;
+  return builder.snapshot;
+}
+
+TEST(CheckSnapshot, AcceptsWhatIsRight) { EXPECT_TRUE(check_snapshot(good())); }
+
+TEST(CheckSnapshot, RefusesWhatIsWrong) {
+  const std::pair<const char*, void (*)(Snapshot&)> wrong[] = {
+      {"circle", [](Snapshot& it) { it.projects[0].parent = 1; }},
+      {"unknown parent", [](Snapshot& it) { it.projects[0].parent = 9; }},
+      {"negative", [](Snapshot& it) { it.projects[0].shares[2].guaranteed = -2; }},
+      {"not finite", [](Snapshot& it) { it.projects[0].shares[0].usage = std::numeric_limits<double>::infinity(); }},
+      {"weight 0", [](Snapshot& it) { it.workloads[0].weight = 0; }},
+      {"no part", [](Snapshot& it) { it.members[0].devices = 1; }},
+      {"1.5 devices", [](Snapshot& it) { it.members[0].device_share = 1500; }},
+      {"conflicting pins", [](Snapshot& it) { it.members[0].allowed_bands = it.members[0].blocked_bands = {0}; }},
+  };
+  for (const auto& [name, spoil] : wrong) {
+    Snapshot snapshot = good();
+    spoil(snapshot);
+    EXPECT_FALSE(check_snapshot(snapshot)) << name;
+  }
+}
+
+}  // namespace
+}  // namespace penstock::policy

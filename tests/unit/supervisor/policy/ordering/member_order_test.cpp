@@ -1,0 +1,29 @@
+#include <gtest/gtest.h>
+
+#include "supervisor/policy/ordering/member_order.hpp"
+#include "tests/support/policy_builder.hpp"
+
+namespace penstock::policy {
+namespace {
+
+TEST(MemberOrder, PriorityThenPositionThenAge) {
+  PolicyBuilder builder;
+  builder.workload("late", 42);
+  builder.waiting(1, 2);
+  builder.workload("urgent", 1);
+  builder.waiting(1);
+  builder.workload("moved", 42).position = -5;
+  builder.waiting(1);
+  const std::vector<QueueRow> rows = workloads_in_order(builder.snapshot, 0);
+  ASSERT_EQ(rows.size(), 3U);
+  EXPECT_EQ(rows[0].workload, 1U);
+  EXPECT_EQ(rows[1].workload, 2U);
+  EXPECT_EQ(rows[2].workload, 0U);
+  EXPECT_EQ(rows[2].ahead, 2);
+  EXPECT_TRUE(more_important(builder.snapshot, 0, 1)) << "the member that was asked for first";
+}
+
+TEST(MemberOrder, NamesEndTies) { EXPECT_EQ(compare_age({1, 2}, "a", {1, 2}, "b"), -1); }
+
+}  // namespace
+}  // namespace penstock::policy

@@ -1,0 +1,36 @@
+#include <gtest/gtest.h>
+
+#include "supervisor/policy/slot_pass.hpp"
+#include "tests/support/policy_builder.hpp"
+
+namespace penstock::policy {
+namespace {
+
+TEST(SlotPass, AFailedShapeIsSearchedForOnce) {
+  FailedShapes failed;
+  Member member;
+  member.slots = 3;
+  failed.add(member);
+  EXPECT_TRUE(failed.contains(member));
+  member.slots = 2;
+  EXPECT_FALSE(failed.contains(member));
+  member.blocked_bands = {1};
+  failed.add(member);
+  EXPECT_FALSE(failed.contains(member)) << "its bands are its own affair";
+}
+
+TEST(SlotPass, HeldWorkloadsDoNotCompete) {
+  PolicyBuilder builder;
+  builder.band(1);
+  builder.workload("one").held = true;
+  builder.waiting(1);
+  Plan plan;
+  const Parts parts = parts_named("priority");
+  const SlotPass pass{builder.snapshot, 0, parts, plan};
+  EXPECT_TRUE(pass.waiting().empty());
+  ASSERT_EQ(plan.explanations.size(), 1U);
+  EXPECT_EQ(plan.explanations[0].hold, Hold::Held);
+}
+
+}  // namespace
+}  // namespace penstock::policy
