@@ -39,7 +39,7 @@ void SupervisorCore::begin_claim(WorkerSlot slot) {
   workers_[slot].claiming = true;
   ++claims_open_;
   for (const BandSlot band : workers_[slot].bands) workers_[band].draining = true;
-  workers_.touch();
+  for (const BandSlot band : workers_[slot].bands) workers_.touch(band);
 }
 
 void SupervisorCore::receive(WorkerSlot slot, const WorkerClaim& message) {
@@ -155,13 +155,16 @@ void SupervisorCore::claim_data(WorkerSlot slot, Job& job, std::span<const Claim
   }
   if (!needed) return;
   if (!job.data.gone(subtask)) {
-    if (workers_[hot.band].worker != slot) job.data.add_replica(subtask, workers_[slot].id);
+    if (workers_[hot.band].worker == slot) return;
+    job.data.add_replica(subtask, workers_[slot].id);
+    note_held(slot, job, subtask);
     return;
   }
   if (missing > 0) return;  // A copy of only some of them saves nothing.
   hot.band = workers_[slot].bands.front();
   job.data.set_gone(subtask, false);
   job.data.forget_replicas(subtask);
+  note_held(slot, job, subtask);
   move_outputs(job, subtask);
 }
 
@@ -176,7 +179,7 @@ void SupervisorCore::finish_claim(WorkerSlot slot, bool draining) {
     if (!draining) note_runnable(band, 0);
     mark_dirty(band);
   }
-  workers_.touch();
+  for (const BandSlot band : workers_[slot].bands) workers_.touch(band);
   if (!draining) house_homeless();
   if (!reclaiming_) return tell_what_has_finished(slot);
   // Others may be on their way, held up by the same crowd.
