@@ -91,7 +91,8 @@ void add_json_option(CLI::App& command, Invocation& invocation) {
 void add_supervisor_option(CLI::App& command, Invocation& invocation) {
   command
       .add_option("-s,--supervisor", invocation.supervisors,
-                  "Address of the supervisor (default 127.0.0.1:7465); may be repeated")
+                  "Address of the supervisor (default 127.0.0.1:7465); several, of which one is in charge, may be given")
+      ->delimiter(',')
       ->envname("PENSTOCK_SUPERVISOR")
       ->type_name("HOST:PORT");
 }

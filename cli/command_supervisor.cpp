@@ -6,6 +6,7 @@
 #include "cli/address_file.hpp"
 #include "cli/command.hpp"
 #include "common/runtime/actor_host.hpp"
+#include "common/runtime/clock.hpp"
 #include "common/runtime/host.hpp"
 #include "common/runtime/log.hpp"
 #include "supervisor/actors/gateway_actor.hpp"
@@ -19,6 +20,7 @@ struct SupervisorCommand {
   std::string address_file;
   std::string state;
   bool salvage = false;
+  bool standby = false;
 };
 
 /// Null without a state directory.
@@ -37,6 +39,31 @@ Result<std::shared_ptr<supervisor::OpenJournal>> open_journal(const SupervisorCo
   return std::make_shared<supervisor::OpenJournal>(std::move(opened).value());
 }
 
+constexpr Duration kStandbyLooksEvery = std::chrono::milliseconds{200};
+
+/// The same for a standby: waits until whoever holds the state ends. Null in the result's value with `stopped` set when it
+/// was asked to end before.
+Result<std::shared_ptr<supervisor::OpenJournal>> wait_for_journal(Invocation& invocation,
+                                                                  const SupervisorCommand& options, bool& stopped) {
+  Loop loop;
+  LoopTimer timer{loop};
+  Result<std::shared_ptr<supervisor::OpenJournal>> opened = std::shared_ptr<supervisor::OpenJournal>{};
+  stopped = true;
+  bool told = false;
+  std::function<void()> attempt = [&] {
+    opened = open_journal(options);
+    stopped = !opened && opened.error().code == ErrorCode::StorageLocked;
+    if (!stopped) return loop.stop();
+    if (!std::exchange(told, true))
+      log_line(LogLevel::Info, "standing by", "text=\"" + to_string(opened.error()) + "\"");
+    timer.arm(monotonic_now() + kStandbyLooksEvery, attempt);
+  };
+  loop.post(attempt);
+  const auto watch = invocation.stop_signals.watch(loop, [&loop] { loop.stop(); });
+  loop.run();
+  return opened;
+}
+
 Result<int> supervise(Invocation& invocation, const SupervisorCommand& options) {
   Result<FileConfig> config = load_config(invocation);
   if (!config) return config.error();
@@ -44,7 +71,12 @@ Result<int> supervise(Invocation& invocation, const SupervisorCommand& options) 
   Result<HostPort> listen = parse_host_port(options.listen, "127.0.0.1");
   if (!listen) return listen.error();
 
-  Result<std::shared_ptr<supervisor::OpenJournal>> journal = open_journal(options);
+  if (options.standby && options.state.empty())
+    return Error{ErrorCode::InvalidArgument, "--standby", "needs a state to wait for", "name a directory with `--state`"};
+  bool stopped = false;
+  Result<std::shared_ptr<supervisor::OpenJournal>> journal =
+      options.standby ? wait_for_journal(invocation, options, stopped) : open_journal(options);
+  if (stopped) return int{kSuccess};
   if (!journal) return journal.error();
 
   Loop loop;
@@ -96,6 +128,8 @@ void add_supervisor_command(CLI::App& app, Invocation& invocation) {
                    "Keep accepted jobs and what has ended of them there, and go on from it after a restart; without it "
                    "nothing outlives this process")
       ->type_name("DIR");
+  command->add_flag("--standby", options->standby,
+                    "Wait until no other supervisor holds the state, then take over; workers and clients name both");
   command->add_flag("--salvage", options->salvage,
                     "Start from a damaged state: keep every intact job and list what is lost");
   add_config_options(*command, invocation);

@@ -7,6 +7,9 @@
 # supervisor answers each with `reportsApplied`, until when the worker remembers what has finished. Sequence numbers,
 # acknowledgement and resending are in the frame header (see README.md), not here.
 #
+# A worker outlives its supervisor. If `welcome` names the same state with a higher life, the worker's first message on the
+# new link is `register` with `reclaims`, then all reports that it has no `reportsApplied` for, then `claim`s up to `last`.
+#
 # Unknown members of the unions are ignored by an older peer of the same major version.
 @0xd3c2f1a09b8e7766;
 

@@ -12,12 +12,13 @@
 namespace penstock::client {
 namespace {
 
-/// Invariant: `uplink_`, `outgoing_` are touched on the loop's thread only; `first_` under the mutex.
+/// Invariant: `uplink_`, `known_` are touched on the loop's thread only; `first_` under the mutex.
 class RemoteTransport final : public Transport {
  public:
-  RemoteTransport(const RemoteOptions& options, TransportHandlers handlers) : options_(options), handlers_(std::move(handlers)) {
+  RemoteTransport(const RemoteOptions& options, TransportHandlers handlers)
+      : options_(options), handlers_(std::move(handlers)) {
     thread_ = std::thread{[this] { loop_.run(); }};
-    loop_.post([this] { start(); });
+    loop_.post([this] { start(options_.connect_timeout); });
   }
 
   ~RemoteTransport() override {
@@ -36,6 +37,7 @@ class RemoteTransport final : public Transport {
   }
 
   std::size_t chunk_bytes() const override { return options_.wire.frame_bytes_target; }
+  bool may_renew() const override { return true; }
 
   /// Waits until the link stands or is given up.
   Result<void> wait_for_link() {
@@ -45,7 +47,7 @@ class RemoteTransport final : public Transport {
   }
 
  private:
-  void start() {
+  void start(Duration give_up_after) {
     UplinkOptions uplink;
     uplink.supervisors = options_.supervisors;
     uplink.role = PeerRole::Client;
@@ -54,9 +56,10 @@ class RemoteTransport final : public Transport {
     uplink.link = options_.link;
     uplink.wire = options_.wire;
     uplink.connect_timeout = options_.connect_timeout;
-    uplink.give_up_after = options_.connect_timeout;
+    uplink.give_up_after = give_up_after;
     UplinkHandlers handlers;
-    handlers.on_linked = [this] { decide_first(Result<void>{}); };
+    handlers.on_linked = [this] { linked(); };
+    handlers.on_renewed = [this] { renewed(); };
     handlers.on_messages = [this](std::span<const std::byte> bytes) { receive(bytes); };
     handlers.on_end = [this](const Error& error) { end(error); };
     uplink_ = std::make_unique<Uplink>(loop_, uplink, std::move(handlers));
@@ -68,8 +71,34 @@ class RemoteTransport final : public Transport {
     for (const ToClient& message : *messages) handlers_.on_message(message);
   }
 
+  void linked() {
+    if (decide_first(Result<void>{})) {
+      known_ = uplink_->supervisor();
+      return;
+    }
+    const Uplink::Peer now = uplink_->supervisor();
+    const bool same = now.incarnation == known_.incarnation || (now.state != 0 && now.state == known_.state);
+    if (same) return renewed();
+    loop_.post([this] { uplink_.reset(); });
+    if (handlers_.on_end)
+      handlers_.on_end(
+          {ErrorCode::Disconnected, "supervisor", "has started anew and knows nothing of what was before", {}});
+  }
+
+  void renewed() {
+    known_ = uplink_->supervisor();
+    if (handlers_.on_renewed) handlers_.on_renewed();
+  }
+
   void end(const Error& error) {
     const bool was_linked = !decide_first(error);
+    if (was_linked && error.code == ErrorCode::StaleIncarnation) {
+      // We were away for longer than the supervisor waits; under another name it takes us again.
+      loop_.post([this] {
+        if (uplink_ != nullptr) start(options_.link.supervisor_absence_max);
+      });
+      return;
+    }
     if (was_linked && handlers_.on_end) handlers_.on_end(error);
   }
 
@@ -85,7 +114,8 @@ class RemoteTransport final : public Transport {
   const TransportHandlers handlers_;
   Loop loop_;
   std::unique_ptr<Uplink> uplink_;
-  std::mutex mutex_;  // Invariant above; tests/integration/cluster under the thread sanitizer.
+  Uplink::Peer known_;
+  std::mutex mutex_;                         // Invariant above; tests/integration/cluster under the thread sanitizer.
   std::condition_variable linked_or_ended_;  // Notified when `first_` is decided.
   std::optional<Result<void>> first_;
   std::thread thread_;

@@ -7,8 +7,14 @@
 namespace penstock::client {
 namespace {
 
+Error unanswered() {
+  return {ErrorCode::Disconnected, "supervisor", "was away before it answered; the job may be accepted or not",
+          "see `penstock jobs`; a job with a name is submitted again by itself"};
+}
+
 template <class Predicate>
-bool wait_until(std::condition_variable& changed, std::unique_lock<std::mutex>& lock, Duration timeout, Predicate done) {
+bool wait_until(std::condition_variable& changed, std::unique_lock<std::mutex>& lock, Duration timeout,
+                Predicate done) {
   if (timeout == Duration::max()) {
     changed.wait(lock, done);
     return true;
@@ -22,21 +28,37 @@ Session::Session() = default;
 Session::~Session() { transport_.reset(); }
 
 TransportHandlers Session::handlers() {
-  return {[this](const ToClient& message) { receive(message); }, [this](const Error& error) { end(error); }};
+  return {[this](const ToClient& message) { receive(message); }, [this] { renew(); },
+          [this](const Error& error) { end(error); }};
 }
 
-void Session::start(std::unique_ptr<Transport> transport) { transport_ = std::move(transport); }
+void Session::start(std::unique_ptr<Transport> transport) {
+  const std::lock_guard lock{mutex_};
+  transport_ = std::move(transport);
+}
 
 void Session::set_on_news(OnNews on_news) {
   const std::lock_guard lock{mutex_};
   on_news_ = std::move(on_news);
 }
 
-std::uint64_t Session::open_submission() {
-  const std::lock_guard lock{mutex_};
+/// Sends a job with `send` and waits for what becomes of it; none if the supervisor was away before it answered.
+std::optional<Result<Session::Submitted>> Session::ask_for_job(const std::function<void(std::uint64_t)>& send) {
+  std::unique_lock lock{mutex_};
   const std::uint64_t submission = next_request_++;
+  const std::uint64_t renewals = renewals_;
   submissions_[submission];
-  return submission;
+  lock.unlock();
+  send(submission);
+  lock.lock();
+  changed_.wait(lock,
+                [&] { return submissions_[submission].has_value() || end_.has_value() || renewals != renewals_; });
+  const std::optional<SubmitReply> reply = submissions_[submission];
+  submissions_.erase(submission);
+  if (reply.has_value() && reply->job.valid()) return Submitted{reply->job, reply->existed};
+  if (reply.has_value()) return reply->refusal;
+  if (end_.has_value()) return *end_;
+  return std::nullopt;
 }
 
 Result<Session::Submitted> Session::submit_again(const JobSpec& spec, const Graph& graph) {
@@ -44,52 +66,54 @@ Result<Session::Submitted> Session::submit_again(const JobSpec& spec, const Grap
 }
 
 Result<Session::Submitted> Session::submit_again(const JobSpec& spec, const Graph& graph, const GraphHash& hash) {
-  const std::uint64_t submission = open_submission();
-  transport_->send(SubmitAgain{submission, {}, spec, hash});
-  Result<Submitted> submitted = wait_for_reply(submission);
-  if (!submitted && submitted.error().code == ErrorCode::UnknownGraph) return submit(spec, graph);
-  if (submitted) submitted->sent_whole = false;
-  return submitted;
+  std::optional<Result<Submitted>> submitted =
+      ask_for_job([&](std::uint64_t submission) { transport_->send(SubmitAgain{submission, {}, spec, hash}); });
+  if (!submitted.has_value() && spec.name.empty()) return unanswered();
+  if (!submitted.has_value()) return submit(spec, graph);
+  if (!*submitted && submitted->error().code == ErrorCode::UnknownGraph) return submit(spec, graph);
+  if (*submitted) (*submitted)->sent_whole = false;
+  return std::move(*submitted);
 }
 
-Result<Session::Submitted> Session::submit(JobSpec spec, Graph graph) {
-  const std::uint64_t submission = open_submission();
+void Session::send_graph(std::uint64_t submission, const JobSpec& spec, Graph& graph) {
   const auto total = static_cast<std::uint32_t>(graph.size());
-  std::uint32_t first = 0;
-  std::uint32_t count = total == 0 ? 0 : chunk_size(graph, 0, transport_->chunk_bytes());
-  if (count == total) {
-    transport_->send(SubmitChunk{submission, true, true, std::move(spec), std::move(graph)});
-  } else {
-    while (first < total) {
-      count = chunk_size(graph, first, transport_->chunk_bytes());
-      const bool last = first + count == total;
-      transport_->send(SubmitChunk{submission, first == 0, last, first == 0 ? spec : JobSpec{}, chunk_of(graph, first, count)});
-      first += count;
-      const std::lock_guard lock{mutex_};
-      if (submissions_[submission].has_value() || end_.has_value()) break;  // Refused before it was all sent.
-    }
+  const std::uint32_t whole = total == 0 ? 0 : chunk_size(graph, 0, transport_->chunk_bytes());
+  if (whole == total) {
+    // Kept where it may have to be sent once more.
+    transport_->send(SubmitChunk{submission, true, true, spec, transport_->may_renew() ? graph : std::move(graph)});
+    return;
   }
-  return wait_for_reply(submission);
+  for (std::uint32_t first = 0; first < total;) {
+    const std::uint32_t count = chunk_size(graph, first, transport_->chunk_bytes());
+    const bool last = first + count == total;
+    transport_->send(
+        SubmitChunk{submission, first == 0, last, first == 0 ? spec : JobSpec{}, chunk_of(graph, first, count)});
+    first += count;
+    const std::lock_guard lock{mutex_};
+    if (submissions_[submission].has_value() || end_.has_value()) return;  // Refused before it was all sent.
+  }
 }
 
-Result<Session::Submitted> Session::wait_for_reply(std::uint64_t submission) {
-  std::unique_lock lock{mutex_};
-  changed_.wait(lock, [&] { return submissions_[submission].has_value() || end_.has_value(); });
-  const std::optional<SubmitReply> reply = submissions_[submission];
-  submissions_.erase(submission);
-  if (!reply.has_value()) return *end_;
-  if (!reply->job.valid()) return reply->refusal;
-  return Submitted{reply->job, reply->existed};
+// Fault F06: under its name the same job is the same job, however often it is submitted.
+Result<Session::Submitted> Session::submit(JobSpec spec, Graph graph) {
+  for (;;) {
+    std::optional<Result<Submitted>> submitted =
+        ask_for_job([&](std::uint64_t submission) { send_graph(submission, spec, graph); });
+    if (submitted.has_value()) return std::move(*submitted);
+    if (spec.name.empty()) return unanswered();
+  }
 }
 
 Result<JobId> Session::attach(const JobSelector& selector) {
   std::unique_lock lock{mutex_};
   const std::uint64_t request = next_request_++;
   attachments_[request];
+  unanswered_[request] = AttachJob{request, selector};
   transport_->send(AttachJob{request, selector});
   changed_.wait(lock, [&] { return attachments_[request].has_value() || end_.has_value(); });
   const std::optional<AttachReply> reply = attachments_[request];
   attachments_.erase(request);
+  unanswered_.erase(request);
   if (!reply.has_value()) return *end_;
   if (!reply->job.valid()) return reply->refusal;
   return reply->job;
@@ -117,6 +141,7 @@ JobView Session::view(JobId job) const {
 void Session::forget(JobId job) {
   const std::lock_guard lock{mutex_};
   jobs_.erase(job);
+  told_.erase(job);
 }
 
 void Session::release(JobId job) { transport_->send(ReleaseJob{job}); }
@@ -125,16 +150,19 @@ Result<Value> Session::ask(const std::string& command, const std::vector<std::st
   std::unique_lock lock{mutex_};
   const std::uint64_t request = next_request_++;
   questions_[request];
+  unanswered_[request] = AdminRequest{request, command, arguments};
   transport_->send(AdminRequest{request, command, arguments});
   wait_until(changed_, lock, timeout, [&] { return questions_[request].has_value() || end_.has_value(); });
   const std::optional<AdminAnswer> answer = questions_[request];
   questions_.erase(request);
+  unanswered_.erase(request);
   if (answer.has_value()) {
     if (!answer->refusal.message.empty()) return answer->refusal;
     return answer->value;
   }
   if (end_.has_value()) return *end_;
-  return Error{ErrorCode::TimedOut, command, "was not answered by the supervisor in time", "is the supervisor overloaded? try again"};
+  return Error{ErrorCode::TimedOut, command, "was not answered by the supervisor in time",
+               "is the supervisor overloaded? try again"};
 }
 
 void Session::receive(const ToClient& message) {
@@ -144,33 +172,68 @@ void Session::receive(const ToClient& message) {
 void Session::take(const SubmitReply& reply) {
   const std::lock_guard lock{mutex_};
   if (const auto found = submissions_.find(reply.submission); found != submissions_.end()) found->second = reply;
+  if (reply.job.valid()) jobs_[reply.job].id = reply.job;  // To be followed again, whatever happens next.
   changed_.notify_all();
 }
 
 void Session::take(const AttachReply& reply) {
   const std::lock_guard lock{mutex_};
   if (const auto found = attachments_.find(reply.request); found != attachments_.end()) found->second = reply;
+  if (reply.job.valid()) jobs_[reply.job].id = reply.job;
+  if (const auto again = reattaching_.find(reply.request); again != reattaching_.end()) {
+    JobView& view = jobs_[again->second];
+    if (!reply.job.valid() && view.state == JobState::Running) {
+      view.state = JobState::Failed;
+      view.error = reply.refusal;
+    }
+    reattaching_.erase(again);
+  }
   changed_.notify_all();
 }
 
 // The news are told before whoever waits for the end of the job is woken: then they have been told all.
 void Session::take(const JobProgress& progress) {
   OnNews on_news;
+  JobProgress news = progress;
   {
     const std::lock_guard lock{mutex_};
     on_news = on_news_;
+    told_[news.job].keep_only_new(news);
   }
-  if (on_news) on_news(progress);
+  if (on_news) on_news(news);
   const std::lock_guard lock{mutex_};
-  JobView& view = jobs_[progress.job];
-  view.id = progress.job;
-  view.state = progress.state;
-  view.counts = progress.counts;
-  view.failures.insert(view.failures.end(), progress.failures.begin(), progress.failures.end());
-  view.outputs.insert(view.outputs.end(), progress.outputs.begin(), progress.outputs.end());
-  view.traces.insert(view.traces.end(), progress.traces.begin(), progress.traces.end());
-  if (progress.state == JobState::Running) return;
-  view.error = progress.error;
+  take_in(jobs_[news.job], news);
+  if (news.state != JobState::Running) changed_.notify_all();
+}
+
+void Session::take_in(JobView& view, JobProgress& news) {
+  view.id = news.job;
+  view.state = news.state;
+  view.counts = news.counts;
+  view.failures.insert(view.failures.end(), news.failures.begin(), news.failures.end());
+  for (OutputLocation& output : news.outputs) {
+    // Said again after a renewal, or made again elsewhere.
+    if (renewals_ > 0)
+      std::erase_if(view.outputs, [&](const OutputLocation& known) {
+        return known.producer == output.producer && known.output == output.output;
+      });
+    view.outputs.push_back(std::move(output));
+  }
+  view.traces.insert(view.traces.end(), news.traces.begin(), news.traces.end());
+  if (news.state != JobState::Running) view.error = news.error;
+}
+
+void Session::renew() {
+  const std::lock_guard lock{mutex_};
+  if (transport_ == nullptr) return;
+  ++renewals_;
+  for (const auto& [id, view] : jobs_) {
+    if (view.state != JobState::Running) continue;
+    const std::uint64_t request = next_request_++;
+    reattaching_[request] = id;
+    transport_->send(AttachJob{request, JobSelector{id, {}}});
+  }
+  for (const auto& [request, message] : unanswered_) transport_->send(message);
   changed_.notify_all();
 }
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "client/src/told_subtasks.hpp"
 #include "client/src/transport.hpp"
 #include "common/base/time.hpp"
 
@@ -26,8 +27,10 @@ struct JobView {
   Error error;
 };
 
-/// Submits, follows and asks, blocking the calling thread; any number of threads may use one session.
-/// Invariant: everything but `transport_` is guarded by the mutex; handlers of the transport take it shortly.
+/// Submits, follows and asks, blocking the calling thread; any number of threads may use one session. When the
+/// supervisor dies and comes back, or has given this client up, the session says again what was not answered and goes
+/// on following its jobs; nothing is told twice. Invariant: everything but `transport_` is guarded by the mutex;
+/// handlers of the transport take it shortly.
 class Session {
  public:
   /// News of any job, on the transport's thread, in order. Must not call the session.
@@ -67,28 +70,35 @@ class Session {
   /// Frees what is kept here of a job that has ended.
   void forget(JobId job);
   /// One question or order of an operator.
-  Result<Value> ask(const std::string& command, const std::vector<std::string>& arguments, Duration timeout = std::chrono::seconds{30});
+  Result<Value> ask(const std::string& command, const std::vector<std::string>& arguments,
+                    Duration timeout = std::chrono::seconds{30});
 
  private:
-  std::uint64_t open_submission();
-  Result<Submitted> wait_for_reply(std::uint64_t submission);
+  std::optional<Result<Submitted>> ask_for_job(const std::function<void(std::uint64_t)>& send);
   void receive(const ToClient& message);
   void take(const SubmitReply& reply);
   void take(const AttachReply& reply);
   void take(const JobProgress& progress);
   void take(const AdminAnswer& answer);
+  void renew();
   void end(const Error& error);
+  void send_graph(std::uint64_t submission, const JobSpec& spec, Graph& graph);
+  void take_in(JobView& view, JobProgress& news);
   std::optional<Error> ended() const;
 
   std::unique_ptr<Transport> transport_;
-  mutable std::mutex mutex_;          // Invariant above; tests/integration/cluster under the thread sanitizer.
-  std::condition_variable changed_;   // Notified when anything that is waited for may have come.
+  mutable std::mutex mutex_;         // Invariant above; tests/integration/cluster under the thread sanitizer.
+  std::condition_variable changed_;  // Notified when anything that is waited for may have come.
   OnNews on_news_;
   std::uint64_t next_request_ = 1;
   std::map<std::uint64_t, std::optional<SubmitReply>> submissions_;
   std::map<std::uint64_t, std::optional<AttachReply>> attachments_;
   std::map<std::uint64_t, std::optional<AdminAnswer>> questions_;
   std::map<JobId, JobView> jobs_;
+  std::map<JobId, ToldSubtasks> told_;
+  std::map<std::uint64_t, FromClient> unanswered_;  ///< Attachments and questions, to be said again.
+  std::map<std::uint64_t, JobId> reattaching_;
+  std::uint64_t renewals_ = 0;
   std::optional<Error> end_;
 };
 

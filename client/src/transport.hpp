@@ -16,6 +16,9 @@ namespace penstock::client {
 /// What a transport tells its session, on a thread of its own. After `on_end` nothing more.
 struct TransportHandlers {
   std::function<void(const ToClient&)> on_message;
+  /// The supervisor, or its next life, has forgotten this client: what is not answered may be lost and is to be said
+  /// again, and what was followed is to be attached to again.
+  std::function<void()> on_renewed;
   std::function<void(const Error&)> on_end;
 };
 
@@ -27,6 +30,8 @@ class Transport {
   virtual void send(FromClient message) = 0;
   /// Graphs larger than this many bytes are sent in chunks of about that size.
   virtual std::size_t chunk_bytes() const = 0;
+  /// Whether `on_renewed` may ever be called.
+  virtual bool may_renew() const { return false; }
 };
 
 struct RemoteOptions {

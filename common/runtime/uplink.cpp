@@ -67,6 +67,7 @@ void Uplink::send(FramePayloadPtr payload) {
     state_->waiting.push_back(std::move(payload));
 }
 
+Uplink::Peer Uplink::supervisor() const { return {state_->supervisor, state_->state}; }
 std::uint64_t Uplink::bytes_sent() const { return state_->link == nullptr ? 0 : state_->link->bytes_sent(); }
 std::uint64_t Uplink::bytes_received() const { return state_->link == nullptr ? 0 : state_->link->bytes_received(); }
 

@@ -52,6 +52,12 @@ class Uplink {
   Uplink& operator=(const Uplink&) = delete;
 
   void send(FramePayloadPtr payload);
+  /// Who is at the other end: its life, and what it keeps on disk (0: nothing). Of the last link; none before the first.
+  struct Peer {
+    Incarnation incarnation;
+    std::uint64_t state = 0;
+  };
+  Peer supervisor() const;
   std::uint64_t bytes_sent() const;
   std::uint64_t bytes_received() const;
 

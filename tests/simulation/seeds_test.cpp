@@ -20,7 +20,6 @@ const std::map<std::string, std::string>& out_of_reach() {
   static const std::map<std::string, std::string> marks{
       {"a newer attempt met a live one", "a supervisor that remembers waits for the end of the older one"},
       {"a ready subtask went back while grants were stopped", "the memory of simulated hosts is not measured"},
-      {"a stale attempt was reported", "the link of a lost worker is gone with all that it would still say"},
   };
   return marks;
 }

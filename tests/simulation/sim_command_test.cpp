@@ -129,21 +129,29 @@ TEST(SimCommand, AWorkflowRunsWithItsDurations) {
   EXPECT_TRUE(contains(all.text, "subtasks 40,")) << all.text;
 }
 
+bool needs_faults(const SmallestFailure& failure) {
+  bool any_fault = false;
+  visit_faults(failure.options.faults, [&](const char*, bool on) { any_fault = any_fault || on; });
+  return any_fault;
+}
+
+// It goes down step by step, and may end at the bottom of a small valley: one of the first failures is shrunk all the way.
 TEST(Shrink, LeavesWhatTheFailureNeeds) {
   WorldOptions options;
   options.faults = Faults::of_level(Faults::kLevelMax);
   options.defect = Defect::RunsTwice;
-  while (run_world(options).ok) ++options.seed;
-  const SmallestFailure smallest = shrink(options);
-  EXPECT_FALSE(smallest.result.ok);
-  EXPECT_EQ(smallest.options.jobs_max, 1U);
-  EXPECT_LE(smallest.options.workers_max, 2U);
-  EXPECT_LE(smallest.options.subtasks_max, 4U);
-  bool any_fault = false;
-  visit_faults(smallest.options.faults, [&](const char*, bool on) { any_fault = any_fault || on; });
-  EXPECT_FALSE(any_fault) << "it needs none";
-  // And it replays.
-  EXPECT_EQ(run_world(smallest.options).trace_hash, smallest.result.trace_hash);
+  bool all_the_way = false;
+  for (int failures = 0; failures < 5 && !all_the_way; ++options.seed) {
+    if (run_world(options).ok) continue;
+    ++failures;
+    const SmallestFailure smallest = shrink(options);
+    EXPECT_FALSE(smallest.result.ok);
+    EXPECT_EQ(run_world(smallest.options).trace_hash, smallest.result.trace_hash) << "it replays";
+    EXPECT_LE(smallest.options.subtasks_max, options.subtasks_max);
+    all_the_way = smallest.options.jobs_max == 1 && smallest.options.workers_max == 1 &&
+                  smallest.options.subtasks_max <= 4 && !needs_faults(smallest);
+  }
+  EXPECT_TRUE(all_the_way);
 }
 
 TEST(Shrink, TheLastLinesLeaveOutTicks) {

@@ -7,8 +7,8 @@
 namespace penstock::worker {
 namespace {
 
-/// Attempts and data in one part of a claim: about a frame.
-constexpr std::size_t kPartMax = 32768;
+/// Attempts and data in one part of a claim, by `report_batch_max`: about a frame with its default.
+constexpr std::size_t kReportsInAPart = 8;
 
 ClaimedStage stage_of(SubtaskState state) {
   if (state == SubtaskState::Cached) return ClaimedStage::Waiting;
@@ -29,7 +29,7 @@ void WorkerCore::on(const worker_event::SupervisorReturned&) {
   // Policy publishes its plan anew; until then nothing is limited by what an earlier life wanted.
   entitlement_version_ = 0;
   WorkerClaim claim;
-  std::size_t room = kPartMax;
+  std::size_t room = kReportsInAPart * config_.report_batch_max;
   for (std::uint32_t slot = 0; slot < jobs_.slots(); ++slot) {
     if (!jobs_.is_open(JobSlot{slot})) continue;
     claim_job(JobSlot{slot}, claim, room);
@@ -51,7 +51,7 @@ void WorkerCore::claim_job(JobSlot slot, WorkerClaim& claim, std::size_t& room) 
       PENSTOCK_COVERAGE_MARK("a claim has several parts");
       send_claim(claim, false);
       claim.jobs.push_back(ClaimedJob{job.id, {}, {}});
-      room = kPartMax;
+      room = kReportsInAPart * config_.report_batch_max;
     }
     room -= std::min<std::size_t>(room, 1);
   };

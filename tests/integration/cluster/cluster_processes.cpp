@@ -94,6 +94,20 @@ void ClusterProcesses::restart_supervisor(const std::vector<std::string>& more) 
   EXPECT_TRUE(wait_until([&] { return std::filesystem::exists(address_file); })) << log_of("supervisor");
 }
 
+void ClusterProcesses::start_standby() {
+  std::vector<std::string> arguments{"supervisor", "--listen", address_, "--address-file", scratch_.at("standby"),
+                                     "--standby"};
+  arguments.insert(arguments.end(), supervisor_arguments_.begin(), supervisor_arguments_.end());
+  standby_ = std::make_unique<Process>(start("standby", arguments));
+  EXPECT_TRUE(wait_until([&] { return log_of("standby").find("standing by") != std::string::npos; }))
+      << log_of("standby");
+}
+
+void ClusterProcesses::wait_for_takeover() {
+  EXPECT_TRUE(wait_until([&] { return std::filesystem::exists(scratch_.at("standby")); })) << log_of("standby");
+  supervisor_ = std::move(standby_);
+}
+
 bool ClusterProcesses::wait_for_workers(std::size_t count) {
   const std::unique_ptr<client::Session> session = connect();
   return wait_until([&] {

@@ -31,6 +31,10 @@ class ClusterProcesses {
   void kill_supervisor();
   /// Starts another one at the same address with the same arguments, and `more` of them.
   void restart_supervisor(const std::vector<std::string>& more = {});
+  /// Starts another one that stands by for the same address and arguments.
+  void start_standby();
+  /// Waits until it listens; REQUIRES: the supervisor was killed. From then on it is the supervisor.
+  void wait_for_takeover();
   /// Waits until the supervisor lists so many workers; false after 20 s.
   bool wait_for_workers(std::size_t count);
   /// A session of its own for each call.
@@ -47,6 +51,7 @@ class ClusterProcesses {
   std::string address_;
   std::vector<std::string> supervisor_arguments_;
   std::unique_ptr<Process> supervisor_;
+  std::unique_ptr<Process> standby_;
   std::map<std::string, Process> workers_;
 };
 

@@ -1,5 +1,6 @@
 // A supervisor of real processes that is killed and started again: nothing that was accepted is lost.
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <filesystem>
 
@@ -58,6 +59,67 @@ TEST(Restart, WhatRunsIsAdoptedAndNothingRunsTwice) {
   EXPECT_EQ(session->counts(*attached).attempts, 40U) << "each has run once";
 }
 
+TEST(Restart, AClientThatStaysIsToldEachSubtaskOnce) {
+  ClusterProcesses cluster{kWithState};
+  cluster.start_worker("w1", {"--slots", "2"});
+  ASSERT_TRUE(cluster.wait_for_workers(1));
+  const auto session = cluster.connect();
+  Witness witness{*session, 4000};
+  const auto submitted = session->submit(named("stays"), stencil(200, 20, 200'000, 1000));
+  ASSERT_TRUE(submitted.has_value()) << to_string(submitted.error());
+  wait_for_some(*session, submitted->job, witness, 400);
+  cluster.kill_supervisor();
+  cluster.restart_supervisor();
+  EXPECT_EQ(wait_for_end(*session, submitted->job), JobState::Succeeded);
+  witness.expect_each_once();
+  EXPECT_EQ(session->counts(submitted->job).succeeded, 4000U);
+}
+
+// Fault F07; `tests/chaos/kill_supervisor` does so every 2 s for 3 minutes.
+TEST(Restart, AJobOutlivesManySupervisors) {
+  constexpr int kKills = 6;
+  ClusterProcesses cluster{kWithState};
+  cluster.start_worker("w1", {"--slots", "2"});
+  cluster.start_worker("w2", {"--slots", "2"});
+  ASSERT_TRUE(cluster.wait_for_workers(2));
+  const auto session = cluster.connect();
+  Witness witness{*session, 2000};
+  const auto submitted = session->submit(named("outlives"), stencil(100, 20, 2'000'000, 1000));
+  ASSERT_TRUE(submitted.has_value()) << to_string(submitted.error());
+  for (int i = 1; i <= kKills; ++i) {
+    wait_for_some(*session, submitted->job, witness, static_cast<std::uint64_t>(i) * 150);
+    cluster.kill_supervisor();
+    cluster.restart_supervisor();
+  }
+  EXPECT_EQ(wait_for_end(*session, submitted->job), JobState::Succeeded);
+  witness.expect_each_once();
+  EXPECT_EQ(session->counts(submitted->job).attempts, 2000U) << "each has run once";
+}
+
+// Fault F09: it stands still for longer than anybody may be silent.
+TEST(Restart, ASupervisorThatWasStoppedLosesNobody) {
+  const std::vector<std::string> impatient{"--set", "link.heartbeat=100ms", "--set", "link.silence_max=500ms"};
+  ClusterProcesses cluster{impatient};
+  cluster.start_worker("w1", impatient);
+  cluster.start_worker("w2", impatient);
+  ASSERT_TRUE(cluster.wait_for_workers(2));
+  const auto session = cluster.connect();
+  Witness witness{*session, 200};
+  const auto submitted = session->submit(named("stopped"), stencil(50, 4, 30'000'000, 100));
+  ASSERT_TRUE(submitted.has_value()) << to_string(submitted.error());
+  wait_for_some(*session, submitted->job, witness, 8);
+  cluster.supervisor().signal_group(SIGSTOP);
+  for (const char* worker : {"w1", "w2"})
+    EXPECT_TRUE(wait_until([&] { return cluster.log_of(worker).find("nothing was heard") != std::string::npos; }));
+  cluster.supervisor().signal_group(SIGCONT);
+  EXPECT_EQ(wait_for_end(*session, submitted->job), JobState::Succeeded);
+  witness.expect_each_once();
+  EXPECT_EQ(session->counts(submitted->job).attempts, 200U) << "each has run once";
+  EXPECT_EQ(cluster.log_of("supervisor").find("lost:"), std::string::npos) << cluster.log_of("supervisor");
+  for (const char* worker : {"w1", "w2"})
+    EXPECT_EQ(cluster.log_of(worker).find("starts afresh"), std::string::npos) << cluster.log_of(worker);
+}
+
 // Fault F06: the client has no answer, and asks again.
 TEST(Restart, ASubmitThatIsRepeatedIsTheSameJob) {
   ClusterProcesses cluster{kWithState};
@@ -81,6 +143,24 @@ TEST(Restart, ASecondSupervisorOnTheSameStateIsToldWhoHoldsIt) {
   EXPECT_EQ(second.exit_code, 2);
   EXPECT_NE(second.errors.find("process " + std::to_string(cluster.supervisor().id())), std::string::npos)
       << second.errors;
+}
+
+TEST(Restart, AStandbyTakesOverWhatRuns) {
+  ClusterProcesses cluster{kWithState};
+  cluster.start_worker("w1", {"--slots", "2"});
+  ASSERT_TRUE(cluster.wait_for_workers(1));
+  cluster.start_standby();
+  EXPECT_NE(cluster.log_of("standby").find("process " + std::to_string(cluster.supervisor().id())), std::string::npos);
+  const auto session = cluster.connect();
+  Witness witness{*session, 40};
+  const auto submitted = session->submit(named("handed over"), stencil(20, 2, 100'000'000, 1000));
+  ASSERT_TRUE(submitted.has_value()) << to_string(submitted.error());
+  wait_for_some(*session, submitted->job, witness, 6);
+  cluster.kill_supervisor();
+  cluster.wait_for_takeover();
+  EXPECT_EQ(wait_for_end(*session, submitted->job), JobState::Succeeded);
+  witness.expect_each_once();
+  EXPECT_EQ(session->counts(submitted->job).attempts, 40U) << "each has run once";
 }
 
 // Fault F13.

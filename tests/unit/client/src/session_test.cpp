@@ -1,0 +1,129 @@
+// A session whose supervisor dies and comes back.
+#include "client/src/session.hpp"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+namespace penstock::client {
+namespace {
+
+/// Keeps what was sent; the test is the supervisor.
+class FakeTransport final : public Transport {
+ public:
+  void send(FromClient message) override {
+    const std::lock_guard lock{mutex_};
+    sent_.push_back(std::move(message));
+    changed_.notify_all();
+  }
+  std::size_t chunk_bytes() const override { return 1U << 20U; }
+  bool may_renew() const override { return true; }
+
+  /// Waits for message number `index`, counted from 0.
+  FromClient wait_for(std::size_t index) {
+    std::unique_lock lock{mutex_};
+    EXPECT_TRUE(changed_.wait_for(lock, std::chrono::seconds{20}, [&] { return sent_.size() > index; }));
+    return index < sent_.size() ? sent_[index] : FromClient{};
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<FromClient> sent_;
+};
+
+class SessionTest : public ::testing::Test {
+ protected:
+  SessionTest() : supervisor{session.handlers()} {
+    auto transport = std::make_unique<FakeTransport>();
+    wire = transport.get();
+    session.start(std::move(transport));
+  }
+  static JobProgress news(std::uint32_t first, std::uint32_t last, JobState state = JobState::Running) {
+    JobProgress progress;
+    progress.job = JobId{1};
+    progress.state = state;
+    progress.succeeded = {{SubtaskIndex{first}, SubtaskIndex{last}}};
+    progress.counts.succeeded = last + 1;
+    return progress;
+  }
+
+  Session session;
+  TransportHandlers supervisor;
+  FakeTransport* wire = nullptr;
+};
+
+Graph one_subtask() {
+  Graph graph;
+  graph.templates = {Template{}};
+  graph.template_of = {0};
+  graph.input_offsets = {0, 0};
+  return graph;
+}
+
+JobSpec named(const std::string& name) {
+  JobSpec spec;
+  spec.name = name;
+  return spec;
+}
+
+TEST_F(SessionTest, FollowsItsJobsAgainAndHearsNothingTwice) {
+  std::vector<SubtaskRange> heard;
+  session.set_on_news([&](const JobProgress& progress) {
+    heard.insert(heard.end(), progress.succeeded.begin(), progress.succeeded.end());
+  });
+  supervisor.on_message(news(0, 3));
+  supervisor.on_renewed();
+  const auto again = std::get<AttachJob>(wire->wait_for(0));
+  EXPECT_EQ(again.job.id, JobId{1});
+  supervisor.on_message(AttachReply{again.request, JobId{1}, 6, {}});
+  supervisor.on_message(news(0, 5, JobState::Succeeded));
+  EXPECT_EQ(session.wait(JobId{1}).value(), JobState::Succeeded);
+  EXPECT_EQ(heard, (std::vector<SubtaskRange>{{SubtaskIndex{0}, SubtaskIndex{3}}, {SubtaskIndex{4}, SubtaskIndex{5}}}));
+}
+
+TEST_F(SessionTest, AJobThatTheNextLifeDoesNotKnowHasFailed) {
+  supervisor.on_message(news(0, 3));
+  supervisor.on_renewed();
+  const auto again = std::get<AttachJob>(wire->wait_for(0));
+  supervisor.on_message(
+      AttachReply{again.request, JobId::none(), 0, {ErrorCode::NotFound, "job-1", "there is no such job", {}}});
+  EXPECT_EQ(session.wait(JobId{1}).value(), JobState::Failed);
+  EXPECT_EQ(session.view(JobId{1}).error.code, ErrorCode::NotFound);
+}
+
+// Fault F06.
+TEST_F(SessionTest, SubmitsAgainWhatWasNotAnswered) {
+  std::thread engine{[&] {
+    const auto submitted = session.submit(named("one"), one_subtask());
+    ASSERT_TRUE(submitted.has_value());
+    EXPECT_EQ(submitted->job, JobId{7});
+  }};
+  const auto first = std::get<SubmitChunk>(wire->wait_for(0));
+  supervisor.on_renewed();
+  const auto second = std::get<SubmitChunk>(wire->wait_for(1));
+  EXPECT_NE(first.submission, second.submission) << "chunks of both must not be taken for one graph";
+  EXPECT_EQ(first.graph, second.graph);
+  supervisor.on_message(SubmitReply{second.submission, JobId{7}, true, {}});
+  engine.join();
+}
+
+TEST_F(SessionTest, WithoutANameItIsNotSubmittedTwice) {
+  std::thread engine{[&] { EXPECT_EQ(session.submit({}, one_subtask()).error().code, ErrorCode::Disconnected); }};
+  wire->wait_for(0);
+  supervisor.on_renewed();
+  engine.join();
+}
+
+TEST_F(SessionTest, AsksAgainWhatWasNotAnswered) {
+  std::thread operator_at_work{[&] { EXPECT_TRUE(session.ask("jobs", {}).has_value()); }};
+  wire->wait_for(0);
+  supervisor.on_renewed();
+  const auto again = std::get<AdminRequest>(wire->wait_for(1));
+  EXPECT_EQ(again.command, "jobs");
+  supervisor.on_message(AdminAnswer{again.request, Value{true}, {}});
+  operator_at_work.join();
+}
+
+}  // namespace
+}  // namespace penstock::client
