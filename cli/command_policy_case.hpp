@@ -58,5 +58,9 @@ CaseVerdict check_slot_case(const DocumentValue& file, const std::string& id);
 CaseVerdict check_slot_table(const DocumentValue& file, const std::string& id);
 void check_quota_cases(const DocumentValue& file, const std::string& name, std::vector<CaseVerdict>& verdicts);
 CaseVerdict check_quota_table(const DocumentValue& subject, const std::string& id);
+/// False: the file's kind is none of these.
+bool check_factor_cases(const DocumentValue& file, const std::string& name, std::vector<CaseVerdict>& verdicts);
+void check_limit_cases(const DocumentValue& file, const std::string& name, std::vector<CaseVerdict>& verdicts);
+CaseVerdict check_rejection(const DocumentValue& rejection, const std::string& name);
 
 }  // namespace penstock::cli

@@ -41,6 +41,7 @@ Result<void> check_file(const std::string& path, std::vector<CaseVerdict>& verdi
     check_quota_cases(*file, name, verdicts);
     return {};
   }
+  if (check_factor_cases(*file, name, verdicts)) return {};
   return Error{ErrorCode::Unsupported, path, "is no reference case of a known format",
                "see docs/policy.md for the formats"};
 }

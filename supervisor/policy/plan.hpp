@@ -1,6 +1,7 @@
 // What a policy pass decides. Plain values; carrying them out is the business of others.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -82,6 +83,14 @@ struct Target {
   friend bool operator==(const Target&, const Target&) = default;
 };
 
+/// The multi-factor priority of a workload, with its terms: wait, fair share, service, level, size, user.
+struct WorkloadPriority {
+  std::uint32_t workload = kNone;
+  std::int64_t priority = 0;
+  std::array<double, 6> terms{};
+  friend bool operator==(const WorkloadPriority&, const WorkloadPriority&) = default;
+};
+
 struct Plan {
   std::vector<Entitlement> entitlements;  ///< By workload, then band; what it holds and what it starts.
   std::vector<Start> starts;
@@ -90,6 +99,7 @@ struct Plan {
   std::vector<Explanation> explanations;  ///< One for each workload with members that wait, by workload.
   std::vector<Target> workload_targets;
   std::vector<Target> project_targets;
+  std::vector<WorkloadPriority> priorities;  ///< Where the order is multi-factor.
   friend bool operator==(const Plan&, const Plan&) = default;
 };
 

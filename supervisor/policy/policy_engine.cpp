@@ -42,6 +42,7 @@ void slot_pass(const Snapshot& snapshot, std::uint32_t pool, const Parts& parts,
   pass.settle_claims();
   if (parts.has(Action::StartByShare)) start_by_share(pass, parts.sharing);
   if (parts.has(Action::StartByPriority)) start_by_priority(pass);
+  if (parts.has(Action::Backfill)) backfill(pass);
 }
 
 void quota_pass(const Snapshot& snapshot, std::uint32_t pool, const Parts& parts, Plan& plan) {
@@ -65,7 +66,9 @@ Plan PolicyEngine::pass(const Snapshot& snapshot) const {
   Plan plan;
   for (std::uint32_t pool = 0; pool < pools_.size(); ++pool) {
     const Parts& parts = pools_[pool];
-    if (parts.has(Action::StartByShare) || parts.has(Action::StartByPriority)) slot_pass(snapshot, pool, parts, plan);
+    const bool counts_slots =
+        parts.has(Action::StartByShare) || parts.has(Action::StartByPriority) || parts.has(Action::Backfill);
+    if (counts_slots) slot_pass(snapshot, pool, parts, plan);
     if (parts.sharing == Sharing::QuotaTree) quota_pass(snapshot, pool, parts, plan);
   }
   std::stable_sort(plan.explanations.begin(), plan.explanations.end(),

@@ -86,6 +86,10 @@ void QuotaPass::note_victim(std::uint32_t member, PreemptionReason reason, std::
   beneficiaries_[member] = beneficiary;
 }
 
+void QuotaPass::pass_on(std::uint32_t from, std::uint32_t to) {
+  std::replace(beneficiaries_.begin(), beneficiaries_.end(), from, to);
+}
+
 void QuotaPass::note_refusal(std::uint32_t workload, const Refusal& refusal) { refusals_[workload] = refusal; }
 
 void QuotaPass::explain(std::uint32_t workload, Plan& plan) const {

@@ -38,6 +38,8 @@ class QuotaPass {
 
   /// Whom the pass tells to leave, and why.
   void note_victim(std::uint32_t member, PreemptionReason reason, std::uint32_t beneficiary);
+  /// Who was told to leave for one leaves for another.
+  void pass_on(std::uint32_t from, std::uint32_t to);
   void note_refusal(std::uint32_t workload, const Refusal& refusal);
   void write(Plan& plan) const;
 

@@ -81,8 +81,9 @@ class SlotPass {
   std::vector<std::vector<Place>> kept_;  ///< By claim: what of it is free already and kept for it.
 };
 
-// The two actions. Each takes the members in its own order, from the roomy to the full trial.
+// The actions. Each takes the members in its own order, from the roomy to the full trial.
 void start_by_share(SlotPass& pass, Sharing sharing);
 void start_by_priority(SlotPass& pass);
+void backfill(SlotPass& pass);
 
 }  // namespace penstock::policy

@@ -259,6 +259,11 @@ void Trial::leave(std::uint32_t member) {
     next.state = MemberState::Leaving;
     next.band = std::exchange(next.left_band, kNone);
     next.groups = std::exchange(next.left_groups, {});
+  } else if (snapshot_.members[member].state == MemberState::Pending) {
+    // This very pass was to start it: nobody needs to leave.
+    next.state = MemberState::Pending;
+    next.band = kNone;
+    next.groups.clear();
   } else {
     next.state = MemberState::Leaving;
   }

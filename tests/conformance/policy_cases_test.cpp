@@ -23,6 +23,7 @@ void expect_all_to_pass(const std::string& folder) {
 
 TEST(PolicyCases, FairShareAndPriority) { expect_all_to_pass("determined"); }
 TEST(PolicyCases, Quotas) { expect_all_to_pass("kai"); }
+TEST(PolicyCases, FactorsLimitsAndBackfill) { expect_all_to_pass("flux"); }
 
 }  // namespace
 }  // namespace penstock

@@ -118,6 +118,14 @@ class PolicyBuilder {
       snapshot.members[each.member].device_groups = each.device_groups;
     }
   }
+  /// Then who was promised a place has it. After `carry_out`.
+  void keep_promises(const Plan& plan) {
+    for (const Reservation& each : plan.reservations) {
+      snapshot.members[each.member].state = MemberState::Running;
+      snapshot.members[each.member].places = each.places;
+      snapshot.members[each.member].device_groups = each.device_groups;
+    }
+  }
   /// How many members of a workload hold places.
   std::int64_t running_of(const std::string& name) const {
     return std::count_if(snapshot.members.begin(), snapshot.members.end(), [&](const Member& member) {

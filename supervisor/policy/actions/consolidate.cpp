@@ -36,9 +36,9 @@ void consolidate(QuotaPass& pass) {
            std::any_of(members.begin(), members.end(),
                        [&](std::uint32_t member) { return is_active(pass.trial().state(member)); });
   };
-  rules.validate = [&pass](const std::vector<std::uint32_t>& victims) {
+  rules.validate = [&pass](const std::vector<TakenMembers>& victims) {
     return std::all_of(victims.begin(), victims.end(),
-                       [&pass](std::uint32_t victim) { return lost_pieces(pass, victim).empty(); });
+                       [&pass](const TakenMembers& victim) { return lost_pieces(pass, victim).empty(); });
   };
   while (const std::optional<std::uint32_t> workload = agenda.take()) {
     const std::vector<std::uint32_t> members = pass.order().next_members(*workload, waits);

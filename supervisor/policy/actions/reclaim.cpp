@@ -18,7 +18,7 @@ SolveRules rules_for(QuotaPass& pass, std::uint32_t workload, const Reclaimer& r
     const Workload& source = pass.snapshot().workloads[victim];
     return source.preemptible && source.project != project && may_be_taken_from(pass, victim, project);
   };
-  rules.validate = [&pass, &owners, workload, reclaimer](const std::vector<std::uint32_t>& victims) {
+  rules.validate = [&pass, &owners, workload, reclaimer](const std::vector<TakenMembers>& victims) {
     Reclaimer now = reclaimer;
     now.amount = {};
     for (const std::uint32_t member : pass.order().members(workload))
@@ -26,9 +26,9 @@ SolveRules rules_for(QuotaPass& pass, std::uint32_t workload, const Reclaimer& r
           pass.snapshot().members[member].state == MemberState::Pending)
         now.amount += pass.trial().amount(member);
     std::vector<ReclaimedPiece> pieces;
-    for (const std::uint32_t victim : victims) {
-      const std::uint32_t owner = pass.snapshot().workloads[victim].project;
-      if (!keeps_protected_core(pass, victim, now.project)) return false;
+    for (const TakenMembers& victim : victims) {
+      const std::uint32_t owner = pass.snapshot().workloads[victim.workload].project;
+      if (!keeps_protected_core(pass, victim.workload, now.project)) return false;
       for (const std::vector<std::uint32_t>& lost : lost_pieces(pass, victim)) {
         ReclaimedPiece piece{owner, {}};
         for (const std::uint32_t member : lost) piece.amount += pass.trial().amount(member);

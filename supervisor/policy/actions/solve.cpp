@@ -8,10 +8,7 @@ namespace {
 using Members = std::vector<std::uint32_t>;
 
 /// Members of one job that are taken together.
-struct Piece {
-  std::uint32_t workload = kNone;
-  Members members;
-};
+using Piece = TakenMembers;
 
 /// One search for one job.
 class Solver {
@@ -35,15 +32,23 @@ class Solver {
     }
     if (!pass_.order().all_at_min(workload_)) return trial_.undo_to(mark), false;
     for (const Piece& piece : recorded_)
-      for (const std::uint32_t member : piece.members)
-        if (left(member)) pass_.note_victim(member, rules_.reason, workload_);
+      for (const std::uint32_t member : piece.members) note_victim(member, piece.workload);
     return true;
   }
 
  private:
-  /// Whether it has lost the place that it had.
+  /// Whether it has lost the place, or the promise, that it had.
   bool left(std::uint32_t member) const {
-    return trial_.state(member) == MemberState::Leaving || trial_.holdings(member).left_band != kNone;
+    const MemberState state = trial_.state(member);
+    return state == MemberState::Leaving || state == MemberState::Pending || trial_.holdings(member).left_band != kNone;
+  }
+  void note_victim(std::uint32_t member, std::uint32_t owner) {
+    if (!left(member)) return;
+    // Who loses a promise of this pass has others leaving for him: they leave for the new one now.
+    if (trial_.state(member) == MemberState::Pending)
+      pass_.pass_on(owner, workload_);
+    else
+      pass_.note_victim(member, rules_.reason, workload_);
   }
   bool is_recorded(std::uint32_t member) const {
     return std::any_of(recorded_.begin(), recorded_.end(), [member](const Piece& piece) {
@@ -130,9 +135,12 @@ class Solver {
     for (const std::uint32_t band : trial_.bands()) allowed[band] = any_band || has_room_for_devices(band);
     for (const Piece& piece : pieces)
       for (const std::uint32_t member : piece.members) allowed[trial_.holdings(member).band] = true;
-    std::vector<std::uint32_t> jobs;
+    std::vector<TakenMembers> jobs;
     for (const Piece& piece : pieces) {
-      if (std::find(jobs.begin(), jobs.end(), piece.workload) == jobs.end()) jobs.push_back(piece.workload);
+      const auto same = [&piece](const TakenMembers& job) { return job.workload == piece.workload; };
+      auto job = std::find_if(jobs.begin(), jobs.end(), same);
+      if (job == jobs.end()) job = jobs.insert(jobs.end(), {piece.workload, {}});
+      job->members.insert(job->members.end(), piece.members.begin(), piece.members.end());
       for (const std::uint32_t member : piece.members) {
         trial_.leave(member);
         offered_[member] = true;
@@ -140,7 +148,7 @@ class Solver {
     }
     for (const std::uint32_t member : wanted_) offered_[member] = true;
     const bool placed = place_again(jobs, allowed);
-    const bool good = placed && rules_.validate(jobs);
+    const bool good = placed && leaves_no_part_of_a_gang(jobs) && rules_.validate(jobs);
     for (const Piece& piece : pieces)
       for (const std::uint32_t member : piece.members) offered_[member] = false;
     for (const std::uint32_t member : wanted_) offered_[member] = false;
@@ -148,10 +156,23 @@ class Solver {
       trial_.undo_to(mark);
       return false;
     }
+    // A piece of which nobody has gone or moved was not needed; the others stay whole, as gangs must.
     recorded_ = pieces;
-    for (Piece& piece : recorded_) std::erase_if(piece.members, [this](std::uint32_t member) { return !left(member); });
-    std::erase_if(recorded_, [](const Piece& piece) { return piece.members.empty(); });
+    std::erase_if(recorded_, [this](const Piece& piece) {
+      return std::none_of(piece.members.begin(), piece.members.end(),
+                          [this](std::uint32_t member) { return left(member); });
+    });
     return true;
+  }
+
+  /// Gangs of victims run with their minimum or not at all.
+  bool leaves_no_part_of_a_gang(const std::vector<TakenMembers>& victims) const {
+    return std::all_of(victims.begin(), victims.end(), [this](const TakenMembers& victim) {
+      const std::vector<std::uint32_t>& members = pass_.order().members(victim.workload);
+      const bool none_left = std::none_of(members.begin(), members.end(),
+                                          [this](std::uint32_t member) { return is_active(trial_.state(member)); });
+      return none_left || pass_.order().all_at_min(victim.workload);
+    });
   }
 
   bool has_room_for_devices(std::uint32_t band) const {
@@ -163,14 +184,14 @@ class Solver {
   }
 
   /// In the order of the agenda: `wanted_` must find its place, victims may.
-  bool place_again(const std::vector<std::uint32_t>& victims, const std::vector<bool>& allowed) {
+  bool place_again(const std::vector<TakenMembers>& victims, const std::vector<bool>& allowed) {
     const WorkloadOrder::Waits waits = [this](std::uint32_t member) {
       return offered_[member] &&
              (trial_.state(member) == MemberState::Pending || trial_.state(member) == MemberState::Leaving);
     };
     Agenda agenda{pass_.order(), Direction::Serve, waits};
     agenda.add(workload_);
-    for (const std::uint32_t victim : victims) agenda.add(victim);
+    for (const TakenMembers& victim : victims) agenda.add(victim.workload);
     bool placed = false;
     while (const std::optional<std::uint32_t> job = agenda.take()) {
       const Members members = *job == workload_ ? wanted_ : pass_.order().next_members(*job, waits);
@@ -201,27 +222,23 @@ bool solve(QuotaPass& pass, std::uint32_t workload, const SolveRules& rules) {
   return Solver{pass, workload, rules}.run();
 }
 
-std::vector<std::vector<std::uint32_t>> lost_pieces(const QuotaPass& pass, std::uint32_t workload) {
+std::vector<std::vector<std::uint32_t>> lost_pieces(const QuotaPass& pass, const TakenMembers& taken) {
   const Trial& trial = pass.trial();
   const Snapshot& snapshot = pass.snapshot();
-  std::vector<bool> gone(snapshot.members.size(), false);
-  const auto was_there = [&](std::uint32_t member) {
-    const bool lost_now =
-        trial.state(member) == MemberState::Leaving && snapshot.members[member].state != MemberState::Leaving;
-    return (is_active(trial.state(member)) || lost_now) && !gone[member];
-  };
-  Members lost;
-  for (const std::uint32_t member : pass.order().members(workload))
-    if (was_there(member) && trial.state(member) == MemberState::Leaving) lost.push_back(member);
-  // Those above the minimum of their gang singly, the core as one.
-  std::vector<std::int64_t> counts(snapshot.workloads[workload].sets.size(), 0);
-  for (const std::uint32_t member : pass.order().members(workload))
-    if (was_there(member)) ++counts[snapshot.members[member].set];
+  const std::vector<MemberSet>& sets = snapshot.workloads[taken.workload].sets;
+  std::vector<std::int64_t> counts(sets.size(), 0);
   std::vector<Members> pieces;
+  Members lost;
+  for (const std::uint32_t member : pass.order().members(taken.workload)) {
+    const bool was_taken = std::find(taken.members.begin(), taken.members.end(), member) != taken.members.end();
+    const bool is_there = is_active(trial.state(member));
+    if (is_there || was_taken) ++counts[snapshot.members[member].set];
+    if (was_taken && !is_there) lost.push_back(member);
+  }
   Members core;
   for (auto member = lost.rbegin(); member != lost.rend(); ++member) {
     const std::uint32_t set = snapshot.members[*member].set;
-    if (counts[set] > snapshot.workloads[workload].sets[set].min)
+    if (counts[set] > sets[set].min)
       pieces.push_back({*member});
     else
       core.push_back(*member);

@@ -9,13 +9,19 @@
 
 namespace penstock::policy {
 
+/// What was taken from one job: members that held a place, or a promise.
+struct TakenMembers {
+  std::uint32_t workload = kNone;
+  std::vector<std::uint32_t> members;
+};
+
 /// What an action wants of the solver.
 struct SolveRules {
   PreemptionReason reason = PreemptionReason::Priority;
   /// Whether a job may be taken from at all.
   std::function<bool(std::uint32_t workload)> is_candidate;
-  /// Whether the outcome on the trial is right; gets the jobs that were taken from, in the order in which they were.
-  std::function<bool(const std::vector<std::uint32_t>& victims)> validate;
+  /// Whether the outcome on the trial is right; gets what was taken, in the order in which it was.
+  std::function<bool(const std::vector<TakenMembers>& victims)> validate;
   std::uint32_t victims_max = kNone;
 };
 
@@ -26,6 +32,6 @@ bool solve(QuotaPass& pass, std::uint32_t workload, const SolveRules& rules);
 
 /// What a victim job loses for good in the present state of the trial, as pieces: members above the minimum one by
 /// one, then the rest as one.
-std::vector<std::vector<std::uint32_t>> lost_pieces(const QuotaPass& pass, std::uint32_t workload);
+std::vector<std::vector<std::uint32_t>> lost_pieces(const QuotaPass& pass, const TakenMembers& taken);
 
 }  // namespace penstock::policy

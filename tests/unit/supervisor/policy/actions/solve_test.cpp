@@ -18,14 +18,14 @@ TEST(Solve, FailureChangesNothing) {
   QuotaPass pass{builder.snapshot, 0, parts};
   SolveRules rules;
   rules.is_candidate = [](std::uint32_t) { return true; };
-  rules.validate = [](const std::vector<std::uint32_t>&) { return false; };
+  rules.validate = [](const std::vector<TakenMembers>&) { return false; };
   EXPECT_FALSE(solve(pass, 1, rules));
   EXPECT_EQ(pass.trial().state(0), MemberState::Running);
   EXPECT_EQ(pass.trial().room(band).idle.gpu, 0);
-  rules.validate = [](const std::vector<std::uint32_t>&) { return true; };
+  rules.validate = [](const std::vector<TakenMembers>&) { return true; };
   EXPECT_TRUE(solve(pass, 1, rules));
   EXPECT_EQ(pass.trial().state(1), MemberState::Promised);
-  EXPECT_EQ(lost_pieces(pass, 0).size(), 1U);
+  EXPECT_EQ(lost_pieces(pass, {0, {0}}).size(), 1U);
   EXPECT_TRUE(pass.trial().sums_are_right());
 }
 

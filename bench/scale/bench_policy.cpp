@@ -1,0 +1,137 @@
+// One pass of the cluster policy over many bands and jobs; prints one JSON line for each measurement.
+// usage: bench_policy [--bands N] [--jobs N] [--preset NAME] [--repeat N]
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "bench/rigs/meter.hpp"
+#include "common/base/rng.hpp"
+#include "supervisor/policy/policy_engine.hpp"
+#include "supervisor/policy/snapshot.hpp"
+
+namespace {
+
+using namespace penstock;
+using namespace penstock::policy;
+
+constexpr std::int64_t kDevices = 8;  ///< Of a band.
+constexpr std::uint32_t kDepartments = 10;
+constexpr std::uint32_t kProjects = 100;
+
+void add_owners(Snapshot& snapshot, std::int64_t devices) {
+  for (std::uint32_t i = 0; i < kDepartments + kProjects; ++i) {
+    Project& added = snapshot.projects.emplace_back();
+    const bool department = i < kDepartments;
+    added.name = "p" + std::to_string(i);
+    added.parent = department ? kNone : i % kDepartments;
+    added.created = i;
+    const std::int64_t guaranteed = devices * 1000 / (department ? kDepartments : kProjects) / 2;
+    added.shares[0] = added.shares[1] = {.guaranteed = kUnlimited, .weight = 1000};
+    added.shares[2] = {.guaranteed = guaranteed / 1000 * 1000, .weight = 1000};
+  }
+}
+
+/// A cluster that is asked for `jobs` jobs of 1 to 8 devices, one gang of several members in ten.
+Snapshot make_cluster(std::uint32_t bands, std::uint32_t jobs, std::uint64_t seed) {
+  Rng rng{seed};
+  Snapshot snapshot;
+  snapshot.now = Instant{std::chrono::hours{10}};
+  for (std::uint32_t i = 0; i < bands; ++i) {
+    Band& added = snapshot.bands.emplace_back();
+    added.name = "band" + std::to_string(i);
+    added.slots = kDevices;
+    added.capacity = {64'000, std::int64_t{1} << 40, kDevices * 1000};
+    added.device_memory_mib = 80'000;
+  }
+  add_owners(snapshot, bands * kDevices);
+  for (std::uint32_t i = 0; i < jobs; ++i) {
+    Workload& added = snapshot.workloads.emplace_back();
+    added.name = "job" + std::to_string(i);
+    added.project = kDepartments + static_cast<std::uint32_t>(rng.below(kProjects));
+    added.priority = rng.chance(1, 10) ? 100 : 50;
+    added.preemptible = added.priority < 100;
+    added.submitted = i;
+    added.submitted_at = Instant{std::chrono::seconds{i}};
+    added.time_limit = std::chrono::minutes{rng.between(1, 600)};
+    const int members = rng.chance(1, 10) ? static_cast<int>(rng.between(2, 4)) : 1;
+    added.sets[0].min = members;
+    const std::int64_t devices = rng.chance(1, 4) ? rng.between(2, kDevices) : 1;
+    for (int k = 0; k < members; ++k) {
+      Member& member = snapshot.members.emplace_back();
+      member.name = added.name + "." + std::to_string(k);
+      member.workload = i;
+      member.submitted = i;
+      member.requested = k;
+      member.slots = devices;
+      member.request = {1000, 1 << 20, devices * 1000};
+    }
+  }
+  return snapshot;
+}
+
+void carry_out(Snapshot& snapshot, const Plan& plan) {
+  for (const Preemption& each : plan.preemptions) {
+    snapshot.members[each.member].state = MemberState::Pending;
+    snapshot.members[each.member].places.clear();
+  }
+  for (const Start& each : plan.starts) {
+    snapshot.members[each.member].state = MemberState::Running;
+    snapshot.members[each.member].places = each.places;
+  }
+}
+
+double pass_ms(const PolicyEngine& engine, const Snapshot& snapshot, int repeat, Plan& plan) {
+  double best = 0;
+  for (int i = 0; i < repeat; ++i) {
+    bench::Meter meter;
+    meter.resume();
+    plan = engine.pass(snapshot);
+    meter.pause();
+    const double ms = static_cast<double>(meter.elapsed().count()) / 1e6;
+    if (i == 0 || ms < best) best = ms;
+  }
+  return best;
+}
+
+std::uint32_t number(const char* text) {
+  std::uint32_t value = 0;
+  std::from_chars(text, text + std::strlen(text), value);
+  return value;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::uint32_t bands = 1000;
+  std::uint32_t jobs = 10'000;
+  int repeat = 3;
+  std::string name = "quota";
+  for (int i = 1; i + 1 < argc; i += 2) {
+    const std::string_view option = argv[i];
+    if (option == "--bands") bands = number(argv[i + 1]);
+    if (option == "--jobs") jobs = number(argv[i + 1]);
+    if (option == "--repeat") repeat = static_cast<int>(number(argv[i + 1]));
+    if (option == "--preset") name = argv[i + 1];
+  }
+  const Result<Parts> parts = preset(name);
+  if (!parts) {
+    std::fprintf(stderr, "%s\n", to_string(parts.error()).c_str());
+    return 2;
+  }
+  const PolicyEngine engine{{*parts}};
+  Snapshot snapshot = make_cluster(bands, jobs, 1);
+  Plan plan;
+  const double empty_ms = pass_ms(engine, snapshot, repeat, plan);
+  const std::size_t starts = plan.starts.size();
+  carry_out(snapshot, plan);
+  const double full_ms = pass_ms(engine, snapshot, repeat, plan);
+  std::printf(
+      "{\"preset\": \"%s\", \"bands\": %u, \"jobs\": %u, \"from_empty_ms\": %.1f, \"starts\": %zu, \"when_full_ms\": "
+      "%.1f, "
+      "\"preemptions\": %zu}\n",
+      name.c_str(), bands, jobs, empty_ms, starts, full_ms, plan.preemptions.size());
+  return 0;
+}

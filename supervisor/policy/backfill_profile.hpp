@@ -1,0 +1,80 @@
+// How many slots are free at which time, as far as time limits tell.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/base/time.hpp"
+
+namespace penstock::policy {
+
+/// A step function from now on. Cost: O(steps) for a search or an occupation.
+class AvailabilityProfile {
+ public:
+  AvailabilityProfile(Instant now, std::int64_t free_now);
+
+  /// What is held now comes back then.
+  void free_at(Instant when, std::int64_t slots);
+  void occupy(Instant from, Duration length, std::int64_t slots);
+  /// When `slots` are first free for `length`; `kNever` if they never are.
+  Instant earliest(std::int64_t slots, Duration length) const;
+
+ private:
+  struct Step {
+    Instant from;
+    std::int64_t free = 0;
+  };
+  std::size_t step_at(Instant when);
+
+  std::vector<Step> steps_;  ///< By time; each lasts until the next, the last for ever.
+};
+
+/// One job that waits, in the order of its importance.
+struct BackfillRequest {
+  std::int64_t slots = 0;
+  Duration limit = Duration::max();
+};
+
+enum class BackfillVerdict : std::uint8_t {
+  Starts,
+  Reserved,  ///< Its start is promised; nobody later delays it.
+  Waits,
+};
+
+struct BackfillOutcome {
+  BackfillVerdict verdict = BackfillVerdict::Waits;
+  Instant at = kNever;
+};
+
+/// First come first served, with later jobs filling gaps. The first `depth` jobs that are blocked get reserved starts:
+/// 0 stops at the first blocked job, 1 is EASY, all of them is conservative. `can_start` is asked about the place of
+/// one that time lets start. Spec: policy-flux 9.
+class Backfill {
+ public:
+  Backfill(AvailabilityProfile profile, Instant now, std::uint32_t depth)
+      : profile_(std::move(profile)), now_(now), depth_(depth) {}
+
+  template <class CanStart>
+  BackfillOutcome next(const BackfillRequest& request, const CanStart& can_start) {
+    if (stopped_) return {};
+    const Instant at = profile_.earliest(request.slots, request.limit);
+    if (at == now_ && can_start()) {
+      profile_.occupy(now_, request.limit, request.slots);
+      return {BackfillVerdict::Starts, now_};
+    }
+    if (depth_ == 0) stopped_ = true;
+    if (reserved_ >= depth_ || at == kNever || at == now_) return {};
+    ++reserved_;
+    profile_.occupy(at, request.limit, request.slots);
+    return {BackfillVerdict::Reserved, at};
+  }
+
+ private:
+  AvailabilityProfile profile_;
+  Instant now_;
+  std::uint32_t depth_;
+  std::uint32_t reserved_ = 0;
+  bool stopped_ = false;
+};
+
+}  // namespace penstock::policy

@@ -1,0 +1,135 @@
+// Limits of users and queues: what is refused at submission, what is accepted but held, and when it is let go.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/result.hpp"
+
+namespace penstock::policy {
+
+inline constexpr std::int64_t kNoLimit = 2147483647;
+
+/// Of one user in one account.
+struct UserLimits {
+  std::int64_t active_jobs = 7;
+  std::int64_t running_jobs = 5;
+  std::int64_t hosts = kNoLimit;
+  std::int64_t cores = kNoLimit;
+  std::int64_t eligible_jobs = kNoLimit;
+};
+
+/// Of every user in one queue.
+struct LevelLimits {
+  std::int64_t running_jobs = 100;
+  std::int64_t hosts = kNoLimit;
+  std::int64_t eligible_jobs = kNoLimit;
+  std::int64_t eligible_hosts = kNoLimit;
+  std::int64_t eligible_cores = kNoLimit;
+  std::int64_t time_s = kNoLimit;
+};
+
+/// Why a job that was accepted may not start yet; each is lifted on its own. The names are those of the page.
+enum class LimitHold : std::uint8_t {
+  RunningJobs,
+  Resources,
+  EligibleJobs,
+  LevelRunningJobs,
+  LevelResources,
+  LevelEligibleJobs,
+  LevelEligibleHosts,
+  LevelEligibleCores,
+};
+std::string_view to_string(LimitHold hold);
+
+/// What a job asks for, as far as limits go. A job that names only cores counts one host.
+struct LimitedRequest {
+  std::uint32_t user = 0;   ///< Position of its limits.
+  std::uint32_t level = 0;  ///< Position of its queue's.
+  std::int64_t hosts = 1;
+  std::int64_t cores = 0;
+  std::int64_t time_s = 0;
+  bool exempt = false;   ///< Standby: no limit of size or time holds, only what is there.
+  bool on_wish = false;  ///< Held by its owner until he says so.
+};
+
+enum class LimitedState : std::uint8_t { Held, Eligible, Running, Inactive };
+
+/// All jobs under limits, with counters that always equal a recount. Jobs are numbered in the order of submission.
+/// Spec: policy-flux 8.
+class LimitBook {
+ public:
+  LimitBook(std::vector<UserLimits> users, std::vector<LevelLimits> levels, std::int64_t hosts);
+
+  /// The number of the job, accepted. Error: LimitExceeded, RequestTooLarge.
+  Result<std::uint32_t> submit(const LimitedRequest& request);
+  /// It has ended, or is given up.
+  void end(std::uint32_t job);
+  /// Its owner lets it go.
+  void let_go(std::uint32_t job);
+  /// Moves it to another user or account. Error: LimitExceeded.
+  Result<void> move(std::uint32_t job, std::uint32_t user);
+  /// Changes whether limits of size and time hold for it. Error: LimitExceeded.
+  Result<void> set_exempt(std::uint32_t job, bool exempt);
+  void set_limits(std::uint32_t user, const UserLimits& limits) { users_[user] = limits; }
+
+  /// Starts what is eligible and fits, lets go what no limit holds any more, until nothing changes.
+  struct Settled {
+    std::vector<std::uint32_t> started;  ///< Those that were eligible before.
+    std::vector<std::uint32_t> let_go;
+  };
+  Settled settle();
+
+  LimitedState state(std::uint32_t job) const { return jobs_[job].state; }
+  std::vector<LimitHold> holds(std::uint32_t job) const;
+
+ private:
+  struct Job {
+    LimitedRequest request;
+    LimitedState state = LimitedState::Held;
+  };
+  /// What counts against limits.
+  struct Counts {
+    std::int64_t active = 0;
+    std::int64_t running = 0;
+    std::int64_t hosts = 0;
+    std::int64_t cores = 0;
+    std::int64_t eligible = 0;
+    std::int64_t eligible_hosts = 0;
+    std::int64_t eligible_cores = 0;
+  };
+
+  Counts counts_of_user(std::uint32_t user) const;
+  Counts counts_in_level(std::uint32_t user, std::uint32_t level) const;
+  std::vector<LimitHold> test(const LimitedRequest& request, bool eligible_already) const;
+  Result<void> check_size(const LimitedRequest& request) const;
+  bool try_start(std::uint32_t job);
+
+  std::vector<UserLimits> users_;
+  std::vector<LevelLimits> levels_;
+  std::int64_t hosts_;
+  std::vector<Job> jobs_;
+};
+
+/// Who may use the level `expedite`.
+struct ServiceGrants {
+  std::vector<std::string> users;
+  std::vector<std::string> accounts;
+};
+/// The level that a submission gets. Error: NotFound, InvalidArgument. Spec: policy-flux 7.
+Result<std::string> grant_service(const ServiceGrants& grants, const std::string& user, const std::string& account,
+                                  const std::string& wish);
+
+/// What a user may submit to. Spec: policy-flux 8, queue access.
+struct UserAccess {
+  bool known = false;
+  bool enabled = true;
+  std::vector<std::string> levels;
+};
+/// Error: NotFound, WrongState, InvalidArgument.
+Result<void> check_access(const UserAccess& access, const std::string& level,
+                          const std::vector<std::string>& known_levels, bool deny_unknown);
+
+}  // namespace penstock::policy

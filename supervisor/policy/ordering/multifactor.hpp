@@ -1,0 +1,70 @@
+// The multi-factor priority: a weighted sum of six factors from 0 to 1.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "common/base/result.hpp"
+#include "supervisor/policy/parts.hpp"
+#include "supervisor/policy/snapshot.hpp"
+
+namespace penstock::policy {
+
+/// All from 0 to 1. Spec: policy-flux 3.
+struct Factors {
+  double wait = 0;
+  double fair_share = 0;
+  double quality = 0;
+  double level = 0;
+  double size = 0;
+  double user = 0;
+};
+
+/// 0 holds a job, the largest value puts it before all; the sum never reaches either.
+inline constexpr std::int64_t kPriorityHeld = 0;
+inline constexpr std::int64_t kPriorityFirst = 4294967295;
+
+/// A priority with its six terms, in the order of `Factors`; they add up to it before it is rounded.
+struct PriorityTerms {
+  std::int64_t priority = 0;
+  double terms[6] = {};
+};
+PriorityTerms weigh(const Factors& factors, const FactorWeights& weights);
+/// Half up, and kept between the two special values. Spec: policy-flux 2.
+std::int64_t round_priority(double sum);
+
+double wait_factor(double waited_s, double max_s);
+/// `amount` of a machine of `whole`, in hosts or in the largest part of any resource.
+double size_factor(double amount, double whole, SizeFavor favor);
+double level_factor(double priority, double priority_max);
+/// expedite 1, normal 0.5, standby 0. Error: NotFound.
+Result<double> quality_factor(std::string_view level);
+/// Users may only lower theirs. Error: InvalidArgument.
+Result<double> user_factor(std::optional<double> wish, bool privileged);
+
+/// The older sum over raw integers, kept for comparison: P = fs, queue, account, and 16 for neutral.
+struct RawInputs {
+  double fair_share = 0;
+  double level = 0;
+  double account = 0;
+  std::int64_t user = 16;
+};
+struct RawWeights {
+  double fair_share = 100000;
+  double level = 10000;
+  double account = 0;
+  double user = 1000;
+};
+std::int64_t raw_priority(const RawInputs& inputs, const RawWeights& weights);
+
+/// The priority of a job that came as number `sequence`, first come first served.
+constexpr std::int64_t fcfs_priority(std::int64_t sequence) { return (std::int64_t{1} << 62) - sequence; }
+
+/// The priorities of all workloads at `snapshot.now`. `capacity` is what a workload's size is measured against, in
+/// slots.
+std::vector<PriorityTerms> multifactor_priorities(const Snapshot& snapshot, const MultifactorOptions& options,
+                                                  std::int64_t capacity);
+
+}  // namespace penstock::policy

@@ -1,0 +1,183 @@
+// Quotas over random clusters: what must hold whatever is asked for.
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include "common/base/rng.hpp"
+#include "supervisor/policy/ordering/member_order.hpp"
+#include "supervisor/policy/policy_engine.hpp"
+#include "supervisor/policy/sharing/quota_division.hpp"
+#include "supervisor/policy/trial.hpp"
+#include "tests/support/policy_builder.hpp"
+
+namespace penstock::policy {
+namespace {
+
+constexpr int kPassesMax = 40;
+
+/// Whether requests may be odd: gangs, several devices, parts of devices. Plain ones fit wherever a device is free.
+enum class Shapes : std::uint8_t { Plain, Any };
+
+PolicyBuilder random_cluster(Rng& rng, Shapes shapes) {
+  PolicyBuilder builder;
+  std::int64_t devices = 0;
+  for (std::uint64_t i = 0; i <= rng.below(4); ++i) {
+    const std::int64_t here = rng.between(1, 5);
+    builder.device_band(here);
+    devices += here;
+  }
+  std::vector<std::uint32_t> projects;
+  for (std::uint64_t i = 0; i <= rng.below(2); ++i) {
+    const std::uint32_t department = builder.project("department" + std::to_string(i), 0);
+    std::int64_t sum = 0;
+    for (std::uint64_t k = 0; k <= rng.below(3); ++k) {
+      const std::int64_t guaranteed = rng.between(0, std::min<std::int64_t>(4, devices));
+      devices -= guaranteed;
+      sum += guaranteed;
+      projects.push_back(
+          builder.project("p" + std::to_string(builder.snapshot.projects.size()), guaranteed, department));
+      if (rng.chance(1, 2)) builder.snapshot.projects.back().shares[2].weight = rng.between(0, 3) * 1000;
+      if (shapes == Shapes::Any && rng.chance(1, 5))
+        builder.snapshot.projects.back().shares[2].limit = (guaranteed + rng.between(0, 2)) * 1000;
+    }
+    builder.snapshot.projects[department].shares[2].guaranteed = sum * 1000;
+    builder.snapshot.projects[department].shares[2].weight = 1000;
+  }
+  return builder;
+}
+
+void add_jobs(PolicyBuilder& builder, Rng& rng, Shapes shapes) {
+  std::vector<std::uint32_t> leaves;
+  for (std::uint32_t i = 0; i < builder.snapshot.projects.size(); ++i)
+    if (builder.snapshot.projects[i].parent != kNone) leaves.push_back(i);
+  for (std::uint64_t i = 0; i < rng.below(6); ++i) {
+    static constexpr std::int64_t kPriorities[] = {50, 75, 100};
+    const std::string name = "job" + std::to_string(builder.snapshot.workloads.size());
+    Workload& job = builder.job(name, leaves[rng.below(leaves.size())], kPriorities[rng.below(3)]);
+    if (shapes == Shapes::Plain) {
+      builder.wants(1);
+      continue;
+    }
+    const int members = static_cast<int>(rng.between(1, 4));
+    job.sets[0].min = rng.between(1, members);
+    if (rng.chance(1, 3))
+      for (int k = 0; k < members; ++k) builder.wants_part(rng.between(1, 10) * 100);
+    else
+      builder.wants(rng.between(1, 3), members);
+  }
+}
+
+void plan_is_sound(const Snapshot& snapshot, const Plan& plan) {
+  for (const Preemption& each : plan.preemptions) {
+    if (each.reason == PreemptionReason::StaleGang) continue;
+    RC_ASSERT(snapshot.workloads[snapshot.members[each.member].workload].preemptible);
+    // Nobody leaves for nothing: who needs the place is promised one in the same plan.
+    RC_ASSERT(std::any_of(plan.reservations.begin(), plan.reservations.end(), [&](const Reservation& reservation) {
+      return snapshot.members[reservation.member].workload == each.beneficiary;
+    }));
+  }
+}
+
+void cluster_is_sound(const Snapshot& snapshot, const Parts& parts) {
+  const Trial trial{snapshot, 0, parts};
+  for (const std::uint32_t band : trial.bands()) {
+    const BandRoom& room = trial.room(band);
+    RC_ASSERT(room.idle.gpu >= 0);
+    RC_ASSERT(room.idle.cpu >= 0);
+    RC_ASSERT(room.idle.memory >= 0);
+    for (const DeviceGroup& group : room.groups)
+      RC_ASSERT(group.held_mib + group.leaving_mib <= room.device_memory_mib);
+  }
+  for (const Owner& owner : trial.owners()) {
+    RC_ASSERT(at_most(owner.of[2].allocated, owner.of[2].limit));
+    RC_ASSERT(at_most(owner.of[2].fixed, owner.of[2].guaranteed));
+  }
+  for (std::uint32_t workload = 0; workload < snapshot.workloads.size(); ++workload) {
+    const std::int64_t running = std::count_if(
+        snapshot.members.begin(), snapshot.members.end(),
+        [&](const Member& member) { return member.workload == workload && member.state == MemberState::Running; });
+    RC_ASSERT(running == 0 || running >= snapshot.workloads[workload].sets[0].min);
+  }
+}
+
+/// Runs until nothing changes any more.
+PolicyBuilder settled(Rng& rng, Shapes shapes) {
+  PolicyBuilder builder = random_cluster(rng, shapes);
+  const Parts parts = parts_named("quota");
+  const PolicyEngine engine{{parts}};
+  RC_ASSERT(check_snapshot(builder.snapshot).has_value());
+  for (int pass = 0; pass < kPassesMax; ++pass) {
+    if (pass < 4) add_jobs(builder, rng, shapes);
+    const Plan plan = engine.pass(builder.snapshot);
+    RC_ASSERT(plan == engine.pass(builder.snapshot));
+    plan_is_sound(builder.snapshot, plan);
+    builder.carry_out(plan);
+    builder.keep_promises(plan);
+    cluster_is_sound(builder.snapshot, parts);
+    if (pass >= 4 && plan.starts.empty() && plan.preemptions.empty()) return builder;
+  }
+  RC_FAIL("the passes do not come to rest");
+}
+
+void any_shapes_are_sound(std::uint64_t seed) {
+  Rng rng{seed};
+  settled(rng, Shapes::Any);
+}
+
+TEST(QuotaPolicyProperty, PassesAreSoundAndComeToRest) {
+  EXPECT_TRUE(rc::check("passes are sound, repeatable, and come to rest", any_shapes_are_sound));
+}
+
+/// With requests that fit wherever a device is free: whoever is below his guarantee and wants more has nothing to wait
+/// for, so that nobody else is above his own meanwhile.
+void guarantees_are_met(std::uint64_t seed) {
+  Rng rng{seed};
+  const PolicyBuilder builder = settled(rng, Shapes::Plain);
+  const Parts parts = parts_named("quota");
+  const Trial trial{builder.snapshot, 0, parts};
+  for (std::uint32_t owner = 0; owner < trial.owners().size(); ++owner) {
+    const OwnedAmount& devices = trial.owners()[owner].of[2];
+    if (trial.owners()[owner].parent == kNone) continue;
+    RC_ASSERT(devices.allocated >= std::min(devices.guaranteed, devices.request));
+  }
+}
+
+TEST(QuotaPolicyProperty, GuaranteesAreMet) {
+  EXPECT_TRUE(rc::check("whoever wants what is guaranteed to him has it", guarantees_are_met));
+}
+
+// Spec: policy-runai 14, D1 to D4, D6, D7, D9.
+void division_is_right(std::uint64_t seed) {
+  Rng rng{seed};
+  std::vector<Owner> owners(1 + rng.below(6));
+  std::int64_t lows = 0;
+  const std::int64_t total = rng.between(0, 30) * 1000;
+  for (Owner& owner : owners) {
+    owner.priority = 100 + rng.between(0, 1);
+    owner.created = rng.between(0, 9);
+    owner.of[2] = {.guaranteed = rng.between(0, 6) * 1000,
+                   .limit = rng.chance(1, 4) ? rng.between(0, 8) * 1000 : kUnlimited,
+                   .weight = rng.between(0, 3) * 1000,
+                   .request = rng.between(0, 120) * 100};
+    lows += std::min(owner.of[2].guaranteed, owner.of[2].requestable());
+  }
+  std::vector<Owner> divided = owners;
+  divide_tree(divided, {.gpu = total}, 1);
+  std::int64_t sum = 0;
+  for (const Owner& owner : divided) {
+    RC_ASSERT(owner.of[2].fair_share >= std::min(owner.of[2].guaranteed, owner.of[2].requestable()));
+    RC_ASSERT(owner.of[2].fair_share <= owner.of[2].requestable());
+    sum += owner.of[2].fair_share;
+  }
+  RC_ASSERT(sum <= std::max(total, lows));
+  std::vector<Owner> heavier = owners;
+  for (Owner& owner : heavier) owner.of[2].weight *= 3;
+  divide_tree(heavier, {.gpu = total}, 1);
+  for (std::size_t i = 0; i < owners.size(); ++i) RC_ASSERT(heavier[i].of[2].fair_share == divided[i].of[2].fair_share);
+}
+
+TEST(QuotaPolicyProperty, DivisionIsRight) {
+  EXPECT_TRUE(rc::check("nobody gets less than his guarantee or more than he wants", division_is_right));
+}
+
+}  // namespace
+}  // namespace penstock::policy

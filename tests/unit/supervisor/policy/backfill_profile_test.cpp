@@ -1,0 +1,48 @@
+#include <gtest/gtest.h>
+
+#include "supervisor/policy/backfill_profile.hpp"
+#include "supervisor/policy/parts.hpp"
+
+namespace penstock::policy {
+namespace {
+
+using std::chrono::seconds;
+constexpr Instant kNow{};
+
+Backfill ten_slots(std::uint32_t depth) {
+  AvailabilityProfile profile{kNow, 4};
+  profile.free_at(kNow + seconds{10}, 6);
+  return {std::move(profile), kNow, depth};
+}
+const auto kAnywhere = [] { return true; };
+
+// Spec: policy-flux 9.
+TEST(BackfillProfile, ALaterJobStartsIfItDelaysNoReservation) {
+  Backfill easy = ten_slots(1);
+  EXPECT_EQ(easy.next({8, seconds{5}}, kAnywhere).at, kNow + seconds{10});
+  EXPECT_EQ(easy.next({4, seconds{11}}, kAnywhere).verdict, BackfillVerdict::Waits);
+  EXPECT_EQ(easy.next({2, seconds{20}}, kAnywhere).verdict, BackfillVerdict::Starts);
+}
+
+TEST(BackfillProfile, FirstComeFirstServedStopsAtTheFirstBlocked) {
+  Backfill fcfs = ten_slots(0);
+  EXPECT_EQ(fcfs.next({8, seconds{5}}, kAnywhere).verdict, BackfillVerdict::Waits);
+  EXPECT_EQ(fcfs.next({1, seconds{1}}, kAnywhere).verdict, BackfillVerdict::Waits);
+}
+
+TEST(BackfillProfile, ConservativeReservesForAll) {
+  Backfill all = ten_slots(kReserveAll);
+  EXPECT_EQ(all.next({8, seconds{10}}, kAnywhere).verdict, BackfillVerdict::Reserved);
+  EXPECT_EQ(all.next({10, seconds{5}}, kAnywhere).at, kNow + seconds{20});
+  EXPECT_EQ(all.next({2, seconds{100}}, kAnywhere).at, kNow + seconds{25});
+}
+
+TEST(BackfillProfile, WhoIsPastHisLimitEndsInTheFuture) {
+  AvailabilityProfile profile{kNow + seconds{5}, 0};
+  profile.free_at(kNow, 1);
+  EXPECT_GT(profile.earliest(1, seconds{1}), kNow + seconds{5});
+  EXPECT_EQ(profile.earliest(2, seconds{1}), kNever);
+}
+
+}  // namespace
+}  // namespace penstock::policy
