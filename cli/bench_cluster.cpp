@@ -105,7 +105,7 @@ Result<void> BenchCluster::start_processes(const BenchClusterOptions& options) {
   std::string address;
   std::getline(std::ifstream{address_file} >> std::ws, address);
   for (std::uint32_t i = 1; i <= options.workers; ++i) {
-    const std::string name = "w" + std::to_string(i);
+    const std::string name = "worker-" + std::to_string(i);
     PENSTOCK_TRY(start(name, {"worker", "--supervisor", address, "--name", name, "--slots",
                               std::to_string(options.slots), "--no-gpus"}));
   }
@@ -118,7 +118,8 @@ Result<void> BenchCluster::start_processes(const BenchClusterOptions& options) {
   Result<std::unique_ptr<client::Transport>> transport = client::connect_remote(remote, remote_->handlers());
   if (!transport) return transport.error();
   remote_->start(std::move(transport).value());
-  return wait_for_workers(options.workers);
+  if (options.idle_workers > 0) idle_ = IdleWorkers::start(*parsed, options.idle_workers);
+  return wait_for_workers(options.workers + options.idle_workers);
 }
 
 Result<void> BenchCluster::wait_for_workers(std::uint32_t count) {
@@ -131,6 +132,7 @@ Result<void> BenchCluster::wait_for_workers(std::uint32_t count) {
 }
 
 BenchCluster::~BenchCluster() {
+  idle_.reset();
   remote_.reset();
   embedded_.reset();
   ProcessEnd end;
@@ -160,6 +162,12 @@ std::vector<ProcessCost> BenchCluster::costs() const {
   for (const auto& [name, process] : processes_)
     costs.push_back({name, cpu_seconds(process.id()), status_kib(process.id(), "VmHWM:") * 1024});
   return costs;
+}
+
+Result<WireBytes> BenchCluster::wire_bytes() const {
+  if (processes_.empty())
+    return Error{ErrorCode::Unsupported, "bytes on the wire", "there is no wire inside one process", {}};
+  return wire_bytes_of(processes_.front().second.id());
 }
 
 }  // namespace penstock::cli

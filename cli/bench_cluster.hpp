@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "cli/embedded_cluster.hpp"
+#include "cli/idle_workers.hpp"
+#include "cli/wire_bytes.hpp"
 #include "client/src/session.hpp"
 #include "common/runtime/process.hpp"
 #include "common/runtime/stop_signals.hpp"
@@ -17,6 +19,7 @@ struct BenchClusterOptions {
   std::uint32_t workers = 1;
   std::uint32_t slots = 2;            ///< Of each worker.
   std::vector<std::string> settings;  ///< `--set` of the daemons.
+  std::uint32_t idle_workers = 0;     ///< Connected beside them, without anything to do.
   bool journal = false;               ///< The supervisor keeps its state on the disk of the temporary files.
 };
 
@@ -38,6 +41,8 @@ class BenchCluster {
   client::Session& session();
   /// Of every process, ours first.
   std::vector<ProcessCost> costs() const;
+  /// To and from the supervisor since it began; Unsupported when embedded.
+  Result<WireBytes> wire_bytes() const;
 
  private:
   BenchCluster() = default;
@@ -48,6 +53,7 @@ class BenchCluster {
   std::vector<std::pair<std::string, Process>> processes_;
   std::unique_ptr<client::Session> remote_;
   std::unique_ptr<EmbeddedCluster> embedded_;
+  std::unique_ptr<IdleWorkers> idle_;
 };
 
 /// The end of a job, or `Cancelled` when a stop signal came: then whoever started processes still ends them.

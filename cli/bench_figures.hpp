@@ -18,14 +18,32 @@ struct Percentiles {
 };
 Percentiles percentiles_of(std::vector<std::uint64_t> times_us);
 Value to_value(const Percentiles& percentiles);
+/// The same of times in seconds.
+Percentiles percentiles_of_seconds(const std::vector<double>& times_s);
+
+/// What a client had been told at some time.
+struct NewsPoint {
+  double seconds = 0;
+  std::uint64_t succeeded = 0;
+};
+
+/// Subtasks a second among the first and among the last `kEdge` of a job, as the client hears of them.
+struct EdgeRates {
+  static constexpr std::uint64_t kEdge = 10'000;
+  double first_per_s = 0;
+  double last_per_s = 0;
+};
+/// Between two news subtasks end evenly. The first begin with the first news: what comes before is the start of the job.
+/// Both 0 for a job that is too short to have two such ends.
+EdgeRates edge_rates(const std::vector<NewsPoint>& news);
 
 /// How long successors waited after their last predecessor's end.
-struct SuccessorDelays {
-  Percentiles forwarded;           ///< The successor was on the worker already.
-  Percentiles through_supervisor;  ///< It was sent after that end.
+struct SuccessorTimes {
+  std::vector<std::uint64_t> forwarded_us;           ///< The successor was on the worker already.
+  std::vector<std::uint64_t> through_supervisor_us;  ///< It was sent after that end, or that end was elsewhere.
 };
-/// Only pairs that ran on one worker: clocks of two hosts are not compared.
-SuccessorDelays successor_delays(const Graph& graph, const std::vector<SubtaskTrace>& traces);
+/// Adds those of one job. All workers of a benchmark are on one host: their clocks may be compared.
+void add_successor_times(const Graph& graph, const std::vector<SubtaskTrace>& traces, SuccessorTimes& times);
 
 double median_of(std::vector<double> values);
 

@@ -2,12 +2,15 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
+#include <thread>
 
 #include "cli/bench_cluster.hpp"
 #include "cli/bench_figures.hpp"
+#include "cli/bench_run.hpp"
 #include "cli/command.hpp"
 #include "cli/metg.hpp"
 #include "cli/shapes.hpp"
+#include "cli/spawn_bound.hpp"
 #include "cli/wfformat.hpp"
 #include "common/runtime/clock.hpp"
 
@@ -26,17 +29,9 @@ struct BenchCommand {
   std::uint32_t repeat = 7;
   bool latency = false;
   bool again = false;
+  bool alternate = false;
+  std::string program;  ///< A command instead of a native operator; empty: none.
 };
-
-/// One job from the call of submit to its last result.
-struct BenchRun {
-  double accept_s = 0;
-  double total_s = 0;
-  double first_start_s = 0;  ///< From accepted to the first start; traced runs on one host only.
-  client::JobView view;
-};
-
-double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
 Result<Graph> graph_of(const BenchCommand& command) {
   if (command.shape.starts_with("wfformat:")) {
@@ -55,41 +50,10 @@ Result<Graph> graph_of(const BenchCommand& command) {
   options.burn = Duration{static_cast<std::int64_t>(command.burn_ns)};
   options.payload_bytes = command.payload;
   options.output_bytes = command.output;
-  return make_graph(options);
-}
-
-enum class Submission : std::uint8_t { Whole, Again };
-
-Result<BenchRun> run_once(client::Session& session, StopSignals& stop_signals, const Graph& graph, bool trace,
-                          Submission submission = Submission::Whole) {
-  JobSpec spec;
-  spec.name = "bench-" + std::to_string(monotonic_now().time_since_epoch().count());
-  spec.trace = trace;
-  // A graph that is sent whole is given away; that copy is the benchmark's, not the engine's.
-  Graph copy = submission == Submission::Whole ? graph : Graph{};
-  BenchRun run;
-  const Instant begin = monotonic_now();
-  const Result<client::Session::Submitted> submitted =
-      submission == Submission::Whole ? session.submit(spec, std::move(copy)) : session.submit_again(spec, graph);
-  if (!submitted) return submitted.error();
-  if (submission == Submission::Again && submitted->sent_whole)
-    return Error{ErrorCode::UnknownGraph, spec.name, "was sent whole: the supervisor has not kept the graph",
-                 "raise `supervisor.cached_graph_bytes_max` with --set"};
-  const Instant accepted = monotonic_now();
-  const Result<JobState> state = wait_unless_stopped(session, stop_signals, submitted->job);
-  const Instant end = monotonic_now();
-  if (!state) return state.error();
-  run.accept_s = seconds(accepted - begin);
-  run.total_s = seconds(end - begin);
-  run.view = session.view(submitted->job);
-  session.release(submitted->job);
-  session.forget(submitted->job);
-  if (*state != JobState::Succeeded || run.view.counts.succeeded != graph.size())
-    return Error{ErrorCode::Internal, spec.name, "has not succeeded: " + to_string(run.view.error), {}};
-  std::uint64_t first_us = UINT64_MAX;
-  for (const SubtaskTrace& traced : run.view.traces) first_us = std::min(first_us, traced.run.started_us);
-  if (trace) run.first_start_s = static_cast<double>(first_us) / 1e6 - seconds(accepted.time_since_epoch());
-  return run;
+  Result<Graph> graph = make_graph(options);
+  if (graph && command.alternate) alternate_workers(*graph, command.cluster.workers);
+  if (graph && !command.program.empty()) become_command(*graph, command.program);
+  return graph;
 }
 
 Value::List costs_of(const std::vector<ProcessCost>& before, const std::vector<ProcessCost>& after, double subtasks) {
@@ -104,50 +68,131 @@ Value::List costs_of(const std::vector<ProcessCost>& before, const std::vector<P
   return rows;
 }
 
+/// What the measured runs have given.
+struct Series {
+  std::vector<double> totals;
+  std::vector<double> accepts;
+  std::vector<double> first_rates;
+  std::vector<double> last_rates;
+  std::vector<double> spawns;  ///< The bound, measured in turn with the runs.
+  Value::List runs;
+};
+
+Result<Series> run_series(const BenchCommand& command, client::Session& session, StopSignals& stop_signals,
+                          const Graph& graph) {
+  const BenchRunOptions options{command.again ? Submission::Again : Submission::Whole, Tracing::Off};
+  Series series;
+  for (std::uint32_t i = 0; i < command.repeat; ++i) {
+    const Result<BenchRun> run = run_once(session, stop_signals, graph, options);
+    if (!run) return run.error();
+    series.totals.push_back(run->total_s);
+    series.accepts.push_back(run->accept_s);
+    series.runs.emplace_back(run->total_s);
+    if (run->edges.last_per_s > 0) {
+      series.first_rates.push_back(run->edges.first_per_s);
+      series.last_rates.push_back(run->edges.last_per_s);
+    }
+    if (command.program.empty()) continue;
+    const Result<double> bound =
+        spawn_bound_per_s(command.program, command.cluster.slots * command.cluster.workers, command.subtasks);
+    if (!bound) return bound.error();
+    series.spawns.push_back(*bound);
+  }
+  return series;
+}
+
+void add_series(const BenchCommand& command, const Series& series, double size, Value::Record& fields) {
+  const double median = median_of(series.totals);
+  const double burn_s = static_cast<double>(command.burn_ns) / 1e9 / (command.cluster.slots * command.cluster.workers);
+  fields.emplace_back("seconds", median);
+  fields.emplace_back("subtasks_per_s", size / median);
+  fields.emplace_back("us_per_subtask", median / size * 1e6);
+  fields.emplace_back("overhead_us_per_subtask", (median / size - burn_s) * 1e6);
+  fields.emplace_back("submit_to_accept", to_value(percentiles_of_seconds(series.accepts)));
+  if (!series.last_rates.empty()) {
+    const double first = median_of(series.first_rates);
+    const double last = median_of(series.last_rates);
+    fields.emplace_back("first_10000_per_s", first);
+    fields.emplace_back("last_10000_per_s", last);
+    fields.emplace_back("last_against_first", last / first);
+  }
+  if (!series.spawns.empty()) {
+    fields.emplace_back("spawn_bound_per_s", median_of(series.spawns));
+    fields.emplace_back("of_spawn_bound", size / median / median_of(series.spawns));
+  }
+  fields.emplace_back("runs_s", series.runs);
+}
+
+/// As many traced runs as measured ones.
+Result<void> add_latencies(const BenchCommand& command, client::Session& session, StopSignals& stop_signals,
+                           const Graph& graph, Value::Record& fields) {
+  const BenchRunOptions options{command.again ? Submission::Again : Submission::Whole, Tracing::On};
+  std::vector<double> from_submit;
+  std::vector<double> from_accept;
+  SuccessorTimes times;
+  for (std::uint32_t i = 0; i < command.repeat; ++i) {
+    const Result<BenchRun> traced = run_once(session, stop_signals, graph, options);
+    if (!traced) return traced.error();
+    from_submit.push_back(traced->first_start_s);
+    from_accept.push_back(traced->first_start_s - traced->accept_s);
+    add_successor_times(graph, traced->view.traces, times);
+  }
+  fields.emplace_back("submit_to_first_start", to_value(percentiles_of_seconds(from_submit)));
+  fields.emplace_back("accept_to_first_start", to_value(percentiles_of_seconds(from_accept)));
+  fields.emplace_back("successor_forwarded", to_value(percentiles_of(std::move(times.forwarded_us))));
+  fields.emplace_back("successor_through_supervisor", to_value(percentiles_of(std::move(times.through_supervisor_us))));
+  return {};
+}
+
 Result<Value> measure(const BenchCommand& command, StopSignals& stop_signals) {
   const Result<Graph> graph = graph_of(command);
   if (!graph) return graph.error();
   Result<std::unique_ptr<BenchCluster>> cluster = BenchCluster::start(command.cluster);
   if (!cluster) return cluster.error();
   client::Session& session = (*cluster)->session();
-  if (const Result<BenchRun> warm = run_once(session, stop_signals, *graph, false); !warm) return warm.error();
-  const Submission submission = command.again ? Submission::Again : Submission::Whole;
+  if (const Result<BenchRun> warm = run_once(session, stop_signals, *graph, {}); !warm) return warm.error();
   const std::vector<ProcessCost> before = (*cluster)->costs();
-  std::vector<double> totals;
-  std::vector<double> accepts;
-  Value::List runs;
-  for (std::uint32_t i = 0; i < command.repeat; ++i) {
-    const Result<BenchRun> run = run_once(session, stop_signals, *graph, false, submission);
-    if (!run) return run.error();
-    totals.push_back(run->total_s);
-    accepts.push_back(run->accept_s);
-    runs.emplace_back(run->total_s);
-  }
+  const Result<WireBytes> bytes_before = (*cluster)->wire_bytes();
+  const Result<Series> series = run_series(command, session, stop_signals, *graph);
+  if (!series) return series.error();
+  const Result<WireBytes> bytes_after = (*cluster)->wire_bytes();
   const auto size = static_cast<double>(graph->size());
-  const double median = median_of(totals);
   Value::Record fields{{"shape", command.shape},
                        {"subtasks", static_cast<std::uint64_t>(graph->size())},
                        {"edges", static_cast<std::uint64_t>(graph->edge_count())},
                        {"workers", command.cluster.embedded ? std::uint32_t{1} : command.cluster.workers},
                        {"slots", command.cluster.slots},
+                       {"idle_workers", command.cluster.idle_workers},
                        {"embedded", command.cluster.embedded},
                        {"again", command.again},
-                       {"repeat", command.repeat},
-                       {"seconds", median},
-                       {"subtasks_per_s", size / median},
-                       {"us_per_subtask", median / size * 1e6},
-                       {"submit_to_accept_s", median_of(accepts)},
-                       {"runs_s", std::move(runs)},
-                       {"processes", costs_of(before, (*cluster)->costs(), size * command.repeat)}};
-  if (command.latency) {
-    const Result<BenchRun> traced = run_once(session, stop_signals, *graph, true);
-    if (!traced) return traced.error();
-    const SuccessorDelays delays = successor_delays(*graph, traced->view.traces);
-    fields.emplace_back("accept_to_first_start_us", traced->first_start_s * 1e6);
-    fields.emplace_back("successor_forwarded", to_value(delays.forwarded));
-    fields.emplace_back("successor_through_supervisor", to_value(delays.through_supervisor));
-  }
+                       {"repeat", command.repeat}};
+  add_series(command, *series, size, fields);
+  if (bytes_before && bytes_after)
+    fields.emplace_back("wire_bytes_per_subtask",
+                        static_cast<double>(bytes_after->sent + bytes_after->received - bytes_before->sent -
+                                            bytes_before->received) / (size * command.repeat));
+  fields.emplace_back("processes", costs_of(before, (*cluster)->costs(), size * command.repeat));
+  if (command.latency) PENSTOCK_TRY(add_latencies(command, session, stop_signals, *graph, fields));
   return Value{std::move(fields)};
+}
+
+/// What a cluster without work uses.
+Result<Value> measure_idle(const BenchClusterOptions& options, Duration duration, StopSignals& stop_signals) {
+  Result<std::unique_ptr<BenchCluster>> cluster = BenchCluster::start(options);
+  if (!cluster) return cluster.error();
+  const std::vector<ProcessCost> before = (*cluster)->costs();
+  const Instant begin = monotonic_now();
+  const Instant end = later(begin, duration);
+  while (monotonic_now() < end && !stop_signals.take())
+    std::this_thread::sleep_for(std::chrono::milliseconds{100});  // tidy: allow call: idling is what is measured
+  const double wall_s = std::chrono::duration<double>(monotonic_now() - begin).count();
+  const std::vector<ProcessCost> after = (*cluster)->costs();
+  Value::List rows;
+  for (std::size_t i = 1; i < after.size(); ++i)
+    rows.push_back(Value::Record{{"process", after[i].name},
+                                 {"percent_of_a_core", (after[i].cpu_s - before[i].cpu_s) / wall_s * 100},
+                                 {"peak_bytes", after[i].peak_bytes}});
+  return Value{Value::Record{{"seconds", wall_s}, {"idle_workers", options.idle_workers}, {"processes", std::move(rows)}}};
 }
 
 void add_cluster_options(CLI::App& command, BenchClusterOptions& options) {
@@ -158,9 +203,52 @@ void add_cluster_options(CLI::App& command, BenchClusterOptions& options) {
   command.add_option("--slots", options.slots, "Slots of each worker")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000));
+  command.add_option("--idle-workers", options.idle_workers, "Further workers that are connected and have nothing to do")
+      ->check(CLI::Range(0, 10'000));
   command.add_flag("--journal", options.journal, "With a journal, on the disk of the temporary files");
   command.add_option("--set", options.settings, "Change one setting of the daemons; may be repeated")
       ->type_name("SECTION.NAME=VALUE");
+}
+
+void add_metg_command(CLI::App& command, Invocation& invocation) {
+  auto metg = std::make_shared<MetgOptions>();
+  CLI::App* metg_command = command.add_subcommand(
+      "metg", "Minimum effective granularity: the shortest subtasks that keep half of the slots' time useful");
+  metg_command->add_option("--pattern", metg->pattern, "trivial, stencil, fft, tree or random")->capture_default_str();
+  metg_command->add_option("--steps", metg->steps, "Rows of the graph")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1'000'000));
+  metg_command->add_option("--csv", metg->csv_path, "Write the curve there")->type_name("FILE");
+  add_cluster_options(*metg_command, metg->cluster);
+  add_json_option(*metg_command, invocation);
+  metg_command->callback([&invocation, metg] {
+    invocation.chosen = [&invocation, metg]() -> Result<int> {
+      PENSTOCK_TRY(begin_log(invocation, LogLevel::Error));
+      const Result<MetgCurve> curve = measure_metg(*metg, invocation.stop_signals);
+      if (!curve) return curve.error();
+      if (!invocation.json) std::cout << draw_metg(*curve);
+      print(invocation, to_value(*curve));
+      return int{kSuccess};
+    };
+  });
+}
+
+void add_idle_command(CLI::App& command, Invocation& invocation) {
+  auto cluster = std::make_shared<BenchClusterOptions>();
+  auto seconds = std::make_shared<std::uint32_t>(10);
+  CLI::App* idle = command.add_subcommand("idle", "What supervisor and workers use while there is nothing to do");
+  idle->add_option("--seconds", *seconds, "For how long")->capture_default_str()->check(CLI::Range(1, 3600));
+  add_cluster_options(*idle, *cluster);
+  add_json_option(*idle, invocation);
+  idle->callback([&invocation, cluster, seconds] {
+    invocation.chosen = [&invocation, cluster, seconds]() -> Result<int> {
+      PENSTOCK_TRY(begin_log(invocation, LogLevel::Error));
+      const Result<Value> figures = measure_idle(*cluster, std::chrono::seconds{*seconds}, invocation.stop_signals);
+      if (!figures) return figures.error();
+      print(invocation, *figures);
+      return int{kSuccess};
+    };
+  });
 }
 
 }  // namespace
@@ -186,7 +274,12 @@ void add_bench_command(CLI::App& app, Invocation& invocation) {
       ->capture_default_str()
       ->check(CLI::Range(1, 1000));
   command->add_flag("--latency", options->latency,
-                    "One more run, traced: from accepted to the first start, from an end to its successor's start");
+                    "As many runs more, traced: from submit to the first start, from an end to its successor's start");
+  command->add_flag("--alternate", options->alternate,
+                    "Each subtask requires another worker than the one before: every edge of a chain crosses");
+  command->add_option("--command", options->program,
+                      "Subtasks are this program, without arguments; the rate of bare posix_spawn is measured in turn")
+      ->type_name("FILE");
   command->add_flag("--again", options->again,
                     "The measured runs submit the graph of the first one again, by one small message");
   add_cluster_options(*command, options->cluster);
@@ -202,26 +295,8 @@ void add_bench_command(CLI::App& app, Invocation& invocation) {
     };
   });
 
-  auto metg = std::make_shared<MetgOptions>();
-  CLI::App* metg_command = command->add_subcommand(
-      "metg", "Minimum effective granularity: the shortest subtasks that keep half of the slots' time useful");
-  metg_command->add_option("--pattern", metg->pattern, "trivial, stencil, fft, tree or random")->capture_default_str();
-  metg_command->add_option("--steps", metg->steps, "Rows of the graph")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1'000'000));
-  metg_command->add_option("--csv", metg->csv_path, "Write the curve there")->type_name("FILE");
-  add_cluster_options(*metg_command, metg->cluster);
-  add_json_option(*metg_command, invocation);
-  metg_command->callback([&invocation, metg] {
-    invocation.chosen = [&invocation, metg]() -> Result<int> {
-      PENSTOCK_TRY(begin_log(invocation, LogLevel::Error));
-      const Result<MetgCurve> curve = measure_metg(*metg, invocation.stop_signals);
-      if (!curve) return curve.error();
-      if (!invocation.json) std::cout << draw_metg(*curve);
-      print(invocation, to_value(*curve));
-      return int{kSuccess};
-    };
-  });
+  add_metg_command(*command, invocation);
+  add_idle_command(*command, invocation);
 }
 
 }  // namespace penstock::cli

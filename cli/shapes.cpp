@@ -168,4 +168,24 @@ Result<Graph> make_graph(const ShapeOptions& options) {
   return graph;
 }
 
+void alternate_workers(Graph& graph, std::uint32_t count) {
+  const std::vector<Template> before = std::move(graph.templates);
+  graph.templates.clear();
+  for (const Template& content : before)
+    for (std::uint32_t worker = 1; worker <= count; ++worker)
+      graph.templates.emplace_back(content).required.worker = "worker-" + std::to_string(worker);
+  for (std::size_t i = 0; i < graph.size(); ++i)
+    graph.template_of[i] = graph.template_of[i] * count + static_cast<std::uint32_t>(i % count);
+}
+
+void become_command(Graph& graph, const std::string& program) {
+  for (Template& content : graph.templates) {
+    content.runner = RunnerKind::Command;
+    content.program = program;
+    content.payload.clear();
+  }
+  graph.payloads.clear();
+  graph.payload_offsets.clear();
+}
+
 }  // namespace penstock::cli

@@ -44,4 +44,9 @@ std::string_view to_string(Shape shape);
 /// Error: InvalidArgument, LimitExceeded.
 Result<Graph> make_graph(const ShapeOptions& options);
 
+/// Makes each subtask require the next of the workers `worker-1` to `worker-<count>` in turn: every edge of a chain crosses.
+void alternate_workers(Graph& graph, std::uint32_t count);
+/// Makes every subtask the command `program` without arguments.
+void become_command(Graph& graph, const std::string& program);
+
 }  // namespace penstock::cli

@@ -26,19 +26,27 @@ std::size_t allocated_bytes() {
 }  // namespace
 
 SupervisorRig::SupervisorRig(const RigOptions& options, const Meters& meters)
-    : options_(options), core_(config_of(options), Rng{1}), workers_(options.workers), meters_(meters) {
-  for (std::uint32_t i = 0; i < options.workers; ++i) {
-    Register hello;
-    hello.name = "worker-" + std::to_string(i + 1);
-    BandDescription band;
-    band.name = "numa-0";
-    band.capacity.slots = kOneSlot * options.slots;
-    band.capacity.memory = band.memory_hard_limit = kGiB;
-    hello.bands.push_back(band);
-    handle(supervisor_event::WorkerJoined{WorkerId{i + 1}, Incarnation{i + 1}, hello});
-  }
+    : options_(options), core_(config_of(options), Rng{1}), meters_(meters) {
+  for (std::uint32_t i = 0; i < options.workers; ++i) join();
   meters_.core.reset();
   events_ = 0;
+}
+
+void SupervisorRig::join() {
+  workers_.emplace_back();
+  const auto number = static_cast<std::uint32_t>(workers_.size());
+  Register hello;
+  hello.name = "worker-" + std::to_string(number);
+  BandDescription band;
+  band.name = "numa-0";
+  band.capacity.slots = kOneSlot * options_.slots;
+  band.capacity.memory = band.memory_hard_limit = kGiB;
+  hello.bands.push_back(band);
+  handle(supervisor_event::WorkerJoined{WorkerId{number}, Incarnation{number}, hello});
+}
+
+void SupervisorRig::lose(std::uint32_t worker) {
+  handle(supervisor_event::WorkerLost{WorkerId{worker + 1}, "measured"});
 }
 
 std::size_t SupervisorRig::submit(Graph&& graph) {

@@ -37,6 +37,11 @@ class SupervisorRig {
   /// Runs the job until it has ended. REQUIRES: submit was called.
   void finish();
 
+  /// One worker more.
+  void join();
+  /// The worker of that number (from 0) is lost. The job is not run any further after that.
+  void lose(std::uint32_t worker);
+
   std::uint64_t events() const { return events_; }
   /// Virtual time since the rig began.
   Duration virtual_time() const { return now_ - kBegin; }

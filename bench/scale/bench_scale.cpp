@@ -1,4 +1,5 @@
 // The supervisor's core with up to 10,000 workers and 10,000,000 subtasks; prints one JSON line for each measurement.
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <cstring>
@@ -67,6 +68,25 @@ void measure_cluster(const Setting& setting, const RigOptions& options) {
       static_cast<unsigned long long>(rig.forward_hits()));
 }
 
+// What it costs that a worker comes, and that one is lost, while a job runs on all of them.
+void measure_membership(const Setting& setting, const RigOptions& options) {
+  constexpr std::uint32_t kTimes = 100;
+  Meter intake;
+  Meter core;
+  SupervisorRig rig{options, SupervisorRig::Meters{intake, core}};
+  rig.submit(build_graph(setting.shape, setting.subtasks, setting.width));
+  const Duration before = core.elapsed();
+  for (std::uint32_t i = 0; i < kTimes; ++i) rig.join();
+  const Duration joined = core.elapsed();
+  const std::uint32_t losses = std::min(kTimes, options.workers / 2);
+  for (std::uint32_t i = 0; i < losses; ++i) rig.lose(i);
+  std::printf(
+      "{\"rig\": \"membership\", \"shape\": \"%s\", \"subtasks\": %u, \"workers\": %u, \"join_us\": %.1f, "
+      "\"lose_us\": %.1f}\n",
+      name_of(setting.shape).data(), setting.subtasks, options.workers, per(joined - before, kTimes) / 1e3,
+      per(core.elapsed() - joined, losses) / 1e3);
+}
+
 // What a waiting subtask takes: few are handed out, so that messages and what workers hold do not count.
 void measure_memory(const Setting& setting, RigOptions options) {
   options.lookahead_subtasks_max = 16;
@@ -85,7 +105,7 @@ void measure_memory(const Setting& setting, RigOptions options) {
 
 int usage() {
   std::fprintf(stderr,
-               "usage: bench_scale supervisor|cluster|memory [--shape NAME] [--subtasks N] [--width N] [--workers N] "
+               "usage: bench_scale supervisor|cluster|membership|memory [--shape NAME] [--subtasks N] [--width N] [--workers N] "
                "[--slots N] [--reports N] [--repeat N]\n");
   return 2;
 }
@@ -123,6 +143,8 @@ int main(int argc, char** argv) {
       measure_supervisor(setting, options);
     else if (what == "cluster")
       measure_cluster(setting, options);
+    else if (what == "membership")
+      measure_membership(setting, options);
     else if (what == "memory")
       measure_memory(setting, options);
     else

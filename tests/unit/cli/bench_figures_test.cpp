@@ -39,26 +39,56 @@ TEST(Percentiles, AreThoseOfTheSortedTimes) {
   EXPECT_EQ(percentiles_of({}).count, 0U);
 }
 
-TEST(SuccessorDelays, TellForwardedSubtasksFromThoseSentAfterwards) {
+TEST(SuccessorTimes, TellForwardedSubtasksFromThoseSentAfterwards) {
   // 2 was there before its last predecessor (1, until 250) ended; 3 came after 2 had ended at 360.
-  const SuccessorDelays delays = successor_delays(
-      diamond(), {trace(0, 1, 0, 10), trace(1, 1, 0, 150), trace(2, 1, 5, 260), trace(3, 1, 400, 430)});
-  EXPECT_EQ(delays.forwarded.count, 1U);
-  EXPECT_EQ(delays.forwarded.max_us, 10);
-  EXPECT_EQ(delays.through_supervisor.count, 1U);
-  EXPECT_EQ(delays.through_supervisor.max_us, 70);
+  SuccessorTimes times;
+  add_successor_times(diamond(), {trace(0, 1, 0, 10), trace(1, 1, 0, 150), trace(2, 1, 5, 260), trace(3, 1, 400, 430)},
+                      times);
+  EXPECT_EQ(times.forwarded_us, (std::vector<std::uint64_t>{10}));
+  EXPECT_EQ(times.through_supervisor_us, (std::vector<std::uint64_t>{70}));
 }
 
-TEST(SuccessorDelays, ClocksOfTwoWorkersAreNotCompared) {
-  const SuccessorDelays delays =
-      successor_delays(diamond(), {trace(0, 1, 0, 10), trace(1, 2, 0, 150), trace(2, 1, 5, 260)});
-  EXPECT_EQ(delays.forwarded.count + delays.through_supervisor.count, 0U);
+TEST(SuccessorTimes, WhatEndedElsewhereWasToldByTheSupervisor) {
+  SuccessorTimes times;
+  add_successor_times(diamond(), {trace(0, 1, 0, 10), trace(1, 2, 0, 150), trace(2, 1, 5, 260)}, times);
+  EXPECT_TRUE(times.forwarded_us.empty());
+  EXPECT_EQ(times.through_supervisor_us, (std::vector<std::uint64_t>{10}));
+}
+
+TEST(SuccessorTimes, AHoleInTheTracesIsNoPair) {
+  SuccessorTimes times;
+  add_successor_times(diamond(), {trace(0, 1, 0, 10), trace(2, 1, 5, 260)}, times);
+  EXPECT_TRUE(times.forwarded_us.empty() && times.through_supervisor_us.empty());
 }
 
 TEST(Median, IsTheMiddle) {
   EXPECT_EQ(median_of({3, 1, 2}), 2);
   EXPECT_EQ(median_of({4, 1, 2, 3}), 2.5);
   EXPECT_EQ(median_of({}), 0);
+}
+
+TEST(BenchFigures, TheFirstAndTheLastTenThousandAreReadOffTheNews) {
+  // 64 at once, then 1,000 a millisecond, at last 500 a millisecond.
+  std::vector<NewsPoint> news{{0.010, 64}};
+  double at = 0.010;
+  std::uint64_t count = 64;
+  for (; count < 50'064; count += 2000) news.push_back({at += 0.002, count + 2000});
+  for (; count < 70'064; count += 1000) news.push_back({at += 0.002, count + 1000});
+  const EdgeRates rates = edge_rates(news);
+  EXPECT_NEAR(rates.first_per_s, 1e6, 1);
+  EXPECT_NEAR(rates.last_per_s, 5e5, 1);
+}
+
+TEST(BenchFigures, AShortJobHasNoEnds) {
+  EXPECT_EQ(edge_rates({}).first_per_s, 0);
+  EXPECT_EQ(edge_rates({{0.1, 5000}, {0.2, 10'000}, {0.3, 20'000}}).last_per_s, 0);
+}
+
+TEST(BenchFigures, SecondsBecomeMicroseconds) {
+  const Percentiles found = percentiles_of_seconds({0.003, 0.001, 0.002});
+  EXPECT_EQ(found.p50_us, 2000);
+  EXPECT_EQ(found.max_us, 3000);
+  EXPECT_EQ(percentiles_of_seconds({-1e-6}).max_us, 0) << "clocks have a grain";
 }
 
 }  // namespace

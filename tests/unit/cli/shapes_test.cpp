@@ -103,5 +103,23 @@ TEST(Shapes, NamesAreReadBack) {
   EXPECT_EQ(parse_shape("stencl").error().remedy, "did you mean 'stencil'?");
 }
 
+TEST(Shapes, AlternatingWorkersTakeTurns) {
+  Result<Graph> graph = make_graph({.shape = Shape::Chain, .subtasks = 5});
+  ASSERT_TRUE(graph.has_value());
+  alternate_workers(*graph, 2);
+  for (std::size_t i = 0; i < graph->size(); ++i)
+    EXPECT_EQ(graph->templates[graph->template_of[i]].required.worker, i % 2 == 0 ? "worker-1" : "worker-2");
+  EXPECT_EQ(graph->edge_count(), 4U);
+}
+
+TEST(Shapes, AShapeOfCommandsHasNoPayloadOfOperators) {
+  Result<Graph> graph = make_graph({.shape = Shape::Flat, .subtasks = 3, .burn = Duration{5}, .payload_bytes = 20});
+  ASSERT_TRUE(graph.has_value());
+  become_command(*graph, "/bin/true");
+  EXPECT_EQ(graph->templates[0].runner, RunnerKind::Command);
+  EXPECT_EQ(graph->templates[0].program, "/bin/true");
+  EXPECT_TRUE(graph->payloads.empty() && graph->payload_offsets.empty() && graph->templates[0].payload.empty());
+}
+
 }  // namespace
 }  // namespace penstock::cli
