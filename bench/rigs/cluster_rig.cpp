@@ -41,7 +41,10 @@ void ClusterRig::run(Graph&& graph) {
       // Whoever holds something back does so until a deadline.
       now_ += std::chrono::milliseconds{2};
       tell_supervisor(supervisor_event::Tick{});
-      for (std::uint32_t i = 0; i < workers_.size(); ++i) tell_worker(i, worker_event::Tick{});
+      for (std::uint32_t i = 0; i < workers_.size(); ++i) {
+        close_offers(i);
+        tell_worker(i, worker_event::Tick{});
+      }
     }
     for (const std::uint32_t index : std::exchange(active_, {})) run_worker(index);
     for (auto& [index, message] : std::exchange(said_, {}))
@@ -53,9 +56,23 @@ void ClusterRig::run_worker(std::uint32_t index) {
   Worker& worker = workers_[index];
   worker.active = false;
   while (!worker.ends.empty()) {
-    const std::vector<RunEnd> ends = std::exchange(worker.ends, {});
-    tell_worker(index, worker_event::RunsEnded{ends});
+    std::vector<RunEnd> ends = std::exchange(worker.ends, {});
+    // The first lane takes over all that is on offer, one after the other.
+    std::size_t last = 0;
+    for (const RunEnd& offer : std::exchange(worker.offers, {})) {
+      ends[last].next = offer.record;
+      last = ends.size();
+      ends.push_back(offer);
+    }
+    tell_worker(index, worker_event::RunsEnded{ends, true});
+    tell_worker(index, worker_event::OffersWanted{});
   }
+}
+
+void ClusterRig::close_offers(std::uint32_t index) {
+  if (workers_[index].offers.empty()) return;
+  workers_[index].offers.clear();
+  tell_worker(index, worker_event::RunsEnded{{}, true});
 }
 
 void ClusterRig::tell_supervisor(SupervisorEvent&& event) {
@@ -66,6 +83,7 @@ void ClusterRig::tell_supervisor(SupervisorEvent&& event) {
   std::swap(actions, supervisor_actions_);
   for (SupervisorAction& action : actions) {
     if (auto* order = std::get_if<supervisor_action::SendToWorker>(&action)) {
+      close_offers(order->worker.value() - 1);
       tell_worker(order->worker.value() - 1, worker_event::MessageArrived{order->message});
     } else if (auto* news = std::get_if<supervisor_action::SendToClient>(&action)) {
       if (const auto* progress = std::get_if<JobProgress>(&news->message))
@@ -84,7 +102,7 @@ void ClusterRig::tell_worker(std::uint32_t index, const WorkerEvent& event) {
       RunEnd end;
       end.record = start->record;
       end.attempt = start->attempt;
-      worker.ends.push_back(end);
+      (start->offered ? worker.offers : worker.ends).push_back(end);
       if (!worker.active) active_.push_back(index);
       worker.active = true;
     } else if (auto* report = std::get_if<worker_action::SendReport>(&action)) {

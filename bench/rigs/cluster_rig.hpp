@@ -12,7 +12,8 @@
 namespace penstock::bench {
 
 /// A supervisor core and worker cores joined without wires: a message of one is the next event of the other. Runs end
-/// at once, in events of up to `slots` ends, as lanes of a band would say it. Each kind of core has its own meter.
+/// at once, in events of all that has started and of what lanes then take over, as a band would say it. Each kind of
+/// core has its own meter.
 class ClusterRig {
  public:
   struct Meters {
@@ -30,13 +31,15 @@ class ClusterRig {
  private:
   struct Worker {
     std::unique_ptr<worker::WorkerCore> core;
-    std::vector<worker::RunEnd> ends;  ///< Of what has started since the last event.
+    std::vector<worker::RunEnd> ends;    ///< Of what has started since the last event.
+    std::vector<worker::RunEnd> offers;  ///< Of what is on offer.
     bool active = false;
   };
 
   void tell_supervisor(supervisor::SupervisorEvent&& event);
   void tell_worker(std::uint32_t index, const worker::WorkerEvent& event);
   void run_worker(std::uint32_t index);
+  void close_offers(std::uint32_t index);
 
   supervisor::SupervisorCore supervisor_;
   std::vector<Worker> workers_;
