@@ -8,9 +8,9 @@ namespace penstock::simulation {
 namespace {
 
 /// A smaller world draws differently from the same seed, so that a few others are tried, too.
-constexpr std::uint64_t kSeedsTried = 300;
+constexpr std::uint64_t kSeedsTried = 600;
 /// Then the case is small enough, or too rare: about ten seconds.
-constexpr std::uint32_t kRunsMax = 4000;
+constexpr std::uint32_t kRunsMax = 6000;
 
 class Shrinker {
  public:
