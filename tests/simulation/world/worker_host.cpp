@@ -248,16 +248,7 @@ void WorkerHost::carry_out(Actions<WorkerAction>& actions) {
       offers_open_ = true;
       offers_.push_back(*run);
     } else if (const auto* stop = std::get_if<StopRun>(&action)) {
-      const auto found = runs_.find(stop->record);
-      if (found == runs_.end()) continue;
-      // Some programs do not listen until they are killed.
-      if (!stop->kill && world_.rng().chance(1, 2)) continue;
-      const std::uint64_t number = found->second.number;
-      world_.queue().after(microseconds{world_.rng().between(10, 3000)},
-                           [this, record = stop->record, number, life = life_] {
-                             if (life == life_ && up_)
-                               deliver([this, record, number] { end_run(record, number, true); });
-                           });
+      stop_run(*stop);
     } else if (const auto* store = std::get_if<StoreOutputs>(&action)) {
       const StoreOutputs what = *store;
       world_.queue().after(microseconds{world_.rng().between(10, 5000)}, [this, what, life = life_] {
@@ -310,6 +301,18 @@ void WorkerHost::carry_out(Actions<WorkerAction>& actions) {
       deliver([this, what] { handle(worker_event::LanesRestarted{what.band, what.lanes}); });
     }
   }
+}
+
+void WorkerHost::stop_run(const StopRun& stop) {
+  const auto found = runs_.find(stop.record);
+  if (found == runs_.end()) return;
+  // Some programs do not listen until they are killed.
+  if (!stop.kill && world_.rng().chance(1, 2)) return;
+  const std::uint64_t number = found->second.number;
+  world_.queue().after(microseconds{world_.rng().between(10, 3000)},
+                       [this, record = stop.record, number, life = life_] {
+                         if (life == life_ && up_) deliver([this, record, number] { end_run(record, number, true); });
+                       });
 }
 
 void WorkerHost::send_report(const ReportBatch& batch) {

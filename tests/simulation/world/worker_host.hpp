@@ -76,6 +76,7 @@ class WorkerHost {
   void receive(const MessagePtr& message);
   void make_endpoint();
   Register description(bool reclaims) const;
+  void stop_run(const worker::worker_action::StopRun& stop);
   void send_report(const ReportBatch& batch);
   void send(FromWorker message);
   void carry_out(Actions<worker::WorkerAction>& actions);
