@@ -247,6 +247,9 @@ void WorkerCore::receive(const DropBatch& message) {
   const JobSlot slot = jobs_.find(message.job);
   if (!slot.valid()) return;
   for (const DataRef& ref : message.data) {
+    // Who drops it has applied the report of its producer, though it may not say so before the disk has it. If the
+    // producer has to run again, its successors must wait for that.
+    successors_.applied(slot, ref.producer);
     const DatumIndex datum = data_.find(DataKey{{message.job, ref.producer}, ref.output});
     if (!datum.valid()) continue;
     if (message.lost)

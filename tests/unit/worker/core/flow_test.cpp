@@ -67,6 +67,20 @@ TEST(Forwarding, AProducerElsewhereCountsByItsNotice) {
   worker.ignore();
 }
 
+// Found by the simulator: the supervisor applies a report, but says so only when it is on its disk.
+TEST(Forwarding, AProducerWhoseDataWereDroppedIsWaitedForAgain) {
+  WorkerHarness worker{1};
+  worker.assign({{.subtask = 0}});
+  worker.started();
+  worker.succeed(0, {{0, 50}});
+  worker.ignore();
+  worker.receive(DropBatch{JobId{1}, false, {{SubtaskIndex{0}, 0}}});
+  worker.ignore();
+  worker.assign({{.subtask = 1, .missing = {0}}});
+  EXPECT_EQ(worker.started(), List{});
+  worker.ignore();
+}
+
 TEST(Forwarding, AProducerReportedButNotAppliedIsKnownToHaveFinished) {
   WorkerHarness worker{1};
   worker.assign({{.subtask = 0}});
