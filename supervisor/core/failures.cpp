@@ -194,8 +194,10 @@ void SupervisorCore::cancel_what_cannot_run(Job& job, const std::vector<std::uin
   std::vector<std::uint32_t> doomed;
   for (const std::uint32_t subtask : reopened)
     for (const std::uint32_t predecessor : job.shape->predecessors(subtask)) {
-      const SubtaskPhase phase = job.hot[predecessor].phase;
-      if (!is_final(phase) || phase == SubtaskPhase::Succeeded) continue;
+      const SubtaskHot& hot = job.hot[predecessor];
+      // One that is being cancelled has taken its unfinished successors with it: nobody would come back for this one.
+      const bool leaves = hot.phase == SubtaskPhase::Assigned && (hot.flags & SubtaskFlag::kCancelAsked) != 0;
+      if (!leaves && (!is_final(hot.phase) || hot.phase == SubtaskPhase::Succeeded)) continue;
       doomed.push_back(subtask);
       break;
     }

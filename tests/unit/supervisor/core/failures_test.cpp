@@ -422,5 +422,28 @@ TEST(Lineage, ASubtaskThatSucceededAndFailsWhenItRunsAgainStaysTold) {
   cluster.ignore();
 }
 
+// Found by the simulator: A (0) runs again and is being cancelled when the output of its reader B (1), which had
+// succeeded, is lost, too. Nobody would have cancelled B.
+TEST(Recompute, WhatNeedsAPredecessorThatIsBeingCancelledIsCancelled) {
+  SupervisorHarness cluster;
+  GraphBuilder graph = GraphBuilder{}.add().add({0}, 1).add({0}, 2).add({1}, 2);
+  graph.template_at(0).preferred = {"worker-1", ""};
+  graph.template_at(1).required = {"worker-2", ""};
+  graph.template_at(2).required = {"worker-3", ""};
+  for (int worker = 0; worker < 4; ++worker) cluster.join();
+  JobSpec spec;
+  spec.wait_for_resources = true;
+  cluster.submit(graph.build(), spec);
+  cluster.succeed(1, 0, {{0, 100}});
+  cluster.succeed(2, 1, {{0, 100}});
+  cluster.lose(1);
+  ASSERT_EQ(cluster.phase(0), SubtaskPhase::Assigned) << "its other reader has not run";
+  ASSERT_TRUE(cluster.ask("cancel", {"job-1", "0"}).has_value());
+  EXPECT_EQ(cluster.phase(1), SubtaskPhase::Succeeded);
+  cluster.lose(2);
+  EXPECT_EQ(cluster.phase(1), SubtaskPhase::Cancelled);
+  cluster.ignore();
+}
+
 }  // namespace
 }  // namespace penstock::supervisor
