@@ -90,7 +90,8 @@ bool SupervisorHost::knows_success(SubtaskId subtask) const {
 /// The supervisor has heard all that this life holds: what it has not taken over is fenced.
 void SupervisorHost::take_claim(WorkerId worker, std::uint64_t life) {
   world_.note("supervisor: life % has claimed all", {life});
-  world_.oracle().life_returned(life, [&](SubtaskId subtask, Attempt attempt) {
+  world_.oracle().life_returned(life, [this, worker](SubtaskId subtask, Attempt attempt) {
+    if (core_ == nullptr) return true;
     const Job* job = core_->find_job(subtask.job);
     if (job == nullptr || subtask.index.value() >= job->hot.size()) return false;
     const SubtaskHot& hot = job->hot[subtask.index.value()];

@@ -23,7 +23,10 @@ void Oracle::run_started(Life life, SubtaskId subtask, Attempt attempt, bool kno
     if (!job->second.ran[graph.predecessors[edge]])
       breach(name + " runs before its predecessor " + std::to_string(graph.predecessors[edge]));
   std::map<Life, Run>& lives = live_[subtask];
-  if (!lost_.contains(life)) {
+  // Who has come back learns a moment later what of its queue is not its own any more; until then it may start it.
+  const auto returned = returned_.find(life);
+  const bool fenced = lost_.contains(life) || (returned != returned_.end() && !returned->second(subtask, attempt));
+  if (!fenced) {
     for (const auto& [other, run] : lives)
       if (!run.fenced) breach(name + " runs while attempt " + std::to_string(run.attempt.value()) + " runs, too");
     for (const Life other : succeeded_on_[subtask])
@@ -32,8 +35,8 @@ void Oracle::run_started(Life life, SubtaskId subtask, Attempt attempt, bool kno
     const Told told = job->second.told[subtask.index.value()];
     if (told == Told::Failed || told == Told::Cancelled) breach(name + " starts after its end was told");
   }
-  lives[life] = Run{attempt, lost_.contains(life)};
-  if (lost_.contains(life)) fenced_.insert({life, subtask, attempt});
+  lives[life] = Run{attempt, fenced};
+  if (fenced) fenced_.insert({life, subtask, attempt});
 }
 
 void Oracle::run_ended(Life life, SubtaskId subtask, bool succeeded) {
@@ -44,6 +47,7 @@ void Oracle::run_ended(Life life, SubtaskId subtask, bool succeeded) {
 
 void Oracle::life_lost(Life life) {
   lost_.insert(life);
+  returned_.erase(life);
   for (auto& [subtask, lives] : live_)
     if (const auto run = lives.find(life); run != lives.end()) {
       run->second.fenced = true;
@@ -53,6 +57,7 @@ void Oracle::life_lost(Life life) {
 
 void Oracle::life_returned(Life life, const std::function<bool(SubtaskId, Attempt)>& keeps) {
   lost_.erase(life);
+  returned_[life] = keeps;
   for (auto& [subtask, lives] : live_)
     if (const auto run = lives.find(life); run != lives.end()) {
       run->second.fenced = !keeps(subtask, run->second.attempt);
