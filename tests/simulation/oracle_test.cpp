@@ -97,6 +97,24 @@ TEST_F(OracleTest, AStartAfterItsEndWasToldIsABreach) {
   EXPECT_TRUE(says("starts after its end was told")) << oracle.failure();
 }
 
+TEST_F(OracleTest, WhatAReturnedLifeMayNotKeepMayStartUntilItHearsSo) {
+  oracle.run_started(kFirst, subtask(0), Attempt{2});
+  oracle.life_lost(kSecond);
+  oracle.claim_refused(kSecond, subtask(0), Attempt{1});
+  oracle.life_returned(kSecond, [](SubtaskId, Attempt) { return true; });
+  oracle.run_started(kSecond, subtask(0), Attempt{1});
+  EXPECT_EQ(oracle.failure(), "");
+}
+
+TEST_F(OracleTest, WhatAReturnedLifeKeepsIsCheckedLikeAnyOther) {
+  oracle.run_started(kFirst, subtask(0), Attempt{2});
+  oracle.life_lost(kSecond);
+  oracle.claim_refused(kSecond, subtask(0), Attempt{1});
+  oracle.life_returned(kSecond, [](SubtaskId, Attempt) { return true; });
+  oracle.run_started(kSecond, subtask(0), Attempt{3});
+  EXPECT_TRUE(says("runs while attempt 2 runs, too")) << oracle.failure();
+}
+
 TEST_F(OracleTest, AJobThatNeverEndsIsABreach) {
   oracle.at_rest();
   EXPECT_TRUE(says("job-1 never ended")) << oracle.failure();

@@ -87,17 +87,24 @@ bool SupervisorHost::knows_success(SubtaskId subtask) const {
          (job->hot[subtask.index.value()].flags & SubtaskFlag::kVisible) != 0;
 }
 
-/// The supervisor has heard all that this life holds: what it has not taken over is fenced.
-void SupervisorHost::take_claim(WorkerId worker, std::uint64_t life) {
+bool SupervisorHost::counts_on(WorkerId worker, SubtaskId subtask, Attempt attempt) const {
+  const Job* job = core_->find_job(subtask.job);
+  if (job == nullptr || subtask.index.value() >= job->hot.size()) return false;
+  const SubtaskHot& hot = job->hot[subtask.index.value()];
+  return hot.phase == SubtaskPhase::Assigned && hot.attempt == attempt.value() &&
+         core_->workers()[hot.band].id.worker == worker;
+}
+
+/// The supervisor has heard a part of what this life holds, or all of it: what it has not taken over is fenced.
+void SupervisorHost::take_claim(WorkerId worker, std::uint64_t life, const WorkerClaim& claim) {
+  for (const ClaimedJob& job : claim.jobs)
+    for (const ClaimedAttempt& claimed : job.attempts)
+      if (const SubtaskId subtask{job.job, claimed.subtask}; !counts_on(worker, subtask, claimed.attempt))
+        world_.oracle().claim_refused(life, subtask, claimed.attempt);
+  if (!claim.last) return;
   world_.note("supervisor: life % has claimed all", {life});
-  world_.oracle().life_returned(life, [this, worker](SubtaskId subtask, Attempt attempt) {
-    if (core_ == nullptr) return true;
-    const Job* job = core_->find_job(subtask.job);
-    if (job == nullptr || subtask.index.value() >= job->hot.size()) return false;
-    const SubtaskHot& hot = job->hot[subtask.index.value()];
-    return hot.phase == SubtaskPhase::Assigned && hot.attempt == attempt.value() &&
-           core_->workers()[hot.band].id.worker == worker;
-  });
+  world_.oracle().life_returned(
+      life, [&](SubtaskId subtask, Attempt attempt) { return counts_on(worker, subtask, attempt); });
 }
 
 void SupervisorHost::fill_disk(Duration duration) { disk_full_until_ = later(world_.now(), duration); }
@@ -285,7 +292,7 @@ void SupervisorHost::receive(WorkerId worker, std::uint64_t life, const MessageP
   else
     handle(supervisor_event::WorkerSaid{worker, *said});
   const auto* claim = std::get_if<WorkerClaim>(said);
-  if (claim != nullptr && claim->last && core_->workers().find(worker).valid()) take_claim(worker, life);
+  if (claim != nullptr && core_->workers().find(worker).valid()) take_claim(worker, life, *claim);
 }
 
 void SupervisorHost::accept_client(ClientHost& host) {

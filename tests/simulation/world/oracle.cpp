@@ -24,13 +24,13 @@ void Oracle::run_started(Life life, SubtaskId subtask, Attempt attempt, bool kno
       breach(name + " runs before its predecessor " + std::to_string(graph.predecessors[edge]));
   std::map<Life, Run>& lives = live_[subtask];
   // Who has come back learns a moment later what of its queue is not its own any more; until then it may start it.
-  const auto returned = returned_.find(life);
-  const bool fenced = lost_.contains(life) || (returned != returned_.end() && !returned->second(subtask, attempt));
+  const bool fenced = lost_.contains(life) || fenced_.contains({life, subtask, attempt});
   if (!fenced) {
     for (const auto& [other, run] : lives)
       if (!run.fenced) breach(name + " runs while attempt " + std::to_string(run.attempt.value()) + " runs, too");
     for (const Life other : succeeded_on_[subtask])
-      if (!known && !lost_.contains(other)) breach(name + " runs, though its success on a living worker was to be known");
+      if (!known && !lost_.contains(other))
+        breach(name + " runs, though its success on a living worker was to be known");
     // What the client has been told stands: it runs again only to make lost data anew, and then it had succeeded.
     const Told told = job->second.told[subtask.index.value()];
     if (told == Told::Failed || told == Told::Cancelled) breach(name + " starts after its end was told");
@@ -47,7 +47,6 @@ void Oracle::run_ended(Life life, SubtaskId subtask, bool succeeded) {
 
 void Oracle::life_lost(Life life) {
   lost_.insert(life);
-  returned_.erase(life);
   for (auto& [subtask, lives] : live_)
     if (const auto run = lives.find(life); run != lives.end()) {
       run->second.fenced = true;
@@ -55,9 +54,10 @@ void Oracle::life_lost(Life life) {
     }
 }
 
+void Oracle::claim_refused(Life life, SubtaskId subtask, Attempt attempt) { fenced_.insert({life, subtask, attempt}); }
+
 void Oracle::life_returned(Life life, const std::function<bool(SubtaskId, Attempt)>& keeps) {
   lost_.erase(life);
-  returned_[life] = keeps;
   for (auto& [subtask, lives] : live_)
     if (const auto run = lives.find(life); run != lives.end()) {
       run->second.fenced = !keeps(subtask, run->second.attempt);

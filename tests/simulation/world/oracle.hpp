@@ -29,7 +29,9 @@ class Oracle {
   void run_ended(Life life, SubtaskId subtask, bool succeeded);
   /// The supervisor has given this life up: whatever it still runs is fenced.
   void life_lost(Life life);
-  /// A supervisor goes on with this life; of its runs, and of what it starts later, what `keeps` says no to is fenced.
+  /// A supervisor has not taken over what this life claims: it is fenced, whether it runs already or starts yet.
+  void claim_refused(Life life, SubtaskId subtask, Attempt attempt);
+  /// A supervisor goes on with this life; of its runs, those that `keeps` says no to are fenced.
   void life_returned(Life life, const std::function<bool(SubtaskId, Attempt)>& keeps);
   /// The worker has said so, or tries to: from now on it is known for as long as that life lasts.
   void success_reported(Life life, SubtaskId subtask, Attempt attempt);
@@ -69,7 +71,6 @@ class Oracle {
   std::map<SubtaskId, std::map<Life, Run>> live_;
   std::map<SubtaskId, std::set<Life>> succeeded_on_;
   std::set<std::tuple<Life, SubtaskId, Attempt>> fenced_;
-  std::map<Life, std::function<bool(SubtaskId, Attempt)>> returned_;
   std::set<Life> lost_;
   std::uint64_t runs_ = 0;
   std::string failure_;

@@ -73,7 +73,9 @@ class SupervisorHost {
   void make_peer(WorkerHost& host, WorkerId id);
   void welcome_anew(WorkerHost& host, WorkerId id, std::uint64_t connection);
   void give_up_absent();
-  void take_claim(WorkerId worker, std::uint64_t life);
+  /// Whether this attempt, on this worker, is the one that the supervisor waits for.
+  bool counts_on(WorkerId worker, SubtaskId subtask, Attempt attempt) const;
+  void take_claim(WorkerId worker, std::uint64_t life, const WorkerClaim& claim);
 
   class World& world_;
   const SupervisorConfig config_;
