@@ -7,6 +7,7 @@
 
 #include "supervisor/policy/parts.hpp"
 #include "supervisor/policy/plan.hpp"
+#include "supervisor/policy/policy_engine.hpp"
 #include "supervisor/policy/snapshot.hpp"
 
 namespace penstock::policy {
@@ -141,5 +142,13 @@ class PolicyBuilder {
     }
   }
 };
+
+/// One pass of the preset `quota` with some of its actions only.
+inline Plan run_actions(const PolicyBuilder& builder, const std::vector<Action>& actions) {
+  Parts parts = parts_named("quota");
+  parts.action_count = 0;
+  for (const Action action : actions) parts.actions[parts.action_count++] = action;
+  return PolicyEngine{{parts}}.pass(builder.snapshot);
+}
 
 }  // namespace penstock::policy

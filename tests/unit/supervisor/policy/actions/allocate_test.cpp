@@ -1,18 +1,9 @@
 #include <gtest/gtest.h>
 
-#include "supervisor/policy/policy_engine.hpp"
 #include "tests/support/policy_builder.hpp"
 
 namespace penstock::policy {
 namespace {
-
-/// One pass with some actions only.
-Plan run(const PolicyBuilder& builder, std::vector<Action> actions) {
-  Parts parts = parts_named("quota");
-  parts.action_count = 0;
-  for (const Action action : actions) parts.actions[parts.action_count++] = action;
-  return PolicyEngine{{parts}}.pass(builder.snapshot);
-}
 
 TEST(Allocate, AGangStartsAsAWholeOrNotAtAll) {
   PolicyBuilder builder;
@@ -20,9 +11,9 @@ TEST(Allocate, AGangStartsAsAWholeOrNotAtAll) {
   const std::uint32_t project = builder.project("p", 8);
   builder.job("gang", project).sets[0].min = 4;
   builder.wants(1, 4);
-  EXPECT_TRUE(run(builder, {Action::Allocate}).starts.empty());
+  EXPECT_TRUE(run_actions(builder, {Action::Allocate}).starts.empty());
   builder.device_band(1);
-  EXPECT_EQ(run(builder, {Action::Allocate}).starts.size(), 4U);
+  EXPECT_EQ(run_actions(builder, {Action::Allocate}).starts.size(), 4U);
 }
 
 TEST(Allocate, IdleDevicesGoToWhoeverWants) {
@@ -30,7 +21,7 @@ TEST(Allocate, IdleDevicesGoToWhoeverWants) {
   builder.device_band(8);
   builder.job("beyond", builder.project("p", 0));
   builder.wants(1, 8);
-  EXPECT_EQ(run(builder, {Action::Allocate}).starts.size(), 8U);
+  EXPECT_EQ(run_actions(builder, {Action::Allocate}).starts.size(), 8U);
 }
 
 TEST(Allocate, WhatMayNotBePreemptedStaysWithinTheGuarantee) {
@@ -38,7 +29,7 @@ TEST(Allocate, WhatMayNotBePreemptedStaysWithinTheGuarantee) {
   builder.device_band(8);
   builder.job("interactive", builder.project("p", 2), 100);
   builder.wants(1, 8);
-  EXPECT_EQ(run(builder, {Action::Allocate}).starts.size(), 2U);
+  EXPECT_EQ(run_actions(builder, {Action::Allocate}).starts.size(), 2U);
 }
 
 TEST(Allocate, PartsShareADevice) {
@@ -47,7 +38,7 @@ TEST(Allocate, PartsShareADevice) {
   builder.job("parts", builder.project("p", 1));
   builder.wants_part(500);
   builder.wants_part(500);
-  const Plan plan = run(builder, {Action::Allocate});
+  const Plan plan = run_actions(builder, {Action::Allocate});
   ASSERT_EQ(plan.starts.size(), 2U);
   EXPECT_EQ(plan.starts[0].device_groups, plan.starts[1].device_groups);
 }

@@ -1,18 +1,9 @@
 #include <gtest/gtest.h>
 
-#include "supervisor/policy/policy_engine.hpp"
 #include "tests/support/policy_builder.hpp"
 
 namespace penstock::policy {
 namespace {
-
-/// One pass with some actions only.
-Plan run(const PolicyBuilder& builder, std::vector<Action> actions) {
-  Parts parts = parts_named("quota");
-  parts.action_count = 0;
-  for (const Action action : actions) parts.actions[parts.action_count++] = action;
-  return PolicyEngine{{parts}}.pass(builder.snapshot);
-}
 
 TEST(BreakStaleGangs, AfterTheGraceTheRestLeaves) {
   PolicyBuilder builder;
@@ -23,9 +14,9 @@ TEST(BreakStaleGangs, AfterTheGraceTheRestLeaves) {
   builder.last_member().state = MemberState::Failed;
   builder.snapshot.now = Instant{std::chrono::seconds{100}};
   builder.snapshot.workloads[0].stale_since = Instant{std::chrono::seconds{50}};
-  EXPECT_TRUE(run(builder, {Action::BreakStaleGangs}).preemptions.empty());
+  EXPECT_TRUE(run_actions(builder, {Action::BreakStaleGangs}).preemptions.empty());
   builder.snapshot.workloads[0].stale_since = Instant{std::chrono::seconds{39}};
-  const Plan plan = run(builder, {Action::BreakStaleGangs});
+  const Plan plan = run_actions(builder, {Action::BreakStaleGangs});
   ASSERT_EQ(plan.preemptions.size(), 1U);
   EXPECT_EQ(plan.preemptions[0].reason, PreemptionReason::StaleGang);
 }

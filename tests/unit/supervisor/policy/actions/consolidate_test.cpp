@@ -1,18 +1,9 @@
 #include <gtest/gtest.h>
 
-#include "supervisor/policy/policy_engine.hpp"
 #include "tests/support/policy_builder.hpp"
 
 namespace penstock::policy {
 namespace {
-
-/// One pass with some actions only.
-Plan run(const PolicyBuilder& builder, std::vector<Action> actions) {
-  Parts parts = parts_named("quota");
-  parts.action_count = 0;
-  for (const Action action : actions) parts.actions[parts.action_count++] = action;
-  return PolicyEngine{{parts}}.pass(builder.snapshot);
-}
 
 TEST(Consolidate, MovesASmallJobSoThatALargeOneFits) {
   PolicyBuilder builder;
@@ -25,7 +16,7 @@ TEST(Consolidate, MovesASmallJobSoThatALargeOneFits) {
   builder.holds(1, right);
   builder.job("large", project);
   builder.wants(2);
-  const Plan plan = run(builder, {Action::Allocate, Action::Consolidate});
+  const Plan plan = run_actions(builder, {Action::Allocate, Action::Consolidate});
   EXPECT_EQ(plan.preemptions.size(), 1U);
   EXPECT_EQ(plan.reservations.size(), 2U) << "the large one, and a new place for who moves";
 }
@@ -38,7 +29,7 @@ TEST(Consolidate, NobodyLosesHisPlaceForGood) {
   builder.holds(1, band);
   builder.job("large", project);
   builder.wants(2);
-  EXPECT_TRUE(run(builder, {Action::Consolidate}).preemptions.empty());
+  EXPECT_TRUE(run_actions(builder, {Action::Consolidate}).preemptions.empty());
 }
 
 }  // namespace

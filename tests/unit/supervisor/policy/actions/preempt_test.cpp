@@ -1,18 +1,9 @@
 #include <gtest/gtest.h>
 
-#include "supervisor/policy/policy_engine.hpp"
 #include "tests/support/policy_builder.hpp"
 
 namespace penstock::policy {
 namespace {
-
-/// One pass with some actions only.
-Plan run(const PolicyBuilder& builder, std::vector<Action> actions) {
-  Parts parts = parts_named("quota");
-  parts.action_count = 0;
-  for (const Action action : actions) parts.actions[parts.action_count++] = action;
-  return PolicyEngine{{parts}}.pass(builder.snapshot);
-}
 
 TEST(Preempt, InteractiveTakesFromTrainingOfItsProject) {
   PolicyBuilder builder;
@@ -22,7 +13,7 @@ TEST(Preempt, InteractiveTakesFromTrainingOfItsProject) {
   builder.holds(2, band);
   builder.job("interactive", project, 100);
   builder.wants(1);
-  const Plan plan = run(builder, {Action::Preempt});
+  const Plan plan = run_actions(builder, {Action::Preempt});
   ASSERT_EQ(plan.preemptions.size(), 1U);
   EXPECT_EQ(plan.preemptions[0].beneficiary, 1U);
   EXPECT_EQ(plan.reservations.size(), 1U);
@@ -36,7 +27,7 @@ TEST(Preempt, EqualsStay) {
   builder.holds(1, band);
   builder.job("second", project);
   builder.wants(1);
-  EXPECT_TRUE(run(builder, {Action::Preempt}).preemptions.empty());
+  EXPECT_TRUE(run_actions(builder, {Action::Preempt}).preemptions.empty());
 }
 
 }  // namespace

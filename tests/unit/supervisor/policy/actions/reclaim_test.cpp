@@ -1,18 +1,9 @@
 #include <gtest/gtest.h>
 
-#include "supervisor/policy/policy_engine.hpp"
 #include "tests/support/policy_builder.hpp"
 
 namespace penstock::policy {
 namespace {
-
-/// One pass with some actions only.
-Plan run(const PolicyBuilder& builder, std::vector<Action> actions) {
-  Parts parts = parts_named("quota");
-  parts.action_count = 0;
-  for (const Action action : actions) parts.actions[parts.action_count++] = action;
-  return PolicyEngine{{parts}}.pass(builder.snapshot);
-}
 
 TEST(Reclaim, TakesBackWhatIsGuaranteedAndNoMore) {
   PolicyBuilder builder;
@@ -27,7 +18,7 @@ TEST(Reclaim, TakesBackWhatIsGuaranteedAndNoMore) {
     builder.job("late" + std::to_string(i), late);
     builder.wants(1);
   }
-  const Plan plan = run(builder, {Action::Reclaim});
+  const Plan plan = run_actions(builder, {Action::Reclaim});
   EXPECT_EQ(plan.preemptions.size(), 2U);
   EXPECT_EQ(plan.reservations.size(), 2U);
   for (const Preemption& each : plan.preemptions) EXPECT_EQ(each.reason, PreemptionReason::Reclaim);
@@ -40,7 +31,7 @@ TEST(Reclaim, NeverFromWhatMayNotBePreempted) {
   builder.holds(1, band);
   builder.job("late", builder.project("b", 1));
   builder.wants(1);
-  EXPECT_TRUE(run(builder, {Action::Reclaim}).preemptions.empty());
+  EXPECT_TRUE(run_actions(builder, {Action::Reclaim}).preemptions.empty());
 }
 
 }  // namespace
