@@ -4,6 +4,7 @@ import shutil
 import tempfile
 import threading
 import time
+import traceback
 
 from cluster import Broken, Cluster, descriptors, resident_kib
 from oracle import Oracle
@@ -40,11 +41,11 @@ class Case:
         self.failures = []
         self._endings = []
 
-    def cluster(self, workers=0, slots=2, settings=(), state="state", prefix=(), environment=None):
+    def cluster(self, workers=0, slots=2, settings=(), listen="127.0.0.1:0", prefix=(), environment=None):
         """A cluster with workers w1, w2, ... that are ready."""
         directory = os.path.join(self.directory, str(len(self._endings)))
         os.mkdir(directory)
-        cluster = Cluster(self.binary, directory, settings, state)
+        cluster = Cluster(self.binary, directory, settings, listen)
         self._endings.append(lambda: self._end_cluster(cluster))
         cluster.start_supervisor(prefix=prefix, environment=environment)
         for number in range(1, workers + 1):
@@ -116,6 +117,8 @@ def run_case(function, binary, full):
             verdict, reason = "skipped", str(skipped)
         except Broken as broken:
             case.failures.append(str(broken))
+        except Exception:  # Of the test itself: the others' lines are wanted all the same.
+            case.failures.append(traceback.format_exc())
         finally:
             case.end()
         if case.failures:

@@ -61,11 +61,11 @@ def tree_bytes(folder):
 class Cluster:
     """A supervisor and workers. `settings` are for all of them: `("link.heartbeat=100ms", ...)`."""
 
-    def __init__(self, binary, directory, settings=(), state="state"):
-        self.binary, self.directory, self.state = os.path.abspath(binary), directory, state
+    def __init__(self, binary, directory, settings=(), listen="127.0.0.1:0"):
+        self.binary, self.directory = os.path.abspath(binary), directory
         self.settings = [part for setting in settings for part in ("--set", setting)]
         self.witness = os.path.join(directory, "witness")
-        self.address = "127.0.0.1:0"
+        self.address = listen
         self.supervisor = None
         self.workers = {}
         self.started = []   # (name, process), in order.
@@ -87,9 +87,9 @@ class Cluster:
         address_file = self.path("address")
         if os.path.exists(address_file):
             os.remove(address_file)
-        state = ["--state", self.state] if self.state else []
-        self.supervisor = self.spawn("supervisor", ["supervisor", *state, "--listen", self.address, "--address-file",
-                                                    "address", *self.settings, *extra], prefix, environment)
+        self.supervisor = self.spawn("supervisor",
+                                     ["supervisor", "--state", "state", "--listen", self.address, "--address-file",
+                                      "address", *self.settings, *extra], prefix, environment)
 
         def listens():
             if self.supervisor.poll() is not None:
@@ -119,9 +119,16 @@ class Cluster:
                    "--no-gpus", *self.settings, *extra], prefix, {"CHAOS_WORKER": name, **(environment or {})})
         return self.workers[name]
 
-    def run(self, *arguments, address=None, seconds=60):
-        return subprocess.run([self.binary, *arguments, "--supervisor", address or self.address], cwd=self.directory,
-                              capture_output=True, text=True, check=False, timeout=seconds)
+    def run(self, *arguments, address=None, seconds=300):
+        return self.run_alone(*arguments, "--supervisor", address or self.address, seconds=seconds)
+
+    def run_alone(self, *arguments, seconds=60):
+        """A call of the binary that is not about this cluster's supervisor."""
+        try:
+            return subprocess.run([self.binary, *arguments], cwd=self.directory, capture_output=True, text=True, check=False,
+                                  timeout=seconds)
+        except subprocess.TimeoutExpired as late:
+            raise Broken(f"no answer to `penstock {' '.join(arguments)}` within {seconds:g} s") from late
 
     def ask(self, *arguments):
         answer = self.run(*arguments, "--json")

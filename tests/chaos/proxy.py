@@ -29,6 +29,7 @@ class Proxy:
         self.faults = faults or Faults()
         self.counts = {"frames": 0, "lost": 0, "repeated": 0, "reordered": 0, "delayed": 0, "cut": 0, "connections": 0}
         self.silent = [threading.Event(), threading.Event()]  # Directions that carry nothing.
+        self.introduces = False  # Even then.
         self._random, self._lock = random.Random(seed), threading.Lock()
         self._sockets = []
         self._ended = False
@@ -89,7 +90,10 @@ class Proxy:
         faults, draw = self.faults, self._draw
         self._count("frames")
         if frame[5] == INTRODUCTION:
-            self._write(sink, frame, direction)
+            if self.introduces:
+                sink.sendall(frame)
+            else:
+                self._write(sink, frame, direction)
             return held
         if faults.lose and draw() < faults.lose:
             self._count("lost")
