@@ -26,6 +26,7 @@ Result<int> work(Invocation& invocation, const WorkerCommand& command) {
   Result<HostPort> data_listen = parse_host_port(command.data_listen, "127.0.0.1");
   if (!data_listen) return data_listen.error();
   options->data_listen = *data_listen;
+  options->owns_process = true;
   Result<std::vector<HostPort>> supervisors = supervisors_of(invocation);
   if (!supervisors) return supervisors.error();
   worker::OperatorRegistry operators;

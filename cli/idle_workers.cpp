@@ -38,14 +38,16 @@ class Links final : public IdleWorkers {
     options.incarnation = random_incarnation();
     const std::size_t number = uplinks_.size();
     UplinkHandlers handlers;
-    handlers.on_linked = [this, number, name] { introduce(*uplinks_[number], name); };
+    handlers.on_linked = [this, number, name] { introduce(*uplinks_[number], name, false); };
+    // As real workers do in the next life of their supervisor; they have nothing to claim.
+    handlers.on_renewed = [this, number, name] { introduce(*uplinks_[number], name, true); };
     handlers.on_messages = [](std::span<const std::byte>) {};
     handlers.on_trouble = [](const Error&) {};
     handlers.on_end = [](const Error&) {};
     uplinks_.push_back(std::make_unique<Uplink>(loop_, options, std::move(handlers)));
   }
 
-  static void introduce(Uplink& uplink, const std::string& name) {
+  static void introduce(Uplink& uplink, const std::string& name, bool reclaims) {
     Register description;
     description.name = name;
     description.host = host_name();
@@ -56,8 +58,10 @@ class Links final : public IdleWorkers {
     band.capacity.gpu = MilliGpu{1000};
     band.capacity.memory = band.memory_hard_limit = kGiB;
     description.bands = {band};
-    const FromWorker message{std::move(description)};
-    uplink.send(encode(std::span{&message, 1}));
+    description.reclaims = reclaims;
+    std::vector<FromWorker> messages{std::move(description)};
+    if (reclaims) messages.emplace_back(WorkerClaim{true, false, {}});
+    uplink.send(encode(std::span<const FromWorker>{messages}));
   }
 
   // No spinning: they stand for other hosts, whose processors are not ours.

@@ -77,7 +77,7 @@ struct Connection::State : std::enable_shared_from_this<State> {
   bool started = false;       ///< There is a read under way, or a frame being handled.
   bool closed = false;
   bool closing = false;       ///< Closes when everything is sent.
-  std::vector<std::uint64_t> buffer = std::vector<std::uint64_t>(kBufferWords);
+  std::vector<std::uint64_t> buffer = std::vector<std::uint64_t>(kIdleWords);
   std::size_t begin = 0;      ///< Bytes of the buffer that are parsed.
   std::size_t end = 0;        ///< Bytes of the buffer that are filled.
   bool frame_begun = false;
@@ -89,7 +89,9 @@ struct Connection::State : std::enable_shared_from_this<State> {
   std::uint64_t sent_bytes = 0;
   std::uint64_t received_bytes = 0;
 
-  static constexpr std::size_t kBufferWords = 32UL * 1024;
+  // Ten thousand idle workers must not cost gigabytes (faults F32, F33): a buffer grows when its peer fills it.
+  static constexpr std::size_t kIdleWords = 1024;
+  static constexpr std::size_t kBusyWords = 32UL * 1024;
   static constexpr std::size_t kGatherFrames = 256;
 
   std::byte* bytes() { return reinterpret_cast<std::byte*>(buffer.data()); }
@@ -145,7 +147,9 @@ void Connection::State::read() {
                            }
                            self->end += count;
                            self->received_bytes += count;
+                           const bool filled = self->end == self->capacity();
                            self->parse();
+                           if (filled && self->buffer.size() < kBusyWords) self->buffer.resize(self->buffer.size() * 2);
                            self->read();
                          });
 }
@@ -156,7 +160,7 @@ void Connection::State::parse() {
   if (closed) return;
   if (begin == end) {
     begin = end = 0;
-    if (buffer.size() > kBufferWords) buffer = std::vector<std::uint64_t>(kBufferWords);  // A large frame has passed.
+    if (buffer.size() > 2 * kBusyWords) buffer = std::vector<std::uint64_t>(kBusyWords);  // A large frame has passed.
   } else if (begin > 0) {
     std::memmove(bytes(), bytes() + begin, end - begin);
     end -= begin;

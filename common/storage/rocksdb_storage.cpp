@@ -1,6 +1,7 @@
 #include "common/storage/rocksdb_storage.hpp"
 
 #include <rocksdb/db.h>
+#include <rocksdb/listener.h>
 #include <rocksdb/options.h>
 #include <rocksdb/sst_file_reader.h>
 #include <rocksdb/table.h>
@@ -42,6 +43,12 @@ Error error_of(const rocksdb::Status& status, const std::string& directory) {
   return {ErrorCode::Internal, directory, words, "see the LOG file in that directory"};
 }
 
+/// Left to itself the database looks every five seconds whether there is room for a whole write buffer.
+class WithoutOwnRecovery final : public rocksdb::EventListener {
+ public:
+  void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason, rocksdb::Status, bool* automatic) override { *automatic = false; }
+};
+
 rocksdb::Options options_of(const RocksdbOptions& wanted) {
   rocksdb::Options options;
   options.create_if_missing = true;
@@ -55,6 +62,7 @@ rocksdb::Options options_of(const RocksdbOptions& wanted) {
   options.max_log_file_size = std::size_t{4} << 20U;
   options.stats_dump_period_sec = 0;
   options.stats_persist_period_sec = 0;
+  options.listeners.push_back(std::make_shared<WithoutOwnRecovery>());
   // A torn last record was promised to nobody; damage anywhere else was.
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
   return options;
@@ -62,8 +70,8 @@ rocksdb::Options options_of(const RocksdbOptions& wanted) {
 
 class OpenRocksdb final : public Storage {
  public:
-  OpenRocksdb(std::unique_ptr<rocksdb::DB> database, std::string directory)
-      : directory_(std::move(directory)), database_(std::move(database)) {}
+  OpenRocksdb(std::unique_ptr<rocksdb::DB> database, const RocksdbOptions& wanted)
+      : directory_(wanted.directory), options_(options_of(wanted)), database_(std::move(database)) {}
   ~OpenRocksdb() override { static_cast<void>(close().has_value()); }
 
   Result<std::optional<std::string>> get(std::string_view key) override {
@@ -87,7 +95,8 @@ class OpenRocksdb final : public Storage {
   }
 
   Result<void> commit(const StorageBatch& batch, Sync sync) override {
-    if (database_ == nullptr) return closed();
+    if (database_ == nullptr && !troubled_) return closed();
+    if (troubled_) PENSTOCK_TRY(recover());
     rocksdb::WriteBatch changes;
     for (const StorageBatch::Change& change : batch.changes) {
       rocksdb::Status status;
@@ -98,8 +107,6 @@ class OpenRocksdb final : public Storage {
       }
       if (!status.ok()) return error_of(status, directory_);
     }
-    // After an error it refuses to write until it is told that the cause may be gone.
-    if (troubled_ && !database_->Resume().ok()) return last_error_;
     rocksdb::WriteOptions writing;
     writing.sync = sync == Sync::Yes;
     const rocksdb::Status status = database_->Write(writing, &changes);
@@ -109,6 +116,7 @@ class OpenRocksdb final : public Storage {
   }
 
   Result<void> close() override {
+    troubled_ = false;
     if (database_ == nullptr) return {};
     const rocksdb::Status status = database_->Close();
     database_.reset();
@@ -123,9 +131,30 @@ class OpenRocksdb final : public Storage {
     const std::string end = end_of_prefix(prefix).value_or(std::string(1024, '\xff'));
     return changes.DeleteRange(database_->DefaultColumnFamily(), slice(prefix), slice(end));
   }
+  /// After an error the database refuses to write until it is told that the cause may be gone. Fault F11: one that found
+  /// the disk full in the middle of a record cannot be told (it asserts that nobody uses that file again); it is opened
+  /// anew, which reads back what is whole. Not before there is room for that: closed, it would lock nobody out.
+  Result<void> recover() {
+    if (database_ != nullptr && last_error_.code != ErrorCode::StorageFull) {
+      if (!database_->Resume().ok()) return last_error_;
+      return {};
+    }
+    std::error_code unknown;
+    if (fs::space(directory_, unknown).available < kRoomToReopen || unknown) return last_error_;
+    if (database_ != nullptr) static_cast<void>(database_->Close().ok());
+    database_.reset();
+    rocksdb::DB* database = nullptr;
+    if (const rocksdb::Status status = rocksdb::DB::Open(options_, directory_, &database); !status.ok())
+      return last_error_ = error_of(status, directory_);
+    database_.reset(database);
+    return {};
+  }
   Error closed() const { return {ErrorCode::WrongState, directory_, "is closed", {}}; }
 
+  static constexpr std::uintmax_t kRoomToReopen = std::uintmax_t{4} << 20U;
+
   const std::string directory_;
+  const rocksdb::Options options_;
   std::unique_ptr<rocksdb::DB> database_;
   bool troubled_ = false;
   Error last_error_;
@@ -259,7 +288,7 @@ Result<std::unique_ptr<Storage>> RocksdbStorage::open(const RocksdbOptions& opti
   rocksdb::DB* database = nullptr;
   if (const rocksdb::Status status = rocksdb::DB::Open(options_of(options), options.directory, &database); !status.ok())
     return error_of(status, options.directory);
-  auto storage = std::make_unique<OpenRocksdb>(std::unique_ptr<rocksdb::DB>{database}, options.directory);
+  auto storage = std::make_unique<OpenRocksdb>(std::unique_ptr<rocksdb::DB>{database}, options);
   // For whoever comes second. The lock itself is the database's and goes with the process.
   std::ofstream{owner_file(options.directory), std::ios::trunc} << options.owner << '\n';
   return std::unique_ptr<Storage>{std::move(storage)};

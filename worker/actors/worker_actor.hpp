@@ -25,6 +25,7 @@ struct WorkerOptions {
   std::vector<std::vector<int>> processors;    ///< Of each band; empty: not bound.
   HostPort data_listen{"127.0.0.1", 0};        ///< Where other workers and clients fetch data; not used when embedded.
   std::string spool;                           ///< Directory for working directories of commands.
+  bool owns_process = false;                   ///< Nobody else starts programs in it: daemons that commands leave are its to end.
 };
 
 /// What a worker needs of its process; all outlive the actors.

@@ -345,6 +345,9 @@ TEST_F(CommandRunnerTest, MemoryBeyondTheRequestEndsTheProgram) {
   const CommandEnd& end = end_of(std::move(run));
   ASSERT_NE(end.failure, nullptr);
   EXPECT_EQ(end.failure->failure, FailureClass::OutOfMemory) << end.failure->message;
+  // Fault F26: with the limit and the peak.
+  EXPECT_TRUE(end.failure->message.starts_with("OOMKilled: ")) << end.failure->message;
+  EXPECT_NE(end.failure->message.find("its peak was"), std::string::npos) << end.failure->message;
   EXPECT_GT(end.failure->peak_memory_bytes, (kMiB * 10).value());
   CommandRun small = shell("echo small", 2);
   small.program.request.memory = kMiB * 20;

@@ -48,6 +48,34 @@ TEST(GroupGuard, GroupsOfAKilledProcessEnd) {
   ::kill(ids[1], SIGKILL);
 }
 
+// Fault F29: a daemon has left its group; its environment tells whose it is.
+TEST(GroupGuard, DaemonsOfAKilledProcessEnd) {
+  Result<Pipe> pipe = open_pipe();
+  ASSERT_TRUE(pipe.has_value());
+  // tidy: allow call: the test needs a process that dies with a guard in its hands
+  const pid_t owner = ::fork();
+  if (owner == 0) {
+    GroupGuard guard;
+    ProcessStart start = sleeper();
+    start.environment = {"PENSTOCK_RUNNER=" + guard.token()};
+    const Result<Process> marked = Process::start(start);
+    start.environment = {"PENSTOCK_RUNNER=" + guard.token() + "0"};
+    const Result<Process> other = Process::start(start);
+    guard.leave(guard.enter(other->id()));
+    const int ids[2] = {marked->id(), other->id()};
+    if (::write(pipe->write.get(), ids, sizeof ids) != sizeof ids) ::_exit(1);
+    for (;;) ::pause();
+  }
+  int ids[2] = {};
+  ASSERT_EQ(::read(pipe->read.get(), ids, sizeof ids), static_cast<ssize_t>(sizeof ids));
+  const Descriptor marked{static_cast<int>(::syscall(SYS_pidfd_open, ids[0], 0))};
+  ::kill(owner, SIGKILL);
+  ::waitpid(owner, nullptr, 0);
+  EXPECT_TRUE(ends_soon(marked));
+  EXPECT_EQ(::kill(ids[1], 0), 0) << "it is of another runner";
+  ::kill(ids[1], SIGKILL);
+}
+
 TEST(GroupGuard, AnOrderlyEndKillsNobody) {
   const Result<Process> process = Process::start(sleeper());
   ASSERT_TRUE(process.has_value());

@@ -15,6 +15,7 @@
 #include "common/runtime/process.hpp"
 #include "worker/runner/command/captured_output.hpp"
 #include "worker/runner/command/command_line.hpp"
+#include "worker/runner/command/daemons.hpp"
 #include "worker/runner/command/group_guard.hpp"
 #include "worker/runner/command/input_feed.hpp"
 #include "worker/runner/command/memory_groups.hpp"
@@ -24,6 +25,11 @@ namespace penstock::worker {
 namespace {
 
 constexpr std::size_t kReadBytes = 64 << 10;  ///< The capacity of a pipe.
+constexpr Duration kLookAgain = std::chrono::milliseconds{10};
+// Names in the environment of programs that tell whose they are.
+constexpr const char* kMark = "PENSTOCK_RUNNER=";
+constexpr const char* kSubtask = "PENSTOCK_SUBTASK=";
+constexpr const char* kAttempt = "PENSTOCK_ATTEMPT=";
 constexpr int kReadsInARow = 4;               ///< Then others have their turn.
 constexpr std::size_t kProgramsMax = 256;     ///< Remembered places of programs; at the limit all are forgotten.
 
@@ -77,7 +83,8 @@ std::unique_ptr<FailureDetail> judge(const Running& running, const ProcessEnd& e
   if (exceeded)
     detail = failure_of(
         FailureClass::OutOfMemory,
-        "used more than its " + std::to_string(running.run.program.request.memory.value()) + " bytes of memory");
+        "OOMKilled: used more than its limit of " + std::to_string(running.run.program.request.memory.value()) +
+            " bytes of memory; its peak was " + std::to_string(running.memory->peak_bytes()) + " bytes");
   else if (end.signal != 0)
     detail = failure_of(FailureClass::RunnerCrash, "was ended by " + signal_name(end.signal));
   else
@@ -99,8 +106,10 @@ struct CommandRunner::State {
         on_end(std::move(end_told)),
         base_environment(own_environment()),
         spool(config.spool),
-        measure_timer(event_loop) {
-    std::vector<std::string> additions{"PENSTOCK_BAND=" + config.band};
+        measure_timer(event_loop),
+        daemon_timer(event_loop) {
+    if (config.ends_daemons) daemons.emplace();
+    std::vector<std::string> additions{"PENSTOCK_BAND=" + config.band, kMark + guard.token()};
     if (!config.device.empty()) additions.push_back("CUDA_VISIBLE_DEVICES=" + config.device);
     set_variables(base_environment, additions);
   }
@@ -112,6 +121,7 @@ struct CommandRunner::State {
   Result<std::string> locate(const std::string& program, const std::string& search_path, const std::string& directory);
   void limit_memory(Running& running, ProcessStart& start);
   std::vector<std::string> environment_of(const CommandRun& run) const;
+  void end_daemons(std::vector<std::string> marks);
   bool gather_input(Running& running);
   void watch(Running& running);
   void feed(Running& running);
@@ -138,6 +148,8 @@ struct CommandRunner::State {
   std::map<std::string, std::string> programs;  ///< Where they were found.
   std::uint64_t orphans = 0;
   LoopTimer measure_timer;
+  LoopTimer daemon_timer;  ///< For another look at what an attempt has left.
+  std::optional<Daemons> daemons;
   std::array<char, kReadBytes> scratch;
   Runs runs;
 };
@@ -290,8 +302,8 @@ Result<std::string> CommandRunner::State::locate(const std::string& program, con
 std::vector<std::string> CommandRunner::State::environment_of(const CommandRun& run) const {
   std::vector<std::string> environment = base_environment;
   set_variables(environment, run.program.environment);
-  set_variables(environment, {"PENSTOCK_JOB=" + to_string(run.id.job), "PENSTOCK_SUBTASK=" + to_string(run.id),
-                              "PENSTOCK_ATTEMPT=" + std::to_string(run.attempt.value()),
+  set_variables(environment, {"PENSTOCK_JOB=" + to_string(run.id.job), kSubtask + to_string(run.id),
+                              kAttempt + std::to_string(run.attempt.value()),
                               "PENSTOCK_SLOT=" + std::to_string(run.lane.value())});
   return environment;
 }
@@ -419,8 +431,18 @@ void CommandRunner::State::tell(Running& running, std::unique_ptr<FailureDetail>
 void CommandRunner::State::release(Running& running) {
   if (running.process) guard.leave(running.guard_line);
   if (running.memory) memory_groups->remove(*running.memory);
+  if (running.process && daemons)
+    end_daemons({kMark + guard.token(), kSubtask + to_string(running.run.id),
+                 kAttempt + std::to_string(running.run.attempt.value())});
   running.memory.reset();
   if (!running.directory.empty()) spool.give_back(std::exchange(running.directory, {}));
+}
+
+void CommandRunner::State::end_daemons(std::vector<std::string> marks) {
+  if (!daemons->end(marks)) return;
+  // What those have started comes to us when they are gone. A younger attempt's marks may take the place of these: an
+  // attempt that forks faster than it is killed needs a memory group.
+  daemon_timer.arm(monotonic_now() + kLookAgain, [this, again = std::move(marks)] { end_daemons(again); });
 }
 
 void CommandRunner::State::measure() {

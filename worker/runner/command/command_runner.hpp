@@ -41,6 +41,7 @@ struct CommandRunnerConfig {
   std::string device;           ///< UUID of the band's GPU: the only one that programs see. Or empty.
   std::vector<int> processors;  ///< To which programs are bound; empty: all.
   std::string spool;            ///< Below it are the working directories; empty: somewhere for temporary files.
+  bool ends_daemons = false;    ///< What left its group is ended, too; see `Daemons`.
   std::int64_t output_limit_bytes = 1 << 20;                ///< Of templates that do not say.
   std::size_t tail_bytes = 4096;                            ///< Of standard error, told with a failure.
   Duration measure_every = std::chrono::milliseconds{250};  ///< The memory of what runs.
@@ -52,7 +53,8 @@ struct CommandRunnerConfig {
 ///   PENSTOCK_JOB, _SUBTASK, _ATTEMPT, _SLOT, _BAND; for a GPU's band CUDA_VISIBLE_DEVICES.
 /// - Standard input: the template's; if that is empty, all data inputs one after the other.
 /// - When the program itself has ended its attempt has: what is left of its process group is killed, so that nothing
-///   uses a slot that has been given to another. What it has written until then is kept.
+///   uses a slot that has been given to another. What it has written until then is kept. Daemons that have left the
+///   group are ended as well where the process is the runner's own (`ends_daemons`).
 /// - Limits of time and the grace between asking and killing are decisions of the core, which calls `stop`. A request
 ///   for memory becomes a limit where control groups can be written.
 /// - Programs do not outlive the worker, not even one that is killed (GroupGuard).

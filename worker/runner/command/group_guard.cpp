@@ -9,6 +9,7 @@
 #include <cstring>
 #include <string>
 
+#include "common/runtime/host.hpp"
 #include "common/runtime/log.hpp"
 
 namespace penstock::worker {
@@ -22,9 +23,13 @@ constexpr std::size_t kNoLine = ~std::size_t{0};
 // blanks of the others. A group that is gone costs one failing `kill`.
 constexpr const char* kScript =
     "exec 3<&1 >/dev/null 2>&1; while read -r _; do :; done; "
-    "for group in $(cat <&3); do kill -s KILL -- \"-$group\"; done";
+    "for group in $(cat <&3); do kill -s KILL -- \"-$group\"; done; "
+    "for place in $(grep -lz \"^PENSTOCK_RUNNER=$0\\$\" /proc/[0-9]*/environ); do place=${place#/proc/}; "
+    "kill -s KILL \"${place%/environ}\"; done";
 
 }  // namespace
+
+GroupGuard::GroupGuard() : token_(std::to_string(random_incarnation().value())) {}
 
 GroupGuard::~GroupGuard() {
   if (process_) {
@@ -47,7 +52,7 @@ void GroupGuard::start() {
   std::memset(table_, ' ', kLines * kLineBytes);
   ProcessStart start;
   start.program = "/bin/sh";
-  start.arguments = {"-c", kScript};
+  start.arguments = {"-c", kScript, token_};
   start.environment = {"PATH=/usr/bin:/bin"};
   start.directory = "/";
   start.input = pipe->read.get();

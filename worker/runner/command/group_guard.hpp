@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "common/runtime/descriptor.hpp"
@@ -13,11 +14,12 @@ namespace penstock::worker {
 
 /// A worker that dies by `kill -9` cannot end its commands. A small process beside it can: it sleeps until the pipe to
 /// its worker breaks, and then kills the process groups that stand in a table in memory that both share. To enter a
-/// group costs a store into that memory; no message, no file, nobody wakes up. For one thread.
+/// group costs a store into that memory; no message, no file, nobody wakes up. Daemons, which have left their groups, it
+/// finds by the entry `PENSTOCK_RUNNER=<token>` in their environment. For one thread.
 class GroupGuard {
  public:
   /// Starts nothing yet: the guard comes with the first group.
-  GroupGuard() = default;
+  GroupGuard();
   ~GroupGuard();
   GroupGuard(const GroupGuard&) = delete;
   GroupGuard& operator=(const GroupGuard&) = delete;
@@ -27,10 +29,12 @@ class GroupGuard {
   void leave(std::size_t line);
   /// False if there is no guard: no shell, no memory. Groups are then not guarded, and one log line has said so.
   bool active() const { return process_.has_value(); }
+  const std::string& token() const { return token_; }
 
  private:
   void start();
 
+  const std::string token_;
   bool tried_ = false;
   Descriptor alive_;  ///< Breaks when we end.
   char* table_ = nullptr;

@@ -1,10 +1,14 @@
 #include "worker/runner/command/memory_groups.hpp"
 
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
+#include <string_view>
 
 #include "common/runtime/host.hpp"
 #include "common/runtime/log.hpp"
@@ -92,6 +96,16 @@ Result<MemoryGroup> MemoryGroups::make(Bytes limit) {
 }
 
 void MemoryGroups::remove(const MemoryGroup& group) {
+  // Daemons cannot leave it.
+  const std::string members = read_small_file(group.entrance());
+  std::string_view rest = members;
+  while (!rest.empty()) {
+    const std::size_t line = std::min(rest.find('\n'), rest.size());
+    int process = 0;
+    std::from_chars(rest.data(), rest.data() + line, process);
+    if (process > 0) ::kill(process, SIGKILL);
+    rest.remove_prefix(std::min(line + 1, rest.size()));
+  }
   leaving_.push_back(group.directory());
   sweep();
 }

@@ -1,0 +1,129 @@
+"""One run of one fault: its clusters, its figures against their bounds, its verdict."""
+import os
+import shutil
+import tempfile
+import threading
+import time
+import traceback
+
+from cluster import Broken, Cluster, descriptors, resident_kib
+from oracle import Oracle
+from proxy import Proxy
+
+
+class Skipped(Exception):
+    """The machine does not permit this fault; says why."""
+
+
+class Stillness:
+    """Notes when this process itself stood still: then measured times are nobody's fault."""
+
+    def __init__(self):
+        self.longest_s = 0.0
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def _watch(self):
+        last = time.monotonic()
+        while True:
+            time.sleep(0.02)
+            now = time.monotonic()
+            self.longest_s = max(self.longest_s, now - last)
+            last = now
+
+
+class Case:
+    """What a fault's function is handed. Everything it starts through this ends with it."""
+
+    def __init__(self, binary, full):
+        self.binary, self.full = binary, full
+        self.directory = tempfile.mkdtemp(prefix="penstock-chaos-")
+        self.figures = []   # (what, value, bound or None, unit)
+        self.failures = []
+        self._endings = []
+
+    def cluster(self, workers=0, slots=2, settings=(), listen="127.0.0.1:0", prefix=(), environment=None):
+        """A cluster with workers w1, w2, ... that are ready."""
+        directory = os.path.join(self.directory, str(len(self._endings)))
+        os.mkdir(directory)
+        cluster = Cluster(self.binary, directory, settings, listen)
+        self._endings.append(lambda: self._end_cluster(cluster))
+        cluster.start_supervisor(prefix=prefix, environment=environment)
+        for number in range(1, workers + 1):
+            cluster.start_worker(f"w{number}", slots=slots)
+        cluster.wait_for_workers(workers)
+        return cluster
+
+    def _end_cluster(self, cluster):
+        for name, what in cluster.end():
+            self.failures.append(f"I5: {name} {what}")
+        for name in {name for name, _ in cluster.started}:
+            log = cluster.log(name)
+            for mark in ("CHECK failed", "check failed", "Sanitizer", "runtime error:"):
+                if mark in log:
+                    self.failures.append(f"I5: the log of {name} says: {log[log.index(mark):][:300]}")
+
+    def proxy(self, target, faults=None, seed=1):
+        proxy = Proxy(target, faults, seed)
+        self._endings.append(proxy.end)
+        return proxy
+
+    def at_end(self, action):
+        self._endings.append(action)
+
+    def figure(self, what, value, unit="", at_most=None, at_least=None):
+        bound = at_most if at_least is None else at_least
+        self.figures.append({"what": what, "value": value, "unit": unit, "at_most": at_most, "at_least": at_least})
+        if (at_most is not None and value > bound) or (at_least is not None and value < bound):
+            self.failures.append(f"{what}: {value:.4g} {unit}, {'at most' if at_least is None else 'at least'} {bound:g}")
+
+    def expect(self, condition, sentence):
+        if not condition:
+            self.failures.append(sentence)
+
+    def judge(self, cluster, job, **how):
+        """The global oracle about one witnessed job."""
+        self.failures += Oracle(cluster, job).breaches(**how)
+
+    def expect_steady(self, cluster, before):
+        """I5: memory and descriptors of the supervisor are back near what they were. 10 %, and 8 MiB that belong to the
+        allocator: a process of 15 MiB moves by more than a tenth when it answers a question."""
+        process = cluster.supervisor.pid
+        memory, files = vitals(process)
+        self.expect(memory <= before[0] * 1.1 + 8192, f"I5: the supervisor grew from {before[0]} to {memory} KiB")
+        self.expect(files <= before[1] * 1.1 + 2, f"I5: the supervisor has {files} descriptors, had {before[1]}")
+
+    def end(self):
+        for action in reversed(self._endings):
+            action()
+        if not self.failures:
+            shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def vitals(process):
+    return resident_kib(process), descriptors(process)
+
+
+def run_case(function, binary, full):
+    """(verdict, case, seconds, reason)."""
+    stillness = Stillness()
+    for attempt in (1, 2, 3):
+        stillness.longest_s = 0.0
+        case = Case(binary, full)
+        begin = time.monotonic()
+        verdict, reason = "passed", ""
+        try:
+            function(case)
+        except Skipped as skipped:
+            verdict, reason = "skipped", str(skipped)
+        except Broken as broken:
+            case.failures.append(str(broken))
+        except Exception:  # Of the test itself: the others' lines are wanted all the same.
+            case.failures.append(traceback.format_exc())
+        finally:
+            case.end()
+        if case.failures:
+            verdict, reason = "failed", "; ".join(case.failures)[:2000] + f" [{case.directory}]"
+        # Somebody who measures on this machine may have stopped all of us; that is no fault of the cluster.
+        if verdict != "failed" or stillness.longest_s < 0.5 or attempt == 3:
+            break
+    return verdict, case, time.monotonic() - begin, reason

@@ -1,0 +1,205 @@
+// What clients of the chaos suite do that the command line is too slow for; `tests/chaos/run` calls it. Each call is
+// `chaos_client COMMAND ADDRESS ...` and prints one line of JSON.
+//
+// - submit NAME SHAPE SUBTASKS BURN_US WORKER: a generated graph, required on WORKER (`-`: anywhere).
+// - probe SECONDS WORKER: jobs of one subtask, one after the other.
+// - updates JOB SUBTASKS SECONDS RATE: priorities of single subtasks.
+// - cancels JOB TIMES: the same order again and again.
+// - workflow NAME FILE SCALE: replays a workflow at SCALE / 10000 of its times, and tells where everything ran.
+// - idle COUNT: links of workers without work, until standard input ends.
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <cstdio>
+#include <iostream>
+#include <thread>
+
+#include "cli/idle_workers.hpp"
+#include "cli/shapes.hpp"
+#include "cli/wfformat.hpp"
+#include "client/src/session.hpp"
+#include "client/src/transport.hpp"
+#include "common/runtime/clock.hpp"
+
+namespace penstock {
+namespace {
+
+using Arguments = std::vector<std::string>;
+
+int fail(const Error& error) {
+  std::fprintf(stderr, "chaos_client: %s\n", to_string(error).c_str());
+  return 2;
+}
+
+std::uint32_t number_of(const std::string& text) {
+  std::uint32_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+double milliseconds_since(Instant begin) {
+  return std::chrono::duration<double, std::milli>(monotonic_now() - begin).count();
+}
+
+Result<std::unique_ptr<client::Session>> connect(const std::string& address) {
+  Result<HostPort> supervisor = parse_host_port(address, "127.0.0.1");
+  if (!supervisor) return std::move(supervisor).error();
+  auto session = std::make_unique<client::Session>();
+  client::RemoteOptions options;
+  options.supervisors = {*supervisor};
+  options.name = "chaos";
+  Result<std::unique_ptr<client::Transport>> transport = client::connect_remote(options, session->handlers());
+  if (!transport) return std::move(transport).error();
+  session->start(std::move(transport).value());
+  return session;
+}
+
+Result<Graph> graph_of(const std::string& shape, std::uint32_t subtasks, std::uint32_t burn_us,
+                       const std::string& worker) {
+  cli::ShapeOptions options;
+  const Result<cli::Shape> parsed = cli::parse_shape(shape);
+  if (!parsed) return parsed.error();
+  options.shape = *parsed;
+  options.subtasks = subtasks;
+  options.burn = std::chrono::microseconds{burn_us};
+  Result<Graph> graph = cli::make_graph(options);
+  if (graph && worker != "-")
+    for (Template& each : graph->templates) each.required.worker = worker;
+  return graph;
+}
+
+int submit(client::Session& session, const Arguments& arguments) {
+  Result<Graph> graph = graph_of(arguments[3], number_of(arguments[4]), number_of(arguments[5]), arguments[6]);
+  if (!graph) return fail(graph.error());
+  JobSpec spec;
+  spec.name = arguments[2];
+  spec.keep = Keep::Nothing;
+  const Instant begin = monotonic_now();
+  const Result<client::Session::Submitted> submitted = session.submit(spec, std::move(graph).value());
+  if (!submitted) return fail(submitted.error());
+  std::printf("{\"job\": %u, \"accepted_ms\": %.3f}\n", submitted->job.value(), milliseconds_since(begin));
+  return 0;
+}
+
+int probe(client::Session& session, const Arguments& arguments) {
+  Result<Graph> graph = graph_of("flat", 1, 0, arguments[3]);
+  if (!graph) return fail(graph.error());
+  JobSpec spec;
+  spec.keep = Keep::Nothing;
+  spec.priority = 1000;
+  std::vector<double> times;
+  const Instant begin = monotonic_now();
+  const double wanted_ms = 1000.0 * number_of(arguments[2]);
+  while (milliseconds_since(begin) < wanted_ms) {
+    const Instant submitted_at = monotonic_now();
+    const Result<client::Session::Submitted> submitted = session.submit(spec, *graph);
+    if (!submitted) return fail(submitted.error());
+    const Result<JobState> state = session.wait(submitted->job, std::chrono::seconds{30});
+    if (!state) return fail(state.error());
+    times.push_back(milliseconds_since(submitted_at));
+    session.forget(submitted->job);
+  }
+  std::sort(times.begin(), times.end());
+  std::printf("{\"count\": %zu, \"p50_ms\": %.3f, \"p99_ms\": %.3f}\n", times.size(), times[times.size() / 2],
+              times[times.size() * 99 / 100]);
+  return 0;
+}
+
+int updates(client::Session& session, const Arguments& arguments) {
+  const std::uint32_t subtasks = number_of(arguments[3]);
+  const double wanted_ms = 1000.0 * number_of(arguments[4]);
+  const double rate = number_of(arguments[5]);
+  std::atomic<std::uint64_t> count{0};
+  std::atomic<bool> failed{false};
+  const Instant begin = monotonic_now();
+  const auto work = [&] {
+    while (!failed && milliseconds_since(begin) < wanted_ms) {
+      const std::uint64_t number = count++;
+      while (static_cast<double>(number) > rate * milliseconds_since(begin) / 1000.0) std::this_thread::yield();
+      const auto answer = session.ask("priority", {arguments[2], std::to_string(number % 100),
+                                                   "--subtask=" + std::to_string(number * 7919 % subtasks)});
+      if (!answer) {
+        std::fprintf(stderr, "chaos_client: %s\n", to_string(answer.error()).c_str());
+        failed = true;
+      }
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i) threads.emplace_back(work);
+  for (std::thread& thread : threads) thread.join();
+  std::printf("{\"count\": %llu, \"seconds\": %.3f}\n", static_cast<unsigned long long>(count.load()),
+              milliseconds_since(begin) / 1000);
+  return failed ? 2 : 0;
+}
+
+int cancels(client::Session& session, const Arguments& arguments) {
+  double longest = 0;
+  const std::uint32_t times = number_of(arguments[3]);
+  for (std::uint32_t i = 0; i < times; ++i) {
+    const Instant begin = monotonic_now();
+    const Result<Value> answer = session.ask("cancel", {arguments[2]});
+    if (!answer && answer.error().code != ErrorCode::WrongState) return fail(answer.error());  // It has ended by now.
+    longest = std::max(longest, milliseconds_since(begin));
+  }
+  std::printf("{\"count\": %u, \"longest_ms\": %.3f}\n", times, longest);
+  return 0;
+}
+
+int workflow(client::Session& session, const Arguments& arguments) {
+  cli::ReplayOptions options;
+  options.time_scale = options.data_scale = number_of(arguments[4]) / 10000.0;
+  Result<cli::WorkflowImport> import = cli::read_wfformat(arguments[3], options);
+  if (!import) return fail(import.error());
+  JobSpec spec = std::move(import->spec);
+  spec.name = arguments[2];
+  spec.trace = true;
+  const Result<client::Session::Submitted> submitted = session.submit(spec, std::move(import->graph));
+  if (!submitted) return fail(submitted.error());
+  const Result<JobState> state = session.wait(submitted->job, std::chrono::minutes{5});
+  if (!state) return fail(state.error());
+  const client::JobView view = session.view(submitted->job);
+  std::printf("{\"state\": \"%s\", \"subtasks\": %llu, \"succeeded\": %llu, \"failed\": %llu, \"runs\": [",
+              std::string{to_string(*state)}.c_str(), static_cast<unsigned long long>(view.counts.total),
+              static_cast<unsigned long long>(view.counts.succeeded),
+              static_cast<unsigned long long>(view.counts.failed));
+  const char* separator = "";
+  for (const SubtaskTrace& trace : view.traces) {
+    std::printf("%s[%u, \"%s\"]", separator, trace.run.subtask.value(), to_string(trace.worker).c_str());
+    separator = ", ";
+  }
+  std::printf("]}\n");
+  return 0;
+}
+
+int idle(const Arguments& arguments) {
+  const Result<HostPort> supervisor = parse_host_port(arguments[1], "127.0.0.1");
+  if (!supervisor) return fail(supervisor.error());
+  const auto workers = cli::IdleWorkers::start(*supervisor, number_of(arguments[2]));
+  std::cin.get();
+  return 0;
+}
+
+int run(const Arguments& arguments) {
+  const auto is = [&](const char* name, std::size_t count) {
+    return arguments[0] == name && arguments.size() == count;
+  };
+  if (is("idle", 3)) return idle(arguments);
+  Result<std::unique_ptr<client::Session>> session = connect(arguments[1]);
+  if (!session) return fail(session.error());
+  if (is("submit", 7)) return submit(**session, arguments);
+  if (is("probe", 4)) return probe(**session, arguments);
+  if (is("updates", 6)) return updates(**session, arguments);
+  if (is("cancels", 4)) return cancels(**session, arguments);
+  if (is("workflow", 5)) return workflow(**session, arguments);
+  return fail({ErrorCode::InvalidArgument, arguments[0], "is no command, or has other arguments",
+               "see the head of chaos_client.cpp"});
+}
+
+}  // namespace
+}  // namespace penstock
+
+int main(int count, char** values) {
+  const std::vector<std::string> arguments{values + 1, values + count};
+  if (arguments.size() < 2) return 2;
+  return penstock::run(arguments);
+}

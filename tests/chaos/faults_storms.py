@@ -1,0 +1,150 @@
+"""Much of one thing at once: F20, F23, F30, F31, F32."""
+import json
+import os
+import subprocess
+import time
+
+from cluster import Broken, peak_kib, resident_kib, wait_for
+from case import Skipped, vitals
+from oracle import witness_job
+
+
+class Client:
+    """`chaos_client`, which is built beside the binary."""
+
+    def __init__(self, cluster):
+        self.cluster = cluster
+        self.program = os.path.join(os.path.dirname(cluster.binary), "chaos_client")
+        if not os.access(self.program, os.X_OK):
+            raise Skipped("chaos_client is not built beside the binary")
+
+    def begin(self, command, *arguments):
+        return subprocess.Popen([self.program, command, self.cluster.address, *map(str, arguments)], text=True,
+                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def result(self, process, seconds=300):
+        output, errors = process.communicate(timeout=seconds)
+        if process.returncode != 0:
+            raise Broken("chaos_client: " + errors)
+        return json.loads(output)
+
+    def call(self, command, *arguments):
+        return self.result(self.begin(command, *arguments))
+
+
+def huge_graphs(case):
+    """F20: more than the limits allow, and as much as they allow; another client beside it."""
+    subtasks = 50_000_000 if case.full else 1_000_000
+    settings = (f"graph.subtasks_max={subtasks // 2}", "graph.payload_bytes_max=100MiB")
+    cluster = case.cluster(workers=1, settings=settings)
+    client = Client(cluster)
+    before = vitals(cluster.supervisor.pid)
+    calm = client.call("probe", 2, "-")
+    probe = client.begin("probe", 3 if not case.full else 10, "-")
+    refused = client.begin("submit", "huge", "flat", subtasks, 0, "-")
+    _, errors = refused.communicate(timeout=300)
+    beside = client.result(probe)
+    case.expect(refused.returncode == 2 and "graph.subtasks_max" in errors, f"not refused with the limit named: {errors}")
+    case.figure("p99 of others, calm", calm["p99_ms"], "ms")
+    case.figure("p99 of others, beside it", beside["p99_ms"], "ms", at_most=max(2 * calm["p99_ms"], 20))
+    grown = peak_kib(cluster.supervisor.pid) - before[0]
+    # A chunk of each column, the graph up to its limit (28 bytes a subtask), and what the allocator keeps.
+    case.figure("memory at most", grown / 1024, "MiB", at_most=64 + subtasks // 2 * 60 / (1 << 20))
+    case.expect(not any(row["name"] == "huge" for row in cluster.ask("jobs", "--all")), "something of it is there")
+    job = client.call("submit", "fits", "flat", 1000, 0, "-")
+    case.judge(cluster, cluster.wait_for_end(f"job-{job['job']}"))
+
+
+def long_and_wide(case):
+    """F23: time and memory of chains and fans grow with their size and no faster."""
+    small, large = (100_000, 1_000_000) if case.full else (20_000, 200_000)
+    cluster = case.cluster(workers=1)
+    client = Client(cluster)
+    for shape in ("chain", "fan"):
+        seconds = {}
+        for count in (small, large):
+            name = f"{shape}-{count}"
+            begin = time.monotonic()
+            if shape == "chain":
+                client.call("submit", name, "chain", count, 0, "-")
+            else:
+                cluster.accept(f"name = '{name}'\nkeep = 'nothing'\n[[subtask]]\nkey = 'first'\noperator = 'noop'\n"
+                               f"[[subtask]]\nkey = 'wide'\narray = '1-{count}'\noperator = 'noop'\nafter = ['first']\n"
+                               "[[subtask]]\nkey = 'last'\noperator = 'noop'\nafter = ['wide[*]']\n")
+            job = cluster.wait_for_end(name, 120)
+            seconds[count] = time.monotonic() - begin
+            case.expect(job["state"] == "succeeded", f"{name} did not succeed: {job}")
+        factor = large / small
+        case.figure(f"{shape} of {large}", seconds[large], "s", at_most=60)
+        case.figure(f"{shape}: {factor:g} times as large takes", seconds[large] / seconds[small], "times", at_most=1.5 * factor)
+    case.figure("memory", peak_kib(cluster.supervisor.pid) / 1024, "MiB", at_most=200 + large * 400 / (1 << 20))
+    case.judge(cluster, job)
+
+
+def cancel_storm(case):
+    """F30."""
+    count, times = (1_000_000, 100) if case.full else (100_000, 20)
+    cluster = case.cluster(workers=2, slots=2)
+    client = Client(cluster)
+    client.call("submit", "storm", "flat", count, 1000, "-")
+    cluster.accept(witness_job(cluster, "programs", [("s", 2000, "sleep 0.01", "")], "priority = 5"))
+    wait_for(lambda: len(cluster.witnessed()) > 20, what="programs that start")
+    begin = time.monotonic()
+    for name in ("storm", "programs"):
+        answer = client.call("cancels", name, times)
+        case.figure(f"{name}: longest of {times} answers", answer["longest_ms"], "ms", at_most=2000)
+    answered = len(cluster.witnessed())
+    jobs = [cluster.wait_for_end(name, 20) for name in ("storm", "programs")]
+    wait_for(lambda: all(row["assigned"] == row["running"] == 0 for row in cluster.ask("queues")), 10, "empty queues")
+    case.figure("quiet after", time.monotonic() - begin, "s", at_most=2 + 0.05 * times / 10)
+    case.expect(all(job["state"] == "cancelled" for job in jobs), f"not cancelled: {jobs}")
+    # Four slots: what was being started when the answer left may still have written.
+    late = [line for line in cluster.witnessed()[answered:] if line[0] == "s"]
+    case.figure("started after the answer", len(late), "", at_most=4)
+    case.judge(cluster, jobs[1])
+
+
+def priority_storm(case):
+    """F31."""
+    pending, rate, seconds = (1_000_000, 10_000, 10) if case.full else (100_000, 2000, 2)
+    cluster = case.cluster(workers=2, slots=1)
+    client = Client(cluster)
+    client.call("submit", "big", "flat", pending, 5000, "w1")
+    calm = client.call("probe", seconds, "w2")
+    probe = client.begin("probe", seconds, "w2")
+    storm = client.call("updates", "big", pending, seconds, rate)
+    beside = client.result(probe)
+    case.figure("updates", storm["count"] / storm["seconds"], "1/s", at_least=rate * 0.5)
+    case.figure("p99 calm", calm["p99_ms"], "ms")
+    case.figure("p99 beside it", beside["p99_ms"], "ms", at_most=max(2 * calm["p99_ms"], 5))
+    # The order is right afterwards: what is raised above all others is next.
+    cluster.run("priority", "big", "1000000", "--subtask", str(pending - 2))
+    told = wait_for(lambda: cluster.ask("explain", "big", str(pending - 2)))
+    wait_for(lambda: "subtask" not in told or cluster.ask("explain", "big", str(pending - 2))["state"] == "succeeded", 10,
+             "the end of what was raised above all others")
+    cluster.run("cancel", "big")
+    case.judge(cluster, cluster.wait_for_end("big"))
+
+
+def herd(case):
+    """F32: all workers at once come back to a new life of their supervisor."""
+    count = 10_000 if case.full else 1000
+    cluster = case.cluster(workers=1)
+    client = Client(cluster)
+    crowd = client.begin("idle", count)
+    try:
+        wait_for(lambda: len(cluster.workers_in("ready")) == count + 1, 120, "all workers", every=0.2)
+        case.figure("memory of a link", (resident_kib(cluster.supervisor.pid)) / count, "KiB", at_most=256)
+        cluster.accept("name = 'beside'\nkeep = 'nothing'\n[[subtask]]\nkey = 's'\narray = '0-199'\ncommand = ['sleep', '0.05']\n")
+        cluster.kill_supervisor()
+        begin = time.monotonic()
+        cluster.start_supervisor()
+        wait_for(lambda: len(cluster.workers_in("ready")) == count + 1, 120, "all workers again", every=0.2)
+        case.figure("all registered after", time.monotonic() - begin, "s", at_most=30)
+        case.figure("declared lost", cluster.log("supervisor").count(" lost:"), "", at_most=0)
+        job = cluster.wait_for_end("beside")
+        case.expect(job["succeeded"] == 200, f"the job beside them did not succeed: {job}")
+        case.judge(cluster, job)
+    finally:
+        crowd.kill()
+        crowd.communicate()

@@ -1,0 +1,175 @@
+"""Workers that die, vanish, hang, or are cut off: F01 to F04, F10."""
+import os
+import signal
+import time
+
+from cluster import is_alive, wait_for
+from case import vitals
+from namespaces import OtherHost
+from oracle import Oracle, witness_job
+from proxy import TO_SUPERVISOR
+
+
+def attempts_of(cluster, worker):
+    """Processes of the attempts that this worker has begun and not ended."""
+    live = {}
+    for line in cluster.witnessed():
+        if line[0] == "s" and line[4] == worker:
+            live[line[1]] = int(line[3])
+        elif line[0] == "e":
+            live.pop(line[1], None)
+    return list(live.values())
+
+
+def worker_killed(case):
+    """F01."""
+    cluster = case.cluster(workers=2, slots=2)
+    before = vitals(cluster.supervisor.pid)
+    # Long ones first: each worker is in the middle of one when the other dies.
+    body = '[ "$PENSTOCK_ATTEMPT" -gt 1 ] || sleep 2'
+    cluster.accept(witness_job(cluster, "killed", [("s", 8, body, "")]))
+    wait_for(lambda: len(attempts_of(cluster, "w1")) == 2, what="two attempts on w1")
+    orphans = attempts_of(cluster, "w1")
+    children = [int(child) for orphan in orphans for child in children_of(orphan)]
+    begin = time.monotonic()
+    cluster.kill_worker("w1")
+    wait_for(lambda: not any(is_alive(process) for process in orphans + children), what="the orphans' end")
+    case.figure("orphans dead after", time.monotonic() - begin, "s", at_most=2)
+    wait_for(lambda: "lost:" in cluster.log("supervisor"), what="the loss of w1")
+    case.figure("worker lost after", time.monotonic() - begin, "s", at_most=1)
+    told = [wait_for(lambda: cluster.ask("explain", "killed", line[1].partition(":")[2]))
+            for line in cluster.witnessed() if line[0] == "s" and line[4] == "w1"]
+    case.expect(all("worker lost" in str(answer) or answer["state"] == "succeeded" or "subtask" not in answer
+                    for answer in told), f"I6: explain names no lost worker: {told}")
+    job = cluster.wait_for_end("killed")
+    case.expect(job["succeeded"] == 8, f"the job did not succeed: {job}")
+    again = sum(Oracle(cluster, job).started().values()) - 8
+    case.figure("run again", again, "attempts", at_most=len(orphans))
+    case.expect(again > 0, "nothing has run again, so nothing was interrupted")
+    case.judge(cluster, job, slots=2)
+    case.expect_steady(cluster, before)
+
+
+def children_of(process):
+    try:
+        with open(f"/proc/{process}/task/{process}/children", encoding="ascii") as file:
+            return file.read().split()
+    except OSError:
+        return []
+
+
+def worker_stopped(case):
+    """F10."""
+    settings = () if case.full else ("link.heartbeat=100ms", "link.silence_max=1s")
+    cluster = case.cluster(workers=2, slots=2, settings=settings)
+    cluster.accept(witness_job(cluster, "stopped", [("s", 8, "sleep 0.5", "")]))
+    wait_for(lambda: len(attempts_of(cluster, "w1")) == 2, what="two attempts on w1")
+    begin = time.monotonic()
+    os.kill(cluster.workers["w1"].pid, signal.SIGSTOP)
+    # Its attempts run to their end, and nobody hears of it.
+    job = cluster.wait_for_end("stopped")
+    case.figure("done by others after", time.monotonic() - begin, "s", at_most=(10 if case.full else 1) + 3)
+    counts = job["attempts"]
+    if case.full:
+        time.sleep(max(0.0, 60 - (time.monotonic() - begin)))
+    os.kill(cluster.workers["w1"].pid, signal.SIGCONT)
+    wait_for(lambda: "starts afresh" in cluster.log("w1"), what="the fencing of w1")
+    cluster.wait_for_workers(2)
+    after = cluster.job("stopped")
+    case.expect(after["attempts"] == counts and after["succeeded"] == 8, f"stale results were counted: {job}, then {after}")
+    case.judge(cluster, after, overlap=False)
+    cluster.accept(witness_job(cluster, "afterwards", [("t", 8, "sleep 0.1", "")]))
+    case.expect(cluster.wait_for_end("afterwards")["succeeded"] == 8, "the fenced worker does not serve again")
+
+
+def vanished(case):
+    """F02: a host that is gone without FIN or RST."""
+    host = OtherHost(case)
+    settings = () if case.full else ("link.heartbeat=250ms", "link.silence_max=2500ms")
+    share = 1 if case.full else 4
+    cluster = case.cluster(settings=settings, listen="0.0.0.0:0")
+    cluster.start_worker("w1", slots=2)
+    outside = cluster.address.replace("0.0.0.0", host.outside)
+    cluster.start_worker("far", "--data-listen", host.inside + ":0", slots=2, address=outside, prefix=host.prefix)
+    cluster.wait_for_workers(2)
+    cluster.accept(witness_job(cluster, "vanished", [("s", 12, "sleep 0.5", "")]))
+    wait_for(lambda: len(attempts_of(cluster, "far")) == 2, what="two attempts on the far host")
+    begin = time.monotonic()
+    host.vanish()
+    wait_for(lambda: "lost:" in cluster.log("supervisor"), what="the loss of the far worker")
+    case.figure("lost after", time.monotonic() - begin, "s", at_most=10 / share + 0.25)
+    job = cluster.wait_for_end("vanished")
+    case.expect(job["succeeded"] == 12, f"the job did not succeed: {job}")
+    host.come_back()
+    wait_for(lambda: "starts afresh" in cluster.log("far"), what="the fencing of the far worker")
+    cluster.wait_for_workers(2)
+    case.expect(cluster.job("vanished")["succeeded"] == 12, "what came late was counted")
+    case.judge(cluster, job, overlap=False)
+
+
+def healed(case):
+    """F03: a partition that heals after the work was given to others."""
+    settings = ("link.heartbeat=100ms", "link.silence_max=1s", "link.reconnect_grace=300ms")
+    cluster = case.cluster(settings=settings)
+    proxy = case.proxy(cluster.address)
+    cluster.start_worker("far", address=proxy.address)
+    cluster.wait_for_workers(1)
+    body = '[ "$PENSTOCK_ATTEMPT" -gt 1 ] || sleep 60'
+    cluster.accept(witness_job(cluster, "healed", [("s", 2, body, "")]))
+    wait_for(lambda: len(attempts_of(cluster, "far")) == 2, what="two attempts on the far side")
+    old = attempts_of(cluster, "far")
+    cluster.start_worker("w1")
+    proxy.fall_silent()
+    job = cluster.wait_for_end("healed")
+    case.expect(job["succeeded"] == 2, f"the job did not succeed: {job}")
+    case.expect(all(is_alive(process) for process in old), "the old attempts were not there any more: nothing to fence")
+    begin = time.monotonic()
+    proxy.heal()
+    wait_for(lambda: "starts afresh" in cluster.log("far"), what="the fencing of the far worker")
+    wait_for(lambda: not any(is_alive(process) for process in old), what="the end of the old attempts")
+    case.figure("old attempts ended after", time.monotonic() - begin, "s", at_most=2)
+    after = cluster.job("healed")
+    case.expect(after["succeeded"] == 2 and after["attempts"] == job["attempts"], f"not one completion each: {after}")
+    case.judge(cluster, after, overlap=False)
+
+
+def one_way(case):
+    """F04: only what the worker says is lost."""
+    settings = ("link.heartbeat=100ms", "link.silence_max=1s", "link.reconnect_grace=300ms")
+    cluster = case.cluster(settings=settings)
+    proxy = case.proxy(cluster.address)
+    cluster.start_worker("w1")
+    cluster.start_worker("far", address=proxy.address)
+    cluster.wait_for_workers(2)
+    cluster.accept(witness_job(cluster, "one-way", [("s", 16, "sleep 0.4", "")]))
+    wait_for(lambda: len(attempts_of(cluster, "far")) == 2, what="two attempts on the far side")
+    proxy.fall_silent(TO_SUPERVISOR)
+    begin = time.monotonic()
+    wait_for(lambda: "lost:" in cluster.log("supervisor"), what="the loss of the far worker")
+    case.figure("lost after", time.monotonic() - begin, "s", at_most=2)
+    job = cluster.wait_for_end("one-way")
+    case.expect(job["succeeded"] == 16, f"the job did not succeed: {job}")
+    case.figure("losses until the end", cluster.log("supervisor").count(" lost:"), "", at_most=2)
+    case.figure("attempts of any subtask", max(Oracle(cluster, job).started().values()), "", at_most=3)
+    proxy.heal()
+    cluster.wait_for_workers(2)
+    case.judge(cluster, job, overlap=False)
+
+
+def busy(case):
+    """F02, its other half: who is only busy is not lost. All programs of a wide worker start at once, beside burning ones."""
+    settings = () if case.full else ("link.heartbeat=100ms", "link.silence_max=700ms")
+    count = 2000 if case.full else 800
+    cluster = case.cluster(settings=settings)
+    cluster.start_worker("w1", slots=count)
+    cluster.start_worker("w2", slots=os.cpu_count())
+    cluster.wait_for_workers(2)
+    cluster.accept(f"name = 'burn'\nkeep = 'nothing'\n[[subtask]]\nkey = 'b'\narray = '1-{4 * os.cpu_count()}'\noperator = 'burn'\n"
+                   f"burn = '{20 if case.full else 1}s'\nrequired = 'w2'\n")
+    cluster.accept(f"name = 'busy'\nkeep = 'nothing'\n[[subtask]]\nkey = 's'\narray = '1-{count}'\ncommand = ['sleep', '1']\n"
+                   "required = 'w1'\n")
+    job = cluster.wait_for_end("busy", 300)
+    case.figure("declared lost", cluster.log("supervisor").count(" lost:"), "", at_most=0)
+    case.figure("programs at once", count)
+    case.expect(job["succeeded"] == count and job["attempts"] == count, f"not each once: {job}")
+    case.judge(cluster, cluster.wait_for_end("burn", 300))

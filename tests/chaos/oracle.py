@@ -1,0 +1,78 @@
+"""What must hold after every fault: I1 to I6 of faults.md, as far as one can see from outside."""
+import collections
+
+# What each witnessed attempt writes; lines of one file are in the order of time. An attempt that is not the first
+# looks whether a former one still lives.
+SCRIPT = r'''
+if [ "$PENSTOCK_ATTEMPT" -gt 1 ]; then
+  grep "^s $PENSTOCK_SUBTASK " "$WITNESS" | while read -r _ _ _ former _; do
+    state=$(sed -n 's/^State:[[:space:]]*\(.\).*/\1/p' "/proc/$former/status" 2>/dev/null)
+    case "$state" in "" | Z | X) ;; *) echo "o $PENSTOCK_SUBTASK $PENSTOCK_ATTEMPT $former" >>"$WITNESS" ;; esac
+  done
+fi
+echo "s $PENSTOCK_SUBTASK $PENSTOCK_ATTEMPT $$ $CHAOS_WORKER" >>"$WITNESS"
+'''
+END = 'echo "e $PENSTOCK_SUBTASK $PENSTOCK_ATTEMPT $$ $CHAOS_WORKER" >>"$WITNESS"'
+
+
+def witness_job(cluster, name, parts, head=""):
+    """A job file. `parts`: (key, count, body, more fields); `body` is shell between the two witness lines."""
+    text = f"name = '{name}'\nkeep = 'nothing'\n{head}\nenv = {{ WITNESS = '{cluster.witness}' }}\n"
+    for key, count, body, fields in parts:
+        text += (f"[[subtask]]\nkey = '{key}'\narray = '0-{count - 1}'\n{fields}\n"
+                 f"command = ['sh', '-c', '''{SCRIPT}{body.replace(chr(39) * 3, '')}\n{END}''']\n")
+    return text
+
+
+class Oracle:
+    """Judges one job whose subtasks were witnessed."""
+
+    def __init__(self, cluster, job):
+        self.job, self.lines = job, cluster.witnessed()
+
+    def breaches(self, slots=None, edges=None, overlap=True):
+        """Sentences about what is broken. `slots`: of each worker, None where attempts were killed one by one;
+        `edges`: (predecessor, successor) as numbers; `overlap`: False where a partition hides the former attempt."""
+        found = list(self._one_end())
+        if overlap:
+            found += [f"I2: attempt {line[2]} of {line[1]} began while a former one lived as process {line[3]}"
+                      for line in self.lines if line[0] == "o"]
+        if slots:
+            found += self._in_use(slots)
+        found += self._order(edges or ())
+        return found
+
+    def _one_end(self):
+        job = self.job
+        if job["state"] not in ("succeeded", "failed", "cancelled"):
+            yield f"I1: the job is {job['state']}"
+        ends = job["succeeded"] + job["failed"] + job["cancelled"]
+        if ends != job["subtasks"]:
+            yield f"I1: {ends} ends of {job['subtasks']} subtasks"
+
+    def _in_use(self, slots):
+        live = collections.defaultdict(set)
+        for line in self.lines:
+            if line[0] == "s":
+                live[line[4]].add((line[1], line[2]))
+                if len(live[line[4]]) > slots:
+                    return [f"I3: {len(live[line[4]])} attempts at once on the {slots} slots of {line[4]}"]
+            elif line[0] == "e":
+                live[line[4]].discard((line[1], line[2]))
+            elif line[0] == "k":
+                live[line[1]].clear()
+        return []
+
+    def _order(self, edges):
+        first_end, first_start = {}, {}
+        for place, line in enumerate(self.lines):
+            if line[0] in "se":
+                known = first_end if line[0] == "e" else first_start
+                known.setdefault(line[1].partition(":")[2], place)
+        return [f"I4: subtask {after} began before {before} had ended" for before, after in edges
+                if str(after) in first_start and first_end.get(str(before), 1 << 60) > first_start[str(after)]]
+
+    def started(self):
+        """Attempts that began, by subtask."""
+        counts = collections.Counter(line[1] for line in self.lines if line[0] == "s")
+        return counts

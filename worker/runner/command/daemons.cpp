@@ -1,0 +1,94 @@
+#include "worker/runner/command/daemons.hpp"
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "common/runtime/cgroup.hpp"
+
+namespace penstock::worker {
+namespace {
+
+std::string_view next_word(std::string_view& text) {
+  text.remove_prefix(std::min(text.find_first_not_of(" \n"), text.size()));
+  const std::string_view word = text.substr(0, text.find_first_of(" \n"));
+  text.remove_prefix(word.size());
+  return word;
+}
+
+int number_of(std::string_view word) {
+  int number = 0;
+  std::from_chars(word.data(), word.data() + word.size(), number);
+  return number;
+}
+
+std::string file_of(int process, const char* name) { return "/proc/" + std::to_string(process) + "/" + name; }
+
+}  // namespace
+
+bool has_entry(std::string_view environment, std::string_view entry) {
+  while (!environment.empty()) {
+    const std::string_view one = environment.substr(0, environment.find('\0'));
+    if (one == entry) return true;
+    environment.remove_prefix(std::min(one.size() + 1, environment.size()));
+  }
+  return false;
+}
+
+GroupAndSession parse_stat(std::string_view line) {
+  GroupAndSession found;
+  // The name in parentheses may hold anything, parentheses as well.
+  const std::size_t name_end = line.rfind(')');
+  if (name_end == std::string_view::npos) return found;
+  line.remove_prefix(name_end + 1);
+  found.zombie = next_word(line) == "Z";
+  next_word(line);
+  found.group = number_of(next_word(line));
+  found.session = number_of(next_word(line));
+  return found;
+}
+
+Daemons::Daemons() : session_(::getsid(0)) { ::prctl(PR_SET_CHILD_SUBREAPER, 1); }
+
+std::vector<int> Daemons::children() const {
+  // Orphans come to the main thread, and programs are started on it.
+  const std::string self = std::to_string(::getpid());
+  const std::string text = read_small_file("/proc/self/task/" + self + "/children");
+  std::vector<int> found;
+  std::string_view rest = text;
+  for (std::string_view word = next_word(rest); !word.empty(); word = next_word(rest)) found.push_back(number_of(word));
+  return found;
+}
+
+bool Daemons::is_program(int child) const {
+  const GroupAndSession about = parse_stat(read_small_file(file_of(child, "stat")));
+  // As `Process::start` makes them: leader of a group of its own in our session. An orphan is either in the group of
+  // its program or in another session.
+  return about.group == child && about.session == session_;
+}
+
+bool Daemons::end(const std::vector<std::string>& marks) {
+  bool killed = false;
+  std::set<int> programs;
+  for (const int child : children()) {
+    if (programs_.contains(child) || is_program(child)) {
+      programs.insert(child);
+      continue;
+    }
+    if (::waitpid(child, nullptr, WNOHANG) == child) continue;
+    const std::string environment = read_small_file(file_of(child, "environ"));
+    const bool marked =
+        std::all_of(marks.begin(), marks.end(), [&](const std::string& mark) { return has_entry(environment, mark); });
+    if (!marked) continue;
+    ::kill(child, SIGKILL);
+    killed = true;
+  }
+  programs_ = std::move(programs);
+  return killed;
+}
+
+}  // namespace penstock::worker
