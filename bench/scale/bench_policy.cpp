@@ -1,5 +1,7 @@
 // One pass of the cluster policy over many bands and jobs; prints one JSON line for each measurement.
 // usage: bench_policy [--bands N] [--jobs N] [--preset NAME] [--repeat N]
+#include <time.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
@@ -7,7 +9,6 @@
 #include <string>
 #include <string_view>
 
-#include "bench/rigs/meter.hpp"
 #include "common/base/rng.hpp"
 #include "supervisor/policy/policy_engine.hpp"
 #include "supervisor/policy/snapshot.hpp"
@@ -83,14 +84,19 @@ void carry_out(Snapshot& snapshot, const Plan& plan) {
   }
 }
 
+/// Processor time of this thread: a pass has one thread and waits for nothing, and others may be busy on the machine.
+double processor_ms() {
+  timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);  // tidy: allow call: a benchmark measures
+  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
+}
+
 double pass_ms(const PolicyEngine& engine, const Snapshot& snapshot, int repeat, Plan& plan) {
   double best = 0;
   for (int i = 0; i < repeat; ++i) {
-    bench::Meter meter;
-    meter.resume();
+    const double began = processor_ms();
     plan = engine.pass(snapshot);
-    meter.pause();
-    const double ms = static_cast<double>(meter.elapsed().count()) / 1e6;
+    const double ms = processor_ms() - began;
     if (i == 0 || ms < best) best = ms;
   }
   return best;

@@ -1,6 +1,8 @@
 #include "supervisor/policy/slot_trial.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
 
 #include "supervisor/policy/fitting/tie_break.hpp"
 
@@ -19,7 +21,7 @@ Fraction slot_score(std::int64_t slots, const SlotRoom& room, Fitting fitting) {
 }
 
 SlotTrial::SlotTrial(const Snapshot& snapshot, std::uint32_t pool, const Parts& parts)
-    : snapshot_(snapshot), parts_(parts), rooms_(snapshot.bands.size()) {
+    : snapshot_(snapshot), parts_(parts), rooms_(snapshot.bands.size()), is_changed_(snapshot.bands.size(), true) {
   for (std::uint32_t band = 0; band < snapshot.bands.size(); ++band) {
     const Band& source = snapshot.bands[band];
     SlotRoom& room = rooms_[band];
@@ -35,10 +37,50 @@ SlotTrial::SlotTrial(const Snapshot& snapshot, std::uint32_t pool, const Parts& 
   // A band that drains has the slots that are in use, and none to give. Spec: policy-determined 9.3.
   for (const std::uint32_t band : bands_)
     if (snapshot.bands[band].state == BandState::Draining) rooms_[band].slots = rooms_[band].used;
+  rank_bands();
+}
+
+void SlotTrial::rank_bands() {
+  ranked_ = bands_;
+  std::sort(ranked_.begin(), ranked_.end(), [this](std::uint32_t a, std::uint32_t b) {
+    if (rooms_[a].hash != rooms_[b].hash) return rooms_[a].hash < rooms_[b].hash;
+    const int names = snapshot_.bands[a].name.compare(snapshot_.bands[b].name);
+    return names != 0 ? names > 0 : a < b;
+  });
+  ranks_.assign(rooms_.size(), kNone);
+  for (std::uint32_t rank = 0; rank < ranked_.size(); ++rank) ranks_[ranked_[rank]] = rank;
+  labels_.assign(rooms_.size(), 0);
+  filed_.resize(rooms_.size());
+  std::map<std::vector<std::string>, std::uint32_t> lists;
+  for (const std::uint32_t band : bands_) {
+    capacity_ += rooms_[band].slots;
+    labels_[band] =
+        lists.try_emplace(snapshot_.bands[band].labels, static_cast<std::uint32_t>(lists.size())).first->second;
+    if (rooms_[band].open) changed_.push_back(band);
+  }
+}
+
+void SlotTrial::file_changes() const {
+  for (const std::uint32_t band : changed_) {
+    is_changed_[band] = false;
+    const SlotRoom& room = rooms_[band];
+    const RoomClass next{room.slots, room.used, room.light_places, room.light_used, labels_[band]};
+    if (const auto before = classes_.find(filed_[band]); before != classes_.end()) {
+      before->second.erase(ranks_[band]);
+      if (before->second.empty()) classes_.erase(before);
+    }
+    classes_[next].insert(ranks_[band]);
+    filed_[band] = next;
+  }
+  changed_.clear();
 }
 
 void SlotTrial::apply(const Place& place, std::int64_t sign) {
   SlotRoom& room = rooms_[place.band];
+  if (!is_changed_[place.band] && room.open) {
+    is_changed_[place.band] = true;
+    changed_.push_back(place.band);
+  }
   if (place.slots == 0)
     room.light_used += sign;
   else
@@ -66,15 +108,10 @@ void SlotTrial::undo_to(std::size_t mark) {
   }
 }
 
-std::int64_t SlotTrial::capacity() const {
-  std::int64_t sum = 0;
-  for (const std::uint32_t band : bands_) sum += rooms_[band].slots;
-  return sum;
-}
-
 std::int64_t SlotTrial::roomiest() const {
+  file_changes();
   std::int64_t most = 0;
-  for (const std::uint32_t band : bands_) most = std::max(most, rooms_[band].free());
+  for (const auto& [room, ranks] : classes_) most = std::max(most, room.slots - room.used);
   return most;
 }
 
@@ -83,7 +120,11 @@ bool SlotTrial::allowed(const Member& member, std::uint32_t band) const {
   if (std::find(blocked.begin(), blocked.end(), band) != blocked.end()) return false;
   const std::vector<std::uint32_t>& only = member.allowed_bands;
   if (!only.empty() && std::find(only.begin(), only.end(), band) == only.end()) return false;
-  // Each label is a partition of its own, and so is none. Spec: policy-determined 6.2.
+  return label_suits(member, band);
+}
+
+// Each label is a partition of its own, and so is none. Spec: policy-determined 6.2.
+bool SlotTrial::label_suits(const Member& member, std::uint32_t band) const {
   const std::vector<std::string>& labels = snapshot_.bands[band].labels;
   return member.label.empty() ? labels.empty() : std::find(labels.begin(), labels.end(), member.label) != labels.end();
 }
@@ -98,11 +139,52 @@ Fraction SlotTrial::score(const Member& member, const SlotRoom& room) const {
   return slot_score(member.slots, room, parts_.gpu_fitting);
 }
 
-std::vector<Place> SlotTrial::find(const Member& member) const {
+std::uint32_t SlotTrial::rank_of(const Member& member) const {
+  const auto after =
+      std::upper_bound(ranked_.begin(), ranked_.end(), name_hash(member.name),
+                       [this](std::uint64_t hash, std::uint32_t band) { return hash < rooms_[band].hash; });
+  const auto count = static_cast<std::uint32_t>(after - ranked_.begin());
+  return count > 0 ? count - 1 : static_cast<std::uint32_t>(ranked_.size()) - 1;
+}
+
+/// The first band from a rank downwards, and round, that the member may use.
+std::uint32_t SlotTrial::nearest(const Member& member, std::uint32_t from, const Ranks& ranks) const {
+  auto at = ranks.upper_bound(from);
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    at = std::prev(at == ranks.begin() ? ranks.end() : at);
+    const std::vector<std::uint32_t>& blocked = member.blocked_bands;
+    if (std::find(blocked.begin(), blocked.end(), ranked_[*at]) == blocked.end()) return ranked_[*at];
+  }
+  return kNone;
+}
+
+std::uint32_t SlotTrial::best_band(const Member& member) const {
+  if (!member.allowed_bands.empty()) return best_band(member, member.allowed_bands);
+  file_changes();
+  const std::uint32_t from = rank_of(member);
+  std::uint32_t best = kNone;
+  Fraction best_score;
+  for (const auto& [room, ranks] : classes_) {
+    const std::int64_t free = member.slots == 0 ? room.light_places - room.light_used : room.slots - room.used;
+    if (ranks.empty() || free < std::max<std::int64_t>(1, member.slots)) continue;
+    const std::uint32_t any = ranked_[*ranks.begin()];
+    const Fraction score_here = score(member, rooms_[any]);
+    if ((best != kNone && score_here < best_score) || !label_suits(member, any)) continue;
+    const std::uint32_t band = nearest(member, from, ranks);
+    if (band == kNone) continue;
+    if (best != kNone && score_here == best_score && distance(from, ranks_[band]) > distance(from, ranks_[best]))
+      continue;
+    best = band;
+    best_score = score_here;
+  }
+  return best;
+}
+
+std::uint32_t SlotTrial::best_band(const Member& member, const std::vector<std::uint32_t>& bands) const {
   const std::uint64_t hash = name_hash(member.name);
   std::uint32_t best = kNone;
   Fraction best_score;
-  for (const std::uint32_t band : bands_) {
+  for (const std::uint32_t band : bands) {
     if (!fits_on(member, band)) continue;
     const SlotRoom& room = rooms_[band];
     const Fraction score_here = score(member, room);
@@ -117,8 +199,18 @@ std::vector<Place> SlotTrial::find(const Member& member) const {
     best = band;
     best_score = score_here;
   }
-  if (best != kNone) return {{best, member.slots}};
+  return best;
+}
+
+std::vector<Place> SlotTrial::find(const Member& member) const {
+  if (const std::uint32_t best = best_band(member); best != kNone) return {{best, member.slots}};
   if (member.slots > 1 && !member.single_band) return find_dedicated(member);
+  return {};
+}
+
+std::vector<Place> SlotTrial::find_by_scan(const Member& member) const {
+  if (const std::uint32_t best = best_band(member, bands_); best != kNone) return {{best, member.slots}};
+  if (member.slots > 1 && !member.single_band) return find_dedicated_by_scan(member);
   return {};
 }
 
@@ -135,8 +227,43 @@ std::vector<std::uint32_t> SlotTrial::by_score(const Member& member, std::vector
   return bands;
 }
 
-// Whole unused bands of one size; of several sizes where the pool allows it. Spec: policy-determined 6.5, 6.6.
 std::vector<Place> SlotTrial::find_dedicated(const Member& member) const {
+  if (!member.blocked_bands.empty() || !member.allowed_bands.empty()) return find_dedicated_by_scan(member);
+  file_changes();
+  const std::uint32_t from = rank_of(member);
+  // Unused bands by size, the largest first; those of one size may still be of several classes.
+  std::map<std::int64_t, std::vector<const Ranks*>, std::greater<>> sizes;
+  for (const auto& [room, ranks] : classes_)
+    if (room.used == 0 && room.slots > 0 && !ranks.empty() && label_suits(member, ranked_[*ranks.begin()]))
+      sizes[room.slots].push_back(&ranks);
+  std::vector<Place> mixed;
+  std::int64_t missing = member.slots;
+  for (const auto& [size, classes] : sizes) {
+    std::int64_t count = 0;
+    for (const Ranks* ranks : classes) count += std::ssize(*ranks);
+    const bool equal_sizes = size * count >= member.slots && member.slots % size == 0;
+    const std::int64_t wanted = equal_sizes ? member.slots / size : std::min(missing / size, count);
+    if (equal_sizes) mixed.clear();
+    std::vector<std::uint32_t> nearest_first;
+    for (const Ranks* ranks : classes) {
+      auto at = ranks->upper_bound(from);
+      for (std::int64_t i = 0; i < std::min(wanted, std::ssize(*ranks)); ++i) {
+        at = std::prev(at == ranks->begin() ? ranks->end() : at);
+        nearest_first.push_back(*at);
+      }
+    }
+    std::sort(nearest_first.begin(), nearest_first.end(),
+              [&](std::uint32_t a, std::uint32_t b) { return distance(from, a) < distance(from, b); });
+    for (std::int64_t i = 0; i < wanted; ++i)
+      mixed.push_back({ranked_[nearest_first[static_cast<std::size_t>(i)]], size});
+    if (equal_sizes) return mixed;
+    missing -= wanted * size;
+  }
+  return parts_.mixed_sizes && missing == 0 ? mixed : std::vector<Place>{};
+}
+
+// Whole unused bands of one size; of several sizes where the pool allows it. Spec: policy-determined 6.5, 6.6.
+std::vector<Place> SlotTrial::find_dedicated_by_scan(const Member& member) const {
   std::vector<std::uint32_t> unused_bands;
   for (const std::uint32_t band : bands_)
     if (unused(band) && rooms_[band].slots > 0 && allowed(member, band)) unused_bands.push_back(band);

@@ -1,7 +1,11 @@
 // Slots of bands on trial: members take and give back places, and all of it can be undone.
 #pragma once
 
+#include <compare>
 #include <cstdint>
+#include <map>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "supervisor/policy/parts.hpp"
@@ -23,8 +27,19 @@ struct SlotRoom {
   std::int64_t light_free() const { return open ? light_places - light_used : 0; }
 };
 
+/// Bands with the same room and the same labels: they score alike, and only ties between names tell them apart.
+struct RoomClass {
+  std::int64_t slots = 0;
+  std::int64_t used = 0;
+  std::int64_t light_places = 0;
+  std::int64_t light_used = 0;
+  std::uint32_t labels = 0;  ///< Number of the list of labels.
+  friend auto operator<=>(const RoomClass&, const RoomClass&) = default;
+};
+
 /// What-if over the bands of one pool. A member without slots takes one light place instead; the two kinds of place are
-/// independent. Owned by one pass. Cost: constant for a change; a search looks at every band once.
+/// independent. Owned by one pass. Cost: O(log bands) for a change; a search looks at every class of bands once, and at
+/// the bands that the member names.
 class SlotTrial {
  public:
   /// All members of `snapshot` that hold places hold them here.
@@ -34,6 +49,8 @@ class SlotTrial {
   std::vector<Place> find(const Member& member) const;
   /// The same over whole unused bands only.
   std::vector<Place> find_dedicated(const Member& member) const;
+  /// The same as `find` without the index: looks at every band. Tests compare the two.
+  std::vector<Place> find_by_scan(const Member& member) const;
   /// Whether the member fits on this band alone.
   bool fits_on(const Member& member, std::uint32_t band) const;
   /// Whether nobody holds a slot of the band.
@@ -47,7 +64,7 @@ class SlotTrial {
 
   const SlotRoom& room(std::uint32_t band) const { return rooms_[band]; }
   /// Usable slots of the pool.
-  std::int64_t capacity() const;
+  std::int64_t capacity() const { return capacity_; }
   /// Most free slots of one band.
   std::int64_t roomiest() const;
 
@@ -57,16 +74,41 @@ class SlotTrial {
     std::int64_t sign = 0;
   };
 
+  /// Positions in the order in which ties end, see `ranked_`; the first of a round stands nearest to the member's hash.
+  using Ranks = std::set<std::uint32_t>;
+
+  void rank_bands();
+  void file_changes() const;
   bool allowed(const Member& member, std::uint32_t band) const;
+  bool label_suits(const Member& member, std::uint32_t band) const;
   Fraction score(const Member& member, const SlotRoom& room) const;
+  std::uint32_t nearest(const Member& member, std::uint32_t from, const Ranks& ranks) const;
+  std::uint32_t best_band(const Member& member) const;
+  std::uint32_t best_band(const Member& member, const std::vector<std::uint32_t>& bands) const;
+  std::uint32_t rank_of(const Member& member) const;
+  /// How far round the circle of ranks a band stands from a member: who is nearer wins.
+  std::uint32_t distance(std::uint32_t from, std::uint32_t rank) const {
+    return from >= rank ? from - rank : from + static_cast<std::uint32_t>(ranked_.size()) - rank;
+  }
+  std::vector<Place> find_dedicated_by_scan(const Member& member) const;
   std::vector<std::uint32_t> by_score(const Member& member, std::vector<std::uint32_t> bands) const;
   void apply(const Place& place, std::int64_t sign);
 
   const Snapshot& snapshot_;
   const Parts& parts_;
-  std::vector<std::uint32_t> bands_;  ///< Of the pool.
-  std::vector<SlotRoom> rooms_;       ///< By position in the snapshot.
+  std::vector<std::uint32_t> bands_;   ///< Of the pool.
+  std::vector<std::uint32_t> ranked_;  ///< The same by hash; the smaller name is the nearer one of equal hashes.
+  std::vector<std::uint32_t> ranks_;   ///< By position in the snapshot: where in `ranked_`.
+  std::vector<std::uint32_t> labels_;  ///< By position in the snapshot: number of its list of labels.
+  std::int64_t capacity_ = 0;
+  std::vector<SlotRoom> rooms_;  ///< By position in the snapshot.
   std::vector<Change> log_;
+  // The open bands by class. A search files what has changed since the last one: what is tried and undone costs
+  // nothing.
+  mutable std::map<RoomClass, Ranks> classes_;
+  mutable std::vector<RoomClass> filed_;  ///< By position in the snapshot: the class that it stands in.
+  mutable std::vector<std::uint32_t> changed_;
+  mutable std::vector<bool> is_changed_;
 };
 
 /// How well a member suits a band; larger is better. Spec: policy-determined 6.3.

@@ -17,7 +17,7 @@ struct ShareGroup {
 
 /// Targets in proportion to weight times demand, at least 1 each where there is enough. `groups` stand oldest first.
 /// Gangs that could never fit the spare part of their target do not hold it against others.
-/// Cost: O(n log n) for each gang that is passed over. Spec: policy-determined 3.1, 3.3.
+/// Cost: O(n log n), and O(n) for each gang that is passed over. Spec: policy-determined 3.1, 3.3.
 std::vector<std::int64_t> fair_targets(const std::vector<ShareGroup>& groups, std::int64_t capacity);
 
 /// The same by weighted max-min filling: demand only caps. Spec: policy-determined 4, with the faults of 4.9 mended.

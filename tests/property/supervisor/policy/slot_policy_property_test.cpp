@@ -6,6 +6,7 @@
 #include "supervisor/policy/ordering/member_order.hpp"
 #include "supervisor/policy/policy_engine.hpp"
 #include "supervisor/policy/sharing/fair_targets.hpp"
+#include "supervisor/policy/slot_trial.hpp"
 #include "tests/support/policy_builder.hpp"
 
 namespace penstock::policy {
@@ -161,6 +162,92 @@ void targets_are_fair(std::uint64_t seed) {
 
 TEST(SlotPolicyProperty, TargetsAreWithinOneSlotOfTheExactShare) {
   EXPECT_TRUE(rc::check("targets are within one slot of the exact share", targets_are_fair));
+}
+
+/// Gangs by the book: divide without regard to them, freeze the youngest that does not fit its target, divide again.
+std::vector<std::int64_t> targets_by_the_book(std::vector<ShareGroup> groups, std::int64_t capacity) {
+  for (std::size_t round = 0;; ++round) {
+    std::vector<ShareGroup> without_gangs = groups;
+    for (ShareGroup& group : without_gangs) group.smallest_pending = 0;
+    const std::vector<std::int64_t> targets = fair_targets(without_gangs, capacity);
+    std::int64_t sum = 0;
+    std::size_t blocked = groups.size();
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      sum += targets[i];
+      const std::int64_t spare = targets[i] - groups[i].held;
+      if (spare > 0 && groups[i].smallest_pending > spare) blocked = i;
+    }
+    if (round == groups.size() || sum < capacity || blocked == groups.size()) return targets;
+    groups[blocked].demand = groups[blocked].pinned = groups[blocked].held;
+    groups[blocked].smallest_pending = 0;
+  }
+}
+
+void gangs_are_passed_over_one_by_one(std::uint64_t seed) {
+  Rng rng{seed};
+  std::vector<ShareGroup> groups(1 + rng.below(30));
+  for (ShareGroup& group : groups) {
+    group.held = rng.chance(1, 2) ? rng.between(0, 6) : 0;
+    group.pinned = rng.chance(1, 4) ? rng.between(0, group.held) : 0;
+    group.smallest_pending = rng.chance(1, 2) ? rng.between(1, 9) : 0;
+    group.demand = group.held + group.smallest_pending * rng.between(1, 3);
+    group.weight = rng.between(1, 9) * 500;
+  }
+  const std::int64_t capacity = rng.between(0, 120);
+  RC_ASSERT(fair_targets(groups, capacity) == targets_by_the_book(groups, capacity));
+}
+
+TEST(SlotPolicyProperty, GangsArePassedOverOneByOne) {
+  EXPECT_TRUE(rc::check("targets are those of a division made anew for each gang", gangs_are_passed_over_one_by_one));
+}
+
+/// Whatever has been taken, given back and undone, the index of bands finds what a look at every band finds.
+void index_finds_what_a_scan_finds(std::uint64_t seed) {
+  Rng rng{seed};
+  PolicyBuilder builder = random_pool(rng);
+  const std::int64_t size = rng.between(1, 8);
+  for (std::uint64_t i = 0; i < rng.below(12); ++i) builder.band(rng.chance(1, 2) ? size : rng.between(0, 8), 1);
+  for (Band& band : builder.snapshot.bands) {
+    if (rng.chance(1, 6)) band.labels = {"a"};
+    if (rng.chance(1, 10)) band.labels.push_back("b");
+    if (rng.chance(1, 10)) band.state = rng.chance(1, 2) ? BandState::Draining : BandState::Disabled;
+  }
+  for (Member& member : builder.snapshot.members) {
+    if (rng.chance(1, 8)) member.label = rng.chance(1, 2) ? "a" : "b";
+    if (rng.chance(1, 10))
+      member.allowed_bands = {static_cast<std::uint32_t>(rng.below(builder.snapshot.bands.size()))};
+    if (rng.chance(1, 10)) member.slots = rng.between(9, 40);
+  }
+  const Parts parts = random_parts(rng);
+  SlotTrial trial{builder.snapshot, 0, parts};
+  std::size_t mark = 0;
+  std::vector<std::vector<Place>> taken;
+  for (const Member& member : builder.snapshot.members) {
+    const std::vector<Place> places = trial.find(member);
+    RC_ASSERT(places == trial.find_by_scan(member));
+    if (rng.chance(3, 4)) {
+      trial.take(places);
+      taken.push_back(places);
+    }
+    if (rng.chance(1, 8)) {
+      trial.undo_to(mark);
+      taken.clear();
+    } else if (rng.chance(1, 8) && !taken.empty()) {
+      trial.give_back(taken.back());
+      taken.pop_back();
+    } else if (rng.chance(1, 8)) {
+      mark = trial.mark();
+      taken.clear();
+    }
+    std::int64_t most = 0;
+    for (std::uint32_t band = 0; band < builder.snapshot.bands.size(); ++band)
+      most = std::max(most, trial.room(band).free());
+    RC_ASSERT(trial.roomiest() == most);
+  }
+}
+
+TEST(SlotPolicyProperty, IndexFindsWhatAScanFinds) {
+  EXPECT_TRUE(rc::check("an index of bands finds what a look at every band finds", index_finds_what_a_scan_finds));
 }
 
 }  // namespace
