@@ -81,12 +81,27 @@ void SupervisorRig::finish() {
       handle(supervisor_event::Tick{});
       continue;
     }
+    take_turns();
+  }
+}
+
+// Whoever has something to say by the time the first has, in one event.
+void SupervisorRig::take_turns() {
+  now_ = std::max(now_, workers_[active_.front()].next_turn);
+  said_.clear();
+  while (!active_.empty() && said_.size() < options_.messages_together_max) {
     const std::uint32_t worker = active_.front();
+    if (workers_[worker].next_turn > now_) break;
     active_.pop_front();
     workers_[worker].active = false;
-    now_ = std::max(now_, workers_[worker].next_turn);
-    turn(worker);
+    ReportBatch batch = turn(worker);
+    if (batch.jobs.front().attempts.empty()) continue;
+    said_.emplace_back(worker, std::move(batch));
   }
+  events_said_.clear();
+  for (const auto& [worker, message] : said_)
+    events_said_.push_back(supervisor_event::WorkerSaid{WorkerId{worker + 1}, message});
+  if (!said_.empty()) handle(supervisor_event::WorkersSaid{events_said_});
 }
 
 void SupervisorRig::handle(SupervisorEvent&& event) {
@@ -159,7 +174,7 @@ void SupervisorRig::give_back(std::uint32_t worker, const StealRequest& request)
   }
 }
 
-void SupervisorRig::turn(std::uint32_t index) {
+ReportBatch SupervisorRig::turn(std::uint32_t index) {
   Worker& worker = workers_[index];
   worker.next_turn = now_ + std::chrono::milliseconds{1};
   ReportBatch batch;
@@ -186,9 +201,7 @@ void SupervisorRig::turn(std::uint32_t index) {
     count_down(index, ref.subtask.value());
   }
   if (!worker.runnable.empty()) activate(index);
-  if (attempts.empty()) return;
-  const FromWorker message{std::move(batch)};
-  handle(supervisor_event::WorkerSaid{WorkerId{index + 1}, message});
+  return batch;
 }
 
 }  // namespace penstock::bench

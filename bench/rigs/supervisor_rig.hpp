@@ -17,6 +17,8 @@ struct RigOptions {
   std::uint32_t reports_per_turn =
       4096;  ///< Attempts that a worker ends before it reports; it reports once a millisecond.
   std::uint32_t lookahead_subtasks_max = SupervisorConfig{}.lookahead_subtasks_max;
+  /// What has been reported meanwhile is one event up to so many messages, as in the supervisor's actor.
+  std::uint32_t messages_together_max = SupervisorConfig{}.messages_together_max;
 };
 
 /// Drives a `SupervisorCore` in one thread and virtual time. Workers run what they are given in the order in which it
@@ -70,13 +72,16 @@ class SupervisorRig {
   void give_back(std::uint32_t worker, const StealRequest& request);
   void make_runnable(std::uint32_t worker, std::uint32_t subtask);
   void activate(std::uint32_t worker);
-  void turn(std::uint32_t worker);
+  void take_turns();
+  ReportBatch turn(std::uint32_t worker);
 
   const RigOptions options_;
   supervisor::SupervisorCore core_;
   std::vector<Worker> workers_;
   std::vector<Subtask> subtasks_;
   std::deque<std::uint32_t> active_;
+  std::vector<std::pair<std::uint32_t, FromWorker>> said_;  ///< In this turn, by whom.
+  std::vector<supervisor::supervisor_event::WorkerSaid> events_said_;
   const supervisor::GraphShape* shape_ = nullptr;
   JobId job_;
   bool ended_ = false;

@@ -106,7 +106,7 @@ void measure_memory(const Setting& setting, RigOptions options) {
 int usage() {
   std::fprintf(stderr,
                "usage: bench_scale supervisor|cluster|membership|memory [--shape NAME] [--subtasks N] [--width N] [--workers N] "
-               "[--slots N] [--reports N] [--repeat N]\n");
+               "[--slots N] [--reports N] [--together N] [--repeat N]\n");
   return 2;
 }
 
@@ -132,6 +132,8 @@ int main(int argc, char** argv) {
       options.slots = value;
     else if (name == "--reports")
       options.reports_per_turn = value;
+    else if (name == "--together")
+      options.messages_together_max = value;
     else if (name == "--repeat")
       repeat = value;
     else

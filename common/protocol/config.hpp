@@ -70,6 +70,7 @@ struct SupervisorConfig {
   Duration steal_after = std::chrono::milliseconds{1};
   Duration required_band_wait = std::chrono::seconds{30};
   Duration reclaim_wait = std::chrono::milliseconds{1500};
+  std::uint32_t messages_together_max = 8;
 };
 
 /// Decisions of a worker.
@@ -164,6 +165,7 @@ void visit_settings(SupervisorConfig& c, Visit&& visit) {
   visit({"cached_graph_bytes_max", "bytes", "what those may take together; a larger one is not kept"}, c.cached_graph_bytes_max,
         std::int64_t{0}, std::int64_t{1} << 50);
   visit({"reclaim_wait", "duration", "after a restart, workers that were there have this long to come back before others get what they held; up to three times as long while they keep coming"}, c.reclaim_wait, Duration{0}, Duration{minutes{10}});
+  visit({"messages_together_max", "messages", "so many that have come from workers are taken together before assignments leave"}, c.messages_together_max, std::uint32_t{1}, std::uint32_t{4096});
 }
 
 template <class Visit>

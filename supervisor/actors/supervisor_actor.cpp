@@ -78,6 +78,7 @@ class SupervisorActor {
   }
 
   void receive(const JournalMail& mail) {
+    apply_said();
     if (mail.error == nullptr)
       feed(supervisor_event::Persisted{mail.ticket});
     else
@@ -96,12 +97,24 @@ class SupervisorActor {
         log_line(LogLevel::Info, "worker joined",
                  "worker=" + to_string(id) + " name=" + description->name + " host=" + description->host +
                      (description->reclaims ? " from=\"an earlier life\"" : ""));
+        apply_said();
         feed(supervisor_event::WorkerJoined{id, mail.worker, *description});
       } else if (known != workers_.end()) {
-        feed(supervisor_event::WorkerSaid{known->second.id, message});
+        said_.push_back(supervisor_event::WorkerSaid{known->second.id, message});
       }
     }
+    said_in_.push_back(mail.messages);
+    // What else has come meanwhile belongs to the same event; behind the last mail there is no reason to wait.
+    if (said_.size() < config_.messages_together_max && !self_->mailbox().empty()) return;
+    apply_said();
     carry_out();
+  }
+
+  /// Comes before anything else is fed: the core hears everything in the order in which it came.
+  void apply_said() {
+    if (!said_.empty()) feed(supervisor_event::WorkersSaid{said_});
+    said_.clear();
+    said_in_.clear();
   }
 
   /// The number that it had in an earlier life: others may know it by that.
@@ -111,6 +124,7 @@ class SupervisorActor {
   }
 
   void receive(const WorkerLostMail& mail) {
+    apply_said();
     const auto known = workers_.find(mail.worker);
     if (known == workers_.end()) return;
     const WorkerId id = known->second.id;
@@ -121,6 +135,7 @@ class SupervisorActor {
   }
 
   void receive(const FromClientMail& mail) {
+    apply_said();
     auto known = clients_.find(mail.client);
     if (known == clients_.end()) {
       known = clients_.emplace(mail.client, Peer<ClientId>{ClientId{next_client_++}, mail.client, sender()}).first;
@@ -156,6 +171,7 @@ class SupervisorActor {
   }
 
   void receive(const GraphCheckedMail& mail) {
+    apply_said();
     const auto intake = intakes_.find({mail.client, mail.checked->submission});
     if (intake != intakes_.end()) {
       self_->send_exit(intake->second, caf::exit_reason::normal);
@@ -173,6 +189,7 @@ class SupervisorActor {
   }
 
   void receive(const ClientLostMail& mail) {
+    apply_said();
     const auto known = clients_.find(mail.client);
     if (known == clients_.end()) return;
     const ClientId id = known->second.id;
@@ -230,6 +247,7 @@ class SupervisorActor {
     if (!deadline) return timer_->cancel();
     if (timer_->armed_for() <= *deadline) return;
     timer_->arm(*deadline, [this] {
+      apply_said();
       feed(supervisor_event::Tick{});
       carry_out();
     });
@@ -243,6 +261,8 @@ class SupervisorActor {
   std::unique_ptr<JournalThread> journal_;
   std::unique_ptr<LoopTimer> timer_;
   Actions<SupervisorAction> actions_;
+  std::vector<supervisor_event::WorkerSaid> said_;  ///< To be applied when the mailbox is empty, or this is enough.
+  std::vector<std::shared_ptr<const std::vector<FromWorker>>> said_in_;  ///< Owns those messages.
   std::map<Incarnation, Peer<WorkerId>> workers_;
   std::map<WorkerId, Incarnation> worker_lives_;
   std::map<Incarnation, WorkerId> known_;  ///< From before the restart, until they come back.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <variant>
 
@@ -24,6 +25,11 @@ struct WorkerJoined {
 struct WorkerSaid {
   WorkerId worker;
   const FromWorker& message;
+};
+/// What has come from many workers meanwhile, oldest first. It is applied as if it had come one by one; what follows from
+/// it, assignments above all, is decided once.
+struct WorkersSaid {
+  std::span<const WorkerSaid> said;
 };
 /// The worker is silent, gone or fenced; whatever it still says is dropped by its link.
 struct WorkerLost {
@@ -65,6 +71,6 @@ using SupervisorEvent =
     std::variant<supervisor_event::WorkerJoined, supervisor_event::WorkerSaid, supervisor_event::WorkerLost,
                  supervisor_event::GraphChecked, supervisor_event::ClientSaid, supervisor_event::ClientGone,
                  supervisor_event::Tick, supervisor_event::Persisted, supervisor_event::StorageFailed,
-                 supervisor_event::StateRecovered>;
+                 supervisor_event::StateRecovered, supervisor_event::WorkersSaid>;
 
 }  // namespace penstock::supervisor

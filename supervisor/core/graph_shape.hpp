@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/base/ids.hpp"
+#include "common/base/prefetch.hpp"
 #include "common/base/result.hpp"
 #include "common/protocol/config.hpp"
 #include "common/protocol/graph.hpp"
@@ -49,10 +50,10 @@ class GraphShape {
   std::uint32_t first_edge(std::uint32_t subtask) const { return graph_.input_offsets[subtask]; }
   /// Asks for what the end of the subtask will touch.
   void prefetch(std::uint32_t subtask) const {
-    if (!one_template_) __builtin_prefetch(&graph_.template_of[subtask]);
+    if (!one_template_) prefetch_line(&graph_.template_of[subtask]);
     if (successors_.empty()) return;
-    __builtin_prefetch(&graph_.input_offsets[subtask]);
-    __builtin_prefetch(&successor_offsets_[subtask]);
+    prefetch_line(&graph_.input_offsets[subtask]);
+    prefetch_line(&successor_offsets_[subtask]);
   }
 
   std::uint32_t rank_of(std::uint32_t subtask) const { return rank_of_.empty() ? subtask : rank_of_[subtask]; }

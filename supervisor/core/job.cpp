@@ -1,5 +1,7 @@
 #include "supervisor/core/job.hpp"
 
+#include "common/base/prefetch.hpp"
+
 namespace penstock::supervisor {
 namespace {
 
@@ -42,8 +44,8 @@ LocalSet* Job::find_local(BandSlot band) {
 void Job::prefetch_local(BandSlot band) const {
   if (band.value() >= local_of.size() || local_of[band.value()] == ~0U) return;
   const LocalSet* local = &locals[local_of[band.value()]];
-  __builtin_prefetch(local, 1);
-  __builtin_prefetch(reinterpret_cast<const char*>(local) + 64, 1);
+  prefetch_line(local);
+  prefetch_line(reinterpret_cast<const char*>(local) + 64);
 }
 
 void Job::prefetch_next(BandSlot band) const {
@@ -53,7 +55,7 @@ void Job::prefetch_next(BandSlot band) const {
   if (key == LocalSet::kNone) return;
   local.prefetch_ready();
   const std::uint32_t subtask = shape->at_rank(static_cast<std::uint32_t>(key));
-  __builtin_prefetch(&hot[subtask], 1);
+  prefetch_line(&hot[subtask]);
   shape->prefetch(subtask);
 }
 

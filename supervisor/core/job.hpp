@@ -80,7 +80,7 @@ struct Job {
   SharedGraph* graph = nullptr;         ///< Null once the job has ended and nothing refers to it.
   const GraphShape* shape = nullptr;    ///< Of `graph`.
   GraphHash graph_hash;                 ///< Remembered: the graph may be asked for again by the name of the job.
-  std::vector<SubtaskHot> hot;
+  LargeArray<SubtaskHot> hot;
   std::vector<TemplateFacts> templates;
   std::uint32_t open = 0;               ///< Subtasks that are not final.
   std::uint32_t in_flight = 0;          ///< Assigned ones.
@@ -95,7 +95,7 @@ struct Job {
   };
   std::vector<HeldCancel> held_cancels;  ///< Ordered while it was held.
 
-  std::vector<LocalSet> locals;         ///< One for each band that has ever been a home.
+  LargeArray<LocalSet> locals;          ///< One for each band that has ever been a home.
   std::vector<std::uint32_t> local_of;  ///< By band slot: position in `locals`, or none.
   std::vector<std::uint32_t> homeless;  ///< Placeable, but no band may have it now.
   Instant bands_awaited_until = kNever; ///< Then the homeless ones whose required band is not there fail.

@@ -6,6 +6,8 @@
 #include <functional>
 #include <vector>
 
+#include "common/base/prefetch.hpp"
+
 namespace penstock::supervisor {
 
 /// A priority queue of order keys, smallest first. Keys that are pushed in ascending order, which is how graphs unfold,
@@ -63,7 +65,7 @@ class KeyHeap {
     keys.insert(keys.end(), heap_.begin(), heap_.end());
   }
   void reserve(std::size_t count) { run_.reserve(count); }
-  void prefetch() const { __builtin_prefetch(run_.data() + next_ + 1); }
+  void prefetch() const { prefetch_line(run_.data() + next_ + 1); }
 
  private:
   static constexpr std::size_t kKeptMax = 4096;

@@ -18,7 +18,6 @@ void SupervisorCore::receive(WorkerSlot slot, const ReportBatch& message) {
   outbox_of(slot);  // At least `ReportsApplied` goes back.
   for (const JobReports& reports : message.jobs) {
     if (knows(reports.job) && jobs_[reports.job.value()]->state == JobState::Running) {
-      prefetch(worker, *jobs_[reports.job.value()], reports);
       apply(slot, *jobs_[reports.job.value()], reports);
     } else {
       counters_.stale_reports += reports.attempts.size();
@@ -40,27 +39,10 @@ void SupervisorCore::receive(WorkerSlot slot, const ReportBatch& message) {
     if (load.band.value() < worker.bands.size()) workers_[worker.bands[load.band.value()]].load = load;
 }
 
-// With many workers none of this is in the cache, and asked for one by one it would take as long as all the rest.
-void SupervisorCore::prefetch(const WorkerEntry& worker, const Job& job, const JobReports& reports) const {
-  constexpr std::size_t kAhead = 64;
-  constexpr std::uint32_t kManyBands = 64;
-  if (workers_.alive_bands() < kManyBands) return;  // Then most of it is in the cache.
-  if (worker.first_band.valid()) {  // The list of its bands would be one more trip.
-    __builtin_prefetch(&workers_[worker.first_band], 1);
-    job.prefetch_local(worker.first_band);
-  }
-  for (std::size_t i = 0; i < std::min(reports.attempts.size(), kAhead); ++i)
-    if (const std::uint32_t subtask = reports.attempts[i].subtask.value(); subtask < job.total()) {
-      __builtin_prefetch(&job.hot[subtask], 1);
-      job.shape->prefetch(subtask);
-    }
-}
-
 void SupervisorCore::apply(WorkerSlot slot, Job& job, const JobReports& reports) {
   for (const AttemptTrace& run : reports.traces) job.news.traces.push_back(SubtaskTrace{workers_[slot].id, run});
   std::size_t next_output = 0;
   std::size_t next_failure = 0;
-  std::size_t next_report = 0;
   looks_left_ += static_cast<std::uint32_t>(std::min<std::size_t>(reports.attempts.size() / 2, kLooksEarnedMax));
   const bool claiming = workers_[slot].claiming;
   for (const AttemptReport& report : reports.attempts) {
@@ -80,12 +62,6 @@ void SupervisorCore::apply(WorkerSlot slot, Job& job, const JobReports& reports)
     }
     const std::uint32_t subtask = report.subtask.value();
     if (report.outcome != Outcome::Started) leave_band(job, subtask);
-    if (next_report++ == 0) {
-      // What `prefetch` has asked for is here now, and says where the rest is.
-      const BandSlot band = job.hot[subtask].band;
-      __builtin_prefetch(workers_[band].assigned.data() + workers_[band].assigned.size(), 1);
-      job.prefetch_next(band);
-    }
     progress_at_ = now_;
     switch (report.outcome) {
       case Outcome::Started: job.hot[subtask].flags |= SubtaskFlag::kStarted; break;

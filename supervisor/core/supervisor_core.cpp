@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "supervisor/core/foresight.hpp"
+
 namespace penstock::supervisor {
 namespace {
 
@@ -74,13 +76,23 @@ void SupervisorCore::on(supervisor_event::WorkerJoined& event) {
   house_homeless();
 }
 
-void SupervisorCore::on(supervisor_event::WorkerSaid& event) {
-  const WorkerSlot slot = workers_.find(event.worker);
-  if (!slot.valid()) {
-    ++counters_.stale_reports;
-    return;
+void SupervisorCore::on(const supervisor_event::WorkerSaid& event) {
+  supervisor_event::WorkersSaid alone{{&event, 1}};
+  on(alone);
+}
+
+void SupervisorCore::on(supervisor_event::WorkersSaid& event) {
+  Foresight foresight{workers_, jobs_, event.said};
+  for (std::size_t i = 0; i < event.said.size(); ++i) {
+    if (i > 0) looks_left_ += kLooksForEvent;
+    foresight.before(i);
+    const WorkerSlot slot = workers_.find(event.said[i].worker);
+    if (!slot.valid()) {
+      ++counters_.stale_reports;
+      continue;
+    }
+    std::visit([this, slot](const auto& message) { receive(slot, message); }, event.said[i].message);
   }
-  std::visit([this, slot](const auto& message) { receive(slot, message); }, event.message);
 }
 
 void SupervisorCore::on(supervisor_event::WorkerLost& event) {

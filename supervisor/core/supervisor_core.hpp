@@ -90,7 +90,8 @@ class SupervisorCore {
 
   // Events: supervisor_core.cpp.
   void on(supervisor_event::WorkerJoined& event);
-  void on(supervisor_event::WorkerSaid& event);
+  void on(const supervisor_event::WorkerSaid& event);
+  void on(supervisor_event::WorkersSaid& event);
   void on(supervisor_event::WorkerLost& event);
   void on(supervisor_event::GraphChecked& event);
   void on(supervisor_event::ClientSaid& event);
@@ -218,7 +219,6 @@ class SupervisorCore {
 
   // Reports: reports.cpp.
   void receive(WorkerSlot slot, const ReportBatch& message);
-  void prefetch(const WorkerEntry& worker, const Job& job, const JobReports& reports) const;
   void apply(WorkerSlot slot, Job& job, const JobReports& reports);
   bool is_current(const Job& job, const AttemptReport& report, WorkerSlot slot) const;
   void succeed(Job& job, const AttemptReport& report, std::span<const OutputReport> outputs, WorkerSlot slot);

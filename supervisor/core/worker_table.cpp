@@ -10,7 +10,7 @@ namespace {
 constexpr std::size_t kChangesKept = 1024;
 
 template <class SlotId, class Entry>
-SlotId obtain(std::vector<Entry>& entries, std::vector<SlotId>& free) {
+SlotId obtain(LargeArray<Entry>& entries, std::vector<SlotId>& free) {
   if (!free.empty()) {
     const SlotId slot = free.back();
     free.pop_back();

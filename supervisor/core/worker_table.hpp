@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/base/ids.hpp"
+#include "common/base/large_array.hpp"
 #include "common/base/lookup_map.hpp"
 #include "common/base/time.hpp"
 #include "common/protocol/assign.hpp"
@@ -114,8 +115,8 @@ class WorkerTable {
 
  private:
   LookupMap<WorkerId, WorkerSlot> index_;
-  std::vector<WorkerEntry> workers_;
-  std::vector<BandEntry> bands_;
+  LargeArray<WorkerEntry> workers_;
+  LargeArray<BandEntry> bands_;
   std::vector<WorkerSlot> free_workers_;
   std::vector<BandSlot> free_bands_;
   std::uint32_t alive_bands_ = 0;

@@ -163,7 +163,8 @@ void SupervisorHost::handle(SupervisorEvent&& event) {
                                      "supervisor: tick",
                                      "supervisor: the journal has written",
                                      "supervisor: the journal cannot be written",
-                                     "supervisor: a new life begins"};
+                                     "supervisor: a new life begins",
+                                     "supervisor: workers said something"};
   world_.note(kEvents[event.index()]);
   Actions<SupervisorAction> actions;
   core_->handle(std::move(event), world_.now(), actions);
