@@ -1,6 +1,7 @@
 #include "common/link/link_core.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "common/base/check.hpp"
 #include "common/base/coverage_mark.hpp"
@@ -14,6 +15,7 @@ LinkCore::LinkCore(const LinkConfig& config, Incarnation peer, Instant now, OnSi
     : config_(config),
       peer_(peer),
       on_silence_(on_silence),
+      suspect_after_(config.silence_max * 3 / 10),
       resend_after_(config.resend_after),
       lost_at_(later(now, config.reconnect_grace)) {}
 
@@ -24,13 +26,13 @@ void LinkCore::handle(const LinkEvent& event, Instant now, Actions<LinkAction>& 
 
 std::optional<Instant> LinkCore::next_deadline() const {
   if (lost_) return std::nullopt;
-  const Instant next = std::min({resend_at_, acknowledge_at_, heartbeat_at_, lost_at_});
+  const Instant next = std::min({resend_at_, acknowledge_at_, heartbeat_at_, suspect_at_, lost_at_});
   return next == kNever ? std::nullopt : std::optional{next};
 }
 
 void LinkCore::on(const Attached& event, Instant now, Actions<LinkAction>& actions) {
   attached_ = true;
-  lost_at_ = later(now, config_.silence_max);
+  heard(now, actions);
   resend_after_ = config_.resend_after;
   if (!event.resumed) {
     PENSTOCK_CHECK_MSG(received_through_ == 0 && acknowledged_through_ == 0, "a used link may only be resumed");
@@ -43,7 +45,7 @@ void LinkCore::on(const Attached& event, Instant now, Actions<LinkAction>& actio
 
 void LinkCore::on(const Detached&, Instant now, Actions<LinkAction>&) {
   attached_ = false;
-  resend_at_ = acknowledge_at_ = heartbeat_at_ = kNever;
+  resend_at_ = acknowledge_at_ = heartbeat_at_ = suspect_at_ = kNever;
   const Instant grace_ends = later(now, config_.reconnect_grace);
   lost_at_ = on_silence_ == OnSilence::Reconnect ? grace_ends : std::min(lost_at_, grace_ends);
 }
@@ -64,7 +66,7 @@ void LinkCore::on(const FrameArrived& event, Instant now, Actions<LinkAction>& a
     return;
   }
   if (!attached_) return;  // A straggler of a connection that is gone; it will be sent again.
-  lost_at_ = later(now, config_.silence_max);
+  heard(now, actions);
   acknowledge_through(event.header.acknowledged, now, actions);
   if (event.header.sequence != 0) {
     if (event.header.sequence == received_through_ + 1) {
@@ -90,6 +92,12 @@ void LinkCore::on(const FrameArrived& event, Instant now, Actions<LinkAction>& a
 void LinkCore::on(const Tick&, Instant now, Actions<LinkAction>& actions) {
   if (now >= lost_at_) return give_verdict(now, actions);
   if (!attached_) return;
+  if (now >= suspect_at_) {
+    // As with the verdict: who comes late was silent itself.
+    suspected_ = now < later(suspect_at_, config_.heartbeat);
+    suspect_at_ = suspected_ ? kNever : later(now, suspect_after_);
+    if (suspected_) actions.add(Suspect{});
+  }
   if (now >= resend_at_) {
     // Nothing was acknowledged for a whole period: go back to the oldest frame that is missing there.
     PENSTOCK_COVERAGE_MARK("frames are sent again");
@@ -125,6 +133,15 @@ void LinkCore::transmit_window(Instant now, Actions<LinkAction>& actions) {
   transmitted_through_ = last;
   resend_at_ = later(now, resend_after_);
   sent_something(now);
+}
+
+void LinkCore::heard(Instant now, Actions<LinkAction>& actions) {
+  lost_at_ = later(now, config_.silence_max);
+  if (on_silence_ == OnSilence::DeclareLost) suspect_at_ = later(now, suspect_after_);
+  if (std::exchange(suspected_, false)) {
+    PENSTOCK_COVERAGE_MARK("a suspected peer was heard again");
+    actions.add(Trust{});
+  }
 }
 
 void LinkCore::give_verdict(Instant now, Actions<LinkAction>& actions) {

@@ -58,6 +58,14 @@ struct DeclareLost {
   LossReason reason = LossReason::Silent;
   friend bool operator==(const DeclareLost&, const DeclareLost&) = default;
 };
+/// Nothing is heard of the peer for three tenths of `silence_max`; not with `OnSilence::Reconnect`.
+struct Suspect {
+  friend bool operator==(const Suspect&, const Suspect&) = default;
+};
+/// The suspected peer is heard again.
+struct Trust {
+  friend bool operator==(const Trust&, const Trust&) = default;
+};
 /// Nothing is heard on this connection: drop it and make another. The link stands.
 struct Reconnect {
   friend bool operator==(const Reconnect&, const Reconnect&) = default;
@@ -65,7 +73,7 @@ struct Reconnect {
 }  // namespace link_action
 using LinkAction = std::variant<link_action::Transmit, link_action::TransmitHeartbeat, link_action::Deliver,
                                 link_action::Forget, link_action::Fence, link_action::DeclareLost,
-                                link_action::Reconnect>;
+                                link_action::Reconnect, link_action::Suspect, link_action::Trust>;
 
 /// What becomes of a peer that is silent for longer than `silence_max`. Supervisors declare it lost and give its work to
 /// others; whoever depends on a supervisor tries another connection, for as long as `reconnect_grace`.
@@ -113,6 +121,7 @@ class LinkCore {
 
   void acknowledge_through(std::uint64_t sequence, Instant now, Actions<LinkAction>& actions);
   void transmit_window(Instant now, Actions<LinkAction>& actions);
+  void heard(Instant now, Actions<LinkAction>& actions);
   void give_verdict(Instant now, Actions<LinkAction>& actions);
   void declare_lost(link_action::LossReason reason, Actions<LinkAction>& actions);
   void sent_something(Instant now);
@@ -121,10 +130,12 @@ class LinkCore {
   const LinkConfig config_;
   const Incarnation peer_;
   const OnSilence on_silence_;
+  const Duration suspect_after_;  ///< Three tenths of `silence_max`: 3 s of 10 s.
 
   // State.
   bool attached_ = false;
   bool lost_ = false;
+  bool suspected_ = false;
   bool owes_acknowledgement_ = false;
   std::uint64_t queued_through_ = 0;       ///< Last sequence given to a frame.
   std::uint64_t transmitted_through_ = 0;  ///< Last one put on the present connection.
@@ -134,6 +145,7 @@ class LinkCore {
   Instant resend_at_ = kNever;
   Instant acknowledge_at_ = kNever;
   Instant heartbeat_at_ = kNever;
+  Instant suspect_at_ = kNever;
   Instant lost_at_;
   LinkCounters counters_;
 };

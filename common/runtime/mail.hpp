@@ -26,6 +26,11 @@ struct WorkerLostMail {
   Incarnation worker;
   std::string reason;
 };
+/// Nothing is heard of this worker for a while, or it is heard again.
+struct WorkerSuspectedMail {
+  Incarnation worker;
+  bool suspected = false;
+};
 /// The supervisor is done with this worker; close its link.
 struct DismissWorkerMail {
   Incarnation worker;
@@ -49,6 +54,7 @@ struct ClientLostMail {
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::ToWorkerMail)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::FromWorkerMail)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::WorkerLostMail)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::WorkerSuspectedMail)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::DismissWorkerMail)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::FromClientMail)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::ToClientMail)

@@ -64,6 +64,10 @@ void PeerLink::handle(const LinkEvent& event, std::span<const std::byte> arrived
     } else if (std::holds_alternative<link_action::Deliver>(action)) {
       if (on_messages_) on_messages_(arrived);
       if (!*alive) return;
+    } else if (std::holds_alternative<link_action::Suspect>(action)) {
+      if (on_suspicion_) on_suspicion_(true);
+    } else if (std::holds_alternative<link_action::Trust>(action)) {
+      if (on_suspicion_) on_suspicion_(false);
     } else if (std::holds_alternative<link_action::Fence>(action)) {
       connection_.reset();
     } else if (std::holds_alternative<link_action::Reconnect>(action)) {

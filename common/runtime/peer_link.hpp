@@ -22,12 +22,15 @@ class PeerLink {
   using OnLost = std::function<void(const std::string& reason)>;
   /// The connection broke; the link waits for another.
   using OnDetached = std::function<void(const Error&)>;
+  /// True: nothing is heard of the peer for a while. False: it is heard again.
+  using OnSuspicion = std::function<void(bool)>;
 
   PeerLink(Loop& loop, const LinkConfig& config, Incarnation self, Incarnation peer,
            OnSilence on_silence = OnSilence::DeclareLost);
   ~PeerLink();
 
   void set_handlers(OnMessages on_messages, OnLost on_lost, OnDetached on_detached);
+  void set_on_suspicion(OnSuspicion on_suspicion) { on_suspicion_ = std::move(on_suspicion); }
   /// Takes over a connection whose introduction is done. An older one is dropped.
   void attach(std::unique_ptr<Connection> connection, bool resumed, std::uint64_t peer_received_through);
   void send(FramePayloadPtr payload);
@@ -48,6 +51,7 @@ class PeerLink {
   OnMessages on_messages_;
   OnLost on_lost_;
   OnDetached on_detached_;
+  OnSuspicion on_suspicion_;
   std::unique_ptr<Connection> connection_;
   std::deque<FramePayloadPtr> kept_;
   std::uint64_t first_kept_ = 1;

@@ -215,6 +215,10 @@ void Gateway::State::make_guest(const Hello& hello) {
   guest.link->set_handlers([this, peer](std::span<const std::byte> payload) { receive(peer, payload); },
                            [this, peer](const std::string& reason) { lose(peer, reason); },
                            [name = hello.name](const Error& error) { log_line(LogLevel::Info, "connection broke", "peer=" + name + " text=\"" + to_string(error) + "\""); });
+  if (hello.role == PeerRole::Worker)
+    guest.link->set_on_suspicion([this, peer](bool suspected) {
+      caf::send_as(self, supervisor, WorkerSuspectedMail{peer, suspected});
+    });
   log_line(LogLevel::Info, "peer connected", "name=" + hello.name + " host=" + hello.host + " pid=" + std::to_string(hello.process_id) +
                                                  " role=" + (hello.role == PeerRole::Worker ? "worker" : "client"));
 }

@@ -45,6 +45,7 @@ class SupervisorActor {
     if (setup.journal != nullptr) go_on_from(*setup.journal);
     return {
         [this](const FromWorkerMail& mail) { receive(mail); },   [this](const WorkerLostMail& mail) { receive(mail); },
+        [this](const WorkerSuspectedMail& mail) { receive(mail); },
         [this](const FromClientMail& mail) { receive(mail); },   [this](const ClientLostMail& mail) { receive(mail); },
         [this](const GraphCheckedMail& mail) { receive(mail); }, [this](const JournalMail& mail) { receive(mail); }};
   }
@@ -131,6 +132,13 @@ class SupervisorActor {
     workers_.erase(known);
     worker_lives_.erase(id);
     feed(supervisor_event::WorkerLost{id, mail.reason});
+    carry_out();
+  }
+
+  void receive(const WorkerSuspectedMail& mail) {
+    const auto known = workers_.find(mail.worker);
+    if (known == workers_.end()) return;
+    feed(supervisor_event::WorkerSuspected{known->second.id, mail.suspected});
     carry_out();
   }
 

@@ -175,8 +175,8 @@ void SupervisorCore::finish_claim(WorkerSlot slot, bool draining) {
   worker.draining = draining;
   --claims_open_;
   for (const BandSlot band : worker.bands) {
-    workers_[band].draining = draining;
-    if (!draining) note_runnable(band, 0);
+    workers_[band].draining = draining || worker.suspected;
+    if (!workers_[band].draining) note_runnable(band, 0);
     mark_dirty(band);
   }
   for (const BandSlot band : workers_[slot].bands) workers_.touch(band);

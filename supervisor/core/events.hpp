@@ -31,6 +31,11 @@ struct WorkerSaid {
 struct WorkersSaid {
   std::span<const WorkerSaid> said;
 };
+/// Nothing is heard of the worker for a while: it may be lost soon. Or it is heard again.
+struct WorkerSuspected {
+  WorkerId worker;
+  bool suspected = false;
+};
 /// The worker is silent, gone or fenced; whatever it still says is dropped by its link.
 struct WorkerLost {
   WorkerId worker;
@@ -68,7 +73,8 @@ struct StateRecovered {
 }  // namespace supervisor_event
 
 using SupervisorEvent =
-    std::variant<supervisor_event::WorkerJoined, supervisor_event::WorkerSaid, supervisor_event::WorkerLost,
+    std::variant<supervisor_event::WorkerJoined, supervisor_event::WorkerSaid, supervisor_event::WorkerSuspected,
+                 supervisor_event::WorkerLost,
                  supervisor_event::GraphChecked, supervisor_event::ClientSaid, supervisor_event::ClientGone,
                  supervisor_event::Tick, supervisor_event::Persisted, supervisor_event::StorageFailed,
                  supervisor_event::StateRecovered, supervisor_event::WorkersSaid>;

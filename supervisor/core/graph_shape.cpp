@@ -1,6 +1,8 @@
 #include "supervisor/core/graph_shape.hpp"
 
+#include <algorithm>
 #include <charconv>
+#include <numeric>
 
 namespace penstock::supervisor {
 
@@ -18,22 +20,40 @@ std::string_view GraphShape::payload(std::uint32_t subtask) const {
 
 std::string GraphShape::name(std::uint32_t subtask) const {
   if (graph_.name_offsets.empty()) return std::to_string(subtask);
+  return std::string{key(subtask)};
+}
+
+std::string_view GraphShape::key(std::uint32_t subtask) const {
   const std::uint32_t first = graph_.name_offsets[subtask];
-  return graph_.names.substr(first, graph_.name_offsets[subtask + 1] - first);
+  return std::string_view{graph_.names}.substr(first, graph_.name_offsets[subtask + 1] - first);
 }
 
-SubtaskIndex GraphShape::find(std::string_view wanted) const {
-  for (std::uint32_t subtask = 0; subtask < size(); ++subtask)
-    if (name(subtask) == wanted) return SubtaskIndex{subtask};
-  return SubtaskIndex::none();
-}
-
-SubtaskIndex GraphShape::find_key_or_number(std::string_view text) const {
-  if (const SubtaskIndex named = find(text); named.valid()) return named;
+SubtaskIndex GraphShape::numbered(std::string_view text) const {
   std::uint32_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   const bool whole = error == std::errc{} && end == text.data() + text.size();
   return whole && number < size() ? SubtaskIndex{number} : SubtaskIndex::none();
+}
+
+// Fault F31: thousands of orders a second name subtasks of a graph of a million.
+SubtaskIndex GraphShape::find(std::string_view wanted) const {
+  if (graph_.name_offsets.empty()) {
+    const SubtaskIndex subtask = numbered(wanted);
+    return subtask.valid() && std::to_string(subtask.value()) == wanted ? subtask : SubtaskIndex::none();
+  }
+  if (by_name_.empty()) {
+    by_name_.resize(size());
+    std::iota(by_name_.begin(), by_name_.end(), 0U);
+    std::sort(by_name_.begin(), by_name_.end(), [this](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); });
+  }
+  const auto found = std::lower_bound(by_name_.begin(), by_name_.end(), wanted,
+                                      [this](std::uint32_t subtask, std::string_view text) { return key(subtask) < text; });
+  return found != by_name_.end() && key(*found) == wanted ? SubtaskIndex{*found} : SubtaskIndex::none();
+}
+
+SubtaskIndex GraphShape::find_key_or_number(std::string_view text) const {
+  const SubtaskIndex named = find(text);
+  return named.valid() ? named : numbered(text);
 }
 
 Duration GraphShape::expected_duration(std::uint32_t subtask) const {

@@ -77,6 +77,8 @@ class GraphShape {
 
  private:
   friend class GraphIntake;
+  std::string_view key(std::uint32_t subtask) const;
+  SubtaskIndex numbered(std::string_view text) const;
 
   Graph graph_;
   GraphHash hash_;
@@ -85,6 +87,7 @@ class GraphShape {
   std::vector<std::uint32_t> successors_;
   std::vector<std::uint32_t> rank_of_;
   std::vector<std::uint32_t> at_rank_;
+  mutable std::vector<std::uint32_t> by_name_;  ///< Sorted; made when a name is first looked for. Scratch: tells nothing new.
   std::uint64_t critical_path_ns_ = 0;
   std::uint64_t total_ns_ = 0;
 };

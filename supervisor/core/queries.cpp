@@ -9,6 +9,12 @@ namespace {
 
 double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
+const char* state_of(const WorkerEntry& worker) {
+  if (worker.suspected) return "suspected";
+  if (!worker.draining) return "ready";
+  return worker.drained ? "drained" : "draining";
+}
+
 Error not_found(const std::string& what, const std::string& remedy) {
   return {ErrorCode::NotFound, what, "is not known", remedy};
 }
@@ -156,7 +162,7 @@ Value SupervisorCore::describe_workers() const {
     rows.push_back(Value::Record{{"id", to_string(worker.id)},
                                  {"name", worker.description.name},
                                  {"host", worker.description.host},
-                                 {"state", worker.draining ? (worker.drained ? "drained" : "draining") : "ready"},
+                                 {"state", state_of(worker)},
                                  {"bands", static_cast<std::uint64_t>(worker.bands.size())},
                                  {"slots", slots},
                                  {"running", running},

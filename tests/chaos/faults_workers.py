@@ -66,9 +66,11 @@ def worker_stopped(case):
     wait_for(lambda: len(attempts_of(cluster, "w1")) == 2, what="two attempts on w1")
     begin = time.monotonic()
     os.kill(cluster.workers["w1"].pid, signal.SIGSTOP)
+    wait_for(lambda: "lost:" in cluster.log("supervisor"), what="the loss of w1")
+    case.figure("given to others after", time.monotonic() - begin, "s", at_most=(10 if case.full else 1) + 0.3)
     # Its attempts run to their end, and nobody hears of it.
     job = cluster.wait_for_end("stopped")
-    case.figure("done by others after", time.monotonic() - begin, "s", at_most=(10 if case.full else 1) + 3)
+    case.figure("done by them after", time.monotonic() - begin, "s", at_most=(10 if case.full else 1) + 4)
     counts = job["attempts"]
     if case.full:
         time.sleep(max(0.0, 60 - (time.monotonic() - begin)))
@@ -96,6 +98,9 @@ def vanished(case):
     wait_for(lambda: len(attempts_of(cluster, "far")) == 2, what="two attempts on the far host")
     begin = time.monotonic()
     host.vanish()
+    wait_for(lambda: "suspected:" in cluster.log("supervisor"), what="suspicion")
+    case.figure("suspected after", time.monotonic() - begin, "s", at_most=3 / share + 0.25)
+    case.expect("far" not in cluster.workers_in("ready"), "`workers` calls it ready")
     wait_for(lambda: "lost:" in cluster.log("supervisor"), what="the loss of the far worker")
     case.figure("lost after", time.monotonic() - begin, "s", at_most=10 / share + 0.25)
     job = cluster.wait_for_end("vanished")

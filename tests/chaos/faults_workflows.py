@@ -1,6 +1,7 @@
 """One of four workers is killed in the middle of each recorded workflow."""
 import collections
 import glob
+import json
 import os
 
 from cluster import wait_for
@@ -17,10 +18,19 @@ def one_of_four(case):
         raise Skipped("there is no ../shared/workflows beside this checkout")
     again = held_by_killed = 0
     for file in files if case.full else files[:3]:
-        extra, held = kill_in(case, file, 40 if case.full else 15)
+        extra, held = kill_in(case, file, millionths_for(file, 10 if case.full else 3))
         case.figure(os.path.basename(file).split("-")[0] + ": run again", extra, "subtasks", at_most=held)
         again, held_by_killed = again + extra, held_by_killed + held
     case.figure("all: run again", again, f"of {held_by_killed} that the killed ones held")
+
+
+def millionths_for(file, seconds):
+    """The scale at which four slots need about so long for the recorded work."""
+    with open(file, encoding="utf-8") as opened:
+        workflow = json.load(opened)["workflow"]
+    calls = workflow.get("execution", workflow)["tasks"]
+    work = sum(call.get("runtimeInSeconds", call.get("runtime", 0)) for call in calls)
+    return max(1, round(1e6 * 4 * seconds / work))
 
 
 def kill_in(case, file, scale):

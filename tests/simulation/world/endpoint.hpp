@@ -40,6 +40,7 @@ class Endpoint {
   std::function<void(const MessagePtr&)> deliver;
   std::function<void(const char*)> lost;
   std::function<void()> silent;  ///< Another connection is wanted.
+  std::function<void(bool)> suspected;  ///< Or trusted again.
   bool resends = true;  ///< False plants a defect: see `Defect::NoResend`.
 
   Endpoint(const LinkConfig& config, Incarnation self, Incarnation peer, Instant now,
@@ -99,6 +100,8 @@ class Endpoint {
         while (first_kept_ <= forget->through) kept_.pop_front(), ++first_kept_;
       } else if (std::holds_alternative<link_action::Deliver>(action)) {
         deliver(arrived->message);
+      } else if (std::holds_alternative<link_action::Suspect>(action) || std::holds_alternative<link_action::Trust>(action)) {
+        if (suspected) suspected(std::holds_alternative<link_action::Suspect>(action));
       } else if (std::holds_alternative<link_action::Reconnect>(action)) {
         silent();
       } else if (const auto* loss = std::get_if<link_action::DeclareLost>(&action)) {

@@ -258,6 +258,11 @@ void SupervisorHost::make_peer(WorkerHost& host, WorkerId id) {
     });
   };
   peer.endpoint->deliver = [this, id, life = host.life()](const MessagePtr& message) { receive(id, life, message); };
+  peer.endpoint->suspected = [this, id](bool suspected) {
+    world_.queue().after(Duration{0}, [this, id, suspected, mine = life_] {
+      if (mine == life_) handle(supervisor_event::WorkerSuspected{id, suspected});
+    });
+  };
   peer.endpoint->lost = [this, id, life = host.life()](const char* reason) {
     world_.note("supervisor: the link of life % is lost", {life});
     world_.oracle().life_lost(life);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "tests/support/coverage_marks.hpp"
@@ -33,6 +34,7 @@ class LinkCoreTest : public ::testing::Test {
   }
 
   LinkConfig config{.window_frames = 3};
+  const Duration suspect_after = config.silence_max * 3 / 10;
   Instant now = instant_at(seconds{100});
   LinkCore link{config, kPeer, now};
 };
@@ -74,7 +76,7 @@ TEST_F(LinkCoreTest, SendsAgainFromTheOldestMissingFrameWithGrowingDelay) {
   PENSTOCK_EXPECT_COVERAGE_MARK("frames are sent again",
                                 EXPECT_EQ(tick_after(milliseconds{1000}), (List{Transmit{1, 2}})));
   EXPECT_EQ(tick_after(milliseconds{1000}), (List{TransmitHeartbeat{}}));
-  EXPECT_EQ(tick_after(milliseconds{1000}), (List{Transmit{1, 2}}));
+  EXPECT_EQ(tick_after(milliseconds{1000}), (List{Suspect{}, Transmit{1, 2}}));
   arrive(0, 1);
   EXPECT_EQ(tick_after(milliseconds{1000}), (List{Transmit{2, 2}}));
 }
@@ -172,6 +174,30 @@ TEST(LinkCoreToASupervisor, ASilentConnectionIsChangedAndTheLinkStands) {
   handle(Detached{});
   now += seconds{300};
   EXPECT_EQ(handle(Tick{}), (List{DeclareLost{LossReason::Detached}}));
+}
+
+bool has(const List& actions, const LinkAction& wanted) {
+  return std::find(actions.begin(), actions.end(), wanted) != actions.end();
+}
+
+// Fault F02.
+TEST_F(LinkCoreTest, WhoIsSilentIsSuspectedOnceAndTrustedWhenItIsHeard) {
+  handle(Attached{});
+  EXPECT_FALSE(has(tick_after(suspect_after - Duration{1}), Suspect{}));
+  EXPECT_TRUE(has(tick_after(Duration{1}), Suspect{}));
+  EXPECT_FALSE(has(tick_after(seconds{1}), Suspect{})) << "it is said once";
+  List heard;
+  PENSTOCK_EXPECT_COVERAGE_MARK("a suspected peer was heard again", heard = arrive(0));
+  EXPECT_EQ(heard, List{Trust{}});
+  EXPECT_EQ(arrive(0), List{});
+  EXPECT_TRUE(has(tick_after(suspect_after), Suspect{})) << "and again";
+  EXPECT_TRUE(has(tick_after(config.silence_max - suspect_after), DeclareLost{LossReason::Silent}));
+}
+
+TEST_F(LinkCoreTest, WhoWasStoppedItselfSuspectsNobody) {
+  handle(Attached{});
+  EXPECT_FALSE(has(tick_after(suspect_after + config.heartbeat), Suspect{}));
+  EXPECT_TRUE(has(tick_after(suspect_after), Suspect{}));
 }
 
 TEST_F(LinkCoreTest, FramesOfAnotherLifeAreFenced) {

@@ -25,6 +25,24 @@ TEST(GraphShape, WithoutKeysTheNumberIsTheName) {
   EXPECT_EQ(shape->find("12"), SubtaskIndex::none());
 }
 
+// Fault F31: a search through all names took milliseconds of the supervisor for each order.
+TEST(GraphShape, FindsEachOfManyKeysAndNoOther) {
+  constexpr std::uint32_t kCount = 5000;
+  std::vector<std::string> keys;
+  for (std::uint32_t i = 0; i < kCount; ++i) keys.push_back("k" + std::to_string(i * 7919 % kCount));
+  const auto shape = shape_of(GraphBuilder{}.sources(kCount).keys(keys).build());
+  for (std::uint32_t i = 0; i < kCount; ++i) ASSERT_EQ(shape->find(keys[i]), SubtaskIndex{i}) << keys[i];
+  for (const char* absent : {"", "k", "k5000", "k00", "l", "a"}) EXPECT_EQ(shape->find(absent), SubtaskIndex::none());
+  EXPECT_EQ(shape->find_key_or_number("17"), SubtaskIndex{17});
+  EXPECT_EQ(shape->find_key_or_number("5000"), SubtaskIndex::none());
+}
+
+TEST(GraphShape, WithoutKeysOnlyTheNumberAsItIsPrintedIsAName) {
+  const auto shape = shape_of(GraphBuilder{}.sources(12).build());
+  EXPECT_EQ(shape->find("011"), SubtaskIndex::none());
+  EXPECT_EQ(shape->find_key_or_number("011"), SubtaskIndex{11});
+}
+
 TEST(GraphShape, EdgesLeadBothWays) {
   const auto shape = shape_of(GraphBuilder{}.sources(2).add({0, 1}).add({0, GraphBuilder::order(2)}).build());
   EXPECT_EQ(shape->edge_count(), 4U);

@@ -115,6 +115,47 @@ TEST(WorkerLost, WithABandBeingFilledInTheSameEventNothingIsSentToIt) {
   cluster.alerts();
 }
 
+// Fault F02: between the first silence and the loss nothing is given to a worker that is likely to be gone.
+TEST(Suspicion, ASuspectedWorkerGetsNothingNewUntilItIsHeard) {
+  SupervisorHarness cluster{{.lookahead_subtasks_initial = 1}};
+  cluster.join();
+  cluster.join();
+  cluster.submit(GraphBuilder{}.sources(10).build());
+  EXPECT_EQ(cluster.assigned(), (Lines{"0 to w1", "1 to w1", "2 to w1", "5 to w2", "6 to w2", "7 to w2"}));
+  const auto state_of_first = [&] {
+    const Result<Value> workers = cluster.ask("workers");
+    return *(*workers->list())[0]["state"].text();
+  };
+  PENSTOCK_EXPECT_COVERAGE_MARK("a worker was suspected",
+                                cluster.handle(supervisor_event::WorkerSuspected{WorkerId{1}, true}));
+  EXPECT_EQ(cluster.alerts().size(), 1U);
+  EXPECT_EQ(state_of_first(), "suspected");
+  // What its last reports make room for goes to the other one.
+  for (const std::uint32_t i : {0U, 1U, 2U}) cluster.succeed(1, i);
+  EXPECT_EQ(cluster.assigned(), Lines{});
+  cluster.handle(supervisor_event::WorkerSuspected{WorkerId{1}, true});
+  EXPECT_EQ(cluster.alerts().size(), 0U) << "it is said once";
+  cluster.handle(supervisor_event::WorkerSuspected{WorkerId{1}, false});
+  EXPECT_EQ(state_of_first(), "ready");
+  const Lines given = cluster.assigned();
+  ASSERT_FALSE(given.empty());
+  for (const std::string& line : given) EXPECT_TRUE(line.ends_with(" to w1")) << line;
+}
+
+TEST(Suspicion, ADrainingWorkerStaysClosedWhenItIsHeardAgain) {
+  SupervisorHarness cluster{{.lookahead_subtasks_initial = 1}};
+  cluster.join();
+  cluster.submit(GraphBuilder{}.sources(10).build());
+  EXPECT_EQ(cluster.assigned().size(), 3U);
+  cluster.handle(supervisor_event::WorkerSuspected{WorkerId{1}, true});
+  cluster.alerts();
+  ASSERT_TRUE(cluster.ask("drain", {"worker-1"}).has_value());
+  cluster.take<Drain>();
+  cluster.handle(supervisor_event::WorkerSuspected{WorkerId{1}, false});
+  cluster.succeed(1, 0);
+  EXPECT_EQ(cluster.assigned(), Lines{});
+}
+
 TEST(Drain, TakesNothingNewAndLosesNothing) {
   SupervisorHarness cluster{{.lookahead_subtasks_initial = 1}};
   cluster.join();
