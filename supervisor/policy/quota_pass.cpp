@@ -15,6 +15,18 @@ QuotaPass::QuotaPass(const Snapshot& snapshot, std::uint32_t pool, const Parts& 
       refusals_(snapshot.workloads.size()) {
   for (const Project& project : snapshot.projects)
     if (project.parent != kNone) has_children_[project.parent] = true;
+  preemptible_jobs_.resize(snapshot.projects.size());
+  for (std::uint32_t workload = 0; workload < snapshot.workloads.size(); ++workload) {
+    if (!is_owned(workload) || !snapshot.workloads[workload].preemptible) continue;
+    preemptible_jobs_[snapshot.workloads[workload].project].push_back(workload);
+    all_preemptible_jobs_.push_back(workload);
+  }
+}
+
+bool QuotaPass::holds_anything(std::uint32_t workload) const {
+  for (std::size_t set = 0; set < snapshot().workloads[workload].sets.size(); ++set)
+    if (trial_.active(workload, set) > 0) return true;
+  return false;
 }
 
 bool QuotaPass::is_owned(std::uint32_t workload) const {
@@ -22,21 +34,25 @@ bool QuotaPass::is_owned(std::uint32_t workload) const {
   return trial_.in_pool(workload) && project != kNone && !has_children_[project];
 }
 
+bool QuotaPass::any_waiting(std::uint32_t workload) const {
+  const std::vector<std::uint32_t>& members = order_.members(workload);
+  return std::any_of(members.begin(), members.end(), [this](std::uint32_t member) { return waits(member); });
+}
+
 std::vector<std::uint32_t> QuotaPass::candidates() const {
   std::vector<std::uint32_t> found;
   for (std::uint32_t workload = 0; workload < snapshot().workloads.size(); ++workload) {
     const Workload& source = snapshot().workloads[workload];
     if (!is_owned(workload) || source.held) continue;
+    if (!any_waiting(workload)) continue;
     std::vector<std::int64_t> alive(source.sets.size(), 0);
-    bool any_waits = false;
     for (const std::uint32_t member : order_.members(workload)) {
       const MemberState state = trial_.state(member);
-      any_waits = any_waits || state == MemberState::Pending;
       if (state == MemberState::Pending || is_active(state)) ++alive[snapshot().members[member].set];
     }
     bool enough = true;
     for (std::size_t set = 0; set < alive.size(); ++set) enough = enough && alive[set] >= source.sets[set].min;
-    if (any_waits && enough) found.push_back(workload);
+    if (enough) found.push_back(workload);
   }
   return found;
 }
@@ -92,7 +108,7 @@ void QuotaPass::pass_on(std::uint32_t from, std::uint32_t to) {
 
 void QuotaPass::note_refusal(std::uint32_t workload, const Refusal& refusal) { refusals_[workload] = refusal; }
 
-void QuotaPass::explain(std::uint32_t workload, Plan& plan) const {
+void QuotaPass::explain(std::uint32_t workload, std::int64_t roomiest, Plan& plan) const {
   const std::vector<std::uint32_t>& members = order_.members(workload);
   const auto waiting =
       std::find_if(members.begin(), members.end(), [this](std::uint32_t member) { return waits(member); });
@@ -107,7 +123,7 @@ void QuotaPass::explain(std::uint32_t workload, Plan& plan) const {
     why.have = refusal->may_hold;
     why.subject = refusal->owner;
   } else {
-    for (const std::uint32_t band : trial_.bands()) why.have = std::max(why.have, trial_.room(band).idle.gpu);
+    why.have = roomiest;
   }
   plan.explanations.push_back(why);
 }
@@ -126,8 +142,10 @@ void QuotaPass::write(Plan& plan) const {
     if (after.state == MemberState::Promised && before.state != MemberState::Promised)
       plan.reservations.push_back({member, places, trial_.group_labels(member), kNever});
   }
+  std::int64_t roomiest = 0;
+  for (const std::uint32_t band : trial_.bands()) roomiest = std::max(roomiest, trial_.room(band).idle.gpu);
   for (std::uint32_t workload = 0; workload < snapshot().workloads.size(); ++workload)
-    if (trial_.in_pool(workload)) explain(workload, plan);
+    if (trial_.in_pool(workload)) explain(workload, roomiest, plan);
   for (std::uint32_t owner = 0; owner < trial_.owners().size(); ++owner) {
     const Owner& source = trial_.owners()[owner];
     plan.project_targets.push_back(

@@ -28,6 +28,12 @@ class QuotaPass {
   /// Whether it is a job of a project, not of a department or of nobody.
   bool is_owned(std::uint32_t workload) const;
   bool waits(std::uint32_t member) const { return trial_.state(member) == MemberState::Pending; }
+  /// Jobs of projects that may be preempted: whom an action may take from, by
+  /// position; of one project, or of all.
+  const std::vector<std::uint32_t>& preemptible_jobs(std::uint32_t project) const { return preemptible_jobs_[project]; }
+  const std::vector<std::uint32_t>& preemptible_jobs() const { return all_preemptible_jobs_; }
+  /// Whether it holds a place or is promised one.
+  bool holds_anything(std::uint32_t workload) const;
   /// What the members count for while they wait.
   Resources amount_of(const std::vector<std::uint32_t>& members) const;
   std::optional<Refusal> refused(std::uint32_t workload, const std::vector<std::uint32_t>& members) const;
@@ -44,11 +50,14 @@ class QuotaPass {
   void write(Plan& plan) const;
 
  private:
-  void explain(std::uint32_t workload, Plan& plan) const;
+  bool any_waiting(std::uint32_t workload) const;
+  void explain(std::uint32_t workload, std::int64_t roomiest, Plan& plan) const;
 
   Trial trial_;
   WorkloadOrder order_;
-  std::vector<bool> has_children_;                ///< By project.
+  std::vector<bool> has_children_;                            ///< By project.
+  std::vector<std::vector<std::uint32_t>> preemptible_jobs_;  ///< By project.
+  std::vector<std::uint32_t> all_preemptible_jobs_;
   std::vector<PreemptionReason> reasons_;         ///< By member.
   std::vector<std::uint32_t> beneficiaries_;      ///< By member.
   std::vector<std::optional<Refusal>> refusals_;  ///< By workload.

@@ -30,6 +30,11 @@ GroupLoad load_of(const DeviceGroup& group) {
 Trial::Trial(const Snapshot& snapshot, std::uint32_t pool, const Parts& parts)
     : snapshot_(snapshot), parts_(parts), pool_(pool), holdings_(snapshot.members.size()) {
   make_rooms();
+  rank_bands();
+  for (const Workload& workload : snapshot.workloads) {
+    first_set_.push_back(active_.size());
+    active_.resize(active_.size() + workload.sets.size(), 0);
+  }
   for (const Project& project : snapshot.projects) {
     Owner& owner = owners_.emplace_back();
     owner.name = project.name;
@@ -53,6 +58,7 @@ void Trial::make_rooms() {
     BandRoom& room = rooms_[band];
     if (source.pool != pool_) continue;
     bands_.push_back(band);
+    room.in_pool = true;
     room.open = source.state == BandState::Enabled;
     room.idle = source.capacity;
     room.places_idle = source.members_max == kUnlimited ? INT64_MAX / 2 : source.members_max;
@@ -61,6 +67,47 @@ void Trial::make_rooms() {
     if (room.device_memory_mib > 0 && (device_memory_min_ == 0 || room.device_memory_mib < device_memory_min_))
       device_memory_min_ = room.device_memory_mib;
   }
+}
+
+void Trial::rank_bands() {
+  by_name_ = bands_;
+  std::sort(by_name_.begin(), by_name_.end(), [this](std::uint32_t a, std::uint32_t b) {
+    const int names = snapshot_.bands[a].name.compare(snapshot_.bands[b].name);
+    return names != 0 ? names < 0 : a < b;
+  });
+  ranks_.assign(rooms_.size(), kNone);
+  filed_.resize(rooms_.size());
+  is_changed_.assign(rooms_.size(), true);
+  for (std::uint32_t rank = 0; rank < by_name_.size(); ++rank) {
+    const std::uint32_t band = by_name_[rank];
+    ranks_[band] = rank;
+    devices_.later += rooms_[band].idle.gpu;
+    if (rooms_[band].open) changed_.push_back(band);
+  }
+}
+
+const BandsByRoom& Trial::bands_by_room(Index index) const {
+  for (const std::uint32_t band : changed_) {
+    is_changed_[band] = false;
+    const Resources room = rooms_[band].later();
+    const Resources& capacity = snapshot_.bands[band].capacity;
+    const auto file = [&](Index where, std::int64_t before, std::int64_t now) {
+      BandsByRoom& bands = by_room_[static_cast<std::size_t>(where)];
+      auto node = bands.extract({before, ranks_[band]});
+      if (node.empty()) {
+        bands.emplace(now, ranks_[band]);
+        return;
+      }
+      node.value().first = now;
+      bands.insert(std::move(node));
+    };
+    if (capacity.gpu != 0) file(Index::Devices, filed_[band].gpu, room.gpu);
+    if (capacity.cpu != 0)
+      file(capacity.gpu == 0 ? Index::CpuAlone : Index::CpuBesideDevices, filed_[band].cpu, room.cpu);
+    filed_[band] = room;
+  }
+  changed_.clear();
+  return by_room_[static_cast<std::size_t>(index)];
 }
 
 void Trial::make_owners() {
@@ -131,8 +178,18 @@ Resources Trial::amount(std::uint32_t member, std::uint32_t band) const {
   return all;
 }
 
+void Trial::count_shared(const BandRoom& room, const DeviceGroup& group, std::int64_t sign) {
+  if (!group.used()) return;
+  devices_.shared += sign * kOneDevice;
+  if (group.wholly_leaving() || room.device_memory_mib == 0) return;
+  devices_.parts +=
+      sign * ((room.device_memory_mib - group.held_mib - group.promised_mib) * kOneDevice / room.device_memory_mib);
+}
+
 void Trial::apply_group(BandRoom& room, DeviceGroup& group, MemberState state, std::int64_t signed_mib) {
   const GroupLoad before = load_of(group);
+  const bool counts = room.in_pool;
+  if (counts) count_shared(room, group, -1);
   const std::int32_t sign = signed_mib < 0 ? -1 : 1;
   if (is_held_on_trial(state)) {
     group.held += sign;
@@ -144,6 +201,7 @@ void Trial::apply_group(BandRoom& room, DeviceGroup& group, MemberState state, s
     group.promised += sign;
     group.promised_mib += signed_mib;
   }
+  if (counts) count_shared(room, group, 1);
   const GroupLoad after = load_of(group);
   room.idle.gpu -= after.idle - before.idle;
   room.leaving.gpu += after.leaving - before.leaving;
@@ -152,6 +210,12 @@ void Trial::apply_group(BandRoom& room, DeviceGroup& group, MemberState state, s
 void Trial::apply_room(std::uint32_t member, MemberState state, std::uint32_t band,
                        const std::vector<std::uint32_t>& groups, std::int64_t sign) {
   BandRoom& room = rooms_[band];
+  const bool counts = room.in_pool;
+  if (counts && room.open && !is_changed_[band]) {
+    is_changed_[band] = true;
+    changed_.push_back(band);
+  }
+  const std::int64_t later_before = room.later().gpu;
   Resources whole = snapshot_.members[member].request;
   whole = {whole.cpu * sign, whole.memory * sign, whole.gpu * sign};
   if (state == MemberState::Promised) {
@@ -167,10 +231,16 @@ void Trial::apply_room(std::uint32_t member, MemberState state, std::uint32_t ba
   }
   for (const std::uint32_t group : groups)
     apply_group(room, room.groups[group], state, sign * std::max<std::int64_t>(1, memory_on(member, band)));
+  if (counts) devices_.later += room.later().gpu - later_before;
 }
 
 void Trial::apply(std::uint32_t member, std::int64_t sign) {
   const Holdings& holdings = holdings_[member];
+  ++version_;
+  if (is_active(holdings.state)) {
+    const Member& source = snapshot_.members[member];
+    active_[first_set_[source.workload] + source.set] += sign;
+  }
   if (holdings.left_band != kNone)
     apply_room(member, MemberState::Leaving, holdings.left_band, holdings.left_groups, sign);
   const bool leaving = holdings.state == MemberState::Leaving;
@@ -286,6 +356,7 @@ bool Trial::sums_are_right() const {
     }
     copy.set(member, holdings_[member]);
   }
+  if (!(copy.devices_ == devices_) || copy.active_ != active_) return false;
   for (const std::uint32_t band : bands_)
     if (!(copy.rooms_[band].idle == rooms_[band].idle && copy.rooms_[band].leaving == rooms_[band].leaving))
       return false;

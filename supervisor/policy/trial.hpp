@@ -1,8 +1,11 @@
 // The cluster on trial: members take, leave and are promised places, owners' sums follow, and all of it can be undone.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "supervisor/policy/parts.hpp"
@@ -29,6 +32,7 @@ struct DeviceGroup {
 
 /// What of a band is free, and what is being left.
 struct BandRoom {
+  bool in_pool = false;
   bool open = false;
   std::int64_t device_memory_mib = 0;  ///< Of one device, as it is handed out.
   Resources idle;
@@ -58,6 +62,18 @@ struct BandFit {
   std::vector<std::uint32_t> groups;
 };
 
+/// What is free or will be in all bands of the pool together, in thousandths of
+/// devices.
+struct DeviceTotals {
+  std::int64_t later = 0;   ///< Whole devices.
+  std::int64_t parts = 0;   ///< What is left of shared ones.
+  std::int64_t shared = 0;  ///< Shared devices, whole.
+  friend bool operator==(const DeviceTotals&, const DeviceTotals&) = default;
+};
+
+/// Bands by what will be free of a resource, then by name: the fullest that has
+/// room first.
+using BandsByRoom = std::set<std::pair<std::int64_t, std::uint32_t>>;
 /// Owned by one pass over one pool. Cost: a change is O(depth of the project tree); undo the same.
 class Trial {
  public:
@@ -86,6 +102,18 @@ class Trial {
   MemberState state(std::uint32_t member) const { return holdings_[member].state; }
   const std::vector<Owner>& owners() const { return owners_; }
   const Resources& total() const { return total_; }
+  const DeviceTotals& devices() const { return devices_; }
+  /// Counts changes: what was found while it had this value holds as long as it
+  /// has.
+  std::uint64_t version() const { return version_; }
+  /// Members of a set that hold a place or are promised one.
+  std::int64_t active(std::uint32_t workload, std::size_t set) const { return active_[first_set_[workload] + set]; }
+
+  /// The bands by devices, or by CPU: those with devices, or those without.
+  /// Second of a pair: its rank by name.
+  enum class Index : std::uint8_t { Devices, CpuBesideDevices, CpuAlone };
+  const BandsByRoom& bands_by_room(Index index) const;
+  std::uint32_t band_of_rank(std::uint32_t rank) const { return by_name_[rank]; }
   bool in_pool(std::uint32_t workload) const;
 
   /// What a member counts for: on a band, or while it waits (`kNone`).
@@ -104,6 +132,8 @@ class Trial {
   };
 
   void make_rooms();
+  void rank_bands();
+  void count_shared(const BandRoom& room, const DeviceGroup& group, std::int64_t sign);
   void make_owners();
   std::vector<std::uint32_t> groups_of(std::uint32_t member, std::uint32_t band);
   std::int64_t memory_on(std::uint32_t member, std::uint32_t band) const;
@@ -124,6 +154,18 @@ class Trial {
   std::vector<Owner> owners_;
   std::vector<Holdings> holdings_;
   std::vector<Change> log_;
+  DeviceTotals devices_;
+  std::uint64_t version_ = 0;
+  std::vector<std::size_t> first_set_;  ///< By workload: where its sets begin in `active_`.
+  std::vector<std::int64_t> active_;
+  // Bands by room. Whoever looks files what has changed first: what is tried
+  // and undone costs little.
+  std::vector<std::uint32_t> by_name_;
+  std::vector<std::uint32_t> ranks_;  ///< By band.
+  mutable std::array<BandsByRoom, 3> by_room_;
+  mutable std::vector<Resources> filed_;  ///< By band: the room that it is filed under.
+  mutable std::vector<std::uint32_t> changed_;
+  mutable std::vector<bool> is_changed_;
 };
 
 constexpr bool is_held_on_trial(MemberState state) {

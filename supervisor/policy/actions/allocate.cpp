@@ -6,7 +6,7 @@ namespace penstock::policy {
 void allocate(QuotaPass& pass) {
   const WorkloadOrder::Waits waits = [&pass](std::uint32_t member) { return pass.waits(member); };
   Agenda agenda{pass.order(), Direction::Serve, waits};
-  for (const std::uint32_t workload : pass.candidates()) agenda.add(workload);
+  agenda.add_all(pass.candidates());
   while (const std::optional<std::uint32_t> workload = agenda.take()) {
     const std::vector<std::uint32_t> members = pass.order().next_members(*workload, waits);
     if (members.empty()) continue;

@@ -7,17 +7,7 @@ namespace penstock::policy {
 namespace {
 
 /// Whether what is free in all, parts of shared devices included, would do.
-bool room_in_all(const Trial& trial, std::int64_t gpu) {
-  std::int64_t room = 0;
-  for (const std::uint32_t band : trial.bands()) {
-    const BandRoom& here = trial.room(band);
-    room += here.later().gpu;
-    for (const DeviceGroup& group : here.groups)
-      if (group.used() && !group.wholly_leaving() && here.device_memory_mib > 0)
-        room += (here.device_memory_mib - group.held_mib - group.promised_mib) * 1000 / here.device_memory_mib;
-  }
-  return gpu <= room;
-}
+bool room_in_all(const Trial& trial, std::int64_t gpu) { return gpu <= trial.devices().later + trial.devices().parts; }
 
 }  // namespace
 
@@ -30,12 +20,8 @@ void consolidate(QuotaPass& pass) {
   SolveRules rules;
   rules.reason = PreemptionReason::Consolidation;
   rules.victims_max = pass.parts().consolidate_victims_max;
-  rules.is_candidate = [&pass](std::uint32_t victim) {
-    const std::vector<std::uint32_t>& members = pass.order().members(victim);
-    return pass.snapshot().workloads[victim].preemptible &&
-           std::any_of(members.begin(), members.end(),
-                       [&](std::uint32_t member) { return is_active(pass.trial().state(member)); });
-  };
+  rules.jobs = &pass.preemptible_jobs();
+  rules.is_candidate = [&pass](std::uint32_t victim) { return pass.holds_anything(victim); };
   rules.validate = [&pass](const std::vector<TakenMembers>& victims) {
     return std::all_of(victims.begin(), victims.end(),
                        [&pass](const TakenMembers& victim) { return lost_pieces(pass, victim).empty(); });

@@ -22,7 +22,7 @@ bool stays_fair(const std::array<OwnedAmount, kResources>& before, const Owner& 
 void preempt(QuotaPass& pass) {
   const WorkloadOrder::Waits waits = [&pass](std::uint32_t member) { return pass.waits(member); };
   Agenda agenda{pass.order(), Direction::Serve, waits};
-  for (const std::uint32_t workload : pass.candidates()) agenda.add(workload);
+  agenda.add_all(pass.candidates());
   while (const std::optional<std::uint32_t> workload = agenda.take()) {
     const std::vector<std::uint32_t> members = pass.order().next_members(*workload, waits);
     const Workload& source = pass.snapshot().workloads[*workload];
@@ -31,10 +31,10 @@ void preempt(QuotaPass& pass) {
     if (!source.preemptible && pass.refused(*workload, members)) continue;
     SolveRules rules;
     rules.reason = PreemptionReason::Priority;
+    rules.jobs = &pass.preemptible_jobs(source.project);
     rules.is_candidate = [&](std::uint32_t victim) {
       const Workload& other = pass.snapshot().workloads[victim];
-      return other.preemptible && other.project == source.project && other.priority < source.priority &&
-             may_be_taken_from(pass, victim, kNone);
+      return other.priority < source.priority && may_be_taken_from(pass, victim, kNone);
     };
     const std::array<OwnedAmount, kResources> before = pass.trial().owners()[source.project].of;
     rules.validate = [&](const std::vector<TakenMembers>& victims) {

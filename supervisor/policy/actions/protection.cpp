@@ -1,7 +1,5 @@
 #include "supervisor/policy/actions/protection.hpp"
 
-#include <algorithm>
-
 #include "supervisor/policy/sharing/min_runtime.hpp"
 
 namespace penstock::policy {
@@ -25,10 +23,7 @@ bool is_protected(const QuotaPass& pass, std::uint32_t victim, std::uint32_t rec
 }  // namespace
 
 bool may_be_taken_from(const QuotaPass& pass, std::uint32_t victim, std::uint32_t reclaimer) {
-  const std::vector<std::uint32_t>& members = pass.order().members(victim);
-  const bool holds = std::any_of(members.begin(), members.end(),
-                                 [&](std::uint32_t member) { return is_active(pass.trial().state(member)); });
-  if (!holds) return false;
+  if (!pass.holds_anything(victim)) return false;
   return !is_protected(pass, victim, reclaimer) || pass.order().state(victim) == GangState::AboveMin;
 }
 

@@ -1,6 +1,10 @@
 #include "supervisor/policy/actions/solve.hpp"
 
 #include <algorithm>
+#include <map>
+#include <utility>
+
+#include "supervisor/policy/fitting/band_score.hpp"
 
 namespace penstock::policy {
 namespace {
@@ -24,6 +28,9 @@ class Solver {
     const auto waits = [this](std::uint32_t member) { return pass_.waits(member); };
     const Members wanted = pass_.order().next_members(workload_, waits);
     if (wanted.empty()) return false;
+    for (const std::uint32_t victim : *rules_.jobs)
+      if (victim != workload_ && rules_.is_candidate(victim)) candidates_.push_back(victim);
+    if (candidates_.empty()) return false;
     const std::size_t mark = trial_.mark();
     for (std::size_t count = 1; count <= wanted.size(); ++count) {
       trial_.undo_to(mark);
@@ -58,20 +65,30 @@ class Solver {
 
   /// Finds a scenario for `wanted_`, from the victims that are recorded already.
   bool extend() {
-    if (!recorded_.empty() && attempt(recorded_, kNone)) return true;
+    fits_anyway_.clear();
+    for (const std::uint32_t member : wanted_)
+      fits_anyway_.push_back(choose_band(trial_, member, Trial::When::Later, {}).has_value());
+    std::vector<const Piece*> recorded;
+    for (const Piece& piece : recorded_) recorded.push_back(&piece);
+    if (!recorded.empty() && attempt(recorded)) return true;
     std::vector<bool> taken(offered_.size(), false);
     const WorkloadOrder::Waits is_there = [&](std::uint32_t member) {
       return is_active(trial_.state(member)) && !taken[member];
     };
     Agenda agenda{pass_.order(), Direction::TakeFrom, is_there};
-    for (std::uint32_t victim = 0; victim < pass_.snapshot().workloads.size(); ++victim)
-      if (victim != workload_ && pass_.is_owned(victim) && rules_.is_candidate(victim)) agenda.add(victim);
-    std::vector<Piece> pieces;
+    agenda.add_all(candidates_);
+    pieces_.clear();
+    pieces_of_.clear();
+    jobs_on_.clear();
     std::uint32_t jobs = 0;
+    // A scenario without enough devices in all needs no trial.
+    const std::int64_t needed = pass_.amount_of(wanted_).gpu;
+    std::int64_t room = trial_.devices().later + trial_.devices().shared;
+    for (const Piece& piece : recorded_) room += devices_of(piece);
     while (const std::optional<std::uint32_t> victim = agenda.take()) {
       Piece piece{*victim, pass_.order().next_victims(*victim, is_there)};
       if (piece.members.empty()) continue;
-      if (pieces.empty() || pieces.back().workload != *victim) ++jobs;
+      if (pieces_.empty() || pieces_.back().workload != *victim) ++jobs;
       if (rules_.victims_max != kNone && jobs > rules_.victims_max) return false;
       Resources amount;
       for (const std::uint32_t member : piece.members) {
@@ -84,64 +101,106 @@ class Solver {
       // What is recorded goes anyway; the rest of such a piece stays.
       std::erase_if(piece.members, [this](std::uint32_t member) { return is_recorded(member); });
       if (piece.members.empty()) continue;
-      pieces.push_back(std::move(piece));
-      if (enough_in_all(pieces) && attempt_on_bands(pieces)) return true;
+      choose(std::move(piece));
+      room += devices_of(pieces_.back());
+      if ((needed <= room || needed == 0) && attempt_on_bands()) return true;
     }
     return false;
   }
 
-  /// A scenario without enough devices in all needs no trial.
-  bool enough_in_all(const std::vector<Piece>& pieces) const {
-    std::int64_t room = 0;
-    for (const std::uint32_t band : trial_.bands()) {
-      room += trial_.room(band).later().gpu;
-      for (const DeviceGroup& group : trial_.room(band).groups) room += group.used() ? 1000 : 0;
-    }
-    for (const std::vector<Piece>* all : {&recorded_, &pieces})
-      for (const Piece& piece : *all)
-        for (const std::uint32_t member : piece.members) room += trial_.amount(member).gpu;
-    return pass_.amount_of(wanted_).gpu <= room || pass_.amount_of(wanted_).gpu == 0;
+  std::int64_t devices_of(const Piece& piece) const {
+    std::int64_t sum = 0;
+    for (const std::uint32_t member : piece.members) sum += trial_.amount(member).gpu;
+    return sum;
   }
 
-  /// Every band on which the last piece's job sits is a chance.
-  bool attempt_on_bands(const std::vector<Piece>& pieces) {
+  /// Every band on which the last piece's job sits is a chance: all that was chosen of the jobs there goes.
+  bool attempt_on_bands() {
     std::vector<std::uint32_t> bands;
-    for (const Piece& piece : pieces)
-      if (piece.workload == pieces.back().workload)
-        for (const std::uint32_t member : piece.members) bands.push_back(trial_.holdings(member).band);
+    for (const std::size_t piece : pieces_of_[pieces_.back().workload])
+      for (const std::uint32_t member : pieces_[piece].members) bands.push_back(trial_.holdings(member).band);
     std::sort(bands.begin(), bands.end());
     bands.erase(std::unique(bands.begin(), bands.end()), bands.end());
     for (const std::uint32_t band : bands) {
-      std::vector<Piece> chosen = recorded_;
-      for (const Piece& piece : pieces) {
-        const bool sits_there = std::any_of(pieces.begin(), pieces.end(), [&](const Piece& other) {
-          return other.workload == piece.workload &&
-                 std::any_of(other.members.begin(), other.members.end(),
-                             [&](std::uint32_t member) { return trial_.holdings(member).band == band; });
-        });
-        if (sits_there) chosen.push_back(piece);
-      }
-      if (attempt(chosen, band)) return true;
+      std::vector<std::size_t> there;
+      for (const std::uint32_t job : jobs_on_[band])
+        there.insert(there.end(), pieces_of_[job].begin(), pieces_of_[job].end());
+      std::sort(there.begin(), there.end());
+      std::vector<const Piece*> chosen;
+      for (const Piece& piece : recorded_) chosen.push_back(&piece);
+      for (const std::size_t piece : there) chosen.push_back(&pieces_[piece]);
+      if (might_fit(chosen) && attempt(chosen)) return true;
     }
     return false;
   }
 
-  /// Takes the pieces, lets everybody be placed again in their order, and asks the rules.
-  bool attempt(const std::vector<Piece>& pieces, std::uint32_t) {
-    const std::size_t mark = trial_.mark();
+  void choose(Piece piece) {
+    pieces_of_[piece.workload].push_back(pieces_.size());
+    for (const std::uint32_t member : piece.members) {
+      std::vector<std::uint32_t>& there = jobs_on_[trial_.holdings(member).band];
+      if (std::find(there.begin(), there.end(), piece.workload) == there.end()) there.push_back(piece.workload);
+    }
+    pieces_.push_back(std::move(piece));
+  }
+
+  /// Devices come from what is free, or from those who lose theirs.
+  bool may_lose_enough(const std::vector<const Piece*>& pieces) const {
+    if (rules_.may_lose.empty()) return true;
+    std::int64_t missing = -rules_.free_devices;
+    for (const std::uint32_t member : wanted_) missing += pass_.snapshot().members[member].request.gpu;
+    for (const Piece* piece : pieces)
+      if (rules_.may_lose[pass_.snapshot().workloads[piece->workload].project])
+        for (const std::uint32_t member : piece->members) missing -= pass_.snapshot().members[member].request.gpu;
+    return missing <= 0;
+  }
+
+  /// Most attempts fail for want of room, and that can be told without them: each member needs a band that has room for
+  /// it anyway, or that has when the pieces are gone and nobody has been placed again.
+  bool might_fit(const std::vector<const Piece*>& pieces) const {
+    if (!may_lose_enough(pieces)) return false;
+    std::vector<std::pair<std::uint32_t, Resources>> rooms;
+    for (const Piece* piece : pieces)
+      for (const std::uint32_t member : piece->members) {
+        const std::uint32_t band = trial_.holdings(member).band;
+        const auto same = [band](const auto& room) { return room.first == band; };
+        auto room = std::find_if(rooms.begin(), rooms.end(), same);
+        if (room == rooms.end()) {
+          room = rooms.insert(rooms.end(), {band, trial_.room(band).later()});
+          for (const DeviceGroup& group : trial_.room(band).groups) room->second.gpu += group.used() ? 1000 : 0;
+        }
+        room->second += pass_.snapshot().members[member].request;
+      }
+    for (std::size_t i = 0; i < wanted_.size(); ++i) {
+      const Member& wanted = pass_.snapshot().members[wanted_[i]];
+      if (fits_anyway_[i] || wanted.devices > 0) continue;
+      const auto holds = [&wanted](const auto& room) { return wanted.request.within(room.second); };
+      if (std::none_of(rooms.begin(), rooms.end(), holds)) return false;
+    }
+    return true;
+  }
+
+  /// Bands that have room for devices, or get it when the pieces go.
+  std::vector<bool> bands_to_place_on(const std::vector<const Piece*>& pieces) const {
     std::vector<bool> allowed(pass_.snapshot().bands.size(), false);
     const bool any_band = std::any_of(wanted_.begin(), wanted_.end(),
                                       [this](std::uint32_t member) { return trial_.amount(member, kNone).gpu == 0; });
     for (const std::uint32_t band : trial_.bands()) allowed[band] = any_band || has_room_for_devices(band);
-    for (const Piece& piece : pieces)
-      for (const std::uint32_t member : piece.members) allowed[trial_.holdings(member).band] = true;
+    for (const Piece* piece : pieces)
+      for (const std::uint32_t member : piece->members) allowed[trial_.holdings(member).band] = true;
+    return allowed;
+  }
+
+  /// Takes the pieces, lets everybody be placed again in their order, and asks the rules.
+  bool attempt(const std::vector<const Piece*>& pieces) {
+    const std::size_t mark = trial_.mark();
+    const std::vector<bool> allowed = bands_to_place_on(pieces);
     std::vector<TakenMembers> jobs;
-    for (const Piece& piece : pieces) {
-      const auto same = [&piece](const TakenMembers& job) { return job.workload == piece.workload; };
+    for (const Piece* piece : pieces) {
+      const auto same = [piece](const TakenMembers& job) { return job.workload == piece->workload; };
       auto job = std::find_if(jobs.begin(), jobs.end(), same);
-      if (job == jobs.end()) job = jobs.insert(jobs.end(), {piece.workload, {}});
-      job->members.insert(job->members.end(), piece.members.begin(), piece.members.end());
-      for (const std::uint32_t member : piece.members) {
+      if (job == jobs.end()) job = jobs.insert(jobs.end(), {piece->workload, {}});
+      job->members.insert(job->members.end(), piece->members.begin(), piece->members.end());
+      for (const std::uint32_t member : piece->members) {
         trial_.leave(member);
         offered_[member] = true;
       }
@@ -149,19 +208,20 @@ class Solver {
     for (const std::uint32_t member : wanted_) offered_[member] = true;
     const bool placed = place_again(jobs, allowed);
     const bool good = placed && leaves_no_part_of_a_gang(jobs) && rules_.validate(jobs);
-    for (const Piece& piece : pieces)
-      for (const std::uint32_t member : piece.members) offered_[member] = false;
+    for (const Piece* piece : pieces)
+      for (const std::uint32_t member : piece->members) offered_[member] = false;
     for (const std::uint32_t member : wanted_) offered_[member] = false;
     if (!good) {
       trial_.undo_to(mark);
       return false;
     }
     // A piece of which nobody has gone or moved was not needed; the others stay whole, as gangs must.
-    recorded_ = pieces;
-    std::erase_if(recorded_, [this](const Piece& piece) {
-      return std::none_of(piece.members.begin(), piece.members.end(),
-                          [this](std::uint32_t member) { return left(member); });
-    });
+    std::vector<Piece> needed;
+    for (const Piece* piece : pieces)
+      if (std::any_of(piece->members.begin(), piece->members.end(),
+                      [this](std::uint32_t member) { return left(member); }))
+        needed.push_back(*piece);
+    recorded_ = std::move(needed);
     return true;
   }
 
@@ -213,7 +273,13 @@ class Solver {
   const SolveRules& rules_;
   Members wanted_;
   std::vector<Piece> recorded_;
+  // Of one scenario's search: what has been chosen so far.
+  std::vector<Piece> pieces_;
+  std::map<std::uint32_t, std::vector<std::size_t>> pieces_of_;  ///< By job, positions in `pieces_`.
+  std::map<std::uint32_t, std::vector<std::uint32_t>> jobs_on_;  ///< By band.
+  std::vector<bool> fits_anyway_;  ///< By position in `wanted_`: whether some band has room with nobody gone.
   std::vector<bool> offered_;
+  std::vector<std::uint32_t> candidates_;  ///< When nothing has been tried.
 };
 
 }  // namespace

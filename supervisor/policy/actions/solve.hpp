@@ -18,11 +18,15 @@ struct TakenMembers {
 /// What an action wants of the solver.
 struct SolveRules {
   PreemptionReason reason = PreemptionReason::Priority;
-  /// Whether a job may be taken from at all.
+  /// Jobs of which some may be taken from, and whether one may.
+  const std::vector<std::uint32_t>* jobs = nullptr;
   std::function<bool(std::uint32_t workload)> is_candidate;
   /// Whether the outcome on the trial is right; gets what was taken, in the order in which it was.
   std::function<bool(const std::vector<TakenMembers>& victims)> validate;
   std::uint32_t victims_max = kNone;
+  /// By project: whose members may lose their place for good, as the sums stand before the search. Empty: all.
+  std::vector<bool> may_lose;
+  std::int64_t free_devices = 0;  ///< With `may_lose`: thousandths that are free in all.
 };
 
 /// Tries to place the next members of `workload`. True: the trial holds the outcome; false: it is as it was.

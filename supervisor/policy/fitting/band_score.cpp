@@ -1,6 +1,8 @@
 #include "supervisor/policy/fitting/band_score.hpp"
 
 #include <algorithm>
+#include <initializer_list>
+#include <utility>
 
 #include "supervisor/policy/fitting/device_fit.hpp"
 #include "supervisor/policy/wide.hpp"
@@ -51,8 +53,83 @@ bool band_allowed(const Snapshot& snapshot, const Member& member, std::uint32_t 
   return std::find(labels.begin(), labels.end(), member.label) != labels.end();
 }
 
+namespace {
+
+/// The first bands of an index that hold a member: now, and else later.
+struct FirstFits {
+  std::optional<BandChoice> now;
+  std::optional<BandChoice> later;
+};
+
+FirstFits first_fits(const Trial& trial, const Choice& choice, const BandsByRoom& bands, std::int64_t request) {
+  const Snapshot& snapshot = trial.snapshot();
+  FirstFits found;
+  for (auto at = bands.lower_bound({request, 0}); at != bands.end(); ++at) {
+    const std::uint32_t band = trial.band_of_rank(at->second);
+    if (!choice.allowed.empty() && !choice.allowed[band]) continue;
+    std::optional<BandFit> fit = trial.fit(choice.member, band, choice.when);
+    if (!fit || !band_allowed(snapshot, snapshot.members[choice.member], band)) continue;
+    if (fit->now) {
+      found.now = BandChoice{band, std::move(*fit)};
+      return found;
+    }
+    if (!found.later) found.later = BandChoice{band, std::move(*fit)};
+    if (choice.when == Trial::When::Later) return found;
+  }
+  return found;
+}
+
+/// Whether different room always gives different points, so that the order of
+/// an index is the order by points.
+bool points_differ(const Trial& trial, std::initializer_list<Trial::Index> indices) {
+  std::int64_t low = INT64_MAX;
+  std::int64_t high = 0;
+  for (const Trial::Index index : indices) {
+    const BandsByRoom& bands = trial.bands_by_room(index);
+    if (bands.empty()) continue;
+    low = std::min(low, bands.begin()->first);
+    high = std::max(high, bands.rbegin()->first);
+  }
+  return low == INT64_MAX || high - low <= kPackSteps * kScoreUnit;
+}
+
+std::optional<BandChoice> fullest_with_devices(const Trial& trial, const Choice& choice) {
+  const std::int64_t request = trial.snapshot().members[choice.member].request.gpu;
+  FirstFits found = first_fits(trial, choice, trial.bands_by_room(Trial::Index::Devices), request);
+  return found.now ? std::move(found.now) : std::move(found.later);
+}
+
+/// Bands without devices before those with.
+std::optional<BandChoice> fullest_with_cpu(const Trial& trial, const Choice& choice) {
+  const std::int64_t request = trial.snapshot().members[choice.member].request.cpu;
+  FirstFits alone = first_fits(trial, choice, trial.bands_by_room(Trial::Index::CpuAlone), request);
+  if (alone.now) return std::move(alone.now);
+  FirstFits beside = first_fits(trial, choice, trial.bands_by_room(Trial::Index::CpuBesideDevices), request);
+  if (beside.now) return std::move(beside.now);
+  return alone.later ? std::move(alone.later) : std::move(beside.later);
+}
+
+}  // namespace
+
 std::optional<BandChoice> choose_band(const Trial& trial, std::uint32_t member, Trial::When when,
                                       const std::vector<bool>& allowed) {
+  const Member& source = trial.snapshot().members[member];
+  const bool cpu_only = source.request.gpu == 0 && source.devices == 0;
+  const Fitting fitting = cpu_only ? trial.parts().cpu_fitting : trial.parts().gpu_fitting;
+  const bool packed = fitting == Fitting::Best || fitting == Fitting::BinPack;
+  const Choice choice{member, when, allowed};
+  if (packed && source.devices == 0 && source.request.gpu > 0 && points_differ(trial, {Trial::Index::Devices}))
+    return fullest_with_devices(trial, choice);
+  if (packed && cpu_only && source.request.cpu > 0 &&
+      points_differ(trial, {Trial::Index::CpuAlone, Trial::Index::CpuBesideDevices}))
+    return fullest_with_cpu(trial, choice);
+  return choose_band_by_scan(trial, choice);
+}
+
+std::optional<BandChoice> choose_band_by_scan(const Trial& trial, const Choice& choice) {
+  const std::uint32_t member = choice.member;
+  const Trial::When when = choice.when;
+  const std::vector<bool>& allowed = choice.allowed;
   const Snapshot& snapshot = trial.snapshot();
   const Member& source = snapshot.members[member];
   const bool cpu_only = source.request.gpu == 0 && source.devices == 0;

@@ -22,9 +22,21 @@ struct BandChoice {
   BandFit fit;
 };
 
-/// The best band of `allowed` (by position; empty: all) for a waiting member; names end ties. Cost: O(bands).
+/// What is asked.
+struct Choice {
+  std::uint32_t member = kNone;
+  Trial::When when = Trial::When::NowOrLater;
+  const std::vector<bool>& allowed;  ///< By band; empty: all.
+};
+
+/// The best band of `allowed` (by position; empty: all) for a waiting member;
+/// names end ties. Cost: O(log bands), and those passed over, where whole
+/// devices or CPU alone are packed; else O(bands).
 std::optional<BandChoice> choose_band(const Trial& trial, std::uint32_t member, Trial::When when,
                                       const std::vector<bool>& allowed);
+
+/// The same by a look at every band. Tests compare the two.
+std::optional<BandChoice> choose_band_by_scan(const Trial& trial, const Choice& choice);
 
 /// Whether the member may use the band at all.
 bool band_allowed(const Snapshot& snapshot, const Member& member, std::uint32_t band);

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "supervisor/policy/ordering/project_order.hpp"
-
 namespace penstock::policy {
 
 Agenda::Agenda(const WorkloadOrder& order, Direction direction, WorkloadOrder::Waits takes_part)
@@ -12,35 +10,44 @@ Agenda::Agenda(const WorkloadOrder& order, Direction direction, WorkloadOrder::W
       trial_(order.trial()),
       direction_(direction),
       takes_part_(std::move(takes_part)),
-      nodes_(trial_.owners().size()) {
-  const std::vector<Owner>& owners = trial_.owners();
-  for (std::uint32_t owner = 0; owner < owners.size(); ++owner)
-    (owners[owner].parent == kNone ? roots_ : nodes_[owners[owner].parent].children).push_back(owner);
-  deepest_first_ = roots_;
-  for (std::size_t i = 0; i < deepest_first_.size(); ++i) {
-    const std::vector<std::uint32_t>& children = nodes_[deepest_first_[i]].children;
-    deepest_first_.insert(deepest_first_.end(), children.begin(), children.end());
-  }
-  std::reverse(deepest_first_.begin(), deepest_first_.end());
-}
+      tree_(order.tree()),
+      nodes_(trial_.owners().size()),
+      states_(direction == Direction::TakeFrom ? trial_.snapshot().workloads.size() : 0) {}
 
 void Agenda::touch(std::uint32_t project) {
+  several_touched_ = several_touched_ || (touched_ != kNone && touched_ != project);
+  touched_ = project;
   for (std::uint32_t at = project; at != kNone; at = trial_.owners()[at].parent) ++nodes_[at].version;
 }
 
 /// For the heaps: whether `a` comes after `b`.
 bool Agenda::is_later(std::uint32_t a, std::uint32_t b) const {
   // Who serves goes by what is there; who takes, by what he has not taken yet.
-  if (direction_ == Direction::TakeFrom) return order_.before(a, b, takes_part_);
-  return order_.before(b, a, [this](std::uint32_t member) { return is_active(trial_.state(member)); });
+  if (direction_ == Direction::TakeFrom) return order_.before(a, b, *states_[a], *states_[b]);
+  return order_.before(b, a, order_.state(b), order_.state(a));
 }
 
 void Agenda::add(std::uint32_t workload) {
   const std::uint32_t project = trial_.snapshot().workloads[workload].project;
   std::vector<std::uint32_t>& jobs = nodes_[project].jobs;
+  // Nothing is taken of a job while it stands here.
+  if (direction_ == Direction::TakeFrom) states_[workload] = order_.state(workload, takes_part_);
   jobs.push_back(workload);
   std::push_heap(jobs.begin(), jobs.end(), [this](std::uint32_t a, std::uint32_t b) { return is_later(a, b); });
   touch(project);
+}
+
+void Agenda::add_all(const std::vector<std::uint32_t>& workloads) {
+  for (const std::uint32_t workload : workloads) {
+    if (direction_ == Direction::TakeFrom) states_[workload] = order_.state(workload);
+    nodes_[trial_.snapshot().workloads[workload].project].jobs.push_back(workload);
+  }
+  for (std::uint32_t project = 0; project < nodes_.size(); ++project) {
+    std::vector<std::uint32_t>& jobs = nodes_[project].jobs;
+    if (jobs.empty()) continue;
+    std::make_heap(jobs.begin(), jobs.end(), [this](std::uint32_t a, std::uint32_t b) { return is_later(a, b); });
+    touch(project);
+  }
 }
 
 void Agenda::chosen(std::uint32_t project, const Resources& amount) {
@@ -59,20 +66,13 @@ Resources Agenda::change_of(std::uint32_t workload) const {
 }
 
 bool Agenda::first(std::uint32_t a, std::uint32_t b) const {
-  const bool serve = direction_ == Direction::Serve;
-  const Contest left{&trial_.owners()[a], serve ? nodes_[a].change : Resources{}, nodes_[a].change - nodes_[a].gone};
-  const Contest right{&trial_.owners()[b], serve ? nodes_[b].change : Resources{}, nodes_[b].change - nodes_[b].gone};
-  const int order = compare_projects(left, right, trial_.total());
+  const int order = compare_ranks(nodes_[a].rank, nodes_[b].rank);
   const bool served_first = order != 0 ? order < 0 : a < b;
-  return serve ? served_first : !served_first;
+  return direction_ == Direction::Serve ? served_first : !served_first;
 }
 
-void Agenda::refresh(std::uint32_t project) {
+void Agenda::look_again(std::uint32_t project) {
   Node& node = nodes_[project];
-  const std::uint64_t owner_version = trial_.owners()[project].version;
-  if (node.owner_version == owner_version && node.seen_version == node.version) return;
-  node.owner_version = owner_version;
-  node.seen_version = node.version;
   node.best_job = kNone;
   if (!node.jobs.empty()) {
     node.best_job = node.jobs.front();
@@ -80,17 +80,42 @@ void Agenda::refresh(std::uint32_t project) {
     return;
   }
   std::uint32_t best = kNone;
-  for (const std::uint32_t child : node.children)
+  for (const std::uint32_t child : tree_.children[project])
     if (nodes_[child].best_job != kNone && (best == kNone || first(child, best))) best = child;
   if (best == kNone) return;
   node.best_job = nodes_[best].best_job;
   node.change = nodes_[best].change;
 }
 
+void Agenda::refresh(std::uint32_t project) {
+  Node& node = nodes_[project];
+  const Owner& owner = trial_.owners()[project];
+  if (node.version == 0) return;  // There has never been a job below it.
+  if (node.owner_version == owner.version && node.seen_version == node.version) return;
+  node.owner_version = owner.version;
+  node.seen_version = node.version;
+  look_again(project);
+  if (node.best_job == kNone) return;
+  const bool serve = direction_ == Direction::Serve;
+  node.rank = rank_project({&owner, serve ? node.change : Resources{}, node.change - node.gone}, trial_.total());
+}
+
+void Agenda::refresh_all() {
+  // Mostly nothing but the project that was served last has changed.
+  if (seen_trial_ == trial_.version() && !several_touched_) {
+    for (std::uint32_t at = touched_; at != kNone; at = trial_.owners()[at].parent) refresh(at);
+  } else {
+    for (const std::uint32_t project : tree_.deepest_first) refresh(project);
+  }
+  seen_trial_ = trial_.version();
+  touched_ = kNone;
+  several_touched_ = false;
+}
+
 std::optional<std::uint32_t> Agenda::take() {
-  for (const std::uint32_t project : deepest_first_) refresh(project);
+  refresh_all();
   std::uint32_t best = kNone;
-  for (const std::uint32_t root : roots_)
+  for (const std::uint32_t root : tree_.roots)
     if (nodes_[root].best_job != kNone && (best == kNone || first(root, best))) best = root;
   if (best == kNone) return std::nullopt;
   const std::uint32_t job = nodes_[best].best_job;

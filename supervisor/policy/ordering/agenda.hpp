@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "supervisor/policy/ordering/project_order.hpp"
 #include "supervisor/policy/ordering/workload_order.hpp"
 
 namespace penstock::policy {
@@ -20,6 +21,8 @@ class Agenda {
   Agenda(const WorkloadOrder& order, Direction direction, WorkloadOrder::Waits takes_part);
 
   void add(std::uint32_t workload);
+  /// The same for many, before anything is taken. Cost: O(n).
+  void add_all(const std::vector<std::uint32_t>& workloads);
   /// The next job, taken out; none when all are through.
   std::optional<std::uint32_t> take();
   /// Taking from somebody: what was chosen already counts as gone.
@@ -28,7 +31,6 @@ class Agenda {
  private:
   /// One project or department.
   struct Node {
-    std::vector<std::uint32_t> children;
     std::vector<std::uint32_t> jobs;  ///< A heap.
     Resources gone;                   ///< Chosen from it and its descendants.
     // What was found when the sums of the owner, and its own, had these versions.
@@ -37,9 +39,12 @@ class Agenda {
     std::uint64_t seen_version = ~std::uint64_t{0};
     std::uint32_t best_job = kNone;
     Resources change;  ///< The next job's, or what would be taken from it.
+    ProjectRank rank;  ///< Against its siblings, with that change.
   };
 
   void refresh(std::uint32_t project);
+  void look_again(std::uint32_t project);
+  void refresh_all();
   bool first(std::uint32_t a, std::uint32_t b) const;
   bool is_later(std::uint32_t a, std::uint32_t b) const;
   void touch(std::uint32_t project);
@@ -49,9 +54,12 @@ class Agenda {
   const Trial& trial_;
   Direction direction_;
   WorkloadOrder::Waits takes_part_;
+  const OwnerTree& tree_;
   std::vector<Node> nodes_;
-  std::vector<std::uint32_t> roots_;
-  std::vector<std::uint32_t> deepest_first_;
+  std::uint64_t seen_trial_ = ~std::uint64_t{0};  ///< Version of the trial when all were looked at.
+  std::uint32_t touched_ = kNone;                 ///< Since then.
+  bool several_touched_ = false;
+  std::vector<std::optional<GangState>> states_;  ///< Taking: of jobs, by what has not been taken of them.
 };
 
 }  // namespace penstock::policy

@@ -61,19 +61,29 @@ int compare_shares(const Fraction& left, const Fraction& right) { return left < 
 
 }  // namespace
 
-int compare_projects(const Contest& left, const Contest& right, const Resources& total) {
+ProjectRank rank_project(const Contest& contest, const Resources& total) {
+  const Owner& owner = *contest.owner;
+  return {is_over_fair_share_in_all(owner),        !stays_within_guarantee(contest),
+          uses_what_it_has_no_share_of(contest),   dominant_share(contest, total),
+          dominant_share({&owner, {}, {}}, total), &owner};
+}
+
+int compare_ranks(const ProjectRank& left, const ProjectRank& right) {
+  if (const int order = prefer(!left.over_fair_share, !right.over_fair_share)) return order;
+  if (const int order = prefer(!left.beyond_guarantee, !right.beyond_guarantee)) return order;
   const Owner& l = *left.owner;
   const Owner& r = *right.owner;
-  if (const int order = prefer(!is_over_fair_share_in_all(l), !is_over_fair_share_in_all(r))) return order;
-  if (const int order = prefer(stays_within_guarantee(left), stays_within_guarantee(right))) return order;
   if (l.priority != r.priority) return l.priority > r.priority ? -1 : 1;
-  if (const int order = prefer(!uses_what_it_has_no_share_of(left), !uses_what_it_has_no_share_of(right))) return order;
-  if (const int order = compare_shares(dominant_share(left, total), dominant_share(right, total))) return order;
-  if (const int order = compare_shares(dominant_share({&l, {}, {}}, total), dominant_share({&r, {}, {}}, total)))
-    return order;
+  if (const int order = prefer(!left.without_share, !right.without_share)) return order;
+  if (const int order = compare_shares(left.with_job, right.with_job)) return order;
+  if (const int order = compare_shares(left.without_job, right.without_job)) return order;
   if (const int order = compare_allocatable(l, r)) return order;
   if (l.created != r.created) return l.created < r.created ? -1 : 1;
   return 0;
+}
+
+int compare_projects(const Contest& left, const Contest& right, const Resources& total) {
+  return compare_ranks(rank_project(left, total), rank_project(right, total));
 }
 
 }  // namespace penstock::policy

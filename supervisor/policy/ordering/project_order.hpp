@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "supervisor/policy/sharing/owner.hpp"
+#include "supervisor/policy/wide.hpp"
 
 namespace penstock::policy {
 
@@ -14,6 +15,17 @@ struct Contest {
   Resources change;  ///< Added to what it holds when the dominant shares are compared; negative: taken.
 };
 
+/// What a contest is decided by, counted once for each of the siblings.
+struct ProjectRank {
+  bool over_fair_share = false;
+  bool beyond_guarantee = false;
+  bool without_share = false;  ///< It would use what it has no share of.
+  Fraction with_job;           ///< Largest part of what it may rely on, with the change.
+  Fraction without_job;
+  const Owner* owner = nullptr;
+};
+ProjectRank rank_project(const Contest& contest, const Resources& total);
+int compare_ranks(const ProjectRank& left, const ProjectRank& right);
 /// -1 if `left` is served first, 1 if `right` is, 0 if only their numbers can tell. `total` is the pool's capacity.
 /// Spec: policy-runai 5.
 int compare_projects(const Contest& left, const Contest& right, const Resources& total);

@@ -16,7 +16,8 @@ GangState gang_state(const std::vector<GangCount>& gangs) {
   return above ? GangState::AboveMin : GangState::AtMin;
 }
 
-WorkloadOrder::WorkloadOrder(const Trial& trial) : trial_(trial), members_(trial.snapshot().workloads.size()) {
+WorkloadOrder::WorkloadOrder(const Trial& trial)
+    : trial_(trial), tree_(trial.owners()), members_(trial.snapshot().workloads.size()) {
   const Snapshot& snapshot = trial.snapshot();
   for (std::uint32_t member = 0; member < snapshot.members.size(); ++member)
     if (trial.in_pool(snapshot.members[member].workload)) members_[snapshot.members[member].workload].push_back(member);
@@ -33,7 +34,14 @@ WorkloadOrder::WorkloadOrder(const Trial& trial) : trial_(trial), members_(trial
 }
 
 GangState WorkloadOrder::state(std::uint32_t workload) const {
-  return state(workload, [this](std::uint32_t member) { return is_active(trial_.state(member)); });
+  const std::vector<MemberSet>& sets = trial_.snapshot().workloads[workload].sets;
+  bool above = false;
+  for (std::size_t set = 0; set < sets.size(); ++set) {
+    const std::int64_t active = trial_.active(workload, set);
+    if (active < sets[set].min) return GangState::BelowMin;
+    above = above || active > sets[set].min;
+  }
+  return above ? GangState::AboveMin : GangState::AtMin;
 }
 
 GangState WorkloadOrder::state(std::uint32_t workload, const Waits& counts) const {
@@ -45,11 +53,11 @@ GangState WorkloadOrder::state(std::uint32_t workload, const Waits& counts) cons
   return gang_state(gangs);
 }
 
-bool WorkloadOrder::before(std::uint32_t a, std::uint32_t b, const Waits& counts) const {
+bool WorkloadOrder::before(std::uint32_t a, std::uint32_t b, GangState a_state, GangState b_state) const {
   const Workload& left = trial_.snapshot().workloads[a];
   const Workload& right = trial_.snapshot().workloads[b];
   if (left.priority != right.priority) return left.priority > right.priority;
-  if (const GangState l = state(a, counts), r = state(b, counts); l != r) return l < r;
+  if (a_state != b_state) return a_state < b_state;
   return left.submitted != right.submitted ? left.submitted < right.submitted : a < b;
 }
 
@@ -69,9 +77,24 @@ std::vector<std::uint32_t> WorkloadOrder::sets_in_order(std::uint32_t workload,
   return order;
 }
 
+std::vector<std::uint32_t> WorkloadOrder::next_of_one_gang(std::uint32_t workload, const Waits& waits) const {
+  std::vector<std::uint32_t> chosen;
+  std::int64_t active = 0;
+  for (const std::uint32_t member : members_[workload])
+    if (waits(member))
+      chosen.push_back(member);
+    else if (is_active(trial_.state(member)))
+      ++active;
+  const std::int64_t lack = trial_.snapshot().workloads[workload].sets[0].min - active;
+  const std::int64_t wanted = lack > 0 ? lack : 1;
+  if (wanted < std::ssize(chosen)) chosen.resize(static_cast<std::size_t>(wanted));
+  return chosen;
+}
+
 std::vector<std::uint32_t> WorkloadOrder::next_members(std::uint32_t workload, const Waits& waits) const {
   const Snapshot& snapshot = trial_.snapshot();
   const std::vector<MemberSet>& sets = snapshot.workloads[workload].sets;
+  if (sets.size() == 1) return next_of_one_gang(workload, waits);
   std::vector<std::int64_t> counts(sets.size());
   std::vector<std::vector<std::uint32_t>> waiting(sets.size());
   for (const std::uint32_t member : members_[workload]) {

@@ -2,6 +2,17 @@
 
 namespace penstock::policy {
 
+OwnerTree::OwnerTree(const std::vector<Owner>& owners) : children(owners.size()) {
+  for (std::uint32_t owner = 0; owner < owners.size(); ++owner)
+    (owners[owner].parent == kNone ? roots : children[owners[owner].parent]).push_back(owner);
+  deepest_first = roots;
+  for (std::size_t i = 0; i < deepest_first.size(); ++i) {
+    const std::vector<std::uint32_t>& below = children[deepest_first[i]];
+    deepest_first.insert(deepest_first.end(), below.begin(), below.end());
+  }
+  std::reverse(deepest_first.begin(), deepest_first.end());
+}
+
 std::vector<std::uint32_t> chain_of(const std::vector<Owner>& owners, std::uint32_t project) {
   std::vector<std::uint32_t> chain;
   for (std::uint32_t at = project; at != kNone; at = owners[at].parent) chain.push_back(at);

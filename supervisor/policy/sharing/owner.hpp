@@ -48,6 +48,14 @@ struct Owner {
 /// `a <= b`, where `kUnlimited` stands above every number.
 constexpr bool at_most(std::int64_t a, std::int64_t b) { return b == kUnlimited || (a != kUnlimited && a <= b); }
 
+/// Who stands below whom. Made once for a pass.
+struct OwnerTree {
+  explicit OwnerTree(const std::vector<Owner>& owners);
+  std::vector<std::uint32_t> roots;
+  std::vector<std::vector<std::uint32_t>> children;
+  std::vector<std::uint32_t> deepest_first;
+};
+
 /// From a project up to its root.
 std::vector<std::uint32_t> chain_of(const std::vector<Owner>& owners, std::uint32_t project);
 

@@ -3,6 +3,7 @@
 #include <rapidcheck.h>
 
 #include "common/base/rng.hpp"
+#include "supervisor/policy/fitting/band_score.hpp"
 #include "supervisor/policy/ordering/member_order.hpp"
 #include "supervisor/policy/policy_engine.hpp"
 #include "supervisor/policy/sharing/quota_division.hpp"
@@ -143,6 +144,48 @@ void guarantees_are_met(std::uint64_t seed) {
 
 TEST(QuotaPolicyProperty, GuaranteesAreMet) {
   EXPECT_TRUE(rc::check("whoever wants what is guaranteed to him has it", guarantees_are_met));
+}
+
+/// Whatever has been placed, left and undone: the index of bands chooses as a look at every band does, and the running
+/// sums are those of a recount.
+void index_chooses_what_a_scan_chooses(std::uint64_t seed) {
+  Rng rng{seed};
+  PolicyBuilder builder = random_cluster(rng, Shapes::Any);
+  for (int i = 0; i < 3; ++i) add_jobs(builder, rng, Shapes::Any);
+  for (Band& band : builder.snapshot.bands) {
+    band.capacity.cpu = rng.between(0, 8) * 1000;
+    if (rng.chance(1, 5)) band.capacity.gpu = 0;
+    if (rng.chance(1, 8)) band.labels = {"a"};
+  }
+  for (Member& member : builder.snapshot.members) {
+    if (rng.chance(1, 4)) member.request.gpu = member.devices = 0;
+    if (rng.chance(1, 10)) member.label = "a";
+    member.request.cpu = rng.between(0, 3) * 1000;
+  }
+  const Parts parts = parts_named("quota");
+  Trial trial{builder.snapshot, 0, parts};
+  std::size_t mark = 0;
+  for (std::uint32_t member = 0; member < builder.snapshot.members.size(); ++member) {
+    const Trial::When when = rng.chance(1, 4) ? Trial::When::Later : Trial::When::NowOrLater;
+    const std::optional<BandChoice> quick = choose_band(trial, member, when, {});
+    const std::optional<BandChoice> slow = choose_band_by_scan(trial, {member, when, {}});
+    RC_ASSERT(quick.has_value() == slow.has_value());
+    if (quick) {
+      RC_ASSERT(quick->band == slow->band);
+      RC_ASSERT(quick->fit.now == slow->fit.now);
+      trial.place(member, quick->band, quick->fit);
+    }
+    const auto other = static_cast<std::uint32_t>(rng.below(member + 1));
+    if (rng.chance(1, 4) && is_active(trial.state(other))) trial.leave(other);
+    if (rng.chance(1, 8)) trial.undo_to(mark);
+    if (rng.chance(1, 8)) mark = trial.mark();
+    RC_ASSERT(trial.sums_are_right());
+  }
+}
+
+TEST(QuotaPolicyProperty, IndexChoosesWhatAScanChooses) {
+  EXPECT_TRUE(
+      rc::check("an index of bands chooses what a look at every band chooses", index_chooses_what_a_scan_chooses));
 }
 
 // Spec: policy-runai 14, D1 to D4, D6, D7, D9.
