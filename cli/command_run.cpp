@@ -48,7 +48,7 @@ Value::List results_of(const client::JobView& view, const Graph& graph, const wo
   Value::List results;
   for (const OutputLocation& output : view.outputs) {
     if (output.bytes == 0 || results.size() == kResultsShown) continue;
-    const worker::BlobPtr blob = store.find(DataKey{{view.id, output.producer}, output.output});
+    const worker::BlobPtr blob = store.load_now(DataKey{{view.id, output.producer}, output.output});
     if (blob == nullptr) continue;
     const std::span<const std::byte> shown = blob->bytes().first(std::min(blob->bytes().size(), kResultBytesShown));
     Value::Record result{{"key", name_of(graph, output.producer)}, {"bytes", output.bytes}};

@@ -33,7 +33,7 @@ Result<int> work(Invocation& invocation, const WorkerCommand& command) {
   for (const std::string& library : command.flags.operators) PENSTOCK_TRY(operators.load(library));
 
   Loop loop;
-  worker::ObjectStore store;
+  worker::ObjectStore store{worker::store_options(*options)};
   ActorHost actors{loop};
   std::optional<Error> fatal;
   const worker::WorkerSurroundings surroundings{loop, operators, store};

@@ -46,7 +46,7 @@ caf::behavior client_behavior(caf::event_based_actor*, const client::TransportHa
 
 struct EmbeddedCluster::State {
   worker::OperatorRegistry operators;
-  worker::ObjectStore store;
+  std::unique_ptr<worker::ObjectStore> store;
   std::unique_ptr<Loop> loop;
   std::unique_ptr<ActorHost> actors;
   std::unique_ptr<worker::WorkerSurroundings> surroundings;
@@ -64,6 +64,7 @@ EmbeddedCluster::EmbeddedCluster(std::unique_ptr<State> state) : state_(std::mov
 
 Result<std::unique_ptr<EmbeddedCluster>> EmbeddedCluster::start(const EmbeddedOptions& options) {
   auto state = std::make_unique<State>();
+  state->store = std::make_unique<worker::ObjectStore>(worker::store_options(options.worker));
   for (const std::string& library : options.operator_libraries) PENSTOCK_TRY(state->operators.load(library));
   std::promise<void> ready;
   state->thread = std::thread{[raw = state.get(), &options, &ready] { raw->run(options, ready); }};
@@ -77,13 +78,13 @@ EmbeddedCluster::~EmbeddedCluster() {
 }
 
 client::Session& EmbeddedCluster::session() { return state_->session; }
-worker::ObjectStore& EmbeddedCluster::store() { return state_->store; }
+worker::ObjectStore& EmbeddedCluster::store() { return *state_->store; }
 
 // The life of the loop's thread.
 void EmbeddedCluster::State::run(const EmbeddedOptions& options, std::promise<void>& ready) {
   loop = std::make_unique<Loop>();
   actors = std::make_unique<ActorHost>(*loop);
-  surroundings = std::make_unique<worker::WorkerSurroundings>(worker::WorkerSurroundings{*loop, operators, store});
+  surroundings = std::make_unique<worker::WorkerSurroundings>(worker::WorkerSurroundings{*loop, operators, *store});
   supervisor = supervisor::spawn_supervisor(actors->system(), *loop,
                                             {options.supervisor, Rng{random_incarnation().value()}, nullptr});
   worker = worker::spawn_embedded_worker(actors->system(), *surroundings, options.worker, supervisor);

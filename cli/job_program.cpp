@@ -202,6 +202,16 @@ void read_limits(FieldReader& reader, const FileBase& base, ProgramText& text) {
   content.attempts_max = static_cast<std::uint16_t>(by_retries != nullptr ? retries + 1 : attempts);
 }
 
+void read_copies(FieldReader& reader, Template& content) {
+  std::int64_t replicas = content.replicas;
+  reader.integer("replicas", {1, kReplicasMax}, replicas);
+  content.replicas = static_cast<std::uint16_t>(replicas);
+  reader.boolean("checkpoint", content.checkpoint);
+  if (reader.failed() || content.output_count <= 1) return;
+  if (content.replicas > 1) reader.complain(reader.value("replicas"), "only one output can have replicas");
+  if (content.checkpoint) reader.complain(reader.value("checkpoint"), "only one output can have a checkpoint");
+}
+
 void read_program(FieldReader& reader, const FileBase& base, ProgramText& text) {
   read_what_runs(reader, text);
   read_limits(reader, base, text);
@@ -210,6 +220,7 @@ void read_program(FieldReader& reader, const FileBase& base, ProgramText& text) 
   read_payload(reader, text);
   reader.text("stdin", text.content.standard_input);
   reader.bytes("output_limit", text.content.output_limit_bytes);
+  read_copies(reader, text.content);
   if (reader.has("expected")) {
     reader.duration("expected", text.expected);
     text.own_expected = true;

@@ -22,7 +22,31 @@ void add_worker_flags(CLI::App& command, WorkerFlags& flags) {
       ->type_name("FILE");
   command.add_option("--spool", flags.spool, "Directory for the working directories of commands")
       ->type_name("DIRECTORY");
+  command
+      .add_option("--store-memory", flags.store_memory,
+                  "Memory for data, e.g. 2GiB; what is more goes to disk (default: 40 % of --memory)")
+      ->type_name("BYTES");
+  command
+      .add_option("--checkpoints", flags.checkpoints,
+                  "Directory that all workers share, for outputs with `checkpoint = true` (default: none)")
+      ->type_name("DIRECTORY");
+  command
+      .add_option("--spill", flags.spill, "Directory for data that memory has no room for (default: $TMPDIR or /tmp)")
+      ->type_name("DIRECTORY");
 }
+
+namespace {
+
+// Without a limit of the user's: 40 % of what the bands have; the rest is for those that run.
+Result<Bytes> store_bytes_max(const WorkerFlags& flags, const worker::WorkerOptions& options) {
+  if (!flags.store_memory.empty()) return parse_bytes(flags.store_memory);
+  if (!options.core.store_bytes_max.is_zero()) return options.core.store_bytes_max;
+  Bytes memory;
+  for (const BandDescription& band : options.bands) memory += band.capacity.memory;
+  return Bytes{memory.value() / 100 * 40};
+}
+
+}  // namespace
 
 Result<worker::WorkerOptions> describe_worker(const WorkerFlags& flags, const FileConfig& config) {
   worker::WorkerOptions options;
@@ -36,6 +60,8 @@ Result<worker::WorkerOptions> describe_worker(const WorkerFlags& flags, const Fi
   options.link = config.link;
   options.wire = config.wire;
   options.spool = flags.spool;
+  options.spill = flags.spill;
+  options.checkpoints = flags.checkpoints;
   TopologyOptions topology = config.topology;
   if (flags.slots != 0) {
     if (!(flags.slots >= 1 && flags.slots <= 65535) || flags.slots != std::floor(flags.slots))
@@ -54,6 +80,9 @@ Result<worker::WorkerOptions> describe_worker(const WorkerFlags& flags, const Fi
     options.bands.push_back(std::move(band.band));
     options.processors.push_back(std::move(band.processors));
   }
+  const Result<Bytes> store = store_bytes_max(flags, options);
+  if (!store) return store.error();
+  options.core.store_bytes_max = *store;
   return options;
 }
 

@@ -23,6 +23,9 @@ struct WorkerFlags {
   bool no_gpus = false;
   std::vector<std::string> operators;  ///< Shared libraries.
   std::string spool;
+  std::string spill;
+  std::string checkpoints;
+  std::string store_memory;  ///< `2GiB`; empty: as the file says.
 };
 
 void add_worker_flags(CLI::App& command, WorkerFlags& flags);

@@ -143,6 +143,14 @@ struct PeerAddress {
   dataAddress @1 :Text;
 }
 
+struct KeepDatum {
+  producer @0 :UInt32;
+  output @1 :UInt16;
+  location @2 :UInt32;               # all ones: shared storage, where `writer` has put it
+  bytes @3 :Int64;
+  writer @4 :UInt64;
+}
+
 struct ToWorker {
   union {
     registerReply :group { worker @0 :UInt32; }
@@ -169,6 +177,7 @@ struct ToWorker {
     drain :group { enabled @21 :Bool; }
     explain :group { question @22 :UInt64; job @23 :UInt32; subtask @24 :UInt32; }
     peers @25 :List(PeerAddress);
+    keep :group { job @27 :UInt32; data @28 :List(KeepDatum); }
   }
 }
 
@@ -232,6 +241,7 @@ struct ReplicaReport {
   job @0 :UInt32;
   producer @1 :UInt32;
   output @2 :UInt16;
+  checkpoint @3 :Bool;               # on shared storage
 }
 
 struct ClaimedJob {

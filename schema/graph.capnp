@@ -50,6 +50,8 @@ struct Template {
   expectedDurationNs @17 :Int64;
   outputCount @18 :UInt16 = 1;
   outputLimitBytes @19 :Int64;
+  replicas @20 :UInt16 = 1;
+  checkpoint @21 :Bool;
 }
 
 struct Graph {

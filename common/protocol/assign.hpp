@@ -104,6 +104,24 @@ struct DropBatch {
   friend bool operator==(const DropBatch&, const DropBatch&) = default;
 };
 
+/// A datum of which the worker is to hold a copy.
+struct KeepDatum {
+  SubtaskIndex producer;
+  std::uint16_t output = 0;
+  WorkerId location;      ///< Has it; none: it is on shared storage, where the life `writer` of a worker has put it.
+  std::int64_t bytes = 0;
+  Incarnation writer;
+  friend bool operator==(const KeepDatum&, const KeepDatum&) = default;
+};
+
+/// Copies for safety. What is fetched is reported as a replica; what is on shared storage counts as held from now on,
+/// and is read when somebody wants it.
+struct KeepBatch {
+  JobId job;
+  std::vector<KeepDatum> data;
+  friend bool operator==(const KeepBatch&, const KeepBatch&) = default;
+};
+
 /// The job has ended: every record, datum and template of it may go.
 struct ForgetJob {
   JobId job;
@@ -150,6 +168,7 @@ struct PeerAddressBatch {
 };
 
 using ToWorker = std::variant<RegisterReply, AssignBatch, InputNoticeBatch, CancelBatch, PriorityBatch, EntitlementBatch,
-                              StealRequest, DropBatch, ForgetJob, ReportsApplied, Drain, ExplainQuestion, PeerAddressBatch>;
+                              StealRequest, DropBatch, ForgetJob, ReportsApplied, Drain, ExplainQuestion, PeerAddressBatch,
+                              KeepBatch>;
 
 }  // namespace penstock

@@ -90,6 +90,15 @@ struct WorkerConfig {
   Duration relieve_every = std::chrono::seconds{1};
   std::uint32_t subtasks_max = 4'000'000;
   std::uint32_t lanes_per_slot_max = 16;
+  Bytes store_bytes_max{0};
+  std::uint32_t spill_from_percent = 80;
+  std::uint32_t spill_to_percent = 60;
+  Bytes spill_bytes_max = Bytes::max();
+  Duration store_wait_max = std::chrono::seconds{30};
+  Bytes segment_bytes_min = kKiB * 256;
+  std::uint32_t segments_max = 16384;
+  std::uint32_t transfer_streams_max = 4;
+  Bytes transfer_chunk_bytes = kMiB;
 };
 
 /// Describes one setting to a reader of configuration, to `penstock config` and to the manual.
@@ -185,6 +194,15 @@ void visit_settings(WorkerConfig& c, Visit&& visit) {
   visit({"kill_grace", "duration", "between asking a runner to stop and killing it"}, c.kill_grace, Duration{0}, Duration{hours{24}});
   visit({"relieve_every", "duration", "between two steps against a memory limit that is crossed"}, c.relieve_every, Duration{milliseconds{1}}, Duration{hours{1}});
   visit({"subtasks_max", "subtasks", "assignments that a worker holds; further cached successors are returned, runnable subtasks at twice as many"}, c.subtasks_max, std::uint32_t{1}, std::uint32_t{1U << 30U});
+  visit({"store_bytes_max", "bytes", "data in memory; at the limit outputs wait for room and less is started, one that is larger fails; 0: 40 % of the host's memory"}, c.store_bytes_max, Bytes{0}, Bytes::max());
+  visit({"spill_from_percent", "percent", "of store_bytes_max in use, from which data are written to disk"}, c.spill_from_percent, std::uint32_t{1}, std::uint32_t{100});
+  visit({"spill_to_percent", "percent", "of store_bytes_max, down to which they are then"}, c.spill_to_percent, std::uint32_t{0}, std::uint32_t{100});
+  visit({"spill_bytes_max", "bytes", "data on disk; at the limit the disk counts as full"}, c.spill_bytes_max, Bytes{0}, Bytes::max());
+  visit({"store_wait_max", "duration", "outputs that find no room, while nothing is spilled or dropped, fail after this"}, c.store_wait_max, Duration{milliseconds{1}}, Duration{hours{24}});
+  visit({"segment_bytes_min", "bytes", "a smaller datum is plain memory, which processes of the host cannot share"}, c.segment_bytes_min, kKiB * 4, Bytes::max());
+  visit({"segments_max", "segments", "further data are plain memory, whatever their size"}, c.segments_max, std::uint32_t{0}, std::uint32_t{1U << 20U});
+  visit({"transfer_streams_max", "streams", "connections to another worker for data; further transfers wait in order of priority"}, c.transfer_streams_max, std::uint32_t{1}, std::uint32_t{64});
+  visit({"transfer_chunk_bytes", "bytes", "what a transfer checks at once and resumes from"}, c.transfer_chunk_bytes, kKiB * 4, kMiB * 64);
   visit({"lanes_per_slot_max", "runners", "attempts that may share one slot by fractions"}, c.lanes_per_slot_max, std::uint32_t{1}, std::uint32_t{1000});
 }
 

@@ -24,6 +24,9 @@ enum class OnFailure : std::uint8_t {
   Continue = 1,  ///< Cancel only what depends on it and go on.
 };
 
+/// Copies of an output that can be asked for.
+inline constexpr std::uint16_t kReplicasMax = 8;
+
 /// The part that many subtasks share.
 struct Template {
   std::string name;                      ///< For people and for duration estimates; need not be unique.
@@ -45,6 +48,8 @@ struct Template {
   Duration kill_grace{0};                ///< Between asking and killing; 0: the worker's default.
   Duration expected_duration{0};         ///< 0: unknown. Weighs the critical path until runs were measured.
   std::uint16_t output_count = 1;        ///< Data keys that each subtask makes.
+  std::uint16_t replicas = 1;            ///< Copies of each output, on different workers; only with one output.
+  bool checkpoint = false;               ///< A copy on shared storage; only with one output.
   std::int64_t output_limit_bytes = 0;   ///< Captured output of a command that is kept; 0: the worker's default.
 
   friend bool operator==(const Template&, const Template&) = default;

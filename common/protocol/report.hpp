@@ -88,10 +88,11 @@ struct BandLoad {
   friend bool operator==(const BandLoad&, const BandLoad&) = default;
 };
 
-/// A copy of a datum that this worker fetched from another.
+/// A copy of a datum that this worker fetched from another, or has put on shared storage.
 struct ReplicaReport {
   SubtaskId producer;
   std::uint16_t output = 0;
+  bool checkpoint = false;
   friend bool operator==(const ReplicaReport&, const ReplicaReport&) = default;
 };
 

@@ -128,6 +128,19 @@ void write(const DropBatch& message, schema::ToWorker::Builder root) {
   }
 }
 
+void write(const KeepBatch& message, schema::ToWorker::Builder root) {
+  auto out = root.initKeep();
+  out.setJob(message.job.value());
+  auto list = out.initData(static_cast<unsigned>(message.data.size()));
+  for (unsigned i = 0; i < list.size(); ++i) {
+    list[i].setProducer(message.data[i].producer.value());
+    list[i].setOutput(message.data[i].output);
+    list[i].setLocation(message.data[i].location.value());
+    list[i].setBytes(message.data[i].bytes);
+    list[i].setWriter(message.data[i].writer.value());
+  }
+}
+
 void write(const ForgetJob& message, schema::ToWorker::Builder out) { out.initForgetJob().setJob(message.job.value()); }
 void write(const ReportsApplied& message, schema::ToWorker::Builder out) {
   out.initReportsApplied().setThrough(message.through);
@@ -220,6 +233,14 @@ DropBatch read_drop(schema::ToWorker::Drop::Reader in) {
   return batch;
 }
 
+KeepBatch read_keep(schema::ToWorker::Keep::Reader in) {
+  KeepBatch batch{JobId{in.getJob()}, {}};
+  for (const auto entry : in.getData())
+    batch.data.push_back({SubtaskIndex{entry.getProducer()}, entry.getOutput(), WorkerId{entry.getLocation()},
+                          entry.getBytes(), Incarnation{entry.getWriter()}});
+  return batch;
+}
+
 void read_into(schema::ToWorker::Reader in, std::vector<ToWorker>& messages) {
   switch (in.which()) {
     case schema::ToWorker::REGISTER_REPLY: messages.emplace_back(RegisterReply{WorkerId{in.getRegisterReply().getWorker()}}); return;
@@ -240,6 +261,7 @@ void read_into(schema::ToWorker::Reader in, std::vector<ToWorker>& messages) {
     case schema::ToWorker::FORGET_JOB: messages.emplace_back(ForgetJob{JobId{in.getForgetJob().getJob()}}); return;
     case schema::ToWorker::REPORTS_APPLIED: messages.emplace_back(ReportsApplied{in.getReportsApplied().getThrough()}); return;
     case schema::ToWorker::DRAIN: messages.emplace_back(Drain{in.getDrain().getEnabled()}); return;
+    case schema::ToWorker::KEEP: messages.emplace_back(read_keep(in.getKeep())); return;
     case schema::ToWorker::PEERS: messages.emplace_back(read_peers(in.getPeers())); return;
     case schema::ToWorker::EXPLAIN: {
       const auto explain = in.getExplain();
@@ -288,6 +310,8 @@ std::size_t wire_size(const ToWorker& message) {
     bytes += steal->attempts.size() * 8;
   } else if (const auto* drop = std::get_if<DropBatch>(&message)) {
     bytes += drop->data.size() * 8;
+  } else if (const auto* keep = std::get_if<KeepBatch>(&message)) {
+    bytes += keep->data.size() * 40;
   } else if (const auto* peers = std::get_if<PeerAddressBatch>(&message)) {
     for (const PeerAddress& peer : peers->peers) bytes += 32 + peer.data_address.size();
   }

@@ -89,6 +89,8 @@ void write_template(const Template& content, schema::Template::Builder out) {
   out.setKillGraceNs(content.kill_grace.count());
   out.setExpectedDurationNs(content.expected_duration.count());
   out.setOutputCount(content.output_count);
+  out.setReplicas(content.replicas);
+  out.setCheckpoint(content.checkpoint);
   out.setOutputLimitBytes(content.output_limit_bytes);
 }
 
@@ -113,6 +115,8 @@ Template read_template(schema::Template::Reader in) {
   content.kill_grace = Duration{in.getKillGraceNs()};
   content.expected_duration = Duration{in.getExpectedDurationNs()};
   content.output_count = in.getOutputCount();
+  content.replicas = in.getReplicas();
+  content.checkpoint = in.getCheckpoint();
   content.output_limit_bytes = in.getOutputLimitBytes();
   return content;
 }

@@ -107,6 +107,7 @@ void write(const ReportBatch& message, schema::FromWorker::Builder root) {
     replicas[i].setJob(message.replicas[i].producer.job.value());
     replicas[i].setProducer(message.replicas[i].producer.index.value());
     replicas[i].setOutput(message.replicas[i].output);
+    replicas[i].setCheckpoint(message.replicas[i].checkpoint);
   }
   auto loads = out.initLoads(static_cast<unsigned>(message.loads.size()));
   for (unsigned i = 0; i < loads.size(); ++i) {
@@ -253,7 +254,7 @@ ReportBatch read_batch(schema::FromWorker::ReportBatch::Reader in) {
   batch.number = in.getNumber();
   for (const auto entry : in.getJobs()) batch.jobs.push_back(read_reports(entry));
   for (const auto entry : in.getReplicas())
-    batch.replicas.push_back({{JobId{entry.getJob()}, SubtaskIndex{entry.getProducer()}}, entry.getOutput()});
+    batch.replicas.push_back({{JobId{entry.getJob()}, SubtaskIndex{entry.getProducer()}}, entry.getOutput(), entry.getCheckpoint()});
   for (const auto from : in.getLoads()) {
     BandLoad load;
     load.band = BandIndex{from.getBand()};

@@ -189,6 +189,10 @@ Result<void> GraphIntake::check_templates() const {
       return refuse("has a negative duration");
     if (entry.expected_duration > kYear) return refuse("expects to run for longer than a year");
     if (entry.output_limit_bytes < 0) return refuse("has a negative output limit");
+    if (entry.replicas < 1 || entry.replicas > kReplicasMax)
+      return refuse("wants " + std::to_string(entry.replicas) + " replicas, not 1 to " + std::to_string(kReplicasMax));
+    if (entry.output_count > 1 && (entry.replicas > 1 || entry.checkpoint))
+      return refuse("wants replicas or checkpoints of more than one output");
     if (entry.output_count == EdgeKind::kOrderOnly) return refuse("has too many outputs");
   }
   return {};

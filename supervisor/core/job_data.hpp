@@ -39,7 +39,14 @@ class JobData {
   const std::vector<WorkerId>* replicas(std::uint32_t subtask) const;
   /// True if the worker holds a copy of all that the subtask made. Of several outputs it may have fetched only some.
   bool is_copied_to(const GraphShape& shape, std::uint32_t subtask, WorkerId worker) const;
-  void forget_replicas(std::uint32_t subtask) { replicas_.erase(SubtaskIndex{subtask}); }
+  void forget_replicas(std::uint32_t subtask) {
+    replicas_.erase(SubtaskIndex{subtask});
+    checkpoints_.erase(SubtaskIndex{subtask});
+  }
+
+  /// The life of a worker that has put its output on shared storage; null if none has.
+  const Incarnation* checkpoint(std::uint32_t subtask) const { return checkpoints_.find(SubtaskIndex{subtask}); }
+  void set_checkpoint(std::uint32_t subtask, Incarnation writer) { checkpoints_[SubtaskIndex{subtask}] = writer; }
 
  private:
   std::size_t position(const GraphShape& shape, std::uint32_t subtask, std::uint16_t output) const;
@@ -49,6 +56,7 @@ class JobData {
   std::vector<std::uint32_t> readers_;
   std::vector<bool> gone_;
   LookupMap<SubtaskIndex, std::vector<WorkerId>> replicas_;
+  LookupMap<SubtaskIndex, Incarnation> checkpoints_;
 };
 
 }  // namespace penstock::supervisor

@@ -27,7 +27,10 @@ void SupervisorCore::receive(WorkerSlot slot, const ReportBatch& message) {
     if (!knows(replica.producer.job)) continue;
     Job& job = *jobs_[replica.producer.job.value()];
     const std::uint32_t subtask = replica.producer.index.value();
-    if (job.data.in_use() && subtask < job.total() && !job.data.gone(subtask)) {
+    const bool known = job.data.in_use() && subtask < job.total() && !job.data.gone(subtask);
+    if (known && replica.checkpoint) {
+      job.data.set_checkpoint(subtask, worker.incarnation);
+    } else if (known) {
       job.data.add_replica(subtask, worker.id);
       note_held(slot, job, subtask);
     } else {
@@ -127,7 +130,10 @@ void SupervisorCore::succeed(Job& job, const AttemptReport& report, std::span<co
   count_down_successors(job, subtask, slot);
   release_inputs(job, subtask);
   const bool unread = job.data.in_use() && job.data.readers(subtask) == 0 && (hot.flags & SubtaskFlag::kWanted) == 0;
-  if (unread && !outputs.empty()) drop_data(job, subtask);
+  if (unread && !outputs.empty())
+    drop_data(job, subtask);
+  else if (!outputs.empty())
+    want_copies(job, subtask);
   if ((hot.flags & SubtaskFlag::kVisible) == 0) tell_succeeded(job, subtask);
 }
 

@@ -33,6 +33,7 @@ struct SupervisorCounters {
   std::uint64_t moved_here = 0;       ///< Subtasks that changed their home before they were sent.
   std::uint64_t steals_asked = 0;
   std::uint64_t watchdog_alerts = 0;
+  std::uint64_t copies_asked = 0;     ///< Outputs that another worker was asked to fetch for safety.
   std::uint64_t adopted = 0;          ///< Attempts of an earlier life that this one goes on with.
 };
 
@@ -230,6 +231,11 @@ class SupervisorCore {
   void notice(Job& job, std::uint32_t producer, WorkerSlot to, WorkerId holder);
   void release_inputs(Job& job, std::uint32_t subtask);
   void drop_data(Job& job, std::uint32_t subtask, bool lost = false);
+
+  // Further copies: copies.cpp.
+  WorkerSlot choose_keeper(const Job& job, std::uint32_t subtask, std::span<const WorkerId> others) const;
+  void want_copies(Job& job, std::uint32_t subtask);
+  bool stand_in(Job& job, std::uint32_t subtask);
   void measure(Job& job, const AttemptReport& report);
 
   // Failures: failures.cpp.
@@ -312,6 +318,7 @@ class SupervisorCore {
   void tell(WorkerSlot worker, ToWorker message);
   std::vector<ToWorker>& outbox_of(WorkerSlot worker);
   DropBatch& tail_of_drops(WorkerSlot worker, JobId job, bool lost);
+  KeepBatch& tail_of_keeps(WorkerSlot worker, Job& job);
   CancelBatch& tail_of_cancels(WorkerSlot worker, JobId job, bool alone);
   template <class Message>
   Message& tail_of_outbox(WorkerSlot worker, JobId job);

@@ -196,7 +196,10 @@ void SupervisorCore::lose_data(Job& job, std::span<const HeldOutput> held, Worke
     job.data.remove_replica(i, workers_[slot].id);
     const bool here = hot.phase == SubtaskPhase::Succeeded && !job.data.gone(i) && hot.band.valid() &&
                       workers_[hot.band].worker == slot && job.data.total_bytes(*job.shape, i) > 0;
-    if (!here) continue;
+    if (!here) {
+      if (hot.phase == SubtaskPhase::Succeeded) want_copies(job, i);
+      continue;
+    }
     const std::vector<WorkerId>* replicas = job.data.replicas(i);
     // A replica may hold only some of several outputs; then the subtask counts as lost.
     const bool saved = replicas != nullptr && !replicas->empty() && job.shape->template_of(i).output_count <= 1;
@@ -206,8 +209,10 @@ void SupervisorCore::lose_data(Job& job, std::span<const HeldOutput> held, Worke
       hot.band = workers_[workers_.find(heir)].bands.front();
       job.data.remove_replica(i, heir);
       move_outputs(job, i);
+      want_copies(job, i);
       continue;
     }
+    if (stand_in(job, i)) continue;
     drop_data(job, i, true);
     if (job.cancelling) continue;
     if (job.data.readers(i) > 0 || (hot.flags & SubtaskFlag::kWanted) != 0) needed.push_back(i);

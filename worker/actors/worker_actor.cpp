@@ -14,7 +14,7 @@
 #include "worker/actors/band_actor.hpp"
 #include "worker/actors/link_actor.hpp"
 #include "worker/actors/worker_host.hpp"
-#include "worker/transfer/transfer.hpp"
+#include "worker/transfer/transfer_thread.hpp"
 
 namespace penstock::worker {
 namespace {
@@ -35,7 +35,6 @@ class WorkerActor {
     handle_ = self_;
     self_->set_exit_handler([this](const caf::exit_msg& message) { leave(message); });
     timer_ = std::make_unique<LoopTimer>(surroundings->loop);
-    transfers_ = std::make_unique<DataClient>(surroundings->loop);
     serve_data();
     for (std::size_t i = 0; i < options_.bands.size(); ++i) bands_.push_back(spawn_band(i));
     begin_life();
@@ -61,11 +60,15 @@ class WorkerActor {
 
   void serve_data() {
     if (options_.data_listen.host.empty()) return;  // Embedded: everybody shares the store.
-    Result<std::unique_ptr<DataServer>> server =
-        DataServer::open(surroundings_->loop, options_.data_listen, surroundings_->store);
-    if (!server) return log_error(LogLevel::Error, "data port", server.error());
-    data_server_ = std::move(server).value();
-    data_address_ = to_string(HostPort{options_.data_listen.host, data_server_->port()});
+    TransferOptions transfer;
+    transfer.listen = options_.data_listen;
+    transfer.limits.streams_max = options_.core.transfer_streams_max;
+    transfer.limits.chunk_bytes = static_cast<std::uint32_t>(options_.core.transfer_chunk_bytes.value());
+    Result<std::unique_ptr<TransferThread>> opened =
+        TransferThread::open(surroundings_->loop, surroundings_->store, transfer);
+    if (!opened) return log_error(LogLevel::Error, "data port", opened.error());
+    transfers_ = std::move(opened).value();
+    data_address_ = to_string(HostPort{options_.data_listen.host, transfers_->port()});
   }
 
   void begin_life() {
@@ -77,11 +80,12 @@ class WorkerActor {
     description.bands = options_.bands;
     description.operators = surroundings_->operators.names();
     WorkerPorts ports = make_ports();
+    ports.life = life_;
     ports.description = description;
     ports.description.reclaims = true;
     host_ = std::make_unique<WorkerHost>(options_.core, options_.bands, options_.processors, surroundings_->operators,
                                          surroundings_->store, std::move(ports));
-    if (data_server_ != nullptr) self_->send(route_, NewLifeMail{life_});  // Embedded, the route needs no link.
+    if (transfers_ != nullptr) self_->send(route_, NewLifeMail{life_});  // Embedded, the route needs no link.
     self_->send(route_, FromWorkerMail{life_, std::make_shared<const std::vector<FromWorker>>(
                                                   1, FromWorker{std::move(description)})});
   }
@@ -112,8 +116,8 @@ class WorkerActor {
     for (const caf::actor& band : bands_) self_->send_exit(band, caf::exit_reason::user_shutdown);
     bands_.clear();
     transfers_.reset();
-    data_server_.reset();
     bury_and_wait();
+    surroundings_->store.quiesce();
     route_ = nullptr;
     handle_ = nullptr;
     self_->quit(message.reason);
@@ -150,6 +154,7 @@ class WorkerActor {
     ports.arm = [this, loop, life = life_](Instant at) { loop->post([this, life, at] { arm(life, at); }); };
     ports.post = [loop](std::function<void()> work) { loop->post(std::move(work)); };
     ports.complain = [](const Error& error) { log_error(LogLevel::Error, "protocol broken by the supervisor", error); };
+    ports.storage_failed = [](const Error& error) { log_error(LogLevel::Warn, "storage of data", error); };
     return ports;
   }
 
@@ -168,7 +173,8 @@ class WorkerActor {
     }
     const auto known = peers_.find(peer.worker);
     if (known == peers_.end()) return;
-    if (const Result<HostPort> address = parse_host_port(known->second, "127.0.0.1")) transfers_->abandon(*address);
+    const Result<HostPort> address = parse_host_port(known->second, "127.0.0.1");
+    if (address && transfers_ != nullptr) transfers_->abandon(*address);
     peers_.erase(known);
   }
 
@@ -185,19 +191,20 @@ class WorkerActor {
     const Result<HostPort> address =
         known == peers_.end() ? Error{ErrorCode::NotFound, to_string(input.from), "has no known data address", {}}
                               : parse_host_port(known->second, "127.0.0.1");
-    if (!address) {
+    if (!address || transfers_ == nullptr) {
       host_->fetched(FetchEnd{input.key, false, {}, true});  // Its worker has been lost meanwhile.
       return;
     }
-    transfers_->fetch(*address, input.key, [this, life, key = input.key](std::shared_ptr<Blob> blob, const Error& error) {
-      if (life != life_ || host_ == nullptr) return;
-      FetchEnd end{key, blob != nullptr, {}, error.code == ErrorCode::NotFound};
-      if (blob != nullptr) {
-        end.bytes = Bytes{static_cast<std::int64_t>(blob->bytes().size())};
-        surroundings_->store.put(key, std::move(blob));
-      }
-      host_->fetched(end);
-    });
+    transfers_->fetch(*address, input.key, input.priority,
+                      [this, life, key = input.key](std::shared_ptr<Blob> blob, const Error& error) {
+                        if (life != life_ || host_ == nullptr) return;
+                        FetchEnd end{key, blob != nullptr, {}, error.code == ErrorCode::NotFound};
+                        if (blob != nullptr) {
+                          end.bytes = Bytes{static_cast<std::int64_t>(blob->bytes().size())};
+                          surroundings_->store.put(key, std::move(blob));
+                        }
+                        host_->fetched(end);
+                      });
   }
 
   void command_ended(const CommandEndMail& mail) {
@@ -211,8 +218,7 @@ class WorkerActor {
   caf::actor handle_;
   std::vector<caf::actor> bands_;
   std::unique_ptr<LoopTimer> timer_;
-  std::unique_ptr<DataServer> data_server_;
-  std::unique_ptr<DataClient> transfers_;
+  std::unique_ptr<TransferThread> transfers_;  ///< None embedded: everybody shares the store.
   std::string data_address_;
   std::map<WorkerId, std::string> peers_;
   Incarnation life_;
@@ -227,6 +233,16 @@ caf::behavior worker_behavior(caf::stateful_actor<WorkerActor>* self, const Work
 }
 
 }  // namespace
+
+StoreOptions store_options(const WorkerOptions& options) {
+  StoreOptions store;
+  store.segment_bytes_min = static_cast<std::size_t>(options.core.segment_bytes_min.value());
+  store.segments_max = options.core.segments_max;
+  store.spill.place = options.spill;
+  store.checkpoints = options.checkpoints;
+  store.spill.bytes_max = options.core.spill_bytes_max;
+  return store;
+}
 
 caf::actor spawn_embedded_worker(caf::actor_system& system, const WorkerSurroundings& surroundings,
                                  const WorkerOptions& options, const caf::actor& supervisor) {

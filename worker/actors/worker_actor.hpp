@@ -17,16 +17,21 @@
 namespace penstock::worker {
 
 struct WorkerOptions {
-  std::string name;                            ///< Unique in the cluster, for people.
+  std::string name;  ///< Unique in the cluster, for people.
   WorkerConfig core;
   LinkConfig link;
   WireConfig wire;
   std::vector<BandDescription> bands;
-  std::vector<std::vector<int>> processors;    ///< Of each band; empty: not bound.
-  HostPort data_listen{"127.0.0.1", 0};        ///< Where other workers and clients fetch data; not used when embedded.
-  std::string spool;                           ///< Directory for working directories of commands.
-  bool owns_process = false;                   ///< Nobody else starts programs in it: daemons that commands leave are its to end.
+  std::vector<std::vector<int>> processors;  ///< Of each band; empty: not bound.
+  HostPort data_listen{"127.0.0.1", 0};      ///< Where other workers and clients fetch data; not used when embedded.
+  std::string spool;                         ///< Directory for working directories of commands.
+  bool owns_process = false;  ///< Nobody else starts programs in it: daemons that commands leave are its to end.
+  std::string checkpoints;                   ///< Directory that all workers share.
+  std::string spill;                         ///< Directory for data that memory has no room for.
 };
+
+/// The store that those options ask for.
+StoreOptions store_options(const WorkerOptions& options);
 
 /// What a worker needs of its process; all outlive the actors.
 struct WorkerSurroundings {
@@ -36,11 +41,11 @@ struct WorkerSurroundings {
 };
 
 /// A worker inside the supervisor's process: speaks to the supervisor's actor without a port.
-caf::actor spawn_embedded_worker(caf::actor_system& system, const WorkerSurroundings& surroundings, const WorkerOptions& options,
-                                 const caf::actor& supervisor);
+caf::actor spawn_embedded_worker(caf::actor_system& system, const WorkerSurroundings& surroundings,
+                                 const WorkerOptions& options, const caf::actor& supervisor);
 
-/// A worker of its own: links to one of the supervisors, and starts another life when it is fenced. `on_fatal` is called
-/// on the loop's thread when there is no way on, e.g. for a supervisor of another version.
+/// A worker of its own: links to one of the supervisors, and starts another life when it is fenced. `on_fatal` is
+/// called on the loop's thread when there is no way on, e.g. for a supervisor of another version.
 caf::actor spawn_worker(caf::actor_system& system, const WorkerSurroundings& surroundings, const WorkerOptions& options,
                         const std::vector<HostPort>& supervisors, std::function<void(const Error&)> on_fatal);
 

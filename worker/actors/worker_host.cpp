@@ -54,6 +54,12 @@ struct WorkerHost::State : std::enable_shared_from_this<State> {
   void carry_out();
   void start(const worker_action::StartSubtask& action);
   void start_native(const worker_action::StartSubtask& action);
+  void spill_datum(const DataKey& key);
+  void restore_datum(const DataKey& key);
+  void checkpoint_datum(const DataKey& key);
+  template <class Event>
+  static void tell_later(const std::function<void(std::function<void()>)>& post, std::weak_ptr<State> weak,
+                         const Event& event);
   void stop(const worker_action::StopRun& action);
   void refuse(const worker_action::StartSubtask& action, std::string message);
   penstock_operator_function function_of(const Template& program);
@@ -240,6 +246,16 @@ void WorkerHost::State::carry_out() {
       stop(*stop_run);
     } else if (const auto* drop = std::get_if<worker_action::DropDatum>(&action)) {
       store.drop(drop->key);
+    } else if (const auto* spill = std::get_if<worker_action::SpillDatum>(&action)) {
+      spill_datum(spill->key);
+    } else if (const auto* release = std::get_if<worker_action::ReleaseDatum>(&action)) {
+      store.release(release->key);
+    } else if (const auto* checkpoint = std::get_if<worker_action::CheckpointDatum>(&action)) {
+      checkpoint_datum(checkpoint->key);
+    } else if (const auto* adopted = std::get_if<worker_action::AdoptCheckpoint>(&action)) {
+      store.adopt_checkpoint(adopted->key, adopted->writer);
+    } else if (const auto* restore = std::get_if<worker_action::RestoreInput>(&action)) {
+      restore_datum(restore->key);
     } else if (const auto* wanted = std::get_if<worker_action::FetchInput>(&action)) {
       ports.fetch(*wanted);
     } else if (const auto* unwanted = std::get_if<worker_action::CancelFetch>(&action)) {
@@ -252,6 +268,12 @@ void WorkerHost::State::carry_out() {
       messages.emplace_back(drain->state);
     } else if (const auto* explanation = std::get_if<worker_action::SendExplanation>(&action)) {
       messages.emplace_back(explanation->answer);
+    } else if (const auto* restart = std::get_if<worker_action::RestartRunners>(&action)) {
+      // Lanes and commands keep no memory from run to run; they are as good as new.
+      const std::lock_guard lock{mutex};
+      news_waiting.emplace_back([restarted = *restart](State& state) {
+        state.handle(worker_event::LanesRestarted{restarted.band, restarted.lanes});
+      });
     } else if (const auto* reject = std::get_if<worker_action::Reject>(&action)) {
       ports.complain(reject->error);
     }
@@ -259,6 +281,42 @@ void WorkerHost::State::carry_out() {
   actions.clear();
   for (const std::unique_ptr<NativeLanes>& band : lanes) band->open_offers();
   if (!messages.empty()) ports.send(std::exchange(messages, {}));
+}
+
+// The store answers on its own thread; the news go the way of all others.
+void WorkerHost::State::spill_datum(const DataKey& key) {
+  store.spill(
+      key, [post = ports.post, failed = ports.storage_failed, key, weak = weak_from_this()](const Result<void>& done) {
+        if (!done && done.error().code != ErrorCode::NotFound) failed(done.error());
+        tell_later<worker_event::DatumSpilled>(post, weak, {key, done.has_value()});
+      });
+}
+
+void WorkerHost::State::restore_datum(const DataKey& key) {
+  store.restore(
+      key, [post = ports.post, failed = ports.storage_failed, key, weak = weak_from_this()](const Result<void>& done) {
+        if (!done) failed(done.error());
+        tell_later<worker_event::DatumRestored>(post, weak, {key, done.has_value()});
+      });
+}
+
+void WorkerHost::State::checkpoint_datum(const DataKey& key) {
+  store.checkpoint(
+      key, ports.life,
+      [post = ports.post, failed = ports.storage_failed, key, weak = weak_from_this()](const Result<void>& done) {
+        if (!done) failed(done.error());
+        tell_later<worker_event::DatumCheckpointed>(post, weak, {key, done.has_value()});
+      });
+}
+
+template <class Event>
+void WorkerHost::State::tell_later(const std::function<void(std::function<void()>)>& post, std::weak_ptr<State> weak,
+                                   const Event& event) {
+  post([weak = std::move(weak), event] {
+    const auto alive = weak.lock();
+    if (alive == nullptr) return;
+    if (put_at_door(*alive, [event](State& state) { state.handle(event); })) alive->enter(Caller::Loop);
+  });
 }
 
 void WorkerHost::State::start(const worker_action::StartSubtask& action) {

@@ -23,15 +23,17 @@ struct CommandStart {
 
 /// Where the host's orders go. Called from any thread, by whoever is inside the door; must not call back into the host.
 struct WorkerPorts {
-  Register description;                             ///< Said again to a supervisor that has forgotten us.
+  Incarnation life;
+  Register description;                                 ///< Said again to a supervisor that has forgotten us.
   std::function<void(std::vector<FromWorker>&&)> send;  ///< To the supervisor, in order.
   std::function<void(CommandStart&&)> start_command;
   std::function<void(BandIndex, std::uint64_t ticket, bool kill)> stop_command;
   std::function<void(const worker_action::FetchInput&)> fetch;
   std::function<void(const DataKey&)> cancel_fetch;
-  std::function<void(Instant)> arm;                 ///< Call `tick` at that time at the latest.
-  std::function<void(std::function<void()>)> post;  ///< Do this on the loop's thread.
-  std::function<void(const Error&)> complain;
+  std::function<void(Instant)> arm;                  ///< Call `tick` at that time at the latest.
+  std::function<void(std::function<void()>)> post;   ///< Do this on the loop's thread.
+  std::function<void(const Error&)> complain;        ///< Of the supervisor, who breaks the protocol.
+  std::function<void(const Error&)> storage_failed;  ///< The disk, or shared storage, would not do it.
 };
 
 /// How a run that was not native ended.

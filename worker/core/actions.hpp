@@ -58,6 +58,7 @@ struct FetchInput {
   DataKey key;
   WorkerId from;
   Bytes bytes;  ///< Expected; 0: unknown.
+  std::uint64_t priority = 0;  ///< Of the first who waits for it; larger first.
 };
 struct CancelFetch {
   DataKey key;
@@ -68,7 +69,24 @@ struct RestoreInput {
 struct DropDatum {
   DataKey key;
 };
-/// A datum is about to be needed in memory, or no longer: the store must not, or may, spill it.
+/// Write a datum to disk and keep it in memory all the same; answered by `DatumSpilled`.
+struct SpillDatum {
+  DataKey key;
+};
+/// Put a copy of a datum that is in memory on shared storage; answered by `DatumCheckpointed`.
+struct CheckpointDatum {
+  DataKey key;
+};
+/// From now on a datum is here that another life has put on shared storage; `RestoreInput` reads it.
+struct AdoptCheckpoint {
+  DataKey key;
+  Incarnation writer;
+};
+/// The disk has it: its memory is wanted for others.
+struct ReleaseDatum {
+  DataKey key;
+};
+/// A datum is about to be needed in memory, or no longer: nobody must, or may, spill it by himself.
 struct PinDatum {
   DataKey key;
   bool pinned = true;
@@ -92,11 +110,7 @@ struct SendClaim {
 struct Registered {
   WorkerId worker;
 };
-/// Steps against too much memory in use, in this order: move data to disk; replace idle runners.
-struct RequestSpill {
-  BandIndex band;
-  Bytes excess;
-};
+/// The last step against too much memory in use: replace idle runners.
 struct RestartRunners {
   BandIndex band;
   std::vector<SlotIndex> lanes;
@@ -109,9 +123,10 @@ struct Reject {
 
 using WorkerAction = std::variant<worker_action::StartSubtask, worker_action::StopRun, worker_action::StoreOutputs,
                                   worker_action::FetchInput, worker_action::CancelFetch, worker_action::RestoreInput,
-                                  worker_action::DropDatum, worker_action::PinDatum, worker_action::SendReport,
-                                  worker_action::SendDrainState, worker_action::SendExplanation, worker_action::Reclaim,
-                                  worker_action::SendClaim, worker_action::Registered, worker_action::RequestSpill,
-                                  worker_action::RestartRunners, worker_action::Reject>;
+                                  worker_action::DropDatum, worker_action::SpillDatum, worker_action::ReleaseDatum,
+                                  worker_action::CheckpointDatum, worker_action::AdoptCheckpoint,
+                                  worker_action::PinDatum, worker_action::SendReport, worker_action::SendDrainState,
+                                  worker_action::SendExplanation, worker_action::Reclaim, worker_action::SendClaim,
+                                  worker_action::Registered, worker_action::RestartRunners, worker_action::Reject>;
 
 }  // namespace penstock::worker

@@ -11,9 +11,8 @@ void WorkerCore::receive(const RegisterReply& message) { out_->add(worker_action
 void WorkerCore::receive(const AssignBatch& batch) {
   if (!check_batch(batch)) return;
   const bool known = jobs_.find(batch.job).valid();
-  const JobSlot slot = jobs_.open(batch.job);
+  const JobSlot slot = open_job(batch.job);
   JobContext& job = jobs_[slot];
-  if (!known) successors_.open_job(slot);
   if (!known || job.priority != batch.job_priority) {
     for (const auto& band : bands_) {
       band->prepare.set_job_priority(slot, batch.job_priority);
@@ -33,6 +32,13 @@ void WorkerCore::receive(const AssignBatch& batch) {
     input += assignment.input_count;
     payload += assignment.payload_bytes;
   }
+}
+
+JobSlot WorkerCore::open_job(JobId id) {
+  const bool known = jobs_.find(id).valid();
+  const JobSlot slot = jobs_.open(id);
+  if (!known) successors_.open_job(slot);
+  return slot;
 }
 
 // A batch that contradicts itself is refused whole and changes nothing.
@@ -269,6 +275,31 @@ void WorkerCore::receive(const ForgetJob& message) {
     index = next;
   }
   if (jobs_.is_open(slot)) close_job_if_done(slot);
+}
+
+// What is here already, or on its way for others, is reported like any other copy.
+void WorkerCore::receive(const KeepBatch& message) {
+  if (!message.job.valid()) return reject(ErrorCode::InvalidArgument, "a copy to keep", "is of no job");
+  const JobSlot slot = open_job(message.job);
+  for (const KeepDatum& wanted : message.data) {
+    const DataKey key{{message.job, wanted.producer}, wanted.output};
+    if (!wanted.producer.valid() || wanted.bytes <= 0) continue;
+    const DatumIndex index = data_.ensure(key, slot, jobs_[slot].data);
+    Datum& datum = data_[index];
+    if (datum.place != DatumPlace::Remote) continue;
+    datum.location = wanted.location;
+    datum.bytes = Bytes{wanted.bytes};
+    if (!wanted.location.valid()) {
+      data_.move(index, DatumPlace::Spilled);
+      datum.on_disk = true;
+      out_->add(worker_action::AdoptCheckpoint{key, wanted.writer});
+      continue;
+    }
+    datum.keep = true;
+    data_.move(index, DatumPlace::Waiting);
+    constexpr std::uint64_t kAfterAllThatSomebodyWaitsFor = std::uint64_t{1} << 63U;
+    fetch_turns_.push(FetchTurn{0, kAfterAllThatSomebodyWaitsFor + next_sequence_++, index});
+  }
 }
 
 void WorkerCore::receive(const ReportsApplied& message) {

@@ -17,6 +17,7 @@ void WorkerCore::cancel(RecordIndex index, Duration kill_after) {
       PENSTOCK_COVERAGE_MARK("a subtask was cancelled while it stored its outputs");
       record.stopping = StopReason::Cancelled;
       if (record.holds_store_permit) return;  // Ends with `OutputsStored`.
+      stop_waiting_for_room(index);
       std::erase(band_of(record).waiting_to_store, index);
       finish_storing(index, nullptr);
       return;
@@ -130,7 +131,7 @@ void WorkerCore::relieve(Band& band, Bytes used) {
       return;
     case ReliefStep::GrantsStopped:
       band.relief = ReliefStep::SpillRequested;
-      out_->add(worker_action::RequestSpill{band.index, used - band.quota.capacity()});
+      spill(used - band.quota.capacity());
       return;
     case ReliefStep::SpillRequested:
     case ReliefStep::RunnersRestarted: {

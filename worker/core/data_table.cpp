@@ -20,6 +20,7 @@ DatumIndex DataTable::ensure(const DataKey& key, JobSlot job, DatumIndex& head) 
   Datum& datum = data_[index];
   datum.key = key;
   datum.job = job;
+  datum.made = ++made_;
   datum.next_of_job = head;
   if (head.valid()) data_[head].previous_of_job = index;
   head = index;
@@ -30,7 +31,7 @@ DatumIndex DataTable::ensure(const DataKey& key, JobSlot job, DatumIndex& head) 
 void DataTable::erase(DatumIndex index, DatumIndex& head) {
   Datum& datum = data_[index];
   PENSTOCK_CHECK_MSG(datum.pins == 0 && datum.waiters.empty(), to_string(datum.key));
-  if (datum.place == DatumPlace::Here) bytes_here_ -= datum.bytes;
+  count(datum, Count::Out);
   if (datum.previous_of_job.valid())
     data_[datum.previous_of_job].next_of_job = datum.next_of_job;
   else
@@ -42,9 +43,29 @@ void DataTable::erase(DatumIndex index, DatumIndex& head) {
 
 void DataTable::move(DatumIndex index, DatumPlace place) {
   Datum& datum = data_[index];
-  if (datum.place == DatumPlace::Here) bytes_here_ -= datum.bytes;
+  count(datum, Count::Out);
   datum.place = place;
-  if (place == DatumPlace::Here) bytes_here_ += datum.bytes;
+  if (place != DatumPlace::Here) datum.spilling = false;
+  count(datum, Count::In);
+}
+
+void DataTable::resize(DatumIndex index, Bytes bytes) {
+  count(data_[index], Count::Out);
+  data_[index].bytes = bytes;
+  count(data_[index], Count::In);
+}
+
+void DataTable::set_spilling(DatumIndex index, bool spilling) {
+  count(data_[index], Count::Out);
+  data_[index].spilling = spilling;
+  count(data_[index], Count::In);
+}
+
+void DataTable::count(const Datum& datum, Count count) {
+  const Bytes bytes = count == Count::In ? datum.bytes : Bytes{0} - datum.bytes;
+  if (datum.place == DatumPlace::Here) bytes_here_ += bytes;
+  if (datum.place == DatumPlace::Here && datum.spilling) bytes_leaving_ += bytes;
+  if (datum.place == DatumPlace::Fetching || datum.place == DatumPlace::Restoring) bytes_arriving_ += bytes;
 }
 
 }  // namespace penstock::worker

@@ -16,12 +16,12 @@ using DatumIndex = Id<struct DatumTag, std::uint32_t>;
 
 /// Where a datum is, seen from here.
 enum class DatumPlace : std::uint8_t {
-  Remote,    ///< On worker `location`.
-  Waiting,   ///< Wanted from there; the transfer waits for its turn.
-  Fetching,  ///< On its way.
-  Here,      ///< In memory.
-  Spilled,   ///< On our disk.
-  Restoring, ///< On its way back to memory.
+  Remote,     ///< On worker `location`.
+  Waiting,    ///< Wanted from there; the transfer waits for its turn.
+  Fetching,   ///< On its way.
+  Here,       ///< In memory.
+  Spilled,    ///< On our disk.
+  Restoring,  ///< On its way back to memory.
 };
 
 /// One datum with bytes; empty outputs have none.
@@ -30,10 +30,14 @@ struct Datum {
   JobSlot job;
   Bytes bytes;
   WorkerId location;
-  std::uint32_t pins = 0;          ///< Records that rely on it being in memory.
+  std::uint64_t made = 0;  ///< When it came to be known, among all data.
+  std::uint32_t pins = 0;  ///< Records that rely on it being in memory.
   DatumPlace place = DatumPlace::Remote;
-  bool drop_wanted = false;        ///< To be dropped with the last pin.
-  DatumIndex next_of_job;          ///< List of the job's data.
+  bool drop_wanted = false;  ///< To be dropped with the last pin.
+  bool on_disk = false;      ///< The disk has it, whether memory has it or not.
+  bool spilling = false;     ///< Here, and on its way to disk.
+  bool keep = false;         ///< To be brought here though nobody waits for it.
+  DatumIndex next_of_job;    ///< List of the job's data.
   DatumIndex previous_of_job;
   std::vector<RecordIndex> waiters;  ///< Records whose preparation waits for it to be here.
 
@@ -53,14 +57,28 @@ class DataTable {
   Datum& operator[](DatumIndex index) { return data_[index]; }
   const Datum& operator[](DatumIndex index) const { return data_[index]; }
   std::size_t size() const { return data_.live(); }
+  /// Positions that were ever used.
+  std::size_t used() const { return data_.used(); }
   Bytes bytes_here() const { return bytes_here_; }
-  /// Changes the place and keeps the sum of bytes in memory.
+  /// Of data on their way into memory, from other workers or from disk.
+  Bytes bytes_arriving() const { return bytes_arriving_; }
+  /// Of data in memory that are on their way to disk.
+  Bytes bytes_leaving() const { return bytes_leaving_; }
+  // They change a datum and keep the sums.
   void move(DatumIndex index, DatumPlace place);
+  void resize(DatumIndex index, Bytes bytes);
+  void set_spilling(DatumIndex index, bool spilling);
 
  private:
+  enum class Count { In, Out };
+  void count(const Datum& datum, Count count);
+
   LookupMap<DataKey, DatumIndex> index_;
   Slab<DatumIndex, Datum> data_;
   Bytes bytes_here_;
+  Bytes bytes_arriving_;
+  Bytes bytes_leaving_;
+  std::uint64_t made_ = 0;
 };
 
 }  // namespace penstock::worker

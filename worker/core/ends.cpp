@@ -63,17 +63,24 @@ void WorkerCore::run_ended(const RunEnd& run) {
       fail(run.record, failure);
     return;
   }
-  if (run.stored || record.outputs.empty()) {
-    succeed(run.record);
-    return;
-  }
+  record.outputs_stored = run.stored;
+  if (record.outputs.empty() || !bounded()) return store_outputs(run.record);
+  if (refuse_outputs(run.record)) return;
+  if (waiting_for_room_.empty() && has_room(output_bytes(record))) return store_outputs(run.record);
+  wait_for_room(run.record);
+}
+
+void WorkerCore::store_outputs(RecordIndex index) {
+  SubtaskRecord& record = records_[index];
+  if (record.outputs_stored || record.outputs.empty()) return succeed(index);
+  Band& band = band_of(record);
   if (band.store_permits_free == 0) {
-    band.waiting_to_store.push_back(run.record);
+    band.waiting_to_store.push_back(index);
     return;
   }
   --band.store_permits_free;
   record.holds_store_permit = true;
-  out_->add(worker_action::StoreOutputs{run.record, id_of(record), record.attempt});
+  out_->add(worker_action::StoreOutputs{index, id_of(record), record.attempt});
 }
 
 void WorkerCore::trace_run(const SubtaskRecord& record, Instant ended) {
@@ -109,9 +116,11 @@ void WorkerCore::succeed(RecordIndex index) {
       out_->add(worker_action::CancelFetch{data_[datum].key});
       --fetches_running_;
     }
-    data_[datum].bytes = Bytes{output.bytes};
+    data_.resize(datum, Bytes{output.bytes});
     data_[datum].location = WorkerId::none();
+    data_[datum].on_disk = false;
     input_arrived(datum);
+    if (record.program->content.checkpoint) out_->add(worker_action::CheckpointDatum{data_[datum].key});
   }
   end_record(index, Outcome::Succeeded);
   if (!jobs_.is_open(slot)) return;
@@ -172,13 +181,10 @@ void WorkerCore::stop_waiting_for_inputs(RecordIndex index) {
     if (record.fetches_pending > 0) {
       record.fetches_pending -= static_cast<std::uint32_t>(std::erase(datum.waiters, index));
       // Spec: worker 3, cancelling one who waits leaves the others.
-      if (datum.waiters.empty() && datum.place == DatumPlace::Fetching) {
-        PENSTOCK_COVERAGE_MARK("a transfer lost all who waited for it");
-        out_->add(worker_action::CancelFetch{datum.key});
-        --fetches_running_;
+      if (datum.waiters.empty() && !datum.keep) {
+        if (datum.place == DatumPlace::Fetching) PENSTOCK_COVERAGE_MARK("a transfer lost all who waited for it");
+        stop_fetching(datum_index);
       }
-      if (datum.waiters.empty() && (datum.place == DatumPlace::Fetching || datum.place == DatumPlace::Waiting))
-        data_.move(datum_index, DatumPlace::Remote);
     }
     unpin(datum_index);
   }
@@ -262,12 +268,25 @@ void WorkerCore::close_job_if_done(JobSlot slot) {
   jobs_.close(slot);
 }
 
+// Nobody wants it here any more.
+void WorkerCore::stop_fetching(DatumIndex index) {
+  Datum& datum = data_[index];
+  datum.keep = false;
+  if (datum.place != DatumPlace::Fetching && datum.place != DatumPlace::Waiting) return;
+  if (datum.place == DatumPlace::Fetching) {
+    out_->add(worker_action::CancelFetch{datum.key});
+    --fetches_running_;
+  }
+  data_.move(index, DatumPlace::Remote);
+}
+
 void WorkerCore::drop_datum(DatumIndex index) {
   Datum& datum = data_[index];
   if (datum.pins > 0 || !datum.waiters.empty()) {
     datum.drop_wanted = true;
     return;
   }
+  stop_fetching(index);
   if (datum.place == DatumPlace::Here || datum.place == DatumPlace::Spilled || datum.place == DatumPlace::Restoring)
     out_->add(worker_action::DropDatum{datum.key});
   data_.erase(index, jobs_[datum.job].data);
@@ -278,10 +297,12 @@ void WorkerCore::lose_datum(DatumIndex index) {
   Datum& datum = data_[index];
   if (datum.pins > 0 || !datum.waiters.empty())
     return;  // In use: those who use it go on, and nobody else was promised it.
+  stop_fetching(index);
   if (datum.place == DatumPlace::Here || datum.place == DatumPlace::Spilled || datum.place == DatumPlace::Restoring)
     out_->add(worker_action::DropDatum{datum.key});
   data_.move(index, DatumPlace::Remote);
   datum.location = WorkerId::none();
+  datum.on_disk = false;
 }
 
 }  // namespace penstock::worker

@@ -58,10 +58,17 @@ struct OutputsStored {
   Attempt attempt;
   const FailureDetail* failure = nullptr;
 };
-/// The object store has moved a datum to disk, or brought it back.
+/// The disk has a datum, which memory has too until `ReleaseDatum`; or the disk would not take it.
 struct DatumSpilled {
   DataKey key;
+  bool succeeded = true;
 };
+/// Shared storage has a copy, or would not take it.
+struct DatumCheckpointed {
+  DataKey key;
+  bool succeeded = true;
+};
+/// It is back in memory; the disk still has it.
 struct DatumRestored {
   DataKey key;
   bool succeeded = true;  ///< False: its bytes on disk are damaged or gone; the datum is lost.
@@ -92,10 +99,11 @@ struct SupervisorReturned {};
 struct Tick {};
 }  // namespace worker_event
 
-using WorkerEvent = std::variant<worker_event::MessageArrived, worker_event::RunsEnded, worker_event::FetchesEnded,
-                                 worker_event::OutputsStored, worker_event::DatumSpilled, worker_event::DatumRestored,
-                                 worker_event::SlotYielded, worker_event::SlotWanted, worker_event::LanesRestarted,
-                                 worker_event::MemoryMeasured, worker_event::PeakMeasured,
-                                 worker_event::SupervisorReturned, worker_event::Tick, worker_event::OffersWanted>;
+using WorkerEvent =
+    std::variant<worker_event::MessageArrived, worker_event::RunsEnded, worker_event::FetchesEnded,
+                 worker_event::OutputsStored, worker_event::DatumSpilled, worker_event::DatumRestored,
+                 worker_event::SlotYielded, worker_event::SlotWanted, worker_event::LanesRestarted,
+                 worker_event::MemoryMeasured, worker_event::PeakMeasured, worker_event::SupervisorReturned,
+                 worker_event::Tick, worker_event::OffersWanted, worker_event::DatumCheckpointed>;
 
 }  // namespace penstock::worker

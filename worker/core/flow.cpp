@@ -67,7 +67,7 @@ void WorkerCore::pump(Band& band) {
     }
     band.preparing = false;
     taken_.clear();
-    band.execute.take(taken_, starts_allowed(band));
+    if (waiting_for_room_.empty() || may_start_without_room()) band.execute.take(taken_, starts_allowed(band));
     for (const Taken& taken : taken_) start(taken.record, taken);
     if (band.running.empty()) band.held_back = false;  // It was not for us that nothing could start.
     if (!band.dirty) demote_if_stuck(band);
@@ -154,39 +154,59 @@ void WorkerCore::want(DatumIndex index, RecordIndex waiter) {
   if (!datum.waiters.empty() && datum.waiters.back() == waiter) return;  // It reads the same datum twice.
   datum.waiters.push_back(waiter);
   ++records_[waiter].fetches_pending;
-  if (datum.place == DatumPlace::Spilled) {
-    data_.move(index, DatumPlace::Restoring);
-    out_->add(worker_action::RestoreInput{datum.key});
-  } else if (datum.place == DatumPlace::Remote) {
-    data_.move(index, DatumPlace::Waiting);
-    fetch_turns_.push(FetchTurn{records_[waiter].priority, records_[waiter].sequence, index});
-  }
+  const bool waits_for_its_turn = datum.place == DatumPlace::Remote || datum.place == DatumPlace::Spilled;
+  if (datum.place == DatumPlace::Remote) data_.move(index, DatumPlace::Waiting);
+  if (waits_for_its_turn) fetch_turns_.push(FetchTurn{records_[waiter].priority, records_[waiter].sequence, index});
 }
 
 void WorkerCore::start_fetches() {
+  fetch_blocked_ = Bytes{0};
   while (fetches_running_ < config_.fetches_max && !fetch_turns_.empty()) {
-    const DatumIndex index = fetch_turns_.pop().datum;
-    const Datum& datum = data_[index];
-    if (datum.place != DatumPlace::Waiting) continue;  // Given up, or another turn of the same has started it.
-    data_.move(index, DatumPlace::Fetching);
-    ++fetches_running_;
-    ++counters_.fetches;
-    out_->add(worker_action::FetchInput{datum.key, datum.location, datum.bytes});
+    const FetchTurn turn = fetch_turns_.pop();
+    if (start_fetch(turn)) continue;
+    fetch_turns_.push(turn);
+    fetch_blocked_ = data_[turn.datum].bytes;
+    return;
   }
 }
 
+// From another worker or from disk. False if there is no room for it now; but one is always on its way, however full
+// memory is: those that wait for each other's room would wait for ever.
+bool WorkerCore::start_fetch(const FetchTurn& turn) {
+  const DatumIndex index = turn.datum;
+  const Datum& datum = data_[index];
+  // Given up, or another turn of the same has started it.
+  const bool fetch = datum.place == DatumPlace::Waiting && (datum.keep || !datum.waiters.empty());
+  const bool restore = datum.place == DatumPlace::Spilled && !datum.waiters.empty();
+  if (!fetch && !restore) return true;
+  if (!has_room(datum.bytes) && !data_.bytes_arriving().is_zero()) return false;
+  if (restore) {
+    data_.move(index, DatumPlace::Restoring);
+    out_->add(worker_action::RestoreInput{datum.key});
+    return true;
+  }
+  data_.move(index, DatumPlace::Fetching);
+  ++fetches_running_;
+  ++counters_.fetches;
+  out_->add(worker_action::FetchInput{datum.key, datum.location, datum.bytes, turn.priority});
+  return true;
+}
+
 void WorkerCore::on(const worker_event::FetchesEnded& event) {
+  if (load_report_at_ == kNever) load_report_at_ = later(now_, config_.load_report_every);
   for (const FetchEnd& fetch : event.fetches) {
     const DatumIndex index = data_.find(fetch.key);
     if (!index.valid() || data_[index].place != DatumPlace::Fetching) continue;  // Cancelled meanwhile.
     --fetches_running_;
     if (fetch.succeeded) {
-      data_[index].bytes = fetch.bytes;
+      data_.resize(index, fetch.bytes);
+      data_[index].on_disk = false;
       reports_.add_replica(ReplicaReport{fetch.key.producer, fetch.key.output});
       input_arrived(index);
       continue;
     }
     data_.move(index, DatumPlace::Remote);
+    data_[index].keep = false;
     FailureDetail failure;
     failure.failure = fetch.gone ? FailureClass::InputLost : FailureClass::Transport;
     if (fetch.gone) failure.lost_producer = fetch.key.producer.index;
@@ -199,7 +219,28 @@ void WorkerCore::on(const worker_event::FetchesEnded& event) {
 void WorkerCore::on(const worker_event::DatumSpilled& event) {
   const DatumIndex index = data_.find(event.key);
   if (!index.valid() || data_[index].place != DatumPlace::Here) return;
+  data_.set_spilling(index, false);
+  mark_all_dirty();
+  if (!event.succeeded) {
+    PENSTOCK_COVERAGE_MARK("the disk would not take a datum");
+    spill_again_at_ = later(now_, config_.relieve_every);
+    spill_postponed_ = true;
+    return;
+  }
+  data_[index].on_disk = true;
+  if (data_[index].pins > 0 || !data_[index].waiters.empty()) {
+    PENSTOCK_COVERAGE_MARK("a datum was pinned while it was spilled");
+    return;  // Now that the disk has it, its memory can go at once when its time comes.
+  }
   data_.move(index, DatumPlace::Spilled);
+  out_->add(worker_action::ReleaseDatum{event.key});
+  if (!waiting_for_room_.empty()) room_given_up_at_ = later(now_, config_.store_wait_max);
+}
+
+void WorkerCore::on(const worker_event::DatumCheckpointed& event) {
+  // Without the copy all is as without the wish; the shell has complained.
+  if (event.succeeded && data_.find(event.key).valid())
+    reports_.add_replica(ReplicaReport{event.key.producer, event.key.output, true});
 }
 
 void WorkerCore::on(const worker_event::DatumRestored& event) {
@@ -211,6 +252,8 @@ void WorkerCore::on(const worker_event::DatumRestored& event) {
   }
   data_.move(index, DatumPlace::Remote);
   data_[index].location = WorkerId::none();
+  data_[index].on_disk = false;
+  out_->add(worker_action::DropDatum{event.key});
   FailureDetail failure;
   failure.failure = FailureClass::InputLost;
   failure.lost_producer = event.key.producer.index;
@@ -220,6 +263,7 @@ void WorkerCore::on(const worker_event::DatumRestored& event) {
 
 void WorkerCore::input_arrived(DatumIndex index) {
   data_.move(index, DatumPlace::Here);
+  data_[index].keep = false;
   const std::vector<RecordIndex> waiters = std::exchange(data_[index].waiters, {});
   for (const RecordIndex waiter : waiters)
     if (--records_[waiter].fetches_pending == 0) make_ready(waiter);

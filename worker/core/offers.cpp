@@ -29,7 +29,7 @@ void WorkerCore::on(const worker_event::OffersWanted&) {
 // made is only the way shorter. Not offered unless a run has ended since the last withdrawal: a band of long runs would
 // be asked again and again for nothing.
 void WorkerCore::offer(Band& band) {
-  if (!band.may_offer || band.execute.waiting() == 0) return;
+  if (!band.may_offer || band.execute.waiting() == 0 || !waiting_for_room_.empty()) return;
   const WorkerTemplate* shape = shape_of_runs(band);
   if (shape == nullptr) return;
   const std::uint64_t typical = records_[band.running.front()].program->typical_ns;
@@ -51,6 +51,7 @@ void WorkerCore::offer(Band& band) {
 std::size_t WorkerCore::starts_allowed(Band& band) {
   constexpr std::size_t kAll = ~std::size_t{0};
   band.held_back = false;
+  if (!waiting_for_room_.empty()) return 1;
   const RecordIndex first = band.execute.first_waiting();
   if (!first.valid()) return kAll;
   const WorkerTemplate& program = *records_[first].program;

@@ -52,6 +52,8 @@ struct SubtaskFields {
   bool holds_quota = false;
   bool holds_store_permit = false;
   bool told_started = false;
+  bool outputs_stored = true;   ///< They can be read already; else `StoreOutputs` comes first.
+  bool waits_for_room = false;  ///< Has run; its outputs are more than the store has room for.
   std::uint16_t omitted_inputs = 0;
   SlotIndex lane;
   std::uint32_t run_us = 0;

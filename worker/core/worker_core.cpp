@@ -3,7 +3,9 @@
 namespace penstock::worker {
 
 WorkerCore::WorkerCore(const WorkerConfig& config, const std::vector<BandDescription>& bands)
-    : config_(config), reports_(config.report_batch_max, config.report_after) {
+    : config_(config),
+      spill_from_(percent_of(config.store_bytes_max, config.spill_from_percent)),
+      reports_(config.report_batch_max, config.report_after) {
   for (const BandDescription& description : bands) {
     const BandIndex index{static_cast<std::uint16_t>(bands_.size())};
     bands_.push_back(std::make_unique<Band>(index, description, config_));
@@ -14,14 +16,17 @@ void WorkerCore::handle(const WorkerEvent& event, Instant now, Actions<WorkerAct
   now_ = now;
   out_ = &actions;
   std::visit([this](const auto& concrete) { on(concrete); }, event);
+  if (!waiting_for_room_.empty()) serve_room();
   pump_all();
   start_fetches();
+  keep_room();
   flush_reports();
   out_ = nullptr;
 }
 
 std::optional<Instant> WorkerCore::next_deadline() const {
   Instant next = std::min({check_at_, reports_.deadline(), load_report_at_, offers_end_at_});
+  next = std::min({next, room_given_up_at_, spill_postponed_ ? spill_again_at_ : kNever});
   for (const auto& band : bands_) {
     if (band->relief != ReliefStep::None) next = std::min(next, band->relief_at);
     if (band->held_back) next = std::min(next, later(band->progress_at, config_.report_after));
@@ -89,6 +94,7 @@ void WorkerCore::on(const worker_event::PeakMeasured& event) {
 
 void WorkerCore::on(const worker_event::Tick&) {
   for (const auto& band : bands_) band->dirty = band->dirty || band->held_back;
+  if (now_ >= room_given_up_at_) give_up_room();
   if (now_ >= check_at_) {
     check_at_ = kNever;
     report_started();
@@ -151,6 +157,7 @@ void WorkerCore::validate() const {
     band->quota.validate();
   }
   successors_.validate();
+  PENSTOCK_CHECK(waiting_for_room_.empty() == (room_given_up_at_ == kNever));
   std::size_t live = 0;
   std::size_t cached = 0;
   std::size_t running = 0;
@@ -163,6 +170,7 @@ void WorkerCore::validate() const {
     const bool waits_in_execute = record.state == SubtaskState::Ready;
     const bool runs = record.state == SubtaskState::Running || record.state == SubtaskState::Yielded;
     cached += record.state == SubtaskState::Cached;
+    PENSTOCK_CHECK(!record.waits_for_room || record.state == SubtaskState::Storing);
     running += runs;
     PENSTOCK_CHECK(find_record(record.job, record.subtask) == index);
     PENSTOCK_CHECK((successors_.missing(index) > 0) == (record.state == SubtaskState::Cached));

@@ -1,6 +1,7 @@
 // Every scheduling decision of one worker.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -34,6 +35,8 @@ struct WorkerCounters {
   std::uint64_t demoted = 0;
   std::uint64_t exclusive = 0;
   std::uint64_t relief_steps = 0;
+  std::uint64_t spills = 0;      ///< Data that were ordered to disk.
+  std::uint64_t room_waits = 0;  ///< Outputs that waited for room in the store.
 };
 
 /// Why a subtask is where it is, with the numbers (spec worker 11).
@@ -96,6 +99,7 @@ class WorkerCore {
   void on(const worker_event::OutputsStored& event);
   void on(const worker_event::DatumSpilled& event);
   void on(const worker_event::DatumRestored& event);
+  void on(const worker_event::DatumCheckpointed& event);
   void on(const worker_event::SlotYielded& event);
   void on(const worker_event::SlotWanted& event);
   void on(const worker_event::LanesRestarted& event);
@@ -113,6 +117,7 @@ class WorkerCore {
   void receive(const StealRequest& message);
   void receive(const DropBatch& message);
   void receive(const ForgetJob& message);
+  void receive(const KeepBatch& message);
   void receive(const ReportsApplied& message);
   void receive(const Drain& message);
   void receive(const ExplainQuestion& message);
@@ -147,8 +152,27 @@ class WorkerCore {
   void unpin(DatumIndex index);
   void want(DatumIndex index, RecordIndex waiter);
   void start_fetches();
+  bool start_fetch(const FetchTurn& turn);
   void input_arrived(DatumIndex index);
   void inputs_failed(DatumIndex index, const FailureDetail& failure);
+
+  // Room for data in memory: room.cpp.
+  bool bounded() const { return !config_.store_bytes_max.is_zero(); }
+  Bytes bytes_taken() const { return data_.bytes_here() + data_.bytes_arriving(); }
+  bool has_room(Bytes bytes) const { return !bounded() || bytes_taken() + bytes <= config_.store_bytes_max; }
+  bool too_large(Bytes bytes) const { return bounded() && bytes > config_.store_bytes_max; }
+  static Bytes percent_of(Bytes whole, std::uint32_t percent);
+  bool refuse_outputs(RecordIndex index);
+  void wait_for_room(RecordIndex index);
+  void stop_waiting_for_room(RecordIndex index);
+  void serve_room();
+  void room_is_free(RecordIndex index);
+  bool may_start_without_room() const;
+  void give_up_room();
+  void keep_room();
+  void spill(Bytes excess);
+  void mark_needs();
+  void mark_all_dirty();
 
   // Runs that lanes take over by themselves: offers.cpp.
   void offer(Band& band);
@@ -160,6 +184,8 @@ class WorkerCore {
   // Ends: ends.cpp.
   void run_ended(const RunEnd& run);
   void trace_run(const SubtaskRecord& record, Instant ended);
+  void store_outputs(RecordIndex index);
+  static Bytes output_bytes(const SubtaskRecord& record);
   void finish_storing(RecordIndex index, const FailureDetail* failure);
   void succeed(RecordIndex index);
   void fail(RecordIndex index, const FailureDetail& failure);
@@ -171,6 +197,8 @@ class WorkerCore {
   void flush_reports();
   void report_started();
   void close_job_if_done(JobSlot slot);
+  JobSlot open_job(JobId id);
+  void stop_fetching(DatumIndex index);
   void drop_datum(DatumIndex index);
   void lose_datum(DatumIndex index);
 
@@ -198,6 +226,7 @@ class WorkerCore {
 
   // Constant after construction.
   const WorkerConfig config_;
+  const Bytes spill_from_;
   std::vector<std::unique_ptr<Band>> bands_;
 
   // State.
@@ -214,6 +243,12 @@ class WorkerCore {
   Instant check_at_ = kNever;             ///< Earliest instant at which a running attempt may need attention.
   Instant load_report_at_ = kNever;
   Instant offers_end_at_ = kNever;  ///< What lanes have taken over is asked for by then.
+  std::deque<RecordIndex> waiting_for_room_;
+  Bytes waiting_bytes_;                ///< Of the outputs of those.
+  Bytes fetch_blocked_;                ///< Of the first fetch in line, if there is no room for it.
+  Instant room_given_up_at_ = kNever;  ///< While outputs wait for room, the first of them fails then.
+  Instant spill_again_at_ = kNever;  ///< Not before this, another look for what can be spilled.
+  bool spill_postponed_ = false;     ///< It is wanted then.
   bool draining_ = false;
   bool told_empty_ = false;
   std::uint64_t running_total_ = 0;
@@ -226,6 +261,12 @@ class WorkerCore {
   std::vector<RecordIndex> granted_;
   std::vector<SubtaskIndex> missing_;
   std::vector<SubtaskId> applied_;
+  struct Need {
+    bool needed = false;
+    FetchTurn turn{};  ///< Of the first in line that reads it.
+  };
+  std::vector<Need> needs_;  ///< By datum.
+  std::vector<DatumIndex> victims_;
 };
 
 }  // namespace penstock::worker

@@ -2,10 +2,18 @@
 
 #include <fcntl.h>
 #include <tbb/concurrent_hash_map.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "worker/store/datum_file.hpp"
+#include "worker/store/spill_thread.hpp"
 
 namespace penstock::worker {
 namespace {
@@ -68,6 +76,12 @@ struct ObjectStore::State {
   tbb::concurrent_hash_map<DataKey, BlobPtr, HashKey> blobs;
   std::atomic<std::int64_t> used{0};      ///< Sum over `blobs`; only for people, so relaxed.
   std::atomic<std::int64_t> segments{0};  ///< How many of `blobs` are segments; a bound need not be exact, so relaxed.
+  std::atomic<bool> spills{false};        ///< The disk was used; until then nobody asks it.
+  std::mutex mutex;                       ///< Guards `restoring` and `checkpoints`.
+  std::set<DataKey> restoring;            ///< Wanted from disk; what is dropped meanwhile is not.
+  std::map<DataKey, std::string> checkpoints;  ///< Files on shared storage that go when their datum is dropped.
+  mutable SpillFiles files{options.spill};
+  SpillThread thread;  // Last: it uses all of the above.
 };
 
 namespace {
@@ -106,18 +120,152 @@ BlobPtr ObjectStore::find(const DataKey& key) const {
   return state_->blobs.find(entry, key) ? entry->second : nullptr;
 }
 
-void ObjectStore::drop(const DataKey& key) {
+void ObjectStore::release(const DataKey& key) {
   decltype(state_->blobs)::accessor entry;
   if (!state_->blobs.find(entry, key)) return;
   count(*state_, entry->second.get(), -1);
   state_->blobs.erase(entry);
 }
 
+void ObjectStore::drop(const DataKey& key) {
+  if (state_->spills.load(std::memory_order_acquire)) {
+    {
+      const std::lock_guard lock{state_->mutex};
+      state_->restoring.erase(key);
+    }
+    // Behind the write of the same that may be waiting.
+    state_->thread.add(SpillThread::Turn::Later, [this, key] { drop_files(key); });
+  }
+  release(key);
+}
+
+void ObjectStore::spill(const DataKey& key, OnDone on_done) {
+  state_->spills.store(true, std::memory_order_release);
+  state_->thread.add(SpillThread::Turn::Later, [this, key, on_done = std::move(on_done)] {
+    const BlobPtr blob = find(key);
+    if (blob == nullptr) return on_done(Error{ErrorCode::NotFound, to_string(key), "is not in memory", {}});
+    on_done(state_->files.write(key, blob->bytes()));
+  });
+}
+
+void ObjectStore::restore(const DataKey& key, OnDone on_done) {
+  {
+    const std::lock_guard lock{state_->mutex};
+    state_->restoring.insert(key);
+  }
+  state_->thread.add(SpillThread::Turn::Waited, [this, key, on_done = std::move(on_done)] {
+    std::shared_ptr<Blob> blob;
+    const Result<void> result = read_into(key, blob);
+    {
+      const std::lock_guard lock{state_->mutex};
+      if (state_->restoring.erase(key) > 0 && result) put(key, std::move(blob));
+    }
+    on_done(result);
+  });
+}
+
+void ObjectStore::drop_files(const DataKey& key) {
+  state_->files.drop(key);
+  std::string checkpoint;
+  {
+    const std::lock_guard lock{state_->mutex};
+    if (const auto found = state_->checkpoints.find(key); found != state_->checkpoints.end()) {
+      checkpoint = std::move(found->second);
+      state_->checkpoints.erase(found);
+    }
+  }
+  if (!checkpoint.empty()) ::unlink(checkpoint.c_str());
+}
+
+// Our own disk first. What fails its checksum there may still be whole on shared storage.
+Result<void> ObjectStore::read_into(const DataKey& key, std::shared_ptr<Blob>& blob) const {
+  const auto room_for = [&](std::size_t bytes) {
+    blob = allocate(bytes);
+    return blob == nullptr ? nullptr : blob->data();
+  };
+  Result<void> result = state_->files.read(key, room_for);
+  if (result || result.error().code == ErrorCode::ResourceExhausted) return result;
+  std::string checkpoint;
+  {
+    const std::lock_guard lock{state_->mutex};
+    const auto found = state_->checkpoints.find(key);
+    if (found == state_->checkpoints.end()) return result;
+    checkpoint = found->second;
+  }
+  return read_datum_file(checkpoint, key, room_for);
+}
+
+// A directory for each life: numbers of jobs and subtasks mean something only together with it.
+Result<std::string> ObjectStore::checkpoint_path(const DataKey& key, Incarnation writer) const {
+  const std::string& place = state_->options.checkpoints;
+  if (place.empty())
+    return Error{ErrorCode::Unsupported, to_string(key), "cannot be put on shared storage: this worker knows none",
+                 "start workers with --checkpoints DIRECTORY"};
+  const std::string directory = place + "/penstock-checkpoints-" + std::to_string(writer.value());
+  std::error_code error;
+  std::filesystem::create_directories(directory, error);
+  if (error)
+    return Error{ErrorCode::InvalidArgument, directory, "cannot be made: " + error.message(), "name another directory"};
+  return directory + "/" + std::to_string(key.producer.job.value()) + "-" + std::to_string(key.producer.index.value()) +
+         "-" + std::to_string(key.output);
+}
+
+void ObjectStore::checkpoint(const DataKey& key, Incarnation writer, OnDone on_done) {
+  state_->spills.store(true, std::memory_order_release);
+  state_->thread.add(SpillThread::Turn::Later, [this, key, writer, blob = find(key), on_done = std::move(on_done)] {
+    if (blob == nullptr) return on_done(Error{ErrorCode::NotFound, to_string(key), "is not in memory", {}});
+    const Result<std::string> path = checkpoint_path(key, writer);
+    if (!path) return on_done(path.error());
+    const Result<std::int64_t> written = write_datum_file(*path, key, blob->bytes(), Durably::Yes);
+    if (!written) return on_done(written.error());
+    {
+      const std::lock_guard lock{state_->mutex};
+      state_->checkpoints[key] = *path;
+    }
+    on_done({});
+  });
+}
+
+void ObjectStore::adopt_checkpoint(const DataKey& key, Incarnation writer) {
+  state_->spills.store(true, std::memory_order_release);
+  const Result<std::string> path = checkpoint_path(key, writer);
+  if (!path) return;  // Who wants to read it hears that it is not here.
+  const std::lock_guard lock{state_->mutex};
+  state_->checkpoints[key] = *path;
+}
+
+bool ObjectStore::on_disk(const DataKey& key) const {
+  if (state_->files.has(key)) return true;
+  const std::lock_guard lock{state_->mutex};
+  return state_->checkpoints.contains(key);
+}
+
+void ObjectStore::load(const DataKey& key, std::function<void(BlobPtr)> on_done) const {
+  BlobPtr blob = find(key);
+  if (blob != nullptr || !on_disk(key)) return on_done(std::move(blob));
+  state_->thread.add(SpillThread::Turn::Waited, [this, key, on_done = std::move(on_done)] { on_done(load_now(key)); });
+}
+
+BlobPtr ObjectStore::load_now(const DataKey& key) const {
+  if (BlobPtr blob = find(key)) return blob;
+  std::shared_ptr<Blob> blob;
+  if (!on_disk(key) || !read_into(key, blob)) return find(key);  // It may have been restored meanwhile.
+  return blob;
+}
+
+void ObjectStore::quiesce() { state_->thread.quiesce(); }
+
 void ObjectStore::clear() {
+  quiesce();
+  state_->restoring.clear();
+  state_->checkpoints.clear();  // The files stay: for others they are what is left of this life.
+  state_->files.clear();
   state_->blobs.clear();
   state_->used = 0;
   state_->segments = 0;
 }
+
+Bytes ObjectStore::used_on_disk() const { return state_->files.used(); }
 
 Bytes ObjectStore::used() const { return Bytes{state_->used.load()}; }
 

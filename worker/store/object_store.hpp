@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -12,6 +13,7 @@
 #include "common/base/result.hpp"
 #include "common/base/units.hpp"
 #include "worker/store/segment.hpp"
+#include "worker/store/spill_files.hpp"
 
 namespace penstock::worker {
 
@@ -53,9 +55,12 @@ using BlobPtr = std::shared_ptr<const Blob>;
 struct StoreOptions {
   std::size_t segment_bytes_min = std::size_t{256} << 10U;  ///< Smaller data are plain memory.
   std::size_t segments_max = 16384;                         ///< Beyond them data are plain memory, whatever their size.
+  SpillOptions spill;
+  std::string checkpoints;  ///< Directory that all workers share; empty: there is none.
 };
 
-/// Data by key, in memory. Any thread may call any member; a blob lives for as long as someone holds it.
+/// Data by key, in memory and on disk. Any thread may call any member; a blob lives for as long as someone holds it.
+/// It decides nothing: what is spilled, released and restored, and when, is said by the core.
 class ObjectStore {
  public:
   explicit ObjectStore(const StoreOptions& options = {});
@@ -69,11 +74,41 @@ class ObjectStore {
   void put(const DataKey& key, std::shared_ptr<Blob> blob);
   /// Null if it is not here.
   BlobPtr find(const DataKey& key) const;
+  /// From memory and from disk.
   void drop(const DataKey& key);
+  /// As if newly made; no answer comes any more.
   void clear();
+  /// In memory.
   Bytes used() const;
+  Bytes used_on_disk() const;
+
+  /// Called on the store's own thread.
+  using OnDone = std::function<void(const Result<void>&)>;
+  /// Writes it to disk; memory keeps it. Errors: StorageFull and other faults of the disk; NotFound.
+  void spill(const DataKey& key, OnDone on_done);
+  /// From memory only. REQUIRES: the disk has it.
+  void release(const DataKey& key);
+  /// From disk into memory; the disk keeps it. Errors: StorageDamaged, NotFound, ResourceExhausted.
+  void restore(const DataKey& key, OnDone on_done);
+  /// The bytes, wherever they are, without bringing them to memory for others; null if they are not here. Called at
+  /// once, or on the store's own thread.
+  void load(const DataKey& key, std::function<void(BlobPtr)> on_done) const;
+  /// The same, waiting for the disk.
+  BlobPtr load_now(const DataKey& key) const;
+  /// Puts a copy of what is in memory on shared storage, under the name of a life of this worker; it stays there until
+  /// the datum is dropped. Errors: StorageFull and other faults; Unsupported without such a directory; NotFound.
+  void checkpoint(const DataKey& key, Incarnation writer, OnDone on_done);
+  /// From now on it is here as if spilled: a life of some worker has put it on shared storage.
+  void adopt_checkpoint(const DataKey& key, Incarnation writer);
+  /// What waits for the disk is not done, and no answer comes any more.
+  void quiesce();
 
  private:
+  Result<std::string> checkpoint_path(const DataKey& key, Incarnation writer) const;
+  void drop_files(const DataKey& key);
+  bool on_disk(const DataKey& key) const;
+  Result<void> read_into(const DataKey& key, std::shared_ptr<Blob>& blob) const;
+
   struct State;
   std::unique_ptr<State> state_;
 };

@@ -73,6 +73,8 @@ Template draw_template(Rng& rng, std::uint32_t number, bool may_fail, bool tight
   if (rng.chance(1, 5)) entry.expected_duration = std::chrono::milliseconds{rng.between(1, 50)};
   if (rng.chance(1, 5)) entry.priority = static_cast<std::int32_t>(rng.between(-3, 3));
   if (rng.chance(1, 4)) entry.output_count = static_cast<std::uint16_t>(rng.between(0, 3));
+  if (entry.output_count == 1 && rng.chance(1, 5)) entry.replicas = static_cast<std::uint16_t>(rng.between(2, 3));
+  if (entry.output_count == 1 && rng.chance(1, 5)) entry.checkpoint = true;
   if (rng.chance(1, 3)) entry.on_failure = OnFailure::Continue;
   if (may_fail && rng.chance(1, 6)) entry.time_limit = std::chrono::milliseconds{rng.between(5, 60)};
   if (may_fail && rng.chance(1, 8)) entry.attempts_max = static_cast<std::uint16_t>(rng.between(1, 5));

@@ -31,6 +31,7 @@ void WorkerHost::begin_life() {
   endpoint_.reset();
   store_.clear();
   spilled_.clear();
+  adopted_.clear();
   fetching_.clear();
   pinned_.clear();
   storing_.clear();
@@ -102,6 +103,7 @@ Register WorkerHost::description(bool reclaims) const {
   description.reclaims = reclaims;
   description.name = name_;
   description.host = "host-" + name_;
+  description.data_address = description.host + ":1";
   description.bands = bands_;
   return description;
 }
@@ -228,7 +230,8 @@ void WorkerHost::handle_one(const WorkerEvent& event) {
                                      "life %: outputs stored",  "life %: datum spilled", "life %: datum restored",
                                      "life %: slot yielded",    "life %: slot wanted",   "life %: lanes restarted",
                                      "life %: memory measured", "life %: peak measured",
-                                     "life %: the supervisor is back", "life %: tick", "life %: offers wanted"};
+                                     "life %: the supervisor is back", "life %: tick", "life %: offers wanted",
+                                     "life %: datum checkpointed"};
   world_.note(kEvents[event.index()], {life_});
   Actions<WorkerAction> actions;
   core_->handle(event, world_.now(), actions);
@@ -240,6 +243,7 @@ void WorkerHost::handle_one(const WorkerEvent& event) {
 
 void WorkerHost::carry_out(Actions<WorkerAction>& actions) {
   for (WorkerAction& action : actions) {
+    if (carry_out_data(action)) continue;
     if (const auto* run = std::get_if<StartSubtask>(&action)) {
       if (!run->offered) {
         start(*run);
@@ -262,28 +266,11 @@ void WorkerHost::carry_out(Actions<WorkerAction>& actions) {
       fetch(*wanted);
     } else if (const auto* cancelled = std::get_if<CancelFetch>(&action)) {
       fetching_.erase(cancelled->key);
-    } else if (const auto* restore = std::get_if<RestoreInput>(&action)) {
-      const DataKey key = restore->key;
-      world_.queue().after(microseconds{world_.rng().between(10, 5000)}, [this, key, life = life_] {
-        if (life != life_ || !up_) return;
-        deliver([this, key] {
-          if (!store_.contains(key)) return;
-          const bool damaged =
-              world_.options().faults.fetch_failures && world_.faults_on() && world_.rng().chance(1, 20);
-          spilled_.erase(key);
-          if (damaged) store_.erase(key);
-          handle(worker_event::DatumRestored{key, !damaged});
-        });
-      });
     } else if (const auto* pin = std::get_if<PinDatum>(&action)) {
       if (pin->pinned)
         pinned_.insert(pin->key);
       else
         pinned_.erase(pin->key);
-    } else if (const auto* drop = std::get_if<DropDatum>(&action)) {
-      store_.erase(drop->key);
-      note_datum("life % drops %:%.%", drop->key);
-      spilled_.erase(drop->key);
     } else if (const auto* report = std::get_if<SendReport>(&action)) {
       send_report(report->batch);
     } else if (std::holds_alternative<Reclaim>(action)) {
@@ -300,6 +287,76 @@ void WorkerHost::carry_out(Actions<WorkerAction>& actions) {
       const RestartRunners what = *restart;
       deliver([this, what] { handle(worker_event::LanesRestarted{what.band, what.lanes}); });
     }
+  }
+}
+
+bool WorkerHost::carry_out_data(const WorkerAction& action) {
+  if (const auto* wanted = std::get_if<RestoreInput>(&action)) {
+    restore(wanted->key);
+  } else if (const auto* unneeded = std::get_if<DropDatum>(&action)) {
+    drop(unneeded->key);
+  } else if (const auto* victim = std::get_if<SpillDatum>(&action)) {
+    spill(victim->key);
+  } else if (const auto* released = std::get_if<ReleaseDatum>(&action)) {
+    if (pinned_.contains(released->key)) world_.oracle().breach("a pinned datum was released");
+    spilled_.insert(released->key);
+  } else if (const auto* kept = std::get_if<CheckpointDatum>(&action)) {
+    checkpoint(kept->key);
+  } else if (const auto* adopted = std::get_if<AdoptCheckpoint>(&action)) {
+    const auto found = world_.checkpoints().find({adopted->writer.value(), adopted->key});
+    if (found != world_.checkpoints().end()) store_[adopted->key] = found->second;
+    adopted_[adopted->key] = adopted->writer.value();
+    spilled_.insert(adopted->key);
+    note_datum("life % stands for %:%.%", adopted->key);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void WorkerHost::spill(const DataKey& key) {
+  world_.queue().after(microseconds{world_.rng().between(10, 5000)}, [this, key, life = life_] {
+    if (life != life_ || !up_) return;
+    deliver([this, key] {
+      const bool full = world_.options().faults.spills && world_.faults_on() && world_.rng().chance(1, 10);
+      if (store_.contains(key)) handle(worker_event::DatumSpilled{key, !full});
+    });
+  });
+}
+
+void WorkerHost::restore(const DataKey& key) {
+  world_.queue().after(microseconds{world_.rng().between(10, 5000)}, [this, key, life = life_] {
+    if (life != life_ || !up_) return;
+    deliver([this, key] {
+      const bool unlucky = world_.options().faults.fetch_failures && world_.faults_on() && world_.rng().chance(1, 20);
+      const bool damaged = unlucky || !store_.contains(key);
+      spilled_.erase(key);
+      if (damaged) store_.erase(key);
+      handle(worker_event::DatumRestored{key, !damaged});
+    });
+  });
+}
+
+void WorkerHost::checkpoint(const DataKey& key) {
+  const Bytes bytes = store_.at(key);
+  world_.queue().after(microseconds{world_.rng().between(10, 5000)}, [this, key, bytes, life = life_] {
+    if (life != life_ || !up_) return;
+    deliver([this, key, bytes] {
+      const bool full = world_.faults_on() && world_.rng().chance(1, 10);
+      if (!full) world_.checkpoints()[{life_, key}] = bytes;
+      handle(worker_event::DatumCheckpointed{key, !full});
+    });
+  });
+}
+
+void WorkerHost::drop(const DataKey& key) {
+  store_.erase(key);
+  note_datum("life % drops %:%.%", key);
+  spilled_.erase(key);
+  world_.checkpoints().erase({life_, key});
+  if (const auto found = adopted_.find(key); found != adopted_.end()) {
+    world_.checkpoints().erase({found->second, key});
+    adopted_.erase(found);
   }
 }
 

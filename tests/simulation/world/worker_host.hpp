@@ -84,6 +84,11 @@ class WorkerHost {
   void end_run(worker::RecordIndex record, std::uint64_t number, bool killed);
   UntoldEnd make_end(worker::RecordIndex record, const Run& run, bool killed);
   void fetch(const worker::worker_action::FetchInput& action);
+  bool carry_out_data(const worker::WorkerAction& action);
+  void spill(const DataKey& key);
+  void restore(const DataKey& key);
+  void checkpoint(const DataKey& key);
+  void drop(const DataKey& key);
   void check_capacity() const;
   void plan_tick();
   void plan_link_tick();
@@ -111,6 +116,7 @@ class WorkerHost {
   std::vector<UntoldEnd> untold_;
   std::map<DataKey, Bytes> store_;
   std::set<DataKey> spilled_;
+  std::map<DataKey, std::uint64_t> adopted_;  ///< Data of shared storage, and whose life has put them there.
   std::set<DataKey> fetching_;
   std::set<DataKey> pinned_;
   std::set<SubtaskId> storing_;

@@ -38,6 +38,12 @@ void World::draw_configuration() {
   worker_config_.forward_bypass_max = static_cast<std::uint32_t>(r.below(5));
   worker_config_.report_batch_max = static_cast<std::uint32_t>(r.chance(1, 3) ? r.between(1, 5) : 4096);
   worker_config_.report_after = microseconds{r.between(0, 3000)};
+  // Some stores hold no more than a few data; then outputs wait, are refused, or push others to disk.
+  worker_config_.store_bytes_max = r.chance(1, 3) ? Bytes{r.between(300'000, 900'000)} : Bytes{0};
+  worker_config_.spill_from_percent = static_cast<std::uint32_t>(r.between(1, 100));
+  worker_config_.spill_to_percent = static_cast<std::uint32_t>(r.between(0, 100));
+  worker_config_.store_wait_max = seconds{30};  // Nobody fails for it: the disk always takes something in the end.
+  worker_config_.relieve_every = milliseconds{r.between(1, 1000)};
   worker_config_.subtasks_max = static_cast<std::uint32_t>(r.chance(1, 5) ? r.between(4, 20) : 100000);
   supervisor_config_.lookahead_subtasks_initial = static_cast<std::uint32_t>(r.between(1, 40));
   supervisor_config_.lookahead_subtasks_max = static_cast<std::uint32_t>(r.between(1, 60));

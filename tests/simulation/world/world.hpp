@@ -174,6 +174,8 @@ class World {
   /// machine.
   void note(const char* what, std::initializer_list<std::uint64_t> numbers = {});
   void job_ended() { last_end_ = now(); }
+  /// What is on shared storage, by the life of the worker that has put it there.
+  std::map<std::pair<std::uint64_t, DataKey>, Bytes>& checkpoints() { return checkpoints_; }
 
  private:
   friend class FaultPlan;
@@ -196,6 +198,7 @@ class World {
   std::unique_ptr<FaultPlan> plan_;
   Instant faults_end_{};
   Instant last_end_ = instant_at(std::chrono::seconds{1});
+  std::map<std::pair<std::uint64_t, DataKey>, Bytes> checkpoints_;
   std::uint64_t lives_ = 0;
   std::uint64_t connections_ = 0;
   std::uint64_t events_ = 0;

@@ -90,6 +90,8 @@ on_failure = "continue"
 required = "w1/numa-0"
 preferred = {band = "numa-1"}
 output_limit = "1MiB"
+replicas = 3
+checkpoint = true
 expected = "3s"
 [[subtask]]
 key = "a"
@@ -118,6 +120,8 @@ template = "t"
   EXPECT_EQ(t.required, (BandSelector{"w1", "numa-0"}));
   EXPECT_EQ(t.preferred, (BandSelector{"", "numa-1"}));
   EXPECT_EQ(t.output_limit_bytes, 1 << 20);
+  EXPECT_EQ(t.replicas, 3);
+  EXPECT_TRUE(t.checkpoint);
   EXPECT_EQ(t.expected_duration, 3s);
 }
 

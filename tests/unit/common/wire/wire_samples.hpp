@@ -35,6 +35,8 @@ inline Template full_template() {
   t.expected_duration = std::chrono::microseconds{5};
   t.output_count = 3;
   t.output_limit_bytes = 77;
+  t.replicas = 2;
+  t.checkpoint = true;
   return t;
 }
 
@@ -77,6 +79,7 @@ inline std::vector<ToWorker> all_to_worker() {
       EntitlementBatch{7, {{JobId{1}, BandIndex{2}, MilliSlots::max(), -3}}},
       StealRequest{JobId{1}, {{SubtaskIndex{2}, Attempt{3}}}},
       DropBatch{JobId{1}, true, {{SubtaskIndex{2}, 3}}},
+      KeepBatch{JobId{1}, {{SubtaskIndex{2}, 3, WorkerId{4}, 5, Incarnation{6}}, {SubtaskIndex{7}, 0, WorkerId::none(), 8, Incarnation{9}}}},
       ForgetJob{JobId{1}},
       ReportsApplied{88},
       Drain{false},
@@ -114,7 +117,7 @@ inline std::vector<FromWorker> all_from_worker() {
   claim.jobs[0].attempts = {{SubtaskIndex{2}, Attempt{3}, BandIndex{1}, ClaimedStage::Waiting},
                             {SubtaskIndex{4}, Attempt{1}, BandIndex{0}, ClaimedStage::Running}};
   claim.jobs[0].data = {{SubtaskIndex{2}, 1, 77}};
-  batch.replicas = {{{JobId{1}, SubtaskIndex{2}}, 3}};
+  batch.replicas = {{{JobId{1}, SubtaskIndex{2}}, 3}, {{JobId{1}, SubtaskIndex{4}}, 0, true}};
   batch.loads = {{BandIndex{1}, 1, 2, 3, 4, 5, Bytes{6}, Bytes{7}}};
   return {description, batch, DrainState{true, true}, ExplainAnswer{1, true, "s", "r"}, claim};
 }

@@ -229,7 +229,7 @@ TEST(Relief, StepsAreTakenInOrderAndNotTooFast) {
   WorkerHarness worker{2, Bytes{300}};
   worker.assign({{.subtask = 0}});
   worker.started();
-  worker.succeed(0);
+  worker.succeed(0, {{0, 64}});
   worker.ignore();
   const worker_event::MemoryMeasured high{BandIndex{0}, Bytes{700}};
   worker.handle(worker_event::MemoryMeasured{BandIndex{0}, Bytes{500}});
@@ -240,9 +240,7 @@ TEST(Relief, StepsAreTakenInOrderAndNotTooFast) {
   EXPECT_EQ(worker.started(), List{});
   worker.tick_after(seconds{1});
   worker.handle(high);
-  const auto spills = worker.take<worker_action::RequestSpill>();
-  ASSERT_EQ(spills.size(), 1U);
-  EXPECT_EQ(spills[0].excess, Bytes{400});
+  EXPECT_EQ(worker.take<worker_action::SpillDatum>().size(), 1U);
   worker.handle(high);
   worker.tick_after(seconds{1});
   worker.handle(high);

@@ -1,0 +1,78 @@
+#include "common/runtime/life_directory.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "common/runtime/process.hpp"
+
+namespace penstock {
+namespace {
+
+Descriptor open_directory(const std::string& path) {
+  return Descriptor{::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)};
+}
+
+}  // namespace
+
+LifeDirectory::LifeDirectory(std::string place, std::string prefix)
+    : place_(std::move(place)), prefix_(std::move(prefix)) {}
+
+LifeDirectory::~LifeDirectory() {
+  std::error_code ignored;
+  if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+}
+
+Result<std::string> LifeDirectory::path() {
+  if (path_.empty()) PENSTOCK_TRY(make());
+  return path_;
+}
+
+Result<void> LifeDirectory::make() {
+  if (place_.empty()) place_ = environment_value("TMPDIR", "/tmp");
+  std::error_code error;
+  std::filesystem::create_directories(place_, error);
+  if (error)
+    return Error{ErrorCode::InvalidArgument, place_, "cannot be made: " + error.message(), "name another directory"};
+  do {
+    std::string name = place_ + "/" + prefix_ + "XXXXXX";
+    if (::mkdtemp(name.data()) == nullptr) {
+      const bool full = errno == ENOSPC || errno == EDQUOT;
+      return Error{full ? ErrorCode::StorageFull : ErrorCode::InvalidArgument, place_,
+                   std::string{"no directory can be made there: "} + std::strerror(errno), "name another directory"};
+    }
+    path_ = name;
+  } while (!lock());
+  remove_orphans();
+  return {};
+}
+
+// False if somebody took what was not locked yet for an orphan, and removes it.
+bool LifeDirectory::lock() {
+  lock_ = open_directory(path_);
+  struct stat status {};
+  return lock_ && ::flock(lock_.get(), LOCK_EX | LOCK_NB) == 0 && ::fstat(lock_.get(), &status) == 0 &&
+         status.st_nlink > 0;
+}
+
+void LifeDirectory::remove_orphans() const {
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry{place_, error}, end; !error && entry != end; entry.increment(error)) {
+    const std::string path = entry->path().string();
+    if (path == path_ || !entry->path().filename().string().starts_with(prefix_)) continue;
+    const Descriptor orphan = open_directory(path);
+    struct stat status {};
+    if (!orphan || ::fstat(orphan.get(), &status) != 0 || status.st_uid != ::geteuid()) continue;
+    if (::flock(orphan.get(), LOCK_EX | LOCK_NB) != 0) continue;
+    std::error_code ignored;  // What cannot be removed stays.
+    std::filesystem::remove_all(path, ignored);
+  }
+}
+
+}  // namespace penstock

@@ -1,0 +1,36 @@
+// A directory that belongs to one life of a process.
+#pragma once
+
+#include <string>
+
+#include "common/base/result.hpp"
+#include "common/runtime/descriptor.hpp"
+
+namespace penstock {
+
+/// A directory of its own in a place that many processes share, made when it is first asked for and removed with all
+/// that is in it. It is locked while its owner lives; whoever makes one removes those of the same prefix and user that
+/// nobody holds: their owners were killed. For one thread at a time.
+class LifeDirectory {
+ public:
+  /// `place` is made if it does not exist; empty is where temporary files are.
+  LifeDirectory(std::string place, std::string prefix);
+  ~LifeDirectory();
+  LifeDirectory(const LifeDirectory&) = delete;
+  LifeDirectory& operator=(const LifeDirectory&) = delete;
+
+  /// Its path. Errors: StorageFull, InvalidArgument for a place that cannot be used.
+  Result<std::string> path();
+
+ private:
+  Result<void> make();
+  bool lock();
+  void remove_orphans() const;
+
+  std::string place_;
+  const std::string prefix_;
+  std::string path_;  ///< Empty before the first use.
+  Descriptor lock_;
+};
+
+}  // namespace penstock

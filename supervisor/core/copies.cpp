@@ -1,0 +1,75 @@
+// SupervisorCore: further copies of outputs, so that a lost worker costs no work.
+#include <algorithm>
+
+#include "common/base/coverage_mark.hpp"
+#include "supervisor/core/supervisor_core.hpp"
+
+namespace penstock::supervisor {
+
+KeepBatch& SupervisorCore::tail_of_keeps(WorkerSlot slot, Job& job) {
+  // It must hear when the job has ended.
+  const WorkerId id = workers_[slot].id;
+  if (std::find(job.known_workers.begin(), job.known_workers.end(), id) == job.known_workers.end())
+    job.known_workers.push_back(id);
+  std::vector<ToWorker>& outbox = outbox_of(slot);
+  if (!outbox.empty())
+    if (auto* last = std::get_if<KeepBatch>(&outbox.back());
+        last != nullptr && last->job == job.id && last->data.size() < config_.assign_batch_max)
+      return *last;
+  return std::get<KeepBatch>(outbox.emplace_back(KeepBatch{job.id, {}}));
+}
+
+// The first worker from a place on that depends on the subtask alone, so that copies spread; none if there is none that
+// could fetch it and has none yet.
+WorkerSlot SupervisorCore::choose_keeper(const Job& job, std::uint32_t subtask,
+                                         std::span<const WorkerId> others) const {
+  const std::uint32_t count = workers_.worker_slots();
+  const WorkerSlot holder = workers_[job.hot[subtask].band].worker;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const WorkerSlot slot{(subtask + i) % count};
+    const WorkerEntry& worker = workers_[slot];
+    if (!worker.alive || worker.draining || worker.claiming || slot == holder || worker.bands.empty()) continue;
+    if (worker.description.data_address.empty()) continue;
+    if (std::find(others.begin(), others.end(), worker.id) == others.end()) return slot;
+  }
+  return WorkerSlot::none();
+}
+
+// `replicas`: asks other workers to fetch it, after all that somebody waits for. One that was asked before and has not
+// said so yet may be asked again, which changes nothing.
+void SupervisorCore::want_copies(Job& job, std::uint32_t subtask) {
+  const std::uint16_t wanted = job.shape->template_of(subtask).replicas;
+  if (wanted <= 1 || job.cancelling || !job.data.in_use() || job.data.gone(subtask)) return;
+  const std::int64_t bytes = job.data.total_bytes(*job.shape, subtask);
+  if (bytes == 0) return;
+  std::vector<WorkerId> others;
+  if (const std::vector<WorkerId>* known = job.data.replicas(subtask)) others = *known;
+  const WorkerId holder = workers_.worker_of(job.hot[subtask].band).id;
+  while (others.size() + 1 < wanted) {
+    const WorkerSlot slot = choose_keeper(job, subtask, others);
+    if (!slot.valid()) return;  // With fewer workers than copies, what there is must do.
+    PENSTOCK_COVERAGE_MARK("a copy was asked for");
+    ++counters_.copies_asked;
+    introduce_peer(slot, holder);
+    tail_of_keeps(slot, job).data.push_back(KeepDatum{SubtaskIndex{subtask}, 0, holder, bytes, {}});
+    others.push_back(workers_[slot].id);
+  }
+}
+
+// `checkpoint`: what is on shared storage is as good as here for every worker; one of them stands for it from now on.
+// False if there is none, or no worker to stand for it.
+bool SupervisorCore::stand_in(Job& job, std::uint32_t subtask) {
+  const Incarnation* writer = job.data.checkpoint(subtask);
+  if (writer == nullptr || job.cancelling) return false;
+  const std::int64_t bytes = job.data.total_bytes(*job.shape, subtask);
+  const WorkerSlot heir = choose_keeper(job, subtask, {});
+  if (!heir.valid()) return false;
+  PENSTOCK_COVERAGE_MARK("a checkpoint took the place of a lost output");
+  tail_of_keeps(heir, job).data.push_back(KeepDatum{SubtaskIndex{subtask}, 0, WorkerId::none(), bytes, *writer});
+  job.hot[subtask].band = workers_[heir].bands.front();
+  note_held(heir, job, subtask);
+  move_outputs(job, subtask);
+  return true;
+}
+
+}  // namespace penstock::supervisor

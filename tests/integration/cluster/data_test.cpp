@@ -1,0 +1,116 @@
+// Data of real workers: on disk, in copies, and what a lost worker costs then.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "tests/integration/cluster/cluster_processes.hpp"
+
+namespace penstock {
+namespace {
+
+using Json = nlohmann::json;
+
+Json ask(const ClusterProcesses& cluster, std::vector<std::string> arguments) {
+  arguments.insert(arguments.end(), {"--supervisor", cluster.address(), "--json"});
+  return Json::parse(run_binary(arguments).output, nullptr, false);
+}
+
+RunningBinary submit(const ClusterProcesses& cluster, const std::string& job) {
+  return RunningBinary{BinaryCall{{"submit", job, "--wait", "--json", "--supervisor", cluster.address()}}};
+}
+
+std::int64_t stored_on(const ClusterProcesses& cluster, const std::string& worker) {
+  const Json bands = ask(cluster, {"bands"});
+  std::int64_t sum = 0;
+  if (bands.is_array())
+    for (const Json& band : bands)
+      if (band.value("worker", "") == worker) sum = band.value("store_used_bytes", std::int64_t{0});
+  return sum;
+}
+
+bool runs(const ClusterProcesses& cluster) { return ask(cluster, {"job", "job-1"}).value("state", "") == "running"; }
+
+std::size_t files_in(const std::string& directory) {
+  std::size_t count = 0;
+  std::error_code none;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator{directory, none})
+    count += entry.is_regular_file();
+  return count;
+}
+
+// `made` runs on w1 and nowhere else: were it lost, the job would fail. While `gate` holds up its reader on w2, w1 is
+// killed.
+std::string job_with(const std::string& wish) {
+  return "[[subtask]]\nkey = \"made\"\noperator = \"noop\"\noutput = \"3MiB\"\nrequired = \"w1\"\n" + wish +
+         "[[subtask]]\nkey = \"gate\"\noperator = \"burn\"\nburn = \"8s\"\nrequired = \"w2\"\n"
+         "[[subtask]]\nkey = \"reader\"\noperator = \"noop\"\ninputs = [\"made\"]\nafter = [\"gate\"]\nrequired = "
+         "\"w2\"\n";
+}
+
+TEST(DataOfWorkers, AReplicaSavesTheRunWhenItsHolderIsKilled) {
+  ClusterProcesses cluster{{"--set", "link.heartbeat=50ms", "--set", "link.silence_max=500ms"}};
+  for (const char* name : {"w1", "w2"}) cluster.start_worker(name, {"--slots", "1", "--memory", "1GiB"});
+  ASSERT_TRUE(cluster.wait_for_workers(2));
+  const ScratchDirectory scratch;
+  RunningBinary job = submit(cluster, scratch.write("job.toml", job_with("replicas = 2\n")));
+  ASSERT_TRUE(wait_until([&] { return stored_on(cluster, "w2") >= 3 << 20; }));
+  ASSERT_TRUE(runs(cluster));
+  cluster.kill_worker("w1");
+  const BinaryRun run = job.wait();
+  const Json end = Json::parse(run.output, nullptr, false);
+  ASSERT_TRUE(end.is_object()) << run.output << run.errors;
+  EXPECT_EQ(end.value("state", ""), "succeeded") << run.output;
+  EXPECT_EQ(end.value("attempts", 0), 3) << run.output;
+}
+
+TEST(DataOfWorkers, ACheckpointSavesTheRunWhenItsHolderIsKilled) {
+  const ScratchDirectory scratch;
+  ClusterProcesses cluster{{"--set", "link.heartbeat=50ms", "--set", "link.silence_max=500ms"}};
+  for (const char* name : {"w1", "w2"})
+    cluster.start_worker(name, {"--slots", "1", "--memory", "1GiB", "--checkpoints", scratch.at("shared")});
+  ASSERT_TRUE(cluster.wait_for_workers(2));
+  RunningBinary job = submit(cluster, scratch.write("job.toml", job_with("checkpoint = true\n")));
+  ASSERT_TRUE(wait_until([&] { return files_in(scratch.at("shared")) == 1; }));
+  // The report that it is safe follows at once; the next one of that worker, on its load, comes behind it.
+  ASSERT_TRUE(wait_until([&] { return stored_on(cluster, "w1") >= 3 << 20; }));
+  ASSERT_TRUE(runs(cluster));
+  cluster.kill_worker("w1");
+  const BinaryRun run = job.wait();
+  const Json end = Json::parse(run.output, nullptr, false);
+  ASSERT_TRUE(end.is_object()) << run.output << run.errors;
+  EXPECT_EQ(end.value("state", ""), "succeeded") << run.output;
+  EXPECT_EQ(end.value("attempts", 0), 3) << run.output;
+  EXPECT_TRUE(wait_until([&] { return files_in(scratch.at("shared")) == 0; })) << "it is kept when nobody reads it";
+}
+
+// 40 data of 4 MiB in a store of 32 MiB: most of them are on disk when they are read.
+TEST(DataOfWorkers, MoreDataThanMemoryPassThroughTheDisk) {
+  const ScratchDirectory scratch;
+  ClusterProcesses cluster;
+  cluster.start_worker("w1",
+                       {"--slots", "2", "--memory", "1GiB", "--store-memory", "32MiB", "--spill", scratch.at("spill")});
+  ASSERT_TRUE(cluster.wait_for_workers(1));
+  std::string text;
+  std::string all;
+  for (int i = 0; i < 40; ++i) {
+    const std::string name = "m" + std::to_string(i);
+    text += "[[subtask]]\nkey = \"" + name + "\"\noperator = \"noop\"\noutput = \"4MiB\"\n";
+    all += (i == 0 ? "\"" : ", \"") + name + "\"";
+  }
+  text += "[[subtask]]\nkey = \"gate\"\noperator = \"noop\"\nafter = [" + all + "]\n";
+  for (int i = 0; i < 40; ++i)
+    text += "[[subtask]]\nkey = \"r" + std::to_string(i) + "\"\ncommand = \"test $(wc -c) = 4194304\"\ninputs = [\"m" +
+            std::to_string(i) + "\"]\nafter = [\"gate\"]\n";
+  RunningBinary job = submit(cluster, scratch.write("job.toml", text));
+  ASSERT_TRUE(wait_until([&] { return files_in(scratch.at("spill")) > 10; }));
+  const BinaryRun run = job.wait();
+  const Json end = Json::parse(run.output, nullptr, false);
+  ASSERT_TRUE(end.is_object()) << run.output << run.errors;
+  EXPECT_EQ(end.value("state", ""), "succeeded") << run.output << cluster.log_of("w1");
+  EXPECT_EQ(end.value("attempts", 0), 81) << run.output;
+  EXPECT_TRUE(wait_until([&] { return files_in(scratch.at("spill")) == 0; }));
+}
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,158 @@
+// Further copies of outputs: replicas on other workers, checkpoints on shared storage.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/support/coverage_marks.hpp"
+#include "tests/support/supervisor_harness.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+struct Asked {
+  WorkerId to;
+  KeepDatum what;
+  friend bool operator==(const Asked&, const Asked&) = default;
+};
+
+std::vector<Asked> asked(SupervisorHarness& supervisor) {
+  std::vector<Asked> found;
+  for (const auto& [worker, batch] : supervisor.take<KeepBatch>())
+    for (const KeepDatum& datum : batch.data) found.push_back({worker, datum});
+  return found;
+}
+
+/// Two in a row, the first of which has that wish.
+Graph chain_with(std::uint16_t replicas, bool checkpoint) {
+  GraphBuilder graph;
+  graph.template_at(0).replicas = replicas;
+  graph.template_at(0).checkpoint = checkpoint;
+  graph.template_at(1).required.worker = "worker-1";
+  return graph.add().add({0}).build();
+}
+
+void checkpointed(SupervisorHarness& supervisor, std::uint32_t worker, std::uint32_t subtask) {
+  ReportBatch batch;
+  batch.number = 1000 + subtask;
+  batch.replicas = {{{JobId{1}, SubtaskIndex{subtask}}, 0, true}};
+  supervisor.worker_says(worker, batch);
+}
+
+/// Which of two workers was given the first subtask; the other is `3 - it`.
+std::uint32_t holder_of_first(SupervisorHarness& supervisor) {
+  const Texts assigned = supervisor.assigned();
+  return !assigned.empty() && assigned[0] == "0 to w1" ? 1 : 2;
+}
+
+TEST(Copies, AReplicaIsAskedForAndTakesThePlaceOfTheLostOne) {
+  SupervisorHarness supervisor;
+  supervisor.join();
+  supervisor.join();
+  supervisor.submit(chain_with(2, false));
+  const std::uint32_t holder = holder_of_first(supervisor);
+  PENSTOCK_EXPECT_COVERAGE_MARK("a copy was asked for", supervisor.succeed(holder, 0, {{0, 100}}));
+  EXPECT_EQ(asked(supervisor),
+            (std::vector<Asked>{{WorkerId{3 - holder}, {SubtaskIndex{0}, 0, WorkerId{holder}, 100, {}}}}));
+  // The other one must know where that is.
+  const auto peers = supervisor.take<PeerAddressBatch>();
+  ASSERT_FALSE(peers.empty());
+  supervisor.report_replica(3 - holder, 0);
+  supervisor.lose(holder);
+  EXPECT_EQ(supervisor.phase(0), SubtaskPhase::Succeeded);
+  EXPECT_EQ(supervisor.core().counters().recomputed, 0U);
+  supervisor.ignore();
+}
+
+TEST(Copies, WithoutTheWishOrWithoutOutputsOrOtherWorkersNothingIsAsked) {
+  for (const std::uint16_t replicas : {std::uint16_t{1}, std::uint16_t{2}})
+    for (const std::uint32_t workers : {1U, 2U}) {
+      SupervisorHarness supervisor;
+      for (std::uint32_t i = 0; i < workers; ++i) supervisor.join();
+      supervisor.submit(chain_with(replicas, false));
+      const std::uint32_t holder = holder_of_first(supervisor);
+      const bool empty = replicas == 2 && workers == 2;
+      supervisor.succeed(holder, 0, empty ? std::vector<OutputReport>{} : std::vector<OutputReport>{{0, 100}});
+      EXPECT_EQ(asked(supervisor), std::vector<Asked>{}) << replicas << " " << workers;
+      supervisor.ignore();
+    }
+}
+
+TEST(Copies, ALostReplicaIsReplacedByAnother) {
+  SupervisorHarness supervisor;
+  for (int i = 0; i < 3; ++i) supervisor.join();
+  supervisor.submit(chain_with(2, false));
+  const Texts assigned = supervisor.assigned();
+  ASSERT_FALSE(assigned.empty());
+  const std::uint32_t holder = static_cast<std::uint32_t>(assigned[0].back() - '0');
+  supervisor.succeed(holder, 0, {{0, 100}});
+  const auto first = asked(supervisor);
+  ASSERT_EQ(first.size(), 1U);
+  supervisor.report_replica(first[0].to.value(), 0);
+  supervisor.lose(first[0].to.value());
+  const auto second = asked(supervisor);
+  ASSERT_EQ(second.size(), 1U);
+  EXPECT_NE(second[0].to, first[0].to);
+  EXPECT_EQ(second[0].what.location, WorkerId{holder});
+  supervisor.ignore();
+}
+
+TEST(Copies, ACheckpointIsReadByAnotherWorkerWhenItsWriterIsLost) {
+  SupervisorHarness supervisor;
+  supervisor.join();
+  supervisor.join();
+  supervisor.submit(chain_with(1, true));
+  const std::uint32_t holder = holder_of_first(supervisor);
+  supervisor.succeed(holder, 0, {{0, 100}});
+  checkpointed(supervisor, holder, 0);
+  supervisor.ignore();
+  PENSTOCK_EXPECT_COVERAGE_MARK("a checkpoint took the place of a lost output", supervisor.lose(holder));
+  const auto orders = asked(supervisor);
+  ASSERT_EQ(orders.size(), 1U);
+  EXPECT_EQ(orders[0].to, WorkerId{3 - holder});
+  EXPECT_EQ(orders[0].what.location, WorkerId::none());
+  EXPECT_TRUE(orders[0].what.writer.valid());
+  EXPECT_EQ(orders[0].what.bytes, 100);
+  EXPECT_EQ(supervisor.phase(0), SubtaskPhase::Succeeded);
+  EXPECT_EQ(supervisor.core().counters().recomputed, 0U);
+  // It cannot read it after all: made again, as without.
+  EXPECT_EQ(supervisor.assigned(), (Texts{"1#2 to w" + std::to_string(3 - holder)}));
+  FailureDetail lost;
+  lost.failure = FailureClass::InputLost;
+  lost.lost_producer = SubtaskIndex{0};
+  supervisor.fail(3 - holder, 1, lost);
+  EXPECT_EQ(supervisor.core().counters().recomputed, 1U);
+  EXPECT_EQ(supervisor.phase(0), SubtaskPhase::Assigned);
+  supervisor.ignore();
+}
+
+TEST(Copies, WithoutAWorkerToReadItACheckpointIsMadeAgain) {
+  SupervisorHarness supervisor;
+  supervisor.join();
+  supervisor.submit(chain_with(1, true));
+  supervisor.succeed(1, 0, {{0, 100}});
+  checkpointed(supervisor, 1, 0);
+  supervisor.lose(1);
+  EXPECT_EQ(supervisor.core().counters().recomputed, 1U);
+  supervisor.ignore();
+}
+
+TEST(Copies, WhenNobodyReadsItAnyMoreEveryCopyIsDropped) {
+  SupervisorHarness supervisor;
+  supervisor.join();
+  supervisor.join();
+  supervisor.submit(chain_with(2, false));
+  const std::uint32_t holder = holder_of_first(supervisor);
+  supervisor.succeed(holder, 0, {{0, 100}});
+  supervisor.report_replica(3 - holder, 0);
+  supervisor.ignore();
+  supervisor.succeed(holder, 1, {});
+  Texts drops = supervisor.drops();
+  std::sort(drops.begin(), drops.end());
+  EXPECT_EQ(drops, (Texts{"0 at w1", "0 at w2"}));
+  supervisor.ignore();
+}
+
+}  // namespace
+}  // namespace penstock::supervisor

@@ -1,0 +1,300 @@
+// Room for data in memory: back-pressure, what goes to disk and in which order, further copies (faults F41, F42).
+#include <gtest/gtest.h>
+
+#include "tests/support/coverage_marks.hpp"
+#include "tests/support/worker_harness.hpp"
+
+namespace penstock::worker {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using List = std::vector<std::uint32_t>;
+using Texts = std::vector<std::string>;
+
+constexpr std::int64_t kStore = 1000;
+
+WorkerConfig small_store() {
+  WorkerConfig config;
+  config.store_bytes_max = Bytes{kStore};
+  config.store_wait_max = seconds{30};
+  return config;
+}
+
+DataKey key(std::uint32_t producer) { return DataKey{{JobId{1}, SubtaskIndex{producer}}, 0}; }
+
+AssignedInput here(std::uint32_t producer, std::int64_t bytes) {
+  return {SubtaskIndex{producer}, 0, InputPlace::Here, {}, bytes};
+}
+AssignedInput remote(std::uint32_t producer, std::int64_t bytes) {
+  return {SubtaskIndex{producer}, 0, InputPlace::Remote, WorkerId{7}, bytes};
+}
+
+List spills(WorkerHarness& worker) {
+  List found;
+  for (const auto& spill : worker.take<worker_action::SpillDatum>()) found.push_back(spill.key.producer.index.value());
+  return found;
+}
+List releases(WorkerHarness& worker) {
+  List found;
+  for (const auto& release : worker.take<worker_action::ReleaseDatum>())
+    found.push_back(release.key.producer.index.value());
+  return found;
+}
+void spilled(WorkerHarness& worker, std::uint32_t producer, bool succeeded = true) {
+  worker.handle(worker_event::DatumSpilled{key(producer), succeeded});
+}
+
+/// Runs a subtask without inputs that makes so many bytes.
+void make(WorkerHarness& worker, std::uint32_t subtask, std::int64_t bytes) {
+  worker.assign({{.subtask = subtask}});
+  worker.started();
+  worker.succeed(subtask, {{0, bytes}});
+}
+
+TEST(Room, NothingIsSpilledWithoutALimit) {
+  WorkerHarness worker{1};
+  make(worker, 0, std::int64_t{1} << 40);
+  EXPECT_EQ(spills(worker), List{});
+  EXPECT_EQ(worker.reports(), Texts{"0 Succeeded"});
+}
+
+// From 80 % on, down to 60 %, oldest first.
+TEST(Room, WhatNobodyReadsGoesToDiskBeforeMemoryIsFull) {
+  WorkerHarness worker{1, kGiB, small_store()};
+  for (const std::uint32_t i : {0U, 1U, 2U, 3U}) make(worker, i, 200);
+  EXPECT_EQ(spills(worker), List{});
+  make(worker, 4, 1);
+  EXPECT_EQ(spills(worker), (List{0, 1}));
+  spilled(worker, 0);
+  spilled(worker, 1);
+  EXPECT_EQ(releases(worker), (List{0, 1}));
+  worker.ignore();
+}
+
+TEST(Room, WhatIsReadLastIsSpilledFirstAndWhatIsReadNextIsNot) {
+  WorkerHarness worker{1, kGiB, small_store()};
+  for (const std::uint32_t i : {0U, 1U, 2U}) make(worker, i, 250);
+  // One runs and pins its input, the others wait: for the slot, and for a producer that never ends here.
+  worker.template_at(1).request.memory = kGiB;
+  worker.assign({{.subtask = 10, .inputs = {here(1, 250)}, .template_index = 1}});
+  EXPECT_EQ(worker.started(), (List{10}));
+  worker.assign({{.subtask = 11, .priority = 9, .missing = {99}, .inputs = {here(0, 250)}},
+                 {.subtask = 12, .priority = 1, .missing = {99}, .inputs = {here(2, 250)}}});
+  worker.assign(
+      {{.subtask = 13, .priority = 20, .missing = {99}, .inputs = {{SubtaskIndex{4}, 0, InputPlace::Missing, {}, 0}}}});
+  worker.assign({{.subtask = 3, .priority = 20}});
+  worker.succeed(10, {{0, 100}});
+  EXPECT_EQ(worker.started(), List{3});
+  EXPECT_EQ(spills(worker), (List{1}));  // Read by nobody any more, and older than 10.
+  spilled(worker, 1);
+  worker.succeed(3, {{0, 300}});
+  EXPECT_EQ(spills(worker), (List{10, 3}));
+  spilled(worker, 10);
+  spilled(worker, 3);
+  // Each of those that are left is read: 2 last of all, 4 first.
+  make(worker, 4, 400);
+  EXPECT_EQ(spills(worker), (List{2, 0}));
+  worker.ignore();
+}
+
+TEST(Room, OutputsThatFindNoRoomWaitAndHardlyAnythingStarts) {
+  WorkerHarness worker{2, kGiB, small_store()};
+  make(worker, 0, 700);
+  worker.reports();
+  worker.assign({{.subtask = 1}, {.subtask = 2}, {.subtask = 3}});
+  EXPECT_EQ(worker.started(), (List{1, 2}));
+  PENSTOCK_EXPECT_COVERAGE_MARK("outputs waited for room", worker.succeed(1, {{0, 500}}));
+  EXPECT_EQ(worker.reports(), Texts{});
+  EXPECT_EQ(worker.started(), List{});
+  EXPECT_EQ(spills(worker), List{0});
+  worker.succeed(2, {});
+  EXPECT_EQ(worker.started(), List{});  // The disk is at work: soon there will be room.
+  spilled(worker, 0);
+  EXPECT_EQ(releases(worker), List{0});
+  EXPECT_EQ(worker.started(), List{3});
+  worker.succeed(3);
+  EXPECT_EQ(worker.reports(), (Texts{"2 Succeeded", "1 Succeeded", "3 Succeeded"}));
+  worker.ignore();
+}
+
+// Fault F42: a full disk is back-pressure first, then a clear error.
+TEST(Room, AFullDiskHoldsBackAndThenFailsWithTheNumbers) {
+  WorkerHarness worker{1, kGiB, small_store()};
+  make(worker, 0, 900);
+  worker.ignore();
+  PENSTOCK_EXPECT_COVERAGE_MARK("the disk would not take a datum", spilled(worker, 0, false));
+  worker.assign({{.subtask = 1}, {.subtask = 2}});
+  EXPECT_EQ(worker.started(), List{1});
+  worker.succeed(1, {{0, 200}});
+  // Nothing else could make room: one more runs, in case it reads what can be dropped then.
+  EXPECT_EQ(worker.started(), List{2});
+  worker.tick_after(seconds{1});
+  EXPECT_EQ(spills(worker), List{0});  // The disk is asked again.
+  spilled(worker, 0, false);
+  PENSTOCK_EXPECT_COVERAGE_MARK("outputs found no room for too long", worker.tick_after(seconds{30}));
+  const auto failures = worker.failures();
+  ASSERT_EQ(failures.size(), 1U);
+  EXPECT_EQ(failures[0].failure, FailureClass::Refused);
+  EXPECT_NE(failures[0].message.find("200 bytes found no room beside 900 bytes of 1000 bytes"), std::string::npos)
+      << failures[0].message;
+  const auto drops = worker.take<worker_action::DropDatum>();
+  ASSERT_EQ(drops.size(), 1U);
+  EXPECT_EQ(drops[0].key, key(1));
+  worker.succeed(2);
+  worker.ignore();
+}
+
+TEST(Room, OutputsThatCanNeverFitFailAtOnce) {
+  WorkerHarness worker{1, kGiB, small_store()};
+  make(worker, 0, kStore);
+  EXPECT_EQ(worker.reports(), Texts{"0 Succeeded"});
+  worker.assign({{.subtask = 1}});
+  worker.started();
+  PENSTOCK_EXPECT_COVERAGE_MARK("outputs were larger than the store", worker.succeed(1, {{0, kStore + 1}}));
+  const auto failures = worker.failures();
+  ASSERT_EQ(failures.size(), 1U);
+  EXPECT_NE(failures[0].message.find("1001 bytes can never fit"), std::string::npos) << failures[0].message;
+  worker.ignore();
+}
+
+TEST(Room, ASmallOutputPassesALargeOneThatFindsNoRoom) {
+  WorkerHarness worker{2, kGiB, small_store()};
+  make(worker, 0, 700);
+  worker.assign({{.subtask = 1}, {.subtask = 2}});
+  worker.started();
+  worker.ignore();
+  worker.succeed(1, {{0, 500}});
+  worker.succeed(2, {{0, 100}});
+  EXPECT_EQ(worker.reports(), Texts{"2 Succeeded"});
+  worker.ignore();
+}
+
+TEST(Room, ACancelEndsTheWaitForRoom) {
+  WorkerHarness worker{2, kGiB, small_store()};
+  make(worker, 0, 700);
+  worker.assign({{.subtask = 1}});
+  worker.started();
+  worker.succeed(1, {{0, 500}});
+  worker.ignore();
+  worker.receive(CancelBatch{JobId{1}, false, {{SubtaskIndex{1}, Attempt{1}}}, Duration{0}, true});
+  EXPECT_EQ(worker.reports(), Texts{"1 Cancelled"});
+  worker.ignore();
+}
+
+TEST(Room, WhatIsPinnedWhileItIsSpilledStaysAndGoesAtOnceLater) {
+  WorkerHarness worker{1, kGiB, small_store()};
+  make(worker, 0, 900);
+  EXPECT_EQ(spills(worker), List{0});
+  worker.assign({{.subtask = 1, .inputs = {here(0, 900)}}});
+  EXPECT_EQ(worker.started(), List{1});
+  PENSTOCK_EXPECT_COVERAGE_MARK("a datum was pinned while it was spilled", spilled(worker, 0));
+  EXPECT_EQ(releases(worker), List{});
+  worker.succeed(1);
+  EXPECT_EQ(releases(worker), List{});  // A look at everything is not taken for each event.
+  PENSTOCK_EXPECT_COVERAGE_MARK("the disk had a datum already", worker.tick_after(milliseconds{2}));
+  EXPECT_EQ(releases(worker), List{0});
+  EXPECT_EQ(spills(worker), List{});
+  worker.ignore();
+}
+
+TEST(Room, ATransferWaitsForRoomButOneIsAlwaysOnItsWay) {
+  WorkerHarness worker{4, kGiB, small_store()};
+  worker.assign({{.subtask = 10, .inputs = {remote(0, 800)}}, {.subtask = 11, .inputs = {remote(1, 800)}}});
+  EXPECT_EQ(worker.fetches(), List{0});
+  worker.fetched(0, 800);
+  EXPECT_EQ(worker.started(), List{10});
+  EXPECT_EQ(worker.fetches(), List{1});  // Its input is pinned and cannot leave: waiting would be for ever.
+  worker.fetched(1, 800);
+  worker.ignore();
+}
+
+// Fault F41: a damaged block on disk is a lost datum, never wrong data.
+TEST(Room, ADatumThatFailsItsChecksumIsLostAndItsFileGoes) {
+  WorkerHarness worker{1, kGiB, small_store()};
+  make(worker, 0, 900);
+  spilled(worker, 0);
+  worker.ignore();
+  worker.assign({{.subtask = 1, .inputs = {here(0, 900)}}});
+  EXPECT_EQ(worker.take<worker_action::RestoreInput>().size(), 1U);
+  worker.handle(worker_event::DatumRestored{key(0), false});
+  EXPECT_EQ(worker.take<worker_action::DropDatum>().size(), 1U);
+  const auto failures = worker.failures();
+  ASSERT_EQ(failures.size(), 1U);
+  EXPECT_EQ(failures[0].failure, FailureClass::InputLost);
+  EXPECT_EQ(failures[0].lost_producer, SubtaskIndex{0});
+  worker.ignore();
+}
+
+TEST(Copies, OneThatIsKeptForSafetyIsFetchedAfterWhatSomebodyWaitsFor) {
+  WorkerConfig config;
+  config.fetches_max = 1;
+  WorkerHarness worker{2, kGiB, config};
+  worker.assign({{.subtask = 9, .inputs = {remote(8, 10)}}});
+  EXPECT_EQ(worker.fetches(), List{8});
+  worker.receive(KeepBatch{JobId{1}, {{SubtaskIndex{0}, 0, WorkerId{7}, 100, {}}}});
+  worker.assign({{.subtask = 10, .inputs = {remote(1, 100)}}});
+  worker.fetched(8, 10);
+  EXPECT_EQ(worker.fetches(), List{1});
+  worker.fetched(1, 100);
+  EXPECT_EQ(worker.fetches(), List{0});
+  worker.ignore();
+  worker.fetched(0, 100);
+  worker.tick_after(seconds{1});
+  const auto reports = worker.take<worker_action::SendReport>();
+  ASSERT_FALSE(reports.empty());
+  ASSERT_EQ(reports[0].batch.replicas.size(), 2U);
+  EXPECT_EQ(reports[0].batch.replicas[1], (ReplicaReport{{JobId{1}, SubtaskIndex{0}}, 0, false}));
+  // It is used like any other.
+  worker.assign({{.subtask = 11, .inputs = {here(0, 100)}}});
+  worker.succeed(9);
+  EXPECT_EQ(worker.started(), List{11});
+  worker.ignore();
+}
+
+TEST(Copies, ADropOrTheEndOfTheJobEndsItsFetch) {
+  WorkerHarness worker{1};
+  worker.receive(
+      KeepBatch{JobId{1}, {{SubtaskIndex{0}, 0, WorkerId{7}, 100, {}}, {SubtaskIndex{1}, 0, WorkerId{7}, 100, {}}}});
+  EXPECT_EQ(worker.fetches(), (List{0, 1}));
+  worker.receive(DropBatch{JobId{1}, false, {{SubtaskIndex{0}, 0}}});
+  EXPECT_EQ(worker.take<worker_action::CancelFetch>().size(), 1U);
+  worker.receive(ForgetJob{JobId{1}});
+  EXPECT_EQ(worker.take<worker_action::CancelFetch>().size(), 1U);
+  EXPECT_EQ(worker.core().data_count(), 0U);
+  worker.ignore();
+}
+
+TEST(Copies, ACheckpointIsWrittenAfterASuccessAndReportedWhenItIsSafe) {
+  WorkerHarness worker{1};
+  worker.template_at(0).checkpoint = true;
+  worker.assign({{.subtask = 0}, {.subtask = 1}});
+  worker.started();
+  worker.succeed(0, {{0, 10}});
+  EXPECT_EQ(worker.take<worker_action::CheckpointDatum>().size(), 1U);
+  worker.ignore();
+  worker.handle(worker_event::DatumCheckpointed{key(0), true});
+  worker.started();
+  worker.succeed(1, {});
+  EXPECT_EQ(worker.take<worker_action::CheckpointDatum>().size(), 0U);
+  const auto reports = worker.take<worker_action::SendReport>();
+  ASSERT_EQ(reports.size(), 1U);
+  EXPECT_EQ(reports[0].batch.replicas, (std::vector<ReplicaReport>{{{JobId{1}, SubtaskIndex{0}}, 0, true}}));
+}
+
+TEST(Copies, WhatIsOnSharedStorageIsReadWhenItIsWanted) {
+  WorkerHarness worker{1};
+  worker.receive(KeepBatch{JobId{1}, {{SubtaskIndex{0}, 0, WorkerId::none(), 100, Incarnation{5}}}});
+  const auto adopted = worker.take<worker_action::AdoptCheckpoint>();
+  ASSERT_EQ(adopted.size(), 1U);
+  EXPECT_EQ(adopted[0].writer, Incarnation{5});
+  worker.assign({{.subtask = 1, .inputs = {here(0, 100)}}});
+  EXPECT_EQ(worker.take<worker_action::RestoreInput>().size(), 1U);
+  worker.handle(worker_event::DatumRestored{key(0), true});
+  EXPECT_EQ(worker.started(), List{1});
+  worker.succeed(1);
+  worker.ignore();
+}
+
+}  // namespace
+}  // namespace penstock::worker

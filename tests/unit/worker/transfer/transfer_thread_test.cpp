@@ -1,0 +1,369 @@
+// Transfers over real sockets on one loop, with servers that lie, cut and fall silent.
+#include <gtest/gtest.h>
+
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/write.hpp>
+#include <cstring>
+#include <thread>
+
+#include "common/base/rng.hpp"
+#include "common/runtime/clock.hpp"
+#include "worker/transfer/data_client.hpp"
+#include "worker/transfer/data_server.hpp"
+#include "worker/transfer/transfer_format.hpp"
+#include "worker/transfer/transfer_thread.hpp"
+
+namespace penstock::worker {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr std::uint32_t kChunk = 4096;
+
+DataKey key(std::uint32_t subtask) { return DataKey{{JobId{3}, SubtaskIndex{subtask}}, 1}; }
+
+std::vector<std::byte> content(std::size_t bytes) {
+  Rng random{bytes};
+  std::vector<std::byte> data(bytes);
+  for (std::byte& byte : data) byte = static_cast<std::byte>(random.below(256));
+  return data;
+}
+
+void put(ObjectStore& store, std::uint32_t subtask, const std::vector<std::byte>& data) {
+  std::shared_ptr<Blob> blob = store.allocate(data.size());
+  std::memcpy(blob->data(), data.data(), data.size());
+  store.put(key(subtask), std::move(blob));
+}
+
+TransferLimits limits() {
+  TransferLimits limits;
+  limits.chunk_bytes = kChunk;
+  limits.streams_max = 2;
+  limits.silence_max = milliseconds{200};
+  return limits;
+}
+
+/// A loop that a test turns until something has happened.
+struct Turning {
+  Loop loop;
+  ~Turning() {
+    while (loop.turn()) {
+    }
+  }
+  template <class Condition>
+  bool until(Condition&& condition) {
+    const Instant end = monotonic_now() + seconds{20};
+    while (!condition()) {
+      if (monotonic_now() > end) return false;
+      loop.turn();
+    }
+    return true;
+  }
+};
+
+struct Answer {
+  bool told = false;
+  std::shared_ptr<Blob> blob;
+  Error error;
+  DataClient::OnDone take() {
+    return [this](std::shared_ptr<Blob> got, const Error& why) {
+      EXPECT_FALSE(told) << "answered twice";
+      told = true;
+      blob = std::move(got);
+      error = why;
+    };
+  }
+  bool is(const std::vector<std::byte>& data) const {
+    return blob != nullptr && blob->bytes().size() == data.size() &&
+           std::memcmp(blob->bytes().data(), data.data(), data.size()) == 0;
+  }
+};
+
+HostPort local(std::uint16_t port) { return HostPort{"127.0.0.1", port}; }
+
+/// A server of the test's own, which answers a request at a time as it is told, on its own thread.
+class Liar {
+ public:
+  using Answering = std::function<void(tcp::socket&, const TransferRequest&, int visit)>;
+  explicit Liar(Answering answering) : acceptor_(io_, tcp::endpoint{asio::ip::address_v4::loopback(), 0}) {
+    thread_ = std::thread{[this, answering = std::move(answering)] {
+      for (int visit = 0;; ++visit) {
+        boost::system::error_code error;
+        tcp::socket socket{io_};
+        acceptor_.accept(socket, error);
+        if (error || ending_) return;
+        TransferRequest request;
+        while (!error && asio::read(socket, asio::buffer(&request, sizeof request), error) == sizeof request) {
+          offsets.push_back(request.offset);
+          answering(socket, request, visit);
+          if (!socket.is_open()) break;
+        }
+      }
+    }};
+  }
+  ~Liar() {
+    ending_ = true;
+    boost::system::error_code error;
+    tcp::socket knock{io_};
+    knock.connect(acceptor_.local_endpoint(), error);
+    thread_.join();
+  }
+  HostPort address() const { return local(acceptor_.local_endpoint().port()); }
+
+  std::vector<std::uint64_t> offsets;  ///< Asked for; to be read when the client has its answer.
+
+ private:
+  asio::io_context io_;
+  tcp::acceptor acceptor_;
+  std::atomic<bool> ending_{false};
+  std::thread thread_;
+};
+
+void say(tcp::socket& socket, const void* data, std::size_t size) {
+  boost::system::error_code ignored;
+  asio::write(socket, asio::buffer(data, size), ignored);
+}
+
+/// The honest answer from the request's offset on, but only so many chunks; the one of number `bad` is damaged.
+void say_chunks(tcp::socket& socket, const TransferRequest& request, const std::vector<std::byte>& data,
+                std::size_t count, std::size_t bad = ~std::size_t{0}) {
+  TransferReply reply;
+  reply.status = TransferStatus::Here;
+  reply.bytes = data.size();
+  say(socket, &reply, sizeof reply);
+  for (std::uint64_t at = request.offset; at < data.size() && count > 0; at += kChunk, --count) {
+    std::vector<std::byte> part{
+        data.begin() + static_cast<std::ptrdiff_t>(at),
+        data.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(at + kChunk, data.size()))};
+    const TransferChunk chunk{chunk_hash(part, at)};
+    if (at / kChunk == bad) part[7] ^= std::byte{1};
+    say(socket, &chunk, sizeof chunk);
+    say(socket, part.data(), part.size());
+  }
+}
+
+TEST(Transfer, DataOfEverySizeArriveWhole) {
+  Turning turning;
+  ObjectStore here;
+  ObjectStore there{StoreOptions{4096, 10, {}, {}}};
+  auto server = DataServer::open(turning.loop, local(0), there);
+  ASSERT_TRUE(server);
+  DataClient client{turning.loop, here, limits()};
+  std::uint32_t subtask = 0;
+  for (const std::size_t size : {std::size_t{1}, std::size_t{kChunk - 1}, std::size_t{kChunk}, std::size_t{kChunk + 1},
+                                 std::size_t{1'000'000}}) {
+    const auto data = content(size);
+    put(there, ++subtask, data);
+    Answer answer;
+    client.fetch(local((*server)->port()), key(subtask), 0, answer.take());
+    ASSERT_TRUE(turning.until([&] { return answer.told; }));
+    EXPECT_TRUE(answer.is(data)) << size << " " << to_string(answer.error);
+  }
+  Answer answer;
+  client.fetch(local((*server)->port()), key(99), 0, answer.take());
+  ASSERT_TRUE(turning.until([&] { return answer.told; }));
+  EXPECT_EQ(answer.error.code, ErrorCode::NotFound);
+}
+
+TEST(Transfer, MoreThanTheStreamsAreServedByPriority) {
+  Turning turning;
+  ObjectStore here;
+  ObjectStore there;
+  auto server = DataServer::open(turning.loop, local(0), there);
+  ASSERT_TRUE(server);
+  DataClient client{turning.loop, here, limits()};
+  std::vector<std::uint32_t> order;
+  for (std::uint32_t i = 0; i < 8; ++i) {
+    put(there, i, content(200'000));
+    client.fetch(local((*server)->port()), key(i), i, [&order, i](std::shared_ptr<Blob> blob, const Error&) {
+      EXPECT_NE(blob, nullptr);
+      order.push_back(i);
+    });
+  }
+  ASSERT_TRUE(turning.until([&] { return order.size() == 8; }));
+  // The first two were alone; then the others in pairs, the most urgent first.
+  for (std::size_t pair = 1; pair < 4; ++pair)
+    for (std::size_t k = 0; k < 2; ++k) EXPECT_GE(order[pair * 2 + k], 8 - 2 * pair) << pair;
+}
+
+TEST(Transfer, ACutTransferGoesOnFromItsLastWholeChunk) {
+  Turning turning;
+  ObjectStore here;
+  const auto data = content(5 * kChunk + 100);
+  Liar server{[&](tcp::socket& socket, const TransferRequest& request, int visit) {
+    say_chunks(socket, request, data, visit == 0 ? 2 : visit == 1 ? 3 : 100);
+    if (visit < 2) say(socket, data.data(), 1000);  // And a part of the next.
+    if (visit < 2) socket.close();
+  }};
+  DataClient client{turning.loop, here, limits()};
+  Answer answer;
+  client.fetch(server.address(), key(1), 0, answer.take());
+  ASSERT_TRUE(turning.until([&] { return answer.told; }));
+  EXPECT_TRUE(answer.is(data)) << to_string(answer.error);
+  EXPECT_EQ(server.offsets, (std::vector<std::uint64_t>{0, 2 * kChunk, 5 * kChunk}));
+}
+
+// Fault F41: never wrong data. Once it may be the network; twice it is the copy.
+TEST(Transfer, AChunkThatFailsItsChecksumIsAskedForOnceMore) {
+  Turning turning;
+  ObjectStore here;
+  const auto data = content(4 * kChunk);
+  for (const bool heals : {true, false}) {
+    Liar server{[&](tcp::socket& socket, const TransferRequest& request, int visit) {
+      say_chunks(socket, request, data, 100, heals && visit > 0 ? ~std::size_t{0} : 2);
+    }};
+    DataClient client{turning.loop, here, limits()};
+    Answer answer;
+    client.fetch(server.address(), key(1), 0, answer.take());
+    ASSERT_TRUE(turning.until([&] { return answer.told; }));
+    EXPECT_EQ(answer.is(data), heals);
+    EXPECT_EQ(server.offsets, (std::vector<std::uint64_t>{0, 2 * kChunk}));
+    if (!heals) {
+      EXPECT_EQ(answer.error.code, ErrorCode::NotFound);
+    }
+  }
+}
+
+TEST(Transfer, AServerThatOnlyCutsIsGivenUp) {
+  Turning turning;
+  ObjectStore here;
+  Liar server{[&](tcp::socket& socket, const TransferRequest&, int) { socket.close(); }};
+  DataClient client{turning.loop, here, limits()};
+  Answer answer;
+  client.fetch(server.address(), key(1), 0, answer.take());
+  ASSERT_TRUE(turning.until([&] { return answer.told; }));
+  EXPECT_EQ(answer.error.code, ErrorCode::Unreachable);
+  EXPECT_EQ(server.offsets.size(), limits().cuts_max + 1);
+}
+
+TEST(Transfer, AServerThatFallsSilentOrTalksNonsenseIsGivenUp) {
+  Turning turning;
+  ObjectStore here;
+  for (const bool silent : {true, false}) {
+    Liar server{[&](tcp::socket& socket, const TransferRequest&, int) {
+      const std::string nonsense(100, 'x');
+      if (!silent) say(socket, nonsense.data(), nonsense.size());
+    }};
+    DataClient client{turning.loop, here, limits()};
+    Answer answer;
+    client.fetch(server.address(), key(1), 0, answer.take());
+    ASSERT_TRUE(turning.until([&] { return answer.told; }));
+    EXPECT_EQ(answer.error.code, ErrorCode::Unreachable);
+  }
+  Answer answer;
+  DataClient client{turning.loop, here, limits()};
+  client.fetch(local(1), key(1), 0, answer.take());
+  ASSERT_TRUE(turning.until([&] { return answer.told; }));
+  EXPECT_EQ(answer.error.code, ErrorCode::Unreachable);
+}
+
+TEST(Transfer, ACancelEndsItAndAnAbandonAnswersAtOnce) {
+  Turning turning;
+  ObjectStore here;
+  const auto data = content(3 * kChunk);
+  std::atomic<int> asked{0};
+  Liar server{[&](tcp::socket& socket, const TransferRequest& request, int) {
+    ++asked;
+    say_chunks(socket, request, data, 1);
+  }};
+  TransferLimits patient = limits();
+  patient.silence_max = seconds{60};
+  patient.streams_max = 1;
+  DataClient client{turning.loop, here, patient};
+  Answer cancelled;
+  client.fetch(server.address(), key(1), 0, cancelled.take());
+  ASSERT_TRUE(turning.until([&] { return asked == 1; }));
+  client.cancel(key(1));
+  Answer waiting;
+  client.fetch(server.address(), key(2), 0, waiting.take());
+  ASSERT_TRUE(turning.until([&] { return asked == 2; }));  // The only stream is free again.
+  EXPECT_FALSE(waiting.told);
+  client.abandon(server.address());
+  EXPECT_TRUE(waiting.told);
+  EXPECT_EQ(waiting.error.code, ErrorCode::NotFound);
+  EXPECT_FALSE(cancelled.told);
+}
+
+TEST(Transfer, ARequestThatIsNoneIsRefused) {
+  Turning turning;
+  ObjectStore store;
+  auto server = DataServer::open(turning.loop, local(0), store);
+  ASSERT_TRUE(server);
+  for (const std::uint32_t chunk_bytes : {0U, 1U, 4097U, 1U << 31U}) {
+    tcp::socket socket{turning.loop.io()};
+    socket.connect({asio::ip::address_v4::loopback(), (*server)->port()});
+    TransferRequest request;
+    request.chunk_bytes = chunk_bytes;
+    request.offset = 4096;
+    say(socket, &request, sizeof request);
+    TransferReply reply;
+    std::optional<boost::system::error_code> end;
+    std::size_t got = 0;
+    asio::async_read(socket, asio::buffer(&reply, sizeof reply), [&](auto, std::size_t size) {
+      got = size;
+      asio::async_read(socket, asio::buffer(&reply.magic, 1), [&](auto error, std::size_t) { end = error; });
+    });
+    ASSERT_TRUE(turning.until([&] { return end.has_value(); }));
+    EXPECT_EQ(got, sizeof reply);
+    EXPECT_EQ(reply.status, TransferStatus::Refused);
+    EXPECT_EQ(*end, asio::error::eof);
+  }
+}
+
+TEST(Transfer, ADatumThatIsOnDiskIsSentFromThere) {
+  Turning turning;
+  ObjectStore here;
+  ObjectStore there;
+  auto server = DataServer::open(turning.loop, local(0), there);
+  ASSERT_TRUE(server);
+  const auto data = content(100'000);
+  put(there, 1, data);
+  std::atomic<bool> spilled{false};
+  there.spill(key(1), [&](const Result<void>& done) { spilled = done.has_value(); });
+  ASSERT_TRUE(turning.until([&] { return spilled.load(); }));
+  there.release(key(1));
+  DataClient client{turning.loop, here, limits()};
+  Answer answer;
+  client.fetch(local((*server)->port()), key(1), 0, answer.take());
+  ASSERT_TRUE(turning.until([&] { return answer.told; }));
+  EXPECT_TRUE(answer.is(data));
+  EXPECT_EQ(there.find(key(1)), nullptr);
+  there.quiesce();
+}
+
+TEST(Transfer, OnItsOwnThreadItAnswersOnTheOwnersAndOnlyWhatIsStillWanted) {
+  Turning turning;
+  ObjectStore here;
+  ObjectStore there;
+  auto one = TransferThread::open(turning.loop, here, {local(0), limits()});
+  auto other = TransferThread::open(turning.loop, there, {local(0), limits()});
+  ASSERT_TRUE(one && other);
+  const auto data = content(500'000);
+  put(there, 1, data);
+  put(there, 2, data);
+  Answer wanted;
+  Answer cancelled;
+  (*one)->fetch(local((*other)->port()), key(2), 0, cancelled.take());
+  (*one)->cancel(key(2));
+  (*one)->fetch(local((*other)->port()), key(1), 0,
+                [&, take = wanted.take()](std::shared_ptr<Blob> blob, const Error& error) {
+                  EXPECT_TRUE(turning.loop.in_loop_thread());
+                  take(std::move(blob), error);
+                });
+  ASSERT_TRUE(turning.until([&] { return wanted.told; }));
+  EXPECT_TRUE(wanted.is(data));
+  EXPECT_FALSE(cancelled.told);
+  Answer late;
+  (*one)->fetch(local((*other)->port()), key(2), 0, late.take());
+  (*one).reset();
+  while (turning.loop.turn()) {
+  }
+  EXPECT_FALSE(late.told);
+}
+
+}  // namespace
+}  // namespace penstock::worker

@@ -1,0 +1,56 @@
+// Data on disk: one file for each, checked when it is read.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+
+#include "common/base/ids.hpp"
+#include "common/base/result.hpp"
+#include "common/base/units.hpp"
+#include "common/runtime/life_directory.hpp"
+
+namespace penstock::worker {
+
+struct SpillOptions {
+  std::string place;               ///< Directory of all workers' spilled data; empty: where temporary files are.
+  Bytes bytes_max = Bytes::max();  ///< On disk; at the limit the disk counts as full.
+};
+
+/// What is spilled, as files of a directory of this life, which is gone with it; those of lives that were killed are
+/// removed when the first datum is spilled. Any thread may call any member; a key is written and dropped by one at a
+/// time.
+class SpillFiles {
+ public:
+  explicit SpillFiles(SpillOptions options);
+  SpillFiles(const SpillFiles&) = delete;
+  SpillFiles& operator=(const SpillFiles&) = delete;
+
+  /// Replaces what is there. Errors: StorageFull, InvalidArgument for a place that cannot be used; nothing is kept
+  /// then.
+  Result<void> write(const DataKey& key, std::span<const std::byte> bytes);
+  /// Asks `room_for(size)` for the memory and fills it; null there means that there is none.
+  /// Errors: NotFound; StorageDamaged, and then it is dropped; ResourceExhausted.
+  Result<void> read(const DataKey& key, const std::function<std::byte*(std::size_t)>& room_for);
+  void drop(const DataKey& key);
+  void clear();
+  bool has(const DataKey& key) const;
+  /// On disk, after compression.
+  Bytes used() const;
+
+ private:
+  Result<std::string> path_of(const DataKey& key);
+  void note(const DataKey& key, std::int64_t bytes);
+
+  const SpillOptions options_;
+  mutable std::mutex mutex_;  ///< Guards all below; never held while a file is read or written.
+  LifeDirectory directory_;
+  std::map<DataKey, std::int64_t> stored_;  ///< Bytes on disk of each.
+  std::int64_t used_ = 0;
+};
+
+}  // namespace penstock::worker

@@ -1,0 +1,318 @@
+#include "worker/transfer/data_client.hpp"
+
+#include <algorithm>
+#include <array>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/connect.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/write.hpp>
+#include <map>
+#include <vector>
+
+#include "worker/transfer/transfer_format.hpp"
+
+namespace penstock::worker {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+namespace {
+
+constexpr std::uint64_t kBytesMax = std::uint64_t{1} << 44U;
+
+/// One datum on its way, from one connection to the next if need be.
+struct Wanted {
+  DataKey key;
+  std::uint64_t priority = 0;
+  DataClient::OnDone on_done;
+  std::shared_ptr<Blob> blob;  ///< From the first answer on.
+  std::uint64_t offset = 0;    ///< Bytes that are here and checked.
+  std::uint32_t cuts = 0;      ///< Since the last whole chunk.
+  std::uint64_t bad_chunks = 0;
+};
+
+/// The way to one server: requests that wait, and connections that serve them.
+class Route : public std::enable_shared_from_this<Route> {
+ public:
+  Route(asio::io_context& context, const HostPort& server, const ObjectStore& store, const TransferLimits& limits)
+      : io_(context), address_(server), store_(store), limits_(limits) {}
+
+  void add(Wanted wanted) {
+    const auto behind = std::find_if(waiting_.begin(), waiting_.end(),
+                                     [&](const Wanted& other) { return other.priority < wanted.priority; });
+    waiting_.insert(behind, std::move(wanted));
+    serve();
+  }
+
+  void cancel(const DataKey& key) {
+    std::erase_if(waiting_, [&](const Wanted& wanted) { return wanted.key == key; });
+    for (const auto& line : busy_) {
+      if (line->wanted.key != key) continue;
+      line->wanted = {};
+      error_code ignored;
+      line->socket.close(ignored);  // The operation under way fails, and nobody is told.
+    }
+  }
+
+  /// Ends everything; what was wanted.
+  std::vector<Wanted> close() {
+    closed_ = true;
+    std::vector<Wanted> left = std::exchange(waiting_, {});
+    for (const auto& lines : {busy_, idle_})
+      for (const auto& line : lines) {
+        line->timer.cancel();
+        error_code ignored;
+        line->socket.close(ignored);
+        if (line->wanted.on_done) left.push_back(std::exchange(line->wanted, {}));
+      }
+    busy_.clear();
+    idle_.clear();
+    return left;
+  }
+
+ private:
+  struct Line {
+    explicit Line(asio::io_context& io) : socket(io), timer(io) {}
+    tcp::socket socket;
+    asio::steady_timer timer;
+    bool connected = false;
+    bool used = false;  ///< It has served before; a failure may only mean that the server has closed it.
+    Wanted wanted;
+    TransferRequest request;
+    TransferReply reply;
+    TransferChunk chunk;
+  };
+  using LinePtr = std::shared_ptr<Line>;
+
+  void serve();
+  void connect(const LinePtr& line);
+  void ask(const LinePtr& line);
+  void replied(const LinePtr& line);
+  void read_chunk(const LinePtr& line);
+  void check_chunk(const LinePtr& line, std::size_t bytes);
+  void finish(const LinePtr& line, const Error& error);
+  void fail(const LinePtr& line, const std::string& why);
+  void watch(const LinePtr& line);
+  template <class Next>
+  auto then(const LinePtr& line, Next next);
+
+  asio::io_context& io_;
+  const HostPort address_;
+  const ObjectStore& store_;
+  const TransferLimits limits_;
+  std::vector<Wanted> waiting_;  ///< By priority.
+  std::vector<LinePtr> idle_;
+  std::vector<LinePtr> busy_;
+  std::size_t lines_ = 0;
+  bool closed_ = false;
+};
+
+// The next step when an operation has succeeded.
+template <class Next>
+auto Route::then(const LinePtr& line, Next next) {
+  return [self = shared_from_this(), line, next](const error_code& error, std::size_t) {
+    if (self->closed_) return;
+    if (error) return self->fail(line, error.message());
+    ((*self).*next)(line);
+  };
+}
+
+void Route::serve() {
+  while (!waiting_.empty()) {
+    LinePtr line;
+    if (!idle_.empty()) {
+      line = idle_.back();
+      idle_.pop_back();
+      line->timer.cancel();
+    } else if (lines_ < limits_.streams_max) {
+      line = std::make_shared<Line>(io_);
+      ++lines_;
+    } else {
+      return;
+    }
+    busy_.push_back(line);
+    line->wanted = std::move(waiting_.front());
+    waiting_.erase(waiting_.begin());
+    if (line->connected)
+      ask(line);
+    else
+      connect(line);
+  }
+}
+
+void Route::connect(const LinePtr& line) {
+  watch(line);
+  auto resolver = std::make_shared<tcp::resolver>(io_);
+  resolver->async_resolve(
+      address_.host, std::to_string(address_.port),
+      [self = shared_from_this(), line, resolver](const error_code& error, tcp::resolver::results_type results) {
+        if (self->closed_) return;
+        if (error) return self->fail(line, error.message());
+        asio::async_connect(line->socket, results, [self, line](const error_code& failed, const tcp::endpoint&) {
+          if (self->closed_) return;
+          if (failed) return self->fail(line, failed.message());
+          error_code ignored;
+          line->socket.set_option(tcp::no_delay{true}, ignored);
+          line->connected = true;
+          self->ask(line);
+        });
+      });
+}
+
+void Route::ask(const LinePtr& line) {
+  watch(line);
+  line->request = TransferRequest{};
+  line->request.job = line->wanted.key.producer.job.value();
+  line->request.subtask = line->wanted.key.producer.index.value();
+  line->request.output = line->wanted.key.output;
+  line->request.chunk_bytes = limits_.chunk_bytes;
+  line->request.offset = line->wanted.offset;
+  asio::async_write(line->socket, asio::buffer(&line->request, sizeof(TransferRequest)),
+                    [self = shared_from_this(), line](const error_code& error, std::size_t) {
+                      if (self->closed_) return;
+                      if (error) return self->fail(line, error.message());
+                      asio::async_read(line->socket, asio::buffer(&line->reply, sizeof(TransferReply)),
+                                       self->then(line, &Route::replied));
+                    });
+}
+
+void Route::replied(const LinePtr& line) {
+  const TransferReply& reply = line->reply;
+  Wanted& wanted = line->wanted;
+  if (!wanted.on_done) return fail(line, "was cancelled");
+  if (reply.magic != kTransferMagic || reply.bytes > kBytesMax || reply.status == TransferStatus::Refused)
+    return fail(line, "the server's answer is malformed");
+  if (reply.status != TransferStatus::Here || reply.bytes == 0)
+    return finish(line, Error{ErrorCode::NotFound, to_string(wanted.key), "is not there", {}});
+  if (wanted.blob != nullptr && wanted.blob->bytes().size() != reply.bytes) {
+    wanted.blob.reset();  // Made anew meanwhile, and not as before.
+    wanted.offset = 0;
+    return fail(line, "the server's datum has changed");
+  }
+  if (wanted.blob == nullptr) wanted.blob = store_.allocate(reply.bytes);
+  if (wanted.blob == nullptr) return fail(line, "there is no memory for " + std::to_string(reply.bytes) + " bytes");
+  read_chunk(line);
+}
+
+void Route::read_chunk(const LinePtr& line) {
+  Wanted& wanted = line->wanted;
+  if (!wanted.on_done) return fail(line, "was cancelled");
+  const std::size_t size = wanted.blob->bytes().size();
+  if (wanted.offset == size) return finish(line, {});
+  watch(line);
+  const std::size_t bytes = std::min<std::size_t>(limits_.chunk_bytes, size - wanted.offset);
+  const std::array<asio::mutable_buffer, 2> buffers{asio::buffer(&line->chunk, sizeof(TransferChunk)),
+                                                    asio::buffer(wanted.blob->data() + wanted.offset, bytes)};
+  // The bytes are read into memory that a cancel must not free.
+  asio::async_read(line->socket, buffers,
+                   [self = shared_from_this(), line, bytes, held = wanted.blob](const error_code& error, std::size_t) {
+                     if (self->closed_) return;
+                     if (error) return self->fail(line, error.message());
+                     self->check_chunk(line, bytes);
+                   });
+}
+
+void Route::check_chunk(const LinePtr& line, std::size_t bytes) {
+  Wanted& wanted = line->wanted;
+  if (!wanted.on_done) return fail(line, "was cancelled");
+  if (chunk_hash(wanted.blob->bytes().subspan(wanted.offset, bytes), wanted.offset) != line->chunk.hash) {
+    // Fault F41: a copy that is damaged at its holder is lost, and made again.
+    if (++wanted.bad_chunks > 1)
+      return finish(line, Error{ErrorCode::NotFound, to_string(wanted.key), "fails its checksum", {}});
+    return fail(line, "the data fail their checksum");
+  }
+  wanted.offset += bytes;
+  wanted.cuts = 0;
+  read_chunk(line);
+}
+
+void Route::finish(const LinePtr& line, const Error& error) {
+  line->used = true;
+  std::erase(busy_, line);
+  Wanted wanted = std::exchange(line->wanted, {});
+  const bool whole = error.message.empty();
+  if (whole || wanted.bad_chunks == 0) {
+    idle_.push_back(line);
+    line->timer.expires_after(limits_.idle_max);
+    line->timer.async_wait([self = shared_from_this(), line](const error_code& cancelled) {
+      if (cancelled || self->closed_) return;
+      std::erase(self->idle_, line);
+      --self->lines_;
+    });
+  } else {
+    line->timer.cancel();
+    --lines_;  // The rest of a damaged answer is on its way; nobody reads it.
+  }
+  wanted.on_done(whole ? std::move(wanted.blob) : nullptr, error);
+  serve();
+}
+
+// The connection is of no use any more. What was wanted goes on where it was, on another one.
+void Route::fail(const LinePtr& line, const std::string& why) {
+  if (std::find(busy_.begin(), busy_.end(), line) == busy_.end()) return;
+  line->timer.cancel();
+  --lines_;
+  std::erase(busy_, line);
+  Wanted wanted = std::exchange(line->wanted, {});
+  if (wanted.on_done && (line->used || (line->connected && ++wanted.cuts <= limits_.cuts_max)))
+    waiting_.insert(waiting_.begin(), std::move(wanted));
+  else if (wanted.on_done)
+    wanted.on_done(nullptr, Error{ErrorCode::Unreachable, to_string(address_), why, {}});
+  serve();
+}
+
+void Route::watch(const LinePtr& line) {
+  line->timer.expires_after(limits_.silence_max);
+  line->timer.async_wait([line](const error_code& cancelled) {
+    error_code ignored;
+    if (!cancelled) line->socket.close(ignored);  // The operation under way fails, and tells.
+  });
+}
+
+}  // namespace
+
+struct DataClient::State {
+  State(Loop& event_loop, const ObjectStore& object_store, const TransferLimits& transfer_limits)
+      : loop(event_loop), store(object_store), limits(transfer_limits) {}
+  Loop& loop;
+  const ObjectStore& store;
+  const TransferLimits limits;
+  std::map<std::string, std::shared_ptr<Route>> routes;
+};
+
+DataClient::DataClient(Loop& loop, const ObjectStore& store, const TransferLimits& limits)
+    : state_(std::make_shared<State>(loop, store, limits)) {}
+
+DataClient::~DataClient() {
+  for (const auto& [address, route] : state_->routes) route->close();
+}
+
+void DataClient::fetch(const HostPort& from, const DataKey& key, std::uint64_t priority, OnDone on_done) {
+  cancel(key);
+  std::shared_ptr<Route>& route = state_->routes[to_string(from)];
+  if (route == nullptr) route = std::make_shared<Route>(state_->loop.io(), from, state_->store, state_->limits);
+  Wanted wanted;
+  wanted.key = key;
+  wanted.priority = priority;
+  wanted.on_done = std::move(on_done);
+  std::shared_ptr<Route> { route } -> add(std::move(wanted));
+}
+
+void DataClient::abandon(const HostPort& server) {
+  const auto found = state_->routes.find(to_string(server));
+  if (found == state_->routes.end()) return;
+  const std::shared_ptr<Route> route = std::move(found->second);
+  state_->routes.erase(found);
+  const Error gone{ErrorCode::NotFound, to_string(server), "is gone", {}};
+  for (const Wanted& wanted : route->close()) wanted.on_done(nullptr, gone);
+}
+
+void DataClient::cancel(const DataKey& key) {
+  for (const auto& [address, route] : state_->routes) route->cancel(key);
+}
+
+}  // namespace penstock::worker

@@ -1,0 +1,49 @@
+// Brings data from servers.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "common/base/ids.hpp"
+#include "common/base/result.hpp"
+#include "common/base/time.hpp"
+#include "common/runtime/connection.hpp"
+#include "common/runtime/loop.hpp"
+#include "worker/store/object_store.hpp"
+
+namespace penstock::worker {
+
+struct TransferLimits {
+  std::uint32_t streams_max = 4;          ///< Connections to one server; more requests wait in order of priority.
+  std::uint32_t chunk_bytes = 1U << 20U;  ///< Checked, and resumed from, in units of this.
+  std::uint32_t cuts_max = 3;             ///< In a row without a whole chunk; then it is given up.
+  Duration silence_max = std::chrono::seconds{60};  ///< Of a server in the midst of an answer.
+  Duration idle_max = std::chrono::seconds{60};     ///< Unused connections are closed.
+};
+
+/// A few connections to each server, kept open for a while. A transfer that is cut goes on from its last whole chunk. A
+/// chunk that fails its checksum is asked for once more; then the copy is damaged, which is as good as gone. Lives on
+/// its loop's thread.
+class DataClient {
+ public:
+  /// Null and `NotFound` in the error: the server does not have it, or no good copy of it. Null and anything else: try
+  /// again later.
+  using OnDone = std::function<void(std::shared_ptr<Blob>, const Error&)>;
+
+  DataClient(Loop& loop, const ObjectStore& store, const TransferLimits& limits);
+  ~DataClient();
+
+  /// One transfer for a key: a second one takes the place of the first. Larger `priority` first.
+  void fetch(const HostPort& from, const DataKey& key, std::uint64_t priority, OnDone on_done);
+  /// The server is gone for good: everything that is wanted from it is answered with `NotFound`, now.
+  void abandon(const HostPort& server);
+  /// Nobody wants it any more: its transfer ends; `on_done` is not called.
+  void cancel(const DataKey& key);
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace penstock::worker

@@ -1,0 +1,167 @@
+#include "worker/transfer/data_server.hpp"
+
+#include <array>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/write.hpp>
+#include <list>
+
+#include "worker/transfer/transfer_format.hpp"
+
+namespace penstock::worker {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+namespace {
+
+constexpr std::uint32_t kChunkBytesMin = 4096;
+constexpr std::uint32_t kChunkBytesMax = 64U << 20U;
+
+/// One accepted connection: reads a request, writes the answer, reads the next.
+struct Visitor : std::enable_shared_from_this<Visitor> {
+  Visitor(tcp::socket accepted, ObjectStore& object_store) : socket(std::move(accepted)), store(object_store) {}
+
+  void read() {
+    asio::async_read(socket, asio::buffer(&request, sizeof request),
+                     [self = shared_from_this()](const error_code& error, std::size_t) {
+                       if (!error) self->look_up();
+                     });
+  }
+
+  void look_up() {
+    const bool sound = request.magic == kTransferMagic && request.format == kTransferFormat &&
+                       request.output <= UINT16_MAX && request.chunk_bytes >= kChunkBytesMin &&
+                       request.chunk_bytes <= kChunkBytesMax && request.offset % request.chunk_bytes == 0;
+    if (!sound) return answer(TransferStatus::Refused);
+    const DataKey key{{JobId{request.job}, SubtaskIndex{request.subtask}}, static_cast<std::uint16_t>(request.output)};
+    store.load(key, [self = shared_from_this()](BlobPtr loaded) {
+      asio::post(self->socket.get_executor(), [self, loaded = std::move(loaded)]() mutable {
+        self->blob = std::move(loaded);
+        self->answer(self->blob == nullptr ? TransferStatus::Gone : TransferStatus::Here);
+      });
+    });
+  }
+
+  void answer(TransferStatus status) {
+    reply = TransferReply{};
+    reply.status = status;
+    offset = request.offset;
+    if (status == TransferStatus::Here) reply.bytes = blob->bytes().size();
+    asio::async_write(socket, asio::buffer(&reply, sizeof reply),
+                      [self = shared_from_this(), status](const error_code& error, std::size_t) {
+                        if (error || status == TransferStatus::Refused) return;  // With the last reference it closes.
+                        self->send_chunk();
+                      });
+  }
+
+  // A part at a time: others on this thread have their turn in between.
+  void send_chunk() {
+    if (blob == nullptr || offset >= blob->bytes().size()) {
+      blob.reset();
+      return read();
+    }
+    const auto part =
+        blob->bytes().subspan(offset, std::min<std::size_t>(request.chunk_bytes, blob->bytes().size() - offset));
+    chunk.hash = chunk_hash(part, offset);
+    offset += part.size();
+    const std::array<asio::const_buffer, 2> buffers{asio::buffer(&chunk, sizeof chunk),
+                                                    asio::buffer(part.data(), part.size())};
+    asio::async_write(socket, buffers, [self = shared_from_this()](const error_code& error, std::size_t) {
+      if (!error) self->send_chunk();
+    });
+  }
+
+  tcp::socket socket;
+  ObjectStore& store;
+  TransferRequest request;
+  TransferReply reply;
+  TransferChunk chunk;
+  BlobPtr blob;
+  std::uint64_t offset = 0;
+};
+
+}  // namespace
+
+struct DataServer::State : std::enable_shared_from_this<State> {
+  State(Loop& loop, ObjectStore& object_store, std::size_t most)
+      : acceptor(loop.io()), retry(loop.io()), store(object_store), visitors_max(most) {}
+
+  void accept() {
+    acceptor.async_accept([self = shared_from_this()](const error_code& error, tcp::socket socket) {
+      if (self->closed) return;
+      if (error) return self->accept_later();
+      self->welcome(std::move(socket));
+      self->accept();
+    });
+  }
+
+  // It has no more descriptors; soon it may.
+  void accept_later() {
+    retry.expires_after(std::chrono::milliseconds{50});
+    retry.async_wait([self = shared_from_this()](const error_code& cancelled) {
+      if (!cancelled && !self->closed) self->accept();
+    });
+  }
+
+  void welcome(tcp::socket socket) {
+    visitors.remove_if([](const std::weak_ptr<Visitor>& gone) { return gone.expired(); });
+    if (visitors.size() >= visitors_max) return;
+    error_code ignored;
+    socket.set_option(tcp::no_delay{true}, ignored);
+    const auto visitor = std::make_shared<Visitor>(std::move(socket), store);
+    visitors.push_back(visitor);
+    visitor->read();
+  }
+
+  tcp::acceptor acceptor;
+  asio::steady_timer retry;
+  ObjectStore& store;
+  const std::size_t visitors_max;
+  std::list<std::weak_ptr<Visitor>> visitors;
+  bool closed = false;
+};
+
+DataServer::DataServer(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+DataServer::~DataServer() {
+  state_->closed = true;
+  error_code ignored;
+  state_->acceptor.close(ignored);
+  state_->retry.cancel();
+  for (const auto& weak : state_->visitors)
+    if (const auto visitor = weak.lock()) visitor->socket.close(ignored);
+}
+
+Result<std::unique_ptr<DataServer>> DataServer::open(Loop& loop, const HostPort& address, ObjectStore& store,
+                                                     std::size_t visitors_max) {
+  const std::string text = to_string(address);
+  error_code error;
+  const auto ip = asio::ip::make_address(address.host == "localhost" ? "127.0.0.1" : address.host, error);
+  if (error)
+    return Error{ErrorCode::InvalidArgument, text, "is no numeric address to listen on",
+                 "use e.g. 127.0.0.1 or 0.0.0.0"};
+  auto state = std::make_shared<State>(loop, store, visitors_max);
+  const tcp::endpoint endpoint{ip, address.port};
+  state->acceptor.open(endpoint.protocol(), error);
+  if (!error) state->acceptor.set_option(tcp::acceptor::reuse_address{true}, error);
+  if (!error) state->acceptor.bind(endpoint, error);
+  if (!error) state->acceptor.listen(1024, error);
+  if (error == asio::error::address_in_use)
+    return Error{ErrorCode::AddressInUse, text, "another process listens there already",
+                 "choose another port for data"};
+  if (error) return Error{ErrorCode::InvalidArgument, text, "cannot be listened on: " + error.message(), {}};
+  state->accept();
+  return std::unique_ptr<DataServer>{new DataServer{std::move(state)}};
+}
+
+std::uint16_t DataServer::port() const {
+  error_code ignored;
+  return state_->acceptor.local_endpoint(ignored).port();
+}
+
+}  // namespace penstock::worker

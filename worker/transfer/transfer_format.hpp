@@ -1,0 +1,46 @@
+// What travels between a data server and a data client: fixed little-endian structs, as they stand in memory. A
+// request, its reply, and if the datum is there its chunks from the offset on, each after its head; then the next
+// request.
+#pragma once
+
+#include <xxhash.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace penstock::worker {
+
+inline constexpr std::uint32_t kTransferMagic = 0x44534e50;  ///< "PNSD"
+inline constexpr std::uint32_t kTransferFormat = 2;
+
+/// The bytes of a datum from `offset` on, which is a multiple of the chunk size.
+struct TransferRequest {
+  std::uint32_t magic = kTransferMagic;
+  std::uint32_t format = kTransferFormat;
+  std::uint32_t job = 0;
+  std::uint32_t subtask = 0;
+  std::uint32_t output = 0;
+  std::uint32_t chunk_bytes = 0;
+  std::uint64_t offset = 0;
+};
+
+enum class TransferStatus : std::uint32_t { Here = 0, Gone = 1, Refused = 2 };
+
+struct TransferReply {
+  std::uint32_t magic = kTransferMagic;
+  TransferStatus status = TransferStatus::Gone;
+  std::uint64_t bytes = 0;  ///< Of the whole datum; the chunks from the offset on follow.
+};
+
+/// Before each chunk; all but the last have the size that was asked for.
+struct TransferChunk {
+  std::uint64_t hash = 0;
+};
+
+/// With its place as seed: chunks cannot change places.
+inline std::uint64_t chunk_hash(std::span<const std::byte> chunk, std::uint64_t offset) {
+  return XXH3_64bits_withSeed(chunk.data(), chunk.size(), offset);
+}
+
+}  // namespace penstock::worker

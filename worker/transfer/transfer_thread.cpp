@@ -1,0 +1,84 @@
+#include "worker/transfer/transfer_thread.hpp"
+
+#include <map>
+#include <thread>
+
+namespace penstock::worker {
+
+/// Invariant: `server` and `client` are touched by the thread of `loop` only, but for their making before it starts and
+/// their end after it has stopped. `wanted` belongs to the owner's thread. Thread-sanitized by
+/// tests/integration/cluster.
+struct TransferThread::State {
+  State(Loop& owners_loop, ObjectStore& object_store, const TransferLimits& limits)
+      : owner(owners_loop), store(object_store), client(std::make_unique<DataClient>(loop, object_store, limits)) {}
+
+  Loop& owner;
+  ObjectStore& store;
+  Loop loop;
+  std::unique_ptr<DataServer> server;
+  std::unique_ptr<DataClient> client;
+  std::uint16_t port = 0;
+  std::thread thread;
+
+  // Of the owner's thread. A number for each transfer: an answer to one that was cancelled may be on its way.
+  std::map<DataKey, std::uint64_t> wanted;
+  std::uint64_t next_number = 1;
+};
+
+TransferThread::TransferThread(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+Result<std::unique_ptr<TransferThread>> TransferThread::open(Loop& loop, ObjectStore& store,
+                                                             const TransferOptions& options) {
+  auto state = std::make_shared<State>(loop, store, options.limits);
+  Result<std::unique_ptr<DataServer>> server = DataServer::open(state->loop, options.listen, store);
+  if (!server) return std::move(server).error();
+  state->server = std::move(server).value();
+  state->port = state->server->port();
+  state->thread = std::thread{[raw = state.get()] { raw->loop.run(); }};
+  return std::unique_ptr<TransferThread>{new TransferThread{std::move(state)}};
+}
+
+TransferThread::~TransferThread() {
+  state_->loop.stop();
+  state_->thread.join();
+  state_->store.quiesce();  // Its thread may be reading something for a visitor.
+  state_->server.reset();
+  state_->client.reset();
+  while (state_->loop.turn()) {
+  }
+}
+
+std::uint16_t TransferThread::port() const { return state_->port; }
+
+void TransferThread::fetch(const HostPort& from, const DataKey& key, std::uint64_t priority,
+                           DataClient::OnDone on_done) {
+  const std::uint64_t number = state_->next_number++;
+  state_->wanted[key] = number;
+  auto answer = [weak = std::weak_ptr{state_}, key, number, on_done = std::move(on_done)](std::shared_ptr<Blob> blob,
+                                                                                          const Error& error) {
+    const auto state = weak.lock();
+    if (state == nullptr) return;
+    state->owner.post([weak, key, number, on_done, blob = std::move(blob), error] {
+      const auto alive = weak.lock();
+      if (alive == nullptr) return;
+      const auto found = alive->wanted.find(key);
+      if (found == alive->wanted.end() || found->second != number) return;
+      alive->wanted.erase(found);
+      on_done(blob, error);
+    });
+  };
+  state_->loop.post([state = state_.get(), from, key, priority, answer = std::move(answer)] {
+    state->client->fetch(from, key, priority, answer);
+  });
+}
+
+void TransferThread::abandon(const HostPort& server) {
+  state_->loop.post([state = state_.get(), server] { state->client->abandon(server); });
+}
+
+void TransferThread::cancel(const DataKey& key) {
+  if (state_->wanted.erase(key) == 0) return;
+  state_->loop.post([state = state_.get(), key] { state->client->cancel(key); });
+}
+
+}  // namespace penstock::worker
