@@ -4,6 +4,7 @@
 #include <caf/actor.hpp>
 #include <caf/fwd.hpp>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,10 @@
 #include "common/runtime/loop.hpp"
 #include "worker/runner/native/operator_registry.hpp"
 #include "worker/store/object_store.hpp"
+
+namespace penstock {
+struct Template;
+}
 
 namespace penstock::worker {
 
@@ -25,6 +30,8 @@ struct WorkerOptions {
   std::vector<std::vector<int>> processors;    ///< Of each band; empty: not bound.
   HostPort data_listen{"127.0.0.1", 0};        ///< Where other workers and clients fetch data; not used when embedded.
   std::string spool;                           ///< Directory for working directories of commands.
+  std::shared_ptr<const Template> warm_runner; ///< Of this kind so many runners are started before they are needed.
+  std::uint32_t runners_warm = 0;
 };
 
 /// What a worker needs of its process; all outlive the actors.
