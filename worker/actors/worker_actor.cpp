@@ -189,7 +189,7 @@ class WorkerActor {
       host_->fetched(FetchEnd{input.key, false, {}, true});  // Its worker has been lost meanwhile.
       return;
     }
-    transfers_->fetch(*address, input.key, [this, life, key = input.key](BlobPtr blob, const Error& error) {
+    transfers_->fetch(*address, input.key, [this, life, key = input.key](std::shared_ptr<Blob> blob, const Error& error) {
       if (life != life_ || host_ == nullptr) return;
       FetchEnd end{key, blob != nullptr, {}, error.code == ErrorCode::NotFound};
       if (blob != nullptr) {

@@ -236,7 +236,7 @@ struct Route : std::enable_shared_from_this<Route> {
     });
   }
 
-  void finish(const std::shared_ptr<Line>& line, BlobPtr blob, const Error& error) {
+  void finish(const std::shared_ptr<Line>& line, std::shared_ptr<Blob> blob, const Error& error) {
     if (closed) return;
     line->used = true;
     std::erase(busy, line);
@@ -320,7 +320,7 @@ void DataClient::fetch(const HostPort& from, const DataKey& key, OnDone on_done)
   if (route == nullptr) route = std::make_shared<Route>(state_->loop.io(), from);
   const auto handler = std::make_shared<OnDone>(std::move(on_done));
   state_->wanted[key] = handler;
-  route->waiting.push_back({key, [weak = std::weak_ptr<State>{state_}, key, handler](BlobPtr blob, const Error& error) {
+  route->waiting.push_back({key, [weak = std::weak_ptr<State>{state_}, key, handler](std::shared_ptr<Blob> blob, const Error& error) {
                               const auto alive = weak.lock();
                               if (alive == nullptr) return;
                               const auto found = alive->wanted.find(key);

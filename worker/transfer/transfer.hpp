@@ -33,7 +33,7 @@ class DataServer {
 class DataClient {
  public:
   /// Null and `NotFound` in the error: the server does not have it. Null and anything else: try again later.
-  using OnDone = std::function<void(BlobPtr, const Error&)>;
+  using OnDone = std::function<void(std::shared_ptr<Blob>, const Error&)>;
 
   explicit DataClient(Loop& loop);
   ~DataClient();

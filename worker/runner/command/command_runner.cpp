@@ -401,7 +401,7 @@ void CommandRunner::State::tell(Running& running, std::unique_ptr<FailureDetail>
       std::min<std::int64_t>((monotonic_now() - running.started).count() / 1000, UINT32_MAX));
   if (failure == nullptr && running.run.program.output_count > 0) {
     const std::string output = running.head.take();
-    const std::shared_ptr<Blob> blob = output.empty() ? nullptr : Blob::allocate(output.size());
+    const std::shared_ptr<Blob> blob = output.empty() ? nullptr : store.allocate(output.size());
     if (blob != nullptr) {
       std::memcpy(blob->data(), output.data(), output.size());
       store.put(DataKey{running.run.id, 0}, blob);

@@ -50,6 +50,7 @@ class BoundArena : public tbb::task_scheduler_observer {
 /// What an operator sees, with what it may not see behind it.
 struct Call : penstock_call {
   std::vector<std::pair<std::uint16_t, std::shared_ptr<Blob>>> made;
+  const ObjectStore* store = nullptr;
   std::uint16_t output_count = 1;
   const std::atomic<std::uint64_t>* cancelled_ticket = nullptr;
   const std::atomic<bool>* ending = nullptr;
@@ -60,7 +61,7 @@ struct Call : penstock_call {
 void* make_output(penstock_call* call, std::uint32_t index, std::uint64_t bytes) {
   auto* self = static_cast<Call*>(call);
   if (index >= self->output_count || bytes > (std::uint64_t{1} << 46U)) return nullptr;
-  std::shared_ptr<Blob> blob = Blob::allocate(bytes);
+  std::shared_ptr<Blob> blob = self->store->allocate(bytes);
   if (blob == nullptr) return nullptr;
   void* data = blob->data();
   for (auto& [number, known] : self->made)
@@ -320,6 +321,7 @@ NativeEnd NativeLanes::State::execute(Lane& lane, std::uint32_t number) {
   call.output = make_output;
   call.cancelled = is_cancelled;
   call.fail = record_failure;
+  call.store = &store;
   call.output_count = run.output_count;
   call.cancelled_ticket = &lane.cancelled_ticket;
   call.ticket = run.ticket;

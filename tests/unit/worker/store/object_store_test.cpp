@@ -1,0 +1,76 @@
+#include "worker/store/object_store.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+namespace penstock::worker {
+namespace {
+
+constexpr std::size_t kSegmentMin = 4096;
+
+DataKey key(std::uint32_t subtask) { return DataKey{{JobId{1}, SubtaskIndex{subtask}}, 0}; }
+
+std::shared_ptr<Blob> filled(const ObjectStore& store, std::size_t bytes, char letter) {
+  std::shared_ptr<Blob> blob = store.allocate(bytes);
+  std::memset(blob->data(), letter, bytes);
+  return blob;
+}
+
+char last_of(const BlobPtr& blob) { return static_cast<char>(blob->bytes().back()); }
+
+TEST(ObjectStore, ADatumFromTheLimitOnIsASegmentThatOthersCanMap) {
+  ObjectStore store{StoreOptions{kSegmentMin, 10}};
+  store.put(key(1), filled(store, kSegmentMin - 1, 'a'));
+  store.put(key(2), filled(store, kSegmentMin, 'b'));
+  EXPECT_EQ(store.find(key(1))->segment(), nullptr);
+  ASSERT_NE(store.find(key(2))->segment(), nullptr);
+  EXPECT_TRUE(store.find(key(2))->segment()->sealed());
+  EXPECT_EQ(last_of(store.find(key(2))), 'b');
+  EXPECT_EQ(store.used(), Bytes{2 * kSegmentMin - 1});
+}
+
+TEST(ObjectStore, BeyondTheMostSegmentsDataArePlainMemoryUntilOneIsDropped) {
+  ObjectStore store{StoreOptions{kSegmentMin, 2}};
+  for (const std::uint32_t subtask : {1U, 2U, 3U}) store.put(key(subtask), filled(store, kSegmentMin, 'c'));
+  EXPECT_NE(store.find(key(2))->segment(), nullptr);
+  EXPECT_EQ(store.find(key(3))->segment(), nullptr);
+  EXPECT_EQ(last_of(store.find(key(3))), 'c');
+  store.drop(key(1));
+  store.put(key(4), filled(store, kSegmentMin, 'd'));
+  EXPECT_NE(store.find(key(4))->segment(), nullptr);
+  store.clear();
+  EXPECT_EQ(store.used(), Bytes{0});
+  store.put(key(5), filled(store, kSegmentMin, 'e'));
+  EXPECT_NE(store.find(key(5))->segment(), nullptr);
+}
+
+TEST(ObjectStore, EveryDatumCanBeSharedAndTheSmallOneIsCopied) {
+  ObjectStore store{StoreOptions{kSegmentMin, 10}};
+  for (const std::size_t bytes : {std::size_t{100}, kSegmentMin}) {
+    store.put(key(1), filled(store, bytes, 's'));
+    Result<Descriptor> handle = store.find(key(1))->share();
+    ASSERT_TRUE(handle);
+    Result<Segment> same = Segment::adopt(std::move(handle).value(), bytes);
+    ASSERT_TRUE(same);
+    EXPECT_EQ(static_cast<char>(same->bytes()[bytes - 1]), 's');
+  }
+}
+
+TEST(ObjectStore, WhatSomebodyHoldsOutlivesItsDrop) {
+  ObjectStore store{StoreOptions{kSegmentMin, 10}};
+  store.put(key(1), filled(store, kSegmentMin, 'h'));
+  const BlobPtr held = store.find(key(1));
+  store.drop(key(1));
+  EXPECT_EQ(store.find(key(1)), nullptr);
+  EXPECT_EQ(last_of(held), 'h');
+}
+
+TEST(ObjectStore, MoreThanThereIsMemoryIsRefusedNotCrashed) {
+  const ObjectStore store;
+  EXPECT_EQ(store.allocate(~std::size_t{0} - 10), nullptr);
+  EXPECT_EQ(store.allocate(std::size_t{1} << 60U), nullptr);
+}
+
+}  // namespace
+}  // namespace penstock::worker
