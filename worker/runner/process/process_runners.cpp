@@ -7,7 +7,6 @@
 #include <mutex>
 
 #include "common/runtime/clock.hpp"
-#include "common/runtime/memory_segment.hpp"
 #include "common/wire/codec_runner.hpp"
 #include "worker/runner/command/command_line.hpp"
 #include "worker/runner/command/group_guard.hpp"
@@ -276,7 +275,7 @@ std::unique_ptr<FailureDetail> ProcessRunners::State::send(Child& child, const P
   said.attempt = run.attempt;
   said.output_count = run.program->output_count;
   said.payload = run.payload;
-  std::vector<MemorySegment> segments;
+  std::vector<Descriptor> copies;
   std::vector<int> descriptors;
   for (const BlobPtr& blob : run.inputs) {
     RunnerDatum& input = said.inputs.emplace_back();
@@ -286,14 +285,16 @@ std::unique_ptr<FailureDetail> ProcessRunners::State::send(Child& child, const P
       input.bytes = {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
       continue;
     }
-    Result<MemorySegment> segment = MemorySegment::make(bytes.size());
-    if (!segment) return refusal(segment.error());
-    std::memcpy(segment->data(), bytes.data(), bytes.size());
-    if (const Result<void> sealed = segment->seal(); !sealed) return refusal(sealed.error());
     input.descriptor = static_cast<std::uint32_t>(descriptors.size());
     input.size = bytes.size();
-    descriptors.push_back(segment->descriptor().get());
-    segments.push_back(std::move(segment).value());
+    if (blob->segment() != nullptr) {
+      descriptors.push_back(blob->segment()->handle().get());
+      continue;
+    }
+    Result<Descriptor> copy = blob->share();
+    if (!copy) return refusal(copy.error());
+    descriptors.push_back(copy->get());
+    copies.push_back(std::move(copy).value());
   }
   if (child.programs.size() >= config.limits.runner_programs_max) {
     message.forgotten.assign(child.programs.begin(), child.programs.end());
@@ -350,19 +351,20 @@ std::unique_ptr<FailureDetail> ProcessRunners::State::take_end(Child& child, con
     return failure;
   }
   for (const RunnerOutput& output : end.outputs) {
-    std::shared_ptr<Blob> blob;
-    std::string_view bytes = output.datum.bytes;
-    Result<MemorySegment> segment{MemorySegment{}};
     if (output.datum.descriptor != RunnerDatum::kInline) {
-      segment = MemorySegment::map(std::move(child.segments()[output.datum.descriptor]), output.datum.size);
+      if (output.datum.size == 0) continue;
+      // Nobody copies it: who reads it here or in another process maps the same memory.
+      Result<Segment> segment = Segment::adopt(std::move(child.segments()[output.datum.descriptor]), output.datum.size);
       if (!segment) return failure_of(FailureClass::RunnerCrash, to_string(segment.error()) + "; the runner was ended");
-      bytes = {reinterpret_cast<const char*>(segment->bytes().data()), segment->bytes().size()};
+      result.outputs.emplace_back(output.output, Blob::of(std::move(segment).value()));
+      continue;
     }
+    const std::string_view bytes = output.datum.bytes;
     if (bytes.empty()) continue;
-    blob = Blob::allocate(bytes.size());
+    const std::shared_ptr<Blob> blob = Blob::allocate(bytes.size());
     if (blob == nullptr) return failure_of(FailureClass::Exhausted, "there is no memory for its output");
     std::memcpy(blob->data(), bytes.data(), bytes.size());
-    result.outputs.emplace_back(output.output, std::move(blob));
+    result.outputs.emplace_back(output.output, blob);
   }
   return nullptr;
 }
