@@ -69,7 +69,7 @@ Result<std::unique_ptr<BenchCluster>> BenchCluster::start(const BenchClusterOpti
     PENSTOCK_TRY(cluster->start_processes(options));
     return cluster;
   }
-  EmbeddedOptions embedded;
+  client::EmbeddedOptions embedded;
   embedded.worker.name = "w1";
   BandDescription band;
   band.name = "cpu";
@@ -77,7 +77,7 @@ Result<std::unique_ptr<BenchCluster>> BenchCluster::start(const BenchClusterOpti
   band.capacity.memory = kGiB * 16;
   band.memory_hard_limit = band.capacity.memory;
   embedded.worker.bands = {band};
-  Result<std::unique_ptr<EmbeddedCluster>> started = EmbeddedCluster::start(embedded);
+  Result<std::unique_ptr<client::EmbeddedCluster>> started = client::EmbeddedCluster::start(embedded);
   if (!started) return started.error();
   cluster->embedded_ = std::move(started).value();
   return cluster;

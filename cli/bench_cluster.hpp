@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/embedded_cluster.hpp"
+#include "client/embedded/embedded_cluster.hpp"
 #include "cli/idle_workers.hpp"
 #include "cli/wire_bytes.hpp"
 #include "client/src/session.hpp"
@@ -52,7 +52,7 @@ class BenchCluster {
   std::string directory_;
   std::vector<std::pair<std::string, Process>> processes_;
   std::unique_ptr<client::Session> remote_;
-  std::unique_ptr<EmbeddedCluster> embedded_;
+  std::unique_ptr<client::EmbeddedCluster> embedded_;
   std::unique_ptr<IdleWorkers> idle_;
 };
 

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "cli/command.hpp"
-#include "cli/embedded_cluster.hpp"
+#include "client/embedded/embedded_cluster.hpp"
 #include "cli/follow.hpp"
 #include "cli/job_report.hpp"
 #include "cli/job_source.hpp"
@@ -118,7 +118,7 @@ Result<int> run(Invocation& invocation, const RunCommand& command) {
   Result<JobFile> job = load_job(command.source, "run");
   if (!job) return job.error();
   PENSTOCK_TRY(check_programs(job->graph));
-  EmbeddedOptions options;
+  client::EmbeddedOptions options;
   options.supervisor = config->supervisor;
   Result<worker::WorkerOptions> worker = describe_worker(command.flags, *config);
   if (!worker) return worker.error();
@@ -126,7 +126,7 @@ Result<int> run(Invocation& invocation, const RunCommand& command) {
   options.operator_libraries = job->operator_libraries;
   options.operator_libraries.insert(options.operator_libraries.end(), command.flags.operators.begin(),
                                     command.flags.operators.end());
-  Result<std::unique_ptr<EmbeddedCluster>> cluster = EmbeddedCluster::start(options);
+  Result<std::unique_ptr<client::EmbeddedCluster>> cluster = client::EmbeddedCluster::start(options);
   if (!cluster) return cluster.error();
 
   job->spec.trace = command.timeline || job->graph.expected_ns.empty();

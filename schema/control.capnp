@@ -204,6 +204,7 @@ struct FailureDetail {
   lostProducer @4 :UInt32;
   message @5 :Data;
   outputTail @6 :Data;
+  detail @7 :Data;
 }
 
 struct AttemptTrace {

@@ -99,6 +99,11 @@ struct WorkerConfig {
   std::uint32_t segments_max = 16384;
   std::uint32_t transfer_streams_max = 4;
   Bytes transfer_chunk_bytes = kMiB;
+  std::uint32_t runner_message_bytes_max = 64U << 20U;
+  std::uint32_t runner_inline_bytes_max = 64U << 10U;
+  std::uint32_t runner_kinds_max = 4;
+  std::uint32_t runner_programs_max = 1024;
+  Duration runner_start_max = std::chrono::seconds{60};
 };
 
 /// Describes one setting to a reader of configuration, to `penstock config` and to the manual.
@@ -204,6 +209,11 @@ void visit_settings(WorkerConfig& c, Visit&& visit) {
   visit({"transfer_streams_max", "streams", "connections to another worker for data; further transfers wait in order of priority"}, c.transfer_streams_max, std::uint32_t{1}, std::uint32_t{64});
   visit({"transfer_chunk_bytes", "bytes", "what a transfer checks at once and resumes from"}, c.transfer_chunk_bytes, kKiB * 4, kMiB * 64);
   visit({"lanes_per_slot_max", "runners", "attempts that may share one slot by fractions"}, c.lanes_per_slot_max, std::uint32_t{1}, std::uint32_t{1000});
+  visit({"runner_message_bytes_max", "bytes", "a runner that sends a longer message is ended; its large outputs go through memory segments"}, c.runner_message_bytes_max, std::uint32_t{4096}, std::uint32_t{1U << 30U});
+  visit({"runner_inline_bytes_max", "bytes", "an input of a runner that is larger goes through a memory segment"}, c.runner_inline_bytes_max, std::uint32_t{0}, std::uint32_t{1U << 26U});
+  visit({"runner_kinds_max", "runners", "idle runners of different kinds that a slot keeps; the one unused for longest is ended"}, c.runner_kinds_max, std::uint32_t{1}, std::uint32_t{1024});
+  visit({"runner_programs_max", "programs", "functions that a runner keeps loaded; at the limit it forgets all and gets them again"}, c.runner_programs_max, std::uint32_t{1}, std::uint32_t{1U << 20U});
+  visit({"runner_start_max", "duration", "a runner that has not introduced itself after this is ended, and its subtask fails"}, c.runner_start_max, Duration{milliseconds{10}}, Duration{hours{1}});
 }
 
 }  // namespace penstock

@@ -73,6 +73,7 @@ struct FailureDetail {
   SubtaskIndex lost_producer;        ///< Of an `InputLost`: whose output is missing, if that is known.
   std::string message;
   std::string output_tail;           ///< Last lines that it wrote.
+  std::string detail;                ///< What the runner says to its engine, e.g. a pickled exception; opaque to us.
   friend bool operator==(const FailureDetail&, const FailureDetail&) = default;
 };
 

@@ -252,7 +252,8 @@ std::size_t wire_size(const ToClient& message) {
   if (const auto* progress = std::get_if<JobProgress>(&message)) {
     bytes += (progress->succeeded.size() + progress->cancelled.size()) * 8 + progress->traces.size() * 64;
     for (const SubtaskFailure& failure : progress->failures) {
-      bytes += 160 + failure.name.size() + failure.last.message.size() + failure.last.output_tail.size();
+      bytes += 160 + failure.name.size() + failure.last.message.size() + failure.last.output_tail.size() +
+               failure.last.detail.size();
       for (const std::string& line : failure.history) bytes += line.size() + 24;
     }
     for (const OutputLocation& output : progress->outputs) bytes += 40 + output.data_address.size();

@@ -12,6 +12,7 @@ void write_failure(const FailureDetail& failure, schema::FailureDetail::Builder 
   out.setLostProducer(failure.lost_producer.value());
   out.setMessage(data(failure.message));
   out.setOutputTail(data(failure.output_tail));
+  if (!failure.detail.empty()) out.setDetail(data(failure.detail));
 }
 
 FailureDetail read_failure(schema::FailureDetail::Reader in) {
@@ -23,6 +24,7 @@ FailureDetail read_failure(schema::FailureDetail::Reader in) {
   failure.lost_producer = SubtaskIndex{in.getLostProducer()};
   failure.message = data(in.getMessage());
   failure.output_tail = data(in.getOutputTail());
+  failure.detail = data(in.getDetail());
   return failure;
 }
 
@@ -385,7 +387,7 @@ std::size_t wire_size(const FromWorker& message) {
     bytes += batch->replicas.size() * 16 + batch->loads.size() * 48;
     for (const JobReports& job : batch->jobs) {
       bytes += 64 + job.attempts.size() * 24 + job.outputs.size() * 16 + job.traces.size() * 48;
-      for (const FailureDetail& failure : job.failures) bytes += 80 + failure.message.size() + failure.output_tail.size();
+      for (const FailureDetail& failure : job.failures) bytes += 80 + failure.message.size() + failure.output_tail.size() + failure.detail.size();
     }
   } else if (const auto* claim = std::get_if<WorkerClaim>(&message)) {
     for (const ClaimedJob& job : claim->jobs) bytes += 64 + job.attempts.size() * 9 + job.data.size() * 14;

@@ -77,7 +77,7 @@ record::SubtasksEnded read_ended(schema::EndedSubtasks::Reader in) {
 std::size_t size_of(const record::SubtasksEnded& ended) {
   std::size_t bytes = 256 + (ended.succeeded.size() + ended.cancelled.size()) * 8 + ended.made.size() * 14;
   for (const SubtaskFailure& failure : ended.failures)
-    bytes += 256 + failure.last.message.size() + failure.last.output_tail.size();
+    bytes += 256 + failure.last.message.size() + failure.last.output_tail.size() + failure.last.detail.size();
   for (const OutputLocation& output : ended.outputs) bytes += 40 + output.data_address.size();
   return bytes;
 }

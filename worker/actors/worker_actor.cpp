@@ -85,6 +85,7 @@ class WorkerActor {
     ports.description.reclaims = true;
     host_ = std::make_unique<WorkerHost>(options_.core, options_.bands, options_.processors, surroundings_->operators,
                                          surroundings_->store, std::move(ports));
+    if (options_.warm_runner != nullptr) host_->warm(*options_.warm_runner, options_.runners_warm);
     if (transfers_ != nullptr) self_->send(route_, NewLifeMail{life_});  // Embedded, the route needs no link.
     self_->send(route_, FromWorkerMail{life_, std::make_shared<const std::vector<FromWorker>>(
                                                   1, FromWorker{std::move(description)})});

@@ -4,6 +4,7 @@
 #include <caf/actor.hpp>
 #include <caf/fwd.hpp>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,10 @@
 #include "common/runtime/loop.hpp"
 #include "worker/runner/native/operator_registry.hpp"
 #include "worker/store/object_store.hpp"
+
+namespace penstock {
+struct Template;
+}
 
 namespace penstock::worker {
 
@@ -28,6 +33,8 @@ struct WorkerOptions {
   bool owns_process = false;  ///< Nobody else starts programs in it: daemons that commands leave are its to end.
   std::string checkpoints;                   ///< Directory that all workers share.
   std::string spill;                         ///< Directory for data that memory has no room for.
+  std::shared_ptr<const Template> warm_runner;  ///< Of this kind so many runners are started before they are needed.
+  std::uint32_t runners_warm = 0;
 };
 
 /// The store that those options ask for.

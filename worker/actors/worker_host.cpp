@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "common/runtime/clock.hpp"
+#include "worker/runner/process/process_runners.hpp"
 
 namespace penstock::worker {
 namespace {
@@ -53,7 +54,7 @@ struct WorkerHost::State : std::enable_shared_from_this<State> {
   void handle(const WorkerEvent& event) { core.handle(event, now, actions); }
   void carry_out();
   void start(const worker_action::StartSubtask& action);
-  void start_native(const worker_action::StartSubtask& action);
+  void start_on_lane(const worker_action::StartSubtask& action);
   void spill_datum(const DataKey& key);
   void restore_datum(const DataKey& key);
   void checkpoint_datum(const DataKey& key);
@@ -93,6 +94,8 @@ struct WorkerHost::State : std::enable_shared_from_this<State> {
   };
   std::array<KnownFunction, 16> known_functions;
 
+  std::vector<std::unique_ptr<ProcessRunners>> processes;  ///< Of each band.
+  std::vector<std::uint16_t> lanes_of;                     ///< Whole slots of each band.
   // Last: their threads use all of the above.
   std::vector<std::unique_ptr<NativeLanes>> lanes;
 };
@@ -106,8 +109,18 @@ WorkerHost::WorkerHost(const WorkerConfig& config, std::vector<BandDescription> 
     NativeLanesConfig lanes;
     lanes.device = bands[i].device_uuid;
     if (i < processors.size()) lanes.processors = processors[i];
+    state->processes.push_back(std::make_unique<ProcessRunners>(
+        ProcessRunnersConfig{config, bands[i].name, lanes.device, lanes.processors}));
+    lanes.processes = state->processes.back().get();
+    state->lanes_of.push_back(static_cast<std::uint16_t>(bands[i].capacity.slots.value() / kOneSlot.value()));
     state->lanes.push_back(std::make_unique<NativeLanes>(store, lanes, [state] { state->lane_is_idle(); }));
   }
+}
+
+void WorkerHost::warm(const Template& runner, std::uint32_t count) {
+  for (std::size_t i = 0; i < state_->processes.size() && count > 0; ++i)
+    for (std::uint16_t lane = 0; lane < state_->lanes_of[i] && count > 0; ++lane, --count)
+      state_->processes[i]->warm(SlotIndex{lane}, runner);
 }
 
 WorkerHost::~WorkerHost() {
@@ -321,22 +334,26 @@ void WorkerHost::State::tell_later(const std::function<void(std::function<void()
 
 void WorkerHost::State::start(const worker_action::StartSubtask& action) {
   switch (action.program->runner) {
-    case RunnerKind::Native: return start_native(action);
+    case RunnerKind::Native:
+    case RunnerKind::Process: return start_on_lane(action);
     case RunnerKind::Command:
       ports.start_command(
           {action.band, CommandRun{ticket_of(action.record, action.attempt), action.id, action.attempt, action.lane,
                                    *action.program, std::string{action.payload}, all_inputs_of(action)}});
       return;
-    case RunnerKind::Process: return refuse(action, "process runners are not part of this version");
   }
 }
 
-void WorkerHost::State::start_native(const worker_action::StartSubtask& action) {
+void WorkerHost::State::start_on_lane(const worker_action::StartSubtask& action) {
   NativeRun run;
-  run.function = function_of(*action.program);
+  if (action.program->runner == RunnerKind::Process)
+    run.process = action.program;
+  else
+    run.function = function_of(*action.program);
+  const bool unknown = run.process == nullptr && run.function == nullptr;
   // One that is offered is refused when its turn comes.
-  if (run.function == nullptr && action.offered) return;
-  if (run.function == nullptr) return refuse(action, "this worker has no operator '" + action.program->program + "'");
+  if (unknown && action.offered) return;
+  if (unknown) return refuse(action, "this worker has no operator '" + action.program->program + "'");
   run.ticket = ticket_of(action.record, action.attempt);
   run.id = action.id;
   run.attempt = action.attempt;
@@ -375,7 +392,7 @@ void WorkerHost::State::refuse(const worker_action::StartSubtask& action, std::s
 void WorkerHost::State::stop(const worker_action::StopRun& action) {
   // One of the two has it; for the other it is the ticket of nobody.
   const std::uint64_t ticket = ticket_of(action.record, action.attempt);
-  lanes[action.band.value()]->cancel(action.lane, ticket);
+  lanes[action.band.value()]->cancel(action.lane, ticket, action.kill);
   ports.stop_command(action.band, ticket, action.kill);
 }
 

@@ -65,6 +65,9 @@ class WorkerHost {
   WorkerHost(const WorkerHost&) = delete;
   WorkerHost& operator=(const WorkerHost&) = delete;
 
+  /// Starts so many runners, one for each lane of one CPU band after the other, before they are needed.
+  void warm(const Template& runner, std::uint32_t count);
+
   // News, from any thread.
   void receive(std::shared_ptr<const std::vector<ToWorker>> messages);
   void run_ended(ForeignEnd end);

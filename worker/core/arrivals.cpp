@@ -79,7 +79,7 @@ void WorkerCore::define_templates(JobContext& job, const AssignBatch& batch) {
 
 const WorkerTemplate* WorkerCore::shape_of(JobContext& job, const WorkerTemplate& program) {
   constexpr std::size_t kShapesMax = 16;
-  if (program.content.runner != RunnerKind::Native || program.content.time_limit > Duration{0}) return nullptr;
+  if (program.content.runner == RunnerKind::Command || program.content.time_limit > Duration{0}) return nullptr;
   for (const WorkerTemplate* shape : job.shapes)
     if (shape->execution == program.execution) return shape;
   if (job.shapes.size() == kShapesMax) return nullptr;

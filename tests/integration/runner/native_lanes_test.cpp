@@ -16,6 +16,8 @@ int wait_to_be_cancelled(penstock_call* call) {
   return 0;
 }
 
+int fail_if_cancelled(penstock_call* call) { return call->cancelled(call); }
+
 class NativeLanesTest : public ::testing::Test {
  protected:
   NativeRun run_of(std::uint64_t ticket, penstock_operator_function function = do_nothing) {
@@ -113,6 +115,19 @@ TEST_F(NativeLanesTest, TheEndCancelsWhatRunsAndWhatIsOnOfferNeverStarts) {
   std::vector<NativeEnd> ends;
   lanes.withdraw(ends);
   for (const NativeEnd& end : ends) EXPECT_EQ(end.ticket, 1U);
+}
+
+// Tickets are used again: those of records that are used again.
+TEST_F(NativeLanesTest, ACancelThatComesTooLateDoesNotHitTheNextRunOfThatTicket) {
+  for (int round = 0; round < 2; ++round) {
+    lanes.start(SlotIndex{0}, run_of(1, fail_if_cancelled), {});
+    wait_for_idle();
+    lanes.cancel(SlotIndex{0}, 1, false);  // It has ended, but nobody knows yet.
+    std::vector<NativeEnd> ends;
+    lanes.withdraw(ends);
+    ASSERT_EQ(ends.size(), 1U);
+    EXPECT_TRUE(ends[0].succeeded) << "round " << round;
+  }
 }
 
 }  // namespace

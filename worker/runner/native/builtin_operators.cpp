@@ -70,8 +70,17 @@ int fail_operator(penstock_call* call) {
   return call->fail(call, message.c_str());
 }
 
-constexpr penstock_operator kOperators[] = {{"noop", noop}, {"burn", burn}, {"fail", fail_operator}};
-constexpr penstock_operator_table kTable{PENSTOCK_OPERATOR_ABI, 3, kOperators};
+// Its payload is its output: data of the engine's own as an input of others.
+int literal(penstock_call* call) {
+  void* out = call->output(call, 0, call->payload.bytes);
+  if (out == nullptr) return call->fail(call, "there is no memory for the output");
+  if (call->payload.bytes > 0) std::memcpy(out, call->payload.data, call->payload.bytes);
+  return 0;
+}
+
+constexpr penstock_operator kOperators[] = {
+    {"noop", noop}, {"burn", burn}, {"fail", fail_operator}, {"literal", literal}};
+constexpr penstock_operator_table kTable{PENSTOCK_OPERATOR_ABI, 4, kOperators};
 
 }  // namespace
 

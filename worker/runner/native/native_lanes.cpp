@@ -12,6 +12,8 @@
 
 #include "common/runtime/clock.hpp"
 
+#include "worker/runner/process/process_runners.hpp"
+
 namespace penstock::worker {
 namespace {
 
@@ -134,6 +136,8 @@ struct NativeLanes::State {
   NativeEnd execute(Lane& lane, std::uint32_t number);
   bool gather_inputs(Lane& lane, NativeEnd& end) const;
   void call_operator(Call& call, Lane& lane, NativeEnd& end);
+  void run_in_child(Lane& lane, std::uint32_t number, NativeEnd& end);
+  void keep_output(const SubtaskId& id, std::uint16_t output, std::shared_ptr<Blob> blob, NativeEnd& end);
 
   ObjectStore& store;
   const NativeLanesConfig config;
@@ -154,6 +158,7 @@ void NativeLanes::end() {
     const std::lock_guard lock{state_->mutex};
     state_->ending = true;
   }
+  if (state_->config.processes != nullptr) state_->config.processes->end();
   for (Lane& lane : state_->lanes) {
     std::uint32_t seen = lane.mail.load();
     while (!lane.mail.compare_exchange_weak(seen, 2)) {
@@ -196,14 +201,21 @@ void NativeLanes::withdraw(std::vector<NativeEnd>& ends) {
     const std::lock_guard lock{lane.mutex};
     if (lane.ends.empty()) continue;
     lane.busy = lane.ends.back().next_ticket != kNoTicket;
+    // From now on their tickets may be used again, and a cancel that came too late must not be found by who gets them.
+    for (const NativeEnd& end : lane.ends)
+      if (lane.cancelled_ticket == end.ticket) lane.cancelled_ticket = kNoTicket;
     std::move(lane.ends.begin(), lane.ends.end(), std::back_inserter(ends));
     lane.ends.clear();
   }
 }
 
-void NativeLanes::cancel(SlotIndex index, std::uint64_t ticket) {
-  const std::lock_guard lock{state_->mutex};
-  if (index.value() < state_->lanes.size()) state_->lanes[index.value()].cancelled_ticket = ticket;
+void NativeLanes::cancel(SlotIndex index, std::uint64_t ticket, bool kill) {
+  {
+    const std::lock_guard lock{state_->mutex};
+    if (index.value() >= state_->lanes.size()) return;
+    state_->lanes[index.value()].cancelled_ticket = ticket;
+  }
+  if (state_->config.processes != nullptr) state_->config.processes->stop(index, ticket, kill);
 }
 
 // Null when the lanes are to end.
@@ -289,6 +301,11 @@ NativeEnd NativeLanes::State::execute(Lane& lane, std::uint32_t number) {
   lane.blobs.clear();
   lane.views.clear();
   if (!lane.work.inputs.empty() && !gather_inputs(lane, end)) return end;
+  if (run.process != nullptr) {
+    run_in_child(lane, number, end);
+    lane.blobs.clear();
+    return end;
+  }
   lane.views.resize(lane.views.size() + run.empty_inputs, penstock_view{nullptr, 0});
   Call call{};
   call.abi = PENSTOCK_OPERATOR_ABI;
@@ -312,12 +329,33 @@ NativeEnd NativeLanes::State::execute(Lane& lane, std::uint32_t number) {
   call_operator(call, lane, end);
   lane.blobs.clear();
   if (!end.succeeded) return end;
-  for (auto& [output, blob] : call.made) {
-    if (blob->bytes().empty()) continue;
-    end.outputs.push_back({output, static_cast<std::int64_t>(blob->bytes().size())});
-    store.put(DataKey{run.id, output}, std::move(blob));
-  }
+  for (auto& [output, blob] : call.made) keep_output(run.id, output, std::move(blob), end);
   return end;
+}
+
+void NativeLanes::State::keep_output(const SubtaskId& id, std::uint16_t output, std::shared_ptr<Blob> blob,
+                                     NativeEnd& end) {
+  if (blob->bytes().empty()) return;
+  end.outputs.push_back({output, static_cast<std::int64_t>(blob->bytes().size())});
+  store.put(DataKey{id, output}, std::move(blob));
+}
+
+void NativeLanes::State::run_in_child(Lane& lane, std::uint32_t number, NativeEnd& end) {
+  const NativeRun& run = lane.work.run;
+  ProcessRun wanted{SlotIndex{static_cast<std::uint16_t>(number)}, run.ticket, run.id, run.attempt, run.process, run.payload,
+                    {}, &lane.cancelled_ticket};
+  // An empty input has no blob, wherever it stands.
+  std::vector<BlobPtr> inputs;
+  inputs.reserve(lane.views.size() + run.empty_inputs);
+  std::size_t next = 0;
+  for (const penstock_view& view : lane.views) inputs.push_back(view.data == nullptr ? nullptr : lane.blobs[next++]);
+  inputs.resize(lane.views.size() + run.empty_inputs);
+  wanted.inputs = inputs;
+  ProcessResult result = config.processes->run(wanted);
+  for (auto& [output, blob] : result.outputs)
+    if (output < run.output_count) keep_output(run.id, output, std::move(blob), end);
+  end.succeeded = result.failure == nullptr;
+  end.failure = std::move(result.failure);
 }
 
 bool NativeLanes::State::gather_inputs(Lane& lane, NativeEnd& end) const {

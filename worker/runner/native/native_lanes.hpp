@@ -11,10 +11,13 @@
 #include "common/base/ids.hpp"
 #include "common/base/time.hpp"
 #include "common/protocol/failure.hpp"
+#include "common/protocol/graph.hpp"
 #include "common/protocol/report.hpp"
 #include "worker/store/object_store.hpp"
 
 namespace penstock::worker {
+
+class ProcessRunners;
 
 inline constexpr std::uint64_t kNoTicket = ~std::uint64_t{0};
 
@@ -24,6 +27,7 @@ struct NativeRun {
   SubtaskId id;
   Attempt attempt;
   penstock_operator_function function = nullptr;
+  const Template* process = nullptr;  ///< It runs in a child process instead, with this template.
   std::uint32_t milli_slots = 1000;
   std::uint64_t memory_bytes = 0;
   std::uint16_t output_count = 1;
@@ -48,6 +52,7 @@ struct NativeEnd {
 struct NativeLanesConfig {
   std::string device;                             ///< UUID of the band's GPU, or empty.
   std::vector<int> processors;                    ///< To which its threads are bound; empty: all.
+  ProcessRunners* processes = nullptr;            ///< For runs in child processes; outlives the lanes.
   Duration spin = std::chrono::microseconds{10};  ///< How long a lane looks for its next run before it sleeps.
 };
 
@@ -80,8 +85,8 @@ class NativeLanes {
   void open_offers();
   /// From now on no lane takes anything over. Appends the ends since the last call, those of a lane in order.
   void withdraw(std::vector<NativeEnd>& ends);
-  /// Asks the run of a lane to stop; ignored if it is another run by now.
-  void cancel(SlotIndex lane, std::uint64_t ticket);
+  /// Asks the run of a lane to stop; ignored if it is another run by now. Only a child process can be killed.
+  void cancel(SlotIndex lane, std::uint64_t ticket, bool kill);
 
  private:
   struct State;

@@ -10,7 +10,7 @@
 
 namespace penstock::worker {
 
-/// The operators that a worker offers: those of its own (`noop`, `burn`, `fail`, see builtin_operators.cpp) and those of
+/// The operators that a worker offers: those of its own (`noop`, `burn`, `fail`, `literal`, see builtin_operators.cpp) and those of
 /// shared libraries. Filled before the first subtask runs, then only read, from any thread. Libraries stay loaded.
 class OperatorRegistry {
  public:
@@ -29,7 +29,7 @@ class OperatorRegistry {
   std::unique_ptr<State> state_;
 };
 
-/// The table of `noop`, `burn` and `fail`.
+/// The table of `noop`, `burn`, `fail` and `literal`.
 const penstock_operator_table& builtin_operators();
 
 }  // namespace penstock::worker

@@ -1,8 +1,8 @@
-#include "cli/embedded_cluster.hpp"
+#include "client/embedded/embedded_cluster.hpp"
 
-#include <caf/actor_system.hpp>       // tidy: allow arrows: the embedded client is an actor beside the others
-#include <caf/event_based_actor.hpp>  // tidy: allow arrows: the embedded client is an actor beside the others
-#include <caf/send.hpp>               // tidy: allow arrows: the embedded client is an actor beside the others
+#include <caf/actor_system.hpp>     
+#include <caf/event_based_actor.hpp>
+#include <caf/send.hpp>             
 #include <future>
 #include <thread>
 
@@ -11,11 +11,11 @@
 #include "common/runtime/mail.hpp"
 #include "supervisor/actors/supervisor_actor.hpp"
 
-namespace penstock::cli {
+namespace penstock::client {
 namespace {
 
 /// A client's way to the supervisor's actor: mails instead of frames.
-class ActorTransport final : public client::Transport {
+class ActorTransport final : public Transport {
  public:
   ActorTransport(caf::actor supervisor, caf::actor self, Incarnation incarnation)
       : supervisor_(std::move(supervisor)), self_(std::move(self)), incarnation_(incarnation) {}
@@ -36,7 +36,7 @@ class ActorTransport final : public client::Transport {
 
 // What the supervisor says to the client. With an argument: CAF 0.17 dereferences a null pointer when a function is
 // spawned without any.
-caf::behavior client_behavior(caf::event_based_actor*, const client::TransportHandlers& handlers) {
+caf::behavior client_behavior(caf::event_based_actor*, const TransportHandlers& handlers) {
   return {[handlers](const ToClientMail& mail) {
     for (const ToClient& message : *mail.messages) handlers.on_message(message);
   }};
@@ -53,7 +53,7 @@ struct EmbeddedCluster::State {
   caf::actor supervisor;
   caf::actor worker;
   caf::actor client;
-  client::Session session;
+  Session session;
   std::thread thread;
 
   void run(const EmbeddedOptions& options, std::promise<void>& ready);
@@ -77,7 +77,7 @@ EmbeddedCluster::~EmbeddedCluster() {
   state_->thread.join();
 }
 
-client::Session& EmbeddedCluster::session() { return state_->session; }
+Session& EmbeddedCluster::session() { return state_->session; }
 worker::ObjectStore& EmbeddedCluster::store() { return *state_->store; }
 
 // The life of the loop's thread.
@@ -103,4 +103,4 @@ void EmbeddedCluster::State::end() {
   loop.reset();
 }
 
-}  // namespace penstock::cli
+}  // namespace penstock::client

@@ -7,7 +7,7 @@
 #include "common/protocol/config.hpp"
 #include "worker/actors/worker_actor.hpp"
 
-namespace penstock::cli {
+namespace penstock::client {
 
 struct EmbeddedOptions {
   SupervisorConfig supervisor;
@@ -25,7 +25,7 @@ class EmbeddedCluster {
   EmbeddedCluster(const EmbeddedCluster&) = delete;
   EmbeddedCluster& operator=(const EmbeddedCluster&) = delete;
 
-  client::Session& session();
+  Session& session();
   worker::ObjectStore& store();
 
  private:
@@ -34,4 +34,4 @@ class EmbeddedCluster {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace penstock::cli
+}  // namespace penstock::client

@@ -1,0 +1,163 @@
+#include "client/abi/cluster.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <future>
+
+#include "client/abi/graph.hpp"
+#include "client/abi/last_error.hpp"
+#include "client/embedded/embedded_cluster.hpp"
+#include "common/runtime/host.hpp"
+#include "common/runtime/topology.hpp"
+
+namespace penstock::abi {
+namespace {
+
+/// A result that has not come after this is given up.
+constexpr Duration kFetchMax = std::chrono::minutes{10};
+
+Result<std::vector<HostPort>> read_addresses(const std::string& text) {
+  std::vector<HostPort> addresses;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    Result<HostPort> address = parse_host_port(text.substr(begin, end - begin), "127.0.0.1");
+    if (!address) return std::move(address).error();
+    addresses.push_back(std::move(address).value());
+    begin = end + 1;
+  }
+  return addresses;
+}
+
+Result<void> connect(penstock_client& client, const penstock_client_options& options) {
+  client::RemoteOptions remote;
+  Result<std::vector<HostPort>> addresses = read_addresses(options.address);
+  if (!addresses) return std::move(addresses).error();
+  remote.supervisors = std::move(addresses).value();
+  remote.name = options.name == nullptr ? host_name() : options.name;
+  if (options.connect_timeout_ms > 0) remote.connect_timeout = std::chrono::milliseconds{options.connect_timeout_ms};
+  client.remote = std::make_unique<client::Session>();
+  client.remote->set_on_news([&client](const JobProgress& news) { client.take(news); });
+  Result<std::unique_ptr<client::Transport>> transport = client::connect_remote(remote, client.remote->handlers());
+  if (!transport) return std::move(transport).error();
+  client.remote->start(std::move(transport).value());
+  client.fetcher = std::make_unique<ResultFetcher>();
+  return {};
+}
+
+Result<void> embed(penstock_client& client, const penstock_client_options& options) {
+  client::EmbeddedOptions embedded;
+  TopologyOptions topology;
+  topology.slots = options.slots;
+  topology.memory = Bytes{options.memory_bytes};
+  Result<std::vector<FoundBand>> bands = find_bands(topology);
+  if (!bands) return std::move(bands).error();
+  embedded.worker.name = options.name == nullptr ? host_name() : options.name;
+  for (FoundBand& found : *bands) {
+    if (found.band.kind == BandKind::Cpu)
+      client.slots += static_cast<std::uint32_t>(found.band.capacity.slots.value() / kOneSlot.value());
+    embedded.worker.bands.push_back(std::move(found.band));
+    embedded.worker.processors.push_back(std::move(found.processors));
+  }
+  // Nothing of it crosses a network here.
+  embedded.supervisor.graph.subtask_payload_bytes_max = 1U << 30U;
+  for (std::uint32_t i = 0; i < options.operator_count; ++i)
+    embedded.operator_libraries.emplace_back(options.operators[i]);
+  if (options.runner != nullptr && options.runners_warm > 0) {
+    Result<Template> runner = read_template(*options.runner);
+    if (!runner) return std::move(runner).error();
+    embedded.worker.warm_runner = std::make_shared<const Template>(std::move(runner).value());
+    embedded.worker.runners_warm = options.runners_warm;
+  }
+  Result<std::unique_ptr<client::EmbeddedCluster>> cluster = client::EmbeddedCluster::start(embedded);
+  if (!cluster) return std::move(cluster).error();
+  client.embedded = std::move(cluster).value();
+  client.embedded->session().set_on_news([&client](const JobProgress& news) { client.take(news); });
+  return {};
+}
+
+}  // namespace
+
+ResultFetcher::ResultFetcher() {
+  client_ = std::make_unique<worker::DataClient>(loop_);
+  thread_ = std::thread{[this] { loop_.run(); }};
+}
+
+ResultFetcher::~ResultFetcher() {
+  loop_.post([this] {
+    client_.reset();
+    loop_.stop();
+  });
+  thread_.join();
+}
+
+Result<std::vector<worker::BlobPtr>> ResultFetcher::fetch(const std::vector<Wanted>& wanted) {
+  /// Shared with the loop, which may answer after we have given up.
+  struct Answers {
+    std::vector<worker::BlobPtr> blobs;
+    std::size_t left = 0;
+    Error error;
+    std::promise<void> complete;
+  };
+  auto answers = std::make_shared<Answers>();
+  answers->blobs.resize(wanted.size());
+  answers->left = wanted.size();
+  if (wanted.empty()) return answers->blobs;
+  loop_.post([this, answers, wanted] {
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      const auto done = [answers, i](worker::BlobPtr blob, const Error& error) {
+        if (blob == nullptr && answers->error.message.empty()) answers->error = error;
+        answers->blobs[i] = std::move(blob);
+        if (--answers->left == 0) answers->complete.set_value();
+      };
+      const Result<HostPort> address = parse_host_port(wanted[i].data_address, "127.0.0.1");
+      if (address)
+        client_->fetch(*address, wanted[i].key, done);
+      else
+        done(nullptr, address.error());
+    }
+  });
+  if (answers->complete.get_future().wait_for(kFetchMax) != std::future_status::ready)
+    return Error{ErrorCode::TimedOut, to_string(wanted.front().key), "did not come from its worker in time", {}};
+  if (!answers->error.message.empty()) return answers->error;
+  return answers->blobs;
+}
+
+}  // namespace penstock::abi
+
+penstock_client::~penstock_client() {
+  // Their threads call `take`.
+  embedded.reset();
+  remote.reset();
+}
+
+penstock::client::Session& penstock_client::session() { return embedded != nullptr ? embedded->session() : *remote; }
+
+void penstock_client::take(const penstock::JobProgress& progress) {
+  const std::lock_guard lock{mutex};
+  penstock::abi::KnownJob& job = jobs[progress.job];
+  for (const penstock::SubtaskRange& range : progress.succeeded) {
+    if (job.succeeded.size() <= range.last.value()) job.succeeded.resize(range.last.value() + std::size_t{1});
+    std::fill(job.succeeded.begin() + range.first.value(), job.succeeded.begin() + range.last.value() + 1, true);
+  }
+  if (remote != nullptr)
+    for (const penstock::OutputLocation& output : progress.outputs)
+      job.outputs[(std::uint64_t{output.producer.value()} << 16U) | output.output] = output;
+  if (!wants_news) return;
+  news.push_back(progress);
+  news.back().outputs.clear();
+  news.back().traces.clear();
+  changed.notify_all();
+}
+
+penstock_client* penstock_client_open(const penstock_client_options* given) {
+  penstock_client_options options{};
+  if (given != nullptr) std::memcpy(&options, given, std::min<std::uint64_t>(given->size, sizeof options));
+  auto client = std::make_unique<penstock_client>();
+  const penstock::Result<void> opened =
+      options.address != nullptr ? penstock::abi::connect(*client, options) : penstock::abi::embed(*client, options);
+  if (!opened) return penstock::abi::refuse(opened.error());
+  return client.release();
+}
+
+void penstock_client_close(penstock_client* client) { delete client; }
+uint32_t penstock_client_slots(penstock_client* client) { return client->slots; }

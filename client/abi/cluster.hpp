@@ -1,0 +1,72 @@
+// A client of a cluster, behind the C interface: one inside this process, or one that is reached over the network.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "client/include/penstock/penstock.h"
+#include "client/src/session.hpp"
+#include "common/runtime/loop.hpp"
+#include "worker/store/object_store.hpp"
+#include "worker/transfer/transfer.hpp"
+
+namespace penstock::client {
+class EmbeddedCluster;
+}
+
+namespace penstock::abi {
+
+/// Brings results from workers of other processes, for threads that wait. Owns a loop with a thread.
+class ResultFetcher {
+ public:
+  ResultFetcher();
+  ~ResultFetcher();
+  ResultFetcher(const ResultFetcher&) = delete;
+  ResultFetcher& operator=(const ResultFetcher&) = delete;
+
+  struct Wanted {
+    DataKey key;
+    std::string data_address;
+  };
+  /// In the order of `wanted`. Errors: NotFound, Unreachable, TimedOut.
+  Result<std::vector<worker::BlobPtr>> fetch(const std::vector<Wanted>& wanted);
+
+ private:
+  Loop loop_;
+  std::unique_ptr<worker::DataClient> client_;
+  std::thread thread_;
+};
+
+/// What a client is told of one job, as far as results need it.
+struct KnownJob {
+  std::vector<bool> succeeded;                      ///< By subtask.
+  std::map<std::uint64_t, OutputLocation> outputs;  ///< Of other processes; by subtask and output.
+};
+
+}  // namespace penstock::abi
+
+/// Invariant: what stands below `mutex` is guarded by it; the session and the stores guard themselves. News are put
+/// down on the session's thread, before whoever waits for the end of a job is woken.
+struct penstock_client {
+  ~penstock_client();
+
+  penstock::client::Session& session();
+  void take(const penstock::JobProgress& news);
+
+  std::unique_ptr<penstock::client::EmbeddedCluster> embedded;
+  std::unique_ptr<penstock::client::Session> remote;
+  std::unique_ptr<penstock::abi::ResultFetcher> fetcher;
+  std::uint32_t slots = 0;
+
+  std::mutex mutex;                 // Invariant above; tests/integration/abi under the thread sanitizer.
+  std::condition_variable changed;  // Notified when there are news, or somebody wants the waiting one back.
+  bool wants_news = false;
+  bool woken = false;
+  std::deque<penstock::JobProgress> news;
+  std::map<penstock::JobId, penstock::abi::KnownJob> jobs;
+};

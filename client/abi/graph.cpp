@@ -1,0 +1,162 @@
+#include "client/abi/graph.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "client/abi/last_error.hpp"
+
+namespace penstock::abi {
+namespace {
+
+constexpr std::uint64_t kOffsetMax = std::numeric_limits<std::uint32_t>::max();
+
+std::string text(const char* value) { return value == nullptr ? std::string{} : std::string{value}; }
+
+/// The members that the caller knows; the others are 0.
+template <class Struct>
+Struct whole(const Struct& given) {
+  Struct all{};
+  std::memcpy(&all, &given, std::min<std::uint64_t>(given.size, sizeof all));
+  return all;
+}
+
+Error malformed(std::string message) {
+  return {ErrorCode::InvalidArgument, "penstock_subtasks", std::move(message), {}};
+}
+
+template <class Offset>
+bool ascending(const Offset* offsets, std::uint32_t count) {
+  return offsets[0] == 0 && std::is_sorted(offsets, offsets + count + 1);
+}
+
+Result<void> check(const Graph& graph, const penstock_subtasks& more) {
+  if (more.templates == nullptr) return malformed("`templates` is NULL");
+  if (more.input_offsets != nullptr && !ascending(more.input_offsets, more.count))
+    return malformed("`input_offsets` do not begin with 0 and ascend");
+  const bool inputs = more.input_offsets != nullptr && more.input_offsets[more.count] > 0;
+  if (inputs && more.predecessors == nullptr) return malformed("`predecessors` is NULL");
+  if (more.payload_offsets != nullptr && !ascending(more.payload_offsets, more.count))
+    return malformed("`payload_offsets` do not begin with 0 and ascend");
+  if (more.payload_offsets != nullptr && more.payload_offsets[more.count] + graph.payloads.size() > kOffsetMax)
+    return Error{ErrorCode::LimitExceeded, "graph", "its payloads are longer than 4 GiB",
+                 "give large data as outputs of subtasks"};
+  if (more.name_offsets != nullptr && !ascending(more.name_offsets, more.count))
+    return malformed("`name_offsets` do not begin with 0 and ascend");
+  if (more.name_offsets != nullptr && more.name_bytes < more.name_offsets[more.count])
+    return malformed("`name_offsets` go beyond `name_bytes`");
+  if (graph.edge_count() + (inputs ? more.input_offsets[more.count] : 0) > kOffsetMax)
+    return Error{ErrorCode::LimitExceeded, "graph", "has more than 2^32 edges", "submit several graphs"};
+  if (graph.size() == 0) return {};
+  const bool same = graph.payload_offsets.empty() == (more.payload_offsets == nullptr) &&
+                    graph.name_offsets.empty() == (more.name_offsets == nullptr) &&
+                    graph.priorities.empty() == (more.priorities == nullptr);
+  if (!same) return malformed("not the same optional columns as in the call before");
+  return {};
+}
+
+void append_inputs(Graph& graph, const penstock_subtasks& more) {
+  const auto base = static_cast<std::uint32_t>(graph.edge_count());
+  for (std::uint32_t i = 1; i <= more.count; ++i)
+    graph.input_offsets.push_back(base + (more.input_offsets == nullptr ? 0 : more.input_offsets[i]));
+  const std::uint32_t edges = more.input_offsets == nullptr ? 0 : more.input_offsets[more.count];
+  if (edges == 0) return;
+  graph.predecessors.insert(graph.predecessors.end(), more.predecessors, more.predecessors + edges);
+  if (more.outputs == nullptr && graph.edge_outputs.empty()) return;
+  graph.edge_outputs.resize(base, 0);
+  if (more.outputs != nullptr) graph.edge_outputs.insert(graph.edge_outputs.end(), more.outputs, more.outputs + edges);
+  graph.edge_outputs.resize(graph.predecessors.size(), 0);
+}
+
+void append(Graph& graph, const penstock_subtasks& more) {
+  graph.template_of.insert(graph.template_of.end(), more.templates, more.templates + more.count);
+  append_inputs(graph, more);
+  if (more.payload_offsets != nullptr) {
+    if (graph.payload_offsets.empty()) graph.payload_offsets.push_back(0);
+    const auto base = static_cast<std::uint32_t>(graph.payloads.size());
+    for (std::uint32_t i = 1; i <= more.count; ++i)
+      graph.payload_offsets.push_back(base + static_cast<std::uint32_t>(more.payload_offsets[i]));
+    graph.payloads.append(static_cast<const char*>(more.payloads), more.payload_offsets[more.count]);
+  }
+  if (more.name_offsets != nullptr) {
+    if (graph.name_offsets.empty()) graph.name_offsets.push_back(0);
+    const auto base = static_cast<std::uint32_t>(graph.names.size());
+    for (std::uint32_t i = 1; i <= more.count; ++i) graph.name_offsets.push_back(base + more.name_offsets[i]);
+    graph.names.append(more.names, more.name_offsets[more.count]);
+  }
+  if (more.priorities != nullptr)
+    graph.priorities.insert(graph.priorities.end(), more.priorities, more.priorities + more.count);
+}
+
+}  // namespace
+
+Result<Template> read_template(const penstock_template& given) {
+  const penstock_template in = whole(given);
+  if (in.runner > PENSTOCK_PROCESS)
+    return Error{ErrorCode::InvalidArgument,
+                 "penstock_template.runner",
+                 std::to_string(in.runner) + " is no kind of runner",
+                 {}};
+  if (in.program == nullptr || *in.program == '\0')
+    return Error{ErrorCode::InvalidArgument, "penstock_template.program", "is empty", {}};
+  if (in.attempts_max > UINT16_MAX || in.output_count >= EdgeKind::kOrderOnly)
+    return Error{
+        ErrorCode::InvalidArgument, "penstock_template", "`attempts_max` or `output_count` is above 65534", {}};
+  if (in.memory_bytes < 0 || in.time_limit_ns < 0 || in.expected_ns < 0)
+    return Error{ErrorCode::InvalidArgument, "penstock_template", "an amount or a time is negative", {}};
+  Template out;
+  out.name = text(in.name);
+  out.program = text(in.program);
+  for (std::uint32_t i = 0; i < in.argument_count; ++i) out.arguments.push_back(text(in.arguments[i]));
+  for (std::uint32_t i = 0; i < in.environment_count; ++i) out.environment.push_back(text(in.environment[i]));
+  out.working_directory = text(in.working_directory);
+  if (in.payload.size > 0) out.payload.assign(static_cast<const char*>(in.payload.data), in.payload.size);
+  out.runner = static_cast<RunnerKind>(in.runner);
+  if (in.milli_slots > 0) out.request.slots = MilliSlots{in.milli_slots};
+  out.request.memory = Bytes{in.memory_bytes};
+  for (std::uint32_t i = 0; i < in.resource_count; ++i)
+    out.request.named.push_back({text(in.resources[i].name), in.resources[i].amount});
+  std::sort(out.request.named.begin(), out.request.named.end(),
+            [](const NamedAmount& a, const NamedAmount& b) { return a.name < b.name; });
+  out.priority = in.priority;
+  out.attempts_max = static_cast<std::uint16_t>(in.attempts_max);
+  if (in.output_count > 0) out.output_count = static_cast<std::uint16_t>(in.output_count);
+  if (in.continue_on_failure != 0) out.on_failure = OnFailure::Continue;
+  out.retryable = in.not_retryable == 0;
+  out.time_limit = Duration{in.time_limit_ns};
+  out.expected_duration = Duration{in.expected_ns};
+  out.required.worker = text(in.required_worker);
+  out.preferred.worker = text(in.preferred_worker);
+  return out;
+}
+
+}  // namespace penstock::abi
+
+using penstock::Error;
+using penstock::ErrorCode;
+using penstock::Result;
+using penstock::abi::fail;
+
+penstock_graph* penstock_graph_new(void) { return new penstock_graph; }
+void penstock_graph_free(penstock_graph* graph) { delete graph; }
+
+int64_t penstock_graph_add_template(penstock_graph* graph, const penstock_template* content) {
+  Result<penstock::Template> read = penstock::abi::read_template(*content);
+  if (!read) return fail(std::move(read).error());
+  graph->graph.templates.push_back(std::move(read).value());
+  return static_cast<int64_t>(graph->graph.templates.size() - 1);
+}
+
+int64_t penstock_graph_add_subtasks(penstock_graph* graph, const penstock_subtasks* subtasks) {
+  const penstock_subtasks more = penstock::abi::whole(*subtasks);
+  if (const Result<void> checked = penstock::abi::check(graph->graph, more); !checked) return fail(checked.error());
+  const auto first = static_cast<int64_t>(graph->graph.size());
+  penstock::abi::append(graph->graph, more);
+  return first;
+}
+
+int32_t penstock_graph_want(penstock_graph* graph, const uint32_t* subtasks, uint64_t count) {
+  graph->wants = true;
+  graph->graph.wanted.insert(graph->graph.wanted.end(), subtasks, subtasks + count);
+  return 0;
+}

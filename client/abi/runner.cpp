@@ -1,0 +1,257 @@
+// The runner's side of schema/runner.capnp, for programs in any language.
+#include <cstring>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "client/abi/data.hpp"
+#include "client/abi/last_error.hpp"
+#include "common/runtime/clock.hpp"
+#include "common/runtime/runner_channel.hpp"
+#include "common/wire/codec_runner.hpp"
+
+using penstock::Descriptor;
+using penstock::Error;
+using penstock::ErrorCode;
+using penstock::MemorySegment;
+using penstock::Result;
+using penstock::RunnerChannel;
+using penstock::RunnerDatum;
+using penstock::RunnerEnd;
+using penstock::RunnerEnds;
+using penstock::RunnerOutput;
+using penstock::RunnerRun;
+using penstock::abi::fail;
+
+namespace {
+
+constexpr std::uint64_t kInlineBytesMax = 64 << 10;  ///< A larger output travels as a segment.
+constexpr std::size_t kEndsMax = 64;                 ///< Ends that are told together while further runs wait here.
+constexpr penstock::Duration kTellAfter = std::chrono::milliseconds{1};  ///< The first of them is told after this.
+
+penstock_bytes bytes_of(std::string_view text) { return {text.empty() ? nullptr : text.data(), text.size()}; }
+
+}  // namespace
+
+/// One conversation with a worker. For one thread.
+struct penstock_runner {
+  explicit penstock_runner(Descriptor socket) : channel(std::move(socket), UINT32_MAX) {}
+
+  Result<void> tell();
+  Result<std::int32_t> receive();
+  Result<void> open_run(penstock_run& run);
+  void end_run(bool succeeded);
+  void keep_alive(RunnerOutput& output);
+
+  RunnerChannel channel;
+  std::map<std::uint64_t, std::string> programs;
+  std::uint64_t generation = 1;
+
+  // What was received: runs before `next` have ended.
+  penstock::ToRunner message;
+  std::vector<Descriptor> descriptors;
+  std::size_t next = 0;
+
+  // The present run.
+  bool running = false;
+  penstock::Instant started{};
+  RunnerEnd end;
+  std::vector<penstock_bytes> inputs;
+  std::unique_ptr<penstock_data> large;
+
+  // What is not told yet, with the memory that it shows.
+  RunnerEnds ends;
+  penstock::Instant first_end{};
+  std::vector<std::unique_ptr<std::byte[]>> inline_outputs;
+  std::vector<MemorySegment> segments;
+};
+
+// An output that was filled after a segment was made for it is sealed before it leaves.
+Result<void> penstock_runner::tell() {
+  if (ends.ends.empty()) return {};
+  std::vector<int> numbers;
+  for (MemorySegment& segment : segments) {
+    PENSTOCK_TRY(segment.seal());
+    numbers.push_back(segment.descriptor().get());
+  }
+  const Result<void> sent = channel.send(penstock::encode_runner(penstock::FromRunner{std::move(ends)}), numbers);
+  ends = RunnerEnds{};
+  inline_outputs.clear();
+  segments.clear();
+  return sent;
+}
+
+// 1: there is a run; -2: a signal came.
+Result<std::int32_t> penstock_runner::receive() {
+  Result<std::optional<RunnerChannel::Message>> received = channel.receive(RunnerChannel::Wait::Yes);
+  if (!received) return std::move(received).error();
+  if (!received->has_value()) return -2;
+  descriptors = std::move((*received)->descriptors);
+  Result<penstock::ToRunner> decoded = penstock::decode_to_runner((*received)->bytes, descriptors.size());
+  if (!decoded) return std::move(decoded).error();
+  message = std::move(decoded).value();
+  next = 0;
+  if (!message.forgotten.empty()) ++generation;
+  for (const std::uint64_t hash : message.forgotten) programs.erase(hash);
+  for (const penstock::RunnerProgram& program : message.programs) programs[program.hash] = program.content;
+  return 1;
+}
+
+Result<void> penstock_runner::open_run(penstock_run& run) {
+  const RunnerRun& said = message.runs[next];
+  const auto program = programs.find(said.program);
+  if (program == programs.end())
+    return Error{ErrorCode::MalformedFrame, "worker", "it names a program that it has not sent", {}};
+  inputs.clear();
+  large.reset();
+  for (const RunnerDatum& input : said.inputs) {
+    if (input.descriptor == RunnerDatum::kInline) {
+      inputs.push_back(bytes_of(input.bytes));
+      continue;
+    }
+    Result<MemorySegment> segment = MemorySegment::map(std::move(descriptors[input.descriptor]), input.size);
+    if (!segment) return std::move(segment).error();
+    if (large == nullptr) large = std::make_unique<penstock_data>();
+    inputs.push_back({segment->bytes().data(), segment->bytes().size()});
+    large->views.push_back(inputs.back());
+    large->segments.push_back(std::move(segment).value());
+  }
+  run.program = said.program;
+  run.programs_generation = generation;
+  run.program_content = bytes_of(program->second);
+  run.payload = bytes_of(said.payload);
+  run.inputs = inputs.data();
+  run.input_count = static_cast<std::uint32_t>(inputs.size());
+  run.large_inputs = large == nullptr ? 0 : static_cast<std::uint32_t>(large->segments.size());
+  run.job = said.id.job.value();
+  run.subtask = said.id.index.value();
+  run.attempt = said.attempt.value();
+  run.output_count = said.output_count;
+  end = RunnerEnd{};
+  end.ticket = said.ticket;
+  running = true;
+  started = penstock::monotonic_now();
+  return {};
+}
+
+void penstock_runner::end_run(bool succeeded) {
+  const penstock::Instant now = penstock::monotonic_now();
+  end.succeeded = succeeded;
+  end.run_ns = static_cast<std::uint64_t>((now - started).count());
+  if (ends.ends.empty()) first_end = now;
+  ends.ends.push_back(std::move(end));
+  running = false;
+  ++next;
+}
+
+// Its bytes are the caller's, who may use them for something else before the end is told.
+void penstock_runner::keep_alive(RunnerOutput& output) {
+  auto copy = std::make_unique<std::byte[]>(output.datum.bytes.size());
+  std::memcpy(copy.get(), output.datum.bytes.data(), output.datum.bytes.size());
+  output.datum.bytes = {reinterpret_cast<const char*>(copy.get()), output.datum.bytes.size()};
+  inline_outputs.push_back(std::move(copy));
+}
+
+namespace {
+
+Error no_run() { return {ErrorCode::WrongState, "runner", "has no run", "call penstock_runner_next first"}; }
+
+/// Tells the ends if it is time: nothing else to do, many, or the first of them is old.
+std::int32_t tell_if_due(penstock_runner& runner) {
+  const bool due = runner.next == runner.message.runs.size() || runner.ends.ends.size() >= kEndsMax ||
+                   runner.segments.size() + 1 >= RunnerChannel::kDescriptorsMax ||
+                   penstock::monotonic_now() - runner.first_end >= kTellAfter;
+  if (!due) return 0;
+  const Result<void> told = runner.tell();
+  return told ? 0 : fail(told.error());
+}
+
+}  // namespace
+
+penstock_runner* penstock_runner_open(int32_t descriptor, const char* language, const char* version) {
+  auto runner = std::make_unique<penstock_runner>(Descriptor{descriptor});
+  penstock::RunnerHello hello;
+  hello.language = language == nullptr ? "" : language;
+  hello.version = version == nullptr ? "" : version;
+  const Result<void> sent = runner->channel.send(penstock::encode_runner(penstock::FromRunner{hello}));
+  if (!sent) return penstock::abi::refuse(sent.error());
+  return runner.release();
+}
+
+int32_t penstock_runner_next(penstock_runner* runner, penstock_run* run) {
+  if (run->size < sizeof(penstock_run))
+    return fail({ErrorCode::InvalidArgument, "penstock_run", "`size` is not set", {}});
+  if (runner->running) return fail({ErrorCode::WrongState, "runner", "has a run that has not ended", {}});
+  while (runner->next == runner->message.runs.size()) {
+    const Result<std::int32_t> received = runner->receive();
+    if (!received && received.error().code == ErrorCode::Disconnected) return 0;
+    if (!received) return fail(received.error());
+    if (*received < 0) return *received;
+  }
+  const Result<void> opened = runner->open_run(*run);
+  return opened ? 1 : fail(opened.error());
+}
+
+penstock_data* penstock_runner_take_inputs(penstock_runner* runner) { return runner->large.release(); }
+
+void* penstock_runner_output(penstock_runner* runner, uint32_t output, uint64_t bytes) {
+  if (!runner->running) return penstock::abi::refuse(no_run());
+  if (output >= runner->message.runs[runner->next].output_count)
+    return penstock::abi::refuse(
+        {ErrorCode::InvalidArgument, "output " + std::to_string(output), "is not promised", {}});
+  std::erase_if(runner->end.outputs, [&](const RunnerOutput& known) { return known.output == output; });
+  RunnerOutput& made = runner->end.outputs.emplace_back();
+  made.output = static_cast<std::uint16_t>(output);
+  if (bytes <= kInlineBytesMax) {
+    runner->inline_outputs.push_back(std::make_unique<std::byte[]>(bytes + 1));
+    made.datum.bytes = {reinterpret_cast<const char*>(runner->inline_outputs.back().get()), bytes};
+    return runner->inline_outputs.back().get();
+  }
+  Result<MemorySegment> segment = MemorySegment::make(bytes);
+  if (!segment) {
+    runner->end.outputs.pop_back();
+    return penstock::abi::refuse(segment.error());
+  }
+  made.datum.descriptor = static_cast<std::uint32_t>(runner->segments.size());
+  made.datum.size = bytes;
+  runner->segments.push_back(std::move(segment).value());
+  return runner->segments.back().data();
+}
+
+int32_t penstock_runner_succeed(penstock_runner* runner) {
+  if (!runner->running) return fail(no_run());
+  runner->end_run(true);
+  return tell_if_due(*runner);
+}
+
+int32_t penstock_runner_succeed_with(penstock_runner* runner, const void* data, uint64_t size) {
+  if (!runner->running) return fail(no_run());
+  if (size > kInlineBytesMax) {
+    void* memory = penstock_runner_output(runner, 0, size);
+    if (memory == nullptr) return -1;
+    std::memcpy(memory, data, size);
+    return penstock_runner_succeed(runner);
+  }
+  RunnerOutput output;
+  output.datum.bytes = {static_cast<const char*>(data), size};
+  if (runner->next + 1 < runner->message.runs.size()) runner->keep_alive(output);
+  runner->end.outputs.push_back(output);
+  return penstock_runner_succeed(runner);
+}
+
+int32_t penstock_runner_fail(penstock_runner* runner, const char* message, const void* detail, uint64_t size) {
+  if (!runner->running) return fail(no_run());
+  runner->end.outputs.clear();
+  RunnerOutput text;
+  text.datum.bytes = message == nullptr ? std::string_view{} : std::string_view{message};
+  runner->keep_alive(text);
+  RunnerOutput opaque;
+  opaque.datum.bytes = {static_cast<const char*>(detail), detail == nullptr ? 0 : size};
+  runner->keep_alive(opaque);
+  runner->end.message = text.datum.bytes;
+  runner->end.detail = opaque.datum.bytes;
+  runner->end_run(false);
+  return tell_if_due(*runner);
+}
+
+void penstock_runner_close(penstock_runner* runner) { delete runner; }

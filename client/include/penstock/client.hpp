@@ -1,0 +1,385 @@
+// Penstock for C++ engines: graphs with typed handles, jobs, results. Over penstock.h, so that it fits any compiler and
+// any version of libpenstock.so with the same ABI; nothing but the standard library is included.
+//
+//     penstock::engine::Client client = penstock::engine::Client::open().value();  // A cluster inside this process.
+//     penstock::engine::GraphBuilder graph;
+//     const auto square = graph.operation<double>("square");                    // A native operator; see operator.h.
+//     const auto nine = graph.add(square, graph.value(3.0));
+//     penstock::engine::Job job = client.submit(std::move(graph), {}).value();
+//     const double result = job.result(nine).value();
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "penstock.h"  // tidy: allow arrows: engines have these headers without the root
+
+namespace penstock::engine {
+
+/// Why something was refused or failed.
+struct Failure {
+  std::string code;  ///< `NotFound`, ...
+  std::string subject;
+  std::string message;
+  std::string remedy;
+
+  std::string text() const {
+    std::string all = subject.empty() ? message : subject + ": " + message;
+    return remedy.empty() ? all : all + " (" + remedy + ")";
+  }
+};
+
+/// A value, or why there is none.
+template <class T>
+class [[nodiscard]] Expected {
+ public:
+  Expected(T value) : state_(std::in_place_index<0>, std::move(value)) {}            // NOLINT: implicit by design
+  Expected(Failure failure) : state_(std::in_place_index<1>, std::move(failure)) {}  // NOLINT: implicit by design
+  explicit operator bool() const { return state_.index() == 0; }
+  /// REQUIRES: it has one.
+  T& value() & { return std::get<0>(state_); }
+  T&& value() && { return std::get<0>(std::move(state_)); }
+  const T& value() const& { return std::get<0>(state_); }
+  T* operator->() { return &value(); }
+  T& operator*() & { return value(); }
+  /// REQUIRES: it has none.
+  const Failure& failure() const { return std::get<1>(state_); }
+
+ private:
+  std::variant<T, Failure> state_;
+};
+
+/// The failure of this thread's last call.
+inline Failure last_failure() {
+  const penstock_error error = penstock_last_error();
+  return {error.name, error.subject, error.message, error.remedy};
+}
+
+/// What subtasks share. Made by a `GraphBuilder`; `T` is what they make: a trivial type, or std::string for bytes.
+template <class T>
+struct Operation {
+  std::uint32_t number = 0;
+};
+
+/// One subtask of a graph, and what it makes.
+template <class T>
+struct Handle {
+  std::uint32_t subtask = 0;
+};
+
+/// How the subtasks of an operation are run.
+struct OperationOptions {
+  std::string name;     ///< For people; empty: the program.
+  std::string payload;  ///< The same for all of them.
+  std::uint32_t milli_slots = 1000;
+  std::int64_t memory_bytes = 0;
+  std::int32_t priority = 0;
+  std::uint32_t attempts_max = 0;  ///< 0: as the supervisor is configured.
+  std::chrono::nanoseconds time_limit{0};
+  bool continue_on_failure = false;  ///< A failed subtask cancels only what depends on it.
+};
+
+/// A graph in the making. Moved, never copied; for one thread. Subtasks are kept as columns, and given to the library
+/// in chunks of `kChunk`, so a graph of any size needs its memory once.
+class GraphBuilder {
+ public:
+  GraphBuilder() : graph_(penstock_graph_new()) {}
+
+  /// A native operator by its name.
+  template <class T>
+  Operation<T> operation(const std::string& program, const OperationOptions& options = {}) {
+    return {add_template(PENSTOCK_NATIVE, program, {}, options)};
+  }
+  /// A runner that is started as `command`; its first word is the program.
+  template <class T>
+  Operation<T> runner(const std::vector<std::string>& command, const OperationOptions& options = {}) {
+    return {add_template(PENSTOCK_PROCESS, command.front(), {command.begin() + 1, command.end()}, options)};
+  }
+
+  /// A subtask that makes exactly this.
+  template <class T>
+  Handle<T> value(const T& data) {
+    if (!literal_) literal_ = add_template(PENSTOCK_NATIVE, "literal", {}, {});
+    return {add_one(*literal_, bytes_of(data), {})};
+  }
+  /// A subtask with these inputs, in this order.
+  template <class T, class... Inputs>
+  Handle<T> add(Operation<T> operation, Handle<Inputs>... inputs) {
+    return {add_one(operation.number, {}, {inputs.subtask...})};
+  }
+  template <class T, class Input>
+  Handle<T> add(Operation<T> operation, const std::vector<Handle<Input>>& inputs, std::string_view payload = {}) {
+    std::vector<std::uint32_t> numbers;
+    numbers.reserve(inputs.size());
+    for (const Handle<Input>& input : inputs) numbers.push_back(input.subtask);
+    return {add_one(operation.number, payload, numbers)};
+  }
+  /// With a payload of its own.
+  template <class T, class... Inputs>
+  Handle<T> add_with(Operation<T> operation, std::string_view payload, Handle<Inputs>... inputs) {
+    return {add_one(operation.number, payload, {inputs.subtask...})};
+  }
+  /// Keeps this result, instead of those that nobody reads.
+  template <class T>
+  void want(Handle<T> handle) {
+    wanted_.push_back(handle.subtask);
+  }
+  std::uint32_t size() const { return given_ + static_cast<std::uint32_t>(templates_.size()); }
+
+ private:
+  friend class Client;
+  static constexpr std::size_t kChunk = 1 << 16;
+  struct Free {
+    void operator()(penstock_graph* graph) const { penstock_graph_free(graph); }
+  };
+
+  template <class T>
+  static std::string_view bytes_of(const T& data) {
+    if constexpr (std::is_convertible_v<const T&, std::string_view>) {
+      return data;
+    } else {
+      static_assert(std::is_trivially_copyable_v<T>, "give the bytes of it as a std::string");
+      return {reinterpret_cast<const char*>(&data), sizeof data};
+    }
+  }
+
+  std::uint32_t add_template(std::uint32_t runner, const std::string& program,
+                             const std::vector<std::string>& arguments, const OperationOptions& options) {
+    std::vector<const char*> texts;
+    for (const std::string& argument : arguments) texts.push_back(argument.c_str());
+    penstock_template content{};
+    content.size = sizeof content;
+    content.runner = runner;
+    content.program = program.c_str();
+    content.name = options.name.empty() ? program.c_str() : options.name.c_str();
+    content.arguments = texts.data();
+    content.argument_count = static_cast<std::uint32_t>(texts.size());
+    content.payload = {options.payload.data(), options.payload.size()};
+    content.milli_slots = options.milli_slots;
+    content.memory_bytes = options.memory_bytes;
+    content.priority = options.priority;
+    content.attempts_max = options.attempts_max;
+    content.time_limit_ns = options.time_limit.count();
+    content.continue_on_failure = options.continue_on_failure ? 1 : 0;
+    const std::int64_t number = penstock_graph_add_template(graph_.get(), &content);
+    if (number < 0 && !failure_) failure_ = last_failure();
+    return number < 0 ? 0 : static_cast<std::uint32_t>(number);
+  }
+
+  std::uint32_t add_one(std::uint32_t operation, std::string_view payload, const std::vector<std::uint32_t>& inputs) {
+    const std::uint32_t number = size();
+    templates_.push_back(operation);
+    predecessors_.insert(predecessors_.end(), inputs.begin(), inputs.end());
+    offsets_.push_back(static_cast<std::uint32_t>(predecessors_.size()));
+    payloads_ += payload;
+    payload_offsets_.push_back(payloads_.size());
+    if (templates_.size() == kChunk) give();
+    return number;
+  }
+
+  void give() {
+    penstock_subtasks columns{};
+    columns.size = sizeof columns;
+    columns.count = static_cast<std::uint32_t>(templates_.size());
+    columns.templates = templates_.data();
+    columns.input_offsets = offsets_.data();
+    columns.predecessors = predecessors_.data();
+    columns.payload_offsets = payload_offsets_.data();
+    columns.payloads = payloads_.data();
+    if (columns.count > 0 && penstock_graph_add_subtasks(graph_.get(), &columns) < 0 && !failure_)
+      failure_ = last_failure();
+    given_ += columns.count;
+    templates_.clear();
+    offsets_.assign(1, 0);
+    predecessors_.clear();
+    payload_offsets_.assign(1, 0);
+    payloads_.clear();
+  }
+
+  std::unique_ptr<penstock_graph, Free> graph_;
+  std::optional<std::uint32_t> literal_;
+  std::optional<Failure> failure_;  ///< The first; told by `submit`.
+  std::uint32_t given_ = 0;
+  std::vector<std::uint32_t> templates_;
+  std::vector<std::uint32_t> offsets_{0};
+  std::vector<std::uint32_t> predecessors_;
+  std::vector<std::uint64_t> payload_offsets_{0};
+  std::string payloads_;
+  std::vector<std::uint32_t> wanted_;
+};
+
+/// A result, read where it lies: without a copy when the cluster is inside this process. Moved, never copied.
+class Datum {
+ public:
+  std::span<const std::byte> bytes() const {
+    const penstock_bytes& view = *penstock_data_views(data_.get());
+    return {static_cast<const std::byte*>(view.data), static_cast<std::size_t>(view.size)};
+  }
+
+ private:
+  friend class Job;
+  struct Free {
+    void operator()(penstock_data* data) const { penstock_data_free(data); }
+  };
+  explicit Datum(penstock_data* data) : data_(data) {}
+  std::unique_ptr<penstock_data, Free> data_;
+};
+
+enum class JobState {
+  Running = PENSTOCK_RUNNING,
+  Succeeded = PENSTOCK_SUCCEEDED,
+  Failed = PENSTOCK_FAILED,
+  Cancelled = PENSTOCK_CANCELLED
+};
+
+/// A submitted graph. Its results are kept until it is destroyed or released. The client must outlive it.
+class Job {
+ public:
+  Job(Job&& other) noexcept : client_(std::exchange(other.client_, nullptr)), number_(other.number_) {}
+  Job& operator=(Job&& other) noexcept {
+    release();
+    client_ = std::exchange(other.client_, nullptr);
+    number_ = other.number_;
+    return *this;
+  }
+  ~Job() { release(); }
+
+  std::int64_t number() const { return number_; }
+  /// How it stands when it has ended or the time is over; without one: when it has ended.
+  Expected<JobState> wait(std::optional<std::chrono::nanoseconds> timeout = {}) const {
+    const std::int32_t state = penstock_wait(client_, number_, timeout ? timeout->count() : -1);
+    if (state < 0) return last_failure();
+    return static_cast<JobState>(state);
+  }
+  Expected<JobState> poll() const { return wait(std::chrono::nanoseconds{0}); }
+  penstock_counts counts() const {
+    penstock_counts counts{};
+    penstock_job_counts(client_, number_, &counts);
+    return counts;
+  }
+  /// Waits, and tells how far it is each `every`.
+  Expected<JobState> watch(std::chrono::nanoseconds every,
+                           const std::function<void(const penstock_counts&)>& on_progress) const {
+    for (;;) {
+      Expected<JobState> state = wait(every);
+      on_progress(counts());
+      if (!state || state.value() != JobState::Running) return state;
+    }
+  }
+  Expected<bool> cancel() {
+    if (penstock_cancel(client_, number_) < 0) return last_failure();
+    return true;
+  }
+
+  /// Waits for the job and gives the bytes of one result.
+  template <class T>
+  Expected<Datum> datum(Handle<T> handle) const {
+    const Expected<JobState> state = wait();
+    if (!state) return state.failure();
+    if (state.value() != JobState::Succeeded) {
+      if (penstock_job_error(client_, number_) < 0) return last_failure();
+      return Failure{"Cancelled", "job-" + std::to_string(number_), "was cancelled", {}};
+    }
+    penstock_data* data = penstock_fetch(client_, number_, &handle.subtask, 1, 0);
+    if (data == nullptr) return last_failure();
+    return Datum{data};
+  }
+  /// The same as a value.
+  template <class T>
+  Expected<T> result(Handle<T> handle) const {
+    Expected<Datum> found = datum(handle);
+    if (!found) return found.failure();
+    const std::span<const std::byte> bytes = found->bytes();
+    if constexpr (std::is_same_v<T, std::string>) {
+      return std::string{reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+    } else {
+      static_assert(std::is_trivially_copyable_v<T>, "read the bytes of it with `datum`");
+      T value{};
+      if (bytes.size() != sizeof value)
+        return Failure{
+            "InvalidArgument", "result", "has " + std::to_string(bytes.size()) + " bytes, not those of its type", {}};
+      std::memcpy(&value, bytes.data(), sizeof value);
+      return value;
+    }
+  }
+  void release() {
+    if (client_ != nullptr) penstock_release(std::exchange(client_, nullptr), number_);
+  }
+
+ private:
+  friend class Client;
+  Job(penstock_client* client, std::int64_t number) : client_(client), number_(number) {}
+  penstock_client* client_;
+  std::int64_t number_;
+};
+
+struct ClientOptions {
+  std::string address;                 ///< `host:port`, several with commas; empty: a cluster inside this process.
+  std::uint32_t slots = 0;             ///< Of a cluster inside this process; 0: one for each core.
+  std::vector<std::string> operators;  ///< Its shared libraries of native operators.
+};
+
+struct JobOptions {
+  std::string name;  ///< Submitting under it again returns the same job.
+  std::string owner;
+  std::int32_t priority = 0;
+};
+
+/// A connection to a cluster, or a cluster of its own. Any thread may use it.
+class Client {
+ public:
+  static Expected<Client> open(const ClientOptions& options = {}) {
+    std::vector<const char*> operators;
+    for (const std::string& library : options.operators) operators.push_back(library.c_str());
+    penstock_client_options wanted{};
+    wanted.size = sizeof wanted;
+    wanted.address = options.address.empty() ? nullptr : options.address.c_str();
+    wanted.slots = options.slots;
+    wanted.operators = operators.data();
+    wanted.operator_count = static_cast<std::uint32_t>(operators.size());
+    penstock_client* client = penstock_client_open(&wanted);
+    if (client == nullptr) return last_failure();
+    return Client{client};
+  }
+
+  Expected<Job> submit(GraphBuilder&& graph, const JobOptions& options = {}) {
+    graph.give();
+    if (graph.failure_) return *graph.failure_;
+    if (!graph.wanted_.empty()) penstock_graph_want(graph.graph_.get(), graph.wanted_.data(), graph.wanted_.size());
+    penstock_job_options wanted{};
+    wanted.size = sizeof wanted;
+    wanted.name = options.name.c_str();
+    wanted.owner = options.owner.c_str();
+    wanted.priority = options.priority;
+    const std::int64_t job = penstock_submit(client_.get(), graph.graph_.release(), &wanted);
+    if (job < 0) return last_failure();
+    return Job{client_.get(), job};
+  }
+  /// A job by its name or number, whoever has submitted it.
+  Expected<Job> attach(const std::string& name) {
+    const std::int64_t job = penstock_attach(client_.get(), name.c_str());
+    if (job < 0) return last_failure();
+    return Job{client_.get(), job};
+  }
+
+ private:
+  struct Close {
+    void operator()(penstock_client* client) const { penstock_client_close(client); }
+  };
+  explicit Client(penstock_client* client) : client_(client) {}
+  std::unique_ptr<penstock_client, Close> client_;
+};
+
+}  // namespace penstock::engine

@@ -1,0 +1,274 @@
+/* Penstock for other languages: clients that submit graphs, and runners that execute them. C11, no library is needed.
+ *
+ * Functions that can fail return NULL or a negative number; `penstock_last_error` then says why, for the calling thread.
+ * Any thread may call anything, except that a graph, a runner and what they gave belong to one thread at a time. Texts
+ * are UTF-8 and end in NUL. Structs that begin with `size` grow at their end only: set it to `sizeof`, and what an older
+ * caller does not know has its default. Symbols carry the version PENSTOCK_1 in libpenstock.so.
+ *
+ *     penstock_client* client = penstock_client_open(NULL);             // A cluster inside this process.
+ *     penstock_graph* graph = penstock_graph_new();
+ *     penstock_template square = {.size = sizeof square, .runner = PENSTOCK_NATIVE, .program = "square"};
+ *     penstock_graph_add_template(graph, &square);
+ *     uint32_t first = 0;                                                // The template of each subtask.
+ *     penstock_subtasks one = {.size = sizeof one, .count = 1, .templates = &first};
+ *     penstock_graph_add_subtasks(graph, &one);
+ *     int64_t job = penstock_submit(client, graph, NULL);
+ *     if (penstock_wait(client, job, -1) == PENSTOCK_SUCCEEDED) { ... penstock_fetch ... }
+ */
+#ifndef PENSTOCK_H
+#define PENSTOCK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(PENSTOCK_BUILDS_LIBRARY)
+#define PENSTOCK_API __attribute__((visibility("default")))
+#else
+#define PENSTOCK_API
+#endif
+
+/* Raised when something changes its meaning; functions and members are only added. */
+#define PENSTOCK_ABI 1u
+/* The one of the library that is loaded. */
+PENSTOCK_API uint32_t penstock_abi(void);
+/* `0.1.0` */
+PENSTOCK_API const char* penstock_version(void);
+
+typedef struct penstock_bytes {
+  const void* data; /* NULL if there are none. */
+  uint64_t size;
+} penstock_bytes;
+
+/* ------------------------------------------------------------------------------------------------------ errors ---- */
+
+typedef struct penstock_error {
+  uint32_t code;       /* See common/base/error_code.hpp; 0: none. */
+  const char* name;    /* `NotFound` */
+  const char* subject; /* What it is about; may be "". */
+  const char* message;
+  const char* remedy; /* What to do about it; may be "". */
+} penstock_error;
+
+/* Of the last call of this thread that failed; valid until its next call. */
+PENSTOCK_API penstock_error penstock_last_error(void);
+
+/* ------------------------------------------------------------------------------------------------------ graphs ---- */
+
+enum { PENSTOCK_NATIVE = 0, PENSTOCK_COMMAND = 1, PENSTOCK_PROCESS = 2 };
+/* Of an edge: no datum, only the order. */
+#define PENSTOCK_ORDER_ONLY 0xffffu
+
+typedef struct penstock_amount {
+  const char* name;
+  int64_t amount;
+} penstock_amount;
+
+/* What many subtasks share. Members that are 0 or NULL have the default that is named, or none. */
+typedef struct penstock_template {
+  uint64_t size;
+  const char* name;    /* For people and for estimates of durations. */
+  const char* program; /* Operator, or program to start. */
+  const char* const* arguments;
+  uint32_t argument_count;
+  uint32_t environment_count;
+  const char* const* environment; /* `NAME=value` */
+  const char* working_directory;
+  penstock_bytes payload; /* Given to an operator or runner with each subtask; a runner gets it once. */
+  uint32_t runner;
+  uint32_t milli_slots; /* 1000 */
+  int64_t memory_bytes;
+  const penstock_amount* resources;
+  uint32_t resource_count;
+  int32_t priority;
+  uint32_t attempts_max;        /* As the supervisor is configured. */
+  uint32_t output_count;        /* 1 */
+  uint32_t continue_on_failure; /* 1: a failed subtask cancels only what depends on it, not the job. */
+  uint32_t not_retryable;       /* 1: never run a second time once it may have started. */
+  int64_t time_limit_ns;
+  const char* required_worker; /* Only there. */
+  const char* preferred_worker;
+  int64_t expected_ns;
+} penstock_template;
+
+/* Columns: element `i` is subtask number `i` of these, its inputs are `input_offsets[i]` to `input_offsets[i + 1]`. */
+typedef struct penstock_subtasks {
+  uint64_t size;
+  uint32_t count;
+  uint32_t name_bytes;            /* Of `names`. */
+  const uint32_t* templates;      /* Numbers that penstock_graph_add_template gave. */
+  const uint32_t* input_offsets;  /* count + 1; NULL: nobody has inputs. */
+  const uint32_t* predecessors;   /* For each input: number of a subtask of this graph, from 0, in any order. */
+  const uint16_t* outputs;        /* For each input: which output, or PENSTOCK_ORDER_ONLY; NULL: all 0. */
+  const uint64_t* payload_offsets; /* count + 1; NULL: no payloads. */
+  const void* payloads;
+  const int32_t* priorities;      /* NULL: all 0. */
+  const uint32_t* name_offsets;   /* count + 1; NULL: no names. */
+  const char* names;
+} penstock_subtasks;
+
+typedef struct penstock_graph penstock_graph;
+PENSTOCK_API penstock_graph* penstock_graph_new(void);
+PENSTOCK_API void penstock_graph_free(penstock_graph* graph);
+/* Its number, from 0. */
+PENSTOCK_API int64_t penstock_graph_add_template(penstock_graph* graph, const penstock_template* content);
+/* The number of the first of them. All calls of one graph give the same optional columns. */
+PENSTOCK_API int64_t penstock_graph_add_subtasks(penstock_graph* graph, const penstock_subtasks* subtasks);
+/* Keeps the outputs of these for the client, instead of those that nobody reads. */
+PENSTOCK_API int32_t penstock_graph_want(penstock_graph* graph, const uint32_t* subtasks, uint64_t count);
+
+/* ------------------------------------------------------------------------------------------------------ clients ---- */
+
+typedef struct penstock_client_options {
+  uint64_t size;
+  const char* address;           /* `host:port`, several with commas; NULL: a cluster inside this process. */
+  const char* name;              /* For people. */
+  uint32_t slots;                /* The rest: of a cluster inside this process. 0: one for each core. */
+  uint32_t runners_warm;         /* Start so many of `runner` at once. */
+  int64_t memory_bytes;          /* 0: as found. */
+  const penstock_template* runner;
+  const char* const* operators;  /* Shared libraries of native operators. */
+  uint32_t operator_count;
+  uint32_t connect_timeout_ms;   /* 5000 */
+} penstock_client_options;
+
+typedef struct penstock_client penstock_client;
+PENSTOCK_API penstock_client* penstock_client_open(const penstock_client_options* options);
+/* Ends a cluster inside this process with all that runs in it. REQUIRES: no other call is under way. */
+PENSTOCK_API void penstock_client_close(penstock_client* client);
+PENSTOCK_API uint32_t penstock_client_slots(penstock_client* client); /* Of a cluster inside this process, else 0. */
+
+typedef struct penstock_job_options {
+  uint64_t size;
+  const char* name;  /* Submitting another graph under it returns the same job. */
+  const char* owner;
+  int32_t priority;
+  uint32_t keep_nothing;       /* 1: outputs are not kept for the client. */
+  uint32_t wait_for_resources; /* 1: accept what no present worker can hold. */
+} penstock_job_options;
+
+/* The number of the job. Takes the graph, also when it fails: it is freed. */
+PENSTOCK_API int64_t penstock_submit(penstock_client* client, penstock_graph* graph, const penstock_job_options* options);
+/* Follows a job by its name or number that this client, or another one, has submitted. */
+PENSTOCK_API int64_t penstock_attach(penstock_client* client, const char* name);
+
+enum { PENSTOCK_RUNNING = 0, PENSTOCK_SUCCEEDED = 1, PENSTOCK_FAILED = 2, PENSTOCK_CANCELLED = 3 };
+/* How the job stands when it has ended or the time is over; `timeout_ns` < 0: without limit. */
+PENSTOCK_API int32_t penstock_wait(penstock_client* client, int64_t job, int64_t timeout_ns);
+
+typedef struct penstock_counts {
+  uint64_t total, succeeded, failed, cancelled, assigned, attempts;
+} penstock_counts;
+PENSTOCK_API int32_t penstock_job_counts(penstock_client* client, int64_t job, penstock_counts* counts);
+/* Why a job has failed, as the last error. 0 if it has not. */
+PENSTOCK_API int32_t penstock_job_error(penstock_client* client, int64_t job);
+/* Cancels the job; its end is told as usual. */
+PENSTOCK_API int32_t penstock_cancel(penstock_client* client, int64_t job);
+/* Cancels one subtask and what depends on it. */
+PENSTOCK_API int32_t penstock_cancel_subtask(penstock_client* client, int64_t job, uint32_t subtask);
+/* Its outputs are needed no longer, and nothing will be asked about it. Does not wait. */
+PENSTOCK_API void penstock_release(penstock_client* client, int64_t job);
+
+/* ---- data ---- */
+
+typedef struct penstock_data penstock_data;
+/* The outputs number `output` of subtasks that have succeeded; NULL for `subtasks`: of 0 to count - 1. In a cluster
+ * inside this process they are not copied. */
+PENSTOCK_API penstock_data* penstock_fetch(penstock_client* client, int64_t job, const uint32_t* subtasks, uint64_t count,
+                                           uint32_t output);
+/* As many as were asked for, in that order; read only; valid until the data are freed. */
+PENSTOCK_API const penstock_bytes* penstock_data_views(const penstock_data* data);
+PENSTOCK_API void penstock_data_free(penstock_data* data);
+
+/* ---- news ---- */
+
+typedef struct penstock_range {
+  uint32_t first, last; /* Both included. */
+} penstock_range;
+typedef struct penstock_failure {
+  uint32_t subtask;
+  uint32_t failure_class; /* 1 user error, 2 runner crash, 3 out of memory, 4 timeout, 5 input lost, ... (failure.hpp) */
+  int32_t exit_code;      /* -1: none. */
+  int32_t signal;
+  int64_t peak_memory_bytes;
+  const char* name;
+  penstock_bytes message;
+  penstock_bytes output_tail;
+  penstock_bytes detail; /* What the runner said for its engine. */
+  const char* const* history; /* One line for each attempt. */
+  uint64_t history_count;
+} penstock_failure;
+/* What has happened in a job since the news before. Each subtask stands in exactly one of them. */
+typedef struct penstock_news {
+  int64_t job;
+  int32_t state;
+  uint32_t failure_count;
+  penstock_counts counts;
+  const penstock_range* succeeded;
+  uint64_t succeeded_count;
+  const penstock_range* cancelled;
+  uint64_t cancelled_count;
+  const penstock_failure* failures;
+} penstock_news;
+/* From now on news are kept for penstock_next_news, of jobs that are submitted or attached to later, too. */
+PENSTOCK_API void penstock_want_news(penstock_client* client);
+/* The next news of any job, to be freed; NULL when the time is over or penstock_wake_news was called. */
+PENSTOCK_API const penstock_news* penstock_next_news(penstock_client* client, int64_t timeout_ns);
+PENSTOCK_API void penstock_news_free(const penstock_news* news);
+/* Lets who waits for news return. */
+PENSTOCK_API void penstock_wake_news(penstock_client* client);
+/* All failures of a job so far, as news; NULL: none. */
+PENSTOCK_API const penstock_news* penstock_job_failures(penstock_client* client, int64_t job);
+
+/* ------------------------------------------------------------------------------------------------------ runners ---- */
+
+/* A runner is a program that a worker starts for templates with PENSTOCK_PROCESS: one for each slot, for as long as it
+ * is useful. It opens the conversation on its standard input, gets a run, gives its outputs, and gets the next:
+ *
+ *     penstock_runner* runner = penstock_runner_open(0, "c", "11");
+ *     penstock_run run;
+ *     while (penstock_runner_next(runner, &run) == 1) {
+ *       double* out = penstock_runner_output(runner, 0, sizeof *out);
+ *       *out = 42;
+ *       penstock_runner_succeed(runner);
+ *     }
+ */
+typedef struct penstock_runner penstock_runner;
+typedef struct penstock_run {
+  uint64_t size;
+  uint64_t program;               /* Names the template's payload; equal for equal ones. */
+  uint64_t programs_generation;   /* Another number: all programs before are forgotten. */
+  penstock_bytes program_content; /* The template's payload. */
+  penstock_bytes payload;         /* The subtask's. */
+  const penstock_bytes* inputs;   /* In their order in the graph. */
+  uint32_t input_count;
+  uint32_t large_inputs; /* So many of them are memory segments; see penstock_runner_take_inputs. */
+  uint32_t job;
+  uint32_t subtask;
+  uint32_t attempt;
+  uint32_t output_count;
+} penstock_run;
+
+PENSTOCK_API penstock_runner* penstock_runner_open(int32_t descriptor, const char* language, const char* version);
+/* 1: a run, valid until the next call; 0: the worker needs this runner no longer; -2: a signal came while waiting;
+ * -1: an error. `run->size` is set by the caller. */
+PENSTOCK_API int32_t penstock_runner_next(penstock_runner* runner, penstock_run* run);
+/* The large inputs of the present run stay valid until this is freed; NULL: there are none. */
+PENSTOCK_API penstock_data* penstock_runner_take_inputs(penstock_runner* runner);
+/* Memory for an output, to be filled before the run ends; asking again gives new memory. */
+PENSTOCK_API void* penstock_runner_output(penstock_runner* runner, uint32_t output, uint64_t bytes);
+/* Ends the run. */
+PENSTOCK_API int32_t penstock_runner_succeed(penstock_runner* runner);
+/* The same with these bytes as output 0. */
+PENSTOCK_API int32_t penstock_runner_succeed_with(penstock_runner* runner, const void* data, uint64_t size);
+/* Ends the run as failed: one line for people, and bytes that the client gets as `penstock_failure.detail`. */
+PENSTOCK_API int32_t penstock_runner_fail(penstock_runner* runner, const char* message, const void* detail, uint64_t size);
+PENSTOCK_API void penstock_runner_close(penstock_runner* runner);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

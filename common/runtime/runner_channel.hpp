@@ -1,0 +1,56 @@
+// Messages and memory segments over a socket pair, between a worker and one of its runners.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "common/base/result.hpp"
+#include "common/runtime/descriptor.hpp"
+
+namespace penstock {
+
+/// Both ends of a stream socket; closed in programs that we start. Error: ResourceExhausted.
+struct SocketPair {
+  Descriptor ours;
+  Descriptor theirs;
+};
+Result<SocketPair> open_socket_pair();
+
+/// One end of the conversation of schema/runner.capnp: frames in order, each with its descriptors. For one thread. It
+/// believes nothing: a frame that is not ours or too long is an error, and the conversation is over.
+class RunnerChannel {
+ public:
+  /// More segments than these cannot travel with one message (the kernel's SCM_MAX_FD).
+  static constexpr std::size_t kDescriptorsMax = 250;
+
+  RunnerChannel(Descriptor socket, std::uint32_t message_bytes_max);
+
+  struct Message {
+    std::span<const std::byte> bytes;  ///< Valid until the next `receive`; 8-byte aligned.
+    std::vector<Descriptor> descriptors;
+  };
+  enum class Wait { No, Yes };
+
+  /// Waits until all of it is in the socket. Errors: Disconnected; LimitExceeded when it is too long for a frame.
+  Result<void> send(std::span<const std::uint64_t> words, std::span<const int> descriptors = {});
+  /// The next message; none, if it is not there yet and is not waited for, or a signal came while it was waited for.
+  /// Errors: Disconnected (the other side is gone), MalformedFrame.
+  Result<std::optional<Message>> receive(Wait wait);
+  const Descriptor& descriptor() const { return socket_; }
+
+ private:
+  Result<std::optional<Message>> take_message();
+  Result<bool> read_some(Wait wait);
+
+  Descriptor socket_;
+  const std::uint32_t message_bytes_max_;
+  std::vector<std::uint64_t> buffer_;  ///< Words, so that messages are aligned.
+  std::size_t begin_ = 0;              ///< Bytes of `buffer_` that are taken already.
+  std::size_t end_ = 0;                ///< Bytes of it that were read.
+  std::deque<Descriptor> descriptors_;
+};
+
+}  // namespace penstock

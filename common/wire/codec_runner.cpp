@@ -1,0 +1,175 @@
+// What workers and runners say.
+#include "common/wire/codec_runner.hpp"
+
+#include <xxhash.h>
+
+#include "common/wire/codec_parts.hpp"
+#include "schema/runner.capnp.h"
+
+namespace penstock {
+namespace {
+
+using wire::refuse;
+
+std::string_view view(capnp::Data::Reader reader) {
+  return {reinterpret_cast<const char*>(reader.begin()), reader.size()};
+}
+
+capnp::Data::Reader bytes_of(std::string_view text) {
+  return {reinterpret_cast<const capnp::byte*>(text.data()), text.size()};
+}
+
+void write_datum(const RunnerDatum& datum, schema::RunnerDatum::Builder out) {
+  if (datum.descriptor == RunnerDatum::kInline) return out.setBytes(bytes_of(datum.bytes));
+  auto segment = out.initSegment();
+  segment.setDescriptor(datum.descriptor);
+  segment.setSize(datum.size);
+}
+
+RunnerDatum read_datum(schema::RunnerDatum::Reader in, std::size_t descriptors) {
+  RunnerDatum datum;
+  if (in.isBytes()) {
+    datum.bytes = view(in.getBytes());
+    return datum;
+  }
+  datum.descriptor = in.getSegment().getDescriptor();
+  datum.size = in.getSegment().getSize();
+  if (datum.descriptor >= descriptors) refuse("a segment that did not come with the message");
+  return datum;
+}
+
+std::size_t size_of(const RunnerDatum& datum) { return 48 + datum.bytes.size(); }
+
+std::size_t size_of(const ToRunner& message) {
+  std::size_t size = 64 + message.forgotten.size() * 8;
+  for (const RunnerProgram& program : message.programs) size += 48 + program.content.size();
+  for (const RunnerRun& run : message.runs) {
+    size += 96 + run.payload.size();
+    for (const RunnerDatum& input : run.inputs) size += size_of(input);
+  }
+  return size;
+}
+
+void write_run(const RunnerRun& run, schema::RunnerRun::Builder out) {
+  out.setTicket(run.ticket);
+  out.setProgram(run.program);
+  out.setJob(run.id.job.value());
+  out.setSubtask(run.id.index.value());
+  out.setAttempt(run.attempt.value());
+  out.setOutputCount(run.output_count);
+  out.setPayload(bytes_of(run.payload));
+  auto inputs = out.initInputs(static_cast<unsigned>(run.inputs.size()));
+  for (unsigned i = 0; i < inputs.size(); ++i) write_datum(run.inputs[i], inputs[i]);
+}
+
+RunnerRun read_run(schema::RunnerRun::Reader in, std::size_t descriptors) {
+  RunnerRun run;
+  run.ticket = in.getTicket();
+  run.program = in.getProgram();
+  run.id = {JobId{in.getJob()}, SubtaskIndex{in.getSubtask()}};
+  run.attempt = Attempt{in.getAttempt()};
+  run.output_count = in.getOutputCount();
+  run.payload = view(in.getPayload());
+  for (const schema::RunnerDatum::Reader input : in.getInputs()) run.inputs.push_back(read_datum(input, descriptors));
+  return run;
+}
+
+void write_end(const RunnerEnd& end, schema::RunnerEnd::Builder out) {
+  out.setTicket(end.ticket);
+  out.setSucceeded(end.succeeded);
+  out.setInterrupted(end.interrupted);
+  out.setRunNs(end.run_ns);
+  auto outputs = out.initOutputs(static_cast<unsigned>(end.outputs.size()));
+  for (unsigned i = 0; i < outputs.size(); ++i) {
+    outputs[i].setOutput(end.outputs[i].output);
+    write_datum(end.outputs[i].datum, outputs[i].initDatum());
+  }
+  if (!end.message.empty()) out.setMessage(bytes_of(end.message));
+  if (!end.detail.empty()) out.setDetail(bytes_of(end.detail));
+}
+
+RunnerEnd read_end(schema::RunnerEnd::Reader in, std::size_t descriptors) {
+  RunnerEnd end;
+  end.ticket = in.getTicket();
+  end.succeeded = in.getSucceeded();
+  end.interrupted = in.getInterrupted();
+  end.run_ns = in.getRunNs();
+  for (const schema::RunnerOutput::Reader output : in.getOutputs())
+    end.outputs.push_back({output.getOutput(), read_datum(output.getDatum(), descriptors)});
+  end.message = view(in.getMessage());
+  end.detail = view(in.getDetail());
+  return end;
+}
+
+}  // namespace
+
+std::uint64_t hash_of_program(std::string_view content) { return XXH3_64bits(content.data(), content.size()); }
+
+std::vector<std::uint64_t> encode_runner(const ToRunner& message) {
+  return wire::build_words<schema::ToRunner>(size_of(message), [&](schema::ToRunner::Builder root) {
+    if (!message.programs.empty()) {
+      auto programs = root.initPrograms(static_cast<unsigned>(message.programs.size()));
+      for (unsigned i = 0; i < programs.size(); ++i) {
+        programs[i].setHash(message.programs[i].hash);
+        programs[i].setContent(bytes_of(message.programs[i].content));
+      }
+    }
+    auto runs = root.initRuns(static_cast<unsigned>(message.runs.size()));
+    for (unsigned i = 0; i < runs.size(); ++i) write_run(message.runs[i], runs[i]);
+    if (!message.forgotten.empty())
+      wire::write_column(message.forgotten, root.initForgotten(static_cast<unsigned>(message.forgotten.size())));
+  });
+}
+
+std::vector<std::uint64_t> encode_runner(const FromRunner& message) {
+  std::size_t size = 128;
+  if (const auto* ends = std::get_if<RunnerEnds>(&message))
+    for (const RunnerEnd& end : ends->ends) {
+      size += 96 + end.message.size() + end.detail.size();
+      for (const RunnerOutput& output : end.outputs) size += 24 + size_of(output.datum);
+    }
+  return wire::build_words<schema::FromRunner>(size, [&](schema::FromRunner::Builder root) {
+    if (const auto* hello = std::get_if<RunnerHello>(&message)) {
+      auto out = root.initHello();
+      out.setMajor(hello->major);
+      out.setMinor(hello->minor);
+      out.setLanguage(wire::text(hello->language));
+      out.setVersion(wire::text(hello->version));
+      return;
+    }
+    const RunnerEnds& ends = std::get<RunnerEnds>(message);
+    auto out = root.initEnds(static_cast<unsigned>(ends.ends.size()));
+    for (unsigned i = 0; i < out.size(); ++i) write_end(ends.ends[i], out[i]);
+  });
+}
+
+Result<ToRunner> decode_to_runner(std::span<const std::byte> bytes, std::size_t descriptors) {
+  return wire::parse<schema::ToRunner, ToRunner>(bytes, [&](schema::ToRunner::Reader root) {
+    ToRunner message;
+    for (const schema::RunnerProgram::Reader program : root.getPrograms())
+      message.programs.push_back({program.getHash(), view(program.getContent())});
+    for (const schema::RunnerRun::Reader run : root.getRuns()) message.runs.push_back(read_run(run, descriptors));
+    wire::read_column(root.getForgotten(), message.forgotten);
+    return message;
+  });
+}
+
+Result<FromRunner> decode_from_runner(std::span<const std::byte> bytes, std::size_t descriptors) {
+  return wire::parse<schema::FromRunner, FromRunner>(bytes, [&](schema::FromRunner::Reader root) -> FromRunner {
+    switch (root.which()) {
+      case schema::FromRunner::HELLO: {
+        const auto hello = root.getHello();
+        return RunnerHello{hello.getMajor(), hello.getMinor(), wire::text(hello.getLanguage()),
+                           wire::text(hello.getVersion())};
+      }
+      case schema::FromRunner::ENDS: {
+        RunnerEnds ends;
+        for (const schema::RunnerEnd::Reader end : root.getEnds()) ends.ends.push_back(read_end(end, descriptors));
+        return ends;
+      }
+    }
+    refuse("a message that this worker does not know");
+  });
+}
+
+}  // namespace penstock

@@ -1,0 +1,36 @@
+"""Penstock: task graphs of dataframe and tensor engines, on one host or many.
+
+>>> from penstock import Client
+>>> client = Client()                                               # doctest: +SKIP
+>>> client.gather(client.map(abs, [-1, 2]))                         # doctest: +SKIP
+[1, 2]
+"""
+from typing import TYPE_CHECKING
+
+from penstock import errors
+
+__version__ = "0.1.0"
+
+_PLACES = {"Client": "_client", "Future": "_futures", "GraphBuilder": "_builder", "Job": "_builder",
+           "Options": "_graph", "as_completed": "_waiting", "wait": "_waiting", "progress": "_waiting"}
+__all__ = [*_PLACES, *[name for name in vars(errors) if isinstance(vars(errors)[name], type) and name[0] != "_"]]
+
+if TYPE_CHECKING:
+    from penstock._builder import GraphBuilder, Job
+    from penstock._client import Client
+    from penstock._futures import Future
+    from penstock._graph import Options
+    from penstock._waiting import as_completed, progress, wait
+
+
+def __getattr__(name):
+    """Loads a part when it is asked for: a runner needs few of them, and starts the sooner."""
+    if name in _PLACES:
+        import importlib
+        value = getattr(importlib.import_module("penstock." + _PLACES[name]), name)
+    elif name in __all__:
+        value = getattr(errors, name)
+    else:
+        raise AttributeError(f"module 'penstock' has no attribute {name!r}")
+    globals()[name] = value
+    return value

@@ -1,0 +1,178 @@
+"""Graphs for engine authors: many subtasks as one job."""
+import time
+from typing import Any, Dict, Iterable, List, Optional
+
+from penstock import _abi, _graph, _wire
+from penstock.errors import PenstockError
+
+STATES = {_abi.RUNNING: "running", _abi.SUCCEEDED: "succeeded", _abi.FAILED: "failed", _abi.CANCELLED: "cancelled"}
+SLICE_NS = 100_000_000  # A wait looks this often whether somebody has pressed Ctrl-C.
+
+
+class Handle:
+    """One subtask of a graph that is being built; an argument of others."""
+
+    __slots__ = ("number", "builder")
+
+    def __init__(self, builder, number):
+        self.builder, self.number = builder, number
+
+    def __reduce__(self):
+        if self.builder.inputs is None:
+            raise TypeError("a handle is only an argument of a subtask of its own graph")
+        return _wire.load_input, (self.builder.place_of(self.number),)
+
+
+class GraphBuilder:
+    """Subtasks and their edges; `submit` makes a job of them.
+
+    >>> graph = client.graph()                                      # doctest: +SKIP
+    >>> parts = [graph.add(load, path) for path in paths]           # doctest: +SKIP
+    >>> job = graph.submit(name="totals", want=[graph.add(sum, parts)])  # doctest: +SKIP
+    >>> job.results()                                               # doctest: +SKIP
+    """
+
+    def __init__(self, client):
+        client._check_open()
+        self.client = client
+        self.inputs: Optional[Dict[int, int]] = None
+        self._columns = _graph.GraphColumns(client._command)
+        self._default = _graph.Options()
+
+    def place_of(self, number):
+        return self.inputs.setdefault(number, len(self.inputs))
+
+    def __len__(self):
+        return len(self._columns)
+
+    def add(self, function, *args, after: Iterable[Handle] = (), retries: int = 0, priority: int = 0,
+            resources: Optional[Dict[str, int]] = None, workers: Optional[str] = None, memory: int = 0,
+            slots: float = 1.0, time_limit: float = 0.0, **kwargs) -> Handle:
+        """A call of `function`; handles among the arguments become the values of their subtasks. It starts after those
+        of `after` have succeeded, without reading them."""
+        options = _graph.Options(retries, 0, resources, workers, memory, slots, time_limit)
+        return self.add_with(function, args, kwargs, options, priority, after)
+
+    def add_with(self, function, args, kwargs, options, priority=0, after=()):
+        """The same with options that many share (`penstock.Options`)."""
+        self.inputs = {}
+        try:
+            payload = _graph.pack_arguments(args, kwargs, f"an argument of {_wire.name_of(function)}")
+            numbers = list(self.inputs)
+        finally:
+            self.inputs = None
+        template = self._columns.template(function, options)
+        after = [handle.number for handle in after]
+        return Handle(self, self._columns.add(template, payload, numbers, priority, after))
+
+    def value(self, data) -> Handle:
+        """A subtask whose result is this object: shared by all that read it."""
+        return Handle(self, self._columns.literal(_wire.pack(data, "a value of a graph")))
+
+    def submit(self, name: Optional[str] = None, want: Optional[Iterable[Handle]] = None, priority: int = 0,
+               owner: Optional[str] = None, wait_for_resources: bool = False) -> "Job":
+        """Sends the graph. `want` are those whose results are kept: by default those that nobody reads. Under its name a
+        job is submitted once; again it is the same job."""
+        self.client._check_open()
+        wanted = None
+        if want is not None:
+            wanted = [handle.number for handle in want]
+            self._columns.want(wanted)
+        else:
+            read = set(self._columns.predecessors)
+            wanted = [number for number in range(len(self._columns)) if number not in read]
+        total = len(self._columns)
+        with self.client._lock:  # Before any news of it are looked at.
+            number = self._columns.submit(self.client._handle, name=name, owner=owner, priority=priority,
+                                          wait_for_resources=int(wait_for_resources))
+            self.client._quiet.add(number)
+            self.client._early.pop(number, None)
+        return Job(self.client, number, name or f"job-{number}", wanted, total)
+
+
+class Job:
+    """A submitted graph. Its results are kept until `release`, or until it is forgotten here."""
+
+    def __init__(self, client, number, name, wanted: Optional[List[int]] = None, total: Optional[int] = None):
+        self.client, self.number, self.name, self.wanted, self.total = client, number, name, wanted, total
+        self._released = False
+
+    def __repr__(self):
+        return f"<Job {self.name}: {self.state}>"
+
+    @property
+    def state(self) -> str:
+        """running, succeeded, failed or cancelled"""
+        return STATES[self._wait(0)]
+
+    def counts(self) -> Dict[str, int]:
+        counts = _abi.Counts()
+        self.client._check_open()
+        self.client._library.job_counts(self.client._handle, self.number, counts)
+        return {name: getattr(counts, name) for name, _ in _abi.Counts._fields_}
+
+    def _wait(self, timeout_ns):
+        self.client._check_open()
+        return self.client._library.check(self.client._library.wait(self.client._handle, self.number, timeout_ns))
+
+    def wait(self, timeout: Optional[float] = None) -> str:
+        """Until it has ended, or the time is over; its state."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while True:
+            left = SLICE_NS if deadline is None else min(SLICE_NS, int((deadline - time.monotonic()) * 1e9))
+            state = self._wait(max(0, left))
+            if state != _abi.RUNNING or (deadline is not None and time.monotonic() >= deadline):
+                return STATES[state]
+
+    def failures(self) -> Dict[int, BaseException]:
+        """The exceptions of subtasks that have failed for good, by number."""
+        from penstock._client import Plain
+        library = self.client._library
+        self.client._check_open()
+        news = library.job_failures(self.client._handle, self.number)
+        if not news:
+            return {}
+        try:
+            return dict(Plain(news.contents).failures)
+        finally:
+            library.news_free(news)
+
+    def result(self, timeout: Optional[float] = None) -> "Job":
+        """Waits; raises what the first subtask that failed has raised."""
+        state = self.wait(timeout)
+        if state == "running":
+            raise TimeoutError(f"{self.name} still runs")
+        if state != "succeeded":
+            for error in self.failures().values():
+                raise error
+            if self.client._library.job_error(self.client._handle, self.number) < 0:
+                raise self.client._library.failure()
+            raise PenstockError("was cancelled", subject=self.name)
+        return self
+
+    def results(self, timeout: Optional[float] = None) -> List[Any]:
+        """The values of those that were wanted, in that order."""
+        self.result(timeout)
+        return self.fetch(self.wanted if self.wanted is not None else range(self.counts()["total"]))
+
+    def fetch(self, numbers) -> List[Any]:
+        """The values of these subtasks, which have succeeded and were wanted."""
+        numbers = [getattr(number, "number", number) for number in numbers]
+        if not numbers:
+            return []
+        owner, views = self.client._fetch(self.number, numbers)
+        value = self.client._value
+        return [value(views[i], owner) for i in range(len(numbers))]
+
+    def cancel(self) -> None:
+        self.client._check_open()
+        self.client._library.check(self.client._library.cancel(self.client._handle, self.number))
+
+    def release(self) -> None:
+        """Its results are needed no longer."""
+        if not self._released and self.client._handle is not None:
+            self._released = True
+            self.client._library.release(self.client._handle, self.number)
+
+    def __del__(self):
+        self.release()

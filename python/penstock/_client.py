@@ -1,0 +1,570 @@
+"""The client: submits calls and graphs, and keeps their futures up to date."""
+import atexit
+import ctypes
+import os
+import threading
+import time
+import weakref
+from collections import deque
+from typing import Any, Callable, Dict, Iterable, List, Optional
+
+from penstock import _abi, _graph, _wire
+from penstock._futures import Future, collecting, refuse_closed
+from penstock.errors import RemoteTraceback, ResultLost, failure_of
+
+FLUSH_AFTER_S = 0.0005  # Calls that are submitted within this time of each other travel together.
+BATCH_MAX = 2000        # And at most so many.
+LARGE_BYTES = 64 << 10  # An argument beyond this is an output of its own, shared by its readers.
+USER_ERROR = 1          # FailureClass of common/protocol/failure.hpp.
+POLL_NS = 200_000_000   # How often a wait looks whether somebody has pressed Ctrl-C.
+
+
+class Batch:
+    """A job of ours: which future each subtask is. Released when nobody needs an output of it any more."""
+
+    def __init__(self, client, futures):
+        self.client = weakref.ref(client)
+        self.futures = [weakref.ref(future) if future is not None else None for future in futures]
+        self.inputs: List[Any] = [()] * len(futures)
+        self.job, self.live, self.ended = -1, sum(future is not None for future in futures), False
+
+    def drop(self):
+        # From a destructor, on whatever thread: only put down, done by the news thread or the next flush.
+        client = self.client()
+        if client is not None:
+            client._dropped.append(self)
+
+    def future(self, index):
+        reference = self.futures[index] if index < len(self.futures) else None
+        return None if reference is None else reference()
+
+
+class Call:
+    """A submitted call that has not left yet."""
+
+    __slots__ = ("future", "unsent", "function", "payload", "inputs", "options")
+
+    def __init__(self, future, function, payload, inputs, options):
+        self.future, self.function, self.payload, self.inputs = weakref.ref(future), function, payload, inputs
+        self.options = options
+        self.unsent = future  # A call that nobody waits for is made all the same.
+
+
+class Client:
+    """A connection to a cluster; without an address, a cluster of its own inside this process.
+
+    >>> with Client() as client:                                    # doctest: +SKIP
+    ...     client.submit(sum, [1, 2]).result()
+    3
+
+    Any thread may use it. Closing it ends an embedded cluster with all that runs in it.
+    """
+
+    def __init__(self, address: Optional[str] = None, *, slots: Optional[int] = None, memory: int = 0,
+                 python: Optional[str] = None, environment: Optional[Dict[str, str]] = None,
+                 working_directory: Optional[str] = None, name: Optional[str] = None, operators: Iterable[str] = (),
+                 timeout: float = 5.0, warm: bool = True):
+        self._library = _abi.library()
+        self._command = _graph.RunnerCommand(python, environment, working_directory)
+        slots = slots or (0 if address else len(os.sched_getaffinity(0)))
+        operators = list(operators)
+        options = _abi.ClientOptions(
+            address=_abi.text(address), name=_abi.text(name), slots=slots, memory_bytes=memory,
+            connect_timeout_ms=max(1, int(timeout * 1000)), operators=_abi.texts(operators),
+            operator_count=len(operators))
+        if address is None and warm:
+            options.runners_warm = slots
+            options.runner = ctypes.pointer(self._command.template())
+        self.address = address
+        self._handle = self._library.check(self._library.client_open(options))
+        self._lock = threading.RLock()
+        self._pending: List[Call] = []
+        self._pending_ids = set()  # Of their futures.
+        self._held: Dict[int, Any] = {}  # Calls whose inputs come from other jobs and are not there yet.
+        self._batches: Dict[int, Batch] = {}
+        self._early: Dict[int, list] = {}
+        self._quiet = set()  # Jobs whose news nobody here wants.
+        self._dropped: deque = deque()
+        self._numbers = 0
+        self._closing = False
+        self._wake = threading.Event()
+        self._library.want_news(self._handle)
+        self._threads = [threading.Thread(target=target, args=(weakref.ref(self),), daemon=True, name=name)
+                         for target, name in ((_follow_news, "penstock-news"), (_flush_soon, "penstock-flush"))]
+        for thread in self._threads:
+            thread.start()
+        _open_clients.add(self)
+
+    # ---- calls ----
+
+    def submit(self, function: Callable, *args, key: Optional[str] = None, retries: int = 0, priority: int = 0,
+               resources: Optional[Dict[str, int]] = None, workers: Optional[str] = None, memory: int = 0,
+               slots: float = 1.0, time_limit: float = 0.0, **kwargs) -> Future:
+        """Calls `function(*args, **kwargs)` on the cluster. Futures among the arguments, however deep, become their
+        values there. `key`, `retries`, ... `time_limit` are ours; give others of these names by functools.partial."""
+        if not callable(function):
+            raise TypeError(f"{function!r} is not callable")
+        options = _graph.Options(retries, priority, resources, workers, memory, slots, time_limit, keep_going=True)
+        return self._submit(function, args, kwargs, key, options)
+
+    def map(self, function: Callable, *iterables, retries: int = 0, priority: int = 0, key: Optional[str] = None,
+            **keywords) -> List[Future]:
+        """`function` of each element (of several iterables side by side); the rest is as in `submit`."""
+        if not callable(function):
+            raise TypeError(f"{function!r} is not callable")
+        ours = {name: keywords.pop(name) for name in ("resources", "memory", "slots", "time_limit") if name in keywords}
+        options = _graph.Options(retries, priority, worker=keywords.pop("workers", None), keep_going=True, **ours)
+        return [self._submit(function, args, keywords, f"{key}-{i}" if key else None, options)
+                for i, args in enumerate(zip(*iterables))]
+
+    def scatter(self, data, key: Optional[str] = None):
+        """Futures of what is here already: of a list one for each element, of a dict one for each value, else one."""
+        if isinstance(data, list):
+            return [self._scattered(value, None) for value in data]
+        if isinstance(data, dict):
+            return {name: self._scattered(value, str(name)) for name, value in data.items()}
+        return self._scattered(data, key)
+
+    def gather(self, futures, errors: str = "raise"):
+        """The values of futures, in the shape in which they are given (list, tuple, set, dict, one)."""
+        if isinstance(futures, Future):
+            return futures.result()
+        if isinstance(futures, dict):
+            return dict(zip(futures, self.gather(list(futures.values()), errors)))
+        if isinstance(futures, (list, tuple, set)):
+            return type(futures)(self._gather(list(futures), errors))
+        return self._gather(list(futures), errors)
+
+    def cancel(self, futures) -> None:
+        for future in [futures] if isinstance(futures, Future) else futures:
+            future.cancel()
+
+    def retry(self, futures) -> None:
+        for future in [futures] if isinstance(futures, Future) else futures:
+            future.retry()
+
+    def get_executor(self, **options):  # tidy: foreign
+        """A `concurrent.futures.Executor`; `options` are those of `submit`."""
+        from penstock._pool import ClientExecutor  # tidy: foreign
+        return ClientExecutor(self, **options)  # tidy: foreign
+
+    # ---- graphs ----
+
+    def get(self, graph, keys, **options):
+        """Computes `keys` of a Dask graph; see `penstock.dask.get`."""
+        from penstock import dask
+        return dask.get(graph, keys, client=self, **options)
+
+    def graph(self):
+        """A `GraphBuilder`: many subtasks as one job."""
+        from penstock._builder import GraphBuilder
+        return GraphBuilder(self)
+
+    def attach(self, name: str):
+        """The job of that name or number, whoever has submitted it."""
+        from penstock._builder import Job
+        self._check_open()
+        number = self._library.check(self._library.attach(self._handle, str(name).encode()))
+        self._quiet.add(number)
+        return Job(self, number, name)
+
+    # ---- life ----
+
+    @property
+    def closed(self) -> bool:
+        return self._handle is None
+
+    def close(self) -> None:
+        """Ends it; futures that have no value yet are cancelled."""
+        with self._lock:
+            if self._closing:
+                return
+            self._closing = True
+            for call in self._pending:
+                future = call.future()
+                if future is not None:
+                    future._be_cancelled()
+            batches, held = list(self._batches.values()), list(self._held.values())
+            self._pending.clear()
+        self._wake.set()
+        self._library.wake_news(self._handle)
+        for thread in self._threads:
+            if thread is not threading.current_thread():
+                thread.join()
+        handle, self._handle = self._handle, None
+        self._library.client_close(handle)
+        for batch in batches:
+            for index in range(len(batch.futures)):
+                future = batch.future(index)
+                if future is not None:
+                    future._be_cancelled()
+        for call, _ in held:
+            future = call.future()
+            if future is not None:
+                future._be_cancelled()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def __del__(self):
+        if getattr(self, "_handle", None) is not None:
+            self.close()
+
+    def __repr__(self):
+        where = self.address or f"embedded, {self._library.client_slots(self._handle)} slots" if self._handle else "closed"
+        return f"<Client: {where}>"
+
+    def _repr_html_(self):
+        return f"<b>Penstock client</b>: {repr(self)[9:-1]}"
+
+    # ---- inside ----
+
+    def _check_open(self):
+        if self._closing:
+            refuse_closed()
+
+    def _submit(self, function, args, kwargs, key, options):
+        self._check_open()
+        with collecting() as inputs:
+            payload = _graph.pack_arguments(args, kwargs, f"an argument of {_wire.name_of(function)}")
+        for future in inputs.futures:
+            if future.client is not self:
+                raise ValueError(f"{future!r} belongs to another client")
+        with self._lock:
+            if key is None:
+                self._numbers += 1
+                key = f"{_wire.name_of(function)}-{self._numbers}"
+            future = Future(self, key)
+            self._enqueue(Call(future, function, payload, inputs.futures, options), future)
+        return future
+
+    def _enqueue(self, call, future):
+        future._call = call
+        waits = [other for other in call.inputs if not other.done() and id(other) not in self._pending_ids]
+        # An input of this very batch is an edge; one of an earlier job is waited for and given by value.
+        if waits:
+            return self._hold(call, waits)
+        self._put(call)
+        if len(self._pending) >= BATCH_MAX:
+            self._flush()
+        elif len(self._pending) == 1:
+            self._wake.set()
+
+    def _put(self, call):
+        self._pending.append(call)
+        self._pending_ids.add(id(call.unsent))
+
+    def _hold(self, call, waits):
+        left = [len(waits)]
+        self._held[id(call)] = (call, waits)
+
+        def one_more(_):
+            with self._lock:
+                left[0] -= 1
+                if left[0] == 0 and self._held.pop(id(call), None) and not self._closing:
+                    self._put(call)
+                    self._wake.set()
+        for other in waits:
+            other.add_done_callback(one_more)
+
+    def _flush(self):
+        """Sends what has been submitted."""
+        with self._lock:
+            self._release_dropped()
+            if not self._pending or self._closing:
+                return
+            calls, self._pending = self._pending, []
+            self._pending_ids.clear()
+            self._wake.clear()
+            self._send(calls)
+            for call in calls:
+                call.unsent = None
+
+    def _send(self, calls):
+        graph = _graph.GraphColumns(self._command)
+        calls = [call for call in calls if self._has_its_inputs(call)]
+        numbers, futures, inputs, literals = {}, [], [], {}
+
+        def number_of(future):
+            """The subtask of an input: one of this batch, or its value as a literal."""
+            if id(future) in numbers:
+                return numbers[id(future)]
+            if id(future) not in literals:
+                literals[id(future)] = graph.literal(self._datum_of(future))
+                futures.append(None)
+                inputs.append(())
+            return literals[id(future)]
+        for call in calls:
+            future = call.future()
+            if future is None:
+                continue
+            try:
+                edges = [number_of(other) for other in call.inputs]
+                template = graph.template(call.function, call.options)
+            except Exception as error:
+                future._fail(error)
+                continue
+            numbers[id(future)] = graph.add(template, call.payload, edges, call.options.priority)
+            futures.append(future)
+            inputs.append(call.inputs)
+        if not numbers:
+            return
+        graph.want([number for number, future in enumerate(futures) if future is not None])
+        batch = Batch(self, futures)
+        batch.inputs = inputs
+        for number, future in enumerate(futures):
+            if future is not None:
+                future._batch, future._index = batch, number
+        try:
+            batch.job = graph.submit(self._handle)
+        except Exception as error:
+            for future in futures:
+                if future is not None:
+                    future._batch = None
+                    future._fail(error)
+            return
+        self._batches[batch.job] = batch
+        for news in self._early.pop(batch.job, ()):
+            self._apply(batch, news)
+
+    def _has_its_inputs(self, call):
+        """False, and its future says why, if an input has failed."""
+        for other in call.inputs:
+            if not other.done():
+                continue
+            future = call.future()
+            if future is None:
+                return False
+            if other.cancelled():
+                future._be_cancelled()
+                return False
+            error = super(Future, other).exception()
+            if error is not None:
+                future._fail(error)
+                return False
+        return True
+
+    def _datum_of(self, future):
+        if future._loaded:
+            return _wire.pack(future._result, future.key)
+        batch = future._batch
+        if batch is None:
+            raise ResultLost("was released", subject=future.key)
+        owner, views = self._fetch(batch.job, [future._index])
+        return bytes(_abi.view_of(views[0].data, views[0].size, owner))
+
+    def _scattered(self, value, key):
+        self._check_open()
+        _wire.pickle_with_buffers(value, "a scattered object")
+        with self._lock:
+            self._numbers += 1
+            future = Future(self, key or f"scattered-{self._numbers}")
+        future._succeed()
+        future._keep(value)
+        return future
+
+    def _fetch(self, job, numbers):
+        self._check_open()
+        wanted = (ctypes.c_uint32 * len(numbers))(*numbers)
+        owner = _abi.Owned(self._library.check(self._library.fetch(self._handle, job, wanted, len(numbers), 0)))
+        return owner, self._library.data_views(owner.handle)
+
+    def _load(self, futures):
+        """The values of futures that have succeeded."""
+        wanted: Dict[int, list] = {}
+        for future in futures:
+            if future._loaded:
+                continue
+            if future._batch is None:
+                raise ResultLost("was released", subject=future.key)
+            wanted.setdefault(future._batch.job, []).append(future)
+        for job, those in wanted.items():
+            owner, views = self._fetch(job, [future._index for future in those])
+            for i, future in enumerate(those):
+                future._keep(self._value(views[i], owner))
+        return [future._result for future in futures]
+
+    @staticmethod
+    def _value(view, owner):
+        if view.size < LARGE_BYTES:
+            return _wire.unpack(ctypes.string_at(view.data, view.size))
+        return _wire.unpack(_abi.view_of(view.data, view.size, owner))
+
+    def _gather(self, futures, errors):
+        if errors not in ("raise", "skip"):
+            raise ValueError("errors is 'raise' or 'skip'")
+        for future in futures:
+            if not isinstance(future, Future):
+                raise TypeError(f"{future!r} is no future")
+        self._flush()
+        good = []
+        for future in futures:
+            if future.done() and future._loaded:
+                good.append(future)
+                continue
+            error = super(Future, future).exception() if not future.cancelled() else None
+            if error is None and not future.cancelled():
+                good.append(future)
+            elif errors == "raise":
+                super(Future, future).result()
+        return self._load(good)
+
+    def _cancel(self, future):
+        with self._lock:
+            if future.done():
+                return False
+            self._flush()
+            self._held = {key: held for key, held in self._held.items() if held[0].future() is not future}
+            batch, index = future._batch, future._index
+            future._be_cancelled()
+        if batch is not None and not self._closing:
+            self._library.cancel_subtask(self._handle, batch.job, index)
+        return future.cancelled()
+
+    def _retry(self, future):
+        call = future._call
+        if call is None or not future.done():
+            raise ValueError(f"{future!r} cannot be run again: " + ("it was scattered" if call is None else "it runs"))
+        self._check_open()
+        with self._lock:
+            future.release()
+            future._loaded = False
+            with future._condition:
+                future._state, future._exception, future._result = "PENDING", None, None
+            call.unsent = future
+            self._enqueue(call, future)
+
+    def _release_dropped(self):
+        while self._dropped:
+            batch = self._dropped.popleft()
+            batch.live -= 1
+            self._release_if_over(batch)
+
+    def _release_if_over(self, batch):
+        if batch.live <= 0 and batch.ended and batch.job in self._batches and self._handle is not None:
+            del self._batches[batch.job]
+            self._library.release(self._handle, batch.job)
+
+    def _take_news(self, news):
+        with self._lock:
+            if news.job in self._quiet:
+                return
+            batch = self._batches.get(news.job)
+            plain = Plain(news)
+            if batch is None:
+                self._early.setdefault(news.job, []).append(plain)
+            else:
+                self._apply(batch, plain)
+            self._release_dropped()
+
+    # Failures first: what was cancelled because of them fails with the same exception.
+    def _apply(self, batch, news):
+        for index, error in news.failures:
+            future = batch.future(index)
+            if future is not None:
+                future._fail(error)
+        for first, last in news.succeeded:
+            for index in range(first, last + 1):
+                future = batch.future(index)
+                if future is not None:
+                    future._succeed()
+        for first, last in news.cancelled:
+            for index in range(first, last + 1):
+                future = batch.future(index)
+                if future is not None:
+                    self._tell_cancelled(batch, index, future)
+        if news.state != _abi.RUNNING:
+            batch.ended = True
+            self._release_if_over(batch)
+
+    def _tell_cancelled(self, batch, index, future):
+        for other in batch.inputs[index]:
+            if not other.done():
+                continue  # Told in the same news, in whatever order: its own inputs are looked at below.
+            if not other.cancelled() and super(Future, other).exception() is not None:
+                return future._fail(super(Future, other).exception())
+        for other in batch.inputs[index]:
+            if not other.done() and other._batch is batch:
+                self._tell_cancelled(batch, other._index, other)
+                if other.done() and not other.cancelled() and super(Future, other).exception() is not None:
+                    return future._fail(super(Future, other).exception())
+        future._be_cancelled()
+
+
+class Plain:
+    """News as Python objects; they outlive the library's."""
+
+    def __init__(self, news):
+        self.state = news.state
+        self.succeeded = [(r.first, r.last) for r in news.succeeded[:news.succeeded_count]]
+        self.cancelled = [(r.first, r.last) for r in news.cancelled[:news.cancelled_count]]
+        self.failures = [(f.subtask, exception_of(f)) for f in news.failures[:news.failure_count]]
+
+
+def exception_of(failure):
+    """What a failed subtask has raised, with its traceback as the cause; or what became of its runner."""
+    history = [line.decode(errors="replace") for line in failure.history[:failure.history_count]]
+    message = _abi.bytes_at(failure.message).decode(errors="replace")
+    detail = _abi.bytes_at(failure.detail)
+    if detail and failure.failure_class == USER_ERROR:  # Else what it raised was the consequence, not the cause.
+        error, text = None, ""
+        try:
+            error, text = _wire.unpack(detail)
+        except Exception as unreadable:  # An exception of a class that is not known here.
+            text = f"(its exception cannot be read here: {unreadable})"
+        # What would end this process is told, not raised: it was the other one's to end.
+        if isinstance(error, Exception):
+            error.__cause__ = RemoteTraceback(text, history)
+            return error
+        message = message + "\n" + text
+    return failure_of(failure.failure_class, message, (failure.name or b"").decode(errors="replace"), history,
+                      _abi.bytes_at(failure.output_tail).decode(errors="replace"), failure.exit_code, failure.signal)
+
+
+# The threads know their client only weakly, so that one that is forgotten can end.
+
+def _follow_news(reference):
+    client = reference()
+    library, handle = client._library, client._handle
+    del client
+    while True:
+        news = library.next_news(handle, POLL_NS)
+        client = reference()
+        if client is None or client._closing:
+            if news:
+                library.news_free(news)
+            return
+        if news:
+            try:
+                client._take_news(news.contents)
+            finally:
+                library.news_free(news)
+        elif client._dropped:
+            with client._lock:
+                client._release_dropped()
+        del client
+
+
+def _flush_soon(reference):
+    wake = reference()._wake
+    while True:
+        wake.wait()
+        time.sleep(FLUSH_AFTER_S)
+        client = reference()
+        if client is None or client._closing:
+            return
+        wake.clear()
+        client._flush()
+        del client
+
+
+_open_clients: "weakref.WeakSet[Client]" = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all():
+    for client in list(_open_clients):
+        client.close()

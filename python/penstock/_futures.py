@@ -1,0 +1,128 @@
+"""Futures: results that are not there yet, in the words of concurrent.futures."""
+import concurrent.futures
+import threading
+from typing import Any
+
+from penstock import _wire
+from penstock.errors import ClientClosed
+
+_collecting = threading.local()
+
+
+class collecting:
+    """While it lasts, futures that are pickled on this thread are noted down as inputs and stand for them."""
+
+    def __init__(self):
+        self.futures, self.numbers = [], {}
+
+    def __enter__(self):
+        self.before = getattr(_collecting, "now", None)
+        _collecting.now = self
+        return self
+
+    def __exit__(self, *_):
+        _collecting.now = self.before
+
+    def number(self, future):
+        if id(future) not in self.numbers:
+            self.numbers[id(future)] = len(self.futures)
+            self.futures.append(future)
+        return self.numbers[id(future)]
+
+
+class Future(concurrent.futures.Future):
+    """The result of one subtask. Everything that `concurrent.futures.Future` can, and: it may be an argument of another
+    subtask, wherever it stands in it; its value is brought here when it is asked for; `retry` runs it again."""
+
+    def __init__(self, client, key: str):
+        super().__init__()
+        self.client, self.key = client, key
+        self._batch = None    # The job that it is in, with the futures of the others.
+        self._index = -1      # Its subtask.
+        self._loaded = False
+        self._call = None     # How to run it once more.
+
+    def __reduce__(self):
+        now = getattr(_collecting, "now", None)
+        if now is None:
+            raise TypeError("a future is pickled only as an argument of a subtask of its own client")
+        return _wire.load_input, (now.number(self),)
+
+    def __repr__(self):
+        return f"<Future {self.key}: {self.status}>"
+
+    def _repr_html_(self):
+        return f"<code>{self.key}</code>: <b>{self.status}</b>"
+
+    @property
+    def status(self) -> str:
+        """pending, finished, error or cancelled"""
+        if not self.done():
+            return "pending"
+        if self.cancelled():
+            return "cancelled"
+        return "error" if super().exception() is not None else "finished"
+
+    def result(self, timeout=None) -> Any:
+        """The value; raises what the subtask has raised, with the traceback of where it did."""
+        if not self.done():
+            self.client._flush()
+        value = super().result(timeout)
+        return value if self._loaded else self.client._load([self])[0]
+
+    def exception(self, timeout=None):
+        if not self.done():
+            self.client._flush()
+        return super().exception(timeout)
+
+    def traceback(self, timeout=None) -> str:
+        """The remote traceback as text; "" if it has none."""
+        error = self.exception(timeout)
+        return "" if error is None or error.__cause__ is None else str(error.__cause__)
+
+    def cancel(self) -> bool:
+        """Cancels it and what depends on it; False if it has ended. One that runs is interrupted."""
+        return self.client._cancel(self)
+
+    def retry(self) -> None:
+        """Runs it once more, as itself. Those that depend on it are not run again."""
+        self.client._retry(self)
+
+    def release(self) -> None:
+        """Its value is needed no longer. Garbage collection does the same."""
+        batch, self._batch = self._batch, None
+        if batch is not None:
+            batch.drop()
+
+    def __del__(self):
+        self.release()
+
+    # What the client says about it. Each is said once.
+
+    def _succeed(self):
+        with self._condition:
+            if self.done():
+                return
+        self.set_result(None)
+
+    def _fail(self, error):
+        with self._condition:
+            if self.done():
+                return
+        self.set_exception(error)
+
+    def _be_cancelled(self):
+        with self._condition:
+            if self.done():
+                return
+        if super().cancel():
+            self.set_running_or_notify_cancel()
+
+    def _keep(self, value):
+        self._loaded = True
+        self._result = value
+        self.release()
+
+
+def refuse_closed():
+    raise ClientClosed("the client is closed", remedy="make another Client()")

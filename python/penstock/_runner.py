@@ -1,0 +1,151 @@
+"""The Python runner: a worker starts it, it runs one subtask after the other. `python -m penstock._runner`"""
+import ctypes
+import os
+import pickle
+import signal
+import sys
+import traceback
+
+from penstock import _abi, _wire
+
+
+class Inputs:
+    """The inputs of the present run, unpacked when they are asked for."""
+
+    def __init__(self, library, handle, run):
+        self.library, self.handle, self.run = library, handle, run
+        self.owner, self.large, self.values = None, (), {}
+
+    def reset(self):
+        self.owner, self.large = None, ()
+        if self.values:
+            self.values = {}
+
+    def __call__(self, index):
+        if index not in self.values:
+            self.values[index] = _wire.unpack(self.bytes(index))
+        return self.values[index]
+
+    def bytes(self, index):
+        """A segment stays mapped for as long as anybody looks into it; what came with the message is copied."""
+        if self.run.large_inputs and self.owner is None:
+            count = self.run.large_inputs
+            self.owner = _abi.Owned(self.library.runner_take_inputs(self.handle))
+            views = self.library.data_views(self.owner.handle)
+            self.large = {views[i].data for i in range(count)}
+        view = self.run.inputs[index]
+        if view.data in self.large:
+            return _abi.view_of(view.data, view.size, self.owner)
+        return _abi.bytes_at(view)
+
+
+class Runner:
+    def __init__(self, descriptor):
+        self.library = _abi.library()
+        version = "%d.%d.%d" % sys.version_info[:3]
+        self.handle = self.library.check(self.library.runner_open(descriptor, b"python", version.encode()))
+        self.run = _abi.Run()
+        self.inputs = Inputs(self.library, self.handle, self.run)
+        self.programs, self.generation = {}, 0
+        self.in_user_code = False
+        _wire.set_inputs(self.inputs)
+        signal.signal(signal.SIGINT, self.interrupt)
+
+    # A signal that was meant for a run that has just ended must not hit the next one.
+    def interrupt(self, _signal, _frame):
+        if self.in_user_code:
+            self.in_user_code = False
+            raise KeyboardInterrupt("the subtask was cancelled")
+
+    def serve(self):
+        run, reference = self.run, ctypes.byref(self.run)
+        next_run, succeed_with, handle = self.library.runner_next, self.library.runner_succeed_with, self.handle
+        inputs, string_at, head = self.inputs, ctypes.string_at, _wire.HEAD
+        while True:
+            answer = next_run(handle, reference)
+            if answer == -2:
+                continue
+            if answer != 1:
+                return 0 if answer == 0 else 1
+            try:
+                if run.programs_generation != self.generation:
+                    self.programs.clear()
+                    self.generation = run.programs_generation
+                function = self.programs.get(run.program)
+                if function is None:
+                    function = self.load(run)
+                size = run.payload.size
+                self.in_user_code = True
+                if size:
+                    arguments, keywords = pickle.loads(string_at(run.payload.data, size))
+                    result = function(*arguments, **keywords)
+                else:
+                    result = function()
+                self.in_user_code = False
+                data, buffers = _wire.pickle_with_buffers(result, "the result")
+                if not buffers and len(data) < 60000:
+                    succeed_with(handle, head.pack(_wire.MAGIC, 0, len(data)) + data, head.size + len(data))
+                else:
+                    self.store(data, buffers)
+                    self.library.check(self.library.runner_succeed(handle))
+            except BaseException as error:
+                self.in_user_code = False
+                self.fail(error)
+            result = arguments = data = None
+            inputs.reset()
+
+    def load(self, run):
+        self.in_user_code = True
+        function = _wire.load_program(_abi.bytes_at(run.program_content))
+        self.in_user_code = False
+        self.programs[run.program] = function
+        return function
+
+    def store(self, data, buffers):
+        raws = [buffer.raw() for buffer in buffers]
+        size = _wire.measure(data, raws)
+        address = self.library.check(self.library.runner_output(self.handle, 0, size))
+        target = memoryview((ctypes.c_char * size).from_address(address)).cast("B")
+        _wire.write(target, data, raws)
+
+    def fail(self, error):
+        if isinstance(error, ModuleNotFoundError) and not isinstance(error, _wire.MissingModule):
+            renamed = _wire.missing(error)
+            renamed.__cause__ = error
+            error = renamed
+        text = "".join(traceback.format_exception(type(error), error, without_us(error.__traceback__)))
+        line = "".join(traceback.format_exception_only(type(error), error)).strip().split("\n")[-1]
+        error.__traceback__ = error.__context__ = error.__cause__ = None
+        try:
+            detail = _wire.pack((error, text), "the exception")
+        except Exception:
+            detail = _wire.pack((None, text), "the traceback")
+        sys.stdout.flush()
+        self.library.runner_fail(self.handle, line.encode(errors="replace").replace(b"\0", b"?"), detail, len(detail))
+
+
+def without_us(trace):
+    """The traceback from the first frame of the user's code."""
+    ours = (__file__, _wire.__file__)
+    first = trace
+    while first is not None and first.tb_frame.f_code.co_filename in ours:
+        first = first.tb_next
+    return first if first is not None else trace
+
+
+def main():
+    # What the user's code reads as its input must not be the worker's socket, nor may its children have it.
+    descriptor = os.dup(0)
+    os.set_inheritable(descriptor, False)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    status = Runner(descriptor).serve()
+    sys.stdout.flush()
+    os._exit(status)  # Threads that the user's code has left behind do not keep the slot.
+
+
+if __name__ == "__main__":
+    # Under its own name, so that what is pickled here by reference is found elsewhere.
+    from penstock._runner import main as run_main
+    run_main()

@@ -1,0 +1,173 @@
+"""Python objects as bytes and back: pickle 5 with its large buffers beside it, so that they need no copy.
+
+A datum is a header (`PNP1`, number of buffers, length of the pickle, length of each buffer), the pickle, and the buffers,
+each at a multiple of 64 bytes.
+"""
+import pickle
+import struct
+import sys
+
+import cloudpickle
+
+from penstock.errors import MissingModule, NotSerializable, VersionMismatch
+
+HEAD = struct.Struct("<4sIQ")
+MAGIC = b"PNP1"
+PROGRAM = b"PNF1"
+ALIGNMENT = 64
+_PLAIN = HEAD.pack(MAGIC, 0, 0)[:8]
+
+
+def pickle_with_buffers(value, what):
+    """(pickle, buffers). What lives in `__main__`, and functions without a name, go by value."""
+    buffers = []
+    try:
+        data = pickle.dumps(value, 5, buffer_callback=buffers.append)
+        if b"__main__" not in data:
+            return data, buffers
+    except Exception:
+        pass
+    del buffers[:]
+    try:
+        return cloudpickle.dumps(value, 5, buffer_callback=buffers.append), buffers
+    except RecursionError:
+        raise
+    except Exception as error:
+        raise NotSerializable(f"cannot be pickled: {error}", subject=what,
+                              remedy="pass what it is made of, and make it where it is needed") from error
+
+
+def padded(size):
+    return (size + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
+
+
+def measure(data, raws):
+    """Bytes that a datum takes."""
+    if not raws:
+        return HEAD.size + len(data)
+    return padded(HEAD.size + 8 * len(raws) + len(data)) + sum(padded(raw.nbytes) for raw in raws)
+
+
+def write(target, data, raws):
+    """Fills `target`, a writable memoryview of the measured size."""
+    HEAD.pack_into(target, 0, MAGIC, len(raws), len(data))
+    at = HEAD.size
+    for raw in raws:
+        struct.pack_into("<Q", target, at, raw.nbytes)
+        at += 8
+    target[at:at + len(data)] = data
+    at = padded(at + len(data))
+    for raw in raws:
+        target[at:at + raw.nbytes] = raw
+        at += padded(raw.nbytes)
+
+
+def pack(value, what="result"):
+    """The datum as bytes; for what is small or has to be copied anyway."""
+    data, buffers = pickle_with_buffers(value, what)
+    if not buffers:
+        return HEAD.pack(MAGIC, 0, len(data)) + data
+    raws = [buffer.raw() for buffer in buffers]
+    whole = bytearray(measure(data, raws))
+    write(memoryview(whole), data, raws)
+    return bytes(whole)
+
+
+def unpack(datum):
+    """The object of a datum (bytes or memoryview). Large buffers of it stay where they are, read-only."""
+    if datum[:8] == _PLAIN:
+        return pickle.loads(memoryview(datum)[HEAD.size:])
+    magic, count, length = HEAD.unpack_from(datum)
+    if magic != MAGIC:
+        raise ValueError("these bytes were not made by Penstock's Python package")
+    sizes = struct.unpack_from(f"<{count}Q", datum, HEAD.size)
+    view = memoryview(datum)
+    at = HEAD.size + 8 * count
+    data = view[at:at + length]
+    at = padded(at + length)
+    buffers = []
+    for size in sizes:
+        buffers.append(view[at:at + size])
+        at += padded(size)
+    return pickle.loads(data, buffers=buffers)
+
+
+def pack_program(function):
+    """A function as the program of a template, with the version of Python that wrote it."""
+    try:
+        data = pickle.dumps(function, 5)
+        if b"__main__" in data:
+            raise pickle.PicklingError
+    except Exception:
+        try:
+            data = cloudpickle.dumps(function, 5)
+        except Exception as error:
+            raise NotSerializable(f"cannot be pickled: {error}", subject=f"function {name_of(function)}",
+                                  remedy="let it make what cannot be pickled (locks, files, connections) itself"
+                                  ) from error
+    return PROGRAM + bytes(sys.version_info[:2]) + data
+
+
+def load_program(content):
+    if content[:4] != PROGRAM:
+        raise ValueError("this program was not made by Penstock's Python package")
+    ours, theirs = tuple(sys.version_info[:2]), tuple(content[4:6])
+    if ours != theirs:
+        raise VersionMismatch(f"the client runs Python {theirs[0]}.{theirs[1]}, this runner {ours[0]}.{ours[1]}",
+                              subject=sys.executable, remedy="give Client(python=...) the same version")
+    return load_naming_modules(content[6:])
+
+
+def load_naming_modules(data):
+    """Unpickles; a module that is not there is named with what to do about it."""
+    try:
+        return pickle.loads(data)
+    except ModuleNotFoundError as error:
+        raise missing(error) from error
+
+
+def missing(error):
+    name = error.name or "?"
+    return MissingModule(f"module '{name}' is not installed for {sys.executable}", subject=name,
+                         remedy=f"{sys.executable} -m pip install {name.split('.')[0]}, or put it on the path of the runner")
+
+
+def name_of(function):
+    return getattr(function, "__qualname__", None) or getattr(function, "__name__", None) or type(function).__name__
+
+
+_inputs = []
+
+
+def load_input(index):
+    """Called by the unpickler of a payload where the output of another subtask belongs."""
+    return _inputs[0](index)
+
+
+def set_inputs(lookup):
+    """What `load_input` asks from now on; returns what it asked before."""
+    before = _inputs[:]
+    _inputs[:] = [lookup]
+    return before
+
+
+class Input:
+    """Stands in a payload for input number `index` of its subtask."""
+
+    __slots__ = ("index",)
+
+    def __init__(self, index):
+        self.index = index
+
+    def __reduce__(self):
+        return load_input, (self.index,)
+
+
+def cloudpickle_or_refuse(value, what):
+    try:
+        return cloudpickle.dumps(value, 5)
+    except RecursionError:
+        raise
+    except Exception as error:
+        raise NotSerializable(f"cannot be pickled: {error}", subject=what,
+                              remedy="pass what it is made of, and make it where it is needed") from error

@@ -1,0 +1,216 @@
+"""Dask collections on Penstock: `dask.config.set(scheduler=penstock.dask.get)`."""
+# tidy: foreign-file task, tasks, scheduler, dependents
+import threading
+from typing import Any, Optional
+
+import dask
+from dask.core import flatten
+from dask.highlevelgraph import HighLevelGraph
+from dask.utils import ensure_dict
+
+from penstock import _graph, _wire
+from penstock._builder import Job
+from penstock._client import Client
+
+ANNOTATIONS = ("priority", "retries", "resources", "workers")
+PROGRAMS_MAX = 2000  # Functions of a graph beyond these travel with their subtasks.
+_lock = threading.Lock()
+_default: Optional[Client] = None
+
+
+def default_client() -> Client:
+    """The client of those who name none: an embedded cluster, started when it is first needed."""
+    global _default
+    with _lock:
+        if _default is None or _default._closing:
+            _default = Client()
+        return _default
+
+
+def set_default_client(client: Optional[Client]) -> None:
+    """From now on `get` uses this one."""
+    global _default
+    with _lock:
+        _default = client
+
+
+def get(graph, keys, client: Optional[Client] = None, priority: int = 0, retries: int = 0, resources=None,
+        name: Optional[str] = None, **_) -> Any:
+    """Computes `keys` (one, or lists of them, however deep) of a Dask graph. Only what they need is run. Annotations of
+    layers and those that are set around the call win over `priority`, `retries` and `resources`."""
+    client = client or default_client()
+    client._check_open()
+    wanted = list(dict.fromkeys(flatten([keys])))
+    conversion = _Conversion(client, ensure_dict(graph), annotations_of(graph),
+                             {"priority": priority, "retries": retries, "resources": resources})
+    numbers = conversion.convert(wanted)
+    columns = conversion.columns
+    columns.want(numbers)
+    with client._lock:
+        job = columns.submit(client._handle, name=name)
+        client._quiet.add(job)
+        client._early.pop(job, None)
+    running = Job(client, job, name or "dask", numbers, len(numbers))
+    try:
+        values = dict(zip(wanted, running.results()))
+    except KeyboardInterrupt:
+        running.cancel()
+        raise
+    finally:
+        running.release()
+    return nested(keys, values)
+
+
+def nested(keys, values):
+    if isinstance(keys, list):
+        return tuple(nested(key, values) for key in keys)
+    return values[keys]
+
+
+def annotations_of(graph):
+    """{key: annotations} of the layers that have some, and what is set around the call under None."""
+    found = {}
+    around = {key: value for key, value in (dask.config.get("annotations", None) or {}).items() if key in ANNOTATIONS}
+    if around:
+        found[None] = around
+    if isinstance(graph, HighLevelGraph):
+        for layer in graph.layers.values():
+            ours = {key: value for key, value in (layer.annotations or {}).items() if key in ANNOTATIONS}
+            if ours:
+                for key in layer.get_output_keys():
+                    found[key] = ours
+    return found
+
+
+class _Apply:
+    """A call within an argument: made when the payload is unpickled, which puts its value in its place."""
+
+    __slots__ = ("function", "arguments")
+
+    def __init__(self, function, arguments):
+        self.function, self.arguments = function, arguments
+
+    def __reduce__(self):
+        return self.function, self.arguments
+
+
+def _itself(value):
+    return value
+
+
+def _call(function, *arguments):
+    return function(*arguments)
+
+
+class _Conversion:
+    """One graph on its way: each Dask key becomes a subtask, the call at its top the template, its arguments the
+    payload."""
+
+    def __init__(self, client, graph, annotations, defaults):
+        self.graph, self.annotations = graph, annotations
+        self.columns = _graph.GraphColumns(client._command)
+        self.defaults = defaults
+        self.plain = self.options_of(None)
+        self.numbers = {}   # Key: number of its subtask, given out before it is converted.
+        self.order = []     # Keys by number.
+        self.inputs = {}    # Of the subtask that is being converted: number of an input, its place.
+        self.templates = {}
+        self.kept = []      # Functions whose identity is a key here.
+        self.contents = {}  # Programs by content, for functions that are made anew for each subtask.
+
+    def convert(self, keys):
+        for key in keys:
+            if key not in self.graph:
+                raise KeyError(key)
+            self.number_of(key)
+        at = 0
+        order, graph = self.order, self.graph
+        while at < len(order):
+            self.convert_one(order[at], graph[order[at]])
+            at += 1
+        return [self.numbers[key] for key in keys]
+
+    def number_of(self, key):
+        number = self.numbers.get(key)
+        if number is None:
+            number = self.numbers[key] = len(self.order)
+            self.order.append(key)
+        return number
+
+    def convert_one(self, key, task):
+        self.inputs = {}
+        if type(task) is tuple and task and callable(task[0]):
+            function, arguments = task[0], tuple([self.argument(part) for part in task[1:]])
+        else:
+            function, arguments = _itself, (self.argument(task, key),)
+        options = self.options_of(key) if self.annotations else self.plain
+        template, arguments = self.template_of(function, arguments, options)
+        payload = _graph.pack_arguments(arguments, {}, str(key))
+        self.columns.add(template, payload, list(self.inputs), options.priority)
+
+    # Lists are looked into, tuples only as keys or calls: as Dask has it.
+    def argument(self, part, itself=None):
+        kind = type(part)
+        if kind in (float, bool, type(None)):
+            return part
+        if kind is list:
+            return [self.argument(one) for one in part]
+        if kind is tuple and part and callable(part[0]):
+            return _Apply(part[0], tuple([self.argument(one) for one in part[1:]]))
+        try:
+            known = part in self.graph
+        except TypeError:
+            return part
+        if not known:
+            return part
+        if itself is not None and part == itself:
+            return part
+        return _wire.Input(self.inputs.setdefault(self.number_of(part), len(self.inputs)))
+
+    def template_of(self, function, arguments, options):
+        number = self.templates.get((id(function), options.key))
+        if number is not None:
+            return number, arguments
+        if len(self.contents) >= PROGRAMS_MAX:
+            return self.template_of(_call, (function, *arguments), options) if function is not _call else (
+                self.columns.template(_call, options), arguments)
+        program = _wire.pack_program(function)
+        number = self.contents.get((program, options.key))
+        if number is None:
+            number = self.columns.add_template(_wire.name_of(function), program, options)
+            self.contents[program, options.key] = number
+        self.kept.append(function)
+        self.templates[id(function), options.key] = number
+        return number, arguments
+
+    def options_of(self, key):
+        said = dict(self.defaults)
+        said.update(self.annotations.get(None, {}))
+        said.update(self.annotations.get(key, {}) if key is not None else {})
+        said = {name: value_for(key, value) if name != "resources" else value for name, value in said.items()}
+        workers = said.get("workers")
+        if isinstance(workers, (list, tuple, set)):
+            workers = next(iter(workers), None)
+        known = tuple(sorted((name, repr(value)) for name, value in said.items()))
+        return _options(known, said["retries"] or 0, said["priority"] or 0, said["resources"], workers)
+
+
+def value_for(key, value):
+    """An annotation may be a function of the key, or say each key's own."""
+    if callable(value):
+        return value(key) if key is not None else None
+    if isinstance(value, dict):
+        return value.get(key, value.get(str(key)))
+    return value
+
+
+def _options(known, retries, priority, resources, workers):
+    options = _cache.get(known)
+    if options is None:
+        options = _graph.Options(retries, priority, resources, workers)
+        options.key = options.key[:1] + (0,) + options.key[2:]  # The priority goes with the subtask.
+        _cache[known] = options
+    return options
+
+
+_cache: dict = {}

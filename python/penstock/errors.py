@@ -1,0 +1,100 @@
+"""What can go wrong, one class for each kind."""
+from typing import List, Optional
+
+
+class PenstockError(Exception):
+    """Anything that Penstock itself refuses or reports; `remedy` says what to do about it."""
+
+    def __init__(self, message: str = "", *, subject: str = "", remedy: str = "", code: str = ""):
+        self.subject, self.message, self.remedy, self.code = subject, message, remedy, code
+        text = f"{subject}: {message}" if subject else message
+        super().__init__(f"{text} ({remedy})" if remedy else text)
+
+    def __reduce__(self):
+        return _rebuild, (type(self), self.message, self.subject, self.remedy, self.code)
+
+
+def _rebuild(kind, message, subject, remedy, code):
+    return kind(message, subject=subject, remedy=remedy, code=code)
+
+
+class ClientClosed(PenstockError):
+    """The client was closed; its futures and jobs are gone."""
+
+
+class NotSerializable(PenstockError, TypeError):
+    """A function, an argument or a result cannot be pickled; names it and the part that resists."""
+
+
+class ResultTooLarge(PenstockError):
+    """A result or a scattered object is larger than what may be stored."""
+
+
+class ResultLost(PenstockError):
+    """The result is gone: its job was released, or its last holder died."""
+
+
+class MissingModule(PenstockError, ImportError):
+    """A module that the function needs is not installed where it runs."""
+
+
+class VersionMismatch(PenstockError):
+    """Client and runner use Pythons, or Penstocks, that do not understand each other."""
+
+
+class ConnectionFailed(PenstockError, ConnectionError):
+    """There is no supervisor at the address, or the connection broke and did not come back."""
+
+
+class SubtaskFailed(PenstockError):
+    """A subtask failed without an exception of its own: its runner died, ran out of memory or time, ..."""
+
+    history: List[str] = []
+    output_tail: str = ""
+    exit_code: int = -1
+    signal: int = 0
+
+
+class RunnerCrashed(SubtaskFailed):
+    """The process that ran the subtask died or broke the protocol."""
+
+
+class OutOfMemory(SubtaskFailed, MemoryError):
+    """The runner used more memory than the subtask had requested."""
+
+
+class TimedOut(SubtaskFailed, TimeoutError):
+    """The subtask exceeded its time limit."""
+
+
+_BY_CODE = {"Unreachable": ConnectionFailed, "Disconnected": ConnectionFailed, "VersionMismatch": VersionMismatch,
+            "LimitExceeded": ResultTooLarge, "StorageFull": ResultTooLarge, "NotFound": ResultLost,
+            "InputLost": ResultLost}
+_BY_CLASS = {2: RunnerCrashed, 3: OutOfMemory, 4: TimedOut}
+
+
+def error_of(code: str, subject: str, message: str, remedy: str) -> PenstockError:
+    """The exception for an error of the library."""
+    return _BY_CODE.get(code, PenstockError)(message, subject=subject, remedy=remedy, code=code)
+
+
+def failure_of(failure_class: int, message: str, name: str, history: List[str], output_tail: str, exit_code: int,
+               signal: int) -> SubtaskFailed:
+    """The exception for a subtask that failed without one."""
+    text = message + ("\n  " + "\n  ".join(history) if len(history) > 1 else "")
+    text += "\nlast lines that it wrote:\n" + output_tail if output_tail else ""
+    error = _BY_CLASS.get(failure_class, SubtaskFailed)(text, subject=name)
+    error.history, error.output_tail, error.exit_code, error.signal = history, output_tail, exit_code, signal
+    return error
+
+
+class RemoteTraceback(Exception):
+    """The traceback of an exception where it was raised; the cause of the one that is raised here."""
+
+    def __init__(self, text: str, history: Optional[List[str]] = None):
+        self.text, self.history = text, history or []
+        super().__init__(text)
+
+    def __str__(self):
+        lines = "" if len(self.history) < 2 else "attempts:\n  " + "\n  ".join(self.history) + "\n"
+        return "\n" + lines + self.text

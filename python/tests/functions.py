@@ -1,0 +1,118 @@
+"""Functions that tests run on the cluster: importable there, as a user's module is."""
+import os
+import sys
+import time
+
+
+def add(x, y):
+    return x + y
+
+
+def increment(x):
+    return x + 1
+
+
+def noop():
+    return None
+
+
+def fail(message):
+    raise ValueError(message)
+
+
+class OddError(Exception):
+    """Cannot be made from what it keeps as arguments."""
+
+    def __init__(self, one, two):
+        super().__init__(f"{one} and {two}")
+
+
+def fail_oddly():
+    raise OddError(1, 2)
+
+
+def leave(code):
+    os._exit(code)
+
+
+def write_and_leave(line):
+    print(line)
+    os._exit(9)
+
+
+def pid(_=None):
+    return os.getpid()
+
+
+def wait_for(path):
+    while not os.path.exists(path):
+        time.sleep(0.005)
+    return path
+
+
+def touch_then_wait(path):
+    """Says that it runs, and goes on until it is interrupted; says that, too."""
+    open(path, "w").close()
+    try:
+        while True:
+            time.sleep(0.005)
+    except KeyboardInterrupt:
+        open(path + ".interrupted", "w").close()
+        raise
+
+
+def fail_once(path):
+    if not os.path.exists(path):
+        open(path, "w").close()
+        raise RuntimeError("the first time")
+    return "the second time"
+
+
+def unpicklable():
+    import threading
+    return threading.Lock()
+
+
+def import_nothing_there():
+    import module_that_is_not_there  # noqa: F401
+
+
+def say_garbage():
+    for number in range(3, 64):
+        try:
+            os.write(number, b"this is no message of any protocol......")
+        except OSError:
+            pass
+
+
+def recurse(n):
+    return recurse(n + 1)
+
+
+def make_array(size):
+    import numpy
+    return numpy.arange(size, dtype="float64")
+
+
+def total(array):
+    return float(array.sum())
+
+
+def is_mapped(array):
+    return not array.flags.writeable and not array.flags.owndata
+
+
+def path_of_python():
+    return sys.executable
+
+
+def keywords(**given):
+    return given
+
+
+def eat(megabytes):
+    kept = bytearray(megabytes << 20)
+    for at in range(0, len(kept), 4096):
+        kept[at] = 1
+    time.sleep(5)
+    return len(kept)

@@ -1,0 +1,205 @@
+"""Calls and futures."""
+import threading
+import time
+
+import functions
+import numpy
+import pytest
+from penstock import Client, Future, RunnerCrashed, as_completed, errors, progress, wait
+
+
+def until(condition, seconds=20):
+    late = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < late, "the condition did not come true"
+        time.sleep(0.002)
+
+
+def test_a_call_gives_its_result(client):
+    assert client.submit(functions.add, 1, 2).result() == 3
+    assert client.submit(lambda x: x * 2, "ab").result() == "abab"
+    assert client.submit(functions.keywords, a=1, b=[2]).result() == {"a": 1, "b": [2]}
+
+
+def test_futures_are_arguments_wherever_they_stand(client):
+    one, two = client.submit(functions.increment, 0), client.submit(functions.increment, 1)
+    assert client.submit(sum, [one, two]).result() == 3
+    assert client.submit(lambda given: given["deep"][0] + 1, {"deep": [two]}).result() == 3
+    three = client.submit(functions.add, one, one)
+    assert three.result() == 2
+
+
+def test_a_chain_goes_over_several_jobs(client):
+    future = client.submit(functions.increment, 0)
+    for _ in range(20):
+        future = client.submit(functions.increment, future)
+    assert future.result() == 21
+    again = client.submit(functions.increment, future)  # Its value is here by now.
+    assert again.result() == 22
+
+
+def test_a_call_waits_for_a_call_of_an_earlier_job(client, tmp_path):
+    first = client.submit(functions.wait_for, str(tmp_path / "go"))
+    client._flush()
+    second = client.submit(functions.add, first, "!")
+    third = client.submit(functions.add, second, "?")
+    (tmp_path / "go").touch()
+    assert third.result(20) == str(tmp_path / "go") + "!?"
+
+
+def test_map_and_gather(client):
+    futures = client.map(functions.add, range(300), range(300))
+    assert client.gather(futures) == [2 * i for i in range(300)]
+    assert client.gather({"a": futures[1], "b": futures[2]}) == {"a": 2, "b": 4}
+    assert client.gather(tuple(futures[:2])) == (0, 2)
+    assert client.gather(futures[3]) == 6
+
+
+def test_gather_skips_or_raises(client):
+    futures = [client.submit(functions.increment, 1), client.submit(functions.fail, "no")]
+    assert client.gather(futures, errors="skip") == [2]
+    with pytest.raises(ValueError, match="no"):
+        client.gather(futures)
+    with pytest.raises(ValueError, match="'raise' or 'skip'"):
+        client.gather(futures, errors="what")
+
+
+def test_scattered_objects_are_arguments(client):
+    array = client.scatter(numpy.arange(100000))
+    assert client.submit(functions.total, array).result() == sum(range(100000))
+    assert client.gather(client.scatter([1, 2])) == [1, 2]
+    assert client.scatter({"x": 5})["x"].result() == 5
+
+
+def test_an_array_goes_from_one_to_the_next_mapped(client):
+    array = client.submit(functions.make_array, 200000)
+    assert client.submit(functions.total, array).result() == sum(range(200000))
+    assert client.submit(functions.is_mapped, array).result()
+    assert functions.is_mapped(array.result()), "here, too: it is read where the worker has it"
+
+
+def test_as_completed_and_wait(client, tmp_path):
+    slow = client.submit(functions.wait_for, str(tmp_path / "go"))
+    quick = client.submit(functions.increment, 1)
+    done, left = wait([slow, quick], return_when="FIRST_COMPLETED")
+    assert quick in done and slow in left
+    order = as_completed([slow, quick])
+    assert next(order) is quick
+    (tmp_path / "go").touch()
+    assert next(order) is slow
+
+
+def test_callbacks_are_called(client):
+    seen = []
+    future = client.submit(functions.increment, 1)
+    future.add_done_callback(lambda f: seen.append(f.result()))
+    future.result()
+    until(lambda: seen == [2])
+
+
+def test_an_exception_is_raised_here_with_the_traceback_of_there(client):
+    future = client.submit(functions.fail, "no good")
+    with pytest.raises(ValueError, match="no good") as caught:
+        future.result()
+    remote = str(caught.value.__cause__)
+    assert "functions.py" in remote and "raise ValueError(message)" in remote and "_runner.py" not in remote
+    assert "raise ValueError" in future.traceback()
+    assert future.status == "error"
+
+
+def test_an_exception_that_cannot_be_made_here_is_told_in_words(client):
+    with pytest.raises(errors.SubtaskFailed, match="1 and 2"):
+        client.submit(functions.fail_oddly).result()
+
+
+def test_what_depends_on_a_failure_fails_with_it(client):
+    bad = client.submit(functions.fail, "first")
+    with pytest.raises(ValueError, match="first"):
+        client.submit(functions.increment, client.submit(functions.increment, bad)).result(20)
+    with pytest.raises(ValueError, match="first"):
+        client.submit(functions.increment, bad).result(20)
+
+
+def test_retries_and_retry(client, tmp_path):
+    assert client.submit(functions.fail_once, str(tmp_path / "a"), retries=2).result() == "the second time"
+    future = client.submit(functions.fail_once, str(tmp_path / "b"))
+    with pytest.raises(RuntimeError):
+        future.result()
+    future.retry()
+    assert future.result(20) == "the second time"
+
+
+def test_a_cancel_interrupts_what_runs(client, tmp_path):
+    future = client.submit(functions.touch_then_wait, str(tmp_path / "f"))
+    client._flush()
+    until((tmp_path / "f").exists)
+    assert future.cancel()
+    assert future.cancelled() and future.status == "cancelled"
+    until((tmp_path / "f.interrupted").exists)
+    assert not future.cancel(), "it has ended"
+    assert client.submit(functions.increment, 1).result(20) == 2
+
+
+def test_a_runner_that_dies_fails_its_subtask_only(client):
+    with pytest.raises(RunnerCrashed, match="exited with code 7") as caught:
+        client.submit(functions.leave, 7).result()
+    assert caught.value.exit_code == 7
+    with pytest.raises(RunnerCrashed, match="last words"):
+        client.submit(functions.write_and_leave, "last words").result()
+    assert client.gather(client.map(functions.increment, range(10))) == list(range(1, 11))
+
+
+def test_a_runner_is_used_again(client):
+    assert len(set(client.gather(client.map(functions.pid, range(50))))) <= 2
+
+
+def test_calls_nobody_waits_for_are_made(client, tmp_path):
+    client.submit(functions.fail_once, str(tmp_path / "made"))
+    until((tmp_path / "made").exists)
+
+
+def test_what_nobody_needs_is_released(client):
+    before = len(client._batches)
+    futures = client.map(functions.increment, range(10))
+    client.gather(futures)
+    del futures
+    until(lambda: (client._flush(), len(client._batches))[1] <= before)
+
+
+def test_progress_shows_a_bar(client, capsys):
+    futures = progress(client.map(functions.increment, range(5)))
+    assert all(future.done() for future in futures)
+    assert "5/5" in capsys.readouterr().err
+
+
+def test_many_threads_use_one_client(client):
+    results = []
+
+    def work(base):
+        results.append(client.gather(client.map(functions.increment, range(base, base + 50))))
+    threads = [threading.Thread(target=work, args=(i * 100,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(result[0] for result in results) == [1, 101, 201, 301]
+
+
+def test_a_closed_client_refuses_and_its_futures_are_cancelled(tmp_path):
+    with Client(slots=1) as client:
+        running = client.submit(functions.touch_then_wait, str(tmp_path / "f"))
+        client._flush()
+        until((tmp_path / "f").exists)
+        waiting = client.submit(functions.increment, 1)
+        kept = client.submit(functions.increment, 2)
+    assert running.cancelled() and waiting.cancelled() and kept.cancelled()
+    with pytest.raises(errors.ClientClosed):
+        client.submit(functions.increment, 1)
+    client.close()  # Once more does no harm.
+
+
+def test_a_future_shows_itself(client):
+    future = client.submit(functions.increment, 1, key="mine")
+    future.result()
+    assert repr(future) == "<Future mine: finished>" and "mine" in future._repr_html_()
+    assert isinstance(future, Future) and "embedded, 2 slots" in repr(client)

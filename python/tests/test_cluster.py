@@ -1,0 +1,101 @@
+"""A cluster of processes: what an address makes different."""
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+import functions
+import numpy
+import pytest
+from penstock import Client, errors
+
+LIBRARY = os.environ.get("PENSTOCK_LIBRARY") or str(pathlib.Path(__file__).resolve().parents[2] / "build/dev/libpenstock.so")
+BINARY = pathlib.Path(LIBRARY).parent / "penstock"
+
+
+def until(condition, seconds=30):
+    late = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < late, "the condition did not come true"
+        time.sleep(0.005)
+
+
+class Cluster:
+    def __init__(self, directory):
+        if not BINARY.exists():
+            pytest.skip(f"{BINARY} is not built")
+        self.directory, self.processes = directory, []
+        self.start("supervisor", "--listen", "127.0.0.1:0", "--address-file", str(directory / "address"))
+        until(lambda: (directory / "address").exists() and (directory / "address").read_text().strip())
+        self.address = (directory / "address").read_text().strip()
+        self.workers = [self.worker("w1"), self.worker("w2")]
+
+    def start(self, *arguments):
+        process = subprocess.Popen([str(BINARY), *arguments, "--log-level", "error"], cwd=self.directory)
+        self.processes.append(process)
+        return process
+
+    def worker(self, name):
+        return self.start("worker", "--supervisor", self.address, "--name", name, "--slots", "1", "--memory", "1GiB", "--no-gpus")
+
+    def end(self):
+        for process in self.processes:
+            process.terminate()
+        for process in self.processes:
+            process.wait(20)
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    made = Cluster(tmp_path)
+    yield made
+    made.end()
+
+
+def test_calls_run_on_workers_of_their_own(cluster):
+    with Client(cluster.address) as client:
+        futures = client.map(functions.pid, range(20), retries=2)
+        assert len(set(client.gather(futures))) >= 1
+        array = client.submit(functions.make_array, 300000)
+        assert client.submit(functions.total, array).result(30) == sum(range(300000))
+        assert numpy.array_equal(array.result(30), numpy.arange(300000.0))
+        with pytest.raises(ValueError, match="over the network"):
+            client.submit(functions.fail, "over the network").result(30)
+
+
+def test_a_job_is_attached_to_from_elsewhere(cluster):
+    with Client(cluster.address) as first:
+        graph = first.graph()
+        graph.add(functions.increment, 41)
+        job = graph.submit(name="answer")
+        job.result(30)
+        with Client(cluster.address) as second:
+            assert second.attach("answer").results(30) == [42]
+
+
+def test_a_worker_that_is_killed_costs_time_only(cluster, tmp_path):
+    with Client(cluster.address) as client:
+        go = tmp_path / "go"
+        futures = client.map(functions.wait_for, [str(go)] * 4)
+        client._flush()
+        until(lambda: any(child_of(worker.pid) for worker in cluster.workers))
+        os.kill(cluster.workers[0].pid, signal.SIGKILL)
+        go.touch()
+        assert client.gather(futures) == [str(go)] * 4
+
+
+def child_of(pid):
+    try:
+        return [child for thread in pathlib.Path(f"/proc/{pid}/task").iterdir()  # tidy: foreign
+                for child in (thread / "children").read_text().split()]
+    except FileNotFoundError:
+        return []
+
+
+def test_a_supervisor_that_is_gone_is_an_error(cluster):
+    with Client(cluster.address, timeout=1) as client:
+        assert client.submit(functions.increment, 1).result(30) == 2
+    cluster.end()
+    with pytest.raises(errors.ConnectionFailed):
+        Client(cluster.address, timeout=0.3)

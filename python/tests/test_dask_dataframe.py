@@ -1,0 +1,85 @@
+"""Dask dataframes, compared with Dask's own one-thread run."""
+# tidy: foreign-file scheduler, repartition, tasks
+import pytest
+
+dd = pytest.importorskip("dask.dataframe", reason="dask.dataframe or pandas is not installed")
+import numpy  # noqa: E402
+import pandas  # noqa: E402
+
+import penstock.dask  # noqa: E402
+
+ROWS = 200
+RANDOM = numpy.random.RandomState(5)
+PDF = pandas.DataFrame({"k": RANDOM.zipf(1.7, ROWS) % 9, "v": RANDOM.normal(size=ROWS), "w": numpy.arange(ROWS) % 13,
+                        "s": RANDOM.choice(["red", "green", "blue"], ROWS)},
+                       index=pandas.date_range("2026-01-01", periods=ROWS, freq="h", name="t"))
+DF = dd.from_pandas(PDF, npartitions=5)
+OTHER = dd.from_pandas(pandas.DataFrame({"k": range(9), "label": list("abcdefghi")}), npartitions=2)
+
+FRAMES = {
+    "filter": lambda: DF[DF.v > 0], "columns": lambda: DF[["k", "v"]], "assign": lambda: DF.assign(z=DF.v * 2 + DF.w),
+    "sum": lambda: DF[["v", "w"]].sum(), "mean": lambda: DF.v.mean(), "std": lambda: DF.v.std(), "var": lambda: DF.v.var(),
+    "min": lambda: DF.w.min(), "max": lambda: DF.w.max(), "count": lambda: DF.count(), "describe": lambda: DF.v.describe(),
+    "quantile": lambda: DF.w.quantile(0.5), "nunique": lambda: DF.s.nunique(), "value_counts": lambda: DF.s.value_counts(),
+    "unique": lambda: DF.s.unique(), "groupby sum": lambda: DF.groupby("k").v.sum(), "groupby mean": lambda: DF.groupby("k").v.mean(),
+    "groupby std": lambda: DF.groupby("k").v.std(), "groupby count": lambda: DF.groupby("k").v.count(),
+    "groupby min": lambda: DF.groupby("s").w.min(), "groupby max": lambda: DF.groupby("s").w.max(),
+    "groupby agg": lambda: DF.groupby("k").agg({"v": ["sum", "mean"], "w": "max"}),
+    "groupby two": lambda: DF.groupby(["k", "s"]).w.sum(), "groupby size": lambda: DF.groupby("s").size(),
+    "groupby nunique": lambda: DF.groupby("k").w.nunique(), "groupby apply": lambda: DF.groupby("k").apply(len, meta=("n", "i8")),
+    "merge": lambda: DF.merge(OTHER, on="k"), "merge left": lambda: DF.merge(OTHER, on="k", how="left"),
+    "merge shuffle": lambda: DF.merge(OTHER, on="k", shuffle="tasks"),
+    "shuffle": lambda: DF.shuffle("k", shuffle="tasks"),
+    "set_index": lambda: DF.set_index("w", shuffle="tasks"),
+    "sort_values": lambda: DF.sort_values("v", shuffle="tasks"),
+    "rolling": lambda: DF.v.rolling(5).mean(), "rolling sum": lambda: DF.w.rolling(3).sum(), "shift": lambda: DF.v.shift(2),
+    "diff": lambda: DF.v.diff(), "cumsum": lambda: DF.v.cumsum(), "cummax": lambda: DF.w.cummax(), "resample": lambda: DF.v.resample("1D").mean(),
+    "map_partitions": lambda: DF.map_partitions(lambda part: part.assign(n=len(part))), "apply": lambda: DF.v.apply(abs, meta=("v", "f8")),
+    "map": lambda: DF.s.map({"red": 1, "green": 2, "blue": 3}, meta=("s", "i8")), "fillna": lambda: DF.v.where(DF.v > 0).fillna(0),
+    "dropna": lambda: DF.assign(v=DF.v.where(DF.v > 0)).dropna(), "drop_duplicates": lambda: DF[["k"]].drop_duplicates(),
+    "astype": lambda: DF.w.astype("float32"), "isin": lambda: DF.k.isin([1, 2]), "clip": lambda: DF.v.clip(-1, 1), "abs": lambda: DF.v.abs(),
+    "round": lambda: DF.v.round(2), "strings": lambda: DF.s.str.upper(), "length of strings": lambda: DF.s.str.len(),
+    "dates": lambda: DF.index.to_series().dt.hour, "loc": lambda: DF.loc["2026-01-02":"2026-01-04"], "head": lambda: DF.partitions[0],
+    "tail": lambda: DF.partitions[-1], "repartition": lambda: DF.repartition(npartitions=2), "concat": lambda: dd.concat([DF, DF], interleave_partitions=True),
+    "nlargest": lambda: DF.v.nlargest(5), "nsmallest": lambda: DF.v.nsmallest(5), "idxmax": lambda: DF.v.idxmax(), "corr": lambda: DF[["v", "w"]].corr(),
+    "cov": lambda: DF[["v", "w"]].cov(), "to array": lambda: DF[["v", "w"]].to_dask_array(lengths=True).sum(axis=0), "length": lambda: DF.v.size,
+    "pivot": lambda: DF.assign(s=DF.s.astype("category").cat.as_known()).pivot_table(index="k", columns="s", values="v", aggfunc="mean"),
+    "isna": lambda: DF.isna().sum(), "any": lambda: (DF.w > 3).any(), "mode": lambda: DF.w.mode(),
+    "sample": lambda: DF.sample(frac=0.3, random_state=1), "query": lambda: DF.query("w > 4"), "eval": lambda: DF.eval("v + w"), "melt": lambda: DF[["k", "w"]].melt(),
+    "explode": lambda: DF.s.map(list, meta=("s", "object")).explode(), "reset_index": lambda: DF.reset_index(), "rename": lambda: DF.rename(columns={"v": "x"}),
+}
+
+
+def same(a, b):
+    if isinstance(a, (pandas.DataFrame, pandas.Series)):
+        left, right = (part.sort_values(list(part.columns) if part.ndim == 2 else None, kind="stable") if part.ndim == 2
+                       else part.sort_index(kind="stable") for part in (a, b))
+        if a.ndim == 2:
+            pandas.testing.assert_frame_equal(left.sort_index(kind="stable"), right.sort_index(kind="stable"))
+        else:
+            pandas.testing.assert_series_equal(left, right)
+        return True
+    return numpy.allclose(a, b) if isinstance(a, (float, numpy.ndarray, numpy.floating)) else a == b
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_frame(client, name):
+    frame = FRAMES[name]()
+    results = [frame.compute(scheduler="sync"), frame.compute(scheduler=penstock.dask.get, client=client)]
+    if name.startswith("merge"):  # The order of rows after a shuffle over files is nobody's promise, nor is the index.
+        results = [result.sort_values(list(result.columns)).reset_index(drop=True) for result in results]
+    assert same(results[1], results[0])
+
+
+def test_csv_is_written_and_read(client, tmp_path):
+    DF.to_csv(str(tmp_path / "part-*.csv"), scheduler=penstock.dask.get)
+    back = dd.read_csv(str(tmp_path / "part-*.csv"), parse_dates=["t"])
+    frame = back.compute(scheduler=penstock.dask.get, client=client)
+    assert len(frame) == ROWS and numpy.isclose(frame.v.sum(), PDF.v.sum())
+
+
+def test_parquet_is_written_and_read(client, tmp_path):
+    pytest.importorskip("pyarrow", reason="pyarrow is no package of Debian 12")
+    DF.to_parquet(str(tmp_path / "parts"), compute_kwargs={"scheduler": penstock.dask.get})
+    frame = dd.read_parquet(str(tmp_path / "parts")).compute(scheduler=penstock.dask.get, client=client)
+    assert len(frame) == ROWS and numpy.isclose(frame.v.sum(), PDF.v.sum())

@@ -1,0 +1,76 @@
+"""The words of concurrent.futures."""  # tidy: foreign
+# tidy: foreign-file executor, Executor
+import asyncio
+import concurrent.futures as cf
+
+import functions
+import pytest
+
+
+@pytest.fixture
+def executor(client):
+    with client.get_executor() as shared:
+        yield shared
+
+
+def test_submit_and_map(executor):
+    assert executor.submit(functions.add, 1, y=2).result() == 3
+    assert list(executor.map(functions.add, range(5), range(5))) == [0, 2, 4, 6, 8]
+    assert list(executor.map(functions.increment, range(7), chunksize=3)) == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_keywords_belong_to_the_function(executor):
+    assert executor.submit(functions.keywords, key=1, retries=2).result() == {"key": 1, "retries": 2}
+
+
+def test_the_functions_of_the_standard_library_take_its_futures(executor):
+    futures = [executor.submit(functions.increment, i) for i in range(5)]
+    assert sorted(future.result() for future in cf.as_completed(futures)) == [1, 2, 3, 4, 5]
+    done, not_done = cf.wait(futures)
+    assert len(done) == 5 and not not_done
+
+
+def test_asyncio_awaits_them(executor):
+    async def work():
+        loop = asyncio.get_running_loop()
+        return await asyncio.gather(*[loop.run_in_executor(executor, functions.increment, i) for i in range(3)])
+    assert asyncio.run(work()) == [1, 2, 3]
+
+
+def test_an_exception_of_one_is_raised_by_map(executor):
+    results = executor.map(functions.fail, ["bad"])
+    with pytest.raises(ValueError, match="bad"):
+        next(results)
+
+
+def test_a_timeout_of_map(executor, tmp_path):
+    results = executor.map(functions.wait_for, [str(tmp_path / "go")], timeout=0.05)
+    with pytest.raises(cf.TimeoutError):
+        next(results)
+    (tmp_path / "go").touch()
+
+
+def test_after_shutdown_nothing_is_taken(client):
+    executor = client.get_executor()
+    future = executor.submit(functions.increment, 1)
+    executor.shutdown()
+    assert future.done()
+    with pytest.raises(RuntimeError, match="after shutdown"):
+        executor.submit(functions.increment, 1)
+
+
+def test_shutdown_can_cancel(client, tmp_path):
+    executor = client.get_executor()
+    futures = [executor.submit(functions.touch_then_wait, str(tmp_path / str(i))) for i in range(4)]
+    executor.shutdown(cancel_futures=True)
+    assert all(future.cancelled() for future in futures)
+
+
+def test_chunks_must_have_a_size(executor):
+    with pytest.raises(ValueError):
+        executor.map(functions.increment, [1], chunksize=0)
+
+
+def test_options_are_those_of_submit(client, tmp_path):
+    with client.get_executor(retries=1) as executor:
+        assert executor.submit(functions.fail_once, str(tmp_path / "x")).result() == "the second time"

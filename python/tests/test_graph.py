@@ -1,0 +1,61 @@
+"""Graphs for engine authors."""
+import functions
+import pytest
+
+
+def test_a_graph_is_one_job(client):
+    graph = client.graph()
+    parts = [graph.add(functions.increment, i) for i in range(10)]
+    total = graph.add(sum, parts)
+    job = graph.submit(want=[total, parts[3]])
+    assert job.results() == [55, 4]
+    assert job.state == "succeeded" and job.counts()["succeeded"] == 11
+
+
+def test_without_wishes_those_are_kept_that_nobody_reads(client):
+    graph = client.graph()
+    graph.add(functions.increment, graph.value(41))
+    assert graph.submit().results() == [42]
+
+
+def test_after_is_an_order_without_data(client, tmp_path):
+    graph = client.graph()
+    first = graph.add(functions.fail_once, str(tmp_path / "x"), retries=1)
+    second = graph.add(functions.fail_once, str(tmp_path / "x"), after=[first])
+    assert graph.submit(want=[second]).results() == ["the second time"]
+
+
+def test_a_name_is_attached_to(client):
+    graph = client.graph()
+    graph.add(functions.increment, 1)
+    job = graph.submit(name="a-name")
+    job.wait()
+    assert client.attach("a-name").results() == [2]
+
+
+def test_a_failure_fails_the_job_with_its_exception(client):
+    graph = client.graph()
+    graph.add(functions.increment, graph.add(functions.fail, "in the graph"))
+    job = graph.submit()
+    with pytest.raises(ValueError, match="in the graph"):
+        job.result(20)
+    assert job.state == "failed" and list(job.failures()) == [0]
+
+
+def test_a_job_is_cancelled(client, tmp_path):
+    graph = client.graph()
+    graph.add(functions.touch_then_wait, str(tmp_path / "f"))
+    job = graph.submit()
+    job.cancel()
+    assert job.wait(20) in ("cancelled", "failed")
+
+
+def test_a_wait_with_a_limit_comes_back(client, tmp_path):
+    graph = client.graph()
+    graph.add(functions.wait_for, str(tmp_path / "go"))
+    job = graph.submit()
+    assert job.wait(0.01) == "running"
+    with pytest.raises(TimeoutError):
+        job.result(0.01)
+    (tmp_path / "go").touch()
+    assert job.results(20) == [str(tmp_path / "go")]

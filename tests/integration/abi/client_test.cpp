@@ -1,0 +1,206 @@
+// An engine's view of a cluster: client.hpp and penstock.h, nothing else of ours.
+#include "client/include/penstock/client.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <set>
+#include <thread>
+
+namespace penstock::engine {
+namespace {
+
+/// One cluster inside this process for each test.
+class ClientTest : public ::testing::Test {
+ protected:
+  static Client open() {
+    ClientOptions options;
+    options.slots = 2;
+    Expected<Client> client = Client::open(options);
+    EXPECT_TRUE(client) << (client ? "" : client.failure().text());
+    return std::move(client).value();
+  }
+  Job submit(GraphBuilder&& graph, const JobOptions& options = {}) {
+    Expected<Job> job = client.submit(std::move(graph), options);
+    EXPECT_TRUE(job) << (job ? "" : job.failure().text());
+    return std::move(job).value();
+  }
+  static std::vector<std::string> runner() { return {PENSTOCK_TEST_RUNNER}; }
+
+  Client client = open();
+};
+
+TEST_F(ClientTest, AValueComesBackAsItWas) {
+  GraphBuilder graph;
+  const Handle<double> number = graph.value(2.5);
+  const Handle<std::string> text = graph.value(std::string{"bytes"});
+  const Job job = submit(std::move(graph));
+  EXPECT_EQ(job.result(number).value(), 2.5);
+  EXPECT_EQ(job.result(text).value(), "bytes");
+}
+
+TEST_F(ClientTest, ARunnerGetsItsInputsInOrder) {
+  GraphBuilder graph;
+  const auto join = graph.runner<std::string>(runner());
+  const auto first = graph.value(std::string{"a"});
+  const auto second = graph.value(std::string{"b"});
+  const auto both = graph.add_with(join, "join", second, first);
+  const Job job = submit(std::move(graph));
+  EXPECT_EQ(job.result(both).value(), "b;a;");
+}
+
+TEST_F(ClientTest, AResultIsReadWhereItLies) {
+  GraphBuilder graph;
+  const auto large = graph.value(std::string(1 << 20, 'x'));
+  const Job job = submit(std::move(graph));
+  const Expected<Datum> once = job.datum(large);
+  const Expected<Datum> again = job.datum(large);
+  ASSERT_TRUE(once && again);
+  EXPECT_EQ(once.value().bytes().data(), again.value().bytes().data());
+  EXPECT_EQ(once.value().bytes().size(), 1U << 20U);
+}
+
+TEST_F(ClientTest, OnlyWhatIsWantedIsKept) {
+  GraphBuilder graph;
+  const auto kept = graph.value(1);
+  graph.add(graph.operation<int>("noop"), kept);
+  graph.want(kept);
+  const Job job = submit(std::move(graph));
+  EXPECT_EQ(job.result(kept).value(), 1);
+}
+
+TEST_F(ClientTest, AGraphOfMoreThanOneChunkIsWhole) {
+  GraphBuilder graph;
+  const auto noop = graph.operation<std::string>("noop");
+  auto last = graph.add(noop);
+  for (int i = 1; i < 150000; ++i) last = graph.add(noop, last);
+  const Job job = submit(std::move(graph));
+  EXPECT_EQ(job.wait().value(), JobState::Succeeded);
+  EXPECT_EQ(job.counts().succeeded, 150000U);
+}
+
+TEST_F(ClientTest, AFailureIsToldWithItsCause) {
+  GraphBuilder graph;
+  OperationOptions once;
+  once.attempts_max = 1;
+  const auto bad = graph.add_with(graph.runner<int>(runner(), once), "fail");
+  const Job job = submit(std::move(graph));
+  const Expected<int> result = job.result(bad);
+  ASSERT_FALSE(result);
+  EXPECT_NE(result.failure().message.find("it does not work"), std::string::npos) << result.failure().text();
+}
+
+TEST_F(ClientTest, AJobIsSubmittedOnceUnderItsNameAndFoundByIt) {
+  GraphBuilder graph;
+  const auto value = graph.value(7);
+  const Job job = submit(std::move(graph), {.name = "seven", .owner = {}});
+  GraphBuilder same;
+  same.value(8);
+  const Job again = submit(std::move(same), {.name = "seven", .owner = {}});
+  EXPECT_EQ(job.number(), again.number());
+  Expected<Job> found = client.attach("seven");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->result(value).value(), 7);
+  EXPECT_FALSE(client.attach("eight"));
+}
+
+TEST_F(ClientTest, AJobThatRunsIsCancelled) {
+  GraphBuilder graph;
+  const auto waiting = graph.add_with(graph.runner<int>(runner()), "wait");
+  Job job = submit(std::move(graph));
+  EXPECT_EQ(job.poll().value(), JobState::Running);
+  ASSERT_TRUE(job.cancel());
+  EXPECT_EQ(job.wait().value(), JobState::Cancelled);
+  EXPECT_FALSE(job.result(waiting));
+}
+
+TEST_F(ClientTest, ProgressIsToldUntilTheEnd) {
+  GraphBuilder graph;
+  const auto noop = graph.operation<int>("noop");
+  for (int i = 0; i < 100; ++i) graph.add(noop);
+  const Job job = submit(std::move(graph));
+  penstock_counts last{};
+  ASSERT_TRUE(job.watch(std::chrono::milliseconds{1}, [&](const penstock_counts& counts) { last = counts; }));
+  EXPECT_EQ(last.succeeded, 100U);
+}
+
+TEST_F(ClientTest, AMistakeInAGraphIsToldAtSubmit) {
+  GraphBuilder graph;
+  graph.add(graph.operation<int>(""));
+  EXPECT_FALSE(client.submit(std::move(graph)));
+  GraphBuilder unknown;
+  unknown.add(unknown.operation<int>("no-such-operator"));
+  const Expected<Job> refused = client.submit(std::move(unknown));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.failure().code, "UnknownOperator");
+}
+
+TEST(PenstockAbi, NobodyAtTheAddressIsAnError) {
+  const Expected<Client> client = Client::open({.address = "127.0.0.1:1"});
+  ASSERT_FALSE(client);
+  EXPECT_EQ(client.failure().code, "Unreachable");
+}
+
+TEST(PenstockAbi, MalformedColumnsAreRefused) {
+  penstock_graph* graph = penstock_graph_new();
+  penstock_template content{};
+  content.size = sizeof content;
+  EXPECT_LT(penstock_graph_add_template(graph, &content), 0) << "it has no program";
+  const std::array<std::uint32_t, 2> templates{0, 0};
+  const std::array<std::uint32_t, 3> falling{0, 2, 1};
+  penstock_subtasks columns{};
+  columns.size = sizeof columns;
+  columns.count = 2;
+  EXPECT_LT(penstock_graph_add_subtasks(graph, &columns), 0);
+  columns.templates = templates.data();
+  columns.input_offsets = falling.data();
+  EXPECT_LT(penstock_graph_add_subtasks(graph, &columns), 0);
+  EXPECT_STREQ(penstock_last_error().name, "InvalidArgument");
+  columns.input_offsets = nullptr;
+  EXPECT_EQ(penstock_graph_add_subtasks(graph, &columns), 0);
+  const std::array<std::uint64_t, 3> nothing{};
+  columns.payload_offsets = nothing.data();
+  EXPECT_LT(penstock_graph_add_subtasks(graph, &columns), 0) << "not the columns of the call before";
+  penstock_graph_free(graph);
+}
+
+TEST_F(ClientTest, NewsTellEachSubtaskOnce) {
+  penstock_client_options options{};
+  options.size = sizeof options;
+  options.slots = 2;
+  penstock_client* raw = penstock_client_open(&options);
+  ASSERT_NE(raw, nullptr);
+  penstock_want_news(raw);
+  penstock_graph* graph = penstock_graph_new();
+  penstock_template content{};
+  content.size = sizeof content;
+  content.program = "noop";
+  ASSERT_EQ(penstock_graph_add_template(graph, &content), 0);
+  const std::vector<std::uint32_t> templates(1000, 0);
+  penstock_subtasks columns{};
+  columns.size = sizeof columns;
+  columns.count = 1000;
+  columns.templates = templates.data();
+  ASSERT_EQ(penstock_graph_add_subtasks(graph, &columns), 0);
+  const std::int64_t job = penstock_submit(raw, graph, nullptr);
+  ASSERT_GE(job, 0);
+  std::set<std::uint32_t> seen;
+  for (int state = PENSTOCK_RUNNING; state == PENSTOCK_RUNNING;) {
+    const penstock_news* news = penstock_next_news(raw, -1);
+    ASSERT_NE(news, nullptr);
+    for (std::uint64_t i = 0; i < news->succeeded_count; ++i)
+      for (std::uint32_t subtask = news->succeeded[i].first; subtask <= news->succeeded[i].last; ++subtask)
+        EXPECT_TRUE(seen.insert(subtask).second);
+    state = news->state;
+    penstock_news_free(news);
+  }
+  EXPECT_EQ(seen.size(), 1000U);
+  std::thread waker{[&] { penstock_wake_news(raw); }};
+  EXPECT_EQ(penstock_next_news(raw, -1), nullptr);
+  waker.join();
+  penstock_client_close(raw);
+}
+
+}  // namespace
+}  // namespace penstock::engine

@@ -1,0 +1,269 @@
+// Real runner processes, driven from threads as lanes do.
+#include "worker/runner/process/process_runners.hpp"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <cstring>
+#include <functional>
+#include <future>
+#include <thread>
+
+#include "common/runtime/cgroup.hpp"
+#include "common/runtime/clock.hpp"
+
+namespace penstock::worker {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+class ProcessRunnersTest : public ::testing::Test {
+ protected:
+  ProcessRunnersTest() {
+    program.runner = RunnerKind::Process;
+    program.program = PENSTOCK_TEST_RUNNER;
+    program.payload = "program";
+    config.band = "numa-0";
+  }
+
+  ProcessRunners& open() {
+    if (runners == nullptr) runners = std::make_unique<ProcessRunners>(config);
+    return *runners;
+  }
+
+  ProcessResult run(const std::string& payload, std::vector<BlobPtr> inputs = {}, std::uint16_t lane = 0) {
+    ProcessRun wanted;
+    wanted.lane = SlotIndex{lane};
+    wanted.ticket = ++ticket;
+    wanted.id = SubtaskId{JobId{1}, SubtaskIndex{2}};
+    wanted.attempt = Attempt{1};
+    wanted.program = &program;
+    wanted.payload = payload;
+    wanted.inputs = inputs;
+    wanted.cancelled_ticket = &cancelled;
+    return open().run(wanted);
+  }
+  std::string text(const ProcessResult& result) {
+    if (result.failure != nullptr) return "failed: " + result.failure->message;
+    if (result.outputs.empty()) return {};
+    const auto bytes = result.outputs.front().second->bytes();
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  }
+  /// The number of the process that serves a lane.
+  int pid_of(std::uint16_t lane = 0) {
+    const std::string said = text(run("say", {}, lane));
+    int pid = 0;
+    if (said.size() > 7) std::from_chars(said.data() + 7, said.data() + said.size(), pid);
+    return pid;
+  }
+  static BlobPtr blob(const std::string& content) {
+    auto made = Blob::allocate(content.size());
+    std::memcpy(made->data(), content.data(), content.size());
+    return made;
+  }
+  static bool lives(int process) {
+    const std::string stat = read_small_file("/proc/" + std::to_string(process) + "/stat");
+    return !stat.empty() && stat.find(") Z ") == std::string::npos;
+  }
+  static void wait_until(const std::function<bool()>& condition) {
+    const Instant late = monotonic_now() + seconds{20};
+    while (!condition() && monotonic_now() < late) std::this_thread::yield();
+    ASSERT_TRUE(condition()) << "the condition did not come true";
+  }
+  /// Starts `payload` on a thread, calls `meanwhile` when its process runs, and tells how it ended.
+  ProcessResult run_while(const std::string& payload, const std::function<void()>& meanwhile) {
+    EXPECT_GT(pid_of(), 0);
+    auto ended = std::async(std::launch::async, [&] { return run(payload); });
+    meanwhile();
+    return ended.get();
+  }
+
+  ProcessRunnersConfig config;
+  Template program;
+  std::uint64_t ticket = 0;
+  std::atomic<std::uint64_t> cancelled{0};
+  std::unique_ptr<ProcessRunners> runners;
+};
+
+TEST_F(ProcessRunnersTest, OneChildServesOneRunAfterTheOther) {
+  const int first = pid_of();
+  EXPECT_GT(first, 0);
+  EXPECT_EQ(pid_of(), first);
+  EXPECT_NE(pid_of(1), first) << "each lane has a child of its own";
+  EXPECT_EQ(open().children(), 2U);
+}
+
+TEST_F(ProcessRunnersTest, AnotherEnvironmentIsAnotherChild) {
+  const int first = pid_of();
+  program.environment = {"A=1"};
+  const int second = pid_of();
+  EXPECT_NE(second, first);
+  program.environment.clear();
+  EXPECT_EQ(pid_of(), first);
+}
+
+TEST_F(ProcessRunnersTest, TheKindUnusedForLongestGoesAtTheLimit) {
+  config.limits.runner_kinds_max = 2;
+  const int first = pid_of();
+  program.environment = {"A=1"};
+  pid_of();
+  program.environment = {"A=2"};
+  pid_of();
+  EXPECT_EQ(open().children(), 2U);
+  EXPECT_FALSE(lives(first));
+}
+
+TEST_F(ProcessRunnersTest, InputsArriveInTheirOrderHoweverLargeTheyAre) {
+  config.limits.runner_inline_bytes_max = 8;
+  EXPECT_EQ(text(run("join", {blob("small"), nullptr, blob("longer than eight"), blob("eight...")})),
+            "small;;longer than eight;eight...;");
+}
+
+TEST_F(ProcessRunnersTest, ALargeOutputComesBackWhole) {
+  const std::string output = text(run("fill 5000000"));
+  EXPECT_EQ(output, std::string(5000000, 'x'));
+}
+
+TEST_F(ProcessRunnersTest, AFailureSaysWhyAndTheChildGoesOn) {
+  const int before = pid_of();
+  const ProcessResult result = run("fail");
+  ASSERT_NE(result.failure, nullptr);
+  EXPECT_EQ(result.failure->failure, FailureClass::UserError);
+  EXPECT_EQ(result.failure->message, "it does not work");
+  EXPECT_EQ(result.failure->detail, "opaque");
+  EXPECT_EQ(pid_of(), before);
+}
+
+TEST_F(ProcessRunnersTest, AFailureTellsTheLastLinesThatWereWritten) {
+  EXPECT_EQ(run("write").failure->output_tail, "before the end\n");
+  EXPECT_EQ(run("fail").failure->output_tail, "") << "those of another run are not told";
+}
+
+TEST_F(ProcessRunnersTest, AChildThatExitsFailsItsRunAndIsReplaced) {
+  const int before = pid_of();
+  const ProcessResult result = run("exit");
+  ASSERT_NE(result.failure, nullptr);
+  EXPECT_EQ(result.failure->failure, FailureClass::RunnerCrash);
+  EXPECT_EQ(result.failure->exit_code, 7);
+  EXPECT_EQ(result.failure->output_tail, "leaving\n");
+  EXPECT_NE(pid_of(), before);
+  EXPECT_EQ(open().children(), 1U);
+}
+
+TEST_F(ProcessRunnersTest, AChildThatCrashesIsToldWithItsSignal) {
+  const ProcessResult result = run("crash");
+  ASSERT_NE(result.failure, nullptr);
+  EXPECT_EQ(result.failure->failure, FailureClass::RunnerCrash);
+  EXPECT_EQ(result.failure->signal, SIGSEGV);
+}
+
+TEST_F(ProcessRunnersTest, AChildThatSaysGarbageIsEndedAndOnlyItsRunIsBlamed) {
+  const int other = pid_of(1);
+  const int bad = pid_of();
+  const ProcessResult result = run("garbage");
+  ASSERT_NE(result.failure, nullptr);
+  EXPECT_EQ(result.failure->failure, FailureClass::RunnerCrash);
+  EXPECT_NE(result.failure->message.find("broke the protocol"), std::string::npos) << result.failure->message;
+  EXPECT_FALSE(lives(bad));
+  EXPECT_EQ(pid_of(1), other);
+  EXPECT_GT(pid_of(), 0);
+}
+
+TEST_F(ProcessRunnersTest, AStopInterruptsTheRunAndTheChildGoesOn) {
+  const int before = pid_of();
+  const std::uint64_t wanted = ticket + 2;  // run_while looks at the child first.
+  const ProcessResult result = run_while("wait", [&] {
+    cancelled = wanted;
+    open().stop(SlotIndex{0}, wanted, false);
+  });
+  ASSERT_NE(result.failure, nullptr);
+  EXPECT_EQ(result.failure->failure, FailureClass::UserError);
+  EXPECT_EQ(pid_of(), before);
+}
+
+TEST_F(ProcessRunnersTest, AKillEndsAChildThatDoesNotListen) {
+  const int before = pid_of();
+  const std::uint64_t wanted = ticket + 2;
+  const ProcessResult result = run_while("hang", [&] {
+    while (lives(before)) {
+      open().stop(SlotIndex{0}, wanted, true);
+      std::this_thread::yield();
+    }
+  });
+  ASSERT_NE(result.failure, nullptr);
+  EXPECT_EQ(result.failure->signal, SIGKILL);
+  EXPECT_NE(pid_of(), before);
+}
+
+TEST_F(ProcessRunnersTest, AStopOfAnotherTicketIsNotHeard) {
+  const int before = pid_of();
+  open().stop(SlotIndex{0}, 12345, true);
+  EXPECT_EQ(pid_of(), before);
+}
+
+TEST_F(ProcessRunnersTest, WhoUsesMoreMemoryThanRequestedIsEnded) {
+  program.request.memory = Bytes{64 << 20};
+  config.measure_every = milliseconds{10};
+  const ProcessResult result = run("eat");
+  ASSERT_NE(result.failure, nullptr);
+  EXPECT_EQ(result.failure->failure, FailureClass::OutOfMemory);
+  EXPECT_GT(result.failure->peak_memory_bytes, 64 << 20);
+}
+
+TEST_F(ProcessRunnersTest, AProgramThatIsNotThereIsRefused) {
+  program.program = "/no/such/runner";
+  const ProcessResult result = run("say");
+  ASSERT_NE(result.failure, nullptr);
+  EXPECT_EQ(result.failure->failure, FailureClass::Refused);
+}
+
+TEST_F(ProcessRunnersTest, ARunnerThatLeavesWithoutAWordIsRefusedWithItsExitCode) {
+  program.arguments = {"no-hello"};
+  const ProcessResult result = run("say");
+  ASSERT_NE(result.failure, nullptr);
+  EXPECT_EQ(result.failure->failure, FailureClass::Refused);
+  EXPECT_EQ(result.failure->exit_code, 3);
+}
+
+TEST_F(ProcessRunnersTest, ARunnerThatSaysNothingIsRefusedInTime) {
+  program.arguments = {"mute"};
+  config.limits.runner_start_max = milliseconds{50};
+  const ProcessResult result = run("say");
+  ASSERT_NE(result.failure, nullptr);
+  EXPECT_NE(result.failure->message.find("runner_start_max"), std::string::npos);
+}
+
+TEST_F(ProcessRunnersTest, ProgramsAreSentOnceAndForgottenAtTheLimit) {
+  config.limits.runner_programs_max = 2;
+  for (const char* content : {"aaaaaaa", "bbbbbbb", "ccccccc", "aaaaaaa"}) {
+    program.payload = content;
+    EXPECT_EQ(text(run("say")).substr(0, 7), content);
+  }
+}
+
+TEST_F(ProcessRunnersTest, AMessageThatIsTooLongEndsTheChild) {
+  config.limits.runner_message_bytes_max = 4096;
+  EXPECT_EQ(text(run("fill 3000")).size(), 3000U);
+  const ProcessResult result = run("fill 6000");
+  ASSERT_NE(result.failure, nullptr);
+  EXPECT_NE(result.failure->message.find("runner_message_bytes_max"), std::string::npos) << result.failure->message;
+}
+
+TEST_F(ProcessRunnersTest, AWarmChildIsThereBeforeTheFirstRun) {
+  open().warm(SlotIndex{0}, program);
+  EXPECT_EQ(open().children(), 1U);
+  EXPECT_GT(pid_of(), 0);
+  EXPECT_EQ(open().children(), 1U);
+}
+
+TEST_F(ProcessRunnersTest, AtTheEndNobodyIsLeft) {
+  const int child = pid_of();
+  runners.reset();
+  EXPECT_FALSE(lives(child));
+}
+
+}  // namespace
+}  // namespace penstock::worker

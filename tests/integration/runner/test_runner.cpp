@@ -1,0 +1,107 @@
+// A runner for tests, written against penstock.h as any other language would be: does what the payload says.
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <iostream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "client/include/penstock/penstock.h"
+
+namespace {
+
+std::string text_of(const penstock_bytes& bytes) { return {static_cast<const char*>(bytes.data), bytes.size}; }
+
+volatile sig_atomic_t interrupted = 0;
+void note(int) { interrupted = 1; }
+
+/// Waits for the signal; what a long computation does that looks now and then.
+void wait_for_interrupt() {
+  sigset_t blocked;
+  sigset_t before;
+  sigemptyset(&blocked);
+  sigaddset(&blocked, SIGINT);
+  sigprocmask(SIG_BLOCK, &blocked, &before);
+  while (interrupted == 0) sigsuspend(&before);
+  sigprocmask(SIG_SETMASK, &before, nullptr);
+}
+
+int run_one(penstock_runner* runner, const penstock_run& run) {
+  std::istringstream words{text_of(run.payload)};
+  std::string what;
+  words >> what;
+  if (what == "say") {
+    const std::string said = text_of(run.program_content) + std::to_string(::getpid());
+    return penstock_runner_succeed_with(runner, said.data(), said.size());
+  }
+  if (what == "join") {
+    std::string all;
+    for (std::uint32_t i = 0; i < run.input_count; ++i) all += text_of(run.inputs[i]) + ";";
+    return penstock_runner_succeed_with(runner, all.data(), all.size());
+  }
+  if (what == "fill") {
+    std::size_t size = 0;
+    words >> size;
+    void* out = penstock_runner_output(runner, 0, size);
+    if (out == nullptr) return penstock_runner_fail(runner, penstock_last_error().message, nullptr, 0);
+    ::memset(out, 'x', size);
+    return penstock_runner_succeed(runner);
+  }
+  if (what == "fail") return penstock_runner_fail(runner, "it does not work", "opaque", 6);
+  if (what == "write") {
+    std::cerr << "before the end" << std::endl;
+    return penstock_runner_fail(runner, "wrote something", nullptr, 0);
+  }
+  if (what == "exit") {
+    std::cerr << "leaving" << std::endl;
+    ::_exit(7);
+  }
+  if (what == "crash") ::raise(SIGSEGV);
+  if (what == "garbage") {
+    const std::string garbage(64, 'g');
+    return ::write(0, garbage.data(), garbage.size()) > 0 ? 1 : 0;
+  }
+  if (what == "wait") {
+    wait_for_interrupt();
+    interrupted = 0;
+    return penstock_runner_fail(runner, "was interrupted", nullptr, 0);
+  }
+  if (what == "hang") {
+    ::signal(SIGINT, SIG_IGN);
+    for (;;) ::pause();
+  }
+  if (what == "eat") {
+    std::vector<char> much(std::size_t{256} << 20U, 'm');
+    wait_for_interrupt();
+    return penstock_runner_succeed_with(runner, much.data(), 1);
+  }
+  return penstock_runner_fail(runner, "what?", nullptr, 0);
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  const std::string how = count > 1 ? arguments[1] : "";
+  if (how == "no-hello") return 3;
+  if (how == "mute") ::pause();
+  struct sigaction action {};
+  action.sa_handler = note;
+  ::sigaction(SIGINT, &action, nullptr);
+  penstock_runner* runner = penstock_runner_open(0, "test", "1");
+  if (runner == nullptr) return 2;
+  penstock_run run{};
+  run.size = sizeof run;
+  for (;;) {
+    const int answer = penstock_runner_next(runner, &run);
+    if (answer == -2) continue;
+    if (answer != 1) break;
+    interrupted = 0;
+    run_one(runner, run);
+  }
+  penstock_runner_close(runner);
+  return 0;
+}

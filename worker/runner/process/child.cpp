@@ -1,0 +1,167 @@
+#include "worker/runner/process/child.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+
+#include "common/runtime/log.hpp"
+#include "common/wire/codec_runner.hpp"
+#include "worker/runner/command/command_line.hpp"
+
+namespace penstock::worker {
+namespace {
+
+constexpr std::size_t kReadBytes = 16 << 10;
+constexpr std::size_t kLineBytesMax = 4096;  ///< A longer line is logged in pieces.
+
+Result<void> check_texts(const Template& program) {
+  bool cut = has_nul(program.program) || has_nul(program.working_directory);
+  for (const std::string& argument : program.arguments) cut = cut || has_nul(argument);
+  for (const std::string& entry : program.environment) {
+    cut = cut || has_nul(entry);
+    if (entry.find('=') == std::string::npos || entry.front() == '=')
+      return Error{ErrorCode::InvalidArgument, entry, "is no environment entry", "use NAME=value"};
+  }
+  if (!cut) return {};
+  return Error{
+      ErrorCode::InvalidArgument, program.program, "has a NUL in its program, arguments, environment or directory", {}};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Child>> Child::start(const Template& program, const ChildOptions& options) {
+  PENSTOCK_TRY(check_texts(program));
+  ProcessStart start;
+  start.name = program.program;
+  start.environment = options.environment;
+  set_variables(start.environment, program.environment);
+  const std::string path = variable_of(start.environment, "PATH", "/usr/local/bin:/usr/bin:/bin");
+  Result<std::string> found = find_program(program.program, path, program.working_directory);
+  if (!found) return std::move(found).error();
+  start.program = std::move(found).value();
+  start.arguments = program.arguments;
+  start.directory = program.working_directory;
+  Result<SocketPair> sockets = open_socket_pair();
+  if (!sockets) return std::move(sockets).error();
+  Result<Pipe> output = open_pipe();
+  if (!output) return std::move(output).error();
+  start.input = sockets->theirs.get();
+  start.output = start.error = output->write.get();
+  Result<Process> process = Process::start(start);
+  if (!process) return std::move(process).error();
+  process->bind(options.processors);
+  set_non_blocking(output->read);
+  return std::unique_ptr<Child>{new Child{std::move(process).value(),
+                                          RunnerChannel{std::move(sockets->ours), options.message_bytes_max},
+                                          std::move(output->read), options.tail_bytes}};
+}
+
+Child::Child(Process process, RunnerChannel channel, Descriptor output, std::size_t tail_bytes)
+    : process_(std::move(process)), channel_(std::move(channel)), output_(std::move(output)), tail_(tail_bytes) {}
+
+Child::~Child() {
+  kill();
+  bury();
+}
+
+void Child::interrupt() const {
+  const std::lock_guard lock{mutex_};
+  if (buried_) return;
+  process_.signal_group(SIGINT);
+  process_.signal_group(SIGCONT);  // One that is stopped hears nothing.
+}
+
+void Child::kill() const {
+  const std::lock_guard lock{mutex_};
+  if (!buried_) process_.signal_group(SIGKILL);
+}
+
+void Child::wait(Duration limit) {
+  std::array<pollfd, 2> wanted{pollfd{channel_.descriptor().get(), POLLIN, 0}, pollfd{output_.get(), POLLIN, 0}};
+  const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(limit).count();
+  const int ready =
+      ::poll(wanted.data(), wanted.size(), static_cast<int>(std::clamp<std::int64_t>(milliseconds, 0, 1 << 30)));
+  if (ready > 0 && wanted[1].revents != 0) read_output();
+}
+
+void Child::read_output() {
+  if (!output_) return;
+  std::array<char, kReadBytes> bytes;
+  for (;;) {
+    const ssize_t size = ::read(output_.get(), bytes.data(), bytes.size());
+    if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (size <= 0) return output_.close();
+    const std::string_view text{bytes.data(), static_cast<std::size_t>(size)};
+    tail_.add(text);
+    log_lines(text);
+    if (text.size() < bytes.size()) return;
+  }
+}
+
+void Child::log_lines(std::string_view text) {
+  for (const char c : text) {
+    if (c != '\n' && line_.size() < kLineBytesMax) {
+      line_ += c;
+      continue;
+    }
+    log_line(LogLevel::Info, "runner", "pid=" + std::to_string(process_.id()) + " text=\"" + line_ + "\"");
+    line_.clear();
+    if (c != '\n') line_ += c;
+  }
+}
+
+Result<std::optional<FromRunner>> Child::receive() {
+  Result<std::optional<RunnerChannel::Message>> message = channel_.receive(RunnerChannel::Wait::No);
+  if (!message) return std::move(message).error();
+  if (!message->has_value()) return std::optional<FromRunner>{};
+  segments_ = std::move((*message)->descriptors);
+  Result<FromRunner> decoded = decode_from_runner((*message)->bytes, segments_.size());
+  if (!decoded) return std::move(decoded).error();
+  return std::optional<FromRunner>{std::move(decoded).value()};
+}
+
+Result<void> Child::send(const ToRunner& message, std::span<const int> descriptors) {
+  return channel_.send(encode_runner(message), descriptors);
+}
+
+std::int64_t Child::resident_bytes() const {
+  const std::string path = "/proc/" + std::to_string(process_.id()) + "/statm";
+  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  std::array<char, 128> text;
+  const ssize_t size = file ? ::read(file.get(), text.data(), text.size()) : -1;
+  if (size <= 0) return 0;
+  const char* end = text.data() + size;
+  const char* second = std::find(text.data(), const_cast<char*>(end), ' ');
+  std::int64_t pages = 0;
+  if (second != end) std::from_chars(second + 1, end, pages);
+  return pages * ::sysconf(_SC_PAGESIZE);
+}
+
+ProcessEnd Child::bury() {
+  if (buried_) return end_;
+  // One that has closed its socket is about to end by itself, and its own exit code says more than our signal.
+  if (!process_.wait_for_end(std::chrono::seconds{1})) kill();
+  // Killed processes end unless the kernel holds them; then nobody can do more.
+  for (int tries = 0; !process_.wait_for_end(std::chrono::seconds{1}) && tries < 5; ++tries) {
+  }
+  process_.signal_group(SIGKILL);  // What is left of its group; its number is nobody else's until it is reaped.
+  read_output();
+  if (!line_.empty()) log_lines("\n");
+  const std::lock_guard lock{mutex_};
+  process_.try_reap(end_);
+  buried_ = true;
+  return end_;
+}
+
+std::string Child::take_tail() {
+  read_output();
+  return tail_.take();
+}
+
+}  // namespace penstock::worker

@@ -1,0 +1,79 @@
+// One runner process, seen from the worker.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "common/protocol/graph.hpp"
+#include "common/protocol/runner.hpp"
+#include "common/runtime/process.hpp"
+#include "common/runtime/runner_channel.hpp"
+#include "worker/runner/command/captured_output.hpp"
+
+namespace penstock::worker {
+
+struct ChildOptions {
+  std::vector<std::string> environment;  ///< All of it.
+  std::vector<int> processors;
+  std::uint32_t message_bytes_max = 0;
+  std::size_t tail_bytes = 0;
+};
+
+/// A started runner with its socket and the pipe that it writes to. For one thread, but `interrupt` and `kill`, which
+/// any thread may call: the mutex keeps them from hitting whoever gets its number after it was reaped.
+class Child {
+ public:
+  /// Starts what the template says, without waiting for it. Errors: ProgramNotFound, InvalidArgument,
+  /// ResourceExhausted.
+  static Result<std::unique_ptr<Child>> start(const Template& program, const ChildOptions& options);
+  /// Kills it and waits for its end.
+  ~Child();
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  int group() const { return process_.id(); }
+  void interrupt() const;
+  void kill() const;
+
+  /// Sleeps until it has said something, written something, or `limit` has passed; takes in what it has written.
+  void wait(Duration limit);
+  /// The next thing that it says; none: nothing yet. Error: it is gone, or what it says is no message.
+  Result<std::optional<FromRunner>> receive();
+  Result<void> send(const ToRunner& message, std::span<const int> descriptors);
+  /// The segments of what was received last.
+  std::vector<Descriptor>& segments() { return segments_; }
+
+  /// Resident memory of it now, or 0: unknown.
+  std::int64_t resident_bytes() const;
+  /// Waits for its end, a second at most, after which it is killed. How it ended.
+  ProcessEnd bury();
+  /// The last lines that it wrote since one of the two was called.
+  std::string take_tail();
+  void forget_tail() {
+    if (!tail_.empty()) tail_.take();
+  }
+
+  bool introduced = false;           ///< Its hello has been read.
+  std::set<std::uint64_t> programs;  ///< That it has, by hash.
+
+ private:
+  Child(Process process, RunnerChannel channel, Descriptor output, std::size_t tail_bytes);
+  void read_output();
+  void log_lines(std::string_view text);
+
+  Process process_;
+  RunnerChannel channel_;
+  Descriptor output_;
+  OutputTail tail_;
+  std::string line_;  ///< That it has not ended yet.
+  std::vector<Descriptor> segments_;
+  mutable std::mutex mutex_;
+  bool buried_ = false;
+  ProcessEnd end_;
+};
+
+}  // namespace penstock::worker

@@ -1,0 +1,391 @@
+#include "worker/runner/process/process_runners.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <deque>
+#include <mutex>
+
+#include "common/runtime/clock.hpp"
+#include "common/wire/codec_runner.hpp"
+#include "worker/runner/command/command_line.hpp"
+#include "worker/runner/command/group_guard.hpp"
+#include "worker/runner/process/child.hpp"
+
+namespace penstock::worker {
+namespace {
+
+constexpr std::uint64_t kNobody = ~std::uint64_t{0};
+
+std::unique_ptr<FailureDetail> failure_of(FailureClass failure, std::string message) {
+  auto detail = std::make_unique<FailureDetail>();
+  detail->failure = failure;
+  detail->message = std::move(message);
+  return detail;
+}
+
+std::unique_ptr<FailureDetail> refusal(const Error& error) {
+  const bool exhausted = error.code == ErrorCode::ResourceExhausted;
+  return failure_of(exhausted ? FailureClass::Exhausted : FailureClass::Refused, to_string(error));
+}
+
+bool same_kind(const Template& a, const Template& b) {
+  return a.program == b.program && a.arguments == b.arguments && a.environment == b.environment &&
+         a.working_directory == b.working_directory;
+}
+
+/// A child that a lane keeps between runs.
+struct Kept {
+  Template kind;  ///< Only what `same_kind` compares.
+  std::unique_ptr<Child> child;
+  std::size_t guard_line = 0;
+  std::uint64_t used = 0;  ///< Number of the lane's run that used it last.
+};
+
+/// Invariant: `ticket`, `stopped`, `current` and the list `kept` change under the mutex; the children themselves are
+/// the lane's thread's, but for signals to `current`, which are sent under the mutex.
+struct Lane {
+  std::mutex mutex;
+  std::uint64_t ticket = kNobody;
+  bool stopped = false;
+  Child* current = nullptr;
+  std::vector<Kept> kept;
+  std::uint64_t runs = 0;
+};
+
+}  // namespace
+
+struct ProcessRunners::State {
+  explicit State(ProcessRunnersConfig runners_config) : config(std::move(runners_config)) {
+    child_options.environment = own_environment();
+    std::vector<std::string> additions{"PENSTOCK_BAND=" + config.band};
+    if (!config.device.empty()) additions.push_back("CUDA_VISIBLE_DEVICES=" + config.device);
+    set_variables(child_options.environment, additions);
+    child_options.processors = config.processors;
+    child_options.message_bytes_max = config.limits.runner_message_bytes_max;
+    child_options.tail_bytes = config.tail_bytes;
+  }
+
+  Lane& lane_at(SlotIndex index);
+  Result<Child*> child_for(Lane& lane, const Template& program);
+  Result<Kept> start(const Template& program);
+  void part_with(Lane& lane, const Child* child);
+  bool begin(Lane& lane, const ProcessRun& run);
+  std::unique_ptr<FailureDetail> introduce(Child& child, const Template& program);
+  std::unique_ptr<FailureDetail> send(Child& child, const ProcessRun& run);
+  std::unique_ptr<FailureDetail> await_end(Child& child, const ProcessRun& run, ProcessResult& result);
+  std::unique_ptr<FailureDetail> take_end(Child& child, const RunnerEnd& end, ProcessResult& result);
+  std::unique_ptr<FailureDetail> crash(Child& child, const Error& error);
+
+  const ProcessRunnersConfig config;
+  ChildOptions child_options;
+  std::atomic<bool> ending{false};
+  mutable std::mutex mutex;  ///< Guards `lanes` while it grows (lanes never move), and the guard.
+  std::deque<Lane> lanes;
+  GroupGuard guard;
+};
+
+ProcessRunners::ProcessRunners(ProcessRunnersConfig config) : state_(std::make_unique<State>(std::move(config))) {
+  survive_broken_pipes();
+}
+
+ProcessRunners::~ProcessRunners() { end(); }
+
+void ProcessRunners::end() {
+  state_->ending = true;
+  const std::lock_guard lock{state_->mutex};
+  for (Lane& lane : state_->lanes) {
+    const std::lock_guard lane_lock{lane.mutex};
+    lane.stopped = true;
+    for (const Kept& kept : lane.kept) kept.child->kill();
+  }
+}
+
+std::size_t ProcessRunners::children() const {
+  std::size_t count = 0;
+  const std::lock_guard lock{state_->mutex};
+  for (Lane& lane : state_->lanes) {
+    const std::lock_guard lane_lock{lane.mutex};
+    count += lane.kept.size();
+  }
+  return count;
+}
+
+void ProcessRunners::stop(SlotIndex index, std::uint64_t ticket, bool kill) {
+  Lane& lane = state_->lane_at(index);
+  const std::lock_guard lock{lane.mutex};
+  if (lane.ticket != ticket) return;
+  lane.stopped = true;
+  if (lane.current == nullptr) return;
+  if (kill)
+    lane.current->kill();
+  else
+    lane.current->interrupt();
+}
+
+void ProcessRunners::warm(SlotIndex index, const Template& program) {
+  static_cast<void>(state_->child_for(state_->lane_at(index), program));
+}
+
+ProcessResult ProcessRunners::run(const ProcessRun& run) {
+  ProcessResult result;
+  Lane& lane = state_->lane_at(run.lane);
+  if (!state_->begin(lane, run)) {
+    result.failure = failure_of(FailureClass::Refused, "the worker is ending");
+    return result;
+  }
+  const Result<Child*> child = state_->child_for(lane, *run.program);
+  if (!child) {
+    result.failure = refusal(child.error());
+    return result;
+  }
+  bool stopped = false;
+  {
+    const std::lock_guard lock{lane.mutex};
+    lane.current = *child;
+    stopped = lane.stopped || (run.cancelled_ticket != nullptr && run.cancelled_ticket->load() == run.ticket);
+  }
+  if (stopped)
+    result.failure = failure_of(FailureClass::UserError, "was stopped before it began");
+  else
+    result.failure = state_->await_end(**child, run, result);
+  const bool lives = result.failure == nullptr || result.failure->failure == FailureClass::UserError;
+  {
+    const std::lock_guard lock{lane.mutex};
+    lane.current = nullptr;
+    lane.ticket = kNobody;
+  }
+  if (!lives) state_->part_with(lane, *child);
+  if (result.failure != nullptr) result.outputs.clear();
+  return result;
+}
+
+Lane& ProcessRunners::State::lane_at(SlotIndex index) {
+  const std::lock_guard lock{mutex};
+  while (lanes.size() <= index.value()) lanes.emplace_back();
+  return lanes[index.value()];
+}
+
+bool ProcessRunners::State::begin(Lane& lane, const ProcessRun& run) {
+  const std::lock_guard lock{lane.mutex};
+  if (ending) return false;
+  lane.ticket = run.ticket;
+  lane.stopped = false;
+  ++lane.runs;
+  return true;
+}
+
+Result<Child*> ProcessRunners::State::child_for(Lane& lane, const Template& program) {
+  std::unique_ptr<Child> unneeded;  // Ended without holding the lock.
+  std::size_t unneeded_line = 0;
+  {
+    const std::lock_guard lock{lane.mutex};
+    for (Kept& kept : lane.kept) {
+      if (!same_kind(kept.kind, program)) continue;
+      kept.used = lane.runs;
+      return kept.child.get();
+    }
+    if (lane.kept.size() >= config.limits.runner_kinds_max) {
+      const auto oldest = std::min_element(lane.kept.begin(), lane.kept.end(),
+                                           [](const Kept& a, const Kept& b) { return a.used < b.used; });
+      unneeded = std::move(oldest->child);
+      unneeded_line = oldest->guard_line;
+      lane.kept.erase(oldest);
+    }
+  }
+  if (unneeded != nullptr) {
+    unneeded.reset();
+    const std::lock_guard lock{mutex};
+    guard.leave(unneeded_line);
+  }
+  Result<Kept> started = start(program);
+  if (!started) return std::move(started).error();
+  const std::lock_guard lock{lane.mutex};
+  started->used = lane.runs;
+  lane.kept.push_back(std::move(started).value());
+  if (ending) lane.kept.back().child->kill();
+  return lane.kept.back().child.get();
+}
+
+Result<Kept> ProcessRunners::State::start(const Template& program) {
+  Result<std::unique_ptr<Child>> child = Child::start(program, child_options);
+  if (!child) return std::move(child).error();
+  Kept kept;
+  kept.kind.program = program.program;
+  kept.kind.arguments = program.arguments;
+  kept.kind.environment = program.environment;
+  kept.kind.working_directory = program.working_directory;
+  kept.child = std::move(child).value();
+  const std::lock_guard lock{mutex};
+  kept.guard_line = guard.enter(kept.child->group());
+  return kept;
+}
+
+void ProcessRunners::State::part_with(Lane& lane, const Child* child) {
+  Kept gone;
+  {
+    const std::lock_guard lock{lane.mutex};
+    const auto found =
+        std::find_if(lane.kept.begin(), lane.kept.end(), [&](const Kept& kept) { return kept.child.get() == child; });
+    gone = std::move(*found);
+    lane.kept.erase(found);
+  }
+  gone.child.reset();
+  const std::lock_guard lock{mutex};
+  guard.leave(gone.guard_line);
+}
+
+// Null when it has said hello, now or before.
+std::unique_ptr<FailureDetail> ProcessRunners::State::introduce(Child& child, const Template& program) {
+  const Instant late = monotonic_now() + config.limits.runner_start_max;
+  while (!child.introduced) {
+    Result<std::optional<FromRunner>> message = child.receive();
+    if (!message) {
+      auto failure = crash(child, message.error());
+      failure->failure = FailureClass::Refused;
+      failure->message = "the runner '" + program.program + "' left before it introduced itself: " + failure->message;
+      return failure;
+    }
+    if (!message->has_value()) {
+      const Instant now = monotonic_now();
+      if (now >= late)
+        return failure_of(FailureClass::Refused, "the runner '" + program.program +
+                                                     "' has not introduced itself within `worker.runner_start_max`");
+      child.wait(late - now);
+      continue;
+    }
+    const auto* hello = std::get_if<RunnerHello>(&**message);
+    if (hello == nullptr) return failure_of(FailureClass::Refused, "the runner answers before it is asked");
+    if (hello->major != kRunnerMajor)
+      return failure_of(FailureClass::Refused, "the runner of " + hello->language + " " + hello->version +
+                                                   " speaks version " + std::to_string(hello->major) +
+                                                   " of the runner protocol, this worker " +
+                                                   std::to_string(kRunnerMajor) + ": install the same version of both");
+    child.introduced = true;
+  }
+  return nullptr;
+}
+
+std::unique_ptr<FailureDetail> ProcessRunners::State::send(Child& child, const ProcessRun& run) {
+  ToRunner message;
+  RunnerRun& said = message.runs.emplace_back();
+  said.ticket = run.ticket;
+  said.program = hash_of_program(run.program->payload);
+  said.id = run.id;
+  said.attempt = run.attempt;
+  said.output_count = run.program->output_count;
+  said.payload = run.payload;
+  std::vector<Descriptor> copies;
+  std::vector<int> descriptors;
+  for (const BlobPtr& blob : run.inputs) {
+    RunnerDatum& input = said.inputs.emplace_back();
+    if (blob == nullptr) continue;
+    const std::span<const std::byte> bytes = blob->bytes();
+    if (bytes.size() <= config.limits.runner_inline_bytes_max || descriptors.size() == RunnerChannel::kDescriptorsMax) {
+      input.bytes = {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+      continue;
+    }
+    input.descriptor = static_cast<std::uint32_t>(descriptors.size());
+    input.size = bytes.size();
+    if (blob->segment() != nullptr) {
+      descriptors.push_back(blob->segment()->handle().get());
+      continue;
+    }
+    Result<Descriptor> copy = blob->share();
+    if (!copy) return refusal(copy.error());
+    descriptors.push_back(copy->get());
+    copies.push_back(std::move(copy).value());
+  }
+  if (child.programs.size() >= config.limits.runner_programs_max) {
+    message.forgotten.assign(child.programs.begin(), child.programs.end());
+    child.programs.clear();
+  }
+  if (child.programs.insert(said.program).second) message.programs.push_back({said.program, run.program->payload});
+  if (const Result<void> sent = child.send(message, descriptors); !sent) return crash(child, sent.error());
+  return nullptr;
+}
+
+std::unique_ptr<FailureDetail> ProcessRunners::State::await_end(Child& child, const ProcessRun& run,
+                                                                ProcessResult& result) {
+  if (auto failure = introduce(child, *run.program); failure != nullptr) return failure;
+  child.forget_tail();
+  if (auto failure = send(child, run); failure != nullptr) return failure;
+  const std::int64_t limit = run.program->request.memory.value();
+  std::int64_t peak = 0;
+  for (;;) {
+    child.wait(limit > 0 ? config.measure_every : Duration{std::chrono::hours{1}});
+    Result<std::optional<FromRunner>> message = child.receive();
+    if (!message) {
+      auto failure = crash(child, message.error());
+      failure->peak_memory_bytes = std::max(peak, failure->peak_memory_bytes);
+      return failure;
+    }
+    if (message->has_value()) {
+      const auto* ends = std::get_if<RunnerEnds>(&**message);
+      if (ends == nullptr || ends->ends.size() != 1 || ends->ends.front().ticket != run.ticket)
+        return failure_of(FailureClass::RunnerCrash,
+                          "the runner told the end of a run that it does not have; it was ended");
+      auto failure = take_end(child, ends->ends.front(), result);
+      if (failure != nullptr) failure->peak_memory_bytes = std::max(peak, failure->peak_memory_bytes);
+      return failure;
+    }
+    if (limit <= 0) continue;
+    peak = std::max(peak, child.resident_bytes());
+    if (peak <= limit) continue;
+    auto failure = failure_of(FailureClass::OutOfMemory, "the runner used " + std::to_string(peak) +
+                                                             " bytes, its subtask requested " + std::to_string(limit) +
+                                                             "; it was ended");
+    failure->peak_memory_bytes = peak;
+    failure->output_tail = child.take_tail();
+    return failure;
+  }
+}
+
+std::unique_ptr<FailureDetail> ProcessRunners::State::take_end(Child& child, const RunnerEnd& end,
+                                                               ProcessResult& result) {
+  if (!end.succeeded) {
+    auto failure = failure_of(FailureClass::UserError, std::string{end.message});
+    if (failure->message.empty()) failure->message = "failed without a message";
+    failure->detail = end.detail;
+    failure->output_tail = child.take_tail();
+    return failure;
+  }
+  for (const RunnerOutput& output : end.outputs) {
+    if (output.datum.descriptor != RunnerDatum::kInline) {
+      if (output.datum.size == 0) continue;
+      // Nobody copies it: who reads it here or in another process maps the same memory.
+      Result<Segment> segment = Segment::adopt(std::move(child.segments()[output.datum.descriptor]), output.datum.size);
+      if (!segment) return failure_of(FailureClass::RunnerCrash, to_string(segment.error()) + "; the runner was ended");
+      result.outputs.emplace_back(output.output, Blob::of(std::move(segment).value()));
+      continue;
+    }
+    const std::string_view bytes = output.datum.bytes;
+    if (bytes.empty()) continue;
+    const std::shared_ptr<Blob> blob = Blob::allocate(bytes.size());
+    if (blob == nullptr) return failure_of(FailureClass::Exhausted, "there is no memory for its output");
+    std::memcpy(blob->data(), bytes.data(), bytes.size());
+    result.outputs.emplace_back(output.output, blob);
+  }
+  return nullptr;
+}
+
+// It is gone, or what it says is no message; then it is ended.
+std::unique_ptr<FailureDetail> ProcessRunners::State::crash(Child& child, const Error& error) {
+  if (error.code != ErrorCode::Disconnected) child.kill();
+  const ProcessEnd end = child.bury();
+  std::string message;
+  if (error.code != ErrorCode::Disconnected)
+    message = "the runner broke the protocol and was ended: " + error.message;
+  else if (end.signal != 0)
+    message = "the runner was ended by " + signal_name(end.signal);
+  else
+    message = "the runner exited with code " + std::to_string(end.exit_code);
+  auto failure = failure_of(FailureClass::RunnerCrash, std::move(message));
+  failure->exit_code = end.exit_code;
+  failure->signal = end.signal;
+  failure->peak_memory_bytes = end.peak_bytes;
+  failure->output_tail = child.take_tail();
+  return failure;
+}
+
+}  // namespace penstock::worker

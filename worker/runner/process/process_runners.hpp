@@ -1,0 +1,87 @@
+// Long-lived child processes that run subtasks: one for each lane and kind of program.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "common/base/ids.hpp"
+#include "common/protocol/config.hpp"
+#include "common/protocol/failure.hpp"
+#include "common/protocol/graph.hpp"
+#include "worker/store/object_store.hpp"
+
+namespace penstock::worker {
+
+/// One attempt for a runner. What it points to stays until `run` returns.
+struct ProcessRun {
+  SlotIndex lane;
+  std::uint64_t ticket = 0;
+  SubtaskId id;
+  Attempt attempt;
+  const Template* program = nullptr;  ///< Says which runner; its payload is what runs share.
+  std::string_view payload;
+  std::span<const BlobPtr> inputs;  ///< In their order in the graph; null: an empty one.
+  /// Holds this run's ticket once it is cancelled: set before `stop` is called, which may come too early to be heard.
+  const std::atomic<std::uint64_t>* cancelled_ticket = nullptr;
+};
+
+/// How it ended.
+struct ProcessResult {
+  std::vector<std::pair<std::uint16_t, std::shared_ptr<Blob>>> outputs;
+  std::unique_ptr<FailureDetail> failure;  ///< Null: it succeeded.
+};
+
+struct ProcessRunnersConfig {
+  WorkerConfig limits;
+  std::string band;               ///< Told to children as PENSTOCK_BAND.
+  std::string device;             ///< UUID of the band's GPU: the only one that children see. Or empty.
+  std::vector<int> processors;    ///< To which children are bound; empty: all.
+  std::size_t tail_bytes = 4096;  ///< Of what a child writes, told with a failure.
+  Duration measure_every = std::chrono::milliseconds{250};  ///< The memory of a run that has a limit.
+};
+
+/// The runners of one band. The lanes' own threads run subtasks in them: a lane sends its run and sleeps until the end
+/// arrives. A child serves one lane, one run after the other, for as long as it lives, and keeps the programs that it
+/// was sent; what differs in program, arguments, environment or directory is another child.
+///
+/// - A child stands or falls alone: one that dies, says what is no message, or uses more memory than its subtask has
+///   requested is ended with its whole process group, the subtask that it has fails and says why, with exit code,
+///   signal and the last lines that it wrote, and the next run starts another child.
+/// - What children write goes to the worker's log, line by line.
+/// - Children do not outlive the worker, not even one that is killed (GroupGuard).
+/// Cost of a run beside the work: two wake-ups and four calls of the kernel, some 15 us; data beyond
+/// `runner_inline_bytes_max` travel as memory segments.
+class ProcessRunners {
+ public:
+  explicit ProcessRunners(ProcessRunnersConfig config);
+  /// Kills what is left. REQUIRES: no thread is in `run`.
+  ~ProcessRunners();
+  ProcessRunners(const ProcessRunners&) = delete;
+  ProcessRunners& operator=(const ProcessRunners&) = delete;
+
+  /// Starts the child of a lane before it is needed; what goes wrong is told by the first run.
+  void warm(SlotIndex lane, const Template& program);
+  /// On the lane's thread; returns when the run has ended. REQUIRES: one run of a lane at a time.
+  ProcessResult run(const ProcessRun& run);
+
+  // From any thread:
+
+  /// Interrupts (SIGINT) a run, or ends its child; ignored if the lane has another ticket by now.
+  void stop(SlotIndex lane, std::uint64_t ticket, bool kill);
+  /// Kills all children; runs return soon, and further ones fail at once.
+  void end();
+  /// Children that live.
+  std::size_t children() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace penstock::worker
