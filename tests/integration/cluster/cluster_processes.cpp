@@ -55,7 +55,7 @@ Process ClusterProcesses::start(const std::string& name, const std::vector<std::
   ProcessStart start;
   start.program = PENSTOCK_BINARY;
   start.arguments = arguments;
-  start.environment = own_environment();
+  start.environment = environment_with_state_in(scratch_);
   start.directory = scratch_.path();
   start.output = log.get();
   start.error = log.get();
@@ -95,8 +95,8 @@ void ClusterProcesses::restart_supervisor(const std::vector<std::string>& more) 
 }
 
 void ClusterProcesses::start_standby() {
-  std::vector<std::string> arguments{"supervisor", "--listen", address_, "--address-file", scratch_.at("standby"),
-                                     "--standby"};
+  std::vector<std::string> arguments{"supervisor",           "--listen", address_, "--address-file",
+                                     scratch_.at("standby"), "--standby"};
   arguments.insert(arguments.end(), supervisor_arguments_.begin(), supervisor_arguments_.end());
   standby_ = std::make_unique<Process>(start("standby", arguments));
   EXPECT_TRUE(wait_until([&] { return log_of("standby").find("standing by") != std::string::npos; }))

@@ -136,6 +136,44 @@ TEST(Restart, ASubmitThatIsRepeatedIsTheSameJob) {
   EXPECT_EQ(wait_for_end(*session, again->job), JobState::Succeeded);
 }
 
+TEST(Restart, AStateIsKeptWhereNothingElseIsSaidAndTheLogNamesThePlace) {
+  ClusterProcesses cluster;
+  const auto submitted = cluster.connect()->submit(named("kept"), stencil(2, 2, 0, 0));
+  ASSERT_TRUE(submitted.has_value()) << to_string(submitted.error());
+  const std::string place = cluster.path_of("penstock/supervisor");
+  EXPECT_TRUE(std::filesystem::exists(place + "/journal"));
+  EXPECT_EQ(std::filesystem::status(place).permissions(), std::filesystem::perms::owner_all);
+  EXPECT_NE(cluster.log_of("supervisor").find("state=" + place), std::string::npos) << cluster.log_of("supervisor");
+  cluster.kill_supervisor();
+  cluster.restart_supervisor();
+  EXPECT_TRUE(cluster.connect()->attach(JobSelector{JobId::none(), "kept"}).has_value());
+}
+
+TEST(Restart, WithoutAStateNothingOutlivesTheProcessAndNobodyIsMistaken) {
+  ClusterProcesses cluster{{"--no-state"}};
+  EXPECT_FALSE(std::filesystem::exists(cluster.path_of("penstock")));
+  cluster.start_worker("w1", {"--slots", "1"});
+  ASSERT_TRUE(cluster.wait_for_workers(1));
+  auto session = cluster.connect();
+  Witness witness{*session, 100};
+  const auto submitted = session->submit(named("gone"), stencil(100, 1, 20'000'000, 0));
+  ASSERT_TRUE(submitted.has_value()) << to_string(submitted.error());
+  wait_for_some(*session, submitted->job, witness, 2);
+  cluster.kill_supervisor();
+  cluster.restart_supervisor();
+  EXPECT_TRUE(wait_until([&] { return cluster.log_of("w1").find("starts afresh") != std::string::npos; }));
+  session = cluster.connect();
+  EXPECT_FALSE(session->attach(JobSelector{JobId::none(), "gone"}).has_value());
+}
+
+TEST(Restart, AStandbyOrASalvageWithoutAStateIsRefused) {
+  for (const char* wish : {"--standby", "--salvage"}) {
+    const BinaryRun refused = run_binary({"supervisor", "--listen", "127.0.0.1:0", "--no-state", wish});
+    EXPECT_EQ(refused.exit_code, 2) << wish;
+    EXPECT_NE(refused.errors.find("--no-state"), std::string::npos) << refused.errors;
+  }
+}
+
 // Fault F08.
 TEST(Restart, ASecondSupervisorOnTheSameStateIsToldWhoHoldsIt) {
   ClusterProcesses cluster{kWithState};
@@ -143,6 +181,7 @@ TEST(Restart, ASecondSupervisorOnTheSameStateIsToldWhoHoldsIt) {
   EXPECT_EQ(second.exit_code, 2);
   EXPECT_NE(second.errors.find("process " + std::to_string(cluster.supervisor().id())), std::string::npos)
       << second.errors;
+  EXPECT_NE(second.errors.find("`--state`"), std::string::npos) << "what to do about it: " << second.errors;
 }
 
 TEST(Restart, AStandbyTakesOverWhatRuns) {
