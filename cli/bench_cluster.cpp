@@ -98,7 +98,10 @@ Result<void> BenchCluster::start_processes(const BenchClusterOptions& options) {
     return {};
   };
   std::vector<std::string> supervisor{"supervisor", "--listen", "127.0.0.1:0", "--address-file", address_file};
-  if (options.journal) supervisor.insert(supervisor.end(), {"--state", directory_ + "/state"});
+  if (options.journal)
+    supervisor.insert(supervisor.end(), {"--state", directory_ + "/state"});
+  else
+    supervisor.emplace_back("--no-state");
   PENSTOCK_TRY(start("supervisor", supervisor));
   if (!wait_until([&] { return std::filesystem::exists(address_file); }))
     return Error{ErrorCode::TimedOut, "supervisor", "has not begun to listen", {}};

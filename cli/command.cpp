@@ -26,7 +26,7 @@ Result<std::vector<HostPort>> supervisors_of(const Invocation& invocation) {
   const std::vector<std::string> texts =
       invocation.supervisors.empty() ? std::vector<std::string>{kDefaultSupervisor} : invocation.supervisors;
   for (const std::string& text : texts) {
-    Result<HostPort> address = parse_host_port(text, "127.0.0.1");
+    Result<HostPort> address = parse_supervisor_address(text, "127.0.0.1");
     if (!address) return address.error();
     addresses.push_back(std::move(address).value());
   }
@@ -90,8 +90,10 @@ void add_json_option(CLI::App& command, Invocation& invocation) {
 
 void add_supervisor_option(CLI::App& command, Invocation& invocation) {
   command
-      .add_option("-s,--supervisor", invocation.supervisors,
-                  "Address of the supervisor (default 127.0.0.1:7465); several, of which one is in charge, may be given")
+      .add_option(
+          "-s,--supervisor", invocation.supervisors,
+          "Address of the supervisor (default 127.0.0.1:7465), or @FILE, where it stands (`--address-file`), also "
+          "when it moves; several, of which one is in charge, may be given")
       ->delimiter(',')
       ->envname("PENSTOCK_SUPERVISOR")
       ->type_name("HOST:PORT");

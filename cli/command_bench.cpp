@@ -164,13 +164,14 @@ Result<Value> measure(const BenchCommand& command, StopSignals& stop_signals) {
                        {"slots", command.cluster.slots},
                        {"idle_workers", command.cluster.idle_workers},
                        {"embedded", command.cluster.embedded},
+                       {"journal", command.cluster.journal && !command.cluster.embedded},
                        {"again", command.again},
                        {"repeat", command.repeat}};
   add_series(command, *series, size, fields);
   if (bytes_before && bytes_after)
-    fields.emplace_back("wire_bytes_per_subtask",
-                        static_cast<double>(bytes_after->sent + bytes_after->received - bytes_before->sent -
-                                            bytes_before->received) / (size * command.repeat));
+    fields.emplace_back("wire_bytes_per_subtask", static_cast<double>(bytes_after->sent + bytes_after->received -
+                                                                      bytes_before->sent - bytes_before->received) /
+                                                      (size * command.repeat));
   fields.emplace_back("processes", costs_of(before, (*cluster)->costs(), size * command.repeat));
   if (command.latency) PENSTOCK_TRY(add_latencies(command, session, stop_signals, *graph, fields));
   return Value{std::move(fields)};
@@ -192,7 +193,8 @@ Result<Value> measure_idle(const BenchClusterOptions& options, Duration duration
     rows.push_back(Value::Record{{"process", after[i].name},
                                  {"percent_of_a_core", (after[i].cpu_s - before[i].cpu_s) / wall_s * 100},
                                  {"peak_bytes", after[i].peak_bytes}});
-  return Value{Value::Record{{"seconds", wall_s}, {"idle_workers", options.idle_workers}, {"processes", std::move(rows)}}};
+  return Value{
+      Value::Record{{"seconds", wall_s}, {"idle_workers", options.idle_workers}, {"processes", std::move(rows)}}};
 }
 
 void add_cluster_options(CLI::App& command, BenchClusterOptions& options) {
@@ -203,9 +205,13 @@ void add_cluster_options(CLI::App& command, BenchClusterOptions& options) {
   command.add_option("--slots", options.slots, "Slots of each worker")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000));
-  command.add_option("--idle-workers", options.idle_workers, "Further workers that are connected and have nothing to do")
+  command
+      .add_option("--idle-workers", options.idle_workers, "Further workers that are connected and have nothing to do")
       ->check(CLI::Range(0, 10'000));
-  command.add_flag("--journal", options.journal, "With a journal, on the disk of the temporary files");
+  command.add_flag(
+      "--journal,!--no-journal", options.journal,
+      "With the journal that a supervisor keeps, here on the disk of the temporary files (default); or without it, "
+      "to compare");
   command.add_option("--set", options.settings, "Change one setting of the daemons; may be repeated")
       ->type_name("SECTION.NAME=VALUE");
 }
@@ -277,8 +283,9 @@ void add_bench_command(CLI::App& app, Invocation& invocation) {
                     "As many runs more, traced: from submit to the first start, from an end to its successor's start");
   command->add_flag("--alternate", options->alternate,
                     "Each subtask requires another worker than the one before: every edge of a chain crosses");
-  command->add_option("--command", options->program,
-                      "Subtasks are this program, without arguments; the rate of bare posix_spawn is measured in turn")
+  command
+      ->add_option("--command", options->program,
+                   "Subtasks are this program, without arguments; the rate of bare posix_spawn is measured in turn")
       ->type_name("FILE");
   command->add_flag("--again", options->again,
                     "The measured runs submit the graph of the first one again, by one small message");

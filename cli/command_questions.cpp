@@ -33,7 +33,15 @@ constexpr const char* kJobHelp = "Number (`job-3` or `3`) or name of the job";
 
 const std::vector<Question>& questions() {
   static const std::vector<Question> all{
-      {"jobs", "List the jobs that run", {}, {{"--all", "And those that have ended"}}, {}},
+      {"jobs",
+       "List the jobs that run",
+       {},
+       {{"--all", "And those that have ended, the last one first"}},
+       {{"--state", "Only those that are `running`, have `succeeded` or `failed`, or were `cancelled`"},
+        {"--name", "Only those whose name fits this pattern, with `*` and `?`"},
+        {"--owner", "Only those of this user"},
+        {"--since", "Of those that have ended only the ones that did not longer ago than this, e.g. 24h"},
+        {"--limit", "So many at most"}}},
       {"job", "Everything about one job, with the history of what failed", {{"JOB", kJobHelp, true}}, {}, {}},
       {"explain",
        "Why a job or a subtask does not run yet, with numbers",
@@ -54,6 +62,11 @@ const std::vector<Question>& questions() {
        {{"WORKER", "Name of the worker", true}},
        {},
        {}},
+      {"audit",
+       "List what operators have ordered, and what came of it",
+       {},
+       {},
+       {{"--since", "Not longer ago than this, e.g. 24h"}, {"--limit", "The last ones, so many at most"}}},
       {"undrain", "Give a drained worker subtasks again", {{"WORKER", "Name of the worker", true}}, {}, {}},
   };
   return all;

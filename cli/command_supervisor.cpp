@@ -5,6 +5,7 @@
 
 #include "cli/address_file.hpp"
 #include "cli/command.hpp"
+#include "cli/state_place.hpp"
 #include "common/runtime/actor_host.hpp"
 #include "common/runtime/clock.hpp"
 #include "common/runtime/host.hpp"
@@ -18,20 +19,17 @@ namespace {
 struct SupervisorCommand {
   std::string listen = "127.0.0.1:7465";
   std::string address_file;
-  std::string state;
+  std::string state;  ///< Empty until the default has been found, and for ever with `no_state`.
+  bool no_state = false;
   bool salvage = false;
   bool standby = false;
 };
 
-/// Null without a state directory.
+/// Null without a state.
 Result<std::shared_ptr<supervisor::OpenJournal>> open_journal(const SupervisorCommand& options) {
   using supervisor::Damage;
-  if (options.state.empty()) {
-    if (options.salvage)
-      return Error{ErrorCode::InvalidArgument, "--salvage", "needs to know what to salvage",
-                   "name a directory with `--state`"};
-    return std::shared_ptr<supervisor::OpenJournal>{};
-  }
+  if (options.no_state) return std::shared_ptr<supervisor::OpenJournal>{};
+  PENSTOCK_TRY(make_state_directory(options.state));
   Result<supervisor::OpenJournal> opened =
       supervisor::open_state_directory(options.state, options.salvage ? Damage::Salvage : Damage::Refuse);
   if (!opened) return opened.error();
@@ -41,8 +39,8 @@ Result<std::shared_ptr<supervisor::OpenJournal>> open_journal(const SupervisorCo
 
 constexpr Duration kStandbyLooksEvery = std::chrono::milliseconds{200};
 
-/// The same for a standby: waits until whoever holds the state ends. Null in the result's value with `stopped` set when it
-/// was asked to end before.
+/// The same for a standby: waits until whoever holds the state ends. Null in the result's value with `stopped` set when
+/// it was asked to end before.
 Result<std::shared_ptr<supervisor::OpenJournal>> wait_for_journal(Invocation& invocation,
                                                                   const SupervisorCommand& options, bool& stopped) {
   Loop loop;
@@ -64,15 +62,18 @@ Result<std::shared_ptr<supervisor::OpenJournal>> wait_for_journal(Invocation& in
   return opened;
 }
 
-Result<int> supervise(Invocation& invocation, const SupervisorCommand& options) {
+Result<int> supervise(Invocation& invocation, SupervisorCommand options) {
   Result<FileConfig> config = load_config(invocation);
   if (!config) return config.error();
   PENSTOCK_TRY(begin_log(invocation, LogLevel::Info));
   Result<HostPort> listen = parse_host_port(options.listen, "127.0.0.1");
   if (!listen) return listen.error();
 
-  if (options.standby && options.state.empty())
-    return Error{ErrorCode::InvalidArgument, "--standby", "needs a state to wait for", "name a directory with `--state`"};
+  if (!options.no_state && options.state.empty()) {
+    Result<std::string> found = default_state_directory(own_state_surroundings());
+    if (!found) return found.error();
+    options.state = std::move(found).value();
+  }
   bool stopped = false;
   Result<std::shared_ptr<supervisor::OpenJournal>> journal =
       options.standby ? wait_for_journal(invocation, options, stopped) : open_journal(options);
@@ -98,7 +99,8 @@ Result<int> supervise(Invocation& invocation, const SupervisorCommand& options) 
   const std::string address = to_string(HostPort{listen->host, (*gateway)->port()});
   Result<void> announced = announce_address(options.address_file, address);
   if (announced) {
-    log_line(LogLevel::Info, "supervisor listens", "address=" + address);
+    log_line(LogLevel::Info, "supervisor listens",
+             "address=" + address + " state=" + (options.no_state ? "none" : options.state));
     const auto watch = invocation.stop_signals.watch(loop, [&loop] { loop.stop(); });
     loop.run();
     log_line(LogLevel::Info, "supervisor ends", "reason=signal");
@@ -125,13 +127,19 @@ void add_supervisor_command(CLI::App& app, Invocation& invocation) {
       ->type_name("FILE");
   command
       ->add_option("--state", options->state,
-                   "Keep accepted jobs and what has ended of them there, and go on from it after a restart; without it "
-                   "nothing outlives this process")
+                   "Keep accepted jobs and what has ended of them there, and go on from it after a restart (default: "
+                   "penstock/supervisor in $XDG_STATE_HOME or ~/.local/state; systemd's $STATE_DIRECTORY)")
       ->type_name("DIR");
-  command->add_flag("--standby", options->standby,
-                    "Wait until no other supervisor holds the state, then take over; workers and clients name both");
-  command->add_flag("--salvage", options->salvage,
-                    "Start from a damaged state: keep every intact job and list what is lost");
+  CLI::Option* no_state = command->add_flag("--no-state", options->no_state, "Let nothing outlive this process");
+  no_state->excludes("--state");
+  command
+      ->add_flag("--standby", options->standby,
+                 "Wait until no other supervisor holds the state, then take over; workers and clients name both")
+      ->excludes(no_state);
+  command
+      ->add_flag("--salvage", options->salvage,
+                 "Start from a damaged state: keep every intact job and list what is lost")
+      ->excludes(no_state);
   add_config_options(*command, invocation);
   command->callback([&invocation, options] {
     invocation.chosen = [&invocation, options] { return supervise(invocation, *options); };

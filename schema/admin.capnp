@@ -33,7 +33,7 @@ struct FromClient {
     }
     attach :group { request @8 :UInt64; job @9 :JobSelector; }
     release :group { job @10 :UInt32; }
-    admin :group { request @11 :UInt64; command @12 :Text; arguments @13 :List(Text); }
+    admin :group { request @11 :UInt64; command @12 :Text; arguments @13 :List(Text); who @16 :Text; }
   }
 }
 

@@ -9,7 +9,7 @@ using Control = import "control.capnp";
 using Admin = import "admin.capnp";
 
 struct JournalHead {
-  format @0 :UInt32;        # 1. A reader refuses a larger one.
+  format @0 :UInt32;        # 2, with changes of subtasks, times and orders; 1 had none. A reader refuses a larger one.
   nextJob @1 :UInt32;
 }
 
@@ -29,6 +29,7 @@ struct JobAcceptedRecord {
   spec @1 :Graph.JobSpec;
   subtasks @2 :UInt32;
   chunks @3 :UInt32;        # Each under a key of its own: a `Graph.Graph`.
+  submittedMs @4 :Int64;    # Unix time, here and below; 0 in format 1
 }
 
 struct EndedSubtasks {
@@ -54,10 +55,33 @@ struct JobChangedRecord {
   why @3 :Control.Error;
 }
 
+struct SubtaskChangedRecord {
+  job @0 :UInt32;
+  subtask @1 :UInt32;
+  attempt @2 :UInt16;
+  charged @3 :UInt16;
+  lostWorkers @4 :UInt16;
+  failures @5 :UInt16;
+  lines @6 :List(Text);
+  hasPriority @7 :Bool;
+  priority @8 :Int32;
+  cancelled @9 :Bool;
+}
+
 struct JobEndedRecord {
   job @0 :UInt32;
   spec @1 :Graph.JobSpec;
   state @2 :UInt8;          # 1 succeeded, 2 failed, 3 cancelled
   ended @3 :EndedSubtasks;
   error @4 :Control.Error;
+  submittedMs @5 :Int64;
+  endedMs @6 :Int64;
+}
+
+struct OrderRecord {
+  number @0 :UInt64;
+  atMs @1 :Int64;
+  who @2 :Text;
+  order @3 :Text;
+  outcome @4 :Text;
 }

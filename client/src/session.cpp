@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "common/protocol/graph_chunks.hpp"
+#include "common/runtime/host.hpp"
 
 namespace penstock::client {
 namespace {
@@ -150,8 +151,9 @@ Result<Value> Session::ask(const std::string& command, const std::vector<std::st
   std::unique_lock lock{mutex_};
   const std::uint64_t request = next_request_++;
   questions_[request];
-  unanswered_[request] = AdminRequest{request, command, arguments};
-  transport_->send(AdminRequest{request, command, arguments});
+  const AdminRequest asked{request, command, arguments, user_name() + "@" + host_name()};
+  unanswered_[request] = asked;
+  transport_->send(asked);
   wait_until(changed_, lock, timeout, [&] { return questions_[request].has_value() || end_.has_value(); });
   const std::optional<AdminAnswer> answer = questions_[request];
   questions_.erase(request);

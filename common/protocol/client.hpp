@@ -67,6 +67,7 @@ struct AdminRequest {
   std::uint64_t request = 0;
   std::string command;                  ///< `jobs`, `job`, `explain`, `cancel`, `priority`, `drain`, ...
   std::vector<std::string> arguments;
+  std::string who;  ///< `user@host`; only told of, never believed.
   friend bool operator==(const AdminRequest&, const AdminRequest&) = default;
 };
 

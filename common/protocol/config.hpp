@@ -61,6 +61,10 @@ struct SupervisorConfig {
   std::uint32_t lineage_depth_max = 10000;
   Duration watchdog_after = std::chrono::seconds{30};
   std::uint32_t finished_jobs_max = 10000;
+  Duration finished_jobs_age_max = std::chrono::hours{24 * 30};
+  std::int64_t finished_jobs_bytes_max = std::int64_t{256} << 20;
+  std::uint32_t audit_entries_max = 10000;
+  Duration audit_age_max = std::chrono::hours{24 * 90};
   std::uint32_t history_lines_max = 16;
   std::uint32_t cached_graphs_max = 4;
   std::int64_t cached_graph_bytes_max = std::int64_t{1} << 30;
@@ -168,6 +172,15 @@ void visit_settings(SupervisorConfig& c, Visit&& visit) {
   visit({"lineage_depth_max", "subtasks", "lost data behind a longer chain of lost producers is given up"}, c.lineage_depth_max, std::uint32_t{1}, std::uint32_t{1U << 30U});
   visit({"watchdog_after", "duration", "work pending and nothing running for longer is reported with its cause"}, c.watchdog_after, Duration{milliseconds{10}}, Duration{hours{24}});
   visit({"finished_jobs_max", "jobs", "ended jobs that can still be asked about; older ones are forgotten"}, c.finished_jobs_max, std::uint32_t{1}, std::uint32_t{1U << 24U});
+  visit({"finished_jobs_age_max", "duration", "ended jobs are forgotten when they are older"}, c.finished_jobs_age_max,
+        Duration{seconds{1}}, Duration{hours{24 * 3650}});
+  visit({"finished_jobs_bytes_max", "bytes",
+         "memory and disk that ended jobs may take together; beyond it the oldest are forgotten"},
+        c.finished_jobs_bytes_max, std::int64_t{1} << 16, std::int64_t{1} << 50);
+  visit({"audit_entries_max", "entries", "orders of operators that are remembered; older ones are forgotten"},
+        c.audit_entries_max, std::uint32_t{1}, std::uint32_t{1U << 24U});
+  visit({"audit_age_max", "duration", "and those that are older"}, c.audit_age_max, Duration{seconds{1}},
+        Duration{hours{24 * 3650}});
   visit({"history_lines_max", "lines", "failed attempts that are remembered for a subtask"}, c.history_lines_max, std::uint32_t{1}, std::uint32_t{1024});
   visit({"progress_every", "duration", "news of a job are gathered for so long while they keep coming"}, c.progress_every, Duration{0}, Duration{minutes{1}});
   visit({"progress_batch_max", "subtasks", "and at most until so many subtasks have ended"}, c.progress_batch_max, std::uint32_t{1}, std::uint32_t{1U << 24U});

@@ -14,4 +14,11 @@ inline Instant monotonic_now() {
   return instant_at(std::chrono::seconds{now.tv_sec} + std::chrono::nanoseconds{now.tv_nsec});
 }
 
+/// The wall clock, in milliseconds since 1970. It jumps: for telling people when, never for deciding anything.
+inline std::int64_t unix_now_ms() {
+  timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
+}
+
 }  // namespace penstock

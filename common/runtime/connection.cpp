@@ -10,6 +10,7 @@
 #include <charconv>
 #include <cstring>
 #include <deque>
+#include <fstream>
 #include <vector>
 
 #include "common/runtime/clock.hpp"
@@ -41,7 +42,28 @@ Result<HostPort> parse_host_port(const std::string& text, const std::string& def
   return address;
 }
 
+Result<HostPort> parse_supervisor_address(const std::string& text, const std::string& default_host) {
+  if (!text.starts_with('@')) return parse_host_port(text, default_host);
+  if (text.size() == 1)
+    return Error{ErrorCode::InvalidArgument, text, "names no file", "write @FILE, as in `--address-file FILE`"};
+  return HostPort{"", 0, text.substr(1)};
+}
+
+Result<HostPort> look_up(const HostPort& address) {
+  if (address.file.empty()) return address;
+  std::ifstream file{address.file};
+  std::string line;
+  std::getline(file, line);
+  if (line.empty())
+    return Error{ErrorCode::Unreachable, address.file, "has no address of a supervisor",
+                 "start the supervisor with `--address-file " + address.file + "`"};
+  Result<HostPort> found = parse_host_port(line, "127.0.0.1");
+  if (!found) return Error{ErrorCode::Unreachable, address.file, "has no address: " + to_string(found.error()), {}};
+  return found;
+}
+
 std::string to_string(const HostPort& address) {
+  if (!address.file.empty()) return "@" + address.file;
   const bool v6 = address.host.find(':') != std::string::npos;
   return (v6 ? "[" + address.host + "]" : address.host) + ":" + std::to_string(address.port);
 }

@@ -18,10 +18,15 @@ namespace penstock {
 struct HostPort {
   std::string host;
   std::uint16_t port = 0;
+  std::string file;  ///< Not empty: the address stands in this file, which is read anew for each attempt to connect.
   friend bool operator==(const HostPort&, const HostPort&) = default;
 };
 /// Reads `host:port`, `[v6]:port` or `port`. Error: InvalidArgument.
 Result<HostPort> parse_host_port(const std::string& text, const std::string& default_host);
+/// The same, or `@FILE`: a supervisor writes its address there (`--address-file`), and may move.
+Result<HostPort> parse_supervisor_address(const std::string& text, const std::string& default_host);
+/// The address itself, or what stands in its file now. Error: Unreachable.
+Result<HostPort> look_up(const HostPort& address);
 std::string to_string(const HostPort& address);
 
 /// One connected socket that carries frames. Lives on its loop's thread; closed by destruction.

@@ -73,8 +73,10 @@ std::uint64_t Uplink::bytes_received() const { return state_->link == nullptr ? 
 
 void Uplink::State::connect() {
   if (ended) return;
-  const HostPort& address = options.supervisors[next_supervisor++ % options.supervisors.size()];
-  connector = std::make_unique<Connector>(loop, options.wire, address, options.connect_timeout,
+  // Read each time: a supervisor that was moved writes its new address there.
+  const Result<HostPort> address = look_up(options.supervisors[next_supervisor++ % options.supervisors.size()]);
+  if (!address) return try_again(address.error());
+  connector = std::make_unique<Connector>(loop, options.wire, *address, options.connect_timeout,
                                           [weak = weak_from_this()](Result<std::unique_ptr<Connection>> result) {
                                             const auto alive = weak.lock();
                                             if (alive == nullptr || alive->ended) return;

@@ -16,7 +16,7 @@
 namespace penstock {
 
 struct UplinkOptions {
-  std::vector<HostPort> supervisors;  ///< Tried in turn.
+  std::vector<HostPort> supervisors;  ///< Tried in turn; see `look_up`.
   PeerRole role = PeerRole::Client;
   std::string name;
   Incarnation incarnation;            ///< Of this life of ours.

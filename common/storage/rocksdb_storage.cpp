@@ -34,7 +34,7 @@ Error error_of(const rocksdb::Status& status, const std::string& directory) {
   const std::string words = status.ToString();
   if (status.IsIOError() && (contains(words, "LOCK") || contains(words, "lock hold")))
     return {ErrorCode::StorageLocked, directory, "is held by " + read_owner(directory),
-            "end that one first, or give this one a directory of its own"};
+            "end that one first, or give this one a directory of its own with `--state`"};
   if (status.IsNoSpace() || contains(words, "No space left"))
     return {ErrorCode::StorageFull, directory, "the disk is full",
             "make room; what waits is written as soon as there is some"};

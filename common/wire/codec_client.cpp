@@ -43,6 +43,7 @@ void write(const AdminRequest& message, schema::FromClient::Builder root) {
   out.setRequest(message.request);
   out.setCommand(text(message.command));
   write_texts(message.arguments, out.initArguments(static_cast<unsigned>(message.arguments.size())));
+  out.setWho(text(message.who));
 }
 
 void read_into(schema::FromClient::Reader in, std::vector<FromClient>& messages) {
@@ -63,7 +64,8 @@ void read_into(schema::FromClient::Reader in, std::vector<FromClient>& messages)
       return;
     case schema::FromClient::RELEASE: messages.emplace_back(ReleaseJob{JobId{in.getRelease().getJob()}}); return;
     case schema::FromClient::ADMIN:
-      messages.emplace_back(AdminRequest{in.getAdmin().getRequest(), text(in.getAdmin().getCommand()), read_texts(in.getAdmin().getArguments())});
+      messages.emplace_back(AdminRequest{in.getAdmin().getRequest(), text(in.getAdmin().getCommand()),
+                                         read_texts(in.getAdmin().getArguments()), text(in.getAdmin().getWho())});
       return;
   }
 }

@@ -33,7 +33,7 @@ Result<OpenJournal> open_state_directory(const std::string& directory, Damage da
   if (!storage) return storage.error();
   Result<Recovered> recovered = recover(**storage, damage);
   if (!recovered) return recovered.error();
-  Result<JournalIdentity> identity = begin_life(**storage, recovered->identity, random_incarnation().value());
+  Result<JournalIdentity> identity = begin_life(**storage, *recovered, random_incarnation().value());
   if (!identity) return identity.error();
   recovered->identity = *identity;
   losses.insert(losses.end(), recovered->losses.begin(), recovered->losses.end());

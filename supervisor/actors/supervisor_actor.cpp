@@ -42,7 +42,10 @@ class SupervisorActor {
     const Durability durability = setup.journal == nullptr ? Durability::None : Durability::Journal;
     core_ = std::make_unique<SupervisorCore>(config_, setup.rng, durability);
     timer_ = std::make_unique<LoopTimer>(loop);
-    if (setup.journal != nullptr) go_on_from(*setup.journal);
+    if (setup.journal != nullptr)
+      go_on_from(*setup.journal);
+    else
+      feed(supervisor_event::StateRecovered{{}, unix_now_ms()});
     return {
         [this](const FromWorkerMail& mail) { receive(mail); },   [this](const WorkerLostMail& mail) { receive(mail); },
         [this](const WorkerSuspectedMail& mail) { receive(mail); },
@@ -73,7 +76,7 @@ class SupervisorActor {
         std::make_unique<JournalThread>(std::move(opened.storage), opened.recovered.next_number, std::move(handlers));
     next_worker_ = opened.recovered.state.next_worker.value();
     for (const record::WorkerJoined& worker : opened.recovered.state.workers) known_[worker.incarnation] = worker.worker;
-    feed(supervisor_event::StateRecovered{std::move(opened.recovered.state)});
+    feed(supervisor_event::StateRecovered{std::move(opened.recovered.state), unix_now_ms()});
     carry_out();
     log_line(LogLevel::Info, "journal read", "jobs=" + std::to_string(jobs));
   }

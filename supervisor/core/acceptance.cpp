@@ -74,7 +74,7 @@ void SupervisorCore::accept(ClientId client, SubmitReply& reply, JobSpec spec, S
   if (!durable()) return place_sources(job);
   job.waiting_for_disk = true;
   accepting_.push_back({issued_ + 1, id});
-  records_.push_back(record::JobAccepted{id, job.spec, &job.shape->graph()});
+  records_.push_back(record::JobAccepted{id, job.spec, &job.shape->graph(), unix_ms(job.submitted)});
 }
 
 // What the next job of the same graph begins with, so that bands get their whole credit at once.

@@ -64,6 +64,10 @@ void SupervisorCore::claim_job(WorkerSlot slot, const ClaimedJob& claimed) {
       continue;
     }
     ++counters_.adopted;
+    // Its worker may not have heard of what an operator has ordered last.
+    if (job.priority_changes.contains(attempt.subtask))
+      tail_of_outbox<PriorityBatch>(slot, job.id)
+          .changes.push_back(PriorityChange{attempt.subtask, job.worker_priority(attempt.subtask.value())});
     if (attempt.stage == ClaimedStage::Running) job.hot[attempt.subtask.value()].flags |= SubtaskFlag::kStarted;
     if (attempt.stage == ClaimedStage::Waiting) workers_[slot].waiting.push_back({job.id, attempt.subtask});
   }
@@ -84,6 +88,7 @@ bool SupervisorCore::adopt(WorkerSlot slot, Job& job, const ClaimedAttempt& clai
   SubtaskHot& hot = job.hot[subtask];
   const bool elsewhere = hot.phase == SubtaskPhase::Assigned;
   if (is_final(hot.phase) || (elsewhere && proof == Proof::None)) return false;
+  if (proof == Proof::None && has_failed(job, subtask, claim.attempt)) return false;
   if (elsewhere) {
     PENSTOCK_COVERAGE_MARK("a success was claimed of what runs elsewhere");
     leave_band(job, subtask);
@@ -106,6 +111,15 @@ bool SupervisorCore::adopt(WorkerSlot slot, Job& job, const ClaimedAttempt& clai
     if (is_final(next.phase)) continue;
     if (--next.unplaced == 0 && next.phase == SubtaskPhase::Waiting) become_placeable(job, successor);
   }
+  return true;
+}
+
+/// Whether this attempt, or a later one, is known to have failed: in this life, or by what an earlier one has written.
+bool SupervisorCore::has_failed(const Job& job, std::uint32_t subtask, Attempt attempt) {
+  if ((job.hot[subtask].flags & SubtaskFlag::kTroubled) == 0) return false;
+  const SubtaskHistory* history = job.histories.find(SubtaskIndex{subtask});
+  if (history == nullptr || attempt.value() > history->last_attempt) return false;
+  PENSTOCK_COVERAGE_MARK("an attempt that has failed is claimed");
   return true;
 }
 

@@ -53,8 +53,28 @@ void SupervisorCore::record_change(const Job& job) {
   if (durable()) records_.push_back(record::JobChanged{job.id, job.spec.priority, job.cancelling, job.error});
 }
 
+void SupervisorCore::record_change(const Job& job, std::uint32_t subtask) {
+  if (!durable()) return;
+  const SubtaskIndex index{subtask};
+  record::SubtaskChanged changed;
+  changed.job = job.id;
+  changed.subtask = index;
+  if (const SubtaskHistory* history = job.histories.find(index)) {
+    changed.attempt = history->last_attempt;
+    changed.charged = history->charged;
+    changed.lost_workers = history->lost_workers;
+    changed.failures = history->failures;
+    changed.lines = history->lines;
+  }
+  if (const std::int32_t* priority = job.priority_changes.find(index)) changed.priority = *priority;
+  changed.cancelled = job.cancel_orders.contains(index);
+  records_.push_back(std::move(changed));
+}
+
 void SupervisorCore::record_end(const Job& job) {
-  if (durable()) records_.push_back(record::JobEnded{job.id, job.spec, job.final_news});
+  if (durable())
+    records_.push_back(
+        record::JobEnded{job.id, job.spec, everything_so_far(job), unix_ms(job.submitted), unix_ms(job.ended)});
 }
 
 // Workers may forget what they reported only when it is on the disk; until then they are the ones who can say it again.

@@ -69,6 +69,8 @@ struct StorageFailed {
 /// What an earlier life has left. The first event of a life that has a journal.
 struct StateRecovered {
   RecoveredState state;
+  std::int64_t unix_ms =
+      0;  ///< The wall clock now: no decision hangs on it, but the age of what earlier lives have left.
 };
 }  // namespace supervisor_event
 

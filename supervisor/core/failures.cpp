@@ -16,6 +16,7 @@ void SupervisorCore::fail_attempt(Job& job, std::uint32_t subtask, const Failure
   if (policy.charged) ++history.charged;
   ++history.failures;
   if (detail.failure == FailureClass::WorkerLost) ++history.lost_workers;
+  history.last_attempt = std::max(history.last_attempt, hot.attempt);
   history.last = detail;
   if (history.lines.size() >= config_.history_lines_max) history.lines.erase(history.lines.begin());
   history.lines.push_back("attempt " + std::to_string(hot.attempt) + " on " + where + ": " +
@@ -33,6 +34,8 @@ void SupervisorCore::fail_attempt(Job& job, std::uint32_t subtask, const Failure
     fail_subtask(job, subtask, detail);
     return;
   }
+  // Its last failure is written with its end.
+  if (policy.charged || detail.failure == FailureClass::WorkerLost) record_change(job, subtask);
   if (policy.response == FailureResponse::RecomputeInputs && detail.lost_producer.valid()) {
     const std::uint32_t producer = detail.lost_producer.value();
     const bool known = producer < job.total() && job.hot[producer].phase == SubtaskPhase::Succeeded;

@@ -57,6 +57,7 @@ struct SubtaskHistory {
   std::uint16_t charged = 0;            ///< Failures that it is to blame for.
   std::uint16_t lost_workers = 0;       ///< Workers that died while holding it.
   std::uint16_t failures = 0;           ///< All failed attempts, whoever was to blame.
+  std::uint16_t last_attempt = 0;       ///< The highest number of those: none up to it is under way any more.
   std::vector<BandSlot> tried;          ///< Bands not to be tried again.
   std::uint64_t tried_epoch = 0;        ///< Of the worker table when the list was begun.
   std::vector<std::string> lines;       ///< One for each failed attempt, newest last, bounded.
@@ -105,7 +106,8 @@ struct Job {
   std::uint32_t news_count = 0;
   std::vector<MadeOutput> made;         ///< Outputs that are not written down yet; the rest of what is not is `news`.
   Instant news_sent{};
-  JobProgress final_news;               ///< Everything, once the job has ended.
+  JobProgress final_news;               ///< Once the job has ended: everything but `failures` and `outputs`.
+  std::uint64_t ended_bytes = 0;        ///< What it takes then.
   std::vector<SubtaskFailure> failures; ///< All that failed for good, for those who attach later; bounded.
   std::vector<OutputLocation> outputs;  ///< Kept for the client.
 
@@ -115,6 +117,7 @@ struct Job {
   LookupMap<SubtaskIndex, std::uint16_t> fenced;  ///< The highest attempt that was ever heard of.
   bool keys_carry_priority = false;     ///< `priority_changes` has been used: the rank alone is no order any more.
   LookupMap<SubtaskIndex, std::int32_t> priority_changes;  ///< Set by an operator: replaces the user's priority.
+  LookupMap<SubtaskIndex, bool> cancel_orders;  ///< Subtasks that an operator has cancelled before they ended.
   static constexpr std::uint32_t kTemplatesInWord = 63;
   static constexpr std::uint64_t kHeardOf = std::uint64_t{1} << 63U;
   std::vector<std::uint64_t> known_of;  ///< By worker slot: a bit for each of the first templates, and `kHeardOf`.

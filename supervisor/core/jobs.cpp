@@ -240,6 +240,7 @@ void SupervisorCore::change_priority(Job& job, std::int32_t priority) {
 
 void SupervisorCore::change_subtask_priority(Job& job, std::uint32_t subtask, std::int32_t priority) {
   job.priority_changes[SubtaskIndex{subtask}] = priority;
+  record_change(job, subtask);
   if (!job.keys_carry_priority) {
     // Until now the rank alone was the key. All keys that are kept are outdated; this happens once for a job.
     job.keys_carry_priority = true;
@@ -268,9 +269,11 @@ void SupervisorCore::finish_if_done(Job& job) {
   job.ended = now_;
   progress_at_ = now_;
   std::erase(active_, job.id);
-  ended_.push_back(job.id);
   if (job.followers.empty() == false || job.news_count > 0) send_news_of(job);
   job.final_news = everything_so_far(job);
+  job.failures = std::exchange(job.final_news.failures, {});  // Once is enough, for as long as it is remembered.
+  job.outputs = std::exchange(job.final_news.outputs, {});
+  remember_ended(job);
   learn_durations(job);
   record_end(job);
   if (job.outputs.empty()) {
@@ -292,8 +295,7 @@ void SupervisorCore::release_job(Job& job) {
   job.known_of = {};
   job.templates_known.clear();
   const bool had_outputs = !job.outputs.empty();
-  job.outputs.clear();
-  job.final_news.outputs.clear();  // Who attaches from now on must not be sent to data that is gone.
+  job.outputs.clear();  // Who attaches from now on must not be sent to data that is gone.
   leave_graph(job);
   job.hot = {};
   job.templates = {};
@@ -306,19 +308,10 @@ void SupervisorCore::release_job(Job& job) {
   job.thieves.clear();
   job.fenced.clear();
   job.priority_changes.clear();
-  if (had_outputs) record_end(job);
-}
-
-void SupervisorCore::forget_old_jobs() {
-  while (ended_.size() > config_.finished_jobs_max) {
-    const JobId oldest = ended_.front();
-    ended_.erase(ended_.begin());
-    if (!knows(oldest)) continue;
-    release_job(*jobs_[oldest.value()]);
-    forget_name(*jobs_[oldest.value()]);
-    jobs_[oldest.value()].reset();
-    if (durable()) records_.push_back(record::JobForgotten{oldest});
-  }
+  job.cancel_orders.clear();
+  if (!had_outputs) return;
+  weigh_ended(job);
+  record_end(job);
 }
 
 void SupervisorCore::remember_name(const Job& job) { names_[hash_of_name(job.spec.name)].push_back(job.id); }

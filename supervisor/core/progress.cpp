@@ -71,8 +71,12 @@ void SupervisorCore::send_news_of(Job& job) {
 }
 
 JobProgress SupervisorCore::everything_so_far(const Job& job) const {
-  if (job.state != JobState::Running && job.shape == nullptr) return job.final_news;
-  JobProgress all;
+  JobProgress all = job.final_news;
+  if (all.job.valid()) {  // It has ended.
+    all.failures = job.failures;
+    all.outputs = job.outputs;
+    return all;
+  }
   all.job = job.id;
   all.state = job.state;
   all.counts = job.counts;

@@ -1,7 +1,7 @@
 // SupervisorCore: questions and orders of operators. Answers are trees of values; the command line renders them.
 #include <algorithm>
-#include <charconv>
 
+#include "supervisor/core/request_words.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 
 namespace penstock::supervisor {
@@ -15,37 +15,11 @@ const char* state_of(const WorkerEntry& worker) {
   return worker.drained ? "drained" : "draining";
 }
 
-Error not_found(const std::string& what, const std::string& remedy) {
-  return {ErrorCode::NotFound, what, "is not known", remedy};
-}
-
-Error bad_argument(const std::string& subject, const std::string& message) {
-  return {ErrorCode::InvalidArgument, subject, message, "see `penstock help`"};
-}
-
-template <class Number>
-bool parse(const std::string& text, Number& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc{} && end == text.data() + text.size();
-}
-
-/// Value of `--name=value` among the arguments, or empty.
-std::string option(const AdminRequest& request, const std::string& name) {
-  const std::string prefix = "--" + name + "=";
-  for (const std::string& argument : request.arguments)
-    if (argument.starts_with(prefix)) return argument.substr(prefix.size());
-  return {};
-}
-
-bool has_flag(const AdminRequest& request, const std::string& name) {
-  return std::find(request.arguments.begin(), request.arguments.end(), "--" + name) != request.arguments.end();
-}
-
-/// The `position`th argument that is no option, or empty.
-std::string operand(const AdminRequest& request, std::size_t position) {
-  for (const std::string& argument : request.arguments)
-    if (!argument.starts_with("--") && position-- == 0) return argument;
-  return {};
+/// The answer to an order that is carried out while nothing can be written: a crash undoes it.
+Value unwritten(const Value& answer) {
+  Value::Record fields = answer.record() == nullptr ? Value::Record{} : *answer.record();
+  fields.emplace_back("written", false);
+  return fields;
 }
 
 }  // namespace
@@ -56,8 +30,9 @@ void SupervisorCore::answer(ClientId client, const AdminRequest& request) {
   bool deferred = false;
   Result<Value> result = execute(client, request, deferred);
   if (deferred) return;
+  note_order(request, result);
   if (result)
-    reply.value = std::move(result).value();
+    reply.value = trouble_.has_value() && is_order(request.command) ? unwritten(*result) : std::move(result).value();
   else
     reply.refusal = result.error();
   send_to_client(client, std::move(reply));
@@ -65,7 +40,8 @@ void SupervisorCore::answer(ClientId client, const AdminRequest& request) {
 
 Result<Value> SupervisorCore::execute(ClientId client, const AdminRequest& request, bool& deferred) {
   const std::string& command = request.command;
-  if (command == "jobs") return describe_jobs(has_flag(request, "all"));
+  if (command == "jobs") return list_jobs(request);
+  if (command == "audit") return list_orders(request);
   if (command == "workers") return describe_workers();
   if (command == "bands") return describe_bands();
   if (command == "queues") return describe_queues();
@@ -81,28 +57,6 @@ Result<Value> SupervisorCore::execute(ClientId client, const AdminRequest& reque
   }
   return Error{ErrorCode::Unsupported, command, "is no command of this supervisor",
                "it is version " + std::string{kSoftwareVersion}};
-}
-
-Value SupervisorCore::describe_jobs(bool all) const {
-  Value::List rows;
-  const auto add = [&](const Job& job) {
-    rows.push_back(Value::Record{{"id", to_string(job.id)},
-                                 {"name", job.spec.name},
-                                 {"owner", job.spec.owner},
-                                 {"state", std::string{to_string(job.state)}},
-                                 {"priority", job.spec.priority},
-                                 {"subtasks", job.counts.total},
-                                 {"succeeded", job.counts.succeeded},
-                                 {"failed", job.counts.failed},
-                                 {"cancelled", job.counts.cancelled},
-                                 {"assigned", job.in_flight},
-                                 {"age_s", seconds(now_ - job.submitted)}});
-  };
-  for (const JobId id : active_) add(*jobs_[id.value()]);
-  if (all)
-    for (auto id = ended_.rbegin(); id != ended_.rend(); ++id)
-      if (knows(*id)) add(*jobs_[id->value()]);
-  return rows;
 }
 
 Value SupervisorCore::describe_job(const Job& job) const {
@@ -234,6 +188,10 @@ Result<Value> SupervisorCore::cancel_by_request(const AdminRequest& request) {
   if (const std::string key = operand(request, 1); !key.empty()) {
     const SubtaskIndex subtask = job->shape->find_key_or_number(key);
     if (!subtask.valid()) return not_found("subtask '" + key + "' of " + to_string(job->id), "give its key or its number");
+    if (!is_final(job->hot[subtask.value()].phase)) {
+      job->cancel_orders.insert(subtask, true);
+      record_change(*job, subtask.value());
+    }
     cancel_subtasks(*job, {subtask.value()}, kill_after);
     return Value{Value::Record{{"job", to_string(job->id)}, {"subtask", key}, {"cancelled", true}}};
   }

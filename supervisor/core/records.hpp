@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -29,6 +30,7 @@ struct JobAccepted {
   JobId job;
   JobSpec spec;
   const Graph* graph = nullptr;
+  std::int64_t submitted_ms = 0;  ///< Unix time.
 };
 /// Subtasks that have ended since the last such record of the job. The counts are those of now.
 struct SubtasksEnded {
@@ -49,11 +51,26 @@ struct JobChanged {
   Error why;  ///< It is cancelled or has failed.
   friend bool operator==(const JobChanged&, const JobChanged&) = default;
 };
+/// What has become of a subtask that has not ended; each replaces the one before.
+struct SubtaskChanged {
+  JobId job;
+  SubtaskIndex subtask;
+  std::uint16_t attempt = 0;  ///< The last one that failed: its report counts no second time. 0: none has.
+  std::uint16_t charged = 0;
+  std::uint16_t lost_workers = 0;
+  std::uint16_t failures = 0;
+  std::vector<std::string> lines;        ///< One for each failed attempt, as people read it; bounded.
+  std::optional<std::int32_t> priority;  ///< Set by an operator.
+  bool cancelled = false;                ///< By an operator, with all that depends on it.
+  friend bool operator==(const SubtaskChanged&, const SubtaskChanged&) = default;
+};
 /// The job has ended; `everything` is all that a client can still ask for. Its graph is needed no longer.
 struct JobEnded {
   JobId job;
   JobSpec spec;
   JobProgress everything;
+  std::int64_t submitted_ms = 0;  ///< Unix time; 0 in what an older version has written.
+  std::int64_t ended_ms = 0;
   friend bool operator==(const JobEnded&, const JobEnded&) = default;
 };
 /// Nobody can ask for the job any more.
@@ -73,10 +90,24 @@ struct WorkerGone {
   WorkerId worker;
   friend bool operator==(const WorkerGone&, const WorkerGone&) = default;
 };
+/// What an operator has ordered, and what came of it.
+struct Ordered {
+  std::uint64_t number = 0;  ///< Counted from 1 over all lives.
+  std::int64_t at_ms = 0;    ///< Unix time.
+  std::string who;           ///< As the client says: nobody has proved it.
+  std::string order;
+  std::string outcome;  ///< `done`, or why not.
+  friend bool operator==(const Ordered&, const Ordered&) = default;
+};
+struct OrderForgotten {
+  std::uint64_t number = 0;
+  friend bool operator==(const OrderForgotten&, const OrderForgotten&) = default;
+};
 }  // namespace record
 
-using Record = std::variant<record::JobAccepted, record::SubtasksEnded, record::JobChanged, record::JobEnded,
-                            record::JobForgotten, record::WorkerJoined, record::WorkerGone>;
+using Record = std::variant<record::JobAccepted, record::SubtasksEnded, record::JobChanged, record::SubtaskChanged,
+                            record::JobEnded, record::JobForgotten, record::WorkerJoined, record::WorkerGone,
+                            record::Ordered, record::OrderForgotten>;
 
 /// A job as its records tell it.
 struct RecoveredJob {
@@ -84,10 +115,13 @@ struct RecoveredJob {
   JobSpec spec;                 ///< With its last priority.
   std::vector<Graph> chunks;    ///< Empty once it has ended.
   record::SubtasksEnded ended;  ///< All of them together, in the order of the records.
+  std::vector<record::SubtaskChanged> changes;  ///< The last of each subtask.
   bool cancelling = false;
   Error why;
   bool is_over = false;
   JobProgress everything;  ///< Once it is over.
+  std::int64_t submitted_ms = 0;  ///< Unix time; 0: not known.
+  std::int64_t ended_ms = 0;
 };
 
 /// What a life of the supervisor begins with.
@@ -96,6 +130,7 @@ struct RecoveredState {
   JobId next_job{1};               ///< Numbers below it have been used.
   std::vector<record::WorkerJoined> workers;  ///< Those that may still hold work, by number.
   WorkerId next_worker{1};
+  std::vector<record::Ordered> orders;  ///< By number.
 };
 
 }  // namespace penstock::supervisor

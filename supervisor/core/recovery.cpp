@@ -27,6 +27,9 @@ Result<std::unique_ptr<GraphShape>> rebuild(std::vector<Graph> chunks) {
 }  // namespace
 
 void SupervisorCore::on(supervisor_event::StateRecovered& event) {
+  unix_ms_at_start_ = event.unix_ms;
+  start_ = now_;
+  recover_orders(event.state.orders);
   begin_reclaiming(std::move(event.state.workers));
   for (RecoveredJob& job : event.state.jobs) {
     if (job.is_over)
@@ -35,6 +38,8 @@ void SupervisorCore::on(supervisor_event::StateRecovered& event) {
       recover_job(job);
   }
   if (jobs_.size() < event.state.next_job.value()) jobs_.resize(event.state.next_job.value());
+  std::stable_sort(ended_.begin(), ended_.end(),
+                   [this](JobId a, JobId b) { return jobs_[a.value()]->ended < jobs_[b.value()]->ended; });
   forget_old_jobs();
 }
 
@@ -48,12 +53,13 @@ void SupervisorCore::recover_ended_job(RecoveredJob& recovered) {
   job.state = recovered.everything.state;
   job.counts = recovered.everything.counts;
   job.error = recovered.everything.error;
-  job.failures = recovered.everything.failures;
-  job.outputs = recovered.everything.outputs;
+  job.failures = std::exchange(recovered.everything.failures, {});
+  job.outputs = std::exchange(recovered.everything.outputs, {});
   job.final_news = std::move(recovered.everything);
-  job.submitted = job.ended = now_;
+  job.submitted = instant_of(recovered.submitted_ms);
+  job.ended = instant_of(recovered.ended_ms);
   remember_name(job);
-  ended_.push_back(job.id);
+  remember_ended(job);
   if (job.outputs.empty()) return;
   job.keep_until = later(now_, config_.results_keep);
   kept_.push_back(job.id);
@@ -70,12 +76,14 @@ void SupervisorCore::recover_job(RecoveredJob& recovered) {
   }
   if (jobs_.size() < recovered.id.value()) jobs_.resize(recovered.id.value());
   Job& job = make_job(std::move(recovered.spec), graphs_.add(std::move(shape).value()), recovered.id);
+  job.submitted = instant_of(recovered.submitted_ms);
   apply_ended(job, recovered.ended);
   for (std::uint32_t i = 0; i < job.total(); ++i)
     if (!is_final(job.hot[i].phase)) count_unfinished(job, i);
   recover_outputs(job, recovered.ended);
   cancel_behind_failures(job);
   job.held = reclaiming_;
+  recover_changes(job, recovered.changes);
   if (recovered.cancelling) {
     PENSTOCK_COVERAGE_MARK("a job that was being cancelled came back");
     cancel_job(job, std::move(recovered.why), kDefaultGrace);
@@ -146,6 +154,51 @@ void SupervisorCore::cancel_behind_failures(Job& job) {
     if (is_final(job.hot[i].phase) && job.hot[i].phase != SubtaskPhase::Succeeded)
       for (const std::uint32_t successor : job.shape->successors(i)) doomed.push_back(successor);
   if (!doomed.empty()) cancel_subtasks(job, std::move(doomed), kDefaultGrace);
+}
+
+/// Failures that were charged stay charged, and what operators have ordered stays ordered.
+void SupervisorCore::recover_changes(Job& job, std::vector<record::SubtaskChanged>& changes) {
+  std::vector<std::uint32_t> cancelled;
+  for (record::SubtaskChanged& change : changes) {
+    const std::uint32_t subtask = change.subtask.value();
+    if (subtask >= job.total()) continue;
+    SubtaskHot& hot = job.hot[subtask];
+    if (change.priority.has_value()) {
+      job.keys_carry_priority = true;  // Nothing has a key yet.
+      job.priority_changes[change.subtask] = *change.priority;
+    }
+    if (change.cancelled) {
+      PENSTOCK_COVERAGE_MARK("a subtask that was being cancelled came back");
+      job.cancel_orders.insert(change.subtask, true);
+      cancelled.push_back(subtask);
+    }
+    if (change.attempt == 0) continue;  // What has succeeded may have to run again, and has its history then.
+    hot.flags |= SubtaskFlag::kTroubled;
+    hot.attempt = change.attempt;
+    SubtaskHistory& history = job.histories[change.subtask];
+    history.last_attempt = change.attempt;
+    history.charged = change.charged;
+    history.lost_workers = change.lost_workers;
+    history.failures = change.failures;
+    history.lines = std::move(change.lines);
+  }
+  if (!cancelled.empty()) cancel_subtasks(job, all_that_depends_on(job, std::move(cancelled)), kDefaultGrace);
+}
+
+/// The subtasks themselves, and whatever is behind them: one that had been asked to stop may have succeeded before it
+/// heard of it, and what is behind it does not run all the same.
+std::vector<std::uint32_t> SupervisorCore::all_that_depends_on(const Job& job, std::vector<std::uint32_t> pending) {
+  std::vector<std::uint32_t> found;
+  std::vector<bool> seen(job.total());
+  while (!pending.empty()) {
+    const std::uint32_t subtask = pending.back();
+    pending.pop_back();
+    if (seen[subtask]) continue;
+    seen[subtask] = true;
+    found.push_back(subtask);
+    for (const std::uint32_t successor : job.shape->successors(subtask)) pending.push_back(successor);
+  }
+  return found;
 }
 
 /// Places what can be placed, and makes again what is needed and found nowhere.

@@ -47,7 +47,7 @@ void SupervisorCore::handle(SupervisorEvent&& event, Instant now, Actions<Superv
 }
 
 std::optional<Instant> SupervisorCore::next_deadline() const {
-  Instant next = std::min({watch_at_, help_at_, reclaim_until_});
+  Instant next = std::min({watch_at_, help_at_, reclaim_until_, forget_at()});
   if (!timers_.empty()) next = std::min(next, timers_.front().at);
   const bool news_wait_for_disk = durable() && news_ticket_ > persisted_;
   for (const JobId id : with_news_)
@@ -130,6 +130,7 @@ void SupervisorCore::on(supervisor_event::Tick&) {
     else
       job.keep_until = later(now_, config_.results_keep);  // Someone is still connected.
   }
+  forget_old_jobs();
   watch();
 }
 

@@ -145,6 +145,7 @@ class SupervisorCore {
   bool take_back(WorkerId worker, Incarnation incarnation);
   void begin_claim(WorkerSlot slot);
   void claim_job(WorkerSlot slot, const ClaimedJob& claimed);
+  static bool has_failed(const Job& job, std::uint32_t subtask, Attempt attempt);
   bool adopt(WorkerSlot slot, Job& job, const ClaimedAttempt& claim, Proof proof);
   void fence(WorkerSlot slot, Job& job, std::uint32_t subtask, std::uint16_t attempt);
   void note_fenced(Job& job, std::uint32_t subtask, std::uint16_t attempt);
@@ -169,7 +170,6 @@ class SupervisorCore {
   void change_subtask_priority(Job& job, std::uint32_t subtask, std::int32_t priority);
   void finish_if_done(Job& job);
   void release_job(Job& job);
-  void forget_old_jobs();
   void remember_name(const Job& job);
   void forget_name(const Job& job);
   Job* find_job(const JobSelector& selector);
@@ -254,6 +254,22 @@ class SupervisorCore {
   void count_unfinished(Job& job, std::uint32_t subtask);
   void run_timers();
 
+  // Jobs that have ended: history.cpp.
+  std::int64_t unix_ms(Instant at) const;
+  Instant instant_of(std::int64_t unix_ms) const;
+  void remember_ended(Job& job);
+  void weigh_ended(Job& job);
+  void forget_old_jobs();
+  Instant forget_at() const;
+  Value describe_row(const Job& job, bool with_end) const;
+  Result<Value> list_jobs(const AdminRequest& request) const;
+
+  // Who has ordered what: audit.cpp.
+  void note_order(const AdminRequest& request, const Result<Value>& result);
+  void recover_orders(std::vector<record::Ordered>& orders);
+  void forget_old_orders();
+  Result<Value> list_orders(const AdminRequest& request) const;
+
   // News for clients: progress.cpp.
   void attach(ClientId client, const AttachJob& message);
   void follow(Job& job, ClientId client);
@@ -281,6 +297,7 @@ class SupervisorCore {
   bool news_must_wait() const;
   void record_news(Job& job);
   void record_change(const Job& job);
+  void record_change(const Job& job, std::uint32_t subtask);
   void record_end(const Job& job);
   void acknowledge_reports();
   void issue_records();
@@ -292,13 +309,14 @@ class SupervisorCore {
   void apply_ended(Job& job, const record::SubtasksEnded& ended);
   void end_recovered(Job& job, const SubtaskRange& range, SubtaskPhase phase);
   void recover_outputs(Job& job, const record::SubtasksEnded& ended);
+  void recover_changes(Job& job, std::vector<record::SubtaskChanged>& changes);
+  static std::vector<std::uint32_t> all_that_depends_on(const Job& job, std::vector<std::uint32_t> pending);
   void cancel_behind_failures(Job& job);
   void resume(Job& job);
 
   // Questions and orders of operators: queries.cpp, explain.cpp, watchdog.cpp.
   void answer(ClientId client, const AdminRequest& request);
   Result<Value> execute(ClientId client, const AdminRequest& request, bool& deferred);
-  Value describe_jobs(bool all) const;
   Value describe_job(const Job& job) const;
   Value describe_workers() const;
   Value describe_bands() const;
@@ -334,7 +352,12 @@ class SupervisorCore {
   std::vector<std::unique_ptr<Job>> jobs_;   ///< By job number; null when forgotten. Number 0 is not used.
   LookupMap<std::uint64_t, std::vector<JobId>> names_;  ///< Jobs by the hash of their names.
   std::vector<JobId> active_;                ///< Running jobs, best first.
-  std::vector<JobId> ended_;                 ///< Oldest first.
+  std::deque<JobId> ended_;                  ///< Oldest first.
+  std::uint64_t ended_bytes_ = 0;            ///< What they take together.
+  std::deque<record::Ordered> orders_;       ///< Oldest first.
+  std::uint64_t next_order_ = 1;
+  Instant start_{};  ///< Of this life, and the wall clock then.
+  std::int64_t unix_ms_at_start_ = 0;
   std::vector<JobId> kept_;                  ///< Ended jobs whose outputs are kept.
   std::vector<JobId> with_news_;
   std::vector<Timer> timers_;                ///< A heap, earliest first.

@@ -12,6 +12,7 @@ namespace {
 
 using namespace journal_codec;
 
+constexpr char kOrder = 'a';
 constexpr char kHead = 'h';
 constexpr char kIdentity = 'i';
 constexpr char kJob = 'j';
@@ -22,6 +23,7 @@ constexpr std::size_t kChunkBytes = std::size_t{1} << 20U;
 /// Kinds of entries of a job.
 struct Kind {
   static constexpr char kAccepted = 'a';
+  static constexpr char kSubtask = 'b';
   static constexpr char kChanged = 'c';
   static constexpr char kEnded = 'e';
   static constexpr char kGraph = 'g';
@@ -58,7 +60,8 @@ void write(const record::JobAccepted& accepted, std::uint64_t, StorageBatch& bat
     batch.put(std::move(key), count == total ? encode(graph) : encode(chunk_of(graph, first, count)));
     first += count;
   }
-  batch.put(key_of(accepted.job, Kind::kAccepted), encode(Accepted{accepted.job, accepted.spec, total, chunks}));
+  batch.put(key_of(accepted.job, Kind::kAccepted),
+            encode(Accepted{accepted.job, accepted.spec, total, chunks, accepted.submitted_ms}));
   batch.put(std::string(1, kHead), encode(Head{kFormat, JobId{accepted.job.value() + 1}}));
 }
 
@@ -70,6 +73,12 @@ void write(const record::SubtasksEnded& ended, std::uint64_t number, StorageBatc
 
 void write(const record::JobChanged& changed, std::uint64_t, StorageBatch& batch) {
   batch.put(key_of(changed.job, Kind::kChanged), encode(changed));
+}
+
+void write(const record::SubtaskChanged& changed, std::uint64_t, StorageBatch& batch) {
+  std::string key = key_of(changed.job, Kind::kSubtask);
+  append_number(key, changed.subtask.value(), 4);
+  batch.put(std::move(key), encode(changed));
 }
 
 void write(const record::JobEnded& ended, std::uint64_t, StorageBatch& batch) {
@@ -94,6 +103,20 @@ void write(const record::WorkerJoined& joined, std::uint64_t, StorageBatch& batc
 
 void write(const record::WorkerGone& gone, std::uint64_t, StorageBatch& batch) { batch.erase(key_of(gone.worker)); }
 
+std::string key_of_order(std::uint64_t number) {
+  std::string key(1, kOrder);
+  append_number(key, number, 8);
+  return key;
+}
+
+void write(const record::Ordered& order, std::uint64_t, StorageBatch& batch) {
+  batch.put(key_of_order(order.number), encode(order));
+}
+
+void write(const record::OrderForgotten& forgotten, std::uint64_t, StorageBatch& batch) {
+  batch.erase(key_of_order(forgotten.number));
+}
+
 template <class Element>
 void extend(std::vector<Element>& list, std::vector<Element>&& more) {
   list.insert(list.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
@@ -109,6 +132,8 @@ struct JobInParts {
   std::string broken;            ///< The first reason why it cannot go on.
   std::uint64_t ended_lost = 0;  ///< Records of ended subtasks that could not be read.
   bool changed_lost = false;
+  std::vector<record::SubtaskChanged> changes;
+  std::uint64_t changes_lost = 0;
 };
 
 class Recovery {
@@ -124,6 +149,7 @@ class Recovery {
  private:
   Result<void> take_head(std::string_view value);
   Result<void> take_worker(std::string_view key, std::string_view value);
+  Result<void> take_order(std::string_view key, std::string_view value);
   Result<void> take_of_job(JobInParts& job, std::string_view key, std::string_view value);
   Result<void> object(std::string_view key, JobId job, const std::string& what, const Error& error);
   Result<void> finish_job(JobId id, JobInParts& job);
@@ -175,6 +201,17 @@ Result<void> Recovery::take_worker(std::string_view key, std::string_view value)
   return {};
 }
 
+// It is only told of; nothing hangs on it.
+Result<void> Recovery::take_order(std::string_view key, std::string_view value) {
+  Result<record::Ordered> order = decode_order(value);
+  if (!order) {
+    result_.losses.push_back({JobId::none(), "", false, "an order of an operator in the list of orders"});
+    return object(key, JobId::none(), "an order of an operator", order.error());
+  }
+  result_.state.orders.push_back(std::move(order).value());
+  return {};
+}
+
 Result<void> Recovery::take(std::string_view key, std::string_view value) {
   if (key.size() == 1 && key[0] == kHead) return take_head(value);
   if (key.size() == 1 && key[0] == kIdentity) {
@@ -184,6 +221,7 @@ Result<void> Recovery::take(std::string_view key, std::string_view value) {
     return {};
   }
   if (!key.empty() && key[0] == kWorker) return take_worker(key, value);
+  if (!key.empty() && key[0] == kOrder) return take_order(key, value);
   constexpr std::size_t kKindAt = 5;
   if (key.size() <= kKindAt || key[0] != kJob) {
     result_.losses.push_back({JobId::none(), "", false, "an entry that no version has written"});
@@ -225,6 +263,15 @@ Result<void> Recovery::take_of_job(JobInParts& job, std::string_view key, std::s
       job.changed = std::move(changed).value();
       return {};
     }
+    case Kind::kSubtask: {
+      Result<record::SubtaskChanged> change = decode_subtask_changed(value);
+      if (!change) {
+        ++job.changes_lost;
+        return object(key, id, "what has become of a subtask", change.error());
+      }
+      job.changes.push_back(std::move(change).value());
+      return {};
+    }
     case Kind::kEnded: {
       result_.next_number = std::max(result_.next_number, read_number(key.substr(6)) + 1);
       Result<record::SubtasksEnded> ended = decode_subtasks_ended(value);
@@ -256,6 +303,7 @@ std::string Recovery::missing_part(const JobInParts& job) {
               std::none_of(job.ended.cancelled.begin(), job.ended.cancelled.end(), outside);
   for (const MadeOutput& made : job.ended.made) fits = fits && made.producer.value() < subtasks;
   for (const SubtaskFailure& failure : job.ended.failures) fits = fits && failure.subtask.value() < subtasks;
+  for (const record::SubtaskChanged& change : job.changes) fits = fits && change.subtask.value() < subtasks;
   return fits ? "" : "its records name subtasks that its graph does not have";
 }
 
@@ -268,6 +316,8 @@ Result<void> Recovery::finish_job(JobId id, JobInParts& job) {
     recovered.spec = std::move(job.over->spec);
     recovered.is_over = true;
     recovered.everything = std::move(job.over->everything);
+    recovered.submitted_ms = job.over->submitted_ms;
+    recovered.ended_ms = job.over->ended_ms;
     result_.state.jobs.push_back(std::move(recovered));
     return {};
   }
@@ -283,6 +333,10 @@ Result<void> Recovery::finish_job(JobId id, JobInParts& job) {
         {id, name, false, std::to_string(job.ended_lost) + " records of ended subtasks; those subtasks run again"});
   if (job.changed_lost)
     result_.losses.push_back({id, name, false, "its last change of priority, or that it was being cancelled"});
+  if (job.changes_lost > 0)
+    result_.losses.push_back({id, name, false,
+                              "failed attempts, priorities and cancels of " + std::to_string(job.changes_lost) +
+                                  " subtasks; they begin anew"});
   recovered.spec = std::move(job.accepted->spec);
   if (job.changed.has_value()) {
     recovered.spec.priority = job.changed->priority;
@@ -290,6 +344,8 @@ Result<void> Recovery::finish_job(JobId id, JobInParts& job) {
     recovered.why = std::move(job.changed->why);
   }
   for (auto& [number, chunk] : job.chunks) recovered.chunks.push_back(std::move(chunk));
+  recovered.submitted_ms = job.accepted->submitted_ms;
+  recovered.changes = std::move(job.changes);
   recovered.ended = std::move(job.ended);
   recovered.ended.job = id;
   result_.state.jobs.push_back(std::move(recovered));
@@ -313,9 +369,12 @@ std::string to_string(const JournalLoss& loss) {
   return loss.whole_job ? job + " is lost: " + loss.what : job + " goes on without " + loss.what;
 }
 
-Result<JournalIdentity> begin_life(Storage& storage, const JournalIdentity& before, std::uint64_t fresh_state) {
+Result<JournalIdentity> begin_life(Storage& storage, const Recovered& recovered, std::uint64_t fresh_state) {
+  const JournalIdentity& before = recovered.identity;
   JournalIdentity identity{before.life == 0 ? fresh_state : before.state, before.life + 1};
   StorageBatch batch;
+  // An older version must not go on from what this one is about to write.
+  batch.put(std::string(1, kHead), encode(Head{kFormat, recovered.state.next_job}));
   batch.put(std::string(1, kIdentity), encode(Identity{identity.state, identity.life}));
   PENSTOCK_TRY(storage.commit(batch, Sync::Yes));
   return identity;

@@ -12,11 +12,13 @@
 namespace penstock::supervisor {
 
 /// Keys, all numbers big-endian so that the order of bytes is theirs:
+///   `a` number(8)                      an order of an operator, and what came of it
 ///   `h`                                the head: format and next job number
 ///   `i`                                whose state this is, and how many lives it has seen
 ///   `w` worker(4)                      a worker that may hold work; `wn`: the next number of one
 ///   `j` job(4) `a`                     the job as it was accepted
 ///   `j` job(4) `c`                     its last change
+///   `j` job(4) `b` subtask(4)          what has become of a subtask that has not ended
 ///   `j` job(4) `e` number(8)           subtasks that ended, one entry for each record
 ///   `j` job(4) `g` chunk(4)            its graph
 ///   `j` job(4) `z`                     its end; takes the place of all the others
@@ -58,6 +60,6 @@ Result<Recovered> recover(Storage& storage, Damage damage);
 
 /// Writes down that another life goes on from what `recover` has found, before it says so to anyone. `fresh_state` names
 /// a journal that has no name yet. Errors: those of the storage.
-Result<JournalIdentity> begin_life(Storage& storage, const JournalIdentity& before, std::uint64_t fresh_state);
+Result<JournalIdentity> begin_life(Storage& storage, const Recovered& recovered, std::uint64_t fresh_state);
 
 }  // namespace penstock::supervisor

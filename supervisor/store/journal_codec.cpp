@@ -123,6 +123,7 @@ std::string encode(const Accepted& accepted) {
     wire::write_spec(accepted.spec, out.initSpec());
     out.setSubtasks(accepted.subtasks);
     out.setChunks(accepted.chunks);
+    out.setSubmittedMs(accepted.submitted_ms);
   }));
 }
 
@@ -146,6 +147,25 @@ std::string encode(const record::JobChanged& changed) {
   }));
 }
 
+std::string encode(const record::SubtaskChanged& changed) {
+  using Root = schema::SubtaskChangedRecord;
+  std::size_t bytes = 128;
+  for (const std::string& line : changed.lines) bytes += 16 + line.size();
+  return sealed(wire::build_words<Root>(bytes, [&](Root::Builder out) {
+    out.setJob(changed.job.value());
+    out.setSubtask(changed.subtask.value());
+    out.setAttempt(changed.attempt);
+    out.setCharged(changed.charged);
+    out.setLostWorkers(changed.lost_workers);
+    out.setFailures(changed.failures);
+    auto lines = out.initLines(static_cast<unsigned>(changed.lines.size()));
+    for (unsigned i = 0; i < lines.size(); ++i) lines.set(i, wire::text(changed.lines[i]));
+    out.setHasPriority(changed.priority.has_value());
+    out.setPriority(changed.priority.value_or(0));
+    out.setCancelled(changed.cancelled);
+  }));
+}
+
 std::string encode(const record::JobEnded& ended) {
   const record::SubtasksEnded subtasks = ended_of(ended.everything);
   using Root = schema::JobEndedRecord;
@@ -155,6 +175,20 @@ std::string encode(const record::JobEnded& ended) {
     out.setState(static_cast<std::uint8_t>(ended.everything.state));
     write_ended(subtasks, out.initEnded());
     wire::write_error(ended.everything.error, out.initError());
+    out.setSubmittedMs(ended.submitted_ms);
+    out.setEndedMs(ended.ended_ms);
+  }));
+}
+
+std::string encode(const record::Ordered& order) {
+  using Root = schema::OrderRecord;
+  const std::size_t bytes = 96 + order.who.size() + order.order.size() + order.outcome.size();
+  return sealed(wire::build_words<Root>(bytes, [&](Root::Builder out) {
+    out.setNumber(order.number);
+    out.setAtMs(order.at_ms);
+    out.setWho(wire::text(order.who));
+    out.setOrder(wire::text(order.order));
+    out.setOutcome(wire::text(order.outcome));
   }));
 }
 
@@ -178,7 +212,8 @@ Result<record::WorkerJoined> decode_worker(std::string_view value) {
 
 Result<Accepted> decode_accepted(std::string_view value) {
   return unseal<schema::JobAcceptedRecord, Accepted>(value, [](schema::JobAcceptedRecord::Reader in) {
-    return Accepted{JobId{in.getJob()}, wire::read_spec(in.getSpec()), in.getSubtasks(), in.getChunks()};
+    return Accepted{JobId{in.getJob()}, wire::read_spec(in.getSpec()), in.getSubtasks(), in.getChunks(),
+                    in.getSubmittedMs()};
   });
 }
 
@@ -200,6 +235,23 @@ Result<record::JobChanged> decode_changed(std::string_view value) {
   });
 }
 
+Result<record::SubtaskChanged> decode_subtask_changed(std::string_view value) {
+  using Root = schema::SubtaskChangedRecord;
+  return unseal<Root, record::SubtaskChanged>(value, [](Root::Reader in) {
+    record::SubtaskChanged changed;
+    changed.job = JobId{in.getJob()};
+    changed.subtask = SubtaskIndex{in.getSubtask()};
+    changed.attempt = in.getAttempt();
+    changed.charged = in.getCharged();
+    changed.lost_workers = in.getLostWorkers();
+    changed.failures = in.getFailures();
+    for (const auto line : in.getLines()) changed.lines.push_back(wire::text(line));
+    if (in.getHasPriority()) changed.priority = in.getPriority();
+    changed.cancelled = in.getCancelled();
+    return changed;
+  });
+}
+
 Result<record::JobEnded> decode_job_ended(std::string_view value) {
   return unseal<schema::JobEndedRecord, record::JobEnded>(value, [](schema::JobEndedRecord::Reader in) {
     record::SubtasksEnded subtasks = read_ended(in.getEnded());
@@ -214,7 +266,16 @@ Result<record::JobEnded> decode_job_ended(std::string_view value) {
     ended.everything.failures = std::move(subtasks.failures);
     ended.everything.outputs = std::move(subtasks.outputs);
     ended.everything.error = wire::read_error(in.getError());
+    ended.submitted_ms = in.getSubmittedMs();
+    ended.ended_ms = in.getEndedMs();
     return ended;
+  });
+}
+
+Result<record::Ordered> decode_order(std::string_view value) {
+  return unseal<schema::OrderRecord, record::Ordered>(value, [](schema::OrderRecord::Reader in) {
+    return record::Ordered{in.getNumber(), in.getAtMs(), wire::text(in.getWho()), wire::text(in.getOrder()),
+                           wire::text(in.getOutcome())};
   });
 }
 

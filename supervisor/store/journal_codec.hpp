@@ -9,7 +9,7 @@
 
 namespace penstock::supervisor::journal_codec {
 
-inline constexpr std::uint32_t kFormat = 1;
+inline constexpr std::uint32_t kFormat = 2;
 
 struct Head {
   std::uint32_t format = kFormat;
@@ -24,6 +24,7 @@ struct Accepted {
   JobSpec spec;
   std::uint32_t subtasks = 0;
   std::uint32_t chunks = 0;
+  std::int64_t submitted_ms = 0;
 };
 
 std::string encode(const Head& head);
@@ -33,7 +34,9 @@ std::string encode(const Accepted& accepted);
 std::string encode(const Graph& chunk);
 std::string encode(const record::SubtasksEnded& ended);
 std::string encode(const record::JobChanged& changed);
+std::string encode(const record::SubtaskChanged& changed);
 std::string encode(const record::JobEnded& ended);
+std::string encode(const record::Ordered& order);
 
 /// Error of all: StorageDamaged (the checksum, or a value that is out of range).
 Result<Head> decode_head(std::string_view value);
@@ -43,6 +46,8 @@ Result<Accepted> decode_accepted(std::string_view value);
 Result<Graph> decode_chunk(std::string_view value);
 Result<record::SubtasksEnded> decode_subtasks_ended(std::string_view value);
 Result<record::JobChanged> decode_changed(std::string_view value);
+Result<record::SubtaskChanged> decode_subtask_changed(std::string_view value);
 Result<record::JobEnded> decode_job_ended(std::string_view value);
+Result<record::Ordered> decode_order(std::string_view value);
 
 }  // namespace penstock::supervisor::journal_codec

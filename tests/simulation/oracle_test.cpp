@@ -57,6 +57,35 @@ TEST_F(OracleTest, AFailedPredecessorHasNotRun) {
   EXPECT_TRUE(says("before its predecessor")) << oracle.failure();
 }
 
+TEST_F(OracleTest, AFailureThatWasWrittenAndIsForgottenIsABreach) {
+  oracle.failures_written(subtask(0), Attempt{1}, 1);
+  oracle.failures_written(subtask(0), Attempt{3}, 2);
+  EXPECT_EQ(oracle.failure(), "");
+  oracle.failures_written(subtask(0), Attempt{4}, 1);
+  EXPECT_TRUE(says("is forgotten")) << oracle.failure();
+}
+
+TEST_F(OracleTest, OneFailureThatIsChargedTwiceIsABreach) {
+  oracle.failures_written(subtask(0), Attempt{1}, 1);
+  oracle.failures_written(subtask(0), Attempt{1}, 2);
+  EXPECT_TRUE(says("charged twice")) << oracle.failure();
+}
+
+TEST_F(OracleTest, WhatAnOperatorHasCancelledIsNotGivenOut) {
+  oracle.assigned(subtask(0));
+  oracle.cancel_answered(subtask(0));
+  EXPECT_EQ(oracle.failure(), "");
+  oracle.assigned(subtask(0));
+  EXPECT_TRUE(says("told that it is cancelled")) << oracle.failure();
+}
+
+TEST_F(OracleTest, WhatHadSucceededBeforeItWasCancelledMayRunAgain) {
+  run(0);
+  oracle.cancel_answered(subtask(0));
+  oracle.assigned(subtask(0));
+  EXPECT_EQ(oracle.failure(), "");
+}
+
 TEST_F(OracleTest, TwoLiveAttemptsAreABreach) {
   oracle.run_started(kFirst, subtask(0), Attempt{1});
   oracle.run_started(kSecond, subtask(0), Attempt{2});

@@ -44,14 +44,15 @@ class JournalHarness {
     life_->handle(supervisor_event::StorageFailed{Error{code, "disk", "is in trouble", {}}});
   }
   /// The process dies; the next one finds what was written. No worker comes back in time.
-  void restart() {
-    restart_for_claims();
+  void restart(Duration down = std::chrono::seconds{0}) {
+    restart_for_claims(down);
     if (life_->core().reclaiming()) life_->tick_at_deadline();
     life_->alerts();
     while (waiting() > 0) write_one();
   }
   /// The same; workers are still waited for.
-  void restart_for_claims() {
+  void restart_for_claims(Duration down = std::chrono::seconds{0}) {
+    unix_ms_ += (life_->now() - began_ + down) / std::chrono::milliseconds{1};
     life_->ignore();
     waiting_.clear();
     begin();
@@ -61,12 +62,15 @@ class JournalHarness {
  private:
   void begin() {
     life_ = std::make_unique<SupervisorHarness>(config_, Durability::Journal);
-    life_->handle(supervisor_event::StateRecovered{log_.state()});
+    began_ = life_->now();
+    life_->handle(supervisor_event::StateRecovered{log_.state(), unix_ms_});
   }
   void collect() {
     for (supervisor_action::Persist& persist : life_->take_persists()) waiting_.push_back(std::move(persist));
   }
   const SupervisorConfig config_;
+  std::int64_t unix_ms_ = 1'800'000'000'000;
+  Instant began_{};
   std::unique_ptr<SupervisorHarness> life_;
   std::deque<supervisor_action::Persist> waiting_;
   RecordLog log_;

@@ -20,6 +20,7 @@ void RecordLog::apply(const record::JobAccepted& accepted) {
   Entry& entry = jobs_[accepted.job];
   entry.spec = accepted.spec;
   entry.graph = *accepted.graph;
+  entry.submitted_ms = accepted.submitted_ms;
   next_job_ = std::max(next_job_, JobId{accepted.job.value() + 1});
 }
 
@@ -36,6 +37,8 @@ void RecordLog::apply(const record::SubtasksEnded& ended) {
 
 void RecordLog::apply(const record::JobChanged& changed) { jobs_[changed.job].changed = changed; }
 
+void RecordLog::apply(const record::SubtaskChanged& changed) { jobs_[changed.job].subtasks[changed.subtask] = changed; }
+
 void RecordLog::apply(const record::JobEnded& over) {
   jobs_[over.job] = Entry{};
   jobs_[over.job].over = over;
@@ -48,24 +51,33 @@ void RecordLog::apply(const record::WorkerJoined& joined) {
   next_worker_ = std::max(next_worker_, WorkerId{joined.worker.value() + 1});
 }
 
+void RecordLog::apply(const record::Ordered& order) { orders_[order.number] = order; }
+
+void RecordLog::apply(const record::OrderForgotten& forgotten) { orders_.erase(forgotten.number); }
+
 void RecordLog::apply(const record::WorkerGone& gone) { workers_.erase(gone.worker); }
 
 RecoveredState RecordLog::state() const {
   RecoveredState state;
   state.next_job = next_job_;
   state.next_worker = next_worker_;
+  for (const auto& [number, order] : orders_) state.orders.push_back(order);
   for (const auto& [id, worker] : workers_) state.workers.push_back(worker);
   for (const auto& [id, entry] : jobs_) {
     RecoveredJob job;
     job.id = id;
     job.spec = entry.spec;
+    job.submitted_ms = entry.submitted_ms;
     if (entry.over.has_value()) {
       job.spec = entry.over->spec;
       job.is_over = true;
       job.everything = entry.over->everything;
+      job.submitted_ms = entry.over->submitted_ms;
+      job.ended_ms = entry.over->ended_ms;
     } else {
       job.chunks = {entry.graph};
       job.ended = entry.ended;
+      for (const auto& [subtask, change] : entry.subtasks) job.changes.push_back(change);
       if (entry.changed.has_value()) {
         job.spec.priority = entry.changed->priority;
         job.cancelling = entry.changed->cancelling;

@@ -20,23 +20,29 @@ class RecordLog {
  private:
   struct Entry {
     JobSpec spec;
+    std::int64_t submitted_ms = 0;
     Graph graph;
     record::SubtasksEnded ended;
     std::optional<record::JobChanged> changed;
+    std::map<SubtaskIndex, record::SubtaskChanged> subtasks;
     std::optional<record::JobEnded> over;
   };
   void apply(const record::JobAccepted& accepted);
   void apply(const record::SubtasksEnded& ended);
   void apply(const record::JobChanged& changed);
+  void apply(const record::SubtaskChanged& changed);
   void apply(const record::JobEnded& over);
   void apply(const record::JobForgotten& forgotten);
   void apply(const record::WorkerJoined& joined);
   void apply(const record::WorkerGone& gone);
+  void apply(const record::Ordered& order);
+  void apply(const record::OrderForgotten& forgotten);
 
   std::map<JobId, Entry> jobs_;
   JobId next_job_{1};
   std::map<WorkerId, record::WorkerJoined> workers_;
   WorkerId next_worker_{1};
+  std::map<std::uint64_t, record::Ordered> orders_;
 };
 
 }  // namespace penstock::supervisor

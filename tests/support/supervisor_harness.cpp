@@ -61,7 +61,12 @@ void SupervisorHarness::come_back(std::uint32_t worker, const Return& back) {
     worker_says(worker, batch);
   }
   worker_says(worker, WorkerClaim{true, back.draining, back.jobs});
-  take<PriorityBatch>();
+  // That of the job, which it hears in any case.
+  std::erase_if(actions_, [](const SupervisorAction& action) {
+    const auto* order = std::get_if<supervisor_action::SendToWorker>(&action);
+    const auto* changed = order == nullptr ? nullptr : std::get_if<PriorityBatch>(&order->message);
+    return changed != nullptr && changed->changes.empty();
+  });
   for (const ClaimedJob& job : back.jobs)
     for (const ClaimedAttempt& attempt : job.attempts) {
       Assignment held;

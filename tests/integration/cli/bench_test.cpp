@@ -33,6 +33,13 @@ TEST(Bench, ReportsRatesBytesAndCostsOfEachProcess) {
   for (const Json& process : found["processes"]) EXPECT_GT(process["peak_bytes"], 0) << process;
 }
 
+TEST(Bench, TheSupervisorKeepsAJournalAsUsersHaveItUnlessItIsToldNotTo) {
+  EXPECT_EQ(bench({"--subtasks", "10", "--repeat", "1"})["journal"], true);
+  EXPECT_EQ(bench({"--subtasks", "10", "--repeat", "1", "--no-journal"})["journal"], false);
+  EXPECT_EQ(bench({"--subtasks", "10", "--repeat", "1", "--embedded"})["journal"], false)
+      << "nobody could go on from it";
+}
+
 TEST(Bench, AgainSubmitsTheSameGraphAndSaysSoWhenItIsNotKept) {
   EXPECT_EQ(bench({"--subtasks", "100", "--repeat", "2", "--again"})["again"], true);
   const BinaryRun forgotten =

@@ -24,6 +24,13 @@ Descriptor open_for_writing(const std::string& path) {
 
 }  // namespace
 
+std::vector<std::string> environment_with_state_in(const ScratchDirectory& scratch) {
+  // The first of a name counts.
+  std::vector<std::string> environment{"XDG_STATE_HOME=" + scratch.path(), "STATE_DIRECTORY="};
+  for (std::string& variable : own_environment()) environment.push_back(std::move(variable));
+  return environment;
+}
+
 RunningBinary::RunningBinary(const BinaryCall& call) {
   const Descriptor input{::open(scratch_.write("input", call.input).c_str(), O_RDONLY | O_CLOEXEC)};
   const Descriptor output = open_for_writing(scratch_.at("output"));
@@ -33,7 +40,7 @@ RunningBinary::RunningBinary(const BinaryCall& call) {
   start.program = PENSTOCK_BINARY;
   start.arguments = call.arguments;
   start.environment = call.environment;
-  for (std::string& variable : own_environment()) start.environment.push_back(std::move(variable));
+  for (std::string& variable : environment_with_state_in(scratch_)) start.environment.push_back(std::move(variable));
   start.directory = call.directory.empty() ? scratch_.at("here") : call.directory;
   start.input = input.get();
   start.output = output.get();

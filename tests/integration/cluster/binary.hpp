@@ -19,6 +19,10 @@ struct BinaryRun {
   std::string errors;
 };
 
+/// The environment of this process, but what a supervisor keeps when nothing is said of it goes to the scratch
+/// directory.
+std::vector<std::string> environment_with_state_in(const ScratchDirectory& scratch);
+
 struct BinaryCall {
   std::vector<std::string> arguments;
   std::string input;                     ///< Its standard input; empty: there is none.

@@ -19,8 +19,10 @@ Descriptor open_for_writing(const std::string& path) {
 
 }  // namespace
 
-ClusterProcesses::ClusterProcesses(std::vector<std::string> supervisor_arguments)
-    : supervisor_arguments_(std::move(supervisor_arguments)) {
+ClusterProcesses::ClusterProcesses(std::vector<std::string> supervisor_arguments,
+                                   std::vector<std::string> supervisor_environment)
+    : supervisor_arguments_(std::move(supervisor_arguments)),
+      supervisor_environment_(std::move(supervisor_environment)) {
   const std::string address_file = scratch_.at("address");
   std::vector<std::string> arguments{"supervisor", "--listen", "127.0.0.1:0", "--address-file", address_file};
   arguments.insert(arguments.end(), supervisor_arguments_.begin(), supervisor_arguments_.end());
@@ -55,7 +57,9 @@ Process ClusterProcesses::start(const std::string& name, const std::vector<std::
   ProcessStart start;
   start.program = PENSTOCK_BINARY;
   start.arguments = arguments;
-  start.environment = own_environment();
+  start.environment = environment_with_state_in(scratch_);
+  if (arguments.front() == "supervisor")
+    start.environment.insert(start.environment.begin(), supervisor_environment_.begin(), supervisor_environment_.end());
   start.directory = scratch_.path();
   start.output = log.get();
   start.error = log.get();
@@ -65,7 +69,12 @@ Process ClusterProcesses::start(const std::string& name, const std::vector<std::
 }
 
 void ClusterProcesses::start_worker(const std::string& name, const std::vector<std::string>& arguments) {
-  std::vector<std::string> all{"worker", "--supervisor", address_, "--name", name};
+  start_worker_at(name, address_, arguments);
+}
+
+void ClusterProcesses::start_worker_at(const std::string& name, const std::string& supervisor,
+                                       const std::vector<std::string>& arguments) {
+  std::vector<std::string> all{"worker", "--supervisor", supervisor, "--name", name};
   all.insert(all.end(), arguments.begin(), arguments.end());
   workers_.emplace(name, start(name, all));
 }
@@ -94,9 +103,16 @@ void ClusterProcesses::restart_supervisor(const std::vector<std::string>& more) 
   EXPECT_TRUE(wait_until([&] { return std::filesystem::exists(address_file); })) << log_of("supervisor");
 }
 
+void ClusterProcesses::restart_supervisor_elsewhere() {
+  address_ = "127.0.0.1:0";  // The old port is not the next free one.
+  restart_supervisor();
+  address_ = scratch_.read("address");
+  if (!address_.empty()) address_.pop_back();
+}
+
 void ClusterProcesses::start_standby() {
-  std::vector<std::string> arguments{"supervisor", "--listen", address_, "--address-file", scratch_.at("standby"),
-                                     "--standby"};
+  std::vector<std::string> arguments{"supervisor",           "--listen", address_, "--address-file",
+                                     scratch_.at("standby"), "--standby"};
   arguments.insert(arguments.end(), supervisor_arguments_.begin(), supervisor_arguments_.end());
   standby_ = std::make_unique<Process>(start("standby", arguments));
   EXPECT_TRUE(wait_until([&] { return log_of("standby").find("standing by") != std::string::npos; }))
@@ -116,9 +132,11 @@ bool ClusterProcesses::wait_for_workers(std::size_t count) {
   });
 }
 
-std::unique_ptr<client::Session> ClusterProcesses::connect() const {
+std::unique_ptr<client::Session> ClusterProcesses::connect() const { return connect_to(address_); }
+
+std::unique_ptr<client::Session> ClusterProcesses::connect_to(const std::string& supervisor) const {
   client::RemoteOptions options;
-  options.supervisors = {*parse_host_port(address_, "127.0.0.1")};
+  options.supervisors = {*parse_supervisor_address(supervisor, "127.0.0.1")};
   options.name = "test";
   auto session = std::make_unique<client::Session>();
   Result<std::unique_ptr<client::Transport>> transport = client::connect_remote(options, session->handlers());

@@ -16,14 +16,18 @@ namespace penstock {
 /// Real processes on free ports of the loopback, in a directory of their own. What is still there at the end is killed.
 class ClusterProcesses {
  public:
-  /// Further arguments of the supervisor, e.g. `--set`.
-  explicit ClusterProcesses(std::vector<std::string> supervisor_arguments = {});
+  /// Further arguments of the supervisor, e.g. `--set`, and further variables of its environment.
+  explicit ClusterProcesses(std::vector<std::string> supervisor_arguments = {},
+                            std::vector<std::string> supervisor_environment = {});
   ~ClusterProcesses();
 
   const std::string& address() const { return address_; }
   std::uint16_t port() const;
   const Process& supervisor() const { return *supervisor_; }
   void start_worker(const std::string& name, const std::vector<std::string>& arguments = {});
+  /// The same, which looks for its supervisor there.
+  void start_worker_at(const std::string& name, const std::string& supervisor,
+                       const std::vector<std::string>& arguments = {});
   const Process& worker(const std::string& name) const { return workers_.at(name); }
   /// Ends a worker with SIGKILL and reaps it.
   void kill_worker(const std::string& name);
@@ -31,6 +35,8 @@ class ClusterProcesses {
   void kill_supervisor();
   /// Starts another one at the same address with the same arguments, and `more` of them.
   void restart_supervisor(const std::vector<std::string>& more = {});
+  /// Starts another one at another free port; REQUIRES: the supervisor was killed.
+  void restart_supervisor_elsewhere();
   /// Starts another one that stands by for the same address and arguments.
   void start_standby();
   /// Waits until it listens; REQUIRES: the supervisor was killed. From then on it is the supervisor.
@@ -39,6 +45,7 @@ class ClusterProcesses {
   bool wait_for_workers(std::size_t count);
   /// A session of its own for each call.
   std::unique_ptr<client::Session> connect() const;
+  std::unique_ptr<client::Session> connect_to(const std::string& supervisor) const;
   /// What a process has written to its standard error.
   std::string log_of(const std::string& name) const;
   /// Of a file in the directory in which the processes run.
@@ -50,6 +57,7 @@ class ClusterProcesses {
   ScratchDirectory scratch_;
   std::string address_;
   std::vector<std::string> supervisor_arguments_;
+  std::vector<std::string> supervisor_environment_;
   std::unique_ptr<Process> supervisor_;
   std::unique_ptr<Process> standby_;
   std::map<std::string, Process> workers_;

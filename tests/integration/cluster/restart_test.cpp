@@ -2,8 +2,12 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 
+#include "cli/shapes.hpp"
 #include "tests/integration/cluster/cluster_processes.hpp"
 #include "tests/integration/cluster/witness.hpp"
 
@@ -11,6 +15,20 @@ namespace penstock {
 namespace {
 
 const std::vector<std::string> kWithState{"--state", "state"};
+
+/// A graph of one subtask that runs this text in a shell.
+Graph one_command(const std::string& path, const std::string& text) {
+  std::ofstream{path} << "#!/bin/sh\n" << text;
+  std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+  Graph graph = stencil(1, 1, 0, 0);
+  cli::become_command(graph, path);
+  return graph;
+}
+
+std::ptrdiff_t lines_of(const std::string& path) {
+  std::ifstream file{path};
+  return std::count(std::istreambuf_iterator<char>{file}, {}, '\n');
+}
 
 // Fault F05.
 TEST(Restart, AKilledSupervisorGoesOnWithTheJobAndTellsEachSubtaskOnce) {
@@ -136,6 +154,83 @@ TEST(Restart, ASubmitThatIsRepeatedIsTheSameJob) {
   EXPECT_EQ(wait_for_end(*session, again->job), JobState::Succeeded);
 }
 
+TEST(Restart, AStateIsKeptWhereNothingElseIsSaidAndTheLogNamesThePlace) {
+  ClusterProcesses cluster;
+  const auto submitted = cluster.connect()->submit(named("kept"), stencil(2, 2, 0, 0));
+  ASSERT_TRUE(submitted.has_value()) << to_string(submitted.error());
+  const std::string place = cluster.path_of("penstock/supervisor");
+  EXPECT_TRUE(std::filesystem::exists(place + "/journal"));
+  EXPECT_EQ(std::filesystem::status(place).permissions(), std::filesystem::perms::owner_all);
+  EXPECT_NE(cluster.log_of("supervisor").find("state=" + place), std::string::npos) << cluster.log_of("supervisor");
+  cluster.kill_supervisor();
+  cluster.restart_supervisor();
+  EXPECT_TRUE(cluster.connect()->attach(JobSelector{JobId::none(), "kept"}).has_value());
+}
+
+TEST(Restart, WithoutAStateNothingOutlivesTheProcessAndNobodyIsMistaken) {
+  ClusterProcesses cluster{{"--no-state"}};
+  EXPECT_FALSE(std::filesystem::exists(cluster.path_of("penstock")));
+  cluster.start_worker("w1", {"--slots", "1"});
+  ASSERT_TRUE(cluster.wait_for_workers(1));
+  auto session = cluster.connect();
+  Witness witness{*session, 100};
+  const auto submitted = session->submit(named("gone"), stencil(100, 1, 20'000'000, 0));
+  ASSERT_TRUE(submitted.has_value()) << to_string(submitted.error());
+  wait_for_some(*session, submitted->job, witness, 2);
+  cluster.kill_supervisor();
+  cluster.restart_supervisor();
+  EXPECT_TRUE(wait_until([&] { return cluster.log_of("w1").find("starts afresh") != std::string::npos; }));
+  session = cluster.connect();
+  EXPECT_FALSE(session->attach(JobSelector{JobId::none(), "gone"}).has_value());
+}
+
+TEST(Restart, AStandbyOrASalvageWithoutAStateIsRefused) {
+  for (const char* wish : {"--standby", "--salvage"}) {
+    const BinaryRun refused = run_binary({"supervisor", "--listen", "127.0.0.1:0", "--no-state", wish});
+    EXPECT_EQ(refused.exit_code, 2) << wish;
+    EXPECT_NE(refused.errors.find("--no-state"), std::string::npos) << refused.errors;
+  }
+}
+
+// Fault F25 over F05: what crashes its runner does not get its attempts anew with each supervisor.
+TEST(Restart, AttemptsThatFailedStayCounted) {
+  ClusterProcesses cluster{kWithState};
+  cluster.start_worker("w1", {"--slots", "1"});
+  ASSERT_TRUE(cluster.wait_for_workers(1));
+  const auto session = cluster.connect();
+  const std::string runs = cluster.path_of("runs");
+  const auto submitted =
+      session->submit(named("fails"), one_command(cluster.path_of("fail"), "echo run >> " + runs + "\nexit 3\n"));
+  ASSERT_TRUE(submitted.has_value()) << to_string(submitted.error());
+  for (int killed = 1; killed <= 2; ++killed) {
+    EXPECT_TRUE(wait_until([&] { return lines_of(runs) >= killed; }));
+    cluster.kill_supervisor();
+    cluster.restart_supervisor();
+  }
+  EXPECT_EQ(wait_for_end(*session, submitted->job), JobState::Failed);
+  EXPECT_EQ(lines_of(runs), 3) << "supervisor.attempts_max";
+}
+
+TEST(Restart, ASubtaskThatAnOperatorHasCancelledDoesNotRunAgain) {
+  ClusterProcesses cluster{kWithState};
+  cluster.start_worker("w1", {"--slots", "2"});
+  ASSERT_TRUE(cluster.wait_for_workers(1));
+  const auto session = cluster.connect();
+  const std::string runs = cluster.path_of("runs");
+  const auto submitted =
+      session->submit(named("cancelled"), one_command(cluster.path_of("rest"), "echo run >> " + runs + "\nsleep 60\n"));
+  ASSERT_TRUE(submitted.has_value()) << to_string(submitted.error());
+  EXPECT_TRUE(wait_until([&] { return std::filesystem::exists(runs); }));
+  const Result<Value> answer = session->ask("cancel", {"cancelled", "0", "--kill-after-ms=never"});
+  ASSERT_TRUE(answer.has_value()) << to_string(answer.error());
+  cluster.kill_supervisor();
+  cluster.kill_worker("w1");
+  cluster.restart_supervisor();
+  cluster.start_worker("w2", {"--slots", "2"});
+  EXPECT_EQ(wait_for_end(*session, submitted->job), JobState::Cancelled);
+  EXPECT_EQ(lines_of(runs), 1);
+}
+
 // Fault F08.
 TEST(Restart, ASecondSupervisorOnTheSameStateIsToldWhoHoldsIt) {
   ClusterProcesses cluster{kWithState};
@@ -143,6 +238,7 @@ TEST(Restart, ASecondSupervisorOnTheSameStateIsToldWhoHoldsIt) {
   EXPECT_EQ(second.exit_code, 2);
   EXPECT_NE(second.errors.find("process " + std::to_string(cluster.supervisor().id())), std::string::npos)
       << second.errors;
+  EXPECT_NE(second.errors.find("`--state`"), std::string::npos) << "what to do about it: " << second.errors;
 }
 
 TEST(Restart, AStandbyTakesOverWhatRuns) {
@@ -177,6 +273,56 @@ TEST(Restart, ADamagedJournalIsRefusedByNameAndSalvaged) {
   cluster.restart_supervisor({"--salvage"});
   const Result<JobId> attached = cluster.connect()->attach(JobSelector{JobId::none(), "kept"});
   EXPECT_TRUE(attached.has_value()) << to_string(attached.error());
+}
+
+TEST(Restart, ASupervisorThatMovesIsFoundThroughItsAddressFile) {
+  ClusterProcesses cluster{kWithState};
+  const std::string file = cluster.path_of("address");
+  cluster.start_worker_at("w1", "@" + file, {"--slots", "2"});
+  ASSERT_TRUE(cluster.wait_for_workers(1));
+  const auto session = cluster.connect_to("@" + file);
+  Witness witness{*session, 40};
+  const auto submitted = session->submit(named("moves"), stencil(20, 2, 50'000'000, 1000));
+  ASSERT_TRUE(submitted.has_value()) << to_string(submitted.error());
+  wait_for_some(*session, submitted->job, witness, 6);
+  const std::string before = cluster.address();
+  cluster.kill_supervisor();
+  cluster.restart_supervisor_elsewhere();
+  ASSERT_NE(cluster.address(), before);
+  EXPECT_EQ(wait_for_end(*session, submitted->job), JobState::Succeeded);
+  witness.expect_each_once();
+  EXPECT_EQ(session->counts(submitted->job).attempts, 40U) << "each has run once";
+  EXPECT_EQ(run_binary({"jobs", "--supervisor", "@" + file}).exit_code, 0);
+}
+
+TEST(Restart, OrdersAndEndedJobsAreListedInTheNextLife) {
+  ClusterProcesses cluster{kWithState};
+  cluster.start_worker("w1");
+  const auto session = cluster.connect();
+  for (const char* name : {"day", "night-1", "night-2"}) {
+    const auto submitted = session->submit(named(name), stencil(2, 2, 0, 0));
+    ASSERT_TRUE(submitted.has_value()) << to_string(submitted.error());
+    EXPECT_EQ(wait_for_end(*session, submitted->job), JobState::Succeeded);
+  }
+  const std::vector<std::string> there{"--supervisor", cluster.address()};
+  const auto ask = [&](std::vector<std::string> words) {
+    words.insert(words.end(), there.begin(), there.end());
+    return run_binary(words);
+  };
+  EXPECT_EQ(ask({"drain", "w1"}).exit_code, 0);
+  EXPECT_EQ(ask({"cancel", "nobody"}).exit_code, 2);
+  cluster.kill_supervisor();
+  cluster.restart_supervisor();
+  const BinaryRun list = ask({"jobs", "--state", "succeeded", "--name", "night*", "--since", "1h", "--limit", "1"});
+  EXPECT_EQ(list.exit_code, 0) << list.errors;
+  EXPECT_NE(list.output.find("night-2"), std::string::npos) << list.output;
+  EXPECT_EQ(list.output.find("night-1"), std::string::npos) << list.output;
+  EXPECT_EQ(ask({"jobs", "--since", "soon"}).exit_code, 2);
+  const BinaryRun audit = ask({"audit", "--since", "1h"});
+  EXPECT_EQ(audit.exit_code, 0) << audit.errors;
+  EXPECT_NE(audit.output.find("drain w1"), std::string::npos) << audit.output;
+  EXPECT_NE(audit.output.find("cancel nobody"), std::string::npos) << audit.output;
+  EXPECT_NE(audit.output.find("is not known"), std::string::npos) << audit.output;
 }
 
 TEST(Restart, AnEndedJobCanBeAskedAboutInTheNextLife) {

@@ -13,6 +13,7 @@
 #include "common/base/rng.hpp"
 #include "common/runtime/clock.hpp"
 #include "common/runtime/peer_link.hpp"
+#include "tests/support/scratch_directory.hpp"
 
 namespace penstock {
 namespace {
@@ -210,6 +211,23 @@ TEST(HostPort, IsReadAndRefusedPrecisely) {
   EXPECT_EQ(parse_host_port("[::1]:80", "x").value(), (HostPort{"::1", 80}));
   EXPECT_EQ(parse_host_port("7465", "x").value(), (HostPort{"x", 7465}));
   for (const char* wrong : {"", ":", "a:", ":80", "a:b", "a:65536", "a:-1", "a:1 "}) EXPECT_FALSE(parse_host_port(wrong, "x").has_value()) << wrong;
+}
+
+TEST(HostPort, AFileHasTheAddressOfASupervisorThatMayMove) {
+  const ScratchDirectory scratch;
+  const std::string path = scratch.at("address");
+  const Result<HostPort> there = parse_supervisor_address("@" + path, "x");
+  ASSERT_TRUE(there.has_value());
+  EXPECT_EQ(to_string(*there), "@" + path);
+  EXPECT_EQ(look_up(*there).error().code, ErrorCode::Unreachable) << "it is not there yet";
+  scratch.write("address", "10.0.0.1:80\n");
+  EXPECT_EQ(look_up(*there).value(), (HostPort{"10.0.0.1", 80}));
+  scratch.write("address", "10.0.0.2:81\n");
+  EXPECT_EQ(look_up(*there).value(), (HostPort{"10.0.0.2", 81}));
+  scratch.write("address", "nothing of the kind\n");
+  EXPECT_EQ(look_up(*there).error().code, ErrorCode::Unreachable);
+  EXPECT_EQ(parse_supervisor_address("7465", "x").value(), (HostPort{"x", 7465}));
+  EXPECT_FALSE(parse_supervisor_address("@", "x").has_value());
 }
 
 /// Two links whose connection is cut again and again.

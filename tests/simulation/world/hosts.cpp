@@ -66,7 +66,7 @@ void SupervisorHost::come_back() {
   for (const auto& host : world_.workers())
     if (!known_.contains(host->life())) world_.oracle().life_lost(host->life());
   reclaiming_ = true;
-  handle(supervisor_event::StateRecovered{std::move(state)});
+  handle(supervisor_event::StateRecovered{std::move(state), world_.now().time_since_epoch() / milliseconds{1}});
 }
 
 /// Whoever has not come back in time may find that others have its work.
@@ -129,6 +129,8 @@ void SupervisorHost::write_first(std::uint64_t count) {
       disk_.write(record);
       if (const auto* job = std::get_if<record::JobAccepted>(&record)) accepted[job->job] = job->spec.name;
       if (const auto* job = std::get_if<record::JobForgotten>(&record)) accepted.erase(job->job);
+      if (const auto* changed = std::get_if<record::SubtaskChanged>(&record))
+        world_.oracle().failures_written({changed->job, changed->subtask}, Attempt{changed->attempt}, changed->charged);
     }
     waiting_.pop_front();
   }
@@ -174,14 +176,32 @@ void SupervisorHost::handle(SupervisorEvent&& event) {
   plan_tick();
 }
 
+/// A subtask that an operator has cancelled is not given out any more.
+void SupervisorHost::witness(const SendToClient& word) {
+  const auto* answer = std::get_if<AdminAnswer>(&word.message);
+  if (answer == nullptr || answer->value["subtask"].text() == nullptr || answer->value["cancelled"].is_null()) return;
+  if (!answer->value["written"].is_null()) return;  // The disk is full, and it was said that a crash undoes it.
+  const Job* job = core_->find_job(job_selector_of(*answer->value["job"].text()).id);
+  if (job == nullptr || job->shape == nullptr) return;  // It has ended.
+  world_.oracle().cancel_answered({job->id, job->shape->find_key_or_number(*answer->value["subtask"].text())});
+}
+
+void SupervisorHost::witness(const SendToWorker& order) {
+  const auto* batch = std::get_if<AssignBatch>(&order.message);
+  if (batch == nullptr) return;
+  for (const Assignment& assignment : batch->assignments) world_.oracle().assigned({batch->job, assignment.subtask});
+}
+
 void SupervisorHost::carry_out(Actions<SupervisorAction>& actions) {
   for (SupervisorAction& action : actions) {
     if (auto* order = std::get_if<SendToWorker>(&action)) {
+      witness(*order);
       if (Endpoint* endpoint = endpoint_of(order->worker)) {
         endpoint->send(std::make_shared<const Message>(std::move(order->message)), world_.now());
         plan_link_tick(order->worker);
       }
     } else if (auto* news = std::get_if<SendToClient>(&action)) {
+      witness(*news);
       if (const auto* reply = std::get_if<SubmitReply>(&news->message); reply != nullptr && reply->job.valid())
         world_.oracle().job_accepted(reply->job, world_.client().graph_of(reply->submission));
       if (client_ == nullptr) continue;

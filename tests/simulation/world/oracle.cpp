@@ -72,6 +72,24 @@ void Oracle::success_reported(Life life, SubtaskId subtask, Attempt attempt) {
   if (!lost_.contains(life) && !fenced_.contains({life, subtask, attempt})) succeeded_on_[subtask].insert(life);
 }
 
+// Each life of a supervisor goes on counting where the one before has stopped.
+void Oracle::failures_written(SubtaskId subtask, Attempt attempt, std::uint32_t charged) {
+  const auto [known, fresh] = charges_.try_emplace(subtask, Charge{attempt, charged});
+  if (fresh) return;
+  Charge& before = known->second;
+  if (charged < before.charged) breach(to_string(subtask, attempt) + ": a failure that was written is forgotten");
+  if (charged > before.charged && attempt <= before.attempt)
+    breach(to_string(subtask, attempt) + " is charged twice for the same failure");
+  before = {attempt, charged};
+}
+
+// What had succeeded once may have to run again for its lost outputs.
+void Oracle::assigned(SubtaskId subtask) {
+  const auto job = jobs_.find(subtask.job);
+  if (!cancelled_.contains(subtask) || job == jobs_.end() || job->second.ran[subtask.index.value()]) return;
+  breach(to_string(subtask) + " is given out, though an operator was told that it is cancelled");
+}
+
 void Oracle::client_told(const JobProgress& progress) {
   const auto found = jobs_.find(progress.job);
   if (found == jobs_.end()) return breach("news of " + to_string(progress.job) + ", which was never accepted");

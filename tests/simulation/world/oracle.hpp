@@ -37,6 +37,12 @@ class Oracle {
   void success_reported(Life life, SubtaskId subtask, Attempt attempt);
   /// The client follows the job anew: the next it is told is everything so far, and nothing of before may be missing in it.
   void client_reattached(JobId job) { jobs_[job].reattached = true; }
+  /// On the disk: so many failures of it are charged, the last one to this attempt.
+  void failures_written(SubtaskId subtask, Attempt attempt, std::uint32_t charged);
+  /// An operator has been answered that it is cancelled.
+  void cancel_answered(SubtaskId subtask) { cancelled_.insert(subtask); }
+  /// It is given to a worker to be run.
+  void assigned(SubtaskId subtask);
   void client_told(const JobProgress& progress);
   void at_rest();
 
@@ -72,6 +78,12 @@ class Oracle {
   std::map<SubtaskId, std::set<Life>> succeeded_on_;
   std::set<std::tuple<Life, SubtaskId, Attempt>> fenced_;
   std::set<Life> lost_;
+  struct Charge {
+    Attempt attempt;
+    std::uint32_t charged = 0;
+  };
+  std::map<SubtaskId, Charge> charges_;  ///< What is written of them.
+  std::set<SubtaskId> cancelled_;        ///< By operators who have been told so.
   std::uint64_t runs_ = 0;
   std::string failure_;
 };

@@ -63,6 +63,8 @@ class SupervisorHost {
   void receive(WorkerId worker, std::uint64_t life, const MessagePtr& message);
   void receive_from_client(const MessagePtr& message);
   void carry_out(Actions<supervisor::SupervisorAction>& actions);
+  void witness(const supervisor::supervisor_action::SendToClient& word);
+  void witness(const supervisor::supervisor_action::SendToWorker& order);
   void plan_tick();
   void plan_link_tick(WorkerId worker);
   void write(supervisor::supervisor_action::Persist&& order);

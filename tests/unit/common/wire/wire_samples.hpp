@@ -125,7 +125,7 @@ inline std::vector<FromWorker> all_from_worker() {
 inline std::vector<FromClient> all_from_client() {
   return {SubmitChunk{1, true, false, {"n", "o", 2, Keep::Wanted, true, true}, full_graph()},
           SubmitAgain{2, {JobId{3}, "x"}, {"y", "", 0, Keep::Sinks, false}, {4, 5}}, AttachJob{4, {JobId::none(), "z"}},
-          ReleaseJob{JobId{5}}, AdminRequest{6, "jobs", {"--all", "a b"}}};
+          ReleaseJob{JobId{5}}, AdminRequest{6, "jobs", {"--all", "a b"}, "ada@host"}};
 }
 
 inline std::vector<ToClient> all_to_client() {

@@ -87,6 +87,46 @@ TEST_F(ClaimsTest, ASuccessThatWasNotWrittenIsToldOnceAndDoesNotRunAgain) {
   cluster->ignore();
 }
 
+TEST_F(ClaimsTest, AFailureThatWasWrittenIsNotChargedAgain) {
+  begin(GraphBuilder{}.sources(1).build());
+  cluster->fail(1, 0, FailureClass::RunnerCrash);
+  cluster.write_all();
+  die();
+  cluster->come_back(2, {});
+  PENSTOCK_EXPECT_COVERAGE_MARK("an attempt that has failed is claimed",
+                                cluster->come_back(1, {.reports = {ended(0, Outcome::Failed)}}));
+  ASSERT_NE(cluster->job().histories.find(SubtaskIndex{0}), nullptr);
+  EXPECT_EQ(cluster->job().histories.find(SubtaskIndex{0})->charged, 1U);
+  cluster->assigned();
+  cluster->ignore();
+}
+
+TEST_F(ClaimsTest, AFailureThatWasNotWrittenIsChargedWhenItIsReportedAgain) {
+  begin(GraphBuilder{}.sources(1).build());
+  cluster->fail(1, 0, FailureClass::RunnerCrash);
+  die();
+  cluster->come_back(2, {});
+  cluster->come_back(1, {.reports = {ended(0, Outcome::Failed)}});
+  ASSERT_NE(cluster->job().histories.find(SubtaskIndex{0}), nullptr);
+  EXPECT_EQ(cluster->job().histories.find(SubtaskIndex{0})->charged, 1U);
+  cluster->assigned();
+  cluster->ignore();
+}
+
+TEST_F(ClaimsTest, WhoComesBackHearsThePriorityThatItMayHaveMissed) {
+  begin(GraphBuilder{}.sources(1).build());
+  cluster->client_says(AdminRequest{1, "priority", {"one", "7", "--subtask=0"}});
+  cluster.write_all();
+  die();
+  cluster->come_back(2, {});
+  cluster->come_back(1, {.jobs = {of_job_1({held(0, ClaimedStage::Queued)})}});
+  const auto told = cluster->take<PriorityBatch>();
+  ASSERT_EQ(told.size(), 1U);
+  ASSERT_EQ(told[0].second.changes.size(), 1U);
+  EXPECT_EQ(told[0].second.changes[0].priority, cluster->job().worker_priority(0));
+  cluster->ignore();
+}
+
 TEST_F(ClaimsTest, WhatCannotBeHeldByAnyoneIsGivenOutAtOnce) {
   begin(GraphBuilder{}.sources(1).build());
   die();

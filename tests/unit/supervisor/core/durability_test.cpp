@@ -124,6 +124,28 @@ TEST(Durability, AnOrderIsAnsweredWhenItIsWrittenAndAQuestionAtOnce) {
   cluster->ignore();
 }
 
+// Fault F12: nothing is promised that a crash would undo, without saying so.
+TEST(Durability, AnOrderThatCannotBeWrittenIsCarriedOutAndSaysSo) {
+  JournalHarness cluster;
+  cluster->submit(GraphBuilder{}.sources(1).build(), named("one"));
+  cluster.write_all();
+  cluster->ignore();
+  cluster.fail(ErrorCode::StorageFull);
+  cluster->alerts();
+  cluster->client_says(AdminRequest{1, "priority", {"one", "7"}});
+  auto answers = cluster->take_for<AdminAnswer>();
+  ASSERT_EQ(answers.size(), 1U);
+  ASSERT_NE(answers[0].value["written"].boolean(), nullptr);
+  EXPECT_FALSE(*answers[0].value["written"].boolean());
+  EXPECT_EQ(cluster->job().spec.priority, 7);
+  cluster.write_all();
+  cluster->client_says(AdminRequest{2, "priority", {"one", "8"}});
+  cluster.write_all();
+  answers = cluster->take_for<AdminAnswer>();
+  ASSERT_EQ(answers.size(), 1U);
+  EXPECT_TRUE(answers[0].value["written"].is_null());
+}
+
 // Fault F11.
 TEST(Durability, AFullDiskRefusesJobsAndLetsTheOthersRun) {
   JournalHarness cluster;

@@ -140,6 +140,116 @@ TEST(Recovery, APriorityThatWasChangedStays) {
   EXPECT_EQ(cluster->job().spec.priority, 7);
 }
 
+TEST(Recovery, FailuresThatWereChargedStayCharged) {
+  JournalHarness cluster{SupervisorConfig{.attempts_max = 3}};
+  cluster->join();
+  cluster->submit(GraphBuilder{}.sources(1).build(), named("one"));
+  cluster.write_all();
+  for (const char* next : {"0 to w1", "0#2 to w1"}) {
+    EXPECT_EQ(cluster->assigned(), Lines{next});
+    cluster->fail(1, 0, FailureClass::UserError);
+    cluster.write_all();
+    cluster.restart();
+    cluster->join();
+    cluster.write_all();
+  }
+  EXPECT_EQ(cluster->assigned(), Lines{"0#3 to w1"});
+  cluster->fail(1, 0, FailureClass::UserError);
+  cluster.write_all();
+  EXPECT_EQ(cluster->state(), JobState::Failed);
+  ASSERT_EQ(cluster->job().failures.size(), 1U);
+  EXPECT_EQ(cluster->job().failures[0].history.size(), 3U) << "the story goes back to before the restarts";
+  cluster->ignore();
+}
+
+// Found by seed 65 of level 3.
+TEST(Recovery, WhatRunsAgainForItsLostOutputsHasItsFailuresStill) {
+  JournalHarness cluster;
+  cluster->join();
+  cluster->submit(GraphBuilder{}.chain(2).build(), named("one"));
+  cluster.write_all();
+  cluster->fail(1, 0, FailureClass::UserError);
+  cluster->tick_after(std::chrono::seconds{1});
+  cluster->succeed(1, 0, {{0, 100}});
+  cluster.write_all();
+  cluster->ignore();
+  cluster.restart();
+  cluster->join();
+  cluster.write_all();
+  EXPECT_EQ(cluster->assigned(), (Lines{"0#2 to w1", "1 to w1, cached"}));
+  EXPECT_EQ(cluster->job().histories.find(SubtaskIndex{0})->charged, 1U);
+}
+
+TEST(Recovery, AWorkerThatDiedUnderASubtaskIsRemembered) {
+  JournalHarness cluster{SupervisorConfig{.lost_workers_max = 2}};
+  cluster->join();
+  cluster->submit(GraphBuilder{}.sources(1).build(), named("one"));
+  cluster.write_all();
+  cluster->lose(1);
+  cluster->alerts();
+  cluster.write_all();
+  cluster.restart();
+  cluster->join();
+  cluster.write_all();
+  cluster->lose(1);
+  cluster->alerts();
+  cluster.write_all();
+  EXPECT_EQ(cluster->state(), JobState::Failed);
+  cluster->ignore();
+}
+
+TEST(Recovery, ASubtaskThatAnOperatorHasCancelledStaysSo) {
+  JournalHarness cluster;
+  cluster->join({.slots = 2});
+  cluster->submit(GraphBuilder{}.chain(2).sources(1).build(), named("one"));
+  cluster.write_all();
+  cluster->ignore();
+  cluster->client_says(AdminRequest{1, "cancel", {"one", "0"}});
+  EXPECT_TRUE(cluster->take_for<AdminAnswer>().empty()) << "not before it is written";
+  cluster.write_one();
+  EXPECT_EQ(cluster->take_for<AdminAnswer>().size(), 1U);
+  PENSTOCK_EXPECT_COVERAGE_MARK("a subtask that was being cancelled came back", cluster.restart());
+  cluster->join();
+  cluster.write_all();
+  EXPECT_EQ(cluster->assigned(), Lines{"2 to w1"});
+  EXPECT_EQ(count_of(attach(cluster.life(), "one").cancelled), 2U);
+  cluster->ignore();
+}
+
+TEST(Recovery, ASuccessThatCrossedItsCancelLetsNothingRunBehindIt) {
+  JournalHarness cluster;
+  cluster->join();
+  cluster->submit(GraphBuilder{}.chain(3).build(), named("one"));
+  cluster.write_all();
+  cluster->client_says(AdminRequest{1, "cancel", {"one", "0"}});
+  cluster->succeed(1, 0);
+  cluster.write_all();
+  cluster->ignore();
+  cluster.restart();
+  cluster->join();
+  cluster.write_all();
+  EXPECT_EQ(cluster->assigned(), Lines{});
+  EXPECT_EQ(cluster->state(), JobState::Cancelled);
+  const JobProgress everything = attach(cluster.life(), "one");
+  EXPECT_EQ(count_of(everything.succeeded), 1U);
+  EXPECT_EQ(count_of(everything.cancelled), 2U);
+  cluster->ignore();
+}
+
+TEST(Recovery, ThePriorityOfASubtaskStays) {
+  JournalHarness cluster;
+  cluster->submit(GraphBuilder{}.sources(3).build(), named("one"));
+  cluster.write_all();
+  cluster->client_says(AdminRequest{1, "priority", {"one", "7", "--subtask=2"}});
+  EXPECT_TRUE(cluster->take_for<AdminAnswer>().empty()) << "not before it is written";
+  cluster.write_all();
+  EXPECT_EQ(cluster->take_for<AdminAnswer>().size(), 1U);
+  cluster.restart();
+  cluster->join();
+  cluster.write_all();
+  EXPECT_EQ(cluster->assigned(), (Lines{"2 to w1", "0 to w1", "1 to w1"}));
+}
+
 TEST(Recovery, AnEndedJobCanStillBeAskedAbout) {
   JournalHarness cluster;
   cluster->join();

@@ -34,10 +34,11 @@ TEST(JournalCodec, EveryRecordComesBackAsItWas) {
   spec.owner = "me";
   spec.priority = -3;
   spec.keep = Keep::Wanted;
-  const Result<Accepted> accepted = decode_accepted(encode(Accepted{JobId{7}, spec, 10, 2}));
+  const Result<Accepted> accepted = decode_accepted(encode(Accepted{JobId{7}, spec, 10, 2, 77}));
   ASSERT_TRUE(accepted.has_value());
   EXPECT_EQ(accepted->spec, spec);
   EXPECT_EQ(accepted->chunks, 2U);
+  EXPECT_EQ(accepted->submitted_ms, 77);
 
   const Graph graph = GraphBuilder{}.sources(3).join().keys({"a", "b", "c", "d"}).build();
   EXPECT_EQ(decode_chunk(encode(graph)).value(), graph);
@@ -46,6 +47,12 @@ TEST(JournalCodec, EveryRecordComesBackAsItWas) {
   const record::JobChanged changed{JobId{7}, 5, true, Error{ErrorCode::Cancelled, "s", "m", "r"}};
   EXPECT_EQ(decode_changed(encode(changed)).value(), changed);
 
+  record::SubtaskChanged subtask{JobId{7}, SubtaskIndex{9}, 3, 2, 1, 3, {"attempt 1", ""}, -2, true};
+  EXPECT_EQ(decode_subtask_changed(encode(subtask)).value(), subtask);
+  subtask.priority.reset();
+  subtask.cancelled = false;
+  EXPECT_EQ(decode_subtask_changed(encode(subtask)).value(), subtask);
+
   record::JobEnded over{JobId{7}, spec, {}};
   over.everything.job = JobId{7};
   over.everything.state = JobState::Failed;
@@ -53,6 +60,8 @@ TEST(JournalCodec, EveryRecordComesBackAsItWas) {
   over.everything.failures = some_ended().failures;
   over.everything.outputs = some_ended().outputs;
   over.everything.error = changed.why;
+  over.submitted_ms = 1'800'000'000'000;
+  over.ended_ms = 1'800'000'000'123;
   EXPECT_EQ(decode_job_ended(encode(over)).value(), over);
 }
 

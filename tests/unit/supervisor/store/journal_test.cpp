@@ -89,6 +89,57 @@ TEST_F(JournalTest, ARunningJobComesBackWithAllThatHasEnded) {
   EXPECT_EQ(recovered.next_number, 4U);
 }
 
+TEST_F(JournalTest, OfEachSubtaskThatHasNotEndedTheLastChangeComesBack) {
+  accept(1, "one");
+  record::SubtaskChanged change{JobId{1}, SubtaskIndex{3}, 1, 1, 0, 1, {"attempt 1"}, {}, false};
+  write(change);
+  change.attempt = change.charged = change.failures = 2;
+  change.lines.push_back("attempt 2");
+  write(change);
+  const record::SubtaskChanged order{JobId{1}, SubtaskIndex{0}, 0, 0, 0, 0, {}, -4, true};
+  write(order);
+  const Recovered recovered = must_recover();
+  EXPECT_EQ(recovered.state.jobs.at(0).changes, (std::vector<record::SubtaskChanged>{order, change}));
+}
+
+TEST_F(JournalTest, OrdersComeBackUntilTheyAreForgotten) {
+  const record::Ordered first{1, 1'800'000'000'000, "ada@desk", "cancel one", "done"};
+  const record::Ordered second{2, 1'800'000'000'001, "", "drain w1", "is not known"};
+  write(first);
+  write(second);
+  EXPECT_EQ(must_recover().state.orders, (std::vector{first, second}));
+  write(record::OrderForgotten{1});
+  EXPECT_EQ(must_recover().state.orders, std::vector{second});
+  for (auto& [key, value] : storage.entries()) value[12] ^= 1;
+  EXPECT_EQ(recover(storage, Damage::Refuse).error().code, ErrorCode::StorageDamaged);
+  EXPECT_EQ(losses(must_recover(Damage::Salvage)),
+            (std::vector<std::string>{"lost: an order of an operator in the list of orders"}));
+}
+
+TEST_F(JournalTest, ADamagedChangeOfASubtaskCostsNoJob) {
+  accept(1, "one");
+  write(record::SubtaskChanged{JobId{1}, SubtaskIndex{3}, 1, 1, 0, 1, {}, {}, false});
+  entry(1, 'b')[9] ^= 4;
+  EXPECT_EQ(recover(storage, Damage::Refuse).error().code, ErrorCode::StorageDamaged);
+  const Recovered recovered = must_recover(Damage::Salvage);
+  EXPECT_EQ(recovered.state.jobs.size(), 1U);
+  EXPECT_EQ(losses(recovered),
+            (std::vector<std::string>{"job-1 'one' goes on without failed attempts, priorities and cancels of 1 "
+                                      "subtasks; they begin anew"}));
+}
+
+TEST_F(JournalTest, AnOlderFormatIsReadAndRaisedBeforeAnythingNewIsWritten) {
+  accept(1, "one");
+  storage.entries().at("h") = journal_codec::encode(journal_codec::Head{1, JobId{2}});
+  const Recovered recovered = must_recover();
+  ASSERT_EQ(recovered.state.jobs.size(), 1U);
+  ASSERT_TRUE(begin_life(storage, recovered, 5).has_value());
+  const Result<journal_codec::Head> head = journal_codec::decode_head(storage.entries().at("h"));
+  ASSERT_TRUE(head.has_value());
+  EXPECT_EQ(head->format, journal_codec::kFormat);
+  EXPECT_EQ(head->next_job, JobId{2});
+}
+
 TEST_F(JournalTest, AJobThatIsOverKeepsItsEndOnly) {
   accept(1, "one");
   succeed(1, 0, 4);

@@ -1,0 +1,30 @@
+// Where a supervisor keeps its state when nobody has said.
+#pragma once
+
+#include <string>
+
+#include "common/base/result.hpp"
+
+namespace penstock::cli {
+
+/// What decides it; an empty text means that a variable is not set.
+struct StateSurroundings {
+  std::string state_directory;  ///< STATE_DIRECTORY: systemd's, from `StateDirectory=` of the service.
+  std::string xdg_state_home;   ///< XDG_STATE_HOME
+  std::string home;             ///< HOME
+  bool is_root = false;
+};
+
+/// Those of this process.
+StateSurroundings own_state_surroundings();
+
+/// The service's directory, else `penstock/supervisor` in the user's place for state (XDG base directories), else
+/// `/var/lib/penstock` for root. Error: InvalidArgument, when there is none of them. Variables that are no absolute
+/// paths are passed over, as the XDG specification wants it.
+Result<std::string> default_state_directory(const StateSurroundings& surroundings);
+
+/// Makes the directory, for its owner alone: graphs hold what users computed with. One that is there stays as it is.
+/// Error: InvalidArgument.
+Result<void> make_state_directory(const std::string& directory);
+
+}  // namespace penstock::cli

@@ -1,0 +1,160 @@
+// SupervisorCore: jobs that have ended, for as long as they can be asked about, and the list of all jobs.
+#include <algorithm>
+#include <optional>
+
+#include "common/base/pattern.hpp"
+#include "common/base/quantity.hpp"
+#include "supervisor/core/request_words.hpp"
+#include "supervisor/core/supervisor_core.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+constexpr Duration kMillisecond = std::chrono::milliseconds{1};
+
+double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+/// Which jobs are asked for.
+struct JobFilter {
+  bool ended = false;  ///< Those that have ended, too.
+  bool running = true;
+  std::optional<JobState> state;
+  std::string name;                  ///< A pattern; empty: any.
+  std::string owner;                 ///< Empty: any.
+  Duration since = Duration::max();  ///< Running, or ended not longer ago than this.
+  std::uint32_t limit = 0xffffffffU;
+};
+
+Result<JobState> parse_state(const std::string& text) {
+  for (const JobState state : {JobState::Running, JobState::Succeeded, JobState::Failed, JobState::Cancelled})
+    if (text == to_string(state)) return state;
+  return bad_argument("--state", "'" + text + "' is none of running, succeeded, failed, cancelled");
+}
+
+Result<JobFilter> parse_filter(const AdminRequest& request) {
+  JobFilter filter;
+  filter.ended = has_flag(request, "all");
+  filter.name = option(request, "name");
+  filter.owner = option(request, "owner");
+  if (const std::string text = option(request, "state"); !text.empty()) {
+    const Result<JobState> state = parse_state(text);
+    if (!state) return state.error();
+    filter.state = *state;
+    filter.running = *state == JobState::Running;
+    filter.ended = !filter.running;
+  }
+  if (const std::string text = option(request, "since"); !text.empty()) {
+    const Result<Duration> since = parse_duration(text);
+    if (!since) return since.error();
+    filter.since = *since;
+  }
+  if (const std::string text = option(request, "limit"); !text.empty() && !parse(text, filter.limit))
+    return bad_argument("--limit", "'" + text + "' is no number of jobs");
+  return filter;
+}
+
+bool fits(const JobFilter& filter, const Job& job) {
+  if (filter.state.has_value() && job.state != *filter.state) return false;
+  if (!filter.owner.empty() && job.spec.owner != filter.owner) return false;
+  return filter.name.empty() || matches(filter.name, job.spec.name);
+}
+
+std::uint64_t bytes_of(const SubtaskFailure& failure) {
+  std::uint64_t sum =
+      sizeof failure + failure.name.size() + failure.last.message.size() + failure.last.output_tail.size();
+  for (const std::string& line : failure.history) sum += sizeof line + line.size();
+  return sum;
+}
+
+/// What an ended job takes in memory; on the disk it is less.
+std::uint64_t bytes_of(const Job& job) {
+  std::uint64_t sum = sizeof job + job.spec.name.size() + job.spec.owner.size() + job.error.message.size();
+  sum += (job.final_news.succeeded.size() + job.final_news.cancelled.size()) * sizeof(SubtaskRange);
+  sum += job.outputs.size() * sizeof(OutputLocation);
+  for (const SubtaskFailure& failure : job.failures) sum += bytes_of(failure);
+  return sum;
+}
+
+}  // namespace
+
+// The wall clock decides nothing; it only lets a later life know how old things are.
+std::int64_t SupervisorCore::unix_ms(Instant at) const { return unix_ms_at_start_ + (at - start_) / kMillisecond; }
+
+Instant SupervisorCore::instant_of(std::int64_t unix_ms) const {
+  if (unix_ms == 0) return start_;  // An older version has not written it.
+  constexpr std::int64_t kCentury = std::int64_t{36'500} * 24 * 3'600'000;
+  const std::int64_t ago = std::clamp<std::int64_t>(unix_ms_at_start_ - unix_ms, 0, kCentury);
+  return start_ - ago * kMillisecond;
+}
+
+/// The job has just ended, or has come back as one that had.
+void SupervisorCore::remember_ended(Job& job) {
+  job.ended_bytes = bytes_of(job);
+  ended_bytes_ += job.ended_bytes;
+  ended_.push_back(job.id);
+}
+
+void SupervisorCore::weigh_ended(Job& job) {
+  ended_bytes_ -= job.ended_bytes;
+  job.ended_bytes = bytes_of(job);
+  ended_bytes_ += job.ended_bytes;
+}
+
+void SupervisorCore::forget_old_jobs() {
+  while (!ended_.empty()) {
+    Job& oldest = *jobs_[ended_.front().value()];
+    const bool too_old = later(oldest.ended, config_.finished_jobs_age_max) <= now_;
+    const bool too_many = ended_.size() > config_.finished_jobs_max;
+    const bool too_large =
+        ended_bytes_ > static_cast<std::uint64_t>(config_.finished_jobs_bytes_max) && ended_.size() > 1;
+    if (!too_old && !too_many && !too_large) return;
+    const JobId id = oldest.id;
+    release_job(oldest);
+    forget_name(oldest);
+    ended_bytes_ -= oldest.ended_bytes;
+    ended_.pop_front();
+    jobs_[id.value()].reset();
+    if (durable()) records_.push_back(record::JobForgotten{id});
+  }
+}
+
+/// When the next ended job is too old.
+Instant SupervisorCore::forget_at() const {
+  return ended_.empty() ? kNever : later(jobs_[ended_.front().value()]->ended, config_.finished_jobs_age_max);
+}
+
+Value SupervisorCore::describe_row(const Job& job, bool with_end) const {
+  Value::Record row{{"id", to_string(job.id)},
+                    {"name", job.spec.name},
+                    {"owner", job.spec.owner},
+                    {"state", std::string{to_string(job.state)}},
+                    {"priority", job.spec.priority},
+                    {"subtasks", job.counts.total},
+                    {"succeeded", job.counts.succeeded},
+                    {"failed", job.counts.failed},
+                    {"cancelled", job.counts.cancelled},
+                    {"assigned", job.in_flight},
+                    {"age_s", seconds(now_ - job.submitted)}};
+  if (with_end) row.emplace_back("ended_ago_s", job.ended == kNever ? Value{} : Value{seconds(now_ - job.ended)});
+  return row;
+}
+
+/// Running jobs, best first; then those that have ended, the last one first.
+Result<Value> SupervisorCore::list_jobs(const AdminRequest& request) const {
+  const Result<JobFilter> filter = parse_filter(request);
+  if (!filter) return filter.error();
+  Value::List rows;
+  for (const JobId id : active_) {
+    if (!filter->running || rows.size() >= filter->limit) break;
+    if (fits(*filter, *jobs_[id.value()])) rows.push_back(describe_row(*jobs_[id.value()], filter->ended));
+  }
+  if (!filter->ended) return Value{std::move(rows)};
+  for (auto id = ended_.rbegin(); id != ended_.rend() && rows.size() < filter->limit; ++id) {
+    const Job& job = *jobs_[id->value()];
+    if (now_ - job.ended > filter->since) break;  // They are in the order of their ends.
+    if (fits(*filter, job)) rows.push_back(describe_row(job, true));
+  }
+  return Value{std::move(rows)};
+}
+
+}  // namespace penstock::supervisor
