@@ -139,6 +139,7 @@ class SupervisorActor {
   }
 
   void receive(const WorkerSuspectedMail& mail) {
+    apply_said();
     const auto known = workers_.find(mail.worker);
     if (known == workers_.end()) return;
     feed(supervisor_event::WorkerSuspected{known->second.id, mail.suspected});
