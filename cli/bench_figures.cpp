@@ -42,15 +42,15 @@ double time_of(const std::vector<NewsPoint>& news, std::uint64_t count) {
 
 }  // namespace
 
-EdgeRates edge_rates(const std::vector<NewsPoint>& news) {
+EdgeRates edge_rates(const std::vector<NewsPoint>& news, std::uint64_t edge) {
   if (news.size() < 3) return {};
   const std::uint64_t first = news.front().succeeded;
   const std::uint64_t last = news.back().succeeded;
-  if (last < first + 2 * EdgeRates::kEdge) return {};
-  const double early = time_of(news, first + EdgeRates::kEdge) - news.front().seconds;
-  const double late = news.back().seconds - time_of(news, last - EdgeRates::kEdge);
+  if (last < first + 2 * edge) return {};
+  const double early = time_of(news, first + edge) - news.front().seconds;
+  const double late = news.back().seconds - time_of(news, last - edge);
   if (early <= 0 || late <= 0) return {};
-  return {static_cast<double>(EdgeRates::kEdge) / early, static_cast<double>(EdgeRates::kEdge) / late};
+  return {static_cast<double>(edge) / early, static_cast<double>(edge) / late};
 }
 
 void add_successor_times(const Graph& graph, const std::vector<SubtaskTrace>& traces, SuccessorTimes& times) {

@@ -27,15 +27,15 @@ struct NewsPoint {
   std::uint64_t succeeded = 0;
 };
 
-/// Subtasks a second among the first and among the last `kEdge` of a job, as the client hears of them.
+/// Subtasks a second among the first and among the last few of a job, as the client hears of them.
 struct EdgeRates {
-  static constexpr std::uint64_t kEdge = 10'000;
   double first_per_s = 0;
   double last_per_s = 0;
 };
-/// Between two news subtasks end evenly. The first begin with the first news: what comes before is the start of the job.
-/// Both 0 for a job that is too short to have two such ends.
-EdgeRates edge_rates(const std::vector<NewsPoint>& news);
+/// Between two news subtasks end evenly. The first begin with the first news: what comes before is the start of the
+/// job. Both 0 for a job that is too short to have two ends of `edge` subtasks. News come some milliseconds apart: ends
+/// that take no longer than that say little.
+EdgeRates edge_rates(const std::vector<NewsPoint>& news, std::uint64_t edge);
 
 /// How long successors waited after their last predecessor's end.
 struct SuccessorTimes {

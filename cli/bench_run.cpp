@@ -49,7 +49,7 @@ Result<BenchRun> run_once(client::Session& session, StopSignals& stop_signals, c
   session.forget(submitted->job);
   if (*state != JobState::Succeeded || run.view.counts.succeeded != graph.size())
     return Error{ErrorCode::Internal, spec.name, "has not succeeded: " + to_string(run.view.error), {}};
-  run.edges = edge_rates(*news);
+  run.news = *news;
   std::uint64_t first_us = UINT64_MAX;
   for (const SubtaskTrace& traced : run.view.traces) first_us = std::min(first_us, traced.run.started_us);
   if (!run.view.traces.empty())

@@ -22,7 +22,7 @@ struct BenchRun {
   double accept_s = 0;
   double total_s = 0;
   double first_start_s = 0;  ///< From the call of submit to the first start; traced runs only.
-  EdgeRates edges;
+  std::vector<NewsPoint> news;
   client::JobView view;
 };
 

@@ -68,12 +68,18 @@ Value::List costs_of(const std::vector<ProcessCost>& before, const std::vector<P
   return rows;
 }
 
+/// The first and last so many subtasks of each run.
+struct EndRates {
+  std::uint64_t edge = 0;
+  std::vector<double> first;
+  std::vector<double> last;
+};
+
 /// What the measured runs have given.
 struct Series {
   std::vector<double> totals;
   std::vector<double> accepts;
-  std::vector<double> first_rates;
-  std::vector<double> last_rates;
+  std::vector<EndRates> ends;
   std::vector<double> spawns;  ///< The bound, measured in turn with the runs.
   Value::List runs;
 };
@@ -82,15 +88,18 @@ Result<Series> run_series(const BenchCommand& command, client::Session& session,
                           const Graph& graph) {
   const BenchRunOptions options{command.again ? Submission::Again : Submission::Whole, Tracing::Off};
   Series series;
+  for (const std::uint64_t edge : {std::uint64_t{10'000}, std::uint64_t{100'000}}) series.ends.push_back({edge, {}, {}});
   for (std::uint32_t i = 0; i < command.repeat; ++i) {
     const Result<BenchRun> run = run_once(session, stop_signals, graph, options);
     if (!run) return run.error();
     series.totals.push_back(run->total_s);
     series.accepts.push_back(run->accept_s);
     series.runs.emplace_back(run->total_s);
-    if (run->edges.last_per_s > 0) {
-      series.first_rates.push_back(run->edges.first_per_s);
-      series.last_rates.push_back(run->edges.last_per_s);
+    for (EndRates& ends : series.ends) {
+      const EdgeRates rates = edge_rates(run->news, ends.edge);
+      if (rates.last_per_s <= 0) continue;
+      ends.first.push_back(rates.first_per_s);
+      ends.last.push_back(rates.last_per_s);
     }
     if (command.program.empty()) continue;
     const Result<double> bound =
@@ -109,12 +118,12 @@ void add_series(const BenchCommand& command, const Series& series, double size, 
   fields.emplace_back("us_per_subtask", median / size * 1e6);
   fields.emplace_back("overhead_us_per_subtask", (median / size - burn_s) * 1e6);
   fields.emplace_back("submit_to_accept", to_value(percentiles_of_seconds(series.accepts)));
-  if (!series.last_rates.empty()) {
-    const double first = median_of(series.first_rates);
-    const double last = median_of(series.last_rates);
-    fields.emplace_back("first_10000_per_s", first);
-    fields.emplace_back("last_10000_per_s", last);
-    fields.emplace_back("last_against_first", last / first);
+  for (const EndRates& ends : series.ends) {
+    if (ends.last.empty()) continue;
+    const std::string edge = std::to_string(ends.edge);
+    fields.emplace_back("first_" + edge + "_per_s", median_of(ends.first));
+    fields.emplace_back("last_" + edge + "_per_s", median_of(ends.last));
+    fields.emplace_back("last_against_first_" + edge, median_of(ends.last) / median_of(ends.first));
   }
   if (!series.spawns.empty()) {
     fields.emplace_back("spawn_bound_per_s", median_of(series.spawns));

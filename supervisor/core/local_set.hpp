@@ -65,7 +65,9 @@ class KeyHeap {
     keys.insert(keys.end(), heap_.begin(), heap_.end());
   }
   void reserve(std::size_t count) { run_.reserve(count); }
-  void prefetch() const { prefetch_line(run_.data() + next_ + 1); }
+  void prefetch() const {
+    if (next_ + 1 < run_.size()) prefetch_line(&run_[next_ + 1]);
+  }
 
  private:
   static constexpr std::size_t kKeptMax = 4096;

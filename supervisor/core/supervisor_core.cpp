@@ -82,10 +82,11 @@ void SupervisorCore::on(const supervisor_event::WorkerSaid& event) {
 }
 
 void SupervisorCore::on(supervisor_event::WorkersSaid& event) {
-  Foresight foresight{workers_, jobs_, event.said};
+  Foresight foresight{workers_, jobs_};
   for (std::size_t i = 0; i < event.said.size(); ++i) {
     if (i > 0) looks_left_ += kLooksForEvent;
-    foresight.before(i);
+    if (i % Foresight::kTogether == 0)
+      foresight.look_at(event.said.subspan(i, std::min(Foresight::kTogether, event.said.size() - i)));
     const WorkerSlot slot = workers_.find(event.said[i].worker);
     if (!slot.valid()) {
       ++counters_.stale_reports;

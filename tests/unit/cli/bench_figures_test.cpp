@@ -74,14 +74,14 @@ TEST(BenchFigures, TheFirstAndTheLastTenThousandAreReadOffTheNews) {
   std::uint64_t count = 64;
   for (; count < 50'064; count += 2000) news.push_back({at += 0.002, count + 2000});
   for (; count < 70'064; count += 1000) news.push_back({at += 0.002, count + 1000});
-  const EdgeRates rates = edge_rates(news);
+  const EdgeRates rates = edge_rates(news, 10'000);
   EXPECT_NEAR(rates.first_per_s, 1e6, 1);
   EXPECT_NEAR(rates.last_per_s, 5e5, 1);
 }
 
 TEST(BenchFigures, AShortJobHasNoEnds) {
-  EXPECT_EQ(edge_rates({}).first_per_s, 0);
-  EXPECT_EQ(edge_rates({{0.1, 5000}, {0.2, 10'000}, {0.3, 20'000}}).last_per_s, 0);
+  EXPECT_EQ(edge_rates({}, 10'000).first_per_s, 0);
+  EXPECT_EQ(edge_rates({{0.1, 5000}, {0.2, 10'000}, {0.3, 20'000}}, 10'000).last_per_s, 0);
 }
 
 TEST(BenchFigures, SecondsBecomeMicroseconds) {
