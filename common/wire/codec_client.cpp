@@ -36,7 +36,9 @@ void write(const AttachJob& message, schema::FromClient::Builder root) {
   write_selector(message.job, out.initJob());
 }
 
-void write(const ReleaseJob& message, schema::FromClient::Builder root) { root.initRelease().setJob(message.job.value()); }
+void write(const ReleaseJob& message, schema::FromClient::Builder root) {
+  root.initRelease().setJob(message.job.value());
+}
 
 void write(const AdminRequest& message, schema::FromClient::Builder root) {
   auto out = root.initAdmin();
@@ -50,7 +52,8 @@ void read_into(schema::FromClient::Reader in, std::vector<FromClient>& messages)
   switch (in.which()) {
     case schema::FromClient::SUBMIT: {
       const auto from = in.getSubmit();
-      messages.emplace_back(SubmitChunk{from.getSubmission(), from.getFirst(), from.getLast(), read_spec(from.getSpec()), read_graph(from.getGraph())});
+      messages.emplace_back(SubmitChunk{from.getSubmission(), from.getFirst(), from.getLast(),
+                                        read_spec(from.getSpec()), read_graph(from.getGraph())});
       return;
     }
     case schema::FromClient::SUBMIT_AGAIN: {
@@ -169,7 +172,8 @@ JobProgress read_progress(schema::ToClient::Progress::Reader in) {
   progress.cancelled = read_ranges(in.getCancelled());
   progress.failures = read_failures(in.getFailures());
   progress.outputs = read_outputs(in.getOutputs());
-  for (const auto entry : in.getTraces()) progress.traces.push_back({WorkerId{entry.getWorker()}, read_trace(entry.getRun())});
+  for (const auto entry : in.getTraces())
+    progress.traces.push_back({WorkerId{entry.getWorker()}, read_trace(entry.getRun())});
   progress.error = read_error(in.getError());
   return progress;
 }
@@ -185,12 +189,14 @@ void read_into(schema::ToClient::Reader in, std::vector<ToClient>& messages) {
   switch (in.which()) {
     case schema::ToClient::SUBMIT_REPLY: {
       const auto from = in.getSubmitReply();
-      messages.emplace_back(SubmitReply{from.getSubmission(), JobId{from.getJob()}, from.getExisted(), read_error(from.getRefusal())});
+      messages.emplace_back(
+          SubmitReply{from.getSubmission(), JobId{from.getJob()}, from.getExisted(), read_error(from.getRefusal())});
       return;
     }
     case schema::ToClient::ATTACH_REPLY: {
       const auto from = in.getAttachReply();
-      messages.emplace_back(AttachReply{from.getRequest(), JobId{from.getJob()}, from.getSubtaskCount(), read_error(from.getRefusal())});
+      messages.emplace_back(
+          AttachReply{from.getRequest(), JobId{from.getJob()}, from.getSubtaskCount(), read_error(from.getRefusal())});
       return;
     }
     case schema::ToClient::PROGRESS: messages.emplace_back(read_progress(in.getProgress())); return;
@@ -228,7 +234,15 @@ FramePayloadPtr encode(std::span<const ToClient> messages) {
 Result<std::vector<FromClient>> decode_from_client(std::span<const std::byte> bytes) {
   return wire::parse<schema::FromClientFrame, std::vector<FromClient>>(bytes, [](schema::FromClientFrame::Reader root) {
     std::vector<FromClient> messages;
-    for (const auto entry : root.getMessages()) wire::read_into(entry, messages);
+    // A chunk that leaves its columns out is a few bytes that stand for many; a frame is full of them at most once.
+    constexpr std::size_t kFrameSubtasksMax = std::size_t{16} << 20U;
+    std::size_t subtasks = 0;
+    for (const auto entry : root.getMessages()) {
+      wire::read_into(entry, messages);
+      if (const auto* chunk = messages.empty() ? nullptr : std::get_if<SubmitChunk>(&messages.back()))
+        subtasks += chunk->graph.size();
+      if (subtasks > kFrameSubtasksMax) wire::refuse("messages");
+    }
     return messages;
   });
 }
@@ -243,7 +257,8 @@ Result<std::vector<ToClient>> decode_to_client(std::span<const std::byte> bytes)
 
 std::size_t wire_size(const FromClient& message) {
   std::size_t bytes = 128;
-  if (const auto* chunk = std::get_if<SubmitChunk>(&message)) bytes += chunk->spec.name.size() + chunk->spec.owner.size() + wire::size_of(chunk->graph);
+  if (const auto* chunk = std::get_if<SubmitChunk>(&message))
+    bytes += chunk->spec.name.size() + chunk->spec.owner.size() + wire::size_of(chunk->graph);
   if (const auto* request = std::get_if<AdminRequest>(&message))
     for (const std::string& argument : request->arguments) bytes += argument.size() + 24;
   return bytes;

@@ -75,6 +75,10 @@ bool comes_back(const Bytes8& words, const Decode& decode, std::vector<Message>&
   Result<std::vector<Message>> decoded = decode(bytes_of(words));
   if (!decoded) return true;
   messages = std::move(decoded).value();
+  // Columns of a chunk that contradict each other are the intake's to refuse; nobody sends such a graph on.
+  if constexpr (std::is_same_v<Message, FromClient>)
+    for (const Message& message : messages)
+      if (std::holds_alternative<SubmitChunk>(message)) return true;
   const Bytes8 again = words_of(encode(std::span<const Message>{messages}));
   const Result<std::vector<Message>> second = decode(bytes_of(again));
   if (!second) {

@@ -102,6 +102,20 @@ TEST(CodecHostile, RandomBytesAndAbsurdSegmentTablesAreSurvived) {
   EXPECT_FALSE(decode_to_worker({}).has_value());
 }
 
+// Faults F18, F20: a frame of few bytes that stands for gigabytes.
+TEST(CodecHostile, ManyGraphsThatLeaveTheirColumnsOutAreRefusedTogether) {
+  SubmitChunk chunk{1, true, false, {}, {}};
+  chunk.graph.templates = {Template{}};
+  chunk.graph.template_of.assign(std::size_t{9} << 20U, 0);
+  chunk.graph.input_offsets.assign((std::size_t{9} << 20U) + 1, 0);
+  const std::vector<FromClient> one{chunk};
+  EXPECT_TRUE(decode_from_client(Copy{encode(std::span{one})->bytes()}.bytes()).has_value());
+  const std::vector<FromClient> two{chunk, chunk};
+  const FramePayloadPtr small = encode(std::span{two});
+  EXPECT_LT(small->bytes().size(), 4096U);
+  EXPECT_FALSE(decode_from_client(Copy{small->bytes()}.bytes()).has_value());
+}
+
 // A list of empty structs takes no bytes and could claim half a billion elements.
 TEST(CodecHostile, AListThatClaimsMoreThanItsBytesIsRefused) {
   const std::vector<ToWorker> none;
