@@ -28,7 +28,9 @@ WorkerSlot SupervisorCore::choose_keeper(const Job& job, std::uint32_t subtask,
   for (std::uint32_t i = 0; i < count; ++i) {
     const WorkerSlot slot{(subtask + i) % count};
     const WorkerEntry& worker = workers_[slot];
-    if (!worker.alive || worker.draining || worker.claiming || slot == holder || worker.bands.empty()) continue;
+    if (!worker.alive || worker.claiming || slot == holder || worker.bands.empty()) continue;
+    // One that drains, or is being lost: then its bands are closed first.
+    if (workers_[worker.bands.front()].draining) continue;
     if (worker.description.data_address.empty()) continue;
     if (std::find(others.begin(), others.end(), worker.id) == others.end()) return slot;
   }
