@@ -259,17 +259,18 @@ Result<void> copy_given_up_files(const RocksdbOptions& wanted, Storage& target, 
   return {};
 }
 
-bool lacks_a_file(rocksdb::DB& database, Erased erased) {
-  const IteratorPtr at{database.NewIterator(reading_all(erased))};
+bool gives_nothing(rocksdb::DB& database, Erased erased) {
+  const MakeIterator make = [&] { return database.NewIterator(reading_all(erased)); };
+  const IteratorPtr at{make()};
   at->SeekToFirst();
-  return !at->Valid() && at->status().IsIOError();
+  return !at->Valid() && !at->status().ok() && step_over_damage(make, "") == nullptr;
 }
 
 /// Copies what a damaged directory still gives, by ever ruder means.
 Result<void> copy_damaged(const RocksdbOptions& wanted, Storage& target, Erased erased, SalvageOutcome& outcome) {
   std::unique_ptr<rocksdb::DB> source = open_leniently(wanted);
-  // One sorted file that is not there hides all the others.
-  if (source != nullptr && lacks_a_file(*source, erased)) source.reset();
+  // One sorted file that is not there, or was cut, may hide all the others.
+  if (source != nullptr && gives_nothing(*source, erased)) source.reset();
   if (source == nullptr) {
     ++outcome.gaps;
     static_cast<void>(rocksdb::RepairDB(wanted.directory, lenient_options(wanted)).ok());

@@ -63,7 +63,8 @@ Result<void> write_jobs(const std::string& directory, std::uint32_t first, std::
 
 Graph made_graph(std::uint32_t job, const JournalShape& shape) {
   Rng rng{job};
-  std::vector<std::string> payloads(kSubtasks);
+  // The operator reads the first words: nothing to do, nothing to make.
+  std::vector<std::string> payloads(kSubtasks, std::string(16, '\0'));
   for (std::string& payload : payloads)
     while (payload.size() < shape.job_bytes / kSubtasks) {
       const std::uint64_t bytes = rng.next();
