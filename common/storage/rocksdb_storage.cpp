@@ -40,6 +40,9 @@ Error error_of(const rocksdb::Status& status, const std::string& directory) {
             "make room; what waits is written as soon as there is some"};
   if (status.IsCorruption() || contains(words, "Corruption"))
     return {ErrorCode::StorageDamaged, directory, words, "start once with `--salvage` to keep what is intact"};
+  if (status.IsIOError())
+    return {ErrorCode::Internal, directory, words,
+            "nothing more is accepted; mend the disk, and start again: what was promised is there"};
   return {ErrorCode::Internal, directory, words, "see the LOG file in that directory"};
 }
 
@@ -48,6 +51,26 @@ class WithoutOwnRecovery final : public rocksdb::EventListener {
  public:
   void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason, rocksdb::Status, bool* automatic) override { *automatic = false; }
 };
+
+/// When it cannot be opened, what is missing or makes no sense is damage, too.
+Error error_of_opening(const rocksdb::Status& status, const std::string& directory) {
+  Error error = error_of(status, directory);
+  const std::string words = status.ToString();
+  const bool of_the_system = status.IsIOError() && !contains(words, "No such file");
+  if (error.code != ErrorCode::Internal || of_the_system) return error;
+  return {ErrorCode::StorageDamaged, directory, words, "start once with `--salvage` to keep what is intact"};
+}
+
+/// RocksDB takes a directory without this file for one that is to be made, whatever else is in it.
+bool has_lost_its_root(const std::string& directory) {
+  std::error_code code;
+  if (fs::exists(directory + "/CURRENT", code)) return false;
+  for (const auto& entry : fs::directory_iterator{directory, code}) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("MANIFEST-") || name.ends_with(".sst") || name.ends_with(".log")) return true;
+  }
+  return false;
+}
 
 rocksdb::Options options_of(const RocksdbOptions& wanted) {
   rocksdb::Options options;
@@ -107,12 +130,16 @@ class OpenRocksdb final : public Storage {
       }
       if (!status.ok()) return error_of(status, directory_);
     }
+    // Fault F12: what is behind a write that failed is not known, and RocksDB aborts when its log is written to again.
+    if (broken_) return last_error_;
     rocksdb::WriteOptions writing;
     writing.sync = sync == Sync::Yes;
     const rocksdb::Status status = database_->Write(writing, &changes);
     troubled_ = !status.ok();
     if (status.ok()) return {};
-    return last_error_ = error_of(status, directory_);
+    last_error_ = error_of(status, directory_);
+    broken_ = status.IsIOError() && last_error_.code != ErrorCode::StorageFull;
+    return last_error_;
   }
 
   Result<void> close() override {
@@ -156,7 +183,8 @@ class OpenRocksdb final : public Storage {
   const std::string directory_;
   const rocksdb::Options options_;
   std::unique_ptr<rocksdb::DB> database_;
-  bool troubled_ = false;
+  bool troubled_ = false;  ///< The last commit has failed.
+  bool broken_ = false;    ///< For a reason that does not go away: read-only until the next start.
   Error last_error_;
 };
 
@@ -216,9 +244,14 @@ Result<void> copy_readable(const MakeIterator& make, Storage& target, SalvageOut
   return target.commit(batch, Sync::Yes);
 }
 
-rocksdb::ReadOptions reading_all() {
+/// RocksDB 7.8 frees the erased ranges of a file twice that it cannot open: those of a damaged directory are not looked at,
+/// and what they had erased comes back. The journal's checks see to that.
+enum class Erased : std::uint8_t { Gone, ComesBack };
+
+rocksdb::ReadOptions reading_all(Erased erased = Erased::Gone) {
   rocksdb::ReadOptions reading;
   reading.fill_cache = false;
+  reading.ignore_range_deletions = erased == Erased::ComesBack;
   return reading;
 }
 
@@ -255,9 +288,18 @@ Result<void> copy_given_up_files(const RocksdbOptions& wanted, Storage& target, 
   return {};
 }
 
+bool gives_nothing(rocksdb::DB& database, Erased erased) {
+  const MakeIterator make = [&] { return database.NewIterator(reading_all(erased)); };
+  const IteratorPtr at{make()};
+  at->SeekToFirst();
+  return !at->Valid() && !at->status().ok() && step_over_damage(make, "") == nullptr;
+}
+
 /// Copies what a damaged directory still gives, by ever ruder means.
-Result<void> copy_damaged(const RocksdbOptions& wanted, Storage& target, SalvageOutcome& outcome) {
+Result<void> copy_damaged(const RocksdbOptions& wanted, Storage& target, Erased erased, SalvageOutcome& outcome) {
   std::unique_ptr<rocksdb::DB> source = open_leniently(wanted);
+  // One sorted file that is not there, or was cut, may hide all the others.
+  if (source != nullptr && gives_nothing(*source, erased)) source.reset();
   if (source == nullptr) {
     ++outcome.gaps;
     static_cast<void>(rocksdb::RepairDB(wanted.directory, lenient_options(wanted)).ok());
@@ -265,7 +307,7 @@ Result<void> copy_damaged(const RocksdbOptions& wanted, Storage& target, Salvage
     source = open_leniently(wanted);
   }
   if (source == nullptr) return {};
-  return copy_readable([&source] { return source->NewIterator(reading_all()); }, target, outcome);
+  return copy_readable([&] { return source->NewIterator(reading_all(erased)); }, target, outcome);
 }
 
 Error file_error(const std::string& path, const std::error_code& code) {
@@ -285,9 +327,12 @@ Result<std::unique_ptr<Storage>> RocksdbStorage::open(const RocksdbOptions& opti
   std::error_code code;
   fs::create_directories(options.directory, code);
   if (code) return file_error(options.directory, code);
+  if (has_lost_its_root(options.directory))
+    return Error{ErrorCode::StorageDamaged, options.directory, "has lost its file CURRENT",
+                 "start once with `--salvage` to keep what is intact"};
   rocksdb::DB* database = nullptr;
   if (const rocksdb::Status status = rocksdb::DB::Open(options_of(options), options.directory, &database); !status.ok())
-    return error_of(status, options.directory);
+    return error_of_opening(status, options.directory);
   auto storage = std::make_unique<OpenRocksdb>(std::unique_ptr<rocksdb::DB>{database}, options);
   // For whoever comes second. The lock itself is the database's and goes with the process.
   std::ofstream{owner_file(options.directory), std::ios::trunc} << options.owner << '\n';
@@ -299,15 +344,19 @@ Result<SalvageOutcome> RocksdbStorage::salvage(const RocksdbOptions& options) {
   std::error_code code;
   if (!fs::exists(options.directory, code)) return outcome;
   // Whoever holds the lock must not have the files repaired under it.
-  if (Result<std::unique_ptr<Storage>> attempt = open(options);
-      !attempt && attempt.error().code == ErrorCode::StorageLocked)
-    return attempt.error();
+  bool damaged = false;
+  if (Result<std::unique_ptr<Storage>> attempt = open(options); !attempt) {
+    if (attempt.error().code == ErrorCode::StorageLocked) return attempt.error();
+    damaged = true;
+  }
   RocksdbOptions fresh = options;
   fresh.directory = options.directory + ".salvaged";
   fs::remove_all(fresh.directory, code);  // Of a salvage that was interrupted.
   Result<std::unique_ptr<Storage>> target = open(fresh);
   if (!target) return target.error();
-  PENSTOCK_TRY(copy_damaged(options, **target, outcome));
+  PENSTOCK_TRY(copy_damaged(options, **target, damaged ? Erased::ComesBack : Erased::Gone, outcome));
+  // Records of the log that fail their checksums are passed over without being counted.
+  if (damaged && outcome.gaps == 0) outcome.gaps = 1;
   PENSTOCK_TRY((*target)->close());
   outcome.damaged_directory = free_name_beside(options.directory);
   fs::rename(options.directory, outcome.damaged_directory, code);

@@ -1,0 +1,84 @@
+#include "tests/chaos/journal_maker.hpp"
+
+#include "common/base/rng.hpp"
+#include "common/storage/rocksdb_storage.hpp"
+#include "supervisor/store/journal.hpp"
+#include "tests/support/graph_builder.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+constexpr std::uint32_t kSubtasks = 4;
+
+JobSpec spec_of(std::uint32_t job) {
+  JobSpec spec;
+  spec.name = "made-" + std::to_string(job);
+  spec.owner = "maker";
+  spec.keep = Keep::Nothing;
+  return spec;
+}
+
+void write_job(std::uint32_t job, const JournalShape& shape, StorageBatch& batch) {
+  const Graph graph = made_graph(job, shape);
+  const JobId id{job};
+  write_record(record::JobAccepted{id, spec_of(job), &graph}, 0, batch);
+  if (job % 4 == 0) {
+    record::JobEnded over{id, spec_of(job), {}};
+    over.everything.job = id;
+    over.everything.state = JobState::Succeeded;
+    over.everything.counts.total = over.everything.counts.succeeded = kSubtasks;
+    over.everything.succeeded = {{SubtaskIndex{0}, SubtaskIndex{kSubtasks - 1}}};
+    write_record(over, 0, batch);
+  } else if (job % 4 == 1) {
+    record::SubtasksEnded ended;
+    ended.job = id;
+    ended.counts.total = kSubtasks;
+    ended.counts.succeeded = 1;
+    ended.succeeded = {{SubtaskIndex{0}, SubtaskIndex{0}}};
+    write_record(ended, job, batch);
+  } else if (job % 4 == 2) {
+    write_record(record::SubtaskChanged{id, SubtaskIndex{1}, 1, 1, 0, 1, {"attempt 1"}, {}, false}, 0, batch);
+  }
+}
+
+Result<void> write_jobs(const std::string& directory, std::uint32_t first, std::uint32_t last,
+                        const JournalShape& shape) {
+  RocksdbOptions options;
+  options.directory = directory + "/journal";
+  options.owner = "the maker of journals";
+  Result<std::unique_ptr<Storage>> storage = RocksdbStorage::open(options);
+  if (!storage) return storage.error();
+  const Result<Recovered> recovered = recover(**storage, Damage::Refuse);
+  if (!recovered) return recovered.error();
+  PENSTOCK_TRY(begin_life(**storage, *recovered, 77));
+  for (std::uint32_t job = first; job <= last; ++job) {
+    StorageBatch batch;
+    write_job(job, shape, batch);
+    PENSTOCK_TRY((*storage)->commit(batch, job == last ? Sync::Yes : Sync::No));
+  }
+  return (*storage)->close();
+}
+
+}  // namespace
+
+Graph made_graph(std::uint32_t job, const JournalShape& shape) {
+  Rng rng{job};
+  // The operator reads the first words: nothing to do, nothing to make.
+  std::vector<std::string> payloads(kSubtasks, std::string(16, '\0'));
+  for (std::string& payload : payloads)
+    while (payload.size() < shape.job_bytes / kSubtasks) {
+      const std::uint64_t bytes = rng.next();
+      payload.append(reinterpret_cast<const char*>(&bytes), sizeof bytes);
+    }
+  GraphBuilder builder;
+  builder.template_at(0).program = "noop";
+  return builder.sources(kSubtasks).payloads(std::move(payloads)).build();
+}
+
+Result<void> make_journal(const std::string& directory, const JournalShape& shape) {
+  // What an earlier life has left in its log becomes a sorted file when the next one begins.
+  PENSTOCK_TRY(write_jobs(directory, 1, shape.jobs / 2, shape));
+  return write_jobs(directory, shape.jobs / 2 + 1, shape.jobs, shape);
+}
+
+}  // namespace penstock::supervisor

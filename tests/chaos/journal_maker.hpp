@@ -1,0 +1,24 @@
+// A journal of any size on a real disk, for tests that damage it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "common/base/result.hpp"
+#include "common/protocol/graph.hpp"
+
+namespace penstock::supervisor {
+
+struct JournalShape {
+  std::uint32_t jobs = 24;
+  std::uint32_t job_bytes = 1U << 16U;  ///< Random ones: they do not compress.
+};
+
+/// Writes `directory/journal` as a supervisor that was killed leaves it: a half of the jobs in sorted files, the rest
+/// in the log. Job number i is named `made-i`; every fourth has ended, of every other fourth one of four subtasks has.
+Result<void> make_journal(const std::string& directory, const JournalShape& shape);
+
+/// The graph of job number `job` of such a journal.
+Graph made_graph(std::uint32_t job, const JournalShape& shape);
+
+}  // namespace penstock::supervisor
