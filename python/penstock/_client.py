@@ -293,7 +293,10 @@ class Client:
             if id(future) in numbers:
                 return numbers[id(future)]
             if id(future) not in literals:
-                literals[id(future)] = graph.literal(self._datum_of(future))
+                batch = future._batch
+                # An embedded cluster has one worker, which holds it; else its bytes travel with the graph.
+                literals[id(future)] = (graph.alias(batch.job, future._index) if batch and not self.address
+                                        else graph.literal(self._datum_of(future)))
                 futures.append(None)
                 inputs.append(())
             return literals[id(future)]

@@ -121,7 +121,8 @@ class Future(concurrent.futures.Future):
     def _keep(self, value):
         self._loaded = True
         self._result = value
-        self.release()
+        if self.client.address:
+            self.release()  # Embedded, it stays where others can be given it.
 
 
 def refuse_closed():

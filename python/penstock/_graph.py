@@ -2,6 +2,7 @@
 import ctypes
 import os
 import pickle
+import struct
 import sys
 from array import array
 
@@ -101,6 +102,16 @@ class GraphColumns:
             number = self.templates["literal"] = self.library.check(
                 self.library.graph_add_template(self.handle, content))
         return self.add(number, bytes(datum), (), 0)
+
+    def alias(self, job, subtask):
+        """A subtask whose output is that of another job which the same worker holds, without a copy."""
+        number = self.templates.get("alias")
+        if number is None:
+            content = _abi.Template(runner=_abi.NATIVE, program=b"alias", name=b"alias", continue_on_failure=1,
+                                    attempts_max=1)
+            number = self.templates["alias"] = self.library.check(
+                self.library.graph_add_template(self.handle, content))
+        return self.add(number, struct.pack("<III", job, subtask, 0), (), 0)
 
     def add(self, template, payload, inputs, priority=0, after=()):
         """A subtask; its number. `inputs` are numbers of others, in the order of the payload's `Input`s; it begins after

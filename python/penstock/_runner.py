@@ -91,7 +91,7 @@ class Runner:
             except BaseException as error:
                 self.in_user_code = False
                 self.fail(error)
-            result = arguments = data = None
+            result = arguments = keywords = data = buffers = None
             inputs.reset()
 
     def load(self, run):

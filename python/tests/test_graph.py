@@ -59,3 +59,31 @@ def test_a_wait_with_a_limit_comes_back(client, tmp_path):
         job.result(0.01)
     (tmp_path / "go").touch()
     assert job.results(20) == [str(tmp_path / "go")]
+
+
+def test_a_result_of_an_earlier_job_is_given_to_a_later_one_without_a_copy(client):
+    from penstock import Job, _graph
+    first = client.submit(functions.make_array, 200000)
+    assert first.exception() is None
+    columns = _graph.GraphColumns(client._command)
+    columns.want([columns.alias(first._batch.job, first._index)])
+    with client._lock:
+        number = columns.submit(client._handle)
+        client._quiet.add(number)
+    job = Job(client, number, "alias", [0], 1)
+    job.result(30)
+    ours, views = client._fetch(number, [0])
+    theirs, others = client._fetch(first._batch.job, [first._index])
+    assert views[0].data == others[0].data and views[0].size > 1_000_000
+    del ours, theirs
+
+
+def test_an_alias_of_what_is_not_there_fails(client):
+    from penstock import Job, SubtaskFailed, _graph
+    columns = _graph.GraphColumns(client._command)
+    columns.want([columns.alias(1 << 20, 0)])
+    with client._lock:
+        number = columns.submit(client._handle)
+        client._quiet.add(number)
+    with pytest.raises(SubtaskFailed, match="is not here"):
+        Job(client, number, "alias", [0], 1).result(30)

@@ -51,8 +51,9 @@ Blob::~Blob() {
 
 void Blob::seal() {
   // Unsealed it is as good for everybody in this process; `share` tries again.
-  if (segment_) static_cast<void>(segment_->seal());
-  if (segment_) data_ = segment_->data();
+  if (!segment_ || segment_->sealed()) return;  // One that is put under another key is read by others already.
+  static_cast<void>(segment_->seal());
+  data_ = segment_->data();
 }
 
 Result<Descriptor> Blob::share() const {

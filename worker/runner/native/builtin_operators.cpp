@@ -42,9 +42,10 @@ int burn(penstock_call* call) {
   const Instant begin = monotonic_now();
   const Work work = work_of(call);
   if (const int failed = make_output(call, work.output_bytes); failed != 0) return failed;
-  const Instant end = later(begin, Duration{static_cast<std::int64_t>(std::min<std::uint64_t>(work.burn_ns, INT64_MAX))});
-  // Where slots outnumber processors, whoever is not lets the others look at the clock too; else each would miss its end
-  // by a time slice of the kernel.
+  const Instant end =
+      later(begin, Duration{static_cast<std::int64_t>(std::min<std::uint64_t>(work.burn_ns, INT64_MAX))});
+  // Where slots outnumber processors, whoever is not lets the others look at the clock too; else each would miss its
+  // end by a time slice of the kernel.
   for (std::uint32_t round = 1; monotonic_now() < end; ++round) {
     if (round % 1024 != 0) continue;
     if (call->cancelled(call) != 0) return 0;
@@ -56,7 +57,8 @@ int burn(penstock_call* call) {
 // Fails with its payload as message; if that begins with a number and a colon, only attempts up to that number fail.
 int fail_operator(penstock_call* call) {
   const penstock_view& from = call->payload.bytes > 0 ? call->payload : call->template_payload;
-  std::string message = from.data == nullptr ? "failed as asked" : std::string{static_cast<const char*>(from.data), from.bytes};
+  std::string message =
+      from.data == nullptr ? "failed as asked" : std::string{static_cast<const char*>(from.data), from.bytes};
   if (const std::size_t colon = message.find(':'); colon != std::string::npos && colon > 0 && colon < 6) {
     std::uint32_t attempts = 0;
     bool number = true;
@@ -79,10 +81,13 @@ int literal(penstock_call* call) {
 }
 
 constexpr penstock_operator kOperators[] = {
-    {"noop", noop}, {"burn", burn}, {"fail", fail_operator}, {"literal", literal}};
-constexpr penstock_operator_table kTable{PENSTOCK_OPERATOR_ABI, 4, kOperators};
+    {"noop", noop}, {"burn", burn}, {"fail", fail_operator}, {"literal", literal}, {"alias", alias_operator}};
+constexpr penstock_operator_table kTable{PENSTOCK_OPERATOR_ABI, 5, kOperators};
 
 }  // namespace
+
+// The lane does it (native_lanes.cpp): operators do not see the store.
+int alias_operator(penstock_call* call) { return call->fail(call, "an alias is made by the lane"); }
 
 const penstock_operator_table& builtin_operators() { return kTable; }
 

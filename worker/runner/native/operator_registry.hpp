@@ -10,7 +10,7 @@
 
 namespace penstock::worker {
 
-/// The operators that a worker offers: those of its own (`noop`, `burn`, `fail`, `literal`, see builtin_operators.cpp) and those of
+/// The operators that a worker offers: those of its own (`noop`, `burn`, `fail`, `literal`, `alias`, see builtin_operators.cpp) and those of
 /// shared libraries. Filled before the first subtask runs, then only read, from any thread. Libraries stay loaded.
 class OperatorRegistry {
  public:
@@ -29,7 +29,11 @@ class OperatorRegistry {
   std::unique_ptr<State> state_;
 };
 
-/// The table of `noop`, `burn`, `fail` and `literal`.
+/// Its payload names a datum of another job that this worker holds (job, subtask and output, 32 bits each): the same
+/// bytes become its own output, without a copy.
+int alias_operator(penstock_call* call);
+
+/// The table of all of them.
 const penstock_operator_table& builtin_operators();
 
 }  // namespace penstock::worker
