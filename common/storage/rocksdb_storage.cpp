@@ -119,6 +119,8 @@ class OpenRocksdb final : public Storage {
 
   Result<void> commit(const StorageBatch& batch, Sync sync) override {
     if (database_ == nullptr && !troubled_) return closed();
+    // Fault F12: what is behind a write that failed is not known, and RocksDB aborts when its log is written to again.
+    if (broken_) return last_error_;
     if (troubled_) PENSTOCK_TRY(recover());
     rocksdb::WriteBatch changes;
     for (const StorageBatch::Change& change : batch.changes) {
@@ -130,8 +132,6 @@ class OpenRocksdb final : public Storage {
       }
       if (!status.ok()) return error_of(status, directory_);
     }
-    // Fault F12: what is behind a write that failed is not known, and RocksDB aborts when its log is written to again.
-    if (broken_) return last_error_;
     rocksdb::WriteOptions writing;
     writing.sync = sync == Sync::Yes;
     const rocksdb::Status status = database_->Write(writing, &changes);
