@@ -15,7 +15,7 @@ void prefer_large_pages(void* begin, std::size_t bytes);
 inline constexpr std::size_t kLargePage = std::size_t{2} << 20U;
 
 /// Memory in large pages from a few of them on. With pages of 4 KiB every touch of an array of many megabytes is two
-/// trips to memory, one of them for the page table; in a virtual machine it is half of the price.
+/// trips to memory, one of them for the page table: up to a third of the price in a virtual machine.
 template <class T>
 class LargeArrayAllocator {
  public:
