@@ -78,7 +78,7 @@ Result<void> embed(penstock_client& client, const penstock_client_options& optio
 }  // namespace
 
 ResultFetcher::ResultFetcher() {
-  client_ = std::make_unique<worker::DataClient>(loop_);
+  client_ = std::make_unique<worker::DataClient>(loop_, store_, worker::TransferLimits{});
   thread_ = std::thread{[this] { loop_.run(); }};
 }
 
@@ -109,17 +109,25 @@ Result<std::vector<worker::BlobPtr>> ResultFetcher::fetch(const std::vector<Want
         answers->blobs[i] = std::move(blob);
         if (--answers->left == 0) answers->complete.set_value();
       };
-      const Result<HostPort> address = parse_host_port(wanted[i].data_address, "127.0.0.1");
-      if (address)
-        client_->fetch(*address, wanted[i].key, done);
-      else
-        done(nullptr, address.error());
+      fetch_one(wanted[i], done);
     }
   });
   if (answers->complete.get_future().wait_for(kFetchMax) != std::future_status::ready)
     return Error{ErrorCode::TimedOut, to_string(wanted.front().key), "did not come from its worker in time", {}};
   if (!answers->error.message.empty()) return answers->error;
   return answers->blobs;
+}
+
+void ResultFetcher::fetch_one(const Wanted& wanted, OnBlob on_blob) {
+  const Result<HostPort> address = parse_host_port(wanted.data_address, "127.0.0.1");
+  if (!address) return on_blob(nullptr, address.error());
+  std::vector<OnBlob>& waiting = waiting_[wanted.key];
+  waiting.push_back(std::move(on_blob));
+  if (waiting.size() > 1) return;
+  client_->fetch(*address, wanted.key, 0, [this, key = wanted.key](const worker::BlobPtr& blob, const Error& error) {
+    const auto found = waiting_.extract(key);
+    for (const OnBlob& tell : found.mapped()) tell(blob, error);
+  });
 }
 
 }  // namespace penstock::abi

@@ -3,6 +3,7 @@
 
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -13,7 +14,7 @@
 #include "client/src/session.hpp"
 #include "common/runtime/loop.hpp"
 #include "worker/store/object_store.hpp"
-#include "worker/transfer/transfer.hpp"
+#include "worker/transfer/data_client.hpp"
 
 namespace penstock::client {
 class EmbeddedCluster;
@@ -37,8 +38,13 @@ class ResultFetcher {
   Result<std::vector<worker::BlobPtr>> fetch(const std::vector<Wanted>& wanted);
 
  private:
+  using OnBlob = std::function<void(worker::BlobPtr, const Error&)>;
+  void fetch_one(const Wanted& wanted, OnBlob on_blob);
+
   Loop loop_;
+  worker::ObjectStore store_;  ///< Where the client allocates; nothing is kept in it.
   std::unique_ptr<worker::DataClient> client_;
+  std::map<DataKey, std::vector<OnBlob>> waiting_;  ///< One transfer for a key, however many threads wait. Of the loop.
   std::thread thread_;
 };
 

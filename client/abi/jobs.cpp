@@ -99,7 +99,7 @@ Error not_there(JobId job, std::uint32_t subtask) {
 
 Result<void> take_from_store(penstock_client& client, const std::vector<penstock::DataKey>& keys, penstock_data& data) {
   penstock::worker::ObjectStore& store = client.embedded->store();
-  for (const penstock::DataKey& key : keys) data.blobs.push_back(store.find(key));  // Null: it is empty.
+  for (const penstock::DataKey& key : keys) data.blobs.push_back(store.load_now(key));  // Null: it is empty.
   return {};
 }
 

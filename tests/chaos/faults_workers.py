@@ -163,8 +163,8 @@ def one_way(case):
 
 def busy(case):
     """F02, its other half: who is only busy is not lost. All programs of a wide worker start at once, beside burning ones."""
-    settings = () if case.full else ("link.heartbeat=100ms", "link.silence_max=700ms")
-    count = 2000 if case.full else 800
+    settings = () if case.full else ("link.heartbeat=200ms", "link.silence_max=1500ms")
+    count = 2000 if case.full else 1000
     cluster = case.cluster(settings=settings)
     cluster.start_worker("w1", slots=count)
     cluster.start_worker("w2", slots=os.cpu_count())

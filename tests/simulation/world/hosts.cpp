@@ -158,6 +158,7 @@ void SupervisorHost::handle(SupervisorEvent&& event) {
   if (!up_) return;
   constexpr const char* kEvents[] = {"supervisor: a worker joined",
                                      "supervisor: a worker said something",
+                                     "supervisor: a worker is suspected or trusted",
                                      "supervisor: a worker was lost",
                                      "supervisor: a graph was checked",
                                      "supervisor: the client said something",
@@ -167,6 +168,7 @@ void SupervisorHost::handle(SupervisorEvent&& event) {
                                      "supervisor: the journal cannot be written",
                                      "supervisor: a new life begins",
                                      "supervisor: workers said something"};
+  static_assert(std::size(kEvents) == std::variant_size_v<SupervisorEvent>);
   world_.note(kEvents[event.index()]);
   Actions<SupervisorAction> actions;
   core_->handle(std::move(event), world_.now(), actions);

@@ -344,7 +344,7 @@ void NativeLanes::State::make_alias(Call& call, NativeEnd& end) const {
   BlobPtr blob;
   if (call.payload.bytes == sizeof named) {
     std::memcpy(named.data(), call.payload.data, sizeof named);
-    blob = store.find(DataKey{{JobId{named[0]}, SubtaskIndex{named[1]}}, static_cast<std::uint16_t>(named[2])});
+    blob = store.load_now(DataKey{{JobId{named[0]}, SubtaskIndex{named[1]}}, static_cast<std::uint16_t>(named[2])});
   }
   if (blob != nullptr) {
     call.made.emplace_back(0, std::const_pointer_cast<Blob>(blob));  // Sealed long ago: `put` does not touch it.
