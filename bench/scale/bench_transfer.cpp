@@ -13,6 +13,7 @@
 
 #include "common/base/rng.hpp"
 #include "common/runtime/clock.hpp"
+#include "common/runtime/host.hpp"
 #include "worker/transfer/transfer_thread.hpp"
 
 namespace penstock::worker {
@@ -92,6 +93,7 @@ int measure(std::size_t bytes, std::uint32_t count, std::uint32_t streams) {
   bool failed = false;
   const HostPort from{"127.0.0.1", (*holder)->port()};
   Pings pings{loop};
+  const std::int64_t cpu_before = process_usage().cpu_us;
   const Instant begin = monotonic_now();
   for (std::uint32_t i = 0; i < count; ++i)
     (*reader)->fetch(from, DataKey{{JobId{1}, SubtaskIndex{i}}, 0}, 0, [&](std::shared_ptr<Blob> blob, const Error&) {
@@ -99,11 +101,14 @@ int measure(std::size_t bytes, std::uint32_t count, std::uint32_t streams) {
       if (++done == count) loop.stop();
     });
   loop.run();
+  const double gigabytes = static_cast<double>(bytes) * count / 1e9;
+  const double cpu = static_cast<double>(process_usage().cpu_us - cpu_before) / 1e6;
   const double seconds = static_cast<double>((monotonic_now() - begin).count()) / 1e9;
   std::printf(
-      "%u x %zu MiB over %u streams: %.2f GB/s; %zu control round trips: p50 %.0f us, p99 %.0f us, max %.0f us%s\n",
-      count, bytes >> 20U, streams, static_cast<double>(bytes) * count / seconds / 1e9, pings.count(),
-      pings.percentile(0.5), pings.percentile(0.99), pings.percentile(1), failed ? "; FAILED" : "");
+      "%u x %zu MiB over %u streams: %.2f GB/s, %.2f s of processor for a GB; %zu control round trips: p50 %.0f us, "
+      "p99 %.0f us, max %.0f us%s\n",
+      count, bytes >> 20U, streams, gigabytes / seconds, cpu / gigabytes, pings.count(), pings.percentile(0.5),
+      pings.percentile(0.99), pings.percentile(1), failed ? "; FAILED" : "");
   return failed ? 1 : 0;
 }
 

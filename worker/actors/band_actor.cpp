@@ -14,8 +14,10 @@ class BandActor {
 
   static constexpr const char* name = "band";
 
-  caf::behavior make_behavior(Loop* loop, ObjectStore* store, const CommandRunnerConfig& config,
-                              const caf::actor& owner) {
+  caf::behavior make_behavior(Loop* loop, ObjectStore* store, CommandRunnerConfig config, const caf::actor& owner) {
+    config.on_measured = [this, owner, band = config.band](Bytes used) {
+      caf::anon_send(owner, CommandMemoryMail{life_, band, used});
+    };
     // A program may end while no mail is being read: the end is sent in the name of nobody.
     runner_ = std::make_unique<CommandRunner>(*loop, *store, config, [this, owner](CommandEnd&& end) {
       auto told = std::make_shared<ForeignEnd>();

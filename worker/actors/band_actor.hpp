@@ -31,6 +31,13 @@ struct CommandEndMail {
   std::shared_ptr<ForeignEnd> end;
 };
 
+/// To the owner: what the commands of a band use now.
+struct CommandMemoryMail {
+  Incarnation life;
+  std::string band;
+  Bytes used;
+};
+
 /// Its commands do not outlive it.
 caf::actor spawn_band_actor(caf::actor_system& system, Loop& loop, ObjectStore& store,
                             const CommandRunnerConfig& config, const caf::actor& owner);
@@ -41,3 +48,4 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::worker::CommandStartMail)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::worker::CommandStopMail)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::worker::KillAllMail)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::worker::CommandEndMail)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::worker::CommandMemoryMail)

@@ -44,6 +44,7 @@ class WorkerActor {
               if (mail.life == life_ && host_ != nullptr) host_->supervisor_returned();
             },
             [this](const DismissWorkerMail& mail) { end_life(mail.worker, "dismissed by the supervisor"); },
+            [this](const CommandMemoryMail& mail) { memory_measured(mail); },
             [this](const CommandEndMail& mail) { command_ended(mail); }};
   }
 
@@ -206,6 +207,13 @@ class WorkerActor {
                         }
                         host_->fetched(end);
                       });
+  }
+
+  void memory_measured(const CommandMemoryMail& mail) {
+    if (mail.life != life_ || host_ == nullptr) return;
+    for (std::size_t i = 0; i < options_.bands.size(); ++i)
+      if (options_.bands[i].name == mail.band)
+        host_->memory_measured(BandIndex{static_cast<std::uint16_t>(i)}, mail.used);
   }
 
   void command_ended(const CommandEndMail& mail) {

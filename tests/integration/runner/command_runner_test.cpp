@@ -355,6 +355,19 @@ TEST_F(CommandRunnerTest, MemoryBeyondTheRequestEndsTheProgram) {
   EXPECT_EQ(output_of(2), "small\n");
 }
 
+TEST_F(CommandRunnerTest, TheMemoryOfWhatRunsIsToldUntilNothingRuns) {
+  std::vector<Bytes> told;
+  config.on_measured = [&told](Bytes used) { told.push_back(used); };
+  config.measure_every = std::chrono::milliseconds{20};
+  CommandRunner& commands = open();
+  // The shell itself holds 20 MB in a variable.
+  commands.start(shell("x=$(head -c 20000000 /dev/zero | tr '\\0' x); sleep 1000; echo ${#x}"));
+  run_until([&] { return !told.empty() && told.back() >= kMiB * 19; });
+  commands.stop(1, true);
+  run_until([&] { return commands.running() == 0; });
+  EXPECT_EQ(told.back(), Bytes{0});
+}
+
 TEST_F(CommandRunnerTest, ManyRunInTurn) {
   CommandRunner& commands = open();
   std::uint64_t next = 0;

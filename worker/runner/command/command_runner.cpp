@@ -7,10 +7,12 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <map>
 #include <optional>
 
+#include "common/runtime/cgroup.hpp"
 #include "common/runtime/clock.hpp"
 #include "common/runtime/process.hpp"
 #include "worker/runner/command/captured_output.hpp"
@@ -68,6 +70,16 @@ struct Running {
   std::optional<DescriptorWatch> error_watch;
   std::optional<DescriptorWatch> end_watch;
 };
+
+/// 0 if it has ended.
+std::int64_t resident_bytes(int process) {
+  // Pages in all, then pages in memory.
+  const std::string pages = read_small_file("/proc/" + std::to_string(process) + "/statm");
+  const std::size_t at = pages.find(' ');
+  std::int64_t resident = 0;
+  if (at != std::string::npos) std::from_chars(pages.data() + at + 1, pages.data() + pages.size(), resident);
+  return resident * ::sysconf(_SC_PAGESIZE);
+}
 
 std::unique_ptr<FailureDetail> failure_of(FailureClass failure, std::string message) {
   auto detail = std::make_unique<FailureDetail>();
@@ -134,6 +146,7 @@ struct CommandRunner::State {
   void tell(Running& running, std::unique_ptr<FailureDetail> failure);
   void release(Running& running);
   void measure();
+  void tell_measured(std::int64_t bytes);
 
   Loop& loop;
   ObjectStore& store;
@@ -150,6 +163,7 @@ struct CommandRunner::State {
   LoopTimer measure_timer;
   LoopTimer daemon_timer;  ///< For another look at what an attempt has left.
   std::optional<Daemons> daemons;
+  std::int64_t measured = 0;  ///< What was told last.
   std::array<char, kReadBytes> scratch;
   Runs runs;
 };
@@ -389,7 +403,10 @@ void CommandRunner::State::ended(Running& running) {
   const auto found = runs.find(running.run.ticket);
   const std::unique_ptr<Running> held = std::move(found->second);
   runs.erase(found);
-  if (runs.empty()) measure_timer.cancel();
+  if (runs.empty()) {
+    measure_timer.cancel();
+    tell_measured(0);
+  }
   conclude(*held, end);
 }
 
@@ -445,9 +462,18 @@ void CommandRunner::State::end_daemons(std::vector<std::string> marks) {
   daemon_timer.arm(monotonic_now() + kLookAgain, [this, again = std::move(marks)] { end_daemons(again); });
 }
 
+void CommandRunner::State::tell_measured(std::int64_t bytes) {
+  if (config.on_measured && (bytes != 0 || measured != 0)) config.on_measured(Bytes{bytes});
+  measured = bytes;
+}
+
 void CommandRunner::State::measure() {
-  for (auto& [ticket, running] : runs)
+  std::int64_t sum = 0;
+  for (auto& [ticket, running] : runs) {
     running->peak_bytes = std::max(running->peak_bytes, running->process->peak_bytes_so_far());
+    sum += running->memory ? running->memory->current_bytes() : resident_bytes(running->process->id());
+  }
+  tell_measured(sum);
   if (!runs.empty()) measure_timer.arm(monotonic_now() + config.measure_every, [this] { measure(); });
 }
 

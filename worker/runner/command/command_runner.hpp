@@ -45,6 +45,9 @@ struct CommandRunnerConfig {
   std::int64_t output_limit_bytes = 1 << 20;                ///< Of templates that do not say.
   std::size_t tail_bytes = 4096;                            ///< Of standard error, told with a failure.
   Duration measure_every = std::chrono::milliseconds{250};  ///< The memory of what runs.
+  /// Told what all that runs uses together, that often, and 0 when the last has ended. Of a run without a memory group
+  /// only the program itself counts, not what it has started. May be empty.
+  std::function<void(Bytes)> on_measured;
 };
 
 /// Starts a program for each run, on the loop's thread and without another thread, and tells how it ended.

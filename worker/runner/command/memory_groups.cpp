@@ -51,6 +51,12 @@ std::int64_t MemoryGroup::peak_bytes() const {
   return peak ? peak->value() : 0;
 }
 
+std::int64_t MemoryGroup::current_bytes() const {
+  const char* name = version_ == 2 ? "/memory.current" : "/memory.usage_in_bytes";
+  const std::optional<Bytes> current = parse_memory_limit(read_small_file(directory_ + name));
+  return current ? current->value() : 0;
+}
+
 std::unique_ptr<MemoryGroups> MemoryGroups::open() {
   std::optional<CgroupDirectory> parent = find_cgroup("memory");
   // Another band's runner may have moved the worker before.

@@ -24,6 +24,8 @@ class MemoryGroup {
   /// The kernel has ended a process of it for want of memory.
   bool exceeded() const;
   std::int64_t peak_bytes() const;
+  /// Of all its processes, now.
+  std::int64_t current_bytes() const;
 
  private:
   std::string directory_;
