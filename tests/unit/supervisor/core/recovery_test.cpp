@@ -177,6 +177,7 @@ TEST(Recovery, WhatRunsAgainForItsLostOutputsHasItsFailuresStill) {
   cluster->join();
   cluster.write_all();
   EXPECT_EQ(cluster->assigned(), (Lines{"0#2 to w1", "1 to w1, cached"}));
+  ASSERT_NE(cluster->job().histories.find(SubtaskIndex{0}), nullptr);
   EXPECT_EQ(cluster->job().histories.find(SubtaskIndex{0})->charged, 1U);
 }
 
