@@ -9,6 +9,9 @@ import traceback
 from penstock import _abi, _wire
 
 
+DETAIL_MAX = 60_000  # A worker takes no more; an exception that is larger is told in words.
+
+
 class Inputs:
     """The inputs of the present run, unpacked when they are asked for."""
 
@@ -114,14 +117,20 @@ class Runner:
             renamed.__cause__ = error
             error = renamed
         text = "".join(traceback.format_exception(type(error), error, without_us(error.__traceback__)))
-        line = "".join(traceback.format_exception_only(type(error), error)).strip().split("\n")[-1]
+        line = "".join(traceback.format_exception_only(type(error), error)).strip().split("\n")[-1][:1000]
         error.__traceback__ = error.__context__ = error.__cause__ = None
         try:
             detail = _wire.pack((error, text), "the exception")
         except Exception:
-            detail = _wire.pack((None, text), "the traceback")
+            detail = b""
+        if not detail or len(detail) > DETAIL_MAX:
+            detail = _wire.pack((None, shortened(text)), "the traceback")
         sys.stdout.flush()
         self.library.runner_fail(self.handle, line.encode(errors="replace").replace(b"\0", b"?"), detail, len(detail))
+
+
+def shortened(text, part=5000):
+    return text if len(text) <= 2 * part else f"{text[:part]}\n... {len(text) - 2 * part} characters ...\n{text[-part:]}"
 
 
 def without_us(trace):

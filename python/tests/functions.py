@@ -116,3 +116,7 @@ def eat(megabytes):
         kept[at] = 1
     time.sleep(5)
     return len(kept)
+
+
+def fail_with_much():
+    raise ValueError("x" * 50, bytes(1_000_000))

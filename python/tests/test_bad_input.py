@@ -46,6 +46,11 @@ def test_a_recursion_without_end(client):
         client.submit(functions.recurse, 0).result(20)
 
 
+def test_an_exception_that_carries_too_much_is_told_in_words(client):
+    with pytest.raises(errors.SubtaskFailed, match="fail_with_much"):
+        client.submit(functions.fail_with_much).result(20)
+
+
 def test_what_is_no_function(client):
     with pytest.raises(TypeError, match="not callable"):
         client.submit(5)

@@ -142,6 +142,16 @@ TEST_F(ProcessRunnersTest, AFailureTellsTheLastLinesThatWereWritten) {
   EXPECT_EQ(run("fail").failure->output_tail, "") << "those of another run are not told";
 }
 
+// A report that carried it all would break the link to the supervisor.
+TEST_F(ProcessRunnersTest, WhatAFailureSaysHasLimits) {
+  config.message_bytes_max = 100;
+  config.detail_bytes_max = 200;
+  EXPECT_EQ(run("boast 200").failure->detail.size(), 200U);
+  const ProcessResult result = run("boast 201");
+  EXPECT_EQ(result.failure->message.size(), 100U);
+  EXPECT_TRUE(result.failure->detail.empty());
+}
+
 TEST_F(ProcessRunnersTest, AChildThatExitsFailsItsRunAndIsReplaced) {
   const int before = pid_of();
   const ProcessResult result = run("exit");

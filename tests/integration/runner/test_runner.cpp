@@ -52,6 +52,12 @@ int run_one(penstock_runner* runner, const penstock_run& run) {
     return penstock_runner_succeed(runner);
   }
   if (what == "fail") return penstock_runner_fail(runner, "it does not work", "opaque", 6);
+  if (what == "boast") {
+    std::size_t size = 0;
+    words >> size;
+    const std::string much(size, 'b');
+    return penstock_runner_fail(runner, much.c_str(), much.data(), much.size());
+  }
   if (what == "write") {
     std::cerr << "before the end" << std::endl;
     return penstock_runner_fail(runner, "wrote something", nullptr, 0);

@@ -344,9 +344,9 @@ std::unique_ptr<FailureDetail> ProcessRunners::State::await_end(Child& child, co
 std::unique_ptr<FailureDetail> ProcessRunners::State::take_end(Child& child, const RunnerEnd& end,
                                                                ProcessResult& result) {
   if (!end.succeeded) {
-    auto failure = failure_of(FailureClass::UserError, std::string{end.message});
+    auto failure = failure_of(FailureClass::UserError, std::string{end.message.substr(0, config.message_bytes_max)});
     if (failure->message.empty()) failure->message = "failed without a message";
-    failure->detail = end.detail;
+    if (end.detail.size() <= config.detail_bytes_max) failure->detail = end.detail;
     failure->output_tail = child.take_tail();
     return failure;
   }

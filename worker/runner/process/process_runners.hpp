@@ -39,10 +39,12 @@ struct ProcessResult {
 
 struct ProcessRunnersConfig {
   WorkerConfig limits;
-  std::string band;               ///< Told to children as PENSTOCK_BAND.
-  std::string device;             ///< UUID of the band's GPU: the only one that children see. Or empty.
-  std::vector<int> processors;    ///< To which children are bound; empty: all.
-  std::size_t tail_bytes = 4096;  ///< Of what a child writes, told with a failure.
+  std::string band;                         ///< Told to children as PENSTOCK_BAND.
+  std::string device;                       ///< UUID of the band's GPU: the only one that children see. Or empty.
+  std::vector<int> processors;              ///< To which children are bound; empty: all.
+  std::size_t tail_bytes = 4096;            ///< Of what a child writes, told with a failure.
+  std::size_t message_bytes_max = 4096;     ///< Of a failure; the rest is cut off.
+  std::size_t detail_bytes_max = 64 << 10;  ///< Of a failure; a longer one is left out: it would be useless cut.
   Duration measure_every = std::chrono::milliseconds{250};  ///< The memory of a run that has a limit.
 };
 
