@@ -5,6 +5,7 @@
 
 #include "cli/command.hpp"
 #include "cli/command_policy_check.hpp"
+#include "cli/command_policy_simulate.hpp"
 
 namespace penstock::cli {
 namespace {
@@ -47,7 +48,7 @@ Result<int> check(const Invocation& invocation, const CheckCommand& command) {
 }  // namespace
 
 void add_policy_command(CLI::App& app, Invocation& invocation) {
-  CLI::App* family = app.add_subcommand("policy", "The cluster policy on paper: check it against reference cases");
+  CLI::App* family = app.add_subcommand("policy", "The cluster policy on paper: check it against reference cases, replay traces");
   family->require_subcommand(1);
   auto options = std::make_shared<CheckCommand>();
   CLI::App* command = family->add_subcommand(
@@ -57,6 +58,7 @@ void add_policy_command(CLI::App& app, Invocation& invocation) {
   add_json_option(*command, invocation);
   command->callback(
       [&invocation, options] { invocation.chosen = [&invocation, options] { return check(invocation, *options); }; });
+  add_policy_simulation(*family, invocation);
 }
 
 }  // namespace penstock::cli

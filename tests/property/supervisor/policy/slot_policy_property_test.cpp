@@ -250,5 +250,41 @@ TEST(SlotPolicyProperty, IndexFindsWhatAScanFinds) {
   EXPECT_TRUE(rc::check("an index of bands finds what a look at every band finds", index_finds_what_a_scan_finds));
 }
 
+/// With requests of one slot, which fit wherever a slot is free, passes come to rest with everybody within one slot of
+/// his exact share. Larger gangs move a share by at most their size; their targets are checked above.
+void everybody_holds_his_share(std::uint64_t seed) {
+  Rng rng{seed};
+  PolicyBuilder builder;
+  for (std::uint64_t i = 0; i <= rng.below(4); ++i) builder.band(rng.between(1, 8));
+  const std::uint64_t workloads = 1 + rng.below(6);
+  for (std::uint64_t i = 0; i < workloads; ++i) {
+    builder.workload("job" + std::to_string(i)).weight = rng.between(1, 5) * 500;
+    builder.waiting(1, static_cast<int>(rng.between(1, 20)));
+  }
+  const PolicyEngine engine{{parts_named("fair_share")}};
+  for (int pass = 0; pass < kPassesMax; ++pass) {
+    const Plan plan = engine.pass(builder.snapshot);
+    builder.carry_out(plan);
+    if (plan.starts.empty() && plan.preemptions.empty()) break;
+    if (pass > 0) continue;
+    builder.workload("late").weight = rng.between(1, 5) * 500;
+    builder.waiting(1, static_cast<int>(rng.between(1, 20)));
+  }
+  std::vector<ShareGroup> groups;
+  std::int64_t capacity = 0;
+  for (const Band& band : builder.snapshot.bands) capacity += band.slots;
+  for (const Workload& workload : builder.snapshot.workloads) groups.push_back({.weight = workload.weight});
+  for (const Member& member : builder.snapshot.members) ++groups[member.workload].demand;
+  if (capacity < std::ssize(groups)) return;  // Too few slots for one each: the oldest have them.
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const auto held = static_cast<double>(builder.running_of(builder.snapshot.workloads[i].name));
+    RC_ASSERT(std::abs(held - level_model(groups, capacity, i)) <= 1.0 + 1e-6);
+  }
+}
+
+TEST(SlotPolicyProperty, EverybodyHoldsHisShareWithinOneSlot) {
+  EXPECT_TRUE(rc::check("everybody holds his exact share within one slot", everybody_holds_his_share));
+}
+
 }  // namespace
 }  // namespace penstock::policy

@@ -1,0 +1,230 @@
+#include "cli/command_policy_simulate.hpp"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <memory>
+
+#include "cli/command.hpp"
+#include "cli/document.hpp"
+#include "cli/svg_plot.hpp"
+#include "supervisor/policy/replay/replay.hpp"
+
+namespace penstock::cli {
+namespace {
+
+struct SimulateCommand {
+  std::string trace;
+  std::string bands_path;
+  std::uint32_t bands = 10;
+  std::int64_t devices = 8;
+  std::vector<std::string> policies;
+  std::int64_t period_s = 10;
+  bool preemption = false;
+  std::string csv;
+  std::string svg;
+};
+
+struct GenerateCommand {
+  policy::TraceShape shape;
+  std::string trace;
+  std::string bands_path;
+};
+
+struct Played {
+  std::string name;
+  policy::ReplayReport report;
+};
+
+Result<void> write_file(const std::string& path, const std::string& text) {
+  std::ofstream file{path, std::ios::binary};
+  file << text;
+  file.close();
+  if (!file) return Error{ErrorCode::InvalidArgument, path, "cannot be written", "name a file in a folder that exists"};
+  return {};
+}
+
+std::string fixed(double value, int digits) {
+  char text[48];
+  std::snprintf(text, sizeof text, "%.*f", digits, value);
+  return text;
+}
+
+Value waits_value(const policy::ReplayWaits& waits) {
+  return Value::Record{{"project", waits.project},
+                       {"jobs", waits.jobs},
+                       {"never_started", waits.never_started},
+                       {"wait_mean_s", waits.mean_s},
+                       {"wait_median_s", waits.median_s},
+                       {"wait_p95_s", waits.p95_s},
+                       {"wait_max_s", waits.max_s}};
+}
+
+Value report_value(const Played& played) {
+  const policy::ReplayReport& report = played.report;
+  Value::List projects;
+  for (const policy::ReplayWaits& each : report.projects) projects.push_back(waits_value(each));
+  Value::List samples;
+  for (const policy::ReplaySample& each : report.samples)
+    samples.push_back(Value::Record{{"at_s", each.at_s},
+                                    {"used", each.used},
+                                    {"fragmented", each.fragmented},
+                                    {"fairness", each.fairness},
+                                    {"waiting", each.waiting}});
+  return Value::Record{{"policy", played.name},
+                       {"used", report.used},
+                       {"fairness", report.fairness},
+                       {"fragmented", report.fragmented},
+                       {"preemptions", report.preemptions},
+                       {"moves", report.moves},
+                       {"passes", report.passes},
+                       {"ended_s", report.ended_s},
+                       {"all", waits_value(report.all)},
+                       {"projects", projects},
+                       {"samples", samples}};
+}
+
+void print_tables(const std::vector<Played>& all) {
+  std::cout
+      << "| policy | used % | fairness | fragmented % | wait mean s | median s | 95% s | longest s | preemptions | "
+         "of them moves | never started |\n|---|---|---|---|---|---|---|---|---|---|---|\n";
+  for (const Played& played : all) {
+    const policy::ReplayReport& report = played.report;
+    std::cout << "| `" << played.name << "` | " << fixed(100 * report.used, 1) << " | " << fixed(report.fairness, 3)
+              << " | " << fixed(100 * report.fragmented, 1) << " | " << fixed(report.all.mean_s, 0) << " | "
+              << report.all.median_s << " | " << report.all.p95_s << " | " << report.all.max_s << " | "
+              << report.preemptions << " | " << report.moves << " | " << report.all.never_started << " |\n";
+  }
+  std::cout
+      << "\n| policy | project | jobs | wait mean s | median s | 95% s | longest s |\n|---|---|---|---|---|---|---|\n";
+  for (const Played& played : all)
+    for (const policy::ReplayWaits& each : played.report.projects)
+      std::cout << "| `" << played.name << "` | " << each.project << " | " << each.jobs << " | "
+                << fixed(each.mean_s, 0) << " | " << each.median_s << " | " << each.p95_s << " | " << each.max_s
+                << " |\n";
+}
+
+std::string samples_csv(const std::vector<Played>& all) {
+  std::string text = "policy,at_s,used,fragmented,fairness,waiting\n";
+  for (const Played& played : all)
+    for (const policy::ReplaySample& each : played.report.samples)
+      text += played.name + "," + std::to_string(each.at_s) + "," + fixed(each.used, 5) + "," +
+              fixed(each.fragmented, 5) + "," + fixed(each.fairness, 5) + "," + std::to_string(each.waiting) + "\n";
+  return text;
+}
+
+/// One picture for each figure, one curve for each policy.
+Result<void> write_plots(const std::vector<Played>& all, const std::string& prefix) {
+  struct Figure {
+    std::string name;
+    std::string title;
+    double y_max;
+    double (*value)(const policy::ReplaySample&);
+  };
+  const Figure figures[] = {
+      {"used", "Devices in use, part of all", 1, [](const policy::ReplaySample& each) { return each.used; }},
+      {"fairness", "Jain's index of devices held over entitlement", 1,
+       [](const policy::ReplaySample& each) { return each.fairness; }},
+      {"fragmented", "Free devices that a job of the trace could not use, part of those free", 1,
+       [](const policy::ReplaySample& each) { return each.fragmented; }},
+      {"waiting", "Jobs that wait", 0,
+       [](const policy::ReplaySample& each) { return static_cast<double>(each.waiting); }},
+  };
+  for (const Figure& figure : figures) {
+    Plot plot{figure.title, "seconds", {}, figure.y_max, {}};
+    for (const Played& played : all) {
+      PlotCurve& curve = plot.curves.emplace_back();
+      curve.name = played.name;
+      for (const policy::ReplaySample& each : played.report.samples)
+        curve.points.emplace_back(static_cast<double>(each.at_s), figure.value(each));
+    }
+    PENSTOCK_TRY(write_file(prefix + figure.name + ".svg", svg_plot(plot)));
+  }
+  return {};
+}
+
+Result<policy::ReplayTrace> load_trace(const SimulateCommand& command) {
+  const Result<std::string> text = read_text_file(command.trace);
+  if (!text) return text.error();
+  std::vector<policy::Band> bands = policy::equal_trace_bands(command.bands, command.devices);
+  if (!command.bands_path.empty()) {
+    const Result<std::string> list = read_text_file(command.bands_path);
+    if (!list) return list.error();
+    Result<std::vector<policy::Band>> read = policy::read_trace_bands(*list);
+    if (!read) return read.error();
+    bands = std::move(*read);
+  }
+  return policy::read_trace(*text, std::move(bands));
+}
+
+Result<int> simulate(const Invocation& invocation, const SimulateCommand& command) {
+  const Result<policy::ReplayTrace> trace = load_trace(command);
+  if (!trace) return trace.error();
+  std::vector<std::string> names = command.policies;
+  if (names.empty())
+    for (const policy::Preset* each = policy::presets(); !each->name.empty(); ++each) names.emplace_back(each->name);
+  std::vector<Played> all;
+  Value::List values;
+  for (const std::string& name : names) {
+    const Result<policy::Parts> parts = policy::preset(name);
+    if (!parts) return parts.error();
+    policy::ReplayOptions options;
+    options.parts = *parts;
+    options.parts.preemption = command.preemption;
+    options.period_s = command.period_s;
+    all.push_back({name, policy::replay(*trace, options)});
+    values.push_back(report_value(all.back()));
+  }
+  if (!command.csv.empty()) PENSTOCK_TRY(write_file(command.csv, samples_csv(all)));
+  if (!command.svg.empty()) PENSTOCK_TRY(write_plots(all, command.svg));
+  if (invocation.json)
+    print(invocation, Value::Record{{"policies", values}});
+  else
+    print_tables(all);
+  return int{kSuccess};
+}
+
+Result<int> generate(const GenerateCommand& command) {
+  const policy::TraceText text = policy::generate_trace(command.shape);
+  PENSTOCK_TRY(write_file(command.trace, text.pods));        // tidy: foreign
+  PENSTOCK_TRY(write_file(command.bands_path, text.nodes));  // tidy: foreign
+  return int{kSuccess};
+}
+
+void add_simulate(CLI::App& family, Invocation& invocation) {
+  auto options = std::make_shared<SimulateCommand>();
+  CLI::App* command = family.add_subcommand(
+      "simulate", "Replay a trace of jobs through the production policy in virtual time, and say what came of it");
+  command->add_option("--trace", options->trace, "Jobs: our CSV, or the Alibaba GPU 2023 list of pods")->required();
+  command->add_option("--nodes", options->bands_path, "Bands: a CSV with sn,cpu_milli,memory_mib,gpu,model");
+  command->add_option("--bands", options->bands, "Or: this many equal bands")->check(CLI::Range(1, 100'000));
+  command->add_option("--devices", options->devices, "Devices of each of them")->check(CLI::Range(0, 1024));
+  command->add_option("--policy", options->policies, "A preset; may be given several times (default: each in turn)");
+  command->add_option("--period", options->period_s, "Seconds between passes, at least")->check(CLI::Range(1, 86'400));
+  command->add_flag("--preemption", options->preemption, "Let `priority` preempt");
+  command->add_option("--csv", options->csv, "Write what was sampled to this file");
+  command->add_option("--svg", options->svg, "Write plots to files whose names begin so");
+  add_json_option(*command, invocation);
+  command->callback([&invocation, options] {
+    invocation.chosen = [&invocation, options] { return simulate(invocation, *options); };
+  });
+}
+
+}  // namespace
+
+void add_policy_simulation(CLI::App& family, Invocation& invocation) {
+  add_simulate(family, invocation);
+  auto options = std::make_shared<GenerateCommand>();
+  CLI::App* command = family.add_subcommand("generate", "Generate a trace in the Alibaba GPU 2023 format from a seed");
+  command->add_option("--trace", options->trace, "File for the jobs")->required();
+  command->add_option("--nodes", options->bands_path, "File for the bands")->required();
+  command->add_option("--jobs", options->shape.jobs, "How many jobs")->check(CLI::Range(1, 1'000'000));
+  command->add_option("--bands", options->shape.bands, "How many bands")->check(CLI::Range(1, 100'000));
+  command->add_option("--load", options->shape.load_percent, "Percent of the devices in use if nobody waits")
+      ->check(CLI::Range(1, 1000));
+  command->add_option("--seed", options->shape.seed, "The same seed gives the same trace");
+  command->callback([&invocation, options] { invocation.chosen = [options] { return generate(*options); }; });
+}
+
+}  // namespace penstock::cli

@@ -1,0 +1,15 @@
+// `penstock policy simulate` and `generate`: traces through the production policy.
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace penstock::cli {
+
+struct Invocation;
+
+/// Adds both to the family `policy`.
+void add_policy_simulation(CLI::App& family, Invocation& invocation);
+
+}  // namespace penstock::cli

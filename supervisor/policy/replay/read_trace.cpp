@@ -1,0 +1,244 @@
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <optional>
+
+#include "supervisor/policy/replay/trace.hpp"
+
+namespace penstock::policy {
+namespace {
+
+using Fields = std::vector<std::string_view>;
+
+Fields split(std::string_view line, char separator) {
+  Fields fields;
+  for (std::size_t begin = 0;;) {
+    const std::size_t end = line.find(separator, begin);
+    fields.push_back(line.substr(begin, end == std::string_view::npos ? end : end - begin));
+    if (end == std::string_view::npos) return fields;
+    begin = end + 1;
+  }
+}
+
+/// A list with names in its first line, read line by line.
+class Table {
+ public:
+  explicit Table(std::string_view text) : rest_(text) {
+    if (next())
+      for (std::size_t i = 0; i < fields_.size(); ++i) columns_.emplace(std::string{fields_[i]}, i);
+    names_ = fields_.size();
+  }
+
+  bool has(std::string_view column) const { return columns_.contains(std::string{column}); }
+  /// The next line that is not empty.
+  bool next() {
+    while (!rest_.empty()) {
+      const std::size_t end = rest_.find('\n');
+      std::string_view line = rest_.substr(0, end);
+      rest_ = end == std::string_view::npos ? std::string_view{} : rest_.substr(end + 1);
+      ++line_;
+      if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+      if (line.empty()) continue;
+      fields_ = split(line, ',');
+      return true;
+    }
+    return false;
+  }
+  bool is_whole() const { return fields_.size() == names_ && line_ <= kTraceLinesMax; }
+
+  std::string_view text(std::string_view column) const {
+    const auto known = columns_.find(std::string{column});
+    return known == columns_.end() ? std::string_view{} : fields_[known->second];
+  }
+  /// A number of at least 0; `missing` where the field is empty. Others write whole numbers with a fraction of 0.
+  Result<std::int64_t> number(std::string_view column, std::int64_t missing) const {
+    std::string_view digits = text(column);
+    if (digits.empty()) return missing;
+    if (const std::size_t point = digits.find('.'); point != std::string_view::npos) digits = digits.substr(0, point);
+    std::int64_t value = 0;
+    const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    constexpr std::int64_t kNumberMax = std::int64_t{1} << 40;
+    if (failure != std::errc{} || end != digits.data() + digits.size() || value < 0 || value > kNumberMax)
+      return mistake("`" + std::string{column} + "` is no amount: " + std::string{text(column)});
+    return value;
+  }
+  Error mistake(const std::string& message) const {
+    return {ErrorCode::ParseError, "line " + std::to_string(line_), message, "see docs/policy.md for the formats"};
+  }
+
+ private:
+  std::string_view rest_;
+  std::size_t line_ = 0;
+  std::size_t names_ = 0;
+  Fields fields_;
+  std::map<std::string, std::size_t> columns_;
+};
+
+/// Device memory by model, as far as it is known; shares need some amount.
+std::int64_t device_memory_of(std::string_view model) {
+  return model.find("M32") != std::string_view::npos ? 32'000 : 16'000;
+}
+
+Band make_band(std::string name, std::int64_t devices, const Resources& rest, std::string_view model) {
+  Band band;
+  band.name = std::move(name);
+  band.slots = devices;
+  band.light_places = std::max<std::int64_t>(1, rest.cpu / 1000);
+  band.capacity = {rest.cpu, rest.memory, devices * 1000};
+  band.device_memory_mib = devices > 0 ? device_memory_of(model) : 0;
+  return band;
+}
+
+/// Projects by name, in the order in which they are first seen.
+class ProjectNames {
+ public:
+  explicit ProjectNames(std::vector<std::string>& names) : names_(names) {}
+  std::uint32_t position(std::string_view name) {
+    const auto [at, is_new] = known_.try_emplace(std::string{name}, static_cast<std::uint32_t>(names_.size()));
+    if (is_new) names_.emplace_back(name);
+    return at->second;
+  }
+
+ private:
+  std::vector<std::string>& names_;
+  std::map<std::string, std::uint32_t> known_;
+};
+
+std::int64_t priority_of_class(std::string_view name) {
+  if (name == "LS" || name == "Guaranteed") return 60;
+  return name == "BE" ? 40 : 50;
+}
+
+/// Reads columns into fields until the first that is no number.
+class NumberReader {
+ public:
+  explicit NumberReader(const Table& table) : table_(table) {}
+  void read(std::int64_t& into, std::string_view column, std::int64_t missing) {
+    if (failure_) return;
+    Result<std::int64_t> value = table_.number(column, missing);
+    if (value)
+      into = *value;
+    else
+      failure_ = value.error();
+  }
+  const std::optional<Error>& failure() const { return failure_; }
+
+ private:
+  const Table& table_;
+  std::optional<Error> failure_;
+};
+
+Result<ReplayJob> read_own(const Table& table, ProjectNames& projects) {
+  ReplayJob job;
+  job.name = table.text("name");
+  job.project = projects.position(table.text("project"));
+  NumberReader numbers{table};
+  numbers.read(job.arrives_s, "arrives_s", 0);
+  numbers.read(job.runs_s, "runs_s", 1);
+  numbers.read(job.members, "members", 1);
+  numbers.read(job.devices, "devices", 0);
+  numbers.read(job.device_share, "device_share", 1000);
+  numbers.read(job.cpu_milli, "cpu_milli", 0);
+  numbers.read(job.memory_mib, "memory_mib", 0);
+  numbers.read(job.priority, "priority", 50);
+  if (numbers.failure()) return *numbers.failure();
+  return job;
+}
+
+/// Who was never started, or never ended, runs as long as it was there.
+Result<ReplayJob> read_alibaba(const Table& table, ProjectNames& projects,
+                               const std::map<std::string, std::vector<std::uint32_t>>& by_model) {
+  ReplayJob job;
+  job.name = table.text("name");
+  job.project = projects.position(table.text("qos"));
+  job.priority = priority_of_class(table.text("qos"));
+  std::int64_t ended = 0;
+  std::int64_t started = 0;
+  NumberReader numbers{table};
+  numbers.read(job.arrives_s, "creation_time", 0);
+  numbers.read(ended, "deletion_time", job.arrives_s + 1);
+  numbers.read(started, "scheduled_time", job.arrives_s);
+  numbers.read(job.devices, "num_gpu", 0);
+  numbers.read(job.device_share, "gpu_milli", 1000);
+  numbers.read(job.cpu_milli, "cpu_milli", 0);
+  numbers.read(job.memory_mib, "memory_mib", 0);
+  if (numbers.failure()) return *numbers.failure();
+  if (job.devices != 1) job.device_share = 1000;  // A share is only one of a single device.
+  job.runs_s = std::max<std::int64_t>(1, ended - std::max(started, job.arrives_s));
+  if (const std::string_view models = table.text("gpu_spec"); !models.empty())
+    for (const std::string_view model : split(models, '|'))
+      if (const auto known = by_model.find(std::string{model}); known != by_model.end())
+        job.bands.insert(job.bands.end(), known->second.begin(), known->second.end());
+  if (!table.text("gpu_spec").empty() && job.bands.empty())
+    return table.mistake("no band has one of the models " + std::string{table.text("gpu_spec")});
+  return job;
+}
+
+std::optional<Error> mistake_in(const ReplayJob& job, const Table& table) {
+  if (job.devices > kTraceDevicesMax || job.members < 1 || job.members > kTraceDevicesMax)
+    return table.mistake("1 to 1024 members of at most 1024 devices each are possible");
+  if (job.devices > 0 && (job.device_share < 1 || job.device_share > 1000))
+    return table.mistake("a share of a device is from 1 to 1000 thousandths");
+  if (job.device_share < 1000 && job.devices > 1) return table.mistake("a share is one of a single device");
+  if (job.runs_s < 1) return table.mistake("a job runs for at least a second");
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<Band> equal_trace_bands(std::uint32_t count, std::int64_t devices) {
+  std::vector<Band> bands;
+  for (std::uint32_t i = 0; i < count; ++i)
+    bands.push_back(make_band("band-" + std::to_string(i), devices, {devices * 16'000, (devices * 128) << 30, 0}, {}));
+  return bands;
+}
+
+Result<std::vector<Band>> read_trace_bands(std::string_view text) {
+  Table table{text};
+  if (!table.has("sn") || !table.has("gpu")) return table.mistake("the list of bands has no columns `sn` and `gpu`");
+  std::vector<Band> bands;
+  while (table.next()) {
+    if (!table.is_whole()) return table.mistake("has another number of fields than the first line");
+    Resources rest;
+    std::int64_t memory_mib = 0;
+    std::int64_t devices = 0;
+    NumberReader numbers{table};
+    numbers.read(rest.cpu, "cpu_milli", 0);
+    numbers.read(memory_mib, "memory_mib", 0);
+    numbers.read(devices, "gpu", 0);
+    if (numbers.failure()) return *numbers.failure();
+    if (devices > kTraceDevicesMax) return table.mistake("a band has at most 1024 devices");
+    rest.memory = memory_mib << 20;
+    bands.push_back(make_band(std::string{table.text("sn")}, devices, rest, table.text("model")));
+    if (devices > 0) bands.back().labels = {std::string{table.text("model")}};
+  }
+  if (bands.empty()) return table.mistake("the list of bands is empty");
+  return bands;
+}
+
+Result<ReplayTrace> read_trace(std::string_view text, std::vector<Band> bands) {
+  ReplayTrace trace;
+  std::map<std::string, std::vector<std::uint32_t>> by_model;
+  for (std::uint32_t band = 0; band < bands.size(); ++band)
+    for (const std::string& model : bands[band].labels) by_model[model].push_back(band);
+  // Models are asked for by lists of bands; labels would keep everybody else away.
+  for (Band& band : bands) band.labels.clear();
+  trace.bands = std::move(bands);
+  ProjectNames projects{trace.projects};
+  Table table{text};
+  const bool own = table.has("arrives_s") && table.has("runs_s");
+  if (!own && !(table.has("creation_time") && table.has("num_gpu")))
+    return table.mistake("the first line names neither `arrives_s` and `runs_s` nor `creation_time` and `num_gpu`");
+  while (table.next()) {
+    if (!table.is_whole()) return table.mistake("has another number of fields than the first line");
+    Result<ReplayJob> job = own ? read_own(table, projects) : read_alibaba(table, projects, by_model);
+    if (!job) return job.error();
+    if (const std::optional<Error> mistake = mistake_in(*job, table)) return *mistake;
+    trace.jobs.push_back(std::move(*job));
+  }
+  std::stable_sort(trace.jobs.begin(), trace.jobs.end(),
+                   [](const ReplayJob& a, const ReplayJob& b) { return a.arrives_s < b.arrives_s; });
+  return trace;
+}
+
+}  // namespace penstock::policy

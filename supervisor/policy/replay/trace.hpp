@@ -1,0 +1,69 @@
+// What is replayed: jobs with the time at which they come and how long they run, and the bands that they come to.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/result.hpp"
+#include "supervisor/policy/snapshot.hpp"
+
+namespace penstock::policy {
+
+/// One job of a trace. All its members are alike, start together and end together.
+struct ReplayJob {
+  std::string name;
+  std::uint32_t project = 0;  ///< In `ReplayTrace::projects`.
+  std::int64_t arrives_s = 0;
+  std::int64_t runs_s = 1;  ///< At least 1.
+  std::int64_t members = 1;
+  std::int64_t devices = 0;          ///< Of a member; 0: none.
+  std::int64_t device_share = 1000;  ///< Thousandths of one device, where `devices` is 1.
+  std::int64_t cpu_milli = 0;
+  std::int64_t memory_mib = 0;
+  std::int64_t priority = 50;        ///< Larger is more important; from 100 never preempted.
+  std::vector<std::uint32_t> bands;  ///< Where its members may be; empty: anywhere.
+};
+
+struct ReplayTrace {
+  std::vector<Band> bands;
+  std::vector<std::string> projects;
+  std::vector<ReplayJob> jobs;  ///< By arrival.
+};
+
+/// Lines of a trace, and bands, at most; a larger one is refused.
+inline constexpr std::size_t kTraceLinesMax = 2'000'000;
+/// Devices of one band, or of one member, at most.
+inline constexpr std::int64_t kTraceDevicesMax = 1024;
+
+/// Bands from the list `sn,cpu_milli,memory_mib,gpu,model`. Error: ParseError with the line.
+Result<std::vector<Band>> read_trace_bands(std::string_view text);
+/// `count` equal bands of `devices` devices.
+std::vector<Band> equal_trace_bands(std::uint32_t count, std::int64_t devices);
+
+/// Jobs from either of two formats, told apart by the first line. Ours:
+/// `name,project,arrives_s,runs_s,members,devices,device_share,cpu_milli,memory_mib,priority`; and the Alibaba GPU 2023
+/// list of pods, where the service class is the project, and what was never started runs as long as it was there.
+/// Error: ParseError with the line.
+Result<ReplayTrace> read_trace(std::string_view text, std::vector<Band> bands);
+
+/// How a trace is generated.
+struct TraceShape {
+  std::uint64_t seed = 1;
+  std::uint32_t jobs = 8000;
+  std::uint32_t bands = 1200;
+  /// The time over which jobs arrive; 0: such that they keep `load_percent` of all devices busy if nobody waits, if so
+  /// few jobs can.
+  std::int64_t span_s = 0;
+  std::int64_t load_percent = 90;
+};
+/// The two lists in the Alibaba format, of its shape: 38% with a part of a device, 57% latency-sensitive, lifetimes
+/// with a median of 540 s and a heavy tail.
+struct TraceText {
+  std::string pods;   // tidy: foreign
+  std::string nodes;  // tidy: foreign
+};
+TraceText generate_trace(const TraceShape& shape);
+
+}  // namespace penstock::policy

@@ -1,0 +1,60 @@
+#include <gtest/gtest.h>
+
+#include "supervisor/policy/replay/trace.hpp"
+
+namespace penstock::policy {
+namespace {
+
+constexpr const char* kPods =  // tidy: foreign
+    "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n";
+
+TEST(ReadTrace, ReadsTheAlibabaLists) {
+  const auto bands =
+      read_trace_bands("sn,cpu_milli,memory_mib,gpu,model\na,64000,1024,2,P100\nb,96000,2048,8,G2\r\nc,1000,1,0,\n");
+  ASSERT_TRUE(bands) << to_string(bands.error());
+  EXPECT_EQ((*bands)[1].capacity, (Resources{96'000, std::int64_t{2048} << 20, 8000}));
+  const auto trace = read_trace(std::string{kPods} +
+                                    "late,4000,8,1,460,,LS,Running,100,160.0,110\n"
+                                    "early,4000,8,2,1000,G2|G3,BE,Succeeded,5,10,\n"
+                                    "never,1000,8,0,0,,LS,Pending,200,250,\n",
+                                *bands);
+  ASSERT_TRUE(trace) << to_string(trace.error());
+  ASSERT_EQ(trace->jobs.size(), 3U);
+  EXPECT_EQ(trace->jobs[0].name, "early");
+  EXPECT_EQ(trace->jobs[0].runs_s, 5);
+  EXPECT_EQ(trace->jobs[0].bands, std::vector<std::uint32_t>{1});
+  EXPECT_EQ(trace->jobs[1].device_share, 460);
+  EXPECT_EQ(trace->jobs[1].runs_s, 50);
+  EXPECT_EQ(trace->jobs[2].devices, 0);
+  EXPECT_EQ(trace->projects, (std::vector<std::string>{"LS", "BE"}));
+}
+
+TEST(ReadTrace, ReadsOurFormat) {
+  const auto trace = read_trace("name,project,arrives_s,runs_s,members,devices,priority\ngang,team,3,60,4,1,100\n",
+                                equal_trace_bands(2, 4));
+  ASSERT_TRUE(trace) << to_string(trace.error());
+  EXPECT_EQ(trace->jobs[0].members, 4);
+  EXPECT_EQ(trace->jobs[0].device_share, 1000);
+  EXPECT_EQ(trace->jobs[0].priority, 100);
+}
+
+TEST(ReadTrace, NamesTheLineOfAMistake) {
+  const auto refused = [](const std::string& line) {
+    const auto trace = read_trace(std::string{kPods} + line, equal_trace_bands(1, 1));
+    return trace ? std::string{"accepted"} : trace.error().subject;
+  };
+  EXPECT_EQ(refused("a,1,1,1,500,,LS,Running,1,2\n"), "line 2");        // A field is missing.
+  EXPECT_EQ(refused("a,1,1,1,1001,,LS,Running,1,2,1\n"), "line 2");     // More than a device.
+  EXPECT_EQ(refused("a,1,1,1,0,,LS,Running,1,2,1\n"), "line 2");        // A part of nothing.
+  EXPECT_EQ(refused("a,1,1,x,1,,LS,Running,1,2,1\n"), "line 2");        // No number.
+  EXPECT_EQ(refused("a,1,1,-1,1,,LS,Running,1,2,1\n"), "line 2");       // Below 0.
+  EXPECT_EQ(refused("a,1,1,1025,1000,,LS,Running,1,2,1\n"), "line 2");  // Beyond kTraceDevicesMax.
+  EXPECT_EQ(refused("a,1,1,1024,1000,,LS,Running,1,2,1\n"), "accepted");
+  EXPECT_EQ(refused("a,1,1,1,1000,G9,LS,Running,1,2,1\n"), "line 2");  // Nobody has this model.
+  EXPECT_EQ(refused("a,1,1,1,99999999999999999999,,LS,Running,1,2,1\n"), "line 2");
+  EXPECT_FALSE(read_trace("", equal_trace_bands(1, 1)));
+  EXPECT_FALSE(read_trace_bands("sn,gpu\n"));
+}
+
+}  // namespace
+}  // namespace penstock::policy
