@@ -135,7 +135,8 @@ Value SupervisorCore::describe_row(const Job& job, bool with_end) const {
                     {"cancelled", job.counts.cancelled},
                     {"assigned", job.in_flight},
                     {"age_s", seconds(now_ - job.submitted)}};
-  if (with_end) row.emplace_back("ended_ago_s", job.ended == kNever ? Value{} : Value{seconds(now_ - job.ended)});
+  if (with_end && job.ended != kNever) row.emplace_back("ended_ago_s", seconds(now_ - job.ended));
+  if (with_end && job.ended == kNever) row.emplace_back("ended_ago_s", Value{});
   return row;
 }
 

@@ -67,10 +67,12 @@ void WorkerCore::pump(Band& band) {
     }
     band.preparing = false;
     taken_.clear();
-    if (waiting_for_room_.empty() || may_start_without_room()) band.execute.take(taken_, starts_allowed(band));
+    const bool may_start = waiting_for_room_.empty() || may_start_without_room();
+    band.held_back = false;
+    if (may_start) band.execute.take(taken_, starts_allowed(band));
     for (const Taken& taken : taken_) start(taken.record, taken);
     if (band.running.empty()) band.held_back = false;  // It was not for us that nothing could start.
-    if (!band.dirty) demote_if_stuck(band);
+    if (!band.dirty && may_start) demote_if_stuck(band);  // Else it is not for memory that nothing starts.
   } while (band.dirty);
 }
 

@@ -182,8 +182,8 @@ void WorkerHost::spill_something() {
   std::advance(victim, static_cast<std::ptrdiff_t>(world_.rng().below(store_.size())));
   const DataKey key = victim->first;
   if (pinned_.contains(key) || storing_.contains(key.producer)) return;
-  if (!spilled_.insert(key).second) return;
-  handle(worker_event::DatumSpilled{key});
+  // Its memory goes when the core says so: outputs that still wait for room are not data yet.
+  if (!spilled_.contains(key)) handle(worker_event::DatumSpilled{key});
 }
 
 void WorkerHost::arrive(const Frame& frame) {
