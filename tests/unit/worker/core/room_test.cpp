@@ -118,6 +118,25 @@ TEST(Room, OutputsThatFindNoRoomWaitAndHardlyAnythingStarts) {
   worker.ignore();
 }
 
+// Found by the simulator (seed 718): it gave its memory back, was granted it anew and gave it back, for ever.
+TEST(Room, NobodyGivesItsMemoryBackWhileNothingStartsForLackOfRoom) {
+  WorkerHarness worker{1, Bytes{300}, small_store()};
+  worker.template_at(1).request.memory = Bytes{200};
+  worker.template_at(2).request.memory = Bytes{250};
+  make(worker, 0, 850);
+  EXPECT_EQ(spills(worker), List{0});
+  worker.assign({{.subtask = 1}});
+  EXPECT_EQ(worker.started(), List{1});
+  worker.assign({{.subtask = 2, .template_index = 1}});
+  worker.succeed(1, {{0, 500}});
+  worker.assign({{.subtask = 3, .priority = 5, .template_index = 2}});
+  EXPECT_EQ(worker.started(), List{});
+  EXPECT_EQ(worker.core().counters().demoted, 0U);
+  spilled(worker, 0);
+  EXPECT_EQ(worker.started(), List{2});
+  worker.ignore();
+}
+
 // Fault F42: a full disk is back-pressure first, then a clear error.
 TEST(Room, AFullDiskHoldsBackAndThenFailsWithTheNumbers) {
   WorkerHarness worker{1, kGiB, small_store()};
