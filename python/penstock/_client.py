@@ -392,6 +392,8 @@ class Client:
 
     @staticmethod
     def _value(view, owner):
+        if view.size == 0:  # Every value has a head: a result without bytes is not there any more.
+            raise ResultLost("a result is gone: its job was released, or has ended in an earlier life of its supervisor")
         if view.size < LARGE_BYTES:
             return _wire.unpack(ctypes.string_at(view.data, view.size))
         return _wire.unpack(_abi.view_of(view.data, view.size, owner))

@@ -26,7 +26,8 @@ class Cluster:
         if not BINARY.exists():
             pytest.skip(f"{BINARY} is not built")
         self.directory, self.processes = directory, []
-        self.start("supervisor", "--listen", "127.0.0.1:0", "--address-file", str(directory / "address"))
+        self.start("supervisor", "--state", str(directory / "state"), "--listen", "127.0.0.1:0",
+                   "--address-file", str(directory / "address"))
         until(lambda: (directory / "address").exists() and (directory / "address").read_text().strip())
         self.address = (directory / "address").read_text().strip()
         self.workers = [self.worker("w1"), self.worker("w2")]
@@ -72,6 +73,18 @@ def test_a_job_is_attached_to_from_elsewhere(cluster):
         job.result(30)
         with Client(cluster.address) as second:
             assert second.attach("answer").results(30) == [42]
+
+
+def test_results_that_were_released_are_missed_by_name(cluster):
+    with Client(cluster.address) as first:
+        graph = first.graph()
+        graph.add(functions.increment, 41)
+        job = graph.submit(name="answer")
+        assert job.results(30) == [42]
+        job.release()
+        with Client(cluster.address) as second:
+            with pytest.raises(errors.ResultLost, match="released"):
+                second.attach("answer").results(30)
 
 
 def test_a_worker_that_is_killed_costs_time_only(cluster, tmp_path):
