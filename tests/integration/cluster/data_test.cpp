@@ -50,8 +50,11 @@ std::string job_with(const std::string& wish) {
 
 TEST(DataOfWorkers, AReplicaSavesTheRunWhenItsHolderIsKilled) {
   ClusterProcesses cluster{{"--set", "link.heartbeat=50ms", "--set", "link.silence_max=500ms"}};
-  for (const char* name : {"w1", "w2"}) cluster.start_worker(name, {"--slots", "1", "--memory", "1GiB"});
-  ASSERT_TRUE(cluster.wait_for_workers(2));
+  // One after the other: `required = "w1"` means a worker of that name or number, so the two must agree.
+  for (const int i : {1, 2}) {
+    cluster.start_worker("w" + std::to_string(i), {"--slots", "1", "--memory", "1GiB"});
+    ASSERT_TRUE(cluster.wait_for_workers(i));
+  }
   const ScratchDirectory scratch;
   RunningBinary job = submit(cluster, scratch.write("job.toml", job_with("replicas = 2\n")));
   ASSERT_TRUE(wait_until([&] { return stored_on(cluster, "w2") >= 3 << 20; }));
@@ -67,9 +70,11 @@ TEST(DataOfWorkers, AReplicaSavesTheRunWhenItsHolderIsKilled) {
 TEST(DataOfWorkers, ACheckpointSavesTheRunWhenItsHolderIsKilled) {
   const ScratchDirectory scratch;
   ClusterProcesses cluster{{"--set", "link.heartbeat=50ms", "--set", "link.silence_max=500ms"}};
-  for (const char* name : {"w1", "w2"})
-    cluster.start_worker(name, {"--slots", "1", "--memory", "1GiB", "--checkpoints", scratch.at("shared")});
-  ASSERT_TRUE(cluster.wait_for_workers(2));
+  for (const int i : {1, 2}) {
+    cluster.start_worker("w" + std::to_string(i),
+                         {"--slots", "1", "--memory", "1GiB", "--checkpoints", scratch.at("shared")});
+    ASSERT_TRUE(cluster.wait_for_workers(i));
+  }
   RunningBinary job = submit(cluster, scratch.write("job.toml", job_with("checkpoint = true\n")));
   ASSERT_TRUE(wait_until([&] { return files_in(scratch.at("shared")) == 1; }));
   // The report that it is safe follows at once; the next one of that worker, on its load, comes behind it.
