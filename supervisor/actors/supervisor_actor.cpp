@@ -47,13 +47,22 @@ class SupervisorActor {
     else
       feed(supervisor_event::StateRecovered{{}, unix_now_ms()});
     return {
-        [this](const FromWorkerMail& mail) { receive(mail); },   [this](const WorkerLostMail& mail) { receive(mail); },
-        [this](const WorkerSuspectedMail& mail) { receive(mail); },
-        [this](const FromClientMail& mail) { receive(mail); },   [this](const ClientLostMail& mail) { receive(mail); },
-        [this](const GraphCheckedMail& mail) { receive(mail); }, [this](const JournalMail& mail) { receive(mail); }};
+        [this](const FromWorkerMail& mail) { receive(mail); },   [this](const WorkerLostMail& mail) { take(mail); },
+        [this](const WorkerSuspectedMail& mail) { take(mail); }, [this](const FromClientMail& mail) { take(mail); },
+        [this](const ClientLostMail& mail) { take(mail); },      [this](const GraphCheckedMail& mail) { take(mail); },
+        [this](const JournalMail& mail) { take(mail); }};
   }
 
  private:
+  /// Whatever does not come from a worker is heard at once, behind what workers have said before. What follows from
+  /// both leaves even when the mail itself turns out to be about somebody who is gone.
+  template <class Mail>
+  void take(const Mail& mail) {
+    apply_said();
+    receive(mail);
+    carry_out();
+  }
+
   /// Someone at the other end: where its mails go and what the core calls it.
   template <class IdType>
   struct Peer {
@@ -75,19 +84,18 @@ class SupervisorActor {
     journal_ =
         std::make_unique<JournalThread>(std::move(opened.storage), opened.recovered.next_number, std::move(handlers));
     next_worker_ = opened.recovered.state.next_worker.value();
-    for (const record::WorkerJoined& worker : opened.recovered.state.workers) known_[worker.incarnation] = worker.worker;
+    for (const record::WorkerJoined& worker : opened.recovered.state.workers)
+      known_[worker.incarnation] = worker.worker;
     feed(supervisor_event::StateRecovered{std::move(opened.recovered.state), unix_now_ms()});
     carry_out();
     log_line(LogLevel::Info, "journal read", "jobs=" + std::to_string(jobs));
   }
 
   void receive(const JournalMail& mail) {
-    apply_said();
     if (mail.error == nullptr)
       feed(supervisor_event::Persisted{mail.ticket});
     else
       feed(supervisor_event::StorageFailed{*mail.error});
-    carry_out();
   }
 
   void receive(const FromWorkerMail& mail) {
@@ -128,26 +136,21 @@ class SupervisorActor {
   }
 
   void receive(const WorkerLostMail& mail) {
-    apply_said();
     const auto known = workers_.find(mail.worker);
     if (known == workers_.end()) return;
     const WorkerId id = known->second.id;
     workers_.erase(known);
     worker_lives_.erase(id);
     feed(supervisor_event::WorkerLost{id, mail.reason});
-    carry_out();
   }
 
   void receive(const WorkerSuspectedMail& mail) {
-    apply_said();
     const auto known = workers_.find(mail.worker);
     if (known == workers_.end()) return;
     feed(supervisor_event::WorkerSuspected{known->second.id, mail.suspected});
-    carry_out();
   }
 
   void receive(const FromClientMail& mail) {
-    apply_said();
     auto known = clients_.find(mail.client);
     if (known == clients_.end()) {
       known = clients_.emplace(mail.client, Peer<ClientId>{ClientId{next_client_++}, mail.client, sender()}).first;
@@ -159,7 +162,6 @@ class SupervisorActor {
       else
         feed(supervisor_event::ClientSaid{known->second.id, message});
     }
-    carry_out();
   }
 
   void take_chunk(Incarnation client, SubmitChunk chunk) {
@@ -183,7 +185,6 @@ class SupervisorActor {
   }
 
   void receive(const GraphCheckedMail& mail) {
-    apply_said();
     const auto intake = intakes_.find({mail.client, mail.checked->submission});
     if (intake != intakes_.end()) {
       self_->send_exit(intake->second, caf::exit_reason::normal);
@@ -197,18 +198,15 @@ class SupervisorActor {
                  (mail.checked->shape == nullptr ? " text=\"" + to_string(mail.checked->refusal) + "\""
                                                  : " subtasks=" + std::to_string(mail.checked->shape->size())));
     feed(std::move(*mail.checked));
-    carry_out();
   }
 
   void receive(const ClientLostMail& mail) {
-    apply_said();
     const auto known = clients_.find(mail.client);
     if (known == clients_.end()) return;
     const ClientId id = known->second.id;
     clients_.erase(known);
     client_lives_.erase(id);
     feed(supervisor_event::ClientGone{id});
-    carry_out();
   }
 
   void feed(SupervisorEvent event) { core_->handle(std::move(event), monotonic_now(), actions_); }

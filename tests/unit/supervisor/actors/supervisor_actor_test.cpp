@@ -1,0 +1,82 @@
+// What the shell around the core promises: nothing that has been decided stays behind.
+#include "supervisor/actors/supervisor_actor.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <caf/event_based_actor.hpp>
+#include <caf/send.hpp>
+#include <memory>
+#include <vector>
+
+#include "common/runtime/actor_host.hpp"
+#include "common/runtime/mail.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+/// A worker that notes what it is sent. With an argument: CAF 0.17 dereferences a null pointer when a function is
+/// spawned without any.
+caf::behavior worker_behavior(caf::event_based_actor*, std::vector<ToWorker>* heard) {
+  return {
+      [heard](const ToWorkerMail& mail) { heard->insert(heard->end(), mail.messages->begin(), mail.messages->end()); },
+      [](const DismissWorkerMail&) {}};
+}
+
+class SupervisorActorTest : public testing::Test {
+ protected:
+  ~SupervisorActorTest() override {
+    end_actor(worker_);
+    end_actor(supervisor_);
+  }
+
+  void say(Incarnation life, FromWorker message) {
+    auto messages = std::make_shared<std::vector<FromWorker>>();
+    messages->push_back(std::move(message));
+    caf::send_as(worker_, supervisor_, FromWorkerMail{life, std::move(messages)});
+  }
+  static Register description() {
+    Register description;
+    description.name = "left";
+    description.host = "here";
+    BandDescription band;
+    band.name = "numa-0";
+    band.capacity.slots = kOneSlot;
+    band.capacity.memory = band.memory_hard_limit = kGiB;
+    description.bands = {band};
+    return description;
+  }
+  /// Everything that is under way, and what follows from it; timers that are not due yet stay alone.
+  void settle() {
+    while (loop_.turn()) {
+    }
+  }
+  std::size_t welcomes() const {
+    return static_cast<std::size_t>(std::count_if(heard_.begin(), heard_.end(), [](const ToWorker& message) {
+      return std::holds_alternative<RegisterReply>(message);
+    }));
+  }
+
+  Loop loop_{Duration{0}};
+  ActorHost actors_{loop_};
+  std::vector<ToWorker> heard_;
+  caf::actor worker_ = actors_.system().spawn(worker_behavior, &heard_);
+  caf::actor supervisor_ = spawn_supervisor(actors_.system(), loop_, {{}, Rng{1}, nullptr});
+};
+
+TEST_F(SupervisorActorTest, WhatWorkersSayIsAnswered) {
+  say(Incarnation{7}, description());
+  settle();
+  EXPECT_EQ(welcomes(), 1U);
+}
+
+// What comes behind it in the mailbox lets it wait, and may itself lead to nothing.
+TEST_F(SupervisorActorTest, AnAnswerDoesNotWaitBehindNewsOfSomebodyWhoIsGone) {
+  say(Incarnation{7}, description());
+  caf::send_as(worker_, supervisor_, WorkerLostMail{Incarnation{8}, "nobody knows it"});
+  settle();
+  EXPECT_EQ(welcomes(), 1U);
+}
+
+}  // namespace
+}  // namespace penstock::supervisor
