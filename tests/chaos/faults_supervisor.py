@@ -110,7 +110,7 @@ def killed_in_a_loop(case):
     case.figure("run again", sum(starts.values()) - count, "attempts", at_most=0)
     case.figure("state directory", sizes[-1], "MiB", at_most=16)
     third = sizes[len(sizes) // 3]
-    case.figure("its growth in the last two thirds", sizes[-1] / third, "times", at_most=3)
+    case.figure("its growth in the last two thirds", sizes[-1] / third, "fold", at_most=3)
     case.judge(cluster, job, slots=2)
 
 
