@@ -36,6 +36,7 @@ void SupervisorHost::crash() {
       waiting_.empty() || world_.now() < disk_full_until_ ? 0 : world_.rng().below(waiting_.size() + 1);
   write_first(arrived);
   waiting_.clear();
+  said_.clear();
   adopted_before_ += core_->counters().adopted;
   for (const auto& host : world_.workers()) {
     if (host->endpoint() == nullptr || world_.rng().chance(1, 4)) continue;  // Some only notice the silence.
@@ -154,8 +155,22 @@ void SupervisorHost::try_to_write() {
   handle(supervisor_event::Persisted{ticket});
 }
 
+// As the supervisor's actor does: what workers said comes in groups, and always before what came behind it.
 void SupervisorHost::handle(SupervisorEvent&& event) {
   if (!up_) return;
+  apply_said();
+  handle_one(std::move(event));
+}
+
+void SupervisorHost::apply_said() {
+  if (said_.empty()) return;
+  const std::vector<Said> said = std::exchange(said_, {});
+  std::vector<supervisor_event::WorkerSaid> events;
+  for (const Said& each : said) events.push_back({each.worker, std::get<FromWorker>(*each.message)});
+  handle_one(supervisor_event::WorkersSaid{events});
+}
+
+void SupervisorHost::handle_one(SupervisorEvent&& event) {
   constexpr const char* kEvents[] = {"supervisor: a worker joined",
                                      "supervisor: a worker said something",
                                      "supervisor: a worker is suspected or trusted",
@@ -316,10 +331,16 @@ void SupervisorHost::receive(WorkerId worker, std::uint64_t life, const MessageP
       world_.rng().chance(1, 40))
     return world_.note("DEFECT: a report of life % is not applied", {life});
   if (const auto* description = std::get_if<Register>(said))
-    handle(supervisor_event::WorkerJoined{worker, Incarnation{life}, *description});
-  else
-    handle(supervisor_event::WorkerSaid{worker, *said});
+    return handle(supervisor_event::WorkerJoined{worker, Incarnation{life}, *description});
+  said_.push_back({worker, message});
   const auto* claim = std::get_if<WorkerClaim>(said);
+  const bool together = claim == nullptr && said_.size() < config_.messages_together_max && world_.rng().chance(1, 2);
+  if (together)
+    world_.queue().after(microseconds{world_.rng().between(0, 300)}, [this, mine = life_] {
+      if (mine == life_ && up_) apply_said();
+    });
+  else
+    apply_said();
   if (claim != nullptr && core_->workers().find(worker).valid()) take_claim(worker, life, *claim);
 }
 

@@ -1,6 +1,7 @@
 #include "tests/simulation/world/world.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "tests/simulation/world/faults.hpp"
 #include "tests/simulation/world/worker_host.hpp"
@@ -48,6 +49,7 @@ void World::draw_configuration() {
   supervisor_config_.lookahead_subtasks_initial = static_cast<std::uint32_t>(r.between(1, 40));
   supervisor_config_.lookahead_subtasks_max = static_cast<std::uint32_t>(r.between(1, 60));
   supervisor_config_.lookahead = milliseconds{r.between(1, 50)};
+  supervisor_config_.messages_together_max = static_cast<std::uint32_t>(r.between(1, 20));
   supervisor_config_.assign_batch_max = static_cast<std::uint32_t>(r.chance(1, 3) ? r.between(1, 5) : 4096);
   supervisor_config_.attempts_max = static_cast<std::uint16_t>(r.between(1, 5));
   supervisor_config_.lost_workers_max = 1000;
@@ -112,6 +114,7 @@ void World::note(const char* what, std::initializer_list<std::uint64_t> numbers)
 bool World::finished() const { return client_->everything_submitted() && oracle_.all_jobs_ended() && !faults_on(); }
 
 WorldResult World::run() {
+  constexpr std::uint64_t kEventsAtOneTimeMax = 100'000;
   client_->start();
   const auto count = 1 + rng_.below(options_.workers_max);
   for (std::uint64_t i = 0; i < count; ++i) {
@@ -121,9 +124,14 @@ WorldResult World::run() {
   plan_->start();
   const Instant horizon = now() + options_.horizon;
   Instant settle = kNever;
+  Instant present{};
+  std::uint64_t events_before_present = 0;
   while (!queue_.empty() && oracle_.failure().empty()) {
     queue_.run_next();
     ++events_;
+    if (now() != std::exchange(present, now())) events_before_present = events_;
+    // A deadline that is due for ever would keep a real process busy for ever.
+    if (events_ - events_before_present > kEventsAtOneTimeMax) oracle_.breach("time stands still");
     if (settle == kNever && finished()) settle = now() + seconds{30};
     if (now() >= settle) break;
     if (now() >= horizon) {

@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "supervisor/core/supervisor_core.hpp"
 #include "tests/simulation/world/endpoint.hpp"
 #include "tests/simulation/world/event_queue.hpp"
 #include "tests/simulation/world/options.hpp"
 #include "tests/simulation/world/oracle.hpp"
-#include "supervisor/core/supervisor_core.hpp"
 #include "tests/support/record_log.hpp"
 
 namespace penstock::simulation {
@@ -58,7 +58,7 @@ class SupervisorHost {
     std::unique_ptr<Endpoint> endpoint;
     WorkerHost* host = nullptr;
     std::uint64_t life = 0;
-    Instant wire{};                 ///< When the last frame to it arrives.
+    Instant wire{};  ///< When the last frame to it arrives.
   };
   void receive(WorkerId worker, std::uint64_t life, const MessagePtr& message);
   void receive_from_client(const MessagePtr& message);
@@ -78,6 +78,8 @@ class SupervisorHost {
   /// Whether this attempt, on this worker, is the one that the supervisor waits for.
   bool counts_on(WorkerId worker, SubtaskId subtask, Attempt attempt) const;
   void take_claim(WorkerId worker, std::uint64_t life, const WorkerClaim& claim);
+  void apply_said();
+  void handle_one(supervisor::SupervisorEvent&& event);
 
   class World& world_;
   const SupervisorConfig config_;
@@ -94,10 +96,15 @@ class SupervisorHost {
     std::vector<std::shared_ptr<const Graph>> graphs;  ///< Those that its records point to.
   };
   std::deque<Waiting> waiting_;
+  struct Said {
+    WorkerId worker;
+    MessagePtr message;
+  };
+  std::vector<Said> said_;  ///< Has come and waits for more, to be heard together.
   Instant disk_full_until_{};
   Duration disk_delay_max_{0};
   std::map<WorkerId, Peer> peers_;
-  std::map<std::uint64_t, WorkerId> by_life_;   ///< Lives that were ever welcomed.
+  std::map<std::uint64_t, WorkerId> by_life_;  ///< Lives that were ever welcomed.
   std::unique_ptr<Endpoint> client_;
   Instant client_wire_{};
   std::uint32_t next_worker_ = 1;
@@ -137,7 +144,7 @@ class ClientHost {
   std::map<std::uint64_t, JobSpec> specs_;
   std::map<std::uint64_t, JobId> accepted_;
   std::set<JobId> ended_;
-  std::set<std::uint64_t> again_;  ///< Submissions that name a graph instead of sending it.
+  std::set<std::uint64_t> again_;   ///< Submissions that name a graph instead of sending it.
   std::vector<FromClient> unsent_;  ///< While there is no connection.
   std::uint64_t connection_ = 0;
   std::vector<JobId> jobs_;
