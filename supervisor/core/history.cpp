@@ -123,18 +123,23 @@ Instant SupervisorCore::forget_at() const {
   return ended_.empty() ? kNever : later(jobs_[ended_.front().value()]->ended, config_.finished_jobs_age_max);
 }
 
+// What every answer about a job begins with.
+Value::Record SupervisorCore::first_fields(const Job& job) {
+  return {{"id", to_string(job.id)},
+          {"name", job.spec.name},
+          {"owner", job.spec.owner},
+          {"state", std::string{to_string(job.state)}},
+          {"priority", job.spec.priority},
+          {"subtasks", job.counts.total},
+          {"succeeded", job.counts.succeeded},
+          {"failed", job.counts.failed},
+          {"cancelled", job.counts.cancelled},
+          {"assigned", job.in_flight}};
+}
+
 Value SupervisorCore::describe_row(const Job& job, bool with_end) const {
-  Value::Record row{{"id", to_string(job.id)},
-                    {"name", job.spec.name},
-                    {"owner", job.spec.owner},
-                    {"state", std::string{to_string(job.state)}},
-                    {"priority", job.spec.priority},
-                    {"subtasks", job.counts.total},
-                    {"succeeded", job.counts.succeeded},
-                    {"failed", job.counts.failed},
-                    {"cancelled", job.counts.cancelled},
-                    {"assigned", job.in_flight},
-                    {"age_s", seconds(now_ - job.submitted)}};
+  Value::Record row = first_fields(job);
+  row.emplace_back("age_s", seconds(now_ - job.submitted));
   if (with_end) {
     row.emplace_back().first = "ended_ago_s";  // In place: gcc 12 warns of a moved empty value.
     if (job.ended != kNever) row.back().second = seconds(now_ - job.ended);

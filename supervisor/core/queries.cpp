@@ -61,21 +61,12 @@ Result<Value> SupervisorCore::execute(ClientId client, const AdminRequest& reque
 
 Value SupervisorCore::describe_job(const Job& job) const {
   const Duration age = (job.ended == kNever ? now_ : job.ended) - job.submitted;
-  Value::Record fields{{"id", to_string(job.id)},
-                       {"name", job.spec.name},
-                       {"owner", job.spec.owner},
-                       {"state", std::string{to_string(job.state)}},
-                       {"priority", job.spec.priority},
-                       {"subtasks", job.counts.total},
-                       {"succeeded", job.counts.succeeded},
-                       {"failed", job.counts.failed},
-                       {"cancelled", job.counts.cancelled},
-                       {"assigned", job.in_flight},
-                       {"attempts", job.counts.attempts},
-                       {"forward_hits", job.counts.forward_hits},
-                       {"forward_misses", job.counts.forward_misses},
-                       {"work_s", static_cast<double>(job.counts.run_us) / 1e6},
-                       {"elapsed_s", seconds(age)}};
+  Value::Record fields = first_fields(job);
+  fields.emplace_back("attempts", job.counts.attempts);
+  fields.emplace_back("forward_hits", job.counts.forward_hits);
+  fields.emplace_back("forward_misses", job.counts.forward_misses);
+  fields.emplace_back("work_s", static_cast<double>(job.counts.run_us) / 1e6);
+  fields.emplace_back("elapsed_s", seconds(age));
   if (!job.error.message.empty()) fields.emplace_back("error", to_string(job.error));
   if (job.shape != nullptr && job.state == JobState::Running) {
     std::uint64_t ready = 0;

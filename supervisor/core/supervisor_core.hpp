@@ -261,6 +261,7 @@ class SupervisorCore {
   void weigh_ended(Job& job);
   void forget_old_jobs();
   Instant forget_at() const;
+  static Value::Record first_fields(const Job& job);
   Value describe_row(const Job& job, bool with_end) const;
   Result<Value> list_jobs(const AdminRequest& request) const;
 

@@ -48,6 +48,14 @@ std::string job_with(const std::string& wish) {
          "\"w2\"\n";
 }
 
+void expect_one_run_of_each(RunningBinary& job) {
+  const BinaryRun run = job.wait();
+  const Json end = Json::parse(run.output, nullptr, false);
+  ASSERT_TRUE(end.is_object()) << run.output << run.errors;
+  EXPECT_EQ(end.value("state", ""), "succeeded") << run.output;
+  EXPECT_EQ(end.value("attempts", 0), 3) << run.output;
+}
+
 TEST(DataOfWorkers, AReplicaSavesTheRunWhenItsHolderIsKilled) {
   ClusterProcesses cluster{{"--set", "link.heartbeat=50ms", "--set", "link.silence_max=500ms"}};
   // One after the other: `required = "w1"` means a worker of that name or number, so the two must agree.
@@ -60,11 +68,7 @@ TEST(DataOfWorkers, AReplicaSavesTheRunWhenItsHolderIsKilled) {
   ASSERT_TRUE(wait_until([&] { return stored_on(cluster, "w2") >= 3 << 20; }));
   ASSERT_TRUE(runs(cluster));
   cluster.kill_worker("w1");
-  const BinaryRun run = job.wait();
-  const Json end = Json::parse(run.output, nullptr, false);
-  ASSERT_TRUE(end.is_object()) << run.output << run.errors;
-  EXPECT_EQ(end.value("state", ""), "succeeded") << run.output;
-  EXPECT_EQ(end.value("attempts", 0), 3) << run.output;
+  expect_one_run_of_each(job);
 }
 
 TEST(DataOfWorkers, ACheckpointSavesTheRunWhenItsHolderIsKilled) {
@@ -81,11 +85,7 @@ TEST(DataOfWorkers, ACheckpointSavesTheRunWhenItsHolderIsKilled) {
   ASSERT_TRUE(wait_until([&] { return stored_on(cluster, "w1") >= 3 << 20; }));
   ASSERT_TRUE(runs(cluster));
   cluster.kill_worker("w1");
-  const BinaryRun run = job.wait();
-  const Json end = Json::parse(run.output, nullptr, false);
-  ASSERT_TRUE(end.is_object()) << run.output << run.errors;
-  EXPECT_EQ(end.value("state", ""), "succeeded") << run.output;
-  EXPECT_EQ(end.value("attempts", 0), 3) << run.output;
+  expect_one_run_of_each(job);
   EXPECT_TRUE(wait_until([&] { return files_in(scratch.at("shared")) == 0; })) << "it is kept when nobody reads it";
 }
 
