@@ -55,8 +55,7 @@ void WorkerCore::run_ended(const RunEnd& run) {
       failure.message = "ran longer than its time limit of " +
                         std::to_string(record.program->content.time_limit.count() / 1'000'000) + " ms";
     }
-    for (const OutputReport& output : record.outputs)
-      out_->add(worker_action::DropDatum{DataKey{id_of(record), output.output}});
+    drop_outputs(record);
     if (record.stopping == StopReason::Cancelled)
       end_record(run.record, Outcome::Cancelled);
     else
@@ -93,8 +92,7 @@ void WorkerCore::trace_run(const SubtaskRecord& record, Instant ended) {
 void WorkerCore::finish_storing(RecordIndex index, const FailureDetail* failure) {
   SubtaskRecord& record = records_[index];
   if (record.stopping == StopReason::Cancelled) {
-    for (const OutputReport& output : record.outputs)
-      out_->add(worker_action::DropDatum{DataKey{id_of(record), output.output}});
+    drop_outputs(record);
     end_record(index, Outcome::Cancelled);
   } else if (failure != nullptr) {
     fail(index, *failure);
@@ -109,8 +107,14 @@ void WorkerCore::succeed(RecordIndex index) {
   const JobSlot slot = record.job;
   for (const OutputReport& output : record.outputs) {
     const DatumIndex datum = data_.ensure(DataKey{id, output.output}, slot, jobs_[slot].data);
-    if (data_[datum].place == DatumPlace::Here) continue;
-    if (data_[datum].place == DatumPlace::Fetching) {
+    const DatumPlace place = data_[datum].place;
+    if (place == DatumPlace::Here || place == DatumPlace::Restoring) continue;
+    if (place == DatumPlace::Spilled) {
+      PENSTOCK_COVERAGE_MARK("an output was on disk when it was made again");
+      out_->add(worker_action::ReleaseDatum{data_[datum].key});
+      continue;
+    }
+    if (place == DatumPlace::Fetching) {
       PENSTOCK_COVERAGE_MARK("an input was made here while it was on its way");
       // Made again here while a copy was on its way from a worker that may be gone.
       out_->add(worker_action::CancelFetch{data_[datum].key});
@@ -132,6 +136,7 @@ void WorkerCore::succeed(RecordIndex index) {
 void WorkerCore::fail(RecordIndex index, const FailureDetail& failure) { end_record(index, Outcome::Failed, &failure); }
 
 void WorkerCore::end_record(RecordIndex index, Outcome outcome, const FailureDetail* failure) {
+  if (records_[index].drops_at_end) drop_what_was_not_made(records_[index]);
   report(records_[index], outcome, failure);
   give_back_all(index);
   free_record(index);
@@ -280,6 +285,45 @@ void WorkerCore::stop_fetching(DatumIndex index) {
   data_.move(index, DatumPlace::Remote);
 }
 
+// Of a run that does not count. The same data may have come from another worker meanwhile, for somebody who reads them:
+// the store has them once, and they stay.
+void WorkerCore::drop_outputs(const SubtaskRecord& record) {
+  for (const OutputReport& output : record.outputs) {
+    const DataKey key{id_of(record), output.output};
+    const DatumIndex other = data_.find(key);
+    const DatumPlace place = other.valid() ? data_[other].place : DatumPlace::Remote;
+    if (place == DatumPlace::Here || place == DatumPlace::Restoring) {
+      PENSTOCK_COVERAGE_MARK("outputs that do not count had come from elsewhere, too");
+      continue;
+    }
+    if (place == DatumPlace::Spilled)
+      out_->add(worker_action::ReleaseDatum{key});
+    else
+      out_->add(worker_action::DropDatum{key});
+  }
+}
+
+// From memory and from disk. While an attempt that makes the same is under way, the store may have got it from there,
+// too, under the same key: then the end of the attempt decides.
+void WorkerCore::drop_from_store(const Datum& datum) {
+  const RecordIndex maker = find_record(datum.job, datum.key.producer.index);
+  if (maker.valid() && records_[maker].state >= SubtaskState::Running) {
+    PENSTOCK_COVERAGE_MARK("a datum was dropped while it was made again");
+    records_[maker].drops_at_end = true;
+    return;
+  }
+  out_->add(worker_action::DropDatum{datum.key});
+}
+
+void WorkerCore::drop_what_was_not_made(const SubtaskRecord& record) {
+  const std::uint16_t count = std::max<std::uint16_t>(record.program->content.output_count, 1);
+  for (std::uint16_t output = 0; output < count; ++output) {
+    const DataKey key{id_of(record), output};
+    const DatumIndex made = data_.find(key);
+    if (!made.valid() || data_[made].place < DatumPlace::Here) out_->add(worker_action::DropDatum{key});
+  }
+}
+
 void WorkerCore::drop_datum(DatumIndex index) {
   Datum& datum = data_[index];
   if (datum.pins > 0 || !datum.waiters.empty()) {
@@ -288,7 +332,7 @@ void WorkerCore::drop_datum(DatumIndex index) {
   }
   stop_fetching(index);
   if (datum.place == DatumPlace::Here || datum.place == DatumPlace::Spilled || datum.place == DatumPlace::Restoring)
-    out_->add(worker_action::DropDatum{datum.key});
+    drop_from_store(datum);
   data_.erase(index, jobs_[datum.job].data);
 }
 
@@ -299,7 +343,7 @@ void WorkerCore::lose_datum(DatumIndex index) {
     return;  // In use: those who use it go on, and nobody else was promised it.
   stop_fetching(index);
   if (datum.place == DatumPlace::Here || datum.place == DatumPlace::Spilled || datum.place == DatumPlace::Restoring)
-    out_->add(worker_action::DropDatum{datum.key});
+    drop_from_store(datum);
   data_.move(index, DatumPlace::Remote);
   datum.location = WorkerId::none();
   datum.on_disk = false;

@@ -67,7 +67,7 @@ void WorkerCore::pump(Band& band) {
     }
     band.preparing = false;
     taken_.clear();
-    const bool may_start = waiting_for_room_.empty() || may_start_without_room();
+    const bool may_start = waiting_for_room_.empty() || at_rest();
     band.held_back = false;
     if (may_start) band.execute.take(taken_, starts_allowed(band));
     for (const Taken& taken : taken_) start(taken.record, taken);
@@ -255,7 +255,7 @@ void WorkerCore::on(const worker_event::DatumRestored& event) {
   data_.move(index, DatumPlace::Remote);
   data_[index].location = WorkerId::none();
   data_[index].on_disk = false;
-  out_->add(worker_action::DropDatum{event.key});
+  drop_from_store(data_[index]);
   FailureDetail failure;
   failure.failure = FailureClass::InputLost;
   failure.lost_producer = event.key.producer.index;
