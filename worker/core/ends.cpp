@@ -55,7 +55,7 @@ void WorkerCore::run_ended(const RunEnd& run) {
       failure.message = "ran longer than its time limit of " +
                         std::to_string(record.program->content.time_limit.count() / 1'000'000) + " ms";
     }
-    drop_outputs(record);
+    record.drops_outputs |= !record.outputs.empty();
     if (record.stopping == StopReason::Cancelled)
       end_record(run.record, Outcome::Cancelled);
     else
@@ -92,7 +92,7 @@ void WorkerCore::trace_run(const SubtaskRecord& record, Instant ended) {
 void WorkerCore::finish_storing(RecordIndex index, const FailureDetail* failure) {
   SubtaskRecord& record = records_[index];
   if (record.stopping == StopReason::Cancelled) {
-    drop_outputs(record);
+    record.drops_outputs |= !record.outputs.empty();
     end_record(index, Outcome::Cancelled);
   } else if (failure != nullptr) {
     fail(index, *failure);
@@ -136,7 +136,10 @@ void WorkerCore::succeed(RecordIndex index) {
 void WorkerCore::fail(RecordIndex index, const FailureDetail& failure) { end_record(index, Outcome::Failed, &failure); }
 
 void WorkerCore::end_record(RecordIndex index, Outcome outcome, const FailureDetail* failure) {
-  if (records_[index].drops_at_end) drop_what_was_not_made(records_[index]);
+  if (const SubtaskRecord& record = records_[index]; record.drops_outputs) {
+    const std::uint16_t count = std::max<std::uint16_t>(record.program->content.output_count, 1);
+    for (std::uint16_t output = 0; output < count; ++output) drop_uncounted(DataKey{id_of(record), output});
+  }
   report(records_[index], outcome, failure);
   give_back_all(index);
   free_record(index);
@@ -285,42 +288,30 @@ void WorkerCore::stop_fetching(DatumIndex index) {
   data_.move(index, DatumPlace::Remote);
 }
 
-// Of a run that does not count. The same data may have come from another worker meanwhile, for somebody who reads them:
-// the store has them once, and they stay.
-void WorkerCore::drop_outputs(const SubtaskRecord& record) {
-  for (const OutputReport& output : record.outputs) {
-    const DataKey key{id_of(record), output.output};
-    const DatumIndex other = data_.find(key);
-    const DatumPlace place = other.valid() ? data_[other].place : DatumPlace::Remote;
-    if (place == DatumPlace::Here || place == DatumPlace::Restoring) {
-      PENSTOCK_COVERAGE_MARK("outputs that do not count had come from elsewhere, too");
-      continue;
-    }
-    if (place == DatumPlace::Spilled)
-      out_->add(worker_action::ReleaseDatum{key});
-    else
-      out_->add(worker_action::DropDatum{key});
-  }
-}
-
-// From memory and from disk. While an attempt that makes the same is under way, the store may have got it from there,
-// too, under the same key: then the end of the attempt decides.
-void WorkerCore::drop_from_store(const Datum& datum) {
-  const RecordIndex maker = find_record(datum.job, datum.key.producer.index);
+// What the store has under a key that nobody needs: a datum, the outputs of a run that does not count, what came too late
+// from another worker. While an attempt that makes the same is under way, the store may have it from there already: then
+// the end of the attempt decides.
+void WorkerCore::drop_from_store(const DataKey& key) {
+  const JobSlot job = jobs_.find(key.producer.job);
+  const RecordIndex maker = job.valid() ? find_record(job, key.producer.index) : RecordIndex::none();
   if (maker.valid() && records_[maker].state >= SubtaskState::Running) {
     PENSTOCK_COVERAGE_MARK("a datum was dropped while it was made again");
-    records_[maker].drops_at_end = true;
-    return;
+    records_[maker].drops_outputs = true;
+  } else {
+    drop_uncounted(key);
   }
-  out_->add(worker_action::DropDatum{datum.key});
 }
 
-void WorkerCore::drop_what_was_not_made(const SubtaskRecord& record) {
-  const std::uint16_t count = std::max<std::uint16_t>(record.program->content.output_count, 1);
-  for (std::uint16_t output = 0; output < count; ++output) {
-    const DataKey key{id_of(record), output};
-    const DatumIndex made = data_.find(key);
-    if (!made.valid() || data_[made].place < DatumPlace::Here) out_->add(worker_action::DropDatum{key});
+// The same data may be here from elsewhere, for somebody who reads them: the store has them once, and they stay.
+void WorkerCore::drop_uncounted(const DataKey& key) {
+  const DatumIndex other = data_.find(key);
+  const DatumPlace place = other.valid() ? data_[other].place : DatumPlace::Remote;
+  if (place == DatumPlace::Here || place == DatumPlace::Restoring) {
+    PENSTOCK_COVERAGE_MARK("data that do not count were here from elsewhere, too");
+  } else if (place == DatumPlace::Spilled) {
+    out_->add(worker_action::ReleaseDatum{key});
+  } else {
+    out_->add(worker_action::DropDatum{key});
   }
 }
 
@@ -331,9 +322,10 @@ void WorkerCore::drop_datum(DatumIndex index) {
     return;
   }
   stop_fetching(index);
-  if (datum.place == DatumPlace::Here || datum.place == DatumPlace::Spilled || datum.place == DatumPlace::Restoring)
-    drop_from_store(datum);
+  const DataKey key = datum.key;
+  const bool stored = datum.place >= DatumPlace::Here;
   data_.erase(index, jobs_[datum.job].data);
+  if (stored) drop_from_store(key);
 }
 
 // The copy goes, but that there was one stays known: what still waits to read it must fail, not run without it.
@@ -342,9 +334,9 @@ void WorkerCore::lose_datum(DatumIndex index) {
   if (datum.pins > 0 || !datum.waiters.empty())
     return;  // In use: those who use it go on, and nobody else was promised it.
   stop_fetching(index);
-  if (datum.place == DatumPlace::Here || datum.place == DatumPlace::Spilled || datum.place == DatumPlace::Restoring)
-    drop_from_store(datum);
+  const bool stored = datum.place >= DatumPlace::Here;
   data_.move(index, DatumPlace::Remote);
+  if (stored) drop_from_store(datum.key);
   datum.location = WorkerId::none();
   datum.on_disk = false;
 }

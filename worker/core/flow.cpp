@@ -198,7 +198,11 @@ void WorkerCore::on(const worker_event::FetchesEnded& event) {
   if (load_report_at_ == kNever) load_report_at_ = later(now_, config_.load_report_every);
   for (const FetchEnd& fetch : event.fetches) {
     const DatumIndex index = data_.find(fetch.key);
-    if (!index.valid() || data_[index].place != DatumPlace::Fetching) continue;  // Cancelled meanwhile.
+    if (!index.valid() || data_[index].place != DatumPlace::Fetching) {
+      // Cancelled meanwhile.
+      if (fetch.succeeded) drop_from_store(fetch.key);
+      continue;
+    }
     --fetches_running_;
     if (fetch.succeeded) {
       data_.resize(index, fetch.bytes);
@@ -255,7 +259,7 @@ void WorkerCore::on(const worker_event::DatumRestored& event) {
   data_.move(index, DatumPlace::Remote);
   data_[index].location = WorkerId::none();
   data_[index].on_disk = false;
-  drop_from_store(data_[index]);
+  drop_from_store(event.key);
   FailureDetail failure;
   failure.failure = FailureClass::InputLost;
   failure.lost_producer = event.key.producer.index;

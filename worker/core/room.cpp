@@ -27,7 +27,7 @@ bool WorkerCore::refuse_outputs(RecordIndex index) {
   const Bytes bytes = output_bytes(record);
   if (!too_large(bytes)) return false;
   PENSTOCK_COVERAGE_MARK("outputs were larger than the store");
-  drop_outputs(record);
+  records_[index].drops_outputs = true;
   FailureDetail refused;
   refused.failure = FailureClass::Refused;
   refused.message = "its outputs of " + bytes_text(bytes) + " can never fit into the store of this worker, which has " +
@@ -90,7 +90,7 @@ void WorkerCore::give_up_room() {
   full.message = "the store is full: its outputs of " + bytes_text(output_bytes(record)) + " found no room beside " +
                  bytes_text(bytes_taken()) + " of " + bytes_text(config_.store_bytes_max) +
                  " (worker.store_bytes_max), which are in use or for which the disk has no room";
-  drop_outputs(record);
+  records_[index].drops_outputs = true;
   room_given_up_at_ = later(now_, config_.store_wait_max);
   stop_waiting_for_room(index);
   fail(index, full);

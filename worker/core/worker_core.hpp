@@ -199,9 +199,8 @@ class WorkerCore {
   void close_job_if_done(JobSlot slot);
   JobSlot open_job(JobId id);
   void stop_fetching(DatumIndex index);
-  void drop_outputs(const SubtaskRecord& record);
-  void drop_from_store(const Datum& datum);
-  void drop_what_was_not_made(const SubtaskRecord& record);
+  void drop_uncounted(const DataKey& key);
+  void drop_from_store(const DataKey& key);
   void drop_datum(DatumIndex index);
   void lose_datum(DatumIndex index);
 

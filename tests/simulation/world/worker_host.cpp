@@ -265,7 +265,7 @@ void WorkerHost::carry_out(Actions<WorkerAction>& actions) {
     } else if (const auto* wanted = std::get_if<FetchInput>(&action)) {
       fetch(*wanted);
     } else if (const auto* cancelled = std::get_if<CancelFetch>(&action)) {
-      fetching_.erase(cancelled->key);
+      if (world_.rng().chance(3, 4)) fetching_.erase(cancelled->key);  // Else it had come already, and is told of late.
     } else if (const auto* pin = std::get_if<PinDatum>(&action)) {
       if (pin->pinned)
         pinned_.insert(pin->key);

@@ -151,7 +151,7 @@ TEST(Cancel, OutputsThatDoNotCountLeaveACopyFromElsewhereAlone) {
   worker.receive(cancel({0}, kNeverKill));
   worker.fetched(0, 8);
   worker.ignore();
-  PENSTOCK_EXPECT_COVERAGE_MARK("outputs that do not count had come from elsewhere, too", worker.succeed(0, {{0, 8}}));
+  PENSTOCK_EXPECT_COVERAGE_MARK("data that do not count were here from elsewhere, too", worker.succeed(0, {{0, 8}}));
   EXPECT_EQ(worker.take<worker_action::DropDatum>().size(), 0U);
   EXPECT_EQ(worker.started(), List{1});
   worker.ignore();
