@@ -93,7 +93,7 @@ void WorkerCore::accept(JobSlot slot, const Assignment& assignment, std::span<co
   if (!is_new_attempt(slot, assignment)) return;
   const RecordIndex index = make_record(slot, assignment);
   SubtaskRecord& record = records_[index];
-  record.payload.assign(payload);
+  if (!payload.empty()) record.payload.assign(payload);  // Else it is empty, as of every fresh record.
   missing_.clear();
   for (const AssignedInput& input : inputs) {
     if (input.place == InputPlace::Missing) missing_.push_back(input.producer);

@@ -142,6 +142,15 @@ void WorkerCore::pin_inputs(RecordIndex index) {
   }
 }
 
+// Of its job there is no datum here and its producers have finished, so all that it reads is empty: nobody need look
+// for it again.
+void WorkerCore::omit_inputs(SubtaskRecord& record) {
+  const std::size_t omitted = record.omitted_inputs + record.inputs.size();
+  if (omitted > UINT16_MAX) return;
+  record.omitted_inputs = static_cast<std::uint16_t>(omitted);
+  record.inputs.clear();
+}
+
 void WorkerCore::unpin(DatumIndex index) {
   Datum& datum = data_[index];
   PENSTOCK_CHECK_MSG(datum.pins > 0, to_string(datum.key));
@@ -368,6 +377,7 @@ void WorkerCore::forward(RecordIndex index) {
 // Try, then commit: only a `Hit` has changed anything.
 ForwardResult WorkerCore::try_forward(RecordIndex index) {
   SubtaskRecord& record = records_[index];
+  if (!jobs_[record.job].data.valid()) omit_inputs(record);
   bool spilled = false;
   for (const RunInput& input : record.inputs) {
     const DatumIndex datum = data_.find(key_of(record, input));

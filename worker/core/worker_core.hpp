@@ -149,6 +149,7 @@ class WorkerCore {
   QuotaRequest quota_request(const SubtaskRecord& record, RecordIndex index) const;
   Bytes input_bytes(const SubtaskRecord& record) const;
   void pin_inputs(RecordIndex index);
+  static void omit_inputs(SubtaskRecord& record);
   void unpin(DatumIndex index);
   void want(DatumIndex index, RecordIndex waiter);
   void start_fetches();
@@ -182,6 +183,7 @@ class WorkerCore {
   void withdraw_offers();
 
   // Ends: ends.cpp.
+  void look_ahead(std::span<const RunEnd> runs) const;
   void run_ended(const RunEnd& run);
   void trace_run(const SubtaskRecord& record, Instant ended);
   void store_outputs(RecordIndex index);

@@ -309,7 +309,10 @@ NativeEnd NativeLanes::State::execute(Lane& lane, std::uint32_t number) {
     lane.blobs.clear();
     return end;
   }
-  lane.views.resize(lane.views.size() + run.empty_inputs, penstock_view{nullptr, 0});
+  if (lane.views.empty())
+    lane.views.assign(run.empty_inputs, penstock_view{nullptr, 0});
+  else
+    lane.views.resize(lane.views.size() + run.empty_inputs, penstock_view{nullptr, 0});
   Call call{};
   call.abi = PENSTOCK_OPERATOR_ABI;
   call.slot = number;
