@@ -71,7 +71,7 @@ void WorkerCore::pump(Band& band) {
     band.held_back = false;
     if (may_start) band.execute.take(taken_, starts_allowed(band));
     for (const Taken& taken : taken_) start(taken.record, taken);
-    if (band.running.empty()) band.held_back = false;  // It was not for us that nothing could start.
+    if (band.running.empty()) band.held_back = false;     // It was not for us that nothing could start.
     if (!band.dirty && may_start) demote_if_stuck(band);  // Else it is not for memory that nothing starts.
   } while (band.dirty);
 }
@@ -318,14 +318,12 @@ void WorkerCore::start(RecordIndex index, const Taken& taken) {
       record.stop_at = later(now_, record.program->content.time_limit);
     want_check_at(std::min(record.stop_at, later(now_, config_.started_after)));
   }
-  worker_action::StartSubtask action = start_action(index);
-  action.resumed = taken.resumed;
-  out_->add(std::move(action));
+  order_start(index).resumed = taken.resumed;
 }
 
-worker_action::StartSubtask WorkerCore::start_action(RecordIndex index) const {
+worker_action::StartSubtask& WorkerCore::order_start(RecordIndex index) {
   const SubtaskRecord& record = records_[index];
-  worker_action::StartSubtask action;
+  auto& action = out_->add<worker_action::StartSubtask>();
   action.record = index;
   action.id = id_of(record);
   action.attempt = record.attempt;

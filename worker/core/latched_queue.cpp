@@ -21,7 +21,11 @@ void LatchedQueue::put(const QueueItem& item) {
   while (!nodes_.contains(item.record)) nodes_.push_back(Node{});
   Node& node = nodes_[item.record];
   PENSTOCK_CHECK_MSG(node.state == State::Absent, "record " + std::to_string(item.record.value()) + " is here already");
-  node = Node{item};
+  node.item = item;
+  node.state = State::Absent;
+  node.resumed = false;
+  node.bypassed = 0;
+  node.lane = SlotIndex::none();
   insert_waiting(node);
 }
 

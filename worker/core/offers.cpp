@@ -46,11 +46,7 @@ void WorkerCore::offer(Band& band) {
     return true;
   };
   band.execute.offer(static_cast<std::size_t>(count), may, granted_);
-  for (const RecordIndex index : granted_) {
-    worker_action::StartSubtask action = start_action(index);
-    action.offered = true;
-    out_->add(std::move(action));
-  }
+  for (const RecordIndex index : granted_) order_start(index).offered = true;
   if (!granted_.empty()) offers_end_at_ = std::min(offers_end_at_, later(now_, config_.report_after));
 }
 

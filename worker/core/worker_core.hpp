@@ -141,7 +141,7 @@ class WorkerCore {
   void make_ready(RecordIndex index);
   void start(RecordIndex index, const Taken& taken);
   bool nothing_to_prepare(const SubtaskRecord& record) const;
-  worker_action::StartSubtask start_action(RecordIndex index) const;
+  worker_action::StartSubtask& order_start(RecordIndex index);
   void demote_if_stuck(Band& band);
   void complete_successors();
   void forward(RecordIndex index);
@@ -249,8 +249,8 @@ class WorkerCore {
   Bytes waiting_bytes_;                ///< Of the outputs of those.
   Bytes fetch_blocked_;                ///< Of the first fetch in line, if there is no room for it.
   Instant room_given_up_at_ = kNever;  ///< While outputs wait for room, the first of them fails then.
-  Instant spill_again_at_ = kNever;  ///< Not before this, another look for what can be spilled.
-  bool spill_postponed_ = false;     ///< It is wanted then.
+  Instant spill_again_at_ = kNever;    ///< Not before this, another look for what can be spilled.
+  bool spill_postponed_ = false;       ///< It is wanted then.
   bool draining_ = false;
   bool told_empty_ = false;
   std::uint64_t running_total_ = 0;

@@ -80,7 +80,7 @@ TEST_F(NativeLanesTest, WhatIsOnOfferIsRunOnceAndInTheOrderOfEachLane) {
       ++started;
     }
     // What is not taken over is forgotten, as if the core had changed its mind.
-    for (std::uint64_t i = 0; i < kOffered; ++i) lanes.add_offer(run_of(next++), {});
+    for (std::uint64_t i = 0; i < kOffered; ++i) lanes.add_offer({}) = run_of(next++);
     lanes.open_offers();
     if (round % 2 == 0) wait_for_idle();
     collect();
@@ -94,7 +94,7 @@ TEST_F(NativeLanesTest, WhatIsOnOfferIsRunOnceAndInTheOrderOfEachLane) {
 }
 
 TEST_F(NativeLanesTest, ClosedOffersAreNotTakenOver) {
-  lanes.add_offer(run_of(7), {});
+  lanes.add_offer({}) = run_of(7);
   lanes.open_offers();
   std::vector<NativeEnd> ends;
   lanes.withdraw(ends);
@@ -109,7 +109,7 @@ TEST_F(NativeLanesTest, ClosedOffersAreNotTakenOver) {
 
 TEST_F(NativeLanesTest, TheEndCancelsWhatRunsAndWhatIsOnOfferNeverStarts) {
   lanes.start(SlotIndex{0}, run_of(1, wait_to_be_cancelled), {});
-  lanes.add_offer(run_of(2), {});
+  lanes.add_offer({}) = run_of(2);
   lanes.open_offers();
   lanes.end();
   std::vector<NativeEnd> ends;

@@ -115,6 +115,7 @@ struct Lane {
   // Scratch of the thread.
   std::vector<BlobPtr> blobs;
   std::vector<penstock_view> views;
+  std::vector<penstock_view> empty_views;  ///< As many as a run has asked for.
   std::unique_ptr<BoundArena> wide_arena;
 };
 
@@ -184,12 +185,12 @@ void NativeLanes::start(SlotIndex index, const NativeRun& run, std::vector<DataK
   lane.mail.notify_one();
 }
 
-void NativeLanes::add_offer(const NativeRun& run, std::vector<DataKey> inputs) {
+NativeRun& NativeLanes::add_offer(std::vector<DataKey> inputs) {
   Offers& offers = state_->offers;
   if (offers.added == offers.runs.size()) offers.runs.emplace_back();
   OfferedRun& offered = offers.runs[offers.added++];
-  offered.run = run;
   offered.inputs = std::move(inputs);
+  return offered.run;
 }
 
 void NativeLanes::open_offers() {
@@ -309,10 +310,10 @@ NativeEnd NativeLanes::State::execute(Lane& lane, std::uint32_t number) {
     lane.blobs.clear();
     return end;
   }
-  if (lane.views.empty())
-    lane.views.assign(run.empty_inputs, penstock_view{nullptr, 0});
-  else
-    lane.views.resize(lane.views.size() + run.empty_inputs, penstock_view{nullptr, 0});
+  // Often all are empty: then those of the last such run will do.
+  std::vector<penstock_view>& views = lane.views.empty() ? lane.empty_views : lane.views;
+  const std::size_t input_count = lane.views.size() + run.empty_inputs;
+  if (views.size() < input_count) views.resize(input_count, penstock_view{nullptr, 0});
   Call call{};
   call.abi = PENSTOCK_OPERATOR_ABI;
   call.slot = number;
@@ -322,8 +323,8 @@ NativeEnd NativeLanes::State::execute(Lane& lane, std::uint32_t number) {
   call.memory_bytes = run.memory_bytes;
   call.template_payload = view_of(run.template_payload);
   call.payload = view_of(run.payload);
-  call.inputs = lane.views.data();
-  call.input_count = lane.views.size();
+  call.inputs = views.data();
+  call.input_count = input_count;
   call.output = make_output;
   call.cancelled = is_cancelled;
   call.fail = record_failure;
@@ -368,8 +369,14 @@ void NativeLanes::State::keep_output(const SubtaskId& id, std::uint16_t output, 
 
 void NativeLanes::State::run_in_child(Lane& lane, std::uint32_t number, NativeEnd& end) {
   const NativeRun& run = lane.work.run;
-  ProcessRun wanted{SlotIndex{static_cast<std::uint16_t>(number)}, run.ticket, run.id, run.attempt, run.process, run.payload,
-                    {}, &lane.cancelled_ticket};
+  ProcessRun wanted{SlotIndex{static_cast<std::uint16_t>(number)},
+                    run.ticket,
+                    run.id,
+                    run.attempt,
+                    run.process,
+                    run.payload,
+                    {},
+                    &lane.cancelled_ticket};
   // An empty input has no blob, wherever it stands.
   std::vector<BlobPtr> inputs;
   inputs.reserve(lane.views.size() + run.empty_inputs);

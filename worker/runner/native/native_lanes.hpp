@@ -79,8 +79,9 @@ class NativeLanes {
   /// `inputs` are the run's in order; a key without a job is an empty one.
   /// REQUIRES: the lane has no run whose end `withdraw` has not told.
   void start(SlotIndex lane, const NativeRun& run, std::vector<DataKey> inputs);
-  /// Puts a run behind those that `open_offers` will offer. REQUIRES: `withdraw` since they were opened last.
-  void add_offer(const NativeRun& run, std::vector<DataKey> inputs);
+  /// Puts a run behind those that `open_offers` will offer, and returns it for the caller to fill: what an earlier one
+  /// has left is still in it. REQUIRES: `withdraw` since they were opened last.
+  NativeRun& add_offer(std::vector<DataKey> inputs);
   /// From now on lanes that end a run take over the first of the added ones that is left.
   void open_offers();
   /// From now on no lane takes anything over. Appends the ends since the last call, those of a lane in order.
