@@ -91,6 +91,8 @@ penstock_view view_of(std::string_view bytes) { return {bytes.empty() ? nullptr 
 
 }  // namespace
 
+constexpr int kLongWaits = 4;
+
 struct OfferedRun {
   NativeRun run;
   std::vector<DataKey> inputs;
@@ -112,7 +114,8 @@ struct Lane {
   std::vector<NativeEnd> ends;
   std::thread thread;
 
-  // Scratch of the thread.
+  // Of the thread.
+  Duration typical_wait{};  ///< Mean of the latest waits for a run; a long one counts as `kLongWaits` of `spin_max`.
   std::vector<BlobPtr> blobs;
   std::vector<penstock_view> views;
   std::vector<penstock_view> empty_views;  ///< As many as a run has asked for.
@@ -237,6 +240,7 @@ Lane* NativeLanes::State::lane_at(SlotIndex index) {
 void NativeLanes::State::run_lane(Lane& lane, std::uint32_t number) {
   pthread_setname_np(pthread_self(), ("lane-" + std::to_string(number)).c_str());
   bind_thread(config.processors);
+  lane.typical_wait = config.spin_max * kLongWaits;
   BoundArena own_arena{1, config.processors};
   own_arena.execute([&] {
     while (wait_for_mail(lane)) {
@@ -286,14 +290,23 @@ OfferedRun* NativeLanes::State::claim() {
 // False when the lane is to end.
 bool NativeLanes::State::wait_for_mail(Lane& lane) const {
   std::uint32_t mail = lane.mail.load(std::memory_order_acquire);
-  if (mail == 0 && config.spin > Duration{0}) {
-    const Instant until = monotonic_now() + config.spin;
-    while ((mail = lane.mail.load(std::memory_order_acquire)) == 0 && monotonic_now() < until) __builtin_ia32_pause();
+  if (mail != 0) return mail != 2;
+  const Instant begin = monotonic_now();
+  const Duration spin = lane.typical_wait <= config.spin_max ? config.spin_max : config.spin;
+  Duration waited{};
+  while (waited < spin && (mail = lane.mail.load(std::memory_order_acquire)) == 0) {
+    __builtin_ia32_pause();
+    // Who looks for longer must not keep others from a processor, least of all those on whom its next run depends.
+    if (waited >= config.spin) std::this_thread::yield();
+    waited = monotonic_now() - begin;
   }
-  while (mail == 0) {
+  if (mail == 0) {
     lane.mail.wait(0, std::memory_order_acquire);
     mail = lane.mail.load(std::memory_order_acquire);
+    waited = monotonic_now() - begin;
   }
+  // One long pause is forgotten after a few short ones.
+  lane.typical_wait = (lane.typical_wait * 3 + std::min(waited, config.spin_max * kLongWaits)) / 4;
   return mail != 2;
 }
 

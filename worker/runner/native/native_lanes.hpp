@@ -54,6 +54,9 @@ struct NativeLanesConfig {
   std::vector<int> processors;                    ///< To which its threads are bound; empty: all.
   ProcessRunners* processes = nullptr;            ///< For runs in child processes; outlives the lanes.
   Duration spin = std::chrono::microseconds{10};  ///< How long a lane looks for its next run before it sleeps.
+  /// The same while its runs have come within this time of late. Where runs wait for each other, as in a stencil, a
+  /// lane that sleeps holds up the next one for longer than that one looks for mail, which then sleeps too, and so on.
+  Duration spin_max = std::chrono::microseconds{100};
 };
 
 /// The runners of one band's native operators. A lane's thread starts with its first run. After a run the thread takes
