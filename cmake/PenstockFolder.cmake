@@ -25,6 +25,10 @@ endif()
 add_library(penstock_rules INTERFACE)
 target_include_directories(penstock_rules INTERFACE ${CMAKE_SOURCE_DIR})
 target_compile_options(penstock_rules INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Wno-missing-field-initializers -Werror)
+# All is position-independent, because the archives also go into the client's shared library; but nobody overrides our
+# functions at load time. Without this option GCC inlines hardly any, not even within one file.
+target_compile_options(penstock_rules INTERFACE
+  $<$<AND:$<CONFIG:Release>,$<CXX_COMPILER_ID:GNU>>:-fno-semantic-interposition>)
 if(PENSTOCK_COVERAGE_MARKS)
   target_compile_definitions(penstock_rules INTERFACE PENSTOCK_COVERAGE_MARKS)
 endif()
@@ -37,15 +41,21 @@ if(PENSTOCK_SANITIZE)
   endif()
 endif()
 
-# penstock_folder(TARGET [PURE] FOLDER dir SOURCES ... HEADERS ... [LINK ...])
+# penstock_folder(TARGET [PURE] SOURCES ... [TOGETHER ...] HEADERS ... [LINK ...])
 #
+# TOGETHER are those of SOURCES that call each other for every subtask: a release compiles them as one file, so that
+# the calls can be inlined. (Link-time optimization would do it too, and take its time again for every program.)
 # PURE marks a folder of decisions: no exceptions, no RTTI, and scripts/fence_nm checks that its archive reaches no
 # clock, thread, socket, file or environment.
 function(penstock_folder target)
-  cmake_parse_arguments(ARG "PURE" "" "SOURCES;HEADERS;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "PURE" "" "SOURCES;TOGETHER;HEADERS;LINK" ${ARGN})
   add_library(${target} STATIC ${ARG_SOURCES})
   target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS ${CMAKE_SOURCE_DIR} FILES ${ARG_HEADERS})
   target_link_libraries(${target} PUBLIC penstock_rules ${ARG_LINK})
+  if(ARG_TOGETHER AND CMAKE_BUILD_TYPE STREQUAL "Release")
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+    set_source_files_properties(${ARG_TOGETHER} PROPERTIES UNITY_GROUP together)
+  endif()
   if(ARG_PURE)
     target_compile_options(${target} PRIVATE -fno-exceptions -fno-rtti)
     set_property(GLOBAL APPEND PROPERTY PENSTOCK_PURE_ARCHIVES $<TARGET_FILE:${target}>)

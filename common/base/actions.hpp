@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace penstock {
@@ -15,6 +16,12 @@ class Actions {
   template <class Concrete>
   void add(Concrete&& action) {
     items_.emplace_back(std::forward<Concrete>(action));
+  }
+
+  /// Adds one that its caller fills where it stays: one that is made for every subtask should not be copied.
+  template <class Concrete>
+  Concrete& add() {
+    return std::get<Concrete>(items_.emplace_back(std::in_place_type<Concrete>));
   }
 
   bool empty() const { return items_.empty(); }

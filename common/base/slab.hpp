@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/base/check.hpp"
+#include "common/base/prefetch.hpp"
 
 namespace penstock {
 
@@ -54,6 +55,14 @@ class Slab {
   const T& operator[](Index index) const {
     PENSTOCK_CHECK(index.value() < used_);
     return chunks_[index.value() / kChunkSize][index.value() % kChunkSize];
+  }
+
+  /// Asks for the first lines of an object that is about to be used.
+  void prefetch(Index index) const {
+    constexpr std::size_t kLine = 64;
+    const T* object = &(*this)[index];
+    for (std::size_t line = 0; line < (sizeof(T) + kLine - 1) / kLine && line < 3; ++line)
+      prefetch_line(reinterpret_cast<const std::byte*>(object) + line * kLine);
   }
 
   std::size_t live() const { return live_; }

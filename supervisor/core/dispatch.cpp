@@ -198,7 +198,10 @@ void SupervisorCore::assign(Job& job, std::uint32_t subtask, BandSlot slot) {
   ++counters_.assigned;
   if (hot.missing == 0) note_runnable(slot, 1);
   if (band.assigned.size() > 2 * std::size_t{band.in_flight} + 64) sweep_assigned(band);
-  band.assigned.push_back(AssignedRef{job.id, subtask, hot.attempt});
+  AssignedRef& ref = band.assigned.emplace_back();
+  ref.job = job.id;
+  ref.subtask = subtask;
+  ref.attempt = hot.attempt;
   write_assignment(job, subtask, slot);
   for (const std::uint32_t successor : job.shape->successors(subtask)) {
     SubtaskHot& next = job.hot[successor];
@@ -221,7 +224,7 @@ void SupervisorCore::write_assignment(Job& job, std::uint32_t subtask, BandSlot 
   const std::uint32_t template_index = job.shape->template_index(subtask);
   AssignBatch& batch = open_batch(job, band.worker);
   define_template(job, template_index, band.worker, batch);
-  Assignment assignment;
+  Assignment& assignment = batch.assignments.emplace_back();
   assignment.subtask = SubtaskIndex{subtask};
   assignment.template_index = TemplateIndex{template_index};
   assignment.priority = job.worker_priority(subtask);
@@ -236,7 +239,6 @@ void SupervisorCore::write_assignment(Job& job, std::uint32_t subtask, BandSlot 
   const std::string_view payload = job.shape->payload(subtask);
   assignment.payload_bytes = static_cast<std::uint32_t>(payload.size());
   batch.payloads += payload;
-  batch.assignments.push_back(assignment);
 }
 
 // Returns how many data inputs were left out because all of the subtask's are finished and empty.
@@ -248,17 +250,19 @@ std::uint16_t SupervisorCore::write_inputs(const Job& job, std::uint32_t subtask
   std::size_t data_inputs = 0;
   bool any_data = false;
   for (std::uint32_t k = 0; k < predecessors.size(); ++k) {
-    AssignedInput input;
-    input.producer = SubtaskIndex{predecessors[k]};
-    input.output = job.shape->edge_output(first_edge + k);
+    const std::uint16_t output = job.shape->edge_output(first_edge + k);
     const SubtaskHot& producer = job.hot[predecessors[k]];
-    const bool order_only = input.output == EdgeKind::kOrderOnly;
+    const bool order_only = output == EdgeKind::kOrderOnly;
     const bool finished = producer.phase == SubtaskPhase::Succeeded;
     if (order_only && finished) continue;
+    // Written where it stays, as all that is made for every subtask: a copy of what has just been written in smaller
+    // parts waits for these to reach the cache.
+    AssignedInput& input = batch.inputs.emplace_back();
+    input.producer = SubtaskIndex{predecessors[k]};
+    input.output = output;
     if (finished) place_input(job, input, producer, worker);
     data_inputs += !order_only;
     any_data = any_data || (!order_only && (!finished || input.bytes > 0));
-    batch.inputs.push_back(input);
   }
   if (any_data || data_inputs == 0) return 0;
   const auto first = batch.inputs.begin() + static_cast<std::ptrdiff_t>(before);

@@ -114,6 +114,7 @@ class GraphIntake {
   Result<void> check_templates() const;
   Result<void> check_subtasks() const;
   Result<void> check_names() const;
+  bool edges_are_plain() const;
   Result<void> check_edges();
   Result<void> check_acyclic(const GraphShape& shape, std::vector<std::uint32_t>& topological) const;
   Error describe_cycle(const GraphShape& shape, const std::vector<std::uint32_t>& unfinished) const;

@@ -109,8 +109,8 @@ WorkerHost::WorkerHost(const WorkerConfig& config, std::vector<BandDescription> 
     NativeLanesConfig lanes;
     lanes.device = bands[i].device_uuid;
     if (i < processors.size()) lanes.processors = processors[i];
-    state->processes.push_back(std::make_unique<ProcessRunners>(
-        ProcessRunnersConfig{config, bands[i].name, lanes.device, lanes.processors}));
+    state->processes.push_back(
+        std::make_unique<ProcessRunners>(ProcessRunnersConfig{config, bands[i].name, lanes.device, lanes.processors}));
     lanes.processes = state->processes.back().get();
     state->lanes_of.push_back(static_cast<std::uint16_t>(bands[i].capacity.slots.value() / kOneSlot.value()));
     state->lanes.push_back(std::make_unique<NativeLanes>(store, lanes, [state] { state->lane_is_idle(); }));
@@ -349,15 +349,17 @@ void WorkerHost::State::start(const worker_action::StartSubtask& action) {
 }
 
 void WorkerHost::State::start_on_lane(const worker_action::StartSubtask& action) {
-  NativeRun run;
-  if (action.program->runner == RunnerKind::Process)
-    run.process = action.program;
-  else
-    run.function = function_of(*action.program);
-  const bool unknown = run.process == nullptr && run.function == nullptr;
+  const Template* process = action.program->runner == RunnerKind::Process ? action.program : nullptr;
+  const penstock_operator_function function = process == nullptr ? function_of(*action.program) : nullptr;
+  const bool unknown = process == nullptr && function == nullptr;
   // One that is offered is refused when its turn comes.
   if (unknown && action.offered) return;
   if (unknown) return refuse(action, "this worker has no operator '" + action.program->program + "'");
+  NativeLanes& band = *lanes[action.band.value()];
+  NativeRun started;
+  NativeRun& run = action.offered ? band.add_offer(inputs_of(action)) : started;
+  run.process = process;
+  run.function = function;
   run.ticket = ticket_of(action.record, action.attempt);
   run.id = action.id;
   run.attempt = action.attempt;
@@ -367,11 +369,7 @@ void WorkerHost::State::start_on_lane(const worker_action::StartSubtask& action)
   run.template_payload = action.program->payload;
   run.empty_inputs = action.omitted_inputs;
   run.payload = action.payload;
-  NativeLanes& band = *lanes[action.band.value()];
-  if (action.offered)
-    band.add_offer(run, inputs_of(action));
-  else
-    band.start(action.lane, run, inputs_of(action));
+  if (!action.offered) band.start(action.lane, started, inputs_of(action));
 }
 
 // A small cache by address. A template may be gone and another at its place; the name tells.

@@ -93,12 +93,14 @@ void WorkerCore::accept(JobSlot slot, const Assignment& assignment, std::span<co
   if (!is_new_attempt(slot, assignment)) return;
   const RecordIndex index = make_record(slot, assignment);
   SubtaskRecord& record = records_[index];
-  record.payload.assign(payload);
+  if (!payload.empty()) record.payload.assign(payload);  // Else it is empty, as of every fresh record.
   missing_.clear();
   for (const AssignedInput& input : inputs) {
     if (input.place == InputPlace::Missing) missing_.push_back(input.producer);
     if (input.output == EdgeKind::kOrderOnly) continue;  // Spec: worker 3, never fetched nor sized.
-    record.inputs.push_back(RunInput{input.producer, input.output});
+    RunInput& read = record.inputs.emplace_back();
+    read.producer = input.producer;
+    read.output = input.output;
     if (input.place == InputPlace::Missing || input.bytes == 0) continue;
     const DatumIndex datum = data_.ensure(DataKey{{job.id, input.producer}, input.output}, slot, job.data);
     if (data_[datum].place != DatumPlace::Remote) continue;

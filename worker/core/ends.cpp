@@ -217,7 +217,7 @@ void WorkerCore::free_record(RecordIndex index) {
 
 void WorkerCore::report(const SubtaskRecord& record, Outcome outcome, const FailureDetail* failure) {
   JobReports& section = reports_.section(jobs_[record.job].id);
-  AttemptReport entry;
+  AttemptReport& entry = section.attempts.emplace_back();
   entry.subtask = record.subtask;
   entry.attempt = record.attempt;
   entry.band = record.band;
@@ -236,7 +236,6 @@ void WorkerCore::report(const SubtaskRecord& record, Outcome outcome, const Fail
   } else if (outcome == Outcome::Returned) {
     ++counters_.returned;
   }
-  section.attempts.push_back(entry);
   reports_.count_one();
 }
 

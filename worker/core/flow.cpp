@@ -71,7 +71,7 @@ void WorkerCore::pump(Band& band) {
     band.held_back = false;
     if (may_start) band.execute.take(taken_, starts_allowed(band));
     for (const Taken& taken : taken_) start(taken.record, taken);
-    if (band.running.empty()) band.held_back = false;  // It was not for us that nothing could start.
+    if (band.running.empty()) band.held_back = false;     // It was not for us that nothing could start.
     if (!band.dirty && may_start) demote_if_stuck(band);  // Else it is not for memory that nothing starts.
   } while (band.dirty);
 }
@@ -140,6 +140,15 @@ void WorkerCore::pin_inputs(RecordIndex index) {
     record.pins.push_back(datum);
     if (++data_[datum].pins == 1) out_->add(worker_action::PinDatum{data_[datum].key, true});
   }
+}
+
+// Of its job there is no datum here and its producers have finished, so all that it reads is empty: nobody need look
+// for it again.
+void WorkerCore::omit_inputs(SubtaskRecord& record) {
+  const std::size_t omitted = record.omitted_inputs + record.inputs.size();
+  if (omitted > UINT16_MAX) return;
+  record.omitted_inputs = static_cast<std::uint16_t>(omitted);
+  record.inputs.clear();
 }
 
 void WorkerCore::unpin(DatumIndex index) {
@@ -313,14 +322,12 @@ void WorkerCore::start(RecordIndex index, const Taken& taken) {
       record.stop_at = later(now_, record.program->content.time_limit);
     want_check_at(std::min(record.stop_at, later(now_, config_.started_after)));
   }
-  worker_action::StartSubtask action = start_action(index);
-  action.resumed = taken.resumed;
-  out_->add(std::move(action));
+  order_start(index).resumed = taken.resumed;
 }
 
-worker_action::StartSubtask WorkerCore::start_action(RecordIndex index) const {
+worker_action::StartSubtask& WorkerCore::order_start(RecordIndex index) {
   const SubtaskRecord& record = records_[index];
-  worker_action::StartSubtask action;
+  auto& action = out_->add<worker_action::StartSubtask>();
   action.record = index;
   action.id = id_of(record);
   action.attempt = record.attempt;
@@ -372,6 +379,7 @@ void WorkerCore::forward(RecordIndex index) {
 // Try, then commit: only a `Hit` has changed anything.
 ForwardResult WorkerCore::try_forward(RecordIndex index) {
   SubtaskRecord& record = records_[index];
+  if (!jobs_[record.job].data.valid()) omit_inputs(record);
   bool spilled = false;
   for (const RunInput& input : record.inputs) {
     const DatumIndex datum = data_.find(key_of(record, input));

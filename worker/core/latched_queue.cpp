@@ -21,8 +21,11 @@ void LatchedQueue::put(const QueueItem& item) {
   while (!nodes_.contains(item.record)) nodes_.push_back(Node{});
   Node& node = nodes_[item.record];
   PENSTOCK_CHECK_MSG(node.state == State::Absent, "record " + std::to_string(item.record.value()) + " is here already");
-  node = Node{};
   node.item = item;
+  node.state = State::Absent;
+  node.resumed = false;
+  node.bypassed = 0;
+  node.lane = SlotIndex::none();
   insert_waiting(node);
 }
 
@@ -325,7 +328,12 @@ void LatchedQueue::validate() const {
   PENSTOCK_CHECK(available == available_);
   for (std::size_t j = 0; j < jobs_.size(); ++j) {
     PENSTOCK_CHECK(held[j] == jobs_[j].held);
-    PENSTOCK_CHECK((jobs_[j].heap_position != kNowhere) == (!jobs_[j].items.empty() && may_hold_more(jobs_[j])));
+    const bool eligible = !jobs_[j].items.empty() && may_hold_more(jobs_[j]);
+    PENSTOCK_CHECK((jobs_[j].heap_position != kNowhere) == eligible);
+    if (!eligible) continue;
+    const JobKey& key = order_.at(jobs_[j].heap_position);
+    const JobKey current = key_of(JobSlot{static_cast<std::uint32_t>(j)});
+    PENSTOCK_CHECK(!(key < current) && !(current < key));
   }
 }
 

@@ -9,6 +9,7 @@
 #include "common/base/heap.hpp"
 #include "common/base/id_vector.hpp"
 #include "common/base/ids.hpp"
+#include "common/base/prefetch.hpp"
 #include "common/protocol/resources.hpp"
 
 namespace penstock::worker {
@@ -71,7 +72,7 @@ class LatchedQueue {
   /// Takes a record out wherever it is, with what it holds. False if it is not here. Idempotent.
   bool remove(RecordIndex record);
   /// Offers up to `max` of the items that leave next to runs that are about to end: each may be taken over, in the
-  /// order of `offered`, by `hand_over` alone. Stops at the first that belongs to another job or that `may(record)`
+  /// order of `offered`, by `hand_over` alone. Stops at the first that belongs to another job or that `may(item)`
   /// refuses. REQUIRES: nothing is offered, and what is first in line does not fit now.
   template <class Predicate>
   void offer(std::size_t max, Predicate may, std::vector<RecordIndex>& offered);
@@ -97,6 +98,11 @@ class LatchedQueue {
   bool yield_slot(RecordIndex record);
   /// A holder that had yielded waits for its resources again, with `priority`. False if it had not.
   bool resume_slot(RecordIndex record, std::uint64_t priority);
+
+  /// Asks for what `put` and `hand_over` touch of a record.
+  void prefetch(RecordIndex record) const {
+    if (nodes_.contains(record)) prefetch_line(&nodes_[record]);
+  }
 
   bool waits(RecordIndex record) const { return state_of(record) == State::Waiting || is_offered(record); }
   bool is_offered(RecordIndex record) const { return state_of(record) == State::Offered; }
@@ -209,14 +215,24 @@ template <class Predicate>
 void LatchedQueue::offer(std::size_t max, Predicate may, std::vector<RecordIndex>& offered) {
   PENSTOCK_CHECK(offered_left_ == 0);
   offered_.clear();
-  while (offered_left_ < max && !order_.empty()) {
-    const RecordIndex next = jobs_[order_.top().job.value()].items.top().record;
-    if ((offered_left_ > 0 && nodes_[next].item.job != nodes_[offered_.front()].item.job) || !may(next)) return;
-    erase_waiting(nodes_[next]);
-    nodes_[next].state = State::Offered;
-    ++offered_left_;
-    offered_.push_back(next);
-    offered.push_back(next);
+  bool more = true;
+  while (more && offered_left_ < max && !order_.empty()) {
+    const JobSlot slot = order_.top().job;
+    if (offered_left_ > 0 && slot != nodes_[offered_.front()].item.job) return;
+    Job& job = jobs_[slot.value()];
+    // With nobody else in line its place among the jobs is brought up to date once, at the end.
+    do {
+      const RecordIndex next = job.items.top().record;
+      more = may(nodes_[next].item);
+      if (!more) break;
+      job.items.erase(nodes_[next].heap_position);
+      --waiting_;
+      nodes_[next].state = State::Offered;
+      ++offered_left_;
+      offered_.push_back(next);
+      offered.push_back(next);
+    } while (order_.size() == 1 && offered_left_ < max && !job.items.empty());
+    refresh_job(slot);
   }
 }
 

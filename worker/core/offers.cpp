@@ -35,14 +35,18 @@ void WorkerCore::offer(Band& band) {
   const std::uint64_t typical = records_[band.running.front()].program->typical_ns;
   const std::uint64_t count = kSpanNs / std::max(typical, kLeastRunNs) * band.running.size();
   granted_.clear();
-  band.execute.offer(
-      static_cast<std::size_t>(count), [&](RecordIndex index) { return records_[index].program->shape == shape; },
-      granted_);
-  for (const RecordIndex index : granted_) {
-    worker_action::StartSubtask action = start_action(index);
-    action.offered = true;
-    out_->add(std::move(action));
-  }
+  // Items of one template have one request: the records themselves are looked at only where that changes. They are
+  // needed below.
+  const ResourceVector* known = nullptr;
+  const auto may = [&](const QueueItem& item) {
+    records_.prefetch(item.record);
+    if (item.request == known) return true;
+    if (records_[item.record].program->shape != shape) return false;
+    known = item.request;
+    return true;
+  };
+  band.execute.offer(static_cast<std::size_t>(count), may, granted_);
+  for (const RecordIndex index : granted_) order_start(index).offered = true;
   if (!granted_.empty()) offers_end_at_ = std::min(offers_end_at_, later(now_, config_.report_after));
 }
 

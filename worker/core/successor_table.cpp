@@ -76,6 +76,20 @@ void SuccessorTable::waiting_for(JobSlot job, SubtaskIndex producer, std::vector
     if (alive(edges_[index])) successors.push_back(edges_[index].successor);
 }
 
+void SuccessorTable::prefetch_cell(JobSlot job, SubtaskIndex producer) const {
+  if (const Cell* cell = jobs_[job.value()].find(producer.value()); cell != nullptr) prefetch_line(cell);
+}
+
+void SuccessorTable::prefetch_edge(JobSlot job, SubtaskIndex producer) const {
+  const Cell* cell = jobs_[job.value()].find(producer.value());
+  if (cell != nullptr && cell->first.valid()) edges_.prefetch(cell->first);
+}
+
+RecordIndex SuccessorTable::first_waiting(JobSlot job, SubtaskIndex producer) const {
+  const Cell* cell = jobs_[job.value()].find(producer.value());
+  return cell != nullptr && cell->first.valid() ? edges_[cell->first].successor : RecordIndex::none();
+}
+
 void SuccessorTable::complete_waiters(Cell& cell, std::vector<RecordIndex>& complete) {
   for (EdgeIndex index = cell.first; index.valid();) {
     const Edge edge = edges_[index];

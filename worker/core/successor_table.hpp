@@ -42,6 +42,13 @@ class SuccessorTable {
   /// Appends the cached successors that wait for the producer.
   void waiting_for(JobSlot job, SubtaskIndex producer, std::vector<RecordIndex>& successors) const;
 
+  // What the end of a producer will touch, asked for in steps: each knows its place only when the one before is here.
+  // REQUIRES: the job is open.
+  void prefetch_cell(JobSlot job, SubtaskIndex producer) const;
+  void prefetch_edge(JobSlot job, SubtaskIndex producer) const;
+  /// The first who waits for the producer, by an edge that may be dead; none if nobody does.
+  RecordIndex first_waiting(JobSlot job, SubtaskIndex producer) const;
+
   std::size_t cached() const { return cached_; }
   void validate() const;
 

@@ -44,9 +44,33 @@ void WorkerCore::on(const worker_event::MessageArrived& event) {
 void WorkerCore::on(const worker_event::RunsEnded& event) {
   if (event.offers_withdrawn)
     for (const auto& band : bands_) band->may_offer = false;
-  for (const RunEnd& run : event.runs) run_ended(run);
+  for (std::size_t i = 0; i < event.runs.size(); ++i) {
+    look_ahead(event.runs.subspan(i));
+    run_ended(event.runs[i]);
+  }
   if (event.offers_withdrawn) withdraw_offers();
   if (load_report_at_ == kNever && !event.runs.empty()) load_report_at_ = later(now_, config_.load_report_every);
+}
+
+// Records and edges were last touched thousands of subtasks ago, most by another processor: what runs that are told
+// next will touch is asked for while this one is dealt with, step by step.
+void WorkerCore::look_ahead(std::span<const RunEnd> runs) const {
+  constexpr std::size_t kToCell = 9;
+  constexpr std::size_t kToEdge = 6;
+  constexpr std::size_t kToSuccessor = 3;
+  const auto running = [&](std::size_t ahead) -> const SubtaskRecord* {
+    if (ahead >= runs.size() || runs[ahead].record.value() >= records_.used()) return nullptr;
+    const SubtaskRecord& record = records_[runs[ahead].record];
+    return record.job.valid() && jobs_.is_open(record.job) ? &record : nullptr;
+  };
+  if (const SubtaskRecord* record = running(kToCell)) successors_.prefetch_cell(record->job, record->subtask);
+  if (const SubtaskRecord* record = running(kToEdge)) successors_.prefetch_edge(record->job, record->subtask);
+  const SubtaskRecord* record = running(kToSuccessor);
+  if (record == nullptr) return;
+  const RecordIndex successor = successors_.first_waiting(record->job, record->subtask);
+  if (!successor.valid()) return;
+  records_.prefetch(successor);
+  bands_[record->band.value()]->execute.prefetch(successor);
 }
 
 void WorkerCore::on(const worker_event::OutputsStored& event) {

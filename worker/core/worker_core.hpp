@@ -141,7 +141,7 @@ class WorkerCore {
   void make_ready(RecordIndex index);
   void start(RecordIndex index, const Taken& taken);
   bool nothing_to_prepare(const SubtaskRecord& record) const;
-  worker_action::StartSubtask start_action(RecordIndex index) const;
+  worker_action::StartSubtask& order_start(RecordIndex index);
   void demote_if_stuck(Band& band);
   void complete_successors();
   void forward(RecordIndex index);
@@ -149,6 +149,7 @@ class WorkerCore {
   QuotaRequest quota_request(const SubtaskRecord& record, RecordIndex index) const;
   Bytes input_bytes(const SubtaskRecord& record) const;
   void pin_inputs(RecordIndex index);
+  static void omit_inputs(SubtaskRecord& record);
   void unpin(DatumIndex index);
   void want(DatumIndex index, RecordIndex waiter);
   void start_fetches();
@@ -182,6 +183,7 @@ class WorkerCore {
   void withdraw_offers();
 
   // Ends: ends.cpp.
+  void look_ahead(std::span<const RunEnd> runs) const;
   void run_ended(const RunEnd& run);
   void trace_run(const SubtaskRecord& record, Instant ended);
   void store_outputs(RecordIndex index);
@@ -249,9 +251,9 @@ class WorkerCore {
   Bytes waiting_bytes_;                ///< Of the outputs of those.
   Bytes fetch_blocked_;                ///< Of the first fetch in line, if there is no room for it.
   Instant room_given_up_at_ = kNever;  ///< While outputs wait for room, the first of them fails then.
-  Instant spill_again_at_ = kNever;  ///< Not before this, another look for what can be spilled.
-  bool spill_postponed_ = false;     ///< It is wanted then.
-  bool at_rest_ = true;              ///< After the last event.
+  Instant spill_again_at_ = kNever;    ///< Not before this, another look for what can be spilled.
+  bool spill_postponed_ = false;       ///< It is wanted then.
+  bool at_rest_ = true;                ///< After the last event.
   bool draining_ = false;
   bool told_empty_ = false;
   std::uint64_t running_total_ = 0;

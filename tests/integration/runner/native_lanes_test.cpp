@@ -39,11 +39,12 @@ class NativeLanesTest : public ::testing::Test {
   std::mutex mutex;  // Guards `idle`.
   std::condition_variable news;
   int idle = 0;
-  NativeLanes lanes{store, {}, [this] {
-                      const std::lock_guard lock{mutex};
-                      ++idle;
-                      news.notify_one();
-                    }};
+  const NativeLanes::OnIdle note_idle = [this] {
+    const std::lock_guard lock{mutex};
+    ++idle;
+    news.notify_one();
+  };
+  NativeLanes lanes{store, {}, note_idle};
 };
 
 TEST_F(NativeLanesTest, WhatIsOnOfferIsRunOnceAndInTheOrderOfEachLane) {
@@ -80,7 +81,7 @@ TEST_F(NativeLanesTest, WhatIsOnOfferIsRunOnceAndInTheOrderOfEachLane) {
       ++started;
     }
     // What is not taken over is forgotten, as if the core had changed its mind.
-    for (std::uint64_t i = 0; i < kOffered; ++i) lanes.add_offer(run_of(next++), {});
+    for (std::uint64_t i = 0; i < kOffered; ++i) lanes.add_offer({}) = run_of(next++);
     lanes.open_offers();
     if (round % 2 == 0) wait_for_idle();
     collect();
@@ -93,8 +94,50 @@ TEST_F(NativeLanesTest, WhatIsOnOfferIsRunOnceAndInTheOrderOfEachLane) {
   EXPECT_GE(started, kLanes);
 }
 
+// It looks for mail for a while, sleeps, or does the one after the other; and each end is told before it may look away.
+TEST_F(NativeLanesTest, ALaneFindsItsNextRunHoweverItWaitsForIt) {
+  const Duration times[] = {Duration{0}, std::chrono::microseconds{1}, std::chrono::seconds{30}};
+  for (const Duration spin : times)
+    for (const Duration spin_max : times) {
+      NativeLanesConfig config;
+      config.spin = spin;
+      config.spin_max = spin_max;
+      NativeLanes other{store, config, note_idle};
+      for (std::uint64_t ticket = 1; ticket <= 50; ++ticket) {
+        other.start(SlotIndex{0}, run_of(ticket), {});
+        wait_for_idle();
+        std::vector<NativeEnd> ends;
+        other.withdraw(ends);
+        ASSERT_EQ(ends.size(), 1U);
+        EXPECT_EQ(ends[0].ticket, ticket);
+      }
+      other.end();  // Whoever still looks for mail finds that there is none to come.
+    }
+}
+
+// All inputs empty: the lane hands out the views of the last such run, however many that one had.
+int expect_empty_inputs(penstock_call* call) {
+  for (std::size_t i = 0; i < call->input_count; ++i)
+    if (call->inputs[i].data != nullptr || call->inputs[i].bytes != 0) return call->fail(call, "an input is not empty");
+  return call->input_count == call->attempt ? 0 : call->fail(call, "the inputs are not as many as they should be");
+}
+
+TEST_F(NativeLanesTest, ARunWhoseInputsAreAllEmptyHasAsManyAsItAsksFor) {
+  for (const std::uint16_t count : {3, 1, 0, 7, 2}) {
+    NativeRun run = run_of(1, expect_empty_inputs);
+    run.empty_inputs = count;
+    run.attempt = Attempt{count};
+    lanes.start(SlotIndex{0}, run, {});
+    wait_for_idle();
+    std::vector<NativeEnd> ends;
+    lanes.withdraw(ends);
+    ASSERT_EQ(ends.size(), 1U);
+    EXPECT_TRUE(ends[0].succeeded) << count << ": " << (ends[0].failure ? ends[0].failure->message : "");
+  }
+}
+
 TEST_F(NativeLanesTest, ClosedOffersAreNotTakenOver) {
-  lanes.add_offer(run_of(7), {});
+  lanes.add_offer({}) = run_of(7);
   lanes.open_offers();
   std::vector<NativeEnd> ends;
   lanes.withdraw(ends);
@@ -109,7 +152,7 @@ TEST_F(NativeLanesTest, ClosedOffersAreNotTakenOver) {
 
 TEST_F(NativeLanesTest, TheEndCancelsWhatRunsAndWhatIsOnOfferNeverStarts) {
   lanes.start(SlotIndex{0}, run_of(1, wait_to_be_cancelled), {});
-  lanes.add_offer(run_of(2), {});
+  lanes.add_offer({}) = run_of(2);
   lanes.open_offers();
   lanes.end();
   std::vector<NativeEnd> ends;

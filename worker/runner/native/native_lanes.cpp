@@ -91,6 +91,8 @@ penstock_view view_of(std::string_view bytes) { return {bytes.empty() ? nullptr 
 
 }  // namespace
 
+constexpr int kLongWaits = 4;
+
 struct OfferedRun {
   NativeRun run;
   std::vector<DataKey> inputs;
@@ -112,9 +114,11 @@ struct Lane {
   std::vector<NativeEnd> ends;
   std::thread thread;
 
-  // Scratch of the thread.
+  // Of the thread.
+  Duration typical_wait{};  ///< Mean of the latest waits for a run; a long one counts as `kLongWaits` of `spin_max`.
   std::vector<BlobPtr> blobs;
   std::vector<penstock_view> views;
+  std::vector<penstock_view> empty_views;  ///< As many as a run has asked for.
   std::unique_ptr<BoundArena> wide_arena;
 };
 
@@ -184,12 +188,12 @@ void NativeLanes::start(SlotIndex index, const NativeRun& run, std::vector<DataK
   lane.mail.notify_one();
 }
 
-void NativeLanes::add_offer(const NativeRun& run, std::vector<DataKey> inputs) {
+NativeRun& NativeLanes::add_offer(std::vector<DataKey> inputs) {
   Offers& offers = state_->offers;
   if (offers.added == offers.runs.size()) offers.runs.emplace_back();
   OfferedRun& offered = offers.runs[offers.added++];
-  offered.run = run;
   offered.inputs = std::move(inputs);
+  return offered.run;
 }
 
 void NativeLanes::open_offers() {
@@ -236,6 +240,7 @@ Lane* NativeLanes::State::lane_at(SlotIndex index) {
 void NativeLanes::State::run_lane(Lane& lane, std::uint32_t number) {
   pthread_setname_np(pthread_self(), ("lane-" + std::to_string(number)).c_str());
   bind_thread(config.processors);
+  lane.typical_wait = config.spin_max * kLongWaits;
   BoundArena own_arena{1, config.processors};
   own_arena.execute([&] {
     while (wait_for_mail(lane)) {
@@ -285,14 +290,23 @@ OfferedRun* NativeLanes::State::claim() {
 // False when the lane is to end.
 bool NativeLanes::State::wait_for_mail(Lane& lane) const {
   std::uint32_t mail = lane.mail.load(std::memory_order_acquire);
-  if (mail == 0 && config.spin > Duration{0}) {
-    const Instant until = monotonic_now() + config.spin;
-    while ((mail = lane.mail.load(std::memory_order_acquire)) == 0 && monotonic_now() < until) __builtin_ia32_pause();
+  if (mail != 0) return mail != 2;
+  const Instant begin = monotonic_now();
+  const Duration spin = lane.typical_wait <= config.spin_max ? config.spin_max : config.spin;
+  Duration waited{};
+  while (waited < spin && (mail = lane.mail.load(std::memory_order_acquire)) == 0) {
+    __builtin_ia32_pause();
+    // Who looks for longer must not keep others from a processor, least of all those on whom its next run depends.
+    if (waited >= config.spin) std::this_thread::yield();
+    waited = monotonic_now() - begin;
   }
-  while (mail == 0) {
+  if (mail == 0) {
     lane.mail.wait(0, std::memory_order_acquire);
     mail = lane.mail.load(std::memory_order_acquire);
+    waited = monotonic_now() - begin;
   }
+  // One long pause is forgotten after a few short ones.
+  lane.typical_wait = (lane.typical_wait * 3 + std::min(waited, config.spin_max * kLongWaits)) / 4;
   return mail != 2;
 }
 
@@ -309,7 +323,10 @@ NativeEnd NativeLanes::State::execute(Lane& lane, std::uint32_t number) {
     lane.blobs.clear();
     return end;
   }
-  lane.views.resize(lane.views.size() + run.empty_inputs, penstock_view{nullptr, 0});
+  // Often all are empty: then those of the last such run will do.
+  std::vector<penstock_view>& views = lane.views.empty() ? lane.empty_views : lane.views;
+  const std::size_t input_count = lane.views.size() + run.empty_inputs;
+  if (views.size() < input_count) views.resize(input_count, penstock_view{nullptr, 0});
   Call call{};
   call.abi = PENSTOCK_OPERATOR_ABI;
   call.slot = number;
@@ -319,8 +336,8 @@ NativeEnd NativeLanes::State::execute(Lane& lane, std::uint32_t number) {
   call.memory_bytes = run.memory_bytes;
   call.template_payload = view_of(run.template_payload);
   call.payload = view_of(run.payload);
-  call.inputs = lane.views.data();
-  call.input_count = lane.views.size();
+  call.inputs = views.data();
+  call.input_count = input_count;
   call.output = make_output;
   call.cancelled = is_cancelled;
   call.fail = record_failure;
@@ -365,8 +382,14 @@ void NativeLanes::State::keep_output(const SubtaskId& id, std::uint16_t output, 
 
 void NativeLanes::State::run_in_child(Lane& lane, std::uint32_t number, NativeEnd& end) {
   const NativeRun& run = lane.work.run;
-  ProcessRun wanted{SlotIndex{static_cast<std::uint16_t>(number)}, run.ticket, run.id, run.attempt, run.process, run.payload,
-                    {}, &lane.cancelled_ticket};
+  ProcessRun wanted{SlotIndex{static_cast<std::uint16_t>(number)},
+                    run.ticket,
+                    run.id,
+                    run.attempt,
+                    run.process,
+                    run.payload,
+                    {},
+                    &lane.cancelled_ticket};
   // An empty input has no blob, wherever it stands.
   std::vector<BlobPtr> inputs;
   inputs.reserve(lane.views.size() + run.empty_inputs);

@@ -54,6 +54,9 @@ struct NativeLanesConfig {
   std::vector<int> processors;                    ///< To which its threads are bound; empty: all.
   ProcessRunners* processes = nullptr;            ///< For runs in child processes; outlives the lanes.
   Duration spin = std::chrono::microseconds{10};  ///< How long a lane looks for its next run before it sleeps.
+  /// The same while its runs have come within this time of late. Where runs wait for each other, as in a stencil, a
+  /// lane that sleeps holds up the next one for longer than that one looks for mail, which then sleeps too, and so on.
+  Duration spin_max = std::chrono::microseconds{100};
 };
 
 /// The runners of one band's native operators. A lane's thread starts with its first run. After a run the thread takes
@@ -79,8 +82,9 @@ class NativeLanes {
   /// `inputs` are the run's in order; a key without a job is an empty one.
   /// REQUIRES: the lane has no run whose end `withdraw` has not told.
   void start(SlotIndex lane, const NativeRun& run, std::vector<DataKey> inputs);
-  /// Puts a run behind those that `open_offers` will offer. REQUIRES: `withdraw` since they were opened last.
-  void add_offer(const NativeRun& run, std::vector<DataKey> inputs);
+  /// Puts a run behind those that `open_offers` will offer, and returns it for the caller to fill: what an earlier one
+  /// has left is still in it. REQUIRES: `withdraw` since they were opened last.
+  NativeRun& add_offer(std::vector<DataKey> inputs);
   /// From now on lanes that end a run take over the first of the added ones that is left.
   void open_offers();
   /// From now on no lane takes anything over. Appends the ends since the last call, those of a lane in order.

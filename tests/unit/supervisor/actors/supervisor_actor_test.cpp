@@ -57,6 +57,22 @@ class SupervisorActorTest : public testing::Test {
     }));
   }
 
+  /// Says that many reports before the supervisor has its turn; returns how far each answer goes.
+  std::vector<std::uint64_t> answers_to(std::uint64_t reports) {
+    heard_.clear();
+    for (std::uint64_t i = 0; i < reports; ++i) {
+      ReportBatch report;
+      report.number = ++reported_;
+      say(Incarnation{7}, std::move(report));
+    }
+    settle();
+    std::vector<std::uint64_t> answers;
+    for (const ToWorker& message : heard_)
+      if (const auto* applied = std::get_if<ReportsApplied>(&message)) answers.push_back(applied->through);
+    return answers;
+  }
+
+  std::uint64_t reported_ = 0;
   Loop loop_{Duration{0}};
   ActorHost actors_{loop_};
   std::vector<ToWorker> heard_;
@@ -76,6 +92,17 @@ TEST_F(SupervisorActorTest, AnAnswerDoesNotWaitBehindNewsOfSomebodyWhoIsGone) {
   caf::send_as(worker_, supervisor_, WorkerLostMail{Incarnation{8}, "nobody knows it"});
   settle();
   EXPECT_EQ(welcomes(), 1U);
+}
+
+// `supervisor.messages_together_max`: so many are one event for the core, and have one answer.
+TEST_F(SupervisorActorTest, MessagesAreTakenTogetherUpToTheLimitAndNoFurther) {
+  using Through = std::vector<std::uint64_t>;
+  const std::uint64_t limit = SupervisorConfig{}.messages_together_max;
+  say(Incarnation{7}, description());
+  settle();
+  EXPECT_EQ(answers_to(1), Through{1});
+  EXPECT_EQ(answers_to(limit), Through{1 + limit});
+  EXPECT_EQ(answers_to(limit + 1), (Through{1 + 2 * limit, 2 + 2 * limit}));
 }
 
 }  // namespace

@@ -132,7 +132,8 @@ TEST(Forwarding, ASpilledInputIsRestoredFirst) {
 TEST(Forwarding, ASuccessorWhoseQuotaDoesNotFitQueuesForIt) {
   WorkerHarness worker{2, Bytes{300}};
   worker.template_at(1).request.memory = Bytes{200};
-  worker.assign({{.subtask = 0}, {.subtask = 1, .template_index = 1}, {.subtask = 2, .missing = {0}, .template_index = 1}});
+  worker.assign(
+      {{.subtask = 0}, {.subtask = 1, .template_index = 1}, {.subtask = 2, .missing = {0}, .template_index = 1}});
   EXPECT_EQ(worker.started(), (List{0, 1}));
   PENSTOCK_EXPECT_COVERAGE_MARK("a forward found no memory", worker.succeed(0));
   EXPECT_EQ(worker.started(), List{});
@@ -142,6 +143,27 @@ TEST(Forwarding, ASuccessorWhoseQuotaDoesNotFitQueuesForIt) {
   worker.succeed(2);
   EXPECT_EQ(worker.core().band(BandIndex{0}).quota.used(), Bytes{0});
   worker.ignore();
+}
+
+// Where a job has no datum at all, nobody need look for the inputs of a forwarded successor; with one of another
+// producer they are looked up one by one. It runs with as many inputs either way.
+TEST(Forwarding, InputsThatAreAllEmptyAreCounted) {
+  for (const bool other_datum : {false, true}) {
+    WorkerHarness worker{1};
+    worker.assign({{.subtask = 0}, {.subtask = 1}, {.subtask = 2, .inputs = {missing_data(0), missing_data(1)}}});
+    if (other_datum)
+      worker.assign({{.subtask = 3, .missing = {2}, .inputs = {{SubtaskIndex{9}, 0, InputPlace::Remote, {}, 64}}}});
+    worker.succeed(0);
+    worker.take<worker_action::StartSubtask>();
+    worker.succeed(1);
+    const auto starts = worker.take<worker_action::StartSubtask>();
+    ASSERT_EQ(starts.size(), 1U);
+    EXPECT_EQ(starts[0].id.index, SubtaskIndex{2});
+    EXPECT_EQ(starts[0].inputs.size(), other_datum ? 2U : 0U);
+    EXPECT_EQ(starts[0].omitted_inputs, other_datum ? 0U : 2U);
+    for (const RunInput& input : starts[0].inputs) EXPECT_TRUE(input.empty);
+    worker.ignore();
+  }
 }
 
 TEST(Forwarding, LocalOutputsArePinnedAndDroppedOnlyAfterTheLastReader) {
@@ -175,7 +197,8 @@ TEST(Prepare, AnInputGivenUpAsLostFailsWhoWantsToReadIt) {
 
 TEST(Prepare, OrderEdgesAreNeverFetched) {
   WorkerHarness worker{1};
-  worker.assign({{.subtask = 1, .inputs = {{SubtaskIndex{0}, EdgeKind::kOrderOnly, InputPlace::Remote, WorkerId{3}, 0}}}});
+  worker.assign(
+      {{.subtask = 1, .inputs = {{SubtaskIndex{0}, EdgeKind::kOrderOnly, InputPlace::Remote, WorkerId{3}, 0}}}});
   EXPECT_EQ(worker.fetches(), List{});
   EXPECT_EQ(worker.started(), List{1});
   worker.succeed(1);

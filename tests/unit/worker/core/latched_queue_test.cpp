@@ -57,7 +57,7 @@ TEST_F(LatchedQueueTest, AnOfferedItemHasTheSlotOfTheOneThatEnds) {
   EXPECT_EQ(take(), (List{0, 1}));
   std::vector<RecordIndex> offered;
   queue.offer(
-      3, [](RecordIndex) { return true; }, offered);
+      3, [](const QueueItem&) { return true; }, offered);
   EXPECT_EQ(offered, (std::vector<RecordIndex>{RecordIndex{2}, RecordIndex{3}, RecordIndex{4}}));
   EXPECT_EQ(queue.waiting(), 5U);
   queue.validate();
@@ -83,13 +83,33 @@ TEST_F(LatchedQueueTest, AnOfferEndsWhereAnotherJobOrAnUnfitItemIsNext) {
   EXPECT_EQ(take(), (List{0, 1}));
   std::vector<RecordIndex> offered;
   queue.offer(
-      9, [](RecordIndex) { return true; }, offered);
+      9, [](const QueueItem&) { return true; }, offered);
   EXPECT_EQ(offered, std::vector<RecordIndex>{RecordIndex{2}});
   queue.withdraw_offers();
   offered.clear();
   queue.offer(
-      9, [](RecordIndex record) { return record != RecordIndex{2}; }, offered);
+      9, [](const QueueItem& item) { return item.record != RecordIndex{2}; }, offered);
   EXPECT_TRUE(offered.empty());
+}
+
+// A job alone in line has its place among the jobs brought up to date once, when the last of its items is on offer.
+TEST_F(LatchedQueueTest, AnOfferLeavesTheJobsInOrderWhereverItEnds) {
+  for (std::uint32_t i = 0; i < 6; ++i) put(i, 10 - i);
+  EXPECT_EQ(take(), (List{0, 1}));
+  std::vector<RecordIndex> offered;
+  const auto up_to_3 = [](const QueueItem& item) { return item.record != RecordIndex{4}; };
+  queue.offer(9, up_to_3, offered);
+  EXPECT_EQ(offered, (std::vector<RecordIndex>{RecordIndex{2}, RecordIndex{3}}));
+  queue.validate();
+  EXPECT_EQ(queue.first_waiting(), RecordIndex{4});
+  queue.withdraw_offers();
+  queue.validate();
+  offered.clear();
+  const auto any = [](const QueueItem&) { return true; };
+  queue.offer(9, any, offered);
+  EXPECT_EQ(offered.size(), 4U);
+  queue.validate();
+  EXPECT_FALSE(queue.first_waiting().valid());
 }
 
 // Spec: worker 2, atomic match. The item that arrives last but is best is the next to run.
