@@ -247,7 +247,7 @@ void SupervisorCore::let_go(Job& job) {
   job.held = false;
   for (Job::HeldCancel& order : std::exchange(job.held_cancels, {})) {
     PENSTOCK_COVERAGE_MARK("a cancel waited for workers to come back");
-    if (order.roots.empty())
+    if (order.whole_job)
       cancel_open_subtasks(job, order.kill_after);
     else
       cancel_subtasks(job, std::move(order.roots), order.kill_after);

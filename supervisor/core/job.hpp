@@ -91,7 +91,8 @@ struct Job {
   Instant keep_until = kNever;          ///< Outputs of an ended job that nobody follows are released then.
 
   struct HeldCancel {
-    std::vector<std::uint32_t> roots;   ///< Empty: the whole job.
+    bool whole_job = false;
+    std::vector<std::uint32_t> roots;   ///< Unless it is the whole job.
     Duration kill_after{0};
   };
   std::vector<HeldCancel> held_cancels;  ///< Ordered while it was held.

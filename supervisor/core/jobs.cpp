@@ -184,7 +184,7 @@ void SupervisorCore::cancel_job(Job& job, Error why, Duration kill_after) {
   record_change(job);
   // What a worker of before a restart may be running must not be told to have been cancelled before it is.
   if (job.held)
-    job.held_cancels.push_back({{}, kill_after});
+    job.held_cancels.push_back({true, {}, kill_after});
   else
     cancel_open_subtasks(job, kill_after);
 }
@@ -202,7 +202,7 @@ void SupervisorCore::cancel_open_subtasks(Job& job, Duration kill_after) {
 
 // Cancels subtasks and everything that depends on them.
 void SupervisorCore::cancel_subtasks(Job& job, std::vector<std::uint32_t> pending, Duration kill_after) {
-  if (job.held) return job.held_cancels.push_back({std::move(pending), kill_after});
+  if (job.held) return job.held_cancels.push_back({false, std::move(pending), kill_after});
   std::vector<bool> seen(job.total());
   while (!pending.empty()) {
     const std::uint32_t subtask = pending.back();

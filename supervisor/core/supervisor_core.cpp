@@ -252,15 +252,18 @@ void SupervisorCore::validate() const {
       if (is_final(hot.phase)) continue;
       std::uint32_t missing = 0;
       std::uint32_t unplaced = 0;
+      bool doomed = false;
       for (const std::uint32_t predecessor : job->shape->predecessors(i)) {
         const SubtaskPhase phase = job->hot[predecessor].phase;
         missing += phase != SubtaskPhase::Succeeded;
         unplaced += phase != SubtaskPhase::Succeeded && phase != SubtaskPhase::Assigned;
+        doomed |= phase == SubtaskPhase::Failed || phase == SubtaskPhase::Cancelled;
       }
       const std::string name = to_string(SubtaskId{job->id, SubtaskIndex{i}});
       PENSTOCK_CHECK_MSG(missing == hot.missing, name);
       PENSTOCK_CHECK_MSG(unplaced == hot.unplaced, name);
       PENSTOCK_CHECK_MSG(hot.phase != SubtaskPhase::Placeable || unplaced == 0, name);
+      PENSTOCK_CHECK_MSG(hot.phase == SubtaskPhase::Assigned || !doomed || job->cancelling || job->held, name);
       PENSTOCK_CHECK_MSG(hot.phase != SubtaskPhase::Waiting || unplaced > 0 || job->cancelling || job->waiting_for_disk || job->held, name);
       if (hot.phase != SubtaskPhase::Assigned) continue;
       ++assigned;

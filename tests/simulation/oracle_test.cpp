@@ -144,6 +144,16 @@ TEST_F(OracleTest, WhatAReturnedLifeKeepsIsCheckedLikeAnyOther) {
   EXPECT_TRUE(says("runs while attempt 2 runs, too")) << oracle.failure();
 }
 
+// Seed 7657: what it claimed had gone to another by then, and its success came behind the claim.
+TEST_F(OracleTest, ASuccessBehindAClaimIsRefusedWithIt) {
+  oracle.run_started(kFirst, subtask(0), Attempt{1});
+  oracle.run_ended(kFirst, subtask(0), true);
+  oracle.success_reported(kFirst, subtask(0), Attempt{1});
+  oracle.claim_refused(kFirst, subtask(0), Attempt{1});
+  oracle.run_started(kSecond, subtask(0), Attempt{1}, false);
+  EXPECT_EQ(oracle.failure(), "");
+}
+
 TEST_F(OracleTest, AJobThatNeverEndsIsABreach) {
   oracle.at_rest();
   EXPECT_TRUE(says("job-1 never ended")) << oracle.failure();

@@ -55,7 +55,7 @@ TEST(Seeds, AllPassAtEachLowerLevel) {
 }
 
 TEST(Seeds, WithoutFaultsNothingIsLostOrMadeAgain) {
-  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     WorldOptions options;
     options.seed = seed;
     const WorldResult result = run_world(options);

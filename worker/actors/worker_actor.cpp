@@ -194,18 +194,15 @@ class WorkerActor {
         known == peers_.end() ? Error{ErrorCode::NotFound, to_string(input.from), "has no known data address", {}}
                               : parse_host_port(known->second, "127.0.0.1");
     if (!address || transfers_ == nullptr) {
-      host_->fetched(FetchEnd{input.key, false, {}, true});  // Its worker has been lost meanwhile.
+      host_->fetched(FetchEnd{input.key, false, {}, true}, nullptr);  // Its worker has been lost meanwhile.
       return;
     }
     transfers_->fetch(*address, input.key, input.priority,
                       [this, life, key = input.key](std::shared_ptr<Blob> blob, const Error& error) {
                         if (life != life_ || host_ == nullptr) return;
                         FetchEnd end{key, blob != nullptr, {}, error.code == ErrorCode::NotFound};
-                        if (blob != nullptr) {
-                          end.bytes = Bytes{static_cast<std::int64_t>(blob->bytes().size())};
-                          surroundings_->store.put(key, std::move(blob));
-                        }
-                        host_->fetched(end);
+                        if (blob != nullptr) end.bytes = Bytes{static_cast<std::int64_t>(blob->bytes().size())};
+                        host_->fetched(end, std::move(blob));
                       });
   }
 

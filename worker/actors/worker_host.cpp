@@ -164,8 +164,12 @@ void WorkerHost::run_ended(ForeignEnd end) {
   if (put_at_door(*state_, news)) state_->enter(State::Caller::Loop);
 }
 
-void WorkerHost::fetched(const FetchEnd& end) {
-  const auto news = [end](State& state) { state.handle(worker_event::FetchesEnded{std::span{&end, 1}}); };
+// The store gets it when the core hears of it and not before: whatever the core drops until then is something else.
+void WorkerHost::fetched(const FetchEnd& end, std::shared_ptr<Blob> blob) {
+  const auto news = [end, blob = std::move(blob)](State& state) {
+    if (blob != nullptr) state.store.put(end.key, blob);
+    state.handle(worker_event::FetchesEnded{std::span{&end, 1}});
+  };
   if (put_at_door(*state_, news)) state_->enter(State::Caller::Loop);
 }
 

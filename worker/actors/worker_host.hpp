@@ -71,7 +71,7 @@ class WorkerHost {
   // News, from any thread.
   void receive(std::shared_ptr<const std::vector<ToWorker>> messages);
   void run_ended(ForeignEnd end);
-  void fetched(const FetchEnd& end);
+  void fetched(const FetchEnd& end, std::shared_ptr<Blob> blob);
   void memory_measured(BandIndex band, Bytes used);
   void tick();
   void supervisor_returned();

@@ -55,8 +55,7 @@ void WorkerCore::run_ended(const RunEnd& run) {
       failure.message = "ran longer than its time limit of " +
                         std::to_string(record.program->content.time_limit.count() / 1'000'000) + " ms";
     }
-    for (const OutputReport& output : record.outputs)
-      out_->add(worker_action::DropDatum{DataKey{id_of(record), output.output}});
+    record.drops_outputs |= !record.outputs.empty();
     if (record.stopping == StopReason::Cancelled)
       end_record(run.record, Outcome::Cancelled);
     else
@@ -93,8 +92,7 @@ void WorkerCore::trace_run(const SubtaskRecord& record, Instant ended) {
 void WorkerCore::finish_storing(RecordIndex index, const FailureDetail* failure) {
   SubtaskRecord& record = records_[index];
   if (record.stopping == StopReason::Cancelled) {
-    for (const OutputReport& output : record.outputs)
-      out_->add(worker_action::DropDatum{DataKey{id_of(record), output.output}});
+    record.drops_outputs |= !record.outputs.empty();
     end_record(index, Outcome::Cancelled);
   } else if (failure != nullptr) {
     fail(index, *failure);
@@ -109,8 +107,14 @@ void WorkerCore::succeed(RecordIndex index) {
   const JobSlot slot = record.job;
   for (const OutputReport& output : record.outputs) {
     const DatumIndex datum = data_.ensure(DataKey{id, output.output}, slot, jobs_[slot].data);
-    if (data_[datum].place == DatumPlace::Here) continue;
-    if (data_[datum].place == DatumPlace::Fetching) {
+    const DatumPlace place = data_[datum].place;
+    if (place == DatumPlace::Here || place == DatumPlace::Restoring) continue;
+    if (place == DatumPlace::Spilled) {
+      PENSTOCK_COVERAGE_MARK("an output was on disk when it was made again");
+      out_->add(worker_action::ReleaseDatum{data_[datum].key});
+      continue;
+    }
+    if (place == DatumPlace::Fetching) {
       PENSTOCK_COVERAGE_MARK("an input was made here while it was on its way");
       // Made again here while a copy was on its way from a worker that may be gone.
       out_->add(worker_action::CancelFetch{data_[datum].key});
@@ -132,6 +136,10 @@ void WorkerCore::succeed(RecordIndex index) {
 void WorkerCore::fail(RecordIndex index, const FailureDetail& failure) { end_record(index, Outcome::Failed, &failure); }
 
 void WorkerCore::end_record(RecordIndex index, Outcome outcome, const FailureDetail* failure) {
+  if (const SubtaskRecord& record = records_[index]; record.drops_outputs) {
+    const std::uint16_t count = std::max<std::uint16_t>(record.program->content.output_count, 1);
+    for (std::uint16_t output = 0; output < count; ++output) drop_uncounted(DataKey{id_of(record), output});
+  }
   report(records_[index], outcome, failure);
   give_back_all(index);
   free_record(index);
@@ -279,6 +287,33 @@ void WorkerCore::stop_fetching(DatumIndex index) {
   data_.move(index, DatumPlace::Remote);
 }
 
+// What the store has under a key that nobody needs: a datum, the outputs of a run that does not count, what came too late
+// from another worker. While an attempt that makes the same is under way, the store may have it from there already: then
+// the end of the attempt decides.
+void WorkerCore::drop_from_store(const DataKey& key) {
+  const JobSlot job = jobs_.find(key.producer.job);
+  const RecordIndex maker = job.valid() ? find_record(job, key.producer.index) : RecordIndex::none();
+  if (maker.valid() && records_[maker].state >= SubtaskState::Running) {
+    PENSTOCK_COVERAGE_MARK("a datum was dropped while it was made again");
+    records_[maker].drops_outputs = true;
+  } else {
+    drop_uncounted(key);
+  }
+}
+
+// The same data may be here from elsewhere, for somebody who reads them: the store has them once, and they stay.
+void WorkerCore::drop_uncounted(const DataKey& key) {
+  const DatumIndex other = data_.find(key);
+  const DatumPlace place = other.valid() ? data_[other].place : DatumPlace::Remote;
+  if (place == DatumPlace::Here || place == DatumPlace::Restoring) {
+    PENSTOCK_COVERAGE_MARK("data that do not count were here from elsewhere, too");
+  } else if (place == DatumPlace::Spilled) {
+    out_->add(worker_action::ReleaseDatum{key});
+  } else {
+    out_->add(worker_action::DropDatum{key});
+  }
+}
+
 void WorkerCore::drop_datum(DatumIndex index) {
   Datum& datum = data_[index];
   if (datum.pins > 0 || !datum.waiters.empty()) {
@@ -286,9 +321,10 @@ void WorkerCore::drop_datum(DatumIndex index) {
     return;
   }
   stop_fetching(index);
-  if (datum.place == DatumPlace::Here || datum.place == DatumPlace::Spilled || datum.place == DatumPlace::Restoring)
-    out_->add(worker_action::DropDatum{datum.key});
+  const DataKey key = datum.key;
+  const bool stored = datum.place >= DatumPlace::Here;
   data_.erase(index, jobs_[datum.job].data);
+  if (stored) drop_from_store(key);
 }
 
 // The copy goes, but that there was one stays known: what still waits to read it must fail, not run without it.
@@ -297,9 +333,9 @@ void WorkerCore::lose_datum(DatumIndex index) {
   if (datum.pins > 0 || !datum.waiters.empty())
     return;  // In use: those who use it go on, and nobody else was promised it.
   stop_fetching(index);
-  if (datum.place == DatumPlace::Here || datum.place == DatumPlace::Spilled || datum.place == DatumPlace::Restoring)
-    out_->add(worker_action::DropDatum{datum.key});
+  const bool stored = datum.place >= DatumPlace::Here;
   data_.move(index, DatumPlace::Remote);
+  if (stored) drop_from_store(datum.key);
   datum.location = WorkerId::none();
   datum.on_disk = false;
 }

@@ -67,7 +67,7 @@ void WorkerCore::pump(Band& band) {
     }
     band.preparing = false;
     taken_.clear();
-    const bool may_start = waiting_for_room_.empty() || may_start_without_room();
+    const bool may_start = waiting_for_room_.empty() || at_rest();
     band.held_back = false;
     if (may_start) band.execute.take(taken_, starts_allowed(band));
     for (const Taken& taken : taken_) start(taken.record, taken);
@@ -207,7 +207,11 @@ void WorkerCore::on(const worker_event::FetchesEnded& event) {
   if (load_report_at_ == kNever) load_report_at_ = later(now_, config_.load_report_every);
   for (const FetchEnd& fetch : event.fetches) {
     const DatumIndex index = data_.find(fetch.key);
-    if (!index.valid() || data_[index].place != DatumPlace::Fetching) continue;  // Cancelled meanwhile.
+    if (!index.valid() || data_[index].place != DatumPlace::Fetching) {
+      // Cancelled meanwhile.
+      if (fetch.succeeded) drop_from_store(fetch.key);
+      continue;
+    }
     --fetches_running_;
     if (fetch.succeeded) {
       data_.resize(index, fetch.bytes);
@@ -264,7 +268,7 @@ void WorkerCore::on(const worker_event::DatumRestored& event) {
   data_.move(index, DatumPlace::Remote);
   data_[index].location = WorkerId::none();
   data_[index].on_disk = false;
-  out_->add(worker_action::DropDatum{event.key});
+  drop_from_store(event.key);
   FailureDetail failure;
   failure.failure = FailureClass::InputLost;
   failure.lost_producer = event.key.producer.index;
@@ -375,9 +379,10 @@ void WorkerCore::forward(RecordIndex index) {
 // Try, then commit: only a `Hit` has changed anything.
 ForwardResult WorkerCore::try_forward(RecordIndex index) {
   SubtaskRecord& record = records_[index];
-  if (!jobs_[record.job].data.valid()) omit_inputs(record);
   bool spilled = false;
-  for (const RunInput& input : record.inputs) {
+  const bool any_datum = jobs_[record.job].data.valid();
+  for (std::size_t i = 0; any_datum && i < record.inputs.size(); ++i) {
+    const RunInput& input = record.inputs[i];
     const DatumIndex datum = data_.find(key_of(record, input));
     if (!datum.valid() || data_[datum].place == DatumPlace::Here) continue;
     if (data_[datum].place != DatumPlace::Spilled && data_[datum].place != DatumPlace::Restoring)
@@ -398,7 +403,10 @@ ForwardResult WorkerCore::try_forward(RecordIndex index) {
   } else if (quota.paused()) {
     return ForwardResult::Quota;
   }
-  if (!record.inputs.empty()) pin_inputs(index);
+  if (!any_datum)
+    omit_inputs(record);
+  else if (!record.inputs.empty())
+    pin_inputs(index);
   return ForwardResult::Hit;
 }
 

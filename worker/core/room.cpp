@@ -27,8 +27,7 @@ bool WorkerCore::refuse_outputs(RecordIndex index) {
   const Bytes bytes = output_bytes(record);
   if (!too_large(bytes)) return false;
   PENSTOCK_COVERAGE_MARK("outputs were larger than the store");
-  for (const OutputReport& output : record.outputs)
-    out_->add(worker_action::DropDatum{DataKey{id_of(record), output.output}});
+  records_[index].drops_outputs = true;
   FailureDetail refused;
   refused.failure = FailureClass::Refused;
   refused.message = "its outputs of " + bytes_text(bytes) + " can never fit into the store of this worker, which has " +
@@ -80,7 +79,7 @@ void WorkerCore::serve_room() {
 
 // Nothing runs and nothing leaves for the disk: unless something is started, which may read what can be dropped then,
 // nothing would ever become free.
-bool WorkerCore::may_start_without_room() const { return running_total_ == 0 && data_.bytes_leaving().is_zero(); }
+bool WorkerCore::at_rest() const { return running_total_ == 0 && data_.bytes_leaving().is_zero(); }
 
 void WorkerCore::give_up_room() {
   PENSTOCK_COVERAGE_MARK("outputs found no room for too long");
@@ -91,8 +90,7 @@ void WorkerCore::give_up_room() {
   full.message = "the store is full: its outputs of " + bytes_text(output_bytes(record)) + " found no room beside " +
                  bytes_text(bytes_taken()) + " of " + bytes_text(config_.store_bytes_max) +
                  " (worker.store_bytes_max), which are in use or for which the disk has no room";
-  for (const OutputReport& output : record.outputs)
-    out_->add(worker_action::DropDatum{DataKey{id_of(record), output.output}});
+  records_[index].drops_outputs = true;
   room_given_up_at_ = later(now_, config_.store_wait_max);
   stop_waiting_for_room(index);
   fail(index, full);

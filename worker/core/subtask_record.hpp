@@ -53,6 +53,7 @@ struct SubtaskFields {
   bool holds_store_permit = false;
   bool told_started = false;
   bool outputs_stored = true;   ///< They can be read already; else `StoreOutputs` comes first.
+  bool drops_outputs = false;   ///< At its end, what the store has under their keys and nobody counts on goes.
   bool waits_for_room = false;  ///< Has run; its outputs are more than the store has room for.
   std::uint16_t omitted_inputs = 0;
   SlotIndex lane;

@@ -17,9 +17,12 @@ void WorkerCore::handle(const WorkerEvent& event, Instant now, Actions<WorkerAct
   out_ = &actions;
   std::visit([this](const auto& concrete) { on(concrete); }, event);
   if (!waiting_for_room_.empty()) serve_room();
+  // Whatever has just come to rest, a run or a write to disk, what may start now can be in any band.
+  if (!waiting_for_room_.empty() && !at_rest_ && at_rest()) mark_all_dirty();
   pump_all();
   start_fetches();
   keep_room();
+  at_rest_ = at_rest();
   flush_reports();
   out_ = nullptr;
 }

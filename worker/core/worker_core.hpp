@@ -168,7 +168,7 @@ class WorkerCore {
   void stop_waiting_for_room(RecordIndex index);
   void serve_room();
   void room_is_free(RecordIndex index);
-  bool may_start_without_room() const;
+  bool at_rest() const;
   void give_up_room();
   void keep_room();
   void spill(Bytes excess);
@@ -201,6 +201,8 @@ class WorkerCore {
   void close_job_if_done(JobSlot slot);
   JobSlot open_job(JobId id);
   void stop_fetching(DatumIndex index);
+  void drop_uncounted(const DataKey& key);
+  void drop_from_store(const DataKey& key);
   void drop_datum(DatumIndex index);
   void lose_datum(DatumIndex index);
 
@@ -249,8 +251,9 @@ class WorkerCore {
   Bytes waiting_bytes_;                ///< Of the outputs of those.
   Bytes fetch_blocked_;                ///< Of the first fetch in line, if there is no room for it.
   Instant room_given_up_at_ = kNever;  ///< While outputs wait for room, the first of them fails then.
-  Instant spill_again_at_ = kNever;    ///< Not before this, another look for what can be spilled.
-  bool spill_postponed_ = false;       ///< It is wanted then.
+  Instant spill_again_at_ = kNever;  ///< Not before this, another look for what can be spilled.
+  bool spill_postponed_ = false;     ///< It is wanted then.
+  bool at_rest_ = true;              ///< After the last event.
   bool draining_ = false;
   bool told_empty_ = false;
   std::uint64_t running_total_ = 0;

@@ -54,7 +54,11 @@ void Oracle::life_lost(Life life) {
     }
 }
 
-void Oracle::claim_refused(Life life, SubtaskId subtask, Attempt attempt) { fenced_.insert({life, subtask, attempt}); }
+// It claimed it as unfinished; a success that it has reported since is refused with the claim.
+void Oracle::claim_refused(Life life, SubtaskId subtask, Attempt attempt) {
+  fenced_.insert({life, subtask, attempt});
+  succeeded_on_[subtask].erase(life);
+}
 
 void Oracle::life_returned(Life life, const std::function<bool(SubtaskId, Attempt)>& keeps) {
   lost_.erase(life);

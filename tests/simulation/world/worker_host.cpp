@@ -265,7 +265,7 @@ void WorkerHost::carry_out(Actions<WorkerAction>& actions) {
     } else if (const auto* wanted = std::get_if<FetchInput>(&action)) {
       fetch(*wanted);
     } else if (const auto* cancelled = std::get_if<CancelFetch>(&action)) {
-      fetching_.erase(cancelled->key);
+      if (world_.rng().chance(3, 4)) fetching_.erase(cancelled->key);  // Else it had come already, and is told of late.
     } else if (const auto* pin = std::get_if<PinDatum>(&action)) {
       if (pin->pinned)
         pinned_.insert(pin->key);
@@ -315,11 +315,12 @@ bool WorkerHost::carry_out_data(const WorkerAction& action) {
 }
 
 void WorkerHost::spill(const DataKey& key) {
+  if (!store_.contains(key)) world_.oracle().breach(to_string(key) + " is to be spilled and is not here");
   world_.queue().after(microseconds{world_.rng().between(10, 5000)}, [this, key, life = life_] {
     if (life != life_ || !up_) return;
     deliver([this, key] {
       const bool full = world_.options().faults.spills && world_.faults_on() && world_.rng().chance(1, 10);
-      if (store_.contains(key)) handle(worker_event::DatumSpilled{key, !full});
+      handle(worker_event::DatumSpilled{key, store_.contains(key) && !full});
     });
   });
 }

@@ -13,6 +13,9 @@
 namespace penstock::worker {
 namespace {
 
+/// Some have no environment for all their lives: they are not looked at for ever.
+constexpr int kLooksMax = 500;
+
 std::string_view next_word(std::string_view& text) {
   text.remove_prefix(std::min(text.find_first_not_of(" \n"), text.size()));
   const std::string_view word = text.substr(0, text.find_first_of(" \n"));
@@ -72,23 +75,36 @@ bool Daemons::is_program(int child) const {
 }
 
 bool Daemons::end(const std::vector<std::string>& marks) {
-  bool killed = false;
+  bool again = false;
   std::set<int> programs;
+  std::map<int, int> unread;
   for (const int child : children()) {
     if (programs_.contains(child) || is_program(child)) {
       programs.insert(child);
       continue;
     }
-    if (::waitpid(child, nullptr, WNOHANG) == child) continue;
+    if (::waitpid(child, nullptr, WNOHANG) == child) {
+      again = true;  // Its children have come to us since the list was read.
+      continue;
+    }
     const std::string environment = read_small_file(file_of(child, "environ"));
+    if (environment.empty()) {
+      // It is about to become another program, or is on its way out with children that are ours only then.
+      const auto before = unread_.find(child);
+      const int looks = before == unread_.end() ? 1 : before->second + 1;
+      unread.emplace(child, looks);
+      again |= looks < kLooksMax;
+      continue;
+    }
     const bool marked =
         std::all_of(marks.begin(), marks.end(), [&](const std::string& mark) { return has_entry(environment, mark); });
     if (!marked) continue;
     ::kill(child, SIGKILL);
-    killed = true;
+    again = true;
   }
   programs_ = std::move(programs);
-  return killed;
+  unread_ = std::move(unread);
+  return again;
 }
 
 }  // namespace penstock::worker

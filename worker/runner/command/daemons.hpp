@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -20,7 +21,8 @@ class Daemons {
   Daemons();
 
   /// Kills every orphan whose environment has all of `marks` (`NAME=value`), and reaps those that have ended. True if
-  /// there was one to kill: its own children come to us only when it is gone, so it is worth to look again soon.
+  /// one was killed or has ended, or did not tell yet: the children of those come to us only when they are gone, so it
+  /// is worth to look again soon.
   bool end(const std::vector<std::string>& marks);
 
  private:
@@ -28,7 +30,8 @@ class Daemons {
   bool is_program(int child) const;
 
   const int session_;
-  std::set<int> programs_;  ///< Children that are known to be programs started here; they are others' to reap.
+  std::map<int, int> unread_;  ///< Orphans whose environment could not be read, and how often.
+  std::set<int> programs_;     ///< Children that are known to be programs started here; they are others' to reap.
 };
 
 /// Whether a text of NUL-ended entries, as in /proc/PID/environ, has the entry.

@@ -277,6 +277,22 @@ TEST_F(ClaimsTest, AFailureThatWasNotWrittenCounts) {
   cluster->ignore();
 }
 
+// Found by the simulator (seed 141): the cancel of its successors, of which there are none, was kept as one of the job.
+TEST_F(ClaimsTest, AFailureWithoutSuccessorsCancelsNothingElse) {
+  GraphBuilder graph;
+  graph.sources(3);
+  graph.template_at(0).on_failure = OnFailure::Continue;
+  graph.template_at(0).attempts_max = 1;
+  begin(graph.build());
+  die();
+  cluster->come_back(1, {.reports = {ended(0, Outcome::Failed)}});
+  EXPECT_EQ(cluster->phase(0), SubtaskPhase::Failed);
+  cluster->come_back(2, {});
+  EXPECT_EQ(cluster->cancels(), Lines{});
+  EXPECT_EQ(cluster->assigned(), (Lines{"2 to w2", "1 to w1"}));
+  cluster->ignore();
+}
+
 TEST_F(ClaimsTest, ACancelThatWasNotWrittenIsUndone) {
   begin(GraphBuilder{}.sources(1).build());
   die();

@@ -142,6 +142,21 @@ TEST(Cancel, WithKillDisabledTheRunEndsByItselfAndCountsAsCancelled) {
   EXPECT_EQ(worker.reports(), (Lines{"0 Cancelled"}));
 }
 
+// Found by the simulator (seed 1046): the copy went with the outputs, and who was to read it waited for ever.
+TEST(Cancel, OutputsThatDoNotCountLeaveACopyFromElsewhereAlone) {
+  WorkerHarness worker{1};
+  worker.assign({{.subtask = 0}});
+  EXPECT_EQ(worker.started(), List{0});
+  worker.assign({{.subtask = 1, .inputs = {{SubtaskIndex{0}, 0, InputPlace::Remote, WorkerId{7}, 8}}}});
+  worker.receive(cancel({0}, kNeverKill));
+  worker.fetched(0, 8);
+  worker.ignore();
+  PENSTOCK_EXPECT_COVERAGE_MARK("data that do not count were here from elsewhere, too", worker.succeed(0, {{0, 8}}));
+  EXPECT_EQ(worker.take<worker_action::DropDatum>().size(), 0U);
+  EXPECT_EQ(worker.started(), List{1});
+  worker.ignore();
+}
+
 TEST(Cancel, AtOnceKillsWithoutAsking) {
   WorkerHarness worker{1};
   worker.assign({{.subtask = 0}});

@@ -224,7 +224,8 @@ TEST(Prepare, ATransferThatNobodyWaitsForIsCancelled) {
   const CancelBatch all{JobId{1}, true, {}, Duration{0}};
   PENSTOCK_EXPECT_COVERAGE_MARK("a transfer lost all who waited for it", worker.receive(all));
   EXPECT_EQ(worker.take<worker_action::CancelFetch>().size(), 1U);
-  worker.fetched(0, 50);  // Too late: ignored.
+  worker.fetched(0, 50);  // Too late: nobody keeps it.
+  EXPECT_EQ(worker.take<worker_action::DropDatum>().size(), 1U);
   EXPECT_EQ(worker.started(), List{});
   worker.assign({{.subtask = 2, .inputs = {remote(0, 50)}}});
   EXPECT_EQ(worker.fetches(), List{0});

@@ -137,6 +137,70 @@ TEST(Room, NobodyGivesItsMemoryBackWhileNothingStartsForLackOfRoom) {
   worker.ignore();
 }
 
+// Found by the simulator (seed 22): what left for the disk was dropped on its way, and nothing started for 30 s.
+TEST(Room, WhenNothingRunsOrLeavesAnyMoreTheNextOneStarts) {
+  WorkerHarness worker{1, kGiB, small_store()};
+  make(worker, 0, 250);
+  make(worker, 1, 600);
+  EXPECT_EQ(spills(worker), List{0});
+  worker.assign({{.subtask = 2}, {.subtask = 3, .inputs = {here(1, 600)}}});
+  EXPECT_EQ(worker.started(), List{2});
+  worker.succeed(2, {{0, 500}});
+  EXPECT_EQ(worker.started(), List{});  // The disk is at work.
+  worker.receive(DropBatch{JobId{1}, false, {{SubtaskIndex{0}, 0}}});
+  EXPECT_EQ(worker.started(), List{3});
+  worker.succeed(3);
+  worker.ignore();
+}
+
+// Found by the simulator (seed 2247): it took what the run had just stored, and its readers would never have found it.
+TEST(Room, ADropWhileTheSameIsMadeAgainLeavesWhatIsMade) {
+  WorkerHarness worker{1};
+  worker.assign({{.subtask = 1, .inputs = {remote(0, 8)}}});
+  worker.fetched(0, 8);
+  EXPECT_EQ(worker.started(), List{1});
+  worker.succeed(1);
+  worker.assign({{.subtask = 0, .attempt = 2}});
+  EXPECT_EQ(worker.started(), List{0});
+  const DropBatch drop{JobId{1}, false, {{SubtaskIndex{0}, 0}}};
+  PENSTOCK_EXPECT_COVERAGE_MARK("a datum was dropped while it was made again", worker.receive(drop));
+  EXPECT_EQ(worker.take<worker_action::DropDatum>().size(), 0U);
+  worker.succeed(0, {{0, 8}});
+  EXPECT_EQ(worker.take<worker_action::DropDatum>().size(), 0U);
+  worker.receive(drop);
+  EXPECT_EQ(worker.take<worker_action::DropDatum>().size(), 1U);
+  worker.ignore();
+}
+
+TEST(Room, ADropWhileTheSameIsMadeAgainIsMadeUpForIfItIsNotMade) {
+  WorkerHarness worker{1};
+  make(worker, 0, 8);
+  worker.assign({{.subtask = 0, .attempt = 2}});
+  worker.ignore();
+  worker.receive(DropBatch{JobId{1}, true, {{SubtaskIndex{0}, 0}}});
+  EXPECT_EQ(worker.take<worker_action::DropDatum>().size(), 0U);
+  worker.fail(0);
+  EXPECT_EQ(worker.take<worker_action::DropDatum>().size(), 1U);
+  worker.ignore();
+}
+
+// Found by the simulator (seed 1377): memory was let go, and the core believed that it was still there.
+TEST(Room, WhatIsOnDiskStaysThereWhenItIsMadeAgain) {
+  WorkerHarness worker{1, kGiB, small_store()};
+  make(worker, 0, 850);
+  EXPECT_EQ(spills(worker), List{0});
+  worker.assign({{.subtask = 0, .attempt = 2}});
+  EXPECT_EQ(worker.started(), List{0});
+  spilled(worker, 0);
+  EXPECT_EQ(releases(worker), List{0});
+  PENSTOCK_EXPECT_COVERAGE_MARK("an output was on disk when it was made again", worker.succeed(0, {{0, 850}}));
+  EXPECT_EQ(releases(worker), List{0});
+  worker.ignore();
+  worker.assign({{.subtask = 1, .inputs = {here(0, 850)}}});
+  EXPECT_EQ(worker.take<worker_action::RestoreInput>().size(), 1U);
+  worker.ignore();
+}
+
 // Fault F42: a full disk is back-pressure first, then a clear error.
 TEST(Room, AFullDiskHoldsBackAndThenFailsWithTheNumbers) {
   WorkerHarness worker{1, kGiB, small_store()};
