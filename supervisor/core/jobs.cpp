@@ -1,6 +1,7 @@
 // SupervisorCore: jobs from acceptance to oblivion.
 #include <algorithm>
 
+#include "common/base/large_array.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 
 namespace penstock::supervisor {
@@ -135,7 +136,9 @@ Job& SupervisorCore::make_job(JobSpec spec, SharedGraph& graph, JobId id) {
 // Spec: worker 10. Sources go to the bands as contiguous regions of the graph, sized by slots, so that first joins are
 // local.
 void SupervisorCore::place_sources(Job& job) {
-  std::vector<std::uint32_t> sources;
+  // Room for all at once: of what is not used no page is ever touched, and growing would touch everything twice.
+  LargeArray<std::uint32_t> sources;
+  sources.reserve(job.total());
   for (std::uint32_t i = 0; i < job.total(); ++i)
     if (job.hot[i].unplaced == 0 && job.hot[i].missing == 0 && job.hot[i].phase == SubtaskPhase::Waiting)
       sources.push_back(i);
@@ -149,11 +152,12 @@ void SupervisorCore::place_sources(Job& job) {
   }
   std::size_t next = 0;
   std::uint64_t slots_before = 0;
-  std::vector<std::uint64_t> keys;
+  LargeArray<std::uint64_t> keys;
   for (const BandSlot slot : bands) {
     slots_before += workers_[slot].slots;
     const std::size_t end = static_cast<std::size_t>(sources.size() * slots_before / slots);
     keys.clear();
+    keys.reserve(end - next);
     for (; next < end; ++next) {
       const std::uint32_t subtask = sources[next];
       const Template& wanted = job.shape->template_of(subtask);

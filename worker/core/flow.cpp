@@ -379,9 +379,10 @@ void WorkerCore::forward(RecordIndex index) {
 // Try, then commit: only a `Hit` has changed anything.
 ForwardResult WorkerCore::try_forward(RecordIndex index) {
   SubtaskRecord& record = records_[index];
-  if (!jobs_[record.job].data.valid()) omit_inputs(record);
   bool spilled = false;
-  for (const RunInput& input : record.inputs) {
+  const bool any_datum = jobs_[record.job].data.valid();
+  for (std::size_t i = 0; any_datum && i < record.inputs.size(); ++i) {
+    const RunInput& input = record.inputs[i];
     const DatumIndex datum = data_.find(key_of(record, input));
     if (!datum.valid() || data_[datum].place == DatumPlace::Here) continue;
     if (data_[datum].place != DatumPlace::Spilled && data_[datum].place != DatumPlace::Restoring)
@@ -402,7 +403,10 @@ ForwardResult WorkerCore::try_forward(RecordIndex index) {
   } else if (quota.paused()) {
     return ForwardResult::Quota;
   }
-  if (!record.inputs.empty()) pin_inputs(index);
+  if (!any_datum)
+    omit_inputs(record);
+  else if (!record.inputs.empty())
+    pin_inputs(index);
   return ForwardResult::Hit;
 }
 

@@ -109,5 +109,24 @@ TEST(GraphOrder, SuccessorsStandInTheOrderOfTheirNumbers) {
   EXPECT_EQ(successors, (List{1, 2, 3, 4, 4}));
 }
 
+// What is all alike is not looked at one by one; the figures are the same.
+TEST(GraphOrder, SubtasksThatAreAllAlikeStayAsTheyAre) {
+  for (const Duration each : {Duration{0}, Duration{milliseconds{5}}, Duration{std::chrono::hours{8000}}}) {
+    GraphBuilder one_template;
+    one_template.template_at(0).expected_duration = each;
+    for (int i = 0; i < 700; ++i) one_template.add();
+    const Graph alike = one_template.build();
+    ASSERT_EQ(alike.templates.size(), 1U);
+    Graph two_templates = alike;
+    two_templates.templates.push_back(alike.templates.front());
+    const GraphOrder quick = order_by_critical_path(alike, {});
+    const GraphOrder slow = order_by_critical_path(two_templates, {});
+    EXPECT_EQ(quick.at_rank, slow.at_rank);
+    EXPECT_EQ(quick.rank_of, slow.rank_of);
+    EXPECT_EQ(quick.critical_path_ns, slow.critical_path_ns);
+    EXPECT_EQ(quick.total_ns, slow.total_ns);
+  }
+}
+
 }  // namespace
 }  // namespace penstock::supervisor
