@@ -9,7 +9,8 @@ using Control = import "control.capnp";
 using Admin = import "admin.capnp";
 
 struct JournalHead {
-  format @0 :UInt32;        # 2, with changes of subtasks, times and orders; 1 had none. A reader refuses a larger one.
+  format @0 :UInt32;        # 3: graphs stand apart from jobs, packed; 2: changes of subtasks, times and orders; 1 had none.
+                            # A reader refuses a larger one.
   nextJob @1 :UInt32;
 }
 
@@ -28,8 +29,23 @@ struct JobAcceptedRecord {
   job @0 :UInt32;
   spec @1 :Graph.JobSpec;
   subtasks @2 :UInt32;
-  chunks @3 :UInt32;        # Each under a key of its own: a `Graph.Graph`.
+  chunks @3 :UInt32;        # Up to format 2: of its graph, each a `Graph.Graph` under a key of its own.
   submittedMs @4 :Int64;    # Unix time, here and below; 0 in format 1
+  graphOf @5 :UInt32;       # The job that brought its graph; 0 up to format 2, where each has its own.
+}
+
+struct GraphRecord {
+  broughtBy @0 :UInt32;
+  subtasks @1 :UInt32;
+  chunks @2 :UInt32;        # Each under a key of its own: a `GraphChunk`.
+}
+
+struct GraphChunk {
+  first @0 :UInt32;         # Number of its first subtask.
+  subtasks @1 :UInt32;
+  bare @2 :Graph.Graph;     # What is no column: templates and `wanted`; left out where there are none.
+  packedBytes @3 :UInt64;   # Of `packed` before LZ4 has made one block of it; the same as its size: it has not.
+  packed @4 :Data;          # A byte with a bit for each column, then the columns; see supervisor/store/graph_packing.cpp.
 }
 
 struct EndedSubtasks {

@@ -1,7 +1,5 @@
 #include "supervisor/actors/journal_thread.hpp"
 
-#include <iterator>
-
 #include "supervisor/store/journal.hpp"
 
 namespace penstock::supervisor {
@@ -24,31 +22,15 @@ JournalThread::~JournalThread() {
 }
 
 void JournalThread::write(supervisor_action::Persist&& order) {
-  Waiting entry;
-  entry.ticket = order.ticket;
-  for (Record& record : order.records) {
-    if (std::holds_alternative<record::JobAccepted>(record))
-      write_record(record, 0, entry.accepted);  // Acceptances are named by their job, not by a number.
-    else
-      entry.records.push_back(std::move(record));
-  }
   {
     const std::lock_guard lock{mutex_};
-    waiting_.push_back(std::move(entry));
+    waiting_.push_back(std::move(order));
   }
   changed_.notify_one();
 }
 
-void JournalThread::encode(std::vector<Waiting>& taken, StorageBatch& batch) {
-  for (Waiting& entry : taken) {
-    batch.changes.insert(batch.changes.end(), std::make_move_iterator(entry.accepted.changes.begin()),
-                         std::make_move_iterator(entry.accepted.changes.end()));
-    for (const Record& record : entry.records) write_record(record, next_number_++, batch);
-  }
-}
-
 /// Waits for something to write, or after a failure for its next try. False at the end, when nothing is left.
-bool JournalThread::wait_and_take(std::vector<Waiting>& taken, bool after_failure) {
+bool JournalThread::wait_and_take(std::vector<supervisor_action::Persist>& taken, bool after_failure) {
   std::unique_lock lock{mutex_};
   if (after_failure)
     changed_.wait_for(lock, retry_after_, [this] { return ending_; });
@@ -60,12 +42,13 @@ bool JournalThread::wait_and_take(std::vector<Waiting>& taken, bool after_failur
 }
 
 void JournalThread::run() {
-  std::vector<Waiting> taken;
+  std::vector<supervisor_action::Persist> taken;
   StorageBatch batch;  // What could not be written stays in it.
   std::uint64_t ticket = 0;
   bool failed = false;
   while (wait_and_take(taken, failed)) {
-    encode(taken, batch);
+    for (const supervisor_action::Persist& order : taken)
+      for (const Record& record : order.records) write_record(record, next_number_++, batch);
     if (!taken.empty()) ticket = taken.back().ticket;
     const Result<void> committed = storage_->commit(batch, Sync::Yes);
     failed = !committed.has_value();

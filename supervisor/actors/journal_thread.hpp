@@ -22,7 +22,7 @@ struct JournalHandlers {
 
 /// Writes what the core orders, in order, on a thread of its own. Group commit: it takes all that waits and syncs once,
 /// so a slow disk makes larger batches. What could not be written stays first in line and is tried again. Encodes on
-/// its own thread, too, except graphs, which the core does not hand over.
+/// its own thread, too: graphs are read there, which therefore live until they are known to be written.
 class JournalThread {
  public:
   JournalThread(std::unique_ptr<Storage> storage, std::uint64_t next_number, JournalHandlers handlers,
@@ -30,18 +30,12 @@ class JournalThread {
   /// Writes what waits, with one try, and closes the storage.
   ~JournalThread();
 
-  /// From the owner's thread, before the core's next event.
+  /// From the owner's thread. REQUIRES: a graph in it lives until its ticket is reported, or until the end of this.
   void write(supervisor_action::Persist&& order);
 
  private:
-  struct Waiting {
-    std::uint64_t ticket = 0;
-    StorageBatch accepted;  ///< Encoded already.
-    std::vector<Record> records;
-  };
   void run();
-  void encode(std::vector<Waiting>& taken, StorageBatch& batch);
-  bool wait_and_take(std::vector<Waiting>& taken, bool after_failure);
+  bool wait_and_take(std::vector<supervisor_action::Persist>& taken, bool after_failure);
 
   const JournalHandlers handlers_;
   const Duration retry_after_;
@@ -49,7 +43,7 @@ class JournalThread {
   std::uint64_t next_number_;         ///< The same.
   std::mutex mutex_;                  ///< Guards the three below; never held while the disk is waited for.
   std::condition_variable changed_;   ///< Something waits, or the end has come.
-  std::vector<Waiting> waiting_;
+  std::vector<supervisor_action::Persist> waiting_;
   bool ending_ = false;
   std::thread thread_;
 };

@@ -268,7 +268,7 @@ class SupervisorActor {
   caf::stateful_actor<SupervisorActor>* self_;
   SupervisorConfig config_;
   std::unique_ptr<SupervisorCore> core_;
-  std::unique_ptr<JournalThread> journal_;
+  std::unique_ptr<JournalThread> journal_;  ///< Reads graphs of the core, so it ends first.
   std::unique_ptr<LoopTimer> timer_;
   Actions<SupervisorAction> actions_;
   std::vector<supervisor_event::WorkerSaid> said_;  ///< To be applied when the mailbox is empty, or this is enough.

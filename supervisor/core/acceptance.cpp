@@ -74,7 +74,10 @@ void SupervisorCore::accept(ClientId client, SubmitReply& reply, JobSpec spec, S
   if (!durable()) return place_sources(job);
   job.waiting_for_disk = true;
   accepting_.push_back({issued_ + 1, id});
-  records_.push_back(record::JobAccepted{id, job.spec, &job.shape->graph(), unix_ms(job.submitted)});
+  if (!graph.written_as.valid()) graph.written_as = id;
+  graphs_.join(graph);  // Whatever becomes of the job: whoever writes reads it meanwhile.
+  being_written_.push_back({issued_ + 1, &graph});
+  records_.push_back(record::JobAccepted{id, job.spec, &job.shape->graph(), unix_ms(job.submitted), graph.written_as});
 }
 
 // What the next job of the same graph begins with, so that bands get their whole credit at once.

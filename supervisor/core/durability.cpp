@@ -91,6 +91,7 @@ void SupervisorCore::acknowledge_reports() {
 // The last step of every event.
 void SupervisorCore::issue_records() {
   acknowledge_reports();
+  for (const JobId brought_by : graphs_.take_forgotten()) records_.push_back(record::GraphForgotten{brought_by});
   if (!records_.empty() || !active_.empty()) {
     records_.insert(records_.begin(), std::make_move_iterator(joined_.begin()), std::make_move_iterator(joined_.end()));
     joined_.clear();
@@ -125,6 +126,11 @@ void SupervisorCore::on(supervisor_event::Persisted& event) {
     if (job.state == JobState::Running && !job.cancelling) place_sources(job);
   }
   accepting_.erase(accepting_.begin(), accepting_.begin() + static_cast<std::ptrdiff_t>(written));
+  std::erase_if(being_written_, [this](const BeingWritten& written_down) {
+    if (written_down.ticket > persisted_) return false;
+    graphs_.leave(*written_down.graph);
+    return true;
+  });
 }
 
 // Faults F11, F12: nothing more is promised; what runs goes on, and its news wait.

@@ -28,12 +28,14 @@ SharedGraph& GraphTable::add(std::unique_ptr<const GraphShape> shape) {
 SharedGraph* GraphTable::join(const GraphHash& hash) {
   SharedGraph** found = by_hash_.find(hash);
   if (found == nullptr) return nullptr;
-  SharedGraph& graph = **found;
-  if (graph.jobs++ == 0) {
-    std::erase(idle_, &graph);
-    idle_bytes_ -= graph.bytes;
-  }
-  return &graph;
+  join(**found);
+  return *found;
+}
+
+void GraphTable::join(SharedGraph& graph) {
+  if (graph.jobs++ > 0) return;
+  std::erase(idle_, &graph);
+  idle_bytes_ -= graph.bytes;
 }
 
 void GraphTable::leave(SharedGraph& graph) {
@@ -53,6 +55,7 @@ bool GraphTable::is_found(const SharedGraph& graph) const {
 }
 
 void GraphTable::drop(const SharedGraph& graph) {
+  if (graph.written_as.valid()) forgotten_.push_back(graph.written_as);
   if (is_found(graph)) by_hash_.erase(graph.shape->hash());
   if (const auto idle = std::find(idle_.begin(), idle_.end(), &graph); idle != idle_.end()) {
     idle_.erase(idle);

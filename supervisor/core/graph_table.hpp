@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "common/base/lookup_map.hpp"
@@ -32,7 +33,8 @@ struct SharedGraph {
   std::vector<EligibleBands> eligible;   ///< By template.
   std::vector<LearnedDuration> learned;  ///< By template.
   std::uint64_t bytes = 0;               ///< Everything counted: payloads and names, too.
-  std::uint32_t jobs = 0;                ///< That run it, or keep outputs of it.
+  std::uint32_t jobs = 0;                ///< That run it, keep outputs of it, or are being written down with it.
+  JobId written_as;                      ///< The journal has it under this job's number; none: it has it not.
 };
 
 /// Owns the graphs. A graph lives as long as a job uses it, and for a while longer so that it can be submitted again:
@@ -47,6 +49,8 @@ class GraphTable {
   SharedGraph& add(std::unique_ptr<const GraphShape> shape);
   /// The graph for one job more; null if it is not known.
   SharedGraph* join(const GraphHash& hash);
+  /// The same for one that is at hand.
+  void join(SharedGraph& graph);
   /// A job needs its graph no longer.
   void leave(SharedGraph& graph);
 
@@ -54,6 +58,8 @@ class GraphTable {
   std::uint64_t memory_bytes() const;
   /// Graphs that no job uses.
   std::size_t idle_count() const { return idle_.size(); }
+  /// What the journal needs no longer: graphs that are gone since the last call, as they were written.
+  std::vector<JobId> take_forgotten() { return std::exchange(forgotten_, {}); }
 
  private:
   bool is_found(const SharedGraph& graph) const;
@@ -65,6 +71,7 @@ class GraphTable {
   LookupMap<GraphHash, SharedGraph*> by_hash_;
   std::vector<SharedGraph*> idle_;  ///< Unused for longest first.
   std::uint64_t idle_bytes_ = 0;
+  std::vector<JobId> forgotten_;
 };
 
 }  // namespace penstock::supervisor

@@ -24,13 +24,19 @@ struct MadeOutput {
 };
 
 namespace record {
-/// A job whose graph has been checked. Whoever encodes it does so before the core's next event: the graph is the
-/// core's.
+/// A job whose graph has been checked. The graph lives, unchanged, until this is known to be written: it may be read from
+/// another thread meanwhile.
 struct JobAccepted {
   JobId job;
   JobSpec spec;
   const Graph* graph = nullptr;
   std::int64_t submitted_ms = 0;  ///< Unix time.
+  JobId graph_of;                 ///< The graph was written with this job; none: it is written with this one.
+};
+/// Nobody needs the graph any more that was written with this job.
+struct GraphForgotten {
+  JobId brought_by;
+  friend bool operator==(const GraphForgotten&, const GraphForgotten&) = default;
 };
 /// Subtasks that have ended since the last such record of the job. The counts are those of now.
 struct SubtasksEnded {
@@ -64,7 +70,7 @@ struct SubtaskChanged {
   bool cancelled = false;                ///< By an operator, with all that depends on it.
   friend bool operator==(const SubtaskChanged&, const SubtaskChanged&) = default;
 };
-/// The job has ended; `everything` is all that a client can still ask for. Its graph is needed no longer.
+/// The job has ended; `everything` is all that a client can still ask for.
 struct JobEnded {
   JobId job;
   JobSpec spec;
@@ -107,13 +113,20 @@ struct OrderForgotten {
 
 using Record = std::variant<record::JobAccepted, record::SubtasksEnded, record::JobChanged, record::SubtaskChanged,
                             record::JobEnded, record::JobForgotten, record::WorkerJoined, record::WorkerGone,
-                            record::Ordered, record::OrderForgotten>;
+                            record::Ordered, record::OrderForgotten, record::GraphForgotten>;
+
+/// A graph that an unfinished job needs.
+struct RecoveredGraph {
+  JobId brought_by;
+  bool with_its_job = false;  ///< An older version has written it: it goes when that job ends.
+  std::vector<Graph> chunks;
+};
 
 /// A job as its records tell it.
 struct RecoveredJob {
   JobId id;
   JobSpec spec;                 ///< With its last priority.
-  std::vector<Graph> chunks;    ///< Empty once it has ended.
+  JobId graph;                  ///< The job that brought its graph; none once it has ended.
   record::SubtasksEnded ended;  ///< All of them together, in the order of the records.
   std::vector<record::SubtaskChanged> changes;  ///< The last of each subtask.
   bool cancelling = false;
@@ -127,6 +140,7 @@ struct RecoveredJob {
 /// What a life of the supervisor begins with.
 struct RecoveredState {
   std::vector<RecoveredJob> jobs;  ///< By id.
+  std::vector<RecoveredGraph> graphs;
   JobId next_job{1};               ///< Numbers below it have been used.
   std::vector<record::WorkerJoined> workers;  ///< Those that may still hold work, by number.
   WorkerId next_worker{1};

@@ -31,12 +31,15 @@ void SupervisorCore::on(supervisor_event::StateRecovered& event) {
   start_ = now_;
   recover_orders(event.state.orders);
   begin_reclaiming(std::move(event.state.workers));
+  GraphsAgain graphs = recover_graphs(event.state.graphs);
   for (RecoveredJob& job : event.state.jobs) {
     if (job.is_over)
       recover_ended_job(job);
     else
-      recover_job(job);
+      recover_job(job, graphs);
   }
+  for (const auto& [brought_by, graph] : graphs)
+    if (graph) graphs_.leave(**graph);
   if (jobs_.size() < event.state.next_job.value()) jobs_.resize(event.state.next_job.value());
   std::stable_sort(ended_.begin(), ended_.end(),
                    [this](JobId a, JobId b) { return jobs_[a.value()]->ended < jobs_[b.value()]->ended; });
@@ -65,17 +68,35 @@ void SupervisorCore::recover_ended_job(RecoveredJob& recovered) {
   kept_.push_back(job.id);
 }
 
-void SupervisorCore::recover_job(RecoveredJob& recovered) {
-  Result<std::unique_ptr<GraphShape>> shape = rebuild(std::move(recovered.chunks));
-  if (!shape) {
+/// Each is built once, whatever the number of jobs that share it, and is held until they all have it.
+SupervisorCore::GraphsAgain SupervisorCore::recover_graphs(std::vector<RecoveredGraph>& recovered) {
+  GraphsAgain graphs;
+  for (RecoveredGraph& graph : recovered) {
+    Result<std::unique_ptr<GraphShape>> shape = rebuild(std::move(graph.chunks));
+    if (!shape) {
+      graphs.emplace(graph.brought_by, shape.error());
+      continue;
+    }
+    SharedGraph& shared = graphs_.add(std::move(shape).value());
+    if (!graph.with_its_job) shared.written_as = graph.brought_by;
+    graphs.emplace(graph.brought_by, &shared);
+  }
+  return graphs;
+}
+
+void SupervisorCore::recover_job(RecoveredJob& recovered, const GraphsAgain& graphs) {
+  const auto graph = graphs.find(recovered.graph);
+  if (graph == graphs.end() || !graph->second) {
     // It was checked before it was written: this is our mistake or a disk's. The others go on; it stays in the journal.
+    const std::string why = graph == graphs.end() ? "it is missing" : to_string(graph->second.error());
     out_->add(supervisor_action::Alert{Error{ErrorCode::StorageDamaged, recovered.spec.name,
-                                             "its graph is not acceptable any more: " + to_string(shape.error()),
+                                             "its graph is not acceptable any more: " + why,
                                              "submit it again under another name"}});
     return;
   }
+  graphs_.join(**graph->second);
   if (jobs_.size() < recovered.id.value()) jobs_.resize(recovered.id.value());
-  Job& job = make_job(std::move(recovered.spec), graphs_.add(std::move(shape).value()), recovered.id);
+  Job& job = make_job(std::move(recovered.spec), **graph->second, recovered.id);
   job.submitted = instant_of(recovered.submitted_ms);
   apply_ended(job, recovered.ended);
   for (std::uint32_t i = 0; i < job.total(); ++i)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -292,6 +293,10 @@ class SupervisorCore {
     std::uint64_t ticket;
     JobId job;
   };
+  struct BeingWritten {
+    std::uint64_t ticket;
+    SharedGraph* graph;
+  };
   bool durable() const { return durability_ == Durability::Journal; }
   void promise(SupervisorAction action);
   bool binds(const SupervisorAction& action) const;
@@ -305,7 +310,9 @@ class SupervisorCore {
   void withdraw(JobId id);
 
   // Going on after an earlier life: recovery.cpp.
-  void recover_job(RecoveredJob& recovered);
+  using GraphsAgain = std::map<JobId, Result<SharedGraph*>>;  ///< By the job that brought it.
+  GraphsAgain recover_graphs(std::vector<RecoveredGraph>& recovered);
+  void recover_job(RecoveredJob& recovered, const GraphsAgain& graphs);
   void recover_ended_job(RecoveredJob& recovered);
   void apply_ended(Job& job, const record::SubtasksEnded& ended);
   void end_recovered(Job& job, const SubtaskRange& range, SubtaskPhase phase);
@@ -381,6 +388,7 @@ class SupervisorCore {
   std::uint64_t news_ticket_ = 0;            ///< The last one with news of subtasks; one at a time is under way.
   std::deque<Held> held_;                    ///< Promises that wait for their tickets, in order.
   std::vector<Acceptance> accepting_;        ///< Jobs that wait for theirs.
+  std::vector<BeingWritten> being_written_;  ///< Their graphs, which are read until then.
   std::vector<WorkerSlot> owed_applied_;
   std::optional<Error> trouble_;             ///< Why the journal cannot be written now.
   std::vector<Record> joined_;               ///< Workers that are written down with whatever is written next.

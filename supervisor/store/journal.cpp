@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "common/protocol/graph_chunks.hpp"
 #include "supervisor/store/journal_codec.hpp"
@@ -16,6 +17,7 @@ constexpr char kOrder = 'a';
 constexpr char kHead = 'h';
 constexpr char kIdentity = 'i';
 constexpr char kJob = 'j';
+constexpr char kGraph = 'k';  // Behind the jobs: when a graph is read it is known who needs it.
 constexpr char kWorker = 'w';
 constexpr const char* kNextWorker = "wn";
 constexpr std::size_t kChunkBytes = std::size_t{1} << 20U;
@@ -26,7 +28,7 @@ struct Kind {
   static constexpr char kSubtask = 'b';
   static constexpr char kChanged = 'c';
   static constexpr char kEnded = 'e';
-  static constexpr char kGraph = 'g';
+  static constexpr char kPlainGraph = 'g';
   static constexpr char kOver = 'z';
 };
 
@@ -40,29 +42,42 @@ std::uint64_t read_number(std::string_view bytes) {
   return number;
 }
 
-std::string job_prefix(JobId job) {
-  std::string key(1, kJob);
+std::string prefix_of(char what, JobId job) {
+  std::string key(1, what);
   append_number(key, job.value(), 4);
   return key;
 }
 
+std::string job_prefix(JobId job) { return prefix_of(kJob, job); }
+std::string graph_prefix(JobId brought_by) { return prefix_of(kGraph, brought_by); }
+
 std::string key_of(JobId job, char kind) { return job_prefix(job) + kind; }
 
-void write(const record::JobAccepted& accepted, std::uint64_t, StorageBatch& batch) {
-  const Graph& graph = *accepted.graph;
+void write_graph(JobId brought_by, const Graph& graph, StorageBatch& batch) {
   const auto total = static_cast<std::uint32_t>(graph.size());
+  GraphPacker packer;
   std::uint32_t chunks = 0;
   for (std::uint32_t first = 0; first < total; ++chunks) {
     const std::uint32_t count = chunk_size(graph, first, kChunkBytes);
-    std::string key = key_of(accepted.job, Kind::kGraph);
+    std::string key = graph_prefix(brought_by);
     append_number(key, chunks, 4);
-    // Most graphs are one chunk; that one is not copied before it is encoded.
-    batch.put(std::move(key), count == total ? encode(graph) : encode(chunk_of(graph, first, count)));
+    batch.put(std::move(key), encode(graph, GraphPart{first, count}, packer));
     first += count;
   }
+  batch.put(graph_prefix(brought_by), encode(GraphHead{brought_by, total, chunks}));
+}
+
+void write(const record::JobAccepted& accepted, std::uint64_t, StorageBatch& batch) {
+  const JobId graph_of = accepted.graph_of.valid() ? accepted.graph_of : accepted.job;
+  if (graph_of == accepted.job) write_graph(graph_of, *accepted.graph, batch);
+  const auto total = static_cast<std::uint32_t>(accepted.graph->size());
   batch.put(key_of(accepted.job, Kind::kAccepted),
-            encode(Accepted{accepted.job, accepted.spec, total, chunks, accepted.submitted_ms}));
+            encode(Accepted{accepted.job, accepted.spec, total, 0, accepted.submitted_ms, graph_of}));
   batch.put(std::string(1, kHead), encode(Head{kFormat, JobId{accepted.job.value() + 1}}));
+}
+
+void write(const record::GraphForgotten& forgotten, std::uint64_t, StorageBatch& batch) {
+  batch.erase_prefix(graph_prefix(forgotten.brought_by));
 }
 
 void write(const record::SubtasksEnded& ended, std::uint64_t number, StorageBatch& batch) {
@@ -127,13 +142,22 @@ struct JobInParts {
   std::optional<Accepted> accepted;
   std::optional<record::JobChanged> changed;
   std::optional<record::JobEnded> over;
-  std::map<std::uint64_t, Graph> chunks;
+  std::map<std::uint64_t, Graph> plain_chunks;  ///< Up to format 2.
   record::SubtasksEnded ended;
   std::string broken;            ///< The first reason why it cannot go on.
   std::uint64_t ended_lost = 0;  ///< Records of ended subtasks that could not be read.
   bool changed_lost = false;
   std::vector<record::SubtaskChanged> changes;
   std::uint64_t changes_lost = 0;
+};
+
+/// What has been read of a graph that stands apart from its jobs.
+struct GraphInParts {
+  std::vector<JobId> needed_by;
+  std::optional<GraphHead> head;
+  std::map<std::uint64_t, Graph> chunks;
+  std::string broken;  ///< The first reason why nobody can go on with it.
+  bool kept = false;   ///< An intact job goes on with it.
 };
 
 class Recovery {
@@ -151,13 +175,19 @@ class Recovery {
   Result<void> take_worker(std::string_view key, std::string_view value);
   Result<void> take_order(std::string_view key, std::string_view value);
   Result<void> take_of_job(JobInParts& job, std::string_view key, std::string_view value);
+  Result<void> take_of_graph(std::string_view key, std::string_view value);
   Result<void> object(std::string_view key, JobId job, const std::string& what, const Error& error);
   Result<void> finish_job(JobId id, JobInParts& job);
-  static std::string missing_part(const JobInParts& job);
+  void note_needed_graphs();
+  std::string missing_part(JobId id, const JobInParts& job) const;
+  static std::string missing_part_of_graph(const GraphInParts& graph);
+  JobId recover_graph(JobId id, JobInParts& job);
 
   const Damage damage_;
   Recovered result_;
   std::map<JobId, JobInParts> jobs_;
+  std::map<JobId, GraphInParts> graphs_;  ///< By the job that brought it; those that somebody needs.
+  bool needs_known_ = false;              ///< All jobs have been read.
   StorageBatch clean_up_;
 };
 
@@ -223,6 +253,7 @@ Result<void> Recovery::take(std::string_view key, std::string_view value) {
   if (!key.empty() && key[0] == kWorker) return take_worker(key, value);
   if (!key.empty() && key[0] == kOrder) return take_order(key, value);
   constexpr std::size_t kKindAt = 5;
+  if (key.size() >= kKindAt && key[0] == kGraph) return take_of_graph(key, value);
   if (key.size() <= kKindAt || key[0] != kJob) {
     result_.losses.push_back({JobId::none(), "", false, "an entry that no version has written"});
     return object(key, JobId::none(), "an entry", Error{ErrorCode::StorageDamaged, "", "has an unknown key", {}});
@@ -244,10 +275,10 @@ Result<void> Recovery::take_of_job(JobInParts& job, std::string_view key, std::s
       job.accepted = std::move(accepted).value();
       return {};
     }
-    case Kind::kGraph: {
-      Result<Graph> chunk = decode_chunk(value);
+    case Kind::kPlainGraph: {
+      Result<Graph> chunk = decode_plain_chunk(value);
       if (!chunk) return lose("a part of its graph", chunk.error());
-      job.chunks[read_number(key.substr(6))] = std::move(chunk).value();
+      job.plain_chunks[read_number(key.substr(6))] = std::move(chunk).value();
       return {};
     }
     case Kind::kOver: {
@@ -291,12 +322,65 @@ Result<void> Recovery::take_of_job(JobInParts& job, std::string_view key, std::s
   }
 }
 
-std::string Recovery::missing_part(const JobInParts& job) {
+void Recovery::note_needed_graphs() {
+  needs_known_ = true;
+  for (const auto& [id, job] : jobs_)
+    if (job.accepted.has_value() && !job.over.has_value() && job.accepted->graph_of.valid())
+      graphs_[job.accepted->graph_of].needed_by.push_back(id);
+}
+
+// Graphs are kept for being submitted again as long as their supervisor lives. Those that no job needs are not even
+// looked at, so damage in them costs nothing.
+Result<void> Recovery::take_of_graph(std::string_view key, std::string_view value) {
+  if (!needs_known_) note_needed_graphs();
+  const JobId brought_by{static_cast<std::uint32_t>(read_number(key.substr(1, 4)))};
+  result_.state.next_job = std::max(result_.state.next_job, JobId{brought_by.value() + 1});
+  const auto found = graphs_.find(brought_by);
+  if (found == graphs_.end()) {
+    clean_up_.erase(std::string{key});
+    return {};
+  }
+  GraphInParts& graph = found->second;
+  const auto lose = [&](const std::string& what, const Error& error) {
+    if (graph.broken.empty()) graph.broken = what + " " + error.message;
+    return object(key, graph.needed_by.front(), what, error);
+  };
+  if (key.size() == graph_prefix(brought_by).size()) {
+    Result<GraphHead> head = decode_graph_head(value);
+    if (!head) return lose("the head of its graph", head.error());
+    graph.head = *head;
+    return {};
+  }
+  Result<Graph> chunk = decode_chunk(value);
+  if (!chunk) return lose("a part of its graph", chunk.error());
+  graph.chunks[read_number(key.substr(5))] = std::move(chunk).value();
+  return {};
+}
+
+std::string Recovery::missing_part_of_graph(const GraphInParts& graph) {
+  if (!graph.broken.empty()) return graph.broken;
+  if (!graph.head.has_value()) return "the head of its graph is missing";
+  if (graph.chunks.size() != graph.head->chunks) return "a part of its graph is missing";
+  if (graph.kept) return "";  // Looked at already; another job has the parts.
+  std::uint64_t subtasks = 0;
+  for (const auto& [number, chunk] : graph.chunks) subtasks += chunk.size();
+  return subtasks == graph.head->subtasks ? "" : "its graph is incomplete";
+}
+
+std::string Recovery::missing_part(JobId id, const JobInParts& job) const {
   if (!job.broken.empty()) return job.broken;
   if (!job.accepted.has_value()) return "the record of its acceptance is missing";
-  if (job.chunks.size() != job.accepted->chunks) return "a part of its graph is missing";
-  std::size_t subtasks = 0;
-  for (const auto& [number, chunk] : job.chunks) subtasks += chunk.size();
+  const JobId graph_of = job.accepted->graph_of;
+  std::uint64_t subtasks = 0;
+  if (graph_of.valid()) {
+    const GraphInParts& graph = graphs_.at(graph_of);
+    if (const std::string missing = missing_part_of_graph(graph); !missing.empty())
+      return missing + (graph_of == id ? "" : ", which " + to_string(graph_of) + " has brought");
+    subtasks = graph.head->subtasks;
+  } else {
+    if (job.plain_chunks.size() != job.accepted->chunks) return "a part of its graph is missing";
+    for (const auto& [number, chunk] : job.plain_chunks) subtasks += chunk.size();
+  }
   if (subtasks != job.accepted->subtasks) return "its graph is incomplete";
   const auto outside = [&](const SubtaskRange& range) { return range.last.value() >= subtasks; };
   bool fits = std::none_of(job.ended.succeeded.begin(), job.ended.succeeded.end(), outside) &&
@@ -305,6 +389,18 @@ std::string Recovery::missing_part(const JobInParts& job) {
   for (const SubtaskFailure& failure : job.ended.failures) fits = fits && failure.subtask.value() < subtasks;
   for (const record::SubtaskChanged& change : job.changes) fits = fits && change.subtask.value() < subtasks;
   return fits ? "" : "its records name subtasks that its graph does not have";
+}
+
+/// Puts the graph of an intact job into the state, unless another one has; says under which number it is there.
+JobId Recovery::recover_graph(JobId id, JobInParts& job) {
+  const JobId graph_of = job.accepted->graph_of;
+  if (graph_of.valid() && std::exchange(graphs_.at(graph_of).kept, true)) return graph_of;
+  RecoveredGraph& graph = result_.state.graphs.emplace_back();
+  graph.brought_by = graph_of.valid() ? graph_of : id;
+  graph.with_its_job = !graph_of.valid();
+  for (auto& [number, chunk] : graph_of.valid() ? graphs_.at(graph_of).chunks : job.plain_chunks)
+    graph.chunks.push_back(std::move(chunk));
+  return graph.brought_by;
 }
 
 Result<void> Recovery::finish_job(JobId id, JobInParts& job) {
@@ -322,7 +418,7 @@ Result<void> Recovery::finish_job(JobId id, JobInParts& job) {
     return {};
   }
   const std::string name = job.accepted.has_value() ? job.accepted->spec.name : "";
-  if (const std::string missing = missing_part(job); !missing.empty()) {
+  if (const std::string missing = missing_part(id, job); !missing.empty()) {
     result_.losses.push_back({id, name, true, missing});
     PENSTOCK_TRY(object(job_prefix(id), id, missing, Error{}));
     clean_up_.erase_prefix(job_prefix(id));
@@ -343,7 +439,7 @@ Result<void> Recovery::finish_job(JobId id, JobInParts& job) {
     recovered.cancelling = job.changed->cancelling;
     recovered.why = std::move(job.changed->why);
   }
-  for (auto& [number, chunk] : job.chunks) recovered.chunks.push_back(std::move(chunk));
+  recovered.graph = recover_graph(id, job);
   recovered.submitted_ms = job.accepted->submitted_ms;
   recovered.changes = std::move(job.changes);
   recovered.ended = std::move(job.ended);
@@ -353,7 +449,10 @@ Result<void> Recovery::finish_job(JobId id, JobInParts& job) {
 }
 
 Result<void> Recovery::finish() {
+  if (!needs_known_) note_needed_graphs();
   for (auto& [id, job] : jobs_) PENSTOCK_TRY(finish_job(id, job));
+  for (const auto& [brought_by, graph] : graphs_)
+    if (!graph.kept) clean_up_.erase_prefix(graph_prefix(brought_by));
   return {};
 }
 

@@ -20,8 +20,11 @@ namespace penstock::supervisor {
 ///   `j` job(4) `c`                     its last change
 ///   `j` job(4) `b` subtask(4)          what has become of a subtask that has not ended
 ///   `j` job(4) `e` number(8)           subtasks that ended, one entry for each record
-///   `j` job(4) `g` chunk(4)            its graph
+///   `j` job(4) `g` chunk(4)            its graph, as up to format 2
 ///   `j` job(4) `z`                     its end; takes the place of all the others
+///   `k` job(4)                         a graph, under the number of the job that brought it: its head; it is there as
+///                                      long as a job needs it, or it is kept for being submitted again
+///   `k` job(4) chunk(4)                its parts
 /// Appends to `batch` what a record changes. `number` grows from record to record, also over restarts; see `Recovered`.
 void write_record(const Record& record, std::uint64_t number, StorageBatch& batch);
 
@@ -35,8 +38,8 @@ struct JournalLoss {
 /// As the command line prints it.
 std::string to_string(const JournalLoss& loss);
 
-/// Of a journal: all lives that go on from it have the same `state`, each a higher `life`. A copy that was put back from
-/// a backup is recognised by its `life`.
+/// Of a journal: all lives that go on from it have the same `state`, each a higher `life`. A copy that was put back
+/// from a backup is recognised by its `life`.
 struct JournalIdentity {
   std::uint64_t state = 0;
   std::uint64_t life = 0;  ///< 0: none has begun.
@@ -54,12 +57,12 @@ enum class Damage : std::uint8_t {
   Salvage,  ///< Every intact job is kept, the others are listed and taken out of the storage.
 };
 
-/// Reads everything. Errors: StorageDamaged (names the job and the way out), VersionMismatch (the journal is of a newer
-/// version), and those of the storage.
+/// Reads everything, and takes out of the storage the graphs that no unfinished job needs. Errors: StorageDamaged
+/// (names the job and the way out), VersionMismatch (the journal is of a newer version), and those of the storage.
 Result<Recovered> recover(Storage& storage, Damage damage);
 
-/// Writes down that another life goes on from what `recover` has found, before it says so to anyone. `fresh_state` names
-/// a journal that has no name yet. Errors: those of the storage.
+/// Writes down that another life goes on from what `recover` has found, before it says so to anyone. `fresh_state`
+/// names a journal that has no name yet. Errors: those of the storage.
 Result<JournalIdentity> begin_life(Storage& storage, const Recovered& recovered, std::uint64_t fresh_state);
 
 }  // namespace penstock::supervisor

@@ -9,6 +9,7 @@ namespace penstock::supervisor::journal_codec {
 namespace {
 
 constexpr std::size_t kChecksumBytes = 8;
+constexpr std::uint32_t kChunkSubtasksMax = 16U << 20U;
 
 std::string sealed(std::vector<std::uint64_t> words) {
   const FramePayload payload{std::move(words)};
@@ -109,11 +110,12 @@ std::string encode(const Identity& identity) {
 }
 
 std::string encode(const record::WorkerJoined& worker) {
-  return sealed(wire::build_words<schema::WorkerRecord>(64 + worker.name.size(), [&](schema::WorkerRecord::Builder out) {
-    out.setWorker(worker.worker.value());
-    out.setIncarnation(worker.incarnation.value());
-    out.setName(wire::text(worker.name));
-  }));
+  return sealed(
+      wire::build_words<schema::WorkerRecord>(64 + worker.name.size(), [&](schema::WorkerRecord::Builder out) {
+        out.setWorker(worker.worker.value());
+        out.setIncarnation(worker.incarnation.value());
+        out.setName(wire::text(worker.name));
+      }));
 }
 
 std::string encode(const Accepted& accepted) {
@@ -124,10 +126,36 @@ std::string encode(const Accepted& accepted) {
     out.setSubtasks(accepted.subtasks);
     out.setChunks(accepted.chunks);
     out.setSubmittedMs(accepted.submitted_ms);
+    out.setGraphOf(accepted.graph_of.valid() ? accepted.graph_of.value() : 0);
   }));
 }
 
-std::string encode(const Graph& chunk) { return sealed(encode_graph(chunk)); }
+std::string encode(const GraphHead& head) {
+  return sealed(wire::build_words<schema::GraphRecord>(64, [&](schema::GraphRecord::Builder out) {
+    out.setBroughtBy(head.brought_by.value());
+    out.setSubtasks(head.subtasks);
+    out.setChunks(head.chunks);
+  }));
+}
+
+std::string encode(const Graph& graph, GraphPart part, GraphPacker& packer) {
+  const GraphPacker::Packed packed = packer.pack(graph, part.first, part.count);
+  Graph bare;
+  if (part.first == 0) {
+    bare.templates = graph.templates;
+    bare.wanted = graph.wanted;
+  }
+  return sealed(wire::build_words<schema::GraphChunk>(
+      packed.bytes.size() + wire::size_of(bare) + 128, [&](schema::GraphChunk::Builder out) {
+        out.setFirst(part.first);
+        out.setSubtasks(part.count);
+        if (!bare.templates.empty() || !bare.wanted.empty()) wire::write_graph(bare, out.initBare());
+        out.setPackedBytes(packed.raw_bytes);
+        out.setPacked({reinterpret_cast<const capnp::byte*>(packed.bytes.data()), packed.bytes.size()});
+      }));
+}
+
+std::string encode_plain(const Graph& chunk) { return sealed(encode_graph(chunk)); }
 
 std::string encode(const record::SubtasksEnded& ended) {
   using Root = schema::SubtasksEndedRecord;
@@ -212,12 +240,33 @@ Result<record::WorkerJoined> decode_worker(std::string_view value) {
 
 Result<Accepted> decode_accepted(std::string_view value) {
   return unseal<schema::JobAcceptedRecord, Accepted>(value, [](schema::JobAcceptedRecord::Reader in) {
-    return Accepted{JobId{in.getJob()}, wire::read_spec(in.getSpec()), in.getSubtasks(), in.getChunks(),
-                    in.getSubmittedMs()};
+    const JobId graph_of = in.getGraphOf() == 0 ? JobId::none() : JobId{in.getGraphOf()};
+    return Accepted{JobId{in.getJob()}, wire::read_spec(in.getSpec()), in.getSubtasks(),
+                    in.getChunks(),     in.getSubmittedMs(),           graph_of};
+  });
+}
+
+Result<GraphHead> decode_graph_head(std::string_view value) {
+  return unseal<schema::GraphRecord, GraphHead>(value, [](schema::GraphRecord::Reader in) {
+    return GraphHead{JobId{in.getBroughtBy()}, in.getSubtasks(), in.getChunks()};
   });
 }
 
 Result<Graph> decode_chunk(std::string_view value) {
+  return unseal<schema::GraphChunk, Graph>(value, [](schema::GraphChunk::Reader in) {
+    // A chunk that leaves columns out costs nothing on the disk; the count bounds what it costs us.
+    if (in.getSubtasks() > kChunkSubtasksMax) wire::refuse("subtasks");
+    Graph chunk;
+    if (in.hasBare()) chunk = wire::read_graph(in.getBare());
+    const capnp::Data::Reader packed = in.getPacked();
+    const GraphPacker::Packed columns{{reinterpret_cast<const char*>(packed.begin()), packed.size()},
+                                      in.getPackedBytes()};
+    if (!unpack_columns(columns, in.getFirst(), in.getSubtasks(), chunk)) wire::refuse("packed");
+    return chunk;
+  });
+}
+
+Result<Graph> decode_plain_chunk(std::string_view value) {
   return unseal<schema::Graph, Graph>(value, [](schema::Graph::Reader in) { return wire::read_graph(in); });
 }
 

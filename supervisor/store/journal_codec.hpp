@@ -6,10 +6,11 @@
 
 #include "common/base/result.hpp"
 #include "supervisor/core/records.hpp"
+#include "supervisor/store/graph_packing.hpp"
 
 namespace penstock::supervisor::journal_codec {
 
-inline constexpr std::uint32_t kFormat = 2;
+inline constexpr std::uint32_t kFormat = 3;
 
 struct Head {
   std::uint32_t format = kFormat;
@@ -23,15 +24,29 @@ struct Accepted {
   JobId job;
   JobSpec spec;
   std::uint32_t subtasks = 0;
-  std::uint32_t chunks = 0;
+  std::uint32_t chunks = 0;  ///< Of a graph that stands with the job, as up to format 2.
   std::int64_t submitted_ms = 0;
+  JobId graph_of;  ///< None up to format 2.
+};
+struct GraphHead {
+  JobId brought_by;
+  std::uint32_t subtasks = 0;
+  std::uint32_t chunks = 0;
+};
+/// Which subtasks of a graph.
+struct GraphPart {
+  std::uint32_t first = 0;
+  std::uint32_t count = 0;
 };
 
 std::string encode(const Head& head);
 std::string encode(const Identity& identity);
 std::string encode(const record::WorkerJoined& worker);
 std::string encode(const Accepted& accepted);
-std::string encode(const Graph& chunk);
+std::string encode(const GraphHead& head);
+std::string encode(const Graph& graph, GraphPart part, GraphPacker& packer);
+/// As up to format 2: nobody writes it any more, but tests of what is read.
+std::string encode_plain(const Graph& chunk);
 std::string encode(const record::SubtasksEnded& ended);
 std::string encode(const record::JobChanged& changed);
 std::string encode(const record::SubtaskChanged& changed);
@@ -43,7 +58,9 @@ Result<Head> decode_head(std::string_view value);
 Result<Identity> decode_identity(std::string_view value);
 Result<record::WorkerJoined> decode_worker(std::string_view value);
 Result<Accepted> decode_accepted(std::string_view value);
+Result<GraphHead> decode_graph_head(std::string_view value);
 Result<Graph> decode_chunk(std::string_view value);
+Result<Graph> decode_plain_chunk(std::string_view value);
 Result<record::SubtasksEnded> decode_subtasks_ended(std::string_view value);
 Result<record::JobChanged> decode_changed(std::string_view value);
 Result<record::SubtaskChanged> decode_subtask_changed(std::string_view value);

@@ -1,6 +1,7 @@
 #include "tests/support/record_log.hpp"
 
 #include <algorithm>
+#include <set>
 
 namespace penstock::supervisor {
 namespace {
@@ -19,7 +20,8 @@ void RecordLog::write(const Record& record) {
 void RecordLog::apply(const record::JobAccepted& accepted) {
   Entry& entry = jobs_[accepted.job];
   entry.spec = accepted.spec;
-  entry.graph = *accepted.graph;
+  entry.graph_of = accepted.graph_of.valid() ? accepted.graph_of : accepted.job;
+  if (entry.graph_of == accepted.job) graphs_[accepted.job] = *accepted.graph;
   entry.submitted_ms = accepted.submitted_ms;
   next_job_ = std::max(next_job_, JobId{accepted.job.value() + 1});
 }
@@ -46,6 +48,8 @@ void RecordLog::apply(const record::JobEnded& over) {
 
 void RecordLog::apply(const record::JobForgotten& forgotten) { jobs_.erase(forgotten.job); }
 
+void RecordLog::apply(const record::GraphForgotten& forgotten) { graphs_.erase(forgotten.brought_by); }
+
 void RecordLog::apply(const record::WorkerJoined& joined) {
   workers_[joined.worker] = joined;
   next_worker_ = std::max(next_worker_, WorkerId{joined.worker.value() + 1});
@@ -63,6 +67,7 @@ RecoveredState RecordLog::state() const {
   state.next_worker = next_worker_;
   for (const auto& [number, order] : orders_) state.orders.push_back(order);
   for (const auto& [id, worker] : workers_) state.workers.push_back(worker);
+  std::set<JobId> needed;
   for (const auto& [id, entry] : jobs_) {
     RecoveredJob job;
     job.id = id;
@@ -75,7 +80,8 @@ RecoveredState RecordLog::state() const {
       job.submitted_ms = entry.over->submitted_ms;
       job.ended_ms = entry.over->ended_ms;
     } else {
-      job.chunks = {entry.graph};
+      job.graph = entry.graph_of;
+      needed.insert(entry.graph_of);
       job.ended = entry.ended;
       for (const auto& [subtask, change] : entry.subtasks) job.changes.push_back(change);
       if (entry.changed.has_value()) {
@@ -86,6 +92,9 @@ RecoveredState RecordLog::state() const {
     }
     state.jobs.push_back(std::move(job));
   }
+  for (const JobId id : needed)
+    if (const auto graph = graphs_.find(id); graph != graphs_.end())
+      state.graphs.push_back({id, false, {graph->second}});
   return state;
 }
 

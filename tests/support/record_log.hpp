@@ -21,7 +21,7 @@ class RecordLog {
   struct Entry {
     JobSpec spec;
     std::int64_t submitted_ms = 0;
-    Graph graph;
+    JobId graph_of;
     record::SubtasksEnded ended;
     std::optional<record::JobChanged> changed;
     std::map<SubtaskIndex, record::SubtaskChanged> subtasks;
@@ -37,8 +37,10 @@ class RecordLog {
   void apply(const record::WorkerGone& gone);
   void apply(const record::Ordered& order);
   void apply(const record::OrderForgotten& forgotten);
+  void apply(const record::GraphForgotten& forgotten);
 
   std::map<JobId, Entry> jobs_;
+  std::map<JobId, Graph> graphs_;  ///< By the job that brought it.
   JobId next_job_{1};
   std::map<WorkerId, record::WorkerJoined> workers_;
   WorkerId next_worker_{1};

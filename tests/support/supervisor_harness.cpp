@@ -120,7 +120,7 @@ JobId SupervisorHarness::submit(const Graph& graph, JobSpec spec, ClientId clien
   return last_reply_.job;
 }
 
-// The core's graphs live until its next event; a journal has encoded them by then.
+// The core's graphs live until they are said to be written; tests look at them afterwards, too.
 void SupervisorHarness::copy_graphs(supervisor_action::Persist& persist) {
   for (Record& record : persist.records)
     if (auto* accepted = std::get_if<record::JobAccepted>(&record)) {

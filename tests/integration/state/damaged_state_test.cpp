@@ -37,14 +37,21 @@ class DamagedStateTest : public ::testing::Test {
   /// Jobs by number. Those that are there are as they were written.
   std::set<std::uint32_t> check(const Recovered& recovered) {
     std::set<std::uint32_t> found;
+    check_jobs(recovered, found);
+    return found;
+  }
+  void check_jobs(const Recovered& recovered, std::set<std::uint32_t>& found) {
     for (const RecoveredJob& job : recovered.state.jobs) {
       const std::uint32_t number = job.id.value();
       found.insert(number);
       EXPECT_EQ(job.spec.name, "made-" + std::to_string(number));
       if (job.is_over) continue;
-      EXPECT_TRUE(job.chunks.size() == 1 && job.chunks[0] == made_graph(number, shape)) << number;
+      const auto& graphs = recovered.state.graphs;
+      const auto graph = std::find_if(graphs.begin(), graphs.end(),
+                                      [&](const RecoveredGraph& known) { return known.brought_by == job.graph; });
+      ASSERT_NE(graph, graphs.end()) << number;
+      EXPECT_TRUE(graph->chunks.size() == 1 && graph->chunks[0] == made_graph(number, shape)) << number;
     }
-    return found;
   }
   /// Without the flag the start is refused and the flag is named, or nothing is missing but the end of the log.
   void expect_refused_or_whole(const std::string& what) {

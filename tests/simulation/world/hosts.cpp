@@ -111,14 +111,7 @@ void SupervisorHost::take_claim(WorkerId worker, std::uint64_t life, const Worke
 void SupervisorHost::fill_disk(Duration duration) { disk_full_until_ = later(world_.now(), duration); }
 
 void SupervisorHost::write(Persist&& order) {
-  Waiting waiting;
-  for (Record& record : order.records)
-    if (auto* accepted = std::get_if<record::JobAccepted>(&record)) {
-      waiting.graphs.push_back(std::make_shared<const Graph>(*accepted->graph));
-      accepted->graph = waiting.graphs.back().get();
-    }
-  waiting.order = std::move(order);
-  waiting_.push_back(std::move(waiting));
+  waiting_.push_back(std::move(order));
   if (waiting_.size() == 1) write_later(microseconds{world_.rng().between(20, disk_delay_max_.count() / 1000)});
 }
 
@@ -126,7 +119,7 @@ void SupervisorHost::write(Persist&& order) {
 void SupervisorHost::write_first(std::uint64_t count) {
   std::map<JobId, std::string> accepted;
   for (; count > 0; --count) {
-    for (const Record& record : waiting_.front().order.records) {
+    for (const Record& record : waiting_.front().records) {
       disk_.write(record);
       if (const auto* job = std::get_if<record::JobAccepted>(&record)) accepted[job->job] = job->spec.name;
       if (const auto* job = std::get_if<record::JobForgotten>(&record)) accepted.erase(job->job);
@@ -150,7 +143,7 @@ void SupervisorHost::try_to_write() {
     return handle(supervisor_event::StorageFailed{Error{ErrorCode::StorageFull, "disk", "is full", {}}});
   }
   // As much as waits, together.
-  const std::uint64_t ticket = waiting_.back().order.ticket;
+  const std::uint64_t ticket = waiting_.back().ticket;
   write_first(waiting_.size());
   handle(supervisor_event::Persisted{ticket});
 }

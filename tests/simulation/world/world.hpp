@@ -91,11 +91,7 @@ class SupervisorHost {
   bool reclaiming_ = false;
   std::map<std::uint64_t, WorkerId> known_;  ///< Lives of workers of before the restart, until they come back.
   supervisor::RecordLog disk_;
-  struct Waiting {
-    supervisor::supervisor_action::Persist order;
-    std::vector<std::shared_ptr<const Graph>> graphs;  ///< Those that its records point to.
-  };
-  std::deque<Waiting> waiting_;
+  std::deque<supervisor::supervisor_action::Persist> waiting_;  ///< Graphs in them are the core's, as in production.
   struct Said {
     WorkerId worker;
     MessagePtr message;

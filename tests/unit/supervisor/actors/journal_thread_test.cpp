@@ -125,13 +125,13 @@ TEST(JournalThread, WhatIsPersistedIsThereInTheNextLife) {
     {
       const Graph graph = GraphBuilder{}.chain(3).build();
       journal.write(accept(1, 1, graph));
-    }  // The graph may go as soon as `write` is back.
-    ASSERT_TRUE(ear.wait_for(1));
+      ASSERT_TRUE(ear.wait_for(1));
+    }  // The graph may go as soon as it is known to be written.
   }
   const Result<Recovered> recovered = recover(disk, Damage::Refuse);
   ASSERT_TRUE(recovered.has_value());
   ASSERT_EQ(recovered->state.jobs.size(), 1U);
-  EXPECT_EQ(recovered->state.jobs[0].chunks.at(0).size(), 3U);
+  EXPECT_EQ(recovered->state.graphs.at(0).chunks.at(0).size(), 3U);
 }
 
 // Fault F14: while one commit takes long, all others gather for the next.

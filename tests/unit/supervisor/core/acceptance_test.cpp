@@ -218,7 +218,77 @@ TEST(SubmitAgain, OneThatCouldNotBeWrittenLeavesItsGraph) {
   const auto replies = cluster->take_for<SubmitReply>();
   ASSERT_EQ(replies.size(), 1U);
   EXPECT_EQ(replies[0].refusal.code, ErrorCode::StorageFull);
+  EXPECT_EQ(cluster->job(1).graph->jobs, 2U) << "it is still read by whoever writes";
+  cluster.write_all();
   EXPECT_EQ(cluster->job(1).graph->jobs, 1U);
+  cluster->ignore();
+}
+
+/// What the acceptances and forgotten graphs among the records say: `2 runs 1`, `forget 1`.
+Lines graphs_written(JournalHarness& cluster) {
+  Lines lines;
+  for (const supervisor_action::Persist& order : cluster->take_persists())
+    for (const Record& record : order.records) {
+      if (const auto* job = std::get_if<record::JobAccepted>(&record))
+        lines.push_back(std::to_string(job->job.value()) + " runs " + std::to_string(job->graph_of.value()));
+      if (const auto* gone = std::get_if<record::GraphForgotten>(&record))
+        lines.push_back("forget " + std::to_string(gone->brought_by.value()));
+    }
+  return lines;
+}
+
+SupervisorConfig config_with(std::uint32_t cached_graphs_max) {
+  SupervisorConfig config;
+  config.cached_graphs_max = cached_graphs_max;
+  return config;
+}
+
+TEST(SubmitAgain, AGraphIsWrittenOnceAndForgottenWhenNobodyCanRunItAgain) {
+  JournalHarness cluster{config_with(1)};  // Without workers nothing is given out, and cancels are done at once.
+  cluster->submit(pair(), named("first"));
+  EXPECT_EQ(graphs_written(cluster), Lines{"1 runs 1"});
+  cluster->handle(supervisor_event::Persisted{1});
+  cluster->client_says(SubmitAgain{1, {}, named("second"), content_hash(pair())});
+  EXPECT_EQ(graphs_written(cluster), Lines{"2 runs 1"});
+  cluster->client_says(AdminRequest{1, "cancel", {"first"}, {}});
+  cluster->client_says(AdminRequest{2, "cancel", {"second"}, {}});
+  cluster->handle(supervisor_event::Persisted{100});
+  EXPECT_EQ(graphs_written(cluster), Lines{}) << "it may be submitted again";
+  cluster->ignore();
+  cluster->submit(GraphBuilder{}.chain(9).build(), named("third"));
+  EXPECT_EQ(graphs_written(cluster), Lines{"3 runs 3"});
+  cluster->client_says(AdminRequest{3, "cancel", {"third"}, {}});
+  cluster->handle(supervisor_event::Persisted{200});
+  EXPECT_EQ(graphs_written(cluster), Lines{"forget 1"}) << "another one took its place";
+  cluster->ignore();
+}
+
+// Whoever writes reads the graph on another thread.
+TEST(SubmitAgain, AGraphLivesUntilItIsWrittenWhateverBecomesOfItsJob) {
+  JournalHarness cluster{config_with(0)};
+  cluster->submit(pair(), named("first"));
+  cluster->handle(supervisor_event::StorageFailed{Error{ErrorCode::StorageFull, "disk", "is full", {}}});
+  EXPECT_EQ(graphs_written(cluster), Lines{"1 runs 1"}) << "the job is gone, its graph is not";
+  EXPECT_GT(cluster->core().memory_bytes(), 0U);
+  cluster->handle(supervisor_event::Persisted{100});
+  EXPECT_EQ(graphs_written(cluster), Lines{"forget 1"});
+  EXPECT_EQ(cluster->core().memory_bytes(), 0U);
+  cluster->ignore();
+}
+
+TEST(SubmitAgain, JobsOfOneGraphShareItInTheNextLifeToo) {
+  JournalHarness cluster;
+  cluster->join();
+  cluster->submit(pair(), named("first"));
+  cluster.write_all();
+  cluster->client_says(SubmitAgain{1, {}, named("second"), content_hash(pair())});
+  cluster.write_all();
+  cluster->ignore();
+  cluster.restart();
+  EXPECT_EQ(cluster->job(1).graph, cluster->job(2).graph);
+  EXPECT_EQ(cluster->job(1).graph->jobs, 2U);
+  cluster->client_says(SubmitAgain{1, {}, named("third"), content_hash(pair())});
+  EXPECT_EQ(graphs_written(cluster), Lines{"3 runs 1"});
   cluster->ignore();
 }
 

@@ -324,5 +324,43 @@ TEST(Recovery, ReleasedOutputsAreNotOfferedAgain) {
   EXPECT_TRUE(attach(cluster.life(), "one").outputs.empty());
 }
 
+// Formats 1 and 2 kept a graph with its job, so nobody else can rely on it.
+TEST(Recovery, AGraphThatGoesWithItsJobIsWrittenAgainForTheNext) {
+  const Graph graph = GraphBuilder{}.chain(2).build();
+  SupervisorHarness cluster{{}, Durability::Journal};
+  RecoveredState state;
+  state.next_job = JobId{2};
+  state.graphs.push_back({JobId{1}, true, {graph}});
+  RecoveredJob& job = state.jobs.emplace_back();
+  job.id = job.graph = JobId{1};
+  job.spec = named("old");
+  cluster.handle(supervisor_event::StateRecovered{std::move(state)});
+  EXPECT_EQ(cluster.job(1).total(), 2U);
+  cluster.client_says(SubmitAgain{1, {}, named("new"), content_hash(graph)});
+  const auto persists = cluster.take_persists();
+  ASSERT_EQ(persists.size(), 1U);
+  EXPECT_EQ(std::get<record::JobAccepted>(persists[0].records.back()).graph_of, JobId{2});
+  cluster.ignore();
+}
+
+TEST(Recovery, AJobWhoseGraphIsNotThereIsNamedAndTheOthersGoOn) {
+  SupervisorHarness cluster{{}, Durability::Journal};
+  RecoveredState state;
+  state.next_job = JobId{3};
+  state.graphs.push_back({JobId{2}, false, {GraphBuilder{}.chain(2).build()}});
+  for (const std::uint32_t number : {1U, 2U}) {
+    RecoveredJob& job = state.jobs.emplace_back();
+    job.id = job.graph = JobId{number};
+    job.spec = named("job " + std::to_string(number));
+  }
+  cluster.handle(supervisor_event::StateRecovered{std::move(state)});
+  const std::vector<Error> alerts = cluster.alerts();
+  ASSERT_EQ(alerts.size(), 1U);
+  EXPECT_EQ(alerts[0].subject, "job 1");
+  EXPECT_EQ(cluster.core().find_job(JobId{1}), nullptr);
+  EXPECT_EQ(cluster.job(2).total(), 2U);
+  cluster.ignore();
+}
+
 }  // namespace
 }  // namespace penstock::supervisor

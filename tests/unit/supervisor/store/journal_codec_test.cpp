@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "common/protocol/graph_chunks.hpp"
 #include "tests/support/graph_builder.hpp"
 
 namespace penstock::supervisor::journal_codec {
@@ -34,14 +35,24 @@ TEST(JournalCodec, EveryRecordComesBackAsItWas) {
   spec.owner = "me";
   spec.priority = -3;
   spec.keep = Keep::Wanted;
-  const Result<Accepted> accepted = decode_accepted(encode(Accepted{JobId{7}, spec, 10, 2, 77}));
+  const Result<Accepted> accepted = decode_accepted(encode(Accepted{JobId{7}, spec, 10, 2, 77, JobId{4}}));
   ASSERT_TRUE(accepted.has_value());
   EXPECT_EQ(accepted->spec, spec);
   EXPECT_EQ(accepted->chunks, 2U);
   EXPECT_EQ(accepted->submitted_ms, 77);
+  EXPECT_EQ(accepted->graph_of, JobId{4});
+  EXPECT_FALSE(decode_accepted(encode(Accepted{JobId{7}, spec, 10, 2, 77, JobId::none()}))->graph_of.valid());
+  const Result<GraphHead> graph_head = decode_graph_head(encode(GraphHead{JobId{4}, 10, 2}));
+  ASSERT_TRUE(graph_head.has_value());
+  EXPECT_EQ(graph_head->brought_by, JobId{4});
+  EXPECT_EQ(graph_head->subtasks, 10U);
+  EXPECT_EQ(graph_head->chunks, 2U);
 
   const Graph graph = GraphBuilder{}.sources(3).join().keys({"a", "b", "c", "d"}).build();
-  EXPECT_EQ(decode_chunk(encode(graph)).value(), graph);
+  GraphPacker packer;
+  EXPECT_EQ(decode_chunk(encode(graph, GraphPart{0, 4}, packer)).value(), graph);
+  EXPECT_EQ(decode_chunk(encode(graph, GraphPart{1, 3}, packer)).value(), chunk_of(graph, 1, 3));
+  EXPECT_EQ(decode_plain_chunk(encode_plain(graph)).value(), graph);
   EXPECT_EQ(decode_subtasks_ended(encode(some_ended())).value(), some_ended());
 
   const record::JobChanged changed{JobId{7}, 5, true, Error{ErrorCode::Cancelled, "s", "m", "r"}};

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "common/protocol/graph_chunks.hpp"
 #include "common/storage/memory_storage.hpp"
 #include "supervisor/store/journal_codec.hpp"
 #include "tests/support/graph_builder.hpp"
@@ -40,6 +43,25 @@ class JournalTest : public ::testing::Test {
     Result<Recovered> recovered = recover(storage, damage);
     EXPECT_TRUE(recovered.has_value()) << to_string(recovered.error());
     return recovered ? std::move(recovered).value() : Recovered{};
+  }
+  void accept_again(std::uint32_t job, const std::string& name, std::uint32_t graph_of) {
+    write(record::JobAccepted{JobId{job}, named(name), &graph, 0, JobId{graph_of}});
+  }
+  void end(std::uint32_t job, const std::string& name) {
+    record::JobEnded over{JobId{job}, named(name), {}};
+    over.everything.state = JobState::Succeeded;
+    over.everything.succeeded = {range(0, 4)};
+    write(over);
+  }
+  /// The only part of the graph that the job has brought.
+  std::string& graph_part(std::uint32_t job) {
+    std::string key("k\0\0\0\0\0\0\0\0", 9);
+    key[4] = static_cast<char>(job);
+    return storage.entries().at(key);
+  }
+  std::size_t entries_of_graphs() {
+    return static_cast<std::size_t>(std::count_if(storage.entries().begin(), storage.entries().end(),
+                                                  [](const auto& entry) { return entry.first[0] == 'k'; }));
   }
   /// The value of the only entry whose key continues the job's with this kind.
   std::string& entry(std::uint32_t job, char kind) {
@@ -80,8 +102,11 @@ TEST_F(JournalTest, ARunningJobComesBackWithAllThatHasEnded) {
   EXPECT_TRUE(job.cancelling);
   EXPECT_EQ(job.why.message, "by wish");
   EXPECT_FALSE(job.is_over);
-  ASSERT_EQ(job.chunks.size(), 1U);
-  EXPECT_EQ(job.chunks[0], graph);
+  ASSERT_EQ(recovered.state.graphs.size(), 1U);
+  EXPECT_EQ(recovered.state.graphs[0].brought_by, JobId{1});
+  EXPECT_EQ(job.graph, JobId{1});
+  ASSERT_EQ(recovered.state.graphs[0].chunks.size(), 1U);
+  EXPECT_EQ(recovered.state.graphs[0].chunks[0], graph);
   EXPECT_EQ(job.ended.succeeded, (std::vector{range(0, 1), range(3, 3)}));
   EXPECT_EQ(job.ended.made.size(), 2U);
   EXPECT_EQ(job.ended.counts.succeeded, 4U);
@@ -147,7 +172,9 @@ TEST_F(JournalTest, AJobThatIsOverKeepsItsEndOnly) {
   over.everything.state = JobState::Succeeded;
   over.everything.succeeded = {range(0, 4)};
   write(over);
-  EXPECT_EQ(storage.entries().size(), 2U);  // The head and the end.
+  EXPECT_EQ(storage.entries().size(), 4U);  // The head, the end, and a graph that may be submitted again.
+  write(record::GraphForgotten{JobId{1}});
+  EXPECT_EQ(storage.entries().size(), 2U);
   const Recovered recovered = must_recover();
   ASSERT_EQ(recovered.state.jobs.size(), 1U);
   EXPECT_TRUE(recovered.state.jobs[0].is_over);
@@ -169,18 +196,100 @@ TEST_F(JournalTest, ALargeGraphIsCutIntoChunks) {
   const Graph large = builder.payloads(payloads).build();
   write(record::JobAccepted{JobId{1}, named("large"), &large});
   const Recovered recovered = must_recover();
-  const RecoveredJob& job = recovered.state.jobs.at(0);
-  EXPECT_GT(job.chunks.size(), 2U);
+  const std::vector<Graph>& chunks = recovered.state.graphs.at(0).chunks;
+  EXPECT_GT(chunks.size(), 2U);
   std::size_t subtasks = 0;
-  for (const Graph& chunk : job.chunks) subtasks += chunk.size();
+  for (const Graph& chunk : chunks) subtasks += chunk.size();
   EXPECT_EQ(subtasks, 20'000U);
+}
+
+TEST_F(JournalTest, AJobThatRunsTheGraphOfAnotherWritesNoneAndOutlivesIt) {
+  accept(1, "one");
+  const std::size_t before = entries_of_graphs();
+  accept_again(2, "two", 1);
+  EXPECT_EQ(entries_of_graphs(), before);
+  end(1, "one");
+  write(record::JobForgotten{JobId{1}});
+  const Recovered recovered = must_recover();
+  ASSERT_EQ(recovered.state.jobs.size(), 1U);
+  EXPECT_EQ(recovered.state.jobs[0].graph, JobId{1});
+  ASSERT_EQ(recovered.state.graphs.size(), 1U);
+  EXPECT_EQ(recovered.state.graphs[0].chunks.at(0), graph);
+}
+
+TEST_F(JournalTest, JobsOfOneGraphComeBackWithOne) {
+  accept(1, "one");
+  accept_again(2, "two", 1);
+  accept(3, "three");
+  const Recovered recovered = must_recover();
+  EXPECT_EQ(recovered.state.jobs.size(), 3U);
+  ASSERT_EQ(recovered.state.graphs.size(), 2U);
+  EXPECT_EQ(recovered.state.graphs[0].brought_by, JobId{1});
+  EXPECT_EQ(recovered.state.graphs[1].brought_by, JobId{3});
+}
+
+TEST_F(JournalTest, AGraphThatNoJobNeedsIsTakenOutAndDamageInItCostsNothing) {
+  accept(1, "one");
+  accept(9, "nine");
+  end(9, "nine");
+  write(record::JobForgotten{JobId{9}});
+  graph_part(9)[20] ^= 1;
+  storage.entries().erase("h");
+  const Recovered recovered = must_recover(Damage::Refuse);
+  EXPECT_TRUE(recovered.losses.empty());
+  EXPECT_EQ(recovered.state.graphs.size(), 1U);
+  EXPECT_EQ(recovered.state.next_job, JobId{10}) << "its number stays used";
+  EXPECT_EQ(entries_of_graphs(), 2U);
+}
+
+TEST_F(JournalTest, ALostGraphNamesAllThatRunIt) {
+  accept(1, "one");
+  accept_again(2, "two", 1);
+  accept(3, "three");
+  accept_again(4, "four", 3);
+  end(3, "three");
+  const auto intact = storage.entries();
+  graph_part(1)[20] ^= 1;
+  const Result<Recovered> refused = recover(storage, Damage::Refuse);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().subject, "job-1");
+  EXPECT_EQ(losses(must_recover(Damage::Salvage)),
+            (std::vector<std::string>{
+                "job-1 'one' is lost: a part of its graph fails its checksum",
+                "job-2 'two' is lost: a part of its graph fails its checksum, which job-1 has brought"}));
+  EXPECT_EQ(entries_of_graphs(), 2U) << "nothing is left of the lost one";
+  storage.entries() = intact;
+  storage.entries().erase(std::string("k\0\0\0\3", 5));
+  EXPECT_EQ(
+      losses(must_recover(Damage::Salvage)),
+      (std::vector<std::string>{"job-4 'four' is lost: the head of its graph is missing, which job-3 has brought"}));
+}
+
+// Formats 1 and 2 had the graph with its job, as the wire has it.
+TEST_F(JournalTest, AGraphThatAnOlderVersionHasWrittenComesBackAndGoesWithItsJob) {
+  using namespace journal_codec;
+  accept(1, "one");
+  std::erase_if(storage.entries(), [](const auto& item) { return item.first[0] == 'k'; });
+  const std::string prefix("j\0\0\0\1", 5);
+  storage.entries()[prefix + 'a'] = encode(Accepted{JobId{1}, named("one"), 5, 2, 7, JobId::none()});
+  storage.entries()[prefix + std::string("g\0\0\0\0", 5)] = encode_plain(chunk_of(graph, 0, 3));
+  storage.entries()[prefix + std::string("g\0\0\0\1", 5)] = encode_plain(chunk_of(graph, 3, 2));
+  storage.entries()["h"] = encode(Head{2, JobId{2}});
+  const Recovered recovered = must_recover();
+  ASSERT_EQ(recovered.state.jobs.size(), 1U);
+  EXPECT_EQ(recovered.state.jobs[0].graph, JobId{1});
+  ASSERT_EQ(recovered.state.graphs.size(), 1U);
+  EXPECT_TRUE(recovered.state.graphs[0].with_its_job);
+  EXPECT_EQ(recovered.state.graphs[0].chunks.at(1), chunk_of(graph, 3, 2));
+  end(1, "one");
+  EXPECT_EQ(storage.entries().size(), 2U);
 }
 
 // Fault F13.
 TEST_F(JournalTest, WithoutSalvageDamageIsRefusedByName) {
   accept(1, "one");
   accept(2, "two");
-  entry(2, 'g')[20] ^= 1;
+  graph_part(2)[20] ^= 1;
   const Result<Recovered> refused = recover(storage, Damage::Refuse);
   ASSERT_FALSE(refused.has_value());
   EXPECT_EQ(refused.error().code, ErrorCode::StorageDamaged);
@@ -194,7 +303,7 @@ TEST_F(JournalTest, SalvageKeepsIntactJobsListsTheOthersAndCleansUp) {
   accept(3, "three");
   succeed(3, 0, 1);
   succeed(3, 2, 2);
-  entry(2, 'g').resize(30);
+  graph_part(2).resize(30);
   entry(3, 'e')[9] ^= 4;
   const Recovered recovered = must_recover(Damage::Salvage);
   ASSERT_EQ(recovered.state.jobs.size(), 2U);
@@ -210,7 +319,7 @@ TEST_F(JournalTest, SalvageKeepsIntactJobsListsTheOthersAndCleansUp) {
 
 TEST_F(JournalTest, AMissingPartOfAGraphLosesTheJob) {
   accept(1, "one");
-  std::erase_if(storage.entries(), [](const auto& item) { return item.first.size() > 5 && item.first[5] == 'g'; });
+  std::erase_if(storage.entries(), [](const auto& item) { return item.first[0] == 'k' && item.first.size() > 5; });
   const Recovered recovered = must_recover(Damage::Salvage);
   EXPECT_EQ(losses(recovered), (std::vector<std::string>{"job-1 'one' is lost: a part of its graph is missing"}));
   EXPECT_EQ(recovered.state.next_job, JobId{2});
