@@ -37,13 +37,9 @@ void add_worker_flags(CLI::App& command, WorkerFlags& flags) {
 
 namespace {
 
-// Without a limit of the user's: 40 % of what the bands have; the rest is for those that run.
-Result<Bytes> store_bytes_max(const WorkerFlags& flags, const worker::WorkerOptions& options) {
+Result<Bytes> store_limit(const WorkerFlags& flags, const worker::WorkerOptions& options) {
   if (!flags.store_memory.empty()) return parse_bytes(flags.store_memory);
-  if (!options.core.store_bytes_max.is_zero()) return options.core.store_bytes_max;
-  Bytes memory;
-  for (const BandDescription& band : options.bands) memory += band.capacity.memory;
-  return Bytes{memory.value() / 100 * 40};
+  return worker::store_bytes_max(options);
 }
 
 }  // namespace
@@ -80,7 +76,7 @@ Result<worker::WorkerOptions> describe_worker(const WorkerFlags& flags, const Fi
     options.bands.push_back(std::move(band.band));
     options.processors.push_back(std::move(band.processors));
   }
-  const Result<Bytes> store = store_bytes_max(flags, options);
+  const Result<Bytes> store = store_limit(flags, options);
   if (!store) return store.error();
   options.core.store_bytes_max = *store;
   return options;

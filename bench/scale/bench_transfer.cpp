@@ -1,6 +1,10 @@
 // Speed of transfers between two workers' data planes on the loopback, and of control messages meanwhile.
 //
-//   bench_transfer [MIB [COUNT [STREAMS]]]: COUNT data of so many MiB each (256, 8, 4)
+//   bench_transfer [MIB [COUNT [STREAMS [ROUNDS]]]]: COUNT data of so many MiB each (256, 8, 4), so often (3)
+//
+// Between rounds what has come is dropped, so the memory of a later round was in use just before. The first one tells
+// what the system takes for memory that it has to get from somewhere: in a virtual machine that gives free memory back
+// to its host, that can be most of the time.
 #include <algorithm>
 #include <array>
 #include <boost/asio/ip/tcp.hpp>
@@ -40,6 +44,7 @@ class Pings {
     return micros_.empty() ? 0 : micros_[static_cast<std::size_t>(part * static_cast<double>(micros_.size() - 1))];
   }
   std::size_t count() const { return micros_.size(); }
+  void forget() { micros_.clear(); }
 
  private:
   void echo() {
@@ -69,47 +74,78 @@ class Pings {
   std::vector<double> micros_;
 };
 
-int measure(std::size_t bytes, std::uint32_t count, std::uint32_t streams) {
-  Loop loop;
-  ObjectStore here;
-  ObjectStore there;
-  TransferOptions options;
-  options.listen = HostPort{"127.0.0.1", 0};
-  options.limits.streams_max = streams;
-  auto reader = TransferThread::open(loop, here, options);
-  auto holder = TransferThread::open(loop, there, options);
-  if (!reader || !holder) return 1;
+struct Load {
+  std::size_t bytes = 0;  ///< Of each datum.
+  std::uint32_t count = 0;
+  std::uint32_t streams = 0;
+  std::uint32_t rounds = 0;
+};
+
+DataKey key_of(std::uint32_t number) { return DataKey{{JobId{1}, SubtaskIndex{number}}, 0}; }
+
+bool fill(ObjectStore& store, const Load& load) {
   Rng random{1};
-  for (std::uint32_t i = 0; i < count; ++i) {
-    std::shared_ptr<Blob> blob = there.allocate(bytes);
-    if (blob == nullptr) return 1;
-    for (std::size_t at = 0; at + 8 <= bytes; at += 8) {
+  for (std::uint32_t i = 0; i < load.count; ++i) {
+    std::shared_ptr<Blob> blob = store.allocate(load.bytes);
+    if (blob == nullptr) return false;
+    for (std::size_t at = 0; at + 8 <= load.bytes; at += 8) {
       const std::uint64_t word = random.next();
       std::memcpy(blob->data() + at, &word, sizeof word);
     }
-    there.put(DataKey{{JobId{1}, SubtaskIndex{i}}, 0}, std::move(blob));
+    store.put(key_of(i), std::move(blob));
   }
+  return true;
+}
+
+struct Reader {
+  Loop loop;
+  ObjectStore store;
+  std::unique_ptr<TransferThread> transfer;
+  std::unique_ptr<Pings> pings;
+};
+
+/// Brings all data, once; false if one does not come.
+bool bring(Reader& reader, const HostPort& from, const Load& load) {
   std::uint32_t done = 0;
   bool failed = false;
-  const HostPort from{"127.0.0.1", (*holder)->port()};
-  Pings pings{loop};
+  Pings& pings = *reader.pings;
+  pings.forget();
   const std::int64_t cpu_before = process_usage().cpu_us;
   const Instant begin = monotonic_now();
-  for (std::uint32_t i = 0; i < count; ++i)
-    (*reader)->fetch(from, DataKey{{JobId{1}, SubtaskIndex{i}}, 0}, 0, [&](std::shared_ptr<Blob> blob, const Error&) {
+  for (std::uint32_t i = 0; i < load.count; ++i)
+    reader.transfer->fetch(from, key_of(i), 0, [&, i](std::shared_ptr<Blob> blob, const Error&) {
       failed = failed || blob == nullptr;
-      if (++done == count) loop.stop();
+      if (blob != nullptr) reader.store.put(key_of(i), std::move(blob));
+      if (++done == load.count) reader.loop.stop();
     });
-  loop.run();
-  const double gigabytes = static_cast<double>(bytes) * count / 1e9;
-  const double cpu = static_cast<double>(process_usage().cpu_us - cpu_before) / 1e6;
+  reader.loop.run();
   const double seconds = static_cast<double>((monotonic_now() - begin).count()) / 1e9;
+  const double gigabytes = static_cast<double>(load.bytes) * load.count / 1e9;
+  const double cpu = static_cast<double>(process_usage().cpu_us - cpu_before) / 1e6;
   std::printf(
       "%u x %zu MiB over %u streams: %.2f GB/s, %.2f s of processor for a GB; %zu control round trips: p50 %.0f us, "
       "p99 %.0f us, max %.0f us%s\n",
-      count, bytes >> 20U, streams, gigabytes / seconds, cpu / gigabytes, pings.count(), pings.percentile(0.5),
-      pings.percentile(0.99), pings.percentile(1), failed ? "; FAILED" : "");
-  return failed ? 1 : 0;
+      load.count, load.bytes >> 20U, load.streams, gigabytes / seconds, cpu / gigabytes, pings.count(),
+      pings.percentile(0.5), pings.percentile(0.99), pings.percentile(1), failed ? "; FAILED" : "");
+  for (std::uint32_t i = 0; i < load.count; ++i) reader.store.drop(key_of(i));
+  return !failed;
+}
+
+int measure(const Load& load) {
+  Reader reader;
+  ObjectStore there;
+  TransferOptions options;
+  options.listen = HostPort{"127.0.0.1", 0};
+  options.limits.streams_max = load.streams;
+  auto here = TransferThread::open(reader.loop, reader.store, options);
+  auto holder = TransferThread::open(reader.loop, there, options);
+  if (!here || !holder || !fill(there, load)) return 1;
+  reader.transfer = std::move(here).value();
+  reader.pings = std::make_unique<Pings>(reader.loop);
+  const HostPort from{"127.0.0.1", (*holder)->port()};
+  for (std::uint32_t round = 0; round < load.rounds; ++round)
+    if (!bring(reader, from, load)) return 1;
+  return 0;
 }
 
 }  // namespace
@@ -119,6 +155,7 @@ int main(int argc, char** argv) {
   const auto argument = [&](int index, unsigned long standard) {
     return argc > index ? std::strtoul(argv[index], nullptr, 10) : standard;
   };
-  return penstock::worker::measure(argument(1, 256) << 20U, static_cast<std::uint32_t>(argument(2, 8)),
-                                   static_cast<std::uint32_t>(argument(3, 4)));
+  return penstock::worker::measure({argument(1, 256) << 20U, static_cast<std::uint32_t>(argument(2, 8)),
+                                    static_cast<std::uint32_t>(argument(3, 4)),
+                                    static_cast<std::uint32_t>(argument(4, 3))});
 }

@@ -1,8 +1,8 @@
 #include "client/embedded/embedded_cluster.hpp"
 
-#include <caf/actor_system.hpp>     
+#include <caf/actor_system.hpp>
 #include <caf/event_based_actor.hpp>
-#include <caf/send.hpp>             
+#include <caf/send.hpp>
 #include <future>
 #include <thread>
 
@@ -62,7 +62,9 @@ struct EmbeddedCluster::State {
 
 EmbeddedCluster::EmbeddedCluster(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
-Result<std::unique_ptr<EmbeddedCluster>> EmbeddedCluster::start(const EmbeddedOptions& options) {
+Result<std::unique_ptr<EmbeddedCluster>> EmbeddedCluster::start(const EmbeddedOptions& wanted) {
+  EmbeddedOptions options = wanted;
+  options.worker.core.store_bytes_max = worker::store_bytes_max(options.worker);
   auto state = std::make_unique<State>();
   state->store = std::make_unique<worker::ObjectStore>(worker::store_options(options.worker));
   for (const std::string& library : options.operator_libraries) PENSTOCK_TRY(state->operators.load(library));

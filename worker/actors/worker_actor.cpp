@@ -1,5 +1,6 @@
 #include "worker/actors/worker_actor.hpp"
 
+#include <algorithm>
 #include <caf/actor_system.hpp>
 #include <caf/event_based_actor.hpp>
 #include <caf/send.hpp>
@@ -240,10 +241,19 @@ caf::behavior worker_behavior(caf::stateful_actor<WorkerActor>* self, const Work
 
 }  // namespace
 
+Bytes store_bytes_max(const WorkerOptions& options) {
+  if (!options.core.store_bytes_max.is_zero()) return options.core.store_bytes_max;
+  Bytes memory;
+  for (const BandDescription& band : options.bands) memory += band.capacity.memory;
+  return Bytes{memory.value() / 100 * 40};
+}
+
 StoreOptions store_options(const WorkerOptions& options) {
   StoreOptions store;
   store.segment_bytes_min = static_cast<std::size_t>(options.core.segment_bytes_min.value());
   store.segments_max = options.core.segments_max;
+  if (const Bytes store_max = options.core.store_bytes_max; store_max > Bytes{0})
+    store.reserve.bytes_max = std::min(store.reserve.bytes_max, static_cast<std::size_t>(store_max.value()) / 8);
   store.spill.place = options.spill;
   store.checkpoints = options.checkpoints;
   store.spill.bytes_max = options.core.spill_bytes_max;

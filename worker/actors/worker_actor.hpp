@@ -31,12 +31,14 @@ struct WorkerOptions {
   HostPort data_listen{"127.0.0.1", 0};      ///< Where other workers and clients fetch data; not used when embedded.
   std::string spool;                         ///< Directory for working directories of commands.
   bool owns_process = false;  ///< Nobody else starts programs in it: daemons that commands leave are its to end.
-  std::string checkpoints;                   ///< Directory that all workers share.
-  std::string spill;                         ///< Directory for data that memory has no room for.
+  std::string checkpoints;    ///< Directory that all workers share.
+  std::string spill;          ///< Directory for data that memory has no room for.
   std::shared_ptr<const Template> warm_runner;  ///< Of this kind so many runners are started before they are needed.
   std::uint32_t runners_warm = 0;
 };
 
+/// `store_bytes_max` as it is set, or 40 % of what the bands have; the rest is for those that run.
+Bytes store_bytes_max(const WorkerOptions& options);
 /// The store that those options ask for.
 StoreOptions store_options(const WorkerOptions& options);
 

@@ -34,31 +34,43 @@ std::shared_ptr<Blob> Blob::allocate(std::size_t bytes) {
   return data == nullptr ? nullptr : std::shared_ptr<Blob>{new Blob{data, bytes}};
 }
 
-std::shared_ptr<Blob> Blob::of(Segment segment) { return std::shared_ptr<Blob>{new Blob{std::move(segment)}}; }
+std::shared_ptr<Blob> Blob::of(Segment segment) { return std::shared_ptr<Blob>{new Blob{std::move(segment), nullptr}}; }
 
-std::shared_ptr<Blob> Blob::allocate_segment(std::size_t bytes) {
+std::shared_ptr<Blob> Blob::allocate_segment(std::size_t bytes, std::shared_ptr<SegmentReserve> reserve) {
   if (bytes == 0) return nullptr;
+  if (std::optional<Segment> kept = reserve->take(bytes))
+    return std::shared_ptr<Blob>{new Blob{std::move(*kept), std::move(reserve)}};
   Result<Segment> segment = Segment::create(bytes);
   if (!segment) return nullptr;
-  return std::shared_ptr<Blob>{new Blob{std::move(segment).value()}};
+  return std::shared_ptr<Blob>{new Blob{std::move(segment).value(), std::move(reserve)}};
 }
 
-Blob::Blob(Segment segment) : data_(segment.data()), size_(segment.bytes().size()), segment_(std::move(segment)) {}
+Blob::Blob(Segment segment, std::shared_ptr<SegmentReserve> reserve)
+    : data_(segment.data()),
+      size_(segment.bytes().size()),
+      segment_(std::move(segment)),
+      reserve_(std::move(reserve)) {}
 
 Blob::~Blob() {
-  if (!segment_) std::free(data_);
+  if (!segment_)
+    std::free(data_);
+  else if (reserve_ != nullptr && !segment_->sealed())
+    reserve_->keep(std::move(*segment_));
 }
 
 void Blob::seal() {
-  // Unsealed it is as good for everybody in this process; `share` tries again.
-  if (!segment_ || segment_->sealed()) return;  // One that is put under another key is read by others already.
-  static_cast<void>(segment_->seal());
-  data_ = segment_->data();
+  if (segment_) segment_->protect();
+}
+
+const Segment* Blob::segment() const {
+  if (!segment_) return nullptr;
+  std::call_once(sealing_, [&] { static_cast<void>(segment_->seal()); });
+  return segment_->sealed() ? &*segment_ : nullptr;
 }
 
 Result<Descriptor> Blob::share() const {
-  if (segment_ && segment_->sealed()) {
-    Descriptor handle{::fcntl(segment_->handle().get(), F_DUPFD_CLOEXEC, 3)};
+  if (const Segment* sealed = segment()) {
+    Descriptor handle{::fcntl(sealed->handle().get(), F_DUPFD_CLOEXEC, 3)};
     if (handle) return handle;
     return Error{ErrorCode::ResourceExhausted, "segment", "has no free descriptor", "raise the limit of open files"};
   }
@@ -74,6 +86,7 @@ struct ObjectStore::State {
   explicit State(const StoreOptions& store_options) : options(store_options) {}
 
   const StoreOptions options;
+  const std::shared_ptr<SegmentReserve> reserve = std::make_shared<SegmentReserve>(options.reserve);
   tbb::concurrent_hash_map<DataKey, BlobPtr, HashKey> blobs;
   std::atomic<std::int64_t> used{0};      ///< Sum over `blobs`; only for people, so relaxed.
   std::atomic<std::int64_t> segments{0};  ///< How many of `blobs` are segments; a bound need not be exact, so relaxed.
@@ -91,7 +104,7 @@ template <class State>
 void count(State& state, const Blob* blob, std::int64_t by) {
   if (blob == nullptr) return;
   state.used.fetch_add(by * static_cast<std::int64_t>(blob->bytes().size()), std::memory_order_relaxed);
-  if (blob->segment() != nullptr) state.segments.fetch_add(by, std::memory_order_relaxed);
+  if (blob->is_segment()) state.segments.fetch_add(by, std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -103,7 +116,7 @@ std::shared_ptr<Blob> ObjectStore::allocate(std::size_t bytes) const {
   const bool room =
       state_->segments.load(std::memory_order_relaxed) < static_cast<std::int64_t>(state_->options.segments_max);
   if (bytes >= state_->options.segment_bytes_min && room)
-    if (std::shared_ptr<Blob> blob = Blob::allocate_segment(bytes)) return blob;
+    if (std::shared_ptr<Blob> blob = Blob::allocate_segment(bytes, state_->reserve)) return blob;
   return Blob::allocate(bytes);
 }
 
@@ -262,6 +275,7 @@ void ObjectStore::clear() {
   state_->checkpoints.clear();  // The files stay: for others they are what is left of this life.
   state_->files.clear();
   state_->blobs.clear();
+  state_->reserve->clear();
   state_->used = 0;
   state_->segments = 0;
 }

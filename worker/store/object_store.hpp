@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,49 +13,54 @@
 #include "common/base/ids.hpp"
 #include "common/base/result.hpp"
 #include "common/base/units.hpp"
-#include "worker/store/segment.hpp"
+#include "worker/store/segment_reserve.hpp"
 #include "worker/store/spill_files.hpp"
 
 namespace penstock::worker {
 
-/// The bytes of one datum: filled once by one, then sealed, shared and never changed. Small ones are plain memory,
-/// large ones a `Segment`, which other processes of the host map without a copy.
+/// The bytes of one datum: filled once by one, then shared and never changed. Small ones are plain memory, large ones a
+/// `Segment`, which other processes of the host map without a copy; it is sealed when the first of them wants it.
 class Blob {
  public:
   /// Plain, uninitialised memory; null if there is none.
   static std::shared_ptr<Blob> allocate(std::size_t bytes);
   /// A segment that somebody else has filled. REQUIRES: it is sealed.
   static std::shared_ptr<Blob> of(Segment segment);
-  /// A segment to be filled; null if the host has no more descriptors or memory for it.
-  static std::shared_ptr<Blob> allocate_segment(std::size_t bytes);
+  /// A segment to be filled, of memory from the reserve if it has some; null if the host has no more descriptors or
+  /// memory for it.
+  static std::shared_ptr<Blob> allocate_segment(std::size_t bytes, std::shared_ptr<SegmentReserve> reserve);
   ~Blob();
   Blob(const Blob&) = delete;
   Blob& operator=(const Blob&) = delete;
 
   /// For whoever fills it, before `seal`.
   std::byte* data() { return data_; }
-  /// It is complete. The bytes may move to another address. REQUIRES: nobody else has it yet.
+  /// It is complete: nobody writes it any more.
   void seal();
   std::span<const std::byte> bytes() const { return {data_, size_}; }
-  /// Null if it is plain memory.
-  const Segment* segment() const { return segment_ ? &*segment_ : nullptr; }
+  bool is_segment() const { return segment_.has_value(); }
+  /// For another process, so it is sealed now. Null if it is plain memory or cannot be sealed.
+  const Segment* segment() const;
   /// The handle of a sealed segment of these bytes, for another process: of its own, or for plain memory of a copy.
   /// Errors: ResourceExhausted; InvalidArgument if there are no bytes.
   Result<Descriptor> share() const;
 
  private:
   Blob(std::byte* data, std::size_t size) : data_(data), size_(size) {}
-  explicit Blob(Segment segment);
+  Blob(Segment segment, std::shared_ptr<SegmentReserve> reserve);
 
-  std::byte* data_;
-  std::size_t size_;
-  std::optional<Segment> segment_;
+  std::byte* const data_;
+  const std::size_t size_;
+  mutable std::once_flag sealing_;  ///< Whoever wants to seal `segment_`; its bytes do not move.
+  mutable std::optional<Segment> segment_;
+  std::shared_ptr<SegmentReserve> reserve_;  ///< Where the memory goes if nobody else has seen it.
 };
 using BlobPtr = std::shared_ptr<const Blob>;
 
 struct StoreOptions {
   std::size_t segment_bytes_min = std::size_t{256} << 10U;  ///< Smaller data are plain memory.
   std::size_t segments_max = 16384;                         ///< Beyond them data are plain memory, whatever their size.
+  ReserveLimits reserve;
   SpillOptions spill;
   std::string checkpoints;  ///< Directory that all workers share; empty: there is none.
 };

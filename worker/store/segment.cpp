@@ -27,19 +27,23 @@ Error unusable(const std::string& why) {
                "make it with memfd_create(MFD_ALLOW_SEALING) and unmap it before it is handed over"};
 }
 
-std::byte* map(const Descriptor& handle, std::size_t bytes, int protection, int sharing) {
-  void* data = ::mmap(nullptr, bytes, protection, sharing, handle.get(), 0);
-  return data == MAP_FAILED ? nullptr : static_cast<std::byte*>(data);
-}
+std::byte* mapping(void* data) { return data == MAP_FAILED ? nullptr : static_cast<std::byte*>(data); }
 
 std::byte* map_writable(const Descriptor& handle, std::size_t bytes) {
-  return map(handle, bytes, PROT_READ | PROT_WRITE, MAP_SHARED);
+  return mapping(::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, handle.get(), 0));
 }
 
 // The same pages, never copied, for nothing is written. A shared one could become writable and so would forbid the
-// seal, and kernels before 6.7 refuse it where there is a seal.
-std::byte* map_read_only(const Descriptor& handle, std::size_t bytes) {
-  return map(handle, bytes, PROT_READ, MAP_PRIVATE);
+// seal, and kernels before 6.7 refuse it where there is a seal. With a place it takes that of the mapping there, in one
+// step: whoever reads there finds the same bytes at all times.
+std::byte* map_read_only(const Descriptor& handle, std::size_t bytes, std::byte* place = nullptr) {
+  const int sharing = MAP_PRIVATE | (place == nullptr ? 0 : MAP_FIXED);
+  return mapping(::mmap(place, bytes, PROT_READ, sharing, handle.get(), 0));
+}
+
+std::size_t whole_pages(std::size_t bytes) {
+  static const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  return (bytes + page - 1) / page * page;
 }
 
 }  // namespace
@@ -96,14 +100,26 @@ Result<Segment> Segment::adopt(Descriptor handle, std::size_t bytes) {
 
 Result<void> Segment::seal() {
   if (sealed_) return {};
-  // A writable mapping forbids the seal, even one that is protected since. The new one first: if there is no room for
-  // it, nothing has changed.
-  std::byte* read_only = map_read_only(handle_, size_);
-  if (read_only == nullptr) return exhausted(size_, errno);
-  unmap();
-  data_ = read_only;
+  // A writable mapping forbids the seal, even one that is protected since.
+  if (map_read_only(handle_, size_, data_) == nullptr) return exhausted(size_, errno);
   if (::fcntl(handle_.get(), F_ADD_SEALS, kSeals) != 0) return exhausted(size_, errno);
   sealed_ = true;
+  return {};
+}
+
+void Segment::protect() {
+  if (!sealed_) ::mprotect(data_, size_, PROT_READ);  // If it is refused, only an accident goes unnoticed.
+}
+
+Result<void> Segment::reopen(std::size_t bytes) {
+  const std::size_t kept = whole_pages(bytes);
+  const std::size_t mapped = whole_pages(size_);
+  if (kept < mapped && ::munmap(data_ + kept, mapped - kept) != 0) return exhausted(bytes, errno);
+  size_ = bytes;
+  // What lies behind the end is zeroed with it: the reader of a shared page sees nothing of an older datum.
+  if (::ftruncate(handle_.get(), static_cast<off_t>(bytes)) != 0 ||
+      ::mprotect(data_, size_, PROT_READ | PROT_WRITE) != 0)
+    return exhausted(bytes, errno);
   return {};
 }
 

@@ -28,8 +28,14 @@ class Segment {
   Segment& operator=(Segment&& other) noexcept;
   ~Segment();
 
-  /// Nobody writes from now on. The bytes may move to another address. Error: ResourceExhausted; it is as before then.
+  /// It is complete: whoever writes it in this process dies of it. Others could still be given a handle to write with.
+  void protect();
+  /// Complete, and nobody in any process writes from now on. The bytes stay where they are, for whoever reads them
+  /// meanwhile. Error: ResourceExhausted; it is as before then.
   Result<void> seal();
+  /// Its first bytes are to be written once more; they are what they were. REQUIRES: 0 < bytes <= its own; not sealed;
+  /// nobody reads it. Error: ResourceExhausted; then it is of no use any more.
+  Result<void> reopen(std::size_t bytes);
   bool sealed() const { return sealed_; }
 
   std::byte* data() { return data_; }

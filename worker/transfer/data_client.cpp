@@ -208,7 +208,7 @@ void Route::read_chunk(const LinePtr& line) {
   const std::array<asio::mutable_buffer, 2> buffers{asio::buffer(&line->chunk, sizeof(TransferChunk)),
                                                     asio::buffer(wanted.blob->data() + wanted.offset, bytes)};
   // The bytes are read into memory that a cancel must not free.
-  asio::async_read(line->socket, buffers,
+  asio::async_read(line->socket, buffers, at_once(bytes + sizeof(TransferChunk)),
                    [self = shared_from_this(), line, bytes, held = wanted.blob](const error_code& error, std::size_t) {
                      if (self->closed_) return;
                      if (error) return self->fail(line, error.message());

@@ -71,9 +71,10 @@ struct Visitor : std::enable_shared_from_this<Visitor> {
     offset += part.size();
     const std::array<asio::const_buffer, 2> buffers{asio::buffer(&chunk, sizeof chunk),
                                                     asio::buffer(part.data(), part.size())};
-    asio::async_write(socket, buffers, [self = shared_from_this()](const error_code& error, std::size_t) {
-      if (!error) self->send_chunk();
-    });
+    asio::async_write(socket, buffers, at_once(part.size() + sizeof chunk),
+                      [self = shared_from_this()](const error_code& error, std::size_t) {
+                        if (!error) self->send_chunk();
+                      });
   }
 
   tcp::socket socket;

@@ -329,6 +329,7 @@ struct ClientOptions {
   std::string address;                 ///< `host:port`, several with commas; empty: a cluster inside this process.
   std::uint32_t slots = 0;             ///< Of a cluster inside this process; 0: one for each core.
   std::vector<std::string> operators;  ///< Its shared libraries of native operators.
+  std::int64_t memory_bytes = 0;       ///< Of a cluster inside this process; 0: what the host has.
 };
 
 struct JobOptions {
@@ -347,6 +348,7 @@ class Client {
     wanted.size = sizeof wanted;
     wanted.address = options.address.empty() ? nullptr : options.address.c_str();
     wanted.slots = options.slots;
+    wanted.memory_bytes = options.memory_bytes;
     wanted.operators = operators.data();
     wanted.operator_count = static_cast<std::uint32_t>(operators.size());
     penstock_client* client = penstock_client_open(&wanted);

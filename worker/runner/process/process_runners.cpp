@@ -287,8 +287,8 @@ std::unique_ptr<FailureDetail> ProcessRunners::State::send(Child& child, const P
     }
     input.descriptor = static_cast<std::uint32_t>(descriptors.size());
     input.size = bytes.size();
-    if (blob->segment() != nullptr) {
-      descriptors.push_back(blob->segment()->handle().get());
+    if (const Segment* segment = blob->segment()) {
+      descriptors.push_back(segment->handle().get());
       continue;
     }
     Result<Descriptor> copy = blob->share();

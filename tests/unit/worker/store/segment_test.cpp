@@ -52,6 +52,23 @@ TEST(Segment, WhatIsSealedKeepsItsBytesAndTakesNoOthers) {
   EXPECT_TRUE(segment.seal());
 }
 
+TEST(Segment, WhoReadsItWhileItIsSealedFindsItsBytesWhereTheyWere) {
+  Segment segment = filled('r');
+  segment.protect();
+  const std::span<const std::byte> before = segment.bytes();
+  ASSERT_TRUE(segment.seal());
+  EXPECT_EQ(segment.bytes().data(), before.data());
+  EXPECT_EQ(static_cast<char>(before.front()), 'r');
+  EXPECT_EQ(static_cast<char>(before.back()), 'r');
+}
+
+TEST(SegmentDeathTest, WhoWritesToOneThatIsCompleteDiesOfIt) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  Segment segment = filled('w');
+  segment.protect();
+  EXPECT_DEATH(segment.data()[0] = std::byte{1}, "");
+}
+
 TEST(Segment, AnotherProcessReadsTheSamePagesByTheHandleThatItIsSent) {
   Segment segment = filled('x');
   ASSERT_TRUE(segment.seal());
