@@ -18,7 +18,7 @@ def _rebuild(kind, message, subject, remedy, code):
     return kind(message, subject=subject, remedy=remedy, code=code)
 
 
-class ClientClosed(PenstockError):
+class ClientClosed(PenstockError, RuntimeError):
     """The client was closed; its futures and jobs are gone."""
 
 
