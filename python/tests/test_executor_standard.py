@@ -4,7 +4,7 @@ Left out, because a cluster is neither threads nor forked processes: numbers of 
 of pending items, fork and spawn contexts, the end of the interpreter with calls pending (ours are cancelled, theirs waited
 for). Different on purpose: `running()` is False until the end, for starts are not told; `cancel()` interrupts what runs.
 """
-# tidy: foreign-file Executor, executor, helper
+# tidy: foreign-file Executor, executor, Semaphore
 import concurrent.futures as cf
 import gc
 import threading
