@@ -1,11 +1,11 @@
-"""One contestant of bench/python/run: reads `calls N`, `get N` or `end` from its input, answers each with seconds.
+"""One contestant of bench/python/run: reads `calls ROUND`, `get ROUND KEYS` or `end` from its input, answers each with seconds.
 
 `contestant.py NAME SLOTS`; for a start, `contestant.py NAME SLOTS start` prints the seconds from import to first result.
 """
 import sys
 import time
 
-CALLS, KEYS = 1000, 10_000
+CALLS = 1000
 
 
 def noop(*_):
@@ -20,18 +20,18 @@ def open_client(name, slots):
     return Client(n_workers=slots, threads_per_worker=1, dashboard_address=None)
 
 
-def get(client, number):
-    """Seconds for KEYS calls without work, as one graph, results and all."""
-    graph = {f"key-{number}-{i}": (noop,) for i in range(KEYS)}
+def get(client, number, count):
+    """Seconds for `count` calls without work, as one graph, results and all."""
+    graph = {f"key-{number}-{i}": (noop,) for i in range(count)}
     keys = list(graph)
     begin = time.perf_counter()
     values = client.get(graph, keys)
     taken = time.perf_counter() - begin
-    assert len(values) == KEYS and all(value is None for value in values)
+    assert len(values) == count and all(value is None for value in values)
     return taken
 
 
-def calls(client, number):
+def calls(client, number, _):
     """Seconds for CALLS independent calls and their results."""
     begin = time.perf_counter()
     values = client.gather([client.submit(noop, (number, i)) for i in range(CALLS)])
@@ -50,10 +50,10 @@ def main():
         return client.close()
     print("ready", flush=True)
     for line in sys.stdin:
-        what, number = (line.split() + ["0"])[:2]
+        what, number, count = (line.split() + ["0", "0"])[:3]
         if what == "end":
             break
-        print({"calls": calls, "get": get}[what](client, int(number)), flush=True)
+        print({"calls": calls, "get": get}[what](client, int(number), int(count)), flush=True)
     client.close()
 
 
