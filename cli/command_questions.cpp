@@ -1,9 +1,12 @@
 // Questions and orders that the supervisor answers at once: `jobs`, `job`, `workers`, `explain`, `cancel`, ...
 #include <CLI/CLI.hpp>
+#include <iostream>
 #include <memory>
 #include <span>
+#include <sstream>
 
 #include "cli/command.hpp"
+#include "cli/render.hpp"
 #include "common/base/quantity.hpp"
 
 namespace penstock::cli {
@@ -118,6 +121,45 @@ void add_question(CLI::App& app, Invocation& invocation, const Question& questio
   });
 }
 
+struct LogsCommand {
+  std::string job;
+  std::string subtask;
+};
+
+/// What was written goes out line by line, and does not command the terminal.
+Result<int> logs(Invocation& invocation, const LogsCommand& command) {
+  std::vector<std::string> arguments{command.job};
+  if (!command.subtask.empty()) arguments.push_back(command.subtask);
+  const Result<Value> answer = ask(invocation, "logs", arguments);
+  if (!answer) return answer.error();
+  const Value::List* parts = (*answer)["logs"].list();
+  if (invocation.json || parts == nullptr) {
+    print(invocation, *answer);
+    return int{kSuccess};
+  }
+  for (const Value& part : *parts) {
+    const std::string* worker = part["worker"].text();
+    const std::string* log = part["log"].text();
+    if (worker == nullptr || log == nullptr) continue;
+    std::istringstream lines{*log};
+    for (std::string line; std::getline(lines, line);)
+      std::cout << harmless(*worker) << ' ' << harmless(line, "\t") << '\n';
+  }
+  return int{kSuccess};
+}
+
+void add_logs_command(CLI::App& app, Invocation& invocation) {
+  auto options = std::make_shared<LogsCommand>();
+  CLI::App* command = app.add_subcommand(
+      "logs", "What runners have printed for a job: worker, subtask#attempt and line; the end of it");
+  command->add_option("JOB", options->job, kJobHelp)->required();
+  command->add_option("SUBTASK", options->subtask, "Only of this one, by key or number");
+  add_supervisor_option(*command, invocation);
+  add_json_option(*command, invocation);
+  command->callback(
+      [&invocation, options] { invocation.chosen = [&invocation, options] { return logs(invocation, *options); }; });
+}
+
 struct CancelCommand {
   std::string job;
   std::string subtask;
@@ -160,6 +202,7 @@ void add_cancel_command(CLI::App& app, Invocation& invocation) {
 
 void add_question_commands(CLI::App& app, Invocation& invocation) {
   for (const Question& question : questions()) add_question(app, invocation, question);
+  add_logs_command(app, invocation);
   add_cancel_command(app, invocation);
 }
 

@@ -163,6 +163,28 @@ int32_t penstock_job_error(penstock_client* client, int64_t job) {
   return view.error.message.empty() ? 0 : fail(view.error);
 }
 
+penstock_data* penstock_job_log(penstock_client* client, int64_t job, int64_t subtask) {
+  std::vector<std::string> arguments{to_string(job_of(job))};
+  if (subtask >= 0) arguments.push_back(std::to_string(subtask));
+  const Result<penstock::Value> answer = client->session().ask("logs", arguments);
+  if (!answer) return refuse(answer.error());
+  std::string all;
+  if (const penstock::Value::List* logs = (*answer)["logs"].list(); logs != nullptr)
+    for (const penstock::Value& entry : *logs)
+      if (const std::string* log = entry["log"].text(); log != nullptr) all += *log;
+  auto data = std::make_unique<penstock_data>();
+  if (all.empty()) {
+    data->views.push_back({nullptr, 0});
+    return data.release();
+  }
+  const std::shared_ptr<penstock::worker::Blob> blob = penstock::worker::Blob::allocate(all.size());
+  if (blob == nullptr) return refuse({ErrorCode::ResourceExhausted, "the log", "there is no memory for it", {}});
+  std::memcpy(blob->data(), all.data(), all.size());
+  data->blobs.push_back(blob);
+  data->views.push_back({blob->bytes().data(), blob->bytes().size()});
+  return data.release();
+}
+
 int32_t penstock_cancel(penstock_client* client, int64_t job) {
   const Result<penstock::Value> answer = client->session().ask("cancel", {to_string(job_of(job))});
   return answer ? 0 : fail(answer.error());

@@ -106,6 +106,7 @@ FUNCTIONS = {
     "job_error": (c_int32, [c_void_p, c_int64]),
     "cancel": (c_int32, [c_void_p, c_int64]),
     "cancel_subtask": (c_int32, [c_void_p, c_int64, c_uint32]),
+    "job_log": (c_void_p, [c_void_p, c_int64, c_int64]),
     "release": (None, [c_void_p, c_int64]),
     "fetch": (c_void_p, [c_void_p, c_int64, c_void_p, c_uint64, c_uint32]),
     "data_views": (POINTER(Bytes), [c_void_p]),

@@ -1,4 +1,5 @@
 """Graphs for engine authors: many subtasks as one job."""
+import html
 import time
 from typing import Any, Dict, Iterable, List, Optional
 
@@ -100,6 +101,11 @@ class Job:
     def __repr__(self):
         return f"<Job {self.name}: {self.state}>"
 
+    def _repr_html_(self):
+        counts = self.counts()
+        return (f"<b>Penstock job</b> <code>{html.escape(str(self.name))}</code>: {self.state}, "
+                f"{counts['succeeded']} of {counts['total']} subtasks succeeded, {counts['failed']} failed")
+
     @property
     def state(self) -> str:
         """running, succeeded, failed or cancelled"""
@@ -163,6 +169,11 @@ class Job:
         owner, views = self.client._fetch(self.number, numbers)
         value = self.client._value
         return [value(views[i], owner) for i in range(len(numbers))]
+
+    def logs(self, subtask: Optional[Handle] = None) -> str:
+        """What its subtasks, or one of them, have printed so far; the end of it, if it is much."""
+        self.client._check_open()
+        return self.client._log(self.number, -1 if subtask is None else getattr(subtask, "number", subtask))
 
     def cancel(self) -> None:
         self.client._check_open()

@@ -1,6 +1,7 @@
 """The client: submits calls and graphs, and keeps their futures up to date."""
 import atexit
 import ctypes
+import html
 import os
 import threading
 import time
@@ -8,7 +9,7 @@ import weakref
 from collections import deque
 from typing import Any, Callable, Dict, Iterable, List, Optional
 
-from penstock import _abi, _graph, _wire
+from penstock import _abi, _graph, _wire, errors
 from penstock._futures import Future, collecting, refuse_closed
 from penstock.errors import RemoteTraceback, ResultLost, failure_of
 
@@ -66,6 +67,8 @@ class Client:
                  timeout: float = 5.0, warm: bool = True):
         self._library = _abi.library()
         self._command = _graph.RunnerCommand(python, environment, working_directory)
+        if address is None:
+            self._command.payload_max = 1 << 30  # Nothing of it crosses a network: penstock_client_open says so, too.
         slots = slots or (0 if address else len(os.sched_getaffinity(0)))
         operators = list(operators)
         options = _abi.ClientOptions(
@@ -143,6 +146,21 @@ class Client:
         for future in [futures] if isinstance(futures, Future) else futures:
             future.retry()
 
+    def logs(self, of) -> str:
+        """What a future's function, or all of a job, has printed so far. A line is preceded by `job:subtask#attempt`."""
+        self._check_open()
+        if not isinstance(of, Future):
+            return self._log(of.number, -1)
+        self._flush()
+        batch = of._batch
+        if batch is None:
+            raise ResultLost("was released, or not sent yet", subject=of.key)
+        return self._log(batch.job, of._index)
+
+    def _log(self, job, subtask):
+        owner = _abi.Owned(self._library.check(self._library.job_log(self._handle, job, subtask)))
+        return _abi.bytes_at(self._library.data_views(owner.handle)[0]).decode(errors="replace")
+
     def get_executor(self, **options):  # tidy: foreign
         """A `concurrent.futures.Executor`; `options` are those of `submit`."""
         from penstock._pool import ClientExecutor  # tidy: foreign
@@ -218,7 +236,7 @@ class Client:
         return f"<Client: {where}>"
 
     def _repr_html_(self):
-        return f"<b>Penstock client</b>: {repr(self)[9:-1]}"
+        return f"<b>Penstock client</b>: {html.escape(repr(self)[9:-1])}"
 
     # ---- inside ----
 
@@ -470,7 +488,7 @@ class Client:
         for index, error in news.failures:
             future = batch.future(index)
             if future is not None:
-                future._fail(error)
+                future._fail(errors.about(error, future.key))
         for first, last in news.succeeded:
             for index in range(first, last + 1):
                 future = batch.future(index)

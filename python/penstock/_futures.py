@@ -1,5 +1,6 @@
 """Futures: results that are not there yet, in the words of concurrent.futures."""
 import concurrent.futures
+import html
 import threading
 from typing import Any
 
@@ -52,7 +53,7 @@ class Future(concurrent.futures.Future):
         return f"<Future {self.key}: {self.status}>"
 
     def _repr_html_(self):
-        return f"<code>{self.key}</code>: <b>{self.status}</b>"
+        return f"<code>{html.escape(self.key)}</code>: <b>{self.status}</b>"
 
     @property
     def status(self) -> str:
@@ -79,6 +80,10 @@ class Future(concurrent.futures.Future):
         """The remote traceback as text; "" if it has none."""
         error = self.exception(timeout)
         return "" if error is None or error.__cause__ is None else str(error.__cause__)
+
+    def logs(self) -> str:
+        """What it has printed so far, and its earlier attempts."""
+        return self.client.logs(self)
 
     def cancel(self) -> bool:
         """Cancels it and what depends on it; False if it has ended. One that runs is interrupted."""

@@ -7,6 +7,7 @@ import sys
 from array import array
 
 from penstock import _abi, _wire
+from penstock.errors import ResultTooLarge
 
 ORDER_ONLY = 0xFFFF
 
@@ -29,6 +30,10 @@ class Options:
 
 class RunnerCommand:
     """The program that runs Python on workers, with what its modules are found by."""
+
+    # What one subtask brings along must fit into a frame (link.frame_bytes_max, 16 MiB): a larger one would break the
+    # connection, again and again. The supervisor refuses less, by its graph.subtask_payload_bytes_max.
+    payload_max = 12 << 20
 
     def __init__(self, python=None, environment=None, working_directory=None, inherit_path=True):
         self.python = python or sys.executable
@@ -116,6 +121,10 @@ class GraphColumns:
     def add(self, template, payload, inputs, priority=0, after=()):
         """A subtask; its number. `inputs` are numbers of others, in the order of the payload's `Input`s; it begins after
         those of `after`, too."""
+        if len(payload) > self.command.payload_max:
+            raise ResultTooLarge(f"has {len(payload)} bytes of arguments or data, more than the "
+                                 f"{self.command.payload_max} that travel with a graph", subject="a subtask",
+                                 remedy="let a subtask load or make it where it is needed")
         self.template_of.append(template)
         if inputs:
             self.predecessors.extend(inputs)

@@ -31,17 +31,9 @@ class ClientExecutor(concurrent.futures.Executor):
             raise ValueError("chunksize must be >= 1.")
         deadline = None if timeout is None else time.monotonic() + timeout
         if chunksize == 1:
-            futures = [self.submit(function, *args) for args in zip(*iterables)]
-            results = (self._result(future, deadline) for future in with_release(futures))
-        else:
-            futures = [self.submit(Chunk(function), chunk) for chunk in chunks(zip(*iterables), chunksize)]
-            results = itertools.chain.from_iterable(
-                self._result(future, deadline) for future in with_release(futures))
-        return cancelling(futures, results)
-
-    @staticmethod
-    def _result(future, deadline):
-        return future.result(None if deadline is None else max(0.0, deadline - time.monotonic()))
+            return results_of([self.submit(function, *args) for args in zip(*iterables)], deadline)
+        futures = [self.submit(Chunk(function), chunk) for chunk in chunks(zip(*iterables), chunksize)]
+        return unpacked(results_of(futures, deadline))
 
     def shutdown(self, wait=True, *, cancel_futures=False):
         with self._lock:
@@ -85,17 +77,29 @@ def chunks(iterable, size):
         yield chunk
 
 
-def with_release(futures):
-    """Each once, and forgotten with its turn."""
+def results_of(futures, deadline):
+    """The results in order, none of them held here once it is taken. Those that nobody takes any more, because one has
+    failed, is too late or the caller has left, are cancelled, as the standard library does."""
     futures.reverse()
-    while futures:
-        yield futures.pop()
-
-
-def cancelling(futures, results):
-    """The results; those that nobody takes are cancelled, as the standard library does."""
     try:
-        yield from results
+        while futures:
+            yield result_or_cancel(futures.pop(), deadline)
     finally:
         for future in futures:
             future.cancel()
+
+
+def result_or_cancel(future, deadline):
+    try:
+        return future.result(None if deadline is None else max(0.0, deadline - time.monotonic()))
+    except BaseException:
+        future.cancel()
+        raise
+
+
+def unpacked(results):
+    """The elements of lists, one after the other, none of them held here once it is taken."""
+    for chunk in results:
+        chunk.reverse()
+        while chunk:
+            yield chunk.pop()

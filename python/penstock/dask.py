@@ -8,7 +8,7 @@ from dask.core import flatten
 from dask.highlevelgraph import HighLevelGraph
 from dask.utils import ensure_dict
 
-from penstock import _graph, _wire
+from penstock import _graph, _nodes, _wire
 from penstock._builder import Job
 from penstock._client import Client
 
@@ -41,11 +41,11 @@ def get(graph, keys, client: Optional[Client] = None, priority: int = 0, retries
     client = client or default_client()
     client._check_open()
     wanted = list(dict.fromkeys(flatten([keys])))
-    conversion = _Conversion(client, ensure_dict(graph), annotations_of(graph),
+    conversion = _Conversion(client, subtasks_of(graph), annotations_of(graph),
                              {"priority": priority, "retries": retries, "resources": resources})
     numbers = conversion.convert(wanted)
     columns = conversion.columns
-    columns.want(numbers)
+    columns.want(list(dict.fromkeys(numbers)))
     with client._lock:
         job = columns.submit(client._handle, name=name)
         client._quiet.add(job)
@@ -59,6 +59,13 @@ def get(graph, keys, client: Optional[Client] = None, priority: int = 0, retries
     finally:
         running.release()
     return nested(keys, values)
+
+
+def subtasks_of(graph):
+    """The graph as a dictionary. Since 2025 Dask hands over an expression, which makes its graph when it is asked."""
+    if not hasattr(graph, "layers") and hasattr(graph, "__dask_graph__"):
+        graph = graph.__dask_graph__()
+    return ensure_dict(graph)
 
 
 def nested(keys, values):
@@ -79,27 +86,16 @@ def annotations_of(graph):
             if ours:
                 for key in layer.get_output_keys():
                     found[key] = ours
+    elif hasattr(graph, "__dask_annotations__"):
+        for name, values in graph.__dask_annotations__().items():
+            if name in ANNOTATIONS:
+                for key, value in values.items():
+                    found.setdefault(key, {})[name] = value
     return found
 
 
-class _Apply:
-    """A call within an argument: made when the payload is unpickled, which puts its value in its place."""
-
-    __slots__ = ("function", "arguments")
-
-    def __init__(self, function, arguments):
-        self.function, self.arguments = function, arguments
-
-    def __reduce__(self):
-        return self.function, self.arguments
-
-
-def _itself(value):
-    return value
-
-
-def _call(function, *arguments):
-    return function(*arguments)
+def _call(function, *arguments, **keywords):
+    return function(*arguments, **keywords)
 
 
 class _Conversion:
@@ -133,19 +129,32 @@ class _Conversion:
     def number_of(self, key):
         number = self.numbers.get(key)
         if number is None:
-            number = self.numbers[key] = len(self.order)
-            self.order.append(key)
+            target = _nodes.target_of(self.graph, key) if _nodes.ALIAS else key
+            number = self.numbers.get(target)
+            if number is None:
+                number = self.numbers[target] = len(self.order)
+                self.order.append(target)
+            self.numbers[key] = number
         return number
 
+    def input_of(self, key):
+        """Stands in the payload for the output of another."""
+        return _wire.Input(self.inputs.setdefault(self.number_of(key), len(self.inputs)))
+
     def convert_one(self, key, task):
-        self.inputs = {}
+        self.inputs, keywords = {}, {}
         if type(task) is tuple and task and callable(task[0]):
             function, arguments = task[0], tuple([self.argument(part) for part in task[1:]])
+        elif isinstance(task, _nodes.LITERAL):
+            self.columns.literal(_wire.pack(task.value, str(key)))
+            return
+        elif isinstance(task, _nodes.NODE):
+            function, arguments, keywords = _nodes.call_of(task, self.input_of)
         else:
-            function, arguments = _itself, (self.argument(task, key),)
+            function, arguments = _nodes.itself, (self.argument(task, key),)
         options = self.options_of(key) if self.annotations else self.plain
         template, arguments = self.template_of(function, arguments, options)
-        payload = _graph.pack_arguments(arguments, {}, str(key))
+        payload = _graph.pack_arguments(arguments, keywords, str(key))
         self.columns.add(template, payload, list(self.inputs), options.priority)
 
     # Lists are looked into, tuples only as keys or calls: as Dask has it.
@@ -156,7 +165,9 @@ class _Conversion:
         if kind is list:
             return [self.argument(one) for one in part]
         if kind is tuple and part and callable(part[0]):
-            return _Apply(part[0], tuple([self.argument(one) for one in part[1:]]))
+            return _nodes.Apply(part[0], tuple([self.argument(one) for one in part[1:]]))
+        if isinstance(part, (_nodes.NODE, _nodes.REFERENCE)):
+            return _nodes.value_of(part, self.input_of)
         try:
             known = part in self.graph
         except TypeError:
@@ -165,7 +176,7 @@ class _Conversion:
             return part
         if itself is not None and part == itself:
             return part
-        return _wire.Input(self.inputs.setdefault(self.number_of(part), len(self.inputs)))
+        return self.input_of(part)
 
     def template_of(self, function, arguments, options):
         number = self.templates.get((id(function), options.key))

@@ -18,7 +18,7 @@ def _rebuild(kind, message, subject, remedy, code):
     return kind(message, subject=subject, remedy=remedy, code=code)
 
 
-class ClientClosed(PenstockError):
+class ClientClosed(PenstockError, RuntimeError):
     """The client was closed; its futures and jobs are gone."""
 
 
@@ -28,6 +28,11 @@ class NotSerializable(PenstockError, TypeError):
 
 class ResultTooLarge(PenstockError):
     """A result or a scattered object is larger than what may be stored."""
+
+    history: List[str] = []
+    output_tail: str = ""
+    exit_code: int = -1
+    signal: int = 0
 
 
 class ResultLost(PenstockError):
@@ -70,6 +75,8 @@ class TimedOut(SubtaskFailed, TimeoutError):
 _BY_CODE = {"Unreachable": ConnectionFailed, "Disconnected": ConnectionFailed, "VersionMismatch": VersionMismatch,
             "LimitExceeded": ResultTooLarge, "StorageFull": ResultTooLarge, "NotFound": ResultLost,
             "InputLost": ResultLost}
+REFUSED = 8                                      # FailureClass of common/protocol/failure.hpp.
+TOO_LARGE = "can never fit into the store of"    # What a worker says then: WorkerCore::refuse_outputs.
 _BY_CLASS = {2: RunnerCrashed, 3: OutOfMemory, 4: TimedOut}
 
 
@@ -79,13 +86,26 @@ def error_of(code: str, subject: str, message: str, remedy: str) -> PenstockErro
 
 
 def failure_of(failure_class: int, message: str, name: str, history: List[str], output_tail: str, exit_code: int,
-               signal: int) -> SubtaskFailed:
+               signal: int) -> PenstockError:
     """The exception for a subtask that failed without one."""
     text = message + ("\n  " + "\n  ".join(history) if len(history) > 1 else "")
     text += "\nlast lines that it wrote:\n" + output_tail if output_tail else ""
-    error = _BY_CLASS.get(failure_class, SubtaskFailed)(text, subject=name)
+    kind = _BY_CLASS.get(failure_class, SubtaskFailed)
+    if failure_class == REFUSED and TOO_LARGE in message:
+        kind = ResultTooLarge
+    error = kind(text, subject=name)
     error.history, error.output_tail, error.exit_code, error.signal = history, output_tail, exit_code, signal
     return error
+
+
+def about(error: BaseException, key: str) -> BaseException:
+    """What became of a subtask without a name of its own, named by the key of its future."""
+    if not isinstance(error, PenstockError) or not error.subject.isdigit():
+        return error
+    named = type(error)(error.message, subject=key, remedy=error.remedy, code=error.code)
+    named.__dict__.update({name: value for name, value in vars(error).items() if name != "subject"})
+    named.__cause__ = error.__cause__
+    return named
 
 
 class RemoteTraceback(Exception):

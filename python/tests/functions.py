@@ -120,3 +120,58 @@ def eat(megabytes):
 
 def fail_with_much():
     raise ValueError("x" * 50, bytes(1_000_000))
+
+
+def collect(*args, **kwargs):
+    """All that it was given, as it was given."""
+    return [list(args), kwargs] if kwargs else list(args)
+
+
+def say(*lines):
+    for line in lines:
+        print(line)
+    return lines[0]
+
+
+def say_then_wait(line, path):
+    print(line)
+    open(path + ".waits", "w").close()
+    return wait_for(path)
+
+
+def say_and_fail_once(line, path):
+    print(line)
+    return fail_once(path)
+
+
+def until(condition, seconds=60):
+    """Looks again and again; of tests, not of subtasks."""
+    late = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < late, "the condition did not come true"
+        time.sleep(0.005)
+
+
+class Thing:
+    """Something that can be watched."""
+
+
+def make_object(_):
+    return Thing()
+
+
+def raise_with_comment():
+    raise RuntimeError(123)  # some comment
+
+
+def touch(path):
+    open(path, "w").close()
+    return path
+
+
+def size_of(path):
+    return os.path.getsize(path)
+
+
+def itself(value):
+    return value

@@ -3,6 +3,7 @@ import os
 import pathlib
 import signal
 import subprocess
+import sys
 import time
 
 import functions
@@ -112,3 +113,39 @@ def test_a_supervisor_that_is_gone_is_an_error(cluster):
     cluster.end()
     with pytest.raises(errors.ConnectionFailed):
         Client(cluster.address, timeout=0.3)
+
+
+def test_a_result_that_is_larger_than_the_store_is_refused(cluster):
+    for worker in cluster.workers:
+        worker.terminate()
+        worker.wait(20)
+    cluster.start("worker", "--supervisor", cluster.address, "--name", "small", "--slots", "1", "--memory", "1GiB",
+                  "--store-memory", "8MiB", "--spill", str(cluster.directory / "spill"), "--no-gpus")
+    with Client(cluster.address) as client:
+        with pytest.raises(errors.ResultTooLarge, match="make_array.*can never fit into the store.*store_bytes_max"):
+            client.submit(functions.make_array, 4_000_000).result(60)
+        assert client.submit(functions.increment, 1).result(60) == 2
+
+
+def test_a_scattered_object_that_is_larger_than_a_subtask_may_be_is_refused(cluster):
+    with Client(cluster.address) as client:
+        scattered = client.scatter(numpy.zeros(20_000_000))
+        future = client.submit(functions.total, scattered)
+        with pytest.raises(errors.ResultTooLarge, match="travel with a graph"):
+            future.result(60)
+        with pytest.raises(errors.ResultTooLarge, match="subtask_payload_bytes_max"):
+            client.submit(functions.total, client.scatter(numpy.zeros(700_000))).result(60)
+        assert client.submit(functions.total, client.scatter(numpy.ones(1000))).result(60) == 1000
+
+
+def test_a_runner_of_another_python_is_refused_at_once_and_both_are_named(cluster, tmp_path):
+    python = tmp_path / "python"
+    python.write_text(f"""#!/bin/sh
+exec {sys.executable} -u -c 'import sys; sys.version_info = (3, 99, 1)
+from penstock._runner import main; main()'
+""")
+    python.chmod(0o755)
+    with Client(cluster.address, python=str(python)) as client:
+        with pytest.raises(errors.VersionMismatch, match=r"client runs Python 3\.\d+, this runner 3\.99"):
+            client.submit(functions.touch, str(tmp_path / "ran")).result(60)
+        assert not (tmp_path / "ran").exists()

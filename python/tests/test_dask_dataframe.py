@@ -3,12 +3,15 @@
 import pytest
 
 dd = pytest.importorskip("dask.dataframe", reason="dask.dataframe or pandas is not installed")
+import dask  # noqa: E402
 import numpy  # noqa: E402
 import pandas  # noqa: E402
 
 import penstock.dask  # noqa: E402
 
 ROWS = 200
+# Over files or by subtasks: the keyword has another name since 2024.
+SHUFFLE = {"shuffle": "tasks"} if dask.__version__ < "2024" else {"shuffle_method": "tasks"}
 RANDOM = numpy.random.RandomState(5)
 PDF = pandas.DataFrame({"k": RANDOM.zipf(1.7, ROWS) % 9, "v": RANDOM.normal(size=ROWS), "w": numpy.arange(ROWS) % 13,
                         "s": RANDOM.choice(["red", "green", "blue"], ROWS)},
@@ -28,10 +31,10 @@ FRAMES = {
     "groupby two": lambda: DF.groupby(["k", "s"]).w.sum(), "groupby size": lambda: DF.groupby("s").size(),
     "groupby nunique": lambda: DF.groupby("k").w.nunique(), "groupby apply": lambda: DF.groupby("k").apply(len, meta=("n", "i8")),
     "merge": lambda: DF.merge(OTHER, on="k"), "merge left": lambda: DF.merge(OTHER, on="k", how="left"),
-    "merge shuffle": lambda: DF.merge(OTHER, on="k", shuffle="tasks"),
-    "shuffle": lambda: DF.shuffle("k", shuffle="tasks"),
-    "set_index": lambda: DF.set_index("w", shuffle="tasks"),
-    "sort_values": lambda: DF.sort_values("v", shuffle="tasks"),
+    "merge shuffle": lambda: DF.merge(OTHER, on="k", **SHUFFLE),
+    "shuffle": lambda: DF.shuffle("k", **SHUFFLE),
+    "set_index": lambda: DF.set_index("w", **SHUFFLE),
+    "sort_values": lambda: DF.sort_values("v", **SHUFFLE),
     "rolling": lambda: DF.v.rolling(5).mean(), "rolling sum": lambda: DF.w.rolling(3).sum(), "shift": lambda: DF.v.shift(2),
     "diff": lambda: DF.v.diff(), "cumsum": lambda: DF.v.cumsum(), "cummax": lambda: DF.w.cummax(), "resample": lambda: DF.v.resample("1D").mean(),
     "map_partitions": lambda: DF.map_partitions(lambda part: part.assign(n=len(part))), "apply": lambda: DF.v.apply(abs, meta=("v", "f8")),

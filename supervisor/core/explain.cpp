@@ -21,11 +21,17 @@ const char* name_of(SubtaskPhase phase) {
   return "unknown";
 }
 
+Error not_in_the_graph(const Job& job, const std::string& key) {
+  return {ErrorCode::NotFound, "subtask '" + key + "' of " + to_string(job.id), "is not in the graph",
+          "give its key or its number"};
+}
+
 }  // namespace
 
 Result<Value> SupervisorCore::explain_by_request(ClientId client, const AdminRequest& request, bool& deferred) {
   if (request.arguments.empty())
-    return Error{ErrorCode::InvalidArgument, "explain", "needs a job, and perhaps a subtask", "explain JOB [SUBTASK]"};
+    return Error{ErrorCode::InvalidArgument, request.command, "needs a job, and perhaps a subtask",
+                 request.command + " JOB [SUBTASK]"};
   std::string job_text = request.arguments[0];
   std::string key = request.arguments.size() > 1 ? request.arguments[1] : "";
   if (const std::size_t colon = job_text.find(':'); key.empty() && colon != std::string::npos) {
@@ -40,10 +46,30 @@ Result<Value> SupervisorCore::explain_by_request(ClientId client, const AdminReq
     selector.id = JobId{number};
   Job* job = find_job(selector);
   if (job == nullptr) return Error{ErrorCode::NotFound, "job '" + job_text + "'", "is not known", "`jobs --all` lists them"};
+  if (request.command == "logs") {
+    std::string only;
+    if (!key.empty()) {
+      std::uint32_t index = 0;  // The graph of a job that has ended may be gone; then only numbers say which.
+      const bool plain = std::from_chars(key.data(), key.data() + key.size(), index).ptr == key.data() + key.size();
+      const SubtaskIndex wanted = job->shape != nullptr ? job->shape->find_key_or_number(key)
+                                  : plain               ? SubtaskIndex{index}
+                                                        : SubtaskIndex::none();
+      if (!wanted.valid()) return not_in_the_graph(*job, key);
+      only = to_string(SubtaskId{job->id, wanted}) + "#";
+    }
+    // Any of the workers may have run some of it, those too that have lost its data since.
+    const Value nothing{Value::Record{{"job", to_string(job->id)}, {"logs", Value::List{}}, {"only", only}}};
+    for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i) {
+      if (!workers_[WorkerSlot{i}].alive) continue;
+      questions_.push_back({next_question_++, workers_[WorkerSlot{i}].id, client, request.request, nothing});
+      tell(WorkerSlot{i}, ExplainQuestion{questions_.back().number, {job->id, SubtaskIndex::none()}});
+      deferred = true;
+    }
+    return Value{Value::Record{{"job", to_string(job->id)}, {"logs", Value::List{}}}};
+  }
   if (job->shape == nullptr || key.empty()) return explain_job(*job);
   const SubtaskIndex subtask = job->shape->find_key_or_number(key);
-  if (!subtask.valid())
-    return Error{ErrorCode::NotFound, "subtask '" + key + "' of " + to_string(job->id), "is not in the graph", "give its key or its number"};
+  if (!subtask.valid()) return not_in_the_graph(*job, key);
   Value answer = explain_subtask(*job, subtask.value());
   if (job->hot[subtask.value()].phase != SubtaskPhase::Assigned) return answer;
   // Only the worker knows which of its latches holds the subtask.

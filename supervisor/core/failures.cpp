@@ -5,6 +5,12 @@
 #include "supervisor/core/supervisor_core.hpp"
 
 namespace penstock::supervisor {
+namespace {
+
+/// Crashes of its process runner that a subtask is not charged with, if they are the first of its failures.
+constexpr std::uint16_t kCrashesForgiven = 2;
+
+}  // namespace
 
 // Spec: worker 9, the one table decides. The attempt has left its band.
 void SupervisorCore::fail_attempt(Job& job, std::uint32_t subtask, const FailureDetail& detail, const std::string& where) {
@@ -13,7 +19,10 @@ void SupervisorCore::fail_attempt(Job& job, std::uint32_t subtask, const Failure
   hot.flags |= SubtaskFlag::kTroubled;
   SubtaskHistory& history = job.histories[SubtaskIndex{subtask}];
   const FailurePolicy policy = failure_policy(detail.failure);
-  if (policy.charged) ++history.charged;
+  // A process runner serves many, and may have been killed for what it is rather than for what this subtask did.
+  const bool innocent = detail.failure == FailureClass::RunnerCrash && history.failures < kCrashesForgiven &&
+                        job.shape->template_of(subtask).runner == RunnerKind::Process;
+  if (policy.charged && !innocent) ++history.charged;
   ++history.failures;
   if (detail.failure == FailureClass::WorkerLost) ++history.lost_workers;
   history.last_attempt = std::max(history.last_attempt, hot.attempt);

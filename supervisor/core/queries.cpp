@@ -48,7 +48,7 @@ Result<Value> SupervisorCore::execute(ClientId client, const AdminRequest& reque
   if (command == "cancel") return cancel_by_request(request);
   if (command == "priority") return priority_by_request(request);
   if (command == "drain" || command == "undrain") return drain_by_request(request);
-  if (command == "explain") return explain_by_request(client, request, deferred);
+  if (command == "explain" || command == "logs") return explain_by_request(client, request, deferred);
   if (command == "words") return complete_words(request);
   if (command == "job") {
     const Job* job = find_job(job_selector_of(operand(request, 0)));

@@ -13,23 +13,13 @@ void SupervisorCore::receive(WorkerSlot slot, const DrainState& message) {
   workers_[slot].drained = message.draining && message.empty;
 }
 
-void SupervisorCore::receive(WorkerSlot, const ExplainAnswer& message) {
+void SupervisorCore::receive(WorkerSlot slot, const ExplainAnswer& message) {
   const auto found = std::find_if(questions_.begin(), questions_.end(),
                                   [&](const Question& question) { return question.number == message.question; });
-  if (found == questions_.end()) return;
+  if (found == questions_.end() || found->worker != workers_[slot].id) return;
   answer_question(*found, message.known ? message.state : "unknown to the worker; a report is on its way",
                   message.known ? message.reason : "");
   questions_.erase(found);
-}
-
-void SupervisorCore::answer_question(const Question& question, const std::string& state, const std::string& reason) {
-  Value::Record fields = *question.answer.record();
-  fields.emplace_back("worker_state", state);
-  if (!reason.empty()) fields.emplace_back("worker_reason", reason);
-  AdminAnswer reply;
-  reply.request = question.request;
-  reply.value = Value{std::move(fields)};
-  send_to_client(question.client, std::move(reply));
 }
 
 void SupervisorCore::set_draining(WorkerSlot slot, bool draining) {

@@ -43,7 +43,10 @@ std::vector<DataKey> all_inputs_of(const worker_action::StartSubtask& action) {
 struct WorkerHost::State : std::enable_shared_from_this<State> {
   State(const WorkerConfig& config, const std::vector<BandDescription>& bands, const OperatorRegistry& registry,
         ObjectStore& object_store, WorkerPorts worker_ports)
-      : operators(registry), store(object_store), ports(std::move(worker_ports)), core(config, bands) {}
+      : operators(registry),
+        store(object_store),
+        ports(std::move(worker_ports)),
+        core(config, bands) {}
 
   enum class Caller { Lane, Loop };
   using News = std::function<void(State&)>;
@@ -52,6 +55,7 @@ struct WorkerHost::State : std::enable_shared_from_this<State> {
   void enter(Caller caller);
   void handle_ends();
   void handle(const WorkerEvent& event) { core.handle(event, now, actions); }
+  void receive(const ToWorker& message);
   void carry_out();
   void start(const worker_action::StartSubtask& action);
   void start_on_lane(const worker_action::StartSubtask& action);
@@ -70,6 +74,7 @@ struct WorkerHost::State : std::enable_shared_from_this<State> {
   const OperatorRegistry& operators;
   ObjectStore& store;
   const WorkerPorts ports;
+  JobLogs logs;  ///< Guards itself.
 
   // At the door.
   std::mutex mutex;
@@ -109,8 +114,8 @@ WorkerHost::WorkerHost(const WorkerConfig& config, std::vector<BandDescription> 
     NativeLanesConfig lanes;
     lanes.device = bands[i].device_uuid;
     if (i < processors.size()) lanes.processors = processors[i];
-    state->processes.push_back(
-        std::make_unique<ProcessRunners>(ProcessRunnersConfig{config, bands[i].name, lanes.device, lanes.processors}));
+    state->processes.push_back(std::make_unique<ProcessRunners>(
+        ProcessRunnersConfig{config, bands[i].name, lanes.device, lanes.processors, &state->logs}));
     lanes.processes = state->processes.back().get();
     state->lanes_of.push_back(static_cast<std::uint16_t>(bands[i].capacity.slots.value() / kOneSlot.value()));
     state->lanes.push_back(std::make_unique<NativeLanes>(store, lanes, [state] { state->lane_is_idle(); }));
@@ -144,7 +149,7 @@ bool put_at_door(State& state, News&& news) {
 
 void WorkerHost::receive(std::shared_ptr<const std::vector<ToWorker>> batch) {
   const auto news = [batch = std::move(batch)](State& state) {
-    for (const ToWorker& message : *batch) state.handle(worker_event::MessageArrived{message});
+    for (const ToWorker& message : *batch) state.receive(message);
   };
   if (put_at_door(*state_, news)) state_->enter(State::Caller::Loop);
 }
@@ -227,6 +232,16 @@ void WorkerHost::State::enter(Caller caller) {
     handle(worker_event::OffersWanted{});
     carry_out();
   }
+}
+
+// A question about no subtask of a job asks for its log. Logs are no state of the core: what runners have written it
+// never hears.
+void WorkerHost::State::receive(const ToWorker& message) {
+  const auto* question = std::get_if<ExplainQuestion>(&message);
+  if (question == nullptr || question->subtask.index.valid()) return handle(worker_event::MessageArrived{message});
+  std::string log = logs.text(question->subtask.job);
+  const bool known = !log.empty();
+  messages.emplace_back(ExplainAnswer{question->question, known, {}, std::move(log)});
 }
 
 // First of all in each round: from here to `open_offers` the lanes take nothing over, and the core knows what they

@@ -220,6 +220,9 @@ PENSTOCK_API const penstock_news* penstock_next_news(penstock_client* client, in
 PENSTOCK_API void penstock_news_free(const penstock_news* news);
 /* Lets who waits for news return. */
 PENSTOCK_API void penstock_wake_news(penstock_client* client);
+/* What runners have written for a job, or for one of its subtasks (-1: for all of it), as text: data with one view, to be
+   freed. Each line begins with its attempt, `17:42#1`. Workers keep the end of it, 256 KiB each. */
+PENSTOCK_API penstock_data* penstock_job_log(penstock_client* client, int64_t job, int64_t subtask);
 /* All failures of a job so far, as news; NULL: none. */
 PENSTOCK_API const penstock_news* penstock_job_failures(penstock_client* client, int64_t job);
 

@@ -27,8 +27,10 @@ class ProcessRunnersTest : public ::testing::Test {
     program.program = PENSTOCK_TEST_RUNNER;
     program.payload = "program";
     config.band = "numa-0";
+    config.logs = &logs;
   }
 
+  JobLogs logs;
   ProcessRunners& open() {
     if (runners == nullptr) runners = std::make_unique<ProcessRunners>(config);
     return *runners;
@@ -140,6 +142,13 @@ TEST_F(ProcessRunnersTest, AFailureSaysWhyAndTheChildGoesOn) {
 TEST_F(ProcessRunnersTest, AFailureTellsTheLastLinesThatWereWritten) {
   EXPECT_EQ(run("write").failure->output_tail, "before the end\n");
   EXPECT_EQ(run("fail").failure->output_tail, "") << "those of another run are not told";
+}
+
+TEST_F(ProcessRunnersTest, WhatIsWrittenIsInTheLogOfTheJobBeforeTheRunHasEnded) {
+  run("write");
+  EXPECT_EQ(logs.text(JobId{1}), "1:2#1 before the end\n");
+  run("exit");
+  EXPECT_EQ(logs.text(JobId{1}), "1:2#1 before the end\n1:2#1 leaving\n");
 }
 
 // A report that carried it all would break the link to the supervisor.

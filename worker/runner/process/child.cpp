@@ -59,11 +59,15 @@ Result<std::unique_ptr<Child>> Child::start(const Template& program, const Child
   set_non_blocking(output->read);
   return std::unique_ptr<Child>{new Child{std::move(process).value(),
                                           RunnerChannel{std::move(sockets->ours), options.message_bytes_max},
-                                          std::move(output->read), options.tail_bytes}};
+                                          std::move(output->read), options}};
 }
 
-Child::Child(Process process, RunnerChannel channel, Descriptor output, std::size_t tail_bytes)
-    : process_(std::move(process)), channel_(std::move(channel)), output_(std::move(output)), tail_(tail_bytes) {}
+Child::Child(Process process, RunnerChannel channel, Descriptor output, const ChildOptions& options)
+    : process_(std::move(process)),
+      channel_(std::move(channel)),
+      output_(std::move(output)),
+      tail_(options.tail_bytes),
+      logs_(options.logs) {}
 
 Child::~Child() {
   kill();
@@ -110,10 +114,20 @@ void Child::log_lines(std::string_view text) {
       line_ += c;
       continue;
     }
-    log_line(LogLevel::Info, "runner", "pid=" + std::to_string(process_.id()) + " text=\"" + line_ + "\"");
-    line_.clear();
+    end_line();
     if (c != '\n') line_ += c;
   }
+}
+
+void Child::end_line() {
+  log_line(LogLevel::Info, "runner", "pid=" + std::to_string(process_.id()) + " text=\"" + line_ + "\"");
+  if (logs_ != nullptr && subtask_.job.valid()) logs_->add(subtask_, attempt_, line_);
+  line_.clear();
+}
+
+void Child::end_lines() {
+  read_output();
+  if (!line_.empty()) end_line();
 }
 
 Result<std::optional<FromRunner>> Child::receive() {
@@ -151,8 +165,7 @@ ProcessEnd Child::bury() {
   for (int tries = 0; !process_.wait_for_end(std::chrono::seconds{1}) && tries < 5; ++tries) {
   }
   process_.signal_group(SIGKILL);  // What is left of its group; its number is nobody else's until it is reaped.
-  read_output();
-  if (!line_.empty()) log_lines("\n");
+  end_lines();
   const std::lock_guard lock{mutex_};
   process_.try_reap(end_);
   buried_ = true;

@@ -13,6 +13,7 @@
 #include "common/runtime/process.hpp"
 #include "common/runtime/runner_channel.hpp"
 #include "worker/runner/command/captured_output.hpp"
+#include "worker/runner/process/job_logs.hpp"
 
 namespace penstock::worker {
 
@@ -21,6 +22,7 @@ struct ChildOptions {
   std::vector<int> processors;
   std::uint32_t message_bytes_max = 0;
   std::size_t tail_bytes = 0;
+  JobLogs* logs = nullptr;  ///< Gets what it writes for a subtask, by line; outlives it. Null: nobody.
 };
 
 /// A started runner with its socket and the pipe that it writes to. For one thread, but `interrupt` and `kill`, which
@@ -49,6 +51,13 @@ class Child {
 
   /// Resident memory of it now, or 0: unknown.
   std::int64_t resident_bytes() const;
+  /// What it writes from now on it writes for this attempt.
+  void work_for(SubtaskId id, Attempt attempt) {
+    subtask_ = id;
+    attempt_ = attempt;
+  }
+  /// Takes in what it has written; a line that has not ended counts as one.
+  void end_lines();
   /// Waits for its end, a second at most, after which it is killed. How it ended.
   ProcessEnd bury();
   /// The last lines that it wrote since one of the two was called.
@@ -61,15 +70,19 @@ class Child {
   std::set<std::uint64_t> programs;  ///< That it has, by hash.
 
  private:
-  Child(Process process, RunnerChannel channel, Descriptor output, std::size_t tail_bytes);
+  Child(Process process, RunnerChannel channel, Descriptor output, const ChildOptions& options);
   void read_output();
   void log_lines(std::string_view text);
+  void end_line();
 
   Process process_;
   RunnerChannel channel_;
   Descriptor output_;
   OutputTail tail_;
   std::string line_;  ///< That it has not ended yet.
+  JobLogs* logs_;
+  SubtaskId subtask_;  ///< That it works for; without a job: for none yet.
+  Attempt attempt_;
   std::vector<Descriptor> segments_;
   mutable std::mutex mutex_;
   bool buried_ = false;

@@ -64,6 +64,7 @@ struct ProcessRunners::State {
     child_options.processors = config.processors;
     child_options.message_bytes_max = config.limits.runner_message_bytes_max;
     child_options.tail_bytes = config.tail_bytes;
+    child_options.logs = config.logs;
   }
 
   Lane& lane_at(SlotIndex index);
@@ -309,6 +310,7 @@ std::unique_ptr<FailureDetail> ProcessRunners::State::await_end(Child& child, co
                                                                 ProcessResult& result) {
   if (auto failure = introduce(child, *run.program); failure != nullptr) return failure;
   child.forget_tail();
+  child.work_for(run.id, run.attempt);
   if (auto failure = send(child, run); failure != nullptr) return failure;
   const std::int64_t limit = run.program->request.memory.value();
   std::int64_t peak = 0;
@@ -325,6 +327,7 @@ std::unique_ptr<FailureDetail> ProcessRunners::State::await_end(Child& child, co
       if (ends == nullptr || ends->ends.size() != 1 || ends->ends.front().ticket != run.ticket)
         return failure_of(FailureClass::RunnerCrash,
                           "the runner told the end of a run that it does not have; it was ended");
+      child.end_lines();  // What it has written before it told the end is in the pipe by now.
       auto failure = take_end(child, ends->ends.front(), result);
       if (failure != nullptr) failure->peak_memory_bytes = std::max(peak, failure->peak_memory_bytes);
       return failure;

@@ -14,6 +14,7 @@
 #include "common/protocol/config.hpp"
 #include "common/protocol/failure.hpp"
 #include "common/protocol/graph.hpp"
+#include "worker/runner/process/job_logs.hpp"
 #include "worker/store/object_store.hpp"
 
 namespace penstock::worker {
@@ -42,6 +43,7 @@ struct ProcessRunnersConfig {
   std::string band;                         ///< Told to children as PENSTOCK_BAND.
   std::string device;                       ///< UUID of the band's GPU: the only one that children see. Or empty.
   std::vector<int> processors;              ///< To which children are bound; empty: all.
+  JobLogs* logs = nullptr;                  ///< Gets what children write for subtasks; outlives them. Null: nobody.
   std::size_t tail_bytes = 4096;            ///< Of what a child writes, told with a failure.
   std::size_t message_bytes_max = 4096;     ///< Of a failure; the rest is cut off.
   std::size_t detail_bytes_max = 64 << 10;  ///< Of a failure; a longer one is left out: it would be useless cut.
@@ -55,7 +57,7 @@ struct ProcessRunnersConfig {
 /// - A child stands or falls alone: one that dies, says what is no message, or uses more memory than its subtask has
 ///   requested is ended with its whole process group, the subtask that it has fails and says why, with exit code,
 ///   signal and the last lines that it wrote, and the next run starts another child.
-/// - What children write goes to the worker's log, line by line.
+/// - What children write goes to the worker's log and to those of the jobs, line by line.
 /// - Children do not outlive the worker, not even one that is killed (GroupGuard).
 /// Cost of a run beside the work: two wake-ups and four calls of the kernel, some 15 us; data beyond
 /// `runner_inline_bytes_max` travel as memory segments.

@@ -152,6 +152,38 @@ TEST(Retry, WhatIsNotRetryableRunsOnce) {
   }
 }
 
+// A runner that was killed while a dataframe was computed failed it, though the user had done nothing.
+TEST(Retry, TheFirstTwoCrashesOfAProcessRunnerAreNotCharged) {
+  SupervisorHarness cluster;
+  cluster.join();
+  GraphBuilder graph;
+  graph.template_at(0).runner = RunnerKind::Process;
+  graph.template_at(0).attempts_max = 1;
+  cluster.submit(graph.add().build());
+  cluster.assigned();
+  for (int crash = 0; crash < 2; ++crash) {
+    cluster.fail(1, 0, FailureClass::RunnerCrash);
+    EXPECT_EQ(cluster.phase(0), SubtaskPhase::Backoff);
+    wait_for_retry(cluster);
+    cluster.assigned();
+  }
+  cluster.fail(1, 0, FailureClass::RunnerCrash);
+  EXPECT_EQ(cluster.state(), JobState::Failed);
+  cluster.ignore();
+}
+
+TEST(Retry, WhatHasNoProcessRunnerIsChargedWithItsCrash) {
+  SupervisorHarness cluster;
+  cluster.join();
+  GraphBuilder graph;
+  graph.template_at(0).attempts_max = 1;
+  cluster.submit(graph.add().build());
+  cluster.assigned();
+  cluster.fail(1, 0, FailureClass::RunnerCrash);
+  EXPECT_EQ(cluster.state(), JobState::Failed);
+  cluster.ignore();
+}
+
 TEST(Retry, WhatNeverBeganMayBeTriedAgainEvenIfItIsNotRetryable) {
   SupervisorHarness cluster;
   cluster.join();

@@ -1,0 +1,76 @@
+"""The code blocks of the tutorials run as they stand, one after the other, in a directory with what they speak of."""
+# tidy: foreign-file scheduler
+import ast
+import asyncio
+import inspect
+import pathlib
+import re
+
+import functions
+import pytest
+from test_cluster import cluster  # noqa: F401
+
+DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
+
+
+def blocks(name):
+    text = (DOCS / name).read_text()
+    return re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+def run(code, names):
+    """Runs a block, in which `await` may stand at the top."""
+    compiled = compile(code, "<tutorial>", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    if not compiled.co_flags & inspect.CO_COROUTINE:
+        return exec(compiled, names)
+
+    async def awaited():
+        await eval(compiled, names)
+    asyncio.run(awaited())
+
+
+def test_the_tutorial_of_pools(tmp_path, capsys):
+    from penstock import Client
+    paths = []
+    for number in range(5):
+        paths.append(str(tmp_path / f"part-{number}"))
+        pathlib.Path(paths[-1]).write_bytes(bytes(number))
+    names = {"asyncio": asyncio, "Client": Client, "paths": paths, "path": paths[0], "simulate": functions.increment,
+             "total": functions.size_of, "load": functions.size_of, "merge": functions.add}
+    code = blocks("executor.md")
+    assert len(code) == 3
+    run(code[0], names)
+    assert len(capsys.readouterr().out.splitlines()) == 1000
+    assert names["best"].cancelled() or names["best"].done()
+    run(code[1], names)
+    assert names["totals"] == [0, 1, 2, 3, 4]
+    with Client(slots=2) as client:
+        names.update(client=client, merge=sum)
+        run(code[2], names)
+    assert capsys.readouterr().out.strip() == "[10]"
+
+
+def test_the_tutorial_of_dask(cluster, tmp_path, monkeypatch, capsys):  # noqa: F811
+    dask = pytest.importorskip("dask", reason="python3-dask is not installed")
+    pytest.importorskip("dask.dataframe", reason="dask.dataframe or pandas is not installed")
+    import penstock.dask
+    for number in range(3):
+        (tmp_path / f"trips-{number}.csv").write_text("passenger,fare\n" + "".join(
+            f"p{i % 3},{i}.5\n" for i in range(30)))
+    monkeypatch.chdir(tmp_path)
+    names = {"flaky": functions.itself}
+    code = blocks("dask.md")
+    assert len(code) == 3 and '"10.0.0.5:7411"' in code[1]
+    try:
+        with dask.config.set(scheduler=None):
+            run(code[0], names)
+            shown = capsys.readouterr().out
+            assert all(name in shown for name in ("p0", "p1", "p2"))
+            run(code[1].replace("10.0.0.5:7411", cluster.address), names)
+            run(code[2], names)
+            assert len(names["result"]) == 90
+    finally:
+        dask.config.set(scheduler=None)
+        penstock.dask.set_default_client(None)
+        if "client" in names:
+            names["client"].close()
