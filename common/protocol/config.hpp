@@ -101,6 +101,8 @@ struct WorkerConfig {
   Duration store_wait_max = std::chrono::seconds{30};
   Bytes segment_bytes_min = kKiB * 256;
   std::uint32_t segments_max = 16384;
+  Bytes reserve_bytes_max = kMiB * 512;
+  std::uint32_t reserve_segments_max = 256;
   std::uint32_t transfer_streams_max = 4;
   Bytes transfer_chunk_bytes = kMiB;
   std::uint32_t runner_message_bytes_max = 64U << 20U;
@@ -219,6 +221,8 @@ void visit_settings(WorkerConfig& c, Visit&& visit) {
   visit({"store_wait_max", "duration", "outputs that find no room, while nothing is spilled or dropped, fail after this"}, c.store_wait_max, Duration{milliseconds{1}}, Duration{hours{24}});
   visit({"segment_bytes_min", "bytes", "a smaller datum is plain memory, which processes of the host cannot share"}, c.segment_bytes_min, kKiB * 4, Bytes::max());
   visit({"segments_max", "segments", "further data are plain memory, whatever their size"}, c.segments_max, std::uint32_t{0}, std::uint32_t{1U << 20U});
+  visit({"reserve_bytes_max", "bytes", "memory of dropped data that is kept for the next ones, beyond store_bytes_max, of which it is an eighth at most; 0: none"}, c.reserve_bytes_max, Bytes{0}, Bytes::max());
+  visit({"reserve_segments_max", "segments", "of that memory; beyond it the oldest is given back"}, c.reserve_segments_max, std::uint32_t{0}, std::uint32_t{65536});
   visit({"transfer_streams_max", "streams", "connections to another worker for data; further transfers wait in order of priority"}, c.transfer_streams_max, std::uint32_t{1}, std::uint32_t{64});
   visit({"transfer_chunk_bytes", "bytes", "what a transfer checks at once and resumes from"}, c.transfer_chunk_bytes, kKiB * 4, kMiB * 64);
   visit({"lanes_per_slot_max", "runners", "attempts that may share one slot by fractions"}, c.lanes_per_slot_max, std::uint32_t{1}, std::uint32_t{1000});

@@ -252,6 +252,8 @@ StoreOptions store_options(const WorkerOptions& options) {
   StoreOptions store;
   store.segment_bytes_min = static_cast<std::size_t>(options.core.segment_bytes_min.value());
   store.segments_max = options.core.segments_max;
+  store.reserve.bytes_max = static_cast<std::size_t>(options.core.reserve_bytes_max.value());
+  store.reserve.segments_max = options.core.reserve_segments_max;
   if (const Bytes store_max = options.core.store_bytes_max; store_max > Bytes{0})
     store.reserve.bytes_max = std::min(store.reserve.bytes_max, static_cast<std::size_t>(store_max.value()) / 8);
   store.spill.place = options.spill;
