@@ -57,16 +57,6 @@ std::vector<bool> owners_to_take_from(const std::vector<Owner>& owners, std::uin
   return all;
 }
 
-std::int64_t free_devices(const Trial& trial) {
-  std::int64_t free = 0;
-  for (const std::uint32_t band : trial.bands()) {
-    std::int64_t here = trial.room(band).later().gpu;
-    for (const DeviceGroup& group : trial.room(band).groups) here += group.used() ? 1000 : 0;
-    free += std::max<std::int64_t>(0, here);
-  }
-  return free;
-}
-
 /// Whether some band could have room for the devices of a member if everything that may go of the jobs on it went. If
 /// not, no search finds anything: devices come from what is free, or from those who lose theirs. Cost: O(members).
 bool could_make_room(const QuotaPass& pass, const SolveRules& rules, std::uint32_t member) {

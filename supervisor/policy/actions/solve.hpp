@@ -34,6 +34,9 @@ struct SolveRules {
 /// hold. Spec: policy-runai 9.
 bool solve(QuotaPass& pass, std::uint32_t workload, const SolveRules& rules);
 
+/// Thousandths of devices that are free or will be, shared ones counted whole: for `SolveRules::free_devices`.
+std::int64_t free_devices(const Trial& trial);
+
 /// What a victim job loses for good in the present state of the trial, as pieces: members above the minimum one by
 /// one, then the rest as one.
 std::vector<std::vector<std::uint32_t>> lost_pieces(const QuotaPass& pass, const TakenMembers& taken);
