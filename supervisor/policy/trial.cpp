@@ -265,6 +265,17 @@ void Trial::set(std::uint32_t member, Holdings holdings) {
   apply(member, 1);
 }
 
+std::vector<std::uint32_t> Trial::projects_changed_since(std::size_t mark) const {
+  std::vector<std::uint32_t> projects;
+  for (std::size_t i = mark; i < log_.size(); ++i) {
+    const std::uint32_t project = snapshot_.workloads[snapshot_.members[log_[i].member].workload].project;
+    if (project != kNone) projects.push_back(project);
+  }
+  std::sort(projects.begin(), projects.end());
+  projects.erase(std::unique(projects.begin(), projects.end()), projects.end());
+  return projects;
+}
+
 void Trial::undo_to(std::size_t mark) {
   while (log_.size() > mark) {
     const std::uint32_t member = log_.back().member;

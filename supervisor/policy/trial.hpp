@@ -97,6 +97,8 @@ class Trial {
   void make_promise(std::uint32_t member);
 
   std::size_t mark() const { return log_.size(); }
+  /// Positions of the projects whose jobs have changed since then, each once.
+  std::vector<std::uint32_t> projects_changed_since(std::size_t mark) const;
   void undo_to(std::size_t mark);
 
   const Snapshot& snapshot() const { return snapshot_; }

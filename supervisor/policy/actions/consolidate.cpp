@@ -20,9 +20,8 @@ void consolidate(QuotaPass& pass) {
   SolveRules rules;
   rules.reason = PreemptionReason::Consolidation;
   rules.victims_max = pass.parts().consolidate_victims_max;
-  rules.jobs = &pass.preemptible_jobs();
   rules.may_lose.assign(pass.snapshot().projects.size(), false);
-  rules.is_candidate = [&pass](std::uint32_t victim) { return pass.holds_anything(victim); };
+  rules.is_candidate = [](std::uint32_t) { return true; };
   rules.validate = [&pass](const std::vector<TakenMembers>& victims) {
     return std::all_of(victims.begin(), victims.end(),
                        [&pass](const TakenMembers& victim) { return lost_pieces(pass, victim).empty(); });

@@ -23,15 +23,14 @@ class Solver {
         trial_(pass.trial()),
         workload_(workload),
         rules_(rules),
+        victims_(pass.victims_in_order()),
         offered_(pass.snapshot().members.size(), false) {}
 
   bool run() {
     const auto waits = [this](std::uint32_t member) { return pass_.waits(member); };
     const Members wanted = pass_.order().next_members(workload_, waits);
     if (wanted.empty()) return false;
-    for (const std::uint32_t victim : *rules_.jobs)
-      if (victim != workload_ && rules_.is_candidate(victim)) candidates_.push_back(victim);
-    if (candidates_.empty()) return false;
+    if (!anybody_to_take_from()) return false;
     const std::size_t mark = trial_.mark();
     for (std::size_t count = 1; count <= wanted.size(); ++count) {
       trial_.undo_to(mark);
@@ -45,6 +44,17 @@ class Solver {
   }
 
  private:
+  bool may_take_from(std::uint32_t project) const {
+    return rules_.only_project == kNone ? project != rules_.not_project : project == rules_.only_project;
+  }
+  bool is_candidate(std::uint32_t victim) const { return victim != workload_ && rules_.is_candidate(victim); }
+  bool anybody_to_take_from() const {
+    for (std::uint32_t project = 0; project < victims_.size(); ++project)
+      if (may_take_from(project) && std::any_of(victims_[project].begin(), victims_[project].end(),
+                                                [this](std::uint32_t victim) { return is_candidate(victim); }))
+        return true;
+    return false;
+  }
   /// Whether it has lost the place, or the promise, that it had.
   bool left(std::uint32_t member) const {
     const MemberState state = trial_.state(member);
@@ -78,7 +88,9 @@ class Solver {
       return is_active(trial_.state(member)) && !taken[member];
     };
     Agenda agenda{pass_.order(), Direction::TakeFrom, is_there};
-    agenda.add_all(candidates_);
+    agenda.admit_only([this](std::uint32_t victim) { return is_candidate(victim); });
+    for (std::uint32_t project = 0; project < victims_.size(); ++project)
+      if (may_take_from(project)) agenda.add_sorted(project, victims_[project]);
     pieces_.clear();
     pieces_of_.clear();
     jobs_on_.clear();
@@ -299,6 +311,7 @@ class Solver {
   Trial& trial_;
   const std::uint32_t workload_;
   const SolveRules& rules_;
+  const std::vector<Members>& victims_;  ///< By project, while nothing has been tried.
   Members wanted_;
   std::vector<Piece> recorded_;
   // Of one scenario's search: what has been chosen so far.
@@ -308,7 +321,6 @@ class Solver {
   std::vector<bool> fits_anyway_;  ///< By position in `wanted_`: whether some band has room with nobody gone.
   std::vector<bool> bands_with_room_;
   std::vector<bool> offered_;
-  std::vector<std::uint32_t> candidates_;  ///< When nothing has been tried.
 };
 
 }  // namespace

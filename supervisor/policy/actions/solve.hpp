@@ -18,8 +18,10 @@ struct TakenMembers {
 /// What an action wants of the solver.
 struct SolveRules {
   PreemptionReason reason = PreemptionReason::Priority;
-  /// Jobs of which some may be taken from, and whether one may.
-  const std::vector<std::uint32_t>* jobs = nullptr;
+  /// Whose jobs may be taken from: those of one project, or of all but one.
+  std::uint32_t only_project = kNone;
+  std::uint32_t not_project = kNone;
+  /// Whether one of them may, that holds something.
   std::function<bool(std::uint32_t workload)> is_candidate;
   /// Whether the outcome on the trial is right; gets what was taken, in the order in which it was.
   std::function<bool(const std::vector<TakenMembers>& victims)> validate;
