@@ -10,8 +10,9 @@
 
 namespace penstock::policy {
 
-/// Whether requests may be odd: gangs, several devices, parts of devices. Plain ones fit wherever a device is free.
-enum class Shapes : std::uint8_t { Plain, Any };
+/// Whether requests may be odd: gangs, several devices (whole), and parts of devices too (any). Plain ones fit wherever
+/// a device is free.
+enum class Shapes : std::uint8_t { Plain, Whole, Any };
 
 inline PolicyBuilder random_cluster(Rng& rng, Shapes shapes) {
   PolicyBuilder builder;
@@ -32,7 +33,7 @@ inline PolicyBuilder random_cluster(Rng& rng, Shapes shapes) {
       projects.push_back(
           builder.project("p" + std::to_string(builder.snapshot.projects.size()), guaranteed, department));
       if (rng.chance(1, 2)) builder.snapshot.projects.back().shares[2].weight = rng.between(0, 3) * 1000;
-      if (shapes == Shapes::Any && rng.chance(1, 5))
+      if (shapes != Shapes::Plain && rng.chance(1, 5))
         builder.snapshot.projects.back().shares[2].limit = (guaranteed + rng.between(0, 2)) * 1000;
     }
     builder.snapshot.projects[department].shares[2].guaranteed = sum * 1000;
@@ -55,7 +56,7 @@ inline void add_jobs(PolicyBuilder& builder, Rng& rng, Shapes shapes) {
     }
     const int members = static_cast<int>(rng.between(1, 4));
     job.sets[0].min = rng.between(1, members);
-    if (rng.chance(1, 3))
+    if (shapes == Shapes::Any && rng.chance(1, 3))
       for (int k = 0; k < members; ++k) builder.wants_part(rng.between(1, 10) * 100);
     else
       builder.wants(rng.between(1, 3), members);
