@@ -13,6 +13,7 @@ namespace {
 struct CheckCommand {
   std::vector<std::string> paths;
   bool failed_only = false;
+  bool strict = false;
 };
 
 Result<int> check(const Invocation& invocation, const CheckCommand& command) {
@@ -24,17 +25,25 @@ Result<int> check(const Invocation& invocation, const CheckCommand& command) {
   }
   std::size_t passed = 0;
   Value::List rows;
-  for (const CaseVerdict& verdict : verdicts) {
+  for (CaseVerdict& verdict : verdicts) {
+    if (command.strict)
+      verdict.differences.insert(verdict.differences.end(), verdict.remarks.begin(), verdict.remarks.end());
     passed += verdict.passed() ? 1 : 0;
     if (invocation.json) {
       const Value::List differences{verdict.differences.begin(), verdict.differences.end()};
-      rows.push_back(Value::Record{
-          {"case", verdict.id}, {"kind", verdict.kind}, {"passed", verdict.passed()}, {"differences", differences}});
+      const Value::List remarks{verdict.remarks.begin(), verdict.remarks.end()};
+      rows.push_back(Value::Record{{"case", verdict.id},
+                                   {"kind", verdict.kind},
+                                   {"passed", verdict.passed()},
+                                   {"differences", differences},
+                                   {"remarks", remarks}});
       continue;
     }
     if (verdict.passed() && command.failed_only) continue;
     std::cout << (verdict.passed() ? "pass " : "FAIL ") << verdict.id << " (" << verdict.kind << ")\n";
     for (const std::string& difference : verdict.differences) std::cout << "     " << difference << '\n';
+    if (!command.strict)
+      for (const std::string& remark : verdict.remarks) std::cout << "     note: " << remark << '\n';
   }
   if (invocation.json)
     print(invocation,
@@ -48,13 +57,15 @@ Result<int> check(const Invocation& invocation, const CheckCommand& command) {
 }  // namespace
 
 void add_policy_command(CLI::App& app, Invocation& invocation) {
-  CLI::App* family = app.add_subcommand("policy", "The cluster policy on paper: check it against reference cases, replay traces");
+  CLI::App* family =
+      app.add_subcommand("policy", "The cluster policy on paper: check it against reference cases, replay traces");
   family->require_subcommand(1);
   auto options = std::make_shared<CheckCommand>();
   CLI::App* command = family->add_subcommand(
       "check", "Run reference cases through the production policy; exit code 1 if any comes out differently");
   command->add_option("PATH", options->paths, "Case files, or folders of them")->required()->type_name("PATH");
   command->add_flag("--failed", options->failed_only, "Print a line only for cases that differ");
+  command->add_flag("--strict", options->strict, "Fields that the format does not have are differences, not notes");
   add_json_option(*command, invocation);
   command->callback(
       [&invocation, options] { invocation.chosen = [&invocation, options] { return check(invocation, *options); }; });

@@ -16,6 +16,7 @@ struct CaseVerdict {
   std::string id;
   std::string kind;
   std::vector<std::string> differences;  ///< Empty: it passed.
+  std::vector<std::string> remarks;      ///< Fields of it that nobody looks at.
 
   bool passed() const { return differences.empty(); }
 };
@@ -23,7 +24,7 @@ struct CaseVerdict {
 /// Collects what differs in one case. What a case asks that nobody understands is a difference too.
 class CaseChecker {
  public:
-  CaseChecker(std::string id, std::string kind) : verdict_{std::move(id), std::move(kind), {}} {}
+  CaseChecker(std::string id, std::string kind) : verdict_{std::move(id), std::move(kind), {}, {}} {}
 
   void equal(const std::string& what, const std::string& expected, const std::string& got);
   void equal(const std::string& what, std::int64_t expected, std::int64_t got);
@@ -56,7 +57,7 @@ std::string list_text(const std::vector<std::string>& names);
 // One checker for each format.
 CaseVerdict check_slot_case(const DocumentValue& file, const std::string& id);
 CaseVerdict check_slot_table(const DocumentValue& file, const std::string& id);
-void check_quota_cases(const DocumentValue& file, const std::string& name, std::vector<CaseVerdict>& verdicts);
+CaseVerdict check_quota_scenario(const DocumentValue& file, const DocumentValue& subject, const std::string& id);
 CaseVerdict check_quota_table(const DocumentValue& subject, const std::string& id);
 /// False: the file's kind is none of these.
 bool check_factor_cases(const DocumentValue& file, const std::string& name, std::vector<CaseVerdict>& verdicts);

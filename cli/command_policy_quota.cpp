@@ -14,6 +14,7 @@ namespace {
 using namespace penstock::policy;
 
 constexpr double kMegabyte = 1e6;
+constexpr std::int64_t kRoundsMax = 1000;
 constexpr Instant kNow{std::chrono::hours{24}};
 
 const char* state_name(MemberState state) {
@@ -53,7 +54,10 @@ class QuotaScenario {
     checker_.only_fields(case_, {"id", "name", "nodes", "departments", "queues", "jobs", "expect", "features",
                                  "unchecked_in_source", "scheduler_config", "rounds_until_match",  // tidy: foreign
                                  "rounds_after_match", "node_filters"});
-    if (const Result<void> sound = check_snapshot(snapshot_); !sound) checker_.fail(to_string(sound.error()));
+    if (const Result<void> sound = check_snapshot(snapshot_); !sound) {
+      checker_.fail(to_string(sound.error()));
+      return checker_.take();  // A pass over it is not defined.
+    }
     if (text_of(runner_, "mode") == "rounds")
       run_rounds();
     else
@@ -247,6 +251,8 @@ class QuotaScenario {
   void run_rounds() {
     const std::int64_t until = integer_of(case_, "rounds_until_match", integer_of(runner_, "rounds_until_match", 1));
     const std::int64_t after = integer_of(case_, "rounds_after_match", integer_of(runner_, "rounds_after_match"));
+    if (until > kRoundsMax || after > kRoundsMax)
+      return checker_.fail("more than " + std::to_string(kRoundsMax) + " rounds are not played");
     std::vector<std::string> found;
     for (std::int64_t round = 0; round < until; ++round) {
       pass();
@@ -346,11 +352,8 @@ class QuotaScenario {
 
 }  // namespace
 
-void check_quota_cases(const DocumentValue& file, const std::string& name, std::vector<CaseVerdict>& verdicts) {
-  for (const DocumentValue& each : field_of(file, "cases").items) {
-    const std::string id = name + "/" + text_of(each, "id");
-    verdicts.push_back(has_field(each, "kind") ? check_quota_table(each, id) : QuotaScenario{file, each, id}.run());
-  }
+CaseVerdict check_quota_scenario(const DocumentValue& file, const DocumentValue& subject, const std::string& id) {
+  return QuotaScenario{file, subject, id}.run();
 }
 
 }  // namespace penstock::cli

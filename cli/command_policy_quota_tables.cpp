@@ -64,6 +64,16 @@ std::vector<Owner> owners_of(const DocumentValue& subject, const double (&scale)
   return owners;
 }
 
+/// Whether every way upwards ends. A case of which one does not is not run.
+bool parents_end(const std::vector<Owner>& owners) {
+  for (const Owner& owner : owners) {
+    std::size_t steps = 0;
+    for (std::uint32_t at = owner.parent; at != kNone; at = owners[at].parent)
+      if (++steps > owners.size()) return false;
+  }
+  return true;
+}
+
 std::uint32_t owner_named(const std::vector<Owner>& owners, const std::string& name) {
   for (std::uint32_t i = 0; i < owners.size(); ++i)
     if (owners[i].name == name) return i;
@@ -81,8 +91,18 @@ void compare_flag(CaseChecker& checker, const DocumentValue& expect, const char*
   checker.equal(name, flag_of(expect, name) ? "true" : "false", got ? "true" : "false");
 }
 
+/// Compares one fair share; an owner that the case does not have is a difference.
+void compare_share(const std::vector<Owner>& owners, const std::string& name, std::size_t resource,
+                   const DocumentValue& expected, CaseChecker& checker) {
+  const std::uint32_t owner = owner_named(owners, name);
+  if (owner == kNone) return checker.fail("the case has no queue '" + name + "'");
+  checker.near(std::string{kTitles[resource]} + " of " + name, expected.number,
+               static_cast<double>(owners[owner].of[resource].fair_share) / kPlainScale[resource], 1e-6);
+}
+
 void check_division(const DocumentValue& subject, CaseChecker& checker) {
   std::vector<Owner> owners = owners_of(subject, kPlainScale);
+  if (!parents_end(owners)) return checker.fail("a queue is its own ancestor");
   const DocumentValue& expect = field_of(subject, "expect");
   const double strength = number_of(subject, "k_value", 1);
   if (text_of(subject, "kind") == "fair_share_one_resource") {
@@ -98,24 +118,19 @@ void check_division(const DocumentValue& subject, CaseChecker& checker) {
       checker.near("remaining", number_of(expect, "remaining"), static_cast<double>(left) / kPlainScale[resource],
                    1e-6);
     for (const DocumentField& each : field_of(expect, "fair_share").fields)
-      checker.near(
-          "fair share of " + each.name, each.value.number,
-          static_cast<double>(owners[owner_named(owners, each.name)].of[resource].fair_share) / kPlainScale[resource],
-          1e-6);
+      compare_share(owners, each.name, resource, each.value, checker);
     return;
   }
   divide_tree(owners, resources_of(field_of(subject, "total"), kPlainScale), strength);
   for (const DocumentField& each : field_of(expect, "fair_share").fields)
     for (std::size_t resource = 0; resource < kResources; ++resource)
       if (has_field(each.value, kNames[resource]))
-        checker.near(
-            std::string{kTitles[resource]} + " of " + each.name, number_of(each.value, kNames[resource]),
-            static_cast<double>(owners[owner_named(owners, each.name)].of[resource].fair_share) / kPlainScale[resource],
-            1e-6);
+        compare_share(owners, each.name, resource, field_of(each.value, kNames[resource]), checker);
 }
 
 void check_capacity(const DocumentValue& subject, CaseChecker& checker) {
   const std::vector<Owner> owners = owners_of(subject, kFineScale);
+  if (!parents_end(owners)) return checker.fail("a queue is its own ancestor");
   const Resources amount = resources_of(field_of(subject, "requests"), kFineScale);
   const std::vector<std::string> checks = texts_of(field_of(subject, "checks"));
   const bool preemptible = flag_of(subject, "job_preemptible");
@@ -192,6 +207,7 @@ Reclaimer reclaimer_of(const DocumentValue& subject, const std::vector<Owner>& o
 
 void check_reclaim(const DocumentValue& subject, CaseChecker& checker) {
   const std::vector<Owner> owners = owners_of(subject, kPlainScale);
+  if (!parents_end(owners)) return checker.fail("a queue is its own ancestor");
   const Reclaimer reclaimer = reclaimer_of(subject, owners);
   if (reclaimer.project == kNone) return checker.fail("the reclaimer has no project");
   if (text_of(subject, "kind") == "can_reclaim")
@@ -199,7 +215,10 @@ void check_reclaim(const DocumentValue& subject, CaseChecker& checker) {
   std::vector<ReclaimedPiece> pieces;
   for (const DocumentField& each : field_of(subject, "victims_by_queue").fields)
     for (const DocumentValue& piece : each.value.items)
-      pieces.push_back({owner_named(owners, each.name), resources_of(piece, kPlainScale)});
+      if (const std::uint32_t owner = owner_named(owners, each.name); owner != kNone)
+        pieces.push_back({owner, resources_of(piece, kPlainScale)});
+      else
+        return checker.fail("the case has no queue '" + each.name + "'");
   const std::int64_t saturation = scaled(number_of(subject, "saturation_multiplier", 1), 1000);
   compare_flag(checker, field_of(subject, "expect"), "allowed", reclaim_is_fair(owners, reclaimer, pieces, saturation));
 }
@@ -230,6 +249,7 @@ std::uint32_t named_or_added(std::vector<Owner>& owners, const DocumentValue& so
 void check_min_runtime(const DocumentValue& subject, CaseChecker& checker) {
   std::vector<Owner> owners = owners_of(subject, kPlainScale);
   const std::uint32_t victim = named_or_added(owners, field_of(subject, "victim_queue"));
+  if (!parents_end(owners)) return checker.fail("a queue is its own ancestor");
   const bool preempts = text_of(subject, "action") == "preempt";
   const bool between = text_of(subject, "method") == "lca";
   const std::uint32_t reclaimer = preempts ? kNone : named_or_added(owners, field_of(subject, "reclaimer_queue"));

@@ -85,6 +85,26 @@ Value report_value(const Played& played) {
                        {"samples", samples}};
 }
 
+/// What is odd about the trace, and what was made of it; nothing about a trace that is not.
+std::vector<std::pair<std::string, std::int64_t>> oddities(const policy::TraceOddities& odd) {
+  std::vector<std::pair<std::string, std::int64_t>> all = {
+      {"never deleted, so that they run to the last time that the trace names", odd.without_end},
+      {"never started, so that they run for as long as they were there", odd.without_start},
+      {"without a class, so that their project is `none`", odd.without_class},
+      {"deleted before they came or started, so that they run for one second", odd.ends_early},
+      {"with a part of 0 of a device, so that they have a whole one", odd.share_of_nothing},
+      {"that ask for a model that no band has, and are left out", odd.unknown_models},
+  };
+  std::erase_if(all, [](const auto& each) { return each.second == 0; });
+  return all;
+}
+
+Value oddities_value(const policy::TraceOddities& odd) {
+  return Value::Record{{"without_end", odd.without_end},           {"without_start", odd.without_start},
+                       {"without_class", odd.without_class},       {"ends_early", odd.ends_early},
+                       {"share_of_nothing", odd.share_of_nothing}, {"unknown_models", odd.unknown_models}};
+}
+
 void print_tables(const std::vector<Played>& all) {
   std::cout
       << "| policy | used % | fairness | fragmented % | wait mean s | median s | 95% s | longest s | preemptions | "
@@ -179,9 +199,11 @@ Result<int> simulate(const Invocation& invocation, const SimulateCommand& comman
   if (!command.csv.empty()) PENSTOCK_TRY(write_file(command.csv, samples_csv(all)));
   if (!command.svg.empty()) PENSTOCK_TRY(write_plots(all, command.svg));
   if (invocation.json)
-    print(invocation, Value::Record{{"policies", values}});
+    print(invocation, Value::Record{{"policies", values}, {"oddities", oddities_value(trace->odd)}});
   else
     print_tables(all);
+  if (!invocation.json)
+    for (const auto& [what, count] : oddities(trace->odd)) std::cout << "\n" << count << " jobs " << what << ".\n";
   return int{kSuccess};
 }
 

@@ -16,6 +16,9 @@ namespace {
 
 using namespace penstock::policy;
 
+/// Light places in use that are looked at; more make no difference to any case.
+constexpr std::int64_t kLightUsedMax = 100'000;
+
 /// The bands of a placement case with what is in use on them, and the member to place.
 Snapshot placement_snapshot(const DocumentValue& file, Member& member) {
   Snapshot snapshot;
@@ -29,7 +32,8 @@ Snapshot placement_snapshot(const DocumentValue& file, Member& member) {
     Member user;
     user.state = MemberState::Running;
     if (integer_of(agent, "used_slots") > 0) user.places.push_back({band, integer_of(agent, "used_slots")});
-    for (std::int64_t i = 0; i < integer_of(agent, "zero_slot_used"); ++i) user.places.push_back({band, 0});
+    const std::int64_t light_used = std::min(integer_of(agent, "zero_slot_used"), kLightUsedMax);
+    for (std::int64_t i = 0; i < light_used; ++i) user.places.push_back({band, 0});
     snapshot.members.push_back(std::move(user));
   }
   const DocumentValue& task = field_of(file, "task");

@@ -169,6 +169,9 @@ class SlotScenario {
   }
 
   void schedule(const DocumentValue& step) {
+    plan_ = {};
+    // A pass over anything else is not defined.
+    if (const Result<void> sound = check_snapshot(snapshot_); !sound) return complain(to_string(sound.error()));
     plan_ = PolicyEngine{{parts_}}.pass(snapshot_);
     std::vector<std::string> starts;
     released_.clear();

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -9,6 +10,15 @@ namespace {
 Error mistake(const std::string& subject, std::string message) {
   return Error{ErrorCode::InvalidArgument, subject, std::move(message), "correct the policy settings"};
 }
+
+/// No single amount is larger: sums over all jobs and bands of a cluster still fit their type.
+constexpr std::int64_t kAmountMax = std::int64_t{1} << 48;
+
+/// Devices of which one member has parts.
+constexpr std::int64_t kMemberDevicesMax = 1024;
+
+bool is_amount(std::int64_t amount) { return amount >= 0 && amount <= kAmountMax; }
+bool are_amounts(const Resources& all) { return is_amount(all.cpu) && is_amount(all.memory) && is_amount(all.gpu); }
 
 /// Follows parents upwards; a way longer than there are entries goes round in a circle.
 template <class Entry>
@@ -28,6 +38,8 @@ Result<void> check_amounts(const Project& project) {
     if (share.guaranteed < kUnlimited || share.limit < kUnlimited)
       return mistake(project.name, "a guaranteed amount or limit is negative");
     if (share.weight < kUnlimited * 1000) return mistake(project.name, "a weight is negative");
+    if (std::max({share.guaranteed, share.limit, share.weight}) > kAmountMax)
+      return mistake(project.name, "a guaranteed amount, limit or weight is too large");
     if (!std::isfinite(share.usage) || share.usage < 0) return mistake(project.name, "the usage is no amount");
   }
   return {};
@@ -36,16 +48,25 @@ Result<void> check_amounts(const Project& project) {
 Result<void> check_member(const Snapshot& snapshot, const Member& member) {
   if (member.workload >= snapshot.workloads.size()) return mistake(member.name, "belongs to no job");
   if (member.set >= snapshot.workloads[member.workload].sets.size()) return mistake(member.name, "belongs to no gang");
-  if (member.slots < 0 || member.request.cpu < 0 || member.request.memory < 0 || member.request.gpu < 0)
-    return mistake(member.name, "asks for a negative amount");
+  if (!is_amount(member.slots) || !are_amounts(member.request))
+    return mistake(member.name, "asks for an amount that is negative or too large");
   if (member.device_share < 0 || member.device_memory_mib < 0 || member.devices < 0)
     return mistake(member.name, "asks for a negative part of a device");
+  if (member.devices > kMemberDevicesMax || member.device_share > kMemberDevicesMax * 1000 ||
+      !is_amount(member.device_memory_mib))
+    return mistake(member.name, "asks for parts of too many devices");
   if (member.device_share > 1000 && member.device_share % 1000 != 0)
     return mistake(member.name, "asks for more than one device and a part of another");
   if (member.devices > 0 && member.device_share == 0 && member.device_memory_mib == 0)
     return mistake(member.name, "asks for no part of a device");
-  for (const Place& place : member.places)
+  for (const Place& place : member.places) {
     if (place.band >= snapshot.bands.size()) return mistake(member.name, "holds a place on a band that does not exist");
+    if (!is_amount(place.slots)) return mistake(member.name, "holds an amount that is negative or too large");
+  }
+  for (const std::uint32_t band : member.allowed_bands)
+    // None is what stands for a name that is not here.
+    if (band >= snapshot.bands.size() && band != kNone)
+      return mistake(member.name, "may use a band that does not exist");
   for (const std::uint32_t band : member.allowed_bands)
     for (const std::uint32_t blocked : member.blocked_bands)
       if (band == blocked && member.allowed_bands.size() == 1)
@@ -63,17 +84,24 @@ Result<void> check_snapshot(const Snapshot& snapshot) {
     if (account.shares < 0 || !std::isfinite(account.usage) || account.usage < 0)
       return mistake(account.name, "shares and usage must be amounts");
   for (const Band& band : snapshot.bands)
-    if (band.slots < 0 || band.light_places < 0 || band.capacity.cpu < 0 || band.capacity.memory < 0 ||
-        band.capacity.gpu < 0)
-      return mistake(band.name, "a capacity is negative");
+    if (!is_amount(band.slots) || !is_amount(band.light_places) || !are_amounts(band.capacity) ||
+        !is_amount(band.device_memory_mib) || band.members_max < kUnlimited || band.members_max > kAmountMax)
+      return mistake(band.name, "a capacity is negative or too large");
   for (const Workload& workload : snapshot.workloads) {
     if (workload.project != kNone && workload.project >= snapshot.projects.size())
       return mistake(workload.name, "belongs to a project that does not exist");
+    if (workload.weight > kAmountMax) return mistake(workload.name, "the weight is too large");
+    for (const MemberSet& set : workload.sets)
+      if (!is_amount(set.min)) return mistake(workload.name, "the minimum of a gang is negative or too large");
     if (workload.weight <= 0) return mistake(workload.name, "the weight must be above 0");
     if (workload.account != kNone && workload.account >= snapshot.accounts.size())
       return mistake(workload.name, "is charged to an account that does not exist");
   }
   for (const Member& member : snapshot.members) PENSTOCK_TRY(check_member(snapshot, member));
+  for (const Claim& claim : snapshot.claims)
+    for (const Place& place : claim.places)
+      if (place.band >= snapshot.bands.size() || !is_amount(place.slots))
+        return mistake("claim", "a promised place is on a band that does not exist, or of no amount");
   return {};
 }
 

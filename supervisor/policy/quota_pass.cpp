@@ -19,8 +19,26 @@ QuotaPass::QuotaPass(const Snapshot& snapshot, std::uint32_t pool, const Parts& 
   for (std::uint32_t workload = 0; workload < snapshot.workloads.size(); ++workload) {
     if (!is_owned(workload) || !snapshot.workloads[workload].preemptible) continue;
     preemptible_jobs_[snapshot.workloads[workload].project].push_back(workload);
-    all_preemptible_jobs_.push_back(workload);
   }
+}
+
+const std::vector<std::vector<std::uint32_t>>& QuotaPass::victims_in_order() {
+  const auto look_at = [this](std::size_t project) {
+    std::vector<std::uint32_t>& jobs = victims_[project];
+    jobs.clear();
+    for (const std::uint32_t job : preemptible_jobs_[project])
+      if (holds_anything(job)) jobs.push_back(job);
+    std::sort(jobs.begin(), jobs.end(),
+              [this](std::uint32_t a, std::uint32_t b) { return Agenda::taken_before(order_, a, b); });
+  };
+  if (!victims_mark_) {
+    victims_.resize(preemptible_jobs_.size());
+    for (std::size_t project = 0; project < victims_.size(); ++project) look_at(project);
+  } else if (*victims_mark_ != trial_.mark()) {
+    for (const std::uint32_t project : trial_.projects_changed_since(*victims_mark_)) look_at(project);
+  }
+  victims_mark_ = trial_.mark();
+  return victims_;
 }
 
 bool QuotaPass::holds_anything(std::uint32_t workload) const {

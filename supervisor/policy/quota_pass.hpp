@@ -28,10 +28,10 @@ class QuotaPass {
   /// Whether it is a job of a project, not of a department or of nobody.
   bool is_owned(std::uint32_t workload) const;
   bool waits(std::uint32_t member) const { return trial_.state(member) == MemberState::Pending; }
-  /// Jobs of projects that may be preempted: whom an action may take from, by
-  /// position; of one project, or of all.
-  const std::vector<std::uint32_t>& preemptible_jobs(std::uint32_t project) const { return preemptible_jobs_[project]; }
-  const std::vector<std::uint32_t>& preemptible_jobs() const { return all_preemptible_jobs_; }
+  /// By project, the jobs that may be preempted and hold something, in the order in which they are taken from, as the
+  /// trial is now. REQUIRES: not while something is tried that may be undone. Cost: that of sorting them, once; then of
+  /// sorting those of the projects that have changed.
+  const std::vector<std::vector<std::uint32_t>>& victims_in_order();
   /// Whether it holds a place or is promised one.
   bool holds_anything(std::uint32_t workload) const;
   /// What the members count for while they wait.
@@ -57,7 +57,8 @@ class QuotaPass {
   WorkloadOrder order_;
   std::vector<bool> has_children_;                            ///< By project.
   std::vector<std::vector<std::uint32_t>> preemptible_jobs_;  ///< By project.
-  std::vector<std::uint32_t> all_preemptible_jobs_;
+  std::vector<std::vector<std::uint32_t>> victims_;           ///< By project, as the trial was at `victims_mark_`.
+  std::optional<std::size_t> victims_mark_;
   std::vector<PreemptionReason> reasons_;         ///< By member.
   std::vector<std::uint32_t> beneficiaries_;      ///< By member.
   std::vector<std::optional<Refusal>> refusals_;  ///< By workload.

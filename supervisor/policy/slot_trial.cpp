@@ -130,6 +130,7 @@ bool SlotTrial::label_suits(const Member& member, std::uint32_t band) const {
 }
 
 bool SlotTrial::fits_on(const Member& member, std::uint32_t band) const {
+  if (band >= rooms_.size()) return false;  // A wish for a band that is not here.
   const SlotRoom& room = rooms_[band];
   if (!room.open) return false;
   return (member.slots == 0 ? room.light_free() > 0 : room.free() >= member.slots) && allowed(member, band);

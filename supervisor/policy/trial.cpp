@@ -231,6 +231,7 @@ void Trial::apply_room(std::uint32_t member, MemberState state, std::uint32_t ba
   }
   for (const std::uint32_t group : groups)
     apply_group(room, room.groups[group], state, sign * std::max<std::int64_t>(1, memory_on(member, band)));
+  if (!groups.empty()) room.shared_memory_mib = most_shared_memory(room);
   if (counts) devices_.later += room.later().gpu - later_before;
 }
 
@@ -264,6 +265,17 @@ void Trial::set(std::uint32_t member, Holdings holdings) {
   apply(member, 1);
 }
 
+std::vector<std::uint32_t> Trial::projects_changed_since(std::size_t mark) const {
+  std::vector<std::uint32_t> projects;
+  for (std::size_t i = mark; i < log_.size(); ++i) {
+    const std::uint32_t project = snapshot_.workloads[snapshot_.members[log_[i].member].workload].project;
+    if (project != kNone) projects.push_back(project);
+  }
+  std::sort(projects.begin(), projects.end());
+  projects.erase(std::unique(projects.begin(), projects.end()), projects.end());
+  return projects;
+}
+
 void Trial::undo_to(std::size_t mark) {
   while (log_.size() > mark) {
     const std::uint32_t member = log_.back().member;
@@ -281,6 +293,24 @@ std::optional<BandFit> Trial::fit(std::uint32_t member, std::uint32_t band, When
   if (!source.request.within(room.later())) return std::nullopt;
   if (shares_devices(source)) return fit_shared(member, band, when);
   return BandFit{when == When::NowOrLater && source.request.within(room.idle) && room.places_idle > 0, {}};
+}
+
+std::optional<bool> Trial::fits_now_or_later(std::uint32_t member, std::uint32_t band, When when) const {
+  const BandRoom& room = rooms_[band];
+  const Member& source = snapshot_.members[member];
+  if (!room.open || !source.request.within(room.later())) return std::nullopt;
+  std::int64_t places = 1;
+  bool now = true;
+  if (shares_devices(source)) {
+    const DeviceRequest request{source.devices, memory_on(member, band), parts_.device_fitting};
+    if (room.shared_memory_mib < request.mib && room.later().gpu < kOneDevice) return std::nullopt;
+    const std::optional<DeviceOutlook> devices = look_at_devices(room, request);
+    if (!devices) return std::nullopt;
+    places += static_cast<std::int64_t>(devices->opened);
+    now = devices->now;
+  }
+  if (room.places_idle + room.places_leaving < places) return std::nullopt;
+  return now && when == When::NowOrLater && source.request.within(room.idle) && room.places_idle >= places;
 }
 
 std::optional<BandFit> Trial::fit_shared(std::uint32_t member, std::uint32_t band, When when) const {

@@ -40,6 +40,7 @@ struct BandRoom {
   std::int64_t places_idle = 0;
   std::int64_t places_leaving = 0;
   std::vector<DeviceGroup> groups;
+  std::int64_t shared_memory_mib = -1;  ///< Most that is left of one of them, now or later; -1: none is shared.
 
   Resources later() const { return idle + leaving; }
 };
@@ -83,6 +84,10 @@ class Trial {
 
   /// How the member fits the band, if it does.
   std::optional<BandFit> fit(std::uint32_t member, std::uint32_t band, When when) const;
+  /// Whether it does, and whether now, without saying on which devices: much cheaper.
+  std::optional<bool> fits_now_or_later(std::uint32_t member, std::uint32_t band, When when) const;
+  /// What the member takes of the memory of each of its devices.
+  std::int64_t memory_on(std::uint32_t member, std::uint32_t band) const;
   /// Puts a waiting or leaving member on a band. `now`: it starts; else it is promised the place. A member that is
   /// promised exactly what it was leaving simply stays.
   void place(std::uint32_t member, std::uint32_t band, const BandFit& fit);
@@ -92,6 +97,8 @@ class Trial {
   void make_promise(std::uint32_t member);
 
   std::size_t mark() const { return log_.size(); }
+  /// Positions of the projects whose jobs have changed since then, each once.
+  std::vector<std::uint32_t> projects_changed_since(std::size_t mark) const;
   void undo_to(std::size_t mark);
 
   const Snapshot& snapshot() const { return snapshot_; }
@@ -136,7 +143,6 @@ class Trial {
   void count_shared(const BandRoom& room, const DeviceGroup& group, std::int64_t sign);
   void make_owners();
   std::vector<std::uint32_t> groups_of(std::uint32_t member, std::uint32_t band);
-  std::int64_t memory_on(std::uint32_t member, std::uint32_t band) const;
   void set(std::uint32_t member, Holdings holdings);
   void apply(std::uint32_t member, std::int64_t sign);
   void apply_room(std::uint32_t member, MemberState state, std::uint32_t band, const std::vector<std::uint32_t>& groups,

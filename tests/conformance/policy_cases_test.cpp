@@ -17,8 +17,10 @@ void expect_all_to_pass(const std::string& folder) {
   const auto verdicts = cli::check_policy_cases(kScenarios / folder);
   ASSERT_TRUE(verdicts) << to_string(verdicts.error());
   EXPECT_FALSE(verdicts->empty());
-  for (const cli::CaseVerdict& verdict : *verdicts)
+  for (const cli::CaseVerdict& verdict : *verdicts) {
     for (const std::string& difference : verdict.differences) ADD_FAILURE() << verdict.id << ": " << difference;
+    for (const std::string& remark : verdict.remarks) ADD_FAILURE() << verdict.id << ": " << remark;
+  }
 }
 
 TEST(PolicyCases, FairShareAndPriority) { expect_all_to_pass("determined"); }

@@ -20,8 +20,8 @@ void consolidate(QuotaPass& pass) {
   SolveRules rules;
   rules.reason = PreemptionReason::Consolidation;
   rules.victims_max = pass.parts().consolidate_victims_max;
-  rules.jobs = &pass.preemptible_jobs();
-  rules.is_candidate = [&pass](std::uint32_t victim) { return pass.holds_anything(victim); };
+  rules.may_lose.assign(pass.snapshot().projects.size(), false);
+  rules.is_candidate = [](std::uint32_t) { return true; };
   rules.validate = [&pass](const std::vector<TakenMembers>& victims) {
     return std::all_of(victims.begin(), victims.end(),
                        [&pass](const TakenMembers& victim) { return lost_pieces(pass, victim).empty(); });
@@ -29,7 +29,9 @@ void consolidate(QuotaPass& pass) {
   while (const std::optional<std::uint32_t> workload = agenda.take()) {
     const std::vector<std::uint32_t> members = pass.order().next_members(*workload, waits);
     if (members.empty() || pass.refused(*workload, members)) continue;
-    if (room_in_all(pass.trial(), pass.amount_of(members).gpu)) solve(pass, *workload, rules);
+    if (!room_in_all(pass.trial(), pass.amount_of(members).gpu)) continue;
+    rules.free_devices = free_devices(pass.trial());
+    solve(pass, *workload, rules);
   }
 }
 

@@ -29,9 +29,12 @@ void preempt(QuotaPass& pass) {
     if (members.empty()) continue;
     // The project's total is its own business, except for what may not be preempted later.
     if (!source.preemptible && pass.refused(*workload, members)) continue;
+    // The least important stand first.
+    const std::vector<std::uint32_t>& own = pass.victims_in_order()[source.project];
+    if (own.empty() || pass.snapshot().workloads[own.front()].priority >= source.priority) continue;
     SolveRules rules;
     rules.reason = PreemptionReason::Priority;
-    rules.jobs = &pass.preemptible_jobs(source.project);
+    rules.only_project = source.project;
     rules.is_candidate = [&](std::uint32_t victim) {
       const Workload& other = pass.snapshot().workloads[victim];
       return other.priority < source.priority && may_be_taken_from(pass, victim, kNone);

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "supervisor/policy/actions/protection.hpp"
+#include "supervisor/policy/actions/reclaim_view.hpp"
 #include "supervisor/policy/actions/solve.hpp"
 #include "supervisor/policy/sharing/reclaim_rules.hpp"
 
@@ -18,11 +19,8 @@ SolveRules rules_for(QuotaPass& pass, std::uint32_t workload, const Reclaimer& r
   SolveRules rules;
   rules.reason = PreemptionReason::Reclaim;
   const std::uint32_t project = reclaimer.project;
-  rules.jobs = &pass.preemptible_jobs();
-  rules.is_candidate = [&pass, project](std::uint32_t victim) {
-    const Workload& source = pass.snapshot().workloads[victim];
-    return source.project != project && may_be_taken_from(pass, victim, project);
-  };
+  rules.not_project = project;
+  rules.is_candidate = [&pass, project](std::uint32_t victim) { return may_be_taken_from(pass, victim, project); };
   rules.validate = [&pass, &owners, workload, reclaimer](const std::vector<TakenMembers>& victims) {
     Reclaimer now = reclaimer;
     now.amount = {};
@@ -43,52 +41,6 @@ SolveRules rules_for(QuotaPass& pass, std::uint32_t workload, const Reclaimer& r
     return reclaim_is_fair(owners, now, pieces, pass.parts().saturation_multiplier);
   };
   return rules;
-}
-
-/// From which branches something could be taken at all, as the sums stand: who has less can only be safer.
-std::vector<bool> owners_to_take_from(const std::vector<Owner>& owners, std::uint32_t project) {
-  std::vector<bool> all(owners.size(), false);
-  for (std::uint32_t owner = 0; owner < owners.size(); ++owner) {
-    const Branches sides = branches_of(owners, project, owner);
-    const Owner& victim = owners[sides.b];
-    const Resources held{victim.of[0].allocated, victim.of[1].allocated, victim.of[2].allocated};
-    all[owner] = victim_is_over_share(victim, held) || reclaimer_is_guaranteed(owners[sides.a], {}, victim, held);
-  }
-  return all;
-}
-
-std::int64_t free_devices(const Trial& trial) {
-  std::int64_t free = 0;
-  for (const std::uint32_t band : trial.bands()) {
-    std::int64_t here = trial.room(band).later().gpu;
-    for (const DeviceGroup& group : trial.room(band).groups) here += group.used() ? 1000 : 0;
-    free += std::max<std::int64_t>(0, here);
-  }
-  return free;
-}
-
-/// Whether some band could have room for the devices of a member if everything that may go of the jobs on it went. If
-/// not, no search finds anything: devices come from what is free, or from those who lose theirs. Cost: O(members).
-bool could_make_room(const QuotaPass& pass, const SolveRules& rules, std::uint32_t member) {
-  const Trial& trial = pass.trial();
-  const std::int64_t missing = pass.snapshot().members[member].request.gpu - rules.free_devices;
-  if (missing <= 0) return true;
-  std::vector<std::int64_t> could_go(pass.snapshot().bands.size(), 0);
-  for (const std::uint32_t victim : pass.preemptible_jobs()) {
-    if (!rules.may_lose[pass.snapshot().workloads[victim].project] || !pass.holds_anything(victim)) continue;
-    std::int64_t devices = 0;
-    std::vector<std::uint32_t> bands;
-    for (const std::uint32_t each : pass.order().members(victim)) {
-      if (!is_active(trial.state(each))) continue;
-      devices += pass.snapshot().members[each].request.gpu;
-      bands.push_back(trial.holdings(each).band);
-    }
-    std::sort(bands.begin(), bands.end());
-    bands.erase(std::unique(bands.begin(), bands.end()), bands.end());
-    for (const std::uint32_t band : bands)
-      if ((could_go[band] += devices) >= missing) return true;
-  }
-  return false;
 }
 
 /// Jobs for which nothing could be taken, as the trial stands: another job of the same project that wants the same
@@ -135,6 +87,7 @@ void reclaim(QuotaPass& pass) {
   Agenda agenda{pass.order(), Direction::Serve, waits};
   agenda.add_all(pass.candidates());
   Failures failures;
+  ReclaimView view{pass};
   while (const std::optional<std::uint32_t> workload = agenda.take()) {
     const std::vector<std::uint32_t> members = pass.order().next_members(*workload, waits);
     if (members.empty() || pass.refused(*workload, members)) continue;
@@ -142,18 +95,20 @@ void reclaim(QuotaPass& pass) {
     const Reclaimer reclaimer{source.project, pass.amount_of(members), source.preemptible};
     if (!may_reclaim(pass.trial().owners(), reclaimer)) continue;
     if (failures.contains(pass, *workload)) continue;
-    const std::vector<Owner> owners = pass.trial().owners();
-    SolveRules rules = rules_for(pass, *workload, reclaimer, owners);
-    rules.may_lose = owners_to_take_from(owners, source.project);
-    rules.free_devices = free_devices(pass.trial());
-    if (!could_make_room(pass, rules, members.front())) {
+    const std::int64_t missing = pass.snapshot().members[members.front()].request.gpu - view.free_devices();
+    if (missing > 0 && missing > view.most_on_a_band(source.project)) {
       failures.add(pass, *workload);
       continue;
     }
-    if (solve(pass, *workload, rules))
+    SolveRules rules = rules_for(pass, *workload, reclaimer, view.owners());
+    rules.may_lose = view.may_lose(source.project);
+    rules.free_devices = view.free_devices();
+    if (solve(pass, *workload, rules)) {
       failures.clear();
-    else
+      view.look_again();
+    } else {
       failures.add(pass, *workload);
+    }
   }
 }
 

@@ -10,6 +10,7 @@ namespace penstock::policy {
 namespace {
 
 using Members = std::vector<std::uint32_t>;
+using Bands = std::vector<std::uint32_t>;
 
 /// Members of one job that are taken together.
 using Piece = TakenMembers;
@@ -22,15 +23,14 @@ class Solver {
         trial_(pass.trial()),
         workload_(workload),
         rules_(rules),
+        victims_(pass.victims_in_order()),
         offered_(pass.snapshot().members.size(), false) {}
 
   bool run() {
     const auto waits = [this](std::uint32_t member) { return pass_.waits(member); };
     const Members wanted = pass_.order().next_members(workload_, waits);
     if (wanted.empty()) return false;
-    for (const std::uint32_t victim : *rules_.jobs)
-      if (victim != workload_ && rules_.is_candidate(victim)) candidates_.push_back(victim);
-    if (candidates_.empty()) return false;
+    if (!anybody_to_take_from()) return false;
     const std::size_t mark = trial_.mark();
     for (std::size_t count = 1; count <= wanted.size(); ++count) {
       trial_.undo_to(mark);
@@ -44,6 +44,17 @@ class Solver {
   }
 
  private:
+  bool may_take_from(std::uint32_t project) const {
+    return rules_.only_project == kNone ? project != rules_.not_project : project == rules_.only_project;
+  }
+  bool is_candidate(std::uint32_t victim) const { return victim != workload_ && rules_.is_candidate(victim); }
+  bool anybody_to_take_from() const {
+    for (std::uint32_t project = 0; project < victims_.size(); ++project)
+      if (may_take_from(project) && std::any_of(victims_[project].begin(), victims_[project].end(),
+                                                [this](std::uint32_t victim) { return is_candidate(victim); }))
+        return true;
+    return false;
+  }
   /// Whether it has lost the place, or the promise, that it had.
   bool left(std::uint32_t member) const {
     const MemberState state = trial_.state(member);
@@ -68,6 +79,7 @@ class Solver {
     fits_anyway_.clear();
     for (const std::uint32_t member : wanted_)
       fits_anyway_.push_back(choose_band(trial_, member, Trial::When::Later, {}).has_value());
+    find_bands_with_room();
     std::vector<const Piece*> recorded;
     for (const Piece& piece : recorded_) recorded.push_back(&piece);
     if (!recorded.empty() && attempt(recorded)) return true;
@@ -76,7 +88,9 @@ class Solver {
       return is_active(trial_.state(member)) && !taken[member];
     };
     Agenda agenda{pass_.order(), Direction::TakeFrom, is_there};
-    agenda.add_all(candidates_);
+    agenda.admit_only([this](std::uint32_t victim) { return is_candidate(victim); });
+    for (std::uint32_t project = 0; project < victims_.size(); ++project)
+      if (may_take_from(project)) agenda.add_sorted(project, victims_[project]);
     pieces_.clear();
     pieces_of_.clear();
     jobs_on_.clear();
@@ -179,21 +193,45 @@ class Solver {
     return true;
   }
 
-  /// Bands that have room for devices, or get it when the pieces go.
-  std::vector<bool> bands_to_place_on(const std::vector<const Piece*>& pieces) const {
-    std::vector<bool> allowed(pass_.snapshot().bands.size(), false);
+  /// Whether each that is wanted fits alone, now that the pieces have left and nobody has been placed again: bands that
+  /// nobody has left are as they were.
+  bool have_room_now(const Bands& left_bands) const {
+    for (std::size_t i = 0; i < wanted_.size(); ++i) {
+      if (fits_anyway_[i]) continue;
+      const Member& wanted = pass_.snapshot().members[wanted_[i]];
+      if (std::none_of(left_bands.begin(), left_bands.end(), [&](std::uint32_t band) {
+            return trial_.fits_now_or_later(wanted_[i], band, Trial::When::Later) &&
+                   band_allowed(pass_.snapshot(), wanted, band);
+          }))
+        return false;
+    }
+    return true;
+  }
+
+  /// Bands that have room for devices while nobody has gone; all, if somebody wants none.
+  void find_bands_with_room() {
+    bands_with_room_.assign(pass_.snapshot().bands.size(), false);
     const bool any_band = std::any_of(wanted_.begin(), wanted_.end(),
                                       [this](std::uint32_t member) { return trial_.amount(member, kNone).gpu == 0; });
-    for (const std::uint32_t band : trial_.bands()) allowed[band] = any_band || has_room_for_devices(band);
+    for (const std::uint32_t band : trial_.bands()) bands_with_room_[band] = any_band || has_room_for_devices(band);
+  }
+
+  /// Where the members of the pieces are, each once.
+  Bands bands_of(const std::vector<const Piece*>& pieces) const {
+    Bands bands;
     for (const Piece* piece : pieces)
-      for (const std::uint32_t member : piece->members) allowed[trial_.holdings(member).band] = true;
-    return allowed;
+      for (const std::uint32_t member : piece->members) bands.push_back(trial_.holdings(member).band);
+    std::sort(bands.begin(), bands.end());
+    bands.erase(std::unique(bands.begin(), bands.end()), bands.end());
+    return bands;
   }
 
   /// Takes the pieces, lets everybody be placed again in their order, and asks the rules.
   bool attempt(const std::vector<const Piece*>& pieces) {
     const std::size_t mark = trial_.mark();
-    const std::vector<bool> allowed = bands_to_place_on(pieces);
+    const Bands left_bands = bands_of(pieces);
+    std::vector<bool> allowed = bands_with_room_;
+    for (const std::uint32_t band : left_bands) allowed[band] = true;
     std::vector<TakenMembers> jobs;
     for (const Piece* piece : pieces) {
       const auto same = [piece](const TakenMembers& job) { return job.workload == piece->workload; };
@@ -206,7 +244,7 @@ class Solver {
       }
     }
     for (const std::uint32_t member : wanted_) offered_[member] = true;
-    const bool placed = place_again(jobs, allowed);
+    const bool placed = have_room_now(left_bands) && place_again(jobs, allowed);
     const bool good = placed && leaves_no_part_of_a_gang(jobs) && rules_.validate(jobs);
     for (const Piece* piece : pieces)
       for (const std::uint32_t member : piece->members) offered_[member] = false;
@@ -262,6 +300,8 @@ class Solver {
         placed = true;
       } else if (fits) {
         agenda.add(*job);
+      } else if (!rules_.may_lose.empty() && !rules_.may_lose[pass_.snapshot().workloads[*job].project]) {
+        return false;  // It would be lost, and the rules will not have that.
       }
     }
     return placed;
@@ -271,6 +311,7 @@ class Solver {
   Trial& trial_;
   const std::uint32_t workload_;
   const SolveRules& rules_;
+  const std::vector<Members>& victims_;  ///< By project, while nothing has been tried.
   Members wanted_;
   std::vector<Piece> recorded_;
   // Of one scenario's search: what has been chosen so far.
@@ -278,14 +319,24 @@ class Solver {
   std::map<std::uint32_t, std::vector<std::size_t>> pieces_of_;  ///< By job, positions in `pieces_`.
   std::map<std::uint32_t, std::vector<std::uint32_t>> jobs_on_;  ///< By band.
   std::vector<bool> fits_anyway_;  ///< By position in `wanted_`: whether some band has room with nobody gone.
+  std::vector<bool> bands_with_room_;
   std::vector<bool> offered_;
-  std::vector<std::uint32_t> candidates_;  ///< When nothing has been tried.
 };
 
 }  // namespace
 
 bool solve(QuotaPass& pass, std::uint32_t workload, const SolveRules& rules) {
   return Solver{pass, workload, rules}.run();
+}
+
+std::int64_t free_devices(const Trial& trial) {
+  std::int64_t free = 0;
+  for (const std::uint32_t band : trial.bands()) {
+    std::int64_t here = trial.room(band).later().gpu;
+    for (const DeviceGroup& group : trial.room(band).groups) here += group.used() ? 1000 : 0;
+    free += std::max<std::int64_t>(0, here);
+  }
+  return free;
 }
 
 std::vector<std::vector<std::uint32_t>> lost_pieces(const QuotaPass& pass, const TakenMembers& taken) {

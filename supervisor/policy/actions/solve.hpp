@@ -18,8 +18,10 @@ struct TakenMembers {
 /// What an action wants of the solver.
 struct SolveRules {
   PreemptionReason reason = PreemptionReason::Priority;
-  /// Jobs of which some may be taken from, and whether one may.
-  const std::vector<std::uint32_t>* jobs = nullptr;
+  /// Whose jobs may be taken from: those of one project, or of all but one.
+  std::uint32_t only_project = kNone;
+  std::uint32_t not_project = kNone;
+  /// Whether one of them may, that holds something.
   std::function<bool(std::uint32_t workload)> is_candidate;
   /// Whether the outcome on the trial is right; gets what was taken, in the order in which it was.
   std::function<bool(const std::vector<TakenMembers>& victims)> validate;
@@ -33,6 +35,9 @@ struct SolveRules {
 /// Greedy and deterministic, not minimal: takes victims in the order of the agenda until the job fits and the rules
 /// hold. Spec: policy-runai 9.
 bool solve(QuotaPass& pass, std::uint32_t workload, const SolveRules& rules);
+
+/// Thousandths of devices that are free or will be, shared ones counted whole: for `SolveRules::free_devices`.
+std::int64_t free_devices(const Trial& trial);
 
 /// What a victim job loses for good in the present state of the trial, as pieces: members above the minimum one by
 /// one, then the rest as one.

@@ -1,6 +1,7 @@
 #include "supervisor/policy/fitting/band_score.hpp"
 
 #include <algorithm>
+#include <array>
 #include <initializer_list>
 #include <utility>
 
@@ -99,6 +100,27 @@ std::optional<BandChoice> fullest_with_devices(const Trial& trial, const Choice&
   return found.now ? std::move(found.now) : std::move(found.later);
 }
 
+/// A band where a device is shared already comes before all others, then one that has room now, then the fullest. The
+/// index has the fullest first, so that the first of each kind is its best.
+std::optional<BandChoice> fullest_with_parts(const Trial& trial, const Choice& choice) {
+  const Snapshot& snapshot = trial.snapshot();
+  std::array<std::uint32_t, 4> first{kNone, kNone, kNone, kNone};
+  const std::size_t best_kind = choice.when == Trial::When::Later ? 2 : 3;
+  for (const auto& [room, rank] : trial.bands_by_room(Trial::Index::Devices)) {
+    const std::uint32_t band = trial.band_of_rank(rank);
+    if (!choice.allowed.empty() && !choice.allowed[band]) continue;
+    const std::optional<bool> now = trial.fits_now_or_later(choice.member, band, choice.when);
+    if (!now || !band_allowed(snapshot, snapshot.members[choice.member], band)) continue;
+    const bool shared = trial.room(band).shared_memory_mib >= trial.memory_on(choice.member, band);
+    const std::size_t kind = (shared ? 2U : 0U) + (*now ? 1U : 0U);
+    if (first[kind] == kNone) first[kind] = band;
+    if (kind == best_kind) break;
+  }
+  for (std::size_t kind = first.size(); kind-- > 0;)
+    if (first[kind] != kNone) return BandChoice{first[kind], *trial.fit(choice.member, first[kind], choice.when)};
+  return std::nullopt;
+}
+
 /// Bands without devices before those with.
 std::optional<BandChoice> fullest_with_cpu(const Trial& trial, const Choice& choice) {
   const std::int64_t request = trial.snapshot().members[choice.member].request.cpu;
@@ -123,6 +145,8 @@ std::optional<BandChoice> choose_band(const Trial& trial, std::uint32_t member, 
   if (packed && cpu_only && source.request.cpu > 0 &&
       points_differ(trial, {Trial::Index::CpuAlone, Trial::Index::CpuBesideDevices}))
     return fullest_with_cpu(trial, choice);
+  if (packed && source.devices > 0 && source.request.gpu == 0 && points_differ(trial, {Trial::Index::Devices}))
+    return fullest_with_parts(trial, choice);
   return choose_band_by_scan(trial, choice);
 }
 

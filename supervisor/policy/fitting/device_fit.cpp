@@ -19,6 +19,12 @@ bool fits_later(const BandRoom& room, const DeviceGroup& group, std::int64_t mib
   return group.used() && !group.wholly_leaving() && room.device_memory_mib - group.held_mib - group.promised_mib >= mib;
 }
 
+// A device on which everybody is only promised is not free yet.
+bool fits_now(const BandRoom& room, const DeviceGroup& group, std::int64_t mib) {
+  return group.held + group.leaving > 0 && room.device_memory_mib - group.held_mib - group.leaving_mib >= mib &&
+         room.device_memory_mib - group.used_mib() + group.leaving_mib >= mib;
+}
+
 std::vector<Candidate> candidates(const BandRoom& room, const DeviceRequest& request) {
   std::vector<Candidate> all;
   std::vector<std::uint32_t> unused;
@@ -26,11 +32,7 @@ std::vector<Candidate> candidates(const BandRoom& room, const DeviceRequest& req
     const DeviceGroup& group = room.groups[i];
     if (!group.used()) unused.push_back(i);
     if (!fits_later(room, group, request.mib)) continue;
-    // A device on which everybody is only promised is not free yet.
-    const bool now = group.held + group.leaving > 0 &&
-                     room.device_memory_mib - group.held_mib - group.leaving_mib >= request.mib &&
-                     room.device_memory_mib - group.used_mib() + group.leaving_mib >= request.mib;
-    all.push_back({group.used_mib(), false, now, i});
+    all.push_back({group.used_mib(), false, fits_now(room, group, request.mib), i});
   }
   if (room.device_memory_mib < request.mib) return all;
   const std::int64_t idle = room.idle.gpu / kOneDevice;
@@ -50,6 +52,28 @@ std::vector<Candidate> candidates(const BandRoom& room, const DeviceRequest& req
 bool shared_device_fits(const BandRoom& room, const DeviceRequest& request) {
   return std::any_of(room.groups.begin(), room.groups.end(),
                      [&](const DeviceGroup& group) { return fits_later(room, group, request.mib); });
+}
+
+std::int64_t most_shared_memory(const BandRoom& room) {
+  std::int64_t most = -1;
+  for (const DeviceGroup& group : room.groups)
+    if (group.used() && !group.wholly_leaving())
+      most = std::max(most, room.device_memory_mib - group.held_mib - group.promised_mib);
+  return most;
+}
+
+std::optional<DeviceOutlook> look_at_devices(const BandRoom& room, const DeviceRequest& request) {
+  if (request.devices != 1 || request.fitting == Fitting::Spread) {
+    const std::optional<DeviceFit> fit = fit_devices(room, request);
+    return fit ? std::optional{DeviceOutlook{fit->now, fit->opened}} : std::nullopt;
+  }
+  const DeviceGroup* fullest = nullptr;
+  for (const DeviceGroup& group : room.groups)
+    if (fits_later(room, group, request.mib) && (fullest == nullptr || group.used_mib() > fullest->used_mib()))
+      fullest = &group;
+  if (fullest != nullptr) return DeviceOutlook{fits_now(room, *fullest, request.mib), 0};
+  if (room.device_memory_mib < request.mib || room.later().gpu < kOneDevice) return std::nullopt;
+  return DeviceOutlook{room.idle.gpu >= kOneDevice, 1};
 }
 
 std::optional<DeviceFit> fit_devices(const BandRoom& room, const DeviceRequest& request) {

@@ -25,7 +25,18 @@ struct DeviceFit {
 /// Packed: the fullest shared device first, whole ones last; spread: the other way round. Spec: policy-runai 8.
 std::optional<DeviceFit> fit_devices(const BandRoom& room, const DeviceRequest& request);
 
+/// The same without saying which: whether it fits, whether it does now, and how many devices are opened. No allocation
+/// for a part of one device.
+struct DeviceOutlook {
+  bool now = true;
+  std::uint32_t opened = 0;
+};
+std::optional<DeviceOutlook> look_at_devices(const BandRoom& room, const DeviceRequest& request);
+
 /// Whether a device that is shared already has room for the request, now or later.
 bool shared_device_fits(const BandRoom& room, const DeviceRequest& request);
+
+/// Most memory that is left, now or later, of one device that is shared already; -1: there is none.
+std::int64_t most_shared_memory(const BandRoom& room);
 
 }  // namespace penstock::policy

@@ -11,8 +11,7 @@ Agenda::Agenda(const WorkloadOrder& order, Direction direction, WorkloadOrder::W
       direction_(direction),
       takes_part_(std::move(takes_part)),
       tree_(order.tree()),
-      nodes_(trial_.owners().size()),
-      states_(direction == Direction::TakeFrom ? trial_.snapshot().workloads.size() : 0) {}
+      nodes_(trial_.owners().size()) {}
 
 void Agenda::touch(std::uint32_t project) {
   several_touched_ = several_touched_ || (touched_ != kNone && touched_ != project);
@@ -21,33 +20,39 @@ void Agenda::touch(std::uint32_t project) {
 }
 
 /// For the heaps: whether `a` comes after `b`.
-bool Agenda::is_later(std::uint32_t a, std::uint32_t b) const {
+bool Agenda::is_later(const Entry& a, const Entry& b) const {
   // Who serves goes by what is there; who takes, by what he has not taken yet.
-  if (direction_ == Direction::TakeFrom) return order_.before(a, b, *states_[a], *states_[b]);
-  return order_.before(b, a, order_.state(b), order_.state(a));
+  if (direction_ == Direction::TakeFrom) return order_.before(a.job, b.job, a.state, b.state);
+  return order_.before(b.job, a.job, order_.state(b.job), order_.state(a.job));
 }
 
 void Agenda::add(std::uint32_t workload) {
   const std::uint32_t project = trial_.snapshot().workloads[workload].project;
-  std::vector<std::uint32_t>& jobs = nodes_[project].jobs;
+  std::vector<Entry>& jobs = nodes_[project].jobs;
   // Nothing is taken of a job while it stands here.
-  if (direction_ == Direction::TakeFrom) states_[workload] = order_.state(workload, takes_part_);
-  jobs.push_back(workload);
-  std::push_heap(jobs.begin(), jobs.end(), [this](std::uint32_t a, std::uint32_t b) { return is_later(a, b); });
+  const bool takes = direction_ == Direction::TakeFrom;
+  jobs.push_back({workload, takes ? order_.state(workload, takes_part_) : GangState::AtMin});
+  std::push_heap(jobs.begin(), jobs.end(), [this](const Entry& a, const Entry& b) { return is_later(a, b); });
   touch(project);
 }
 
 void Agenda::add_all(const std::vector<std::uint32_t>& workloads) {
-  for (const std::uint32_t workload : workloads) {
-    if (direction_ == Direction::TakeFrom) states_[workload] = order_.state(workload);
-    nodes_[trial_.snapshot().workloads[workload].project].jobs.push_back(workload);
-  }
+  const bool takes = direction_ == Direction::TakeFrom;
+  for (const std::uint32_t workload : workloads)
+    nodes_[trial_.snapshot().workloads[workload].project].jobs.push_back(
+        {workload, takes ? order_.state(workload) : GangState::AtMin});
   for (std::uint32_t project = 0; project < nodes_.size(); ++project) {
-    std::vector<std::uint32_t>& jobs = nodes_[project].jobs;
+    std::vector<Entry>& jobs = nodes_[project].jobs;
     if (jobs.empty()) continue;
-    std::make_heap(jobs.begin(), jobs.end(), [this](std::uint32_t a, std::uint32_t b) { return is_later(a, b); });
+    std::make_heap(jobs.begin(), jobs.end(), [this](const Entry& a, const Entry& b) { return is_later(a, b); });
     touch(project);
   }
+}
+
+void Agenda::add_sorted(std::uint32_t project, const std::vector<std::uint32_t>& workloads) {
+  if (workloads.empty()) return;
+  nodes_[project].sorted = &workloads;
+  touch(project);
 }
 
 void Agenda::chosen(std::uint32_t project, const Resources& amount) {
@@ -71,11 +76,23 @@ bool Agenda::first(std::uint32_t a, std::uint32_t b) const {
   return direction_ == Direction::Serve ? served_first : !served_first;
 }
 
+bool Agenda::find_best_job(Node& node) const {
+  node.best_job = node.jobs.empty() ? kNone : node.jobs.front().job;
+  node.best_is_sorted = false;
+  if (node.sorted == nullptr) return node.best_job != kNone;
+  const std::vector<std::uint32_t>& sorted = *node.sorted;
+  while (node.next_sorted < sorted.size() && !admits_(sorted[node.next_sorted])) ++node.next_sorted;
+  if (node.next_sorted == sorted.size()) return node.best_job != kNone;
+  const std::uint32_t first = sorted[node.next_sorted];
+  if (node.best_job != kNone && !is_later(node.jobs.front(), {first, order_.state(first)})) return true;
+  node.best_job = first;
+  node.best_is_sorted = true;
+  return true;
+}
+
 void Agenda::look_again(std::uint32_t project) {
   Node& node = nodes_[project];
-  node.best_job = kNone;
-  if (!node.jobs.empty()) {
-    node.best_job = node.jobs.front();
+  if (find_best_job(node)) {
     node.change = change_of(node.best_job);
     return;
   }
@@ -120,9 +137,14 @@ std::optional<std::uint32_t> Agenda::take() {
   if (best == kNone) return std::nullopt;
   const std::uint32_t job = nodes_[best].best_job;
   const std::uint32_t project = trial_.snapshot().workloads[job].project;
-  std::vector<std::uint32_t>& jobs = nodes_[project].jobs;
-  std::pop_heap(jobs.begin(), jobs.end(), [this](std::uint32_t a, std::uint32_t b) { return is_later(a, b); });
-  jobs.pop_back();
+  Node& node = nodes_[project];
+  if (node.best_is_sorted) {
+    ++node.next_sorted;
+  } else {
+    std::pop_heap(node.jobs.begin(), node.jobs.end(),
+                  [this](const Entry& a, const Entry& b) { return is_later(a, b); });
+    node.jobs.pop_back();
+  }
   touch(project);
   return job;
 }

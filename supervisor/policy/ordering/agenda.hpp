@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "supervisor/policy/ordering/project_order.hpp"
@@ -23,16 +25,32 @@ class Agenda {
   void add(std::uint32_t workload);
   /// The same for many, before anything is taken. Cost: O(n).
   void add_all(const std::vector<std::uint32_t>& workloads);
+  /// Taking: jobs of one project that stand in the order in which they are taken, as the trial is now. Who is not
+  /// admitted is passed over. REQUIRES: before anything is taken; `workloads` outlives the agenda.
+  void add_sorted(std::uint32_t project, const std::vector<std::uint32_t>& workloads);
+  void admit_only(std::function<bool(std::uint32_t)> admits) { admits_ = std::move(admits); }
+  /// Whether `a` is taken before `b`, as the trial is now.
+  static bool taken_before(const WorkloadOrder& order, std::uint32_t a, std::uint32_t b) {
+    return order.before(b, a, order.state(b), order.state(a));
+  }
   /// The next job, taken out; none when all are through.
   std::optional<std::uint32_t> take();
   /// Taking from somebody: what was chosen already counts as gone.
   void chosen(std::uint32_t project, const Resources& amount);
 
  private:
+  /// A job that stands here. Taking: with its state by what has not been taken of it; serving, that is looked up.
+  struct Entry {
+    std::uint32_t job = kNone;
+    GangState state = GangState::AtMin;
+  };
   /// One project or department.
   struct Node {
-    std::vector<std::uint32_t> jobs;  ///< A heap.
-    Resources gone;                   ///< Chosen from it and its descendants.
+    std::vector<Entry> jobs;                             ///< A heap.
+    const std::vector<std::uint32_t>* sorted = nullptr;  ///< More of them, in order.
+    std::size_t next_sorted = 0;
+    bool best_is_sorted = false;
+    Resources gone;  ///< Chosen from it and its descendants.
     // What was found when the sums of the owner, and its own, had these versions.
     std::uint64_t owner_version = ~std::uint64_t{0};
     std::uint64_t version = 0;
@@ -46,7 +64,8 @@ class Agenda {
   void look_again(std::uint32_t project);
   void refresh_all();
   bool first(std::uint32_t a, std::uint32_t b) const;
-  bool is_later(std::uint32_t a, std::uint32_t b) const;
+  bool is_later(const Entry& a, const Entry& b) const;
+  bool find_best_job(Node& node) const;
   void touch(std::uint32_t project);
   Resources change_of(std::uint32_t workload) const;
 
@@ -59,7 +78,7 @@ class Agenda {
   std::uint64_t seen_trial_ = ~std::uint64_t{0};  ///< Version of the trial when all were looked at.
   std::uint32_t touched_ = kNone;                 ///< Since then.
   bool several_touched_ = false;
-  std::vector<std::optional<GangState>> states_;  ///< Taking: of jobs, by what has not been taken of them.
+  std::function<bool(std::uint32_t)> admits_;  ///< Of the sorted ones.
 };
 
 }  // namespace penstock::policy

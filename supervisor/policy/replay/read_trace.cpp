@@ -2,6 +2,7 @@
 #include <charconv>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "supervisor/policy/replay/trace.hpp"
 
@@ -20,10 +21,30 @@ Fields split(std::string_view line, char separator) {
   }
 }
 
+/// The fields of a line; one in quotes may contain commas, and loses the quotes.
+Fields split_line(std::string_view line) {
+  if (line.find('"') == std::string_view::npos) return split(line, ',');
+  Fields fields;
+  for (std::size_t begin = 0;;) {
+    std::size_t end = line.find(',', begin);
+    if (begin < line.size() && line[begin] == '"') {
+      const std::size_t quote = line.find('"', begin + 1);
+      if (quote != std::string_view::npos) end = line.find(',', quote);
+    }
+    std::string_view field = line.substr(begin, end == std::string_view::npos ? end : end - begin);
+    if (field.size() >= 2 && field.front() == '"' && field.back() == '"') field = field.substr(1, field.size() - 2);
+    fields.push_back(field);
+    if (end == std::string_view::npos) return fields;
+    begin = end + 1;
+  }
+}
+
 /// A list with names in its first line, read line by line.
 class Table {
  public:
   explicit Table(std::string_view text) : rest_(text) {
+    // Some programs begin a file with this mark of its encoding.
+    if (constexpr std::string_view kMark = "\xEF\xBB\xBF"; rest_.starts_with(kMark)) rest_.remove_prefix(kMark.size());
     if (next())
       for (std::size_t i = 0; i < fields_.size(); ++i) columns_.emplace(std::string{fields_[i]}, i);
     names_ = fields_.size();
@@ -39,7 +60,7 @@ class Table {
       ++line_;
       if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
       if (line.empty()) continue;
-      fields_ = split(line, ',');
+      fields_ = split_line(line);
       return true;
     }
     return false;
@@ -145,34 +166,87 @@ Result<ReplayJob> read_own(const Table& table, ProjectNames& projects) {
   return job;
 }
 
-/// Who was never started, or never ended, runs as long as it was there.
-Result<ReplayJob> read_alibaba(const Table& table, ProjectNames& projects,
-                               const std::map<std::string, std::vector<std::uint32_t>>& by_model) {
-  ReplayJob job;
-  job.name = table.text("name");
-  job.project = projects.position(table.text("qos"));
-  job.priority = priority_of_class(table.text("qos"));
-  std::int64_t ended = 0;
-  std::int64_t started = 0;
-  NumberReader numbers{table};
-  numbers.read(job.arrives_s, "creation_time", 0);
-  numbers.read(ended, "deletion_time", job.arrives_s + 1);
-  numbers.read(started, "scheduled_time", job.arrives_s);
-  numbers.read(job.devices, "num_gpu", 0);
-  numbers.read(job.device_share, "gpu_milli", 1000);
-  numbers.read(job.cpu_milli, "cpu_milli", 0);
-  numbers.read(job.memory_mib, "memory_mib", 0);
-  if (numbers.failure()) return *numbers.failure();
-  if (job.devices != 1) job.device_share = 1000;  // A share is only one of a single device.
-  job.runs_s = std::max<std::int64_t>(1, ended - std::max(started, job.arrives_s));
-  if (const std::string_view models = table.text("gpu_spec"); !models.empty())
+/// Bands by their model.
+using ByModel = std::map<std::string, std::vector<std::uint32_t>>;
+
+/// Reads the list of others; counts what is odd.
+class AlibabaReader {
+ public:
+  AlibabaReader(ReplayTrace& trace, const ByModel& by_model) : trace_(trace), by_model_(by_model) {}
+
+  Result<ReplayJob> read(const Table& table, ProjectNames& projects) {
+    ReplayJob job;
+    const std::string_view service = table.text("qos");
+    if (service.empty()) ++trace_.odd.without_class;
+    job.name = table.text("name");
+    job.project = projects.position(service.empty() ? "none" : service);
+    job.priority = priority_of_class(service);
+    std::int64_t ended = 0;
+    std::int64_t started = 0;
+    NumberReader numbers{table};
+    numbers.read(job.arrives_s, "creation_time", 0);
+    numbers.read(ended, "deletion_time", kNoTime);
+    numbers.read(started, "scheduled_time", kNoTime);
+    numbers.read(job.devices, "num_gpu", 0);
+    numbers.read(job.device_share, "gpu_milli", 1000);
+    numbers.read(job.cpu_milli, "cpu_milli", 0);
+    numbers.read(job.memory_mib, "memory_mib", 0);
+    if (numbers.failure()) return *numbers.failure();
+    if (job.devices != 1) job.device_share = 1000;  // A share is only one of a single device.
+    if (job.device_share == 0) {
+      ++trace_.odd.share_of_nothing;
+      job.device_share = 1000;
+    }
+    set_time(job, started, ended);
+    left_out_ = false;
+    if (!table.text("gpu_spec").empty()) find_bands(job, table.text("gpu_spec"));
+    return job;
+  }
+
+  /// Adds the job that was read last, unless nobody has what it asks for.
+  void keep(ReplayJob job) {
+    if (left_out_) return;
+    if (open_from_s_) without_end_.emplace_back(trace_.jobs.size(), *open_from_s_);
+    trace_.jobs.push_back(std::move(job));
+  }
+  /// When all have been read: who was never deleted runs to the end.
+  void finish() {
+    for (const auto& [position, from_s] : without_end_)
+      trace_.jobs[position].runs_s = std::max<std::int64_t>(1, last_s_ - from_s);
+  }
+
+ private:
+  static constexpr std::int64_t kNoTime = -1;
+
+  void set_time(ReplayJob& job, std::int64_t started, std::int64_t ended) {
+    last_s_ = std::max({last_s_, job.arrives_s, started, ended});
+    if (started == kNoTime) ++trace_.odd.without_start;
+    const std::int64_t from = std::max(started, job.arrives_s);
+    if (ended == kNoTime) {
+      ++trace_.odd.without_end;
+      open_from_s_ = from;
+      return;
+    }
+    open_from_s_.reset();
+    if (ended < from) ++trace_.odd.ends_early;
+    job.runs_s = std::max<std::int64_t>(1, ended - from);
+  }
+
+  void find_bands(ReplayJob& job, std::string_view models) {
     for (const std::string_view model : split(models, '|'))
-      if (const auto known = by_model.find(std::string{model}); known != by_model.end())
+      if (const auto known = by_model_.find(std::string{model}); known != by_model_.end())
         job.bands.insert(job.bands.end(), known->second.begin(), known->second.end());
-  if (!table.text("gpu_spec").empty() && job.bands.empty())
-    return table.mistake("no band has one of the models " + std::string{table.text("gpu_spec")});
-  return job;
-}
+    left_out_ = job.bands.empty();
+    if (left_out_) ++trace_.odd.unknown_models;
+  }
+
+  ReplayTrace& trace_;
+  const ByModel& by_model_;
+  std::vector<std::pair<std::size_t, std::int64_t>> without_end_;  ///< Position, and since when it runs.
+  std::int64_t last_s_ = 0;
+  bool left_out_ = false;
+  std::optional<std::int64_t> open_from_s_;  ///< Of the job that was read last, if its end is not known.
+};
 
 std::optional<Error> mistake_in(const ReplayJob& job, const Table& table) {
   if (job.devices > kTraceDevicesMax || job.members < 1 || job.members > kTraceDevicesMax)
@@ -218,7 +292,7 @@ Result<std::vector<Band>> read_trace_bands(std::string_view text) {
 
 Result<ReplayTrace> read_trace(std::string_view text, std::vector<Band> bands) {
   ReplayTrace trace;
-  std::map<std::string, std::vector<std::uint32_t>> by_model;
+  ByModel by_model;
   for (std::uint32_t band = 0; band < bands.size(); ++band)
     for (const std::string& model : bands[band].labels) by_model[model].push_back(band);
   // Models are asked for by lists of bands; labels would keep everybody else away.
@@ -229,13 +303,15 @@ Result<ReplayTrace> read_trace(std::string_view text, std::vector<Band> bands) {
   const bool own = table.has("arrives_s") && table.has("runs_s");
   if (!own && !(table.has("creation_time") && table.has("num_gpu")))
     return table.mistake("the first line names neither `arrives_s` and `runs_s` nor `creation_time` and `num_gpu`");
+  AlibabaReader reader{trace, by_model};
   while (table.next()) {
     if (!table.is_whole()) return table.mistake("has another number of fields than the first line");
-    Result<ReplayJob> job = own ? read_own(table, projects) : read_alibaba(table, projects, by_model);
+    Result<ReplayJob> job = own ? read_own(table, projects) : reader.read(table, projects);
     if (!job) return job.error();
     if (const std::optional<Error> mistake = mistake_in(*job, table)) return *mistake;
-    trace.jobs.push_back(std::move(*job));
+    reader.keep(std::move(*job));
   }
+  reader.finish();
   std::stable_sort(trace.jobs.begin(), trace.jobs.end(),
                    [](const ReplayJob& a, const ReplayJob& b) { return a.arrives_s < b.arrives_s; });
   return trace;

@@ -26,10 +26,22 @@ struct ReplayJob {
   std::vector<std::uint32_t> bands;  ///< Where its members may be; empty: anywhere.
 };
 
+/// What was odd about a trace of others, counted, and what was made of it.
+struct TraceOddities {
+  std::int64_t without_end = 0;       ///< Never deleted: runs to the last time that the trace names.
+  std::int64_t without_start = 0;     ///< Never started: runs for as long as it was there.
+  std::int64_t without_class = 0;     ///< Belongs to the project `none`.
+  std::int64_t ends_early = 0;        ///< Was deleted before it came or started: runs for one second.
+  std::int64_t share_of_nothing = 0;  ///< A part of 0 of a device: has a whole one.
+  std::int64_t unknown_models = 0;    ///< No band has one of its models: left out.
+  friend bool operator==(const TraceOddities&, const TraceOddities&) = default;
+};
+
 struct ReplayTrace {
   std::vector<Band> bands;
   std::vector<std::string> projects;
   std::vector<ReplayJob> jobs;  ///< By arrival.
+  TraceOddities odd;
 };
 
 /// Lines of a trace, and bands, at most; a larger one is refused.
@@ -44,8 +56,8 @@ std::vector<Band> equal_trace_bands(std::uint32_t count, std::int64_t devices);
 
 /// Jobs from either of two formats, told apart by the first line. Ours:
 /// `name,project,arrives_s,runs_s,members,devices,device_share,cpu_milli,memory_mib,priority`; and the Alibaba GPU 2023
-/// list of pods, where the service class is the project, and what was never started runs as long as it was there.
-/// Error: ParseError with the line.
+/// list of pods, where the service class is the project. Values may stand in quotes, with commas in them; what else is
+/// odd in lists of others is counted. Error: ParseError with the line.
 Result<ReplayTrace> read_trace(std::string_view text, std::vector<Band> bands);
 
 /// How a trace is generated.

@@ -20,17 +20,25 @@ std::vector<std::uint32_t> chain_of(const std::vector<Owner>& owners, std::uint3
 }
 
 Branches branches_of(const std::vector<Owner>& owners, std::uint32_t a, std::uint32_t b) {
-  const std::vector<std::uint32_t> up_a = chain_of(owners, a);
-  const std::vector<std::uint32_t> up_b = chain_of(owners, b);
-  std::size_t common = 0;
-  while (common < up_a.size() && common < up_b.size() &&
-         up_a[up_a.size() - 1 - common] == up_b[up_b.size() - 1 - common])
-    ++common;
-  Branches branches;
-  if (common > 0) branches.ancestor = up_a[up_a.size() - common];
+  const auto depth = [&](std::uint32_t project) {
+    std::size_t steps = 0;
+    for (std::uint32_t at = project; at != kNone; at = owners[at].parent) ++steps;
+    return steps;
+  };
   // One may be the other's ancestor, or both the same: then its branch is itself.
-  branches.a = common < up_a.size() ? up_a[up_a.size() - 1 - common] : a;
-  branches.b = common < up_b.size() ? up_b[up_b.size() - 1 - common] : b;
+  Branches branches{a, b, kNone};
+  std::uint32_t up_a = a;
+  std::uint32_t up_b = b;
+  const auto climb = [&](std::uint32_t& at, std::uint32_t& branch) { at = owners[branch = at].parent; };
+  const std::size_t depth_a = depth(a);
+  const std::size_t depth_b = depth(b);
+  for (std::size_t i = depth_b; i < depth_a; ++i) climb(up_a, branches.a);
+  for (std::size_t i = depth_a; i < depth_b; ++i) climb(up_b, branches.b);
+  while (up_a != up_b) {
+    climb(up_a, branches.a);
+    climb(up_b, branches.b);
+  }
+  branches.ancestor = up_a;
   return branches;
 }
 

@@ -18,7 +18,13 @@ Snapshot good() {
   return builder.snapshot;
 }
 
-TEST(CheckSnapshot, AcceptsWhatIsRight) { EXPECT_TRUE(check_snapshot(good())); }
+TEST(CheckSnapshot, AcceptsWhatIsRight) {
+  EXPECT_TRUE(check_snapshot(good()));
+  Snapshot edge = good();
+  edge.members[0].slots = edge.bands[0].capacity.memory = std::int64_t{1} << 48;
+  edge.members[0].allowed_bands = {kNone};  // A wish for a band that is not here.
+  EXPECT_TRUE(check_snapshot(edge));
+}
 
 TEST(CheckSnapshot, RefusesWhatIsWrong) {
   const std::pair<const char*, void (*)(Snapshot&)> wrong[] = {
@@ -29,6 +35,25 @@ TEST(CheckSnapshot, RefusesWhatIsWrong) {
       {"weight 0", [](Snapshot& it) { it.workloads[0].weight = 0; }},
       {"no part", [](Snapshot& it) { it.members[0].devices = 1; }},
       {"1.5 devices", [](Snapshot& it) { it.members[0].device_share = 1500; }},
+      {"a band that is not there", [](Snapshot& it) { it.members[0].allowed_bands = {7}; }},
+      {"a place on one",
+       [](Snapshot& it) {
+         it.members[0].places = {{7, 1}};
+       }},
+      {"a promise on one",
+       [](Snapshot& it) {
+         it.claims = {{0, {{7, 1}}}};
+       }},
+      {"more than any amount", [](Snapshot& it) { it.members[0].slots = (std::int64_t{1} << 48) + 1; }},
+      {"a capacity beyond any", [](Snapshot& it) { it.bands[0].capacity.memory = (std::int64_t{1} << 48) + 1; }},
+      {"a guarantee beyond any",
+       [](Snapshot& it) { it.projects[0].shares[1].guaranteed = (std::int64_t{1} << 48) + 1; }},
+      {"a negative minimum", [](Snapshot& it) { it.workloads[0].sets[0].min = -1; }},
+      {"parts of 1025 devices",
+       [](Snapshot& it) {
+         it.members[0].devices = 1025;
+         it.members[0].device_share = 500;
+       }},
       {"conflicting pins", [](Snapshot& it) { it.members[0].allowed_bands = it.members[0].blocked_bands = {0}; }},
   };
   for (const auto& [name, spoil] : wrong) {

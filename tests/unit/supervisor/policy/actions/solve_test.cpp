@@ -17,7 +17,6 @@ TEST(Solve, FailureChangesNothing) {
   const Parts parts = parts_named("quota");
   QuotaPass pass{builder.snapshot, 0, parts};
   SolveRules rules;
-  rules.jobs = &pass.preemptible_jobs();
   rules.is_candidate = [](std::uint32_t) { return true; };
   rules.validate = [](const std::vector<TakenMembers>&) { return false; };
   EXPECT_FALSE(solve(pass, 1, rules));

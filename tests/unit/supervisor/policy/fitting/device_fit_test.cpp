@@ -39,5 +39,34 @@ TEST(DeviceFit, WhatIsBeingLeftIsFreeLater) {
   EXPECT_FALSE(fit->now);
 }
 
+/// Small enough to look at all of it: two shared devices in every state, every part, both ways of packing.
+TEST(DeviceFit, TheOutlookIsThatOfTheFit) {
+  for (std::int64_t code = 0; code < 4 * 4 * 3 * 3 * 4; ++code) {
+    BandRoom room = shared({20 * (code % 4), 25 * (code / 4 % 4)});
+    room.groups[0].leaving = static_cast<std::int32_t>(code / 16 % 3);
+    room.groups[0].leaving_mib = 20 * room.groups[0].leaving;
+    room.groups[1].promised = static_cast<std::int32_t>(code / 48 % 3);
+    room.groups[1].promised_mib = 20 * room.groups[1].promised;
+    if (code % 4 == 0) room.groups[0].held = 0;
+    room.idle.gpu = code / 144 % 2 * 1000;
+    room.leaving.gpu = code / 288 % 2 * 1000;
+    std::int64_t most = -1;
+    for (std::int64_t mib = 0; mib <= 100; mib += 5) {
+      if (shared_device_fits(room, {1, mib, Fitting::BinPack})) most = mib;
+      for (const Fitting fitting : {Fitting::BinPack, Fitting::Spread})
+        for (std::int64_t devices = 1; devices <= 3; ++devices) {
+          const DeviceRequest request{devices, mib, fitting};
+          const std::optional<DeviceFit> fit = fit_devices(room, request);
+          const std::optional<DeviceOutlook> outlook = look_at_devices(room, request);
+          ASSERT_EQ(fit.has_value(), outlook.has_value()) << code << " " << mib;
+          if (!fit) continue;
+          EXPECT_EQ(fit->now, outlook->now) << code << " " << mib;
+          EXPECT_EQ(fit->opened, outlook->opened) << code << " " << mib;
+        }
+    }
+    EXPECT_EQ(most_shared_memory(room), most) << code;
+  }
+}
+
 }  // namespace
 }  // namespace penstock::policy

@@ -45,15 +45,42 @@ TEST(ReadTrace, NamesTheLineOfAMistake) {
   };
   EXPECT_EQ(refused("a,1,1,1,500,,LS,Running,1,2\n"), "line 2");        // A field is missing.
   EXPECT_EQ(refused("a,1,1,1,1001,,LS,Running,1,2,1\n"), "line 2");     // More than a device.
-  EXPECT_EQ(refused("a,1,1,1,0,,LS,Running,1,2,1\n"), "line 2");        // A part of nothing.
   EXPECT_EQ(refused("a,1,1,x,1,,LS,Running,1,2,1\n"), "line 2");        // No number.
   EXPECT_EQ(refused("a,1,1,-1,1,,LS,Running,1,2,1\n"), "line 2");       // Below 0.
   EXPECT_EQ(refused("a,1,1,1025,1000,,LS,Running,1,2,1\n"), "line 2");  // Beyond kTraceDevicesMax.
   EXPECT_EQ(refused("a,1,1,1024,1000,,LS,Running,1,2,1\n"), "accepted");
-  EXPECT_EQ(refused("a,1,1,1,1000,G9,LS,Running,1,2,1\n"), "line 2");  // Nobody has this model.
   EXPECT_EQ(refused("a,1,1,1,99999999999999999999,,LS,Running,1,2,1\n"), "line 2");
   EXPECT_FALSE(read_trace("", equal_trace_bands(1, 1)));
   EXPECT_FALSE(read_trace_bands("sn,gpu\n"));
+}
+
+/// The public lists have all of these.
+TEST(ReadTrace, CountsWhatIsOddInListsOfOthers) {
+  const auto bands =
+      read_trace_bands("\xEF\xBB\xBF\"sn\",cpu_milli,memory_mib,gpu,\"model\"\n\"a,1\",64000,1024,2,\"P100\"\n");
+  ASSERT_TRUE(bands) << to_string(bands.error());
+  EXPECT_EQ((*bands)[0].name, "a,1");
+  const auto trace = read_trace(std::string{kPods} +
+                                    "\"a,b\",4000,8,1,\"460\",\"G1|P100\",\"LS\",Running,100,,110\n"  // Never deleted.
+                                    "b,4000,8,1,0,,,Running,10,30,\n"  // Never started, no class, 0 of a device.
+                                    "c,4000,8,1,1000,G9,LS,Running,10,30,20\n"  // Nobody has this model.
+                                    "d,4000,8,0,,,BE,Failed,50,40,45\n"         // Deleted before it came.
+                                    "e,,,0,,,BE,Succeeded,60,600,60\n",
+                                *bands);
+  ASSERT_TRUE(trace) << to_string(trace.error());
+  ASSERT_EQ(trace->jobs.size(), 4U);
+  EXPECT_EQ(trace->odd, (TraceOddities{.without_end = 1,
+                                       .without_start = 1,
+                                       .without_class = 1,
+                                       .ends_early = 1,
+                                       .share_of_nothing = 1,
+                                       .unknown_models = 1}));
+  EXPECT_EQ(trace->jobs[0].name, "b");
+  EXPECT_EQ(trace->jobs[0].device_share, 1000);
+  EXPECT_EQ(trace->jobs[1].runs_s, 1);
+  EXPECT_EQ(trace->jobs[3].name, "a,b");
+  EXPECT_EQ(trace->jobs[3].runs_s, 600 - 110);
+  EXPECT_EQ(trace->projects, (std::vector<std::string>{"LS", "none", "BE"}));
 }
 
 }  // namespace

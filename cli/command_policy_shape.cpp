@@ -1,0 +1,255 @@
+// tidy: foreign-file task, tasks, agent, agents, pod, pods, podsets, node, nodes, scheduler, bank, urgency, nice
+#include "cli/command_policy_shape.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <span>
+#include <utility>
+
+namespace penstock::cli {
+namespace {
+
+/// One field of a format: its path, `:`, its kind (t text, i whole number, n number, b true or false, l list, o table,
+/// a anything), and `!` if it must be there. `[]` is each item of a list, `*` any name.
+using Rules = std::span<const std::string_view>;
+
+// clang-format off
+constexpr std::string_view kSlotRules[] = {
+    "schema:t!", "id:a", "kind:t!", "agents:l", "groups:l", "tasks:l", "queue_positions:a", "steps:l", "scheduler:o",
+    "task:o", "expect:a", "expected:a", "fitting:t", "heterogeneous:b", "tie_break_decides:b", "capacity:i",
+    "agents[].id:t!", "agents[].slots:i!", "agents[].max_zero_slot:i", "agents[].used_slots:i",
+    "agents[].zero_slot_used:i", "agents[].label:t", "agents[].draining:b", "agents[].enabled:b", "groups[].id:t!",
+    "groups[].weight:n", "groups[].max_slots:i", "groups[].priority:i", "groups[].implicit:b", "groups[].demand:i",
+    "groups[].slots_per_task:i", "tasks[].id:t!", "tasks[].job:t!", "tasks[].slots:i", "tasks[].preemptible:b",
+    "tasks[].submitted:i", "tasks[].requested:i", "tasks[].running_on:t", "tasks[].holds_slots:b", "tasks[].label:t",
+    "tasks[].blocked_agents:l", "tasks[].single_agent:b", "task.id:t", "task.slots:i", "task.preemptible:b",
+    "task.single_agent:b", "task.blocked_agents:l", "scheduler.type:t", "scheduler.preemption:b",
+    "scheduler.fitting:t", "scheduler.heterogeneous:b", "scheduler.variant:t", "scheduler.default_priority:i",
+    "steps[].op:t!", "steps[].expect:a", "steps[].positions:o", "steps[].positions.*:a", "steps[].job:t",
+    "steps[].anchor:t", "steps[].ahead_of:b", "steps[].state:t", "steps[].state_not:t", "steps[].error:t",
+    "steps[].resources_released:b", "steps[].groups:l", "steps[].tasks:a", "steps[].preempt_signal:b",
+    "steps[].failure:a", "steps[].weight:n", "steps[].priority:i", "steps[].w:i", "steps[].signalled:b",
+    "steps[].use_group_caps:b", "steps[].ready:b", "steps[].seconds:n", "steps[].timeout_s:n", "steps[].timed_out:b",
+    "steps[].acknowledged:b", "steps[].seed_step:a", "steps[].container:a", "steps[].part:a", "steps[].c:a",
+    "steps[].tasks[]:a", "steps[].tasks[].id:t!", "steps[].tasks[].job:t!", "steps[].tasks[].slots:i",
+    "steps[].tasks[].preemptible:b", "steps[].tasks[].submitted:i", "steps[].tasks[].requested:i",
+    "steps[].tasks[].running_on:t", "steps[].tasks[].holds_slots:b", "steps[].tasks[].label:t",
+    "steps[].tasks[].blocked_agents:l", "steps[].tasks[].single_agent:b", "steps[].groups[].id:t!",
+    "steps[].groups[].weight:n", "steps[].groups[].max_slots:i", "steps[].groups[].priority:i",
+    "steps[].groups[].implicit:b", "known_pool:t", "reported_pool:t", "known_devices:l", "reported_devices:l",
+    "preemptible:b", "new_priority:i", "default_priority:i", "a:o", "b:o", "slots:i", "max_slots_per_pod:i",
+    "default_aux_pool:t", "default_compute_pool:t", "requests:l", "slots_per_pod:a", "known_devices[]:a",
+    "reported_devices[]:a", "a.*:a", "b.*:a", "requests[].id:t!", "requests[].slots:i", "requests[].pool:t",
+    "queue_positions.*:a",
+};
+// clang-format on
+
+// clang-format off
+constexpr std::string_view kQuotaRules[] = {
+    "id:t!", "name:a", "kind:t", "nodes:l", "departments:l", "queues:l", "jobs:l", "expect:o", "node_filters:b",
+    "scheduler_config:o", "rounds_until_match:i", "rounds_after_match:i", "scheduler_config.*:a", "nodes[].name:t!",
+    "nodes[].gpus:i", "nodes[].gpu_memory_mib:i", "nodes[].cpu_milli:i", "nodes[].memory_bytes:i",
+    "nodes[].max_pods:i", "nodes[].labels:a", "nodes[].idle_gpus:i", "departments[].name:t!",
+    "departments[].order:i", "departments[].implicit:b", "departments[].priority:i", "departments[].parent:t",
+    "departments[].gpu:o", "departments[].cpu_milli:o", "departments[].memory_mb:o", "queues[].name:a",
+    "queues[].id:a", "queues[].parent:t", "queues[].order:i", "queues[].created:i", "queues[].priority:i",
+    "queues[].children:l", "queues[].preempt_min_runtime_s:n", "queues[].reclaim_min_runtime_s:n", "queues[].gpu:o",
+    "queues[].cpu:o", "queues[].memory:o", "queues[].cpu_milli:o", "queues[].memory_mb:o", "departments[].gpu.*:n",
+    "departments[].cpu_milli.*:n", "departments[].memory_mb.*:n", "queues[].gpu.*:n", "queues[].cpu.*:n",
+    "queues[].memory.*:n", "queues[].cpu_milli.*:n", "queues[].memory_mb.*:n", "queues[].children[]:a",
+    "jobs[].name:t!", "jobs[].queue:t!", "jobs[].priority:i", "jobs[].preemptible:b", "jobs[].age_minutes:n",
+    "jobs[].per_pod:o", "jobs[].min_available:i", "jobs[].pods:l!", "jobs[].subgroups:o", "jobs[].best_effort:b",
+    "jobs[].stale_seconds:i", "jobs[].delete_in_test:b", "jobs[].last_start_seconds_ago:n",
+    "jobs[].per_pod.cpu_milli:i", "jobs[].per_pod.memory_bytes:i", "jobs[].per_pod.gpus:n",
+    "jobs[].per_pod.gpu_memory_mib:i", "jobs[].per_pod.fraction_devices:i", "jobs[].pods[].id:t!",
+    "jobs[].pods[].state:t!", "jobs[].pods[].node:t", "jobs[].pods[].gpu_groups:l", "jobs[].pods[].subgroup:t",
+    "jobs[].pods[].gpus:n", "jobs[].pods[].node_affinity:l", "jobs[].pods[].order_priority:i",
+    "jobs[].subgroups.name:a", "jobs[].subgroups.podsets:l", "jobs[].subgroups.podsets[].name:t!",
+    "jobs[].subgroups.podsets[].min_available:i", "expect.jobs:o", "expect.pods:o", "expect.jobs.*:a", "expect.pods.*:a", "expect.nodes.*:a", "expect.nodes:o",
+    "expect.max_binds:i", "expect.max_evictions:i", "expect.max_pipelines:i", "expect.*:a",
+    // Function tables: each names its own.
+    "left:o", "right:o", "left_job:o", "right_job:o", "left.*:a", "right.*:a", "left_job.*:n", "right_job.*:n",
+    "total:a", "min_node_gpu_memory:a", "strategy:t", "requests:o", "requests.*:n", "reclaimer_queue:o",
+    "victim_queue:o", "victim_remaining:o", "victim_remaining.*:n", "reclaimer_queue.*:a", "victim_queue.*:a",
+    "queue:o", "queue.*:a", "checks:l", "job_queue:t", "job_preemptible:b", "saturation_multiplier:n", "reclaimer:o",
+    "reclaimer.queue:t!", "reclaimer.preemptible:b", "reclaimer.requests:o", "reclaimer.requests.*:n",
+    "victims_by_queue:o", "victims_by_queue.*:l", "victims_by_queue.*[]:a", "action:t", "default_preempt_s:n",
+    "default_reclaim_s:n", "method:t", "k_value:n", "resource:t", "phase:t",
+};
+// clang-format on
+
+// clang-format off
+constexpr std::string_view kFactorRules[] = {
+    "kind:t!", "id:a", "tolerance:n", "tree:o", "published:a", "expected:a", "expected_order_flux_rank:l",
+    "intermediate:l", "weights:o", "weights.*:n", "cases:l", "factor_cases:o", "defaults:o", "scenarios:l",
+    "semantics:a", "queue_order_cases:l", "rejections:l", "slurm_log_example:o", "flux_cases:l", "continuous:o",
+    "billing:o", "usage_total_override:n", "required_by_seed:o", "published_norm_shares:o", "published_norm_usage:o",
+    "default_weights:a", "cases[].id:t!", "cases[].factors:o", "cases[].factors.*:n", "cases[].inputs:o",
+    "cases[].inputs.*:n", "cases[].weights:o", "cases[].weights.*:n", "cases[].expected_priority:i",
+    "cases[].nodes:i", "cases[].now:n", "cases[].running:l", "cases[].queue_in_priority_order:l",
+    "cases[].expected:o", "cases[].expected.*:a", "cases[].asserted_upstream:a", "cases[].running[].nodes:i!",
+    "cases[].running[].ends:n!", "cases[].queue_in_priority_order[].id:t!",
+    "cases[].queue_in_priority_order[].nodes:i!", "cases[].queue_in_priority_order[].wall:n", "tree.name:t!",
+    "tree.type:t", "tree.shares:i", "tree.usage:n", "tree.children:l", "tree.children[]:a", "defaults.*:a",
+    "factor_cases.*:l", "factor_cases.*[]:a", "slurm_log_example.*:a", "continuous.*:a", "billing.*:a",
+    "scenarios[].id:t!", "scenarios[].assoc:o", "scenarios[].assoc.*:i", "scenarios[].assocs:o",
+    "scenarios[].assocs.*:o", "scenarios[].assocs.*.*:i", "scenarios[].queues:o", "scenarios[].queues.*:o",
+    "scenarios[].queues.*.*:i", "scenarios[].machine_nodes:i", "scenarios[].cores_per_node:i",
+    "scenarios[].queue_limits:o", "scenarios[].queue_limits.*:i", "scenarios[].grants:o", "scenarios[].grants.*:l",
+    "scenarios[].grants.*[]:t", "scenarios[].steps:l!", "scenarios[].steps[].op:t!", "scenarios[].steps[].*:a",
+    "queue_order_cases[].*:a", "rejections[].*:a", "flux_cases[].*:a", "intermediate[].*:a",
+    "expected_order_flux_rank[]:a", "required_by_seed.*:n", "published_norm_shares.*:n", "published_norm_usage.*:n",
+};
+// clang-format on
+
+Rules rules_of(CaseFormat format) {
+  if (format == CaseFormat::Slots) return kSlotRules;
+  return format == CaseFormat::Quotas ? Rules{kQuotaRules} : Rules{kFactorRules};
+}
+
+bool is_remark(std::string_view name) {
+  static constexpr std::string_view kRemarks[] = {"note",     "notes",      "how",  "source",      "comment", "about",
+                                                  "features", "provenance", "tags", "description", "formula"};
+  static constexpr std::string_view kBeginnings[] = {"model", "upstream", "derived", "published", "unchecked"};
+  static constexpr std::string_view kEnds[] = {"_note", "_source", "_upstream", "_arises", "_order"};
+  return std::find(std::begin(kRemarks), std::end(kRemarks), name) != std::end(kRemarks) ||
+         std::any_of(std::begin(kBeginnings), std::end(kBeginnings),
+                     [name](std::string_view part) { return name.starts_with(part); }) ||
+         std::any_of(std::begin(kEnds), std::end(kEnds),
+                     [name](std::string_view part) { return name.ends_with(part); });
+}
+
+struct Wanted {
+  char kind = 'a';
+  bool required = false;
+};
+
+std::string_view kind_wanted(char kind) {
+  switch (kind) {
+    case 't': return "a text";
+    case 'i': return "a whole number";
+    case 'n': return "a number";
+    case 'b': return "true or false";
+    case 'l': return "a list";
+    case 'o': return "a table";
+    default: return "anything";
+  }
+}
+
+/// Beyond it a number of a file is not exact, and sums of it would not fit.
+constexpr double kWholeMax = 9007199254740992;  // 2^53
+constexpr double kNumberMax = 1e18;
+
+bool is_of(const DocumentValue& value, char kind) {
+  using Kind = DocumentValue::Kind;
+  if (value.kind == Kind::Null) return true;  // As good as not said.
+  switch (kind) {
+    case 't': return value.is_text();
+    // Others write whole numbers with a fraction of 0.
+    case 'i':
+      return value.is_number() && std::abs(value.number) <= kWholeMax && value.number == std::nearbyint(value.number);
+    case 'n': return value.is_number() && std::abs(value.number) <= kNumberMax;
+    case 'b': return value.kind == Kind::Boolean;
+    case 'l': return value.is_list();
+    case 'o': return value.is_table();
+    default: return true;
+  }
+}
+
+/// Walks a document beside the rules of its format.
+class ShapeCheck {
+ public:
+  ShapeCheck(const ShapeSubject& subject, Rules rules) : subject_(subject) {
+    for (const std::string_view rule : rules) {
+      const std::size_t colon = rule.rfind(':');
+      rules_.emplace(rule.substr(0, colon), Wanted{rule[colon + 1], rule.ends_with('!')});
+    }
+  }
+
+  ShapeFindings run() {
+    if (!subject_.value.is_table())
+      findings_.mistakes.push_back(said_at(subject_.value, subject_.path) + "must be a table, is " +
+                                   std::string{kind_name(subject_.value)});
+    open_.push_back({&subject_.value, subject_.path, {}});
+    while (!open_.empty()) {
+      const Place at = std::move(open_.back());
+      open_.pop_back();
+      if (at.value->is_table()) look_at_table(at);
+      for (std::size_t i = 0; i < at.value->items.size(); ++i)
+        visit(at.value->items[i], at.path + "[" + std::to_string(i) + "]", at.pattern + "[]");
+    }
+    return std::move(findings_);
+  }
+
+ private:
+  struct Place {
+    const DocumentValue* value = nullptr;
+    std::string path;
+    std::string pattern;
+  };
+
+  void look_at_table(const Place& at) {
+    const std::string prefix = at.pattern.empty() ? "" : at.pattern + ".";
+    for (const DocumentField& field : at.value->fields) {
+      const std::string path = at.path.empty() ? field.name : at.path + "." + field.name;
+      const bool known = rules_.contains(prefix + field.name);
+      if (!known && is_remark(field.name)) continue;
+      if (!known && !rules_.contains(prefix + "*")) {
+        findings_.unknown.push_back(said_at(field.value, path) + "is no field of this format; nobody looks at it");
+        continue;
+      }
+      visit(field.value, path, prefix + (known ? field.name : "*"));
+    }
+    for (auto rule = rules_.lower_bound(prefix); rule != rules_.end() && rule->first.starts_with(prefix); ++rule) {
+      const std::string name = rule->first.substr(prefix.size());
+      if (!rule->second.required || name.find_first_of(".[*") != std::string::npos) continue;
+      if (at.value->find(name) == nullptr)
+        findings_.mistakes.push_back(said_at(*at.value, at.path) + "`" + name + "` is missing");
+    }
+  }
+
+  void visit(const DocumentValue& value, const std::string& path, const std::string& pattern) {
+    const auto rule = rules_.find(pattern);
+    // What is not said of items is said of the fields of each.
+    if (rule != rules_.end()) {
+      if (!is_of(value, rule->second.kind)) {
+        findings_.mistakes.push_back(said_at(value, path) + "must be " + std::string{kind_wanted(rule->second.kind)} +
+                                     ", is " + (value.is_number() ? "out of range" : std::string{kind_name(value)}));
+        return;
+      }
+      if (rule->second.kind == 'a' && !has_rules_below(pattern)) return;
+    } else if (pattern.ends_with("[]") && !value.is_table() && has_rules_below(pattern)) {
+      findings_.mistakes.push_back(said_at(value, path) + "must be a table, is " + std::string{kind_name(value)});
+      return;
+    } else if (!has_rules_below(pattern)) {
+      return;
+    }
+    open_.push_back({&value, path, pattern});
+  }
+
+  bool has_rules_below(const std::string& pattern) const {
+    for (const char* next : {".", "["})
+      if (const auto rule = rules_.lower_bound(pattern + next);
+          rule != rules_.end() && rule->first.starts_with(pattern + next))
+        return true;
+    return false;
+  }
+
+  std::string said_at(const DocumentValue& value, const std::string& path) const {
+    return at_place(subject_.file, value.place) + ": " + (path.empty() ? "" : "`" + path + "` ");
+  }
+
+  const ShapeSubject& subject_;
+  std::map<std::string, Wanted> rules_;
+  std::vector<Place> open_;
+  ShapeFindings findings_;
+};
+
+}  // namespace
+
+ShapeFindings check_shape(const ShapeSubject& subject, CaseFormat format) {
+  return ShapeCheck{subject, rules_of(format)}.run();
+}
+
+}  // namespace penstock::cli

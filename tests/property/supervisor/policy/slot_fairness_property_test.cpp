@@ -1,0 +1,173 @@
+// Fair share with gangs, and waiting in an order that ages: nobody is left behind.
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <cmath>
+
+#include "common/base/rng.hpp"
+#include "supervisor/policy/ordering/multifactor.hpp"
+#include "tests/support/policy_builder.hpp"
+
+namespace penstock::policy {
+namespace {
+
+constexpr int kPassesMax = 40;
+
+/// The exact share in proportion to weight and demand, at least 1 each, by bisection.
+double exact_share(const std::vector<std::pair<double, double>>& weight_and_demand, double capacity,
+                   std::size_t which) {
+  const auto given = [&](double level, std::size_t i) {
+    const auto& [weight, demand] = weight_and_demand[i];
+    return std::clamp(level * weight * demand, 1.0, demand);
+  };
+  double low = 0;
+  double high = 1e6;
+  for (int step = 0; step < 200; ++step) {
+    const double level = (low + high) / 2;
+    double sum = 0;
+    for (std::size_t i = 0; i < weight_and_demand.size(); ++i) sum += given(level, i);
+    (sum < capacity ? low : high) = level;
+  }
+  return given(low, which);
+}
+
+/// One band, gangs of every size: at rest, who has a gang that waits is less than that gang and a slot below his share.
+void nobody_lacks_more_than_a_gang(std::uint64_t seed) {
+  Rng rng{seed};
+  PolicyBuilder builder;
+  const std::int64_t capacity = rng.between(1, 24);
+  builder.band(capacity);
+  const auto add = [&](const std::string& name) {
+    builder.workload(name).weight = rng.between(1, 5) * 500;
+    for (std::int64_t i = rng.between(1, 5); i > 0; --i)
+      builder.waiting(rng.between(1, std::min<std::int64_t>(capacity, 6)));
+  };
+  for (std::int64_t i = rng.between(1, 6); i > 0; --i) add("job" + std::to_string(i));
+  const PolicyEngine engine{{parts_named("fair_share")}};
+  for (int pass = 0;; ++pass) {
+    RC_ASSERT(pass < kPassesMax);
+    const Plan plan = engine.pass(builder.snapshot);
+    builder.carry_out(plan);
+    if (plan.starts.empty() && plan.preemptions.empty()) break;
+    if (pass < 2 && rng.chance(1, 2)) add("late" + std::to_string(pass));
+  }
+  const std::size_t count = builder.snapshot.workloads.size();
+  if (static_cast<std::int64_t>(count) > capacity) return;  // Too few slots for one each: the oldest have them.
+  std::vector<std::pair<double, double>> groups;
+  std::vector<double> held(count, 0);
+  std::vector<double> smallest(count, 0);
+  for (const Workload& workload : builder.snapshot.workloads)
+    groups.emplace_back(static_cast<double>(workload.weight), 0);
+  for (const Member& member : builder.snapshot.members) {
+    const auto slots = static_cast<double>(member.slots);
+    groups[member.workload].second += slots;
+    double& waits = smallest[member.workload];
+    if (member.state == MemberState::Running)
+      held[member.workload] += slots;
+    else if (waits == 0 || slots < waits)
+      waits = slots;
+  }
+  for (std::size_t i = 0; i < count; ++i)
+    if (smallest[i] > 0)
+      RC_ASSERT(held[i] + smallest[i] > exact_share(groups, static_cast<double>(capacity), i) - 1 - 1e-6);
+}
+
+TEST(SlotFairnessProperty, NobodyLacksMoreThanAGang) {
+  EXPECT_TRUE(
+      rc::check("who waits lacks less than a gang and a slot of his exact share", nobody_lacks_more_than_a_gang));
+}
+
+/// A busy pool to which more comes in every second than it can do, all of it more important than one job that wants the
+/// whole pool.
+class BusyPool {
+ public:
+  explicit BusyPool(Rng& rng) : rng_(rng), slots_(rng.between(2, 6)) {
+    builder_.band(slots_);
+    parts_ = parts_named("multifactor");
+    parts_.reserve_depth = rng.chance(1, 2) ? 1 : kReserveAll;
+    // Waiting for as long as this outweighs everything else that two jobs can differ in.
+    FactorWeights& weights = parts_.multifactor.weights;
+    weights = {10'000,
+               0,
+               static_cast<double>(rng.between(0, 100)),
+               0,
+               static_cast<double>(rng.between(0, 50)),
+               static_cast<double>(rng.between(0, 50))};
+    parts_.multifactor.wait_max = std::chrono::seconds{1000};
+    outweighed_after_ = static_cast<std::int64_t>(std::ceil((weights.quality + weights.size + weights.user) / 10)) + 1;
+    for (std::int64_t i = 0; i < slots_; ++i) arrive(1);
+    pass();
+    Workload& least = arrive(slots_);
+    least.quality_factor = least.user_factor = 0;
+    least_ = static_cast<std::uint32_t>(builder_.snapshot.workloads.size() - 1);
+    parts_.multifactor.favor = SizeFavor::Small;
+  }
+
+  /// A second goes by.
+  void step() {
+    ++now_;
+    for (Member& member : builder_.snapshot.members) {
+      const std::optional<Instant> end = builder_.snapshot.workloads[member.workload].ends_by;
+      if (member.state != MemberState::Running || *end > at(now_)) continue;
+      member.state = MemberState::Succeeded;
+      member.places.clear();
+    }
+    for (std::int64_t i = 0; i < slots_; ++i) arrive(rng_.between(1, slots_));
+    pass();
+  }
+  bool least_has_started() const { return builder_.snapshot.members[least_].state != MemberState::Pending; }
+  /// Seconds after which nobody who comes passes it any more.
+  std::int64_t outweighed_after() const { return outweighed_after_; }
+  std::int64_t waiting() const {
+    return std::count_if(builder_.snapshot.members.begin(), builder_.snapshot.members.end(),
+                         [](const Member& member) { return member.state == MemberState::Pending; });
+  }
+  static constexpr std::int64_t kRunsMax = 4;
+
+ private:
+  static Instant at(std::int64_t second) { return Instant{std::chrono::seconds{second}}; }
+
+  Workload& arrive(std::int64_t slots) {
+    Workload& added = builder_.workload("job" + std::to_string(builder_.snapshot.workloads.size()));
+    added.submitted_at = at(now_);
+    added.quality_factor = added.user_factor = 1;
+    added.time_limit = std::chrono::seconds{rng_.between(1, kRunsMax)};
+    builder_.waiting(slots);
+    return added;
+  }
+  void pass() {
+    builder_.snapshot.now = at(now_);
+    const Plan plan = PolicyEngine{{parts_}}.pass(builder_.snapshot);
+    for (const Start& each : plan.starts) {
+      Workload& job = builder_.snapshot.workloads[builder_.snapshot.members[each.member].workload];
+      job.ends_by = at(now_) + *job.time_limit;
+    }
+    builder_.carry_out(plan);
+  }
+
+  Rng& rng_;
+  PolicyBuilder builder_;
+  Parts parts_;
+  std::int64_t slots_;
+  std::int64_t now_ = 0;
+  std::int64_t outweighed_after_ = 0;
+  std::uint32_t least_ = 0;
+};
+
+/// Each that stands before it starts within the longest run of becoming the first, because nothing later may delay the
+/// first; and after a while nobody new comes before it.
+void nobody_starves(std::uint64_t seed) {
+  Rng rng{seed};
+  BusyPool pool{rng};
+  for (std::int64_t second = 0; second < pool.outweighed_after() && !pool.least_has_started(); ++second) pool.step();
+  const std::int64_t bound = (pool.waiting() + 1) * BusyPool::kRunsMax;
+  for (std::int64_t second = 0; second < bound && !pool.least_has_started(); ++second) pool.step();
+  RC_ASSERT(pool.least_has_started());
+}
+
+TEST(SlotFairnessProperty, NobodyStarvesWhereWaitingCounts) {
+  EXPECT_TRUE(rc::check("the least important job starts, however much else comes", nobody_starves));
+}
+
+}  // namespace
+}  // namespace penstock::policy

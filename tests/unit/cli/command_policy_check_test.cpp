@@ -1,0 +1,114 @@
+// Reference cases as others may write them: nothing that stands in a file ends the program.
+#include <gtest/gtest.h>
+
+#include "cli/command_policy_check.hpp"
+#include "tests/support/scratch_directory.hpp"
+
+namespace penstock::cli {
+namespace {
+
+// tidy: foreign-file agents, tasks, task, nodes, pods, pod, agent, scheduler
+constexpr const char* kSlotCase = R"({"schema": "cluster-policy-scenario/1", "id": "x", "kind": "schedule",
+ "scheduler": {"type": "priority", "preemption": true},
+ "agents": [{"id": "a", "slots": 4, "max_zero_slot": 1}, {"id": "b", "slots": 2}],
+ "groups": [{"id": "g", "priority": 1}, {"id": "h", "weight": 2, "max_slots": 3}],
+ "queue_positions": {"g": "1.5", "h": "2"},
+ "tasks": [{"id": "t", "job": "g", "slots": 4, "submitted": 1},
+           {"id": "u", "job": "h", "slots": 2, "submitted": 2, "running_on": "b", "blocked_agents": ["a"]}],
+ "steps": [{"op": "schedule", "expect": {"to_allocate": ["t"], "to_release": []}}, {"op": "apply_allocations"},
+           {"op": "check_empty_slots", "expect": {"a": 0, "b": 0}},
+           {"op": "job_queue", "expect": {"jobs": {"g": {"state": "scheduled"}}, "count": 2}},
+           {"op": "finish_tasks", "tasks": ["t"]}]})";
+constexpr const char* kQuotaCase = R"({"format": "kai-scenarios/1", "category": "x",
+ "runner": {"mode": "rounds", "actions": ["allocate", "reclaim"], "rounds_until_match": 2, "rounds_after_match": 1},
+ "cases": [{"id": "c", "name": "n",
+  "nodes": [{"name": "n0", "gpus": 2, "cpu_milli": 8000, "memory_bytes": 1000000000, "gpu_memory_mib": 100, "max_pods": 9}],
+  "departments": [{"name": "d", "order": 0, "gpu": {"quota": 2, "limit": -1, "weight": 1}}],
+  "queues": [{"name": "q", "parent": "d", "order": 1, "gpu": {"quota": 1, "limit": -1, "weight": 1}}],
+  "jobs": [{"name": "j", "queue": "q", "priority": 50, "age_minutes": 1, "min_available": 1,
+            "per_pod": {"cpu_milli": 100, "memory_bytes": 1000, "gpus": 0.5, "fraction_devices": 1},
+            "pods": [{"id": "j-0", "state": "Running", "node": "n0", "gpu_groups": ["0"]},
+                     {"id": "j-1", "state": "Pending", "node_affinity": ["n0"]}]}],
+  "expect": {"jobs": {"j": {"state": "Running", "gpus_requested": 1}}, "nodes": {"n0": {"idle_gpus": 1}}}},
+ {"id": "r", "kind": "reclaim_allowed", "total": {"gpu": 4},
+  "queues": [{"id": "p", "gpu": {"quota": 1, "fair_share": 2, "allocated": 0}},
+             {"id": "v", "parent": "p", "gpu": {"quota": 1, "fair_share": 1, "allocated": 3}},
+             {"id": "w", "parent": "p", "gpu": {"quota": 1, "fair_share": 1}}],
+  "reclaimer": {"queue": "w", "requests": {"gpu": 1}}, "victims_by_queue": {"v": [{"gpu": 1}]},
+  "expect": {"allowed": true}},
+ {"id": "f", "kind": "fair_share_one_resource", "resource": "gpu", "total": 4,
+  "queues": [{"id": "1", "gpu": {"quota": 1, "request": 3, "weight": 1}}],
+  "expect": {"fair_share": {"1": 3}, "remaining": 1}}]})";
+constexpr const char* kLimitCase = R"({"kind": "limits", "defaults": {"assoc": {"max_running_jobs": 1}, "queue": {}},
+ "scenarios": [{"id": "s", "assocs": {"A": {"max_nodes": 4}}, "machine_nodes": 8,
+  "steps": [{"op": "submit", "job": "a", "bank": "A", "nodes": 2, "expect": "run"},
+            {"op": "submit", "job": "b", "bank": "A", "expect": "held", "holds": ["max-running-jobs-user-limit"]},
+            {"op": "finish", "job": "a", "released": ["b"], "still_held": []}]}]})";
+constexpr const char* kBackfillCase = R"({"kind": "backfill", "cases": [{"id": "b", "nodes": 4, "now": 0,
+  "running": [{"nodes": 3, "ends": 10}], "queue_in_priority_order": [{"id": "J1", "nodes": 4, "wall": 5},
+  {"id": "J2", "nodes": 1, "wall": 10}],
+  "expected": {"easy": {"start_now": ["J2"], "reservations": {"J1": 10}}}}]})";
+constexpr const char* kTreeCase = R"({"kind": "fairshare_tree", "tree": {"name": "root", "type": "account", "shares": 1,
+  "children": [{"name": "A", "type": "account", "shares": 1, "children": [{"name": "u", "type": "user", "shares": 1,
+  "usage": 5}]}]}, "expected": {"balanced_lambda_0.5": {"A/u": 0.5}}})";
+
+TEST(PolicyCheck, RunsTheCasesThatTheOthersAreMadeOf) {
+  const ScratchDirectory scratch;
+  for (const char* text : {kSlotCase, kQuotaCase, kLimitCase, kBackfillCase, kTreeCase}) {
+    const auto verdicts = check_policy_cases(scratch.write("case.json", text));
+    ASSERT_TRUE(verdicts) << to_string(verdicts.error());
+    for (const CaseVerdict& verdict : *verdicts) {
+      for (const std::string& difference : verdict.differences) ADD_FAILURE() << verdict.id << ": " << difference;
+      for (const std::string& remark : verdict.remarks) ADD_FAILURE() << verdict.id << ": " << remark;
+    }
+  }
+}
+
+/// Every scalar of `text` in turn, from `begin` to `end`: what stands between `:`, `[`, `,` and the next delimiter.
+std::vector<std::pair<std::size_t, std::size_t>> scalars_of(const std::string& text) {
+  std::vector<std::pair<std::size_t, std::size_t>> found;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] != ':' && text[at] != '[' && text[at] != ',') continue;
+    std::size_t begin = text.find_first_not_of(" \n", at + 1);
+    if (begin == std::string::npos || text[begin] == '{' || text[begin] == '[' || text[begin] == ']') continue;
+    std::size_t end = text[begin] == '"' ? text.find('"', begin + 1) + 1 : text.find_first_of(",]} \n", begin);
+    if (text.find_first_not_of(" \n", end) != std::string::npos && text[text.find_first_not_of(" \n", end)] == ':')
+      continue;  // A name.
+    found.emplace_back(begin, end);
+  }
+  return found;
+}
+
+/// Each value of each case is replaced by some of these in turn.
+TEST(PolicyCheck, NothingInAFileEndsTheProgram) {
+  static constexpr const char* kInstead[] = {"null",  "true",      "-1", "900000000",
+                                             "1e300", "\"other\"", "[]", "{\"v\": 1}"};
+  const ScratchDirectory scratch;
+  std::size_t turn = 0;
+  for (const std::string text : {kSlotCase, kQuotaCase, kLimitCase, kBackfillCase, kTreeCase})
+    for (const auto& [begin, end] : scalars_of(text))
+      for (int i = 0; i < 3; ++i) {
+        const std::string changed = text.substr(0, begin) + kInstead[turn++ % std::size(kInstead)] + text.substr(end);
+        // Refused, different, or even the same: but told, and without an end of the program.
+        const auto verdicts = check_policy_cases(scratch.write("case.json", changed));
+        EXPECT_TRUE(verdicts || !to_string(verdicts.error()).empty());
+      }
+}
+
+TEST(PolicyCheck, AMistakeFailsItsCaseAndNoOther) {
+  const ScratchDirectory scratch;
+  std::string text = kQuotaCase;
+  text.replace(text.find("\"age_minutes\": 1"), 16, "\"age_minutes\": \"old\"");
+  const auto verdicts = check_policy_cases(scratch.write("case.json", text));
+  ASSERT_TRUE(verdicts);
+  ASSERT_EQ(verdicts->size(), 3U);
+  ASSERT_EQ((*verdicts)[0].differences.size(), 1U);
+  EXPECT_NE((*verdicts)[0].differences[0].find("`cases[0].jobs[0].age_minutes` must be a number, is text"),
+            std::string::npos)
+      << (*verdicts)[0].differences[0];
+  EXPECT_TRUE((*verdicts)[1].passed());
+  EXPECT_TRUE((*verdicts)[2].passed());
+}
+
+}  // namespace
+}  // namespace penstock::cli

@@ -1,0 +1,101 @@
+#include <gtest/gtest.h>
+
+#include "supervisor/policy/pool_choice.hpp"
+#include "tests/support/policy_builder.hpp"
+
+namespace penstock::policy {
+namespace {
+
+using Pools = std::vector<std::uint32_t>;
+
+// Spec: policy-runai 10.
+TEST(PoolChoice, TheJobThenItsProjectThenTheDefault) {
+  EXPECT_EQ(pools_wanted({2, 1}, {3}, 0), (Pools{2, 1}));
+  EXPECT_EQ(pools_wanted({}, {3, 1}, 0), (Pools{3, 1}));
+  EXPECT_EQ(pools_wanted({}, {}, 0), Pools{0});
+  EXPECT_TRUE(check_pool_list({0, 2, 1}, 3));
+  EXPECT_FALSE(check_pool_list({0, 3}, 3));
+  EXPECT_FALSE(check_pool_list({1, 0, 1}, 3));
+}
+
+TEST(PoolChoice, GoesRoundTheListAndBackToTheFirst) {
+  PoolTurn turn{{4, 7}};
+  EXPECT_EQ(turn.pool(), 4U);
+  turn.after_pass(PoolTurn::Outcome::Skipped);
+  EXPECT_EQ(turn.pool(), 4U);
+  turn.after_pass(PoolTurn::Outcome::Waits);
+  EXPECT_EQ(turn.pool(), 7U);
+  turn.after_pass(PoolTurn::Outcome::Placed);
+  EXPECT_EQ(turn.pool(), 7U);
+  turn.after_pass(PoolTurn::Outcome::Sent);
+  EXPECT_EQ(turn.pool(), 4U);
+  turn.after_pass(PoolTurn::Outcome::Waits);
+  turn.after_pass(PoolTurn::Outcome::Waits);
+  EXPECT_EQ(turn.pool(), 4U);
+}
+
+/// Passes over two pools of one band each, with the turns kept between them.
+class TwoPools {
+ public:
+  PolicyBuilder builder;
+  std::vector<PoolTurn> turns;
+
+  TwoPools(std::int64_t first, std::int64_t second) {
+    builder.device_band(first);
+    builder.snapshot.bands[builder.device_band(second)].pool = 1;
+    builder.project("p", 8);
+  }
+  void job(const std::string& name, std::int64_t devices, int members, Pools pools) {
+    builder.job(name, 0).sets[0].min = members;
+    builder.wants(devices, members);
+    turns.emplace_back(std::move(pools));
+  }
+  void pass() {
+    for (std::size_t i = 0; i < turns.size(); ++i) builder.snapshot.workloads[i].pool = turns[i].pool();
+    const Plan plan = PolicyEngine{{parts_named("quota"), parts_named("quota")}}.pass(builder.snapshot);
+    const std::vector<PoolTurn::Outcome> outcomes = pool_outcomes(builder.snapshot, plan);
+    for (std::size_t i = 0; i < turns.size(); ++i) turns[i].after_pass(outcomes[i]);
+    builder.carry_out(plan);
+  }
+};
+
+TEST(PoolChoice, WhatDoesNotFitTheFirstPoolStartsInTheNext) {
+  TwoPools pools{1, 4};
+  pools.job("small", 1, 1, {0, 1});
+  pools.job("large", 2, 2, {0, 1});
+  pools.pass();
+  EXPECT_EQ(pools.builder.running_of("small"), 1);
+  EXPECT_EQ(pools.builder.running_of("large"), 0);
+  EXPECT_EQ(pools.turns[1].pool(), 1U);
+  pools.pass();
+  EXPECT_EQ(pools.builder.running_of("large"), 2);
+  for (const Member& member : pools.builder.snapshot.members)
+    EXPECT_EQ(member.places.front().band, member.workload);  // All of a gang in one pool.
+}
+
+TEST(PoolChoice, WhatChangesInOnePoolDecidesNothingInAnother) {
+  TwoPools alone{2, 2};
+  alone.job("there", 1, 2, {1});
+  TwoPools beside{2, 2};
+  beside.job("there", 1, 2, {1});
+  beside.job("here", 1, 2, {0});
+  alone.pass();
+  beside.pass();
+  EXPECT_EQ(alone.builder.running_of("there"), beside.builder.running_of("there"));
+  EXPECT_EQ(beside.builder.running_of("here"), 2);
+}
+
+/// Members of a search over parameters are jobs of their own: each has its own turn.
+TEST(PoolChoice, JobsOfASearchMayEndInDifferentPools) {
+  TwoPools pools{1, 1};
+  pools.job("try0", 1, 1, {0, 1});
+  pools.job("try1", 1, 1, {0, 1});
+  pools.pass();
+  pools.pass();
+  EXPECT_EQ(pools.builder.running_of("try0"), 1);
+  EXPECT_EQ(pools.builder.running_of("try1"), 1);
+  EXPECT_NE(pools.turns[0].pool(), pools.turns[1].pool());
+}
+
+}  // namespace
+}  // namespace penstock::policy
