@@ -1,6 +1,7 @@
 #include "common/storage/rocksdb_storage.hpp"
 
 #include <rocksdb/db.h>
+#include <rocksdb/flush_block_policy.h>
 #include <rocksdb/listener.h>
 #include <rocksdb/options.h>
 #include <rocksdb/sst_file_reader.h>
@@ -72,6 +73,39 @@ bool has_lost_its_root(const std::string& directory) {
   return false;
 }
 
+/// Ends a block where another prefix begins, or when it is large enough.
+class BlocksApart final : public rocksdb::FlushBlockPolicy {
+ public:
+  explicit BlocksApart(std::size_t prefix_bytes) : prefix_bytes_(prefix_bytes) {}
+  bool Update(const rocksdb::Slice& key, const rocksdb::Slice& value) override {
+    constexpr std::size_t kBlockBytes = 4096;
+    const std::string_view prefix{key.data(), std::min(prefix_bytes_, key.size())};
+    const std::size_t bytes = key.size() + value.size();
+    const bool ends = block_bytes_ > 0 && (prefix != prefix_ || block_bytes_ + bytes > kBlockBytes);
+    if (prefix != prefix_) prefix_ = prefix;
+    block_bytes_ = bytes + (ends ? 0 : block_bytes_);
+    return ends;
+  }
+
+ private:
+  const std::size_t prefix_bytes_;
+  std::string prefix_;
+  std::size_t block_bytes_ = 0;
+};
+
+class BlocksApartFactory final : public rocksdb::FlushBlockPolicyFactory {
+ public:
+  explicit BlocksApartFactory(std::size_t prefix_bytes) : prefix_bytes_(prefix_bytes) {}
+  const char* Name() const override { return "BlocksApart"; }
+  rocksdb::FlushBlockPolicy* NewFlushBlockPolicy(const rocksdb::BlockBasedTableOptions& /*options*/,
+                                                 const rocksdb::BlockBuilder& /*block*/) const override {
+    return new BlocksApart{prefix_bytes_};  // RocksDB owns it.
+  }
+
+ private:
+  const std::size_t prefix_bytes_;
+};
+
 rocksdb::Options options_of(const RocksdbOptions& wanted) {
   rocksdb::Options options;
   options.create_if_missing = true;
@@ -85,6 +119,11 @@ rocksdb::Options options_of(const RocksdbOptions& wanted) {
   options.max_log_file_size = std::size_t{4} << 20U;
   options.stats_dump_period_sec = 0;
   options.stats_persist_period_sec = 0;
+  if (wanted.apart_bytes > 0) {
+    rocksdb::BlockBasedTableOptions table;
+    table.flush_block_policy_factory = std::make_shared<BlocksApartFactory>(wanted.apart_bytes);
+    options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+  }
   options.listeners.push_back(std::make_shared<WithoutOwnRecovery>());
   // A torn last record was promised to nobody; damage anywhere else was.
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;

@@ -12,6 +12,8 @@ struct RocksdbOptions {
   std::string directory;                              ///< Made if it is not there.
   std::string owner;                                  ///< Who we are, for whom we keep out: host and process.
   std::size_t memory_bytes = std::size_t{64} << 20U;  ///< Of writes before they go to a sorted file.
+  /// Entries whose keys differ in these first bytes share no block: a flipped bit costs those of one prefix at most.
+  std::size_t apart_bytes = 0;
 };
 
 /// What reading a damaged directory has brought.

@@ -26,6 +26,7 @@ Result<void> salvage_storage(const RocksdbOptions& options, std::vector<JournalL
 Result<OpenJournal> open_state_directory(const std::string& directory, Damage damage) {
   RocksdbOptions options;
   options.directory = directory + "/journal";
+  options.apart_bytes = kJobKeyBytes;
   options.owner = "host " + host_name() + " process " + std::to_string(process_id());
   std::vector<JournalLoss> losses;
   if (damage == Damage::Salvage) PENSTOCK_TRY(salvage_storage(options, losses));

@@ -1,6 +1,7 @@
 // The supervisor's records in a storage, and the way back.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -25,6 +26,10 @@ namespace penstock::supervisor {
 ///   `k` job(4)                         a graph, under the number of the job that brought it: its head; it is there as
 ///                                      long as a job needs it, or it is kept for being submitted again
 ///   `k` job(4) chunk(4)                its parts
+/// Bytes of a key that tell jobs apart; a storage that keeps those with another beginning in other blocks loses one job
+/// with one of them (`RocksdbOptions::apart_bytes`).
+constexpr std::size_t kJobKeyBytes = 5;
+
 /// Appends to `batch` what a record changes. `number` grows from record to record, also over restarts; see `Recovered`.
 void write_record(const Record& record, std::uint64_t number, StorageBatch& batch);
 

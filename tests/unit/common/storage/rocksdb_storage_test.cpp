@@ -133,6 +133,19 @@ TEST(RocksdbStorage, ADamagedBlockIsRefusedAndSalvagedUpToThatBlock) {
   EXPECT_TRUE(fs::exists(salvaged->damaged_directory));
 }
 
+TEST(RocksdbStorage, ADamagedBlockCostsOnePrefixWhereTheyAreKeptApart) {
+  const TestDirectory directory;
+  RocksdbOptions options = directory.options();
+  options.apart_bytes = std::string_view{"key-10000"}.size();  // Ten entries each, of less than a block.
+  fill(options, 2000);
+  ASSERT_EQ(count_entries(options).value(), 2000U);
+  const std::vector<fs::path> tables = files_with(options.directory, ".sst");
+  flip_bit(tables.front(), fs::file_size(tables.front()) / 2);
+  const Result<SalvageOutcome> salvaged = RocksdbStorage::salvage(options);
+  ASSERT_TRUE(salvaged.has_value()) << to_string(salvaged.error());
+  EXPECT_EQ(salvaged->entries_kept, 1990U);
+}
+
 TEST(RocksdbStorage, ADamagedFirstBlockCostsThatBlockOnly) {
   const TestDirectory directory;
   RocksdbOptions options = directory.options();
