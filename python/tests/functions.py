@@ -145,11 +145,12 @@ def say_and_fail_once(line, path):
 
 
 def until(condition, seconds=60):
-    """Looks again and again; of tests, not of subtasks."""
+    """Looks again and again, and returns what it saw; of tests, not of subtasks."""
     late = time.monotonic() + seconds
-    while not condition():
+    while not (seen := condition()):
         assert time.monotonic() < late, "the condition did not come true"
         time.sleep(0.005)
+    return seen
 
 
 class Thing:

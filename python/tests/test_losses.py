@@ -63,15 +63,14 @@ def test_the_result_is_the_same(cluster, tmp_path, who):  # noqa: F811
         if who.startswith("a runner"):
             os.kill(victim, signal.SIGKILL)
         else:
-            kill_worker(cluster, worker_of(cluster, victim))
+            kill_worker(cluster, functions.until(lambda: worker_of(cluster, victim)))
             cluster.workers.append(cluster.worker("w3"))
         functions.until(lambda: set(running(place).values()) - {victim})
         for number in range(PARTS - 1):
             (place / f"go-{number}").touch()
         # The last part runs when parts of both workers are there already: they go with their worker.
         # A runner whose worker was killed may have begun it, too, and lives a moment longer.
-        functions.until(lambda: worker_of(cluster, running(place).get(PARTS - 1)))
-        kill_worker(cluster, worker_of(cluster, running(place)[PARTS - 1]))
+        kill_worker(cluster, functions.until(lambda: worker_of(cluster, running(place).get(PARTS - 1))))
         (place / f"go-{PARTS - 1}").touch()
         thread.join(120)
         assert not thread.is_alive() and results, "the result did not come"
