@@ -403,6 +403,7 @@ void check_backfill_policy(const DocumentValue& subject, const DocumentField& ex
   std::vector<std::string> reservations;
   for (const DocumentValue& job : field_of(subject, "queue_in_priority_order").items) {
     const Duration limit = has_field(job, "wall") ? Duration{scaled(number_of(job, "wall"), 1e9)} : Duration::max();
+    if (limit < Duration{0}) return checker.fail("the wall time of '" + text_of(job, "id") + "' is negative");
     const BackfillOutcome outcome = policy.next({integer_of(job, "nodes"), limit}, [] { return true; });
     if (outcome.verdict == BackfillVerdict::Starts) starts.push_back(text_of(job, "id"));
     if (outcome.verdict == BackfillVerdict::Reserved)

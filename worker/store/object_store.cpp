@@ -20,6 +20,9 @@ namespace {
 
 constexpr std::size_t kAlignment = 64;  // A cache line; wide enough for every vector instruction.
 
+/// More than a process can ever have; not even the allocator is asked for it.
+constexpr std::size_t kAddressSpace = std::size_t{1} << 47U;
+
 struct HashKey {
   static std::size_t hash(const DataKey& key) { return hash_of(key); }
   static bool equal(const DataKey& a, const DataKey& b) { return a == b; }
@@ -29,7 +32,7 @@ struct HashKey {
 
 std::shared_ptr<Blob> Blob::allocate(std::size_t bytes) {
   const std::size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-  if (rounded < bytes) return nullptr;
+  if (rounded < bytes || bytes > kAddressSpace) return nullptr;
   auto* data = static_cast<std::byte*>(std::aligned_alloc(kAlignment, rounded == 0 ? kAlignment : rounded));
   return data == nullptr ? nullptr : std::shared_ptr<Blob>{new Blob{data, bytes}};
 }
