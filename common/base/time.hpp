@@ -25,9 +25,12 @@ inline constexpr Instant kNever = Instant::max();
 
 constexpr Instant instant_at(Duration since_start) { return Instant{since_start}; }
 
-/// `at` delayed by `delay`, saturating at `kNever`.
+/// `at` delayed by `delay`, which may be negative; saturating at both ends of the line.
 constexpr Instant later(Instant at, Duration delay) {
-  return at.time_since_epoch() > Duration::max() - delay ? kNever : at + delay;
+  Duration::rep sum = 0;
+  if (__builtin_add_overflow(at.time_since_epoch().count(), delay.count(), &sum))
+    return delay < Duration{0} ? Instant::min() : kNever;
+  return Instant{Duration{sum}};
 }
 
 }  // namespace penstock
