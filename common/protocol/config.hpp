@@ -54,6 +54,8 @@ struct SupervisorConfig {
   std::uint32_t assign_batch_max = 4096;
   std::uint16_t attempts_max = 3;
   std::uint16_t lost_workers_max = 10;
+  std::uint16_t runner_crashes_forgiven = 2;
+  Bytes log_answer_bytes_max = kMiB * 8;
   std::uint16_t failures_max = 100;
   std::uint32_t broadcast_readers_min = 64;
   std::int64_t link_bytes_per_second = std::int64_t{1} << 30;
@@ -103,6 +105,8 @@ struct WorkerConfig {
   std::uint32_t segments_max = 16384;
   Bytes reserve_bytes_max = kMiB * 512;
   std::uint32_t reserve_segments_max = 256;
+  Bytes job_log_bytes_max = kKiB * 256;
+  std::uint32_t job_logs_max = 64;
   std::uint32_t transfer_streams_max = 4;
   Bytes transfer_chunk_bytes = kMiB;
   std::uint32_t runner_message_bytes_max = 64U << 20U;
@@ -167,6 +171,8 @@ void visit_settings(SupervisorConfig& c, Visit&& visit) {
   visit({"assign_batch_max", "subtasks", "assignments in one message"}, c.assign_batch_max, std::uint32_t{1}, std::uint32_t{1U << 20U});
   visit({"attempts_max", "attempts", "failed attempts after which a subtask has failed"}, c.attempts_max, std::uint16_t{1}, std::uint16_t{1000});
   visit({"lost_workers_max", "workers", "a running subtask that saw this many workers die has failed"}, c.lost_workers_max, std::uint16_t{1}, std::uint16_t{1000});
+  visit({"runner_crashes_forgiven", "crashes", "of its process runner, if they come before any other failure, that a subtask is not charged with"}, c.runner_crashes_forgiven, std::uint16_t{0}, std::uint16_t{1000});
+  visit({"log_answer_bytes_max", "bytes", "of the logs of a job in one answer; beyond it each worker tells the end of its own"}, c.log_answer_bytes_max, kKiB * 4, kMiB * 512);
   visit({"failures_max", "attempts", "a subtask that failed this often has failed, whoever was to blame"}, c.failures_max, std::uint16_t{1}, std::uint16_t{10000});
   visit({"broadcast_readers_min", "subtasks", "a datum with more readers is a broadcast and weighs nothing in placement"}, c.broadcast_readers_min, std::uint32_t{2}, std::uint32_t{1U << 30U});
   visit({"link_bytes_per_second", "bytes/s", "speed that placement assumes for moving data"}, c.link_bytes_per_second, std::int64_t{1024}, std::int64_t{1} << 50);
@@ -223,6 +229,8 @@ void visit_settings(WorkerConfig& c, Visit&& visit) {
   visit({"segments_max", "segments", "further data are plain memory, whatever their size"}, c.segments_max, std::uint32_t{0}, std::uint32_t{1U << 20U});
   visit({"reserve_bytes_max", "bytes", "memory of dropped data that is kept for the next ones, beyond store_bytes_max, of which it is an eighth at most; 0: none"}, c.reserve_bytes_max, Bytes{0}, Bytes::max());
   visit({"reserve_segments_max", "segments", "of that memory; beyond it the oldest is given back"}, c.reserve_segments_max, std::uint32_t{0}, std::uint32_t{65536});
+  visit({"job_log_bytes_max", "bytes", "of the lines that process runners have written for a job; beyond it the oldest go. 0: nothing is kept"}, c.job_log_bytes_max, Bytes{0}, kMiB * 256);
+  visit({"job_logs_max", "jobs", "whose lines are kept; beyond it those go that were written to least recently"}, c.job_logs_max, std::uint32_t{1}, std::uint32_t{65536});
   visit({"transfer_streams_max", "streams", "connections to another worker for data; further transfers wait in order of priority"}, c.transfer_streams_max, std::uint32_t{1}, std::uint32_t{64});
   visit({"transfer_chunk_bytes", "bytes", "what a transfer checks at once and resumes from"}, c.transfer_chunk_bytes, kKiB * 4, kMiB * 64);
   visit({"lanes_per_slot_max", "runners", "attempts that may share one slot by fractions"}, c.lanes_per_slot_max, std::uint32_t{1}, std::uint32_t{1000});

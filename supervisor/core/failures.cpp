@@ -5,12 +5,6 @@
 #include "supervisor/core/supervisor_core.hpp"
 
 namespace penstock::supervisor {
-namespace {
-
-/// Crashes of its process runner that a subtask is not charged with, if they are the first of its failures.
-constexpr std::uint16_t kCrashesForgiven = 2;
-
-}  // namespace
 
 // Spec: worker 9, the one table decides. The attempt has left its band.
 void SupervisorCore::fail_attempt(Job& job, std::uint32_t subtask, const FailureDetail& detail, const std::string& where) {
@@ -20,7 +14,7 @@ void SupervisorCore::fail_attempt(Job& job, std::uint32_t subtask, const Failure
   SubtaskHistory& history = job.histories[SubtaskIndex{subtask}];
   const FailurePolicy policy = failure_policy(detail.failure);
   // A process runner serves many, and may have been killed for what it is rather than for what this subtask did.
-  const bool innocent = detail.failure == FailureClass::RunnerCrash && history.failures < kCrashesForgiven &&
+  const bool innocent = detail.failure == FailureClass::RunnerCrash && history.failures < config_.runner_crashes_forgiven &&
                         job.shape->template_of(subtask).runner == RunnerKind::Process;
   if (policy.charged && !innocent) ++history.charged;
   ++history.failures;

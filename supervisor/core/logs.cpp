@@ -7,9 +7,6 @@
 namespace penstock::supervisor {
 namespace {
 
-/// An answer is one frame: with more workers than that allows, each tells the end of its log.
-constexpr std::size_t kLogAnswerBytesMax = 8 << 20;
-
 /// The lines that begin with `prefix`, and what is said about dropped ones.
 std::string lines_of(const std::string& log, const std::string& prefix) {
   if (prefix.empty()) return log;
@@ -23,13 +20,13 @@ std::string lines_of(const std::string& log, const std::string& prefix) {
   return kept;
 }
 
-/// In the order of the workers' names.
-Value::List ends_of(Value::List logs) {
+/// In the order of the workers' names. An answer is one frame: with more than `bytes_max` each tells the end of its log.
+Value::List ends_of(Value::List logs, Bytes bytes_max) {
   std::stable_sort(logs.begin(), logs.end(),
                    [](const Value& a, const Value& b) { return *a["worker"].text() < *b["worker"].text(); });
   for (Value& entry : logs) {
     const std::string& log = *entry["log"].text();
-    const std::size_t each = kLogAnswerBytesMax / logs.size();
+    const std::size_t each = static_cast<std::size_t>(bytes_max.value()) / logs.size();
     if (log.size() <= each) continue;
     PENSTOCK_COVERAGE_MARK("a log was cut to its part of the answer");
     entry = Value::Record{{"worker", entry["worker"]},
@@ -58,7 +55,7 @@ void SupervisorCore::answer_question(const Question& question, const std::string
           Value::Record{{"job", question.answer["job"]}, {"logs", std::move(logs)}, {"only", question.answer["only"]}};
       return;
     }
-    fields = Value::Record{{"job", question.answer["job"]}, {"logs", ends_of(std::move(logs))}};
+    fields = Value::Record{{"job", question.answer["job"]}, {"logs", ends_of(std::move(logs), config_.log_answer_bytes_max)}};
   } else {
     fields.emplace_back("worker_state", state);
     if (!reason.empty()) fields.emplace_back("worker_reason", reason);

@@ -46,6 +46,7 @@ struct WorkerHost::State : std::enable_shared_from_this<State> {
       : operators(registry),
         store(object_store),
         ports(std::move(worker_ports)),
+        logs({static_cast<std::size_t>(config.job_log_bytes_max.value()), config.job_logs_max}),
         core(config, bands) {}
 
   enum class Caller { Lane, Loop };

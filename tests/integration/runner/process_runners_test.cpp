@@ -30,7 +30,7 @@ class ProcessRunnersTest : public ::testing::Test {
     config.logs = &logs;
   }
 
-  JobLogs logs;
+  JobLogs logs{{1 << 20, 4}};
   ProcessRunners& open() {
     if (runners == nullptr) runners = std::make_unique<ProcessRunners>(config);
     return *runners;

@@ -12,18 +12,17 @@
 
 namespace penstock::worker {
 
-/// How much is kept.
-/// TODO(#5): settings of WorkerConfig, when its header is touched anyway: that compiles everything anew.
+/// How much is kept: `worker.job_log_bytes_max` and `worker.job_logs_max`.
 struct JobLogLimits {
-  std::size_t bytes_max = 256 << 10;  ///< Of the lines of a job; beyond it the oldest go. 0 keeps nothing.
-  std::size_t jobs_max = 64;          ///< Beyond it the log goes that was written to least recently.
+  std::size_t bytes_max = 0;  ///< Of the lines of a job; beyond it the oldest go. 0 keeps nothing.
+  std::size_t jobs_max = 1;   ///< At least one; beyond it the log goes that was written to least recently.
 };
 
 /// The ends of the logs of the latest jobs, for whoever asks. Lanes add lines while the worker's door reads: all
 /// functions may be called from any thread. Memory: that of its limits.
 class JobLogs {
  public:
-  explicit JobLogs(const JobLogLimits& limits = {}) : limits_(limits) {}
+  explicit JobLogs(const JobLogLimits& limits) : limits_(limits) {}
 
   void add(SubtaskId id, Attempt attempt, std::string_view line);
   /// A line for each line of the job, `17:42#1 text`, the oldest first. If lines were dropped, the first one says how

@@ -172,6 +172,21 @@ TEST(Retry, TheFirstTwoCrashesOfAProcessRunnerAreNotCharged) {
   cluster.ignore();
 }
 
+TEST(Retry, EveryCrashIsChargedWhereNoneIsForgiven) {
+  SupervisorConfig config;
+  config.runner_crashes_forgiven = 0;
+  SupervisorHarness cluster{config};
+  cluster.join();
+  GraphBuilder graph;
+  graph.template_at(0).runner = RunnerKind::Process;
+  graph.template_at(0).attempts_max = 1;
+  cluster.submit(graph.add().build());
+  cluster.assigned();
+  cluster.fail(1, 0, FailureClass::RunnerCrash);
+  EXPECT_EQ(cluster.state(), JobState::Failed);
+  cluster.ignore();
+}
+
 TEST(Retry, WhatHasNoProcessRunnerIsChargedWithItsCrash) {
   SupervisorHarness cluster;
   cluster.join();

@@ -81,11 +81,13 @@ TEST_F(Logs, AWorkerThatIsLostOrSpeaksForAnotherHoldsUpNobody) {
 }
 
 TEST_F(Logs, BeyondTheLimitOfAnAnswerTheEndsAreTold) {
-  SupervisorHarness cluster;
+  SupervisorConfig config;
+  config.log_answer_bytes_max = kKiB * 8;
+  SupervisorHarness cluster{config};
   start(cluster);
   const auto questions = ask(cluster, {"1"});
   ASSERT_EQ(questions.size(), 2U);
-  const std::size_t half = 4 << 20;
+  const std::size_t half = 4 << 10;
   cluster.worker_says(1, ExplainAnswer{questions[0], true, "", std::string(half, 'a')});
   const ExplainAnswer larger{questions[1], true, "", std::string(half, 'b') + "c"};
   PENSTOCK_EXPECT_COVERAGE_MARK("a log was cut to its part of the answer", cluster.worker_says(2, larger));
