@@ -71,6 +71,7 @@ struct Register {
   bands @3 :List(BandDescription);
   operators @4 :List(Text);
   reclaims @5 :Bool;
+  sharedStorage @6 :Bool;
 }
 
 struct AssignedInput {
@@ -178,6 +179,7 @@ struct ToWorker {
     explain :group { question @22 :UInt64; job @23 :UInt32; subtask @24 :UInt32; }
     peers @25 :List(PeerAddress);
     keep :group { job @27 :UInt32; data @28 :List(KeepDatum); }
+    removeCheckpoints @29 :List(UInt64);  # lives of workers that are gone
   }
 }
 

@@ -9,7 +9,7 @@ using Control = import "control.capnp";
 using Admin = import "admin.capnp";
 
 struct JournalHead {
-  format @0 :UInt32;        # 3: graphs stand apart from jobs, packed; 2: changes of subtasks, times and orders; 1 had none.
+  format @0 :UInt32;        # 4: checkpoints; 3: graphs stand apart from jobs, packed; 2: changes of subtasks, times and orders; 1 had none.
                             # A reader refuses a larger one.
   nextJob @1 :UInt32;
 }
@@ -23,6 +23,11 @@ struct WorkerRecord {
   worker @0 :UInt32;
   incarnation @1 :UInt64;
   name @2 :Text;
+  sharedStorage @3 :Bool;
+}
+
+struct LostWriter {
+  writer @0 :UInt64;        # Life of a worker whose checkpoints may be left.
 }
 
 struct JobAcceptedRecord {
@@ -57,6 +62,8 @@ struct EndedSubtasks {
   madeProducers @5 :List(UInt32);  # columns: element i of each belongs together
   madeOutputs @6 :List(UInt16);    # left out: all 0
   madeBytes @7 :List(Int64);
+  checkpointProducers @8 :List(UInt32);  # columns again
+  checkpointWriters @9 :List(UInt64);
 }
 
 struct SubtasksEndedRecord {

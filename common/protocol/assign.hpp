@@ -122,6 +122,12 @@ struct KeepBatch {
   friend bool operator==(const KeepBatch&, const KeepBatch&) = default;
 };
 
+/// What these lives of workers have put on shared storage is needed by nobody any more, and they are gone.
+struct RemoveCheckpoints {
+  std::vector<Incarnation> writers;
+  friend bool operator==(const RemoveCheckpoints&, const RemoveCheckpoints&) = default;
+};
+
 /// The job has ended: every record, datum and template of it may go.
 struct ForgetJob {
   JobId job;
@@ -169,6 +175,6 @@ struct PeerAddressBatch {
 
 using ToWorker = std::variant<RegisterReply, AssignBatch, InputNoticeBatch, CancelBatch, PriorityBatch, EntitlementBatch,
                               StealRequest, DropBatch, ForgetJob, ReportsApplied, Drain, ExplainQuestion, PeerAddressBatch,
-                              KeepBatch>;
+                              KeepBatch, RemoveCheckpoints>;
 
 }  // namespace penstock

@@ -67,6 +67,7 @@ struct SupervisorConfig {
   std::int64_t finished_jobs_bytes_max = std::int64_t{256} << 20;
   std::uint32_t audit_entries_max = 10000;
   Duration audit_age_max = std::chrono::hours{24 * 90};
+  std::uint32_t lost_writers_max = 10000;
   std::uint32_t history_lines_max = 16;
   std::uint32_t cached_graphs_max = 4;
   std::int64_t cached_graph_bytes_max = std::int64_t{1} << 30;
@@ -189,6 +190,9 @@ void visit_settings(SupervisorConfig& c, Visit&& visit) {
         c.audit_entries_max, std::uint32_t{1}, std::uint32_t{1U << 24U});
   visit({"audit_age_max", "duration", "and those that are older"}, c.audit_age_max, Duration{seconds{1}},
         Duration{hours{24 * 3650}});
+  visit({"lost_writers_max", "lives",
+         "lost workers whose checkpoints are still to be removed from shared storage; those of the oldest stay there"},
+        c.lost_writers_max, std::uint32_t{1}, std::uint32_t{1U << 20U});
   visit({"history_lines_max", "lines", "failed attempts that are remembered for a subtask"}, c.history_lines_max, std::uint32_t{1}, std::uint32_t{1024});
   visit({"progress_every", "duration", "news of a job are gathered for so long while they keep coming"}, c.progress_every, Duration{0}, Duration{minutes{1}});
   visit({"progress_batch_max", "subtasks", "and at most until so many subtasks have ended"}, c.progress_batch_max, std::uint32_t{1}, std::uint32_t{1U << 24U});

@@ -81,6 +81,7 @@ struct Register {
   std::vector<std::string> operators;  ///< Native operators that it offers.
   /// It goes on from an earlier life of the supervisor: the reports that this one may not have and `WorkerClaim`s follow.
   bool reclaims = false;
+  bool shared_storage = false;     ///< It reads and writes checkpoints.
   friend bool operator==(const Register&, const Register&) = default;
 };
 

@@ -128,6 +128,11 @@ void write(const DropBatch& message, schema::ToWorker::Builder root) {
   }
 }
 
+void write(const RemoveCheckpoints& message, schema::ToWorker::Builder root) {
+  auto list = root.initRemoveCheckpoints(static_cast<unsigned>(message.writers.size()));
+  for (unsigned i = 0; i < list.size(); ++i) list.set(i, message.writers[i].value());
+}
+
 void write(const KeepBatch& message, schema::ToWorker::Builder root) {
   auto out = root.initKeep();
   out.setJob(message.job.value());
@@ -262,6 +267,12 @@ void read_into(schema::ToWorker::Reader in, std::vector<ToWorker>& messages) {
     case schema::ToWorker::REPORTS_APPLIED: messages.emplace_back(ReportsApplied{in.getReportsApplied().getThrough()}); return;
     case schema::ToWorker::DRAIN: messages.emplace_back(Drain{in.getDrain().getEnabled()}); return;
     case schema::ToWorker::KEEP: messages.emplace_back(read_keep(in.getKeep())); return;
+    case schema::ToWorker::REMOVE_CHECKPOINTS: {
+      RemoveCheckpoints remove;
+      for (const std::uint64_t writer : in.getRemoveCheckpoints()) remove.writers.push_back(Incarnation{writer});
+      messages.emplace_back(std::move(remove));
+      return;
+    }
     case schema::ToWorker::PEERS: messages.emplace_back(read_peers(in.getPeers())); return;
     case schema::ToWorker::EXPLAIN: {
       const auto explain = in.getExplain();
@@ -312,6 +323,8 @@ std::size_t wire_size(const ToWorker& message) {
     bytes += drop->data.size() * 8;
   } else if (const auto* keep = std::get_if<KeepBatch>(&message)) {
     bytes += keep->data.size() * 40;
+  } else if (const auto* remove = std::get_if<RemoveCheckpoints>(&message)) {
+    bytes += remove->writers.size() * 8;
   } else if (const auto* peers = std::get_if<PeerAddressBatch>(&message)) {
     for (const PeerAddress& peer : peers->peers) bytes += 32 + peer.data_address.size();
   }

@@ -66,6 +66,7 @@ void write(const Register& message, schema::FromWorker::Builder root) {
   }
   write_texts(message.operators, out.initOperators(static_cast<unsigned>(message.operators.size())));
   out.setReclaims(message.reclaims);
+  out.setSharedStorage(message.shared_storage);
 }
 
 void write_reports(const JobReports& from, schema::JobReports::Builder to) {
@@ -223,6 +224,7 @@ Register read_register(schema::Register::Reader in) {
   if (message.bands.empty() || message.bands.size() > 4096) refuse("number of bands");
   message.operators = read_texts(in.getOperators());
   message.reclaims = in.getReclaims();
+  message.shared_storage = in.getSharedStorage();
   return message;
 }
 

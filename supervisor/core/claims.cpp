@@ -28,6 +28,8 @@ bool SupervisorCore::take_back(WorkerId worker, Incarnation incarnation) {
   }
   if (!reclaiming_) {
     PENSTOCK_COVERAGE_MARK("a worker came back late");
+    std::erase_if(lost_writers_, [&](const LostWriter& lost) { return lost.writer == incarnation; });
+    if (found->shared_storage) joined_.push_back(record::WriterForgotten{incarnation});
     joined_.push_back(std::move(*found));  // It was written to be gone.
   }
   expected_.erase(found);
@@ -186,6 +188,8 @@ void SupervisorCore::finish_claim(WorkerSlot slot, bool draining) {
   WorkerEntry& worker = workers_[slot];
   worker.claiming = false;
   worker.reclaimed = true;
+  look_for_old_checkpoints_ = true;
+  draining = draining || worker.draining;  // It may have been ordered meanwhile.
   worker.draining = draining;
   --claims_open_;
   for (const BandSlot band : worker.bands) {
@@ -224,6 +228,7 @@ void SupervisorCore::end_reclaiming() {
   for (const record::WorkerJoined& absent : expected_) {
     PENSTOCK_COVERAGE_MARK("a worker did not come back");
     if (durable()) records_.push_back(record::WorkerGone{absent.worker});
+    if (absent.shared_storage) note_lost_writer(absent.incarnation);
     out_->add(
         supervisor_action::Alert{Error{ErrorCode::Disconnected, absent.name, "did not come back after the restart",
                                        "what it held runs again elsewhere"}});

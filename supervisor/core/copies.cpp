@@ -20,11 +20,12 @@ KeepBatch& SupervisorCore::tail_of_keeps(WorkerSlot slot, Job& job) {
 }
 
 // The first worker from a place on that depends on the subtask alone, so that copies spread; none if there is none that
-// could fetch it and has none yet.
-WorkerSlot SupervisorCore::choose_keeper(const Job& job, std::uint32_t subtask,
-                                         std::span<const WorkerId> others) const {
+// could fetch it, or read it, and has none yet.
+WorkerSlot SupervisorCore::choose_keeper(const Job& job, std::uint32_t subtask, std::span<const WorkerId> others,
+                                         Reads reads) const {
   const std::uint32_t count = workers_.worker_slots();
-  const WorkerSlot holder = workers_[job.hot[subtask].band].worker;
+  const BandSlot band = job.hot[subtask].band;
+  const WorkerSlot holder = reads == Reads::Workers ? workers_[band].worker : WorkerSlot::none();
   for (std::uint32_t i = 0; i < count; ++i) {
     const WorkerSlot slot{(subtask + i) % count};
     const WorkerEntry& worker = workers_[slot];
@@ -32,6 +33,7 @@ WorkerSlot SupervisorCore::choose_keeper(const Job& job, std::uint32_t subtask,
     // One that drains, or is being lost: then its bands are closed first.
     if (workers_[worker.bands.front()].draining) continue;
     if (worker.description.data_address.empty()) continue;
+    if (reads == Reads::SharedStorage && !worker.description.shared_storage) continue;
     if (std::find(others.begin(), others.end(), worker.id) == others.end()) return slot;
   }
   return WorkerSlot::none();
@@ -48,7 +50,7 @@ void SupervisorCore::want_copies(Job& job, std::uint32_t subtask) {
   if (const std::vector<WorkerId>* known = job.data.replicas(subtask)) others = *known;
   const WorkerId holder = workers_.worker_of(job.hot[subtask].band).id;
   while (others.size() + 1 < wanted) {
-    const WorkerSlot slot = choose_keeper(job, subtask, others);
+    const WorkerSlot slot = choose_keeper(job, subtask, others, Reads::Workers);
     if (!slot.valid()) return;  // With fewer workers than copies, what there is must do.
     PENSTOCK_COVERAGE_MARK("a copy was asked for");
     ++counters_.copies_asked;
@@ -64,11 +66,12 @@ bool SupervisorCore::stand_in(Job& job, std::uint32_t subtask) {
   const Incarnation* writer = job.data.checkpoint(subtask);
   if (writer == nullptr || job.cancelling) return false;
   const std::int64_t bytes = job.data.total_bytes(*job.shape, subtask);
-  const WorkerSlot heir = choose_keeper(job, subtask, {});
+  const WorkerSlot heir = choose_keeper(job, subtask, {}, Reads::SharedStorage);
   if (!heir.valid()) return false;
   PENSTOCK_COVERAGE_MARK("a checkpoint took the place of a lost output");
   tail_of_keeps(heir, job).data.push_back(KeepDatum{SubtaskIndex{subtask}, 0, WorkerId::none(), bytes, *writer});
   job.hot[subtask].band = workers_[heir].bands.front();
+  job.data.set_gone(subtask, false);
   note_held(heir, job, subtask);
   move_outputs(job, subtask);
   return true;

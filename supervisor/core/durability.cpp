@@ -40,10 +40,15 @@ void SupervisorCore::record_news(Job& job) {
                               job.news.cancelled,
                               job.news.failures,
                               job.news.outputs,
-                              std::exchange(job.made, {})};
+                              std::exchange(job.made, {}),
+                              std::exchange(job.new_checkpoints, {})};
+  std::erase_if(ended.checkpoints, [&](const CheckpointPlace& place) {
+    const Incarnation* writer = job.data.checkpoint(place.producer.value());
+    return writer == nullptr || *writer != place.writer;  // It was dropped, or made again meanwhile.
+  });
   if (job.state != JobState::Running) return;  // The record of its end says it all.
   const bool nothing = ended.succeeded.empty() && ended.cancelled.empty() && ended.failures.empty() &&
-                       ended.outputs.empty() && ended.made.empty();
+                       ended.outputs.empty() && ended.made.empty() && ended.checkpoints.empty();
   if (nothing) return;
   records_.push_back(std::move(ended));
   records_have_news_ = true;
@@ -72,9 +77,12 @@ void SupervisorCore::record_change(const Job& job, std::uint32_t subtask) {
 }
 
 void SupervisorCore::record_end(const Job& job) {
-  if (durable())
-    records_.push_back(
-        record::JobEnded{job.id, job.spec, everything_so_far(job), unix_ms(job.submitted), unix_ms(job.ended)});
+  if (!durable()) return;
+  record::JobEnded over{job.id, job.spec, everything_so_far(job), unix_ms(job.submitted), unix_ms(job.ended), {}};
+  for (const OutputLocation& output : job.outputs)
+    if (const Incarnation* writer = job.data.checkpoint(output.producer.value()))
+      over.checkpoints.push_back({output.producer, *writer});
+  records_.push_back(std::move(over));
 }
 
 // Workers may forget what they reported only when it is on the disk; until then they are the ones who can say it again.

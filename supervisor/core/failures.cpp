@@ -43,7 +43,10 @@ void SupervisorCore::fail_attempt(Job& job, std::uint32_t subtask, const Failure
     const std::uint32_t producer = detail.lost_producer.value();
     const bool known = producer < job.total() && job.hot[producer].phase == SubtaskPhase::Succeeded;
     // Whoever was thought to hold it does not; the copies that may be left elsewhere are given up with it.
-    if (known && job.data.in_use() && !job.data.gone(producer)) drop_data(job, producer, true);
+    if (known && job.data.in_use() && !job.data.gone(producer)) {
+      drop_data(job, producer, true);
+      forget_checkpoint(job, producer);
+    }
   }
   const Duration delay = backoff_before(detail.failure, std::max<std::uint32_t>(history.charged + 1U, 2U));
   if (delay > Duration{0})
@@ -105,7 +108,7 @@ void SupervisorCore::requeue(Job& job, std::uint32_t subtask) {
     for (std::uint32_t k = 0; k < predecessors.size(); ++k)
       if (job.shape->edge_output(job.shape->first_edge(subtask) + k) != EdgeKind::kOrderOnly &&
           data_is_gone(job, predecessors[k]))
-        recompute(job, predecessors[k]);
+        find_again(job, predecessors[k]);
   }
   if (hot.phase == SubtaskPhase::Waiting && hot.unplaced == 0) become_placeable(job, subtask);
 }
@@ -233,7 +236,7 @@ void SupervisorCore::reopen(Job& job, std::uint32_t subtask, std::vector<std::ui
   for (std::uint32_t k = 0; k < predecessors.size(); ++k) {
     if (job.shape->edge_output(job.shape->first_edge(subtask) + k) == EdgeKind::kOrderOnly) continue;
     ++job.data.readers(predecessors[k]);
-    if (data_is_gone(job, predecessors[k])) pending.push_back(predecessors[k]);
+    if (data_is_gone(job, predecessors[k]) && !read_again(job, predecessors[k])) pending.push_back(predecessors[k]);
   }
 }
 

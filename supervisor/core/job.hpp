@@ -106,6 +106,7 @@ struct Job {
   JobProgress news;                     ///< What they have not been told yet.
   std::uint32_t news_count = 0;
   std::vector<MadeOutput> made;         ///< Outputs that are not written down yet; the rest of what is not is `news`.
+  std::vector<CheckpointPlace> new_checkpoints;  ///< That are not written down yet, or not any more.
   Instant news_sent{};
   JobProgress final_news;               ///< Once the job has ended: everything but `failures` and `outputs`.
   std::uint64_t ended_bytes = 0;        ///< What it takes then.

@@ -63,6 +63,19 @@ const std::vector<WorkerId>* JobData::replicas(std::uint32_t subtask) const {
   return replicas_.find(SubtaskIndex{subtask});
 }
 
+void JobData::set_checkpoint(std::uint32_t subtask, Incarnation writer) {
+  forget_checkpoint(subtask);
+  checkpoints_[SubtaskIndex{subtask}] = writer;
+  ++writers_[writer];
+}
+
+void JobData::forget_checkpoint(std::uint32_t subtask) {
+  const Incarnation* known = checkpoint(subtask);
+  if (known == nullptr) return;
+  if (const auto writer = writers_.find(*known); --writer->second == 0) writers_.erase(writer);
+  checkpoints_.erase(SubtaskIndex{subtask});
+}
+
 bool JobData::is_copied_to(const GraphShape& shape, std::uint32_t subtask, WorkerId worker) const {
   const std::vector<WorkerId>* workers = replicas(subtask);
   return workers != nullptr && shape.template_of(subtask).output_count <= 1 &&

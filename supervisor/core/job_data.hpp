@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "common/base/ids.hpp"
@@ -39,14 +40,14 @@ class JobData {
   const std::vector<WorkerId>* replicas(std::uint32_t subtask) const;
   /// True if the worker holds a copy of all that the subtask made. Of several outputs it may have fetched only some.
   bool is_copied_to(const GraphShape& shape, std::uint32_t subtask, WorkerId worker) const;
-  void forget_replicas(std::uint32_t subtask) {
-    replicas_.erase(SubtaskIndex{subtask});
-    checkpoints_.erase(SubtaskIndex{subtask});
-  }
+  void forget_replicas(std::uint32_t subtask) { replicas_.erase(SubtaskIndex{subtask}); }
 
   /// The life of a worker that has put its output on shared storage; null if none has.
   const Incarnation* checkpoint(std::uint32_t subtask) const { return checkpoints_.find(SubtaskIndex{subtask}); }
-  void set_checkpoint(std::uint32_t subtask, Incarnation writer) { checkpoints_[SubtaskIndex{subtask}] = writer; }
+  void set_checkpoint(std::uint32_t subtask, Incarnation writer);
+  void forget_checkpoint(std::uint32_t subtask);
+  /// How many of them each life of a worker has written.
+  const std::map<Incarnation, std::uint32_t>& writers() const { return writers_; }
 
  private:
   std::size_t position(const GraphShape& shape, std::uint32_t subtask, std::uint16_t output) const;
@@ -57,6 +58,7 @@ class JobData {
   std::vector<bool> gone_;
   LookupMap<SubtaskIndex, std::vector<WorkerId>> replicas_;
   LookupMap<SubtaskIndex, Incarnation> checkpoints_;
+  std::map<Incarnation, std::uint32_t> writers_;
 };
 
 }  // namespace penstock::supervisor

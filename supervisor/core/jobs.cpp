@@ -307,6 +307,7 @@ void SupervisorCore::release_job(Job& job) {
   job.local_of = {};
   job.homeless = {};
   job.bands_awaited_until = kNever;
+  forget_checkpoints(job);
   job.data.clear();
   job.histories.clear();
   job.thieves.clear();

@@ -23,6 +23,13 @@ struct MadeOutput {
   friend bool operator==(const MadeOutput&, const MadeOutput&) = default;
 };
 
+/// An output that a life of a worker has put on shared storage; said after the subtask that made it.
+struct CheckpointPlace {
+  SubtaskIndex producer;
+  Incarnation writer;
+  friend bool operator==(const CheckpointPlace&, const CheckpointPlace&) = default;
+};
+
 namespace record {
 /// A job whose graph has been checked. The graph lives, unchanged, until this is known to be written: it may be read from
 /// another thread meanwhile.
@@ -47,6 +54,7 @@ struct SubtasksEnded {
   std::vector<SubtaskFailure> failures;
   std::vector<OutputLocation> outputs;  ///< Kept for the client.
   std::vector<MadeOutput> made;         ///< Of those that succeeded, also when they ran again.
+  std::vector<CheckpointPlace> checkpoints;  ///< Of what was made before; what is made again has none at first.
   friend bool operator==(const SubtasksEnded&, const SubtasksEnded&) = default;
 };
 /// An operator or a failure has changed what becomes of the job; each replaces the one before.
@@ -77,6 +85,7 @@ struct JobEnded {
   JobProgress everything;
   std::int64_t submitted_ms = 0;  ///< Unix time; 0 in what an older version has written.
   std::int64_t ended_ms = 0;
+  std::vector<CheckpointPlace> checkpoints;  ///< Of outputs that are kept for the client.
   friend bool operator==(const JobEnded&, const JobEnded&) = default;
 };
 /// Nobody can ask for the job any more.
@@ -89,12 +98,23 @@ struct WorkerJoined {
   WorkerId worker;
   Incarnation incarnation;
   std::string name;
+  bool shared_storage = false;  ///< It may put checkpoints there.
   friend bool operator==(const WorkerJoined&, const WorkerJoined&) = default;
 };
 /// That life of it is fenced.
 struct WorkerGone {
   WorkerId worker;
   friend bool operator==(const WorkerGone&, const WorkerGone&) = default;
+};
+/// That life of a worker is gone, and its checkpoints may lie on shared storage.
+struct WriterLost {
+  Incarnation writer;
+  friend bool operator==(const WriterLost&, const WriterLost&) = default;
+};
+/// Nobody needs them any more, and somebody was asked to take them away.
+struct WriterForgotten {
+  Incarnation writer;
+  friend bool operator==(const WriterForgotten&, const WriterForgotten&) = default;
 };
 /// What an operator has ordered, and what came of it.
 struct Ordered {
@@ -113,7 +133,8 @@ struct OrderForgotten {
 
 using Record = std::variant<record::JobAccepted, record::SubtasksEnded, record::JobChanged, record::SubtaskChanged,
                             record::JobEnded, record::JobForgotten, record::WorkerJoined, record::WorkerGone,
-                            record::Ordered, record::OrderForgotten, record::GraphForgotten>;
+                            record::Ordered, record::OrderForgotten, record::GraphForgotten, record::WriterLost,
+                            record::WriterForgotten>;
 
 /// A graph that an unfinished job needs.
 struct RecoveredGraph {
@@ -133,6 +154,7 @@ struct RecoveredJob {
   Error why;
   bool is_over = false;
   JobProgress everything;  ///< Once it is over.
+  std::vector<CheckpointPlace> checkpoints;  ///< The same; before, they are in `ended`.
   std::int64_t submitted_ms = 0;  ///< Unix time; 0: not known.
   std::int64_t ended_ms = 0;
 };
@@ -145,6 +167,7 @@ struct RecoveredState {
   std::vector<record::WorkerJoined> workers;  ///< Those that may still hold work, by number.
   WorkerId next_worker{1};
   std::vector<record::Ordered> orders;  ///< By number.
+  std::vector<Incarnation> lost_writers;  ///< Lives of workers whose checkpoints may be left.
 };
 
 }  // namespace penstock::supervisor

@@ -30,6 +30,8 @@ void SupervisorCore::on(supervisor_event::StateRecovered& event) {
   unix_ms_at_start_ = event.unix_ms;
   start_ = now_;
   recover_orders(event.state.orders);
+  for (const Incarnation writer : event.state.lost_writers) lost_writers_.push_back({writer, true});
+  look_for_old_checkpoints_ = true;
   begin_reclaiming(std::move(event.state.workers));
   GraphsAgain graphs = recover_graphs(event.state.graphs);
   for (RecoveredJob& job : event.state.jobs) {
@@ -64,6 +66,7 @@ void SupervisorCore::recover_ended_job(RecoveredJob& recovered) {
   remember_name(job);
   remember_ended(job);
   if (job.outputs.empty()) return;
+  for (const CheckpointPlace& place : recovered.checkpoints) note_checkpoint(job, place.producer.value(), place.writer);
   job.keep_until = later(now_, config_.results_keep);
   kept_.push_back(job.id);
 }
@@ -165,6 +168,11 @@ void SupervisorCore::recover_outputs(Job& job, const record::SubtasksEnded& ende
       if (job.shape->edge_output(job.shape->first_edge(i) + k) != EdgeKind::kOrderOnly)
         --job.data.readers(predecessors[k]);
   }
+  for (const CheckpointPlace& place : ended.checkpoints) {
+    const std::uint32_t subtask = place.producer.value();
+    const bool needed = job.data.readers(subtask) > 0 || (job.hot[subtask].flags & SubtaskFlag::kWanted) != 0;
+    if (needed && data_is_gone(job, subtask)) note_checkpoint(job, subtask, place.writer);
+  }
 }
 
 /// What waits for a subtask that has failed or was cancelled never runs. It may have been cancelled before, or been
@@ -226,7 +234,7 @@ std::vector<std::uint32_t> SupervisorCore::all_that_depends_on(const Job& job, s
 void SupervisorCore::resume(Job& job) {
   for (std::uint32_t i = 0; i < job.total() && job.data.in_use(); ++i) {
     const bool needed = job.data.readers(i) > 0 || (job.hot[i].flags & SubtaskFlag::kWanted) != 0;
-    if (needed && data_is_gone(job, i)) recompute(job, i);
+    if (needed && data_is_gone(job, i)) find_again(job, i);
   }
   if (job.cancelling) return;  // A lineage was too long.
   place_sources(job);

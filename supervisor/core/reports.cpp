@@ -28,12 +28,12 @@ void SupervisorCore::receive(WorkerSlot slot, const ReportBatch& message) {
     Job& job = *jobs_[replica.producer.job.value()];
     const std::uint32_t subtask = replica.producer.index.value();
     const bool known = job.data.in_use() && subtask < job.total() && !job.data.gone(subtask);
-    if (known && replica.checkpoint) {
-      job.data.set_checkpoint(subtask, worker.incarnation);
+    if (replica.checkpoint) {
+      receive_checkpoint(slot, job, replica);
     } else if (known) {
       job.data.add_replica(subtask, worker.id);
       note_held(slot, job, subtask);
-    } else {
+    } else if (!worker.claiming) {
       PENSTOCK_COVERAGE_MARK("a copy came after its datum was dropped");
       tell(slot, DropBatch{job.id, false, {DataRef{replica.producer.index, replica.output}}});
     }
@@ -165,6 +165,7 @@ void SupervisorCore::keep_outputs(Job& job, std::uint32_t subtask, std::span<con
     }
   job.data.set_gone(subtask, false);
   job.data.forget_replicas(subtask);
+  forget_checkpoint(job, subtask);  // Of what was made before.
   note_held(workers_[job.hot[subtask].band].worker, job, subtask);
   if ((job.hot[subtask].flags & SubtaskFlag::kWanted) == 0) return;
   std::erase_if(job.outputs, [&](const OutputLocation& known) { return known.producer.value() == subtask; });
@@ -266,6 +267,7 @@ void SupervisorCore::drop_data(Job& job, std::uint32_t subtask, bool lost) {
   }
   job.data.set_gone(subtask, true);
   job.data.forget_replicas(subtask);
+  if (!lost) forget_checkpoint(job, subtask);
 }
 
 }  // namespace penstock::supervisor

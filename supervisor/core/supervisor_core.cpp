@@ -41,6 +41,7 @@ void SupervisorCore::handle(SupervisorEvent&& event, Instant now, Actions<Superv
     if (knows(maybe_done_[i])) finish_if_done(*jobs_[maybe_done_[i].value()]);
   maybe_done_.clear();
   send_news();
+  remove_old_checkpoints();
   flush_outboxes();
   if (durable()) issue_records();
   out_ = nullptr;
@@ -71,7 +72,9 @@ void SupervisorCore::on(supervisor_event::WorkerJoined& event) {
   tell(slot, RegisterReply{event.worker});
   progress_at_ = now_;
   if (event.description.reclaims) return begin_claim(slot);
-  if (durable()) joined_.push_back(record::WorkerJoined{event.worker, event.incarnation, event.description.name});
+  if (durable()) joined_.push_back(record::WorkerJoined{event.worker, event.incarnation, event.description.name,
+                                                          event.description.shared_storage});
+  look_for_old_checkpoints_ = true;
   for (const BandSlot band : workers_[slot].bands) mark_dirty(band);
   house_homeless();
 }
@@ -239,7 +242,28 @@ void SupervisorCore::check_held(const Job& job) const {
   }
 }
 
+/// What may be given to a worker reads nothing that nobody holds, unless there is no worker.
+void SupervisorCore::check_inputs(const Job& job, std::uint32_t subtask) const {
+  const auto predecessors = job.shape->predecessors(subtask);
+  for (std::uint32_t k = 0; k < predecessors.size(); ++k) {
+    if (job.shape->edge_output(job.shape->first_edge(subtask) + k) == EdgeKind::kOrderOnly) continue;
+    const SubtaskId id{job.id, SubtaskIndex{predecessors[k]}};
+    const bool waits = std::find(unread_.begin(), unread_.end(), id) != unread_.end();
+    PENSTOCK_CHECK_MSG(waits || !data_is_gone(job, predecessors[k]), to_string(id));
+  }
+}
+
+/// How many checkpoints of each life of a worker are known is what the jobs know.
+void SupervisorCore::check_checkpoints() const {
+  std::map<Incarnation, std::uint64_t> known;
+  for (const auto& job : jobs_)
+    if (job != nullptr)
+      for (const auto& [writer, count] : job->data.writers()) known[writer] += count;
+  PENSTOCK_CHECK(known == checkpoints_of_);
+}
+
 void SupervisorCore::validate() const {
+  check_checkpoints();
   std::vector<std::uint32_t> in_flight(workers_.band_slots());
   std::vector<std::uint32_t> runnable(workers_.band_slots());
   for (const auto& job : jobs_) {
@@ -265,6 +289,7 @@ void SupervisorCore::validate() const {
       PENSTOCK_CHECK_MSG(hot.phase != SubtaskPhase::Placeable || unplaced == 0, name);
       PENSTOCK_CHECK_MSG(hot.phase == SubtaskPhase::Assigned || !doomed || job->cancelling || job->held, name);
       PENSTOCK_CHECK_MSG(hot.phase != SubtaskPhase::Waiting || unplaced > 0 || job->cancelling || job->waiting_for_disk || job->held, name);
+      if (hot.phase == SubtaskPhase::Placeable && !job->held && !job->cancelling) check_inputs(*job, i);
       if (hot.phase != SubtaskPhase::Assigned) continue;
       ++assigned;
       PENSTOCK_CHECK_MSG(workers_[hot.band].alive, name);

@@ -234,9 +234,25 @@ class SupervisorCore {
   void drop_data(Job& job, std::uint32_t subtask, bool lost = false);
 
   // Further copies: copies.cpp.
-  WorkerSlot choose_keeper(const Job& job, std::uint32_t subtask, std::span<const WorkerId> others) const;
+  enum class Reads : std::uint8_t { Workers, SharedStorage };
+  WorkerSlot choose_keeper(const Job& job, std::uint32_t subtask, std::span<const WorkerId> others, Reads reads) const;
   void want_copies(Job& job, std::uint32_t subtask);
   bool stand_in(Job& job, std::uint32_t subtask);
+
+  // Copies on shared storage: checkpoints.cpp.
+  void receive_checkpoint(WorkerSlot slot, Job& job, const ReplicaReport& report);
+  void note_checkpoint(Job& job, std::uint32_t subtask, Incarnation writer);
+  void forget_checkpoint(Job& job, std::uint32_t subtask);
+  void forget_checkpoints(Job& job);
+  void find_again(Job& job, std::uint32_t subtask);
+  bool read_again(Job& job, std::uint32_t subtask);
+  bool somebody_may_work() const;
+  void read_what_waits();
+  void note_lost_writer(Incarnation writer);
+  void remove_old_checkpoints();
+  WorkerSlot any_reader() const;
+  void check_checkpoints() const;
+  void check_inputs(const Job& job, std::uint32_t subtask) const;
   void measure(Job& job, const AttemptReport& report);
 
   // Failures: failures.cpp.
@@ -362,6 +378,14 @@ class SupervisorCore {
   std::vector<JobId> active_;                ///< Running jobs, best first.
   std::deque<JobId> ended_;                  ///< Oldest first.
   std::uint64_t ended_bytes_ = 0;            ///< What they take together.
+  std::map<Incarnation, std::uint64_t> checkpoints_of_;  ///< How many by that life of a worker are known to all jobs.
+  struct LostWriter {
+    Incarnation writer;
+    bool written = false;
+  };
+  std::deque<LostWriter> lost_writers_;      ///< Lives that may have left checkpoints, the first that was lost first.
+  bool look_for_old_checkpoints_ = false;    ///< Something has changed since nothing could be removed.
+  std::vector<SubtaskId> unread_;            ///< Checkpoints that wait for a worker to stand for them.
   std::deque<record::Ordered> orders_;       ///< Oldest first.
   std::uint64_t next_order_ = 1;
   Instant start_{};  ///< Of this life, and the wall clock then.

@@ -27,7 +27,7 @@ void SupervisorCore::set_draining(WorkerSlot slot, bool draining) {
   worker.draining = draining;
   worker.drained = false;
   tell(slot, Drain{draining});
-  open_or_close_bands(slot);
+  if (!worker.claiming) open_or_close_bands(slot);  // Else when it has said what it holds.
 }
 
 // Fault F02: what is given to a worker that is gone waits there until it is declared lost.
@@ -36,6 +36,7 @@ void SupervisorCore::on(supervisor_event::WorkerSuspected& event) {
   if (!slot.valid() || workers_[slot].suspected == event.suspected) return;
   WorkerEntry& worker = workers_[slot];
   worker.suspected = event.suspected;
+  look_for_old_checkpoints_ = true;
   if (event.suspected) {
     PENSTOCK_COVERAGE_MARK("a worker was suspected");
     out_->add(supervisor_action::Alert{Error{ErrorCode::Disconnected, worker.description.name,
@@ -111,6 +112,7 @@ void SupervisorCore::lose_worker(WorkerSlot slot, const std::string& reason) {
     if (question.worker == worker.id) answer_question(question, "lost", reason);
   std::erase_if(questions_, [&](const Question& question) { return question.worker == worker.id; });
   out_->add(supervisor_action::ReleaseWorker{worker.id});
+  if (worker.description.shared_storage) note_lost_writer(worker.incarnation);
   announce_loss(slot);
   workers_.remove(slot);
   end_reclaiming_if_complete();
@@ -207,7 +209,7 @@ void SupervisorCore::lose_data(Job& job, std::span<const HeldOutput> held, Worke
     if (job.cancelling) continue;
     if (job.data.readers(i) > 0 || (hot.flags & SubtaskFlag::kWanted) != 0) needed.push_back(i);
   }
-  for (const std::uint32_t subtask : needed) recompute(job, subtask);
+  for (const std::uint32_t subtask : needed) find_again(job, subtask);
 }
 
 // The copy that took the place of a lost one is elsewhere; the client that wants it must hear where.

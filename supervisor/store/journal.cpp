@@ -14,6 +14,7 @@ namespace {
 using namespace journal_codec;
 
 constexpr char kOrder = 'a';
+constexpr char kLostWriter = 'c';
 constexpr char kHead = 'h';
 constexpr char kIdentity = 'i';
 constexpr char kJob = 'j';
@@ -113,10 +114,24 @@ std::string key_of(WorkerId worker) {
 
 void write(const record::WorkerJoined& joined, std::uint64_t, StorageBatch& batch) {
   batch.put(key_of(joined.worker), encode(joined));
-  batch.put(kNextWorker, encode(record::WorkerJoined{WorkerId{joined.worker.value() + 1}, {}, {}}));
+  batch.put(kNextWorker, encode(record::WorkerJoined{WorkerId{joined.worker.value() + 1}, {}, {}, false}));
 }
 
 void write(const record::WorkerGone& gone, std::uint64_t, StorageBatch& batch) { batch.erase(key_of(gone.worker)); }
+
+std::string key_of(Incarnation lost_writer) {
+  std::string key(1, kLostWriter);
+  append_number(key, lost_writer.value(), 8);
+  return key;
+}
+
+void write(const record::WriterLost& lost, std::uint64_t, StorageBatch& batch) {
+  batch.put(key_of(lost.writer), encode(lost));
+}
+
+void write(const record::WriterForgotten& forgotten, std::uint64_t, StorageBatch& batch) {
+  batch.erase(key_of(forgotten.writer));
+}
 
 std::string key_of_order(std::uint64_t number) {
   std::string key(1, kOrder);
@@ -144,6 +159,7 @@ struct JobInParts {
   std::optional<record::JobEnded> over;
   std::map<std::uint64_t, Graph> plain_chunks;  ///< Up to format 2.
   record::SubtasksEnded ended;
+  std::map<SubtaskIndex, Incarnation> checkpoints;
   std::string broken;            ///< The first reason why it cannot go on.
   std::uint64_t ended_lost = 0;  ///< Records of ended subtasks that could not be read.
   bool changed_lost = false;
@@ -174,6 +190,7 @@ class Recovery {
   Result<void> take_head(std::string_view value);
   Result<void> take_worker(std::string_view key, std::string_view value);
   Result<void> take_order(std::string_view key, std::string_view value);
+  Result<void> take_lost_writer(std::string_view key, std::string_view value);
   Result<void> take_of_job(JobInParts& job, std::string_view key, std::string_view value);
   Result<void> take_of_graph(std::string_view key, std::string_view value);
   Result<void> object(std::string_view key, JobId job, const std::string& what, const Error& error);
@@ -242,6 +259,17 @@ Result<void> Recovery::take_order(std::string_view key, std::string_view value) 
   return {};
 }
 
+// What it has left stays where it is.
+Result<void> Recovery::take_lost_writer(std::string_view key, std::string_view value) {
+  const Result<Incarnation> writer = decode_lost_writer(value);
+  if (!writer) {
+    result_.losses.push_back({JobId::none(), "", false, "a lost worker whose checkpoints may stay on shared storage"});
+    return object(key, JobId::none(), "a lost worker", writer.error());
+  }
+  result_.state.lost_writers.push_back(*writer);
+  return {};
+}
+
 Result<void> Recovery::take(std::string_view key, std::string_view value) {
   if (key.size() == 1 && key[0] == kHead) return take_head(value);
   if (key.size() == 1 && key[0] == kIdentity) {
@@ -252,6 +280,7 @@ Result<void> Recovery::take(std::string_view key, std::string_view value) {
   }
   if (!key.empty() && key[0] == kWorker) return take_worker(key, value);
   if (!key.empty() && key[0] == kOrder) return take_order(key, value);
+  if (!key.empty() && key[0] == kLostWriter) return take_lost_writer(key, value);
   constexpr std::size_t kKindAt = 5;
   if (key.size() >= kKindAt && key[0] == kGraph) return take_of_graph(key, value);
   if (key.size() <= kKindAt || key[0] != kJob) {
@@ -315,6 +344,8 @@ Result<void> Recovery::take_of_job(JobInParts& job, std::string_view key, std::s
       extend(job.ended.cancelled, std::move(ended->cancelled));
       extend(job.ended.failures, std::move(ended->failures));
       extend(job.ended.outputs, std::move(ended->outputs));
+      for (const MadeOutput& made : ended->made) job.checkpoints.erase(made.producer);
+      for (const CheckpointPlace& place : ended->checkpoints) job.checkpoints[place.producer] = place.writer;
       extend(job.ended.made, std::move(ended->made));
       return {};
     }
@@ -386,6 +417,7 @@ std::string Recovery::missing_part(JobId id, const JobInParts& job) const {
   bool fits = std::none_of(job.ended.succeeded.begin(), job.ended.succeeded.end(), outside) &&
               std::none_of(job.ended.cancelled.begin(), job.ended.cancelled.end(), outside);
   for (const MadeOutput& made : job.ended.made) fits = fits && made.producer.value() < subtasks;
+  for (const auto& [producer, writer] : job.checkpoints) fits = fits && producer.value() < subtasks;
   for (const SubtaskFailure& failure : job.ended.failures) fits = fits && failure.subtask.value() < subtasks;
   for (const record::SubtaskChanged& change : job.changes) fits = fits && change.subtask.value() < subtasks;
   return fits ? "" : "its records name subtasks that its graph does not have";
@@ -414,6 +446,7 @@ Result<void> Recovery::finish_job(JobId id, JobInParts& job) {
     recovered.everything = std::move(job.over->everything);
     recovered.submitted_ms = job.over->submitted_ms;
     recovered.ended_ms = job.over->ended_ms;
+    recovered.checkpoints = std::move(job.over->checkpoints);
     result_.state.jobs.push_back(std::move(recovered));
     return {};
   }
@@ -444,6 +477,7 @@ Result<void> Recovery::finish_job(JobId id, JobInParts& job) {
   recovered.changes = std::move(job.changes);
   recovered.ended = std::move(job.ended);
   recovered.ended.job = id;
+  for (const auto& [producer, writer] : job.checkpoints) recovered.ended.checkpoints.push_back({producer, writer});
   result_.state.jobs.push_back(std::move(recovered));
   return {};
 }

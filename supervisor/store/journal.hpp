@@ -14,6 +14,7 @@ namespace penstock::supervisor {
 
 /// Keys, all numbers big-endian so that the order of bytes is theirs:
 ///   `a` number(8)                      an order of an operator, and what came of it
+///   `c` life(8)                        a life of a worker that is gone and may have left checkpoints
 ///   `h`                                the head: format and next job number
 ///   `i`                                whose state this is, and how many lives it has seen
 ///   `w` worker(4)                      a worker that may hold work; `wn`: the next number of one

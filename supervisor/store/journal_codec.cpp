@@ -37,12 +37,24 @@ Result<Value> unseal(std::string_view value, Read read) {
   return parsed;
 }
 
+void write_checkpoints(std::span<const CheckpointPlace> from, schema::EndedSubtasks::Builder out) {
+  const auto count = static_cast<unsigned>(from.size());
+  if (count == 0) return;
+  auto producers = out.initCheckpointProducers(count);
+  auto writers = out.initCheckpointWriters(count);
+  for (unsigned i = 0; i < count; ++i) {
+    producers.set(i, from[i].producer.value());
+    writers.set(i, from[i].writer.value());
+  }
+}
+
 void write_ended(const record::SubtasksEnded& from, schema::EndedSubtasks::Builder out) {
   wire::write_counts(from.counts, out.initCounts());
   wire::write_ranges(from.succeeded, out.initSucceeded(static_cast<unsigned>(from.succeeded.size() * 2)));
   wire::write_ranges(from.cancelled, out.initCancelled(static_cast<unsigned>(from.cancelled.size() * 2)));
   wire::write_failures(from.failures, out.initFailures(static_cast<unsigned>(from.failures.size())));
   wire::write_outputs(from.outputs, out.initOutputs(static_cast<unsigned>(from.outputs.size())));
+  write_checkpoints(from.checkpoints, out);
   const auto made = static_cast<unsigned>(from.made.size());
   if (made == 0) return;
   auto producers = out.initMadeProducers(made);
@@ -72,25 +84,32 @@ record::SubtasksEnded read_ended(schema::EndedSubtasks::Reader in) {
     wire::refuse("made");
   for (unsigned i = 0; i < producers.size(); ++i)
     ended.made.push_back({SubtaskIndex{producers[i]}, outputs.size() == 0 ? std::uint16_t{0} : outputs[i], bytes[i]});
+  const auto kept = in.getCheckpointProducers();
+  const auto writers = in.getCheckpointWriters();
+  if (writers.size() != kept.size()) wire::refuse("checkpoints");
+  for (unsigned i = 0; i < kept.size(); ++i)
+    ended.checkpoints.push_back({SubtaskIndex{kept[i]}, Incarnation{writers[i]}});
   return ended;
 }
 
 std::size_t size_of(const record::SubtasksEnded& ended) {
-  std::size_t bytes = 256 + (ended.succeeded.size() + ended.cancelled.size()) * 8 + ended.made.size() * 14;
+  std::size_t bytes = 256 + (ended.succeeded.size() + ended.cancelled.size()) * 8 + ended.made.size() * 14 +
+                      ended.checkpoints.size() * 12;
   for (const SubtaskFailure& failure : ended.failures)
     bytes += 256 + failure.last.message.size() + failure.last.output_tail.size() + failure.last.detail.size();
   for (const OutputLocation& output : ended.outputs) bytes += 40 + output.data_address.size();
   return bytes;
 }
 
-record::SubtasksEnded ended_of(const JobProgress& everything) {
+record::SubtasksEnded ended_of(const JobProgress& everything, const std::vector<CheckpointPlace>& checkpoints) {
   return {everything.job,
           everything.counts,
           everything.succeeded,
           everything.cancelled,
           everything.failures,
           everything.outputs,
-          {}};
+          {},
+          checkpoints};
 }
 
 }  // namespace
@@ -115,6 +134,7 @@ std::string encode(const record::WorkerJoined& worker) {
         out.setWorker(worker.worker.value());
         out.setIncarnation(worker.incarnation.value());
         out.setName(wire::text(worker.name));
+        out.setSharedStorage(worker.shared_storage);
       }));
 }
 
@@ -195,7 +215,7 @@ std::string encode(const record::SubtaskChanged& changed) {
 }
 
 std::string encode(const record::JobEnded& ended) {
-  const record::SubtasksEnded subtasks = ended_of(ended.everything);
+  const record::SubtasksEnded subtasks = ended_of(ended.everything, ended.checkpoints);
   using Root = schema::JobEndedRecord;
   return sealed(wire::build_words<Root>(size_of(subtasks), [&](Root::Builder out) {
     out.setJob(ended.job.value());
@@ -220,6 +240,11 @@ std::string encode(const record::Ordered& order) {
   }));
 }
 
+std::string encode(const record::WriterLost& lost) {
+  return sealed(wire::build_words<schema::LostWriter>(
+      64, [&](schema::LostWriter::Builder out) { out.setWriter(lost.writer.value()); }));
+}
+
 Result<Head> decode_head(std::string_view value) {
   return unseal<schema::JournalHead, Head>(value, [](schema::JournalHead::Reader in) {
     return Head{in.getFormat(), JobId{in.getNextJob()}};
@@ -234,7 +259,8 @@ Result<Identity> decode_identity(std::string_view value) {
 
 Result<record::WorkerJoined> decode_worker(std::string_view value) {
   return unseal<schema::WorkerRecord, record::WorkerJoined>(value, [](schema::WorkerRecord::Reader in) {
-    return record::WorkerJoined{WorkerId{in.getWorker()}, Incarnation{in.getIncarnation()}, wire::text(in.getName())};
+    return record::WorkerJoined{WorkerId{in.getWorker()}, Incarnation{in.getIncarnation()}, wire::text(in.getName()),
+                                in.getSharedStorage()};
   });
 }
 
@@ -314,6 +340,7 @@ Result<record::JobEnded> decode_job_ended(std::string_view value) {
     ended.everything.cancelled = std::move(subtasks.cancelled);
     ended.everything.failures = std::move(subtasks.failures);
     ended.everything.outputs = std::move(subtasks.outputs);
+    ended.checkpoints = std::move(subtasks.checkpoints);
     ended.everything.error = wire::read_error(in.getError());
     ended.submitted_ms = in.getSubmittedMs();
     ended.ended_ms = in.getEndedMs();
@@ -326,6 +353,11 @@ Result<record::Ordered> decode_order(std::string_view value) {
     return record::Ordered{in.getNumber(), in.getAtMs(), wire::text(in.getWho()), wire::text(in.getOrder()),
                            wire::text(in.getOutcome())};
   });
+}
+
+Result<Incarnation> decode_lost_writer(std::string_view value) {
+  return unseal<schema::LostWriter, Incarnation>(
+      value, [](schema::LostWriter::Reader in) { return Incarnation{in.getWriter()}; });
 }
 
 }  // namespace penstock::supervisor::journal_codec

@@ -35,6 +35,12 @@ void RecordLog::apply(const record::SubtasksEnded& ended) {
   extend(all.failures, ended.failures);
   extend(all.outputs, ended.outputs);
   extend(all.made, ended.made);
+  std::erase_if(all.checkpoints, [&](const CheckpointPlace& known) {
+    const auto is_it = [&](const auto& other) { return other.producer == known.producer; };
+    return std::any_of(ended.made.begin(), ended.made.end(), is_it) ||
+           std::any_of(ended.checkpoints.begin(), ended.checkpoints.end(), is_it);
+  });
+  extend(all.checkpoints, ended.checkpoints);
 }
 
 void RecordLog::apply(const record::JobChanged& changed) { jobs_[changed.job].changed = changed; }
@@ -59,6 +65,10 @@ void RecordLog::apply(const record::Ordered& order) { orders_[order.number] = or
 
 void RecordLog::apply(const record::OrderForgotten& forgotten) { orders_.erase(forgotten.number); }
 
+void RecordLog::apply(const record::WriterLost& lost) { lost_writers_.insert(lost.writer); }
+
+void RecordLog::apply(const record::WriterForgotten& forgotten) { lost_writers_.erase(forgotten.writer); }
+
 void RecordLog::apply(const record::WorkerGone& gone) { workers_.erase(gone.worker); }
 
 RecoveredState RecordLog::state() const {
@@ -67,6 +77,7 @@ RecoveredState RecordLog::state() const {
   state.next_worker = next_worker_;
   for (const auto& [number, order] : orders_) state.orders.push_back(order);
   for (const auto& [id, worker] : workers_) state.workers.push_back(worker);
+  state.lost_writers.assign(lost_writers_.begin(), lost_writers_.end());
   std::set<JobId> needed;
   for (const auto& [id, entry] : jobs_) {
     RecoveredJob job;
@@ -77,6 +88,7 @@ RecoveredState RecordLog::state() const {
       job.spec = entry.over->spec;
       job.is_over = true;
       job.everything = entry.over->everything;
+      job.checkpoints = entry.over->checkpoints;
       job.submitted_ms = entry.over->submitted_ms;
       job.ended_ms = entry.over->ended_ms;
     } else {

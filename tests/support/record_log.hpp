@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "supervisor/core/records.hpp"
@@ -35,6 +36,8 @@ class RecordLog {
   void apply(const record::JobForgotten& forgotten);
   void apply(const record::WorkerJoined& joined);
   void apply(const record::WorkerGone& gone);
+  void apply(const record::WriterLost& lost);
+  void apply(const record::WriterForgotten& forgotten);
   void apply(const record::Ordered& order);
   void apply(const record::OrderForgotten& forgotten);
   void apply(const record::GraphForgotten& forgotten);
@@ -45,6 +48,7 @@ class RecordLog {
   std::map<WorkerId, record::WorkerJoined> workers_;
   WorkerId next_worker_{1};
   std::map<std::uint64_t, record::Ordered> orders_;
+  std::set<Incarnation> lost_writers_;
 };
 
 }  // namespace penstock::supervisor

@@ -60,6 +60,12 @@ void SupervisorHarness::come_back(std::uint32_t worker, const Return& back) {
     batch.jobs = {reports};
     worker_says(worker, batch);
   }
+  if (!back.replicas.empty()) {
+    batch = {};
+    batch.number = ++report_numbers_[id];
+    batch.replicas = back.replicas;
+    worker_says(worker, batch);
+  }
   worker_says(worker, WorkerClaim{true, back.draining, back.jobs});
   // That of the job, which it hears in any case.
   std::erase_if(actions_, [](const SupervisorAction& action) {
@@ -83,6 +89,7 @@ Register SupervisorHarness::describe(WorkerId id, const WorkerSpec& spec) {
   description.host = "host-" + std::to_string(id.value());
   description.data_address = description.host + ":7000";
   description.operators = spec.operators;
+  description.shared_storage = spec.shared_storage;
   for (std::uint32_t i = 0; i < spec.bands + spec.gpus; ++i) {
     const bool gpu = i >= spec.bands;
     BandDescription band;

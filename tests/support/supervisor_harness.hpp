@@ -23,6 +23,7 @@ struct WorkerSpec {
   Bytes memory = kGiB;
   std::vector<std::string> operators;
   std::vector<NamedAmount> named;
+  bool shared_storage = false;
 };
 
 /// Checks a graph as the gateway does.
@@ -47,6 +48,7 @@ class SupervisorHarness {
     std::vector<ClaimedJob> jobs;
     bool draining = false;
     WorkerSpec spec{};
+    std::vector<ReplicaReport> replicas{};  ///< Not known to be applied either.
   };
   /// It comes back and claims. What it claims can be reported afterwards like what it was assigned.
   void come_back(std::uint32_t worker, const Return& back);

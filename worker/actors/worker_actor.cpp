@@ -81,6 +81,7 @@ class WorkerActor {
     description.data_address = data_address_;
     description.bands = options_.bands;
     description.operators = surroundings_->operators.names();
+    description.shared_storage = !options_.checkpoints.empty();
     WorkerPorts ports = make_ports();
     ports.life = life_;
     ports.description = description;

@@ -82,6 +82,10 @@ struct AdoptCheckpoint {
   DataKey key;
   Incarnation writer;
 };
+/// Take away what these lives of workers, which are gone, have put on shared storage.
+struct SweepCheckpoints {
+  std::vector<Incarnation> writers;
+};
 /// The disk has it: its memory is wanted for others.
 struct ReleaseDatum {
   DataKey key;
@@ -125,6 +129,7 @@ using WorkerAction = std::variant<worker_action::StartSubtask, worker_action::St
                                   worker_action::FetchInput, worker_action::CancelFetch, worker_action::RestoreInput,
                                   worker_action::DropDatum, worker_action::SpillDatum, worker_action::ReleaseDatum,
                                   worker_action::CheckpointDatum, worker_action::AdoptCheckpoint,
+                                  worker_action::SweepCheckpoints,
                                   worker_action::PinDatum, worker_action::SendReport, worker_action::SendDrainState,
                                   worker_action::SendExplanation, worker_action::Reclaim, worker_action::SendClaim,
                                   worker_action::Registered, worker_action::RestartRunners, worker_action::Reject>;

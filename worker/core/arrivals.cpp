@@ -304,6 +304,10 @@ void WorkerCore::receive(const KeepBatch& message) {
   }
 }
 
+void WorkerCore::receive(const RemoveCheckpoints& message) {
+  out_->add(worker_action::SweepCheckpoints{message.writers});
+}
+
 void WorkerCore::receive(const ReportsApplied& message) {
   applied_.clear();
   reports_.applied(message.through, applied_);

@@ -118,6 +118,7 @@ class WorkerCore {
   void receive(const DropBatch& message);
   void receive(const ForgetJob& message);
   void receive(const KeepBatch& message);
+  void receive(const RemoveCheckpoints& message);
   void receive(const ReportsApplied& message);
   void receive(const Drain& message);
   void receive(const ExplainQuestion& message);

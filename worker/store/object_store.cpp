@@ -212,13 +212,16 @@ Result<void> ObjectStore::read_into(const DataKey& key, std::shared_ptr<Blob>& b
   return read_datum_file(checkpoint, key, room_for);
 }
 
-// A directory for each life: numbers of jobs and subtasks mean something only together with it.
+// One for each life: numbers of jobs and subtasks mean something only together with it.
+std::string ObjectStore::checkpoint_directory(Incarnation writer) const {
+  return state_->options.checkpoints + "/penstock-checkpoints-" + std::to_string(writer.value());
+}
+
 Result<std::string> ObjectStore::checkpoint_path(const DataKey& key, Incarnation writer) const {
-  const std::string& place = state_->options.checkpoints;
-  if (place.empty())
+  if (state_->options.checkpoints.empty())
     return Error{ErrorCode::Unsupported, to_string(key), "cannot be put on shared storage: this worker knows none",
                  "start workers with --checkpoints DIRECTORY"};
-  const std::string directory = place + "/penstock-checkpoints-" + std::to_string(writer.value());
+  const std::string directory = checkpoint_directory(writer);
   std::error_code error;
   std::filesystem::create_directories(directory, error);
   if (error)
@@ -249,6 +252,14 @@ void ObjectStore::adopt_checkpoint(const DataKey& key, Incarnation writer) {
   if (!path) return;  // Who wants to read it hears that it is not here.
   const std::lock_guard lock{state_->mutex};
   state_->checkpoints[key] = *path;
+}
+
+void ObjectStore::remove_checkpoints(Incarnation writer) {
+  if (state_->options.checkpoints.empty()) return;
+  state_->thread.add(SpillThread::Turn::Later, [this, writer] {
+    std::error_code error;  // A file that another host still has open may stay; it costs only room.
+    std::filesystem::remove_all(checkpoint_directory(writer), error);
+  });
 }
 
 bool ObjectStore::on_disk(const DataKey& key) const {

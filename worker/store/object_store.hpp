@@ -106,10 +106,13 @@ class ObjectStore {
   void checkpoint(const DataKey& key, Incarnation writer, OnDone on_done);
   /// From now on it is here as if spilled: a life of some worker has put it on shared storage.
   void adopt_checkpoint(const DataKey& key, Incarnation writer);
+  /// Takes away all that a life of a worker has put on shared storage. What cannot be removed stays.
+  void remove_checkpoints(Incarnation writer);
   /// What waits for the disk is not done, and no answer comes any more.
   void quiesce();
 
  private:
+  std::string checkpoint_directory(Incarnation writer) const;
   Result<std::string> checkpoint_path(const DataKey& key, Incarnation writer) const;
   void drop_files(const DataKey& key);
   bool on_disk(const DataKey& key) const;

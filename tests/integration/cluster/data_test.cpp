@@ -89,6 +89,28 @@ TEST(DataOfWorkers, ACheckpointSavesTheRunWhenItsHolderIsKilled) {
   EXPECT_TRUE(wait_until([&] { return files_in(scratch.at("shared")) == 0; })) << "it is kept when nobody reads it";
 }
 
+// Faults F01 and F05 together. `made` could not run again: it requires the worker that is gone.
+TEST(DataOfWorkers, ACheckpointOutlivesItsWriterAndTheSupervisor) {
+  const ScratchDirectory scratch;
+  ClusterProcesses cluster{{"--set", "link.heartbeat=50ms", "--set", "link.silence_max=500ms"}};
+  for (const int i : {1, 2}) {
+    cluster.start_worker("w" + std::to_string(i),
+                         {"--slots", "1", "--memory", "1GiB", "--checkpoints", scratch.at("shared")});
+    ASSERT_TRUE(cluster.wait_for_workers(i));
+  }
+  RunningBinary job = submit(cluster, scratch.write("job.toml", "name = \"kept\"\n" + job_with("checkpoint = true\n")));
+  ASSERT_TRUE(wait_until([&] { return files_in(scratch.at("shared")) == 1; }));
+  ASSERT_TRUE(wait_until([&] { return stored_on(cluster, "w1") >= 3 << 20; }));
+  ASSERT_TRUE(runs(cluster));
+  // An order is answered when it is written, and all that was known before with it, or with the next.
+  for (const char* priority : {"1", "2", "3"}) ask(cluster, {"priority", "kept", priority});
+  cluster.kill_worker("w1");
+  cluster.kill_supervisor();
+  cluster.restart_supervisor();
+  expect_one_run_of_each(job);
+  EXPECT_TRUE(wait_until([&] { return files_in(scratch.at("shared")) == 0; })) << "it is kept when nobody reads it";
+}
+
 // 40 data of 4 MiB in a store of 32 MiB: most of them are on disk when they are read.
 TEST(DataOfWorkers, MoreDataThanMemoryPassThroughTheDisk) {
   const ScratchDirectory scratch;

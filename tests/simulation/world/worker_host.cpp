@@ -105,6 +105,7 @@ Register WorkerHost::description(bool reclaims) const {
   description.host = "host-" + name_;
   description.data_address = description.host + ":1";
   description.bands = bands_;
+  description.shared_storage = true;
   return description;
 }
 
@@ -308,6 +309,9 @@ bool WorkerHost::carry_out_data(const WorkerAction& action) {
     adopted_[adopted->key] = adopted->writer.value();
     spilled_.insert(adopted->key);
     note_datum("life % stands for %:%.%", adopted->key);
+  } else if (const auto* sweep = std::get_if<SweepCheckpoints>(&action)) {
+    for (const Incarnation writer : sweep->writers)
+      std::erase_if(world_.checkpoints(), [&](const auto& file) { return file.first.first == writer.value(); });
   } else {
     return false;
   }

@@ -80,6 +80,7 @@ inline std::vector<ToWorker> all_to_worker() {
       StealRequest{JobId{1}, {{SubtaskIndex{2}, Attempt{3}}}},
       DropBatch{JobId{1}, true, {{SubtaskIndex{2}, 3}}},
       KeepBatch{JobId{1}, {{SubtaskIndex{2}, 3, WorkerId{4}, 5, Incarnation{6}}, {SubtaskIndex{7}, 0, WorkerId::none(), 8, Incarnation{9}}}},
+      RemoveCheckpoints{{Incarnation{11}, Incarnation{1ULL << 63U}}},
       ForgetJob{JobId{1}},
       ReportsApplied{88},
       Drain{false},
@@ -104,6 +105,7 @@ inline std::vector<FromWorker> all_from_worker() {
   description.bands = {band};
   description.operators = {"noop", "burn"};
   description.reclaims = true;
+  description.shared_storage = true;
   ReportBatch batch;
   batch.number = 12;
   FailureDetail failure{FailureClass::OutOfMemory, 3, 9, 1 << 20, SubtaskIndex{5}, "m", std::string{"\0tail", 5}};

@@ -386,6 +386,25 @@ TEST_F(ClaimsTest, AWorkerThatIsLostWhileItClaimsIsNotWaitedFor) {
   cluster->ignore();
 }
 
+// Found by seed 671 of the simulator.
+TEST_F(ClaimsTest, AnOrderAboutDrainingOpensNoWorkerThatClaims) {
+  begin(GraphBuilder{}.sources(3).build());
+  die();
+  cluster->come_back(2, {});
+  cluster->ignore();
+  Register half;
+  half.name = "worker-1";
+  half.bands.resize(1);
+  half.bands[0].capacity.slots = kOneSlot;
+  half.reclaims = true;
+  cluster->handle(supervisor_event::WorkerJoined{WorkerId{1}, Incarnation{101}, half});
+  ASSERT_TRUE(cluster->ask("undrain", {"worker-1"}).has_value());
+  cluster->submit(GraphBuilder{}.sources(3).build(), named("two"));
+  cluster.write_all();
+  for (const std::string& line : cluster->assigned()) EXPECT_EQ(line.find("to w1"), std::string::npos) << line;
+  cluster->ignore();
+}
+
 TEST_F(ClaimsTest, LiesOfAWorkerChangeNothing) {
   begin(GraphBuilder{}.sources(1).build());
   die();

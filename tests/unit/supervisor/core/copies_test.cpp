@@ -1,4 +1,4 @@
-// Further copies of outputs: replicas on other workers, checkpoints on shared storage.
+// Further copies of outputs on other workers.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,19 +25,11 @@ std::vector<Asked> asked(SupervisorHarness& supervisor) {
 }
 
 /// Two in a row, the first of which has that wish.
-Graph chain_with(std::uint16_t replicas, bool checkpoint) {
+Graph chain_with(std::uint16_t replicas) {
   GraphBuilder graph;
   graph.template_at(0).replicas = replicas;
-  graph.template_at(0).checkpoint = checkpoint;
   graph.template_at(1).required.worker = "worker-1";
   return graph.add().add({0}).build();
-}
-
-void checkpointed(SupervisorHarness& supervisor, std::uint32_t worker, std::uint32_t subtask) {
-  ReportBatch batch;
-  batch.number = 1000 + subtask;
-  batch.replicas = {{{JobId{1}, SubtaskIndex{subtask}}, 0, true}};
-  supervisor.worker_says(worker, batch);
 }
 
 /// Which of two workers was given the first subtask; the other is `3 - it`.
@@ -50,7 +42,7 @@ TEST(Copies, AReplicaIsAskedForAndTakesThePlaceOfTheLostOne) {
   SupervisorHarness supervisor;
   supervisor.join();
   supervisor.join();
-  supervisor.submit(chain_with(2, false));
+  supervisor.submit(chain_with(2));
   const std::uint32_t holder = holder_of_first(supervisor);
   PENSTOCK_EXPECT_COVERAGE_MARK("a copy was asked for", supervisor.succeed(holder, 0, {{0, 100}}));
   EXPECT_EQ(asked(supervisor),
@@ -70,7 +62,7 @@ TEST(Copies, WithoutTheWishOrWithoutOutputsOrOtherWorkersNothingIsAsked) {
     for (const std::uint32_t workers : {1U, 2U}) {
       SupervisorHarness supervisor;
       for (std::uint32_t i = 0; i < workers; ++i) supervisor.join();
-      supervisor.submit(chain_with(replicas, false));
+      supervisor.submit(chain_with(replicas));
       const std::uint32_t holder = holder_of_first(supervisor);
       const bool empty = replicas == 2 && workers == 2;
       supervisor.succeed(holder, 0, empty ? std::vector<OutputReport>{} : std::vector<OutputReport>{{0, 100}});
@@ -82,7 +74,7 @@ TEST(Copies, WithoutTheWishOrWithoutOutputsOrOtherWorkersNothingIsAsked) {
 TEST(Copies, ALostReplicaIsReplacedByAnother) {
   SupervisorHarness supervisor;
   for (int i = 0; i < 3; ++i) supervisor.join();
-  supervisor.submit(chain_with(2, false));
+  supervisor.submit(chain_with(2));
   const Texts assigned = supervisor.assigned();
   ASSERT_FALSE(assigned.empty());
   const std::uint32_t holder = static_cast<std::uint32_t>(assigned[0].back() - '0');
@@ -98,51 +90,11 @@ TEST(Copies, ALostReplicaIsReplacedByAnother) {
   supervisor.ignore();
 }
 
-TEST(Copies, ACheckpointIsReadByAnotherWorkerWhenItsWriterIsLost) {
-  SupervisorHarness supervisor;
-  supervisor.join();
-  supervisor.join();
-  supervisor.submit(chain_with(1, true));
-  const std::uint32_t holder = holder_of_first(supervisor);
-  supervisor.succeed(holder, 0, {{0, 100}});
-  checkpointed(supervisor, holder, 0);
-  supervisor.ignore();
-  PENSTOCK_EXPECT_COVERAGE_MARK("a checkpoint took the place of a lost output", supervisor.lose(holder));
-  const auto orders = asked(supervisor);
-  ASSERT_EQ(orders.size(), 1U);
-  EXPECT_EQ(orders[0].to, WorkerId{3 - holder});
-  EXPECT_EQ(orders[0].what.location, WorkerId::none());
-  EXPECT_TRUE(orders[0].what.writer.valid());
-  EXPECT_EQ(orders[0].what.bytes, 100);
-  EXPECT_EQ(supervisor.phase(0), SubtaskPhase::Succeeded);
-  EXPECT_EQ(supervisor.core().counters().recomputed, 0U);
-  // It cannot read it after all: made again, as without.
-  EXPECT_EQ(supervisor.assigned(), (Texts{"1#2 to w" + std::to_string(3 - holder)}));
-  FailureDetail lost;
-  lost.failure = FailureClass::InputLost;
-  lost.lost_producer = SubtaskIndex{0};
-  supervisor.fail(3 - holder, 1, lost);
-  EXPECT_EQ(supervisor.core().counters().recomputed, 1U);
-  EXPECT_EQ(supervisor.phase(0), SubtaskPhase::Assigned);
-  supervisor.ignore();
-}
-
-TEST(Copies, WithoutAWorkerToReadItACheckpointIsMadeAgain) {
-  SupervisorHarness supervisor;
-  supervisor.join();
-  supervisor.submit(chain_with(1, true));
-  supervisor.succeed(1, 0, {{0, 100}});
-  checkpointed(supervisor, 1, 0);
-  supervisor.lose(1);
-  EXPECT_EQ(supervisor.core().counters().recomputed, 1U);
-  supervisor.ignore();
-}
-
 TEST(Copies, WhenNobodyReadsItAnyMoreEveryCopyIsDropped) {
   SupervisorHarness supervisor;
   supervisor.join();
   supervisor.join();
-  supervisor.submit(chain_with(2, false));
+  supervisor.submit(chain_with(2));
   const std::uint32_t holder = holder_of_first(supervisor);
   supervisor.succeed(holder, 0, {{0, 100}});
   supervisor.report_replica(3 - holder, 0);

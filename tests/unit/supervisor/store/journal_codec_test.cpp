@@ -22,6 +22,7 @@ record::SubtasksEnded some_ended() {
   ended.failures = {{SubtaskIndex{3}, "key", {"attempt 1", "attempt 2"}, detail}};
   ended.outputs = {{SubtaskIndex{9}, 1, 77, "host:1"}};
   ended.made = {{SubtaskIndex{0}, 0, 5}, {SubtaskIndex{9}, 1, 77}};
+  ended.checkpoints = {{SubtaskIndex{0}, Incarnation{1ULL << 63U}}, {SubtaskIndex{9}, Incarnation{2}}};
   return ended;
 }
 
@@ -73,7 +74,12 @@ TEST(JournalCodec, EveryRecordComesBackAsItWas) {
   over.everything.error = changed.why;
   over.submitted_ms = 1'800'000'000'000;
   over.ended_ms = 1'800'000'000'123;
+  over.checkpoints = some_ended().checkpoints;
   EXPECT_EQ(decode_job_ended(encode(over)).value(), over);
+
+  const record::WorkerJoined worker{WorkerId{3}, Incarnation{4}, "w", true};
+  EXPECT_EQ(decode_worker(encode(worker)).value(), worker);
+  EXPECT_EQ(decode_lost_writer(encode(record::WriterLost{Incarnation{1ULL << 63U}})).value(), Incarnation{1ULL << 63U});
 }
 
 TEST(JournalCodec, OutputsThatAreAllTheFirstTakeNoColumn) {

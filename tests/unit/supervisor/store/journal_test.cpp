@@ -127,6 +127,43 @@ TEST_F(JournalTest, OfEachSubtaskThatHasNotEndedTheLastChangeComesBack) {
   EXPECT_EQ(recovered.state.jobs.at(0).changes, (std::vector<record::SubtaskChanged>{order, change}));
 }
 
+TEST_F(JournalTest, CheckpointsComeBackUnlessTheOutputWasMadeAgain) {
+  const auto put = [this](std::uint32_t subtask, std::uint64_t writer) {
+    record::SubtasksEnded ended;
+    ended.job = JobId{1};
+    ended.checkpoints = {{SubtaskIndex{subtask}, Incarnation{writer}}};
+    write(ended);
+  };
+  accept(1, "one");
+  succeed(1, 0, 0);
+  succeed(1, 1, 1);
+  put(0, 77);
+  put(1, 77);
+  succeed(1, 0, 0);  // Its output was made again.
+  put(1, 78);
+  const Recovered recovered = must_recover();
+  ASSERT_EQ(recovered.state.jobs.size(), 1U);
+  EXPECT_EQ(recovered.state.jobs[0].ended.checkpoints,
+            (std::vector<CheckpointPlace>{{SubtaskIndex{1}, Incarnation{78}}}));
+  put(99, 77);
+  const Result<Recovered> outside = recover(storage, Damage::Refuse);
+  ASSERT_FALSE(outside.has_value());
+  EXPECT_NE(to_string(outside.error()).find("does not have"), std::string::npos);
+}
+
+TEST_F(JournalTest, LostWritersComeBackUntilTheirCheckpointsAreRemoved) {
+  write(record::WriterLost{Incarnation{5}});
+  write(record::WriterLost{Incarnation{6}});
+  EXPECT_EQ(must_recover().state.lost_writers, (std::vector{Incarnation{5}, Incarnation{6}}));
+  write(record::WriterForgotten{Incarnation{5}});
+  EXPECT_EQ(must_recover().state.lost_writers, std::vector{Incarnation{6}});
+  for (auto& [key, value] : storage.entries())
+    if (key[0] == 'c') value[3] = static_cast<char>(value[3] ^ 1);
+  EXPECT_FALSE(recover(storage, Damage::Refuse).has_value());
+  EXPECT_EQ(losses(must_recover(Damage::Salvage)),
+            std::vector<std::string>{"lost: a lost worker whose checkpoints may stay on shared storage"});
+}
+
 TEST_F(JournalTest, OrdersComeBackUntilTheyAreForgotten) {
   const record::Ordered first{1, 1'800'000'000'000, "ada@desk", "cancel one", "done"};
   const record::Ordered second{2, 1'800'000'000'001, "", "drain w1", "is not known"};

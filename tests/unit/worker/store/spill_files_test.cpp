@@ -257,6 +257,21 @@ TEST(Checkpoint, AnotherWorkerReadsWhatOneHasPutOnSharedStorage) {
   EXPECT_EQ(files_under(scratch.at("shared")), std::vector<std::string>{});
 }
 
+TEST(Checkpoint, ThoseOfAnotherLifeAreRemovedAllTogether) {
+  const ScratchDirectory scratch;
+  ObjectStore store{options_in(scratch)};
+  store.put(key(1), blob_of(store, content(1000, Content::Repetitive)));
+  const auto checkpoint_as = [&](std::uint64_t life) {
+    return answer([&](auto done) { store.checkpoint(key(1), Incarnation{life}, done); });
+  };
+  ASSERT_TRUE(checkpoint_as(77));
+  store.remove_checkpoints(Incarnation{77});
+  store.remove_checkpoints(Incarnation{79});  // That has left nothing.
+  ASSERT_TRUE(checkpoint_as(78));             // Done in turn.
+  EXPECT_FALSE(std::filesystem::exists(scratch.at("shared") + "/penstock-checkpoints-77"));
+  EXPECT_EQ(files_under(scratch.at("shared")).size(), 1U);
+}
+
 TEST(Checkpoint, ADamagedSpilledFileIsReplacedByTheCheckpoint) {
   const ScratchDirectory scratch;
   ObjectStore store{options_in(scratch)};
