@@ -53,6 +53,9 @@ struct JobChangedRecord {
   priority @1 :Int32;
   cancelling @2 :Bool;
   why @3 :Control.Error;
+  hasPolicy @4 :Bool;       # the two below are known
+  weight @5 :UInt32;
+  slotsMax @6 :UInt32;
 }
 
 struct SubtaskChangedRecord {

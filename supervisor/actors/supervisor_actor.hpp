@@ -3,6 +3,7 @@
 
 #include <caf/actor.hpp>
 #include <caf/fwd.hpp>
+#include <functional>
 #include <memory>
 
 #include "common/base/rng.hpp"
@@ -16,6 +17,7 @@ struct SupervisorSetup {
   SupervisorConfig config;
   Rng rng;
   std::shared_ptr<OpenJournal> journal;  ///< Null: nothing outlives the process. The actor takes what is in it.
+  std::function<Result<PolicyConfig>()> read_policy{};  ///< As the configuration file says now; empty: there is none.
 };
 
 /// Spawns the actor on the loop's actor system. It takes `FromWorkerMail`, `WorkerLostMail`, `FromClientMail` and

@@ -127,6 +127,7 @@ Job& SupervisorCore::make_job(JobSpec spec, SharedGraph& graph, JobId id) {
     return pa != pb ? pa > pb : a < b;
   };
   active_.insert(std::lower_bound(active_.begin(), active_.end(), id, before), id);
+  open_shares(job);
   progress_at_ = now_;
   if (watch_at_ == kNever) watch_at_ = later(now_, config_.watchdog_after);
   return job;
@@ -144,6 +145,7 @@ void SupervisorCore::place_sources(Job& job) {
   for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
     const BandEntry& band = workers_[BandSlot{i}];
     if (!band.alive || band.draining || band.description.kind != BandKind::Cpu) continue;
+    if (job.shares != nullptr && policy_.pool_of_band[i] != job.shares->pool) continue;
     bands.push_back(BandSlot{i});
     slots += band.slots;
   }
@@ -233,6 +235,7 @@ void SupervisorCore::change_priority(Job& job, std::int32_t priority) {
     const std::int32_t pb = jobs_[b.value()]->spec.priority;
     return pa != pb ? pa > pb : a < b;
   });
+  policy_changed();
   for (const WorkerId worker : job.known_workers)
     if (const WorkerSlot slot = workers_.find(worker); slot.valid())
       tell(slot, PriorityBatch{job.id, true, priority, {}});
@@ -269,6 +272,9 @@ void SupervisorCore::finish_if_done(Job& job) {
   job.ended = now_;
   progress_at_ = now_;
   std::erase(active_, job.id);
+  charge(job);
+  job.shares.reset();
+  policy_changed();
   if (job.followers.empty() == false || job.news_count > 0) send_news_of(job);
   job.final_news = everything_so_far(job);
   job.failures = std::exchange(job.final_news.failures, {});  // Once is enough, for as long as it is remembered.

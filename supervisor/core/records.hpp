@@ -49,6 +49,9 @@ struct JobChanged {
   std::int32_t priority = 0;
   bool cancelling = false;
   Error why;  ///< It is cancelled or has failed.
+  bool has_policy = false;      ///< The two below are known; older versions have not written them.
+  std::uint32_t weight = 0;     ///< As in `JobPolicy`.
+  std::uint32_t slots_max = 0;  ///< The same.
   friend bool operator==(const JobChanged&, const JobChanged&) = default;
 };
 /// What has become of a subtask that has not ended; each replaces the one before.

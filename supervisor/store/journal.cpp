@@ -340,6 +340,10 @@ Result<void> Recovery::finish_job(JobId id, JobInParts& job) {
   recovered.spec = std::move(job.accepted->spec);
   if (job.changed.has_value()) {
     recovered.spec.priority = job.changed->priority;
+    if (job.changed->has_policy) {
+      recovered.spec.policy.weight = job.changed->weight;
+      recovered.spec.policy.slots_max = job.changed->slots_max;
+    }
     recovered.cancelling = job.changed->cancelling;
     recovered.why = std::move(job.changed->why);
   }

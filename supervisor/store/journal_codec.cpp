@@ -144,6 +144,9 @@ std::string encode(const record::JobChanged& changed) {
     out.setPriority(changed.priority);
     out.setCancelling(changed.cancelling);
     wire::write_error(changed.why, out.initWhy());
+    out.setHasPolicy(changed.has_policy);
+    out.setWeight(changed.weight);
+    out.setSlotsMax(changed.slots_max);
   }));
 }
 
@@ -231,7 +234,8 @@ Result<record::SubtasksEnded> decode_subtasks_ended(std::string_view value) {
 
 Result<record::JobChanged> decode_changed(std::string_view value) {
   return unseal<schema::JobChangedRecord, record::JobChanged>(value, [](schema::JobChangedRecord::Reader in) {
-    return record::JobChanged{JobId{in.getJob()}, in.getPriority(), in.getCancelling(), wire::read_error(in.getWhy())};
+    return record::JobChanged{JobId{in.getJob()}, in.getPriority(), in.getCancelling(), wire::read_error(in.getWhy()),
+                              in.getHasPolicy(), in.getWeight(), in.getSlotsMax()};
   });
 }
 

@@ -80,6 +80,10 @@ RecoveredState RecordLog::state() const {
       for (const auto& [subtask, change] : entry.subtasks) job.changes.push_back(change);
       if (entry.changed.has_value()) {
         job.spec.priority = entry.changed->priority;
+        if (entry.changed->has_policy) {
+          job.spec.policy.weight = entry.changed->weight;
+          job.spec.policy.slots_max = entry.changed->slots_max;
+        }
         job.cancelling = entry.changed->cancelling;
         job.why = entry.changed->why;
       }

@@ -59,6 +59,8 @@ void WorkerCore::run_ended(const RunEnd& run) {
       out_->add(worker_action::DropDatum{DataKey{id_of(record), output.output}});
     if (record.stopping == StopReason::Cancelled)
       end_record(run.record, Outcome::Cancelled);
+    else if (record.stopping == StopReason::Preempted)
+      end_record(run.record, Outcome::Returned);
     else
       fail(run.record, failure);
     return;

@@ -182,7 +182,9 @@ void SupervisorHost::handle_one(SupervisorEvent&& event) {
                                      "supervisor: the journal has written",
                                      "supervisor: the journal cannot be written",
                                      "supervisor: a new life begins",
-                                     "supervisor: workers said something"};
+                                     "supervisor: workers said something",
+                                     "supervisor: a pass of the policy has ended",
+                                     "supervisor: the policy was read"};
   static_assert(std::size(kEvents) == std::variant_size_v<SupervisorEvent>);
   world_.note(kEvents[event.index()]);
   Actions<SupervisorAction> actions;

@@ -44,7 +44,7 @@ TEST(JournalCodec, EveryRecordComesBackAsItWas) {
   EXPECT_EQ(decode_chunk(encode(graph)).value(), graph);
   EXPECT_EQ(decode_subtasks_ended(encode(some_ended())).value(), some_ended());
 
-  const record::JobChanged changed{JobId{7}, 5, true, Error{ErrorCode::Cancelled, "s", "m", "r"}};
+  const record::JobChanged changed{JobId{7}, 5, true, Error{ErrorCode::Cancelled, "s", "m", "r"}, true, 2500, 8};
   EXPECT_EQ(decode_changed(encode(changed)).value(), changed);
 
   record::SubtaskChanged subtask{JobId{7}, SubtaskIndex{9}, 3, 2, 1, 3, {"attempt 1", ""}, -2, true};
