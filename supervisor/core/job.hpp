@@ -11,9 +11,9 @@
 #include "supervisor/core/graph_table.hpp"
 #include "supervisor/core/index_set.hpp"
 #include "supervisor/core/job_data.hpp"
+#include "supervisor/core/job_shares.hpp"
 #include "supervisor/core/local_set.hpp"
 #include "supervisor/core/records.hpp"
-#include "supervisor/core/worker_table.hpp"
 
 namespace penstock::supervisor {
 
@@ -111,6 +111,8 @@ struct Job {
   std::uint64_t ended_bytes = 0;        ///< What it takes then.
   std::vector<SubtaskFailure> failures; ///< All that failed for good, for those who attach later; bounded.
   std::vector<OutputLocation> outputs;  ///< Kept for the client.
+
+  std::unique_ptr<JobShares> shares;    ///< Null: no policy is in force, or it has ended.
 
   JobData data;
   LookupMap<SubtaskIndex, SubtaskHistory> histories;

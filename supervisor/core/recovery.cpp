@@ -30,6 +30,7 @@ void SupervisorCore::on(supervisor_event::StateRecovered& event) {
   unix_ms_at_start_ = event.unix_ms;
   start_ = now_;
   recover_orders(event.state.orders);
+  if (event.state.policy.has_value()) recover_policy(*event.state.policy);
   begin_reclaiming(std::move(event.state.workers));
   GraphsAgain graphs = recover_graphs(event.state.graphs);
   for (RecoveredJob& job : event.state.jobs) {
@@ -98,6 +99,7 @@ void SupervisorCore::recover_job(RecoveredJob& recovered, const GraphsAgain& gra
   if (jobs_.size() < recovered.id.value()) jobs_.resize(recovered.id.value());
   Job& job = make_job(std::move(recovered.spec), **graph->second, recovered.id);
   job.submitted = instant_of(recovered.submitted_ms);
+  if (job.shares != nullptr && recovered.position != 0) job.shares->position = recovered.position;
   apply_ended(job, recovered.ended);
   for (std::uint32_t i = 0; i < job.total(); ++i)
     if (!is_final(job.hot[i].phase)) count_unfinished(job, i);

@@ -172,6 +172,10 @@ std::string encode(const record::JobChanged& changed) {
     out.setPriority(changed.priority);
     out.setCancelling(changed.cancelling);
     wire::write_error(changed.why, out.initWhy());
+    out.setHasPolicy(changed.has_policy);
+    out.setWeight(changed.weight);
+    out.setSlotsMax(changed.slots_max);
+    out.setPosition(changed.position);
   }));
 }
 
@@ -217,6 +221,26 @@ std::string encode(const record::Ordered& order) {
     out.setWho(wire::text(order.who));
     out.setOrder(wire::text(order.order));
     out.setOutcome(wire::text(order.outcome));
+  }));
+}
+
+std::string encode(const record::PolicyKept& kept) {
+  using Root = schema::PolicyRecord;
+  std::size_t bytes = 64;
+  for (const record::PolicyKept::Usage& usage : kept.usage) bytes += 48 + usage.account.size();
+  for (const record::PolicyKept::ProjectQuota& quota : kept.quotas) bytes += 48 + quota.project.size();
+  return sealed(wire::build_words<Root>(bytes, [&](Root::Builder out) {
+    out.setAtMs(kept.at_ms);
+    auto usage = out.initUsage(static_cast<unsigned>(kept.usage.size()));
+    for (unsigned i = 0; i < usage.size(); ++i) {
+      usage[i].setAccount(wire::text(kept.usage[i].account));
+      usage[i].setSlotSeconds(kept.usage[i].slot_s);
+    }
+    auto quotas = out.initQuotas(static_cast<unsigned>(kept.quotas.size()));
+    for (unsigned i = 0; i < quotas.size(); ++i) {
+      quotas[i].setProject(wire::text(kept.quotas[i].project));
+      quotas[i].setSlots(kept.quotas[i].slots);
+    }
   }));
 }
 
@@ -280,7 +304,8 @@ Result<record::SubtasksEnded> decode_subtasks_ended(std::string_view value) {
 
 Result<record::JobChanged> decode_changed(std::string_view value) {
   return unseal<schema::JobChangedRecord, record::JobChanged>(value, [](schema::JobChangedRecord::Reader in) {
-    return record::JobChanged{JobId{in.getJob()}, in.getPriority(), in.getCancelling(), wire::read_error(in.getWhy())};
+    return record::JobChanged{JobId{in.getJob()}, in.getPriority(), in.getCancelling(), wire::read_error(in.getWhy()),
+                              in.getHasPolicy(), in.getWeight(), in.getSlotsMax(), in.getPosition()};
   });
 }
 
@@ -325,6 +350,16 @@ Result<record::Ordered> decode_order(std::string_view value) {
   return unseal<schema::OrderRecord, record::Ordered>(value, [](schema::OrderRecord::Reader in) {
     return record::Ordered{in.getNumber(), in.getAtMs(), wire::text(in.getWho()), wire::text(in.getOrder()),
                            wire::text(in.getOutcome())};
+  });
+}
+
+Result<record::PolicyKept> decode_policy(std::string_view value) {
+  return unseal<schema::PolicyRecord, record::PolicyKept>(value, [](schema::PolicyRecord::Reader in) {
+    record::PolicyKept kept;
+    kept.at_ms = in.getAtMs();
+    for (const auto usage : in.getUsage()) kept.usage.push_back({wire::text(usage.getAccount()), usage.getSlotSeconds()});
+    for (const auto quota : in.getQuotas()) kept.quotas.push_back({wire::text(quota.getProject()), quota.getSlots()});
+    return kept;
   });
 }
 

@@ -52,6 +52,7 @@ std::string encode(const record::JobChanged& changed);
 std::string encode(const record::SubtaskChanged& changed);
 std::string encode(const record::JobEnded& ended);
 std::string encode(const record::Ordered& order);
+std::string encode(const record::PolicyKept& kept);
 
 /// Error of all: StorageDamaged (the checksum, or a value that is out of range).
 Result<Head> decode_head(std::string_view value);
@@ -66,5 +67,6 @@ Result<record::JobChanged> decode_changed(std::string_view value);
 Result<record::SubtaskChanged> decode_subtask_changed(std::string_view value);
 Result<record::JobEnded> decode_job_ended(std::string_view value);
 Result<record::Ordered> decode_order(std::string_view value);
+Result<record::PolicyKept> decode_policy(std::string_view value);
 
 }  // namespace penstock::supervisor::journal_codec
