@@ -320,20 +320,22 @@ bool SupervisorCore::pull_home(Job& job, BandSlot slot) {
     while (moved < std::min(wanted, config_.lookahead_subtasks_max) && back.size() < kBandsTried) {
       const std::uint64_t key = job.find_local(from)->take_lowest_ready();
       if (key == LocalSet::kNone) break;
-      note_ready(from, -1);
       const std::uint32_t subtask = job.shape->at_rank(static_cast<std::uint32_t>(key));
       SubtaskHot& hot = job.hot[subtask];
-      if (hot.phase != SubtaskPhase::Placeable || hot.band != from || hot.missing != 0) continue;
-      if (!may_run_on(job, subtask, slot)) {
+      const bool current = hot.phase == SubtaskPhase::Placeable && hot.band == from && hot.missing == 0;
+      if (current && !may_run_on(job, subtask, slot)) {
         back.push_back(key);
         continue;
       }
+      note_ready(from, -1);
+      if (!current) continue;
       hot.band = slot;
       job.local(slot).push_ready(job.order_key(subtask));
       note_ready(slot, 1);
       ++moved;
     }
-    for (const std::uint64_t key : back) job.local(from).push_ready(key), note_ready(from, 1);
+    // Nothing is new there: two bands that look at each other in vain would never come to an end.
+    for (const std::uint64_t key : back) job.local(from).push_ready(key);
     if (moved == 0) continue;
     counters_.moved_here += moved;
     job.shares->pull_cursor = from.value();
