@@ -207,6 +207,10 @@ Result<Value> SupervisorCore::set_by_request(const AdminRequest& request) {
     std::uint32_t cap = 0;
     if (text != "none" && (!parse(text, cap) || cap == 0 || cap > kPolicyAmountMax))
       return bad_argument("cap", "'" + text + "' is no number of slots above 0, nor `none`");
+    if (cap > 0 && cap < job->spec.policy.gang)
+      return Error{ErrorCode::InvalidArgument, to_string(job->id),
+                   "is a gang of " + std::to_string(job->spec.policy.gang) + ": with less it would wait for ever",
+                   "hold it back by its priority"};
     job->spec.policy.slots_max = cap;
   }
   record_change(*job);

@@ -38,6 +38,9 @@ Result<void> SupervisorCore::check_policy_of(const JobSpec& spec) const {
                  "`penstock shares` lists them"};
   if (!wishes.pool.empty() && find_pool(config, wishes.pool) < 0)
     return unknown_name("pool", wishes.pool, config.pools);
+  if (wishes.slots_max > 0 && wishes.gang > wishes.slots_max)
+    return Error{ErrorCode::InvalidArgument, "gang of " + std::to_string(wishes.gang),
+                 "is larger than its own slots_max, which is " + std::to_string(wishes.slots_max), "raise it"};
   if (wishes.gang == 0 || spec.wait_for_resources || workers_.alive_bands() == 0 || reclaiming_) return {};
   const std::uint32_t pool = pool_of(wishes);
   std::uint64_t slots[kBandKinds] = {};

@@ -34,21 +34,6 @@ TEST(PolicyDemand, WhatMustRunSomewhereGetsItsSlotsThere) {
   supervisor.ignore();
 }
 
-// Found by `penstock sim --seeds 1345 --faults 3 --policy --without supervisor-restarts`: each band looked at the other
-// for work that may not come, and woke it up.
-TEST(PolicyDemand, BandsThatLookAtEachOtherInVainComeToAnEnd) {
-  PolicedSupervisor supervisor{policed("priority")};
-  supervisor.join({.slots = 1});
-  supervisor.join({.slots = 1});
-  // The first pass knows of no work yet, so that where the slots are has nothing to do with where the work is.
-  for (int round = 0; round < 4; ++round) {
-    supervisor.submit(pinned_to("worker-2", 3), named("a" + std::to_string(round), round));
-    supervisor.submit(pinned_to("worker-1", 3), named("b" + std::to_string(round), round));
-    supervisor.settle(2);
-  }
-  supervisor.ignore();
-}
-
 // Their sizes do not come out even with the band's, and nobody else is there to whom the rest could go.
 TEST(PolicyDemand, AJobAloneIsNotLimitedByItsOwnSize) {
   PolicedSupervisor supervisor{policed("fair_share_max_min")};

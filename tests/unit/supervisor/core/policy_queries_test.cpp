@@ -86,5 +86,23 @@ TEST_F(PolicyQueries, AJobMovesAheadOfAnother) {
   EXPECT_EQ(row("queue", 0)["job"], Value{"job-1"});
 }
 
+TEST(PolicyGangs, NeitherAJobNorAnOperatorCapsThemBelowTheirSize) {
+  PolicedSupervisor supervisor{policed("fair_share_max_min")};
+  supervisor.join({.slots = 4});
+  JobSpec spec;
+  spec.name = "gang";
+  spec.policy.gang = 4;
+  spec.policy.slots_max = 3;
+  EXPECT_FALSE(supervisor.submit(GraphBuilder{}.sources(4).build(), spec).valid());
+  EXPECT_EQ(supervisor.refusal().code, ErrorCode::InvalidArgument);
+  spec.policy.slots_max = 0;
+  EXPECT_TRUE(supervisor.submit(GraphBuilder{}.sources(4).build(), spec).valid());
+  const Result<Value> capped = supervisor.ask("set", {"cap", "gang", "3"});
+  ASSERT_FALSE(capped.has_value());
+  EXPECT_NE(to_string(capped.error()).find("gang of 4"), std::string::npos);
+  EXPECT_TRUE(supervisor.ask("set", {"cap", "gang", "4"}).has_value());
+  supervisor.ignore();
+}
+
 }  // namespace
 }  // namespace penstock::supervisor
