@@ -73,8 +73,9 @@ class Arrows(RuleTest):
         self.refused("worker/actors/a.cpp", "<tbb/task_arena.h>")
         self.refused("common/link/a.cpp", "<unistd.h>")
 
-    def test_only_one_file_sees_rocksdb(self):
+    def test_only_two_files_see_rocksdb(self):
         self.taken("common/storage/rocksdb_storage.cpp", "<rocksdb/db.h>")
+        self.taken("common/storage/rocksdb_remains.hpp", "<rocksdb/options.h>")
         self.refused("common/storage/memory_storage.cpp", "<rocksdb/db.h>")
 
     def test_only_the_commands_sim_and_policy_see_the_world(self):

@@ -12,6 +12,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "common/storage/rocksdb_remains.hpp"
+
 namespace penstock {
 namespace {
 
@@ -50,7 +52,9 @@ Error error_of(const rocksdb::Status& status, const std::string& directory) {
 /// Left to itself the database looks every five seconds whether there is room for a whole write buffer.
 class WithoutOwnRecovery final : public rocksdb::EventListener {
  public:
-  void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason, rocksdb::Status, bool* automatic) override { *automatic = false; }
+  void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason, rocksdb::Status, bool* automatic) override {
+    *automatic = false;
+  }
 };
 
 /// When it cannot be opened, what is missing or makes no sense is damage, too.
@@ -112,6 +116,9 @@ rocksdb::Options options_of(const RocksdbOptions& wanted) {
   options.paranoid_checks = true;
   options.compression = rocksdb::kLZ4Compression;
   options.write_buffer_size = wanted.memory_bytes;
+  // What is merged has the proportions of what is written: with the default, those of RocksDB.
+  options.target_file_size_base = wanted.memory_bytes;
+  options.max_bytes_for_level_base = wanted.memory_bytes * 4;
   options.max_total_wal_size = wanted.memory_bytes * 4;
   options.max_open_files = 256;
   options.max_background_jobs = 2;
@@ -197,9 +204,9 @@ class OpenRocksdb final : public Storage {
     const std::string end = end_of_prefix(prefix).value_or(std::string(1024, '\xff'));
     return changes.DeleteRange(database_->DefaultColumnFamily(), slice(prefix), slice(end));
   }
-  /// After an error the database refuses to write until it is told that the cause may be gone. Fault F11: one that found
-  /// the disk full in the middle of a record cannot be told (it asserts that nobody uses that file again); it is opened
-  /// anew, which reads back what is whole. Not before there is room for that: closed, it would lock nobody out.
+  /// After an error the database refuses to write until it is told that the cause may be gone. Fault F11: one that
+  /// found the disk full in the middle of a record cannot be told (it asserts that nobody uses that file again); it is
+  /// opened anew, which reads back what is whole. Not before there is room for that: closed, it would lock nobody out.
   Result<void> recover() {
     if (database_ != nullptr && last_error_.code != ErrorCode::StorageFull) {
       if (!database_->Resume().ok()) return last_error_;
@@ -283,8 +290,8 @@ Result<void> copy_readable(const MakeIterator& make, Storage& target, SalvageOut
   return target.commit(batch, Sync::Yes);
 }
 
-/// RocksDB 7.8 frees the erased ranges of a file twice that it cannot open: those of a damaged directory are not looked at,
-/// and what they had erased comes back. The journal's checks see to that.
+/// RocksDB 7.8 frees the erased ranges of a file twice that it cannot open: those of a damaged directory are not looked
+/// at, and what they had erased comes back. The journal's checks see to that.
 enum class Erased : std::uint8_t { Gone, ComesBack };
 
 rocksdb::ReadOptions reading_all(Erased erased = Erased::Gone) {
@@ -336,13 +343,17 @@ bool gives_nothing(rocksdb::DB& database, Erased erased) {
 
 /// Copies what a damaged directory still gives, by ever ruder means.
 Result<void> copy_damaged(const RocksdbOptions& wanted, Storage& target, Erased erased, SalvageOutcome& outcome) {
+  restore_root(wanted.directory);
   std::unique_ptr<rocksdb::DB> source = open_leniently(wanted);
   // One sorted file that is not there, or was cut, may hide all the others.
   if (source != nullptr && gives_nothing(*source, erased)) source.reset();
   if (source == nullptr) {
     ++outcome.gaps;
-    static_cast<void>(rocksdb::RepairDB(wanted.directory, lenient_options(wanted)).ok());
+    const bool repaired = rocksdb::RepairDB(wanted.directory, lenient_options(wanted)).ok();
     PENSTOCK_TRY(copy_given_up_files(wanted, target, outcome));
+    // RocksDB 7.8 gives up when merged files are of overlapping ages, and has written an empty list of files by then:
+    // to open it would remove them all.
+    if (!repaired) return copy_each_file(wanted.directory, lenient_options(wanted), target, outcome);
     source = open_leniently(wanted);
   }
   if (source == nullptr) return {};

@@ -38,8 +38,8 @@ class Stillness:
 class Case:
     """What a fault's function is handed. Everything it starts through this ends with it."""
 
-    def __init__(self, binary, full, judge_times=True):
-        self.binary, self.full, self.judge_times = binary, full, judge_times
+    def __init__(self, binary, full, judge_times=True, seconds=0):
+        self.binary, self.full, self.judge_times, self.seconds = binary, full, judge_times, seconds
         self.directory = tempfile.mkdtemp(prefix="penstock-chaos-")
         self.figures = []   # (what, value, bound or None, unit)
         self.failures = []
@@ -109,12 +109,12 @@ def vitals(process):
     return resident_kib(process), descriptors(process)
 
 
-def run_case(function, binary, full, judge_times=True):
+def run_case(function, binary, full, judge_times=True, seconds=0):
     """(verdict, case, seconds, reason)."""
     stillness = Stillness()
     for attempt in (1, 2, 3):
         stillness.longest_s = 0.0
-        case = Case(binary, full, judge_times)
+        case = Case(binary, full, judge_times, seconds)
         begin = time.monotonic()
         verdict, reason = "passed", ""
         try:

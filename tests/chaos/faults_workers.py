@@ -161,20 +161,45 @@ def one_way(case):
     case.judge(cluster, job, overlap=False)
 
 
+def processor_seconds():
+    """All of this machine's, and those of them that nobody used."""
+    with open("/proc/stat", encoding="ascii") as file:
+        parts = [int(part) for part in file.readline().split()[1:9]]
+    return sum(parts), parts[3] + parts[4]
+
+
 def busy(case):
-    """F02, its other half: who is only busy is not lost. All programs of a wide worker start at once, beside burning ones."""
-    settings = () if case.full else ("link.heartbeat=200ms", "link.silence_max=1500ms")
-    count = 2000 if case.full else 1000
+    """F02, its other half: who is only busy is not lost. All programs of a wide worker start at once, beside burning ones,
+    again and again for as long as `--seconds` says."""
+    long = case.full or case.seconds > 0
+    settings = () if long else ("link.heartbeat=200ms", "link.silence_max=1500ms")
+    count = 2000 if long else 1000
     cluster = case.cluster(settings=settings)
     cluster.start_worker("w1", slots=count)
     cluster.start_worker("w2", slots=os.cpu_count())
     cluster.wait_for_workers(2)
-    cluster.accept(f"name = 'burn'\nkeep = 'nothing'\n[[subtask]]\nkey = 'b'\narray = '1-{4 * os.cpu_count()}'\noperator = 'burn'\n"
-                   f"burn = '{20 if case.full else 1}s'\nrequired = 'w2'\n")
-    cluster.accept(f"name = 'busy'\nkeep = 'nothing'\n[[subtask]]\nkey = 's'\narray = '1-{count}'\ncommand = ['sleep', '1']\n"
-                   "required = 'w1'\n")
-    job = cluster.wait_for_end("busy", 300)
+    all_before, idle_before = processor_seconds()
+    begin = time.monotonic()
+    burns = max(4, case.seconds // 10) * os.cpu_count()
+    cluster.accept(f"name = 'burn'\nkeep = 'nothing'\n[[subtask]]\nkey = 'b'\narray = '1-{burns}'\noperator = 'burn'\n"
+                   f"burn = '{10 if case.seconds else 20 if case.full else 1}s'\nrequired = 'w2'\n")
+    waves = 0
+    while waves == 0 or time.monotonic() - begin < case.seconds:
+        waves += 1
+        name = f"busy-{waves}"
+        cluster.accept(f"name = '{name}'\nkeep = 'nothing'\n[[subtask]]\nkey = 's'\narray = '1-{count}'\n"
+                       "command = ['sleep', '1']\nrequired = 'w1'\n")
+        job = cluster.wait_for_end(name, 600)
+        case.expect(job["succeeded"] == count and job["attempts"] == count, f"not each once: {job}")
     case.figure("declared lost", cluster.log("supervisor").count(" lost:"), "", at_most=0)
     case.figure("programs at once", count)
-    case.expect(job["succeeded"] == count and job["attempts"] == count, f"not each once: {job}")
-    case.judge(cluster, cluster.wait_for_end("burn", 300))
+    if case.seconds:
+        all_after, idle_after = processor_seconds()
+        case.figure("watched", time.monotonic() - begin, "s", at_least=case.seconds)
+        case.figure("processors used", 100 * (1 - (idle_after - idle_before) / (all_after - all_before)), "%")
+        case.figure("waves of programs", waves)
+        case.figure("suspected for a while", cluster.log("supervisor").count(" suspected:"))
+        cluster.run("cancel", "burn")
+        cluster.wait_for_end("burn", 300)
+    else:
+        case.judge(cluster, cluster.wait_for_end("burn", 300))
