@@ -67,11 +67,12 @@ operator = "noop"
 TEST(JobFile, SaysWhoseTheJobIsAndWhatPolicyMustKnow) {
   const JobFile job = toml(
       "project = \"vision\"\naccount = \"ann\"\npool = \"gpu\"\nweight = 2.5\nslots_max = 8\ngang = 4\n"
-      "kind = \"inference\"\npreemptible = true\n[[subtask]]\ncommand = [\"true\"]\n");
+      "kind = \"inference\"\npreemptible = true\n[[subtask]]\nkey = \"a\"\ncommand = [\"true\"]\n");
   EXPECT_EQ(job.spec.policy, (JobPolicy{"vision", "ann", "gpu", 2500, 8, 4, JobKind::Inference, Preemptible::Yes}));
-  EXPECT_EQ(toml("[[subtask]]\ncommand = [\"true\"]\n").spec.policy, JobPolicy{});
+  EXPECT_EQ(toml("[[subtask]]\nkey = \"a\"\ncommand = [\"true\"]\n").spec.policy, JobPolicy{});
   for (const char* wrong : {"weight = 0", "weight = nan", "slots_max = 0", "gang = -1", "kind = \"batch\""})
-    EXPECT_FALSE(read_job_text(std::string{wrong} + "\n[[subtask]]\ncommand = [\"true\"]\n", DocumentFormat::Toml, "j"))
+    EXPECT_FALSE(read_job_text(std::string{wrong} + "\n[[subtask]]\nkey = \"a\"\ncommand = [\"true\"]\n",
+                               DocumentFormat::Toml, "j"))
         << wrong;
 }
 
