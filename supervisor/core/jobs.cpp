@@ -172,7 +172,6 @@ void SupervisorCore::place_sources(Job& job) {
     if (keys.empty()) continue;
     if (!std::is_sorted(keys.begin(), keys.end())) std::sort(keys.begin(), keys.end());
     LocalSet& local = job.local(slot);
-    local.reserve_ready(keys.size());
     for (const std::uint64_t key : keys) local.push_ready(key);
     note_ready(slot, static_cast<std::int32_t>(keys.size()));
   }
@@ -306,7 +305,7 @@ void SupervisorCore::release_job(Job& job) {
   leave_graph(job);
   job.hot = {};
   job.templates = {};
-  job.locals = {};
+  job.locals = LargeArray<LocalSet>{};  // `= {}` would keep the memory.
   job.local_of = {};
   job.homeless = {};
   job.bands_awaited_until = kNever;

@@ -191,7 +191,7 @@ std::uint64_t SupervisorCore::memory_bytes() const {
   for (const auto& job : jobs_) {
     if (job == nullptr) continue;
     sum += sizeof(Job) + job->hot.capacity() * sizeof(SubtaskHot);
-    for (const LocalSet& local : job->locals) sum += (local.ready_count() + local.ahead_count()) * sizeof(std::uint64_t);
+    for (const LocalSet& local : job->locals) sum += sizeof(LocalSet) + local.memory_bytes();
   }
   return sum;
 }
