@@ -69,6 +69,7 @@ void add_sim_command(CLI::App& app, Invocation& invocation) {
   command->add_option("--wfformat", options->workflows, "Run this workflow instead of drawn graphs; may be repeated")
       ->type_name("FILE");
   command->add_option("--time-scale", options->time_scale, "Of the workflow's recorded times")->capture_default_str();
+  command->add_flag("--policy", options->options.policy, "Let a random policy divide each cluster between its jobs");
   command->add_flag("--trace", options->options.trace, "Print a line for each event");
   command->add_flag("!--no-shrink", options->options.shrink, "Do not look for a smaller run that fails as well");
   add_json_option(*command, invocation);

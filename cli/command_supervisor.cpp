@@ -11,6 +11,7 @@
 #include "common/runtime/host.hpp"
 #include "common/runtime/log.hpp"
 #include "supervisor/actors/gateway_actor.hpp"
+#include "supervisor/actors/policy_thread.hpp"
 #include "supervisor/actors/supervisor_actor.hpp"
 
 namespace penstock::cli {
@@ -63,8 +64,10 @@ Result<std::shared_ptr<supervisor::OpenJournal>> wait_for_journal(Invocation& in
 }
 
 Result<int> supervise(Invocation& invocation, SupervisorCommand options) {
+  ReloadSignals reload_signals;  // Before the first thread.
   Result<FileConfig> config = load_config(invocation);
   if (!config) return config.error();
+  if (const auto parts = supervisor::parts_of(config->supervisor.policy.pools); !parts) return parts.error();
   PENSTOCK_TRY(begin_log(invocation, LogLevel::Info));
   Result<HostPort> listen = parse_host_port(options.listen, "127.0.0.1");
   if (!listen) return listen.error();
@@ -89,7 +92,12 @@ Result<int> supervise(Invocation& invocation, SupervisorCommand options) {
   gateway_options.incarnation = random_incarnation();
   if (*journal != nullptr) gateway_options.identity = (*journal)->recovered.identity;
   caf::actor core = supervisor::spawn_supervisor(
-      actors.system(), loop, {config->supervisor, Rng{gateway_options.incarnation.value()}, *journal});
+      actors.system(), loop, {config->supervisor, Rng{gateway_options.incarnation.value()}, *journal,
+                           [&invocation]() -> Result<PolicyConfig> {
+                             Result<FileConfig> again = load_config(invocation);
+                             if (!again) return again.error();
+                             return again->supervisor.policy;
+                           }});
   Result<std::unique_ptr<supervisor::Gateway>> gateway =
       supervisor::Gateway::open(actors.system(), loop, gateway_options, core);
   if (!gateway) {
@@ -102,6 +110,7 @@ Result<int> supervise(Invocation& invocation, SupervisorCommand options) {
     log_line(LogLevel::Info, "supervisor listens",
              "address=" + address + " state=" + (options.no_state ? "none" : options.state));
     const auto watch = invocation.stop_signals.watch(loop, [&loop] { loop.stop(); });
+    const auto reload = reload_signals.watch(loop, [&core] { supervisor::reload_policy(core); });
     loop.run();
     log_line(LogLevel::Info, "supervisor ends", "reason=signal");
   }

@@ -1,6 +1,7 @@
 #include "cli/job_file.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <unordered_map>
 
@@ -106,6 +107,28 @@ Result<void> JobReader::read_list(FieldReader& top, std::string_view name, const
                 "write [[" + std::string{name} + "]] in TOML, a list in JSON");
 }
 
+/// Whose the job is and what policy has to know of it. Whether there is such a project says the supervisor.
+void read_job_policy(FieldReader& reader, JobPolicy& policy) {
+  reader.text("project", policy.project);
+  reader.text("account", policy.account);
+  reader.text("pool", policy.pool);
+  double weight = 0;
+  reader.number("weight", {0.001, 1e6}, weight);
+  policy.weight = static_cast<std::uint32_t>(std::llround(weight * 1000));
+  std::int64_t amount = 0;
+  reader.integer("slots_max", {1, kPolicyAmountMax}, amount);
+  policy.slots_max = static_cast<std::uint32_t>(std::exchange(amount, 0));
+  reader.integer("gang", {1, kPolicyAmountMax}, amount);
+  policy.gang = static_cast<std::uint32_t>(amount);
+  std::size_t word = 0;
+  reader.choice("kind", {"training", "interactive", "inference"}, word);
+  policy.kind = static_cast<JobKind>(word);
+  if (!reader.has("preemptible")) return;
+  bool preemptible = true;
+  reader.boolean("preemptible", preemptible);
+  policy.preemptible = preemptible ? Preemptible::Yes : Preemptible::No;
+}
+
 Result<void> JobReader::read_top(const DocumentValue& root) {
   if (const DocumentValue* workflow = root.find("workflow");
       workflow != nullptr && root.find("schemaVersion") != nullptr)
@@ -123,6 +146,7 @@ Result<void> JobReader::read_top(const DocumentValue& root) {
   keep_given_ = root.find("keep") != nullptr;
   reader.boolean("wait_for_resources", spec.wait_for_resources);
   reader.boolean("trace", spec.trace);
+  read_job_policy(reader, spec.policy);
   reader.texts("libraries", job_.operator_libraries);
   for (std::string& library : job_.operator_libraries) library = base_.resolve(library);
   read_limits(reader, base_, defaults_);

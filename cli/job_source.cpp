@@ -1,6 +1,7 @@
 #include "cli/job_source.hpp"
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 
 #include "cli/amounts.hpp"
 #include "cli/wfformat.hpp"
@@ -37,6 +38,35 @@ Result<JobFile> load_workflow(const JobSource& source) {
   return job;
 }
 
+void add_policy_options(CLI::App& command, JobSource& source) {
+  const CLI::Range amount{std::int64_t{1}, kPolicyAmountMax};
+  JobPolicy& policy = source.policy;
+  command.add_option("--project", policy.project, "Project that the job belongs to (docs/policy.md)");
+  command.add_option("--account", policy.account, "Account that its use is charged to");
+  command.add_option("--pool", policy.pool, "Pool of workers that it runs in");
+  command.add_option("--weight", source.weight, "Its weight in dividing slots")->check(CLI::Range{0.001, 1e6});
+  command.add_option("--slots-max", policy.slots_max, "It holds at most so many slots at once")->check(amount);
+  command.add_option("--gang", policy.gang, "It gets so many slots at once or none")->check(amount);
+  command.add_option("--kind", source.kind, "What it is for; interactive and inference are never preempted")
+      ->check(CLI::IsMember({"training", "interactive", "inference"}));
+  CLI::Option* yes = command.add_flag("--preemptible", source.preemptible, "Policy may take its slots back");
+  command.add_flag("--not-preemptible", source.not_preemptible, "Policy may not")->excludes(yes);
+}
+
+void apply_policy_options(const JobSource& source, JobPolicy& policy) {
+  if (!source.policy.project.empty()) policy.project = source.policy.project;
+  if (!source.policy.account.empty()) policy.account = source.policy.account;
+  if (!source.policy.pool.empty()) policy.pool = source.policy.pool;
+  if (source.policy.slots_max > 0) policy.slots_max = source.policy.slots_max;
+  if (source.policy.gang > 0) policy.gang = source.policy.gang;
+  if (source.weight > 0) policy.weight = static_cast<std::uint32_t>(std::llround(source.weight * 1000));
+  if (source.kind == "training") policy.kind = JobKind::Training;
+  if (source.kind == "interactive") policy.kind = JobKind::Interactive;
+  if (source.kind == "inference") policy.kind = JobKind::Inference;
+  if (source.preemptible) policy.preemptible = Preemptible::Yes;
+  if (source.not_preemptible) policy.preemptible = Preemptible::No;
+}
+
 }  // namespace
 
 void add_job_source(CLI::App& command, JobSource& source) {
@@ -62,6 +92,7 @@ void add_job_source(CLI::App& command, JobSource& source) {
       "Priority of the job; larger runs first");
   command.add_flag("--wait-for-resources", source.wait_for_resources,
                    "Accept requests that no present band can hold, and wait for one");
+  add_policy_options(command, source);
 }
 
 Result<JobFile> load_job(const JobSource& source, const std::string& fallback_name) {
@@ -74,6 +105,7 @@ Result<JobFile> load_job(const JobSource& source, const std::string& fallback_na
   if (job->spec.owner.empty()) job->spec.owner = user_name();
   if (source.priority_given) job->spec.priority = source.priority;
   job->spec.wait_for_resources = job->spec.wait_for_resources || source.wait_for_resources;
+  apply_policy_options(source, job->spec.policy);
   return job;
 }
 

@@ -22,6 +22,12 @@ struct JobSource {
   std::int32_t priority = 0;
   bool priority_given = false;
   bool wait_for_resources = false;
+  // Each replaces what the file says when it is given.
+  JobPolicy policy;
+  double weight = 0;
+  std::string kind;
+  bool preemptible = false;
+  bool not_preemptible = false;
 };
 
 void add_job_source(CLI::App& command, JobSource& source);

@@ -163,6 +163,7 @@ struct ToWorker {
       attempts @6 :List(AttemptRef);
       killAfterNs @7 :Int64;
       alone @26 :Bool;
+      preempt @29 :Bool;
     }
     priority :group {
       job @8 :UInt32;

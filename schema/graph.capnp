@@ -79,4 +79,12 @@ struct JobSpec {
   keep @3 :UInt8;                   # 0 sinks, 1 wanted, 2 nothing
   waitForResources @4 :Bool;
   trace @5 :Bool;
+  project @6 :Text;
+  account @7 :Text;
+  pool @8 :Text;
+  weight @9 :UInt32;                # thousandths; 0: the project's
+  slotsMax @10 :UInt32;             # 0: no cap
+  gang @11 :UInt32;                 # slots at once or none; 0: any number
+  kind @12 :UInt8;                  # 0 training, 1 interactive, 2 inference
+  preemptible @13 :UInt8;           # 0 by kind, 1 yes, 2 no
 }

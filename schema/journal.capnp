@@ -9,7 +9,7 @@ using Control = import "control.capnp";
 using Admin = import "admin.capnp";
 
 struct JournalHead {
-  format @0 :UInt32;        # 4: checkpoints; 3: graphs stand apart from jobs, packed; 2: changes of subtasks, times and orders; 1 had none.
+  format @0 :UInt32;        # 4: checkpoints, what is kept of policy; 3: graphs stand apart from jobs, packed; 2: changes of subtasks, times and orders; 1 had none.
                             # A reader refuses a larger one.
   nextJob @1 :UInt32;
 }
@@ -76,6 +76,10 @@ struct JobChangedRecord {
   priority @1 :Int32;
   cancelling @2 :Bool;
   why @3 :Control.Error;
+  hasPolicy @4 :Bool;       # those below are known
+  weight @5 :UInt32;
+  slotsMax @6 :UInt32;
+  position @7 :Int64;       # 0: by its number
 }
 
 struct SubtaskChangedRecord {
@@ -107,4 +111,20 @@ struct OrderRecord {
   who @2 :Text;
   order @3 :Text;
   outcome @4 :Text;
+}
+
+struct PolicyRecord {
+  atMs @0 :Int64;
+  usage @1 :List(AccountUsage);
+  quotas @2 :List(ProjectQuota);
+}
+
+struct AccountUsage {
+  account @0 :Text;
+  slotSeconds @1 :Float64;  # decayed until then
+}
+
+struct ProjectQuota {
+  project @0 :Text;
+  slots @1 :Int64;
 }

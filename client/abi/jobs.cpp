@@ -135,6 +135,15 @@ int64_t penstock_submit(penstock_client* client, penstock_graph* given, const pe
   if (wanted.owner != nullptr) spec.owner = wanted.owner;
   spec.priority = wanted.priority;
   spec.wait_for_resources = wanted.wait_for_resources != 0;
+  if (wanted.project != nullptr) spec.policy.project = wanted.project;
+  if (wanted.account != nullptr) spec.policy.account = wanted.account;
+  if (wanted.pool != nullptr) spec.policy.pool = wanted.pool;
+  spec.policy.weight = wanted.weight_thousandths;
+  spec.policy.slots_max = wanted.slots_max;
+  spec.policy.gang = wanted.gang;
+  if (wanted.kind > static_cast<std::uint32_t>(penstock::JobKind::Inference))
+    return fail({penstock::ErrorCode::InvalidArgument, "kind", "is not 0, 1 or 2", {}});
+  spec.policy.kind = static_cast<penstock::JobKind>(wanted.kind);
   if (graph->wants) spec.keep = penstock::Keep::Wanted;
   if (wanted.keep_nothing != 0) spec.keep = penstock::Keep::Nothing;
   const Result<penstock::client::Session::Submitted> submitted =

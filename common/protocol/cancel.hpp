@@ -30,6 +30,9 @@ struct CancelBatch {
   /// Only these attempts, which are fenced because their subtasks run elsewhere: what waits for their results goes on
   /// waiting.
   bool alone = false;
+  /// Policy takes the slots back: the attempts are asked to save what they have, end, and are `Returned`. Implies
+  /// `alone`.
+  bool preempt = false;
   friend bool operator==(const CancelBatch&, const CancelBatch&) = default;
 };
 

@@ -7,6 +7,7 @@
 
 #include "common/base/time.hpp"
 #include "common/base/units.hpp"
+#include "common/protocol/policy_config.hpp"
 
 namespace penstock {
 
@@ -78,6 +79,7 @@ struct SupervisorConfig {
   Duration required_band_wait = std::chrono::seconds{30};
   Duration reclaim_wait = std::chrono::milliseconds{1500};
   std::uint32_t messages_together_max = 8;
+  PolicyConfig policy;  ///< `[policy]`: a part of its own in the file.
 };
 
 /// Decisions of a worker.
@@ -205,6 +207,17 @@ void visit_settings(SupervisorConfig& c, Visit&& visit) {
         std::int64_t{0}, std::int64_t{1} << 50);
   visit({"reclaim_wait", "duration", "after a restart, workers that were there have this long to come back before others get what they held; up to three times as long while they keep coming"}, c.reclaim_wait, Duration{0}, Duration{minutes{10}});
   visit({"messages_together_max", "messages", "so many that have come from workers are taken together before assignments leave"}, c.messages_together_max, std::uint32_t{1}, std::uint32_t{4096});
+}
+
+template <class Visit>
+void visit_settings(PolicyConfig& c, Visit&& visit) {
+  using namespace std::chrono;
+  visit({"period", "duration", "who may hold how many slots is decided anew this often, while there are jobs"}, c.period, Duration{milliseconds{1}}, Duration{hours{1}});
+  visit({"settle", "duration", "and this long after a job, a worker or an order has changed something"}, c.settle, Duration{0}, Duration{minutes{1}});
+  visit({"pass_max", "duration", "a decision that takes longer is given up; the last one stays in force"}, c.pass_max, Duration{milliseconds{1}}, Duration{hours{1}});
+  visit({"grace", "duration", "a preempted subtask has this long to save what it has, then it is ended"}, c.grace, Duration{0}, Duration{hours{24}});
+  visit({"usage_half_life", "duration", "past use counts half after this"}, c.usage_half_life, Duration{seconds{1}}, Duration{hours{24 * 3650}});
+  visit({"members_max", "slots", "slots that are told apart in one decision; with more, several are given as one"}, c.members_max, std::uint32_t{16}, std::uint32_t{1U << 24U});
 }
 
 template <class Visit>

@@ -90,6 +90,37 @@ enum class Keep : std::uint8_t {
   Nothing = 2,
 };
 
+/// What a job is for. DO NOT RENUMBER (wire, journal).
+enum class JobKind : std::uint8_t {
+  Training = 0,
+  Interactive = 1,  ///< Somebody waits for it: first within its project's quota, and never preempted.
+  Inference = 2,    ///< The same.
+};
+
+/// Whether policy may take slots back from a job. DO NOT RENUMBER (wire, journal).
+enum class Preemptible : std::uint8_t {
+  ByKind = 0,  ///< Training is.
+  Yes = 1,
+  No = 2,
+};
+
+/// Whose a job is, and what policy has to know of it.
+struct JobPolicy {
+  std::string project;
+  std::string account;          ///< Its use is charged there; empty: to the owner's, if it has one.
+  std::string pool;             ///< Empty: the project's, or the default one.
+  std::uint32_t weight = 0;     ///< Thousandths; 0: the project's.
+  std::uint32_t slots_max = 0;  ///< It holds no more at once; 0: no such cap.
+  std::uint32_t gang = 0;       ///< So many slots at once or none; 0: any number will do.
+  JobKind kind = JobKind::Training;
+  Preemptible preemptible = Preemptible::ByKind;
+  friend bool operator==(const JobPolicy&, const JobPolicy&) = default;
+
+  bool may_be_preempted() const {
+    return preemptible == Preemptible::Yes || (preemptible == Preemptible::ByKind && kind == JobKind::Training);
+  }
+};
+
 /// Everything about a job but its graph.
 struct JobSpec {
   std::string name;          ///< Chosen by the client, unique; submitting it again returns the same job.
@@ -98,6 +129,7 @@ struct JobSpec {
   Keep keep = Keep::Sinks;
   bool wait_for_resources = false;  ///< Accept requests that no present band can hold.
   bool trace = false;               ///< Tell the client when and where each attempt ran.
+  JobPolicy policy;
 
   friend bool operator==(const JobSpec&, const JobSpec&) = default;
 };

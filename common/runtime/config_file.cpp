@@ -12,6 +12,7 @@
 
 #include "common/base/nearest_name.hpp"
 #include "common/base/quantity.hpp"
+#include "common/runtime/policy_file.hpp"
 
 namespace penstock {
 namespace {
@@ -43,7 +44,12 @@ Result<void> check_together(const FileConfig& config, const std::string& subject
   if (config.wire.frame_bytes_target > config.wire.frame_bytes_max)
     return Error{ErrorCode::InvalidArgument, subject, "wire.frame_bytes_target must not exceed wire.frame_bytes_max",
                  ""};
-  return {};
+  Result<void> policy = check_policy(config.supervisor.policy);
+  if (policy) return policy;
+  Error error = std::move(policy).error();
+  error.message = error.subject + " " + error.message;
+  error.subject = subject;
+  return error;
 }
 
 class Reader {
@@ -69,12 +75,12 @@ class Reader {
     if (name == "band") return read_bands(node, config.topology.bands);
     const toml::table* table = node.as_table();
     const bool known = name == "link" || name == "wire" || name == "graph" || name == "supervisor" ||
-                       name == "worker" || name == "host";
+                       name == "worker" || name == "host" || name == "policy";
     if (!known) {
       NearestName nearest{name};
-      for (const char* part : {"link", "wire", "graph", "supervisor", "worker", "host", "band"}) nearest.offer(part);
+      for (const char* part : {"link", "wire", "graph", "supervisor", "policy", "worker", "host", "band"}) nearest.offer(part);
       return at(key.source().begin, ErrorCode::InvalidArgument, "there is no table '" + std::string{name} + "'",
-                nearest.best().empty() ? "tables are link, wire, graph, supervisor, worker, host and band"
+                nearest.best().empty() ? "tables are link, wire, graph, supervisor, policy, worker, host and band"
                                        : nearest.remedy());
     }
     if (table == nullptr)
@@ -84,8 +90,15 @@ class Reader {
     if (name == "wire") return read_settings(*table, config.wire);
     if (name == "graph") return read_settings(*table, config.supervisor.graph);
     if (name == "supervisor") return read_settings(*table, config.supervisor);
+    if (name == "policy") return read_policy(*table, config.supervisor.policy);
     if (name == "worker") return read_settings(*table, config.worker);
     return read_host(*table, config.topology);
+  }
+
+  Result<void> read_policy(const toml::table& table, PolicyConfig& policy) const {
+    for (const auto& [key, node] : table)
+      if (is_policy_list(key.str())) PENSTOCK_TRY(read_policy_list(path_, key.str(), node, policy));
+    return read_settings(table, policy);
   }
 
   template <class Config>
@@ -94,7 +107,7 @@ class Reader {
       const toml::key& key = entry.first;  // Not a structured binding: Clang 14 lets no lambda capture one.
       const toml::node& node = entry.second;
       NearestName nearest{key.str()};
-      bool known = false;
+      bool known = std::is_same_v<Config, PolicyConfig> && is_policy_list(key.str());
       Result<void> result;
       visit_settings(config, [&](const SettingText& text, auto& field, auto minimum, auto maximum) {
         nearest.offer(text.name);

@@ -68,6 +68,52 @@ std::string print_band(const BandOverride& band) {
   return text;
 }
 
+constexpr const char* kPolicyAbout =
+    "\n# How the cluster is divided (docs/policy.md). Without [[policy.pool]] nothing is limited.\n"
+    "# [[policy.pool]]: name, preset, workers = [\"gpu-*\"], preemption, reserve_depth. [[policy.department]] and\n"
+    "# [[policy.project]]: name, department, pool, weight, priority, guaranteed_slots, slots_max,\n"
+    "# guaranteed_gpu_slots, gpu_slots_max. [[policy.account]]: name, parent, shares.\n";
+
+std::string print_policy_lists(const PolicyConfig& policy) {
+  std::string text = kPolicyAbout;
+  const auto entry = [&](const char* kind, const std::string& name) {
+    text += std::string{"\n[[policy."} + kind + "]]\nname = " + quote_toml(name) + "\n";
+  };
+  const auto word = [&](const char* key, const std::string& value) {
+    if (!value.empty()) text += std::string{key} + " = " + quote_toml(value) + "\n";
+  };
+  const auto amount = [&](const char* key, std::int64_t value, std::int64_t otherwise) {
+    if (value != otherwise) text += std::string{key} + " = " + std::to_string(value) + "\n";
+  };
+  for (const PoolConfig& pool : policy.pools) {
+    entry("pool", pool.name);
+    word("preset", pool.preset);
+    for (std::size_t i = 0; i < pool.workers.size(); ++i)
+      text += (i == 0 ? "workers = [" : ", ") + quote_toml(pool.workers[i]);
+    if (!pool.workers.empty()) text += "]\n";
+    text += std::string{"preemption = "} + (pool.preemption ? "true" : "false") + "\n";
+    amount("reserve_depth", pool.reserve_depth, PoolConfig{}.reserve_depth);
+  }
+  for (const ProjectConfig& project : policy.projects) {
+    entry(project.is_department ? "department" : "project", project.name);
+    word("department", project.department);
+    word("pool", project.pool);
+    std::string decimals = std::to_string(1000 + project.weight % 1000).substr(1);
+    text += "weight = " + std::to_string(project.weight / 1000) + "." + decimals + "\n";
+    amount("priority", project.priority, ProjectConfig{}.priority);
+    amount("guaranteed_slots", project.guaranteed_slots, 0);
+    amount("slots_max", project.slots_max, kUnbounded);
+    amount("guaranteed_gpu_slots", project.guaranteed_gpu_slots, 0);
+    amount("gpu_slots_max", project.gpu_slots_max, kUnbounded);
+  }
+  for (const AccountConfig& account : policy.accounts) {
+    entry("account", account.name);
+    word("parent", account.parent);
+    amount("shares", account.shares, AccountConfig{}.shares);
+  }
+  return text;
+}
+
 constexpr const char* kBandsAbout =
     "\n# Single bands. One with the name of a band that was found (numa-0, gpu-0) changes it; one with another name "
     "is\n"
@@ -102,6 +148,8 @@ std::string print_config(const FileConfig& config) {
   text += print_table("wire", "Bytes from the network.", config.wire);
   text += print_table("graph", "What a graph may be at most.", config.supervisor.graph);
   text += print_table("supervisor", "Decisions of the supervisor.", config.supervisor);
+  text += print_table("policy", "Who may hold how many slots.", config.supervisor.policy);
+  text += print_policy_lists(config.supervisor.policy);
   text += print_table("worker", "Decisions of a worker.", config.worker);
   text += print_host(config.topology);
   text += kBandsAbout;

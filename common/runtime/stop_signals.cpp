@@ -9,10 +9,10 @@
 
 namespace penstock {
 
-class StopSignals::Watch {
+class Signals::Watch {
  public:
-  Watch(Loop& loop, const Descriptor& signals, std::function<void()> on_stop)
-      : signals_(signals), watch_(loop, signals), on_stop_(std::move(on_stop)) {
+  Watch(Loop& loop, const Descriptor& signals, std::function<void()> on_signal)
+      : signals_(signals), watch_(loop, signals), on_signal_(std::move(on_signal)) {
     wait();
   }
 
@@ -22,32 +22,35 @@ class StopSignals::Watch {
       signalfd_siginfo signal{};
       const bool come = ::read(signals_.get(), &signal, sizeof signal) == sizeof signal;
       wait();
-      if (come) on_stop_();
+      if (come) on_signal_();
     });
   }
 
   const Descriptor& signals_;
   DescriptorWatch watch_;
-  const std::function<void()> on_stop_;
+  const std::function<void()> on_signal_;
 };
 
-StopSignals::StopSignals() {
+Signals::Signals(std::initializer_list<int> signals) {
   sigset_t set;
   sigemptyset(&set);
-  sigaddset(&set, SIGINT);
-  sigaddset(&set, SIGTERM);
+  for (const int signal : signals) sigaddset(&set, signal);
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   signals_ = Descriptor{::signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC)};
   PENSTOCK_CHECK(signals_);
 }
 
-bool StopSignals::take() {
+bool Signals::take() {
   signalfd_siginfo signal{};
   return ::read(signals_.get(), &signal, sizeof signal) == sizeof signal;
 }
 
-std::shared_ptr<StopSignals::Watch> StopSignals::watch(Loop& loop, std::function<void()> on_stop) {
-  return std::make_shared<Watch>(loop, signals_, std::move(on_stop));
+std::shared_ptr<Signals::Watch> Signals::watch(Loop& loop, std::function<void()> on_signal) {
+  return std::make_shared<Watch>(loop, signals_, std::move(on_signal));
 }
+
+StopSignals::StopSignals() : Signals({SIGINT, SIGTERM}) {}
+
+ReloadSignals::ReloadSignals() : Signals({SIGHUP}) {}
 
 }  // namespace penstock

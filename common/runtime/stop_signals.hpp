@@ -1,7 +1,8 @@
-// SIGINT and SIGTERM as events.
+// Signals of people and service managers as events.
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <memory>
 
 #include "common/runtime/descriptor.hpp"
@@ -9,22 +10,34 @@
 
 namespace penstock {
 
-/// The signals by which people and service managers end a process. They are blocked in the thread that makes this, and
-/// in every thread that it starts later: make it in `main`, before the first thread. One for a process.
-class StopSignals {
+/// Some signals. They are blocked in the thread that makes this, and in every thread that it starts later: make it
+/// before the first thread. One of each kind for a process.
+class Signals {
  public:
-  StopSignals();
-  StopSignals(const StopSignals&) = delete;
-  StopSignals& operator=(const StopSignals&) = delete;
+  explicit Signals(std::initializer_list<int> signals);
+  Signals(const Signals&) = delete;
+  Signals& operator=(const Signals&) = delete;
 
   /// True if one has come since the last call. Does not wait.
   bool take();
-  /// Calls `on_stop` on the loop's thread for each, until what is returned is destroyed; that must be before this.
+  /// Calls `on_signal` on the loop's thread for each, until what is returned is destroyed; that must be before this.
   class Watch;
-  std::shared_ptr<Watch> watch(Loop& loop, std::function<void()> on_stop);
+  std::shared_ptr<Watch> watch(Loop& loop, std::function<void()> on_signal);
 
  private:
   Descriptor signals_;
+};
+
+/// SIGINT and SIGTERM, which end a process: made in `main`.
+class StopSignals : public Signals {
+ public:
+  StopSignals();
+};
+
+/// SIGHUP, by which a daemon reads its configuration again.
+class ReloadSignals : public Signals {
+ public:
+  ReloadSignals();
 };
 
 }  // namespace penstock

@@ -84,6 +84,7 @@ void write(const CancelBatch& message, schema::ToWorker::Builder root) {
   write_attempts(message.attempts, out.initAttempts(static_cast<unsigned>(message.attempts.size())));
   out.setKillAfterNs(message.kill_after.count());
   out.setAlone(message.alone);
+  out.setPreempt(message.preempt);
 }
 
 void write(const PriorityBatch& message, schema::ToWorker::Builder root) {
@@ -254,7 +255,7 @@ void read_into(schema::ToWorker::Reader in, std::vector<ToWorker>& messages) {
     case schema::ToWorker::CANCEL: {
       const auto cancel = in.getCancel();
       messages.emplace_back(CancelBatch{JobId{cancel.getJob()}, cancel.getWholeJob(), read_attempts(cancel.getAttempts()),
-                                        Duration{cancel.getKillAfterNs()}, cancel.getAlone()});
+                                        Duration{cancel.getKillAfterNs()}, cancel.getAlone(), cancel.getPreempt()});
       return;
     }
     case schema::ToWorker::PRIORITY: messages.emplace_back(read_priorities(in.getPriority())); return;

@@ -180,6 +180,15 @@ void write_spec(const JobSpec& spec, schema::JobSpec::Builder out) {
   out.setKeep(static_cast<std::uint8_t>(spec.keep));
   out.setWaitForResources(spec.wait_for_resources);
   out.setTrace(spec.trace);
+  const JobPolicy& policy = spec.policy;
+  if (!policy.project.empty()) out.setProject(text(policy.project));
+  if (!policy.account.empty()) out.setAccount(text(policy.account));
+  if (!policy.pool.empty()) out.setPool(text(policy.pool));
+  out.setWeight(policy.weight);
+  out.setSlotsMax(policy.slots_max);
+  out.setGang(policy.gang);
+  out.setKind(static_cast<std::uint8_t>(policy.kind));
+  out.setPreemptible(static_cast<std::uint8_t>(policy.preemptible));
 }
 
 JobSpec read_spec(schema::JobSpec::Reader in) {
@@ -190,6 +199,14 @@ JobSpec read_spec(schema::JobSpec::Reader in) {
   spec.keep = enumerator(in.getKeep(), Keep::Nothing, "keep");
   spec.wait_for_resources = in.getWaitForResources();
   spec.trace = in.getTrace();
+  spec.policy.project = text(in.getProject());
+  spec.policy.account = text(in.getAccount());
+  spec.policy.pool = text(in.getPool());
+  spec.policy.weight = in.getWeight();
+  spec.policy.slots_max = in.getSlotsMax();
+  spec.policy.gang = in.getGang();
+  spec.policy.kind = enumerator(in.getKind(), JobKind::Inference, "kind");
+  spec.policy.preemptible = enumerator(in.getPreemptible(), Preemptible::No, "preemptible");
   return spec;
 }
 

@@ -71,9 +71,11 @@ class GraphBuilder:
         return Handle(self, self._columns.literal(_wire.pack(data, "a value of a graph")))
 
     def submit(self, name: Optional[str] = None, want: Optional[Iterable[Handle]] = None, priority: int = 0,
-               owner: Optional[str] = None, wait_for_resources: bool = False) -> "Job":
+               owner: Optional[str] = None, wait_for_resources: bool = False, project: Optional[str] = None,
+               pool: Optional[str] = None, weight: float = 0, gang: int = 0) -> "Job":
         """Sends the graph. `want` are those whose results are kept: by default those that nobody reads. Under its name a
-        job is submitted once; again it is the same job."""
+        job is submitted once; again it is the same job. `project`, `pool`, `weight` and `gang` are for the cluster's
+        policy (docs/policy.md)."""
         self.client._check_open()
         wanted = None
         if want is not None:
@@ -85,7 +87,8 @@ class GraphBuilder:
         total = len(self._columns)
         with self.client._lock:  # Before any news of it are looked at.
             number = self._columns.submit(self.client._handle, name=name, owner=owner, priority=priority,
-                                          wait_for_resources=int(wait_for_resources))
+                                          wait_for_resources=int(wait_for_resources), project=project, pool=pool,
+                                          weight_thousandths=round(weight * 1000), gang=gang)
             self.client._quiet.add(number)
             self.client._early.pop(number, None)
         return Job(self.client, number, name or f"job-{number}", wanted, total)

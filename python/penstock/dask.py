@@ -8,7 +8,7 @@ from dask.core import flatten
 from dask.highlevelgraph import HighLevelGraph
 from dask.utils import ensure_dict
 
-from penstock import _graph, _nodes, _wire
+from penstock import _graph, _nodes, _order, _wire
 from penstock._builder import Job
 from penstock._client import Client
 
@@ -124,7 +124,18 @@ class _Conversion:
         while at < len(order):
             self.convert_one(order[at], graph[order[at]])
             at += 1
-        return [self.numbers[key] for key in keys]
+        numbers = [self.numbers[key] for key in keys]
+        self.put_in_order(numbers)
+        return numbers
+
+    def put_in_order(self, wanted):
+        """By the memory that it takes; a graph without edges is in order as it is."""
+        columns = self.columns
+        if not columns.predecessors:
+            return
+        places = _order.depth_first(columns.input_offsets, columns.predecessors, wanted)
+        if places is not None:  # Else the supervisor says what is wrong with it.
+            columns.priorities = _order.priorities_of(places, columns.priorities)
 
     def number_of(self, key):
         number = self.numbers.get(key)

@@ -13,6 +13,7 @@
 #include "common/runtime/mail.hpp"
 #include "supervisor/actors/job_actor.hpp"
 #include "supervisor/actors/journal_thread.hpp"
+#include "supervisor/actors/policy_thread.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 
 namespace penstock::supervisor {
@@ -23,9 +24,19 @@ struct JournalMail {
   std::shared_ptr<const Error> error;
 };
 
+/// From the policy's thread.
+struct PassMail {
+  std::shared_ptr<supervisor_event::PassEnded> ended;
+};
+
+/// A signal wants the configuration to be read again.
+struct ReloadMail {};
+
 }  // namespace penstock::supervisor
 
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::supervisor::ReloadMail)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::supervisor::JournalMail)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::supervisor::PassMail)
 
 namespace penstock::supervisor {
 namespace {
@@ -39,6 +50,7 @@ class SupervisorActor {
 
   caf::behavior make_behavior(Loop& loop, const SupervisorSetup& setup) {
     config_ = setup.config;
+    read_policy_ = setup.read_policy;
     const Durability durability = setup.journal == nullptr ? Durability::None : Durability::Journal;
     core_ = std::make_unique<SupervisorCore>(config_, setup.rng, durability);
     timer_ = std::make_unique<LoopTimer>(loop);
@@ -50,7 +62,8 @@ class SupervisorActor {
         [this](const FromWorkerMail& mail) { receive(mail); },   [this](const WorkerLostMail& mail) { take(mail); },
         [this](const WorkerSuspectedMail& mail) { take(mail); }, [this](const FromClientMail& mail) { take(mail); },
         [this](const ClientLostMail& mail) { take(mail); },      [this](const GraphCheckedMail& mail) { take(mail); },
-        [this](const JournalMail& mail) { take(mail); }};
+        [this](const JournalMail& mail) { take(mail); },         [this](const PassMail& mail) { take(mail); },
+        [this](const ReloadMail& mail) { take(mail); }};
   }
 
  private:
@@ -96,6 +109,33 @@ class SupervisorActor {
       feed(supervisor_event::Persisted{mail.ticket});
     else
       feed(supervisor_event::StorageFailed{*mail.error});
+  }
+
+  void receive(const PassMail& mail) { feed(std::move(*mail.ended)); }
+
+  void receive(const ReloadMail&) {
+    AdminRequest request;
+    request.command = "reload";
+    request.who = "SIGHUP";
+    reload({ClientId::none(), request});
+  }
+
+  void run_pass(supervisor_action::RunPass&& order) {
+    if (policy_ == nullptr)
+      policy_ = std::make_unique<PolicyThread>([self = caf::actor{self_}](supervisor_event::PassEnded&& ended) {
+        caf::anon_send(self, PassMail{std::make_shared<supervisor_event::PassEnded>(std::move(ended))});
+      });
+    policy_->run(std::move(order));
+  }
+
+  /// The answer is an event of its own; what it orders is carried out behind what has been ordered before.
+  void reload(const supervisor_action::ReloadPolicy& order) {
+    Result<PolicyConfig> config =
+        read_policy_ ? read_policy_()
+                     : Result<PolicyConfig>{Error{ErrorCode::Unsupported, "reload", "there is no configuration file", {}}};
+    if (config)
+      if (const Result<std::vector<policy::Parts>> parts = parts_of(config->pools); !parts) config = parts.error();
+    feed(supervisor_event::PolicyRead{order.client, order.request, std::move(config)});
   }
 
   void receive(const FromWorkerMail& mail) {
@@ -213,6 +253,10 @@ class SupervisorActor {
 
   // One mail for each peer, whatever the number of actions.
   void carry_out() {
+    std::vector<supervisor_action::ReloadPolicy> reloads;
+    for (SupervisorAction& action : actions_)
+      if (const auto* order = std::get_if<supervisor_action::ReloadPolicy>(&action)) reloads.push_back(*order);
+    for (const supervisor_action::ReloadPolicy& order : reloads) reload(order);
     for (SupervisorAction& action : actions_) {
       if (auto* to_worker = std::get_if<supervisor_action::SendToWorker>(&action)) {
         worker_mails_[to_worker->worker].push_back(std::move(to_worker->message));
@@ -222,6 +266,8 @@ class SupervisorActor {
         dismiss(release->worker);
       } else if (auto* persist = std::get_if<supervisor_action::Persist>(&action)) {
         journal_->write(std::move(*persist));
+      } else if (auto* pass = std::get_if<supervisor_action::RunPass>(&action)) {
+        run_pass(std::move(*pass));
       } else if (const auto* alert = std::get_if<supervisor_action::Alert>(&action)) {
         log_error(LogLevel::Warn, "alert", alert->error);
       }
@@ -268,7 +314,9 @@ class SupervisorActor {
   caf::stateful_actor<SupervisorActor>* self_;
   SupervisorConfig config_;
   std::unique_ptr<SupervisorCore> core_;
+  std::function<Result<PolicyConfig>()> read_policy_;
   std::unique_ptr<JournalThread> journal_;  ///< Reads graphs of the core, so it ends first.
+  std::unique_ptr<PolicyThread> policy_;
   std::unique_ptr<LoopTimer> timer_;
   Actions<SupervisorAction> actions_;
   std::vector<supervisor_event::WorkerSaid> said_;  ///< To be applied when the mailbox is empty, or this is enough.
@@ -291,6 +339,8 @@ caf::behavior supervisor_behavior(caf::stateful_actor<SupervisorActor>* self, Lo
 }
 
 }  // namespace
+
+void reload_policy(const caf::actor& supervisor) { caf::anon_send(supervisor, ReloadMail{}); }
 
 caf::actor spawn_supervisor(caf::actor_system& system, Loop& loop, const SupervisorSetup& setup) {
   return system.spawn(supervisor_behavior, &loop, setup);

@@ -3,6 +3,7 @@
 
 #include <caf/actor.hpp>
 #include <caf/fwd.hpp>
+#include <functional>
 #include <memory>
 
 #include "common/base/rng.hpp"
@@ -16,6 +17,7 @@ struct SupervisorSetup {
   SupervisorConfig config;
   Rng rng;
   std::shared_ptr<OpenJournal> journal;  ///< Null: nothing outlives the process. The actor takes what is in it.
+  std::function<Result<PolicyConfig>()> read_policy{};  ///< As the configuration file says now; empty: there is none.
 };
 
 /// Spawns the actor on the loop's actor system. It takes `FromWorkerMail`, `WorkerLostMail`, `FromClientMail` and
@@ -23,5 +25,8 @@ struct SupervisorSetup {
 /// put together and checked by a `JobActor` beside it, large ones on a thread of their own.
 /// `loop` must outlive the actor; ends with an exit message.
 caf::actor spawn_supervisor(caf::actor_system& system, Loop& loop, const SupervisorSetup& setup);
+
+/// Lets it read its configuration again because of a signal; what comes of it is logged and stands in the audit.
+void reload_policy(const caf::actor& supervisor);
 
 }  // namespace penstock::supervisor

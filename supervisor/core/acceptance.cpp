@@ -60,8 +60,13 @@ bool SupervisorCore::is_new(ClientId client, SubmitReply& reply, const JobSpec& 
     follow(*known, client);
     return false;
   }
-  if (trouble_.has_value()) refuse(client, reply, *trouble_);
-  return !trouble_.has_value();
+  if (trouble_.has_value()) {
+    refuse(client, reply, *trouble_);
+    return false;
+  }
+  const Result<void> owned = check_policy_of(spec);
+  if (!owned) refuse(client, reply, owned.error());
+  return owned.has_value();
 }
 
 void SupervisorCore::accept(ClientId client, SubmitReply& reply, JobSpec spec, SharedGraph& graph) {

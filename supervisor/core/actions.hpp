@@ -8,7 +8,9 @@
 #include "common/base/result.hpp"
 #include "common/protocol/assign.hpp"
 #include "common/protocol/client.hpp"
+#include "common/protocol/policy_config.hpp"
 #include "supervisor/core/records.hpp"
+#include "supervisor/policy/snapshot.hpp"
 
 namespace penstock::supervisor {
 
@@ -31,6 +33,18 @@ struct Persist {
   std::vector<Record> records;
   std::uint64_t ticket = 0;
 };
+/// Let the policy of these pools look at the cluster, off the path of all else; answered by `PassEnded`. The snapshot has
+/// two pools for each: of its CPU bands, and of its device bands.
+struct RunPass {
+  std::uint64_t number = 0;
+  policy::Snapshot snapshot;
+  std::vector<PoolConfig> pools;
+};
+/// Read the configuration file again; answered by `PolicyRead`.
+struct ReloadPolicy {
+  ClientId client;
+  AdminRequest request;
+};
 /// Someone should look at this; logged once.
 struct Alert {
   Error error;
@@ -39,6 +53,7 @@ struct Alert {
 
 using SupervisorAction = std::variant<supervisor_action::SendToWorker, supervisor_action::SendToClient,
                                       supervisor_action::ReleaseWorker, supervisor_action::Alert,
-                                      supervisor_action::Persist>;
+                                      supervisor_action::Persist, supervisor_action::RunPass,
+                                      supervisor_action::ReloadPolicy>;
 
 }  // namespace penstock::supervisor

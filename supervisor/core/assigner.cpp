@@ -25,10 +25,6 @@ std::int64_t transfer_ns(std::int64_t bytes, std::int64_t bytes_per_second) {
          (fits ? rest * 1'000'000'000 / bytes_per_second : rest / (bytes_per_second / 1'000'000 + 1) * 1000);
 }
 
-bool needs_gpu(const Template& wanted) {
-  return wanted.request.gpu > MilliGpu{0} || wanted.request.device_memory > Bytes{0};
-}
-
 }  // namespace
 
 void SupervisorCore::become_placeable(Job& job, std::uint32_t subtask) {
@@ -204,9 +200,10 @@ std::int64_t SupervisorCore::pressure_cost_ns(BandSlot slot) const {
 bool SupervisorCore::may_run_on(const Job& job, std::uint32_t subtask, BandSlot slot) {
   const BandEntry& band = workers_[slot];
   if (!band.alive || band.draining) return false;
+  if (job.shares != nullptr && policy_.pool_of_band[slot.value()] != job.shares->pool) return false;
   const EligibleBands& eligible_now = eligible_bands(job, job.shape->template_index(subtask));
   const bool eligible = eligible_now.everywhere
-                            ? band.kind == (needs_gpu(job.shape->template_of(subtask)) ? BandKind::Gpu : BandKind::Cpu)
+                            ? band.kind == (wants_gpu(job.shape->template_of(subtask)) ? BandKind::Gpu : BandKind::Cpu)
                             : eligible_now.bands.contains(slot.value());
   if (!eligible) return false;
   return (job.hot[subtask].flags & SubtaskFlag::kTroubled) == 0 || !was_tried(job, subtask, slot);
@@ -216,7 +213,7 @@ bool SupervisorCore::is_eligible(const Template& wanted, const BandEntry& band) 
   const Register& worker = workers_[band.worker].description;
   if (!wanted.required.empty()) {
     if (!selects(wanted.required, worker.name, band)) return false;
-  } else if ((band.description.kind == BandKind::Gpu) != needs_gpu(wanted)) {
+  } else if ((band.description.kind == BandKind::Gpu) != wants_gpu(wanted)) {
     return false;
   }
   if (!fits_execution(wanted.request, band.description.capacity)) return false;
@@ -245,7 +242,7 @@ void SupervisorCore::note_eligibility(const Template& wanted, EligibleBands& eli
   const BandEntry& band = workers_[slot];
   const bool present = band.alive && !band.draining;
   const bool fits = present && is_eligible(wanted, band);
-  const bool misfit = present && !fits && (band.kind == BandKind::Gpu) == needs_gpu(wanted);
+  const bool misfit = present && !fits && (band.kind == BandKind::Gpu) == wants_gpu(wanted);
   eligible.bands.set(slot.value(), fits);
   eligible.misfits.set(slot.value(), misfit);
 }

@@ -46,6 +46,14 @@ void SupervisorCore::note_order(const AdminRequest& request, const Result<Value>
   forget_old_orders();
 }
 
+/// What policy has decided about somebody who may ask why.
+void SupervisorCore::note_decision(std::string decision, std::string reason) {
+  record::Ordered order{next_order_++, unix_ms(now_), "policy", std::move(decision), std::move(reason)};
+  if (durable()) records_.push_back(order);
+  orders_.push_back(std::move(order));
+  forget_old_orders();
+}
+
 void SupervisorCore::recover_orders(std::vector<record::Ordered>& orders) {
   for (record::Ordered& order : orders) {
     next_order_ = std::max(next_order_, order.number + 1);

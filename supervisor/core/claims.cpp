@@ -70,7 +70,7 @@ void SupervisorCore::claim_job(WorkerSlot slot, const ClaimedJob& claimed) {
     if (job.priority_changes.contains(attempt.subtask))
       tail_of_outbox<PriorityBatch>(slot, job.id)
           .changes.push_back(PriorityChange{attempt.subtask, job.worker_priority(attempt.subtask.value())});
-    if (attempt.stage == ClaimedStage::Running) job.hot[attempt.subtask.value()].flags |= SubtaskFlag::kStarted;
+    if (attempt.stage == ClaimedStage::Running) note_started(job, attempt.subtask.value());
     if (attempt.stage == ClaimedStage::Waiting) workers_[slot].waiting.push_back({job.id, attempt.subtask});
   }
   for (std::size_t first = 0; first < claimed.data.size();) {
@@ -106,6 +106,11 @@ bool SupervisorCore::adopt(WorkerSlot slot, Job& job, const ClaimedAttempt& clai
   ++band.in_flight;
   ++job.in_flight;
   if (hot.missing == 0) note_runnable(hot.band, 1);
+  if (job.shares != nullptr) {
+    BandShare& share = job.shares->at(hot.band);
+    ++share.in_flight;
+    share.runnable += hot.missing == 0;
+  }
   band.assigned.push_back(AssignedRef{job.id, subtask, hot.attempt});
   if (elsewhere) return true;
   for (const std::uint32_t successor : job.shape->successors(subtask)) {
@@ -198,6 +203,11 @@ void SupervisorCore::finish_claim(WorkerSlot slot, bool draining) {
     mark_dirty(band);
   }
   for (const BandSlot band : workers_[slot].bands) workers_.touch(band);
+  for (const JobId id : active_)
+    if (const Job& job = *jobs_[id.value()]; job.shares != nullptr && slot.value() < job.known_of.size() &&
+                                             (job.known_of[slot.value()] & Job::kHeardOf) != 0)
+      send_entitlements(job, slot);
+  policy_changed();
   if (!draining) house_homeless();
   if (!reclaiming_) return tell_what_has_finished(slot);
   // Others may be on their way, held up by the same crowd.
@@ -225,6 +235,7 @@ void SupervisorCore::end_reclaiming_if_late() {
 void SupervisorCore::end_reclaiming() {
   reclaiming_ = false;
   reclaim_until_ = kNever;
+  policy_changed();
   for (const record::WorkerJoined& absent : expected_) {
     PENSTOCK_COVERAGE_MARK("a worker did not come back");
     if (durable()) records_.push_back(record::WorkerGone{absent.worker});

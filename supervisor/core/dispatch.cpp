@@ -96,6 +96,7 @@ void SupervisorCore::fill(BandSlot slot) {
     exhausted_.clear();
     while (Job* job = best_job_for(slot))
       if (take_from(*job, slot, kTurn) == 0) exhausted_.push_back(job->id);
+    if (policed()) fill_shares(slot);
   }
   const bool hungry = !band.draining && band.runnable < band.slots;
   if (hungry && band.hungry_since == kNever) band.hungry_since = now_;
@@ -106,9 +107,40 @@ void SupervisorCore::fill(BandSlot slot) {
     hungry_.erase(slot.value());
 }
 
+// A job may have slots here while what it could run on them is kept elsewhere; or the other way round.
+void SupervisorCore::fill_shares(BandSlot slot) {
+  for (const JobId id : active_) {
+    Job& job = *jobs_[id.value()];
+    if (job.cancelling || job.shares == nullptr) continue;
+    const BandShare share = job.shares->of(slot);
+    const LocalSet* local = job.find_local(slot);
+    const bool waits_here = local != nullptr && local->ready_count() > 0;
+    if (share.entitled.is_zero() && waits_here &&
+        job.shares->kinds[static_cast<std::size_t>(workers_[slot].kind)].demand == 0)
+      policy_changed();
+    if (!share.limited() || share.entitled.is_zero() || waits_here || share.runnable >= share.slots() + kPreparedAhead)
+      continue;
+    if (pull_home(job, slot)) take_from(job, slot, kTurn);
+  }
+}
+
+// Where policy sets no limit to the job, all that is on the band counts, as without a policy.
+SupervisorCore::Credit SupervisorCore::credit_of(const Job& job, BandSlot slot) const {
+  if (job.shares != nullptr)
+    if (const BandShare share = job.shares->of(slot); share.limited())
+      return {share.slots(), share.in_flight, share.runnable};
+  const BandEntry& band = workers_[slot];
+  return {band.slots, band.in_flight, band.runnable};
+}
+
+bool SupervisorCore::has_slots_for(const Job& job, BandSlot slot) const {
+  if (job.shares == nullptr) return true;
+  const BandShare share = job.shares->of(slot);
+  return !share.limited() || share.runnable < share.slots();
+}
+
 // The job of the highest priority that has something for this band; among equals the one that holds least.
 Job* SupervisorCore::best_job_for(BandSlot slot) {
-  const BandEntry& band = workers_[slot];
   Job* best = nullptr;
   for (const JobId id : active_) {
     Job& job = *jobs_[id.value()];
@@ -117,8 +149,10 @@ Job* SupervisorCore::best_job_for(BandSlot slot) {
     const LocalSet* local = job.find_local(slot);
     if (local == nullptr || local->empty()) continue;
     if (std::find(exhausted_.begin(), exhausted_.end(), id) != exhausted_.end()) continue;
-    const bool wants_runnable = band.runnable < band.slots + kPreparedAhead;
-    const bool has_credit = band.in_flight < config_.lookahead_subtasks_max;
+    const Credit credit = credit_of(job, slot);
+    if (credit.slots == 0) continue;
+    const bool wants_runnable = credit.runnable < credit.slots + kPreparedAhead;
+    const bool has_credit = credit.in_flight < config_.lookahead_subtasks_max;
     const bool useful = local->ready_count() > 0 ? wants_runnable || has_credit : has_credit;
     if (useful) best = &job;
   }
@@ -127,7 +161,6 @@ Job* SupervisorCore::best_job_for(BandSlot slot) {
 
 // Sends up to `count_max` subtasks of the job; returns how many entries it has used up.
 std::uint32_t SupervisorCore::take_from(Job& job, BandSlot slot, std::uint32_t count_max) {
-  BandEntry& band = workers_[slot];
   std::uint32_t used = 0;
   std::uint32_t limit = 0;               // Of the template that was last asked for: it takes a division.
   std::uint32_t limit_of = ~std::uint32_t{0};
@@ -137,7 +170,9 @@ std::uint32_t SupervisorCore::take_from(Job& job, BandSlot slot, std::uint32_t c
     const std::uint64_t ready = local.best_ready();
     const std::uint64_t ahead = local.best_ahead();
     if (ready == LocalSet::kNone && ahead == LocalSet::kNone) break;
-    const bool wants_runnable = band.runnable < band.slots + kPreparedAhead;
+    const Credit credit = credit_of(job, slot);
+    if (credit.slots == 0) break;
+    const bool wants_runnable = credit.runnable < credit.slots + kPreparedAhead;
     const bool take_ready = ready != LocalSet::kNone && (wants_runnable || ready <= ahead);
     const std::uint64_t key = take_ready ? ready : ahead;
     const std::uint32_t subtask = job.shape->at_rank(static_cast<std::uint32_t>(key));
@@ -146,9 +181,9 @@ std::uint32_t SupervisorCore::take_from(Job& job, BandSlot slot, std::uint32_t c
                          key == job.order_key(subtask);
     if (const std::uint32_t wanted = job.shape->template_index(subtask); wanted != limit_of) {
       limit_of = wanted;
-      limit = lookahead_limit(job, wanted, band);
+      limit = lookahead_limit(job, wanted, credit.slots);
     }
-    if (current && band.in_flight >= limit && !(take_ready && wants_runnable)) break;
+    if (current && credit.in_flight >= limit && !(take_ready && wants_runnable)) break;
     if (take_ready) {
       local.take_ready();
       note_ready(slot, -1);
@@ -162,17 +197,17 @@ std::uint32_t SupervisorCore::take_from(Job& job, BandSlot slot, std::uint32_t c
 }
 
 // Spec: worker 6, credit: enough subtasks to keep the band busy for the lookahead.
-std::uint32_t SupervisorCore::lookahead_limit(const Job& job, std::uint32_t template_index, const BandEntry& band) const {
+std::uint32_t SupervisorCore::lookahead_limit(const Job& job, std::uint32_t template_index, std::uint32_t slots) const {
   const TemplateFacts& facts = job.templates[template_index];
-  const std::uint32_t least = band.slots + kPreparedAhead;
+  const std::uint32_t least = slots + kPreparedAhead;
   if (facts.runs == 0) {
     const Duration expected = job.shape->graph().templates[template_index].expected_duration;
     if (expected <= Duration{0}) return std::max(least, config_.lookahead_subtasks_initial);
-    const auto count = static_cast<std::uint64_t>(config_.lookahead.count()) * band.slots / static_cast<std::uint64_t>(expected.count());
+    const auto count = static_cast<std::uint64_t>(config_.lookahead.count()) * slots / static_cast<std::uint64_t>(expected.count());
     return std::max(least, static_cast<std::uint32_t>(std::min<std::uint64_t>(count, config_.lookahead_subtasks_max)));
   }
   const std::uint64_t mean = std::max<std::uint64_t>(facts.mean_ns, 100);
-  const std::uint64_t count = static_cast<std::uint64_t>(config_.lookahead.count()) * band.slots / mean;
+  const std::uint64_t count = static_cast<std::uint64_t>(config_.lookahead.count()) * slots / mean;
   return std::max(least, static_cast<std::uint32_t>(std::min<std::uint64_t>(count, config_.lookahead_subtasks_max)));
 }
 
@@ -197,6 +232,11 @@ void SupervisorCore::assign(Job& job, std::uint32_t subtask, BandSlot slot) {
   ++job.in_flight;
   ++counters_.assigned;
   if (hot.missing == 0) note_runnable(slot, 1);
+  if (job.shares != nullptr) [[unlikely]] {
+    BandShare& share = job.shares->at(slot);
+    ++share.in_flight;
+    share.runnable += hot.missing == 0;
+  }
   if (band.assigned.size() > 2 * std::size_t{band.in_flight} + 64) sweep_assigned(band);
   AssignedRef& ref = band.assigned.emplace_back();
   ref.job = job.id;
@@ -297,6 +337,9 @@ void SupervisorCore::introduce_peer(WorkerSlot slot, WorkerId peer) {
 
 // The last message to the worker if that is a batch of this job with room, else a new one.
 AssignBatch& SupervisorCore::open_batch(Job& job, WorkerSlot slot) {
+  if (job.known_of.size() <= slot.value()) job.known_of.resize(workers_.worker_slots());
+  const bool first = (job.known_of[slot.value()] & Job::kHeardOf) == 0;
+  if (first && job.shares != nullptr) send_entitlements(job, slot);
   std::vector<ToWorker>& outbox = outbox_of(slot);
   if (!outbox.empty()) {
     auto* batch = std::get_if<AssignBatch>(&outbox.back());
@@ -310,8 +353,7 @@ AssignBatch& SupervisorCore::open_batch(Job& job, WorkerSlot slot) {
   batch.job_priority = job.spec.priority;
   batch.trace = job.spec.trace;
   batch.assignments.reserve(kReserved);
-  if (job.known_of.size() <= slot.value()) job.known_of.resize(workers_.worker_slots());
-  if ((job.known_of[slot.value()] & Job::kHeardOf) == 0) {
+  if (first) {
     batch.job_name = job.spec.name;
     job.known_workers.push_back(workers_[slot].id);
     job.known_of[slot.value()] |= Job::kHeardOf;
@@ -332,6 +374,11 @@ void SupervisorCore::define_template(Job& job, std::uint32_t template_index, Wor
     known[template_index] = true;
   }
   batch.templates.push_back(TemplateDefinition{TemplateIndex{template_index}, job.shape->graph().templates[template_index]});
+  // A name for the job that no other supervisor's job has: what a preempted attempt has saved is found by it.
+  Template& sent = batch.templates.back().content;
+  if (job.shares != nullptr && sent.runner == RunnerKind::Command)
+    sent.environment.push_back("PENSTOCK_CHECKPOINT_KEY=" + to_string(job.id) + "." +
+                               std::to_string(unix_ms(job.submitted)));
 }
 
 // The attempt has ended or was given back: the band has room again.
@@ -340,6 +387,12 @@ void SupervisorCore::leave_band(Job& job, std::uint32_t subtask) {
   --workers_[hot.band].in_flight;
   --job.in_flight;
   if (hot.missing == 0) note_runnable(hot.band, -1);
+  if (job.shares != nullptr) [[unlikely]] {
+    BandShare& share = job.shares->at(hot.band);
+    --share.in_flight;
+    share.runnable -= hot.missing == 0;
+    share.started -= (hot.flags & SubtaskFlag::kStarted) != 0;
+  }
   mark_dirty(hot.band);
 }
 
@@ -374,7 +427,7 @@ bool SupervisorCore::move_homes(BandSlot thief, BandSlot victim) {
   std::vector<std::uint64_t> back;
   for (const JobId id : active_) {
     Job& job = *jobs_[id.value()];
-    if (job.cancelling || job.find_local(victim) == nullptr) continue;
+    if (job.cancelling || job.find_local(victim) == nullptr || !has_slots_for(job, thief)) continue;
     back.clear();
     while (moved < wanted && back.size() < kVictimsTried) {
       const std::uint64_t key = job.find_local(victim)->take_lowest_ready();
@@ -416,7 +469,7 @@ bool SupervisorCore::ask_for_queued(BandSlot thief, BandSlot victim) {
     const AssignedRef ref = band.assigned[i];
     if (!knows(ref.job)) continue;
     Job& job = *jobs_[ref.job.value()];
-    if (ref.subtask >= job.total() || job.cancelling) continue;
+    if (ref.subtask >= job.total() || job.cancelling || !has_slots_for(job, thief)) continue;
     SubtaskHot& hot = job.hot[ref.subtask];
     const bool waits = hot.phase == SubtaskPhase::Assigned && hot.attempt == ref.attempt && hot.missing == 0 &&
                        (hot.flags & SubtaskFlag::kForAttempt) == 0;

@@ -55,7 +55,10 @@ void SupervisorCore::record_news(Job& job) {
 }
 
 void SupervisorCore::record_change(const Job& job) {
-  if (durable()) records_.push_back(record::JobChanged{job.id, job.spec.priority, job.cancelling, job.error});
+  if (!durable()) return;
+  records_.push_back(record::JobChanged{job.id, job.spec.priority, job.cancelling, job.error, true,
+                                        job.spec.policy.weight, job.spec.policy.slots_max,
+                                        job.shares == nullptr ? 0 : job.shares->position});
 }
 
 void SupervisorCore::record_change(const Job& job, std::uint32_t subtask) {
@@ -130,6 +133,7 @@ void SupervisorCore::on(supervisor_event::Persisted& event) {
     if (!knows(id)) continue;
     Job& job = *jobs_[id.value()];
     job.waiting_for_disk = false;
+    policy_changed();
     // It may have been cancelled in the meantime.
     if (job.state == JobState::Running && !job.cancelling) place_sources(job);
   }

@@ -11,7 +11,9 @@
 #include "common/protocol/client.hpp"
 #include "common/protocol/report.hpp"
 #include "supervisor/core/graph_shape.hpp"
+#include "common/protocol/policy_config.hpp"
 #include "supervisor/core/records.hpp"
+#include "supervisor/policy/plan.hpp"
 
 namespace penstock::supervisor {
 
@@ -72,6 +74,18 @@ struct StateRecovered {
   std::int64_t unix_ms =
       0;  ///< The wall clock now: no decision hangs on it, but the age of what earlier lives have left.
 };
+/// The pass of that number is over. An older one than the last that was ordered is ignored.
+struct PassEnded {
+  std::uint64_t number = 0;
+  policy::Plan plan;
+  std::string failure;  ///< Why there is no plan; empty: there is one.
+};
+/// What the configuration file says now about policy, as wanted by `ReloadPolicy` or by a signal.
+struct PolicyRead {
+  ClientId client;  ///< None: a signal.
+  AdminRequest request;
+  Result<PolicyConfig> config;
+};
 }  // namespace supervisor_event
 
 using SupervisorEvent =
@@ -79,6 +93,7 @@ using SupervisorEvent =
                  supervisor_event::WorkerLost,
                  supervisor_event::GraphChecked, supervisor_event::ClientSaid, supervisor_event::ClientGone,
                  supervisor_event::Tick, supervisor_event::Persisted, supervisor_event::StorageFailed,
-                 supervisor_event::StateRecovered, supervisor_event::WorkersSaid>;
+                 supervisor_event::StateRecovered, supervisor_event::WorkersSaid,
+                 supervisor_event::PassEnded, supervisor_event::PolicyRead>;
 
 }  // namespace penstock::supervisor

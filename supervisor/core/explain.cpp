@@ -85,6 +85,7 @@ Value SupervisorCore::explain_job(Job& job) {
   Value::Record fields{{"job", to_string(job.id)}, {"name", job.spec.name}, {"state", std::string{to_string(job.state)}}};
   if (!job.error.message.empty()) fields.emplace_back("error", to_string(job.error));
   if (job.state != JobState::Running || job.shape == nullptr) return fields;
+  explain_policy(job, fields);
   std::uint64_t phases[7] = {};
   for (const SubtaskHot& hot : job.hot) ++phases[static_cast<std::size_t>(hot.phase)];
   for (std::size_t i = 0; i < 7; ++i)
@@ -143,9 +144,13 @@ std::string SupervisorCore::reason_of(Job& job, std::uint32_t subtask) {
         return "no band may have it now: " + explain_infeasible(job.shape->template_of(subtask)).message;
       }
       const BandEntry& band = workers_[hot.band];
+      if (job.shares != nullptr && credit_of(job, hot.band).slots == 0) {
+        const std::string& hold = job.shares->kinds[static_cast<std::size_t>(band.kind)].hold;
+        return "policy gives its job no slots of " + band_name(hot.band) + (hold.empty() ? "" : ": " + hold);
+      }
       return "kept for " + band_name(hot.band) + ", which holds " + std::to_string(band.in_flight) + " attempts, " +
              std::to_string(band.runnable) + " of them runnable, on " + std::to_string(band.slots) +
-             " slots; its credit is " + std::to_string(lookahead_limit(job, job.shape->template_index(subtask), band)) +
+             " slots; its credit is " + std::to_string(lookahead_limit(job, job.shape->template_index(subtask), credit_of(job, hot.band).slots)) +
              ", and " + std::to_string(band.ready_here) + " runnable subtasks are kept for it";
     }
     case SubtaskPhase::Assigned:

@@ -226,7 +226,10 @@ void SupervisorCore::reopen(Job& job, std::uint32_t subtask, std::vector<std::ui
   for (const std::uint32_t successor : job.shape->successors(subtask)) {
     SubtaskHot& next = job.hot[successor];
     if (is_final(next.phase)) continue;
-    if (next.phase == SubtaskPhase::Assigned && next.missing == 0) note_runnable(next.band, -1);
+    if (next.phase == SubtaskPhase::Assigned && next.missing == 0) {
+      note_runnable(next.band, -1);
+      if (job.shares != nullptr) [[unlikely]] --job.shares->at(next.band).runnable;
+    }
     ++next.missing;
     ++next.unplaced;
     if (next.phase == SubtaskPhase::Placeable) next.phase = SubtaskPhase::Waiting;

@@ -12,66 +12,87 @@ constexpr std::uint32_t kManyBands = 64;
 constexpr std::size_t kAttempts = 64;
 /// Most assignments that follow one report stand in two lines.
 constexpr std::size_t kAppended = 4;
+/// Neighbours of a subtask on one side that are looked at.
+constexpr std::size_t kNeighbours = 8;
+
+std::span<const std::uint32_t> some_of(std::span<const std::uint32_t> neighbours) {
+  return neighbours.first(std::min(neighbours.size(), kNeighbours));
+}
 
 }  // namespace
 
 void Foresight::look_at(Said said) {
   if (workers_.alive_bands() < kManyBands) return;
-  said_ = said;
-  for (std::size_t i = 0; i < said.size(); ++i) step_worker(i);
-  for (std::size_t i = 0; i < said.size(); ++i) step_band(i);
-  for (std::size_t i = 0; i < said.size(); ++i) step_kept(i);
-  for (std::size_t i = 0; i < said.size(); ++i) step_next(i);
+  const std::span ahead{ahead_.data(), said.size()};
+  for (std::size_t i = 0; i < said.size(); ++i) step_entries(ahead[i], said[i]);
+  for (Ahead& one : ahead) step_kept(one);
+  for (const Ahead& one : ahead) step_edges(one);
+  for (const Ahead& one : ahead) step_successors(one);
 }
 
-void Foresight::step_worker(std::size_t message) {
-  const WorkerSlot slot = workers_.find(said_[message].worker);
-  slots_[message] = slot;
-  if (slot.valid()) prefetch_line(&workers_[slot]);
+void Foresight::step_entries(Ahead& ahead, const supervisor_event::WorkerSaid& said) const {
+  ahead.place = workers_.place_of(said.worker);
+  ahead.job = nullptr;
+  ahead.count = 0;
+  if (!ahead.place.worker.valid()) return;
+  prefetch_line(&workers_[ahead.place.worker]);
+  const BandSlot band = ahead.place.first_band;
+  if (band.valid()) prefetch_line(&workers_[band]);
+  ahead.reports = reports_of(said.message, ahead.job);
+  if (ahead.reports == nullptr) return;
+  const Job& job = *ahead.job;
+  if (ahead.place.worker.value() < job.known_of.size()) prefetch_line(&job.known_of[ahead.place.worker.value()]);
+  ahead.local = job.find_local(band);
+  if (ahead.local != nullptr) prefetch_line(ahead.local);
+  const std::vector<AttemptReport>& attempts = ahead.reports->attempts;
+  for (std::size_t i = 0; i < std::min(attempts.size(), kAttempts); ++i) {
+    const std::uint32_t subtask = attempts[i].subtask.value();
+    if (subtask >= job.total()) continue;
+    prefetch_line(&job.hot[subtask]);
+    job.shape->prefetch(subtask);
+    if (ahead.count < kSubtasks) ahead.subtasks[ahead.count++] = subtask;
+  }
 }
 
-// The list of its bands would be one more trip: most have one.
-void Foresight::step_band(std::size_t message) const {
-  const WorkerSlot slot = slots_[message];
-  if (!slot.valid()) return;
-  if (const BandSlot band = workers_[slot].first_band; band.valid()) prefetch_line(&workers_[band]);
-  const Job* job = nullptr;
-  const JobReports* reports = reports_of(message, job);
-  if (reports == nullptr) return;
-  if (slot.value() < job->known_of.size()) prefetch_line(&job->known_of[slot.value()]);
-  if (const std::uint32_t band = workers_[slot].first_band.value(); band < job->local_of.size())
-    prefetch_line(&job->local_of[band]);
-  for (std::size_t i = 0; i < std::min(reports->attempts.size(), kAttempts); ++i)
-    if (const std::uint32_t subtask = reports->attempts[i].subtask.value(); subtask < job->total()) {
-      prefetch_line(&job->hot[subtask]);
-      job->shape->prefetch(subtask);
-    }
-}
-
-void Foresight::step_kept(std::size_t message) const {
-  const WorkerSlot slot = slots_[message];
-  const Job* job = nullptr;
-  if (!slot.valid() || reports_of(message, job) == nullptr) return;
-  const BandSlot band = workers_[slot].first_band;
-  if (!band.valid()) return;
+void Foresight::step_kept(Ahead& ahead) const {
+  const BandSlot band = ahead.place.first_band;
+  if (ahead.job == nullptr || !band.valid()) return;
   const std::vector<AssignedRef>& assigned = workers_[band].assigned;
   if (assigned.size() + kAppended < assigned.capacity()) {
     prefetch_line(assigned.data() + assigned.size());
     prefetch_line(assigned.data() + assigned.size() + kAppended);
   }
-  job->prefetch_local(band);
+  if (ahead.local == nullptr) return;
+  // About as many are sent as have ended.
+  std::array<std::uint64_t, kSubtasks> keys{};
+  const std::size_t count =
+      ahead.local->foresee(std::span{keys}.first(std::min(kSubtasks, ahead.reports->attempts.size())));
+  for (const std::uint64_t key : std::span{keys}.first(count)) {
+    const std::uint32_t subtask = ahead.job->shape->at_rank(static_cast<std::uint32_t>(key));
+    prefetch_line(&ahead.job->hot[subtask]);
+    ahead.job->shape->prefetch(subtask);
+    ahead.subtasks[ahead.count++] = subtask;
+  }
 }
 
-void Foresight::step_next(std::size_t message) const {
-  const WorkerSlot slot = slots_[message];
-  const Job* job = nullptr;
-  if (!slot.valid() || reports_of(message, job) == nullptr) return;
-  if (const BandSlot band = workers_[slot].first_band; band.valid()) job->prefetch_next(band);
+void Foresight::step_edges(const Ahead& ahead) {
+  if (ahead.job == nullptr || !ahead.job->shape->has_edges()) return;
+  for (const std::uint32_t subtask : std::span{ahead.subtasks}.first(ahead.count))
+    ahead.job->shape->prefetch_edges(subtask);
+}
+
+void Foresight::step_successors(const Ahead& ahead) {
+  if (ahead.job == nullptr || !ahead.job->shape->has_edges()) return;
+  for (const std::uint32_t subtask : std::span{ahead.subtasks}.first(ahead.count))
+    for (const std::uint32_t successor : some_of(ahead.job->shape->successors(subtask))) {
+      prefetch_line(&ahead.job->hot[successor]);
+      ahead.job->shape->prefetch(successor);
+    }
 }
 
 /// Null if the message is not about a running job. Only the first job counts: most reports name one.
-const JobReports* Foresight::reports_of(std::size_t message, const Job*& job) const {
-  const auto* batch = std::get_if<ReportBatch>(&said_[message].message);
+const JobReports* Foresight::reports_of(const FromWorker& message, const Job*& job) const {
+  const auto* batch = std::get_if<ReportBatch>(&message);
   if (batch == nullptr || batch->jobs.empty() || batch->jobs.front().attempts.empty()) return nullptr;
   const std::uint32_t number = batch->jobs.front().job.value();
   if (number >= jobs_.size() || jobs_[number] == nullptr || jobs_[number]->state != JobState::Running) return nullptr;

@@ -14,9 +14,9 @@
 namespace penstock::supervisor {
 
 /// With thousands of workers nothing that a report touches is in the cache: its worker, its band, what is kept for that
-/// band, the next subtask, each found only by way of the one before. So before some messages are applied, all of them
-/// go that way together, a step at a time: a step of many takes as long as that of one. Changes nothing, and does
-/// nothing where there are few bands.
+/// band, the next subtask, the successors, each found only by way of the one before. So before some messages are
+/// applied, all of them go that way together, a step at a time: a step of many takes as long as that of one. Changes
+/// nothing, and does nothing where there are few bands.
 class Foresight {
  public:
   using Jobs = std::vector<std::unique_ptr<Job>>;
@@ -30,16 +30,27 @@ class Foresight {
   void look_at(Said said);
 
  private:
-  void step_worker(std::size_t message);
-  void step_band(std::size_t message) const;
-  void step_kept(std::size_t message) const;
-  void step_next(std::size_t message) const;
-  const JobReports* reports_of(std::size_t message, const Job*& job) const;
+  /// Subtasks of one message whose surroundings are looked at: most reports are short, and in long ones they stand
+  /// beside each other.
+  static constexpr std::size_t kSubtasks = 8;
+  struct Ahead {
+    WorkerPlace place;
+    const Job* job = nullptr;  ///< Null if the message is not about a running job, or from nobody.
+    const JobReports* reports = nullptr;
+    const LocalSet* local = nullptr;                      ///< Of the first band.
+    std::array<std::uint32_t, 2 * kSubtasks> subtasks{};  ///< Those that end, then those that will be sent.
+    std::size_t count = 0;
+  };
+
+  void step_entries(Ahead& ahead, const supervisor_event::WorkerSaid& said) const;
+  void step_kept(Ahead& ahead) const;
+  static void step_edges(const Ahead& ahead);
+  static void step_successors(const Ahead& ahead);
+  const JobReports* reports_of(const FromWorker& message, const Job*& job) const;
 
   const WorkerTable& workers_;
   const Jobs& jobs_;
-  Said said_;
-  std::array<WorkerSlot, kTogether> slots_{};
+  std::array<Ahead, kTogether> ahead_;
 };
 
 }  // namespace penstock::supervisor

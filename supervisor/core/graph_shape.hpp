@@ -48,13 +48,19 @@ class GraphShape {
     return graph_.edge_outputs.empty() ? std::uint16_t{0} : graph_.edge_outputs[edge];
   }
   std::uint32_t first_edge(std::uint32_t subtask) const { return graph_.input_offsets[subtask]; }
-  /// Asks for what the end of the subtask will touch.
+  /// Asks for what leads to the edges of the subtask.
   void prefetch(std::uint32_t subtask) const {
     if (!one_template_) prefetch_line(&graph_.template_of[subtask]);
     if (successors_.empty()) return;
     prefetch_line(&graph_.input_offsets[subtask]);
     prefetch_line(&successor_offsets_[subtask]);
   }
+  /// Asks for its edges. Needs what `prefetch` has asked for. REQUIRES: has_edges().
+  void prefetch_edges(std::uint32_t subtask) const {
+    prefetch_line(graph_.predecessors.data() + graph_.input_offsets[subtask]);
+    prefetch_line(successors_.data() + successor_offsets_[subtask]);
+  }
+  bool has_edges() const { return !successors_.empty(); }
 
   std::uint32_t rank_of(std::uint32_t subtask) const { return rank_of_.empty() ? subtask : rank_of_[subtask]; }
   std::uint32_t at_rank(std::uint32_t rank) const { return at_rank_.empty() ? rank : at_rank_[rank]; }

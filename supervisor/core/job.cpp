@@ -1,6 +1,6 @@
 #include "supervisor/core/job.hpp"
 
-#include "common/base/prefetch.hpp"
+#include <utility>
 
 namespace penstock::supervisor {
 namespace {
@@ -37,26 +37,10 @@ LocalSet& Job::local(BandSlot band) {
   return locals[position];
 }
 
-LocalSet* Job::find_local(BandSlot band) {
+LocalSet* Job::find_local(BandSlot band) { return const_cast<LocalSet*>(std::as_const(*this).find_local(band)); }
+
+const LocalSet* Job::find_local(BandSlot band) const {
   return band.value() < local_of.size() && local_of[band.value()] != ~0U ? &locals[local_of[band.value()]] : nullptr;
-}
-
-void Job::prefetch_local(BandSlot band) const {
-  if (band.value() >= local_of.size() || local_of[band.value()] == ~0U) return;
-  const LocalSet* local = &locals[local_of[band.value()]];
-  prefetch_line(local);
-  prefetch_line(reinterpret_cast<const char*>(local) + 64);
-}
-
-void Job::prefetch_next(BandSlot band) const {
-  if (band.value() >= local_of.size() || local_of[band.value()] == ~0U) return;
-  const LocalSet& local = locals[local_of[band.value()]];
-  const std::uint64_t key = local.best_ready();
-  if (key == LocalSet::kNone) return;
-  local.prefetch_ready();
-  const std::uint32_t subtask = shape->at_rank(static_cast<std::uint32_t>(key));
-  prefetch_line(&hot[subtask]);
-  shape->prefetch(subtask);
 }
 
 }  // namespace penstock::supervisor

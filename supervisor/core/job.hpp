@@ -11,9 +11,9 @@
 #include "supervisor/core/graph_table.hpp"
 #include "supervisor/core/index_set.hpp"
 #include "supervisor/core/job_data.hpp"
+#include "supervisor/core/job_shares.hpp"
 #include "supervisor/core/local_set.hpp"
 #include "supervisor/core/records.hpp"
-#include "supervisor/core/worker_table.hpp"
 
 namespace penstock::supervisor {
 
@@ -28,7 +28,7 @@ enum class SubtaskPhase : std::uint8_t {
 };
 constexpr bool is_final(SubtaskPhase phase) { return phase >= SubtaskPhase::Succeeded; }
 
-/// The hot part of a subtask: everything that a report or an assignment touches. 20 bytes.
+/// The hot part of a subtask: everything that a report or an assignment touches. 16 bytes.
 struct SubtaskHot {
   std::uint32_t missing = 0;    ///< Edges from predecessors that have not succeeded.
   std::uint32_t unplaced = 0;   ///< Edges from predecessors that have neither succeeded nor been assigned.
@@ -113,6 +113,8 @@ struct Job {
   std::vector<SubtaskFailure> failures; ///< All that failed for good, for those who attach later; bounded.
   std::vector<OutputLocation> outputs;  ///< Kept for the client.
 
+  std::unique_ptr<JobShares> shares;    ///< Null: no policy is in force, or it has ended.
+
   JobData data;
   LookupMap<SubtaskIndex, SubtaskHistory> histories;
   LookupMap<SubtaskIndex, BandSlot> thieves;  ///< For whom a subtask was asked back, until it comes or ends.
@@ -134,9 +136,7 @@ struct Job {
   std::int32_t user_priority(std::uint32_t subtask) const;
   LocalSet& local(BandSlot band);
   LocalSet* find_local(BandSlot band);
-  /// Ask for what sending the next subtask to the band will touch; the second needs what the first has asked for.
-  void prefetch_local(BandSlot band) const;
-  void prefetch_next(BandSlot band) const;
+  const LocalSet* find_local(BandSlot band) const;
 };
 
 }  // namespace penstock::supervisor

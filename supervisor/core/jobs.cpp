@@ -16,10 +16,6 @@ std::uint64_t hash_of_name(const std::string& name) {
   return mix_bits(hash);
 }
 
-bool needs_gpu(const Template& wanted) {
-  return wanted.request.gpu > MilliGpu{0} || wanted.request.device_memory > Bytes{0};
-}
-
 /// Thousandths of `wanted` that `there` lacks.
 std::int64_t lacking(std::int64_t wanted, std::int64_t there) {
   if (wanted <= there) return 0;
@@ -73,7 +69,7 @@ Error SupervisorCore::explain_infeasible(const Template& wanted) const {
     offered = offered || names.empty() || std::find(names.begin(), names.end(), wanted.program) != names.end();
     for (const std::string& name : names)
       if (std::find(operators.begin(), operators.end(), name) == operators.end()) operators.push_back(name);
-    const bool right_kind = (band.description.kind == BandKind::Gpu) == needs_gpu(wanted);
+    const bool right_kind = (band.description.kind == BandKind::Gpu) == wants_gpu(wanted);
     kind_exists = kind_exists || right_kind;
     ResourceVector limit = band.description.capacity;
     limit.memory = std::max(limit.memory, band.description.memory_hard_limit);
@@ -91,7 +87,7 @@ Error SupervisorCore::explain_infeasible(const Template& wanted) const {
     return {ErrorCode::NoAvailableBand, subject,
             "requires band '" + wanted.required.worker + (wanted.required.worker.empty() ? "" : "/") + wanted.required.band +
                 "', which is not there or too small; the nearest is " + nearest, wait};
-  if (needs_gpu(wanted) && !kind_exists)
+  if (wants_gpu(wanted) && !kind_exists)
     return {ErrorCode::MissingDevice, subject, "requests a GPU, and no worker has one; the nearest band is " + nearest, wait};
   return {ErrorCode::RequestTooLarge, subject, "requests more than any band has; the nearest is " + nearest, wait};
 }
@@ -128,6 +124,7 @@ Job& SupervisorCore::make_job(JobSpec spec, SharedGraph& graph, JobId id) {
     return pa != pb ? pa > pb : a < b;
   };
   active_.insert(std::lower_bound(active_.begin(), active_.end(), id, before), id);
+  open_shares(job);
   progress_at_ = now_;
   if (watch_at_ == kNever) watch_at_ = later(now_, config_.watchdog_after);
   return job;
@@ -147,6 +144,7 @@ void SupervisorCore::place_sources(Job& job) {
   for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
     const BandEntry& band = workers_[BandSlot{i}];
     if (!band.alive || band.draining || band.description.kind != BandKind::Cpu) continue;
+    if (job.shares != nullptr && policy_.pool_of_band[i] != job.shares->pool) continue;
     bands.push_back(BandSlot{i});
     slots += band.slots;
   }
@@ -161,7 +159,7 @@ void SupervisorCore::place_sources(Job& job) {
     for (; next < end; ++next) {
       const std::uint32_t subtask = sources[next];
       const Template& wanted = job.shape->template_of(subtask);
-      const bool anywhere = eligible_bands(job, job.shape->template_index(subtask)).everywhere && !needs_gpu(wanted) &&
+      const bool anywhere = eligible_bands(job, job.shape->template_index(subtask)).everywhere && !wants_gpu(wanted) &&
                             wanted.preferred.empty();
       if (!anywhere) {
         become_placeable(job, subtask);
@@ -174,7 +172,6 @@ void SupervisorCore::place_sources(Job& job) {
     if (keys.empty()) continue;
     if (!std::is_sorted(keys.begin(), keys.end())) std::sort(keys.begin(), keys.end());
     LocalSet& local = job.local(slot);
-    local.reserve_ready(keys.size());
     for (const std::uint64_t key : keys) local.push_ready(key);
     note_ready(slot, static_cast<std::int32_t>(keys.size()));
   }
@@ -237,6 +234,7 @@ void SupervisorCore::change_priority(Job& job, std::int32_t priority) {
     const std::int32_t pb = jobs_[b.value()]->spec.priority;
     return pa != pb ? pa > pb : a < b;
   });
+  policy_changed();
   for (const WorkerId worker : job.known_workers)
     if (const WorkerSlot slot = workers_.find(worker); slot.valid())
       tell(slot, PriorityBatch{job.id, true, priority, {}});
@@ -273,6 +271,10 @@ void SupervisorCore::finish_if_done(Job& job) {
   job.ended = now_;
   progress_at_ = now_;
   std::erase(active_, job.id);
+  charge(job);
+  keep_usage();
+  job.shares.reset();
+  policy_changed();
   if (job.followers.empty() == false || job.news_count > 0) send_news_of(job);
   job.final_news = everything_so_far(job);
   job.failures = std::exchange(job.final_news.failures, {});  // Once is enough, for as long as it is remembered.
@@ -303,7 +305,7 @@ void SupervisorCore::release_job(Job& job) {
   leave_graph(job);
   job.hot = {};
   job.templates = {};
-  job.locals = {};
+  job.locals = LargeArray<LocalSet>{};  // `= {}` would keep the memory.
   job.local_of = {};
   job.homeless = {};
   job.bands_awaited_until = kNever;

@@ -50,6 +50,17 @@ Result<Value> SupervisorCore::execute(ClientId client, const AdminRequest& reque
   if (command == "drain" || command == "undrain") return drain_by_request(request);
   if (command == "explain" || command == "logs") return explain_by_request(client, request, deferred);
   if (command == "words") return complete_words(request);
+  if (command == "pools") return describe_pools();
+  if (command == "projects") return describe_projects();
+  if (command == "shares") return describe_shares();
+  if (command == "queue") return describe_queue();
+  if (command == "set") return set_by_request(request);
+  if (command == "move") return move_by_request(request);
+  if (command == "reload") {
+    deferred = true;
+    out_->add(supervisor_action::ReloadPolicy{client, request});
+    return Value{};
+  }
   if (command == "job") {
     const Job* job = find_job(job_selector_of(operand(request, 0)));
     if (job == nullptr) return not_found("job '" + operand(request, 0) + "'", "`jobs --all` lists those that are remembered");

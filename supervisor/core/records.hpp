@@ -63,6 +63,10 @@ struct JobChanged {
   std::int32_t priority = 0;
   bool cancelling = false;
   Error why;  ///< It is cancelled or has failed.
+  bool has_policy = false;      ///< Those below are known; older versions have not written them.
+  std::uint32_t weight = 0;     ///< As in `JobPolicy`.
+  std::uint32_t slots_max = 0;  ///< The same.
+  std::int64_t position = 0;    ///< In the order of its priority; 0: by its number.
   friend bool operator==(const JobChanged&, const JobChanged&) = default;
 };
 /// What has become of a subtask that has not ended; each replaces the one before.
@@ -129,12 +133,29 @@ struct OrderForgotten {
   std::uint64_t number = 0;
   friend bool operator==(const OrderForgotten&, const OrderForgotten&) = default;
 };
+/// What of policy outlives a life, each time whole.
+struct PolicyKept {
+  struct Usage {
+    std::string account;
+    double slot_s = 0;  ///< Decayed until then.
+    friend bool operator==(const Usage&, const Usage&) = default;
+  };
+  struct ProjectQuota {
+    std::string project;
+    std::int64_t slots = 0;  ///< Guaranteed, as an operator has set it.
+    friend bool operator==(const ProjectQuota&, const ProjectQuota&) = default;
+  };
+  std::int64_t at_ms = 0;  ///< Unix time.
+  std::vector<Usage> usage;
+  std::vector<ProjectQuota> quotas;
+  friend bool operator==(const PolicyKept&, const PolicyKept&) = default;
+};
 }  // namespace record
 
 using Record = std::variant<record::JobAccepted, record::SubtasksEnded, record::JobChanged, record::SubtaskChanged,
                             record::JobEnded, record::JobForgotten, record::WorkerJoined, record::WorkerGone,
                             record::Ordered, record::OrderForgotten, record::GraphForgotten, record::WriterLost,
-                            record::WriterForgotten>;
+                            record::WriterForgotten, record::PolicyKept>;
 
 /// A graph that an unfinished job needs.
 struct RecoveredGraph {
@@ -152,6 +173,7 @@ struct RecoveredJob {
   std::vector<record::SubtaskChanged> changes;  ///< The last of each subtask.
   bool cancelling = false;
   Error why;
+  std::int64_t position = 0;    ///< As in `JobChanged`.
   bool is_over = false;
   JobProgress everything;  ///< Once it is over.
   std::vector<CheckpointPlace> checkpoints;  ///< The same; before, they are in `ended`.
@@ -168,6 +190,7 @@ struct RecoveredState {
   WorkerId next_worker{1};
   std::vector<record::Ordered> orders;  ///< By number.
   std::vector<Incarnation> lost_writers;  ///< Lives of workers whose checkpoints may be left.
+  std::optional<record::PolicyKept> policy;
 };
 
 }  // namespace penstock::supervisor

@@ -32,6 +32,7 @@ void SupervisorCore::on(supervisor_event::StateRecovered& event) {
   recover_orders(event.state.orders);
   for (const Incarnation writer : event.state.lost_writers) lost_writers_.push_back({writer, true});
   look_for_old_checkpoints_ = true;
+  if (event.state.policy.has_value()) recover_policy(*event.state.policy);
   begin_reclaiming(std::move(event.state.workers));
   GraphsAgain graphs = recover_graphs(event.state.graphs);
   for (RecoveredJob& job : event.state.jobs) {
@@ -101,6 +102,7 @@ void SupervisorCore::recover_job(RecoveredJob& recovered, const GraphsAgain& gra
   if (jobs_.size() < recovered.id.value()) jobs_.resize(recovered.id.value());
   Job& job = make_job(std::move(recovered.spec), **graph->second, recovered.id);
   job.submitted = instant_of(recovered.submitted_ms);
+  if (job.shares != nullptr && recovered.position != 0) job.shares->position = recovered.position;
   apply_ended(job, recovered.ended);
   for (std::uint32_t i = 0; i < job.total(); ++i)
     if (!is_final(job.hot[i].phase)) count_unfinished(job, i);

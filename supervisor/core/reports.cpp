@@ -65,9 +65,12 @@ void SupervisorCore::apply(WorkerSlot slot, Job& job, const JobReports& reports)
     }
     const std::uint32_t subtask = report.subtask.value();
     if (report.outcome != Outcome::Started) leave_band(job, subtask);
+    const bool told_to_leave = job.shares != nullptr && report.outcome != Outcome::Started &&
+                               !job.shares->preempting.empty() && job.shares->preempting.erase(report.subtask);
+    if (told_to_leave) policy_changed();
     progress_at_ = now_;
     switch (report.outcome) {
-      case Outcome::Started: job.hot[subtask].flags |= SubtaskFlag::kStarted; break;
+      case Outcome::Started: note_started(job, subtask); break;
       case Outcome::Succeeded: succeed(job, report, own_outputs, slot); break;
       case Outcome::Failed: {
         const FailureDetail unknown;
@@ -87,7 +90,8 @@ void SupervisorCore::apply(WorkerSlot slot, Job& job, const JobReports& reports)
         break;
       case Outcome::Returned: {
         ++counters_.returned;
-        const bool asked = (job.hot[subtask].flags & SubtaskFlag::kStealAsked) != 0 || workers_[slot].draining;
+        const bool asked =
+            told_to_leave || (job.hot[subtask].flags & SubtaskFlag::kStealAsked) != 0 || workers_[slot].draining;
         if (asked)
           requeue(job, subtask);
         else
@@ -96,6 +100,12 @@ void SupervisorCore::apply(WorkerSlot slot, Job& job, const JobReports& reports)
       }
     }
   }
+}
+
+void SupervisorCore::note_started(Job& job, std::uint32_t subtask) {
+  SubtaskHot& hot = job.hot[subtask];
+  if (job.shares != nullptr && (hot.flags & SubtaskFlag::kStarted) == 0) ++job.shares->at(hot.band).started;
+  hot.flags |= SubtaskFlag::kStarted;
 }
 
 /// What a stale attempt has made. A worker that claims may be the holder of what an earlier attempt of the same
@@ -184,6 +194,7 @@ void SupervisorCore::count_down_successors(Job& job, std::uint32_t subtask, Work
     --next.missing;
     if (next.phase == SubtaskPhase::Assigned) {
       if (next.missing == 0) note_runnable(next.band, 1);
+      if (next.missing == 0 && job.shares != nullptr) [[unlikely]] ++job.shares->at(next.band).runnable;
       if (workers_[next.band].worker != worker) notice(job, subtask, workers_[next.band].worker, workers_[worker].id);
     } else if (next.phase == SubtaskPhase::Placeable && next.missing == 0 && next.band.valid()) {
       job.local(next.band).push_ready(job.order_key(successor));
@@ -229,7 +240,7 @@ CancelBatch& SupervisorCore::tail_of_cancels(WorkerSlot slot, JobId job, bool al
   std::vector<ToWorker>& outbox = outbox_of(slot);
   if (!outbox.empty())
     if (auto* last = std::get_if<CancelBatch>(&outbox.back());
-        last != nullptr && last->job == job && last->alone == alone)
+        last != nullptr && last->job == job && last->alone == alone && !last->preempt)
       return *last;
   return std::get<CancelBatch>(outbox.emplace_back(CancelBatch{job, false, {}, kDefaultGrace, alone}));
 }

@@ -45,7 +45,8 @@ inline std::string operand(const AdminRequest& request, std::size_t position) {
 
 /// What changes something; everything else only asks.
 inline bool is_order(const std::string& command) {
-  return command == "cancel" || command == "priority" || command == "drain" || command == "undrain";
+  return command == "cancel" || command == "priority" || command == "drain" || command == "undrain" ||
+         command == "set" || command == "move" || command == "reload";
 }
 
 }  // namespace penstock::supervisor

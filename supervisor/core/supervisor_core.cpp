@@ -24,6 +24,9 @@ SupervisorCore::SupervisorCore(const SupervisorConfig& config, Rng rng, Durabili
       durability_(durability),
       rng_(rng),
       graphs_(config.cached_graphs_max, static_cast<std::uint64_t>(config.cached_graph_bytes_max)) {
+  policy_.config = config.policy;
+  policy_.usage.resize(config.policy.accounts.size());
+  policy_.contended.assign(config.policy.pools.size() * kBandKinds, true);
   jobs_.emplace_back();  // Number 0 is not used: it would look like a default.
 }
 
@@ -40,6 +43,7 @@ void SupervisorCore::handle(SupervisorEvent&& event, Instant now, Actions<Superv
   for (std::size_t i = 0; i < maybe_done_.size(); ++i)
     if (knows(maybe_done_[i])) finish_if_done(*jobs_[maybe_done_[i].value()]);
   maybe_done_.clear();
+  run_policy();
   send_news();
   remove_old_checkpoints();
   flush_outboxes();
@@ -49,6 +53,7 @@ void SupervisorCore::handle(SupervisorEvent&& event, Instant now, Actions<Superv
 
 std::optional<Instant> SupervisorCore::next_deadline() const {
   Instant next = std::min({watch_at_, help_at_, reclaim_until_, forget_at()});
+  if (const std::optional<Instant> policy = policy_deadline()) next = std::min(next, *policy);
   if (!timers_.empty()) next = std::min(next, timers_.front().at);
   const bool news_wait_for_disk = durable() && news_ticket_ > persisted_;
   for (const JobId id : with_news_)
@@ -69,6 +74,7 @@ void SupervisorCore::on(supervisor_event::WorkerJoined& event) {
     return;
   }
   const WorkerSlot slot = workers_.add(event.worker, event.incarnation, event.description);
+  note_pools_of(slot);
   tell(slot, RegisterReply{event.worker});
   progress_at_ = now_;
   if (event.description.reclaims) return begin_claim(slot);
@@ -188,7 +194,7 @@ std::uint64_t SupervisorCore::memory_bytes() const {
   for (const auto& job : jobs_) {
     if (job == nullptr) continue;
     sum += sizeof(Job) + job->hot.capacity() * sizeof(SubtaskHot);
-    for (const LocalSet& local : job->locals) sum += (local.ready_count() + local.ahead_count()) * sizeof(std::uint64_t);
+    for (const LocalSet& local : job->locals) sum += sizeof(LocalSet) + local.memory_bytes();
   }
   return sum;
 }
@@ -262,6 +268,24 @@ void SupervisorCore::check_checkpoints() const {
   PENSTOCK_CHECK(known == checkpoints_of_);
 }
 
+/// What is counted for policy is what a look at all subtasks would find.
+void SupervisorCore::check_shares(const Job& job) const {
+  std::vector<BandShare> found(std::max<std::size_t>(workers_.band_slots(), job.shares->bands.size()));
+  for (const SubtaskHot& hot : job.hot) {
+    if (hot.phase != SubtaskPhase::Assigned) continue;
+    BandShare& share = found[hot.band.value()];
+    ++share.in_flight;
+    share.runnable += hot.missing == 0;
+    share.started += (hot.flags & SubtaskFlag::kStarted) != 0;
+  }
+  for (std::uint32_t i = 0; i < found.size(); ++i) {
+    const BandShare share = job.shares->of(BandSlot{i});
+    PENSTOCK_CHECK_MSG(share.in_flight == found[i].in_flight, to_string(job.id));
+    PENSTOCK_CHECK_MSG(share.runnable == found[i].runnable, to_string(job.id));
+    PENSTOCK_CHECK_MSG(share.started == found[i].started, to_string(job.id));
+  }
+}
+
 void SupervisorCore::validate() const {
   check_checkpoints();
   std::vector<std::uint32_t> in_flight(workers_.band_slots());
@@ -297,6 +321,7 @@ void SupervisorCore::validate() const {
       runnable[hot.band.value()] += hot.missing == 0;
     }
     PENSTOCK_CHECK_MSG(open == job->open && assigned == job->in_flight, to_string(job->id));
+    if (job->shares != nullptr) check_shares(*job);
     check_eligible_bands(*job);
     check_homes(*job);
     check_held(*job);

@@ -15,6 +15,7 @@
 #include "supervisor/core/actions.hpp"
 #include "supervisor/core/events.hpp"
 #include "supervisor/core/job.hpp"
+#include "supervisor/core/policy_state.hpp"
 #include "supervisor/core/worker_table.hpp"
 
 namespace penstock::supervisor {
@@ -66,6 +67,7 @@ class SupervisorCore {
   /// Null if unknown or forgotten.
   const Job* find_job(JobId id) const;
   const WorkerTable& workers() const { return workers_; }
+  const PolicyState& policy() const { return policy_; }
   /// Whether workers of before the restart are still waited for.
   bool reclaiming() const { return reclaiming_; }
   /// Bytes that running jobs, and graphs that are kept, take; payloads apart.
@@ -103,6 +105,8 @@ class SupervisorCore {
   void on(supervisor_event::Persisted& event);
   void on(supervisor_event::StorageFailed& event);
   void on(supervisor_event::StateRecovered& event);
+  void on(supervisor_event::PassEnded& event);
+  void on(supervisor_event::PolicyRead& event);
   void flush_outboxes();
 
   // Workers: workers.cpp.
@@ -193,12 +197,14 @@ class SupervisorCore {
   void check_eligible_bands(const Job& job) const;
   void check_homes(Job& job) const;
   void check_held(const Job& job) const;
+  void check_shares(const Job& job) const;
   void note_eligibility(const Template& wanted, EligibleBands& eligible, BandSlot band) const;
   bool was_tried(const Job& job, std::uint32_t subtask, BandSlot band) const;
 
   // What is sent now: dispatch.cpp.
   void fill_dirty_bands();
   void fill(BandSlot band);
+  void fill_shares(BandSlot band);
   Job* best_job_for(BandSlot band);
   std::uint32_t take_from(Job& job, BandSlot band, std::uint32_t count_max);
   void assign(Job& job, std::uint32_t subtask, BandSlot band);
@@ -208,9 +214,17 @@ class SupervisorCore {
   void introduce_peer(WorkerSlot worker, WorkerId peer);
   AssignBatch& open_batch(Job& job, WorkerSlot worker);
   void define_template(Job& job, std::uint32_t template_index, WorkerSlot worker, AssignBatch& batch);
-  std::uint32_t lookahead_limit(const Job& job, std::uint32_t template_index, const BandEntry& band) const;
+  std::uint32_t lookahead_limit(const Job& job, std::uint32_t template_index, std::uint32_t slots) const;
   std::uint64_t estimate_ns(const Job& job, std::uint32_t subtask) const;
   void help_hungry();
+  /// What of a band a job may fill: all of it, or its share.
+  struct Credit {
+    std::uint32_t slots;
+    std::uint32_t in_flight;
+    std::uint32_t runnable;
+  };
+  Credit credit_of(const Job& job, BandSlot slot) const;
+  bool has_slots_for(const Job& job, BandSlot slot) const;
   bool feed_hungry(BandSlot band);
   bool move_homes(BandSlot thief, BandSlot victim);
   bool ask_for_queued(BandSlot thief, BandSlot victim);
@@ -224,6 +238,7 @@ class SupervisorCore {
   // Reports: reports.cpp.
   void receive(WorkerSlot slot, const ReportBatch& message);
   void apply(WorkerSlot slot, Job& job, const JobReports& reports);
+  void note_started(Job& job, std::uint32_t subtask);
   bool is_current(const Job& job, const AttemptReport& report, WorkerSlot slot) const;
   void succeed(Job& job, const AttemptReport& report, std::span<const OutputReport> outputs, WorkerSlot slot);
   void keep_outputs(Job& job, std::uint32_t subtask, std::span<const OutputReport> outputs);
@@ -282,7 +297,81 @@ class SupervisorCore {
   Value describe_row(const Job& job, bool with_end) const;
   Result<Value> list_jobs(const AdminRequest& request) const;
 
+  // Which policy is in force, and where a job stands in it: policy_setup.cpp.
+  bool policed() const { return policy_.config.in_force(); }
+  Result<void> check_policy_of(const JobSpec& spec) const;
+  std::uint32_t pool_of(const JobPolicy& wishes) const;
+  void open_shares(Job& job);
+  void close_shares(Job& job);
+  void note_pools_of(WorkerSlot slot);
+  void set_policy(PolicyConfig config);
+
+  // The cluster as a pass sees it: policy_snapshot.cpp.
+  struct PoolView {
+    std::int64_t capacity = 0;
+    std::int64_t weights = 0;  ///< Of the project's jobs together.
+  };
+  bool counts_quotas(std::uint32_t pool) const;
+  void begin_pass();
+  void show_bands(PassUnderWay& pass, policy::Snapshot& snapshot) const;
+  void show_owners(policy::Snapshot& snapshot) const;
+  void show_job(Job& job, BandKind kind, const PoolView& pool, policy::Snapshot& snapshot);
+  void show_members(KindShare& share, const std::vector<PromisedPlace>& held, const std::vector<PromisedPlace>& leaving,
+                    policy::Snapshot& snapshot);
+  std::int64_t own_weight(const Job& job) const;
+  std::int64_t weight_of(const Job& job, std::int64_t weights) const;
+  void show_member(std::uint32_t slots, std::vector<PromisedPlace> places, policy::MemberState state,
+                   policy::Snapshot& snapshot);
+  void show_waiting_members(const KindShare& share, std::uint32_t missing, policy::Snapshot& snapshot);
+  void show_bound_members(const KindShare& share, std::uint32_t missing, policy::Snapshot& snapshot);
+  void count_holdings();
+  std::uint64_t runnable_for(const Job& job, BandSlot band) const;
+  std::uint32_t measure_demand_at(const Job& job, BandSlot slot) const;
+  bool is_bound(Job& job, BandKind kind);
+  static std::uint32_t slots_run(const KindShare& kind, const BandShare& share, const BandEntry& band);
+  std::uint32_t measure_demand(const Job& job, BandKind kind, std::int64_t capacity) const;
+  std::vector<PromisedPlace> settle_holdings(Job& job, BandKind kind, std::vector<PromisedPlace>& leaving);
+  void charge_accounts();
+  void charge(Job& job);
+
+  // From a plan to the workers: entitlements.cpp.
+  void policy_changed();
+  void run_policy();
+  std::optional<Instant> policy_deadline() const;
+  void give_up_pass(const std::string& why);
+  void apply_plan(const PassUnderWay& pass, const policy::Plan& plan);
+  bool is_still(const PassUnderWay& pass, BandSlot band) const;
+  void note_explanations(const PassUnderWay& pass, const policy::Plan& plan);
+  void note_preemptions(const PassUnderWay& pass, const policy::Plan& plan);
+  bool is_limited(const Job& job, BandKind kind) const;
+  void entitle(Job& job);
+  void send_entitlements(const Job& job, WorkerSlot slot);
+  void recall(Job& job, BandSlot slot);
+  void take_back_running(Job& job, BandSlot slot);
+  bool is_leaving(const Job& job, std::uint32_t subtask, std::uint16_t attempt) const;
+  void preempt(Job& job, const AssignedRef& ref);
+  bool pull_home(Job& job, BandSlot slot);
+
+  // What of it outlives this life: policy_keeping.cpp.
+  double left_after(Duration duration) const;
+  void keep_usage();
+  void keep_policy();
+  void recover_policy(const record::PolicyKept& kept);
+  Result<void> change_quota(const std::string& project, std::int64_t slots);
+
+  // Questions and orders about it: policy_queries.cpp.
+  std::uint32_t slots_held(const Job& job, BandKind kind) const;
+  Result<Value> describe_pools() const;
+  Result<Value> describe_projects() const;
+  Result<Value> describe_shares() const;
+  Result<Value> describe_queue() const;
+  Result<Value> set_by_request(const AdminRequest& request);
+  Result<Value> set_quota(const std::string& project, const std::string& text);
+  Result<Value> move_by_request(const AdminRequest& request);
+  void explain_policy(const Job& job, Value::Record& fields) const;
+
   // Who has ordered what: audit.cpp.
+  void note_decision(std::string decision, std::string reason);
   void note_order(const AdminRequest& request, const Result<Value>& result);
   void recover_orders(std::vector<record::Ordered>& orders);
   void forget_old_orders();
@@ -390,6 +479,7 @@ class SupervisorCore {
   std::uint64_t next_order_ = 1;
   Instant start_{};  ///< Of this life, and the wall clock then.
   std::int64_t unix_ms_at_start_ = 0;
+  PolicyState policy_;
   std::vector<JobId> kept_;                  ///< Ended jobs whose outputs are kept.
   std::vector<JobId> with_news_;
   std::vector<Timer> timers_;                ///< A heap, earliest first.

@@ -25,7 +25,6 @@ SlotId obtain(LargeArray<Entry>& entries, std::vector<SlotId>& free) {
 
 WorkerSlot WorkerTable::add(WorkerId id, Incarnation incarnation, const Register& description) {
   const WorkerSlot slot = obtain(workers_, free_workers_);
-  index_[id] = slot;
   std::vector<BandSlot> bands;
   for (std::size_t i = 0; i < description.bands.size(); ++i) {
     const BandSlot band_slot = obtain(bands_, free_bands_);
@@ -48,7 +47,7 @@ WorkerSlot WorkerTable::add(WorkerId id, Incarnation incarnation, const Register
   worker.incarnation = incarnation;
   worker.description = description;
   worker.alive = true;
-  worker.first_band = bands.empty() ? BandSlot::none() : bands.front();
+  index_[Number{id}] = WorkerPlace{slot, bands.empty() ? BandSlot::none() : bands.front()};
   worker.bands = std::move(bands);
   ++alive_workers_;
   return slot;
@@ -68,7 +67,7 @@ void WorkerTable::remove(WorkerSlot slot) {
   worker.new_peers = {};
   worker.has_new_peers = false;
   worker.held = {};
-  index_.erase(worker.id);
+  index_.erase(Number{worker.id});
   free_workers_.push_back(slot);
   --alive_workers_;
 }
@@ -81,11 +80,6 @@ void WorkerTable::touch(BandSlot band) {
     first_epoch_ += forgotten;
   }
   changes_.push_back(band);
-}
-
-WorkerSlot WorkerTable::find(WorkerId id) const {
-  const WorkerSlot* found = index_.find(id);
-  return found == nullptr ? WorkerSlot::none() : *found;
 }
 
 WorkerSlot WorkerTable::find(const std::string& name) const {

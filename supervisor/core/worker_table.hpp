@@ -69,7 +69,6 @@ struct alignas(64) WorkerEntry {
   bool claiming = false;            ///< It is saying what it holds from an earlier life; nothing is sent to it before.
   bool reclaimed = false;           ///< It has: it may know addresses of other workers from that life.
   bool owed_applied = false;        ///< `ReportsApplied` waits until what its reports said is written down.
-  BandSlot first_band;              ///< The first of `bands`, found without another trip to memory.
   std::uint32_t outbox = kNoOutbox;  ///< Which one holds what it is told at the end of this event.
   std::uint64_t reports_received = 0;
   std::uint64_t reports_applied_sent = 0;
@@ -83,14 +82,25 @@ struct alignas(64) WorkerEntry {
   Register description;
 };
 
+/// Where the entries of a worker stand.
+struct WorkerPlace {
+  WorkerSlot worker;
+  BandSlot first_band;  ///< None if it has no band. Most have one.
+};
+
 /// Passive bookkeeping: finds workers by id and hands out dense slots.
 class WorkerTable {
  public:
   WorkerSlot add(WorkerId id, Incarnation incarnation, const Register& description);
   void remove(WorkerSlot slot);
   /// None if unknown or gone.
-  WorkerSlot find(WorkerId id) const;
+  WorkerSlot find(WorkerId id) const { return place_of(id).worker; }
   WorkerSlot find(const std::string& name) const;
+  /// Both none if unknown or gone.
+  WorkerPlace place_of(WorkerId id) const {
+    const WorkerPlace* found = index_.find(Number{id});
+    return found == nullptr ? WorkerPlace{} : *found;
+  }
 
   WorkerEntry& operator[](WorkerSlot slot) { return workers_[slot.value()]; }
   const WorkerEntry& operator[](WorkerSlot slot) const { return workers_[slot.value()]; }
@@ -115,7 +125,15 @@ class WorkerTable {
   }
 
  private:
-  LookupMap<WorkerId, WorkerSlot> index_;
+  /// Numbers of workers are counted up: by their own value they fill the table without a gap, neighbours beside each
+  /// other, where a hash would send each to a line of its own.
+  struct Number {
+    WorkerId id;
+    friend bool operator==(Number, Number) = default;
+    friend std::uint64_t hash_of(Number number) { return number.id.value(); }
+  };
+
+  LookupMap<Number, WorkerPlace> index_;
   LargeArray<WorkerEntry> workers_;
   LargeArray<BandEntry> bands_;
   std::vector<WorkerSlot> free_workers_;

@@ -60,6 +60,7 @@ void SupervisorCore::open_or_close_bands(WorkerSlot slot) {
     }
     mark_dirty(band);
   }
+  policy_changed();
   if (!closed) {
     house_homeless();
     return;
@@ -104,6 +105,8 @@ void SupervisorCore::lose_worker(WorkerSlot slot, const std::string& reason) {
   for (const JobId id : active_) {
     Job& job = *jobs_[id.value()];
     for (const BandSlot band : worker.bands) rehouse(job, band);
+    if (job.shares != nullptr)
+      for (const BandSlot band : worker.bands) job.shares->at(band) = {};
     std::erase(job.known_workers, worker.id);
     if (slot.value() < job.known_of.size()) job.known_of[slot.value()] = 0;
     job.templates_known.erase(worker.id);
@@ -115,6 +118,7 @@ void SupervisorCore::lose_worker(WorkerSlot slot, const std::string& reason) {
   if (worker.description.shared_storage) note_lost_writer(worker.incarnation);
   announce_loss(slot);
   workers_.remove(slot);
+  policy_changed();
   end_reclaiming_if_complete();
 }
 

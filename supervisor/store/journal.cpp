@@ -19,6 +19,7 @@ constexpr char kHead = 'h';
 constexpr char kIdentity = 'i';
 constexpr char kJob = 'j';
 constexpr char kGraph = 'k';  // Behind the jobs: when a graph is read it is known who needs it.
+constexpr char kPolicy = 'p';
 constexpr char kWorker = 'w';
 constexpr const char* kNextWorker = "wn";
 constexpr std::size_t kChunkBytes = std::size_t{1} << 20U;
@@ -147,6 +148,10 @@ void write(const record::OrderForgotten& forgotten, std::uint64_t, StorageBatch&
   batch.erase(key_of_order(forgotten.number));
 }
 
+void write(const record::PolicyKept& kept, std::uint64_t, StorageBatch& batch) {
+  batch.put(std::string(1, kPolicy), encode(kept));
+}
+
 template <class Element>
 void extend(std::vector<Element>& list, std::vector<Element>&& more) {
   list.insert(list.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
@@ -191,6 +196,7 @@ class Recovery {
   Result<void> take_worker(std::string_view key, std::string_view value);
   Result<void> take_order(std::string_view key, std::string_view value);
   Result<void> take_lost_writer(std::string_view key, std::string_view value);
+  Result<void> take_policy(std::string_view key, std::string_view value);
   Result<void> take_of_job(JobInParts& job, std::string_view key, std::string_view value);
   Result<void> take_of_graph(std::string_view key, std::string_view value);
   Result<void> object(std::string_view key, JobId job, const std::string& what, const Error& error);
@@ -270,6 +276,17 @@ Result<void> Recovery::take_lost_writer(std::string_view key, std::string_view v
   return {};
 }
 
+// Without it accounts begin with no use, and projects with what the configuration guarantees them.
+Result<void> Recovery::take_policy(std::string_view key, std::string_view value) {
+  Result<record::PolicyKept> kept = decode_policy(value);
+  if (!kept) {
+    result_.losses.push_back({JobId::none(), "", false, "what accounts have used, and quotas that were set"});
+    return object(key, JobId::none(), "what is kept of policy", kept.error());
+  }
+  result_.state.policy = std::move(kept).value();
+  return {};
+}
+
 Result<void> Recovery::take(std::string_view key, std::string_view value) {
   if (key.size() == 1 && key[0] == kHead) return take_head(value);
   if (key.size() == 1 && key[0] == kIdentity) {
@@ -281,6 +298,7 @@ Result<void> Recovery::take(std::string_view key, std::string_view value) {
   if (!key.empty() && key[0] == kWorker) return take_worker(key, value);
   if (!key.empty() && key[0] == kOrder) return take_order(key, value);
   if (!key.empty() && key[0] == kLostWriter) return take_lost_writer(key, value);
+  if (key.size() == 1 && key[0] == kPolicy) return take_policy(key, value);
   constexpr std::size_t kKindAt = 5;
   if (key.size() >= kKindAt && key[0] == kGraph) return take_of_graph(key, value);
   if (key.size() <= kKindAt || key[0] != kJob) {
@@ -469,6 +487,11 @@ Result<void> Recovery::finish_job(JobId id, JobInParts& job) {
   recovered.spec = std::move(job.accepted->spec);
   if (job.changed.has_value()) {
     recovered.spec.priority = job.changed->priority;
+    if (job.changed->has_policy) {
+      recovered.spec.policy.weight = job.changed->weight;
+      recovered.spec.policy.slots_max = job.changed->slots_max;
+      recovered.position = job.changed->position;
+    }
     recovered.cancelling = job.changed->cancelling;
     recovered.why = std::move(job.changed->why);
   }

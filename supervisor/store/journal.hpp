@@ -17,6 +17,7 @@ namespace penstock::supervisor {
 ///   `c` life(8)                        a life of a worker that is gone and may have left checkpoints
 ///   `h`                                the head: format and next job number
 ///   `i`                                whose state this is, and how many lives it has seen
+///   `p`                                what of policy outlives a life: use by account, and quotas that were set
 ///   `w` worker(4)                      a worker that may hold work; `wn`: the next number of one
 ///   `j` job(4) `a`                     the job as it was accepted
 ///   `j` job(4) `c`                     its last change

@@ -192,6 +192,10 @@ std::string encode(const record::JobChanged& changed) {
     out.setPriority(changed.priority);
     out.setCancelling(changed.cancelling);
     wire::write_error(changed.why, out.initWhy());
+    out.setHasPolicy(changed.has_policy);
+    out.setWeight(changed.weight);
+    out.setSlotsMax(changed.slots_max);
+    out.setPosition(changed.position);
   }));
 }
 
@@ -243,6 +247,26 @@ std::string encode(const record::Ordered& order) {
 std::string encode(const record::WriterLost& lost) {
   return sealed(wire::build_words<schema::LostWriter>(
       64, [&](schema::LostWriter::Builder out) { out.setWriter(lost.writer.value()); }));
+}
+
+std::string encode(const record::PolicyKept& kept) {
+  using Root = schema::PolicyRecord;
+  std::size_t bytes = 64;
+  for (const record::PolicyKept::Usage& usage : kept.usage) bytes += 48 + usage.account.size();
+  for (const record::PolicyKept::ProjectQuota& quota : kept.quotas) bytes += 48 + quota.project.size();
+  return sealed(wire::build_words<Root>(bytes, [&](Root::Builder out) {
+    out.setAtMs(kept.at_ms);
+    auto usage = out.initUsage(static_cast<unsigned>(kept.usage.size()));
+    for (unsigned i = 0; i < usage.size(); ++i) {
+      usage[i].setAccount(wire::text(kept.usage[i].account));
+      usage[i].setSlotSeconds(kept.usage[i].slot_s);
+    }
+    auto quotas = out.initQuotas(static_cast<unsigned>(kept.quotas.size()));
+    for (unsigned i = 0; i < quotas.size(); ++i) {
+      quotas[i].setProject(wire::text(kept.quotas[i].project));
+      quotas[i].setSlots(kept.quotas[i].slots);
+    }
+  }));
 }
 
 Result<Head> decode_head(std::string_view value) {
@@ -306,7 +330,8 @@ Result<record::SubtasksEnded> decode_subtasks_ended(std::string_view value) {
 
 Result<record::JobChanged> decode_changed(std::string_view value) {
   return unseal<schema::JobChangedRecord, record::JobChanged>(value, [](schema::JobChangedRecord::Reader in) {
-    return record::JobChanged{JobId{in.getJob()}, in.getPriority(), in.getCancelling(), wire::read_error(in.getWhy())};
+    return record::JobChanged{JobId{in.getJob()}, in.getPriority(), in.getCancelling(), wire::read_error(in.getWhy()),
+                              in.getHasPolicy(), in.getWeight(), in.getSlotsMax(), in.getPosition()};
   });
 }
 
@@ -358,6 +383,16 @@ Result<record::Ordered> decode_order(std::string_view value) {
 Result<Incarnation> decode_lost_writer(std::string_view value) {
   return unseal<schema::LostWriter, Incarnation>(
       value, [](schema::LostWriter::Reader in) { return Incarnation{in.getWriter()}; });
+}
+
+Result<record::PolicyKept> decode_policy(std::string_view value) {
+  return unseal<schema::PolicyRecord, record::PolicyKept>(value, [](schema::PolicyRecord::Reader in) {
+    record::PolicyKept kept;
+    kept.at_ms = in.getAtMs();
+    for (const auto usage : in.getUsage()) kept.usage.push_back({wire::text(usage.getAccount()), usage.getSlotSeconds()});
+    for (const auto quota : in.getQuotas()) kept.quotas.push_back({wire::text(quota.getProject()), quota.getSlots()});
+    return kept;
+  });
 }
 
 }  // namespace penstock::supervisor::journal_codec

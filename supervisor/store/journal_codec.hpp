@@ -53,6 +53,7 @@ std::string encode(const record::SubtaskChanged& changed);
 std::string encode(const record::JobEnded& ended);
 std::string encode(const record::Ordered& order);
 std::string encode(const record::WriterLost& lost);
+std::string encode(const record::PolicyKept& kept);
 
 /// Error of all: StorageDamaged (the checksum, or a value that is out of range).
 Result<Head> decode_head(std::string_view value);
@@ -68,5 +69,6 @@ Result<record::SubtaskChanged> decode_subtask_changed(std::string_view value);
 Result<record::JobEnded> decode_job_ended(std::string_view value);
 Result<record::Ordered> decode_order(std::string_view value);
 Result<Incarnation> decode_lost_writer(std::string_view value);
+Result<record::PolicyKept> decode_policy(std::string_view value);
 
 }  // namespace penstock::supervisor::journal_codec

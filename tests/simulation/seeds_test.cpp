@@ -67,6 +67,35 @@ TEST(Seeds, WithoutFaultsNothingIsLostOrMadeAgain) {
   }
 }
 
+/// A run under a random policy.
+WorldResult policed(std::uint64_t seed, const Faults& faults) {
+  WorldOptions options;
+  options.seed = seed;
+  options.faults = faults;
+  options.policy = true;
+  return run_world(options);
+}
+
+TEST(Seeds, APolicyLosesNothingAndKeepsNobodyWaitingForEver) {
+  std::uint64_t passes = 0;
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const WorldResult result = policed(seed, Faults{});
+    ASSERT_TRUE(result.ok) << "seed " << seed << ": " << result.failure;
+    passes += result.passes;
+  }
+  EXPECT_GT(passes, kSeeds);
+}
+
+// Bands looked at each other for work in vain, for ever.
+TEST(Seeds, FaultsUnderAPolicyComeToAnEnd) {
+  Faults faults = Faults::of_level(Faults::kLevelMax);
+  faults.supervisor_restarts = false;
+  for (const std::uint64_t seed : {1U, 2U, 3U, 1345U, 2256U}) {
+    const WorldResult result = policed(seed, faults);
+    EXPECT_TRUE(result.ok) << "seed " << seed << ": " << result.failure;
+  }
+}
+
 TEST(Replay, TheSameSeedIsTheSameRunEventByEvent) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     WorldOptions options;
@@ -111,6 +140,10 @@ TEST(CoverageMarks, SeedsReachEveryRareBranch) {
   options.last_seed = kSeeds;
   std::ostringstream out;
   ASSERT_EQ(run_simulation(options, out), 0) << out.str();
+  SimOptions under_policy = options;
+  under_policy.policy = true;
+  under_policy.without = {"supervisor-restarts"};
+  ASSERT_EQ(run_simulation(under_policy, out), 0) << out.str();
   // Any change of a core draws the worlds anew, and the rarest are reached only now and then: they get more seeds.
   while (!unreached(marks).empty() && options.last_seed < 10 * kSeeds) {
     for (const std::string& mark : unreached(marks))

@@ -1,6 +1,6 @@
 // The simulator without the rest of the product: what the other compiler builds, and what one debugs.
 //
-// usage: sim [FIRST [LAST [LEVEL]]] [--trace] [--json] [--no-shrink] [--subtasks=N] [--jobs=N] [--workers=N]
+// usage: sim [FIRST [LAST [LEVEL]]] [--trace] [--json] [--no-shrink] [--policy] [--subtasks=N] [--jobs=N] [--workers=N]
 //            [--without=KIND]...
 #include <charconv>
 #include <iostream>
@@ -29,6 +29,7 @@ bool parse_option(std::string_view argument, SimOptions& options) {
   std::string_view value;
   if (argument == "--trace") return options.trace = true;
   if (argument == "--json") return options.json = true;
+  if (argument == "--policy") return options.policy = true;
   if (argument == "--no-shrink") return options.shrink = false, true;
   if (take_value(argument, "--subtasks=", value)) return parse(value, options.subtasks_max);
   if (take_value(argument, "--jobs=", value)) return parse(value, options.jobs_max);

@@ -75,6 +75,7 @@ RecoveredState RecordLog::state() const {
   RecoveredState state;
   state.next_job = next_job_;
   state.next_worker = next_worker_;
+  state.policy = policy_;
   for (const auto& [number, order] : orders_) state.orders.push_back(order);
   for (const auto& [id, worker] : workers_) state.workers.push_back(worker);
   state.lost_writers.assign(lost_writers_.begin(), lost_writers_.end());
@@ -98,6 +99,11 @@ RecoveredState RecordLog::state() const {
       for (const auto& [subtask, change] : entry.subtasks) job.changes.push_back(change);
       if (entry.changed.has_value()) {
         job.spec.priority = entry.changed->priority;
+        if (entry.changed->has_policy) {
+          job.spec.policy.weight = entry.changed->weight;
+          job.spec.policy.slots_max = entry.changed->slots_max;
+          job.position = entry.changed->position;
+        }
         job.cancelling = entry.changed->cancelling;
         job.why = entry.changed->why;
       }

@@ -41,6 +41,7 @@ class RecordLog {
   void apply(const record::Ordered& order);
   void apply(const record::OrderForgotten& forgotten);
   void apply(const record::GraphForgotten& forgotten);
+  void apply(const record::PolicyKept& kept) { policy_ = kept; }
 
   std::map<JobId, Entry> jobs_;
   std::map<JobId, Graph> graphs_;  ///< By the job that brought it.
@@ -49,6 +50,7 @@ class RecordLog {
   WorkerId next_worker_{1};
   std::map<std::uint64_t, record::Ordered> orders_;
   std::set<Incarnation> lost_writers_;
+  std::optional<record::PolicyKept> policy_;
 };
 
 }  // namespace penstock::supervisor

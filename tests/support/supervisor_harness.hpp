@@ -96,6 +96,10 @@ class SupervisorHarness {
   std::vector<Error> alerts();
   /// What was to be written since the last call.
   std::vector<supervisor_action::Persist> take_persists();
+  /// Passes of the policy that were ordered since the last call.
+  std::vector<supervisor_action::RunPass> take_passes();
+  /// Reloads of the configuration that were ordered since the last call.
+  std::vector<supervisor_action::ReloadPolicy> take_reloads();
   void ignore() { actions_.clear(); }
 
   SupervisorCore& core() { return core_; }
@@ -109,6 +113,8 @@ class SupervisorHarness {
   static Register describe(WorkerId id, const WorkerSpec& spec);
   AttemptReport report_of(std::uint32_t worker, std::uint32_t subtask, std::uint32_t job);
 
+  template <class Action>
+  std::vector<Action> take_actions();
   void copy_graphs(supervisor_action::Persist& persist);
 
   SupervisorCore core_;

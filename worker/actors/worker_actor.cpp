@@ -56,6 +56,7 @@ class WorkerActor {
     config.device = options_.bands[index].device_uuid;
     if (index < options_.processors.size()) config.processors = options_.processors[index];
     config.spool = options_.spool;
+    config.checkpoints = options_.checkpoints;
     config.ends_daemons = options_.owns_process;
     return spawn_band_actor(self_->system(), surroundings_->loop, surroundings_->store, config, self_);
   }

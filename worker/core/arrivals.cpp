@@ -202,6 +202,10 @@ void WorkerCore::receive(const CancelBatch& message) {
   for (const AttemptRef& attempt : message.attempts) {
     const RecordIndex index = find_record(slot, attempt.subtask);
     if (!index.valid() || records_[index].attempt != attempt.attempt) continue;
+    if (message.preempt) {
+      preempt(index, message.kill_after);
+      continue;
+    }
     cancel(index, message.kill_after);
     if (!message.alone) cancel_successors_of(slot, attempt.subtask, message.kill_after);
   }
@@ -232,8 +236,12 @@ void WorkerCore::receive(const EntitlementBatch& message) {
   if (message.version <= entitlement_version_) return;
   entitlement_version_ = message.version;
   for (const Entitlement& entitlement : message.entitlements) {
-    const JobSlot slot = jobs_.find(entitlement.job);
-    if (!slot.valid() || entitlement.band.value() >= bands_.size()) continue;
+    if (!entitlement.job.valid() || entitlement.band.value() >= bands_.size()) continue;
+    // It comes before the job's first assignment, which must find the latch closed. Without a limit nothing is to be
+    // remembered.
+    JobSlot slot = jobs_.find(entitlement.job);
+    if (!slot.valid() && entitlement.slots != MilliSlots::max()) slot = open_job(entitlement.job);
+    if (!slot.valid()) continue;
     Band& band = *bands_[entitlement.band.value()];
     // The permits are latched too: otherwise a job at its entitlement would sit on all of them, prepared in vain.
     band.prepare.set_entitlement(slot, entitlement.slots, entitlement.fair_rank);

@@ -25,6 +25,18 @@ void WorkerCore::cancel(RecordIndex index, Duration kill_after) {
   }
 }
 
+// Policy takes the slot back. What has computed already ends as it would have; the rest is returned, whatever it says
+// when it ends: it was asked to save what it has and to leave, and not to finish.
+void WorkerCore::preempt(RecordIndex index, Duration grace) {
+  switch (records_[index].state) {
+    case SubtaskState::Free:
+    case SubtaskState::Storing: return;
+    case SubtaskState::Running:
+    case SubtaskState::Yielded: stop_run(index, StopReason::Preempted, grace); return;
+    default: end_record(index, Outcome::Returned); return;
+  }
+}
+
 // Spec: worker 6, cancelled producers remove their cached successors transitively.
 void WorkerCore::cancel_successors_of(JobSlot job, SubtaskIndex producer, Duration kill_after) {
   std::vector<SubtaskIndex> producers{producer};
@@ -57,8 +69,8 @@ void WorkerCore::stop_run(RecordIndex index, StopReason reason, Duration kill_af
       out_->add(worker_action::StopRun{index, record.attempt, record.band, record.lane, false});
     }
   } else {
-    // A cancel wins over a timeout, and a shorter grace over a longer one.
-    if (reason == StopReason::Cancelled) record.stopping = reason;
+    // A cancel wins over a timeout, either over a preemption, and a shorter grace over a longer one.
+    if (reason == StopReason::Cancelled || record.stopping == StopReason::Preempted) record.stopping = reason;
     record.stop_at = std::min(record.stop_at, kill_at);
   }
   if (now_ >= record.stop_at) advance_stop(index);

@@ -58,6 +58,8 @@ void WorkerCore::run_ended(const RunEnd& run) {
     record.drops_outputs |= !record.outputs.empty();
     if (record.stopping == StopReason::Cancelled)
       end_record(run.record, Outcome::Cancelled);
+    else if (record.stopping == StopReason::Preempted)
+      end_record(run.record, Outcome::Returned);
     else
       fail(run.record, failure);
     return;

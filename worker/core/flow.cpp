@@ -341,13 +341,20 @@ worker_action::StartSubtask& WorkerCore::order_start(RecordIndex index) {
 }
 
 // Spec: worker 4. Nothing runs, the first in line cannot get its memory, and prepared subtasks hold it: the lowest of
-// them goes back to the prepare queue.
+// them goes back to the prepare queue. So does at any time what holds memory or a permit that somebody waits for, while
+// policy gives its job nothing here: it would never run and never let go.
 void WorkerCore::demote_if_stuck(Band& band) {
   const RecordIndex head = band.quota.head();
-  if (!head.valid() || band.execute.holding() > 0 || band.execute.waiting() == 0 || band.quota.paused()) return;
+  const bool closed = band.execute.any_closed();
+  if (band.execute.waiting() == 0 || band.quota.paused()) return;
+  if (!head.valid() && !(closed && band.prepare.first_waiting().valid())) return;
+  if (band.execute.holding() > 0 && !closed) return;
   const RecordIndex lowest = band.execute.lowest_waiting([&](RecordIndex candidate) {
     const SubtaskRecord& record = records_[candidate];
-    return record.state == SubtaskState::Ready && record.holds_quota && record.priority < records_[head].priority;
+    if (record.state != SubtaskState::Ready) return false;
+    if (closed && band.execute.is_closed(record.job)) return record.holds_quota || record.holds_permit;
+    return head.valid() && band.execute.holding() == 0 && record.holds_quota &&
+           record.priority < records_[head].priority;
   });
   if (!lowest.valid()) return;
   PENSTOCK_COVERAGE_MARK("a prepared subtask gave its memory back");

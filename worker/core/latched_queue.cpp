@@ -159,6 +159,8 @@ void LatchedQueue::set_job_priority(JobSlot job, std::int32_t job_priority) {
 }
 
 void LatchedQueue::set_entitlement(JobSlot job, MilliSlots slots, std::int32_t fair_rank) {
+  closed_ += slots.is_zero();
+  closed_ -= job_at(job).entitlement.is_zero();
   job_at(job).entitlement = slots;
   job_at(job).fair_rank = fair_rank;
   refresh_job(job);

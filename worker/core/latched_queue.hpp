@@ -114,6 +114,9 @@ class LatchedQueue {
   const ResourceVector& capacity() const { return capacity_; }
   const ResourceVector& available() const { return available_; }
   MilliSlots held_by(JobSlot job) const;
+  /// Whether there are jobs that may hold nothing here, and whether this is one of them.
+  bool any_closed() const { return closed_ > 0; }
+  bool is_closed(JobSlot job) const { return job.value() < jobs_.size() && jobs_[job.value()].entitlement.is_zero(); }
   /// How many waiting items would leave before this one. O(n); for people.
   std::size_t position_of(RecordIndex record) const;
   /// Why a waiting item does not start although it is first in line, e.g. `slot`, `entitlement`, `gpu 500 > 0`.
@@ -204,6 +207,7 @@ class LatchedQueue {
   std::vector<SlotIndex> restarting_lanes_;
   std::size_t waiting_ = 0;
   std::size_t holding_ = 0;
+  std::size_t closed_ = 0;  ///< Jobs whose entitlement is nothing.
   std::vector<RecordIndex> offered_;  ///< Since the last withdrawal, in order; some have been taken over.
   std::size_t offered_left_ = 0;
 

@@ -214,6 +214,7 @@ class WorkerCore {
   // Ending by wish and by time: cancel.cpp.
   void cancel(RecordIndex index, Duration kill_after);
   void cancel_successors_of(JobSlot job, SubtaskIndex producer, Duration kill_after);
+  void preempt(RecordIndex index, Duration grace);
   void stop_run(RecordIndex index, StopReason reason, Duration kill_after);
   void advance_stop(RecordIndex index);
   void return_unprepared(RecordIndex index);

@@ -336,6 +336,7 @@ struct JobOptions {
   std::string name;  ///< Submitting under it again returns the same job.
   std::string owner;
   std::int32_t priority = 0;
+  std::string project;  ///< Whose quota it counts against, where the cluster has a policy.
 };
 
 /// A connection to a cluster, or a cluster of its own. Any thread may use it.
@@ -365,6 +366,7 @@ class Client {
     wanted.name = options.name.c_str();
     wanted.owner = options.owner.c_str();
     wanted.priority = options.priority;
+    wanted.project = options.project.c_str();
     const std::int64_t job = penstock_submit(client_.get(), graph.graph_.release(), &wanted);
     if (job < 0) return last_failure();
     return Job{client_.get(), job};

@@ -148,6 +148,14 @@ typedef struct penstock_job_options {
   int32_t priority;
   uint32_t keep_nothing;       /* 1: outputs are not kept for the client. */
   uint32_t wait_for_resources; /* 1: accept what no present worker can hold. */
+  /* What policy has to know, all optional: docs/policy.md. */
+  const char* project;
+  const char* account;
+  const char* pool;
+  uint32_t weight_thousandths;
+  uint32_t slots_max;
+  uint32_t gang; /* So many slots at once or none. */
+  uint32_t kind; /* 0 training, 1 interactive, 2 inference. */
 } penstock_job_options;
 
 /* The number of the job. Takes the graph, also when it fails: it is freed. */

@@ -9,12 +9,31 @@ namespace {
 
 /// The page makes no fairness test here. One is needed: a project that grew beyond its share by preempting would be
 /// reclaimed from in the next pass, start its less important jobs again, and preempt them again, for ever.
-bool stays_fair(const std::array<OwnedAmount, kResources>& before, const Owner& after) {
+/// The same goes for one that stays as far beyond its share, but with one large gang instead of several smaller ones:
+/// of those it would keep what is within its share, the gang is lost as a whole. `gained`: the job's piece; `lost`: the
+/// largest of its victims'.
+bool stays_fair(const std::array<OwnedAmount, kResources>& before, const Owner& after, const Resources& gained,
+                const Resources& lost) {
   for (std::size_t resource = 0; resource < kResources; ++resource) {
-    const std::int64_t allocated = after.of[resource].allocated;
-    if (allocated > before[resource].allocated && !at_most(allocated, after.of[resource].allocatable())) return false;
+    const OwnedAmount& owned = after.of[resource];
+    if (at_most(owned.allocated, owned.allocatable())) continue;
+    if (owned.allocated > before[resource].allocated || gained.of(resource) > lost.of(resource)) return false;
   }
   return true;
+}
+
+/// By resource, the most that is lost at once.
+Resources largest_piece(const QuotaPass& pass, const std::vector<TakenMembers>& victims) {
+  Resources largest;
+  for (const TakenMembers& victim : victims) {
+    for (const std::vector<std::uint32_t>& lost : lost_pieces(pass, victim)) {
+      Resources piece;
+      for (const std::uint32_t member : lost) piece += pass.trial().amount(member);
+      largest = {std::max(largest.cpu, piece.cpu), std::max(largest.memory, piece.memory),
+                 std::max(largest.gpu, piece.gpu)};
+    }
+  }
+  return largest;
 }
 
 }  // namespace
@@ -41,7 +60,8 @@ void preempt(QuotaPass& pass) {
     };
     const std::array<OwnedAmount, kResources> before = pass.trial().owners()[source.project].of;
     rules.validate = [&](const std::vector<TakenMembers>& victims) {
-      if (!stays_fair(before, pass.trial().owners()[source.project])) return false;
+      const Owner& after = pass.trial().owners()[source.project];
+      if (!stays_fair(before, after, pass.amount_of(members), largest_piece(pass, victims))) return false;
       return std::all_of(victims.begin(), victims.end(), [&pass](const TakenMembers& victim) {
         return keeps_protected_core(pass, victim.workload, kNone);
       });

@@ -43,6 +43,13 @@ SolveRules rules_for(QuotaPass& pass, std::uint32_t workload, const Reclaimer& r
   return rules;
 }
 
+/// Whether it is within what its project, and each department above, has guaranteed.
+bool has_guaranteed(const std::vector<Owner>& owners, const Reclaimer& reclaimer) {
+  for (std::uint32_t at = reclaimer.project; at != kNone; at = owners[at].parent)
+    if (!would_be_within_guarantee(owners[at], reclaimer.amount)) return false;
+  return true;
+}
+
 /// Jobs for which nothing could be taken, as the trial stands: another job of the same project that wants the same
 /// comes to the same end, because victims are of other projects and neither age nor priority is looked at between them.
 class Failures {
@@ -103,7 +110,14 @@ void reclaim(QuotaPass& pass) {
     SolveRules rules = rules_for(pass, *workload, reclaimer, view.owners());
     rules.may_lose = view.may_lose(source.project);
     rules.free_devices = view.free_devices();
-    if (solve(pass, *workload, rules)) {
+    bool solved = solve(pass, *workload, rules);
+    if (!solved && has_guaranteed(view.owners(), reclaimer)) {
+      // The search takes more and more, and serves victims first where they are the more deprived: what may not be
+      // lost in such company may still be lost alone.
+      rules.one_piece = true;
+      solved = solve(pass, *workload, rules);
+    }
+    if (solved) {
       failures.clear();
       view.look_again();
     } else {

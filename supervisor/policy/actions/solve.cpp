@@ -32,18 +32,53 @@ class Solver {
     if (wanted.empty()) return false;
     if (!anybody_to_take_from()) return false;
     const std::size_t mark = trial_.mark();
-    for (std::size_t count = 1; count <= wanted.size(); ++count) {
-      trial_.undo_to(mark);
-      wanted_.assign(wanted.begin(), wanted.begin() + static_cast<std::ptrdiff_t>(count));
-      if (!extend()) return trial_.undo_to(mark), false;
-    }
-    if (!pass_.order().all_at_min(workload_)) return trial_.undo_to(mark), false;
+    if (!(rules_.one_piece ? take_one_piece(wanted) : take_pieces(wanted)) || !pass_.order().all_at_min(workload_))
+      return trial_.undo_to(mark), false;
     for (const Piece& piece : recorded_)
       for (const std::uint32_t member : piece.members) note_victim(member, piece.workload);
     return true;
   }
 
  private:
+  /// As many as it takes, for one member more each time.
+  bool take_pieces(const Members& wanted) {
+    const std::size_t mark = trial_.mark();
+    for (std::size_t count = 1; count <= wanted.size(); ++count) {
+      trial_.undo_to(mark);
+      wanted_.assign(wanted.begin(), wanted.begin() + static_cast<std::ptrdiff_t>(count));
+      if (!extend()) return false;
+    }
+    return true;
+  }
+
+  bool take_one_piece(const Members& wanted) {
+    wanted_ = wanted;
+    look_at_room();
+    const WorkloadOrder::Waits is_there = [&](std::uint32_t member) { return is_active(trial_.state(member)); };
+    Agenda agenda = victims_agenda(is_there);
+    while (const std::optional<std::uint32_t> victim = agenda.take()) {
+      const Piece piece{*victim, pass_.order().next_victims(*victim, is_there)};
+      if (!piece.members.empty() && might_fit({&piece}) && attempt({&piece})) return true;
+    }
+    return false;
+  }
+
+  Agenda victims_agenda(const WorkloadOrder::Waits& is_there) {
+    Agenda agenda{pass_.order(), Direction::TakeFrom, is_there};
+    agenda.admit_only([this](std::uint32_t victim) { return is_candidate(victim); });
+    for (std::uint32_t project = 0; project < victims_.size(); ++project)
+      if (may_take_from(project)) agenda.add_sorted(project, victims_[project]);
+    return agenda;
+  }
+
+  /// What each of `wanted_` finds while nobody has gone.
+  void look_at_room() {
+    fits_anyway_.clear();
+    for (const std::uint32_t member : wanted_)
+      fits_anyway_.push_back(choose_band(trial_, member, Trial::When::Later, {}).has_value());
+    find_bands_with_room();
+  }
+
   bool may_take_from(std::uint32_t project) const {
     return rules_.only_project == kNone ? project != rules_.not_project : project == rules_.only_project;
   }
@@ -76,10 +111,7 @@ class Solver {
 
   /// Finds a scenario for `wanted_`, from the victims that are recorded already.
   bool extend() {
-    fits_anyway_.clear();
-    for (const std::uint32_t member : wanted_)
-      fits_anyway_.push_back(choose_band(trial_, member, Trial::When::Later, {}).has_value());
-    find_bands_with_room();
+    look_at_room();
     std::vector<const Piece*> recorded;
     for (const Piece& piece : recorded_) recorded.push_back(&piece);
     if (!recorded.empty() && attempt(recorded)) return true;
@@ -87,10 +119,7 @@ class Solver {
     const WorkloadOrder::Waits is_there = [&](std::uint32_t member) {
       return is_active(trial_.state(member)) && !taken[member];
     };
-    Agenda agenda{pass_.order(), Direction::TakeFrom, is_there};
-    agenda.admit_only([this](std::uint32_t victim) { return is_candidate(victim); });
-    for (std::uint32_t project = 0; project < victims_.size(); ++project)
-      if (may_take_from(project)) agenda.add_sorted(project, victims_[project]);
+    Agenda agenda = victims_agenda(is_there);
     pieces_.clear();
     pieces_of_.clear();
     jobs_on_.clear();
@@ -281,6 +310,10 @@ class Solver {
     });
   }
 
+  bool place_wanted(const std::vector<bool>& allowed) {
+    return !pass_.refused(workload_, wanted_) && pass_.place_all(workload_, wanted_, Trial::When::Later, allowed);
+  }
+
   /// In the order of the agenda: `wanted_` must find its place, victims may.
   bool place_again(const std::vector<TakenMembers>& victims, const std::vector<bool>& allowed) {
     const WorkloadOrder::Waits waits = [this](std::uint32_t member) {
@@ -288,17 +321,19 @@ class Solver {
              (trial_.state(member) == MemberState::Pending || trial_.state(member) == MemberState::Leaving);
     };
     Agenda agenda{pass_.order(), Direction::Serve, waits};
-    agenda.add(workload_);
+    bool placed = rules_.one_piece && place_wanted(allowed);
+    if (rules_.one_piece && !placed) return false;
+    if (!placed) agenda.add(workload_);
     for (const TakenMembers& victim : victims) agenda.add(victim.workload);
-    bool placed = false;
     while (const std::optional<std::uint32_t> job = agenda.take()) {
-      const Members members = *job == workload_ ? wanted_ : pass_.order().next_members(*job, waits);
-      if (members.empty()) continue;
-      const bool fits = !pass_.refused(*job, members) && pass_.place_all(*job, members, Trial::When::Later, allowed);
       if (*job == workload_) {
-        if (!fits) return false;
+        if (!place_wanted(allowed)) return false;
         placed = true;
-      } else if (fits) {
+        continue;
+      }
+      const Members members = pass_.order().next_members(*job, waits);
+      if (members.empty()) continue;
+      if (!pass_.refused(*job, members) && pass_.place_all(*job, members, Trial::When::Later, allowed)) {
         agenda.add(*job);
       } else if (!rules_.may_lose.empty() && !rules_.may_lose[pass_.snapshot().workloads[*job].project]) {
         return false;  // It would be lost, and the rules will not have that.

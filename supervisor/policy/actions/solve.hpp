@@ -26,6 +26,8 @@ struct SolveRules {
   /// Whether the outcome on the trial is right; gets what was taken, in the order in which it was.
   std::function<bool(const std::vector<TakenMembers>& victims)> validate;
   std::uint32_t victims_max = kNone;
+  /// Takes what one job would lose next, and nothing else; the job that waits is placed before the one that loses.
+  bool one_piece = false;
   /// By project: whose members may lose their place for good, as the sums stand before the search. Empty: all.
   std::vector<bool> may_lose;
   std::int64_t free_devices = 0;  ///< With `may_lose`: thousandths that are free in all.

@@ -62,6 +62,15 @@ class Remaining {
   std::vector<bool> touched_;
 };
 
+/// Whether the victim would take the piece back in the next pass, by rule 2: it has what is guaranteed to it no more,
+/// the reclaimer more than that. The page has no such test; without it two projects go round for ever.
+bool would_come_back(const std::vector<Owner>& owners, std::uint32_t reclaimer, const ReclaimedPiece& piece,
+                     const Remaining& remaining) {
+  const Branches sides = branches_of(owners, reclaimer, piece.project);
+  return within_guarantee(owners[sides.b], remaining.of(sides.b) + piece.amount) &&
+         !within_guarantee(owners[sides.a], remaining.of(sides.a));
+}
+
 }  // namespace
 
 bool may_reclaim(const std::vector<Owner>& owners, const Reclaimer& reclaimer) {
@@ -80,9 +89,13 @@ bool victim_is_over_share(const Owner& victim, const Resources& remaining) {
   return false;
 }
 
+bool would_be_within_guarantee(const Owner& owner, const Resources& more) {
+  return within_guarantee(owner, allocated(owner) + more);
+}
+
 bool reclaimer_is_guaranteed(const Owner& reclaimer, const Resources& amount, const Owner& victim,
                              const Resources& remaining) {
-  return within_guarantee(reclaimer, allocated(reclaimer) + amount) && !within_guarantee(victim, remaining);
+  return would_be_within_guarantee(reclaimer, amount) && !within_guarantee(victim, remaining);
 }
 
 bool reclaim_is_fair(const std::vector<Owner>& owners, const Reclaimer& reclaimer,
@@ -99,6 +112,8 @@ bool reclaim_is_fair(const std::vector<Owner>& owners, const Reclaimer& reclaime
     involved += piece.amount;
   }
   remaining.give(reclaimer.project, reclaimer.amount);
+  for (const ReclaimedPiece& piece : pieces)
+    if (would_come_back(owners, reclaimer.project, piece, remaining)) return false;
   for (std::uint32_t mine = reclaimer.project; mine != kNone; mine = owners[mine].parent) {
     for (std::uint32_t other = 0; other < owners.size(); ++other) {
       if (other == mine || owners[other].parent != owners[mine].parent || !remaining.touched(other)) continue;

@@ -26,12 +26,15 @@ bool may_reclaim(const std::vector<Owner>& owners, const Reclaimer& reclaimer);
 
 /// Rule 1: the victim's side holds more than it may rely on, of something.
 bool victim_is_over_share(const Owner& victim, const Resources& remaining);
+/// Whether it stays within its guarantee with so much more.
+bool would_be_within_guarantee(const Owner& owner, const Resources& more);
 /// Rule 2: the reclaimer's side stays within its guarantee, and the victim's is above its own.
 bool reclaimer_is_guaranteed(const Owner& reclaimer, const Resources& amount, const Owner& victim,
                              const Resources& remaining);
 
-/// Whether all pieces may go for the reclaimer: none is taken from a side that is not above its share, and nobody ends
-/// fuller than whom he took from. `saturation` in thousandths. Spec: policy-runai 9, Reclaim.
+/// Whether all pieces may go for the reclaimer: none is taken from a side that is not above its share, nobody ends
+/// fuller than whom he took from, and none of it would be taken back for what the victim has guaranteed. `saturation`
+/// in thousandths. Spec: policy-runai 9, Reclaim.
 bool reclaim_is_fair(const std::vector<Owner>& owners, const Reclaimer& reclaimer,
                      const std::vector<ReclaimedPiece>& pieces, std::int64_t saturation);
 

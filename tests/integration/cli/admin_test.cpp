@@ -63,9 +63,9 @@ TEST_F(Admin, AsksAndOrdersAtATerminal) {
 TEST_F(Admin, TabCompletesCommandsOptionsJobsAndWorkers) {
   TerminalSession person = terminal();
   ASSERT_TRUE(person.sees(kPrompt)) << person.screen();
-  person.type("que\t");
-  EXPECT_TRUE(person.sees("ues ")) << person.screen();
-  person.type("--js\t\r");
+  person.type("poo\t");
+  EXPECT_TRUE(person.sees("ls ")) << person.screen();
+  person.type("\rqueues --js\t\r");
   EXPECT_TRUE(person.sees("on ")) << person.screen();
   EXPECT_TRUE(person.sees("\"kept_here\"")) << person.screen();
   ASSERT_TRUE(person.sees(kPrompt));

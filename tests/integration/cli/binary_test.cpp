@@ -64,7 +64,7 @@ TEST(Binary, CompletionScriptsAskTheBinary) {
     EXPECT_NE(script.output.find("penstock complete-words"), std::string::npos) << shell;
   }
   EXPECT_EQ(run_binary({"complete-words", "w"}).output, "wait\nwatch\nworker\nworkers\n");
-  EXPECT_EQ(run_binary({"complete-words", "submit", "--w"}).output, "--wait\n--wait-for-resources\n--wfformat\n");
+  EXPECT_EQ(run_binary({"complete-words", "submit", "--w"}).output, "--wait\n--wait-for-resources\n--weight\n--wfformat\n");
   EXPECT_EQ(run_binary({"complete-words", "submit", ""}).output, "") << "files are the shell's own";
 }
 

@@ -1,5 +1,7 @@
 #include "tests/simulation/world/faults.hpp"
 
+#include <algorithm>
+
 #include "tests/simulation/world/worker_host.hpp"
 
 namespace penstock::simulation {
@@ -114,15 +116,51 @@ void FaultPlan::operate() {
     }
     case 5: {
       if (!faults.operators) break;
+      if (world_.options().policy) return change_policy(job);
       EntitlementBatch plan{++entitlement_version_, {}};
       for (const JobId id : jobs)
         plan.entitlements.push_back({id, BandIndex{0}, MilliSlots{rng.chance(1, 3) ? 0 : 500 * rng.between(1, 6)}, 0});
-      for (const auto& host : world_.workers())
-        if (Endpoint* endpoint = world_.supervisor().endpoint_of(host->id()))
-          endpoint->send(std::make_shared<const Message>(ToWorker{plan}), world_.now());
+      send_entitlements(plan);
       break;
     }
     default: break;
+  }
+}
+
+/// As the supervisor does: a worker is told of jobs only that it has heard of and that have not ended.
+void FaultPlan::send_entitlements(const EntitlementBatch& plan) {
+  for (const auto& host : world_.workers()) {
+    Endpoint* endpoint = world_.supervisor().endpoint_of(host->id());
+    if (endpoint == nullptr) continue;
+    EntitlementBatch own{plan.version, {}};
+    for (const Entitlement& each : plan.entitlements) {
+      const supervisor::Job* job = world_.supervisor().core().find_job(each.job);
+      if (job == nullptr || job->state != JobState::Running) continue;
+      if (std::find(job->known_workers.begin(), job->known_workers.end(), host->id()) != job->known_workers.end())
+        own.entitlements.push_back(each);
+    }
+    endpoint->send(std::make_shared<const Message>(ToWorker{std::move(own)}), world_.now());
+  }
+}
+
+void FaultPlan::change_policy(const std::string& job) {
+  Rng& rng = world_.rng();
+  const std::vector<JobId>& jobs = world_.client().jobs();
+  const std::vector<ProjectConfig>& projects = world_.supervisor_config().policy.projects;
+  switch (rng.below(5)) {
+    case 0: return world_.client().order({0, "set", {"weight", job, std::to_string(rng.between(1, 9))}});
+    case 1:
+      return world_.client().order(
+          {0, "set", {"cap", job, rng.chance(1, 2) ? "none" : std::to_string(rng.between(1, 4))}});
+    case 2: {
+      const std::string other = to_string(jobs[rng.below(jobs.size())]);
+      return world_.client().order({0, "move", {job, rng.chance(1, 2) ? "ahead-of" : "behind", other}});
+    }
+    case 3:
+      if (projects.empty()) return;
+      return world_.client().order(
+          {0, "set", {"quota", projects[rng.below(projects.size())].name, std::to_string(rng.between(0, 6))}});
+    default: return world_.client().order({0, "reload", {}});
   }
 }
 
@@ -135,16 +173,16 @@ void FaultPlan::stop() {
     if (!host->up()) host->come_back();
     // Again for those that are not back yet: they may come back draining.
     for (const int after : {0, 5, 15, 30, 70})
-      world_.queue().after(std::chrono::seconds{after},
-                           [this, name = host->name()] { world_.client().order({0, "undrain", {name}}); });
+      world_.queue().after(std::chrono::seconds{after}, [this, name = host->name()] {
+        world_.client().order({0, "undrain", {name}});
+      });
   }
+  if (world_.options().policy) return;
   EntitlementBatch plan{++entitlement_version_, {}};
   for (const JobId id : world_.client().jobs())
     for (std::uint16_t band = 0; band < 2; ++band)
       plan.entitlements.push_back({id, BandIndex{band}, MilliSlots::max(), 0});
-  for (const auto& host : world_.workers())
-    if (Endpoint* endpoint = world_.supervisor().endpoint_of(host->id()))
-      endpoint->send(std::make_shared<const Message>(ToWorker{plan}), world_.now());
+  send_entitlements(plan);
 }
 
 }  // namespace penstock::simulation

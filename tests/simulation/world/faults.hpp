@@ -20,6 +20,8 @@ class FaultPlan {
   void reset(class WorkerHost& host);
   void cut_off(class WorkerHost& host);
   void operate();
+  void send_entitlements(const EntitlementBatch& plan);
+  void change_policy(const std::string& job);
 
   World& world_;
   std::uint64_t entitlement_version_ = 1;

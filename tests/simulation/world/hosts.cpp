@@ -3,6 +3,7 @@
 
 #include "supervisor/core/graph_shape.hpp"
 #include "tests/simulation/world/graphs.hpp"
+#include "tests/simulation/world/policies.hpp"
 #include "tests/simulation/world/worker_host.hpp"
 #include "tests/simulation/world/world.hpp"
 
@@ -38,6 +39,8 @@ void SupervisorHost::crash() {
   waiting_.clear();
   said_.clear();
   adopted_before_ += core_->counters().adopted;
+  passes_before_ += core_->policy().passes;
+  preemptions_before_ += core_->policy().preemptions;
   for (const auto& host : world_.workers()) {
     if (host->endpoint() == nullptr || world_.rng().chance(1, 4)) continue;  // Some only notice the silence.
     world_.queue().after(world_.latency(),
@@ -175,11 +178,15 @@ void SupervisorHost::handle_one(SupervisorEvent&& event) {
                                      "supervisor: the journal has written",
                                      "supervisor: the journal cannot be written",
                                      "supervisor: a new life begins",
-                                     "supervisor: workers said something"};
+                                     "supervisor: workers said something",
+                                     "supervisor: a pass of the policy has ended",
+                                     "supervisor: the policy was read"};
   static_assert(std::size(kEvents) == std::variant_size_v<SupervisorEvent>);
   world_.note(kEvents[event.index()]);
   Actions<SupervisorAction> actions;
+  const bool planned = std::holds_alternative<supervisor_event::PassEnded>(event);
   core_->handle(std::move(event), world_.now(), actions);
+  if (planned) check_plan();
   if (world_.options().validate) core_->validate();
   if (std::exchange(reclaiming_, core_->reclaiming()) && !reclaiming_) give_up_absent();
   carry_out(actions);
@@ -224,9 +231,60 @@ void SupervisorHost::carry_out(Actions<SupervisorAction>& actions) {
       world_.queue().after(Duration{0}, [this, id = release->worker, life = life_] {
         if (life == life_) peers_.erase(id);
       });
+    } else if (auto* reload = std::get_if<ReloadPolicy>(&action)) {
+      read_policy(*reload);
+    } else if (auto* pass = std::get_if<RunPass>(&action)) {
+      run_policy(std::move(*pass));
     } else if (const auto* alert = std::get_if<Alert>(&action)) {
       world_.note("supervisor: alert with code %", {static_cast<std::uint64_t>(alert->error.code)});
     }
+  }
+}
+
+// On a thread of its own: the cluster goes on meanwhile, and now and then it takes too long or fails.
+void SupervisorHost::run_policy(RunPass&& order) {
+  Rng& rng = world_.rng();
+  const Duration takes = rng.chance(1, 20) ? milliseconds{rng.between(1, 3000)} : microseconds{rng.between(10, 5000)};
+  auto ended = std::make_shared<supervisor_event::PassEnded>(simulation::run_pass(order));
+  if (!ended->failure.empty()) world_.oracle().breach("a pass is impossible: " + ended->failure);
+  if (world_.faults_on() && rng.chance(1, 30)) *ended = {order.number, {}, "it was made to fail"};
+  world_.queue().after(takes, [this, ended, life = life_] {
+    if (life == life_) handle(std::move(*ended));
+  });
+}
+
+// Somebody has written another configuration, or a wrong one.
+void SupervisorHost::read_policy(const ReloadPolicy& order) {
+  Rng& rng = world_.rng();
+  supervisor_event::PolicyRead read{order.client, order.request,
+                                    Error{ErrorCode::InvalidArgument, "policy", "drawn", {}}};
+  if (rng.chance(3, 4)) read.config = config_.policy = changed_policy(rng, config_.policy);
+  world_.queue().after(world_.latency(), [this, read = std::move(read), life = life_] {
+    if (life == life_) handle(supervisor_event::PolicyRead{read});
+  });
+}
+
+/// What all jobs are given of a band fits it.
+void SupervisorHost::check_plan() const {
+  const WorkerTable& table = core_->workers();
+  std::vector<std::uint64_t> given(table.band_slots());
+  for (const JobId id : world_.client().jobs()) {
+    const Job* job = core_->find_job(id);
+    if (job == nullptr || job->shares == nullptr || job->cancelling) continue;  // Who ends takes nothing new.
+    for (std::uint32_t i = 0; i < given.size(); ++i)
+      if (const BandShare share = job->shares->of(BandSlot{i}); share.limited() && share.slots() > 0) {
+        // What is smaller than a slot is rounded up for each job.
+        const bool rounded = job->shares->kinds[0].unit_milli % 1000 != 0;
+        given[i] += share.slots() - (rounded ? 1 : 0);
+      }
+  }
+  for (std::uint32_t i = 0; i < given.size(); ++i) {
+    if (!table[BandSlot{i}].alive || given[i] <= table[BandSlot{i}].slots) continue;
+    std::string what = "policy gives away more of " + to_string(table[BandSlot{i}].id) + " than its slots";
+    for (const JobId id : world_.client().jobs())
+      if (const Job* job = core_->find_job(id); job != nullptr && job->shares != nullptr)
+        what += "\n  " + to_string(id) + describe_shares(*job, table);
+    world_.oracle().breach(std::move(what));
   }
 }
 
@@ -254,9 +312,10 @@ void SupervisorHost::accept_worker(WorkerHost& host, std::uint64_t connection, s
     if (endpoint->connection() != 0) endpoint->detach(world_.now());
     endpoint->attach(connection, true, received_through, world_.now());
     plan_link_tick(known->second);
-    answer([&host, connection, id = known->second, received = endpoint->link().received_through(), self = incarnation()] {
-      host.welcomed(connection, {id, self, true, received});
-    });
+    answer(
+        [&host, connection, id = known->second, received = endpoint->link().received_through(), self = incarnation()] {
+          host.welcomed(connection, {id, self, true, received});
+        });
     return;
   }
   const auto before = known_.extract(host.life());
@@ -279,7 +338,8 @@ void SupervisorHost::make_peer(WorkerHost& host, WorkerId id) {
   Peer& peer = peers_[id];
   peer.host = &host;
   peer.life = host.life();
-  peer.endpoint = std::make_unique<Endpoint>(world_.link_config(), incarnation(), Incarnation{host.life()}, world_.now());
+  peer.endpoint =
+      std::make_unique<Endpoint>(world_.link_config(), incarnation(), Incarnation{host.life()}, world_.now());
   peer.endpoint->resends = world_.options().defect != Defect::NoResend;
   peer.endpoint->transmit = [this, id, &host, life = host.life()](const Frame& frame) {
     world_.carry(peers_[id].wire, host.cut_off(), [&host, life, frame] {
@@ -409,7 +469,8 @@ void ClientHost::start() {
 
 void ClientHost::connect() {
   connection_ = world_.next_connection();
-  endpoint_ = std::make_unique<Endpoint>(world_.link_config(), kClient, world_.supervisor().incarnation(), world_.now());
+  endpoint_ =
+      std::make_unique<Endpoint>(world_.link_config(), kClient, world_.supervisor().incarnation(), world_.now());
   endpoint_->transmit = [this](const Frame& frame) {
     world_.carry(wire_, false, [this, frame] { world_.supervisor().arrive(WorkerId::none(), frame); });
   };
@@ -461,6 +522,9 @@ void ClientHost::draw_graph(std::uint32_t number) {
   spec.priority = static_cast<std::int32_t>(world_.rng().between(-1, 1));
   spec.keep = world_.rng().chance(1, 2) ? Keep::Sinks : Keep::Nothing;
   spec.wait_for_resources = world_.rng().chance(1, 2);
+  if (world_.options().policy)
+    spec.policy = random_wishes(world_.rng(), world_.supervisor_config().policy, world_.largest_band());
+  spec.wait_for_resources |= spec.policy.gang > 0;
   const WorldOptions& options = world_.options();
   if (options.workflow != nullptr) {
     spec.name = options.workflow->name;

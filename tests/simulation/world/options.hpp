@@ -76,6 +76,7 @@ struct WorldOptions {
   std::uint32_t jobs_max = 3;
   std::uint32_t workers_max = 5;
   std::shared_ptr<const Workflow> workflow;  ///< Null: graphs are drawn.
+  bool policy = false;  ///< A random policy divides the cluster; operators change it.
   Defect defect = Defect::None;
   bool keep_trace = false;        ///< Record a line for each event.
   bool validate = true;           ///< Check the cores' invariants after every event.
@@ -96,6 +97,8 @@ struct WorldResult {
   std::uint64_t adopted = 0;  ///< Attempts that a restarted supervisor went on with.
   std::uint64_t frames_resent = 0;
   std::uint64_t stolen = 0;
+  std::uint64_t passes = 0;     ///< Of the policy.
+  std::uint64_t preempted = 0;  ///< Attempts that it has told to leave.
   Duration virtual_time{0};
   Duration makespan{0};  ///< From the start to the end of the last job.
   std::string trace;

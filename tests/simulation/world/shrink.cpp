@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace penstock::simulation {
@@ -23,6 +24,7 @@ class Shrinker {
       smaller |= reduce(&WorldOptions::subtasks_max);
       smaller |= reduce(&WorldOptions::workers_max);
       smaller |= leave_out_faults();
+      smaller |= leave_out_policy();
     }
     best_.keep_trace = true;
     return SmallestFailure{best_, run_world(best_), runs_};
@@ -58,6 +60,11 @@ class Shrinker {
       smaller |= changed && adopt_if_it_fails(candidate);
     }
     return smaller;
+  }
+
+  bool leave_out_policy() {
+    WorldOptions candidate = best_;
+    return std::exchange(candidate.policy, false) && adopt_if_it_fails(candidate);
   }
 
   bool adopt_if_it_fails(WorldOptions candidate) {

@@ -42,6 +42,8 @@ struct Totals {
   std::uint64_t workers_lost = 0;
   std::uint64_t recomputed = 0;
   std::uint64_t stolen = 0;
+  std::uint64_t passes = 0;
+  std::uint64_t preempted = 0;
   std::uint64_t trace_hash = 0;
   Duration virtual_time{0};
   Duration makespan{0};
@@ -56,6 +58,8 @@ struct Totals {
     workers_lost += result.workers_lost;
     recomputed += result.recomputed;
     stolen += result.stolen;
+    passes += result.passes;
+    preempted += result.preempted;
     trace_hash = mix_bits(trace_hash ^ result.trace_hash);
     virtual_time += result.virtual_time;
     makespan += result.makespan;
@@ -73,6 +77,8 @@ void visit_totals(const Totals& totals, Visit&& visit) {
   visit("workers_lost", totals.workers_lost);
   visit("recomputed", totals.recomputed);
   visit("stolen", totals.stolen);
+  visit("passes", totals.passes);
+  visit("preempted", totals.preempted);
   visit("virtual_ms", static_cast<std::uint64_t>(totals.virtual_time.count() / 1'000'000));
   visit("makespan_ms", static_cast<std::uint64_t>(totals.makespan.count() / 1'000'000));
 }
@@ -112,6 +118,7 @@ std::string replay_of(const WorldOptions& world, std::uint32_t level) {
     if (wanted[at++] && !on) without += (without.empty() ? "" : ",") + std::string{name};
   });
   if (!without.empty()) command += " --without " + without;
+  if (world.policy) command += " --policy";
   return command + " --trace";
 }
 
@@ -234,6 +241,7 @@ Result<WorldOptions> world_options_of(const SimOptions& options, std::uint64_t s
   world.subtasks_max = options.subtasks_max;
   world.jobs_max = options.jobs_max;
   world.workers_max = options.workers_max;
+  world.policy = options.policy;
   world.keep_trace = options.trace;
   world.defect = options.defect;
   return world;

@@ -21,6 +21,7 @@ struct SimOptions {
   std::uint32_t subtasks_max = WorldOptions{}.subtasks_max;
   std::uint32_t jobs_max = WorldOptions{}.jobs_max;
   std::uint32_t workers_max = WorldOptions{}.workers_max;
+  bool policy = false;             ///< A random policy is in force in each world.
   bool trace = false;              ///< Print a line for each event of every seed.
   bool json = false;               ///< One JSON object instead of text.
   bool shrink = true;              ///< Look for a smaller run that fails as well.

@@ -28,6 +28,8 @@ void WorkerHost::begin_life() {
   id_ = WorkerId::none();
   if (core_ != nullptr) forward_hits_ += core_->counters().forward_hits;
   core_ = std::make_unique<WorkerCore>(world_.worker_config(), bands_);
+  entitled_.clear();
+  entitlement_version_ = 0;
   endpoint_.reset();
   store_.clear();
   spilled_.clear();
@@ -92,6 +94,8 @@ void WorkerHost::welcomed(std::uint64_t connection, const Greeting& greeting) {
   make_endpoint();
   endpoint_->attach(connection, false, 0, world_.now());
   plan_link_tick();
+  entitled_.clear();
+  entitlement_version_ = 0;
   if (renewed)
     handle(worker_event::SupervisorReturned{});
   else
@@ -112,8 +116,7 @@ Register WorkerHost::description(bool reclaims) const {
 void WorkerHost::make_endpoint() {
   LinkConfig config = world_.link_config();
   config.reconnect_grace = config.supervisor_absence_max;
-  endpoint_ =
-      std::make_unique<Endpoint>(config, Incarnation{life_}, supervisor_, world_.now(), OnSilence::Reconnect);
+  endpoint_ = std::make_unique<Endpoint>(config, Incarnation{life_}, supervisor_, world_.now(), OnSilence::Reconnect);
   endpoint_->resends = world_.options().defect != Defect::NoResend;
   endpoint_->transmit = [this](const Frame& frame) {
     world_.carry(wire_, cut_off_, [this, frame, to = id_, life = life_] {
@@ -196,6 +199,7 @@ void WorkerHost::arrive(const Frame& frame) {
 void WorkerHost::receive(const MessagePtr& message) {
   const auto* order = std::get_if<ToWorker>(message.get());
   if (order == nullptr) return world_.oracle().breach("a worker received what is not for workers");
+  if (const auto* entitlements = std::get_if<EntitlementBatch>(order)) note_entitlements(*entitlements);
   handle(worker_event::MessageArrived{*order});
 }
 
@@ -227,11 +231,20 @@ void WorkerHost::tell_ends() {
 }
 
 void WorkerHost::handle_one(const WorkerEvent& event) {
-  constexpr const char* kEvents[] = {"life %: message arrived", "life %: runs ended",    "life %: transfers ended",
-                                     "life %: outputs stored",  "life %: datum spilled", "life %: datum restored",
-                                     "life %: slot yielded",    "life %: slot wanted",   "life %: lanes restarted",
-                                     "life %: memory measured", "life %: peak measured",
-                                     "life %: the supervisor is back", "life %: tick", "life %: offers wanted",
+  constexpr const char* kEvents[] = {"life %: message arrived",
+                                     "life %: runs ended",
+                                     "life %: transfers ended",
+                                     "life %: outputs stored",
+                                     "life %: datum spilled",
+                                     "life %: datum restored",
+                                     "life %: slot yielded",
+                                     "life %: slot wanted",
+                                     "life %: lanes restarted",
+                                     "life %: memory measured",
+                                     "life %: peak measured",
+                                     "life %: the supervisor is back",
+                                     "life %: tick",
+                                     "life %: offers wanted",
                                      "life %: datum checkpointed"};
   world_.note(kEvents[event.index()], {life_});
   Actions<WorkerAction> actions;
@@ -399,6 +412,8 @@ Duration WorkerHost::draw_duration(SubtaskId subtask) {
         static_cast<std::int64_t>(workflow->graph.expected_ns[subtask.index.value()] / 1000 * workflow->time_permille)};
   // In some worlds nearly all are so short that lanes are offered runs.
   const std::uint64_t kind = mix_bits(world_.options().seed + 3) % 6;
+  // Long enough to be told of, and to be preempted.
+  if (world_.options().policy && rng.chance(1, 10)) return milliseconds{rng.between(50, 2000)};
   if (kind < 2 && !rng.chance(1, 200)) return Duration{rng.between(1, kind == 0 ? 500 : 30'000)};
   return rng.chance(1, 10) ? Duration{milliseconds{rng.between(1, 80)}} : Duration{microseconds{rng.between(1, 3000)}};
 }
@@ -421,6 +436,7 @@ void WorkerHost::start(const StartSubtask& action) {
     if (spilled_.contains(key))
       world_.oracle().breach(to_string(action.id) + " runs while its input " + to_string(key) + " is on disk");
   }
+  check_entitlement(action);
   world_.oracle().run_started(life_, action.id, action.attempt, world_.supervisor().knows_success(action.id));
   world_.note("life % runs %:%#% on band %",
               {life_, action.id.job.value(), action.id.index.value(), action.attempt.value(), action.band.value()});
@@ -536,6 +552,29 @@ void WorkerHost::check_capacity() const {
     if (memory > bands_[i].capacity.memory && holders > 1)
       world_.oracle().breach(name_ + "/" + bands_[i].name + " runs more than its memory holds");
   }
+}
+
+std::uint32_t WorkerHost::largest_band() const {
+  std::int64_t most = 1;
+  for (const BandDescription& band : bands_) most = std::max(most, band.capacity.slots.value() / 1000);
+  return static_cast<std::uint32_t>(most);
+}
+
+void WorkerHost::note_entitlements(const EntitlementBatch& batch) {
+  if (batch.version <= entitlement_version_) return;
+  entitlement_version_ = batch.version;
+  for (const Entitlement& each : batch.entitlements) entitled_[{each.job, each.band}] = each.slots;
+}
+
+/// The second latch: what starts finds its job below its entitlement, whatever larger one there was before.
+void WorkerHost::check_entitlement(const StartSubtask& action) const {
+  const auto entitled = entitled_.find({action.id.job, action.band});
+  if (entitled == entitled_.end()) return;
+  MilliSlots held;
+  for (const auto& [record, run] : runs_)
+    if (run.band == action.band && run.id.job == action.id.job) held += run.program->request.slots;
+  if (held >= entitled->second)
+    world_.oracle().breach(name_ + " starts " + to_string(action.id) + " though its job holds all that it may");
 }
 
 void WorkerHost::plan_tick() {

@@ -44,6 +44,7 @@ class WorkerHost {
   Endpoint* endpoint() { return endpoint_.get(); }
   const worker::WorkerCore& core() const { return *core_; }
   const std::string& name() const { return name_; }
+  std::uint32_t largest_band() const;
   bool has(const DataKey& key) const { return store_.contains(key); }
   std::size_t data_held() const { return store_.size(); }
   std::string first_datum() const { return to_string(store_.begin()->first); }
@@ -90,6 +91,8 @@ class WorkerHost {
   void checkpoint(const DataKey& key);
   void drop(const DataKey& key);
   void check_capacity() const;
+  void note_entitlements(const EntitlementBatch& batch);
+  void check_entitlement(const worker::worker_action::StartSubtask& action) const;
   void plan_tick();
   void plan_link_tick();
   void note_datum(const char* what, const DataKey& key);
@@ -114,6 +117,8 @@ class WorkerHost {
   bool offers_open_ = false;
   std::vector<worker::worker_action::StartSubtask> offers_;
   std::vector<UntoldEnd> untold_;
+  std::map<std::pair<JobId, BandIndex>, MilliSlots> entitled_;  ///< What was told last; no entry: no limit.
+  std::uint64_t entitlement_version_ = 0;
   std::map<DataKey, Bytes> store_;
   std::set<DataKey> spilled_;
   std::map<DataKey, std::uint64_t> adopted_;  ///< Data of shared storage, and whose life has put them there.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "tests/simulation/world/faults.hpp"
+#include "tests/simulation/world/policies.hpp"
 #include "tests/simulation/world/worker_host.hpp"
 
 namespace penstock::simulation {
@@ -63,11 +64,18 @@ void World::draw_configuration() {
   supervisor_config_.lineage_depth_max = static_cast<std::uint32_t>(r.chance(1, 5) ? r.between(1, 4) : 10000);
   supervisor_config_.reclaim_wait = milliseconds{r.chance(1, 4) ? r.between(0, 200) : 1500};
   supervisor_config_.watchdog_after = r.chance(1, 3) ? Duration{milliseconds{r.between(20, 500)}} : seconds{60};
+  if (options_.policy) supervisor_config_.policy = random_policy(r);
 }
 
 WorkerHost& World::add_worker() {
   workers_.push_back(std::make_unique<WorkerHost>(*this, "worker-" + std::to_string(workers_.size() + 1)));
   return *workers_.back();
+}
+
+std::uint32_t World::largest_band() const {
+  std::uint32_t most = 1;
+  for (const auto& host : workers_) most = std::max(most, host->largest_band());
+  return most;
 }
 
 Duration World::latency() {
@@ -157,6 +165,7 @@ std::string World::describe_unfinished() const {
       text += "\n  " + to_string(id) + " " + std::string{to_string(job->state)} + ", " + std::to_string(job->open) +
               " open";
     if (job == nullptr || job->state != JobState::Running) continue;
+    if (job->shares != nullptr) text += describe_shares(*job, supervisor_->core().workers());
     for (std::uint32_t i = 0; i < job->total() && shown < 8; ++i) {
       const supervisor::SubtaskHot& hot = job->hot[i];
       if (supervisor::is_final(hot.phase)) continue;
@@ -211,6 +220,8 @@ WorldResult World::result() {
   result.adopted = supervisor_->adopted();
   result.recomputed = supervisor_->core().counters().recomputed;
   result.stolen = supervisor_->core().counters().steals_asked + supervisor_->core().counters().moved_here;
+  result.passes = supervisor_->passes();
+  result.preempted = supervisor_->preemptions();
   result.virtual_time = now() - instant_at(seconds{1});
   result.makespan = last_end_ - instant_at(seconds{1});
   result.trace = std::move(trace_);

@@ -35,6 +35,8 @@ class SupervisorHost {
   Incarnation incarnation() const { return Incarnation{1'000'000 + life_}; }
   /// Whether it knows that the subtask has succeeded once.
   bool knows_success(SubtaskId subtask) const;
+  std::uint64_t passes() const { return passes_before_ + core_->policy().passes; }
+  std::uint64_t preemptions() const { return preemptions_before_ + core_->policy().preemptions; }
   std::uint64_t adopted() const { return adopted_before_ + core_->counters().adopted; }
   void accept_client(ClientHost& host);
   void connection_broke(WorkerId worker, std::uint64_t connection);
@@ -63,6 +65,9 @@ class SupervisorHost {
   void receive(WorkerId worker, std::uint64_t life, const MessagePtr& message);
   void receive_from_client(const MessagePtr& message);
   void carry_out(Actions<supervisor::SupervisorAction>& actions);
+  void run_policy(supervisor::supervisor_action::RunPass&& order);
+  void check_plan() const;
+  void read_policy(const supervisor::supervisor_action::ReloadPolicy& order);
   void witness(const supervisor::supervisor_action::SendToClient& word);
   void witness(const supervisor::supervisor_action::SendToWorker& order);
   void plan_tick();
@@ -82,12 +87,14 @@ class SupervisorHost {
   void handle_one(supervisor::SupervisorEvent&& event);
 
   class World& world_;
-  const SupervisorConfig config_;
+  SupervisorConfig config_;  ///< Of the present life; its policy may have been read again.
   Rng rng_;
   std::unique_ptr<supervisor::SupervisorCore> core_;
   bool up_ = true;
   std::uint64_t life_ = 0;
   std::uint64_t adopted_before_ = 0;
+  std::uint64_t passes_before_ = 0;
+  std::uint64_t preemptions_before_ = 0;
   bool reclaiming_ = false;
   std::map<std::uint64_t, WorkerId> known_;  ///< Lives of workers of before the restart, until they come back.
   supervisor::RecordLog disk_;
@@ -163,6 +170,7 @@ class World {
   const WorldOptions& options() const { return options_; }
   const LinkConfig& link_config() const { return link_config_; }
   const WorkerConfig& worker_config() const { return worker_config_; }
+  const SupervisorConfig& supervisor_config() const { return supervisor_config_; }
   bool faults_on() const { return now() < faults_end_; }
 
   /// Time that a message takes; each frame draws its own.
@@ -172,6 +180,8 @@ class World {
   WorkerHost* find_worker(WorkerId id);
   std::vector<std::unique_ptr<WorkerHost>>& workers() { return workers_; }
   WorkerHost& add_worker();
+  /// Slots of the band that has most.
+  std::uint32_t largest_band() const;
   std::uint64_t next_life() { return ++lives_; }
   std::uint64_t next_connection() { return ++connections_; }
 

@@ -64,6 +64,18 @@ operator = "noop"
   EXPECT_EQ(name_of(job.graph, 0), "a");
 }
 
+TEST(JobFile, SaysWhoseTheJobIsAndWhatPolicyMustKnow) {
+  const JobFile job = toml(
+      "project = \"vision\"\naccount = \"ann\"\npool = \"gpu\"\nweight = 2.5\nslots_max = 8\ngang = 4\n"
+      "kind = \"inference\"\npreemptible = true\n[[subtask]]\nkey = \"a\"\ncommand = [\"true\"]\n");
+  EXPECT_EQ(job.spec.policy, (JobPolicy{"vision", "ann", "gpu", 2500, 8, 4, JobKind::Inference, Preemptible::Yes}));
+  EXPECT_EQ(toml("[[subtask]]\nkey = \"a\"\ncommand = [\"true\"]\n").spec.policy, JobPolicy{});
+  for (const char* wrong : {"weight = 0", "weight = nan", "slots_max = 0", "gang = -1", "kind = \"batch\""})
+    EXPECT_FALSE(read_job_text(std::string{wrong} + "\n[[subtask]]\nkey = \"a\"\ncommand = [\"true\"]\n",
+                               DocumentFormat::Toml, "j"))
+        << wrong;
+}
+
 TEST(JobFile, ReadsEveryFieldOfATemplate) {
   const JobFile job = toml(R"(
 time_limit = "1h"

@@ -21,6 +21,7 @@
 #include "worker/runner/command/group_guard.hpp"
 #include "worker/runner/command/input_feed.hpp"
 #include "worker/runner/command/memory_groups.hpp"
+#include "worker/runner/command/checkpoint_directory.hpp"
 #include "worker/runner/command/spool.hpp"
 
 namespace penstock::worker {
@@ -55,6 +56,8 @@ struct Running {
   bool told = false;  ///< Nobody waits for its end any more.
   Instant started{};
   std::string directory;  ///< Its own, to be removed.
+  std::string checkpoint;  ///< What a later attempt goes on from; empty: nothing.
+  bool asked_to_stop = false;
   std::optional<MemoryGroup> memory;
   OutputHead head;
   OutputTail tail;
@@ -204,6 +207,7 @@ void CommandRunner::stop(std::uint64_t ticket, bool kill) {
   const auto found = state_->runs.find(ticket);
   if (found == state_->runs.end()) return;
   const Process& process = *found->second->process;
+  found->second->asked_to_stop = true;
   process.signal_group(kill ? SIGKILL : SIGTERM);
   if (!kill) process.signal_group(SIGCONT);  // One that is stopped hears nothing.
 }
@@ -247,6 +251,9 @@ Result<void> CommandRunner::State::launch(Running& running) {
   ProcessStart start;
   start.name = run.program.program;
   start.environment = environment_of(run);
+  running.checkpoint = open_checkpoint_directory(config.checkpoints, run.program, run.id);
+  if (!running.checkpoint.empty())
+    set_variables(start.environment, {"PENSTOCK_CHECKPOINT_DIR=" + running.checkpoint});
   const std::string search_path = variable_of(start.environment, "PATH", "/usr/local/bin:/usr/bin:/bin");
   Result<std::string> program = locate(run.program.program, search_path, run.program.working_directory);
   if (!program) return std::move(program).error();
@@ -413,6 +420,8 @@ void CommandRunner::State::ended(Running& running) {
 void CommandRunner::State::conclude(Running& running, const ProcessEnd& process_end) {
   std::unique_ptr<FailureDetail> failure = judge(running, process_end);
   release(running);
+  // Whoever was asked to stop has perhaps saved what it has, and says so by a good end.
+  if (failure == nullptr && !running.asked_to_stop) remove_checkpoint_directory(running.checkpoint);
   if (running.told) return;
   if (failure != nullptr) {
     const std::string& output = running.head.kept();

@@ -41,6 +41,7 @@ struct CommandRunnerConfig {
   std::string device;           ///< UUID of the band's GPU: the only one that programs see. Or empty.
   std::vector<int> processors;  ///< To which programs are bound; empty: all.
   std::string spool;            ///< Below it are the working directories; empty: somewhere for temporary files.
+  std::string checkpoints;      ///< Shared by all workers: below it preempted programs save what they have; or empty.
   bool ends_daemons = false;    ///< What left its group is ended, too; see `Daemons`.
   std::int64_t output_limit_bytes = 1 << 20;                ///< Of templates that do not say.
   std::size_t tail_bytes = 4096;                            ///< Of standard error, told with a failure.
@@ -53,7 +54,8 @@ struct CommandRunnerConfig {
 /// Starts a program for each run, on the loop's thread and without another thread, and tells how it ended.
 ///
 /// - Arguments: the template's, then the subtask's payload. Environment: the worker's, the template's, and
-///   PENSTOCK_JOB, _SUBTASK, _ATTEMPT, _SLOT, _BAND; for a GPU's band CUDA_VISIBLE_DEVICES.
+///   PENSTOCK_JOB, _SUBTASK, _ATTEMPT, _SLOT, _BAND; for a GPU's band CUDA_VISIBLE_DEVICES; while a policy is in force
+///   PENSTOCK_CHECKPOINT_DIR, the same for all attempts of a subtask.
 /// - Standard input: the template's; if that is empty, all data inputs one after the other.
 /// - When the program itself has ended its attempt has: what is left of its process group is killed, so that nothing
 ///   uses a slot that has been given to another. What it has written until then is kept. Daemons that have left the

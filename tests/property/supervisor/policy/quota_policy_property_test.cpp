@@ -63,7 +63,7 @@ PolicyBuilder settled(Rng& rng, Shapes shapes) {
     builder.carry_out(plan);
     builder.keep_promises(plan);
     cluster_is_sound(builder.snapshot, parts);
-    if (pass >= 4 && plan.starts.empty() && plan.preemptions.empty()) return builder;
+    if (pass >= 4 && plan.starts.empty() && plan.preemptions.empty() && plan.reservations.empty()) return builder;
   }
   RC_FAIL("the passes do not come to rest");
 }

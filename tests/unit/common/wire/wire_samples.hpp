@@ -75,6 +75,7 @@ inline std::vector<ToWorker> all_to_worker() {
                        {{SubtaskIndex{2}, EdgeKind::kOrderOnly, WorkerId{3}, 0}, {SubtaskIndex{4}, 1, WorkerId{5}, 6}}},
       CancelBatch{JobId{1}, true, {{SubtaskIndex{2}, Attempt{3}}}, kNeverKill},
       CancelBatch{JobId{1}, false, {}, kDefaultGrace, true},
+      CancelBatch{JobId{1}, false, {{SubtaskIndex{4}, Attempt{1}}}, Duration{7}, true, true},
       PriorityBatch{JobId{1}, true, -5, {{SubtaskIndex{2}, 3}}},
       EntitlementBatch{7, {{JobId{1}, BandIndex{2}, MilliSlots::max(), -3}}},
       StealRequest{JobId{1}, {{SubtaskIndex{2}, Attempt{3}}}},
@@ -125,7 +126,8 @@ inline std::vector<FromWorker> all_from_worker() {
 }
 
 inline std::vector<FromClient> all_from_client() {
-  return {SubmitChunk{1, true, false, {"n", "o", 2, Keep::Wanted, true, true}, full_graph()},
+  return {SubmitChunk{1, true, false, {"n", "o", 2, Keep::Wanted, true, true,
+                                              {"p", "a", "gpu", 2500, 7, 4, JobKind::Inference, Preemptible::Yes}}, full_graph()},
           SubmitAgain{2, {JobId{3}, "x"}, {"y", "", 0, Keep::Sinks, false}, {4, 5}}, AttachJob{4, {JobId::none(), "z"}},
           ReleaseJob{JobId{5}}, AdminRequest{6, "jobs", {"--all", "a b"}, "ada@host"}};
 }

@@ -398,7 +398,8 @@ TEST_F(ClaimsTest, AnOrderAboutDrainingOpensNoWorkerThatClaims) {
   half.bands[0].capacity.slots = kOneSlot;
   half.reclaims = true;
   cluster->handle(supervisor_event::WorkerJoined{WorkerId{1}, Incarnation{101}, half});
-  ASSERT_TRUE(cluster->ask("undrain", {"worker-1"}).has_value());
+  cluster->client_says(AdminRequest{1, "undrain", {"worker-1"}}, ClientId{99});
+  cluster.write_all();
   cluster->submit(GraphBuilder{}.sources(3).build(), named("two"));
   cluster.write_all();
   for (const std::string& line : cluster->assigned()) EXPECT_EQ(line.find("to w1"), std::string::npos) << line;

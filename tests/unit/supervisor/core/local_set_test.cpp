@@ -2,6 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "common/base/rng.hpp"
+
 namespace penstock::supervisor {
 namespace {
 
@@ -74,6 +80,84 @@ TEST(LocalSet, TheBestIsNotGivenAwayThoughItIsTheLastOfItsRun) {
   EXPECT_EQ(set.take_lowest_ready(), 9U);
   EXPECT_EQ(set.take_lowest_ready(), 7U);
   EXPECT_EQ(set.take_ready(), 1U);
+}
+
+TEST(LocalSet, ConsecutiveKeysTakeNoMemoryBesideTheSet) {
+  LocalSet set;
+  for (std::uint64_t key = 100; key < 1'000'100; ++key) set.push_ready(key);
+  EXPECT_EQ(set.memory_bytes(), 0U);
+  EXPECT_EQ(set.ready_count(), 1'000'000U);
+  for (std::uint64_t key = 100; key < 200; ++key) EXPECT_EQ(set.take_ready(), key);
+  EXPECT_EQ(set.take_lowest_ready(), 1'000'099U);
+  set.push_ready(5'000'000);
+  EXPECT_GT(set.memory_bytes(), 0U) << "a second range";
+}
+
+TEST(LocalSet, AKeyThatIsPushedTwiceIsTakenTwice) {
+  LocalSet set;
+  for (const std::uint64_t key : {3U, 4U, 4U, 5U}) set.push_ready(key);
+  for (const std::uint64_t key : {3U, 4U, 4U, 5U}) EXPECT_EQ(set.take_ready(), key);
+  EXPECT_TRUE(set.empty());
+}
+
+TEST(LocalSet, ForeseesWhatWillBeTaken) {
+  LocalSet set;
+  for (const std::uint64_t key : {10U, 11U, 12U}) set.push_ready(key);
+  set.push_ahead(20);
+  std::array<std::uint64_t, 8> keys{};
+  ASSERT_EQ(set.foresee(keys), 4U);
+  EXPECT_TRUE(std::equal(keys.begin(), keys.begin() + 4, std::array<std::uint64_t, 4>{10, 11, 12, 20}.begin()));
+  EXPECT_EQ(set.foresee(std::span{keys}.first(2)), 2U) << "no more than there is room for";
+  EXPECT_EQ(LocalSet{}.foresee(keys), 0U);
+
+  set.push_ready(50);
+  EXPECT_EQ(set.foresee(keys), 4U) << "what stands elsewhere would be another trip";
+}
+
+// The set against one that keeps every key in order, with runs, gaps, repetitions and keys from before.
+TEST(LocalSet, NeverLosesOrInventsAKey) {
+  Rng rng{7};
+  for (std::uint32_t round = 0; round < 200; ++round) {
+    LocalSet set;
+    std::multiset<std::uint64_t> all;
+    std::uint64_t key = 1000;
+    for (std::uint32_t step = 0; step < 300; ++step) {
+      switch (rng.below(5)) {
+        case 0:
+        case 1: key += rng.below(3); break;
+        case 2: key -= rng.below(4); break;
+        case 3:
+          if (!all.empty()) {
+            ASSERT_EQ(set.best_ready(), *all.begin());
+            ASSERT_EQ(set.take_ready(), *all.begin());
+            all.erase(all.begin());
+          }
+          continue;
+        default:
+          if (const std::uint64_t low = set.take_lowest_ready(); low != LocalSet::kNone) {
+            ASSERT_TRUE(all.contains(low));
+            ASSERT_TRUE(all.size() == 1 || low > *all.begin() || all.count(low) > 1) << "the best of several";
+            all.erase(all.find(low));
+          }
+          continue;
+      }
+      set.push_ready(key);
+      all.insert(key);
+      std::vector<std::uint64_t> keys = set.all_keys();
+      std::sort(keys.begin(), keys.end());
+      ASSERT_TRUE(std::equal(keys.begin(), keys.end(), all.begin(), all.end()));
+      ASSERT_EQ(set.ready_count(), all.size());
+    }
+  }
+}
+
+// A long queue of many ranges gives its memory back while it is used up.
+TEST(LocalSet, WhatWasTakenIsForgotten) {
+  LocalSet set;
+  for (std::uint64_t key = 0; key < 40'000; key += 2) set.push_ready(key);
+  for (std::uint64_t key = 0; key < 40'000; key += 2) ASSERT_EQ(set.take_ready(), key);
+  EXPECT_TRUE(set.empty());
+  EXPECT_LT(set.memory_bytes(), 1000U);
 }
 
 }  // namespace

@@ -178,6 +178,19 @@ TEST_F(JournalTest, OrdersComeBackUntilTheyAreForgotten) {
             (std::vector<std::string>{"lost: an order of an operator in the list of orders"}));
 }
 
+TEST_F(JournalTest, WhatIsKeptOfPolicyIsTheLastOfIt) {
+  EXPECT_FALSE(must_recover().state.policy.has_value());
+  write(record::PolicyKept{1, {{"ann", 1}}, {{"vision", 3}}});
+  const record::PolicyKept last{2, {{"bob", 2}}, {}};
+  write(last);
+  EXPECT_EQ(must_recover().state.policy, last);
+  for (auto& [key, value] : storage.entries()) value[12] ^= 1;
+  EXPECT_EQ(recover(storage, Damage::Refuse).error().code, ErrorCode::StorageDamaged);
+  const Recovered salvaged = must_recover(Damage::Salvage);
+  EXPECT_FALSE(salvaged.state.policy.has_value());
+  EXPECT_EQ(losses(salvaged), (std::vector<std::string>{"lost: what accounts have used, and quotas that were set"}));
+}
+
 TEST_F(JournalTest, ADamagedChangeOfASubtaskCostsNoJob) {
   accept(1, "one");
   write(record::SubtaskChanged{JobId{1}, SubtaskIndex{3}, 1, 1, 0, 1, {}, {}, false});

@@ -144,6 +144,16 @@ TEST(Arrivals, EntitlementsLatchAJobAndOldVersionsAreIgnored) {
   worker.ignore();
 }
 
+// It is said before the job's first assignment, which must find the latch closed.
+TEST(Arrivals, AnEntitlementMayComeBeforeItsJob) {
+  WorkerHarness worker{4};
+  worker.receive(EntitlementBatch{1, {{JobId{1}, BandIndex{0}, kOneSlot * 2, 0}, {JobId{2}, BandIndex{0}, MilliSlots::max(), 0}}});
+  EXPECT_EQ(worker.core().job_count(), 1U) << "where there is no limit nothing is to be remembered";
+  worker.assign({{.subtask = 0}, {.subtask = 1}, {.subtask = 2}});
+  EXPECT_EQ(worker.started(), (List{0, 1}));
+  worker.ignore();
+}
+
 // A job at its entitlement must not sit on the prepare permits: the other job's subtasks could not be prepared.
 TEST(Arrivals, AJobAtItsEntitlementLeavesPermitsToOthers) {
   WorkerHarness worker{2};

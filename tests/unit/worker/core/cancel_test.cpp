@@ -306,5 +306,45 @@ TEST(Explain, NamesTheLatchWithNumbers) {
   worker.ignore();
 }
 
+CancelBatch preempt(std::vector<std::uint32_t> subtasks, Duration grace) {
+  CancelBatch batch = cancel(std::move(subtasks), grace);
+  batch.alone = batch.preempt = true;
+  return batch;
+}
+
+// It was asked to save what it has and to leave: whatever it says when it ends, it has not failed and not finished.
+TEST(Cancel, APreemptedRunIsAskedThenKilledAndReturned) {
+  WorkerHarness worker{3};
+  worker.assign({{.subtask = 0}, {.subtask = 1}, {.subtask = 2}, {.subtask = 3}});
+  EXPECT_EQ(worker.started(), (List{0, 1, 2}));
+  worker.receive(preempt({0, 1, 2, 3}, seconds{5}));
+  EXPECT_EQ(worker.reports(), Lines{"3 Returned"}) << "what waits goes back at once";
+  std::vector<worker_action::StopRun> stops = worker.take<worker_action::StopRun>();
+  ASSERT_EQ(stops.size(), 3U);
+  EXPECT_FALSE(stops[0].kill);
+  worker.succeed(0);
+  worker.fail(1);
+  EXPECT_EQ(worker.reports(), (Lines{"0 Returned", "1 Returned"}));
+  worker.tick_after(seconds{5});
+  stops = worker.take<worker_action::StopRun>();
+  ASSERT_EQ(stops.size(), 1U);
+  EXPECT_TRUE(stops[0].kill);
+  worker.fail(2, FailureClass::RunnerCrash);
+  EXPECT_EQ(worker.reports(), (Lines{"2 Started", "2 Returned"}));
+}
+
+TEST(Cancel, ACancelWinsOverAPreemption) {
+  WorkerHarness worker{1};
+  worker.assign({{.subtask = 0}});
+  EXPECT_EQ(worker.started(), List{0});
+  worker.receive(preempt({0}, seconds{60}));
+  worker.receive(cancel({0}));
+  EXPECT_EQ(worker.take<worker_action::StopRun>().size(), 1U) << "it is asked once";
+  worker.tick_after(seconds{1});
+  EXPECT_EQ(worker.take<worker_action::StopRun>().size(), 1U) << "the shorter grace counts";
+  worker.fail(0, FailureClass::RunnerCrash);
+  EXPECT_EQ(worker.reports(), (Lines{"0 Started", "0 Cancelled"}));
+}
+
 }  // namespace
 }  // namespace penstock::worker

@@ -351,6 +351,22 @@ TEST(Quota, APreparedSubtaskGivesItsMemoryToOneOfHigherPriorityWhenNothingRuns) 
   worker.ignore();
 }
 
+// Found by `penstock sim --seeds 160 --faults 0 --policy`.
+TEST(Quota, WhatIsPreparedForAJobWithoutSlotsLetsGoOfItsPermit) {
+  WorkerHarness worker{1, Bytes{1000}};
+  worker.template_at(0).request.memory = Bytes{10};
+  for (std::uint32_t i = 0; i < 20; ++i) worker.assign({{.subtask = i}});
+  EXPECT_EQ(worker.started(), List{0});
+  worker.receive(EntitlementBatch{1, {{JobId{1}, BandIndex{0}, MilliSlots{0}, 0}}});
+  worker.assign({{.subtask = 0}}, 2);
+  worker.succeed(0);
+  EXPECT_EQ(worker.started(), List{0}) << "of the second job";
+  worker.succeed(0, {}, 2);
+  worker.receive(EntitlementBatch{2, {{JobId{1}, BandIndex{0}, kOneSlot, 0}}});
+  EXPECT_EQ(worker.started().size(), 1U);
+  worker.ignore();
+}
+
 TEST(Slots, NestedWorkRunsInAYieldedSlot) {
   WorkerHarness worker{1};
   worker.assign({{.subtask = 0}, {.subtask = 1}});

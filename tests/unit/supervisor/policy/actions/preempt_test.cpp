@@ -30,5 +30,37 @@ TEST(Preempt, EqualsStay) {
   EXPECT_TRUE(run_actions(builder, {Action::Preempt}).preemptions.empty());
 }
 
+/// Two projects of two devices each on a band of four, all of which one of them holds with two small jobs.
+PolicyBuilder beyond_its_share() {
+  PolicyBuilder builder;
+  const std::uint32_t band = builder.device_band(4);
+  const std::uint32_t project = builder.project("p", 2);
+  builder.job("small", project);
+  builder.holds(2, band);
+  builder.job("other", project);
+  builder.holds(2, band);
+  builder.job("waits", builder.project("q", 2));
+  builder.wants(3);
+  return builder;
+}
+
+// The other project could reclaim all of the gang, of the small ones only what is beyond the share: it would come and
+// go.
+TEST(Preempt, BeyondItsShareNoLargerGangTakesTheirPlace) {
+  PolicyBuilder builder = beyond_its_share();
+  builder.job("gang", 0, 75).sets[0].min = 2;
+  builder.wants(2, 2);
+  EXPECT_TRUE(run_actions(builder, {Action::Preempt}).preemptions.empty());
+}
+
+TEST(Preempt, BeyondItsShareOneOfTheSameSizeDoes) {
+  PolicyBuilder builder = beyond_its_share();
+  builder.job("single", 0, 75);
+  builder.wants(2);
+  const Plan plan = run_actions(builder, {Action::Preempt});
+  ASSERT_EQ(plan.preemptions.size(), 1U);
+  EXPECT_EQ(builder.snapshot.members[plan.preemptions[0].member].workload, 1U);
+}
+
 }  // namespace
 }  // namespace penstock::policy

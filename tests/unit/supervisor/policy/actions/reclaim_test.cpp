@@ -34,5 +34,29 @@ TEST(Reclaim, NeverFromWhatMayNotBePreempted) {
   EXPECT_TRUE(run_actions(builder, {Action::Reclaim}).preemptions.empty());
 }
 
+// The search takes the least important first, and places all of them again before the job that waits, whose project has
+// more of what is guaranteed to it than theirs would have.
+TEST(Reclaim, WhatIsGuaranteedIsTakenFromOneJobAloneIfNotInCompany) {
+  PolicyBuilder builder;
+  const std::uint32_t large = builder.device_band(4);
+  const std::uint32_t small = builder.device_band(1);
+  const std::uint32_t beyond = builder.project("beyond", 3);
+  const std::uint32_t within = builder.project("within", 9);
+  builder.job("big", beyond, 75);
+  builder.holds(3, large);
+  builder.job("elastic", beyond);
+  builder.holds(1, small);
+  builder.holds(1, large);
+  builder.job("runs", within, 100);
+  builder.holds(6, builder.device_band(6));
+  builder.job("waits", within);
+  builder.wants(3);
+  const Plan plan = run_actions(builder, {Action::Reclaim});
+  ASSERT_EQ(plan.preemptions.size(), 1U);
+  EXPECT_EQ(plan.preemptions[0].member, 0U);
+  ASSERT_EQ(plan.reservations.size(), 1U);
+  EXPECT_EQ(plan.reservations[0].member, 4U);
+}
+
 }  // namespace
 }  // namespace penstock::policy

@@ -35,5 +35,13 @@ TEST(ReclaimRules, NobodyEndsFullerThanHisVictim) {
   EXPECT_FALSE(reclaim_is_fair(owners, {2, {.gpu = 1}, true}, {{3, {.gpu = 2}}}, 1000));
 }
 
+TEST(ReclaimRules, NothingGoesThatWouldBeTakenBack) {
+  const std::vector<ReclaimedPiece> pieces{{1, {.gpu = 2}}, {1, {.gpu = 2}}, {1, {.gpu = 3}}};
+  EXPECT_FALSE(reclaim_is_fair({holding(2, 1, 8), holding(2, 7, 2)}, {0, {.gpu = 6}, true}, pieces, 1000))
+      << "one of 2 would be within the victim's guarantee again, and the reclaimer is beyond his";
+  EXPECT_TRUE(reclaim_is_fair({holding(8, 1, 8), holding(2, 7, 2)}, {0, {.gpu = 6}, true}, pieces, 1000));
+  EXPECT_TRUE(reclaim_is_fair({holding(2, 1, 8), holding(1, 7, 2)}, {0, {.gpu = 6}, true}, pieces, 1000));
+}
+
 }  // namespace
 }  // namespace penstock::policy

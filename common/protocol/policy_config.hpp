@@ -1,0 +1,83 @@
+// How the cluster is divided: pools, departments, projects and accounts, as the configuration says it.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "common/base/result.hpp"
+#include "common/base/time.hpp"
+
+namespace penstock {
+
+/// As an amount: without bound.
+inline constexpr std::int64_t kUnbounded = -1;
+
+/// Hosts under one policy.
+struct PoolConfig {
+  std::string name;
+  std::string preset = "fair_share";   ///< Named combination of parts; see docs/policy.md.
+  std::vector<std::string> workers;    ///< Names, or patterns with `*`; empty: all that no other pool names.
+  bool preemption = true;              ///< Whether running subtasks are taken back, not only slots as they become free.
+  std::int64_t reserve_depth = 1;      ///< Multi-factor: blocked jobs with a reserved start before others may pass.
+  friend bool operator==(const PoolConfig&, const PoolConfig&) = default;
+};
+
+/// An owner of jobs, or a department: a group of owners.
+struct ProjectConfig {
+  std::string name;
+  std::string department;              ///< Empty: none.
+  bool is_department = false;
+  std::string pool;                    ///< Of its jobs that name none; empty: the default pool.
+  std::int64_t weight = 1000;          ///< Thousandths.
+  std::int64_t priority = 100;         ///< In dividing what lies idle beyond all guarantees; larger first.
+  std::int64_t guaranteed_slots = 0;   ///< Of CPU bands.
+  std::int64_t slots_max = kUnbounded;
+  std::int64_t guaranteed_gpu_slots = 0;  ///< Of device bands.
+  std::int64_t gpu_slots_max = kUnbounded;
+  friend bool operator==(const ProjectConfig&, const ProjectConfig&) = default;
+};
+
+/// A node of the tree whose usage is charged.
+struct AccountConfig {
+  std::string name;
+  std::string parent;                  ///< Empty: it stands at the top.
+  std::int64_t shares = 1;
+  friend bool operator==(const AccountConfig&, const AccountConfig&) = default;
+};
+
+/// `[policy]`. Without a pool nothing is limited.
+struct PolicyConfig {
+  Duration period = std::chrono::milliseconds{200};
+  Duration settle = std::chrono::milliseconds{5};
+  Duration pass_max = std::chrono::seconds{10};
+  Duration grace = std::chrono::seconds{10};
+  Duration usage_half_life = std::chrono::hours{24 * 7};
+  std::uint32_t members_max = 20000;
+  std::vector<PoolConfig> pools;
+  std::vector<ProjectConfig> projects;  ///< Departments, too.
+  std::vector<AccountConfig> accounts;
+
+  bool in_force() const { return !pools.empty(); }
+  friend bool operator==(const PolicyConfig&, const PolicyConfig&) = default;
+};
+
+/// Largest weight, share or amount that is believed.
+inline constexpr std::int64_t kPolicyAmountMax = 1'000'000'000;
+/// Pools, projects and accounts, each; more are refused.
+inline constexpr std::size_t kPolicyEntriesMax = 10'000;
+
+/// Whether all of it can be: names that are there, once, no circles, no negative amount, no guarantee above the
+/// department's or a limit. Presets are for whoever knows them. Error: InvalidArgument, whose subject names the entry.
+Result<void> check_policy(const PolicyConfig& config);
+
+/// Position in `config.projects` or `accounts`; -1 if there is none.
+std::int64_t find_project(const PolicyConfig& config, const std::string& name);
+std::int64_t find_account(const PolicyConfig& config, const std::string& name);
+std::int64_t find_pool(const PolicyConfig& config, const std::string& name);
+/// The pool that a worker of that name belongs to: the first whose patterns match, else the one without patterns; -1 if
+/// there is none.
+std::int64_t pool_of_worker(const PolicyConfig& config, const std::string& worker);
+
+}  // namespace penstock

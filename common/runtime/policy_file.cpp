@@ -1,0 +1,167 @@
+#include "common/runtime/policy_file.hpp"
+
+#include <cmath>
+
+#include "common/base/nearest_name.hpp"
+
+namespace penstock {
+namespace {
+
+/// Reads the fields of one table, each once; the first mistake stays.
+class Fields {
+ public:
+  Fields(const std::string& path, const toml::table& table) : path_(path), table_(table) {}
+
+  void text(const char* name, std::string& into) {
+    const toml::node* node = take(name);
+    if (node == nullptr) return;
+    if (const auto* written = node->as_string())
+      into = written->get();
+    else
+      complain(*node, std::string{name} + " is written in another way", "use a text in quotes");
+  }
+  void flag(const char* name, bool& into) {
+    const toml::node* node = take(name);
+    if (node == nullptr) return;
+    if (const auto* written = node->as_boolean())
+      into = written->get();
+    else
+      complain(*node, std::string{name} + " is written in another way", "use true or false");
+  }
+  void texts(const char* name, std::vector<std::string>& into) {
+    const toml::node* node = take(name);
+    if (node == nullptr) return;
+    const toml::array* list = node->as_array();
+    for (std::size_t i = 0; list != nullptr && i < list->size(); ++i) {
+      const auto* written = list->get(i)->as_string();
+      if (written == nullptr)
+        return complain(*list->get(i), std::string{name} + " holds no text", "use texts in quotes");
+      into.push_back(written->get());
+    }
+    if (list == nullptr) complain(*node, std::string{name} + " is written in another way", "use a list of texts");
+  }
+  /// A whole number from 0.
+  void amount(const char* name, std::int64_t& into) {
+    const toml::node* node = take(name);
+    if (node == nullptr) return;
+    const auto* written = node->as_integer();
+    if (written == nullptr)
+      return complain(*node, std::string{name} + " is written in another way", "use a whole number");
+    if (written->get() < 0 || written->get() > kPolicyAmountMax)
+      return complain(*node, std::string{name} + " is " + std::to_string(written->get()),
+                      "it must be from 0 to " + std::to_string(kPolicyAmountMax));
+    into = written->get();
+  }
+  /// A number with or without decimals, as thousandths.
+  void thousandths(const char* name, std::int64_t& into) {
+    const toml::node* node = take(name);
+    if (node == nullptr) return;
+    const std::optional<double> written = node->value<double>();
+    if (!written || node->is_string() || node->is_boolean())
+      return complain(*node, std::string{name} + " is written in another way", "use a number");
+    if (!std::isfinite(*written)) return complain(*node, std::string{name} + " is not finite", "use a number");
+    if (*written < 0.001 || *written > static_cast<double>(kPolicyAmountMax) / 1000)
+      return complain(*node, std::string{name} + " is out of its range",
+                      "it must be from 0.001 to " + std::to_string(kPolicyAmountMax / 1000));
+    into = std::llround(*written * 1000);
+  }
+  Result<void> finish() {
+    for (const auto& [key, node] : table_) {
+      if (error_.has_value()) break;
+      bool known = false;
+      NearestName nearest{key.str()};
+      for (const char* name : known_) {
+        nearest.offer(name);
+        known = known || key.str() == name;
+      }
+      if (!known)
+        error_ = at(key.source().begin, "there is no setting '" + std::string{key.str()} + "' here", nearest.remedy());
+    }
+    if (error_.has_value()) return *error_;
+    return {};
+  }
+
+ private:
+  const toml::node* take(const char* name) {
+    known_.push_back(name);
+    return error_.has_value() ? nullptr : table_.get(name);
+  }
+  Error at(const toml::source_position& place, std::string message, std::string remedy) const {
+    return {ErrorCode::InvalidArgument, path_ + ":" + std::to_string(place.line) + ":" + std::to_string(place.column),
+            std::move(message), std::move(remedy)};
+  }
+  void complain(const toml::node& node, std::string message, std::string remedy) {
+    error_ = at(node.source().begin, std::move(message), std::move(remedy));
+  }
+
+  const std::string& path_;
+  const toml::table& table_;
+  std::vector<const char*> known_;
+  std::optional<Error> error_;
+};
+
+Result<void> read_pool(Fields fields, PolicyConfig& config) {
+  PoolConfig pool;
+  fields.text("name", pool.name);
+  fields.text("preset", pool.preset);
+  fields.texts("workers", pool.workers);
+  fields.flag("preemption", pool.preemption);
+  fields.amount("reserve_depth", pool.reserve_depth);
+  config.pools.push_back(std::move(pool));
+  return fields.finish();
+}
+
+Result<void> read_project(Fields fields, bool is_department, PolicyConfig& config) {
+  ProjectConfig project;
+  project.is_department = is_department;
+  fields.text("name", project.name);
+  fields.text("department", project.department);
+  fields.text("pool", project.pool);
+  fields.thousandths("weight", project.weight);
+  fields.amount("priority", project.priority);
+  fields.amount("guaranteed_slots", project.guaranteed_slots);
+  fields.amount("slots_max", project.slots_max);
+  fields.amount("guaranteed_gpu_slots", project.guaranteed_gpu_slots);
+  fields.amount("gpu_slots_max", project.gpu_slots_max);
+  config.projects.push_back(std::move(project));
+  return fields.finish();
+}
+
+Result<void> read_account(Fields fields, PolicyConfig& config) {
+  AccountConfig account;
+  fields.text("name", account.name);
+  fields.text("parent", account.parent);
+  fields.amount("shares", account.shares);
+  config.accounts.push_back(std::move(account));
+  return fields.finish();
+}
+
+}  // namespace
+
+bool is_policy_list(std::string_view key) {
+  return key == "pool" || key == "department" || key == "project" || key == "account";
+}
+
+Result<void> read_policy_list(const std::string& path, std::string_view key, const toml::node& node,
+                              PolicyConfig& config) {
+  const toml::source_position place = node.source().begin;
+  const Error no_list{
+      ErrorCode::InvalidArgument, path + ":" + std::to_string(place.line) + ":" + std::to_string(place.column),
+      "there can be several of '" + std::string{key} + "'", "write [[policy." + std::string{key} + "]]"};
+  const toml::array* list = node.as_array();
+  if (list == nullptr) return no_list;
+  for (const toml::node& item : *list) {
+    const toml::table* table = item.as_table();
+    if (table == nullptr) return no_list;
+    const Fields fields{path, *table};
+    if (key == "pool")
+      PENSTOCK_TRY(read_pool(fields, config));
+    else if (key == "account")
+      PENSTOCK_TRY(read_account(fields, config));
+    else
+      PENSTOCK_TRY(read_project(fields, key == "department", config));
+  }
+  return {};
+}
+
+}  // namespace penstock

@@ -1,0 +1,347 @@
+// SupervisorCore: what policy lets each job hold, from a plan to the workers that latch on it.
+#include <algorithm>
+#include <map>
+
+#include "common/base/coverage_mark.hpp"
+#include "supervisor/core/supervisor_core.hpp"
+#include "supervisor/policy/plan.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+/// Bands of the same job that are looked at for work that another of its bands has slots for.
+constexpr std::uint32_t kBandsTried = 8;
+
+const char* words_of(policy::PreemptionReason reason) {
+  switch (reason) {
+    case policy::PreemptionReason::AboveShare: return "it holds more than its fair share";
+    case policy::PreemptionReason::Priority: return "a job of higher priority needs the place";
+    case policy::PreemptionReason::Reclaim: return "another project is below what it is entitled to";
+    case policy::PreemptionReason::Consolidation: return "it gets another place, so that a larger job fits";
+    case policy::PreemptionReason::StaleGang: return "its gang has been incomplete for too long";
+    case policy::PreemptionReason::BandDisabled: return "its band takes nobody any more";
+  }
+  return "policy";
+}
+
+std::string hold_text(const policy::Explanation& why, const std::string& subject) {
+  const std::string need = std::to_string(why.need);
+  const std::string have = std::to_string(why.have);
+  switch (why.hold) {
+    case policy::Hold::NoRoom: return "no room: it needs " + need + ", and the roomiest place has " + have;
+    case policy::Hold::NeverFits:
+      return "never fits: it needs " + need + " slots at once, and all bands together have " + have;
+    case policy::Hold::AtFairShare: return "fair share: it holds " + have + " of the " + need + " slots of its share";
+    case policy::Hold::AtSlotsMax: return "slots_max: it holds " + have + " of " + need;
+    case policy::Hold::HigherPriority: return "priority: a job of higher priority waits";
+    case policy::Hold::PredecessorsLeave: return "its place is promised, and others are leaving it";
+    case policy::Hold::ProjectLimit:
+      return "limit of " + subject + ": with it, it would hold " + need + ", and it may hold " + have;
+    case policy::Hold::ProjectGuarantee:
+      return "guarantee of " + subject + ": what is never preempted must fit it; with it, it would hold " + need +
+             " of " + have;
+    case policy::Hold::Gated: return "its gang is not complete";
+    case policy::Hold::Held: return "it is held";
+    case policy::Hold::BehindReservation: return "starting it would delay a reserved start";
+  }
+  return {};
+}
+
+}  // namespace
+
+/// Something that policy looks at has changed. Changes are gathered for a while.
+void SupervisorCore::policy_changed() {
+  if (policed()) policy_.due = std::min(policy_.due, later(now_, policy_.config.settle));
+}
+
+void SupervisorCore::run_policy() {
+  if (!policed()) return;
+  if (policy_.pass.has_value() && now_ >= later(policy_.pass->begun, policy_.config.pass_max))
+    give_up_pass("it took longer than `policy.pass_max`");
+  if (policy_.pass.has_value() || now_ < policy_.due) return;
+  policy_.due = kNever;
+  if (!active_.empty()) begin_pass();
+}
+
+std::optional<Instant> SupervisorCore::policy_deadline() const {
+  if (!policed()) return std::nullopt;
+  if (policy_.pass.has_value()) return later(policy_.pass->begun, policy_.config.pass_max);
+  return policy_.due;
+}
+
+/// The last plan stays in force.
+void SupervisorCore::give_up_pass(const std::string& why) {
+  PENSTOCK_COVERAGE_MARK("a pass of the policy came to nothing");
+  policy_.pass.reset();
+  ++policy_.given_up;
+  if (policy_.trouble != why)
+    out_->add(supervisor_action::Alert{
+        Error{ErrorCode::Internal, "policy", "a pass came to nothing: " + why, "the last plan stays in force"}});
+  policy_.trouble = why;
+  policy_.due = later(now_, policy_.config.period);
+}
+
+void SupervisorCore::on(supervisor_event::PassEnded& event) {
+  if (!policy_.pass.has_value() || policy_.pass->number != event.number) return;  // It was given up.
+  if (!event.failure.empty()) return give_up_pass(event.failure);
+  policy_.trouble.clear();
+  const PassUnderWay pass = std::move(*policy_.pass);
+  policy_.pass.reset();
+  apply_plan(pass, event.plan);
+  const bool moves = !event.plan.preemptions.empty() || !event.plan.starts.empty();
+  if (!active_.empty())
+    policy_.due = std::min(policy_.due, later(now_, moves ? policy_.config.settle : policy_.config.period));
+}
+
+void SupervisorCore::apply_plan(const PassUnderWay& pass, const policy::Plan& plan) {
+  note_preemptions(pass, plan);
+  for (const JobId id : active_) {
+    Job& job = *jobs_[id.value()];
+    if (job.shares == nullptr) continue;
+    for (BandShare& share : job.shares->bands) share.planned = 0;
+    for (KindShare& share : job.shares->kinds) share.promised.clear(), share.hold.clear(), share.target = 0;
+  }
+  std::vector<bool> stays(pass.members.size(), true);
+  for (const policy::Preemption& each : plan.preemptions) stays[each.member] = false;
+  const auto give = [&](const PassUnderWay::Subject& subject, BandSlot band, std::uint32_t slots) {
+    if (!knows(subject.job) || jobs_[subject.job.value()]->shares == nullptr) return;
+    jobs_[subject.job.value()]->shares->at(band).planned += slots;
+  };
+  for (std::size_t i = 0; i < pass.members.size(); ++i)
+    if (const PassUnderWay::Member& member = pass.members[i]; stays[i] && !member.leaving)
+      for (const PromisedPlace& place : member.places)
+        if (is_still(pass, place.band)) give(pass.subjects[member.subject], place.band, place.slots);
+  for (const policy::Start& start : plan.starts)
+    for (const policy::Place& place : start.places)
+      if (is_still(pass, pass.bands[place.band]))
+        give(pass.subjects[pass.members[start.member].subject], pass.bands[place.band],
+             static_cast<std::uint32_t>(place.slots));
+  for (const policy::Reservation& each : plan.reservations) {
+    std::vector<PromisedPlace> places;
+    for (const policy::Place& place : each.places)
+      places.push_back({pass.bands[place.band], static_cast<std::uint32_t>(place.slots)});
+    const PassUnderWay::Subject& subject = pass.subjects[pass.members[each.member].subject];
+    if (!knows(subject.job) || jobs_[subject.job.value()]->shares == nullptr) continue;
+    jobs_[subject.job.value()]->shares->kinds[static_cast<std::size_t>(subject.kind)].promised.push_back(
+        std::move(places));
+  }
+  note_explanations(pass, plan);
+  for (const JobId id : active_) entitle(*jobs_[id.value()]);
+}
+
+bool SupervisorCore::is_still(const PassUnderWay& pass, BandSlot band) const {
+  const auto at = std::lower_bound(pass.bands.begin(), pass.bands.end(), band);
+  return at != pass.bands.end() && *at == band && workers_[band].alive &&
+         workers_[band].id == pass.band_ids[static_cast<std::size_t>(at - pass.bands.begin())];
+}
+
+/// What holds whom, and in which pools anybody waits at all.
+void SupervisorCore::note_explanations(const PassUnderWay& pass, const policy::Plan& plan) {
+  policy_.contended.assign(policy_.config.pools.size() * kBandKinds, false);
+  const auto kind_share = [&](std::uint32_t subject) -> KindShare* {
+    const PassUnderWay::Subject& of = pass.subjects[subject];
+    if (!knows(of.job) || jobs_[of.job.value()]->shares == nullptr) return nullptr;
+    JobShares& shares = *jobs_[of.job.value()]->shares;
+    policy_.contended[shares.pool * kBandKinds + static_cast<std::size_t>(of.kind)] = true;
+    return &shares.kinds[static_cast<std::size_t>(of.kind)];
+  };
+  const std::size_t projects = policy_.config.projects.size() + 1;
+  for (const policy::Explanation& why : plan.explanations) {
+    const std::size_t project = why.subject == policy::kNone ? projects : why.subject % projects;
+    const bool named = project < policy_.config.projects.size();
+    if (KindShare* share = kind_share(why.workload))
+      share->hold = hold_text(why, named ? "project '" + policy_.config.projects[project].name + "'" : "its project");
+  }
+  for (const policy::Preemption& each : plan.preemptions) kind_share(pass.members[each.member].subject);
+  for (std::size_t i = 0; i < pass.members.size(); ++i)
+    if (pass.members[i].leaving) kind_share(pass.members[i].subject);
+  // Who is alone takes nothing from anybody, also where its parts do not come out even.
+  std::vector<JobId> alone(policy_.contended.size(), JobId::none());
+  std::vector<bool> several(policy_.contended.size(), false);
+  for (const PassUnderWay::Subject& subject : pass.subjects) {
+    if (!knows(subject.job) || jobs_[subject.job.value()]->shares == nullptr) continue;
+    const std::size_t at =
+        jobs_[subject.job.value()]->shares->pool * kBandKinds + static_cast<std::size_t>(subject.kind);
+    several[at] = several[at] || alone[at].valid();
+    alone[at] = subject.job;
+  }
+  for (std::size_t at = 0; at < several.size(); ++at) policy_.contended[at] = policy_.contended[at] && several[at];
+  const std::vector<bool> contended = policy_.contended;
+  for (const policy::Target& target : plan.workload_targets)
+    if (KindShare* share = kind_share(target.owner))
+      share->target = static_cast<std::uint32_t>(target.amount.gpu / 1000);
+  for (const policy::WorkloadPriority& each : plan.priorities)
+    if (KindShare* share = kind_share(each.workload)) share->priority = each.priority, share->terms = each.terms;
+  policy_.contended = contended;
+}
+
+/// Where nobody waits nothing is limited but what is capped; else each holds what the plan gives it.
+bool SupervisorCore::is_limited(const Job& job, BandKind kind) const {
+  const JobShares& shares = *job.shares;
+  if (policy_.contended[shares.pool * kBandKinds + static_cast<std::size_t>(kind)]) return true;
+  if (job.spec.policy.slots_max > 0 || job.spec.policy.gang > 0) return true;
+  if (!counts_quotas(shares.pool)) return false;
+  if (!job.spec.policy.may_be_preempted()) return true;
+  std::int64_t at = shares.project < policy_.config.projects.size() ? std::int64_t{shares.project} : -1;
+  while (at >= 0) {
+    const ProjectConfig& project = policy_.config.projects[static_cast<std::size_t>(at)];
+    if ((kind == BandKind::Cpu ? project.slots_max : project.gpu_slots_max) != kUnbounded) return true;
+    at = project.department.empty() ? -1 : find_project(policy_.config, project.department);
+  }
+  return false;
+}
+
+void SupervisorCore::entitle(Job& job) {
+  if (job.shares == nullptr || job.cancelling) return;
+  const bool limited[kBandKinds] = {is_limited(job, BandKind::Cpu), is_limited(job, BandKind::Gpu)};
+  for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i) {
+    const WorkerEntry& worker = workers_[WorkerSlot{i}];
+    if (!worker.alive) continue;
+    bool changed = false;
+    for (const BandSlot band : worker.bands) {
+      BandShare& share = job.shares->at(band);
+      const bool in_pool = policy_.pool_of_band[band.value()] == job.shares->pool;
+      const bool free = in_pool && !limited[static_cast<std::size_t>(workers_[band].kind)];
+      const MilliSlots entitled = free ? MilliSlots::max() : MilliSlots{std::int64_t{share.planned} * 1000};
+      if (std::exchange(share.entitled, entitled) != entitled) {
+        changed = true;
+        mark_dirty(band);
+      }
+      take_back_running(job, band);
+    }
+    const bool heard = i < job.known_of.size() && (job.known_of[i] & Job::kHeardOf) != 0;
+    if (!changed || !heard || worker.claiming) continue;
+    send_entitlements(job, WorkerSlot{i});
+    // Behind it: what was prepared has gone back by then and can be given up.
+    for (const BandSlot band : worker.bands)
+      if (const BandShare share = job.shares->of(band); share.entitled.is_zero() && share.in_flight > 0)
+        recall(job, band);
+  }
+}
+
+/// Before the first assignment of the job, and whenever they change.
+void SupervisorCore::send_entitlements(const Job& job, WorkerSlot slot) {
+  std::vector<ToWorker>& outbox = outbox_of(slot);
+  auto* batch = outbox.empty() ? nullptr : std::get_if<EntitlementBatch>(&outbox.back());
+  if (batch == nullptr) batch = &std::get<EntitlementBatch>(outbox.emplace_back(EntitlementBatch{}));
+  batch->version = ++policy_.version;
+  for (const BandSlot band : workers_[slot].bands)
+    batch->entitlements.push_back({job.id, workers_[band].id.band, job.shares->of(band).entitled, 0});
+}
+
+/// The job has lost the band: what waits there unprepared comes back and goes where the job has slots.
+void SupervisorCore::recall(Job& job, BandSlot slot) {
+  for (const AssignedRef& ref : workers_[slot].assigned) {
+    if (ref.job != job.id || ref.subtask >= job.total()) continue;
+    SubtaskHot& hot = job.hot[ref.subtask];
+    const bool waits = hot.phase == SubtaskPhase::Assigned && hot.attempt == ref.attempt && hot.band == slot &&
+                       (hot.flags & SubtaskFlag::kForAttempt) == 0;
+    if (!waits) continue;
+    hot.flags |= SubtaskFlag::kStealAsked;
+    tail_of_outbox<StealRequest>(workers_[slot].worker, job.id)
+        .attempts.push_back(AttemptRef{SubtaskIndex{ref.subtask}, Attempt{ref.attempt}});
+  }
+}
+
+/// Attempts that have been running for a while on slots that are no longer the job's: the latest ones are told to
+/// leave. Short ones are gone before anybody could tell them.
+void SupervisorCore::take_back_running(Job& job, BandSlot slot) {
+  const BandShare& share = job.shares->of(slot);
+  const auto kind = static_cast<std::size_t>(workers_[slot].kind);
+  const std::uint32_t unit = std::max(job.shares->kinds[kind].unit_slots(), 1U);
+  if (!share.limited() || share.started * unit <= share.slots()) return;
+  if (!job.spec.policy.may_be_preempted() || !policy_.config.pools[job.shares->pool].preemption) return;
+  if (!policy_.contended[job.shares->pool * kBandKinds + kind]) return;
+  std::uint32_t excess = (share.started * unit - share.slots()) / unit;
+  for (const AssignedRef& ref : workers_[slot].assigned)
+    if (ref.job == job.id && is_leaving(job, ref.subtask, ref.attempt)) excess -= std::min(excess, 1U);
+  const std::vector<AssignedRef>& assigned = workers_[slot].assigned;
+  for (std::size_t i = assigned.size(); i-- > 0 && excess > 0;) {
+    const AssignedRef ref = assigned[i];
+    if (ref.job != job.id || ref.subtask >= job.total()) continue;
+    const SubtaskHot& hot = job.hot[ref.subtask];
+    const bool runs = hot.phase == SubtaskPhase::Assigned && hot.attempt == ref.attempt && hot.band == slot &&
+                      (hot.flags & SubtaskFlag::kStarted) != 0;
+    if (!runs || is_leaving(job, ref.subtask, ref.attempt) || !job.shape->template_of(ref.subtask).retryable) continue;
+    preempt(job, ref);
+    --excess;
+  }
+}
+
+bool SupervisorCore::is_leaving(const Job& job, std::uint32_t subtask, std::uint16_t attempt) const {
+  const std::uint16_t* told = job.shares->preempting.find(SubtaskIndex{subtask});
+  return told != nullptr && *told == attempt && subtask < job.total() &&
+         job.hot[subtask].phase == SubtaskPhase::Assigned && job.hot[subtask].attempt == attempt;
+}
+
+void SupervisorCore::preempt(Job& job, const AssignedRef& ref) {
+  PENSTOCK_COVERAGE_MARK("a running attempt is preempted");
+  job.shares->preempting[SubtaskIndex{ref.subtask}] = ref.attempt;
+  ++job.shares->preemptions;
+  ++policy_.preemptions;
+  CancelBatch order;
+  order.job = job.id;
+  order.attempts = {{SubtaskIndex{ref.subtask}, Attempt{ref.attempt}}};
+  order.kill_after = policy_.config.grace;
+  order.alone = order.preempt = true;
+  tell(workers_[job.hot[ref.subtask].band].worker, std::move(order));
+  note_decision(
+      "preempt " + to_string(SubtaskId{job.id, SubtaskIndex{ref.subtask}}),
+      job.shares->preemption_reason.empty() ? "its slots are somebody else's" : job.shares->preemption_reason);
+}
+
+void SupervisorCore::note_preemptions(const PassUnderWay& pass, const policy::Plan& plan) {
+  for (const policy::Preemption& each : plan.preemptions) {
+    const PassUnderWay::Subject& subject = pass.subjects[pass.members[each.member].subject];
+    if (!knows(subject.job) || jobs_[subject.job.value()]->shares == nullptr) continue;
+    std::string& reason = jobs_[subject.job.value()]->shares->preemption_reason;
+    reason = words_of(each.reason);
+    if (each.beneficiary != policy::kNone) reason += ": " + to_string(pass.subjects[each.beneficiary].job);
+  }
+}
+
+// Nobody has sent them yet, so nothing can race. The job has slots here and nothing to run on them, and something of it
+// is kept for bands where it has none, or less.
+bool SupervisorCore::pull_home(Job& job, BandSlot slot) {
+  const BandShare share = job.shares->of(slot);
+  const std::uint32_t bands = static_cast<std::uint32_t>(job.local_of.size());
+  std::uint32_t at = job.shares->pull_cursor;
+  std::uint32_t tries = 0;
+  for (std::uint32_t looked_at = 0; looked_at < bands && tries < kBandsTried; ++looked_at, ++at) {
+    const BandSlot from{at % bands};
+    LocalSet* local = from == slot ? nullptr : job.find_local(from);
+    if (local == nullptr || local->ready_count() == 0) continue;
+    ++tries;
+    const auto count = static_cast<std::uint32_t>(local->ready_count());
+    const bool lost = job.shares->of(from).entitled.is_zero();
+    const std::uint32_t wanted = std::max({lost ? count / 2 : (count - 1) / 2, lost ? share.slots() + 2 : 0U});
+    std::uint32_t moved = 0;
+    std::vector<std::uint64_t> back;
+    while (moved < std::min(wanted, config_.lookahead_subtasks_max) && back.size() < kBandsTried) {
+      const std::uint64_t key = job.find_local(from)->take_lowest_ready();
+      if (key == LocalSet::kNone) break;
+      const std::uint32_t subtask = job.shape->at_rank(static_cast<std::uint32_t>(key));
+      SubtaskHot& hot = job.hot[subtask];
+      const bool current = hot.phase == SubtaskPhase::Placeable && hot.band == from && hot.missing == 0;
+      if (current && !may_run_on(job, subtask, slot)) {
+        back.push_back(key);
+        continue;
+      }
+      note_ready(from, -1);
+      if (!current) continue;
+      hot.band = slot;
+      job.local(slot).push_ready(job.order_key(subtask));
+      note_ready(slot, 1);
+      ++moved;
+    }
+    // Nothing is new there: two bands that look at each other in vain would never come to an end.
+    for (const std::uint64_t key : back) job.local(from).push_ready(key);
+    if (moved == 0) continue;
+    counters_.moved_here += moved;
+    job.shares->pull_cursor = from.value();
+    return true;
+  }
+  return false;
+}
+
+}  // namespace penstock::supervisor

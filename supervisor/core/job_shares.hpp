@@ -1,0 +1,83 @@
+// What policy lets one job hold, band by band, and what it holds.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/base/lookup_map.hpp"
+#include "common/base/time.hpp"
+#include "common/protocol/graph.hpp"
+#include "common/protocol/report.hpp"
+#include "supervisor/core/worker_table.hpp"
+
+namespace penstock::supervisor {
+
+inline constexpr std::size_t kBandKinds = 2;
+
+/// Whether its subtasks run on device bands.
+inline bool wants_gpu(const Template& wanted) {
+  return wanted.request.gpu > MilliGpu{0} || wanted.request.device_memory > Bytes{0};
+}
+
+/// One job on one band.
+struct BandShare {
+  MilliSlots entitled;          ///< `max()`: policy sets no limit. 0 until the first pass has looked at the job.
+  std::uint32_t planned = 0;    ///< Whole slots that the last plan gave it, also where it sets no limit.
+  std::uint32_t in_flight = 0;  ///< Attempts that the band holds of the job, cached successors included.
+  std::uint32_t runnable = 0;   ///< Those whose inputs are complete.
+  std::uint32_t started = 0;    ///< Those that have been running for a while.
+
+  bool limited() const { return entitled != MilliSlots::max(); }
+  std::uint32_t slots() const { return static_cast<std::uint32_t>((entitled.value() + 999) / 1000); }
+};
+
+/// A part of a place that is promised to a gang.
+struct PromisedPlace {
+  BandSlot band;
+  std::uint32_t slots = 0;
+};
+
+/// What there is of a job on bands of one kind, as one pass after the other sees it.
+struct KindShare {
+  std::uint32_t unit_milli = 0;  ///< Slots of its largest subtask there; 0: it has none for such bands.
+  std::uint32_t demand = 0;      ///< Slots that it could use, for the last pass.
+  std::uint32_t target = 0;      ///< Slots that sharing gives it, before anything is placed.
+  std::vector<std::vector<PromisedPlace>> promised;  ///< For each gang, or slot, that waits for others to leave.
+  bool bound = false;  ///< What of it can run must run where it is kept, so that slots must be there.
+  std::uint32_t misplaced =
+      0;                      ///< Passes in a row that found its slots where it had nothing to run, and work elsewhere.
+  std::string hold;           ///< The rule that keeps it from more; empty: nothing does.
+  std::int64_t priority = 0;  ///< Of the multi-factor sum, with its terms.
+  std::array<double, 6> terms{};
+
+  std::uint32_t unit_slots() const { return (unit_milli + 999) / 1000; }
+  /// The same on a band that may be too small for the largest.
+  std::uint32_t unit_on(const BandEntry& band) const { return std::clamp(unit_slots(), 1U, band.slots); }
+};
+
+/// All of it. A job has this while a policy is in force; whoever has none pays one look at a pointer.
+struct JobShares {
+  std::vector<BandShare> bands;             ///< By band slot.
+  std::array<KindShare, kBandKinds> kinds;  ///< By `BandKind`.
+  std::uint32_t pool = 0;                   ///< Position in the configuration.
+  std::uint32_t project = 0;                ///< The same; the number of projects: of none.
+  std::uint32_t account = 0;                ///< The same.
+  std::int64_t position = 0;                ///< In the order of its priority; smaller is earlier.
+  std::uint64_t charged_us = 0;             ///< What of its run time is charged already.
+  std::uint64_t preemptions = 0;
+  std::string preemption_reason;                      ///< Of the last one that a plan has ordered.
+  std::uint32_t pull_cursor = 0;                      ///< The band where something to move was found last.
+  LookupMap<SubtaskIndex, std::uint16_t> preempting;  ///< Attempts that were told to leave their slots.
+
+  BandShare& at(BandSlot band) {
+    if (bands.size() <= band.value()) bands.resize(band.value() + 1);
+    return bands[band.value()];
+  }
+  /// A band that was never looked at gives nothing.
+  BandShare of(BandSlot band) const { return band.value() < bands.size() ? bands[band.value()] : BandShare{}; }
+};
+
+}  // namespace penstock::supervisor

@@ -1,0 +1,64 @@
+// SupervisorCore: what of policy outlives this life: use that was charged, and quotas that were set.
+#include <cmath>
+
+#include "supervisor/core/supervisor_core.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+/// So much use, at most, is forgotten with a supervisor that dies.
+constexpr Duration kUsageKeptEvery = std::chrono::seconds{10};
+
+}  // namespace
+
+double SupervisorCore::left_after(Duration duration) const {
+  const double halves =
+      std::chrono::duration<double>(duration) / std::chrono::duration<double>(policy_.config.usage_half_life);
+  return std::exp2(-halves);
+}
+
+/// Use changes all the time: what has been written is renewed now and then, and when the last job ends.
+void SupervisorCore::keep_usage() {
+  if (!durable() || policy_.usage.empty()) return;
+  if (now_ >= later(policy_.kept, kUsageKeptEvery) || active_.empty()) keep_policy();
+}
+
+void SupervisorCore::keep_policy() {
+  if (!durable()) return;
+  policy_.kept = now_;
+  record::PolicyKept kept;
+  kept.at_ms = unix_ms(policy_.decayed);
+  for (std::size_t i = 0; i < policy_.usage.size(); ++i)
+    if (policy_.usage[i] > 0) kept.usage.push_back({policy_.config.accounts[i].name, policy_.usage[i]});
+  for (const auto& [project, slots] : policy_.quotas) kept.quotas.push_back({project, slots});
+  records_.push_back(std::move(kept));
+}
+
+/// What the configuration does not know any more is forgotten with the next record; a quota that does not fit what it
+/// says now is not set again, and somebody is told.
+void SupervisorCore::recover_policy(const record::PolicyKept& kept) {
+  if (!policed()) return;
+  policy_.decayed = policy_.kept = now_;
+  const Duration passed = now_ - instant_of(kept.at_ms);
+  for (const record::PolicyKept::Usage& usage : kept.usage)
+    if (const std::int64_t at = find_account(policy_.config, usage.account); at >= 0)
+      policy_.usage[static_cast<std::size_t>(at)] = usage.slot_s * left_after(std::max(passed, Duration{0}));
+  for (const record::PolicyKept::ProjectQuota& quota : kept.quotas)
+    if (const Result<void> changed = change_quota(quota.project, quota.slots); !changed)
+      out_->add(supervisor_action::Alert{changed.error()});
+}
+
+/// What does not fit together is refused whole.
+Result<void> SupervisorCore::change_quota(const std::string& project, std::int64_t slots) {
+  const std::int64_t at = find_project(policy_.config, project);
+  if (at < 0) return Error{ErrorCode::NotFound, "project '" + project + "'", "is not known", "`projects` lists them"};
+  PolicyConfig changed = policy_.config;
+  changed.projects[static_cast<std::size_t>(at)].guaranteed_slots = slots;
+  PENSTOCK_TRY(check_policy(changed));
+  policy_.config = std::move(changed);
+  policy_.quotas[project] = slots;
+  policy_changed();
+  return {};
+}
+
+}  // namespace penstock::supervisor

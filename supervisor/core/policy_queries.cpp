@@ -1,0 +1,282 @@
+// SupervisorCore: what operators ask about policy, and what they change of it.
+#include <algorithm>
+#include <cmath>
+
+#include "supervisor/core/request_words.hpp"
+#include "supervisor/core/supervisor_core.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+const char* kind_name(std::size_t kind) { return kind == 0 ? "cpu" : "gpu"; }
+
+const char* word_of(JobKind kind) {
+  switch (kind) {
+    case JobKind::Training: return "training";
+    case JobKind::Interactive: return "interactive";
+    case JobKind::Inference: return "inference";
+  }
+  return "";
+}
+
+Error no_policy() {
+  return {ErrorCode::WrongState, "policy", "none is in force: nothing is limited",
+          "configure a [[policy.pool]] and `penstock reload`"};
+}
+
+Value limit_value(std::int64_t limit) { return limit == kUnbounded ? Value{} : Value{limit}; }
+
+/// A number with up to three decimals, as thousandths; -1 if it is none, or not above 0.
+std::int64_t thousandths_of(const std::string& text) {
+  double number = 0;
+  if (!parse(text, number) || !std::isfinite(number) || number < 0.001 || number > 1e6) return -1;
+  return std::llround(number * 1000);
+}
+
+}  // namespace
+
+std::uint32_t SupervisorCore::slots_held(const Job& job, BandKind kind) const {
+  std::uint32_t slots = 0;
+  if (job.shares == nullptr) return 0;
+  for (std::uint32_t i = 0; i < workers_.band_slots(); ++i)
+    if (workers_[BandSlot{i}].alive && workers_[BandSlot{i}].kind == kind) slots += job.shares->of(BandSlot{i}).planned;
+  return slots;
+}
+
+Result<Value> SupervisorCore::describe_pools() const {
+  if (!policed()) return no_policy();
+  Value::List rows;
+  for (std::uint32_t pool = 0; pool < policy_.config.pools.size(); ++pool)
+    for (std::size_t kind = 0; kind < kBandKinds; ++kind) {
+      std::uint64_t bands = 0;
+      std::uint64_t slots = 0;
+      std::uint64_t running = 0;
+      std::uint64_t jobs = 0;
+      std::uint64_t entitled = 0;
+      for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
+        const BandEntry& band = workers_[BandSlot{i}];
+        if (!band.alive || policy_.pool_of_band[i] != pool || static_cast<std::size_t>(band.kind) != kind) continue;
+        ++bands, slots += band.slots, running += band.load.running;
+      }
+      for (const JobId id : active_) {
+        const Job& job = *jobs_[id.value()];
+        if (job.shares == nullptr || job.shares->pool != pool || job.shares->kinds[kind].unit_milli == 0) continue;
+        ++jobs, entitled += slots_held(job, static_cast<BandKind>(kind));
+      }
+      if (kind > 0 && bands == 0 && jobs == 0) continue;
+      rows.push_back(Value::Record{{"pool", policy_.config.pools[pool].name},
+                                   {"kind", kind_name(kind)},
+                                   {"preset", policy_.config.pools[pool].preset},
+                                   {"preemption", policy_.config.pools[pool].preemption},
+                                   {"bands", bands},
+                                   {"slots", slots},
+                                   {"entitled", entitled},
+                                   {"running", running},
+                                   {"jobs", jobs},
+                                   {"contended", bool{policy_.contended[pool * kBandKinds + kind]}},
+                                   {"passes", policy_.passes},
+                                   {"given_up", policy_.given_up},
+                                   {"preemptions", policy_.preemptions},
+                                   {"trouble", policy_.trouble}});
+    }
+  return Value{std::move(rows)};
+}
+
+Result<Value> SupervisorCore::describe_projects() const {
+  if (!policed()) return no_policy();
+  Value::List rows;
+  for (std::size_t i = 0; i < policy_.config.projects.size(); ++i) {
+    const ProjectConfig& project = policy_.config.projects[i];
+    std::uint64_t jobs = 0;
+    std::uint64_t held[kBandKinds] = {};
+    std::uint64_t wanted = 0;
+    for (const JobId id : active_) {
+      const Job& job = *jobs_[id.value()];
+      bool inside = false;
+      for (std::int64_t at = job.shares == nullptr ? -1 : std::int64_t{job.shares->project};
+           at >= 0 && static_cast<std::size_t>(at) < policy_.config.projects.size() && !inside;) {
+        inside = static_cast<std::size_t>(at) == i;
+        const std::string& above = policy_.config.projects[static_cast<std::size_t>(at)].department;
+        at = above.empty() ? -1 : find_project(policy_.config, above);
+      }
+      if (!inside) continue;
+      ++jobs;
+      for (std::size_t kind = 0; kind < kBandKinds; ++kind) {
+        held[kind] += slots_held(job, static_cast<BandKind>(kind));
+        wanted += job.shares->kinds[kind].demand;
+      }
+    }
+    rows.push_back(Value::Record{{"project", project.name},
+                                 {"department", project.department},
+                                 {"weight", static_cast<double>(project.weight) / 1000},
+                                 {"guaranteed_slots", project.guaranteed_slots},
+                                 {"slots_max", limit_value(project.slots_max)},
+                                 {"guaranteed_gpu_slots", project.guaranteed_gpu_slots},
+                                 {"gpu_slots_max", limit_value(project.gpu_slots_max)},
+                                 {"jobs", jobs},
+                                 {"wanted", wanted},
+                                 {"slots", held[0]},
+                                 {"gpu_slots", held[1]}});
+  }
+  return Value{std::move(rows)};
+}
+
+Result<Value> SupervisorCore::describe_shares() const {
+  if (!policed()) return no_policy();
+  Value::List rows;
+  std::int64_t shares = 0;
+  double usage = 0;
+  for (std::size_t i = 0; i < policy_.config.accounts.size(); ++i) {
+    shares += policy_.config.accounts[i].shares;
+    usage += policy_.usage[i];
+  }
+  for (std::size_t i = 0; i < policy_.config.accounts.size(); ++i) {
+    const AccountConfig& account = policy_.config.accounts[i];
+    rows.push_back(Value::Record{{"account", account.name},
+                                 {"parent", account.parent},
+                                 {"shares", account.shares},
+                                 {"usage_slot_s", policy_.usage[i]},
+                                 {"usage_part", usage > 0 ? policy_.usage[i] / usage : 0.0}});
+  }
+  return Value{std::move(rows)};
+}
+
+/// Jobs that wait for slots or hold some, in the order in which policy would look at them.
+Result<Value> SupervisorCore::describe_queue() const {
+  if (!policed()) return no_policy();
+  std::vector<const Job*> jobs;
+  for (const JobId id : active_)
+    if (jobs_[id.value()]->shares != nullptr) jobs.push_back(jobs_[id.value()].get());
+  std::stable_sort(jobs.begin(), jobs.end(), [](const Job* a, const Job* b) {
+    const std::int64_t left = std::max(a->shares->kinds[0].priority, a->shares->kinds[1].priority);
+    const std::int64_t right = std::max(b->shares->kinds[0].priority, b->shares->kinds[1].priority);
+    if (left != right) return left > right;
+    if (a->spec.priority != b->spec.priority) return a->spec.priority > b->spec.priority;
+    return a->shares->position < b->shares->position;
+  });
+  Value::List rows;
+  std::vector<std::uint64_t> positions(policy_.config.pools.size(), 0);
+  for (const Job* job : jobs)
+    for (std::size_t kind = 0; kind < kBandKinds; ++kind) {
+      const KindShare& share = job->shares->kinds[kind];
+      if (share.unit_milli == 0) continue;
+      const std::uint64_t position = ++positions[job->shares->pool];
+      const bool in_project = job->shares->project < policy_.config.projects.size();
+      Value::Record terms{{"wait", share.terms[0]},  {"fair_share", share.terms[1]}, {"service", share.terms[2]},
+                          {"level", share.terms[3]}, {"size", share.terms[4]},       {"user", share.terms[5]}};
+      rows.push_back(Value::Record{{"pool", policy_.config.pools[job->shares->pool].name},
+                                   {"position", position},
+                                   {"job", to_string(job->id)},
+                                   {"name", job->spec.name},
+                                   {"project", in_project ? policy_.config.projects[job->shares->project].name : ""},
+                                   {"kind", word_of(job->spec.policy.kind)},
+                                   {"bands", kind_name(kind)},
+                                   {"priority", job->spec.priority},
+                                   {"sum", share.priority},
+                                   {"terms", share.priority > 0 ? Value{std::move(terms)} : Value{}},
+                                   {"weight", static_cast<double>(own_weight(*job)) / 1000},
+                                   {"wanted", share.demand},
+                                   {"share", share.target},
+                                   {"slots", slots_held(*job, static_cast<BandKind>(kind))},
+                                   {"preempted", job->shares->preemptions},
+                                   {"held_by", share.hold}});
+    }
+  return Value{std::move(rows)};
+}
+
+/// `set weight|cap JOB VALUE`, `set quota PROJECT SLOTS`; priorities have their own order.
+Result<Value> SupervisorCore::set_by_request(const AdminRequest& request) {
+  const std::string what = operand(request, 0);
+  const std::string whom = operand(request, 1);
+  if (what == "priority") return priority_by_request({request.request, "priority", {whom, operand(request, 2)}, {}});
+  if (!policed()) return no_policy();
+  const std::string text = operand(request, 2);
+  if (what == "quota") return set_quota(whom, text);
+  if (what != "weight" && what != "cap")
+    return bad_argument("set " + what, "there is no such setting; it takes priority, weight, cap or quota");
+  Job* job = find_job(job_selector_of(whom));
+  if (job == nullptr) return not_found("job '" + whom + "'", "`queue` lists those that run");
+  if (job->shares == nullptr)
+    return Error{
+        ErrorCode::WrongState, to_string(job->id), "has ended already: " + std::string{to_string(job->state)}, {}};
+  if (what == "weight") {
+    const std::int64_t weight = thousandths_of(text);
+    if (weight < 0) return bad_argument("weight", "'" + text + "' is no number from 0.001 to 1000000");
+    job->spec.policy.weight = static_cast<std::uint32_t>(weight);
+  } else {
+    std::uint32_t cap = 0;
+    if (text != "none" && (!parse(text, cap) || cap == 0 || cap > kPolicyAmountMax))
+      return bad_argument("cap", "'" + text + "' is no number of slots above 0, nor `none`");
+    if (cap > 0 && cap < job->spec.policy.gang)
+      return Error{ErrorCode::InvalidArgument, to_string(job->id),
+                   "is a gang of " + std::to_string(job->spec.policy.gang) + ": with less it would wait for ever",
+                   "hold it back by its priority"};
+    job->spec.policy.slots_max = cap;
+  }
+  record_change(*job);
+  policy_changed();
+  return Value{Value::Record{{"job", to_string(job->id)}, {what, text}}};
+}
+
+/// In force, also in later lives, until the configuration is read again.
+Result<Value> SupervisorCore::set_quota(const std::string& project, const std::string& text) {
+  std::int64_t slots = 0;
+  if (!parse(text, slots)) return bad_argument("quota", "'" + text + "' is no number of slots");
+  PENSTOCK_TRY(change_quota(project, slots));
+  keep_policy();
+  return Value{Value::Record{{"project", project}, {"guaranteed_slots", slots}}};
+}
+
+/// `move JOB ahead-of|behind OTHER`, among jobs of one priority.
+Result<Value> SupervisorCore::move_by_request(const AdminRequest& request) {
+  if (!policed()) return no_policy();
+  Job* job = find_job(job_selector_of(operand(request, 0)));
+  Job* other = find_job(job_selector_of(operand(request, 2)));
+  const std::string where = operand(request, 1);
+  if (where != "ahead-of" && where != "behind") return bad_argument("move", "write: move JOB ahead-of|behind OTHER");
+  for (const auto& [found, named] : {std::pair{job, operand(request, 0)}, {other, operand(request, 2)}})
+    if (found == nullptr || found->shares == nullptr)
+      return not_found("job '" + named + "'", "`queue` lists those that run");
+  if (job == other) return bad_argument("move", "a job cannot pass itself");
+  if (job->spec.priority != other->spec.priority || job->shares->pool != other->shares->pool)
+    return Error{ErrorCode::WrongState, to_string(job->id), "has another priority or pool than " + to_string(other->id),
+                 "change its priority first"};
+  // Half-way to the neighbour on that side; none: well beyond. Positions begin far apart.
+  const bool ahead = where == "ahead-of";
+  const std::int64_t from = other->shares->position;
+  std::int64_t neighbour = ahead ? from - (std::int64_t{1} << 21U) : from + (std::int64_t{1} << 21U);
+  for (const JobId id : active_) {
+    const Job& each = *jobs_[id.value()];
+    if (&each == job || each.shares == nullptr) continue;
+    const std::int64_t at = each.shares->position;
+    if (ahead && at < from) neighbour = std::max(neighbour, at);
+    if (!ahead && at > from) neighbour = std::min(neighbour, at);
+  }
+  const std::int64_t position = from + (neighbour - from) / 2;
+  if (position == from || position == neighbour)
+    return Error{ErrorCode::LimitExceeded, to_string(job->id), "there is no place left between its neighbours",
+                 "move one of them first"};
+  job->shares->position = position;
+  record_change(*job);
+  policy_changed();
+  return Value{Value::Record{{"job", to_string(job->id)}, {where, to_string(other->id)}}};
+}
+
+/// What policy says about a job, for `explain`.
+void SupervisorCore::explain_policy(const Job& job, Value::Record& fields) const {
+  if (job.shares == nullptr) return;
+  fields.emplace_back("pool", policy_.config.pools[job.shares->pool].name);
+  fields.emplace_back("preset", policy_.config.pools[job.shares->pool].preset);
+  for (std::size_t kind = 0; kind < kBandKinds; ++kind) {
+    const KindShare& share = job.shares->kinds[kind];
+    if (share.unit_milli == 0) continue;
+    const std::string which = kind == 0 ? "" : "gpu_";
+    fields.emplace_back(which + "slots_wanted", share.demand);
+    fields.emplace_back(which + "slots_held", slots_held(job, static_cast<BandKind>(kind)));
+    if (!share.hold.empty()) fields.emplace_back(which + "held_by", share.hold);
+  }
+  if (!job.shares->preempting.empty())
+    fields.emplace_back("leaving", static_cast<std::uint64_t>(job.shares->preempting.size()));
+}
+
+}  // namespace penstock::supervisor

@@ -1,0 +1,189 @@
+// SupervisorCore: which policy is in force, and where a job stands in it.
+#include <algorithm>
+
+#include "common/base/nearest_name.hpp"
+#include "supervisor/core/request_words.hpp"
+#include "supervisor/core/supervisor_core.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+template <class Entry>
+Error unknown_name(const char* kind, const std::string& name, const std::vector<Entry>& entries) {
+  NearestName nearest{name};
+  for (const Entry& entry : entries) nearest.offer(entry.name);
+  return {ErrorCode::NotFound, std::string{kind} + " '" + name + "'", "is not known",
+          nearest.best().empty() ? "`penstock " + std::string{kind} + "s` lists them" : nearest.remedy()};
+}
+
+/// Positions begin far from 0, which stands for none, and far apart, so that jobs can be moved between others.
+constexpr std::int64_t kFirstPosition = std::int64_t{1} << 40U;
+
+}  // namespace
+
+/// What a job says about its owner must be known, and its gang must fit the pool. Nothing is checked without a policy.
+Result<void> SupervisorCore::check_policy_of(const JobSpec& spec) const {
+  if (!policed()) return {};
+  const PolicyConfig& config = policy_.config;
+  const JobPolicy& wishes = spec.policy;
+  if (!wishes.project.empty()) {
+    const std::int64_t project = find_project(config, wishes.project);
+    if (project < 0) return unknown_name("project", wishes.project, config.projects);
+    if (config.projects[static_cast<std::size_t>(project)].is_department)
+      return Error{ErrorCode::InvalidArgument, "project '" + wishes.project + "'", "is a department",
+                   "name one of its projects"};
+  }
+  if (!wishes.account.empty() && find_account(config, wishes.account) < 0)
+    return Error{ErrorCode::NotFound, "account '" + wishes.account + "'", "is not known",
+                 "`penstock shares` lists them"};
+  if (!wishes.pool.empty() && find_pool(config, wishes.pool) < 0)
+    return unknown_name("pool", wishes.pool, config.pools);
+  if (wishes.slots_max > 0 && wishes.gang > wishes.slots_max)
+    return Error{ErrorCode::InvalidArgument, "gang of " + std::to_string(wishes.gang),
+                 "is larger than its own slots_max, which is " + std::to_string(wishes.slots_max), "raise it"};
+  if (wishes.gang == 0 || spec.wait_for_resources || workers_.alive_bands() == 0 || reclaiming_) return {};
+  const std::uint32_t pool = pool_of(wishes);
+  std::uint64_t slots[kBandKinds] = {};
+  for (std::uint32_t i = 0; i < workers_.band_slots(); ++i)
+    if (const BandEntry& band = workers_[BandSlot{i}]; band.alive && policy_.pool_of_band[i] == pool)
+      slots[static_cast<std::size_t>(band.kind)] += band.slots;
+  const std::uint64_t most = std::max(slots[0], slots[1]);
+  if (wishes.gang <= most) return {};
+  return Error{ErrorCode::RequestTooLarge, "gang of " + std::to_string(wishes.gang),
+               "is larger than pool '" + config.pools[pool].name + "', which has " + std::to_string(most) + " slots",
+               "make it smaller, or submit with --wait-for-resources"};
+}
+
+/// Its own, or its project's, or the one that takes the rest. What is not known any more counts as not said.
+std::uint32_t SupervisorCore::pool_of(const JobPolicy& wishes) const {
+  const PolicyConfig& config = policy_.config;
+  std::int64_t pool = wishes.pool.empty() ? -1 : find_pool(config, wishes.pool);
+  const std::int64_t project = wishes.project.empty() ? -1 : find_project(config, wishes.project);
+  if (pool < 0 && project >= 0) {
+    const std::string& named = config.projects[static_cast<std::size_t>(project)].pool;
+    pool = named.empty() ? -1 : find_pool(config, named);
+  }
+  for (std::size_t i = 0; pool < 0 && i < config.pools.size(); ++i)
+    if (config.pools[i].workers.empty()) pool = static_cast<std::int64_t>(i);
+  return static_cast<std::uint32_t>(pool);
+}
+
+/// The job's place in the policy in force. What it holds already is counted anew.
+void SupervisorCore::open_shares(Job& job) {
+  if (!policed() || job.shape == nullptr) return;
+  const bool is_new = job.shares == nullptr;
+  if (is_new) job.shares = std::make_unique<JobShares>();
+  JobShares& shares = *job.shares;
+  const PolicyConfig& config = policy_.config;
+  const JobPolicy& wishes = job.spec.policy;
+  const std::int64_t project = wishes.project.empty() ? -1 : find_project(config, wishes.project);
+  const std::int64_t account = find_account(config, wishes.account.empty() ? job.spec.owner : wishes.account);
+  shares.pool = pool_of(wishes);
+  shares.project =
+      static_cast<std::uint32_t>(project < 0 ? static_cast<std::int64_t>(config.projects.size()) : project);
+  shares.account =
+      static_cast<std::uint32_t>(account < 0 ? static_cast<std::int64_t>(config.accounts.size()) : account);
+  shares.charged_us = job.counts.run_us;
+  if (is_new) shares.position = kFirstPosition + (std::int64_t{job.id.value()} << 20U);
+  for (KindShare& share : shares.kinds) share = {};
+  for (const Template& wanted : job.shape->graph().templates) {
+    std::uint32_t& unit = shares.kinds[wants_gpu(wanted) ? 1 : 0].unit_milli;
+    unit = std::max(unit,
+                    static_cast<std::uint32_t>(std::clamp<std::int64_t>(wanted.request.slots.value(), 1, 65'535'000)));
+  }
+  // What workers latch on stays what it is until they are told otherwise.
+  const std::vector<BandShare> before = std::exchange(shares.bands, std::vector<BandShare>(workers_.band_slots()));
+  for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i) {
+    if (!workers_[WorkerSlot{i}].alive || i >= job.known_of.size() || (job.known_of[i] & Job::kHeardOf) == 0) continue;
+    for (const BandSlot band : workers_[WorkerSlot{i}].bands)
+      shares.at(band).entitled = is_new                         ? MilliSlots::max()
+                                 : band.value() < before.size() ? before[band.value()].entitled
+                                                                : MilliSlots{0};
+  }
+  for (std::uint32_t i = 0; i < workers_.band_slots(); ++i)
+    for (const AssignedRef& ref : workers_[BandSlot{i}].assigned) {
+      if (ref.job != job.id || ref.subtask >= job.total()) continue;
+      const SubtaskHot& hot = job.hot[ref.subtask];
+      if (hot.phase != SubtaskPhase::Assigned || hot.attempt != ref.attempt || hot.band != BandSlot{i}) continue;
+      BandShare& share = shares.bands[i];
+      ++share.in_flight;
+      share.runnable += hot.missing == 0;
+      share.started += (hot.flags & SubtaskFlag::kStarted) != 0;
+    }
+  policy_changed();
+}
+
+/// Nothing is limited any more.
+void SupervisorCore::close_shares(Job& job) {
+  if (job.shares == nullptr) return;
+  for (BandShare& share : job.shares->bands) share.entitled = MilliSlots::max();
+  for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i) {
+    if (!workers_[WorkerSlot{i}].alive) continue;
+    for (const BandSlot band : workers_[WorkerSlot{i}].bands) {
+      job.shares->at(band).entitled = MilliSlots::max();
+      mark_dirty(band);
+    }
+    if (i < job.known_of.size() && (job.known_of[i] & Job::kHeardOf) != 0) send_entitlements(job, WorkerSlot{i});
+  }
+  job.shares.reset();
+}
+
+void SupervisorCore::note_pools_of(WorkerSlot slot) {
+  if (!policed()) return;
+  policy_.pool_of_band.resize(workers_.band_slots());
+  const std::int64_t pool = pool_of_worker(policy_.config, workers_[slot].description.name);
+  for (const BandSlot band : workers_[slot].bands)
+    policy_.pool_of_band[band.value()] = static_cast<std::uint32_t>(pool);
+  policy_changed();
+}
+
+/// All of it at once: what was under way rests on the old one and is dropped.
+void SupervisorCore::set_policy(PolicyConfig config) {
+  const PolicyConfig before = std::exchange(policy_.config, std::move(config));
+  policy_.pass.reset();
+  policy_.quotas.clear();
+  policy_.contended.assign(policy_.config.pools.size() * kBandKinds, true);
+  const std::vector<double> usage =
+      std::exchange(policy_.usage, std::vector<double>(policy_.config.accounts.size(), 0));
+  for (std::size_t i = 0; i < policy_.usage.size(); ++i)
+    if (const std::int64_t known = find_account(before, policy_.config.accounts[i].name);
+        known >= 0 && static_cast<std::size_t>(known) < usage.size())
+      policy_.usage[i] = usage[static_cast<std::size_t>(known)];
+  for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i)
+    if (workers_[WorkerSlot{i}].alive) note_pools_of(WorkerSlot{i});
+  for (const JobId id : active_) {
+    Job& job = *jobs_[id.value()];
+    if (policed())
+      open_shares(job);
+    else
+      close_shares(job);
+  }
+  policy_.due = kNever;
+  policy_changed();
+  keep_policy();
+}
+
+/// The shell has read the configuration again, because a client or a signal wanted it.
+void SupervisorCore::on(supervisor_event::PolicyRead& event) {
+  Result<Value> result = [&]() -> Result<Value> {
+    if (!event.config) return event.config.error();
+    set_policy(std::move(event.config).value());
+    return Value{Value::Record{{"pools", static_cast<std::uint64_t>(policy_.config.pools.size())},
+                               {"projects", static_cast<std::uint64_t>(policy_.config.projects.size())},
+                               {"accounts", static_cast<std::uint64_t>(policy_.config.accounts.size())}}};
+  }();
+  note_order(event.request, result);
+  if (!event.client.valid()) {
+    if (!result) out_->add(supervisor_action::Alert{result.error()});
+    return;
+  }
+  AdminAnswer reply;
+  reply.request = event.request.request;
+  if (result)
+    reply.value = std::move(result).value();
+  else
+    reply.refusal = result.error();
+  send_to_client(event.client, std::move(reply));
+}
+
+}  // namespace penstock::supervisor

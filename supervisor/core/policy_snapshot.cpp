@@ -1,0 +1,257 @@
+// SupervisorCore: the cluster as a pass of the policy sees it.
+#include <algorithm>
+
+#include "supervisor/core/supervisor_core.hpp"
+#include "supervisor/policy/snapshot.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+constexpr std::int64_t kDeviceMib = 1024;  // Slots are told apart as devices are; their memory is nobody's concern.
+
+std::uint32_t snapshot_pool(std::uint32_t pool, BandKind kind) {
+  return pool * static_cast<std::uint32_t>(kBandKinds) + static_cast<std::uint32_t>(kind);
+}
+
+policy::WorkloadKind kind_of(JobKind kind) {
+  switch (kind) {
+    case JobKind::Training: return policy::WorkloadKind::Training;
+    case JobKind::Interactive: return policy::WorkloadKind::Interactive;
+    case JobKind::Inference: return policy::WorkloadKind::Inference;
+  }
+  return policy::WorkloadKind::Training;
+}
+
+std::int64_t bounded(std::int64_t slots) { return slots == kUnbounded ? policy::kUnlimited : slots * 1000; }
+
+/// Each kind of band has projects of its own, because what is guaranteed of one says nothing about the other. The last
+/// of each is that of jobs without a project.
+policy::Project project_for(const ProjectConfig& source, BandKind kind, std::uint32_t parent) {
+  policy::Project project;
+  project.name = source.name;
+  project.parent = parent;
+  project.priority = source.priority;
+  for (policy::ResourceShare& share : project.shares) share = {policy::kUnlimited, policy::kUnlimited, 1000, 0};
+  const bool cpu = kind == BandKind::Cpu;
+  project.shares[static_cast<std::size_t>(policy::Resource::Gpu)] = {
+      (cpu ? source.guaranteed_slots : source.guaranteed_gpu_slots) * 1000,
+      bounded(cpu ? source.slots_max : source.gpu_slots_max), source.weight, 0};
+  return project;
+}
+
+}  // namespace
+
+bool SupervisorCore::counts_quotas(std::uint32_t pool) const { return policy_.config.pools[pool].preset == "quota"; }
+
+void SupervisorCore::begin_pass() {
+  policy_.pass.emplace();
+  PassUnderWay& pass = *policy_.pass;
+  pass.number = ++policy_.passes;
+  pass.begun = now_;
+  charge_accounts();
+  count_holdings();
+  policy::Snapshot snapshot;
+  snapshot.now = now_;
+  show_bands(pass, snapshot);
+  show_owners(snapshot);
+  std::vector<std::int64_t> capacity(policy_.config.pools.size() * kBandKinds, 0);
+  for (const policy::Band& band : snapshot.bands) capacity[band.pool] += band.slots;
+  std::vector<std::int64_t> weights(policy_.config.projects.size() + 1, 0);
+  for (const JobId id : active_)
+    if (const Job& job = *jobs_[id.value()]; job.shares != nullptr) weights[job.shares->project] += own_weight(job);
+  for (const JobId id : active_) {
+    Job& job = *jobs_[id.value()];
+    if (job.shares == nullptr || job.cancelling || job.waiting_for_disk || job.held) continue;
+    for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu})
+      show_job(job, kind, {capacity[snapshot_pool(job.shares->pool, kind)], weights[job.shares->project]}, snapshot);
+  }
+  out_->add(supervisor_action::RunPass{pass.number, std::move(snapshot), policy_.config.pools});
+}
+
+void SupervisorCore::show_bands(PassUnderWay& pass, policy::Snapshot& snapshot) const {
+  for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
+    const BandEntry& band = workers_[BandSlot{i}];
+    if (!band.alive) continue;
+    policy::Band seen;
+    seen.name = to_string(band.id);
+    seen.pool = snapshot_pool(policy_.pool_of_band[i], band.kind);
+    seen.state = band.draining ? policy::BandState::Draining : policy::BandState::Enabled;
+    seen.slots = band.slots;
+    seen.capacity = {0, 0, std::int64_t{band.slots} * 1000};
+    seen.device_memory_mib = kDeviceMib;
+    snapshot.bands.push_back(std::move(seen));
+    pass.bands.push_back(BandSlot{i});
+    pass.band_ids.push_back(band.id);
+  }
+}
+
+void SupervisorCore::show_owners(policy::Snapshot& snapshot) const {
+  const PolicyConfig& config = policy_.config;
+  const auto count = static_cast<std::uint32_t>(config.projects.size() + 1);
+  for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
+    const std::uint32_t first = static_cast<std::uint32_t>(kind) * count;
+    for (const ProjectConfig& project : config.projects) {
+      const std::int64_t above = project.department.empty() ? -1 : find_project(config, project.department);
+      const std::uint32_t parent = above < 0 ? policy::kNone : first + static_cast<std::uint32_t>(above);
+      snapshot.projects.push_back(project_for(project, kind, parent));
+      snapshot.projects.back().created = static_cast<std::int64_t>(snapshot.projects.size());
+    }
+    snapshot.projects.push_back(project_for(ProjectConfig{.name = "none"}, kind, policy::kNone));
+  }
+  std::vector<bool> has_parts(config.accounts.size(), false);
+  for (const AccountConfig& account : config.accounts)
+    if (!account.parent.empty()) has_parts[static_cast<std::size_t>(find_account(config, account.parent))] = true;
+  for (std::size_t i = 0; i < config.accounts.size(); ++i) {
+    const AccountConfig& account = config.accounts[i];
+    const std::uint32_t parent =
+        account.parent.empty() ? policy::kNone : static_cast<std::uint32_t>(find_account(config, account.parent));
+    snapshot.accounts.push_back({account.name, parent, !has_parts[i], account.shares, policy_.usage[i]});
+  }
+}
+
+std::int64_t SupervisorCore::own_weight(const Job& job) const {
+  return job.spec.policy.weight > 0 ? job.spec.policy.weight : 1000;
+}
+
+/// A project's weight is that of its jobs together; of one without a project, its own.
+std::int64_t SupervisorCore::weight_of(const Job& job, std::int64_t weights) const {
+  if (job.shares->project >= policy_.config.projects.size()) return own_weight(job);
+  const std::int64_t project = policy_.config.projects[job.shares->project].weight;
+  return std::max<std::int64_t>(project * own_weight(job) / std::max<std::int64_t>(weights, 1), 1);
+}
+
+void SupervisorCore::show_job(Job& job, BandKind kind, const PoolView& pool, policy::Snapshot& snapshot) {
+  KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
+  if (share.unit_milli == 0) return;
+  share.bound = is_bound(job, kind);
+  share.demand = measure_demand(job, kind, pool.capacity);
+  std::vector<PromisedPlace> leaving;
+  const std::vector<PromisedPlace> held = settle_holdings(job, kind, leaving);
+  if (share.demand == 0 && held.empty() && leaving.empty()) return;
+  PassUnderWay& pass = *policy_.pass;
+  const JobPolicy& wishes = job.spec.policy;
+  policy::Workload seen;
+  seen.name = to_string(job.id);
+  const auto projects = static_cast<std::uint32_t>(policy_.config.projects.size() + 1);
+  seen.project = static_cast<std::uint32_t>(kind) * projects + job.shares->project;
+  seen.account = job.shares->account < policy_.config.accounts.size() ? job.shares->account : policy::kNone;
+  seen.pool = snapshot_pool(job.shares->pool, kind);
+  seen.kind = kind_of(wishes.kind);
+  seen.preemptible = wishes.may_be_preempted();
+  seen.priority = job.spec.priority;
+  seen.weight = weight_of(job, pool.weights);
+  seen.slots_max = wishes.slots_max > 0 ? wishes.slots_max : policy::kUnlimited;
+  seen.position = job.shares->position;
+  seen.submitted = job.id.value();
+  seen.submitted_at = job.submitted;
+  const bool gang = wishes.gang > 0 && !share.bound;
+  const bool together = gang && counts_quotas(job.shares->pool);
+  if (together) seen.sets = {{"gang", wishes.gang / std::max(share.unit_slots(), 1U)}};
+  snapshot.workloads.push_back(std::move(seen));
+  pass.subjects.push_back({job.id, kind, gang});
+  show_members(share, held, leaving, snapshot);
+}
+
+/// One member for each slot, or for as many as a subtask needs; one for a gang, which is told apart where quotas count.
+void SupervisorCore::show_members(KindShare& share, const std::vector<PromisedPlace>& held,
+                                  const std::vector<PromisedPlace>& leaving, policy::Snapshot& snapshot) {
+  PassUnderWay& pass = *policy_.pass;
+  const PassUnderWay::Subject subject = pass.subjects.back();
+  const bool whole = subject.gang && !counts_quotas(jobs_[subject.job.value()]->shares->pool);
+  std::uint32_t sum = 0;
+  for (const PromisedPlace& place : held) sum += place.slots;
+  if (whole && sum > 0) show_member(sum, held, policy::MemberState::Running, snapshot);
+  for (const PromisedPlace& place : held) {
+    const std::uint32_t unit = share.unit_on(workers_[place.band]);
+    for (std::uint32_t slots = 0; !whole && slots + unit <= place.slots; slots += unit)
+      show_member(unit, {{place.band, unit}}, policy::MemberState::Running, snapshot);
+  }
+  for (const PromisedPlace& place : leaving) show_member(place.slots, {place}, policy::MemberState::Leaving, snapshot);
+  if (sum >= share.demand) return;
+  if (share.bound)
+    show_bound_members(share, share.demand - sum, snapshot);
+  else
+    show_waiting_members(share, share.demand - sum, snapshot);
+}
+
+void SupervisorCore::show_member(std::uint32_t slots, std::vector<PromisedPlace> places, policy::MemberState state,
+                                 policy::Snapshot& snapshot) {
+  PassUnderWay& pass = *policy_.pass;
+  const PassUnderWay::Subject& subject = pass.subjects.back();
+  const Job& job = *jobs_[subject.job.value()];
+  policy::Member member;
+  member.name = to_string(job.id) + "." + std::to_string(snapshot.members.size());
+  member.workload = static_cast<std::uint32_t>(pass.subjects.size() - 1);
+  member.state = state;
+  member.slots = slots;
+  member.preemptible = job.spec.policy.may_be_preempted();
+  member.single_band = !subject.gang || counts_quotas(job.shares->pool);
+  member.request = {0, 0, std::int64_t{slots} * 1000};
+  member.submitted = job.id.value();
+  member.requested = static_cast<std::int64_t>(snapshot.members.size());
+  for (const PromisedPlace& place : places) {
+    const auto at = std::lower_bound(pass.bands.begin(), pass.bands.end(), place.band);
+    member.places.push_back({static_cast<std::uint32_t>(at - pass.bands.begin()), place.slots});
+  }
+  pass.members.push_back({member.workload, slots, std::move(places), state == policy::MemberState::Leaving});
+  snapshot.members.push_back(std::move(member));
+}
+
+/// Those that take a place wherever there is one, or the one that they were promised.
+void SupervisorCore::show_waiting_members(const KindShare& share, std::uint32_t missing, policy::Snapshot& snapshot) {
+  const PassUnderWay& pass = *policy_.pass;
+  const PassUnderWay::Subject& subject = pass.subjects.back();
+  const bool quotas = counts_quotas(jobs_[subject.job.value()]->shares->pool);
+  const std::uint32_t each = subject.gang && !quotas ? share.demand : std::max(share.unit_slots(), 1U);
+  std::size_t promise = 0;
+  for (; missing > 0; missing -= std::min(missing, each)) {
+    if (snapshot.members.size() >= policy_.config.members_max) return;
+    show_member(each, {}, policy::MemberState::Pending, snapshot);
+    if (promise >= share.promised.size() || quotas) continue;
+    policy::Claim claim{static_cast<std::uint32_t>(snapshot.members.size() - 1), {}};
+    for (const PromisedPlace& place : share.promised[promise++]) {
+      const auto at = std::lower_bound(pass.bands.begin(), pass.bands.end(), place.band);
+      if (at != pass.bands.end() && *at == place.band)
+        claim.places.push_back({static_cast<std::uint32_t>(at - pass.bands.begin()), place.slots});
+    }
+    if (!claim.places.empty()) snapshot.claims.push_back(std::move(claim));
+  }
+}
+
+/// Those that wait for slots of one band each.
+void SupervisorCore::show_bound_members(const KindShare& share, std::uint32_t missing, policy::Snapshot& snapshot) {
+  const PassUnderWay& pass = *policy_.pass;
+  const PassUnderWay::Subject subject = pass.subjects.back();
+  const Job& job = *jobs_[subject.job.value()];
+  for (std::uint32_t i = 0; i < pass.bands.size(); ++i) {
+    const BandEntry& band = workers_[pass.bands[i]];
+    if (band.kind != subject.kind) continue;
+    const std::uint32_t unit = share.unit_on(band);
+    const std::uint32_t wanted = measure_demand_at(job, pass.bands[i]);
+    for (std::uint32_t held = job.shares->of(pass.bands[i]).planned; held < wanted && missing > 0; held += unit) {
+      if (snapshot.members.size() >= policy_.config.members_max) return;
+      show_member(unit, {}, policy::MemberState::Pending, snapshot);
+      snapshot.members.back().allowed_bands = {i};
+      missing -= std::min(missing, unit);
+    }
+  }
+}
+
+/// Continuously: by what attempts that have ended since have run.
+void SupervisorCore::charge_accounts() {
+  const double left = left_after(now_ - policy_.decayed);
+  for (double& usage : policy_.usage) usage *= left;
+  policy_.decayed = now_;
+  for (const JobId id : active_) charge(*jobs_[id.value()]);
+  keep_usage();
+}
+
+void SupervisorCore::charge(Job& job) {
+  if (job.shares == nullptr) return;
+  const std::uint64_t run_us = job.counts.run_us - std::exchange(job.shares->charged_us, job.counts.run_us);
+  const std::uint32_t milli = std::max(job.shares->kinds[0].unit_milli, job.shares->kinds[1].unit_milli);
+  if (job.shares->account < policy_.usage.size())
+    policy_.usage[job.shares->account] += static_cast<double>(run_us) * milli / 1e9;
+}
+
+}  // namespace penstock::supervisor

@@ -1,0 +1,54 @@
+// The cluster's policy as the supervisor carries it out: what is in force, and the pass that is under way.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/protocol/policy_config.hpp"
+#include "supervisor/core/job_shares.hpp"
+
+namespace penstock::supervisor {
+
+/// Positions in a snapshot and whom they stand for, kept until the plan for it comes.
+struct PassUnderWay {
+  struct Subject {
+    JobId job;
+    BandKind kind = BandKind::Cpu;
+    bool gang = false;
+  };
+  struct Member {
+    std::uint32_t subject = 0;
+    std::uint32_t slots = 0;
+    std::vector<PromisedPlace> places;  ///< What it holds; empty: it waits.
+    bool leaving = false;
+  };
+  std::uint64_t number = 0;
+  Instant begun{};
+  std::vector<BandSlot> bands;
+  std::vector<BandId> band_ids;  ///< A band may be another one when the plan comes.
+  std::vector<Subject> subjects;
+  std::vector<Member> members;
+};
+
+struct PolicyState {
+  PolicyConfig config;
+  std::vector<std::uint32_t> pool_of_band;  ///< By band slot.
+  std::optional<PassUnderWay> pass;
+  std::uint64_t passes = 0;
+  std::uint64_t given_up = 0;  ///< Passes that failed or came too late.
+  std::uint64_t preemptions = 0;
+  Instant due = kNever;       ///< The next pass begins then.
+  std::uint64_t version = 0;  ///< Of the entitlements that were sent last.
+  std::vector<double> usage;  ///< Decayed slot-seconds, by account.
+  Instant decayed{};
+  Instant kept{};  ///< When usage was written down last.
+  std::map<std::string, std::int64_t>
+      quotas;                   ///< By project: what operators have set since the configuration was read.
+  std::vector<bool> contended;  ///< By pool and kind: somebody wants more than there is.
+  std::string trouble;          ///< Why the last pass came to nothing.
+};
+
+}  // namespace penstock::supervisor

@@ -1,0 +1,142 @@
+// The cluster's policy with real processes: who gets how many slots, judged by what has run, and who gives them back.
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+#include "tests/integration/cluster/cluster_processes.hpp"
+#include "tests/integration/cluster/witness.hpp"
+
+namespace penstock {
+namespace {
+
+/// That many runs of `sh -c SCRIPT`.
+Graph commands(std::uint32_t count, const std::string& script) {
+  Graph graph;
+  Template program;
+  program.name = "shell";
+  program.runner = RunnerKind::Command;
+  program.program = "sh";
+  program.arguments = {"-c", script};
+  graph.templates = {program};
+  graph.template_of.assign(count, 0);
+  graph.input_offsets.assign(count + 1, 0);
+  return graph;
+}
+
+JobSpec of_project(const std::string& name, const std::string& project) {
+  JobSpec spec = named(name);
+  spec.keep = Keep::Nothing;
+  spec.policy.project = project;
+  return spec;
+}
+
+/// Rows of an answer by the field `key`.
+std::map<std::string, Value> rows(client::Session& session, const std::string& command, const std::string& key) {
+  std::map<std::string, Value> found;
+  const Result<Value> answer = session.ask(command, {});
+  if (answer.has_value() && answer->list() != nullptr)
+    for (const Value& row : *answer->list())
+      if (row[key].text() != nullptr) found[*row[key].text()] = row;
+  return found;
+}
+
+std::int64_t number(const Value& value) { return value.integer() == nullptr ? -1 : *value.integer(); }
+
+// All three are there before the first slot is. When the first has run all that it has, the others have run their
+// parts.
+TEST(PolicyLive, ThreeProjectsShareTwoWorkersAsConfigured) {
+  constexpr std::uint32_t kOfFirst = 600;
+  const ScratchDirectory scratch;
+  const std::string config = scratch.write("policy.toml",
+                                           "[[policy.pool]]\nname = \"all\"\npreset = \"quota\"\n"
+                                           "[[policy.project]]\nname = \"a\"\nweight = 3\n"
+                                           "[[policy.project]]\nname = \"b\"\nweight = 2\n"
+                                           "[[policy.project]]\nname = \"c\"\nweight = 1\n");
+  ClusterProcesses cluster{{"--config", config, "--no-state"}};
+  const auto session = cluster.connect();
+  std::map<std::string, JobId> jobs;
+  for (const std::string project : {"a", "b", "c"}) {
+    JobSpec spec = of_project(project, project);
+    spec.wait_for_resources = true;
+    const auto submitted = session->submit(spec, commands(kOfFirst, "sleep 0.05"));
+    ASSERT_TRUE(submitted.has_value()) << to_string(submitted.error());
+    jobs[project] = submitted->job;
+  }
+  cluster.start_worker("w1", {"--slots", "3"});
+  cluster.start_worker("w2", {"--slots", "3"});
+  ASSERT_EQ(wait_for_end(*session, jobs["a"]), JobState::Succeeded) << cluster.log_of("supervisor");
+  std::map<std::string, Value> after = rows(*session, "jobs", "name");
+  const std::int64_t second = number(after["b"]["succeeded"]);
+  const std::int64_t third = number(after["c"]["succeeded"]);
+  RecordProperty("second", static_cast<int>(second));
+  RecordProperty("third", static_cast<int>(third));
+  const double total = static_cast<double>(kOfFirst + second + third);
+  EXPECT_NEAR(kOfFirst / total, 3.0 / 6, 0.05) << second << " and " << third;
+  EXPECT_NEAR(static_cast<double>(second) / total, 2.0 / 6, 0.05) << second << " and " << third;
+  EXPECT_NEAR(static_cast<double>(third) / total, 1.0 / 6, 0.05) << second << " and " << third;
+}
+
+TEST(PolicyLive, SighupReadsTheConfigurationAgainAndAWrongOneChangesNothing) {
+  const ScratchDirectory scratch;
+  const auto configure = [&](const std::string& slots) {
+    return scratch.write("policy.toml",
+                         "[[policy.pool]]\nname = \"all\"\npreset = \"quota\"\n"
+                         "[[policy.project]]\nname = \"a\"\nguaranteed_slots = " +
+                             slots + "\n");
+  };
+  ClusterProcesses cluster{{"--config", configure("1"), "--no-state"}};
+  const auto session = cluster.connect();
+  const auto guaranteed = [&] { return number(rows(*session, "projects", "project")["a"]["guaranteed_slots"]); };
+  ASSERT_EQ(guaranteed(), 1);
+  configure("2");
+  cluster.supervisor().signal_group(SIGHUP);
+  EXPECT_TRUE(wait_until([&] { return guaranteed() == 2; })) << cluster.log_of("supervisor");
+  configure("-3");
+  cluster.supervisor().signal_group(SIGHUP);
+  const auto order = [&](const char* field) {
+    const std::map<std::string, Value> orders = rows(*session, "audit", "order");
+    const auto reload = orders.find("reload");
+    return reload == orders.end() ? std::string{} : *reload->second[field].text();
+  };
+  EXPECT_TRUE(wait_until([&] { return order("outcome").find("guaranteed_slots is -3") != std::string::npos; }))
+      << cluster.log_of("supervisor");
+  EXPECT_EQ(guaranteed(), 2);
+  EXPECT_EQ(order("who"), "SIGHUP");
+}
+
+// It is asked to save what it has, leaves, and goes on from there when the gang is done.
+TEST(PolicyLive, AGangOfHigherPriorityPreemptsAndThePreemptedJobResumes) {
+  const ScratchDirectory scratch;
+  const std::string config = scratch.write(
+      "policy.toml", "[policy]\nperiod = \"50ms\"\n[[policy.pool]]\nname = \"all\"\npreset = \"priority\"\n");
+  ClusterProcesses cluster{{"--config", config, "--no-state"}};
+  const std::string shared = scratch.at("shared");
+  cluster.start_worker("w1", {"--slots", "2", "--checkpoints", shared});
+  ASSERT_TRUE(cluster.wait_for_workers(1));
+  const auto session = cluster.connect();
+  const auto low = session->submit(
+      of_project("low", ""),
+      commands(2, "if [ -e $PENSTOCK_CHECKPOINT_DIR/saved ]; then touch " + scratch.at("resumed-") +
+                      "${PENSTOCK_SUBTASK##*:}; exit 0; fi; trap 'touch $PENSTOCK_CHECKPOINT_DIR/saved; exit 0' TERM; "
+                      "touch " +
+                      scratch.at("began-") + "${PENSTOCK_SUBTASK##*:}; while :; do sleep 0.02; done"));
+  ASSERT_TRUE(low.has_value()) << to_string(low.error());
+  const auto exist = [&](const std::string& what) {
+    return std::filesystem::exists(scratch.at(what + "-0")) && std::filesystem::exists(scratch.at(what + "-1"));
+  };
+  ASSERT_TRUE(wait_until([&] { return exist("began"); })) << cluster.log_of("supervisor");
+  JobSpec high = of_project("high", "");
+  high.priority = 10;
+  high.policy.gang = 2;
+  const auto gang = session->submit(high, commands(2, "true"));
+  ASSERT_TRUE(gang.has_value()) << to_string(gang.error());
+  EXPECT_EQ(wait_for_end(*session, gang->job), JobState::Succeeded);
+  EXPECT_EQ(wait_for_end(*session, low->job), JobState::Succeeded);
+  EXPECT_TRUE(exist("resumed"));
+  const std::map<std::string, Value> audit = rows(*session, "audit", "order");
+  EXPECT_TRUE(audit.contains("preempt 1:0") && audit.contains("preempt 1:1"));
+  EXPECT_TRUE(std::filesystem::is_empty(shared + "/attempts")) << "what was saved goes with success";
+}
+
+}  // namespace
+}  // namespace penstock

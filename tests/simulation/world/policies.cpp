@@ -1,0 +1,117 @@
+#include "tests/simulation/world/policies.hpp"
+
+#include <iterator>
+#include <utility>
+
+#include "supervisor/core/job_shares.hpp"
+#include "supervisor/policy/policy_engine.hpp"
+
+namespace penstock::simulation {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr const char* kPresets[] = {"fair_share", "fair_share_max_min", "priority", "quota", "multifactor"};
+
+ProjectConfig random_project(Rng& rng, std::string name) {
+  ProjectConfig project;
+  project.name = std::move(name);
+  project.weight = rng.between(1, 4) * 1000;
+  project.priority = rng.between(98, 102);
+  if (rng.chance(1, 3)) project.guaranteed_slots = rng.between(0, 4);
+  if (rng.chance(1, 4)) project.slots_max = project.guaranteed_slots + rng.between(1, 6);
+  return project;
+}
+
+}  // namespace
+
+PolicyConfig random_policy(Rng& rng) {
+  PolicyConfig config;
+  config.period = milliseconds{rng.between(1, 300)};
+  config.settle = milliseconds{rng.between(0, 20)};
+  config.pass_max = milliseconds{rng.chance(1, 4) ? rng.between(1, 50) : 10'000};
+  config.grace = milliseconds{rng.between(0, 200)};
+  config.members_max = static_cast<std::uint32_t>(rng.chance(1, 4) ? rng.between(4, 20) : 20'000);
+  PoolConfig pool;
+  pool.name = "all";
+  pool.preset = kPresets[rng.below(std::size(kPresets))];
+  pool.preemption = rng.chance(3, 4);
+  pool.reserve_depth = rng.between(0, 2);
+  config.pools.push_back(std::move(pool));
+  const bool grouped = rng.chance(1, 3);
+  if (grouped) {
+    config.projects.push_back({.name = "group", .is_department = true});
+    config.projects.back().guaranteed_slots = rng.between(4, 20);
+  }
+  for (std::uint64_t i = rng.below(4); i > 0; --i) {
+    config.projects.push_back(random_project(rng, "project-" + std::to_string(i)));
+    if (grouped && rng.chance(1, 2)) {
+      config.projects.back().department = "group";
+      config.projects.back().guaranteed_slots = rng.chance(1, 2) ? 1 : 0;
+    }
+  }
+  for (std::uint64_t i = rng.below(3); i > 0; --i)
+    config.accounts.push_back({.name = "account-" + std::to_string(i), .parent = {}, .shares = rng.between(1, 3)});
+  return config;
+}
+
+PolicyConfig changed_policy(Rng& rng, PolicyConfig config) {
+  // What is never preempted starts, under quotas, only within a guarantee.
+  PoolConfig& pool = config.pools[0];
+  if (pool.preset != "quota") pool.preset = rng.chance(1, 2) ? "fair_share_max_min" : "priority";
+  pool.preemption = rng.chance(3, 4);
+  for (ProjectConfig& project : config.projects) project.weight = rng.between(1, 4) * 1000;
+  return config;
+}
+
+JobPolicy random_wishes(Rng& rng, const PolicyConfig& config, std::uint32_t gang_max) {
+  JobPolicy wishes;
+  if (!config.projects.empty() && rng.chance(3, 4)) {
+    const ProjectConfig& project = config.projects[rng.below(config.projects.size())];
+    if (!project.is_department) wishes.project = project.name;
+  }
+  if (!config.accounts.empty() && rng.chance(1, 2))
+    wishes.account = config.accounts[rng.below(config.accounts.size())].name;
+  if (rng.chance(1, 3)) wishes.weight = static_cast<std::uint32_t>(rng.between(1, 5000));
+  if (rng.chance(1, 5)) wishes.slots_max = static_cast<std::uint32_t>(rng.between(1, 4));
+  // What may not be preempted must fit what its project is guaranteed, and a gang its limit: else it waits for ever, as
+  // it should.
+  if (wishes.project.empty()) {
+    if (rng.chance(1, 5)) wishes.gang = static_cast<std::uint32_t>(rng.between(1, gang_max));
+    if (wishes.gang > wishes.slots_max) wishes.slots_max = 0;
+    if (config.pools[0].preset != "quota") wishes.kind = static_cast<JobKind>(rng.below(3));
+    if (rng.chance(1, 4)) wishes.preemptible = Preemptible::Yes;
+  }
+  return wishes;
+}
+
+/// What policy gives a job and what it has, on each band.
+std::string describe_shares(const supervisor::Job& job, const supervisor::WorkerTable& workers) {
+  std::string text;
+  for (const supervisor::KindShare& kind : job.shares->kinds)
+    if (kind.unit_milli > 0)
+      text += "; wants " + std::to_string(kind.demand) + (kind.bound ? " where its work is" : "") +
+              (kind.hold.empty() ? "" : ", held by " + kind.hold);
+  for (std::uint32_t i = 0; i < workers.band_slots(); ++i) {
+    const supervisor::BandShare share = job.shares->of(supervisor::BandSlot{i});
+    text += "; " + to_string(workers[supervisor::BandSlot{i}].id) + ": planned " + std::to_string(share.planned) +
+            (share.limited() ? ", entitled " + std::to_string(share.slots()) : ", unlimited") + ", runnable " +
+            std::to_string(share.runnable) + ", started " + std::to_string(share.started);
+  }
+  return text;
+}
+
+supervisor::supervisor_event::PassEnded run_pass(const supervisor::supervisor_action::RunPass& order) {
+  std::vector<policy::Parts> parts;
+  for (const PoolConfig& pool : order.pools) {
+    policy::Parts found = policy::preset(pool.preset).value();
+    found.preemption = pool.preemption;
+    if (found.has(policy::Action::Backfill)) found.reserve_depth = static_cast<std::uint32_t>(pool.reserve_depth);
+    parts.insert(parts.end(), supervisor::kBandKinds, found);
+  }
+  const Result<void> good = policy::check_snapshot(order.snapshot);
+  if (!good) return {order.number, {}, to_string(good.error())};
+  return {order.number, policy::PolicyEngine{std::move(parts)}.pass(order.snapshot), {}};
+}
+
+}  // namespace penstock::simulation

@@ -1,0 +1,29 @@
+// A random small policy for a simulated cluster, and its passes.
+#pragma once
+
+#include "common/base/rng.hpp"
+#include "common/protocol/graph.hpp"
+#include "common/protocol/policy_config.hpp"
+#include "supervisor/core/actions.hpp"
+#include "supervisor/core/events.hpp"
+#include "supervisor/core/job.hpp"
+
+namespace penstock::simulation {
+
+/// One pool for everybody, some projects with or without a department, some accounts. Nothing in it keeps a job from
+/// running for ever.
+PolicyConfig random_policy(Rng& rng);
+
+/// The same owners under other rules; whatever could run for ever still can.
+PolicyConfig changed_policy(Rng& rng, PolicyConfig config);
+
+/// What a job says about itself under that policy. A gang is no larger than `gang_max`.
+JobPolicy random_wishes(Rng& rng, const PolicyConfig& config, std::uint32_t gang_max);
+
+/// What policy gives a job and what it has, on each band; for people.
+std::string describe_shares(const supervisor::Job& job, const supervisor::WorkerTable& workers);
+
+/// What production's policy makes of the snapshot.
+supervisor::supervisor_event::PassEnded run_pass(const supervisor::supervisor_action::RunPass& order);
+
+}  // namespace penstock::simulation

@@ -1,0 +1,64 @@
+// A supervisor's core with a policy in force, whose passes are run by the policy that production has.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "supervisor/policy/policy_engine.hpp"
+#include "tests/support/supervisor_harness.hpp"
+
+namespace penstock::supervisor {
+
+/// One pool of that preset for everybody.
+inline SupervisorConfig policed(const std::string& preset, std::vector<ProjectConfig> projects = {}) {
+  SupervisorConfig config;
+  config.policy.pools = {{.name = "all", .preset = preset}};
+  config.policy.projects = std::move(projects);
+  return config;
+}
+
+class PolicedSupervisor : public SupervisorHarness {
+ public:
+  using SupervisorHarness::SupervisorHarness;
+
+  /// What a pass makes of the snapshot.
+  static supervisor_event::PassEnded run(const supervisor_action::RunPass& order) {
+    std::vector<policy::Parts> parts;
+    for (const PoolConfig& pool : order.pools) {
+      policy::Parts found = policy::preset(pool.preset).value();
+      found.preemption = pool.preemption;
+      parts.insert(parts.end(), kBandKinds, found);
+    }
+    EXPECT_TRUE(policy::check_snapshot(order.snapshot).has_value());
+    return {order.number, policy::PolicyEngine{parts}.pass(order.snapshot), {}};
+  }
+
+  /// Lets time pass until as many passes have been carried out.
+  void settle(int passes = 1) {
+    for (int tries = 0; passes > 0 && tries < 1000; ++tries) {
+      for (supervisor_action::RunPass& order : take_passes()) {
+        handle(run(order));
+        --passes;
+      }
+      if (passes > 0) tick_after(std::chrono::milliseconds{1});
+    }
+    EXPECT_EQ(passes, 0) << "no pass was ordered";
+  }
+
+  /// What each worker was told that the job may hold, last: `w1:2`, or `w1:all`. Forgets the rest.
+  std::vector<std::string> entitlements(std::uint32_t job) {
+    for (const auto& [worker, batch] : take<EntitlementBatch>())
+      for (const Entitlement& each : batch.entitlements)
+        told_[{worker, each.job}] = each.slots == MilliSlots::max() ? "all" : std::to_string(each.slots.value() / 1000);
+    std::vector<std::string> lines;
+    for (const auto& [key, slots] : told_)
+      if (key.second == JobId{job}) lines.push_back("w" + std::to_string(key.first.value()) + ":" + slots);
+    return lines;
+  }
+
+ private:
+  std::map<std::pair<WorkerId, JobId>, std::string> told_;
+};
+
+}  // namespace penstock::supervisor

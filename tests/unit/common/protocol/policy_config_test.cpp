@@ -1,0 +1,93 @@
+#include "common/protocol/policy_config.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+namespace penstock {
+namespace {
+
+PolicyConfig good() {
+  PolicyConfig config;
+  config.pools = {{.name = "gpu", .preset = "quota", .workers = {"gpu-*", "big"}}, {.name = "rest"}};
+  config.projects = {{.name = "research", .is_department = true, .guaranteed_slots = 8},
+                     {.name = "vision", .department = "research", .pool = "gpu", .guaranteed_slots = 5},
+                     {.name = "speech", .department = "research", .guaranteed_slots = 3}};
+  config.accounts = {{.name = "all"}, {.name = "ann", .parent = "all", .shares = 3}};
+  return config;
+}
+
+std::string verdict(const std::function<void(PolicyConfig&)>& change) {
+  PolicyConfig config = good();
+  change(config);
+  const Result<void> result = check_policy(config);
+  return result ? "accepted" : result.error().subject + " " + result.error().message;
+}
+
+TEST(PolicyConfig, WhatFitsTogetherIsAccepted) {
+  EXPECT_EQ(verdict([](PolicyConfig&) {}), "accepted");
+  EXPECT_FALSE(PolicyConfig{}.in_force());
+  EXPECT_TRUE(good().in_force());
+}
+
+TEST(PolicyConfig, EachMistakeHasItsOwnError) {
+  struct Case {
+    const char* expected;
+    std::function<void(PolicyConfig&)> change;
+  };
+  const Case cases[] = {
+      {"project 'speech' is its own ancestor", [](PolicyConfig& c) { c.projects[2].department = "speech"; }},
+      {"account 'all' is its own ancestor", [](PolicyConfig& c) { c.accounts[0].parent = "ann"; }},
+      {"account 'ann' belongs to 'al', which is not there", [](PolicyConfig& c) { c.accounts[1].parent = "al"; }},
+      {"project 'vision' belongs to 'resarch', which is not there",
+       [](PolicyConfig& c) { c.projects[1].department = "resarch"; }},
+      {"project 'speech' belongs to 'vision', which is no department",
+       [](PolicyConfig& c) { c.projects[2].department = "vision"; }},
+      {"project 'vision' belongs to pool 'gpus', which is not there",
+       [](PolicyConfig& c) { c.projects[1].pool = "gpus"; }},
+      {"project 'vision' guaranteed_slots is negative", [](PolicyConfig& c) { c.projects[1].guaranteed_slots = -1; }},
+      {"project 'vision' guaranteed_slots is 5, above its limit of 4",
+       [](PolicyConfig& c) { c.projects[1].slots_max = 4; }},
+      {"project 'vision' its weight is 0", [](PolicyConfig& c) { c.projects[1].weight = 0; }},
+      {"account 'ann' its number of shares is negative", [](PolicyConfig& c) { c.accounts[1].shares = -2; }},
+      {"department 'research' guarantees 8 slots, its parts 9",
+       [](PolicyConfig& c) { c.projects[1].guaranteed_slots = 6; }},
+      {"department 'research' guarantees 0 GPU slots, its parts 1",
+       [](PolicyConfig& c) { c.projects[1].guaranteed_gpu_slots = 1; }},
+      {"pool 'rest' is there twice", [](PolicyConfig& c) { c.pools.push_back({.name = "rest", .workers = {"x"}}); }},
+      {"pool '' needs a name", [](PolicyConfig& c) { c.pools[1].name = ""; }},
+      {"policy no pool takes the workers that none names", [](PolicyConfig& c) { c.pools.pop_back(); }},
+      {"pool 'more' takes all workers that no pool names, and so does 'rest'",
+       [](PolicyConfig& c) { c.pools.push_back({.name = "more"}); }},
+  };
+  for (const Case& each : cases)
+    EXPECT_NE(verdict(each.change).find(each.expected), std::string::npos)
+        << verdict(each.change) << " is not " << each.expected;
+}
+
+TEST(PolicyConfig, AmountsAndNumbersOfEntriesHaveAnEdge) {
+  const auto weighing = [](std::int64_t weight) {
+    return verdict([weight](PolicyConfig& config) { config.projects[1].weight = weight; });
+  };
+  EXPECT_EQ(weighing(kPolicyAmountMax), "accepted");
+  EXPECT_NE(weighing(kPolicyAmountMax + 1).find("its weight is above"), std::string::npos);
+  const auto accounts = [](std::size_t count) {
+    PolicyConfig config;
+    for (std::size_t i = 0; i < count; ++i) config.accounts.push_back({.name = std::to_string(i)});
+    return check_policy(config).has_value();
+  };
+  EXPECT_FALSE(accounts(kPolicyEntriesMax + 1));
+}
+
+TEST(PolicyConfig, AWorkerBelongsToThePoolThatNamesItOrToTheRest) {
+  const PolicyConfig config = good();
+  EXPECT_EQ(pool_of_worker(config, "gpu-7"), 0);
+  EXPECT_EQ(pool_of_worker(config, "big"), 0);
+  EXPECT_EQ(pool_of_worker(config, "w1"), 1);
+  PolicyConfig named = config;
+  named.pools.pop_back();
+  EXPECT_EQ(pool_of_worker(named, "w1"), -1);
+}
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,87 @@
+// `[policy]` of the configuration file.
+#include <gtest/gtest.h>
+
+#include "common/runtime/config_file.hpp"
+
+namespace penstock {
+namespace {
+
+std::string refused(std::string_view text) {
+  const Result<FileConfig> config = parse_config(text, "penstock.toml");
+  return config.has_value() ? "accepted" : config.error().subject + " " + config.error().message;
+}
+
+constexpr const char* kWhole = R"([policy]
+period = "50ms"
+grace = "2s"
+[[policy.pool]]
+name = "gpu"
+preset = "quota"
+workers = ["gpu-*", "big"]
+preemption = false
+[[policy.pool]]
+name = "rest"
+reserve_depth = 3
+[[policy.department]]
+name = "research"
+guaranteed_slots = 8
+[[policy.project]]
+name = "vision"
+department = "research"
+pool = "gpu"
+weight = 2.5
+priority = 7
+guaranteed_slots = 5
+slots_max = 9
+[[policy.account]]
+name = "all"
+[[policy.account]]
+name = "ann"
+parent = "all"
+shares = 3
+)";
+
+TEST(PolicyFile, EveryListIsReadAndPrintedBack) {
+  const Result<FileConfig> read = parse_config(kWhole, "penstock.toml");
+  ASSERT_TRUE(read.has_value()) << to_string(read.error());
+  const PolicyConfig& policy = read->supervisor.policy;
+  EXPECT_EQ(policy.period, std::chrono::milliseconds{50});
+  ASSERT_EQ(policy.pools.size(), 2U);
+  EXPECT_EQ(policy.pools[0].workers, (std::vector<std::string>{"gpu-*", "big"}));
+  EXPECT_FALSE(policy.pools[0].preemption);
+  EXPECT_EQ(policy.pools[1].preset, "fair_share");
+  EXPECT_EQ(policy.pools[1].reserve_depth, 3);
+  ASSERT_EQ(policy.projects.size(), 2U);
+  EXPECT_TRUE(policy.projects[0].is_department);
+  EXPECT_EQ(policy.projects[1].weight, 2500);
+  EXPECT_EQ(policy.projects[1].slots_max, 9);
+  EXPECT_EQ(policy.projects[1].priority, 7);
+  ASSERT_EQ(policy.accounts.size(), 2U);
+  EXPECT_EQ(policy.accounts[1].parent, "all");
+  const Result<FileConfig> again = parse_config(print_config(*read), "printed");
+  ASSERT_TRUE(again.has_value()) << to_string(again.error());
+  EXPECT_EQ(again->supervisor.policy, policy);
+}
+
+TEST(PolicyFile, EachMistakeIsNamedWithItsPlace) {
+  struct Case {
+    const char* text;
+    const char* expected;
+  };
+  const Case cases[] = {
+      {"[[policy.pool]]\nname = \"a\"\npresett = \"quota\"\n", "penstock.toml:3:1 there is no setting 'presett' here"},
+      {"[[policy.project]]\nname = \"a\"\nweight = -1\n", "penstock.toml:3:10 weight is out of its range"},
+      {"[[policy.project]]\nname = \"a\"\nweight = nan\n", "penstock.toml:3:10 weight is not finite"},
+      {"[[policy.project]]\nname = \"a\"\nweight = inf\n", "penstock.toml:3:10 weight is not finite"},
+      {"[[policy.project]]\nname = \"a\"\nweight = 0\n", "penstock.toml:3:10 weight is out of its range"},
+      {"[[policy.project]]\nname = \"a\"\nguaranteed_slots = -4\n", "penstock.toml:3:20 guaranteed_slots is -4"},
+      {"[policy]\nproject = 3\n", "there can be several of 'project'"},
+      {"[policy]\nperiods = \"1s\"\n", "there is no setting 'periods' here"},
+      {"[[policy.account]]\nname = \"a\"\nparent = \"b\"\n", "account 'a' belongs to 'b', which is not there"},
+  };
+  for (const Case& each : cases)
+    EXPECT_NE(refused(each.text).find(each.expected), std::string::npos) << refused(each.text);
+}
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,217 @@
+// SupervisorCore: plans of the policy become entitlements, and who holds more than his share gives back.
+#include <gtest/gtest.h>
+
+#include "tests/support/coverage_marks.hpp"
+#include "tests/support/policed_supervisor.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+using namespace std::chrono_literals;
+
+Graph many() { return GraphBuilder{}.sources(40).build(); }
+
+JobSpec named(const std::string& name, JobPolicy policy = {}) {
+  JobSpec spec;
+  spec.name = name;
+  spec.policy = std::move(policy);
+  return spec;
+}
+
+std::size_t given_to(const Lines& assigned, const std::string& prefix) {
+  return static_cast<std::size_t>(std::count_if(assigned.begin(), assigned.end(),
+                                                [&](const std::string& line) { return line.starts_with(prefix); }));
+}
+
+TEST(Entitlements, AJobAloneIsNotLimited) {
+  PolicedSupervisor supervisor{policed("fair_share")};
+  supervisor.join({.slots = 4});
+  supervisor.submit(many());
+  EXPECT_EQ(supervisor.assigned(), Lines{}) << "nothing is given out before the first pass";
+  supervisor.settle(2);
+  EXPECT_EQ(supervisor.entitlements(1), Lines{"w1:all"});
+  EXPECT_EQ(supervisor.assigned().size(), 40U);
+  supervisor.ignore();
+}
+
+TEST(Entitlements, TwoJobsShareByTheirWeights) {
+  PolicedSupervisor supervisor{policed("fair_share_max_min")};
+  supervisor.join({.slots = 4});
+  supervisor.submit(many(), named("a", {.weight = 3000}));
+  supervisor.submit(many(), named("b", {.weight = 1000}));
+  supervisor.settle(3);
+  EXPECT_EQ(supervisor.entitlements(1), Lines{"w1:3"});
+  EXPECT_EQ(supervisor.entitlements(2), Lines{"w1:1"});
+  const Lines assigned = supervisor.assigned();
+  EXPECT_GE(given_to(assigned, "2:"), 1U) << "the first job must not use up the band's credit";
+  supervisor.ignore();
+}
+
+// The second job's share may be on a band where nothing of it was kept, and the other way round.
+TEST(Entitlements, WorkGoesWhereItsJobHasSlots) {
+  PolicedSupervisor supervisor{policed("fair_share_max_min")};
+  supervisor.join({.slots = 2});
+  supervisor.join({.slots = 2});
+  supervisor.submit(many(), named("a"));
+  supervisor.submit(many(), named("b"));
+  supervisor.settle(4);
+  const Lines assigned = supervisor.assigned();
+  std::size_t slots = 0;
+  for (const std::uint32_t job : {1U, 2U})
+    for (const std::string& line : supervisor.entitlements(job)) slots += static_cast<std::size_t>(line.back() - '0');
+  EXPECT_EQ(slots, 4U);
+  for (const std::uint32_t job : {1U, 2U}) {
+    for (const std::string& line : supervisor.entitlements(job)) {
+      const std::string worker = line.substr(0, 2);
+      const bool has_slots = !line.ends_with(":0");
+      const auto there = std::count_if(assigned.begin(), assigned.end(), [&](const std::string& each) {
+        const bool of_second = each.starts_with("2:");
+        return of_second == (job == 2) && each.ends_with(worker);
+      });
+      EXPECT_EQ(there > 0, has_slots) << "job " << job << " on " << worker;
+    }
+  }
+  supervisor.ignore();
+}
+
+TEST(Entitlements, AJobThatEndsLeavesItsSlotsToTheOthers) {
+  PolicedSupervisor supervisor{policed("fair_share_max_min")};
+  supervisor.join({.slots = 4});
+  supervisor.submit(many(), named("a"));
+  supervisor.submit(GraphBuilder{}.sources(2).build(), named("b"));
+  supervisor.settle(3);
+  EXPECT_EQ(supervisor.entitlements(1), Lines{"w1:2"});
+  EXPECT_EQ(supervisor.entitlements(2), Lines{"w1:2"});
+  supervisor.succeed(1, 0, {}, 2);
+  supervisor.succeed(1, 1, {}, 2);
+  supervisor.settle(2);
+  EXPECT_EQ(supervisor.entitlements(1), Lines{"w1:all"});
+  supervisor.ignore();
+}
+
+TEST(Entitlements, ACapHoldsAlsoWhereNobodyElseWaits) {
+  PolicedSupervisor supervisor{policed("fair_share")};
+  supervisor.join({.slots = 4});
+  supervisor.submit(many(), named("a", {.slots_max = 2}));
+  supervisor.settle(2);
+  EXPECT_EQ(supervisor.entitlements(1), Lines{"w1:2"});
+  EXPECT_LE(supervisor.assigned().size(), 40U);
+  supervisor.ignore();
+}
+
+TEST(Entitlements, ProjectsShareByQuota) {
+  PolicedSupervisor supervisor{policed("quota", {{.name = "a", .weight = 3000}, {.name = "b", .weight = 1000}})};
+  supervisor.join({.slots = 4});
+  supervisor.submit(many(), named("a", {.project = "a"}));
+  supervisor.submit(many(), named("b", {.project = "b"}));
+  supervisor.settle(4);
+  EXPECT_EQ(supervisor.entitlements(1), Lines{"w1:3"});
+  EXPECT_EQ(supervisor.entitlements(2), Lines{"w1:1"});
+  supervisor.ignore();
+}
+
+TEST(Entitlements, AGangGetsAllItsSlotsOrNone) {
+  PolicedSupervisor supervisor{policed("fair_share_max_min")};
+  supervisor.join({.slots = 4});
+  supervisor.submit(GraphBuilder{}.sources(4).build(), named("gang", {.gang = 4}));
+  supervisor.settle(2);
+  EXPECT_EQ(supervisor.entitlements(1), Lines{"w1:4"});
+  supervisor.submit(GraphBuilder{}.sources(5).build(), named("too large", {.gang = 5}));
+  EXPECT_EQ(supervisor.refusal().code, ErrorCode::RequestTooLarge);
+  supervisor.ignore();
+}
+
+// What runs for long is told to leave, and waits again without having failed.
+TEST(Entitlements, AHigherPriorityTakesSlotsFromWhatRuns) {
+  PolicedSupervisor supervisor{policed("priority")};
+  supervisor.join({.slots = 2});
+  supervisor.submit(GraphBuilder{}.sources(2).build(), named("low"));
+  supervisor.settle(2);
+  EXPECT_EQ(supervisor.assigned().size(), 2U);
+  for (const std::uint32_t subtask : {0U, 1U}) supervisor.say(1, subtask, Outcome::Started);
+  JobSpec high = named("high", {.gang = 2});
+  high.priority = 10;
+  supervisor.submit(GraphBuilder{}.sources(2).build(), high);
+  PENSTOCK_EXPECT_COVERAGE_MARK("a running attempt is preempted", supervisor.settle(2));
+  EXPECT_EQ(supervisor.entitlements(1), Lines{"w1:0"});
+  const auto orders = supervisor.take<CancelBatch>();
+  ASSERT_EQ(orders.size(), 2U);
+  EXPECT_TRUE(orders[0].second.preempt);
+  EXPECT_EQ(orders[0].second.kill_after, 10s);
+  EXPECT_EQ(supervisor.assigned(), Lines{}) << "the gang waits until both have left";
+  supervisor.say(1, 0, Outcome::Returned);
+  supervisor.say(1, 1, Outcome::Returned);
+  supervisor.settle(3);
+  EXPECT_EQ(supervisor.entitlements(2), Lines{"w1:2"});
+  EXPECT_EQ(supervisor.assigned(), (Lines{"2:0 to w1", "2:1 to w1"}));
+  EXPECT_EQ(supervisor.job(1).histories.size(), 0U) << "it is not charged";
+  supervisor.succeed(1, 0, {}, 2);
+  supervisor.succeed(1, 1, {}, 2);
+  supervisor.settle(2);
+  EXPECT_EQ(supervisor.assigned(), (Lines{"0#2 to w1", "1#2 to w1"}));
+  const Result<Value> audit = supervisor.ask("audit");
+  ASSERT_TRUE(audit.has_value());
+  EXPECT_EQ(audit->list()->size(), 2U) << "each with its reason";
+  supervisor.ignore();
+}
+
+TEST(Entitlements, WhatIsNeverPreemptedStays) {
+  PolicedSupervisor supervisor{policed("priority")};
+  supervisor.join({.slots = 2});
+  supervisor.submit(GraphBuilder{}.sources(2).build(), named("low", {.kind = JobKind::Interactive}));
+  supervisor.settle(2);
+  for (const std::uint32_t subtask : {0U, 1U}) supervisor.say(1, subtask, Outcome::Started);
+  JobSpec high = named("high");
+  high.priority = 10;
+  supervisor.submit(GraphBuilder{}.sources(2).build(), high);
+  supervisor.settle(3);
+  EXPECT_EQ(supervisor.take<CancelBatch>().size(), 0U);
+  EXPECT_EQ(supervisor.entitlements(1), Lines{"w1:2"});
+  supervisor.ignore();
+}
+
+TEST(Entitlements, APassThatFailsOrIsLateLeavesTheLastPlanInForce) {
+  PolicedSupervisor supervisor{policed("fair_share_max_min")};
+  supervisor.join({.slots = 4});
+  supervisor.submit(many(), named("a"));
+  supervisor.submit(many(), named("b"));
+  supervisor.settle(3);
+  supervisor.submit(many(), named("c"));
+  supervisor.tick_after(10ms);
+  std::vector<supervisor_action::RunPass> passes = supervisor.take_passes();
+  ASSERT_EQ(passes.size(), 1U);
+  PENSTOCK_EXPECT_COVERAGE_MARK("a pass of the policy came to nothing",
+                                supervisor.handle(supervisor_event::PassEnded{passes[0].number, {}, "it broke"}));
+  EXPECT_EQ(supervisor.entitlements(1), Lines{"w1:2"});
+  EXPECT_EQ(supervisor.alerts().size(), 1U);
+  supervisor.tick_after(1s);
+  passes = supervisor.take_passes();
+  ASSERT_EQ(passes.size(), 1U);
+  supervisor.tick_after(11s);
+  EXPECT_EQ(supervisor.alerts().size(), 1U) << "it took too long";
+  supervisor.handle(PolicedSupervisor::run(passes[0]));
+  EXPECT_EQ(supervisor.entitlements(3), Lines{}) << "a plan that comes after all is not carried out";
+  supervisor.settle(1);
+  EXPECT_EQ(supervisor.entitlements(1).size(), 1U);
+  supervisor.ignore();
+}
+
+TEST(Entitlements, ASecondPassOverAnUnchangedClusterChangesNothing) {
+  for (const char* preset : {"fair_share", "fair_share_max_min", "priority", "quota", "multifactor"}) {
+    PolicedSupervisor supervisor{policed(preset, {{.name = "a"}, {.name = "b"}})};
+    supervisor.join({.slots = 3});
+    supervisor.join({.slots = 2});
+    supervisor.submit(many(), named("a", {.project = "a"}));
+    supervisor.submit(many(), named("b", {.project = "b"}));
+    supervisor.settle(5);
+    const Lines before[] = {supervisor.entitlements(1), supervisor.entitlements(2)};
+    supervisor.ignore();
+    supervisor.settle(3);
+    EXPECT_EQ(supervisor.take<EntitlementBatch>().size(), 0U) << preset;
+    EXPECT_EQ(supervisor.entitlements(1), before[0]) << preset;
+    supervisor.ignore();
+  }
+}
+
+}  // namespace
+}  // namespace penstock::supervisor

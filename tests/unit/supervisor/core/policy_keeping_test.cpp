@@ -1,0 +1,89 @@
+// SupervisorCore: what of policy a next life finds as it was.
+#include <gtest/gtest.h>
+
+#include "tests/support/journal_harness.hpp"
+#include "tests/support/policed_supervisor.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+using namespace std::chrono_literals;
+
+class PolicyKeeping : public testing::Test {
+ protected:
+  ~PolicyKeeping() override { cluster->ignore(); }
+
+  static SupervisorConfig config() {
+    SupervisorConfig config = policed("multifactor", {{.name = "a"}, {.name = "b"}});
+    config.policy.accounts = {{.name = "ann"}, {.name = "bob"}};
+    config.policy.usage_half_life = 1h;
+    return config;
+  }
+  void order(const std::string& command, std::vector<std::string> arguments) {
+    cluster->client_says(AdminRequest{1, command, std::move(arguments), "ada@desk"});
+    cluster.write_all();
+  }
+  void submit(const std::string& name, std::uint32_t subtasks) {
+    JobSpec spec;
+    spec.name = name;
+    spec.owner = "ann";
+    cluster->submit(GraphBuilder{}.sources(subtasks).build(), spec);
+    cluster.write_all();
+  }
+  Value row(const std::string& question, std::size_t index) {
+    const Result<Value> answer = cluster->ask(question);
+    EXPECT_TRUE(answer.has_value()) << to_string(answer.error());
+    return answer && index < answer->list()->size() ? (*answer->list())[index] : Value{};
+  }
+
+  double use_of(std::size_t account) {
+    const Value use = row("shares", account)["usage_slot_s"];
+    return use.number() == nullptr ? -1 : *use.number();
+  }
+
+  JournalHarness cluster{config()};
+};
+
+TEST_F(PolicyKeeping, UseComesBackAndHasFadedMeanwhile) {
+  cluster->join({.slots = 4});
+  submit("job", 4);
+  for (const supervisor_action::RunPass& pass : cluster->take_passes()) cluster->handle(PolicedSupervisor::run(pass));
+  ASSERT_EQ(cluster->assigned().size(), 4U);
+  for (std::uint32_t i = 0; i < 4; ++i) cluster->succeed(1, i);
+  cluster.write_all();
+  ASSERT_NEAR(use_of(0), 0.004, 1e-6);
+  cluster.restart(1h);
+  EXPECT_NEAR(use_of(0), 0.002, 1e-6);
+  EXPECT_EQ(use_of(1), 0);
+}
+
+TEST_F(PolicyKeeping, AQuotaHoldsUntilTheConfigurationIsReadAgain) {
+  order("set", {"quota", "a", "3"});
+  for (int life = 0; life < 3; ++life) {
+    EXPECT_EQ(row("projects", 0)["guaranteed_slots"], Value{3});
+    cluster.restart();
+  }
+  cluster->handle(supervisor_event::PolicyRead{ClientId::none(), {0, "reload", {}, "SIGHUP"}, config().policy});
+  cluster.write_all();
+  EXPECT_EQ(row("projects", 0)["guaranteed_slots"], Value{0});
+  cluster.restart();
+  EXPECT_EQ(row("projects", 0)["guaranteed_slots"], Value{0});
+  EXPECT_EQ(row("audit", 1)["who"], Value{"SIGHUP"});
+}
+
+TEST_F(PolicyKeeping, AMovedJobStaysWhereItWasMovedTo) {
+  cluster->join({.slots = 4});
+  submit("first", 40);
+  submit("second", 40);
+  ASSERT_EQ(row("queue", 0)["name"], Value{"first"});
+  order("move", {"second", "ahead-of", "first"});
+  order("set", {"weight", "second", "2.5"});
+  for (int life = 0; life < 3; ++life) {
+    EXPECT_EQ(row("queue", 0)["name"], Value{"second"}) << "in life " << life;
+    EXPECT_EQ(row("queue", 0)["weight"], Value{2.5});
+    cluster.restart();
+  }
+}
+
+}  // namespace
+}  // namespace penstock::supervisor
