@@ -180,7 +180,7 @@ struct ToWorker {
     explain :group { question @22 :UInt64; job @23 :UInt32; subtask @24 :UInt32; }
     peers @25 :List(PeerAddress);
     keep :group { job @27 :UInt32; data @28 :List(KeepDatum); }
-    removeCheckpoints @29 :List(UInt64);  # lives of workers that are gone
+    removeCheckpoints @30 :List(UInt64);  # lives of workers that are gone
   }
 }
 

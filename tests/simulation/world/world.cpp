@@ -59,6 +59,7 @@ void World::draw_configuration() {
   supervisor_config_.progress_every = microseconds{r.between(0, 5000)};
   supervisor_config_.progress_batch_max = static_cast<std::uint32_t>(r.between(1, 50));
   supervisor_config_.cached_graphs_max = static_cast<std::uint32_t>(r.between(0, 2));
+  supervisor_config_.lost_writers_max = 2;  // So small that some are forgotten.
   supervisor_config_.steal_after = microseconds{r.between(0, 3000)};
   supervisor_config_.required_band_wait = milliseconds{r.between(1, 5000)};
   supervisor_config_.lineage_depth_max = static_cast<std::uint32_t>(r.chance(1, 5) ? r.between(1, 4) : 10000);
