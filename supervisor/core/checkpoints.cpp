@@ -15,7 +15,7 @@ void SupervisorCore::receive_checkpoint(WorkerSlot slot, Job& job, const Replica
   if (!made) {
     if (claiming) return;  // What it holds and nobody needs is dropped when it has said so.
     PENSTOCK_COVERAGE_MARK("a checkpoint came after its datum was dropped");
-    return tell(slot, DropBatch{job.id, false, {DataRef{report.producer.index, report.output}}});
+    return drop_copy(slot, job, report);
   }
   note_checkpoint(job, subtask, workers_[slot].incarnation);
   if (!durable()) return;

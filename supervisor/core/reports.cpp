@@ -35,11 +35,22 @@ void SupervisorCore::receive(WorkerSlot slot, const ReportBatch& message) {
       note_held(slot, job, subtask);
     } else if (!worker.claiming) {
       PENSTOCK_COVERAGE_MARK("a copy came after its datum was dropped");
-      tell(slot, DropBatch{job.id, false, {DataRef{replica.producer.index, replica.output}}});
+      drop_copy(slot, job, replica);
     }
   }
   for (const BandLoad& load : message.loads)
     if (load.band.value() < worker.bands.size()) workers_[worker.bands[load.band.value()]].load = load;
+}
+
+/// Of a datum that was dropped, or lost, meanwhile. Where it is about to be made again the copy stays: the order to drop
+/// it would arrive after that run and take what it has made.
+void SupervisorCore::drop_copy(WorkerSlot slot, const Job& job, const ReplicaReport& copy) {
+  const std::uint32_t subtask = copy.producer.index.value();
+  if (subtask < job.hot.size()) {
+    const SubtaskHot& hot = job.hot[subtask];
+    if (hot.phase == SubtaskPhase::Assigned && workers_[hot.band].worker == slot) return;
+  }
+  tell(slot, DropBatch{job.id, false, {DataRef{copy.producer.index, copy.output}}});
 }
 
 void SupervisorCore::apply(WorkerSlot slot, Job& job, const JobReports& reports) {

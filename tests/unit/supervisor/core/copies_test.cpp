@@ -106,5 +106,24 @@ TEST(Copies, WhenNobodyReadsItAnyMoreEveryCopyIsDropped) {
   supervisor.ignore();
 }
 
+// Found by seed 8594 of the simulator: the order to drop the copy came after the run and took its output.
+TEST(Copies, ACopyIsNotDroppedWhereItsDatumIsBeingMadeAgain) {
+  SupervisorHarness supervisor;
+  supervisor.join();
+  supervisor.join();
+  GraphBuilder graph;
+  graph.template_at(0).replicas = 2;
+  supervisor.submit(graph.add().add({0}).build());
+  const std::uint32_t holder = holder_of_first(supervisor);
+  supervisor.succeed(holder, 0, {{0, 100}});
+  ASSERT_EQ(asked(supervisor).size(), 1U);
+  supervisor.ignore();
+  supervisor.lose(holder);
+  ASSERT_EQ(supervisor.phase(0), SubtaskPhase::Assigned) << "at the one that has fetched the copy meanwhile";
+  supervisor.report_replica(3 - holder, 0);
+  EXPECT_EQ(supervisor.drops(), Texts{});
+  supervisor.ignore();
+}
+
 }  // namespace
 }  // namespace penstock::supervisor
