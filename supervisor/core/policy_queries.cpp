@@ -124,12 +124,8 @@ Result<Value> SupervisorCore::describe_projects() const {
 Result<Value> SupervisorCore::describe_shares() const {
   if (!policed()) return no_policy();
   Value::List rows;
-  std::int64_t shares = 0;
   double usage = 0;
-  for (std::size_t i = 0; i < policy_.config.accounts.size(); ++i) {
-    shares += policy_.config.accounts[i].shares;
-    usage += policy_.usage[i];
-  }
+  for (std::size_t i = 0; i < policy_.config.accounts.size(); ++i) usage += policy_.usage[i];
   for (std::size_t i = 0; i < policy_.config.accounts.size(); ++i) {
     const AccountConfig& account = policy_.config.accounts[i];
     rows.push_back(Value::Record{{"account", account.name},
