@@ -6,8 +6,6 @@
 namespace penstock::supervisor {
 namespace {
 
-/// Runnable subtasks that a band may hold beyond its slots, whatever its credit: they are prepared while others run.
-constexpr std::uint32_t kPreparedAhead = 2;
 /// Subtasks of one job that are taken before another job of equal priority is considered.
 constexpr std::uint32_t kTurn = 64;
 constexpr std::uint32_t kVictimsTried = 8;
@@ -418,42 +416,6 @@ bool SupervisorCore::feed_hungry(BandSlot thief) {
     return false;
   }
   return try_all(with_excess_, &SupervisorCore::ask_for_queued);
-}
-
-// Half of what is kept here for the victim gets a new home; nothing has been sent, so nothing can race.
-bool SupervisorCore::move_homes(BandSlot thief, BandSlot victim) {
-  const std::uint32_t wanted = std::max(1U, std::min(workers_[victim].ready_here / 2, config_.lookahead_subtasks_max));
-  std::uint32_t moved = 0;
-  std::vector<std::uint64_t> back;
-  for (const JobId id : active_) {
-    Job& job = *jobs_[id.value()];
-    if (job.cancelling || job.find_local(victim) == nullptr || !has_slots_for(job, thief)) continue;
-    back.clear();
-    while (moved < wanted && back.size() < kVictimsTried) {
-      const std::uint64_t key = job.find_local(victim)->take_lowest_ready();
-      if (key == LocalSet::kNone) break;
-      note_ready(victim, -1);
-      const std::uint32_t subtask = job.shape->at_rank(static_cast<std::uint32_t>(key));
-      SubtaskHot& hot = job.hot[subtask];
-      if (hot.phase != SubtaskPhase::Placeable || hot.band != victim || hot.missing != 0) continue;
-      const std::int64_t gain = queue_cost_ns(job, subtask, victim);
-      if (!may_run_on(job, subtask, thief) || movement_cost_ns(job, subtask, thief) > gain + config_.steal_after.count()) {
-        back.push_back(key);
-        continue;
-      }
-      hot.band = thief;
-      job.local(thief).push_ready(job.order_key(subtask));
-      note_ready(thief, 1);
-      ++moved;
-      ++counters_.moved_here;
-    }
-    looks_left_ -= std::min(looks_left_, static_cast<std::uint32_t>(back.size()));
-    for (const std::uint64_t key : back) {
-      job.local(victim).push_ready(key);
-      note_ready(victim, 1);
-    }
-  }
-  return moved > 0;
 }
 
 // Spec: worker 10, the fewest, lowest-priority, not yet prepared items. The worker's answer is definite.

@@ -9,9 +9,6 @@
 namespace penstock::supervisor {
 namespace {
 
-/// Bands of the same job that are looked at for work that another of its bands has slots for.
-constexpr std::uint32_t kBandsTried = 8;
-
 const char* words_of(policy::PreemptionReason reason) {
   switch (reason) {
     case policy::PreemptionReason::AboveShare: return "it holds more than its fair share";
@@ -298,50 +295,6 @@ void SupervisorCore::note_preemptions(const PassUnderWay& pass, const policy::Pl
     reason = words_of(each.reason);
     if (each.beneficiary != policy::kNone) reason += ": " + to_string(pass.subjects[each.beneficiary].job);
   }
-}
-
-// Nobody has sent them yet, so nothing can race. The job has slots here and nothing to run on them, and something of it
-// is kept for bands where it has none, or less.
-bool SupervisorCore::pull_home(Job& job, BandSlot slot) {
-  const BandShare share = job.shares->of(slot);
-  const std::uint32_t bands = static_cast<std::uint32_t>(job.local_of.size());
-  std::uint32_t at = job.shares->pull_cursor;
-  std::uint32_t tries = 0;
-  for (std::uint32_t looked_at = 0; looked_at < bands && tries < kBandsTried; ++looked_at, ++at) {
-    const BandSlot from{at % bands};
-    LocalSet* local = from == slot ? nullptr : job.find_local(from);
-    if (local == nullptr || local->ready_count() == 0) continue;
-    ++tries;
-    const auto count = static_cast<std::uint32_t>(local->ready_count());
-    const bool lost = job.shares->of(from).entitled.is_zero();
-    const std::uint32_t wanted = std::max({lost ? count / 2 : (count - 1) / 2, lost ? share.slots() + 2 : 0U});
-    std::uint32_t moved = 0;
-    std::vector<std::uint64_t> back;
-    while (moved < std::min(wanted, config_.lookahead_subtasks_max) && back.size() < kBandsTried) {
-      const std::uint64_t key = job.find_local(from)->take_lowest_ready();
-      if (key == LocalSet::kNone) break;
-      const std::uint32_t subtask = job.shape->at_rank(static_cast<std::uint32_t>(key));
-      SubtaskHot& hot = job.hot[subtask];
-      const bool current = hot.phase == SubtaskPhase::Placeable && hot.band == from && hot.missing == 0;
-      if (current && !may_run_on(job, subtask, slot)) {
-        back.push_back(key);
-        continue;
-      }
-      note_ready(from, -1);
-      if (!current) continue;
-      hot.band = slot;
-      job.local(slot).push_ready(job.order_key(subtask));
-      note_ready(slot, 1);
-      ++moved;
-    }
-    // Nothing is new there: two bands that look at each other in vain would never come to an end.
-    for (const std::uint64_t key : back) job.local(from).push_ready(key);
-    if (moved == 0) continue;
-    counters_.moved_here += moved;
-    job.shares->pull_cursor = from.value();
-    return true;
-  }
-  return false;
 }
 
 }  // namespace penstock::supervisor

@@ -217,6 +217,8 @@ class SupervisorCore {
   std::uint32_t lookahead_limit(const Job& job, std::uint32_t template_index, std::uint32_t slots) const;
   std::uint64_t estimate_ns(const Job& job, std::uint32_t subtask) const;
   void help_hungry();
+  /// Runnable subtasks that a band may hold beyond its slots, whatever its credit: they are prepared while others run.
+  static constexpr std::uint32_t kPreparedAhead = 2;
   /// What of a band a job may fill: all of it, or its share.
   struct Credit {
     std::uint32_t slots;
@@ -226,8 +228,18 @@ class SupervisorCore {
   Credit credit_of(const Job& job, BandSlot slot) const;
   bool has_slots_for(const Job& job, BandSlot slot) const;
   bool feed_hungry(BandSlot band);
-  bool move_homes(BandSlot thief, BandSlot victim);
   bool ask_for_queued(BandSlot thief, BandSlot victim);
+
+  // What is kept for one band gets another home: homes.cpp.
+  struct Moved {
+    std::uint32_t count = 0;
+    std::uint32_t passed_over = 0;  ///< What was looked at and had to stay.
+  };
+  template <class MayMove>
+  Moved move_ready(Job& job, BandSlot from, BandSlot to, std::uint32_t most, MayMove may_move);
+  bool move_homes(BandSlot thief, BandSlot victim);
+  bool pull_home(Job& job, BandSlot slot);
+
   void mark_dirty(BandSlot band);
   void note_ready(BandSlot band, std::int32_t change);
   void note_runnable(BandSlot band, std::int32_t change);
@@ -351,7 +363,6 @@ class SupervisorCore {
   void take_back_running(Job& job, BandSlot slot);
   bool is_leaving(const Job& job, std::uint32_t subtask, std::uint16_t attempt) const;
   void preempt(Job& job, const AssignedRef& ref);
-  bool pull_home(Job& job, BandSlot slot);
 
   // What of it outlives this life: policy_keeping.cpp.
   double left_after(Duration duration) const;

@@ -48,6 +48,17 @@ std::string job_with(const std::string& wish) {
          "\"w2\"\n";
 }
 
+/// One after the other: `required = "w1"` means a worker of that name or number, so the two must agree.
+bool start_two_workers(ClusterProcesses& cluster, const std::vector<std::string>& more = {}) {
+  for (const int i : {1, 2}) {
+    std::vector<std::string> arguments{"--slots", "1", "--memory", "1GiB"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    cluster.start_worker("w" + std::to_string(i), arguments);
+    if (!cluster.wait_for_workers(i)) return false;
+  }
+  return true;
+}
+
 void expect_one_run_of_each(RunningBinary& job) {
   const BinaryRun run = job.wait();
   const Json end = Json::parse(run.output, nullptr, false);
@@ -58,11 +69,7 @@ void expect_one_run_of_each(RunningBinary& job) {
 
 TEST(DataOfWorkers, AReplicaSavesTheRunWhenItsHolderIsKilled) {
   ClusterProcesses cluster{{"--set", "link.heartbeat=50ms", "--set", "link.silence_max=500ms"}};
-  // One after the other: `required = "w1"` means a worker of that name or number, so the two must agree.
-  for (const int i : {1, 2}) {
-    cluster.start_worker("w" + std::to_string(i), {"--slots", "1", "--memory", "1GiB"});
-    ASSERT_TRUE(cluster.wait_for_workers(i));
-  }
+  ASSERT_TRUE(start_two_workers(cluster));
   const ScratchDirectory scratch;
   RunningBinary job = submit(cluster, scratch.write("job.toml", job_with("replicas = 2\n")));
   ASSERT_TRUE(wait_until([&] { return stored_on(cluster, "w2") >= 3 << 20; }));
@@ -74,11 +81,7 @@ TEST(DataOfWorkers, AReplicaSavesTheRunWhenItsHolderIsKilled) {
 TEST(DataOfWorkers, ACheckpointSavesTheRunWhenItsHolderIsKilled) {
   const ScratchDirectory scratch;
   ClusterProcesses cluster{{"--set", "link.heartbeat=50ms", "--set", "link.silence_max=500ms"}};
-  for (const int i : {1, 2}) {
-    cluster.start_worker("w" + std::to_string(i),
-                         {"--slots", "1", "--memory", "1GiB", "--checkpoints", scratch.at("shared")});
-    ASSERT_TRUE(cluster.wait_for_workers(i));
-  }
+  ASSERT_TRUE(start_two_workers(cluster, {"--checkpoints", scratch.at("shared")}));
   RunningBinary job = submit(cluster, scratch.write("job.toml", job_with("checkpoint = true\n")));
   ASSERT_TRUE(wait_until([&] { return files_in(scratch.at("shared")) == 1; }));
   // The report that it is safe follows at once; the next one of that worker, on its load, comes behind it.
@@ -93,11 +96,7 @@ TEST(DataOfWorkers, ACheckpointSavesTheRunWhenItsHolderIsKilled) {
 TEST(DataOfWorkers, ACheckpointOutlivesItsWriterAndTheSupervisor) {
   const ScratchDirectory scratch;
   ClusterProcesses cluster{{"--set", "link.heartbeat=50ms", "--set", "link.silence_max=500ms"}};
-  for (const int i : {1, 2}) {
-    cluster.start_worker("w" + std::to_string(i),
-                         {"--slots", "1", "--memory", "1GiB", "--checkpoints", scratch.at("shared")});
-    ASSERT_TRUE(cluster.wait_for_workers(i));
-  }
+  ASSERT_TRUE(start_two_workers(cluster, {"--checkpoints", scratch.at("shared")}));
   RunningBinary job = submit(cluster, scratch.write("job.toml", "name = \"kept\"\n" + job_with("checkpoint = true\n")));
   ASSERT_TRUE(wait_until([&] { return files_in(scratch.at("shared")) == 1; }));
   ASSERT_TRUE(wait_until([&] { return stored_on(cluster, "w1") >= 3 << 20; }));

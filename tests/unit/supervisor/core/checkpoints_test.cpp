@@ -5,23 +5,12 @@
 
 #include "tests/support/coverage_marks.hpp"
 #include "tests/support/journal_harness.hpp"
+#include "tests/support/kept_copies.hpp"
 
 namespace penstock::supervisor {
 namespace {
 
 using Texts = std::vector<std::string>;
-
-struct Asked {
-  WorkerId to;
-  KeepDatum what;
-};
-
-std::vector<Asked> asked(SupervisorHarness& supervisor) {
-  std::vector<Asked> found;
-  for (const auto& [worker, batch] : supervisor.take<KeepBatch>())
-    for (const KeepDatum& datum : batch.data) found.push_back({worker, datum});
-  return found;
-}
 
 /// Two in a row, the first of which has that wish.
 Graph chain_with_checkpoint() {
@@ -44,20 +33,28 @@ void checkpointed(SupervisorHarness& supervisor, std::uint32_t worker, std::uint
   supervisor.worker_says(worker, batch);
 }
 
-/// Which of two workers was given the first subtask; the other is `3 - it`.
-std::uint32_t holder_of_first(SupervisorHarness& supervisor) {
-  const Texts assigned = supervisor.assigned();
-  return !assigned.empty() && assigned[0] == "0 to w1" ? 1 : 2;
+/// One worker, which has made the first of two and put it on shared storage.
+void make_one(SupervisorHarness& supervisor) {
+  supervisor.join(kWithShared);
+  supervisor.submit(chain_with_checkpoint());
+  supervisor.succeed(1, 0, {{0, 100}});
+  checkpointed(supervisor, 1, 0);
 }
 
-TEST(Checkpoints, ACheckpointIsReadByAnotherWorkerWhenItsWriterIsLost) {
-  SupervisorHarness supervisor;
+/// Two workers, the same; returns which of them has made it.
+std::uint32_t make_one_of_two(SupervisorHarness& supervisor) {
   supervisor.join(kWithShared);
   supervisor.join(kWithShared);
   supervisor.submit(chain_with_checkpoint());
   const std::uint32_t holder = holder_of_first(supervisor);
   supervisor.succeed(holder, 0, {{0, 100}});
   checkpointed(supervisor, holder, 0);
+  return holder;
+}
+
+TEST(Checkpoints, ACheckpointIsReadByAnotherWorkerWhenItsWriterIsLost) {
+  SupervisorHarness supervisor;
+  const std::uint32_t holder = make_one_of_two(supervisor);
   supervisor.ignore();
   PENSTOCK_EXPECT_COVERAGE_MARK("a checkpoint took the place of a lost output", supervisor.lose(holder));
   const auto orders = asked(supervisor);
@@ -81,10 +78,7 @@ TEST(Checkpoints, ACheckpointIsReadByAnotherWorkerWhenItsWriterIsLost) {
 
 TEST(Checkpoints, AWorkerWithoutSharedStorageStandsForNoCheckpoint) {
   SupervisorHarness supervisor;
-  supervisor.join(kWithShared);
-  supervisor.submit(chain_with_checkpoint());
-  supervisor.succeed(1, 0, {{0, 100}});
-  checkpointed(supervisor, 1, 0);
+  make_one(supervisor);
   supervisor.join();
   supervisor.lose(1);
   EXPECT_EQ(supervisor.core().counters().recomputed, 1U);
@@ -93,10 +87,7 @@ TEST(Checkpoints, AWorkerWithoutSharedStorageStandsForNoCheckpoint) {
 
 TEST(Checkpoints, ACheckpointWaitsForAWorkerThatReadsIt) {
   SupervisorHarness supervisor;
-  supervisor.join(kWithShared);
-  supervisor.submit(chain_with_checkpoint());
-  supervisor.succeed(1, 0, {{0, 100}});
-  checkpointed(supervisor, 1, 0);
+  make_one(supervisor);
   PENSTOCK_EXPECT_COVERAGE_MARK("a checkpoint waits for a worker", supervisor.lose(1));
   supervisor.ignore();
   supervisor.join(kWithShared);
@@ -107,10 +98,7 @@ TEST(Checkpoints, ACheckpointWaitsForAWorkerThatReadsIt) {
 
 TEST(Checkpoints, IfTheFirstWhoComesCannotReadACheckpointItIsMadeAgain) {
   SupervisorHarness supervisor;
-  supervisor.join(kWithShared);
-  supervisor.submit(chain_with_checkpoint());
-  supervisor.succeed(1, 0, {{0, 100}});
-  checkpointed(supervisor, 1, 0);
+  make_one(supervisor);
   supervisor.lose(1);
   supervisor.join();
   EXPECT_EQ(supervisor.core().counters().recomputed, 1U);
@@ -127,12 +115,7 @@ std::vector<Incarnation> removed(SupervisorHarness& supervisor) {
 
 TEST(Checkpoints, CheckpointsOfALostWorkerAreRemovedWhenNobodyNeedsThem) {
   SupervisorHarness supervisor;
-  supervisor.join(kWithShared);
-  supervisor.join(kWithShared);
-  supervisor.submit(chain_with_checkpoint());
-  const std::uint32_t holder = holder_of_first(supervisor);
-  supervisor.succeed(holder, 0, {{0, 100}});
-  checkpointed(supervisor, holder, 0);
+  const std::uint32_t holder = make_one_of_two(supervisor);
   supervisor.lose(holder);
   EXPECT_EQ(removed(supervisor), std::vector<Incarnation>{}) << "the job needs one of them";
   supervisor.assigned();

@@ -46,6 +46,15 @@ class ClaimsTest : public ::testing::Test {
     cluster.write_all();
   }
   void die() { cluster.restart_for_claims(); }
+  /// It registers, and has not said yet what it holds.
+  void begin_to_come_back(std::uint32_t worker) {
+    Register half;
+    half.name = "worker-" + std::to_string(worker);
+    half.bands.resize(1);
+    half.bands[0].capacity.slots = kOneSlot;
+    half.reclaims = true;
+    cluster->handle(supervisor_event::WorkerJoined{WorkerId{worker}, Incarnation{100 + worker}, half});
+  }
 
   JournalHarness cluster{SupervisorConfig{.lookahead_subtasks_initial = 1}};
 };
@@ -372,12 +381,7 @@ TEST_F(ClaimsTest, AWorkerThatIsLostWhileItClaimsIsNotWaitedFor) {
   begin(GraphBuilder{}.sources(1).build());
   die();
   cluster->come_back(1, {});
-  Register half;
-  half.name = "worker-2";
-  half.bands.resize(1);
-  half.bands[0].capacity.slots = kOneSlot;
-  half.reclaims = true;
-  cluster->handle(supervisor_event::WorkerJoined{WorkerId{2}, Incarnation{102}, half});
+  begin_to_come_back(2);
   PENSTOCK_EXPECT_COVERAGE_MARK("a claim takes long", cluster->tick_after(std::chrono::seconds{6}));
   EXPECT_TRUE(cluster->core().reclaiming());
   cluster->lose(2);
@@ -392,12 +396,7 @@ TEST_F(ClaimsTest, AnOrderAboutDrainingOpensNoWorkerThatClaims) {
   die();
   cluster->come_back(2, {});
   cluster->ignore();
-  Register half;
-  half.name = "worker-1";
-  half.bands.resize(1);
-  half.bands[0].capacity.slots = kOneSlot;
-  half.reclaims = true;
-  cluster->handle(supervisor_event::WorkerJoined{WorkerId{1}, Incarnation{101}, half});
+  begin_to_come_back(1);
   cluster->client_says(AdminRequest{1, "undrain", {"worker-1"}}, ClientId{99});
   cluster.write_all();
   cluster->submit(GraphBuilder{}.sources(3).build(), named("two"));

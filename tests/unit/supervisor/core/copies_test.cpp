@@ -4,25 +4,12 @@
 #include <algorithm>
 
 #include "tests/support/coverage_marks.hpp"
-#include "tests/support/supervisor_harness.hpp"
+#include "tests/support/kept_copies.hpp"
 
 namespace penstock::supervisor {
 namespace {
 
 using Texts = std::vector<std::string>;
-
-struct Asked {
-  WorkerId to;
-  KeepDatum what;
-  friend bool operator==(const Asked&, const Asked&) = default;
-};
-
-std::vector<Asked> asked(SupervisorHarness& supervisor) {
-  std::vector<Asked> found;
-  for (const auto& [worker, batch] : supervisor.take<KeepBatch>())
-    for (const KeepDatum& datum : batch.data) found.push_back({worker, datum});
-  return found;
-}
 
 /// Two in a row, the first of which has that wish.
 Graph chain_with(std::uint16_t replicas) {
@@ -30,12 +17,6 @@ Graph chain_with(std::uint16_t replicas) {
   graph.template_at(0).replicas = replicas;
   graph.template_at(1).required.worker = "worker-1";
   return graph.add().add({0}).build();
-}
-
-/// Which of two workers was given the first subtask; the other is `3 - it`.
-std::uint32_t holder_of_first(SupervisorHarness& supervisor) {
-  const Texts assigned = supervisor.assigned();
-  return !assigned.empty() && assigned[0] == "0 to w1" ? 1 : 2;
 }
 
 TEST(Copies, AReplicaIsAskedForAndTakesThePlaceOfTheLostOne) {
@@ -46,7 +27,7 @@ TEST(Copies, AReplicaIsAskedForAndTakesThePlaceOfTheLostOne) {
   const std::uint32_t holder = holder_of_first(supervisor);
   PENSTOCK_EXPECT_COVERAGE_MARK("a copy was asked for", supervisor.succeed(holder, 0, {{0, 100}}));
   EXPECT_EQ(asked(supervisor),
-            (std::vector<Asked>{{WorkerId{3 - holder}, {SubtaskIndex{0}, 0, WorkerId{holder}, 100, {}}}}));
+            (std::vector<AskedCopy>{{WorkerId{3 - holder}, {SubtaskIndex{0}, 0, WorkerId{holder}, 100, {}}}}));
   // The other one must know where that is.
   const auto peers = supervisor.take<PeerAddressBatch>();
   ASSERT_FALSE(peers.empty());
@@ -66,7 +47,7 @@ TEST(Copies, WithoutTheWishOrWithoutOutputsOrOtherWorkersNothingIsAsked) {
       const std::uint32_t holder = holder_of_first(supervisor);
       const bool empty = replicas == 2 && workers == 2;
       supervisor.succeed(holder, 0, empty ? std::vector<OutputReport>{} : std::vector<OutputReport>{{0, 100}});
-      EXPECT_EQ(asked(supervisor), std::vector<Asked>{}) << replicas << " " << workers;
+      EXPECT_EQ(asked(supervisor), std::vector<AskedCopy>{}) << replicas << " " << workers;
       supervisor.ignore();
     }
 }

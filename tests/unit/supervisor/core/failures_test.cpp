@@ -152,15 +152,20 @@ TEST(Retry, WhatIsNotRetryableRunsOnce) {
   }
 }
 
-// A runner that was killed while a dataframe was computed failed it, though the user had done nothing.
-TEST(Retry, TheFirstTwoCrashesOfAProcessRunnerAreNotCharged) {
-  SupervisorHarness cluster;
+/// One subtask, which may be charged with one failure only.
+void assign_to_process_runner(SupervisorHarness& cluster) {
   cluster.join();
   GraphBuilder graph;
   graph.template_at(0).runner = RunnerKind::Process;
   graph.template_at(0).attempts_max = 1;
   cluster.submit(graph.add().build());
   cluster.assigned();
+}
+
+// A runner that was killed while a dataframe was computed failed it, though the user had done nothing.
+TEST(Retry, TheFirstTwoCrashesOfAProcessRunnerAreNotCharged) {
+  SupervisorHarness cluster;
+  assign_to_process_runner(cluster);
   for (int crash = 0; crash < 2; ++crash) {
     cluster.fail(1, 0, FailureClass::RunnerCrash);
     EXPECT_EQ(cluster.phase(0), SubtaskPhase::Backoff);
@@ -176,12 +181,7 @@ TEST(Retry, EveryCrashIsChargedWhereNoneIsForgiven) {
   SupervisorConfig config;
   config.runner_crashes_forgiven = 0;
   SupervisorHarness cluster{config};
-  cluster.join();
-  GraphBuilder graph;
-  graph.template_at(0).runner = RunnerKind::Process;
-  graph.template_at(0).attempts_max = 1;
-  cluster.submit(graph.add().build());
-  cluster.assigned();
+  assign_to_process_runner(cluster);
   cluster.fail(1, 0, FailureClass::RunnerCrash);
   EXPECT_EQ(cluster.state(), JobState::Failed);
   cluster.ignore();

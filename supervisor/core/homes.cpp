@@ -1,0 +1,88 @@
+// SupervisorCore: what is kept for one band gets its home at another. Nothing of it has been sent, so nothing can race.
+#include <algorithm>
+
+#include "supervisor/core/supervisor_core.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+/// Subtasks of one home that are looked at in vain.
+constexpr std::uint32_t kPassedOverMax = 8;
+/// Homes of a job that are looked at for work that another of its bands has slots for.
+constexpr std::uint32_t kHomesTried = 8;
+
+}  // namespace
+
+// The lowest in order first. What has to stay is as it was, so that nobody looks again because of it: two bands that
+// look at each other in vain would never come to an end.
+template <class MayMove>
+SupervisorCore::Moved SupervisorCore::move_ready(Job& job, BandSlot from, BandSlot to, std::uint32_t most,
+                                                 MayMove may_move) {
+  Moved moved;
+  std::vector<std::uint64_t> stays;
+  while (moved.count < most && stays.size() < kPassedOverMax) {
+    const std::uint64_t key = job.local(from).take_lowest_ready();
+    if (key == LocalSet::kNone) break;
+    const std::uint32_t subtask = job.shape->at_rank(static_cast<std::uint32_t>(key));
+    SubtaskHot& hot = job.hot[subtask];
+    const bool current = hot.phase == SubtaskPhase::Placeable && hot.band == from && hot.missing == 0;
+    if (current && !may_move(subtask)) {
+      stays.push_back(key);
+      continue;
+    }
+    note_ready(from, -1);
+    if (!current) continue;
+    hot.band = to;
+    job.local(to).push_ready(job.order_key(subtask));
+    note_ready(to, 1);
+    ++moved.count;
+  }
+  for (const std::uint64_t key : stays) job.local(from).push_ready(key);
+  moved.passed_over = static_cast<std::uint32_t>(stays.size());
+  counters_.moved_here += moved.count;
+  return moved;
+}
+
+// Half of what is kept here for the victim.
+bool SupervisorCore::move_homes(BandSlot thief, BandSlot victim) {
+  const std::uint32_t wanted = std::max(1U, std::min(workers_[victim].ready_here / 2, config_.lookahead_subtasks_max));
+  std::uint32_t moved = 0;
+  for (const JobId id : active_) {
+    Job& job = *jobs_[id.value()];
+    if (moved == wanted) break;
+    if (job.cancelling || job.find_local(victim) == nullptr || !has_slots_for(job, thief)) continue;
+    const Moved of_job = move_ready(job, victim, thief, wanted - moved, [&](std::uint32_t subtask) {
+      const std::int64_t gain = queue_cost_ns(job, subtask, victim);
+      return may_run_on(job, subtask, thief) &&
+             movement_cost_ns(job, subtask, thief) <= gain + config_.steal_after.count();
+    });
+    moved += of_job.count;
+    looks_left_ -= std::min(looks_left_, of_job.passed_over);
+  }
+  return moved > 0;
+}
+
+// The job has slots here and nothing to run on them: half of what is kept for another of its bands, or, where it has
+// lost its slots, at least what fills these.
+bool SupervisorCore::pull_home(Job& job, BandSlot slot) {
+  const auto bands = static_cast<std::uint32_t>(job.local_of.size());
+  std::uint32_t at = job.shares->pull_cursor;
+  std::uint32_t tries = 0;
+  for (std::uint32_t looked_at = 0; looked_at < bands && tries < kHomesTried; ++looked_at, ++at) {
+    const BandSlot from{at % bands};
+    const LocalSet* local = from == slot ? nullptr : job.find_local(from);
+    if (local == nullptr || local->ready_count() == 0) continue;
+    ++tries;
+    const auto count = static_cast<std::uint32_t>(local->ready_count());
+    const bool lost = job.shares->of(from).entitled.is_zero();
+    const std::uint32_t wanted =
+        lost ? std::max(count / 2, job.shares->of(slot).slots() + kPreparedAhead) : (count - 1) / 2;
+    const auto may_move = [&](std::uint32_t subtask) { return may_run_on(job, subtask, slot); };
+    if (move_ready(job, from, slot, std::min(wanted, config_.lookahead_subtasks_max), may_move).count == 0) continue;
+    job.shares->pull_cursor = from.value();
+    return true;
+  }
+  return false;
+}
+
+}  // namespace penstock::supervisor
