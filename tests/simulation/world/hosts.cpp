@@ -264,10 +264,12 @@ void SupervisorHost::read_policy(const ReloadPolicy& order) {
   });
 }
 
-/// What all jobs are given of a band fits it.
+/// What all jobs are given of a band fits it, or what is told to run there: an end may be on its way when the next one
+/// in its slot has been running for a while, and nobody is made to leave because of that.
 void SupervisorHost::check_plan() const {
   const WorkerTable& table = core_->workers();
   std::vector<std::uint64_t> given(table.band_slots());
+  std::vector<std::uint64_t> started(table.band_slots());
   for (const JobId id : world_.client().jobs()) {
     const Job* job = core_->find_job(id);
     if (job == nullptr || job->shares == nullptr || job->cancelling) continue;  // Who ends takes nothing new.
@@ -276,10 +278,11 @@ void SupervisorHost::check_plan() const {
         // What is smaller than a slot is rounded up for each job.
         const bool rounded = job->shares->kinds[0].unit_milli % 1000 != 0;
         given[i] += share.slots() - (rounded ? 1 : 0);
+        started[i] += share.started;
       }
   }
   for (std::uint32_t i = 0; i < given.size(); ++i) {
-    if (!table[BandSlot{i}].alive || given[i] <= table[BandSlot{i}].slots) continue;
+    if (!table[BandSlot{i}].alive || given[i] <= std::max<std::uint64_t>(table[BandSlot{i}].slots, started[i])) continue;
     std::string what = "policy gives away more of " + to_string(table[BandSlot{i}].id) + " than its slots";
     for (const JobId id : world_.client().jobs())
       if (const Job* job = core_->find_job(id); job != nullptr && job->shares != nullptr)
