@@ -190,8 +190,9 @@ ReportBatch SupervisorRig::turn(std::uint32_t index) {
     entry.run_us = 1000 * options_.slots / options_.reports_per_turn;
   };
   for (const AttemptRef& ref : worker.returned) report(ref, Outcome::Returned);
+  const std::size_t most = worker.returned.size() + options_.reports_per_turn;  // What it gives back takes no slot.
   worker.returned.clear();
-  while (attempts.size() < options_.reports_per_turn && !worker.runnable.empty()) {
+  while (attempts.size() < most && !worker.runnable.empty()) {
     const AttemptRef ref = worker.runnable.front();
     worker.runnable.pop_front();
     Subtask& subtask = subtasks_[ref.subtask.value()];

@@ -11,6 +11,8 @@ constexpr std::size_t kCandidatesMax = 8;
 constexpr std::size_t kPredecessorsLookedAt = 64;
 /// Times `steal_after` that a band must have been hungry before it gets what cannot run yet.
 constexpr std::int64_t kPatience = 4;
+/// Of a band's memory: beyond it the band is avoided.
+constexpr std::int64_t kPressedPermille = 800;
 /// No single cost is above this, so that sums of a few stay numbers.
 constexpr std::int64_t kCostMax = INT64_MAX / 16;
 
@@ -51,6 +53,8 @@ void SupervisorCore::become_placeable(Job& job, std::uint32_t subtask) {
     local.push_ahead(job.order_key(subtask));
   }
   mark_dirty(hot.band);
+  // It may be sent in this very event.
+  if (job.shape->has_edges()) job.shape->prefetch_edges(subtask);
 }
 
 BandSlot SupervisorCore::choose_home(Job& job, std::uint32_t subtask) {
@@ -83,8 +87,8 @@ BandSlot SupervisorCore::preferred_band(Job& job, std::uint32_t subtask, const B
 }
 
 // One of the bands that are in need of work, drawn by a hash; none if this subtask is nothing for it. What waits for
-// producers feeds nobody now, and lying apart from them it costs everyone later: it goes only to a band that is idle, or
-// stays hungry for so long that the graph must be out of balance.
+// producers feeds nobody now, and lying apart from them it costs everyone later: it goes only to a band that is idle,
+// or stays hungry for so long that the graph must be out of balance.
 BandSlot SupervisorCore::hungry_band_for(const Job& job, std::uint32_t subtask) const {
   if (hungry_.empty()) return BandSlot::none();
   const std::uint64_t draw = mix_bits(hash_of(SubtaskId{job.id, SubtaskIndex{subtask}}));
@@ -104,7 +108,8 @@ BandSlot SupervisorCore::common_band_of_predecessors(const Job& job, std::uint32
   return first;
 }
 
-// The bands of its predecessors and one that is in need of work; the lowest cost wins, then the least load, then a hash.
+// The bands of its predecessors and one that is in need of work; the lowest cost wins, then the least load, then a
+// hash.
 BandSlot SupervisorCore::best_of_candidates(Job& job, std::uint32_t subtask) {
   BandSlot candidates[kCandidatesMax + 2];
   std::size_t count = 0;
@@ -134,7 +139,8 @@ BandSlot SupervisorCore::best_of_candidates(Job& job, std::uint32_t subtask) {
         movement_cost_ns(job, subtask, band) + queue_cost_ns(job, subtask, band) + pressure_cost_ns(band);
     const auto load = [this](BandSlot slot) { return workers_[slot].in_flight + workers_[slot].ready_here; };
     const bool better = i == 0 || cost < best_cost || (cost == best_cost && load(band) < load(best)) ||
-                        (cost == best_cost && load(band) == load(best) && mix_bits(draw ^ band.value()) < mix_bits(draw ^ best.value()));
+                        (cost == best_cost && load(band) == load(best) &&
+                         mix_bits(draw ^ band.value()) < mix_bits(draw ^ best.value()));
     if (better) best = band, best_cost = cost;
   }
   return best;
@@ -191,10 +197,19 @@ std::int64_t SupervisorCore::waiting_ns(std::uint64_t queued, std::uint64_t each
 // A band whose memory is nearly full is avoided: a second for each tenth above four fifths.
 std::int64_t SupervisorCore::pressure_cost_ns(BandSlot slot) const {
   const BandEntry& band = workers_[slot];
+  return band.pressed ? (used_permille(band) - kPressedPermille) * 10'000'000 : 0;
+}
+
+void SupervisorCore::note_load(BandSlot slot, const BandLoad& load) {
+  BandEntry& band = workers_[slot];
+  band.load = load;
+  band.pressed = used_permille(band) > kPressedPermille;
+}
+
+std::int64_t SupervisorCore::used_permille(const BandEntry& band) {
   const std::int64_t capacity = band.description.capacity.memory.value();
   if (capacity < 1000) return 0;
-  const std::int64_t permille = (band.load.quota_used + band.load.store_used).value() / (capacity / 1000);
-  return permille <= 800 ? 0 : (std::min<std::int64_t>(permille, 10'000) - 800) * 10'000'000;
+  return std::min<std::int64_t>((band.load.quota_used + band.load.store_used).value() / (capacity / 1000), 10'000);
 }
 
 bool SupervisorCore::may_run_on(const Job& job, std::uint32_t subtask, BandSlot slot) {
@@ -217,7 +232,8 @@ bool SupervisorCore::is_eligible(const Template& wanted, const BandEntry& band) 
     return false;
   }
   if (!fits_execution(wanted.request, band.description.capacity)) return false;
-  if (wanted.request.memory > std::max(band.description.capacity.memory, band.description.memory_hard_limit)) return false;
+  if (wanted.request.memory > std::max(band.description.capacity.memory, band.description.memory_hard_limit))
+    return false;
   if (wanted.runner != RunnerKind::Native || worker.operators.empty()) return true;
   return std::find(worker.operators.begin(), worker.operators.end(), wanted.program) != worker.operators.end();
 }

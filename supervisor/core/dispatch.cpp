@@ -1,6 +1,7 @@
 // SupervisorCore: what is sent to which band now, and who helps a band without work.
 #include <algorithm>
 
+#include "common/base/prefetch.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 
 namespace penstock::supervisor {
@@ -9,6 +10,8 @@ namespace {
 /// Subtasks of one job that are taken before another job of equal priority is considered.
 constexpr std::uint32_t kTurn = 64;
 constexpr std::uint32_t kVictimsTried = 8;
+/// The latest assignments of one that are looked at.
+constexpr std::size_t kQueuedLookedAt = 32;
 /// Room in a new batch: most are small, and the others grow by doubling.
 constexpr std::size_t kReserved = 8;
 /// Hungry bands that may find something in one event at no charge.
@@ -160,7 +163,7 @@ Job* SupervisorCore::best_job_for(BandSlot slot) {
 // Sends up to `count_max` subtasks of the job; returns how many entries it has used up.
 std::uint32_t SupervisorCore::take_from(Job& job, BandSlot slot, std::uint32_t count_max) {
   std::uint32_t used = 0;
-  std::uint32_t limit = 0;               // Of the template that was last asked for: it takes a division.
+  std::uint32_t limit = 0;  // Of the template that was last asked for: it takes a division.
   std::uint32_t limit_of = ~std::uint32_t{0};
   while (used < count_max) {
     // The set is looked up anew each time: assigning may make room for further bands in `job.locals`.
@@ -201,7 +204,8 @@ std::uint32_t SupervisorCore::lookahead_limit(const Job& job, std::uint32_t temp
   if (facts.runs == 0) {
     const Duration expected = job.shape->graph().templates[template_index].expected_duration;
     if (expected <= Duration{0}) return std::max(least, config_.lookahead_subtasks_initial);
-    const auto count = static_cast<std::uint64_t>(config_.lookahead.count()) * slots / static_cast<std::uint64_t>(expected.count());
+    const auto count =
+        static_cast<std::uint64_t>(config_.lookahead.count()) * slots / static_cast<std::uint64_t>(expected.count());
     return std::max(least, static_cast<std::uint32_t>(std::min<std::uint64_t>(count, config_.lookahead_subtasks_max)));
   }
   const std::uint64_t mean = std::max<std::uint64_t>(facts.mean_ns, 100);
@@ -224,7 +228,8 @@ void SupervisorCore::assign(Job& job, std::uint32_t subtask, BandSlot slot) {
   BandEntry& band = workers_[slot];
   hot.phase = SubtaskPhase::Assigned;
   hot.flags &= static_cast<std::uint8_t>(~SubtaskFlag::kForAttempt);
-  if ((hot.flags & SubtaskFlag::kFenced) != 0) hot.attempt = std::max(hot.attempt, *job.fenced.find(SubtaskIndex{subtask}));
+  if ((hot.flags & SubtaskFlag::kFenced) != 0)
+    hot.attempt = std::max(hot.attempt, *job.fenced.find(SubtaskIndex{subtask}));
   ++hot.attempt;
   ++band.in_flight;
   ++job.in_flight;
@@ -240,8 +245,14 @@ void SupervisorCore::assign(Job& job, std::uint32_t subtask, BandSlot slot) {
   ref.job = job.id;
   ref.subtask = subtask;
   ref.attempt = hot.attempt;
+  // They come near while the assignment is written.
+  const std::span successors = job.shape->successors(subtask);
+  for (const std::uint32_t successor : successors) {
+    prefetch_line(&job.hot[successor]);
+    job.shape->prefetch(successor);
+  }
   write_assignment(job, subtask, slot);
-  for (const std::uint32_t successor : job.shape->successors(subtask)) {
+  for (const std::uint32_t successor : successors) {
     SubtaskHot& next = job.hot[successor];
     if (is_final(next.phase)) continue;
     if (--next.unplaced == 0 && next.phase == SubtaskPhase::Waiting) become_placeable(job, successor);
@@ -280,7 +291,8 @@ void SupervisorCore::write_assignment(Job& job, std::uint32_t subtask, BandSlot 
 }
 
 // Returns how many data inputs were left out because all of the subtask's are finished and empty.
-std::uint16_t SupervisorCore::write_inputs(const Job& job, std::uint32_t subtask, WorkerSlot worker, AssignBatch& batch) const {
+std::uint16_t SupervisorCore::write_inputs(const Job& job, std::uint32_t subtask, WorkerSlot worker,
+                                           AssignBatch& batch) const {
   const auto predecessors = job.shape->predecessors(subtask);
   if (predecessors.empty()) return 0;
   const std::uint32_t first_edge = job.shape->first_edge(subtask);
@@ -310,7 +322,8 @@ std::uint16_t SupervisorCore::write_inputs(const Job& job, std::uint32_t subtask
   return static_cast<std::uint16_t>(std::min<std::size_t>(data_inputs, UINT16_MAX));
 }
 
-void SupervisorCore::place_input(const Job& job, AssignedInput& input, const SubtaskHot& producer, WorkerSlot worker) const {
+void SupervisorCore::place_input(const Job& job, AssignedInput& input, const SubtaskHot& producer,
+                                 WorkerSlot worker) const {
   input.place = InputPlace::Here;
   if (!job.data.in_use()) return;
   const std::uint32_t subtask = input.producer.value();
@@ -341,7 +354,8 @@ AssignBatch& SupervisorCore::open_batch(Job& job, WorkerSlot slot) {
   std::vector<ToWorker>& outbox = outbox_of(slot);
   if (!outbox.empty()) {
     auto* batch = std::get_if<AssignBatch>(&outbox.back());
-    const bool fits = batch != nullptr && batch->job == job.id && batch->assignments.size() < config_.assign_batch_max &&
+    const bool fits = batch != nullptr && batch->job == job.id &&
+                      batch->assignments.size() < config_.assign_batch_max &&
                       batch->inputs.size() < std::size_t{config_.assign_batch_max} * 8 &&
                       batch->payloads.size() < config_.graph.subtask_payload_bytes_max;
     if (fits) return *batch;
@@ -371,7 +385,8 @@ void SupervisorCore::define_template(Job& job, std::uint32_t template_index, Wor
     if (known[template_index]) return;
     known[template_index] = true;
   }
-  batch.templates.push_back(TemplateDefinition{TemplateIndex{template_index}, job.shape->graph().templates[template_index]});
+  batch.templates.push_back(
+      TemplateDefinition{TemplateIndex{template_index}, job.shape->graph().templates[template_index]});
   // A name for the job that no other supervisor's job has: what a preempted attempt has saved is found by it.
   Template& sent = batch.templates.back().content;
   if (job.shares != nullptr && sent.runner == RunnerKind::Command)
@@ -409,13 +424,19 @@ bool SupervisorCore::feed_hungry(BandSlot thief) {
   };
   if (try_all(with_ready_, &SupervisorCore::move_homes)) return true;
   // One that holds successors asks for what has been sent to others only if it stays hungry: where neighbours wait for
-  // each other, as in a stencil, everyone is hungry now and then, and what moves for it comes to lie apart from its inputs.
-  if (const Instant patient = later(workers_[thief].hungry_since, config_.steal_after);
-      workers_[thief].in_flight > 0 && now_ < patient) {
+  // each other, as in a stencil, everyone is hungry now and then, and what moves for it comes to lie apart from its
+  // inputs. And nobody asks again while the answer may be on its way: at the end of a wide graph thousands would pass
+  // the rest around among themselves.
+  BandEntry& band = workers_[thief];
+  Instant patient = band.may_ask_at;
+  if (band.in_flight > 0) patient = std::max(patient, later(band.hungry_since, config_.steal_after));
+  if (now_ < patient) {
     patient_until_ = std::min(patient_until_, patient);
     return false;
   }
-  return try_all(with_excess_, &SupervisorCore::ask_for_queued);
+  if (!try_all(with_excess_, &SupervisorCore::ask_for_queued)) return false;
+  band.may_ask_at = later(now_, config_.steal_after);
+  return true;
 }
 
 // Spec: worker 10, the fewest, lowest-priority, not yet prepared items. The worker's answer is definite.
@@ -427,7 +448,13 @@ bool SupervisorCore::ask_for_queued(BandSlot thief, BandSlot victim) {
   bool for_another = false;  // What this thief may not take, or too slowly.
   // The latest assignments are the lowest in order. Only some are looked at, however long the list is.
   std::size_t looked_at = 0;
-  for (std::size_t i = band.assigned.size(); i-- > 0 && asked < wanted && looked_at < 32; ++looked_at) {
+  const std::size_t least = band.assigned.size() - std::min(band.assigned.size(), kQueuedLookedAt);
+  for (std::size_t i = least; i < band.assigned.size(); ++i)
+    if (const AssignedRef ref = band.assigned[i]; knows(ref.job)) {
+      const LargeArray<SubtaskHot>& hot = jobs_[ref.job.value()]->hot;
+      if (ref.subtask < hot.size()) prefetch_line(&hot[ref.subtask]);
+    }
+  for (std::size_t i = band.assigned.size(); i-- > least && asked < wanted; ++looked_at) {
     const AssignedRef ref = band.assigned[i];
     if (!knows(ref.job)) continue;
     Job& job = *jobs_[ref.job.value()];

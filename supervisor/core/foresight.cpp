@@ -25,15 +25,18 @@ void Foresight::look_at(Said said) {
   if (workers_.alive_bands() < kManyBands) return;
   const std::span ahead{ahead_.data(), said.size()};
   for (std::size_t i = 0; i < said.size(); ++i) step_entries(ahead[i], said[i]);
-  for (Ahead& one : ahead) step_kept(one);
+  for (const Ahead& one : ahead) step_kept(one);
+  for (const Ahead& one : ahead) step_keys(one);
+  for (Ahead& one : ahead) step_next(one);
   for (const Ahead& one : ahead) step_edges(one);
   for (const Ahead& one : ahead) step_successors(one);
+  for (const Ahead& one : ahead) step_placed(one);
 }
 
 void Foresight::step_entries(Ahead& ahead, const supervisor_event::WorkerSaid& said) const {
   ahead.place = workers_.place_of(said.worker);
   ahead.job = nullptr;
-  ahead.count = 0;
+  ahead.count = ahead.ended = 0;
   if (!ahead.place.worker.valid()) return;
   prefetch_line(&workers_[ahead.place.worker]);
   const BandSlot band = ahead.place.first_band;
@@ -52,9 +55,10 @@ void Foresight::step_entries(Ahead& ahead, const supervisor_event::WorkerSaid& s
     job.shape->prefetch(subtask);
     if (ahead.count < kSubtasks) ahead.subtasks[ahead.count++] = subtask;
   }
+  ahead.ended = ahead.count;
 }
 
-void Foresight::step_kept(Ahead& ahead) const {
+void Foresight::step_kept(const Ahead& ahead) const {
   const BandSlot band = ahead.place.first_band;
   if (ahead.job == nullptr || !band.valid()) return;
   const std::vector<AssignedRef>& assigned = workers_[band].assigned;
@@ -62,7 +66,15 @@ void Foresight::step_kept(Ahead& ahead) const {
     prefetch_line(assigned.data() + assigned.size());
     prefetch_line(assigned.data() + assigned.size() + kAppended);
   }
-  if (ahead.local == nullptr) return;
+  if (ahead.local != nullptr) ahead.local->prefetch_rest();
+}
+
+void Foresight::step_keys(const Ahead& ahead) {
+  if (ahead.job != nullptr && ahead.local != nullptr) ahead.local->prefetch_keys();
+}
+
+void Foresight::step_next(Ahead& ahead) {
+  if (ahead.job == nullptr || ahead.local == nullptr) return;
   // About as many are sent as have ended.
   std::array<std::uint64_t, kSubtasks> keys{};
   const std::size_t count =
@@ -88,6 +100,14 @@ void Foresight::step_successors(const Ahead& ahead) {
       prefetch_line(&ahead.job->hot[successor]);
       ahead.job->shape->prefetch(successor);
     }
+}
+
+// Those for whom the last producer is about to be assigned get their home by where their producers are.
+void Foresight::step_placed(const Ahead& ahead) {
+  if (ahead.job == nullptr || !ahead.job->shape->has_edges()) return;
+  for (const std::uint32_t subtask : std::span{ahead.subtasks}.subspan(ahead.ended, ahead.count - ahead.ended))
+    for (const std::uint32_t successor : some_of(ahead.job->shape->successors(subtask)))
+      ahead.job->shape->prefetch_edges(successor);
 }
 
 /// Null if the message is not about a running job. Only the first job counts: most reports name one.

@@ -39,13 +39,17 @@ class Foresight {
     const JobReports* reports = nullptr;
     const LocalSet* local = nullptr;                      ///< Of the first band.
     std::array<std::uint32_t, 2 * kSubtasks> subtasks{};  ///< Those that end, then those that will be sent.
+    std::size_t ended = 0;  ///< Of these, those that end.
     std::size_t count = 0;
   };
 
   void step_entries(Ahead& ahead, const supervisor_event::WorkerSaid& said) const;
-  void step_kept(Ahead& ahead) const;
+  void step_kept(const Ahead& ahead) const;
+  static void step_keys(const Ahead& ahead);
+  static void step_next(Ahead& ahead);
   static void step_edges(const Ahead& ahead);
   static void step_successors(const Ahead& ahead);
+  static void step_placed(const Ahead& ahead);
   const JobReports* reports_of(const FromWorker& message, const Job*& job) const;
 
   const WorkerTable& workers_;

@@ -8,6 +8,8 @@
 #include <span>
 #include <vector>
 
+#include "common/base/prefetch.hpp"
+
 namespace penstock::supervisor {
 
 /// A priority queue of order keys, smallest first. Keys that are pushed in ascending order, which is how graphs unfold,
@@ -63,8 +65,29 @@ class KeyHeap {
     for (std::size_t i = rest_->next; i < rest_->ranges.size(); ++i) append(rest_->ranges[i], keys);
     keys.insert(keys.end(), rest_->heap.begin(), rest_->heap.end());
   }
-  /// Writes keys that will probably be taken next and stand here; returns how many.
-  std::size_t foresee(std::span<std::uint64_t> keys) const { return run_size_ == 0 ? 0 : write(first_, keys); }
+  /// Writes keys that will probably be taken next; returns how many. Reads what `prefetch_keys` has asked for.
+  std::size_t foresee(std::span<std::uint64_t> keys) const {
+    // The two below the best of the heap are all that the next two can be.
+    std::size_t count = std::min({std::size_t{heap_size_}, kTopOfHeap, keys.size()});
+    for (std::size_t i = 0; i < count; ++i) keys[i] = rest_->heap[i];
+    if (run_size_ > 0) count += write(first_, keys.subspan(count));
+    return count;
+  }
+  /// Asks for what leads to the keys that do not stand here.
+  void prefetch_rest() const {
+    if (rest_ != nullptr) prefetch_line(rest_.get());
+  }
+  /// Asks for those that are touched next. Needs what `prefetch_rest` has asked for.
+  void prefetch_keys() const {
+    if (heap_size_ > 0) {
+      prefetch_line(rest_->heap.data());
+      prefetch_line(rest_->heap.data() + heap_size_);
+    }
+    if (run_size_ > 0 && has_more()) {
+      prefetch_line(&rest_->ranges[rest_->next]);
+      prefetch_line(&rest_->ranges.back());
+    }
+  }
   /// Beside the object itself.
   std::size_t memory_bytes() const {
     return rest_ == nullptr ? 0
@@ -74,6 +97,7 @@ class KeyHeap {
 
  private:
   static constexpr std::size_t kKeptMax = 4096;
+  static constexpr std::size_t kTopOfHeap = 3;
 
   /// All keys from `first` to `last`.
   struct Range {
@@ -174,10 +198,20 @@ class alignas(64) LocalSet {
   /// One from the low end, for another band; kNone if there is none.
   std::uint64_t take_lowest_ready() { return ready_.take_low(); }
 
-  /// Keys that will probably be taken next, as far as they stand here; returns how many.
+  /// Keys that will probably be taken next; returns how many. Reads what `prefetch_keys` has asked for.
   std::size_t foresee(std::span<std::uint64_t> keys) const {
     const std::size_t ready = ready_.foresee(keys);
     return ready + ahead_.foresee(keys.subspan(ready));
+  }
+  /// Asks for what leads to the keys that do not stand here.
+  void prefetch_rest() const {
+    ready_.prefetch_rest();
+    ahead_.prefetch_rest();
+  }
+  /// Asks for those that are touched next. Needs what `prefetch_rest` has asked for.
+  void prefetch_keys() const {
+    ready_.prefetch_keys();
+    ahead_.prefetch_keys();
   }
   /// Every key, in no order; one that is lookahead and has become ready since stands there twice.
   std::vector<std::uint64_t> all_keys() const {

@@ -7,7 +7,8 @@
 namespace penstock::supervisor {
 namespace {
 
-/// The more a worker reports, the more may be looked at for hungry bands: helping them costs a share of the work at most.
+/// The more a worker reports, the more may be looked at for hungry bands: helping them costs a share of the work at
+/// most.
 constexpr std::size_t kLooksEarnedMax = 1024;
 
 }  // namespace
@@ -39,11 +40,11 @@ void SupervisorCore::receive(WorkerSlot slot, const ReportBatch& message) {
     }
   }
   for (const BandLoad& load : message.loads)
-    if (load.band.value() < worker.bands.size()) workers_[worker.bands[load.band.value()]].load = load;
+    if (load.band.value() < worker.bands.size()) note_load(worker.bands[load.band.value()], load);
 }
 
-/// Of a datum that was dropped, or lost, meanwhile. Where it is about to be made again the copy stays: the order to drop
-/// it would arrive after that run and take what it has made.
+/// Of a datum that was dropped, or lost, meanwhile. Where it is about to be made again the copy stays: the order to
+/// drop it would arrive after that run and take what it has made.
 void SupervisorCore::drop_copy(WorkerSlot slot, const Job& job, const ReplicaReport& copy) {
   const std::uint32_t subtask = copy.producer.index.value();
   if (subtask < job.hot.size()) {
@@ -91,7 +92,8 @@ void SupervisorCore::apply(WorkerSlot slot, Job& job, const JobReports& reports)
       }
       case Outcome::Cancelled:
         ++job.counts.attempts;
-        if (!job.cancelling && (job.hot[subtask].flags & (SubtaskFlag::kAdopted | SubtaskFlag::kCancelAsked)) == SubtaskFlag::kAdopted) {
+        if (!job.cancelling &&
+            (job.hot[subtask].flags & (SubtaskFlag::kAdopted | SubtaskFlag::kCancelAsked)) == SubtaskFlag::kAdopted) {
           PENSTOCK_COVERAGE_MARK("a cancel that was not written is undone");
           requeue(job, subtask);
           break;
@@ -106,7 +108,8 @@ void SupervisorCore::apply(WorkerSlot slot, Job& job, const JobReports& reports)
         if (asked)
           requeue(job, subtask);
         else
-          wait_before_retry(job, subtask, std::chrono::milliseconds{10});  // The worker is full; do not play ball with it.
+          wait_before_retry(job, subtask,
+                            std::chrono::milliseconds{10});  // The worker is full; do not play ball with it.
         break;
       }
     }
@@ -134,7 +137,8 @@ void SupervisorCore::drop_stale(WorkerSlot slot, const Job& job, const AttemptRe
 bool SupervisorCore::is_current(const Job& job, const AttemptReport& report, WorkerSlot slot) const {
   if (report.subtask.value() >= job.total()) return false;
   const SubtaskHot& hot = job.hot[report.subtask.value()];
-  return hot.phase == SubtaskPhase::Assigned && hot.attempt == report.attempt.value() && workers_[hot.band].worker == slot;
+  return hot.phase == SubtaskPhase::Assigned && hot.attempt == report.attempt.value() &&
+         workers_[hot.band].worker == slot;
 }
 
 void SupervisorCore::succeed(Job& job, const AttemptReport& report, std::span<const OutputReport> outputs,
@@ -205,7 +209,8 @@ void SupervisorCore::count_down_successors(Job& job, std::uint32_t subtask, Work
     --next.missing;
     if (next.phase == SubtaskPhase::Assigned) {
       if (next.missing == 0) note_runnable(next.band, 1);
-      if (next.missing == 0 && job.shares != nullptr) [[unlikely]] ++job.shares->at(next.band).runnable;
+      if (next.missing == 0 && job.shares != nullptr) [[unlikely]]
+        ++job.shares->at(next.band).runnable;
       if (workers_[next.band].worker != worker) notice(job, subtask, workers_[next.band].worker, workers_[worker].id);
     } else if (next.phase == SubtaskPhase::Placeable && next.missing == 0 && next.band.valid()) {
       job.local(next.band).push_ready(job.order_key(successor));

@@ -9,6 +9,8 @@ namespace {
 
 /// What may be looked at for hungry bands in one event, apart from what its reports have earned.
 constexpr std::uint32_t kLooksForEvent = 16;
+/// The same for each further message in one event.
+constexpr std::uint32_t kLooksForMessage = 4;
 
 }  // namespace
 
@@ -57,7 +59,8 @@ std::optional<Instant> SupervisorCore::next_deadline() const {
   if (!timers_.empty()) next = std::min(next, timers_.front().at);
   const bool news_wait_for_disk = durable() && news_ticket_ > persisted_;
   for (const JobId id : with_news_)
-    if (knows(id) && !news_wait_for_disk) next = std::min(next, later(jobs_[id.value()]->news_sent, config_.progress_every));
+    if (knows(id) && !news_wait_for_disk)
+      next = std::min(next, later(jobs_[id.value()]->news_sent, config_.progress_every));
   for (const JobId id : active_) next = std::min(next, jobs_[id.value()]->bands_awaited_until);
   for (const JobId id : kept_) next = std::min(next, jobs_[id.value()]->keep_until);
   return next == kNever ? std::nullopt : std::optional{next};
@@ -78,8 +81,9 @@ void SupervisorCore::on(supervisor_event::WorkerJoined& event) {
   tell(slot, RegisterReply{event.worker});
   progress_at_ = now_;
   if (event.description.reclaims) return begin_claim(slot);
-  if (durable()) joined_.push_back(record::WorkerJoined{event.worker, event.incarnation, event.description.name,
-                                                          event.description.shared_storage});
+  if (durable())
+    joined_.push_back(record::WorkerJoined{event.worker, event.incarnation, event.description.name,
+                                           event.description.shared_storage});
   look_for_old_checkpoints_ = true;
   for (const BandSlot band : workers_[slot].bands) mark_dirty(band);
   house_homeless();
@@ -93,7 +97,7 @@ void SupervisorCore::on(const supervisor_event::WorkerSaid& event) {
 void SupervisorCore::on(supervisor_event::WorkersSaid& event) {
   Foresight foresight{workers_, jobs_};
   for (std::size_t i = 0; i < event.said.size(); ++i) {
-    if (i > 0) looks_left_ += kLooksForEvent;
+    if (i > 0) looks_left_ += kLooksForMessage;
     if (i % Foresight::kTogether == 0)
       foresight.look_at(event.said.subspan(i, std::min(Foresight::kTogether, event.said.size() - i)));
     const WorkerSlot slot = workers_.find(event.said[i].worker);
@@ -312,7 +316,9 @@ void SupervisorCore::validate() const {
       PENSTOCK_CHECK_MSG(unplaced == hot.unplaced, name);
       PENSTOCK_CHECK_MSG(hot.phase != SubtaskPhase::Placeable || unplaced == 0, name);
       PENSTOCK_CHECK_MSG(hot.phase == SubtaskPhase::Assigned || !doomed || job->cancelling || job->held, name);
-      PENSTOCK_CHECK_MSG(hot.phase != SubtaskPhase::Waiting || unplaced > 0 || job->cancelling || job->waiting_for_disk || job->held, name);
+      PENSTOCK_CHECK_MSG(
+          hot.phase != SubtaskPhase::Waiting || unplaced > 0 || job->cancelling || job->waiting_for_disk || job->held,
+          name);
       if (hot.phase == SubtaskPhase::Placeable && !job->held && !job->cancelling) check_inputs(*job, i);
       if (hot.phase != SubtaskPhase::Assigned) continue;
       ++assigned;

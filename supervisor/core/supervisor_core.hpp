@@ -191,6 +191,8 @@ class SupervisorCore {
   std::int64_t queue_cost_ns(const Job& job, std::uint32_t subtask, BandSlot band) const;
   static std::int64_t waiting_ns(std::uint64_t queued, std::uint64_t each_ns, std::uint32_t slots);
   std::int64_t pressure_cost_ns(BandSlot band) const;
+  void note_load(BandSlot slot, const BandLoad& load);
+  static std::int64_t used_permille(const BandEntry& band);
   bool may_run_on(const Job& job, std::uint32_t subtask, BandSlot band);
   bool is_eligible(const Template& wanted, const BandEntry& band) const;
   const EligibleBands& eligible_bands(const Job& job, std::uint32_t template_index);

@@ -296,6 +296,26 @@ TEST(Stealing, ABandThatHoldsSuccessorsAsksOnlyWhenItStaysHungry) {
   EXPECT_FALSE(cluster.steals().empty());
 }
 
+// Each event would let it ask another band, and at the end of a wide graph what is left would never come to rest.
+TEST(Stealing, NobodyAsksAgainWhileTheAnswerMayBeOnItsWay) {
+  SupervisorHarness cluster{{.lookahead = std::chrono::seconds{100}, .steal_after = milliseconds{10}}};
+  cluster.join();
+  GraphBuilder graph;
+  graph.template_at(0).expected_duration = std::chrono::seconds{1};
+  cluster.submit(graph.sources(20).build());
+  cluster.ignore();
+  cluster.join();
+  EXPECT_EQ(cluster.steals(), (Lines{"19 at w1", "18 at w1", "17 at w1"}));
+  const JobReports nothing_new{JobId{1}, {}, {}, {}, {}};
+  cluster.report(1, nothing_new);
+  EXPECT_EQ(cluster.steals(), Lines{});
+  cluster.tick_after(milliseconds{9});
+  cluster.report(1, nothing_new);
+  EXPECT_EQ(cluster.steals(), Lines{});
+  cluster.tick_at_deadline();
+  EXPECT_EQ(cluster.steals(), (Lines{"16 at w1", "15 at w1", "14 at w1"}));
+}
+
 // What is looked at for hungry bands in one event is limited; the others have their turn within milliseconds, and then
 // nobody asks again before something changes.
 TEST(Stealing, ManyHungryBandsAreLookedAfterInTurnAndThenLeftAlone) {

@@ -111,7 +111,11 @@ TEST(LocalSet, ForeseesWhatWillBeTaken) {
   EXPECT_EQ(LocalSet{}.foresee(keys), 0U);
 
   set.push_ready(50);
-  EXPECT_EQ(set.foresee(keys), 4U) << "what stands elsewhere would be another trip";
+  EXPECT_EQ(set.foresee(keys), 4U) << "ranges behind the first would be another trip";
+
+  for (const std::uint64_t key : {5U, 4U, 3U, 2U}) set.push_ready(key);
+  EXPECT_EQ(set.foresee(keys), 7U);
+  EXPECT_EQ(keys[0], 2U) << "the best of those that came later, and two that may be the next";
 }
 
 // The set against one that keeps every key in order, with runs, gaps, repetitions and keys from before.
