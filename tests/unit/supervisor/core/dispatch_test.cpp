@@ -221,18 +221,6 @@ TEST(Dispatch, ASuccessorThatIsCachedElsewhereIsNoticed) {
 }
 
 // Reference case: bands with 9, 8 and 1 queued; the band that goes idle gets what others hold.
-TEST(Stealing, AnIdleBandTakesWhatIsKeptForOthers) {
-  SupervisorHarness cluster{{.lookahead_subtasks_initial = 1, .steal_after = Duration{0}}};
-  cluster.join();
-  cluster.submit(GraphBuilder{}.sources(11).build());
-  EXPECT_EQ(cluster.assigned().size(), 3U);
-  cluster.join();
-  const Lines moved = cluster.assigned();
-  EXPECT_EQ(moved.size(), 3U);
-  for (const std::string& line : moved) EXPECT_TRUE(line.ends_with("to w2")) << line;
-  EXPECT_EQ(cluster.core().counters().moved_here, 4U);
-}
-
 TEST(Stealing, QueuedWorkIsAskedBackFromItsLowEndAndRunsOnce) {
   SupervisorHarness cluster{{.steal_after = Duration{0}}};
   cluster.join();

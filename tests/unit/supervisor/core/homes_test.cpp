@@ -1,0 +1,38 @@
+// SupervisorCore: what is kept for one band gets its home at another.
+#include <gtest/gtest.h>
+
+#include "tests/support/supervisor_harness.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+TEST(Homes, AnIdleBandTakesWhatIsKeptForOthers) {
+  SupervisorHarness cluster{{.lookahead_subtasks_initial = 1, .steal_after = Duration{0}}};
+  cluster.join();
+  cluster.submit(GraphBuilder{}.sources(11).build());
+  EXPECT_EQ(cluster.assigned().size(), 3U);
+  cluster.join();
+  const Lines moved = cluster.assigned();
+  EXPECT_EQ(moved.size(), 3U);
+  for (const std::string& line : moved) EXPECT_TRUE(line.ends_with("to w2")) << line;
+  EXPECT_EQ(cluster.core().counters().moved_here, 4U);
+}
+
+// Nobody is fed by it, and whoever stays must not be asked after again and again because somebody has looked.
+TEST(Homes, WhatHasToStayStaysInItsOrder) {
+  SupervisorHarness cluster{{.lookahead_subtasks_initial = 1, .steal_after = Duration{0}}};
+  cluster.join();
+  GraphBuilder graph;
+  graph.template_at(0).required = {"worker-1", ""};
+  for (std::uint32_t i = 0; i < 12; ++i) graph.add({}, i % 2);
+  cluster.submit(graph.build());
+  EXPECT_EQ(cluster.assigned(), (Lines{"0 to w1", "1 to w1", "2 to w1"}));
+  cluster.join();
+  EXPECT_EQ(cluster.assigned(), (Lines{"5 to w2", "7 to w2", "9 to w2"}));
+  EXPECT_EQ(cluster.core().counters().moved_here, 4U) << "half of what is kept, the lowest in order";
+  for (const std::uint32_t subtask : {0U, 1U, 2U}) cluster.succeed(1, subtask);
+  EXPECT_EQ(cluster.assigned(), (Lines{"3 to w1", "4 to w1", "6 to w1", "8 to w1", "10 to w1"}));
+}
+
+}  // namespace
+}  // namespace penstock::supervisor
