@@ -40,4 +40,10 @@ ProcessUsage process_usage() {
   return {us(usage.ru_utime) + us(usage.ru_stime), std::int64_t{usage.ru_maxrss} * 1024};
 }
 
+void step_back() {
+  constexpr int kNice = 10;
+  // Of a thread, not of the process, whatever POSIX says: setpriority(2), "Linux". It cannot fail when it is raised.
+  static_cast<void>(setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNice));  // tidy: foreign
+}
+
 }  // namespace penstock

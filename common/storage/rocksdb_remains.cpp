@@ -1,109 +1,190 @@
 #include "common/storage/rocksdb_remains.hpp"
 
-#include <rocksdb/db.h>
-#include <rocksdb/utilities/debug.h>
+#include <rocksdb/sst_file_reader.h>
+#include <rocksdb/write_batch.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <vector>
+
+#include "common/storage/rocksdb_pieces.hpp"
 
 namespace penstock {
 namespace {
 
 namespace fs = std::filesystem;
 
-/// What RocksDB calls a value in its files; whatever else stands there says that the key was erased, or merges, which
-/// nobody here writes.
-constexpr int kIsValue = 1;
+constexpr std::size_t kReadBytes = std::size_t{1} << 20U;
+constexpr std::size_t kBatchBytes = std::size_t{4} << 20U;
 
-/// By key: when what the target has of it was written.
-using Written = std::map<std::string, rocksdb::SequenceNumber>;
-
-std::vector<fs::path> files_of(const fs::path& directory, const std::string& beginning, const std::string& extension) {
+/// Their numbers begin with zeros: in the order of names they are in the order in which they were begun.
+std::vector<fs::path> files_with(const fs::path& directory, const std::string& extension) {
   std::vector<fs::path> found;
   std::error_code code;
-  for (const auto& entry : fs::directory_iterator{directory, code}) {
-    const std::string name = entry.path().filename().string();
-    if (name.starts_with(beginning) && name.ends_with(extension)) found.push_back(entry.path());
-  }
+  for (const auto& entry : fs::directory_iterator{directory, code})
+    if (entry.path().extension() == extension) found.push_back(entry.path());
   std::sort(found.begin(), found.end());
   return found;
 }
 
-Result<void> copy_versions(rocksdb::DB& database, Written& written, Storage& target, SalvageOutcome& outcome) {
-  std::string first;
-  std::size_t at_once = 64;  // Values may be of a megabyte.
-  const std::string end(64, '\xff');
-  for (;;) {
-    std::vector<rocksdb::KeyVersion> versions;
-    const bool whole = rocksdb::GetAllKeyVersions(&database, first, end, at_once, &versions).ok();
-    StorageBatch batch;
-    for (rocksdb::KeyVersion& version : versions) {
-      const auto [known, is_new] = written.try_emplace(version.user_key, 0);
-      if (!is_new && known->second >= version.sequence) continue;
-      known->second = version.sequence;
-      if (version.type == kIsValue) {
-        ++outcome.entries_kept;
-        batch.put(version.user_key, std::move(version.value));
-      } else {
-        batch.erase(version.user_key);
-      }
-    }
-    PENSTOCK_TRY(target.commit(batch, Sync::No));
-    if (!whole) ++outcome.gaps;
-    if (!whole || versions.size() < at_once) return {};
-    // One key with more versions than fit is asked for with more room.
-    if (versions.back().user_key == first) at_once *= 2;
-    first = versions.back().user_key;
+/// The whole file; what the disk does not give is zeros, as if somebody had written over it.
+void read_file(const fs::path& path, std::string& bytes) {
+  std::error_code code;
+  const std::uintmax_t size = fs::file_size(path, code);
+  bytes.assign(code ? 0 : size, '\0');
+  std::ifstream file{path, std::ios::binary};
+  for (std::size_t at = 0; at < bytes.size(); at += kReadBytes) {
+    file.clear();
+    file.seekg(static_cast<std::streamoff>(at));
+    file.read(bytes.data() + at, static_cast<std::streamsize>(std::min(kReadBytes, bytes.size() - at)));
   }
 }
 
-Result<void> copy_alone(const fs::path& table, const rocksdb::Options& options, Storage& target, Written& written,
-                        SalvageOutcome& outcome) {
-  const fs::path place = table.parent_path() / "alone";
+/// What the lists of a directory say, when they can be read and every file that they name is there.
+struct Listed {
+  std::set<std::string> tables;
+  std::uint64_t sequence = 0;  ///< Of the last change that is in them.
+};
+
+/// The database itself is asked, in a folder of links beside the directory: opened in its place it would replay the
+/// logs and remove files.
+std::optional<Listed> read_lists(const std::string& directory, rocksdb::Options options) {
+  const fs::path place = directory + ".listed";
   std::error_code code;
   fs::remove_all(place, code);
   fs::create_directories(place, code);
-  fs::create_hard_link(table, place / table.filename(), code);
-  if (code) fs::copy_file(table, place / table.filename(), code);
+  for (const auto& entry : fs::directory_iterator{directory, code}) {
+    const std::string name = entry.path().filename();
+    if (entry.path().extension() == ".sst")
+      fs::create_hard_link(entry.path(), place / name, code);
+    else if (name == "CURRENT" || name.starts_with("MANIFEST-"))
+      fs::copy_file(entry.path(), place / name, code);
+    if (code) break;  // A file system without links: it is done without the lists.
+  }
+  options.create_if_missing = false;
+  options.disable_auto_compactions = true;
+  options.track_and_verify_wals_in_manifest = false;  // The logs are not there.
   rocksdb::DB* opened = nullptr;
-  const bool usable = !code && rocksdb::RepairDB(place.string(), options).ok() &&
-                      rocksdb::DB::Open(options, place.string(), &opened).ok();
-  const std::unique_ptr<rocksdb::DB> database{opened};
-  if (usable)
-    PENSTOCK_TRY(copy_versions(*database, written, target, outcome));
-  else
-    ++outcome.gaps;
-  return {};
+  const bool usable = !code && rocksdb::DB::Open(options, place.string(), &opened).ok();
+  std::optional<Listed> listed;
+  if (usable) {
+    const std::unique_ptr<rocksdb::DB> database{opened};
+    std::vector<rocksdb::LiveFileMetaData> files;
+    database->GetLiveFilesMetaData(&files);
+    listed.emplace().sequence = database->GetLatestSequenceNumber();
+    for (const rocksdb::LiveFileMetaData& file : files) listed->tables.insert(fs::path{file.name}.filename());
+  }
+  fs::remove_all(place, code);
+  return listed;
+}
+
+/// Puts together what the pieces say.
+class Remains {
+ public:
+  Remains(rocksdb::DB& target, SalvageOutcome& outcome) : target_(target), outcome_(outcome) {
+    // All of it is flushed at the end, or nobody hears of it.
+    writing_.disableWAL = true;
+  }
+
+  void take(const Piece& piece) {
+    if (piece.kind == Piece::Kind::ErasedRange) {
+      ranges_.push_back({std::string{piece.key}, std::string{piece.value}, piece.sequence});
+      return;
+    }
+    const auto [known, is_new] = newest_.try_emplace(std::string{piece.key});
+    if (!is_new && known->second.sequence >= piece.sequence) return;
+    const bool is_value = piece.kind == Piece::Kind::Value;
+    if (is_value)
+      put(piece);
+    else if (known->second.is_value)
+      erase(piece.key);
+    known->second = {piece.sequence, is_value};
+  }
+  /// What was erased by ranges is taken out when all is known.
+  rocksdb::Status finish() {
+    for (const Range& range : ranges_)
+      for (auto at = newest_.lower_bound(range.first); at != newest_.end() && at->first < range.end; ++at)
+        if (at->second.is_value && at->second.sequence < range.sequence) {
+          erase(at->first);
+          at->second.is_value = false;
+        }
+    for (const auto& [key, version] : newest_) outcome_.entries_kept += version.is_value ? 1 : 0;
+    write();
+    return status_.ok() ? target_.Flush({}) : status_;
+  }
+  const rocksdb::Status& status() const { return status_; }
+
+ private:
+  struct Version {
+    std::uint64_t sequence = 0;
+    bool is_value = false;
+  };
+  struct Range {
+    std::string first;
+    std::string end;
+    std::uint64_t sequence = 0;
+  };
+
+  void put(const Piece& piece) {
+    keep(batch_.Put({piece.key.data(), piece.key.size()}, {piece.value.data(), piece.value.size()}));
+  }
+  void erase(std::string_view key) { keep(batch_.Delete({key.data(), key.size()})); }
+  void keep(const rocksdb::Status& status) {
+    if (status_.ok()) status_ = status;
+    if (batch_.GetDataSize() > kBatchBytes) write();
+  }
+  void write() {
+    if (status_.ok()) status_ = target_.Write(writing_, &batch_);
+    batch_.Clear();
+  }
+
+  rocksdb::DB& target_;
+  SalvageOutcome& outcome_;
+  rocksdb::WriteOptions writing_;
+  rocksdb::WriteBatch batch_;
+  rocksdb::Status status_;
+  std::map<std::string, Version> newest_;
+  std::vector<Range> ranges_;
+};
+
+/// What the file itself says of how much is in it; none if its end cannot be read.
+std::optional<std::uint64_t> entries_of(const fs::path& table, const rocksdb::Options& options) {
+  rocksdb::SstFileReader reader{options};
+  if (!reader.Open(table.string()).ok()) return std::nullopt;
+  return reader.GetTableProperties()->num_entries;
 }
 
 }  // namespace
 
-void restore_root(const std::string& directory) {
-  const std::vector<fs::path> lists = files_of(directory, "MANIFEST-", "");
-  if (lists.empty()) return;
-  std::ifstream file{directory + "/CURRENT"};
-  std::string named;
-  std::getline(file, named);
-  const bool known =
-      std::any_of(lists.begin(), lists.end(), [&](const fs::path& list) { return list.filename() == named; });
-  if (known) return;
-  std::ofstream{directory + "/CURRENT", std::ios::trunc} << lists.back().filename().string() << '\n';
-}
-
-Result<void> copy_each_file(const std::string& directory, const rocksdb::Options& options, Storage& target,
-                            SalvageOutcome& outcome) {
-  rocksdb::Options quiet = options;
-  quiet.disable_auto_compactions = true;
-  Written written;
-  for (const fs::path& table : files_of(directory, "", ".sst"))
-    PENSTOCK_TRY(copy_alone(table, quiet, target, written, outcome));
-  std::error_code ignored;
-  fs::remove_all(directory + "/alone", ignored);
-  return target.commit({}, Sync::Yes);
+rocksdb::Status copy_remains(const std::string& directory, const rocksdb::Options& options, rocksdb::DB& target,
+                             SalvageOutcome& outcome) {
+  Remains remains{target, outcome};
+  const PieceVisit take = [&remains](const Piece& piece) { remains.take(piece); };
+  const std::optional<Listed> listed = read_lists(directory, options);
+  if (!listed) ++outcome.gaps;
+  std::string bytes;
+  for (const fs::path& table : files_with(directory, ".sst")) {
+    if (listed && !listed->tables.contains(table.filename())) continue;  // It was merged into another.
+    read_file(table, bytes);
+    if (entries_of(table, options) != read_table_pieces(bytes, take)) ++outcome.gaps;
+    if (!remains.status().ok()) return remains.status();
+  }
+  const std::vector<fs::path> logs = files_with(directory, ".log");
+  std::uint64_t expected = listed ? listed->sequence + 1 : UINT64_MAX;
+  for (const fs::path& log : logs) {
+    read_file(log, bytes);
+    const LogRead read = read_log_pieces(bytes, take);
+    // One that is not the newest was ended in good order, and the next goes on where it ended.
+    outcome.gaps += read.gaps + (read.torn && log != logs.back() ? 1 : 0) + (read.first_sequence > expected ? 1 : 0);
+    expected = std::max(expected == UINT64_MAX ? 0 : expected, read.last_sequence + 1);
+    if (!remains.status().ok()) return remains.status();
+  }
+  return remains.finish();
 }
 
 }  // namespace penstock

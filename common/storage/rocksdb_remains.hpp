@@ -1,23 +1,20 @@
-// What is left of a RocksDB directory whose list of files is damaged.
+// What is left of a damaged RocksDB directory.
 #pragma once
 
-#include <rocksdb/options.h>
+#include <rocksdb/db.h>
 
 #include <string>
 
-#include "common/base/result.hpp"
 #include "common/storage/rocksdb_storage.hpp"
 
 namespace penstock {
 
-/// Lets `CURRENT` name the newest list of files when it names none: it says nothing else, and is small enough to be
-/// damaged whole.
-void restore_root(const std::string& directory);
-
-/// Copies what each sorted file of the directory holds, without their list. Of several values of a key the last that
-/// was written wins, whichever file it is in. Each file is opened as a database of its own in a folder beside it, which
-/// does not stay. Error: that of the target; a file that cannot be read only counts.
-Result<void> copy_each_file(const std::string& directory, const rocksdb::Options& options, Storage& target,
-                            SalvageOutcome& outcome);
+/// Copies into `target`, which is empty, what the intact blocks of all sorted files and the intact records of all logs
+/// of `directory` say together. Of several values of a key the last that was written is in force, whichever file it is
+/// in, and what was erased stays away: every piece has its number in the order of writing. Nothing is asked of the
+/// lists of files but which of them are there in vain, or missing. The directory is only read. Each file is read once
+/// from its beginning to its end; for each key a few dozen bytes are kept. Error: that of the target.
+rocksdb::Status copy_remains(const std::string& directory, const rocksdb::Options& options, rocksdb::DB& target,
+                             SalvageOutcome& outcome);
 
 }  // namespace penstock

@@ -4,7 +4,7 @@
 #include <rocksdb/flush_block_policy.h>
 #include <rocksdb/listener.h>
 #include <rocksdb/options.h>
-#include <rocksdb/sst_file_reader.h>
+#include <rocksdb/sst_partitioner.h>
 #include <rocksdb/table.h>
 #include <rocksdb/write_batch.h>
 
@@ -110,6 +110,46 @@ class BlocksApartFactory final : public rocksdb::FlushBlockPolicyFactory {
   const std::size_t prefix_bytes_;
 };
 
+/// Ends a merged file where another group of prefixes begins.
+class FilesApart final : public rocksdb::SstPartitioner {
+ public:
+  explicit FilesApart(const RocksdbOptions& wanted) : bytes_(wanted.apart_bytes), together_(wanted.apart_in_files) {}
+  const char* Name() const override { return "FilesApart"; }
+  rocksdb::PartitionerResult ShouldPartition(const rocksdb::PartitionerRequest& request) override {
+    return are_together(*request.prev_user_key, *request.current_user_key) ? rocksdb::kNotRequired : rocksdb::kRequired;
+  }
+  bool CanDoTrivialMove(const rocksdb::Slice& smallest, const rocksdb::Slice& largest) override {
+    return are_together(smallest, largest);
+  }
+
+ private:
+  bool are_together(const rocksdb::Slice& one, const rocksdb::Slice& other) const {
+    const auto group = [this](const rocksdb::Slice& key) {
+      std::string prefix{key.data(), std::min(bytes_, key.size())};
+      if (prefix.size() == bytes_)
+        prefix.back() = static_cast<char>(static_cast<unsigned char>(prefix.back()) / together_);
+      return prefix;
+    };
+    return group(one) == group(other);
+  }
+
+  const std::size_t bytes_;
+  const unsigned together_;
+};
+
+class FilesApartFactory final : public rocksdb::SstPartitionerFactory {
+ public:
+  explicit FilesApartFactory(RocksdbOptions wanted) : wanted_(std::move(wanted)) {}
+  const char* Name() const override { return "FilesApart"; }
+  std::unique_ptr<rocksdb::SstPartitioner> CreatePartitioner(
+      const rocksdb::SstPartitioner::Context& /*context*/) const override {
+    return std::make_unique<FilesApart>(wanted_);
+  }
+
+ private:
+  const RocksdbOptions wanted_;
+};
+
 rocksdb::Options options_of(const RocksdbOptions& wanted) {
   rocksdb::Options options;
   options.create_if_missing = true;
@@ -126,14 +166,21 @@ rocksdb::Options options_of(const RocksdbOptions& wanted) {
   options.max_log_file_size = std::size_t{4} << 20U;
   options.stats_dump_period_sec = 0;
   options.stats_persist_period_sec = 0;
-  if (wanted.apart_bytes > 0) {
-    rocksdb::BlockBasedTableOptions table;
+  rocksdb::BlockBasedTableOptions table;
+  // What `rocksdb_pieces.hpp` can read, whatever a later version of RocksDB prefers.
+  table.checksum = rocksdb::kXXH3;
+  table.format_version = 5;
+  table.block_restart_interval = 16;
+  if (wanted.apart_bytes > 0)
     table.flush_block_policy_factory = std::make_shared<BlocksApartFactory>(wanted.apart_bytes);
-    options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
-  }
+  options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+  if (wanted.apart_bytes > 0 && wanted.apart_in_files > 0)
+    options.sst_partitioner_factory = std::make_shared<FilesApartFactory>(wanted);
   options.listeners.push_back(std::make_shared<WithoutOwnRecovery>());
-  // A torn last record was promised to nobody; damage anywhere else was.
+  // A torn last record was promised to nobody; damage anywhere else was. Every log may have a torn end then: the list
+  // of files tells how long those were that are not the newest, and that they were there at all.
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
+  options.track_and_verify_wals_in_manifest = true;
   return options;
 }
 
@@ -234,135 +281,33 @@ class OpenRocksdb final : public Storage {
   Error last_error_;
 };
 
-using IteratorPtr = std::unique_ptr<rocksdb::Iterator>;
-using MakeIterator = std::function<rocksdb::Iterator*()>;
-
-/// An iterator behind a damaged block, at the first entry that can be read again; null if there is none. Nobody says
-/// where the block ends, but every key inside it fails: the first key that does not is looked for byte by byte. Each
-/// look takes a new iterator, because one that has failed remembers its block (RocksDB 7.8).
-IteratorPtr step_over_damage(const MakeIterator& make, const std::string& last) {
-  constexpr std::size_t kDepthMax = 32;
-  std::string prefix;  // What is larger than `last` and smaller than this cannot be read.
-  IteratorPtr resumed;
-  for (std::size_t depth = 0; depth < kDepthMax; ++depth) {
-    const bool on_path = depth < last.size() && last.starts_with(prefix);
-    unsigned byte = on_path ? static_cast<unsigned char>(last[depth]) : 0U;
-    for (; byte <= 0xff; ++byte) {
-      const std::string candidate = prefix + static_cast<char>(byte);
-      if (candidate <= last) continue;
-      IteratorPtr at{make()};
-      at->Seek(slice(candidate));
-      if (!at->Valid() && !at->status().ok()) continue;
-      resumed = std::move(at);
-      break;
-    }
-    if (byte == 0) break;
-    prefix += static_cast<char>(byte - 1);
-  }
-  return resumed != nullptr && resumed->Valid() ? std::move(resumed) : nullptr;
-}
-
-/// Copies all that can be read. Error: that of the target; damage of the source only counts.
-Result<void> copy_readable(const MakeIterator& make, Storage& target, SalvageOutcome& outcome) {
-  std::string last;
-  StorageBatch batch;
-  std::size_t bytes = 0;
-  constexpr std::size_t kBatchBytes = std::size_t{8} << 20U;
-  IteratorPtr at{make()};
-  at->SeekToFirst();
-  for (;;) {
-    if (!at->Valid()) {
-      if (at->status().ok()) break;
-      ++outcome.gaps;
-      at = step_over_damage(make, last);
-      if (at == nullptr) break;
-    }
-    last = at->key().ToString();
-    bytes += last.size() + at->value().size();
-    batch.put(last, at->value().ToString());
-    ++outcome.entries_kept;
-    if (bytes > kBatchBytes) {
-      PENSTOCK_TRY(target.commit(std::exchange(batch, {}), Sync::No));
-      bytes = 0;
-    }
-    at->Next();
-  }
-  return target.commit(batch, Sync::Yes);
-}
-
-/// RocksDB 7.8 frees the erased ranges of a file twice that it cannot open: those of a damaged directory are not looked
-/// at, and what they had erased comes back. The journal's checks see to that.
-enum class Erased : std::uint8_t { Gone, ComesBack };
-
-rocksdb::ReadOptions reading_all(Erased erased = Erased::Gone) {
-  rocksdb::ReadOptions reading;
-  reading.fill_cache = false;
-  reading.ignore_range_deletions = erased == Erased::ComesBack;
-  return reading;
-}
-
-rocksdb::Options lenient_options(const RocksdbOptions& wanted) {
-  rocksdb::Options options = options_of(wanted);
-  options.paranoid_checks = false;
-  options.create_if_missing = false;
-  options.wal_recovery_mode = rocksdb::WALRecoveryMode::kSkipAnyCorruptedRecords;
-  return options;
-}
-
-std::unique_ptr<rocksdb::DB> open_leniently(const RocksdbOptions& wanted) {
-  rocksdb::DB* database = nullptr;
-  if (!rocksdb::DB::Open(lenient_options(wanted), wanted.directory, &database).ok()) return nullptr;
-  return std::unique_ptr<rocksdb::DB>{database};
-}
-
-/// The repair gives up a whole sorted file for one bad block of it; the rest of such files is read here, oldest first.
-/// What was erased after they were written may come back with them; the journal's checks see to that.
-Result<void> copy_given_up_files(const RocksdbOptions& wanted, Storage& target, SalvageOutcome& outcome) {
-  std::vector<fs::path> tables;
-  std::error_code code;
-  for (const auto& entry : fs::directory_iterator{wanted.directory + "/lost", code})
-    if (entry.path().extension() == ".sst") tables.push_back(entry.path());
-  std::sort(tables.begin(), tables.end());
-  for (const fs::path& table : tables) {
-    rocksdb::SstFileReader reader{lenient_options(wanted)};
-    if (!reader.Open(table.string()).ok()) {
-      ++outcome.gaps;
-      continue;
-    }
-    PENSTOCK_TRY(copy_readable([&reader] { return reader.NewIterator(reading_all()); }, target, outcome));
-  }
-  return {};
-}
-
-bool gives_nothing(rocksdb::DB& database, Erased erased) {
-  const MakeIterator make = [&] { return database.NewIterator(reading_all(erased)); };
-  const IteratorPtr at{make()};
-  at->SeekToFirst();
-  return !at->Valid() && !at->status().ok() && step_over_damage(make, "") == nullptr;
-}
-
-/// Copies what a damaged directory still gives, by ever ruder means.
-Result<void> copy_damaged(const RocksdbOptions& wanted, Storage& target, Erased erased, SalvageOutcome& outcome) {
-  restore_root(wanted.directory);
-  std::unique_ptr<rocksdb::DB> source = open_leniently(wanted);
-  // One sorted file that is not there, or was cut, may hide all the others.
-  if (source != nullptr && gives_nothing(*source, erased)) source.reset();
-  if (source == nullptr) {
-    ++outcome.gaps;
-    const bool repaired = rocksdb::RepairDB(wanted.directory, lenient_options(wanted)).ok();
-    PENSTOCK_TRY(copy_given_up_files(wanted, target, outcome));
-    // RocksDB 7.8 gives up when merged files are of overlapping ages, and has written an empty list of files by then:
-    // to open it would remove them all.
-    if (!repaired) return copy_each_file(wanted.directory, lenient_options(wanted), target, outcome);
-    source = open_leniently(wanted);
-  }
-  if (source == nullptr) return {};
-  return copy_readable([&] { return source->NewIterator(reading_all(erased)); }, target, outcome);
-}
-
 Error file_error(const std::string& path, const std::error_code& code) {
   const bool full = code == std::errc::no_space_on_device;
   return {full ? ErrorCode::StorageFull : ErrorCode::InvalidArgument, path, code.message(), {}};
+}
+
+/// Held as an opened database holds it, until it goes.
+struct Unlock {
+  void operator()(rocksdb::FileLock* lock) const { static_cast<void>(rocksdb::Env::Default()->UnlockFile(lock).ok()); }
+};
+using DirectoryLock = std::unique_ptr<rocksdb::FileLock, Unlock>;
+
+Result<DirectoryLock> lock_directory(const std::string& directory) {
+  rocksdb::FileLock* lock = nullptr;
+  const rocksdb::Status status = rocksdb::Env::Default()->LockFile(directory + "/LOCK", &lock);
+  if (!status.ok()) return error_of(status, directory);
+  return DirectoryLock{lock};
+}
+
+rocksdb::Status copy_into_fresh(const RocksdbOptions& damaged, const RocksdbOptions& fresh, SalvageOutcome& outcome) {
+  rocksdb::Options options = options_of(fresh);
+  options.disable_auto_compactions = true;  // Whoever opens it next has the time.
+  rocksdb::DB* opened = nullptr;
+  rocksdb::Status status = rocksdb::DB::Open(options, fresh.directory, &opened);
+  if (!status.ok()) return status;
+  const std::unique_ptr<rocksdb::DB> target{opened};
+  status = copy_remains(damaged.directory, options_of(damaged), *target, outcome);
+  return status.ok() ? target->Close() : status;
 }
 
 std::string free_name_beside(const std::string& directory) {
@@ -393,21 +338,14 @@ Result<SalvageOutcome> RocksdbStorage::salvage(const RocksdbOptions& options) {
   SalvageOutcome outcome;
   std::error_code code;
   if (!fs::exists(options.directory, code)) return outcome;
-  // Whoever holds the lock must not have the files repaired under it.
-  bool damaged = false;
-  if (Result<std::unique_ptr<Storage>> attempt = open(options); !attempt) {
-    if (attempt.error().code == ErrorCode::StorageLocked) return attempt.error();
-    damaged = true;
-  }
+  // Whoever holds the lock goes on writing.
+  const Result<DirectoryLock> lock = lock_directory(options.directory);
+  if (!lock) return lock.error();
   RocksdbOptions fresh = options;
   fresh.directory = options.directory + ".salvaged";
   fs::remove_all(fresh.directory, code);  // Of a salvage that was interrupted.
-  Result<std::unique_ptr<Storage>> target = open(fresh);
-  if (!target) return target.error();
-  PENSTOCK_TRY(copy_damaged(options, **target, damaged ? Erased::ComesBack : Erased::Gone, outcome));
-  // Records of the log that fail their checksums are passed over without being counted.
-  if (damaged && outcome.gaps == 0) outcome.gaps = 1;
-  PENSTOCK_TRY((*target)->close());
+  if (const rocksdb::Status status = copy_into_fresh(options, fresh, outcome); !status.ok())
+    return error_of(status, fresh.directory);
   outcome.damaged_directory = free_name_beside(options.directory);
   fs::rename(options.directory, outcome.damaged_directory, code);
   if (code) return file_error(options.directory, code);

@@ -14,6 +14,9 @@ struct RocksdbOptions {
   std::size_t memory_bytes = std::size_t{64} << 20U;  ///< Of writes before they go to a sorted file.
   /// Entries whose keys differ in these first bytes share no block: a flipped bit costs those of one prefix at most.
   std::size_t apart_bytes = 0;
+  /// Of those prefixes that differ in their last byte only, so many at most share a file once files are merged: a lost
+  /// file costs no more. 0: as many as fit. REQUIRES: it divides 256.
+  unsigned apart_in_files = 0;
 };
 
 /// What reading a damaged directory has brought.

@@ -4,6 +4,7 @@
 #include <caf/event_based_actor.hpp>
 #include <caf/stateful_actor.hpp>
 
+#include "common/runtime/host.hpp"
 #include "supervisor/core/graph_shape.hpp"
 
 namespace penstock::supervisor {
@@ -15,7 +16,10 @@ class JobActor {
 
   static constexpr const char* name = "job";
 
-  caf::behavior make_behavior(const GraphLimits& limits, Incarnation client, const caf::actor& supervisor) {
+  caf::behavior make_behavior(const GraphLimits& limits, Incarnation client, const caf::actor& supervisor,
+                              Thread thread) {
+    // Fault F20: whoever sends a graph that takes a processor for seconds does not take it from those who wait.
+    if (thread == Thread::Own) step_back();
     intake_ = std::make_unique<GraphIntake>(limits);
     client_ = client;
     supervisor_ = supervisor;
@@ -55,16 +59,16 @@ class JobActor {
 };
 
 caf::behavior job_behavior(caf::stateful_actor<JobActor>* self, const GraphLimits& limits, Incarnation client,
-                           const caf::actor& supervisor) {
-  return self->state.make_behavior(limits, client, supervisor);
+                           const caf::actor& supervisor, Thread thread) {
+  return self->state.make_behavior(limits, client, supervisor, thread);
 }
 
 }  // namespace
 
 caf::actor spawn_job_intake(caf::actor_system& system, const GraphLimits& limits, Incarnation client, const caf::actor& supervisor,
                             Thread thread) {
-  if (thread == Thread::Own) return system.spawn<caf::detached>(job_behavior, limits, client, supervisor);
-  return system.spawn(job_behavior, limits, client, supervisor);
+  if (thread == Thread::Own) return system.spawn<caf::detached>(job_behavior, limits, client, supervisor, thread);
+  return system.spawn(job_behavior, limits, client, supervisor, thread);
 }
 
 }  // namespace penstock::supervisor

@@ -27,6 +27,7 @@ Result<OpenJournal> open_state_directory(const std::string& directory, Damage da
   RocksdbOptions options;
   options.directory = directory + "/journal";
   options.apart_bytes = kJobKeyBytes;
+  options.apart_in_files = kJobsInFile;
   options.owner = "host " + host_name() + " process " + std::to_string(process_id());
   std::vector<JournalLoss> losses;
   if (damage == Damage::Salvage) PENSTOCK_TRY(salvage_storage(options, losses));

@@ -50,8 +50,12 @@ void SupervisorCore::send_news() {
 }
 
 bool SupervisorCore::news_are_due(const Job& job) const {
-  return job.state != JobState::Running || job.news_count >= config_.progress_batch_max ||
-         now_ >= later(job.news_sent, config_.progress_every);
+  const std::uint64_t count_max = std::uint64_t{config_.progress_batch_max} * news_gathered();
+  return job.state != JobState::Running || job.news_count >= count_max || now_ >= next_news_of(job);
+}
+
+Instant SupervisorCore::next_news_of(const Job& job) const {
+  return later(job.news_sent, config_.progress_every * news_gathered());
 }
 
 void SupervisorCore::send_news_of(Job& job) {

@@ -59,8 +59,7 @@ std::optional<Instant> SupervisorCore::next_deadline() const {
   if (!timers_.empty()) next = std::min(next, timers_.front().at);
   const bool news_wait_for_disk = durable() && news_ticket_ > persisted_;
   for (const JobId id : with_news_)
-    if (knows(id) && !news_wait_for_disk)
-      next = std::min(next, later(jobs_[id.value()]->news_sent, config_.progress_every));
+    if (knows(id) && !news_wait_for_disk) next = std::min(next, next_news_of(*jobs_[id.value()]));
   for (const JobId id : active_) next = std::min(next, jobs_[id.value()]->bands_awaited_until);
   for (const JobId id : kept_) next = std::min(next, jobs_[id.value()]->keep_until);
   return next == kNever ? std::nullopt : std::optional{next};

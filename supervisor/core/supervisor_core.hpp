@@ -400,6 +400,10 @@ class SupervisorCore {
   void send_news();
   void send_news_of(Job& job);
   bool news_are_due(const Job& job) const;
+  Instant next_news_of(const Job& job) const;
+  /// How many of the configuration's gatherings of news become one: with a journal each costs a commit with its sync,
+  /// about 0.3 ms of processor in a virtual machine, whose interrupts are not cheap.
+  int news_gathered() const { return durable() ? 4 : 1; }
   JobProgress everything_so_far(const Job& job) const;
   void send_to_client(ClientId client, ToClient message);
 

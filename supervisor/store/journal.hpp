@@ -31,6 +31,9 @@ namespace penstock::supervisor {
 /// Bytes of a key that tell jobs apart; a storage that keeps those with another beginning in other blocks loses one job
 /// with one of them (`RocksdbOptions::apart_bytes`).
 constexpr std::size_t kJobKeyBytes = 5;
+/// Jobs whose entries may share a merged file (`RocksdbOptions::apart_in_files`): records of jobs are small and stand
+/// together, so one file would have those of all.
+constexpr unsigned kJobsInFile = 32;
 
 /// Appends to `batch` what a record changes. `number` grows from record to record, also over restarts; see `Recovered`.
 void write_record(const Record& record, std::uint64_t number, StorageBatch& batch);

@@ -41,10 +41,15 @@ def huge_graphs(case):
     before = vitals(cluster.supervisor.pid)
     calm = client.call("probe", 2, "-")
     probe = client.begin("probe", 3 if not case.full else 10, "-")
-    refused = client.begin("submit", "huge", "flat", subtasks, 0, "-")
-    _, errors = refused.communicate(timeout=300)
+    refusals = 0
+    while probe.poll() is None:  # Again and again: nearly all that is measured is beside one of them.
+        refused = client.begin("submit", "huge", "flat", subtasks, 0, "-")
+        _, errors = refused.communicate(timeout=300)
+        case.expect(refused.returncode == 2 and "graph.subtasks_max" in errors,
+                    f"not refused with the limit named: {errors}")
+        refusals += 1
     beside = client.result(probe)
-    case.expect(refused.returncode == 2 and "graph.subtasks_max" in errors, f"not refused with the limit named: {errors}")
+    case.figure("refusals meanwhile", refusals, "graphs", at_least=1)
     case.figure("p99 of others, calm", calm["p99_ms"], "ms")
     case.figure("p99 of others, beside it", beside["p99_ms"], "ms", at_most=max(2 * calm["p99_ms"], 20))
     grown = peak_kib(cluster.supervisor.pid) - before[0]

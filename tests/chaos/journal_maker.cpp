@@ -46,6 +46,7 @@ Result<void> write_jobs(const std::string& directory, std::uint32_t first, std::
   RocksdbOptions options;
   options.directory = directory + "/journal";
   options.apart_bytes = kJobKeyBytes;
+  options.apart_in_files = kJobsInFile;
   options.owner = "the maker of journals";
   Result<std::unique_ptr<Storage>> storage = RocksdbStorage::open(options);
   if (!storage) return storage.error();

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
+#include <set>
 
 #include "common/base/ids.hpp"
+#include "common/storage/rocksdb_pieces.hpp"
 #include "tests/support/storage_contract.hpp"
 
 namespace penstock {
@@ -215,6 +218,99 @@ TEST(RocksdbStorage, WithoutTheListOfMergedFilesNothingIsLost) {
         "", [&](std::string_view key, std::string_view value) { return found.emplace(key, value).second; }));
     EXPECT_EQ(found == told, true) << name << ": " << found.size() << " of " << told.size();
     EXPECT_FALSE(files_with(salvaged->damaged_directory, ".sst").empty()) << name;
+  }
+}
+
+/// Groups of a hundred keys each of which a file has something.
+std::vector<std::set<std::string>> groups_by_file(const fs::path& directory) {
+  std::vector<std::set<std::string>> found;
+  for (const fs::path& table : files_with(directory, ".sst")) {
+    std::ifstream file{table, std::ios::binary};
+    const std::string bytes{std::istreambuf_iterator<char>{file}, {}};
+    std::set<std::string>& groups = found.emplace_back();
+    read_table_pieces(bytes, [&](const Piece& piece) { groups.emplace(piece.key.substr(0, 8)); });
+  }
+  return found;
+}
+
+TEST(RocksdbStorage, AMergedFileHasOneGroupOfPrefixesAndItsLossCostsNoMore) {
+  const TestDirectory directory;
+  RocksdbOptions options = directory.options();
+  options.memory_bytes = 64 << 10;  // Of three groups.
+  options.apart_bytes = std::string_view{"key-1000"}.size();
+  options.apart_in_files = 1;
+  // Fifty write buffers: the database makes the writer wait before 36 of them are there and not merged.
+  fill(options, 16000);
+  ASSERT_EQ(count_entries(options).value(), 16000U);
+  const std::vector<std::set<std::string>> files = groups_by_file(options.directory);
+  const auto has_one = [](const std::set<std::string>& groups) { return groups.size() == 1; };
+  ASSERT_GE(std::count_if(files.begin(), files.end(), has_one), 20);
+  const auto lost = std::find_if(files.begin(), files.end(), has_one) - files.begin();
+  fs::remove(files_with(options.directory, ".sst")[static_cast<std::size_t>(lost)]);
+  EXPECT_EQ(count_entries(options).error().code, ErrorCode::StorageDamaged);
+  const Result<SalvageOutcome> salvaged = RocksdbStorage::salvage(options);
+  ASSERT_TRUE(salvaged.has_value()) << to_string(salvaged.error());
+  EXPECT_EQ(salvaged->gaps, 1U);
+  EXPECT_GE(salvaged->entries_kept, 15900U);
+  EXPECT_LT(salvaged->entries_kept, 16000U);
+}
+
+TEST(RocksdbStorage, WhatWasErasedStaysAwayWithoutTheListOfFiles) {
+  const TestDirectory directory;
+  const RocksdbOptions options = directory.options();
+  fill(options, 2000);
+  {
+    const auto storage = must_open(options);
+    StorageBatch batch;
+    batch.erase_prefix("key-1010");
+    batch.put("key-101005", "new");
+    batch.erase("key-100007");
+    ASSERT_TRUE(storage->commit(batch, Sync::Yes).has_value());
+  }
+  for (const auto& entry : fs::directory_iterator{options.directory})
+    if (entry.path().filename().string().starts_with("MANIFEST")) fs::remove(entry.path());
+  ASSERT_TRUE(RocksdbStorage::salvage(options).has_value());
+  const auto storage = must_open(options);
+  EXPECT_EQ(storage->get("key-101005").value(), std::optional<std::string>{"new"});
+  EXPECT_FALSE(storage->get("key-101006").value().has_value());
+  EXPECT_FALSE(storage->get("key-100007").value().has_value());
+  EXPECT_TRUE(storage->get("key-100008").value().has_value());
+}
+
+TEST(RocksdbStorage, SalvageOfWhatIsIntactSaysSo) {
+  const TestDirectory directory;
+  const RocksdbOptions options = directory.options();
+  fill(options, 500);
+  ASSERT_EQ(count_entries(options).value(), 500U);
+  fill(options, 700);
+  const Result<SalvageOutcome> salvaged = RocksdbStorage::salvage(options);
+  ASSERT_TRUE(salvaged.has_value()) << to_string(salvaged.error());
+  EXPECT_EQ(salvaged->gaps, 0U);
+  EXPECT_EQ(salvaged->entries_kept, 700U);
+}
+
+// A log that is not the newest was ended in good order: one that is cut, or gone, is damage and no torn tail.
+TEST(RocksdbStorage, ALostMiddleOfTheLogsIsCounted) {
+  for (const bool is_gone : {false, true}) {
+    const TestDirectory directory;
+    const RocksdbOptions options = directory.options();
+    fill(options, 300);
+    const fs::path log = files_with(options.directory, ".log").back();
+    fs::copy(options.directory, directory.path / "both", fs::copy_options::recursive);
+    fill(options, 300);  // Goes on in another log, with the numbers behind.
+    fs::copy_file(files_with(options.directory, ".log").back(),
+                  directory.path / "both" / files_with(options.directory, ".log").back().filename());
+    RocksdbOptions both = options;
+    both.directory = directory.path / "both";
+    const fs::path older = directory.path / "both" / log.filename();
+    if (is_gone)
+      fs::remove(older);
+    else
+      fs::resize_file(older, fs::file_size(older) / 2);
+    const Result<SalvageOutcome> salvaged = RocksdbStorage::salvage(both);
+    ASSERT_TRUE(salvaged.has_value()) << to_string(salvaged.error());
+    EXPECT_GE(salvaged->gaps, 1U) << is_gone;
+    EXPECT_EQ(salvaged->entries_kept, 300U) << is_gone;
   }
 }
 

@@ -101,6 +101,29 @@ TEST(Durability, OneCommitOfNewsIsUnderWayAtATime) {
   cluster->ignore();
 }
 
+// Each commit of news costs a sync: with a fast disk, too, a flood makes few of them, and what is rare leaves at once.
+TEST(Durability, NewsOfAFloodAreGatheredForAFewOfTheTimesThatTheyWouldLeaveWithoutAJournal) {
+  SupervisorConfig config;
+  config.progress_every = std::chrono::milliseconds{2};
+  JournalHarness cluster{config};
+  cluster->join({.slots = 64});
+  cluster->submit(GraphBuilder{}.sources(64).build());
+  cluster.write_all();
+  cluster->ignore();
+  std::size_t commits = 0;
+  for (std::uint32_t subtask = 0; subtask < 32; ++subtask) {
+    cluster->tick_after(std::chrono::milliseconds{1});
+    cluster->succeed(1, subtask);
+    for (; cluster.waiting() > 0; ++commits) cluster.write_one();
+  }
+  EXPECT_EQ(commits, 4U);
+  cluster->tick_at_deadline();
+  EXPECT_EQ(cluster.waiting(), 1U);
+  cluster.write_one();
+  EXPECT_EQ(told_succeeded(cluster->news()), 32U);
+  cluster->ignore();
+}
+
 TEST(Durability, AReportWithoutNewsIsAcknowledgedAtOnce) {
   JournalHarness cluster;
   cluster->join();
