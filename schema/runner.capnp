@@ -57,6 +57,7 @@ struct RunnerEnd {
   outputs @4 :List(RunnerOutput);
   message @5 :Data;                  # Of a failure: one line for people.
   detail @6 :Data;                   # Of a failure: for the engine that wrote the program.
+  peakBytes @7 :UInt64;              # The most memory that the process had resident while it ran; 0: unknown.
 }
 
 struct FromRunner {

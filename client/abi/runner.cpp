@@ -6,6 +6,7 @@
 
 #include "client/abi/data.hpp"
 #include "client/abi/last_error.hpp"
+#include "client/abi/memory_peak.hpp"
 #include "common/runtime/clock.hpp"
 #include "common/runtime/runner_channel.hpp"
 #include "common/wire/codec_runner.hpp"
@@ -58,6 +59,7 @@ struct penstock_runner {
   RunnerEnd end;
   std::vector<penstock_bytes> inputs;
   std::unique_ptr<penstock_data> large;
+  penstock::abi::MemoryPeak peak;
 
   // What is not told yet, with the memory that it shows.
   RunnerEnds ends;
@@ -138,6 +140,7 @@ void penstock_runner::end_run(bool succeeded) {
   const penstock::Instant now = penstock::monotonic_now();
   end.succeeded = succeeded;
   end.run_ns = static_cast<std::uint64_t>((now - started).count());
+  end.peak_bytes = peak.take(now);
   if (ends.ends.empty()) first_end = now;
   ends.ends.push_back(std::move(end));
   running = false;

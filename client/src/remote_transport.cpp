@@ -37,6 +37,7 @@ class RemoteTransport final : public Transport {
   }
 
   std::size_t chunk_bytes() const override { return options_.wire.frame_bytes_target; }
+  std::size_t message_bytes_max() const override { return options_.wire.frame_bytes_max; }
   bool may_renew() const override { return true; }
 
   /// Waits until the link stands or is given up.

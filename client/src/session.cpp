@@ -67,8 +67,9 @@ Result<Session::Submitted> Session::submit_again(const JobSpec& spec, const Grap
 }
 
 Result<Session::Submitted> Session::submit_again(const JobSpec& spec, const Graph& graph, const GraphHash& hash) {
-  std::optional<Result<Submitted>> submitted =
-      ask_for_job([&](std::uint64_t submission) { transport_->send(SubmitAgain{submission, {}, spec, hash}); });
+  std::optional<Result<Submitted>> submitted = ask_for_job([&](std::uint64_t submission) {
+    transport_->send(SubmitAgain{submission, {}, spec, hash});
+  });
   if (!submitted.has_value() && spec.name.empty()) return unanswered();
   if (!submitted.has_value()) return submit(spec, graph);
   if (!*submitted && submitted->error().code == ErrorCode::UnknownGraph) return submit(spec, graph);
@@ -97,6 +98,7 @@ void Session::send_graph(std::uint64_t submission, const JobSpec& spec, Graph& g
 
 // Fault F06: under its name the same job is the same job, however often it is submitted.
 Result<Session::Submitted> Session::submit(JobSpec spec, Graph graph) {
+  PENSTOCK_TRY(check_chunks(graph, transport_->chunk_bytes(), transport_->message_bytes_max()));
   for (;;) {
     std::optional<Result<Submitted>> submitted =
         ask_for_job([&](std::uint64_t submission) { send_graph(submission, spec, graph); });

@@ -1,6 +1,7 @@
 // How a client's messages reach a supervisor.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -30,6 +31,8 @@ class Transport {
   virtual void send(FromClient message) = 0;
   /// Graphs larger than this many bytes are sent in chunks of about that size.
   virtual std::size_t chunk_bytes() const = 0;
+  /// A longer message does not arrive, ever.
+  virtual std::size_t message_bytes_max() const { return SIZE_MAX; }
   /// Whether `on_renewed` may ever be called.
   virtual bool may_renew() const { return false; }
 };

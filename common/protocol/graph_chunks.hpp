@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "common/base/result.hpp"
 #include "common/protocol/graph.hpp"
 
 namespace penstock {
@@ -11,5 +12,8 @@ namespace penstock {
 Graph chunk_of(const Graph& graph, std::uint32_t first, std::uint32_t count);
 /// How many subtasks from `first` on make about `bytes` on the wire; at least one.
 std::uint32_t chunk_size(const Graph& graph, std::uint32_t first, std::size_t bytes);
+/// Whether each chunk of about `bytes` fits into a message; one that does not would break its connection again and
+/// again, each time that it is sent. Error: LimitExceeded, which names the first subtask that is too large.
+Result<void> check_chunks(const Graph& graph, std::size_t bytes, std::size_t message_bytes_max);
 
 }  // namespace penstock

@@ -14,7 +14,7 @@ namespace penstock {
 
 /// Raised with `schema/runner.capnp`; a runner of another major version is refused by name.
 inline constexpr std::uint16_t kRunnerMajor = 1;
-inline constexpr std::uint16_t kRunnerMinor = 0;
+inline constexpr std::uint16_t kRunnerMinor = 1;
 
 /// The bytes of an input or output: in the message, or a memory segment that travels beside it. Views are borrowed from
 /// whoever made the message: the sender's data, or the bytes that were received.
@@ -71,8 +71,9 @@ struct RunnerEnd {
   bool interrupted = false;  ///< It was stopped by a signal.
   std::uint64_t run_ns = 0;
   std::vector<RunnerOutput> outputs;
-  std::string_view message;  ///< Of a failure: one line for people.
-  std::string_view detail;   ///< Of a failure: for the engine that wrote the program.
+  std::string_view message;      ///< Of a failure: one line for people.
+  std::string_view detail;       ///< Of a failure: for the engine that wrote the program.
+  std::uint64_t peak_bytes = 0;  ///< Resident while it ran, at most; 0: unknown.
   friend bool operator==(const RunnerEnd&, const RunnerEnd&) = default;
 };
 

@@ -86,6 +86,7 @@ void write_end(const RunnerEnd& end, schema::RunnerEnd::Builder out) {
   }
   if (!end.message.empty()) out.setMessage(bytes_of(end.message));
   if (!end.detail.empty()) out.setDetail(bytes_of(end.detail));
+  out.setPeakBytes(end.peak_bytes);
 }
 
 RunnerEnd read_end(schema::RunnerEnd::Reader in, std::size_t descriptors) {
@@ -98,6 +99,7 @@ RunnerEnd read_end(schema::RunnerEnd::Reader in, std::size_t descriptors) {
     end.outputs.push_back({output.getOutput(), read_datum(output.getDatum(), descriptors)});
   end.message = view(in.getMessage());
   end.detail = view(in.getDetail());
+  end.peak_bytes = in.getPeakBytes();
   return end;
 }
 

@@ -63,11 +63,20 @@ class GraphColumns:
         self.handle = self.library.graph_new()
         self.templates, self.programs = {}, {}
         self.kept = []  # Functions whose identity is a key must not make room for others.
+        self.clear()
+
+    def clear(self):
         self.template_of, self.input_offsets = array("I"), array("I", [0])
         self.predecessors, self.order_edges = array("I"), []
         self.payload_offsets, self.payloads = array("Q", [0]), []
         self.payload_bytes = 0
         self.priorities = array("i")
+
+    def restart(self):
+        """Hands out (templates, input offsets, predecessors, payloads, priorities), and is without subtasks again."""
+        columns = self.template_of, self.input_offsets, self.predecessors, self.payloads, self.priorities
+        self.clear()
+        return columns
 
     def __del__(self):
         if self.handle:

@@ -6,7 +6,7 @@ import signal
 import sys
 import traceback
 
-from penstock import _abi, _wire
+from penstock import _abi, _chains, _wire
 
 
 DETAIL_MAX = 60_000  # A worker takes no more; an exception that is larger is told in words.
@@ -135,7 +135,7 @@ def shortened(text, part=5000):
 
 def without_us(trace):
     """The traceback from the first frame of the user's code."""
-    ours = (__file__, _wire.__file__)
+    ours = (__file__, _wire.__file__, _chains.__file__)
     first = trace
     while first is not None and first.tb_frame.f_code.co_filename in ours:
         first = first.tb_next

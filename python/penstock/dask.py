@@ -8,7 +8,7 @@ from dask.core import flatten
 from dask.highlevelgraph import HighLevelGraph
 from dask.utils import ensure_dict
 
-from penstock import _graph, _nodes, _order, _wire
+from penstock import _chains, _graph, _nodes, _order, _wire
 from penstock._builder import Job
 from penstock._client import Client
 
@@ -37,7 +37,8 @@ def set_default_client(client: Optional[Client]) -> None:
 def get(graph, keys, client: Optional[Client] = None, priority: int = 0, retries: int = 0, resources=None,
         name: Optional[str] = None, **_) -> Any:
     """Computes `keys` (one, or lists of them, however deep) of a Dask graph. Only what they need is run. Annotations of
-    layers and those that are set around the call win over `priority`, `retries` and `resources`."""
+    layers and those that are set around the call win over `priority`, `retries` and `resources`. Keys that follow each
+    other alone become one subtask, unless Dask's `optimization.fuse.active` is False."""
     client = client or default_client()
     client._check_open()
     wanted = list(dict.fromkeys(flatten([keys])))
@@ -111,6 +112,7 @@ class _Conversion:
         self.order = []     # Keys by number.
         self.inputs = {}    # Of the subtask that is being converted: number of an input, its place.
         self.templates = {}
+        self.functions = {}  # Of a template that Python runs: its function and options.
         self.kept = []      # Functions whose identity is a key here.
         self.contents = {}  # Programs by content, for functions that are made anew for each subtask.
 
@@ -125,8 +127,29 @@ class _Conversion:
             self.convert_one(order[at], graph[order[at]])
             at += 1
         numbers = [self.numbers[key] for key in keys]
+        if self.columns.predecessors and dask.config.get("optimization.fuse.active", None) is not False:
+            numbers = self.join_chains(numbers)
         self.put_in_order(numbers)
         return numbers
+
+    def join_chains(self, wanted):
+        functions, columns = self.functions, self.columns
+
+        def may_join(first, second):
+            return first in functions and second in functions and functions[first][1].key == functions[second][1].key
+
+        def template_of(templates):
+            if len(functions) >= PROGRAMS_MAX:
+                return None
+            chain = _chains.Chain([functions[number][0] for number in templates])
+            return self.add_template(chain, _wire.pack_program(chain), functions[templates[-1]][1])
+        numbers = _chains.join(columns, wanted, may_join, template_of)
+        return wanted if numbers is None else [numbers[number] for number in wanted]
+
+    def add_template(self, function, program, options):
+        number = self.columns.add_template(_wire.name_of(function), program, options)
+        self.functions[number] = function, options
+        return number
 
     def put_in_order(self, wanted):
         """By the memory that it takes; a graph without edges is in order as it is."""
@@ -199,7 +222,7 @@ class _Conversion:
         program = _wire.pack_program(function)
         number = self.contents.get((program, options.key))
         if number is None:
-            number = self.columns.add_template(_wire.name_of(function), program, options)
+            number = self.add_template(function, program, options)
             self.contents[program, options.key] = number
         self.kept.append(function)
         self.templates[id(function), options.key] = number

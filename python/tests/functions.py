@@ -144,7 +144,7 @@ def say_and_fail_once(line, path):
     return fail_once(path)
 
 
-def until(condition, seconds=60):
+def until(condition, seconds=3):
     """Looks again and again, and returns what it saw; of tests, not of subtasks."""
     late = time.monotonic() + seconds
     while not (seen := condition()):
@@ -182,3 +182,14 @@ def note(path, word, *_):
     with open(path, "a") as log:
         log.write(word + "\n")
     return word
+
+
+def meet(mine=None, other=None, seconds=60):
+    """Whether somebody else was there at the same time; without a place, that is not asked."""
+    if mine is None:
+        return False
+    touch(mine)
+    late = time.monotonic() + seconds
+    while not os.path.exists(other) and time.monotonic() < late:
+        time.sleep(0.005)
+    return os.path.exists(other)

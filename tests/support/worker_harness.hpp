@@ -38,6 +38,8 @@ class WorkerHarness {
   void tick_after(Duration delay);
   void handle(const WorkerEvent& event);
 
+  /// The end of a run that was started, to be changed and handed to `handle`.
+  RunEnd end_of(std::uint32_t subtask, std::uint32_t job = 1);
   /// Ends the run of a subtask that was started.
   void succeed(std::uint32_t subtask, std::vector<OutputReport> outputs = {}, std::uint32_t job = 1);
   void succeed_both(std::uint32_t first, std::uint32_t second);
@@ -58,8 +60,6 @@ class WorkerHarness {
   Instant now() const { return now_; }
 
  private:
-  RunEnd end_of(std::uint32_t subtask, std::uint32_t job);
-
   WorkerCore core_;
   Instant now_ = instant_at(std::chrono::seconds{1000});
   std::vector<Template> templates_;

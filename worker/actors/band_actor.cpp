@@ -24,6 +24,7 @@ class BandActor {
       told->ticket = end.ticket;
       told->succeeded = end.succeeded;
       told->run_us = end.run_us;
+      told->peak_bytes = end.peak_bytes;
       told->outputs = std::move(end.outputs);
       told->failure = std::move(end.failure);
       caf::anon_send(owner, CommandEndMail{life_, std::move(told)});

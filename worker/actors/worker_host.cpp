@@ -163,6 +163,7 @@ void WorkerHost::run_ended(ForeignEnd end) {
     run.attempt = attempt_of(held->ticket);
     run.succeeded = held->succeeded;
     run.run_us = held->run_us;
+    run.peak = Bytes{held->peak_bytes};
     run.outputs = held->outputs;
     run.failure = held->failure.get();
     state.handle(worker_event::RunsEnded{std::span{&run, 1}});
@@ -259,6 +260,7 @@ void WorkerHost::State::handle_ends() {
     run.succeeded = end.succeeded;
     run.run_us = end.run_us;
     run.run_ns = end.run_ns;
+    run.peak = Bytes{end.peak_bytes};
     run.outputs = end.outputs;
     run.failure = end.failure.get();
     if (end.ended != Instant{}) run.ended = end.ended;

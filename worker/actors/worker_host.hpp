@@ -41,6 +41,7 @@ struct ForeignEnd {
   std::uint64_t ticket = 0;
   bool succeeded = true;
   std::uint32_t run_us = 0;
+  std::int64_t peak_bytes = 0;        ///< Memory that it used; 0: unknown.
   std::vector<OutputReport> outputs;  ///< In the store already.
   std::unique_ptr<FailureDetail> failure;
 };

@@ -32,6 +32,7 @@ void WorkerCore::run_ended(const RunEnd& run) {
   record.run_us = run.run_us;
   record.outputs.assign(run.outputs.begin(), run.outputs.end());
   record.program->typical_ns = later_mean(record.program->typical_ns, run);
+  if (record.holds_quota) note_peak(*record.program, run);
   if (jobs_[record.job].trace) trace_run(record, std::min(run.ended, now_));
   // Spec: worker 5, the slot is free when computing ends, whatever becomes of the outputs.
   if (run.next.valid()) {
@@ -289,9 +290,9 @@ void WorkerCore::stop_fetching(DatumIndex index) {
   data_.move(index, DatumPlace::Remote);
 }
 
-// What the store has under a key that nobody needs: a datum, the outputs of a run that does not count, what came too late
-// from another worker. While an attempt that makes the same is under way, the store may have it from there already: then
-// the end of the attempt decides.
+// What the store has under a key that nobody needs: a datum, the outputs of a run that does not count, what came too
+// late from another worker. While an attempt that makes the same is under way, the store may have it from there
+// already: then the end of the attempt decides.
 void WorkerCore::drop_from_store(const DataKey& key) {
   const JobSlot job = jobs_.find(key.producer.job);
   const RecordIndex maker = job.valid() ? find_record(job, key.producer.index) : RecordIndex::none();

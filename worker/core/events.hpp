@@ -23,6 +23,7 @@ struct RunEnd {
   bool stored = true;
   std::uint32_t run_us = 0;
   std::uint32_t run_ns = 0;                ///< The same, if the runner knows it so well; saturated.
+  Bytes peak;                              ///< The most memory that it used; 0: nobody has measured it.
   std::span<const OutputReport> outputs;   ///< Those with bytes.
   const FailureDetail* failure = nullptr;  ///< Of a run that failed.
   Instant ended = kNever;                  ///< If the runner knows better than `now`.
@@ -84,26 +85,21 @@ struct LanesRestarted {
   BandIndex band;
   std::span<const SlotIndex> lanes;
 };
-/// What the band's attempts really use, and the highest use of single ones, as measured.
+/// What the band's runners really use, as measured. What a run has used at most comes with its end: before, it says
+/// nothing about the rest of the run.
 struct MemoryMeasured {
   BandIndex band;
   Bytes used;
-};
-struct PeakMeasured {
-  RecordIndex record;
-  Attempt attempt;
-  Bytes peak;
 };
 /// The supervisor has died, and the next life of it has made a link: what was on the old one may be lost.
 struct SupervisorReturned {};
 struct Tick {};
 }  // namespace worker_event
 
-using WorkerEvent =
-    std::variant<worker_event::MessageArrived, worker_event::RunsEnded, worker_event::FetchesEnded,
-                 worker_event::OutputsStored, worker_event::DatumSpilled, worker_event::DatumRestored,
-                 worker_event::SlotYielded, worker_event::SlotWanted, worker_event::LanesRestarted,
-                 worker_event::MemoryMeasured, worker_event::PeakMeasured, worker_event::SupervisorReturned,
-                 worker_event::Tick, worker_event::OffersWanted, worker_event::DatumCheckpointed>;
+using WorkerEvent = std::variant<worker_event::MessageArrived, worker_event::RunsEnded, worker_event::FetchesEnded,
+                                 worker_event::OutputsStored, worker_event::DatumSpilled, worker_event::DatumRestored,
+                                 worker_event::SlotYielded, worker_event::SlotWanted, worker_event::LanesRestarted,
+                                 worker_event::MemoryMeasured, worker_event::SupervisorReturned, worker_event::Tick,
+                                 worker_event::OffersWanted, worker_event::DatumCheckpointed>;
 
 }  // namespace penstock::worker

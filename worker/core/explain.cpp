@@ -33,7 +33,7 @@ WorkerExplanation WorkerCore::explain(SubtaskId id) const {
       break;
     case SubtaskState::Queued: explanation.reason = place(band.prepare, "in the prepare queue"); break;
     case SubtaskState::Quota:
-      explanation.reason = "waits for " + std::to_string(record.program->content.request.memory.value()) +
+      explanation.reason = "waits for " + std::to_string(memory_to_grant(*record.program).value()) +
                            " bytes of memory; " + std::to_string(band.quota.used().value()) + " of " +
                            std::to_string(band.quota.capacity().value()) + " are granted on " + band.description.name;
       if (band.quota.paused()) explanation.reason += "; grants are stopped because the host is above its limit";

@@ -105,7 +105,29 @@ void WorkerCore::begin_prepare(RecordIndex index) {
 }
 
 QuotaRequest WorkerCore::quota_request(const SubtaskRecord& record, RecordIndex index) const {
-  return {index, record.program->content.request.memory, jobs_[record.job].priority, record.priority, record.sequence};
+  return {index, memory_to_grant(*record.program), jobs_[record.job].priority, record.priority, record.sequence};
+}
+
+// Spec: worker 4, the grant shrinks to what is used. What a template requests is also the limit at which its runs are
+// ended, so people ask for plenty; what its runs were seen to use is a better guess at what the next one will.
+Bytes WorkerCore::memory_to_grant(const WorkerTemplate& program) const {
+  const Bytes requested = program.content.request.memory;
+  if (config_.quota_peaks_min == 0 || program.peaks < config_.quota_peaks_min) return requested;
+  const Bytes margin = percent_of(program.peak, config_.quota_margin_percent);
+  if (program.peak >= requested - margin) return requested;
+  PENSTOCK_COVERAGE_MARK("a grant was what runs were seen to use");
+  return std::max(program.peak + margin, Bytes{1});
+}
+
+void WorkerCore::note_peak(WorkerTemplate& program, const RunEnd& run) {
+  Bytes peak = run.peak;
+  if (run.failure != nullptr) peak = std::max(peak, Bytes{run.failure->peak_memory_bytes});
+  if (peak <= Bytes{0}) return;
+  // Whatever a runner says, no more than was requested is ever granted for it.
+  peak = std::min(peak, program.content.request.memory);
+  constexpr std::int64_t kFading = 16;
+  program.peak = std::max(peak, program.peak - Bytes{program.peak.value() / kFading});
+  if (program.peaks < UINT32_MAX) ++program.peaks;
 }
 
 void WorkerCore::bring_inputs(RecordIndex index) {

@@ -24,6 +24,8 @@ struct WorkerTemplate {
   const WorkerTemplate* shape = nullptr;
   static constexpr std::uint32_t kUnknown = ~std::uint32_t{0};
   std::uint32_t typical_ns = kUnknown;  ///< Mean of its latest runs, in nanoseconds.
+  Bytes peak;                           ///< The most memory of its latest measured runs; an old one fades.
+  std::uint32_t peaks = 0;              ///< How many were measured.
 };
 
 /// One job on this worker: names for what its messages say by number.

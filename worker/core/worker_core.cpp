@@ -111,14 +111,6 @@ void WorkerCore::on(const worker_event::MemoryMeasured& event) {
   if (event.band.value() < bands_.size()) relieve(*bands_[event.band.value()], event.used);
 }
 
-void WorkerCore::on(const worker_event::PeakMeasured& event) {
-  if (event.record.value() >= records_.used()) return;
-  SubtaskRecord& record = records_[event.record];
-  if (record.state != SubtaskState::Running || record.attempt != event.attempt || !record.holds_quota) return;
-  band_of(record).quota.shrink(event.record, event.peak);
-  band_of(record).dirty = true;
-}
-
 void WorkerCore::on(const worker_event::Tick&) {
   for (const auto& band : bands_) band->dirty = band->dirty || band->held_back;
   if (now_ >= room_given_up_at_) give_up_room();

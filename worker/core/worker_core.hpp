@@ -104,7 +104,6 @@ class WorkerCore {
   void on(const worker_event::SlotWanted& event);
   void on(const worker_event::LanesRestarted& event);
   void on(const worker_event::MemoryMeasured& event);
-  void on(const worker_event::PeakMeasured& event);
   void on(const worker_event::SupervisorReturned& event);
   void on(const worker_event::Tick& event);
   void on(const worker_event::OffersWanted& event);
@@ -148,6 +147,8 @@ class WorkerCore {
   void forward(RecordIndex index);
   ForwardResult try_forward(RecordIndex index);
   QuotaRequest quota_request(const SubtaskRecord& record, RecordIndex index) const;
+  Bytes memory_to_grant(const WorkerTemplate& program) const;
+  static void note_peak(WorkerTemplate& program, const RunEnd& run);
   Bytes input_bytes(const SubtaskRecord& record) const;
   void pin_inputs(RecordIndex index);
   static void omit_inputs(SubtaskRecord& record);

@@ -232,6 +232,19 @@ TEST_F(ProcessRunnersTest, WhoUsesMoreMemoryThanRequestedIsEnded) {
   EXPECT_GT(result.failure->peak_memory_bytes, 64 << 20);
 }
 
+TEST_F(ProcessRunnersTest, AnEndComesWithTheMemoryThatTheRunHasUsed) {
+  const ProcessResult small = run("say");
+  const ProcessResult large = run("use");
+  ASSERT_EQ(large.failure, nullptr);
+  EXPECT_GT(large.peak_bytes, 256 << 20);
+  EXPECT_LT(small.peak_bytes, 256 << 20);
+}
+
+TEST_F(ProcessRunnersTest, ARunTooShortToMeasureItselfIsSeenFromHereIfItHasALimit) {
+  program.request.memory = Bytes{std::int64_t{1} << 30};
+  for (int i = 0; i < 20; ++i) EXPECT_GT(run("say").peak_bytes, 1 << 19);
+}
+
 TEST_F(ProcessRunnersTest, AProgramThatIsNotThereIsRefused) {
   program.program = "/no/such/runner";
   const ProcessResult result = run("say");

@@ -80,6 +80,12 @@ int run_one(penstock_runner* runner, const penstock_run& run) {
     ::signal(SIGINT, SIG_IGN);
     for (;;) ::pause();
   }
+  if (what == "use") {
+    std::vector<char> much(std::size_t{256} << 20U, 'm');
+    const char last = much.back();
+    much = {};
+    return penstock_runner_succeed_with(runner, &last, 1);
+  }
   if (what == "eat") {
     std::vector<char> much(std::size_t{256} << 20U, 'm');
     wait_for_interrupt();

@@ -91,6 +91,7 @@ class WorkerHost {
   void checkpoint(const DataKey& key);
   void drop(const DataKey& key);
   void check_capacity() const;
+  Bytes least_grant(const Run& run) const;
   void note_entitlements(const EntitlementBatch& batch);
   void check_entitlement(const worker::worker_action::StartSubtask& action) const;
   void plan_tick();
@@ -114,6 +115,13 @@ class WorkerHost {
   std::unique_ptr<worker::WorkerCore> core_;
   std::unique_ptr<Endpoint> endpoint_;
   std::map<worker::RecordIndex, Run> runs_;
+  /// What measured runs of a template have used in this life. One that is made anew at the same place counts for the
+  /// old one, too: the least is then too low, so nothing is held against the worker that is not its fault.
+  struct Measured {
+    std::uint32_t runs = 0;
+    Bytes least = Bytes::max();
+  };
+  std::map<std::pair<JobId, const Template*>, Measured> measured_;
   bool offers_open_ = false;
   std::vector<worker::worker_action::StartSubtask> offers_;
   std::vector<UntoldEnd> untold_;

@@ -46,6 +46,10 @@ void World::draw_configuration() {
   worker_config_.spill_to_percent = static_cast<std::uint32_t>(r.between(0, 100));
   worker_config_.store_wait_max = seconds{30};  // Nobody fails for it: the disk always takes something in the end.
   worker_config_.relieve_every = milliseconds{r.between(1, 1000)};
+  // Not from the stream of the others: seeds that once found something go on finding it.
+  Rng peaks{mix_bits(options_.seed) ^ 0x9ea5};
+  worker_config_.quota_peaks_min = static_cast<std::uint32_t>(peaks.below(6));
+  worker_config_.quota_margin_percent = static_cast<std::uint32_t>(peaks.below(101));
   worker_config_.subtasks_max = static_cast<std::uint32_t>(r.chance(1, 5) ? r.between(4, 20) : 100000);
   supervisor_config_.lookahead_subtasks_initial = static_cast<std::uint32_t>(r.between(1, 40));
   supervisor_config_.lookahead_subtasks_max = static_cast<std::uint32_t>(r.between(1, 60));

@@ -33,8 +33,8 @@ constexpr Duration kLookAgain = std::chrono::milliseconds{10};
 constexpr const char* kMark = "PENSTOCK_RUNNER=";
 constexpr const char* kSubtask = "PENSTOCK_SUBTASK=";
 constexpr const char* kAttempt = "PENSTOCK_ATTEMPT=";
-constexpr int kReadsInARow = 4;               ///< Then others have their turn.
-constexpr std::size_t kProgramsMax = 256;     ///< Remembered places of programs; at the limit all are forgotten.
+constexpr int kReadsInARow = 4;            ///< Then others have their turn.
+constexpr std::size_t kProgramsMax = 256;  ///< Remembered places of programs; at the limit all are forgotten.
 
 // Moves itself into a memory group and becomes the program: it is limited from its first instruction.
 constexpr const char* kEnterGroup = "echo 0 >\"$0\" || exit 125; exec \"$@\"";
@@ -91,23 +91,27 @@ std::unique_ptr<FailureDetail> failure_of(FailureClass failure, std::string mess
   return detail;
 }
 
+std::int64_t peak_of(const Running& running, const ProcessEnd& end) {
+  const std::int64_t seen = std::max(running.peak_bytes, end.peak_bytes);
+  return running.memory ? std::max(seen, running.memory->peak_bytes()) : seen;
+}
+
 std::unique_ptr<FailureDetail> judge(const Running& running, const ProcessEnd& end) {
   const bool exceeded = running.memory && running.memory->exceeded();
   if (end.exit_code == 0) return nullptr;
   std::unique_ptr<FailureDetail> detail;
   if (exceeded)
-    detail = failure_of(
-        FailureClass::OutOfMemory,
-        "OOMKilled: used more than its limit of " + std::to_string(running.run.program.request.memory.value()) +
-            " bytes of memory; its peak was " + std::to_string(running.memory->peak_bytes()) + " bytes");
+    detail = failure_of(FailureClass::OutOfMemory, "OOMKilled: used more than its limit of " +
+                                                       std::to_string(running.run.program.request.memory.value()) +
+                                                       " bytes of memory; its peak was " +
+                                                       std::to_string(running.memory->peak_bytes()) + " bytes");
   else if (end.signal != 0)
     detail = failure_of(FailureClass::RunnerCrash, "was ended by " + signal_name(end.signal));
   else
     detail = failure_of(FailureClass::UserError, "exited with code " + std::to_string(end.exit_code));
   detail->exit_code = end.exit_code;
   detail->signal = end.signal;
-  detail->peak_memory_bytes = std::max(running.peak_bytes, end.peak_bytes);
-  if (running.memory) detail->peak_memory_bytes = std::max(detail->peak_memory_bytes, running.memory->peak_bytes());
+  detail->peak_memory_bytes = peak_of(running, end);
   return detail;
 }
 
@@ -323,9 +327,9 @@ Result<std::string> CommandRunner::State::locate(const std::string& program, con
 std::vector<std::string> CommandRunner::State::environment_of(const CommandRun& run) const {
   std::vector<std::string> environment = base_environment;
   set_variables(environment, run.program.environment);
-  set_variables(environment, {"PENSTOCK_JOB=" + to_string(run.id.job), kSubtask + to_string(run.id),
-                              kAttempt + std::to_string(run.attempt.value()),
-                              "PENSTOCK_SLOT=" + std::to_string(run.lane.value())});
+  set_variables(environment,
+                {"PENSTOCK_JOB=" + to_string(run.id.job), kSubtask + to_string(run.id),
+                 kAttempt + std::to_string(run.attempt.value()), "PENSTOCK_SLOT=" + std::to_string(run.lane.value())});
   return environment;
 }
 
@@ -419,6 +423,7 @@ void CommandRunner::State::ended(Running& running) {
 
 void CommandRunner::State::conclude(Running& running, const ProcessEnd& process_end) {
   std::unique_ptr<FailureDetail> failure = judge(running, process_end);
+  running.peak_bytes = peak_of(running, process_end);
   release(running);
   // Whoever was asked to stop has perhaps saved what it has, and says so by a good end.
   if (failure == nullptr && !running.asked_to_stop) remove_checkpoint_directory(running.checkpoint);
@@ -435,6 +440,7 @@ void CommandRunner::State::conclude(Running& running, const ProcessEnd& process_
 void CommandRunner::State::tell(Running& running, std::unique_ptr<FailureDetail> failure) {
   CommandEnd end;
   end.ticket = running.run.ticket;
+  end.peak_bytes = running.peak_bytes;
   end.run_us = static_cast<std::uint32_t>(
       std::min<std::int64_t>((monotonic_now() - running.started).count() / 1000, UINT32_MAX));
   if (failure == nullptr && running.run.program.output_count > 0) {

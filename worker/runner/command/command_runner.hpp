@@ -32,6 +32,7 @@ struct CommandEnd {
   std::uint64_t ticket = 0;
   bool succeeded = true;
   std::uint32_t run_us = 0;
+  std::int64_t peak_bytes = 0;  ///< Of memory; 0: unknown. Without a memory group that of the program alone.
   std::vector<OutputReport> outputs;
   std::unique_ptr<FailureDetail> failure;
 };

@@ -400,6 +400,7 @@ void NativeLanes::State::run_in_child(Lane& lane, std::uint32_t number, NativeEn
   ProcessResult result = config.processes->run(wanted);
   for (auto& [output, blob] : result.outputs)
     if (output < run.output_count) keep_output(run.id, output, std::move(blob), end);
+  end.peak_bytes = result.peak_bytes;
   end.succeeded = result.failure == nullptr;
   end.failure = std::move(result.failure);
 }

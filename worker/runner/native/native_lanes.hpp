@@ -42,7 +42,8 @@ struct NativeEnd {
   Attempt attempt;
   bool succeeded = true;
   std::uint32_t run_us = 0;
-  std::uint32_t run_ns = 0;  ///< The same; both saturated.
+  std::uint32_t run_ns = 0;     ///< The same; both saturated.
+  std::int64_t peak_bytes = 0;  ///< Memory that its child process used; 0: unknown.
   Instant ended{};
   std::uint64_t next_ticket = kNoTicket;  ///< Of the run on offer that the lane took over in that instant.
   std::vector<OutputReport> outputs;

@@ -34,6 +34,11 @@ bool same_kind(const Template& a, const Template& b) {
          a.working_directory == b.working_directory;
 }
 
+/// What a runner says may be anything.
+std::int64_t told_peak(const RunnerEnd& end) {
+  return static_cast<std::int64_t>(std::min<std::uint64_t>(end.peak_bytes, INT64_MAX));
+}
+
 /// A child that a lane keeps between runs.
 struct Kept {
   Template kind;  ///< Only what `same_kind` compares.
@@ -328,6 +333,10 @@ std::unique_ptr<FailureDetail> ProcessRunners::State::await_end(Child& child, co
         return failure_of(FailureClass::RunnerCrash,
                           "the runner told the end of a run that it does not have; it was ended");
       child.end_lines();  // What it has written before it told the end is in the pipe by now.
+      // Its own word counts for more than what was seen of it, but not for less.
+      if (limit > 0) peak = std::max(peak, child.resident_bytes());
+      peak = std::max(peak, told_peak(ends->ends.front()));
+      result.peak_bytes = peak;
       auto failure = take_end(child, ends->ends.front(), result);
       if (failure != nullptr) failure->peak_memory_bytes = std::max(peak, failure->peak_memory_bytes);
       return failure;

@@ -36,6 +36,7 @@ struct ProcessRun {
 struct ProcessResult {
   std::vector<std::pair<std::uint16_t, std::shared_ptr<Blob>>> outputs;
   std::unique_ptr<FailureDetail> failure;  ///< Null: it succeeded.
+  std::int64_t peak_bytes = 0;  ///< Resident memory while it ran, as the runner says and was seen; 0: unknown.
 };
 
 struct ProcessRunnersConfig {

@@ -17,7 +17,12 @@ class FakeTransport final : public Transport {
     changed_.notify_all();
   }
   std::size_t chunk_bytes() const override { return 1U << 20U; }
+  std::size_t message_bytes_max() const override { return 2U << 20U; }
   bool may_renew() const override { return true; }
+  std::size_t sent() {
+    const std::lock_guard lock{mutex_};
+    return sent_.size();
+  }
 
   /// Waits for message number `index`, counted from 0.
   FromClient wait_for(std::size_t index) {
@@ -90,6 +95,18 @@ TEST_F(SessionTest, AJobThatTheNextLifeDoesNotKnowHasFailed) {
       AttachReply{again.request, JobId::none(), 0, {ErrorCode::NotFound, "job-1", "there is no such job", {}}});
   EXPECT_EQ(session.wait(JobId{1}).value(), JobState::Failed);
   EXPECT_EQ(session.view(JobId{1}).error.code, ErrorCode::NotFound);
+}
+
+// It would break the connection, and then again: under its name it was sent for ever.
+TEST_F(SessionTest, WhatNoMessageCanCarryIsRefusedAtOnce) {
+  Graph graph = one_subtask();
+  graph.payloads.assign(std::size_t{3} << 20U, 'p');
+  graph.payload_offsets = {0, 3U << 20U};
+  const auto submitted = session.submit(named("one"), graph);
+  ASSERT_FALSE(submitted.has_value());
+  EXPECT_EQ(submitted.error().code, ErrorCode::LimitExceeded);
+  EXPECT_EQ(submitted.error().subject, "subtask 0");
+  EXPECT_EQ(wire->sent(), 0U);
 }
 
 // Fault F06.

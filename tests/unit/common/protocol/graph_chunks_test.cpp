@@ -42,5 +42,45 @@ TEST(GraphChunks, AChunkHoldsAtLeastOneSubtaskAndAtMostTheRest) {
   EXPECT_LT(some, 5U);
 }
 
+Graph with_payload(std::size_t bytes) {
+  Graph graph;
+  graph.templates = {Template{}};
+  graph.template_of = {0, 0};
+  graph.input_offsets = {0, 0, 0};
+  graph.payloads.assign(bytes, 'p');
+  graph.payload_offsets = {0, 0, static_cast<std::uint32_t>(bytes)};
+  return graph;
+}
+
+TEST(GraphChunks, WhatFitsIntoNoMessageIsRefusedByName) {
+  constexpr std::size_t kMessage = 100'000;
+  constexpr std::size_t kChunk = 10'000;
+  EXPECT_TRUE(check_chunks(with_payload(kMessage - 1024 - 12), kChunk, kMessage));
+  const Result<void> refused = check_chunks(with_payload(kMessage - 1024 - 11), kChunk, kMessage);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::LimitExceeded);
+  EXPECT_EQ(refused.error().subject, "subtask 1");
+  EXPECT_NE(refused.error().message.find("98977"), std::string::npos) << refused.error().message;
+}
+
+TEST(GraphChunks, WhatAllSubtasksShareHasToFitIntoTheFirstMessage) {
+  Graph graph = with_payload(10);
+  graph.templates[0].payload.assign(60'000, 't');
+  EXPECT_TRUE(check_chunks(graph, 10'000, 100'000));
+  graph.templates.push_back(graph.templates[0]);
+  const Result<void> refused = check_chunks(graph, 10'000, 100'000);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().subject, "what the graph's subtasks share");
+}
+
+TEST(GraphChunks, ManySubtasksFitHoweverManyTheyAre) {
+  Graph graph;
+  graph.templates = {Template{}};
+  graph.template_of.assign(100'000, 0);
+  graph.input_offsets.assign(100'001, 0);
+  EXPECT_TRUE(check_chunks(graph, 10'000, 20'000));
+  EXPECT_TRUE(check_chunks(Graph{}, 10'000, 20'000));
+}
+
 }  // namespace
 }  // namespace penstock

@@ -270,18 +270,102 @@ TEST(Relief, StepsAreTakenInOrderAndNotTooFast) {
   worker.ignore();
 }
 
-TEST(Relief, AMeasuredPeakShrinksTheGrant) {
-  WorkerHarness worker{2, Bytes{300}};
-  worker.template_at(0).request.memory = Bytes{300};
-  worker.template_at(1).request.memory = Bytes{100};
-  worker.assign({{.subtask = 0}, {.subtask = 1, .template_index = 1}});
-  const auto starts = worker.take<worker_action::StartSubtask>();
-  ASSERT_EQ(starts.size(), 1U);
-  worker.handle(worker_event::PeakMeasured{starts[0].record, starts[0].attempt, Bytes{150}});
-  EXPECT_EQ(worker.started(), List{1});
-  worker.succeed(0);
-  worker.succeed(1);
+/// Runs subtasks of template 0, which requests 200 bytes, one after the other; each has used `peak`.
+void run_measured(WorkerHarness& worker, std::uint32_t first, std::uint32_t count, Bytes peak) {
+  for (std::uint32_t i = first; i < first + count; ++i) {
+    worker.assign({{.subtask = i}});
+    EXPECT_EQ(worker.started(), List{i});
+    RunEnd end = worker.end_of(i);
+    end.peak = peak;
+    worker.handle(worker_event::RunsEnded{std::span{&end, 1}});
+    worker.ignore();
+  }
+}
+
+WorkerConfig with_peaks(std::uint32_t peaks_min, std::uint32_t margin) {
+  WorkerConfig config;
+  config.quota_peaks_min = peaks_min;
+  config.quota_margin_percent = margin;
+  return config;
+}
+
+TEST(MeasuredPeak, GrantsFollowWhatRunsHaveUsed) {
+  WorkerHarness worker{2, Bytes{300}, with_peaks(3, 25)};
+  worker.template_at(0).request.memory = Bytes{200};
+  run_measured(worker, 0, 3, Bytes{100});
+  const auto assign_two = [&] { worker.assign({{.subtask = 10}, {.subtask = 11}}); };
+  PENSTOCK_EXPECT_COVERAGE_MARK("a grant was what runs were seen to use", assign_two());
+  EXPECT_EQ(worker.started(), (List{10, 11}));  // 125 bytes each; as requested only one would have its memory.
+  EXPECT_EQ(worker.core().band(BandIndex{0}).quota.used(), Bytes{250});
+  worker.succeed(10);
+  worker.succeed(11);
   EXPECT_EQ(worker.core().band(BandIndex{0}).quota.used(), Bytes{0});
+  worker.ignore();
+}
+
+TEST(MeasuredPeak, TooFewRunsOrNoneAreNoMeasure) {
+  for (const std::uint32_t peaks_min : {0U, 4U}) {
+    WorkerHarness worker{2, Bytes{300}, with_peaks(peaks_min, 25)};
+    worker.template_at(0).request.memory = Bytes{200};
+    run_measured(worker, 0, 3, Bytes{100});
+    run_measured(worker, 3, 9, Bytes{0});  // Nobody has measured these.
+    worker.assign({{.subtask = 20}, {.subtask = 21}});
+    EXPECT_EQ(worker.started(), List{20}) << peaks_min;
+    worker.succeed(20);
+    worker.succeed(21);
+    worker.ignore();
+  }
+}
+
+TEST(MeasuredPeak, NothingThatIsSaidGrantsMoreThanWasRequested) {
+  for (const std::int64_t peak : {std::int64_t{170}, std::int64_t{201}, INT64_MAX}) {
+    WorkerHarness worker{2, Bytes{300}, with_peaks(1, 25)};
+    worker.template_at(0).request.memory = Bytes{200};
+    run_measured(worker, 0, 2, Bytes{peak});
+    worker.assign({{.subtask = 10}});
+    EXPECT_EQ(worker.started(), List{10});
+    EXPECT_EQ(worker.core().band(BandIndex{0}).quota.used(), Bytes{200}) << peak;
+    worker.succeed(10);
+    worker.ignore();
+  }
+}
+
+TEST(MeasuredPeak, TheLargestCountsAndFades) {
+  WorkerHarness worker{2, Bytes{300}, with_peaks(1, 0)};
+  worker.template_at(0).request.memory = Bytes{200};
+  const auto granted = [&](std::uint32_t subtask) {
+    worker.assign({{.subtask = subtask}});
+    EXPECT_EQ(worker.started(), List{subtask});
+    const Bytes used = worker.core().band(BandIndex{0}).quota.used();
+    worker.succeed(subtask);
+    worker.ignore();
+    return used;
+  };
+  run_measured(worker, 0, 1, Bytes{160});
+  run_measured(worker, 1, 1, Bytes{10});
+  EXPECT_EQ(granted(2), Bytes{150});
+  run_measured(worker, 3, 60, Bytes{10});
+  EXPECT_LT(granted(100), Bytes{30});
+}
+
+TEST(MeasuredPeak, ARunThatFailedForLackOfMemoryGivesTheNextItsFullRequest) {
+  WorkerHarness worker{2, Bytes{300}, with_peaks(1, 25)};
+  worker.template_at(0).request.memory = Bytes{200};
+  run_measured(worker, 0, 1, Bytes{50});
+  worker.assign({{.subtask = 1}});
+  EXPECT_EQ(worker.started(), List{1});
+  FailureDetail failure;
+  failure.failure = FailureClass::OutOfMemory;
+  failure.peak_memory_bytes = 210;
+  RunEnd end = worker.end_of(1);
+  end.succeeded = false;
+  end.failure = &failure;
+  worker.handle(worker_event::RunsEnded{std::span{&end, 1}});
+  worker.ignore();
+  worker.assign({{.subtask = 2}});
+  EXPECT_EQ(worker.started(), List{2});
+  EXPECT_EQ(worker.core().band(BandIndex{0}).quota.used(), Bytes{200});
+  worker.succeed(2);
   worker.ignore();
 }
 

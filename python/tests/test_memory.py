@@ -1,0 +1,22 @@
+"""How much memory runs have used decides how many run at once."""
+import functions
+
+from penstock import Client
+
+REQUEST = 700 << 20  # Of a band with 1 GiB: as requested, one at a time.
+MEASURED = 8         # worker.quota_peaks_min
+
+
+def meetings(client, place, runs_before):
+    """Whether two subtasks ran at the same time after so many runs of their template."""
+    graph = client.graph()
+    before = [graph.add(functions.meet, memory=REQUEST) for _ in range(runs_before)]
+    names = str(place / "one"), str(place / "two")
+    two = [graph.add(functions.meet, mine, other, after=before, memory=REQUEST)
+           for mine, other in (names, reversed(names))]
+    return graph.submit(want=two).results()
+
+
+def test_a_template_gets_what_its_runs_have_used(tmp_path):
+    with Client(slots=2, memory=1 << 30) as client:
+        assert meetings(client, tmp_path, MEASURED) == [True, True]
