@@ -274,6 +274,8 @@ void WorkerCore::close_job_if_done(JobSlot slot) {
     band->prepare.set_entitlement(slot, MilliSlots::max(), 0);
     band->execute.set_entitlement(slot, MilliSlots::max(), 0);
   }
+  for (const std::unique_ptr<WorkerTemplate>& known : job.templates)
+    if (known != nullptr) shapes_.release(known->shape);
   jobs_.close(slot);
 }
 
@@ -289,9 +291,9 @@ void WorkerCore::stop_fetching(DatumIndex index) {
   data_.move(index, DatumPlace::Remote);
 }
 
-// What the store has under a key that nobody needs: a datum, the outputs of a run that does not count, what came too late
-// from another worker. While an attempt that makes the same is under way, the store may have it from there already: then
-// the end of the attempt decides.
+// What the store has under a key that nobody needs: a datum, the outputs of a run that does not count, what came too
+// late from another worker. While an attempt that makes the same is under way, the store may have it from there
+// already: then the end of the attempt decides.
 void WorkerCore::drop_from_store(const DataKey& key) {
   const JobSlot job = jobs_.find(key.producer.job);
   const RecordIndex maker = job.valid() ? find_record(job, key.producer.index) : RecordIndex::none();
