@@ -102,6 +102,12 @@ Result<void> BenchCluster::start_processes(const BenchClusterOptions& options) {
     supervisor.insert(supervisor.end(), {"--state", directory_ + "/state"});
   else
     supervisor.emplace_back("--no-state");
+  if (!options.configuration.empty()) {
+    const std::string config_file = directory_ + "/penstock.toml";
+    if (std::ofstream file{config_file}; !(file << options.configuration << std::flush))
+      return Error{ErrorCode::ResourceExhausted, config_file, "cannot be written", "free some space there"};
+    supervisor.insert(supervisor.end(), {"--config", config_file});
+  }
   PENSTOCK_TRY(start("supervisor", supervisor));
   if (!wait_until([&] { return std::filesystem::exists(address_file); }))
     return Error{ErrorCode::TimedOut, "supervisor", "has not begun to listen", {}};

@@ -20,6 +20,7 @@ struct BenchClusterOptions {
   std::uint32_t slots = 2;            ///< Of each worker.
   std::vector<std::string> settings;  ///< `--set` of the daemons.
   std::uint32_t idle_workers = 0;     ///< Connected beside them, without anything to do.
+  std::string configuration;  ///< Text of a configuration file of the supervisor; empty: it has none.
   bool journal = true;  ///< The supervisor keeps its state on the disk of the temporary files; not embedded.
 };
 

@@ -7,6 +7,7 @@
 #include "cli/bench_cluster.hpp"
 #include "cli/bench_figures.hpp"
 #include "cli/bench_run.hpp"
+#include "cli/bench_shares.hpp"
 #include "cli/command.hpp"
 #include "cli/metg.hpp"
 #include "cli/shapes.hpp"
@@ -266,6 +267,45 @@ void add_idle_command(CLI::App& command, Invocation& invocation) {
   });
 }
 
+void add_shares_command(CLI::App& command, Invocation& invocation) {
+  auto options = std::make_shared<SharesOptions>();
+  options->shape.subtasks = 1'000'000;
+  auto shape = std::make_shared<std::string>("flat");
+  CLI::App* shares = command.add_subcommand(
+      "shares", "Several jobs at once under a policy: their shares, and what dividing costs beside one job of their size");
+  shares->add_option("--weights", options->weights, "Of the jobs, one for each")
+      ->delimiter(',')
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000))
+      ->expected(1, 64);
+  shares->add_option("--shape", *shape, "flat, chain, chains, stencil, fft, tree, alltoall, random or trivial")
+      ->capture_default_str();
+  shares->add_option("--subtasks", options->shape.subtasks, "Of all jobs together")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 50'000'000));
+  auto burn_ns = std::make_shared<std::uint64_t>(0);
+  shares->add_option("--burn", *burn_ns, "Nanoseconds that each subtask computes")->capture_default_str();
+  shares->add_option("--preset", options->preset, "The policy: one pool with this preset")->capture_default_str();
+  shares->add_option("--repeat", options->repeat, "Measured rounds, after one to warm up; the median counts")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000));
+  add_cluster_options(*shares, options->cluster);
+  add_json_option(*shares, invocation);
+  shares->callback([&invocation, options, shape, burn_ns] {
+    invocation.chosen = [&invocation, options, shape, burn_ns]() -> Result<int> {
+      PENSTOCK_TRY(begin_log(invocation, LogLevel::Error));
+      const Result<Shape> parsed = parse_shape(*shape);
+      if (!parsed) return parsed.error();
+      options->shape.shape = *parsed;
+      options->shape.burn = Duration{static_cast<std::int64_t>(*burn_ns)};
+      const Result<Value> figures = measure_shares(*options, invocation.stop_signals);
+      if (!figures) return figures.error();
+      print(invocation, *figures);
+      return int{kSuccess};
+    };
+  });
+}
+
 }  // namespace
 
 void add_bench_command(CLI::App& app, Invocation& invocation) {
@@ -313,6 +353,7 @@ void add_bench_command(CLI::App& app, Invocation& invocation) {
 
   add_metg_command(*command, invocation);
   add_idle_command(*command, invocation);
+  add_shares_command(*command, invocation);
 }
 
 }  // namespace penstock::cli

@@ -10,6 +10,7 @@
 #include "cli/job_keys.hpp"
 #include "cli/job_program.hpp"
 #include "common/base/nearest_name.hpp"
+#include "common/protocol/job_kind.hpp"
 
 namespace penstock::cli {
 namespace {
@@ -121,8 +122,8 @@ void read_job_policy(FieldReader& reader, JobPolicy& policy) {
   reader.integer("gang", {1, kPolicyAmountMax}, amount);
   policy.gang = static_cast<std::uint32_t>(amount);
   std::size_t word = 0;
-  reader.choice("kind", {"training", "interactive", "inference"}, word);
-  policy.kind = static_cast<JobKind>(word);
+  reader.choice("kind", job_kind_words(), word);
+  policy.kind = kJobKinds[word];
   if (!reader.has("preemptible")) return;
   bool preemptible = true;
   reader.boolean("preemptible", preemptible);

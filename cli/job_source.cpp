@@ -5,6 +5,7 @@
 
 #include "cli/amounts.hpp"
 #include "cli/wfformat.hpp"
+#include "common/protocol/job_kind.hpp"
 #include "common/runtime/host.hpp"
 #include "common/runtime/process.hpp"
 
@@ -48,7 +49,7 @@ void add_policy_options(CLI::App& command, JobSource& source) {
   command.add_option("--slots-max", policy.slots_max, "It holds at most so many slots at once")->check(amount);
   command.add_option("--gang", policy.gang, "It gets so many slots at once or none")->check(amount);
   command.add_option("--kind", source.kind, "What it is for; interactive and inference are never preempted")
-      ->check(CLI::IsMember({"training", "interactive", "inference"}));
+      ->check(CLI::IsMember(job_kind_words()));
   CLI::Option* yes = command.add_flag("--preemptible", source.preemptible, "Policy may take its slots back");
   command.add_flag("--not-preemptible", source.not_preemptible, "Policy may not")->excludes(yes);
 }
@@ -60,9 +61,8 @@ void apply_policy_options(const JobSource& source, JobPolicy& policy) {
   if (source.policy.slots_max > 0) policy.slots_max = source.policy.slots_max;
   if (source.policy.gang > 0) policy.gang = source.policy.gang;
   if (source.weight > 0) policy.weight = static_cast<std::uint32_t>(std::llround(source.weight * 1000));
-  if (source.kind == "training") policy.kind = JobKind::Training;
-  if (source.kind == "interactive") policy.kind = JobKind::Interactive;
-  if (source.kind == "inference") policy.kind = JobKind::Inference;
+  for (const JobKind kind : kJobKinds)
+    if (source.kind == to_string(kind)) policy.kind = kind;
   if (source.preemptible) policy.preemptible = Preemptible::Yes;
   if (source.not_preemptible) policy.preemptible = Preemptible::No;
 }

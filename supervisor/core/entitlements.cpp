@@ -123,7 +123,35 @@ void SupervisorCore::apply_plan(const PassUnderWay& pass, const policy::Plan& pl
         std::move(places));
   }
   note_explanations(pass, plan);
-  for (const JobId id : active_) entitle(*jobs_[id.value()]);
+  for (const JobId id : active_) {
+    entitle(*jobs_[id.value()]);
+    note_waiting(*jobs_[id.value()]);
+  }
+}
+
+/// Of who must wait: once why, once that a place is promised, once that the wait is over. Later changes are what
+/// `explain` is for: a job whose demand comes and goes would fill the history.
+void SupervisorCore::note_waiting(Job& job) {
+  if (job.shares == nullptr || job.cancelling) return;
+  for (std::size_t kind = 0; kind < kBandKinds; ++kind) {
+    KindShare& share = job.shares->kinds[kind];
+    if (share.told_started || share.unit_milli == 0) continue;
+    const std::uint32_t slots = slots_held(job, static_cast<BandKind>(kind));
+    if (slots > 0) {
+      share.told_started = true;
+      if (share.told_held || share.told_reserved)
+        note_decision("start " + to_string(job.id),
+                      "it gets " + std::to_string(slots) + " of the " + std::to_string(share.demand) +
+                          " slots that it wants in pool '" + policy_.config.pools[job.shares->pool].name + "'");
+      continue;
+    }
+    if (!share.promised.empty()) {
+      if (!std::exchange(share.told_reserved, true))
+        note_decision("reserve " + to_string(job.id), "its place is promised, and others are leaving it");
+    } else if (!share.hold.empty() && !std::exchange(share.told_held, true)) {
+      note_decision("hold " + to_string(job.id), share.hold);
+    }
+  }
 }
 
 bool SupervisorCore::is_still(const PassUnderWay& pass, BandSlot band) const {

@@ -48,9 +48,12 @@ struct KindShare {
   std::vector<std::vector<PromisedPlace>> promised;  ///< For each gang, or slot, that waits for others to leave.
   bool bound = false;  ///< What of it can run must run where it is kept, so that slots must be there.
   std::uint32_t misplaced =
-      0;                      ///< Passes in a row that found its slots where it had nothing to run, and work elsewhere.
-  std::string hold;           ///< The rule that keeps it from more; empty: nothing does.
-  std::int64_t priority = 0;  ///< Of the multi-factor sum, with its terms.
+      0;                   ///< Passes in a row that found its slots where it had nothing to run, and work elsewhere.
+  std::string hold;        ///< The rule that keeps it from more; empty: nothing does.
+  bool told_held = false;  ///< The audit history has why it had to wait at first,
+  bool told_reserved = false;  ///< that a place was promised to it,
+  bool told_started = false;   ///< and that it has got slots since.
+  std::int64_t priority = 0;   ///< Of the multi-factor sum, with its terms.
   std::array<double, 6> terms{};
 
   std::uint32_t unit_slots() const { return (unit_milli + 999) / 1000; }

@@ -7,9 +7,11 @@ namespace penstock::supervisor {
 namespace {
 
 /// A part of the demand that is forgotten with each pass: between two stages of a graph it does not fall to nothing.
+/// Not a setting: how long that takes is, as `policy.period`.
 constexpr std::uint32_t kForgottenPart = 4;
 
-/// Passes that may find a job's slots where it has no work before it gets them where it has.
+/// Passes that may find a job's slots where it has no work before it gets them where it has. Not a setting: a pass is
+/// too few, because work is on its way there, and what is waited for in vain lasts as long as `policy.period` says.
 constexpr std::uint32_t kMisplacedMax = 4;
 
 }  // namespace

@@ -6,7 +6,8 @@
 namespace penstock::supervisor {
 namespace {
 
-/// So much use, at most, is forgotten with a supervisor that dies.
+/// So much use, at most, is forgotten with a supervisor that dies. Not a setting: against a half-life of hours it is
+/// nothing, and one small record in that time costs nothing either.
 constexpr Duration kUsageKeptEvery = std::chrono::seconds{10};
 
 }  // namespace

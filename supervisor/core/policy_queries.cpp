@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/protocol/job_kind.hpp"
 #include "supervisor/core/request_words.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 
@@ -9,15 +10,6 @@ namespace penstock::supervisor {
 namespace {
 
 const char* kind_name(std::size_t kind) { return kind == 0 ? "cpu" : "gpu"; }
-
-const char* word_of(JobKind kind) {
-  switch (kind) {
-    case JobKind::Training: return "training";
-    case JobKind::Interactive: return "interactive";
-    case JobKind::Inference: return "inference";
-  }
-  return "";
-}
 
 Error no_policy() {
   return {ErrorCode::WrongState, "policy", "none is in force: nothing is limited",
@@ -165,7 +157,7 @@ Result<Value> SupervisorCore::describe_queue() const {
                                    {"job", to_string(job->id)},
                                    {"name", job->spec.name},
                                    {"project", in_project ? policy_.config.projects[job->shares->project].name : ""},
-                                   {"kind", word_of(job->spec.policy.kind)},
+                                   {"kind", std::string{to_string(job->spec.policy.kind)}},
                                    {"bands", kind_name(kind)},
                                    {"priority", job->spec.priority},
                                    {"sum", share.priority},

@@ -357,6 +357,7 @@ class SupervisorCore {
   void apply_plan(const PassUnderWay& pass, const policy::Plan& plan);
   bool is_still(const PassUnderWay& pass, BandSlot band) const;
   void note_explanations(const PassUnderWay& pass, const policy::Plan& plan);
+  void note_waiting(Job& job);
   void note_preemptions(const PassUnderWay& pass, const policy::Plan& plan);
   bool is_limited(const Job& job, BandKind kind) const;
   void entitle(Job& job);

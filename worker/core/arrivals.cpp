@@ -73,17 +73,13 @@ void WorkerCore::define_templates(JobContext& job, const AssignBatch& batch) {
     known->content = definition.content;
     known->execution = definition.content.request;
     known->execution.memory = Bytes{0};
-    known->shape = shape_of(job, *known);
+    known->shape = shape_of(*known);
   }
 }
 
-const WorkerTemplate* WorkerCore::shape_of(JobContext& job, const WorkerTemplate& program) {
-  constexpr std::size_t kShapesMax = 16;
-  if (program.content.runner == RunnerKind::Command || program.content.time_limit > Duration{0}) return nullptr;
-  for (const WorkerTemplate* shape : job.shapes)
-    if (shape->execution == program.execution) return shape;
-  if (job.shapes.size() == kShapesMax) return nullptr;
-  return job.shapes.emplace_back(&program);
+std::uint16_t WorkerCore::shape_of(const WorkerTemplate& program) {
+  if (program.content.runner == RunnerKind::Command || program.content.time_limit > Duration{0}) return 0;
+  return shapes_.use(program.execution);
 }
 
 void WorkerCore::accept(JobSlot slot, const Assignment& assignment, std::span<const AssignedInput> inputs,

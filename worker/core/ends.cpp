@@ -275,6 +275,8 @@ void WorkerCore::close_job_if_done(JobSlot slot) {
     band->prepare.set_entitlement(slot, MilliSlots::max(), 0);
     band->execute.set_entitlement(slot, MilliSlots::max(), 0);
   }
+  for (const std::unique_ptr<WorkerTemplate>& known : job.templates)
+    if (known != nullptr) shapes_.release(known->shape);
   jobs_.close(slot);
 }
 

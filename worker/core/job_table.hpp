@@ -10,6 +10,7 @@
 #include "common/protocol/graph.hpp"
 #include "worker/core/data_table.hpp"
 #include "worker/core/latched_queue.hpp"
+#include "worker/core/shape_table.hpp"
 #include "worker/core/sparse_cells.hpp"
 
 namespace penstock::worker {
@@ -19,9 +20,9 @@ struct WorkerTemplate {
   Template content;
   /// What an attempt holds of its band in the execution queue: the request without memory, which the quota meters.
   ResourceVector execution;
-  /// The first template of the job that a lane may run in turn with this one: native, without a time limit, with the
-  /// same request. Null if it must not be offered to lanes, as those of a shape beyond the first few.
-  const WorkerTemplate* shape = nullptr;
+  /// A lane may run in turn what has the same number: native, without a time limit, with the same request, of any job.
+  /// 0 if it must not be offered to lanes. See `ShapeTable`.
+  std::uint16_t shape = 0;
   static constexpr std::uint32_t kUnknown = ~std::uint32_t{0};
   std::uint32_t typical_ns = kUnknown;  ///< Mean of its latest runs, in nanoseconds.
   Bytes peak;                           ///< The most memory of its latest measured runs; an old one fades.
@@ -39,7 +40,6 @@ struct JobContext {
   RecordIndex records;     ///< Head of their list.
   DatumIndex data;         ///< Head of its data's list.
   std::vector<std::unique_ptr<WorkerTemplate>> templates;
-  std::vector<const WorkerTemplate*> shapes;  ///< The first of each `WorkerTemplate::shape`, of the first few shapes.
   struct Cell {
     RecordIndex record;
   };

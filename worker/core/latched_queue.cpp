@@ -10,6 +10,7 @@ bool LatchedQueue::JobKey::operator<(const JobKey& other) const {
   if (job_priority != other.job_priority) return job_priority > other.job_priority;
   if (priority != other.priority) return priority > other.priority;
   if (fair_rank != other.fair_rank) return fair_rank < other.fair_rank;
+  if (served != other.served) return served < other.served;
   if (sequence != other.sequence) return sequence < other.sequence;
   return job < other.job;
 }
@@ -87,6 +88,10 @@ void LatchedQueue::grant(Node& node, std::vector<Taken>& taken) {
   take_away(*node.item.request, available_);
   available_.memory -= node.item.bytes;
   job.held += node.item.request->slots;
+  if (limited_ > 0) {
+    clock_ = std::max(clock_, job.served);
+    count_served(job, node.item);
+  }
   refresh_job(node.item.job);
   if (!node.resumed) node.lane = allot_lane(node.item.record);
   taken.push_back(Taken{node.item.record, node.lane, node.resumed});
@@ -102,28 +107,77 @@ void LatchedQueue::take_back(Node& node) {
   if (job.heap_position == kNowhere) refresh_job(node.item.job);
 }
 
+// However many of the runs end and whoever of those on offer follow them: no more of one job's can run than there are
+// lanes, and no more than run now and are on offer.
+bool LatchedQueue::may_be_offered(const Job& job, std::size_t lanes, MilliSlots slots) const {
+  if (slots * static_cast<std::int64_t>(lanes) <= job.entitlement) return true;
+  return job.held + slots * (static_cast<std::int64_t>(job.offered) + 1) <= job.entitlement;
+}
+
+// Who holds all that it may is in line again when one of its runs ends, which is when what is on offer is taken.
+void LatchedQueue::line_up_for_offers(std::span<const RecordIndex> running, MilliSlots slots) {
+  lined_up_.clear();
+  for (const RecordIndex record : running) {
+    const JobSlot slot = nodes_[record].item.job;
+    Job& job = jobs_[slot.value()];
+    if (job.heap_position != kNowhere || job.items.empty()) continue;
+    if (slots * static_cast<std::int64_t>(running.size()) > job.entitlement) continue;
+    order_.push(key_of(slot));
+    lined_up_.push_back(slot);
+  }
+}
+
+// A slot of a job that is entitled to all of them counts as one, one of a job with half of them as two. Who is not
+// limited is entitled to all. Nobody saves up what he did not want, or could not have.
+void LatchedQueue::count_served(Job& job, const QueueItem& item) {
+  constexpr std::uint64_t kWhole = std::uint64_t{1} << 20U;
+  const std::int64_t entitled = std::max<std::int64_t>(std::min(job.entitlement, capacity_.slots).value(), 1);
+  job.served = std::max(job.served, clock_) +
+               static_cast<std::uint64_t>(item.request->slots.value()) * kWhole / static_cast<std::uint64_t>(entitled);
+}
+
 SlotIndex LatchedQueue::hand_over(RecordIndex ended, RecordIndex next) {
   Node& before = nodes_[ended];
   Node& after = nodes_[next];
   PENSTOCK_CHECK(before.state == State::Holding && after.state == State::Offered);
-  PENSTOCK_CHECK(before.item.job == after.item.job && before.item.bytes == after.item.bytes);
+  PENSTOCK_CHECK(before.item.bytes == after.item.bytes);
   PENSTOCK_CHECK(before.item.request == after.item.request || *before.item.request == *after.item.request);
-  // What is held stays as it is: only the holder changes.
+  // What is held in all stays as it is: only the holder changes.
   after.state = State::Holding;
   after.lane = before.lane;
   lane_holders_[after.lane] = next;
   before.state = State::Absent;
   before.lane = SlotIndex::none();
   --offered_left_;
+  Job& job = jobs_[after.item.job.value()];
+  --job.offered;
+  if (before.item.job == after.item.job) return after.lane;
+  jobs_[before.item.job.value()].held -= before.item.request->slots;
+  job.held += after.item.request->slots;
+  refresh_job(before.item.job);
+  refresh_job(after.item.job);
   return after.lane;
 }
 
 void LatchedQueue::withdraw_offers() {
-  if (offered_left_ == 0) return;
+  if (offered_left_ == 0 && served_before_.empty()) return;
   offered_left_ = 0;
   // From the last to the first: each is then smaller than all that wait, which costs least (see `Heap::push`).
-  for (std::size_t i = offered_.size(); i-- > 0;)
-    if (is_offered(offered_[i])) insert_waiting(nodes_[offered_[i]]);
+  for (std::size_t i = offered_.size(); i-- > 0;) {
+    if (!is_offered(offered_[i])) {
+      if (limited_ > 0) clock_ = std::max(clock_, served_before_[i]);
+      continue;
+    }
+    Node& node = nodes_[offered_[i]];
+    Job& job = jobs_[node.item.job.value()];
+    --job.offered;
+    insert_waiting(node);
+    if (limited_ == 0) continue;
+    // It need not be the job's best: what the ends since then have set free waits already.
+    job.served = served_before_[i];
+    refresh_job(node.item.job);
+  }
+  served_before_.clear();
 }
 
 bool LatchedQueue::release(RecordIndex record) { return holds(record) && remove(record); }
@@ -159,11 +213,23 @@ void LatchedQueue::set_job_priority(JobSlot job, std::int32_t job_priority) {
 }
 
 void LatchedQueue::set_entitlement(JobSlot job, MilliSlots slots, std::int32_t fair_rank) {
+  PENSTOCK_CHECK(offered_left_ == 0);
+  const auto limited = [](MilliSlots of) { return !of.is_zero() && of != MilliSlots::max(); };
   closed_ += slots.is_zero();
   closed_ -= job_at(job).entitlement.is_zero();
+  const bool any_before = limited_ > 0;
+  limited_ += limited(slots);
+  limited_ -= limited(job_at(job).entitlement);
   job_at(job).entitlement = slots;
   job_at(job).fair_rank = fair_rank;
   refresh_job(job);
+  if (any_before == (limited_ > 0)) return;
+  // What has been served begins to count, or counts no more.
+  clock_ = 0;
+  for (std::uint32_t i = 0; i < jobs_.size(); ++i) {
+    jobs_[i].served = 0;
+    refresh_job(JobSlot{i});
+  }
 }
 
 void LatchedQueue::resize(const ResourceVector& capacity) {
@@ -244,7 +310,9 @@ void LatchedQueue::refresh_job(JobSlot slot) {
 LatchedQueue::JobKey LatchedQueue::key_of(JobSlot slot) const {
   const Job& job = jobs_[slot.value()];
   const ItemKey& best = job.items.top();
-  return JobKey{job.job_priority, static_cast<std::uint32_t>(best.priority >> 32U), job.fair_rank, best.sequence, slot};
+  return JobKey{job.job_priority, static_cast<std::uint32_t>(best.priority >> 32U),
+                job.fair_rank,    job.served,
+                best.sequence,    slot};
 }
 
 // While runners restart, an attempt waits for one of them instead of getting a lane beyond those of the slots.
@@ -273,7 +341,9 @@ std::size_t LatchedQueue::position_of(RecordIndex record) const {
   const Node& node = nodes_[record];
   const auto rank = [&](JobSlot slot, const ItemKey& key) {
     const Job& job = jobs_[slot.value()];
-    return JobKey{job.job_priority, static_cast<std::uint32_t>(key.priority >> 32U), job.fair_rank, key.sequence, slot};
+    return JobKey{job.job_priority, static_cast<std::uint32_t>(key.priority >> 32U),
+                  job.fair_rank,    job.served,
+                  key.sequence,     slot};
   };
   const ItemKey own{node.item.priority, node.item.sequence, record};
   std::size_t before = 0;

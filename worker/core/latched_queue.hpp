@@ -45,10 +45,12 @@ struct Taken {
 ///
 /// Always true: what is held never exceeds the capacity (after a shrinking `resize`, nothing is taken until it fits
 /// again); of the items that may start now, the best is the next to leave; ties are never last-in-first-out.
-/// Order: job priority, then the item's priority (see `QueueItem`), then the job's fair rank, then arrival.
+/// Order: job priority, then the item's priority (see `QueueItem`), then the job's fair rank, then, while any job's
+/// entitlement is limited, who has been served least for what he is entitled to, then arrival.
 /// An item that does not fit lets at most `bypass_max` others pass, then it reserves what becomes free.
-/// A job holds at most its entitlement: the second latch.
-/// Single-threaded, owned by a `Band`. Cost: O(log n) for each operation on an item; no allocation once warm.
+/// A job holds at most its entitlement: the second latch. Where runs are so short that slots are not what is scarce,
+/// jobs are served in proportion to it: start-time fair queueing (Goyal, Vin, Cheng, SIGCOMM 1996). Single-threaded,
+/// owned by a `Band`. Cost: O(log n) for each operation on an item; no allocation once warm.
 class LatchedQueue {
  public:
   struct Limits {
@@ -72,12 +74,13 @@ class LatchedQueue {
   /// Takes a record out wherever it is, with what it holds. False if it is not here. Idempotent.
   bool remove(RecordIndex record);
   /// Offers up to `max` of the items that leave next to runs that are about to end: each may be taken over, in the
-  /// order of `offered`, by `hand_over` alone. Stops at the first that belongs to another job or that `may(item)`
-  /// refuses. REQUIRES: nothing is offered, and what is first in line does not fit now.
+  /// order of `offered`, by `hand_over` alone. Stops at the first that `may(item)` refuses, or whose job could hold
+  /// more than its entitlement, whichever runs end first. REQUIRES: nothing is offered, what is first in line does not
+  /// fit now, and `running` are all that hold anything; they and all that `may` allows make the same request.
   template <class Predicate>
-  void offer(std::size_t max, Predicate may, std::vector<RecordIndex>& offered);
+  void offer(std::size_t max, std::span<const RecordIndex> running, Predicate may, std::vector<RecordIndex>& offered);
   /// `ended` leaves, and at the same instant `next` has its slot and its lane. Returns the lane.
-  /// REQUIRES: `ended` holds a slot, `next` is offered; both are of one job and make the same request.
+  /// REQUIRES: `ended` holds a slot, `next` is offered; both make the same request.
   SlotIndex hand_over(RecordIndex ended, RecordIndex next);
   /// What was offered and not taken over waits again in its place. Until then nothing else may be taken.
   void withdraw_offers();
@@ -157,6 +160,7 @@ class LatchedQueue {
     std::int32_t job_priority;
     std::uint32_t priority;
     std::int32_t fair_rank;
+    std::uint64_t served;
     std::uint64_t sequence;
     JobSlot job;
     bool operator<(const JobKey& other) const;
@@ -174,6 +178,8 @@ class LatchedQueue {
     std::int32_t fair_rank = 0;
     MilliSlots entitlement = MilliSlots::max();
     MilliSlots held;
+    std::uint64_t served = 0;   ///< Slots granted or offered so far, over those it is entitled to; see `count_served`.
+    std::uint32_t offered = 0;  ///< Items on offer.
     std::uint32_t heap_position = kNowhere;
     Heap<ItemKey, TrackItem> items;
   };
@@ -183,6 +189,9 @@ class LatchedQueue {
   Job& job_at(JobSlot job);
   bool fits(const QueueItem& item) const;
   bool may_hold_more(const Job& job) const { return job.held < job.entitlement; }
+  bool may_be_offered(const Job& job, std::size_t lanes, MilliSlots slots) const;
+  void line_up_for_offers(std::span<const RecordIndex> running, MilliSlots slots);
+  void count_served(Job& job, const QueueItem& item);
   void insert_waiting(Node& node);
   void erase_waiting(Node& node);
   void refresh_job(JobSlot job);
@@ -207,23 +216,32 @@ class LatchedQueue {
   std::vector<SlotIndex> restarting_lanes_;
   std::size_t waiting_ = 0;
   std::size_t holding_ = 0;
-  std::size_t closed_ = 0;  ///< Jobs whose entitlement is nothing.
-  std::vector<RecordIndex> offered_;  ///< Since the last withdrawal, in order; some have been taken over.
+  std::size_t closed_ = 0;   ///< Jobs whose entitlement is nothing.
+  std::size_t limited_ = 0;  ///< Jobs whose entitlement is something, but limited.
+  std::uint64_t clock_ = 0;  ///< What the job that was served last had been served before, while any is limited.
+  std::vector<RecordIndex> offered_;          ///< Since the last withdrawal, in order; some have been taken over.
+  std::vector<std::uint64_t> served_before_;  ///< `Job::served` before each of them, while any job is limited.
   std::size_t offered_left_ = 0;
 
   // Scratch.
   std::vector<RecordIndex> passed_;
+  std::vector<JobSlot> lined_up_;
 };
 
 template <class Predicate>
-void LatchedQueue::offer(std::size_t max, Predicate may, std::vector<RecordIndex>& offered) {
+void LatchedQueue::offer(std::size_t max, std::span<const RecordIndex> running, Predicate may,
+                         std::vector<RecordIndex>& offered) {
   PENSTOCK_CHECK(offered_left_ == 0);
   offered_.clear();
+  served_before_.clear();
+  if (running.empty()) return;
+  const MilliSlots slots = nodes_[running.front()].item.request->slots;
+  line_up_for_offers(running, slots);
   bool more = true;
   while (more && offered_left_ < max && !order_.empty()) {
     const JobSlot slot = order_.top().job;
-    if (offered_left_ > 0 && slot != nodes_[offered_.front()].item.job) return;
     Job& job = jobs_[slot.value()];
+    if (!may_be_offered(job, running.size(), slots)) break;
     // With nobody else in line its place among the jobs is brought up to date once, at the end.
     do {
       const RecordIndex next = job.items.top().record;
@@ -233,11 +251,21 @@ void LatchedQueue::offer(std::size_t max, Predicate may, std::vector<RecordIndex
       --waiting_;
       nodes_[next].state = State::Offered;
       ++offered_left_;
+      ++job.offered;
+      if (limited_ > 0) {
+        served_before_.push_back(job.served);
+        count_served(job, nodes_[next].item);
+      }
       offered_.push_back(next);
       offered.push_back(next);
-    } while (order_.size() == 1 && offered_left_ < max && !job.items.empty());
-    refresh_job(slot);
+    } while (order_.size() == 1 && offered_left_ < max && !job.items.empty() &&
+             may_be_offered(job, running.size(), slots));
+    if (job.items.empty())
+      order_.erase(job.heap_position);
+    else
+      order_.update(job.heap_position, key_of(slot));
   }
+  for (const JobSlot slot : lined_up_) refresh_job(slot);
 }
 
 template <class Predicate>
@@ -248,7 +276,7 @@ RecordIndex LatchedQueue::lowest_waiting(Predicate may_leave) const {
     const Job& job = jobs_[j];
     job.items.for_each([&](const ItemKey& key) {
       if (!may_leave(key.record)) return;
-      const JobKey here{job.job_priority, static_cast<std::uint32_t>(key.priority >> 32U), job.fair_rank, 0,
+      const JobKey here{job.job_priority, static_cast<std::uint32_t>(key.priority >> 32U), job.fair_rank, 0, 0,
                         JobSlot{j}};
       const bool lower =
           !lowest.valid() || lowest_job < here ||

@@ -30,8 +30,8 @@ void WorkerCore::on(const worker_event::OffersWanted&) {
 // be asked again and again for nothing.
 void WorkerCore::offer(Band& band) {
   if (!band.may_offer || band.execute.waiting() == 0 || !waiting_for_room_.empty()) return;
-  const WorkerTemplate* shape = shape_of_runs(band);
-  if (shape == nullptr) return;
+  const std::uint16_t shape = shape_of_runs(band);
+  if (shape == 0) return;
   const std::uint64_t typical = records_[band.running.front()].program->typical_ns;
   const std::uint64_t count = kSpanNs / std::max(typical, kLeastRunNs) * band.running.size();
   granted_.clear();
@@ -45,7 +45,7 @@ void WorkerCore::offer(Band& band) {
     known = item.request;
     return true;
   };
-  band.execute.offer(static_cast<std::size_t>(count), may, granted_);
+  band.execute.offer(static_cast<std::size_t>(count), band.running, may, granted_);
   for (const RecordIndex index : granted_) order_start(index).offered = true;
   if (!granted_.empty()) offers_end_at_ = std::min(offers_end_at_, later(now_, config_.report_after));
 }
@@ -59,7 +59,7 @@ std::size_t WorkerCore::starts_allowed(Band& band) {
   const RecordIndex first = band.execute.first_waiting();
   if (!first.valid()) return kAll;
   const WorkerTemplate& program = *records_[first].program;
-  if (program.shape == nullptr || program.typical_ns >= kWorthALaneNs) return kAll;
+  if (program.shape == 0 || program.typical_ns >= kWorthALaneNs) return kAll;
   if (band.running.empty()) {
     band.held_back = band.execute.waiting() > 1;
     return 1;
@@ -75,14 +75,14 @@ std::size_t WorkerCore::starts_allowed(Band& band) {
   return 0;
 }
 
-// What every run of the band has in common, so that any of them may be followed by any of this shape; null if nothing.
-const WorkerTemplate* WorkerCore::shape_of_runs(const Band& band) const {
-  const WorkerTemplate* shape = nullptr;
+// What every run of the band has in common, so that any of them may be followed by any of this shape; 0 if nothing.
+std::uint16_t WorkerCore::shape_of_runs(const Band& band) const {
+  std::uint16_t shape = 0;
   for (const RecordIndex index : band.running) {
     const SubtaskRecord& record = records_[index];
-    if (shape == nullptr) shape = record.program->shape;
+    if (shape == 0) shape = record.program->shape;
     const bool same = record.state == SubtaskState::Running && record.program->shape == shape;
-    if (!same || shape == nullptr) return nullptr;
+    if (!same || shape == 0) return 0;
   }
   return shape;
 }

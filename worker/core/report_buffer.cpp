@@ -1,10 +1,21 @@
 #include "worker/core/report_buffer.hpp"
 
-namespace penstock::worker {
+#include <algorithm>
 
+namespace penstock::worker {
+namespace {
+
+/// Sections that are looked at: jobs that take turns on a band are few.
+constexpr std::size_t kLookedAt = 16;
+
+}  // namespace
+
+// What is said of one job says nothing about another, so only the order inside a job is kept.
 JobReports& ReportBuffer::section(JobId job) {
-  if (batch_.jobs.empty() || batch_.jobs.back().job != job) batch_.jobs.push_back(JobReports{job, {}, {}, {}, {}});
-  return batch_.jobs.back();
+  std::vector<JobReports>& sections = batch_.jobs;
+  for (std::size_t i = 0; i < std::min(sections.size(), kLookedAt); ++i)
+    if (JobReports& known = sections[sections.size() - 1 - i]; known.job == job) return known;
+  return sections.emplace_back(JobReports{job, {}, {}, {}, {}});
 }
 
 void ReportBuffer::add_replica(const ReplicaReport& replica) { batch_.replicas.push_back(replica); }

@@ -20,7 +20,7 @@ class ReportBuffer {
  public:
   ReportBuffer(std::uint32_t batch_max, Duration report_after) : batch_max_(batch_max), report_after_(report_after) {}
 
-  /// The reports of `job` at the end of the batch that is being filled.
+  /// The latest reports of `job` in the batch that is being filled.
   JobReports& section(JobId job);
   void count_one() { ++count_; }
   void add_replica(const ReplicaReport& replica);

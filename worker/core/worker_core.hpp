@@ -124,7 +124,7 @@ class WorkerCore {
   void receive(const PeerAddressBatch&) {}  // For the shell, which knows addresses; the core knows names.
   bool check_batch(const AssignBatch& batch);
   void define_templates(JobContext& job, const AssignBatch& batch);
-  const WorkerTemplate* shape_of(JobContext& job, const WorkerTemplate& program);
+  std::uint16_t shape_of(const WorkerTemplate& program);
   void accept(JobSlot slot, const Assignment& assignment, std::span<const AssignedInput> inputs,
               std::string_view payload);
   bool is_new_attempt(JobSlot slot, const Assignment& assignment);
@@ -180,7 +180,7 @@ class WorkerCore {
   // Runs that lanes take over by themselves: offers.cpp.
   void offer(Band& band);
   std::size_t starts_allowed(Band& band);
-  const WorkerTemplate* shape_of_runs(const Band& band) const;
+  std::uint16_t shape_of_runs(const Band& band) const;
   void take_over(const RunEnd& run);
   void withdraw_offers();
 
@@ -238,6 +238,7 @@ class WorkerCore {
 
   // State.
   JobTable jobs_;
+  ShapeTable shapes_;
   Slab<RecordIndex, SubtaskRecord> records_;
   SuccessorTable successors_;
   DataTable data_;

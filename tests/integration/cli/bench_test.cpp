@@ -68,6 +68,25 @@ TEST(Bench, IdleWorkersAreConnectedAndGetNothing) {
   EXPECT_GT(found["subtasks_per_s"], 0.0);
 }
 
+TEST(Bench, SharesRunsAJobForEachWeightAndTheSameAsOne) {
+  const Json found = bench({"shares", "--weights", "3,1", "--subtasks", "4001", "--repeat", "1", "--slots", "4"});
+  EXPECT_GT(found["jobs_per_s"], 0.0);
+  EXPECT_GT(found["one_job_without_policy_per_s"], 0.0);
+  ASSERT_EQ(found["jobs"].size(), 2U);
+  EXPECT_EQ(found["jobs"][0]["weight"], 3);
+  EXPECT_EQ(found["jobs"][1]["by_weight"], 0.25);
+}
+
+TEST(Bench, SharesRefusesWhatItCannotRun) {
+  const BinaryRun embedded = run_binary({"bench", "shares", "--embedded"});
+  EXPECT_EQ(embedded.exit_code, 2) << embedded.output;
+  EXPECT_NE(embedded.errors.find("--embedded"), std::string::npos) << embedded.errors;
+  const BinaryRun few = run_binary({"bench", "shares", "--subtasks", "2"});
+  EXPECT_EQ(few.exit_code, 2) << few.output;
+  EXPECT_NE(run_binary({"bench", "shares", "--weights", "3,0"}).exit_code, 0);
+  EXPECT_NE(run_binary({"bench", "shares", "--preset", "none", "--subtasks", "10"}).exit_code, 0);
+}
+
 TEST(Bench, IdleTellsWhatEachDaemonUses) {
   const Json found = bench({"idle", "--seconds", "1"});
   EXPECT_EQ(found["processes"].size(), 2U);

@@ -282,7 +282,8 @@ void SupervisorHost::check_plan() const {
       }
   }
   for (std::uint32_t i = 0; i < given.size(); ++i) {
-    if (!table[BandSlot{i}].alive || given[i] <= std::max<std::uint64_t>(table[BandSlot{i}].slots, started[i])) continue;
+    if (!table[BandSlot{i}].alive || given[i] <= std::max<std::uint64_t>(table[BandSlot{i}].slots, started[i]))
+      continue;
     std::string what = "policy gives away more of " + to_string(table[BandSlot{i}].id) + " than its slots";
     for (const JobId id : world_.client().jobs())
       if (const Job* job = core_->find_job(id); job != nullptr && job->shares != nullptr)
@@ -526,7 +527,8 @@ void ClientHost::draw_graph(std::uint32_t number) {
   spec.keep = world_.rng().chance(1, 2) ? Keep::Sinks : Keep::Nothing;
   spec.wait_for_resources = world_.rng().chance(1, 2);
   if (world_.options().policy)
-    spec.policy = random_wishes(world_.rng(), world_.supervisor_config().policy, world_.largest_band());
+    spec.policy =
+        random_wishes(world_.rng(), world_.supervisor_config().policy, world_.gang_max(), world_.workers().size());
   spec.wait_for_resources |= spec.policy.gang > 0;
   const WorldOptions& options = world_.options();
   if (options.workflow != nullptr) {
@@ -534,9 +536,17 @@ void ClientHost::draw_graph(std::uint32_t number) {
     submitted_[number] = std::shared_ptr<const Graph>{options.workflow, &options.workflow->graph};
   } else {
     submitted_[number] = draw_known(number);
-    if (submitted_[number] != nullptr) return;
-    submitted_[number] =
-        std::make_shared<const Graph>(random_graph(world_.rng(), options.subtasks_max, options.faults.failures));
+    if (submitted_[number] == nullptr)
+      submitted_[number] =
+          std::make_shared<const Graph>(random_graph(world_.rng(), options.subtasks_max, options.faults.failures));
+  }
+  // A job that must run on the first worker waits for ever in a pool without it, as it should.
+  const std::vector<Template>& templates = submitted_[number]->templates;
+  const bool bound = std::any_of(templates.begin(), templates.end(),
+                                 [](const Template& each) { return !each.required.worker.empty(); });
+  if (const PolicyConfig& policy = world_.supervisor_config().policy; bound && policy.pools.size() > 1) {
+    spec.policy.pool = policy.pools[0].name;
+    spec.policy.kind = JobKind::Training;
   }
 }
 

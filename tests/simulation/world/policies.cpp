@@ -1,5 +1,6 @@
 #include "tests/simulation/world/policies.hpp"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -23,6 +24,34 @@ ProjectConfig random_project(Rng& rng, std::string name) {
   return project;
 }
 
+/// The first takes whom no other names; each of the others has one worker.
+PoolConfig random_pool(Rng& rng, std::uint64_t number) {
+  PoolConfig pool;
+  pool.name = "pool-" + std::to_string(number);
+  pool.preset = kPresets[rng.below(std::size(kPresets))];
+  pool.preemption = rng.chance(3, 4);
+  pool.reserve_depth = rng.between(0, 2);
+  if (number > 1) pool.workers = {"worker-" + std::to_string(number)};
+  return pool;
+}
+
+/// One with a worker in it; that of the project, if it has, as often as not by its name.
+std::string random_pool_of(Rng& rng, const PolicyConfig& config, const JobPolicy& wishes, std::uint64_t hosts) {
+  const std::uint64_t usable = std::min<std::uint64_t>(config.pools.size(), hosts);
+  if (usable == 1) return config.pools[0].name;
+  const std::int64_t project = wishes.project.empty() ? -1 : find_project(config, wishes.project);
+  const std::string inherited = project < 0 ? "" : config.projects[static_cast<std::size_t>(project)].pool;
+  const std::int64_t known = find_pool(config, inherited);
+  if (known >= 0 && known < static_cast<std::int64_t>(usable) && rng.chance(1, 2)) return {};
+  return config.pools[rng.below(usable)].name;
+}
+
+const PoolConfig& pool_of(const PolicyConfig& config, const JobPolicy& wishes) {
+  std::string name = wishes.pool;
+  if (name.empty()) name = config.projects[static_cast<std::size_t>(find_project(config, wishes.project))].pool;
+  return config.pools[static_cast<std::size_t>(find_pool(config, name))];
+}
+
 }  // namespace
 
 PolicyConfig random_policy(Rng& rng) {
@@ -32,12 +61,8 @@ PolicyConfig random_policy(Rng& rng) {
   config.pass_max = milliseconds{rng.chance(1, 4) ? rng.between(1, 50) : 10'000};
   config.grace = milliseconds{rng.between(0, 200)};
   config.members_max = static_cast<std::uint32_t>(rng.chance(1, 4) ? rng.between(4, 20) : 20'000);
-  PoolConfig pool;
-  pool.name = "all";
-  pool.preset = kPresets[rng.below(std::size(kPresets))];
-  pool.preemption = rng.chance(3, 4);
-  pool.reserve_depth = rng.between(0, 2);
-  config.pools.push_back(std::move(pool));
+  const std::uint64_t pools = rng.chance(1, 2) ? 1 : 1 + rng.below(3);
+  for (std::uint64_t i = 1; i <= pools; ++i) config.pools.push_back(random_pool(rng, i));
   const bool grouped = rng.chance(1, 3);
   if (grouped) {
     config.projects.push_back({.name = "group", .is_department = true});
@@ -49,6 +74,7 @@ PolicyConfig random_policy(Rng& rng) {
       config.projects.back().department = "group";
       config.projects.back().guaranteed_slots = rng.chance(1, 2) ? 1 : 0;
     }
+    if (pools > 1 && rng.chance(1, 2)) config.projects.back().pool = config.pools[rng.below(pools)].name;
   }
   for (std::uint64_t i = rng.below(3); i > 0; --i)
     config.accounts.push_back({.name = "account-" + std::to_string(i), .parent = {}, .shares = rng.between(1, 3)});
@@ -57,19 +83,21 @@ PolicyConfig random_policy(Rng& rng) {
 
 PolicyConfig changed_policy(Rng& rng, PolicyConfig config) {
   // What is never preempted starts, under quotas, only within a guarantee.
-  PoolConfig& pool = config.pools[0];
-  if (pool.preset != "quota") pool.preset = rng.chance(1, 2) ? "fair_share_max_min" : "priority";
-  pool.preemption = rng.chance(3, 4);
+  for (PoolConfig& pool : config.pools) {
+    if (pool.preset != "quota") pool.preset = rng.chance(1, 2) ? "fair_share_max_min" : "priority";
+    pool.preemption = rng.chance(3, 4);
+  }
   for (ProjectConfig& project : config.projects) project.weight = rng.between(1, 4) * 1000;
   return config;
 }
 
-JobPolicy random_wishes(Rng& rng, const PolicyConfig& config, std::uint32_t gang_max) {
+JobPolicy random_wishes(Rng& rng, const PolicyConfig& config, std::uint32_t gang_max, std::uint64_t hosts) {
   JobPolicy wishes;
   if (!config.projects.empty() && rng.chance(3, 4)) {
     const ProjectConfig& project = config.projects[rng.below(config.projects.size())];
     if (!project.is_department) wishes.project = project.name;
   }
+  if (config.pools.size() > 1) wishes.pool = random_pool_of(rng, config, wishes, hosts);
   if (!config.accounts.empty() && rng.chance(1, 2))
     wishes.account = config.accounts[rng.below(config.accounts.size())].name;
   if (rng.chance(1, 3)) wishes.weight = static_cast<std::uint32_t>(rng.between(1, 5000));
@@ -79,7 +107,8 @@ JobPolicy random_wishes(Rng& rng, const PolicyConfig& config, std::uint32_t gang
   if (wishes.project.empty()) {
     if (rng.chance(1, 5)) wishes.gang = static_cast<std::uint32_t>(rng.between(1, gang_max));
     if (wishes.gang > wishes.slots_max) wishes.slots_max = 0;
-    if (config.pools[0].preset != "quota") wishes.kind = static_cast<JobKind>(rng.below(3));
+    if ((config.pools.size() == 1 ? config.pools[0] : pool_of(config, wishes)).preset != "quota")
+      wishes.kind = static_cast<JobKind>(rng.below(3));
     if (rng.chance(1, 4)) wishes.preemptible = Preemptible::Yes;
   }
   return wishes;

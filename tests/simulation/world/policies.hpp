@@ -10,15 +10,16 @@
 
 namespace penstock::simulation {
 
-/// One pool for everybody, some projects with or without a department, some accounts. Nothing in it keeps a job from
-/// running for ever.
+/// One pool for everybody, or up to three, of which each but the first has one worker; some projects with or without a
+/// department, some accounts. Nothing in it keeps a job from running for ever.
 PolicyConfig random_policy(Rng& rng);
 
 /// The same owners under other rules; whatever could run for ever still can.
 PolicyConfig changed_policy(Rng& rng, PolicyConfig config);
 
-/// What a job says about itself under that policy. A gang is no larger than `gang_max`.
-JobPolicy random_wishes(Rng& rng, const PolicyConfig& config, std::uint32_t gang_max);
+/// What a job says about itself under that policy. A gang is no larger than `gang_max`; its pool has one of the
+/// workers, of which there are `hosts`.
+JobPolicy random_wishes(Rng& rng, const PolicyConfig& config, std::uint32_t gang_max, std::uint64_t hosts);
 
 /// What policy gives a job and what it has, on each band; for people.
 std::string describe_shares(const supervisor::Job& job, const supervisor::WorkerTable& workers);

@@ -77,9 +77,11 @@ WorkerHost& World::add_worker() {
   return *workers_.back();
 }
 
-std::uint32_t World::largest_band() const {
-  std::uint32_t most = 1;
-  for (const auto& host : workers_) most = std::max(most, host->largest_band());
+std::uint32_t World::gang_max() const {
+  const bool pools = supervisor_config_.policy.pools.size() > 1;
+  std::uint32_t most = workers_.front()->largest_band();
+  for (const auto& host : workers_)
+    most = pools ? std::min(most, host->largest_band()) : std::max(most, host->largest_band());
   return most;
 }
 

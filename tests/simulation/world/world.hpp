@@ -180,8 +180,8 @@ class World {
   WorkerHost* find_worker(WorkerId id);
   std::vector<std::unique_ptr<WorkerHost>>& workers() { return workers_; }
   WorkerHost& add_worker();
-  /// Slots of the band that has most.
-  std::uint32_t largest_band() const;
+  /// Slots of the band that has most; with several pools, that each pool has on one band.
+  std::uint32_t gang_max() const;
   std::uint64_t next_life() { return ++lives_; }
   std::uint64_t next_connection() { return ++connections_; }
 

@@ -35,8 +35,25 @@ struct Model {
   std::map<std::uint32_t, Item> holding;
   std::map<std::uint32_t, std::int64_t> entitlement;
   std::map<std::uint32_t, std::int32_t> job_priority;
+  std::map<std::uint32_t, std::uint64_t> served;
+  std::uint64_t clock = 0;
   std::uint32_t bypass_max;
 
+  bool any_limited() const {
+    return std::any_of(entitlement.begin(), entitlement.end(), [](const auto& each) { return each.second > 0; });
+  }
+  void entitle(std::uint32_t job, std::int64_t slots) {
+    const bool before = any_limited();
+    entitlement[job] = slots;
+    if (before != any_limited()) served.clear(), clock = 0;
+  }
+  void count_served(const Item& item) {
+    if (!any_limited()) return;
+    clock = std::max(clock, served[item.job]);
+    const auto slots = static_cast<std::uint64_t>(std::max<std::int64_t>(std::min(entitled(item.job), kCapacity), 1));
+    served[item.job] =
+        clock + static_cast<std::uint64_t>(kRequests[item.shape].slots.value()) * (std::uint64_t{1} << 20U) / slots;
+  }
   std::int64_t held(std::uint32_t job) const {
     std::int64_t sum = 0;
     for (const auto& [record, item] : holding)
@@ -60,6 +77,8 @@ struct Model {
     const auto rank = [this](std::uint32_t job) { return job_priority.contains(job) ? job_priority.at(job) : 0; };
     if (rank(a.job) != rank(b.job)) return rank(a.job) > rank(b.job);
     if (a.priority != b.priority) return a.priority > b.priority;
+    const auto had = [this](std::uint32_t job) { return served.contains(job) ? served.at(job) : 0; };
+    if (had(a.job) != had(b.job)) return had(a.job) < had(b.job);
     return a.sequence < b.sequence;
   }
   std::vector<std::uint32_t> take() {
@@ -81,6 +100,7 @@ struct Model {
       for (Item* item : passed) ++item->bypassed;
       taken.push_back(chosen->record);
       holding[chosen->record] = *chosen;
+      count_served(*chosen);
       waiting.erase(chosen);
     }
     return taken;
@@ -113,11 +133,10 @@ void queue_agrees_with_model(const std::vector<Step>& steps, std::uint32_t bypas
         model.waiting.push_back({record, job, priority, static_cast<std::uint32_t>(c % 3), sequence, 0});
         ++sequence;
         break;
-      case 3:
-        RC_ASSERT(queue.release(RecordIndex{record}) == (model.holding.erase(record) > 0));
-        break;
+      case 3: RC_ASSERT(queue.release(RecordIndex{record}) == (model.holding.erase(record) > 0)); break;
       case 4:
-        RC_ASSERT(queue.remove(RecordIndex{record}) == (model.erase_waiting(record) || model.holding.erase(record) > 0));
+        RC_ASSERT(queue.remove(RecordIndex{record}) ==
+                  (model.erase_waiting(record) || model.holding.erase(record) > 0));
         break;
       case 5:
         queue.update_priority(RecordIndex{record}, std::uint64_t{priority} << 32U);
@@ -125,7 +144,7 @@ void queue_agrees_with_model(const std::vector<Step>& steps, std::uint32_t bypas
           if (item.record == record) item.priority = priority;
         break;
       case 6:
-        model.entitlement[job] = 500 * (b % 6);
+        model.entitle(job, 500 * (b % 6));
         queue.set_entitlement(JobSlot{job}, MilliSlots{500 * (b % 6)}, 0);
         break;
       case 7:
@@ -146,9 +165,9 @@ void queue_agrees_with_model(const std::vector<Step>& steps, std::uint32_t bypas
 }
 
 TEST(LatchedQueueProperty, AgreesWithASortedList) {
-  EXPECT_TRUE(rc::check("the same operations take the same items in the same order", [](const std::vector<Step>& steps) {
-    queue_agrees_with_model(steps, *rc::gen::inRange<std::uint32_t>(0, 5));
-  }));
+  EXPECT_TRUE(rc::check(
+      "the same operations take the same items in the same order",
+      [](const std::vector<Step>& steps) { queue_agrees_with_model(steps, *rc::gen::inRange<std::uint32_t>(0, 5)); }));
 }
 
 // Small and exhaustive: all ways to mix four puts of two priorities with takes and releases on one slot.
@@ -161,7 +180,8 @@ TEST(LatchedQueueProperty, EveryMixOfPutsAndReleasesTakesTheBestThatIsThere) {
     for (std::uint32_t step = 0; step < 6; ++step) {
       const std::uint32_t choice = (mix >> (2 * step)) & 3U;
       if (choice < 2) {
-        queue.put(QueueItem{RecordIndex{next}, JobSlot{0}, std::uint64_t{choice} << 32U, next, &kRequests[0], Bytes{0}});
+        queue.put(
+            QueueItem{RecordIndex{next}, JobSlot{0}, std::uint64_t{choice} << 32U, next, &kRequests[0], Bytes{0}});
         present.emplace_back(choice, next++);
       } else if (running != ~0U) {
         ASSERT_TRUE(queue.release(RecordIndex{running}));

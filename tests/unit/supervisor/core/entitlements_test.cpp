@@ -121,6 +121,15 @@ TEST(Entitlements, AGangGetsAllItsSlotsOrNone) {
   supervisor.ignore();
 }
 
+/// What policy has noted in the audit history, with its reasons.
+Lines decisions(PolicedSupervisor& supervisor) {
+  Lines found;
+  const Result<Value> audit = supervisor.ask("audit");
+  if (!audit.has_value()) return found;
+  for (const Value& row : *audit->list()) found.push_back(*row["order"].text() + ": " + *row["outcome"].text());
+  return found;
+}
+
 // What runs for long is told to leave, and waits again without having failed.
 TEST(Entitlements, AHigherPriorityTakesSlotsFromWhatRuns) {
   PolicedSupervisor supervisor{policed("priority")};
@@ -149,9 +158,27 @@ TEST(Entitlements, AHigherPriorityTakesSlotsFromWhatRuns) {
   supervisor.succeed(1, 1, {}, 2);
   supervisor.settle(2);
   EXPECT_EQ(supervisor.assigned(), (Lines{"0#2 to w1", "1#2 to w1"}));
-  const Result<Value> audit = supervisor.ask("audit");
-  ASSERT_TRUE(audit.has_value());
-  EXPECT_EQ(audit->list()->size(), 2U) << "each with its reason";
+  EXPECT_EQ(decisions(supervisor), (Lines{"reserve job-2: its place is promised, and others are leaving it",
+                                          "preempt 1:1: a job of higher priority needs the place: job-2",
+                                          "preempt 1:0: a job of higher priority needs the place: job-2",
+                                          "start job-2: it gets 2 of the 2 slots that it wants in pool 'all'"}));
+  supervisor.ignore();
+}
+
+// However often a pass says the same.
+TEST(Entitlements, WhoMustWaitIsToldOfOnceAndWhenTheWaitIsOver) {
+  PolicedSupervisor supervisor{policed("priority")};
+  supervisor.join({.slots = 1});
+  supervisor.submit(GraphBuilder{}.sources(1).build(), named("first"));
+  supervisor.settle(2);
+  supervisor.submit(GraphBuilder{}.sources(1).build(), named("second"));
+  supervisor.settle(5);
+  EXPECT_EQ(decisions(supervisor), (Lines{"hold job-2: no room: it needs 1, and the roomiest place has 0"}));
+  supervisor.succeed(1, 0);
+  supervisor.settle(5);
+  const Lines after = decisions(supervisor);
+  ASSERT_EQ(after.size(), 2U);
+  EXPECT_EQ(after[1], "start job-2: it gets 1 of the 1 slots that it wants in pool 'all'");
   supervisor.ignore();
 }
 
