@@ -18,7 +18,6 @@ constexpr std::uint64_t kSeeds = 300;
 /// Marks that no seed reaches, each with the reason. The unit test that names the mark stands for all of them.
 const std::map<std::string, std::string>& out_of_reach() {
   static const std::map<std::string, std::string> marks{
-      {"a newer attempt met a live one", "a supervisor that remembers waits for the end of the older one"},
       {"a datum was dropped while it was made again", "nothing is ordered to be dropped where it is made again"},
       {"a log was cut to its part of the answer", "simulated programs write nothing"},
       {"a ready subtask went back while grants were stopped", "the memory of simulated hosts is not measured"},
