@@ -27,6 +27,15 @@ const std::map<std::string, std::string>& out_of_reach() {
   return marks;
 }
 
+/// Marks that one seed in thousands reaches, and for some versions of the cores none of those that are tried.
+const std::map<std::string, std::string>& seldom_reached() {
+  static const std::map<std::string, std::string> marks{
+      {"a newer attempt met a live one",
+       "a supervisor that remembers waits for the end of the older one, unless what it has written was lost"},
+  };
+  return marks;
+}
+
 /// The text of every coverage mark in the cores that the simulator runs.
 std::set<std::string> marks_in_cores() {
   std::set<std::string> marks;
@@ -127,7 +136,8 @@ TEST(Replay, AnotherSeedIsAnotherRun) {
 std::set<std::string> unreached(const std::set<std::string>& marks) {
   std::set<std::string> missing;
   for (const std::string& mark : marks)
-    if (coverage_mark_count(mark) == 0 && !out_of_reach().contains(mark)) missing.insert(mark);
+    if (coverage_mark_count(mark) == 0 && !out_of_reach().contains(mark) && !seldom_reached().contains(mark))
+      missing.insert(mark);
   return missing;
 }
 
@@ -158,6 +168,7 @@ TEST(CoverageMarks, SeedsReachEveryRareBranch) {
     EXPECT_TRUE(marks.contains(mark)) << mark << " is gone";
     EXPECT_EQ(coverage_mark_count(mark), 0U) << "'" << mark << "' is reached after all: take it off the list";
   }
+  for (const auto& [mark, reason] : seldom_reached()) EXPECT_TRUE(marks.contains(mark)) << mark << " is gone";
   for (const auto& [mark, count] : coverage_mark_counts()) RecordProperty(mark, std::to_string(count));
 }
 
