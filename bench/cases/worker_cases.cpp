@@ -107,9 +107,10 @@ std::uint64_t successor_cycle(std::uint64_t count, Meter& meter) {
                                         SubtaskIndex{above + 1}};
       table.add(RecordIndex{i}, job, producers);
     }
-    for (std::uint32_t i = 0; i <= kRow; ++i) table.finished_here(job, SubtaskIndex{first - kRow + i}, complete);
-    if (first == kRow) table.finished_here(job, SubtaskIndex{0}, complete);
-    for (std::uint32_t i = first > kRow ? first - kRow - 1 : 0; i < first - 1; ++i) table.applied(job, SubtaskIndex{i});
+    for (std::uint32_t i = 0; i <= kRow; ++i) table.finished_here(job, {SubtaskIndex{first - kRow + i}, Attempt{1}}, complete);
+    if (first == kRow) table.finished_here(job, {SubtaskIndex{0}, Attempt{1}}, complete);
+    for (std::uint32_t i = first > kRow ? first - kRow - 1 : 0; i < first - 1; ++i)
+      table.applied(job, {SubtaskIndex{i}, Attempt{1}});
     complete.clear();
   }
   meter.pause();
@@ -119,7 +120,7 @@ std::uint64_t successor_cycle(std::uint64_t count, Meter& meter) {
 std::uint64_t report_cycle(std::uint64_t count, Meter& meter) {
   constexpr std::uint64_t kBatch = 64;
   ReportBuffer buffer{4096, std::chrono::milliseconds{1}};
-  std::vector<SubtaskId> finished;
+  std::vector<FinishedAttempt> finished;
   Instant now = instant_at(std::chrono::seconds{1});
   meter.resume();
   for (std::uint64_t i = 0; i < count; ++i) {

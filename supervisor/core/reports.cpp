@@ -43,15 +43,17 @@ void SupervisorCore::receive(WorkerSlot slot, const ReportBatch& message) {
     if (load.band.value() < worker.bands.size()) note_load(worker.bands[load.band.value()], load);
 }
 
-/// Of a datum that was dropped, or lost, meanwhile. Where it is about to be made again the copy stays: the order to
-/// drop it would arrive after that run and take what it has made.
+/// Of a datum that was dropped, or lost, meanwhile.
 void SupervisorCore::drop_copy(WorkerSlot slot, const Job& job, const ReplicaReport& copy) {
-  const std::uint32_t subtask = copy.producer.index.value();
-  if (subtask < job.hot.size()) {
-    const SubtaskHot& hot = job.hot[subtask];
-    if (hot.phase == SubtaskPhase::Assigned && workers_[hot.band].worker == slot) return;
-  }
+  if (copy.producer.index.value() < job.total() && makes_again(slot, job, copy.producer.index.value())) return;
   tell(slot, DropBatch{job.id, false, {DataRef{copy.producer.index, copy.output}}});
+}
+
+/// An order to drop what a worker has of a subtask that it runs once more would arrive after that run and take what it
+/// has made: readers there would wait for ever.
+bool SupervisorCore::makes_again(WorkerSlot slot, const Job& job, std::uint32_t subtask) const {
+  const SubtaskHot& hot = job.hot[subtask];
+  return hot.phase == SubtaskPhase::Assigned && workers_[hot.band].worker == slot;
 }
 
 void SupervisorCore::apply(WorkerSlot slot, Job& job, const JobReports& reports) {
@@ -127,9 +129,8 @@ void SupervisorCore::note_started(Job& job, std::uint32_t subtask) {
 void SupervisorCore::drop_stale(WorkerSlot slot, const Job& job, const AttemptReport& report,
                                 std::span<const OutputReport> outputs) {
   const bool claiming = workers_[slot].claiming;
-  if (claiming && report.subtask.value() < job.total() &&
-      job.hot[report.subtask.value()].phase == SubtaskPhase::Succeeded)
-    return;
+  if (const std::uint32_t subtask = report.subtask.value(); subtask < job.total())
+    if (makes_again(slot, job, subtask) || (claiming && job.hot[subtask].phase == SubtaskPhase::Succeeded)) return;
   for (const OutputReport& output : outputs)
     tell(slot, DropBatch{job.id, claiming, {DataRef{report.subtask, output.output}}});
 }

@@ -257,6 +257,7 @@ class SupervisorCore {
   void succeed(Job& job, const AttemptReport& report, std::span<const OutputReport> outputs, WorkerSlot slot);
   void keep_outputs(Job& job, std::uint32_t subtask, std::span<const OutputReport> outputs);
   void drop_copy(WorkerSlot slot, const Job& job, const ReplicaReport& copy);
+  bool makes_again(WorkerSlot slot, const Job& job, std::uint32_t subtask) const;
   void drop_stale(WorkerSlot slot, const Job& job, const AttemptReport& report, std::span<const OutputReport> outputs);
   void count_down_successors(Job& job, std::uint32_t subtask, WorkerSlot worker);
   void notice(Job& job, std::uint32_t producer, WorkerSlot to, WorkerId holder);

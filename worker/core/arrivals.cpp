@@ -261,7 +261,7 @@ void WorkerCore::receive(const DropBatch& message) {
   for (const DataRef& ref : message.data) {
     // Who drops it has applied the report of its producer, though it may not say so before the disk has it. If the
     // producer has to run again, its successors must wait for that.
-    successors_.applied(slot, ref.producer);
+    successors_.forget(slot, ref.producer);
     const DatumIndex datum = data_.find(DataKey{{message.job, ref.producer}, ref.output});
     if (!datum.valid()) continue;
     if (message.lost)
@@ -317,9 +317,9 @@ void WorkerCore::receive(const ReportsApplied& message) {
   reports_.applied(message.through, applied_);
   JobId job;
   JobSlot slot;
-  for (const SubtaskId& finished : applied_) {
+  for (const FinishedAttempt& finished : applied_) {
     if (finished.job != job) slot = jobs_.find(job = finished.job);
-    if (slot.valid()) successors_.applied(slot, finished.index);
+    if (slot.valid()) successors_.applied(slot, finished.attempt);
   }
 }
 

@@ -107,6 +107,7 @@ void WorkerCore::finish_storing(RecordIndex index, const FailureDetail* failure)
 void WorkerCore::succeed(RecordIndex index) {
   const SubtaskRecord& record = records_[index];
   const SubtaskId id = id_of(record);
+  const Attempt attempt = record.attempt;
   const JobSlot slot = record.job;
   for (const OutputReport& output : record.outputs) {
     const DatumIndex datum = data_.ensure(DataKey{id, output.output}, slot, jobs_[slot].data);
@@ -132,7 +133,7 @@ void WorkerCore::succeed(RecordIndex index) {
   end_record(index, Outcome::Succeeded);
   if (!jobs_.is_open(slot)) return;
   // After the report: no successor may be reported before its producer.
-  successors_.finished_here(slot, id.index, complete_);
+  successors_.finished_here(slot, {id.index, attempt}, complete_);
   complete_successors();
 }
 

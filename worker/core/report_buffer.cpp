@@ -36,11 +36,11 @@ ReportBatch ReportBuffer::take(Instant now) {
   return std::exchange(batch_, {});
 }
 
-void ReportBuffer::applied(std::uint64_t through, std::vector<SubtaskId>& finished) {
+void ReportBuffer::applied(std::uint64_t through, std::vector<FinishedAttempt>& finished) {
   while (!unapplied_.empty() && unapplied_.front().number <= through) {
     for (const JobReports& job : unapplied_.front().jobs)
       for (const AttemptReport& report : job.attempts)
-        if (report.outcome == Outcome::Succeeded) finished.push_back({job.job, report.subtask});
+        if (report.outcome == Outcome::Succeeded) finished.push_back({job.job, {report.subtask, report.attempt}});
     unapplied_.pop_front();
   }
 }

@@ -7,10 +7,17 @@
 #include <vector>
 
 #include "common/base/time.hpp"
+#include "common/protocol/cancel.hpp"
 #include "common/protocol/report.hpp"
 #include "worker/core/latched_queue.hpp"
 
 namespace penstock::worker {
+
+/// A success that the supervisor knows of.
+struct FinishedAttempt {
+  JobId job;
+  AttemptRef attempt;
+};
 
 /// Collects reports into batches, and keeps what they say of ends until they are applied: which subtasks finished, and
 /// all of it for a supervisor that forgets. Bounded by what this worker was assigned.
@@ -33,7 +40,7 @@ class ReportBuffer {
   ReportBatch take(Instant now);
 
   /// Appends what finished in the batches up to `through`, which need not be remembered any more.
-  void applied(std::uint64_t through, std::vector<SubtaskId>& finished);
+  void applied(std::uint64_t through, std::vector<FinishedAttempt>& finished);
   /// Calls `visit(ReportBatch&&)` with a copy of every batch that is not known to be applied, oldest first.
   template <class Visit>
   void repeat(Visit visit) const {

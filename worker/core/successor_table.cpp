@@ -19,7 +19,7 @@ std::uint32_t SuccessorTable::add(RecordIndex successor, JobSlot job, std::span<
   PENSTOCK_CHECK(entry.missing == 0);
   for (const SubtaskIndex producer : producers) {
     Cell* cell = cells.find(producer.value());
-    if (cell != nullptr && cell->finished) continue;
+    if (cell != nullptr && cell->finished.valid()) continue;
     if (cell == nullptr || !cell->first.valid()) cell = &cells.use(producer.value());
     const EdgeIndex index = edges_.allocate();
     edges_[index] = Edge{successor, entry.generation, EdgeIndex::none()};
@@ -39,30 +39,35 @@ void SuccessorTable::remove(RecordIndex successor) {
   --cached_;
 }
 
-void SuccessorTable::finished_here(JobSlot job, SubtaskIndex producer, std::vector<RecordIndex>& complete) {
+void SuccessorTable::finished_here(JobSlot job, const AttemptRef& producer, std::vector<RecordIndex>& complete) {
   SparseCells<Cell>& cells = jobs_[job.value()];
-  Cell* cell = cells.find(producer.value());
-  if (cell == nullptr || (!cell->first.valid() && !cell->finished)) cell = &cells.use(producer.value());
-  cell->finished = true;
+  Cell* cell = cells.find(producer.subtask.value());
+  if (cell == nullptr || (!cell->first.valid() && !cell->finished.valid())) cell = &cells.use(producer.subtask.value());
+  cell->finished = producer.attempt;
   complete_waiters(*cell, complete);
 }
 
 void SuccessorTable::noticed(JobSlot job, SubtaskIndex producer, std::vector<RecordIndex>& complete) {
   Cell* cell = jobs_[job.value()].find(producer.value());
   if (cell == nullptr || !cell->first.valid()) return;
-  const bool finished = cell->finished;
+  const bool finished = cell->finished.valid();
   complete_waiters(*cell, complete);
   if (!finished) jobs_[job.value()].free(producer.value());
 }
 
-void SuccessorTable::applied(JobSlot job, SubtaskIndex producer) {
+void SuccessorTable::applied(JobSlot job, const AttemptRef& producer) {
+  const Cell* cell = jobs_[job.value()].find(producer.subtask.value());
+  if (cell != nullptr && cell->finished == producer.attempt) jobs_[job.value()].free(producer.subtask.value());
+}
+
+void SuccessorTable::forget(JobSlot job, SubtaskIndex producer) {
   const Cell* cell = jobs_[job.value()].find(producer.value());
-  if (cell != nullptr && cell->finished) jobs_[job.value()].free(producer.value());
+  if (cell != nullptr && cell->finished.valid()) jobs_[job.value()].free(producer.value());
 }
 
 bool SuccessorTable::is_finished(JobSlot job, SubtaskIndex producer) const {
   const Cell* cell = jobs_[job.value()].find(producer.value());
-  return cell != nullptr && cell->finished;
+  return cell != nullptr && cell->finished.valid();
 }
 
 std::uint32_t SuccessorTable::missing(RecordIndex successor) const {

@@ -7,6 +7,7 @@
 
 #include "common/base/id_vector.hpp"
 #include "common/base/slab.hpp"
+#include "common/protocol/cancel.hpp"
 #include "worker/core/latched_queue.hpp"
 #include "worker/core/sparse_cells.hpp"
 
@@ -30,11 +31,14 @@ class SuccessorTable {
   void remove(RecordIndex successor);
 
   /// The producer has finished on this worker; appends the successors that are now complete, in order of caching.
-  void finished_here(JobSlot job, SubtaskIndex producer, std::vector<RecordIndex>& complete);
+  void finished_here(JobSlot job, const AttemptRef& producer, std::vector<RecordIndex>& complete);
   /// The producer has finished elsewhere; the same.
   void noticed(JobSlot job, SubtaskIndex producer, std::vector<RecordIndex>& complete);
-  /// The supervisor knows that the producer has finished; from now on no assignment calls it missing.
-  void applied(JobSlot job, SubtaskIndex producer);
+  /// The supervisor knows that the producer has finished; from now on no assignment calls it missing. Nothing if a later
+  /// attempt has finished here meanwhile: of that it does not know yet.
+  void applied(JobSlot job, const AttemptRef& producer);
+  /// What has finished here counts no more: who comes now waits for another attempt.
+  void forget(JobSlot job, SubtaskIndex producer);
 
   bool is_finished(JobSlot job, SubtaskIndex producer) const;
   /// Producers that this successor still waits for; 0 if it is not cached.
@@ -63,7 +67,7 @@ class SuccessorTable {
   struct Cell {
     EdgeIndex first;  ///< Of those who wait, oldest first.
     EdgeIndex last;
-    bool finished = false;
+    Attempt finished;  ///< The last one that did and is not known to be applied; none if there is none.
   };
   struct Successor {
     std::uint32_t missing = 0;

@@ -269,7 +269,7 @@ class WorkerCore {
   std::vector<Taken> taken_;
   std::vector<RecordIndex> granted_;
   std::vector<SubtaskIndex> missing_;
-  std::vector<SubtaskId> applied_;
+  std::vector<FinishedAttempt> applied_;
   struct Need {
     bool needed = false;
     FetchTurn turn{};  ///< Of the first in line that reads it.

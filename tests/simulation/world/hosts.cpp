@@ -244,6 +244,7 @@ void SupervisorHost::carry_out(Actions<SupervisorAction>& actions) {
 // On a thread of its own: the cluster goes on meanwhile, and now and then it takes too long or fails.
 void SupervisorHost::run_policy(RunPass&& order) {
   Rng& rng = world_.rng();
+  started_before_ = count_started();
   const Duration takes = rng.chance(1, 20) ? milliseconds{rng.between(1, 3000)} : microseconds{rng.between(10, 5000)};
   auto ended = std::make_shared<supervisor_event::PassEnded>(simulation::run_pass(order));
   if (!ended->failure.empty()) world_.oracle().breach("a pass is impossible: " + ended->failure);
@@ -264,12 +265,22 @@ void SupervisorHost::read_policy(const ReloadPolicy& order) {
   });
 }
 
-/// What all jobs are given of a band fits it, or what is told to run there: an end may be on its way when the next one
-/// in its slot has been running for a while, and nobody is made to leave because of that.
+/// By band, what the core has been told to be running for a while under a limit.
+std::vector<std::uint64_t> SupervisorHost::count_started() const {
+  std::vector<std::uint64_t> started(core_->workers().band_slots());
+  for (const JobId id : world_.client().jobs()) {
+    const Job* job = core_->find_job(id);
+    if (job == nullptr || job->shares == nullptr || job->cancelling) continue;
+    for (std::uint32_t i = 0; i < started.size(); ++i) started[i] += job->shares->of(BandSlot{i}).started;
+  }
+  return started;
+}
+
+/// What all jobs are given of a band fits it, or what was told to run there when the pass began or ends: an end may be
+/// on its way when the next one in its slot has been running for a while, and nobody is made to leave because of that.
 void SupervisorHost::check_plan() const {
   const WorkerTable& table = core_->workers();
   std::vector<std::uint64_t> given(table.band_slots());
-  std::vector<std::uint64_t> started(table.band_slots());
   for (const JobId id : world_.client().jobs()) {
     const Job* job = core_->find_job(id);
     if (job == nullptr || job->shares == nullptr || job->cancelling) continue;  // Who ends takes nothing new.
@@ -278,12 +289,13 @@ void SupervisorHost::check_plan() const {
         // What is smaller than a slot is rounded up for each job.
         const bool rounded = job->shares->kinds[0].unit_milli % 1000 != 0;
         given[i] += share.slots() - (rounded ? 1 : 0);
-        started[i] += share.started;
       }
   }
+  const std::vector<std::uint64_t> started = count_started();
   for (std::uint32_t i = 0; i < given.size(); ++i) {
-    if (!table[BandSlot{i}].alive || given[i] <= std::max<std::uint64_t>(table[BandSlot{i}].slots, started[i]))
-      continue;
+    const std::uint64_t before = i < started_before_.size() ? started_before_[i] : 0;
+    const std::uint64_t most = std::max({std::uint64_t{table[BandSlot{i}].slots}, started[i], before});
+    if (!table[BandSlot{i}].alive || given[i] <= most) continue;
     std::string what = "policy gives away more of " + to_string(table[BandSlot{i}].id) + " than its slots";
     for (const JobId id : world_.client().jobs())
       if (const Job* job = core_->find_job(id); job != nullptr && job->shares != nullptr)

@@ -66,6 +66,7 @@ class SupervisorHost {
   void receive_from_client(const MessagePtr& message);
   void carry_out(Actions<supervisor::SupervisorAction>& actions);
   void run_policy(supervisor::supervisor_action::RunPass&& order);
+  std::vector<std::uint64_t> count_started() const;
   void check_plan() const;
   void read_policy(const supervisor::supervisor_action::ReloadPolicy& order);
   void witness(const supervisor::supervisor_action::SendToClient& word);
@@ -95,6 +96,7 @@ class SupervisorHost {
   std::uint64_t adopted_before_ = 0;
   std::uint64_t passes_before_ = 0;
   std::uint64_t preemptions_before_ = 0;
+  std::vector<std::uint64_t> started_before_;  ///< By band, when the pass under way began.
   bool reclaiming_ = false;
   std::map<std::uint64_t, WorkerId> known_;  ///< Lives of workers of before the restart, until they come back.
   supervisor::RecordLog disk_;

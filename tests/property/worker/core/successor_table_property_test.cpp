@@ -20,7 +20,7 @@ using Step = std::tuple<std::uint8_t, std::uint8_t, std::vector<std::uint8_t>>;
 
 struct Model {
   std::map<std::uint32_t, std::multiset<std::uint32_t>> missing;  ///< Of each cached successor.
-  std::set<std::uint32_t> finished;
+  std::map<std::uint32_t, std::uint16_t> finished;  ///< And by which attempt.
 
   std::set<std::uint32_t> complete(std::uint32_t producer) {
     std::set<std::uint32_t> done;
@@ -42,6 +42,7 @@ void table_agrees_with_sets(const std::vector<Step>& steps) {
   SuccessorTable table;
   table.open_job(kJob);
   Model model;
+  std::uint16_t attempt = 0;
   for (const auto& [kind, a, list] : steps) {
     const std::uint32_t producer = a % kProducers;
     const std::uint32_t successor = a % kSuccessors;
@@ -61,18 +62,22 @@ void table_agrees_with_sets(const std::vector<Step>& steps) {
         break;
       }
       case 2:
-        table.finished_here(kJob, SubtaskIndex{producer}, complete);
+        table.finished_here(kJob, {SubtaskIndex{producer}, Attempt{++attempt}}, complete);
         RC_ASSERT(numbers(complete) == model.complete(producer));
-        model.finished.insert(producer);
+        model.finished[producer] = attempt;
         break;
       case 3:
         table.noticed(kJob, SubtaskIndex{producer}, complete);
         RC_ASSERT(numbers(complete) == model.complete(producer));
         break;
-      case 4:
-        table.applied(kJob, SubtaskIndex{producer});
-        model.finished.erase(producer);
+      case 4: {
+        const auto last = model.finished.find(producer);
+        const bool is_last = last != model.finished.end() && list.size() % 2 == 0;
+        const Attempt older{0};
+        table.applied(kJob, {SubtaskIndex{producer}, is_last ? Attempt{last->second} : older});
+        if (is_last) model.finished.erase(last);
         break;
+      }
       case 5:
         table.remove(RecordIndex{successor});
         model.missing.erase(successor);
@@ -106,8 +111,8 @@ TEST(SuccessorTableProperty, TwoProducersAndOneSuccessorInEveryOrder) {
         case 0:
           if (!removed) started += table.add(RecordIndex{7}, kJob, producers) == 0;
           break;
-        case 1: table.finished_here(kJob, SubtaskIndex{0}, complete); break;
-        case 2: table.finished_here(kJob, SubtaskIndex{1}, complete); break;
+        case 1: table.finished_here(kJob, {SubtaskIndex{0}, Attempt{1}}, complete); break;
+        case 2: table.finished_here(kJob, {SubtaskIndex{1}, Attempt{1}}, complete); break;
         case 3: table.noticed(kJob, SubtaskIndex{0}, complete); break;
         case 4: table.noticed(kJob, SubtaskIndex{1}, complete); break;
         case 5:

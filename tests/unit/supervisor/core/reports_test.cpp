@@ -20,16 +20,29 @@ TEST(Reports, AStaleAttemptCountsForNothingAndItsOutputsAreDropped) {
   SupervisorHarness cluster;
   cluster.join();
   cluster.submit(GraphBuilder{}.add().build());
+  cluster.join();
   cluster.fail(1, 0, FailureClass::Refused);
-  EXPECT_EQ(cluster.assigned(), (Lines{"0 to w1", "0#2 to w1"}));
+  EXPECT_EQ(cluster.assigned(), (Lines{"0 to w1", "0#2 to w2"}));
   PENSTOCK_EXPECT_COVERAGE_MARK("a stale attempt was reported",
                                 cluster.report(1, {JobId{1}, {succeeded(0, 1, 1)}, {{0, 50}}, {}, {}}));
   EXPECT_EQ(cluster.drops(), Lines{"0 at w1"});
   EXPECT_EQ(cluster.phase(0), SubtaskPhase::Assigned);
   EXPECT_EQ(cluster.core().counters().stale_reports, 1U);
-  cluster.succeed(1, 0);
-  cluster.report(1, {JobId{1}, {succeeded(0, 2)}, {}, {}, {}});
+  cluster.succeed(2, 0);
+  cluster.report(2, {JobId{1}, {succeeded(0, 2)}, {}, {}, {}});
   EXPECT_EQ(cluster.core().counters().succeeded, 1U) << "told once, however often it is said";
+}
+
+// The order would arrive behind the run that makes it again, and its readers would wait for ever: seed 3144 of 2026-11-22.
+TEST(Reports, OutputsOfAStaleAttemptAreNotDroppedWhereTheyAreBeingMadeAgain) {
+  SupervisorHarness cluster;
+  cluster.join();
+  cluster.submit(GraphBuilder{}.add().build());
+  cluster.fail(1, 0, FailureClass::Refused);
+  EXPECT_EQ(cluster.assigned(), (Lines{"0 to w1", "0#2 to w1"}));
+  cluster.report(1, {JobId{1}, {succeeded(0, 1, 1)}, {{0, 50}}, {}, {}});
+  EXPECT_EQ(cluster.core().counters().stale_reports, 1U);
+  EXPECT_EQ(cluster.drops(), Lines{});
 }
 
 TEST(Reports, AnotherWorkersAttemptIsNotBelieved) {

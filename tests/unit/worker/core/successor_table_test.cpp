@@ -24,9 +24,12 @@ class SuccessorTableTest : public ::testing::Test {
     for (const RecordIndex record : complete) numbers.push_back(record.value());
     return numbers;
   }
-  List finished(std::uint32_t producer) {
+  static AttemptRef attempt_of(std::uint32_t producer, std::uint16_t attempt = 1) {
+    return {SubtaskIndex{producer}, Attempt{attempt}};
+  }
+  List finished(std::uint32_t producer, std::uint16_t attempt = 1) {
     std::vector<RecordIndex> complete;
-    table.finished_here(kJob, SubtaskIndex{producer}, complete);
+    table.finished_here(kJob, attempt_of(producer, attempt), complete);
     return take(complete);
   }
   List noticed(std::uint32_t producer) {
@@ -57,9 +60,29 @@ TEST_F(SuccessorTableTest, AProducerThatFinishedBeforeTheAssignmentArrivedIsNotM
 
 TEST_F(SuccessorTableTest, OnceAppliedAProducerIsForgotten) {
   finished(1);
-  table.applied(kJob, SubtaskIndex{1});
+  table.applied(kJob, attempt_of(1));
   EXPECT_FALSE(table.is_finished(kJob, SubtaskIndex{1}));
   EXPECT_EQ(add(10, {1}), 1U);
+}
+
+// A worker that outlived its supervisor ran it twice: the word of the first run, which counted for nothing, was applied
+// when the second had ended and nobody knew. Its successor waited for ever: seed 3144 of 2026-11-22.
+TEST_F(SuccessorTableTest, ThatAnOlderAttemptIsAppliedSaysNothingOfTheNewer) {
+  finished(1, 2);
+  finished(1, 3);
+  table.applied(kJob, attempt_of(1, 2));
+  EXPECT_EQ(add(10, {1}), 0U);
+  table.applied(kJob, attempt_of(1, 3));
+  EXPECT_EQ(add(11, {1}), 1U);
+}
+
+TEST_F(SuccessorTableTest, WhatIsForgottenIsMissingAgain) {
+  finished(1, 2);
+  table.forget(kJob, SubtaskIndex{1});
+  EXPECT_EQ(add(10, {1}), 1U);
+  finished(1, 3);
+  table.applied(kJob, attempt_of(1, 2));
+  EXPECT_EQ(add(11, {1}), 0U);
 }
 
 TEST_F(SuccessorTableTest, RepeatedProducersCountOnceEach) {
