@@ -213,7 +213,8 @@ void LatchedQueue::set_job_priority(JobSlot job, std::int32_t job_priority) {
 }
 
 void LatchedQueue::set_entitlement(JobSlot job, MilliSlots slots, std::int32_t fair_rank) {
-  PENSTOCK_CHECK(offered_left_ == 0);
+  // A job whose last run has just ended leaves while others are on offer.
+  PENSTOCK_CHECK(offered_left_ == 0 || (slots == MilliSlots::max() && job_at(job).offered == 0));
   const auto limited = [](MilliSlots of) { return !of.is_zero() && of != MilliSlots::max(); };
   closed_ += slots.is_zero();
   closed_ -= job_at(job).entitlement.is_zero();

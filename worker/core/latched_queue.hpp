@@ -88,7 +88,8 @@ class LatchedQueue {
   void update_priority(RecordIndex record, std::uint64_t priority);
 
   void set_job_priority(JobSlot job, std::int32_t job_priority);
-  /// What the job may hold, and its rank among jobs of equal priority.
+  /// What the job may hold, and its rank among jobs of equal priority. REQUIRES: nothing is offered, or the job is
+  /// not limited from now on and has nothing here.
   void set_entitlement(JobSlot job, MilliSlots slots, std::int32_t fair_rank);
   /// The new capacity; a smaller one takes effect as attempts end.
   void resize(const ResourceVector& capacity);

@@ -189,6 +189,26 @@ TEST_F(LatchedQueueTest, ABetterItemMayComeWhileOthersAreOnOffer) {
   EXPECT_EQ(take(), (List{3, 2}));
 }
 
+// A forgotten job ends with its last run, which may be followed by runs of others that are on offer.
+TEST_F(LatchedQueueTest, AJobMayLeaveWhileOthersAreOnOffer) {
+  queue.set_entitlement(JobSlot{1}, kOneSlot, 0);
+  put(0, 9, kOne, 1);
+  put(1, 5);
+  put(2, 4);
+  put(3, 3);
+  EXPECT_EQ(take(), (List{0, 1}));
+  std::vector<RecordIndex> offered;
+  queue.offer(
+      2, running, [](const QueueItem&) { return true; }, offered);
+  ASSERT_EQ(offered, (std::vector<RecordIndex>{RecordIndex{2}, RecordIndex{3}}));
+  queue.remove(RecordIndex{0});
+  queue.set_entitlement(JobSlot{1}, MilliSlots::max(), 0);
+  queue.hand_over(RecordIndex{1}, RecordIndex{2});
+  queue.withdraw_offers();
+  queue.validate();
+  EXPECT_EQ(take(), List{3});
+}
+
 TEST_F(LatchedQueueTest, WhoComesLateHasSavedNothingUp) {
   queue.set_entitlement(JobSlot{0}, kOneSlot, 0);
   queue.set_entitlement(JobSlot{1}, kOneSlot, 0);

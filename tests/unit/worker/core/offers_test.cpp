@@ -91,6 +91,27 @@ TEST_F(Offers, WhatIsLeftWaitsAgainBehindWhoeverComesBeforeIt) {
   worker.ignore();
 }
 
+// A program cannot be stopped in the middle: a forgotten job goes with the end of its last run, and then others' wait on offer.
+TEST_F(Offers, AForgottenJobGoesWhileOthersAreOnOffer) {
+  begin(2);  // 1 runs, and a slot is free.
+  std::vector<SubtaskSpec> specs;
+  for (std::uint32_t i = 10; i < 15; ++i) specs.push_back({.subtask = i, .priority = 50 - i});
+  worker.assign(specs, 2);
+  const auto note = [&] {
+    for (const auto& start : worker.take<worker_action::StartSubtask>()) starts[start.id.index.value()] = start;
+  };
+  note();
+  worker.receive(ForgetJob{JobId{1}});
+  end({end_of(10)}, true);
+  note();
+  EXPECT_EQ(offer(), (List{12, 13, 14}));
+  end({end_of(1, 12)});
+  end({}, true);
+  end({end_of(11)});
+  EXPECT_EQ(worker.started(), List{13});
+  worker.ignore();
+}
+
 TEST_F(Offers, NothingIsOfferedTwiceWithoutAnEndInBetween) {
   begin(6);
   EXPECT_EQ(offer().size(), 3U);
