@@ -3,8 +3,7 @@
 #include <lz4.h>
 #include <xxhash.h>
 
-#include <array>
-#include <cstring>
+#include <boost/crc.hpp>
 #include <optional>
 #include <string>
 
@@ -192,35 +191,10 @@ constexpr std::size_t kHeaderBytes = 7;
 constexpr std::size_t kRecycledHeaderBytes = 11;  // With the number of the log.
 constexpr std::size_t kBatchHeaderBytes = 12;
 
-using CrcTables = std::array<std::array<std::uint32_t, 256>, 8>;
-
-constexpr CrcTables make_crc_tables() {
-  CrcTables tables{};
-  for (std::uint32_t i = 0; i < 256; ++i) {
-    std::uint32_t sum = i;
-    for (int bit = 0; bit < 8; ++bit) sum = (sum >> 1U) ^ ((sum & 1U) * 0x82f63b78U);
-    tables[0][i] = sum;
-  }
-  for (std::size_t step = 1; step < tables.size(); ++step)
-    for (std::size_t i = 0; i < 256; ++i)
-      tables[step][i] = (tables[step - 1][i] >> 8U) ^ tables[0][tables[step - 1][i] & 0xffU];
-  return tables;
-}
-
-/// CRC-32C, eight bytes at a time: "slicing by 8", M. Kounavis and F. Berry, 2005.
 std::uint32_t crc32c(std::string_view bytes) {
-  static constexpr CrcTables kTables = make_crc_tables();
-  std::uint32_t sum = 0xffffffffU;
-  std::size_t at = 0;
-  for (; at + 8 <= bytes.size(); at += 8) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, bytes.data() + at, sizeof word);
-    word ^= sum;
-    sum = 0;
-    for (std::size_t i = 0; i < 8; ++i) sum ^= kTables[7 - i][(word >> (8 * i)) & 0xffU];
-  }
-  for (; at < bytes.size(); ++at) sum = (sum >> 8U) ^ kTables[0][(sum ^ byte_at(bytes, at)) & 0xffU];
-  return ~sum;
+  boost::crc_optimal<32, 0x1edc6f41, 0xffffffff, 0xffffffff, true, true> sum;
+  sum.process_bytes(bytes.data(), bytes.size());
+  return sum.checksum();
 }
 
 /// How a part of a batch lies in a page.
