@@ -99,6 +99,7 @@ struct WorkerConfig {
   Duration relieve_every = std::chrono::seconds{1};
   std::uint32_t quota_peaks_min = 8;
   std::uint32_t quota_margin_percent = 25;
+  std::uint32_t quota_templates_max = 4096;
   std::uint32_t subtasks_max = 4'000'000;
   std::uint32_t lanes_per_slot_max = 16;
   Bytes store_bytes_max{0};
@@ -240,6 +241,7 @@ void visit_settings(WorkerConfig& c, Visit&& visit) {
   visit({"relieve_every", "duration", "between two steps against a memory limit that is crossed"}, c.relieve_every, Duration{milliseconds{1}}, Duration{hours{1}});
   visit({"quota_peaks_min", "runs", "of a template whose memory was measured, after which it gets what they used and not all that it requests; 0: never"}, c.quota_peaks_min, std::uint32_t{0}, std::uint32_t{1U << 20U});
   visit({"quota_margin_percent", "percent", "of what they used at most, which it gets beyond that"}, c.quota_margin_percent, std::uint32_t{0}, std::uint32_t{100});
+  visit({"quota_templates_max", "templates", "whose memory is remembered from job to job; beyond it that of the one that has not run for longest is forgotten"}, c.quota_templates_max, std::uint32_t{1}, std::uint32_t{1U << 20U});
   visit({"subtasks_max", "subtasks", "assignments that a worker holds; further cached successors are returned, runnable subtasks at twice as many"}, c.subtasks_max, std::uint32_t{1}, std::uint32_t{1U << 30U});
   visit({"store_bytes_max", "bytes", "data in memory; at the limit outputs wait for room and less is started, one that is larger fails; 0: 40 % of the host's memory"}, c.store_bytes_max, Bytes{0}, Bytes::max());
   visit({"spill_from_percent", "percent", "of store_bytes_max in use, from which data are written to disk"}, c.spill_from_percent, std::uint32_t{1}, std::uint32_t{100});

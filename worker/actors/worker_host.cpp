@@ -63,6 +63,7 @@ struct WorkerHost::State : std::enable_shared_from_this<State> {
   void spill_datum(const DataKey& key);
   void restore_datum(const DataKey& key);
   void checkpoint_datum(const DataKey& key);
+  void restart_runners(const worker_action::RestartRunners& order);
   template <class Event>
   static void tell_later(const std::function<void(std::function<void()>)>& post, std::weak_ptr<State> weak,
                          const Event& event);
@@ -76,6 +77,10 @@ struct WorkerHost::State : std::enable_shared_from_this<State> {
   ObjectStore& store;
   const WorkerPorts ports;
   JobLogs logs;  ///< Guards itself.
+
+  // Of the loop's thread.
+  std::vector<Bytes> used_by_commands;  ///< By band, as measured last.
+  std::vector<Bytes> used_by_runners;
 
   // At the door.
   std::mutex mutex;
@@ -111,6 +116,8 @@ WorkerHost::WorkerHost(const WorkerConfig& config, std::vector<BandDescription> 
                        WorkerPorts ports)
     : state_(std::make_shared<State>(config, bands, operators, store, std::move(ports))) {
   State* state = state_.get();
+  state->used_by_commands.resize(bands.size());
+  state->used_by_runners.resize(bands.size());
   for (std::size_t i = 0; i < bands.size(); ++i) {
     NativeLanesConfig lanes;
     lanes.device = bands[i].device_uuid;
@@ -180,7 +187,29 @@ void WorkerHost::fetched(const FetchEnd& end, std::shared_ptr<Blob> blob) {
   if (put_at_door(*state_, news)) state_->enter(State::Caller::Loop);
 }
 
-void WorkerHost::memory_measured(BandIndex band, Bytes used) {
+void WorkerHost::commands_measured(BandIndex band, Bytes used) {
+  state_->used_by_commands[band.value()] = used;
+  tell_used(band);
+}
+
+void WorkerHost::measure_runners() {
+  std::vector<RunMemory> runs;
+  for (std::size_t i = 0; i < state_->processes.size(); ++i) {
+    const RunnersMemory memory = state_->processes[i]->measure();
+    for (const RunnersMemory::Run& run : memory.runs)
+      runs.push_back({record_of(run.ticket), attempt_of(run.ticket), Bytes{run.resident}});
+    const Bytes used{memory.beyond_start};
+    const Bytes before = std::exchange(state_->used_by_runners[i], used);
+    // Said again while there is any: steps against too much of it follow each other.
+    if (!used.is_zero() || !before.is_zero()) tell_used(BandIndex{static_cast<std::uint16_t>(i)});
+  }
+  if (runs.empty()) return;
+  const auto news = [runs = std::move(runs)](State& state) { state.handle(worker_event::RunsMeasured{runs}); };
+  if (put_at_door(*state_, news)) state_->enter(State::Caller::Loop);
+}
+
+void WorkerHost::tell_used(BandIndex band) {
+  const Bytes used = state_->used_by_commands[band.value()] + state_->used_by_runners[band.value()];
   const auto news = [band, used](State& state) { state.handle(worker_event::MemoryMeasured{band, used}); };
   if (put_at_door(*state_, news)) state_->enter(State::Caller::Loop);
 }
@@ -306,11 +335,7 @@ void WorkerHost::State::carry_out() {
     } else if (const auto* explanation = std::get_if<worker_action::SendExplanation>(&action)) {
       messages.emplace_back(explanation->answer);
     } else if (const auto* restart = std::get_if<worker_action::RestartRunners>(&action)) {
-      // Lanes and commands keep no memory from run to run; they are as good as new.
-      const std::lock_guard lock{mutex};
-      news_waiting.emplace_back([restarted = *restart](State& state) {
-        state.handle(worker_event::LanesRestarted{restarted.band, restarted.lanes});
-      });
+      restart_runners(*restart);
     } else if (const auto* reject = std::get_if<worker_action::Reject>(&action)) {
       ports.complain(reject->error);
     }
@@ -318,6 +343,15 @@ void WorkerHost::State::carry_out() {
   actions.clear();
   for (const std::unique_ptr<NativeLanes>& band : lanes) band->open_offers();
   if (!messages.empty()) ports.send(std::exchange(messages, {}));
+}
+
+// Lanes and commands keep no memory from run to run and are as good as new; what their runners keep goes with those.
+void WorkerHost::State::restart_runners(const worker_action::RestartRunners& order) {
+  processes[order.band.value()]->end_idle(order.lanes);
+  const std::lock_guard lock{mutex};
+  news_waiting.emplace_back([order](State& state) {
+    state.handle(worker_event::LanesRestarted{order.band, order.lanes});
+  });
 }
 
 // The store answers on its own thread; the news go the way of all others.

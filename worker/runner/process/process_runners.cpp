@@ -44,7 +44,9 @@ struct Kept {
   Template kind;  ///< Only what `same_kind` compares.
   std::unique_ptr<Child> child;
   std::size_t guard_line = 0;
-  std::uint64_t used = 0;  ///< Number of the lane's run that used it last.
+  std::uint64_t used = 0;                   ///< Number of the lane's run that used it last.
+  std::int64_t own_bytes_first = kUnknown;  ///< Of its own after its first run: mostly its libraries.
+  static constexpr std::int64_t kUnknown = -1;
 };
 
 /// Invariant: `ticket`, `stopped`, `current` and the list `kept` change under the mutex; the children themselves are
@@ -76,6 +78,8 @@ struct ProcessRunners::State {
   Result<Child*> child_for(Lane& lane, const Template& program);
   Result<Kept> start(const Template& program);
   void part_with(Lane& lane, const Child* child);
+  void end_all(std::vector<Kept> gone);
+  static void leave_run(Lane& lane);
   bool begin(Lane& lane, const ProcessRun& run);
   std::unique_ptr<FailureDetail> introduce(Child& child, const Template& program);
   std::unique_ptr<FailureDetail> send(Child& child, const ProcessRun& run);
@@ -129,6 +133,36 @@ void ProcessRunners::stop(SlotIndex index, std::uint64_t ticket, bool kill) {
     lane.current->interrupt();
 }
 
+RunnersMemory ProcessRunners::measure() const {
+  RunnersMemory memory;
+  const std::lock_guard lock{state_->mutex};
+  for (Lane& lane : state_->lanes) {
+    const std::lock_guard lane_lock{lane.mutex};
+    for (const Kept& kept : lane.kept) {
+      const Child::Memory used = kept.child->memory();
+      if (kept.own_bytes_first != Kept::kUnknown)
+        memory.beyond_start += std::max<std::int64_t>(used.own - kept.own_bytes_first, 0);
+      else
+        memory.beyond_start += lane.current == kept.child.get() ? used.own : 0;
+      if (lane.current == kept.child.get() && lane.ticket != kNobody)
+        memory.runs.push_back({lane.ticket, used.resident});
+    }
+  }
+  return memory;
+}
+
+void ProcessRunners::end_idle(std::span<const SlotIndex> lanes) {
+  std::vector<Kept> gone;
+  for (const SlotIndex index : lanes) {
+    Lane& lane = state_->lane_at(index);
+    const std::lock_guard lock{lane.mutex};
+    if (lane.ticket != kNobody) continue;  // It has got a run meanwhile.
+    std::move(lane.kept.begin(), lane.kept.end(), std::back_inserter(gone));
+    lane.kept.clear();
+  }
+  state_->end_all(std::move(gone));
+}
+
 void ProcessRunners::warm(SlotIndex index, const Template& program) {
   static_cast<void>(state_->child_for(state_->lane_at(index), program));
 }
@@ -143,6 +177,8 @@ ProcessResult ProcessRunners::run(const ProcessRun& run) {
   const Result<Child*> child = state_->child_for(lane, *run.program);
   if (!child) {
     result.failure = refusal(child.error());
+    const std::lock_guard lock{lane.mutex};
+    lane.ticket = kNobody;
     return result;
   }
   bool stopped = false;
@@ -156,11 +192,7 @@ ProcessResult ProcessRunners::run(const ProcessRun& run) {
   else
     result.failure = state_->await_end(**child, run, result);
   const bool lives = result.failure == nullptr || result.failure->failure == FailureClass::UserError;
-  {
-    const std::lock_guard lock{lane.mutex};
-    lane.current = nullptr;
-    lane.ticket = kNobody;
-  }
+  state_->leave_run(lane);
   if (!lives) state_->part_with(lane, *child);
   if (result.failure != nullptr) result.outputs.clear();
   return result;
@@ -182,8 +214,7 @@ bool ProcessRunners::State::begin(Lane& lane, const ProcessRun& run) {
 }
 
 Result<Child*> ProcessRunners::State::child_for(Lane& lane, const Template& program) {
-  std::unique_ptr<Child> unneeded;  // Ended without holding the lock.
-  std::size_t unneeded_line = 0;
+  std::vector<Kept> unneeded;
   {
     const std::lock_guard lock{lane.mutex};
     for (Kept& kept : lane.kept) {
@@ -194,16 +225,11 @@ Result<Child*> ProcessRunners::State::child_for(Lane& lane, const Template& prog
     if (lane.kept.size() >= config.limits.runner_kinds_max) {
       const auto oldest = std::min_element(lane.kept.begin(), lane.kept.end(),
                                            [](const Kept& a, const Kept& b) { return a.used < b.used; });
-      unneeded = std::move(oldest->child);
-      unneeded_line = oldest->guard_line;
+      unneeded.push_back(std::move(*oldest));
       lane.kept.erase(oldest);
     }
   }
-  if (unneeded != nullptr) {
-    unneeded.reset();
-    const std::lock_guard lock{mutex};
-    guard.leave(unneeded_line);
-  }
+  end_all(std::move(unneeded));
   Result<Kept> started = start(program);
   if (!started) return std::move(started).error();
   const std::lock_guard lock{lane.mutex};
@@ -228,17 +254,36 @@ Result<Kept> ProcessRunners::State::start(const Template& program) {
 }
 
 void ProcessRunners::State::part_with(Lane& lane, const Child* child) {
-  Kept gone;
+  std::vector<Kept> gone;
   {
     const std::lock_guard lock{lane.mutex};
     const auto found =
         std::find_if(lane.kept.begin(), lane.kept.end(), [&](const Kept& kept) { return kept.child.get() == child; });
-    gone = std::move(*found);
+    if (found == lane.kept.end()) return;
+    gone.push_back(std::move(*found));
     lane.kept.erase(found);
   }
-  gone.child.reset();
-  const std::lock_guard lock{mutex};
-  guard.leave(gone.guard_line);
+  end_all(std::move(gone));
+}
+
+// REQUIRES: no lock is held, as it waits for their ends; all die at once.
+void ProcessRunners::State::end_all(std::vector<Kept> gone) {
+  for (const Kept& kept : gone) kept.child->kill();
+  for (Kept& kept : gone) {
+    kept.child.reset();
+    const std::lock_guard lock{mutex};
+    guard.leave(kept.guard_line);
+  }
+}
+
+// What a runner has after its first run is mostly its libraries, which the next one would load as well.
+void ProcessRunners::State::leave_run(Lane& lane) {
+  const std::lock_guard lock{lane.mutex};
+  for (Kept& kept : lane.kept)
+    if (kept.child.get() == lane.current && kept.own_bytes_first == Kept::kUnknown)
+      kept.own_bytes_first = kept.child->memory().own;
+  lane.current = nullptr;
+  lane.ticket = kNobody;
 }
 
 // Null when it has said hello, now or before.
@@ -334,7 +379,7 @@ std::unique_ptr<FailureDetail> ProcessRunners::State::await_end(Child& child, co
                           "the runner told the end of a run that it does not have; it was ended");
       child.end_lines();  // What it has written before it told the end is in the pipe by now.
       // Its own word counts for more than what was seen of it, but not for less.
-      if (limit > 0) peak = std::max(peak, child.resident_bytes());
+      if (limit > 0) peak = std::max(peak, child.memory().resident);
       peak = std::max(peak, told_peak(ends->ends.front()));
       result.peak_bytes = peak;
       auto failure = take_end(child, ends->ends.front(), result);
@@ -342,7 +387,7 @@ std::unique_ptr<FailureDetail> ProcessRunners::State::await_end(Child& child, co
       return failure;
     }
     if (limit <= 0) continue;
-    peak = std::max(peak, child.resident_bytes());
+    peak = std::max(peak, child.memory().resident);
     if (peak <= limit) continue;
     auto failure = failure_of(FailureClass::OutOfMemory, "the runner used " + std::to_string(peak) +
                                                              " bytes, its subtask requested " + std::to_string(limit) +
