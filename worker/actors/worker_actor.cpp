@@ -20,6 +20,11 @@
 namespace penstock::worker {
 namespace {
 
+Packing packing_of(Compression compression) {
+  if (compression == Compression::Off) return Packing::Never;
+  return compression == Compression::On ? Packing::Always : Packing::WherePays;
+}
+
 /// Owns one life of the worker after the other, and routes between it, the supervisor, commands and data.
 class WorkerActor {
   static constexpr Duration kMeasureEvery = std::chrono::milliseconds{250};  ///< What process runners use.
@@ -70,6 +75,7 @@ class WorkerActor {
     transfer.listen = options_.data_listen;
     transfer.limits.streams_max = options_.core.transfer_streams_max;
     transfer.limits.chunk_bytes = static_cast<std::uint32_t>(options_.core.transfer_chunk_bytes.value());
+    transfer.limits.packing = packing_of(options_.core.transfer_compression);
     Result<std::unique_ptr<TransferThread>> opened =
         TransferThread::open(surroundings_->loop, surroundings_->store, transfer);
     if (!opened) return log_error(LogLevel::Error, "data port", opened.error());
