@@ -110,14 +110,6 @@ def keywords(**given):
     return given
 
 
-LEFT = []
-
-
-def leave_behind(mebibytes):
-    LEFT.append(bytearray(b"x") * (mebibytes << 20))
-    return os.getpid()
-
-
 def eat(megabytes):
     kept = bytearray(megabytes << 20)
     for at in range(0, len(kept), 4096):

@@ -1,7 +1,4 @@
 """How much memory runs have used decides how many run at once."""
-import os
-import time
-
 import functions
 
 from penstock import Client
@@ -30,12 +27,3 @@ def test_what_was_measured_is_known_to_the_next_job(tmp_path):
         graph = client.graph()
         graph.submit(want=[graph.add(functions.meet, memory=REQUEST) for _ in range(MEASURED)]).results()
         assert meetings(client, tmp_path, 0) == [True, True]
-
-
-def test_what_runs_have_left_behind_goes_with_their_runner():
-    with Client(slots=1, memory=200 << 20) as client:
-        before = client.submit(os.getpid).result(60)
-        assert client.submit(functions.leave_behind, 300).result(60) == before
-        late = time.monotonic() + 60
-        while client.submit(os.getpid).result(60) == before:
-            assert time.monotonic() < late, "the runner that keeps more than the band has was not replaced"

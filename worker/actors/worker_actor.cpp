@@ -225,7 +225,7 @@ class WorkerActor {
     if (mail.life != life_ || host_ == nullptr) return;
     for (std::size_t i = 0; i < options_.bands.size(); ++i)
       if (options_.bands[i].name == mail.band)
-        host_->commands_measured(BandIndex{static_cast<std::uint16_t>(i)}, mail.used);
+        host_->memory_measured(BandIndex{static_cast<std::uint16_t>(i)}, mail.used);
   }
 
   void measure_later() {

@@ -78,10 +78,6 @@ struct WorkerHost::State : std::enable_shared_from_this<State> {
   const WorkerPorts ports;
   JobLogs logs;  ///< Guards itself.
 
-  // Of the loop's thread.
-  std::vector<Bytes> used_by_commands;  ///< By band, as measured last.
-  std::vector<Bytes> used_by_runners;
-
   // At the door.
   std::mutex mutex;
   bool busy = false;
@@ -116,8 +112,6 @@ WorkerHost::WorkerHost(const WorkerConfig& config, std::vector<BandDescription> 
                        WorkerPorts ports)
     : state_(std::make_shared<State>(config, bands, operators, store, std::move(ports))) {
   State* state = state_.get();
-  state->used_by_commands.resize(bands.size());
-  state->used_by_runners.resize(bands.size());
   for (std::size_t i = 0; i < bands.size(); ++i) {
     NativeLanesConfig lanes;
     lanes.device = bands[i].device_uuid;
@@ -187,30 +181,18 @@ void WorkerHost::fetched(const FetchEnd& end, std::shared_ptr<Blob> blob) {
   if (put_at_door(*state_, news)) state_->enter(State::Caller::Loop);
 }
 
-void WorkerHost::commands_measured(BandIndex band, Bytes used) {
-  state_->used_by_commands[band.value()] = used;
-  tell_used(band);
+void WorkerHost::memory_measured(BandIndex band, Bytes used) {
+  const auto news = [band, used](State& state) { state.handle(worker_event::MemoryMeasured{band, used}); };
+  if (put_at_door(*state_, news)) state_->enter(State::Caller::Loop);
 }
 
 void WorkerHost::measure_runners() {
   std::vector<RunMemory> runs;
-  for (std::size_t i = 0; i < state_->processes.size(); ++i) {
-    const RunnersMemory memory = state_->processes[i]->measure();
-    for (const RunnersMemory::Run& run : memory.runs)
-      runs.push_back({record_of(run.ticket), attempt_of(run.ticket), Bytes{run.resident}});
-    const Bytes used{memory.beyond_start};
-    const Bytes before = std::exchange(state_->used_by_runners[i], used);
-    // Said again while there is any: steps against too much of it follow each other.
-    if (!used.is_zero() || !before.is_zero()) tell_used(BandIndex{static_cast<std::uint16_t>(i)});
-  }
+  for (const std::unique_ptr<ProcessRunners>& band : state_->processes)
+    for (const RunnerMemory& run : band->measure())
+      runs.push_back({record_of(run.ticket), attempt_of(run.ticket), Bytes{run.resident_bytes}});
   if (runs.empty()) return;
   const auto news = [runs = std::move(runs)](State& state) { state.handle(worker_event::RunsMeasured{runs}); };
-  if (put_at_door(*state_, news)) state_->enter(State::Caller::Loop);
-}
-
-void WorkerHost::tell_used(BandIndex band) {
-  const Bytes used = state_->used_by_commands[band.value()] + state_->used_by_runners[band.value()];
-  const auto news = [band, used](State& state) { state.handle(worker_event::MemoryMeasured{band, used}); };
   if (put_at_door(*state_, news)) state_->enter(State::Caller::Loop);
 }
 

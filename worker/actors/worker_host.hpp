@@ -73,17 +73,13 @@ class WorkerHost {
   void receive(std::shared_ptr<const std::vector<ToWorker>> messages);
   void run_ended(ForeignEnd end);
   void fetched(const FetchEnd& end, std::shared_ptr<Blob> blob);
+  void memory_measured(BandIndex band, Bytes used);
   void tick();
   void supervisor_returned();
-
-  // On the loop's thread.
-  void commands_measured(BandIndex band, Bytes used);
-  /// What process runners use now. Call it every so often.
+  /// What the runs of process runners use now. Call it every so often, on the loop's thread.
   void measure_runners();
 
  private:
-  void tell_used(BandIndex band);
-
   struct State;
   std::shared_ptr<State> state_;
 };

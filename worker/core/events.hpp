@@ -107,11 +107,11 @@ struct SupervisorReturned {};
 struct Tick {};
 }  // namespace worker_event
 
-using WorkerEvent =
-    std::variant<worker_event::MessageArrived, worker_event::RunsEnded, worker_event::FetchesEnded,
-                 worker_event::OutputsStored, worker_event::DatumSpilled, worker_event::DatumRestored,
-                 worker_event::SlotYielded, worker_event::SlotWanted, worker_event::LanesRestarted,
-                 worker_event::MemoryMeasured, worker_event::SupervisorReturned, worker_event::Tick,
-                 worker_event::OffersWanted, worker_event::DatumCheckpointed, worker_event::RunsMeasured>;
+using WorkerEvent = std::variant<worker_event::MessageArrived, worker_event::RunsEnded, worker_event::FetchesEnded,
+                                 worker_event::OutputsStored, worker_event::DatumSpilled, worker_event::DatumRestored,
+                                 worker_event::SlotYielded, worker_event::SlotWanted, worker_event::LanesRestarted,
+                                 worker_event::MemoryMeasured, worker_event::SupervisorReturned, worker_event::Tick,
+                                 worker_event::OffersWanted, worker_event::DatumCheckpointed,
+                                 worker_event::RunsMeasured>;
 
 }  // namespace penstock::worker

@@ -89,10 +89,6 @@ int run_one(penstock_runner* runner, const penstock_run& run) {
     much = {};
     return penstock_runner_succeed_with(runner, &last, 1);
   }
-  if (what == "keep") {
-    static const std::vector<char> kept(std::size_t{64} << 20U, 'k');
-    return penstock_runner_succeed_with(runner, kept.data(), 1);
-  }
   if (what == "eat") {
     std::vector<char> much(std::size_t{256} << 20U, 'm');
     wait_for_interrupt();

@@ -144,23 +144,19 @@ Result<void> Child::send(const ToRunner& message, std::span<const int> descripto
   return channel_.send(encode_runner(message), descriptors);
 }
 
-// proc(5), statm: all, resident, and of those the ones that belong to files and shared memory, in pages.
-Child::Memory Child::memory() const {
+std::int64_t Child::resident_bytes() const {
   const std::lock_guard lock{mutex_};
-  if (buried_) return {};
+  if (buried_) return 0;
   const std::string path = "/proc/" + std::to_string(process_.id()) + "/statm";
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
   std::array<char, 128> text;
   const ssize_t size = file ? ::read(file.get(), text.data(), text.size()) : -1;
-  const char* at = text.data();
-  const char* const end = at + std::max<ssize_t>(size, 0);
-  std::array<std::int64_t, 3> pages{};
-  for (std::int64_t& number : pages) {
-    at = std::from_chars(at, end, number).ptr;
-    if (at < end) ++at;
-  }
-  const std::int64_t page = ::sysconf(_SC_PAGESIZE);
-  return {pages[1] * page, std::max<std::int64_t>(pages[1] - pages[2], 0) * page};
+  if (size <= 0) return 0;
+  const char* end = text.data() + size;
+  const char* second = std::find(text.data(), const_cast<char*>(end), ' ');
+  std::int64_t pages = 0;
+  if (second != end) std::from_chars(second + 1, end, pages);
+  return pages * ::sysconf(_SC_PAGESIZE);
 }
 
 ProcessEnd Child::bury() {

@@ -26,7 +26,7 @@ struct ChildOptions {
 };
 
 /// A started runner with its socket and the pipe that it writes to. For one thread, but `interrupt`, `kill` and
-/// `memory`, which any thread may call: the mutex keeps them from whoever gets its number after it was reaped.
+/// `resident_bytes`, which any thread may call: the mutex keeps them from whoever gets its number after it was reaped.
 class Child {
  public:
   /// Starts what the template says, without waiting for it. Errors: ProgramNotFound, InvalidArgument,
@@ -49,12 +49,8 @@ class Child {
   /// The segments of what was received last.
   std::vector<Descriptor>& segments() { return segments_; }
 
-  /// Memory of it now; 0: unknown. For any thread.
-  struct Memory {
-    std::int64_t resident = 0;
-    std::int64_t own = 0;  ///< Of that, what it shares with nobody: without data that it maps, and without libraries.
-  };
-  Memory memory() const;
+  /// Resident memory of it now, or 0: unknown. For any thread.
+  std::int64_t resident_bytes() const;
   /// What it writes from now on it writes for this attempt.
   void work_for(SubtaskId id, Attempt attempt) {
     subtask_ = id;

@@ -44,9 +44,7 @@ struct Kept {
   Template kind;  ///< Only what `same_kind` compares.
   std::unique_ptr<Child> child;
   std::size_t guard_line = 0;
-  std::uint64_t used = 0;                   ///< Number of the lane's run that used it last.
-  std::int64_t own_bytes_first = kUnknown;  ///< Of its own after its first run: mostly its libraries.
-  static constexpr std::int64_t kUnknown = -1;
+  std::uint64_t used = 0;  ///< Number of the lane's run that used it last.
 };
 
 /// Invariant: `ticket`, `stopped`, `current` and the list `kept` change under the mutex; the children themselves are
@@ -133,22 +131,15 @@ void ProcessRunners::stop(SlotIndex index, std::uint64_t ticket, bool kill) {
     lane.current->interrupt();
 }
 
-RunnersMemory ProcessRunners::measure() const {
-  RunnersMemory memory;
+std::vector<RunnerMemory> ProcessRunners::measure() const {
+  std::vector<RunnerMemory> runs;
   const std::lock_guard lock{state_->mutex};
   for (Lane& lane : state_->lanes) {
     const std::lock_guard lane_lock{lane.mutex};
-    for (const Kept& kept : lane.kept) {
-      const Child::Memory used = kept.child->memory();
-      if (kept.own_bytes_first != Kept::kUnknown)
-        memory.beyond_start += std::max<std::int64_t>(used.own - kept.own_bytes_first, 0);
-      else
-        memory.beyond_start += lane.current == kept.child.get() ? used.own : 0;
-      if (lane.current == kept.child.get() && lane.ticket != kNobody)
-        memory.runs.push_back({lane.ticket, used.resident});
-    }
+    if (lane.current != nullptr && lane.ticket != kNobody)
+      runs.push_back({lane.ticket, lane.current->resident_bytes()});
   }
-  return memory;
+  return runs;
 }
 
 void ProcessRunners::end_idle(std::span<const SlotIndex> lanes) {
@@ -276,12 +267,8 @@ void ProcessRunners::State::end_all(std::vector<Kept> gone) {
   }
 }
 
-// What a runner has after its first run is mostly its libraries, which the next one would load as well.
 void ProcessRunners::State::leave_run(Lane& lane) {
   const std::lock_guard lock{lane.mutex};
-  for (Kept& kept : lane.kept)
-    if (kept.child.get() == lane.current && kept.own_bytes_first == Kept::kUnknown)
-      kept.own_bytes_first = kept.child->memory().own;
   lane.current = nullptr;
   lane.ticket = kNobody;
 }
@@ -379,7 +366,7 @@ std::unique_ptr<FailureDetail> ProcessRunners::State::await_end(Child& child, co
                           "the runner told the end of a run that it does not have; it was ended");
       child.end_lines();  // What it has written before it told the end is in the pipe by now.
       // Its own word counts for more than what was seen of it, but not for less.
-      if (limit > 0) peak = std::max(peak, child.memory().resident);
+      if (limit > 0) peak = std::max(peak, child.resident_bytes());
       peak = std::max(peak, told_peak(ends->ends.front()));
       result.peak_bytes = peak;
       auto failure = take_end(child, ends->ends.front(), result);
@@ -387,7 +374,7 @@ std::unique_ptr<FailureDetail> ProcessRunners::State::await_end(Child& child, co
       return failure;
     }
     if (limit <= 0) continue;
-    peak = std::max(peak, child.memory().resident);
+    peak = std::max(peak, child.resident_bytes());
     if (peak <= limit) continue;
     auto failure = failure_of(FailureClass::OutOfMemory, "the runner used " + std::to_string(peak) +
                                                              " bytes, its subtask requested " + std::to_string(limit) +

@@ -39,15 +39,10 @@ struct ProcessResult {
   std::int64_t peak_bytes = 0;  ///< Resident memory while it ran, as the runner says and was seen; 0: unknown.
 };
 
-/// Memory that the runners of a band have now.
-struct RunnersMemory {
-  /// Of their own, together, beyond what each had after its first run: what runs use, and what they have left behind.
-  std::int64_t beyond_start = 0;
-  struct Run {
-    std::uint64_t ticket = 0;
-    std::int64_t resident = 0;
-  };
-  std::vector<Run> runs;  ///< Those that go on.
+/// Memory that a runner has while its run goes on.
+struct RunnerMemory {
+  std::uint64_t ticket = 0;
+  std::int64_t resident_bytes = 0;
 };
 
 struct ProcessRunnersConfig {
@@ -94,8 +89,8 @@ class ProcessRunners {
   void end();
   /// Ends the children of these lanes that have no run; returns when they are gone. The next run starts another one.
   void end_idle(std::span<const SlotIndex> lanes);
-  /// Cost: some 10 us for each child.
-  RunnersMemory measure() const;
+  /// Of all runs that go on. Cost: some 10 us for each.
+  std::vector<RunnerMemory> measure() const;
   /// Children that live.
   std::size_t children() const;
 
