@@ -1,6 +1,9 @@
 // Speed of transfers between two workers' data planes on the loopback, and of control messages meanwhile.
 //
-//   bench_transfer [MIB [COUNT [STREAMS [ROUNDS]]]]: COUNT data of so many MiB each (256, 8, 4), so often (3)
+//   bench_transfer [OPTIONS] [MIB [COUNT [STREAMS [ROUNDS]]]]: COUNT data of so many MiB each (256, 8, 4), so often (3)
+//     --noise=PERCENT     of each datum is random (100), the rest repeats
+//     --packing=WORD      never, pays (the default), always
+//     --serve=HOST:PORT   only the holder, until it is ended; --from=HOST:PORT only the reader: on two hosts
 //
 // Between rounds what has come is dropped, so the memory of a later round was in use just before. The first one tells
 // what the system takes for memory that it has to get from somewhere: in a virtual machine that gives free memory back
@@ -13,6 +16,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/base/rng.hpp"
@@ -75,6 +80,10 @@ class Pings {
 };
 
 struct Load {
+  std::uint64_t noise_percent = 100;
+  Packing packing = Packing::WherePays;
+  HostPort serve;  ///< No host: both sides are here.
+  HostPort from;
   std::size_t bytes = 0;  ///< Of each datum.
   std::uint32_t count = 0;
   std::uint32_t streams = 0;
@@ -89,7 +98,7 @@ bool fill(ObjectStore& store, const Load& load) {
     std::shared_ptr<Blob> blob = store.allocate(load.bytes);
     if (blob == nullptr) return false;
     for (std::size_t at = 0; at + 8 <= load.bytes; at += 8) {
-      const std::uint64_t word = random.next();
+      const std::uint64_t word = at / 8 % 100 < load.noise_percent ? random.next() : 0x2020202020202020U;
       std::memcpy(blob->data() + at, &word, sizeof word);
     }
     store.put(key_of(i), std::move(blob));
@@ -137,25 +146,58 @@ int measure(const Load& load) {
   TransferOptions options;
   options.listen = HostPort{"127.0.0.1", 0};
   options.limits.streams_max = load.streams;
+  options.limits.packing = load.packing;
   auto here = TransferThread::open(reader.loop, reader.store, options);
+  if (!load.serve.host.empty()) options.listen = load.serve;
+  if (load.from.host.empty() && !fill(there, load)) return 1;
   auto holder = TransferThread::open(reader.loop, there, options);
-  if (!here || !holder || !fill(there, load)) return 1;
+  if (!here || !holder) return 1;
+  if (!load.serve.host.empty()) reader.loop.run();
   reader.transfer = std::move(here).value();
   reader.pings = std::make_unique<Pings>(reader.loop);
-  const HostPort from{"127.0.0.1", (*holder)->port()};
+  const HostPort from = load.from.host.empty() ? HostPort{"127.0.0.1", (*holder)->port()} : load.from;
   for (std::uint32_t round = 0; round < load.rounds; ++round)
     if (!bring(reader, from, load)) return 1;
   return 0;
 }
 
+bool take_option(std::string_view text, Load& load) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string_view::npos) return false;
+  const std::string value{text.substr(equals + 1)};
+  const std::string_view name = text.substr(0, equals);
+  if (name == "--noise") return load.noise_percent = std::strtoul(value.c_str(), nullptr, 10), true;
+  if (name == "--packing") {
+    load.packing = value == "never" ? Packing::Never : value == "always" ? Packing::Always : Packing::WherePays;
+    return value == "never" || value == "always" || value == "pays";
+  }
+  const Result<HostPort> address = parse_host_port(value, "127.0.0.1");
+  if (!address) return false;
+  if (name == "--serve") return load.serve = *address, true;
+  return name == "--from" && (load.from = *address, true);
+}
+
+int run(int argc, char** argv) {
+  Load load;
+  std::array<std::uint64_t, 4> numbers{256, 8, 4, 3};
+  std::size_t given = 0;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view text{argv[i]};
+    if (!text.starts_with("--") && given < numbers.size()) {
+      numbers[given++] = std::strtoul(argv[i], nullptr, 10);
+    } else if (!take_option(text, load)) {
+      std::fprintf(stderr, "bench_transfer: bad argument '%s'\n", argv[i]);
+      return 2;
+    }
+  }
+  load.bytes = numbers[0] << 20U;
+  load.count = static_cast<std::uint32_t>(numbers[1]);
+  load.streams = static_cast<std::uint32_t>(numbers[2]);
+  load.rounds = static_cast<std::uint32_t>(numbers[3]);
+  return measure(load);
+}
+
 }  // namespace
 }  // namespace penstock::worker
 
-int main(int argc, char** argv) {
-  const auto argument = [&](int index, unsigned long standard) {
-    return argc > index ? std::strtoul(argv[index], nullptr, 10) : standard;
-  };
-  return penstock::worker::measure({argument(1, 256) << 20U, static_cast<std::uint32_t>(argument(2, 8)),
-                                    static_cast<std::uint32_t>(argument(3, 4)),
-                                    static_cast<std::uint32_t>(argument(4, 3))});
-}
+int main(int argc, char** argv) { return penstock::worker::run(argc, argv); }

@@ -1,6 +1,7 @@
 // Every limit and default of the system, with its unit, range and meaning.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -82,6 +83,15 @@ struct SupervisorConfig {
   PolicyConfig policy;  ///< `[policy]`: a part of its own in the file.
 };
 
+/// Whether data are compressed on their way to another worker. See `worker/transfer/compression_choice.hpp`.
+enum class Compression : std::uint8_t {
+  Off = 0,
+  Auto = 1,  ///< To another host, where that is quicker.
+  On = 2,    ///< Whatever shrinks.
+};
+/// What a person writes for each value of an enumeration, in its order.
+constexpr std::array<const char*, 3> names_of(Compression) { return {"off", "auto", "on"}; }
+
 /// Decisions of a worker.
 struct WorkerConfig {
   std::uint32_t prepare_permits_extra = 2;
@@ -99,6 +109,7 @@ struct WorkerConfig {
   Duration relieve_every = std::chrono::seconds{1};
   std::uint32_t quota_peaks_min = 8;
   std::uint32_t quota_margin_percent = 25;
+  std::uint32_t quota_templates_max = 4096;
   std::uint32_t subtasks_max = 4'000'000;
   std::uint32_t lanes_per_slot_max = 16;
   Bytes store_bytes_max{0};
@@ -114,6 +125,7 @@ struct WorkerConfig {
   std::uint32_t job_logs_max = 64;
   std::uint32_t transfer_streams_max = 4;
   Bytes transfer_chunk_bytes = kMiB;
+  Compression transfer_compression = Compression::Auto;
   std::uint32_t runner_message_bytes_max = 64U << 20U;
   std::uint32_t runner_inline_bytes_max = 64U << 10U;
   std::uint32_t runner_kinds_max = 4;
@@ -240,6 +252,7 @@ void visit_settings(WorkerConfig& c, Visit&& visit) {
   visit({"relieve_every", "duration", "between two steps against a memory limit that is crossed"}, c.relieve_every, Duration{milliseconds{1}}, Duration{hours{1}});
   visit({"quota_peaks_min", "runs", "of a template whose memory was measured, after which it gets what they used and not all that it requests; 0: never"}, c.quota_peaks_min, std::uint32_t{0}, std::uint32_t{1U << 20U});
   visit({"quota_margin_percent", "percent", "of what they used at most, which it gets beyond that"}, c.quota_margin_percent, std::uint32_t{0}, std::uint32_t{100});
+  visit({"quota_templates_max", "templates", "whose memory is remembered from job to job; beyond it that of the one that has not run for longest is forgotten"}, c.quota_templates_max, std::uint32_t{1}, std::uint32_t{1U << 20U});
   visit({"subtasks_max", "subtasks", "assignments that a worker holds; further cached successors are returned, runnable subtasks at twice as many"}, c.subtasks_max, std::uint32_t{1}, std::uint32_t{1U << 30U});
   visit({"store_bytes_max", "bytes", "data in memory; at the limit outputs wait for room and less is started, one that is larger fails; 0: 40 % of the host's memory"}, c.store_bytes_max, Bytes{0}, Bytes::max());
   visit({"spill_from_percent", "percent", "of store_bytes_max in use, from which data are written to disk"}, c.spill_from_percent, std::uint32_t{1}, std::uint32_t{100});
@@ -254,6 +267,7 @@ void visit_settings(WorkerConfig& c, Visit&& visit) {
   visit({"job_logs_max", "jobs", "whose lines are kept; beyond it those go that were written to least recently"}, c.job_logs_max, std::uint32_t{1}, std::uint32_t{65536});
   visit({"transfer_streams_max", "streams", "connections to another worker for data; further transfers wait in order of priority"}, c.transfer_streams_max, std::uint32_t{1}, std::uint32_t{64});
   visit({"transfer_chunk_bytes", "bytes", "what a transfer checks at once and resumes from"}, c.transfer_chunk_bytes, kKiB * 4, kMiB * 64);
+  visit({"transfer_compression", "word", "whether data for other workers are compressed: off; auto: to another host, where it is quicker; on: whatever shrinks"}, c.transfer_compression, Compression::Off, Compression::On);
   visit({"lanes_per_slot_max", "runners", "attempts that may share one slot by fractions"}, c.lanes_per_slot_max, std::uint32_t{1}, std::uint32_t{1000});
   visit({"runner_message_bytes_max", "bytes", "a runner that sends a longer message is ended; its large outputs go through memory segments"}, c.runner_message_bytes_max, std::uint32_t{4096}, std::uint32_t{1U << 30U});
   visit({"runner_inline_bytes_max", "bytes", "an input of a runner that is larger goes through a memory segment"}, c.runner_inline_bytes_max, std::uint32_t{0}, std::uint32_t{1U << 26U});

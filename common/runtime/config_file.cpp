@@ -30,6 +30,8 @@ std::string print_value(const char* unit, const Field& value) {
     return to_text(value);
   } else if constexpr (std::is_same_v<Field, Bytes>) {
     return to_text(value);
+  } else if constexpr (std::is_enum_v<Field>) {
+    return names_of(value)[static_cast<std::size_t>(value)];
   } else {
     if (is_bytes(unit, value)) return to_text(Bytes{static_cast<std::int64_t>(value)});
     return std::to_string(value);
@@ -151,6 +153,8 @@ class Reader {
                   duration.error().remedy);
       value = *duration;
       return {};
+    } else if constexpr (std::is_enum_v<Field>) {
+      return read_word(node, text, value);
     } else {
       std::int64_t number = 0;
       if (const auto* integer = node.as_integer()) {
@@ -166,6 +170,23 @@ class Reader {
       }
       return store(node, text, number, value);
     }
+  }
+
+  template <class Enumeration>
+  Result<void> read_word(const toml::node& node, const SettingText& text, Enumeration& value) const {
+    const auto* written = node.as_string();
+    std::string words;
+    std::uint8_t number = 0;
+    for (const char* const name : names_of(value)) {
+      if (written != nullptr && written->get() == name) {
+        value = static_cast<Enumeration>(number);
+        return {};
+      }
+      words += (words.empty() ? "\"" : ", \"") + std::string{name} + "\"";
+      ++number;
+    }
+    return at(node, ErrorCode::InvalidArgument, std::string{text.name} + " is none of its words",
+              "use one of " + words);
   }
 
   template <class Field>

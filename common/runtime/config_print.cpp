@@ -11,6 +11,8 @@ template <class Value>
 std::string text_of(const char* unit, const Value& value) {
   if constexpr (std::is_same_v<Value, Duration> || std::is_same_v<Value, Bytes>) {
     return quote_toml(to_text(value));
+  } else if constexpr (std::is_enum_v<Value>) {
+    return quote_toml(names_of(value)[static_cast<std::size_t>(value)]);
   } else {
     if (std::string_view{unit}.starts_with("bytes"))
       return quote_toml(to_text(Bytes{static_cast<std::int64_t>(value)}));
@@ -24,9 +26,11 @@ std::string print_table(const char* name, const char* about, Config config) {
   visit_settings(config, [&](const SettingText& setting, const auto& value, const auto& minimum, const auto& maximum) {
     const std::string_view unit = setting.unit;
     const bool shown = unit != "duration" && unit != "bytes";
-    text += std::string{"# "} + setting.meaning + ". " + (shown ? std::string{unit} + ", " : std::string{}) + "from " +
-            text_of(setting.unit, minimum) + " to " + text_of(setting.unit, maximum) + ".\n" + setting.name + " = " +
-            text_of(setting.unit, value) + "\n";
+    text += std::string{"# "} + setting.meaning + ".";
+    if constexpr (!std::is_enum_v<std::remove_cvref_t<decltype(value)>>)  // Whose meaning names its words.
+      text += " " + (shown ? std::string{unit} + ", " : std::string{}) + "from " + text_of(setting.unit, minimum) +
+              " to " + text_of(setting.unit, maximum) + ".";
+    text += std::string{"\n"} + setting.name + " = " + text_of(setting.unit, value) + "\n";
   });
   return text;
 }

@@ -10,7 +10,7 @@ from collections import deque
 from typing import Any, Callable, Dict, Iterable, List, Optional
 
 from penstock import _abi, _graph, _wire, errors
-from penstock._futures import Future, collecting, refuse_closed
+from penstock._futures import Future, collecting, forked, refuse_closed
 from penstock.errors import RemoteTraceback, ResultLost, failure_of
 
 FLUSH_AFTER_S = 0.0005  # Calls that are submitted within this time of each other travel together.
@@ -27,6 +27,8 @@ class Batch:
         self.client = weakref.ref(client)
         self.futures = [weakref.ref(future) if future is not None else None for future in futures]
         self.inputs: List[Any] = [()] * len(futures)
+        self.literals: Dict[int, int] = {}       # Subtasks that only hold the value of a future, by its id.
+        self.lost_literals: Dict[int, Any] = {}  # Why such a value could not be had there, by the same.
         self.job, self.live, self.ended = -1, sum(future is not None for future in futures), False
 
     def drop(self):
@@ -69,6 +71,7 @@ class Client:
         self._command = _graph.RunnerCommand(python, environment, working_directory)
         if address is None:
             self._command.payload_max = 1 << 30  # Nothing of it crosses a network: penstock_client_open says so, too.
+        slots, memory = _graph.whole("slots", slots or 0, 0, 65535), _graph.whole("memory", memory, 0, 2**63 - 1)
         slots = slots or (0 if address else len(os.sched_getaffinity(0)))
         operators = list(operators)
         options = _abi.ClientOptions(
@@ -89,7 +92,7 @@ class Client:
         self._quiet = set()  # Jobs whose news nobody here wants.
         self._dropped: deque = deque()
         self._numbers = 0
-        self._closing = False
+        self._closing = self._forked = False
         self._wake = threading.Event()
         self._library.want_news(self._handle)
         self._threads = [threading.Thread(target=target, args=(weakref.ref(self),), daemon=True, name=name)
@@ -198,28 +201,40 @@ class Client:
             if self._closing:
                 return
             self._closing = True
-            for call in self._pending:
-                future = call.future()
-                if future is not None:
-                    future._be_cancelled()
-            batches, held = list(self._batches.values()), list(self._held.values())
+            unfinished = self._unfinished()
             self._pending.clear()
+            handle, self._handle = self._handle, None
         self._wake.set()
-        self._library.wake_news(self._handle)
-        for thread in self._threads:
-            if thread is not threading.current_thread():
-                thread.join()
-        handle, self._handle = self._handle, None
-        self._library.client_close(handle)
-        for batch in batches:
-            for index in range(len(batch.futures)):
-                future = batch.future(index)
-                if future is not None:
-                    future._be_cancelled()
-        for call, _ in held:
-            future = call.future()
-            if future is not None:
-                future._be_cancelled()
+        self._library.wake_news(handle)
+        if threading.current_thread() in self._threads:
+            # In a callback, or as the last one who knew it: somebody else has to wait for this thread.
+            closer = threading.Thread(target=_end, args=(self._library, handle, self._threads, unfinished),
+                                      name="penstock-close")
+            _closers.add(closer)
+            closer.start()
+        else:
+            _end(self._library, handle, self._threads, unfinished)
+
+    def _unfinished(self):
+        """The futures of all that has been submitted and not released."""
+        calls = self._pending + [call for call, _ in self._held.values()]
+        futures = [call.future() for call in calls]
+        for batch in self._batches.values():
+            futures += [batch.future(index) for index in range(len(batch.futures))]
+        return [future for future in futures if future is not None and not future.done()]
+
+    def _be_forked(self):
+        """In a child process: threads, connection and cluster are the parent's; whoever waits here waits for nobody."""
+        if self._closing:
+            return
+        self._closing = self._forked = True
+        self._handle, self._lock, self._wake = None, threading.RLock(), threading.Event()
+        for future in self._unfinished():
+            future._condition = threading.Condition()  # The parent's may have been held at that moment.
+            future._fail(forked())
+        self._pending.clear()
+        self._batches.clear()
+        self._held.clear()
 
     def __enter__(self):
         return self
@@ -241,6 +256,8 @@ class Client:
     # ---- inside ----
 
     def _check_open(self):
+        if self._forked:
+            raise forked()
         if self._closing:
             refuse_closed()
 
@@ -336,6 +353,7 @@ class Client:
         graph.want([number for number, future in enumerate(futures) if future is not None])
         batch = Batch(self, futures)
         batch.inputs = inputs
+        batch.literals = {number: future for future, number in literals.items()}
         for number, future in enumerate(futures):
             if future is not None:
                 future._batch, future._index = batch, number
@@ -489,6 +507,8 @@ class Client:
             future = batch.future(index)
             if future is not None:
                 future._fail(errors.about(error, future.key))
+            elif index in batch.literals:
+                batch.lost_literals[batch.literals[index]] = error
         for first, last in news.succeeded:
             for index in range(first, last + 1):
                 future = batch.future(index)
@@ -505,6 +525,8 @@ class Client:
 
     def _tell_cancelled(self, batch, index, future):
         for other in batch.inputs[index]:
+            if id(other) in batch.lost_literals:
+                return future._fail(errors.about(batch.lost_literals[id(other)], other.key))
             if not other.done():
                 continue  # Told in the same news, in whatever order: its own inputs are looked at below.
             if not other.cancelled() and super(Future, other).exception() is not None:
@@ -568,7 +590,11 @@ def _follow_news(reference):
         elif client._dropped:
             with client._lock:
                 client._release_dropped()
+        if client._closing:  # By a callback: the handle is not ours any more.
+            return
         del client
+        if reference() is None:  # So it was the last who knew it.
+            return
 
 
 def _flush_soon(reference):
@@ -584,10 +610,30 @@ def _flush_soon(reference):
         del client
 
 
+def _end(library, handle, threads, unfinished):
+    for thread in threads:
+        thread.join()
+    library.client_close(handle)
+    for future in unfinished:
+        future._be_cancelled()
+
+
 _open_clients: "weakref.WeakSet[Client]" = weakref.WeakSet()
+_closers: "weakref.WeakSet[threading.Thread]" = weakref.WeakSet()
 
 
 @atexit.register
 def _close_all():
     for client in list(_open_clients):
         client.close()
+    for closer in list(_closers):
+        closer.join()
+
+
+def _leave_all_to_the_parent():
+    for client in list(_open_clients):
+        client._be_forked()
+    _closers.clear()
+
+
+os.register_at_fork(after_in_child=_leave_all_to_the_parent)

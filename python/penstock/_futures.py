@@ -5,7 +5,7 @@ import threading
 from typing import Any
 
 from penstock import _wire
-from penstock.errors import ClientClosed
+from penstock.errors import ClientClosed, PenstockError
 
 _collecting = threading.local()
 
@@ -66,15 +66,21 @@ class Future(concurrent.futures.Future):
 
     def result(self, timeout=None) -> Any:
         """The value; raises what the subtask has raised, with the traceback of where it did."""
-        if not self.done():
-            self.client._flush()
+        self._about_to_wait()
         value = super().result(timeout)
         return value if self._loaded else self.client._load([self])[0]
 
     def exception(self, timeout=None):
-        if not self.done():
-            self.client._flush()
+        self._about_to_wait()
         return super().exception(timeout)
+
+    def _about_to_wait(self):
+        if self.done():
+            return
+        if threading.current_thread() in self.client._threads:
+            raise PenstockError("would be waited for by the thread that brings results, which runs the callbacks",
+                                subject=self.key, remedy="give it to `submit` as an argument, or wait on another thread")
+        self.client._flush()
 
     def traceback(self, timeout=None) -> str:
         """The remote traceback as text; "" if it has none."""
@@ -128,6 +134,11 @@ class Future(concurrent.futures.Future):
         self._result = value
         if self.client.address:
             self.release()  # Embedded, it stays where others can be given it.
+
+
+def forked():
+    return ClientClosed("the client is of the process that this one was forked from",
+                        remedy="make another Client() here, or start processes by `spawn`")
 
 
 def refuse_closed():

@@ -1,5 +1,7 @@
 """Graphs on their way to the library: columns of numbers, filled by Python and handed over in one call."""
 import ctypes
+import math
+import operator
 import os
 import pickle
 import struct
@@ -12,6 +14,30 @@ from penstock.errors import ResultTooLarge
 ORDER_ONLY = 0xFFFF
 
 
+def whole(name, value, least, most):
+    """A whole number that somebody gave as `name`."""
+    try:
+        given = operator.index(int(value) if isinstance(value, float) and value.is_integer() else value)
+    except TypeError:
+        raise TypeError(f"{name} must be a whole number, not {value!r}") from None
+    if not least <= given <= most:
+        raise ValueError(f"{name} must be from {least} to {most}, not {given}")
+    return given
+
+
+def number(name, value, least):
+    """A number that somebody gave as `name`."""
+    try:
+        given = float(value) if not isinstance(value, str) else None
+    except (TypeError, ValueError):
+        given = None
+    if given is None:
+        raise TypeError(f"{name} must be a number, not {value!r}")
+    if not least <= given < math.inf:
+        raise ValueError(f"{name} must be at least {least:g}, not {value!r}")
+    return given
+
+
 class Options:
     """How the subtasks of a function are to be run; equal ones share a template."""
 
@@ -19,11 +45,11 @@ class Options:
 
     def __init__(self, retries=0, priority=0, resources=None, worker=None, memory=0, slots=1.0, time_limit=0.0,
                  keep_going=False):
-        self.retries, self.priority, self.worker, self.memory = int(retries or 0), int(priority), worker, int(memory)
+        self.retries, self.priority = whole("retries", retries or 0, 0, 65534), whole("priority", priority, -2**31, 2**31 - 1)
+        self.worker, self.memory = worker, whole("memory", memory, 0, 2**63 - 1)
         self.resources = tuple(sorted((resources or {}).items()))
-        self.slots, self.time_limit, self.keep_going = slots, time_limit, keep_going
-        if self.retries < 0 or self.slots <= 0 or self.memory < 0 or self.time_limit < 0:
-            raise ValueError("retries, slots, memory and time_limit must not be negative")
+        self.slots, self.time_limit = number("slots", slots, 0.001), number("time_limit", time_limit, 0.0)
+        self.keep_going = keep_going
         self.key = (self.retries, self.priority, self.resources, self.worker, self.memory, self.slots, self.time_limit,
                     self.keep_going)
 

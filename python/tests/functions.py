@@ -144,7 +144,7 @@ def say_and_fail_once(line, path):
     return fail_once(path)
 
 
-def until(condition, seconds=3):
+def until(condition, seconds=60):
     """Looks again and again, and returns what it saw; of tests, not of subtasks."""
     late = time.monotonic() + seconds
     while not (seen := condition()):

@@ -56,8 +56,110 @@ def test_what_is_no_function(client):
         client.submit(5)
     with pytest.raises(TypeError, match="is no future"):
         client.gather([5])
-    with pytest.raises(ValueError, match="negative"):
-        client.submit(functions.increment, 1, retries=-1)
+
+
+@pytest.mark.parametrize("option, kind, said", [
+    ({"retries": -1}, ValueError, "retries must be from 0"), ({"memory": -5}, ValueError, "memory must be from 0"),
+    ({"memory": "1GB"}, TypeError, "memory must be a whole number, not '1GB'"), ({"slots": 0}, ValueError, "slots must be at least"),
+    ({"slots": "2"}, TypeError, "slots must be a number"), ({"priority": 1 << 40}, ValueError, "priority must be from"),
+    ({"time_limit": float("nan")}, ValueError, "time_limit must be"), ({"time_limit": None}, TypeError, "time_limit must be a number")])
+def test_an_option_that_cannot_be(client, option, kind, said):
+    with pytest.raises(kind, match=said):
+        client.submit(functions.increment, 1, **option)
+
+
+@pytest.mark.parametrize("option, kind", [({"slots": -1}, ValueError), ({"slots": "2"}, TypeError), ({"memory": "1GB"}, TypeError)])
+def test_a_client_that_cannot_be(option, kind):
+    with pytest.raises(kind, match=f"{list(option)[0]} must be"):
+        Client(**option)
+
+
+def test_an_object_that_is_larger_than_the_store():
+    with Client(slots=1, memory=64 << 20, warm=False) as small:
+        large = small.scatter(bytes(40 << 20))
+        with pytest.raises(errors.ResultTooLarge, match="scattered-1: .*can never fit into the store"):
+            small.submit(len, large).result(60)
+        chain = small.submit(functions.increment, small.submit(len, large))
+        with pytest.raises(errors.ResultTooLarge, match="can never fit"):
+            chain.result(60)
+        assert small.submit(functions.increment, 1).result(30) == 2
+
+
+def test_a_callback_that_waits(client):
+    seen = []
+
+    def wait_there(_):
+        try:
+            seen.append(client.submit(functions.increment, 1).result())
+        except errors.PenstockError as error:
+            seen.append(str(error))
+    future = client.submit(functions.increment, 1)
+    future.add_done_callback(wait_there)
+    future.result(20)
+    assert client.submit(functions.increment, 5).result(20) == 6
+    assert "callbacks" in seen[0] and "another thread" in seen[0]
+
+
+ENDINGS = """
+import os, sys, functions
+from penstock import Client, errors
+client = Client(slots=1)
+future = client.submit(functions.increment, 1)
+assert future.result(30) == 2
+"""
+
+
+def ends(code, tmp_path):
+    """A program of its own that must end by itself; what it prints."""
+    import os
+    import pathlib
+    script = tmp_path / "ends.py"
+    script.write_text(ENDINGS + code)
+    here = pathlib.Path(__file__).resolve().parent
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(here.parent), str(here)] + sys.path)}
+    ended = subprocess.run([sys.executable, str(script)], env=environment, capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout.strip()
+
+
+def test_a_close_in_a_callback(tmp_path):
+    assert ends("""
+last = client.submit(functions.increment, 5)
+last.add_done_callback(lambda _: client.close())
+last.exception(30)
+try:
+    while True:
+        client.submit(functions.increment, 1)
+except errors.ClientClosed as error:
+    print(error)
+""", tmp_path).startswith("the client is closed")
+
+
+def test_a_client_in_a_forked_child(tmp_path):
+    assert ends("""
+waits = client.submit(functions.wait_for, "/no/such/file")
+read, write = os.pipe()
+if os.fork() == 0:
+    said = []
+    for call in (lambda: client.submit(functions.increment, 1), waits.result, client.graph):
+        try:
+            call()
+        except errors.ClientClosed as error:
+            said.append(str(error)[:49])
+    os.write(write, ("|".join(said) + f"|{future.result()}").encode())
+    sys.exit(0)
+child = os.wait()[1]
+print(child, os.read(read, 1000).decode(), client.submit(functions.increment, 7).result(30) if waits.cancel() else "")
+""", tmp_path) == "0 " + "|".join(["the client is of the process that this one was fo"] * 3) + "|2 8"
+
+
+def test_a_forked_child_may_have_a_client_of_its_own(tmp_path):
+    assert ends("""
+if os.fork() == 0:
+    with Client(slots=1) as mine:
+        os._exit(mine.submit(functions.increment, 41).result(30))
+print(os.waitstatus_to_exitcode(os.wait()[1]))
+""", tmp_path) == "42"
 
 
 def test_a_released_future(client):

@@ -20,3 +20,10 @@ def meetings(client, place, runs_before):
 def test_a_template_gets_what_its_runs_have_used(tmp_path):
     with Client(slots=2, memory=1 << 30) as client:
         assert meetings(client, tmp_path, MEASURED) == [True, True]
+
+
+def test_what_was_measured_is_known_to_the_next_job(tmp_path):
+    with Client(slots=2, memory=1 << 30) as client:
+        graph = client.graph()
+        graph.submit(want=[graph.add(functions.meet, memory=REQUEST) for _ in range(MEASURED)]).results()
+        assert meetings(client, tmp_path, 0) == [True, True]

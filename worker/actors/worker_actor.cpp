@@ -20,8 +20,15 @@
 namespace penstock::worker {
 namespace {
 
+Packing packing_of(Compression compression) {
+  if (compression == Compression::Off) return Packing::Never;
+  return compression == Compression::On ? Packing::Always : Packing::WherePays;
+}
+
 /// Owns one life of the worker after the other, and routes between it, the supervisor, commands and data.
 class WorkerActor {
+  static constexpr Duration kMeasureEvery = std::chrono::milliseconds{250};  ///< What process runners use.
+
  public:
   explicit WorkerActor(caf::stateful_actor<WorkerActor>* self) : self_(self) {}
   ~WorkerActor() { bury_and_wait(); }
@@ -36,6 +43,7 @@ class WorkerActor {
     handle_ = self_;
     self_->set_exit_handler([this](const caf::exit_msg& message) { leave(message); });
     timer_ = std::make_unique<LoopTimer>(surroundings->loop);
+    measure_timer_ = std::make_unique<LoopTimer>(surroundings->loop);
     serve_data();
     for (std::size_t i = 0; i < options_.bands.size(); ++i) bands_.push_back(spawn_band(i));
     begin_life();
@@ -67,6 +75,7 @@ class WorkerActor {
     transfer.listen = options_.data_listen;
     transfer.limits.streams_max = options_.core.transfer_streams_max;
     transfer.limits.chunk_bytes = static_cast<std::uint32_t>(options_.core.transfer_chunk_bytes.value());
+    transfer.limits.packing = packing_of(options_.core.transfer_compression);
     Result<std::unique_ptr<TransferThread>> opened =
         TransferThread::open(surroundings_->loop, surroundings_->store, transfer);
     if (!opened) return log_error(LogLevel::Error, "data port", opened.error());
@@ -90,6 +99,7 @@ class WorkerActor {
     host_ = std::make_unique<WorkerHost>(options_.core, options_.bands, options_.processors, surroundings_->operators,
                                          surroundings_->store, std::move(ports));
     if (options_.warm_runner != nullptr) host_->warm(*options_.warm_runner, options_.runners_warm);
+    measure_later();
     if (transfers_ != nullptr) self_->send(route_, NewLifeMail{life_});  // Embedded, the route needs no link.
     self_->send(route_, FromWorkerMail{life_, std::make_shared<const std::vector<FromWorker>>(
                                                   1, FromWorker{std::move(description)})});
@@ -101,6 +111,7 @@ class WorkerActor {
     if (life != life_ || host_ == nullptr) return;
     log_line(LogLevel::Warn, "worker starts afresh", "name=" + options_.name + " reason=\"" + why + "\"");
     timer_->cancel();
+    measure_timer_->cancel();
     for (const caf::actor& band : bands_) self_->send(band, KillAllMail{life});
     peers_.clear();
     auto host = std::make_shared<std::unique_ptr<WorkerHost>>(std::move(host_));
@@ -118,6 +129,7 @@ class WorkerActor {
   void leave(const caf::exit_msg& message) {
     leaving_ = true;
     timer_->cancel();
+    measure_timer_->cancel();
     for (const caf::actor& band : bands_) self_->send_exit(band, caf::exit_reason::user_shutdown);
     bands_.clear();
     transfers_.reset();
@@ -216,6 +228,14 @@ class WorkerActor {
         host_->memory_measured(BandIndex{static_cast<std::uint16_t>(i)}, mail.used);
   }
 
+  void measure_later() {
+    measure_timer_->arm(monotonic_now() + kMeasureEvery, [this] {
+      if (host_ == nullptr) return;
+      host_->measure_runners();
+      measure_later();
+    });
+  }
+
   void command_ended(const CommandEndMail& mail) {
     if (mail.life == life_ && host_ != nullptr) host_->run_ended(std::move(*mail.end));
   }
@@ -227,6 +247,7 @@ class WorkerActor {
   caf::actor handle_;
   std::vector<caf::actor> bands_;
   std::unique_ptr<LoopTimer> timer_;
+  std::unique_ptr<LoopTimer> measure_timer_;
   std::unique_ptr<TransferThread> transfers_;  ///< None embedded: everybody shares the store.
   std::string data_address_;
   std::map<WorkerId, std::string> peers_;

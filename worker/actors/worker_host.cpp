@@ -63,6 +63,7 @@ struct WorkerHost::State : std::enable_shared_from_this<State> {
   void spill_datum(const DataKey& key);
   void restore_datum(const DataKey& key);
   void checkpoint_datum(const DataKey& key);
+  void restart_runners(const worker_action::RestartRunners& order);
   template <class Event>
   static void tell_later(const std::function<void(std::function<void()>)>& post, std::weak_ptr<State> weak,
                          const Event& event);
@@ -182,6 +183,16 @@ void WorkerHost::fetched(const FetchEnd& end, std::shared_ptr<Blob> blob) {
 
 void WorkerHost::memory_measured(BandIndex band, Bytes used) {
   const auto news = [band, used](State& state) { state.handle(worker_event::MemoryMeasured{band, used}); };
+  if (put_at_door(*state_, news)) state_->enter(State::Caller::Loop);
+}
+
+void WorkerHost::measure_runners() {
+  std::vector<RunMemory> runs;
+  for (const std::unique_ptr<ProcessRunners>& band : state_->processes)
+    for (const RunnerMemory& run : band->measure())
+      runs.push_back({record_of(run.ticket), attempt_of(run.ticket), Bytes{run.resident_bytes}});
+  if (runs.empty()) return;
+  const auto news = [runs = std::move(runs)](State& state) { state.handle(worker_event::RunsMeasured{runs}); };
   if (put_at_door(*state_, news)) state_->enter(State::Caller::Loop);
 }
 
@@ -306,11 +317,7 @@ void WorkerHost::State::carry_out() {
     } else if (const auto* explanation = std::get_if<worker_action::SendExplanation>(&action)) {
       messages.emplace_back(explanation->answer);
     } else if (const auto* restart = std::get_if<worker_action::RestartRunners>(&action)) {
-      // Lanes and commands keep no memory from run to run; they are as good as new.
-      const std::lock_guard lock{mutex};
-      news_waiting.emplace_back([restarted = *restart](State& state) {
-        state.handle(worker_event::LanesRestarted{restarted.band, restarted.lanes});
-      });
+      restart_runners(*restart);
     } else if (const auto* reject = std::get_if<worker_action::Reject>(&action)) {
       ports.complain(reject->error);
     }
@@ -318,6 +325,15 @@ void WorkerHost::State::carry_out() {
   actions.clear();
   for (const std::unique_ptr<NativeLanes>& band : lanes) band->open_offers();
   if (!messages.empty()) ports.send(std::exchange(messages, {}));
+}
+
+// Lanes and commands keep no memory from run to run and are as good as new; what their runners keep goes with those.
+void WorkerHost::State::restart_runners(const worker_action::RestartRunners& order) {
+  processes[order.band.value()]->end_idle(order.lanes);
+  const std::lock_guard lock{mutex};
+  news_waiting.emplace_back([order](State& state) {
+    state.handle(worker_event::LanesRestarted{order.band, order.lanes});
+  });
 }
 
 // The store answers on its own thread; the news go the way of all others.

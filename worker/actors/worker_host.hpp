@@ -76,6 +76,8 @@ class WorkerHost {
   void memory_measured(BandIndex band, Bytes used);
   void tick();
   void supervisor_returned();
+  /// What the runs of process runners use now. Call it every so often, on the loop's thread.
+  void measure_runners();
 
  private:
   struct State;

@@ -74,6 +74,7 @@ void WorkerCore::define_templates(JobContext& job, const AssignBatch& batch) {
     known->execution = definition.content.request;
     known->execution.memory = Bytes{0};
     known->shape = shape_of(*known);
+    known->peak_program = program_of(known->content);
   }
 }
 

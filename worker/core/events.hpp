@@ -31,6 +31,13 @@ struct RunEnd {
   RecordIndex next;
 };
 
+/// What a run that goes on uses now. `record` and `attempt` are those of `StartSubtask`.
+struct RunMemory {
+  RecordIndex record;
+  Attempt attempt;
+  Bytes used;
+};
+
 /// The end of one transfer to this worker.
 struct FetchEnd {
   DataKey key;
@@ -85,11 +92,15 @@ struct LanesRestarted {
   BandIndex band;
   std::span<const SlotIndex> lanes;
 };
-/// What the band's runners really use, as measured. What a run has used at most comes with its end: before, it says
-/// nothing about the rest of the run.
+/// What the band's runners really use, as measured.
 struct MemoryMeasured {
   BandIndex band;
   Bytes used;
+};
+/// What runs use that have not ended. How much they need at most is known at their end, that it is more than they were
+/// granted already now.
+struct RunsMeasured {
+  std::span<const RunMemory> runs;
 };
 /// The supervisor has died, and the next life of it has made a link: what was on the old one may be lost.
 struct SupervisorReturned {};
@@ -100,6 +111,7 @@ using WorkerEvent = std::variant<worker_event::MessageArrived, worker_event::Run
                                  worker_event::OutputsStored, worker_event::DatumSpilled, worker_event::DatumRestored,
                                  worker_event::SlotYielded, worker_event::SlotWanted, worker_event::LanesRestarted,
                                  worker_event::MemoryMeasured, worker_event::SupervisorReturned, worker_event::Tick,
-                                 worker_event::OffersWanted, worker_event::DatumCheckpointed>;
+                                 worker_event::OffersWanted, worker_event::DatumCheckpointed,
+                                 worker_event::RunsMeasured>;
 
 }  // namespace penstock::worker

@@ -112,22 +112,38 @@ QuotaRequest WorkerCore::quota_request(const SubtaskRecord& record, RecordIndex 
 // ended, so people ask for plenty; what its runs were seen to use is a better guess at what the next one will.
 Bytes WorkerCore::memory_to_grant(const WorkerTemplate& program) const {
   const Bytes requested = program.content.request.memory;
-  if (config_.quota_peaks_min == 0 || program.peaks < config_.quota_peaks_min) return requested;
-  const Bytes margin = percent_of(program.peak, config_.quota_margin_percent);
-  if (program.peak >= requested - margin) return requested;
+  if (config_.quota_peaks_min == 0) return requested;
+  const MemoryPeak peak = peaks_.look_up(program.peak_program);
+  if (peak.runs < config_.quota_peaks_min) return requested;
+  const Bytes margin = percent_of(peak.bytes, config_.quota_margin_percent);
+  if (peak.bytes >= requested - margin) return requested;
   PENSTOCK_COVERAGE_MARK("a grant was what runs were seen to use");
-  return std::max(program.peak + margin, Bytes{1});
+  return std::max(peak.bytes + margin, Bytes{1});
 }
 
-void WorkerCore::note_peak(WorkerTemplate& program, const RunEnd& run) {
+void WorkerCore::note_peak(const WorkerTemplate& program, const RunEnd& run) {
   Bytes peak = run.peak;
   if (run.failure != nullptr) peak = std::max(peak, Bytes{run.failure->peak_memory_bytes});
   if (peak <= Bytes{0}) return;
   // Whatever a runner says, no more than was requested is ever granted for it.
-  peak = std::min(peak, program.content.request.memory);
-  constexpr std::int64_t kFading = 16;
-  program.peak = std::max(peak, program.peak - Bytes{program.peak.value() / kFading});
-  if (program.peaks < UINT32_MAX) ++program.peaks;
+  peaks_.ended(program.peak_program, std::min(peak, program.content.request.memory));
+}
+
+// A run that was given what others had used, and uses more, holds as much as it uses from now on, as far as others have
+// left it; and who comes next gets as much at once.
+void WorkerCore::on(const worker_event::RunsMeasured& event) {
+  for (const RunMemory& run : event.runs) {
+    if (run.record.value() >= records_.used()) continue;
+    const SubtaskRecord& record = records_[run.record];
+    const bool runs = record.state == SubtaskState::Running || record.state == SubtaskState::Yielded;
+    if (!runs || record.attempt != run.attempt || !record.holds_quota) continue;
+    const Bytes used = std::min(run.used, record.program->content.request.memory);
+    peaks_.so_far(record.program->peak_program, used);
+    if (used <= band_of(record).quota.granted_to(run.record)) continue;
+    PENSTOCK_COVERAGE_MARK("a grant grew with what its run used");
+    ++counters_.grown;
+    band_of(record).quota.grow(run.record, used);
+  }
 }
 
 void WorkerCore::bring_inputs(RecordIndex index) {

@@ -10,6 +10,7 @@
 #include "common/protocol/graph.hpp"
 #include "worker/core/data_table.hpp"
 #include "worker/core/latched_queue.hpp"
+#include "worker/core/peak_table.hpp"
 #include "worker/core/shape_table.hpp"
 #include "worker/core/sparse_cells.hpp"
 
@@ -25,8 +26,7 @@ struct WorkerTemplate {
   std::uint16_t shape = 0;
   static constexpr std::uint32_t kUnknown = ~std::uint32_t{0};
   std::uint32_t typical_ns = kUnknown;  ///< Mean of its latest runs, in nanoseconds.
-  Bytes peak;                           ///< The most memory of its latest measured runs; an old one fades.
-  std::uint32_t peaks = 0;              ///< How many were measured.
+  std::uint64_t peak_program = 0;       ///< Under which its memory is known to `PeakTable`; 0: it requests none.
 };
 
 /// One job on this worker: names for what its messages say by number.

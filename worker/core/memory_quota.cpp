@@ -57,6 +57,14 @@ void MemoryQuota::shrink(RecordIndex record, Bytes bytes) {
   node.granted = bytes;
 }
 
+// It has it already, so neither a pause nor those who wait are asked.
+void MemoryQuota::grow(RecordIndex record, Bytes bytes) {
+  Node& node = node_at(record);
+  if (!node.holding || node.waiting || bytes <= node.granted) return;
+  const Bytes room = holders_ == 1 ? hard_limit_ : capacity_ - (used_ - node.granted);
+  grant(node, std::max(node.granted, std::min(bytes, room)));
+}
+
 void MemoryQuota::release(RecordIndex record) {
   if (!nodes_.contains(record)) return;
   Node& node = nodes_[record];

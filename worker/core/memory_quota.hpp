@@ -51,6 +51,8 @@ class MemoryQuota {
   bool try_request(const QuotaRequest& request);
   /// The holder turned out to need less. Ignored if it is not less.
   void shrink(RecordIndex record, Bytes bytes);
+  /// The holder uses more than it was granted: it holds so much from now on, as far as nobody else does.
+  void grow(RecordIndex record, Bytes bytes);
   /// Gives back the grant and withdraws the request, whatever there is. Idempotent.
   void release(RecordIndex record);
   void update_priority(RecordIndex record, std::uint64_t priority);

@@ -5,6 +5,7 @@ namespace penstock::worker {
 WorkerCore::WorkerCore(const WorkerConfig& config, const std::vector<BandDescription>& bands)
     : config_(config),
       spill_from_(percent_of(config.store_bytes_max, config.spill_from_percent)),
+      peaks_(config.quota_templates_max),
       reports_(config.report_batch_max, config.report_after) {
   for (const BandDescription& description : bands) {
     const BandIndex index{static_cast<std::uint16_t>(bands_.size())};

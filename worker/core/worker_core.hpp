@@ -35,6 +35,7 @@ struct WorkerCounters {
   std::uint64_t demoted = 0;
   std::uint64_t exclusive = 0;
   std::uint64_t relief_steps = 0;
+  std::uint64_t grown = 0;       ///< Grants of memory that had to grow while their run went on.
   std::uint64_t spills = 0;      ///< Data that were ordered to disk.
   std::uint64_t room_waits = 0;  ///< Outputs that waited for room in the store.
 };
@@ -104,6 +105,7 @@ class WorkerCore {
   void on(const worker_event::SlotWanted& event);
   void on(const worker_event::LanesRestarted& event);
   void on(const worker_event::MemoryMeasured& event);
+  void on(const worker_event::RunsMeasured& event);
   void on(const worker_event::SupervisorReturned& event);
   void on(const worker_event::Tick& event);
   void on(const worker_event::OffersWanted& event);
@@ -148,7 +150,7 @@ class WorkerCore {
   ForwardResult try_forward(RecordIndex index);
   QuotaRequest quota_request(const SubtaskRecord& record, RecordIndex index) const;
   Bytes memory_to_grant(const WorkerTemplate& program) const;
-  static void note_peak(WorkerTemplate& program, const RunEnd& run);
+  void note_peak(const WorkerTemplate& program, const RunEnd& run);
   Bytes input_bytes(const SubtaskRecord& record) const;
   void pin_inputs(RecordIndex index);
   static void omit_inputs(SubtaskRecord& record);
@@ -239,6 +241,7 @@ class WorkerCore {
   // State.
   JobTable jobs_;
   ShapeTable shapes_;
+  PeakTable peaks_;
   Slab<RecordIndex, SubtaskRecord> records_;
   SuccessorTable successors_;
   DataTable data_;

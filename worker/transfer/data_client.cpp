@@ -12,6 +12,8 @@
 #include <map>
 #include <vector>
 
+#include "worker/transfer/chunk_packing.hpp"
+#include "worker/transfer/same_host.hpp"
 #include "worker/transfer/transfer_format.hpp"
 
 namespace penstock::worker {
@@ -85,6 +87,9 @@ class Route : public std::enable_shared_from_this<Route> {
     TransferRequest request;
     TransferReply reply;
     TransferChunk chunk;
+    PackedChunk packed;
+    std::vector<std::byte> packed_bytes;
+    bool same_host = false;
   };
   using LinePtr = std::shared_ptr<Line>;
 
@@ -92,8 +97,15 @@ class Route : public std::enable_shared_from_this<Route> {
   void connect(const LinePtr& line);
   void ask(const LinePtr& line);
   void replied(const LinePtr& line);
+  bool asks_for_packed(const Line& line) const;
   void read_chunk(const LinePtr& line);
+  void read_plain(const LinePtr& line, std::span<std::byte> chunk);
+  void read_packed(const LinePtr& line);
+  void packed_head_came(const LinePtr& line);
+  void packed_came(const LinePtr& line);
   void check_chunk(const LinePtr& line, std::size_t bytes);
+  void take_chunk(const LinePtr& line, std::size_t bytes, bool sound);
+  std::span<std::byte> next_chunk(const Line& line) const;
   void finish(const LinePtr& line, const Error& error);
   void fail(const LinePtr& line, const std::string& why);
   void watch(const LinePtr& line);
@@ -109,6 +121,7 @@ class Route : public std::enable_shared_from_this<Route> {
   std::vector<LinePtr> busy_;
   std::size_t lines_ = 0;
   bool closed_ = false;
+  bool understands_packed_ = true;  ///< Until it has refused.
 };
 
 // The next step when an operation has succeeded.
@@ -158,14 +171,22 @@ void Route::connect(const LinePtr& line) {
           error_code ignored;
           line->socket.set_option(tcp::no_delay{true}, ignored);
           line->connected = true;
+          line->same_host = same_host(line->socket);
           self->ask(line);
         });
       });
 }
 
+// Within a host it would only cost, and the plain format takes a call less for each chunk.
+bool Route::asks_for_packed(const Line& line) const {
+  if (limits_.packing == Packing::Never || !understands_packed_) return false;
+  return limits_.packing == Packing::Always || !line.same_host;
+}
+
 void Route::ask(const LinePtr& line) {
   watch(line);
   line->request = TransferRequest{};
+  if (asks_for_packed(*line)) line->request.format = kPackedFormat;
   line->request.job = line->wanted.key.producer.job.value();
   line->request.subtask = line->wanted.key.producer.index.value();
   line->request.output = line->wanted.key.output;
@@ -184,6 +205,12 @@ void Route::replied(const LinePtr& line) {
   const TransferReply& reply = line->reply;
   Wanted& wanted = line->wanted;
   if (!wanted.on_done) return fail(line, "was cancelled");
+  if (reply.magic == kTransferMagic && reply.status == TransferStatus::Refused &&
+      line->request.format == kPackedFormat) {
+    understands_packed_ = false;
+    line->used = true;  // It is not to blame; what was wanted is asked for again.
+    return fail(line, "the server knows no compression");
+  }
   if (reply.magic != kTransferMagic || reply.bytes > kBytesMax || reply.status == TransferStatus::Refused)
     return fail(line, "the server's answer is malformed");
   if (reply.status != TransferStatus::Here || reply.bytes == 0)
@@ -201,25 +228,83 @@ void Route::replied(const LinePtr& line) {
 void Route::read_chunk(const LinePtr& line) {
   Wanted& wanted = line->wanted;
   if (!wanted.on_done) return fail(line, "was cancelled");
-  const std::size_t size = wanted.blob->bytes().size();
-  if (wanted.offset == size) return finish(line, {});
+  if (wanted.offset == wanted.blob->bytes().size()) return finish(line, {});
   watch(line);
-  const std::size_t bytes = std::min<std::size_t>(limits_.chunk_bytes, size - wanted.offset);
+  if (line->request.format == kPackedFormat) return read_packed(line);
+  read_plain(line, next_chunk(*line));
+}
+
+std::span<std::byte> Route::next_chunk(const Line& line) const {
+  const Wanted& wanted = line.wanted;
+  return {wanted.blob->data() + wanted.offset,
+          std::min<std::size_t>(limits_.chunk_bytes, wanted.blob->bytes().size() - wanted.offset)};
+}
+
+void Route::read_plain(const LinePtr& line, std::span<std::byte> chunk) {
+  const std::size_t bytes = chunk.size();
   const std::array<asio::mutable_buffer, 2> buffers{asio::buffer(&line->chunk, sizeof(TransferChunk)),
-                                                    asio::buffer(wanted.blob->data() + wanted.offset, bytes)};
+                                                    asio::buffer(chunk.data(), bytes)};
   // The bytes are read into memory that a cancel must not free.
-  asio::async_read(line->socket, buffers, at_once(bytes + sizeof(TransferChunk)),
-                   [self = shared_from_this(), line, bytes, held = wanted.blob](const error_code& error, std::size_t) {
+  asio::async_read(
+      line->socket, buffers, at_once(bytes + sizeof(TransferChunk)),
+      [self = shared_from_this(), line, bytes, held = line->wanted.blob](const error_code& error, std::size_t) {
+        if (self->closed_) return;
+        if (error) return self->fail(line, error.message());
+        self->check_chunk(line, bytes);
+      });
+}
+
+void Route::read_packed(const LinePtr& line) {
+  asio::async_read(line->socket, asio::buffer(&line->packed, sizeof(PackedChunk)),
+                   then(line, &Route::packed_head_came));
+}
+
+// What the head says is checked before memory is taken or anything is read for it.
+void Route::packed_head_came(const LinePtr& line) {
+  if (!line->wanted.on_done) return fail(line, "was cancelled");
+  const PackedChunk& head = line->packed;
+  const std::span<std::byte> chunk = next_chunk(*line);
+  const bool sound = head.compressed == 0
+                         ? head.sent_bytes == chunk.size()
+                         : head.compressed == 1 && head.sent_bytes > 0 && head.sent_bytes < chunk.size();
+  if (!sound) return fail(line, "the server's chunk is malformed");
+  if (head.compressed == 1)
+    line->packed_bytes.resize(std::max<std::size_t>(line->packed_bytes.size(), head.sent_bytes));
+  std::byte* const target = head.compressed == 1 ? line->packed_bytes.data() : chunk.data();
+  // As above: a cancel must not free what is read into.
+  asio::async_read(line->socket, asio::buffer(target, head.sent_bytes), at_once(head.sent_bytes),
+                   [self = shared_from_this(), line, held = line->wanted.blob](const error_code& error, std::size_t) {
                      if (self->closed_) return;
                      if (error) return self->fail(line, error.message());
-                     self->check_chunk(line, bytes);
+                     self->packed_came(line);
                    });
+}
+
+void Route::packed_came(const LinePtr& line) {
+  if (!line->wanted.on_done) return fail(line, "was cancelled");
+  const PackedChunk& head = line->packed;
+  const std::uint64_t offset = line->wanted.offset;
+  const std::span<std::byte> chunk = next_chunk(*line);
+  if (head.compressed == 0) {
+    line->chunk.hash = head.datum_hash;
+    return check_chunk(line, chunk.size());
+  }
+  const std::span<const std::byte> packed{line->packed_bytes.data(), head.sent_bytes};
+  const bool sound = chunk_hash(packed, offset) == head.sent_hash && unpack_chunk(packed, chunk) &&
+                     chunk_hash(chunk, offset) == head.datum_hash;
+  take_chunk(line, chunk.size(), sound);
 }
 
 void Route::check_chunk(const LinePtr& line, std::size_t bytes) {
   Wanted& wanted = line->wanted;
   if (!wanted.on_done) return fail(line, "was cancelled");
-  if (chunk_hash(wanted.blob->bytes().subspan(wanted.offset, bytes), wanted.offset) != line->chunk.hash) {
+  take_chunk(line, bytes,
+             chunk_hash(wanted.blob->bytes().subspan(wanted.offset, bytes), wanted.offset) == line->chunk.hash);
+}
+
+void Route::take_chunk(const LinePtr& line, std::size_t bytes, bool sound) {
+  Wanted& wanted = line->wanted;
+  if (!sound) {
     // Fault F41: a copy that is damaged at its holder is lost, and made again.
     if (++wanted.bad_chunks > 1)
       return finish(line, Error{ErrorCode::NotFound, to_string(wanted.key), "fails its checksum", {}});

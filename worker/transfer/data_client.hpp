@@ -11,6 +11,7 @@
 #include "common/runtime/connection.hpp"
 #include "common/runtime/loop.hpp"
 #include "worker/store/object_store.hpp"
+#include "worker/transfer/compression_choice.hpp"
 
 namespace penstock::worker {
 
@@ -18,6 +19,7 @@ struct TransferLimits {
   std::uint32_t streams_max = 4;          ///< Connections to one server; more requests wait in order of priority.
   std::uint32_t chunk_bytes = 1U << 20U;  ///< Checked, and resumed from, in units of this.
   std::uint32_t cuts_max = 3;             ///< In a row without a whole chunk; then it is given up.
+  Packing packing = Packing::WherePays;   ///< Whether compressed chunks are asked for.
   Duration silence_max = std::chrono::seconds{60};  ///< Of a server in the midst of an answer.
   Duration idle_max = std::chrono::seconds{60};     ///< Unused connections are closed.
 };

@@ -9,6 +9,9 @@
 #include <boost/asio/write.hpp>
 #include <list>
 
+#include "common/runtime/clock.hpp"
+#include "worker/transfer/chunk_packing.hpp"
+#include "worker/transfer/same_host.hpp"
 #include "worker/transfer/transfer_format.hpp"
 
 namespace penstock::worker {
@@ -24,7 +27,8 @@ constexpr std::uint32_t kChunkBytesMax = 64U << 20U;
 
 /// One accepted connection: reads a request, writes the answer, reads the next.
 struct Visitor : std::enable_shared_from_this<Visitor> {
-  Visitor(tcp::socket accepted, ObjectStore& object_store) : socket(std::move(accepted)), store(object_store) {}
+  Visitor(tcp::socket accepted, ObjectStore& object_store, Packing packing)
+      : socket(std::move(accepted)), store(object_store), choice(packing, same_host(socket)) {}
 
   void read() {
     asio::async_read(socket, asio::buffer(&request, sizeof request),
@@ -34,7 +38,8 @@ struct Visitor : std::enable_shared_from_this<Visitor> {
   }
 
   void look_up() {
-    const bool sound = request.magic == kTransferMagic && request.format == kTransferFormat &&
+    const bool sound = request.magic == kTransferMagic &&
+                       (request.format == kTransferFormat || request.format == kPackedFormat) &&
                        request.output <= UINT16_MAX && request.chunk_bytes >= kChunkBytesMin &&
                        request.chunk_bytes <= kChunkBytesMax && request.offset % request.chunk_bytes == 0;
     if (!sound) return answer(TransferStatus::Refused);
@@ -67,6 +72,7 @@ struct Visitor : std::enable_shared_from_this<Visitor> {
     }
     const auto part =
         blob->bytes().subspan(offset, std::min<std::size_t>(request.chunk_bytes, blob->bytes().size() - offset));
+    if (request.format == kPackedFormat) return send_packed(part);
     chunk.hash = chunk_hash(part, offset);
     offset += part.size();
     const std::array<asio::const_buffer, 2> buffers{asio::buffer(&chunk, sizeof chunk),
@@ -77,11 +83,41 @@ struct Visitor : std::enable_shared_from_this<Visitor> {
                       });
   }
 
+  void send_packed(std::span<const std::byte> part) {
+    const std::span<const std::byte> sent = pack(part);
+    packed_chunk.compressed = sent.data() == part.data() ? 0 : 1;
+    packed_chunk.sent_bytes = static_cast<std::uint32_t>(sent.size());
+    packed_chunk.sent_hash = chunk_hash(sent, offset);
+    packed_chunk.datum_hash = packed_chunk.compressed == 0 ? packed_chunk.sent_hash : chunk_hash(part, offset);
+    offset += part.size();
+    const std::size_t size = sent.size() + sizeof packed_chunk;
+    const std::array<asio::const_buffer, 2> buffers{asio::buffer(&packed_chunk, sizeof packed_chunk),
+                                                    asio::buffer(sent.data(), sent.size())};
+    asio::async_write(socket, buffers, at_once(size),
+                      [self = shared_from_this(), size, begin = monotonic_now()](const error_code& error, std::size_t) {
+                        if (error) return;
+                        self->choice.sent(size, monotonic_now() - begin);
+                        self->send_chunk();
+                      });
+  }
+
+  /// The chunk itself, or what is sent instead.
+  std::span<const std::byte> pack(std::span<const std::byte> part) {
+    if (!choice.wants_sample(part.size()) || !choice.pays(sample_part(part, scratch))) return part;
+    const Instant begin = monotonic_now();
+    const std::span<const std::byte> packed = pack_chunk(part, scratch);
+    choice.packed(part.size(), monotonic_now() - begin);
+    return packed.empty() ? part : packed;
+  }
+
   tcp::socket socket;
   ObjectStore& store;
   TransferRequest request;
   TransferReply reply;
   TransferChunk chunk;
+  PackedChunk packed_chunk;
+  std::vector<std::byte> scratch;
+  CompressionChoice choice;
   BlobPtr blob;
   std::uint64_t offset = 0;
 };
@@ -89,8 +125,8 @@ struct Visitor : std::enable_shared_from_this<Visitor> {
 }  // namespace
 
 struct DataServer::State : std::enable_shared_from_this<State> {
-  State(Loop& loop, ObjectStore& object_store, std::size_t most)
-      : acceptor(loop.io()), retry(loop.io()), store(object_store), visitors_max(most) {}
+  State(Loop& loop, ObjectStore& object_store, Packing compresses, std::size_t most)
+      : acceptor(loop.io()), retry(loop.io()), store(object_store), packing(compresses), visitors_max(most) {}
 
   void accept() {
     acceptor.async_accept([self = shared_from_this()](const error_code& error, tcp::socket socket) {
@@ -114,7 +150,7 @@ struct DataServer::State : std::enable_shared_from_this<State> {
     if (visitors.size() >= visitors_max) return;
     error_code ignored;
     socket.set_option(tcp::no_delay{true}, ignored);
-    const auto visitor = std::make_shared<Visitor>(std::move(socket), store);
+    const auto visitor = std::make_shared<Visitor>(std::move(socket), store, packing);
     visitors.push_back(visitor);
     visitor->read();
   }
@@ -122,6 +158,7 @@ struct DataServer::State : std::enable_shared_from_this<State> {
   tcp::acceptor acceptor;
   asio::steady_timer retry;
   ObjectStore& store;
+  const Packing packing;
   const std::size_t visitors_max;
   std::list<std::weak_ptr<Visitor>> visitors;
   bool closed = false;
@@ -139,14 +176,14 @@ DataServer::~DataServer() {
 }
 
 Result<std::unique_ptr<DataServer>> DataServer::open(Loop& loop, const HostPort& address, ObjectStore& store,
-                                                     std::size_t visitors_max) {
+                                                     Packing packing, std::size_t visitors_max) {
   const std::string text = to_string(address);
   error_code error;
   const auto ip = asio::ip::make_address(address.host == "localhost" ? "127.0.0.1" : address.host, error);
   if (error)
     return Error{ErrorCode::InvalidArgument, text, "is no numeric address to listen on",
                  "use e.g. 127.0.0.1 or 0.0.0.0"};
-  auto state = std::make_shared<State>(loop, store, visitors_max);
+  auto state = std::make_shared<State>(loop, store, packing, visitors_max);
   const tcp::endpoint endpoint{ip, address.port};
   state->acceptor.open(endpoint.protocol(), error);
   if (!error) state->acceptor.set_option(tcp::acceptor::reuse_address{true}, error);

@@ -13,6 +13,9 @@ namespace penstock::worker {
 
 inline constexpr std::uint32_t kTransferMagic = 0x44534e50;  ///< "PNSD"
 inline constexpr std::uint32_t kTransferFormat = 2;
+/// A request of this format asks for chunks that may be compressed, each after a `PackedChunk`. A server that does not
+/// know it refuses, and is asked in the other one from then on.
+inline constexpr std::uint32_t kPackedFormat = 3;
 
 /// The bytes of a datum from `offset` on, which is a multiple of the chunk size.
 struct TransferRequest {
@@ -36,6 +39,14 @@ struct TransferReply {
 /// Before each chunk; all but the last have the size that was asked for.
 struct TransferChunk {
   std::uint64_t hash = 0;
+};
+
+/// The same in the other format. What is sent is checked before anything is done with it, what has become of it again.
+struct PackedChunk {
+  std::uint64_t sent_hash = 0;   ///< Of the bytes that follow.
+  std::uint64_t datum_hash = 0;  ///< Of the chunk itself: the same, unless it is compressed.
+  std::uint32_t sent_bytes = 0;  ///< Less than the chunk has if it is compressed, else as many.
+  std::uint32_t compressed = 0;  ///< 0 or 1.
 };
 
 /// With its place as seed: chunks cannot change places.

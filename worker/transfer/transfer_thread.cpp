@@ -30,7 +30,8 @@ TransferThread::TransferThread(std::shared_ptr<State> state) : state_(std::move(
 Result<std::unique_ptr<TransferThread>> TransferThread::open(Loop& loop, ObjectStore& store,
                                                              const TransferOptions& options) {
   auto state = std::make_shared<State>(loop, store, options.limits);
-  Result<std::unique_ptr<DataServer>> server = DataServer::open(state->loop, options.listen, store);
+  Result<std::unique_ptr<DataServer>> server =
+      DataServer::open(state->loop, options.listen, store, options.limits.packing);
   if (!server) return std::move(server).error();
   state->server = std::move(server).value();
   state->port = state->server->port();

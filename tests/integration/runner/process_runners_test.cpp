@@ -245,6 +245,46 @@ TEST_F(ProcessRunnersTest, ARunTooShortToMeasureItselfIsSeenFromHereIfItHasALimi
   for (int i = 0; i < 20; ++i) EXPECT_GT(run("say").peak_bytes, 1 << 19);
 }
 
+TEST_F(ProcessRunnersTest, ARunThatGoesOnIsMeasured) {
+  const int child = pid_of();
+  const std::uint64_t wanted = ticket + 2;
+  std::vector<RunnerMemory> runs;
+  run_while("eat", [&] {
+    while (lives(child) && (runs.empty() || runs.front().resident_bytes < 256 << 20)) {
+      runs = open().measure();
+      std::this_thread::yield();
+    }
+    while (!open().measure().empty()) open().stop(SlotIndex{0}, wanted, false);
+  });
+  ASSERT_EQ(runs.size(), 1U);
+  EXPECT_EQ(runs.front().ticket, wanted);
+  EXPECT_TRUE(open().measure().empty());
+}
+
+TEST_F(ProcessRunnersTest, IdleRunnersOfALaneAreEndedAndReplaced) {
+  const int kept = pid_of(0);
+  const int other = pid_of(1);
+  const SlotIndex lane{0};
+  open().end_idle({&lane, 1});
+  EXPECT_FALSE(lives(kept));
+  EXPECT_TRUE(lives(other));
+  EXPECT_NE(pid_of(0), kept);
+}
+
+TEST_F(ProcessRunnersTest, ARunnerThatHasARunIsNotIdle) {
+  const int child = pid_of();
+  const std::uint64_t wanted = ticket + 2;
+  const SlotIndex lane{0};
+  const ProcessResult result = run_while("wait", [&] {
+    wait_until([&] { return !open().measure().empty(); });
+    open().end_idle({&lane, 1});
+    while (!open().measure().empty()) open().stop(lane, wanted, false);  // One may come before the child listens.
+  });
+  ASSERT_NE(result.failure, nullptr);
+  EXPECT_EQ(result.failure->message, "was interrupted");
+  EXPECT_EQ(pid_of(), child);
+}
+
 TEST_F(ProcessRunnersTest, AProgramThatIsNotThereIsRefused) {
   program.program = "/no/such/runner";
   const ProcessResult result = run("say");

@@ -238,7 +238,9 @@ void WorkerHost::handle_one(const WorkerEvent& event) {
                                      "life %: slot yielded",           "life %: slot wanted",
                                      "life %: lanes restarted",        "life %: memory measured",
                                      "life %: the supervisor is back", "life %: tick",
-                                     "life %: offers wanted",          "life %: datum checkpointed"};
+                                     "life %: offers wanted",          "life %: datum checkpointed",
+                                     "life %: runs measured"};
+  static_assert(std::size(kEvents) == std::variant_size_v<WorkerEvent>);
   world_.note(kEvents[event.index()], {life_});
   Actions<WorkerAction> actions;
   core_->handle(event, world_.now(), actions);
@@ -443,6 +445,10 @@ void WorkerHost::start(const StartSubtask& action) {
   world_.queue().after(duration, [this, record = action.record, number = run.number, life = life_] {
     if (life == life_ && up_) deliver([this, record, number] { end_run(record, number, false); });
   });
+  if (action.program->request.memory.is_zero() || fate_of(action.id) % 2 == 0) return;
+  world_.queue().after(duration / 2, [this, record = action.record, number = run.number, life = life_] {
+    if (life == life_ && up_) deliver([this, record, number] { measure_run(record, number); });
+  });
 }
 
 void WorkerHost::end_run(RecordIndex record, std::uint64_t number, bool killed) {
@@ -465,8 +471,22 @@ void WorkerHost::end_run(RecordIndex record, std::uint64_t number, bool killed) 
   if (world_.rng().chance(2, 3)) handle_one(worker_event::OffersWanted{});
 }
 
+std::uint64_t WorkerHost::fate_of(SubtaskId id) const { return mix_bits(hash_of(id) ^ world_.options().seed) % 100; }
+
+Bytes WorkerHost::used_by(const Run& run) const {
+  return Bytes{run.program->request.memory.value() / 100 * static_cast<std::int64_t>(fate_of(run.id))};
+}
+
+// Half of those that request memory are looked at in their midst. Of some their end will say nothing.
+void WorkerHost::measure_run(RecordIndex record, std::uint64_t number) {
+  const auto found = runs_.find(record);
+  if (found == runs_.end() || found->second.number != number) return;
+  const worker::RunMemory memory{record, found->second.attempt, used_by(found->second)};
+  handle(worker_event::RunsMeasured{std::span{&memory, 1}});
+}
+
 WorkerHost::UntoldEnd WorkerHost::make_end(RecordIndex record, const Run& run, bool killed) {
-  const std::uint64_t fate = mix_bits(hash_of(run.id) ^ world_.options().seed) % 100;
+  const std::uint64_t fate = fate_of(run.id);
   UntoldEnd end;
   bool succeeded = !killed;
   if (killed) end.failure.failure = FailureClass::RunnerCrash;
@@ -481,9 +501,9 @@ WorkerHost::UntoldEnd WorkerHost::make_end(RecordIndex record, const Run& run, b
     }
   }
   // Of three runs one is not measured; the others have used anything up to what was requested.
-  end.run.peak = Bytes{run.program->request.memory.value() / 100 * static_cast<std::int64_t>(fate)} * (fate % 3 > 0);
+  end.run.peak = used_by(run) * (fate % 3 > 0);
   if (end.run.peak > Bytes{0}) {
-    Measured& measured = measured_[{run.id.job, run.program}];
+    Measured& measured = measured_[worker::program_of(*run.program)];
     ++measured.runs;
     measured.least = std::min(measured.least, end.run.peak);
   }
@@ -540,7 +560,7 @@ void WorkerHost::fetch(const FetchInput& action) {
 Bytes WorkerHost::least_grant(const Run& run) const {
   const Bytes requested = run.program->request.memory;
   const std::uint32_t enough = world_.worker_config().quota_peaks_min;
-  const auto found = measured_.find({run.id.job, run.program});
+  const auto found = measured_.find(worker::program_of(*run.program));
   if (enough == 0 || found == measured_.end() || found->second.runs < enough) return requested;
   return std::min(requested, found->second.least);
 }

@@ -83,6 +83,9 @@ class WorkerHost {
   void carry_out(Actions<worker::WorkerAction>& actions);
   void start(const worker::worker_action::StartSubtask& action);
   void end_run(worker::RecordIndex record, std::uint64_t number, bool killed);
+  std::uint64_t fate_of(SubtaskId id) const;
+  Bytes used_by(const Run& run) const;
+  void measure_run(worker::RecordIndex record, std::uint64_t number);
   UntoldEnd make_end(worker::RecordIndex record, const Run& run, bool killed);
   void fetch(const worker::worker_action::FetchInput& action);
   bool carry_out_data(const worker::WorkerAction& action);
@@ -115,13 +118,13 @@ class WorkerHost {
   std::unique_ptr<worker::WorkerCore> core_;
   std::unique_ptr<Endpoint> endpoint_;
   std::map<worker::RecordIndex, Run> runs_;
-  /// What measured runs of a template have used in this life. One that is made anew at the same place counts for the
-  /// old one, too: the least is then too low, so nothing is held against the worker that is not its fault.
+  /// What measured runs of a program have used in this life. What the worker has forgotten of it is still known here:
+  /// the least is then too low, so nothing is held against the worker that is not its fault.
   struct Measured {
     std::uint32_t runs = 0;
     Bytes least = Bytes::max();
   };
-  std::map<std::pair<JobId, const Template*>, Measured> measured_;
+  std::map<std::uint64_t, Measured> measured_;
   bool offers_open_ = false;
   std::vector<worker::worker_action::StartSubtask> offers_;
   std::vector<UntoldEnd> untold_;

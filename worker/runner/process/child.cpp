@@ -145,6 +145,8 @@ Result<void> Child::send(const ToRunner& message, std::span<const int> descripto
 }
 
 std::int64_t Child::resident_bytes() const {
+  const std::lock_guard lock{mutex_};
+  if (buried_) return 0;
   const std::string path = "/proc/" + std::to_string(process_.id()) + "/statm";
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
   std::array<char, 128> text;

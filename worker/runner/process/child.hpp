@@ -25,8 +25,8 @@ struct ChildOptions {
   JobLogs* logs = nullptr;  ///< Gets what it writes for a subtask, by line; outlives it. Null: nobody.
 };
 
-/// A started runner with its socket and the pipe that it writes to. For one thread, but `interrupt` and `kill`, which
-/// any thread may call: the mutex keeps them from hitting whoever gets its number after it was reaped.
+/// A started runner with its socket and the pipe that it writes to. For one thread, but `interrupt`, `kill` and
+/// `resident_bytes`, which any thread may call: the mutex keeps them from whoever gets its number after it was reaped.
 class Child {
  public:
   /// Starts what the template says, without waiting for it. Errors: ProgramNotFound, InvalidArgument,
@@ -49,7 +49,7 @@ class Child {
   /// The segments of what was received last.
   std::vector<Descriptor>& segments() { return segments_; }
 
-  /// Resident memory of it now, or 0: unknown.
+  /// Resident memory of it now, or 0: unknown. For any thread.
   std::int64_t resident_bytes() const;
   /// What it writes from now on it writes for this attempt.
   void work_for(SubtaskId id, Attempt attempt) {

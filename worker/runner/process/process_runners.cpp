@@ -76,6 +76,8 @@ struct ProcessRunners::State {
   Result<Child*> child_for(Lane& lane, const Template& program);
   Result<Kept> start(const Template& program);
   void part_with(Lane& lane, const Child* child);
+  void end_all(std::vector<Kept> gone);
+  static void leave_run(Lane& lane);
   bool begin(Lane& lane, const ProcessRun& run);
   std::unique_ptr<FailureDetail> introduce(Child& child, const Template& program);
   std::unique_ptr<FailureDetail> send(Child& child, const ProcessRun& run);
@@ -129,6 +131,29 @@ void ProcessRunners::stop(SlotIndex index, std::uint64_t ticket, bool kill) {
     lane.current->interrupt();
 }
 
+std::vector<RunnerMemory> ProcessRunners::measure() const {
+  std::vector<RunnerMemory> runs;
+  const std::lock_guard lock{state_->mutex};
+  for (Lane& lane : state_->lanes) {
+    const std::lock_guard lane_lock{lane.mutex};
+    if (lane.current != nullptr && lane.ticket != kNobody)
+      runs.push_back({lane.ticket, lane.current->resident_bytes()});
+  }
+  return runs;
+}
+
+void ProcessRunners::end_idle(std::span<const SlotIndex> lanes) {
+  std::vector<Kept> gone;
+  for (const SlotIndex index : lanes) {
+    Lane& lane = state_->lane_at(index);
+    const std::lock_guard lock{lane.mutex};
+    if (lane.ticket != kNobody) continue;  // It has got a run meanwhile.
+    std::move(lane.kept.begin(), lane.kept.end(), std::back_inserter(gone));
+    lane.kept.clear();
+  }
+  state_->end_all(std::move(gone));
+}
+
 void ProcessRunners::warm(SlotIndex index, const Template& program) {
   static_cast<void>(state_->child_for(state_->lane_at(index), program));
 }
@@ -143,6 +168,8 @@ ProcessResult ProcessRunners::run(const ProcessRun& run) {
   const Result<Child*> child = state_->child_for(lane, *run.program);
   if (!child) {
     result.failure = refusal(child.error());
+    const std::lock_guard lock{lane.mutex};
+    lane.ticket = kNobody;
     return result;
   }
   bool stopped = false;
@@ -156,11 +183,7 @@ ProcessResult ProcessRunners::run(const ProcessRun& run) {
   else
     result.failure = state_->await_end(**child, run, result);
   const bool lives = result.failure == nullptr || result.failure->failure == FailureClass::UserError;
-  {
-    const std::lock_guard lock{lane.mutex};
-    lane.current = nullptr;
-    lane.ticket = kNobody;
-  }
+  state_->leave_run(lane);
   if (!lives) state_->part_with(lane, *child);
   if (result.failure != nullptr) result.outputs.clear();
   return result;
@@ -182,8 +205,7 @@ bool ProcessRunners::State::begin(Lane& lane, const ProcessRun& run) {
 }
 
 Result<Child*> ProcessRunners::State::child_for(Lane& lane, const Template& program) {
-  std::unique_ptr<Child> unneeded;  // Ended without holding the lock.
-  std::size_t unneeded_line = 0;
+  std::vector<Kept> unneeded;
   {
     const std::lock_guard lock{lane.mutex};
     for (Kept& kept : lane.kept) {
@@ -194,16 +216,11 @@ Result<Child*> ProcessRunners::State::child_for(Lane& lane, const Template& prog
     if (lane.kept.size() >= config.limits.runner_kinds_max) {
       const auto oldest = std::min_element(lane.kept.begin(), lane.kept.end(),
                                            [](const Kept& a, const Kept& b) { return a.used < b.used; });
-      unneeded = std::move(oldest->child);
-      unneeded_line = oldest->guard_line;
+      unneeded.push_back(std::move(*oldest));
       lane.kept.erase(oldest);
     }
   }
-  if (unneeded != nullptr) {
-    unneeded.reset();
-    const std::lock_guard lock{mutex};
-    guard.leave(unneeded_line);
-  }
+  end_all(std::move(unneeded));
   Result<Kept> started = start(program);
   if (!started) return std::move(started).error();
   const std::lock_guard lock{lane.mutex};
@@ -228,17 +245,32 @@ Result<Kept> ProcessRunners::State::start(const Template& program) {
 }
 
 void ProcessRunners::State::part_with(Lane& lane, const Child* child) {
-  Kept gone;
+  std::vector<Kept> gone;
   {
     const std::lock_guard lock{lane.mutex};
     const auto found =
         std::find_if(lane.kept.begin(), lane.kept.end(), [&](const Kept& kept) { return kept.child.get() == child; });
-    gone = std::move(*found);
+    if (found == lane.kept.end()) return;
+    gone.push_back(std::move(*found));
     lane.kept.erase(found);
   }
-  gone.child.reset();
-  const std::lock_guard lock{mutex};
-  guard.leave(gone.guard_line);
+  end_all(std::move(gone));
+}
+
+// REQUIRES: no lock is held, as it waits for their ends; all die at once.
+void ProcessRunners::State::end_all(std::vector<Kept> gone) {
+  for (const Kept& kept : gone) kept.child->kill();
+  for (Kept& kept : gone) {
+    kept.child.reset();
+    const std::lock_guard lock{mutex};
+    guard.leave(kept.guard_line);
+  }
+}
+
+void ProcessRunners::State::leave_run(Lane& lane) {
+  const std::lock_guard lock{lane.mutex};
+  lane.current = nullptr;
+  lane.ticket = kNobody;
 }
 
 // Null when it has said hello, now or before.

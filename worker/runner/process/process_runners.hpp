@@ -39,6 +39,12 @@ struct ProcessResult {
   std::int64_t peak_bytes = 0;  ///< Resident memory while it ran, as the runner says and was seen; 0: unknown.
 };
 
+/// Memory that a runner has while its run goes on.
+struct RunnerMemory {
+  std::uint64_t ticket = 0;
+  std::int64_t resident_bytes = 0;
+};
+
 struct ProcessRunnersConfig {
   WorkerConfig limits;
   std::string band;                         ///< Told to children as PENSTOCK_BAND.
@@ -81,6 +87,10 @@ class ProcessRunners {
   void stop(SlotIndex lane, std::uint64_t ticket, bool kill);
   /// Kills all children; runs return soon, and further ones fail at once.
   void end();
+  /// Ends the children of these lanes that have no run; returns when they are gone. The next run starts another one.
+  void end_idle(std::span<const SlotIndex> lanes);
+  /// Of all runs that go on. Cost: some 10 us for each.
+  std::vector<RunnerMemory> measure() const;
   /// Children that live.
   std::size_t children() const;
 

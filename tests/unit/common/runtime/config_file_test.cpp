@@ -106,6 +106,16 @@ TEST(ConfigFile, EverySettingIsExplained) {
       << printed;
 }
 
+TEST(ConfigFile, AnEnumerationIsOneOfItsWords) {
+  EXPECT_EQ(parsed("[worker]\ntransfer_compression = \"off\"\n").worker.transfer_compression, Compression::Off);
+  EXPECT_EQ(parsed("[worker]\ntransfer_compression = \"on\"\n").worker.transfer_compression, Compression::On);
+  for (const char* wrong : {"\"always\"", "1", "true"}) {
+    const std::string said = refused("[worker]\ntransfer_compression = " + std::string{wrong} + "\n");
+    EXPECT_NE(said.find("transfer_compression is none of its words"), std::string::npos) << said;
+    EXPECT_NE(said.find("\"off\", \"auto\", \"on\""), std::string::npos) << said;
+  }
+}
+
 TEST(ConfigFile, UnknownKeyNamesTheNearestAndItsPlace) {
   EXPECT_EQ(refused("[link]\nwindow_frames = 3\nhartbeat = \"1s\"\n"),
             "penstock.toml:3:1: there is no setting 'hartbeat' here (did you mean 'heartbeat'?)");

@@ -369,6 +369,87 @@ TEST(MeasuredPeak, ARunThatFailedForLackOfMemoryGivesTheNextItsFullRequest) {
   worker.ignore();
 }
 
+TEST(MeasuredPeak, IsRememberedFromJobToJob) {
+  WorkerHarness worker{2, Bytes{300}, with_peaks(3, 25)};
+  worker.template_at(0).request.memory = Bytes{200};
+  run_measured(worker, 0, 3, Bytes{100});
+  worker.receive(ForgetJob{JobId{1}});
+  worker.ignore();
+  EXPECT_EQ(worker.core().job_count(), 0U);
+  worker.assign({{.subtask = 0}, {.subtask = 1}}, 2);
+  EXPECT_EQ(worker.started(), (List{0, 1}));
+  worker.succeed(0, {}, 2);
+  worker.succeed(1, {}, 2);
+  worker.ignore();
+}
+
+void measure(WorkerHarness& worker, const RunEnd& run, Bytes used) {
+  const RunMemory memory{run.record, run.attempt, used};
+  worker.handle(worker_event::RunsMeasured{std::span{&memory, 1}});
+}
+
+void end(WorkerHarness& worker, const RunEnd& run) { worker.handle(worker_event::RunsEnded{std::span{&run, 1}}); }
+
+TEST(MeasuredPeak, AGrantGrowsWithWhatItsRunUsesAndSoDoesTheNext) {
+  WorkerHarness worker{2, Bytes{300}, with_peaks(3, 0)};
+  worker.template_at(0).request.memory = Bytes{200};
+  run_measured(worker, 0, 3, Bytes{50});
+  const Band& band = worker.core().band(BandIndex{0});
+  worker.assign({{.subtask = 10}});
+  EXPECT_EQ(worker.started(), List{10});
+  const RunEnd run = worker.end_of(10);
+  measure(worker, run, Bytes{40});
+  EXPECT_EQ(band.quota.used(), Bytes{50});
+  PENSTOCK_EXPECT_COVERAGE_MARK("a grant grew with what its run used", measure(worker, run, Bytes{180}));
+  EXPECT_EQ(band.quota.used(), Bytes{180});
+  EXPECT_EQ(worker.core().counters().grown, 1U);
+  worker.assign({{.subtask = 11}});
+  EXPECT_EQ(worker.started(), List{}) << "it would be granted 180, too";
+  end(worker, run);
+  EXPECT_EQ(worker.started(), List{11});
+  EXPECT_EQ(band.quota.used(), Bytes{180});
+  worker.succeed(11);
+  EXPECT_EQ(band.quota.used(), Bytes{0});
+  worker.ignore();
+}
+
+TEST(MeasuredPeak, AGrantGrowsToTheRequestAndToWhatOthersHaveLeft) {
+  WorkerHarness worker{2, Bytes{300}, with_peaks(1, 0)};
+  worker.template_at(0).request.memory = Bytes{200};
+  run_measured(worker, 0, 1, Bytes{50});
+  const Band& band = worker.core().band(BandIndex{0});
+  worker.assign({{.subtask = 10}, {.subtask = 11}});
+  EXPECT_EQ(worker.started(), (List{10, 11}));
+  const RunEnd one = worker.end_of(10);
+  const RunEnd other = worker.end_of(11);
+  measure(worker, one, Bytes{1000});
+  EXPECT_EQ(band.quota.used(), Bytes{250});
+  measure(worker, other, Bytes{1000});
+  EXPECT_EQ(band.quota.used(), Bytes{300});
+  end(worker, one);
+  end(worker, other);
+  EXPECT_EQ(band.quota.used(), Bytes{0});
+  worker.ignore();
+}
+
+TEST(MeasuredPeak, WhatIsSaidOfARunThatHasEndedIsNotHeard) {
+  WorkerHarness worker{2, Bytes{300}, with_peaks(1, 0)};
+  worker.template_at(0).request.memory = Bytes{200};
+  worker.assign({{.subtask = 0}});
+  EXPECT_EQ(worker.started(), List{0});
+  const RunEnd run = worker.end_of(0);
+  end(worker, run);
+  for (const std::uint16_t attempt : {0, 1, 2}) {
+    for (const std::uint32_t record : {run.record.value(), 7U, UINT32_MAX}) {
+      const RunMemory memory{RecordIndex{record}, Attempt{attempt}, Bytes{100}};
+      worker.handle(worker_event::RunsMeasured{std::span{&memory, 1}});
+    }
+  }
+  EXPECT_EQ(worker.core().band(BandIndex{0}).quota.used(), Bytes{0});
+  EXPECT_EQ(worker.core().counters().grown, 0U);
+  worker.ignore();
+}
+
 TEST(Explain, NamesTheLatchWithNumbers) {
   WorkerHarness worker{1, Bytes{300}};
   worker.template_at(1).request.memory = Bytes{200};

@@ -157,5 +157,34 @@ TEST_F(MemoryQuotaTest, ShrinkingGivesTheDifferenceToOthers) {
   EXPECT_EQ(quota.used(), Bytes{250});
 }
 
+TEST_F(MemoryQuotaTest, AGrantGrowsAsFarAsOthersHaveLeftRoom) {
+  EXPECT_EQ(request(0, 100), QuotaAnswer::Granted);
+  EXPECT_EQ(request(1, 100), QuotaAnswer::Granted);
+  quota.grow(RecordIndex{0}, Bytes{150});
+  quota.validate();
+  EXPECT_EQ(quota.granted_to(RecordIndex{0}), Bytes{150});
+  quota.grow(RecordIndex{0}, Bytes{120});
+  EXPECT_EQ(quota.granted_to(RecordIndex{0}), Bytes{150});
+  quota.grow(RecordIndex{0}, Bytes{500});
+  quota.validate();
+  EXPECT_EQ(quota.used(), Bytes{300});
+  quota.grow(RecordIndex{1}, Bytes{101});
+  quota.validate();
+  EXPECT_EQ(quota.granted_to(RecordIndex{1}), Bytes{100});
+  release(1);
+  quota.grow(RecordIndex{0}, Bytes{1000});
+  quota.validate();
+  EXPECT_EQ(quota.granted_to(RecordIndex{0}), Bytes{600}) << "alone it may have all up to the hard limit";
+}
+
+TEST_F(MemoryQuotaTest, WhoHoldsNothingDoesNotGrow) {
+  quota.grow(RecordIndex{3}, Bytes{100});
+  EXPECT_EQ(request(0, 300), QuotaAnswer::Granted);
+  EXPECT_EQ(request(1, 100), QuotaAnswer::Waits);
+  quota.grow(RecordIndex{1}, Bytes{200});
+  quota.validate();
+  EXPECT_EQ(quota.used(), Bytes{300});
+}
+
 }  // namespace
 }  // namespace penstock::worker

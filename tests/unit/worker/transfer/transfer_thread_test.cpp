@@ -9,6 +9,7 @@
 
 #include "common/base/rng.hpp"
 #include "common/runtime/clock.hpp"
+#include "worker/transfer/chunk_packing.hpp"
 #include "worker/transfer/data_client.hpp"
 #include "worker/transfer/data_server.hpp"
 #include "worker/transfer/transfer_format.hpp"
@@ -99,6 +100,7 @@ class Liar {
         TransferRequest request;
         while (!error && asio::read(socket, asio::buffer(&request, sizeof request), error) == sizeof request) {
           offsets.push_back(request.offset);
+          formats.push_back(request.format);
           answering(socket, request, visit);
           if (!socket.is_open()) break;
         }
@@ -115,6 +117,7 @@ class Liar {
   HostPort address() const { return local(acceptor_.local_endpoint().port()); }
 
   std::vector<std::uint64_t> offsets;  ///< Asked for; to be read when the client has its answer.
+  std::vector<std::uint32_t> formats;
 
  private:
   asio::io_context io_;
@@ -311,6 +314,191 @@ TEST(Transfer, ARequestThatIsNoneIsRefused) {
     EXPECT_EQ(got, sizeof reply);
     EXPECT_EQ(reply.status, TransferStatus::Refused);
     EXPECT_EQ(*end, asio::error::eof);
+  }
+}
+
+// ---- Compressed chunks ----
+
+constexpr std::uint32_t kLargeChunk = 64 << 10;
+
+std::vector<std::byte> repeating(std::size_t bytes) {
+  std::vector<std::byte> data(bytes);
+  for (std::size_t i = 0; i < bytes; ++i) data[i] = static_cast<std::byte>(i / 50 % 11);
+  return data;
+}
+
+TransferLimits packing(Packing packing) {
+  TransferLimits limited = limits();
+  limited.chunk_bytes = kLargeChunk;
+  limited.packing = packing;
+  return limited;
+}
+
+/// What a server of the test's own says for one chunk; it may change it before.
+struct PackedAnswer {
+  PackedChunk head;
+  std::vector<std::byte> bytes;
+};
+
+/// Of the chunk at the request's offset, compressed.
+PackedAnswer packed_answer(const std::vector<std::byte>& data, std::uint64_t at) {
+  const std::size_t size = std::min<std::size_t>(kLargeChunk, data.size() - at);
+  const std::span<const std::byte> part = std::span{data}.subspan(at, size);
+  std::vector<std::byte> scratch;
+  const auto packed = pack_chunk(part, scratch);
+  PackedAnswer answer;
+  answer.bytes.assign(packed.begin(), packed.end());
+  answer.head = {chunk_hash(packed, at), chunk_hash(part, at), static_cast<std::uint32_t>(packed.size()), 1};
+  return answer;
+}
+
+TEST(PackedTransfer, WhateverShrinksOrNotArrivesWhole) {
+  for (const Packing asks : {Packing::Always, Packing::WherePays, Packing::Never}) {
+    for (const Packing gives : {Packing::Always, Packing::WherePays, Packing::Never}) {
+      Turning turning;
+      ObjectStore here;
+      ObjectStore there;
+      auto server = DataServer::open(turning.loop, local(0), there, gives);
+      ASSERT_TRUE(server);
+      DataClient client{turning.loop, here, packing(asks)};
+      auto mixed = repeating(500'000);
+      const auto noise = content(200'000);
+      std::copy(noise.begin(), noise.end(), mixed.begin() + 150'000);
+      std::uint32_t subtask = 0;
+      for (const auto& data : {repeating(1), repeating(kLargeChunk), repeating(kLargeChunk * 3 + 1), mixed}) {
+        put(there, ++subtask, data);
+        Answer answer;
+        client.fetch(local((*server)->port()), key(subtask), 0, answer.take());
+        ASSERT_TRUE(turning.until([&] { return answer.told; }));
+        EXPECT_TRUE(answer.is(data)) << data.size() << " " << to_string(answer.error);
+      }
+    }
+  }
+}
+
+TEST(PackedTransfer, LessTravelsThanIsThere) {
+  Turning turning;
+  ObjectStore store;
+  const auto data = repeating(kLargeChunk);
+  put(store, 1, data);
+  auto server = DataServer::open(turning.loop, local(0), store, Packing::Always);
+  ASSERT_TRUE(server);
+  tcp::socket socket{turning.loop.io()};
+  socket.connect({asio::ip::address_v4::loopback(), (*server)->port()});
+  TransferRequest request;
+  request.format = kPackedFormat;
+  request.job = 3;
+  request.subtask = 1;
+  request.output = 1;
+  request.chunk_bytes = kLargeChunk;
+  say(socket, &request, sizeof request);
+  TransferReply reply;
+  PackedChunk head;
+  bool came = false;
+  const std::array<asio::mutable_buffer, 2> buffers{asio::buffer(&reply, sizeof reply),
+                                                    asio::buffer(&head, sizeof head)};
+  asio::async_read(socket, buffers, [&](auto, std::size_t) { came = true; });
+  ASSERT_TRUE(turning.until([&] { return came; }));
+  EXPECT_EQ(reply.bytes, data.size());
+  EXPECT_EQ(head.compressed, 1U);
+  EXPECT_LT(head.sent_bytes, data.size() / 4);
+  EXPECT_EQ(head.datum_hash, chunk_hash(data, 0));
+}
+
+TEST(PackedTransfer, WithinAHostNothingIsAskedForUnlessWanted) {
+  for (const Packing asks : {Packing::WherePays, Packing::Always}) {
+    Turning turning;
+    ObjectStore here;
+    const auto data = repeating(100);
+    Liar server{[&](tcp::socket& socket, const TransferRequest& request, int) {
+      if (request.format == kTransferFormat) return say_chunks(socket, request, data, 1);
+      const TransferReply refusal{.status = TransferStatus::Refused};
+      say(socket, &refusal, sizeof refusal);
+      socket.close();
+    }};
+    DataClient client{turning.loop, here, packing(asks)};
+    Answer answer;
+    client.fetch(server.address(), key(1), 0, answer.take());
+    ASSERT_TRUE(turning.until([&] { return answer.told; }));
+    EXPECT_TRUE(answer.is(data));
+    const std::vector<std::uint32_t> refused_first{kPackedFormat, kTransferFormat};
+    EXPECT_EQ(server.formats, asks == Packing::Always ? refused_first : std::vector<std::uint32_t>{kTransferFormat});
+  }
+}
+
+// Yesterday's server answers a format that it does not know with a refusal and closes.
+TEST(PackedTransfer, AServerThatKnowsNoCompressionIsAskedWithoutFromThenOn) {
+  Turning turning;
+  ObjectStore here;
+  const auto data = repeating(kLargeChunk);
+  Liar server{[&](tcp::socket& socket, const TransferRequest& request, int) {
+    TransferReply reply;
+    reply.status = request.format == kTransferFormat ? TransferStatus::Here : TransferStatus::Refused;
+    reply.bytes = request.format == kTransferFormat ? data.size() : 0;
+    say(socket, &reply, sizeof reply);
+    if (request.format != kTransferFormat) return socket.close();
+    const TransferChunk chunk{chunk_hash(data, 0)};
+    say(socket, &chunk, sizeof chunk);
+    say(socket, data.data(), data.size());
+  }};
+  TransferLimits impatient = packing(Packing::Always);
+  impatient.cuts_max = 0;  // A refusal of the format is no cut.
+  DataClient client{turning.loop, here, impatient};
+  for (std::uint32_t i = 1; i <= 3; ++i) {
+    Answer answer;
+    client.fetch(server.address(), key(i), 0, answer.take());
+    ASSERT_TRUE(turning.until([&] { return answer.told; }));
+    EXPECT_TRUE(answer.is(data)) << to_string(answer.error);
+  }
+  EXPECT_EQ(server.formats,
+            (std::vector<std::uint32_t>{kPackedFormat, kTransferFormat, kTransferFormat, kTransferFormat}));
+}
+
+/// One datum of one compressed chunk, about which the server lies at first, and each time unless it `heals`.
+void lie_about(const std::function<void(PackedAnswer&)>& lie, bool heals, ErrorCode expected) {
+  Turning turning;
+  ObjectStore here;
+  const auto data = repeating(kLargeChunk);
+  Liar server{[&](tcp::socket& socket, const TransferRequest&, int visit) {
+    TransferReply reply;
+    reply.status = TransferStatus::Here;
+    reply.bytes = data.size();
+    say(socket, &reply, sizeof reply);
+    PackedAnswer answer = packed_answer(data, 0);
+    if (visit == 0 || !heals) lie(answer);
+    say(socket, &answer.head, sizeof answer.head);
+    say(socket, answer.bytes.data(), answer.bytes.size());
+  }};
+  DataClient client{turning.loop, here, packing(Packing::Always)};
+  Answer answer;
+  client.fetch(server.address(), key(1), 0, answer.take());
+  ASSERT_TRUE(turning.until([&] { return answer.told; }));
+  EXPECT_EQ(answer.is(data), heals);
+  EXPECT_EQ(heals, answer.blob != nullptr);
+  if (!heals) {
+    EXPECT_EQ(answer.error.code, expected) << to_string(answer.error);
+  }
+}
+
+TEST(PackedTransfer, WhatIsSentIsCheckedBeforeItIsUnpackedAndWhatHasBecomeOfItAfter) {
+  for (const bool heals : {true, false}) {
+    lie_about([](PackedAnswer& answer) { answer.bytes[9] ^= std::byte{1}; }, heals, ErrorCode::NotFound);
+    lie_about([](PackedAnswer& answer) { answer.head.datum_hash ^= 1U; }, heals, ErrorCode::NotFound);
+    lie_about(
+        [](PackedAnswer& answer) {
+          answer.bytes.assign(answer.bytes.size(), std::byte{0xff});
+          answer.head.sent_hash = chunk_hash(answer.bytes, 0);
+        },
+        heals, ErrorCode::NotFound);
+  }
+}
+
+TEST(PackedTransfer, SizesThatCannotBeAreRefusedBeforeAnythingIsReadForThem) {
+  for (const bool heals : {true, false}) {
+    for (const std::uint32_t size : {0U, kLargeChunk, kLargeChunk + 1, UINT32_MAX})
+      lie_about([&](PackedAnswer& answer) { answer.head.sent_bytes = size; }, heals, ErrorCode::Unreachable);
+    lie_about([](PackedAnswer& answer) { answer.head.compressed = 0; }, heals, ErrorCode::Unreachable);
+    lie_about([](PackedAnswer& answer) { answer.head.compressed = 2; }, heals, ErrorCode::Unreachable);
   }
 }
 

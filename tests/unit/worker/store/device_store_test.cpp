@@ -1,0 +1,173 @@
+// Three tiers with a device of the test's own: no bytes are lost between them, whatever comes in which order.
+#include "worker/store/device_store.hpp"
+
+#include <gtest/gtest.h>
+
+#include <future>
+#include <map>
+#include <optional>
+
+#include "common/base/rng.hpp"
+#include "tests/unit/worker/store/fake_device.hpp"
+
+namespace penstock::worker {
+namespace {
+
+DataKey key(std::uint32_t subtask) { return DataKey{{JobId{1}, SubtaskIndex{subtask}}, 0}; }
+
+class DeviceStoreTest : public ::testing::Test {
+ protected:
+  Result<void> make(std::uint32_t number, std::int64_t bytes) {
+    Result<DeviceBuffer> buffer = store.allocate(Bytes{bytes});
+    if (!buffer) return buffer.error();
+    device.fill(buffer->address(), static_cast<std::byte>(number));
+    store.put(key(number), std::move(buffer).value());
+    return {};
+  }
+  /// What a run on the device would read there; 0: it cannot be brought.
+  unsigned seen_on_device(std::uint32_t number) {
+    const Result<std::uint64_t> address = store.pin(key(number));
+    if (!address) return 0;
+    const auto first = static_cast<unsigned>(device.first(*address));
+    store.unpin(key(number));
+    return first;
+  }
+  bool only_on_disk(std::uint32_t number) {
+    std::promise<bool> spilled;
+    host.spill(key(number), [&](const Result<void>& done) { spilled.set_value(done.has_value()); });
+    if (!spilled.get_future().get()) return false;
+    host.release(key(number));
+    return host.find(key(number)) == nullptr;
+  }
+
+  FakeDevice device{100};
+  ObjectStore host;
+  DeviceStore store{device, host, Bytes{100}};
+};
+
+TEST_F(DeviceStoreTest, WhoFindsNoRoomMakesTheOldestLeaveForTheHost) {
+  ASSERT_TRUE(make(1, 60));
+  ASSERT_TRUE(make(2, 40));
+  EXPECT_EQ(host.find(key(1)), nullptr);
+  ASSERT_TRUE(make(3, 30));
+  ASSERT_NE(host.find(key(1)), nullptr);
+  EXPECT_EQ(host.find(key(1))->bytes().size(), 60U);
+  EXPECT_EQ(store.spilled(), 1U);
+  EXPECT_EQ(store.used(), Bytes{70});
+  EXPECT_EQ(device.used(), 70U);
+}
+
+TEST_F(DeviceStoreTest, FromTheDiskItComesBackThroughTheHost) {
+  ASSERT_TRUE(make(1, 60));
+  ASSERT_TRUE(make(2, 60));
+  ASSERT_TRUE(only_on_disk(1));
+  EXPECT_EQ(seen_on_device(1), 1U);
+  EXPECT_EQ(seen_on_device(2), 2U);
+  EXPECT_EQ(store.spilled(), 2U) << "the host had the first one all the time";
+}
+
+TEST_F(DeviceStoreTest, WhatIsPinnedStaysAndOthersAreToldSo) {
+  ASSERT_TRUE(make(1, 60));
+  const Result<std::uint64_t> address = store.pin(key(1));
+  ASSERT_TRUE(address);
+  EXPECT_EQ(make(2, 60).error().code, ErrorCode::ResourceExhausted);
+  EXPECT_EQ(static_cast<unsigned>(device.first(*address)), 1U);
+  store.unpin(key(1));
+  EXPECT_TRUE(make(2, 60));
+}
+
+TEST_F(DeviceStoreTest, WhatCanNeverFitIsRefusedWithTheNumbers) {
+  ASSERT_TRUE(make(1, 60));
+  const Error error = make(2, 101).error();
+  EXPECT_EQ(error.code, ErrorCode::LimitExceeded);
+  EXPECT_EQ(to_string(error), "101 bytes: can never fit into a device's memory of 100 bytes");
+  EXPECT_EQ(store.spilled(), 0U) << "nobody leaves for it";
+  EXPECT_EQ(make(3, 0).error().code, ErrorCode::InvalidArgument);
+  EXPECT_EQ(store.pin(key(9)).error().code, ErrorCode::NotFound);
+  EXPECT_EQ(store.to_host(key(9)).error().code, ErrorCode::NotFound);
+}
+
+TEST_F(DeviceStoreTest, ABufferThatIsNotPutIsGivenBack) {
+  {
+    const Result<DeviceBuffer> buffer = store.allocate(Bytes{100});
+    ASSERT_TRUE(buffer);
+    EXPECT_EQ(make(1, 1).error().code, ErrorCode::ResourceExhausted);
+  }
+  EXPECT_EQ(store.used(), Bytes{0});
+  EXPECT_TRUE(make(1, 100));
+}
+
+TEST_F(DeviceStoreTest, ASecondAttemptTakesThePlaceOfTheFirstEverywhere) {
+  ASSERT_TRUE(make(1, 60));
+  ASSERT_TRUE(store.to_host(key(1)));
+  Result<DeviceBuffer> again = store.allocate(Bytes{20});
+  ASSERT_TRUE(again);
+  device.fill(again->address(), std::byte{77});
+  store.put(key(1), std::move(again).value());
+  EXPECT_EQ(store.used(), Bytes{20});
+  const Result<BlobPtr> copy = store.to_host(key(1));
+  ASSERT_TRUE(copy);
+  EXPECT_EQ((*copy)->bytes().size(), 20U);
+  EXPECT_EQ((*copy)->bytes()[0], std::byte{77});
+}
+
+TEST_F(DeviceStoreTest, ADropTakesItFromAllPlaces) {
+  ASSERT_TRUE(make(1, 60));
+  ASSERT_TRUE(store.to_host(key(1)));
+  store.drop(key(1));
+  EXPECT_EQ(host.find(key(1)), nullptr);
+  EXPECT_EQ(store.used(), Bytes{0});
+  store.drop(key(1));
+}
+
+TEST_F(DeviceStoreTest, ABrokenDeviceLosesNothingThatIsElsewhere) {
+  ASSERT_TRUE(make(1, 60));
+  ASSERT_TRUE(make(2, 60));  // The first one is on the host now.
+  device.broken = true;
+  EXPECT_FALSE(store.pin(key(1)));
+  EXPECT_FALSE(make(3, 60));
+  device.broken = false;
+  EXPECT_EQ(seen_on_device(2), 2U);
+  EXPECT_EQ(seen_on_device(1), 1U);
+  EXPECT_TRUE(make(3, 60));
+}
+
+TEST_F(DeviceStoreTest, NothingIsLostWhateverTheOrder) {
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    Rng random{seed};
+    std::map<std::uint32_t, bool> made;  // And whether it is pinned.
+    for (int step = 0; step < 100; ++step) {
+      const auto number = static_cast<std::uint32_t>(random.between(1, 20));
+      const bool known = made.contains(number);
+      device.broken = random.chance(1, 8);
+      const auto action = random.below(5);
+      if (action == 0 && !known && make(number, random.between(1, 60))) made[number] = false;
+      if (action == 1 && known && !made[number]) {
+        const unsigned seen = seen_on_device(number);
+        ASSERT_TRUE(seen == number || (seen == 0 && (device.broken || store.used() > Bytes{40}))) << seed;
+      }
+      if (action == 2 && known && !made[number] && store.pin(key(number))) made[number] = true;
+      if (action == 3 && known && made[number]) store.unpin(key(number)), made[number] = false;
+      if (action == 4 && known && !made[number] && random.chance(1, 2)) store.drop(key(number)), made.erase(number);
+      ASSERT_LE(store.used(), Bytes{100});
+      ASSERT_EQ(static_cast<std::int64_t>(device.used()), store.used().value());
+    }
+    device.broken = false;
+    for (const auto& [number, pinned] : made)
+      if (pinned) store.unpin(key(number));
+    for (const auto& [number, pinned] : made) {
+      ASSERT_EQ(seen_on_device(number), number) << seed;
+      store.drop(key(number));
+    }
+  }
+}
+
+TEST(CudaMemory, SaysWhatIsMissing) {
+  const auto opened = open_cuda_memory("GPU-00000000-0000-0000-0000-000000000000");
+  ASSERT_FALSE(opened);
+  EXPECT_TRUE(opened.error().code == ErrorCode::Unsupported || opened.error().code == ErrorCode::NotFound);
+  EXPECT_FALSE(opened.error().remedy.empty());
+}
+
+}  // namespace
+}  // namespace penstock::worker

@@ -1,0 +1,59 @@
+// How much memory runs were seen to use, remembered from job to job.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/base/lookup_map.hpp"
+#include "common/base/units.hpp"
+#include "common/protocol/graph.hpp"
+
+namespace penstock::worker {
+
+/// What runs of one program have used of late.
+struct MemoryPeak {
+  Bytes bytes;             ///< The most; an old one fades.
+  std::uint32_t runs = 0;  ///< How many were measured to their end.
+};
+
+/// Names what a template runs, whatever its job: templates of one program that request the same amount are one. 0: it
+/// requests no memory, so nothing is to be known. Two programs share a name only by a chance of 2^-64, and would then
+/// only be taken for as large as the larger.
+std::uint64_t program_of(const Template& content);
+
+/// The peaks of programs, at most `programs_max` of them: the one that has not run for longest makes room. Passive.
+/// Cost: one look-up.
+class PeakTable {
+ public:
+  /// REQUIRES: programs_max > 0.
+  explicit PeakTable(std::uint32_t programs_max) : programs_max_(programs_max) {}
+
+  /// Nothing measured if it is unknown.
+  MemoryPeak look_up(std::uint64_t program) const;
+  /// A run has ended that used so much.
+  void ended(std::uint64_t program, Bytes peak);
+  /// A run has used so much so far. It counts only against what is known of others: who knows how the run goes on?
+  void so_far(std::uint64_t program, Bytes peak);
+  std::size_t size() const { return index_.size(); }
+
+ private:
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+  struct Entry {
+    std::uint64_t program = 0;
+    MemoryPeak peak;
+    std::uint32_t newer = kNone;
+    std::uint32_t older = kNone;
+  };
+
+  Entry& entry_of(std::uint64_t program);
+  void unlink(std::uint32_t position);
+  void link_as_newest(std::uint32_t position);
+
+  const std::uint32_t programs_max_;
+  LookupMap<std::uint64_t, std::uint32_t> index_;  ///< Of `entries_`.
+  std::vector<Entry> entries_;
+  std::uint32_t newest_ = kNone;
+  std::uint32_t oldest_ = kNone;
+};
+
+}  // namespace penstock::worker

@@ -1,0 +1,73 @@
+// What lies in the memory of a device, and who makes room there.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "common/base/ids.hpp"
+#include "common/base/units.hpp"
+
+namespace penstock::worker {
+
+/// Who leaves a device so that something fits. Applied by whoever moves the bytes, one datum at a time.
+struct DeviceRoom {
+  enum class Answer : std::uint8_t {
+    Fits,   ///< When `leaving` has left.
+    Later,  ///< Too much is pinned, or being filled.
+    Never,  ///< It is larger than the device.
+  };
+  Answer answer = Answer::Fits;
+  struct Leaver {
+    DataKey key;
+    bool host_has_it = false;  ///< Its copy here is only dropped; else it is spilled to the host first.
+  };
+  std::vector<Leaver> leaving;
+};
+
+/// The accounts of one device's memory. Who leaves first: what the host has as well, which costs nothing, then what
+/// costs a copy; each by when it was last used, oldest first. What is pinned or being filled stays. Always true:
+/// `used()` is the sum of what is there and reserved, and at most the capacity. Pure: no bytes, no device, no thread.
+/// Cost: O(log n); `room_for` O(n log n) where something has to leave.
+class DeviceLedger {
+ public:
+  explicit DeviceLedger(Bytes capacity) : capacity_(capacity) {}
+
+  DeviceRoom room_for(Bytes bytes) const;
+
+  /// Memory that is being filled and has no name yet. REQUIRES: `room_for` has said that it fits, and those have left.
+  void reserve(Bytes bytes);
+  /// It will not be needed. REQUIRES: so much is reserved.
+  void unreserve(Bytes bytes);
+  /// What was reserved is a datum now, used just now. REQUIRES: so much is reserved, and the datum is not here.
+  void add(const DataKey& key, Bytes bytes, bool host_has_it);
+  /// Its copy here is gone. REQUIRES: it is here. How often it was pinned is forgotten.
+  void remove(const DataKey& key);
+
+  bool has(const DataKey& key) const { return data_.contains(key); }
+  /// REQUIRES, for these: it is here.
+  void pin(const DataKey& key);    ///< A use of it.
+  void unpin(const DataKey& key);  ///< As often as it was pinned.
+  void host_has(const DataKey& key) { data_.at(key).host_has_it = true; }
+
+  Bytes used() const { return used_; }
+  Bytes capacity() const { return capacity_; }
+  std::size_t size() const { return data_.size(); }
+  void validate() const;
+
+ private:
+  struct Entry {
+    Bytes bytes;
+    std::uint64_t used_at = 0;  ///< Counted in uses.
+    std::uint32_t pins = 0;
+    bool host_has_it = false;
+  };
+
+  const Bytes capacity_;
+  Bytes used_;
+  Bytes reserved_;  ///< Part of `used_`.
+  std::uint64_t uses_ = 0;
+  std::map<DataKey, Entry> data_;
+};
+
+}  // namespace penstock::worker

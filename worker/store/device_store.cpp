@@ -1,0 +1,172 @@
+#include "worker/store/device_store.hpp"
+
+#include <map>
+
+#include "common/base/check.hpp"
+
+namespace penstock::worker {
+
+struct DeviceStore::State {
+  State(DeviceMemory& device_memory, ObjectStore& host_store, Bytes capacity)
+      : memory(device_memory), host(host_store), ledger(capacity) {}
+
+  struct Place {
+    std::uint64_t address = 0;
+    Bytes bytes;
+  };
+
+  // REQUIRES, for all: the mutex is held.
+  Result<std::uint64_t> take_memory(Bytes bytes);
+  Result<void> make_room(Bytes bytes);
+  Result<BlobPtr> copy_to_host(const DataKey& key);
+  Result<void> bring(const DataKey& key);
+  void forget(const DataKey& key);
+
+  DeviceMemory& memory;
+  ObjectStore& host;
+  mutable std::mutex mutex;  ///< Guards the rest, and `memory`.
+  DeviceLedger ledger;
+  std::map<DataKey, Place> places;  ///< Those that `ledger` knows.
+  std::uint64_t spilled = 0;
+};
+
+DeviceStore::DeviceStore(DeviceMemory& memory, ObjectStore& host, Bytes capacity)
+    : state_(std::make_unique<State>(memory, host, capacity)) {}
+
+DeviceStore::~DeviceStore() {
+  for (const auto& [key, place] : state_->places) state_->memory.free(place.address);
+}
+
+Result<void> DeviceStore::State::make_room(Bytes bytes) {
+  const DeviceRoom room = ledger.room_for(bytes);
+  const std::string wanted = std::to_string(bytes.value()) + " bytes";
+  const std::string all = std::to_string(ledger.capacity().value()) + " bytes";
+  if (room.answer == DeviceRoom::Answer::Never)
+    return Error{ErrorCode::LimitExceeded, wanted, "can never fit into a device's memory of " + all, {}};
+  if (room.answer == DeviceRoom::Answer::Later)
+    return Error{ErrorCode::ResourceExhausted, wanted,
+                 "find no room on the device: of " + all + " " + std::to_string(ledger.used().value()) +
+                     " are in use, and too much of that is pinned",
+                 "try again when a run has ended"};
+  for (const DeviceRoom::Leaver& leaver : room.leaving) {
+    if (!leaver.host_has_it) {
+      const Result<BlobPtr> copied = copy_to_host(leaver.key);
+      if (!copied) return copied.error();
+      ++spilled;
+    }
+    forget(leaver.key);
+  }
+  return {};
+}
+
+// Reserved in the ledger as well.
+Result<std::uint64_t> DeviceStore::State::take_memory(Bytes bytes) {
+  PENSTOCK_TRY(make_room(bytes));
+  Result<std::uint64_t> address = memory.allocate(static_cast<std::size_t>(bytes.value()));
+  if (address) ledger.reserve(bytes);
+  return address;
+}
+
+Result<BlobPtr> DeviceStore::State::copy_to_host(const DataKey& key) {
+  const Place& place = places.at(key);
+  const std::shared_ptr<Blob> blob = host.allocate(static_cast<std::size_t>(place.bytes.value()));
+  if (blob == nullptr)
+    return Error{
+        ErrorCode::ResourceExhausted, to_string(key), "finds no memory on the host to leave the device for", {}};
+  PENSTOCK_TRY(memory.read(place.address, {blob->data(), static_cast<std::size_t>(place.bytes.value())}));
+  host.put(key, blob);
+  ledger.host_has(key);
+  return BlobPtr{blob};
+}
+
+Result<void> DeviceStore::State::bring(const DataKey& key) {
+  const BlobPtr blob = host.load_now(key);
+  if (blob == nullptr)
+    return Error{ErrorCode::NotFound, to_string(key), "is neither on the device nor on the host", {}};
+  const Bytes bytes{static_cast<std::int64_t>(blob->bytes().size())};
+  const Result<std::uint64_t> address = take_memory(bytes);
+  if (!address) return address.error();
+  if (Result<void> written = memory.write(*address, blob->bytes()); !written) {
+    memory.free(*address);
+    ledger.unreserve(bytes);
+    return written;
+  }
+  ledger.add(key, bytes, true);
+  places[key] = {*address, bytes};
+  return {};
+}
+
+void DeviceStore::State::forget(const DataKey& key) {
+  const auto found = places.find(key);
+  if (found == places.end()) return;
+  memory.free(found->second.address);
+  ledger.remove(key);
+  places.erase(found);
+}
+
+Result<DeviceBuffer> DeviceStore::allocate(Bytes bytes) {
+  if (bytes <= Bytes{0})
+    return Error{ErrorCode::InvalidArgument, std::to_string(bytes.value()) + " bytes", "are no datum", {}};
+  const std::lock_guard lock{state_->mutex};
+  const Result<std::uint64_t> address = state_->take_memory(bytes);
+  if (!address) return address.error();
+  return DeviceBuffer{state_.get(), *address, bytes};
+}
+
+void DeviceStore::put(const DataKey& key, DeviceBuffer buffer) {
+  PENSTOCK_CHECK(buffer.store_ == state_.get());
+  const std::lock_guard lock{state_->mutex};
+  state_->forget(key);
+  state_->host.drop(key);  // Of an earlier attempt.
+  state_->ledger.add(key, buffer.bytes_, false);
+  state_->places[key] = {buffer.address_, buffer.bytes_};
+  buffer.store_ = nullptr;
+}
+
+Result<std::uint64_t> DeviceStore::pin(const DataKey& key) {
+  const std::lock_guard lock{state_->mutex};
+  if (!state_->ledger.has(key)) PENSTOCK_TRY(state_->bring(key));
+  state_->ledger.pin(key);
+  return state_->places.at(key).address;
+}
+
+void DeviceStore::unpin(const DataKey& key) {
+  const std::lock_guard lock{state_->mutex};
+  state_->ledger.unpin(key);
+}
+
+Result<BlobPtr> DeviceStore::to_host(const DataKey& key) {
+  const std::lock_guard lock{state_->mutex};
+  if (BlobPtr blob = state_->host.load_now(key); blob != nullptr) return blob;
+  if (!state_->ledger.has(key))
+    return Error{ErrorCode::NotFound, to_string(key), "is neither on the device nor on the host", {}};
+  return state_->copy_to_host(key);
+}
+
+void DeviceStore::drop(const DataKey& key) {
+  const std::lock_guard lock{state_->mutex};
+  state_->forget(key);
+  state_->host.drop(key);
+}
+
+Bytes DeviceStore::used() const {
+  const std::lock_guard lock{state_->mutex};
+  return state_->ledger.used();
+}
+
+std::uint64_t DeviceStore::spilled() const {
+  const std::lock_guard lock{state_->mutex};
+  return state_->spilled;
+}
+
+DeviceBuffer::DeviceBuffer(DeviceBuffer&& other) noexcept
+    : store_(std::exchange(other.store_, nullptr)), address_(other.address_), bytes_(other.bytes_) {}
+
+DeviceBuffer::~DeviceBuffer() {
+  if (store_ == nullptr) return;
+  const std::lock_guard lock{store_->mutex};
+  store_->memory.free(address_);
+  store_->ledger.unreserve(bytes_);
+}
+
+}  // namespace penstock::worker

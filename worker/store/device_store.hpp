@@ -1,0 +1,74 @@
+// Data in the memory of one device: the tier above the worker's own memory.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "worker/store/device_ledger.hpp"
+#include "worker/store/device_memory.hpp"
+#include "worker/store/object_store.hpp"
+
+namespace penstock::worker {
+
+/// Memory of a device to be filled and then `put`, or given back by its destructor.
+class DeviceBuffer;
+
+/// Data by key, like `ObjectStore`, in the memory of one device. What finds no room there makes others leave it: for
+/// the host's store, from which the core spills them to disk like any other datum. So a datum has up to three places,
+/// and each of them alone is enough.
+///
+/// Any thread may call any member; one at a time gets in, copies and all. REQUIRES: memory and host outlive it.
+class DeviceStore {
+ public:
+  DeviceStore(DeviceMemory& memory, ObjectStore& host, Bytes capacity);
+  /// Frees all of its memory. What is only on the device is lost. REQUIRES: nobody has a buffer of it.
+  ~DeviceStore();
+  DeviceStore(const DeviceStore&) = delete;
+  DeviceStore& operator=(const DeviceStore&) = delete;
+
+  /// Errors, with the numbers: LimitExceeded if it can never fit; ResourceExhausted if too much is pinned for now, or
+  /// the host has no memory for who should leave; then nothing has changed but for those that have left.
+  Result<DeviceBuffer> allocate(Bytes bytes);
+  /// Replaces what is there, and its copy on the host. REQUIRES: the buffer is of this store, and the key not pinned.
+  void put(const DataKey& key, DeviceBuffer buffer);
+  /// The address of a datum, brought from the host if it is only there; it stays until `unpin`. Errors: as `allocate`;
+  /// NotFound if it is in none of the places.
+  Result<std::uint64_t> pin(const DataKey& key);
+  /// REQUIRES: it was pinned as often.
+  void unpin(const DataKey& key);
+  /// The same datum in the host's store; the device keeps it. Errors: NotFound; ResourceExhausted.
+  Result<BlobPtr> to_host(const DataKey& key);
+  /// From all places. REQUIRES: it is not pinned.
+  void drop(const DataKey& key);
+
+  Bytes used() const;
+  /// Data that had to leave the device and were copied to the host, so far.
+  std::uint64_t spilled() const;
+
+ private:
+  friend class DeviceBuffer;
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+class DeviceBuffer {
+ public:
+  DeviceBuffer(DeviceBuffer&& other) noexcept;
+  DeviceBuffer& operator=(DeviceBuffer&&) = delete;
+  ~DeviceBuffer();
+
+  std::uint64_t address() const { return address_; }
+  Bytes bytes() const { return bytes_; }
+
+ private:
+  friend class DeviceStore;
+  DeviceBuffer(DeviceStore::State* store, std::uint64_t address, Bytes bytes)
+      : store_(store), address_(address), bytes_(bytes) {}
+
+  DeviceStore::State* store_;  ///< Null once it was put.
+  std::uint64_t address_;
+  Bytes bytes_;
+};
+
+}  // namespace penstock::worker
