@@ -32,6 +32,7 @@ struct WireConfig {
   Duration handshake_timeout = std::chrono::seconds{5};
   Duration frame_timeout = std::chrono::seconds{30};
   std::uint32_t connections_max = 16384;
+  std::uint32_t turn_bytes_max = 256U << 10U;
 };
 
 /// What a graph may be at most.
@@ -154,6 +155,9 @@ void visit_settings(WireConfig& c, Visit&& visit) {
   visit({"handshake_timeout", "duration", "a connection that has not introduced itself after this is dropped"}, c.handshake_timeout, Duration{milliseconds{10}}, Duration{hours{1}});
   visit({"frame_timeout", "duration", "a frame that has begun must be complete after this, or its connection is dropped"}, c.frame_timeout, Duration{milliseconds{10}}, Duration{hours{1}});
   visit({"connections_max", "connections", "further ones are closed at once"}, c.connections_max, std::uint32_t{1}, std::uint32_t{1U << 20U});
+  visit({"turn_bytes_max", "bytes",
+         "taken from one connection before the others have their turn; a frame is taken whole"},
+        c.turn_bytes_max, std::uint32_t{1}, std::uint32_t{1U << 30U});
 }
 
 template <class Visit>
