@@ -35,7 +35,7 @@ int abort_all(penstock_call* call) {
 int deeper(int depth) {
   volatile char page[4096];
   page[depth % 4096] = static_cast<char>(depth);
-  return deeper(depth + 1) + page[0];
+  return depth < 0 ? 0 : deeper(depth + 1) + page[0];
 }
 
 int overflow(penstock_call* call) { return is_to_crash(call) ? deeper(0) : 0; }
