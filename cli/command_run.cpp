@@ -15,6 +15,7 @@
 #include "cli/timeline.hpp"
 #include "cli/worker_setup.hpp"
 #include "common/runtime/clock.hpp"
+#include "worker/actors/process_life.hpp"
 
 namespace penstock::cli {
 namespace {
@@ -126,6 +127,7 @@ Result<int> run(Invocation& invocation, const RunCommand& command) {
   options.operator_libraries = job->operator_libraries;
   options.operator_libraries.insert(options.operator_libraries.end(), command.flags.operators.begin(),
                                     command.flags.operators.end());
+  worker::name_crashing_operators();
   Result<std::unique_ptr<client::EmbeddedCluster>> cluster = client::EmbeddedCluster::start(options);
   if (!cluster) return cluster.error();
 

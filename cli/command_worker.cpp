@@ -8,6 +8,7 @@
 #include "cli/worker_setup.hpp"
 #include "common/runtime/actor_host.hpp"
 #include "common/runtime/log.hpp"
+#include "worker/actors/process_life.hpp"
 
 namespace penstock::cli {
 namespace {
@@ -15,6 +16,7 @@ namespace {
 struct WorkerCommand {
   WorkerFlags flags;
   std::string data_listen = "127.0.0.1:0";
+  int crash_note = -1;
 };
 
 Result<int> work(Invocation& invocation, const WorkerCommand& command) {
@@ -27,6 +29,7 @@ Result<int> work(Invocation& invocation, const WorkerCommand& command) {
   if (!data_listen) return data_listen.error();
   options->data_listen = *data_listen;
   options->owns_process = true;
+  options->crash = worker::begin_process_life(command.crash_note, options->core.operator_crashes_max);
   Result<std::vector<HostPort>> supervisors = supervisors_of(invocation);
   if (!supervisors) return supervisors.error();
   worker::OperatorRegistry operators;
@@ -66,6 +69,8 @@ void add_worker_command(CLI::App& app, Invocation& invocation) {
                    "that they can reach")
       ->capture_default_str()
       ->type_name("HOST:PORT");
+  // What the life of this process before this one has left; nobody gives it by hand.
+  command->add_option("--crash-note", options->crash_note)->group("");
   add_config_options(*command, invocation);
   command->callback(
       [&invocation, options] { invocation.chosen = [&invocation, options] { return work(invocation, *options); }; });

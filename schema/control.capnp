@@ -64,6 +64,15 @@ struct BandDescription {
   pciAddress @7 :Text;
 }
 
+struct OperatorCrash {
+  life @0 :UInt64;                   # of the worker that died
+  job @1 :UInt32;
+  subtask @2 :UInt32;
+  attempt @3 :UInt16;
+  signal @4 :Int32;
+  message @5 :Text;
+}
+
 struct Register {
   name @0 :Text;
   host @1 :Text;
@@ -72,6 +81,7 @@ struct Register {
   operators @4 :List(Text);
   reclaims @5 :Bool;
   sharedStorage @6 :Bool;
+  crash @7 :OperatorCrash;           # why this process began another life; null: no operator's fault
 }
 
 struct AssignedInput {

@@ -24,6 +24,7 @@ struct WorkerRecord {
   incarnation @1 :UInt64;
   name @2 :Text;
   sharedStorage @3 :Bool;
+  drain @4 :UInt8;          # what an operator has ordered: 0 not known, 1 undrain, 2 drain
 }
 
 struct LostWriter {

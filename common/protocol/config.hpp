@@ -33,6 +33,7 @@ struct WireConfig {
   Duration handshake_timeout = std::chrono::seconds{5};
   Duration frame_timeout = std::chrono::seconds{30};
   std::uint32_t connections_max = 16384;
+  std::uint32_t turn_bytes_max = 256U << 10U;
 };
 
 /// What a graph may be at most.
@@ -70,6 +71,7 @@ struct SupervisorConfig {
   std::uint32_t audit_entries_max = 10000;
   Duration audit_age_max = std::chrono::hours{24 * 90};
   std::uint32_t lost_writers_max = 10000;
+  std::uint32_t lost_lives_max = 64;
   std::uint32_t history_lines_max = 16;
   std::uint32_t cached_graphs_max = 4;
   std::int64_t cached_graph_bytes_max = std::int64_t{1} << 30;
@@ -131,6 +133,7 @@ struct WorkerConfig {
   std::uint32_t runner_kinds_max = 4;
   std::uint32_t runner_programs_max = 1024;
   Duration runner_start_max = std::chrono::seconds{60};
+  std::uint32_t operator_crashes_max = 60;
 };
 
 /// Describes one setting to a reader of configuration, to `penstock config` and to the manual.
@@ -164,6 +167,9 @@ void visit_settings(WireConfig& c, Visit&& visit) {
   visit({"handshake_timeout", "duration", "a connection that has not introduced itself after this is dropped"}, c.handshake_timeout, Duration{milliseconds{10}}, Duration{hours{1}});
   visit({"frame_timeout", "duration", "a frame that has begun must be complete after this, or its connection is dropped"}, c.frame_timeout, Duration{milliseconds{10}}, Duration{hours{1}});
   visit({"connections_max", "connections", "further ones are closed at once"}, c.connections_max, std::uint32_t{1}, std::uint32_t{1U << 20U});
+  visit({"turn_bytes_max", "bytes",
+         "taken from one connection before the others have their turn; a frame is taken whole"},
+        c.turn_bytes_max, std::uint32_t{1}, std::uint32_t{1U << 30U});
 }
 
 template <class Visit>
@@ -209,6 +215,10 @@ void visit_settings(SupervisorConfig& c, Visit&& visit) {
   visit({"lost_writers_max", "lives",
          "lost workers whose checkpoints are still to be removed from shared storage; those of the oldest stay there"},
         c.lost_writers_max, std::uint32_t{1}, std::uint32_t{1U << 20U});
+  visit({"lost_lives_max", "lives",
+         "lost workers of which it is remembered what they ran, in case they were brought down by an operator and say "
+         "so late; of earlier ones nobody is blamed"},
+        c.lost_lives_max, std::uint32_t{0}, std::uint32_t{1U << 20U});
   visit({"history_lines_max", "lines", "failed attempts that are remembered for a subtask"}, c.history_lines_max, std::uint32_t{1}, std::uint32_t{1024});
   visit({"progress_every", "duration", "news of a job are gathered for so long while they keep coming"}, c.progress_every, Duration{0}, Duration{minutes{1}});
   visit({"progress_batch_max", "subtasks", "and at most until so many subtasks have ended"}, c.progress_batch_max, std::uint32_t{1}, std::uint32_t{1U << 24U});
@@ -274,6 +284,10 @@ void visit_settings(WorkerConfig& c, Visit&& visit) {
   visit({"runner_kinds_max", "runners", "idle runners of different kinds that a slot keeps; the one unused for longest is ended"}, c.runner_kinds_max, std::uint32_t{1}, std::uint32_t{1024});
   visit({"runner_programs_max", "programs", "functions that a runner keeps loaded; at the limit it forgets all and gets them again"}, c.runner_programs_max, std::uint32_t{1}, std::uint32_t{1U << 20U});
   visit({"runner_start_max", "duration", "a runner that has not introduced itself after this is ended, and its subtask fails"}, c.runner_start_max, Duration{milliseconds{10}}, Duration{hours{1}});
+  visit({"operator_crashes_max", "crashes",
+         "of native operators within a minute, after each of which the worker starts again by itself and says whose "
+         "fault it was; at the next one it ends"},
+        c.operator_crashes_max, std::uint32_t{0}, std::uint32_t{1U << 20U});
 }
 
 }  // namespace penstock

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -72,6 +73,16 @@ struct BandDescription {
   friend bool operator==(const BandDescription&, const BandDescription&) = default;
 };
 
+/// A native operator took its whole worker down with it: said by the next life of that process.
+struct OperatorCrash {
+  Incarnation life;   ///< Of the worker that died.
+  SubtaskId subtask;  ///< Who is to blame. Whatever else ran there is not.
+  Attempt attempt;
+  std::int32_t signal = 0;
+  std::string message;  ///< For people.
+  friend bool operator==(const OperatorCrash&, const OperatorCrash&) = default;
+};
+
 /// The first message of a worker on a new link: what it is.
 struct Register {
   std::string name;
@@ -82,6 +93,7 @@ struct Register {
   /// It goes on from an earlier life of the supervisor: the reports that this one may not have and `WorkerClaim`s follow.
   bool reclaims = false;
   bool shared_storage = false;     ///< It reads and writes checkpoints.
+  std::optional<OperatorCrash> crash;  ///< Why this process had to begin another life.
   friend bool operator==(const Register&, const Register&) = default;
 };
 

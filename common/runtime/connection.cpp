@@ -1,5 +1,6 @@
 #include "common/runtime/connection.hpp"
 
+#include <algorithm>
 #include <array>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/connect.hpp>
@@ -78,7 +79,9 @@ struct Connection::State : std::enable_shared_from_this<State> {
   }
 
   void read();
-  void parse();
+  bool parse_some();
+  void tidy_buffer();
+  void take_what_came();
   bool parse_one();
   void watch_frame();
   void write();
@@ -102,6 +105,7 @@ struct Connection::State : std::enable_shared_from_this<State> {
   std::vector<std::uint64_t> buffer = std::vector<std::uint64_t>(kIdleWords);
   std::size_t begin = 0;      ///< Bytes of the buffer that are parsed.
   std::size_t end = 0;        ///< Bytes of the buffer that are filled.
+  bool filled = false;        ///< By the last read.
   bool frame_begun = false;
   std::size_t frame_bytes = 0;  ///< Of the frame that is not whole yet.
   std::deque<Outgoing> outgoing;
@@ -115,6 +119,7 @@ struct Connection::State : std::enable_shared_from_this<State> {
   static constexpr std::size_t kIdleWords = 1024;
   static constexpr std::size_t kBusyWords = 32UL * 1024;
   static constexpr std::size_t kGatherFrames = 256;
+  static constexpr std::size_t kSmallFrameBytes = 4096;
 
   std::byte* bytes() { return reinterpret_cast<std::byte*>(buffer.data()); }
   std::size_t capacity() const { return buffer.size() * sizeof(std::uint64_t); }
@@ -169,17 +174,36 @@ void Connection::State::read() {
                            }
                            self->end += count;
                            self->received_bytes += count;
-                           const bool filled = self->end == self->capacity();
-                           self->parse();
-                           if (filled && self->buffer.size() < kBusyWords) self->buffer.resize(self->buffer.size() * 2);
-                           self->read();
+                           self->filled = self->end == self->capacity();
+                           self->take_what_came();
                          });
 }
 
-void Connection::State::parse() {
-  while (!closed && parse_one()) {
+// What is left of it waits for the next turn, and nothing is read meanwhile: the others come in between (fault F20).
+void Connection::State::take_what_came() {
+  if (closed) return;
+  if (parse_some()) {
+    asio::post(socket.get_executor(), [self = shared_from_this()] { self->take_what_came(); });
+    return;
   }
   if (closed) return;
+  tidy_buffer();
+  if (filled && buffer.size() < kBusyWords) buffer.resize(buffer.size() * 2);
+  read();
+}
+
+/// True if the turn was over before the frames were.
+bool Connection::State::parse_some() {
+  std::size_t taken = 0;
+  for (std::size_t before = begin; !closed && parse_one(); before = begin) {
+    // What a small frame costs is not its bytes.
+    taken += std::max(begin - before, kSmallFrameBytes);
+    if (taken >= config.turn_bytes_max) return true;
+  }
+  return false;
+}
+
+void Connection::State::tidy_buffer() {
   if (begin == end) {
     begin = end = 0;
     if (buffer.size() > 2 * kBusyWords) buffer = std::vector<std::uint64_t>(kBusyWords);  // A large frame has passed.

@@ -16,6 +16,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 
 #include "common/runtime/host.hpp"
 
@@ -176,6 +177,13 @@ std::vector<std::string> own_environment() {
   std::vector<std::string> entries;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) entries.emplace_back(*entry);
   return entries;
+}
+
+std::vector<std::string> own_command_line() {
+  std::ifstream file{"/proc/self/cmdline"};
+  std::vector<std::string> words;
+  for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
+  return words;
 }
 
 std::string environment_value(const char* name, std::string_view otherwise) {

@@ -66,6 +66,8 @@ std::string signal_name(int signal);
 std::vector<std::string> own_environment();
 /// A variable of it, or `otherwise`.
 std::string environment_value(const char* name, std::string_view otherwise = {});
+/// The words with which this program was started, its own name first.
+std::vector<std::string> own_command_line();
 
 /// Finds an executable file as a shell would, by a search path like `/bin:/usr/bin`; a name with a slash is taken
 /// relative to `directory`. Error: ProgramNotFound, whose message says where was looked.

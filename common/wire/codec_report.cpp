@@ -67,6 +67,14 @@ void write(const Register& message, schema::FromWorker::Builder root) {
   write_texts(message.operators, out.initOperators(static_cast<unsigned>(message.operators.size())));
   out.setReclaims(message.reclaims);
   out.setSharedStorage(message.shared_storage);
+  if (!message.crash) return;
+  auto crash = out.initCrash();
+  crash.setLife(message.crash->life.value());
+  crash.setJob(message.crash->subtask.job.value());
+  crash.setSubtask(message.crash->subtask.index.value());
+  crash.setAttempt(message.crash->attempt.value());
+  crash.setSignal(message.crash->signal);
+  crash.setMessage(text(message.crash->message));
 }
 
 void write_reports(const JobReports& from, schema::JobReports::Builder to) {
@@ -225,6 +233,13 @@ Register read_register(schema::Register::Reader in) {
   message.operators = read_texts(in.getOperators());
   message.reclaims = in.getReclaims();
   message.shared_storage = in.getSharedStorage();
+  if (!in.hasCrash()) return message;
+  const auto crash = in.getCrash();
+  message.crash = OperatorCrash{Incarnation{crash.getLife()},
+                                {JobId{crash.getJob()}, SubtaskIndex{crash.getSubtask()}},
+                                Attempt{crash.getAttempt()},
+                                crash.getSignal(),
+                                text(crash.getMessage())};
   return message;
 }
 
@@ -395,6 +410,7 @@ std::size_t wire_size(const FromWorker& message) {
     for (const ClaimedJob& job : claim->jobs) bytes += 64 + job.attempts.size() * 9 + job.data.size() * 14;
   } else if (const auto* description = std::get_if<Register>(&message)) {
     bytes += 256 + description->bands.size() * 320 + description->operators.size() * 64;
+    if (description->crash) bytes += 64 + description->crash->message.size();
   }
   return bytes;
 }

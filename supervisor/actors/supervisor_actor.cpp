@@ -14,6 +14,7 @@
 #include "supervisor/actors/job_actor.hpp"
 #include "supervisor/actors/journal_thread.hpp"
 #include "supervisor/actors/policy_thread.hpp"
+#include "supervisor/core/graph_shape.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 
 namespace penstock::supervisor {
@@ -82,6 +83,12 @@ class SupervisorActor {
     IdType id;
     Incarnation incarnation;
     caf::actor route;
+  };
+
+  /// A graph that is under way.
+  struct Intake {
+    caf::actor actor;
+    GraphSize size;  ///< Of what has come, checked or not.
   };
 
   void go_on_from(OpenJournal& opened) {
@@ -209,27 +216,40 @@ class SupervisorActor {
     auto intake = intakes_.find(key);
     if (intake == intakes_.end()) {
       if (!chunk.first) return;  // The rest of a graph that was refused already.
-      if (intakes_.size() >= config_.graph.submissions_max) {
-        supervisor_event::GraphChecked refused;
-        refused.client = clients_.at(client).id;
-        refused.submission = chunk.submission;
-        refused.refusal =
+      if (intakes_.size() >= config_.graph.submissions_max)
+        return refuse_graph(
+            client, chunk.submission,
             Error{ErrorCode::LimitExceeded, chunk.spec.name, "too many graphs are being submitted at once",
-                  "wait for an answer before submitting more, or raise `graph.submissions_max`"};
-        return feed(std::move(refused));
-      }
+                  "wait for an answer before submitting more, or raise `graph.submissions_max`"});
       const Thread thread = chunk.last ? Thread::Shared : Thread::Own;
-      intake = intakes_.emplace(key, spawn_job_intake(self_->system(), config_.graph, client, self_, thread)).first;
+      intake =
+          intakes_.emplace(key, Intake{spawn_job_intake(self_->system(), config_.graph, client, self_, thread), {}})
+              .first;
     }
-    self_->send(intake->second, ChunkMail{std::make_shared<SubmitChunk>(std::move(chunk))});
+    // Fault F20: whoever checks the graph stands behind all others, and a graph may come faster than it is checked.
+    // What waits there must not be more than what may be kept.
+    if (const Result<void> fits = intake->second.size.add(chunk.graph, config_.graph); !fits) {
+      self_->send_exit(intake->second.actor, caf::exit_reason::user_shutdown);
+      intakes_.erase(intake);
+      return refuse_graph(client, chunk.submission, fits.error());
+    }
+    self_->send(intake->second.actor, ChunkMail{std::make_shared<SubmitChunk>(std::move(chunk))});
+  }
+
+  void refuse_graph(Incarnation client, std::uint64_t submission, Error why) {
+    supervisor_event::GraphChecked refused;
+    refused.client = clients_.at(client).id;
+    refused.submission = submission;
+    log_line(LogLevel::Info, "graph refused", "text=\"" + to_string(why) + "\"");
+    refused.refusal = std::move(why);
+    feed(std::move(refused));
   }
 
   void receive(const GraphCheckedMail& mail) {
     const auto intake = intakes_.find({mail.client, mail.checked->submission});
-    if (intake != intakes_.end()) {
-      self_->send_exit(intake->second, caf::exit_reason::normal);
-      intakes_.erase(intake);
-    }
+    if (intake == intakes_.end()) return;  // It was refused before it was checked.
+    self_->send_exit(intake->second.actor, caf::exit_reason::normal);
+    intakes_.erase(intake);
     const auto client = clients_.find(mail.client);
     if (client == clients_.end()) return;  // It left while its graph was being checked: nothing was accepted.
     mail.checked->client = client->second.id;
@@ -326,7 +346,7 @@ class SupervisorActor {
   std::map<Incarnation, WorkerId> known_;  ///< From before the restart, until they come back.
   std::map<Incarnation, Peer<ClientId>> clients_;
   std::map<ClientId, Incarnation> client_lives_;
-  std::map<std::pair<Incarnation, std::uint64_t>, caf::actor> intakes_;
+  std::map<std::pair<Incarnation, std::uint64_t>, Intake> intakes_;
   std::map<WorkerId, std::vector<ToWorker>> worker_mails_;
   std::map<ClientId, std::vector<ToClient>> client_mails_;
   std::uint32_t next_worker_ = 1;

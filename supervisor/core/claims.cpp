@@ -16,24 +16,26 @@ void SupervisorCore::begin_reclaiming(std::vector<record::WorkerJoined> expected
   reclaim_latest_ = later(now_, config_.reclaim_wait * 3);
 }
 
-/// False if no earlier life has written down that this life of the worker may hold something: it was given up as lost,
+/// None if no earlier life has written down that this life of the worker may hold something: it was given up as lost,
 /// or it came in the very last moments and holds nothing that was not begun since.
-bool SupervisorCore::take_back(WorkerId worker, Incarnation incarnation) {
+std::optional<record::WorkerJoined> SupervisorCore::take_back(WorkerId worker, Incarnation incarnation) {
   const auto found = std::find_if(expected_.begin(), expected_.end(), [&](const record::WorkerJoined& known) {
     return known.worker == worker && known.incarnation == incarnation;
   });
   if (found == expected_.end()) {
     PENSTOCK_COVERAGE_MARK("a worker that nobody expects wants its work back");
-    return false;
+    return {};
   }
   if (!reclaiming_) {
     PENSTOCK_COVERAGE_MARK("a worker came back late");
     std::erase_if(lost_writers_, [&](const LostWriter& lost) { return lost.writer == incarnation; });
     if (found->shared_storage) joined_.push_back(record::WriterForgotten{incarnation});
-    joined_.push_back(std::move(*found));  // It was written to be gone.
+    found->again = true;
+    joined_.push_back(*found);  // It was written to be gone.
   }
+  record::WorkerJoined known = std::move(*found);
   expected_.erase(found);
-  return true;
+  return known;
 }
 
 // Nothing is sent to it before all that it holds is known.
@@ -194,7 +196,12 @@ void SupervisorCore::finish_claim(WorkerSlot slot, bool draining) {
   worker.claiming = false;
   worker.reclaimed = true;
   look_for_old_checkpoints_ = true;
-  draining = draining || worker.draining;  // It may have been ordered meanwhile.
+  // What was ordered counts, whether the order has reached it or not.
+  if (worker.drain_order.has_value() && *worker.drain_order != draining) {
+    PENSTOCK_COVERAGE_MARK("a drain that was ordered had not reached its worker");
+    draining = *worker.drain_order;
+    tell(slot, Drain{draining});
+  }
   worker.draining = draining;
   --claims_open_;
   for (const BandSlot band : worker.bands) {
@@ -236,26 +243,28 @@ void SupervisorCore::end_reclaiming() {
   reclaiming_ = false;
   reclaim_until_ = kNever;
   policy_changed();
-  for (const record::WorkerJoined& absent : expected_) {
-    PENSTOCK_COVERAGE_MARK("a worker did not come back");
-    if (durable()) records_.push_back(record::WorkerGone{absent.worker});
-    if (absent.shared_storage) note_lost_writer(absent.incarnation);
-    out_->add(
-        supervisor_action::Alert{Error{ErrorCode::Disconnected, absent.name, "did not come back after the restart",
-                                       "what it held runs again elsewhere"}});
-    for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i) {
-      WorkerEntry& worker = workers_[WorkerSlot{i}];
-      if (!worker.alive || !worker.reclaimed) continue;
-      worker.new_peers.push_back({absent.worker, {}});
-      worker.has_new_peers = true;
-      outbox_of(WorkerSlot{i});
-    }
-  }
+  for (const record::WorkerJoined& absent : expected_) give_up_absent(absent, "did not come back after the restart");
   for (const JobId id : std::vector<JobId>{active_}) {
     if (Job& job = *jobs_[id.value()]; job.held) let_go(job);
   }
   for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i)
     if (workers_[WorkerSlot{i}].alive && !workers_[WorkerSlot{i}].claiming) tell_what_has_finished(WorkerSlot{i});
+}
+
+/// What it held runs again elsewhere, and nobody fetches from it any more.
+void SupervisorCore::give_up_absent(const record::WorkerJoined& absent, const std::string& why) {
+  PENSTOCK_COVERAGE_MARK("a worker did not come back");
+  if (durable()) records_.push_back(record::WorkerGone{absent.worker});
+  if (absent.shared_storage) note_lost_writer(absent.incarnation);
+  out_->add(
+      supervisor_action::Alert{Error{ErrorCode::Disconnected, absent.name, why, "what it held runs again elsewhere"}});
+  for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i) {
+    WorkerEntry& worker = workers_[WorkerSlot{i}];
+    if (!worker.alive || !worker.reclaimed) continue;
+    worker.new_peers.push_back({absent.worker, {}});
+    worker.has_new_peers = true;
+    outbox_of(WorkerSlot{i});
+  }
 }
 
 /// Does what was put off while workers of before the restart might still come with the rest of the job.

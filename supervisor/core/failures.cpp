@@ -7,7 +7,8 @@
 namespace penstock::supervisor {
 
 // Spec: worker 9, the one table decides. The attempt has left its band.
-void SupervisorCore::fail_attempt(Job& job, std::uint32_t subtask, const FailureDetail& detail, const std::string& where) {
+void SupervisorCore::fail_attempt(Job& job, std::uint32_t subtask, const FailureDetail& detail,
+                                  const std::string& where, Blame blame) {
   ++counters_.failed_attempts;
   SubtaskHot& hot = job.hot[subtask];
   hot.flags |= SubtaskFlag::kTroubled;
@@ -17,8 +18,10 @@ void SupervisorCore::fail_attempt(Job& job, std::uint32_t subtask, const Failure
   const bool innocent = detail.failure == FailureClass::RunnerCrash && history.failures < config_.runner_crashes_forgiven &&
                         job.shape->template_of(subtask).runner == RunnerKind::Process;
   if (policy.charged && !innocent) ++history.charged;
-  ++history.failures;
-  if (detail.failure == FailureClass::WorkerLost) ++history.lost_workers;
+  if (blame == Blame::Open) {
+    ++history.failures;
+    if (detail.failure == FailureClass::WorkerLost) ++history.lost_workers;
+  }
   history.last_attempt = std::max(history.last_attempt, hot.attempt);
   history.last = detail;
   if (history.lines.size() >= config_.history_lines_max) history.lines.erase(history.lines.begin());

@@ -89,7 +89,7 @@ Result<void> GraphIntake::add(Graph&& chunk) {
   return {};
 }
 
-Result<void> GraphIntake::check_chunk(const Graph& chunk) const {
+Result<void> GraphIntake::check_chunk(const Graph& chunk) {
   const std::size_t count = chunk.size();
   const std::size_t edges = chunk.edge_count();
   if (chunk.input_offsets.size() != count + 1 || !ascending(chunk.input_offsets, edges))
@@ -108,19 +108,23 @@ Result<void> GraphIntake::check_chunk(const Graph& chunk) const {
                       graph_.expected_ns.empty() == chunk.expected_ns.empty();
     if (!same) return malformed("chunks must all have the same optional columns");
   }
-  if (graph_.size() + count > limits_.subtasks_max)
-    return over_limit("graph.subtasks_max", graph_.size() + count, limits_.subtasks_max);
-  if (graph_.edge_count() + edges > limits_.edges_max)
-    return over_limit("graph.edges_max", graph_.edge_count() + edges, limits_.edges_max);
-  if (graph_.templates.size() + chunk.templates.size() > limits_.templates_max)
-    return over_limit("graph.templates_max", graph_.templates.size() + chunk.templates.size(), limits_.templates_max);
+  return size_.add(chunk, limits_);
+}
+
+Result<void> GraphSize::add(const Graph& chunk, const GraphLimits& limits) {
   const std::uint64_t offsets_max = std::numeric_limits<std::uint32_t>::max();
-  const std::uint64_t payload_bytes = graph_.payloads.size() + chunk.payloads.size();
-  if (payload_bytes > std::min(limits_.payload_bytes_max, offsets_max))
-    return over_limit("graph.payload_bytes_max", payload_bytes, std::min(limits_.payload_bytes_max, offsets_max));
-  if (graph_.names.size() + chunk.names.size() > offsets_max)
-    return over_limit("graph.name_bytes_max", graph_.names.size() + chunk.names.size(), offsets_max);
-  return {};
+  const auto count = [](const char* setting, std::uint64_t& sum, std::uint64_t more,
+                        std::uint64_t limit) -> Result<void> {
+    sum += more;
+    if (sum > limit) return over_limit(setting, sum, limit);
+    return {};
+  };
+  PENSTOCK_TRY(count("graph.subtasks_max", subtasks_, chunk.size(), limits.subtasks_max));
+  PENSTOCK_TRY(count("graph.edges_max", edges_, chunk.edge_count(), limits.edges_max));
+  PENSTOCK_TRY(count("graph.templates_max", templates_, chunk.templates.size(), limits.templates_max));
+  PENSTOCK_TRY(count("graph.payload_bytes_max", payload_bytes_, chunk.payloads.size(),
+                     std::min(limits.payload_bytes_max, offsets_max)));
+  return count("graph.name_bytes_max", name_bytes_, chunk.names.size(), offsets_max);
 }
 
 void GraphIntake::append(const Graph& chunk) {

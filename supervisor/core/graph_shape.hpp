@@ -98,6 +98,20 @@ class GraphShape {
   std::uint64_t total_ns_ = 0;
 };
 
+/// What the chunks of one graph come to so far.
+class GraphSize {
+ public:
+  /// Error: LimitExceeded, which names the limit.
+  Result<void> add(const Graph& chunk, const GraphLimits& limits);
+
+ private:
+  std::uint64_t subtasks_ = 0;
+  std::uint64_t edges_ = 0;
+  std::uint64_t templates_ = 0;
+  std::uint64_t payload_bytes_ = 0;
+  std::uint64_t name_bytes_ = 0;
+};
+
 /// Collects the chunks of one graph and checks it whole (spec: nothing is half accepted).
 ///
 /// Each chunk is checked against the limits as it comes, so that a graph that is too large is refused before it is held.
@@ -115,7 +129,7 @@ class GraphIntake {
   std::uint32_t size() const { return static_cast<std::uint32_t>(graph_.size()); }
 
  private:
-  Result<void> check_chunk(const Graph& chunk) const;
+  Result<void> check_chunk(const Graph& chunk);
   void append(const Graph& chunk);
   Result<void> check_templates() const;
   Result<void> check_subtasks() const;
@@ -126,6 +140,7 @@ class GraphIntake {
   Error describe_cycle(const GraphShape& shape, const std::vector<std::uint32_t>& unfinished) const;
 
   const GraphLimits limits_;
+  GraphSize size_;
   Graph graph_;
   bool sorted_ = true;  ///< Every edge points backwards: no cycle is possible.
 };

@@ -97,12 +97,16 @@ struct JobForgotten {
   JobId job;
   friend bool operator==(const JobForgotten&, const JobForgotten&) = default;
 };
-/// A worker that may hold work from now on. Written with whatever is written next: it has nothing before.
+/// A worker that may hold work from now on. Written with whatever is written next: it has nothing before. Written
+/// again, in place of the former one, when an operator orders something about it.
 struct WorkerJoined {
   WorkerId worker;
   Incarnation incarnation;
   std::string name;
   bool shared_storage = false;  ///< It may put checkpoints there.
+  std::optional<bool> drain{};  ///< As an operator has ordered it last; none: never.
+  bool again =
+      false;  ///< It has been written before: its number is not the latest one. Of the order, not of the entry.
   friend bool operator==(const WorkerJoined&, const WorkerJoined&) = default;
 };
 /// That life of it is fenced.

@@ -71,14 +71,20 @@ void SupervisorCore::on(supervisor_event::WorkerJoined& event) {
     out_->add(supervisor_action::ReleaseWorker{event.worker});
     return;
   }
-  if (event.description.reclaims && !take_back(event.worker, event.incarnation)) {
-    out_->add(supervisor_action::ReleaseWorker{event.worker});
-    return;
+  std::optional<record::WorkerJoined> known;
+  if (event.description.reclaims) {
+    known = take_back(event.worker, event.incarnation);
+    if (!known) {
+      out_->add(supervisor_action::ReleaseWorker{event.worker});
+      return;
+    }
   }
   const WorkerSlot slot = workers_.add(event.worker, event.incarnation, event.description);
+  if (known) workers_[slot].drain_order = known->drain;
   note_pools_of(slot);
   tell(slot, RegisterReply{event.worker});
   progress_at_ = now_;
+  if (event.description.crash) blame(slot, *event.description.crash);
   if (event.description.reclaims) return begin_claim(slot);
   if (durable())
     joined_.push_back(record::WorkerJoined{event.worker, event.incarnation, event.description.name,

@@ -114,9 +114,8 @@ class SupervisorCore {
   void receive(WorkerSlot slot, const DrainState& message);
   void receive(WorkerSlot slot, const ExplainAnswer& message);
   void answer_question(const Question& question, const std::string& state, const std::string& reason);
-  void lose_worker(WorkerSlot slot, const std::string& reason);
+  void lose_worker(WorkerSlot slot, const std::string& reason, const OperatorCrash* crash = nullptr);
   void announce_loss(WorkerSlot slot);
-  void lose_attempts(WorkerSlot slot, const std::string& reason);
   void rehouse(Job& job, BandSlot band);
   void note_held(WorkerSlot slot, const Job& job, std::uint32_t subtask);
   bool holds(WorkerSlot slot, const HeldOutput& held) const;
@@ -143,11 +142,27 @@ class SupervisorCore {
   void learn_durations(const Job& job);
   void leave_graph(Job& job);
 
+  // Workers that a native operator took down: crashes.cpp.
+  using ExpectedWorkers = std::vector<record::WorkerJoined>;
+  /// What a worker held when it was lost.
+  struct LostLife {
+    Incarnation life;
+    std::optional<bool> drain_order;
+    std::vector<AssignedRef> held;
+  };
+  static bool is_blamed(const OperatorCrash* crash, const AssignedRef& ref);
+  void blame(WorkerSlot teller, const OperatorCrash& crash);
+  void blame_late(const LostLife& lost, const OperatorCrash& crash);
+  void blame_absent(WorkerSlot teller, ExpectedWorkers::iterator absent, const OperatorCrash& crash);
+  void remember_lost_life(const WorkerEntry& worker, std::vector<AssignedRef> held);
+  void pass_on_drain(WorkerSlot heir, std::optional<bool> order);
+  void lose_attempts(WorkerSlot slot, const std::string& reason, const OperatorCrash* crash);
+
   // Workers that go on from an earlier life: claims.cpp.
   enum class Proof : std::uint8_t { None, Success };
   void receive(WorkerSlot slot, const WorkerClaim& message);
   void begin_reclaiming(std::vector<record::WorkerJoined> expected);
-  bool take_back(WorkerId worker, Incarnation incarnation);
+  std::optional<record::WorkerJoined> take_back(WorkerId worker, Incarnation incarnation);
   void begin_claim(WorkerSlot slot);
   void claim_job(WorkerSlot slot, const ClaimedJob& claimed);
   static bool has_failed(const Job& job, std::uint32_t subtask, Attempt attempt);
@@ -160,6 +175,7 @@ class SupervisorCore {
   void end_reclaiming_if_complete();
   void end_reclaiming_if_late();
   void end_reclaiming();
+  void give_up_absent(const record::WorkerJoined& absent, const std::string& why);
   void let_go(Job& job);
   void tell_what_has_finished(WorkerSlot slot);
 
@@ -287,7 +303,10 @@ class SupervisorCore {
   void measure(Job& job, const AttemptReport& report);
 
   // Failures: failures.cpp.
-  void fail_attempt(Job& job, std::uint32_t subtask, const FailureDetail& detail, const std::string& where);
+  /// Whether an attempt may be to blame for what ended it, or another one is known to be.
+  enum class Blame : std::uint8_t { Open, Others };
+  void fail_attempt(Job& job, std::uint32_t subtask, const FailureDetail& detail, const std::string& where,
+                    Blame blame = Blame::Open);
   bool may_try_again(Job& job, std::uint32_t subtask, const SubtaskHistory& history, FailureClass failure) const;
   void fail_subtask(Job& job, std::uint32_t subtask, const FailureDetail& detail,
                     ErrorCode code = ErrorCode::UserError);
@@ -529,7 +548,8 @@ class SupervisorCore {
   bool reclaiming_ = false;
   Instant reclaim_until_ = kNever;
   Instant reclaim_latest_ = kNever;          ///< However many workers keep coming back.
-  std::vector<record::WorkerJoined> expected_;  ///< Workers of earlier lives that are not back.
+  ExpectedWorkers expected_;                 ///< Workers of earlier lives that are not back.
+  std::deque<LostLife> lost_lives_;          ///< The latest, the first that was lost first.
   std::uint32_t claims_open_ = 0;            ///< Workers that are back and have not said all.
 
   // Scratch, and what is valid during `handle`.

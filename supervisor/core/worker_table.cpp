@@ -101,6 +101,7 @@ Result<void> check_registration(const Register& description, std::uint32_t name_
   if (description.bands.size() > kWorkerBandsMax)
     return refuse("has " + std::to_string(description.bands.size()) + " bands; at most " +
                   std::to_string(kWorkerBandsMax) + " are allowed");
+  if (description.crash) PENSTOCK_TRY(check_name(description.crash->message, "crash message", kCrashMessageBytesMax));
   for (const std::string& name : description.operators) PENSTOCK_TRY(check_name(name, "operator name", name_bytes_max));
   for (const BandDescription& band : description.bands) {
     PENSTOCK_TRY(check_name(band.name, "band name", name_bytes_max));

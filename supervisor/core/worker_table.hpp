@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -81,6 +82,7 @@ struct alignas(64) WorkerEntry {
   std::size_t sweep_held_at = 64;         ///< Size of `held` at which that is done next.
   LookupMap<WorkerId, bool> peers_known;  ///< Workers whose data address it has been told.
   std::vector<SubtaskId> waiting;         ///< Claimed, and cached there for producers.
+  std::optional<bool> drain_order;        ///< The last one, also of an earlier life of ours; none: never.
   Register description;
 };
 
@@ -147,6 +149,7 @@ class WorkerTable {
 };
 
 inline constexpr std::size_t kWorkerBandsMax = 1024;
+inline constexpr std::uint32_t kCrashMessageBytesMax = 1024;
 
 /// Whether a worker's words about itself can be believed: names that people can read, no amount below zero, at most
 /// `kWorkerBandsMax` bands. Error: InvalidArgument.

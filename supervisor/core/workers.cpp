@@ -26,6 +26,11 @@ void SupervisorCore::set_draining(WorkerSlot slot, bool draining) {
   WorkerEntry& worker = workers_[slot];
   worker.draining = draining;
   worker.drained = false;
+  worker.drain_order = draining;
+  // The order may not have reached it when we die: the next life says it again.
+  if (durable())
+    records_.push_back(record::WorkerJoined{worker.id, worker.incarnation, worker.description.name,
+                                            worker.description.shared_storage, draining, true});
   tell(slot, Drain{draining});
   if (!worker.claiming) open_or_close_bands(slot);  // Else when it has said what it holds.
 }
@@ -85,7 +90,7 @@ void SupervisorCore::rehouse(Job& job, BandSlot band) {
   for (const std::uint32_t subtask : homed) become_placeable(job, subtask);
 }
 
-void SupervisorCore::lose_worker(WorkerSlot slot, const std::string& reason) {
+void SupervisorCore::lose_worker(WorkerSlot slot, const std::string& reason, const OperatorCrash* crash) {
   ++counters_.workers_lost;
   if (durable()) records_.push_back(record::WorkerGone{workers_[slot].id});
   if (std::exchange(workers_[slot].claiming, false)) --claims_open_;
@@ -101,7 +106,7 @@ void SupervisorCore::lose_worker(WorkerSlot slot, const std::string& reason) {
   }
   // Data first: attempts that go back to their queues must see which of their inputs are gone.
   lose_all_data(slot);
-  lose_attempts(slot, reason);
+  lose_attempts(slot, reason, crash);
   for (const JobId id : active_) {
     Job& job = *jobs_[id.value()];
     for (const BandSlot band : worker.bands) rehouse(job, band);
@@ -131,25 +136,6 @@ void SupervisorCore::announce_loss(WorkerSlot slot) {
     other.new_peers.push_back({lost, {}});
     other.has_new_peers = true;
     outbox_of(WorkerSlot{i});
-  }
-}
-
-void SupervisorCore::lose_attempts(WorkerSlot slot, const std::string& reason) {
-  FailureDetail detail;
-  detail.failure = FailureClass::WorkerLost;
-  detail.message = "worker " + workers_[slot].description.name + " was lost: " + reason;
-  for (const BandSlot band : workers_[slot].bands) {
-    const std::vector<AssignedRef> assigned = std::exchange(workers_[band].assigned, {});
-    for (const AssignedRef& ref : assigned) {
-      if (!knows(ref.job)) continue;
-      Job& job = *jobs_[ref.job.value()];
-      if (ref.subtask >= job.total()) continue;
-      const SubtaskHot& hot = job.hot[ref.subtask];
-      if (hot.phase != SubtaskPhase::Assigned || hot.band != band || hot.attempt != ref.attempt) continue;
-      if ((hot.flags & SubtaskFlag::kStarted) != 0) ++job.counts.attempts;  // It has run, whatever became of it.
-      leave_band(job, ref.subtask);
-      fail_attempt(job, ref.subtask, detail, workers_[slot].description.name);
-    }
   }
 }
 

@@ -115,7 +115,8 @@ std::string key_of(WorkerId worker) {
 
 void write(const record::WorkerJoined& joined, std::uint64_t, StorageBatch& batch) {
   batch.put(key_of(joined.worker), encode(joined));
-  batch.put(kNextWorker, encode(record::WorkerJoined{WorkerId{joined.worker.value() + 1}, {}, {}, false}));
+  if (!joined.again)
+    batch.put(kNextWorker, encode(record::WorkerJoined{WorkerId{joined.worker.value() + 1}, {}, {}, false}));
 }
 
 void write(const record::WorkerGone& gone, std::uint64_t, StorageBatch& batch) { batch.erase(key_of(gone.worker)); }

@@ -135,6 +135,7 @@ std::string encode(const record::WorkerJoined& worker) {
         out.setIncarnation(worker.incarnation.value());
         out.setName(wire::text(worker.name));
         out.setSharedStorage(worker.shared_storage);
+        if (worker.drain) out.setDrain(*worker.drain ? 2 : 1);
       }));
 }
 
@@ -284,7 +285,8 @@ Result<Identity> decode_identity(std::string_view value) {
 Result<record::WorkerJoined> decode_worker(std::string_view value) {
   return unseal<schema::WorkerRecord, record::WorkerJoined>(value, [](schema::WorkerRecord::Reader in) {
     return record::WorkerJoined{WorkerId{in.getWorker()}, Incarnation{in.getIncarnation()}, wire::text(in.getName()),
-                                in.getSharedStorage()};
+                                in.getSharedStorage(),
+                                in.getDrain() == 0 ? std::nullopt : std::optional{in.getDrain() == 2}};
   });
 }
 

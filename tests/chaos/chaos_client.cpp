@@ -2,6 +2,7 @@
 // `chaos_client COMMAND ADDRESS ...` and prints one line of JSON.
 //
 // - submit NAME SHAPE SUBTASKS BURN_US WORKER: a generated graph, required on WORKER (`-`: anywhere).
+// - stream NAME MIB: a graph of so many MiB of payloads, sent without ever being held; its end is the answer.
 // - probe SECONDS WORKER: jobs of one subtask, one after the other.
 // - updates JOB SUBTASKS SECONDS RATE: priorities of single subtasks.
 // - cancels JOB TIMES: the same order again and again.
@@ -80,6 +81,66 @@ int submit(client::Session& session, const Arguments& arguments) {
   const Result<client::Session::Submitted> submitted = session.submit(spec, std::move(graph).value());
   if (!submitted) return fail(submitted.error());
   std::printf("{\"job\": %u, \"accepted_ms\": %.3f}\n", submitted->job.value(), milliseconds_since(begin));
+  return 0;
+}
+
+/// Chunks are made as they are sent: no process here has to hold the graph.
+int stream(const std::string& address, const Arguments& arguments) {
+  Result<HostPort> supervisor = parse_host_port(address, "127.0.0.1");
+  if (!supervisor) return fail(supervisor.error());
+  std::mutex mutex;
+  std::condition_variable answered;
+  std::optional<Error> answer;
+  client::TransportHandlers handlers;
+  const auto tell = [&](Error error) {
+    const std::lock_guard lock{mutex};
+    if (!answer) answer = std::move(error);
+    answered.notify_all();
+  };
+  std::uint32_t heard = 0;
+  handlers.on_message = [&](const ToClient& message) {
+    if (std::holds_alternative<AdminAnswer>(message)) {
+      const std::lock_guard lock{mutex};
+      ++heard;
+      answered.notify_all();
+    }
+    if (const auto* reply = std::get_if<SubmitReply>(&message)) tell(reply->refusal);
+  };
+  handlers.on_renewed = [] {};
+  handlers.on_end = tell;
+  client::RemoteOptions options;
+  options.supervisors = {*supervisor};
+  options.name = "chaos";
+  Result<std::unique_ptr<client::Transport>> transport = client::connect_remote(options, std::move(handlers));
+  if (!transport) return fail(transport.error());
+  constexpr std::uint32_t kPayload = 64U << 10U;
+  constexpr std::uint32_t kInChunk = (1U << 20U) / kPayload;
+  const std::uint32_t chunks = number_of(arguments[3]);
+  std::uint32_t sent = 0;
+  for (; sent < chunks; ++sent) {
+    SubmitChunk chunk;
+    chunk.submission = 1;
+    chunk.first = sent == 0;
+    chunk.last = sent + 1 == chunks;
+    if (chunk.first) chunk.spec.name = arguments[2];
+    if (chunk.first) chunk.graph.templates.resize(1);
+    if (chunk.first) chunk.graph.templates[0].program = "noop";
+    chunk.graph.template_of.assign(kInChunk, 0);
+    chunk.graph.input_offsets.assign(kInChunk + 1, 0);
+    for (std::uint32_t i = 0; i <= kInChunk; ++i) chunk.graph.payload_offsets.push_back(i * kPayload);
+    chunk.graph.payloads.assign(1U << 20U, 'x');
+    (*transport)->send(std::move(chunk));
+    if (sent % 32 != 31) continue;
+    // What was sent before a question has arrived when it is answered: no more than this waits anywhere here.
+    (*transport)->send(AdminRequest{sent, "workers", {}, "chaos"});
+    std::unique_lock lock{mutex};
+    answered.wait_for(lock, std::chrono::minutes{5}, [&] { return answer.has_value() || heard > sent / 32; });
+    if (answer) break;
+  }
+  std::unique_lock lock{mutex};
+  answered.wait_for(lock, std::chrono::minutes{5}, [&] { return answer.has_value(); });
+  if (answer && !answer->message.empty()) return fail(*answer);
+  std::printf("{\"sent_mib\": %u, \"accepted\": %s}\n", sent, answer ? "true" : "false");
   return 0;
 }
 
@@ -192,6 +253,7 @@ int run(const Arguments& arguments) {
     return arguments[0] == name && arguments.size() == count;
   };
   if (is("idle", 3)) return idle(arguments);
+  if (is("stream", 4)) return stream(arguments[1], arguments);
   Result<std::unique_ptr<client::Session>> session = connect(arguments[1]);
   if (!session) return fail(session.error());
   if (is("submit", 7)) return submit(**session, arguments);

@@ -1,4 +1,5 @@
 """What users' programs do to themselves and to their host: F25, F26, F28, F29, F33."""
+import os
 import time
 
 from cluster import is_alive, wait_for
@@ -35,6 +36,33 @@ def poison(case):
     case.expect(all(count == 1 for subtask, count in tries.items() if subtask != "1:0"), f"others ran again: {tries}")
     case.expect("SIGSEGV" in failure["message"], f"I6: the message names no signal: {failure}")
     case.expect(lives(cluster) == before, "a worker died of it")
+    case.judge(cluster, job)
+
+
+def poisoned_operator(case):
+    """F25, for operators that run inside their worker."""
+    library = os.path.join(os.path.dirname(case.binary), "libcrashing_operators.so")
+    if not os.path.exists(library):
+        raise Skipped("libcrashing_operators.so is not built beside the binary")
+    cluster = case.cluster()
+    for name in ("w1", "w2"):
+        cluster.start_worker(name, "--operators", library, slots=4)
+    cluster.wait_for_workers(2)
+    before = lives(cluster)
+    # Programs witness their attempts; each crash takes some of them down with the worker.
+    text = witness_job(cluster, "poison", [("beside", 12, "sleep 0.3", "")]) + (
+        "[[subtask]]\nkey = 'bad'\noperator = 'segfault'\npriority = 9\non_failure = 'continue'\n"
+        "[[subtask]]\nkey = 'native'\narray = '1-12'\noperator = 'burn'\nburn = '200ms'\n")
+    cluster.accept(text)
+    job = cluster.wait_for_end("poison")
+    case.expect((job["succeeded"], job["failed"]) == (24, 1), f"not the poisoned one alone has failed: {job}")
+    failure = the_failure(case, job, "runner crash")
+    case.figure("attempts of the poisoned", len(failure["history"]), "", at_most=3, at_least=None)
+    for part in ("operator 'segfault' crashed", "SIGSEGV"):
+        case.expect(part in failure["message"], f"I6: the message does not say {part!r}: {failure}")
+    begun = sum(cluster.log(name).count("the worker begins again") for name in before)
+    case.figure("lives that it ended", begun, "", at_most=3)
+    case.expect(lives(cluster) == before, "the process of a worker died of it")
     case.judge(cluster, job)
 
 

@@ -58,7 +58,7 @@ void RecordLog::apply(const record::GraphForgotten& forgotten) { graphs_.erase(f
 
 void RecordLog::apply(const record::WorkerJoined& joined) {
   workers_[joined.worker] = joined;
-  next_worker_ = std::max(next_worker_, WorkerId{joined.worker.value() + 1});
+  if (!joined.again) next_worker_ = WorkerId{joined.worker.value() + 1};
 }
 
 void RecordLog::apply(const record::Ordered& order) { orders_[order.number] = order; }

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -24,6 +25,7 @@ struct WorkerSpec {
   std::vector<std::string> operators;
   std::vector<NamedAmount> named;
   bool shared_storage = false;
+  std::optional<OperatorCrash> crash{};
 };
 
 /// Checks a graph as the gateway does.

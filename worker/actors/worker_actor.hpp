@@ -5,6 +5,7 @@
 #include <caf/fwd.hpp>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,7 @@ struct WorkerOptions {
   std::string spill;          ///< Directory for data that memory has no room for.
   std::shared_ptr<const Template> warm_runner;  ///< Of this kind so many runners are started before they are needed.
   std::uint32_t runners_warm = 0;
+  std::optional<OperatorCrash> crash;  ///< What ended the life of this process before this one.
 };
 
 /// `store_bytes_max` as it is set, or 40 % of what the bands have; the rest is for those that run.

@@ -114,6 +114,7 @@ WorkerHost::WorkerHost(const WorkerConfig& config, std::vector<BandDescription> 
   State* state = state_.get();
   for (std::size_t i = 0; i < bands.size(); ++i) {
     NativeLanesConfig lanes;
+    lanes.life = state->ports.life;
     lanes.device = bands[i].device_uuid;
     if (i < processors.size()) lanes.processors = processors[i];
     state->processes.push_back(std::make_unique<ProcessRunners>(
@@ -396,6 +397,7 @@ void WorkerHost::State::start_on_lane(const worker_action::StartSubtask& action)
   NativeRun& run = action.offered ? band.add_offer(inputs_of(action)) : started;
   run.process = process;
   run.function = function;
+  run.name = action.program->program;
   run.ticket = ticket_of(action.record, action.attempt);
   run.id = action.id;
   run.attempt = action.attempt;

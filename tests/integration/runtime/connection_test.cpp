@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -105,6 +106,34 @@ TEST_F(ConnectionTest, FramesOfAllSizesArriveWholeAndInOrder) {
     std::memcpy(&word, payloads[i].data() + payloads[i].size() - 8, 8);
     EXPECT_EQ(word, i + 1);
   }
+}
+
+// Fault F20: what has come from one is taken in parts, and the others are heard in between.
+TEST_F(ConnectionTest, WhoSendsMuchAtOnceIsHeardInTurns) {
+  wire.turn_bytes_max = 64 << 10;
+  std::string order;  // A letter for each frame; a bar where the loop had a turn.
+  auto opened = Listener::open(loop, wire, {"127.0.0.1", 0}, [&](std::unique_ptr<Connection> connection) {
+    connection->start([&](const FrameHeader&, std::span<const std::byte>) { order += 'f'; }, [](const Error&) {});
+    accepted.push_back(std::move(connection));
+  });
+  ASSERT_TRUE(opened.has_value());
+  listener = std::move(opened).value();
+  const int fd = raw_client();
+  std::vector<std::byte> burst;
+  for (std::uint64_t i = 1; i <= 1000; ++i) {
+    const std::vector<std::byte> frame = frame_bytes(i, 1);
+    burst.insert(burst.end(), frame.begin(), frame.end());
+  }
+  ASSERT_EQ(::write(fd, burst.data(), burst.size()), static_cast<ssize_t>(burst.size()));
+  run_until([&] {
+    if (!order.empty() && order.back() != '|') order += '|';
+    return std::count(order.begin(), order.end(), 'f') == 1000;
+  });
+  std::size_t most = 0;
+  for (std::size_t at = 0; at < order.size(); at = order.find('|', at) + 1)
+    most = std::max(most, order.find('|', at) - at);
+  EXPECT_LE(most, 8U * 16U) << "16 small frames for each of the 8 handlers of a turn";
+  ::close(fd);
 }
 
 // The gateway starts a connection, reads the introduction, and hands it to a link. Two reads at once would shuffle bytes.

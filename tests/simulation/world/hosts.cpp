@@ -196,6 +196,7 @@ void SupervisorHost::handle_one(SupervisorEvent&& event) {
 /// A subtask that an operator has cancelled is not given out any more.
 void SupervisorHost::witness(const SendToClient& word) {
   const auto* answer = std::get_if<AdminAnswer>(&word.message);
+  if (answer != nullptr && !answer->value["draining"].is_null()) witness_drain(*answer);
   if (answer == nullptr || answer->value["subtask"].text() == nullptr || answer->value["cancelled"].is_null()) return;
   if (!answer->value["written"].is_null()) return;  // The disk is full, and it was said that a crash undoes it.
   const Job* job = core_->find_job(job_selector_of(*answer->value["job"].text()).id);
@@ -203,9 +204,24 @@ void SupervisorHost::witness(const SendToClient& word) {
   world_.oracle().cancel_answered({job->id, job->shape->find_key_or_number(*answer->value["subtask"].text())});
 }
 
+/// An order that another one has followed before its answer left binds nobody.
+void SupervisorHost::witness_drain(const AdminAnswer& answer) {
+  if (!answer.value["written"].is_null()) return;
+  const WorkerTable& workers = core_->workers();
+  for (std::uint32_t i = 0; i < workers.worker_slots(); ++i) {
+    const WorkerEntry& worker = workers[WorkerSlot{i}];
+    if (worker.alive && worker.draining && worker.description.name == *answer.value["worker"].text())
+      drained_.insert(worker.id);
+  }
+}
+
 void SupervisorHost::witness(const SendToWorker& order) {
+  if (const auto* drain = std::get_if<Drain>(&order.message); drain != nullptr && !drain->enabled)
+    drained_.erase(order.worker);
   const auto* batch = std::get_if<AssignBatch>(&order.message);
   if (batch == nullptr) return;
+  if (drained_.contains(order.worker))
+    world_.oracle().breach(to_string(order.worker) + " is given work, though an operator was told that it drains");
   for (const Assignment& assignment : batch->assignments) world_.oracle().assigned({batch->job, assignment.subtask});
 }
 

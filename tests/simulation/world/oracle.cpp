@@ -76,15 +76,20 @@ void Oracle::success_reported(Life life, SubtaskId subtask, Attempt attempt) {
   if (!lost_.contains(life) && !fenced_.contains({life, subtask, attempt})) succeeded_on_[subtask].insert(life);
 }
 
-// Each life of a supervisor goes on counting where the one before has stopped.
+// Each life of a supervisor goes on counting where the one before has stopped. A failure that was nobody's fault may
+// turn out later to be its own: then it is charged once.
 void Oracle::failures_written(SubtaskId subtask, Attempt attempt, std::uint32_t charged) {
-  const auto [known, fresh] = charges_.try_emplace(subtask, Charge{attempt, charged});
+  const auto [known, fresh] = charges_.try_emplace(subtask, Charge{attempt, charged, charged > 0 ? charged - 1 : 0});
   if (fresh) return;
   Charge& before = known->second;
   if (charged < before.charged) breach(to_string(subtask, attempt) + ": a failure that was written is forgotten");
-  if (charged > before.charged && attempt <= before.attempt)
+  const bool charged_late =
+      attempt == before.attempt && before.charged == before.without_it && charged == before.charged + 1;
+  if (charged > before.charged && attempt <= before.attempt && !charged_late)
     breach(to_string(subtask, attempt) + " is charged twice for the same failure");
-  before = {attempt, charged};
+  if (attempt > before.attempt) before.without_it = before.charged;
+  before.attempt = attempt;
+  before.charged = charged;
 }
 
 // What had succeeded once may have to run again for its lost outputs.

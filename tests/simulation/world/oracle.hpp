@@ -81,6 +81,7 @@ class Oracle {
   struct Charge {
     Attempt attempt;
     std::uint32_t charged = 0;
+    std::uint32_t without_it = 0;  ///< What was charged before that attempt.
   };
   std::map<SubtaskId, Charge> charges_;  ///< What is written of them.
   std::set<SubtaskId> cancelled_;        ///< By operators who have been told so.

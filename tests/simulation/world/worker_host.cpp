@@ -111,6 +111,7 @@ Register WorkerHost::description(bool reclaims) const {
   description.data_address = description.host + ":1";
   description.bands = bands_;
   description.shared_storage = true;
+  description.crash = crash_;
   return description;
 }
 
@@ -143,6 +144,7 @@ void WorkerHost::make_endpoint() {
 void WorkerHost::refused() {
   world_.note("life % is fenced", {life_});
   end_life();
+  crash_.reset();
   begin_life();
   connect();
 }
@@ -158,6 +160,21 @@ void WorkerHost::connection_broke(std::uint64_t connection) {
 
 void WorkerHost::crash() {
   world_.note("life % crashes", {life_});
+  crash_.reset();
+  go_down();
+}
+
+// Fault F25: an operator takes its worker along. The process begins again by itself, and tells whose fault it was.
+void WorkerHost::crash_of(const Run& culprit) {
+  world_.note("subtask %:% brings life % down", {culprit.id.job.value(), culprit.id.index.value(), life_});
+  crash_ = OperatorCrash{Incarnation{life_}, culprit.id, culprit.attempt, 11, "an operator crashed"};
+  go_down();
+  world_.queue().after(milliseconds{world_.rng().between(1, world_.rng().chance(3, 4) ? 100 : 2000)}, [this] {
+    if (!up_) come_back();
+  });
+}
+
+void WorkerHost::go_down() {
   up_ = false;
   end_life();
   if (endpoint_ != nullptr && world_.rng().chance(2, 3)) {
@@ -455,6 +472,8 @@ void WorkerHost::end_run(RecordIndex record, std::uint64_t number, bool killed) 
   const auto found = runs_.find(record);
   if (found == runs_.end() || found->second.number != number) return;
   const Run run = found->second;
+  if (!killed && world_.faults_on() && world_.options().faults.crashes && world_.rng().chance(1, 200))
+    return crash_of(run);
   runs_.erase(found);
   untold_.push_back(make_end(record, run, killed));
   const auto offer = std::find_if(offers_.begin(), offers_.end(), [&](const auto& o) { return o.band == run.band; });

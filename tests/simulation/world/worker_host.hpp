@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -71,6 +72,8 @@ class WorkerHost {
 
   void begin_life();
   void end_life();
+  void crash_of(const Run& culprit);
+  void go_down();
   void handle(const worker::WorkerEvent& event);
   void handle_one(const worker::WorkerEvent& event);
   void tell_ends();
@@ -110,6 +113,7 @@ class WorkerHost {
   bool cut_off_ = false;
   Instant hung_until_{};
   std::uint64_t life_ = 0;
+  std::optional<OperatorCrash> crash_;  ///< What ended the life before this one.
   WorkerId id_;
   Incarnation supervisor_;          ///< Its life that this one is linked to.
 

@@ -70,6 +70,7 @@ class SupervisorHost {
   void check_plan() const;
   void read_policy(const supervisor::supervisor_action::ReloadPolicy& order);
   void witness(const supervisor::supervisor_action::SendToClient& word);
+  void witness_drain(const AdminAnswer& answer);
   void witness(const supervisor::supervisor_action::SendToWorker& order);
   void plan_tick();
   void plan_link_tick(WorkerId worker);
@@ -92,6 +93,8 @@ class SupervisorHost {
   Rng rng_;
   std::unique_ptr<supervisor::SupervisorCore> core_;
   bool up_ = true;
+  /// Workers whose drain was answered and not ordered otherwise since: no life of ours may give them anything.
+  std::set<WorkerId> drained_;
   std::uint64_t life_ = 0;
   std::uint64_t adopted_before_ = 0;
   std::uint64_t passes_before_ = 0;

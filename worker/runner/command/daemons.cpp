@@ -16,6 +16,9 @@ namespace {
 /// Some have no environment for all their lives: they are not looked at for ever.
 constexpr int kLooksMax = 500;
 
+/// All that a worker starts has this in its environment.
+constexpr const char* kBand = "PENSTOCK_BAND=";
+
 std::string_view next_word(std::string_view& text) {
   text.remove_prefix(std::min(text.find_first_not_of(" \n"), text.size()));
   const std::string_view word = text.substr(0, text.find_first_of(" \n"));
@@ -30,6 +33,16 @@ int number_of(std::string_view word) {
 }
 
 std::string file_of(int process, const char* name) { return "/proc/" + std::to_string(process) + "/" + name; }
+
+// Orphans come to the main thread, and programs are started on it.
+std::vector<int> children() {
+  const std::string self = std::to_string(::getpid());
+  const std::string text = read_small_file("/proc/self/task/" + self + "/children");
+  std::vector<int> found;
+  std::string_view rest = text;
+  for (std::string_view word = next_word(rest); !word.empty(); word = next_word(rest)) found.push_back(number_of(word));
+  return found;
+}
 
 }  // namespace
 
@@ -55,17 +68,27 @@ GroupAndSession parse_stat(std::string_view line) {
   return found;
 }
 
-Daemons::Daemons() : session_(::getsid(0)) { ::prctl(PR_SET_CHILD_SUBREAPER, 1); }
-
-std::vector<int> Daemons::children() const {
-  // Orphans come to the main thread, and programs are started on it.
-  const std::string self = std::to_string(::getpid());
-  const std::string text = read_small_file("/proc/self/task/" + self + "/children");
-  std::vector<int> found;
-  std::string_view rest = text;
-  for (std::string_view word = next_word(rest); !word.empty(); word = next_word(rest)) found.push_back(number_of(word));
-  return found;
+void end_children_of_former_life() {
+  // Children of one that ends come to us, and are looked at in the next round.
+  for (bool again = true; again;) {
+    again = false;
+    for (const int child : children()) {
+      if (parse_stat(read_small_file(file_of(child, "stat"))).zombie) {
+        again |= ::waitpid(child, nullptr, WNOHANG) == child;
+        continue;
+      }
+      const std::string environment = read_small_file(file_of(child, "environ"));
+      const bool is_ours =
+          environment.starts_with(kBand) || environment.find(std::string{'\0'} + kBand) != environment.npos;
+      if (!is_ours) continue;
+      ::kill(-child, SIGKILL);
+      ::kill(child, SIGKILL);
+      again |= ::waitpid(child, nullptr, 0) == child;
+    }
+  }
 }
+
+Daemons::Daemons() : session_(::getsid(0)) { ::prctl(PR_SET_CHILD_SUBREAPER, 1); }
 
 bool Daemons::is_program(int child) const {
   const GroupAndSession about = parse_stat(read_small_file(file_of(child, "stat")));

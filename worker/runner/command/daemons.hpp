@@ -26,13 +26,16 @@ class Daemons {
   bool end(const std::vector<std::string>& marks);
 
  private:
-  std::vector<int> children() const;
   bool is_program(int child) const;
 
   const int session_;
   std::map<int, int> unread_;  ///< Orphans whose environment could not be read, and how often.
   std::set<int> programs_;     ///< Children that are known to be programs started here; they are others' to reap.
 };
+
+/// Kills what a former life of this process has started as programs, runners and their daemons, told by the band in
+/// their environment, and reaps what has ended. For a process that has started nothing yet.
+void end_children_of_former_life();
 
 /// Whether a text of NUL-ended entries, as in /proc/PID/environ, has the entry.
 bool has_entry(std::string_view environment, std::string_view entry);

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "common/runtime/clock.hpp"
+#include "worker/runner/native/crash_note.hpp"
 #include "worker/runner/native/operator_registry.hpp"
 #include "worker/runner/process/process_runners.hpp"
 
@@ -31,22 +32,30 @@ void bind_thread(const std::vector<int>& processors) {
 /// An arena of a number of threads on the band's processors.
 class BoundArena : public tbb::task_scheduler_observer {
  public:
-  BoundArena(int threads, const std::vector<int>& processors)
-      : BoundArena(std::make_unique<tbb::task_arena>(threads, 1), processors) {}
+  /// `running` is what its threads work for, if that is always the same.
+  BoundArena(int threads, const std::vector<int>& processors, const RunningOperator* running = nullptr)
+      : BoundArena(std::make_unique<tbb::task_arena>(threads, 1), processors, running) {}
   ~BoundArena() override { observe(false); }
-  void on_scheduler_entry(bool) override { bind_thread(processors_); }
+  void on_scheduler_entry(bool) override {
+    bind_thread(processors_);
+    if (running_ != nullptr) set_running_operator(running_);
+  }
+  void on_scheduler_exit(bool) override {
+    if (running_ != nullptr) set_running_operator(nullptr);
+  }
   template <class Work>
   void execute(Work&& work) {
     arena_->execute(std::forward<Work>(work));
   }
 
  private:
-  BoundArena(std::unique_ptr<tbb::task_arena> arena, const std::vector<int>& processors)
-      : task_scheduler_observer(*arena), arena_(std::move(arena)), processors_(processors) {
+  BoundArena(std::unique_ptr<tbb::task_arena> arena, const std::vector<int>& processors, const RunningOperator* running)
+      : task_scheduler_observer(*arena), arena_(std::move(arena)), processors_(processors), running_(running) {
     observe(true);
   }
   std::unique_ptr<tbb::task_arena> arena_;
   const std::vector<int>& processors_;
+  const RunningOperator* const running_;
 };
 
 /// What an operator sees, with what it may not see behind it.
@@ -120,6 +129,7 @@ struct Lane {
   std::vector<penstock_view> views;
   std::vector<penstock_view> empty_views;  ///< As many as a run has asked for.
   std::unique_ptr<BoundArena> wide_arena;
+  RunningOperator running;  ///< Also for threads of that arena, which may leave it late.
 };
 
 /// The runs on offer. Invariant of `range`: the first that is left (upper half) and the end; a lane takes one by moving
@@ -240,6 +250,7 @@ Lane* NativeLanes::State::lane_at(SlotIndex index) {
 void NativeLanes::State::run_lane(Lane& lane, std::uint32_t number) {
   pthread_setname_np(pthread_self(), ("lane-" + std::to_string(number)).c_str());
   bind_thread(config.processors);
+  const CrashStack crash_stack;
   lane.typical_wait = config.spin_max * kLongWaits;
   BoundArena own_arena{1, config.processors};
   own_arena.execute([&] {
@@ -430,6 +441,8 @@ void NativeLanes::State::call_operator(Call& call, Lane& lane, NativeEnd& end) {
   const NativeRun& run = lane.work.run;
   int result = 1;
   std::string failure;
+  lane.running = {config.life, run.id, run.attempt, run.name};
+  set_running_operator(&lane.running);
   const auto guarded = [&] {
     try {
       result = run.function(&call);
@@ -442,11 +455,13 @@ void NativeLanes::State::call_operator(Call& call, Lane& lane, NativeEnd& end) {
     }
   };
   if (run.milli_slots > 1000) {
-    lane.wide_arena = std::make_unique<BoundArena>(static_cast<int>((run.milli_slots + 999) / 1000), config.processors);
+    lane.wide_arena = std::make_unique<BoundArena>(static_cast<int>((run.milli_slots + 999) / 1000), config.processors,
+                                                   &lane.running);
     lane.wide_arena->execute(guarded);
   } else {
     guarded();
   }
+  set_running_operator(nullptr);
   if (result == 0) return;
   end.succeeded = false;
   end.failure = std::make_unique<FailureDetail>();

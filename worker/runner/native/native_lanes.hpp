@@ -27,6 +27,7 @@ struct NativeRun {
   SubtaskId id;
   Attempt attempt;
   penstock_operator_function function = nullptr;
+  std::string_view name;              ///< Of the operator.
   const Template* process = nullptr;  ///< It runs in a child process instead, with this template.
   std::uint32_t milli_slots = 1000;
   std::uint64_t memory_bytes = 0;
@@ -51,6 +52,7 @@ struct NativeEnd {
 };
 
 struct NativeLanesConfig {
+  Incarnation life;                               ///< Of the worker.
   std::string device;                             ///< UUID of the band's GPU, or empty.
   std::vector<int> processors;                    ///< To which its threads are bound; empty: all.
   ProcessRunners* processes = nullptr;            ///< For runs in child processes; outlives the lanes.

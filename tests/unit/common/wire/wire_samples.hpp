@@ -107,6 +107,8 @@ inline std::vector<FromWorker> all_from_worker() {
   description.operators = {"noop", "burn"};
   description.reclaims = true;
   description.shared_storage = true;
+  description.crash =
+      OperatorCrash{Incarnation{99}, {JobId{4}, SubtaskIndex{5}}, Attempt{6}, 11, "operator 'o' crashed"};
   ReportBatch batch;
   batch.number = 12;
   FailureDetail failure{FailureClass::OutOfMemory, 3, 9, 1 << 20, SubtaskIndex{5}, "m", std::string{"\0tail", 5}};

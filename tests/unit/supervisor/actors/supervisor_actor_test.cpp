@@ -105,5 +105,45 @@ TEST_F(SupervisorActorTest, MessagesAreTakenTogetherUpToTheLimitAndNoFurther) {
   EXPECT_EQ(answers_to(limit + 1), (Through{1 + 2 * limit, 2 + 2 * limit}));
 }
 
+caf::behavior client_behavior(caf::event_based_actor*, std::vector<ToClient>* heard) {
+  return {
+      [heard](const ToClientMail& mail) { heard->insert(heard->end(), mail.messages->begin(), mail.messages->end()); }};
+}
+
+// Fault F20: the thread that checks a graph may be late by all of it; what comes is counted before it waits there.
+TEST(SupervisorActor, AGraphThatIsTooLargeIsRefusedWithoutWaitingForWhoeverChecksIt) {
+  Loop loop{Duration{0}};
+  ActorHost actors{loop};
+  SupervisorConfig config;
+  config.graph.subtasks_max = 10;
+  std::vector<ToClient> heard;
+  caf::actor client = actors.system().spawn(client_behavior, &heard);
+  caf::actor supervisor = spawn_supervisor(actors.system(), loop, {config, Rng{1}, nullptr});
+  auto messages = std::make_shared<std::vector<FromClient>>();
+  for (int i = 0; i < 4; ++i) {
+    SubmitChunk chunk;
+    chunk.submission = 5;
+    chunk.first = i == 0;
+    chunk.last = i == 3;
+    if (i == 0) chunk.graph.templates.resize(1);
+    chunk.graph.template_of.assign(4, 0);
+    chunk.graph.input_offsets.assign(5, 0);
+    messages->push_back(std::move(chunk));
+  }
+  caf::send_as(client, supervisor, FromClientMail{Incarnation{3}, std::move(messages)});
+  while (loop.turn()) {
+  }
+  std::vector<SubmitReply> replies;
+  for (const ToClient& message : heard)
+    if (const auto* reply = std::get_if<SubmitReply>(&message)) replies.push_back(*reply);
+  ASSERT_EQ(replies.size(), 1U);
+  EXPECT_EQ(replies[0].submission, 5U);
+  EXPECT_EQ(replies[0].refusal.code, ErrorCode::LimitExceeded);
+  EXPECT_NE(replies[0].refusal.remedy.find("graph.subtasks_max"), std::string::npos) << replies[0].refusal.remedy;
+  EXPECT_EQ(replies[0].refusal.message, "12 exceeds the limit of 10");
+  end_actor(client);
+  end_actor(supervisor);
+}
+
 }  // namespace
 }  // namespace penstock::supervisor

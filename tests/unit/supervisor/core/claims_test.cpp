@@ -367,6 +367,31 @@ TEST_F(ClaimsTest, AWorkerThatNobodyExpectsBeginsAnew) {
   cluster->ignore();
 }
 
+TEST_F(ClaimsTest, ADrainThatWasAnsweredStandsEvenIfItsWorkerHasNotHeardOfIt) {
+  begin(GraphBuilder{}.sources(3).build());
+  cluster->client_says(AdminRequest{1, "drain", {"worker-2"}, ""});
+  cluster.write_all();
+  die();
+  cluster->come_back(1, {.jobs = {of_job_1({held(0)})}});
+  PENSTOCK_EXPECT_COVERAGE_MARK("a drain that was ordered had not reached its worker", cluster->come_back(2, {}));
+  EXPECT_TRUE(cluster->core().workers()[WorkerSlot{1}].draining);
+  EXPECT_EQ(cluster->take<Drain>(), (std::vector<std::pair<WorkerId, Drain>>{{WorkerId{2}, Drain{true}}}));
+  EXPECT_EQ(cluster->assigned(), (Lines{"1 to w1", "2 to w1"})) << "the drained one has room";
+  cluster->ignore();
+}
+
+TEST_F(ClaimsTest, AnUndrainThatWasAnsweredStandsEvenIfItsWorkerHasNotHeardOfIt) {
+  begin(GraphBuilder{}.sources(3).build());
+  cluster->client_says(AdminRequest{1, "drain", {"worker-2"}, ""});
+  cluster->client_says(AdminRequest{2, "undrain", {"worker-2"}, ""});
+  cluster.write_all();
+  die();
+  cluster->come_back(2, {.draining = true});
+  EXPECT_FALSE(cluster->core().workers()[WorkerSlot{0}].draining);
+  EXPECT_EQ(cluster->take<Drain>(), (std::vector<std::pair<WorkerId, Drain>>{{WorkerId{2}, Drain{false}}}));
+  cluster->ignore();
+}
+
 TEST_F(ClaimsTest, AWorkerThatDrainsGoesOnDraining) {
   begin(GraphBuilder{}.sources(1).build());
   die();

@@ -54,6 +54,10 @@ TEST(Registration, WhatCannotBeIsRefused) {
   EXPECT_EQ(refusal([](Register& r) { r.name = std::string(65, 'x'); }), "is 65 bytes long; at most 64 are allowed");
   EXPECT_EQ(refusal([](Register& r) { r.bands[0].name = "../up"; }), "contains '..' as a path component");
   EXPECT_EQ(refusal([](Register& r) { r.operators = {"a\n"}; }), "contains a control character");
+  EXPECT_EQ(refusal([](Register& r) { r.crash = OperatorCrash{.message = std::string(1024, 'x')}; }), "");
+  EXPECT_EQ(refusal([](Register& r) { r.crash = OperatorCrash{.message = std::string(1025, 'x')}; }),
+            "is 1025 bytes long; at most 1024 are allowed");
+  EXPECT_EQ(refusal([](Register& r) { r.crash = OperatorCrash{.message = "\x1b"}; }), "contains a control character");
   EXPECT_EQ(refusal([](Register& r) { r.bands[0].capacity.memory = Bytes{-1}; }),
             "says of its band 'numa-0' that it has less than nothing");
   EXPECT_EQ(refusal([](Register& r) { r.bands[0].capacity.named = {{"licences", -1}}; }),

@@ -80,8 +80,12 @@ TEST(JournalCodec, EveryRecordComesBackAsItWas) {
   over.checkpoints = some_ended().checkpoints;
   EXPECT_EQ(decode_job_ended(encode(over)).value(), over);
 
-  const record::WorkerJoined worker{WorkerId{3}, Incarnation{4}, "w", true};
+  record::WorkerJoined worker{WorkerId{3}, Incarnation{4}, "w", true};
   EXPECT_EQ(decode_worker(encode(worker)).value(), worker);
+  for (const bool drain : {true, false}) {
+    worker.drain = drain;
+    EXPECT_EQ(decode_worker(encode(worker)).value(), worker);
+  }
   EXPECT_EQ(decode_lost_writer(encode(record::WriterLost{Incarnation{1ULL << 63U}})).value(), Incarnation{1ULL << 63U});
 }
 

@@ -82,6 +82,20 @@ class JournalTest : public ::testing::Test {
   std::uint64_t next_number = 1;
 };
 
+TEST_F(JournalTest, AWorkerThatIsWrittenAgainKeepsItsOrderAndGivesBackNoNumber) {
+  record::WorkerJoined first{WorkerId{3}, Incarnation{4}, "w", true};
+  write(first);
+  write(record::WorkerJoined{WorkerId{7}, Incarnation{8}, "v", true});
+  write(record::WorkerGone{WorkerId{7}});
+  first.drain = true;
+  first.again = true;
+  write(first);
+  const Recovered recovered = must_recover();
+  ASSERT_EQ(recovered.state.workers.size(), 1U);
+  EXPECT_EQ(recovered.state.workers[0].drain, std::optional{true});
+  EXPECT_EQ(recovered.state.next_worker, WorkerId{8}) << "others may know the one that is gone by its number";
+}
+
 TEST_F(JournalTest, AnEmptyOneBeginsWithJobOne) {
   const Recovered recovered = must_recover();
   EXPECT_TRUE(recovered.state.jobs.empty());

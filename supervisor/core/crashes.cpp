@@ -1,0 +1,137 @@
+// SupervisorCore: workers that a native operator took down with itself (fault F25), and who is charged for it.
+#include <algorithm>
+
+#include "common/base/coverage_mark.hpp"
+#include "supervisor/core/supervisor_core.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+FailureDetail detail_of(const OperatorCrash& crash) {
+  FailureDetail detail;
+  detail.failure = FailureClass::RunnerCrash;
+  detail.signal = crash.signal;
+  detail.message = crash.message;
+  return detail;
+}
+
+}  // namespace
+
+bool SupervisorCore::is_blamed(const OperatorCrash* crash, const AssignedRef& ref) {
+  return crash != nullptr && crash->subtask == SubtaskId{ref.job, SubtaskIndex{ref.subtask}} &&
+         crash->attempt.value() == ref.attempt;
+}
+
+/// The next life of a worker's process tells what ended the one before. Usually that one is not known to be lost yet;
+/// else what was charged to everybody is put right. A life that nobody remembers blames nobody: its numbers may be
+/// those of another state.
+void SupervisorCore::blame(WorkerSlot teller, const OperatorCrash& crash) {
+  for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i)
+    if (const WorkerEntry& worker = workers_[WorkerSlot{i}];
+        worker.alive && worker.incarnation == crash.life && WorkerSlot{i} != teller) {
+      pass_on_drain(teller, worker.drain_order);
+      return lose_worker(WorkerSlot{i}, crash.message, &crash);
+    }
+  const auto lost = std::find_if(lost_lives_.begin(), lost_lives_.end(),
+                                 [&](const LostLife& known) { return known.life == crash.life; });
+  if (lost != lost_lives_.end()) {
+    const LostLife life = std::move(*lost);
+    lost_lives_.erase(lost);
+    pass_on_drain(teller, life.drain_order);
+    return blame_late(life, crash);
+  }
+  const auto absent = std::find_if(expected_.begin(), expected_.end(),
+                                   [&](const record::WorkerJoined& known) { return known.incarnation == crash.life; });
+  if (absent != expected_.end()) return blame_absent(teller, absent, crash);
+  PENSTOCK_COVERAGE_MARK("a crash of a life that nobody remembers");
+  ++counters_.stale_reports;
+}
+
+/// Its loss was charged to all that it held, as nobody knew better.
+void SupervisorCore::blame_late(const LostLife& lost, const OperatorCrash& crash) {
+  PENSTOCK_COVERAGE_MARK("a crash was told after its worker was lost");
+  for (const AssignedRef& ref : lost.held) {
+    if (!knows(ref.job) || jobs_[ref.job.value()]->state != JobState::Running) continue;
+    Job& job = *jobs_[ref.job.value()];
+    if (is_final(job.hot[ref.subtask].phase)) continue;
+    SubtaskHistory* history = job.histories.find(SubtaskIndex{ref.subtask});
+    if (history == nullptr || history->last_attempt != ref.attempt ||
+        history->last.failure != FailureClass::WorkerLost || history->lost_workers == 0)
+      continue;
+    --history->lost_workers;
+    --history->failures;
+    if (is_blamed(&crash, ref)) {
+      ++history->charged;
+      ++history->failures;
+      history->last = detail_of(crash);
+      if (!history->lines.empty())
+        history->lines.back() = "attempt " + std::to_string(ref.attempt) + ": " +
+                                std::string{to_string(FailureClass::RunnerCrash)} + ": " + crash.message;
+    }
+    record_change(job, ref.subtask);
+    // One that has been given out again meanwhile may still succeed.
+    if (is_blamed(&crash, ref) && job.hot[ref.subtask].phase != SubtaskPhase::Assigned && !job.cancelling &&
+        !may_try_again(job, ref.subtask, *history, FailureClass::RunnerCrash))
+      fail_subtask(job, ref.subtask, FailureDetail{history->last});
+  }
+}
+
+/// It went down while the supervisor was away: nobody has to wait for it, and what it ran is known only from this.
+void SupervisorCore::blame_absent(WorkerSlot teller, ExpectedWorkers::iterator absent, const OperatorCrash& crash) {
+  PENSTOCK_COVERAGE_MARK("a crash happened while the supervisor was away");
+  if (reclaiming_) give_up_absent(*absent, crash.message);
+  pass_on_drain(teller, absent->drain);
+  expected_.erase(absent);
+  const std::uint32_t subtask = crash.subtask.index.value();
+  if (knows(crash.subtask.job) && jobs_[crash.subtask.job.value()]->state == JobState::Running) {
+    Job& job = *jobs_[crash.subtask.job.value()];
+    const ClaimedAttempt claim{crash.subtask.index, crash.attempt, BandIndex{0}, ClaimedStage::Running};
+    if (adopt(teller, job, claim, Proof::None)) {
+      ++job.counts.attempts;
+      leave_band(job, subtask);
+      fail_attempt(job, subtask, detail_of(crash), workers_[teller].description.name);
+    } else if (subtask < job.total()) {
+      note_fenced(job, subtask, crash.attempt.value());
+    }
+  }
+  end_reclaiming_if_complete();
+}
+
+/// Kept for a while: whoever crashed tells it only when it is up again.
+void SupervisorCore::remember_lost_life(const WorkerEntry& worker, std::vector<AssignedRef> held) {
+  if (held.empty() || config_.lost_lives_max == 0) return;
+  if (lost_lives_.size() >= config_.lost_lives_max) lost_lives_.pop_front();
+  lost_lives_.push_back({worker.incarnation, worker.drain_order, std::move(held)});
+}
+
+/// An operator who has drained a worker does not know that its process began again by itself.
+void SupervisorCore::pass_on_drain(WorkerSlot heir, std::optional<bool> order) {
+  if (order.value_or(false)) set_draining(heir, true);
+}
+
+void SupervisorCore::lose_attempts(WorkerSlot slot, const std::string& reason, const OperatorCrash* crash) {
+  FailureDetail detail;
+  detail.failure = FailureClass::WorkerLost;
+  detail.message = "worker " + workers_[slot].description.name + " was lost: " + reason;
+  std::vector<AssignedRef> lost;
+  for (const BandSlot band : workers_[slot].bands) {
+    const std::vector<AssignedRef> assigned = std::exchange(workers_[band].assigned, {});
+    for (const AssignedRef& ref : assigned) {
+      if (!knows(ref.job)) continue;
+      Job& job = *jobs_[ref.job.value()];
+      if (ref.subtask >= job.total()) continue;
+      const SubtaskHot& hot = job.hot[ref.subtask];
+      if (hot.phase != SubtaskPhase::Assigned || hot.band != band || hot.attempt != ref.attempt) continue;
+      const bool blamed = is_blamed(crash, ref);
+      // It has run, whatever became of it.
+      if (blamed || (hot.flags & SubtaskFlag::kStarted) != 0) ++job.counts.attempts;
+      leave_band(job, ref.subtask);
+      fail_attempt(job, ref.subtask, blamed ? detail_of(*crash) : detail, workers_[slot].description.name,
+                   crash != nullptr && !blamed ? Blame::Others : Blame::Open);
+      if (crash == nullptr) lost.push_back(ref);
+    }
+  }
+  if (crash == nullptr) remember_lost_life(workers_[slot], std::move(lost));
+}
+
+}  // namespace penstock::supervisor
