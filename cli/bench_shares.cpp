@@ -98,15 +98,37 @@ Result<std::vector<Graph>> graphs_of(const SharesOptions& options) {
   return graphs;
 }
 
-/// Of all runs, by job.
-struct SharesSeries {
-  std::vector<double> alone_s;      ///< One job, no policy.
-  std::vector<double> policed_s;    ///< One job under the policy.
-  std::vector<double> together_s;   ///< All jobs under the policy.
-  std::vector<double> unpoliced_s;  ///< All jobs, no policy.
-  std::vector<double> common_s;
-  std::vector<std::vector<double>> shares;
+/// All measured runs of one kind.
+struct RunSeries {
+  std::vector<double> total_s;
+  double supervisor_cpu_s = 0;  ///< Of all of them.
+  double workers_cpu_s = 0;
+
+  void add(double seconds, const std::vector<ProcessCost>& before, const std::vector<ProcessCost>& after) {
+    total_s.push_back(seconds);
+    for (std::size_t i = 0; i < std::min(before.size(), after.size()); ++i) {
+      const double cpu_s = after[i].cpu_s - before[i].cpu_s;
+      if (after[i].name == "supervisor") supervisor_cpu_s += cpu_s;
+      if (after[i].name.starts_with("worker")) workers_cpu_s += cpu_s;
+    }
+  }
 };
+
+struct SharesSeries {
+  RunSeries alone;      ///< One job, no policy.
+  RunSeries policed;    ///< One job under the policy.
+  RunSeries together;   ///< All jobs under the policy.
+  RunSeries unpoliced;  ///< All jobs, no policy.
+  std::vector<double> common_s;
+  std::vector<std::vector<double>> shares;  ///< By job.
+};
+
+Value cpu_of(std::string_view run, const RunSeries& series, double subtasks) {
+  const double all = subtasks * static_cast<double>(series.total_s.size());
+  return Value::Record{{"run", std::string{run}},
+                       {"supervisor_us", series.supervisor_cpu_s / all * 1e6},
+                       {"workers_us", series.workers_cpu_s / all * 1e6}};
+}
 
 Value to_value(const SharesOptions& options, const SharesSeries& series) {
   const auto size = static_cast<double>(options.shape.subtasks);
@@ -123,9 +145,14 @@ Value to_value(const SharesOptions& options, const SharesSeries& series) {
                                  {"share", share},
                                  {"by_weight", entitled}});
   }
-  const double alone = size / median_of(series.alone_s);
-  const double policed = size / median_of(series.policed_s);
-  const double together = size / median_of(series.together_s);
+  const double alone = size / median_of(series.alone.total_s);
+  const double policed = size / median_of(series.policed.total_s);
+  const double together = size / median_of(series.together.total_s);
+  Value::List cpu;
+  cpu.push_back(cpu_of("one job without policy", series.alone, size));
+  cpu.push_back(cpu_of("one job", series.policed, size));
+  cpu.push_back(cpu_of("jobs without policy", series.unpoliced, size));
+  cpu.push_back(cpu_of("jobs", series.together, size));
   return Value::Record{{"shape", std::string{to_string(options.shape.shape)}},
                        {"subtasks", options.shape.subtasks},
                        {"workers", options.cluster.workers},
@@ -134,12 +161,13 @@ Value to_value(const SharesOptions& options, const SharesSeries& series) {
                        {"repeat", options.repeat},
                        {"one_job_without_policy_per_s", alone},
                        {"one_job_per_s", policed},
-                       {"jobs_without_policy_per_s", size / median_of(series.unpoliced_s)},
+                       {"jobs_without_policy_per_s", size / median_of(series.unpoliced.total_s)},
                        {"jobs_per_s", together},
                        {"jobs_against_one_job", together / policed},
                        {"jobs_against_one_job_without_policy", together / alone},
                        {"common_s", median_of(series.common_s)},
                        {"share_off_by_max", off},
+                       {"cpu_per_subtask", std::move(cpu)},
                        {"jobs", std::move(rows)}};
 }
 
@@ -184,23 +212,30 @@ Result<Value> measure_shares(const SharesOptions& options, StopSignals& stop_sig
   if (!policed) return policed.error();
   SharesSeries series;
   series.shares.resize(options.weights.size());
+  const auto one = [&](BenchCluster& cluster, RunSeries& runs, bool counts) -> Result<void> {
+    const std::vector<ProcessCost> before = cluster.costs();
+    const Result<BenchRun> run = run_once(cluster.session(), stop_signals, *whole, {});
+    if (!run) return run.error();
+    if (counts) runs.add(run->total_s, before, cluster.costs());
+    return {};
+  };
+  const auto all = [&](BenchCluster& cluster, RunSeries& runs, bool counts) -> Result<CommonTime> {
+    const std::vector<ProcessCost> before = cluster.costs();
+    Result<JobsRun> run = run_jobs(cluster.session(), stop_signals, *parts, options.weights);
+    if (!run) return run.error();
+    if (counts) runs.add(run->total_s, before, cluster.costs());
+    return std::move(run->common);
+  };
   for (std::uint32_t round = 0; round <= options.repeat; ++round) {
-    const Result<BenchRun> alone = run_once((*free_cluster)->session(), stop_signals, *whole, {});
-    if (!alone) return alone.error();
-    const Result<BenchRun> single = run_once((*policed)->session(), stop_signals, *whole, {});
-    if (!single) return single.error();
-    const Result<JobsRun> unpoliced = run_jobs((*free_cluster)->session(), stop_signals, *parts, options.weights);
-    if (!unpoliced) return unpoliced.error();
-    const Result<JobsRun> together = run_jobs((*policed)->session(), stop_signals, *parts, options.weights);
-    if (!together) return together.error();
-    if (round == 0) continue;  // It was to warm up.
-    series.alone_s.push_back(alone->total_s);
-    series.policed_s.push_back(single->total_s);
-    series.unpoliced_s.push_back(unpoliced->total_s);
-    series.together_s.push_back(together->total_s);
-    series.common_s.push_back(together->common.seconds);
-    for (std::size_t i = 0; i < together->common.jobs.size(); ++i)
-      series.shares[i].push_back(together->common.jobs[i].share);
+    const bool counts = round > 0;  // The first is to warm up.
+    PENSTOCK_TRY(one(**free_cluster, series.alone, counts));
+    PENSTOCK_TRY(one(**policed, series.policed, counts));
+    if (const Result<CommonTime> run = all(**free_cluster, series.unpoliced, counts); !run) return run.error();
+    const Result<CommonTime> common = all(**policed, series.together, counts);
+    if (!common) return common.error();
+    if (!counts) continue;
+    series.common_s.push_back(common->seconds);
+    for (std::size_t i = 0; i < common->jobs.size(); ++i) series.shares[i].push_back(common->jobs[i].share);
   }
   return to_value(options, series);
 }

@@ -42,7 +42,9 @@ std::uint64_t work(std::uint64_t count, Meter& meter) {
   ClusterRig rig{options, ClusterRig::Meters{unused, meter}};
   Graph graph = build_graph(kShape, static_cast<std::uint32_t>(count), 100);
   const std::uint64_t subtasks = graph.size();
-  rig.run(std::move(graph));
+  std::vector<Graph> graphs;
+  graphs.push_back(std::move(graph));
+  rig.run(std::move(graphs));
   return subtasks;
 }
 

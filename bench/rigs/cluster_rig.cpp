@@ -1,14 +1,28 @@
 #include "bench/rigs/cluster_rig.hpp"
 
 #include <algorithm>
+#include <map>
+
+#include "supervisor/core/job_shares.hpp"
+#include "supervisor/policy/policy_engine.hpp"
 
 namespace penstock::bench {
 
 using namespace supervisor;
 using namespace worker;
 
+namespace {
+
+SupervisorConfig config_of(const RigOptions& options) {
+  SupervisorConfig config;
+  if (options.policed != 0) config.policy.pools = {PoolConfig{.name = "all", .preset = "fair_share"}};
+  return config;
+}
+
+}  // namespace
+
 ClusterRig::ClusterRig(const RigOptions& options, const Meters& meters)
-    : supervisor_(SupervisorConfig{}, Rng{1}), workers_(options.workers), meters_(meters) {
+    : supervisor_(config_of(options), Rng{1}), workers_(options.workers), run_ns_(options.run_ns), meters_(meters) {
   for (std::uint32_t i = 0; i < options.workers; ++i) {
     Register hello;
     hello.name = "worker-" + std::to_string(i + 1);
@@ -24,18 +38,24 @@ ClusterRig::ClusterRig(const RigOptions& options, const Meters& meters)
   meters_.workers.reset();
 }
 
-void ClusterRig::run(Graph&& graph) {
+void ClusterRig::submit(Graph&& graph, std::uint32_t weight) {
   GraphIntake intake{GraphLimits{}};
   const Result<void> added = intake.add(std::move(graph));
   Result<std::unique_ptr<GraphShape>> shape = intake.finish();
   PENSTOCK_CHECK(added && shape);
-  ended_ = false;
   JobSpec spec;
   spec.name = "bench-" + std::to_string(++submissions_);
   spec.keep = Keep::Nothing;
+  spec.policy.weight = weight * 1000;
+  ++running_;
   tell_supervisor(
       supervisor_event::GraphChecked{ClientId{1}, submissions_, std::move(spec), std::move(shape).value(), {}});
-  while (!ended_) {
+}
+
+void ClusterRig::run(std::vector<Graph>&& graphs) {
+  for (std::size_t i = 0; i < graphs.size(); ++i)
+    submit(std::move(graphs[i]), static_cast<std::uint32_t>(graphs.size() - i));
+  while (running_ > 0) {
     now_ += std::chrono::microseconds{100};
     if (active_.empty()) {
       // Whoever holds something back does so until a deadline.
@@ -46,9 +66,18 @@ void ClusterRig::run(Graph&& graph) {
         tell_worker(i, worker_event::Tick{});
       }
     }
+    run_passes();
     for (const std::uint32_t index : std::exchange(active_, {})) run_worker(index);
     for (auto& [index, message] : std::exchange(said_, {}))
       tell_supervisor(supervisor_event::WorkerSaid{WorkerId{index + 1}, message});
+  }
+}
+
+// As a thread of its own would: the core goes on meanwhile, and it is on nobody's meter.
+void ClusterRig::run_passes() {
+  for (const supervisor_action::RunPass& order : std::exchange(passes_, {})) {
+    const policy::PolicyEngine engine{std::vector<policy::Parts>(kBandKinds, *policy::preset("fair_share"))};
+    tell_supervisor(supervisor_event::PassEnded{order.number, engine.pass(order.snapshot), {}});
   }
 }
 
@@ -56,13 +85,20 @@ void ClusterRig::run_worker(std::uint32_t index) {
   Worker& worker = workers_[index];
   worker.active = false;
   while (!worker.ends.empty()) {
-    std::vector<RunEnd> ends = std::exchange(worker.ends, {});
-    // The first lane takes over all that is on offer, one after the other.
-    std::size_t last = 0;
-    for (const RunEnd& offer : std::exchange(worker.offers, {})) {
-      ends[last].next = offer.record;
-      last = ends.size();
-      ends.push_back(offer);
+    const std::vector<Run> ended = std::exchange(worker.ends, {});
+    std::vector<RunEnd> ends;
+    for (const Run& run : ended) ends.push_back(run.end);
+    // The first lane that may takes over all that is on offer, one after the other.
+    std::map<JobId, std::size_t> last;
+    for (const Run& offer : std::exchange(worker.offers, {})) {
+      const JobId after = offer.within_job ? offer.job : JobId::none();
+      const auto first =
+          std::find_if(ended.begin(), ended.end(), [&](const Run& run) { return !after.valid() || run.job == after; });
+      if (first == ended.end()) continue;
+      const auto at = last.try_emplace(after, static_cast<std::size_t>(first - ended.begin())).first;
+      ends[at->second].next = offer.end.record;
+      at->second = ends.size();
+      ends.push_back(offer.end);
     }
     tell_worker(index, worker_event::RunsEnded{ends, true});
     tell_worker(index, worker_event::OffersWanted{});
@@ -83,13 +119,23 @@ void ClusterRig::tell_supervisor(SupervisorEvent&& event) {
   std::swap(actions, supervisor_actions_);
   for (SupervisorAction& action : actions) {
     if (auto* order = std::get_if<supervisor_action::SendToWorker>(&action)) {
-      close_offers(order->worker.value() - 1);
-      tell_worker(order->worker.value() - 1, worker_event::MessageArrived{order->message});
+      carry_out(*order);
     } else if (auto* news = std::get_if<supervisor_action::SendToClient>(&action)) {
       if (const auto* progress = std::get_if<JobProgress>(&news->message))
-        ended_ = ended_ || progress->state != JobState::Running;
+        running_ -= progress->state != JobState::Running;
+    } else if (auto* pass = std::get_if<supervisor_action::RunPass>(&action)) {
+      ++counts_.passes;
+      passes_.push_back(std::move(*pass));
     }
   }
+}
+
+void ClusterRig::carry_out(supervisor_action::SendToWorker& order) {
+  if (const auto* batch = std::get_if<EntitlementBatch>(&order.message))
+    counts_.entitlements += batch->entitlements.size();
+  counts_.assign_batches += std::holds_alternative<AssignBatch>(order.message);
+  close_offers(order.worker.value() - 1);
+  tell_worker(order.worker.value() - 1, worker_event::MessageArrived{order.message});
 }
 
 void ClusterRig::tell_worker(std::uint32_t index, const WorkerEvent& event) {
@@ -99,23 +145,25 @@ void ClusterRig::tell_worker(std::uint32_t index, const WorkerEvent& event) {
   meters_.workers.pause();
   for (WorkerAction& action : worker_actions_) {
     if (const auto* start = std::get_if<worker_action::StartSubtask>(&action)) {
-      RunEnd end;
-      end.record = start->record;
-      end.attempt = start->attempt;
-      (start->offered ? worker.offers : worker.ends).push_back(end);
+      Run run{{}, start->id.job, start->within_job};
+      run.end.record = start->record;
+      run.end.attempt = start->attempt;
+      run.end.run_ns = run_ns_;
+      (start->offered ? worker.offers : worker.ends).push_back(std::move(run));
       if (!worker.active) active_.push_back(index);
       worker.active = true;
     } else if (auto* report = std::get_if<worker_action::SendReport>(&action)) {
+      counts_.report_sections += report->batch.jobs.size();
       said_.emplace_back(index, std::move(report->batch));
     }
   }
   worker_actions_.clear();
 }
 
-std::uint64_t ClusterRig::forward_hits() const {
-  std::uint64_t sum = 0;
-  for (const Worker& worker : workers_) sum += worker.core->counters().forward_hits;
-  return sum;
+ClusterRig::Counts ClusterRig::counts() const {
+  Counts counts = counts_;
+  for (const Worker& worker : workers_) counts.forward_hits += worker.core->counters().forward_hits;
+  return counts;
 }
 
 }  // namespace penstock::bench

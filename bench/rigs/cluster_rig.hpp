@@ -23,20 +23,36 @@ class ClusterRig {
 
   ClusterRig(const RigOptions& options, const Meters& meters);
 
-  /// Submits the graph and runs it to its end.
-  void run(Graph&& graph);
+  /// Submits the graphs, of a job each, and runs them to their end.
+  void run(std::vector<Graph>&& graphs);
 
-  std::uint64_t forward_hits() const;
+  /// Of all runs so far.
+  struct Counts {
+    std::uint64_t forward_hits = 0;
+    std::uint64_t passes = 0;        ///< Of the policy.
+    std::uint64_t entitlements = 0;  ///< Told to workers, of one job on one band each.
+    std::uint64_t assign_batches = 0;
+    std::uint64_t report_sections = 0;  ///< Of one job in one batch.
+  };
+  Counts counts() const;
 
  private:
+  struct Run {
+    worker::RunEnd end;
+    JobId job;
+    bool within_job = false;  ///< On offer to runs of its job only.
+  };
   struct Worker {
     std::unique_ptr<worker::WorkerCore> core;
-    std::vector<worker::RunEnd> ends;    ///< Of what has started since the last event.
-    std::vector<worker::RunEnd> offers;  ///< Of what is on offer.
+    std::vector<Run> ends;    ///< Of what has started since the last event.
+    std::vector<Run> offers;  ///< Of what is on offer.
     bool active = false;
   };
 
+  void submit(Graph&& graph, std::uint32_t weight);
   void tell_supervisor(supervisor::SupervisorEvent&& event);
+  void carry_out(supervisor::supervisor_action::SendToWorker& order);
+  void run_passes();
   void tell_worker(std::uint32_t index, const worker::WorkerEvent& event);
   void run_worker(std::uint32_t index);
   void close_offers(std::uint32_t index);
@@ -45,7 +61,10 @@ class ClusterRig {
   std::vector<Worker> workers_;
   std::vector<std::uint32_t> active_;
   std::vector<std::pair<std::uint32_t, FromWorker>> said_;
-  bool ended_ = false;
+  std::vector<supervisor::supervisor_action::RunPass> passes_;
+  std::uint32_t running_ = 0;  ///< Jobs.
+  const std::uint32_t run_ns_;
+  Counts counts_;
   std::uint64_t submissions_ = 0;
   Instant now_ = instant_at(std::chrono::seconds{1});
   Meters meters_;

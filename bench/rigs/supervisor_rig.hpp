@@ -19,6 +19,10 @@ struct RigOptions {
   std::uint32_t lookahead_subtasks_max = SupervisorConfig{}.lookahead_subtasks_max;
   /// What has been reported meanwhile is one event up to so many messages, as in the supervisor's actor.
   std::uint32_t messages_together_max = SupervisorConfig{}.messages_together_max;
+  // Of a `ClusterRig`:
+  std::uint32_t jobs = 1;     ///< At once; of weight `jobs` the first, then one less each.
+  std::uint32_t policed = 0;  ///< 1: a policy divides the slots among them (`fair_share`).
+  std::uint32_t run_ns = 0;   ///< What runs are said to take.
 };
 
 /// Drives a `SupervisorCore` in one thread and virtual time. Workers run what they are given in the order in which it

@@ -57,15 +57,24 @@ void measure_cluster(const Setting& setting, const RigOptions& options) {
   Meter supervisor;
   Meter workers;
   ClusterRig rig{options, ClusterRig::Meters{supervisor, workers}};
-  Graph graph = build_graph(setting.shape, setting.subtasks, setting.width);
-  const std::uint64_t subtasks = graph.size();
-  rig.run(std::move(graph));
+  std::vector<Graph> graphs;
+  std::uint64_t subtasks = 0;
+  for (std::uint32_t i = 0; i < options.jobs; ++i) {
+    graphs.push_back(build_graph(setting.shape, setting.subtasks / options.jobs, setting.width));
+    subtasks += graphs.back().size();
+  }
+  rig.run(std::move(graphs));
+  const ClusterRig::Counts counts = rig.counts();
   std::printf(
       "{\"rig\": \"cluster\", \"shape\": \"%s\", \"subtasks\": %llu, \"width\": %u, \"workers\": %u, \"slots\": %u, "
-      "\"supervisor_ns\": %.1f, \"worker_ns\": %.1f, \"forward_hits\": %llu}\n",
+      "\"jobs\": %u, \"policed\": %u, \"run_ns\": %u, \"supervisor_ns\": %.1f, \"worker_ns\": %.1f, "
+      "\"forward_hits\": %llu, \"passes\": %llu, \"entitlements\": %llu, \"assign_batches\": %llu, "
+      "\"report_sections\": %llu}\n",
       name_of(setting.shape).data(), static_cast<unsigned long long>(subtasks), setting.width, options.workers,
-      options.slots, per(supervisor.elapsed(), subtasks), per(workers.elapsed(), subtasks),
-      static_cast<unsigned long long>(rig.forward_hits()));
+      options.slots, options.jobs, options.policed, options.run_ns, per(supervisor.elapsed(), subtasks),
+      per(workers.elapsed(), subtasks), static_cast<unsigned long long>(counts.forward_hits),
+      static_cast<unsigned long long>(counts.passes), static_cast<unsigned long long>(counts.entitlements),
+      static_cast<unsigned long long>(counts.assign_batches), static_cast<unsigned long long>(counts.report_sections));
 }
 
 // What it costs that a worker comes, and that one is lost, while a job runs on all of them.
@@ -104,9 +113,10 @@ void measure_memory(const Setting& setting, RigOptions options) {
 }
 
 int usage() {
-  std::fprintf(stderr,
-               "usage: bench_scale supervisor|cluster|membership|memory [--shape NAME] [--subtasks N] [--width N] [--workers N] "
-               "[--slots N] [--reports N] [--together N] [--repeat N]\n");
+  std::fprintf(
+      stderr,
+      "usage: bench_scale supervisor|cluster|membership|memory [--shape NAME] [--subtasks N] [--width N] [--workers N] "
+      "[--slots N] [--reports N] [--together N] [--jobs N] [--policed 0|1] [--run-ns N] [--repeat N]\n");
   return 2;
 }
 
@@ -134,6 +144,12 @@ int main(int argc, char** argv) {
       options.reports_per_turn = value;
     else if (name == "--together")
       options.messages_together_max = value;
+    else if (name == "--jobs" && value > 0)
+      options.jobs = value;
+    else if (name == "--policed")
+      options.policed = value;
+    else if (name == "--run-ns")
+      options.run_ns = value;
     else if (name == "--repeat")
       repeat = value;
     else

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "common/base/prefetch.hpp"
+#include "supervisor/core/lookahead.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 
 namespace penstock::supervisor {
@@ -95,8 +96,12 @@ void SupervisorCore::fill(BandSlot slot) {
   BandEntry& band = workers_[slot];
   if (!band.draining) {
     exhausted_.clear();
-    while (Job* job = best_job_for(slot))
-      if (take_from(*job, slot, kTurn) == 0) exhausted_.push_back(job->id);
+    while (Job* job = best_job_for(slot)) {
+      // Who has a credit of his own leaves nobody less by using it: all at once, so that it is one message.
+      const bool own_credit = job->shares != nullptr && job->shares->of(slot).limited();
+      if (take_from(*job, slot, own_credit ? config_.lookahead_subtasks_max : kTurn) == 0)
+        exhausted_.push_back(job->id);
+    }
     if (policed()) fill_shares(slot);
   }
   const bool hungry = !band.draining && band.runnable < band.slots;
@@ -165,6 +170,8 @@ std::uint32_t SupervisorCore::take_from(Job& job, BandSlot slot, std::uint32_t c
   std::uint32_t used = 0;
   std::uint32_t limit = 0;  // Of the template that was last asked for: it takes a division.
   std::uint32_t limit_of = ~std::uint32_t{0};
+  const std::uint32_t most =
+      part_ahead(config_.lookahead_subtasks_max, credit_of(job, slot).slots, workers_[slot].slots);
   while (used < count_max) {
     // The set is looked up anew each time: assigning may make room for further bands in `job.locals`.
     LocalSet& local = job.local(slot);
@@ -182,7 +189,7 @@ std::uint32_t SupervisorCore::take_from(Job& job, BandSlot slot, std::uint32_t c
                          key == job.order_key(subtask);
     if (const std::uint32_t wanted = job.shape->template_index(subtask); wanted != limit_of) {
       limit_of = wanted;
-      limit = lookahead_limit(job, wanted, credit.slots);
+      limit = std::min(lookahead_limit(job, wanted, credit.slots), most);
     }
     if (current && credit.in_flight >= limit && !(take_ready && wants_runnable)) break;
     if (take_ready) {

@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "common/base/coverage_mark.hpp"
+#include "supervisor/core/lookahead.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 
 namespace penstock::supervisor {
@@ -148,10 +149,13 @@ std::string SupervisorCore::reason_of(Job& job, std::uint32_t subtask) {
         const std::string& hold = job.shares->kinds[static_cast<std::size_t>(band.kind)].hold;
         return "policy gives its job no slots of " + band_name(hot.band) + (hold.empty() ? "" : ": " + hold);
       }
+      const std::uint32_t slots = credit_of(job, hot.band).slots;
+      const std::uint32_t credit = std::min(lookahead_limit(job, job.shape->template_index(subtask), slots),
+                                            part_ahead(config_.lookahead_subtasks_max, slots, band.slots));
       return "kept for " + band_name(hot.band) + ", which holds " + std::to_string(band.in_flight) + " attempts, " +
              std::to_string(band.runnable) + " of them runnable, on " + std::to_string(band.slots) +
-             " slots; its credit is " + std::to_string(lookahead_limit(job, job.shape->template_index(subtask), credit_of(job, hot.band).slots)) +
-             ", and " + std::to_string(band.ready_here) + " runnable subtasks are kept for it";
+             " slots; its credit is " + std::to_string(credit) + ", and " + std::to_string(band.ready_here) +
+             " runnable subtasks are kept for it";
     }
     case SubtaskPhase::Assigned:
       return "assigned to " + band_name(hot.band) + (hot.missing > 0 ? ", where it waits for " + std::to_string(hot.missing) + " producers" : "") +

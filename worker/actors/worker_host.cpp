@@ -394,7 +394,8 @@ void WorkerHost::State::start_on_lane(const worker_action::StartSubtask& action)
   if (unknown) return refuse(action, "this worker has no operator '" + action.program->program + "'");
   NativeLanes& band = *lanes[action.band.value()];
   NativeRun started;
-  NativeRun& run = action.offered ? band.add_offer(inputs_of(action)) : started;
+  const JobId after = action.within_job ? action.id.job : JobId::none();
+  NativeRun& run = action.offered ? band.add_offer(after, inputs_of(action)) : started;
   run.process = process;
   run.function = function;
   run.name = action.program->program;

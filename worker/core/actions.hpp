@@ -39,6 +39,7 @@ struct StartSubtask {
   std::uint16_t omitted_inputs = 0;  ///< Further data inputs, all empty.
   /// Not yet: a lane of the band that ends a run may take it over, in the order of these actions. It has no lane then.
   bool offered = false;
+  bool within_job = false;  ///< The same, but only after a run of the same job.
 };
 /// Ask a run to stop, or end it. Each is said at most once for a run.
 struct StopRun {

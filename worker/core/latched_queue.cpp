@@ -127,6 +127,22 @@ void LatchedQueue::line_up_for_offers(std::span<const RecordIndex> running, Mill
   }
 }
 
+void LatchedQueue::put_on_offer(Job& job, RecordIndex next, std::uint64_t turn_began,
+                                std::vector<RecordIndex>& offered) {
+  Node& node = nodes_[next];
+  job.items.erase(node.heap_position);
+  --waiting_;
+  node.state = State::Offered;
+  ++offered_left_;
+  ++job.offered;
+  if (limited_ > 0) {
+    served_before_.push_back({job.served, turn_began});
+    count_served(job, node.item);
+  }
+  offered_.push_back(next);
+  offered.push_back(next);
+}
+
 // A slot of a job that is entitled to all of them counts as one, one of a job with half of them as two. Who is not
 // limited is entitled to all. Nobody saves up what he did not want, or could not have.
 void LatchedQueue::count_served(Job& job, const QueueItem& item) {
@@ -152,6 +168,7 @@ SlotIndex LatchedQueue::hand_over(RecordIndex ended, RecordIndex next) {
   Job& job = jobs_[after.item.job.value()];
   --job.offered;
   if (before.item.job == after.item.job) return after.lane;
+  PENSTOCK_CHECK(!within_jobs_);
   jobs_[before.item.job.value()].held -= before.item.request->slots;
   job.held += after.item.request->slots;
   refresh_job(before.item.job);
@@ -165,7 +182,7 @@ void LatchedQueue::withdraw_offers() {
   // From the last to the first: each is then smaller than all that wait, which costs least (see `Heap::push`).
   for (std::size_t i = offered_.size(); i-- > 0;) {
     if (!is_offered(offered_[i])) {
-      if (limited_ > 0) clock_ = std::max(clock_, served_before_[i]);
+      if (limited_ > 0) clock_ = std::max(clock_, served_before_[i].turn);
       continue;
     }
     Node& node = nodes_[offered_[i]];
@@ -174,7 +191,7 @@ void LatchedQueue::withdraw_offers() {
     insert_waiting(node);
     if (limited_ == 0) continue;
     // It need not be the job's best: what the ends since then have set free waits already.
-    job.served = served_before_[i];
+    job.served = served_before_[i].item;
     refresh_job(node.item.job);
   }
   served_before_.clear();

@@ -46,7 +46,8 @@ struct Taken {
 /// Always true: what is held never exceeds the capacity (after a shrinking `resize`, nothing is taken until it fits
 /// again); of the items that may start now, the best is the next to leave; ties are never last-in-first-out.
 /// Order: job priority, then the item's priority (see `QueueItem`), then the job's fair rank, then, while any job's
-/// entitlement is limited, who has been served least for what he is entitled to, then arrival.
+/// entitlement is limited, who has been served least for what he is entitled to, then arrival. To runs that lanes take
+/// over by themselves a limited job is served in turns of `kTurn`: who has been served least is asked for once a turn.
 /// An item that does not fit lets at most `bypass_max` others pass, then it reserves what becomes free.
 /// A job holds at most its entitlement: the second latch. Where runs are so short that slots are not what is scarce,
 /// jobs are served in proportion to it: start-time fair queueing (Goyal, Vin, Cheng, SIGCOMM 1996). Single-threaded,
@@ -75,12 +76,14 @@ class LatchedQueue {
   bool remove(RecordIndex record);
   /// Offers up to `max` of the items that leave next to runs that are about to end: each may be taken over, in the
   /// order of `offered`, by `hand_over` alone. Stops at the first that `may(item)` refuses, or whose job could hold
-  /// more than its entitlement, whichever runs end first. REQUIRES: nothing is offered, what is first in line does not
+  /// more than its entitlement, whichever runs end first. If all who wait hold what they may, a run is followed by none
+  /// but one of its own job: see `is_offered_within_jobs`. REQUIRES: nothing is offered, what is first in line does not
   /// fit now, and `running` are all that hold anything; they and all that `may` allows make the same request.
   template <class Predicate>
   void offer(std::size_t max, std::span<const RecordIndex> running, Predicate may, std::vector<RecordIndex>& offered);
   /// `ended` leaves, and at the same instant `next` has its slot and its lane. Returns the lane.
-  /// REQUIRES: `ended` holds a slot, `next` is offered; both make the same request.
+  /// REQUIRES: `ended` holds a slot, `next` is offered, after runs of other jobs too unless offers are within jobs;
+  /// both make the same request.
   SlotIndex hand_over(RecordIndex ended, RecordIndex next);
   /// What was offered and not taken over waits again in its place. Until then nothing else may be taken.
   void withdraw_offers();
@@ -110,6 +113,8 @@ class LatchedQueue {
 
   bool waits(RecordIndex record) const { return state_of(record) == State::Waiting || is_offered(record); }
   bool is_offered(RecordIndex record) const { return state_of(record) == State::Offered; }
+  /// While anything is on offer: whether only a run of the same job may be followed by it.
+  bool is_offered_within_jobs() const { return within_jobs_; }
   bool holds(RecordIndex record) const { return state_of(record) == State::Holding; }
   std::size_t waiting() const { return waiting_ + offered_left_; }
   std::size_t offered() const { return offered_left_; }
@@ -185,13 +190,19 @@ class LatchedQueue {
     Heap<ItemKey, TrackItem> items;
   };
   static constexpr std::uint32_t kNowhere = ~std::uint32_t{0};
+  static constexpr std::uint32_t kTurn = 16;
 
   State state_of(RecordIndex record) const { return nodes_.contains(record) ? nodes_[record].state : State::Absent; }
   Job& job_at(JobSlot job);
   bool fits(const QueueItem& item) const;
   bool may_hold_more(const Job& job) const { return job.held < job.entitlement; }
   bool may_be_offered(const Job& job, std::size_t lanes, MilliSlots slots) const;
+  std::uint32_t turn_max() const { return limited_ > 0 ? kTurn : 1; }
   void line_up_for_offers(std::span<const RecordIndex> running, MilliSlots slots);
+  template <class Predicate>
+  void offer_within_jobs(std::size_t max, std::span<const RecordIndex> running, Predicate may,
+                         std::vector<RecordIndex>& offered);
+  void put_on_offer(Job& job, RecordIndex next, std::uint64_t turn_began, std::vector<RecordIndex>& offered);
   void count_served(Job& job, const QueueItem& item);
   void insert_waiting(Node& node);
   void erase_waiting(Node& node);
@@ -221,8 +232,13 @@ class LatchedQueue {
   std::size_t limited_ = 0;  ///< Jobs whose entitlement is something, but limited.
   std::uint64_t clock_ = 0;  ///< What the job that was served last had been served before, while any is limited.
   std::vector<RecordIndex> offered_;          ///< Since the last withdrawal, in order; some have been taken over.
-  std::vector<std::uint64_t> served_before_;  ///< `Job::served` before each of them, while any job is limited.
+  struct ServedBefore {
+    std::uint64_t item;  ///< `Job::served` before it was put on offer,
+    std::uint64_t turn;  ///< and before the first of its turn: the clock, else who waits for his would lose by it.
+  };
+  std::vector<ServedBefore> served_before_;  ///< Of each of them, while any job is limited.
   std::size_t offered_left_ = 0;
+  bool within_jobs_ = false;  ///< What is on offer may follow runs of its own job only.
 
   // Scratch.
   std::vector<RecordIndex> passed_;
@@ -238,35 +254,48 @@ void LatchedQueue::offer(std::size_t max, std::span<const RecordIndex> running, 
   if (running.empty()) return;
   const MilliSlots slots = nodes_[running.front()].item.request->slots;
   line_up_for_offers(running, slots);
+  within_jobs_ = order_.empty();
+  if (within_jobs_) return offer_within_jobs(max, running, may, offered);
   bool more = true;
   while (more && offered_left_ < max && !order_.empty()) {
     const JobSlot slot = order_.top().job;
     Job& job = jobs_[slot.value()];
     if (!may_be_offered(job, running.size(), slots)) break;
-    // With nobody else in line its place among the jobs is brought up to date once, at the end.
+    // Its place among the jobs is brought up to date once for its turn.
+    const std::uint64_t priority = job.items.top().priority >> 32U;
+    const std::uint64_t turn_began = job.served;
+    std::uint32_t turn = 0;
     do {
       const RecordIndex next = job.items.top().record;
       more = may(nodes_[next].item);
       if (!more) break;
-      job.items.erase(nodes_[next].heap_position);
-      --waiting_;
-      nodes_[next].state = State::Offered;
-      ++offered_left_;
-      ++job.offered;
-      if (limited_ > 0) {
-        served_before_.push_back(job.served);
-        count_served(job, nodes_[next].item);
-      }
-      offered_.push_back(next);
-      offered.push_back(next);
-    } while (order_.size() == 1 && offered_left_ < max && !job.items.empty() &&
-             may_be_offered(job, running.size(), slots));
+      put_on_offer(job, next, turn_began, offered);
+      ++turn;
+    } while (offered_left_ < max && !job.items.empty() && may_be_offered(job, running.size(), slots) &&
+             (order_.size() == 1 || (turn < turn_max() && job.items.top().priority >> 32U == priority)));
     if (job.items.empty())
       order_.erase(job.heap_position);
     else
       order_.update(job.heap_position, key_of(slot));
   }
   for (const JobSlot slot : lined_up_) refresh_job(slot);
+}
+
+// Nobody is in line: who waits holds all that he may, and is next where one of his own runs ends and nowhere else. Who
+// holds more than that is not even then.
+template <class Predicate>
+void LatchedQueue::offer_within_jobs(std::size_t max, std::span<const RecordIndex> running, Predicate may,
+                                     std::vector<RecordIndex>& offered) {
+  const std::size_t after_each = max / running.size();
+  for (const RecordIndex record : running) {
+    Job& job = jobs_[nodes_[record].item.job.value()];
+    if (job.held > job.entitlement) continue;
+    for (std::size_t i = 0; i < after_each && !job.items.empty(); ++i) {
+      const RecordIndex next = job.items.top().record;
+      if (!may(nodes_[next].item)) break;
+      put_on_offer(job, next, job.served, offered);
+    }
+  }
 }
 
 template <class Predicate>

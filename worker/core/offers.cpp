@@ -33,7 +33,11 @@ void WorkerCore::offer(Band& band) {
   const std::uint16_t shape = shape_of_runs(band);
   if (shape == 0) return;
   const std::uint64_t typical = records_[band.running.front()].program->typical_ns;
-  const std::uint64_t count = kSpanNs / std::max(typical, kLeastRunNs) * band.running.size();
+  // Very short ones are one lane's, also where others have not come to their end: a band has more slots than processors
+  // where lanes wait for one, and what they do not take is put back into the queue each time that the core hears
+  // anything.
+  const std::uint64_t lanes = typical < kWorthALaneNs ? 1 : band.running.size();
+  const std::uint64_t count = kSpanNs / std::max(typical, kLeastRunNs) * lanes;
   granted_.clear();
   // Items of one template have one request: the records themselves are looked at only where that changes. They are
   // needed below.
@@ -46,7 +50,12 @@ void WorkerCore::offer(Band& band) {
     return true;
   };
   band.execute.offer(static_cast<std::size_t>(count), band.running, may, granted_);
-  for (const RecordIndex index : granted_) order_start(index).offered = true;
+  const bool within_jobs = band.execute.is_offered_within_jobs();
+  for (const RecordIndex index : granted_) {
+    worker_action::StartSubtask& action = order_start(index);
+    action.offered = true;
+    action.within_job = within_jobs;
+  }
   if (!granted_.empty()) offers_end_at_ = std::min(offers_end_at_, later(now_, config_.report_after));
 }
 

@@ -75,6 +75,8 @@ TEST(Bench, SharesRunsAJobForEachWeightAndTheSameAsOne) {
   ASSERT_EQ(found["jobs"].size(), 2U);
   EXPECT_EQ(found["jobs"][0]["weight"], 3);
   EXPECT_EQ(found["jobs"][1]["by_weight"], 0.25);
+  ASSERT_EQ(found["cpu_per_subtask"].size(), 4U);
+  EXPECT_EQ(found["cpu_per_subtask"][3]["run"], "jobs");
 }
 
 TEST(Bench, SharesRefusesWhatItCannotRun) {

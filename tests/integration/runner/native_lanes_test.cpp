@@ -81,7 +81,7 @@ TEST_F(NativeLanesTest, WhatIsOnOfferIsRunOnceAndInTheOrderOfEachLane) {
       ++started;
     }
     // What is not taken over is forgotten, as if the core had changed its mind.
-    for (std::uint64_t i = 0; i < kOffered; ++i) lanes.add_offer({}) = run_of(next++);
+    for (std::uint64_t i = 0; i < kOffered; ++i) lanes.add_offer(JobId::none(), {}) = run_of(next++);
     lanes.open_offers();
     if (round % 2 == 0) wait_for_idle();
     collect();
@@ -92,6 +92,29 @@ TEST_F(NativeLanesTest, WhatIsOnOfferIsRunOnceAndInTheOrderOfEachLane) {
   }
   for (const int times : seen) EXPECT_LE(times, 1);
   EXPECT_GE(started, kLanes);
+}
+
+TEST_F(NativeLanesTest, WhatIsOnOfferWithinAJobFollowsRunsOfThatJob) {
+  const auto run_for = [&](std::uint32_t job, std::uint64_t number) {
+    NativeRun run = run_of(job * 100 + number);
+    run.id.job = JobId{job};
+    return run;
+  };
+  for (std::uint64_t number = 1; number < 4; ++number)
+    for (const std::uint32_t job : {1U, 2U, 3U}) lanes.add_offer(JobId{job}, {}) = run_for(job, number);
+  lanes.open_offers();
+  for (const std::uint32_t job : {1U, 2U}) lanes.start(SlotIndex{static_cast<std::uint16_t>(job)}, run_for(job, 0), {});
+  std::vector<NativeEnd> ends;
+  {
+    std::unique_lock lock{mutex};
+    ASSERT_TRUE(news.wait_for(lock, std::chrono::seconds{30}, [&] { return idle > 1; }));
+  }
+  lanes.withdraw(ends);
+  ASSERT_EQ(ends.size(), 8U);
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    const std::uint64_t expected = ends[i].ticket % 100 < 3 ? ends[i].ticket + 1 : kNoTicket;
+    EXPECT_EQ(ends[i].next_ticket, expected) << ends[i].ticket;
+  }
 }
 
 // It looks for mail for a while, sleeps, or does the one after the other; and each end is told before it may look away.
@@ -137,7 +160,7 @@ TEST_F(NativeLanesTest, ARunWhoseInputsAreAllEmptyHasAsManyAsItAsksFor) {
 }
 
 TEST_F(NativeLanesTest, ClosedOffersAreNotTakenOver) {
-  lanes.add_offer({}) = run_of(7);
+  lanes.add_offer(JobId::none(), {}) = run_of(7);
   lanes.open_offers();
   std::vector<NativeEnd> ends;
   lanes.withdraw(ends);
@@ -152,7 +175,7 @@ TEST_F(NativeLanesTest, ClosedOffersAreNotTakenOver) {
 
 TEST_F(NativeLanesTest, TheEndCancelsWhatRunsAndWhatIsOnOfferNeverStarts) {
   lanes.start(SlotIndex{0}, run_of(1, wait_to_be_cancelled), {});
-  lanes.add_offer({}) = run_of(2);
+  lanes.add_offer(JobId::none(), {}) = run_of(2);
   lanes.open_offers();
   lanes.end();
   std::vector<NativeEnd> ends;

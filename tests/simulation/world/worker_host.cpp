@@ -476,7 +476,9 @@ void WorkerHost::end_run(RecordIndex record, std::uint64_t number, bool killed) 
     return crash_of(run);
   runs_.erase(found);
   untold_.push_back(make_end(record, run, killed));
-  const auto offer = std::find_if(offers_.begin(), offers_.end(), [&](const auto& o) { return o.band == run.band; });
+  const auto offer = std::find_if(offers_.begin(), offers_.end(), [&](const StartSubtask& o) {
+    return o.band == run.band && (!o.within_job || o.id.job == run.id.job);
+  });
   if (offer != offers_.end() && world_.rng().chance(3, 4)) {
     const StartSubtask next = *offer;
     offers_.erase(offer);

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <tbb/task_arena.h>
 #include <tbb/task_scheduler_observer.h>
 
@@ -15,6 +16,7 @@
 #include "common/runtime/clock.hpp"
 #include "worker/runner/native/crash_note.hpp"
 #include "worker/runner/native/operator_registry.hpp"
+#include "worker/runner/native/pace.hpp"
 #include "worker/runner/process/process_runners.hpp"
 
 namespace penstock::worker {
@@ -102,6 +104,19 @@ penstock_view view_of(std::string_view bytes) { return {bytes.empty() ? nullptr 
 
 constexpr int kLongWaits = 4;
 
+/// Whether the calling thread has lost its processor to others since it asked last. Of that thread.
+class Preemptions {
+ public:
+  bool any_since() {
+    rusage usage{};
+    if (getrusage(RUSAGE_THREAD, &usage) != 0) return false;
+    return std::exchange(known_, usage.ru_nivcsw) != usage.ru_nivcsw;
+  }
+
+ private:
+  long known_ = 0;
+};
+
 struct OfferedRun {
   NativeRun run;
   std::vector<DataKey> inputs;
@@ -124,6 +139,8 @@ struct Lane {
   std::thread thread;
 
   // Of the thread.
+  Pace pace;
+  Preemptions preemptions;
   Duration typical_wait{};  ///< Mean of the latest waits for a run; a long one counts as `kLongWaits` of `spin_max`.
   std::vector<BlobPtr> blobs;
   std::vector<penstock_view> views;
@@ -132,12 +149,31 @@ struct Lane {
   RunningOperator running;  ///< Also for threads of that arena, which may leave it late.
 };
 
-/// The runs on offer. Invariant of `range`: the first that is left (upper half) and the end; a lane takes one by moving
-/// the first on. `runs` are written only while it is 0 and no busy lane is within its critical section.
+/// The runs on offer, in a list for all lanes, or in one for each job that only its own runs are followed from.
+/// Invariant of `range`: the first that is left (upper half) and the end; a lane takes one by moving the first on.
+/// Invariant of `open`: so many of the lists may be looked at. All else is written only while it is 0 and no busy lane
+/// is within its critical section.
 struct Offers {
-  std::atomic<std::uint64_t> range{0};
-  std::vector<OfferedRun> runs;
-  std::size_t added = 0;
+  struct List {
+    JobId after;  ///< None: whatever has ended.
+    std::atomic<std::uint64_t> range{0};
+    std::vector<OfferedRun> runs;
+    std::size_t added = 0;
+  };
+  std::atomic<std::size_t> open{0};
+  std::deque<List> lists;  ///< They never move.
+  std::size_t used = 0;
+
+  List& list_for(JobId after) {
+    // What comes is sorted by job, or nearly.
+    for (std::size_t i = used; i-- > 0;)
+      if (lists[i].after == after) return lists[i];
+    if (used == lists.size()) lists.emplace_back();
+    List& list = lists[used++];
+    list.after = after;
+    list.added = 0;
+    return list;
+  }
 };
 
 struct NativeLanes::State {
@@ -148,7 +184,7 @@ struct NativeLanes::State {
   void run_lane(Lane& lane, std::uint32_t number);
   bool wait_for_mail(Lane& lane) const;
   bool take_over(Lane& lane, NativeEnd&& end);
-  OfferedRun* claim();
+  OfferedRun* claim(JobId ended);
   NativeEnd execute(Lane& lane, std::uint32_t number);
   bool gather_inputs(Lane& lane, NativeEnd& end) const;
   void call_operator(Call& call, Lane& lane, NativeEnd& end);
@@ -198,21 +234,24 @@ void NativeLanes::start(SlotIndex index, const NativeRun& run, std::vector<DataK
   lane.mail.notify_one();
 }
 
-NativeRun& NativeLanes::add_offer(std::vector<DataKey> inputs) {
-  Offers& offers = state_->offers;
-  if (offers.added == offers.runs.size()) offers.runs.emplace_back();
-  OfferedRun& offered = offers.runs[offers.added++];
+NativeRun& NativeLanes::add_offer(JobId after, std::vector<DataKey> inputs) {
+  Offers::List& list = state_->offers.list_for(after);
+  if (list.added == list.runs.size()) list.runs.emplace_back();
+  OfferedRun& offered = list.runs[list.added++];
   offered.inputs = std::move(inputs);
   return offered.run;
 }
 
 void NativeLanes::open_offers() {
-  if (state_->offers.added > 0) state_->offers.range.store(state_->offers.added, std::memory_order_release);
+  Offers& offers = state_->offers;
+  for (std::size_t i = 0; i < offers.used; ++i)
+    offers.lists[i].range.store(offers.lists[i].added, std::memory_order_relaxed);
+  offers.open.store(offers.used, std::memory_order_release);
 }
 
 void NativeLanes::withdraw(std::vector<NativeEnd>& ends) {
-  state_->offers.range.exchange(0, std::memory_order_acq_rel);
-  state_->offers.added = 0;
+  state_->offers.open.store(0, std::memory_order_release);
+  state_->offers.used = 0;
   for (Lane& lane : state_->lanes) {
     if (!lane.busy) continue;
     const std::lock_guard lock{lane.mutex};
@@ -262,7 +301,8 @@ void NativeLanes::State::run_lane(Lane& lane, std::uint32_t number) {
         end.ended = monotonic_now();
         const std::int64_t ns = (end.ended - start).count();
         end.run_us = static_cast<std::uint32_t>(std::min<std::int64_t>(ns / 1000, UINT32_MAX));
-        end.run_ns = static_cast<std::uint32_t>(std::min<std::int64_t>(ns, UINT32_MAX - 1));
+        const std::int64_t told = lane.pace.told(ns, [&] { return lane.preemptions.any_since(); });
+        end.run_ns = static_cast<std::uint32_t>(std::min<std::int64_t>(told, UINT32_MAX - 1));
         start = end.ended;
         more = take_over(lane, std::move(end));
       }
@@ -274,7 +314,7 @@ void NativeLanes::State::run_lane(Lane& lane, std::uint32_t number) {
 // Notes the end down, and takes over the next run if there is one: true.
 bool NativeLanes::State::take_over(Lane& lane, NativeEnd&& end) {
   const std::lock_guard lock{lane.mutex};
-  OfferedRun* next = claim();
+  OfferedRun* next = claim(lane.work.run.id.job);
   if (next != nullptr) {
     lane.work.run = next->run;
     std::swap(lane.work.inputs, next->inputs);
@@ -288,14 +328,21 @@ bool NativeLanes::State::take_over(Lane& lane, NativeEnd&& end) {
 }
 
 // REQUIRES: the caller holds the mutex of its lane.
-OfferedRun* NativeLanes::State::claim() {
-  std::uint64_t range = offers.range.load(std::memory_order_acquire);
-  for (;;) {
-    const std::uint64_t first = range >> 32U;
-    if (first == (range & UINT32_MAX) || ending.load(std::memory_order_relaxed)) return nullptr;
-    if (offers.range.compare_exchange_weak(range, range + (std::uint64_t{1} << 32U), std::memory_order_acq_rel))
-      return &offers.runs[first];
+OfferedRun* NativeLanes::State::claim(JobId ended) {
+  const std::size_t open = offers.open.load(std::memory_order_acquire);
+  if (ending.load(std::memory_order_relaxed)) return nullptr;
+  for (std::size_t i = 0; i < open; ++i) {
+    Offers::List& list = offers.lists[i];
+    if (list.after.valid() && list.after != ended) continue;
+    std::uint64_t range = list.range.load(std::memory_order_acquire);
+    for (;;) {
+      const std::uint64_t first = range >> 32U;
+      if (first == (range & UINT32_MAX)) return nullptr;  // There is no other list for it.
+      if (list.range.compare_exchange_weak(range, range + (std::uint64_t{1} << 32U), std::memory_order_acq_rel))
+        return &list.runs[first];
+    }
   }
+  return nullptr;
 }
 
 // False when the lane is to end.

@@ -43,7 +43,7 @@ struct NativeEnd {
   Attempt attempt;
   bool succeeded = true;
   std::uint32_t run_us = 0;
-  std::uint32_t run_ns = 0;     ///< The same; both saturated.
+  std::uint32_t run_ns = 0;     ///< The same, but of a lane that was preempted about as its last; both saturated.
   std::int64_t peak_bytes = 0;  ///< Memory that its child process used; 0: unknown.
   Instant ended{};
   std::uint64_t next_ticket = kNoTicket;  ///< Of the run on offer that the lane took over in that instant.
@@ -63,8 +63,8 @@ struct NativeLanesConfig {
 };
 
 /// The runners of one band's native operators. A lane's thread starts with its first run. After a run the thread takes
-/// over the first run on offer; the end is noted down and asked for by `withdraw`. If nothing is on offer, it says that
-/// it is idle, and often finds its next run waiting when that call returns: no other thread had to wake up.
+/// over the first run on offer to it; the end is noted down and asked for by `withdraw`. If nothing is on offer, it
+/// says that it is idle, and often finds its next run waiting when that call returns: no other thread had to wake up.
 /// An operator that uses TBB finds itself in an arena of as many threads as the subtask has slots, bound to the band's
 /// processors: it is confined to its own slots, which is stricter than to those of the band.
 class NativeLanes {
@@ -86,9 +86,10 @@ class NativeLanes {
   /// REQUIRES: the lane has no run whose end `withdraw` has not told.
   void start(SlotIndex lane, const NativeRun& run, std::vector<DataKey> inputs);
   /// Puts a run behind those that `open_offers` will offer, and returns it for the caller to fill: what an earlier one
-  /// has left is still in it. REQUIRES: `withdraw` since they were opened last.
-  NativeRun& add_offer(std::vector<DataKey> inputs);
-  /// From now on lanes that end a run take over the first of the added ones that is left.
+  /// has left is still in it. If `after` is valid, only a run of that job may be followed by it. REQUIRES: `withdraw`
+  /// since they were opened last.
+  NativeRun& add_offer(JobId after, std::vector<DataKey> inputs);
+  /// From now on lanes that end a run take over the first of the added ones that is left for them.
   void open_offers();
   /// From now on no lane takes anything over. Appends the ends since the last call, those of a lane in order.
   void withdraw(std::vector<NativeEnd>& ends);

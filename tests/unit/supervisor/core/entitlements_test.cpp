@@ -47,6 +47,41 @@ TEST(Entitlements, TwoJobsShareByTheirWeights) {
   supervisor.ignore();
 }
 
+// By count: what workers hold ahead is the band's, however many jobs share it. Each subtask costs more where more are
+// held.
+TEST(Entitlements, JobsShareWhatABandHoldsAhead) {
+  SupervisorConfig config = policed("fair_share_max_min");
+  config.lookahead_subtasks_max = 40;
+  PolicedSupervisor supervisor{config};
+  supervisor.join({.slots = 4});
+  for (const auto& [name, weight] : {std::pair{"a", 3000U}, std::pair{"b", 1000U}}) {
+    GraphBuilder builder;
+    builder.template_at(0).expected_duration = 1us;
+    supervisor.submit(builder.sources(100).build(), named(name, {.weight = weight}));
+  }
+  supervisor.settle(3);
+  const Lines assigned = supervisor.assigned();
+  EXPECT_EQ(given_to(assigned, "2:"), 10U);
+  EXPECT_EQ(assigned.size(), 40U);
+  supervisor.ignore();
+}
+
+// By count: jobs with a credit of their own do not take turns at a band, each of which would be a message.
+TEST(Entitlements, WhatAJobIsGivenOnABandAtOnceIsOneMessage) {
+  PolicedSupervisor supervisor{policed("fair_share_max_min")};
+  supervisor.join({.slots = 4});
+  for (const char* name : {"a", "b"}) {
+    GraphBuilder builder;
+    builder.template_at(0).expected_duration = 1us;
+    supervisor.submit(builder.sources(1000).build(), named(name));
+  }
+  supervisor.settle();
+  const auto batches = supervisor.take<AssignBatch>();
+  ASSERT_EQ(batches.size(), 2U);
+  for (const auto& [worker, batch] : batches) EXPECT_EQ(batch.assignments.size(), 1000U);
+  supervisor.ignore();
+}
+
 // The second job's share may be on a band where nothing of it was kept, and the other way round.
 TEST(Entitlements, WorkGoesWhereItsJobHasSlots) {
   PolicedSupervisor supervisor{policed("fair_share_max_min")};

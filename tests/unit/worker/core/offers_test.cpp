@@ -186,6 +186,40 @@ TEST_F(Offers, ATraceSaysWhenTheLaneTookItOver) {
   worker.ignore();
 }
 
+// By count: jobs that hold all that policy lets them hold do not have to ask for each run, and nobody gets another's
+// slot.
+TEST_F(Offers, AtFullEntitlementTheyFollowRunsOfTheirOwnJob) {
+  const auto note = [&] {
+    for (const auto& start : worker.take<worker_action::StartSubtask>()) starts[start.id.index.value()] = start;
+  };
+  EntitlementBatch entitlements;
+  entitlements.version = 1;
+  for (const std::uint32_t job : {1U, 2U}) entitlements.entitlements.push_back({JobId{job}, BandIndex{0}, kOneSlot, 0});
+  worker.receive(entitlements);
+  for (const std::uint32_t job : {1U, 2U}) {
+    std::vector<SubtaskSpec> specs;
+    for (std::uint32_t i = 0; i < 20; ++i) specs.push_back({.subtask = job * 100 + i, .priority = 50 - i});
+    worker.assign(specs, job);
+  }
+  note();
+  end({end_of(100), end_of(200)}, true);
+  note();
+  worker.handle(worker_event::OffersWanted{});
+  std::size_t of_first = 0;
+  const Starts offered = worker.take<worker_action::StartSubtask>();
+  for (const auto& start : offered) {
+    EXPECT_TRUE(start.offered && start.within_job);
+    starts[start.id.index.value()] = start;
+    of_first += start.id.job == JobId{1};
+  }
+  EXPECT_EQ(of_first, 18U);
+  EXPECT_EQ(offered.size(), 36U);
+  end({end_of(201, 202), end_of(202, 203)}, true);
+  EXPECT_EQ(running(), 2U);
+  EXPECT_EQ(worker.started(), List{});
+  worker.ignore();
+}
+
 TEST_F(Offers, VeryShortRunsAreLeftToOneLane) {
   run_ns = 200;
   begin(6);
