@@ -30,6 +30,14 @@ std::string utc_text(std::int64_t unix_ms) {
          padded(time.minutes().count()) + ":" + padded(time.seconds().count()) + "Z";
 }
 
+/// What an order has changed, where its answer says what was before.
+std::string outcome_of(const Value& answer) {
+  if (const std::string* changed = answer["changed"].text())
+    return changed->empty() ? "done, and nothing is different" : "done: " + *changed;
+  const std::string* before = answer["was"].text();
+  return before == nullptr ? "done" : "done; it was " + *before;
+}
+
 }  // namespace
 
 /// Orders that were refused are told of, too. With a journal the answer leaves when this is written.
@@ -40,7 +48,7 @@ void SupervisorCore::note_order(const AdminRequest& request, const Result<Value>
   order.at_ms = unix_ms(now_);
   order.who = request.who.substr(0, kWhoBytesMax);
   order.order = words_of(request);
-  order.outcome = result.has_value() ? "done" : to_string(result.error()).substr(0, kOrderBytesMax);
+  order.outcome = (result.has_value() ? outcome_of(*result) : to_string(result.error())).substr(0, kOrderBytesMax);
   if (durable()) records_.push_back(order);
   orders_.push_back(std::move(order));
   forget_old_orders();

@@ -9,25 +9,14 @@
 namespace penstock::supervisor {
 namespace {
 
-const char* words_of(policy::PreemptionReason reason) {
-  switch (reason) {
-    case policy::PreemptionReason::AboveShare: return "it holds more than its fair share";
-    case policy::PreemptionReason::Priority: return "a job of higher priority needs the place";
-    case policy::PreemptionReason::Reclaim: return "another project is below what it is entitled to";
-    case policy::PreemptionReason::Consolidation: return "it gets another place, so that a larger job fits";
-    case policy::PreemptionReason::StaleGang: return "its gang has been incomplete for too long";
-    case policy::PreemptionReason::BandDisabled: return "its band takes nobody any more";
-  }
-  return "policy";
-}
-
 std::string hold_text(const policy::Explanation& why, const std::string& subject) {
   const std::string need = std::to_string(why.need);
   const std::string have = std::to_string(why.have);
   switch (why.hold) {
     case policy::Hold::NoRoom: return "no room: it needs " + need + ", and the roomiest place has " + have;
     case policy::Hold::NeverFits:
-      return "never fits: it needs " + need + " slots at once, and all bands together have " + have;
+      return "infeasible: it needs " + need +
+             " slots at once, which neither one band of its pool nor whole bands of one size have; there are " + have;
     case policy::Hold::AtFairShare: return "fair share: it holds " + have + " of the " + need + " slots of its share";
     case policy::Hold::AtSlotsMax: return "slots_max: it holds " + have + " of " + need;
     case policy::Hold::HigherPriority: return "priority: a job of higher priority waits";
@@ -125,33 +114,9 @@ void SupervisorCore::apply_plan(const PassUnderWay& pass, const policy::Plan& pl
   note_explanations(pass, plan);
   for (const JobId id : active_) {
     entitle(*jobs_[id.value()]);
-    note_waiting(*jobs_[id.value()]);
+    note_standing(*jobs_[id.value()]);
   }
-}
-
-/// Of who must wait: once why, once that a place is promised, once that the wait is over. Later changes are what
-/// `explain` is for: a job whose demand comes and goes would fill the history.
-void SupervisorCore::note_waiting(Job& job) {
-  if (job.shares == nullptr || job.cancelling) return;
-  for (std::size_t kind = 0; kind < kBandKinds; ++kind) {
-    KindShare& share = job.shares->kinds[kind];
-    if (share.told_started || share.unit_milli == 0) continue;
-    const std::uint32_t slots = slots_held(job, static_cast<BandKind>(kind));
-    if (slots > 0) {
-      share.told_started = true;
-      if (share.told_held || share.told_reserved)
-        note_decision("start " + to_string(job.id),
-                      "it gets " + std::to_string(slots) + " of the " + std::to_string(share.demand) +
-                          " slots that it wants in pool '" + policy_.config.pools[job.shares->pool].name + "'");
-      continue;
-    }
-    if (!share.promised.empty()) {
-      if (!std::exchange(share.told_reserved, true))
-        note_decision("reserve " + to_string(job.id), "its place is promised, and others are leaving it");
-    } else if (!share.hold.empty() && !std::exchange(share.told_held, true)) {
-      note_decision("hold " + to_string(job.id), share.hold);
-    }
-  }
+  note_more_preempted();
 }
 
 bool SupervisorCore::is_still(const PassUnderWay& pass, BandSlot band) const {
@@ -174,8 +139,16 @@ void SupervisorCore::note_explanations(const PassUnderWay& pass, const policy::P
   for (const policy::Explanation& why : plan.explanations) {
     const std::size_t project = why.subject == policy::kNone ? projects : why.subject % projects;
     const bool named = project < policy_.config.projects.size();
-    if (KindShare* share = kind_share(why.workload))
-      share->hold = hold_text(why, named ? "project '" + policy_.config.projects[project].name + "'" : "its project");
+    KindShare* share = kind_share(why.workload);
+    if (share == nullptr) continue;
+    // Where quotas count, a slot is a device, and those are told in thousandths.
+    policy::Explanation in_slots = why;
+    if (counts_quotas(jobs_[pass.subjects[why.workload].job.value()]->shares->pool)) {
+      in_slots.need /= 1000;
+      in_slots.have /= 1000;
+    }
+    share->hold =
+        hold_text(in_slots, named ? "project '" + policy_.config.projects[project].name + "'" : "its project");
   }
   for (const policy::Preemption& each : plan.preemptions) kind_share(pass.members[each.member].subject);
   for (std::size_t i = 0; i < pass.members.size(); ++i)
@@ -310,19 +283,7 @@ void SupervisorCore::preempt(Job& job, const AssignedRef& ref) {
   order.kill_after = policy_.config.grace;
   order.alone = order.preempt = true;
   tell(workers_[job.hot[ref.subtask].band].worker, std::move(order));
-  note_decision(
-      "preempt " + to_string(SubtaskId{job.id, SubtaskIndex{ref.subtask}}),
-      job.shares->preemption_reason.empty() ? "its slots are somebody else's" : job.shares->preemption_reason);
-}
-
-void SupervisorCore::note_preemptions(const PassUnderWay& pass, const policy::Plan& plan) {
-  for (const policy::Preemption& each : plan.preemptions) {
-    const PassUnderWay::Subject& subject = pass.subjects[pass.members[each.member].subject];
-    if (!knows(subject.job) || jobs_[subject.job.value()]->shares == nullptr) continue;
-    std::string& reason = jobs_[subject.job.value()]->shares->preemption_reason;
-    reason = words_of(each.reason);
-    if (each.beneficiary != policy::kNone) reason += ": " + to_string(pass.subjects[each.beneficiary].job);
-  }
+  note_preempted(job, ref);
 }
 
 }  // namespace penstock::supervisor

@@ -142,7 +142,7 @@ std::string SupervisorCore::reason_of(Job& job, std::uint32_t subtask) {
     case SubtaskPhase::Placeable: {
       if (!hot.band.valid()) {
         if (workers_.alive_workers() == 0) return "no worker is connected";
-        return "no band may have it now: " + explain_infeasible(job.shape->template_of(subtask)).message;
+        return explain_homeless(job, subtask);
       }
       const BandEntry& band = workers_[hot.band];
       if (job.shares != nullptr && credit_of(job, hot.band).slots == 0) {

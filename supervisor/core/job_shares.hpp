@@ -40,6 +40,20 @@ struct PromisedPlace {
   std::uint32_t slots = 0;
 };
 
+/// How a job stands with policy on bands of one kind.
+enum class Standing : std::uint8_t { Nothing, Held, Reserved, Limited, Free };
+
+/// What the audit history says of that, and how often it has changed since.
+struct ToldShare {
+  Standing standing = Standing::Nothing;
+  std::uint32_t slots = 0;
+  Instant at{};
+  std::uint8_t once = 0;  ///< Standings that were told of at all, by bit.
+  Standing seen = Standing::Nothing;
+  std::uint32_t seen_slots = 0;
+  std::uint32_t changes = 0;  ///< Of what was seen, since the line.
+};
+
 /// What there is of a job on bands of one kind, as one pass after the other sees it.
 struct KindShare {
   std::uint32_t unit_milli = 0;  ///< Slots of its largest subtask there; 0: it has none for such bands.
@@ -50,9 +64,7 @@ struct KindShare {
   std::uint32_t misplaced =
       0;                   ///< Passes in a row that found its slots where it had nothing to run, and work elsewhere.
   std::string hold;        ///< The rule that keeps it from more; empty: nothing does.
-  bool told_held = false;  ///< The audit history has why it had to wait at first,
-  bool told_reserved = false;  ///< that a place was promised to it,
-  bool told_started = false;   ///< and that it has got slots since.
+  ToldShare told;          ///< What the audit history says of it.
   std::int64_t priority = 0;   ///< Of the multi-factor sum, with its terms.
   std::array<double, 6> terms{};
 

@@ -56,6 +56,14 @@ std::uint32_t SupervisorCore::measure_demand(const Job& job, BandKind kind, std:
   return static_cast<std::uint32_t>((demand + unit - 1) / unit * unit);
 }
 
+/// What bands of other pools are like is nothing to it.
+bool SupervisorCore::fits_all_of_pool(const Job& job, std::uint32_t template_index) {
+  const IndexSet& misfits = eligible_bands(job, template_index).misfits;
+  for (std::uint32_t band = misfits.next(0); band != IndexSet::kNone; band = misfits.next(band + 1))
+    if (policy_.pool_of_band[band] == job.shares->pool) return false;
+  return job.shape->graph().templates[template_index].required.empty();
+}
+
 /// Most jobs take slots wherever they are, and bring their work there. Whose subtasks fit some bands only, or must not
 /// return to where they have failed, or whoever was given slots that it cannot use, wants them where its work is; a
 /// gang then as many as it gets.
@@ -64,7 +72,7 @@ bool SupervisorCore::is_bound(Job& job, BandKind kind) {
   if (share.bound || job.histories.size() > 0) return true;
   const std::vector<Template>& templates = job.shape->graph().templates;
   for (std::uint32_t i = 0; i < templates.size(); ++i)
-    if (wants_gpu(templates[i]) == (kind == BandKind::Gpu) && !eligible_bands(job, i).everywhere) return true;
+    if (wants_gpu(templates[i]) == (kind == BandKind::Gpu) && !fits_all_of_pool(job, i)) return true;
   bool idle = false;
   bool unserved = false;
   for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {

@@ -25,6 +25,15 @@ std::int64_t thousandths_of(const std::string& text) {
   return std::llround(number * 1000);
 }
 
+/// Thousandths as people write them: `1.5`, not `1.500`.
+std::string decimal_text(std::int64_t thousandths) {
+  std::string text = std::to_string(thousandths / 1000);
+  if (thousandths % 1000 == 0) return text;
+  std::string rest = std::to_string(1000 + thousandths % 1000).substr(1);
+  while (rest.back() == '0') rest.pop_back();
+  return text + "." + rest;
+}
+
 }  // namespace
 
 std::uint32_t SupervisorCore::slots_held(const Job& job, BandKind kind) const {
@@ -187,7 +196,9 @@ Result<Value> SupervisorCore::set_by_request(const AdminRequest& request) {
   if (job->shares == nullptr)
     return Error{
         ErrorCode::WrongState, to_string(job->id), "has ended already: " + std::string{to_string(job->state)}, {}};
+  std::string before;
   if (what == "weight") {
+    before = decimal_text(own_weight(*job));
     const std::int64_t weight = thousandths_of(text);
     if (weight < 0) return bad_argument("weight", "'" + text + "' is no number from 0.001 to 1000000");
     job->spec.policy.weight = static_cast<std::uint32_t>(weight);
@@ -199,20 +210,38 @@ Result<Value> SupervisorCore::set_by_request(const AdminRequest& request) {
       return Error{ErrorCode::InvalidArgument, to_string(job->id),
                    "is a gang of " + std::to_string(job->spec.policy.gang) + ": with less it would wait for ever",
                    "hold it back by its priority"};
+    before = job->spec.policy.slots_max == 0 ? "none" : std::to_string(job->spec.policy.slots_max);
     job->spec.policy.slots_max = cap;
   }
   record_change(*job);
   policy_changed();
-  return Value{Value::Record{{"job", to_string(job->id)}, {what, text}}};
+  return Value{Value::Record{{"job", to_string(job->id)}, {what, text}, {"was", before}}};
 }
 
 /// In force, also in later lives, until the configuration is read again.
 Result<Value> SupervisorCore::set_quota(const std::string& project, const std::string& text) {
   std::int64_t slots = 0;
   if (!parse(text, slots)) return bad_argument("quota", "'" + text + "' is no number of slots");
+  const std::int64_t at = find_project(policy_.config, project);
+  const std::int64_t before = at < 0 ? 0 : policy_.config.projects[static_cast<std::size_t>(at)].guaranteed_slots;
   PENSTOCK_TRY(change_quota(project, slots));
   keep_policy();
-  return Value{Value::Record{{"project", project}, {"guaranteed_slots", slots}}};
+  return Value{Value::Record{{"project", project}, {"guaranteed_slots", slots}, {"was", std::to_string(before)}}};
+}
+
+/// `2nd of 5 of priority 0 in pool 'all'`, by position.
+std::string SupervisorCore::place_text(const Job& job) const {
+  std::uint64_t place = 1;
+  std::uint64_t all = 0;
+  for (const JobId id : active_) {
+    const Job& each = *jobs_[id.value()];
+    if (each.shares == nullptr || each.shares->pool != job.shares->pool || each.spec.priority != job.spec.priority)
+      continue;
+    ++all;
+    place += each.shares->position < job.shares->position ? 1 : 0;
+  }
+  return "number " + std::to_string(place) + " of " + std::to_string(all) + " of priority " +
+         std::to_string(job.spec.priority) + " in pool '" + policy_.config.pools[job.shares->pool].name + "'";
 }
 
 /// `move JOB ahead-of|behind OTHER`, among jobs of one priority.
@@ -244,10 +273,12 @@ Result<Value> SupervisorCore::move_by_request(const AdminRequest& request) {
   if (position == from || position == neighbour)
     return Error{ErrorCode::LimitExceeded, to_string(job->id), "there is no place left between its neighbours",
                  "move one of them first"};
+  const std::string before = place_text(*job);
   job->shares->position = position;
   record_change(*job);
   policy_changed();
-  return Value{Value::Record{{"job", to_string(job->id)}, {where, to_string(other->id)}}};
+  return Value{Value::Record{
+      {"job", to_string(job->id)}, {where, to_string(other->id)}, {"place", place_text(*job)}, {"was", before}}};
 }
 
 /// What policy says about a job, for `explain`.

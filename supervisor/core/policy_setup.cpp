@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "common/base/nearest_name.hpp"
+#include "supervisor/core/policy_differences.hpp"
 #include "supervisor/core/request_words.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 
@@ -21,7 +22,7 @@ constexpr std::int64_t kFirstPosition = std::int64_t{1} << 40U;
 
 }  // namespace
 
-/// What a job says about its owner must be known, and its gang must fit the pool. Nothing is checked without a policy.
+/// What a job says about its owner must be known. Nothing is checked without a policy.
 Result<void> SupervisorCore::check_policy_of(const JobSpec& spec) const {
   if (!policed()) return {};
   const PolicyConfig& config = policy_.config;
@@ -41,17 +42,7 @@ Result<void> SupervisorCore::check_policy_of(const JobSpec& spec) const {
   if (wishes.slots_max > 0 && wishes.gang > wishes.slots_max)
     return Error{ErrorCode::InvalidArgument, "gang of " + std::to_string(wishes.gang),
                  "is larger than its own slots_max, which is " + std::to_string(wishes.slots_max), "raise it"};
-  if (wishes.gang == 0 || spec.wait_for_resources || workers_.alive_bands() == 0 || reclaiming_) return {};
-  const std::uint32_t pool = pool_of(wishes);
-  std::uint64_t slots[kBandKinds] = {};
-  for (std::uint32_t i = 0; i < workers_.band_slots(); ++i)
-    if (const BandEntry& band = workers_[BandSlot{i}]; band.alive && policy_.pool_of_band[i] == pool)
-      slots[static_cast<std::size_t>(band.kind)] += band.slots;
-  const std::uint64_t most = std::max(slots[0], slots[1]);
-  if (wishes.gang <= most) return {};
-  return Error{ErrorCode::RequestTooLarge, "gang of " + std::to_string(wishes.gang),
-               "is larger than pool '" + config.pools[pool].name + "', which has " + std::to_string(most) + " slots",
-               "make it smaller, or submit with --wait-for-resources"};
+  return {};
 }
 
 /// Its own, or its project's, or the one that takes the rest. What is not known any more counts as not said.
@@ -139,6 +130,7 @@ void SupervisorCore::note_pools_of(WorkerSlot slot) {
 
 /// All of it at once: what was under way rests on the old one and is dropped.
 void SupervisorCore::set_policy(PolicyConfig config) {
+  const std::vector<std::pair<std::string, std::string>> pools = pools_by_name();
   const PolicyConfig before = std::exchange(policy_.config, std::move(config));
   policy_.pass.reset();
   policy_.quotas.clear();
@@ -158,6 +150,7 @@ void SupervisorCore::set_policy(PolicyConfig config) {
     else
       close_shares(job);
   }
+  note_pool_moves(pools);
   policy_.due = kNever;
   policy_changed();
   keep_policy();
@@ -167,8 +160,10 @@ void SupervisorCore::set_policy(PolicyConfig config) {
 void SupervisorCore::on(supervisor_event::PolicyRead& event) {
   Result<Value> result = [&]() -> Result<Value> {
     if (!event.config) return event.config.error();
+    std::string changes = differences(policy_.config, *event.config);
     set_policy(std::move(event.config).value());
-    return Value{Value::Record{{"pools", static_cast<std::uint64_t>(policy_.config.pools.size())},
+    return Value{Value::Record{{"changed", std::move(changes)},
+                               {"pools", static_cast<std::uint64_t>(policy_.config.pools.size())},
                                {"projects", static_cast<std::uint64_t>(policy_.config.projects.size())},
                                {"accounts", static_cast<std::uint64_t>(policy_.config.accounts.size())}}};
   }();

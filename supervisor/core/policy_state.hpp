@@ -12,6 +12,9 @@
 
 namespace penstock::supervisor {
 
+/// Instead of a position in the configuration: the whole cluster.
+inline constexpr std::uint32_t kAnyPool = ~std::uint32_t{0};
+
 /// Positions in a snapshot and whom they stand for, kept until the plan for it comes.
 struct PassUnderWay {
   struct Subject {
@@ -48,6 +51,9 @@ struct PolicyState {
   std::map<std::string, std::int64_t>
       quotas;                   ///< By project: what operators have set since the configuration was read.
   std::vector<bool> contended;  ///< By pool and kind: somebody wants more than there is.
+  std::uint32_t preempted_now = 0;  ///< Attempts that the plan at hand has told to leave.
+  std::uint32_t lines_left = 0;     ///< Of the audit history, for changes of who may hold how much,
+  Instant lines_until{};            ///< until then.
   std::string trouble;          ///< Why the last pass came to nothing.
 };
 

@@ -213,7 +213,9 @@ Result<Value> SupervisorCore::priority_by_request(const AdminRequest& request) {
     if (!subtask.valid()) return not_found("subtask '" + key + "' of " + to_string(job->id), "give its key or its number");
     change_subtask_priority(*job, subtask.value(), priority);
   } else {
+    const std::string before = std::to_string(job->spec.priority);
     change_priority(*job, priority);
+    return Value{Value::Record{{"job", to_string(job->id)}, {"priority", priority}, {"was", before}}};
   }
   return Value{Value::Record{{"job", to_string(job->id)}, {"priority", priority}}};
 }

@@ -179,9 +179,19 @@ class SupervisorCore {
   void let_go(Job& job);
   void tell_what_has_finished(WorkerSlot slot);
 
-  // Jobs: jobs.cpp.
+  // What is asked for and nobody has: feasibility.cpp.
   Result<void> check_feasible(const JobSpec& spec, const GraphShape& shape) const;
-  Error explain_infeasible(const Template& wanted) const;
+  Result<void> check_gang(const JobSpec& spec, const GraphShape& shape, std::uint32_t pool) const;
+  struct Offer;
+  Offer look_for(const Template& wanted, std::uint32_t pool) const;
+  Error explain_infeasible(const Template& wanted, std::uint32_t pool) const;
+  std::string explain_homeless(const Job& job, std::uint32_t subtask) const;
+  bool is_in(std::uint32_t pool, BandSlot band) const;
+  bool has_workers(std::uint32_t pool) const;
+  bool any_band_for(const Template& wanted, std::uint32_t pool) const;
+  std::uint32_t pool_in_force(const JobPolicy& wishes) const;
+
+  // Jobs: jobs.cpp.
   Job& make_job(JobSpec spec, SharedGraph& graph, JobId id);
   void place_sources(Job& job);
   void cancel_job(Job& job, Error why, Duration kill_after);
@@ -362,6 +372,7 @@ class SupervisorCore {
   void count_holdings();
   std::uint64_t runnable_for(const Job& job, BandSlot band) const;
   std::uint32_t measure_demand_at(const Job& job, BandSlot slot) const;
+  bool fits_all_of_pool(const Job& job, std::uint32_t template_index);
   bool is_bound(Job& job, BandKind kind);
   static std::uint32_t slots_run(const KindShare& kind, const BandShare& share, const BandEntry& band);
   std::uint32_t measure_demand(const Job& job, BandKind kind, std::int64_t capacity) const;
@@ -377,8 +388,6 @@ class SupervisorCore {
   void apply_plan(const PassUnderWay& pass, const policy::Plan& plan);
   bool is_still(const PassUnderWay& pass, BandSlot band) const;
   void note_explanations(const PassUnderWay& pass, const policy::Plan& plan);
-  void note_waiting(Job& job);
-  void note_preemptions(const PassUnderWay& pass, const policy::Plan& plan);
   bool is_limited(const Job& job, BandKind kind) const;
   void entitle(Job& job);
   void send_entitlements(const Job& job, WorkerSlot slot);
@@ -386,6 +395,18 @@ class SupervisorCore {
   void take_back_running(Job& job, BandSlot slot);
   bool is_leaving(const Job& job, std::uint32_t subtask, std::uint16_t attempt) const;
   void preempt(Job& job, const AssignedRef& ref);
+
+  // What the audit history says of it: policy_audit.cpp.
+  Standing standing_of(const Job& job, BandKind kind) const;
+  void note_standing(Job& job);
+  bool may_tell_again(const ToldShare& told);
+  std::string standing_text(const Job& job, BandKind kind) const;
+  void note_preemptions(const PassUnderWay& pass, const policy::Plan& plan);
+  std::string preemption_text(const PassUnderWay& pass, const policy::Plan& plan, const policy::Preemption& each) const;
+  void note_preempted(const Job& job, const AssignedRef& ref);
+  void note_more_preempted();
+  std::vector<std::pair<std::string, std::string>> pools_by_name() const;
+  void note_pool_moves(const std::vector<std::pair<std::string, std::string>>& before);
 
   // What of it outlives this life: policy_keeping.cpp.
   double left_after(Duration duration) const;
@@ -402,6 +423,7 @@ class SupervisorCore {
   Result<Value> describe_queue() const;
   Result<Value> set_by_request(const AdminRequest& request);
   Result<Value> set_quota(const std::string& project, const std::string& text);
+  std::string place_text(const Job& job) const;
   Result<Value> move_by_request(const AdminRequest& request);
   void explain_policy(const Job& job, Value::Record& fields) const;
 

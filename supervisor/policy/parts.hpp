@@ -71,6 +71,7 @@ struct Parts {
   Fitting device_fitting = Fitting::BinPack;  ///< Of parts of a device: fullest device first, or emptiest.
   bool preemption = false;                    ///< Of less important workloads, in the order by priority.
   bool mixed_sizes = false;                   ///< A gang may spread over bands of different sizes.
+  bool waits_for_absent_bands = false;        ///< Who fits no empty pool keeps others waiting, as the cases have it.
   std::uint32_t reserve_depth = 0;  ///< Backfill: 0 is first come first served, 1 EASY, `kReserveAll` conservative.
   std::int64_t saturation_multiplier = 1000;  ///< In thousandths, at least 1000; larger reclaims less.
   std::uint32_t consolidate_victims_max = 16;

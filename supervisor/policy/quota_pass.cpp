@@ -126,7 +126,7 @@ void QuotaPass::pass_on(std::uint32_t from, std::uint32_t to) {
 
 void QuotaPass::note_refusal(std::uint32_t workload, const Refusal& refusal) { refusals_[workload] = refusal; }
 
-void QuotaPass::explain(std::uint32_t workload, std::int64_t roomiest, Plan& plan) const {
+void QuotaPass::explain(std::uint32_t workload, std::int64_t roomiest, const Resources& largest, Plan& plan) const {
   const std::vector<std::uint32_t>& members = order_.members(workload);
   const auto waiting =
       std::find_if(members.begin(), members.end(), [this](std::uint32_t member) { return waits(member); });
@@ -134,6 +134,10 @@ void QuotaPass::explain(std::uint32_t workload, std::int64_t roomiest, Plan& pla
   Explanation why{workload, *waiting, Hold::NoRoom, amount_of({*waiting}).gpu, 0, kNone};
   if (snapshot().workloads[workload].held) {
     why.hold = Hold::Held;
+  } else if (const Member& member = snapshot().members[*waiting];
+             !member.request.within(largest) || member.devices * 1000 > largest.gpu) {
+    why.hold = Hold::NeverFits;
+    why.have = largest.gpu;
   } else if (const std::optional<Refusal>& refusal = refusals_[workload]) {
     const bool limit = trial_.owners()[refusal->owner].of[refusal->resource].limit == refusal->may_hold;
     why.hold = limit ? Hold::ProjectLimit : Hold::ProjectGuarantee;
@@ -161,9 +165,15 @@ void QuotaPass::write(Plan& plan) const {
       plan.reservations.push_back({member, places, trial_.group_labels(member), kNever});
   }
   std::int64_t roomiest = 0;
-  for (const std::uint32_t band : trial_.bands()) roomiest = std::max(roomiest, trial_.room(band).idle.gpu);
+  Resources largest;
+  for (const std::uint32_t band : trial_.bands()) {
+    roomiest = std::max(roomiest, trial_.room(band).idle.gpu);
+    if (!trial_.room(band).open) continue;
+    for (std::size_t resource = 0; resource < kResources; ++resource)
+      largest.of(resource) = std::max(largest.of(resource), snapshot().bands[band].capacity.of(resource));
+  }
   for (std::uint32_t workload = 0; workload < snapshot().workloads.size(); ++workload)
-    if (trial_.in_pool(workload)) explain(workload, roomiest, plan);
+    if (trial_.in_pool(workload)) explain(workload, roomiest, largest, plan);
   for (std::uint32_t owner = 0; owner < trial_.owners().size(); ++owner) {
     const Owner& source = trial_.owners()[owner];
     plan.project_targets.push_back(

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "supervisor/policy/actions/room_outlook.hpp"
 #include "supervisor/policy/ordering/agenda.hpp"
 #include "supervisor/policy/plan.hpp"
 #include "supervisor/policy/sharing/capacity_rules.hpp"
@@ -32,6 +33,7 @@ class QuotaPass {
   /// trial is now. REQUIRES: not while something is tried that may be undone. Cost: that of sorting them, once; then of
   /// sorting those of the projects that have changed.
   const std::vector<std::vector<std::uint32_t>>& victims_in_order();
+  RoomOutlooks& outlooks() { return outlooks_; }
   /// Whether it holds a place or is promised one.
   bool holds_anything(std::uint32_t workload) const;
   /// What the members count for while they wait.
@@ -51,7 +53,8 @@ class QuotaPass {
 
  private:
   bool any_waiting(std::uint32_t workload) const;
-  void explain(std::uint32_t workload, std::int64_t roomiest, Plan& plan) const;
+  /// `roomiest`: most devices that are free on a band; `largest`: the most of each that any has at all.
+  void explain(std::uint32_t workload, std::int64_t roomiest, const Resources& largest, Plan& plan) const;
 
   Trial trial_;
   WorkloadOrder order_;
@@ -59,6 +62,7 @@ class QuotaPass {
   std::vector<std::vector<std::uint32_t>> preemptible_jobs_;  ///< By project.
   std::vector<std::vector<std::uint32_t>> victims_;           ///< By project, as the trial was at `victims_mark_`.
   std::optional<std::size_t> victims_mark_;
+  RoomOutlooks outlooks_;
   std::vector<PreemptionReason> reasons_;         ///< By member.
   std::vector<std::uint32_t> beneficiaries_;      ///< By member.
   std::vector<std::optional<Refusal>> refusals_;  ///< By workload.

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "supervisor/policy/backfill_profile.hpp"
+#include "supervisor/policy/eligibility.hpp"
 #include "supervisor/policy/ordering/member_order.hpp"
 #include "supervisor/policy/ordering/multifactor.hpp"
 #include "supervisor/policy/slot_pass.hpp"
@@ -51,12 +52,17 @@ std::vector<std::uint32_t> in_order(SlotPass& pass) {
 void backfill(SlotPass& pass) {
   const Snapshot& snapshot = pass.snapshot();
   Backfill policy{profile_of(pass), snapshot.now, pass.parts().reserve_depth};
+  Eligibility eligibility{pass, Gone::Everybody};
   bool anybody_blocked = false;
   for (const std::uint32_t member : in_order(pass)) {
     const Member& subject = snapshot.members[member];
     if (pass.is_over_cap(member)) {
       pass.explain(member, Hold::AtSlotsMax, snapshot.workloads[subject.workload].slots_max,
                    pass.held(subject.workload));
+      continue;
+    }
+    if (!pass.parts().waits_for_absent_bands && !eligibility.admits(member)) {
+      pass.explain(member, Hold::NeverFits, subject.slots, pass.trial().capacity());
       continue;
     }
     std::vector<Place> places;

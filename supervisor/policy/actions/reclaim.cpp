@@ -64,24 +64,25 @@ class Failures {
   void clear() { keys_.clear(); }
 
  private:
-  using Key = std::array<std::int64_t, 10>;
+  using Key = std::pair<std::array<std::int64_t, 10>, std::vector<std::uint32_t>>;
 
-  /// Only of jobs with one gang, of which nobody is anywhere yet and all members want the same, on any band.
+  /// Only of jobs with one gang, of which nobody is anywhere yet and all members want the same, on the same bands.
   static std::optional<Key> key_of(const QuotaPass& pass, std::uint32_t workload) {
     const Workload& source = pass.snapshot().workloads[workload];
     const std::vector<std::uint32_t>& members = pass.order().members(workload);
     const Member& first = pass.snapshot().members[members.front()];
     for (const std::uint32_t member : members) {
       const Member& each = pass.snapshot().members[member];
-      const bool anywhere = each.label.empty() && each.blocked_bands.empty() && each.allowed_bands.empty();
+      const bool anywhere =
+          each.label.empty() && each.blocked_bands.empty() && each.allowed_bands == first.allowed_bands;
       const bool same = each.request == first.request && each.devices == first.devices &&
                         each.device_share == first.device_share && each.device_memory_mib == first.device_memory_mib;
       if (!anywhere || !same || !pass.waits(member)) return std::nullopt;
     }
     if (source.sets.size() != 1) return std::nullopt;
-    return Key{source.project,     source.preemptible,     source.sets[0].min, std::ssize(members),
-               first.request.cpu,  first.request.memory,   first.request.gpu,  first.devices,
-               first.device_share, first.device_memory_mib};
+    return Key{{source.project, source.preemptible, source.sets[0].min, std::ssize(members), first.request.cpu,
+                first.request.memory, first.request.gpu, first.devices, first.device_share, first.device_memory_mib},
+               first.allowed_bands};
   }
 
   std::set<Key> keys_;

@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "supervisor/policy/actions/room_outlook.hpp"
 #include "supervisor/policy/fitting/band_score.hpp"
 
 namespace penstock::policy {
@@ -14,6 +15,9 @@ using Bands = std::vector<std::uint32_t>;
 
 /// Members of one job that are taken together.
 using Piece = TakenMembers;
+
+/// Not a setting: what it costs to find out anew whether anything can come of it.
+constexpr std::uint32_t kTriesBeforeLooking = 4;
 
 /// One search for one job.
 class Solver {
@@ -57,6 +61,7 @@ class Solver {
     const WorkloadOrder::Waits is_there = [&](std::uint32_t member) { return is_active(trial_.state(member)); };
     Agenda agenda = victims_agenda(is_there);
     while (const std::optional<std::uint32_t> victim = agenda.take()) {
+      if (!is_worth_a_try()) return false;
       const Piece piece{*victim, pass_.order().next_victims(*victim, is_there)};
       if (!piece.members.empty() && might_fit({&piece}) && attempt({&piece})) return true;
     }
@@ -77,6 +82,88 @@ class Solver {
     for (const std::uint32_t member : wanted_)
       fits_anyway_.push_back(choose_band(trial_, member, Trial::When::Later, {}).has_value());
     find_bands_with_room();
+    tries_ = 0;
+    looked_ = false;
+    anywhere_ = true;
+    helpful_left_ = INT64_MAX;
+  }
+
+  /// Before one more try: whether it may come to something. Most searches that succeed do so soon; only others are
+  /// worth a look at all bands, unless somebody has looked already.
+  bool is_worth_a_try() {
+    const OutlookKey key{rules_.only_project, rules_.not_project, wanted_.size() > 1};
+    if (looked_ || (++tries_ <= kTriesBeforeLooking && !pass_.outlooks().has(trial_, key))) return true;
+    looked_ = true;
+    return find_hopeful_bands(key);
+  }
+
+  /// Bands that could hold somebody of `wanted_` at best. False: one of them finds no such band.
+  bool find_hopeful_bands(const OutlookKey& key) {
+    const RoomOutlook& outlook =
+        pass_.outlooks().get(trial_, key, [this](RoomOutlook& fresh) { look_at_victims(fresh); });
+    hopeful_.assign(pass_.snapshot().bands.size(), false);
+    helpful_left_ = 0;
+    bool all = true;
+    for (std::size_t i = 0; i < wanted_.size(); ++i) {
+      const Member& wanted = pass_.snapshot().members[wanted_[i]];
+      bool any = fits_anyway_[i];
+      for (const std::uint32_t band : trial_.bands()) {
+        if (!outlook.might_hold(wanted_[i], band) || !band_allowed(pass_.snapshot(), wanted, band)) continue;
+        hopeful_[band] = any = true;
+      }
+      all = all && any;
+    }
+    // Who goes together with somebody on a hopeful band helps, too.
+    helps_ = hopeful_;
+    for (const std::uint32_t band : trial_.bands()) {
+      if (outlook.is_tied(band)) helps_[band] = true;
+      if (helps_[band]) helpful_left_ += outlook.takeable(band);
+    }
+    anywhere_ =
+        wanted_.size() > 1 || std::all_of(fits_anyway_.begin(), fits_anyway_.end(), [](bool fits) { return fits; });
+    if (anywhere_) helpful_left_ = INT64_MAX;
+    return all;
+  }
+
+  void look_at_victims(RoomOutlook& outlook) const {
+    const std::vector<bool> several = bands_of_several();
+    for (std::uint32_t project = 0; project < victims_.size(); ++project) {
+      if (!may_take_from(project)) continue;
+      const bool lost = rules_.may_lose.empty() || rules_.may_lose[project];
+      for (const std::uint32_t victim : victims_[project]) {
+        const Members& members = pass_.order().members(victim);
+        const auto is_there = [this](std::uint32_t member) { return is_active(trial_.state(member)); };
+        const auto together = std::count_if(members.begin(), members.end(), is_there);
+        for (const std::uint32_t member : members)
+          if (is_there(member)) outlook.may_go(member, lost, several[trial_.holdings(member).band], together);
+      }
+    }
+  }
+
+  /// Where somebody may leave together with others on other bands, who make room for him there.
+  std::vector<bool> bands_of_several() const {
+    std::vector<bool> several(pass_.snapshot().bands.size(), wanted_.size() > 1);
+    if (wanted_.size() > 1) return several;
+    for (const Members& jobs : victims_)
+      for (const std::uint32_t job : jobs) {
+        const Members& members = pass_.order().members(job);
+        if (members.size() < 2) continue;
+        for (const std::uint32_t member : members)
+          if (is_active(trial_.state(member))) several[trial_.holdings(member).band] = true;
+      }
+    return several;
+  }
+
+  /// Whether a piece belongs to a job that a try on a hopeful band could include.
+  bool is_helpful(const Piece& piece) const {
+    const Members& members = pass_.order().members(piece.workload);
+    return anywhere_ || std::any_of(members.begin(), members.end(), [this](std::uint32_t member) {
+             return is_active(trial_.state(member)) && helps_[trial_.holdings(member).band];
+           });
+  }
+
+  bool is_hopeful(const Bands& bands) const {
+    return anywhere_ || std::any_of(bands.begin(), bands.end(), [this](std::uint32_t band) { return hopeful_[band]; });
   }
 
   bool may_take_from(std::uint32_t project) const {
@@ -124,14 +211,16 @@ class Solver {
     pieces_of_.clear();
     jobs_on_.clear();
     std::uint32_t jobs = 0;
+    std::uint32_t last_job = kNone;
     // A scenario without enough devices in all needs no trial.
     const std::int64_t needed = pass_.amount_of(wanted_).gpu;
     std::int64_t room = trial_.devices().later + trial_.devices().shared;
     for (const Piece& piece : recorded_) room += devices_of(piece);
     while (const std::optional<std::uint32_t> victim = agenda.take()) {
+      if (!is_worth_a_try()) return false;
       Piece piece{*victim, pass_.order().next_victims(*victim, is_there)};
       if (piece.members.empty()) continue;
-      if (pieces_.empty() || pieces_.back().workload != *victim) ++jobs;
+      if (last_job != *victim) ++jobs;
       if (rules_.victims_max != kNone && jobs > rules_.victims_max) return false;
       Resources amount;
       for (const std::uint32_t member : piece.members) {
@@ -139,14 +228,18 @@ class Solver {
         amount += trial_.amount(member);
       }
       agenda.chosen(pass_.snapshot().workloads[*victim].project, amount);
-      if (std::any_of(pass_.order().members(*victim).begin(), pass_.order().members(*victim).end(), is_there))
-        agenda.add(*victim);
+      const Members& all = pass_.order().members(*victim);
+      if (all.size() > 1 && std::any_of(all.begin(), all.end(), is_there)) agenda.add(*victim);
       // What is recorded goes anyway; the rest of such a piece stays.
       std::erase_if(piece.members, [this](std::uint32_t member) { return is_recorded(member); });
       if (piece.members.empty()) continue;
+      last_job = *victim;
+      room += devices_of(piece);
+      if (!is_helpful(piece)) continue;
+      helpful_left_ -= std::ssize(piece.members);
       choose(std::move(piece));
-      room += devices_of(pieces_.back());
       if ((needed <= room || needed == 0) && attempt_on_bands()) return true;
+      if (helpful_left_ <= 0) return false;  // Whoever is left sits where nothing can come of it.
     }
     return false;
   }
@@ -200,7 +293,7 @@ class Solver {
   /// Most attempts fail for want of room, and that can be told without them: each member needs a band that has room for
   /// it anyway, or that has when the pieces are gone and nobody has been placed again.
   bool might_fit(const std::vector<const Piece*>& pieces) const {
-    if (!may_lose_enough(pieces)) return false;
+    if (!may_lose_enough(pieces) || !is_hopeful(bands_of(pieces))) return false;
     std::vector<std::pair<std::uint32_t, Resources>> rooms;
     for (const Piece* piece : pieces)
       for (const std::uint32_t member : piece->members) {
@@ -355,6 +448,12 @@ class Solver {
   std::map<std::uint32_t, std::vector<std::uint32_t>> jobs_on_;  ///< By band.
   std::vector<bool> fits_anyway_;  ///< By position in `wanted_`: whether some band has room with nobody gone.
   std::vector<bool> bands_with_room_;
+  std::uint32_t tries_ = 0;
+  bool looked_ = false;            ///< What follows is known; else everything is hopeful.
+  bool anywhere_ = false;          ///< All of `wanted_` might fit whoever goes, or they are too many to tell.
+  std::int64_t helpful_left_ = 0;  ///< Members on hopeful bands that have not been taken, at most.
+  std::vector<bool> helps_;        ///< By band: hopeful, or its jobs may be on a hopeful one as well.
+  std::vector<bool> hopeful_;      ///< By band: it might hold one of `wanted_` if all went who can.
   std::vector<bool> offered_;
 };
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "supervisor/policy/eligibility.hpp"
 #include "supervisor/policy/ordering/member_order.hpp"
 #include "supervisor/policy/slot_pass.hpp"
 
@@ -43,12 +44,23 @@ class PriorityPass {
     const bool filling_gaps = filling_gaps_;
     for (const std::uint32_t member : members) {
       if (pass_.is_claiming(member)) continue;
-      if (!place(member, filling_gaps)) unplaced.push_back(member);
+      if (place(member, filling_gaps)) continue;
+      if (competes(member))
+        unplaced.push_back(member);
+      else
+        pass_.explain(member, Hold::NeverFits, snapshot_.members[member].slots, pass_.trial().capacity());
     }
     if (unplaced.empty()) return;
     filling_gaps_ = true;
     if (!pass_.parts().preemption) return;
     for (const std::uint32_t member : unplaced) make_room(member, filling_gaps);
+  }
+
+  /// Whether others wait for it. Who wants more than there is at all would have them wait for ever.
+  bool competes(std::uint32_t member) {
+    if (pass_.parts().waits_for_absent_bands) return true;
+    if (!eligibility_) eligibility_.emplace(pass_, Gone::Everybody);
+    return eligibility_->admits(member);
   }
 
   /// True if the member starts, is reserved, or does not compete at all.
@@ -160,6 +172,7 @@ class PriorityPass {
   Members pending_;
   Members running_;
   FailedShapes hopeless_;
+  std::optional<Eligibility> eligibility_;  ///< Made when somebody finds no place.
   bool filling_gaps_ = false;  ///< Something more important waits.
   bool victims_chosen_ = false;
 };

@@ -1,6 +1,7 @@
 // Fair share: everybody gets towards his target, who is above it gives back. Spec: policy-determined 3.2 to 3.5.
 #include <algorithm>
 
+#include "supervisor/policy/eligibility.hpp"
 #include "supervisor/policy/ordering/member_order.hpp"
 #include "supervisor/policy/sharing/fair_targets.hpp"
 #include "supervisor/policy/slot_pass.hpp"
@@ -17,39 +18,10 @@ struct Contender {
   std::int64_t held = 0;
 };
 
-/// Members that would fit the pool if everybody who may be preempted were gone.
-class Eligibility {
- public:
-  explicit Eligibility(SlotPass& pass) : snapshot_(pass.snapshot()), emptied_(pass.trial()) {
-    for (std::uint32_t member = 0; member < snapshot_.members.size(); ++member)
-      if (may_preempt(snapshot_, member)) emptied_.give_back(snapshot_.members[member].places);
-  }
-
-  bool admits(std::uint32_t member) {
-    const Member& subject = snapshot_.members[member];
-    if (failed_.contains(subject)) return false;
-    for (const Member* known : fits_)
-      if (known->slots == subject.slots && known->label == subject.label && known->single_band == subject.single_band &&
-          known->blocked_bands == subject.blocked_bands && known->allowed_bands == subject.allowed_bands)
-        return true;
-    if (emptied_.find(subject).empty()) return failed_.add(subject), false;
-    if (fits_.size() < kKnownMax) fits_.push_back(&subject);
-    return true;
-  }
-
- private:
-  static constexpr std::size_t kKnownMax = 32;  ///< Beyond it, other shapes are searched for each time.
-
-  const Snapshot& snapshot_;
-  SlotTrial emptied_;
-  FailedShapes failed_;
-  std::vector<const Member*> fits_;
-};
-
 /// The workloads that share the pool, oldest first.
 std::vector<Contender> contenders(SlotPass& pass) {
   const Snapshot& snapshot = pass.snapshot();
-  Eligibility eligibility{pass};
+  Eligibility eligibility{pass, Gone::Preemptible};
   std::vector<Contender> all(snapshot.workloads.size());
   for (const std::uint32_t member : pass.running()) {
     Contender& owner = all[snapshot.members[member].workload];

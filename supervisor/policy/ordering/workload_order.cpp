@@ -122,8 +122,14 @@ std::vector<std::uint32_t> WorkloadOrder::next_members(std::uint32_t workload, c
 std::vector<std::uint32_t> WorkloadOrder::next_victims(std::uint32_t workload, const Waits& is_there) const {
   const Snapshot& snapshot = trial_.snapshot();
   const std::vector<MemberSet>& sets = snapshot.workloads[workload].sets;
-  std::vector<std::int64_t> counts(sets.size());
   std::vector<std::uint32_t> all;
+  if (sets.size() == 1) {
+    for (const std::uint32_t member : members_[workload])
+      if (is_there(member)) all.push_back(member);
+    if (std::ssize(all) > sets[0].min) return {all.back()};
+    return all;
+  }
+  std::vector<std::int64_t> counts(sets.size());
   for (const std::uint32_t member : members_[workload]) {
     if (!is_there(member)) continue;
     ++counts[snapshot.members[member].set];

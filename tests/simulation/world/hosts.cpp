@@ -548,6 +548,23 @@ void ClientHost::connect_again() {
   for (FromClient& message : std::exchange(unsent_, {})) send(std::move(message));
 }
 
+namespace {
+
+/// A gang that no band holds alone: two of those that are as large as the largest. Where there are no two it stays.
+void spread(const std::vector<std::unique_ptr<WorkerHost>>& workers, JobPolicy& wishes) {
+  std::uint32_t most = 0;
+  int count = 0;
+  for (const std::unique_ptr<WorkerHost>& worker : workers) {
+    if (worker->largest_band() > most) most = worker->largest_band(), count = 0;
+    count += worker->largest_band() == most ? 1 : 0;
+  }
+  if (count < 2) return;
+  wishes.gang = 2 * most;
+  if (wishes.gang > wishes.slots_max) wishes.slots_max = 0;
+}
+
+}  // namespace
+
 void ClientHost::draw_graph(std::uint32_t number) {
   JobSpec& spec = specs_[number];
   spec.name = "engine-" + std::to_string(number);
@@ -557,6 +574,8 @@ void ClientHost::draw_graph(std::uint32_t number) {
   if (world_.options().policy)
     spec.policy =
         random_wishes(world_.rng(), world_.supervisor_config().policy, world_.gang_max(), world_.workers().size());
+  if (spec.policy.gang > 0 && world_.supervisor_config().policy.pools.size() == 1 && world_.rng().chance(1, 3))
+    spread(world_.workers(), spec.policy);
   spec.wait_for_resources |= spec.policy.gang > 0;
   const WorldOptions& options = world_.options();
   if (options.workflow != nullptr) {

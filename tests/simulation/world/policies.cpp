@@ -35,6 +35,19 @@ PoolConfig random_pool(Rng& rng, std::uint64_t number) {
   return pool;
 }
 
+/// Projects join the department and leave it, and what it guarantees changes, but never to less than its parts have.
+void change_departments(Rng& rng, PolicyConfig& config) {
+  const std::int64_t at = find_project(config, "group");
+  if (at < 0) return;
+  std::int64_t parts = 0;
+  for (ProjectConfig& project : config.projects) {
+    if (project.is_department) continue;
+    if (rng.chance(1, 3)) project.department = project.department.empty() ? "group" : "";
+    if (!project.department.empty()) parts += project.guaranteed_slots;
+  }
+  config.projects[static_cast<std::size_t>(at)].guaranteed_slots = std::max(parts, rng.between(0, 20));
+}
+
 /// One with a worker in it; that of the project, if it has, as often as not by its name.
 std::string random_pool_of(Rng& rng, const PolicyConfig& config, const JobPolicy& wishes, std::uint64_t hosts) {
   const std::uint64_t usable = std::min<std::uint64_t>(config.pools.size(), hosts);
@@ -88,6 +101,7 @@ PolicyConfig changed_policy(Rng& rng, PolicyConfig config) {
     pool.preemption = rng.chance(3, 4);
   }
   for (ProjectConfig& project : config.projects) project.weight = rng.between(1, 4) * 1000;
+  change_departments(rng, config);
   return config;
 }
 

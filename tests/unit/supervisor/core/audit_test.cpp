@@ -39,7 +39,7 @@ TEST(Audit, TellsWhoHasOrderedWhatAndWhatCameOfItAlsoInTheNextLife) {
   for (int life = 0; life < 2; ++life) {
     const Lines found = list(cluster.life());
     ASSERT_EQ(found.size(), 2U) << "questions are no orders";
-    EXPECT_EQ(found[0], "ada@desk: priority one 7: done");
+    EXPECT_EQ(found[0], "ada@desk: priority one 7: done; it was 0");
     EXPECT_TRUE(found[1].starts_with("ada@desk: cancel two: ")) << found[1];
     EXPECT_NE(found[1].find("is not known"), std::string::npos) << found[1];
     cluster.restart();

@@ -193,10 +193,13 @@ TEST(Entitlements, AHigherPriorityTakesSlotsFromWhatRuns) {
   supervisor.succeed(1, 1, {}, 2);
   supervisor.settle(2);
   EXPECT_EQ(supervisor.assigned(), (Lines{"0#2 to w1", "1#2 to w1"}));
-  EXPECT_EQ(decisions(supervisor), (Lines{"reserve job-2: its place is promised, and others are leaving it",
-                                          "preempt 1:1: a job of higher priority needs the place: job-2",
-                                          "preempt 1:0: a job of higher priority needs the place: job-2",
-                                          "start job-2: it gets 2 of the 2 slots that it wants in pool 'all'"}));
+  EXPECT_EQ(decisions(supervisor),
+            (Lines{"reserve job-2: its place is promised, and others are leaving it",
+                   "preempt 1:1: a job of higher priority needs the place: job-2, which has 10 before 0",
+                   "preempt 1:0: a job of higher priority needs the place: job-2, which has 10 before 0",
+                   "hold job-1: no room: it needs 1, and the roomiest place has 0",
+                   "start job-2: it gets 2 of the 2 slots that it wants in pool 'all'",
+                   "start job-1: it gets 2 of the 2 slots that it wants in pool 'all', where nobody else waits"}));
   supervisor.ignore();
 }
 
@@ -213,7 +216,7 @@ TEST(Entitlements, WhoMustWaitIsToldOfOnceAndWhenTheWaitIsOver) {
   supervisor.settle(5);
   const Lines after = decisions(supervisor);
   ASSERT_EQ(after.size(), 2U);
-  EXPECT_EQ(after[1], "start job-2: it gets 1 of the 1 slots that it wants in pool 'all'");
+  EXPECT_EQ(after[1], "start job-2: it gets 1 of the 1 slots that it wants in pool 'all', where nobody else waits");
   supervisor.ignore();
 }
 

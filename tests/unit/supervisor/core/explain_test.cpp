@@ -51,7 +51,7 @@ TEST(Explain, ARequestThatNoBandHoldsIsToldWithTheNearest) {
   graph.template_at(0).request.slots = kOneSlot * 64;
   cluster.submit(graph.add().build(), {.wait_for_resources = true});
   const std::string text = reason(cluster, {"1", "0"});
-  EXPECT_TRUE(contains(text, "no band may have it now")) << text;
+  EXPECT_TRUE(contains(text, "infeasible: requests more than any band has")) << text;
   EXPECT_TRUE(contains(text, "milli-slots 64000 > 1000")) << text;
 }
 

@@ -1,0 +1,229 @@
+// SupervisorCore: what a job asks for and nobody has. It is refused when it is submitted, or held, with what is
+// nearest.
+#include <algorithm>
+#include <map>
+
+#include "supervisor/core/supervisor_core.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+/// Thousandths of `wanted` that `there` lacks.
+std::int64_t lacking(std::int64_t wanted, std::int64_t there) {
+  if (wanted <= there) return 0;
+  const std::int64_t part = std::max<std::int64_t>(wanted / 1000, 1);
+  return std::max<std::int64_t>((wanted - std::max<std::int64_t>(there, 0)) / part, 1);
+}
+
+/// How far a band is from holding a request, summed over what it lacks.
+std::int64_t distance_of(const ResourceVector& request, const ResourceVector& limit) {
+  std::int64_t sum = lacking(request.slots.value(), limit.slots.value()) +
+                     lacking(request.cpu.value(), limit.cpu.value()) + lacking(request.gpu.value(), limit.gpu.value()) +
+                     lacking(request.memory.value(), limit.memory.value()) +
+                     lacking(request.device_memory.value(), limit.device_memory.value());
+  for (const NamedAmount& named : request.named) sum += lacking(named.amount, amount_of(limit.named, named.name));
+  return sum;
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+/// Bands of one kind in a pool: how many there are of each size.
+using BandSizes = std::map<std::uint32_t, std::uint32_t>;
+
+/// Whether slots of an empty pool hold a gang as a pass places it: on one band, or on whole bands of one size.
+/// Spec: policy-determined 6.5.
+bool holds_gang(const BandSizes& sizes, std::uint32_t gang) {
+  return std::any_of(sizes.begin(), sizes.end(), [gang](const auto& of_size) {
+    const auto& [size, count] = of_size;
+    return size >= gang || (gang % size == 0 && gang / size <= count);
+  });
+}
+
+/// The largest gang below `gang` that finds a place; 0: none.
+std::uint32_t next_smaller_gang(const BandSizes& sizes, std::uint32_t gang) {
+  std::uint32_t best = 0;
+  for (const auto& [size, count] : sizes) {
+    best = std::max(best, std::min(size, gang - 1));
+    best = std::max(best, std::min((gang - 1) / size, count) * size);
+  }
+  return best;
+}
+
+std::uint32_t first_subtask_of(const GraphShape& shape, std::uint32_t template_index) {
+  for (std::uint32_t subtask = 0; subtask < shape.size(); ++subtask)
+    if (shape.template_index(subtask) == template_index) return subtask;
+  return 0;
+}
+
+}  // namespace
+
+bool SupervisorCore::is_in(std::uint32_t pool, BandSlot band) const {
+  return pool == kAnyPool || policy_.pool_of_band[band.value()] == pool;
+}
+
+std::uint32_t SupervisorCore::pool_in_force(const JobPolicy& wishes) const {
+  return policed() ? pool_of(wishes) : kAnyPool;
+}
+
+bool SupervisorCore::has_workers(std::uint32_t pool) const {
+  for (std::uint32_t i = 0; i < workers_.band_slots(); ++i)
+    if (workers_[BandSlot{i}].alive && is_in(pool, BandSlot{i})) return true;
+  return false;
+}
+
+bool SupervisorCore::any_band_for(const Template& wanted, std::uint32_t pool) const {
+  for (std::uint32_t i = 0; i < workers_.band_slots(); ++i)
+    if (workers_[BandSlot{i}].alive && is_in(pool, BandSlot{i}) && is_eligible(wanted, workers_[BandSlot{i}]))
+      return true;
+  return false;
+}
+
+Result<void> SupervisorCore::check_feasible(const JobSpec& spec, const GraphShape& shape) const {
+  // Without any worker nothing can be said yet; the job waits for the first. The same goes for those of its pool.
+  if (spec.wait_for_resources || workers_.alive_bands() == 0 || reclaiming_) return {};
+  const std::uint32_t pool = pool_in_force(spec.policy);
+  const bool pool_is_empty = !has_workers(pool);
+  const std::vector<Template>& templates = shape.graph().templates;
+  for (std::uint32_t i = 0; i < templates.size(); ++i) {
+    if (any_band_for(templates[i], pool)) continue;
+    const bool elsewhere = pool != kAnyPool && any_band_for(templates[i], kAnyPool);
+    if (pool_is_empty && !(elsewhere && !templates[i].required.worker.empty())) continue;
+    Error error = explain_infeasible(templates[i], pool);
+    if (pool != kAnyPool)
+      error.subject = "subtask '" + shape.name(first_subtask_of(shape, i)) + "' of job '" + spec.name + "'";
+    return error;
+  }
+  return pool == kAnyPool || pool_is_empty ? Result<void>{} : check_gang(spec, shape, pool);
+}
+
+/// Whose subtasks fit some bands only takes its slots one by one; the pool must have as many all the same.
+Result<void> SupervisorCore::check_gang(const JobSpec& spec, const GraphShape& shape, std::uint32_t pool) const {
+  const std::uint32_t gang = spec.policy.gang;
+  if (gang == 0) return {};
+  for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
+    BandSizes sizes;
+    std::uint64_t total = 0;
+    std::uint32_t unit_milli = 0;
+    bool anywhere = true;
+    for (const Template& wanted : shape.graph().templates)
+      if (wants_gpu(wanted) == (kind == BandKind::Gpu))
+        unit_milli = std::max(unit_milli, static_cast<std::uint32_t>(wanted.request.slots.value()));
+    for (std::uint32_t i = 0; unit_milli > 0 && i < workers_.band_slots(); ++i) {
+      const BandEntry& band = workers_[BandSlot{i}];
+      if (!band.alive || band.kind != kind || !is_in(pool, BandSlot{i})) continue;
+      ++sizes[band.slots];
+      total += band.slots;
+      for (const Template& wanted : shape.graph().templates)
+        anywhere = anywhere && (wants_gpu(wanted) != (kind == BandKind::Gpu) ||
+                                (wanted.required.empty() && is_eligible(wanted, band)));
+    }
+    if (total == 0) continue;
+    const std::string subject = "gang of " + std::to_string(gang) + " of job '" + spec.name + "'";
+    const std::string of_pool = "pool '" + policy_.config.pools[pool].name + "'";
+    if (gang > total)
+      return Error{ErrorCode::RequestTooLarge, subject,
+                   "is larger than " + of_pool + ", which has " + std::to_string(total) + " slots",
+                   "make it smaller, or submit with --wait-for-resources"};
+    if (!anywhere || counts_quotas(pool) || holds_gang(sizes, gang)) continue;
+    return Error{
+        ErrorCode::RequestTooLarge, subject,
+        "fits neither one band of " + of_pool + ", of which the largest has " + std::to_string(sizes.rbegin()->first) +
+            " slots, nor whole bands of one size",
+        "a gang of " + std::to_string(next_smaller_gang(sizes, gang)) + " does; or submit with --wait-for-resources"};
+  }
+  return {};
+}
+
+/// What there is for a template in a pool, and outside it.
+struct SupervisorCore::Offer {
+  bool offered = false;  ///< Somebody in the pool has its operator.
+  bool kind_exists = false;
+  std::vector<std::string> operators;
+  std::string nearest = "none";
+  std::string elsewhere;  ///< A band of another pool that could have it,
+  std::string other_pool;
+};
+
+SupervisorCore::Offer SupervisorCore::look_for(const Template& wanted, std::uint32_t pool) const {
+  Offer offer;
+  offer.offered = wanted.runner != RunnerKind::Native;
+  std::int64_t nearest_distance = INT64_MAX;
+  for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
+    const BandEntry& band = workers_[BandSlot{i}];
+    if (!band.alive) continue;
+    const Register& worker = workers_.worker_of(BandSlot{i}).description;
+    const std::string name = worker.name + "/" + band.description.name;
+    if (!is_in(pool, BandSlot{i})) {
+      if (!offer.elsewhere.empty() || !is_eligible(wanted, band)) continue;
+      offer.elsewhere = name;
+      offer.other_pool = policy_.config.pools[policy_.pool_of_band[i]].name;
+      continue;
+    }
+    const auto& names = worker.operators;
+    offer.offered |= names.empty() || std::find(names.begin(), names.end(), wanted.program) != names.end();
+    for (const std::string& each : names)
+      if (std::find(offer.operators.begin(), offer.operators.end(), each) == offer.operators.end())
+        offer.operators.push_back(each);
+    const bool right_kind = (band.description.kind == BandKind::Gpu) == wants_gpu(wanted);
+    offer.kind_exists |= right_kind;
+    ResourceVector limit = band.description.capacity;
+    limit.memory = std::max(limit.memory, band.description.memory_hard_limit);
+    // A band of the right kind is nearer than any other.
+    const std::int64_t distance = distance_of(wanted.request, limit) + (right_kind ? 0 : 1'000'000'000);
+    if (distance >= nearest_distance) continue;
+    nearest_distance = distance;
+    const std::string excess = first_excess(wanted.request, limit);
+    offer.nearest = name + (excess.empty() ? "" : " (" + excess + ")");
+  }
+  return offer;
+}
+
+/// Why no band of the pool may have it, with the nearest one, and who has what it wants elsewhere.
+Error SupervisorCore::explain_infeasible(const Template& wanted, std::uint32_t pool) const {
+  const Offer offer = look_for(wanted, pool);
+  const std::string subject = "template '" + (wanted.name.empty() ? wanted.program : wanted.name) + "'";
+  const std::string wait = "change the request, or submit with --wait-for-resources";
+  const std::string of_pool = pool == kAnyPool ? "" : " of pool '" + policy_.config.pools[pool].name + "'";
+  const bool outside = !offer.elsewhere.empty();
+  const std::string there =
+      outside ? "; " + offer.elsewhere + " of pool '" + offer.other_pool + "' could have it" : std::string{};
+  const std::string remedy = outside ? "submit the job to pool '" + offer.other_pool + "', " + wait : wait;
+  const BandSelector& required = wanted.required;
+  const std::string band =
+      required.worker + (required.worker.empty() || required.band.empty() ? "" : "/") + required.band;
+  if (!required.empty() && outside)
+    return {ErrorCode::NoAvailableBand, subject,
+            "requires band '" + band + "', which is in pool '" + offer.other_pool + "'; the nearest" + of_pool +
+                ", which is its job's, is " + offer.nearest,
+            "submit the job to pool '" + offer.other_pool + "', or leave the requirement out"};
+  if (!offer.offered)
+    return {ErrorCode::UnknownOperator, subject,
+            "no worker" + of_pool + " offers the operator '" + wanted.program + "'" + there,
+            offer.operators.empty() ? "load a library of operators on a worker"
+                                    : "offered are: " + joined(offer.operators)};
+  if (!required.empty())
+    return {ErrorCode::NoAvailableBand, subject,
+            "requires band '" + band + "', which is not there or too small; the nearest is " + offer.nearest, wait};
+  if (wants_gpu(wanted) && !offer.kind_exists)
+    return {ErrorCode::MissingDevice, subject,
+            "requests a GPU, and no worker" + of_pool + " has one; the nearest band is " + offer.nearest + there,
+            remedy};
+  return {ErrorCode::RequestTooLarge, subject,
+          "requests more than any band" + of_pool + " has; the nearest is " + offer.nearest + there, remedy};
+}
+
+/// Of a subtask that no present band may have: never, as the cluster is now, or not for the moment.
+std::string SupervisorCore::explain_homeless(const Job& job, std::uint32_t subtask) const {
+  const Template& wanted = job.shape->template_of(subtask);
+  const std::uint32_t pool = pool_in_force(job.spec.policy);
+  const bool pool_is_empty = !has_workers(pool);
+  if (pool_is_empty && pool != kAnyPool) return "pool '" + policy_.config.pools[pool].name + "' has no worker now";
+  if (any_band_for(wanted, pool)) return "no band may have it now: those that could are draining, or it failed there";
+  return "infeasible: " + explain_infeasible(wanted, pool).message;
+}
+
+}  // namespace penstock::supervisor

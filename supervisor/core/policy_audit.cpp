@@ -1,0 +1,203 @@
+// SupervisorCore: what the audit history says of policy: who may hold how much, who must wait, who leaves, and by which
+// rule and number.
+#include <algorithm>
+
+#include "supervisor/core/supervisor_core.hpp"
+#include "supervisor/policy/plan.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+/// How a job stands is told when it is so for the first time; later changes of it, and of the number, at most once in
+/// this time, with how many there were. Not a setting: whoever wants to see each asks `queue`.
+constexpr Duration kToldAgainAfter = std::chrono::minutes{1};
+/// Lines of that kind in that time, over all jobs; the others have theirs later, with what is true then.
+constexpr std::uint32_t kLinesMax = 60;
+/// Preempted attempts of one plan, or moves of one reload, that have a line each; the rest share one.
+constexpr std::uint32_t kLinesEachMax = 16;
+
+bool has_slots(Standing standing) { return standing == Standing::Limited || standing == Standing::Free; }
+
+const char* verb_of(Standing before, Standing now) {
+  if (now == Standing::Held) return "hold ";
+  if (now == Standing::Reserved) return "reserve ";
+  return has_slots(before) ? "entitle " : "start ";
+}
+
+std::string slots_text(std::uint64_t slots, BandKind kind) {
+  return std::to_string(slots) + (kind == BandKind::Gpu ? " gpu slots" : " slots");
+}
+
+}  // namespace
+
+/// `Free`: nothing keeps it from what it wants; `Limited`: it holds some of that; `Nothing`: it wants nothing.
+Standing SupervisorCore::standing_of(const Job& job, BandKind kind) const {
+  const KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
+  if (const std::uint32_t slots = slots_held(job, kind); slots > 0)
+    return is_limited(job, kind) && slots < share.demand ? Standing::Limited : Standing::Free;
+  if (!share.promised.empty()) return Standing::Reserved;
+  return share.hold.empty() ? Standing::Nothing : Standing::Held;
+}
+
+std::string SupervisorCore::standing_text(const Job& job, BandKind kind) const {
+  const KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
+  const std::string in_pool = " in pool '" + policy_.config.pools[job.shares->pool].name + "'";
+  switch (standing_of(job, kind)) {
+    case Standing::Nothing: return {};
+    case Standing::Held: return share.hold;
+    case Standing::Reserved: return "its place is promised, and others are leaving it";
+    case Standing::Limited:
+    case Standing::Free: break;
+  }
+  std::string text = "it gets " + std::to_string(slots_held(job, kind)) + " of the " + slots_text(share.demand, kind) +
+                     " that it wants" + in_pool;
+  if (!is_limited(job, kind)) return text + ", where nobody else waits";
+  if (!share.hold.empty()) return text + "; " + share.hold;
+  return share.target > 0 ? text + "; its share is " + std::to_string(share.target) : text;
+}
+
+/// Work that comes and goes changes what a job may hold all the time: that must not fill the history.
+bool SupervisorCore::may_tell_again(const ToldShare& told) {
+  if (now_ < later(told.at, kToldAgainAfter)) return false;
+  if (now_ >= policy_.lines_until) {
+    policy_.lines_until = later(now_, kToldAgainAfter);
+    policy_.lines_left = kLinesMax;
+  }
+  if (policy_.lines_left == 0) return false;
+  --policy_.lines_left;
+  return true;
+}
+
+void SupervisorCore::note_standing(Job& job) {
+  if (job.shares == nullptr || job.cancelling) return;
+  for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
+    KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
+    ToldShare& told = share.told;
+    const Standing standing = share.unit_milli == 0 ? Standing::Nothing : standing_of(job, kind);
+    if (standing == Standing::Nothing) continue;  // Who wants nothing for the moment stands as before.
+    const auto bit = static_cast<std::uint8_t>(1U << static_cast<unsigned>(standing));
+    if (standing == Standing::Free && told.once == 0) {
+      // It has what it wants, and never had to wait: nothing was decided about it.
+      told.standing = told.seen = standing;
+      told.once = bit;
+      continue;
+    }
+    const std::uint32_t slots = standing == Standing::Limited ? slots_held(job, kind) : 0;
+    if (told.seen != standing || told.seen_slots != slots) ++told.changes;
+    told.seen = standing;
+    told.seen_slots = slots;
+    if (told.standing == standing && told.slots == slots) continue;
+    const bool is_first = (told.once & bit) == 0;
+    const bool ends_wait = has_slots(standing) && !has_slots(told.standing);
+    if (!is_first && !ends_wait && !may_tell_again(told)) continue;
+    std::string text = standing_text(job, kind);
+    if (told.standing == Standing::Limited) text += "; it had " + std::to_string(told.slots);
+    if (told.changes > 1) text += "; the last of " + std::to_string(told.changes) + " changes";
+    note_decision(verb_of(told.standing, standing) + to_string(job.id), std::move(text));
+    told = {standing, slots, now_, static_cast<std::uint8_t>(told.once | bit), standing, slots, 0};
+  }
+}
+
+std::string SupervisorCore::preemption_text(const PassUnderWay& pass, const policy::Plan& plan,
+                                            const policy::Preemption& each) const {
+  const std::uint32_t victim = pass.members[each.member].subject;
+  const PassUnderWay::Subject& subject = pass.subjects[victim];
+  const Job& job = *jobs_[subject.job.value()];
+  const bool for_somebody = each.beneficiary != policy::kNone && knows(pass.subjects[each.beneficiary].job);
+  const Job* other = for_somebody ? jobs_[pass.subjects[each.beneficiary].job.value()].get() : nullptr;
+  const std::string for_whom = other == nullptr ? "" : ": " + to_string(other->id);
+  switch (each.reason) {
+    case policy::PreemptionReason::AboveShare: {
+      const auto target = std::find_if(plan.workload_targets.begin(), plan.workload_targets.end(),
+                                       [&](const policy::Target& of) { return of.owner == victim; });
+      const std::int64_t share = target == plan.workload_targets.end() ? 0 : target->amount.gpu / 1000;
+      return "it holds more than its fair share: " + slots_text(slots_held(job, subject.kind), subject.kind) +
+             ", and " + std::to_string(share) + " are its share" + for_whom;
+    }
+    case policy::PreemptionReason::Priority:
+      return "a job of higher priority needs the place" + for_whom +
+             (other == nullptr ? ""
+                               : ", which has " + std::to_string(other->spec.priority) + " before " +
+                                     std::to_string(job.spec.priority));
+    case policy::PreemptionReason::Reclaim: {
+      std::string text = "another project is below what it is entitled to" + for_whom;
+      if (other == nullptr || other->shares == nullptr || other->shares->project >= policy_.config.projects.size())
+        return text;
+      std::uint64_t held = 0;
+      for (const JobId id : active_)
+        if (const Job& one = *jobs_[id.value()]; one.shares != nullptr && one.shares->project == other->shares->project)
+          held += slots_held(one, subject.kind);
+      text += " of '" + policy_.config.projects[other->shares->project].name + "', which holds " + std::to_string(held);
+      const std::size_t owner =
+          static_cast<std::size_t>(subject.kind) * (policy_.config.projects.size() + 1) + other->shares->project;
+      const auto target =
+          std::find_if(plan.project_targets.begin(), plan.project_targets.end(),
+                       [&](const policy::Target& of) { return of.owner == owner && of.amount.gpu != 0; });
+      return target == plan.project_targets.end()
+                 ? text
+                 : text + " of " + slots_text(static_cast<std::uint64_t>(target->amount.gpu / 1000), subject.kind);
+    }
+    case policy::PreemptionReason::Consolidation: return "it gets another place, so that a larger job fits" + for_whom;
+    case policy::PreemptionReason::StaleGang: return "its gang has been incomplete for too long";
+    case policy::PreemptionReason::BandDisabled: return "its band takes nobody any more";
+  }
+  return "policy";
+}
+
+/// Why each job loses what it loses; a plan takes many places of one job, mostly for one reason.
+void SupervisorCore::note_preemptions(const PassUnderWay& pass, const policy::Plan& plan) {
+  std::vector<bool> told(pass.subjects.size(), false);
+  for (const policy::Preemption& each : plan.preemptions) {
+    const std::uint32_t victim = pass.members[each.member].subject;
+    const JobId id = pass.subjects[victim].job;
+    if (!knows(id) || jobs_[id.value()]->shares == nullptr) continue;
+    if (told[victim]) continue;
+    told[victim] = true;
+    jobs_[id.value()]->shares->preemption_reason = preemption_text(pass, plan, each);
+  }
+}
+
+void SupervisorCore::note_preempted(const Job& job, const AssignedRef& ref) {
+  if (++policy_.preempted_now > kLinesEachMax) return;
+  note_decision(
+      "preempt " + to_string(SubtaskId{job.id, SubtaskIndex{ref.subtask}}),
+      job.shares->preemption_reason.empty() ? "its slots are somebody else's" : job.shares->preemption_reason);
+}
+
+void SupervisorCore::note_more_preempted() {
+  const std::uint32_t all = std::exchange(policy_.preempted_now, 0);
+  if (all > kLinesEachMax)
+    note_decision("preempt " + std::to_string(all - kLinesEachMax) + " more", "in the same pass, for the same reasons");
+}
+
+/// Jobs and workers, each with its pool; without a policy they are in none.
+std::vector<std::pair<std::string, std::string>> SupervisorCore::pools_by_name() const {
+  std::vector<std::pair<std::string, std::string>> all;
+  for (const JobId id : active_) {
+    const Job& job = *jobs_[id.value()];
+    all.emplace_back("move " + to_string(id), job.shares == nullptr ? "" : policy_.config.pools[job.shares->pool].name);
+  }
+  for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i) {
+    if (!workers_[WorkerSlot{i}].alive) continue;
+    const std::string& name = workers_[WorkerSlot{i}].description.name;
+    const std::int64_t pool = pool_of_worker(policy_.config, name);
+    all.emplace_back("move worker " + name, pool < 0 ? "" : policy_.config.pools[static_cast<std::size_t>(pool)].name);
+  }
+  return all;
+}
+
+/// `before`: the same jobs and workers under the configuration of before.
+void SupervisorCore::note_pool_moves(const std::vector<std::pair<std::string, std::string>>& before) {
+  const std::vector<std::pair<std::string, std::string>> after = pools_by_name();
+  std::uint32_t moves = 0;
+  for (std::size_t i = 0; i < after.size(); ++i) {
+    if (before[i].second == after[i].second || before[i].second.empty() || after[i].second.empty()) continue;
+    if (++moves > kLinesEachMax) continue;
+    note_decision(after[i].first,
+                  "from pool '" + before[i].second + "' to '" + after[i].second + "', as the configuration says now");
+  }
+  if (moves > kLinesEachMax)
+    note_decision("move " + std::to_string(moves - kLinesEachMax) + " more", "as the configuration says now");
+}
+
+}  // namespace penstock::supervisor

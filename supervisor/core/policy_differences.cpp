@@ -1,0 +1,89 @@
+#include "supervisor/core/policy_differences.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace penstock::supervisor {
+namespace {
+
+using Fields = std::vector<std::pair<const char*, std::string>>;
+
+std::string limit_text(std::int64_t limit) { return limit == kUnbounded ? "none" : std::to_string(limit); }
+
+std::string milliseconds_text(Duration duration) {
+  return std::to_string(duration / std::chrono::milliseconds{1}) + "ms";
+}
+
+Fields fields_of(const PoolConfig& pool) {
+  std::string workers;
+  for (const std::string& pattern : pool.workers) workers += (workers.empty() ? "" : ",") + pattern;
+  return {{"preset", pool.preset},
+          {"workers", workers.empty() ? "the rest" : workers},
+          {"preemption", pool.preemption ? "true" : "false"},
+          {"reserve_depth", std::to_string(pool.reserve_depth)}};
+}
+
+Fields fields_of(const ProjectConfig& project) {
+  return {{"department", project.department.empty() ? "none" : project.department},
+          {"pool", project.pool.empty() ? "the default" : project.pool},
+          {"weight in thousandths", std::to_string(project.weight)},
+          {"priority", std::to_string(project.priority)},
+          {"guaranteed_slots", std::to_string(project.guaranteed_slots)},
+          {"slots_max", limit_text(project.slots_max)},
+          {"guaranteed_gpu_slots", std::to_string(project.guaranteed_gpu_slots)},
+          {"gpu_slots_max", limit_text(project.gpu_slots_max)}};
+}
+
+Fields fields_of(const AccountConfig& account) {
+  return {{"parent", account.parent.empty() ? "none" : account.parent}, {"shares", std::to_string(account.shares)}};
+}
+
+Fields fields_of(const PolicyConfig& config) {
+  return {{"period", milliseconds_text(config.period)},
+          {"settle", milliseconds_text(config.settle)},
+          {"pass_max", milliseconds_text(config.pass_max)},
+          {"grace", milliseconds_text(config.grace)},
+          {"usage_half_life", milliseconds_text(config.usage_half_life)},
+          {"members_max", std::to_string(config.members_max)}};
+}
+
+void add(std::string& text, const std::string& part) { text += (text.empty() ? "" : "; ") + part; }
+
+void add_fields(std::string& text, const std::string& what, const Fields& before, const Fields& after) {
+  std::string changes;
+  for (std::size_t i = 0; i < before.size(); ++i)
+    if (before[i].second != after[i].second)
+      changes += (changes.empty() ? "" : ", ") + std::string{before[i].first} + " " + before[i].second + " -> " +
+                 after[i].second;
+  if (!changes.empty()) add(text, what + ": " + changes);
+}
+
+template <class Entry>
+void add_entries(std::string& text, const std::string& kind, const std::vector<Entry>& before,
+                 const std::vector<Entry>& after) {
+  const auto find = [](const std::vector<Entry>& entries, const std::string& name) {
+    return std::find_if(entries.begin(), entries.end(), [&](const Entry& entry) { return entry.name == name; });
+  };
+  for (const Entry& entry : after) {
+    const std::string what = kind + " '" + entry.name + "'";
+    if (const auto known = find(before, entry.name); known != before.end())
+      add_fields(text, what, fields_of(*known), fields_of(entry));
+    else
+      add(text, what + " is new");
+  }
+  for (const Entry& entry : before)
+    if (find(after, entry.name) == after.end()) add(text, kind + " '" + entry.name + "' is gone");
+}
+
+}  // namespace
+
+std::string differences(const PolicyConfig& before, const PolicyConfig& after) {
+  std::string text;
+  add_fields(text, "policy", fields_of(before), fields_of(after));
+  add_entries(text, "pool", before.pools, after.pools);
+  add_entries(text, "project", before.projects, after.projects);
+  add_entries(text, "account", before.accounts, after.accounts);
+  return text;
+}
+
+}  // namespace penstock::supervisor

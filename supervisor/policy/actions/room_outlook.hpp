@@ -1,0 +1,90 @@
+// How much room a band could get at best, told without trying: most searches for victims fail, and this says so at
+// once.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "supervisor/policy/trial.hpp"
+
+namespace penstock::policy {
+
+/// Room of one band: devices by their memory, because members may share them.
+struct BandBest {
+  std::int64_t cpu = 0;
+  std::int64_t memory = 0;
+  std::int64_t device_mib = 0;
+};
+
+/// The best that could become of each band if some of its members went. Who may neither be lost nor has room on another
+/// band stays where he is, whatever is tried: his room is nobody else's. Never too little; may be too much.
+class RoomOutlook {
+ public:
+  /// As the trial is now, with nobody gone. Cost: O(bands).
+  explicit RoomOutlook(const Trial& trial);
+
+  /// `lost`: it may go for good. Otherwise it goes if another band has room for it; `anywhere`: or because others leave
+  /// other bands together with it. `together`: how many of its job may be taken from the band because of it.
+  void may_go(std::uint32_t member, bool lost, bool anywhere, std::int64_t together = 1);
+  /// Whether the band could hold the member when all of those have gone.
+  bool might_hold(std::uint32_t member, std::uint32_t band) const;
+  /// How many may be taken from a band; rather too many than too few.
+  std::int64_t takeable(std::uint32_t band) const { return takeable_[band]; }
+  /// Whether somebody there goes together with others on other bands.
+  bool is_tied(std::uint32_t band) const { return tied_[band]; }
+
+ private:
+  /// The largest value and the next one, of different bands.
+  struct TopTwo {
+    std::pair<std::int64_t, std::uint32_t> first{-1, kNone};
+    std::int64_t second = -1;
+    void offer(std::int64_t value, std::uint32_t band);
+    std::int64_t without(std::uint32_t band) const { return band == first.second ? second : first.first; }
+  };
+
+  BandBest size_of(std::uint32_t member, std::uint32_t band) const;
+  bool has_room_elsewhere(std::uint32_t member, std::uint32_t band) const;
+  std::int64_t device_mib(std::uint32_t band) const;
+
+  const Trial& trial_;
+  std::vector<BandBest> best_;          ///< By band.
+  std::vector<std::int64_t> takeable_;  ///< By band.
+  std::vector<bool> tied_;              ///< By band.
+  TopTwo whole_;                        ///< Thousandths of whole devices.
+  TopTwo shared_mib_;                   ///< What is left of one shared device,
+  TopTwo shared_part_;                  ///< and the same in thousandths of it.
+};
+
+/// Whose members may be taken: as `SolveRules` says it, and whether the job that waits has several members.
+struct OutlookKey {
+  std::uint32_t only_project = kNone;
+  std::uint32_t not_project = kNone;
+  bool several = false;
+  friend auto operator<=>(const OutlookKey&, const OutlookKey&) = default;
+};
+
+/// The outlooks of one pass, each made once as long as the trial stays as it is: many jobs ask the same in vain.
+class RoomOutlooks {
+ public:
+  bool has(const Trial& trial, const OutlookKey& key) const { return mark_ == trial.mark() && known_.contains(key); }
+  /// REQUIRES: nothing is tried that may be undone. `fill` says who may go.
+  template <class Fill>
+  const RoomOutlook& get(const Trial& trial, const OutlookKey& key, const Fill& fill) {
+    if (mark_ != trial.mark()) known_.clear();
+    mark_ = trial.mark();
+    auto known = known_.find(key);
+    if (known != known_.end()) return known->second;
+    known = known_.emplace(key, RoomOutlook{trial}).first;
+    fill(known->second);
+    return known->second;
+  }
+
+ private:
+  std::size_t mark_ = 0;
+  std::map<OutlookKey, RoomOutlook> known_;
+};
+
+}  // namespace penstock::policy

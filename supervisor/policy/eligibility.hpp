@@ -1,0 +1,29 @@
+// Who could be placed at all, if others were gone.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "supervisor/policy/slot_pass.hpp"
+
+namespace penstock::policy {
+
+/// Who is thought to be gone.
+enum class Gone : std::uint8_t { Preemptible, Everybody };
+
+/// Members that would fit the pool without those. Who would not fit even an empty pool competes with nobody: he waits
+/// for bands that are not there, and must keep nobody waiting with him. Cost: a search for each shape of request.
+class Eligibility {
+ public:
+  Eligibility(SlotPass& pass, Gone gone);
+
+  bool admits(std::uint32_t member);
+
+ private:
+  const Snapshot& snapshot_;
+  SlotTrial emptied_;
+  FailedShapes failed_;
+  std::vector<const Member*> fits_;
+};
+
+}  // namespace penstock::policy

@@ -1,0 +1,126 @@
+// SupervisorCore: what a job asks for and nobody in its pool has.
+#include <gtest/gtest.h>
+
+#include "tests/support/policed_supervisor.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+/// Pool `first` has worker-1 with 2 slots, `rest` has the others with 4 each.
+class FeasibleInPool : public testing::Test {
+ protected:
+  FeasibleInPool() : supervisor(two_pools()) {
+    supervisor.join({.slots = 2});
+    supervisor.join({.slots = 4});
+    supervisor.join({.slots = 4});
+  }
+  ~FeasibleInPool() override { supervisor.ignore(); }
+
+  static SupervisorConfig two_pools() {
+    SupervisorConfig config;
+    config.policy.pools = {{.name = "first", .workers = {"worker-1"}}, {.name = "rest"}};
+    return config;
+  }
+  static JobSpec in(const std::string& pool, std::uint32_t gang = 0) {
+    JobSpec spec;
+    spec.name = "mine";
+    spec.policy.pool = pool;
+    spec.policy.gang = gang;
+    return spec;
+  }
+  std::string refused(Graph graph, const JobSpec& spec) {
+    if (supervisor.submit(std::move(graph), spec).valid()) return "accepted";
+    return to_string(supervisor.refusal());
+  }
+  static Graph one(ResourceVector request, BandSelector required = {}) {
+    GraphBuilder builder;
+    builder.template_at(0).request = request;
+    builder.template_at(0).required = std::move(required);
+    return builder.add().build();
+  }
+  static bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+  PolicedSupervisor supervisor;
+};
+
+TEST_F(FeasibleInPool, ARequiredWorkerOfAnotherPoolIsRefusedWithAllNames) {
+  const std::string text = refused(one({.slots = kOneSlot}, {"worker-2", ""}), in("first"));
+  for (const char* part : {"subtask '0' of job 'mine'", "requires band 'worker-2'", "pool 'rest'", "of pool 'first'",
+                           "submit the job to pool 'rest', or leave the requirement out"})
+    EXPECT_TRUE(has(text, part)) << part << " in " << text;
+  EXPECT_EQ(supervisor.refusal().code, ErrorCode::NoAvailableBand);
+  EXPECT_EQ(refused(one({.slots = kOneSlot}, {"worker-2", ""}), in("rest")), "accepted");
+}
+
+TEST_F(FeasibleInPool, ARequestThatFitsNoBandOfThePoolIsRefusedWithTheNearestAndWhoCould) {
+  const std::string text = refused(one({.slots = kOneSlot * 3}), in("first"));
+  for (const char* part : {"subtask '0' of job 'mine'", "any band of pool 'first'", "the nearest is worker-1/",
+                           "of pool 'rest' could have it", "submit the job to pool 'rest'"})
+    EXPECT_TRUE(has(text, part)) << part << " in " << text;
+  EXPECT_EQ(supervisor.refusal().code, ErrorCode::RequestTooLarge);
+  EXPECT_EQ(refused(one({.slots = kOneSlot * 3}), in("rest")), "accepted");
+}
+
+TEST_F(FeasibleInPool, WhoWaitsForResourcesIsHeldAndExplained) {
+  JobSpec spec = in("first");
+  spec.wait_for_resources = true;
+  ASSERT_TRUE(supervisor.submit(one({.slots = kOneSlot * 3}), spec).valid());
+  JobSpec other = in("first");
+  other.name = "other";
+  ASSERT_TRUE(supervisor.submit(GraphBuilder{}.sources(1).build(), other).valid());
+  supervisor.settle(3);
+  const Result<Value> answer = supervisor.ask("explain", {"mine"});
+  ASSERT_TRUE(answer.has_value());
+  const std::string text = *(*answer)["reason"].text();
+  EXPECT_TRUE(has(text, "infeasible: requests more than any band of pool 'first' has")) << text;
+  EXPECT_TRUE(has(text, "the nearest is worker-1/")) << text;
+  EXPECT_EQ(supervisor.assigned().size(), 1U) << "it starves nobody";
+}
+
+TEST_F(FeasibleInPool, AGangLargerThanItsPoolIsRefused) {
+  const std::string text = refused(GraphBuilder{}.sources(3).build(), in("first", 3));
+  EXPECT_TRUE(has(text, "gang of 3 of job 'mine'")) << text;
+  EXPECT_TRUE(has(text, "is larger than pool 'first', which has 2 slots")) << text;
+}
+
+// Passes place it on one band or on whole bands of one size.
+TEST_F(FeasibleInPool, AGangThatNoPassCouldPlaceIsRefusedWithOneThatFits) {
+  const std::string text = refused(GraphBuilder{}.sources(6).build(), in("rest", 6));
+  EXPECT_TRUE(has(text, "fits neither one band of pool 'rest', of which the largest has 4 slots")) << text;
+  EXPECT_TRUE(has(text, "a gang of 4 does")) << text;
+  EXPECT_EQ(refused(GraphBuilder{}.sources(8).build(), in("rest", 8)), "accepted");
+}
+
+TEST_F(FeasibleInPool, AGangOnHoldForItsSizeIsExplained) {
+  JobSpec spec = in("rest", 6);
+  spec.wait_for_resources = true;
+  ASSERT_TRUE(supervisor.submit(GraphBuilder{}.sources(6).build(), spec).valid());
+  supervisor.settle(3);
+  const Result<Value> answer = supervisor.ask("explain", {"mine"});
+  ASSERT_TRUE(answer.has_value());
+  EXPECT_TRUE(has(*(*answer)["held_by"].text(), "infeasible: it needs 6 slots at once"))
+      << *(*answer)["held_by"].text();
+}
+
+TEST_F(FeasibleInPool, APoolWithoutWorkersIsWaitedFor) {
+  supervisor.lose(1);
+  supervisor.alerts();
+  ASSERT_EQ(refused(one({.slots = kOneSlot * 3}), in("first")), "accepted");
+  const Result<Value> answer = supervisor.ask("explain", {"mine"});
+  EXPECT_EQ(*(*answer)["reason"].text(), "pool 'first' has no worker now");
+}
+
+// What bands of another pool are like must not make a gang take its slots one by one.
+TEST_F(FeasibleInPool, SmallBandsOfAnotherPoolLeaveAGangWhole) {
+  GraphBuilder builder;
+  builder.sources(2).template_at(0).request.slots = kOneSlot * 4;
+  ASSERT_TRUE(supervisor.submit(builder.build(), in("rest", 8)).valid());
+  supervisor.settle(3);
+  EXPECT_FALSE(supervisor.job(1).shares->kinds[0].bound);
+  const Result<Value> queue = supervisor.ask("queue");
+  ASSERT_TRUE(queue.has_value());
+  EXPECT_EQ((*queue->list())[0]["slots"], Value{8});
+}
+
+}  // namespace
+}  // namespace penstock::supervisor

@@ -1,0 +1,34 @@
+#include <gtest/gtest.h>
+
+#include "supervisor/core/policy_differences.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+TEST(PolicyDifferences, OfTheSameConfigurationThereAreNone) {
+  PolicyConfig config;
+  config.pools = {{.name = "all"}};
+  config.projects = {{.name = "a"}, {.name = "b"}};
+  PolicyConfig turned = config;
+  std::swap(turned.projects[0], turned.projects[1]);
+  EXPECT_EQ(differences(config, turned), "");
+}
+
+TEST(PolicyDifferences, EachFieldIsToldWithWhatItWasAndIs) {
+  PolicyConfig before;
+  before.pools = {{.name = "all"}, {.name = "old", .workers = {"w1"}}};
+  before.projects = {{.name = "a", .slots_max = 4}};
+  before.accounts = {{.name = "ann"}};
+  PolicyConfig after = before;
+  after.grace = std::chrono::seconds{1};
+  after.pools = {{.name = "all", .preset = "quota"}, {.name = "new", .workers = {"w1", "w2"}}};
+  after.projects[0].guaranteed_slots = 3;
+  after.projects[0].slots_max = kUnbounded;
+  after.accounts[0].shares = 7;
+  EXPECT_EQ(differences(before, after),
+            "policy: grace 10000ms -> 1000ms; pool 'all': preset fair_share -> quota; pool 'new' is new; pool 'old' is "
+            "gone; project 'a': guaranteed_slots 0 -> 3, slots_max 4 -> none; account 'ann': shares 1 -> 7");
+}
+
+}  // namespace
+}  // namespace penstock::supervisor
