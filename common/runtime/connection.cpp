@@ -236,6 +236,7 @@ bool Connection::State::parse_one() {
   }
   const std::span<const std::byte> payload{bytes() + begin + kFrameHeaderBytes, header->payload_bytes};
   begin += whole;
+  if (std::exchange(frame_begun, false)) timer.cancel();  // What follows has a time of its own.
   if (const Result<void> checked = check_payload(header_bytes, *header, payload); !checked) {
     Error error = checked.error();
     error.subject = address;
@@ -260,7 +261,8 @@ void Connection::State::watch_frame() {
   if (!begun) return;
   timer.expires_after(config.frame_timeout);
   timer.async_wait([self = shared_from_this()](const error_code& error) {
-    if (!error && self->frame_begun)
+    // It may have come for a frame that was completed meanwhile.
+    if (!error && self->frame_begun && self->timer.expiry() <= asio::steady_timer::clock_type::now())
       self->fail({ErrorCode::MalformedFrame, self->address, "sent half a frame and then nothing", {}});
   });
 }

@@ -18,7 +18,7 @@ bool CompressionChoice::worth(double part) const {
 }
 
 bool CompressionChoice::wants_sample(std::uint64_t bytes) {
-  if (bytes < kChunkBytesMin || !worth(0)) return false;
+  if (bytes < kChunkBytesMin || bytes > kChunkBytesMax || !worth(0)) return false;
   if (passes_ == 0) return true;
   --passes_;
   return false;

@@ -23,6 +23,8 @@ enum class Packing : std::uint8_t {
 class CompressionChoice {
  public:
   static constexpr std::uint64_t kChunkBytesMin = 16 << 10;  ///< Smaller ones go as they are.
+  /// Larger ones, too: readers choose how large chunks are, and what becomes of one is kept for each of them.
+  static constexpr std::uint64_t kChunkBytesMax = 4 << 20;
   static constexpr std::uint64_t kWindowBytes = 8 << 20;     ///< Of the link that are measured together.
   static constexpr std::uint32_t kPassedMax = 64;            ///< Chunks in a row without a sample.
   static constexpr double kPartMax = 7.0 / 8;                ///< What shrinks less is not worth the trouble.

@@ -68,6 +68,7 @@ struct Visitor : std::enable_shared_from_this<Visitor> {
   void send_chunk() {
     if (blob == nullptr || offset >= blob->bytes().size()) {
       blob.reset();
+      scratch = {};  // Whoever asks for nothing more keeps no memory.
       return read();
     }
     const auto part =

@@ -1,6 +1,9 @@
 // Native operators that take their worker down: they alone are charged, and the worker's process goes on (fault F25).
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <thread>
+
 #include "tests/integration/cluster/cluster_processes.hpp"
 #include "tests/integration/cluster/witness.hpp"
 
@@ -79,6 +82,21 @@ TEST_F(CrashTest, EachWayToCrashIsBlamedOnItsOperator) {
         << name;
     EXPECT_EQ(number_in(job(name), "attempts"), 3U) << name << ": its own two, and what was beside it";
   }
+}
+
+// Whoever crashes is bound to the processors of his band.
+TEST_F(CrashTest, TheNextLifeHasTheProcessorsOfAllBands) {
+  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "one processor is one band";
+  std::ofstream{cluster.path_of("bands.toml")} << "[host]\ncpu_bands = 2\n";
+  start({"--config", cluster.path_of("bands.toml")});
+  EXPECT_EQ(run("once", poisoned("segfault", "1", 0)), JobState::Succeeded);
+  const std::string log = cluster.log_of("w1");
+  std::size_t lives = 0;
+  for (std::size_t at = log.find(" bands="); at != std::string::npos; at = log.find(" bands=", at + 1)) {
+    EXPECT_EQ(log.substr(at, 8), " bands=2");
+    ++lives;
+  }
+  EXPECT_EQ(lives, 2U);
 }
 
 TEST_F(CrashTest, AWorkerThatCrashesTooOftenEnds) {

@@ -220,6 +220,28 @@ TEST_F(ConnectionTest, HostilePeersAreCutOffAndOthersAreNotDisturbed) {
   ::close(good);
 }
 
+// A stream that is read as fast as it comes ends in the middle of a frame each time, and of another one.
+TEST_F(ConnectionTest, EachFrameHasATimeOfItsOwnToBecomeWhole) {
+  wire.frame_timeout = milliseconds{50};
+  listen();
+  const int fd = raw_client();
+  const Instant begin = monotonic_now();
+  std::vector<std::byte> rest;
+  std::size_t sent = 0;
+  while (monotonic_now() < begin + 4 * wire.frame_timeout) {
+    const std::vector<std::byte> frame = frame_bytes(++sent, 8);
+    rest.insert(rest.end(), frame.begin(), frame.begin() + 40);
+    ASSERT_EQ(::send(fd, rest.data(), rest.size(), MSG_NOSIGNAL), static_cast<ssize_t>(rest.size()));
+    rest.assign(frame.begin() + 40, frame.end());
+    run_until([&] { return headers.size() == sent - 1; });
+    ASSERT_TRUE(errors.empty()) << to_string(errors[0]);
+  }
+  // But it must be.
+  run_until([&] { return !errors.empty(); });
+  EXPECT_NE(errors[0].message.find("half a frame"), std::string::npos) << to_string(errors[0]);
+  ::close(fd);
+}
+
 TEST_F(ConnectionTest, APortInUseIsNamed) {
   listen();
   const auto second = Listener::open(loop, wire, {"127.0.0.1", listener->port()}, [](std::unique_ptr<Connection>) {});

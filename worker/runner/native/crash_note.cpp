@@ -1,6 +1,7 @@
 #include "worker/runner/native/crash_note.hpp"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -47,6 +48,8 @@ struct Keeper {
   std::uint32_t crashes_max = 0;
   int descriptor = -1;
   Note* note = nullptr;
+  cpu_set_t processors;       ///< Of the process, not of the lane that crashes.
+  bool knows_processors = false;
   std::vector<std::string> texts;
   std::vector<char*> arguments;
 };
@@ -124,6 +127,8 @@ void begin_next_life(sigset_t blocked) {
   ::fcntl(keeper->descriptor, F_SETFD, 0);
   for (const int signal : kCrashes) sigdelset(&blocked, signal);
   ::pthread_sigmask(SIG_SETMASK, &blocked, nullptr);
+  // Who crashes is bound to one band, and would find no other one in its next life.
+  if (keeper->knows_processors) ::sched_setaffinity(0, sizeof keeper->processors, &keeper->processors);
   ::execve("/proc/self/exe", keeper->arguments.data(), environ);
 }
 
@@ -177,6 +182,7 @@ void survive_operator_crashes(AfterCrash options) {
   static Keeper the_keeper;
   keeper = &the_keeper;
   keeper->crashes_max = options.crashes_max;
+  keeper->knows_processors = ::sched_getaffinity(0, sizeof keeper->processors, &keeper->processors) == 0;
   keeper->starts_again = options.starts_again && open_note(options.note);
   if (options.starts_again && !keeper->starts_again)
     log_line(LogLevel::Warn, "an operator that crashes will end this worker", "reason=\"no memory for its note\"");

@@ -72,6 +72,8 @@ TEST(CompressionChoice, SmallChunksGoAsTheyAre) {
   CompressionChoice choice{Packing::Always, false};
   EXPECT_FALSE(choice.wants_sample(CompressionChoice::kChunkBytesMin - 1));
   EXPECT_TRUE(choice.wants_sample(CompressionChoice::kChunkBytesMin));
+  EXPECT_FALSE(choice.wants_sample(CompressionChoice::kChunkBytesMax + 1));
+  EXPECT_TRUE(choice.wants_sample(CompressionChoice::kChunkBytesMax));
 }
 
 TEST(CompressionChoice, AfterSamplesThatDoNotShrinkFewerAreLookedAt) {
