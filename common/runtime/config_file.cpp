@@ -31,7 +31,9 @@ std::string print_value(const char* unit, const Field& value) {
   } else if constexpr (std::is_same_v<Field, Bytes>) {
     return to_text(value);
   } else if constexpr (std::is_enum_v<Field>) {
-    return names_of(value)[static_cast<std::size_t>(value)];
+    const auto names = names_of(value);
+    const auto index = static_cast<std::size_t>(value);
+    return index < names.size() ? names[index] : "?";
   } else {
     if (is_bytes(unit, value)) return to_text(Bytes{static_cast<std::int64_t>(value)});
     return std::to_string(value);

@@ -5,6 +5,7 @@
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
 #include <cstring>
+#include <mutex>
 #include <thread>
 
 #include "common/base/rng.hpp"
@@ -96,6 +97,7 @@ class Liar {
         boost::system::error_code error;
         tcp::socket socket{io_};
         acceptor_.accept(socket, error);
+        const Visit noted{*this, socket};
         if (error || ending_) return;
         TransferRequest request;
         while (!error && asio::read(socket, asio::buffer(&request, sizeof request), error) == sizeof request) {
@@ -110,6 +112,11 @@ class Liar {
   ~Liar() {
     ending_ = true;
     boost::system::error_code error;
+    {
+      // A connection that was under way when its client went is closed in the next turn of the loop only.
+      const std::lock_guard lock{mutex_};
+      if (visitor_ != nullptr) visitor_->shutdown(tcp::socket::shutdown_both, error);
+    }
     tcp::socket knock{io_};
     knock.connect(acceptor_.local_endpoint(), error);
     thread_.join();
@@ -120,9 +127,24 @@ class Liar {
   std::vector<std::uint32_t> formats;
 
  private:
+  /// While it lives, the visitor may be sent away.
+  struct Visit {
+    Visit(Liar& of, tcp::socket& socket) : liar(of) { note(&socket); }
+    ~Visit() { note(nullptr); }
+    Visit(const Visit&) = delete;
+    Visit& operator=(const Visit&) = delete;
+    void note(tcp::socket* socket) {
+      const std::lock_guard lock{liar.mutex_};
+      liar.visitor_ = socket;
+    }
+    Liar& liar;
+  };
+
   asio::io_context io_;
   tcp::acceptor acceptor_;
   std::atomic<bool> ending_{false};
+  std::mutex mutex_;
+  tcp::socket* visitor_ = nullptr;
   std::thread thread_;
 };
 
