@@ -144,7 +144,7 @@ class SupervisorCore {
 
   // Workers that a native operator took down: crashes.cpp.
   using ExpectedWorkers = std::vector<record::WorkerJoined>;
-  /// What a worker held when it was lost.
+  /// What a worker held when it was lost, and whether it was drained.
   struct LostLife {
     Incarnation life;
     std::optional<bool> drain_order;
