@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::size_t kWhoBytesMax = 256;
 constexpr std::size_t kOrderBytesMax = 1024;
+constexpr const char* kPolicy = "policy";
 
 std::string words_of(const AdminRequest& request) {
   std::string words = request.command;
@@ -49,33 +50,42 @@ void SupervisorCore::note_order(const AdminRequest& request, const Result<Value>
   order.who = request.who.substr(0, kWhoBytesMax);
   order.order = words_of(request);
   order.outcome = (result.has_value() ? outcome_of(*result) : to_string(result.error())).substr(0, kOrderBytesMax);
-  if (durable()) records_.push_back(order);
-  orders_.push_back(std::move(order));
-  forget_old_orders();
+  keep_order(std::move(order));
 }
 
 /// What policy has decided about somebody who may ask why.
 void SupervisorCore::note_decision(std::string decision, std::string reason) {
-  record::Ordered order{next_order_++, unix_ms(now_), "policy", std::move(decision), std::move(reason)};
+  keep_order({next_order_++, unix_ms(now_), kPolicy, std::move(decision), std::move(reason)});
+}
+
+void SupervisorCore::keep_order(record::Ordered order) {
   if (durable()) records_.push_back(order);
-  orders_.push_back(std::move(order));
+  (order.who == kPolicy ? decisions_ : orders_).push_back(std::move(order));
   forget_old_orders();
 }
 
 void SupervisorCore::recover_orders(std::vector<record::Ordered>& orders) {
   for (record::Ordered& order : orders) {
     next_order_ = std::max(next_order_, order.number + 1);
-    orders_.push_back(std::move(order));
+    (order.who == kPolicy ? decisions_ : orders_).push_back(std::move(order));
   }
   forget_old_orders();
 }
 
-// Only when there is a new one: whoever orders nothing has no list to keep short.
+// Only when there is a new one: whoever orders nothing has no list to keep short. Policy decides far more often than
+// operators order: what it has said makes room first while it is more than half, so that orders keep the other half.
 void SupervisorCore::forget_old_orders() {
+  const auto forget_oldest = [&](std::deque<record::Ordered>& from) {
+    if (durable()) records_.push_back(record::OrderForgotten{from.front().number});
+    from.pop_front();
+  };
   const std::int64_t oldest_ms = unix_ms(now_) - config_.audit_age_max / std::chrono::milliseconds{1};
-  while (!orders_.empty() && (orders_.size() > config_.audit_entries_max || orders_.front().at_ms < oldest_ms)) {
-    if (durable()) records_.push_back(record::OrderForgotten{orders_.front().number});
-    orders_.pop_front();
+  for (std::deque<record::Ordered>* each : {&orders_, &decisions_})
+    while (!each->empty() && each->front().at_ms < oldest_ms) forget_oldest(*each);
+  while (orders_.size() + decisions_.size() > config_.audit_entries_max) {
+    const bool decided_first =
+        orders_.empty() || (!decisions_.empty() && decisions_.front().number < orders_.front().number);
+    forget_oldest(decisions_.size() > orders_.size() || decided_first ? decisions_ : orders_);
   }
 }
 
@@ -90,9 +100,14 @@ Result<Value> SupervisorCore::list_orders(const AdminRequest& request) const {
     if (!since) return since.error();
     since_ms = unix_ms(now_) - *since / std::chrono::milliseconds{1};
   }
+  std::vector<const record::Ordered*> all;
+  for (const std::deque<record::Ordered>* each : {&orders_, &decisions_})
+    for (const record::Ordered& order : *each) all.push_back(&order);
+  const auto by_number = [](const record::Ordered* a, const record::Ordered* b) { return a->number < b->number; };
+  std::inplace_merge(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(orders_.size()), all.end(), by_number);
   Value::List rows;
-  for (std::size_t i = orders_.size() - std::min<std::size_t>(orders_.size(), limit); i < orders_.size(); ++i) {
-    const record::Ordered& order = orders_[i];
+  for (std::size_t i = all.size() - std::min<std::size_t>(all.size(), limit); i < all.size(); ++i) {
+    const record::Ordered& order = *all[i];
     if (order.at_ms < since_ms) continue;
     rows.push_back(Value::Record{{"number", order.number},
                                  {"time", utc_text(order.at_ms)},

@@ -202,6 +202,8 @@ void SupervisorCore::finish_claim(WorkerSlot slot, bool draining) {
     draining = *worker.drain_order;
     tell(slot, Drain{draining});
   }
+  // An old journal does not say what was ordered: only the worker does, and whoever follows it must know.
+  if (draining) worker.drain_order = true;
   worker.draining = draining;
   --claims_open_;
   for (const BandSlot band : worker.bands) {

@@ -99,7 +99,8 @@ void SupervisorCore::blame_absent(WorkerSlot teller, ExpectedWorkers::iterator a
 
 /// Kept for a while: whoever crashed tells it only when it is up again.
 void SupervisorCore::remember_lost_life(const WorkerEntry& worker, std::vector<AssignedRef> held) {
-  if (held.empty() || config_.lost_lives_max == 0) return;
+  // Who was drained held nothing in the end, and its next process is to be drained all the same.
+  if ((held.empty() && !worker.drain_order.value_or(false)) || config_.lost_lives_max == 0) return;
   if (lost_lives_.size() >= config_.lost_lives_max) lost_lives_.pop_front();
   lost_lives_.push_back({worker.incarnation, worker.drain_order, std::move(held)});
 }

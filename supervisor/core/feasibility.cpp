@@ -1,6 +1,7 @@
 // SupervisorCore: what a job asks for and nobody has. It is refused when it is submitted, or held, with what is
 // nearest.
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "supervisor/core/supervisor_core.hpp"
@@ -100,40 +101,56 @@ Result<void> SupervisorCore::check_feasible(const JobSpec& spec, const GraphShap
   return pool == kAnyPool || pool_is_empty ? Result<void>{} : check_gang(spec, shape, pool);
 }
 
-/// Whose subtasks fit some bands only takes its slots one by one; the pool must have as many all the same.
+/// What a pool has of one kind for a gang whose subtasks want that kind; nothing if none does.
+struct SupervisorCore::GangRoom {
+  BandSizes sizes;
+  std::uint64_t total = 0;
+  bool anywhere = true;  ///< Any of these bands may have any of its subtasks; else it takes its slots one by one.
+};
+
+SupervisorCore::GangRoom SupervisorCore::room_for_gang(const GraphShape& shape, std::uint32_t pool,
+                                                       BandKind kind) const {
+  GangRoom room;
+  std::vector<const Template*> of_kind;
+  for (const Template& wanted : shape.graph().templates)
+    if (wants_gpu(wanted) == (kind == BandKind::Gpu)) of_kind.push_back(&wanted);
+  const bool takes_slots = std::any_of(of_kind.begin(), of_kind.end(),
+                                       [](const Template* wanted) { return wanted->request.slots.value() > 0; });
+  for (std::uint32_t i = 0; takes_slots && i < workers_.band_slots(); ++i) {
+    const BandEntry& band = workers_[BandSlot{i}];
+    if (!band.alive || band.kind != kind || !is_in(pool, BandSlot{i})) continue;
+    ++room.sizes[band.slots];
+    room.total += band.slots;
+    for (const Template* wanted : of_kind)
+      room.anywhere = room.anywhere && wanted->required.empty() && is_eligible(*wanted, band);
+  }
+  return room;
+}
+
+/// Whose subtasks fit some bands only takes its slots one by one; of the kind that the pool has more of there must be
+/// as many all the same.
 Result<void> SupervisorCore::check_gang(const JobSpec& spec, const GraphShape& shape, std::uint32_t pool) const {
   const std::uint32_t gang = spec.policy.gang;
   if (gang == 0) return {};
+  const std::array<GangRoom, kBandKinds> rooms{room_for_gang(shape, pool, BandKind::Cpu),
+                                               room_for_gang(shape, pool, BandKind::Gpu)};
+  const std::uint64_t most = std::max(rooms[0].total, rooms[1].total);
   for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
-    BandSizes sizes;
-    std::uint64_t total = 0;
-    std::uint32_t unit_milli = 0;
-    bool anywhere = true;
-    for (const Template& wanted : shape.graph().templates)
-      if (wants_gpu(wanted) == (kind == BandKind::Gpu))
-        unit_milli = std::max(unit_milli, static_cast<std::uint32_t>(wanted.request.slots.value()));
-    for (std::uint32_t i = 0; unit_milli > 0 && i < workers_.band_slots(); ++i) {
-      const BandEntry& band = workers_[BandSlot{i}];
-      if (!band.alive || band.kind != kind || !is_in(pool, BandSlot{i})) continue;
-      ++sizes[band.slots];
-      total += band.slots;
-      for (const Template& wanted : shape.graph().templates)
-        anywhere = anywhere && (wants_gpu(wanted) != (kind == BandKind::Gpu) ||
-                                (wanted.required.empty() && is_eligible(wanted, band)));
-    }
-    if (total == 0) continue;
+    const GangRoom& room = rooms[static_cast<std::size_t>(kind)];
+    if (room.total == 0) continue;
     const std::string subject = "gang of " + std::to_string(gang) + " of job '" + spec.name + "'";
     const std::string of_pool = "pool '" + policy_.config.pools[pool].name + "'";
-    if (gang > total)
+    if (gang > room.total && (room.anywhere || room.total == most))
       return Error{ErrorCode::RequestTooLarge, subject,
-                   "is larger than " + of_pool + ", which has " + std::to_string(total) + " slots",
+                   "is larger than " + of_pool + ", which has " + std::to_string(room.total) +
+                       (kind == BandKind::Gpu ? " gpu slots" : " cpu slots"),
                    "make it smaller, or submit with --wait-for-resources"};
-    if (!anywhere || counts_quotas(pool) || holds_gang(sizes, gang)) continue;
-    return Error{
-        ErrorCode::RequestTooLarge, subject,
-        "fits neither one band of " + of_pool + ", of which the largest has " + std::to_string(sizes.rbegin()->first) +
-            " slots, nor whole bands of one size",
-        "a gang of " + std::to_string(next_smaller_gang(sizes, gang)) + " does; or submit with --wait-for-resources"};
+    if (!room.anywhere || counts_quotas(pool) || holds_gang(room.sizes, gang)) continue;
+    return Error{ErrorCode::RequestTooLarge, subject,
+                 "fits neither one band of " + of_pool + ", of which the largest has " +
+                     std::to_string(room.sizes.rbegin()->first) + " slots, nor whole bands of one size",
+                 "a gang of " + std::to_string(next_smaller_gang(room.sizes, gang)) +
+                     " does; or submit with --wait-for-resources"};
   }
   return {};
 }

@@ -98,8 +98,16 @@ void SupervisorCore::note_standing(Job& job) {
   }
 }
 
+std::uint64_t SupervisorCore::slots_of_project(std::uint32_t project, BandKind kind) const {
+  std::uint64_t held = 0;
+  for (const JobId id : active_)
+    if (const Job& job = *jobs_[id.value()]; job.shares != nullptr && job.shares->project == project)
+      held += slots_held(job, kind);
+  return held;
+}
+
 std::string SupervisorCore::preemption_text(const PassUnderWay& pass, const policy::Plan& plan,
-                                            const policy::Preemption& each) const {
+                                            const policy::Preemption& each, HeldByProject& held_by) const {
   const std::uint32_t victim = pass.members[each.member].subject;
   const PassUnderWay::Subject& subject = pass.subjects[victim];
   const Job& job = *jobs_[subject.job.value()];
@@ -123,11 +131,10 @@ std::string SupervisorCore::preemption_text(const PassUnderWay& pass, const poli
       std::string text = "another project is below what it is entitled to" + for_whom;
       if (other == nullptr || other->shares == nullptr || other->shares->project >= policy_.config.projects.size())
         return text;
-      std::uint64_t held = 0;
-      for (const JobId id : active_)
-        if (const Job& one = *jobs_[id.value()]; one.shares != nullptr && one.shares->project == other->shares->project)
-          held += slots_held(one, subject.kind);
-      text += " of '" + policy_.config.projects[other->shares->project].name + "', which holds " + std::to_string(held);
+      const auto [held, is_new] = held_by.try_emplace({other->shares->project, subject.kind}, 0);
+      if (is_new) held->second = slots_of_project(other->shares->project, subject.kind);
+      text += " of '" + policy_.config.projects[other->shares->project].name + "', which holds " +
+              std::to_string(held->second);
       const std::size_t owner =
           static_cast<std::size_t>(subject.kind) * (policy_.config.projects.size() + 1) + other->shares->project;
       const auto target =
@@ -147,13 +154,14 @@ std::string SupervisorCore::preemption_text(const PassUnderWay& pass, const poli
 /// Why each job loses what it loses; a plan takes many places of one job, mostly for one reason.
 void SupervisorCore::note_preemptions(const PassUnderWay& pass, const policy::Plan& plan) {
   std::vector<bool> told(pass.subjects.size(), false);
+  HeldByProject held_by;
   for (const policy::Preemption& each : plan.preemptions) {
     const std::uint32_t victim = pass.members[each.member].subject;
     const JobId id = pass.subjects[victim].job;
     if (!knows(id) || jobs_[id.value()]->shares == nullptr) continue;
     if (told[victim]) continue;
     told[victim] = true;
-    jobs_[id.value()]->shares->preemption_reason = preemption_text(pass, plan, each);
+    jobs_[id.value()]->shares->preemption_reason = preemption_text(pass, plan, each, held_by);
   }
 }
 

@@ -25,6 +25,7 @@ Fields fields_of(const PoolConfig& pool) {
 
 Fields fields_of(const ProjectConfig& project) {
   return {{"department", project.department.empty() ? "none" : project.department},
+          {"is_department", project.is_department ? "true" : "false"},
           {"pool", project.pool.empty() ? "the default" : project.pool},
           {"weight in thousandths", std::to_string(project.weight)},
           {"priority", std::to_string(project.priority)},

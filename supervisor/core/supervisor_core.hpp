@@ -144,7 +144,7 @@ class SupervisorCore {
 
   // Workers that a native operator took down: crashes.cpp.
   using ExpectedWorkers = std::vector<record::WorkerJoined>;
-  /// What a worker held when it was lost.
+  /// What a worker held when it was lost, and whether it was drained.
   struct LostLife {
     Incarnation life;
     std::optional<bool> drain_order;
@@ -182,6 +182,8 @@ class SupervisorCore {
   // What is asked for and nobody has: feasibility.cpp.
   Result<void> check_feasible(const JobSpec& spec, const GraphShape& shape) const;
   Result<void> check_gang(const JobSpec& spec, const GraphShape& shape, std::uint32_t pool) const;
+  struct GangRoom;
+  GangRoom room_for_gang(const GraphShape& shape, std::uint32_t pool, BandKind kind) const;
   struct Offer;
   Offer look_for(const Template& wanted, std::uint32_t pool) const;
   Error explain_infeasible(const Template& wanted, std::uint32_t pool) const;
@@ -402,7 +404,11 @@ class SupervisorCore {
   bool may_tell_again(const ToldShare& told);
   std::string standing_text(const Job& job, BandKind kind) const;
   void note_preemptions(const PassUnderWay& pass, const policy::Plan& plan);
-  std::string preemption_text(const PassUnderWay& pass, const policy::Plan& plan, const policy::Preemption& each) const;
+  /// Of one plan: a project's sum is the same for all that leave for it.
+  using HeldByProject = std::map<std::pair<std::uint32_t, BandKind>, std::uint64_t>;
+  std::uint64_t slots_of_project(std::uint32_t project, BandKind kind) const;
+  std::string preemption_text(const PassUnderWay& pass, const policy::Plan& plan, const policy::Preemption& each,
+                              HeldByProject& held_by) const;
   void note_preempted(const Job& job, const AssignedRef& ref);
   void note_more_preempted();
   std::vector<std::pair<std::string, std::string>> pools_by_name() const;
@@ -431,6 +437,7 @@ class SupervisorCore {
   void note_decision(std::string decision, std::string reason);
   void note_order(const AdminRequest& request, const Result<Value>& result);
   void recover_orders(std::vector<record::Ordered>& orders);
+  void keep_order(record::Ordered order);
   void forget_old_orders();
   Result<Value> list_orders(const AdminRequest& request) const;
 
@@ -536,7 +543,8 @@ class SupervisorCore {
   std::deque<LostWriter> lost_writers_;      ///< Lives that may have left checkpoints, the first that was lost first.
   bool look_for_old_checkpoints_ = false;    ///< Something has changed since nothing could be removed.
   std::vector<SubtaskId> unread_;            ///< Checkpoints that wait for a worker to stand for them.
-  std::deque<record::Ordered> orders_;       ///< Oldest first.
+  std::deque<record::Ordered> orders_;       ///< Of operators, oldest first.
+  std::deque<record::Ordered> decisions_;    ///< Of policy, the same; both are one history by their numbers.
   std::uint64_t next_order_ = 1;
   Instant start_{};  ///< Of this life, and the wall clock then.
   std::int64_t unix_ms_at_start_ = 0;

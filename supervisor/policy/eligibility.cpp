@@ -14,7 +14,11 @@ bool are_alike(const Member& a, const Member& b) {
 
 }  // namespace
 
-Eligibility::Eligibility(SlotPass& pass, Gone gone) : snapshot_(pass.snapshot()), emptied_(pass.trial()) {
+/// The trial of a pass has more than the snapshot says: whom it has started, and what it keeps for claims. All of that
+/// is gone with everybody, and stays when only those leave that may be preempted.
+Eligibility::Eligibility(SlotPass& pass, Gone gone)
+    : snapshot_(pass.snapshot()),
+      emptied_(gone == Gone::Everybody ? SlotTrial{pass.snapshot(), pass.pool(), pass.parts()} : pass.trial()) {
   for (std::uint32_t member = 0; member < snapshot_.members.size(); ++member)
     if (gone == Gone::Everybody || may_preempt(snapshot_, member)) emptied_.give_back(snapshot_.members[member].places);
 }

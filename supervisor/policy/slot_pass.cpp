@@ -18,6 +18,7 @@ void FailedShapes::add(const Member& member) {
 
 SlotPass::SlotPass(const Snapshot& snapshot, std::uint32_t pool, const Parts& parts, Plan& plan)
     : snapshot_(snapshot),
+      pool_(pool),
       parts_(parts),
       plan_(plan),
       trial_(snapshot, pool, parts),

@@ -61,6 +61,7 @@ class SlotPass {
   const std::vector<std::uint32_t>& running() const { return running_; }
 
   const Snapshot& snapshot() const { return snapshot_; }
+  std::uint32_t pool() const { return pool_; }
   const Parts& parts() const { return parts_; }
   SlotTrial& trial() { return trial_; }
   Plan& plan() { return plan_; }
@@ -68,6 +69,7 @@ class SlotPass {
 
  private:
   const Snapshot& snapshot_;
+  std::uint32_t pool_;
   const Parts& parts_;
   Plan& plan_;
   SlotTrial trial_;

@@ -1,5 +1,6 @@
 // Fair share: everybody gets towards his target, who is above it gives back. Spec: policy-determined 3.2 to 3.5.
 #include <algorithm>
+#include <optional>
 
 #include "supervisor/policy/eligibility.hpp"
 #include "supervisor/policy/ordering/member_order.hpp"
@@ -22,6 +23,7 @@ struct Contender {
 std::vector<Contender> contenders(SlotPass& pass) {
   const Snapshot& snapshot = pass.snapshot();
   Eligibility eligibility{pass, Gone::Preemptible};
+  std::optional<Eligibility> emptied;  // Made when somebody is not admitted.
   std::vector<Contender> all(snapshot.workloads.size());
   for (const std::uint32_t member : pass.running()) {
     Contender& owner = all[snapshot.members[member].workload];
@@ -34,8 +36,13 @@ std::vector<Contender> contenders(SlotPass& pass) {
   for (const std::uint32_t member : pass.waiting()) {
     const Member& subject = snapshot.members[member];
     if (subject.slots == 0) continue;
-    if (eligibility.admits(member))
+    if (eligibility.admits(member)) {
       all[subject.workload].pending.push_back(member);
+      continue;
+    }
+    if (!emptied) emptied.emplace(pass, Gone::Everybody);
+    if (emptied->admits(member))  // It waits for who may not be preempted.
+      pass.explain(member, Hold::NoRoom, subject.slots, pass.trial().roomiest());
     else
       pass.explain(member, Hold::NeverFits, subject.slots, pass.trial().capacity());
   }

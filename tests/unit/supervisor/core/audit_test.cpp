@@ -80,6 +80,38 @@ TEST(Audit, TheOldestAreForgottenWhenThereAreTooManyAndNumbersGoOn) {
   EXPECT_EQ(*answer->list()->at(1)["number"].integer(), 3);
 }
 
+// Policy decides far more often than operators order.
+TEST(Audit, WhatPolicyDecidesPushesNoOrdersOutWhileItIsMoreThanHalf) {
+  JournalHarness cluster{SupervisorConfig{.audit_entries_max = 4}};
+  const auto say = [&](const char* who, const char* worker) {
+    cluster->client_says(AdminRequest{1, "drain", {worker}, who});
+  };
+  const auto whose = [&] {
+    const Result<Value> answer = cluster->ask("audit");
+    Lines lines;
+    for (const Value& row : *answer->list())
+      lines.push_back(std::to_string(*row["number"].integer()) + " " + *row["who"].text());
+    return lines;
+  };
+  for (const char* worker : {"a", "b"}) say("ada", worker);
+  for (const char* worker : {"c", "d", "e", "f", "g", "h"}) say("policy", worker);
+  cluster.write_all();
+  cluster->ignore();
+  const Lines kept{"1 ada", "2 ada", "7 policy", "8 policy"};
+  EXPECT_EQ(whose(), kept);
+  cluster.restart();
+  EXPECT_EQ(whose(), kept);
+  EXPECT_EQ(list(cluster.life(), {"--limit=3"}).size(), 3U);
+  say("ada", "i");  // Policy has no more than half: the oldest goes.
+  EXPECT_EQ(whose(), (Lines{"2 ada", "7 policy", "8 policy", "9 ada"}));
+  say("policy", "j");
+  cluster.write_all();
+  cluster->ignore();
+  cluster.restart();
+  EXPECT_EQ(whose(), (Lines{"2 ada", "8 policy", "9 ada", "10 policy"}));
+  cluster->ignore();
+}
+
 TEST(Audit, TheOldestAreForgottenWhenTheyAreTooOld) {
   JournalHarness cluster{SupervisorConfig{.audit_age_max = std::chrono::hours{24}}};
   cluster->client_says(order("drain", {"a"}));

@@ -402,6 +402,20 @@ TEST_F(ClaimsTest, AWorkerThatDrainsGoesOnDraining) {
   cluster->ignore();
 }
 
+// Only the worker knows of a drain that an older version did not write down.
+TEST_F(ClaimsTest, ADrainThatOnlyTheWorkerTellsOfIsPassedOnAfterAnOperatorsCrash) {
+  begin(GraphBuilder{}.sources(1).build());
+  die();
+  cluster->come_back(1, {});
+  cluster->come_back(2, {.draining = true});
+  cluster->ignore();
+  WorkerSpec next;
+  next.crash = OperatorCrash{Incarnation{102}, {JobId{1}, SubtaskIndex{0}}, Attempt{1}, 11, "operator crashed"};
+  cluster->join(next);
+  EXPECT_EQ(cluster->take<Drain>().size(), 1U);
+  cluster->ignore();
+}
+
 TEST_F(ClaimsTest, AWorkerThatIsLostWhileItClaimsIsNotWaitedFor) {
   begin(GraphBuilder{}.sources(1).build());
   die();

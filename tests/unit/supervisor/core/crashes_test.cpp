@@ -155,6 +155,17 @@ TEST_F(CrashesTest, AProcessThatWasDrainedStaysSoWhenItBeginsAgain) {
   cluster.ignore();
 }
 
+TEST_F(CrashesTest, AProcessThatWasDrainedAndHeldNothingStaysSoAlsoIfItsLossIsKnownFirst) {
+  cluster.join({.slots = 1});
+  ASSERT_TRUE(cluster.ask("drain", {"worker-1"}).has_value());
+  cluster.lose(1);
+  cluster.take<Drain>();
+  cluster.join(after(crash_of(1, 0)));
+  EXPECT_TRUE(cluster.core().workers()[cluster.core().workers().find("worker-2")].draining);
+  EXPECT_EQ(cluster.take<Drain>().size(), 1U);
+  cluster.ignore();
+}
+
 /// A worker that no life of the supervisor has seen.
 void join_anew(SupervisorHarness& cluster, std::uint32_t number, const OperatorCrash& crash) {
   Register fresh;

@@ -80,7 +80,7 @@ TEST_F(FeasibleInPool, WhoWaitsForResourcesIsHeldAndExplained) {
 TEST_F(FeasibleInPool, AGangLargerThanItsPoolIsRefused) {
   const std::string text = refused(GraphBuilder{}.sources(3).build(), in("first", 3));
   EXPECT_TRUE(has(text, "gang of 3 of job 'mine'")) << text;
-  EXPECT_TRUE(has(text, "is larger than pool 'first', which has 2 slots")) << text;
+  EXPECT_TRUE(has(text, "is larger than pool 'first', which has 2 cpu slots")) << text;
 }
 
 // Passes place it on one band or on whole bands of one size.
@@ -89,6 +89,23 @@ TEST_F(FeasibleInPool, AGangThatNoPassCouldPlaceIsRefusedWithOneThatFits) {
   EXPECT_TRUE(has(text, "fits neither one band of pool 'rest', of which the largest has 4 slots")) << text;
   EXPECT_TRUE(has(text, "a gang of 4 does")) << text;
   EXPECT_EQ(refused(GraphBuilder{}.sources(8).build(), in("rest", 8)), "accepted");
+}
+
+// The few devices of its one worker are taken one by one.
+TEST_F(FeasibleInPool, AGangIsMeasuredByTheKindOfBandThatThePoolHasMoreOf) {
+  supervisor.join({.gpus = 1});
+  GraphBuilder builder;
+  builder.sources(8);
+  builder.template_at(1).request = {.slots = kOneSlot, .gpu = MilliGpu{1000}};
+  builder.template_at(1).required = {"worker-4", ""};
+  builder.add({}, 1);
+  const std::string text = refused(builder.build(), in("rest", 12));
+  EXPECT_TRUE(has(text, "is larger than pool 'rest', which has 9 cpu slots")) << text;
+  GraphBuilder devices;
+  devices.template_at(0) = builder.template_at(1);
+  const std::string of_devices = refused(devices.sources(8).build(), in("rest", 8));
+  EXPECT_TRUE(has(of_devices, "is larger than pool 'rest', which has 1 gpu slots")) << of_devices;
+  EXPECT_EQ(refused(builder.build(), in("rest", 8)), "accepted");
 }
 
 TEST_F(FeasibleInPool, AGangOnHoldForItsSizeIsExplained) {

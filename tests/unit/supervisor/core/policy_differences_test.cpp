@@ -22,12 +22,14 @@ TEST(PolicyDifferences, EachFieldIsToldWithWhatItWasAndIs) {
   PolicyConfig after = before;
   after.grace = std::chrono::seconds{1};
   after.pools = {{.name = "all", .preset = "quota"}, {.name = "new", .workers = {"w1", "w2"}}};
+  after.projects[0].is_department = true;
   after.projects[0].guaranteed_slots = 3;
   after.projects[0].slots_max = kUnbounded;
   after.accounts[0].shares = 7;
   EXPECT_EQ(differences(before, after),
             "policy: grace 10000ms -> 1000ms; pool 'all': preset fair_share -> quota; pool 'new' is new; pool 'old' is "
-            "gone; project 'a': guaranteed_slots 0 -> 3, slots_max 4 -> none; account 'ann': shares 1 -> 7");
+            "gone; project 'a': is_department false -> true, guaranteed_slots 0 -> 3, slots_max 4 -> none; account "
+            "'ann': shares 1 -> 7");
 }
 
 }  // namespace

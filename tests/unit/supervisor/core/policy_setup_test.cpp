@@ -34,7 +34,7 @@ TEST(PolicySetup, WhatAJobSaysOfItsOwnerMustBeKnown) {
   EXPECT_NE(refused({.project = "science"}).find("is a department"), std::string::npos);
   EXPECT_NE(refused({.account = "bob"}).find("account 'bob' is not known"), std::string::npos);
   EXPECT_NE(refused({.pool = "frist"}).find("did you mean 'first'"), std::string::npos);
-  EXPECT_NE(refused({.gang = 2}).find("is larger than pool 'rest', which has 1 slots"), std::string::npos);
+  EXPECT_NE(refused({.gang = 2}).find("is larger than pool 'rest', which has 1 cpu slots"), std::string::npos);
   supervisor.ignore();
 }
 

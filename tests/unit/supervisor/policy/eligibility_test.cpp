@@ -50,6 +50,63 @@ TEST(Eligibility, WhoFitsAnEmptyPoolIsWaitedFor) {
   EXPECT_TRUE(plan.starts.empty());
 }
 
+// Whom the pass itself has started takes a place of the empty pool no more than others do.
+TEST(Eligibility, WhoFitsAnEmptyPoolIsWaitedForAfterAnEqualStartedInTheSamePass) {
+  PolicyBuilder builder;
+  builder.band(8);
+  builder.workload("starts", 1);
+  builder.waiting(1);
+  builder.workload("gang", 1);
+  builder.waiting(8);
+  builder.workload("overtakes", 42);
+  builder.waiting(4);
+  Parts parts = parts_named("priority");
+  parts.preemption = false;
+  const Plan plan = PolicyEngine{{parts}}.pass(builder.snapshot);
+  ASSERT_EQ(plan.starts.size(), 1U);
+  EXPECT_EQ(plan.starts[0].member, 0U);
+  for (const Explanation& each : plan.explanations) EXPECT_NE(each.hold, Hold::NeverFits) << each.workload;
+  ASSERT_FALSE(plan.explanations.empty());
+  EXPECT_EQ(plan.explanations.back().workload, 2U);
+  EXPECT_EQ(plan.explanations.back().hold, Hold::HigherPriority);
+}
+
+// Nor does a place that is kept for a claim.
+TEST(Eligibility, WhoFitsAnEmptyPoolIsWaitedForWhilePlacesAreKept) {
+  PolicyBuilder builder;
+  const std::uint32_t band = builder.band(8);
+  builder.workload("claims", 1);
+  builder.waiting(4);
+  builder.snapshot.claims.push_back({0, {{band, 4}}});
+  builder.workload("gang", 1);
+  builder.waiting(8);
+  builder.workload("overtakes", 42);
+  builder.waiting(4);
+  Parts parts = parts_named("priority");
+  parts.preemption = false;
+  const Plan plan = PolicyEngine{{parts}}.pass(builder.snapshot);
+  ASSERT_EQ(plan.starts.size(), 1U);
+  EXPECT_EQ(plan.starts[0].member, 0U);
+  for (const Explanation& each : plan.explanations) EXPECT_NE(each.hold, Hold::NeverFits) << each.workload;
+}
+
+// A gang that only waits for those that may not be preempted has no share yet, and is not infeasible either.
+TEST(Eligibility, WhoWaitsForWhatMayNotBePreemptedHasNoRoomAndFitsAllTheSame) {
+  for (const char* preset : {"fair_share", "fair_share_max_min"}) {
+    PolicyBuilder builder;
+    const std::uint32_t band = builder.band(4);
+    builder.workload("stays", 1).preemptible = false;
+    builder.running(1, band);
+    builder.last_member().preemptible = false;
+    builder.workload("gang", 1);
+    builder.waiting(4);
+    const Plan plan = PolicyEngine{{parts_named(preset)}}.pass(builder.snapshot);
+    EXPECT_TRUE(plan.starts.empty()) << preset;
+    ASSERT_EQ(plan.explanations.size(), 1U) << preset;
+    EXPECT_EQ(plan.explanations[0], (Explanation{1, 1, Hold::NoRoom, 4, 3})) << preset;
+  }
+}
+
 TEST(Eligibility, QuotasNameWhatNoBandHasAtAll) {
   PolicyBuilder builder;
   builder.device_band(4);
