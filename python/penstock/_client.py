@@ -86,6 +86,7 @@ class Client:
         self._lock = threading.RLock()
         self._pending: List[Call] = []
         self._pending_ids = set()  # Of their futures.
+        self._sending: List[List[Call]] = []  # Calls on their way into a batch; a callback may send more meanwhile.
         self._held: Dict[int, Any] = {}  # Calls whose inputs come from other jobs and are not there yet.
         self._batches: Dict[int, Batch] = {}
         self._early: Dict[int, list] = {}
@@ -201,40 +202,43 @@ class Client:
             if self._closing:
                 return
             self._closing = True
-            unfinished = self._unfinished()
-            self._pending.clear()
+            unfinished = [future for future in self._submitted() if not future.done()]
             handle, self._handle = self._handle, None
         self._wake.set()
         self._library.wake_news(handle)
-        if threading.current_thread() in self._threads:
+        # Pending calls stay until the end: a process that is forked meanwhile finds their futures there.
+        end = self._library, handle, self._threads, self._lock, self._pending, unfinished
+        if self._runs_callbacks():
             # In a callback, or as the last one who knew it: somebody else has to wait for this thread.
-            closer = threading.Thread(target=_end, args=(self._library, handle, self._threads, unfinished),
-                                      name="penstock-close")
+            closer = threading.Thread(target=_end, args=end, name="penstock-close")
             _closers.add(closer)
             closer.start()
         else:
-            _end(self._library, handle, self._threads, unfinished)
+            _end(*end)
 
-    def _unfinished(self):
+    def _runs_callbacks(self):
+        """Whether this thread is one that the others wait for: ours, or a user's who is in `cancel` or `_flush`."""
+        return threading.current_thread() in self._threads or self._lock._is_owned()
+
+    def _submitted(self):
         """The futures of all that has been submitted and not released."""
-        calls = self._pending + [call for call, _ in self._held.values()]
+        calls = self._pending + sum(self._sending, []) + [call for call, _ in self._held.values()]
         futures = [call.future() for call in calls]
         for batch in self._batches.values():
             futures += [batch.future(index) for index in range(len(batch.futures))]
-        return [future for future in futures if future is not None and not future.done()]
+        return [future for future in futures if future is not None]
 
     def _be_forked(self):
         """In a child process: threads, connection and cluster are the parent's; whoever waits here waits for nobody."""
-        if self._closing:
-            return
-        self._closing = self._forked = True
+        self._closing = self._forked = True  # Also of one that another thread of the parent was about to close.
         self._handle, self._lock, self._wake = None, threading.RLock(), threading.Event()
-        for future in self._unfinished():
-            future._condition = threading.Condition()  # The parent's may have been held at that moment.
+        futures = self._submitted()
+        for future in futures:
+            future._be_forked()
+        for future in futures:
             future._fail(forked())
-        self._pending.clear()
-        self._batches.clear()
-        self._held.clear()
+        for those in (self._pending, self._sending, self._held, self._batches):
+            those.clear()
 
     def __enter__(self):
         return self
@@ -311,10 +315,15 @@ class Client:
             self._release_dropped()
             if not self._pending or self._closing:
                 return
-            calls, self._pending = self._pending, []
+            calls = self._pending
+            self._sending.append(calls)
+            self._pending = []
             self._pending_ids.clear()
             self._wake.clear()
-            self._send(calls)
+            try:
+                self._send(calls)
+            finally:
+                self._sending = [those for those in self._sending if those is not calls]
             for call in calls:
                 call.unsent = None
 
@@ -348,7 +357,7 @@ class Client:
             numbers[id(future)] = graph.add(template, call.payload, edges, call.options.priority)
             futures.append(future)
             inputs.append(call.inputs)
-        if not numbers:
+        if not numbers or self._closing:  # By a callback of one that has failed above.
             return
         graph.want([number for number, future in enumerate(futures) if future is not None])
         batch = Batch(self, futures)
@@ -446,6 +455,7 @@ class Client:
             if future.done() and future._loaded:
                 good.append(future)
                 continue
+            future._about_to_wait()
             error = super(Future, future).exception() if not future.cancelled() else None
             if error is None and not future.cancelled():
                 good.append(future)
@@ -610,12 +620,15 @@ def _flush_soon(reference):
         del client
 
 
-def _end(library, handle, threads, unfinished):
+def _end(library, handle, threads, lock, pending, unfinished):
     for thread in threads:
         thread.join()
     library.client_close(handle)
+    with lock:  # Whoever has closed it in a callback may still be telling futures what became of them.
+        pass
     for future in unfinished:
         future._be_cancelled()
+    pending.clear()
 
 
 _open_clients: "weakref.WeakSet[Client]" = weakref.WeakSet()

@@ -77,8 +77,8 @@ class Future(concurrent.futures.Future):
     def _about_to_wait(self):
         if self.done():
             return
-        if threading.current_thread() in self.client._threads:
-            raise PenstockError("would be waited for by the thread that brings results, which runs the callbacks",
+        if self.client._runs_callbacks():
+            raise PenstockError("would be waited for in a callback, and results are brought only between callbacks",
                                 subject=self.key, remedy="give it to `submit` as an argument, or wait on another thread")
         self.client._flush()
 
@@ -128,6 +128,15 @@ class Future(concurrent.futures.Future):
                 return
         if super().cancel():
             self.set_running_or_notify_cancel()
+
+    def _be_forked(self):
+        """In a child process, before it is told: other threads of the parent may have held its locks at that moment."""
+        self._condition = threading.Condition()
+        if self.done():
+            return
+        self._done_callbacks.clear()  # They are the parent's to call.
+        for waiter in self._waiters:  # This thread may be in the midst of `as_completed`, which goes on here.
+            waiter.event, waiter.lock = threading.Event(), threading.Lock()
 
     def _keep(self, value):
         self._loaded = True

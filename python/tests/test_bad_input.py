@@ -100,9 +100,34 @@ def test_a_callback_that_waits(client):
     assert "callbacks" in seen[0] and "another thread" in seen[0]
 
 
+def test_a_callback_that_gathers_or_waits_on_whatever_thread(tmp_path):
+    assert ends("""
+seen = []
+def wait_there(_):
+    one = client.submit(functions.increment, 1)
+    for wait in (one.result, lambda: client.gather([one])):
+        try:
+            seen.append(wait())
+        except errors.PenstockError as error:
+            seen.append("callbacks" in str(error))
+for end in (lambda future: open("go", "w").close(), lambda future: future.cancel()):
+    future = client.submit(functions.wait_for, os.path.abspath("go"))
+    client._flush()
+    future.add_done_callback(wait_there)
+    end(future)
+    concurrent.futures.wait([future], 30)
+    print(client.submit(functions.increment, 5).result(30), seen)
+    seen.clear()
+    os.remove("go") if os.path.exists("go") else None
+""", tmp_path) == "6 [True, True]\n6 [True, True]"
+
+
+# A forked child that hangs, be it in fork, ends as well.
 ENDINGS = """
-import os, sys, functions
-from penstock import Client, errors
+import concurrent.futures, os, signal, sys, threading
+os.register_at_fork(after_in_child=lambda: signal.alarm(20))
+import functions
+from penstock import Client, as_completed, errors
 client = Client(slots=1)
 future = client.submit(functions.increment, 1)
 assert future.result(30) == 2
@@ -117,7 +142,7 @@ def ends(code, tmp_path):
     script.write_text(ENDINGS + code)
     here = pathlib.Path(__file__).resolve().parent
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(here.parent), str(here)] + sys.path)}
-    ended = subprocess.run([sys.executable, str(script)], env=environment, capture_output=True, text=True, timeout=60)
+    ended = subprocess.run([sys.executable, str(script)], env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert ended.returncode == 0, ended.stderr
     return ended.stdout.strip()
 
@@ -133,6 +158,119 @@ try:
 except errors.ClientClosed as error:
     print(error)
 """, tmp_path).startswith("the client is closed")
+
+
+def test_a_close_in_a_callback_on_the_thread_that_cancels(tmp_path):
+    assert ends("""
+flush, flushes = client._flush, threading.Event()
+def tell_and_flush():
+    flushes.set()
+    flush()
+def close(_):
+    client._flush = tell_and_flush
+    client._wake.set()
+    flushes.wait(30)  # From now on the thread that sends calls waits for the lock that this one holds.
+    client.close()
+other, future = (client.submit(functions.wait_for, "/no/such/file") for _ in range(2))
+future.add_done_callback(close)
+future.cancel()
+concurrent.futures.wait([other], 30)
+print(other.status, client.closed)
+""", tmp_path) == "cancelled True"
+
+
+def test_a_close_in_a_callback_while_calls_are_sent(tmp_path):
+    assert ends("""
+bad = client.submit(functions.fail, "bad")
+bad.exception(30)
+with client._lock:  # So that they are sent together, here.
+    fails, sent = client.submit(functions.increment, bad), client.submit(functions.increment, 1)
+    fails.add_done_callback(lambda _: client.close())
+    client._flush()
+concurrent.futures.wait([sent], 30)
+print(fails.status, sent.status, client.closed)
+""", tmp_path) == "error cancelled True"
+
+
+def test_a_fork_while_another_thread_looks_at_futures(tmp_path):
+    assert ends("""
+waits = client.submit(functions.wait_for, "/no/such/file")
+order = as_completed([future, waits])
+assert next(order) is future
+waiter, looks, over = waits._waiters[0], threading.Event(), threading.Event()
+def look():
+    with waits._condition, future._condition, waiter.lock, waiter.event._cond:
+        looks.set()
+        over.wait(30)
+thread = threading.Thread(target=look)
+thread.start()
+looks.wait(30)
+if os.fork() == 0:
+    print(next(order) is waits, type(waits.exception(5)).__name__, future.result(5), flush=True)
+    os._exit(0)
+child = os.wait()[1]
+over.set()
+thread.join()
+print(child, waits.status)
+""", tmp_path) == "True ClientClosed 2\n0 pending"
+
+
+def test_a_fork_while_another_thread_closes_the_client(tmp_path):
+    assert ends("""
+sent = client.submit(functions.wait_for, "/no/such/file")
+client._flush()
+held = client.submit(functions.increment, sent)
+client._flush = lambda: None
+unsent = [client.submit(functions.increment, i) for i in range(2)]
+closes, over = threading.Event(), threading.Event()
+def stay(_):
+    closes.set()
+    over.wait(30)
+unsent[0].add_done_callback(stay)  # It is the first that close() cancels.
+thread = threading.Thread(target=client.close)
+thread.start()
+closes.wait(30)
+if os.fork() == 0:
+    print(unsent[0].status, *[type(future.exception(5)).__name__ for future in (unsent[1], held, sent)], flush=True)
+    os._exit(0)
+child = os.wait()[1]
+over.set()
+thread.join()
+print(child, *[future.status for future in (*unsent, held, sent)])
+""", tmp_path) == "cancelled" + " ClientClosed" * 3 + "\n0" + " cancelled" * 4
+
+
+def test_a_fork_while_another_thread_sends_calls(tmp_path):
+    assert ends("""
+sends, over = threading.Event(), threading.Event()
+send = client._send
+def stay(calls):
+    sends.set()
+    over.wait(30)
+    send(calls)
+client._send = stay
+future = client.submit(functions.increment, 1)
+sends.wait(30)
+if os.fork() == 0:
+    print(type(future.exception(5)).__name__, flush=True)
+    os._exit(0)
+child = os.wait()[1]
+over.set()
+print(child, future.result(30))
+""", tmp_path) == "ClientClosed\n0 2"
+
+
+def test_callbacks_are_the_parents_to_call(tmp_path):
+    assert ends("""
+waits, called = client.submit(functions.wait_for, "/no/such/file"), []
+waits.add_done_callback(called.append)
+if os.fork() == 0:
+    print(type(waits.exception(5)).__name__, called, flush=True)
+    os._exit(0)
+child = os.wait()[1]
+waits.cancel()
+print(child, called == [waits])
+""", tmp_path) == "ClientClosed []\n0 True"
 
 
 def test_a_client_in_a_forked_child(tmp_path):
