@@ -16,9 +16,10 @@ namespace asio = boost::asio;
 namespace {
 
 constexpr Duration kWorkInARow = std::chrono::milliseconds{1};  ///< Then sockets and timers have their turn.
-/// And so many of those, for so long as that, then work has its turn: where one peer sends without a pause there is
-/// always one more that is ready (fault F20).
-constexpr int kHandlersInARow = 8;
+/// And those for so long, then work has its turn: where one peer sends without a pause there is always one more that is
+/// ready (fault F20). Much longer than work: a timer waits behind all that is ready, and a worker whose programs all end
+/// at once must not be late with its heartbeat (fault F02; with 1 ms, or 8 handlers, it was).
+constexpr Duration kHandlersInARow = std::chrono::milliseconds{10};
 
 }  // namespace
 
@@ -59,8 +60,8 @@ bool Loop::turn() {
     worked = true;
     if (monotonic_now() >= enough) break;
   }
-  const Instant enough_of_these = monotonic_now() + kWorkInARow;
-  for (int i = 0; i < kHandlersInARow && state_->io.poll_one() > 0; ++i) {
+  const Instant enough_of_these = monotonic_now() + kHandlersInARow;
+  while (state_->io.poll_one() > 0) {
     worked = true;
     if (monotonic_now() >= enough_of_these) break;
   }

@@ -204,8 +204,10 @@ void SupervisorCore::show_waiting_members(const KindShare& share, std::uint32_t 
   const bool quotas = counts_quotas(jobs_[subject.job.value()]->shares->pool);
   const std::uint32_t each = subject.gang && !quotas ? share.demand : std::max(share.unit_slots(), 1U);
   std::size_t promise = 0;
+  if (snapshot.members.size() >= policy_.config.members_max) return;
   for (; missing > 0; missing -= std::min(missing, each)) {
-    if (snapshot.members.size() >= policy_.config.members_max) return;
+    // A part of a gang would wait for its rest for ever.
+    if (!subject.gang && snapshot.members.size() >= policy_.config.members_max) return;
     show_member(each, {}, policy::MemberState::Pending, snapshot);
     if (promise >= share.promised.size() || quotas) continue;
     policy::Claim claim{static_cast<std::uint32_t>(snapshot.members.size() - 1), {}};

@@ -33,23 +33,19 @@ TEST(Loop, SocketsAndTimersHaveTheirTurnWhileThereIsAlwaysWork) {
 // Fault F20: a client that sends without a pause is always ready to be read.
 TEST(Loop, WorkHasItsTurnWhileThereIsAlwaysSomethingToRead) {
   Loop loop;
-  int handled = 0;
-  int handled_before = 0;
-  int most_in_a_row = 0;
+  std::uint64_t handled = 0;
+  int turns = 0;
   std::function<void()> again = [&] {
-    if (++handled < 1000) return loop.post(again);
-    loop.stop();
+    if (turns > 2 || ++handled > 50'000'000) return loop.stop();
+    loop.post(again);
   };
   loop.set_worker([&] {
-    most_in_a_row = std::max(most_in_a_row, handled - handled_before);
-    handled_before = handled;
+    if (handled > 0) ++turns;
     return false;
   });
   loop.post(again);
   loop.run();
-  most_in_a_row = std::max(most_in_a_row, handled - handled_before);
-  EXPECT_GE(handled, 1000);
-  EXPECT_LE(most_in_a_row, 8);
+  EXPECT_GT(turns, 2) << "after " << handled << " handlers";
   loop.set_worker(nullptr);
 }
 

@@ -52,6 +52,23 @@ TEST(PolicySnapshot, NoMoreMembersThanConfigured) {
   supervisor.ignore();
 }
 
+// Found by the simulator (seed 4442): a part of a gang waited for its rest, which nobody was told of.
+TEST(PolicySnapshot, AGangIsShownWholeOrNotAtAll) {
+  SupervisorConfig config = policed("quota");
+  config.policy.members_max = 16;
+  PolicedSupervisor supervisor{config};
+  supervisor.join({.slots = 30});
+  JobSpec spec;
+  spec.policy.gang = 20;
+  supervisor.submit(GraphBuilder{}.sources(40).build(), spec);
+  supervisor.submit(GraphBuilder{}.sources(40).build());
+  supervisor.tick_after(std::chrono::milliseconds{5});
+  const std::vector<supervisor_action::RunPass> passes = supervisor.take_passes();
+  ASSERT_EQ(passes.size(), 1U);
+  EXPECT_EQ(passes[0].snapshot.members.size(), 20U);
+  supervisor.ignore();
+}
+
 // What attempts have run is charged to the account of their job, and fades.
 TEST(PolicySnapshot, UseIsChargedAndFadesByHalves) {
   SupervisorConfig config = policed("multifactor");
