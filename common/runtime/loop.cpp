@@ -16,10 +16,6 @@ namespace asio = boost::asio;
 namespace {
 
 constexpr Duration kWorkInARow = std::chrono::milliseconds{1};  ///< Then sockets and timers have their turn.
-/// And those for so long, then work has its turn: where one peer sends without a pause there is always one more that is
-/// ready (fault F20). Much longer than work: a timer waits behind all that is ready, and a worker whose programs all end
-/// at once must not be late with its heartbeat (fault F02; with 1 ms, or 8 handlers, it was).
-constexpr Duration kHandlersInARow = std::chrono::milliseconds{10};
 
 }  // namespace
 
@@ -60,12 +56,7 @@ bool Loop::turn() {
     worked = true;
     if (monotonic_now() >= enough) break;
   }
-  const Instant enough_of_these = monotonic_now() + kHandlersInARow;
-  while (state_->io.poll_one() > 0) {
-    worked = true;
-    if (monotonic_now() >= enough_of_these) break;
-  }
-  return worked;
+  return state_->io.poll() > 0 || worked;
 }
 
 void Loop::stop() {
