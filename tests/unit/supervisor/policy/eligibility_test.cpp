@@ -50,22 +50,28 @@ TEST(Eligibility, WhoFitsAnEmptyPoolIsWaitedFor) {
   EXPECT_TRUE(plan.starts.empty());
 }
 
-// Whom the pass itself has started takes a place of the empty pool no more than others do.
-TEST(Eligibility, WhoFitsAnEmptyPoolIsWaitedForAfterAnEqualStartedInTheSamePass) {
-  PolicyBuilder builder;
-  builder.band(8);
-  builder.workload("starts", 1);
-  builder.waiting(1);
+/// Behind the first member, who starts, waits a gang that needs all 8 slots, and behind that somebody less important.
+Plan pass_with_a_gang_behind(PolicyBuilder& builder) {
   builder.workload("gang", 1);
   builder.waiting(8);
   builder.workload("overtakes", 42);
   builder.waiting(4);
   Parts parts = parts_named("priority");
   parts.preemption = false;
-  const Plan plan = PolicyEngine{{parts}}.pass(builder.snapshot);
-  ASSERT_EQ(plan.starts.size(), 1U);
-  EXPECT_EQ(plan.starts[0].member, 0U);
+  Plan plan = PolicyEngine{{parts}}.pass(builder.snapshot);
+  EXPECT_EQ(plan.starts.size(), 1U);
+  for (const Start& each : plan.starts) EXPECT_EQ(each.member, 0U);
   for (const Explanation& each : plan.explanations) EXPECT_NE(each.hold, Hold::NeverFits) << each.workload;
+  return plan;
+}
+
+// Whom the pass itself has started takes a place of the empty pool no more than others do.
+TEST(Eligibility, WhoFitsAnEmptyPoolIsWaitedForAfterAnEqualStartedInTheSamePass) {
+  PolicyBuilder builder;
+  builder.band(8);
+  builder.workload("starts", 1);
+  builder.waiting(1);
+  const Plan plan = pass_with_a_gang_behind(builder);
   ASSERT_FALSE(plan.explanations.empty());
   EXPECT_EQ(plan.explanations.back().workload, 2U);
   EXPECT_EQ(plan.explanations.back().hold, Hold::HigherPriority);
@@ -78,16 +84,7 @@ TEST(Eligibility, WhoFitsAnEmptyPoolIsWaitedForWhilePlacesAreKept) {
   builder.workload("claims", 1);
   builder.waiting(4);
   builder.snapshot.claims.push_back({0, {{band, 4}}});
-  builder.workload("gang", 1);
-  builder.waiting(8);
-  builder.workload("overtakes", 42);
-  builder.waiting(4);
-  Parts parts = parts_named("priority");
-  parts.preemption = false;
-  const Plan plan = PolicyEngine{{parts}}.pass(builder.snapshot);
-  ASSERT_EQ(plan.starts.size(), 1U);
-  EXPECT_EQ(plan.starts[0].member, 0U);
-  for (const Explanation& each : plan.explanations) EXPECT_NE(each.hold, Hold::NeverFits) << each.workload;
+  pass_with_a_gang_behind(builder);
 }
 
 // A gang that only waits for those that may not be preempted has no share yet, and is not infeasible either.
