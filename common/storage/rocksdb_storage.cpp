@@ -155,7 +155,15 @@ rocksdb::Options options_of(const RocksdbOptions& wanted) {
   options.create_if_missing = true;
   options.paranoid_checks = true;
   options.compression = rocksdb::kLZ4Compression;
-  options.write_buffer_size = wanted.memory_bytes;
+  const std::size_t young = std::min(wanted.young_bytes, wanted.memory_bytes);
+  const int young_in_memory = static_cast<int>(wanted.memory_bytes / young);
+  // Two of them, so that one at a time waits to be written: those that wait together would share a file.
+  options.write_buffer_size = young;
+  options.max_write_buffer_number = 2;
+  // What waits to be merged, and when it holds writers up, is a matter of bytes, however many files they are.
+  options.level0_file_num_compaction_trigger *= young_in_memory;
+  options.level0_slowdown_writes_trigger *= young_in_memory;
+  options.level0_stop_writes_trigger *= young_in_memory;
   // What is merged has the proportions of what is written: with the default, those of RocksDB.
   options.target_file_size_base = wanted.memory_bytes;
   options.max_bytes_for_level_base = wanted.memory_bytes * 4;

@@ -11,7 +11,10 @@ namespace penstock {
 struct RocksdbOptions {
   std::string directory;                              ///< Made if it is not there.
   std::string owner;                                  ///< Who we are, for whom we keep out: host and process.
-  std::size_t memory_bytes = std::size_t{64} << 20U;  ///< Of writes before they go to a sorted file.
+  std::size_t memory_bytes = std::size_t{64} << 20U;  ///< Of writes before they are merged, a fourth of that; see `young_bytes`.
+  /// Of writes that share a sorted file until that is merged with others: what the loss of a young file costs. At most
+  /// `memory_bytes`.
+  std::size_t young_bytes = std::size_t{8} << 20U;
   /// Entries whose keys differ in these first bytes share no block: a flipped bit costs those of one prefix at most.
   std::size_t apart_bytes = 0;
   /// Of those prefixes that differ in their last byte only, so many at most share a file once files are merged: a lost

@@ -255,6 +255,24 @@ TEST(RocksdbStorage, AMergedFileHasOneGroupOfPrefixesAndItsLossCostsNoMore) {
   EXPECT_LT(salvaged->entries_kept, 16000U);
 }
 
+// Fault F13: what is not merged yet has the order of time, and whoever wrote then is in the file.
+TEST(RocksdbStorage, AYoungFileHasNoMoreThanItMayAndItsLossCostsNoMore) {
+  const TestDirectory directory;
+  RocksdbOptions options = directory.options();
+  options.memory_bytes = 1 << 20;
+  options.young_bytes = 64 << 10;
+  fill(options, 16000);
+  const std::vector<fs::path> files = files_with(options.directory, ".sst");
+  ASSERT_GE(files.size(), 20U);
+  const auto size_of = [](const fs::path& file) { return fs::file_size(file); };
+  fs::remove(*std::max_element(files.begin(), files.end(),
+                               [&](const fs::path& a, const fs::path& b) { return size_of(a) < size_of(b); }));
+  const Result<SalvageOutcome> salvaged = RocksdbStorage::salvage(options);
+  ASSERT_TRUE(salvaged.has_value()) << to_string(salvaged.error());
+  EXPECT_LT(salvaged->entries_kept, 16000U);
+  EXPECT_GE(salvaged->entries_kept, 15000U);
+}
+
 TEST(RocksdbStorage, WhatWasErasedStaysAwayWithoutTheListOfFiles) {
   const TestDirectory directory;
   const RocksdbOptions options = directory.options();
