@@ -1,4 +1,5 @@
 #include <condition_variable>
+#include <future>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -12,7 +13,7 @@
 namespace penstock::client {
 namespace {
 
-/// Invariant: `uplink_`, `known_` are touched on the loop's thread only; `first_` under the mutex.
+/// Invariant: `uplink_`, `known_`, `waiting_for_room_`, `ended_` are touched on the loop's thread only; `first_` under the mutex.
 class RemoteTransport final : public Transport {
  public:
   RemoteTransport(const RemoteOptions& options, TransportHandlers handlers)
@@ -24,16 +25,26 @@ class RemoteTransport final : public Transport {
   ~RemoteTransport() override {
     loop_.post([this] {
       uplink_.reset();
+      give_room();
       loop_.stop();
     });
     thread_.join();
   }
 
   void send(FromClient message) override {
-    auto held = std::make_shared<FromClient>(std::move(message));
-    loop_.post([this, held] {
-      if (uplink_ != nullptr) uplink_->send(encode(std::span{held.get(), 1}));
+    loop_.post([this, payload = encode(std::span{&message, 1})] {
+      if (uplink_ != nullptr) uplink_->send(payload);
     });
+  }
+
+  // What is sent before is in the uplink when this is looked at.
+  void wait_for_room() override {
+    auto waiting = std::make_shared<std::promise<void>>();
+    loop_.post([this, waiting] {
+      waiting_for_room_.push_back(waiting);
+      give_room();
+    });
+    waiting->get_future().wait();
   }
 
   std::size_t chunk_bytes() const override { return options_.wire.frame_bytes_target; }
@@ -61,9 +72,17 @@ class RemoteTransport final : public Transport {
     UplinkHandlers handlers;
     handlers.on_linked = [this] { linked(); };
     handlers.on_renewed = [this] { renewed(); };
+    handlers.on_acknowledged = [this] { give_room(); };
     handlers.on_messages = [this](std::span<const std::byte> bytes) { receive(bytes); };
     handlers.on_end = [this](const Error& error) { end(error); };
     uplink_ = std::make_unique<Uplink>(loop_, uplink, std::move(handlers));
+  }
+
+  /// A large graph waits where it is, not a second time as frames (fault F20).
+  void give_room() {
+    if (!ended_ && uplink_ != nullptr && uplink_->unacknowledged_bytes() > options_.wire.send_buffer_bytes_max / 4) return;
+    for (const auto& waiting : waiting_for_room_) waiting->set_value();
+    waiting_for_room_.clear();
   }
 
   void receive(std::span<const std::byte> bytes) {
@@ -81,14 +100,13 @@ class RemoteTransport final : public Transport {
     const bool same = now.incarnation == known_.incarnation || (now.state != 0 && now.state == known_.state);
     if (same) return renewed();
     loop_.post([this] { uplink_.reset(); });
-    if (handlers_.on_end)
-      handlers_.on_end(
-          {ErrorCode::Disconnected, "supervisor", "has started anew and knows nothing of what was before", {}});
+    tell_end({ErrorCode::Disconnected, "supervisor", "has started anew and knows nothing of what was before", {}});
   }
 
   void renewed() {
     known_ = uplink_->supervisor();
     if (handlers_.on_renewed) handlers_.on_renewed();
+    give_room();
   }
 
   void end(const Error& error) {
@@ -100,7 +118,13 @@ class RemoteTransport final : public Transport {
       });
       return;
     }
-    if (was_linked && handlers_.on_end) handlers_.on_end(error);
+    if (was_linked) tell_end(error);
+  }
+
+  void tell_end(const Error& error) {
+    if (handlers_.on_end) handlers_.on_end(error);
+    ended_ = true;
+    give_room();
   }
 
   bool decide_first(Result<void> result) {
@@ -116,6 +140,8 @@ class RemoteTransport final : public Transport {
   Loop loop_;
   std::unique_ptr<Uplink> uplink_;
   Uplink::Peer known_;
+  std::vector<std::shared_ptr<std::promise<void>>> waiting_for_room_;
+  bool ended_ = false;
   std::mutex mutex_;                         // Invariant above; tests/integration/cluster under the thread sanitizer.
   std::condition_variable linked_or_ended_;  // Notified when `first_` is decided.
   std::optional<Result<void>> first_;

@@ -85,14 +85,19 @@ void Session::send_graph(std::uint64_t submission, const JobSpec& spec, Graph& g
     transport_->send(SubmitChunk{submission, true, true, spec, transport_->may_renew() ? graph : std::move(graph)});
     return;
   }
+  std::unique_lock lock{mutex_};
+  const std::uint64_t renewals = renewals_;
   for (std::uint32_t first = 0; first < total;) {
+    // Refused before it was all sent; or the supervisor is another one, to which the rest says nothing.
+    if (submissions_[submission].has_value() || end_.has_value() || renewals != renewals_) return;
+    lock.unlock();
+    transport_->wait_for_room();
     const std::uint32_t count = chunk_size(graph, first, transport_->chunk_bytes());
     const bool last = first + count == total;
     transport_->send(
         SubmitChunk{submission, first == 0, last, first == 0 ? spec : JobSpec{}, chunk_of(graph, first, count)});
     first += count;
-    const std::lock_guard lock{mutex_};
-    if (submissions_[submission].has_value() || end_.has_value()) return;  // Refused before it was all sent.
+    lock.lock();
   }
 }
 

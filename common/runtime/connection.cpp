@@ -71,7 +71,8 @@ std::string to_string(const HostPort& address) {
 
 /// Shared with the handlers of operations that are under way, which may outlive the `Connection`.
 struct Connection::State : std::enable_shared_from_this<State> {
-  State(tcp::socket connected, const WireConfig& wire) : socket(std::move(connected)), config(wire), timer(socket.get_executor()) {
+  State(Loop& event_loop, tcp::socket connected, const WireConfig& wire)
+      : loop(event_loop), socket(std::move(connected)), config(wire), timer(loop.io()) {
     error_code ignored;
     socket.set_option(tcp::no_delay{true}, ignored);
     const tcp::endpoint peer = socket.remote_endpoint(ignored);
@@ -93,6 +94,7 @@ struct Connection::State : std::enable_shared_from_this<State> {
     FramePayloadPtr payload;
   };
 
+  Loop& loop;
   tcp::socket socket;
   const WireConfig config;
   asio::steady_timer timer;   ///< Of a frame that has begun and is not complete.
@@ -106,6 +108,8 @@ struct Connection::State : std::enable_shared_from_this<State> {
   std::size_t begin = 0;      ///< Bytes of the buffer that are parsed.
   std::size_t end = 0;        ///< Bytes of the buffer that are filled.
   bool filled = false;        ///< By the last read.
+  std::uint64_t turn = 0;     ///< Of the loop, in which `taken` was handed out.
+  std::size_t taken = 0;      ///< Bytes; small frames count as more.
   bool frame_begun = false;
   std::size_t frame_bytes = 0;  ///< Of the frame that is not whole yet.
   std::deque<Outgoing> outgoing;
@@ -179,11 +183,12 @@ void Connection::State::read() {
                          });
 }
 
-// What is left of it waits for the next turn, and nothing is read meanwhile: the others come in between (fault F20).
+// Who has had his share waits for the loop's next turn, and nothing is read meanwhile: actors and the others come in
+// between (fault F20).
 void Connection::State::take_what_came() {
   if (closed) return;
   if (parse_some()) {
-    asio::post(socket.get_executor(), [self = shared_from_this()] { self->take_what_came(); });
+    loop.next_turn([self = shared_from_this()] { self->take_what_came(); });
     return;
   }
   if (closed) return;
@@ -192,15 +197,16 @@ void Connection::State::take_what_came() {
   read();
 }
 
-/// True if the turn was over before the frames were.
+/// True if there may be more, but not in this turn.
 bool Connection::State::parse_some() {
-  std::size_t taken = 0;
-  for (std::size_t before = begin; !closed && parse_one(); before = begin) {
+  if (std::exchange(turn, loop.turns()) != loop.turns()) taken = 0;
+  while (!closed && taken < config.turn_bytes_max) {
+    const std::size_t before = begin;
+    if (!parse_one()) return false;
     // What a small frame costs is not its bytes.
     taken += std::max(begin - before, kSmallFrameBytes);
-    if (taken >= config.turn_bytes_max) return true;
   }
-  return false;
+  return !closed;
 }
 
 void Connection::State::tidy_buffer() {
@@ -311,10 +317,11 @@ void Connection::State::close() {
 }
 
 struct Listener::State : std::enable_shared_from_this<State> {
-  State(Loop& loop, const WireConfig& wire, OnConnection handler)
-      : acceptor(loop.io()), retry(loop.io()), config(wire), on_connection(std::move(handler)) {}
+  State(Loop& event_loop, const WireConfig& wire, OnConnection handler)
+      : loop(event_loop), acceptor(loop.io()), retry(loop.io()), config(wire), on_connection(std::move(handler)) {}
   void accept();
 
+  Loop& loop;
   tcp::acceptor acceptor;
   asio::steady_timer retry;
   const WireConfig config;
@@ -368,18 +375,20 @@ void Listener::State::accept() {
     }
     if (self->on_connection)
       self->on_connection(std::unique_ptr<Connection>{
-          new Connection{std::make_shared<Connection::State>(std::move(socket), self->config)}});
+          new Connection{std::make_shared<Connection::State>(self->loop, std::move(socket), self->config)}});
     if (!self->closed) self->accept();
   });
 }
 
 struct Connector::State : std::enable_shared_from_this<State> {
-  State(Loop& loop, const WireConfig& wire, const HostPort& target, OnDone handler)
-      : resolver(loop.io()), socket(loop.io()), timer(loop.io()), config(wire), address(target), on_done(std::move(handler)) {}
+  State(Loop& event_loop, const WireConfig& wire, const HostPort& target, OnDone handler)
+      : loop(event_loop), resolver(loop.io()), socket(loop.io()), timer(loop.io()), config(wire), address(target),
+        on_done(std::move(handler)) {}
 
   void start(Duration timeout);
   void finish(const error_code& error, const char* step);
 
+  Loop& loop;
   tcp::resolver resolver;
   tcp::socket socket;
   asio::steady_timer timer;
@@ -430,7 +439,7 @@ void Connector::State::finish(const error_code& error, const char* step) {
                "check that a supervisor runs there: `penstock supervisor --listen " + to_string(address) + "`"});
     return;
   }
-  done(std::unique_ptr<Connection>{new Connection{std::make_shared<Connection::State>(std::move(socket), config)}});
+  done(std::unique_ptr<Connection>{new Connection{std::make_shared<Connection::State>(loop, std::move(socket), config)}});
 }
 
 }  // namespace penstock

@@ -7,6 +7,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "common/runtime/clock.hpp"
 
@@ -27,6 +28,8 @@ struct Loop::State {
   std::function<bool()> worker;
   std::atomic<bool> stopped{false};
   std::atomic<std::thread::id> thread;
+  std::uint64_t turns = 0;
+  std::vector<std::function<void()>> for_next_turn;
 };
 
 Loop::Loop(Duration spin) : state_(std::make_unique<State>(spin)) { state_->thread = std::this_thread::get_id(); }
@@ -49,6 +52,7 @@ void Loop::run() {
 }
 
 bool Loop::turn() {
+  ++state_->turns;
   bool worked = false;
   // A thousand programs to be started are seconds of work; heartbeats do not wait for them (fault F02).
   const Instant enough = monotonic_now() + kWorkInARow;
@@ -56,7 +60,11 @@ bool Loop::turn() {
     worked = true;
     if (monotonic_now() >= enough) break;
   }
-  return state_->io.poll() > 0 || worked;
+  for (const std::function<void()>& work : std::exchange(state_->for_next_turn, {})) {
+    work();
+    worked = true;
+  }
+  return state_->io.poll() > 0 || worked || !state_->for_next_turn.empty();
 }
 
 void Loop::stop() {
@@ -65,6 +73,8 @@ void Loop::stop() {
 }
 
 void Loop::post(std::function<void()> work) { asio::post(state_->io, std::move(work)); }
+void Loop::next_turn(std::function<void()> work) { state_->for_next_turn.push_back(std::move(work)); }
+std::uint64_t Loop::turns() const { return state_->turns; }
 bool Loop::in_loop_thread() const { return state_->thread.load(std::memory_order_relaxed) == std::this_thread::get_id(); }
 void Loop::set_worker(std::function<bool()> worker) { state_->worker = std::move(worker); }
 asio::io_context& Loop::io() { return state_->io; }

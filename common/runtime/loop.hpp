@@ -1,6 +1,7 @@
 // The event loop of a process: sockets, timers and actors on one thread.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 
@@ -33,6 +34,11 @@ class Loop {
   /// From any thread: has `work` done on the loop's thread.
   void post(std::function<void()> work);
   bool in_loop_thread() const;
+  /// Has `work` done when the actors have had their turn next. Sockets are read until none is ready: what one of them
+  /// would go on with for long belongs here.
+  void next_turn(std::function<void()> work);
+  /// Turns begun so far.
+  std::uint64_t turns() const;
 
   /// Called in each turn until it returns false; it does one piece of work. One hook, for the actor scheduler.
   void set_worker(std::function<bool()> worker);

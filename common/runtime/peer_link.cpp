@@ -43,6 +43,7 @@ void PeerLink::detach(const Error&) {
 
 void PeerLink::send(FramePayloadPtr payload) {
   if (core_.lost()) return;
+  kept_bytes_ += payload->bytes().size();
   kept_.push_back(std::move(payload));
   handle(link_event::FrameQueued{}, {});
 }
@@ -60,7 +61,11 @@ void PeerLink::handle(const LinkEvent& event, std::span<const std::byte> arrived
     } else if (std::holds_alternative<link_action::TransmitHeartbeat>(action)) {
       if (connection_ != nullptr) connection_->send(FrameKind::Heartbeat, header(0), nullptr);
     } else if (const auto* forget = std::get_if<link_action::Forget>(&action)) {
-      for (; first_kept_ <= forget->through; ++first_kept_) kept_.pop_front();
+      for (; first_kept_ <= forget->through; ++first_kept_) {
+        kept_bytes_ -= kept_.front()->bytes().size();
+        kept_.pop_front();
+      }
+      if (on_acknowledged_) on_acknowledged_();
     } else if (std::holds_alternative<link_action::Deliver>(action)) {
       if (on_messages_) on_messages_(arrived);
       if (!*alive) return;

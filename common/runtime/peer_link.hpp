@@ -31,11 +31,15 @@ class PeerLink {
 
   void set_handlers(OnMessages on_messages, OnLost on_lost, OnDetached on_detached);
   void set_on_suspicion(OnSuspicion on_suspicion) { on_suspicion_ = std::move(on_suspicion); }
+  /// Told when the peer has acknowledged frames. Must not destroy the link.
+  void set_on_acknowledged(std::function<void()> on_acknowledged) { on_acknowledged_ = std::move(on_acknowledged); }
   /// Takes over a connection whose introduction is done. An older one is dropped.
   void attach(std::unique_ptr<Connection> connection, bool resumed, std::uint64_t peer_received_through);
   void send(FramePayloadPtr payload);
 
   const LinkCore& core() const { return core_; }
+  /// Payloads that the peer has not acknowledged.
+  std::uint64_t unacknowledged_bytes() const { return kept_bytes_; }
   std::uint64_t bytes_sent() const { return bytes_sent_ + (connection_ == nullptr ? 0 : connection_->bytes_sent()); }
   std::uint64_t bytes_received() const { return bytes_received_ + (connection_ == nullptr ? 0 : connection_->bytes_received()); }
 
@@ -52,8 +56,10 @@ class PeerLink {
   OnLost on_lost_;
   OnDetached on_detached_;
   OnSuspicion on_suspicion_;
+  std::function<void()> on_acknowledged_;
   std::unique_ptr<Connection> connection_;
   std::deque<FramePayloadPtr> kept_;
+  std::uint64_t kept_bytes_ = 0;
   std::uint64_t first_kept_ = 1;
   LoopTimer timer_;
   std::uint64_t bytes_sent_ = 0;

@@ -67,6 +67,13 @@ void Uplink::send(FramePayloadPtr payload) {
     state_->waiting.push_back(std::move(payload));
 }
 
+std::uint64_t Uplink::unacknowledged_bytes() const {
+  if (state_->link != nullptr) return state_->link->unacknowledged_bytes();
+  std::uint64_t bytes = 0;
+  for (const FramePayloadPtr& payload : state_->waiting) bytes += payload->bytes().size();
+  return bytes;
+}
+
 Uplink::Peer Uplink::supervisor() const { return {state_->supervisor, state_->state}; }
 std::uint64_t Uplink::bytes_sent() const { return state_->link == nullptr ? 0 : state_->link->bytes_sent(); }
 std::uint64_t Uplink::bytes_received() const { return state_->link == nullptr ? 0 : state_->link->bytes_received(); }
@@ -172,6 +179,9 @@ void Uplink::State::make_link(const Welcome& message) {
         end_later({ErrorCode::Disconnected, "supervisor", "was lost: " + reason, {}});
       },
       [this](const Error& error) { try_again(error); });
+  link->set_on_acknowledged([this] {
+    if (handlers.on_acknowledged) handlers.on_acknowledged();
+  });
 }
 
 void Uplink::State::try_again(const Error& why) {

@@ -36,6 +36,8 @@ struct UplinkHandlers {
   /// not answered may be lost. Without this the uplink ends instead.
   std::function<void()> on_renewed;
   std::function<void(std::span<const std::byte>)> on_messages;
+  /// Some of what was sent is acknowledged. Must not destroy the uplink.
+  std::function<void()> on_acknowledged;
   std::function<void(const Error&)> on_trouble;                 ///< An attempt failed or the connection broke; it goes on.
   /// The link is over: refused (`StaleIncarnation`, `VersionMismatch`, ...), lost (`Disconnected`) or never made
   /// (`Unreachable`).
@@ -58,6 +60,8 @@ class Uplink {
     std::uint64_t state = 0;
   };
   Peer supervisor() const;
+  /// Of what was sent: what the supervisor has not acknowledged.
+  std::uint64_t unacknowledged_bytes() const;
   std::uint64_t bytes_sent() const;
   std::uint64_t bytes_received() const;
 

@@ -145,6 +145,29 @@ TEST_F(ConnectionTest, WhoSendsMuchAtOnceIsHeardInTurns) {
   for (const int fd : senders) ::close(fd);
 }
 
+// Fault F20: sockets are read until none is ready, and a client that streams a graph is always ready.
+TEST_F(ConnectionTest, WhoHasAlwaysMoreLeavesTheActorsTheirTurn) {
+  wire.turn_bytes_max = 64 << 10;
+  listen();
+  const int fd = raw_client();
+  run_until([&] { return !accepted.empty(); });
+  std::vector<std::byte> burst;
+  constexpr std::size_t kFrames = 16;
+  for (std::uint64_t i = 1; i <= kFrames; ++i) {
+    const std::vector<std::byte> frame = frame_bytes(i, 4096);
+    burst.insert(burst.end(), frame.begin(), frame.end());
+  }
+  ASSERT_EQ(::send(fd, burst.data(), burst.size(), MSG_DONTWAIT), static_cast<ssize_t>(burst.size())) << "no room in the socket";
+  std::size_t most = 0;
+  for (std::size_t before = 0; headers.size() < kFrames && errors.empty(); before = headers.size()) {
+    loop.turn();
+    most = std::max(most, headers.size() - before);
+  }
+  EXPECT_TRUE(errors.empty());
+  EXPECT_EQ(most, 2U) << "frames of 32 KiB between two turns of the actors";
+  ::close(fd);
+}
+
 // The gateway starts a connection, reads the introduction, and hands it to a link. Two reads at once would shuffle bytes.
 TEST_F(ConnectionTest, AConnectionThatIsHandedOnReadsEveryByteOnce) {
   std::vector<std::uint64_t> sequences;

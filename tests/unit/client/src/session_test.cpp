@@ -16,6 +16,15 @@ class FakeTransport final : public Transport {
     sent_.push_back(std::move(message));
     changed_.notify_all();
   }
+  void wait_for_room() override {
+    std::unique_lock lock{mutex_};
+    changed_.wait(lock, [&] { return sent_.size() < room_; });
+  }
+  void let_send(std::size_t messages) {
+    const std::lock_guard lock{mutex_};
+    room_ = messages;
+    changed_.notify_all();
+  }
   std::size_t chunk_bytes() const override { return 1U << 20U; }
   std::size_t message_bytes_max() const override { return 2U << 20U; }
   bool may_renew() const override { return true; }
@@ -35,6 +44,7 @@ class FakeTransport final : public Transport {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<FromClient> sent_;
+  std::size_t room_ = SIZE_MAX;
 };
 
 class SessionTest : public ::testing::Test {
@@ -107,6 +117,38 @@ TEST_F(SessionTest, WhatNoMessageCanCarryIsRefusedAtOnce) {
   EXPECT_EQ(submitted.error().code, ErrorCode::LimitExceeded);
   EXPECT_EQ(submitted.error().subject, "subtask 0");
   EXPECT_EQ(wire->sent(), 0U);
+}
+
+Graph three_chunks() {
+  Graph graph = one_subtask();
+  graph.template_of = {0, 0, 0};
+  graph.input_offsets = {0, 0, 0, 0};
+  graph.payloads.assign(std::size_t{3} << 20U, 'p');
+  graph.payload_offsets = {0, 1U << 20U, 2U << 20U, 3U << 20U};
+  return graph;
+}
+
+// Fault F20: a large graph is not held a second time by whoever sends it.
+TEST_F(SessionTest, ALargeGraphWaitsForRoomChunkByChunk) {
+  wire->let_send(0);
+  std::thread engine{[&] { EXPECT_TRUE(session.submit({}, three_chunks()).has_value()); }};
+  for (std::size_t chunk = 0; chunk < 3; ++chunk) {
+    EXPECT_EQ(wire->sent(), chunk);
+    wire->let_send(chunk + 1);
+    EXPECT_EQ(std::get<SubmitChunk>(wire->wait_for(chunk)).last, chunk == 2);
+  }
+  supervisor.on_message(SubmitReply{std::get<SubmitChunk>(wire->wait_for(0)).submission, JobId{7}, false, {}});
+  engine.join();
+}
+
+TEST_F(SessionTest, TheRestOfAGraphIsNotSentToTheNextLife) {
+  wire->let_send(1);
+  std::thread engine{[&] { EXPECT_EQ(session.submit({}, three_chunks()).error().code, ErrorCode::Disconnected); }};
+  wire->wait_for(0);
+  supervisor.on_renewed();
+  wire->let_send(SIZE_MAX);
+  engine.join();
+  EXPECT_LE(wire->sent(), 2U) << "the one that waited, and no more";
 }
 
 // Fault F06.

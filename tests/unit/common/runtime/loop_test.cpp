@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "common/runtime/clock.hpp"
 
 namespace penstock {
@@ -24,6 +26,24 @@ TEST(Loop, SocketsAndTimersHaveTheirTurnWhileThereIsAlwaysWork) {
   });
   loop.run();
   EXPECT_TRUE(ticked);
+  loop.set_worker(nullptr);
+}
+
+// Fault F20: who always has more to do lets the actors in between.
+TEST(Loop, WhatIsForTheNextTurnComesAfterTheActors) {
+  Loop loop;
+  std::string order;
+  loop.set_worker([&] {
+    order += 'a';
+    return false;
+  });
+  std::function<void()> more = [&] {
+    order += 'm';
+    if (order.size() < 6) loop.next_turn(more);
+  };
+  loop.next_turn(more);
+  while (loop.turn()) EXPECT_LT(order.size(), 100U);
+  EXPECT_EQ(order, "amamama");
   loop.set_worker(nullptr);
 }
 
