@@ -35,12 +35,12 @@ bool contains(const std::string& text, std::string_view part) { return text.find
 
 Error error_of(const rocksdb::Status& status, const std::string& directory) {
   const std::string words = status.ToString();
-  if (status.IsIOError() && (contains(words, "LOCK") || contains(words, "lock hold")))
-    return {ErrorCode::StorageLocked, directory, "is held by " + read_owner(directory),
-            "end that one first, or give this one a directory of its own with `--state`"};
   if (status.IsNoSpace() || contains(words, "No space left"))
     return {ErrorCode::StorageFull, directory, "the disk is full",
             "make room; what waits is written as soon as there is some"};
+  if (status.IsIOError() && (contains(words, "LOCK") || contains(words, "lock hold")))
+    return {ErrorCode::StorageLocked, directory, "is held by " + read_owner(directory),
+            "end that one first, or give this one a directory of its own with `--state`"};
   if (status.IsCorruption() || contains(words, "Corruption"))
     return {ErrorCode::StorageDamaged, directory, words, "start once with `--salvage` to keep what is intact"};
   if (status.IsIOError())
@@ -192,10 +192,27 @@ rocksdb::Options options_of(const RocksdbOptions& wanted) {
   return options;
 }
 
+/// Goes with its holder, or with the process.
+struct Unlock {
+  void operator()(rocksdb::FileLock* lock) const { static_cast<void>(rocksdb::Env::Default()->UnlockFile(lock).ok()); }
+};
+using DirectoryLock = std::unique_ptr<rocksdb::FileLock, Unlock>;
+
+/// The database's own lock goes whenever it is closed; this one lasts while it is opened anew, too (fault F08).
+constexpr const char* kHoldersLock = "/OWNER.LOCK";
+constexpr const char* kDatabaseLock = "/LOCK";
+
+Result<DirectoryLock> lock_directory(const std::string& directory, const char* file) {
+  rocksdb::FileLock* lock = nullptr;
+  const rocksdb::Status status = rocksdb::Env::Default()->LockFile(directory + file, &lock);
+  if (!status.ok()) return error_of(status, directory);
+  return DirectoryLock{lock};
+}
+
 class OpenRocksdb final : public Storage {
  public:
-  OpenRocksdb(std::unique_ptr<rocksdb::DB> database, const RocksdbOptions& wanted)
-      : directory_(wanted.directory), options_(options_of(wanted)), database_(std::move(database)) {}
+  OpenRocksdb(DirectoryLock lock, std::unique_ptr<rocksdb::DB> database, const RocksdbOptions& wanted)
+      : directory_(wanted.directory), options_(options_of(wanted)), lock_(std::move(lock)), database_(std::move(database)) {}
   ~OpenRocksdb() override { static_cast<void>(close().has_value()); }
 
   Result<std::optional<std::string>> get(std::string_view key) override {
@@ -245,11 +262,15 @@ class OpenRocksdb final : public Storage {
 
   Result<void> close() override {
     troubled_ = false;
-    if (database_ == nullptr) return {};
+    if (database_ == nullptr) {
+      lock_.reset();
+      return {};
+    }
     const rocksdb::Status status = database_->Close();
     database_.reset();
     std::error_code ignored;
     fs::remove(owner_file(directory_), ignored);
+    lock_.reset();
     if (!status.ok()) return error_of(status, directory_);
     return {};
   }
@@ -261,7 +282,7 @@ class OpenRocksdb final : public Storage {
   }
   /// After an error the database refuses to write until it is told that the cause may be gone. Fault F11: one that
   /// found the disk full in the middle of a record cannot be told (it asserts that nobody uses that file again); it is
-  /// opened anew, which reads back what is whole. Not before there is room for that: closed, it would lock nobody out.
+  /// opened anew, which reads back what is whole. Not before there is room for that.
   Result<void> recover() {
     if (database_ != nullptr && last_error_.code != ErrorCode::StorageFull) {
       if (!database_->Resume().ok()) return last_error_;
@@ -283,6 +304,7 @@ class OpenRocksdb final : public Storage {
 
   const std::string directory_;
   const rocksdb::Options options_;
+  DirectoryLock lock_;
   std::unique_ptr<rocksdb::DB> database_;
   bool troubled_ = false;  ///< The last commit has failed.
   bool broken_ = false;    ///< For a reason that does not go away: read-only until the next start.
@@ -292,19 +314,6 @@ class OpenRocksdb final : public Storage {
 Error file_error(const std::string& path, const std::error_code& code) {
   const bool full = code == std::errc::no_space_on_device;
   return {full ? ErrorCode::StorageFull : ErrorCode::InvalidArgument, path, code.message(), {}};
-}
-
-/// Held as an opened database holds it, until it goes.
-struct Unlock {
-  void operator()(rocksdb::FileLock* lock) const { static_cast<void>(rocksdb::Env::Default()->UnlockFile(lock).ok()); }
-};
-using DirectoryLock = std::unique_ptr<rocksdb::FileLock, Unlock>;
-
-Result<DirectoryLock> lock_directory(const std::string& directory) {
-  rocksdb::FileLock* lock = nullptr;
-  const rocksdb::Status status = rocksdb::Env::Default()->LockFile(directory + "/LOCK", &lock);
-  if (!status.ok()) return error_of(status, directory);
-  return DirectoryLock{lock};
 }
 
 rocksdb::Status copy_into_fresh(const RocksdbOptions& damaged, const RocksdbOptions& fresh, SalvageOutcome& outcome) {
@@ -333,11 +342,13 @@ Result<std::unique_ptr<Storage>> RocksdbStorage::open(const RocksdbOptions& opti
   if (has_lost_its_root(options.directory))
     return Error{ErrorCode::StorageDamaged, options.directory, "has lost its file CURRENT",
                  "start once with `--salvage` to keep what is intact"};
+  Result<DirectoryLock> lock = lock_directory(options.directory, kHoldersLock);
+  if (!lock) return lock.error();
   rocksdb::DB* database = nullptr;
   if (const rocksdb::Status status = rocksdb::DB::Open(options_of(options), options.directory, &database); !status.ok())
     return error_of_opening(status, options.directory);
-  auto storage = std::make_unique<OpenRocksdb>(std::unique_ptr<rocksdb::DB>{database}, options);
-  // For whoever comes second. The lock itself is the database's and goes with the process.
+  auto storage = std::make_unique<OpenRocksdb>(std::move(lock).value(), std::unique_ptr<rocksdb::DB>{database}, options);
+  // For whoever comes second.
   std::ofstream{owner_file(options.directory), std::ios::trunc} << options.owner << '\n';
   return std::unique_ptr<Storage>{std::move(storage)};
 }
@@ -346,9 +357,11 @@ Result<SalvageOutcome> RocksdbStorage::salvage(const RocksdbOptions& options) {
   SalvageOutcome outcome;
   std::error_code code;
   if (!fs::exists(options.directory, code)) return outcome;
-  // Whoever holds the lock goes on writing.
-  const Result<DirectoryLock> lock = lock_directory(options.directory);
+  // Whoever holds a lock goes on writing; yesterday's supervisors hold the database's only.
+  const Result<DirectoryLock> lock = lock_directory(options.directory, kHoldersLock);
   if (!lock) return lock.error();
+  const Result<DirectoryLock> database_lock = lock_directory(options.directory, kDatabaseLock);
+  if (!database_lock) return database_lock.error();
   RocksdbOptions fresh = options;
   fresh.directory = options.directory + ".salvaged";
   fs::remove_all(fresh.directory, code);  // Of a salvage that was interrupted.
