@@ -1,5 +1,6 @@
 // SupervisorCore: workers that a native operator took down with itself (fault F25), and who is charged for it.
 #include <algorithm>
+#include <csignal>
 
 #include "common/base/coverage_mark.hpp"
 #include "supervisor/core/supervisor_core.hpp"
@@ -7,9 +8,12 @@
 namespace penstock::supervisor {
 namespace {
 
+/// What ends an operator that runs beyond its time limit; see `end_overdue_operator`.
+constexpr int kOverdue = SIGXCPU;
+
 FailureDetail detail_of(const OperatorCrash& crash) {
   FailureDetail detail;
-  detail.failure = FailureClass::RunnerCrash;
+  detail.failure = crash.signal == kOverdue ? FailureClass::Timeout : FailureClass::RunnerCrash;
   detail.signal = crash.signal;
   detail.message = crash.message;
   return detail;
@@ -66,12 +70,12 @@ void SupervisorCore::blame_late(const LostLife& lost, const OperatorCrash& crash
       history->last = detail_of(crash);
       if (!history->lines.empty())
         history->lines.back() = "attempt " + std::to_string(ref.attempt) + ": " +
-                                std::string{to_string(FailureClass::RunnerCrash)} + ": " + crash.message;
+                                std::string{to_string(history->last.failure)} + ": " + crash.message;
     }
     record_change(job, ref.subtask);
     // One that has been given out again meanwhile may still succeed.
     if (is_blamed(&crash, ref) && job.hot[ref.subtask].phase != SubtaskPhase::Assigned && !job.cancelling &&
-        !may_try_again(job, ref.subtask, *history, FailureClass::RunnerCrash))
+        !may_try_again(job, ref.subtask, *history, history->last.failure))
       fail_subtask(job, ref.subtask, FailureDetail{history->last});
   }
 }

@@ -434,6 +434,7 @@ void WorkerHost::State::stop(const worker_action::StopRun& action) {
   // One of the two has it; for the other it is the ticket of nobody.
   const std::uint64_t ticket = ticket_of(action.record, action.attempt);
   lanes[action.band.value()]->cancel(action.lane, ticket, action.kill);
+  if (action.overdue) lanes[action.band.value()]->end_overdue(action.lane, ticket);
   ports.stop_command(action.band, ticket, action.kill);
 }
 

@@ -48,6 +48,7 @@ struct StopRun {
   BandIndex band;
   SlotIndex lane;
   bool kill = false;
+  bool overdue = false;  ///< It is killed because it runs beyond its time limit, cost what it may.
 };
 /// Make the outputs of an ended run readable; answered by `OutputsStored`.
 struct StoreOutputs {

@@ -66,7 +66,7 @@ void WorkerCore::stop_run(RecordIndex index, StopReason reason, Duration kill_af
     record.stop_at = kill_at;
     if (kill_after > Duration{0} && !record.asked_to_stop) {
       record.asked_to_stop = true;
-      out_->add(worker_action::StopRun{index, record.attempt, record.band, record.lane, false});
+      out_->add(worker_action::StopRun{index, record.attempt, record.band, record.lane, false, false});
     }
   } else {
     // A cancel wins over a timeout, either over a preemption, and a shorter grace over a longer one.
@@ -87,7 +87,8 @@ void WorkerCore::advance_stop(RecordIndex index) {
   }
   if (record.killed) return;
   record.killed = true;
-  out_->add(worker_action::StopRun{index, record.attempt, record.band, record.lane, true});
+  const bool overdue = record.stopping == StopReason::TimedOut;
+  out_->add(worker_action::StopRun{index, record.attempt, record.band, record.lane, true, overdue});
 }
 
 bool WorkerCore::is_ready_unprepared(const SubtaskRecord& record) const {

@@ -52,7 +52,8 @@ struct penstock_call {
   /* Memory for output number `index`, to be filled before returning; NULL if there is none or `index` is too large.
    * Asking again for the same output gives new memory. An output that is never asked for is empty. */
   void* (*output)(penstock_call* call, uint32_t index, uint64_t bytes);
-  /* Not 0 once the subtask is cancelled or out of time: return soon, with any result. */
+  /* Not 0 once the subtask is cancelled or out of time: return soon, with any result. Who is out of time and does not is
+   * ended with the worker's process, which begins again and runs what else it held anew. */
   int (*cancelled)(penstock_call* call);
   /* Records why the subtask fails; returns 1, to be returned. */
   int (*fail)(penstock_call* call, const char* message);

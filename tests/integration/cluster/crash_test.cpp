@@ -84,6 +84,43 @@ TEST_F(CrashTest, EachWayToCrashIsBlamedOnItsOperator) {
   }
 }
 
+Graph hanging(const std::string& payload, std::uint32_t beside) {
+  Graph graph = poisoned("hang", payload, beside);
+  graph.templates[0].time_limit = std::chrono::milliseconds{50};
+  graph.templates[0].kill_grace = std::chrono::milliseconds{50};
+  return graph;
+}
+
+// Fault F28: no signal ends one thread of a process.
+TEST_F(CrashTest, AnOperatorThatHangsIsEndedAtItsTimeLimitAndBlamedAlone) {
+  start();
+  EXPECT_EQ(run("hanging", hanging("", 3)), JobState::Failed);
+  const Value end = job("hanging");
+  EXPECT_EQ(number_in(end, "succeeded"), 3U);
+  EXPECT_EQ(number_in(end, "failed"), 1U);
+  const std::string told = cli::to_json(end);
+  for (const char* part : {"operator 'hang' did not end when its time limit had passed", "attempt 3", "time limit"})
+    EXPECT_NE(told.find(part), std::string::npos) << part << " is not in " << told;
+  EXPECT_FALSE(cluster.worker("w1").wait_for_end(Duration{0})) << "the same process";
+  EXPECT_EQ(run("once", hanging("1", 1)), JobState::Succeeded);
+}
+
+// It may be about to end, and all data of the worker would go with it.
+TEST_F(CrashTest, AnOperatorThatIgnoresACancelDoesNotCostItsWorker) {
+  start();
+  Graph graph = poisoned("hang", "", 0);
+  graph.templates[0].kill_grace = std::chrono::milliseconds{1};
+  const auto submitted = session->submit(named("hanging"), std::move(graph));
+  ASSERT_TRUE(submitted.has_value());
+  ASSERT_TRUE(wait_until([&] {
+    const Result<Value> workers = session->ask("workers", {});
+    return workers && workers->list() != nullptr && number_in(workers->list()->front(), "running") == 1;
+  }));
+  ASSERT_TRUE(session->ask("cancel", {"hanging"}).has_value());
+  EXPECT_EQ(run("after", poisoned("segfault", "0", 50)), JobState::Succeeded);
+  EXPECT_EQ(cluster.log_of("w1").find("begins again"), std::string::npos);
+}
+
 std::string processors_of(int process) {
   std::ifstream status{"/proc/" + std::to_string(process) + "/status"};
   for (std::string line; std::getline(status, line);)

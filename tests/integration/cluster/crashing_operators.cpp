@@ -1,4 +1,5 @@
-// Native operators that end their process, each in its own way.
+// Native operators that end their process, each in its own way, and one that never ends.
+#include <poll.h>
 #include <tbb/parallel_for.h>
 
 #include <cstdint>
@@ -49,9 +50,15 @@ int wide(penstock_call* call) {
   return 0;
 }
 
+/// Does not ask whether it is to stop.
+int hang(penstock_call* call) {
+  while (is_to_crash(call)) ::poll(nullptr, 0, -1);
+  return 0;
+}
+
 constexpr penstock_operator kOperators[] = {
-    {"segfault", segfault}, {"abort", abort_all}, {"overflow", overflow}, {"wide", wide}};
-constexpr penstock_operator_table kTable{PENSTOCK_OPERATOR_ABI, 4, kOperators};
+    {"segfault", segfault}, {"abort", abort_all}, {"overflow", overflow}, {"wide", wide}, {"hang", hang}};
+constexpr penstock_operator_table kTable{PENSTOCK_OPERATOR_ABI, 5, kOperators};
 
 }  // namespace
 

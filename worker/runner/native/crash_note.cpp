@@ -22,7 +22,9 @@
 namespace penstock::worker {
 namespace {
 
-constexpr std::array kCrashes{SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+/// "Processor time limit exceeded", which nobody sends us by accident.
+constexpr int kOverdue = SIGXCPU;
+constexpr std::array kCrashes{SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, kOverdue};
 constexpr Duration kCountedFor = std::chrono::minutes{1};
 constexpr std::size_t kStackBytes = 64UL << 10U;
 constexpr std::uint64_t kMagic = 0x65746f6e68737263ULL;
@@ -89,7 +91,11 @@ std::string_view name_of(int signal) {
 
 void say(const RunningOperator& running, int signal) {
   Line line;
-  line.add("penstock: error: operator '").add(running.name).add("' crashed with SIG").add(name_of(signal));
+  line.add("penstock: error: operator '").add(running.name);
+  if (signal == kOverdue)
+    line.add("' did not end when its time limit had passed");
+  else
+    line.add("' crashed with SIG").add(name_of(signal));
   line.add(", attempt ").add(running.attempt.value()).add(" of subtask ").add(running.id.index.value());
   line.add(" of job-").add(running.id.job.value()).add("\n").write();
 }
@@ -132,8 +138,14 @@ void begin_next_life(sigset_t blocked) {
   ::execve("/proc/self/exe", keeper->arguments.data(), environ);
 }
 
+/// It may have ended just before it was to be ended.
+bool is_overdue(const RunningOperator* running) {
+  return running != nullptr && running->overdue != nullptr && running->overdue->load() == running->ticket;
+}
+
 void on_crash(int signal, siginfo_t* about, void* context) {
   static std::atomic_flag taken;
+  if (signal == kOverdue && is_ours(*about) && !is_overdue(running_here)) return;
   if (const RunningOperator* running = running_here; running != nullptr && is_ours(*about)) {
     // The first one's note counts, and ends the waiting of the others.
     while (taken.test_and_set()) ::pause();
@@ -192,9 +204,13 @@ void survive_operator_crashes(AfterCrash options) {
   keeper->arguments.push_back(nullptr);
   struct sigaction action {};
   action.sa_sigaction = on_crash;
-  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
   sigfillset(&action.sa_mask);  // A crash in the handler ends the process, as the kernel does it.
   for (const int signal : kCrashes) ::sigaction(signal, &action, nullptr);
+}
+
+bool end_overdue_operator(pthread_t thread) {
+  return keeper != nullptr && keeper->starts_again && ::pthread_kill(thread, kOverdue) == 0;
 }
 
 std::optional<OperatorCrash> read_crash_note(int descriptor) {
@@ -208,7 +224,9 @@ std::optional<OperatorCrash> read_crash_note(int descriptor) {
                       {JobId{note.job}, SubtaskIndex{note.subtask}},
                       Attempt{static_cast<std::uint16_t>(note.attempt)},
                       note.signal,
-                      "operator '" + name + "' crashed with " + signal_name(note.signal)};
+                      "operator '" + name +
+                          (note.signal == kOverdue ? "' did not end when its time limit had passed, and its worker had to"
+                                                   : "' crashed with " + signal_name(note.signal))};
   if (note.signal == SIGSEGV || note.signal == SIGBUS) {
     char address[32];
     std::snprintf(address, sizeof address, " at address 0x%llx", static_cast<unsigned long long>(note.address));

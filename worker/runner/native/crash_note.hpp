@@ -1,8 +1,10 @@
 // Whose fault it is when a native operator takes its process down (fault F25).
 #pragma once
 
+#include <pthread.h>
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -22,6 +24,8 @@ struct RunningOperator {
   SubtaskId id;
   Attempt attempt;
   std::string_view name;
+  std::uint64_t ticket = 0;
+  const std::atomic<std::uint64_t>* overdue = nullptr;  ///< The ticket of the run that is to be ended at any cost.
 };
 
 /// Of the calling thread, for what its crash is to blame; null: nobody.
@@ -52,6 +56,10 @@ struct AfterCrash {
 /// watches it stay. A crash of anything else ends the process as it always did. Once for a process.
 /// There is no core dump of a crash that is survived: the memory is gone with the program.
 void survive_operator_crashes(AfterCrash options);
+
+/// Ends what that thread runs, if its ticket is the overdue one, as a crash of it would: nothing else can end a thread of a
+/// process. False if this process cannot go on after that; then nothing is done.
+bool end_overdue_operator(pthread_t thread);
 
 /// What the life before this one has noted in that descriptor, if it is a note.
 std::optional<OperatorCrash> read_crash_note(int descriptor);

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "common/runtime/clock.hpp"
+#include "common/runtime/log.hpp"
 #include "worker/runner/native/crash_note.hpp"
 #include "worker/runner/native/operator_registry.hpp"
 #include "worker/runner/native/pace.hpp"
@@ -132,6 +133,7 @@ struct OfferedRun {
 struct Lane {
   std::atomic<std::uint32_t> mail{0};
   std::atomic<std::uint64_t> cancelled_ticket{kNoTicket};
+  std::atomic<std::uint64_t> overdue_ticket{kNoTicket};
   OfferedRun work;
   bool busy = false;  ///< Has a run whose end has not been told; of the starter.
   std::mutex mutex;
@@ -258,8 +260,10 @@ void NativeLanes::withdraw(std::vector<NativeEnd>& ends) {
     if (lane.ends.empty()) continue;
     lane.busy = lane.ends.back().next_ticket != kNoTicket;
     // From now on their tickets may be used again, and a cancel that came too late must not be found by who gets them.
-    for (const NativeEnd& end : lane.ends)
+    for (const NativeEnd& end : lane.ends) {
       if (lane.cancelled_ticket == end.ticket) lane.cancelled_ticket = kNoTicket;
+      if (lane.overdue_ticket == end.ticket) lane.overdue_ticket = kNoTicket;
+    }
     std::move(lane.ends.begin(), lane.ends.end(), std::back_inserter(ends));
     lane.ends.clear();
   }
@@ -272,6 +276,16 @@ void NativeLanes::cancel(SlotIndex index, std::uint64_t ticket, bool kill) {
     state_->lanes[index.value()].cancelled_ticket = ticket;
   }
   if (state_->config.processes != nullptr) state_->config.processes->stop(index, ticket, kill);
+}
+
+void NativeLanes::end_overdue(SlotIndex index, std::uint64_t ticket) {
+  const std::lock_guard lock{state_->mutex};
+  if (state_->ending || index.value() >= state_->lanes.size()) return;
+  Lane& lane = state_->lanes[index.value()];
+  lane.overdue_ticket = ticket;
+  if (!end_overdue_operator(lane.thread.native_handle()))
+    log_line(LogLevel::Warn, "an operator runs beyond its time limit, and nothing can end it",
+             "lane=" + std::to_string(index.value()));
 }
 
 // Null when the lanes are to end.
@@ -488,7 +502,7 @@ void NativeLanes::State::call_operator(Call& call, Lane& lane, NativeEnd& end) {
   const NativeRun& run = lane.work.run;
   int result = 1;
   std::string failure;
-  lane.running = {config.life, run.id, run.attempt, run.name};
+  lane.running = {config.life, run.id, run.attempt, run.name, run.ticket, &lane.overdue_ticket};
   set_running_operator(&lane.running);
   const auto guarded = [&] {
     try {

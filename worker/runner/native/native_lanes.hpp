@@ -95,6 +95,9 @@ class NativeLanes {
   void withdraw(std::vector<NativeEnd>& ends);
   /// Asks the run of a lane to stop; ignored if it is another run by now. Only a child process can be killed.
   void cancel(SlotIndex lane, std::uint64_t ticket, bool kill);
+  /// Ends the run of a lane that has not stopped when it was asked to, if it runs an operator in this process: by a crash
+  /// of the process, which blames that run alone. Where the process would not go on after it, the run is left alone.
+  void end_overdue(SlotIndex lane, std::uint64_t ticket);
 
  private:
   struct State;

@@ -1,6 +1,8 @@
 // A native operator takes its worker down: it alone is charged, whenever and however that is told (fault F25).
 #include <gtest/gtest.h>
 
+#include <csignal>
+
 #include "tests/support/coverage_marks.hpp"
 #include "tests/support/journal_harness.hpp"
 
@@ -26,6 +28,21 @@ const SubtaskHistory& history_of(SupervisorHarness& cluster, std::uint32_t subta
   static const SubtaskHistory none;
   const SubtaskHistory* history = cluster.job().histories.find(SubtaskIndex{subtask});
   return history == nullptr ? none : *history;
+}
+
+// Fault F28: what its worker could not end in any other way.
+TEST(Crashes, AnOperatorThatWasEndedAtItsTimeLimitIsChargedWithThat) {
+  SupervisorHarness cluster;
+  cluster.join({.slots = 1});
+  Graph graph = GraphBuilder{}.sources(1).build();
+  cluster.submit(graph);
+  ASSERT_EQ(cluster.assigned(), Lines{"0 to w1"});
+  OperatorCrash ended = crash_of(1, 0);
+  ended.signal = SIGXCPU;
+  cluster.join(after(ended, 1));
+  EXPECT_EQ(history_of(cluster, 0).last.failure, FailureClass::Timeout);
+  EXPECT_EQ(history_of(cluster, 0).charged, 1U);
+  cluster.ignore();
 }
 
 /// A job of three independent subtasks, all at the first worker.

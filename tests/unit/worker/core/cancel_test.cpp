@@ -222,6 +222,7 @@ TEST(TimeLimit, AsksThenKillsThenReportsTimeout) {
   stops = worker.take<worker_action::StopRun>();
   ASSERT_EQ(stops.size(), 1U);
   EXPECT_TRUE(stops[0].kill);
+  EXPECT_TRUE(stops[0].overdue);
   worker.take<worker_action::SendReport>();
   worker.fail(0, FailureClass::RunnerCrash);
   const auto failures = worker.failures();
@@ -494,6 +495,7 @@ TEST(Cancel, APreemptedRunIsAskedThenKilledAndReturned) {
   stops = worker.take<worker_action::StopRun>();
   ASSERT_EQ(stops.size(), 1U);
   EXPECT_TRUE(stops[0].kill);
+  EXPECT_FALSE(stops[0].overdue) << "only a time limit is worth the whole process";
   worker.fail(2, FailureClass::RunnerCrash);
   EXPECT_EQ(worker.reports(), (Lines{"2 Started", "2 Returned"}));
 }
