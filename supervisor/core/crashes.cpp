@@ -1,6 +1,5 @@
 // SupervisorCore: workers that a native operator took down with itself (fault F25), and who is charged for it.
 #include <algorithm>
-#include <csignal>
 
 #include "common/base/coverage_mark.hpp"
 #include "supervisor/core/supervisor_core.hpp"
@@ -9,7 +8,7 @@ namespace penstock::supervisor {
 namespace {
 
 /// What ends an operator that runs beyond its time limit; see `end_overdue_operator`.
-constexpr int kOverdue = SIGXCPU;
+constexpr std::int32_t kOverdue = 24;  // SIGXCPU
 
 FailureDetail detail_of(const OperatorCrash& crash) {
   FailureDetail detail;

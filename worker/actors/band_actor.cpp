@@ -35,6 +35,7 @@ class BandActor {
     });
     return {[this](const CommandStartMail& mail) { start(mail); },
             [this](const CommandStopMail& mail) { runner_->stop(mail.ticket, mail.kill); },
+            [this](const RunnerGoneMail& mail) { runner_->end_daemons(mail.mark); },
             [this](const KillAllMail& mail) {
               over_ = mail.life;
               runner_->kill_all();

@@ -21,6 +21,10 @@ struct CommandStopMail {
   std::uint64_t ticket = 0;
   bool kill = false;
 };
+/// A process runner of the band is gone; what it has left outside its group has that in its environment.
+struct RunnerGoneMail {
+  std::string mark;
+};
 /// That life of the worker is over: its commands end, and those that it may still send are not started.
 struct KillAllMail {
   Incarnation life;
@@ -46,6 +50,7 @@ caf::actor spawn_band_actor(caf::actor_system& system, Loop& loop, ObjectStore& 
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::worker::CommandStartMail)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::worker::CommandStopMail)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::worker::RunnerGoneMail)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::worker::KillAllMail)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::worker::CommandEndMail)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::worker::CommandMemoryMail)

@@ -161,6 +161,9 @@ class WorkerActor {
     ports.stop_command = [bands = bands_](BandIndex band, std::uint64_t ticket, bool kill) {
       caf::anon_send(bands[band.value()], CommandStopMail{ticket, kill});
     };
+    ports.runner_gone = [bands = bands_](BandIndex band, const std::string& mark) {
+      caf::anon_send(bands[band.value()], RunnerGoneMail{mark});
+    };
     ports.fetch = [this, loop, life = life_](const worker_action::FetchInput& input) {
       loop->post([this, life, input] { fetch(life, input); });
     };

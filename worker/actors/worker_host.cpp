@@ -117,8 +117,11 @@ WorkerHost::WorkerHost(const WorkerConfig& config, std::vector<BandDescription> 
     lanes.life = state->ports.life;
     lanes.device = bands[i].device_uuid;
     if (i < processors.size()) lanes.processors = processors[i];
-    state->processes.push_back(std::make_unique<ProcessRunners>(
-        ProcessRunnersConfig{config, bands[i].name, lanes.device, lanes.processors, &state->logs}));
+    ProcessRunnersConfig processes{config, bands[i].name, lanes.device, lanes.processors, &state->logs};
+    if (state->ports.runner_gone)
+      processes.on_gone = [tell = state->ports.runner_gone, band = BandIndex{static_cast<std::uint16_t>(i)}](
+                              const std::string& mark) { tell(band, mark); };
+    state->processes.push_back(std::make_unique<ProcessRunners>(std::move(processes)));
     lanes.processes = state->processes.back().get();
     state->lanes_of.push_back(static_cast<std::uint16_t>(bands[i].capacity.slots.value() / kOneSlot.value()));
     state->lanes.push_back(std::make_unique<NativeLanes>(store, lanes, [state] { state->lane_is_idle(); }));

@@ -28,6 +28,7 @@ struct WorkerPorts {
   std::function<void(std::vector<FromWorker>&&)> send;  ///< To the supervisor, in order.
   std::function<void(CommandStart&&)> start_command;
   std::function<void(BandIndex, std::uint64_t ticket, bool kill)> stop_command;
+  std::function<void(BandIndex, const std::string& mark)> runner_gone;  ///< See `ProcessRunnersConfig::on_gone`.
   std::function<void(const worker_action::FetchInput&)> fetch;
   std::function<void(const DataKey&)> cancel_fetch;
   std::function<void(Instant)> arm;                  ///< Call `tick` at that time at the latest.

@@ -3,11 +3,13 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 namespace penstock::worker {
 
 struct SpillThread::State {
+  void start();
   void run();
 
   std::mutex mutex;
@@ -32,12 +34,23 @@ SpillThread::~SpillThread() {
 }
 
 void SpillThread::add(Turn turn, std::function<void()> work) {
+  bool has_thread = false;
   {
     const std::lock_guard lock{state_->mutex};
-    (turn == Turn::Waited ? state_->waited : state_->later).push_back(std::move(work));
-    if (!state_->thread.joinable()) state_->thread = std::thread{[state = state_.get()] { state->run(); }};
+    if (!state_->thread.joinable()) state_->start();
+    has_thread = state_->thread.joinable();
+    if (has_thread) (turn == Turn::Waited ? state_->waited : state_->later).push_back(std::move(work));
   }
+  if (!has_thread) return work();
   state_->news.notify_all();
+}
+
+void SpillThread::State::start() {
+  try {
+    thread = std::thread{[this] { run(); }};
+  } catch (const std::system_error&) {
+    // Fault F33: the host has no threads left. Slow is better than never.
+  }
 }
 
 void SpillThread::quiesce() {

@@ -7,7 +7,7 @@
 namespace penstock::worker {
 
 /// Does one piece of work after the other on a thread of its own, which starts with the first: what somebody waits for
-/// before the rest, each kind in order. Any thread may call any member but those of the work itself.
+/// before the rest, each kind in order; while the host has no thread for it, at once on the caller's. Any thread may call any member but those of the work itself.
 class SpillThread {
  public:
   SpillThread();

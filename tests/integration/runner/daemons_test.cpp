@@ -7,11 +7,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <fstream>
 
 #include "common/runtime/clock.hpp"
 #include "tests/support/scratch_directory.hpp"
 #include "worker/runner/command/command_runner.hpp"
+#include "worker/runner/process/process_runners.hpp"
 
 namespace penstock::worker {
 namespace {
@@ -89,6 +91,47 @@ int exit_code_of(int (*test)()) {
 TEST(DaemonsOfAProgram, EndWithItWhateverGroupOrSessionTheyAreIn) {
   EXPECT_EQ(exit_code_of(count_of_daemons_that_stay), 0);
 }
+
+int count_of_daemons_that_outlive_their_runner() {
+  ScratchDirectory scratch;
+  const std::string pids = scratch.at("pids");
+  Loop loop;
+  ObjectStore store;
+  CommandRunnerConfig command_config;
+  command_config.ends_daemons = true;
+  CommandRunner commands{loop, store, command_config, [](CommandEnd&&) {}};
+  ProcessRunnersConfig config;
+  config.band = "numa-0";
+  config.on_gone = [&](const std::string& mark) { loop.post([&commands, mark] { commands.end_daemons(mark); }); };
+  ProcessRunners runners{config};
+  Template program;
+  program.runner = RunnerKind::Process;
+  program.program = PENSTOCK_TEST_RUNNER;
+  std::atomic<std::uint64_t> cancelled{0};
+  std::uint64_t ticket = 0;
+  for (const std::string& payload : {"daemon " + pids, std::string{"exit"}}) {
+    ProcessRun run;
+    run.ticket = ++ticket;
+    run.id = SubtaskId{JobId{7}, SubtaskIndex{1}};
+    run.attempt = Attempt{1};
+    run.program = &program;
+    run.payload = payload;
+    run.cancelled_ticket = &cancelled;
+    runners.run(run);
+    if (ticket == 1 && all_gone(numbers_in(pids))) return 100;
+  }
+  LoopTimer turn{loop};
+  const Instant late = monotonic_now() + seconds{20};
+  std::function<void()> look = [&] {
+    if (all_gone(numbers_in(pids)) || monotonic_now() > late) return loop.stop();
+    turn.arm(monotonic_now() + milliseconds{1}, look);
+  };
+  look();
+  loop.run();
+  return all_gone(numbers_in(pids)) ? 0 : 1;
+}
+
+TEST(DaemonsOfARunner, EndWithIt) { EXPECT_EQ(exit_code_of(count_of_daemons_that_outlive_their_runner), 0); }
 
 TEST(DaemonsOfAProgram, ThoseOfOthersStay) {
   const int code = exit_code_of([] {

@@ -2,9 +2,16 @@
 #include "worker/runner/native/native_lanes.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <thread>
+
+#include "worker/store/spill_thread.hpp"
 
 namespace penstock::worker {
 namespace {
@@ -194,6 +201,64 @@ TEST_F(NativeLanesTest, ACancelThatComesTooLateDoesNotHitTheNextRunOfThatTicket)
     ASSERT_EQ(ends.size(), 1U);
     EXPECT_TRUE(ends[0].succeeded) << "round " << round;
   }
+}
+
+/// While one lives, the calling process has no thread or process more to get.
+class NoMoreThreads {
+ public:
+  NoMoreThreads() {
+    ::getrlimit(RLIMIT_NPROC, &before_);
+    const rlimit none{1, before_.rlim_max};
+    ::setrlimit(RLIMIT_NPROC, &none);
+  }
+  ~NoMoreThreads() { ::setrlimit(RLIMIT_NPROC, &before_); }
+  NoMoreThreads(const NoMoreThreads&) = delete;
+  NoMoreThreads& operator=(const NoMoreThreads&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+/// What went wrong, or 0.
+int run_without_threads() {
+  if (::geteuid() == 0 && ::setuid(65534) != 0) return 1;  // The limit is not for root.
+  ObjectStore store;
+  std::atomic<int> idle{0};
+  NativeLanes lanes{store, {}, [&] { ++idle; }};
+  NativeRun run;
+  run.ticket = 1;
+  run.function = do_nothing;
+  std::vector<NativeEnd> ends;
+  {
+    const NoMoreThreads none;
+    lanes.start(SlotIndex{0}, run, {});
+    if (idle != 1) return 2;
+    lanes.withdraw(ends);
+    if (ends.size() != 1 || ends[0].succeeded || ends[0].failure->failure != FailureClass::Exhausted) return 3;
+    bool done = false;
+    SpillThread spill;
+    spill.add(SpillThread::Turn::Later, [&] { done = true; });
+    if (!done) return 4;
+  }
+  run.ticket = 2;
+  ends.clear();
+  lanes.start(SlotIndex{0}, run, {});
+  while (ends.empty()) {
+    std::this_thread::yield();
+    lanes.withdraw(ends);
+  }
+  return ends[0].succeeded && ends[0].ticket == 2 ? 0 : 5;
+}
+
+// Fault F33: it threw where nobody catches, and the worker died of it.
+TEST(WithoutThreads, ARunIsRefusedAndTheNextOneAsksAgain) {
+  // tidy: allow call: a limit of the whole process
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(run_without_threads());
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 }  // namespace

@@ -30,6 +30,21 @@ void wait_for_interrupt() {
   sigprocmask(SIG_SETMASK, &before, nullptr);
 }
 
+/// Returns when it has written its number into the file. It keeps all that is open here.
+void leave_daemon(const std::string& file) {
+  int ends[2] = {-1, -1};
+  if (::pipe(ends) != 0) return;
+  if (::fork() == 0) {  // tidy: allow call: as a library of the user does
+    ::setsid();
+    if (::fork() != 0) ::_exit(0);  // tidy: allow call: the same
+    std::ofstream{file} << ::getpid() << std::endl;
+    static_cast<void>(::write(ends[1], "d", 1) == 1);
+    for (;;) ::pause();
+  }
+  char done = 0;
+  static_cast<void>(::read(ends[0], &done, 1) == 1);
+}
+
 int run_one(penstock_runner* runner, const penstock_run& run) {
   std::istringstream words{text_of(run.payload)};
   std::string what;
@@ -61,6 +76,10 @@ int run_one(penstock_runner* runner, const penstock_run& run) {
   if (what == "write") {
     std::cerr << "before the end" << std::endl;
     return penstock_runner_fail(runner, "wrote something", nullptr, 0);
+  }
+  if (what == "daemon") {
+    leave_daemon(text_of(run.payload).substr(7));
+    return penstock_runner_succeed(runner);
   }
   if (what == "exit") {
     std::cerr << "leaving" << std::endl;

@@ -191,6 +191,10 @@ CommandRunner::~CommandRunner() {
   }
 }
 
+void CommandRunner::end_daemons(const std::string& mark) {
+  if (state_->daemons) state_->end_daemons({mark});
+}
+
 std::size_t CommandRunner::running() const { return state_->runs.size(); }
 
 void CommandRunner::start(CommandRun run) {

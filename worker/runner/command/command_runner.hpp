@@ -82,6 +82,9 @@ class CommandRunner {
   void stop(std::uint64_t ticket, bool kill);
   /// Ends all that run now; their ends are not told, and their tickets may be used again.
   void kill_all();
+  /// A process that somebody else has started here is gone; ends what it has left outside its group, which has that
+  /// entry (`NAME=value`) in its environment. Nothing without `ends_daemons`.
+  void end_daemons(const std::string& mark);
   /// Programs that have not ended yet, told or not.
   std::size_t running() const;
 

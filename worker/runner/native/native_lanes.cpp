@@ -11,6 +11,7 @@
 #include <cstring>
 #include <deque>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 #include "common/runtime/clock.hpp"
@@ -183,6 +184,7 @@ struct NativeLanes::State {
       : store(object_store), config(std::move(lanes_config)), on_idle(std::move(idle_handler)) {}
 
   Lane* lane_at(SlotIndex index);
+  void refuse(Lane& lane, const NativeRun& run);
   void run_lane(Lane& lane, std::uint32_t number);
   bool wait_for_mail(Lane& lane) const;
   bool take_over(Lane& lane, NativeEnd&& end);
@@ -229,6 +231,7 @@ void NativeLanes::start(SlotIndex index, const NativeRun& run, std::vector<DataK
   if (place == nullptr) return;  // Shutting down.
   Lane& lane = *place;
   lane.busy = true;
+  if (!lane.thread.joinable()) return state_->refuse(lane, run);
   lane.work.run = run;
   lane.work.inputs = std::move(inputs);
   std::uint32_t empty = 0;
@@ -292,12 +295,31 @@ void NativeLanes::end_overdue(SlotIndex index, std::uint64_t ticket) {
 Lane* NativeLanes::State::lane_at(SlotIndex index) {
   const std::lock_guard lock{mutex};
   if (ending) return nullptr;
-  while (lanes.size() <= index.value()) {
-    Lane& lane = lanes.emplace_back();
-    const auto number = static_cast<std::uint32_t>(lanes.size() - 1);
-    lane.thread = std::thread{[this, &lane, number] { run_lane(lane, number); }};
+  while (lanes.size() <= index.value()) lanes.emplace_back();
+  Lane& lane = lanes[index.value()];
+  if (lane.thread.joinable()) return &lane;
+  try {
+    lane.thread = std::thread{[this, &lane, number = index.value()] { run_lane(lane, number); }};
+  } catch (const std::system_error&) {
+    // Fault F33: the host has no threads left. The next run of the lane asks again.
   }
-  return &lanes[index.value()];
+  return &lane;
+}
+
+// There is no thread that could run it.
+void NativeLanes::State::refuse(Lane& lane, const NativeRun& run) {
+  {
+    const std::lock_guard lock{lane.mutex};
+    NativeEnd& end = lane.ends.emplace_back();
+    end.ticket = run.ticket;
+    end.attempt = run.attempt;
+    end.succeeded = false;
+    end.ended = monotonic_now();
+    end.failure = std::make_unique<FailureDetail>();
+    end.failure->failure = FailureClass::Exhausted;
+    end.failure->message = "the host has no thread left for its lane";
+  }
+  on_idle();
 }
 
 void NativeLanes::State::run_lane(Lane& lane, std::uint32_t number) {

@@ -87,7 +87,8 @@ void Child::kill() const {
 }
 
 void Child::wait(Duration limit) {
-  std::array<pollfd, 2> wanted{pollfd{channel_.descriptor().get(), POLLIN, 0}, pollfd{output_.get(), POLLIN, 0}};
+  std::array<pollfd, 3> wanted{pollfd{channel_.descriptor().get(), POLLIN, 0}, pollfd{output_.get(), POLLIN, 0},
+                               pollfd{process_.end_descriptor().get(), POLLIN, 0}};
   const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(limit).count();
   const int ready =
       ::poll(wanted.data(), wanted.size(), static_cast<int>(std::clamp<std::int64_t>(milliseconds, 0, 1 << 30)));
@@ -133,6 +134,13 @@ void Child::end_lines() {
 Result<std::optional<FromRunner>> Child::receive() {
   Result<std::optional<RunnerChannel::Message>> message = channel_.receive(RunnerChannel::Wait::No);
   if (!message) return std::move(message).error();
+  if (!message->has_value() && process_.wait_for_end(Duration{0})) {
+    // What it has started may hold its end of the socket for as long as it likes.
+    message = channel_.receive(RunnerChannel::Wait::No);
+    if (message && !message->has_value())
+      return Error{ErrorCode::Disconnected, "runner", "has ended, and others hold its socket", {}};
+    if (!message) return std::move(message).error();
+  }
   if (!message->has_value()) return std::optional<FromRunner>{};
   segments_ = std::move((*message)->descriptors);
   Result<FromRunner> decoded = decode_from_runner((*message)->bytes, segments_.size());

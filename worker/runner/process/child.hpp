@@ -41,7 +41,7 @@ class Child {
   void interrupt() const;
   void kill() const;
 
-  /// Sleeps until it has said something, written something, or `limit` has passed; takes in what it has written.
+  /// Sleeps until it has said something, written something, ended, or `limit` has passed; takes in what it has written.
   void wait(Duration limit);
   /// The next thing that it says; none: nothing yet. Error: it is gone, or what it says is no message.
   Result<std::optional<FromRunner>> receive();

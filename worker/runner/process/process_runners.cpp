@@ -44,6 +44,7 @@ struct Kept {
   Template kind;  ///< Only what `same_kind` compares.
   std::unique_ptr<Child> child;
   std::size_t guard_line = 0;
+  std::string mark;        ///< In its environment, and in that of nobody else's children.
   std::uint64_t used = 0;  ///< Number of the lane's run that used it last.
 };
 
@@ -63,7 +64,7 @@ struct Lane {
 struct ProcessRunners::State {
   explicit State(ProcessRunnersConfig runners_config) : config(std::move(runners_config)) {
     child_options.environment = own_environment();
-    std::vector<std::string> additions{"PENSTOCK_BAND=" + config.band};
+    std::vector<std::string> additions{"PENSTOCK_BAND=" + config.band, "PENSTOCK_RUNNER=" + guard.token()};
     if (!config.device.empty()) additions.push_back("CUDA_VISIBLE_DEVICES=" + config.device);
     set_variables(child_options.environment, additions);
     child_options.processors = config.processors;
@@ -91,6 +92,7 @@ struct ProcessRunners::State {
   mutable std::mutex mutex;  ///< Guards `lanes` while it grows (lanes never move), and the guard.
   std::deque<Lane> lanes;
   GroupGuard guard;
+  std::uint64_t children_started = 0;  ///< Under the mutex, too.
 };
 
 ProcessRunners::ProcessRunners(ProcessRunnersConfig config) : state_(std::make_unique<State>(std::move(config))) {
@@ -231,9 +233,15 @@ Result<Child*> ProcessRunners::State::child_for(Lane& lane, const Template& prog
 }
 
 Result<Kept> ProcessRunners::State::start(const Template& program) {
-  Result<std::unique_ptr<Child>> child = Child::start(program, child_options);
-  if (!child) return std::move(child).error();
   Kept kept;
+  ChildOptions options = child_options;
+  {
+    const std::lock_guard lock{mutex};
+    kept.mark = "PENSTOCK_CHILD=" + guard.token() + "-" + std::to_string(++children_started);
+  }
+  set_variables(options.environment, {kept.mark});
+  Result<std::unique_ptr<Child>> child = Child::start(program, options);
+  if (!child) return std::move(child).error();
   kept.kind.program = program.program;
   kept.kind.arguments = program.arguments;
   kept.kind.environment = program.environment;
@@ -262,6 +270,7 @@ void ProcessRunners::State::end_all(std::vector<Kept> gone) {
   for (const Kept& kept : gone) kept.child->kill();
   for (Kept& kept : gone) {
     kept.child.reset();
+    if (config.on_gone) config.on_gone(kept.mark);
     const std::lock_guard lock{mutex};
     guard.leave(kept.guard_line);
   }

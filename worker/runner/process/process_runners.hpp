@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -54,6 +55,8 @@ struct ProcessRunnersConfig {
   std::size_t tail_bytes = 4096;            ///< Of what a child writes, told with a failure.
   std::size_t message_bytes_max = 4096;     ///< Of a failure; the rest is cut off.
   std::size_t detail_bytes_max = 64 << 10;  ///< Of a failure; a longer one is left out: it would be useless cut.
+  /// A child is gone. What it has left outside its process group has that in its environment. From any thread.
+  std::function<void(const std::string& mark)> on_gone;
   Duration measure_every = std::chrono::milliseconds{250};  ///< The memory of a run that has a limit.
 };
 
@@ -65,6 +68,7 @@ struct ProcessRunnersConfig {
 ///   requested is ended with its whole process group, the subtask that it has fails and says why, with exit code,
 ///   signal and the last lines that it wrote, and the next run starts another child.
 /// - What children write goes to the worker's log and to those of the jobs, line by line.
+/// - What a subtask leaves behind outside that group goes with its child, not with the subtask (`on_gone`).
 /// - Children do not outlive the worker, not even one that is killed (GroupGuard).
 /// Cost of a run beside the work: two wake-ups and four calls of the kernel, some 15 us; data beyond
 /// `runner_inline_bytes_max` travel as memory segments.

@@ -1,7 +1,5 @@
 #include "common/storage/rocksdb_storage.hpp"
 
-#include <rocksdb/env.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -68,19 +66,6 @@ TEST(RocksdbStorage, ASecondOwnerIsToldWhoTheFirstIs) {
   const Result<SalvageOutcome> salvaged = RocksdbStorage::salvage(directory.options());
   ASSERT_FALSE(salvaged.has_value());
   EXPECT_EQ(salvaged.error().code, ErrorCode::StorageLocked);
-}
-
-// Fault F08: the database is closed for a moment when a full disk has room again; a standby must not get in between.
-TEST(RocksdbStorage, WhoseDatabaseIsClosedForAMomentStillHoldsTheState) {
-  const TestDirectory directory;
-  ASSERT_TRUE(must_open(directory.options())->close().has_value());
-  rocksdb::FileLock* held = nullptr;
-  ASSERT_TRUE(rocksdb::Env::Default()->LockFile(directory.options().directory + "/OWNER.LOCK", &held).ok());
-  EXPECT_EQ(RocksdbStorage::open(directory.options()).error().code, ErrorCode::StorageLocked);
-  EXPECT_EQ(RocksdbStorage::salvage(directory.options()).error().code, ErrorCode::StorageLocked);
-  ASSERT_TRUE(rocksdb::Env::Default()->UnlockFile(held).ok());
-  const auto opened = must_open(directory.options());
-  EXPECT_FALSE(rocksdb::Env::Default()->LockFile(directory.options().directory + "/OWNER.LOCK", &held).ok());
 }
 
 TEST(RocksdbStorage, WhatIsClosedRefusesWithAnError) {
