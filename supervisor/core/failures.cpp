@@ -199,6 +199,18 @@ void SupervisorCore::recompute(Job& job, std::uint32_t subtask) {
     count_unfinished(job, done);
     if (job.hot[done].phase == SubtaskPhase::Waiting && job.hot[done].unplaced == 0) become_placeable(job, done);
   }
+  raise_to_readers(job, reopened);
+}
+
+// What is made again is as urgent as the most urgent of those that wait for it: they had been next.
+void SupervisorCore::raise_to_readers(Job& job, const std::vector<std::uint32_t>& reopened) {
+  std::int32_t urgent = INT32_MIN;
+  for (const std::uint32_t subtask : reopened)
+    for (const std::uint32_t reader : job.shape->successors(subtask))
+      if (!is_final(job.hot[reader].phase)) urgent = std::max(urgent, job.user_priority(reader));
+  for (const std::uint32_t subtask : reopened)
+    if (!is_final(job.hot[subtask].phase) && job.user_priority(subtask) < urgent)
+      change_subtask_priority(job, subtask, urgent);
 }
 
 // What had succeeded before a predecessor was cancelled or failed cannot be made again.

@@ -120,7 +120,7 @@ struct Job {
   LookupMap<SubtaskIndex, BandSlot> thieves;  ///< For whom a subtask was asked back, until it comes or ends.
   LookupMap<SubtaskIndex, std::uint16_t> fenced;  ///< The highest attempt that was ever heard of.
   bool keys_carry_priority = false;     ///< `priority_changes` has been used: the rank alone is no order any more.
-  LookupMap<SubtaskIndex, std::int32_t> priority_changes;  ///< Set by an operator: replaces the user's priority.
+  LookupMap<SubtaskIndex, std::int32_t> priority_changes;  ///< Set by an operator, or by who waits for lost data: replaces the user's priority.
   LookupMap<SubtaskIndex, bool> cancel_orders;  ///< Subtasks that an operator has cancelled before they ended.
   static constexpr std::uint32_t kTemplatesInWord = 63;
   static constexpr std::uint64_t kHeardOf = std::uint64_t{1} << 63U;

@@ -327,6 +327,7 @@ class SupervisorCore {
   void unplace_successors(Job& job, std::uint32_t subtask);
   void wait_before_retry(Job& job, std::uint32_t subtask, Duration delay);
   void recompute(Job& job, std::uint32_t subtask);
+  void raise_to_readers(Job& job, const std::vector<std::uint32_t>& reopened);
   void cancel_what_cannot_run(Job& job, const std::vector<std::uint32_t>& reopened);
   void reopen(Job& job, std::uint32_t subtask, std::vector<std::uint32_t>& pending);
   bool data_is_gone(const Job& job, std::uint32_t producer) const;

@@ -291,6 +291,28 @@ TEST(Lineage, AnOutputThatIsLostWithItsWorkerIsMadeAgain) {
   cluster.ignore();
 }
 
+TEST(Lineage, WhatIsMadeAgainIsAsUrgentAsWhoWaitsForIt) {
+  SupervisorHarness cluster;
+  cluster.join({.slots = 1});
+  GraphBuilder graph;
+  graph.add().add({{0}}).add({{1}}).priority(5);
+  for (int i = 0; i < 4; ++i) graph.add().priority(3);
+  cluster.submit(graph.build());
+  for (const std::uint32_t i : {0U, 1U}) cluster.succeed(1, i, {{0, kSome}});
+  cluster.ignore();
+  cluster.lose(1);
+  cluster.alerts();
+  EXPECT_EQ(cluster.job().user_priority(0), 5);
+  EXPECT_EQ(cluster.job().user_priority(1), 5);
+  EXPECT_EQ(cluster.job().user_priority(3), 3);
+  cluster.join({.slots = 1});
+  std::vector<std::uint64_t> priorities(7);
+  for (const auto& [worker, batch] : cluster.take<AssignBatch>())
+    for (const Assignment& assignment : batch.assignments) priorities[assignment.subtask.value()] = assignment.priority;
+  EXPECT_GT(priorities[0], priorities[3]);
+  cluster.ignore();
+}
+
 TEST(Lineage, CompletionIsToldOnceHoweverOftenItRuns) {
   SupervisorConfig config;
   config.progress_every = Duration{0};
