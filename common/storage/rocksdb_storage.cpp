@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "common/storage/rocksdb_log.hpp"
 #include "common/storage/rocksdb_remains.hpp"
 
 namespace penstock {
@@ -211,8 +212,8 @@ Result<DirectoryLock> lock_directory(const std::string& directory, const char* f
 
 class OpenRocksdb final : public Storage {
  public:
-  OpenRocksdb(DirectoryLock lock, std::unique_ptr<rocksdb::DB> database, const RocksdbOptions& wanted)
-      : directory_(wanted.directory), options_(options_of(wanted)), lock_(std::move(lock)), database_(std::move(database)) {}
+  OpenRocksdb(DirectoryLock lock, std::unique_ptr<rocksdb::DB> database, std::string directory, rocksdb::Options options)
+      : directory_(std::move(directory)), options_(std::move(options)), lock_(std::move(lock)), database_(std::move(database)) {}
   ~OpenRocksdb() override { static_cast<void>(close().has_value()); }
 
   Result<std::optional<std::string>> get(std::string_view key) override {
@@ -344,10 +345,13 @@ Result<std::unique_ptr<Storage>> RocksdbStorage::open(const RocksdbOptions& opti
                  "start once with `--salvage` to keep what is intact"};
   Result<DirectoryLock> lock = lock_directory(options.directory, kHoldersLock);
   if (!lock) return lock.error();
+  rocksdb::Options database_options = options_of(options);
+  database_options.info_log = open_database_log(options.directory);
   rocksdb::DB* database = nullptr;
-  if (const rocksdb::Status status = rocksdb::DB::Open(options_of(options), options.directory, &database); !status.ok())
+  if (const rocksdb::Status status = rocksdb::DB::Open(database_options, options.directory, &database); !status.ok())
     return error_of_opening(status, options.directory);
-  auto storage = std::make_unique<OpenRocksdb>(std::move(lock).value(), std::unique_ptr<rocksdb::DB>{database}, options);
+  auto storage = std::make_unique<OpenRocksdb>(std::move(lock).value(), std::unique_ptr<rocksdb::DB>{database}, options.directory,
+                                               std::move(database_options));
   // For whoever comes second.
   std::ofstream{owner_file(options.directory), std::ios::trunc} << options.owner << '\n';
   return std::unique_ptr<Storage>{std::move(storage)};

@@ -72,13 +72,15 @@ TEST_F(DiskTest, HeartbeatsAreOnTimeWhileTheDiskIsNot) {
   EXPECT_EQ(cluster.log_of("w2").find("nothing was heard"), std::string::npos) << cluster.log_of("w2");
 }
 
-// Fault F12.
-TEST_F(DiskTest, AfterAnErrorOfTheDiskNothingMoreIsPromisedAndTheNextLifeGoesOnFromTheLastGoodRecord) {
+/// Fault F12: `broken` when it syncs, or `unwritable`.
+class BrokenDiskTest : public DiskTest, public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(BrokenDiskTest, AfterAnErrorOfTheDiskNothingMoreIsPromisedAndTheNextLifeGoesOnFromTheLastGoodRecord) {
   const auto early = session->submit(named("early"), stencil(40, 4, 20'000'000, 100));
   ASSERT_TRUE(early.has_value()) << to_string(early.error());
   Witness witness{*session, 160};
   wait_for_some(*session, early->job, witness, 8);
-  disk_is("broken");
+  disk_is(GetParam());
   const auto refused = session->submit(named("late"), stencil(2, 2, 0, 0));
   ASSERT_FALSE(refused.has_value()) << "it was promised, and is on no disk";
   EXPECT_NE(to_string(refused.error()).find("Input/output error"), std::string::npos) << to_string(refused.error());
@@ -95,6 +97,8 @@ TEST_F(DiskTest, AfterAnErrorOfTheDiskNothingMoreIsPromisedAndTheNextLifeGoesOnF
   ASSERT_TRUE(again.has_value()) << to_string(again.error());
   EXPECT_EQ(wait_for_end(*session, again->job), JobState::Succeeded);
 }
+
+INSTANTIATE_TEST_SUITE_P(Errors, BrokenDiskTest, ::testing::Values("broken", "unwritable"));
 
 }  // namespace
 }  // namespace penstock

@@ -1,7 +1,7 @@
 // A disk that is slow or broken, for processes of tests: loaded before the C library (LD_PRELOAD), it stands before
 // what a process says to the files whose paths contain $PENSTOCK_FAULTY_FILES. The file $PENSTOCK_FAULTY_DISK says how,
 // and may change at any time: `slow MILLISECONDS` delays each sync, `broken` fails each with EIO: that is when a
-// program learns that a disk has not taken what was written.
+// program mostly learns that a disk has not taken what was written. `unwritable` fails each write with EIO.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/types.h>
@@ -16,6 +16,7 @@ namespace {
 
 struct Order {
   bool broken = false;
+  bool unwritable = false;
   long sync_ms = 0;
 };
 
@@ -46,6 +47,7 @@ Order order() {
   close(file);
   if (length <= 0) return found;
   found.broken = strncmp(text, "broken", 6) == 0;
+  found.unwritable = strncmp(text, "unwritable", 10) == 0;
   if (strncmp(text, "slow ", 5) == 0) found.sync_ms = strtol(text + 5, nullptr, 10);
   return found;
 }
@@ -68,6 +70,13 @@ int sync_with(Sync sync, int file) {
 }  // namespace
 
 extern "C" {
+
+ssize_t write(int file, const void* bytes, size_t count) {
+  static const auto real_write = real<ssize_t (*)(int, const void*, size_t)>("write");
+  if (!is_ours(file) || !order().unwritable) return real_write(file, bytes, count);
+  errno = EIO;
+  return -1;
+}
 
 int fsync(int file) { return sync_with(real<int (*)(int)>("fsync"), file); }
 int fdatasync(int file) { return sync_with(real<int (*)(int)>("fdatasync"), file); }
