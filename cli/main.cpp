@@ -15,6 +15,13 @@ constexpr const char* kIntroduction =
     "`penstock run FILE` runs a job file here; `penstock supervisor` and `penstock worker` make a cluster;\n"
     "`penstock admin` is a shell for whoever operates it.";
 
+/// What may be said several times takes one value each time: what follows is the command's own.
+void take_one_value_each(CLI::App& app) {
+  for (CLI::Option* option : app.get_options())
+    if (!option->get_positional()) option->allow_extra_args(false);
+  for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) take_one_value_each(*command);
+}
+
 int parse_and_run(CLI::App& app, Invocation& invocation, int argc, char** argv) {
   if (argc < 2) {  // Who types the bare name wants to know what there is.
     std::cerr << app.help() << std::flush;
@@ -52,5 +59,6 @@ int main(int argc, char** argv) {
   add_policy_command(app, invocation);
   add_completion_command(app, invocation);
   add_manual_command(app, invocation);
+  take_one_value_each(app);
   return parse_and_run(app, invocation, argc, argv);
 }

@@ -149,6 +149,12 @@ TEST(Run, CtrlCCancelsAndEndsWhatRuns) {
   EXPECT_TRUE(wait_until([&] { return !std::filesystem::exists("/proc/" + id); })) << "the command outlives the run";
 }
 
+// It was taken for another setting.
+TEST(Run, AFileMayFollowAnOptionThatMayBeRepeated) {
+  const BinaryRun run = run_binary({"run", "--set", "worker.report_after=5ms", "--set", "worker.report_batch_max=64", kExamples + "primes.toml"});
+  EXPECT_EQ(run.exit_code, 0) << run.errors;
+}
+
 TEST(Submit, WaitsAndTellsTheEnd) {
   ClusterProcesses cluster;
   cluster.start_worker("w1", {"--slots", "2"});
