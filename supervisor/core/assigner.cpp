@@ -79,7 +79,7 @@ BandSlot SupervisorCore::choose_home(Job& job, std::uint32_t subtask) {
 BandSlot SupervisorCore::preferred_band(Job& job, std::uint32_t subtask, const BandSelector& preferred) {
   for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
     const BandSlot slot{i};
-    if (workers_[slot].alive && selects(preferred, workers_.worker_of(slot).description.name, workers_[slot]) &&
+    if (workers_[slot].alive && workers_.selects(preferred, workers_[slot]) &&
         may_run_on(job, subtask, slot))
       return slot;
   }
@@ -225,15 +225,15 @@ bool SupervisorCore::may_run_on(const Job& job, std::uint32_t subtask, BandSlot 
 }
 
 bool SupervisorCore::is_eligible(const Template& wanted, const BandEntry& band) const {
-  const Register& worker = workers_[band.worker].description;
   if (!wanted.required.empty()) {
-    if (!selects(wanted.required, worker.name, band)) return false;
+    if (!workers_.selects(wanted.required, band)) return false;
   } else if ((band.description.kind == BandKind::Gpu) != wants_gpu(wanted)) {
     return false;
   }
   if (!fits_execution(wanted.request, band.description.capacity)) return false;
   if (wanted.request.memory > std::max(band.description.capacity.memory, band.description.memory_hard_limit))
     return false;
+  const Register& worker = workers_[band.worker].description;
   if (wanted.runner != RunnerKind::Native || worker.operators.empty()) return true;
   return std::find(worker.operators.begin(), worker.operators.end(), wanted.program) != worker.operators.end();
 }

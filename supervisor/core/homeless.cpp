@@ -55,7 +55,7 @@ void SupervisorCore::give_up_missing_bands() {
 bool SupervisorCore::is_present(const BandSelector& required) const {
   for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
     const BandEntry& band = workers_[BandSlot{i}];
-    if (band.alive && selects(required, workers_.worker_of(BandSlot{i}).description.name, band)) return true;
+    if (band.alive && workers_.selects(required, band)) return true;
   }
   return false;
 }

@@ -83,11 +83,21 @@ void WorkerTable::touch(BandSlot band) {
 }
 
 WorkerSlot WorkerTable::find(const std::string& name) const {
+  WorkerSlot numbered = WorkerSlot::none();
   for (std::uint32_t slot = 0; slot < workers_.size(); ++slot) {
     const WorkerEntry& worker = workers_[slot];
-    if (worker.alive && (worker.description.name == name || to_string(worker.id) == name)) return WorkerSlot{slot};
+    if (!worker.alive) continue;
+    if (worker.description.name == name) return WorkerSlot{slot};
+    if (to_string(worker.id) == name) numbered = WorkerSlot{slot};
   }
-  return WorkerSlot::none();
+  return numbered;
+}
+
+bool WorkerTable::selects(const BandSelector& selector, const BandEntry& band) const {
+  if (!selector.band.empty() && selector.band != band.description.name) return false;
+  if (selector.worker.empty() || selector.worker == workers_[band.worker.value()].description.name) return true;
+  // The number of one worker may be the name of another, which is meant then.
+  return selector.worker == to_string(band.id.worker) && find(selector.worker) == band.worker;
 }
 
 Result<void> check_registration(const Register& description, std::uint32_t name_bytes_max) {
@@ -115,11 +125,6 @@ Result<void> check_registration(const Register& description, std::uint32_t name_
     }
   }
   return {};
-}
-
-bool selects(const BandSelector& selector, const std::string& worker, const BandEntry& band) {
-  return (selector.worker.empty() || selector.worker == worker || selector.worker == to_string(band.id.worker)) &&
-         (selector.band.empty() || selector.band == band.description.name);
 }
 
 }  // namespace penstock::supervisor

@@ -99,7 +99,10 @@ class WorkerTable {
   void remove(WorkerSlot slot);
   /// None if unknown or gone.
   WorkerSlot find(WorkerId id) const { return place_of(id).worker; }
+  /// By name, or else by number (`w1`).
   WorkerSlot find(const std::string& name) const;
+  /// Whether a selector means the band. A worker is named as in `find`.
+  bool selects(const BandSelector& selector, const BandEntry& band) const;
   /// Both none if unknown or gone.
   WorkerPlace place_of(WorkerId id) const {
     const WorkerPlace* found = index_.find(Number{id});
@@ -154,8 +157,5 @@ inline constexpr std::uint32_t kCrashMessageBytesMax = 1024;
 /// Whether a worker's words about itself can be believed: names that people can read, no amount below zero, at most
 /// `kWorkerBandsMax` bands. Error: InvalidArgument.
 Result<void> check_registration(const Register& description, std::uint32_t name_bytes_max);
-
-/// Whether `selector` means `band` of the worker of that name. What it leaves empty is any.
-bool selects(const BandSelector& selector, const std::string& worker, const BandEntry& band);
 
 }  // namespace penstock::supervisor

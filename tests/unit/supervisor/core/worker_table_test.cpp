@@ -27,6 +27,22 @@ TEST(WorkerTable, FindsWorkersByIdByNameAndByNumber) {
   EXPECT_FALSE(table.find("small").valid());
 }
 
+// Found with two workers that came in another order than their names have.
+TEST(WorkerTable, ANameWinsOverANumber) {
+  WorkerTable table;
+  const WorkerSlot first = table.add(WorkerId{1}, Incarnation{1}, worker_with({1000}, "w2"));
+  EXPECT_EQ(table.find("w1"), first) << "nobody has that name";
+  const WorkerSlot second = table.add(WorkerId{2}, Incarnation{2}, worker_with({1000}, "w1"));
+  EXPECT_EQ(table.find("w1"), second);
+  EXPECT_EQ(table.find("w2"), first);
+  const BandEntry& of_first = table[table[first].bands.front()];
+  const BandEntry& of_second = table[table[second].bands.front()];
+  EXPECT_FALSE(table.selects({"w1", {}}, of_first));
+  EXPECT_TRUE(table.selects({"w1", {}}, of_second));
+  EXPECT_TRUE(table.selects({"w2", "numa-0"}, of_first));
+  EXPECT_FALSE(table.selects({"w2", "numa-1"}, of_first));
+}
+
 TEST(WorkerTable, SlotsAreRoundedUpAndNeverNone) {
   WorkerTable table;
   const WorkerSlot slot = table.add(WorkerId{1}, Incarnation{1}, worker_with({4000, 1500, 0, -5, INT64_MAX}));
