@@ -38,7 +38,7 @@ class GraphBuilder:
         self.client = client
         self.inputs: Optional[Dict[int, int]] = None
         self._columns = _graph.GraphColumns(client._command)
-        self._default = _graph.Options()
+        self._shared: Dict[bytes, int] = {}  # Large buffers of arguments: their subtasks.
 
     def place_of(self, number):
         return self.inputs.setdefault(number, len(self.inputs))
@@ -58,13 +58,18 @@ class GraphBuilder:
         """The same with options that many share (`penstock.Options`)."""
         self.inputs = {}
         try:
-            payload = _graph.pack_arguments(args, kwargs, f"an argument of {_wire.name_of(function)}")
+            payload = _graph.pack_arguments(args, kwargs, f"an argument of {_wire.name_of(function)}", self._place_of)
             numbers = list(self.inputs)
         finally:
             self.inputs = None
         template = self._columns.template(function, options)
         after = [handle.number for handle in after]
         return Handle(self, self._columns.add(template, payload, numbers, priority, after))
+
+    def _place_of(self, datum):
+        if datum not in self._shared:
+            self._shared[datum] = self._columns.literal(datum)
+        return self.place_of(self._shared[datum])
 
     def value(self, data) -> Handle:
         """A subtask whose result is this object: shared by all that read it."""

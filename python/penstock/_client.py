@@ -9,13 +9,12 @@ import weakref
 from collections import deque
 from typing import Any, Callable, Dict, Iterable, List, Optional
 
-from penstock import _abi, _graph, _wire, errors
+from penstock import _abi, _graph, _losses, _wire, errors
 from penstock._futures import Future, collecting, forked, refuse_closed
 from penstock.errors import RemoteTraceback, ResultLost, failure_of
 
 FLUSH_AFTER_S = 0.0005  # Calls that are submitted within this time of each other travel together.
 BATCH_MAX = 2000        # And at most so many.
-LARGE_BYTES = 64 << 10  # An argument beyond this is an output of its own, shared by its readers.
 USER_ERROR = 1          # FailureClass of common/protocol/failure.hpp.
 POLL_NS = 200_000_000   # How often a wait looks whether somebody has pressed Ctrl-C.
 
@@ -45,12 +44,15 @@ class Batch:
 class Call:
     """A submitted call that has not left yet."""
 
-    __slots__ = ("future", "unsent", "function", "payload", "inputs", "options")
+    __slots__ = ("future", "unsent", "function", "payload", "inputs", "shared", "options")
 
-    def __init__(self, future, function, payload, inputs, options):
+    def __init__(self, future, function, payload, inputs, shared, options):
         self.future, self.function, self.payload, self.inputs = weakref.ref(future), function, payload, inputs
-        self.options = options
+        self.shared, self.options = shared, options  # The payload's inputs are futures, then large buffers.
         self.unsent = future  # A call that nobody waits for is made all the same.
+
+    def again(self, future):
+        return Call(future, self.function, self.payload, self.inputs, self.shared, self.options)
 
 
 class Client:
@@ -86,6 +88,7 @@ class Client:
         self._lock = threading.RLock()
         self._pending: List[Call] = []
         self._pending_ids = set()  # Of their futures.
+        self._pending_shared: Dict[bytes, _graph.Shared] = {}  # Large buffers of theirs.
         self._sending: List[List[Call]] = []  # Calls on their way into a batch; a callback may send more meanwhile.
         self._held: Dict[int, Any] = {}  # Calls whose inputs come from other jobs and are not there yet.
         self._batches: Dict[int, Batch] = {}
@@ -267,8 +270,16 @@ class Client:
 
     def _submit(self, function, args, kwargs, key, options):
         self._check_open()
+        what, shared = f"an argument of {_wire.name_of(function)}", []
+
+        def place_of(datum):
+            known = self._pending_shared.get(datum)
+            if known is None:
+                known = self._pending_shared.setdefault(datum, _graph.Shared(datum, what))
+            shared.append(known)
+            return len(inputs.futures) + len(shared) - 1
         with collecting() as inputs:
-            payload = _graph.pack_arguments(args, kwargs, f"an argument of {_wire.name_of(function)}")
+            payload = _graph.pack_arguments(args, kwargs, what, place_of)
         for future in inputs.futures:
             if future.client is not self:
                 raise ValueError(f"{future!r} belongs to another client")
@@ -277,7 +288,7 @@ class Client:
                 self._numbers += 1
                 key = f"{_wire.name_of(function)}-{self._numbers}"
             future = Future(self, key)
-            self._enqueue(Call(future, function, payload, inputs.futures, options), future)
+            self._enqueue(Call(future, function, payload, inputs.futures, shared, options), future)
         return future
 
     def _enqueue(self, call, future):
@@ -309,6 +320,18 @@ class Client:
         for other in waits:
             other.add_done_callback(one_more)
 
+    def _hold_until_found(self, call):
+        """What has lost an input goes once that has been made again."""
+        try:
+            waits = _losses.make_all_again(self, [other for other in call.inputs if other.done()], self._bring)
+        except Exception as final:
+            return call.future()._fail(final)
+        waits += [other for other in call.inputs if not other.done()]
+        if waits:
+            return self._hold(call, waits)
+        self._put(call)
+        self._wake.set()
+
     def _flush(self):
         """Sends what has been submitted."""
         with self._lock:
@@ -317,7 +340,7 @@ class Client:
                 return
             calls = self._pending
             self._sending.append(calls)
-            self._pending = []
+            self._pending, self._pending_shared = [], {}
             self._pending_ids.clear()
             self._wake.clear()
             try:
@@ -325,7 +348,8 @@ class Client:
             finally:
                 self._sending = [those for those in self._sending if those is not calls]
             for call in calls:
-                call.unsent = None
+                if id(call) not in self._held:  # Back, until an input that was lost has been made again.
+                    call.unsent = None
 
     def _send(self, calls):
         graph = _graph.GraphColumns(self._command)
@@ -344,19 +368,29 @@ class Client:
                 futures.append(None)
                 inputs.append(())
             return literals[id(future)]
+
+        def literal_of(shared):
+            if id(shared) not in literals:
+                literals[id(shared)] = graph.literal(shared.datum)
+                futures.append(None)
+                inputs.append(())
+            return literals[id(shared)]
         for call in calls:
             future = call.future()
             if future is None:
                 continue
             try:
-                edges = [number_of(other) for other in call.inputs]
+                edges = [number_of(other) for other in call.inputs] + [literal_of(shared) for shared in call.shared]
                 template = graph.template(call.function, call.options)
+            except ResultLost:
+                self._hold_until_found(call)
+                continue
             except Exception as error:
                 future._fail(error)
                 continue
             numbers[id(future)] = graph.add(template, call.payload, edges, call.options.priority)
             futures.append(future)
-            inputs.append(call.inputs)
+            inputs.append(call.inputs + call.shared)
         if not numbers or self._closing:  # By a callback of one that has failed above.
             return
         graph.want([number for number, future in enumerate(futures) if future is not None])
@@ -420,8 +454,11 @@ class Client:
         owner = _abi.Owned(self._library.check(self._library.fetch(self._handle, job, wanted, len(numbers), 0)))
         return owner, self._library.data_views(owner.handle)
 
-    def _load(self, futures):
-        """The values of futures that have succeeded."""
+    def _load(self, futures, deadline=None):
+        """The values of futures that have succeeded, be it that they have to be made again."""
+        return _losses.values_of(self, futures, self._bring, deadline)
+
+    def _bring(self, futures):
         wanted: Dict[int, list] = {}
         for future in futures:
             if future._loaded:
@@ -439,7 +476,7 @@ class Client:
     def _value(view, owner):
         if view.size == 0:  # Every value has a head: a result without bytes is not there any more.
             raise ResultLost("a result is gone: its job was released, or has ended in an earlier life of its supervisor")
-        if view.size < LARGE_BYTES:
+        if view.size < _graph.LARGE_BYTES:
             return _wire.unpack(ctypes.string_at(view.data, view.size))
         return _wire.unpack(_abi.view_of(view.data, view.size, owner))
 
@@ -482,7 +519,7 @@ class Client:
         self._check_open()
         with self._lock:
             future.release()
-            future._loaded = False
+            future._loaded, future._stand_in, future._remakes = False, None, 0
             with future._condition:
                 future._state, future._exception, future._result = "PENDING", None, None
             call.unsent = future
@@ -563,7 +600,7 @@ def exception_of(failure):
     """What a failed subtask has raised, with its traceback as the cause; or what became of its runner."""
     history = [line.decode(errors="replace") for line in failure.history[:failure.history_count]]
     message = _abi.bytes_at(failure.message).decode(errors="replace")
-    detail = _abi.bytes_at(failure.detail)
+    detail, tail = _abi.bytes_at(failure.detail), _abi.bytes_at(failure.output_tail).decode(errors="replace")
     if detail and failure.failure_class == USER_ERROR:  # Else what it raised was the consequence, not the cause.
         error, text = None, ""
         try:
@@ -572,11 +609,11 @@ def exception_of(failure):
             text = f"(its exception cannot be read here: {unreadable})"
         # What would end this process is told, not raised: it was the other one's to end.
         if isinstance(error, Exception):
-            error.__cause__ = RemoteTraceback(text, history)
+            error.__cause__ = RemoteTraceback(text, history, tail)
             return error
         message = message + "\n" + text
     return failure_of(failure.failure_class, message, (failure.name or b"").decode(errors="replace"), history,
-                      _abi.bytes_at(failure.output_tail).decode(errors="replace"), failure.exit_code, failure.signal)
+                      tail, failure.exit_code, failure.signal)
 
 
 # The threads know their client only weakly, so that one that is forgotten can end.

@@ -2,6 +2,7 @@
 import concurrent.futures
 import html
 import threading
+import time
 from typing import Any
 
 from penstock import _wire
@@ -42,6 +43,8 @@ class Future(concurrent.futures.Future):
         self._index = -1      # Its subtask.
         self._loaded = False
         self._call = None     # How to run it once more.
+        self._stand_in = None  # The future by which a lost result is made again, so many times by now.
+        self._remakes = 0
 
     def __reduce__(self):
         now = getattr(_collecting, "now", None)
@@ -66,9 +69,10 @@ class Future(concurrent.futures.Future):
 
     def result(self, timeout=None) -> Any:
         """The value; raises what the subtask has raised, with the traceback of where it did."""
+        deadline = None if timeout is None else time.monotonic() + timeout
         self._about_to_wait()
         value = super().result(timeout)
-        return value if self._loaded else self.client._load([self])[0]
+        return value if self._loaded else self.client._load([self], deadline)[0]
 
     def exception(self, timeout=None):
         self._about_to_wait()

@@ -12,6 +12,7 @@ from penstock import _abi, _wire
 from penstock.errors import ResultTooLarge
 
 ORDER_ONLY = 0xFFFF
+LARGE_BYTES = 64 << 10  # A buffer of an argument beyond this is an output of its own, shared by its readers.
 
 
 def whole(name, value, least, most):
@@ -196,14 +197,41 @@ class GraphColumns:
         return self.library.check(self.library.submit(client, handle, _abi.JobOptions(**members)))
 
 
-def pack_arguments(arguments, keywords, what):
-    """The payload of a call; b"" for one without arguments. What refers to other subtasks says so when it is pickled."""
+class Shared:
+    """Large bytes of arguments as they were when they were given: one subtask of a batch, however many calls have them.
+    Among the inputs of a call it is one that nobody waits for."""
+
+    __slots__ = ("datum", "key")
+    _batch = None
+
+    def __init__(self, datum, key):
+        self.datum, self.key = datum, key
+
+    def done(self):
+        return False
+
+
+def pack_arguments(arguments, keywords, what, place_of):
+    """The payload of a call; b"" for one without arguments. What refers to other subtasks says so when it is pickled.
+    Large buffers are inputs: `place_of(datum)` is the number of the one that has this datum."""
     if not arguments and not keywords:
         return b""
+    large = []
+
+    def in_band(buffer):
+        if buffer.raw().nbytes < LARGE_BYTES:
+            return True
+        large.append(buffer)
+        return False
     try:
-        data = pickle.dumps((arguments, keywords), 5)
-        if b"__main__" not in data:
-            return data
+        data = pickle.dumps((arguments, keywords), 5, buffer_callback=in_band)
+        good = b"__main__" not in data
     except Exception:
-        pass
-    return _wire.cloudpickle_or_refuse((arguments, keywords), what)
+        good = False
+    if not good:
+        large.clear()
+        data = _wire.cloudpickle_or_refuse((arguments, keywords), what, in_band)
+    if not large:
+        return data
+    places = [place_of(_wire.pack(buffer)) for buffer in large]
+    return pickle.dumps(_wire.Beside(data, places), 5)

@@ -1,16 +1,19 @@
 """Dask collections on Penstock: `dask.config.set(scheduler=penstock.dask.get)`."""
 # tidy: foreign-file task, tasks, scheduler, dependents
+import contextlib
 import threading
-from typing import Any, Optional
+from typing import Any, Dict, Optional
 
 import dask
 from dask.core import flatten
 from dask.highlevelgraph import HighLevelGraph
+from dask.sizeof import sizeof
 from dask.utils import ensure_dict
 
-from penstock import _chains, _graph, _nodes, _order, _wire
+from penstock import _chains, _graph, _losses, _nodes, _order, _wire
 from penstock._builder import Job
 from penstock._client import Client
+from penstock.errors import ResultLost
 
 ANNOTATIONS = ("priority", "retries", "resources", "workers")
 PROGRAMS_MAX = 2000  # Functions of a graph beyond these travel with their subtasks.
@@ -42,8 +45,20 @@ def get(graph, keys, client: Optional[Client] = None, priority: int = 0, retries
     client = client or default_client()
     client._check_open()
     wanted = list(dict.fromkeys(flatten([keys])))
-    conversion = _Conversion(client, subtasks_of(graph), annotations_of(graph),
-                             {"priority": priority, "retries": retries, "resources": resources})
+    found = subtasks_of(graph), annotations_of(graph), {"priority": priority, "retries": retries, "resources": resources}
+    values: Dict[Any, Any] = {}
+    for again in range(_losses.REMAKES_MAX + 1):
+        # What a worker had that has died since the job ended is computed again: as a job without a name, which is over.
+        missing = [key for key in wanted if key not in values]
+        _run(client, _Conversion(client, *found), missing, name if not again else None, values)
+        if len(values) == len(wanted):
+            return nested(keys, values)
+    raise ResultLost(f"was lost {_losses.REMAKES_MAX + 1} times after it had been computed",
+                     subject=str(next(key for key in wanted if key not in values)))
+
+
+def _run(client, conversion, wanted, name, values):
+    """Computes these keys as one job; puts into `values` those that are not lost by the time they are brought."""
     numbers = conversion.convert(wanted)
     columns = conversion.columns
     columns.want(list(dict.fromkeys(numbers)))
@@ -53,13 +68,18 @@ def get(graph, keys, client: Optional[Client] = None, priority: int = 0, retries
         client._early.pop(job, None)
     running = Job(client, job, name or "dask", numbers, len(numbers))
     try:
-        values = dict(zip(wanted, running.results()))
+        running.result()
+        try:
+            values.update(zip(wanted, running.fetch(numbers)))
+        except ResultLost:
+            for key, number in zip(wanted, numbers):
+                with contextlib.suppress(ResultLost):
+                    values[key] = running.fetch([number])[0]
     except KeyboardInterrupt:
         running.cancel()
         raise
     finally:
         running.release()
-    return nested(keys, values)
 
 
 def subtasks_of(graph):
@@ -115,6 +135,7 @@ class _Conversion:
         self.functions = {}  # Of a template that Python runs: its function and options.
         self.kept = []      # Functions whose identity is a key here.
         self.contents = {}  # Programs by content, for functions that are made anew for each subtask.
+        self.shared = {}    # Large buffers of arguments by content: their subtasks.
 
     def convert(self, keys):
         for key in keys:
@@ -124,7 +145,11 @@ class _Conversion:
         at = 0
         order, graph = self.order, self.graph
         while at < len(order):
-            self.convert_one(order[at], graph[order[at]])
+            key = order[at]
+            if type(key) is _graph.Shared:
+                self.columns.literal(key.datum)
+            else:
+                self.convert_one(key, graph[key])
             at += 1
         numbers = [self.numbers[key] for key in keys]
         if self.columns.predecessors and dask.config.get("optimization.fuse.active", None) is not False:
@@ -175,20 +200,28 @@ class _Conversion:
         """Stands in the payload for the output of another."""
         return _wire.Input(self.inputs.setdefault(self.number_of(key), len(self.inputs)))
 
+    def place_of_shared(self, datum):
+        number = self.shared.get(datum)
+        if number is None:
+            number = self.shared[datum] = len(self.order)
+            self.order.append(_graph.Shared(datum, ""))
+        return self.inputs.setdefault(number, len(self.inputs))
+
     def convert_one(self, key, task):
         self.inputs, keywords = {}, {}
         if type(task) is tuple and task and callable(task[0]):
             function, arguments = task[0], tuple([self.argument(part) for part in task[1:]])
         elif isinstance(task, _nodes.LITERAL):
-            self.columns.literal(_wire.pack(task.value, str(key)))
-            return
+            return self.columns.literal(_wire.pack(task.value, str(key)))
+        elif not isinstance(task, (list, tuple, str, _nodes.NODE)) and sizeof(task) >= _graph.LARGE_BYTES:
+            return self.columns.literal(_wire.pack(task, str(key)))  # A chunk of an array that is here.
         elif isinstance(task, _nodes.NODE):
             function, arguments, keywords = _nodes.call_of(task, self.input_of)
         else:
             function, arguments = _nodes.itself, (self.argument(task, key),)
         options = self.options_of(key) if self.annotations else self.plain
         template, arguments = self.template_of(function, arguments, options)
-        payload = _graph.pack_arguments(arguments, keywords, str(key))
+        payload = _graph.pack_arguments(arguments, keywords, str(key), self.place_of_shared)
         self.columns.add(template, payload, list(self.inputs), options.priority)
 
     # Lists are looked into, tuples only as keys or calls: as Dask has it.
