@@ -38,6 +38,12 @@ int run_one(penstock_runner* runner, const penstock_run& run) {
     const std::string said = text_of(run.program_content) + std::to_string(::getpid());
     return penstock_runner_succeed_with(runner, said.data(), said.size());
   }
+  if (what == "where") {
+    char directory[4096];
+    const char* variable = ::getenv("TEST_RUNNER_WORD");
+    const std::string said = std::string{::getcwd(directory, sizeof directory)} + " " + (variable ? variable : "");
+    return penstock_runner_succeed_with(runner, said.data(), said.size());
+  }
   if (what == "join") {
     std::string all;
     for (std::uint32_t i = 0; i < run.input_count; ++i) all += text_of(run.inputs[i]) + ";";
