@@ -33,11 +33,11 @@ class GraphBuilder:
     >>> job.results()                                               # doctest: +SKIP
     """
 
-    def __init__(self, client):
+    def __init__(self, client, **runner):
         client._check_open()
         self.client = client
         self.inputs: Optional[Dict[int, int]] = None
-        self._columns = _graph.GraphColumns(client._command)
+        self._columns = _graph.GraphColumns(client._command.other(**runner))
         self._shared: Dict[bytes, int] = {}  # Large buffers of arguments: their subtasks.
 
     def place_of(self, number):
@@ -59,6 +59,9 @@ class GraphBuilder:
         self.inputs = {}
         try:
             payload = _graph.pack_arguments(args, kwargs, f"an argument of {_wire.name_of(function)}", self._place_of)
+            command = options.runner or self._columns.command
+            if command.files is not None:
+                payload = command.with_files(payload, self._place_of(command.files.shared.datum))
             numbers = list(self.inputs)
         finally:
             self.inputs = None

@@ -7,14 +7,19 @@ import threading
 import time
 import weakref
 from collections import deque
-from typing import Any, Callable, Dict, Iterable, List, Optional
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Union
 
 from penstock import _abi, _graph, _losses, _wire, errors
 from penstock._futures import Future, collecting, forked, refuse_closed
 from penstock.errors import RemoteTraceback, ResultLost, failure_of
 
+if TYPE_CHECKING:
+    from penstock._builder import GraphBuilder, Job
+
+Path = Union[str, "os.PathLike[str]"]
 FLUSH_AFTER_S = 0.0005  # Calls that are submitted within this time of each other travel together.
 BATCH_MAX = 2000        # And at most so many.
+RUNNER_OPTIONS = ("files", "environment", "python", "working_directory")
 USER_ERROR = 1          # FailureClass of common/protocol/failure.hpp.
 POLL_NS = 200_000_000   # How often a wait looks whether somebody has pressed Ctrl-C.
 
@@ -88,7 +93,7 @@ class Client:
         self._lock = threading.RLock()
         self._pending: List[Call] = []
         self._pending_ids = set()  # Of their futures.
-        self._pending_shared: Dict[bytes, _graph.Shared] = {}  # Large buffers of theirs.
+        self._pending_shared: Dict[bytes, _wire.Shared] = {}  # Large buffers of theirs.
         self._sending: List[List[Call]] = []  # Calls on their way into a batch; a callback may send more meanwhile.
         self._held: Dict[int, Any] = {}  # Calls whose inputs come from other jobs and are not there yet.
         self._batches: Dict[int, Batch] = {}
@@ -109,12 +114,17 @@ class Client:
 
     def submit(self, function: Callable, *args, key: Optional[str] = None, retries: int = 0, priority: int = 0,
                resources: Optional[Dict[str, int]] = None, workers: Optional[str] = None, memory: int = 0,
-               slots: float = 1.0, time_limit: float = 0.0, **kwargs) -> Future:
+               slots: float = 1.0, time_limit: float = 0.0, files: Optional[Iterable[Path]] = None,
+               environment: Optional[Dict[str, str]] = None, python: Optional[str] = None,
+               working_directory: Optional[Path] = None, **kwargs) -> Future:
         """Calls `function(*args, **kwargs)` on the cluster. Futures among the arguments, however deep, become their
-        values there. `key`, `retries`, ... `time_limit` are ours; give others of these names by functools.partial."""
+        values there. `key`, `retries`, ... `working_directory` are ours; give others of these names by
+        functools.partial. `files` travel with the call; `environment` is added to the client's."""
         if not callable(function):
             raise TypeError(f"{function!r} is not callable")
-        options = _graph.Options(retries, priority, resources, workers, memory, slots, time_limit, keep_going=True)
+        runner = self._command.other(files, environment, python, working_directory)
+        options = _graph.Options(retries, priority, resources, workers, memory, slots, time_limit, keep_going=True,
+                                 runner=runner)
         return self._submit(function, args, kwargs, key, options)
 
     def map(self, function: Callable, *iterables, retries: int = 0, priority: int = 0, key: Optional[str] = None,
@@ -123,7 +133,9 @@ class Client:
         if not callable(function):
             raise TypeError(f"{function!r} is not callable")
         ours = {name: keywords.pop(name) for name in ("resources", "memory", "slots", "time_limit") if name in keywords}
-        options = _graph.Options(retries, priority, worker=keywords.pop("workers", None), keep_going=True, **ours)
+        theirs = {name: keywords.pop(name) for name in RUNNER_OPTIONS if name in keywords}
+        options = _graph.Options(retries, priority, worker=keywords.pop("workers", None), keep_going=True,
+                                 runner=self._command.other(**theirs), **ours)
         return [self._submit(function, args, keywords, f"{key}-{i}" if key else None, options)
                 for i, args in enumerate(zip(*iterables))]
 
@@ -180,10 +192,12 @@ class Client:
         from penstock import dask
         return dask.get(graph, keys, client=self, **options)
 
-    def graph(self):
-        """A `GraphBuilder`: many subtasks as one job."""
+    def graph(self, *, files: Optional[Iterable[Path]] = None, environment: Optional[Dict[str, str]] = None,
+              python: Optional[str] = None, working_directory: Optional[Path] = None) -> "GraphBuilder":
+        """A `GraphBuilder`: many subtasks as one job. The options are those of `submit`, for all its subtasks."""
         from penstock._builder import GraphBuilder
-        return GraphBuilder(self)
+        return GraphBuilder(self, files=files, environment=environment, python=python,
+                            working_directory=working_directory)
 
     def attach(self, name: str):
         """The job of that name or number, whoever has submitted it."""
@@ -275,11 +289,14 @@ class Client:
         def place_of(datum):
             known = self._pending_shared.get(datum)
             if known is None:
-                known = self._pending_shared.setdefault(datum, _graph.Shared(datum, what))
+                known = self._pending_shared.setdefault(datum, _wire.Shared(datum, what))
             shared.append(known)
             return len(inputs.futures) + len(shared) - 1
         with collecting() as inputs:
             payload = _graph.pack_arguments(args, kwargs, what, place_of)
+        if options.runner.files is not None:
+            shared.append(options.runner.files.shared)
+            payload = options.runner.with_files(payload, len(inputs.futures) + len(shared) - 1)
         for future in inputs.futures:
             if future.client is not self:
                 raise ValueError(f"{future!r} belongs to another client")

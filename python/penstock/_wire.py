@@ -169,6 +169,20 @@ class Input:
         return load_input, (self.index,)
 
 
+class Shared:
+    """Large bytes of arguments as they were when they were given: one subtask of a batch, however many calls have them.
+    Among the inputs of a call it is one that nobody waits for."""
+
+    __slots__ = ("datum", "key")
+    _batch = None
+
+    def __init__(self, datum, key):
+        self.datum, self.key = datum, key
+
+    def done(self):
+        return False
+
+
 def loads_beside(data, buffers):
     """Called by the unpickler of a payload whose large buffers are inputs."""
     return pickle.loads(data, buffers=buffers)

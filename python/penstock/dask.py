@@ -2,7 +2,7 @@
 # tidy: foreign-file task, tasks, scheduler, dependents
 import contextlib
 import threading
-from typing import Any, Dict, Optional
+from typing import Any, Callable, Dict, Iterable, Optional
 
 import dask
 from dask.core import flatten
@@ -12,7 +12,7 @@ from dask.utils import ensure_dict
 
 from penstock import _chains, _graph, _losses, _nodes, _order, _wire
 from penstock._builder import Job
-from penstock._client import Client
+from penstock._client import Client, Path
 from penstock.errors import ResultLost
 
 ANNOTATIONS = ("priority", "retries", "resources", "workers")
@@ -37,20 +37,28 @@ def set_default_client(client: Optional[Client]) -> None:
         _default = client
 
 
-def get(graph, keys, client: Optional[Client] = None, priority: int = 0, retries: int = 0, resources=None,
-        name: Optional[str] = None, **_) -> Any:
+def get(graph, keys, client: Optional[Client] = None, priority: int = 0, retries: int = 0,
+        resources: Optional[Dict[str, int]] = None, workers: Optional[str] = None, name: Optional[str] = None,
+        optimize: Optional[Callable[[Any, list], Any]] = None, files: Optional[Iterable[Path]] = None,
+        environment: Optional[Dict[str, str]] = None, python: Optional[str] = None,
+        working_directory: Optional[Path] = None, **_) -> Any:
     """Computes `keys` (one, or lists of them, however deep) of a Dask graph. Only what they need is run. Annotations of
-    layers and those that are set around the call win over `priority`, `retries` and `resources`. Keys that follow each
-    other alone become one subtask, unless Dask's `optimization.fuse.active` is False."""
+    layers and those that are set around the call win over `priority`, `retries`, `resources` and `workers`. Keys that
+    follow each other alone become one subtask, unless Dask's `optimization.fuse.active` is False. `optimize(graph, keys)`
+    returns the graph that is run instead; `files`, ... `working_directory` are as in `Client.submit`."""
     client = client or default_client()
     client._check_open()
+    if optimize is not None:
+        graph = optimize(graph, list(flatten([keys])))
+    command = client._command.other(files, environment, python, working_directory)
     wanted = list(dict.fromkeys(flatten([keys])))
-    found = subtasks_of(graph), annotations_of(graph), {"priority": priority, "retries": retries, "resources": resources}
+    defaults = {"priority": priority, "retries": retries, "resources": resources, "workers": workers}
+    found = subtasks_of(graph), annotations_of(graph), defaults
     values: Dict[Any, Any] = {}
     for again in range(_losses.REMAKES_MAX + 1):
         # What a worker had that has died since the job ended is computed again: as a job without a name, which is over.
         missing = [key for key in wanted if key not in values]
-        _run(client, _Conversion(client, *found), missing, name if not again else None, values)
+        _run(client, _Conversion(command, *found), missing, name if not again else None, values)
         if len(values) == len(wanted):
             return nested(keys, values)
     raise ResultLost(f"was lost {_losses.REMAKES_MAX + 1} times after it had been computed",
@@ -123,10 +131,10 @@ class _Conversion:
     """One graph on its way: each Dask key becomes a subtask, the call at its top the template, its arguments the
     payload."""
 
-    def __init__(self, client, graph, annotations, defaults):
+    def __init__(self, command, graph, annotations, defaults):
         self.graph, self.annotations = graph, annotations
-        self.columns = _graph.GraphColumns(client._command)
-        self.defaults = defaults
+        self.columns = _graph.GraphColumns(command)
+        self.defaults, self.options = defaults, {}
         self.plain = self.options_of(None)
         self.numbers = {}   # Key: number of its subtask, given out before it is converted.
         self.order = []     # Keys by number.
@@ -146,7 +154,7 @@ class _Conversion:
         order, graph = self.order, self.graph
         while at < len(order):
             key = order[at]
-            if type(key) is _graph.Shared:
+            if type(key) is _wire.Shared:
                 self.columns.literal(key.datum)
             else:
                 self.convert_one(key, graph[key])
@@ -154,6 +162,8 @@ class _Conversion:
         numbers = [self.numbers[key] for key in keys]
         if self.columns.predecessors and dask.config.get("optimization.fuse.active", None) is not False:
             numbers = self.join_chains(numbers)
+        if self.columns.command.files is not None:
+            self.give_files()
         self.put_in_order(numbers)
         return numbers
 
@@ -170,6 +180,19 @@ class _Conversion:
             return self.add_template(chain, _wire.pack_program(chain), functions[templates[-1]][1])
         numbers = _chains.join(columns, wanted, may_join, template_of)
         return wanted if numbers is None else [numbers[number] for number in wanted]
+
+    def give_files(self):
+        """Each call reads the files, too: the last subtask."""
+        columns, command = self.columns, self.columns.command
+        templates, offsets, predecessors, payloads, priorities = columns.restart()
+        literals = columns.templates.get("literal")
+        for number, template in enumerate(templates):
+            inputs, payload = predecessors[offsets[number]:offsets[number + 1]], payloads[number]
+            if template != literals:
+                payload = command.with_files(payload, len(inputs))
+                inputs.append(len(templates))
+            columns.add(template, payload, inputs, priorities[number])
+        columns.literal(command.files.shared.datum)
 
     def add_template(self, function, program, options):
         number = self.columns.add_template(_wire.name_of(function), program, options)
@@ -204,7 +227,7 @@ class _Conversion:
         number = self.shared.get(datum)
         if number is None:
             number = self.shared[datum] = len(self.order)
-            self.order.append(_graph.Shared(datum, ""))
+            self.order.append(_wire.Shared(datum, ""))
         return self.inputs.setdefault(number, len(self.inputs))
 
     def convert_one(self, key, task):
@@ -266,11 +289,16 @@ class _Conversion:
         said.update(self.annotations.get(None, {}))
         said.update(self.annotations.get(key, {}) if key is not None else {})
         said = {name: value_for(key, value) if name != "resources" else value for name, value in said.items()}
-        workers = said.get("workers")
-        if isinstance(workers, (list, tuple, set)):
-            workers = next(iter(workers), None)
         known = tuple(sorted((name, repr(value)) for name, value in said.items()))
-        return _options(known, said["retries"] or 0, said["priority"] or 0, said["resources"], workers)
+        options = self.options.get(known)
+        if options is None:
+            try:
+                options = _graph.Options(said["retries"] or 0, said["priority"] or 0, said["resources"], said["workers"])
+            except (TypeError, ValueError) as error:
+                raise type(error)(f"annotation of {key!r}: {error}" if key is not None else str(error)) from None
+            options.key = options.key[:1] + (0,) + options.key[2:]  # The priority goes with the subtask.
+            self.options[known] = options
+        return options
 
 
 def value_for(key, value):
@@ -281,14 +309,3 @@ def value_for(key, value):
         return value.get(key, value.get(str(key)))
     return value
 
-
-def _options(known, retries, priority, resources, workers):
-    options = _cache.get(known)
-    if options is None:
-        options = _graph.Options(retries, priority, resources, workers)
-        options.key = options.key[:1] + (0,) + options.key[2:]  # The priority goes with the subtask.
-        _cache[known] = options
-    return options
-
-
-_cache: dict = {}
