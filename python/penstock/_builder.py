@@ -4,6 +4,7 @@ import time
 from typing import Any, Dict, Iterable, List, Optional
 
 from penstock import _abi, _graph, _wire
+from penstock._news import Plain
 from penstock.errors import PenstockError
 
 STATES = {_abi.RUNNING: "running", _abi.SUCCEEDED: "succeeded", _abi.FAILED: "failed", _abi.CANCELLED: "cancelled"}
@@ -143,7 +144,6 @@ class Job:
 
     def failures(self) -> Dict[int, BaseException]:
         """The exceptions of subtasks that have failed for good, by number."""
-        from penstock._client import Plain
         library = self.client._library
         self.client._check_open()
         news = library.job_failures(self.client._handle, self.number)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional,
 
 from penstock import _abi, _graph, _losses, _wire, errors
 from penstock._futures import Future, collecting, forked, refuse_closed
-from penstock.errors import RemoteTraceback, ResultLost, failure_of
+from penstock._news import Plain
+from penstock.errors import ResultLost
 
 if TYPE_CHECKING:
     from penstock._builder import GraphBuilder, Job
@@ -20,7 +21,6 @@ Path = Union[str, "os.PathLike[str]"]
 FLUSH_AFTER_S = 0.0005  # Calls that are submitted within this time of each other travel together.
 BATCH_MAX = 2000        # And at most so many.
 RUNNER_OPTIONS = ("files", "environment", "python", "working_directory")
-USER_ERROR = 1          # FailureClass of common/protocol/failure.hpp.
 POLL_NS = 200_000_000   # How often a wait looks whether somebody has pressed Ctrl-C.
 
 
@@ -601,36 +601,6 @@ class Client:
                 if other.done() and not other.cancelled() and super(Future, other).exception() is not None:
                     return future._fail(super(Future, other).exception())
         future._be_cancelled()
-
-
-class Plain:
-    """News as Python objects; they outlive the library's."""
-
-    def __init__(self, news):
-        self.state = news.state
-        self.succeeded = [(r.first, r.last) for r in news.succeeded[:news.succeeded_count]]
-        self.cancelled = [(r.first, r.last) for r in news.cancelled[:news.cancelled_count]]
-        self.failures = [(f.subtask, exception_of(f)) for f in news.failures[:news.failure_count]]
-
-
-def exception_of(failure):
-    """What a failed subtask has raised, with its traceback as the cause; or what became of its runner."""
-    history = [line.decode(errors="replace") for line in failure.history[:failure.history_count]]
-    message = _abi.bytes_at(failure.message).decode(errors="replace")
-    detail, tail = _abi.bytes_at(failure.detail), _abi.bytes_at(failure.output_tail).decode(errors="replace")
-    if detail and failure.failure_class == USER_ERROR:  # Else what it raised was the consequence, not the cause.
-        error, text = None, ""
-        try:
-            error, text = _wire.unpack(detail)
-        except Exception as unreadable:  # An exception of a class that is not known here.
-            text = f"(its exception cannot be read here: {unreadable})"
-        # What would end this process is told, not raised: it was the other one's to end.
-        if isinstance(error, Exception):
-            error.__cause__ = RemoteTraceback(text, history, tail)
-            return error
-        message = message + "\n" + text
-    return failure_of(failure.failure_class, message, (failure.name or b"").decode(errors="replace"), history,
-                      tail, failure.exit_code, failure.signal)
 
 
 # The threads know their client only weakly, so that one that is forgotten can end.
