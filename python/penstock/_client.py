@@ -16,8 +16,10 @@ from penstock.errors import ResultLost
 
 if TYPE_CHECKING:
     from penstock._builder import GraphBuilder, Job
+    from penstock._pool import ClientExecutor  # tidy: foreign
 
-Path = Union[str, "os.PathLike[str]"]
+Path = Union[str, os.PathLike[str]]
+Workers = Union[str, Iterable[str], None]  # The name of one.
 FLUSH_AFTER_S = 0.0005  # Calls that are submitted within this time of each other travel together.
 BATCH_MAX = 2000        # And at most so many.
 RUNNER_OPTIONS = ("files", "environment", "python", "working_directory")
@@ -112,11 +114,11 @@ class Client:
 
     # ---- calls ----
 
-    def submit(self, function: Callable, *args, key: Optional[str] = None, retries: int = 0, priority: int = 0,
-               resources: Optional[Dict[str, int]] = None, workers: Optional[str] = None, memory: int = 0,
+    def submit(self, function: Callable[..., Any], *args: Any, key: Optional[str] = None, retries: int = 0, priority: int = 0,
+               resources: Optional[Dict[str, int]] = None, workers: Workers = None, memory: int = 0,
                slots: float = 1.0, time_limit: float = 0.0, files: Optional[Iterable[Path]] = None,
                environment: Optional[Dict[str, str]] = None, python: Optional[str] = None,
-               working_directory: Optional[Path] = None, **kwargs) -> Future:
+               working_directory: Optional[Path] = None, **kwargs: Any) -> Future:
         """Calls `function(*args, **kwargs)` on the cluster. Futures among the arguments, however deep, become their
         values there. `key`, `retries`, ... `working_directory` are ours; give others of these names by
         functools.partial. `files` travel with the call; `environment` is added to the client's."""
@@ -127,8 +129,8 @@ class Client:
                                  runner=runner)
         return self._submit(function, args, kwargs, key, options)
 
-    def map(self, function: Callable, *iterables, retries: int = 0, priority: int = 0, key: Optional[str] = None,
-            **keywords) -> List[Future]:
+    def map(self, function: Callable[..., Any], *iterables: Iterable[Any], retries: int = 0, priority: int = 0,
+            key: Optional[str] = None, **keywords: Any) -> List[Future]:
         """`function` of each element (of several iterables side by side); the rest is as in `submit`."""
         if not callable(function):
             raise TypeError(f"{function!r} is not callable")
@@ -139,7 +141,7 @@ class Client:
         return [self._submit(function, args, keywords, f"{key}-{i}" if key else None, options)
                 for i, args in enumerate(zip(*iterables))]
 
-    def scatter(self, data, key: Optional[str] = None):
+    def scatter(self, data: Any, key: Optional[str] = None) -> Any:
         """Futures of what is here already: of a list one for each element, of a dict one for each value, else one."""
         if isinstance(data, list):
             return [self._scattered(value, None) for value in data]
@@ -147,7 +149,7 @@ class Client:
             return {name: self._scattered(value, str(name)) for name, value in data.items()}
         return self._scattered(data, key)
 
-    def gather(self, futures, errors: str = "raise"):
+    def gather(self, futures: Any, errors: str = "raise") -> Any:
         """The values of futures, in the shape in which they are given (list, tuple, set, dict, one)."""
         if isinstance(futures, Future):
             return futures.result()
@@ -157,15 +159,17 @@ class Client:
             return type(futures)(self._gather(list(futures), errors))
         return self._gather(list(futures), errors)
 
-    def cancel(self, futures) -> None:
+    def cancel(self, futures: Union[Future, Iterable[Future]]) -> None:
+        """Cancels these and what depends on them."""
         for future in [futures] if isinstance(futures, Future) else futures:
             future.cancel()
 
-    def retry(self, futures) -> None:
+    def retry(self, futures: Union[Future, Iterable[Future]]) -> None:
+        """Runs these once more, as themselves."""
         for future in [futures] if isinstance(futures, Future) else futures:
             future.retry()
 
-    def logs(self, of) -> str:
+    def logs(self, of: Union[Future, "Job"]) -> str:
         """What a future's function, or all of a job, has printed so far. A line is preceded by `job:subtask#attempt`."""
         self._check_open()
         if not isinstance(of, Future):
@@ -180,14 +184,14 @@ class Client:
         owner = _abi.Owned(self._library.check(self._library.job_log(self._handle, job, subtask)))
         return _abi.bytes_at(self._library.data_views(owner.handle)[0]).decode(errors="replace")
 
-    def get_executor(self, **options):  # tidy: foreign
+    def get_executor(self, **options: Any) -> "ClientExecutor":  # tidy: foreign
         """A `concurrent.futures.Executor`; `options` are those of `submit`."""
         from penstock._pool import ClientExecutor  # tidy: foreign
         return ClientExecutor(self, **options)  # tidy: foreign
 
     # ---- graphs ----
 
-    def get(self, graph, keys, **options):
+    def get(self, graph: Any, keys: Any, **options: Any) -> Any:
         """Computes `keys` of a Dask graph; see `penstock.dask.get`."""
         from penstock import dask
         return dask.get(graph, keys, client=self, **options)
@@ -199,7 +203,7 @@ class Client:
         return GraphBuilder(self, files=files, environment=environment, python=python,
                             working_directory=working_directory)
 
-    def attach(self, name: str):
+    def attach(self, name: Union[str, int]) -> "Job":
         """The job of that name or number, whoever has submitted it."""
         from penstock._builder import Job
         self._check_open()
@@ -257,10 +261,10 @@ class Client:
         for those in (self._pending, self._sending, self._held, self._batches):
             those.clear()
 
-    def __enter__(self):
+    def __enter__(self) -> "Client":
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: Any) -> None:
         self.close()
 
     def __del__(self):

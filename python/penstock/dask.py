@@ -12,7 +12,7 @@ from dask.utils import ensure_dict
 
 from penstock import _chains, _graph, _losses, _nodes, _order, _wire
 from penstock._builder import Job
-from penstock._client import Client, Path
+from penstock._client import Client, Path, Workers
 from penstock.errors import ResultLost
 
 ANNOTATIONS = ("priority", "retries", "resources", "workers")
@@ -37,8 +37,8 @@ def set_default_client(client: Optional[Client]) -> None:
         _default = client
 
 
-def get(graph, keys, client: Optional[Client] = None, priority: int = 0, retries: int = 0,
-        resources: Optional[Dict[str, int]] = None, workers: Optional[str] = None, name: Optional[str] = None,
+def get(graph: Any, keys: Any, client: Optional[Client] = None, priority: int = 0, retries: int = 0,
+        resources: Optional[Dict[str, int]] = None, workers: Workers = None, name: Optional[str] = None,
         optimize: Optional[Callable[[Any, list], Any]] = None, files: Optional[Iterable[Path]] = None,
         environment: Optional[Dict[str, str]] = None, python: Optional[str] = None,
         working_directory: Optional[Path] = None, **_) -> Any:
