@@ -26,41 +26,51 @@ def ran_on(cluster, pids):  # noqa: F811
     return [worker_of(cluster, pid).pid for pid in pids]
 
 
+def join(cluster, name, *options):  # noqa: F811
+    """A worker more. Its name is none that could be a worker's number, as w1 is: these may be meant by `workers`, too."""
+    worker = cluster.start("worker", "--supervisor", cluster.address, "--name", name, "--memory", "1GiB", "--no-gpus",
+                           *(options or ("--slots", "1")))
+    cluster.workers.append(worker)
+    return worker.pid
+
+
 def test_workers_are_named(cluster):  # noqa: F811
+    places = {name: join(cluster, name) for name in ("north", "south")}
     with Client(cluster.address) as client:
-        for number, name in enumerate(["w1", "w2", "w1"]):
+        for name in ("north", "south", "north"):
             pids = (client.get(annotated({"a": (functions.pid,)}, workers=[name]), "a"),
-                    client.get({"a": (functions.pid,)}, "a", workers=name))
-            assert ran_on(cluster, pids) == [cluster.workers[number % 2].pid] * 2
-        each = annotated({"a": (functions.pid,), "b": (functions.pid, 1)}, workers=lambda key: {"a": "w1", "b": "w2"}[key])
-        assert ran_on(cluster, client.get(each, ["a", "b"])) == [worker.pid for worker in cluster.workers]
+                    client.get({"a": (functions.pid,)}, "a", workers=name),
+                    client.submit(functions.pid, workers=name).result(60))
+            assert ran_on(cluster, pids) == [places[name]] * 3
+        each = annotated({"a": (functions.pid,), "b": (functions.pid, 1)},
+                         workers=lambda key: {"a": "north", "b": "south"}[key])
+        assert ran_on(cluster, client.get(each, ["a", "b"])) == list(places.values())
 
 
 def test_a_resource_is_where_a_band_has_it(cluster):  # noqa: F811
     config = cluster.directory / "worker.toml"
     config.write_text('[[band]]\nname = "numa-0"\nnamed = {license = 1}\n')
-    third = cluster.start("worker", "--supervisor", cluster.address, "--name", "w3", "--slots", "2", "--memory", "1GiB",
-                          "--no-gpus", "--config", str(config))
-    with Client(cluster.address) as client:
-        cluster.workers.append(third)
-        place = str(cluster.directory / "licensed")
+    place = str(cluster.directory / "in-use")
 
-        def alone(number):  # The worker has two slots and one license.
-            open(place, "x").close()
-            os.remove(place)
-            return os.getpid()
+    def alone(number):  # The worker has two slots and one license.
+        open(place, "x").close()
+        os.remove(place)
+        return os.getpid()
+    licensed = join(cluster, "licensed", "--slots", "2", "--config", str(config))
+    with Client(cluster.address) as client:
         graph = {f"key-{i}": (alone, i) for i in range(6)}
-        client.submit(functions.pid, workers="w3").result(60)  # It is there.
+        client.submit(functions.pid, workers="licensed").result(60)  # It is there.
         answers = client.get(annotated(graph, resources={"license": 1}), list(graph))
-        assert set(ran_on(cluster, answers)) == {third.pid}
+        assert set(ran_on(cluster, answers)) == {licensed}
 
 
 def test_a_larger_priority_comes_first(cluster, tmp_path):  # noqa: F811
     gate, log = str(tmp_path / "gate"), str(tmp_path / "log")
     graph = {"key-9": (functions.say_then_wait, "The others are known by now.", gate)}
     graph.update({f"key-{i}": (functions.note, log, str(i)) for i in (3, 1, 5, 2, 4)})
-    whole = annotated(graph, workers="w1", priority=lambda key: int(key[-1]))
+    whole = annotated(graph, workers="north", priority=lambda key: int(key[-1]))
     answers = []
+    join(cluster, "north")
     with Client(cluster.address) as client:
         thread = threading.Thread(target=lambda: answers.append(client.get(whole, list(graph))))
         thread.start()
