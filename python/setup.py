@@ -1,4 +1,5 @@
-"""Puts libpenstock.so of this tree into the package, if it is built; the rest stands in pyproject.toml."""
+"""Puts libpenstock.so into the package: PENSTOCK_LIBRARY, else that of this tree; the rest stands in pyproject.toml."""
+import os
 import pathlib
 import shutil
 
@@ -7,23 +8,26 @@ from setuptools.command.build_py import build_py
 from setuptools.dist import Distribution
 
 HERE = pathlib.Path(__file__).resolve().parent
-BUILT = [HERE.parent / "build" / preset / "libpenstock.so" for preset in ("release", "dev")]
+NAMED = os.environ.get("PENSTOCK_LIBRARY")
+PLACES = [pathlib.Path(NAMED)] if NAMED else [HERE.parent / "build" / preset / "libpenstock.so" for preset in ("release", "dev")]
 
 
 class BuildWithLibrary(build_py):
     def run(self):
+        built = [library for library in PLACES if library.exists()]
+        if not built:
+            raise SystemExit("penstock: the package needs libpenstock.so, and there is none at "
+                             f"{', '.join(map(str, PLACES))}: build it (cmake --preset release && cmake --build --preset "
+                             "release --target penstock_shared), or set PENSTOCK_LIBRARY")
         super().run()
-        for library in BUILT:
-            if library.exists():
-                shutil.copyfile(library, pathlib.Path(self.build_lib) / "penstock" / "libpenstock.so")
-                return
+        shutil.copyfile(built[0], pathlib.Path(self.build_lib) / "penstock" / "libpenstock.so")
 
 
 class WithLibrary(Distribution):
     """Its wheel is of this kind of machine, whatever the version of Python."""
 
     def has_ext_modules(self):
-        return any(library.exists() for library in BUILT)
+        return True
 
 
 setup(cmdclass={"build_py": BuildWithLibrary}, distclass=WithLibrary)

@@ -75,6 +75,12 @@ Result<void> embed(penstock_client& client, const penstock_client_options& optio
   return {};
 }
 
+/// Whatever became of its holder: the supervisor makes no result of an ended job again; who needs it submits it again.
+Error lost(const DataKey& key, const Error& why) {
+  const std::string message = "is lost: its last holder cannot give it any more: " + to_string(why);
+  return {ErrorCode::InputLost, to_string(key), message, "submit again what made it"};
+}
+
 }  // namespace
 
 ResultFetcher::ResultFetcher() {
@@ -104,8 +110,8 @@ Result<std::vector<worker::BlobPtr>> ResultFetcher::fetch(const std::vector<Want
   if (wanted.empty()) return answers->blobs;
   loop_.post([this, answers, wanted] {
     for (std::size_t i = 0; i < wanted.size(); ++i) {
-      const auto done = [answers, i](worker::BlobPtr blob, const Error& error) {
-        if (blob == nullptr && answers->error.message.empty()) answers->error = error;
+      const auto done = [answers, i, key = wanted[i].key](worker::BlobPtr blob, const Error& error) {
+        if (blob == nullptr && answers->error.message.empty()) answers->error = lost(key, error);
         answers->blobs[i] = std::move(blob);
         if (--answers->left == 0) answers->complete.set_value();
       };

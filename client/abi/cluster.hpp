@@ -34,7 +34,7 @@ class ResultFetcher {
     DataKey key;
     std::string data_address;
   };
-  /// In the order of `wanted`. Errors: NotFound, Unreachable, TimedOut.
+  /// In the order of `wanted`. Errors: InputLost, TimedOut.
   Result<std::vector<worker::BlobPtr>> fetch(const std::vector<Wanted>& wanted);
 
  private:

@@ -1,9 +1,10 @@
 """Graphs for engine authors: many subtasks as one job."""
 import html
 import time
-from typing import Any, Dict, Iterable, List, Optional
+from typing import Any, Callable, Dict, Iterable, List, Optional, Union
 
 from penstock import _abi, _graph, _wire
+from penstock._news import Plain
 from penstock.errors import PenstockError
 
 STATES = {_abi.RUNNING: "running", _abi.SUCCEEDED: "succeeded", _abi.FAILED: "failed", _abi.CANCELLED: "cancelled"}
@@ -33,32 +34,36 @@ class GraphBuilder:
     >>> job.results()                                               # doctest: +SKIP
     """
 
-    def __init__(self, client):
+    def __init__(self, client, **runner):
         client._check_open()
         self.client = client
         self.inputs: Optional[Dict[int, int]] = None
-        self._columns = _graph.GraphColumns(client._command)
-        self._default = _graph.Options()
+        self._columns = _graph.GraphColumns(client._command.other(**runner))
+        self._shared: Dict[bytes, int] = {}  # Large buffers of arguments: their subtasks.
 
-    def place_of(self, number):
+    def place_of(self, number: int) -> int:
         return self.inputs.setdefault(number, len(self.inputs))
 
     def __len__(self):
         return len(self._columns)
 
-    def add(self, function, *args, after: Iterable[Handle] = (), retries: int = 0, priority: int = 0,
-            resources: Optional[Dict[str, int]] = None, workers: Optional[str] = None, memory: int = 0,
-            slots: float = 1.0, time_limit: float = 0.0, **kwargs) -> Handle:
+    def add(self, function: Callable[..., Any], *args: Any, after: Iterable[Handle] = (), retries: int = 0,
+            priority: int = 0, resources: Optional[Dict[str, int]] = None, workers: Union[str, Iterable[str], None] = None,
+            memory: int = 0, slots: float = 1.0, time_limit: float = 0.0, **kwargs: Any) -> Handle:
         """A call of `function`; handles among the arguments become the values of their subtasks. It starts after those
         of `after` have succeeded, without reading them."""
         options = _graph.Options(retries, 0, resources, workers, memory, slots, time_limit)
         return self.add_with(function, args, kwargs, options, priority, after)
 
-    def add_with(self, function, args, kwargs, options, priority=0, after=()):
+    def add_with(self, function: Callable[..., Any], args: tuple, kwargs: Dict[str, Any], options: _graph.Options,
+                 priority: int = 0, after: Iterable[Handle] = ()) -> Handle:
         """The same with options that many share (`penstock.Options`)."""
         self.inputs = {}
         try:
-            payload = _graph.pack_arguments(args, kwargs, f"an argument of {_wire.name_of(function)}")
+            payload = _graph.pack_arguments(args, kwargs, f"an argument of {_wire.name_of(function)}", self._place_of)
+            command = options.runner or self._columns.command
+            if command.files is not None:
+                payload = command.with_files(payload, self._place_of(command.files.shared.datum))
             numbers = list(self.inputs)
         finally:
             self.inputs = None
@@ -66,7 +71,12 @@ class GraphBuilder:
         after = [handle.number for handle in after]
         return Handle(self, self._columns.add(template, payload, numbers, priority, after))
 
-    def value(self, data) -> Handle:
+    def _place_of(self, datum):
+        if datum not in self._shared:
+            self._shared[datum] = self._columns.literal(datum)
+        return self.place_of(self._shared[datum])
+
+    def value(self, data: Any) -> Handle:
         """A subtask whose result is this object: shared by all that read it."""
         return Handle(self, self._columns.literal(_wire.pack(data, "a value of a graph")))
 
@@ -135,7 +145,6 @@ class Job:
 
     def failures(self) -> Dict[int, BaseException]:
         """The exceptions of subtasks that have failed for good, by number."""
-        from penstock._client import Plain
         library = self.client._library
         self.client._check_open()
         news = library.job_failures(self.client._handle, self.number)
@@ -164,7 +173,7 @@ class Job:
         self.result(timeout)
         return self.fetch(self.wanted if self.wanted is not None else range(self.counts()["total"]))
 
-    def fetch(self, numbers) -> List[Any]:
+    def fetch(self, numbers: Iterable[Union[Handle, int]]) -> List[Any]:
         """The values of these subtasks, which have succeeded and were wanted."""
         numbers = [getattr(number, "number", number) for number in numbers]
         if not numbers:
@@ -173,7 +182,7 @@ class Job:
         value = self.client._value
         return [value(views[i], owner) for i in range(len(numbers))]
 
-    def logs(self, subtask: Optional[Handle] = None) -> str:
+    def logs(self, subtask: Union[Handle, int, None] = None) -> str:
         """What its subtasks, or one of them, have printed so far; the end of it, if it is much."""
         self.client._check_open()
         return self.client._log(self.number, -1 if subtask is None else getattr(subtask, "number", subtask))

@@ -7,16 +7,22 @@ import threading
 import time
 import weakref
 from collections import deque
-from typing import Any, Callable, Dict, Iterable, List, Optional
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Union
 
-from penstock import _abi, _graph, _wire, errors
+from penstock import _abi, _graph, _losses, _wire, errors
 from penstock._futures import Future, collecting, forked, refuse_closed
-from penstock.errors import RemoteTraceback, ResultLost, failure_of
+from penstock._news import Plain
+from penstock.errors import ResultLost
 
+if TYPE_CHECKING:
+    from penstock._builder import GraphBuilder, Job
+    from penstock._pool import ClientExecutor  # tidy: foreign
+
+Path = Union[str, os.PathLike[str]]
+Workers = Union[str, Iterable[str], None]  # The name of one.
 FLUSH_AFTER_S = 0.0005  # Calls that are submitted within this time of each other travel together.
 BATCH_MAX = 2000        # And at most so many.
-LARGE_BYTES = 64 << 10  # An argument beyond this is an output of its own, shared by its readers.
-USER_ERROR = 1          # FailureClass of common/protocol/failure.hpp.
+RUNNER_OPTIONS = ("files", "environment", "python", "working_directory")
 POLL_NS = 200_000_000   # How often a wait looks whether somebody has pressed Ctrl-C.
 
 
@@ -45,12 +51,15 @@ class Batch:
 class Call:
     """A submitted call that has not left yet."""
 
-    __slots__ = ("future", "unsent", "function", "payload", "inputs", "options")
+    __slots__ = ("future", "unsent", "function", "payload", "inputs", "shared", "options")
 
-    def __init__(self, future, function, payload, inputs, options):
+    def __init__(self, future, function, payload, inputs, shared, options):
         self.future, self.function, self.payload, self.inputs = weakref.ref(future), function, payload, inputs
-        self.options = options
+        self.shared, self.options = shared, options  # The payload's inputs are futures, then large buffers.
         self.unsent = future  # A call that nobody waits for is made all the same.
+
+    def again(self, future):
+        return Call(future, self.function, self.payload, self.inputs, self.shared, self.options)
 
 
 class Client:
@@ -86,6 +95,7 @@ class Client:
         self._lock = threading.RLock()
         self._pending: List[Call] = []
         self._pending_ids = set()  # Of their futures.
+        self._pending_shared: Dict[bytes, _wire.Shared] = {}  # Large buffers of theirs.
         self._sending: List[List[Call]] = []  # Calls on their way into a batch; a callback may send more meanwhile.
         self._held: Dict[int, Any] = {}  # Calls whose inputs come from other jobs and are not there yet.
         self._batches: Dict[int, Batch] = {}
@@ -104,27 +114,34 @@ class Client:
 
     # ---- calls ----
 
-    def submit(self, function: Callable, *args, key: Optional[str] = None, retries: int = 0, priority: int = 0,
-               resources: Optional[Dict[str, int]] = None, workers: Optional[str] = None, memory: int = 0,
-               slots: float = 1.0, time_limit: float = 0.0, **kwargs) -> Future:
+    def submit(self, function: Callable[..., Any], *args: Any, key: Optional[str] = None, retries: int = 0, priority: int = 0,
+               resources: Optional[Dict[str, int]] = None, workers: Workers = None, memory: int = 0,
+               slots: float = 1.0, time_limit: float = 0.0, files: Optional[Iterable[Path]] = None,
+               environment: Optional[Dict[str, str]] = None, python: Optional[str] = None,
+               working_directory: Optional[Path] = None, **kwargs: Any) -> Future:
         """Calls `function(*args, **kwargs)` on the cluster. Futures among the arguments, however deep, become their
-        values there. `key`, `retries`, ... `time_limit` are ours; give others of these names by functools.partial."""
+        values there. `key`, `retries`, ... `working_directory` are ours; give others of these names by
+        functools.partial. `files` travel with the call; `environment` is added to the client's."""
         if not callable(function):
             raise TypeError(f"{function!r} is not callable")
-        options = _graph.Options(retries, priority, resources, workers, memory, slots, time_limit, keep_going=True)
+        runner = self._command.other(files, environment, python, working_directory)
+        options = _graph.Options(retries, priority, resources, workers, memory, slots, time_limit, keep_going=True,
+                                 runner=runner)
         return self._submit(function, args, kwargs, key, options)
 
-    def map(self, function: Callable, *iterables, retries: int = 0, priority: int = 0, key: Optional[str] = None,
-            **keywords) -> List[Future]:
+    def map(self, function: Callable[..., Any], *iterables: Iterable[Any], retries: int = 0, priority: int = 0,
+            key: Optional[str] = None, **keywords: Any) -> List[Future]:
         """`function` of each element (of several iterables side by side); the rest is as in `submit`."""
         if not callable(function):
             raise TypeError(f"{function!r} is not callable")
         ours = {name: keywords.pop(name) for name in ("resources", "memory", "slots", "time_limit") if name in keywords}
-        options = _graph.Options(retries, priority, worker=keywords.pop("workers", None), keep_going=True, **ours)
+        theirs = {name: keywords.pop(name) for name in RUNNER_OPTIONS if name in keywords}
+        options = _graph.Options(retries, priority, worker=keywords.pop("workers", None), keep_going=True,
+                                 runner=self._command.other(**theirs), **ours)
         return [self._submit(function, args, keywords, f"{key}-{i}" if key else None, options)
                 for i, args in enumerate(zip(*iterables))]
 
-    def scatter(self, data, key: Optional[str] = None):
+    def scatter(self, data: Any, key: Optional[str] = None) -> Any:
         """Futures of what is here already: of a list one for each element, of a dict one for each value, else one."""
         if isinstance(data, list):
             return [self._scattered(value, None) for value in data]
@@ -132,7 +149,7 @@ class Client:
             return {name: self._scattered(value, str(name)) for name, value in data.items()}
         return self._scattered(data, key)
 
-    def gather(self, futures, errors: str = "raise"):
+    def gather(self, futures: Any, errors: str = "raise") -> Any:
         """The values of futures, in the shape in which they are given (list, tuple, set, dict, one)."""
         if isinstance(futures, Future):
             return futures.result()
@@ -142,15 +159,17 @@ class Client:
             return type(futures)(self._gather(list(futures), errors))
         return self._gather(list(futures), errors)
 
-    def cancel(self, futures) -> None:
+    def cancel(self, futures: Union[Future, Iterable[Future]]) -> None:
+        """Cancels these and what depends on them."""
         for future in [futures] if isinstance(futures, Future) else futures:
             future.cancel()
 
-    def retry(self, futures) -> None:
+    def retry(self, futures: Union[Future, Iterable[Future]]) -> None:
+        """Runs these once more, as themselves."""
         for future in [futures] if isinstance(futures, Future) else futures:
             future.retry()
 
-    def logs(self, of) -> str:
+    def logs(self, of: Union[Future, "Job"]) -> str:
         """What a future's function, or all of a job, has printed so far. A line is preceded by `job:subtask#attempt`."""
         self._check_open()
         if not isinstance(of, Future):
@@ -165,24 +184,26 @@ class Client:
         owner = _abi.Owned(self._library.check(self._library.job_log(self._handle, job, subtask)))
         return _abi.bytes_at(self._library.data_views(owner.handle)[0]).decode(errors="replace")
 
-    def get_executor(self, **options):  # tidy: foreign
+    def get_executor(self, **options: Any) -> "ClientExecutor":  # tidy: foreign
         """A `concurrent.futures.Executor`; `options` are those of `submit`."""
         from penstock._pool import ClientExecutor  # tidy: foreign
         return ClientExecutor(self, **options)  # tidy: foreign
 
     # ---- graphs ----
 
-    def get(self, graph, keys, **options):
+    def get(self, graph: Any, keys: Any, **options: Any) -> Any:
         """Computes `keys` of a Dask graph; see `penstock.dask.get`."""
         from penstock import dask
         return dask.get(graph, keys, client=self, **options)
 
-    def graph(self):
-        """A `GraphBuilder`: many subtasks as one job."""
+    def graph(self, *, files: Optional[Iterable[Path]] = None, environment: Optional[Dict[str, str]] = None,
+              python: Optional[str] = None, working_directory: Optional[Path] = None) -> "GraphBuilder":
+        """A `GraphBuilder`: many subtasks as one job. The options are those of `submit`, for all its subtasks."""
         from penstock._builder import GraphBuilder
-        return GraphBuilder(self)
+        return GraphBuilder(self, files=files, environment=environment, python=python,
+                            working_directory=working_directory)
 
-    def attach(self, name: str):
+    def attach(self, name: Union[str, int]) -> "Job":
         """The job of that name or number, whoever has submitted it."""
         from penstock._builder import Job
         self._check_open()
@@ -240,10 +261,10 @@ class Client:
         for those in (self._pending, self._sending, self._held, self._batches):
             those.clear()
 
-    def __enter__(self):
+    def __enter__(self) -> "Client":
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: Any) -> None:
         self.close()
 
     def __del__(self):
@@ -267,8 +288,19 @@ class Client:
 
     def _submit(self, function, args, kwargs, key, options):
         self._check_open()
+        what, shared = f"an argument of {_wire.name_of(function)}", []
+
+        def place_of(datum):
+            known = self._pending_shared.get(datum)
+            if known is None:
+                known = self._pending_shared.setdefault(datum, _wire.Shared(datum, what))
+            shared.append(known)
+            return len(inputs.futures) + len(shared) - 1
         with collecting() as inputs:
-            payload = _graph.pack_arguments(args, kwargs, f"an argument of {_wire.name_of(function)}")
+            payload = _graph.pack_arguments(args, kwargs, what, place_of)
+        if options.runner.files is not None:
+            shared.append(options.runner.files.shared)
+            payload = options.runner.with_files(payload, len(inputs.futures) + len(shared) - 1)
         for future in inputs.futures:
             if future.client is not self:
                 raise ValueError(f"{future!r} belongs to another client")
@@ -277,7 +309,7 @@ class Client:
                 self._numbers += 1
                 key = f"{_wire.name_of(function)}-{self._numbers}"
             future = Future(self, key)
-            self._enqueue(Call(future, function, payload, inputs.futures, options), future)
+            self._enqueue(Call(future, function, payload, inputs.futures, shared, options), future)
         return future
 
     def _enqueue(self, call, future):
@@ -309,6 +341,18 @@ class Client:
         for other in waits:
             other.add_done_callback(one_more)
 
+    def _hold_until_found(self, call):
+        """What has lost an input goes once that has been made again."""
+        try:
+            waits = _losses.make_all_again(self, [other for other in call.inputs if other.done()], self._bring)
+        except Exception as final:
+            return call.future()._fail(final)
+        waits += [other for other in call.inputs if not other.done()]
+        if waits:
+            return self._hold(call, waits)
+        self._put(call)
+        self._wake.set()
+
     def _flush(self):
         """Sends what has been submitted."""
         with self._lock:
@@ -317,7 +361,7 @@ class Client:
                 return
             calls = self._pending
             self._sending.append(calls)
-            self._pending = []
+            self._pending, self._pending_shared = [], {}
             self._pending_ids.clear()
             self._wake.clear()
             try:
@@ -325,7 +369,8 @@ class Client:
             finally:
                 self._sending = [those for those in self._sending if those is not calls]
             for call in calls:
-                call.unsent = None
+                if id(call) not in self._held:  # Back, until an input that was lost has been made again.
+                    call.unsent = None
 
     def _send(self, calls):
         graph = _graph.GraphColumns(self._command)
@@ -344,19 +389,29 @@ class Client:
                 futures.append(None)
                 inputs.append(())
             return literals[id(future)]
+
+        def literal_of(shared):
+            if id(shared) not in literals:
+                literals[id(shared)] = graph.literal(shared.datum)
+                futures.append(None)
+                inputs.append(())
+            return literals[id(shared)]
         for call in calls:
             future = call.future()
             if future is None:
                 continue
             try:
-                edges = [number_of(other) for other in call.inputs]
+                edges = [number_of(other) for other in call.inputs] + [literal_of(shared) for shared in call.shared]
                 template = graph.template(call.function, call.options)
+            except ResultLost:
+                self._hold_until_found(call)
+                continue
             except Exception as error:
                 future._fail(error)
                 continue
             numbers[id(future)] = graph.add(template, call.payload, edges, call.options.priority)
             futures.append(future)
-            inputs.append(call.inputs)
+            inputs.append(call.inputs + call.shared)
         if not numbers or self._closing:  # By a callback of one that has failed above.
             return
         graph.want([number for number, future in enumerate(futures) if future is not None])
@@ -420,8 +475,11 @@ class Client:
         owner = _abi.Owned(self._library.check(self._library.fetch(self._handle, job, wanted, len(numbers), 0)))
         return owner, self._library.data_views(owner.handle)
 
-    def _load(self, futures):
-        """The values of futures that have succeeded."""
+    def _load(self, futures, deadline=None):
+        """The values of futures that have succeeded, be it that they have to be made again."""
+        return _losses.values_of(self, futures, self._bring, deadline)
+
+    def _bring(self, futures):
         wanted: Dict[int, list] = {}
         for future in futures:
             if future._loaded:
@@ -439,7 +497,7 @@ class Client:
     def _value(view, owner):
         if view.size == 0:  # Every value has a head: a result without bytes is not there any more.
             raise ResultLost("a result is gone: its job was released, or has ended in an earlier life of its supervisor")
-        if view.size < LARGE_BYTES:
+        if view.size < _graph.LARGE_BYTES:
             return _wire.unpack(ctypes.string_at(view.data, view.size))
         return _wire.unpack(_abi.view_of(view.data, view.size, owner))
 
@@ -482,7 +540,7 @@ class Client:
         self._check_open()
         with self._lock:
             future.release()
-            future._loaded = False
+            future._loaded, future._stand_in, future._remakes = False, None, 0
             with future._condition:
                 future._state, future._exception, future._result = "PENDING", None, None
             call.unsent = future
@@ -547,36 +605,6 @@ class Client:
                 if other.done() and not other.cancelled() and super(Future, other).exception() is not None:
                     return future._fail(super(Future, other).exception())
         future._be_cancelled()
-
-
-class Plain:
-    """News as Python objects; they outlive the library's."""
-
-    def __init__(self, news):
-        self.state = news.state
-        self.succeeded = [(r.first, r.last) for r in news.succeeded[:news.succeeded_count]]
-        self.cancelled = [(r.first, r.last) for r in news.cancelled[:news.cancelled_count]]
-        self.failures = [(f.subtask, exception_of(f)) for f in news.failures[:news.failure_count]]
-
-
-def exception_of(failure):
-    """What a failed subtask has raised, with its traceback as the cause; or what became of its runner."""
-    history = [line.decode(errors="replace") for line in failure.history[:failure.history_count]]
-    message = _abi.bytes_at(failure.message).decode(errors="replace")
-    detail = _abi.bytes_at(failure.detail)
-    if detail and failure.failure_class == USER_ERROR:  # Else what it raised was the consequence, not the cause.
-        error, text = None, ""
-        try:
-            error, text = _wire.unpack(detail)
-        except Exception as unreadable:  # An exception of a class that is not known here.
-            text = f"(its exception cannot be read here: {unreadable})"
-        # What would end this process is told, not raised: it was the other one's to end.
-        if isinstance(error, Exception):
-            error.__cause__ = RemoteTraceback(text, history)
-            return error
-        message = message + "\n" + text
-    return failure_of(failure.failure_class, message, (failure.name or b"").decode(errors="replace"), history,
-                      _abi.bytes_at(failure.output_tail).decode(errors="replace"), failure.exit_code, failure.signal)
 
 
 # The threads know their client only weakly, so that one that is forgotten can end.

@@ -2,7 +2,8 @@
 import concurrent.futures
 import html
 import threading
-from typing import Any
+import time
+from typing import Any, Optional
 
 from penstock import _wire
 from penstock.errors import ClientClosed, PenstockError
@@ -42,6 +43,8 @@ class Future(concurrent.futures.Future):
         self._index = -1      # Its subtask.
         self._loaded = False
         self._call = None     # How to run it once more.
+        self._stand_in = None  # The future by which a lost result is made again, so many times by now.
+        self._remakes = 0
 
     def __reduce__(self):
         now = getattr(_collecting, "now", None)
@@ -64,13 +67,14 @@ class Future(concurrent.futures.Future):
             return "cancelled"
         return "error" if super().exception() is not None else "finished"
 
-    def result(self, timeout=None) -> Any:
+    def result(self, timeout: Optional[float] = None) -> Any:
         """The value; raises what the subtask has raised, with the traceback of where it did."""
+        deadline = None if timeout is None else time.monotonic() + timeout
         self._about_to_wait()
         value = super().result(timeout)
-        return value if self._loaded else self.client._load([self])[0]
+        return value if self._loaded else self.client._load([self], deadline)[0]
 
-    def exception(self, timeout=None):
+    def exception(self, timeout: Optional[float] = None) -> Optional[BaseException]:
         self._about_to_wait()
         return super().exception(timeout)
 
@@ -82,7 +86,7 @@ class Future(concurrent.futures.Future):
                                 subject=self.key, remedy="give it to `submit` as an argument, or wait on another thread")
         self.client._flush()
 
-    def traceback(self, timeout=None) -> str:
+    def traceback(self, timeout: Optional[float] = None) -> str:
         """The remote traceback as text; "" if it has none."""
         error = self.exception(timeout)
         return "" if error is None or error.__cause__ is None else str(error.__cause__)

@@ -8,10 +8,12 @@ import struct
 import sys
 from array import array
 
-from penstock import _abi, _wire
+from penstock import _abi, _files, _wire
 from penstock.errors import ResultTooLarge
 
 ORDER_ONLY = 0xFFFF
+OTHERS_MAX = 64  # Of a client: variants of its runner's command that are remembered.
+LARGE_BYTES = 64 << 10  # A buffer of an argument beyond this is an output of its own, shared by its readers.
 
 
 def whole(name, value, least, most):
@@ -38,20 +40,41 @@ def number(name, value, least):
     return given
 
 
+def the_worker(given):
+    """The one worker that somebody gave as `workers`, by its name or in a list."""
+    if given is None or isinstance(given, str):
+        return given
+    if not isinstance(given, (list, tuple, set, frozenset)) or not all(isinstance(name, str) for name in given):
+        raise TypeError(f"workers must be the name of a worker, not {given!r}")
+    if len(given) > 1:
+        raise ValueError(f"workers must name one worker, not {len(given)} ({', '.join(sorted(given))}): for a choice of "
+                         "several give these a resource of their own, and ask for that")
+    return next(iter(given), None)
+
+
+def amounts_of(resources):
+    """(name, amount) of each."""
+    if resources is not None and not isinstance(resources, dict):
+        raise TypeError(f"resources must be a dictionary of names and amounts, not {resources!r}")
+    return tuple(sorted((str(name), whole(f"resources[{name!r}]", amount, 0, 2**63 - 1))
+                        for name, amount in (resources or {}).items()))
+
+
 class Options:
     """How the subtasks of a function are to be run; equal ones share a template."""
 
-    __slots__ = ("retries", "priority", "resources", "worker", "memory", "slots", "time_limit", "keep_going", "key")
+    __slots__ = ("retries", "priority", "resources", "worker", "memory", "slots", "time_limit", "keep_going", "runner",
+                 "key")
 
     def __init__(self, retries=0, priority=0, resources=None, worker=None, memory=0, slots=1.0, time_limit=0.0,
-                 keep_going=False):
+                 keep_going=False, runner=None):
         self.retries, self.priority = whole("retries", retries or 0, 0, 65534), whole("priority", priority, -2**31, 2**31 - 1)
-        self.worker, self.memory = worker, whole("memory", memory, 0, 2**63 - 1)
-        self.resources = tuple(sorted((resources or {}).items()))
+        self.worker, self.memory = the_worker(worker), whole("memory", memory, 0, 2**63 - 1)
+        self.resources = amounts_of(resources)
         self.slots, self.time_limit = number("slots", slots, 0.001), number("time_limit", time_limit, 0.0)
-        self.keep_going = keep_going
+        self.keep_going, self.runner = keep_going, runner  # None: that of the client or of the graph.
         self.key = (self.retries, self.priority, self.resources, self.worker, self.memory, self.slots, self.time_limit,
-                    self.keep_going)
+                    self.keep_going, runner)
 
 
 class RunnerCommand:
@@ -61,9 +84,13 @@ class RunnerCommand:
     # connection, again and again. The supervisor refuses less, by its graph.subtask_payload_bytes_max.
     payload_max = 12 << 20
 
-    def __init__(self, python=None, environment=None, working_directory=None, inherit_path=True):
-        self.python = python or sys.executable
-        variables = dict(environment or {})
+    def __init__(self, python=None, environment=None, working_directory=None, inherit_path=True, files=None):
+        self.python, self.files = python or sys.executable, files
+        self.variables = {str(name): str(value) for name, value in dict(environment or {}).items()}
+        self.others = {}  # Made from this one.
+        variables = dict(self.variables)
+        if files is not None:
+            variables[_files.VARIABLE] = files.digest
         if inherit_path and "PYTHONPATH" not in variables:
             here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
             entries = [here] + [entry or os.getcwd() for entry in sys.path if not entry.endswith(".zip")]
@@ -72,6 +99,26 @@ class RunnerCommand:
         self.arguments = ["-u", "-m", "penstock._runner"]
         self.environment = [f"{name}={value}" for name, value in variables.items()]
         self.working_directory = working_directory
+
+    def other(self, files=None, environment=None, python=None, working_directory=None):
+        """This one with other files, variables, program or directory; those that are None are as they are."""
+        if files is None and environment is None and python is None and working_directory is None:
+            return self
+        if environment is not None and not isinstance(environment, dict):
+            raise TypeError(f"environment must be a dictionary of names and values, not {environment!r}")
+        bundle = self.files if files is None else _files.bundle_of(files)
+        key = bundle, tuple(sorted((environment or {}).items())), python, str(working_directory or "")
+        if key not in self.others:
+            while len(self.others) >= OTHERS_MAX:
+                self.others.pop(next(iter(self.others)))
+            made = self.others[key] = RunnerCommand(python or self.python, {**self.variables, **(environment or {})},
+                                                    working_directory or self.working_directory, files=bundle)
+            made.payload_max = self.payload_max
+        return self.others[key]
+
+    def with_files(self, payload, place):
+        """A payload that waits for the files, which are input number `place`."""
+        return pickle.dumps(_files.After(place, self.files.digest, self.working_directory is None, payload), 5)
 
     def template(self, **members):
         arguments, environment = _abi.texts(self.arguments), _abi.texts(self.environment)
@@ -124,9 +171,12 @@ class GraphColumns:
         return number
 
     def add_template(self, name, program, options):
+        command = options.runner or self.command
+        if command.files is not None:
+            program = _wire.pack_program(_files.Later(program))
         amounts = (_abi.Amount * max(1, len(options.resources)))(
-            *[_abi.Amount(str(resource).encode(), int(amount)) for resource, amount in options.resources])
-        content = self.command.template(
+            *[_abi.Amount(resource.encode(), amount) for resource, amount in options.resources])
+        content = command.template(
             name=name.encode()[:200], milli_slots=max(1, round(options.slots * 1000)), memory_bytes=options.memory,
             payload=_abi.Bytes(ctypes.cast(ctypes.c_char_p(program), ctypes.c_void_p), len(program)),
             resources=amounts, resource_count=len(options.resources), attempts_max=options.retries + 1,
@@ -196,14 +246,27 @@ class GraphColumns:
         return self.library.check(self.library.submit(client, handle, _abi.JobOptions(**members)))
 
 
-def pack_arguments(arguments, keywords, what):
-    """The payload of a call; b"" for one without arguments. What refers to other subtasks says so when it is pickled."""
+def pack_arguments(arguments, keywords, what, place_of):
+    """The payload of a call; b"" for one without arguments. What refers to other subtasks says so when it is pickled.
+    Large buffers are inputs: `place_of(datum)` is the number of the one that has this datum."""
     if not arguments and not keywords:
         return b""
+    large = []
+
+    def in_band(buffer):
+        if buffer.raw().nbytes < LARGE_BYTES:
+            return True
+        large.append(buffer)
+        return False
     try:
-        data = pickle.dumps((arguments, keywords), 5)
-        if b"__main__" not in data:
-            return data
+        data = pickle.dumps((arguments, keywords), 5, buffer_callback=in_band)
+        good = b"__main__" not in data
     except Exception:
-        pass
-    return _wire.cloudpickle_or_refuse((arguments, keywords), what)
+        good = False
+    if not good:
+        large.clear()
+        data = _wire.cloudpickle_or_refuse((arguments, keywords), what, in_band)
+    if not large:
+        return data
+    places = [place_of(_wire.pack(buffer)) for buffer in large]
+    return pickle.dumps(_wire.Beside(data, places), 5)

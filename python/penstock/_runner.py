@@ -6,7 +6,7 @@ import signal
 import sys
 import traceback
 
-from penstock import _abi, _chains, _wire
+from penstock import _abi, _wire
 
 
 DETAIL_MAX = 60_000  # A worker takes no more; an exception that is larger is told in words.
@@ -135,9 +135,9 @@ def shortened(text, part=5000):
 
 def without_us(trace):
     """The traceback from the first frame of the user's code."""
-    ours = (__file__, _wire.__file__, _chains.__file__)
+    ours = os.path.dirname(__file__)
     first = trace
-    while first is not None and first.tb_frame.f_code.co_filename in ours:
+    while first is not None and os.path.dirname(first.tb_frame.f_code.co_filename) == ours:
         first = first.tb_next
     return first if first is not None else trace
 

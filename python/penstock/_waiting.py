@@ -2,7 +2,7 @@
 import concurrent.futures
 import sys
 import time
-from typing import Iterable, Iterator, Optional
+from typing import Iterable, Iterator, List, Optional, Set, TextIO, Tuple, Union
 
 from penstock._futures import Future
 
@@ -22,14 +22,15 @@ def as_completed(futures: Iterable[Future], timeout: Optional[float] = None) -> 
     return concurrent.futures.as_completed(futures, timeout)
 
 
-def wait(futures: Iterable[Future], timeout: Optional[float] = None, return_when: str = ALL_COMPLETED):
+def wait(futures: Union[Future, Iterable[Future]], timeout: Optional[float] = None,
+         return_when: str = ALL_COMPLETED) -> Tuple[Set[Future], Set[Future]]:
     """(done, not_done); `return_when` is one of the constants of concurrent.futures."""
     futures = [futures] if isinstance(futures, Future) else list(futures)
     _send(futures)
     return concurrent.futures.wait(futures, timeout, return_when)
 
 
-def progress(futures: Iterable[Future], description: str = "", file=None) -> list:
+def progress(futures: Iterable[Future], description: str = "", file: Optional[TextIO] = None) -> List[Future]:
     """Shows a bar until all have ended: tqdm's, else rich's, else a plain one. The futures."""
     futures = list(futures)
     bar = _bar(len(futures), description, file or sys.stderr)

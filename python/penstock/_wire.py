@@ -41,6 +41,10 @@ def padded(size):
     return (size + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
 
 
+def padding(size):
+    return bytes(padded(size) - size)
+
+
 def measure(data, raws):
     """Bytes that a datum takes."""
     if not raws:
@@ -68,9 +72,11 @@ def pack(value, what="result"):
     if not buffers:
         return HEAD.pack(MAGIC, 0, len(data)) + data
     raws = [buffer.raw() for buffer in buffers]
-    whole = bytearray(measure(data, raws))
-    write(memoryview(whole), data, raws)
-    return bytes(whole)
+    parts = [HEAD.pack(MAGIC, len(raws), len(data)), struct.pack(f"<{len(raws)}Q", *[raw.nbytes for raw in raws]), data]
+    parts.append(padding(sum(map(len, parts))))
+    for raw in raws:
+        parts += [raw, padding(raw.nbytes)]
+    return b"".join(parts)  # The only copy.
 
 
 def unpack(datum):
@@ -163,9 +169,40 @@ class Input:
         return load_input, (self.index,)
 
 
-def cloudpickle_or_refuse(value, what):
+class Shared:
+    """Large bytes of arguments as they were when they were given: one subtask of a batch, however many calls have them.
+    Among the inputs of a call it is one that nobody waits for."""
+
+    __slots__ = ("datum", "key")
+    _batch = None
+
+    def __init__(self, datum, key):
+        self.datum, self.key = datum, key
+
+    def done(self):
+        return False
+
+
+def loads_beside(data, buffers):
+    """Called by the unpickler of a payload whose large buffers are inputs."""
+    return pickle.loads(data, buffers=buffers)
+
+
+class Beside:
+    """Stands in a payload for a pickle whose buffers are the inputs with these numbers."""
+
+    __slots__ = ("data", "places")
+
+    def __init__(self, data, places):
+        self.data, self.places = data, places
+
+    def __reduce__(self):
+        return loads_beside, (self.data, [Input(place) for place in self.places])
+
+
+def cloudpickle_or_refuse(value, what, buffer_callback=None):
     try:
-        return cloudpickle.dumps(value, 5)
+        return cloudpickle.dumps(value, 5, buffer_callback=buffer_callback)
     except RecursionError:
         raise
     except Exception as error:

@@ -1,16 +1,19 @@
 """Dask collections on Penstock: `dask.config.set(scheduler=penstock.dask.get)`."""
 # tidy: foreign-file task, tasks, scheduler, dependents
+import contextlib
 import threading
-from typing import Any, Optional
+from typing import Any, Callable, Dict, Iterable, Optional
 
 import dask
 from dask.core import flatten
 from dask.highlevelgraph import HighLevelGraph
+from dask.sizeof import sizeof
 from dask.utils import ensure_dict
 
-from penstock import _chains, _graph, _nodes, _order, _wire
+from penstock import _chains, _graph, _losses, _nodes, _order, _wire
 from penstock._builder import Job
-from penstock._client import Client
+from penstock._client import Client, Path, Workers
+from penstock.errors import ResultLost
 
 ANNOTATIONS = ("priority", "retries", "resources", "workers")
 PROGRAMS_MAX = 2000  # Functions of a graph beyond these travel with their subtasks.
@@ -34,16 +37,36 @@ def set_default_client(client: Optional[Client]) -> None:
         _default = client
 
 
-def get(graph, keys, client: Optional[Client] = None, priority: int = 0, retries: int = 0, resources=None,
-        name: Optional[str] = None, **_) -> Any:
+def get(graph: Any, keys: Any, client: Optional[Client] = None, priority: int = 0, retries: int = 0,
+        resources: Optional[Dict[str, int]] = None, workers: Workers = None, name: Optional[str] = None,
+        optimize: Optional[Callable[[Any, list], Any]] = None, files: Optional[Iterable[Path]] = None,
+        environment: Optional[Dict[str, str]] = None, python: Optional[str] = None,
+        working_directory: Optional[Path] = None, **_) -> Any:
     """Computes `keys` (one, or lists of them, however deep) of a Dask graph. Only what they need is run. Annotations of
-    layers and those that are set around the call win over `priority`, `retries` and `resources`. Keys that follow each
-    other alone become one subtask, unless Dask's `optimization.fuse.active` is False."""
+    layers and those that are set around the call win over `priority`, `retries`, `resources` and `workers`. Keys that
+    follow each other alone become one subtask, unless Dask's `optimization.fuse.active` is False. `optimize(graph, keys)`
+    returns the graph that is run instead; `files`, ... `working_directory` are as in `Client.submit`."""
     client = client or default_client()
     client._check_open()
+    if optimize is not None:
+        graph = optimize(graph, list(flatten([keys])))
+    command = client._command.other(files, environment, python, working_directory)
     wanted = list(dict.fromkeys(flatten([keys])))
-    conversion = _Conversion(client, subtasks_of(graph), annotations_of(graph),
-                             {"priority": priority, "retries": retries, "resources": resources})
+    defaults = {"priority": priority, "retries": retries, "resources": resources, "workers": workers}
+    found = subtasks_of(graph), annotations_of(graph), defaults
+    values: Dict[Any, Any] = {}
+    for again in range(_losses.REMAKES_MAX + 1):
+        # What a worker had that has died since the job ended is computed again: as a job without a name, which is over.
+        missing = [key for key in wanted if key not in values]
+        _run(client, _Conversion(command, *found), missing, name if not again else None, values)
+        if len(values) == len(wanted):
+            return nested(keys, values)
+    raise ResultLost(f"was lost {_losses.REMAKES_MAX + 1} times after it had been computed",
+                     subject=str(next(key for key in wanted if key not in values)))
+
+
+def _run(client, conversion, wanted, name, values):
+    """Computes these keys as one job; puts into `values` those that are not lost by the time they are brought."""
     numbers = conversion.convert(wanted)
     columns = conversion.columns
     columns.want(list(dict.fromkeys(numbers)))
@@ -53,13 +76,18 @@ def get(graph, keys, client: Optional[Client] = None, priority: int = 0, retries
         client._early.pop(job, None)
     running = Job(client, job, name or "dask", numbers, len(numbers))
     try:
-        values = dict(zip(wanted, running.results()))
+        running.result()
+        try:
+            values.update(zip(wanted, running.fetch(numbers)))
+        except ResultLost:
+            for key, number in zip(wanted, numbers):
+                with contextlib.suppress(ResultLost):
+                    values[key] = running.fetch([number])[0]
     except KeyboardInterrupt:
         running.cancel()
         raise
     finally:
         running.release()
-    return nested(keys, values)
 
 
 def subtasks_of(graph):
@@ -103,10 +131,10 @@ class _Conversion:
     """One graph on its way: each Dask key becomes a subtask, the call at its top the template, its arguments the
     payload."""
 
-    def __init__(self, client, graph, annotations, defaults):
+    def __init__(self, command, graph, annotations, defaults):
         self.graph, self.annotations = graph, annotations
-        self.columns = _graph.GraphColumns(client._command)
-        self.defaults = defaults
+        self.columns = _graph.GraphColumns(command)
+        self.defaults, self.options = defaults, {}
         self.plain = self.options_of(None)
         self.numbers = {}   # Key: number of its subtask, given out before it is converted.
         self.order = []     # Keys by number.
@@ -115,6 +143,7 @@ class _Conversion:
         self.functions = {}  # Of a template that Python runs: its function and options.
         self.kept = []      # Functions whose identity is a key here.
         self.contents = {}  # Programs by content, for functions that are made anew for each subtask.
+        self.shared = {}    # Large buffers of arguments by content: their subtasks.
 
     def convert(self, keys):
         for key in keys:
@@ -124,11 +153,17 @@ class _Conversion:
         at = 0
         order, graph = self.order, self.graph
         while at < len(order):
-            self.convert_one(order[at], graph[order[at]])
+            key = order[at]
+            if type(key) is _wire.Shared:
+                self.columns.literal(key.datum)
+            else:
+                self.convert_one(key, graph[key])
             at += 1
         numbers = [self.numbers[key] for key in keys]
         if self.columns.predecessors and dask.config.get("optimization.fuse.active", None) is not False:
             numbers = self.join_chains(numbers)
+        if self.columns.command.files is not None:
+            self.give_files()
         self.put_in_order(numbers)
         return numbers
 
@@ -145,6 +180,19 @@ class _Conversion:
             return self.add_template(chain, _wire.pack_program(chain), functions[templates[-1]][1])
         numbers = _chains.join(columns, wanted, may_join, template_of)
         return wanted if numbers is None else [numbers[number] for number in wanted]
+
+    def give_files(self):
+        """Each call reads the files, too: the last subtask."""
+        columns, command = self.columns, self.columns.command
+        templates, offsets, predecessors, payloads, priorities = columns.restart()
+        literals = columns.templates.get("literal")
+        for number, template in enumerate(templates):
+            inputs, payload = predecessors[offsets[number]:offsets[number + 1]], payloads[number]
+            if template != literals:
+                payload = command.with_files(payload, len(inputs))
+                inputs.append(len(templates))
+            columns.add(template, payload, inputs, priorities[number])
+        columns.literal(command.files.shared.datum)
 
     def add_template(self, function, program, options):
         number = self.columns.add_template(_wire.name_of(function), program, options)
@@ -175,20 +223,28 @@ class _Conversion:
         """Stands in the payload for the output of another."""
         return _wire.Input(self.inputs.setdefault(self.number_of(key), len(self.inputs)))
 
+    def place_of_shared(self, datum):
+        number = self.shared.get(datum)
+        if number is None:
+            number = self.shared[datum] = len(self.order)
+            self.order.append(_wire.Shared(datum, ""))
+        return self.inputs.setdefault(number, len(self.inputs))
+
     def convert_one(self, key, task):
         self.inputs, keywords = {}, {}
         if type(task) is tuple and task and callable(task[0]):
             function, arguments = task[0], tuple([self.argument(part) for part in task[1:]])
         elif isinstance(task, _nodes.LITERAL):
-            self.columns.literal(_wire.pack(task.value, str(key)))
-            return
+            return self.columns.literal(_wire.pack(task.value, str(key)))
+        elif not isinstance(task, (list, tuple, str, _nodes.NODE)) and sizeof(task) >= _graph.LARGE_BYTES:
+            return self.columns.literal(_wire.pack(task, str(key)))  # A chunk of an array that is here.
         elif isinstance(task, _nodes.NODE):
             function, arguments, keywords = _nodes.call_of(task, self.input_of)
         else:
             function, arguments = _nodes.itself, (self.argument(task, key),)
         options = self.options_of(key) if self.annotations else self.plain
         template, arguments = self.template_of(function, arguments, options)
-        payload = _graph.pack_arguments(arguments, keywords, str(key))
+        payload = _graph.pack_arguments(arguments, keywords, str(key), self.place_of_shared)
         self.columns.add(template, payload, list(self.inputs), options.priority)
 
     # Lists are looked into, tuples only as keys or calls: as Dask has it.
@@ -233,11 +289,16 @@ class _Conversion:
         said.update(self.annotations.get(None, {}))
         said.update(self.annotations.get(key, {}) if key is not None else {})
         said = {name: value_for(key, value) if name != "resources" else value for name, value in said.items()}
-        workers = said.get("workers")
-        if isinstance(workers, (list, tuple, set)):
-            workers = next(iter(workers), None)
         known = tuple(sorted((name, repr(value)) for name, value in said.items()))
-        return _options(known, said["retries"] or 0, said["priority"] or 0, said["resources"], workers)
+        options = self.options.get(known)
+        if options is None:
+            try:
+                options = _graph.Options(said["retries"] or 0, said["priority"] or 0, said["resources"], said["workers"])
+            except (TypeError, ValueError) as error:
+                raise type(error)(f"annotation of {key!r}: {error}" if key is not None else str(error)) from None
+            options.key = options.key[:1] + (0,) + options.key[2:]  # The priority goes with the subtask.
+            self.options[known] = options
+        return options
 
 
 def value_for(key, value):
@@ -248,14 +309,3 @@ def value_for(key, value):
         return value.get(key, value.get(str(key)))
     return value
 
-
-def _options(known, retries, priority, resources, workers):
-    options = _cache.get(known)
-    if options is None:
-        options = _graph.Options(retries, priority, resources, workers)
-        options.key = options.key[:1] + (0,) + options.key[2:]  # The priority goes with the subtask.
-        _cache[known] = options
-    return options
-
-
-_cache: dict = {}

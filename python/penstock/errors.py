@@ -85,11 +85,16 @@ def error_of(code: str, subject: str, message: str, remedy: str) -> PenstockErro
     return _BY_CODE.get(code, PenstockError)(message, subject=subject, remedy=remedy, code=code)
 
 
+def what_went_before(history: List[str], output_tail: str) -> str:
+    """The attempts, if there was more than one, and the end of what the last of them has written."""
+    attempts = "attempts:\n  " + "\n  ".join(history) + "\n" if len(history) > 1 else ""
+    return attempts + ("last lines that it wrote:\n" + output_tail if output_tail else "")
+
+
 def failure_of(failure_class: int, message: str, name: str, history: List[str], output_tail: str, exit_code: int,
                signal: int) -> PenstockError:
     """The exception for a subtask that failed without one."""
-    text = message + ("\n  " + "\n  ".join(history) if len(history) > 1 else "")
-    text += "\nlast lines that it wrote:\n" + output_tail if output_tail else ""
+    text = f"{message}\n{what_went_before(history, output_tail)}".rstrip("\n")
     kind = _BY_CLASS.get(failure_class, SubtaskFailed)
     if failure_class == REFUSED and TOO_LARGE in message:
         kind = ResultTooLarge
@@ -109,12 +114,12 @@ def about(error: BaseException, key: str) -> BaseException:
 
 
 class RemoteTraceback(Exception):
-    """The traceback of an exception where it was raised; the cause of the one that is raised here."""
+    """The traceback of an exception where it was raised, with its attempts and the last lines that the last one wrote;
+    the cause of the one that is raised here."""
 
-    def __init__(self, text: str, history: Optional[List[str]] = None):
-        self.text, self.history = text, history or []
+    def __init__(self, text: str, history: Optional[List[str]] = None, output_tail: str = ""):
+        self.text, self.history, self.output_tail = text, history or [], output_tail
         super().__init__(text)
 
     def __str__(self):
-        lines = "" if len(self.history) < 2 else "attempts:\n  " + "\n  ".join(self.history) + "\n"
-        return "\n" + lines + self.text
+        return "\n" + self.text.rstrip("\n") + "\n" + what_went_before(self.history, self.output_tail)

@@ -144,6 +144,11 @@ def say_and_fail_once(line, path):
     return fail_once(path)
 
 
+def say_and_fail(line):
+    print(line)
+    raise ValueError(line)
+
+
 def until(condition, seconds=60):
     """Looks again and again, and returns what it saw; of tests, not of subtasks."""
     late = time.monotonic() + seconds

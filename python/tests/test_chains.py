@@ -118,7 +118,7 @@ def steps_of(columns, number):
 
 def test_a_step_sees_only_what_the_one_before_has_returned():
     def payload(*arguments):
-        return _graph.pack_arguments(arguments, {}, "an argument")
+        return _graph.pack_arguments(arguments, {}, "an argument", None)
     before = _wire.set_inputs(lambda index: 100 + index)
     try:
         chain = _chains.Chain([functions.collect, functions.collect])

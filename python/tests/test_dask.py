@@ -159,6 +159,15 @@ def test_delayed_tree(client):
     compare(client, leaves[0], operator.eq)
 
 
+def test_a_singular_value_decomposition_is_one(client):
+    u, s, v = dask.compute(*da.linalg.svd(Y.rechunk((4, 10))), scheduler=penstock.dask.get, client=client)
+    whole = Y.compute(scheduler="sync")
+    numpy.testing.assert_allclose(u * s @ v, whole, atol=1e-9)
+    numpy.testing.assert_allclose(u.T @ u, numpy.eye(10), atol=1e-9)
+    numpy.testing.assert_allclose(v @ v.T, numpy.eye(10), atol=1e-9)
+    assert (s[:-1] >= s[1:]).all() and s[-1] >= -1e-9
+
+
 def test_delayed_structures(client):
     part = dask.delayed(functions.increment)(1)
     compare(client, dask.delayed({"a": [part, (part, {"b": part})]}), operator.eq)

@@ -62,3 +62,15 @@ def test_a_closed_client_has_no_logs():
             future.logs()
     with pytest.raises(errors.ClientClosed):
         future.logs()
+
+
+def test_an_exception_shows_its_attempts_and_what_was_printed_last(client):
+    future = client.submit(functions.say_and_fail, "so far so good", retries=1)
+    with pytest.raises(ValueError, match="^so far so good$"):
+        future.result(30)
+    text = future.traceback()
+    assert "in say_and_fail" in text
+    attempts, tail = text.split("attempts:\n")[1].split("last lines that it wrote:\n")
+    assert len(attempts.splitlines()) == 2 and tail.strip() == "so far so good"
+    cause = future.exception().__cause__
+    assert len(cause.history) == 2 and cause.output_tail.strip() == "so far so good"

@@ -1,10 +1,12 @@
-"""The code blocks of the tutorials run as they stand, one after the other, in a directory with what they speak of."""
+"""The code blocks of the tutorials compile and run as they stand, one after the other, in a directory with what they speak of."""
 # tidy: foreign-file scheduler
 import ast
 import asyncio
 import inspect
 import pathlib
 import re
+import shutil
+import subprocess
 
 import functions
 import pytest
@@ -74,3 +76,55 @@ def test_the_tutorial_of_dask(cluster, tmp_path, monkeypatch, capsys):  # noqa: 
         penstock.dask.set_default_client(None)
         if "client" in names:
             names["client"].close()
+
+
+# ---- C and C++ ----
+
+INCLUDE = DOCS.parent / "client" / "include"
+STRICT = ["-Wall", "-Wextra", "-Werror", f"-I{INCLUDE}"]
+
+
+def native_blocks(name, language):
+    return re.findall(rf"^```{language}\n(.*?)^```", (DOCS / name).read_text(), re.MULTILINE | re.DOTALL)
+
+
+def compiled(place, compiler, code, *options):
+    """Compiles code in a directory; a complaint of the compiler fails the test."""
+    if shutil.which(compiler) is None:
+        pytest.skip(f"{compiler} is not installed")
+    path = place / ("block.c" if compiler == "cc" else "block.cpp")
+    path.write_text(code)
+    ended = subprocess.run([compiler, *STRICT, str(path), *options], cwd=place, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+
+
+@pytest.mark.parametrize("header", ["penstock.h", "operator.h"])
+def test_a_header_is_c_11(tmp_path, header):
+    compiled(tmp_path, "cc", f"#include <penstock/{header}>\nint nothing_else_is_needed;\n", "-std=c11", "-pedantic",
+             "-fsyntax-only")
+
+
+def test_the_tutorial_of_other_languages(tmp_path):
+    code = native_blocks("other-languages.md", "c")
+    assert len(code) == 1
+    body = code[0].replace("  ...\n", "  (void)out;\n")
+    compiled(tmp_path, "cc", "#include <penstock/penstock.h>\nint serve(uint64_t size);\nint serve(uint64_t size) {\n" + body +
+             "  return 0;\n}\n", "-std=c11", "-pedantic", "-fsyntax-only")
+
+
+def test_the_tutorial_of_engines(tmp_path):
+    from penstock import _abi
+    library = pathlib.Path(_abi.library().path).resolve()
+    code = native_blocks("cpp-engine.md", "cpp")
+    assert len(code) == 2
+    compiled(tmp_path, "cc", code[0], "-std=c11", "-shared", "-fPIC", "-o", "libsquare.so")
+    compiled(tmp_path, "c++", """#include <cstdio>
+#include <penstock/client.hpp>
+static void show(unsigned long long, unsigned long long) {}
+static void complain(const std::string& text) { std::puts(text.c_str()); }
+int main() {
+""" + code[1] + """std::printf("%g\\n", result ? result.value() : -1.0);
+}
+""", "-std=c++20", "-Wno-missing-field-initializers", "-o", "engine", str(library), f"-Wl,-rpath,{library.parent}")
+    ended = subprocess.run(["./engine"], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert ended.stdout == "9\n", ended.stdout + ended.stderr

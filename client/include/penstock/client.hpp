@@ -89,6 +89,9 @@ struct OperationOptions {
   std::uint32_t attempts_max = 0;  ///< 0: as the supervisor is configured.
   std::chrono::nanoseconds time_limit{0};
   bool continue_on_failure = false;  ///< A failed subtask cancels only what depends on it.
+  // Of a runner:
+  std::vector<std::string> environment;  ///< `NAME=value`, beside what its worker has.
+  std::string working_directory;         ///< Empty: that of its worker.
 };
 
 /// A graph in the making. Moved, never copied; for one thread. Subtasks are kept as columns, and given to the library
@@ -155,10 +158,16 @@ class GraphBuilder {
     }
   }
 
+  static std::vector<const char*> texts_of(const std::vector<std::string>& strings) {
+    std::vector<const char*> texts;
+    for (const std::string& text : strings) texts.push_back(text.c_str());
+    return texts;
+  }
+
   std::uint32_t add_template(std::uint32_t runner, const std::string& program,
                              const std::vector<std::string>& arguments, const OperationOptions& options) {
-    std::vector<const char*> texts;
-    for (const std::string& argument : arguments) texts.push_back(argument.c_str());
+    const std::vector<const char*> texts = texts_of(arguments);
+    const std::vector<const char*> environment = texts_of(options.environment);
     penstock_template content{};
     content.size = sizeof content;
     content.runner = runner;
@@ -166,6 +175,9 @@ class GraphBuilder {
     content.name = options.name.empty() ? program.c_str() : options.name.c_str();
     content.arguments = texts.data();
     content.argument_count = static_cast<std::uint32_t>(texts.size());
+    content.environment = environment.data();
+    content.environment_count = static_cast<std::uint32_t>(environment.size());
+    content.working_directory = options.working_directory.empty() ? nullptr : options.working_directory.c_str();
     content.payload = {options.payload.data(), options.payload.size()};
     content.milli_slots = options.milli_slots;
     content.memory_bytes = options.memory_bytes;

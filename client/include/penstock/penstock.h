@@ -184,7 +184,7 @@ PENSTOCK_API void penstock_release(penstock_client* client, int64_t job);
 
 typedef struct penstock_data penstock_data;
 /* The outputs number `output` of subtasks that have succeeded; NULL for `subtasks`: of 0 to count - 1. In a cluster
- * inside this process they are not copied. */
+ * inside this process they are not copied. InputLost: their last holder is gone; submit again what made them. */
 PENSTOCK_API penstock_data* penstock_fetch(penstock_client* client, int64_t job, const uint32_t* subtasks, uint64_t count,
                                            uint32_t output);
 /* As many as were asked for, in that order; read only; valid until the data are freed. */

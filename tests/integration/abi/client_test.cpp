@@ -50,6 +50,18 @@ TEST_F(ClientTest, ARunnerGetsItsInputsInOrder) {
   EXPECT_EQ(job.result(both).value(), "b;a;");
 }
 
+TEST_F(ClientTest, ARunnerHasTheVariablesAndTheDirectoryOfItsOperation) {
+  GraphBuilder graph;
+  OperationOptions options;
+  options.environment = {"TEST_RUNNER_WORD=given"};
+  options.working_directory = "/usr";
+  const auto given = graph.add_with(graph.runner<std::string>(runner(), options), "where");
+  const auto plain = graph.add_with(graph.runner<std::string>(runner()), "where");
+  const Job job = submit(std::move(graph));
+  EXPECT_EQ(job.result(given).value(), "/usr given");
+  EXPECT_EQ(job.result(plain).value().back(), ' ');
+}
+
 TEST_F(ClientTest, AResultIsReadWhereItLies) {
   GraphBuilder graph;
   const auto large = graph.value(std::string(1 << 20, 'x'));
