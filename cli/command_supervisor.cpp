@@ -69,6 +69,8 @@ Result<int> supervise(Invocation& invocation, SupervisorCommand options) {
   if (!config) return config.error();
   if (const auto parts = supervisor::parts_of(config->supervisor.policy.pools); !parts) return parts.error();
   PENSTOCK_TRY(begin_log(invocation, LogLevel::Info));
+  for (const std::string& warning : policy_warnings(config->supervisor.policy))
+    log_line(LogLevel::Warn, "policy", warning);
   Result<HostPort> listen = parse_host_port(options.listen, "127.0.0.1");
   if (!listen) return listen.error();
 

@@ -79,8 +79,7 @@ Result<void> check_within(const ProjectConfig& project, const char* what, std::i
 
 Result<void> check_project(const PolicyConfig& config, const ProjectConfig& project) {
   const char* kind = kind_of(project);
-  PENSTOCK_TRY(check_amount(kind, project.name, "its weight", project.weight));
-  if (project.weight == 0) return mistake(kind, project.name, "its weight is 0", "give it a weight above 0");
+  if (project.weight != kNoWeight) PENSTOCK_TRY(check_amount(kind, project.name, "its weight", project.weight));
   PENSTOCK_TRY(check_within(project, "guaranteed_slots", project.guaranteed_slots, project.slots_max));
   PENSTOCK_TRY(check_within(project, "guaranteed_gpu_slots", project.guaranteed_gpu_slots, project.gpu_slots_max));
   if (!project.pool.empty() && find_pool(config, project.pool) < 0)
@@ -89,32 +88,28 @@ Result<void> check_project(const PolicyConfig& config, const ProjectConfig& proj
   return {};
 }
 
-/// What a department promises its parts together must not be more than what it has itself.
 Result<void> check_departments(const PolicyConfig& config) {
-  for (const ProjectConfig& department : config.projects) {
-    std::int64_t slots = 0;
-    std::int64_t gpu_slots = 0;
-    bool has_parts = false;
-    for (const ProjectConfig& part : config.projects) {
-      if (part.department != department.name) continue;
-      if (!department.is_department)
-        return mistake("project", part.name, "belongs to '" + department.name + "', which is no department",
-                       "write [[policy.department]] for it");
-      has_parts = true;
-      slots += part.guaranteed_slots;
-      gpu_slots += part.guaranteed_gpu_slots;
-    }
-    if (!has_parts) continue;
-    if (slots > department.guaranteed_slots)
-      return mistake(
-          "department", department.name,
-          "guarantees " + std::to_string(department.guaranteed_slots) + " slots, its parts " + std::to_string(slots));
-    if (gpu_slots > department.guaranteed_gpu_slots)
-      return mistake("department", department.name,
-                     "guarantees " + std::to_string(department.guaranteed_gpu_slots) + " GPU slots, its parts " +
-                         std::to_string(gpu_slots));
-  }
+  for (const ProjectConfig& part : config.projects)
+    if (!part.department.empty() &&
+        !config.projects[static_cast<std::size_t>(find_project(config, part.department))].is_department)
+      return mistake("project", part.name, "belongs to '" + part.department + "', which is no department",
+                     "write [[policy.department]] for it");
   return {};
+}
+
+/// What a department is guaranteed bounds what its parts get together, so that each may count on less than it says.
+void warn_of_parts(const PolicyConfig& config, std::int64_t ProjectConfig::*guaranteed, const char* slots,
+                   std::vector<std::string>& warnings) {
+  for (const ProjectConfig& department : config.projects) {
+    if (!department.is_department) continue;
+    std::int64_t sum = 0;
+    for (const ProjectConfig& part : config.projects)
+      if (part.department == department.name) sum += part.*guaranteed;
+    if (sum > department.*guaranteed)
+      warnings.push_back("department '" + department.name + "' is guaranteed " +
+                         std::to_string(department.*guaranteed) + slots + ", its parts " + std::to_string(sum) +
+                         ": first come, first served among them");
+  }
 }
 
 Result<void> check_pools(const PolicyConfig& config) {
@@ -123,6 +118,8 @@ Result<void> check_pools(const PolicyConfig& config) {
     if (pool.reserve_depth < 0 || pool.reserve_depth > kPolicyAmountMax)
       return mistake("pool", pool.name, "reserve_depth is " + std::to_string(pool.reserve_depth),
                      "it must not be negative");
+    if (pool.time_limit <= Duration::zero())
+      return mistake("pool", pool.name, "its time_limit is not above 0", "say how long its jobs run at most");
     if (!pool.workers.empty()) continue;
     if (!rest.empty())
       return mistake("pool", pool.name, "takes all workers that no pool names, and so does '" + rest + "'",
@@ -164,6 +161,13 @@ Result<void> check_policy(const PolicyConfig& config) {
   for (const AccountConfig& account : config.accounts)
     PENSTOCK_TRY(check_amount("account", account.name, "its number of shares", account.shares));
   return check_departments(config);
+}
+
+std::vector<std::string> policy_warnings(const PolicyConfig& config) {
+  std::vector<std::string> warnings;
+  warn_of_parts(config, &ProjectConfig::guaranteed_slots, " slots", warnings);
+  warn_of_parts(config, &ProjectConfig::guaranteed_gpu_slots, " GPU slots", warnings);
+  return warnings;
 }
 
 }  // namespace penstock

@@ -13,6 +13,8 @@ namespace penstock {
 
 /// As an amount: without bound.
 inline constexpr std::int64_t kUnbounded = -1;
+/// As a weight: not said.
+inline constexpr std::int64_t kNoWeight = -1;
 
 /// Hosts under one policy.
 struct PoolConfig {
@@ -21,6 +23,7 @@ struct PoolConfig {
   std::vector<std::string> workers;    ///< Names, or patterns with `*`; empty: all that no other pool names.
   bool preemption = true;              ///< Whether running subtasks are taken back, not only slots as they become free.
   std::int64_t reserve_depth = 1;      ///< Multi-factor: blocked jobs with a reserved start before others may pass.
+  Duration time_limit = std::chrono::hours{24};  ///< Multi-factor: how long a job is taken to run; > 0.
   friend bool operator==(const PoolConfig&, const PoolConfig&) = default;
 };
 
@@ -30,7 +33,7 @@ struct ProjectConfig {
   std::string department;              ///< Empty: none.
   bool is_department = false;
   std::string pool;                    ///< Of its jobs that name none; empty: the default pool.
-  std::int64_t weight = 1000;          ///< Thousandths.
+  std::int64_t weight = kNoWeight;  ///< Thousandths; 0: nothing beyond its guarantee is its due. See `weights_beyond`.
   std::int64_t priority = 100;         ///< In dividing what lies idle beyond all guarantees; larger first.
   std::int64_t guaranteed_slots = 0;   ///< Of CPU bands.
   std::int64_t slots_max = kUnbounded;
@@ -68,9 +71,12 @@ inline constexpr std::int64_t kPolicyAmountMax = 1'000'000'000;
 /// Pools, projects and accounts, each; more are refused.
 inline constexpr std::size_t kPolicyEntriesMax = 10'000;
 
-/// Whether all of it can be: names that are there, once, no circles, no negative amount, no guarantee above the
-/// department's or a limit. Presets are for whoever knows them. Error: InvalidArgument, whose subject names the entry.
+/// Whether all of it can be: names that are there, once, no circles, no negative amount, no guarantee above a
+/// limit. Presets are for whoever knows them. Error: InvalidArgument, whose subject names the entry.
 Result<void> check_policy(const PolicyConfig& config);
+
+/// What can be, and is probably not meant: each names the entry and the numbers. REQUIRES: `check_policy` accepts it.
+std::vector<std::string> policy_warnings(const PolicyConfig& config);
 
 /// Position in `config.projects` or `accounts`; -1 if there is none.
 std::int64_t find_project(const PolicyConfig& config, const std::string& name);

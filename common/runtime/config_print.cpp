@@ -74,9 +74,10 @@ std::string print_band(const BandOverride& band) {
 
 constexpr const char* kPolicyAbout =
     "\n# How the cluster is divided (docs/policy.md). Without [[policy.pool]] nothing is limited.\n"
-    "# [[policy.pool]]: name, preset, workers = [\"gpu-*\"], preemption, reserve_depth. [[policy.department]] and\n"
-    "# [[policy.project]]: name, department, pool, weight, priority, guaranteed_slots, slots_max,\n"
-    "# guaranteed_gpu_slots, gpu_slots_max. [[policy.account]]: name, parent, shares.\n";
+    "# [[policy.pool]]: name, preset, workers = [\"gpu-*\"], preemption, reserve_depth, time_limit.\n"
+    "# [[policy.department]] and [[policy.project]]: name, department, pool, weight (or over_quota = \"low\"), "
+    "priority,\n"
+    "# guaranteed_slots, slots_max, guaranteed_gpu_slots, gpu_slots_max. [[policy.account]]: name, parent, shares.\n";
 
 std::string print_policy_lists(const PolicyConfig& policy) {
   std::string text = kPolicyAbout;
@@ -97,13 +98,15 @@ std::string print_policy_lists(const PolicyConfig& policy) {
     if (!pool.workers.empty()) text += "]\n";
     text += std::string{"preemption = "} + (pool.preemption ? "true" : "false") + "\n";
     amount("reserve_depth", pool.reserve_depth, PoolConfig{}.reserve_depth);
+    if (pool.time_limit != PoolConfig{}.time_limit) word("time_limit", to_text(pool.time_limit));
   }
   for (const ProjectConfig& project : policy.projects) {
     entry(project.is_department ? "department" : "project", project.name);
     word("department", project.department);
     word("pool", project.pool);
-    std::string decimals = std::to_string(1000 + project.weight % 1000).substr(1);
-    text += "weight = " + std::to_string(project.weight / 1000) + "." + decimals + "\n";
+    const std::string decimals = std::to_string(1000 + project.weight % 1000).substr(1);
+    if (project.weight != kNoWeight)
+      text += "weight = " + std::to_string(project.weight / 1000) + "." + decimals + "\n";
     amount("priority", project.priority, ProjectConfig{}.priority);
     amount("guaranteed_slots", project.guaranteed_slots, 0);
     amount("slots_max", project.slots_max, kUnbounded);

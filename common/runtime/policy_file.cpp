@@ -1,11 +1,18 @@
 #include "common/runtime/policy_file.hpp"
 
+#include <array>
 #include <cmath>
+#include <utility>
 
 #include "common/base/nearest_name.hpp"
+#include "common/base/quantity.hpp"
 
 namespace penstock {
 namespace {
+
+/// Spec: policy-runai 2.
+constexpr std::array<std::pair<std::string_view, std::int64_t>, 4> kOverQuota{
+    {{"none", 0}, {"low", 1000}, {"medium", 2000}, {"high", 3000}}};
 
 /// Reads the fields of one table, each once; the first mistake stays.
 class Fields {
@@ -60,10 +67,33 @@ class Fields {
     if (!written || node->is_string() || node->is_boolean())
       return complain(*node, std::string{name} + " is written in another way", "use a number");
     if (!std::isfinite(*written)) return complain(*node, std::string{name} + " is not finite", "use a number");
-    if (*written < 0.001 || *written > static_cast<double>(kPolicyAmountMax) / 1000)
+    if (*written != 0 && (*written < 0.001 || *written > static_cast<double>(kPolicyAmountMax) / 1000))
       return complain(*node, std::string{name} + " is out of its range",
-                      "it must be from 0.001 to " + std::to_string(kPolicyAmountMax / 1000));
+                      "it must be 0, or from 0.001 to " + std::to_string(kPolicyAmountMax / 1000));
     into = std::llround(*written * 1000);
+  }
+  void duration(const char* name, Duration& into) {
+    const toml::node* node = take(name);
+    if (node == nullptr) return;
+    const auto* written = node->as_string();
+    const Result<Duration> parsed = parse_duration(written == nullptr ? "" : written->get());
+    if (parsed)
+      into = *parsed;
+    else
+      complain(*node, std::string{name} + " is no time", "write a duration in quotes, like \"10s\"");
+  }
+  /// How much is whose beyond all guarantees, in words for weights.
+  void over_quota(const char* name, std::int64_t& weight) {
+    const toml::node* node = take(name);
+    if (node == nullptr) return;
+    if (weight != kNoWeight)
+      return complain(*node, std::string{name} + " and weight are both there", "say one of them");
+    const auto* written = node->as_string();
+    for (const auto& [word, thousandths] : kOverQuota)
+      if (written != nullptr && written->get() == word) weight = thousandths;
+    if (weight == kNoWeight)
+      complain(*node, std::string{name} + " is none of its words",
+               "use one of \"none\", \"low\", \"medium\", \"high\"");
   }
   Result<void> finish() {
     for (const auto& [key, node] : table_) {
@@ -105,8 +135,11 @@ Result<void> read_pool(Fields fields, PolicyConfig& config) {
   fields.text("name", pool.name);
   fields.text("preset", pool.preset);
   fields.texts("workers", pool.workers);
+  // Only shares and quotas rest on taking back. Spec: policy-determined 5.1.
+  pool.preemption = pool.preset != "priority";
   fields.flag("preemption", pool.preemption);
   fields.amount("reserve_depth", pool.reserve_depth);
+  fields.duration("time_limit", pool.time_limit);
   config.pools.push_back(std::move(pool));
   return fields.finish();
 }
@@ -118,6 +151,7 @@ Result<void> read_project(Fields fields, bool is_department, PolicyConfig& confi
   fields.text("department", project.department);
   fields.text("pool", project.pool);
   fields.thousandths("weight", project.weight);
+  fields.over_quota("over_quota", project.weight);
   fields.amount("priority", project.priority);
   fields.amount("guaranteed_slots", project.guaranteed_slots);
   fields.amount("slots_max", project.slots_max);

@@ -33,10 +33,12 @@ std::string utc_text(std::int64_t unix_ms) {
 
 /// What an order has changed, where its answer says what was before.
 std::string outcome_of(const Value& answer) {
+  const std::string* warnings = answer["warnings"].text();
+  const std::string but = warnings == nullptr ? "" : "; beware: " + *warnings;
   if (const std::string* changed = answer["changed"].text())
-    return changed->empty() ? "done, and nothing is different" : "done: " + *changed;
+    return (changed->empty() ? "done, and nothing is different" : "done: " + *changed) + but;
   const std::string* before = answer["was"].text();
-  return before == nullptr ? "done" : "done; it was " + *before;
+  return (before == nullptr ? "done" : "done; it was " + *before) + but;
 }
 
 }  // namespace

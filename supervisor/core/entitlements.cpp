@@ -9,7 +9,8 @@
 namespace penstock::supervisor {
 namespace {
 
-std::string hold_text(const policy::Explanation& why, const std::string& subject) {
+/// `subject`: the project that is meant; `other`: the job that it waits for, or nothing.
+std::string hold_text(const policy::Explanation& why, const std::string& subject, const std::string& other) {
   const std::string need = std::to_string(why.need);
   const std::string have = std::to_string(why.have);
   switch (why.hold) {
@@ -19,8 +20,10 @@ std::string hold_text(const policy::Explanation& why, const std::string& subject
              " slots at once, which neither one band of its pool nor whole bands of one size have; there are " + have;
     case policy::Hold::AtFairShare: return "fair share: it holds " + have + " of the " + need + " slots of its share";
     case policy::Hold::AtSlotsMax: return "slots_max: it holds " + have + " of " + need;
-    case policy::Hold::HigherPriority: return "priority: a job of higher priority waits";
-    case policy::Hold::PredecessorsLeave: return "its place is promised, and others are leaving it";
+    case policy::Hold::HigherPriority:
+      return "priority: " + (other.empty() ? "a job" : other) + " of higher priority waits";
+    case policy::Hold::PredecessorsLeave:
+      return "its place is promised, and " + (other.empty() ? "others are" : other + " is") + " leaving it";
     case policy::Hold::ProjectLimit:
       return "limit of " + subject + ": with it, it would hold " + need + ", and it may hold " + have;
     case policy::Hold::ProjectGuarantee:
@@ -28,7 +31,8 @@ std::string hold_text(const policy::Explanation& why, const std::string& subject
              " of " + have;
     case policy::Hold::Gated: return "its gang is not complete";
     case policy::Hold::Held: return "it is held";
-    case policy::Hold::BehindReservation: return "starting it would delay a reserved start";
+    case policy::Hold::BehindReservation:
+      return "starting it would delay " + (other.empty() ? "a reserved start" : other + ", whose start is reserved");
   }
   return {};
 }
@@ -85,7 +89,12 @@ void SupervisorCore::apply_plan(const PassUnderWay& pass, const policy::Plan& pl
     Job& job = *jobs_[id.value()];
     if (job.shares == nullptr) continue;
     for (BandShare& share : job.shares->bands) share.planned = 0;
-    for (KindShare& share : job.shares->kinds) share.promised.clear(), share.hold.clear(), share.target = 0;
+    for (KindShare& share : job.shares->kinds) {
+      share.promised.clear();
+      share.hold.clear();
+      share.target = 0;
+      share.starts_by = kNever;
+    }
   }
   std::vector<bool> stays(pass.members.size(), true);
   for (const policy::Preemption& each : plan.preemptions) stays[each.member] = false;
@@ -108,8 +117,9 @@ void SupervisorCore::apply_plan(const PassUnderWay& pass, const policy::Plan& pl
       places.push_back({pass.bands[place.band], static_cast<std::uint32_t>(place.slots)});
     const PassUnderWay::Subject& subject = pass.subjects[pass.members[each.member].subject];
     if (!knows(subject.job) || jobs_[subject.job.value()]->shares == nullptr) continue;
-    jobs_[subject.job.value()]->shares->kinds[static_cast<std::size_t>(subject.kind)].promised.push_back(
-        std::move(places));
+    KindShare& share = jobs_[subject.job.value()]->shares->kinds[static_cast<std::size_t>(subject.kind)];
+    share.starts_by = std::min(share.starts_by, each.starts_by);
+    if (!places.empty()) share.promised.push_back(std::move(places));
   }
   note_explanations(pass, plan);
   for (const JobId id : active_) {
@@ -147,8 +157,8 @@ void SupervisorCore::note_explanations(const PassUnderWay& pass, const policy::P
       in_slots.need /= 1000;
       in_slots.have /= 1000;
     }
-    share->hold =
-        hold_text(in_slots, named ? "project '" + policy_.config.projects[project].name + "'" : "its project");
+    share->hold = hold_text(in_slots, named ? "project '" + policy_.config.projects[project].name + "'" : "its project",
+                            why.other == policy::kNone ? "" : to_string(pass.subjects[why.other].job));
   }
   for (const policy::Preemption& each : plan.preemptions) kind_share(pass.members[each.member].subject);
   for (std::size_t i = 0; i < pass.members.size(); ++i)

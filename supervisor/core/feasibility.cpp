@@ -83,7 +83,24 @@ bool SupervisorCore::any_band_for(const Template& wanted, std::uint32_t pool) co
   return false;
 }
 
+/// Spec: policy-determined 8.1.
+Result<void> SupervisorCore::check_cap(const JobSpec& spec, const GraphShape& shape) const {
+  if (!policed() || spec.policy.slots_max == 0) return {};
+  const std::vector<Template>& templates = shape.graph().templates;
+  for (std::uint32_t i = 0; i < templates.size(); ++i) {
+    const std::int64_t slots = (templates[i].request.slots.value() + 999) / 1000;
+    if (slots <= spec.policy.slots_max) continue;
+    return Error{ErrorCode::InvalidArgument,
+                 "subtask '" + shape.name(first_subtask_of(shape, i)) + "' of job '" + spec.name + "'",
+                 "needs " + std::to_string(slots) + " slots, and slots_max of its job is " +
+                     std::to_string(spec.policy.slots_max),
+                 "raise slots_max"};
+  }
+  return {};
+}
+
 Result<void> SupervisorCore::check_feasible(const JobSpec& spec, const GraphShape& shape) const {
+  PENSTOCK_TRY(check_cap(spec, shape));
   // Without any worker nothing can be said yet; the job waits for the first. The same goes for those of its pool.
   if (spec.wait_for_resources || workers_.alive_bands() == 0 || reclaiming_) return {};
   const std::uint32_t pool = pool_in_force(spec.policy);

@@ -63,6 +63,11 @@ struct KindShare {
   bool bound = false;  ///< What of it can run must run where it is kept, so that slots must be there.
   std::uint32_t misplaced =
       0;                   ///< Passes in a row that found its slots where it had nothing to run, and work elsewhere.
+  bool any_stays = false;  ///< Some of its subtasks there are never preempted, as they must not run twice;
+  bool all_stay = false;   ///< none of them is.
+  Instant holds_since = kNever;       ///< Since when it has had slots; `kNever`: it has none.
+  Instant incomplete_since = kNever;  ///< Since when a gang of it has had fewer than all.
+  Instant starts_by = kNever;         ///< Its reserved start, as far as time limits tell.
   std::string hold;        ///< The rule that keeps it from more; empty: nothing does.
   ToldShare told;          ///< What the audit history says of it.
   std::int64_t priority = 0;   ///< Of the multi-factor sum, with its terms.
@@ -81,7 +86,9 @@ struct JobShares {
   std::uint32_t project = 0;                ///< The same; the number of projects: of none.
   std::uint32_t account = 0;                ///< The same.
   std::int64_t position = 0;                ///< In the order of its priority; smaller is earlier.
-  std::uint64_t charged_us = 0;             ///< What of its run time is charged already.
+  std::uint64_t ended_us = 0;               ///< Slot-microseconds of attempts that have ended since it has had shares.
+  std::uint64_t running_us = 0;             ///< As far as it is known, of those that run now.
+  std::uint64_t charged_us = 0;             ///< What of both is charged already.
   std::uint64_t preemptions = 0;
   std::string preemption_reason;                      ///< Of the last one that a plan has ordered.
   std::uint32_t pull_cursor = 0;                      ///< The band where something to move was found last.

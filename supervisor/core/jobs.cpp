@@ -154,6 +154,7 @@ void SupervisorCore::cancel_subtasks(Job& job, std::vector<std::uint32_t> pendin
 
 void SupervisorCore::change_priority(Job& job, std::int32_t priority) {
   job.spec.priority = priority;
+  if (job.shares != nullptr) job.shares->position = first_position(job.id);
   record_change(job);
   std::stable_sort(active_.begin(), active_.end(), [this](JobId a, JobId b) {
     const std::int32_t pa = jobs_[a.value()]->spec.priority;

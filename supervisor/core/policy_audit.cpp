@@ -2,6 +2,7 @@
 // rule and number.
 #include <algorithm>
 
+#include "common/protocol/job_kind.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 #include "supervisor/policy/plan.hpp"
 
@@ -106,6 +107,13 @@ std::uint64_t SupervisorCore::slots_of_project(std::uint32_t project, BandKind k
   return held;
 }
 
+/// As passes compare it.
+std::string SupervisorCore::priority_text(const Job& job) const {
+  const std::string own = std::to_string(job.spec.priority);
+  const bool by_kind = job.shares != nullptr && counts_quotas(job.shares->pool);
+  return by_kind ? std::string{to_string(job.spec.policy.kind)} + " " + own : own;
+}
+
 std::string SupervisorCore::preemption_text(const PassUnderWay& pass, const policy::Plan& plan,
                                             const policy::Preemption& each, HeldByProject& held_by) const {
   const std::uint32_t victim = pass.members[each.member].subject;
@@ -124,9 +132,7 @@ std::string SupervisorCore::preemption_text(const PassUnderWay& pass, const poli
     }
     case policy::PreemptionReason::Priority:
       return "a job of higher priority needs the place" + for_whom +
-             (other == nullptr ? ""
-                               : ", which has " + std::to_string(other->spec.priority) + " before " +
-                                     std::to_string(job.spec.priority));
+             (other == nullptr ? "" : ", which has " + priority_text(*other) + " before " + priority_text(job));
     case policy::PreemptionReason::Reclaim: {
       std::string text = "another project is below what it is entitled to" + for_whom;
       if (other == nullptr || other->shares == nullptr || other->shares->project >= policy_.config.projects.size())
@@ -136,7 +142,8 @@ std::string SupervisorCore::preemption_text(const PassUnderWay& pass, const poli
       text += " of '" + policy_.config.projects[other->shares->project].name + "', which holds " +
               std::to_string(held->second);
       const std::size_t owner =
-          static_cast<std::size_t>(subject.kind) * (policy_.config.projects.size() + 1) + other->shares->project;
+          pass.first_projects[job.shares->pool * kBandKinds + static_cast<std::size_t>(subject.kind)] +
+          other->shares->project;
       const auto target =
           std::find_if(plan.project_targets.begin(), plan.project_targets.end(),
                        [&](const policy::Target& of) { return of.owner == owner && of.amount.gpu != 0; });

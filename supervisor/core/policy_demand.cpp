@@ -87,6 +87,27 @@ bool SupervisorCore::is_bound(Job& job, BandKind kind) {
   return share.misplaced >= kMisplacedMax;
 }
 
+/// Whether policy may take back what the job runs on bands of that kind.
+bool SupervisorCore::may_leave(const Job& job, BandKind kind) const {
+  return job.spec.policy.may_be_preempted() && !job.shares->kinds[static_cast<std::size_t>(kind)].all_stay;
+}
+
+/// Whole slots of running attempts that must not run twice, and so are never preempted.
+std::uint32_t SupervisorCore::slots_that_stay(const Job& job, BandSlot slot) const {
+  const BandEntry& band = workers_[slot];
+  const KindShare& share = job.shares->kinds[static_cast<std::size_t>(band.kind)];
+  if (!share.any_stays || job.shares->of(slot).started == 0) return 0;
+  std::uint32_t attempts = 0;
+  for (const AssignedRef& ref : band.assigned) {
+    if (ref.job != job.id || ref.subtask >= job.total()) continue;
+    const SubtaskHot& hot = job.hot[ref.subtask];
+    const bool runs = hot.phase == SubtaskPhase::Assigned && hot.attempt == ref.attempt && hot.band == slot &&
+                      (hot.flags & SubtaskFlag::kStarted) != 0;
+    attempts += runs && !job.shape->template_of(ref.subtask).retryable ? 1 : 0;
+  }
+  return attempts * share.unit_on(band);
+}
+
 /// Whole slots that attempts of the job take which have been running for a while.
 std::uint32_t SupervisorCore::slots_run(const KindShare& kind, const BandShare& share, const BandEntry& band) {
   const std::uint64_t slots = (std::uint64_t{share.started} * kind.unit_milli + 999) / 1000;
@@ -103,7 +124,7 @@ void SupervisorCore::count_holdings() {
       BandShare& share = job.shares->bands[i];
       const BandEntry& band = workers_[BandSlot{i}];
       if (!band.alive) continue;
-      const bool keeps = !share.limited() || !job.spec.policy.may_be_preempted();
+      const bool keeps = !share.limited() || !may_leave(job, band.kind);
       if (keeps)
         share.planned =
             std::max(share.planned, slots_run(job.shares->kinds[static_cast<std::size_t>(band.kind)], share, band));

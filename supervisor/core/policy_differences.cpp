@@ -20,14 +20,15 @@ Fields fields_of(const PoolConfig& pool) {
   return {{"preset", pool.preset},
           {"workers", workers.empty() ? "the rest" : workers},
           {"preemption", pool.preemption ? "true" : "false"},
-          {"reserve_depth", std::to_string(pool.reserve_depth)}};
+          {"reserve_depth", std::to_string(pool.reserve_depth)},
+          {"time_limit", milliseconds_text(pool.time_limit)}};
 }
 
 Fields fields_of(const ProjectConfig& project) {
   return {{"department", project.department.empty() ? "none" : project.department},
           {"is_department", project.is_department ? "true" : "false"},
           {"pool", project.pool.empty() ? "the default" : project.pool},
-          {"weight in thousandths", std::to_string(project.weight)},
+          {"weight in thousandths", project.weight == kNoWeight ? "not said" : std::to_string(project.weight)},
           {"priority", std::to_string(project.priority)},
           {"guaranteed_slots", std::to_string(project.guaranteed_slots)},
           {"slots_max", limit_text(project.slots_max)},

@@ -107,17 +107,18 @@ Result<Value> SupervisorCore::describe_projects() const {
         wanted += job.shares->kinds[kind].demand;
       }
     }
-    rows.push_back(Value::Record{{"project", project.name},
-                                 {"department", project.department},
-                                 {"weight", static_cast<double>(project.weight) / 1000},
-                                 {"guaranteed_slots", project.guaranteed_slots},
-                                 {"slots_max", limit_value(project.slots_max)},
-                                 {"guaranteed_gpu_slots", project.guaranteed_gpu_slots},
-                                 {"gpu_slots_max", limit_value(project.gpu_slots_max)},
-                                 {"jobs", jobs},
-                                 {"wanted", wanted},
-                                 {"slots", held[0]},
-                                 {"gpu_slots", held[1]}});
+    rows.push_back(Value::Record{
+        {"project", project.name},
+        {"department", project.department},
+        {"weight", project.weight == kNoWeight ? Value{} : Value{static_cast<double>(project.weight) / 1000}},
+        {"guaranteed_slots", project.guaranteed_slots},
+        {"slots_max", limit_value(project.slots_max)},
+        {"guaranteed_gpu_slots", project.guaranteed_gpu_slots},
+        {"gpu_slots_max", limit_value(project.gpu_slots_max)},
+        {"jobs", jobs},
+        {"wanted", wanted},
+        {"slots", held[0]},
+        {"gpu_slots", held[1]}});
   }
   return Value{std::move(rows)};
 }
@@ -144,11 +145,11 @@ Result<Value> SupervisorCore::describe_queue() const {
   std::vector<const Job*> jobs;
   for (const JobId id : active_)
     if (jobs_[id.value()]->shares != nullptr) jobs.push_back(jobs_[id.value()].get());
-  std::stable_sort(jobs.begin(), jobs.end(), [](const Job* a, const Job* b) {
+  std::stable_sort(jobs.begin(), jobs.end(), [this](const Job* a, const Job* b) {
     const std::int64_t left = std::max(a->shares->kinds[0].priority, a->shares->kinds[1].priority);
     const std::int64_t right = std::max(b->shares->kinds[0].priority, b->shares->kinds[1].priority);
     if (left != right) return left > right;
-    if (a->spec.priority != b->spec.priority) return a->spec.priority > b->spec.priority;
+    if (precedence_of(*a) != precedence_of(*b)) return precedence_of(*a) > precedence_of(*b);
     return a->shares->position < b->shares->position;
   });
   Value::List rows;
@@ -210,6 +211,11 @@ Result<Value> SupervisorCore::set_by_request(const AdminRequest& request) {
       return Error{ErrorCode::InvalidArgument, to_string(job->id),
                    "is a gang of " + std::to_string(job->spec.policy.gang) + ": with less it would wait for ever",
                    "hold it back by its priority"};
+    const std::uint32_t unit = std::max(job->shares->kinds[0].unit_slots(), job->shares->kinds[1].unit_slots());
+    if (cap > 0 && cap < unit)
+      return Error{ErrorCode::InvalidArgument, to_string(job->id),
+                   "has a subtask of " + std::to_string(unit) + " slots: with less it would wait for ever",
+                   "hold it back by its priority"};
     before = job->spec.policy.slots_max == 0 ? "none" : std::to_string(job->spec.policy.slots_max);
     job->spec.policy.slots_max = cap;
   }
@@ -226,7 +232,9 @@ Result<Value> SupervisorCore::set_quota(const std::string& project, const std::s
   const std::int64_t before = at < 0 ? 0 : policy_.config.projects[static_cast<std::size_t>(at)].guaranteed_slots;
   PENSTOCK_TRY(change_quota(project, slots));
   keep_policy();
-  return Value{Value::Record{{"project", project}, {"guaranteed_slots", slots}, {"was", std::to_string(before)}}};
+  Value::Record done{{"project", project}, {"guaranteed_slots", slots}, {"was", std::to_string(before)}};
+  tell_warnings(done);
+  return Value{std::move(done)};
 }
 
 /// `2nd of 5 of priority 0 in pool 'all'`, by position.
@@ -235,7 +243,7 @@ std::string SupervisorCore::place_text(const Job& job) const {
   std::uint64_t all = 0;
   for (const JobId id : active_) {
     const Job& each = *jobs_[id.value()];
-    if (each.shares == nullptr || each.shares->pool != job.shares->pool || each.spec.priority != job.spec.priority)
+    if (each.shares == nullptr || each.shares->pool != job.shares->pool || precedence_of(each) != precedence_of(job))
       continue;
     ++all;
     place += each.shares->position < job.shares->position ? 1 : 0;
@@ -244,7 +252,7 @@ std::string SupervisorCore::place_text(const Job& job) const {
          std::to_string(job.spec.priority) + " in pool '" + policy_.config.pools[job.shares->pool].name + "'";
 }
 
-/// `move JOB ahead-of|behind OTHER`, among jobs of one priority.
+/// `move JOB ahead-of|behind OTHER` of its pool, whose priority it takes. Spec: policy-determined 5.5.
 Result<Value> SupervisorCore::move_by_request(const AdminRequest& request) {
   if (!policed()) return no_policy();
   Job* job = find_job(job_selector_of(operand(request, 0)));
@@ -254,31 +262,50 @@ Result<Value> SupervisorCore::move_by_request(const AdminRequest& request) {
   for (const auto& [found, named] : {std::pair{job, operand(request, 0)}, {other, operand(request, 2)}})
     if (found == nullptr || found->shares == nullptr)
       return not_found("job '" + named + "'", "`queue` lists those that run");
-  if (job == other) return bad_argument("move", "a job cannot pass itself");
-  if (job->spec.priority != other->spec.priority || job->shares->pool != other->shares->pool)
-    return Error{ErrorCode::WrongState, to_string(job->id), "has another priority or pool than " + to_string(other->id),
-                 "change its priority first"};
-  // Half-way to the neighbour on that side; none: well beyond. Positions begin far apart.
-  const bool ahead = where == "ahead-of";
-  const std::int64_t from = other->shares->position;
-  std::int64_t neighbour = ahead ? from - (std::int64_t{1} << 21U) : from + (std::int64_t{1} << 21U);
-  for (const JobId id : active_) {
-    const Job& each = *jobs_[id.value()];
-    if (&each == job || each.shares == nullptr) continue;
-    const std::int64_t at = each.shares->position;
-    if (ahead && at < from) neighbour = std::max(neighbour, at);
-    if (!ahead && at > from) neighbour = std::min(neighbour, at);
-  }
-  const std::int64_t position = from + (neighbour - from) / 2;
-  if (position == from || position == neighbour)
-    return Error{ErrorCode::LimitExceeded, to_string(job->id), "there is no place left between its neighbours",
-                 "move one of them first"};
+  if (job->shares->pool != other->shares->pool)
+    return Error{ErrorCode::WrongState, to_string(job->id), "is in another pool than " + to_string(other->id), {}};
   const std::string before = place_text(*job);
-  job->shares->position = position;
-  record_change(*job);
-  policy_changed();
+  PENSTOCK_TRY(move_beside(*job, *other, where == "ahead-of"));
   return Value{Value::Record{
       {"job", to_string(job->id)}, {where, to_string(other->id)}, {"place", place_text(*job)}, {"was", before}}};
+}
+
+/// Who stands there already, or is moved beside itself, stays.
+Result<void> SupervisorCore::move_beside(Job& job, const Job& other, bool ahead) {
+  if (&job == &other) return {};
+  std::vector<const Job*> order;
+  for (const JobId id : active_)
+    if (const Job& each = *jobs_[id.value()]; each.shares != nullptr && each.shares->pool == job.shares->pool)
+      order.push_back(&each);
+  std::stable_sort(order.begin(), order.end(), [this](const Job* a, const Job* b) {
+    const std::int64_t left = precedence_of(*a);
+    const std::int64_t right = precedence_of(*b);
+    return left != right ? left > right : a->shares->position < b->shares->position;
+  });
+  const auto at = std::find(order.begin(), order.end(), &other);
+  const bool is_last = ahead ? at == order.begin() : at + 1 == order.end();
+  const Job* neighbour = is_last ? nullptr : ahead ? *(at - 1) : *(at + 1);
+  if (neighbour == &job) return {};
+  const std::int64_t kind_alone = precedence_of(job) - job.spec.priority;
+  if (kind_alone != precedence_of(other) - other.spec.priority)
+    return Error{ErrorCode::WrongState, to_string(job.id),
+                 "is " + std::string{to_string(job.spec.policy.kind)} + ", and " + to_string(other.id) + " is " +
+                     std::string{to_string(other.spec.policy.kind)},
+                 "in this pool those have a queue each"};
+  // Half-way to the neighbour on that side; none of that priority: well beyond. Positions begin far apart.
+  const std::int64_t from = other.shares->position;
+  const bool bounded = neighbour != nullptr && precedence_of(*neighbour) == precedence_of(other);
+  const std::int64_t beyond = std::int64_t{1} << 20U;
+  const std::int64_t end = bounded ? neighbour->shares->position : ahead ? from - beyond : from + beyond;
+  const std::int64_t position = from + (end - from) / 2;
+  if (position == from || position == end)
+    return Error{ErrorCode::LimitExceeded, to_string(job.id), "there is no place left between its neighbours",
+                 "move one of them first"};
+  if (job.spec.priority != other.spec.priority) change_priority(job, other.spec.priority);
+  job.shares->position = position;
+  record_change(job);
+  policy_changed();
+  return {};
 }
 
 /// What policy says about a job, for `explain`.
@@ -293,6 +320,8 @@ void SupervisorCore::explain_policy(const Job& job, Value::Record& fields) const
     fields.emplace_back(which + "slots_wanted", share.demand);
     fields.emplace_back(which + "slots_held", slots_held(job, static_cast<BandKind>(kind)));
     if (!share.hold.empty()) fields.emplace_back(which + "held_by", share.hold);
+    if (share.starts_by != kNever && share.starts_by > now_)
+      fields.emplace_back(which + "starts_within_s", std::chrono::duration<double>(share.starts_by - now_).count());
   }
   if (!job.shares->preempting.empty())
     fields.emplace_back("leaving", static_cast<std::uint64_t>(job.shares->preempting.size()));

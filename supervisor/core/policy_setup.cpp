@@ -3,6 +3,7 @@
 
 #include "common/base/nearest_name.hpp"
 #include "supervisor/core/policy_differences.hpp"
+#include "supervisor/core/policy_owners.hpp"
 #include "supervisor/core/request_words.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 
@@ -16,9 +17,6 @@ Error unknown_name(const char* kind, const std::string& name, const std::vector<
   return {ErrorCode::NotFound, std::string{kind} + " '" + name + "'", "is not known",
           nearest.best().empty() ? "`penstock " + std::string{kind} + "s` lists them" : nearest.remedy()};
 }
-
-/// Positions begin far from 0, which stands for none, and far apart, so that jobs can be moved between others.
-constexpr std::int64_t kFirstPosition = std::int64_t{1} << 40U;
 
 }  // namespace
 
@@ -74,13 +72,19 @@ void SupervisorCore::open_shares(Job& job) {
       static_cast<std::uint32_t>(project < 0 ? static_cast<std::int64_t>(config.projects.size()) : project);
   shares.account =
       static_cast<std::uint32_t>(account < 0 ? static_cast<std::int64_t>(config.accounts.size()) : account);
-  shares.charged_us = job.counts.run_us;
-  if (is_new) shares.position = kFirstPosition + (std::int64_t{job.id.value()} << 20U);
-  for (KindShare& share : shares.kinds) share = {};
+  if (is_new) shares.position = first_position(job.id);
+  for (KindShare& share : shares.kinds) {
+    KindShare fresh;
+    fresh.holds_since = share.holds_since;
+    share = std::move(fresh);
+  }
   for (const Template& wanted : job.shape->graph().templates) {
-    std::uint32_t& unit = shares.kinds[wants_gpu(wanted) ? 1 : 0].unit_milli;
-    unit = std::max(unit,
-                    static_cast<std::uint32_t>(std::clamp<std::int64_t>(wanted.request.slots.value(), 1, 65'535'000)));
+    KindShare& share = shares.kinds[wants_gpu(wanted) ? 1 : 0];
+    share.all_stay = (share.unit_milli == 0 || share.all_stay) && !wanted.retryable;
+    share.any_stays = share.any_stays || !wanted.retryable;
+    share.unit_milli =
+        std::max(share.unit_milli,
+                 static_cast<std::uint32_t>(std::clamp<std::int64_t>(wanted.request.slots.value(), 1, 65'535'000)));
   }
   // What workers latch on stays what it is until they are told otherwise.
   const std::vector<BandShare> before = std::exchange(shares.bands, std::vector<BandShare>(workers_.band_slots()));
@@ -156,16 +160,59 @@ void SupervisorCore::set_policy(PolicyConfig config) {
   keep_policy();
 }
 
+/// Where a job stands among those of its priority before anybody has moved it. Far from 0, which stands for none, and
+/// far apart, so that jobs can be moved between others.
+std::int64_t SupervisorCore::first_position(JobId job) {
+  return (std::int64_t{1} << 40U) + (std::int64_t{job.value()} << 20U);
+}
+
+/// What is in force and probably not meant, with what the cluster has now.
+std::vector<std::string> SupervisorCore::warnings_of_policy() const {
+  std::vector<std::string> warnings = policy_warnings(policy_.config);
+  const std::vector<ProjectConfig>& projects = policy_.config.projects;
+  for (std::uint32_t pool = 0; pool < policy_.config.pools.size(); ++pool)
+    for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
+      if (!counts_quotas(pool)) continue;
+      std::int64_t slots = 0;
+      for (std::uint32_t i = 0; i < workers_.band_slots(); ++i)
+        if (const BandEntry& band = workers_[BandSlot{i}];
+            band.alive && band.kind == kind && policy_.pool_of_band[i] == pool)
+          slots += band.slots;
+      const bool cpu = kind == BandKind::Cpu;
+      const std::vector<std::int64_t> amounts = guarantees_in(
+          policy_.config, pool, cpu ? &ProjectConfig::guaranteed_slots : &ProjectConfig::guaranteed_gpu_slots);
+      std::int64_t sum = 0;
+      for (std::size_t i = 0; i < projects.size(); ++i) sum += projects[i].department.empty() ? amounts[i] : 0;
+      if (sum > slots)
+        warnings.push_back("pool '" + policy_.config.pools[pool].name + "' has " + std::to_string(slots) +
+                           (cpu ? " slots now" : " GPU slots now") + ", and " + std::to_string(sum) +
+                           " are guaranteed: first come, first served");
+    }
+  return warnings;
+}
+
+/// To who ordered it, and to the log.
+void SupervisorCore::tell_warnings(Value::Record& answer) {
+  std::string all;
+  for (std::string& warning : warnings_of_policy()) {
+    all += (all.empty() ? "" : "; ") + warning;
+    out_->add(supervisor_action::Alert{Error{ErrorCode::InvalidArgument, "policy", std::move(warning), {}}});
+  }
+  if (!all.empty()) answer.emplace_back("warnings", std::move(all));
+}
+
 /// The shell has read the configuration again, because a client or a signal wanted it.
 void SupervisorCore::on(supervisor_event::PolicyRead& event) {
   Result<Value> result = [&]() -> Result<Value> {
     if (!event.config) return event.config.error();
     std::string changes = differences(policy_.config, *event.config);
     set_policy(std::move(event.config).value());
-    return Value{Value::Record{{"changed", std::move(changes)},
-                               {"pools", static_cast<std::uint64_t>(policy_.config.pools.size())},
-                               {"projects", static_cast<std::uint64_t>(policy_.config.projects.size())},
-                               {"accounts", static_cast<std::uint64_t>(policy_.config.accounts.size())}}};
+    Value::Record done{{"changed", std::move(changes)},
+                       {"pools", static_cast<std::uint64_t>(policy_.config.pools.size())},
+                       {"projects", static_cast<std::uint64_t>(policy_.config.projects.size())},
+                       {"accounts", static_cast<std::uint64_t>(policy_.config.accounts.size())}};
+    tell_warnings(done);
+    return Value{std::move(done)};
   }();
   note_order(event.request, result);
   if (!event.client.valid()) {

@@ -1,11 +1,17 @@
 // SupervisorCore: the cluster as a pass of the policy sees it.
 #include <algorithm>
 
+#include "common/base/coverage_mark.hpp"
+#include "supervisor/core/policy_owners.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 #include "supervisor/policy/snapshot.hpp"
 
 namespace penstock::supervisor {
 namespace {
+
+/// A gang that waits so long for a part that it has lost gives up the rest. Not a setting: it ends what cannot go on,
+/// and is the grace that passes which count quotas have.
+constexpr Duration kIncompleteMax = std::chrono::seconds{60};
 
 constexpr std::int64_t kDeviceMib = 1024;  // Slots are told apart as devices are; their memory is nobody's concern.
 
@@ -24,19 +30,45 @@ policy::WorkloadKind kind_of(JobKind kind) {
 
 std::int64_t bounded(std::int64_t slots) { return slots == kUnbounded ? policy::kUnlimited : slots * 1000; }
 
-/// Each kind of band has projects of its own, because what is guaranteed of one says nothing about the other. The last
-/// of each is that of jobs without a project.
-policy::Project project_for(const ProjectConfig& source, BandKind kind, std::uint32_t parent) {
+/// What workloads of a kind have before their own priorities, where quotas count. Spec: policy-runai 1.
+std::int64_t base_priority(const JobPolicy& wishes) {
+  switch (wishes.kind) {
+    case JobKind::Training: return 50;
+    case JobKind::Interactive: return wishes.may_be_preempted() ? 75 : 100;
+    case JobKind::Inference: return 125;
+  }
+  return 50;
+}
+
+/// What a project is guaranteed, and its weight beyond that; both in slots, in thousandths.
+struct ProjectDue {
+  std::int64_t guaranteed = 0;
+  std::int64_t weight = 0;
+};
+
+policy::Project project_for(const ProjectConfig& source, BandKind kind, std::uint32_t parent, const ProjectDue& due) {
   policy::Project project;
   project.name = source.name;
   project.parent = parent;
   project.priority = source.priority;
   for (policy::ResourceShare& share : project.shares) share = {policy::kUnlimited, policy::kUnlimited, 1000, 0};
-  const bool cpu = kind == BandKind::Cpu;
   project.shares[static_cast<std::size_t>(policy::Resource::Gpu)] = {
-      (cpu ? source.guaranteed_slots : source.guaranteed_gpu_slots) * 1000,
-      bounded(cpu ? source.slots_max : source.gpu_slots_max), source.weight, 0};
+      due.guaranteed, bounded(kind == BandKind::Cpu ? source.slots_max : source.gpu_slots_max), due.weight, 0};
   return project;
+}
+
+/// A gang that has lost a part of its places, with a worker, wants that part again. Whoever waits for it for too long
+/// gives up the rest, because two of them might wait for each other: `leaving` takes it;
+/// none where a pass sees to that itself. Spec: policy-runai 9.
+void watch_gang(KindShare& share, Instant now, std::vector<PromisedPlace>& held, std::vector<PromisedPlace>* leaving) {
+  std::uint32_t sum = 0;
+  for (const PromisedPlace& place : held) sum += place.slots;
+  const bool incomplete = sum > 0 && sum < share.demand;
+  if (!incomplete || share.incomplete_since == kNever) share.incomplete_since = incomplete ? now : kNever;
+  if (leaving == nullptr || !incomplete || now < later(share.incomplete_since, kIncompleteMax)) return;
+  PENSTOCK_COVERAGE_MARK("a gang gives up the rest of its places");
+  leaving->insert(leaving->end(), held.begin(), held.end());
+  held.clear();
 }
 
 }  // namespace
@@ -53,7 +85,7 @@ void SupervisorCore::begin_pass() {
   policy::Snapshot snapshot;
   snapshot.now = now_;
   show_bands(pass, snapshot);
-  show_owners(snapshot);
+  show_owners(pass, snapshot);
   std::vector<std::int64_t> capacity(policy_.config.pools.size() * kBandKinds, 0);
   for (const policy::Band& band : snapshot.bands) capacity[band.pool] += band.slots;
   std::vector<std::int64_t> weights(policy_.config.projects.size() + 1, 0);
@@ -85,28 +117,43 @@ void SupervisorCore::show_bands(PassUnderWay& pass, policy::Snapshot& snapshot) 
   }
 }
 
-void SupervisorCore::show_owners(policy::Snapshot& snapshot) const {
-  const PolicyConfig& config = policy_.config;
-  const auto count = static_cast<std::uint32_t>(config.projects.size() + 1);
-  for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
-    const std::uint32_t first = static_cast<std::uint32_t>(kind) * count;
-    for (const ProjectConfig& project : config.projects) {
-      const std::int64_t above = project.department.empty() ? -1 : find_project(config, project.department);
-      const std::uint32_t parent = above < 0 ? policy::kNone : first + static_cast<std::uint32_t>(above);
-      snapshot.projects.push_back(project_for(project, kind, parent));
-      snapshot.projects.back().created = static_cast<std::int64_t>(snapshot.projects.size());
+void SupervisorCore::show_owners(PassUnderWay& pass, policy::Snapshot& snapshot) const {
+  for (std::uint32_t pool = 0; pool < policy_.config.pools.size(); ++pool)
+    for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
+      pass.first_projects.push_back(static_cast<std::uint32_t>(snapshot.projects.size()));
+      if (counts_quotas(pool)) show_projects(pool, kind, snapshot);
     }
-    snapshot.projects.push_back(project_for(ProjectConfig{.name = "none"}, kind, policy::kNone));
+  std::vector<bool> used(policy_.config.accounts.size(), false);
+  for (const JobId id : active_)
+    if (const Job& job = *jobs_[id.value()]; job.shares != nullptr && job.shares->account < used.size())
+      used[job.shares->account] = true;
+  AccountTree tree = account_tree(policy_.config, policy_.usage, used);
+  snapshot.accounts = std::move(tree.accounts);
+  pass.charged = std::move(tree.charged);
+}
+
+/// Each kind of band of each pool has projects of its own, because what is guaranteed of one says nothing about the
+/// others. The last of each is that of jobs without a project.
+void SupervisorCore::show_projects(std::uint32_t pool, BandKind kind, policy::Snapshot& snapshot) const {
+  const PolicyConfig& config = policy_.config;
+  const auto first = static_cast<std::uint32_t>(snapshot.projects.size());
+  const std::vector<std::int64_t> guaranteed = guarantees_in(
+      config, pool, kind == BandKind::Cpu ? &ProjectConfig::guaranteed_slots : &ProjectConfig::guaranteed_gpu_slots);
+  const std::vector<std::int64_t> weights = weights_beyond(config, guaranteed);
+  for (std::size_t i = 0; i < config.projects.size(); ++i) {
+    const ProjectConfig& project = config.projects[i];
+    const std::int64_t above = project.department.empty() ? -1 : find_project(config, project.department);
+    const std::uint32_t parent = above < 0 ? policy::kNone : first + static_cast<std::uint32_t>(above);
+    snapshot.projects.push_back(project_for(project, kind, parent, {guaranteed[i] * 1000, weights[i]}));
+    snapshot.projects.back().created = static_cast<std::int64_t>(snapshot.projects.size());
   }
-  std::vector<bool> has_parts(config.accounts.size(), false);
-  for (const AccountConfig& account : config.accounts)
-    if (!account.parent.empty()) has_parts[static_cast<std::size_t>(find_account(config, account.parent))] = true;
-  for (std::size_t i = 0; i < config.accounts.size(); ++i) {
-    const AccountConfig& account = config.accounts[i];
-    const std::uint32_t parent =
-        account.parent.empty() ? policy::kNone : static_cast<std::uint32_t>(find_account(config, account.parent));
-    snapshot.accounts.push_back({account.name, parent, !has_parts[i], account.shares, policy_.usage[i]});
-  }
+  snapshot.projects.push_back(project_for(ProjectConfig{.name = "none"}, kind, policy::kNone, {0, weights.back()}));
+}
+
+/// Larger first, as a pass compares it. Spec: policy-runai 5.
+std::int64_t SupervisorCore::precedence_of(const Job& job) const {
+  if (!counts_quotas(job.shares->pool)) return job.spec.priority;
+  return (base_priority(job.spec.policy) << 32U) + job.spec.priority;
 }
 
 std::int64_t SupervisorCore::own_weight(const Job& job) const {
@@ -116,7 +163,8 @@ std::int64_t SupervisorCore::own_weight(const Job& job) const {
 /// A project's weight is that of its jobs together; of one without a project, its own.
 std::int64_t SupervisorCore::weight_of(const Job& job, std::int64_t weights) const {
   if (job.shares->project >= policy_.config.projects.size()) return own_weight(job);
-  const std::int64_t project = policy_.config.projects[job.shares->project].weight;
+  const std::int64_t said = policy_.config.projects[job.shares->project].weight;
+  const std::int64_t project = said == kNoWeight ? 1000 : said;
   return std::max<std::int64_t>(project * own_weight(job) / std::max<std::int64_t>(weights, 1), 1);
 }
 
@@ -126,25 +174,29 @@ void SupervisorCore::show_job(Job& job, BandKind kind, const PoolView& pool, pol
   share.bound = is_bound(job, kind);
   share.demand = measure_demand(job, kind, pool.capacity);
   std::vector<PromisedPlace> leaving;
-  const std::vector<PromisedPlace> held = settle_holdings(job, kind, leaving);
+  std::vector<PromisedPlace> held = settle_holdings(job, kind, leaving);
+  if (held.empty() || share.holds_since == kNever) share.holds_since = held.empty() ? kNever : now_;
+  const JobPolicy& wishes = job.spec.policy;
+  const bool gang = wishes.gang > 0 && !share.bound;
+  if (gang) watch_gang(share, now_, held, counts_quotas(job.shares->pool) ? nullptr : &leaving);
   if (share.demand == 0 && held.empty() && leaving.empty()) return;
   PassUnderWay& pass = *policy_.pass;
-  const JobPolicy& wishes = job.spec.policy;
   policy::Workload seen;
   seen.name = to_string(job.id);
-  const auto projects = static_cast<std::uint32_t>(policy_.config.projects.size() + 1);
-  seen.project = static_cast<std::uint32_t>(kind) * projects + job.shares->project;
-  seen.account = job.shares->account < policy_.config.accounts.size() ? job.shares->account : policy::kNone;
   seen.pool = snapshot_pool(job.shares->pool, kind);
+  if (counts_quotas(job.shares->pool)) seen.project = pass.first_projects[seen.pool] + job.shares->project;
+  if (job.shares->account < pass.charged.size()) seen.account = pass.charged[job.shares->account];
   seen.kind = kind_of(wishes.kind);
   seen.preemptible = wishes.may_be_preempted();
-  seen.priority = job.spec.priority;
+  seen.priority = precedence_of(job);
   seen.weight = weight_of(job, pool.weights);
   seen.slots_max = wishes.slots_max > 0 ? wishes.slots_max : policy::kUnlimited;
   seen.position = job.shares->position;
   seen.submitted = job.id.value();
   seen.submitted_at = job.submitted;
-  const bool gang = wishes.gang > 0 && !share.bound;
+  seen.time_limit = policy_.config.pools[job.shares->pool].time_limit;
+  if (!held.empty()) seen.ends_by = later(share.holds_since, *seen.time_limit);
+  if (share.incomplete_since != kNever) seen.stale_since = share.incomplete_since;
   const bool together = gang && counts_quotas(job.shares->pool);
   if (together) seen.sets = {{"gang", wishes.gang / std::max(share.unit_slots(), 1U)}};
   snapshot.workloads.push_back(std::move(seen));
@@ -160,11 +212,19 @@ void SupervisorCore::show_members(KindShare& share, const std::vector<PromisedPl
   const bool whole = subject.gang && !counts_quotas(jobs_[subject.job.value()]->shares->pool);
   std::uint32_t sum = 0;
   for (const PromisedPlace& place : held) sum += place.slots;
-  if (whole && sum > 0) show_member(sum, held, policy::MemberState::Running, snapshot);
+  const Job& job = *jobs_[subject.job.value()];
+  if (whole && sum > 0) {
+    show_member(sum, held, policy::MemberState::Running, snapshot);
+    for (const PromisedPlace& place : held)
+      if (slots_that_stay(job, place.band) > 0) snapshot.members.back().preemptible = false;
+  }
   for (const PromisedPlace& place : held) {
     const std::uint32_t unit = share.unit_on(workers_[place.band]);
-    for (std::uint32_t slots = 0; !whole && slots + unit <= place.slots; slots += unit)
+    const std::uint32_t stay = whole ? 0 : slots_that_stay(job, place.band);
+    for (std::uint32_t slots = 0; !whole && slots + unit <= place.slots; slots += unit) {
       show_member(unit, {{place.band, unit}}, policy::MemberState::Running, snapshot);
+      if (slots < stay) snapshot.members.back().preemptible = false;
+    }
   }
   for (const PromisedPlace& place : leaving) show_member(place.slots, {place}, policy::MemberState::Leaving, snapshot);
   if (sum >= share.demand) return;
@@ -184,7 +244,7 @@ void SupervisorCore::show_member(std::uint32_t slots, std::vector<PromisedPlace>
   member.workload = static_cast<std::uint32_t>(pass.subjects.size() - 1);
   member.state = state;
   member.slots = slots;
-  member.preemptible = job.spec.policy.may_be_preempted();
+  member.preemptible = may_leave(job, subject.kind);
   member.single_band = !subject.gang || counts_quotas(job.shares->pool);
   member.request = {0, 0, std::int64_t{slots} * 1000};
   member.submitted = job.id.value();
@@ -202,7 +262,7 @@ void SupervisorCore::show_waiting_members(const KindShare& share, std::uint32_t 
   const PassUnderWay& pass = *policy_.pass;
   const PassUnderWay::Subject& subject = pass.subjects.back();
   const bool quotas = counts_quotas(jobs_[subject.job.value()]->shares->pool);
-  const std::uint32_t each = subject.gang && !quotas ? share.demand : std::max(share.unit_slots(), 1U);
+  const std::uint32_t each = subject.gang && !quotas ? missing : std::max(share.unit_slots(), 1U);
   std::size_t promise = 0;
   if (snapshot.members.size() >= policy_.config.members_max) return;
   for (; missing > 0; missing -= std::min(missing, each)) {
@@ -239,21 +299,42 @@ void SupervisorCore::show_bound_members(const KindShare& share, std::uint32_t mi
   }
 }
 
-/// Continuously: by what attempts that have ended since have run.
+/// Each pass, by what has run since the last one, whether it has ended or not. Spec: policy-flux 6.
 void SupervisorCore::charge_accounts() {
-  const double left = left_after(now_ - policy_.decayed);
+  const Duration passed = now_ - policy_.decayed;
+  const double left = left_after(passed);
   for (double& usage : policy_.usage) usage *= left;
   policy_.decayed = now_;
-  for (const JobId id : active_) charge(*jobs_[id.value()]);
+  for (const JobId id : active_) {
+    Job& job = *jobs_[id.value()];
+    if (job.shares == nullptr) continue;
+    const Duration at_most = std::min(passed, now_ - job.submitted);
+    job.shares->running_us += slots_running(job) * static_cast<std::uint64_t>(at_most / std::chrono::milliseconds{1});
+    charge(job);
+  }
   keep_usage();
 }
 
+/// What an attempt has run is estimated until it ends and says so; then its own figure takes the place of the estimate.
+/// Nothing is charged twice, and what was estimated too high is made good by what runs next.
 void SupervisorCore::charge(Job& job) {
   if (job.shares == nullptr) return;
-  const std::uint64_t run_us = job.counts.run_us - std::exchange(job.shares->charged_us, job.counts.run_us);
-  const std::uint32_t milli = std::max(job.shares->kinds[0].unit_milli, job.shares->kinds[1].unit_milli);
-  if (job.shares->account < policy_.usage.size())
-    policy_.usage[job.shares->account] += static_cast<double>(run_us) * milli / 1e9;
+  JobShares& shares = *job.shares;
+  if (slots_running(job) == 0) shares.running_us = 0;
+  const std::uint64_t due_us = shares.ended_us + shares.running_us;
+  if (due_us <= shares.charged_us) return;
+  const std::uint64_t run_us = due_us - std::exchange(shares.charged_us, due_us);
+  if (shares.account < policy_.usage.size()) policy_.usage[shares.account] += static_cast<double>(run_us) / 1e6;
+}
+
+/// Thousandths of slots under attempts that have been running for a while.
+std::uint64_t SupervisorCore::slots_running(const Job& job) const {
+  std::uint64_t milli = 0;
+  for (std::uint32_t i = 0; i < job.shares->bands.size() && i < workers_.band_slots(); ++i)
+    if (const BandEntry& band = workers_[BandSlot{i}]; band.alive)
+      milli += std::uint64_t{job.shares->bands[i].started} *
+               job.shares->kinds[static_cast<std::size_t>(band.kind)].unit_milli;
+  return milli;
 }
 
 }  // namespace penstock::supervisor

@@ -32,6 +32,8 @@ struct PassUnderWay {
   Instant begun{};
   std::vector<BandSlot> bands;
   std::vector<BandId> band_ids;  ///< A band may be another one when the plan comes.
+  std::vector<std::uint32_t> first_projects;  ///< By pool of the snapshot: where its projects begin.
+  std::vector<std::uint32_t> charged;         ///< By account of the configuration: its position in the snapshot.
   std::vector<Subject> subjects;
   std::vector<Member> members;
 };

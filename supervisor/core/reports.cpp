@@ -166,6 +166,13 @@ void SupervisorCore::succeed(Job& job, const AttemptReport& report, std::span<co
 void SupervisorCore::measure(Job& job, const AttemptReport& report) {
   ++job.counts.attempts;
   job.counts.run_us += report.run_us;
+  if (job.shares != nullptr) {
+    const std::uint64_t milli = static_cast<std::uint64_t>(
+        std::max<std::int64_t>(job.shape->template_of(report.subtask.value()).request.slots.value(), 1));
+    const std::uint64_t slot_us = report.run_us / 1000 * milli + report.run_us % 1000 * milli / 1000;
+    job.shares->ended_us += slot_us;
+    job.shares->running_us -= std::min(job.shares->running_us, slot_us);
+  }
   if (report.outcome != Outcome::Succeeded) return;
   TemplateFacts& facts = job.templates[job.shape->template_index(report.subtask.value())];
   const std::int64_t measured = std::int64_t{report.run_us} * 1000;

@@ -348,6 +348,10 @@ class SupervisorCore {
   // Which policy is in force, and where a job stands in it: policy_setup.cpp.
   bool policed() const { return policy_.config.in_force(); }
   Result<void> check_policy_of(const JobSpec& spec) const;
+  Result<void> check_cap(const JobSpec& spec, const GraphShape& shape) const;
+  std::vector<std::string> warnings_of_policy() const;
+  void tell_warnings(Value::Record& answer);
+  static std::int64_t first_position(JobId job);
   std::uint32_t pool_of(const JobPolicy& wishes) const;
   void open_shares(Job& job);
   void close_shares(Job& job);
@@ -362,7 +366,9 @@ class SupervisorCore {
   bool counts_quotas(std::uint32_t pool) const;
   void begin_pass();
   void show_bands(PassUnderWay& pass, policy::Snapshot& snapshot) const;
-  void show_owners(policy::Snapshot& snapshot) const;
+  void show_owners(PassUnderWay& pass, policy::Snapshot& snapshot) const;
+  void show_projects(std::uint32_t pool, BandKind kind, policy::Snapshot& snapshot) const;
+  std::int64_t precedence_of(const Job& job) const;
   void show_job(Job& job, BandKind kind, const PoolView& pool, policy::Snapshot& snapshot);
   void show_members(KindShare& share, const std::vector<PromisedPlace>& held, const std::vector<PromisedPlace>& leaving,
                     policy::Snapshot& snapshot);
@@ -382,6 +388,9 @@ class SupervisorCore {
   std::vector<PromisedPlace> settle_holdings(Job& job, BandKind kind, std::vector<PromisedPlace>& leaving);
   void charge_accounts();
   void charge(Job& job);
+  std::uint64_t slots_running(const Job& job) const;
+  bool may_leave(const Job& job, BandKind kind) const;
+  std::uint32_t slots_that_stay(const Job& job, BandSlot slot) const;
 
   // From a plan to the workers: entitlements.cpp.
   void policy_changed();
@@ -408,6 +417,7 @@ class SupervisorCore {
   /// Of one plan: a project's sum is the same for all that leave for it.
   using HeldByProject = std::map<std::pair<std::uint32_t, BandKind>, std::uint64_t>;
   std::uint64_t slots_of_project(std::uint32_t project, BandKind kind) const;
+  std::string priority_text(const Job& job) const;
   std::string preemption_text(const PassUnderWay& pass, const policy::Plan& plan, const policy::Preemption& each,
                               HeldByProject& held_by) const;
   void note_preempted(const Job& job, const AssignedRef& ref);
@@ -431,6 +441,7 @@ class SupervisorCore {
   Result<Value> set_by_request(const AdminRequest& request);
   Result<Value> set_quota(const std::string& project, const std::string& text);
   std::string place_text(const Job& job) const;
+  Result<void> move_beside(Job& job, const Job& other, bool ahead);
   Result<Value> move_by_request(const AdminRequest& request);
   void explain_policy(const Job& job, Value::Record& fields) const;
 

@@ -33,6 +33,7 @@ class AvailabilityProfile {
 struct BackfillRequest {
   std::int64_t slots = 0;
   Duration limit = Duration::max();
+  bool anywhere = true;  ///< Any free slots would do, if they were together.
 };
 
 enum class BackfillVerdict : std::uint8_t {
@@ -48,7 +49,8 @@ struct BackfillOutcome {
 
 /// First come first served, with later jobs filling gaps. The first `depth` jobs that are blocked get reserved starts:
 /// 0 stops at the first blocked job, 1 is EASY, all of them is conservative. `can_start` is asked about the place of
-/// one that time lets start. Spec: policy-flux 9.
+/// one that time lets start; who finds enough slots free, but not together, has them kept, because nobody knows when
+/// they will be. Behind one whose start no time limit tells nobody starts. Spec: policy-flux 9.
 class Backfill {
  public:
   Backfill(AvailabilityProfile profile, Instant now, std::uint32_t depth)
@@ -63,9 +65,10 @@ class Backfill {
       return {BackfillVerdict::Starts, now_};
     }
     if (depth_ == 0) stopped_ = true;
-    if (reserved_ >= depth_ || at == kNever || at == now_) return {};
+    if (reserved_ >= depth_ || (at == now_ && !request.anywhere)) return {};
     ++reserved_;
-    profile_.occupy(at, request.limit, request.slots);
+    stopped_ = stopped_ || at == kNever;
+    if (at != kNever) profile_.occupy(at, request.limit, request.slots);
     return {BackfillVerdict::Reserved, at};
   }
 

@@ -16,8 +16,12 @@ QuotaPass::QuotaPass(const Snapshot& snapshot, std::uint32_t pool, const Parts& 
   for (const Project& project : snapshot.projects)
     if (project.parent != kNone) has_children_[project.parent] = true;
   preemptible_jobs_.resize(snapshot.projects.size());
+  // Of a job with a member that stays nobody is told to leave: its pieces go by order, not by who may.
+  std::vector<bool> stays(snapshot.workloads.size(), false);
+  for (const Member& member : snapshot.members)
+    if (!member.preemptible && !member.places.empty()) stays[member.workload] = true;
   for (std::uint32_t workload = 0; workload < snapshot.workloads.size(); ++workload) {
-    if (!is_owned(workload) || !snapshot.workloads[workload].preemptible) continue;
+    if (!is_owned(workload) || !snapshot.workloads[workload].preemptible || stays[workload]) continue;
     preemptible_jobs_[snapshot.workloads[workload].project].push_back(workload);
   }
 }

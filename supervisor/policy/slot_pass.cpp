@@ -51,8 +51,8 @@ void SlotPass::start(std::uint32_t member, std::vector<Place> places, bool backf
   plan_.starts.push_back({member, std::move(places), {}, backfilled});
 }
 
-void SlotPass::reserve(std::uint32_t member, std::vector<Place> places) {
-  explain(member, Hold::PredecessorsLeave, snapshot_.members[member].slots, 0);
+void SlotPass::reserve(std::uint32_t member, std::vector<Place> places, std::uint32_t behind) {
+  explain(member, Hold::PredecessorsLeave, snapshot_.members[member].slots, 0, behind);
   plan_.reservations.push_back({member, std::move(places), {}, kNever});
 }
 
@@ -115,11 +115,11 @@ bool SlotPass::drop_claims_below(std::uint32_t member) {
   return dropped;
 }
 
-void SlotPass::explain(std::uint32_t member, Hold hold, std::int64_t need, std::int64_t have) {
+void SlotPass::explain(std::uint32_t member, Hold hold, std::int64_t need, std::int64_t have, std::uint32_t other) {
   const std::uint32_t workload = snapshot_.members[member].workload;
   if (explained_[workload]) return;
   explained_[workload] = true;
-  plan_.explanations.push_back({workload, member, hold, need, have, kNone});
+  plan_.explanations.push_back({workload, member, hold, need, have, kNone, other});
 }
 
 bool SlotPass::is_over_cap(std::uint32_t member) const {

@@ -36,8 +36,8 @@ class SlotPass {
   /// Places for the member, unless an equal one has failed already.
   std::vector<Place> find(std::uint32_t member);
   void start(std::uint32_t member, std::vector<Place> places, bool backfilled);
-  /// Takes the places without starting: others have to leave first.
-  void reserve(std::uint32_t member, std::vector<Place> places);
+  /// Takes the places without starting: others, of whom `behind` is a workload, have to leave first.
+  void reserve(std::uint32_t member, std::vector<Place> places, std::uint32_t behind = kNone);
   /// Orders the member to leave. Its places stay taken, unless the caller gives them back on trial.
   void preempt(std::uint32_t member, PreemptionReason reason, std::uint32_t beneficiary);
   bool is_preempted(std::uint32_t member) const { return preempted_[member]; }
@@ -51,7 +51,7 @@ class SlotPass {
   bool drop_claims_below(std::uint32_t member);
 
   /// Why the workload of a waiting member waits; the first reason stays.
-  void explain(std::uint32_t member, Hold hold, std::int64_t need, std::int64_t have);
+  void explain(std::uint32_t member, Hold hold, std::int64_t need, std::int64_t have, std::uint32_t other = kNone);
   /// Slots that a workload holds, with what this pass starts and without what leaves.
   std::int64_t held(std::uint32_t workload) const { return held_[workload]; }
   bool is_over_cap(std::uint32_t member) const;

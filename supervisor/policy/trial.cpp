@@ -63,7 +63,7 @@ void Trial::make_rooms() {
     room.idle = source.capacity;
     room.places_idle = source.members_max == kUnlimited ? INT64_MAX / 2 : source.members_max;
     room.device_memory_mib = source.device_memory_mib / kDeviceMemoryStep * kDeviceMemoryStep;
-    if (source.state != BandState::Disabled) total_ += source.capacity;
+    if (source.state == BandState::Enabled) total_ += source.capacity;
     if (room.device_memory_mib > 0 && (device_memory_min_ == 0 || room.device_memory_mib < device_memory_min_))
       device_memory_min_ = room.device_memory_mib;
   }
@@ -123,6 +123,8 @@ void Trial::make_owners() {
     const bool wanted = source.state == MemberState::Pending || is_held_on_trial(source.state);
     if (!wanted) continue;
     const Resources all = amount(member, holdings.band);
+    // A draining band has what is held of it, and no more. Spec: policy-determined 9.3.
+    if (holdings.band != kNone && snapshot_.bands[holdings.band].state == BandState::Draining) total_ += all;
     for (const std::uint32_t owner : chain_of(owners_, snapshot_.workloads[source.workload].project))
       for (std::size_t resource = 0; resource < kResources; ++resource)
         owners_[owner].of[resource].request += all.of(resource);

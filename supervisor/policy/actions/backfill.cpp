@@ -54,6 +54,7 @@ void backfill(SlotPass& pass) {
   Backfill policy{profile_of(pass), snapshot.now, pass.parts().reserve_depth};
   Eligibility eligibility{pass, Gone::Everybody};
   bool anybody_blocked = false;
+  std::uint32_t first_reserved = kNone;  // Workload.
   for (const std::uint32_t member : in_order(pass)) {
     const Member& subject = snapshot.members[member];
     if (pass.is_over_cap(member)) {
@@ -67,7 +68,8 @@ void backfill(SlotPass& pass) {
     }
     std::vector<Place> places;
     const BackfillRequest request{subject.slots,
-                                  snapshot.workloads[subject.workload].time_limit.value_or(Duration::max())};
+                                  snapshot.workloads[subject.workload].time_limit.value_or(Duration::max()),
+                                  subject.allowed_bands.empty()};
     const BackfillOutcome outcome = policy.next(request, [&] {
       places = pass.find(member);
       return !places.empty();
@@ -78,9 +80,12 @@ void backfill(SlotPass& pass) {
       continue;
     }
     anybody_blocked = true;
-    if (outcome.verdict == BackfillVerdict::Reserved) pass.plan().reservations.push_back({member, {}, {}, outcome.at});
-    const bool would_fit = pass.trial().roomiest() >= subject.slots;
-    pass.explain(member, would_fit ? Hold::BehindReservation : Hold::NoRoom, subject.slots, pass.trial().roomiest());
+    const bool would_fit = pass.trial().roomiest() >= subject.slots && first_reserved != kNone;
+    pass.explain(member, would_fit ? Hold::BehindReservation : Hold::NoRoom, subject.slots, pass.trial().roomiest(),
+                 would_fit ? first_reserved : kNone);
+    if (outcome.verdict != BackfillVerdict::Reserved) continue;
+    if (first_reserved == kNone) first_reserved = subject.workload;
+    pass.plan().reservations.push_back({member, {}, {}, outcome.at});
   }
 }
 

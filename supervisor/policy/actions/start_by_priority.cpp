@@ -51,6 +51,7 @@ class PriorityPass {
         pass_.explain(member, Hold::NeverFits, snapshot_.members[member].slots, pass_.trial().capacity());
     }
     if (unplaced.empty()) return;
+    if (!filling_gaps_) first_unplaced_ = snapshot_.members[unplaced.front()].workload;
     filling_gaps_ = true;
     if (!pass_.parts().preemption) return;
     for (const std::uint32_t member : unplaced) make_room(member, filling_gaps);
@@ -73,7 +74,7 @@ class PriorityPass {
     }
     // What may not be preempted must not sit in a gap, and must not make others leave either. Spec: 5.7 R1.
     if (filling_gaps && !(pass_.parts().preemption && may_preempt(snapshot_, member))) {
-      pass_.explain(member, Hold::HigherPriority, subject.slots, pass_.trial().roomiest());
+      pass_.explain(member, Hold::HigherPriority, subject.slots, pass_.trial().roomiest(), first_unplaced_);
       return true;
     }
     std::vector<Place> places = pass_.find(member);
@@ -164,7 +165,7 @@ class PriorityPass {
     victims_chosen_ = true;
     std::vector<Place> places = pass_.trial().find(snapshot_.members[member]);
     pass_.trial().take(places);
-    pass_.reserve(member, std::move(places));
+    pass_.reserve(member, std::move(places), snapshot_.members[victims.front()].workload);
   }
 
   SlotPass& pass_;
@@ -173,7 +174,8 @@ class PriorityPass {
   Members running_;
   FailedShapes hopeless_;
   std::optional<Eligibility> eligibility_;  ///< Made when somebody finds no place.
-  bool filling_gaps_ = false;  ///< Something more important waits.
+  bool filling_gaps_ = false;               ///< Something more important waits,
+  std::uint32_t first_unplaced_ = kNone;    ///< first of all this workload.
   bool victims_chosen_ = false;
 };
 

@@ -71,8 +71,11 @@ class Replay {
       snapshot_.projects.push_back(project);
       Account account;
       account.name = project.name;
+      account.parent = static_cast<std::uint32_t>(trace_.projects.size());
+      account.user = true;
       snapshot_.accounts.push_back(account);
     }
+    snapshot_.accounts.push_back({"root", kNone, false, 1, 0});
   }
 
   Member member_of(const ReplayJob& job, std::int64_t number) const {

@@ -107,8 +107,10 @@ TEST(PolicyLive, SighupReadsTheConfigurationAgainAndAWrongOneChangesNothing) {
 // It is asked to save what it has, leaves, and goes on from there when the gang is done.
 TEST(PolicyLive, AGangOfHigherPriorityPreemptsAndThePreemptedJobResumes) {
   const ScratchDirectory scratch;
-  const std::string config = scratch.write(
-      "policy.toml", "[policy]\nperiod = \"50ms\"\n[[policy.pool]]\nname = \"all\"\npreset = \"priority\"\n");
+  const std::string config =
+      scratch.write("policy.toml",
+                    "[policy]\nperiod = \"50ms\"\n[[policy.pool]]\nname = \"all\"\npreset = \"priority\"\n"
+                    "preemption = true\n");
   ClusterProcesses cluster{{"--config", config, "--no-state"}};
   const std::string shared = scratch.at("shared");
   cluster.start_worker("w1", {"--slots", "2", "--checkpoints", shared});

@@ -17,7 +17,7 @@ constexpr const char* kPresets[] = {"fair_share", "fair_share_max_min", "priorit
 ProjectConfig random_project(Rng& rng, std::string name) {
   ProjectConfig project;
   project.name = std::move(name);
-  project.weight = rng.between(1, 4) * 1000;
+  project.weight = rng.chance(1, 3) ? kNoWeight : rng.between(0, 4) * 1000;
   project.priority = rng.between(98, 102);
   if (rng.chance(1, 3)) project.guaranteed_slots = rng.between(0, 4);
   if (rng.chance(1, 4)) project.slots_max = project.guaranteed_slots + rng.between(1, 6);
@@ -31,21 +31,18 @@ PoolConfig random_pool(Rng& rng, std::uint64_t number) {
   pool.preset = kPresets[rng.below(std::size(kPresets))];
   pool.preemption = rng.chance(3, 4);
   pool.reserve_depth = rng.between(0, 2);
+  pool.time_limit = milliseconds{rng.chance(1, 2) ? rng.between(1, 2'000) : 3'600'000};
   if (number > 1) pool.workers = {"worker-" + std::to_string(number)};
   return pool;
 }
 
-/// Projects join the department and leave it, and what it guarantees changes, but never to less than its parts have.
+/// Projects join the department and leave it, and what it guarantees changes, also to less than its parts have.
 void change_departments(Rng& rng, PolicyConfig& config) {
   const std::int64_t at = find_project(config, "group");
   if (at < 0) return;
-  std::int64_t parts = 0;
-  for (ProjectConfig& project : config.projects) {
-    if (project.is_department) continue;
-    if (rng.chance(1, 3)) project.department = project.department.empty() ? "group" : "";
-    if (!project.department.empty()) parts += project.guaranteed_slots;
-  }
-  config.projects[static_cast<std::size_t>(at)].guaranteed_slots = std::max(parts, rng.between(0, 20));
+  for (ProjectConfig& project : config.projects)
+    if (!project.is_department && rng.chance(1, 3)) project.department = project.department.empty() ? "group" : "";
+  config.projects[static_cast<std::size_t>(at)].guaranteed_slots = rng.between(0, 20);
 }
 
 /// One with a worker in it; that of the project, if it has, as often as not by its name.
@@ -100,7 +97,8 @@ PolicyConfig changed_policy(Rng& rng, PolicyConfig config) {
     if (pool.preset != "quota") pool.preset = rng.chance(1, 2) ? "fair_share_max_min" : "priority";
     pool.preemption = rng.chance(3, 4);
   }
-  for (ProjectConfig& project : config.projects) project.weight = rng.between(1, 4) * 1000;
+  for (ProjectConfig& project : config.projects)
+    project.weight = rng.chance(1, 3) ? kNoWeight : rng.between(0, 4) * 1000;
   change_departments(rng, config);
   return config;
 }

@@ -48,12 +48,9 @@ TEST(PolicyConfig, EachMistakeHasItsOwnError) {
       {"project 'vision' guaranteed_slots is negative", [](PolicyConfig& c) { c.projects[1].guaranteed_slots = -1; }},
       {"project 'vision' guaranteed_slots is 5, above its limit of 4",
        [](PolicyConfig& c) { c.projects[1].slots_max = 4; }},
-      {"project 'vision' its weight is 0", [](PolicyConfig& c) { c.projects[1].weight = 0; }},
+      {"project 'vision' its weight is negative", [](PolicyConfig& c) { c.projects[1].weight = -2; }},
+      {"pool 'rest' its time_limit is not above 0", [](PolicyConfig& c) { c.pools[1].time_limit = Duration{0}; }},
       {"account 'ann' its number of shares is negative", [](PolicyConfig& c) { c.accounts[1].shares = -2; }},
-      {"department 'research' guarantees 8 slots, its parts 9",
-       [](PolicyConfig& c) { c.projects[1].guaranteed_slots = 6; }},
-      {"department 'research' guarantees 0 GPU slots, its parts 1",
-       [](PolicyConfig& c) { c.projects[1].guaranteed_gpu_slots = 1; }},
       {"pool 'rest' is there twice", [](PolicyConfig& c) { c.pools.push_back({.name = "rest", .workers = {"x"}}); }},
       {"pool '' needs a name", [](PolicyConfig& c) { c.pools[1].name = ""; }},
       {"policy no pool takes the workers that none names", [](PolicyConfig& c) { c.pools.pop_back(); }},
@@ -65,11 +62,25 @@ TEST(PolicyConfig, EachMistakeHasItsOwnError) {
         << verdict(each.change) << " is not " << each.expected;
 }
 
+// Spec: policy-runai 13.6.
+TEST(PolicyConfig, PartsThatAreGuaranteedMoreThanTheirDepartmentAreWarnedOf) {
+  PolicyConfig config = good();
+  EXPECT_TRUE(policy_warnings(config).empty());
+  config.projects[1].guaranteed_slots = 6;
+  config.projects[1].guaranteed_gpu_slots = 1;
+  EXPECT_TRUE(check_policy(config).has_value());
+  EXPECT_EQ(policy_warnings(config),
+            (std::vector<std::string>{
+                "department 'research' is guaranteed 8 slots, its parts 9: first come, first served among them",
+                "department 'research' is guaranteed 0 GPU slots, its parts 1: first come, first served among them"}));
+}
+
 TEST(PolicyConfig, AmountsAndNumbersOfEntriesHaveAnEdge) {
   const auto weighing = [](std::int64_t weight) {
     return verdict([weight](PolicyConfig& config) { config.projects[1].weight = weight; });
   };
   EXPECT_EQ(weighing(kPolicyAmountMax), "accepted");
+  EXPECT_EQ(weighing(0), "accepted");
   EXPECT_NE(weighing(kPolicyAmountMax + 1).find("its weight is above"), std::string::npos);
   const auto accounts = [](std::size_t count) {
     PolicyConfig config;

@@ -22,6 +22,11 @@ preemption = false
 [[policy.pool]]
 name = "rest"
 reserve_depth = 3
+time_limit = "90s"
+[[policy.pool]]
+name = "urgent"
+preset = "priority"
+workers = ["u"]
 [[policy.department]]
 name = "research"
 guaranteed_slots = 8
@@ -33,6 +38,14 @@ weight = 2.5
 priority = 7
 guaranteed_slots = 5
 slots_max = 9
+[[policy.project]]
+name = "speech"
+over_quota = "high"
+[[policy.project]]
+name = "idle"
+over_quota = "none"
+[[policy.project]]
+name = "plain"
 [[policy.account]]
 name = "all"
 [[policy.account]]
@@ -46,12 +59,18 @@ TEST(PolicyFile, EveryListIsReadAndPrintedBack) {
   ASSERT_TRUE(read.has_value()) << to_string(read.error());
   const PolicyConfig& policy = read->supervisor.policy;
   EXPECT_EQ(policy.period, std::chrono::milliseconds{50});
-  ASSERT_EQ(policy.pools.size(), 2U);
+  ASSERT_EQ(policy.pools.size(), 3U);
   EXPECT_EQ(policy.pools[0].workers, (std::vector<std::string>{"gpu-*", "big"}));
   EXPECT_FALSE(policy.pools[0].preemption);
   EXPECT_EQ(policy.pools[1].preset, "fair_share");
   EXPECT_EQ(policy.pools[1].reserve_depth, 3);
-  ASSERT_EQ(policy.projects.size(), 2U);
+  EXPECT_EQ(policy.pools[1].time_limit, std::chrono::seconds{90});
+  EXPECT_TRUE(policy.pools[1].preemption);
+  EXPECT_FALSE(policy.pools[2].preemption) << "by priority only where it is wanted";
+  ASSERT_EQ(policy.projects.size(), 5U);
+  EXPECT_EQ(policy.projects[2].weight, 3000);
+  EXPECT_EQ(policy.projects[3].weight, 0);
+  EXPECT_EQ(policy.projects[4].weight, kNoWeight);
   EXPECT_TRUE(policy.projects[0].is_department);
   EXPECT_EQ(policy.projects[1].weight, 2500);
   EXPECT_EQ(policy.projects[1].slots_max, 9);
@@ -73,7 +92,11 @@ TEST(PolicyFile, EachMistakeIsNamedWithItsPlace) {
       {"[[policy.project]]\nname = \"a\"\nweight = -1\n", "penstock.toml:3:10 weight is out of its range"},
       {"[[policy.project]]\nname = \"a\"\nweight = nan\n", "penstock.toml:3:10 weight is not finite"},
       {"[[policy.project]]\nname = \"a\"\nweight = inf\n", "penstock.toml:3:10 weight is not finite"},
-      {"[[policy.project]]\nname = \"a\"\nweight = 0\n", "penstock.toml:3:10 weight is out of its range"},
+      {"[[policy.project]]\nname = \"a\"\nweight = 0.0001\n", "penstock.toml:3:10 weight is out of its range"},
+      {"[[policy.project]]\nname = \"a\"\nover_quota = \"big\"\n",
+       "penstock.toml:3:14 over_quota is none of its words"},
+      {"[[policy.project]]\nname = \"a\"\nweight = 1\nover_quota = \"low\"\n", "over_quota and weight are both there"},
+      {"[[policy.pool]]\nname = \"a\"\ntime_limit = 3\n", "penstock.toml:3:14 time_limit is no time"},
       {"[[policy.project]]\nname = \"a\"\nguaranteed_slots = -4\n", "penstock.toml:3:20 guaranteed_slots is -4"},
       {"[policy]\nproject = 3\n", "there can be several of 'project'"},
       {"[policy]\nperiods = \"1s\"\n", "there is no setting 'periods' here"},

@@ -1,6 +1,7 @@
 // SupervisorCore: plans of the policy become entitlements, and who holds more than his share gives back.
 #include <gtest/gtest.h>
 
+#include "supervisor/policy/snapshot.hpp"
 #include "tests/support/coverage_marks.hpp"
 #include "tests/support/policed_supervisor.hpp"
 
@@ -145,6 +146,46 @@ TEST(Entitlements, ProjectsShareByQuota) {
   supervisor.ignore();
 }
 
+// Spec: policy-runai 2: what lies idle goes by quota where no weights are said.
+TEST(Entitlements, WithoutWeightsProjectsShareWhatIsIdleByTheirQuotas) {
+  PolicedSupervisor supervisor{
+      policed("quota", {{.name = "a", .guaranteed_slots = 3}, {.name = "b", .guaranteed_slots = 1}})};
+  supervisor.join({.slots = 8});
+  supervisor.submit(many(), named("a", {.project = "a"}));
+  supervisor.submit(many(), named("b", {.project = "b"}));
+  supervisor.settle(4);
+  EXPECT_EQ(supervisor.entitlements(1), Lines{"w1:6"});
+  EXPECT_EQ(supervisor.entitlements(2), Lines{"w1:2"});
+  supervisor.ignore();
+}
+
+// `over_quota` low and high. Spec: policy-runai 2.
+TEST(Entitlements, OverQuotaLevelsDivideWhatIsIdleWhateverTheQuotas) {
+  PolicedSupervisor supervisor{policed("quota", {{.name = "a", .weight = 1000, .guaranteed_slots = 3},
+                                                 {.name = "b", .weight = 3000, .guaranteed_slots = 1}})};
+  supervisor.join({.slots = 8});
+  supervisor.submit(many(), named("a", {.project = "a"}));
+  supervisor.submit(many(), named("b", {.project = "b"}));
+  supervisor.settle(4);
+  EXPECT_EQ(supervisor.entitlements(1), Lines{"w1:4"});
+  EXPECT_EQ(supervisor.entitlements(2), Lines{"w1:4"});
+  supervisor.ignore();
+}
+
+// docs/job-files.md: interactive work preempts training of its project. Spec: policy-runai 5 and 9.
+TEST(Entitlements, InteractiveWorkPreemptsTrainingOfItsProjectWithinItsQuota) {
+  PolicedSupervisor supervisor{policed("quota", {{.name = "a", .guaranteed_slots = 2}})};
+  supervisor.join({.slots = 2});
+  supervisor.submit(GraphBuilder{}.sources(2).build(), named("training", {.project = "a"}));
+  supervisor.settle(2);
+  for (const std::uint32_t subtask : {0U, 1U}) supervisor.say(1, subtask, Outcome::Started);
+  supervisor.submit(GraphBuilder{}.sources(1).build(),
+                    named("notebook", {.project = "a", .kind = JobKind::Interactive}));
+  supervisor.settle(3);
+  EXPECT_EQ(supervisor.take<CancelBatch>().size(), 1U);
+  supervisor.ignore();
+}
+
 TEST(Entitlements, AGangGetsAllItsSlotsOrNone) {
   PolicedSupervisor supervisor{policed("fair_share_max_min")};
   supervisor.join({.slots = 4});
@@ -200,6 +241,75 @@ TEST(Entitlements, AHigherPriorityTakesSlotsFromWhatRuns) {
                    "hold job-1: no room: it needs 1, and the roomiest place has 0",
                    "start job-2: it gets 2 of the 2 slots that it wants in pool 'all'",
                    "start job-1: it gets 2 of the 2 slots that it wants in pool 'all', where nobody else waits"}));
+  supervisor.ignore();
+}
+
+// Found by reading: without time limits the start of a large job was never reserved, and smaller ones that came later
+// passed it for ever. Spec: policy-flux 9.
+TEST(Entitlements, ALargeJobIsNotPassedForEverBySmallOnesThatComeLater) {
+  SupervisorConfig config = policed("multifactor");
+  config.policy.pools[0].time_limit = 1h;
+  PolicedSupervisor supervisor{config};
+  supervisor.join({.slots = 4});
+  supervisor.submit(GraphBuilder{}.sources(2).build(), named("first"));
+  supervisor.settle(2);
+  GraphBuilder wide;
+  wide.template_at(0).request.slots = MilliSlots{4000};
+  supervisor.submit(wide.sources(1).build(), named("large"));
+  supervisor.settle(2);
+  supervisor.submit(GraphBuilder{}.sources(1).build(), named("small"));
+  supervisor.settle(2);
+  const Result<Value> large = supervisor.ask("explain", {"large"});
+  ASSERT_TRUE(large.has_value());
+  EXPECT_NEAR(*(*large)["starts_within_s"].number(), 3600, 1) << "when the first is at its limit";
+  EXPECT_NE((*large)["held_by"].text()->find("no room"), std::string::npos);
+  const Result<Value> small = supervisor.ask("explain", {"small"});
+  EXPECT_EQ((*small)["slots_held"], Value{0});
+  EXPECT_EQ((*small)["held_by"], Value{"starting it would delay job-2, whose start is reserved"});
+  supervisor.ignore();
+}
+
+TEST(Entitlements, WhoWaitsForAMoreImportantJobIsToldWhichOne) {
+  SupervisorConfig config = policed("priority");
+  config.policy.pools[0].preemption = false;
+  PolicedSupervisor supervisor{config};
+  supervisor.join({.slots = 2});
+  supervisor.submit(GraphBuilder{}.sources(1).build(), named("runs"));
+  supervisor.settle(2);
+  JobSpec high = named("high", {.gang = 2});
+  high.priority = 5;
+  supervisor.submit(GraphBuilder{}.sources(2).build(), high);
+  supervisor.submit(GraphBuilder{}.sources(1).build(), named("low"));
+  supervisor.settle(3);
+  EXPECT_EQ((*supervisor.ask("explain", {"low"}))["held_by"], Value{"priority: job-2 of higher priority waits"});
+  supervisor.ignore();
+}
+
+// Found by reading: a gang of four that had lost one place was shown as three that run and four that wait.
+TEST(Entitlements, AGangThatHasLostAPlaceWantsThatOneOnly) {
+  PolicedSupervisor supervisor{policed("fair_share_max_min")};
+  supervisor.join({.slots = 2});
+  supervisor.join({.slots = 2});
+  supervisor.submit(GraphBuilder{}.sources(1).build(), named("gang", {.gang = 4}));
+  supervisor.settle(3);
+  EXPECT_EQ(supervisor.entitlements(1), Lines{"w2:2"}) << "the other one has heard nothing of it yet";
+  ASSERT_EQ(supervisor.assigned(), Lines{"0 to w2"});
+  supervisor.lose(1);
+  supervisor.ignore();
+  supervisor.tick_after(1s);
+  std::vector<supervisor_action::RunPass> passes = supervisor.take_passes();
+  ASSERT_EQ(passes.size(), 1U);
+  std::int64_t slots = 0;
+  for (const policy::Member& member : passes[0].snapshot.members) slots += member.slots;
+  EXPECT_EQ(slots, 4);
+  EXPECT_TRUE(passes[0].snapshot.workloads[0].stale_since.has_value());
+  supervisor.handle(PolicedSupervisor::run(passes[0]));
+  EXPECT_EQ(supervisor.entitlements(1), Lines{"w2:2"}) << "it keeps what it has";
+  const auto wait_long = [&] {
+    for (int i = 0; i < 3; ++i) supervisor.tick_after(30s), supervisor.settle(1);
+  };
+  PENSTOCK_EXPECT_COVERAGE_MARK("a gang gives up the rest of its places", wait_long());
+  EXPECT_EQ(supervisor.entitlements(1), Lines{"w2:0"});
   supervisor.ignore();
 }
 

@@ -74,7 +74,6 @@ TEST_F(PolicyQueries, WrongOrdersAreRefusedAndChangeNothing) {
   EXPECT_NE(refused("set", {"quota", "c", "1"}).find("project 'c'"), std::string::npos);
   EXPECT_NE(refused("set", {"quota", "a", "-3"}).find("guaranteed_slots is negative"), std::string::npos);
   EXPECT_NE(refused("move", {"job-1", "beside", "job-2"}).find("ahead-of|behind"), std::string::npos);
-  EXPECT_NE(refused("move", {"job-1", "behind", "job-1"}).find("cannot pass itself"), std::string::npos);
   EXPECT_EQ(refused("set", {"quota", "a", "3"}), "done");
   EXPECT_EQ(row("projects", 0)["guaranteed_slots"], Value{3});
 }
@@ -84,6 +83,113 @@ TEST_F(PolicyQueries, AJobMovesAheadOfAnother) {
   EXPECT_EQ(row("queue", 0)["job"], Value{"job-2"});
   EXPECT_EQ(refused("move", {"job-2", "behind", "job-1"}), "done");
   EXPECT_EQ(row("queue", 0)["job"], Value{"job-1"});
+}
+
+// Spec: policy-determined 5.5 and 5.6.
+TEST_F(PolicyQueries, WhoMovesBesideAnotherTakesItsPriorityAndANewPriorityForgetsTheMove) {
+  EXPECT_EQ(refused("move", {"job-2", "ahead-of", "job-1"}), "done");
+  EXPECT_EQ(refused("set", {"priority", "job-2", "7"}), "done");
+  EXPECT_EQ(refused("set", {"priority", "job-2", "0"}), "done");
+  EXPECT_EQ(row("queue", 0)["job"], Value{"job-1"}) << "it stands where it was submitted";
+  EXPECT_EQ(refused("set", {"priority", "job-1", "7"}), "done");
+  EXPECT_EQ(refused("move", {"job-2", "ahead-of", "job-1"}), "done");
+  EXPECT_EQ(row("queue", 0)["job"], Value{"job-2"});
+  EXPECT_EQ(row("queue", 0)["priority"], Value{7});
+}
+
+TEST_F(PolicyQueries, WhoIsMovedWhereHeStandsStays) {
+  EXPECT_EQ(refused("move", {"job-1", "behind", "job-1"}), "done");
+  EXPECT_EQ(refused("move", {"job-2", "behind", "job-1"}), "done");
+  EXPECT_EQ(row("queue", 0)["job"], Value{"job-1"});
+}
+
+// The neighbour's half-way is that to the next of the same pool.
+TEST(PolicyMoves, JobsOfOtherPoolsTakeNoRoom) {
+  SupervisorConfig config = policed("priority");
+  config.policy.pools.push_back({.name = "other", .preset = "priority", .workers = {"worker-2"}});
+  PolicedSupervisor supervisor{config};
+  supervisor.join({.slots = 4});
+  supervisor.join({.slots = 4});
+  for (const auto& [name, pool] : {std::pair{"a", "all"}, {"b", "other"}, {"c", "all"}}) {
+    JobSpec spec;
+    spec.name = name;
+    spec.policy.pool = pool;
+    supervisor.submit(GraphBuilder{}.sources(40).build(), spec);
+  }
+  EXPECT_FALSE(supervisor.ask("move", {"b", "ahead-of", "a"}).has_value());
+  const std::int64_t between = (supervisor.job(1).shares->position + supervisor.job(3).shares->position) / 2;
+  EXPECT_EQ(supervisor.job(2).shares->position, between);
+  JobSpec spec;
+  spec.name = "d";
+  spec.policy.pool = "all";
+  supervisor.submit(GraphBuilder{}.sources(40).build(), spec);
+  EXPECT_TRUE(supervisor.ask("move", {"d", "behind", "a"}).has_value());
+  EXPECT_EQ(supervisor.job(4).shares->position, between);
+  supervisor.ignore();
+}
+
+// Spec: policy-determined 8.1.
+TEST(PolicyCaps, NobodyIsCappedBelowOneOfItsSubtasks) {
+  PolicedSupervisor supervisor{policed("fair_share")};
+  supervisor.join({.slots = 8});
+  GraphBuilder builder;
+  builder.template_at(0).request.slots = MilliSlots{3000};
+  const Graph graph = builder.sources(4).build();
+  JobSpec spec;
+  spec.name = "wide";
+  spec.wait_for_resources = true;
+  spec.policy.slots_max = 2;
+  EXPECT_FALSE(supervisor.submit(graph, spec).valid());
+  EXPECT_NE(to_string(supervisor.refusal()).find("needs 3 slots, and slots_max of its job is 2"), std::string::npos);
+  spec.policy.slots_max = 3;
+  EXPECT_TRUE(supervisor.submit(graph, spec).valid());
+  const Result<Value> capped = supervisor.ask("set", {"cap", "wide", "2"});
+  ASSERT_FALSE(capped.has_value());
+  EXPECT_NE(to_string(capped.error()).find("has a subtask of 3 slots"), std::string::npos);
+  supervisor.ignore();
+}
+
+// Two accounts at the top; one has used everything.
+TEST(PolicyTerms, WhoHasUsedMoreComesLaterAlsoWithoutAnAccountAboveBoth) {
+  SupervisorConfig config = policed("multifactor");
+  config.policy.accounts = {{.name = "ann"}, {.name = "bob"}};
+  PolicedSupervisor supervisor{config};
+  supervisor.join({.slots = 2});
+  for (const char* owner : {"ann", "bob"}) {
+    JobSpec spec;
+    spec.name = spec.owner = owner;
+    supervisor.submit(GraphBuilder{}.sources(20).build(), spec);
+  }
+  supervisor.settle(2);
+  for (std::uint32_t i = 0; i < 2; ++i) supervisor.succeed(1, i);
+  supervisor.settle(3);
+  const Result<Value> queue = supervisor.ask("queue");
+  ASSERT_TRUE(queue.has_value());
+  for (const Value& row : *queue->list())
+    EXPECT_EQ(row["terms"]["fair_share"], Value{*row["name"].text() == "ann" ? 25000.0 : 100000.0});
+  EXPECT_EQ((*queue->list())[0]["name"], Value{"bob"});
+  supervisor.ignore();
+}
+
+// Quotas that cannot all be met are in force, and whoever has ordered it is told. Spec: policy-runai 4.1, 13.6.
+TEST(PolicyWarnings, AreInTheAnswerTheLogAndTheAudit) {
+  PolicedSupervisor supervisor{policed("quota")};
+  supervisor.join({.slots = 4});
+  SupervisorConfig changed = policed("quota", {{.name = "d", .is_department = true, .guaranteed_slots = 5},
+                                               {.name = "a", .department = "d", .guaranteed_slots = 6}});
+  supervisor.handle(supervisor_event::PolicyRead{ClientId{1}, AdminRequest{9, "reload", {}, "ann"}, changed.policy});
+  std::string told;
+  for (const AdminAnswer& answer : supervisor.take_for<AdminAnswer>(ClientId{1}))
+    if (const std::string* text = answer.value["warnings"].text()) told = *text;
+  EXPECT_EQ(told,
+            "department 'd' is guaranteed 5 slots, its parts 6: first come, first served among them; pool 'all' has 4 "
+            "slots now, and 5 are guaranteed: first come, first served");
+  EXPECT_EQ(supervisor.alerts().size(), 2U);
+  EXPECT_NE((*supervisor.ask("audit")->list()).back()["outcome"].text()->find("; beware: " + told), std::string::npos);
+  const Result<Value> set = supervisor.ask("set", {"quota", "d", "6"});
+  ASSERT_TRUE(set.has_value());
+  EXPECT_EQ((*set)["warnings"], Value{"pool 'all' has 4 slots now, and 6 are guaranteed: first come, first served"});
+  supervisor.ignore();
 }
 
 TEST(PolicyGangs, NeitherAJobNorAnOperatorCapsThemBelowTheirSize) {

@@ -28,13 +28,13 @@ TEST(PolicySnapshot, ShowsBandsOwnersAndWhatEachJobCouldUse) {
   EXPECT_EQ(seen.projects[1].shares[2].guaranteed, 2000);
   EXPECT_EQ(seen.projects[4].parent, 3U);
   EXPECT_EQ(seen.projects[4].shares[2].guaranteed, 0) << "of device bands nothing is guaranteed";
-  ASSERT_EQ(seen.accounts.size(), 2U);
+  ASSERT_EQ(seen.accounts.size(), 3U) << "both, and the root above them";
   EXPECT_FALSE(seen.accounts[0].user);
   EXPECT_TRUE(seen.accounts[1].user);
   ASSERT_EQ(seen.workloads.size(), 1U);
   EXPECT_EQ(seen.workloads[0].project, 1U);
   EXPECT_EQ(seen.workloads[0].account, 1U);
-  EXPECT_EQ(seen.workloads[0].priority, 5);
+  EXPECT_EQ(seen.workloads[0].priority, (std::int64_t{50} << 32U) + 5) << "behind that of its kind";
   EXPECT_EQ(seen.members.size(), 3U) << "its cap";
   supervisor.ignore();
 }
@@ -66,6 +66,112 @@ TEST(PolicySnapshot, AGangIsShownWholeOrNotAtAll) {
   const std::vector<supervisor_action::RunPass> passes = supervisor.take_passes();
   ASSERT_EQ(passes.size(), 1U);
   EXPECT_EQ(passes[0].snapshot.members.size(), 20U);
+  supervisor.ignore();
+}
+
+// Spec: policy-runai 1 and 5.
+TEST(PolicySnapshot, WhereQuotasCountTheKindOfAJobComesBeforeItsPriority) {
+  for (const char* preset : {"quota", "priority"}) {
+    PolicedSupervisor supervisor{policed(preset)};
+    supervisor.join({.slots = 8});
+    std::int32_t priority = 9;
+    for (const JobPolicy& wishes : {JobPolicy{.kind = JobKind::Training},
+                                    JobPolicy{.kind = JobKind::Interactive, .preemptible = Preemptible::Yes},
+                                    JobPolicy{.kind = JobKind::Interactive}, JobPolicy{.kind = JobKind::Inference}}) {
+      JobSpec spec;
+      spec.name = std::to_string(priority);
+      spec.priority = priority--;
+      spec.policy = wishes;
+      supervisor.submit(GraphBuilder{}.sources(2).build(), spec);
+    }
+    supervisor.tick_after(std::chrono::milliseconds{5});
+    const std::vector<supervisor_action::RunPass> passes = supervisor.take_passes();
+    ASSERT_EQ(passes.size(), 1U);
+    std::vector<std::int64_t> priorities;
+    for (const policy::Workload& seen : passes[0].snapshot.workloads) priorities.push_back(seen.priority);
+    const bool rises = std::is_sorted(priorities.begin(), priorities.end());
+    EXPECT_EQ(rises, std::string{preset} == "quota");
+    supervisor.ignore();
+  }
+}
+
+// Spec: policy-runai 10.
+TEST(PolicySnapshot, AGuaranteeIsShownInOnePoolOnly) {
+  SupervisorConfig config = policed("quota", {{.name = "a", .guaranteed_slots = 2}});
+  config.policy.pools.push_back({.name = "other", .preset = "quota", .workers = {"worker-2"}});
+  PolicedSupervisor supervisor{config};
+  supervisor.join({.slots = 4});
+  supervisor.join({.slots = 4});
+  for (const char* pool : {"all", "other"}) {
+    JobSpec spec;
+    spec.name = pool;
+    spec.policy = {.project = "a", .pool = pool};
+    supervisor.submit(GraphBuilder{}.sources(2).build(), spec);
+  }
+  supervisor.tick_after(std::chrono::milliseconds{5});
+  const std::vector<supervisor_action::RunPass> passes = supervisor.take_passes();
+  ASSERT_EQ(passes.size(), 1U);
+  const policy::Snapshot& seen = passes[0].snapshot;
+  ASSERT_EQ(seen.workloads.size(), 2U);
+  EXPECT_EQ(seen.projects[seen.workloads[0].project].name, "a");
+  EXPECT_EQ(seen.projects[seen.workloads[0].project].shares[2].guaranteed, 2000);
+  EXPECT_EQ(seen.projects[seen.workloads[1].project].name, "a");
+  EXPECT_EQ(seen.projects[seen.workloads[1].project].shares[2].guaranteed, 0);
+  supervisor.ignore();
+}
+
+// A subtask that must not run twice is never preempted: nobody may count on its slots.
+TEST(PolicySnapshot, WhatMustNotRunTwiceIsShownAsWhatStays) {
+  for (const bool mixed : {false, true}) {
+    PolicedSupervisor supervisor{policed("priority")};
+    supervisor.join({.slots = 3});
+    GraphBuilder builder;
+    builder.template_at(0).retryable = false;
+    builder.sources(2);
+    if (mixed) builder.add({}, 1);
+    supervisor.submit(builder.build());
+    supervisor.settle(2);
+    supervisor.say(1, 0, Outcome::Started);
+    supervisor.tick_after(std::chrono::milliseconds{300});
+    const std::vector<supervisor_action::RunPass> passes = supervisor.take_passes();
+    ASSERT_FALSE(passes.empty());
+    std::size_t staying = 0;
+    for (const policy::Member& member : passes.back().snapshot.members) staying += member.preemptible ? 0 : 1;
+    EXPECT_EQ(staying, mixed ? 1U : 2U) << "the one that runs, or all of a job that has no others";
+    supervisor.ignore();
+  }
+}
+
+// A long attempt is charged while it runs, and once: what it says at its end is not added to that. Spec: policy-flux 6.
+TEST(PolicySnapshot, UseIsChargedWhileAnAttemptRuns) {
+  SupervisorConfig config = policed("multifactor");
+  config.policy.accounts = {{.name = "ann"}};
+  PolicedSupervisor supervisor{config};
+  supervisor.join({.slots = 2});
+  JobSpec spec;
+  spec.owner = "ann";
+  supervisor.submit(GraphBuilder{}.sources(9).build(), spec);
+  supervisor.settle(2);
+  const auto usage = [&] { return *(*supervisor.ask("shares")->list())[0]["usage_slot_s"].number(); };
+  supervisor.say(1, 0, Outcome::Started);
+  for (int i = 0; i < 50; ++i) {
+    supervisor.tick_after(std::chrono::milliseconds{200});
+    supervisor.settle(1);
+  }
+  EXPECT_NEAR(usage(), 10, 0.5);
+  JobReports reports;
+  reports.job = JobId{1};
+  AttemptReport done;
+  done.subtask = SubtaskIndex{0};
+  done.attempt = Attempt{1};
+  done.outcome = Outcome::Succeeded;
+  done.run_us = 10'500'000;
+  reports.attempts = {done};
+  supervisor.report(1, reports);
+  supervisor.settle(1);
+  supervisor.tick_after(std::chrono::milliseconds{300});
+  supervisor.settle(1);
+  EXPECT_NEAR(usage(), 10.5, 0.1);
   supervisor.ignore();
 }
 

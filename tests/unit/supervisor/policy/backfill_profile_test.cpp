@@ -37,6 +37,29 @@ TEST(BackfillProfile, ConservativeReservesForAll) {
   EXPECT_EQ(all.next({2, seconds{100}}, kAnywhere).at, kNow + seconds{25});
 }
 
+// Nobody knows when it will end, so whatever starts later may delay it.
+TEST(BackfillProfile, BehindOneWhoseStartIsNotKnownNobodyStarts) {
+  AvailabilityProfile profile{kNow, 4};
+  profile.free_at(kNever, 6);
+  Backfill easy{profile, kNow, 1};
+  const BackfillOutcome head = easy.next({8, seconds{5}}, kAnywhere);
+  EXPECT_EQ(head.verdict, BackfillVerdict::Reserved);
+  EXPECT_EQ(head.at, kNever);
+  EXPECT_EQ(easy.next({1, seconds{1}}, kAnywhere).verdict, BackfillVerdict::Waits);
+}
+
+// Slots that are free, but not together, are kept for it; slots where it may not be are not.
+TEST(BackfillProfile, WhoFindsNoPlaceKeepsWhatIsFreeIfItWouldDo) {
+  const auto nowhere = [] { return false; };
+  for (const bool anywhere : {true, false}) {
+    Backfill easy{AvailabilityProfile{kNow, 4}, kNow, 1};
+    EXPECT_EQ(easy.next({4, seconds{5}, anywhere}, nowhere).verdict,
+              anywhere ? BackfillVerdict::Reserved : BackfillVerdict::Waits);
+    EXPECT_EQ(easy.next({1, seconds{1}}, kAnywhere).verdict,
+              anywhere ? BackfillVerdict::Waits : BackfillVerdict::Starts);
+  }
+}
+
 TEST(BackfillProfile, WhoIsPastHisLimitEndsInTheFuture) {
   AvailabilityProfile profile{kNow + seconds{5}, 0};
   profile.free_at(kNow, 1);

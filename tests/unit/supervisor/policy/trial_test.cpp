@@ -48,6 +48,17 @@ TEST(Trial, WhoIsPutBackWhereHeWasSimplyStays) {
   EXPECT_EQ(trial.room(0).idle.gpu, 2000);
 }
 
+// Spec: policy-determined 9.3.
+TEST(Trial, OfADrainingBandOnlyWhatIsHeldIsDivided) {
+  PolicyBuilder builder = mixed();
+  builder.device_band(8);
+  builder.snapshot.bands[0].state = BandState::Draining;
+  const Parts parts = parts_named("quota");
+  EXPECT_EQ((Trial{builder.snapshot, 0, parts}.total().gpu), 2000 + 8000);
+  builder.snapshot.bands[0].state = BandState::Disabled;
+  EXPECT_EQ((Trial{builder.snapshot, 0, parts}.total().gpu), 8000);
+}
+
 TEST(Trial, WhoMovesHoldsTwoPlaces) {
   PolicyBuilder builder = mixed();
   builder.device_band(2);

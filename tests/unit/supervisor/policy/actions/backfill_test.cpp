@@ -39,5 +39,16 @@ TEST(Backfill, TellsWhatBlocks) {
   EXPECT_EQ(plan.explanations[0].hold, Hold::NoRoom);
 }
 
+TEST(Backfill, TellsWhomAStartWouldDelay) {
+  PolicyBuilder builder = blocked_head();
+  builder.snapshot.members.erase(builder.snapshot.members.begin() + 2);  // Of the short one.
+  const Plan plan = PolicyEngine{{parts_named("multifactor")}}.pass(builder.snapshot);
+  EXPECT_TRUE(plan.starts.empty());
+  ASSERT_EQ(plan.explanations.size(), 2U);
+  EXPECT_EQ(plan.explanations[0].other, kNone);
+  EXPECT_EQ(plan.explanations[1].hold, Hold::BehindReservation);
+  EXPECT_EQ(plan.explanations[1].other, 1U) << "the head";
+}
+
 }  // namespace
 }  // namespace penstock::policy

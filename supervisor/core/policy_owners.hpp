@@ -1,0 +1,33 @@
+// Whom policy divides among: projects as one pool sees them, and the tree of accounts. Pure.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/protocol/policy_config.hpp"
+#include "supervisor/policy/snapshot.hpp"
+
+namespace penstock::supervisor {
+
+/// Which guarantee is meant, of those that a project has for each kind of band.
+using Guarantee = std::int64_t ProjectConfig::*;
+
+/// What each project is guaranteed in a pool: what it says in its own, 0 in the others. A department without a pool is
+/// at home where the first of its parts is; elsewhere it guarantees what its parts do. Spec: policy-runai 10.
+std::vector<std::int64_t> guarantees_in(const PolicyConfig& config, std::uint32_t pool, Guarantee guarantee);
+
+/// Thousandths: how what lies idle beyond `guaranteed` is divided among siblings; the last is who has no project. Where
+/// one of them says a weight, who says none has 1. Where nobody does, weights are guarantees, and without any, 1.
+/// Spec: policy-runai 2.
+std::vector<std::int64_t> weights_beyond(const PolicyConfig& config, const std::vector<std::int64_t>& guaranteed);
+
+/// Accounts by their positions in the configuration, then the root above them all, then, for accounts that have parts
+/// and are charged themselves, what stands for their own use beside those parts. Spec: policy-flux 5.1.
+struct AccountTree {
+  std::vector<policy::Account> accounts;
+  std::vector<std::uint32_t> charged;  ///< By position in the configuration: whose use that is.
+};
+/// `used`: jobs are charged there now.
+AccountTree account_tree(const PolicyConfig& config, const std::vector<double>& usage, const std::vector<bool>& used);
+
+}  // namespace penstock::supervisor

@@ -1,0 +1,83 @@
+#include "supervisor/core/policy_owners.hpp"
+
+#include <gtest/gtest.h>
+
+namespace penstock::supervisor {
+namespace {
+
+using Amounts = std::vector<std::int64_t>;
+
+PolicyConfig two_pools() {
+  PolicyConfig config;
+  config.pools = {{.name = "rest"}, {.name = "gpu", .workers = {"gpu-*"}}};
+  config.projects = {{.name = "research", .is_department = true, .guaranteed_slots = 8},
+                     {.name = "vision", .department = "research", .pool = "gpu", .guaranteed_slots = 5},
+                     {.name = "speech", .department = "research", .guaranteed_slots = 3},
+                     {.name = "sales", .guaranteed_slots = 2}};
+  return config;
+}
+
+// Spec: policy-runai 10.
+TEST(PolicyOwners, AGuaranteeStandsInTheProjectsOwnPoolOnly) {
+  const Guarantee slots = &ProjectConfig::guaranteed_slots;
+  EXPECT_EQ(guarantees_in(two_pools(), 0, slots), (Amounts{3, 0, 3, 2})) << "there a department has what its parts do";
+  EXPECT_EQ(guarantees_in(two_pools(), 1, slots), (Amounts{8, 5, 0, 0})) << "it is at home where its first part is";
+  PolicyConfig said = two_pools();
+  said.projects[0].pool = "rest";
+  EXPECT_EQ(guarantees_in(said, 0, slots), (Amounts{8, 0, 3, 2}));
+  EXPECT_EQ(guarantees_in(said, 1, slots), (Amounts{5, 5, 0, 0}));
+}
+
+// Spec: policy-runai 2, over-quota; 13.1.
+TEST(PolicyOwners, WithoutWeightsWhatIsBeyondGoesByGuarantee) {
+  PolicyConfig config;
+  config.projects = {{.name = "a", .guaranteed_slots = 3}, {.name = "b", .guaranteed_slots = 1}};
+  EXPECT_EQ(weights_beyond(config, {3, 1}), (Amounts{3000, 1000, 0}));
+  EXPECT_EQ(weights_beyond(config, {0, 0}), (Amounts{1000, 1000, 1000})) << "nobody has a guarantee of that kind";
+  config.projects[1].weight = 3000;
+  EXPECT_EQ(weights_beyond(config, {3, 1}), (Amounts{1000, 3000, 1000})) << "who says none counts as low";
+  config.projects[1].weight = 0;
+  EXPECT_EQ(weights_beyond(config, {3, 1}), (Amounts{1000, 0, 1000}));
+}
+
+TEST(PolicyOwners, SiblingsAloneDecideWhetherWeightsCount) {
+  PolicyConfig config;
+  config.projects = {{.name = "d", .is_department = true, .guaranteed_slots = 6},
+                     {.name = "a", .department = "d", .weight = 2000, .guaranteed_slots = 4},
+                     {.name = "b", .department = "d", .guaranteed_slots = 2},
+                     {.name = "c", .guaranteed_slots = 3}};
+  EXPECT_EQ(weights_beyond(config, {6, 4, 2, 3}), (Amounts{6000, 2000, 1000, 3000, 0}));
+}
+
+// Spec: policy-flux 5.1.
+TEST(PolicyOwners, AccountsStandBelowOneRoot) {
+  PolicyConfig config;
+  config.accounts = {{.name = "ann", .shares = 3}, {.name = "team"}, {.name = "bob", .parent = "team"}};
+  const AccountTree tree = account_tree(config, {5, 0, 7}, {true, false, true});
+  ASSERT_EQ(tree.accounts.size(), 4U);
+  EXPECT_EQ(tree.accounts[3].parent, policy::kNone);
+  EXPECT_EQ(tree.accounts[0].parent, 3U);
+  EXPECT_EQ(tree.accounts[1].parent, 3U);
+  EXPECT_EQ(tree.accounts[2].parent, 1U);
+  EXPECT_TRUE(tree.accounts[0].user);
+  EXPECT_FALSE(tree.accounts[1].user);
+  EXPECT_EQ(tree.accounts[2].usage, 7);
+  EXPECT_EQ(tree.charged, (std::vector<std::uint32_t>{0, 1, 2}));
+  EXPECT_TRUE(account_tree({}, {}, {}).accounts.empty());
+}
+
+TEST(PolicyOwners, WhatAnAccountWithPartsIsChargedItselfCountsBesideThem) {
+  PolicyConfig config;
+  config.accounts = {{.name = "team"}, {.name = "bob", .parent = "team"}};
+  for (const auto& [usage, used] : {std::pair{5.0, false}, std::pair{0.0, true}}) {
+    const AccountTree tree = account_tree(config, {usage, 0}, {used, false});
+    ASSERT_EQ(tree.accounts.size(), 4U);
+    EXPECT_EQ(tree.accounts[3].parent, 0U);
+    EXPECT_TRUE(tree.accounts[3].user);
+    EXPECT_EQ(tree.accounts[3].usage, usage);
+    EXPECT_EQ(tree.charged, (std::vector<std::uint32_t>{3, 1}));
+  }
+}
+
+}  // namespace
+}  // namespace penstock::supervisor
