@@ -4,6 +4,7 @@ import time
 from typing import Any, Dict, Iterable, List, Optional
 
 from penstock import _abi, _graph, _wire
+from penstock._futures import collecting
 from penstock.errors import PenstockError
 
 STATES = {_abi.RUNNING: "running", _abi.SUCCEEDED: "succeeded", _abi.FAILED: "failed", _abi.CANCELLED: "cancelled"}
@@ -37,11 +38,25 @@ class GraphBuilder:
         client._check_open()
         self.client = client
         self.inputs: Optional[Dict[int, int]] = None
+        self._given: Dict[int, Any] = {}  # Futures among the arguments, each with its subtask, by their ids.
         self._columns = _graph.GraphColumns(client._command)
         self._default = _graph.Options()
 
     def place_of(self, number):
         return self.inputs.setdefault(number, len(self.inputs))
+
+    def _place_of_future(self, future):
+        """Its value is borrowed from its job, or travels with the graph."""
+        if future.client is not self.client:
+            raise ValueError(f"{future!r} belongs to another client")
+        if id(future) not in self._given:
+            error, batch = future.exception(), future._batch
+            if error is not None:
+                raise error
+            number = (self._columns.borrow(batch.job, future._index) if batch is not None
+                      else self._columns.literal(future._as_datum()))
+            self._given[id(future)] = future, number
+        return self.place_of(self._given[id(future)][1])
 
     def __len__(self):
         return len(self._columns)
@@ -49,7 +64,7 @@ class GraphBuilder:
     def add(self, function, *args, after: Iterable[Handle] = (), retries: int = 0, priority: int = 0,
             resources: Optional[Dict[str, int]] = None, workers: Optional[str] = None, memory: int = 0,
             slots: float = 1.0, time_limit: float = 0.0, **kwargs) -> Handle:
-        """A call of `function`; handles among the arguments become the values of their subtasks. It starts after those
+        """A call of `function`; handles and futures among the arguments become the values of their subtasks. It starts after those
         of `after` have succeeded, without reading them."""
         options = _graph.Options(retries, 0, resources, workers, memory, slots, time_limit)
         return self.add_with(function, args, kwargs, options, priority, after)
@@ -58,7 +73,8 @@ class GraphBuilder:
         """The same with options that many share (`penstock.Options`)."""
         self.inputs = {}
         try:
-            payload = _graph.pack_arguments(args, kwargs, f"an argument of {_wire.name_of(function)}")
+            with collecting(self._place_of_future):
+                payload = _graph.pack_arguments(args, kwargs, f"an argument of {_wire.name_of(function)}")
             numbers = list(self.inputs)
         finally:
             self.inputs = None
@@ -135,7 +151,7 @@ class Job:
 
     def failures(self) -> Dict[int, BaseException]:
         """The exceptions of subtasks that have failed for good, by number."""
-        from penstock._client import Plain
+        from penstock._news import Plain
         library = self.client._library
         self.client._check_open()
         news = library.job_failures(self.client._handle, self.number)

@@ -10,47 +10,16 @@ from collections import deque
 from typing import Any, Callable, Dict, Iterable, List, Optional
 
 from penstock import _abi, _graph, _wire, errors
+from penstock._batch import Batch, Call
 from penstock._futures import Future, collecting, forked, refuse_closed
-from penstock.errors import RemoteTraceback, ResultLost, failure_of
+from penstock._news import Plain
+from penstock.errors import ConnectionFailed, NotSerializable, ResultLost
 
 FLUSH_AFTER_S = 0.0005  # Calls that are submitted within this time of each other travel together.
 BATCH_MAX = 2000        # And at most so many.
-LARGE_BYTES = 64 << 10  # An argument beyond this is an output of its own, shared by its readers.
-USER_ERROR = 1          # FailureClass of common/protocol/failure.hpp.
+LARGE_BYTES = 64 << 10  # A value beyond this is read where it lies, not copied first.
+MADE_AGAIN_MAX = 8      # How often a call is made again because its value was lost.
 POLL_NS = 200_000_000   # How often a wait looks whether somebody has pressed Ctrl-C.
-
-
-class Batch:
-    """A job of ours: which future each subtask is. Released when nobody needs an output of it any more."""
-
-    def __init__(self, client, futures):
-        self.client = weakref.ref(client)
-        self.futures = [weakref.ref(future) if future is not None else None for future in futures]
-        self.inputs: List[Any] = [()] * len(futures)
-        self.literals: Dict[int, int] = {}       # Subtasks that only hold the value of a future, by its id.
-        self.lost_literals: Dict[int, Any] = {}  # Why such a value could not be had there, by the same.
-        self.job, self.live, self.ended = -1, sum(future is not None for future in futures), False
-
-    def drop(self):
-        # From a destructor, on whatever thread: only put down, done by the news thread or the next flush.
-        client = self.client()
-        if client is not None:
-            client._dropped.append(self)
-
-    def future(self, index):
-        reference = self.futures[index] if index < len(self.futures) else None
-        return None if reference is None else reference()
-
-
-class Call:
-    """A submitted call that has not left yet."""
-
-    __slots__ = ("future", "unsent", "function", "payload", "inputs", "options")
-
-    def __init__(self, future, function, payload, inputs, options):
-        self.future, self.function, self.payload, self.inputs = weakref.ref(future), function, payload, inputs
-        self.options = options
-        self.unsent = future  # A call that nobody waits for is made all the same.
 
 
 class Client:
@@ -70,7 +39,8 @@ class Client:
         self._library = _abi.library()
         self._command = _graph.RunnerCommand(python, environment, working_directory)
         if address is None:
-            self._command.payload_max = 1 << 30  # Nothing of it crosses a network: penstock_client_open says so, too.
+            # Nothing of it crosses a network: penstock_client_open says so, too.
+            self._command.payload_max = self._command.piece_bytes = 1 << 30
         slots, memory = _graph.whole("slots", slots or 0, 0, 65535), _graph.whole("memory", memory, 0, 2**63 - 1)
         slots = slots or (0 if address else len(os.sched_getaffinity(0)))
         operators = list(operators)
@@ -267,8 +237,13 @@ class Client:
 
     def _submit(self, function, args, kwargs, key, options):
         self._check_open()
+        what = f"an argument of {_wire.name_of(function)}"
         with collecting() as inputs:
-            payload = _graph.pack_arguments(args, kwargs, f"an argument of {_wire.name_of(function)}")
+            payload = _graph.pack_arguments(args, kwargs, what)
+        if len(payload) > self._command.piece_bytes:
+            args, kwargs = self._with_large_apart(args, kwargs)
+            with collecting() as inputs:
+                payload = _graph.pack_arguments(args, kwargs, what)
         for future in inputs.futures:
             if future.client is not self:
                 raise ValueError(f"{future!r} belongs to another client")
@@ -283,7 +258,7 @@ class Client:
     def _enqueue(self, call, future):
         future._call = call
         waits = [other for other in call.inputs if not other.done() and id(other) not in self._pending_ids]
-        # An input of this very batch is an edge; one of an earlier job is waited for and given by value.
+        # An input of this very batch is an edge; one of an earlier job is waited for and borrowed.
         if waits:
             return self._hold(call, waits)
         self._put(call)
@@ -330,20 +305,22 @@ class Client:
     def _send(self, calls):
         graph = _graph.GraphColumns(self._command)
         calls = [call for call in calls if self._has_its_inputs(call)]
-        numbers, futures, inputs, literals = {}, [], [], {}
+        numbers, owners, inputs, borrowed = {}, {}, {}, {}
 
         def number_of(future):
-            """The subtask of an input: one of this batch, or its value as a literal."""
-            if id(future) in numbers:
-                return numbers[id(future)]
-            if id(future) not in literals:
-                batch = future._batch
-                # An embedded cluster has one worker, which holds it; else its bytes travel with the graph.
-                literals[id(future)] = (graph.alias(batch.job, future._index) if batch and not self.address
-                                        else graph.literal(self._datum_of(future)))
-                futures.append(None)
-                inputs.append(())
-            return literals[id(future)]
+            """The subtask of an input: one of this batch, one that borrows from an earlier job, or its value."""
+            number = numbers.get(id(future))
+            if number is not None:
+                return number
+            batch = future._batch
+            if batch is not None:
+                number = graph.borrow(batch.job, future._index)
+                borrowed[number] = future, batch
+            else:
+                number = graph.literal(future._as_datum())
+                owners[number] = future  # Kept there, so that the next one borrows it.
+            numbers[id(future)] = number
+            return number
         for call in calls:
             future = call.future()
             if future is None:
@@ -351,32 +328,41 @@ class Client:
             try:
                 edges = [number_of(other) for other in call.inputs]
                 template = graph.template(call.function, call.options)
+                number = graph.add(template, call.payload, edges, call.options.priority)
             except Exception as error:
                 future._fail(error)
                 continue
-            numbers[id(future)] = graph.add(template, call.payload, edges, call.options.priority)
-            futures.append(future)
-            inputs.append(call.inputs)
-        if not numbers or self._closing:  # By a callback of one that has failed above.
+            numbers[id(future)] = number
+            owners[number], inputs[number] = future, call.inputs
+        if not inputs or self._closing:  # By a callback of one that has failed above.
             return
-        graph.want([number for number, future in enumerate(futures) if future is not None])
-        batch = Batch(self, futures)
-        batch.inputs = inputs
-        batch.literals = {number: future for future, number in literals.items()}
-        for number, future in enumerate(futures):
-            if future is not None:
-                future._batch, future._index = batch, number
+        graph.want(owners)
+        batch = Batch(self, [owners.get(number) for number in range(len(graph))])
+        for number, those in inputs.items():
+            batch.inputs[number] = those
+        batch.borrowed = borrowed
+        for number, future in owners.items():
+            future._batch, future._index = batch, number
         try:
             batch.job = graph.submit(self._handle)
         except Exception as error:
-            for future in futures:
-                if future is not None:
-                    future._batch = None
-                    future._fail(error)
+            self._refused(owners, borrowed, error)
             return
         self._batches[batch.job] = batch
         for news in self._early.pop(batch.job, ()):
             self._apply(batch, news)
+
+    def _refused(self, owners, borrowed, error):
+        """A graph is refused whole. If what it borrows is lost, that is made again first."""
+        calls = []
+        for _, future in sorted(owners.items()):
+            future._batch = None
+            if not future.done():
+                calls.append(future)
+        other, lender = borrowed.get(errors.lost_loan(error), (None, None))
+        if other is None or not self._make_again([other] if other._batch is lender else [], calls):
+            for future in calls:
+                future._fail(error)
 
     def _has_its_inputs(self, call):
         """False, and its future says why, if an input has failed."""
@@ -395,15 +381,6 @@ class Client:
                 return False
         return True
 
-    def _datum_of(self, future):
-        if future._loaded:
-            return _wire.pack(future._result, future.key)
-        batch = future._batch
-        if batch is None:
-            raise ResultLost("was released", subject=future.key)
-        owner, views = self._fetch(batch.job, [future._index])
-        return bytes(_abi.view_of(views[0].data, views[0].size, owner))
-
     def _scattered(self, value, key):
         self._check_open()
         _wire.pickle_with_buffers(value, "a scattered object")
@@ -414,6 +391,22 @@ class Client:
         future._keep(value)
         return future
 
+    def _with_large_apart(self, args, kwargs):
+        """The same arguments, those that are large as futures of what they are now."""
+        def apart(value):
+            if isinstance(value, Future):
+                return value
+            try:
+                datum = _wire.pack(value, "an argument")
+            except (TypeError, NotSerializable):
+                return value  # There are futures in it; or else it is told of with its own words.
+            if len(datum) <= LARGE_BYTES:
+                return value
+            future = self._scattered(None, None)
+            future._datum, future._loaded = datum, False
+            return future
+        return tuple(apart(value) for value in args), {name: apart(value) for name, value in kwargs.items()}
+
     def _fetch(self, job, numbers):
         self._check_open()
         wanted = (ctypes.c_uint32 * len(numbers))(*numbers)
@@ -421,7 +414,37 @@ class Client:
         return owner, self._library.data_views(owner.handle)
 
     def _load(self, futures):
-        """The values of futures that have succeeded."""
+        """The values of futures that have succeeded. What has been lost since is made again."""
+        while True:
+            try:
+                return self._bring(futures)
+            except (ResultLost, ConnectionFailed):
+                if self._runs_callbacks() or not self._make_lost_again(futures):
+                    raise
+            for future in futures:
+                future._about_to_wait()
+                super(Future, future).result()
+
+    def _make_lost_again(self, futures):
+        """False if there is none that can be."""
+        any_again = False
+        for future in futures:
+            batch = future._batch
+            if future._loaded or batch is None:
+                continue
+            try:
+                owner, views = self._fetch(batch.job, [future._index])
+                if views[0].size > 0:
+                    continue
+            except (ResultLost, ConnectionFailed):
+                pass
+            with self._lock:
+                if future._batch is batch and not self._make_again([future]):
+                    return False
+            any_again = True
+        return any_again
+
+    def _bring(self, futures):
         wanted: Dict[int, list] = {}
         for future in futures:
             if future._loaded:
@@ -481,12 +504,40 @@ class Client:
             raise ValueError(f"{future!r} cannot be run again: " + ("it was scattered" if call is None else "it runs"))
         self._check_open()
         with self._lock:
-            future.release()
-            future._loaded = False
-            with future._condition:
-                future._state, future._exception, future._result = "PENDING", None, None
-            call.unsent = future
-            self._enqueue(call, future)
+            self._put_again(future)
+
+    def _put_again(self, future):
+        future.release()
+        future._be_pending()
+        future._call.unsent = future
+        self._enqueue(future._call, future)
+
+    def _regain(self, borrowed):
+        """Makes a value again that a graph has borrowed, with the batch that lent it, and waits; False: it cannot."""
+        if borrowed is None:
+            return False
+        future, lender = borrowed
+        with self._lock:
+            if future._batch is lender and not self._make_again([future]):
+                return False
+        return future.exception() is None
+
+    def _make_again(self, lost, futures=()):
+        """Runs the calls of these once more: of `lost`, whose values are gone, and then of `futures`, which had not
+        ended. False, and nothing is done, if one of `lost` cannot be had again."""
+        given = [other for other in lost if other._loaded or other._datum is not None]
+        made = [other for other in lost if other not in given]
+        if any(other._call is None or other._call.made_again >= MADE_AGAIN_MAX for other in made):
+            return False
+        for other in given:
+            other.release()  # So it is sent once more.
+        for other in made:
+            other._call.made_again += 1
+            other._forget_callbacks()
+            self._put_again(other)
+        for future in futures:
+            self._put_again(future)
+        return True
 
     def _release_dropped(self):
         while self._dropped:
@@ -513,30 +564,54 @@ class Client:
 
     # Failures first: what was cancelled because of them fails with the same exception.
     def _apply(self, batch, news):
+        without = [index for first, last in news.cancelled for index in range(first, last + 1)]
         for index, error in news.failures:
             future = batch.future(index)
-            if future is not None:
+            lost = batch.borrowed.get(errors.lost_loan(error))
+            if index in batch.borrowed:
+                batch.lost[id(batch.borrowed[index][0])] = error
+            elif future is None:
+                continue
+            elif future.done():  # It holds what the client has given.
+                batch.lost[id(future)] = error
+            elif lost is not None:
+                batch.lost[id(lost[0])] = error
+                without.append(index)
+            else:
                 future._fail(errors.about(error, future.key))
-            elif index in batch.literals:
-                batch.lost_literals[batch.literals[index]] = error
         for first, last in news.succeeded:
             for index in range(first, last + 1):
                 future = batch.future(index)
                 if future is not None:
                     future._succeed()
-        for first, last in news.cancelled:
-            for index in range(first, last + 1):
-                future = batch.future(index)
-                if future is not None:
-                    self._tell_cancelled(batch, index, future)
+        self._end_without_result(batch, sorted(without))
         if news.state != _abi.RUNNING:
             batch.ended = True
             self._release_if_over(batch)
 
+    def _end_without_result(self, batch, indices):
+        """What was cancelled; but what has not run because a value is lost is made again, after that one, in the order
+        in which it was submitted."""
+        lost, again = {}, {}
+        for index in indices:
+            future = batch.future(index)
+            if not batch.lost or future is None or future.done():
+                continue
+            those = [other for other in batch.inputs[index] if id(other) in batch.lost]
+            if those or any(id(other) in again for other in batch.inputs[index]):
+                lost.update((id(other), other) for other in those)
+                again[id(future)] = future
+        regained = again and all(isinstance(batch.lost[one], ResultLost) for one in lost) and self._make_again(
+            [other for other in lost.values() if batch.reads(other)], again.values())
+        for index in indices:
+            future = batch.future(index)
+            if future is not None and not (regained and id(future) in again):
+                self._tell_cancelled(batch, index, future)
+
     def _tell_cancelled(self, batch, index, future):
         for other in batch.inputs[index]:
-            if id(other) in batch.lost_literals:
-                return future._fail(errors.about(batch.lost_literals[id(other)], other.key))
+            if id(other) in batch.lost:
+                return future._fail(errors.about(batch.lost[id(other)], other.key))
             if not other.done():
                 continue  # Told in the same news, in whatever order: its own inputs are looked at below.
             if not other.cancelled() and super(Future, other).exception() is not None:
@@ -547,36 +622,6 @@ class Client:
                 if other.done() and not other.cancelled() and super(Future, other).exception() is not None:
                     return future._fail(super(Future, other).exception())
         future._be_cancelled()
-
-
-class Plain:
-    """News as Python objects; they outlive the library's."""
-
-    def __init__(self, news):
-        self.state = news.state
-        self.succeeded = [(r.first, r.last) for r in news.succeeded[:news.succeeded_count]]
-        self.cancelled = [(r.first, r.last) for r in news.cancelled[:news.cancelled_count]]
-        self.failures = [(f.subtask, exception_of(f)) for f in news.failures[:news.failure_count]]
-
-
-def exception_of(failure):
-    """What a failed subtask has raised, with its traceback as the cause; or what became of its runner."""
-    history = [line.decode(errors="replace") for line in failure.history[:failure.history_count]]
-    message = _abi.bytes_at(failure.message).decode(errors="replace")
-    detail = _abi.bytes_at(failure.detail)
-    if detail and failure.failure_class == USER_ERROR:  # Else what it raised was the consequence, not the cause.
-        error, text = None, ""
-        try:
-            error, text = _wire.unpack(detail)
-        except Exception as unreadable:  # An exception of a class that is not known here.
-            text = f"(its exception cannot be read here: {unreadable})"
-        # What would end this process is told, not raised: it was the other one's to end.
-        if isinstance(error, Exception):
-            error.__cause__ = RemoteTraceback(text, history)
-            return error
-        message = message + "\n" + text
-    return failure_of(failure.failure_class, message, (failure.name or b"").decode(errors="replace"), history,
-                      _abi.bytes_at(failure.output_tail).decode(errors="replace"), failure.exit_code, failure.signal)
 
 
 # The threads know their client only weakly, so that one that is forgotten can end.

@@ -5,16 +5,17 @@ import threading
 from typing import Any
 
 from penstock import _wire
-from penstock.errors import ClientClosed, PenstockError
+from penstock.errors import ClientClosed, PenstockError, ResultLost
 
 _collecting = threading.local()
 
 
 class collecting:
-    """While it lasts, futures that are pickled on this thread are noted down as inputs and stand for them."""
+    """While it lasts, futures that are pickled on this thread are noted down as inputs and stand for them. `place_of` says
+    which input one is; by default, the next."""
 
-    def __init__(self):
-        self.futures, self.numbers = [], {}
+    def __init__(self, place_of=None):
+        self.futures, self.numbers, self.place_of = [], {}, place_of
 
     def __enter__(self):
         self.before = getattr(_collecting, "now", None)
@@ -25,6 +26,8 @@ class collecting:
         _collecting.now = self.before
 
     def number(self, future):
+        if self.place_of is not None:
+            return self.place_of(future)
         if id(future) not in self.numbers:
             self.numbers[id(future)] = len(self.futures)
             self.futures.append(future)
@@ -42,6 +45,7 @@ class Future(concurrent.futures.Future):
         self._index = -1      # Its subtask.
         self._loaded = False
         self._call = None     # How to run it once more.
+        self._datum = None    # What it is, of one that was made here.
 
     def __reduce__(self):
         now = getattr(_collecting, "now", None)
@@ -108,6 +112,14 @@ class Future(concurrent.futures.Future):
     def __del__(self):
         self.release()
 
+    def _as_datum(self):
+        """Its value, which is here, as bytes."""
+        if self._datum is not None:
+            return self._datum
+        if self._loaded:
+            return _wire.pack(self._result, self.key)
+        raise ResultLost("was released", subject=self.key)
+
     # What the client says about it. Each is said once.
 
     def _succeed(self):
@@ -139,10 +151,39 @@ class Future(concurrent.futures.Future):
             waiter.event, waiter.lock = threading.Event(), threading.Lock()
 
     def _keep(self, value):
-        self._loaded = True
+        self._loaded = True  # It stays on its worker as well, where others can be given it.
         self._result = value
-        if self.client.address:
-            self.release()  # Embedded, it stays where others can be given it.
+
+    def _be_pending(self):
+        """It is run once more."""
+        self._loaded = False
+        with self._condition:
+            self._state, self._exception, self._result = "PENDING", None, None
+
+    def _forget_callbacks(self):
+        """Who was told of its end is not told again."""
+        with self._condition:
+            self._done_callbacks.clear()
+
+    def _be_forked(self):
+        """In a child process, before it is told: other threads of the parent may have held its locks at that moment."""
+        self._condition = threading.Condition()
+        if self.done():
+            return
+        self._done_callbacks.clear()  # They are the parent's to call.
+        for waiter in self._waiters:  # This thread may be in the midst of `as_completed`, which goes on here.
+            waiter.event, waiter.lock = threading.Event(), threading.Lock()
+
+    def _keep(self, value):
+        self._loaded = True  # It stays on its worker as well, where others can be given it.
+        self._result = value
+
+    def _be_pending(self):
+        """It is run once more. Who was told of its end is not told again."""
+        self._loaded = False
+        with self._condition:
+            self._state, self._exception, self._result = "PENDING", None, None
+            self._done_callbacks.clear()
 
 
 def forked():

@@ -60,6 +60,7 @@ class RunnerCommand:
     # What one subtask brings along must fit into a frame (link.frame_bytes_max, 16 MiB): a larger one would break the
     # connection, again and again. The supervisor refuses less, by its graph.subtask_payload_bytes_max.
     payload_max = 12 << 20
+    piece_bytes = 1 << 20  # What is larger travels in pieces.
 
     def __init__(self, python=None, environment=None, working_directory=None, inherit_path=True):
         self.python = python or sys.executable
@@ -135,23 +136,33 @@ class GraphColumns:
         return self.library.check(self.library.graph_add_template(self.handle, content))
 
     def literal(self, datum):
-        """A subtask whose output is this datum."""
-        number = self.templates.get("literal")
-        if number is None:
-            content = _abi.Template(runner=_abi.NATIVE, program=b"literal", name=b"literal", continue_on_failure=1)
-            number = self.templates["literal"] = self.library.check(
-                self.library.graph_add_template(self.handle, content))
-        return self.add(number, bytes(datum), (), 0)
+        """A subtask whose output is this datum; a large one is put together of pieces."""
+        pieces = self.pieces(datum)
+        return self.put_together([self.piece(one) for one in pieces]) if len(pieces) > 1 else self.piece(datum)
 
-    def alias(self, job, subtask):
-        """A subtask whose output is that of another job which the same worker holds, without a copy."""
-        number = self.templates.get("alias")
+    def pieces(self, datum):
+        size, view = self.command.piece_bytes, memoryview(datum)
+        return [view[at:at + size] for at in range(0, len(view), size)]
+
+    def piece(self, datum):
+        return self.add(self.native("literal"), bytes(datum), (), 0)
+
+    def put_together(self, pieces):
+        return self.add(self.native("concatenate"), b"", pieces, 0)
+
+    def borrow(self, job, subtask):
+        """A subtask whose output is that of another job, without a copy: it runs where that is."""
+        return self.add(self.native("alias"), struct.pack("<III", job, subtask, 0), (), 0)
+
+    def native(self, program):
+        """The template of one of the operators that every worker has."""
+        number = self.templates.get(program)
         if number is None:
-            content = _abi.Template(runner=_abi.NATIVE, program=b"alias", name=b"alias", continue_on_failure=1,
-                                    attempts_max=1)
-            number = self.templates["alias"] = self.library.check(
+            content = _abi.Template(runner=_abi.NATIVE, program=program.encode(), name=program.encode(),
+                                    continue_on_failure=1)
+            number = self.templates[program] = self.library.check(
                 self.library.graph_add_template(self.handle, content))
-        return self.add(number, struct.pack("<III", job, subtask, 0), (), 0)
+        return number
 
     def add(self, template, payload, inputs, priority=0, after=()):
         """A subtask; its number. `inputs` are numbers of others, in the order of the payload's `Input`s; it begins after

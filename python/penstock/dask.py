@@ -11,6 +11,8 @@ from dask.utils import ensure_dict
 from penstock import _chains, _graph, _nodes, _order, _wire
 from penstock._builder import Job
 from penstock._client import Client
+from penstock._futures import collecting
+from penstock.errors import ResultLost, lost_loan
 
 ANNOTATIONS = ("priority", "retries", "resources", "workers")
 PROGRAMS_MAX = 2000  # Functions of a graph beyond these travel with their subtasks.
@@ -42,10 +44,20 @@ def get(graph, keys, client: Optional[Client] = None, priority: int = 0, retries
     client = client or default_client()
     client._check_open()
     wanted = list(dict.fromkeys(flatten([keys])))
-    conversion = _Conversion(client, subtasks_of(graph), annotations_of(graph),
-                             {"priority": priority, "retries": retries, "resources": resources})
-    numbers = conversion.convert(wanted)
-    columns = conversion.columns
+    defaults = {"priority": priority, "retries": retries, "resources": resources}
+    while True:
+        conversion = _Conversion(client, subtasks_of(graph), annotations_of(graph), defaults)
+        with collecting(conversion.place_of):
+            numbers = conversion.convert(wanted)
+        try:
+            return nested(keys, dict(zip(wanted, _results(client, conversion.columns, numbers, name))))
+        except ResultLost as error:
+            # Under its name it would be the same job again.
+            if name is not None or not client._regain(conversion.borrowed.get(lost_loan(error))):
+                raise
+
+
+def _results(client, columns, numbers, name):
     columns.want(list(dict.fromkeys(numbers)))
     with client._lock:
         job = columns.submit(client._handle, name=name)
@@ -53,13 +65,12 @@ def get(graph, keys, client: Optional[Client] = None, priority: int = 0, retries
         client._early.pop(job, None)
     running = Job(client, job, name or "dask", numbers, len(numbers))
     try:
-        values = dict(zip(wanted, running.results()))
+        return running.results()
     except KeyboardInterrupt:
         running.cancel()
         raise
     finally:
         running.release()
-    return nested(keys, values)
 
 
 def subtasks_of(graph):
@@ -99,6 +110,15 @@ def _call(function, *arguments, **keywords):
     return function(*arguments, **keywords)
 
 
+class _Given:
+    """A subtask that is no key of the graph: a piece of a large literal, or the value of a future."""
+
+    __slots__ = ("content",)
+
+    def __init__(self, content):
+        self.content = content
+
+
 class _Conversion:
     """One graph on its way: each Dask key becomes a subtask, the call at its top the template, its arguments the
     payload."""
@@ -114,6 +134,9 @@ class _Conversion:
         self.templates = {}
         self.functions = {}  # Of a template that Python runs: its function and options.
         self.kept = []      # Functions whose identity is a key here.
+        self.client = client
+        self.given = {}     # Numbers of the values of futures, by the id of these.
+        self.borrowed = {}  # Of those that are borrowed: the future and the batch that lends.
         self.contents = {}  # Programs by content, for functions that are made anew for each subtask.
 
     def convert(self, keys):
@@ -124,7 +147,11 @@ class _Conversion:
         at = 0
         order, graph = self.order, self.graph
         while at < len(order):
-            self.convert_one(order[at], graph[order[at]])
+            key = order[at]
+            if type(key) is _Given:
+                self.give(key.content)
+            else:
+                self.convert_one(key, graph[key])
             at += 1
         numbers = [self.numbers[key] for key in keys]
         if self.columns.predecessors and dask.config.get("optimization.fuse.active", None) is not False:
@@ -144,7 +171,10 @@ class _Conversion:
             chain = _chains.Chain([functions[number][0] for number in templates])
             return self.add_template(chain, _wire.pack_program(chain), functions[templates[-1]][1])
         numbers = _chains.join(columns, wanted, may_join, template_of)
-        return wanted if numbers is None else [numbers[number] for number in wanted]
+        if numbers is None:
+            return wanted
+        self.borrowed = {numbers[number]: lent for number, lent in self.borrowed.items()}
+        return [numbers[number] for number in wanted]
 
     def add_template(self, function, program, options):
         number = self.columns.add_template(_wire.name_of(function), program, options)
@@ -171,6 +201,34 @@ class _Conversion:
             self.numbers[key] = number
         return number
 
+    def put_in(self, content):
+        self.order.append(_Given(content))
+        return len(self.order) - 1
+
+    def place_of(self, future):
+        """Which input of the present subtask a future is; of one that is not there yet it is waited for."""
+        if future.client is not self.client:
+            raise ValueError(f"{future!r} belongs to another client")
+        if id(future) not in self.given:
+            error = future.exception()
+            if error is not None:
+                raise error
+            self.given[id(future)] = self.put_in(future)
+        return self.inputs.setdefault(self.given[id(future)], len(self.inputs))
+
+    def give(self, content):
+        batch = getattr(content, "_batch", None)
+        if batch is not None:
+            self.borrowed[self.columns.borrow(batch.job, content._index)] = content, batch
+        else:
+            self.give_datum(content if isinstance(content, memoryview) else content._as_datum())
+
+    def give_datum(self, datum):
+        pieces = self.columns.pieces(datum)
+        if len(pieces) <= 1:
+            return self.columns.piece(datum)
+        return self.columns.put_together([self.put_in(piece) for piece in pieces])
+
     def input_of(self, key):
         """Stands in the payload for the output of another."""
         return _wire.Input(self.inputs.setdefault(self.number_of(key), len(self.inputs)))
@@ -180,8 +238,11 @@ class _Conversion:
         if type(task) is tuple and task and callable(task[0]):
             function, arguments = task[0], tuple([self.argument(part) for part in task[1:]])
         elif isinstance(task, _nodes.LITERAL):
-            self.columns.literal(_wire.pack(task.value, str(key)))
-            return
+            datum = _wire.pack(task.value, str(key))
+            if not self.inputs:
+                self.give_datum(datum)
+                return
+            function, arguments = _nodes.itself, (task.value,)  # There are futures in it.
         elif isinstance(task, _nodes.NODE):
             function, arguments, keywords = _nodes.call_of(task, self.input_of)
         else:

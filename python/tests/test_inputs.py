@@ -1,0 +1,124 @@
+"""Results of earlier calls, and large objects, as arguments of later ones on a cluster of processes: by reference."""
+import functions
+import numpy
+import pytest
+from test_cluster import cluster, until  # noqa: F401
+from test_losses import descendants, kill_worker  # noqa: F401
+
+from penstock import Client, errors
+
+MIB = 1 << 20
+
+
+def holder_of(cluster, pid):  # noqa: F811
+    """The worker whose runner that is."""
+    return next(worker for worker in cluster.workers if str(pid) in descendants(worker.pid))
+
+
+@pytest.mark.parametrize("reader", ["w1", "w2"])
+def test_a_large_result_is_read_by_a_later_call_wherever_that_runs(cluster, reader):  # noqa: F811
+    with Client(cluster.address) as client:
+        array = client.submit(functions.make_array, 64 * MIB // 8, workers="w1")
+        assert array.exception(60) is None
+        assert client.submit(functions.total, array, workers=reader).result(60) == sum(range(64 * MIB // 8))
+        futures = client.map(functions.total, [array] * 4)
+        assert client.gather(futures) == [sum(range(64 * MIB // 8))] * 4
+
+
+def test_what_was_read_here_is_still_an_argument_by_reference(cluster):  # noqa: F811
+    with Client(cluster.address) as client:
+        array = client.submit(functions.make_array, 2 * MIB)
+        assert array.result(60)[-1] == 2 * MIB - 1
+        batch = array._batch
+        assert batch is not None
+        assert client.submit(functions.total, array).result(60) == sum(range(2 * MIB))
+        assert array._batch is batch, "nothing was sent"
+
+
+def test_after_a_restart_of_the_supervisor_it_is_still_there(cluster):  # noqa: F811
+    with Client(cluster.address) as client:
+        array = client.submit(functions.make_array, 2 * MIB)
+        assert array.exception(60) is None
+        made_by = array._batch
+        cluster.restart_supervisor()
+        client.logs(array)  # A question is asked again until it is answered: it is back.
+        assert client.submit(functions.total, array).result(60) == sum(range(2 * MIB))
+        assert array._batch is made_by, "it was not made again"
+
+
+def test_what_a_killed_worker_held_is_made_again(cluster):  # noqa: F811
+    with Client(cluster.address) as client:
+        first = client.submit(functions.increment, 1)
+        array = client.submit(functions.make_array_of, first, 2 * MIB)
+        assert array.exception(60) is None
+        where = client.submit(functions.pid_beside, array).result(60)
+        told = []
+        array.add_done_callback(lambda _: told.append(1))
+        kill_worker(cluster, holder_of(cluster, where))
+        futures = [client.submit(functions.total, array) for _ in range(3)]
+        assert client.gather(futures) == [sum(range(2 * MIB))] * 3
+        assert client.submit(functions.total, array).result(60) == sum(range(2 * MIB))
+        assert told == [1], "it is not told once more"
+
+
+def test_what_is_lost_after_it_was_borrowed_is_made_again(cluster, tmp_path):  # noqa: F811
+    with Client(cluster.address) as client:
+        array = client.submit(functions.make_array, 2 * MIB)
+        assert array.exception(60) is None
+        where = client.submit(functions.pid_beside, array).result(60)
+        holder = holder_of(cluster, where)
+        sums = [client.submit(functions.total_after, array, str(tmp_path / f"runs{i}"), str(tmp_path / "go"))
+                for i in range(4)]
+        chained = client.submit(functions.increment, sums[0])
+        client._flush()
+        until(lambda: any((tmp_path / f"runs{i}").exists() for i in range(4)))  # So it has been borrowed.
+        kill_worker(cluster, holder)
+        cluster.workers.append(cluster.worker("w3"))
+        (tmp_path / "go").touch()
+        assert chained.result(60) == sum(range(2 * MIB)) + 1
+        assert client.gather(sums) == [sum(range(2 * MIB))] * 4
+
+
+def test_a_result_whose_worker_was_killed_is_made_again_when_it_is_asked_for(cluster):  # noqa: F811
+    with Client(cluster.address) as client:
+        array = client.submit(functions.make_array, 100_000)
+        assert array.exception(60) is None
+        where = client.submit(functions.pid_beside, array).result(60)
+        kill_worker(cluster, holder_of(cluster, where))
+        assert array.result(60)[-1] == 99_999
+
+
+def test_what_was_released_is_missed_by_name(cluster):  # noqa: F811
+    with Client(cluster.address) as client:
+        array = client.submit(functions.make_array, 1000, key="mine")
+        assert array.exception(60) is None
+        array.release()
+        with pytest.raises(errors.ResultLost, match="mine.*was released"):
+            client.submit(functions.total, array).result(60)
+
+
+def test_large_objects_travel_in_pieces_and_once(cluster):  # noqa: F811
+    with Client(cluster.address) as client:
+        data = numpy.arange(32.0 * MIB // 8)
+        scattered = client.scatter(data)
+        assert client.submit(functions.total, scattered).result(60) == data.sum()
+        held = scattered._batch
+        assert held is not None
+        assert client.submit(functions.total, scattered).result(60) == data.sum()
+        assert scattered._batch is held, "it was not sent again"
+
+
+def test_large_arguments_travel_in_pieces_too(cluster):  # noqa: F811
+    with Client(cluster.address) as client:
+        data = numpy.arange(12.0 * MIB // 8)
+        future = client.submit(functions.total, data)
+        data[:] = 0  # What was submitted is as it was then.
+        assert future.result(60) == numpy.arange(12.0 * MIB // 8).sum()
+
+
+def test_what_is_large_beside_a_future_is_refused_by_name(cluster):  # noqa: F811
+    with Client(cluster.address) as client:
+        future = client.submit(functions.increment, 1)
+        with pytest.raises(errors.ResultTooLarge, match="travel with a graph"):
+            client.submit(len, [future, numpy.zeros(2 * MIB)]).result(60)
+        assert future.result(60) == 2
