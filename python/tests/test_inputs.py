@@ -122,3 +122,46 @@ def test_what_is_large_beside_a_future_is_refused_by_name(cluster):  # noqa: F81
         with pytest.raises(errors.ResultTooLarge, match="travel with a graph"):
             client.submit(len, [future, numpy.zeros(2 * MIB)]).result(60)
         assert future.result(60) == 2
+
+
+def test_a_graph_reads_futures_however_deep(cluster):  # noqa: F811
+    with Client(cluster.address) as client:
+        one, two = client.submit(functions.increment, 0), client.scatter(2)
+        graph = client.graph()
+        total = graph.add(sum, [one, [two][0], graph.add(functions.increment, one)])
+        assert graph.submit(want=[total]).results(60) == [5]
+
+
+def test_a_dask_graph_reads_futures_and_large_literals(cluster):  # noqa: F811
+    pytest.importorskip("dask", reason="python3-dask is not installed")
+    from penstock import dask
+    with Client(cluster.address) as client:
+        array = client.submit(functions.make_array, 2 * MIB)
+        data = numpy.ones(3 * MIB // 8)
+        graph = {"a": array, "b": (functions.total, "a"), "c": (functions.total, data), "d": (sum, ["b", "c", 1]),
+                 "e": data, "f": (functions.total, "e"), "g": (functions.total, array)}
+        expected = sum(range(2 * MIB))
+        assert dask.get(graph, ["b", "d", "f", "g"], client=client) == (
+            expected, expected + data.size + 1, data.size, expected)
+        where = client.submit(functions.pid_beside, array).result(60)
+        kill_worker(cluster, holder_of(cluster, where))
+        assert dask.get(graph, "g", client=client) == expected, "it is made again"
+
+
+class Literal:
+    """As a DataNode of today's Dask."""
+
+    def __init__(self, value):
+        self.value = value
+
+
+def test_literals_of_a_dask_graph_travel_in_pieces(cluster, monkeypatch):  # noqa: F811
+    pytest.importorskip("dask", reason="python3-dask is not installed")
+    from penstock import _nodes, dask
+    monkeypatch.setattr(_nodes, "LITERAL", (Literal,))
+    with Client(cluster.address) as client:
+        data = numpy.arange(20.0 * MIB // 8)
+        one = client.submit(functions.increment, 0)
+        graph = {"x": Literal(data), "y": (functions.total, "x"), "z": Literal([one, 2]), "s": (sum, "z"),
+                 "t": (functions.total, "x")}
+        assert dask.get(graph, ["y", "s", "t"], client=client) == (data.sum(), 3, data.sum())
