@@ -11,6 +11,8 @@ void SupervisorCore::on(supervisor_event::GraphChecked& event) {
   if (!is_new(event.client, reply, event.spec)) return;
   if (const Result<void> feasible = check_feasible(event.spec, *event.shape); !feasible)
     return refuse(event.client, reply, feasible.error());
+  if (const Result<void> lent = check_loans(event.spec, *event.shape); !lent)
+    return refuse(event.client, reply, lent.error());
   accept(event.client, reply, std::move(event.spec), graphs_.add(std::move(event.shape)));
 }
 
@@ -31,6 +33,10 @@ void SupervisorCore::submit_again(ClientId client, const SubmitAgain& message) {
   if (const Result<void> feasible = check_feasible(message.spec, *graph->shape); !feasible) {
     graphs_.leave(*graph);
     return refuse(client, reply, feasible.error());
+  }
+  if (const Result<void> lent = check_loans(message.spec, *graph->shape); !lent) {
+    graphs_.leave(*graph);
+    return refuse(client, reply, lent.error());
   }
   ++counters_.graphs_again;
   accept(client, reply, message.spec, *graph);
@@ -76,6 +82,7 @@ void SupervisorCore::accept(ClientId client, SubmitReply& reply, JobSpec spec, S
   send_to_client(client, std::move(reply));
   Job& job = make_job(std::move(spec), graph, id);
   job.followers.push_back(client);
+  take_loans(job);
   if (!durable()) return place_sources(job);
   job.waiting_for_disk = true;
   accepting_.push_back({issued_ + 1, id});

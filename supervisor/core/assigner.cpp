@@ -33,6 +33,7 @@ void SupervisorCore::become_placeable(Job& job, std::uint32_t subtask) {
   if (job.held) return;  // It stays `Waiting` and is placed with all the others.
   SubtaskHot& hot = job.hot[subtask];
   hot.phase = SubtaskPhase::Placeable;
+  const Loan* loan = job.shape->loan_of(subtask);
   hot.band = choose_home(job, subtask);
   if (!hot.band.valid() && (hot.flags & SubtaskFlag::kTroubled) != 0) {
     // Every band that may have it was tried; then each may be tried again.
@@ -42,7 +43,10 @@ void SupervisorCore::become_placeable(Job& job, std::uint32_t subtask) {
     hot.band = choose_home(job, subtask);
   }
   if (!hot.band.valid()) {
-    leave_homeless(job, subtask);
+    if (loan != nullptr)
+      await_lent(job, *loan);
+    else
+      leave_homeless(job, subtask);
     return;
   }
   LocalSet& local = job.local(hot.band);
@@ -58,6 +62,7 @@ void SupervisorCore::become_placeable(Job& job, std::uint32_t subtask) {
 }
 
 BandSlot SupervisorCore::choose_home(Job& job, std::uint32_t subtask) {
+  if (const Loan* loan = job.shape->loan_of(subtask); loan != nullptr) return band_of_lent(job, *loan);
   const Template& wanted = job.shape->template_of(subtask);
   if (!wanted.preferred.empty())
     if (const BandSlot preferred = preferred_band(job, subtask, wanted.preferred); preferred.valid()) return preferred;
@@ -221,6 +226,7 @@ bool SupervisorCore::may_run_on(const Job& job, std::uint32_t subtask, BandSlot 
                             ? band.kind == (wants_gpu(job.shape->template_of(subtask)) ? BandKind::Gpu : BandKind::Cpu)
                             : eligible_now.bands.contains(slot.value());
   if (!eligible) return false;
+  if (const Loan* loan = job.shape->loan_of(subtask); loan != nullptr && !may_borrow_on(*loan, slot)) return false;
   return (job.hot[subtask].flags & SubtaskFlag::kTroubled) == 0 || !was_tried(job, subtask, slot);
 }
 

@@ -217,6 +217,7 @@ void SupervisorCore::finish_claim(WorkerSlot slot, bool draining) {
                                              (job.known_of[slot.value()] & Job::kHeardOf) != 0)
       send_entitlements(job, slot);
   policy_changed();
+  note_lenders();
   if (!draining) house_homeless();
   if (!reclaiming_) return tell_what_has_finished(slot);
   // Others may be on their way, held up by the same crowd.
@@ -244,6 +245,7 @@ void SupervisorCore::end_reclaiming_if_late() {
 void SupervisorCore::end_reclaiming() {
   reclaiming_ = false;
   reclaim_until_ = kNever;
+  note_lenders();
   policy_changed();
   for (const record::WorkerJoined& absent : expected_) give_up_absent(absent, "did not come back after the restart");
   for (const JobId id : std::vector<JobId>{active_}) {

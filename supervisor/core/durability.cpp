@@ -179,6 +179,7 @@ void SupervisorCore::withdraw(JobId id) {
   std::erase(active_, id);
   if (active_.empty()) watch_at_ = kNever;
   forget_name(job);
+  return_loans(job);
   leave_graph(job);
   jobs_[id.value()].reset();
   // Should the disk come back, both are written together, and nothing remains.

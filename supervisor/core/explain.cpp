@@ -142,6 +142,7 @@ std::string SupervisorCore::reason_of(Job& job, std::uint32_t subtask) {
     case SubtaskPhase::Placeable: {
       if (!hot.band.valid()) {
         if (workers_.alive_workers() == 0) return "no worker is connected";
+        if (const Loan* loan = job.shape->loan_of(subtask); loan != nullptr) return explain_loan(job, *loan);
         return explain_homeless(job, subtask);
       }
       const BandEntry& band = workers_[hot.band];

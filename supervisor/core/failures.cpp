@@ -51,6 +51,8 @@ void SupervisorCore::fail_attempt(Job& job, std::uint32_t subtask, const Failure
       forget_checkpoint(job, producer);
     }
   }
+  if (const Loan* loan = job.shape->loan_of(subtask); loan != nullptr && detail.failure == FailureClass::InputLost)
+    lose_lent(*loan, workers_[hot.band].worker);
   const Duration delay = backoff_before(detail.failure, std::max<std::uint32_t>(history.charged + 1U, 2U));
   if (delay > Duration{0})
     wait_before_retry(job, subtask, delay);
@@ -73,14 +75,8 @@ bool SupervisorCore::may_try_again(Job& job, std::uint32_t subtask, const Subtas
 
 void SupervisorCore::fail_subtask(Job& job, std::uint32_t subtask, const FailureDetail& detail, ErrorCode code) {
   end_subtask(job, subtask, SubtaskPhase::Failed);
-  const SubtaskHistory& history = *job.histories.find(SubtaskIndex{subtask});
-  SubtaskFailure failure{SubtaskIndex{subtask}, job.shape->name(subtask), history.lines, detail};
-  if (job.failures.size() < config_.finished_jobs_max) job.failures.push_back(failure);
-  if ((job.hot[subtask].flags & SubtaskFlag::kVisible) == 0) {
-    ++job.counts.failed;
-    job.news.failures.push_back(std::move(failure));
-    count_news(job);
-  } else if (job.error.message.empty()) {
+  note_failed(job, subtask, job.histories.find(SubtaskIndex{subtask})->lines, detail);
+  if ((job.hot[subtask].flags & SubtaskFlag::kVisible) != 0 && job.error.message.empty()) {
     PENSTOCK_COVERAGE_MARK("what had succeeded failed when it ran again");
     // Its success was told and stands; what cannot be made again is its lost output.
     job.error = Error{ErrorCode::InputLost, job.shape->name(subtask), "its outputs were lost and it failed when it ran again", {}};
@@ -95,6 +91,17 @@ void SupervisorCore::fail_subtask(Job& job, std::uint32_t subtask, const Failure
                         "failed for good: " + std::string{to_string(detail.failure)} + ": " + detail.message,
                         "see the history of its attempts; on_failure = \"continue\" would let the rest go on"},
              kDefaultGrace);
+}
+
+// What had succeeded once was told; that stands.
+void SupervisorCore::note_failed(Job& job, std::uint32_t subtask, std::vector<std::string> history,
+                                 const FailureDetail& detail) {
+  SubtaskFailure failure{SubtaskIndex{subtask}, job.shape->name(subtask), std::move(history), detail};
+  if (job.failures.size() < config_.finished_jobs_max) job.failures.push_back(failure);
+  if ((job.hot[subtask].flags & SubtaskFlag::kVisible) != 0) return;
+  ++job.counts.failed;
+  job.news.failures.push_back(std::move(failure));
+  count_news(job);
 }
 
 // Back to where it can be assigned. Successors that were kept for being assigned after it must wait again.
@@ -119,9 +126,16 @@ void SupervisorCore::requeue(Job& job, std::uint32_t subtask) {
 // The one place where a subtask becomes final.
 void SupervisorCore::end_subtask(Job& job, std::uint32_t subtask, SubtaskPhase phase) {
   if (phase != SubtaskPhase::Succeeded) unplace_successors(job, subtask);
+  const FailureDetail* lost = phase == SubtaskPhase::Cancelled ? lost_loan_of(job, subtask) : nullptr;
+  if (lost != nullptr) {
+    PENSTOCK_COVERAGE_MARK("what was borrowed was lost before it was read");
+    phase = SubtaskPhase::Failed;
+    note_failed(job, subtask, {lost->message}, *lost);
+  }
   job.hot[subtask].phase = phase;
   if (!job.thieves.empty()) job.thieves.erase(SubtaskIndex{subtask});
   if (--job.open == 0) maybe_done_.push_back(job.id);
+  note_lent({job.id, SubtaskIndex{subtask}});
   if (phase == SubtaskPhase::Cancelled) tell_cancelled(job, subtask);
   if (phase != SubtaskPhase::Succeeded) release_inputs(job, subtask);
 }

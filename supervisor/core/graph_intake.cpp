@@ -159,10 +159,13 @@ Result<std::unique_ptr<GraphShape>> GraphIntake::finish() {
   PENSTOCK_TRY(check_subtasks());
   PENSTOCK_TRY(check_names());
   PENSTOCK_TRY(check_edges());
+  Result<std::vector<Loan>> loans = read_loans();
+  if (!loans) return loans.error();
   auto shape = std::make_unique<GraphShape>();
   shape->graph_ = std::move(graph_);
   graph_ = Graph{};
   shape->hash_ = content_hash(shape->graph_);
+  shape->loans_ = std::move(loans).value();
   shape->one_template_ = shape->graph_.templates.size() == 1;
   link_successors(shape->graph_, shape->successor_offsets_, shape->successors_);
   std::vector<std::uint32_t> topological;
@@ -224,6 +227,37 @@ Result<void> GraphIntake::check_subtasks() const {
     if (expected > static_cast<std::uint64_t>(kYear.count()))
       return Error{ErrorCode::InvalidArgument, "graph", "an expected duration is longer than a year", {}};
   return {};
+}
+
+// What borrows is run where the datum is, and does nothing but hand it on.
+Result<std::vector<Loan>> GraphIntake::read_loans() const {
+  std::vector<bool> borrowing;
+  for (const Template& entry : graph_.templates) {
+    borrowing.push_back(borrows(entry));
+    if (!borrowing.back()) continue;
+    if (entry.output_count > 1 || !entry.required.empty() || !entry.preferred.empty())
+      return Error{ErrorCode::InvalidArgument, "template '" + entry.name + "'",
+                   "borrows, and says where it is to run or has more than one output",
+                   "a subtask that borrows is run where what it borrows is held"};
+  }
+  std::vector<Loan> loans;
+  if (std::find(borrowing.begin(), borrowing.end(), true) == borrowing.end()) return loans;
+  for (std::uint32_t i = 0; i < graph_.size(); ++i) {
+    if (!borrowing[graph_.template_of[i]]) continue;
+    const std::string subject = "subtask " + std::to_string(i);
+    if (graph_.input_offsets[i] != graph_.input_offsets[i + 1])
+      return Error{ErrorCode::InvalidArgument, subject, "borrows, and has inputs of its own", {}};
+    const std::optional<LentDatum> lent =
+        graph_.payload_offsets.empty()
+            ? std::nullopt
+            : read_loan(std::string_view{graph_.payloads}.substr(
+                  graph_.payload_offsets[i], graph_.payload_offsets[i + 1] - graph_.payload_offsets[i]));
+    if (!lent)
+      return Error{ErrorCode::InvalidArgument, subject, "borrows, and its payload does not say what",
+                   "job, subtask and output of what it borrows: three little-endian numbers of 32 bits"};
+    loans.push_back({i, *lent});
+  }
+  return loans;
 }
 
 Result<void> GraphIntake::check_names() const {

@@ -62,6 +62,12 @@ Duration GraphShape::expected_duration(std::uint32_t subtask) const {
   return template_of(subtask).expected_duration;
 }
 
+const Loan* GraphShape::find_loan(std::uint32_t subtask) const {
+  const auto found = std::lower_bound(loans_.begin(), loans_.end(), subtask,
+                                      [](const Loan& loan, std::uint32_t number) { return loan.subtask < number; });
+  return found == loans_.end() || found->subtask != subtask ? nullptr : &*found;
+}
+
 std::uint64_t GraphShape::memory_bytes() const {
   const auto bytes = [](const auto& column) { return column.capacity() * sizeof(column[0]); };
   return bytes(graph_.template_of) + bytes(graph_.input_offsets) + bytes(graph_.predecessors) +

@@ -14,8 +14,15 @@
 #include "common/protocol/config.hpp"
 #include "common/protocol/graph.hpp"
 #include "common/protocol/graph_hash.hpp"
+#include "common/protocol/loan.hpp"
 
 namespace penstock::supervisor {
+
+/// A subtask whose output is that of another job.
+struct Loan {
+  std::uint32_t subtask = 0;
+  LentDatum lent;
+};
 
 /// Structure of a job's graph: edges in both directions, priorities, payloads. Nothing in it changes while the job runs,
 /// so that the same graph submitted again can share it.
@@ -73,6 +80,10 @@ class GraphShape {
   SubtaskIndex find(std::string_view name) const;
   /// The same, or else the subtask whose number this is: how people name subtasks. A key that is a number is a key.
   SubtaskIndex find_key_or_number(std::string_view text) const;
+  /// Subtasks that borrow, ascending.
+  std::span<const Loan> loans() const { return loans_; }
+  /// What the subtask borrows; null: nothing.
+  const Loan* loan_of(std::uint32_t subtask) const { return loans_.empty() ? nullptr : find_loan(subtask); }
   /// Expected duration by the graph itself; 0: unknown.
   Duration expected_duration(std::uint32_t subtask) const;
   /// Sum of expected durations on the longest path, and over all subtasks; in nanoseconds.
@@ -85,6 +96,7 @@ class GraphShape {
   friend class GraphIntake;
   std::string_view key(std::uint32_t subtask) const;
   SubtaskIndex numbered(std::string_view text) const;
+  const Loan* find_loan(std::uint32_t subtask) const;
 
   Graph graph_;
   GraphHash hash_;
@@ -93,6 +105,7 @@ class GraphShape {
   std::vector<std::uint32_t> successors_;
   std::vector<std::uint32_t> rank_of_;
   std::vector<std::uint32_t> at_rank_;
+  std::vector<Loan> loans_;
   mutable std::vector<std::uint32_t> by_name_;  ///< Sorted; made when a name is first looked for. Scratch: tells nothing new.
   std::uint64_t critical_path_ns_ = 0;
   std::uint64_t total_ns_ = 0;
@@ -136,6 +149,7 @@ class GraphIntake {
   Result<void> check_names() const;
   bool edges_are_plain() const;
   Result<void> check_edges();
+  Result<std::vector<Loan>> read_loans() const;
   Result<void> check_acyclic(const GraphShape& shape, std::vector<std::uint32_t>& topological) const;
   Error describe_cycle(const GraphShape& shape, const std::vector<std::uint32_t>& unfinished) const;
 

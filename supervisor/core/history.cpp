@@ -108,6 +108,7 @@ void SupervisorCore::forget_old_jobs() {
     const bool too_large =
         ended_bytes_ > static_cast<std::uint64_t>(config_.finished_jobs_bytes_max) && ended_.size() > 1;
     if (!too_old && !too_many && !too_large) return;
+    if (oldest.borrowers > 0) return;  // It is forgotten when they have ended.
     const JobId id = oldest.id;
     release_job(oldest);
     forget_name(oldest);
@@ -120,7 +121,8 @@ void SupervisorCore::forget_old_jobs() {
 
 /// When the next ended job is too old.
 Instant SupervisorCore::forget_at() const {
-  return ended_.empty() ? kNever : later(jobs_[ended_.front().value()]->ended, config_.finished_jobs_age_max);
+  if (ended_.empty() || jobs_[ended_.front().value()]->borrowers > 0) return kNever;
+  return later(jobs_[ended_.front().value()]->ended, config_.finished_jobs_age_max);
 }
 
 // What every answer about a job begins with.

@@ -14,6 +14,7 @@ void SupervisorCore::leave_homeless(Job& job, std::uint32_t subtask) {
 
 void SupervisorCore::house_homeless() {
   read_what_waits();
+  note_lenders();
   for (const JobId id : active_) {
     Job& job = *jobs_[id.value()];
     const Instant until = job.bands_awaited_until;

@@ -112,6 +112,9 @@ struct Job {
   std::uint64_t ended_bytes = 0;        ///< What it takes then.
   std::vector<SubtaskFailure> failures; ///< All that failed for good, for those who attach later; bounded.
   std::vector<OutputLocation> outputs;  ///< Kept for the client.
+  bool outputs_sorted = false;          ///< By producer and output: it has ended, and others borrow from it.
+  bool release_when_returned = false;   ///< Nobody but they needs its outputs.
+  std::uint32_t borrowers = 0;          ///< Running jobs that borrow from it.
 
   std::unique_ptr<JobShares> shares;    ///< Null: no policy is in force, or it has ended.
 

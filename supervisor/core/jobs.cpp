@@ -86,7 +86,7 @@ void SupervisorCore::place_sources(Job& job) {
       const std::uint32_t subtask = sources[next];
       const Template& wanted = job.shape->template_of(subtask);
       const bool anywhere = eligible_bands(job, job.shape->template_index(subtask)).everywhere && !wants_gpu(wanted) &&
-                            wanted.preferred.empty();
+                            wanted.preferred.empty() && job.shape->loan_of(subtask) == nullptr;
       if (!anywhere) {
         become_placeable(job, subtask);
         continue;
@@ -204,6 +204,8 @@ void SupervisorCore::finish_if_done(Job& job) {
   policy_changed();
   if (job.followers.empty() == false || job.news_count > 0) send_news_of(job);
   job.final_news = everything_so_far(job);
+  note_lenders(job.id);
+  return_loans(job);
   job.failures = std::exchange(job.final_news.failures, {});  // Once is enough, for as long as it is remembered.
   job.outputs = std::exchange(job.final_news.outputs, {});
   remember_ended(job);
@@ -221,6 +223,8 @@ void SupervisorCore::finish_if_done(Job& job) {
 
 void SupervisorCore::release_job(Job& job) {
   if (job.state == JobState::Running) return;
+  job.release_when_returned = job.borrowers > 0;
+  if (job.release_when_returned) return;
   std::erase(kept_, job.id);
   for (const WorkerId worker : job.known_workers)
     if (const WorkerSlot slot = workers_.find(worker); slot.valid()) tell(slot, ForgetJob{job.id});

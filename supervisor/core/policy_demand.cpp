@@ -61,7 +61,8 @@ bool SupervisorCore::fits_all_of_pool(const Job& job, std::uint32_t template_ind
   const IndexSet& misfits = eligible_bands(job, template_index).misfits;
   for (std::uint32_t band = misfits.next(0); band != IndexSet::kNone; band = misfits.next(band + 1))
     if (policy_.pool_of_band[band] == job.shares->pool) return false;
-  return job.shape->graph().templates[template_index].required.empty();
+  const Template& wanted = job.shape->graph().templates[template_index];
+  return wanted.required.empty() && !borrows(wanted);
 }
 
 /// Most jobs take slots wherever they are, and bring their work there. Whose subtasks fit some bands only, or must not

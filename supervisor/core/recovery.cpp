@@ -43,6 +43,7 @@ void SupervisorCore::on(supervisor_event::StateRecovered& event) {
   }
   for (const auto& [brought_by, graph] : graphs)
     if (graph) graphs_.leave(**graph);
+  for (const JobId id : active_) take_loans(*jobs_[id.value()]);
   if (jobs_.size() < event.state.next_job.value()) jobs_.resize(event.state.next_job.value());
   std::stable_sort(ended_.begin(), ended_.end(),
                    [this](JobId a, JobId b) { return jobs_[a.value()]->ended < jobs_[b.value()]->ended; });

@@ -40,11 +40,14 @@ void SupervisorCore::handle(SupervisorEvent&& event, Instant now, Actions<Superv
   all_may_try_ = !std::holds_alternative<supervisor_event::Tick>(event) &&
                  !(std::holds_alternative<supervisor_event::Persisted>(event) && accepting_.empty());
   std::visit([this](auto& concrete) { on(concrete); }, event);
-  fill_dirty_bands();
-  help_hungry();
-  for (std::size_t i = 0; i < maybe_done_.size(); ++i)
-    if (knows(maybe_done_[i])) finish_if_done(*jobs_[maybe_done_[i].value()]);
-  maybe_done_.clear();
+  do {
+    settle_loans();
+    fill_dirty_bands();
+    help_hungry();
+    for (std::size_t i = 0; i < maybe_done_.size(); ++i)
+      if (knows(maybe_done_[i])) finish_if_done(*jobs_[maybe_done_[i].value()]);
+    maybe_done_.clear();
+  } while (!lent_news_.empty());  // Others waited to borrow from a job that has ended.
   run_policy();
   send_news();
   remove_old_checkpoints();
@@ -54,7 +57,7 @@ void SupervisorCore::handle(SupervisorEvent&& event, Instant now, Actions<Superv
 }
 
 std::optional<Instant> SupervisorCore::next_deadline() const {
-  Instant next = std::min({watch_at_, help_at_, reclaim_until_, forget_at()});
+  Instant next = std::min({watch_at_, help_at_, reclaim_until_, loans_awaited_until_, forget_at()});
   if (const std::optional<Instant> policy = policy_deadline()) next = std::min(next, *policy);
   if (!timers_.empty()) next = std::min(next, timers_.front().at);
   const bool news_wait_for_disk = durable() && news_ticket_ > persisted_;
@@ -140,14 +143,15 @@ void SupervisorCore::on(supervisor_event::ClientGone& event) {
 void SupervisorCore::on(supervisor_event::Tick&) {
   run_timers();
   give_up_missing_bands();
+  give_up_draining_lenders();
   end_reclaiming_if_late();
   for (const JobId id : std::vector<JobId>{kept_}) {
     Job& job = *jobs_[id.value()];
     if (now_ < job.keep_until) continue;
-    if (job.followers.empty())
+    if (job.followers.empty() && job.borrowers == 0)
       release_job(job);
     else
-      job.keep_until = later(now_, config_.results_keep);  // Someone is still connected.
+      job.keep_until = later(now_, config_.results_keep);  // Someone is still connected, or borrows from it.
   }
   forget_old_jobs();
   watch();
@@ -324,7 +328,10 @@ void SupervisorCore::validate() const {
       PENSTOCK_CHECK_MSG(
           hot.phase != SubtaskPhase::Waiting || unplaced > 0 || job->cancelling || job->waiting_for_disk || job->held,
           name);
-      if (hot.phase == SubtaskPhase::Placeable && !job->held && !job->cancelling) check_inputs(*job, i);
+      if (hot.phase == SubtaskPhase::Placeable && !job->held && !job->cancelling) {
+        check_inputs(*job, i);
+        check_waiting_loans(*job, i);
+      }
       if (hot.phase != SubtaskPhase::Assigned) continue;
       ++assigned;
       PENSTOCK_CHECK_MSG(workers_[hot.band].alive, name);

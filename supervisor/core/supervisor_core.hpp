@@ -132,6 +132,33 @@ class SupervisorCore {
   bool is_present(const BandSelector& required) const;
   void fail_for_missing_band(Job& job, std::uint32_t subtask, const BandSelector& required);
 
+  // Outputs of one job as inputs of another: loans.cpp.
+  /// Whether what cannot be borrowed now ever can.
+  struct Prospect {
+    bool never = false;
+    bool drains = false;  ///< Only workers hold it that take nothing new, by an order.
+    std::string why;
+  };
+  Result<void> check_loans(const JobSpec& spec, const GraphShape& shape);
+  void take_loans(const Job& job);
+  void return_loans(const Job& job);
+  const OutputLocation* find_output(const LentDatum& lent);
+  std::vector<WorkerSlot> holders_of(const LentDatum& lent);
+  bool may_borrow_on(const Loan& loan, BandSlot band);
+  BandSlot band_of_lent(Job& job, const Loan& loan);
+  void await_lent(const Job& job, const Loan& loan);
+  void note_lent(const SubtaskId& producer);
+  void note_lenders(JobId job = JobId::none());
+  void settle_loans();
+  void settle_loan(const SubtaskId& waiter);
+  Prospect prospect_of(Job& job, const Loan& loan);
+  void give_up_draining_lenders();
+  void fail_loan(Job& job, const Loan& loan, const std::string& why);
+  const FailureDetail* lost_loan_of(const Job& job, std::uint32_t subtask) const;
+  void lose_lent(const Loan& loan, WorkerSlot slot);
+  std::string explain_loan(Job& job, const Loan& loan);
+  void check_waiting_loans(const Job& job, std::uint32_t subtask) const;
+
   // Graphs that become jobs: acceptance.cpp.
   /// Answers when the job is refused, or is there already; else it can be accepted.
   bool is_new(ClientId client, SubmitReply& reply, const JobSpec& spec);
@@ -322,6 +349,7 @@ class SupervisorCore {
   bool may_try_again(Job& job, std::uint32_t subtask, const SubtaskHistory& history, FailureClass failure) const;
   void fail_subtask(Job& job, std::uint32_t subtask, const FailureDetail& detail,
                     ErrorCode code = ErrorCode::UserError);
+  void note_failed(Job& job, std::uint32_t subtask, std::vector<std::string> history, const FailureDetail& detail);
   void end_subtask(Job& job, std::uint32_t subtask, SubtaskPhase phase);
   void requeue(Job& job, std::uint32_t subtask);
   void unplace_successors(Job& job, std::uint32_t subtask);
@@ -554,6 +582,9 @@ class SupervisorCore {
   };
   std::deque<LostWriter> lost_writers_;      ///< Lives that may have left checkpoints, the first that was lost first.
   bool look_for_old_checkpoints_ = false;    ///< Something has changed since nothing could be removed.
+  /// Subtasks that borrow and have no band, by what they borrow from.
+  std::map<SubtaskId, std::vector<SubtaskId>> awaiting_lent_;
+  Instant loans_awaited_until_ = kNever;     ///< Then those fail whose lender only drains.
   std::vector<SubtaskId> unread_;            ///< Checkpoints that wait for a worker to stand for them.
   std::deque<record::Ordered> orders_;       ///< Of operators, oldest first.
   std::deque<record::Ordered> decisions_;    ///< Of policy, the same; both are one history by their numbers.
@@ -607,6 +638,7 @@ class SupervisorCore {
   bool all_may_try_ = false;                 ///< This event may help bands that found nothing before.
   std::uint32_t looks_left_ = 0;             ///< What may still be looked at for hungry bands during this event.
   std::vector<JobId> maybe_done_;
+  std::vector<SubtaskId> lent_news_;         ///< Something has become of these, or of who holds them.
   std::vector<Record> records_;              ///< To be written because of this event.
   std::vector<SupervisorAction> promises_;   ///< To be kept when they are.
   bool records_have_news_ = false;

@@ -65,6 +65,7 @@ void SupervisorCore::open_or_close_bands(WorkerSlot slot) {
     }
     mark_dirty(band);
   }
+  note_lenders();
   policy_changed();
   if (!closed) {
     house_homeless();
@@ -123,6 +124,7 @@ void SupervisorCore::lose_worker(WorkerSlot slot, const std::string& reason, con
   if (worker.description.shared_storage) note_lost_writer(worker.incarnation);
   announce_loss(slot);
   workers_.remove(slot);
+  note_lenders();
   policy_changed();
   end_reclaiming_if_complete();
 }
@@ -147,6 +149,7 @@ void SupervisorCore::note_held(WorkerSlot slot, const Job& job, std::uint32_t su
     worker.sweep_held_at = std::max<std::size_t>(64, worker.held.size() * 2);
   }
   worker.held.push_back({job.id, subtask});
+  note_lent({job.id, SubtaskIndex{subtask}});
 }
 
 bool SupervisorCore::holds(WorkerSlot slot, const HeldOutput& held) const {

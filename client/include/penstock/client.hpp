@@ -94,6 +94,8 @@ struct OperationOptions {
   std::string working_directory;         ///< Empty: that of its worker.
 };
 
+class Job;
+
 /// A graph in the making. Moved, never copied; for one thread. Subtasks are kept as columns, and given to the library
 /// in chunks of `kChunk`, so a graph of any size needs its memory once.
 class GraphBuilder {
@@ -117,6 +119,11 @@ class GraphBuilder {
     if (!literal_) literal_ = add_template(PENSTOCK_NATIVE, "literal", {}, {});
     return {add_one(*literal_, bytes_of(data), {})};
   }
+  /// What an earlier job has made, as an input of this graph's: without a copy, wherever in the cluster it is held.
+  /// That job must keep it (see `want`), and must not be released before this graph is submitted. What is lost since
+  /// fails as `InputLost`.
+  template <class T>
+  Handle<T> borrow(const Job& lender, Handle<T> lent);
   /// A subtask with these inputs, in this order.
   template <class T, class... Inputs>
   Handle<T> add(Operation<T> operation, Handle<Inputs>... inputs) {
@@ -222,6 +229,7 @@ class GraphBuilder {
 
   std::unique_ptr<penstock_graph, Free> graph_;
   std::optional<std::uint32_t> literal_;
+  std::optional<std::uint32_t> alias_;
   std::optional<Failure> failure_;  ///< The first; told by `submit`.
   std::uint32_t given_ = 0;
   std::vector<std::uint32_t> templates_;
@@ -336,6 +344,16 @@ class Job {
   penstock_client* client_;
   std::int64_t number_;
 };
+
+template <class T>
+Handle<T> GraphBuilder::borrow(const Job& lender, Handle<T> lent) {
+  if (!alias_) alias_ = add_template(PENSTOCK_NATIVE, "alias", {}, {});
+  const std::uint32_t numbers[] = {static_cast<std::uint32_t>(lender.number()), lent.subtask, 0};
+  std::string payload;
+  for (const std::uint32_t number : numbers)
+    for (std::uint32_t shift = 0; shift < 32; shift += 8) payload += static_cast<char>(number >> shift & 0xffU);
+  return {add_one(*alias_, payload, {})};
+}
 
 struct ClientOptions {
   std::string address;                 ///< `host:port`, several with commas; empty: a cluster inside this process.

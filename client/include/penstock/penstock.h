@@ -67,6 +67,14 @@ typedef struct penstock_amount {
   int64_t amount;
 } penstock_amount;
 
+/* Native operators that every worker has, among others:
+   - `literal` makes its payload.
+   - `concatenate` makes its inputs, one behind the other: a literal that is larger than a payload may be.
+   - `alias` borrows an output of an earlier job, without a copy, wherever in the cluster it is held. Its payload:
+     job, subtask and output, three little-endian numbers of 32 bits. That job must keep the output and must not be
+     released before this graph is submitted; from then on it stays until this one has ended. What is lost all the
+     same fails with failure class 5; then run that job again. */
+
 /* What many subtasks share. Members that are 0 or NULL have the default that is named, or none. */
 typedef struct penstock_template {
   uint64_t size;

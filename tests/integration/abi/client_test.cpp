@@ -73,6 +73,38 @@ TEST_F(ClientTest, AResultIsReadWhereItLies) {
   EXPECT_EQ(once.value().bytes().size(), 1U << 20U);
 }
 
+TEST_F(ClientTest, ALaterGraphBorrowsWhatAnEarlierJobHasMade) {
+  GraphBuilder first;
+  const auto large = first.value(std::string(1 << 20, 'x'));
+  Job lender = submit(std::move(first));
+  GraphBuilder second;
+  const auto borrowed = second.borrow(lender, large);
+  const auto more = second.value(std::string{"y"});
+  const auto both = second.add(second.operation<std::string>("concatenate"), borrowed, more);
+  second.want(borrowed);
+  second.want(both);
+  const Job job = submit(std::move(second));
+  EXPECT_EQ(job.result(both).value(), std::string(1 << 20, 'x') + "y");
+  const Expected<Datum> here = lender.datum(large);
+  const Expected<Datum> there = job.datum(borrowed);
+  ASSERT_TRUE(here && there);
+  EXPECT_EQ(here.value().bytes().data(), there.value().bytes().data()) << "without a copy";
+}
+
+TEST_F(ClientTest, NothingIsBorrowedFromAJobThatIsReleased) {
+  GraphBuilder first;
+  const auto value = first.value(std::string{"x"});
+  Job lender = submit(std::move(first));
+  ASSERT_TRUE(lender.wait());
+  GraphBuilder second;
+  second.borrow(lender, value);
+  lender.release();
+  const Expected<Job> job = client.submit(std::move(second));
+  ASSERT_FALSE(job);
+  EXPECT_EQ(job.failure().code, "InputLost");
+  EXPECT_NE(job.failure().message.find("borrows output 0 of subtask 0 of job-1"), std::string::npos);
+}
+
 TEST_F(ClientTest, OnlyWhatIsWantedIsKept) {
   GraphBuilder graph;
   const auto kept = graph.value(1);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "common/protocol/loan.hpp"
+
 namespace penstock::simulation {
 namespace {
 
@@ -115,6 +117,39 @@ Graph random_graph(Rng& rng, std::uint32_t subtasks_max, bool may_fail) {
     }
     graph.input_offsets.push_back(static_cast<std::uint32_t>(graph.predecessors.size()));
   }
+  return graph;
+}
+
+Graph borrowing_graph(Rng& rng, JobId lender, const Graph& lent) {
+  std::vector<bool> read(lent.size());
+  for (const std::uint32_t predecessor : lent.predecessors) read[predecessor] = true;
+  std::vector<std::uint32_t> sinks;
+  for (std::uint32_t i = 0; i < lent.size(); ++i)
+    if (!read[i]) sinks.push_back(i);
+  Graph graph;
+  graph.templates = {draw_template(rng, 0, false, false), {}};
+  graph.templates[0].output_count = 1;
+  graph.templates[1].program = kBorrowOperator;
+  if (rng.chance(1, 2)) graph.templates[1].on_failure = OnFailure::Continue;
+  graph.payload_offsets.push_back(0);
+  const auto add = [&](std::uint32_t template_index, const std::vector<std::uint32_t>& inputs,
+                       const std::string& payload) {
+    graph.template_of.push_back(template_index);
+    graph.predecessors.insert(graph.predecessors.end(), inputs.begin(), inputs.end());
+    graph.input_offsets.push_back(static_cast<std::uint32_t>(graph.predecessors.size()));
+    graph.payloads += payload;
+    graph.payload_offsets.push_back(static_cast<std::uint32_t>(graph.payloads.size()));
+    return static_cast<std::uint32_t>(graph.template_of.size() - 1);
+  };
+  std::vector<std::uint32_t> readers;
+  for (std::uint64_t left = 1 + rng.below(4); left > 0; --left) {
+    const std::uint32_t producer = sinks[rng.below(sinks.size())];
+    const std::uint16_t outputs = std::max<std::uint16_t>(lent.templates[lent.template_of[producer]].output_count, 1);
+    const LentDatum datum{{lender, SubtaskIndex{producer}}, static_cast<std::uint16_t>(rng.below(outputs))};
+    const std::uint32_t loan = add(1, {}, loan_payload(datum));
+    for (std::uint64_t count = rng.below(3); count > 0; --count) readers.push_back(add(0, {loan}, {}));
+  }
+  if (!readers.empty()) add(0, readers, {});
   return graph;
 }
 

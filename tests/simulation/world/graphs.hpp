@@ -10,4 +10,7 @@ namespace penstock::simulation {
 /// templates with random requests, edges with and without data, some of them pointing forwards in the numbering.
 Graph random_graph(Rng& rng, std::uint32_t subtasks_max, bool may_fail);
 
+/// A graph that borrows outputs that another job keeps for its client: those of its sinks. None if it has none.
+Graph borrowing_graph(Rng& rng, JobId lender, const Graph& lent);
+
 }  // namespace penstock::simulation

@@ -1,8 +1,7 @@
-// SupervisorHost and ClientHost.
+// SupervisorHost.
 #include <algorithm>
 
 #include "supervisor/core/graph_shape.hpp"
-#include "tests/simulation/world/graphs.hpp"
 #include "tests/simulation/world/policies.hpp"
 #include "tests/simulation/world/worker_host.hpp"
 #include "tests/simulation/world/world.hpp"
@@ -13,8 +12,6 @@ using namespace supervisor;
 using namespace supervisor::supervisor_action;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
-
-constexpr Incarnation kClient{2'000'000};
 
 SupervisorHost::SupervisorHost(World& world, const SupervisorConfig& config, Rng rng)
     : world_(world), config_(config), rng_(rng) {
@@ -483,197 +480,6 @@ void SupervisorHost::arrive(WorkerId from, const Frame& frame) {
   if (endpoint == nullptr) return;
   endpoint->arrive(frame, world_.now());
   plan_link_tick(from);
-}
-
-ClientHost::ClientHost(World& world) : world_(world) {
-  wanted_ = static_cast<std::uint32_t>(1 + world_.rng().below(world_.options().jobs_max));
-  if (world_.options().workflow != nullptr) wanted_ = 1;
-}
-
-void ClientHost::start() {
-  connect();
-  for (std::uint32_t i = 0; i < wanted_; ++i)
-    world_.queue().after(milliseconds{world_.rng().between(0, 300)}, [this, i] {
-      draw_graph(i + 1);
-      submit(i + 1);
-    });
-}
-
-void ClientHost::connect() {
-  connection_ = world_.next_connection();
-  endpoint_ =
-      std::make_unique<Endpoint>(world_.link_config(), kClient, world_.supervisor().incarnation(), world_.now());
-  endpoint_->transmit = [this](const Frame& frame) {
-    world_.carry(wire_, false, [this, frame] { world_.supervisor().arrive(WorkerId::none(), frame); });
-  };
-  endpoint_->deliver = [this](const MessagePtr& message) { receive(message); };
-  endpoint_->lost = [this, connection = connection_](const char*) {
-    if (!world_.options().faults.supervisor_restarts)
-      return world_.oracle().breach("the supervisor was lost, though nothing happened to it");
-    world_.queue().after(Duration{0}, [this, connection] { connection_broke(connection); });
-  };
-  world_.supervisor().accept_client(*this);
-  endpoint_->attach(connection_, false, 0, world_.now());
-  world_.supervisor().client_endpoint().attach(connection_, false, 0, world_.now());
-  plan_link_tick();
-}
-
-// Production's client ends here with an error; what its engine does then, this one does: it attaches by name, and
-// submits again what it has no answer to.
-void ClientHost::connection_broke(std::uint64_t connection) {
-  if (connection != connection_ || connection == 0) return;
-  world_.note("client: the supervisor is gone");
-  connection_ = 0;
-  endpoint_.reset();
-  connect_again();
-}
-
-void ClientHost::connect_again() {
-  if (!world_.supervisor().up()) {
-    world_.queue().after(milliseconds{200}, [this] { connect_again(); });
-    return;
-  }
-  connect();
-  for (const auto& [number, graph] : submitted_) {
-    const auto accepted = accepted_.find(number);
-    if (accepted == accepted_.end()) {
-      submit(static_cast<std::uint32_t>(number));
-    } else if (ended_.contains(accepted->second)) {
-      send(ReleaseJob{accepted->second});
-    } else {
-      world_.oracle().client_reattached(accepted->second);
-      send(AttachJob{number, JobSelector{JobId::none(), specs_[number].name}});
-    }
-  }
-  for (FromClient& message : std::exchange(unsent_, {})) send(std::move(message));
-}
-
-namespace {
-
-/// A gang that no band holds alone: two of those that are as large as the largest. Where there are no two it stays.
-void spread(const std::vector<std::unique_ptr<WorkerHost>>& workers, JobPolicy& wishes) {
-  std::uint32_t most = 0;
-  int count = 0;
-  for (const std::unique_ptr<WorkerHost>& worker : workers) {
-    if (worker->largest_band() > most) most = worker->largest_band(), count = 0;
-    count += worker->largest_band() == most ? 1 : 0;
-  }
-  if (count < 2) return;
-  wishes.gang = 2 * most;
-  if (wishes.gang > wishes.slots_max) wishes.slots_max = 0;
-}
-
-}  // namespace
-
-void ClientHost::draw_graph(std::uint32_t number) {
-  JobSpec& spec = specs_[number];
-  spec.name = "engine-" + std::to_string(number);
-  spec.priority = static_cast<std::int32_t>(world_.rng().between(-1, 1));
-  spec.keep = world_.rng().chance(1, 2) ? Keep::Sinks : Keep::Nothing;
-  spec.wait_for_resources = world_.rng().chance(1, 2);
-  if (world_.options().policy)
-    spec.policy =
-        random_wishes(world_.rng(), world_.supervisor_config().policy, world_.gang_max(), world_.workers().size());
-  if (spec.policy.gang > 0 && world_.supervisor_config().policy.pools.size() == 1 && world_.rng().chance(1, 3))
-    spread(world_.workers(), spec.policy);
-  spec.wait_for_resources |= spec.policy.gang > 0;
-  const WorldOptions& options = world_.options();
-  if (options.workflow != nullptr) {
-    spec.name = options.workflow->name;
-    submitted_[number] = std::shared_ptr<const Graph>{options.workflow, &options.workflow->graph};
-  } else {
-    submitted_[number] = draw_known(number);
-    if (submitted_[number] == nullptr)
-      submitted_[number] =
-          std::make_shared<const Graph>(random_graph(world_.rng(), options.subtasks_max, options.faults.failures));
-  }
-  // A job that must run on the first worker waits for ever in a pool without it, as it should.
-  const std::vector<Template>& templates = submitted_[number]->templates;
-  const bool bound = std::any_of(templates.begin(), templates.end(),
-                                 [](const Template& each) { return !each.required.worker.empty(); });
-  if (const PolicyConfig& policy = world_.supervisor_config().policy; bound && policy.pools.size() > 1) {
-    spec.policy.pool = policy.pools[0].name;
-    spec.policy.kind = JobKind::Training;
-  }
-}
-
-// Now and then the graph of an earlier job, whether or not the supervisor has heard of it or keeps it; null: a new one.
-std::shared_ptr<const Graph> ClientHost::draw_known(std::uint32_t number) {
-  std::vector<std::shared_ptr<const Graph>> known;
-  for (const auto& [other, graph] : submitted_)
-    if (other != number && graph != nullptr) known.push_back(graph);
-  if (known.empty() || !world_.rng().chance(1, 3)) return nullptr;
-  again_.insert(number);
-  return known[world_.rng().below(known.size())];
-}
-
-std::shared_ptr<const Graph> ClientHost::graph_of(const std::string& name) {
-  for (const auto& [number, spec] : specs_)
-    if (spec.name == name) return submitted_[number];
-  return nullptr;
-}
-
-void ClientHost::submit(std::uint32_t number) {
-  if (endpoint_ == nullptr) return;  // It comes with the next connection.
-  if (again_.contains(number)) return send(SubmitAgain{number, {}, specs_[number], content_hash(*submitted_[number])});
-  SubmitGraph submit;
-  submit.submission = number;
-  submit.spec = specs_[number];
-  submit.graph = submitted_[number];
-  endpoint_->send(std::make_shared<const Message>(std::move(submit)), world_.now());
-  plan_link_tick();
-}
-
-void ClientHost::order(AdminRequest request) { send(std::move(request)); }
-
-void ClientHost::send(FromClient message) {
-  if (endpoint_ == nullptr) return unsent_.push_back(std::move(message));
-  endpoint_->send(std::make_shared<const Message>(std::move(message)), world_.now());
-  plan_link_tick();
-}
-
-void ClientHost::arrive(const Frame& frame) {
-  if (endpoint_ == nullptr) return;
-  endpoint_->arrive(frame, world_.now());
-  plan_link_tick();
-}
-
-void ClientHost::plan_link_tick() {
-  const Instant at = endpoint_->plan();
-  if (at == kNever) return;
-  world_.queue().at(at, [this, at, connection = connection_] {
-    if (connection == connection_ && endpoint_ != nullptr && endpoint_->due(at, world_.now())) plan_link_tick();
-  });
-}
-
-void ClientHost::receive(const MessagePtr& message) {
-  const auto* said = std::get_if<ToClient>(message.get());
-  if (said == nullptr) return world_.oracle().breach("the client received what is not for clients");
-  if (const auto* reply = std::get_if<SubmitReply>(said)) {
-    const bool passing =
-        reply->refusal.code == ErrorCode::StorageFull || reply->refusal.code == ErrorCode::NoAvailableBand;
-    if (!reply->job.valid() && passing) {
-      world_.queue().after(milliseconds{100}, [this, number = reply->submission] {
-        if (!accepted_.contains(number)) submit(static_cast<std::uint32_t>(number));
-      });
-      return;
-    }
-    if (!reply->job.valid() && reply->refusal.code == ErrorCode::UnknownGraph && again_.erase(reply->submission) > 0)
-      return submit(static_cast<std::uint32_t>(reply->submission));
-    if (!reply->job.valid()) return world_.oracle().breach("a good graph was refused: " + to_string(reply->refusal));
-    if (accepted_.emplace(reply->submission, reply->job).second) jobs_.push_back(reply->job);
-  } else if (const auto* attached = std::get_if<AttachReply>(said)) {
-    if (!attached->job.valid()) world_.oracle().breach("an accepted job is unknown: " + to_string(attached->refusal));
-  } else if (const auto* progress = std::get_if<JobProgress>(said)) {
-    world_.note("client: job % has % succeeded subtasks, % failed, % cancelled; state %",
-                {progress->job.value(), progress->counts.succeeded, progress->counts.failed, progress->counts.cancelled,
-                 static_cast<std::uint64_t>(progress->state)});
-    world_.oracle().client_told(*progress);
-    if (progress->state == JobState::Running) return;
-    world_.job_ended();
-    ended_.insert(progress->job);
-    send(ReleaseJob{progress->job});
-  }
 }
 
 }  // namespace penstock::simulation

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "common/protocol/loan.hpp"
+
 namespace penstock::simulation {
 
 using namespace worker;
@@ -439,6 +441,24 @@ std::int64_t WorkerHost::output_bytes(const DataKey& key) const {
   return draw % 3 == 0 ? 0 : static_cast<std::int64_t>(1 + draw % 100'000);
 }
 
+/// Bytes of what the subtask borrows, which are those that its lender has made; 0: it is not here.
+std::int64_t WorkerHost::borrow(SubtaskId subtask) const {
+  const Graph& graph = *world_.oracle().graph_of(subtask.job);
+  const std::uint32_t first = graph.payload_offsets[subtask.index.value()];
+  const std::optional<LentDatum> lent = read_loan(
+      std::string_view{graph.payloads}.substr(first, graph.payload_offsets[subtask.index.value() + 1] - first));
+  const DataKey key{lent->producer, lent->output};
+  const auto found = store_.find(key);
+  world_.note(found == store_.end() ? "life % cannot lend %:%" : "life % lends %:%",
+              {life_, key.producer.job.value(), key.producer.index.value()});
+  if (found == store_.end()) return 0;
+  const Graph& lender = *world_.oracle().graph_of(key.producer.job);
+  const bool passed_on = borrows(lender.templates[lender.template_of[key.producer.index.value()]]);
+  if (!passed_on && found->second.value() != output_bytes(key))
+    world_.oracle().breach(to_string(subtask) + " borrows " + to_string(key) + ", which is not what was made");
+  return found->second.value();
+}
+
 void WorkerHost::start(const StartSubtask& action) {
   if (runs_.contains(action.record)) return world_.oracle().breach("a record runs twice");
   for (const RunInput& input : action.inputs) {
@@ -521,6 +541,12 @@ WorkerHost::UntoldEnd WorkerHost::make_end(RecordIndex record, const Run& run, b
                                             : FailureClass::OutOfMemory;
     }
   }
+  // Whoever is told that it is not here believes it.
+  const std::int64_t borrowed = succeeded && borrows(*run.program) ? borrow(run.id) : 0;
+  if (succeeded && borrows(*run.program) && borrowed == 0) {
+    succeeded = false;
+    end.failure.failure = FailureClass::InputLost;
+  }
   // Of three runs one is not measured; the others have used anything up to what was requested.
   end.run.peak = used_by(run) * (fate % 3 > 0);
   if (end.run.peak > Bytes{0}) {
@@ -531,7 +557,7 @@ WorkerHost::UntoldEnd WorkerHost::make_end(RecordIndex record, const Run& run, b
   world_.oracle().run_ended(life_, run.id, succeeded);
   const std::uint16_t count = std::max<std::uint16_t>(run.program->output_count, 1);
   for (std::uint16_t output = 0; succeeded && output < count; ++output) {
-    const std::int64_t bytes = output_bytes(DataKey{run.id, output});
+    const std::int64_t bytes = borrowed > 0 ? borrowed : output_bytes(DataKey{run.id, output});
     if (bytes == 0) continue;
     end.outputs.push_back(OutputReport{output, bytes});
     store_[DataKey{run.id, output}] = Bytes{bytes};

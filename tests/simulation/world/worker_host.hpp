@@ -105,6 +105,7 @@ class WorkerHost {
   void note_datum(const char* what, const DataKey& key);
   Duration draw_duration(SubtaskId subtask);
   std::int64_t output_bytes(const DataKey& key) const;
+  std::int64_t borrow(SubtaskId subtask) const;
 
   World& world_;
   const std::string name_;

@@ -119,6 +119,9 @@ class SupervisorHost {
   Instant tick_at_ = kNever;
 };
 
+/// Its only life.
+inline constexpr Incarnation kClient{2'000'000};
+
 /// The one engine of the simulated world.
 class ClientHost {
  public:
@@ -137,6 +140,11 @@ class ClientHost {
 
  private:
   void draw_graph(std::uint32_t number);
+  void lend(std::uint32_t number);
+  bool gives_up(const SubmitReply& reply);
+  void release_lender(std::uint64_t borrower);
+  bool is_to_be_lent(JobId job) const;
+  void check_failures(const JobProgress& progress) const;
   std::shared_ptr<const Graph> draw_known(std::uint32_t number);
   void submit(std::uint32_t number);
   void connect();
@@ -151,8 +159,10 @@ class ClientHost {
   std::map<std::uint64_t, std::shared_ptr<const Graph>> submitted_;
   std::map<std::uint64_t, JobSpec> specs_;
   std::map<std::uint64_t, JobId> accepted_;
+  std::map<std::uint64_t, JobId> lenders_;  ///< Of submissions that borrow.
   std::set<JobId> ended_;
   std::set<std::uint64_t> again_;   ///< Submissions that name a graph instead of sending it.
+  std::set<std::uint64_t> sent_whole_;  ///< Submissions that named one in vain.
   std::vector<FromClient> unsent_;  ///< While there is no connection.
   std::uint64_t connection_ = 0;
   std::vector<JobId> jobs_;

@@ -80,9 +80,27 @@ int literal(penstock_call* call) {
   return 0;
 }
 
-constexpr penstock_operator kOperators[] = {
-    {"noop", noop}, {"burn", burn}, {"fail", fail_operator}, {"literal", literal}, {"alias", alias_operator}};
-constexpr penstock_operator_table kTable{PENSTOCK_OPERATOR_ABI, 5, kOperators};
+// Its inputs, one behind the other: a datum that is larger than the payload of one subtask may be.
+int concatenate(penstock_call* call) {
+  std::uint64_t bytes = 0;
+  for (std::uint64_t i = 0; i < call->input_count; ++i) bytes += call->inputs[i].bytes;
+  auto* out = static_cast<unsigned char*>(call->output(call, 0, bytes));
+  if (out == nullptr) return call->fail(call, "there is no memory for the output");
+  for (std::uint64_t i = 0; i < call->input_count; ++i) {
+    const penstock_view& input = call->inputs[i];
+    if (input.bytes > 0) std::memcpy(out, input.data, input.bytes);
+    out += input.bytes;
+  }
+  return 0;
+}
+
+constexpr penstock_operator kOperators[] = {{"noop", noop},
+                                            {"burn", burn},
+                                            {"fail", fail_operator},
+                                            {"literal", literal},
+                                            {"alias", alias_operator},
+                                            {"concatenate", concatenate}};
+constexpr penstock_operator_table kTable{PENSTOCK_OPERATOR_ABI, 6, kOperators};
 
 }  // namespace
 

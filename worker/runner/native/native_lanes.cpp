@@ -6,7 +6,6 @@
 #include <tbb/task_arena.h>
 #include <tbb/task_scheduler_observer.h>
 
-#include <array>
 #include <atomic>
 #include <cstring>
 #include <deque>
@@ -14,6 +13,7 @@
 #include <system_error>
 #include <thread>
 
+#include "common/protocol/loan.hpp"
 #include "common/runtime/clock.hpp"
 #include "common/runtime/log.hpp"
 #include "worker/runner/native/crash_note.hpp"
@@ -451,20 +451,18 @@ NativeEnd NativeLanes::State::execute(Lane& lane, std::uint32_t number) {
 }
 
 void NativeLanes::State::make_alias(Call& call, NativeEnd& end) const {
-  std::array<std::uint32_t, 3> named{};
   BlobPtr blob;
-  if (call.payload.bytes == sizeof named) {
-    std::memcpy(named.data(), call.payload.data, sizeof named);
-    blob = store.load_now(DataKey{{JobId{named[0]}, SubtaskIndex{named[1]}}, static_cast<std::uint16_t>(named[2])});
-  }
+  const std::optional<LentDatum> lent =
+      read_loan({static_cast<const char*>(call.payload.data), static_cast<std::size_t>(call.payload.bytes)});
+  if (lent) blob = store.load_now(DataKey{lent->producer, lent->output});
   if (blob != nullptr) {
     call.made.emplace_back(0, std::const_pointer_cast<Blob>(blob));  // Sealed long ago: `put` does not touch it.
     return;
   }
   end.succeeded = false;
   end.failure = std::make_unique<FailureDetail>();
-  end.failure->failure = FailureClass::UserError;
-  end.failure->message = "the datum that the alias names is not here";
+  end.failure->failure = FailureClass::InputLost;
+  end.failure->message = "what it borrows is not here";
 }
 
 void NativeLanes::State::keep_output(const SubtaskId& id, std::uint16_t output, std::shared_ptr<Blob> blob,

@@ -10,8 +10,9 @@
 
 namespace penstock::worker {
 
-/// The operators that a worker offers: those of its own (`noop`, `burn`, `fail`, `literal`, `alias`, see builtin_operators.cpp) and those of
-/// shared libraries. Filled before the first subtask runs, then only read, from any thread. Libraries stay loaded.
+/// The operators that a worker offers: those of its own (`noop`, `burn`, `fail`, `literal`, `alias`, `concatenate`,
+/// see builtin_operators.cpp) and those of shared libraries. Filled before the first subtask runs, then only read, from
+/// any thread. Libraries stay loaded.
 class OperatorRegistry {
  public:
   OperatorRegistry();
@@ -29,8 +30,8 @@ class OperatorRegistry {
   std::unique_ptr<State> state_;
 };
 
-/// Its payload names a datum of another job that this worker holds (job, subtask and output, 32 bits each): the same
-/// bytes become its own output, without a copy.
+/// Borrows: its payload names a datum of another job that this worker holds (common/protocol/loan.hpp); the same bytes
+/// become its own output, without a copy.
 int alias_operator(penstock_call* call);
 
 /// The table of all of them.

@@ -1,0 +1,26 @@
+#include "common/protocol/loan.hpp"
+
+#include <array>
+
+namespace penstock {
+
+std::optional<LentDatum> read_loan(std::string_view payload) {
+  std::array<std::uint32_t, 3> numbers{};
+  if (payload.size() != sizeof numbers) return std::nullopt;
+  for (std::size_t i = 0; i < payload.size(); ++i)
+    numbers[i / 4] |= std::uint32_t{static_cast<unsigned char>(payload[i])} << (i % 4 * 8);
+  const LentDatum lent{{JobId{numbers[0]}, SubtaskIndex{numbers[1]}}, static_cast<std::uint16_t>(numbers[2])};
+  if (!lent.producer.job.valid() || !lent.producer.index.valid() || numbers[2] >= EdgeKind::kOrderOnly)
+    return std::nullopt;
+  return lent;
+}
+
+std::string loan_payload(const LentDatum& lent) {
+  std::string payload;
+  for (const std::uint32_t number :
+       {lent.producer.job.value(), lent.producer.index.value(), std::uint32_t{lent.output}})
+    for (std::uint32_t shift = 0; shift < 32; shift += 8) payload += static_cast<char>(number >> shift & 0xffU);
+  return payload;
+}
+
+}  // namespace penstock

@@ -1,0 +1,302 @@
+// SupervisorCore: outputs of one job as inputs of another. A subtask that borrows is run where the datum is held, and
+// its job's lender is not released before it has ended.
+#include <algorithm>
+
+#include "common/base/coverage_mark.hpp"
+#include "supervisor/core/supervisor_core.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+bool before(const OutputLocation& a, const OutputLocation& b) {
+  return a.producer != b.producer ? a.producer < b.producer : a.output < b.output;
+}
+
+std::string name_of(const LentDatum& lent) {
+  return "output " + std::to_string(lent.output) + " of subtask " + std::to_string(lent.producer.index.value()) +
+         " of " + to_string(lent.producer.job);
+}
+
+/// The jobs from which a graph borrows, each once.
+std::vector<JobId> lenders_of(const GraphShape& shape) {
+  std::vector<JobId> lenders;
+  for (const Loan& loan : shape.loans()) lenders.push_back(loan.lent.producer.job);
+  std::sort(lenders.begin(), lenders.end());
+  lenders.erase(std::unique(lenders.begin(), lenders.end()), lenders.end());
+  return lenders;
+}
+
+}  // namespace
+
+/// A graph is refused if it borrows what nobody keeps for it.
+Result<void> SupervisorCore::check_loans(const JobSpec& spec, const GraphShape& shape) {
+  for (const Loan& loan : shape.loans()) {
+    const auto refuse = [&](ErrorCode code, const std::string& why) {
+      return Error{code, "subtask '" + shape.name(loan.subtask) + "'", "borrows " + name_of(loan.lent) + ", " + why,
+                   "keep that job, and want that output, for as long as it is borrowed"};
+    };
+    const auto [producer, output] = loan.lent;
+    if (!knows(producer.job)) return refuse(ErrorCode::NotFound, "and there is no such job (any more)");
+    const Job& lender = *jobs_[producer.job.value()];
+    if (!lender.spec.owner.empty() && lender.spec.owner != spec.owner)
+      return refuse(ErrorCode::NotFound, "which is a job of another owner");
+    const std::uint32_t subtask = producer.index.value();
+    if (subtask >= lender.counts.total)
+      return refuse(ErrorCode::UnknownKey, "which has only " + std::to_string(lender.counts.total));
+    if (lender.state == JobState::Running) {
+      const std::uint16_t count = std::max<std::uint16_t>(lender.shape->template_of(subtask).output_count, 1);
+      if (output >= count) return refuse(ErrorCode::UnknownKey, "which makes only " + std::to_string(count));
+      if ((lender.hot[subtask].flags & SubtaskFlag::kWanted) == 0)
+        return refuse(ErrorCode::WrongState, "which is not kept");
+    } else if (lender.release_when_returned || find_output(loan.lent) == nullptr) {
+      return refuse(ErrorCode::InputLost, "of which nothing is kept: it was released, lost, or never made");
+    }
+  }
+  return {};
+}
+
+/// The job is there: its lenders stay until it has ended.
+void SupervisorCore::take_loans(const Job& job) {
+  for (const JobId id : lenders_of(*job.shape))
+    if (knows(id)) ++jobs_[id.value()]->borrowers;
+}
+
+/// It has ended, or never was. A lender that was to be released meanwhile is released now.
+void SupervisorCore::return_loans(const Job& job) {
+  if (job.shape == nullptr || job.shape->loans().empty()) return;
+  for (auto entry = awaiting_lent_.begin(); entry != awaiting_lent_.end();) {
+    std::erase_if(entry->second, [&](const SubtaskId& waiter) { return waiter.job == job.id; });
+    entry = entry->second.empty() ? awaiting_lent_.erase(entry) : std::next(entry);
+  }
+  for (const JobId id : lenders_of(*job.shape)) {
+    if (!knows(id)) continue;
+    Job& lender = *jobs_[id.value()];
+    if (--lender.borrowers > 0) continue;
+    if (lender.release_when_returned) {
+      PENSTOCK_COVERAGE_MARK("a lender was released after what it had lent");
+      release_job(lender);
+    }
+  }
+}
+
+/// Where an output of a job that has ended is kept for the client; null: nowhere.
+const OutputLocation* SupervisorCore::find_output(const LentDatum& lent) {
+  Job& lender = *jobs_[lent.producer.job.value()];
+  // In the order of their ends until somebody looks for one: most jobs lend nothing.
+  if (!std::exchange(lender.outputs_sorted, true)) std::sort(lender.outputs.begin(), lender.outputs.end(), before);
+  OutputLocation wanted;
+  wanted.producer = lent.producer.index;
+  wanted.output = lent.output;
+  const auto found = std::lower_bound(lender.outputs.begin(), lender.outputs.end(), wanted, before);
+  return found == lender.outputs.end() || before(wanted, *found) ? nullptr : &*found;
+}
+
+/// Workers that hold it. Of a job that has ended only the address is known that its client was told: it outlives us.
+std::vector<WorkerSlot> SupervisorCore::holders_of(const LentDatum& lent) {
+  std::vector<WorkerSlot> holders;
+  if (!knows(lent.producer.job)) return holders;
+  const Job& lender = *jobs_[lent.producer.job.value()];
+  if (lender.state != JobState::Running) {
+    const OutputLocation* at = find_output(lent);
+    for (std::uint32_t i = 0; at != nullptr && i < workers_.worker_slots(); ++i)
+      if (workers_[WorkerSlot{i}].alive && workers_[WorkerSlot{i}].description.data_address == at->data_address)
+        holders.push_back(WorkerSlot{i});
+    return holders;
+  }
+  const std::uint32_t subtask = lent.producer.index.value();
+  const bool there = lender.hot[subtask].phase == SubtaskPhase::Succeeded && lender.data.in_use() &&
+                     !lender.data.gone(subtask) && lender.data.bytes(*lender.shape, subtask, lent.output) > 0;
+  if (!there) return holders;
+  holders.push_back(workers_[lender.hot[subtask].band].worker);
+  const std::vector<WorkerId>* replicas = lender.data.replicas(subtask);
+  for (std::size_t i = 0; replicas != nullptr && i < replicas->size(); ++i)
+    if (lender.data.is_copied_to(*lender.shape, subtask, (*replicas)[i]))
+      if (const WorkerSlot slot = workers_.find((*replicas)[i]); slot.valid()) holders.push_back(slot);
+  return holders;
+}
+
+bool SupervisorCore::may_borrow_on(const Loan& loan, BandSlot band) {
+  const std::vector<WorkerSlot> holders = holders_of(loan.lent);
+  return std::find(holders.begin(), holders.end(), workers_[band].worker) != holders.end();
+}
+
+/// Of the bands beside the datum, the one with the shortest queue; none while there is none.
+BandSlot SupervisorCore::band_of_lent(Job& job, const Loan& loan) {
+  BandSlot best;
+  for (const WorkerSlot holder : holders_of(loan.lent))
+    for (const BandSlot band : workers_[holder].bands) {
+      if (!may_run_on(job, loan.subtask, band)) continue;
+      if (!best.valid() || queue_cost_ns(job, loan.subtask, band) < queue_cost_ns(job, loan.subtask, best)) best = band;
+    }
+  return best;
+}
+
+/// It has no band now. What becomes of it is decided at the end of this event, when nothing is half done.
+void SupervisorCore::await_lent(const Job& job, const Loan& loan) {
+  awaiting_lent_[loan.lent.producer].push_back({job.id, SubtaskIndex{loan.subtask}});
+  lent_news_.push_back(loan.lent.producer);
+}
+
+/// Something has become of a subtask, which others may wait to borrow from.
+void SupervisorCore::note_lent(const SubtaskId& producer) {
+  if (!awaiting_lent_.empty() && awaiting_lent_.contains(producer)) lent_news_.push_back(producer);
+}
+
+/// The same of all subtasks of a job, or, without one, of workers.
+void SupervisorCore::note_lenders(JobId job) {
+  for (const auto& [producer, waiters] : awaiting_lent_)
+    if (!job.valid() || producer.job == job) lent_news_.push_back(producer);
+}
+
+/// Looks once more at what waits for data of which there is news. What can never come fails.
+void SupervisorCore::settle_loans() {
+  while (!lent_news_.empty()) {
+    std::vector<SubtaskId> news = std::exchange(lent_news_, {});
+    std::sort(news.begin(), news.end());
+    news.erase(std::unique(news.begin(), news.end()), news.end());
+    for (const SubtaskId& producer : news) {
+      const auto found = awaiting_lent_.find(producer);
+      if (found == awaiting_lent_.end()) continue;
+      const std::vector<SubtaskId> waiters = std::exchange(found->second, {});
+      for (const SubtaskId& waiter : waiters) settle_loan(waiter);
+      if (awaiting_lent_[producer].empty()) awaiting_lent_.erase(producer);
+    }
+    // Those that go on waiting were noted once more; nothing has changed for them.
+    std::erase_if(lent_news_, [&](const SubtaskId& id) { return std::binary_search(news.begin(), news.end(), id); });
+  }
+  if (awaiting_lent_.empty()) loans_awaited_until_ = kNever;
+}
+
+void SupervisorCore::settle_loan(const SubtaskId& waiter) {
+  if (!knows(waiter.job) || jobs_[waiter.job.value()]->state != JobState::Running) return;
+  Job& job = *jobs_[waiter.job.value()];
+  const std::uint32_t subtask = waiter.index.value();
+  if (job.hot[subtask].phase != SubtaskPhase::Placeable || job.hot[subtask].band.valid()) return;
+  const Loan& loan = *job.shape->loan_of(subtask);
+  const Prospect prospect = prospect_of(job, loan);
+  if (!prospect.never) {
+    if (prospect.drains && loans_awaited_until_ == kNever)
+      loans_awaited_until_ = later(now_, config_.required_band_wait);
+    return become_placeable(job, subtask);
+  }
+  PENSTOCK_COVERAGE_MARK("what was borrowed is lost");
+  fail_loan(job, loan, prospect.why);
+}
+
+/// Whether a datum that is on no band that may work can still be borrowed.
+SupervisorCore::Prospect SupervisorCore::prospect_of(Job& job, const Loan& loan) {
+  const auto never = [](std::string why) { return Prospect{true, false, std::move(why)}; };
+  const auto [producer, output] = loan.lent;
+  if (!knows(producer.job)) return never("that job is forgotten");
+  const Job& lender = *jobs_[producer.job.value()];
+  if (lender.state == JobState::Running) {
+    const SubtaskHot& hot = lender.hot[producer.index.value()];
+    if (hot.phase == SubtaskPhase::Failed) return never("it has failed");
+    if (hot.phase == SubtaskPhase::Cancelled) return never("it was cancelled");
+    const bool made = hot.phase == SubtaskPhase::Succeeded;
+    if (made && lender.data.bytes(*lender.shape, producer.index.value(), output) == 0) return never("it is empty");
+    if (made && data_is_gone(lender, producer.index.value()) && lender.cancelling && !lender.held)
+      return never("it is lost, and its job was cancelled");
+    if (!made || data_is_gone(lender, producer.index.value())) return {false, false, "it is not made yet, or again"};
+  } else if (find_output(loan.lent) == nullptr) {
+    return never("nothing of it is kept: it was released, lost, or never made");
+  }
+  const std::vector<WorkerSlot> holders = holders_of(loan.lent);
+  if (holders.empty()) {
+    if (reclaiming_) return {false, false, "its worker is not back since the restart"};
+    return never("the worker that held it is lost");
+  }
+  bool drains = true;
+  bool fits = false;
+  const Template& wanted = job.shape->template_of(loan.subtask);
+  for (const WorkerSlot holder : holders)
+    for (const BandSlot band : workers_[holder].bands) {
+      if (!is_eligible(wanted, workers_[band]) || !is_in(pool_in_force(job.spec.policy), band)) continue;
+      fits = true;
+      drains = drains && workers_[holder].draining;
+    }
+  if (!fits) return never("its worker is of another pool, or of a version that cannot lend");
+  return {false, drains, drains ? "its worker drains" : "its worker is not heard of, or has not said what it holds"};
+}
+
+/// A worker that drains takes nothing new, and may do so for ever.
+void SupervisorCore::give_up_draining_lenders() {
+  if (now_ < loans_awaited_until_) return;
+  loans_awaited_until_ = kNever;
+  for (const auto& [producer, waiters] : std::map<SubtaskId, std::vector<SubtaskId>>{awaiting_lent_})
+    for (const SubtaskId& waiter : waiters) {
+      if (!knows(waiter.job) || jobs_[waiter.job.value()]->state != JobState::Running) continue;
+      Job& job = *jobs_[waiter.job.value()];
+      const SubtaskHot& hot = job.hot[waiter.index.value()];
+      if (hot.phase != SubtaskPhase::Placeable || hot.band.valid()) continue;
+      const Loan& loan = *job.shape->loan_of(waiter.index.value());
+      const Prospect prospect = prospect_of(job, loan);
+      if (!prospect.drains) continue;
+      PENSTOCK_COVERAGE_MARK("who lends drains for long");
+      lent_news_.push_back(producer);
+      fail_loan(job, loan,
+                prospect.why + " since " + std::to_string(config_.required_band_wait / std::chrono::seconds{1}) + " s");
+    }
+}
+
+void SupervisorCore::fail_loan(Job& job, const Loan& loan, const std::string& why) {
+  FailureDetail detail;
+  detail.failure = FailureClass::InputLost;
+  detail.message = "subtask '" + job.shape->name(loan.subtask) + "' borrows " + name_of(loan.lent) + ": " + why +
+                   " (run that again, or keep replicas of it)";
+  SubtaskHistory& history = job.histories[SubtaskIndex{loan.subtask}];
+  history.last = detail;
+  history.lines.push_back(detail.message);
+  job.hot[loan.subtask].flags |= SubtaskFlag::kTroubled;
+  fail_subtask(job, loan.subtask, detail, ErrorCode::InputLost);
+}
+
+/// Why a subtask is cancelled that reads what was borrowed, and lost before it was read: the success of who has
+/// borrowed was told and stands. Null: not for that.
+const FailureDetail* SupervisorCore::lost_loan_of(const Job& job, std::uint32_t subtask) const {
+  if (job.shape->loans().empty()) return nullptr;
+  for (const std::uint32_t predecessor : job.shape->predecessors(subtask)) {
+    const SubtaskHot& hot = job.hot[predecessor];
+    const bool lost = hot.phase == SubtaskPhase::Failed && (hot.flags & SubtaskFlag::kVisible) != 0 &&
+                      job.shape->loan_of(predecessor) != nullptr;
+    if (lost) return &job.histories.find(SubtaskIndex{predecessor})->last;
+  }
+  return nullptr;
+}
+
+/// The worker that was thought to hold it says that it does not: another life at the same address, or a damaged file.
+void SupervisorCore::lose_lent(const Loan& loan, WorkerSlot slot) {
+  const auto [producer, output] = loan.lent;
+  if (!knows(producer.job)) return;
+  PENSTOCK_COVERAGE_MARK("what was to be lent was not there");
+  Job& lender = *jobs_[producer.job.value()];
+  const std::uint32_t subtask = producer.index.value();
+  if (lender.state != JobState::Running) {
+    if (const OutputLocation* at = find_output(loan.lent); at != nullptr)
+      lender.outputs.erase(lender.outputs.begin() + (at - lender.outputs.data()));
+    return;
+  }
+  if (lender.hot[subtask].phase != SubtaskPhase::Succeeded || !lender.data.in_use() || lender.data.gone(subtask))
+    return;
+  if (workers_[lender.hot[subtask].band].worker != slot) return lender.data.remove_replica(subtask, workers_[slot].id);
+  drop_data(lender, subtask, true);
+  forget_checkpoint(lender, subtask);
+  if (!lender.held) find_again(lender, subtask);
+}
+
+/// News of what it borrows would find it.
+void SupervisorCore::check_waiting_loans(const Job& job, std::uint32_t subtask) const {
+  const Loan* loan = job.shape->loan_of(subtask);
+  if (loan == nullptr || job.hot[subtask].band.valid()) return;
+  const SubtaskId id{job.id, SubtaskIndex{subtask}};
+  const auto found = awaiting_lent_.find(loan->lent.producer);
+  const bool waits =
+      found != awaiting_lent_.end() && std::find(found->second.begin(), found->second.end(), id) != found->second.end();
+  PENSTOCK_CHECK_MSG(waits, to_string(id));
+}
+
+std::string SupervisorCore::explain_loan(Job& job, const Loan& loan) {
+  return "waits to borrow " + name_of(loan.lent) + ": " + prospect_of(job, loan).why;
+}
+
+}  // namespace penstock::supervisor

@@ -1,0 +1,270 @@
+// ClientHost.
+#include <algorithm>
+
+#include "tests/simulation/world/graphs.hpp"
+#include "tests/simulation/world/policies.hpp"
+#include "tests/simulation/world/worker_host.hpp"
+#include "tests/simulation/world/world.hpp"
+
+namespace penstock::simulation {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+/// Submissions from this number on borrow from one of a number that is lower by as much.
+constexpr std::uint32_t kBorrowers = 1000;
+
+ClientHost::ClientHost(World& world) : world_(world) {
+  wanted_ = static_cast<std::uint32_t>(1 + world_.rng().below(world_.options().jobs_max));
+  if (world_.options().workflow != nullptr) wanted_ = 1;
+}
+
+void ClientHost::start() {
+  connect();
+  for (std::uint32_t i = 0; i < wanted_; ++i)
+    world_.queue().after(milliseconds{world_.rng().between(0, 300)}, [this, i] {
+      draw_graph(i + 1);
+      submit(i + 1);
+    });
+}
+
+void ClientHost::connect() {
+  connection_ = world_.next_connection();
+  endpoint_ =
+      std::make_unique<Endpoint>(world_.link_config(), kClient, world_.supervisor().incarnation(), world_.now());
+  endpoint_->transmit = [this](const Frame& frame) {
+    world_.carry(wire_, false, [this, frame] { world_.supervisor().arrive(WorkerId::none(), frame); });
+  };
+  endpoint_->deliver = [this](const MessagePtr& message) { receive(message); };
+  endpoint_->lost = [this, connection = connection_](const char*) {
+    if (!world_.options().faults.supervisor_restarts)
+      return world_.oracle().breach("the supervisor was lost, though nothing happened to it");
+    world_.queue().after(Duration{0}, [this, connection] { connection_broke(connection); });
+  };
+  world_.supervisor().accept_client(*this);
+  endpoint_->attach(connection_, false, 0, world_.now());
+  world_.supervisor().client_endpoint().attach(connection_, false, 0, world_.now());
+  plan_link_tick();
+}
+
+// Production's client ends here with an error; what its engine does then, this one does: it attaches by name, and
+// submits again what it has no answer to.
+void ClientHost::connection_broke(std::uint64_t connection) {
+  if (connection != connection_ || connection == 0) return;
+  world_.note("client: the supervisor is gone");
+  connection_ = 0;
+  endpoint_.reset();
+  connect_again();
+}
+
+void ClientHost::connect_again() {
+  if (!world_.supervisor().up()) {
+    world_.queue().after(milliseconds{200}, [this] { connect_again(); });
+    return;
+  }
+  connect();
+  for (const auto& [number, graph] : submitted_) {
+    const auto accepted = accepted_.find(number);
+    if (accepted == accepted_.end()) {
+      submit(static_cast<std::uint32_t>(number));
+    } else if (ended_.contains(accepted->second)) {
+      if (!is_to_be_lent(accepted->second)) send(ReleaseJob{accepted->second});
+    } else {
+      world_.oracle().client_reattached(accepted->second);
+      send(AttachJob{number, JobSelector{JobId::none(), specs_[number].name}});
+    }
+  }
+  for (FromClient& message : std::exchange(unsent_, {})) send(std::move(message));
+}
+
+namespace {
+
+/// A gang that no band holds alone: two of those that are as large as the largest. Where there are no two it stays.
+void spread(const std::vector<std::unique_ptr<WorkerHost>>& workers, JobPolicy& wishes) {
+  std::uint32_t most = 0;
+  int count = 0;
+  for (const std::unique_ptr<WorkerHost>& worker : workers) {
+    if (worker->largest_band() > most) most = worker->largest_band(), count = 0;
+    count += worker->largest_band() == most ? 1 : 0;
+  }
+  if (count < 2) return;
+  wishes.gang = 2 * most;
+  if (wishes.gang > wishes.slots_max) wishes.slots_max = 0;
+}
+
+}  // namespace
+
+void ClientHost::draw_graph(std::uint32_t number) {
+  JobSpec& spec = specs_[number];
+  spec.name = "engine-" + std::to_string(number);
+  spec.priority = static_cast<std::int32_t>(world_.rng().between(-1, 1));
+  spec.keep = world_.rng().chance(1, 2) ? Keep::Sinks : Keep::Nothing;
+  spec.wait_for_resources = world_.rng().chance(1, 2);
+  if (world_.options().policy)
+    spec.policy =
+        random_wishes(world_.rng(), world_.supervisor_config().policy, world_.gang_max(), world_.workers().size());
+  if (spec.policy.gang > 0 && world_.supervisor_config().policy.pools.size() == 1 && world_.rng().chance(1, 3))
+    spread(world_.workers(), spec.policy);
+  spec.wait_for_resources |= spec.policy.gang > 0;
+  const WorldOptions& options = world_.options();
+  if (options.workflow != nullptr) {
+    spec.name = options.workflow->name;
+    submitted_[number] = std::shared_ptr<const Graph>{options.workflow, &options.workflow->graph};
+  } else {
+    submitted_[number] = draw_known(number);
+    if (submitted_[number] == nullptr)
+      submitted_[number] =
+          std::make_shared<const Graph>(random_graph(world_.rng(), options.subtasks_max, options.faults.failures));
+  }
+  // A job that must run on the first worker waits for ever in a pool without it, as it should.
+  const std::vector<Template>& templates = submitted_[number]->templates;
+  const bool bound = std::any_of(templates.begin(), templates.end(),
+                                 [](const Template& each) { return !each.required.worker.empty(); });
+  if (const PolicyConfig& policy = world_.supervisor_config().policy; bound && policy.pools.size() > 1) {
+    spec.policy.pool = policy.pools[0].name;
+    spec.policy.kind = JobKind::Training;
+  }
+}
+
+// Now and then the graph of an earlier job, whether or not the supervisor has heard of it or keeps it; null: a new one.
+std::shared_ptr<const Graph> ClientHost::draw_known(std::uint32_t number) {
+  std::vector<std::shared_ptr<const Graph>> known;
+  for (const auto& [other, graph] : submitted_)
+    if (other != number && other < kBorrowers && graph != nullptr) known.push_back(graph);
+  if (known.empty() || !world_.rng().chance(1, 3)) return nullptr;
+  again_.insert(number);
+  return known[world_.rng().below(known.size())];
+}
+
+std::shared_ptr<const Graph> ClientHost::graph_of(const std::string& name) {
+  for (const auto& [number, spec] : specs_)
+    if (spec.name == name) return submitted_[number];
+  return nullptr;
+}
+
+// Now and then another job reads what this one keeps. Not from the stream of the others: see above.
+void ClientHost::lend(std::uint32_t number) {
+  Rng rng{mix_bits(world_.options().seed) ^ mix_bits(number)};
+  if (specs_[number].keep != Keep::Sinks || number > 2 * kBorrowers || !rng.chance(1, 3)) return;
+  const std::uint32_t borrower = number + kBorrowers;
+  lenders_[borrower] = accepted_[number];
+  ++wanted_;
+  JobSpec& spec = specs_[borrower];
+  spec.name = "borrower-" + std::to_string(borrower);
+  spec.wait_for_resources = true;
+  spec.policy = specs_[number].policy;
+  spec.policy.gang = spec.policy.slots_max = 0;
+  const Graph graph = borrowing_graph(rng, accepted_[number], *submitted_[number]);
+  world_.queue().after(milliseconds{rng.between(0, 400)},
+                       [this, borrower, graph = std::make_shared<const Graph>(graph)] {
+                         submitted_[borrower] = graph;
+                         submit(borrower);
+                       });
+}
+
+/// What its lender has not made, or nobody has any more, cannot be borrowed.
+bool ClientHost::gives_up(const SubmitReply& reply) {
+  if (!lenders_.contains(reply.submission) || reply.refusal.code != ErrorCode::InputLost) return false;
+  if (submitted_.erase(reply.submission) == 0) return true;
+  --wanted_;
+  release_lender(reply.submission);
+  return true;
+}
+
+/// It was kept until it was known whether this one borrows from it.
+void ClientHost::release_lender(std::uint64_t borrower) {
+  const auto lender = lenders_.find(borrower);
+  if (lender == lenders_.end()) return;
+  const JobId job = lender->second;
+  lenders_.erase(lender);
+  if (ended_.contains(job)) send(ReleaseJob{job});
+}
+
+bool ClientHost::is_to_be_lent(JobId job) const {
+  return std::any_of(lenders_.begin(), lenders_.end(), [&](const auto& entry) { return entry.second == job; });
+}
+
+/// What is lent is lost only with a worker.
+void ClientHost::check_failures(const JobProgress& progress) const {
+  if (world_.options().faults.supervisor_restarts || world_.supervisor().core().counters().workers_lost > 0) return;
+  for (const SubtaskFailure& failure : progress.failures)
+    if (failure.last.message.find("is lost (") != std::string::npos)
+      world_.oracle().breach(to_string(SubtaskId{progress.job, failure.subtask}) +
+                             " fails, though no worker was lost: " + failure.last.message);
+}
+
+void ClientHost::submit(std::uint32_t number) {
+  if (endpoint_ == nullptr) return;  // It comes with the next connection.
+  if (again_.contains(number)) return send(SubmitAgain{number, {}, specs_[number], content_hash(*submitted_[number])});
+  SubmitGraph submit;
+  submit.submission = number;
+  submit.spec = specs_[number];
+  submit.graph = submitted_[number];
+  endpoint_->send(std::make_shared<const Message>(std::move(submit)), world_.now());
+  plan_link_tick();
+}
+
+void ClientHost::order(AdminRequest request) { send(std::move(request)); }
+
+void ClientHost::send(FromClient message) {
+  if (endpoint_ == nullptr) return unsent_.push_back(std::move(message));
+  endpoint_->send(std::make_shared<const Message>(std::move(message)), world_.now());
+  plan_link_tick();
+}
+
+void ClientHost::arrive(const Frame& frame) {
+  if (endpoint_ == nullptr) return;
+  endpoint_->arrive(frame, world_.now());
+  plan_link_tick();
+}
+
+void ClientHost::plan_link_tick() {
+  const Instant at = endpoint_->plan();
+  if (at == kNever) return;
+  world_.queue().at(at, [this, at, connection = connection_] {
+    if (connection == connection_ && endpoint_ != nullptr && endpoint_->due(at, world_.now())) plan_link_tick();
+  });
+}
+
+void ClientHost::receive(const MessagePtr& message) {
+  const auto* said = std::get_if<ToClient>(message.get());
+  if (said == nullptr) return world_.oracle().breach("the client received what is not for clients");
+  if (const auto* reply = std::get_if<SubmitReply>(said)) {
+    const bool passing =
+        reply->refusal.code == ErrorCode::StorageFull || reply->refusal.code == ErrorCode::NoAvailableBand;
+    if (!reply->job.valid() && passing) {
+      world_.queue().after(milliseconds{100}, [this, number = reply->submission] {
+        if (!accepted_.contains(number)) submit(static_cast<std::uint32_t>(number));
+      });
+      return;
+    }
+    if (!reply->job.valid() && reply->refusal.code == ErrorCode::UnknownGraph) {
+      if (again_.erase(reply->submission) > 0) {
+        sent_whole_.insert(reply->submission);
+        return submit(static_cast<std::uint32_t>(reply->submission));
+      }
+      // It was named twice, after a full disk and for a new connection: the second answer says nothing new.
+      if (sent_whole_.contains(reply->submission)) return;
+    }
+    if (!reply->job.valid() && gives_up(*reply)) return;
+    if (!reply->job.valid()) return world_.oracle().breach("a good graph was refused: " + to_string(reply->refusal));
+    if (!accepted_.emplace(reply->submission, reply->job).second) return;
+    jobs_.push_back(reply->job);
+    release_lender(reply->submission);
+    lend(static_cast<std::uint32_t>(reply->submission));
+  } else if (const auto* attached = std::get_if<AttachReply>(said)) {
+    if (!attached->job.valid()) world_.oracle().breach("an accepted job is unknown: " + to_string(attached->refusal));
+  } else if (const auto* progress = std::get_if<JobProgress>(said)) {
+    world_.note("client: job % has % succeeded subtasks, % failed, % cancelled; state %",
+                {progress->job.value(), progress->counts.succeeded, progress->counts.failed, progress->counts.cancelled,
+                 static_cast<std::uint64_t>(progress->state)});
+    world_.oracle().client_told(*progress);
+    check_failures(*progress);
+    if (progress->state == JobState::Running) return;
+    world_.job_ended();
+    ended_.insert(progress->job);
+    if (!is_to_be_lent(progress->job)) send(ReleaseJob{progress->job});
+  }
+}
+
+}  // namespace penstock::simulation

@@ -1,0 +1,368 @@
+// Outputs of one job as inputs of another.
+#include <gtest/gtest.h>
+
+#include "common/protocol/loan.hpp"
+#include "tests/support/coverage_marks.hpp"
+#include "tests/support/journal_harness.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+JobSpec named(const std::string& name, Keep keep = Keep::Sinks) {
+  JobSpec spec;
+  spec.name = name;
+  spec.keep = keep;
+  return spec;
+}
+
+/// Subtask 0 borrows, subtask 1 reads it.
+Graph borrower(std::uint32_t lender = 1, std::uint32_t subtask = 0, std::uint16_t output = 0) {
+  GraphBuilder graph;
+  graph.template_at(1).program = kBorrowOperator;
+  return graph.add({}, 1)
+      .add({0})
+      .payloads({loan_payload({{JobId{lender}, SubtaskIndex{subtask}}, output}), ""})
+      .build();
+}
+
+/// Two workers, the second of which has made and holds the output of the one subtask of job 1.
+void lend(SupervisorHarness& supervisor, const std::string& owner = {}) {
+  GraphBuilder graph;
+  graph.template_at(0).required.worker = "worker-2";
+  supervisor.join();
+  supervisor.join();
+  JobSpec spec;
+  spec.owner = owner;
+  supervisor.submit(graph.add().build(), spec);
+  supervisor.succeed(2, 0, {{0, 100}});
+  supervisor.ignore();
+}
+
+std::string why_it_failed(SupervisorHarness& supervisor) {
+  for (const JobProgress& news : supervisor.news())
+    for (const SubtaskFailure& failure : news.failures)
+      if (failure.last.failure == FailureClass::InputLost) return failure.last.message;
+  return "it has not";
+}
+
+TEST(Loans, ASubtaskThatBorrowsIsRunWhereTheDatumIs) {
+  for (int i = 0; i < 8; ++i) {
+    SupervisorHarness supervisor;
+    lend(supervisor);
+    // So that the other one would be preferred.
+    GraphBuilder busy;
+    busy.template_at(0).required.worker = "worker-2";
+    for (int k = 0; k < i; ++k) supervisor.submit(busy.add().build());
+    supervisor.ignore();
+    const JobId job = supervisor.submit(borrower());
+    const Lines assigned = supervisor.assigned();
+    ASSERT_FALSE(assigned.empty());
+    EXPECT_EQ(assigned[0], to_string(SubtaskId{job, SubtaskIndex{0}}) + " to w2");
+    supervisor.ignore();
+  }
+}
+
+TEST(Loans, AJobIsNotReleasedBeforeThoseThatBorrowFromItHaveEnded) {
+  SupervisorHarness supervisor;
+  lend(supervisor);
+  supervisor.submit(borrower(), named("reader", Keep::Nothing));
+  supervisor.ignore();
+  supervisor.client_says(ReleaseJob{JobId{1}});
+  EXPECT_TRUE(supervisor.take<ForgetJob>().empty());
+  supervisor.succeed(2, 0, {{0, 100}}, 2);
+  supervisor.ignore();
+  PENSTOCK_EXPECT_COVERAGE_MARK("a lender was released after what it had lent", supervisor.succeed(2, 1, {}, 2));
+  const auto forgotten = supervisor.take<ForgetJob>();
+  EXPECT_EQ(
+      std::count_if(forgotten.begin(), forgotten.end(), [](const auto& told) { return told.second.job == JobId{1}; }),
+      1);
+  supervisor.ignore();
+}
+
+TEST(Loans, WhatNobodyWantsAnyMoreIsNotForgottenWhileItIsLent) {
+  SupervisorConfig config;
+  config.results_keep = std::chrono::seconds{1};
+  config.finished_jobs_age_max = std::chrono::seconds{2};
+  SupervisorHarness supervisor{config};
+  lend(supervisor);
+  supervisor.submit(borrower(), named("reader", Keep::Nothing), ClientId{2});
+  supervisor.handle(supervisor_event::ClientGone{ClientId{1}});
+  supervisor.ignore();
+  supervisor.tick_after(std::chrono::seconds{10});
+  EXPECT_EQ(supervisor.job(1).outputs.size(), 1U);
+  const std::optional<Instant> next = supervisor.core().next_deadline();
+  EXPECT_TRUE(!next || *next > supervisor.now()) << "it would be looked at again and again";
+  supervisor.succeed(2, 0, {{0, 100}}, 2);
+  supervisor.succeed(2, 1, {}, 2);
+  supervisor.tick_after(std::chrono::seconds{10});
+  EXPECT_EQ(supervisor.core().find_job(JobId{1}), nullptr);
+  supervisor.ignore();
+}
+
+TEST(Loans, WhatIsNotKeptForItIsRefusedByName) {
+  SupervisorHarness supervisor;
+  lend(supervisor, "bob");
+  GraphBuilder open;
+  open.template_at(0).required.worker = "worker-1";
+  supervisor.submit(open.add().add({0}).build(), named("open"));
+  supervisor.submit(GraphBuilder{}.add().build(), named("released"));
+  supervisor.succeed(
+      supervisor.phase(0, 3) == SubtaskPhase::Assigned && supervisor.job(3).hot[0].band == BandSlot{0} ? 1 : 2, 0,
+      {{0, 9}}, 3);
+  supervisor.client_says(ReleaseJob{JobId{3}});
+  supervisor.ignore();
+  struct Case {
+    Graph graph;
+    std::string owner;
+    ErrorCode code;
+    std::string what;
+  };
+  const std::vector<Case> cases{
+      {borrower(77), "bob", ErrorCode::NotFound, "output 0 of subtask 0 of job-77, and there is no such job"},
+      {borrower(1), "ann", ErrorCode::NotFound, "which is a job of another owner"},
+      {borrower(1, 5), "bob", ErrorCode::UnknownKey, "subtask 5 of job-1, which has only 1"},
+      {borrower(1, 0, 1), "bob", ErrorCode::InputLost, "nothing is kept"},
+      {borrower(2, 0), "bob", ErrorCode::WrongState, "which is not kept"},
+      {borrower(2, 1, 3), "bob", ErrorCode::UnknownKey, "which makes only 1"},
+      {borrower(3), "bob", ErrorCode::InputLost, "nothing is kept"},
+  };
+  for (const Case& entry : cases) {
+    JobSpec spec;
+    spec.owner = entry.owner;
+    EXPECT_FALSE(supervisor.submit(entry.graph, spec).valid()) << entry.what;
+    EXPECT_EQ(supervisor.refusal().code, entry.code) << entry.what;
+    EXPECT_EQ(supervisor.refusal().subject, "subtask '0'");
+    EXPECT_NE(supervisor.refusal().message.find(entry.what), std::string::npos) << supervisor.refusal().message;
+    supervisor.ignore();
+  }
+}
+
+TEST(Loans, WhatIsNotMadeYetIsWaitedFor) {
+  SupervisorHarness supervisor;
+  supervisor.join();
+  supervisor.join();
+  GraphBuilder graph;
+  graph.template_at(0).required.worker = "worker-2";
+  supervisor.submit(graph.add().build());
+  supervisor.submit(borrower());
+  EXPECT_EQ(supervisor.assigned(), (Lines{"0 to w2"}));
+  const Result<Value> why = supervisor.ask("explain", {"job-2", "0"});
+  ASSERT_TRUE(why.has_value());
+  EXPECT_NE((*(*why)["reason"].text()).find("waits to borrow output 0 of subtask 0 of job-1"), std::string::npos);
+  supervisor.succeed(2, 0, {{0, 100}});
+  EXPECT_EQ(supervisor.assigned(), (Lines{"2:0 to w2", "2:1 to w2, cached"}));
+  supervisor.ignore();
+}
+
+TEST(Loans, WhatFailsOrIsCancelledOrEmptyIsNotWaitedFor) {
+  for (const std::string how : {"fails", "is cancelled", "is empty"}) {
+    SupervisorHarness supervisor;
+    supervisor.join();
+    GraphBuilder graph;
+    graph.template_at(0).on_failure = OnFailure::Continue;
+    graph.template_at(0).attempts_max = 1;
+    supervisor.submit(graph.add().build());
+    supervisor.submit(borrower());
+    supervisor.ignore();
+    if (how == "fails") supervisor.fail(1, 0, FailureClass::UserError);
+    if (how == "is cancelled") {
+      ASSERT_TRUE(supervisor.ask("cancel", {"job-1"}).has_value());
+      supervisor.say(1, 0, Outcome::Cancelled);
+    }
+    if (how == "is empty") supervisor.succeed(1, 0);
+    const std::string why = why_it_failed(supervisor);
+    EXPECT_NE(why.find(how == "fails"      ? "it has failed"
+                       : how == "is empty" ? "it is empty"
+                                           : "cancelled"),
+              std::string::npos)
+        << how << ": " << why;
+    EXPECT_EQ(supervisor.state(2), JobState::Failed) << how;
+    supervisor.ignore();
+  }
+}
+
+TEST(Loans, WhatARunningJobLosesIsMadeAgainAndThenLent) {
+  SupervisorHarness supervisor;
+  supervisor.join();
+  supervisor.join();
+  GraphBuilder graph;
+  graph.template_at(1).required.worker = "worker-1";
+  supervisor.submit(graph.add().add({}, 1).wanted({0}).build(), named("one", Keep::Wanted));
+  const std::uint32_t holder = supervisor.job(1).hot[0].band == BandSlot{0} ? 1 : 2;
+  supervisor.succeed(holder, 0, {{0, 100}});
+  supervisor.submit(borrower());
+  supervisor.ignore();
+  supervisor.lose(holder);
+  supervisor.take<AssignBatch>();
+  supervisor.ignore();
+  ASSERT_NE(supervisor.phase(0), SubtaskPhase::Succeeded) << "it runs again";
+  EXPECT_EQ(supervisor.state(2), JobState::Running);
+  EXPECT_EQ(supervisor.phase(0, 2), SubtaskPhase::Placeable);
+}
+
+TEST(Loans, WhatAnEndedJobLosesFailsThoseThatBorrowIt) {
+  SupervisorHarness supervisor;
+  lend(supervisor);
+  supervisor.submit(borrower());
+  supervisor.ignore();
+  PENSTOCK_EXPECT_COVERAGE_MARK("what was borrowed is lost", supervisor.lose(2));
+  EXPECT_EQ(why_it_failed(supervisor),
+            "subtask '0' borrows output 0 of subtask 0 of job-1: the worker that held it is "
+            "lost (run that again, or keep replicas of it)");
+  EXPECT_EQ(supervisor.state(2), JobState::Failed);
+  supervisor.ignore();
+}
+
+TEST(Loans, WhoWasToReadWhatWasLostAfterItWasBorrowedIsToldWhy) {
+  for (const bool reads_elsewhere : {true, false}) {
+    SupervisorHarness supervisor;
+    lend(supervisor);
+    Graph graph = borrower();
+    graph.templates[1].on_failure = OnFailure::Continue;
+    if (reads_elsewhere) graph.templates[0].required.worker = "worker-1";
+    supervisor.submit(graph);
+    supervisor.succeed(2, 0, {{0, 100}}, 2);
+    supervisor.ignore();
+    PENSTOCK_EXPECT_COVERAGE_MARK("what was borrowed was lost before it was read", {
+      supervisor.lose(2);
+      if (reads_elsewhere) supervisor.say(1, 1, Outcome::Cancelled, 2);
+    });
+    std::vector<std::uint32_t> failed;
+    for (const JobProgress& news : supervisor.news())
+      for (const SubtaskFailure& failure : news.failures) {
+        failed.push_back(failure.subtask.value());
+        EXPECT_NE(failure.last.message.find("subtask '0' borrows"), std::string::npos) << failure.last.message;
+      }
+    EXPECT_EQ(failed, std::vector<std::uint32_t>{1}) << "that of 0 was told as a success";
+    EXPECT_EQ(supervisor.state(2), JobState::Failed);
+    supervisor.ignore();
+  }
+}
+
+TEST(Loans, AWorkerThatHasItNotAnyMoreLosesIt) {
+  SupervisorHarness supervisor;
+  lend(supervisor);
+  supervisor.submit(borrower());
+  supervisor.ignore();
+  PENSTOCK_EXPECT_COVERAGE_MARK("what was to be lent was not there", supervisor.fail(2, 0, FailureClass::InputLost, 2));
+  EXPECT_NE(why_it_failed(supervisor).find("nothing of it is kept"), std::string::npos);
+  supervisor.ignore();
+}
+
+TEST(Loans, AWorkerOfARunningJobThatHasItNotAnyMoreMakesItAgain) {
+  SupervisorHarness supervisor;
+  supervisor.join();
+  GraphBuilder graph;
+  supervisor.submit(graph.add().add().wanted({0}).build(), named("one", Keep::Wanted));
+  supervisor.succeed(1, 0, {{0, 100}});
+  supervisor.submit(borrower());
+  supervisor.ignore();
+  supervisor.fail(1, 0, FailureClass::InputLost, 2);
+  EXPECT_EQ(supervisor.assigned(), (Lines{"0#2 to w1"}));
+  supervisor.ignore();
+  supervisor.succeed(1, 0, {{0, 100}});
+  EXPECT_EQ(supervisor.assigned(), (Lines{"2:0#2 to w1"}));
+  supervisor.ignore();
+}
+
+TEST(Loans, AWorkerThatDrainsIsWaitedForAWhile) {
+  for (const bool returns : {true, false}) {
+    SupervisorConfig config;
+    config.required_band_wait = std::chrono::seconds{5};
+    SupervisorHarness supervisor{config};
+    lend(supervisor);
+    ASSERT_TRUE(supervisor.ask("drain", {"worker-2"}).has_value());
+    supervisor.submit(borrower());
+    EXPECT_EQ(supervisor.assigned(), Lines{});
+    supervisor.tick_after(std::chrono::seconds{4});
+    EXPECT_EQ(supervisor.state(2), JobState::Running);
+    if (returns) {
+      ASSERT_TRUE(supervisor.ask("undrain", {"worker-2"}).has_value());
+      EXPECT_EQ(supervisor.assigned(), (Lines{"2:0 to w2", "2:1 to w2, cached"}));
+    } else {
+      EXPECT_EQ(supervisor.core().next_deadline(), supervisor.now() + std::chrono::seconds{1});
+      PENSTOCK_EXPECT_COVERAGE_MARK("who lends drains for long", supervisor.tick_after(std::chrono::seconds{1}));
+      EXPECT_NE(why_it_failed(supervisor).find("its worker drains since 5 s"), std::string::npos);
+    }
+    supervisor.ignore();
+  }
+}
+
+// Fault F05.
+TEST(Loans, AfterARestartTheJobThatEndedBeforeItStillLends) {
+  JournalHarness cluster;
+  cluster->join();
+  cluster->join();
+  GraphBuilder graph;
+  graph.template_at(0).required.worker = "worker-2";
+  cluster->submit(graph.add().build(), named("one"));
+  cluster.write_all();
+  cluster->ignore();
+  cluster->succeed(2, 0, {{0, 100}});
+  cluster.write_all();
+  cluster->submit(borrower(), named("before"));
+  cluster.write_all();
+  cluster->ignore();
+  cluster.restart_for_claims();
+  cluster->submit(borrower(), named("after"));
+  cluster.write_all();
+  EXPECT_EQ(cluster->state(3), JobState::Running) << "its worker may come back";
+  cluster->come_back(1, {});
+  cluster->come_back(2, {});
+  cluster.write_all();
+  Lines assigned = cluster->assigned();
+  EXPECT_NE(std::find(assigned.begin(), assigned.end(), "2:0 to w2"), assigned.end());
+  EXPECT_NE(std::find(assigned.begin(), assigned.end(), "3:0 to w2"), assigned.end());
+  // What borrows since before the restart holds its lender, too.
+  cluster->client_says(ReleaseJob{JobId{1}});
+  EXPECT_EQ(cluster->job(1).outputs.size(), 1U);
+  cluster->ignore();
+}
+
+// Fault F05.
+TEST(Loans, AfterARestartAWorkerThatDoesNotComeBackHasLostWhatItLent) {
+  SupervisorConfig config;
+  config.reclaim_wait = std::chrono::seconds{1};
+  JournalHarness cluster{config};
+  cluster->join();
+  cluster->join();
+  GraphBuilder graph;
+  graph.template_at(0).required.worker = "worker-2";
+  cluster->submit(graph.add().build(), named("one"));
+  cluster.write_all();
+  cluster->ignore();
+  cluster->succeed(2, 0, {{0, 100}});
+  cluster.write_all();
+  cluster->ignore();
+  cluster.restart_for_claims();
+  cluster->submit(borrower(), named("after"));
+  cluster.write_all();
+  cluster->come_back(1, {});
+  cluster->tick_after(std::chrono::seconds{10});
+  cluster.write_all();
+  EXPECT_EQ(cluster->state(2), JobState::Failed);
+  EXPECT_NE(why_it_failed(cluster.life()).find("the worker that held it is lost"), std::string::npos);
+  cluster->ignore();
+}
+
+TEST(Loans, AGraphThatBorrowsOddlyIsRefused) {
+  GraphBuilder with_inputs;
+  with_inputs.template_at(1).program = kBorrowOperator;
+  GraphBuilder bound;
+  bound.template_at(0).program = kBorrowOperator;
+  bound.template_at(0).required.worker = "worker-1";
+  GraphBuilder silent;
+  silent.template_at(0).program = kBorrowOperator;
+  const std::string payload = loan_payload({{JobId{1}, SubtaskIndex{0}}, 0});
+  for (const Graph& graph :
+       {with_inputs.add().add({0}, 1).payloads({"", payload}).build(), bound.add().payloads({payload}).build(),
+        silent.add().build(), GraphBuilder{silent}.payloads({payload + "x"}).build()}) {
+    const auto shape = check_graph(graph);
+    ASSERT_FALSE(shape.has_value());
+    EXPECT_EQ(shape.error().code, ErrorCode::InvalidArgument);
+    EXPECT_NE(shape.error().message.find("borrows, and"), std::string::npos) << shape.error().message;
+  }
+}
+
+}  // namespace
+}  // namespace penstock::supervisor
