@@ -661,7 +661,10 @@ void ClientHost::receive(const MessagePtr& message) {
     if (!reply->job.valid() && reply->refusal.code == ErrorCode::UnknownGraph && again_.erase(reply->submission) > 0)
       return submit(static_cast<std::uint32_t>(reply->submission));
     if (!reply->job.valid()) return world_.oracle().breach("a good graph was refused: " + to_string(reply->refusal));
-    if (accepted_.emplace(reply->submission, reply->job).second) jobs_.push_back(reply->job);
+    if (accepted_.emplace(reply->submission, reply->job).second)
+      jobs_.push_back(reply->job);
+    else
+      world_.oracle().client_reattached(reply->job);  // It had asked twice: everything comes once more.
   } else if (const auto* attached = std::get_if<AttachReply>(said)) {
     if (!attached->job.valid()) world_.oracle().breach("an accepted job is unknown: " + to_string(attached->refusal));
   } else if (const auto* progress = std::get_if<JobProgress>(said)) {
