@@ -24,9 +24,20 @@ struct Stranger {
 };
 
 struct Guest {
+  std::string name;
   PeerRole role = PeerRole::Worker;
   std::unique_ptr<PeerLink> link;
 };
+
+/// Fault F16: what the network has done to frames of a link that ends. TCP does none of it: most have nothing to tell.
+void tell_faults(const Guest& guest) {
+  const LinkCounters& counters = guest.link->core().counters();
+  if (counters.frames_resent + counters.duplicates_dropped + counters.gaps_dropped == 0) return;
+  log_line(LogLevel::Info, "link had faults",
+           "peer=" + guest.name + " frames_sent=" + std::to_string(counters.frames_sent) +
+               " frames_resent=" + std::to_string(counters.frames_resent) + " duplicates_dropped=" +
+               std::to_string(counters.duplicates_dropped) + " gaps_dropped=" + std::to_string(counters.gaps_dropped));
+}
 
 std::string version_text(std::uint16_t major, std::uint16_t minor, const std::string& software) {
   return "protocol " + std::to_string(major) + "." + std::to_string(minor) + " (Penstock " + software + ")";
@@ -67,6 +78,7 @@ Gateway::~Gateway() {
   caf::anon_send_exit(state_->self, caf::exit_reason::user_shutdown);
   state_->listener.reset();
   state_->strangers.clear();
+  for (const auto& [peer, guest] : state_->guests) tell_faults(guest);
   state_->guests.clear();
 }
 
@@ -210,6 +222,7 @@ void Gateway::State::admit(std::list<Stranger>::iterator stranger, const Hello& 
 void Gateway::State::make_guest(const Hello& hello) {
   const Incarnation peer = hello.incarnation;
   Guest& guest = guests[peer];
+  guest.name = hello.name;
   guest.role = hello.role;
   guest.link = std::make_unique<PeerLink>(loop, options.link, options.incarnation, peer);
   guest.link->set_handlers([this, peer](std::span<const std::byte> payload) { receive(peer, payload); },
@@ -244,6 +257,7 @@ void Gateway::State::lose(Incarnation peer, const std::string& reason) {
     caf::send_as(self, supervisor, WorkerLostMail{peer, reason});
   else
     caf::send_as(self, supervisor, ClientLostMail{peer});
+  tell_faults(guest->second);
   constexpr std::size_t kFencedMax = 4096;
   if (fenced.size() >= kFencedMax) fenced.erase(fenced.begin());
   fenced[peer] = monotonic_now();

@@ -11,6 +11,10 @@ namespace {
 constexpr std::size_t kWhoBytesMax = 256;
 constexpr std::size_t kOrderBytesMax = 1024;
 constexpr const char* kPolicy = "policy";
+constexpr const char* kItself = "supervisor";
+
+/// What nobody has ordered: it must not push orders out.
+bool is_own(const record::Ordered& order) { return order.who == kPolicy || order.who == kItself; }
 
 std::string words_of(const AdminRequest& request) {
   std::string words = request.command;
@@ -60,22 +64,29 @@ void SupervisorCore::note_decision(std::string decision, std::string reason) {
   keep_order({next_order_++, unix_ms(now_), kPolicy, std::move(decision), std::move(reason)});
 }
 
+/// What has befallen the cluster, and what the supervisor does about it.
+void SupervisorCore::note_trouble(std::string decision, const std::string& reason) {
+  keep_order(
+      {next_order_++, unix_ms(now_), kItself, decision.substr(0, kOrderBytesMax), reason.substr(0, kOrderBytesMax)});
+}
+
 void SupervisorCore::keep_order(record::Ordered order) {
   if (durable()) records_.push_back(order);
-  (order.who == kPolicy ? decisions_ : orders_).push_back(std::move(order));
+  (is_own(order) ? decisions_ : orders_).push_back(std::move(order));
   forget_old_orders();
 }
 
 void SupervisorCore::recover_orders(std::vector<record::Ordered>& orders) {
   for (record::Ordered& order : orders) {
     next_order_ = std::max(next_order_, order.number + 1);
-    (order.who == kPolicy ? decisions_ : orders_).push_back(std::move(order));
+    (is_own(order) ? decisions_ : orders_).push_back(std::move(order));
   }
   forget_old_orders();
 }
 
 // Only when there is a new one: whoever orders nothing has no list to keep short. Policy decides far more often than
-// operators order: what it has said makes room first while it is more than half, so that orders keep the other half.
+// operators order, and workers may be lost by the thousand: what nobody has ordered makes room first while it is more
+// than half, so that orders keep the other half.
 void SupervisorCore::forget_old_orders() {
   const auto forget_oldest = [&](std::deque<record::Ordered>& from) {
     if (durable()) records_.push_back(record::OrderForgotten{from.front().number});

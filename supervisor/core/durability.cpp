@@ -1,6 +1,7 @@
 // SupervisorCore: what is written down, and what waits until it is.
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "common/base/coverage_mark.hpp"
 #include "supervisor/core/supervisor_core.hpp"
@@ -124,7 +125,7 @@ void SupervisorCore::issue_records() {
 
 void SupervisorCore::on(supervisor_event::Persisted& event) {
   persisted_ = std::max(persisted_, std::min(event.ticket, issued_));
-  trouble_.reset();
+  if (std::exchange(trouble_, std::nullopt).has_value()) note_trouble("promise again", "what had waited is written");
   for (; !held_.empty() && held_.front().ticket <= persisted_; held_.pop_front())
     out_->add(std::move(held_.front().action));
   std::size_t written = 0;
@@ -147,7 +148,10 @@ void SupervisorCore::on(supervisor_event::Persisted& event) {
 
 // Faults F11, F12: nothing more is promised; what runs goes on, and its news wait.
 void SupervisorCore::on(supervisor_event::StorageFailed& event) {
-  if (!trouble_.has_value()) out_->add(supervisor_action::Alert{event.error});
+  if (!trouble_.has_value()) {
+    out_->add(supervisor_action::Alert{event.error});
+    note_trouble("promise nothing", to_string(event.error));
+  }
   trouble_ = std::move(event.error);
   for (const Acceptance& acceptance : std::exchange(accepting_, {})) withdraw(acceptance.job);
 }

@@ -16,6 +16,12 @@ std::uint64_t hash_of_name(const std::string& name) {
   return mix_bits(hash);
 }
 
+/// With its memory: `= {}` and `clear()` would keep that, and jobs that have ended are remembered by the thousand.
+template <class Container>
+void give_back(Container& container) {
+  container = Container{};
+}
+
 }  // namespace
 
 /// The graph has counted this job already.
@@ -228,25 +234,25 @@ void SupervisorCore::release_job(Job& job) {
   std::erase(kept_, job.id);
   for (const WorkerId worker : job.known_workers)
     if (const WorkerSlot slot = workers_.find(worker); slot.valid()) tell(slot, ForgetJob{job.id});
-  job.known_workers.clear();
-  job.known_of = {};
-  job.templates_known.clear();
+  give_back(job.known_workers);
+  give_back(job.known_of);
+  give_back(job.templates_known);
   const bool had_outputs = !job.outputs.empty();
   job.outputs.clear();  // Who attaches from now on must not be sent to data that is gone.
   leave_graph(job);
-  job.hot = {};
-  job.templates = {};
-  job.locals = LargeArray<LocalSet>{};  // `= {}` would keep the memory.
-  job.local_of = {};
-  job.homeless = {};
+  give_back(job.hot);
+  give_back(job.templates);
+  give_back(job.locals);
+  give_back(job.local_of);
+  give_back(job.homeless);
   job.bands_awaited_until = kNever;
   forget_checkpoints(job);
   job.data.clear();
-  job.histories.clear();
-  job.thieves.clear();
-  job.fenced.clear();
-  job.priority_changes.clear();
-  job.cancel_orders.clear();
+  give_back(job.histories);
+  give_back(job.thieves);
+  give_back(job.fenced);
+  give_back(job.priority_changes);
+  give_back(job.cancel_orders);
   if (!had_outputs) return;
   weigh_ended(job);
   record_end(job);

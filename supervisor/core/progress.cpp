@@ -118,12 +118,12 @@ void SupervisorCore::attach(ClientId client, const AttachJob& message) {
 }
 
 void SupervisorCore::follow(Job& job, ClientId client) {
+  // Its client may follow it already, when it repeats a question whose answer was lost.
+  std::erase(job.followers, client);
   // What others have not been told yet is part of everything; they get it first, so that nobody gets it twice.
   if (job.news_count > 0) send_news_of(job);
   send_to_client(client, everything_so_far(job));
-  // Its client may follow it already, when it repeats a question whose answer was lost.
-  const bool follows = std::find(job.followers.begin(), job.followers.end(), client) != job.followers.end();
-  if (!follows) job.followers.push_back(client);
+  job.followers.push_back(client);
 }
 
 }  // namespace penstock::supervisor

@@ -475,6 +475,7 @@ class SupervisorCore {
 
   // Who has ordered what: audit.cpp.
   void note_decision(std::string decision, std::string reason);
+  void note_trouble(std::string decision, const std::string& reason);
   void note_order(const AdminRequest& request, const Result<Value>& result);
   void recover_orders(std::vector<record::Ordered>& orders);
   void keep_order(record::Ordered order);

@@ -98,6 +98,7 @@ void SupervisorCore::lose_worker(WorkerSlot slot, const std::string& reason, con
   const WorkerEntry& worker = workers_[slot];
   out_->add(supervisor_action::Alert{Error{ErrorCode::Disconnected, worker.description.name, "lost: " + reason,
                                            "its unfinished subtasks run again elsewhere"}});
+  note_trouble("give up " + worker.description.name, reason);
   for (const BandSlot band : worker.bands) {
     hungry_.erase(band.value());
     with_ready_.erase(band.value());

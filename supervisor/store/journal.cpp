@@ -203,6 +203,7 @@ class Recovery {
   Result<void> object(std::string_view key, JobId job, const std::string& what, const Error& error);
   Result<void> finish_job(JobId id, JobInParts& job);
   void note_needed_graphs();
+  void list_vanished();
   std::string missing_part(JobId id, const JobInParts& job) const;
   static std::string missing_part_of_graph(const GraphInParts& graph);
   JobId recover_graph(JobId id, JobInParts& job);
@@ -506,11 +507,36 @@ Result<void> Recovery::finish_job(JobId id, JobInParts& job) {
   return {};
 }
 
+/// Jobs whose entries stood in a part of a file that cannot be read, all of them: only their numbers are missing. Ended
+/// jobs are forgotten in the order of their ends, so what was submitted after the oldest remembered end was not.
+void Recovery::list_vanished() {
+  std::int64_t oldest_end_ms = INT64_MAX;
+  for (const auto& [id, job] : jobs_)
+    if (job.over.has_value() && job.over->ended_ms > 0) oldest_end_ms = std::min(oldest_end_ms, job.over->ended_ms);
+  std::int64_t submitted_ms = 0;  // Of the job before: whoever has a higher number came later.
+  JobId expected{1};
+  const auto list_up_to = [&](JobId next) {
+    if (!(expected < next)) return;
+    const JobId last{next.value() - 1};
+    std::string what = expected == last ? "nothing is left of it" : "nothing is left of them";
+    if (submitted_ms <= oldest_end_ms) what += ", unless forgotten after the end";
+    result_.losses.push_back({expected, "", true, std::move(what), expected == last ? JobId::none() : last});
+  };
+  for (const auto& [id, job] : jobs_) {
+    list_up_to(id);
+    expected = JobId{id.value() + 1};
+    if (job.over.has_value()) submitted_ms = std::max(submitted_ms, job.over->submitted_ms);
+    if (job.accepted.has_value()) submitted_ms = std::max(submitted_ms, job.accepted->submitted_ms);
+  }
+  list_up_to(result_.state.next_job);
+}
+
 Result<void> Recovery::finish() {
   if (!needs_known_) note_needed_graphs();
   for (auto& [id, job] : jobs_) PENSTOCK_TRY(finish_job(id, job));
   for (const auto& [brought_by, graph] : graphs_)
     if (!graph.kept) clean_up_.erase_prefix(graph_prefix(brought_by));
+  if (damage_ == Damage::Salvage) list_vanished();
   return {};
 }
 
@@ -522,6 +548,7 @@ void write_record(const Record& record, std::uint64_t number, StorageBatch& batc
 
 std::string to_string(const JournalLoss& loss) {
   if (!loss.job.valid()) return "lost: " + loss.what;
+  if (loss.last.valid()) return to_string(loss.job) + " to " + to_string(loss.last) + " are lost: " + loss.what;
   const std::string job = to_string(loss.job) + (loss.name.empty() ? "" : " '" + loss.name + "'");
   return loss.whole_job ? job + " is lost: " + loss.what : job + " goes on without " + loss.what;
 }

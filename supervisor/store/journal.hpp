@@ -44,6 +44,7 @@ struct JournalLoss {
   std::string name;        ///< Of the job, if it could be read.
   bool whole_job = false;  ///< False: the job goes on, without what `what` says.
   std::string what;
+  JobId last{};  ///< None, or all jobs from `job` to this one are meant.
 };
 /// As the command line prints it.
 std::string to_string(const JournalLoss& loss);

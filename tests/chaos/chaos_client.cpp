@@ -3,16 +3,19 @@
 //
 // - submit NAME SHAPE SUBTASKS BURN_US WORKER: a generated graph, required on WORKER (`-`: anywhere).
 // - stream NAME MIB: a graph of so many MiB of payloads, sent without ever being held; its end is the answer.
+// - watch JOB FIRST: follows a job to its end and counts what is told of each subtask; one line more once FIRST were.
 // - probe SECONDS WORKER: jobs of one subtask, one after the other.
 // - updates JOB SUBTASKS SECONDS RATE: priorities of single subtasks.
 // - cancels JOB TIMES: the same order again and again.
-// - workflow NAME FILE SCALE: replays a workflow at SCALE millionths of its times, and tells where everything ran.
+// - workflow NAME FILE SCALE DATA_SCALE: replays a workflow at so many millionths of its times and sizes with `digest`
+//   of chaos_operators.cpp, and tells where everything ran.
 // - idle COUNT: links of workers without work, until standard input ends.
 #include <algorithm>
 #include <atomic>
 #include <charconv>
 #include <condition_variable>
 #include <cstdio>
+#include <fstream>
 #include <iostream>
 #include <mutex>
 #include <thread>
@@ -34,6 +37,13 @@ int fail(const Error& error) {
   return 2;
 }
 
+/// The most memory that this process has had.
+void tell_peak() {
+  std::ifstream status{"/proc/self/status"};
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("VmHWM:")) std::fprintf(stderr, "chaos_client: %s\n", line.c_str());
+}
+
 std::uint32_t number_of(const std::string& text) {
   std::uint32_t number = 0;
   std::from_chars(text.data(), text.data() + text.size(), number);
@@ -44,14 +54,28 @@ double milliseconds_since(Instant begin) {
   return std::chrono::duration<double, std::milli>(monotonic_now() - begin).count();
 }
 
-Result<std::unique_ptr<client::Session>> connect(const std::string& address) {
+/// `listen` hears every message before the session does.
+using Listener = std::function<void(const ToClient*)>;  ///< Null: the supervisor has begun a new life.
+
+Result<std::unique_ptr<client::Session>> connect(const std::string& address, const Listener& listen = {}) {
   Result<HostPort> supervisor = parse_host_port(address, "127.0.0.1");
   if (!supervisor) return std::move(supervisor).error();
   auto session = std::make_unique<client::Session>();
   client::RemoteOptions options;
   options.supervisors = {*supervisor};
   options.name = "chaos";
-  Result<std::unique_ptr<client::Transport>> transport = client::connect_remote(options, session->handlers());
+  client::TransportHandlers handlers = session->handlers();
+  if (listen) {
+    handlers.on_message = [listen, next = handlers.on_message](const ToClient& message) {
+      listen(&message);
+      next(message);
+    };
+    handlers.on_renewed = [listen, next = handlers.on_renewed] {
+      listen(nullptr);
+      next();
+    };
+  }
+  Result<std::unique_ptr<client::Transport>> transport = client::connect_remote(options, std::move(handlers));
   if (!transport) return std::move(transport).error();
   session->start(std::move(transport).value());
   return session;
@@ -144,6 +168,78 @@ int stream(const std::string& address, const Arguments& arguments) {
   return 0;
 }
 
+/// How often each subtask was told to have ended.
+class ToldCounts {
+ public:
+  /// How many of these had been told before.
+  std::uint64_t add(const JobProgress& news) {
+    std::uint64_t again = 0;
+    for (const auto* ranges : {&news.succeeded, &news.cancelled})
+      for (const SubtaskRange& range : *ranges)
+        for (std::uint32_t i = range.first.value(); i <= range.last.value(); ++i) again += add(i);
+    for (const SubtaskFailure& failure : news.failures) again += add(failure.subtask.value());
+    return again;
+  }
+  std::uint64_t told() const { return told_; }
+  void forget() { *this = {}; }
+  /// Those that `other` has and this has not.
+  std::uint64_t missing(const ToldCounts& other) const {
+    std::uint64_t count = 0;
+    for (std::size_t i = 0; i < other.seen_.size(); ++i) count += other.seen_[i] && !(i < seen_.size() && seen_[i]);
+    return count;
+  }
+
+ private:
+  std::uint64_t add(std::uint32_t subtask) {
+    if (subtask >= seen_.size()) seen_.resize(std::size_t{subtask} + 1);
+    if (seen_[subtask]) return 1;
+    seen_[subtask] = true;
+    ++told_;
+    return 0;
+  }
+  std::vector<bool> seen_;
+  std::uint64_t told_ = 0;
+};
+
+/// Counts twice: what the supervisor says in each of its lives, and what the session tells its user of that.
+int watch(const std::string& address, const Arguments& arguments) {
+  std::mutex mutex;
+  ToldCounts by_life, user;
+  std::uint64_t again_by_life = 0, again_to_user = 0, renewals = 0, before_renewal = 0;
+  bool first_told = false;
+  const std::uint64_t first = number_of(arguments[3]);
+  Result<std::unique_ptr<client::Session>> session = connect(address, [&](const ToClient* message) {
+    const std::lock_guard lock{mutex};
+    if (message == nullptr) {
+      if (renewals++ == 0) before_renewal = user.told();
+      by_life.forget();
+    } else if (const auto* news = std::get_if<JobProgress>(message)) {
+      again_by_life += by_life.add(*news);
+    }
+  });
+  if (!session) return fail(session.error());
+  (*session)->set_on_news([&](const JobProgress& news) {
+    const std::lock_guard lock{mutex};
+    again_to_user += user.add(news);
+    if (first_told || user.told() < first) return;
+    first_told = true;
+    std::printf("{\"told\": %llu}\n", static_cast<unsigned long long>(user.told()));
+    std::fflush(stdout);
+  });
+  const Result<JobId> job = (*session)->attach(job_selector_of(arguments[2]));
+  if (!job) return fail(job.error());
+  const Result<JobState> state = (*session)->wait(*job, std::chrono::minutes{10});
+  if (!state) return fail(state.error());
+  const std::lock_guard lock{mutex};
+  const auto number = [](std::uint64_t value) { return static_cast<unsigned long long>(value); };
+  std::printf(
+      "{\"state\": \"%s\", \"told\": %llu, \"told_twice\": %llu, \"said_twice_in_a_life\": %llu, "
+      "\"taken_back\": %llu, \"lives\": %llu, \"told_before\": %llu}\n",
+      std::string{to_string(*state)}.c_str(), number(user.told()), number(again_to_user), number(again_by_life),
+      number(by_life.missing(user)), number(renewals + 1), number(before_renewal));
+  return 0;
+}
+
 int probe(client::Session& session, const Arguments& arguments) {
   Result<Graph> graph = graph_of("flat", 1, 0, arguments[3]);
   if (!graph) return fail(graph.error());
@@ -213,12 +309,27 @@ int cancels(client::Session& session, const Arguments& arguments) {
   return 0;
 }
 
+/// Its subtasks run `digest` in place of `burn`, with their numbers behind the two of the replay.
+void become_digests(Graph& graph) {
+  for (Template& each : graph.templates) each.program = "digest";
+  std::string payloads;
+  std::vector<std::uint32_t> offsets{0};
+  for (std::uint64_t i = 0; i < graph.size(); ++i) {
+    payloads.append(graph.payloads, graph.payload_offsets[i], graph.payload_offsets[i + 1] - graph.payload_offsets[i]);
+    payloads.append(reinterpret_cast<const char*>(&i), sizeof i);
+    offsets.push_back(static_cast<std::uint32_t>(payloads.size()));
+  }
+  graph.payloads = std::move(payloads);
+  graph.payload_offsets = std::move(offsets);
+}
+
 int workflow(client::Session& session, const Arguments& arguments) {
   cli::ReplayOptions options;
   options.time_scale = number_of(arguments[4]) / 1e6;
-  options.data_scale = options.time_scale / 10;
+  options.data_scale = number_of(arguments[5]) / 1e6;
   Result<cli::WorkflowImport> import = cli::read_wfformat(arguments[3], options);
   if (!import) return fail(import.error());
+  become_digests(import->graph);
   JobSpec spec = std::move(import->spec);
   spec.name = arguments[2];
   spec.trace = true;
@@ -254,13 +365,14 @@ int run(const Arguments& arguments) {
   };
   if (is("idle", 3)) return idle(arguments);
   if (is("stream", 4)) return stream(arguments[1], arguments);
+  if (is("watch", 4)) return watch(arguments[1], arguments);
   Result<std::unique_ptr<client::Session>> session = connect(arguments[1]);
   if (!session) return fail(session.error());
   if (is("submit", 7)) return submit(**session, arguments);
   if (is("probe", 4)) return probe(**session, arguments);
   if (is("updates", 6)) return updates(**session, arguments);
   if (is("cancels", 4)) return cancels(**session, arguments);
-  if (is("workflow", 5)) return workflow(**session, arguments);
+  if (is("workflow", 6)) return workflow(**session, arguments);
   return fail({ErrorCode::InvalidArgument, arguments[0], "is no command, or has other arguments",
                "see the head of chaos_client.cpp"});
 }
@@ -271,5 +383,7 @@ int run(const Arguments& arguments) {
 int main(int count, char** values) {
   const std::vector<std::string> arguments{values + 1, values + count};
   if (arguments.size() < 2) return 2;
-  return penstock::run(arguments);
+  const int code = penstock::run(arguments);
+  if (arguments[0] == "submit" || arguments[0] == "stream") penstock::tell_peak();
+  return code;
 }

@@ -70,6 +70,8 @@ class Cluster:
         self.workers = {}
         self.started = []   # (name, process), in order.
         self.killed = set()  # Process ids that ended by our hand.
+        self.baseline = None  # Of I5: process, memory, descriptors and workers of a quiet supervisor.
+        self.spare_kib = 8192
         open(self.witness, "a", encoding="ascii").close()
 
     def path(self, name):
@@ -113,10 +115,11 @@ class Cluster:
         with open(self.witness, "a", encoding="ascii") as file:
             file.write(f"k {name}\n")
 
-    def start_worker(self, name, *extra, slots=2, address=None, prefix=(), environment=None):
+    def start_worker(self, name, *extra, slots=2, address=None, prefix=(), environment=None, gpus=False):
         self.workers[name] = self.spawn(
             name, ["worker", "--supervisor", address or self.address, "--name", name, "--slots", str(slots),
-                   "--no-gpus", *self.settings, *extra], prefix, {"CHAOS_WORKER": name, **(environment or {})})
+                   *(() if gpus else ("--no-gpus",)), *self.settings, *extra], prefix,
+            {"CHAOS_WORKER": name, **(environment or {})})
         return self.workers[name]
 
     def run(self, *arguments, address=None, seconds=300):
@@ -133,6 +136,13 @@ class Cluster:
     def ask(self, *arguments):
         answer = self.run(*arguments, "--json")
         return json.loads(answer.stdout) if answer.returncode == 0 and answer.stdout.strip() else None
+
+    def live_workers(self):
+        return sum(process.poll() is None for process in self.workers.values())
+
+    def audit(self):
+        """What is told of what nobody has ordered, a line each."""
+        return [f"{row['order']}: {row['outcome']}" for row in self.ask("audit") or [] if row["who"] == "supervisor"]
 
     def workers_in(self, state):
         return [row["name"] for row in self.ask("workers") or [] if row["state"] == state]

@@ -3,7 +3,7 @@ import os
 import time
 
 from cluster import is_alive, wait_for
-from case import Skipped, vitals
+from case import Skipped
 from oracle import END, SCRIPT, Oracle, witness_job
 
 
@@ -141,7 +141,7 @@ def exhausted(case):
     cluster.start_worker("narrow", slots=30, prefix=["prlimit", "--nofile=48:48"])
     cluster.start_worker("wide", slots=2)
     cluster.wait_for_workers(2)
-    before = vitals(cluster.supervisor.pid)
+    case.begin_vitals(cluster)
     crowd = [stranger(cluster) for _ in range(400)]
     cluster.accept(f"name = 'crowd'\nkeep = 'nothing'\nenv = {{ WITNESS = '{cluster.witness}' }}\n[[subtask]]\nkey = 's'\n"
                    f"array = '0-59'\ncommand = ['sh', '-c', '''{SCRIPT}sleep 0.2\n{END}''']\n")
@@ -157,4 +157,3 @@ def exhausted(case):
     case.expect(set(lives(cluster)) == {"narrow", "wide"}, "a worker died of it")
     case.expect(cluster.supervisor.poll() is None, "the supervisor died of it")
     case.judge(cluster, job)
-    case.expect_steady(cluster, before)

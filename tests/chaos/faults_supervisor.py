@@ -1,40 +1,60 @@
-"""A supervisor that dies, stands still, is not alone, has no disk or no clock: F05 to F09, F11, F15."""
+"""A supervisor that dies, stands still, is not alone or has no clock: F05 to F09, F15."""
 import os
 import signal
-import subprocess
 import time
 
 from case import Skipped
 from cluster import tree_bytes, wait_for
-from oracle import Oracle, witness_job
+from faults_storms import Client
+from oracle import Oracle, witness_diamonds, witness_job
 from proxy import FROM_SUPERVISOR
 
 
 def killed_with_much_pending(case):
-    """F05. The full size needs `SIZE` running on one band; the short one shows the same with fewer."""
+    """F05. The full size needs `SIZE` running on one band; the short one shows the same with fewer. A client that follows the
+    job counts what it is told: of subtasks that ended before the kill, while nobody was there, and after it."""
     pending, running, sleep = (1_000_000, 1000, 25) if case.full else (20_000, 20, 4)
+    early, meanwhile = pending // 100, running // 10
     cluster = case.cluster(workers=1, slots=running)
-    text = witness_job(cluster, "big", [("run", running, f"sleep {sleep}", "priority = 5")])
-    cluster.accept(text + f'[[subtask]]\nkey = "pend"\narray = "0-{pending - 1}"\noperator = "noop"\n')
+    gone = cluster.path("gone")
+    text = witness_job(cluster, "big", [
+        ("run", running - meanwhile, f"sleep {sleep}", "priority = 5"),
+        ("meanwhile", meanwhile, f"until [ -e {gone} ]; do sleep 0.2; done", "priority = 5"),
+        ("new", 1, "true", "priority = 4\nrequired = 'w2'"),
+        ("last", 1, "true", "after = ['run[*]', 'meanwhile[*]']")], head="wait_for_resources = true")
+    edges = [(subtask, running + 1) for subtask in range(running)]
+    for key, priority, count in (("early", 9, early), ("pend", 0, pending)):
+        text += f"[[subtask]]\nkey = '{key}'\narray = '1-{count}'\noperator = 'noop'\npriority = {priority}\n"
+    cluster.accept(text)
+    client = Client(cluster)
+    watcher = client.begin("watch", "big", early)
     wait_for(lambda: sum(line[0] == "s" for line in cluster.witnessed()) >= running, 60, "all attempts to run")
+    watcher.stdout.readline()  # It has been told of all the early ones.
     before = cluster.job("big")
-    case.expect(before["succeeded"] == 0, "the machine is too slow: something has ended before the kill")
+    case.expect(before["succeeded"] == early, f"the machine is too slow: {before['succeeded']} have ended before the kill")
     cluster.kill_supervisor()
+    open(gone, "w", encoding="ascii").close()
+    wait_for(lambda: sum(line[0] == "e" for line in cluster.witnessed()) >= meanwhile, 30, "ends that nobody hears")
     begin = time.monotonic()
     cluster.start_supervisor()
     case.figure("listens after", time.monotonic() - begin, "s", at_most=5)
-    # The old worker has no free slot: a new one gets the first that is given out.
+    # What only a new worker may run is given out by the new life.
     cluster.start_worker("w2", slots=1)
-    cluster.wait_for_succeeded("big", 1)
-    case.figure("first dispatch done after", time.monotonic() - begin, "s", at_most=5)
+    wait_for(lambda: any(line[0] == "s" and line[4] == "w2" for line in cluster.witnessed()), what="a first dispatch")
+    case.figure("first dispatch after", time.monotonic() - begin, "s", at_most=5)
     job = cluster.wait_for_end("big", 120)
-    count = pending + running
-    case.figure("lost", count - job["succeeded"], "subtasks", at_most=0)
+    count = job["subtasks"]
+    case.figure("lost", early + pending + running + 2 - job["succeeded"], "subtasks", at_most=0)
     case.figure("run again", job["attempts"] - count, "attempts", at_most=0)
+    told = client.result(watcher)
+    case.figure("told before the kill", told["told_before"], "subtasks", at_least=early)
+    case.figure("told twice", told["told_twice"] + told["said_twice_in_a_life"], "subtasks", at_most=0)
+    case.figure("told and taken back", told["taken_back"], "subtasks", at_most=0)
+    case.expect(told["told"] == count and told["lives"] == 2, f"the client was not told of each subtask by two lives: {told}")
     starts = Oracle(cluster, job).started()
-    case.expect(len(starts) == running and set(starts.values()) == {1}, "a running subtask was started twice")
+    case.expect(len(starts) == running + 2 and set(starts.values()) == {1}, "a running subtask was started twice")
     case.expect("starts afresh" not in cluster.log("w1"), "w1 was not adopted")
-    case.judge(cluster, job, slots=running)
+    case.judge(cluster, job, slots=running, edges=edges)
 
 
 def stopped(case):
@@ -94,8 +114,9 @@ def killed_in_a_loop(case):
     """F07."""
     kills, every_s = (90, 2.0) if case.full else (5, 0.4)
     cluster = case.cluster(workers=2, slots=2)
-    count = int(kills * every_s * 0.75 * 4 / 0.05) + 60
-    cluster.accept(witness_job(cluster, "loop", [("s", count, "sleep 0.05", "")]))
+    # A diamond takes five rounds of the four slots and its tip.
+    text, edges, count = witness_diamonds(cluster, "loop", int(kills * every_s * 0.75 / 0.3) + 3, 20, "sleep 0.05")
+    cluster.accept(text)
     succeeded, sizes = 0, []
     for _ in range(kills):
         time.sleep(every_s)
@@ -112,7 +133,7 @@ def killed_in_a_loop(case):
     case.figure("state directory", sizes[-1], "MiB", at_most=16)
     third = sizes[len(sizes) // 3]
     case.figure("its growth in the last two thirds", sizes[-1] / third, "fold", at_most=3)
-    case.judge(cluster, job, slots=2)
+    case.judge(cluster, job, slots=2, edges=edges)
 
 
 def two_on_one_state(case):
@@ -142,48 +163,6 @@ def two_on_one_state(case):
     case.figure("run again", sum(Oracle(cluster, job).started().values()) - 60, "attempts", at_most=0)
     case.expect(job["succeeded"] == 60, f"the job did not succeed: {job}")
     case.judge(cluster, job, slots=2)
-
-
-def disk_full(case):
-    """F11: the state directory is a small tmpfs that only the supervisor's mount namespace has."""
-    if subprocess.run(["unshare", "-m", "true"], check=False, capture_output=True).returncode != 0:
-        raise Skipped("mount namespaces are not permitted")
-    mounted = "mkdir -p state && mount -t tmpfs -o size=16m tmpfs state && exec \"$@\""
-    cluster = case.cluster(prefix=["unshare", "-m", "sh", "-c", mounted, "sh"])
-    cluster.start_worker("w1")
-    cluster.wait_for_workers(1)
-    cluster.accept(witness_job(cluster, "runs", [("s", 100, "sleep 0.05", "")]))
-    cluster.wait_for_succeeded("runs", 4)
-    filler = f"/proc/{cluster.supervisor.pid}/root{cluster.path('state')}/filler"
-    fill(filler)
-    ended = sum(line[0] == "e" for line in cluster.witnessed())
-    text = "name = 'refused-%d'\n[[subtask]]\nkey = 's'\ncommand = ['true']\nenv = { LONG = '" + "x" * 8000 + "' }\n"
-    refusals = [cluster.submit(text % number) for number in range(4)]
-    told = [answer.stderr for answer in refusals if answer.returncode != 0]
-    case.expect(told and all("StorageFull" in error or "disk" in error for error in told), f"not refused as full: {told}")
-    wait_for(lambda: sum(line[0] == "e" for line in cluster.witnessed()) > ended + 10, what="running work that goes on")
-    os.remove(filler)
-    begin = time.monotonic()
-    wait_for(lambda: cluster.submit(text % 100).returncode == 0, 10, "an accepted submit", every=0.1)
-    case.figure("accepts again after", time.monotonic() - begin, "s", at_most=5)
-    job = cluster.wait_for_end("runs")
-    case.expect(job["succeeded"] == 100 and cluster.wait_for_end("refused-100")["succeeded"] == 1, f"no success: {job}")
-    case.judge(cluster, job, slots=2)
-
-
-def fill(path):
-    with open(path, "wb", buffering=0) as file:
-        try:
-            for size in (1 << 20, 1 << 12, 1):
-                block = b"x" * size
-                try:
-                    while True:
-                        if file.write(block) < size:
-                            break
-                except OSError:
-                    pass
-        finally:
-            os.fsync(file.fileno())
 
 
 def wall_clock(case):

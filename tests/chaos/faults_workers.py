@@ -4,9 +4,9 @@ import signal
 import time
 
 from cluster import is_alive, wait_for
-from case import vitals
+from faults_disk import beside
 from namespaces import OtherHost
-from oracle import Oracle, witness_job
+from oracle import Oracle, witness_diamonds, witness_job
 from proxy import TO_SUPERVISOR
 
 
@@ -24,10 +24,10 @@ def attempts_of(cluster, worker):
 def worker_killed(case):
     """F01."""
     cluster = case.cluster(workers=2, slots=2)
-    before = vitals(cluster.supervisor.pid)
     # Long ones first: each worker is in the middle of one when the other dies.
-    body = '[ "$PENSTOCK_ATTEMPT" -gt 1 ] || sleep 2'
-    cluster.accept(witness_job(cluster, "killed", [("s", 8, body, "")]))
+    body = '[ "$PENSTOCK_ATTEMPT" -gt 1 ] || sleep 1'
+    text, edges, count = witness_diamonds(cluster, "killed", 2, 8, body)
+    cluster.accept(text)
     wait_for(lambda: len(attempts_of(cluster, "w1")) == 2, what="two attempts on w1")
     orphans = attempts_of(cluster, "w1")
     children = [int(child) for orphan in orphans for child in children_of(orphan)]
@@ -42,12 +42,39 @@ def worker_killed(case):
     case.expect(all("worker lost" in str(answer) or answer["state"] == "succeeded" or "subtask" not in answer
                     for answer in told), f"I6: explain names no lost worker: {told}")
     job = cluster.wait_for_end("killed")
-    case.expect(job["succeeded"] == 8, f"the job did not succeed: {job}")
-    again = sum(Oracle(cluster, job).started().values()) - 8
+    case.expect(job["succeeded"] == count, f"the job did not succeed: {job}")
+    again = sum(Oracle(cluster, job).started().values()) - count
     case.figure("run again", again, "attempts", at_most=len(orphans))
     case.expect(again > 0, "nothing has run again, so nothing was interrupted")
-    case.judge(cluster, job, slots=2)
-    case.expect_steady(cluster, before)
+    expect_loss_audited(case, cluster, "w1")
+    case.judge(cluster, job, slots=2, edges=edges)
+
+
+def killed_beside_scarce_things(case):
+    """F01, I3: what the lost worker had of memory and devices is not given out twice on the one that is left."""
+    library = beside(case, "libfake_nvml.so")  # Of a host with two devices.
+    cluster = case.cluster(settings=("worker.quota_peaks_min=0",))  # What is requested counts, not what was measured.
+    memory = 1 << 30
+    for name in ("w1", "w2"):
+        cluster.start_worker(name, "--memory", str(memory), slots=4, gpus=True, environment={"PENSTOCK_NVML_LIBRARY": library})
+    cluster.wait_for_workers(2)
+    each = 200 << 20  # Two of them have room on the processors' half of the memory, four would have slots.
+    cluster.accept(witness_job(cluster, "scarce", [
+        ("memory", 24, "sleep 0.2", f"memory = {each}\nenv = {{ CHAOS_MEMORY = '{each}' }}"),
+        ("device", 24, "sleep 0.2", "gpu = 1")]))
+    wait_for(lambda: len(attempts_of(cluster, "w1")) >= 3, what="attempts on w1")
+    cluster.kill_worker("w1")
+    job = cluster.wait_for_end("scarce")
+    case.expect(job["succeeded"] == 48, f"the job did not succeed: {job}")
+    devices = {line[6] for line in cluster.witnessed() if line[0] == "s"} - {"-"}
+    case.figure("devices in use", len(devices), "", at_least=2)
+    case.judge(cluster, job, slots=6, memory=memory // 2)
+
+
+def expect_loss_audited(case, cluster, worker):
+    """I6."""
+    told = cluster.audit()
+    case.expect(any(line.startswith(f"give up {worker}: ") for line in told), f"I6: the audit names no loss of {worker}: {told}")
 
 
 def children_of(process):
@@ -109,6 +136,7 @@ def vanished(case):
     wait_for(lambda: "starts afresh" in cluster.log("far"), what="the fencing of the far worker")
     cluster.wait_for_workers(2)
     case.expect(cluster.job("vanished")["succeeded"] == 12, "what came late was counted")
+    expect_loss_audited(case, cluster, "far")
     case.judge(cluster, job, overlap=False)
 
 
@@ -119,23 +147,35 @@ def healed(case):
     proxy = case.proxy(cluster.address)
     cluster.start_worker("far", address=proxy.address)
     cluster.wait_for_workers(1)
-    body = '[ "$PENSTOCK_ATTEMPT" -gt 1 ] || sleep 60'
-    cluster.accept(witness_job(cluster, "healed", [("s", 2, body, "")]))
+    # The first of them ends while nobody hears it, the other one does not end.
+    gone = cluster.path("gone")
+    body = (f'if [ "$CHAOS_WORKER" = far ]; then until [ -e {gone} ] && [ "${{PENSTOCK_SUBTASK#*:}}" = 0 ]; '
+            'do sleep 0.05; done; fi')
+    text, edges, count = witness_diamonds(cluster, "healed", 2, 2, body)
+    cluster.accept(text)
     wait_for(lambda: len(attempts_of(cluster, "far")) == 2, what="two attempts on the far side")
     old = attempts_of(cluster, "far")
-    cluster.start_worker("w1")
     proxy.fall_silent()
+    open(gone, "w", encoding="ascii").close()
+    wait_for(lambda: len(attempts_of(cluster, "far")) == 1, what="an end that nobody hears")
+    cluster.start_worker("w1")
     job = cluster.wait_for_end("healed")
-    case.expect(job["succeeded"] == 2, f"the job did not succeed: {job}")
-    case.expect(all(is_alive(process) for process in old), "the old attempts were not there any more: nothing to fence")
+    case.expect(job["succeeded"] == count, f"the job did not succeed: {job}")
+    by = {name: {line[1].partition(":")[2] for line in cluster.witnessed() if line[0] == "s" and line[4] == name}
+          for name in ("far", "w1")}
+    case.expect(by["far"] == {"0", "1"} and by["far"] <= by["w1"],
+                f"not both have run again, the one whose end nobody heard too: {by}")
+    case.expect(sum(is_alive(process) for process in old) == 1, "no old attempt is there any more: nothing to fence")
     begin = time.monotonic()
     proxy.heal()
     wait_for(lambda: "starts afresh" in cluster.log("far"), what="the fencing of the far worker")
     wait_for(lambda: not any(is_alive(process) for process in old), what="the end of the old attempts")
     case.figure("old attempts ended after", time.monotonic() - begin, "s", at_most=2)
+    cluster.wait_for_workers(2)  # What it had to say of its former life has arrived before this.
     after = cluster.job("healed")
-    case.expect(after["succeeded"] == 2 and after["attempts"] == job["attempts"], f"not one completion each: {after}")
-    case.judge(cluster, after, overlap=False)
+    case.expect(after["succeeded"] == count and after["attempts"] == job["attempts"], f"not one completion each: {after}")
+    expect_loss_audited(case, cluster, "far")
+    case.judge(cluster, after, overlap=False, edges=edges)
 
 
 def one_way(case):

@@ -18,12 +18,17 @@ JobSpec spec_of(std::uint32_t job) {
   return spec;
 }
 
+/// One each second.
+std::int64_t submitted_ms(std::uint32_t job) { return 1'800'000'000'000 + std::int64_t{job} * 1000; }
+
 void write_job(std::uint32_t job, const JournalShape& shape, StorageBatch& batch) {
   const Graph graph = made_graph(job, shape);
   const JobId id{job};
-  write_record(record::JobAccepted{id, spec_of(job), &graph}, 0, batch);
+  write_record(record::JobAccepted{id, spec_of(job), &graph, submitted_ms(job)}, 0, batch);
   if (job % 4 == 0) {
     record::JobEnded over{id, spec_of(job), {}};
+    over.submitted_ms = submitted_ms(job);
+    over.ended_ms = submitted_ms(job) + 500;
     over.everything.job = id;
     over.everything.state = JobState::Succeeded;
     over.everything.counts.total = over.everything.counts.succeeded = kSubtasks;

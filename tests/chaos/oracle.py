@@ -10,7 +10,7 @@ if [ "$PENSTOCK_ATTEMPT" -gt 1 ]; then
     case "$state" in "" | Z | X) ;; *) echo "o $PENSTOCK_SUBTASK $PENSTOCK_ATTEMPT $former" >>"$WITNESS" ;; esac
   done
 fi
-echo "s $PENSTOCK_SUBTASK $PENSTOCK_ATTEMPT $$ $CHAOS_WORKER" >>"$WITNESS"
+echo "s $PENSTOCK_SUBTASK $PENSTOCK_ATTEMPT $$ $CHAOS_WORKER ${CHAOS_MEMORY:-0} ${CUDA_VISIBLE_DEVICES:--}" >>"$WITNESS"
 '''
 END = 'echo "e $PENSTOCK_SUBTASK $PENSTOCK_ATTEMPT $$ $CHAOS_WORKER" >>"$WITNESS"'
 
@@ -24,21 +24,34 @@ def witness_job(cluster, name, parts, head=""):
     return text
 
 
+def witness_diamonds(cluster, name, count, width, body, fields="", head=""):
+    """The same with an order to keep: (text, edges, subtasks). Each of `count` diamonds is `width` subtasks that wait for the
+    tip of the one before, and a tip that waits for them all."""
+    parts, edges = [], []
+    for number in range(count):
+        first = number * (width + 1)
+        tip = first + width
+        edges += [(first - 1, subtask) for subtask in range(first, tip) if number] + [(i, tip) for i in range(first, tip)]
+        parts += [(f"d{number}", width, body, fields + (f"\nafter = ['t{number - 1}[*]']" if number else "")),
+                  (f"t{number}", 1, "true", f"after = ['d{number}[*]']")]
+    return witness_job(cluster, name, parts, head), edges, count * (width + 1)
+
+
 class Oracle:
     """Judges one job whose subtasks were witnessed."""
 
     def __init__(self, cluster, job):
         self.job, self.lines = job, cluster.witnessed()
 
-    def breaches(self, slots=None, edges=None, overlap=True):
-        """Sentences about what is broken. `slots`: of each worker, None where attempts were killed one by one;
-        `edges`: (predecessor, successor) as numbers; `overlap`: False where a partition hides the former attempt."""
+    def breaches(self, slots=None, edges=None, overlap=True, memory=None):
+        """Sentences about what is broken. `slots`, `memory` (bytes): of each worker, None where attempts were killed one by
+        one; `edges`: (predecessor, successor) as numbers; `overlap`: False where a partition hides the former attempt."""
         found = list(self._one_end())
         if overlap:
             found += [f"I2: attempt {line[2]} of {line[1]} began while a former one lived as process {line[3]}"
                       for line in self.lines if line[0] == "o"]
         if slots:
-            found += self._in_use(slots)
+            found += self._in_use(slots, memory)
         found += self._order(edges or ())
         return found
 
@@ -50,15 +63,22 @@ class Oracle:
         if ends != job["subtasks"]:
             yield f"I1: {ends} ends of {job['subtasks']} subtasks"
 
-    def _in_use(self, slots):
-        live = collections.defaultdict(set)
+    def _in_use(self, slots, memory):
+        live = collections.defaultdict(dict)  # Of each worker: what each attempt holds, memory and device.
         for line in self.lines:
             if line[0] == "s":
-                live[line[4]].add((line[1], line[2]))
-                if len(live[line[4]]) > slots:
-                    return [f"I3: {len(live[line[4]])} attempts at once on the {slots} slots of {line[4]}"]
+                here = live[line[4]]
+                here[line[1], line[2]] = (int(line[5]), line[6])
+                devices = [device for _, device in here.values() if device != "-"]
+                used = sum(held for held, _ in here.values())
+                if len(here) > slots:
+                    return [f"I3: {len(here)} attempts at once on the {slots} slots of {line[4]}"]
+                if len(devices) > len(set(devices)):
+                    return [f"I3: two attempts at once on a device of {line[4]}: {devices}"]
+                if memory is not None and used > memory:
+                    return [f"I3: attempts with {used} bytes at once in the {memory} of {line[4]}"]
             elif line[0] == "e":
-                live[line[4]].discard((line[1], line[2]))
+                live[line[4]].pop((line[1], line[2]), None)
             elif line[0] == "k":
                 live[line[1]].clear()
         return []
@@ -66,11 +86,11 @@ class Oracle:
     def _order(self, edges):
         first_end, first_start = {}, {}
         for place, line in enumerate(self.lines):
-            if line[0] in "se":
+            if line[0] in "se" and "job-" + line[1].partition(":")[0] == self.job["id"]:
                 known = first_end if line[0] == "e" else first_start
-                known.setdefault(line[1].partition(":")[2], place)
+                known.setdefault(int(line[1].partition(":")[2]), place)
         return [f"I4: subtask {after} began before {before} had ended" for before, after in edges
-                if str(after) in first_start and first_end.get(str(before), 1 << 60) > first_start[str(after)]]
+                if after in first_start and first_end.get(before, 1 << 60) > first_start[after]]
 
     def started(self):
         """Attempts that began, by subtask."""

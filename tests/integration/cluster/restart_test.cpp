@@ -93,7 +93,7 @@ TEST(Restart, AClientThatStaysIsToldEachSubtaskOnce) {
   EXPECT_EQ(session->counts(submitted->job).succeeded, 4000U);
 }
 
-// Fault F07; `tests/chaos/kill_supervisor` does so every 2 s for 3 minutes.
+// Fault F07; `tests/chaos/run F07 --full` does so every 2 s for 3 minutes.
 TEST(Restart, AJobOutlivesManySupervisors) {
   constexpr int kKills = 6;
   ClusterProcesses cluster{kWithState};

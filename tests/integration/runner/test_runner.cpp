@@ -31,9 +31,9 @@ void wait_for_interrupt() {
 }
 
 /// Returns when it has written its number into the file. It keeps all that is open here.
-void leave_daemon(const std::string& file) {
+int leave_daemon(penstock_runner* runner, const std::string& file) {
   int ends[2] = {-1, -1};
-  if (::pipe(ends) != 0) return;
+  if (::pipe(ends) != 0) return penstock_runner_fail(runner, "no pipe", nullptr, 0);
   if (::fork() == 0) {  // tidy: allow call: as a library of the user does
     ::setsid();
     if (::fork() != 0) ::_exit(0);  // tidy: allow call: the same
@@ -43,6 +43,7 @@ void leave_daemon(const std::string& file) {
   }
   char done = 0;
   static_cast<void>(::read(ends[0], &done, 1) == 1);
+  return penstock_runner_succeed(runner);
 }
 
 int say_where(penstock_runner* runner) {
@@ -85,10 +86,7 @@ int run_one(penstock_runner* runner, const penstock_run& run) {
     std::cerr << "before the end" << std::endl;
     return penstock_runner_fail(runner, "wrote something", nullptr, 0);
   }
-  if (what == "daemon") {
-    leave_daemon(text_of(run.payload).substr(7));
-    return penstock_runner_succeed(runner);
-  }
+  if (what == "daemon") return leave_daemon(runner, text_of(run.payload).substr(7));
   if (what == "exit") {
     std::cerr << "leaving" << std::endl;
     ::_exit(7);

@@ -248,7 +248,8 @@ void ClientHost::receive(const MessagePtr& message) {
     }
     if (!reply->job.valid() && gives_up(*reply)) return;
     if (!reply->job.valid()) return world_.oracle().breach("a good graph was refused: " + to_string(reply->refusal));
-    if (!accepted_.emplace(reply->submission, reply->job).second) return;
+    // It had asked twice: everything comes once more.
+    if (!accepted_.emplace(reply->submission, reply->job).second) return world_.oracle().client_reattached(reply->job);
     jobs_.push_back(reply->job);
     release_lender(reply->submission);
     lend(static_cast<std::uint32_t>(reply->submission));

@@ -54,6 +54,16 @@ struct OnDisk : StorageUnderTest {
 INSTANTIATE_TEST_SUITE_P(Rocksdb, StorageContract,
                          ::testing::Values(StorageMaker{[] { return std::make_unique<OnDisk>(); }}));
 
+// Fault F11: on a full disk its second line would end the process.
+TEST(RocksdbStorage, RocksdbWritesNoTextBesideTheData) {
+  const TestDirectory directory;
+  const auto storage = must_open(directory.options());
+  StorageBatch batch;
+  batch.put("key", "value");
+  ASSERT_TRUE(storage->commit(batch, Sync::Yes).has_value());
+  EXPECT_FALSE(fs::exists(directory.path / "state" / "LOG"));
+}
+
 // Fault F08.
 TEST(RocksdbStorage, ASecondOwnerIsToldWhoTheFirstIs) {
   const TestDirectory directory;

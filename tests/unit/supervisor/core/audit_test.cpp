@@ -112,6 +112,48 @@ TEST(Audit, WhatPolicyDecidesPushesNoOrdersOutWhileItIsMoreThanHalf) {
   cluster->ignore();
 }
 
+TEST(Audit, TellsOfLostWorkersAndOfADiskInTroubleAlsoInTheNextLife) {
+  JournalHarness cluster{SupervisorConfig{.audit_entries_max = 4}};
+  cluster->client_says(order("drain", {"nobody"}));
+  const WorkerId worker = cluster->join();
+  cluster.write_all();
+  cluster->lose(worker.value(), "silent for 10 s");
+  cluster.write_all();
+  cluster.fail(ErrorCode::StorageFull);
+  cluster.fail(ErrorCode::StorageFull);  // Once is enough.
+  cluster->client_says(order("drain", {"anybody"}));
+  cluster.write_all();
+  cluster->alerts();
+  cluster->ignore();
+  Lines found = list(cluster.life());
+  ASSERT_EQ(found.size(), 4U);
+  EXPECT_TRUE(found[0].starts_with("ada@desk: drain nobody")) << "none of these push orders out";
+  EXPECT_TRUE(found[1].starts_with("supervisor: promise nothing: disk: is in trouble")) << found[1];
+  EXPECT_TRUE(found[2].starts_with("ada@desk: drain anybody")) << found[2];
+  EXPECT_EQ(found[3], "supervisor: promise again: what had waited is written");
+  cluster.restart();
+  EXPECT_EQ(list(cluster.life()), found);
+  cluster->ignore();
+}
+
+TEST(Audit, ALostWorkerIsNamedWithItsReason) {
+  JournalHarness cluster;
+  const WorkerId worker = cluster->join();
+  cluster.write_all();
+  cluster->lose(worker.value(), "silent for 10 s");
+  cluster.write_all();
+  cluster->alerts();
+  cluster->ignore();
+  for (int life = 0; life < 2; ++life) {
+    const Lines found = list(cluster.life());
+    ASSERT_EQ(found.size(), 1U);
+    EXPECT_TRUE(found[0].starts_with("supervisor: give up worker-")) << found[0];
+    EXPECT_TRUE(found[0].ends_with(": silent for 10 s")) << found[0];
+    cluster.restart();
+  }
+  cluster->ignore();
+}
+
 TEST(Audit, TheOldestAreForgottenWhenTheyAreTooOld) {
   JournalHarness cluster{SupervisorConfig{.audit_age_max = std::chrono::hours{24}}};
   cluster->client_says(order("drain", {"a"}));

@@ -1,5 +1,6 @@
 // SupervisorCore: which jobs are accepted, how they are cancelled, re-prioritised and forgotten.
 #include <gtest/gtest.h>
+#include <malloc.h>  // tidy: allow arrows: mallinfo2
 
 #include "tests/support/supervisor_harness.hpp"
 
@@ -22,6 +23,29 @@ GraphBuilder asking_for(const ResourceVector& request) {
   graph.template_at(0).request.slots = kOneSlot;
   graph.add();
   return graph;
+}
+
+/// Of the allocator, given out and not given back.
+std::size_t bytes_in_use() {
+  const struct mallinfo2 now = mallinfo2();
+  return now.uordblks + now.hblkhd;
+}
+
+// Fault F23, I5: ten thousand ended jobs are remembered.
+TEST(Jobs, OneThatHasEndedTakesNoMemoryForEachOfItsSubtasks) {
+  constexpr std::uint32_t kSubtasks = 50'000;
+  SupervisorHarness cluster{SupervisorConfig{.cached_graphs_max = 0}};
+  const auto run_one = [&](const std::string& name) {
+    JobSpec spec;
+    spec.name = name;
+    ASSERT_TRUE(cluster.submit(GraphBuilder{}.sources(kSubtasks).build(), spec).valid());
+    ASSERT_TRUE(cluster.ask("cancel", {name}).has_value());
+    cluster.ignore();
+  };
+  run_one("first");
+  const std::size_t before = bytes_in_use();
+  for (const char* name : {"a", "b", "c", "d"}) run_one(name);
+  EXPECT_LT(bytes_in_use(), before + kSubtasks);
 }
 
 TEST(Feasible, ARequestLargerThanAnyBandNamesTheNearest) {

@@ -106,6 +106,28 @@ TEST(Progress, AttachingToAnEndedJobTellsItsEnd) {
   cluster.ignore();
 }
 
+// Behind the answer everything begins anew for it: what was gathered must not come in between.
+TEST(Progress, WhoFollowsAlreadyAndAttachesAgainIsToldEverythingOnce) {
+  SupervisorHarness cluster;
+  cluster.join();
+  cluster.submit(GraphBuilder{}.sources(4).build());
+  cluster.assigned();
+  cluster.succeed(1, 0);
+  cluster.succeed(1, 1);
+  cluster.news();
+  cluster.succeed(1, 2);  // Gathered, not told.
+  cluster.client_says(AttachJob{5, {JobId{1}, ""}});
+  EXPECT_EQ(cluster.take_for<AttachReply>().size(), 1U);
+  const std::vector<JobProgress> everything = cluster.news();
+  ASSERT_EQ(everything.size(), 1U);
+  EXPECT_EQ(everything[0].succeeded, Ranges{range(0, 2)});
+  cluster.succeed(1, 3);
+  const std::vector<JobProgress> last = cluster.news();
+  ASSERT_EQ(last.size(), 1U);
+  EXPECT_EQ(last[0].succeeded, Ranges{range(3, 3)}) << "it follows still, and once";
+  cluster.ignore();
+}
+
 TEST(Progress, AttachingToNothingIsRefused) {
   SupervisorHarness cluster;
   for (const JobSelector& selector :

@@ -389,6 +389,31 @@ TEST_F(JournalTest, AMissingPartOfAGraphLosesTheJob) {
   EXPECT_EQ(recovered.state.next_job, JobId{2});
 }
 
+TEST_F(JournalTest, JobsOfWhichNothingIsLeftAreListedByNumber) {
+  for (std::uint32_t job = 1; job <= 8; ++job) {
+    write(record::JobAccepted{JobId{job}, named("some"), &graph, job * 1000});
+    if (job != 3) continue;
+    record::JobEnded over{JobId{job}, named("some"), {}, 3000, 3500};
+    over.everything.state = JobState::Succeeded;
+    write(over);
+  }
+  const auto lose = [this](std::uint32_t job) {
+    std::erase_if(storage.entries(), [&](const auto& entry) {
+      const std::string& key = entry.first;
+      return key.size() >= 5 && (key[0] == 'j' || key[0] == 'k') && key[4] == static_cast<char>(job);
+    });
+  };
+  for (const std::uint32_t job : {1U, 5U, 6U, 8U}) lose(job);
+  EXPECT_TRUE(must_recover().losses.empty()) << "without a salvage, what is not there has been forgotten";
+  const Recovered recovered = must_recover(Damage::Salvage);
+  EXPECT_EQ(losses(recovered),
+            (std::vector<std::string>{"job-1 is lost: nothing is left of it, unless forgotten after the end",
+                                      "job-5 to job-6 are lost: nothing is left of them",
+                                      "job-8 is lost: nothing is left of it"}));
+  EXPECT_EQ(recovered.losses[1].last, JobId{6});
+  EXPECT_EQ(recovered.state.jobs.size(), 4U);
+}
+
 TEST_F(JournalTest, RecordsThatNameWhatIsNotInTheGraphLoseTheJob) {
   accept(1, "one");
   succeed(1, 0, 5);
