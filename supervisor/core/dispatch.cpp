@@ -411,7 +411,11 @@ void SupervisorCore::leave_band(Job& job, std::uint32_t subtask) {
     BandShare& share = job.shares->at(hot.band);
     --share.in_flight;
     share.runnable -= hot.missing == 0;
-    share.started -= (hot.flags & SubtaskFlag::kStarted) != 0;
+    if ((hot.flags & SubtaskFlag::kStarted) != 0) {
+      --share.started;
+      accrue(job);
+      job.shares->started_milli -= slots_of(job, subtask);
+    }
   }
   mark_dirty(hot.band);
 }

@@ -101,28 +101,34 @@ void SupervisorCore::weigh_ended(Job& job) {
 }
 
 void SupervisorCore::forget_old_jobs() {
-  while (!ended_.empty()) {
-    Job& oldest = *jobs_[ended_.front().value()];
+  for (Job* next = next_to_forget(); next != nullptr; next = next_to_forget()) {
+    Job& oldest = *next;
     const bool too_old = later(oldest.ended, config_.finished_jobs_age_max) <= now_;
     const bool too_many = ended_.size() > config_.finished_jobs_max;
     const bool too_large =
         ended_bytes_ > static_cast<std::uint64_t>(config_.finished_jobs_bytes_max) && ended_.size() > 1;
     if (!too_old && !too_many && !too_large) return;
-    if (oldest.borrowers > 0) return;  // It is forgotten when they have ended.
     const JobId id = oldest.id;
     release_job(oldest);
     forget_name(oldest);
     ended_bytes_ -= oldest.ended_bytes;
-    ended_.pop_front();
+    ended_.erase(std::find(ended_.begin(), ended_.end(), id));
     jobs_[id.value()].reset();
     if (durable()) records_.push_back(record::JobForgotten{id});
   }
 }
 
+/// The one that has ended first of those that lend nothing: who lends is forgotten when the borrowers have ended. Or null.
+Job* SupervisorCore::next_to_forget() const {
+  for (const JobId id : ended_)
+    if (Job* job = jobs_[id.value()].get(); job->borrowers == 0) return job;
+  return nullptr;
+}
+
 /// When the next ended job is too old.
 Instant SupervisorCore::forget_at() const {
-  if (ended_.empty() || jobs_[ended_.front().value()]->borrowers > 0) return kNever;
-  return later(jobs_[ended_.front().value()]->ended, config_.finished_jobs_age_max);
+  const Job* next = next_to_forget();
+  return next == nullptr ? kNever : later(next->ended, config_.finished_jobs_age_max);
 }
 
 // What every answer about a job begins with.

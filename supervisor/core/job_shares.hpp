@@ -86,9 +86,9 @@ struct JobShares {
   std::uint32_t project = 0;                ///< The same; the number of projects: of none.
   std::uint32_t account = 0;                ///< The same.
   std::int64_t position = 0;                ///< In the order of its priority; smaller is earlier.
-  std::uint64_t ended_us = 0;               ///< Slot-microseconds of attempts that have ended since it has had shares.
-  std::uint64_t running_us = 0;             ///< As far as it is known, of those that run now.
-  std::uint64_t charged_us = 0;             ///< What of both is charged already.
+  std::uint64_t used = 0;                   ///< Thousandths of slot-microseconds that are not charged yet.
+  std::uint64_t started_milli = 0;          ///< Thousandths of slots under attempts that have run for a while.
+  Instant accrued{};                        ///< Until when `used` counts these.
   std::uint64_t preemptions = 0;
   std::string preemption_reason;                      ///< Of the last one that a plan has ordered.
   std::uint32_t pull_cursor = 0;                      ///< The band where something to move was found last.

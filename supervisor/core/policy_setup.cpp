@@ -63,6 +63,8 @@ void SupervisorCore::open_shares(Job& job) {
   const bool is_new = job.shares == nullptr;
   if (is_new) job.shares = std::make_unique<JobShares>();
   JobShares& shares = *job.shares;
+  accrue(job);
+  shares.started_milli = 0;
   const PolicyConfig& config = policy_.config;
   const JobPolicy& wishes = job.spec.policy;
   const std::int64_t project = wishes.project.empty() ? -1 : find_project(config, wishes.project);
@@ -103,7 +105,9 @@ void SupervisorCore::open_shares(Job& job) {
       BandShare& share = shares.bands[i];
       ++share.in_flight;
       share.runnable += hot.missing == 0;
-      share.started += (hot.flags & SubtaskFlag::kStarted) != 0;
+      if ((hot.flags & SubtaskFlag::kStarted) == 0) continue;
+      ++share.started;
+      shares.started_milli += slots_of(job, ref.subtask);
     }
   policy_changed();
 }

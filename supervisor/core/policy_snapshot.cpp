@@ -187,7 +187,7 @@ void SupervisorCore::show_job(Job& job, BandKind kind, const PoolView& pool, pol
   if (counts_quotas(job.shares->pool)) seen.project = pass.first_projects[seen.pool] + job.shares->project;
   if (job.shares->account < pass.charged.size()) seen.account = pass.charged[job.shares->account];
   seen.kind = kind_of(wishes.kind);
-  seen.preemptible = wishes.may_be_preempted();
+  seen.preemptible = may_leave(job, kind);
   seen.priority = precedence_of(job);
   seen.weight = weight_of(job, pool.weights);
   seen.slots_max = wishes.slots_max > 0 ? wishes.slots_max : policy::kUnlimited;
@@ -271,12 +271,16 @@ void SupervisorCore::show_waiting_members(const KindShare& share, std::uint32_t 
     show_member(each, {}, policy::MemberState::Pending, snapshot);
     if (promise >= share.promised.size() || quotas) continue;
     policy::Claim claim{static_cast<std::uint32_t>(snapshot.members.size() - 1), {}};
+    std::uint32_t kept = 0;
     for (const PromisedPlace& place : share.promised[promise++]) {
       const auto at = std::lower_bound(pass.bands.begin(), pass.bands.end(), place.band);
-      if (at != pass.bands.end() && *at == place.band)
+      if (at != pass.bands.end() && *at == place.band) {
         claim.places.push_back({static_cast<std::uint32_t>(at - pass.bands.begin()), place.slots});
+        kept += static_cast<std::uint32_t>(place.slots);
+      }
     }
-    if (!claim.places.empty()) snapshot.claims.push_back(std::move(claim));
+    // What is left of a promise whose worker is gone, or of one for another part of the gang, is none.
+    if (kept == each) snapshot.claims.push_back(std::move(claim));
   }
 }
 
@@ -307,34 +311,37 @@ void SupervisorCore::charge_accounts() {
   policy_.decayed = now_;
   for (const JobId id : active_) {
     Job& job = *jobs_[id.value()];
-    if (job.shares == nullptr) continue;
-    const Duration at_most = std::min(passed, now_ - job.submitted);
-    job.shares->running_us += slots_running(job) * static_cast<std::uint64_t>(at_most / std::chrono::milliseconds{1});
     charge(job);
   }
   keep_usage();
 }
 
-/// What an attempt has run is estimated until it ends and says so; then its own figure takes the place of the estimate.
-/// Nothing is charged twice, and what was estimated too high is made good by what runs next.
 void SupervisorCore::charge(Job& job) {
   if (job.shares == nullptr) return;
-  JobShares& shares = *job.shares;
-  if (slots_running(job) == 0) shares.running_us = 0;
-  const std::uint64_t due_us = shares.ended_us + shares.running_us;
-  if (due_us <= shares.charged_us) return;
-  const std::uint64_t run_us = due_us - std::exchange(shares.charged_us, due_us);
-  if (shares.account < policy_.usage.size()) policy_.usage[shares.account] += static_cast<double>(run_us) / 1e6;
+  accrue(job);
+  const std::uint64_t used = std::exchange(job.shares->used, 0);
+  if (job.shares->account < policy_.usage.size())
+    policy_.usage[job.shares->account] += static_cast<double>(used) / 1e9;
 }
 
-/// Thousandths of slots under attempts that have been running for a while.
-std::uint64_t SupervisorCore::slots_running(const Job& job) const {
-  std::uint64_t milli = 0;
-  for (std::uint32_t i = 0; i < job.shares->bands.size() && i < workers_.band_slots(); ++i)
-    if (const BandEntry& band = workers_[BandSlot{i}]; band.alive)
-      milli += std::uint64_t{job.shares->bands[i].started} *
-               job.shares->kinds[static_cast<std::size_t>(band.kind)].unit_milli;
-  return milli;
+/// What runs for long enough to be reported as running is counted by the clock from there on: its end may come hours
+/// later, in another life of the supervisor, or never. REQUIRES: the job has shares.
+void SupervisorCore::accrue(Job& job) {
+  JobShares& shares = *job.shares;
+  shares.used += shares.started_milli * static_cast<std::uint64_t>((now_ - shares.accrued) / std::chrono::microseconds{1});
+  shares.accrued = now_;
+}
+
+/// What an attempt has run as it says itself: a short one at its end, any other one when it is reported as running.
+void SupervisorCore::note_use(Job& job, const AttemptReport& report) {
+  const std::uint32_t subtask = report.subtask.value();
+  if (job.shares == nullptr || (job.hot[subtask].flags & SubtaskFlag::kStarted) != 0) return;
+  job.shares->used += std::uint64_t{report.run_us} * slots_of(job, subtask);
+}
+
+/// Thousandths of slots that a subtask takes.
+std::uint64_t SupervisorCore::slots_of(const Job& job, std::uint32_t subtask) {
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(job.shape->template_of(subtask).request.slots.value(), 1));
 }
 
 }  // namespace penstock::supervisor

@@ -78,6 +78,7 @@ void SupervisorCore::apply(WorkerSlot slot, Job& job, const JobReports& reports)
       continue;
     }
     const std::uint32_t subtask = report.subtask.value();
+    note_use(job, report);
     if (report.outcome != Outcome::Started) leave_band(job, subtask);
     const bool told_to_leave = job.shares != nullptr && report.outcome != Outcome::Started &&
                                !job.shares->preempting.empty() && job.shares->preempting.erase(report.subtask);
@@ -120,7 +121,11 @@ void SupervisorCore::apply(WorkerSlot slot, Job& job, const JobReports& reports)
 
 void SupervisorCore::note_started(Job& job, std::uint32_t subtask) {
   SubtaskHot& hot = job.hot[subtask];
-  if (job.shares != nullptr && (hot.flags & SubtaskFlag::kStarted) == 0) ++job.shares->at(hot.band).started;
+  if (job.shares != nullptr && (hot.flags & SubtaskFlag::kStarted) == 0) {
+    ++job.shares->at(hot.band).started;
+    accrue(job);
+    job.shares->started_milli += slots_of(job, subtask);
+  }
   hot.flags |= SubtaskFlag::kStarted;
 }
 
@@ -166,13 +171,6 @@ void SupervisorCore::succeed(Job& job, const AttemptReport& report, std::span<co
 void SupervisorCore::measure(Job& job, const AttemptReport& report) {
   ++job.counts.attempts;
   job.counts.run_us += report.run_us;
-  if (job.shares != nullptr) {
-    const std::uint64_t milli = static_cast<std::uint64_t>(
-        std::max<std::int64_t>(job.shape->template_of(report.subtask.value()).request.slots.value(), 1));
-    const std::uint64_t slot_us = report.run_us / 1000 * milli + report.run_us % 1000 * milli / 1000;
-    job.shares->ended_us += slot_us;
-    job.shares->running_us -= std::min(job.shares->running_us, slot_us);
-  }
   if (report.outcome != Outcome::Succeeded) return;
   TemplateFacts& facts = job.templates[job.shape->template_index(report.subtask.value())];
   const std::int64_t measured = std::int64_t{report.run_us} * 1000;

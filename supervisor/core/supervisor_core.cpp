@@ -284,13 +284,18 @@ void SupervisorCore::check_checkpoints() const {
 /// What is counted for policy is what a look at all subtasks would find.
 void SupervisorCore::check_shares(const Job& job) const {
   std::vector<BandShare> found(std::max<std::size_t>(workers_.band_slots(), job.shares->bands.size()));
-  for (const SubtaskHot& hot : job.hot) {
+  std::uint64_t started_milli = 0;
+  for (std::uint32_t i = 0; i < job.hot.size(); ++i) {
+    const SubtaskHot& hot = job.hot[i];
     if (hot.phase != SubtaskPhase::Assigned) continue;
     BandShare& share = found[hot.band.value()];
     ++share.in_flight;
     share.runnable += hot.missing == 0;
-    share.started += (hot.flags & SubtaskFlag::kStarted) != 0;
+    if ((hot.flags & SubtaskFlag::kStarted) == 0) continue;
+    ++share.started;
+    started_milli += slots_of(job, i);
   }
+  PENSTOCK_CHECK_MSG(job.shares->started_milli == started_milli, to_string(job.id));
   for (std::uint32_t i = 0; i < found.size(); ++i) {
     const BandShare share = job.shares->of(BandSlot{i});
     PENSTOCK_CHECK_MSG(share.in_flight == found[i].in_flight, to_string(job.id));

@@ -368,6 +368,7 @@ class SupervisorCore {
   void remember_ended(Job& job);
   void weigh_ended(Job& job);
   void forget_old_jobs();
+  Job* next_to_forget() const;
   Instant forget_at() const;
   static Value::Record first_fields(const Job& job);
   Value describe_row(const Job& job, bool with_end) const;
@@ -416,7 +417,9 @@ class SupervisorCore {
   std::vector<PromisedPlace> settle_holdings(Job& job, BandKind kind, std::vector<PromisedPlace>& leaving);
   void charge_accounts();
   void charge(Job& job);
-  std::uint64_t slots_running(const Job& job) const;
+  static void note_use(Job& job, const AttemptReport& report);
+  static std::uint64_t slots_of(const Job& job, std::uint32_t subtask);
+  void accrue(Job& job);
   bool may_leave(const Job& job, BandKind kind) const;
   std::uint32_t slots_that_stay(const Job& job, BandSlot slot) const;
 

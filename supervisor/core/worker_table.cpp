@@ -1,6 +1,7 @@
 #include "supervisor/core/worker_table.hpp"
 
 #include <algorithm>
+#include <charconv>
 
 #include "supervisor/core/graph_shape.hpp"
 
@@ -50,6 +51,7 @@ WorkerSlot WorkerTable::add(WorkerId id, Incarnation incarnation, const Register
   index_[Number{id}] = WorkerPlace{slot, bands.empty() ? BandSlot::none() : bands.front()};
   worker.bands = std::move(bands);
   ++alive_workers_;
+  touch_numbered(description.name);
   return slot;
 }
 
@@ -70,6 +72,16 @@ void WorkerTable::remove(WorkerSlot slot) {
   index_.erase(Number{worker.id});
   free_workers_.push_back(slot);
   --alive_workers_;
+  touch_numbered(worker.description.name);
+}
+
+void WorkerTable::touch_numbered(const std::string& name) {
+  std::uint32_t number = 0;
+  const char* end = name.data() + name.size();
+  if (name.empty() || name[0] != 'w' || std::from_chars(name.data() + 1, end, number).ptr != end) return;
+  const WorkerSlot slot = find(WorkerId{number});
+  if (!slot.valid() || workers_[slot.value()].description.name == name) return;
+  for (const BandSlot band : workers_[slot.value()].bands) touch(band);
 }
 
 // Whoever is so far behind that most bands have changed looks at all of them instead.

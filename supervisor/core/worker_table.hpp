@@ -103,6 +103,8 @@ class WorkerTable {
   WorkerSlot find(const std::string& name) const;
   /// Whether a selector means the band. A worker is named as in `find`.
   bool selects(const BandSelector& selector, const BandEntry& band) const;
+  /// Who is numbered as another one is called is meant by that word or not, as the other one comes and goes.
+  void touch_numbered(const std::string& name);
   /// Both none if unknown or gone.
   WorkerPlace place_of(WorkerId id) const {
     const WorkerPlace* found = index_.find(Number{id});

@@ -78,7 +78,10 @@ void SlotPass::settle_claims() {
   for (const Claim& claim : snapshot_.claims) {
     kept_.emplace_back();
     if (claim.member >= snapshot_.members.size() || !is_waiting(snapshot_.members[claim.member].state)) continue;
-    bool possible = true;
+    std::int64_t claimed = 0;
+    for (const Place& place : claim.places) claimed += place.slots;
+    // Less than the member would be a part of a gang.
+    bool possible = claimed == snapshot_.members[claim.member].slots;
     for (const Place& place : claim.places)
       possible = possible && trial_.room(place.band).free() + leaving[place.band] >= place.slots;
     if (!possible) continue;

@@ -41,7 +41,7 @@ struct StartSubtask {
   bool offered = false;
   bool within_job = false;  ///< The same, but only after a run of the same job.
 };
-/// Ask a run to stop, or end it. Each is said at most once for a run.
+/// Ask a run to stop, or end it. Each is said at most once for a run, the end once more when it is overdue.
 struct StopRun {
   RecordIndex record;
   Attempt attempt;

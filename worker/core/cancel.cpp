@@ -85,10 +85,17 @@ void WorkerCore::advance_stop(RecordIndex index) {
     stop_run(index, StopReason::TimedOut, kDefaultGrace);
     return;
   }
-  if (record.killed) return;
+  // Whoever ignores a cancel still has a time limit.
+  const Duration limit = record.program->content.time_limit;
+  const Instant ends = limit > Duration{0} ? later(record.started, limit) : kNever;
+  const bool overdue = now_ >= ends;
+  if (record.killed_overdue || (record.killed && !overdue)) return;
   record.killed = true;
-  const bool overdue = record.stopping == StopReason::TimedOut;
+  record.killed_overdue = overdue;
   out_->add(worker_action::StopRun{index, record.attempt, record.band, record.lane, true, overdue});
+  if (overdue || ends == kNever) return;
+  record.stop_at = ends;
+  want_check_at(ends);
 }
 
 bool WorkerCore::is_ready_unprepared(const SubtaskRecord& record) const {

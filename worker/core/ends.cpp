@@ -257,6 +257,8 @@ void WorkerCore::report_started() {
         continue;
       }
       record.told_started = true;
+      const std::int64_t so_far_us = (now_ - record.started) / std::chrono::microseconds{1};
+      record.run_us = static_cast<std::uint32_t>(std::clamp<std::int64_t>(so_far_us, 0, UINT32_MAX));
       report(record, Outcome::Started, nullptr);
     }
 }

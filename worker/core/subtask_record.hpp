@@ -48,6 +48,7 @@ struct SubtaskFields {
   StopReason stopping = StopReason::None;
   bool asked_to_stop = false;
   bool killed = false;
+  bool killed_overdue = false;  ///< And told that its time limit is over.
   bool holds_permit = false;
   bool holds_quota = false;
   bool holds_store_permit = false;

@@ -203,6 +203,21 @@ TEST_F(NativeLanesTest, ACancelThatComesTooLateDoesNotHitTheNextRunOfThatTicket)
   }
 }
 
+// Commands share the numbers of lanes and have no threads there; a run of theirs may have had the same ticket.
+TEST_F(NativeLanesTest, WhatWasSaidToACommandOfALaneIsNotSaidToItsNextRun) {
+  lanes.start(SlotIndex{1}, run_of(1), {});
+  wait_for_idle();
+  lanes.cancel(SlotIndex{0}, 7, true);
+  lanes.end_overdue(SlotIndex{0}, 7);
+  lanes.start(SlotIndex{0}, run_of(7, fail_if_cancelled), {});
+  wait_for_idle();
+  std::vector<NativeEnd> ends;
+  lanes.withdraw(ends);
+  ASSERT_EQ(ends.size(), 2U);
+  EXPECT_TRUE(ends[0].succeeded);
+  EXPECT_TRUE(ends[1].succeeded);
+}
+
 /// While one lives, the calling process has no thread or process more to get.
 class NoMoreThreads {
  public:

@@ -22,7 +22,7 @@
 namespace penstock::worker {
 namespace {
 
-/// "Processor time limit exceeded", which nobody sends us by accident.
+/// "Processor time limit exceeded": the kernel sends it for a limit of the whole process, and ends that.
 constexpr int kOverdue = SIGXCPU;
 constexpr std::array kCrashes{SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, kOverdue};
 constexpr Duration kCountedFor = std::chrono::minutes{1};
@@ -145,8 +145,9 @@ bool is_overdue(const RunningOperator* running) {
 
 void on_crash(int signal, siginfo_t* about, void* context) {
   static std::atomic_flag taken;
-  if (signal == kOverdue && is_ours(*about) && !is_overdue(running_here)) return;
-  if (const RunningOperator* running = running_here; running != nullptr && is_ours(*about)) {
+  const bool ours = signal == kOverdue ? about->si_code == SI_TKILL && about->si_pid == ::getpid() : is_ours(*about);
+  if (signal == kOverdue && ours && !is_overdue(running_here)) return;
+  if (const RunningOperator* running = running_here; running != nullptr && ours) {
     // The first one's note counts, and ends the waiting of the others.
     while (taken.test_and_set()) ::pause();
     say(*running, signal);

@@ -185,6 +185,7 @@ struct NativeLanes::State {
 
   Lane* lane_at(SlotIndex index);
   void refuse(Lane& lane, const NativeRun& run);
+  static void forget_stops(Lane& lane, std::uint64_t ticket);
   void run_lane(Lane& lane, std::uint32_t number);
   bool wait_for_mail(Lane& lane) const;
   bool take_over(Lane& lane, NativeEnd&& end);
@@ -232,6 +233,7 @@ void NativeLanes::start(SlotIndex index, const NativeRun& run, std::vector<DataK
   Lane& lane = *place;
   lane.busy = true;
   if (!lane.thread.joinable()) return state_->refuse(lane, run);
+  State::forget_stops(lane, run.ticket);
   lane.work.run = run;
   lane.work.inputs = std::move(inputs);
   std::uint32_t empty = 0;
@@ -285,6 +287,7 @@ void NativeLanes::end_overdue(SlotIndex index, std::uint64_t ticket) {
   const std::lock_guard lock{state_->mutex};
   if (state_->ending || index.value() >= state_->lanes.size()) return;
   Lane& lane = state_->lanes[index.value()];
+  if (!lane.thread.joinable()) return;  // Commands have lanes, too, and no threads.
   lane.overdue_ticket = ticket;
   if (!end_overdue_operator(lane.thread.native_handle()))
     log_line(LogLevel::Warn, "an operator runs beyond its time limit, and nothing can end it",
@@ -304,6 +307,12 @@ Lane* NativeLanes::State::lane_at(SlotIndex index) {
     // Fault F33: the host has no threads left. The next run of the lane asks again.
   }
   return &lane;
+}
+
+// A command that was stopped on this lane may have had the same ticket; nobody clears that one's.
+void NativeLanes::State::forget_stops(Lane& lane, std::uint64_t ticket) {
+  if (lane.cancelled_ticket.load(std::memory_order_relaxed) == ticket) lane.cancelled_ticket = kNoTicket;
+  if (lane.overdue_ticket.load(std::memory_order_relaxed) == ticket) lane.overdue_ticket = kNoTicket;
 }
 
 // There is no thread that could run it.
@@ -352,6 +361,7 @@ bool NativeLanes::State::take_over(Lane& lane, NativeEnd&& end) {
   const std::lock_guard lock{lane.mutex};
   OfferedRun* next = claim(lane.work.run.id.job);
   if (next != nullptr) {
+    forget_stops(lane, next->run.ticket);
     lane.work.run = next->run;
     std::swap(lane.work.inputs, next->inputs);
     end.next_ticket = next->run.ticket;

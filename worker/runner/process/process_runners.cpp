@@ -99,7 +99,13 @@ ProcessRunners::ProcessRunners(ProcessRunnersConfig config) : state_(std::make_u
   survive_broken_pipes();
 }
 
-ProcessRunners::~ProcessRunners() { end(); }
+ProcessRunners::~ProcessRunners() {
+  end();
+  std::vector<Kept> gone;
+  for (Lane& lane : state_->lanes)
+    std::move(lane.kept.begin(), lane.kept.end(), std::back_inserter(gone)), lane.kept.clear();
+  state_->end_all(std::move(gone));
+}
 
 void ProcessRunners::end() {
   state_->ending = true;

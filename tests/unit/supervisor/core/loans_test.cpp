@@ -99,6 +99,25 @@ TEST(Loans, WhatNobodyWantsAnyMoreIsNotForgottenWhileItIsLent) {
   supervisor.ignore();
 }
 
+TEST(Loans, ALenderKeepsNobodyElseFromBeingForgotten) {
+  SupervisorConfig config;
+  config.finished_jobs_age_max = std::chrono::seconds{2};
+  SupervisorHarness supervisor{config};
+  lend(supervisor);
+  supervisor.submit(borrower(), named("reader", Keep::Nothing));
+  GraphBuilder other;
+  other.template_at(0).required.worker = "worker-1";
+  supervisor.submit(other.add().build(), named("other", Keep::Nothing));
+  supervisor.ignore();
+  supervisor.succeed(1, 0, {}, 3);
+  ASSERT_EQ(supervisor.job(3).state, JobState::Succeeded);
+  supervisor.ignore();
+  supervisor.tick_after(std::chrono::seconds{10});
+  EXPECT_EQ(supervisor.core().find_job(JobId{3}), nullptr);
+  EXPECT_NE(supervisor.core().find_job(JobId{1}), nullptr);
+  supervisor.ignore();
+}
+
 TEST(Loans, WhatIsNotKeptForItIsRefusedByName) {
   SupervisorHarness supervisor;
   lend(supervisor, "bob");

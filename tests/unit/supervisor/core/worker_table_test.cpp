@@ -41,6 +41,14 @@ TEST(WorkerTable, ANameWinsOverANumber) {
   EXPECT_TRUE(table.selects({"w1", {}}, of_second));
   EXPECT_TRUE(table.selects({"w2", "numa-0"}, of_first));
   EXPECT_FALSE(table.selects({"w2", "numa-1"}, of_first));
+  const std::uint64_t epoch = table.epoch();
+  const BandSlot band_of_first = table[first].bands.front();
+  table.remove(second);
+  std::vector<BandSlot> looked_at_again;
+  ASSERT_TRUE(table.remembers(epoch));
+  for (const BandSlot band : table.changed_since(epoch)) looked_at_again.push_back(band);
+  EXPECT_NE(std::find(looked_at_again.begin(), looked_at_again.end(), band_of_first), looked_at_again.end())
+      << "w1 means the first from now on";
 }
 
 TEST(WorkerTable, SlotsAreRoundedUpAndNeverNone) {

@@ -230,6 +230,29 @@ TEST(TimeLimit, AsksThenKillsThenReportsTimeout) {
   EXPECT_EQ(failures[0].failure, FailureClass::Timeout);
 }
 
+// Whoever ignores a cancel is left alone, but not beyond its own time.
+TEST(TimeLimit, IsKeptAlsoByARunThatWasCancelledBefore) {
+  WorkerHarness worker{1};
+  worker.template_at(0).time_limit = seconds{60};
+  worker.assign({{.subtask = 0}});
+  worker.started();
+  worker.tick_after(seconds{10});
+  worker.receive(cancel({0}));
+  worker.tick_after(seconds{10});
+  auto stops = worker.take<worker_action::StopRun>();
+  ASSERT_EQ(stops.size(), 2U);
+  EXPECT_TRUE(stops[1].kill);
+  EXPECT_FALSE(stops[1].overdue);
+  worker.tick_after(seconds{41});
+  stops = worker.take<worker_action::StopRun>();
+  ASSERT_EQ(stops.size(), 1U);
+  EXPECT_TRUE(stops[0].overdue);
+  worker.tick_after(seconds{100});
+  EXPECT_EQ(worker.take<worker_action::StopRun>().size(), 0U);
+  worker.fail(0, FailureClass::RunnerCrash);
+  worker.ignore();
+}
+
 TEST(TimeLimit, IsNotCheckedOnOthers) {
   WorkerHarness worker{1};
   worker.assign({{.subtask = 0}});
