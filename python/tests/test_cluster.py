@@ -57,6 +57,12 @@ class Cluster:
             process.wait(20)
 
 
+def await_workers(client, *names):
+    """Whoever names a worker that has not come yet, while others have, is refused."""
+    for name in names:
+        functions.until(lambda: client.submit(functions.noop, workers=name).exception(60) is None)
+
+
 @pytest.fixture
 def cluster(tmp_path):
     made = Cluster(tmp_path)

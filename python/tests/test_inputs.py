@@ -4,7 +4,7 @@ import functools
 import functions
 import numpy
 import pytest
-from test_cluster import cluster, until  # noqa: F401
+from test_cluster import await_workers, cluster, until  # noqa: F401
 from test_losses import descendants, kill_worker  # noqa: F401
 
 from penstock import Client, errors
@@ -20,6 +20,7 @@ def holder_of(cluster, pid):  # noqa: F811
 @pytest.mark.parametrize("reader", ["w1", "w2"])
 def test_a_large_result_is_read_by_a_later_call_wherever_that_runs(cluster, reader):  # noqa: F811
     with Client(cluster.address) as client:
+        await_workers(client, "w1", "w2")
         array = client.submit(functions.make_array, 64 * MIB // 8, workers="w1")
         assert array.exception(60) is None
         assert client.submit(functions.total, array, workers=reader).result(60) == sum(range(64 * MIB // 8))

@@ -121,14 +121,26 @@ def test_a_loan_is_made_again_so_many_times_only(tmp_path):
 
 
 def tell(client, batch, lost=None, cancelled=()):
-    """What comes when the alias of a borrowed value has failed."""
-    failures = [(number, errors.ResultLost("is gone")) for number, (other, _) in batch.borrowed.items() if other is lost]
+    """What comes when the subtask has failed that has a borrowed value, or large bytes."""
+    holders = {number: other for number, (other, _) in batch.borrowed.items()} | batch.shared
+    failures = [(number, errors.ResultLost("is gone")) for number, other in holders.items() if other is lost]
     client._apply(batch, types.SimpleNamespace(failures=failures, succeeded=[], state=_abi.RUNNING,
                                                cancelled=[(index, index) for index in cancelled_of(batch, cancelled)]))
 
 
 def cancelled_of(batch, futures):
     return [index for index in range(len(batch.futures)) if batch.future(index) in futures]
+
+
+def test_large_bytes_of_an_argument_that_are_lost_are_told_of_and_not_sent_for_ever():
+    with Client(slots=1) as client:
+        with client._lock:
+            reader = client.submit(functions.total, numpy.zeros(SIZE))
+            client._flush()
+            batch = client._batches.pop(reader._batch.job)  # What it really says is not heard.
+            tell(client, batch, lost=next(iter(batch.shared.values())), cancelled=[reader])
+        with pytest.raises(errors.ResultLost, match="is gone"):
+            reader.result(60)
 
 
 def test_who_is_told_of_a_loss_later_than_its_input_runs_again_after_it():
