@@ -117,7 +117,7 @@ class Future(concurrent.futures.Future):
     def _seen(self):
         """(whether its value is here, that, the batch that has it, its subtask there) of the same moment."""
         with self._condition:
-            return self._loaded, self._result, self._batch if self.done() else None, self._index
+            return self._loaded, self._result, self._batch if self._state == "FINISHED" else None, self._index
 
     def _be_of(self, batch, index):
         with self._condition:
@@ -176,7 +176,7 @@ class Future(concurrent.futures.Future):
     def _keep(self, value, batch):
         """It stays with its batch as well, where others can be given it; if another one has it now, that is another value."""
         with self._condition:
-            if self._batch is batch and self.done():
+            if self._batch is batch and self._state == "FINISHED":
                 self._loaded, self._result = True, value
 
     def _be_pending(self):

@@ -119,7 +119,8 @@ def test_large_arguments_travel_in_pieces_too(cluster):  # noqa: F811
         assert future.result(60) == numpy.arange(12.0 * MIB // 8).sum()
 
 
-@pytest.mark.parametrize("large", [numpy.zeros(2 * MIB), b"x" * (16 * MIB), list(range(3 * MIB))], ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("large", [numpy.zeros(2 * MIB), b"x" * (16 * MIB), list(range(3 * MIB))],
+                         ids=lambda one: type(one).__name__)
 def test_what_is_large_beside_a_future_travels_in_pieces(cluster, large):  # noqa: F811
     with Client(cluster.address) as client:
         future = client.submit(functions.increment, 1)
