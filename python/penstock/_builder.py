@@ -4,6 +4,7 @@ import time
 from typing import Any, Callable, Dict, Iterable, List, Optional, Union
 
 from penstock import _abi, _graph, _wire
+from penstock._futures import Future, collecting
 from penstock._news import Plain
 from penstock.errors import PenstockError
 
@@ -37,12 +38,12 @@ class GraphBuilder:
     def __init__(self, client, **runner):
         client._check_open()
         self.client = client
-        self.inputs: Optional[Dict[int, int]] = None
+        self.inputs: Optional[Dict[Any, int]] = None  # Of the call that is being added: subtasks, futures, large bytes.
         self._columns = _graph.GraphColumns(client._command.other(**runner))
-        self._shared: Dict[bytes, int] = {}  # Large buffers of arguments: their subtasks.
+        self._given: Dict[Any, int] = {}  # Futures and large bytes of arguments: their subtasks.
 
-    def place_of(self, number: int) -> int:
-        return self.inputs.setdefault(number, len(self.inputs))
+    def place_of(self, given: Any) -> int:
+        return self.inputs.setdefault(given, len(self.inputs))
 
     def __len__(self):
         return len(self._columns)
@@ -50,8 +51,8 @@ class GraphBuilder:
     def add(self, function: Callable[..., Any], *args: Any, after: Iterable[Handle] = (), retries: int = 0,
             priority: int = 0, resources: Optional[Dict[str, int]] = None, workers: Union[str, Iterable[str], None] = None,
             memory: int = 0, slots: float = 1.0, time_limit: float = 0.0, **kwargs: Any) -> Handle:
-        """A call of `function`; handles among the arguments become the values of their subtasks. It starts after those
-        of `after` have succeeded, without reading them."""
+        """A call of `function`; handles and futures among the arguments become the values of their subtasks; a future is
+        waited for here. It starts after those of `after` have succeeded, without reading them."""
         options = _graph.Options(retries, 0, resources, workers, memory, slots, time_limit)
         return self.add_with(function, args, kwargs, options, priority, after)
 
@@ -60,21 +61,24 @@ class GraphBuilder:
         """The same with options that many share (`penstock.Options`)."""
         self.inputs = {}
         try:
-            payload = _graph.pack_arguments(args, kwargs, f"an argument of {_wire.name_of(function)}", self._place_of)
+            with collecting(self.place_of):
+                payload = _graph.pack_arguments(args, kwargs, f"an argument of {_wire.name_of(function)}", self.place_of)
             command = options.runner or self._columns.command
             if command.files is not None:
-                payload = command.with_files(payload, self._place_of(command.files.shared.datum))
-            numbers = list(self.inputs)
+                payload = command.with_files(payload, self.place_of(command.files.shared.datum))
+            numbers = [given if isinstance(given, int) else self._number_of(given) for given in self.inputs]
         finally:
             self.inputs = None
         template = self._columns.template(function, options)
         after = [handle.number for handle in after]
         return Handle(self, self._columns.add(template, payload, numbers, priority, after))
 
-    def _place_of(self, datum):
-        if datum not in self._shared:
-            self._shared[datum] = self._columns.literal(datum)
-        return self.place_of(self._shared[datum])
+    def _number_of(self, given):
+        """The subtask of a future, which borrows its value from its job or has it, or of large bytes."""
+        if given not in self._given:
+            self._given[given] = (self._columns.literal(given) if not isinstance(given, Future) else
+                                  given._lend_to(self._columns, self.client))
+        return self._given[given]
 
     def value(self, data: Any) -> Handle:
         """A subtask whose result is this object: shared by all that read it."""

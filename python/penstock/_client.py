@@ -10,6 +10,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Union
 
 from penstock import _abi, _graph, _losses, _wire, errors
+from penstock._batch import Batch, Call
 from penstock._futures import Future, collecting, forked, refuse_closed
 from penstock._news import Plain
 from penstock.errors import ResultLost
@@ -24,42 +25,6 @@ FLUSH_AFTER_S = 0.0005  # Calls that are submitted within this time of each othe
 BATCH_MAX = 2000        # And at most so many.
 RUNNER_OPTIONS = ("files", "environment", "python", "working_directory")
 POLL_NS = 200_000_000   # How often a wait looks whether somebody has pressed Ctrl-C.
-
-
-class Batch:
-    """A job of ours: which future each subtask is. Released when nobody needs an output of it any more."""
-
-    def __init__(self, client, futures):
-        self.client = weakref.ref(client)
-        self.futures = [weakref.ref(future) if future is not None else None for future in futures]
-        self.inputs: List[Any] = [()] * len(futures)
-        self.literals: Dict[int, int] = {}       # Subtasks that only hold the value of a future, by its id.
-        self.lost_literals: Dict[int, Any] = {}  # Why such a value could not be had there, by the same.
-        self.job, self.live, self.ended = -1, sum(future is not None for future in futures), False
-
-    def drop(self):
-        # From a destructor, on whatever thread: only put down, done by the news thread or the next flush.
-        client = self.client()
-        if client is not None:
-            client._dropped.append(self)
-
-    def future(self, index):
-        reference = self.futures[index] if index < len(self.futures) else None
-        return None if reference is None else reference()
-
-
-class Call:
-    """A submitted call that has not left yet."""
-
-    __slots__ = ("future", "unsent", "function", "payload", "inputs", "shared", "options")
-
-    def __init__(self, future, function, payload, inputs, shared, options):
-        self.future, self.function, self.payload, self.inputs = weakref.ref(future), function, payload, inputs
-        self.shared, self.options = shared, options  # The payload's inputs are futures, then large buffers.
-        self.unsent = future  # A call that nobody waits for is made all the same.
-
-    def again(self, future):
-        return Call(future, self.function, self.payload, self.inputs, self.shared, self.options)
 
 
 class Client:
@@ -79,7 +44,7 @@ class Client:
         self._library = _abi.library()
         self._command = _graph.RunnerCommand(python, environment, working_directory)
         if address is None:
-            self._command.payload_max = 1 << 30  # Nothing of it crosses a network: penstock_client_open says so, too.
+            self._command.piece_bytes = 1 << 30  # Nothing of it crosses a network: penstock_client_open says so, too.
         slots, memory = _graph.whole("slots", slots or 0, 0, 65535), _graph.whole("memory", memory, 0, 2**63 - 1)
         slots = slots or (0 if address else len(os.sched_getaffinity(0)))
         operators = list(operators)
@@ -315,11 +280,11 @@ class Client:
     def _enqueue(self, call, future):
         future._call = call
         waits = [other for other in call.inputs if not other.done() and id(other) not in self._pending_ids]
-        # An input of this very batch is an edge; one of an earlier job is waited for and given by value.
+        # An input of this very batch is an edge; one of an earlier job is waited for and borrowed.
         if waits:
             return self._hold(call, waits)
         self._put(call)
-        if len(self._pending) >= BATCH_MAX:
+        if len(self._pending) >= BATCH_MAX and not self._sending:
             self._flush()
         elif len(self._pending) == 1:
             self._wake.set()
@@ -341,18 +306,6 @@ class Client:
         for other in waits:
             other.add_done_callback(one_more)
 
-    def _hold_until_found(self, call):
-        """What has lost an input goes once that has been made again."""
-        try:
-            waits = _losses.make_all_again(self, [other for other in call.inputs if other.done()], self._bring)
-        except Exception as final:
-            return call.future()._fail(final)
-        waits += [other for other in call.inputs if not other.done()]
-        if waits:
-            return self._hold(call, waits)
-        self._put(call)
-        self._wake.set()
-
     def _flush(self):
         """Sends what has been submitted."""
         with self._lock:
@@ -364,83 +317,84 @@ class Client:
             self._pending, self._pending_shared = [], {}
             self._pending_ids.clear()
             self._wake.clear()
+            unsent = [call.unsent for call in calls]  # Until they have left; some may be submitted once more then.
+            for call in calls:
+                call.unsent = None
             try:
                 self._send(calls)
             finally:
                 self._sending = [those for those in self._sending if those is not calls]
-            for call in calls:
-                if id(call) not in self._held:  # Back, until an input that was lost has been made again.
-                    call.unsent = None
+                del unsent
 
     def _send(self, calls):
         graph = _graph.GraphColumns(self._command)
-        calls = [call for call in calls if self._has_its_inputs(call)]
-        numbers, futures, inputs, literals = {}, [], [], {}
+        numbers, owners, inputs, shared = {}, {}, {}, {}
 
-        def number_of(future):
-            """The subtask of an input: one of this batch, or its value as a literal."""
-            if id(future) in numbers:
-                return numbers[id(future)]
-            if id(future) not in literals:
-                batch = future._batch
-                # An embedded cluster has one worker, which holds it; else its bytes travel with the graph.
-                literals[id(future)] = (graph.alias(batch.job, future._index) if batch and not self.address
-                                        else graph.literal(self._datum_of(future)))
-                futures.append(None)
-                inputs.append(())
-            return literals[id(future)]
-
-        def literal_of(shared):
-            if id(shared) not in literals:
-                literals[id(shared)] = graph.literal(shared.datum)
-                futures.append(None)
-                inputs.append(())
-            return literals[id(shared)]
-        for call in calls:
-            future = call.future()
-            if future is None:
-                continue
+        def number_of(given):
+            """The subtask of an input: one of this batch, one that borrows from an earlier job, or its value."""
+            number = numbers.get(id(given))
+            if number is not None:
+                return number
+            if isinstance(given, _wire.Shared):
+                number = graph.literal(given.datum)
+                shared[number] = given
+            else:
+                number = given._give_to(graph)
+                if number not in graph.borrowed:
+                    owners[number] = given  # Kept there, so that the next one borrows it.
+            numbers[id(given)] = number
+            return number
+        for call, future in self._ready(calls):
             try:
-                edges = [number_of(other) for other in call.inputs] + [literal_of(shared) for shared in call.shared]
+                reads = [*call.inputs, *call.shared]
+                edges = [number_of(other) for other in reads]
                 template = graph.template(call.function, call.options)
-            except ResultLost:
-                self._hold_until_found(call)
-                continue
             except Exception as error:
                 future._fail(error)
                 continue
-            numbers[id(future)] = graph.add(template, call.payload, edges, call.options.priority)
-            futures.append(future)
-            inputs.append(call.inputs + call.shared)
-        if not numbers or self._closing:  # By a callback of one that has failed above.
+            number = numbers[id(future)] = graph.add(template, call.payload, edges, call.options.priority)
+            owners[number], inputs[number] = future, reads
+        if not inputs or self._closing:  # By a callback of one that has failed above.
             return
-        graph.want([number for number, future in enumerate(futures) if future is not None])
-        batch = Batch(self, futures)
-        batch.inputs = inputs
-        batch.literals = {number: future for future, number in literals.items()}
-        for number, future in enumerate(futures):
-            if future is not None:
-                future._batch, future._index = batch, number
+        graph.want(owners)
+        batch = Batch(self, [owners.get(number) for number in range(len(graph))])
+        batch.borrowed, batch.shared = graph.borrowed, shared
+        for number, those in inputs.items():
+            batch.inputs[number] = those
+        for number, future in owners.items():
+            future._be_of(batch, number)
+        self._submit_batch(graph, batch, owners)
+
+    def _submit_batch(self, graph, batch, owners):
         try:
             batch.job = graph.submit(self._handle)
         except Exception as error:
-            for future in futures:
-                if future is not None:
-                    future._batch = None
-                    future._fail(error)
-            return
+            return _losses.refused(self, batch, owners, error)
         self._batches[batch.job] = batch
         for news in self._early.pop(batch.job, ()):
             self._apply(batch, news)
 
-    def _has_its_inputs(self, call):
+    def _ready(self, calls):
+        """Those that can leave, each looked at when those before it are on their way, with their futures. What has lost an
+        input since it was submitted waits for it once more."""
+        leaving = set()
+        for call in calls:
+            future = call.future()
+            if future is None or future.done() or not self._has_its_inputs(call, future):
+                continue
+            waits = [other for other in call.inputs if not other.done() and id(other) not in leaving]
+            if waits:
+                call.unsent = future
+                self._hold(call, waits)
+            else:
+                leaving.add(id(future))
+                yield call, future
+
+    def _has_its_inputs(self, call, future):
         """False, and its future says why, if an input has failed."""
         for other in call.inputs:
             if not other.done():
                 continue
-            future = call.future()
-            if future is None:
-                return False
             if other.cancelled():
                 future._be_cancelled()
                 return False
@@ -450,15 +404,6 @@ class Client:
                 return False
         return True
 
-    def _datum_of(self, future):
-        if future._loaded:
-            return _wire.pack(future._result, future.key)
-        batch = future._batch
-        if batch is None:
-            raise ResultLost("was released", subject=future.key)
-        owner, views = self._fetch(batch.job, [future._index])
-        return bytes(_abi.view_of(views[0].data, views[0].size, owner))
-
     def _scattered(self, value, key):
         self._check_open()
         _wire.pickle_with_buffers(value, "a scattered object")
@@ -466,7 +411,7 @@ class Client:
             self._numbers += 1
             future = Future(self, key or f"scattered-{self._numbers}")
         future._succeed()
-        future._keep(value)
+        future._keep(value, None)
         return future
 
     def _fetch(self, job, numbers):
@@ -475,23 +420,24 @@ class Client:
         owner = _abi.Owned(self._library.check(self._library.fetch(self._handle, job, wanted, len(numbers), 0)))
         return owner, self._library.data_views(owner.handle)
 
-    def _load(self, futures, deadline=None):
-        """The values of futures that have succeeded, be it that they have to be made again."""
-        return _losses.values_of(self, futures, self._bring, deadline)
-
     def _bring(self, futures):
-        wanted: Dict[int, list] = {}
+        """The values of futures that have succeeded; `ResultLost` if one of them is not there any more."""
+        values: Dict[int, Any] = {}
+        wanted: Dict[Batch, list] = {}
         for future in futures:
-            if future._loaded:
-                continue
-            if future._batch is None:
+            loaded, value, batch, index = future._seen()
+            if loaded:
+                values[id(future)] = value
+            elif batch is None:
                 raise ResultLost("was released", subject=future.key)
-            wanted.setdefault(future._batch.job, []).append(future)
-        for job, those in wanted.items():
-            owner, views = self._fetch(job, [future._index for future in those])
-            for i, future in enumerate(those):
-                future._keep(self._value(views[i], owner))
-        return [future._result for future in futures]
+            else:
+                wanted.setdefault(batch, []).append((future, index))
+        for batch, those in wanted.items():
+            owner, views = self._fetch(batch.job, [index for _, index in those])
+            for i, (future, _) in enumerate(those):
+                values[id(future)] = self._value(views[i], owner)
+                future._keep(values[id(future)], batch)
+        return [values[id(future)] for future in futures]
 
     @staticmethod
     def _value(view, owner):
@@ -519,7 +465,7 @@ class Client:
                 good.append(future)
             elif errors == "raise":
                 super(Future, future).result()
-        return self._load(good)
+        return _losses.values_of(self, good)
 
     def _cancel(self, future):
         with self._lock:
@@ -539,12 +485,14 @@ class Client:
             raise ValueError(f"{future!r} cannot be run again: " + ("it was scattered" if call is None else "it runs"))
         self._check_open()
         with self._lock:
-            future.release()
-            future._loaded, future._stand_in, future._remakes = False, None, 0
-            with future._condition:
-                future._state, future._exception, future._result = "PENDING", None, None
-            call.unsent = future
-            self._enqueue(call, future)
+            call.made_again = 0
+            self._put_again(future)
+
+    def _put_again(self, future):
+        future.release()
+        future._be_pending()
+        future._call.unsent = future
+        self._enqueue(future._call, future)
 
     def _release_dropped(self):
         while self._dropped:
@@ -571,30 +519,30 @@ class Client:
 
     # Failures first: what was cancelled because of them fails with the same exception.
     def _apply(self, batch, news):
+        without = [index for first, last in news.cancelled for index in range(first, last + 1)]
         for index, error in news.failures:
             future = batch.future(index)
-            if future is not None:
+            if _losses.put_down(batch, index, error):
+                without.append(index)
+            elif future is not None:
                 future._fail(errors.about(error, future.key))
-            elif index in batch.literals:
-                batch.lost_literals[batch.literals[index]] = error
         for first, last in news.succeeded:
             for index in range(first, last + 1):
                 future = batch.future(index)
                 if future is not None:
                     future._succeed()
-        for first, last in news.cancelled:
-            for index in range(first, last + 1):
-                future = batch.future(index)
-                if future is not None:
-                    self._tell_cancelled(batch, index, future)
+        for index in _losses.run_again(self, batch, sorted(without)):
+            future = batch.future(index)
+            if future is not None:
+                self._tell_cancelled(batch, index, future)
         if news.state != _abi.RUNNING:
             batch.ended = True
             self._release_if_over(batch)
 
     def _tell_cancelled(self, batch, index, future):
         for other in batch.inputs[index]:
-            if id(other) in batch.lost_literals:
-                return future._fail(errors.about(batch.lost_literals[id(other)], other.key))
+            if id(other) in batch.lost:
+                return future._fail(errors.about(batch.lost[id(other)], other.key))
             if not other.done():
                 continue  # Told in the same news, in whatever order: its own inputs are looked at below.
             if not other.cancelled() and super(Future, other).exception() is not None:

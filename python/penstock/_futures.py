@@ -5,17 +5,18 @@ import threading
 import time
 from typing import Any, Optional
 
-from penstock import _wire
-from penstock.errors import ClientClosed, PenstockError
+from penstock import _losses, _wire
+from penstock.errors import ClientClosed, PenstockError, ResultLost
 
 _collecting = threading.local()
 
 
 class collecting:
-    """While it lasts, futures that are pickled on this thread are noted down as inputs and stand for them."""
+    """While it lasts, futures that are pickled on this thread are noted down as inputs and stand for them. `place_of` says
+    which input one is; by default, the next. What it raises would be told as a fault of the pickling."""
 
-    def __init__(self):
-        self.futures, self.numbers = [], {}
+    def __init__(self, place_of=None):
+        self.futures, self.numbers, self.place_of = [], {}, place_of
 
     def __enter__(self):
         self.before = getattr(_collecting, "now", None)
@@ -26,6 +27,8 @@ class collecting:
         _collecting.now = self.before
 
     def number(self, future):
+        if self.place_of is not None:
+            return self.place_of(future)
         if id(future) not in self.numbers:
             self.numbers[id(future)] = len(self.futures)
             self.futures.append(future)
@@ -43,8 +46,6 @@ class Future(concurrent.futures.Future):
         self._index = -1      # Its subtask.
         self._loaded = False
         self._call = None     # How to run it once more.
-        self._stand_in = None  # The future by which a lost result is made again, so many times by now.
-        self._remakes = 0
 
     def __reduce__(self):
         now = getattr(_collecting, "now", None)
@@ -71,8 +72,9 @@ class Future(concurrent.futures.Future):
         """The value; raises what the subtask has raised, with the traceback of where it did."""
         deadline = None if timeout is None else time.monotonic() + timeout
         self._about_to_wait()
-        value = super().result(timeout)
-        return value if self._loaded else self.client._load([self], deadline)[0]
+        super().result(timeout)
+        loaded, value, *_ = self._seen()
+        return value if loaded else _losses.values_of(self.client, [self], deadline)[0]
 
     def exception(self, timeout: Optional[float] = None) -> Optional[BaseException]:
         self._about_to_wait()
@@ -112,6 +114,35 @@ class Future(concurrent.futures.Future):
     def __del__(self):
         self.release()
 
+    def _seen(self):
+        """(whether its value is here, that, the batch that has it, its subtask there) of the same moment."""
+        with self._condition:
+            return self._loaded, self._result, self._batch if self._state == "FINISHED" else None, self._index
+
+    def _be_of(self, batch, index):
+        with self._condition:
+            self._batch, self._index = batch, index
+
+    def _lend_to(self, columns, client):
+        """The subtask of a graph that has its value, for which is waited; raises why there is none."""
+        if self.client is not client:
+            raise ValueError(f"{self!r} belongs to another client")
+        error = self.exception()
+        if error is not None:
+            raise error
+        return self._give_to(columns)
+
+    def _give_to(self, columns):
+        """The same of one that is there: borrowed from its job, or what is here."""
+        loaded, value, batch, index = self._seen()
+        if batch is not None:
+            number = columns.borrow(batch.job, index)
+            columns.borrowed[number] = self, batch
+            return number
+        if not loaded:
+            raise ResultLost("was released", subject=self.key)
+        return columns.literal(_wire.pack(value, self.key))
+
     # What the client says about it. Each is said once.
 
     def _succeed(self):
@@ -142,11 +173,21 @@ class Future(concurrent.futures.Future):
         for waiter in self._waiters:  # This thread may be in the midst of `as_completed`, which goes on here.
             waiter.event, waiter.lock = threading.Event(), threading.Lock()
 
-    def _keep(self, value):
-        self._loaded = True
-        self._result = value
-        if self.client.address:
-            self.release()  # Embedded, it stays where others can be given it.
+    def _keep(self, value, batch):
+        """It stays with its batch as well, where others can be given it; if another one has it now, that is another value."""
+        with self._condition:
+            if self._batch is batch and self._state == "FINISHED":
+                self._loaded, self._result = True, value
+
+    def _be_pending(self):
+        """It is run once more."""
+        with self._condition:
+            self._loaded, self._state, self._exception, self._result = False, "PENDING", None, None
+
+    def _forget_callbacks(self):
+        """Who was told of its end is not told again."""
+        with self._condition:
+            self._done_callbacks.clear()
 
 
 def forked():

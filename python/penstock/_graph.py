@@ -9,11 +9,11 @@ import sys
 from array import array
 
 from penstock import _abi, _files, _wire
-from penstock.errors import ResultTooLarge
 
 ORDER_ONLY = 0xFFFF
 OTHERS_MAX = 64  # Of a client: variants of its runner's command that are remembered.
 LARGE_BYTES = 64 << 10  # A buffer of an argument beyond this is an output of its own, shared by its readers.
+PIECE_BYTES = 1 << 20   # What is larger travels in pieces, so that each fits into graph.subtask_payload_bytes_max.
 
 
 def whole(name, value, least, most):
@@ -80,9 +80,7 @@ class Options:
 class RunnerCommand:
     """The program that runs Python on workers, with what its modules are found by."""
 
-    # What one subtask brings along must fit into a frame (link.frame_bytes_max, 16 MiB): a larger one would break the
-    # connection, again and again. The supervisor refuses less, by its graph.subtask_payload_bytes_max.
-    payload_max = 12 << 20
+    piece_bytes = PIECE_BYTES
 
     def __init__(self, python=None, environment=None, working_directory=None, inherit_path=True, files=None):
         self.python, self.files = python or sys.executable, files
@@ -113,7 +111,7 @@ class RunnerCommand:
                 self.others.pop(next(iter(self.others)))
             made = self.others[key] = RunnerCommand(python or self.python, {**self.variables, **(environment or {})},
                                                     working_directory or self.working_directory, files=bundle)
-            made.payload_max = self.payload_max
+            made.piece_bytes = self.piece_bytes
         return self.others[key]
 
     def with_files(self, payload, place):
@@ -134,7 +132,8 @@ class GraphColumns:
     def __init__(self, command):
         self.library, self.command = _abi.library(), command
         self.handle = self.library.graph_new()
-        self.templates, self.programs = {}, {}
+        self.templates, self.programs, self.natives = {}, {}, {}
+        self.borrowed = {}  # Subtasks that borrow: of which future, and the batch that lends.
         self.kept = []  # Functions whose identity is a key must not make room for others.
         self.clear()
 
@@ -185,31 +184,42 @@ class GraphColumns:
         return self.library.check(self.library.graph_add_template(self.handle, content))
 
     def literal(self, datum):
-        """A subtask whose output is this datum."""
-        number = self.templates.get("literal")
-        if number is None:
-            content = _abi.Template(runner=_abi.NATIVE, program=b"literal", name=b"literal", continue_on_failure=1)
-            number = self.templates["literal"] = self.library.check(
-                self.library.graph_add_template(self.handle, content))
-        return self.add(number, bytes(datum), (), 0)
+        """A subtask whose output is this datum; a large one is put together of pieces, which are the next subtasks."""
+        pieces = self.pieces(datum)
+        if len(pieces) == 1:
+            return self.piece(datum)
+        number = self.put_together(range(len(self) + 1, len(self) + 1 + len(pieces)))
+        for piece in pieces:
+            self.piece(piece)
+        return number
 
-    def alias(self, job, subtask):
-        """A subtask whose output is that of another job which the same worker holds, without a copy."""
-        number = self.templates.get("alias")
+    def pieces(self, datum):
+        size, view = self.command.piece_bytes, memoryview(datum)
+        return [view[at:at + size] for at in range(0, len(view), size)]
+
+    def piece(self, datum):
+        return self.add(self.native("literal"), bytes(datum), (), 0)
+
+    def put_together(self, pieces):
+        return self.add(self.native("concatenate"), b"", pieces, 0)
+
+    def borrow(self, job, subtask):
+        """A subtask whose output is that of another job, without a copy: it runs where that is."""
+        return self.add(self.native("alias"), struct.pack("<III", job, subtask, 0), (), 0)
+
+    def native(self, program):
+        """The template of one of the operators that every worker has."""
+        number = self.natives.get(program)
         if number is None:
-            content = _abi.Template(runner=_abi.NATIVE, program=b"alias", name=b"alias", continue_on_failure=1,
-                                    attempts_max=1)
-            number = self.templates["alias"] = self.library.check(
+            content = _abi.Template(runner=_abi.NATIVE, program=program.encode(), name=program.encode(),
+                                    continue_on_failure=1)
+            number = self.natives[program] = self.library.check(
                 self.library.graph_add_template(self.handle, content))
-        return self.add(number, struct.pack("<III", job, subtask, 0), (), 0)
+        return number
 
     def add(self, template, payload, inputs, priority=0, after=()):
         """A subtask; its number. `inputs` are numbers of others, in the order of the payload's `Input`s; it begins after
         those of `after`, too."""
-        if len(payload) > self.command.payload_max:
-            raise ResultTooLarge(f"has {len(payload)} bytes of arguments or data, more than the "
-                                 f"{self.command.payload_max} that travel with a graph", subject="a subtask",
-                                 remedy="let a subtask load or make it where it is needed")
         self.template_of.append(template)
         if inputs:
             self.predecessors.extend(inputs)
@@ -248,7 +258,8 @@ class GraphColumns:
 
 def pack_arguments(arguments, keywords, what, place_of):
     """The payload of a call; b"" for one without arguments. What refers to other subtasks says so when it is pickled.
-    Large buffers are inputs: `place_of(datum)` is the number of the one that has this datum."""
+    Large buffers, and what is large without them, are inputs: `place_of(datum)` is the number of the one that has this
+    datum."""
     if not arguments and not keywords:
         return b""
     large = []
@@ -266,7 +277,9 @@ def pack_arguments(arguments, keywords, what, place_of):
     if not good:
         large.clear()
         data = _wire.cloudpickle_or_refuse((arguments, keywords), what, in_band)
-    if not large:
-        return data
     places = [place_of(_wire.pack(buffer)) for buffer in large]
+    if len(data) > PIECE_BYTES:
+        data = _wire.Input(place_of(_wire.pack(pickle.PickleBuffer(data))))
+    elif not large:
+        return data
     return pickle.dumps(_wire.Beside(data, places), 5)

@@ -1,63 +1,133 @@
-"""Results whose last holder has died after their job had ended: made again by what made them."""
+"""Values that are gone with their worker after their job had ended: their calls are made again, and those that were to read
+them after these. A job that still runs makes again what it loses; that is the supervisor's."""
 import concurrent.futures
 import time
 
-from penstock.errors import ResultLost
+from penstock import _wire
+from penstock.errors import ConnectionFailed, ResultLost, lost_loan
 
-REMAKES_MAX = 3  # As often the same result is made again; then it is `ResultLost`.
+MADE_AGAIN_MAX = 8  # As often the same call is made again; then its value is `ResultLost`.
 
 
-def values_of(client, futures, bring, deadline):
-    """The values of futures that have succeeded, by `bring`; those that are lost are made again."""
+def values_of(client, futures, deadline=None):
+    """The values of futures that have succeeded; those that are lost are made again."""
+    in_vain = 0
     while True:
         try:
-            return bring(futures)
-        except ResultLost:
-            stand_ins = make_all_again(client, futures, bring)
-        for stand_in in stand_ins:
-            stand_in._about_to_wait()
+            return client._bring(futures)
+        except (ResultLost, ConnectionFailed):
+            if client._runs_callbacks():
+                raise
+            again = make_lost_again(client, futures)
+            in_vain += again == 0  # They are there now, by another thread.
+            if again is None or in_vain > MADE_AGAIN_MAX:
+                raise
+        for future in futures:
+            future._about_to_wait()
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
-            concurrent.futures.Future.result(stand_in, left)
+            concurrent.futures.Future.result(future, left)
 
 
-def make_all_again(client, futures, bring):
-    """Futures for those of these whose values cannot be had."""
-    losses = [(future, loss_of(future, bring)) for future in futures]
-    return [make_again(client, future, error) for future, error in losses if error is not None]
+def make_lost_again(client, futures):
+    """How many have been lost; None if one of them cannot be had again."""
+    again = 0
+    for future in futures:
+        batch = future._batch
+        if batch is not None and future.done() and not is_lost(client, future):
+            continue
+        with client._lock:
+            lost = future.done() and not future._loaded and future._batch is batch
+            if lost and (batch is None or not make_again(client, [future])):
+                return None
+        again += 1
+    return again
 
 
-def loss_of(future, bring):
-    """Why its value cannot be had; None if it can."""
+def is_lost(client, future):
     try:
-        bring([future])
-    except ResultLost as error:
-        return error
-    return None
+        client._bring([future])  # So it is here, and needs not be brought once more.
+    except (ResultLost, ConnectionFailed):
+        return True
+    return False
 
 
-def make_again(client, future, error):
-    """A future of the same call, whose result becomes that of `future`; raises `error` if there is none."""
+def regain(client, borrowed):
+    """Makes a value again that a graph has borrowed, with the batch that lent it, and waits; False: it cannot."""
+    if borrowed is None:
+        return False
+    future, lender = borrowed
     with client._lock:
-        stand_in, call = future._stand_in, future._call
-        if stand_in is not None and not stand_in.done():
-            return stand_in
-        if stand_in is not None and not stand_in.cancelled():
-            failed = concurrent.futures.Future.exception(stand_in)
-            if failed is not None:  # It was made once, and cannot be made again.
-                raise failed
-        if call is None or future._batch is None or future._remakes >= REMAKES_MAX:
-            raise error
-        future._remakes += 1
-        stand_in = future._stand_in = type(future)(client, future.key)
-        stand_in.add_done_callback(lambda _: adopt(client, future, stand_in))
-        client._enqueue(call.again(stand_in), stand_in)
-        return stand_in
+        if future._batch is lender and not make_again(client, [future]):
+            return False
+    return future.exception() is None
 
 
-def adopt(client, future, stand_in):
-    with client._lock:
-        if future._batch is None or stand_in.cancelled() or concurrent.futures.Future.exception(stand_in) is not None:
-            return
-        future._batch.drop()
-        future._stand_in = None
-        future._batch, future._index, stand_in._batch = stand_in._batch, stand_in._index, None
+def make_again(client, lost, futures=()):
+    """Runs the calls of these once more: of `lost`, whose values are gone, and then of `futures`, which had not ended.
+    False, and nothing is done, if one of `lost` cannot be had again."""
+    made = [other for other in lost if not other._loaded]
+    if any(other._call is None or other._call.made_again >= MADE_AGAIN_MAX for other in made):
+        return False
+    for other in lost:
+        if other._loaded:
+            other.release()  # Its value is here: it is sent once more.
+    for other in made:
+        other._call.made_again += 1
+        other._forget_callbacks()
+        client._put_again(other)
+    for future in futures:
+        client._put_again(future)
+    return True
+
+
+def refused(client, batch, owners, error):
+    """A graph is refused whole. If what it borrows is lost, that is made again first."""
+    calls = []
+    for _, future in sorted(owners.items()):
+        future._batch = None
+        if not future.done():
+            calls.append(future)
+    other, lender = batch.borrowed.get(lost_loan(error), (None, None))
+    if other is None or not make_again(client, [other] if other._batch is lender else [], calls):
+        for future in calls:
+            future._fail(error)
+
+
+def put_down(batch, index, error):
+    """Notes a failure that is the loss of an input; whether it was one."""
+    future, loan = batch.future(index), batch.borrowed.get(lost_loan(error))
+    if index in batch.borrowed:
+        batch.lost[id(batch.borrowed[index][0])] = error
+    elif index in batch.shared:
+        batch.lost[id(batch.shared[index])] = error
+    elif future is None:
+        return False
+    elif future.done() and not future.cancelled():  # It holds what the client has given.
+        batch.lost[id(future)] = error
+    elif loan is not None:
+        batch.lost[id(loan[0])] = error
+    else:
+        return False
+    return True
+
+
+def run_again(client, batch, indices):
+    """Of what has ended without a result: has that run once more which lacked a lost value, after this one, in the order in
+    which it was submitted. The others."""
+    lost, again = {}, {}
+    for index in indices:
+        future = batch.future(index)
+        if not batch.lost or future is None or future.done():
+            continue
+        those = [other for other in batch.inputs[index] if id(other) in batch.lost]
+        if those or any(id(other) in again for other in batch.inputs[index]):
+            lost.update((id(other), other) for other in those)
+            again[id(future)] = future
+    # Large bytes of arguments are only lost to a job that could not hold them.
+    regainable = all(isinstance(batch.lost[one], ResultLost) and not isinstance(other, _wire.Shared)
+                     for one, other in lost.items())
+    if not again or not regainable or not make_again(
+            client, [other for other in lost.values() if batch.reads(other)], again.values()):
+        return indices
+    batch.lost.update(dict.fromkeys(again, batch.lost[next(iter(lost))]))  # Who reads these may be told of later.
+    return [index for index in indices if id(batch.future(index)) not in again]

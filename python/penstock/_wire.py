@@ -184,12 +184,12 @@ class Shared:
 
 
 def loads_beside(data, buffers):
-    """Called by the unpickler of a payload whose large buffers are inputs."""
+    """Called by the unpickler of a payload whose large buffers, or which itself, are inputs."""
     return pickle.loads(data, buffers=buffers)
 
 
 class Beside:
-    """Stands in a payload for a pickle whose buffers are the inputs with these numbers."""
+    """Stands in a payload for a pickle (bytes, or the input that has them) whose buffers are the inputs with these numbers."""
 
     __slots__ = ("data", "places")
 

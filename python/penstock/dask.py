@@ -13,7 +13,8 @@ from dask.utils import ensure_dict
 from penstock import _chains, _graph, _losses, _nodes, _order, _wire
 from penstock._builder import Job
 from penstock._client import Client, Path, Workers
-from penstock.errors import ResultLost
+from penstock._futures import Future, collecting
+from penstock.errors import ResultLost, lost_loan
 
 ANNOTATIONS = ("priority", "retries", "resources", "workers")
 PROGRAMS_MAX = 2000  # Functions of a graph beyond these travel with their subtasks.
@@ -55,13 +56,19 @@ def get(graph: Any, keys: Any, client: Optional[Client] = None, priority: int = 
     defaults = {"priority": priority, "retries": retries, "resources": resources, "workers": workers}
     found = subtasks_of(graph), annotations_of(graph), defaults
     values: Dict[Any, Any] = {}
-    for again in range(_losses.REMAKES_MAX + 1):
+    for again in range(_losses.MADE_AGAIN_MAX + 1):
         # What a worker had that has died since the job ended is computed again: as a job without a name, which is over.
         missing = [key for key in wanted if key not in values]
-        _run(client, _Conversion(command, *found), missing, name if not again else None, values)
+        conversion = _Conversion(client, command, *found)
+        try:
+            _run(client, conversion, missing, name if not again else None, values)
+        except ResultLost as error:
+            # Under its name it would be the same job again.
+            if name is not None or not _losses.regain(client, conversion.columns.borrowed.get(lost_loan(error))):
+                raise
         if len(values) == len(wanted):
             return nested(keys, values)
-    raise ResultLost(f"was lost {_losses.REMAKES_MAX + 1} times after it had been computed",
+    raise ResultLost(f"was lost {_losses.MADE_AGAIN_MAX + 1} times after it had been computed",
                      subject=str(next(key for key in wanted if key not in values)))
 
 
@@ -123,27 +130,43 @@ def annotations_of(graph):
     return found
 
 
+def _is_literal(task):
+    """Whether it goes as it is: one of Dask's, or a chunk of an array that is here."""
+    return isinstance(task, _nodes.LITERAL) or (
+        not isinstance(task, (list, tuple, str, _nodes.NODE)) and sizeof(task) >= _graph.LARGE_BYTES)
+
+
 def _call(function, *arguments, **keywords):
     return function(*arguments, **keywords)
+
+
+class _Given:
+    """A subtask that is no key of the graph: large bytes of arguments, a piece of some, or the value of a future."""
+
+    __slots__ = ("content",)
+
+    def __init__(self, content):
+        self.content = content
 
 
 class _Conversion:
     """One graph on its way: each Dask key becomes a subtask, the call at its top the template, its arguments the
     payload."""
 
-    def __init__(self, command, graph, annotations, defaults):
-        self.graph, self.annotations = graph, annotations
+    def __init__(self, client, command, graph, annotations, defaults):
+        self.client, self.graph, self.annotations = client, graph, annotations
         self.columns = _graph.GraphColumns(command)
         self.defaults, self.options = defaults, {}
         self.plain = self.options_of(None)
         self.numbers = {}   # Key: number of its subtask, given out before it is converted.
-        self.order = []     # Keys by number.
+        self.order = []     # Keys, and what is given, by number.
         self.inputs = {}    # Of the subtask that is being converted: number of an input, its place.
+        self.collecting = collecting(self.place_of)
         self.templates = {}
         self.functions = {}  # Of a template that Python runs: its function and options.
         self.kept = []      # Functions whose identity is a key here.
         self.contents = {}  # Programs by content, for functions that are made anew for each subtask.
-        self.shared = {}    # Large buffers of arguments by content: their subtasks.
+        self.given = {}     # Futures, and large bytes of arguments by content: their subtasks.
 
     def convert(self, keys):
         for key in keys:
@@ -154,8 +177,8 @@ class _Conversion:
         order, graph = self.order, self.graph
         while at < len(order):
             key = order[at]
-            if type(key) is _wire.Shared:
-                self.columns.literal(key.datum)
+            if type(key) is _Given:
+                self.give(key.content)
             else:
                 self.convert_one(key, graph[key])
             at += 1
@@ -179,16 +202,19 @@ class _Conversion:
             chain = _chains.Chain([functions[number][0] for number in templates])
             return self.add_template(chain, _wire.pack_program(chain), functions[templates[-1]][1])
         numbers = _chains.join(columns, wanted, may_join, template_of)
-        return wanted if numbers is None else [numbers[number] for number in wanted]
+        if numbers is None:
+            return wanted
+        self.columns.borrowed = {numbers[number]: lent for number, lent in self.columns.borrowed.items()}
+        return [numbers[number] for number in wanted]
 
     def give_files(self):
-        """Each call reads the files, too: the last subtask."""
+        """Each call reads the files, too: what comes after the last subtask."""
         columns, command = self.columns, self.columns.command
         templates, offsets, predecessors, payloads, priorities = columns.restart()
-        literals = columns.templates.get("literal")
+        natives = set(columns.natives.values())
         for number, template in enumerate(templates):
             inputs, payload = predecessors[offsets[number]:offsets[number + 1]], payloads[number]
-            if template != literals:
+            if template not in natives:
                 payload = command.with_files(payload, len(inputs))
                 inputs.append(len(templates))
             columns.add(template, payload, inputs, priorities[number])
@@ -223,28 +249,50 @@ class _Conversion:
         """Stands in the payload for the output of another."""
         return _wire.Input(self.inputs.setdefault(self.number_of(key), len(self.inputs)))
 
-    def place_of_shared(self, datum):
-        number = self.shared.get(datum)
+    def place_of(self, content):
+        """Which input of the present subtask a future is, or what has large bytes."""
+        number = self.given.get(content)
         if number is None:
-            number = self.shared[datum] = len(self.order)
-            self.order.append(_wire.Shared(datum, ""))
+            number = self.given[content] = self.put_in(content)
         return self.inputs.setdefault(number, len(self.inputs))
+
+    def put_in(self, content):
+        self.order.append(_Given(content))
+        return len(self.order) - 1
+
+    def give(self, content):
+        if isinstance(content, Future):
+            content._lend_to(self.columns, self.client)
+        else:
+            self.give_datum(content)
+
+    def give_datum(self, datum):
+        pieces = self.columns.pieces(datum)
+        if len(pieces) == 1:
+            return self.columns.piece(datum)
+        return self.columns.put_together([self.put_in(piece) for piece in pieces])
 
     def convert_one(self, key, task):
         self.inputs, keywords = {}, {}
         if type(task) is tuple and task and callable(task[0]):
             function, arguments = task[0], tuple([self.argument(part) for part in task[1:]])
-        elif isinstance(task, _nodes.LITERAL):
-            return self.columns.literal(_wire.pack(task.value, str(key)))
-        elif not isinstance(task, (list, tuple, str, _nodes.NODE)) and sizeof(task) >= _graph.LARGE_BYTES:
-            return self.columns.literal(_wire.pack(task, str(key)))  # A chunk of an array that is here.
+        elif isinstance(task, Future):
+            return self.give(task)
+        elif _is_literal(task):
+            value = task.value if isinstance(task, _nodes.LITERAL) else task
+            with self.collecting:
+                datum = _wire.pack(value, str(key))
+            if not self.inputs:
+                return self.give_datum(datum)
+            function, arguments = _nodes.itself, (value,)  # There are futures in it.
         elif isinstance(task, _nodes.NODE):
             function, arguments, keywords = _nodes.call_of(task, self.input_of)
         else:
             function, arguments = _nodes.itself, (self.argument(task, key),)
         options = self.options_of(key) if self.annotations else self.plain
         template, arguments = self.template_of(function, arguments, options)
-        payload = _graph.pack_arguments(arguments, keywords, str(key), self.place_of_shared)
+        with self.collecting:
+            payload = _graph.pack_arguments(arguments, keywords, str(key), self.place_of)
         self.columns.add(template, payload, list(self.inputs), options.priority)
 
     # Lists are looked into, tuples only as keys or calls: as Dask has it.

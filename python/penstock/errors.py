@@ -38,6 +38,11 @@ class ResultTooLarge(PenstockError):
 class ResultLost(PenstockError):
     """The result is gone: its job was released, or its last holder died."""
 
+    history: List[str] = []
+    output_tail: str = ""
+    exit_code: int = -1
+    signal: int = 0
+
 
 class MissingModule(PenstockError, ImportError):
     """A module that the function needs is not installed where it runs."""
@@ -77,7 +82,7 @@ _BY_CODE = {"Unreachable": ConnectionFailed, "Disconnected": ConnectionFailed, "
             "InputLost": ResultLost}
 REFUSED = 8                                      # FailureClass of common/protocol/failure.hpp.
 TOO_LARGE = "can never fit into the store of"    # What a worker says then: WorkerCore::refuse_outputs.
-_BY_CLASS = {2: RunnerCrashed, 3: OutOfMemory, 4: TimedOut}
+_BY_CLASS = {2: RunnerCrashed, 3: OutOfMemory, 4: TimedOut, 5: ResultLost}
 
 
 def error_of(code: str, subject: str, message: str, remedy: str) -> PenstockError:
@@ -101,6 +106,16 @@ def failure_of(failure_class: int, message: str, name: str, history: List[str], 
     error = kind(text, subject=name)
     error.history, error.output_tail, error.exit_code, error.signal = history, output_tail, exit_code, signal
     return error
+
+
+def lost_loan(error: BaseException) -> int:
+    """The subtask that was to borrow a value that is lost, by what the supervisor says of it; -1: it is something else."""
+    if isinstance(error, ResultLost) and "borrows output" in error.message:
+        for text in (error.message.partition(": ")[0], error.subject):
+            number = text.partition("'")[2].partition("'")[0]
+            if text.startswith("subtask '") and number.isdigit():
+                return int(number)
+    return -1
 
 
 def about(error: BaseException, key: str) -> BaseException:

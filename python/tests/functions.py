@@ -94,6 +94,25 @@ def make_array(size):
     return numpy.arange(size, dtype="float64")
 
 
+def make_array_of(_, size):
+    return make_array(size)
+
+
+def total_after(array, ran, go):
+    open(ran, "w").close()
+    wait_for(go)
+    return total(array)
+
+
+def lengths(pair, other):
+    return [pair[0], len(pair[1]), len(other)]
+
+
+def pid_beside(_):
+    """Where its argument is: it is brought nowhere else while there is room."""
+    return os.getpid()
+
+
 def total(array):
     return float(array.sum())
 

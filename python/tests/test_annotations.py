@@ -5,7 +5,7 @@ import threading
 
 import functions
 import pytest
-from test_cluster import cluster  # noqa: F401
+from test_cluster import await_workers, cluster  # noqa: F401
 
 dask = pytest.importorskip("dask", reason="python3-dask is not installed")
 from dask.highlevelgraph import HighLevelGraph  # noqa: E402
@@ -37,6 +37,7 @@ def join(cluster, name, *options):  # noqa: F811
 def test_workers_are_named(cluster):  # noqa: F811
     places = {name: join(cluster, name) for name in ("north", "south")}
     with Client(cluster.address) as client:
+        await_workers(client, *places)
         for name in ("north", "south", "north"):
             pids = (client.get(annotated({"a": (functions.pid,)}, workers=[name]), "a"),
                     client.get({"a": (functions.pid,)}, "a", workers=name),
@@ -59,7 +60,7 @@ def test_a_resource_is_where_a_band_has_it(cluster):  # noqa: F811
     licensed = join(cluster, "licensed", "--slots", "2", "--config", str(config))
     with Client(cluster.address) as client:
         graph = {f"key-{i}": (alone, i) for i in range(6)}
-        client.submit(functions.pid, workers="licensed").result(60)  # It is there.
+        await_workers(client, "licensed")
         answers = client.get(annotated(graph, resources={"license": 1}), list(graph))
         assert set(ran_on(cluster, answers)) == {licensed}
 
@@ -72,6 +73,7 @@ def test_a_larger_priority_comes_first(cluster, tmp_path):  # noqa: F811
     answers = []
     join(cluster, "north")
     with Client(cluster.address) as client:
+        await_workers(client, "north")
         thread = threading.Thread(target=lambda: answers.append(client.get(whole, list(graph))))
         thread.start()
         functions.wait_for(gate + ".waits")

@@ -116,6 +116,15 @@ def test_over_the_network(cluster, tmp_path):  # noqa: F811
         assert client.gather(client.map(use_module, [None] * 10, files=[path])) == ["first"] * 10
 
 
+def test_more_than_a_subtask_may_have_travels_in_pieces(cluster, tmp_path):  # noqa: F811
+    data = tmp_path / "data.bin"
+    data.write_bytes(os.urandom(6 << 20))
+    with Client(cluster.address, environment={"TMPDIR": str(tmp_path / "unpacked")}) as client:
+        assert client.submit(functions.size_of, "data.bin", files=[data]).result(60) == 6 << 20
+        graph = {"a": (functions.size_of, "data.bin"), "b": (functions.add, "a", client.scatter(1)), "c": (len, bytes(2 << 20))}
+        assert client.get(graph, ["b", "c"], files=[data]) == ((6 << 20) + 1, 2 << 20)
+
+
 def test_variables_program_and_directory_are_of_each_call(own, tmp_path):
     def look():
         return os.environ.get("OF_A_CALL"), os.environ["TMPDIR"] != "", os.getcwd()

@@ -66,7 +66,7 @@ def test_a_result_of_an_earlier_job_is_given_to_a_later_one_without_a_copy(clien
     first = client.submit(functions.make_array, 200000)
     assert first.exception() is None
     columns = _graph.GraphColumns(client._command)
-    columns.want([columns.alias(first._batch.job, first._index)])
+    columns.want([columns.borrow(first._batch.job, first._index)])
     with client._lock:
         number = columns.submit(client._handle)
         client._quiet.add(number)
@@ -78,12 +78,9 @@ def test_a_result_of_an_earlier_job_is_given_to_a_later_one_without_a_copy(clien
     del ours, theirs
 
 
-def test_an_alias_of_what_is_not_there_fails(client):
-    from penstock import Job, SubtaskFailed, _graph
+def test_what_is_borrowed_from_no_job_is_refused(client):
+    from penstock import ResultLost, _graph
     columns = _graph.GraphColumns(client._command)
-    columns.want([columns.alias(1 << 20, 0)])
-    with client._lock:
-        number = columns.submit(client._handle)
-        client._quiet.add(number)
-    with pytest.raises(SubtaskFailed, match="is not here"):
-        Job(client, number, "alias", [0], 1).result(30)
+    columns.want([columns.borrow(1 << 20, 0)])
+    with pytest.raises(ResultLost, match="borrows output 0 of subtask 0 of job-1048576, and there is no such job"):
+        columns.submit(client._handle)

@@ -1,12 +1,15 @@
 """Workers that die when the job whose results they hold has ended: the same result, without the user doing anything."""
 # tidy: foreign-file scheduler
+import concurrent.futures
+import types
+
 import functions
 import numpy
 import pytest
 from test_cluster import Cluster, cluster  # noqa: F401
 from test_losses import kill_worker
 
-from penstock import Client, _losses, errors
+from penstock import Client, _abi, _graph, _losses, errors
 
 SIZE = 300_000
 
@@ -94,7 +97,123 @@ def test_it_is_made_again_so_many_times_only(cluster, tmp_path, monkeypatch):  #
         monkeypatch.setattr(client, "_fetch", lost)
         with pytest.raises(errors.ResultLost):
             client.submit(array_noted, str(log), 1).result(60)
-        assert len(runs(log)) == 1 + _losses.REMAKES_MAX
+        assert len(runs(log)) == 1 + _losses.MADE_AGAIN_MAX
+
+
+def test_a_loan_is_made_again_so_many_times_only(tmp_path):
+    log = tmp_path / "log"
+    with Client(slots=1) as client:
+        first = client.submit(functions.note, str(log), "made")
+        assert first.exception(60) is None
+        client._take_news = lambda news: None  # All losses, and all ends, are told below.
+        with client._lock:
+            for _ in range(_losses.MADE_AGAIN_MAX + 1):
+                reader = client.submit(functions.collect, first)
+                client._flush()
+                tell(client, reader._batch, lost=first, cancelled=[reader])
+                if not first.done():
+                    assert not reader.done()
+                    client._flush()  # It and its reader, in one batch.
+                    first._succeed()
+        with pytest.raises(errors.ResultLost, match="is gone"):
+            reader.result(60)
+        assert first._call.made_again == _losses.MADE_AGAIN_MAX
+
+
+def tell(client, batch, lost=None, cancelled=()):
+    """What comes when the subtask has failed that has a borrowed value, or large bytes."""
+    holders = {number: other for number, (other, _) in batch.borrowed.items()} | batch.shared
+    failures = [(number, errors.ResultLost("is gone")) for number, other in holders.items() if other is lost]
+    client._apply(batch, types.SimpleNamespace(failures=failures, succeeded=[], state=_abi.RUNNING,
+                                               cancelled=[(index, index) for index in cancelled_of(batch, cancelled)]))
+
+
+def cancelled_of(batch, futures):
+    return [index for index in range(len(batch.futures)) if batch.future(index) in futures]
+
+
+def test_large_bytes_of_an_argument_that_are_lost_are_told_of_and_not_sent_for_ever():
+    with Client(slots=1) as client:
+        with client._lock:
+            reader = client.submit(functions.total, numpy.zeros(SIZE))
+            client._flush()
+            batch = client._batches.pop(reader._batch.job)  # What it really says is not heard.
+            tell(client, batch, lost=next(iter(batch.shared.values())), cancelled=[reader])
+        with pytest.raises(errors.ResultLost, match="is gone"):
+            reader.result(60)
+
+
+def test_who_is_told_of_a_loss_later_than_its_input_runs_again_after_it():
+    with Client(slots=1) as client:
+        first = client.submit(functions.increment, 1)
+        assert first.exception(60) is None
+        with client._lock:
+            second = client.submit(functions.increment, first)
+            third = client.submit(functions.increment, second)
+            client._flush()
+            batch = client._batches.pop(second._batch.job)  # What it really says is not heard.
+            tell(client, batch, lost=first, cancelled=[second])
+            tell(client, batch, cancelled=[third])
+        assert third.result(60) == 4
+
+
+def test_a_call_waits_for_an_input_that_is_put_again_before_it_leaves(client):
+    first = client.submit(functions.increment, 1)
+    assert first.exception(60) is None
+    with client._lock:
+        second = client.submit(functions.increment, first)
+        first.retry()
+        client._flush()
+    assert second.result(60) == 3 and first.result(60) == 2
+
+
+def test_a_call_whose_loan_is_refused_is_made_though_nobody_waits_for_it(client, tmp_path, monkeypatch):
+    first = client.submit(functions.itself, str(tmp_path / "ran"))
+    assert first.exception(60) is None
+    submit, refused = _graph.GraphColumns.submit, []
+
+    def refuse_first(columns, *arguments, **options):
+        if refused:
+            return submit(columns, *arguments, **options)
+        refused.append(columns)
+        raise errors.ResultLost("borrows output 0 of subtask 0 of job-1, and there is no such job", subject="subtask '0'")
+    monkeypatch.setattr(_graph.GraphColumns, "submit", refuse_first)
+    client.submit(functions.touch, first)
+    functions.until((tmp_path / "ran").exists)
+    assert first._call.made_again == 1
+
+
+def test_a_value_that_another_thread_brings_meanwhile_is_the_result(client, monkeypatch):
+    future, result = client.submit(functions.increment, 1), concurrent.futures.Future.result
+
+    def result_and_bring(self, timeout=None):
+        value = result(self, timeout)
+        client._bring([future])
+        return value
+    monkeypatch.setattr(concurrent.futures.Future, "result", result_and_bring)
+    assert future.result(60) == 2
+
+
+def test_a_value_that_another_thread_has_made_again_is_brought(client, monkeypatch):
+    future, bring, calls = client.submit(functions.increment, 1), client._bring, []
+
+    def lost_first(futures):
+        calls.append(futures)
+        if len(calls) == 1:
+            raise errors.ResultLost("is lost")
+        return bring(futures)
+    monkeypatch.setattr(client, "_bring", lost_first)
+    assert future.result(60) == 2 and future._call.made_again == 0
+
+
+def test_a_value_of_an_earlier_run_is_not_kept_for_a_later_one(client):
+    future = client.submit(functions.increment, 1)
+    assert future.exception(60) is None
+    before = future._batch
+    future.retry()
+    assert future.exception(60) is None
+    future._keep("of before", before)
+    assert future.result(60) == 2
 
 
 def test_a_graph_of_ones_own_says_that_its_result_is_lost(cluster):  # noqa: F811

@@ -80,7 +80,7 @@ def test_chunks_of_dask_are_outputs_as_they_are(client):
     mapped = array.map_blocks(lambda part: numpy.full((1, 1), functions.is_mapped(part)), chunks=(1, 1), dtype=bool)
     assert mapped.compute(scheduler=penstock.dask.get, client=client).all()
     assert numpy.array_equal(array.compute(scheduler=penstock.dask.get, client=client), whole)
-    conversion = penstock.dask._Conversion(client._command, {"a": LARGE, "b": [LARGE, LARGE]}, {},
+    conversion = penstock.dask._Conversion(client, client._command, {"a": LARGE, "b": [LARGE, LARGE]}, {},
                                            {"priority": 0, "retries": 0, "resources": None, "workers": None})
     conversion.convert(["a", "b"])
     assert [len(payload) > LIMIT for payload in conversion.columns.payloads] == [True, False, True]

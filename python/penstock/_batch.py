@@ -1,0 +1,43 @@
+"""Calls that leave together as one job."""
+import weakref
+from typing import Any, Dict, List
+
+
+class Batch:
+    """A job of ours: which future each subtask is. Released when nobody needs an output of it any more."""
+
+    def __init__(self, client, futures):
+        self.client = weakref.ref(client)
+        self.futures = [weakref.ref(future) if future is not None else None for future in futures]
+        self.inputs: List[Any] = [()] * len(futures)
+        self.borrowed: Dict[int, Any] = {}  # Subtasks that borrow: of which future, and the batch that lends.
+        self.shared: Dict[int, Any] = {}    # Those that hold large bytes of arguments.
+        self.lost: Dict[int, Any] = {}      # Why an input could not be had there, by its id.
+        self.job, self.live, self.ended = -1, sum(future is not None for future in futures), False
+
+    def drop(self):
+        # From a destructor, on whatever thread: only put down, done by the news thread or the next flush.
+        client = self.client()
+        if client is not None:
+            client._dropped.append(self)
+
+    def reads(self, future):
+        """Whether its value is still the one that this batch was to read; it may have been made again for another."""
+        return future._batch is self or any(
+            other is future and lender is future._batch for other, lender in self.borrowed.values())
+
+    def future(self, index):
+        reference = self.futures[index] if index < len(self.futures) else None
+        return None if reference is None else reference()
+
+
+class Call:
+    """A submitted call that has not left yet, or could leave once more."""
+
+    __slots__ = ("future", "unsent", "function", "payload", "inputs", "shared", "options", "made_again")
+
+    def __init__(self, future, function, payload, inputs, shared, options):
+        self.future, self.function, self.payload, self.inputs = weakref.ref(future), function, payload, inputs
+        self.shared, self.options = shared, options  # The payload's inputs are futures, then large bytes.
+        self.unsent = future  # A call that nobody waits for is made all the same.
+        self.made_again = 0   # Because its value was lost.
