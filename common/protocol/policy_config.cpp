@@ -56,20 +56,21 @@ Result<void> check_tree(const char* kind, const std::vector<Entry>& entries, std
   return {};
 }
 
-Result<void> check_amount(const char* kind, const std::string& name, const char* what, std::int64_t amount) {
+Result<void> check_amount(const char* kind, const std::string& name, const char* what, std::int64_t amount,
+                          std::int64_t most = kPolicyAmountMax) {
   if (amount < 0) return mistake(kind, name, std::string{what} + " is negative");
-  if (amount > kPolicyAmountMax)
-    return mistake(kind, name, std::string{what} + " is above " + std::to_string(kPolicyAmountMax));
+  if (amount > most) return mistake(kind, name, std::string{what} + " is above " + std::to_string(most));
   return {};
 }
 
 const char* kind_of(const ProjectConfig& project) { return project.is_department ? "department" : "project"; }
 
-/// One amount with its limit, against those of the department.
-Result<void> check_within(const ProjectConfig& project, const char* what, std::int64_t guaranteed, std::int64_t limit) {
-  PENSTOCK_TRY(check_amount(kind_of(project), project.name, what, guaranteed));
+/// One amount with its limit.
+Result<void> check_within(const ProjectConfig& project, const char* what, std::int64_t guaranteed, std::int64_t limit,
+                          std::int64_t most = kPolicyAmountMax) {
+  PENSTOCK_TRY(check_amount(kind_of(project), project.name, what, guaranteed, most));
   if (limit == kUnbounded) return {};
-  PENSTOCK_TRY(check_amount(kind_of(project), project.name, "its limit", limit));
+  PENSTOCK_TRY(check_amount(kind_of(project), project.name, "its limit", limit, most));
   if (guaranteed > limit)
     return mistake(
         kind_of(project), project.name,
@@ -83,6 +84,8 @@ Result<void> check_project(const PolicyConfig& config, const ProjectConfig& proj
   if (project.weight == 0) return mistake(kind, project.name, "its weight is 0", "give it a weight above 0");
   PENSTOCK_TRY(check_within(project, "guaranteed_slots", project.guaranteed_slots, project.slots_max));
   PENSTOCK_TRY(check_within(project, "guaranteed_gpu_slots", project.guaranteed_gpu_slots, project.gpu_slots_max));
+  PENSTOCK_TRY(check_within(project, "guaranteed_memory", project.guaranteed_memory.value(), project.memory_max.value(),
+                            kPolicyMemoryMax.value()));
   if (!project.pool.empty() && find_pool(config, project.pool) < 0)
     return mistake(kind, project.name, "belongs to pool '" + project.pool + "', which is not there",
                    nearest_of(config.pools, project.pool));
@@ -94,6 +97,7 @@ Result<void> check_departments(const PolicyConfig& config) {
   for (const ProjectConfig& department : config.projects) {
     std::int64_t slots = 0;
     std::int64_t gpu_slots = 0;
+    Bytes memory;
     bool has_parts = false;
     for (const ProjectConfig& part : config.projects) {
       if (part.department != department.name) continue;
@@ -103,6 +107,7 @@ Result<void> check_departments(const PolicyConfig& config) {
       has_parts = true;
       slots += part.guaranteed_slots;
       gpu_slots += part.guaranteed_gpu_slots;
+      memory += part.guaranteed_memory;
     }
     if (!has_parts) continue;
     if (slots > department.guaranteed_slots)
@@ -113,6 +118,10 @@ Result<void> check_departments(const PolicyConfig& config) {
       return mistake("department", department.name,
                      "guarantees " + std::to_string(department.guaranteed_gpu_slots) + " GPU slots, its parts " +
                          std::to_string(gpu_slots));
+    if (memory > department.guaranteed_memory)
+      return mistake("department", department.name,
+                     "guarantees " + std::to_string(department.guaranteed_memory.value()) +
+                         " bytes of memory, its parts " + std::to_string(memory.value()));
   }
   return {};
 }

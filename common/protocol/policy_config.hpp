@@ -8,11 +8,14 @@
 
 #include "common/base/result.hpp"
 #include "common/base/time.hpp"
+#include "common/base/units.hpp"
 
 namespace penstock {
 
 /// As an amount: without bound.
 inline constexpr std::int64_t kUnbounded = -1;
+
+inline constexpr Bytes kUnboundedBytes{kUnbounded};
 
 /// Hosts under one policy.
 struct PoolConfig {
@@ -36,6 +39,8 @@ struct ProjectConfig {
   std::int64_t slots_max = kUnbounded;
   std::int64_t guaranteed_gpu_slots = 0;  ///< Of device bands.
   std::int64_t gpu_slots_max = kUnbounded;
+  Bytes guaranteed_memory;  ///< Of CPU bands. Who has none where others have is guaranteed none.
+  Bytes memory_max = kUnboundedBytes;
   friend bool operator==(const ProjectConfig&, const ProjectConfig&) = default;
 };
 
@@ -65,6 +70,7 @@ struct PolicyConfig {
 
 /// Largest weight, share or amount that is believed.
 inline constexpr std::int64_t kPolicyAmountMax = 1'000'000'000;
+inline constexpr Bytes kPolicyMemoryMax{std::int64_t{1} << 48U};
 /// Pools, projects and accounts, each; more are refused.
 inline constexpr std::size_t kPolicyEntriesMax = 10'000;
 

@@ -76,7 +76,8 @@ constexpr const char* kPolicyAbout =
     "\n# How the cluster is divided (docs/policy.md). Without [[policy.pool]] nothing is limited.\n"
     "# [[policy.pool]]: name, preset, workers = [\"gpu-*\"], preemption, reserve_depth. [[policy.department]] and\n"
     "# [[policy.project]]: name, department, pool, weight, priority, guaranteed_slots, slots_max,\n"
-    "# guaranteed_gpu_slots, gpu_slots_max. [[policy.account]]: name, parent, shares.\n";
+    "# guaranteed_gpu_slots, gpu_slots_max,\n"
+    "# guaranteed_memory, memory_max. [[policy.account]]: name, parent, shares.\n";
 
 std::string print_policy_lists(const PolicyConfig& policy) {
   std::string text = kPolicyAbout;
@@ -109,6 +110,8 @@ std::string print_policy_lists(const PolicyConfig& policy) {
     amount("slots_max", project.slots_max, kUnbounded);
     amount("guaranteed_gpu_slots", project.guaranteed_gpu_slots, 0);
     amount("gpu_slots_max", project.gpu_slots_max, kUnbounded);
+    amount("guaranteed_memory", project.guaranteed_memory.value(), 0);
+    amount("memory_max", project.memory_max.value(), kUnbounded);
   }
   for (const AccountConfig& account : policy.accounts) {
     entry("account", account.name);

@@ -77,11 +77,7 @@ void SupervisorCore::open_shares(Job& job) {
   shares.charged_us = job.counts.run_us;
   if (is_new) shares.position = kFirstPosition + (std::int64_t{job.id.value()} << 20U);
   for (KindShare& share : shares.kinds) share = {};
-  for (const Template& wanted : job.shape->graph().templates) {
-    std::uint32_t& unit = shares.kinds[wants_gpu(wanted) ? 1 : 0].unit_milli;
-    unit = std::max(unit,
-                    static_cast<std::uint32_t>(std::clamp<std::int64_t>(wanted.request.slots.value(), 1, 65'535'000)));
-  }
+  measure_requests(job);
   // What workers latch on stays what it is until they are told otherwise.
   const std::vector<BandShare> before = std::exchange(shares.bands, std::vector<BandShare>(workers_.band_slots()));
   for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i) {

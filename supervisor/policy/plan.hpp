@@ -73,6 +73,7 @@ struct Explanation {
   std::int64_t need = 0;
   std::int64_t have = 0;
   std::uint32_t subject = kNone;  ///< A project, where one is meant.
+  Resource resource = Resource::Gpu;  ///< What `need` and `have` are amounts of; slots count as devices.
   friend bool operator==(const Explanation&, const Explanation&) = default;
 };
 

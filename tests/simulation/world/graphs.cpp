@@ -1,6 +1,7 @@
 #include "tests/simulation/world/graphs.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <vector>
 
 namespace penstock::simulation {
@@ -116,6 +117,17 @@ Graph random_graph(Rng& rng, std::uint32_t subtasks_max, bool may_fail) {
     graph.input_offsets.push_back(static_cast<std::uint32_t>(graph.predecessors.size()));
   }
   return graph;
+}
+
+void request_devices(Rng& rng, Graph& graph) {
+  constexpr std::int64_t kParts[] = {100, 200, 250, 333, 500, 1000};
+  for (Template& entry : graph.templates) {
+    if (rng.chance(1, 3)) continue;
+    const std::int64_t part = kParts[rng.below(std::size(kParts))];
+    entry.request.gpu = MilliGpu{part};
+    entry.request.slots = MilliSlots{rng.chance(1, 4) ? part / 2 : part};
+    if (rng.chance(1, 3)) entry.request.device_memory = kGiB * rng.between(1, 8);
+  }
 }
 
 }  // namespace penstock::simulation

@@ -10,4 +10,7 @@ namespace penstock::simulation {
 /// templates with random requests, edges with and without data, some of them pointing forwards in the numbering.
 Graph random_graph(Rng& rng, std::uint32_t subtasks_max, bool may_fail);
 
+/// Some of its templates take a part of a device, or all of one.
+void request_devices(Rng& rng, Graph& graph);
+
 }  // namespace penstock::simulation

@@ -301,16 +301,17 @@ void SupervisorHost::check_plan() const {
     const Job* job = core_->find_job(id);
     if (job == nullptr || job->shares == nullptr || job->cancelling) continue;  // Who ends takes nothing new.
     for (std::uint32_t i = 0; i < given.size(); ++i)
-      if (const BandShare share = job->shares->of(BandSlot{i}); share.limited() && share.slots() > 0) {
-        // What is smaller than a slot is rounded up for each job.
-        const bool rounded = job->shares->kinds[0].unit_milli % 1000 != 0;
-        given[i] += share.slots() - (rounded ? 1 : 0);
+      if (const BandShare share = job->shares->of(BandSlot{i}); share.limited() && share.planned > 0) {
+        // What is smaller than a slot of a CPU band is rounded up for each job.
+        const auto kind = static_cast<std::size_t>(table[BandSlot{i}].kind);
+        const bool rounded = kind == 0 && job->shares->kinds[kind].unit_milli % 1000 != 0;
+        given[i] += share.planned - (rounded ? 1000 : 0);
       }
   }
   const std::vector<std::uint64_t> started = count_started();
   for (std::uint32_t i = 0; i < given.size(); ++i) {
     const std::uint64_t before = i < started_before_.size() ? started_before_[i] : 0;
-    const std::uint64_t most = std::max({std::uint64_t{table[BandSlot{i}].slots}, started[i], before});
+    const std::uint64_t most = 1000 * std::max({std::uint64_t{table[BandSlot{i}].slots}, started[i], before});
     if (!table[BandSlot{i}].alive || given[i] <= most) continue;
     std::string what = "policy gives away more of " + to_string(table[BandSlot{i}].id) + " than its slots";
     for (const JobId id : world_.client().jobs())
@@ -583,10 +584,18 @@ void ClientHost::draw_graph(std::uint32_t number) {
     submitted_[number] = std::shared_ptr<const Graph>{options.workflow, &options.workflow->graph};
   } else {
     submitted_[number] = draw_known(number);
-    if (submitted_[number] == nullptr)
-      submitted_[number] =
-          std::make_shared<const Graph>(random_graph(world_.rng(), options.subtasks_max, options.faults.failures));
+    if (submitted_[number] == nullptr) {
+      Graph graph = random_graph(world_.rng(), options.subtasks_max, options.faults.failures);
+      // A gang would have to fit one device.
+      Rng parts{mix_bits(options.seed) ^ mix_bits(number + 0x9a47)};
+      if (world_.has_devices() && spec.policy.gang == 0 && parts.chance(1, 2)) request_devices(parts, graph);
+      submitted_[number] = std::make_shared<const Graph>(std::move(graph));
+    }
   }
+  // That of an earlier job may ask for devices.
+  const auto wants_device = [](const Template& each) { return each.request.gpu > MilliGpu{0}; };
+  if (std::any_of(submitted_[number]->templates.begin(), submitted_[number]->templates.end(), wants_device))
+    spec.policy.gang = 0;
   // A job that must run on the first worker waits for ever in a pool without it, as it should.
   const std::vector<Template>& templates = submitted_[number]->templates;
   const bool bound = std::any_of(templates.begin(), templates.end(),

@@ -45,7 +45,10 @@ void change_departments(Rng& rng, PolicyConfig& config) {
     if (rng.chance(1, 3)) project.department = project.department.empty() ? "group" : "";
     if (!project.department.empty()) parts += project.guaranteed_slots;
   }
-  config.projects[static_cast<std::size_t>(at)].guaranteed_slots = std::max(parts, rng.between(0, 20));
+  ProjectConfig& group = config.projects[static_cast<std::size_t>(at)];
+  group.guaranteed_slots = std::max(parts, rng.between(0, 20));
+  for (const ProjectConfig& project : config.projects)
+    if (project.department == group.name) group.guaranteed_memory += project.guaranteed_memory;
 }
 
 /// One with a worker in it; that of the project, if it has, as often as not by its name.
@@ -94,6 +97,15 @@ PolicyConfig random_policy(Rng& rng) {
   return config;
 }
 
+void guarantee_memory(Rng& rng, PolicyConfig& config) {
+  for (ProjectConfig& project : config.projects) project.guaranteed_memory = kMiB * rng.between(0, 200);
+  for (ProjectConfig& department : config.projects) {
+    if (!department.is_department) continue;
+    for (const ProjectConfig& part : config.projects)
+      if (part.department == department.name) department.guaranteed_memory += part.guaranteed_memory;
+  }
+}
+
 PolicyConfig changed_policy(Rng& rng, PolicyConfig config) {
   // What is never preempted starts, under quotas, only within a guarantee.
   for (PoolConfig& pool : config.pools) {
@@ -133,13 +145,13 @@ std::string describe_shares(const supervisor::Job& job, const supervisor::Worker
   std::string text;
   for (const supervisor::KindShare& kind : job.shares->kinds)
     if (kind.unit_milli > 0)
-      text += "; wants " + std::to_string(kind.demand) + (kind.bound ? " where its work is" : "") +
+      text += "; wants " + std::to_string(kind.demand) + "m" + (kind.bound ? " where its work is" : "") +
               (kind.hold.empty() ? "" : ", held by " + kind.hold);
   for (std::uint32_t i = 0; i < workers.band_slots(); ++i) {
     const supervisor::BandShare share = job.shares->of(supervisor::BandSlot{i});
-    text += "; " + to_string(workers[supervisor::BandSlot{i}].id) + ": planned " + std::to_string(share.planned) +
-            (share.limited() ? ", entitled " + std::to_string(share.slots()) : ", unlimited") + ", runnable " +
-            std::to_string(share.runnable) + ", started " + std::to_string(share.started);
+    text += "; " + to_string(workers[supervisor::BandSlot{i}].id) + ": planned " + std::to_string(share.planned) + "m" +
+            (share.limited() ? ", entitled " + std::to_string(share.entitled.value()) + "m" : ", unlimited") +
+            ", runnable " + std::to_string(share.runnable) + ", started " + std::to_string(share.started);
   }
   return text;
 }

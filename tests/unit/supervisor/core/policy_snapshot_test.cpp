@@ -22,7 +22,7 @@ TEST(PolicySnapshot, ShowsBandsOwnersAndWhatEachJobCouldUse) {
   ASSERT_EQ(passes.size(), 1U);
   const policy::Snapshot& seen = passes[0].snapshot;
   ASSERT_EQ(seen.bands.size(), 1U);
-  EXPECT_EQ(seen.bands[0].slots, 4);
+  EXPECT_EQ(seen.bands[0].slots, 4000) << "where quotas count, in thousandths";
   ASSERT_EQ(seen.projects.size(), 6U) << "two and none, for each kind of band";
   EXPECT_EQ(seen.projects[1].parent, 0U);
   EXPECT_EQ(seen.projects[1].shares[2].guaranteed, 2000);
