@@ -78,14 +78,7 @@ void SupervisorCore::open_shares(Job& job) {
     fresh.holds_since = share.holds_since;
     share = std::move(fresh);
   }
-  for (const Template& wanted : job.shape->graph().templates) {
-    KindShare& share = shares.kinds[wants_gpu(wanted) ? 1 : 0];
-    share.all_stay = (share.unit_milli == 0 || share.all_stay) && !wanted.retryable;
-    share.any_stays = share.any_stays || !wanted.retryable;
-    share.unit_milli =
-        std::max(share.unit_milli,
-                 static_cast<std::uint32_t>(std::clamp<std::int64_t>(wanted.request.slots.value(), 1, 65'535'000)));
-  }
+  measure_requests(job);
   // What workers latch on stays what it is until they are told otherwise.
   const std::vector<BandShare> before = std::exchange(shares.bands, std::vector<BandShare>(workers_.band_slots()));
   for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i) {
@@ -174,19 +167,22 @@ std::vector<std::string> SupervisorCore::warnings_of_policy() const {
     for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
       if (!counts_quotas(pool)) continue;
       std::int64_t slots = 0;
+      std::int64_t memory = 0;
       for (std::uint32_t i = 0; i < workers_.band_slots(); ++i)
         if (const BandEntry& band = workers_[BandSlot{i}];
             band.alive && band.kind == kind && policy_.pool_of_band[i] == pool)
-          slots += band.slots;
-      const bool cpu = kind == BandKind::Cpu;
-      const std::vector<std::int64_t> amounts = guarantees_in(
-          policy_.config, pool, cpu ? &ProjectConfig::guaranteed_slots : &ProjectConfig::guaranteed_gpu_slots);
-      std::int64_t sum = 0;
-      for (std::size_t i = 0; i < projects.size(); ++i) sum += projects[i].department.empty() ? amounts[i] : 0;
-      if (sum > slots)
-        warnings.push_back("pool '" + policy_.config.pools[pool].name + "' has " + std::to_string(slots) +
-                           (cpu ? " slots now" : " GPU slots now") + ", and " + std::to_string(sum) +
-                           " are guaranteed: first come, first served");
+          slots += band.slots, memory += band.description.capacity.memory.value();
+      const auto compare = [&](Guarantee of, std::int64_t all, const char* unit) {
+        const std::vector<std::int64_t> amounts = guarantees_in(policy_.config, pool, of);
+        std::int64_t sum = 0;
+        for (std::size_t i = 0; i < projects.size(); ++i) sum += projects[i].department.empty() ? amounts[i] : 0;
+        if (sum > all)
+          warnings.push_back("pool '" + policy_.config.pools[pool].name + "' has " + std::to_string(all) + unit +
+                             " now, and " + std::to_string(sum) + " are guaranteed: first come, first served");
+      };
+      compare(kind == BandKind::Cpu ? Guarantee::Slots : Guarantee::GpuSlots, slots,
+              kind == BandKind::Cpu ? " slots" : " GPU slots");
+      if (kind == BandKind::Cpu) compare(Guarantee::Memory, memory, " bytes of memory");
     }
   return warnings;
 }
