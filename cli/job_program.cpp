@@ -38,6 +38,11 @@ void read_request(FieldReader& reader, ProgramText& text) {
   read_milli(reader, "slots", 0.001, content.request.slots);
   read_milli(reader, "cpu", 0, content.request.cpu);
   read_milli(reader, "gpu", 0, content.request.gpu);
+  // Who has a part of a device leaves the rest of its slot to others, unless he says that he does not.
+  const std::int64_t gpu = content.request.gpu.value();
+  const bool is_part = reader.value("gpu") != nullptr && gpu > 0 && gpu < 1000;
+  if (is_part && reader.value("slots") == nullptr && content.request.slots == kOneSlot)
+    content.request.slots = MilliSlots{gpu};
   read_amount(reader, "memory", content.request.memory);
   read_amount(reader, "gpu_memory", content.request.device_memory);
   reader.named_amounts("resources", content.request.named);

@@ -56,20 +56,21 @@ Result<void> check_tree(const char* kind, const std::vector<Entry>& entries, std
   return {};
 }
 
-Result<void> check_amount(const char* kind, const std::string& name, const char* what, std::int64_t amount) {
+Result<void> check_amount(const char* kind, const std::string& name, const char* what, std::int64_t amount,
+                          std::int64_t most = kPolicyAmountMax) {
   if (amount < 0) return mistake(kind, name, std::string{what} + " is negative");
-  if (amount > kPolicyAmountMax)
-    return mistake(kind, name, std::string{what} + " is above " + std::to_string(kPolicyAmountMax));
+  if (amount > most) return mistake(kind, name, std::string{what} + " is above " + std::to_string(most));
   return {};
 }
 
 const char* kind_of(const ProjectConfig& project) { return project.is_department ? "department" : "project"; }
 
-/// One amount with its limit, against those of the department.
-Result<void> check_within(const ProjectConfig& project, const char* what, std::int64_t guaranteed, std::int64_t limit) {
-  PENSTOCK_TRY(check_amount(kind_of(project), project.name, what, guaranteed));
+/// One amount with its limit.
+Result<void> check_within(const ProjectConfig& project, const char* what, std::int64_t guaranteed, std::int64_t limit,
+                          std::int64_t most = kPolicyAmountMax) {
+  PENSTOCK_TRY(check_amount(kind_of(project), project.name, what, guaranteed, most));
   if (limit == kUnbounded) return {};
-  PENSTOCK_TRY(check_amount(kind_of(project), project.name, "its limit", limit));
+  PENSTOCK_TRY(check_amount(kind_of(project), project.name, "its limit", limit, most));
   if (guaranteed > limit)
     return mistake(
         kind_of(project), project.name,
@@ -82,6 +83,8 @@ Result<void> check_project(const PolicyConfig& config, const ProjectConfig& proj
   if (project.weight != kNoWeight) PENSTOCK_TRY(check_amount(kind, project.name, "its weight", project.weight));
   PENSTOCK_TRY(check_within(project, "guaranteed_slots", project.guaranteed_slots, project.slots_max));
   PENSTOCK_TRY(check_within(project, "guaranteed_gpu_slots", project.guaranteed_gpu_slots, project.gpu_slots_max));
+  PENSTOCK_TRY(check_within(project, "guaranteed_memory", project.guaranteed_memory.value(), project.memory_max.value(),
+                            kPolicyMemoryMax.value()));
   if (!project.pool.empty() && find_pool(config, project.pool) < 0)
     return mistake(kind, project.name, "belongs to pool '" + project.pool + "', which is not there",
                    nearest_of(config.pools, project.pool));
@@ -98,17 +101,16 @@ Result<void> check_departments(const PolicyConfig& config) {
 }
 
 /// What a department is guaranteed bounds what its parts get together, so that each may count on less than it says.
-void warn_of_parts(const PolicyConfig& config, std::int64_t ProjectConfig::*guaranteed, const char* slots,
-                   std::vector<std::string>& warnings) {
+void warn_of_parts(const PolicyConfig& config, Guarantee of, const char* unit, std::vector<std::string>& warnings) {
   for (const ProjectConfig& department : config.projects) {
     if (!department.is_department) continue;
     std::int64_t sum = 0;
     for (const ProjectConfig& part : config.projects)
-      if (part.department == department.name) sum += part.*guaranteed;
-    if (sum > department.*guaranteed)
-      warnings.push_back("department '" + department.name + "' is guaranteed " +
-                         std::to_string(department.*guaranteed) + slots + ", its parts " + std::to_string(sum) +
-                         ": first come, first served among them");
+      if (part.department == department.name) sum += guaranteed(part, of);
+    const std::int64_t all = guaranteed(department, of);
+    if (sum > all)
+      warnings.push_back("department '" + department.name + "' is guaranteed " + std::to_string(all) + unit +
+                         ", its parts " + std::to_string(sum) + ": first come, first served among them");
   }
 }
 
@@ -163,10 +165,20 @@ Result<void> check_policy(const PolicyConfig& config) {
   return check_departments(config);
 }
 
+std::int64_t guaranteed(const ProjectConfig& project, Guarantee of) {
+  switch (of) {
+    case Guarantee::Slots: return project.guaranteed_slots;
+    case Guarantee::GpuSlots: return project.guaranteed_gpu_slots;
+    case Guarantee::Memory: return project.guaranteed_memory.value();
+  }
+  return 0;
+}
+
 std::vector<std::string> policy_warnings(const PolicyConfig& config) {
   std::vector<std::string> warnings;
-  warn_of_parts(config, &ProjectConfig::guaranteed_slots, " slots", warnings);
-  warn_of_parts(config, &ProjectConfig::guaranteed_gpu_slots, " GPU slots", warnings);
+  warn_of_parts(config, Guarantee::Slots, " slots", warnings);
+  warn_of_parts(config, Guarantee::GpuSlots, " GPU slots", warnings);
+  warn_of_parts(config, Guarantee::Memory, " bytes of memory", warnings);
   return warnings;
 }
 

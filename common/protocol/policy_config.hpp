@@ -8,6 +8,7 @@
 
 #include "common/base/result.hpp"
 #include "common/base/time.hpp"
+#include "common/base/units.hpp"
 
 namespace penstock {
 
@@ -15,6 +16,8 @@ namespace penstock {
 inline constexpr std::int64_t kUnbounded = -1;
 /// As a weight: not said.
 inline constexpr std::int64_t kNoWeight = -1;
+
+inline constexpr Bytes kUnboundedBytes{kUnbounded};
 
 /// Hosts under one policy.
 struct PoolConfig {
@@ -39,6 +42,8 @@ struct ProjectConfig {
   std::int64_t slots_max = kUnbounded;
   std::int64_t guaranteed_gpu_slots = 0;  ///< Of device bands.
   std::int64_t gpu_slots_max = kUnbounded;
+  Bytes guaranteed_memory;  ///< Of CPU bands. Who has none where others have is guaranteed none.
+  Bytes memory_max = kUnboundedBytes;
   friend bool operator==(const ProjectConfig&, const ProjectConfig&) = default;
 };
 
@@ -68,12 +73,19 @@ struct PolicyConfig {
 
 /// Largest weight, share or amount that is believed.
 inline constexpr std::int64_t kPolicyAmountMax = 1'000'000'000;
+inline constexpr Bytes kPolicyMemoryMax{std::int64_t{1} << 48U};
 /// Pools, projects and accounts, each; more are refused.
 inline constexpr std::size_t kPolicyEntriesMax = 10'000;
 
 /// Whether all of it can be: names that are there, once, no circles, no negative amount, no guarantee above a
 /// limit. Presets are for whoever knows them. Error: InvalidArgument, whose subject names the entry.
 Result<void> check_policy(const PolicyConfig& config);
+
+/// What a project may be guaranteed: slots of CPU bands, slots of device bands, memory of CPU bands.
+enum class Guarantee : std::uint8_t { Slots, GpuSlots, Memory };
+
+/// How much; of memory, bytes.
+std::int64_t guaranteed(const ProjectConfig& project, Guarantee of);
 
 /// What can be, and is probably not meant: each names the entry and the numbers. REQUIRES: `check_policy` accepts it.
 std::vector<std::string> policy_warnings(const PolicyConfig& config);

@@ -77,7 +77,8 @@ constexpr const char* kPolicyAbout =
     "# [[policy.pool]]: name, preset, workers = [\"gpu-*\"], preemption, reserve_depth, time_limit.\n"
     "# [[policy.department]] and [[policy.project]]: name, department, pool, weight (or over_quota = \"low\"), "
     "priority,\n"
-    "# guaranteed_slots, slots_max, guaranteed_gpu_slots, gpu_slots_max. [[policy.account]]: name, parent, shares.\n";
+    "# guaranteed_slots, slots_max, guaranteed_gpu_slots, gpu_slots_max, guaranteed_memory, memory_max.\n"
+    "# [[policy.account]]: name, parent, shares.\n";
 
 std::string print_policy_lists(const PolicyConfig& policy) {
   std::string text = kPolicyAbout;
@@ -112,6 +113,8 @@ std::string print_policy_lists(const PolicyConfig& policy) {
     amount("slots_max", project.slots_max, kUnbounded);
     amount("guaranteed_gpu_slots", project.guaranteed_gpu_slots, 0);
     amount("gpu_slots_max", project.gpu_slots_max, kUnbounded);
+    amount("guaranteed_memory", project.guaranteed_memory.value(), 0);
+    amount("memory_max", project.memory_max.value(), kUnbounded);
   }
   for (const AccountConfig& account : policy.accounts) {
     entry("account", account.name);

@@ -59,6 +59,19 @@ class Fields {
                       "it must be from 0 to " + std::to_string(kPolicyAmountMax));
     into = written->get();
   }
+  /// A whole number of bytes, or a text as in `8GiB`.
+  void bytes(const char* name, Bytes& into) {
+    const toml::node* node = take(name);
+    if (node == nullptr) return;
+    if (const auto* written = node->as_integer(); written != nullptr && written->get() >= 0) {
+      into = Bytes{written->get()};
+      return;
+    }
+    const auto* written = node->as_string();
+    const Result<Bytes> parsed = parse_bytes(written == nullptr ? "" : written->get());
+    if (!parsed) return complain(*node, std::string{name} + " is no amount of memory", "write it as in \"8GiB\"");
+    into = *parsed;
+  }
   /// A number with or without decimals, as thousandths.
   void thousandths(const char* name, std::int64_t& into) {
     const toml::node* node = take(name);
@@ -157,6 +170,8 @@ Result<void> read_project(Fields fields, bool is_department, PolicyConfig& confi
   fields.amount("slots_max", project.slots_max);
   fields.amount("guaranteed_gpu_slots", project.guaranteed_gpu_slots);
   fields.amount("gpu_slots_max", project.gpu_slots_max);
+  fields.bytes("guaranteed_memory", project.guaranteed_memory);
+  fields.bytes("memory_max", project.memory_max);
   config.projects.push_back(std::move(project));
   return fields.finish();
 }

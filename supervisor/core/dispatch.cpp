@@ -20,6 +20,11 @@ constexpr std::uint32_t kFedMax = 256;
 /// When hungry bands are still to be looked at and nothing else happens.
 constexpr Duration kHelpAgainAfter = std::chrono::milliseconds{1};
 
+/// Runs of `milli_slots` each that fit so many slots.
+std::uint32_t runs_in(std::uint32_t slots, std::int64_t milli_slots) {
+  return static_cast<std::uint32_t>(std::min<std::int64_t>(slots * kOneSlot.value() / milli_slots, UINT16_MAX));
+}
+
 }  // namespace
 
 void SupervisorCore::mark_dirty(BandSlot slot) {
@@ -124,7 +129,7 @@ void SupervisorCore::fill_shares(BandSlot slot) {
     if (share.entitled.is_zero() && waits_here &&
         job.shares->kinds[static_cast<std::size_t>(workers_[slot].kind)].demand == 0)
       policy_changed();
-    if (!share.limited() || share.entitled.is_zero() || waits_here || share.runnable >= share.slots() + kPreparedAhead)
+    if (!share.limited() || share.entitled.is_zero() || waits_here || share.runnable >= share.runs + kPreparedAhead)
       continue;
     if (pull_home(job, slot)) take_from(job, slot, kTurn);
   }
@@ -142,7 +147,7 @@ SupervisorCore::Credit SupervisorCore::credit_of(const Job& job, BandSlot slot) 
 bool SupervisorCore::has_slots_for(const Job& job, BandSlot slot) const {
   if (job.shares == nullptr) return true;
   const BandShare share = job.shares->of(slot);
-  return !share.limited() || share.runnable < share.slots();
+  return !share.limited() || share.runnable < share.runs;
 }
 
 // The job of the highest priority that has something for this band; among equals the one that holds least.
@@ -207,7 +212,9 @@ std::uint32_t SupervisorCore::take_from(Job& job, BandSlot slot, std::uint32_t c
 // Spec: worker 6, credit: enough subtasks to keep the band busy for the lookahead.
 std::uint32_t SupervisorCore::lookahead_limit(const Job& job, std::uint32_t template_index, std::uint32_t slots) const {
   const TemplateFacts& facts = job.templates[template_index];
-  const std::uint32_t least = slots + kPreparedAhead;
+  const std::int64_t each = job.shape->graph().templates[template_index].request.slots.value();
+  const bool is_part = each > 0 && each < kOneSlot.value();
+  const std::uint32_t least = (is_part ? runs_in(slots, each) : slots) + kPreparedAhead;
   if (facts.runs == 0) {
     const Duration expected = job.shape->graph().templates[template_index].expected_duration;
     if (expected <= Duration{0}) return std::max(least, config_.lookahead_subtasks_initial);

@@ -3,16 +3,24 @@
 #include <map>
 
 #include "common/base/coverage_mark.hpp"
+#include "supervisor/core/decimal_text.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 #include "supervisor/policy/plan.hpp"
 
 namespace penstock::supervisor {
 namespace {
 
-/// `subject`: the project that is meant; `other`: the job that it waits for, or nothing.
-std::string hold_text(const policy::Explanation& why, const std::string& subject, const std::string& other) {
-  const std::string need = std::to_string(why.need);
-  const std::string have = std::to_string(why.have);
+/// `grain`: thousandths of a slot that the numbers count by; `subject`: the project that is meant; `other`: the job
+/// that it waits for, or nothing.
+std::string hold_text(const policy::Explanation& why, std::int64_t grain, const std::string& subject,
+                      const std::string& other) {
+  const auto amount = [&](std::int64_t of) {
+    if (why.resource == policy::Resource::Memory) return decimal_text(of / 1024 * 1000 / 1024) + " MiB of memory";
+    if (why.resource == policy::Resource::Cpu) return decimal_text(of) + " processors";
+    return decimal_text(of * grain);
+  };
+  const std::string need = amount(why.need);
+  const std::string have = amount(why.have);
   switch (why.hold) {
     case policy::Hold::NoRoom: return "no room: it needs " + need + ", and the roomiest place has " + have;
     case policy::Hold::NeverFits:
@@ -35,6 +43,12 @@ std::string hold_text(const policy::Explanation& why, const std::string& subject
       return "starting it would delay " + (other.empty() ? "a reserved start" : other + ", whose start is reserved");
   }
   return {};
+}
+
+/// Attempts that may run at once of what a job is entitled to: at least one for each slot.
+std::uint32_t runs_of(const KindShare& share, MilliSlots entitled) {
+  const std::int64_t each = std::min<std::int64_t>(std::max<std::int64_t>(share.unit_milli, 1), kOneSlot.value());
+  return static_cast<std::uint32_t>(std::min<std::int64_t>((entitled.value() + each - 1) / each, UINT32_MAX));
 }
 
 }  // namespace
@@ -98,23 +112,25 @@ void SupervisorCore::apply_plan(const PassUnderWay& pass, const policy::Plan& pl
   }
   std::vector<bool> stays(pass.members.size(), true);
   for (const policy::Preemption& each : plan.preemptions) stays[each.member] = false;
-  const auto give = [&](const PassUnderWay::Subject& subject, BandSlot band, std::uint32_t slots) {
-    if (!knows(subject.job) || jobs_[subject.job.value()]->shares == nullptr) return;
-    jobs_[subject.job.value()]->shares->at(band).planned += slots;
+  const auto give = [&](const PassUnderWay::Subject& subject, const PromisedPlace& place) {
+    if (!is_still(pass, place.band) || !knows(subject.job) || jobs_[subject.job.value()]->shares == nullptr) return;
+    jobs_[subject.job.value()]->shares->at(place.band).planned += place.milli;
+  };
+  // On one band a member takes what it is; a gang is told how many slots it takes of each.
+  const auto place_of = [&](std::uint32_t member, const policy::Place& place, std::size_t places) -> PromisedPlace {
+    const std::uint64_t grain = pass.grain_of(pass.members[member].subject);
+    const std::uint64_t milli = static_cast<std::uint64_t>(place.slots) * grain;
+    return {pass.bands[place.band], places == 1 ? pass.members[member].milli : milli};
   };
   for (std::size_t i = 0; i < pass.members.size(); ++i)
     if (const PassUnderWay::Member& member = pass.members[i]; stays[i] && !member.leaving)
-      for (const PromisedPlace& place : member.places)
-        if (is_still(pass, place.band)) give(pass.subjects[member.subject], place.band, place.slots);
+      for (const PromisedPlace& place : member.places) give(pass.subjects[member.subject], place);
   for (const policy::Start& start : plan.starts)
     for (const policy::Place& place : start.places)
-      if (is_still(pass, pass.bands[place.band]))
-        give(pass.subjects[pass.members[start.member].subject], pass.bands[place.band],
-             static_cast<std::uint32_t>(place.slots));
+      give(pass.subjects[pass.members[start.member].subject], place_of(start.member, place, start.places.size()));
   for (const policy::Reservation& each : plan.reservations) {
     std::vector<PromisedPlace> places;
-    for (const policy::Place& place : each.places)
-      places.push_back({pass.bands[place.band], static_cast<std::uint32_t>(place.slots)});
+    for (const policy::Place& place : each.places) places.push_back(place_of(each.member, place, each.places.size()));
     const PassUnderWay::Subject& subject = pass.subjects[pass.members[each.member].subject];
     if (!knows(subject.job) || jobs_[subject.job.value()]->shares == nullptr) continue;
     KindShare& share = jobs_[subject.job.value()]->shares->kinds[static_cast<std::size_t>(subject.kind)];
@@ -127,6 +143,11 @@ void SupervisorCore::apply_plan(const PassUnderWay& pass, const policy::Plan& pl
     note_standing(*jobs_[id.value()]);
   }
   note_more_preempted();
+}
+
+/// Of sharing among jobs, which counts slots.
+std::uint64_t SupervisorCore::milli_of_target(const PassUnderWay& pass, const policy::Target& target) {
+  return static_cast<std::uint64_t>(target.amount.gpu) * pass.grain_of(target.owner) / 1000;
 }
 
 bool SupervisorCore::is_still(const PassUnderWay& pass, BandSlot band) const {
@@ -151,13 +172,8 @@ void SupervisorCore::note_explanations(const PassUnderWay& pass, const policy::P
     const bool named = project < policy_.config.projects.size();
     KindShare* share = kind_share(why.workload);
     if (share == nullptr) continue;
-    // Where quotas count, a slot is a device, and those are told in thousandths.
-    policy::Explanation in_slots = why;
-    if (counts_quotas(jobs_[pass.subjects[why.workload].job.value()]->shares->pool)) {
-      in_slots.need /= 1000;
-      in_slots.have /= 1000;
-    }
-    share->hold = hold_text(in_slots, named ? "project '" + policy_.config.projects[project].name + "'" : "its project",
+    share->hold = hold_text(why, static_cast<std::int64_t>(pass.grain_of(why.workload)),
+                            named ? "project '" + policy_.config.projects[project].name + "'" : "its project",
                             why.other == policy::kNone ? "" : to_string(pass.subjects[why.other].job));
   }
   for (const policy::Preemption& each : plan.preemptions) kind_share(pass.members[each.member].subject);
@@ -176,8 +192,7 @@ void SupervisorCore::note_explanations(const PassUnderWay& pass, const policy::P
   for (std::size_t at = 0; at < several.size(); ++at) policy_.contended[at] = policy_.contended[at] && several[at];
   const std::vector<bool> contended = policy_.contended;
   for (const policy::Target& target : plan.workload_targets)
-    if (KindShare* share = kind_share(target.owner))
-      share->target = static_cast<std::uint32_t>(target.amount.gpu / 1000);
+    if (KindShare* share = kind_share(target.owner)) share->target = milli_of_target(pass, target);
   for (const policy::WorkloadPriority& each : plan.priorities)
     if (KindShare* share = kind_share(each.workload)) share->priority = each.priority, share->terms = each.terms;
   policy_.contended = contended;
@@ -194,6 +209,7 @@ bool SupervisorCore::is_limited(const Job& job, BandKind kind) const {
   while (at >= 0) {
     const ProjectConfig& project = policy_.config.projects[static_cast<std::size_t>(at)];
     if ((kind == BandKind::Cpu ? project.slots_max : project.gpu_slots_max) != kUnbounded) return true;
+    if (kind == BandKind::Cpu && project.memory_max != kUnboundedBytes) return true;
     at = project.department.empty() ? -1 : find_project(policy_.config, project.department);
   }
   return false;
@@ -210,7 +226,9 @@ void SupervisorCore::entitle(Job& job) {
       BandShare& share = job.shares->at(band);
       const bool in_pool = policy_.pool_of_band[band.value()] == job.shares->pool;
       const bool free = in_pool && !limited[static_cast<std::size_t>(workers_[band].kind)];
-      const MilliSlots entitled = free ? MilliSlots::max() : MilliSlots{std::int64_t{share.planned} * 1000};
+      const KindShare& of_kind = job.shares->kinds[static_cast<std::size_t>(workers_[band].kind)];
+      const MilliSlots entitled = free ? MilliSlots::max() : of_kind.entitled_by(share.planned);
+      share.runs = free ? workers_[band].slots : runs_of(of_kind, entitled);
       if (std::exchange(share.entitled, entitled) != entitled) {
         changed = true;
         mark_dirty(band);
@@ -254,25 +272,28 @@ void SupervisorCore::recall(Job& job, BandSlot slot) {
 /// Attempts that have been running for a while on slots that are no longer the job's: the latest ones are told to
 /// leave. Short ones are gone before anybody could tell them.
 void SupervisorCore::take_back_running(Job& job, BandSlot slot) {
-  const BandShare& share = job.shares->of(slot);
+  const BandShare share = job.shares->of(slot);
   const auto kind = static_cast<std::size_t>(workers_[slot].kind);
-  const std::uint32_t unit = std::max(job.shares->kinds[kind].unit_slots(), 1U);
-  if (!share.limited() || share.started * unit <= share.slots()) return;
+  const MilliSlots most{std::int64_t{share.started} * job.shares->kinds[kind].unit_milli};
+  if (!share.limited() || most <= share.entitled) return;
   if (!job.spec.policy.may_be_preempted() || !policy_.config.pools[job.shares->pool].preemption) return;
   if (!policy_.contended[job.shares->pool * kBandKinds + kind]) return;
-  std::uint32_t excess = (share.started * unit - share.slots()) / unit;
-  for (const AssignedRef& ref : workers_[slot].assigned)
-    if (ref.job == job.id && is_leaving(job, ref.subtask, ref.attempt)) excess -= std::min(excess, 1U);
-  const std::vector<AssignedRef>& assigned = workers_[slot].assigned;
-  for (std::size_t i = assigned.size(); i-- > 0 && excess > 0;) {
-    const AssignedRef ref = assigned[i];
+  std::vector<AssignedRef> running;
+  MilliSlots held;
+  for (const AssignedRef& ref : workers_[slot].assigned) {
     if (ref.job != job.id || ref.subtask >= job.total()) continue;
     const SubtaskHot& hot = job.hot[ref.subtask];
     const bool runs = hot.phase == SubtaskPhase::Assigned && hot.attempt == ref.attempt && hot.band == slot &&
                       (hot.flags & SubtaskFlag::kStarted) != 0;
-    if (!runs || is_leaving(job, ref.subtask, ref.attempt) || !job.shape->template_of(ref.subtask).retryable) continue;
-    preempt(job, ref);
-    --excess;
+    if (!runs || is_leaving(job, ref.subtask, ref.attempt)) continue;
+    running.push_back(ref);
+    held += job.shape->template_of(ref.subtask).request.slots;
+  }
+  for (; held > share.entitled && !running.empty(); running.pop_back()) {
+    const Template& of = job.shape->template_of(running.back().subtask);
+    if (!of.retryable) continue;
+    held -= of.request.slots;
+    preempt(job, running.back());
   }
 }
 

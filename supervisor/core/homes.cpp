@@ -76,7 +76,7 @@ bool SupervisorCore::pull_home(Job& job, BandSlot slot) {
     const auto count = static_cast<std::uint32_t>(local->ready_count());
     const bool lost = job.shares->of(from).entitled.is_zero();
     const std::uint32_t wanted =
-        lost ? std::max(count / 2, job.shares->of(slot).slots() + kPreparedAhead) : (count - 1) / 2;
+        lost ? std::max(count / 2, job.shares->of(slot).runs + kPreparedAhead) : (count - 1) / 2;
     const auto may_move = [&](std::uint32_t subtask) { return may_run_on(job, subtask, slot); };
     if (move_ready(job, from, slot, std::min(wanted, config_.lookahead_subtasks_max), may_move).count == 0) continue;
     job.shares->pull_cursor = from.value();

@@ -11,6 +11,7 @@
 #include "common/base/time.hpp"
 #include "common/protocol/graph.hpp"
 #include "common/protocol/report.hpp"
+#include "common/protocol/resources.hpp"
 #include "supervisor/core/worker_table.hpp"
 
 namespace penstock::supervisor {
@@ -25,7 +26,8 @@ inline bool wants_gpu(const Template& wanted) {
 /// One job on one band.
 struct BandShare {
   MilliSlots entitled;          ///< `max()`: policy sets no limit. 0 until the first pass has looked at the job.
-  std::uint32_t planned = 0;    ///< Whole slots that the last plan gave it, also where it sets no limit.
+  std::uint64_t planned = 0;    ///< Thousandths of slots that the last plan gave it, also where it sets no limit.
+  std::uint32_t runs = 0;       ///< Attempts that what it is entitled to lets run at once, at least.
   std::uint32_t in_flight = 0;  ///< Attempts that the band holds of the job, cached successors included.
   std::uint32_t runnable = 0;   ///< Those whose inputs are complete.
   std::uint32_t started = 0;    ///< Those that have been running for a while.
@@ -37,7 +39,16 @@ struct BandShare {
 /// A part of a place that is promised to a gang.
 struct PromisedPlace {
   BandSlot band;
-  std::uint32_t slots = 0;
+  std::uint64_t milli = 0;  ///< Thousandths of slots.
+};
+
+/// What a job takes at least of a band that gives it anything: one member of a snapshot stands for it.
+struct Portion {
+  std::uint64_t milli = 1000;      ///< Thousandths of the band's slots that it counts for.
+  std::uint64_t run_milli = 1000;  ///< Those that one of its runs counts for.
+  std::uint64_t entitles = 1000;   ///< Thousandths of slots that workers let the job hold for it.
+  MilliCpu cpu;                    ///< With it,
+  Bytes memory;                    ///< and with it.
 };
 
 /// How a job stands with policy on bands of one kind.
@@ -46,19 +57,22 @@ enum class Standing : std::uint8_t { Nothing, Held, Reserved, Limited, Free };
 /// What the audit history says of that, and how often it has changed since.
 struct ToldShare {
   Standing standing = Standing::Nothing;
-  std::uint32_t slots = 0;
+  std::uint64_t milli = 0;
   Instant at{};
   std::uint8_t once = 0;  ///< Standings that were told of at all, by bit.
   Standing seen = Standing::Nothing;
-  std::uint32_t seen_slots = 0;
+  std::uint64_t seen_milli = 0;
   std::uint32_t changes = 0;  ///< Of what was seen, since the line.
 };
 
 /// What there is of a job on bands of one kind, as one pass after the other sees it.
 struct KindShare {
   std::uint32_t unit_milli = 0;  ///< Slots of its largest subtask there; 0: it has none for such bands.
-  std::uint32_t demand = 0;      ///< Slots that it could use, for the last pass.
-  std::uint32_t target = 0;      ///< Slots that sharing gives it, before anything is placed.
+  ResourceVector beside;         ///< The most that its subtasks take beside as many slots; none of them is named.
+  Portion portion;               ///< As the last pass saw it; see `portions.cpp`.
+  // In thousandths of slots:
+  std::uint64_t demand = 0;                          ///< What it could use, for the last pass.
+  std::uint64_t target = 0;                          ///< What sharing gives it, before anything is placed.
   std::vector<std::vector<PromisedPlace>> promised;  ///< For each gang, or slot, that waits for others to leave.
   bool bound = false;  ///< What of it can run must run where it is kept, so that slots must be there.
   std::uint32_t misplaced =
@@ -73,9 +87,18 @@ struct KindShare {
   std::int64_t priority = 0;   ///< Of the multi-factor sum, with its terms.
   std::array<double, 6> terms{};
 
-  std::uint32_t unit_slots() const { return (unit_milli + 999) / 1000; }
-  /// The same on a band that may be too small for the largest.
-  std::uint32_t unit_on(const BandEntry& band) const { return std::clamp(unit_slots(), 1U, band.slots); }
+  /// With fewer whole slots its largest subtask would never run.
+  std::uint32_t least_slots() const {
+    return static_cast<std::uint32_t>((std::max<std::uint64_t>(unit_milli, portion.milli) + 999) / 1000);
+  }
+  /// Its portion on a band that may be too small for it.
+  std::uint64_t unit_on(const BandEntry& band) const {
+    return std::min(portion.milli, std::uint64_t{band.slots} * 1000);
+  }
+  /// What workers let it hold of a band of which it is given so much.
+  MilliSlots entitled_by(std::uint64_t planned) const {
+    return MilliSlots{static_cast<std::int64_t>(planned * portion.entitles / portion.milli)};
+  }
 };
 
 /// All of it. A job has this while a policy is in force; whoever has none pays one look at a pointer.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/protocol/job_kind.hpp"
+#include "supervisor/core/decimal_text.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 #include "supervisor/policy/plan.hpp"
 
@@ -25,8 +26,8 @@ const char* verb_of(Standing before, Standing now) {
   return has_slots(before) ? "entitle " : "start ";
 }
 
-std::string slots_text(std::uint64_t slots, BandKind kind) {
-  return std::to_string(slots) + (kind == BandKind::Gpu ? " gpu slots" : " slots");
+std::string slots_text(std::uint64_t milli, BandKind kind) {
+  return decimal_text(milli) + (kind == BandKind::Gpu ? " gpu slots" : " slots");
 }
 
 }  // namespace
@@ -34,8 +35,8 @@ std::string slots_text(std::uint64_t slots, BandKind kind) {
 /// `Free`: nothing keeps it from what it wants; `Limited`: it holds some of that; `Nothing`: it wants nothing.
 Standing SupervisorCore::standing_of(const Job& job, BandKind kind) const {
   const KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
-  if (const std::uint32_t slots = slots_held(job, kind); slots > 0)
-    return is_limited(job, kind) && slots < share.demand ? Standing::Limited : Standing::Free;
+  if (const std::uint64_t milli = milli_held(job, kind); milli > 0)
+    return is_limited(job, kind) && milli < share.demand ? Standing::Limited : Standing::Free;
   if (!share.promised.empty()) return Standing::Reserved;
   return share.hold.empty() ? Standing::Nothing : Standing::Held;
 }
@@ -50,11 +51,11 @@ std::string SupervisorCore::standing_text(const Job& job, BandKind kind) const {
     case Standing::Limited:
     case Standing::Free: break;
   }
-  std::string text = "it gets " + std::to_string(slots_held(job, kind)) + " of the " + slots_text(share.demand, kind) +
+  std::string text = "it gets " + decimal_text(milli_held(job, kind)) + " of the " + slots_text(share.demand, kind) +
                      " that it wants" + in_pool;
   if (!is_limited(job, kind)) return text + ", where nobody else waits";
   if (!share.hold.empty()) return text + "; " + share.hold;
-  return share.target > 0 ? text + "; its share is " + std::to_string(share.target) : text;
+  return share.target > 0 ? text + "; its share is " + decimal_text(share.target) : text;
 }
 
 /// Work that comes and goes changes what a job may hold all the time: that must not fill the history.
@@ -83,27 +84,27 @@ void SupervisorCore::note_standing(Job& job) {
       told.once = bit;
       continue;
     }
-    const std::uint32_t slots = standing == Standing::Limited ? slots_held(job, kind) : 0;
-    if (told.seen != standing || told.seen_slots != slots) ++told.changes;
+    const std::uint64_t milli = standing == Standing::Limited ? milli_held(job, kind) : 0;
+    if (told.seen != standing || told.seen_milli != milli) ++told.changes;
     told.seen = standing;
-    told.seen_slots = slots;
-    if (told.standing == standing && told.slots == slots) continue;
+    told.seen_milli = milli;
+    if (told.standing == standing && told.milli == milli) continue;
     const bool is_first = (told.once & bit) == 0;
     const bool ends_wait = has_slots(standing) && !has_slots(told.standing);
     if (!is_first && !ends_wait && !may_tell_again(told)) continue;
     std::string text = standing_text(job, kind);
-    if (told.standing == Standing::Limited) text += "; it had " + std::to_string(told.slots);
+    if (told.standing == Standing::Limited) text += "; it had " + decimal_text(told.milli);
     if (told.changes > 1) text += "; the last of " + std::to_string(told.changes) + " changes";
     note_decision(verb_of(told.standing, standing) + to_string(job.id), std::move(text));
-    told = {standing, slots, now_, static_cast<std::uint8_t>(told.once | bit), standing, slots, 0};
+    told = {standing, milli, now_, static_cast<std::uint8_t>(told.once | bit), standing, milli, 0};
   }
 }
 
-std::uint64_t SupervisorCore::slots_of_project(std::uint32_t project, BandKind kind) const {
+std::uint64_t SupervisorCore::milli_of_project(std::uint32_t project, BandKind kind) const {
   std::uint64_t held = 0;
   for (const JobId id : active_)
     if (const Job& job = *jobs_[id.value()]; job.shares != nullptr && job.shares->project == project)
-      held += slots_held(job, kind);
+      held += milli_held(job, kind);
   return held;
 }
 
@@ -126,9 +127,9 @@ std::string SupervisorCore::preemption_text(const PassUnderWay& pass, const poli
     case policy::PreemptionReason::AboveShare: {
       const auto target = std::find_if(plan.workload_targets.begin(), plan.workload_targets.end(),
                                        [&](const policy::Target& of) { return of.owner == victim; });
-      const std::int64_t share = target == plan.workload_targets.end() ? 0 : target->amount.gpu / 1000;
-      return "it holds more than its fair share: " + slots_text(slots_held(job, subject.kind), subject.kind) +
-             ", and " + std::to_string(share) + " are its share" + for_whom;
+      const std::uint64_t share = target == plan.workload_targets.end() ? 0 : milli_of_target(pass, *target);
+      return "it holds more than its fair share: " + slots_text(milli_held(job, subject.kind), subject.kind) +
+             ", and " + decimal_text(share) + " are its share" + for_whom;
     }
     case policy::PreemptionReason::Priority:
       return "a job of higher priority needs the place" + for_whom +
@@ -138,9 +139,9 @@ std::string SupervisorCore::preemption_text(const PassUnderWay& pass, const poli
       if (other == nullptr || other->shares == nullptr || other->shares->project >= policy_.config.projects.size())
         return text;
       const auto [held, is_new] = held_by.try_emplace({other->shares->project, subject.kind}, 0);
-      if (is_new) held->second = slots_of_project(other->shares->project, subject.kind);
+      if (is_new) held->second = milli_of_project(other->shares->project, subject.kind);
       text += " of '" + policy_.config.projects[other->shares->project].name + "', which holds " +
-              std::to_string(held->second);
+              decimal_text(held->second);
       const std::size_t owner =
           pass.first_projects[job.shares->pool * kBandKinds + static_cast<std::size_t>(subject.kind)] +
           other->shares->project;
@@ -149,7 +150,7 @@ std::string SupervisorCore::preemption_text(const PassUnderWay& pass, const poli
                        [&](const policy::Target& of) { return of.owner == owner && of.amount.gpu != 0; });
       return target == plan.project_targets.end()
                  ? text
-                 : text + " of " + slots_text(static_cast<std::uint64_t>(target->amount.gpu / 1000), subject.kind);
+                 : text + " of " + slots_text(static_cast<std::uint64_t>(target->amount.gpu), subject.kind);
     }
     case policy::PreemptionReason::Consolidation: return "it gets another place, so that a larger job fits" + for_whom;
     case policy::PreemptionReason::StaleGang: return "its gang has been incomplete for too long";

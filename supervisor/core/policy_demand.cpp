@@ -1,6 +1,7 @@
 // SupervisorCore: what a job wants of the cluster and what it holds, as policy counts it.
 #include <algorithm>
 
+#include "supervisor/core/band_kinds.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 
 namespace penstock::supervisor {
@@ -9,6 +10,11 @@ namespace {
 /// A part of the demand that is forgotten with each pass: between two stages of a graph it does not fall to nothing.
 /// Not a setting: how long that takes is, as `policy.period`.
 constexpr std::uint32_t kForgottenPart = 4;
+
+/// Slots are forgotten one by one, or what is less than one.
+std::uint64_t step_of(const Portion& portion) { return std::min<std::uint64_t>(portion.milli, 1000); }
+
+std::uint64_t round_up(std::uint64_t amount, std::uint64_t step) { return (amount + step - 1) / step * step; }
 
 /// Passes that may find a job's slots where it has no work before it gets them where it has. Not a setting: a pass is
 /// too few, because work is on its way there, and what is waited for in vain lasts as long as `policy.period` says.
@@ -22,18 +28,18 @@ std::uint64_t SupervisorCore::runnable_for(const Job& job, BandSlot band) const 
   return job.shares->of(band).runnable + (is_home ? job.locals[job.local_of[band.value()]].ready_count() : 0);
 }
 
-/// Slots of one band that a job could use which can run nowhere else what it has there.
-std::uint32_t SupervisorCore::measure_demand_at(const Job& job, BandSlot slot) const {
+/// What of one band a job could use which can run nowhere else what it has there.
+std::uint64_t SupervisorCore::measure_demand_at(const Job& job, BandSlot slot) const {
   const BandEntry& band = workers_[slot];
   const KindShare& share = job.shares->kinds[static_cast<std::size_t>(band.kind)];
-  const std::uint64_t slots = (runnable_for(job, slot) * share.unit_milli + 999) / 1000;
-  if (slots == 0 || !band.alive || policy_.pool_of_band[slot.value()] != job.shares->pool) return 0;
-  const std::uint32_t unit = share.unit_on(band);
-  return std::max(static_cast<std::uint32_t>(std::min<std::uint64_t>(slots, band.slots)) / unit, 1U) * unit;
+  const std::uint64_t wanted = round_up(runnable_for(job, slot) * share.portion.run_milli, step_of(share.portion));
+  if (wanted == 0 || !band.alive || policy_.pool_of_band[slot.value()] != job.shares->pool) return 0;
+  const std::uint64_t unit = share.unit_on(band);
+  return std::max<std::uint64_t>(std::min(wanted, std::uint64_t{band.slots} * 1000) / unit, 1) * unit;
 }
 
-/// Slots that the job could use now, or could until lately.
-std::uint32_t SupervisorCore::measure_demand(const Job& job, BandKind kind, std::int64_t capacity) const {
+/// What the job could use now, or could until lately.
+std::uint64_t SupervisorCore::measure_demand(const Job& job, BandKind kind, std::uint64_t capacity) const {
   const KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
   if (share.unit_milli == 0) return 0;
   std::uint64_t subtasks = 0;
@@ -45,15 +51,14 @@ std::uint32_t SupervisorCore::measure_demand(const Job& job, BandKind kind, std:
     if (share.bound) bound += measure_demand_at(job, band);
   }
   subtasks += job.homeless.size();
-  const std::uint64_t slots = (subtasks * share.unit_milli + 999) / 1000;
-  const std::uint64_t lately = share.demand - std::min(share.demand, share.demand / kForgottenPart + 1);
-  const std::uint32_t cap = job.spec.policy.slots_max > 0 ? job.spec.policy.slots_max : ~std::uint32_t{0};
-  if (share.bound) return static_cast<std::uint32_t>(std::min<std::uint64_t>(bound, cap));
-  if (job.spec.policy.gang > 0) return slots > 0 || lately > 0 ? job.spec.policy.gang : 0;
-  std::uint64_t demand = std::min<std::uint64_t>(std::max(slots, lately), static_cast<std::uint64_t>(capacity));
-  demand = std::min<std::uint64_t>(demand, cap);
-  const std::uint32_t unit = share.unit_slots();
-  return static_cast<std::uint32_t>((demand + unit - 1) / unit * unit);
+  const std::uint64_t wanted = round_up(subtasks * share.portion.run_milli, step_of(share.portion));
+  const std::uint64_t forgotten = share.demand / kForgottenPart + step_of(share.portion);
+  const std::uint64_t lately = share.demand - std::min(share.demand, forgotten);
+  const std::uint32_t slots_max = job.spec.policy.slots_max;
+  const std::uint64_t cap = slots_max > 0 ? std::uint64_t{slots_max} * 1000 : ~std::uint64_t{0};
+  if (share.bound) return std::min(bound, cap);
+  if (job.spec.policy.gang > 0) return wanted > 0 || lately > 0 ? std::uint64_t{job.spec.policy.gang} * 1000 : 0;
+  return round_up(std::min({std::max(wanted, lately), capacity, cap}), share.portion.milli);
 }
 
 /// What bands of other pools are like is nothing to it.
@@ -73,7 +78,7 @@ bool SupervisorCore::is_bound(Job& job, BandKind kind) {
   if (share.bound || job.histories.size() > 0) return true;
   const std::vector<Template>& templates = job.shape->graph().templates;
   for (std::uint32_t i = 0; i < templates.size(); ++i)
-    if (wants_gpu(templates[i]) == (kind == BandKind::Gpu) && !fits_all_of_pool(job, i)) return true;
+    if (may_take(templates[i], kind) && !fits_all_of_pool(job, i)) return true;
   bool idle = false;
   bool unserved = false;
   for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
@@ -93,12 +98,12 @@ bool SupervisorCore::may_leave(const Job& job, BandKind kind) const {
   return job.spec.policy.may_be_preempted() && !job.shares->kinds[static_cast<std::size_t>(kind)].all_stay;
 }
 
-/// Whole slots of running attempts that must not run twice, and so are never preempted.
-std::uint32_t SupervisorCore::slots_that_stay(const Job& job, BandSlot slot) const {
+/// What running attempts take that must not run twice, and so are never preempted.
+std::uint64_t SupervisorCore::milli_that_stays(const Job& job, BandSlot slot) const {
   const BandEntry& band = workers_[slot];
   const KindShare& share = job.shares->kinds[static_cast<std::size_t>(band.kind)];
   if (!share.any_stays || job.shares->of(slot).started == 0) return 0;
-  std::uint32_t attempts = 0;
+  std::uint64_t attempts = 0;
   for (const AssignedRef& ref : band.assigned) {
     if (ref.job != job.id || ref.subtask >= job.total()) continue;
     const SubtaskHot& hot = job.hot[ref.subtask];
@@ -106,13 +111,13 @@ std::uint32_t SupervisorCore::slots_that_stay(const Job& job, BandSlot slot) con
                       (hot.flags & SubtaskFlag::kStarted) != 0;
     attempts += runs && !job.shape->template_of(ref.subtask).retryable ? 1 : 0;
   }
-  return attempts * share.unit_on(band);
+  return round_up(attempts * share.portion.run_milli, step_of(share.portion));
 }
 
-/// Whole slots that attempts of the job take which have been running for a while.
-std::uint32_t SupervisorCore::slots_run(const KindShare& kind, const BandShare& share, const BandEntry& band) {
-  const std::uint64_t slots = (std::uint64_t{share.started} * kind.unit_milli + 999) / 1000;
-  return static_cast<std::uint32_t>(std::min<std::uint64_t>(slots, band.slots));
+/// What attempts of the job take which have been running for a while.
+std::uint64_t SupervisorCore::milli_run(const KindShare& kind, const BandShare& share, const BandEntry& band) {
+  const std::uint64_t milli = round_up(share.started * kind.portion.run_milli, step_of(kind.portion));
+  return std::min(milli, std::uint64_t{band.slots} * 1000);
 }
 
 /// What runs beyond what the last plan gave a job, where nothing was limited or it is never preempted, is its as well.
@@ -128,7 +133,7 @@ void SupervisorCore::count_holdings() {
       const bool keeps = !share.limited() || !may_leave(job, band.kind);
       if (keeps)
         share.planned =
-            std::max(share.planned, slots_run(job.shares->kinds[static_cast<std::size_t>(band.kind)], share, band));
+            std::max(share.planned, milli_run(job.shares->kinds[static_cast<std::size_t>(band.kind)], share, band));
       held[i] += share.planned;
     }
   }
@@ -139,10 +144,10 @@ void SupervisorCore::count_holdings() {
       for (std::uint32_t i = 0; i < job.shares->bands.size() && i < held.size(); ++i) {
         BandShare& share = job.shares->bands[i];
         const BandEntry& band = workers_[BandSlot{i}];
-        if (!band.alive || held[i] <= band.slots) continue;
-        const std::uint32_t runs = slots_run(job.shares->kinds[static_cast<std::size_t>(band.kind)], share, band);
-        const auto idle = static_cast<std::uint32_t>(
-            std::min<std::uint64_t>(share.planned - std::min(runs, share.planned), held[i] - band.slots));
+        const std::uint64_t all = std::uint64_t{band.slots} * 1000;
+        if (!band.alive || held[i] <= all) continue;
+        const std::uint64_t runs = milli_run(job.shares->kinds[static_cast<std::size_t>(band.kind)], share, band);
+        const std::uint64_t idle = std::min(share.planned - std::min(runs, share.planned), held[i] - all);
         share.planned -= idle;
         held[i] -= idle;
       }
@@ -155,13 +160,13 @@ std::vector<PromisedPlace> SupervisorCore::settle_holdings(Job& job, BandKind ki
   std::vector<PromisedPlace> held;
   const KindShare& of_kind = job.shares->kinds[static_cast<std::size_t>(kind)];
   const bool gang = job.spec.policy.gang > 0 && !of_kind.bound;
-  std::uint32_t sum = 0;
+  std::uint64_t sum = 0;
   for (std::uint32_t i = 0; i < job.shares->bands.size(); ++i) {
     const BandShare& share = job.shares->bands[i];
     if (i >= workers_.band_slots() || !workers_[BandSlot{i}].alive || workers_[BandSlot{i}].kind != kind) continue;
-    const std::uint32_t runs = slots_run(of_kind, share, workers_[BandSlot{i}]);
+    const std::uint64_t runs = milli_run(of_kind, share, workers_[BandSlot{i}]);
     if (runs > share.planned) leaving.push_back({BandSlot{i}, runs - share.planned});
-    std::uint32_t keep = share.planned;
+    std::uint64_t keep = share.planned;
     if (of_kind.bound && share.limited()) keep = std::min(keep, measure_demand_at(job, BandSlot{i}));
     if (keep > 0) held.push_back({BandSlot{i}, keep});
     sum += keep;
@@ -170,11 +175,11 @@ std::vector<PromisedPlace> SupervisorCore::settle_holdings(Job& job, BandKind ki
   // It wants less than it had: first where nothing of it is to be run.
   for (const bool idle_only : {true, false})
     for (PromisedPlace& place : held) {
-      const std::uint32_t unit = of_kind.unit_on(workers_[place.band]);
-      const std::uint32_t busy = idle_only ? job.shares->of(place.band).runnable * unit : 0;
-      while (sum > of_kind.demand && place.slots >= unit && place.slots > busy) place.slots -= unit, sum -= unit;
+      const std::uint64_t unit = of_kind.unit_on(workers_[place.band]);
+      const std::uint64_t busy = idle_only ? job.shares->of(place.band).runnable * unit : 0;
+      while (sum > of_kind.demand && place.milli >= unit && place.milli > busy) place.milli -= unit, sum -= unit;
     }
-  std::erase_if(held, [](const PromisedPlace& place) { return place.slots == 0; });
+  std::erase_if(held, [](const PromisedPlace& place) { return place.milli == 0; });
   return held;
 }
 

@@ -33,7 +33,9 @@ Fields fields_of(const ProjectConfig& project) {
           {"guaranteed_slots", std::to_string(project.guaranteed_slots)},
           {"slots_max", limit_text(project.slots_max)},
           {"guaranteed_gpu_slots", std::to_string(project.guaranteed_gpu_slots)},
-          {"gpu_slots_max", limit_text(project.gpu_slots_max)}};
+          {"gpu_slots_max", limit_text(project.gpu_slots_max)},
+          {"guaranteed_memory", std::to_string(project.guaranteed_memory.value())},
+          {"memory_max", limit_text(project.memory_max.value())}};
 }
 
 Fields fields_of(const AccountConfig& account) {

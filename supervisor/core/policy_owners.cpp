@@ -31,7 +31,7 @@ std::int64_t of_parts(const PolicyConfig& config, const std::string& department,
     const ProjectConfig& part = config.projects[i];
     if (part.department != department) continue;
     if (home_of(config, i) == pool)
-      sum += part.*guarantee;
+      sum += guaranteed(part, guarantee);
     else if (part.is_department)
       sum += of_parts(config, part.name, pool, guarantee);
   }
@@ -45,7 +45,7 @@ std::vector<std::int64_t> guarantees_in(const PolicyConfig& config, std::uint32_
   for (std::size_t i = 0; i < config.projects.size(); ++i) {
     const ProjectConfig& project = config.projects[i];
     if (home_of(config, i) == pool)
-      amounts.push_back(project.*guarantee);
+      amounts.push_back(guaranteed(project, guarantee));
     else
       amounts.push_back(project.is_department ? of_parts(config, project.name, pool, guarantee) : 0);
   }

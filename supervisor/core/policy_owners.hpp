@@ -9,9 +9,6 @@
 
 namespace penstock::supervisor {
 
-/// Which guarantee is meant, of those that a project has for each kind of band.
-using Guarantee = std::int64_t ProjectConfig::*;
-
 /// What each project is guaranteed in a pool: what it says in its own, 0 in the others. A department without a pool is
 /// at home where the first of its parts is; elsewhere it guarantees what its parts do. Spec: policy-runai 10.
 std::vector<std::int64_t> guarantees_in(const PolicyConfig& config, std::uint32_t pool, Guarantee guarantee);

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "common/protocol/job_kind.hpp"
+#include "supervisor/core/decimal_text.hpp"
 #include "supervisor/core/request_words.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 
@@ -25,23 +26,15 @@ std::int64_t thousandths_of(const std::string& text) {
   return std::llround(number * 1000);
 }
 
-/// Thousandths as people write them: `1.5`, not `1.500`.
-std::string decimal_text(std::int64_t thousandths) {
-  std::string text = std::to_string(thousandths / 1000);
-  if (thousandths % 1000 == 0) return text;
-  std::string rest = std::to_string(1000 + thousandths % 1000).substr(1);
-  while (rest.back() == '0') rest.pop_back();
-  return text + "." + rest;
-}
-
 }  // namespace
 
-std::uint32_t SupervisorCore::slots_held(const Job& job, BandKind kind) const {
-  std::uint32_t slots = 0;
+/// Thousandths of slots.
+std::uint64_t SupervisorCore::milli_held(const Job& job, BandKind kind) const {
+  std::uint64_t milli = 0;
   if (job.shares == nullptr) return 0;
   for (std::uint32_t i = 0; i < workers_.band_slots(); ++i)
-    if (workers_[BandSlot{i}].alive && workers_[BandSlot{i}].kind == kind) slots += job.shares->of(BandSlot{i}).planned;
-  return slots;
+    if (workers_[BandSlot{i}].alive && workers_[BandSlot{i}].kind == kind) milli += job.shares->of(BandSlot{i}).planned;
+  return milli;
 }
 
 Result<Value> SupervisorCore::describe_pools() const {
@@ -62,7 +55,7 @@ Result<Value> SupervisorCore::describe_pools() const {
       for (const JobId id : active_) {
         const Job& job = *jobs_[id.value()];
         if (job.shares == nullptr || job.shares->pool != pool || job.shares->kinds[kind].unit_milli == 0) continue;
-        ++jobs, entitled += slots_held(job, static_cast<BandKind>(kind));
+        ++jobs, entitled += milli_held(job, static_cast<BandKind>(kind));
       }
       if (kind > 0 && bands == 0 && jobs == 0) continue;
       rows.push_back(Value::Record{{"pool", policy_.config.pools[pool].name},
@@ -71,7 +64,7 @@ Result<Value> SupervisorCore::describe_pools() const {
                                    {"preemption", policy_.config.pools[pool].preemption},
                                    {"bands", bands},
                                    {"slots", slots},
-                                   {"entitled", entitled},
+                                   {"entitled", decimal_value(entitled)},
                                    {"running", running},
                                    {"jobs", jobs},
                                    {"contended", bool{policy_.contended[pool * kBandKinds + kind]}},
@@ -103,7 +96,7 @@ Result<Value> SupervisorCore::describe_projects() const {
       if (!inside) continue;
       ++jobs;
       for (std::size_t kind = 0; kind < kBandKinds; ++kind) {
-        held[kind] += slots_held(job, static_cast<BandKind>(kind));
+        held[kind] += milli_held(job, static_cast<BandKind>(kind));
         wanted += job.shares->kinds[kind].demand;
       }
     }
@@ -115,10 +108,12 @@ Result<Value> SupervisorCore::describe_projects() const {
         {"slots_max", limit_value(project.slots_max)},
         {"guaranteed_gpu_slots", project.guaranteed_gpu_slots},
         {"gpu_slots_max", limit_value(project.gpu_slots_max)},
+        {"guaranteed_memory", project.guaranteed_memory.value()},
+        {"memory_max", limit_value(project.memory_max.value())},
         {"jobs", jobs},
-        {"wanted", wanted},
-        {"slots", held[0]},
-        {"gpu_slots", held[1]}});
+        {"wanted", decimal_value(wanted)},
+        {"slots", decimal_value(held[0])},
+        {"gpu_slots", decimal_value(held[1])}});
   }
   return Value{std::move(rows)};
 }
@@ -173,9 +168,9 @@ Result<Value> SupervisorCore::describe_queue() const {
                                    {"sum", share.priority},
                                    {"terms", share.priority > 0 ? Value{std::move(terms)} : Value{}},
                                    {"weight", static_cast<double>(own_weight(*job)) / 1000},
-                                   {"wanted", share.demand},
-                                   {"share", share.target},
-                                   {"slots", slots_held(*job, static_cast<BandKind>(kind))},
+                                   {"wanted", decimal_value(share.demand)},
+                                   {"share", decimal_value(share.target)},
+                                   {"slots", decimal_value(milli_held(*job, static_cast<BandKind>(kind)))},
                                    {"preempted", job->shares->preemptions},
                                    {"held_by", share.hold}});
     }
@@ -211,7 +206,7 @@ Result<Value> SupervisorCore::set_by_request(const AdminRequest& request) {
       return Error{ErrorCode::InvalidArgument, to_string(job->id),
                    "is a gang of " + std::to_string(job->spec.policy.gang) + ": with less it would wait for ever",
                    "hold it back by its priority"};
-    const std::uint32_t unit = std::max(job->shares->kinds[0].unit_slots(), job->shares->kinds[1].unit_slots());
+    const std::uint32_t unit = std::max(job->shares->kinds[0].least_slots(), job->shares->kinds[1].least_slots());
     if (cap > 0 && cap < unit)
       return Error{ErrorCode::InvalidArgument, to_string(job->id),
                    "has a subtask of " + std::to_string(unit) + " slots: with less it would wait for ever",
@@ -317,8 +312,8 @@ void SupervisorCore::explain_policy(const Job& job, Value::Record& fields) const
     const KindShare& share = job.shares->kinds[kind];
     if (share.unit_milli == 0) continue;
     const std::string which = kind == 0 ? "" : "gpu_";
-    fields.emplace_back(which + "slots_wanted", share.demand);
-    fields.emplace_back(which + "slots_held", slots_held(job, static_cast<BandKind>(kind)));
+    fields.emplace_back(which + "slots_wanted", decimal_value(share.demand));
+    fields.emplace_back(which + "slots_held", decimal_value(milli_held(job, static_cast<BandKind>(kind))));
     if (!share.hold.empty()) fields.emplace_back(which + "held_by", share.hold);
     if (share.starts_by != kNever && share.starts_by > now_)
       fields.emplace_back(which + "starts_within_s", std::chrono::duration<double>(share.starts_by - now_).count());

@@ -1,5 +1,6 @@
 // SupervisorCore: which policy is in force, and where a job stands in it.
 #include <algorithm>
+#include <utility>
 
 #include "common/base/nearest_name.hpp"
 #include "supervisor/core/policy_differences.hpp"
@@ -16,6 +17,30 @@ Error unknown_name(const char* kind, const std::string& name, const std::vector<
   for (const Entry& entry : entries) nearest.offer(entry.name);
   return {ErrorCode::NotFound, std::string{kind} + " '" + name + "'", "is not known",
           nearest.best().empty() ? "`penstock " + std::string{kind} + "s` lists them" : nearest.remedy()};
+}
+
+constexpr std::pair<Guarantee, const char*> kGuarantees[] = {
+    {Guarantee::Slots, " slots"}, {Guarantee::GpuSlots, " GPU slots"}, {Guarantee::Memory, " bytes of memory"}};
+
+/// What the bands of a pool have now of what may be guaranteed.
+std::int64_t amount_in(const WorkerTable& workers, const std::vector<std::uint32_t>& pool_of_band, std::uint32_t pool,
+                       Guarantee of) {
+  const BandKind kind = of == Guarantee::GpuSlots ? BandKind::Gpu : BandKind::Cpu;
+  std::int64_t amount = 0;
+  for (std::uint32_t i = 0; i < workers.band_slots(); ++i) {
+    const BandEntry& band = workers[BandSlot{i}];
+    if (!band.alive || band.kind != kind || pool_of_band[i] != pool) continue;
+    amount += of == Guarantee::Memory ? band.description.capacity.memory.value() : std::int64_t{band.slots};
+  }
+  return amount;
+}
+
+/// Departments speak for their parts.
+std::int64_t guaranteed_together(const PolicyConfig& config, std::uint32_t pool, Guarantee of) {
+  const std::vector<std::int64_t> amounts = guarantees_in(config, pool, of);
+  std::int64_t sum = 0;
+  for (std::size_t i = 0; i < amounts.size(); ++i) sum += config.projects[i].department.empty() ? amounts[i] : 0;
+  return sum;
 }
 
 }  // namespace
@@ -80,14 +105,7 @@ void SupervisorCore::open_shares(Job& job) {
     fresh.holds_since = share.holds_since;
     share = std::move(fresh);
   }
-  for (const Template& wanted : job.shape->graph().templates) {
-    KindShare& share = shares.kinds[wants_gpu(wanted) ? 1 : 0];
-    share.all_stay = (share.unit_milli == 0 || share.all_stay) && !wanted.retryable;
-    share.any_stays = share.any_stays || !wanted.retryable;
-    share.unit_milli =
-        std::max(share.unit_milli,
-                 static_cast<std::uint32_t>(std::clamp<std::int64_t>(wanted.request.slots.value(), 1, 65'535'000)));
-  }
+  measure_requests(job);
   // What workers latch on stays what it is until they are told otherwise.
   const std::vector<BandShare> before = std::exchange(shares.bands, std::vector<BandShare>(workers_.band_slots()));
   for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i) {
@@ -173,24 +191,14 @@ std::int64_t SupervisorCore::first_position(JobId job) {
 /// What is in force and probably not meant, with what the cluster has now.
 std::vector<std::string> SupervisorCore::warnings_of_policy() const {
   std::vector<std::string> warnings = policy_warnings(policy_.config);
-  const std::vector<ProjectConfig>& projects = policy_.config.projects;
   for (std::uint32_t pool = 0; pool < policy_.config.pools.size(); ++pool)
-    for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
+    for (const auto& [of, unit] : kGuarantees) {
       if (!counts_quotas(pool)) continue;
-      std::int64_t slots = 0;
-      for (std::uint32_t i = 0; i < workers_.band_slots(); ++i)
-        if (const BandEntry& band = workers_[BandSlot{i}];
-            band.alive && band.kind == kind && policy_.pool_of_band[i] == pool)
-          slots += band.slots;
-      const bool cpu = kind == BandKind::Cpu;
-      const std::vector<std::int64_t> amounts = guarantees_in(
-          policy_.config, pool, cpu ? &ProjectConfig::guaranteed_slots : &ProjectConfig::guaranteed_gpu_slots);
-      std::int64_t sum = 0;
-      for (std::size_t i = 0; i < projects.size(); ++i) sum += projects[i].department.empty() ? amounts[i] : 0;
-      if (sum > slots)
-        warnings.push_back("pool '" + policy_.config.pools[pool].name + "' has " + std::to_string(slots) +
-                           (cpu ? " slots now" : " GPU slots now") + ", and " + std::to_string(sum) +
-                           " are guaranteed: first come, first served");
+      const std::int64_t all = amount_in(workers_, policy_.pool_of_band, pool, of);
+      const std::int64_t sum = guaranteed_together(policy_.config, pool, of);
+      if (sum > all)
+        warnings.push_back("pool '" + policy_.config.pools[pool].name + "' has " + std::to_string(all) + unit +
+                           " now, and " + std::to_string(sum) + " are guaranteed: first come, first served");
     }
   return warnings;
 }

@@ -13,11 +13,9 @@ namespace {
 /// and is the grace that passes which count quotas have.
 constexpr Duration kIncompleteMax = std::chrono::seconds{60};
 
-constexpr std::int64_t kDeviceMib = 1024;  // Slots are told apart as devices are; their memory is nobody's concern.
-
-std::uint32_t snapshot_pool(std::uint32_t pool, BandKind kind) {
-  return pool * static_cast<std::uint32_t>(kBandKinds) + static_cast<std::uint32_t>(kind);
-}
+/// A slot is told apart as a device is, and parts of it by its memory: a thousandth is one of these. What a device's
+/// real memory would hold is part of how much of a slot a run counts for.
+constexpr std::int64_t kDeviceMib = 1000;
 
 policy::WorkloadKind kind_of(JobKind kind) {
   switch (kind) {
@@ -40,11 +38,23 @@ std::int64_t base_priority(const JobPolicy& wishes) {
   return 50;
 }
 
-/// What a project is guaranteed, and its weight beyond that; both in slots, in thousandths.
-struct ProjectDue {
-  std::int64_t guaranteed = 0;
-  std::int64_t weight = 0;
+/// What a project is guaranteed of a resource, and its weight in what lies idle beyond that.
+struct ResourceDue {
+  std::int64_t guaranteed = policy::kUnlimited;
+  std::int64_t weight = 1000;
 };
+
+/// Slots in thousandths, memory in bytes.
+struct ProjectDue {
+  ResourceDue slots;
+  ResourceDue memory;
+};
+
+/// So that, as weights, guarantees of memory are no larger than those of slots.
+std::vector<std::int64_t> in_mib(std::vector<std::int64_t> bytes) {
+  for (std::int64_t& each : bytes) each = (each + kMiB.value() - 1) / kMiB.value();
+  return bytes;
+}
 
 policy::Project project_for(const ProjectConfig& source, BandKind kind, std::uint32_t parent, const ProjectDue& due) {
   policy::Project project;
@@ -53,7 +63,12 @@ policy::Project project_for(const ProjectConfig& source, BandKind kind, std::uin
   project.priority = source.priority;
   for (policy::ResourceShare& share : project.shares) share = {policy::kUnlimited, policy::kUnlimited, 1000, 0};
   project.shares[static_cast<std::size_t>(policy::Resource::Gpu)] = {
-      due.guaranteed, bounded(kind == BandKind::Cpu ? source.slots_max : source.gpu_slots_max), due.weight, 0};
+      due.slots.guaranteed, bounded(kind == BandKind::Cpu ? source.slots_max : source.gpu_slots_max), due.slots.weight,
+      0};
+  if (kind != BandKind::Cpu) return project;
+  project.shares[static_cast<std::size_t>(policy::Resource::Memory)] = {
+      due.memory.guaranteed, source.memory_max == kUnboundedBytes ? policy::kUnlimited : source.memory_max.value(),
+      due.memory.weight, 0};
   return project;
 }
 
@@ -61,14 +76,44 @@ policy::Project project_for(const ProjectConfig& source, BandKind kind, std::uin
 /// gives up the rest, because two of them might wait for each other: `leaving` takes it;
 /// none where a pass sees to that itself. Spec: policy-runai 9.
 void watch_gang(KindShare& share, Instant now, std::vector<PromisedPlace>& held, std::vector<PromisedPlace>* leaving) {
-  std::uint32_t sum = 0;
-  for (const PromisedPlace& place : held) sum += place.slots;
+  std::uint64_t sum = 0;
+  for (const PromisedPlace& place : held) sum += place.milli;
   const bool incomplete = sum > 0 && sum < share.demand;
   if (!incomplete || share.incomplete_since == kNever) share.incomplete_since = incomplete ? now : kNever;
   if (leaving == nullptr || !incomplete || now < later(share.incomplete_since, kIncompleteMax)) return;
   PENSTOCK_COVERAGE_MARK("a gang gives up the rest of its places");
   leaving->insert(leaving->end(), held.begin(), held.end());
   held.clear();
+}
+
+/// A part of one slot shares a device with others; what is more takes whole ones. A rest of a portion comes with all
+/// of what the portion takes beside: rather too much than too little.
+void request(policy::Member& member, const Portion& portion, std::uint64_t milli) {
+  const auto portions = static_cast<std::int64_t>((milli + portion.milli - 1) / portion.milli);
+  member.request = {portion.cpu.value() * portions, portion.memory.value() * portions, 0};
+  if (milli % 1000 == 0 || milli > 1000) {
+    member.request.gpu = static_cast<std::int64_t>((milli + 999) / 1000 * 1000);
+  } else {
+    member.devices = 1;
+    member.device_share = static_cast<std::int64_t>(milli);
+  }
+}
+
+/// On a band that is too small for what a mixture of subtasks might take it takes all that there is: `portion_of`.
+void fit_to(policy::Member& member, const BandEntry& band) {
+  const ResourceVector& all = band.description.capacity;
+  member.request.cpu = std::min(member.request.cpu, all.cpu.value());
+  member.request.memory = std::min(member.request.memory, all.memory.value());
+}
+
+/// The device of the band on which a member that holds a part of one is shown: the first with room.
+std::uint32_t share_device(std::vector<std::uint64_t>& devices, const BandEntry& band, std::uint64_t milli) {
+  const auto room = [&](std::uint64_t used) { return used + milli <= 1000; };
+  auto found = std::find_if(devices.begin(), devices.end(), room);
+  if (found == devices.end() && devices.size() < band.slots) found = devices.insert(devices.end(), 0);
+  if (found == devices.end()) found = devices.begin();
+  *found += milli;
+  return static_cast<std::uint32_t>(found - devices.begin());
 }
 
 }  // namespace
@@ -81,13 +126,12 @@ void SupervisorCore::begin_pass() {
   pass.number = ++policy_.passes;
   pass.begun = now_;
   charge_accounts();
+  size_portions(pass);
   count_holdings();
   policy::Snapshot snapshot;
   snapshot.now = now_;
   show_bands(pass, snapshot);
   show_owners(pass, snapshot);
-  std::vector<std::int64_t> capacity(policy_.config.pools.size() * kBandKinds, 0);
-  for (const policy::Band& band : snapshot.bands) capacity[band.pool] += band.slots;
   std::vector<std::int64_t> weights(policy_.config.projects.size() + 1, 0);
   for (const JobId id : active_)
     if (const Job& job = *jobs_[id.value()]; job.shares != nullptr) weights[job.shares->project] += own_weight(job);
@@ -95,7 +139,7 @@ void SupervisorCore::begin_pass() {
     Job& job = *jobs_[id.value()];
     if (job.shares == nullptr || job.cancelling || job.waiting_for_disk || job.held) continue;
     for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu})
-      show_job(job, kind, {capacity[snapshot_pool(job.shares->pool, kind)], weights[job.shares->project]}, snapshot);
+      show_job(job, kind, weights[job.shares->project], snapshot);
   }
   out_->add(supervisor_action::RunPass{pass.number, std::move(snapshot), policy_.config.pools});
 }
@@ -106,14 +150,18 @@ void SupervisorCore::show_bands(PassUnderWay& pass, policy::Snapshot& snapshot) 
     if (!band.alive) continue;
     policy::Band seen;
     seen.name = to_string(band.id);
-    seen.pool = snapshot_pool(policy_.pool_of_band[i], band.kind);
+    seen.pool = domain_of(policy_.pool_of_band[i], band.kind);
     seen.state = band.draining ? policy::BandState::Draining : policy::BandState::Enabled;
-    seen.slots = band.slots;
-    seen.capacity = {0, 0, std::int64_t{band.slots} * 1000};
+    const DomainView& domain = pass.domains[seen.pool];
+    seen.slots = static_cast<std::int64_t>(std::uint64_t{band.slots} * 1000 / domain.grain);
+    seen.capacity.gpu = std::int64_t{band.slots} * 1000;
+    const ResourceVector& capacity = band.description.capacity;
+    if (domain.by_amount) seen.capacity.cpu = capacity.cpu.value(), seen.capacity.memory = capacity.memory.value();
     seen.device_memory_mib = kDeviceMib;
     snapshot.bands.push_back(std::move(seen));
     pass.bands.push_back(BandSlot{i});
     pass.band_ids.push_back(band.id);
+    pass.devices.emplace_back();
   }
 }
 
@@ -133,21 +181,31 @@ void SupervisorCore::show_owners(PassUnderWay& pass, policy::Snapshot& snapshot)
 }
 
 /// Each kind of band of each pool has projects of its own, because what is guaranteed of one says nothing about the
-/// others. The last of each is that of jobs without a project.
+/// others. The last of each is that of jobs without a project. Memory is divided in pools where anybody is guaranteed
+/// any.
 void SupervisorCore::show_projects(std::uint32_t pool, BandKind kind, policy::Snapshot& snapshot) const {
   const PolicyConfig& config = policy_.config;
   const auto first = static_cast<std::uint32_t>(snapshot.projects.size());
-  const std::vector<std::int64_t> guaranteed = guarantees_in(
-      config, pool, kind == BandKind::Cpu ? &ProjectConfig::guaranteed_slots : &ProjectConfig::guaranteed_gpu_slots);
-  const std::vector<std::int64_t> weights = weights_beyond(config, guaranteed);
+  const std::vector<std::int64_t> slots =
+      guarantees_in(config, pool, kind == BandKind::Cpu ? Guarantee::Slots : Guarantee::GpuSlots);
+  const std::vector<std::int64_t> slot_weights = weights_beyond(config, slots);
+  const std::vector<std::int64_t> memory = guarantees_in(config, pool, Guarantee::Memory);
+  const std::vector<std::int64_t> memory_weights = weights_beyond(config, in_mib(memory));
+  const bool divides_memory = std::any_of(memory.begin(), memory.end(), [](std::int64_t each) { return each > 0; });
+  const auto due_of = [&](std::size_t i) {
+    ProjectDue due{{i < slots.size() ? slots[i] * 1000 : 0, slot_weights[i]}, {}};
+    if (divides_memory) due.memory = {i < memory.size() ? memory[i] : 0, memory_weights[i]};
+    return due;
+  };
   for (std::size_t i = 0; i < config.projects.size(); ++i) {
     const ProjectConfig& project = config.projects[i];
     const std::int64_t above = project.department.empty() ? -1 : find_project(config, project.department);
     const std::uint32_t parent = above < 0 ? policy::kNone : first + static_cast<std::uint32_t>(above);
-    snapshot.projects.push_back(project_for(project, kind, parent, {guaranteed[i] * 1000, weights[i]}));
+    snapshot.projects.push_back(project_for(project, kind, parent, due_of(i)));
     snapshot.projects.back().created = static_cast<std::int64_t>(snapshot.projects.size());
   }
-  snapshot.projects.push_back(project_for(ProjectConfig{.name = "none"}, kind, policy::kNone, {0, weights.back()}));
+  snapshot.projects.push_back(
+      project_for(ProjectConfig{.name = "none"}, kind, policy::kNone, due_of(config.projects.size())));
 }
 
 /// Larger first, as a pass compares it. Spec: policy-runai 5.
@@ -168,11 +226,12 @@ std::int64_t SupervisorCore::weight_of(const Job& job, std::int64_t weights) con
   return std::max<std::int64_t>(project * own_weight(job) / std::max<std::int64_t>(weights, 1), 1);
 }
 
-void SupervisorCore::show_job(Job& job, BandKind kind, const PoolView& pool, policy::Snapshot& snapshot) {
+void SupervisorCore::show_job(Job& job, BandKind kind, std::int64_t weights, policy::Snapshot& snapshot) {
   KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
   if (share.unit_milli == 0) return;
   share.bound = is_bound(job, kind);
-  share.demand = measure_demand(job, kind, pool.capacity);
+  const DomainView& domain = policy_.pass->domains[domain_of(job.shares->pool, kind)];
+  share.demand = measure_demand(job, kind, domain.capacity);
   std::vector<PromisedPlace> leaving;
   std::vector<PromisedPlace> held = settle_holdings(job, kind, leaving);
   if (held.empty() || share.holds_since == kNever) share.holds_since = held.empty() ? kNever : now_;
@@ -183,14 +242,15 @@ void SupervisorCore::show_job(Job& job, BandKind kind, const PoolView& pool, pol
   PassUnderWay& pass = *policy_.pass;
   policy::Workload seen;
   seen.name = to_string(job.id);
-  seen.pool = snapshot_pool(job.shares->pool, kind);
+  seen.pool = domain_of(job.shares->pool, kind);
   if (counts_quotas(job.shares->pool)) seen.project = pass.first_projects[seen.pool] + job.shares->project;
   if (job.shares->account < pass.charged.size()) seen.account = pass.charged[job.shares->account];
   seen.kind = kind_of(wishes.kind);
   seen.preemptible = may_leave(job, kind);
   seen.priority = precedence_of(job);
-  seen.weight = weight_of(job, pool.weights);
-  seen.slots_max = wishes.slots_max > 0 ? wishes.slots_max : policy::kUnlimited;
+  seen.weight = weight_of(job, weights);
+  const auto slots_max = static_cast<std::int64_t>(std::uint64_t{wishes.slots_max} * 1000 / domain.grain);
+  seen.slots_max = wishes.slots_max > 0 ? slots_max : policy::kUnlimited;
   seen.position = job.shares->position;
   seen.submitted = job.id.value();
   seen.submitted_at = job.submitted;
@@ -198,35 +258,35 @@ void SupervisorCore::show_job(Job& job, BandKind kind, const PoolView& pool, pol
   if (!held.empty()) seen.ends_by = later(share.holds_since, *seen.time_limit);
   if (share.incomplete_since != kNever) seen.stale_since = share.incomplete_since;
   const bool together = gang && counts_quotas(job.shares->pool);
-  if (together) seen.sets = {{"gang", wishes.gang / std::max(share.unit_slots(), 1U)}};
+  if (together) seen.sets = {{"gang", static_cast<std::int64_t>(wishes.gang * 1000ULL / share.portion.milli)}};
+  pass.subjects.push_back({job.id, kind, gang, seen.pool});
   snapshot.workloads.push_back(std::move(seen));
-  pass.subjects.push_back({job.id, kind, gang});
   show_members(share, held, leaving, snapshot);
 }
 
-/// One member for each slot, or for as many as a subtask needs; one for a gang, which is told apart where quotas count.
+/// One member for each portion; one for a gang, which is told apart where quotas count.
 void SupervisorCore::show_members(KindShare& share, const std::vector<PromisedPlace>& held,
                                   const std::vector<PromisedPlace>& leaving, policy::Snapshot& snapshot) {
   PassUnderWay& pass = *policy_.pass;
   const PassUnderWay::Subject subject = pass.subjects.back();
   const bool whole = subject.gang && !counts_quotas(jobs_[subject.job.value()]->shares->pool);
-  std::uint32_t sum = 0;
-  for (const PromisedPlace& place : held) sum += place.slots;
+  std::uint64_t sum = 0;
+  for (const PromisedPlace& place : held) sum += place.milli;
   const Job& job = *jobs_[subject.job.value()];
   if (whole && sum > 0) {
     show_member(sum, held, policy::MemberState::Running, snapshot);
     for (const PromisedPlace& place : held)
-      if (slots_that_stay(job, place.band) > 0) snapshot.members.back().preemptible = false;
+      if (milli_that_stays(job, place.band) > 0) snapshot.members.back().preemptible = false;
   }
   for (const PromisedPlace& place : held) {
-    const std::uint32_t unit = share.unit_on(workers_[place.band]);
-    const std::uint32_t stay = whole ? 0 : slots_that_stay(job, place.band);
-    for (std::uint32_t slots = 0; !whole && slots + unit <= place.slots; slots += unit) {
+    const std::uint64_t unit = share.unit_on(workers_[place.band]);
+    const std::uint64_t stays = whole ? 0 : milli_that_stays(job, place.band);
+    for (std::uint64_t shown = 0; !whole && shown + unit <= place.milli; shown += unit) {
       show_member(unit, {{place.band, unit}}, policy::MemberState::Running, snapshot);
-      if (slots < stay) snapshot.members.back().preemptible = false;
+      if (shown < stays) snapshot.members.back().preemptible = false;
     }
   }
-  for (const PromisedPlace& place : leaving) show_member(place.slots, {place}, policy::MemberState::Leaving, snapshot);
+  for (const PromisedPlace& place : leaving) show_member(place.milli, {place}, policy::MemberState::Leaving, snapshot);
   if (sum >= share.demand) return;
   if (share.bound)
     show_bound_members(share, share.demand - sum, snapshot);
@@ -234,7 +294,7 @@ void SupervisorCore::show_members(KindShare& share, const std::vector<PromisedPl
     show_waiting_members(share, share.demand - sum, snapshot);
 }
 
-void SupervisorCore::show_member(std::uint32_t slots, std::vector<PromisedPlace> places, policy::MemberState state,
+void SupervisorCore::show_member(std::uint64_t milli, std::vector<PromisedPlace> places, policy::MemberState state,
                                  policy::Snapshot& snapshot) {
   PassUnderWay& pass = *policy_.pass;
   const PassUnderWay::Subject& subject = pass.subjects.back();
@@ -243,26 +303,31 @@ void SupervisorCore::show_member(std::uint32_t slots, std::vector<PromisedPlace>
   member.name = to_string(job.id) + "." + std::to_string(snapshot.members.size());
   member.workload = static_cast<std::uint32_t>(pass.subjects.size() - 1);
   member.state = state;
-  member.slots = slots;
+  const std::uint64_t grain = pass.domains[subject.domain].grain;
+  member.slots = static_cast<std::int64_t>((milli + grain - 1) / grain);
   member.preemptible = may_leave(job, subject.kind);
   member.single_band = !subject.gang || counts_quotas(job.shares->pool);
-  member.request = {0, 0, std::int64_t{slots} * 1000};
+  request(member, job.shares->kinds[static_cast<std::size_t>(subject.kind)].portion, milli);
   member.submitted = job.id.value();
   member.requested = static_cast<std::int64_t>(snapshot.members.size());
   for (const PromisedPlace& place : places) {
     const auto at = std::lower_bound(pass.bands.begin(), pass.bands.end(), place.band);
-    member.places.push_back({static_cast<std::uint32_t>(at - pass.bands.begin()), place.slots});
+    const auto band = static_cast<std::uint32_t>(at - pass.bands.begin());
+    member.places.push_back({band, static_cast<std::int64_t>((place.milli + grain - 1) / grain)});
+    fit_to(member, workers_[place.band]);
+    if (member.devices > 0) member.device_groups = {share_device(pass.devices[band], workers_[place.band], milli)};
   }
-  pass.members.push_back({member.workload, slots, std::move(places), state == policy::MemberState::Leaving});
+  pass.members.push_back({member.workload, milli, std::move(places), state == policy::MemberState::Leaving});
   snapshot.members.push_back(std::move(member));
 }
 
 /// Those that take a place wherever there is one, or the one that they were promised.
-void SupervisorCore::show_waiting_members(const KindShare& share, std::uint32_t missing, policy::Snapshot& snapshot) {
+void SupervisorCore::show_waiting_members(const KindShare& share, std::uint64_t missing, policy::Snapshot& snapshot) {
   const PassUnderWay& pass = *policy_.pass;
   const PassUnderWay::Subject& subject = pass.subjects.back();
   const bool quotas = counts_quotas(jobs_[subject.job.value()]->shares->pool);
-  const std::uint32_t each = subject.gang && !quotas ? missing : std::max(share.unit_slots(), 1U);
+  const std::uint64_t grain = pass.domains[subject.domain].grain;
+  const std::uint64_t each = subject.gang && !quotas ? missing : share.portion.milli;
   std::size_t promise = 0;
   if (snapshot.members.size() >= policy_.config.members_max) return;
   for (; missing > 0; missing -= std::min(missing, each)) {
@@ -271,33 +336,34 @@ void SupervisorCore::show_waiting_members(const KindShare& share, std::uint32_t 
     show_member(each, {}, policy::MemberState::Pending, snapshot);
     if (promise >= share.promised.size() || quotas) continue;
     policy::Claim claim{static_cast<std::uint32_t>(snapshot.members.size() - 1), {}};
-    std::uint32_t kept = 0;
+    std::int64_t kept = 0;
     for (const PromisedPlace& place : share.promised[promise++]) {
       const auto at = std::lower_bound(pass.bands.begin(), pass.bands.end(), place.band);
-      if (at != pass.bands.end() && *at == place.band) {
-        claim.places.push_back({static_cast<std::uint32_t>(at - pass.bands.begin()), place.slots});
-        kept += static_cast<std::uint32_t>(place.slots);
-      }
+      if (at == pass.bands.end() || *at != place.band) continue;
+      const auto slots = static_cast<std::int64_t>((place.milli + grain - 1) / grain);
+      claim.places.push_back({static_cast<std::uint32_t>(at - pass.bands.begin()), slots});
+      kept += slots;
     }
     // What is left of a promise whose worker is gone, or of one for another part of the gang, is none.
-    if (kept == each) snapshot.claims.push_back(std::move(claim));
+    if (kept == snapshot.members.back().slots) snapshot.claims.push_back(std::move(claim));
   }
 }
 
 /// Those that wait for slots of one band each.
-void SupervisorCore::show_bound_members(const KindShare& share, std::uint32_t missing, policy::Snapshot& snapshot) {
+void SupervisorCore::show_bound_members(const KindShare& share, std::uint64_t missing, policy::Snapshot& snapshot) {
   const PassUnderWay& pass = *policy_.pass;
   const PassUnderWay::Subject subject = pass.subjects.back();
   const Job& job = *jobs_[subject.job.value()];
   for (std::uint32_t i = 0; i < pass.bands.size(); ++i) {
     const BandEntry& band = workers_[pass.bands[i]];
     if (band.kind != subject.kind) continue;
-    const std::uint32_t unit = share.unit_on(band);
-    const std::uint32_t wanted = measure_demand_at(job, pass.bands[i]);
-    for (std::uint32_t held = job.shares->of(pass.bands[i]).planned; held < wanted && missing > 0; held += unit) {
+    const std::uint64_t unit = share.unit_on(band);
+    const std::uint64_t wanted = measure_demand_at(job, pass.bands[i]);
+    for (std::uint64_t held = job.shares->of(pass.bands[i]).planned; held < wanted && missing > 0; held += unit) {
       if (snapshot.members.size() >= policy_.config.members_max) return;
       show_member(unit, {}, policy::MemberState::Pending, snapshot);
       snapshot.members.back().allowed_bands = {i};
+      fit_to(snapshot.members.back(), band);
       missing -= std::min(missing, unit);
     }
   }

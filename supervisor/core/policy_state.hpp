@@ -15,16 +15,30 @@ namespace penstock::supervisor {
 /// Instead of a position in the configuration: the whole cluster.
 inline constexpr std::uint32_t kAnyPool = ~std::uint32_t{0};
 
+/// The bands of one kind in one pool, as a pass counts them.
+struct DomainView {
+  std::uint64_t grain = 1;            ///< Thousandths of a slot that one slot of the snapshot stands for.
+  std::uint64_t capacity = 0;         ///< Thousandths of slots.
+  bool by_amount = false;             ///< Jobs there ask for memory or processors, which count as well.
+  std::vector<ResourceVector> sizes;  ///< Of its bands, each once.
+};
+
+/// The place of that kind and pool among `PassUnderWay::domains`, and as a pool of the snapshot.
+inline std::uint32_t domain_of(std::uint32_t pool, BandKind kind) {
+  return pool * static_cast<std::uint32_t>(kBandKinds) + static_cast<std::uint32_t>(kind);
+}
+
 /// Positions in a snapshot and whom they stand for, kept until the plan for it comes.
 struct PassUnderWay {
   struct Subject {
     JobId job;
     BandKind kind = BandKind::Cpu;
     bool gang = false;
+    std::uint32_t domain = 0;
   };
   struct Member {
     std::uint32_t subject = 0;
-    std::uint32_t slots = 0;
+    std::uint64_t milli = 0;            ///< Thousandths of slots.
     std::vector<PromisedPlace> places;  ///< What it holds; empty: it waits.
     bool leaving = false;
   };
@@ -34,7 +48,10 @@ struct PassUnderWay {
   std::vector<BandId> band_ids;  ///< A band may be another one when the plan comes.
   std::vector<std::uint32_t> first_projects;  ///< By pool of the snapshot: where its projects begin.
   std::vector<std::uint32_t> charged;         ///< By account of the configuration: its position in the snapshot.
+  std::vector<DomainView> domains;
+  std::vector<std::vector<std::uint64_t>> devices;  ///< By band: what of each of its devices is held in parts.
   std::vector<Subject> subjects;
+  std::uint64_t grain_of(std::uint32_t subject) const { return domains[subjects[subject].domain].grain; }
   std::vector<Member> members;
 };
 

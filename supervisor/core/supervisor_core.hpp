@@ -388,32 +388,29 @@ class SupervisorCore {
   void set_policy(PolicyConfig config);
 
   // The cluster as a pass sees it: policy_snapshot.cpp.
-  struct PoolView {
-    std::int64_t capacity = 0;
-    std::int64_t weights = 0;  ///< Of the project's jobs together.
-  };
   bool counts_quotas(std::uint32_t pool) const;
   void begin_pass();
   void show_bands(PassUnderWay& pass, policy::Snapshot& snapshot) const;
   void show_owners(PassUnderWay& pass, policy::Snapshot& snapshot) const;
   void show_projects(std::uint32_t pool, BandKind kind, policy::Snapshot& snapshot) const;
   std::int64_t precedence_of(const Job& job) const;
-  void show_job(Job& job, BandKind kind, const PoolView& pool, policy::Snapshot& snapshot);
+  /// `weights`: of the project's jobs together.
+  void show_job(Job& job, BandKind kind, std::int64_t weights, policy::Snapshot& snapshot);
   void show_members(KindShare& share, const std::vector<PromisedPlace>& held, const std::vector<PromisedPlace>& leaving,
                     policy::Snapshot& snapshot);
   std::int64_t own_weight(const Job& job) const;
   std::int64_t weight_of(const Job& job, std::int64_t weights) const;
-  void show_member(std::uint32_t slots, std::vector<PromisedPlace> places, policy::MemberState state,
+  void show_member(std::uint64_t milli, std::vector<PromisedPlace> places, policy::MemberState state,
                    policy::Snapshot& snapshot);
-  void show_waiting_members(const KindShare& share, std::uint32_t missing, policy::Snapshot& snapshot);
-  void show_bound_members(const KindShare& share, std::uint32_t missing, policy::Snapshot& snapshot);
+  void show_waiting_members(const KindShare& share, std::uint64_t missing, policy::Snapshot& snapshot);
+  void show_bound_members(const KindShare& share, std::uint64_t missing, policy::Snapshot& snapshot);
   void count_holdings();
   std::uint64_t runnable_for(const Job& job, BandSlot band) const;
-  std::uint32_t measure_demand_at(const Job& job, BandSlot slot) const;
+  std::uint64_t measure_demand_at(const Job& job, BandSlot slot) const;
   bool fits_all_of_pool(const Job& job, std::uint32_t template_index);
   bool is_bound(Job& job, BandKind kind);
-  static std::uint32_t slots_run(const KindShare& kind, const BandShare& share, const BandEntry& band);
-  std::uint32_t measure_demand(const Job& job, BandKind kind, std::int64_t capacity) const;
+  static std::uint64_t milli_run(const KindShare& kind, const BandShare& share, const BandEntry& band);
+  std::uint64_t measure_demand(const Job& job, BandKind kind, std::uint64_t capacity) const;
   std::vector<PromisedPlace> settle_holdings(Job& job, BandKind kind, std::vector<PromisedPlace>& leaving);
   void charge_accounts();
   void charge(Job& job);
@@ -421,7 +418,14 @@ class SupervisorCore {
   static std::uint64_t slots_of(const Job& job, std::uint32_t subtask);
   void accrue(Job& job);
   bool may_leave(const Job& job, BandKind kind) const;
-  std::uint32_t slots_that_stay(const Job& job, BandSlot slot) const;
+  std::uint64_t milli_that_stays(const Job& job, BandSlot slot) const;
+
+  // How much a member of a snapshot stands for: portions.cpp.
+  void measure_requests(Job& job) const;
+  void size_portions(PassUnderWay& pass);
+  void choose_grains(PassUnderWay& pass) const;
+  std::uint64_t run_milli(const KindShare& share, BandKind kind, const DomainView& domain) const;
+  Portion portion_of(const KindShare& share, BandKind kind, const DomainView& domain, bool quotas) const;
 
   // From a plan to the workers: entitlements.cpp.
   void policy_changed();
@@ -430,6 +434,7 @@ class SupervisorCore {
   void give_up_pass(const std::string& why);
   void apply_plan(const PassUnderWay& pass, const policy::Plan& plan);
   bool is_still(const PassUnderWay& pass, BandSlot band) const;
+  static std::uint64_t milli_of_target(const PassUnderWay& pass, const policy::Target& target);
   void note_explanations(const PassUnderWay& pass, const policy::Plan& plan);
   bool is_limited(const Job& job, BandKind kind) const;
   void entitle(Job& job);
@@ -447,7 +452,7 @@ class SupervisorCore {
   void note_preemptions(const PassUnderWay& pass, const policy::Plan& plan);
   /// Of one plan: a project's sum is the same for all that leave for it.
   using HeldByProject = std::map<std::pair<std::uint32_t, BandKind>, std::uint64_t>;
-  std::uint64_t slots_of_project(std::uint32_t project, BandKind kind) const;
+  std::uint64_t milli_of_project(std::uint32_t project, BandKind kind) const;
   std::string priority_text(const Job& job) const;
   std::string preemption_text(const PassUnderWay& pass, const policy::Plan& plan, const policy::Preemption& each,
                               HeldByProject& held_by) const;
@@ -464,7 +469,7 @@ class SupervisorCore {
   Result<void> change_quota(const std::string& project, std::int64_t slots);
 
   // Questions and orders about it: policy_queries.cpp.
-  std::uint32_t slots_held(const Job& job, BandKind kind) const;
+  std::uint64_t milli_held(const Job& job, BandKind kind) const;
   Result<Value> describe_pools() const;
   Result<Value> describe_projects() const;
   Result<Value> describe_shares() const;

@@ -74,6 +74,7 @@ struct Explanation {
   std::int64_t have = 0;
   std::uint32_t subject = kNone;  ///< A project, where one is meant.
   std::uint32_t other = kNone;    ///< The workload that it waits for, where there is one.
+  Resource resource = Resource::Gpu;  ///< What `need` and `have` are amounts of; slots count as devices.
   friend bool operator==(const Explanation&, const Explanation&) = default;
 };
 

@@ -130,7 +130,7 @@ void QuotaPass::pass_on(std::uint32_t from, std::uint32_t to) {
 
 void QuotaPass::note_refusal(std::uint32_t workload, const Refusal& refusal) { refusals_[workload] = refusal; }
 
-void QuotaPass::explain(std::uint32_t workload, std::int64_t roomiest, const Resources& largest, Plan& plan) const {
+void QuotaPass::explain(std::uint32_t workload, const Resources& roomiest, const Resources& largest, Plan& plan) const {
   const std::vector<std::uint32_t>& members = order_.members(workload);
   const auto waiting =
       std::find_if(members.begin(), members.end(), [this](std::uint32_t member) { return waits(member); });
@@ -148,8 +148,17 @@ void QuotaPass::explain(std::uint32_t workload, std::int64_t roomiest, const Res
     why.need = refusal->would_hold;
     why.have = refusal->may_hold;
     why.subject = refusal->owner;
+    why.resource = static_cast<Resource>(refusal->resource);
   } else {
-    why.have = roomiest;
+    why.have = roomiest.gpu;
+    const Resources need = amount_of({*waiting});
+    for (const Resource resource : {Resource::Cpu, Resource::Memory}) {
+      const auto at = static_cast<std::size_t>(resource);
+      if (need.gpu > roomiest.gpu || need.of(at) <= roomiest.of(at)) continue;
+      why.resource = resource;
+      why.need = need.of(at);
+      why.have = roomiest.of(at);
+    }
   }
   plan.explanations.push_back(why);
 }
@@ -168,10 +177,16 @@ void QuotaPass::write(Plan& plan) const {
     if (after.state == MemberState::Promised && before.state != MemberState::Promised)
       plan.reservations.push_back({member, places, trial_.group_labels(member), kNever});
   }
-  std::int64_t roomiest = 0;
+  Resources roomiest;
   Resources largest;
   for (const std::uint32_t band : trial_.bands()) {
-    roomiest = std::max(roomiest, trial_.room(band).idle.gpu);
+    const BandRoom& room = trial_.room(band);
+    const std::int64_t rest = room.device_memory_mib > 0
+                                  ? std::max<std::int64_t>(room.shared_memory_mib, 0) * 1000 / room.device_memory_mib
+                                  : 0;
+    roomiest.gpu = std::max({roomiest.gpu, room.idle.gpu, rest});
+    roomiest.cpu = std::max(roomiest.cpu, room.idle.cpu);
+    roomiest.memory = std::max(roomiest.memory, room.idle.memory);
     if (!trial_.room(band).open) continue;
     for (std::size_t resource = 0; resource < kResources; ++resource)
       largest.of(resource) = std::max(largest.of(resource), snapshot().bands[band].capacity.of(resource));

@@ -53,8 +53,8 @@ class QuotaPass {
 
  private:
   bool any_waiting(std::uint32_t workload) const;
-  /// `roomiest`: most devices that are free on a band; `largest`: the most of each that any has at all.
-  void explain(std::uint32_t workload, std::int64_t roomiest, const Resources& largest, Plan& plan) const;
+  /// `roomiest`: most of each that is free on a band; `largest`: the most of each that any has at all.
+  void explain(std::uint32_t workload, const Resources& roomiest, const Resources& largest, Plan& plan) const;
 
   Trial trial_;
   WorkloadOrder order_;

@@ -46,11 +46,10 @@ class PolicedSupervisor : public SupervisorHarness {
     EXPECT_EQ(passes, 0) << "no pass was ordered";
   }
 
-  /// What each worker was told that the job may hold, last: `w1:2`, or `w1:all`. Forgets the rest.
+  /// What each worker was told that the job may hold, last: `w1:2`, `w1:250m` or `w1:all`. Forgets the rest.
   std::vector<std::string> entitlements(std::uint32_t job) {
     for (const auto& [worker, batch] : take<EntitlementBatch>())
-      for (const Entitlement& each : batch.entitlements)
-        told_[{worker, each.job}] = each.slots == MilliSlots::max() ? "all" : std::to_string(each.slots.value() / 1000);
+      for (const Entitlement& each : batch.entitlements) told_[{worker, each.job}] = text_of(each.slots);
     std::vector<std::string> lines;
     for (const auto& [key, slots] : told_)
       if (key.second == JobId{job}) lines.push_back("w" + std::to_string(key.first.value()) + ":" + slots);
@@ -58,6 +57,11 @@ class PolicedSupervisor : public SupervisorHarness {
   }
 
  private:
+  static std::string text_of(MilliSlots slots) {
+    if (slots == MilliSlots::max()) return "all";
+    return slots.value() % 1000 == 0 ? std::to_string(slots.value() / 1000) : std::to_string(slots.value()) + "m";
+  }
+
   std::map<std::pair<WorkerId, JobId>, std::string> told_;
 };
 

@@ -119,7 +119,7 @@ Register SupervisorHarness::describe(WorkerId id, const WorkerSpec& spec) {
     band.capacity.memory = spec.memory;
     band.capacity.named = spec.named;
     band.memory_hard_limit = spec.memory * 2;
-    if (gpu) band.capacity.gpu = MilliGpu{1000};
+    if (gpu) band.capacity.gpu = MilliGpu{1000}, band.capacity.device_memory = spec.device_memory;
     description.bands.push_back(band);
   }
   return description;

@@ -20,8 +20,9 @@ namespace penstock::supervisor {
 struct WorkerSpec {
   std::uint32_t slots = 1;
   std::uint32_t bands = 1;
-  std::uint32_t gpus = 0;
+  std::uint32_t gpus = 0;  ///< Bands of one device each.
   Bytes memory = kGiB;
+  Bytes device_memory{};
   std::vector<std::string> operators;
   std::vector<NamedAmount> named;
   bool shared_storage = false;

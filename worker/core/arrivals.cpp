@@ -241,7 +241,11 @@ void WorkerCore::receive(const EntitlementBatch& message) {
     if (!slot.valid()) continue;
     Band& band = *bands_[entitlement.band.value()];
     // The permits are latched too: otherwise a job at its entitlement would sit on all of them, prepared in vain.
-    band.prepare.set_entitlement(slot, entitlement.slots, entitlement.fair_rank);
+    // A permit is a slot, also of what takes a part of one.
+    const MilliSlots permits = entitlement.slots == MilliSlots::max()
+                                   ? entitlement.slots
+                                   : kOneSlot * ((entitlement.slots.value() + 999) / 1000);
+    band.prepare.set_entitlement(slot, permits, entitlement.fair_rank);
     band.execute.set_entitlement(slot, entitlement.slots, entitlement.fair_rank);
     band.dirty = true;
   }

@@ -104,6 +104,39 @@ TEST(PolicyLive, SighupReadsTheConfigurationAgainAndAWrongOneChangesNothing) {
   EXPECT_EQ(order("who"), "SIGHUP");
 }
 
+// Each is given one device, and runs two halves on it at once; neither waits for the other's.
+TEST(PolicyLive, TwoProjectsShareTwoDevicesByHalves) {
+  const ScratchDirectory scratch;
+  const std::string config = scratch.write("policy.toml",
+                                           "[policy]\nperiod = \"50ms\"\n[[policy.pool]]\nname = \"all\"\n"
+                                           "preset = \"quota\"\n"
+                                           "[[policy.project]]\nname = \"a\"\nguaranteed_gpu_slots = 1\n"
+                                           "[[policy.project]]\nname = \"b\"\nguaranteed_gpu_slots = 1\n");
+  const std::string host = scratch.write("worker.toml", "[host]\nnvml_library = \"" PENSTOCK_FAKE_NVML "\"\n");
+  ClusterProcesses cluster{{"--config", config, "--no-state"}};
+  cluster.start_worker("w1", {"--config", host});
+  ASSERT_TRUE(cluster.wait_for_workers(1));
+  const auto session = cluster.connect();
+  for (const std::string project : {"a", "b"}) {
+    Graph graph = commands(8, "while :; do sleep 0.05; done");
+    graph.templates[0].request.slots = MilliSlots{500};
+    graph.templates[0].request.gpu = MilliGpu{500};
+    const auto submitted = session->submit(of_project(project, project), graph);
+    ASSERT_TRUE(submitted.has_value()) << to_string(submitted.error());
+  }
+  const auto running = [&] {
+    std::int64_t sum = 0;
+    for (const auto& [band, row] : rows(*session, "bands", "band"))
+      if (*row["kind"].text() == "gpu") sum += number(row["running"]);
+    return sum;
+  };
+  EXPECT_TRUE(wait_until([&] { return running() == 4; })) << running() << cluster.log_of("supervisor");
+  std::map<std::string, Value> projects = rows(*session, "projects", "project");
+  EXPECT_EQ(number(projects["a"]["gpu_slots"]), 1);
+  EXPECT_EQ(number(projects["b"]["gpu_slots"]), 1);
+  for (const std::string project : {"a", "b"}) (void)session->ask("cancel", {project});
+}
+
 // It is asked to save what it has, leaves, and goes on from there when the gang is done.
 TEST(PolicyLive, AGangOfHigherPriorityPreemptsAndThePreemptedJobResumes) {
   const ScratchDirectory scratch;

@@ -112,10 +112,18 @@ void ClientHost::draw_graph(std::uint32_t number) {
     submitted_[number] = std::shared_ptr<const Graph>{options.workflow, &options.workflow->graph};
   } else {
     submitted_[number] = draw_known(number);
-    if (submitted_[number] == nullptr)
-      submitted_[number] =
-          std::make_shared<const Graph>(random_graph(world_.rng(), options.subtasks_max, options.faults.failures));
+    if (submitted_[number] == nullptr) {
+      Graph graph = random_graph(world_.rng(), options.subtasks_max, options.faults.failures);
+      // A gang would have to fit one device.
+      Rng parts{mix_bits(options.seed) ^ mix_bits(number + 0x9a47)};
+      if (world_.has_devices() && spec.policy.gang == 0 && parts.chance(1, 2)) request_devices(parts, graph);
+      submitted_[number] = std::make_shared<const Graph>(std::move(graph));
+    }
   }
+  // That of an earlier job may ask for devices.
+  const auto wants_device = [](const Template& each) { return each.request.gpu > MilliGpu{0}; };
+  if (std::any_of(submitted_[number]->templates.begin(), submitted_[number]->templates.end(), wants_device))
+    spec.policy.gang = 0;
   // A job that must run on the first worker waits for ever in a pool without it, as it should.
   const std::vector<Template>& templates = submitted_[number]->templates;
   const bool bound = std::any_of(templates.begin(), templates.end(),

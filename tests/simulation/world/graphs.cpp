@@ -1,6 +1,7 @@
 #include "tests/simulation/world/graphs.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <vector>
 
 #include "common/protocol/loan.hpp"
@@ -151,6 +152,17 @@ Graph borrowing_graph(Rng& rng, JobId lender, const Graph& lent) {
   }
   if (!readers.empty()) add(0, readers, {});
   return graph;
+}
+
+void request_devices(Rng& rng, Graph& graph) {
+  constexpr std::int64_t kParts[] = {100, 200, 250, 333, 500, 1000};
+  for (Template& entry : graph.templates) {
+    if (rng.chance(1, 3)) continue;
+    const std::int64_t part = kParts[rng.below(std::size(kParts))];
+    entry.request.gpu = MilliGpu{part};
+    entry.request.slots = MilliSlots{rng.chance(1, 4) ? part / 2 : part};
+    if (rng.chance(1, 3)) entry.request.device_memory = kGiB * rng.between(1, 8);
+  }
 }
 
 }  // namespace penstock::simulation

@@ -298,16 +298,17 @@ void SupervisorHost::check_plan() const {
     const Job* job = core_->find_job(id);
     if (job == nullptr || job->shares == nullptr || job->cancelling) continue;  // Who ends takes nothing new.
     for (std::uint32_t i = 0; i < given.size(); ++i)
-      if (const BandShare share = job->shares->of(BandSlot{i}); share.limited() && share.slots() > 0) {
-        // What is smaller than a slot is rounded up for each job.
-        const bool rounded = job->shares->kinds[0].unit_milli % 1000 != 0;
-        given[i] += share.slots() - (rounded ? 1 : 0);
+      if (const BandShare share = job->shares->of(BandSlot{i}); share.limited() && share.planned > 0) {
+        // What is smaller than a slot of a CPU band is rounded up for each job.
+        const auto kind = static_cast<std::size_t>(table[BandSlot{i}].kind);
+        const bool rounded = kind == 0 && job->shares->kinds[kind].unit_milli % 1000 != 0;
+        given[i] += share.planned - (rounded ? 1000 : 0);
       }
   }
   const std::vector<std::uint64_t> started = count_started();
   for (std::uint32_t i = 0; i < given.size(); ++i) {
     const std::uint64_t before = i < started_before_.size() ? started_before_[i] : 0;
-    const std::uint64_t most = std::max({std::uint64_t{table[BandSlot{i}].slots}, started[i], before});
+    const std::uint64_t most = 1000 * std::max({std::uint64_t{table[BandSlot{i}].slots}, started[i], before});
     if (!table[BandSlot{i}].alive || given[i] <= most) continue;
     std::string what = "policy gives away more of " + to_string(table[BandSlot{i}].id) + " than its slots";
     for (const JobId id : world_.client().jobs())

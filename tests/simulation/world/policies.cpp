@@ -40,9 +40,13 @@ PoolConfig random_pool(Rng& rng, std::uint64_t number) {
 void change_departments(Rng& rng, PolicyConfig& config) {
   const std::int64_t at = find_project(config, "group");
   if (at < 0) return;
-  for (ProjectConfig& project : config.projects)
-    if (!project.is_department && rng.chance(1, 3)) project.department = project.department.empty() ? "group" : "";
-  config.projects[static_cast<std::size_t>(at)].guaranteed_slots = rng.between(0, 20);
+  ProjectConfig& group = config.projects[static_cast<std::size_t>(at)];
+  for (ProjectConfig& project : config.projects) {
+    if (project.is_department) continue;
+    if (rng.chance(1, 3)) project.department = project.department.empty() ? "group" : "";
+    if (!project.department.empty()) group.guaranteed_memory += project.guaranteed_memory;
+  }
+  group.guaranteed_slots = rng.between(0, 20);
 }
 
 /// One with a worker in it; that of the project, if it has, as often as not by its name.
@@ -91,6 +95,15 @@ PolicyConfig random_policy(Rng& rng) {
   return config;
 }
 
+void guarantee_memory(Rng& rng, PolicyConfig& config) {
+  for (ProjectConfig& project : config.projects) project.guaranteed_memory = kMiB * rng.between(0, 200);
+  for (ProjectConfig& department : config.projects) {
+    if (!department.is_department) continue;
+    for (const ProjectConfig& part : config.projects)
+      if (part.department == department.name) department.guaranteed_memory += part.guaranteed_memory;
+  }
+}
+
 PolicyConfig changed_policy(Rng& rng, PolicyConfig config) {
   // What is never preempted starts, under quotas, only within a guarantee.
   for (PoolConfig& pool : config.pools) {
@@ -131,13 +144,13 @@ std::string describe_shares(const supervisor::Job& job, const supervisor::Worker
   std::string text;
   for (const supervisor::KindShare& kind : job.shares->kinds)
     if (kind.unit_milli > 0)
-      text += "; wants " + std::to_string(kind.demand) + (kind.bound ? " where its work is" : "") +
+      text += "; wants " + std::to_string(kind.demand) + "m" + (kind.bound ? " where its work is" : "") +
               (kind.hold.empty() ? "" : ", held by " + kind.hold);
   for (std::uint32_t i = 0; i < workers.band_slots(); ++i) {
     const supervisor::BandShare share = job.shares->of(supervisor::BandSlot{i});
-    text += "; " + to_string(workers[supervisor::BandSlot{i}].id) + ": planned " + std::to_string(share.planned) +
-            (share.limited() ? ", entitled " + std::to_string(share.slots()) : ", unlimited") + ", runnable " +
-            std::to_string(share.runnable) + ", started " + std::to_string(share.started);
+    text += "; " + to_string(workers[supervisor::BandSlot{i}].id) + ": planned " + std::to_string(share.planned) + "m" +
+            (share.limited() ? ", entitled " + std::to_string(share.entitled.value()) + "m" : ", unlimited") +
+            ", runnable " + std::to_string(share.runnable) + ", started " + std::to_string(share.started);
   }
   return text;
 }

@@ -17,6 +17,9 @@ PolicyConfig random_policy(Rng& rng);
 /// The same owners under other rules; whatever could run for ever still can.
 PolicyConfig changed_policy(Rng& rng, PolicyConfig config);
 
+/// Some projects are guaranteed memory, within what their departments are then guaranteed.
+void guarantee_memory(Rng& rng, PolicyConfig& config);
+
 /// What a job says about itself under that policy. A gang is no larger than `gang_max`; its pool has one of the
 /// workers, of which there are `hosts`.
 JobPolicy random_wishes(Rng& rng, const PolicyConfig& config, std::uint32_t gang_max, std::uint64_t hosts);

@@ -22,6 +22,16 @@ WorkerHost::WorkerHost(World& world, std::string name) : world_(world), name_(st
     band.memory_hard_limit = band.capacity.memory * 2;
     bands_.push_back(band);
   }
+  if (world_.has_devices()) {
+    BandDescription& band = bands_.emplace_back();
+    band.name = "gpu-0";
+    band.kind = BandKind::Gpu;
+    band.capacity.slots = kOneSlot;
+    band.capacity.gpu = MilliGpu{1000};
+    band.capacity.device_memory = kGiB * 8;
+    band.capacity.memory = kMiB * 400;
+    band.memory_hard_limit = band.capacity.memory * 2;
+  }
   begin_life();
 }
 
@@ -615,16 +625,22 @@ Bytes WorkerHost::least_grant(const Run& run) const {
 void WorkerHost::check_capacity() const {
   for (std::uint16_t i = 0; i < bands_.size(); ++i) {
     MilliSlots slots;
+    MilliGpu gpu;
+    Bytes device_memory;
     Bytes memory;
     std::size_t holders = 0;
     for (const auto& [record, run] : runs_) {
       if (run.band.value() != i) continue;
       slots += run.program->request.slots;
+      gpu += run.program->request.gpu;
+      device_memory += run.program->request.device_memory;
       memory += least_grant(run);
       holders += !run.program->request.memory.is_zero();
     }
     if (slots > bands_[i].capacity.slots)
       world_.oracle().breach(name_ + "/" + bands_[i].name + " runs more than it has slots");
+    if (gpu > bands_[i].capacity.gpu || device_memory > bands_[i].capacity.device_memory)
+      world_.oracle().breach(name_ + "/" + bands_[i].name + " runs more than its device holds");
     if (memory > bands_[i].capacity.memory && holders > 1)
       world_.oracle().breach(name_ + "/" + bands_[i].name + " runs more than its memory holds");
   }
@@ -632,7 +648,8 @@ void WorkerHost::check_capacity() const {
 
 std::uint32_t WorkerHost::largest_band() const {
   std::int64_t most = 1;
-  for (const BandDescription& band : bands_) most = std::max(most, band.capacity.slots.value() / 1000);
+  for (const BandDescription& band : bands_)
+    if (band.kind == BandKind::Cpu) most = std::max(most, band.capacity.slots.value() / 1000);
   return static_cast<std::uint32_t>(most);
 }
 
@@ -649,7 +666,7 @@ void WorkerHost::check_entitlement(const StartSubtask& action) const {
   MilliSlots held;
   for (const auto& [record, run] : runs_)
     if (run.band == action.band && run.id.job == action.id.job) held += run.program->request.slots;
-  if (held >= entitled->second)
+  if (held + action.program->request.slots > entitled->second)
     world_.oracle().breach(name_ + " starts " + to_string(action.id) + " though its job holds all that it may");
 }
 

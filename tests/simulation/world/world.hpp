@@ -187,6 +187,8 @@ class World {
   const WorkerConfig& worker_config() const { return worker_config_; }
   const SupervisorConfig& supervisor_config() const { return supervisor_config_; }
   bool faults_on() const { return now() < faults_end_; }
+  /// Each worker has one, of which jobs take parts.
+  bool has_devices() const { return has_devices_; }
 
   /// Time that a message takes; each frame draws its own.
   Duration latency();
@@ -227,6 +229,7 @@ class World {
   std::vector<std::unique_ptr<WorkerHost>> workers_;
   std::unique_ptr<FaultPlan> plan_;
   Instant faults_end_{};
+  bool has_devices_ = false;
   Instant last_end_ = instant_at(std::chrono::seconds{1});
   std::map<std::pair<std::uint64_t, DataKey>, Bytes> checkpoints_;
   std::uint64_t lives_ = 0;

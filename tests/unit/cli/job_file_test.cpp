@@ -64,6 +64,18 @@ operator = "noop"
   EXPECT_EQ(name_of(job.graph, 0), "a");
 }
 
+// Two halves of a device are to run on it at once.
+TEST(JobFile, APartOfADeviceLeavesTheRestOfItsSlotToOthers) {
+  const auto slots = [](const std::string& request) {
+    const JobFile job = toml("[[subtask]]\nkey = \"a\"\ncommand = [\"true\"]\n" + request);
+    return template_of(job.graph, 0).request.slots.value();
+  };
+  EXPECT_EQ(slots("gpu = 0.5\n"), 500);
+  EXPECT_EQ(slots("gpu = 0.5\nslots = 1\n"), 1000);
+  EXPECT_EQ(slots("gpu = 1\n"), 1000);
+  EXPECT_EQ(slots("gpu = 2\n"), 1000);
+}
+
 TEST(JobFile, SaysWhoseTheJobIsAndWhatPolicyMustKnow) {
   const JobFile job = toml(
       "project = \"vision\"\naccount = \"ann\"\npool = \"gpu\"\nweight = 2.5\nslots_max = 8\ngang = 4\n"

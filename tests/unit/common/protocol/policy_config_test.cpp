@@ -51,6 +51,10 @@ TEST(PolicyConfig, EachMistakeHasItsOwnError) {
       {"project 'vision' its weight is negative", [](PolicyConfig& c) { c.projects[1].weight = -2; }},
       {"pool 'rest' its time_limit is not above 0", [](PolicyConfig& c) { c.pools[1].time_limit = Duration{0}; }},
       {"account 'ann' its number of shares is negative", [](PolicyConfig& c) { c.accounts[1].shares = -2; }},
+      {"project 'vision' guaranteed_memory is 2, above its limit of 1",
+       [](PolicyConfig& c) { c.projects[1].guaranteed_memory = Bytes{2}, c.projects[1].memory_max = Bytes{1}; }},
+      {"project 'vision' guaranteed_memory is above 281474976710656",
+       [](PolicyConfig& c) { c.projects[1].guaranteed_memory = kPolicyMemoryMax + Bytes{1}; }},
       {"pool 'rest' is there twice", [](PolicyConfig& c) { c.pools.push_back({.name = "rest", .workers = {"x"}}); }},
       {"pool '' needs a name", [](PolicyConfig& c) { c.pools[1].name = ""; }},
       {"policy no pool takes the workers that none names", [](PolicyConfig& c) { c.pools.pop_back(); }},
@@ -68,11 +72,14 @@ TEST(PolicyConfig, PartsThatAreGuaranteedMoreThanTheirDepartmentAreWarnedOf) {
   EXPECT_TRUE(policy_warnings(config).empty());
   config.projects[1].guaranteed_slots = 6;
   config.projects[1].guaranteed_gpu_slots = 1;
+  config.projects[1].guaranteed_memory = Bytes{7};
   EXPECT_TRUE(check_policy(config).has_value());
   EXPECT_EQ(policy_warnings(config),
             (std::vector<std::string>{
                 "department 'research' is guaranteed 8 slots, its parts 9: first come, first served among them",
-                "department 'research' is guaranteed 0 GPU slots, its parts 1: first come, first served among them"}));
+                "department 'research' is guaranteed 0 GPU slots, its parts 1: first come, first served among them",
+                "department 'research' is guaranteed 0 bytes of memory, its parts 7: first come, first served among "
+                "them"}));
 }
 
 TEST(PolicyConfig, AmountsAndNumbersOfEntriesHaveAnEdge) {

@@ -30,6 +30,7 @@ workers = ["u"]
 [[policy.department]]
 name = "research"
 guaranteed_slots = 8
+guaranteed_memory = "8GiB"
 [[policy.project]]
 name = "vision"
 department = "research"
@@ -38,6 +39,8 @@ weight = 2.5
 priority = 7
 guaranteed_slots = 5
 slots_max = 9
+guaranteed_memory = 1024
+memory_max = "2KiB"
 [[policy.project]]
 name = "speech"
 over_quota = "high"
@@ -75,6 +78,9 @@ TEST(PolicyFile, EveryListIsReadAndPrintedBack) {
   EXPECT_EQ(policy.projects[1].weight, 2500);
   EXPECT_EQ(policy.projects[1].slots_max, 9);
   EXPECT_EQ(policy.projects[1].priority, 7);
+  EXPECT_EQ(policy.projects[0].guaranteed_memory, kGiB * 8);
+  EXPECT_EQ(policy.projects[1].guaranteed_memory, kKiB);
+  EXPECT_EQ(policy.projects[1].memory_max, kKiB * 2);
   ASSERT_EQ(policy.accounts.size(), 2U);
   EXPECT_EQ(policy.accounts[1].parent, "all");
   const Result<FileConfig> again = parse_config(print_config(*read), "printed");

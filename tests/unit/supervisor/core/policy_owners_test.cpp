@@ -19,7 +19,7 @@ PolicyConfig two_pools() {
 
 // Spec: policy-runai 10.
 TEST(PolicyOwners, AGuaranteeStandsInTheProjectsOwnPoolOnly) {
-  const Guarantee slots = &ProjectConfig::guaranteed_slots;
+  const Guarantee slots = Guarantee::Slots;
   EXPECT_EQ(guarantees_in(two_pools(), 0, slots), (Amounts{3, 0, 3, 2})) << "there a department has what its parts do";
   EXPECT_EQ(guarantees_in(two_pools(), 1, slots), (Amounts{8, 5, 0, 0})) << "it is at home where its first part is";
   PolicyConfig said = two_pools();

@@ -149,6 +149,21 @@ TEST(PolicyCaps, NobodyIsCappedBelowOneOfItsSubtasks) {
   supervisor.ignore();
 }
 
+// One slot of it, but all of the device: nothing else fits beside it.
+TEST(PolicyCaps, WhatTakesAWholeDeviceCountsForAllOfItsSlots) {
+  PolicedSupervisor supervisor{policed("fair_share")};
+  supervisor.join({.slots = 4, .bands = 0, .gpus = 1});
+  GraphBuilder builder;
+  builder.template_at(0).request.gpu = MilliGpu{1000};
+  JobSpec spec;
+  spec.name = "device";
+  supervisor.submit(builder.sources(4).build(), spec);
+  supervisor.settle(2);
+  EXPECT_FALSE(supervisor.ask("set", {"cap", "device", "3"}).has_value());
+  EXPECT_TRUE(supervisor.ask("set", {"cap", "device", "4"}).has_value());
+  supervisor.ignore();
+}
+
 // Two accounts at the top; one has used everything.
 TEST(PolicyTerms, WhoHasUsedMoreComesLaterAlsoWithoutAnAccountAboveBoth) {
   SupervisorConfig config = policed("multifactor");
@@ -189,6 +204,16 @@ TEST(PolicyWarnings, AreInTheAnswerTheLogAndTheAudit) {
   const Result<Value> set = supervisor.ask("set", {"quota", "d", "6"});
   ASSERT_TRUE(set.has_value());
   EXPECT_EQ((*set)["warnings"], Value{"pool 'all' has 4 slots now, and 6 are guaranteed: first come, first served"});
+  supervisor.ignore();
+}
+
+TEST(PolicyWarnings, TellOfMoreMemoryThanThereIs) {
+  PolicedSupervisor supervisor{policed("quota", {{.name = "a", .guaranteed_memory = kGiB + Bytes{1}}})};
+  supervisor.join({.memory = kGiB});
+  const Result<Value> set = supervisor.ask("set", {"quota", "a", "1"});
+  ASSERT_TRUE(set.has_value());
+  EXPECT_EQ((*set)["warnings"], Value{"pool 'all' has 1073741824 bytes of memory now, and 1073741825 are guaranteed: "
+                                      "first come, first served"});
   supervisor.ignore();
 }
 

@@ -22,7 +22,7 @@ TEST(PolicySnapshot, ShowsBandsOwnersAndWhatEachJobCouldUse) {
   ASSERT_EQ(passes.size(), 1U);
   const policy::Snapshot& seen = passes[0].snapshot;
   ASSERT_EQ(seen.bands.size(), 1U);
-  EXPECT_EQ(seen.bands[0].slots, 4);
+  EXPECT_EQ(seen.bands[0].slots, 4000) << "where quotas count, in thousandths";
   ASSERT_EQ(seen.projects.size(), 6U) << "two and none, for each kind of band";
   EXPECT_EQ(seen.projects[1].parent, 0U);
   EXPECT_EQ(seen.projects[1].shares[2].guaranteed, 2000);
@@ -97,7 +97,7 @@ TEST(PolicySnapshot, WhereQuotasCountTheKindOfAJobComesBeforeItsPriority) {
 
 // Spec: policy-runai 10.
 TEST(PolicySnapshot, AGuaranteeIsShownInOnePoolOnly) {
-  SupervisorConfig config = policed("quota", {{.name = "a", .guaranteed_slots = 2}});
+  SupervisorConfig config = policed("quota", {{.name = "a", .guaranteed_slots = 2, .guaranteed_memory = kGiB}});
   config.policy.pools.push_back({.name = "other", .preset = "quota", .workers = {"worker-2"}});
   PolicedSupervisor supervisor{config};
   supervisor.join({.slots = 4});
@@ -115,8 +115,11 @@ TEST(PolicySnapshot, AGuaranteeIsShownInOnePoolOnly) {
   ASSERT_EQ(seen.workloads.size(), 2U);
   EXPECT_EQ(seen.projects[seen.workloads[0].project].name, "a");
   EXPECT_EQ(seen.projects[seen.workloads[0].project].shares[2].guaranteed, 2000);
+  EXPECT_EQ(seen.projects[seen.workloads[0].project].shares[1].guaranteed, kGiB.value());
   EXPECT_EQ(seen.projects[seen.workloads[1].project].name, "a");
   EXPECT_EQ(seen.projects[seen.workloads[1].project].shares[2].guaranteed, 0);
+  EXPECT_EQ(seen.projects[seen.workloads[1].project].shares[1].guaranteed, policy::kUnlimited)
+      << "where nobody is guaranteed memory it is not divided";
   supervisor.ignore();
 }
 
@@ -140,6 +143,41 @@ TEST(PolicySnapshot, WhatMustNotRunTwiceIsShownAsWhatStays) {
     EXPECT_EQ(staying, mixed ? 1U : 2U) << "the one that runs, or all of a job that has no others";
     supervisor.ignore();
   }
+}
+
+TEST(PolicySnapshot, PartsThatMustNotRunTwiceAreShownAsWhatStays) {
+  PolicedSupervisor supervisor{policed("quota")};
+  supervisor.join({.bands = 0, .gpus = 1});
+  GraphBuilder builder;
+  for (std::uint32_t i = 0; i < 2; ++i)
+    builder.template_at(i).request = {.slots = MilliSlots{250}, .gpu = MilliGpu{250}};
+  builder.template_at(0).retryable = false;
+  supervisor.submit(builder.sources(2).add({}, 1).add({}, 1).build());
+  supervisor.settle(2);
+  for (const std::uint32_t subtask : {0U, 1U, 2U}) supervisor.say(1, subtask, Outcome::Started);
+  supervisor.tick_after(std::chrono::milliseconds{300});
+  const std::vector<supervisor_action::RunPass> passes = supervisor.take_passes();
+  ASSERT_FALSE(passes.empty());
+  std::size_t staying = 0;
+  for (const policy::Member& member : passes.back().snapshot.members) staying += member.preemptible ? 0 : 1;
+  EXPECT_EQ(passes.back().snapshot.members.size(), 4U);
+  EXPECT_EQ(staying, 2U);
+  supervisor.ignore();
+}
+
+// Spec: policy-runai 2, for memory as for slots: whoever says no weight has his guarantee of it as one.
+TEST(PolicySnapshot, WhatIsBeyondGuaranteesOfMemoryGoesByThem) {
+  PolicedSupervisor supervisor{policed("quota", {{.name = "a", .guaranteed_slots = 1, .guaranteed_memory = kGiB * 3},
+                                                 {.name = "b", .guaranteed_slots = 2, .guaranteed_memory = kGiB}})};
+  supervisor.join({.slots = 4});
+  supervisor.submit(GraphBuilder{}.sources(2).build());
+  supervisor.tick_after(std::chrono::milliseconds{5});
+  const std::vector<supervisor_action::RunPass> passes = supervisor.take_passes();
+  ASSERT_EQ(passes.size(), 1U);
+  const std::vector<policy::Project>& seen = passes[0].snapshot.projects;
+  EXPECT_EQ(seen[0].shares[1].weight, 3 * seen[1].shares[1].weight);
+  EXPECT_EQ(2 * seen[0].shares[2].weight, seen[1].shares[2].weight);
+  supervisor.ignore();
 }
 
 // A long attempt is charged while it runs, by its own slots, and once: what it says at its end is not added to that.

@@ -39,5 +39,25 @@ TEST(QuotaPass, ExplainsTheLimitThatHolds) {
   EXPECT_EQ(plan.explanations[0].have, 2000);
 }
 
+TEST(QuotaPass, NamesTheResourceOfWhichThereIsTooLittle) {
+  PolicyBuilder builder;
+  builder.device_band(4);
+  builder.snapshot.bands[0].capacity.memory = 1000;
+  builder.job("large", builder.project("p", 4));
+  builder.wants(1, 2);
+  builder.snapshot.members[0].request.memory = 1000;
+  builder.snapshot.members[1].request.memory = 600;
+  const Parts parts = parts_named("quota");
+  QuotaPass pass{builder.snapshot, 0, parts};
+  allocate(pass);
+  Plan plan;
+  pass.write(plan);
+  ASSERT_EQ(plan.explanations.size(), 1U);
+  EXPECT_EQ(plan.explanations[0].hold, Hold::NoRoom);
+  EXPECT_EQ(plan.explanations[0].resource, Resource::Memory);
+  EXPECT_EQ(plan.explanations[0].need, 600);
+  EXPECT_EQ(plan.explanations[0].have, 0);
+}
+
 }  // namespace
 }  // namespace penstock::policy

@@ -144,6 +144,17 @@ TEST(Arrivals, EntitlementsLatchAJobAndOldVersionsAreIgnored) {
   worker.ignore();
 }
 
+// A permit to prepare is a whole slot: nothing would ever be prepared for half of one.
+TEST(Arrivals, WhatIsEntitledToAPartOfASlotIsPreparedAndRuns) {
+  WorkerHarness worker{4};
+  worker.receive(EntitlementBatch{1, {{JobId{1}, BandIndex{0}, MilliSlots{500}, 0}}});
+  worker.template_at(0).request.slots = MilliSlots{500};
+  worker.template_at(0).request.memory = kMiB;
+  worker.assign({{.subtask = 0}});
+  EXPECT_EQ(worker.started(), List{0});
+  worker.ignore();
+}
+
 // It is said before the job's first assignment, which must find the latch closed.
 TEST(Arrivals, AnEntitlementMayComeBeforeItsJob) {
   WorkerHarness worker{4};

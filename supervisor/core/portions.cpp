@@ -1,0 +1,152 @@
+// SupervisorCore: how much of a band a member of a snapshot stands for. Whoever asks for nothing but slots is counted
+// by whole ones; parts of devices, memory and processors are counted by what one run takes.
+#include <algorithm>
+
+#include "supervisor/core/band_kinds.hpp"
+#include "supervisor/core/supervisor_core.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+/// Where slots are counted, parts of a slot are counted by the largest of these that all jobs there are multiples of;
+/// what is a multiple of none is rounded up to the last. Not a setting: finer ones would only make passes slower.
+constexpr std::uint64_t kGrains[] = {1000, 500, 250, 200, 125, 100, 50};
+
+std::uint64_t round_up(std::uint64_t amount, std::uint64_t step) { return (amount + step - 1) / step * step; }
+
+__extension__ using Wide = __int128;
+
+/// `amount` for each `of`, if it comes with `whole` of that; rounded up.
+std::int64_t part(std::int64_t amount, std::int64_t of, std::int64_t whole) {
+  if (amount <= 0 || whole <= 0) return 0;
+  const Wide all = (Wide{amount} * of + whole - 1) / whole;
+  return static_cast<std::int64_t>(std::min<Wide>(all, INT64_MAX));
+}
+
+void keep_most(ResourceVector& most, const ResourceVector& other) {
+  most.cpu = std::max(most.cpu, other.cpu);
+  most.gpu = std::max(most.gpu, other.gpu);
+  most.memory = std::max(most.memory, other.memory);
+  most.device_memory = std::max(most.device_memory, other.device_memory);
+}
+
+/// What it takes beside so many slots if each comes with as much; nothing if it takes no slot.
+ResourceVector scaled_to(const ResourceVector& request, std::int64_t slots) {
+  const std::int64_t whole = request.slots.value();
+  ResourceVector scaled;
+  scaled.cpu = MilliCpu{part(request.cpu.value(), slots, whole)};
+  scaled.gpu = MilliGpu{part(request.gpu.value(), slots, whole)};
+  scaled.memory = Bytes{part(request.memory.value(), slots, whole)};
+  scaled.device_memory = Bytes{part(request.device_memory.value(), slots, whole)};
+  return scaled;
+}
+
+/// Thousandths of the band's slots that go with `slots` and what is taken beside them: a run that takes half of a
+/// device leaves no more than half of its slots to others.
+std::uint64_t counts_for(std::int64_t slots, const ResourceVector& beside, const ResourceVector& band) {
+  const std::int64_t all = band.slots.value();
+  const std::int64_t most = std::max({slots, part(beside.gpu.value(), all, band.gpu.value()),
+                                      part(beside.device_memory.value(), all, band.device_memory.value())});
+  return static_cast<std::uint64_t>(std::clamp<std::int64_t>(most, 1, std::max<std::int64_t>(all, 1)));
+}
+
+}  // namespace
+
+/// The largest subtask of each kind of band, and the most that any takes beside as many slots: whatever mixture of them
+/// runs on slots that the job is given, it takes no more than was counted for these. What takes no slot is not counted.
+void SupervisorCore::measure_requests(Job& job) const {
+  for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
+    KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
+    const std::vector<Template>& templates = job.shape->graph().templates;
+    for (const Template& wanted : templates)
+      if (may_take(wanted, kind)) {
+        const std::int64_t slots = std::clamp<std::int64_t>(wanted.request.slots.value(), 1, 65'535'000);
+        share.all_stay = (share.unit_milli == 0 || share.all_stay) && !wanted.retryable;
+        share.any_stays = share.any_stays || !wanted.retryable;
+        share.unit_milli = std::max(share.unit_milli, static_cast<std::uint32_t>(slots));
+      }
+    for (const Template& wanted : templates)
+      if (may_take(wanted, kind)) keep_most(share.beside, scaled_to(wanted.request, share.unit_milli));
+  }
+}
+
+/// For a pass: what there is of each kind in each pool, and by what it is counted.
+void SupervisorCore::size_portions(PassUnderWay& pass) {
+  pass.domains.assign(policy_.config.pools.size() * kBandKinds, {});
+  for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
+    const BandEntry& band = workers_[BandSlot{i}];
+    if (!band.alive) continue;
+    DomainView& domain = pass.domains[domain_of(policy_.pool_of_band[i], band.kind)];
+    domain.capacity += std::uint64_t{band.slots} * 1000;
+    ResourceVector size = band.description.capacity;
+    size.slots = kOneSlot * band.slots;
+    size.named.clear();
+    if (std::find(domain.sizes.begin(), domain.sizes.end(), size) == domain.sizes.end())
+      domain.sizes.push_back(std::move(size));
+  }
+  choose_grains(pass);
+  for (const JobId id : active_)
+    if (Job& job = *jobs_[id.value()]; job.shares != nullptr)
+      for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
+        KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
+        DomainView& domain = pass.domains[domain_of(job.shares->pool, kind)];
+        share.portion = portion_of(share, kind, domain, counts_quotas(job.shares->pool));
+        // A gang is promised its slots together; their memory it may have to wait for.
+        if (job.spec.policy.gang > 0) share.portion.cpu = {}, share.portion.memory = {};
+        domain.by_amount |= share.portion.cpu > MilliCpu{0} || share.portion.memory > Bytes{0};
+      }
+}
+
+/// One run, on the band where it counts for most.
+std::uint64_t SupervisorCore::run_milli(const KindShare& share, BandKind kind, const DomainView& domain) const {
+  std::uint64_t most = std::max(share.unit_milli, 1U);
+  if (kind == BandKind::Cpu) return most;
+  for (const ResourceVector& size : domain.sizes) {
+    const bool fits = share.beside.device_memory <= size.device_memory || size.device_memory.is_zero();
+    if (fits) most = std::max(most, counts_for(share.unit_milli, share.beside, size));
+  }
+  return most;
+}
+
+/// Quotas are told in thousandths anyhow, and CPU bands are divided by whole slots.
+void SupervisorCore::choose_grains(PassUnderWay& pass) const {
+  for (std::size_t at = 0; at < pass.domains.size(); ++at)
+    pass.domains[at].grain = counts_quotas(static_cast<std::uint32_t>(at / kBandKinds)) ? 1 : 1000;
+  for (const JobId id : active_) {
+    const Job& job = *jobs_[id.value()];
+    if (job.shares == nullptr || counts_quotas(job.shares->pool)) continue;
+    const KindShare& share = job.shares->kinds[static_cast<std::size_t>(BandKind::Gpu)];
+    DomainView& domain = pass.domains[domain_of(job.shares->pool, BandKind::Gpu)];
+    if (share.unit_milli == 0) continue;
+    const std::uint64_t run = run_milli(share, BandKind::Gpu, domain);
+    const auto divides = [&](std::uint64_t grain) { return run % grain == 0 && domain.grain % grain == 0; };
+    const auto* found = std::find_if(std::begin(kGrains), std::end(kGrains), divides);
+    domain.grain = found == std::end(kGrains) ? kGrains[std::size(kGrains) - 1] : *found;
+  }
+}
+
+Portion SupervisorCore::portion_of(const KindShare& share, BandKind kind, const DomainView& domain, bool quotas) const {
+  Portion portion;
+  if (share.unit_milli == 0) return portion;
+  const ResourceVector& beside = share.beside;
+  const bool by_amount = quotas && (beside.cpu > MilliCpu{0} || beside.memory > Bytes{0});
+  const std::uint64_t run = run_milli(share, kind, domain);
+  portion.milli = quotas && kind == BandKind::Gpu && run < 1000 ? run : round_up(run, quotas ? 1000 : domain.grain);
+  if (kind == BandKind::Cpu && !by_amount) {
+    portion.run_milli = run;
+    portion.entitles = portion.milli;
+    return portion;
+  }
+  const std::uint64_t runs = std::max<std::uint64_t>(portion.milli / run, 1);
+  portion.run_milli = (portion.milli + runs - 1) / runs;
+  portion.entitles = runs * share.unit_milli;
+  if (!by_amount) return portion;
+  ResourceVector largest;
+  for (const ResourceVector& size : domain.sizes) keep_most(largest, size);
+  // A mixture that no band could hold at once still has its turn.
+  portion.cpu = std::min(beside.cpu * static_cast<std::int64_t>(runs), largest.cpu);
+  portion.memory = std::min(beside.memory * static_cast<std::int64_t>(runs), largest.memory);
+  return portion;
+}
+
+}  // namespace penstock::supervisor
