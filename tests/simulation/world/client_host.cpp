@@ -152,6 +152,7 @@ std::shared_ptr<const Graph> ClientHost::graph_of(const std::string& name) {
 
 // Now and then another job reads what this one keeps. Not from the stream of the others: see above.
 void ClientHost::lend(std::uint32_t number) {
+  if (!world_.options().lends || world_.options().workflow != nullptr) return;
   Rng rng{mix_bits(world_.options().seed) ^ mix_bits(number)};
   if (specs_[number].keep != Keep::Sinks || number > 2 * kBorrowers || !rng.chance(1, 3)) return;
   const std::uint32_t borrower = number + kBorrowers;
