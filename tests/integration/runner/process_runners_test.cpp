@@ -7,12 +7,14 @@
 
 #include <charconv>
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <future>
 #include <thread>
 
 #include "common/runtime/cgroup.hpp"
 #include "common/runtime/clock.hpp"
+#include "tests/support/scratch_directory.hpp"
 
 namespace penstock::worker {
 namespace {
@@ -206,15 +208,24 @@ TEST_F(ProcessRunnersTest, AStopInterruptsTheRunAndTheChildGoesOn) {
 TEST_F(ProcessRunnersTest, AKillEndsAChildThatDoesNotListen) {
   const int before = pid_of();
   const std::uint64_t wanted = ticket + 2;
-  const ProcessResult result = run_while("hang", [&] {
-    while (lives(before)) {
-      open().stop(SlotIndex{0}, wanted, true);
-      std::this_thread::yield();
-    }
+  const ScratchDirectory scratch;
+  const std::string hangs = scratch.at("hangs");
+  const ProcessResult result = run_while("hang " + hangs, [&] {
+    while (!std::filesystem::exists(hangs)) std::this_thread::yield();
+    open().stop(SlotIndex{0}, wanted, true);
   });
   ASSERT_NE(result.failure, nullptr);
   EXPECT_EQ(result.failure->signal, SIGKILL);
   EXPECT_NE(pid_of(), before);
+}
+
+TEST_F(ProcessRunnersTest, AStopThatComesBeforeTheRunCostsNoChild) {
+  const int before = pid_of();
+  cancelled = ticket + 1;
+  const ProcessResult result = run("hang");
+  ASSERT_NE(result.failure, nullptr);
+  EXPECT_EQ(result.failure->message, "was stopped before it began");
+  EXPECT_EQ(pid_of(), before);
 }
 
 TEST_F(ProcessRunnersTest, AStopOfAnotherTicketIsNotHeard) {

@@ -105,6 +105,8 @@ int run_one(penstock_runner* runner, const penstock_run& run) {
     return penstock_runner_fail(runner, "was interrupted", nullptr, 0);
   }
   if (what == "hang") {
+    std::string file;  // Is there once it hangs.
+    if (words >> file) std::ofstream{file} << "hangs" << std::endl;
     ::signal(SIGINT, SIG_IGN);
     for (;;) ::pause();
   }

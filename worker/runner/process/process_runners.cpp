@@ -183,8 +183,8 @@ ProcessResult ProcessRunners::run(const ProcessRun& run) {
   bool stopped = false;
   {
     const std::lock_guard lock{lane.mutex};
-    lane.current = *child;
     stopped = lane.stopped || (run.cancelled_ticket != nullptr && run.cancelled_ticket->load() == run.ticket);
+    if (!stopped) lane.current = *child;  // One that does not have the run must not be killed for it.
   }
   if (stopped)
     result.failure = failure_of(FailureClass::UserError, "was stopped before it began");
