@@ -68,6 +68,7 @@ void SupervisorCore::return_loans(const Job& job) {
     std::erase_if(entry->second, [&](const SubtaskId& waiter) { return waiter.job == job.id; });
     entry = entry->second.empty() ? awaiting_lent_.erase(entry) : std::next(entry);
   }
+  std::erase_if(lenders_drain_until_, [&](const auto& each) { return each.first.job == job.id; });
   for (const JobId id : lenders_of(*job.shape)) {
     if (!knows(id)) continue;
     Job& lender = *jobs_[id.value()];
@@ -164,7 +165,6 @@ void SupervisorCore::settle_loans() {
     // Those that go on waiting were noted once more; nothing has changed for them.
     std::erase_if(lent_news_, [&](const SubtaskId& id) { return std::binary_search(news.begin(), news.end(), id); });
   }
-  if (awaiting_lent_.empty()) loans_awaited_until_ = kNever;
 }
 
 void SupervisorCore::settle_loan(const SubtaskId& waiter) {
@@ -175,8 +175,10 @@ void SupervisorCore::settle_loan(const SubtaskId& waiter) {
   const Loan& loan = *job.shape->loan_of(subtask);
   const Prospect prospect = prospect_of(job, loan);
   if (!prospect.never) {
-    if (prospect.drains && loans_awaited_until_ == kNever)
-      loans_awaited_until_ = later(now_, config_.required_band_wait);
+    if (prospect.drains)
+      lenders_drain_until_.try_emplace(waiter, later(now_, config_.required_band_wait));
+    else
+      lenders_drain_until_.erase(waiter);
     return become_placeable(job, subtask);
   }
   PENSTOCK_COVERAGE_MARK("what was borrowed is lost");
@@ -219,24 +221,32 @@ SupervisorCore::Prospect SupervisorCore::prospect_of(Job& job, const Loan& loan)
   return {false, drains, drains ? "its worker drains" : "its worker is not heard of, or has not said what it holds"};
 }
 
+/// When the next of those that wait for a lender that drains has waited for long enough.
+Instant SupervisorCore::lenders_given_up_at() const {
+  Instant next = kNever;
+  for (const auto& [waiter, until] : lenders_drain_until_) next = std::min(next, until);
+  return next;
+}
+
 /// A worker that drains takes nothing new, and may do so for ever.
 void SupervisorCore::give_up_draining_lenders() {
-  if (now_ < loans_awaited_until_) return;
-  loans_awaited_until_ = kNever;
-  for (const auto& [producer, waiters] : std::map<SubtaskId, std::vector<SubtaskId>>{awaiting_lent_})
-    for (const SubtaskId& waiter : waiters) {
-      if (!knows(waiter.job) || jobs_[waiter.job.value()]->state != JobState::Running) continue;
-      Job& job = *jobs_[waiter.job.value()];
-      const SubtaskHot& hot = job.hot[waiter.index.value()];
-      if (hot.phase != SubtaskPhase::Placeable || hot.band.valid()) continue;
-      const Loan& loan = *job.shape->loan_of(waiter.index.value());
-      const Prospect prospect = prospect_of(job, loan);
-      if (!prospect.drains) continue;
-      PENSTOCK_COVERAGE_MARK("who lends drains for long");
-      lent_news_.push_back(producer);
-      fail_loan(job, loan,
-                prospect.why + " since " + std::to_string(config_.required_band_wait / std::chrono::seconds{1}) + " s");
-    }
+  std::vector<SubtaskId> due;
+  for (const auto& [waiter, until] : lenders_drain_until_)
+    if (until <= now_) due.push_back(waiter);
+  for (const SubtaskId& waiter : due) {
+    lenders_drain_until_.erase(waiter);
+    if (!knows(waiter.job) || jobs_[waiter.job.value()]->state != JobState::Running) continue;
+    Job& job = *jobs_[waiter.job.value()];
+    const SubtaskHot& hot = job.hot[waiter.index.value()];
+    if (hot.phase != SubtaskPhase::Placeable || hot.band.valid()) continue;
+    const Loan& loan = *job.shape->loan_of(waiter.index.value());
+    const Prospect prospect = prospect_of(job, loan);
+    if (!prospect.drains) continue;
+    PENSTOCK_COVERAGE_MARK("who lends drains for long");
+    lent_news_.push_back(loan.lent.producer);
+    fail_loan(job, loan,
+              prospect.why + " since " + std::to_string(config_.required_band_wait / std::chrono::seconds{1}) + " s");
+  }
 }
 
 void SupervisorCore::fail_loan(Job& job, const Loan& loan, const std::string& why) {

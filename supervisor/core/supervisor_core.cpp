@@ -57,7 +57,7 @@ void SupervisorCore::handle(SupervisorEvent&& event, Instant now, Actions<Superv
 }
 
 std::optional<Instant> SupervisorCore::next_deadline() const {
-  Instant next = std::min({watch_at_, help_at_, reclaim_until_, loans_awaited_until_, forget_at()});
+  Instant next = std::min({watch_at_, help_at_, reclaim_until_, lenders_given_up_at(), forget_at()});
   if (const std::optional<Instant> policy = policy_deadline()) next = std::min(next, *policy);
   if (!timers_.empty()) next = std::min(next, timers_.front().at);
   const bool news_wait_for_disk = durable() && news_ticket_ > persisted_;

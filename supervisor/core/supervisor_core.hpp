@@ -152,6 +152,7 @@ class SupervisorCore {
   void settle_loans();
   void settle_loan(const SubtaskId& waiter);
   Prospect prospect_of(Job& job, const Loan& loan);
+  Instant lenders_given_up_at() const;
   void give_up_draining_lenders();
   void fail_loan(Job& job, const Loan& loan, const std::string& why);
   const FailureDetail* lost_loan_of(const Job& job, std::uint32_t subtask) const;
@@ -593,7 +594,7 @@ class SupervisorCore {
   bool look_for_old_checkpoints_ = false;    ///< Something has changed since nothing could be removed.
   /// Subtasks that borrow and have no band, by what they borrow from.
   std::map<SubtaskId, std::vector<SubtaskId>> awaiting_lent_;
-  Instant loans_awaited_until_ = kNever;     ///< Then those fail whose lender only drains.
+  std::map<SubtaskId, Instant> lenders_drain_until_;  ///< By waiter; then it fails if its lender still only drains.
   std::vector<SubtaskId> unread_;            ///< Checkpoints that wait for a worker to stand for them.
   std::deque<record::Ordered> orders_;       ///< Of operators, oldest first.
   std::deque<record::Ordered> decisions_;    ///< Of policy, the same; both are one history by their numbers.

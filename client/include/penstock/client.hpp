@@ -121,7 +121,7 @@ class GraphBuilder {
   }
   /// What an earlier job has made, as an input of this graph's: without a copy, wherever in the cluster it is held.
   /// That job must keep it (see `want`), and must not be released before this graph is submitted. What is lost since
-  /// fails as `InputLost`.
+  /// fails as `InputLost`, and so does what is empty: use `value` for that.
   template <class T>
   Handle<T> borrow(const Job& lender, Handle<T> lent);
   /// A subtask with these inputs, in this order.

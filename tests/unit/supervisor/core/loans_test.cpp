@@ -307,9 +307,25 @@ TEST(Loans, AWorkerThatDrainsIsWaitedForAWhile) {
   }
 }
 
-// Fault F05.
-TEST(Loans, AfterARestartTheJobThatEndedBeforeItStillLends) {
-  JournalHarness cluster;
+TEST(Loans, EachWaitsForItsOwnTimeForAWorkerThatDrains) {
+  SupervisorConfig config;
+  config.required_band_wait = std::chrono::seconds{5};
+  SupervisorHarness supervisor{config};
+  lend(supervisor);
+  ASSERT_TRUE(supervisor.ask("drain", {"worker-2"}).has_value());
+  supervisor.submit(borrower(), named("first"));
+  supervisor.tick_after(std::chrono::seconds{4});
+  supervisor.submit(borrower(), named("second"));
+  supervisor.tick_after(std::chrono::seconds{1});
+  EXPECT_EQ(supervisor.state(2), JobState::Failed);
+  EXPECT_EQ(supervisor.state(3), JobState::Running) << "it has waited for a second";
+  supervisor.tick_after(std::chrono::seconds{4});
+  EXPECT_EQ(supervisor.state(3), JobState::Failed);
+  supervisor.ignore();
+}
+
+/// The same where it is written down.
+void lend(JournalHarness& cluster) {
   cluster->join();
   cluster->join();
   GraphBuilder graph;
@@ -319,6 +335,12 @@ TEST(Loans, AfterARestartTheJobThatEndedBeforeItStillLends) {
   cluster->ignore();
   cluster->succeed(2, 0, {{0, 100}});
   cluster.write_all();
+}
+
+// Fault F05.
+TEST(Loans, AfterARestartTheJobThatEndedBeforeItStillLends) {
+  JournalHarness cluster;
+  lend(cluster);
   cluster->submit(borrower(), named("before"));
   cluster.write_all();
   cluster->ignore();
@@ -343,15 +365,7 @@ TEST(Loans, AfterARestartAWorkerThatDoesNotComeBackHasLostWhatItLent) {
   SupervisorConfig config;
   config.reclaim_wait = std::chrono::seconds{1};
   JournalHarness cluster{config};
-  cluster->join();
-  cluster->join();
-  GraphBuilder graph;
-  graph.template_at(0).required.worker = "worker-2";
-  cluster->submit(graph.add().build(), named("one"));
-  cluster.write_all();
-  cluster->ignore();
-  cluster->succeed(2, 0, {{0, 100}});
-  cluster.write_all();
+  lend(cluster);
   cluster->ignore();
   cluster.restart_for_claims();
   cluster->submit(borrower(), named("after"));

@@ -180,6 +180,19 @@ TEST(PolicySnapshot, WhatIsBeyondGuaranteesOfMemoryGoesByThem) {
   supervisor.ignore();
 }
 
+/// Of the first subtask of job 1.
+JobReports report_of(Outcome outcome, std::uint32_t run_us) {
+  JobReports reports;
+  reports.job = JobId{1};
+  AttemptReport report;
+  report.subtask = SubtaskIndex{0};
+  report.attempt = Attempt{1};
+  report.outcome = outcome;
+  report.run_us = run_us;
+  reports.attempts = {report};
+  return reports;
+}
+
 // A long attempt is charged while it runs, by its own slots, and once: what it says at its end is not added to that.
 // Spec: policy-flux 6.
 TEST(PolicySnapshot, UseIsChargedWhileAnAttemptRuns) {
@@ -194,22 +207,14 @@ TEST(PolicySnapshot, UseIsChargedWhileAnAttemptRuns) {
   supervisor.submit(std::move(graph), spec);
   supervisor.settle(2);
   const auto usage = [&] { return *(*supervisor.ask("shares")->list())[0]["usage_slot_s"].number(); };
-  supervisor.say(1, 0, Outcome::Started);
+  supervisor.report(1, report_of(Outcome::Started, 2'000'000));
   for (int i = 0; i < 50; ++i) {
     supervisor.tick_after(std::chrono::milliseconds{200});
     supervisor.settle(1);
   }
-  EXPECT_NEAR(usage(), 10, 0.5);
+  EXPECT_NEAR(usage(), 12, 0.5) << "2 s before it was reported as running, 10 s since";
   const double so_far = usage();
-  JobReports reports;
-  reports.job = JobId{1};
-  AttemptReport done;
-  done.subtask = SubtaskIndex{0};
-  done.attempt = Attempt{1};
-  done.outcome = Outcome::Succeeded;
-  done.run_us = 10'500'000;
-  reports.attempts = {done};
-  supervisor.report(1, reports);
+  supervisor.report(1, report_of(Outcome::Succeeded, 12'500'000));
   supervisor.settle(1);
   supervisor.tick_after(std::chrono::milliseconds{300});
   supervisor.settle(1);
@@ -228,15 +233,7 @@ TEST(PolicySnapshot, UseIsChargedAndFadesByHalves) {
   spec.owner = "ann";
   supervisor.submit(GraphBuilder{}.sources(9).build(), spec);
   supervisor.settle(2);
-  JobReports reports;
-  reports.job = JobId{1};
-  AttemptReport done;
-  done.subtask = SubtaskIndex{0};
-  done.attempt = Attempt{1};
-  done.outcome = Outcome::Succeeded;
-  done.run_us = 8'000'000;
-  reports.attempts = {done};
-  supervisor.report(1, reports);
+  supervisor.report(1, report_of(Outcome::Succeeded, 8'000'000));
   supervisor.settle(1);
   supervisor.tick_after(std::chrono::milliseconds{300});
   const auto usage = [&] { return *(*supervisor.ask("shares")->list())[0]["usage_slot_s"].number(); };

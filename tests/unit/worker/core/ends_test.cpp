@@ -131,6 +131,21 @@ TEST(Reports, ALongRunIsReportedAsStartedOnce) {
   EXPECT_EQ(worker.reports(), (Lines{"0 Succeeded"}));
 }
 
+// From there on its use is counted by the clock.
+TEST(Reports, ARunThatIsReportedAsStartedTellsHowLongItHasRun) {
+  WorkerHarness worker{1};
+  worker.assign({{.subtask = 0}});
+  worker.started();
+  worker.tick_after(milliseconds{250});
+  const auto batches = worker.take<worker_action::SendReport>();
+  ASSERT_EQ(batches.size(), 1U);
+  const AttemptReport& report = batches[0].batch.jobs.at(0).attempts.at(0);
+  EXPECT_EQ(report.outcome, Outcome::Started);
+  EXPECT_GE(report.run_us, 250'000U);
+  EXPECT_LT(report.run_us, 260'000U);
+  worker.ignore();
+}
+
 TEST(Reports, LoadsFollowActivityAndThenFallSilent) {
   WorkerHarness worker{1};
   worker.assign({{.subtask = 0}, {.subtask = 1}});
