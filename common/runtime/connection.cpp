@@ -157,6 +157,8 @@ void Connection::send(FrameKind kind, const LinkHeader& link, FramePayloadPtr pa
   if (state.writing == 0) state.write();
 }
 
+void Connection::weigh(std::size_t bytes) { state_->taken += bytes; }
+
 void Connection::close_after_sending() {
   state_->closing = true;
   state_->on_frame = nullptr;

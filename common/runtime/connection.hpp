@@ -48,6 +48,9 @@ class Connection {
   void start(OnFrame on_frame, OnClosed on_closed);
   /// Puts a frame at the end of what is to be sent. After the buffer limit is passed the connection closes.
   void send(FrameKind kind, const LinkHeader& link, FramePayloadPtr payload);
+  /// What was handed out last weighs so many bytes more than it came with, because it stands for more than it says. It
+  /// counts towards the share of this turn (`wire.turn_bytes_max`).
+  void weigh(std::size_t bytes);
   /// Sends what is queued, then closes. Nothing arrives any more.
   void close_after_sending();
   std::string peer_address() const;

@@ -36,6 +36,10 @@ class PeerLink {
   /// Takes over a connection whose introduction is done. An older one is dropped.
   void attach(std::unique_ptr<Connection> connection, bool resumed, std::uint64_t peer_received_through);
   void send(FramePayloadPtr payload);
+  /// For whoever handles messages: see `Connection::weigh`.
+  void weigh(std::size_t bytes) {
+    if (connection_ != nullptr) connection_->weigh(bytes);
+  }
 
   const LinkCore& core() const { return core_; }
   /// Payloads that the peer has not acknowledged.

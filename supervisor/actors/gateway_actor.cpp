@@ -246,6 +246,10 @@ void Gateway::State::receive(Incarnation peer, std::span<const std::byte> payloa
   } else {
     Result<std::vector<FromClient>> messages = decode_from_client(payload);
     if (!messages) return lose(peer, to_string(messages.error()));
+    // Fault F20: chunks that leave columns out take a hundred bytes on the wire and a megabyte here.
+    std::size_t bytes = 0;
+    for (const FromClient& message : *messages) bytes += wire_size(message);
+    if (bytes > payload.size()) guest->second.link->weigh(bytes - payload.size());
     caf::send_as(self, supervisor, FromClientMail{peer, std::make_shared<std::vector<FromClient>>(std::move(messages).value())});
   }
 }

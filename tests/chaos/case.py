@@ -111,9 +111,9 @@ class Case:
         process, memory, files, workers = cluster.baseline
         files = files * 1.1 + 2 + max(0, cluster.live_workers() - workers)
         try:  # Whoever has just gone is noticed at once, and not at the same instant.
-            wait_for(lambda: descriptors(process) <= files, 5)
+            wait_for(lambda: len(descriptors(process)) <= files, 5)
         except Broken:
-            self.failures.append(f"I5: the supervisor has {descriptors(process)} descriptors, at most {files:.0f} were right")
+            self.failures.append(f"I5: at most {files:.0f} descriptors of the supervisor were right: {descriptors(process)}")
         self.expect(resident_kib(process) <= memory * 1.1 + cluster.spare_kib,
                     f"I5: the supervisor grew from {memory} to {resident_kib(process)} KiB")
 
@@ -125,7 +125,7 @@ class Case:
 
 
 def vitals(process):
-    return resident_kib(process), descriptors(process)
+    return resident_kib(process), len(descriptors(process))
 
 
 def run_case(function, binary, full, judge_times=True, seconds=0):

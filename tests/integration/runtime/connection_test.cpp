@@ -168,6 +168,39 @@ TEST_F(ConnectionTest, WhoHasAlwaysMoreLeavesTheActorsTheirTurn) {
   ::close(fd);
 }
 
+TEST_F(ConnectionTest, WhatStandsForMoreThanItSaysCountsAsMuch) {
+  wire.turn_bytes_max = 64 << 10;
+  std::size_t heard = 0;
+  auto opened = Listener::open(loop, wire, {"127.0.0.1", 0}, [&](std::unique_ptr<Connection> connection) {
+    Connection* reader = connection.get();
+    accepted.push_back(std::move(connection));
+    reader->start(
+        [&, reader](const FrameHeader&, std::span<const std::byte>) {
+          ++heard;
+          reader->weigh(64 << 10);
+        },
+        [](const Error&) {});
+  });
+  ASSERT_TRUE(opened.has_value());
+  listener = std::move(opened).value();
+  const int fd = raw_client();
+  run_until([&] { return !accepted.empty(); });
+  std::vector<std::byte> burst;
+  constexpr std::size_t kFrames = 8;
+  for (std::uint64_t i = 1; i <= kFrames; ++i) {
+    const std::vector<std::byte> frame = frame_bytes(i, 1);
+    burst.insert(burst.end(), frame.begin(), frame.end());
+  }
+  ASSERT_EQ(::write(fd, burst.data(), burst.size()), static_cast<ssize_t>(burst.size()));
+  std::size_t most = 0;
+  for (std::size_t before = 0; heard < kFrames; before = heard) {
+    loop.turn();
+    most = std::max(most, heard - before);
+  }
+  EXPECT_EQ(most, 1U) << "small frames, each of which is a turn's worth, between two turns of the actors";
+  ::close(fd);
+}
+
 // The gateway starts a connection, reads the introduction, and hands it to a link. Two reads at once would shuffle bytes.
 TEST_F(ConnectionTest, AConnectionThatIsHandedOnReadsEveryByteOnce) {
   std::vector<std::uint64_t> sequences;
