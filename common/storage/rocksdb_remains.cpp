@@ -12,6 +12,7 @@
 #include <set>
 #include <vector>
 
+#include "common/storage/rocksdb_list.hpp"
 #include "common/storage/rocksdb_pieces.hpp"
 
 namespace penstock {
@@ -81,6 +82,14 @@ std::optional<Listed> read_lists(const std::string& directory, rocksdb::Options 
   }
   fs::remove_all(place, code);
   return listed;
+}
+
+/// Whether the oldest log goes on where the lists end. If not, a log is lost, or the end of the lists.
+bool is_whole(const Listed& listed, const std::vector<fs::path>& logs) {
+  if (logs.empty()) return true;
+  std::string bytes;
+  read_file(logs.front(), bytes);
+  return read_log_pieces(bytes, [](const Piece&) {}).first_sequence <= listed.sequence + 1;
 }
 
 /// Puts together what the pieces say.
@@ -165,7 +174,10 @@ rocksdb::Status copy_remains(const std::string& directory, const rocksdb::Option
                              SalvageOutcome& outcome) {
   Remains remains{target, outcome};
   const PieceVisit take = [&remains](const Piece& piece) { remains.take(piece); };
-  const std::optional<Listed> listed = read_lists(directory, options);
+  const std::vector<fs::path> logs = files_with(directory, ".log");
+  std::optional<Listed> listed;
+  if (ListLength::check(directory)) listed = read_lists(directory, options);
+  if (listed && !is_whole(*listed, logs)) listed.reset();
   if (!listed) ++outcome.gaps;
   std::string bytes;
   for (const fs::path& table : files_with(directory, ".sst")) {
@@ -174,7 +186,6 @@ rocksdb::Status copy_remains(const std::string& directory, const rocksdb::Option
     if (entries_of(table, options) != read_table_pieces(bytes, take)) ++outcome.gaps;
     if (!remains.status().ok()) return remains.status();
   }
-  const std::vector<fs::path> logs = files_with(directory, ".log");
   std::uint64_t expected = listed ? listed->sequence + 1 : UINT64_MAX;
   for (const fs::path& log : logs) {
     read_file(log, bytes);

@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "common/storage/rocksdb_list.hpp"
 #include "common/storage/rocksdb_remains.hpp"
 
 namespace penstock {
@@ -352,10 +353,14 @@ Result<std::unique_ptr<Storage>> RocksdbStorage::open(const RocksdbOptions& opti
                  "start once with `--salvage` to keep what is intact"};
   Result<DirectoryLock> lock = lock_directory(options.directory, kHoldersLock);
   if (!lock) return lock.error();
+  PENSTOCK_TRY(ListLength::check(options.directory));
+  const auto list_length = std::make_shared<ListLength>(options.directory);
   rocksdb::Options database_options = options_of(options);
+  database_options.listeners.push_back(list_length);
   rocksdb::DB* database = nullptr;
   if (const rocksdb::Status status = rocksdb::DB::Open(database_options, options.directory, &database); !status.ok())
     return error_of_opening(status, options.directory);
+  list_length->note();
   auto storage = std::make_unique<OpenRocksdb>(std::move(lock).value(), std::unique_ptr<rocksdb::DB>{database}, options.directory,
                                                std::move(database_options));
   // For whoever comes second.

@@ -74,18 +74,14 @@ Result<void> check_name(std::string_view name, std::string_view what, std::uint3
 
 GraphIntake::GraphIntake(const GraphLimits& limits) : limits_(limits) {}
 
-Result<void> GraphIntake::add(const Graph& chunk) {
+Result<void> GraphIntake::add(Graph chunk) {
   PENSTOCK_TRY(check_chunk(chunk));
-  append(chunk);
-  return {};
-}
-
-Result<void> GraphIntake::add(Graph&& chunk) {
-  PENSTOCK_TRY(check_chunk(chunk));
-  if (graph_.size() == 0 && graph_.templates.empty() && chunk.size() > 0)
-    graph_ = std::move(chunk);
-  else
-    append(chunk);
+  if (chunk.size() > 0 || chunks_.empty()) {
+    chunks_.push_back(std::move(chunk));
+  } else {  // No limit counts chunks without subtasks; they are not to be kept one by one.
+    extend(chunks_.back().templates, chunk.templates);
+    extend(chunks_.back().wanted, chunk.wanted);
+  }
   return {};
 }
 
@@ -101,11 +97,13 @@ Result<void> GraphIntake::check_chunk(const Graph& chunk) {
     return malformed("the payload offsets do not fit the payloads");
   if (!optional_texts(chunk.name_offsets, count, chunk.names.size()))
     return malformed("the name offsets do not fit the names");
-  if (graph_.size() > 0 && count > 0) {
-    const bool same = graph_.payload_offsets.empty() == chunk.payload_offsets.empty() &&
-                      graph_.name_offsets.empty() == chunk.name_offsets.empty() &&
-                      graph_.priorities.empty() == chunk.priorities.empty() &&
-                      graph_.expected_ns.empty() == chunk.expected_ns.empty();
+  const auto has_subtasks = [](const Graph& earlier) { return earlier.size() > 0; };
+  const auto first = std::find_if(chunks_.begin(), chunks_.end(), has_subtasks);
+  if (first != chunks_.end() && count > 0) {
+    const bool same = first->payload_offsets.empty() == chunk.payload_offsets.empty() &&
+                      first->name_offsets.empty() == chunk.name_offsets.empty() &&
+                      first->priorities.empty() == chunk.priorities.empty() &&
+                      first->expected_ns.empty() == chunk.expected_ns.empty();
     if (!same) return malformed("chunks must all have the same optional columns");
   }
   return size_.add(chunk, limits_);
@@ -125,6 +123,27 @@ Result<void> GraphSize::add(const Graph& chunk, const GraphLimits& limits) {
   PENSTOCK_TRY(count("graph.payload_bytes_max", payload_bytes_, chunk.payloads.size(),
                      std::min(limits.payload_bytes_max, offsets_max)));
   return count("graph.name_bytes_max", name_bytes_, chunk.names.size(), offsets_max);
+}
+
+void GraphIntake::join_chunks() {
+  if (chunks_.size() == 1) {
+    graph_ = std::move(chunks_.front());
+    return chunks_.clear();
+  }
+  const auto make_room = [this](auto column) {
+    std::size_t entries = 1;  // Offsets have one more than subtasks.
+    for (const Graph& chunk : chunks_) entries += (chunk.*column).size();
+    (graph_.*column).reserve(entries);
+  };
+  make_room(&Graph::templates), make_room(&Graph::template_of), make_room(&Graph::input_offsets);
+  make_room(&Graph::predecessors), make_room(&Graph::priorities), make_room(&Graph::expected_ns);
+  make_room(&Graph::payload_offsets), make_room(&Graph::payloads);
+  make_room(&Graph::name_offsets), make_room(&Graph::names), make_room(&Graph::wanted);
+  for (Graph& chunk : chunks_) {
+    append(chunk);
+    chunk = Graph{};  // So that the graph is in memory once, and not twice.
+  }
+  chunks_.clear();
 }
 
 void GraphIntake::append(const Graph& chunk) {
@@ -154,6 +173,7 @@ void GraphIntake::append(const Graph& chunk) {
 }
 
 Result<std::unique_ptr<GraphShape>> GraphIntake::finish() {
+  join_chunks();
   if (graph_.size() == 0) return malformed("it has no subtasks");
   PENSTOCK_TRY(check_templates());
   PENSTOCK_TRY(check_subtasks());

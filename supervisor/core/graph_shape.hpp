@@ -133,16 +133,14 @@ class GraphIntake {
  public:
   explicit GraphIntake(const GraphLimits& limits);
 
-  /// Appends a chunk. After an error the intake is of no further use.
-  Result<void> add(const Graph& chunk);
-  Result<void> add(Graph&& chunk);
+  /// Takes a chunk. After an error the intake is of no further use.
+  Result<void> add(Graph chunk);
   /// Checks the whole and builds the compact form. Leaves the intake empty.
   Result<std::unique_ptr<GraphShape>> finish();
 
-  std::uint32_t size() const { return static_cast<std::uint32_t>(graph_.size()); }
-
  private:
   Result<void> check_chunk(const Graph& chunk);
+  void join_chunks();
   void append(const Graph& chunk);
   Result<void> check_templates() const;
   Result<void> check_subtasks() const;
@@ -155,7 +153,8 @@ class GraphIntake {
 
   const GraphLimits limits_;
   GraphSize size_;
-  Graph graph_;
+  std::vector<Graph> chunks_;  ///< As they came: columns that grow with each are copied, and written anew, again and again.
+  Graph graph_;                ///< All of them; made by `finish`.
   bool sorted_ = true;  ///< Every edge points backwards: no cycle is possible.
 };
 

@@ -289,7 +289,8 @@ int updates(client::Session& session, const Arguments& arguments) {
     }
   };
   std::vector<std::thread> threads;
-  for (int i = 0; i < 8; ++i) threads.emplace_back(work);
+  constexpr int kAtOnce = 64;  // Each waits until its order is on the disk.
+  for (int i = 0; i < kAtOnce; ++i) threads.emplace_back(work);
   for (std::thread& thread : threads) thread.join();
   std::printf("{\"count\": %llu, \"seconds\": %.3f}\n", static_cast<unsigned long long>(count.load()),
               milliseconds_since(begin) / 1000);

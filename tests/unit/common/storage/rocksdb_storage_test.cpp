@@ -283,6 +283,55 @@ TEST(RocksdbStorage, AYoungFileHasNoMoreThanItMayAndItsLossCostsNoMore) {
   EXPECT_GE(salvaged->entries_kept, 15000U);
 }
 
+/// Where the entries of a list of files end: each has four bytes of checksum, two of its length, and its type before it.
+std::vector<std::uintmax_t> ends_of_entries(const fs::path& list) {
+  std::ifstream file{list, std::ios::binary};
+  const std::string bytes{std::istreambuf_iterator<char>{file}, {}};
+  std::vector<std::uintmax_t> ends;
+  for (std::size_t at = 0; at + 7 <= bytes.size();) {
+    at += 7 + static_cast<unsigned char>(bytes[at + 4]) + (std::size_t{static_cast<unsigned char>(bytes[at + 5])} << 8U);
+    ends.push_back(at);
+  }
+  return ends;
+}
+
+// Fault F13: each entry is whole, and a list with fewer of them is a list; what it does not name any more is deleted.
+TEST(RocksdbStorage, AListOfFilesThatIsCutBetweenTwoEntriesIsNoticed) {
+  const TestDirectory directory;
+  RocksdbOptions options = directory.options();
+  options.memory_bytes = 64 << 10;
+  fill(options, 2000);
+  std::string name;
+  std::ifstream{fs::path{options.directory} / "CURRENT"} >> name;
+  const fs::path list = fs::path{options.directory} / name;
+  const std::vector<std::uintmax_t> ends = ends_of_entries(list);
+  ASSERT_GE(ends.size(), 5U);
+  ASSERT_EQ(ends.back(), fs::file_size(list));
+  RocksdbOptions cut = options;
+  cut.directory = directory.path / "cut";
+  const auto cut_at = [&](std::uintmax_t end) {
+    fs::remove_all(cut.directory);
+    fs::copy(options.directory, cut.directory, fs::copy_options::recursive);
+    fs::resize_file(fs::path{cut.directory} / list.filename(), end);
+  };
+  for (const std::uintmax_t end : ends) {
+    cut_at(end);
+    const Result<std::size_t> found = count_entries(cut);
+    if (found) {
+      EXPECT_EQ(found.value(), 2000U) << "cut at " << end << " of " << ends.back();
+      continue;
+    }
+    EXPECT_EQ(found.error().code, ErrorCode::StorageDamaged) << to_string(found.error());
+    const Result<SalvageOutcome> salvaged = RocksdbStorage::salvage(cut);
+    ASSERT_TRUE(salvaged.has_value()) << to_string(salvaged.error());
+    EXPECT_EQ(salvaged->entries_kept, 2000U) << "cut at " << end << " of " << ends.back();
+    // Logs that do not go on where the list ends tell the same where nobody has noted its length.
+    cut_at(end);
+    fs::remove(fs::path{cut.directory} / "MANIFEST.LENGTH");
+    EXPECT_EQ(RocksdbStorage::salvage(cut)->entries_kept, 2000U) << "cut at " << end << " of " << ends.back();
+  }
+}
+
 TEST(RocksdbStorage, WhatWasErasedStaysAwayWithoutTheListOfFiles) {
   const TestDirectory directory;
   const RocksdbOptions options = directory.options();

@@ -238,10 +238,9 @@ TEST(GraphIntake, ChunksContinueEachOther) {
   Graph more = GraphBuilder{}.add().add({1}).keys({"c", "d"}).payloads({"", "z"}).build();
   more.templates.clear();
   EXPECT_TRUE(intake.add(std::move(more)).has_value());
-  EXPECT_EQ(intake.size(), 4U);
   Result<std::unique_ptr<GraphShape>> shape = intake.finish();
   ASSERT_TRUE(shape.has_value());
-  EXPECT_EQ(intake.size(), 0U);
+  EXPECT_EQ(intake.finish().error().code, ErrorCode::InvalidArgument) << "nothing is left in it";
   const GraphShape& graph = **shape;
   EXPECT_EQ(graph.size(), 4U);
   EXPECT_EQ(graph.name(3), "d");
@@ -250,6 +249,24 @@ TEST(GraphIntake, ChunksContinueEachOther) {
   EXPECT_EQ(graph.payload(3), "z");
   ASSERT_EQ(graph.predecessors(3).size(), 1U);
   EXPECT_EQ(graph.predecessors(3)[0], 1U);
+}
+
+TEST(GraphIntake, TemplatesAndWishesMayComeWithoutSubtasks) {
+  const Graph whole = GraphBuilder{}.add().add({0}).build();
+  Graph before;
+  before.templates = whole.templates;
+  Graph behind;
+  behind.wanted = {1};
+  Graph subtasks = whole;
+  subtasks.templates.clear();
+  subtasks.wanted.clear();
+  GraphIntake intake{GraphLimits{}};
+  for (const Graph& chunk : {before, Graph{}, subtasks, Graph{}, behind}) EXPECT_TRUE(intake.add(chunk).has_value());
+  const auto shape = intake.finish();
+  ASSERT_TRUE(shape.has_value());
+  EXPECT_EQ((*shape)->size(), 2U);
+  EXPECT_EQ((*shape)->graph().wanted, behind.wanted);
+  EXPECT_EQ((*shape)->graph().templates, whole.templates);
 }
 
 TEST(GraphIntake, SpecialEdgesMayBeginInALaterChunk) {

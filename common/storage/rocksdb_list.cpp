@@ -1,0 +1,51 @@
+#include "common/storage/rocksdb_list.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+
+namespace penstock {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kLengthFile = "/MANIFEST.LENGTH";
+
+/// The file that is in force; empty: there is none.
+std::string list_in_force(const std::string& directory) {
+  std::ifstream file{directory + "/CURRENT"};
+  std::string name;
+  file >> name;
+  return name;
+}
+
+}  // namespace
+
+Result<void> ListLength::check(const std::string& directory) {
+  const std::string name = list_in_force(directory);
+  std::ifstream file{directory + kLengthFile};
+  std::string noted;
+  std::uintmax_t bytes = 0;
+  std::error_code unknown;
+  if (!(file >> noted >> bytes) || noted != name) return {};
+  const std::uintmax_t found = fs::file_size(directory + "/" + name, unknown);
+  if (unknown || found >= bytes) return {};  // A list that is not there is noticed by whoever opens it.
+  return Error{ErrorCode::StorageDamaged, directory,
+               "its list of files " + name + " has " + std::to_string(found) + " bytes and had " + std::to_string(bytes),
+               "start once with `--salvage` to keep what is intact"};
+}
+
+void ListLength::note() {
+  const std::lock_guard lock{mutex_};
+  const std::string name = list_in_force(directory_);
+  std::error_code failed;
+  const std::uintmax_t bytes = fs::file_size(directory_ + "/" + name, failed);
+  if (failed) return;
+  const std::string place = directory_ + kLengthFile;
+  std::ofstream file{place + ".new", std::ios::trunc};
+  file << name << ' ' << bytes << '\n';
+  file.close();
+  if (file) fs::rename(place + ".new", place, failed);
+}
+
+}  // namespace penstock
