@@ -1,6 +1,7 @@
-"""One contestant of bench/python/run: reads `calls ROUND`, `get ROUND KEYS` or `end` from its input, answers each with seconds.
+"""One contestant of bench/python/run: reads `calls ROUND`, `get ROUND KEYS` or `end` from its input, answers each with
+seconds, and with those for which the submitting thread had a processor.
 
-`contestant.py NAME SLOTS`; for a start, `contestant.py NAME SLOTS start` prints the seconds from import to first result.
+`contestant.py NAME SLOTS`; for a start, `contestant.py NAME SLOTS start` prints those from import to first result.
 """
 import sys
 import time
@@ -10,6 +11,16 @@ CALLS = 1000
 
 def noop(*_):
     return None
+
+
+class Watch:
+    """(seconds, those of this thread on a processor) since it was made."""
+
+    def __init__(self):
+        self.begin = time.perf_counter(), time.thread_time()
+
+    def __call__(self):
+        return time.perf_counter() - self.begin[0], time.thread_time() - self.begin[1]
 
 
 def open_client(name, slots):
@@ -24,36 +35,36 @@ def get(client, number, count):
     """Seconds for `count` calls without work, as one graph, results and all."""
     graph = {f"key-{number}-{i}": (noop,) for i in range(count)}
     keys = list(graph)
-    begin = time.perf_counter()
+    watch = Watch()
     values = client.get(graph, keys)
-    taken = time.perf_counter() - begin
+    taken = watch()
     assert len(values) == count and all(value is None for value in values)
     return taken
 
 
 def calls(client, number, _):
     """Seconds for CALLS independent calls and their results."""
-    begin = time.perf_counter()
+    watch = Watch()
     values = client.gather([client.submit(noop, (number, i)) for i in range(CALLS)])
-    taken = time.perf_counter() - begin
+    taken = watch()
     assert len(values) == CALLS
     return taken
 
 
 def main():
     name, slots = sys.argv[1], int(sys.argv[2])
-    begin = time.perf_counter()
+    watch = Watch()
     client = open_client(name, slots)
     client.submit(sum, [1, 2]).result()
     if sys.argv[3:] == ["start"]:
-        print(time.perf_counter() - begin, flush=True)
+        print(*watch(), flush=True)
         return client.close()
     print("ready", flush=True)
     for line in sys.stdin:
         what, number, count = (line.split() + ["0", "0"])[:3]
         if what == "end":
             break
-        print({"calls": calls, "get": get}[what](client, int(number), int(count)), flush=True)
+        print(*{"calls": calls, "get": get}[what](client, int(number), int(count)), flush=True)
     client.close()
 
 

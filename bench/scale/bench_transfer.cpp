@@ -3,11 +3,17 @@
 //   bench_transfer [OPTIONS] [MIB [COUNT [STREAMS [ROUNDS]]]]: COUNT data of so many MiB each (256, 8, 4), so often (3)
 //     --noise=PERCENT     of each datum is random (100), the rest repeats
 //     --packing=WORD      never, pays (the default), always
+//     --apart             the holder is a process of its own; the processor's time is then the reader's alone
 //     --serve=HOST:PORT   only the holder, until it is ended; --from=HOST:PORT only the reader: on two hosts
 //
 // Between rounds what has come is dropped, so the memory of a later round was in use just before. The first one tells
 // what the system takes for memory that it has to get from somewhere: in a virtual machine that gives free memory back
 // to its host, that can be most of the time.
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <boost/asio/ip/tcp.hpp>
@@ -84,6 +90,7 @@ struct Load {
   Packing packing = Packing::WherePays;
   HostPort serve;  ///< No host: both sides are here.
   HostPort from;
+  bool apart = false;
   std::size_t bytes = 0;  ///< Of each datum.
   std::uint32_t count = 0;
   std::uint32_t streams = 0;
@@ -152,13 +159,66 @@ int measure(const Load& load) {
   if (load.from.host.empty() && !fill(there, load)) return 1;
   auto holder = TransferThread::open(reader.loop, there, options);
   if (!here || !holder) return 1;
-  if (!load.serve.host.empty()) reader.loop.run();
+  if (!load.serve.host.empty()) {
+    std::printf("%u\n", (*holder)->port());
+    std::fflush(stdout);
+    reader.loop.run();
+  }
   reader.transfer = std::move(here).value();
   reader.pings = std::make_unique<Pings>(reader.loop);
   const HostPort from = load.from.host.empty() ? HostPort{"127.0.0.1", (*holder)->port()} : load.from;
   for (std::uint32_t round = 0; round < load.rounds; ++round)
     if (!bring(reader, from, load)) return 1;
   return 0;
+}
+
+/// This program as a holder, in a process of its own that ends with this object.
+class Holder {
+ public:
+  explicit Holder(const Load& load) {
+    std::vector<std::string> words{"bench_transfer",
+                                   "--serve=127.0.0.1:0",
+                                   "--noise=" + std::to_string(load.noise_percent),
+                                   std::to_string(load.bytes >> 20U),
+                                   std::to_string(load.count),
+                                   std::to_string(load.streams)};
+    if (load.packing != Packing::WherePays)
+      words.emplace_back(load.packing == Packing::Never ? "--packing=never" : "--packing=always");
+    std::vector<char*> arguments;
+    for (std::string& word : words) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    int ends[2];
+    if (pipe(ends) != 0) return;
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+    if (posix_spawn(&child_, "/proc/self/exe", &actions, nullptr, arguments.data(), environ) != 0) child_ = 0;
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[1]);
+    std::FILE* said = fdopen(ends[0], "r");
+    if (std::fscanf(said, "%hu", &port_) != 1) port_ = 0;  // It says so when all data are there.
+    std::fclose(said);
+  }
+  ~Holder() {
+    if (child_ == 0) return;
+    kill(child_, SIGKILL);
+    waitpid(child_, nullptr, 0);
+  }
+  Holder(const Holder&) = delete;
+  Holder& operator=(const Holder&) = delete;
+
+  std::uint16_t port() const { return port_; }  ///< 0: it could not be started.
+
+ private:
+  pid_t child_ = 0;
+  std::uint16_t port_ = 0;
+};
+
+int measure_apart(Load load) {
+  const Holder holder{load};
+  if (holder.port() == 0) return 1;
+  load.from = {"127.0.0.1", holder.port()};
+  return measure(load);
 }
 
 bool take_option(std::string_view text, Load& load) {
@@ -183,7 +243,9 @@ int run(int argc, char** argv) {
   std::size_t given = 0;
   for (int i = 1; i < argc; ++i) {
     const std::string_view text{argv[i]};
-    if (!text.starts_with("--") && given < numbers.size()) {
+    if (text == "--apart") {
+      load.apart = true;
+    } else if (!text.starts_with("--") && given < numbers.size()) {
       numbers[given++] = std::strtoul(argv[i], nullptr, 10);
     } else if (!take_option(text, load)) {
       std::fprintf(stderr, "bench_transfer: bad argument '%s'\n", argv[i]);
@@ -194,7 +256,7 @@ int run(int argc, char** argv) {
   load.count = static_cast<std::uint32_t>(numbers[1]);
   load.streams = static_cast<std::uint32_t>(numbers[2]);
   load.rounds = static_cast<std::uint32_t>(numbers[3]);
-  return measure(load);
+  return load.apart ? measure_apart(load) : measure(load);
 }
 
 }  // namespace

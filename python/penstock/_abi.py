@@ -2,6 +2,7 @@
 import ctypes
 import os
 import pathlib
+import struct
 from ctypes import POINTER, c_char_p, c_int32, c_int64, c_uint32, c_uint64, c_void_p
 
 from penstock.errors import PenstockError, error_of
@@ -202,6 +203,11 @@ def texts(values):
 def bytes_at(view):
     """A copy of what a `Bytes` shows."""
     return ctypes.string_at(view.data, view.size) if view.size else b""
+
+
+def places_of(views, count):
+    """(address, size) of each of so many `Bytes`; faster than one after the other by ctypes."""
+    return list(struct.iter_unpack("PQ", ctypes.string_at(views, count * ctypes.sizeof(Bytes))))
 
 
 class Owned:

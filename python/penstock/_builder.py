@@ -1,4 +1,5 @@
 """Graphs for engine authors: many subtasks as one job."""
+import contextlib
 import html
 import time
 from typing import Any, Callable, Dict, Iterable, List, Optional, Union
@@ -6,7 +7,7 @@ from typing import Any, Callable, Dict, Iterable, List, Optional, Union
 from penstock import _abi, _graph, _wire
 from penstock._futures import Future, collecting
 from penstock._news import Plain
-from penstock.errors import PenstockError
+from penstock.errors import ClientClosed, PenstockError
 
 STATES = {_abi.RUNNING: "running", _abi.SUCCEEDED: "succeeded", _abi.FAILED: "failed", _abi.CANCELLED: "cancelled"}
 SLICE_NS = 100_000_000  # A wait looks this often whether somebody has pressed Ctrl-C.
@@ -100,6 +101,7 @@ class GraphBuilder:
             wanted = [number for number in range(len(self._columns)) if number not in read]
         total = len(self._columns)
         with self.client._lock:  # Before any news of it are looked at.
+            self.client._check_open()
             number = self._columns.submit(self.client._handle, name=name, owner=owner, priority=priority,
                                           wait_for_resources=int(wait_for_resources), project=project, pool=pool,
                                           weight_thousandths=round(weight * 1000), gang=gang)
@@ -130,13 +132,13 @@ class Job:
 
     def counts(self) -> Dict[str, int]:
         counts = _abi.Counts()
-        self.client._check_open()
-        self.client._library.job_counts(self.client._handle, self.number, counts)
+        with self.client._connection as handle:
+            self.client._library.job_counts(handle, self.number, counts)
         return {name: getattr(counts, name) for name, _ in _abi.Counts._fields_}
 
     def _wait(self, timeout_ns):
-        self.client._check_open()
-        return self.client._library.check(self.client._library.wait(self.client._handle, self.number, timeout_ns))
+        with self.client._connection as handle:
+            return self.client._library.check(self.client._library.wait(handle, self.number, timeout_ns))
 
     def wait(self, timeout: Optional[float] = None) -> str:
         """Until it has ended, or the time is over; its state."""
@@ -150,8 +152,8 @@ class Job:
     def failures(self) -> Dict[int, BaseException]:
         """The exceptions of subtasks that have failed for good, by number."""
         library = self.client._library
-        self.client._check_open()
-        news = library.job_failures(self.client._handle, self.number)
+        with self.client._connection as handle:
+            news = library.job_failures(handle, self.number)
         if not news:
             return {}
         try:
@@ -167,8 +169,9 @@ class Job:
         if state != "succeeded":
             for error in self.failures().values():
                 raise error
-            if self.client._library.job_error(self.client._handle, self.number) < 0:
-                raise self.client._library.failure()
+            with self.client._connection as handle:
+                if self.client._library.job_error(handle, self.number) < 0:
+                    raise self.client._library.failure()
             raise PenstockError("was cancelled", subject=self.name)
         return self
 
@@ -182,9 +185,9 @@ class Job:
         numbers = [getattr(number, "number", number) for number in numbers]
         if not numbers:
             return []
-        owner, views = self.client._fetch(self.number, numbers)
+        owner, places = self.client._fetch(self.number, numbers)
         value = self.client._value
-        return [value(views[i], owner) for i in range(len(numbers))]
+        return [value(address, size, owner) for address, size in places]
 
     def logs(self, subtask: Union[Handle, int, None] = None) -> str:
         """What its subtasks, or one of them, have printed so far; the end of it, if it is much."""
@@ -192,14 +195,15 @@ class Job:
         return self.client._log(self.number, -1 if subtask is None else getattr(subtask, "number", subtask))
 
     def cancel(self) -> None:
-        self.client._check_open()
-        self.client._library.check(self.client._library.cancel(self.client._handle, self.number))
+        with self.client._connection as handle:
+            self.client._library.check(self.client._library.cancel(handle, self.number))
 
     def release(self) -> None:
         """Its results are needed no longer."""
-        if not self._released and self.client._handle is not None:
+        if not self._released:
             self._released = True
-            self.client._library.release(self.client._handle, self.number)
+            with contextlib.suppress(ClientClosed), self.client._connection as handle:
+                self.client._library.release(handle, self.number)
 
     def __del__(self):
         self.release()

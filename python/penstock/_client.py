@@ -1,5 +1,6 @@
 """The client: submits calls and graphs, and keeps their futures up to date."""
 import atexit
+import contextlib
 import ctypes
 import html
 import os
@@ -7,13 +8,15 @@ import threading
 import time
 import weakref
 from collections import deque
+from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Union
 
 from penstock import _abi, _graph, _losses, _wire, errors
 from penstock._batch import Batch, Call
-from penstock._futures import Future, collecting, forked, refuse_closed
+from penstock._connection import Connection
+from penstock._futures import Future, closed, collecting, forked
 from penstock._news import Plain
-from penstock.errors import ResultLost
+from penstock.errors import ClientClosed, ResultLost
 
 if TYPE_CHECKING:
     from penstock._builder import GraphBuilder, Job
@@ -57,11 +60,14 @@ class Client:
             options.runner = ctypes.pointer(self._command.template())
         self.address = address
         self._handle = self._library.check(self._library.client_open(options))
+        self._connection = Connection(self._handle, closed)
+        self._slots = self._library.client_slots(self._handle)
         self._lock = threading.RLock()
         self._pending: List[Call] = []
         self._pending_ids = set()  # Of their futures.
         self._pending_shared: Dict[bytes, _wire.Shared] = {}  # Large buffers of theirs.
         self._sending: List[List[Call]] = []  # Calls on their way into a batch; a callback may send more meanwhile.
+        self._options: Dict[tuple, _graph.Options] = {}
         self._held: Dict[int, Any] = {}  # Calls whose inputs come from other jobs and are not there yet.
         self._batches: Dict[int, Batch] = {}
         self._early: Dict[int, list] = {}
@@ -90,8 +96,8 @@ class Client:
         if not callable(function):
             raise TypeError(f"{function!r} is not callable")
         runner = self._command.other(files, environment, python, working_directory)
-        options = _graph.Options(retries, priority, resources, workers, memory, slots, time_limit, keep_going=True,
-                                 runner=runner)
+        options = _graph.options_from(self._options, retries, priority, resources, workers, memory, slots, time_limit,
+                                      True, runner)
         return self._submit(function, args, kwargs, key, options)
 
     def map(self, function: Callable[..., Any], *iterables: Iterable[Any], retries: int = 0, priority: int = 0,
@@ -146,7 +152,8 @@ class Client:
         return self._log(batch.job, of._index)
 
     def _log(self, job, subtask):
-        owner = _abi.Owned(self._library.check(self._library.job_log(self._handle, job, subtask)))
+        with self._connection as handle:
+            owner = _abi.Owned(self._library.check(self._library.job_log(handle, job, subtask)))
         return _abi.bytes_at(self._library.data_views(owner.handle)[0]).decode(errors="replace")
 
     def get_executor(self, **options: Any) -> "ClientExecutor":  # tidy: foreign
@@ -171,8 +178,8 @@ class Client:
     def attach(self, name: Union[str, int]) -> "Job":
         """The job of that name or number, whoever has submitted it."""
         from penstock._builder import Job
-        self._check_open()
-        number = self._library.check(self._library.attach(self._handle, str(name).encode()))
+        with self._connection as handle:
+            number = self._library.check(self._library.attach(handle, str(name).encode()))
         self._quiet.add(number)
         return Job(self, number, name)
 
@@ -190,10 +197,11 @@ class Client:
             self._closing = True
             unfinished = [future for future in self._submitted() if not future.done()]
             handle, self._handle = self._handle, None
+            self._connection.refuse()
         self._wake.set()
         self._library.wake_news(handle)
         # Pending calls stay until the end: a process that is forked meanwhile finds their futures there.
-        end = self._library, handle, self._threads, self._lock, self._pending, unfinished
+        end = self._library, handle, self._connection, self._threads, self._lock, self._pending, unfinished
         if self._runs_callbacks():
             # In a callback, or as the last one who knew it: somebody else has to wait for this thread.
             closer = threading.Thread(target=_end, args=end, name="penstock-close")
@@ -218,6 +226,7 @@ class Client:
         """In a child process: threads, connection and cluster are the parent's; whoever waits here waits for nobody."""
         self._closing = self._forked = True  # Also of one that another thread of the parent was about to close.
         self._handle, self._lock, self._wake = None, threading.RLock(), threading.Event()
+        self._connection = Connection(None, forked)
         futures = self._submitted()
         for future in futures:
             future._be_forked()
@@ -237,8 +246,8 @@ class Client:
             self.close()
 
     def __repr__(self):
-        where = self.address or f"embedded, {self._library.client_slots(self._handle)} slots" if self._handle else "closed"
-        return f"<Client: {where}>"
+        where = self.address or f"embedded, {self._slots} slots"
+        return f"<Client: {where if self._handle else 'closed'}>"
 
     def _repr_html_(self):
         return f"<b>Penstock client</b>: {html.escape(repr(self)[9:-1])}"
@@ -246,14 +255,13 @@ class Client:
     # ---- inside ----
 
     def _check_open(self):
-        if self._forked:
-            raise forked()
         if self._closing:
-            refuse_closed()
+            raise forked() if self._forked else closed()
 
     def _submit(self, function, args, kwargs, key, options):
         self._check_open()
-        what, shared = f"an argument of {_wire.name_of(function)}", []
+        name, shared = _wire.name_of(function), []
+        what = f"an argument of {name}"
 
         def place_of(datum):
             known = self._pending_shared.get(datum)
@@ -269,12 +277,14 @@ class Client:
         for future in inputs.futures:
             if future.client is not self:
                 raise ValueError(f"{future!r} belongs to another client")
+        future = Future(self, key)
+        call = Call(future, function, payload, inputs.futures, shared, options)
         with self._lock:
+            self._check_open()  # From here on `close` sees it.
             if key is None:
                 self._numbers += 1
-                key = f"{_wire.name_of(function)}-{self._numbers}"
-            future = Future(self, key)
-            self._enqueue(Call(future, function, payload, inputs.futures, shared, options), future)
+                future.key = f"{name}-{self._numbers}"
+            self._enqueue(call, future)
         return future
 
     def _enqueue(self, call, future):
@@ -415,10 +425,10 @@ class Client:
         return future
 
     def _fetch(self, job, numbers):
-        self._check_open()
         wanted = (ctypes.c_uint32 * len(numbers))(*numbers)
-        owner = _abi.Owned(self._library.check(self._library.fetch(self._handle, job, wanted, len(numbers), 0)))
-        return owner, self._library.data_views(owner.handle)
+        with self._connection as handle:
+            owner = _abi.Owned(self._library.check(self._library.fetch(handle, job, wanted, len(numbers), 0)))
+        return owner, _abi.places_of(self._library.data_views(owner.handle), len(numbers))
 
     def _bring(self, futures):
         """The values of futures that have succeeded; `ResultLost` if one of them is not there any more."""
@@ -433,19 +443,19 @@ class Client:
             else:
                 wanted.setdefault(batch, []).append((future, index))
         for batch, those in wanted.items():
-            owner, views = self._fetch(batch.job, [index for _, index in those])
-            for i, (future, _) in enumerate(those):
-                values[id(future)] = self._value(views[i], owner)
-                future._keep(values[id(future)], batch)
+            owner, places = self._fetch(batch.job, [index for _, index in those])
+            for (future, _), (address, size) in zip(those, places):
+                values[id(future)] = value = self._value(address, size, owner)
+                future._keep(value, batch)
         return [values[id(future)] for future in futures]
 
     @staticmethod
-    def _value(view, owner):
-        if view.size == 0:  # Every value has a head: a result without bytes is not there any more.
+    def _value(address, size, owner):
+        if size == 0:  # Every value has a head: a result without bytes is not there any more.
             raise ResultLost("a result is gone: its job was released, or has ended in an earlier life of its supervisor")
-        if view.size < _graph.LARGE_BYTES:
-            return _wire.unpack(ctypes.string_at(view.data, view.size))
-        return _wire.unpack(_abi.view_of(view.data, view.size, owner))
+        if size < _graph.LARGE_BYTES:
+            return _wire.unpack(ctypes.string_at(address, size))
+        return _wire.unpack(_abi.view_of(address, size, owner))
 
     def _gather(self, futures, errors):
         if errors not in ("raise", "skip"):
@@ -456,15 +466,13 @@ class Client:
         self._flush()
         good = []
         for future in futures:
-            if future.done() and future._loaded:
-                good.append(future)
-                continue
             future._about_to_wait()
-            error = super(Future, future).exception() if not future.cancelled() else None
-            if error is None and not future.cancelled():
-                good.append(future)
-            elif errors == "raise":
+            try:
                 super(Future, future).result()
+                good.append(future)
+            except (Exception, CancelledError):
+                if errors == "raise":
+                    raise
         return _losses.values_of(self, good)
 
     def _cancel(self, future):
@@ -475,16 +483,17 @@ class Client:
             self._held = {key: held for key, held in self._held.items() if held[0].future() is not future}
             batch, index = future._batch, future._index
             future._be_cancelled()
-        if batch is not None and not self._closing:
-            self._library.cancel_subtask(self._handle, batch.job, index)
+        if batch is not None:
+            with contextlib.suppress(ClientClosed), self._connection as handle:  # Then all that it had is cancelled.
+                self._library.cancel_subtask(handle, batch.job, index)
         return future.cancelled()
 
     def _retry(self, future):
         call = future._call
         if call is None or not future.done():
             raise ValueError(f"{future!r} cannot be run again: " + ("it was scattered" if call is None else "it runs"))
-        self._check_open()
         with self._lock:
+            self._check_open()
             call.made_again = 0
             self._put_again(future)
 
@@ -596,9 +605,10 @@ def _flush_soon(reference):
         del client
 
 
-def _end(library, handle, threads, lock, pending, unfinished):
+def _end(library, handle, connection, threads, lock, pending, unfinished):
     for thread in threads:
         thread.join()
+    connection.wait_until_left()
     library.client_close(handle)
     with lock:  # Whoever has closed it in a callback may still be telling futures what became of them.
         pass

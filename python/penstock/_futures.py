@@ -1,5 +1,6 @@
 """Futures: results that are not there yet, in the words of concurrent.futures."""
 import concurrent.futures
+import contextlib
 import html
 import threading
 import time
@@ -146,16 +147,12 @@ class Future(concurrent.futures.Future):
     # What the client says about it. Each is said once.
 
     def _succeed(self):
-        with self._condition:
-            if self.done():
-                return
-        self.set_result(None)
+        with contextlib.suppress(concurrent.futures.InvalidStateError):  # It has ended otherwise.
+            self.set_result(None)
 
     def _fail(self, error):
-        with self._condition:
-            if self.done():
-                return
-        self.set_exception(error)
+        with contextlib.suppress(concurrent.futures.InvalidStateError):
+            self.set_exception(error)
 
     def _be_cancelled(self):
         with self._condition:
@@ -195,5 +192,5 @@ def forked():
                         remedy="make another Client() here, or start processes by `spawn`")
 
 
-def refuse_closed():
-    raise ClientClosed("the client is closed", remedy="make another Client()")
+def closed():
+    return ClientClosed("the client is closed", remedy="make another Client()")

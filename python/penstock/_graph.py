@@ -7,11 +7,13 @@ import pickle
 import struct
 import sys
 from array import array
+from itertools import accumulate
 
 from penstock import _abi, _files, _wire
 
 ORDER_ONLY = 0xFFFF
 OTHERS_MAX = 64  # Of a client: variants of its runner's command that are remembered.
+OPTIONS_MAX = 256  # Of a client or a graph: options that are remembered, so that equal ones are checked once.
 LARGE_BYTES = 64 << 10  # A buffer of an argument beyond this is an output of its own, shared by its readers.
 PIECE_BYTES = 1 << 20   # What is larger travels in pieces, so that each fits into graph.subtask_payload_bytes_max.
 
@@ -77,6 +79,19 @@ class Options:
                     self.keep_going, runner)
 
 
+def options_from(known, *members):
+    """The `Options` of these; `known` has those that were made before."""
+    try:
+        options = known.get(members)
+    except TypeError:  # A dictionary of resources is no key.
+        return Options(*members)
+    if options is None:
+        if len(known) >= OPTIONS_MAX:
+            known.clear()
+        options = known[members] = Options(*members)
+    return options
+
+
 class RunnerCommand:
     """The program that runs Python on workers, with what its modules are found by."""
 
@@ -140,8 +155,7 @@ class GraphColumns:
     def clear(self):
         self.template_of, self.input_offsets = array("I"), array("I", [0])
         self.predecessors, self.order_edges = array("I"), []
-        self.payload_offsets, self.payloads = array("Q", [0]), []
-        self.payload_bytes = 0
+        self.payloads = []
         self.priorities = array("i")
 
     def restart(self):
@@ -228,8 +242,6 @@ class GraphColumns:
             self.predecessors.append(number)
         self.input_offsets.append(len(self.predecessors))
         self.payloads.append(payload)
-        self.payload_bytes += len(payload)
-        self.payload_offsets.append(self.payload_bytes)
         self.priorities.append(priority)
         return len(self.template_of) - 1
 
@@ -239,10 +251,11 @@ class GraphColumns:
 
     def submit(self, client, **options):
         """The number of the job. The columns are gone afterwards."""
+        payload_offsets = array("Q", accumulate(map(len, self.payloads), initial=0))
         columns = _abi.Subtasks(
             count=len(self), templates=self.template_of.buffer_info()[0],
             input_offsets=self.input_offsets.buffer_info()[0], predecessors=self.predecessors.buffer_info()[0],
-            payload_offsets=self.payload_offsets.buffer_info()[0], payloads=b"".join(self.payloads),
+            payload_offsets=payload_offsets.buffer_info()[0], payloads=b"".join(self.payloads),
             priorities=self.priorities.buffer_info()[0])
         if self.order_edges:
             outputs = array("H", bytes(2 * len(self.predecessors)))

@@ -64,9 +64,9 @@ def regain(client, borrowed):
 
 def make_again(client, lost, futures=()):
     """Runs the calls of these once more: of `lost`, whose values are gone, and then of `futures`, which had not ended.
-    False, and nothing is done, if one of `lost` cannot be had again."""
+    False, and nothing is done, if one of `lost` cannot be had again. REQUIRES: the caller holds the client's lock."""
     made = [other for other in lost if not other._loaded]
-    if any(other._call is None or other._call.made_again >= MADE_AGAIN_MAX for other in made):
+    if client._closing or any(other._call is None or other._call.made_again >= MADE_AGAIN_MAX for other in made):
         return False
     for other in lost:
         if other._loaded:

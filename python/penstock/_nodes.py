@@ -29,6 +29,8 @@ def call_with(function, arguments, keywords):
 
 def target_of(graph, key):
     """Where a chain of aliases leads."""
+    if not isinstance(graph[key], ALIAS):
+        return key
     seen = {key}
     while isinstance(graph[key], ALIAS):
         target = graph[key].target

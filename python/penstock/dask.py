@@ -5,7 +5,6 @@ import threading
 from typing import Any, Callable, Dict, Iterable, Optional
 
 import dask
-from dask.core import flatten
 from dask.highlevelgraph import HighLevelGraph
 from dask.sizeof import sizeof
 from dask.utils import ensure_dict
@@ -49,12 +48,14 @@ def get(graph: Any, keys: Any, client: Optional[Client] = None, priority: int = 
     returns the graph that is run instead; `files`, ... `working_directory` are as in `Client.submit`."""
     client = client or default_client()
     client._check_open()
+    annotations = annotations_of(graph)
     if optimize is not None:
-        graph = optimize(graph, list(flatten([keys])))
+        graph = optimize(graph_of(graph), list(leaves(keys)))
+        annotations.update(annotations_of(graph))
     command = client._command.other(files, environment, python, working_directory)
-    wanted = list(dict.fromkeys(flatten([keys])))
+    wanted = list(dict.fromkeys(leaves(keys)))
     defaults = {"priority": priority, "retries": retries, "resources": resources, "workers": workers}
-    found = subtasks_of(graph), annotations_of(graph), defaults
+    found = ensure_dict(graph_of(graph)), annotations, defaults
     values: Dict[Any, Any] = {}
     for again in range(_losses.MADE_AGAIN_MAX + 1):
         # What a worker had that has died since the job ended is computed again: as a job without a name, which is over.
@@ -78,6 +79,7 @@ def _run(client, conversion, wanted, name, values):
     columns = conversion.columns
     columns.want(list(dict.fromkeys(numbers)))
     with client._lock:
+        client._check_open()
         job = columns.submit(client._handle, name=name)
         client._quiet.add(job)
         client._early.pop(job, None)
@@ -97,16 +99,23 @@ def _run(client, conversion, wanted, name, values):
         running.release()
 
 
-def subtasks_of(graph):
-    """The graph as a dictionary. Since 2025 Dask hands over an expression, which makes its graph when it is asked."""
-    if not hasattr(graph, "layers") and hasattr(graph, "__dask_graph__"):
-        graph = graph.__dask_graph__()
-    return ensure_dict(graph)
+def graph_of(given):
+    """What is a mapping; since 2025 Dask hands over an expression, which makes its graph when it is asked."""
+    return given.__dask_graph__() if not hasattr(given, "layers") and hasattr(given, "__dask_graph__") else given
+
+
+def leaves(keys):
+    """The keys in lists, however deep; tuples are keys."""
+    if not isinstance(keys, list):
+        return [keys]
+    if not any(isinstance(key, list) for key in keys):
+        return keys
+    return [leaf for key in keys for leaf in leaves(key)]
 
 
 def nested(keys, values):
     if isinstance(keys, list):
-        return tuple(nested(key, values) for key in keys)
+        return tuple([nested(key, values) if isinstance(key, list) else values[key] for key in keys])
     return values[keys]
 
 
@@ -291,8 +300,10 @@ class _Conversion:
             function, arguments = _nodes.itself, (self.argument(task, key),)
         options = self.options_of(key) if self.annotations else self.plain
         template, arguments = self.template_of(function, arguments, options)
-        with self.collecting:
-            payload = _graph.pack_arguments(arguments, keywords, str(key), self.place_of)
+        payload = b""
+        if arguments or keywords:
+            with self.collecting:
+                payload = _graph.pack_arguments(arguments, keywords, str(key), self.place_of)
         self.columns.add(template, payload, list(self.inputs), options.priority)
 
     # Lists are looked into, tuples only as keys or calls: as Dask has it.

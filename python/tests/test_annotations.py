@@ -114,3 +114,8 @@ def test_an_optimization_of_ones_own_is_applied(client):
     total = dask.delayed(functions.increment)(1)
     assert total.compute(scheduler=penstock.dask.get, client=client, optimize=lambda graph, keys: {
         **dict(graph), keys[0]: 5}, optimize_graph=False) == 5
+
+
+def test_annotations_outlast_an_optimization_of_ones_own(client):
+    with pytest.raises(TypeError, match="annotation of 'a': resources"):
+        client.get(annotated({"a": (functions.pid,)}, resources="GPU"), "a", optimize=lambda graph, keys: dict(graph))

@@ -73,6 +73,8 @@ def test_frame(client, name):
     results = [frame.compute(scheduler="sync"), frame.compute(scheduler=penstock.dask.get, client=client)]
     if name.startswith(("merge", "shuffle")):  # The order of rows after a shuffle is nobody's promise, nor is the index.
         results = [result.sort_values(list(result.columns)).reset_index(drop=True) for result in results]
+    elif name == "groupby nunique":  # Today's Dask shuffles for it: its own threads give another order each time.
+        results = [result.sort_index() for result in results]
     same(results[1], results[0])
 
 
@@ -86,7 +88,8 @@ def test_csv_is_written_and_read(client, tmp_path):
     back = dd.read_csv(str(tmp_path / "ours" / "part-*.csv"), parse_dates=["t"])
     frame = back.compute(scheduler=penstock.dask.get, client=client)
     same(frame, back.compute(scheduler="sync"))
-    same(frame.reset_index(drop=True), PDF.reset_index())
+    # Text that was read is of today's pandas' own type, which the same text made in memory need not be.
+    pandas.testing.assert_frame_equal(frame.reset_index(drop=True), PDF.reset_index(), check_dtype=False)
 
 
 def test_parquet_is_written_and_read(client, tmp_path):
@@ -95,4 +98,5 @@ def test_parquet_is_written_and_read(client, tmp_path):
     back = dd.read_parquet(str(tmp_path / "parts"))
     frame = back.compute(scheduler=penstock.dask.get, client=client)
     same(frame, back.compute(scheduler="sync"))
-    same(frame, DF.compute(scheduler="sync"))
+    # A file does not say that its times are an hour apart each.
+    pandas.testing.assert_frame_equal(frame, DF.compute(scheduler="sync"), check_freq=False)

@@ -69,7 +69,8 @@ def test_a_graph_of_objects_means_the_same(client, data):
 def test_aliases_cost_no_subtask(client):
     spec = _nodes.spec
     graph = {"a": spec.DataNode("a", 5), "b": spec.Alias("b", "a"), "c": spec.Alias("c", "b")}
-    conversion = penstock.dask._Conversion(client._command, graph, {}, {"priority": 0, "retries": 0, "resources": None, "workers": None})
+    conversion = penstock.dask._Conversion(client, client._command, graph, {}, {
+        "priority": 0, "retries": 0, "resources": None, "workers": None})
     assert conversion.convert(["c", "b"]) == [0, 0] and len(conversion.columns) == 1
     assert client.get(graph, ["c", "a", "b"]) == (5, 5, 5)
 

@@ -64,6 +64,7 @@ struct WorkerHost::State : std::enable_shared_from_this<State> {
   void restore_datum(const DataKey& key);
   void checkpoint_datum(const DataKey& key);
   void restart_runners(const worker_action::RestartRunners& order);
+  void warm_runners(worker_action::WarmRunners&& order);
   template <class Event>
   static void tell_later(const std::function<void(std::function<void()>)>& post, std::weak_ptr<State> weak,
                          const Event& event);
@@ -129,9 +130,11 @@ WorkerHost::WorkerHost(const WorkerConfig& config, std::vector<BandDescription> 
 }
 
 void WorkerHost::warm(const Template& runner, std::uint32_t count) {
-  for (std::size_t i = 0; i < state_->processes.size() && count > 0; ++i)
-    for (std::uint16_t lane = 0; lane < state_->lanes_of[i] && count > 0; ++lane, --count)
-      state_->processes[i]->warm(SlotIndex{lane}, runner);
+  for (std::size_t i = 0; i < state_->processes.size() && count > 0; ++i) {
+    std::vector<SlotIndex> lanes;
+    for (std::uint16_t lane = 0; lane < state_->lanes_of[i] && count > 0; ++lane, --count) lanes.emplace_back(lane);
+    state_->processes[i]->warm(lanes, runner);
+  }
 }
 
 WorkerHost::~WorkerHost() {
@@ -322,6 +325,8 @@ void WorkerHost::State::carry_out() {
       messages.emplace_back(explanation->answer);
     } else if (const auto* restart = std::get_if<worker_action::RestartRunners>(&action)) {
       restart_runners(*restart);
+    } else if (auto* warm = std::get_if<worker_action::WarmRunners>(&action)) {
+      warm_runners(std::move(*warm));
     } else if (const auto* reject = std::get_if<worker_action::Reject>(&action)) {
       ports.complain(reject->error);
     }
@@ -338,6 +343,16 @@ void WorkerHost::State::restart_runners(const worker_action::RestartRunners& ord
   news_waiting.emplace_back([order](State& state) {
     state.handle(worker_event::LanesRestarted{order.band, order.lanes});
   });
+}
+
+void WorkerHost::State::warm_runners(worker_action::WarmRunners&& order) {
+  Template runner;
+  runner.runner = RunnerKind::Process;
+  runner.program = std::move(order.runner.program);
+  runner.arguments = std::move(order.runner.arguments);
+  runner.environment = std::move(order.runner.environment);
+  runner.working_directory = std::move(order.runner.working_directory);
+  processes[order.band.value()]->warm(order.lanes, runner);
 }
 
 // The store answers on its own thread; the news go the way of all others.

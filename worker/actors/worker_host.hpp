@@ -67,7 +67,7 @@ class WorkerHost {
   WorkerHost(const WorkerHost&) = delete;
   WorkerHost& operator=(const WorkerHost&) = delete;
 
-  /// Starts so many runners, one for each lane of one CPU band after the other, before they are needed.
+  /// Starts so many runners, one for each lane of one CPU band after the other, before any subtask is known.
   void warm(const Template& runner, std::uint32_t count);
 
   // News, from any thread.

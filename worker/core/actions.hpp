@@ -121,19 +121,31 @@ struct RestartRunners {
   BandIndex band;
   std::vector<SlotIndex> lanes;
 };
+/// What tells one process runner from another.
+struct RunnerProgram {
+  std::string program;
+  std::vector<std::string> arguments;
+  std::vector<std::string> environment;
+  std::string working_directory;
+};
+/// Lanes that are idle will want such a runner: it may be started now. Nothing depends on it.
+struct WarmRunners {
+  BandIndex band;
+  std::vector<SlotIndex> lanes;
+  RunnerProgram runner;
+};
 /// The peer has broken the protocol in a way that frames cannot show; log it.
 struct Reject {
   Error error;
 };
 }  // namespace worker_action
 
-using WorkerAction = std::variant<worker_action::StartSubtask, worker_action::StopRun, worker_action::StoreOutputs,
-                                  worker_action::FetchInput, worker_action::CancelFetch, worker_action::RestoreInput,
-                                  worker_action::DropDatum, worker_action::SpillDatum, worker_action::ReleaseDatum,
-                                  worker_action::CheckpointDatum, worker_action::AdoptCheckpoint,
-                                  worker_action::SweepCheckpoints,
-                                  worker_action::PinDatum, worker_action::SendReport, worker_action::SendDrainState,
-                                  worker_action::SendExplanation, worker_action::Reclaim, worker_action::SendClaim,
-                                  worker_action::Registered, worker_action::RestartRunners, worker_action::Reject>;
+using WorkerAction = std::variant<
+    worker_action::StartSubtask, worker_action::StopRun, worker_action::StoreOutputs, worker_action::FetchInput,
+    worker_action::CancelFetch, worker_action::RestoreInput, worker_action::DropDatum, worker_action::SpillDatum,
+    worker_action::ReleaseDatum, worker_action::CheckpointDatum, worker_action::AdoptCheckpoint,
+    worker_action::SweepCheckpoints, worker_action::PinDatum, worker_action::SendReport, worker_action::SendDrainState,
+    worker_action::SendExplanation, worker_action::Reclaim, worker_action::SendClaim, worker_action::Registered,
+    worker_action::RestartRunners, worker_action::WarmRunners, worker_action::Reject>;
 
 }  // namespace penstock::worker

@@ -75,6 +75,7 @@ void WorkerCore::define_templates(JobContext& job, const AssignBatch& batch) {
     known->execution.memory = Bytes{0};
     known->shape = shape_of(*known);
     known->peak_program = program_of(known->content);
+    known->runner_kind = runner_kind_of(known->content);
   }
 }
 
@@ -112,6 +113,7 @@ void WorkerCore::accept(JobSlot slot, const Assignment& assignment, std::span<co
     end_record(index, Outcome::Returned);
     return;
   }
+  want_runner(record);
   if (!missing_.empty() && successors_.add(index, slot, missing_) > 0) {
     move(index, SubtaskState::Cached);
     ++band_of(record).cached;

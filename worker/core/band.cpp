@@ -32,6 +32,7 @@ Band::Band(BandIndex band_index, const BandDescription& band_description, const 
       execute(description.capacity, {config.bypass_max, config.scan_max, lanes_max(description, config)}),
       quota(description.capacity.memory, description.memory_hard_limit,
             {config.bypass_max, config.scan_max, config.forward_bypass_max}),
-      store_permits_free(config.store_permits) {}
+      store_permits_free(config.store_permits),
+      runner_kinds(config.runner_kinds_max) {}
 
 }  // namespace penstock::worker

@@ -9,11 +9,22 @@
 #include "common/protocol/handshake.hpp"
 #include "worker/core/latched_queue.hpp"
 #include "worker/core/memory_quota.hpp"
+#include "worker/core/runner_kinds.hpp"
 
 namespace penstock::worker {
 
 /// How far the steps against too much memory in use have gone (spec worker 4).
 enum class ReliefStep : std::uint8_t { None, GrantsStopped, SpillRequested, RunnersRestarted };
+
+struct WorkerTemplate;
+
+/// Subtasks that have arrived and not started, of one kind of process runner.
+struct RunnerWish {
+  std::uint64_t kind = 0;
+  JobId job;  ///< Of the template.
+  const WorkerTemplate* program = nullptr;
+  std::uint32_t subtasks = 0;
+};
 
 /// A passive bundle; `WorkerCore` moves subtasks through it.
 struct Band {
@@ -32,6 +43,8 @@ struct Band {
   std::uint32_t store_permits_free;
   std::deque<RecordIndex> waiting_to_store;
   std::uint32_t cached = 0;
+  RunnerKinds runner_kinds;               ///< Started, or to be started by now.
+  std::vector<RunnerWish> runner_wishes;  ///< Of the event that is being handled.
   ReliefStep relief = ReliefStep::None;
   Instant relief_at = kNever;  ///< Not before this, the next step.
   bool dirty = false;          ///< Something changed since the queues were last pumped.

@@ -157,6 +157,7 @@ void WorkerCore::relieve(Band& band, Bytes used) {
     case ReliefStep::RunnersRestarted: {
       band.relief = ReliefStep::RunnersRestarted;
       std::vector<SlotIndex> lanes = band.execute.restart_free_slots();
+      band.runner_kinds.forget();
       if (!lanes.empty()) out_->add(worker_action::RestartRunners{band.index, std::move(lanes)});
       return;
     }

@@ -140,6 +140,7 @@ void WorkerCore::succeed(RecordIndex index) {
 void WorkerCore::fail(RecordIndex index, const FailureDetail& failure) { end_record(index, Outcome::Failed, &failure); }
 
 void WorkerCore::end_record(RecordIndex index, Outcome outcome, const FailureDetail* failure) {
+  if (runners_wanted_) needs_no_runner(records_[index]);
   if (const SubtaskRecord& record = records_[index]; record.drops_outputs) {
     const std::uint16_t count = std::max<std::uint16_t>(record.program->content.output_count, 1);
     for (std::uint16_t output = 0; output < count; ++output) drop_uncounted(DataKey{id_of(record), output});

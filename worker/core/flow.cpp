@@ -349,6 +349,7 @@ void WorkerCore::start(RecordIndex index, const Taken& taken) {
     record.holds_permit = false;
     band.dirty = true;
   }
+  if (runners_wanted_) needs_no_runner(record);
   if (!taken.resumed) {
     record.lane = taken.lane;
     record.started = band.progress_at = now_;

@@ -26,6 +26,7 @@ struct WorkerTemplate {
   std::uint16_t shape = 0;
   static constexpr std::uint32_t kUnknown = ~std::uint32_t{0};
   std::uint32_t typical_ns = kUnknown;  ///< Mean of its latest runs, in nanoseconds.
+  std::uint64_t runner_kind = 0;        ///< Of `runner_kind_of`.
   std::uint64_t peak_program = 0;       ///< Under which its memory is known to `PeakTable`; 0: it requests none.
 };
 

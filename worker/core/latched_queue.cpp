@@ -274,6 +274,14 @@ void LatchedQueue::lane_restarted(SlotIndex lane) {
   free_lanes_.push_back(lane);
 }
 
+// A lane that nobody has had yet becomes an idle one, which `restart_free_slots` knows of.
+std::vector<SlotIndex> LatchedQueue::next_lanes(std::size_t count) {
+  while (free_lanes_.size() < count && restarting_lanes_.empty() && lane_holders_.size() < limits_.lanes_max)
+    free_lanes_.insert(free_lanes_.begin(), lane_holders_.push_back(RecordIndex::none()));
+  const std::size_t found = std::min(count, free_lanes_.size());
+  return {free_lanes_.rbegin(), free_lanes_.rbegin() + static_cast<std::ptrdiff_t>(found)};
+}
+
 bool LatchedQueue::yield_slot(RecordIndex record) {
   if (!holds(record)) return false;
   Node& node = nodes_[record];

@@ -100,6 +100,8 @@ class LatchedQueue {
   /// Marks all idle lanes as restarting and returns them; they are not taken before `lane_restarted`.
   std::vector<SlotIndex> restart_free_slots();
   void lane_restarted(SlotIndex lane);
+  /// The idle lanes that so many items would get, the next first; fewer if there are no more.
+  std::vector<SlotIndex> next_lanes(std::size_t count);
 
   /// The holder gives its resources back but stays on its lane while it waits for nested work. False if it holds none.
   bool yield_slot(RecordIndex record);

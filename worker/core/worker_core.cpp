@@ -23,6 +23,7 @@ void WorkerCore::handle(const WorkerEvent& event, Instant now, Actions<WorkerAct
   pump_all();
   start_fetches();
   keep_room();
+  if (runners_wanted_) warm_runners();
   at_rest_ = at_rest();
   flush_reports();
   out_ = nullptr;

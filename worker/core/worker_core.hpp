@@ -186,6 +186,12 @@ class WorkerCore {
   void take_over(const RunEnd& run);
   void withdraw_offers();
 
+  // Runners that are started before they are needed: warming.cpp.
+  void want_runner(const SubtaskRecord& record);
+  void needs_no_runner(const SubtaskRecord& record);
+  void warm_runners();
+  void warm_runners(Band& band, const RunnerWish& wish);
+
   // Ends: ends.cpp.
   void look_ahead(std::span<const RunEnd> runs) const;
   void run_ended(const RunEnd& run);
@@ -263,6 +269,7 @@ class WorkerCore {
   bool at_rest_ = true;                ///< After the last event.
   bool draining_ = false;
   bool told_empty_ = false;
+  bool runners_wanted_ = false;  ///< Some band has wishes.
   std::uint64_t running_total_ = 0;
 
   // Scratch, and what is valid during `handle`.

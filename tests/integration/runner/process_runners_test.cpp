@@ -336,10 +336,11 @@ TEST_F(ProcessRunnersTest, AMessageThatIsTooLongEndsTheChild) {
 }
 
 TEST_F(ProcessRunnersTest, AWarmChildIsThereBeforeTheFirstRun) {
-  open().warm(SlotIndex{0}, program);
-  EXPECT_EQ(open().children(), 1U);
+  const std::vector<SlotIndex> lanes{SlotIndex{0}, SlotIndex{1}};
+  open().warm(lanes, program);
+  while (open().children() < 2) std::this_thread::yield();
   EXPECT_GT(pid_of(), 0);
-  EXPECT_EQ(open().children(), 1U);
+  EXPECT_EQ(open().children(), 2U);
 }
 
 TEST_F(ProcessRunnersTest, AtTheEndNobodyIsLeft) {

@@ -71,6 +71,7 @@ Template draw_template(Rng& rng, std::uint32_t number, bool may_fail, bool tight
   Template entry;
   entry.name = "template-" + std::to_string(number);
   entry.program = "simulated";
+  if (number % 2 == 1) entry.runner = RunnerKind::Process;  // Workers are to start runners before they are needed.
   if (rng.chance(1, 4)) entry.request.slots = MilliSlots{rng.chance(1, 2) ? 500 : 1000};
   if (tight || rng.chance(1, 3)) entry.request.memory = kMiB * rng.between(tight ? 40 : 1, 120);
   if (rng.chance(1, 5)) entry.expected_duration = std::chrono::milliseconds{rng.between(1, 50)};

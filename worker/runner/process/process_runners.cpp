@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
 #include <cstring>
 #include <deque>
 #include <mutex>
+#include <system_error>
+#include <thread>
 
 #include "common/runtime/clock.hpp"
 #include "common/wire/codec_runner.hpp"
@@ -49,9 +52,12 @@ struct Kept {
 };
 
 /// Invariant: `ticket`, `stopped`, `current` and the list `kept` change under the mutex; the children themselves are
-/// the lane's thread's, but for signals to `current`, which are sent under the mutex.
+/// the lane's thread's, but for signals to `current`, which are sent under the mutex. While `starting`, a child is
+/// being started outside the mutex, by the lane's thread or to warm it, and nobody else starts one.
 struct Lane {
   std::mutex mutex;
+  std::condition_variable started;
+  bool starting = false;
   std::uint64_t ticket = kNobody;
   bool stopped = false;
   Child* current = nullptr;
@@ -75,6 +81,9 @@ struct ProcessRunners::State {
 
   Lane& lane_at(SlotIndex index);
   Result<Child*> child_for(Lane& lane, const Template& program);
+  Result<Child*> start_in(Lane& lane, const Template& program);
+  void warm_all();
+  void warm(Lane& lane, const Template& program);
   Result<Kept> start(const Template& program);
   void part_with(Lane& lane, const Child* child);
   void end_all(std::vector<Kept> gone);
@@ -93,6 +102,9 @@ struct ProcessRunners::State {
   std::deque<Lane> lanes;
   GroupGuard guard;
   std::uint64_t children_started = 0;  ///< Under the mutex, too.
+  std::condition_variable warm_wanted;
+  std::deque<std::pair<SlotIndex, std::shared_ptr<const Template>>> to_warm;  ///< Under the mutex, too.
+  std::thread warmer;                                                         ///< Started when it is first needed.
 };
 
 ProcessRunners::ProcessRunners(ProcessRunnersConfig config) : state_(std::make_unique<State>(std::move(config))) {
@@ -101,6 +113,7 @@ ProcessRunners::ProcessRunners(ProcessRunnersConfig config) : state_(std::make_u
 
 ProcessRunners::~ProcessRunners() {
   end();
+  if (state_->warmer.joinable()) state_->warmer.join();
   std::vector<Kept> gone;
   for (Lane& lane : state_->lanes)
     std::move(lane.kept.begin(), lane.kept.end(), std::back_inserter(gone)), lane.kept.clear();
@@ -108,8 +121,9 @@ ProcessRunners::~ProcessRunners() {
 }
 
 void ProcessRunners::end() {
-  state_->ending = true;
   const std::lock_guard lock{state_->mutex};
+  state_->ending = true;
+  state_->warm_wanted.notify_all();
   for (Lane& lane : state_->lanes) {
     const std::lock_guard lane_lock{lane.mutex};
     lane.stopped = true;
@@ -162,8 +176,42 @@ void ProcessRunners::end_idle(std::span<const SlotIndex> lanes) {
   state_->end_all(std::move(gone));
 }
 
-void ProcessRunners::warm(SlotIndex index, const Template& program) {
-  static_cast<void>(state_->child_for(state_->lane_at(index), program));
+void ProcessRunners::warm(std::span<const SlotIndex> lanes, const Template& program) {
+  const auto kind = std::make_shared<const Template>(program);
+  const std::lock_guard lock{state_->mutex};
+  if (state_->ending) return;
+  for (const SlotIndex lane : lanes) state_->to_warm.emplace_back(lane, kind);
+  state_->warm_wanted.notify_all();
+  if (state_->warmer.joinable()) return;
+  try {
+    state_->warmer = std::thread{[state = state_.get()] { state->warm_all(); }};
+  } catch (const std::system_error&) {
+    state_->to_warm.clear();  // Fault F33: the host has no threads left. Runs start what they need.
+  }
+}
+
+void ProcessRunners::State::warm_all() {
+  std::unique_lock lock{mutex};
+  for (;;) {
+    warm_wanted.wait(lock, [this] { return ending || !to_warm.empty(); });
+    if (ending) return;
+    const auto [index, program] = std::move(to_warm.front());
+    to_warm.pop_front();
+    lock.unlock();
+    warm(lane_at(index), *program);
+    lock.lock();
+  }
+}
+
+void ProcessRunners::State::warm(Lane& lane, const Template& program) {
+  {
+    const std::lock_guard lock{lane.mutex};
+    const bool known = std::any_of(lane.kept.begin(), lane.kept.end(),
+                                   [&](const Kept& kept) { return same_kind(kept.kind, program); });
+    if (known || lane.starting || lane.ticket != kNobody || lane.kept.size() >= config.limits.runner_kinds_max) return;
+    lane.starting = true;
+  }
+  static_cast<void>(start_in(lane, program));
 }
 
 ProcessResult ProcessRunners::run(const ProcessRun& run) {
@@ -215,7 +263,8 @@ bool ProcessRunners::State::begin(Lane& lane, const ProcessRun& run) {
 Result<Child*> ProcessRunners::State::child_for(Lane& lane, const Template& program) {
   std::vector<Kept> unneeded;
   {
-    const std::lock_guard lock{lane.mutex};
+    std::unique_lock lock{lane.mutex};
+    lane.started.wait(lock, [&lane] { return !lane.starting; });
     for (Kept& kept : lane.kept) {
       if (!same_kind(kept.kind, program)) continue;
       kept.used = lane.runs;
@@ -227,11 +276,19 @@ Result<Child*> ProcessRunners::State::child_for(Lane& lane, const Template& prog
       unneeded.push_back(std::move(*oldest));
       lane.kept.erase(oldest);
     }
+    lane.starting = true;
   }
   end_all(std::move(unneeded));
+  return start_in(lane, program);
+}
+
+// REQUIRES: the caller has set `starting`.
+Result<Child*> ProcessRunners::State::start_in(Lane& lane, const Template& program) {
   Result<Kept> started = start(program);
-  if (!started) return std::move(started).error();
   const std::lock_guard lock{lane.mutex};
+  lane.starting = false;
+  lane.started.notify_all();
+  if (!started) return std::move(started).error();
   started->used = lane.runs;
   lane.kept.push_back(std::move(started).value());
   if (ending) lane.kept.back().child->kill();

@@ -80,8 +80,6 @@ class ProcessRunners {
   ProcessRunners(const ProcessRunners&) = delete;
   ProcessRunners& operator=(const ProcessRunners&) = delete;
 
-  /// Starts the child of a lane before it is needed; what goes wrong is told by the first run.
-  void warm(SlotIndex lane, const Template& program);
   /// On the lane's thread; returns when the run has ended. REQUIRES: one run of a lane at a time.
   ProcessResult run(const ProcessRun& run);
 
@@ -89,6 +87,9 @@ class ProcessRunners {
 
   /// Interrupts (SIGINT) a run, or ends its child; ignored if the lane has another ticket by now.
   void stop(SlotIndex lane, std::uint64_t ticket, bool kill);
+  /// Starts a child for each of these lanes before it is needed, one after the other on a thread of their own; what
+  /// goes wrong is told by the first run. A lane that has a run, or as many kinds as it keeps, is passed over.
+  void warm(std::span<const SlotIndex> lanes, const Template& program);
   /// Kills all children; runs return soon, and further ones fail at once.
   void end();
   /// Ends the children of these lanes that have no run; returns when they are gone. The next run starts another one.

@@ -1,0 +1,41 @@
+"""The library's client: who calls it is waited for before it is closed, and refused from then on."""
+import threading
+from typing import Any, Callable, Dict, Optional
+
+from penstock.errors import ClientClosed
+
+
+class Connection:
+    """`with connection as handle:` around each call of the library; any thread may."""
+
+    def __init__(self, handle: Optional[int], refusal: "Callable[[], ClientClosed]"):
+        self._handle, self._refusal = handle, refusal
+        self._changed = threading.Condition()
+        self._inside: Dict[int, int] = {}  # Threads, and how deep they are.
+
+    def __enter__(self) -> int:
+        me = threading.get_ident()
+        with self._changed:
+            if self._handle is None:
+                raise self._refusal()
+            self._inside[me] = self._inside.get(me, 0) + 1
+            return self._handle
+
+    def __exit__(self, *_: Any) -> None:
+        me = threading.get_ident()
+        with self._changed:
+            self._inside[me] -= 1
+            if not self._inside[me]:
+                del self._inside[me]
+                self._changed.notify_all()
+
+    def refuse(self) -> None:
+        """From now on nobody comes in."""
+        with self._changed:
+            self._handle = None
+
+    def wait_until_left(self) -> None:
+        """This thread itself, whom a signal or a destructor may have led here, is not waited for: it is in no call."""
+        me = threading.get_ident()
+        with self._changed:
+            self._changed.wait_for(lambda: not self._inside.keys() - {me})
