@@ -63,7 +63,7 @@ const std::vector<Question>& questions() {
       {"drain",
        "Let a worker finish what it has and give it nothing new",
        {{"WORKER", "Name of the worker", true}},
-       {},
+       {{"--now", "Not finish: what may run again saves what it has within `policy.grace`, and goes elsewhere"}},
        {}},
       {"audit",
        "List what operators have ordered, and what came of it",
