@@ -239,7 +239,7 @@ Result<Value> SupervisorCore::set_by_request(const AdminRequest& request) {
   if (what == "priority") return priority_by_request({request.request, "priority", {whom, operand(request, 2)}, {}});
   if (!policed()) return no_policy();
   const std::string text = operand(request, 2);
-  if (order_named(what) != nullptr) return set_of_project(what, whom, text);
+  if (order_named(what) != nullptr) return set_of_project(request);
   if (what != "weight" && what != "cap")
     return bad_argument("set " + what,
                         "there is no such setting; it takes priority, weight or cap of a job, quota, gpu-quota, "
@@ -278,10 +278,11 @@ Result<Value> SupervisorCore::set_by_request(const AdminRequest& request) {
 
 /// In force, also in later lives, until the configuration is read again. Whole slots, bytes as in `8GiB`, a weight with
 /// up to three decimals or `none`.
-Result<Value> SupervisorCore::set_of_project(const std::string& what, const std::string& project,
-                                             const std::string& text) {
-  const ProjectOrder& order = *order_named(what);
-  Result<std::int64_t> amount = order.read(text);
+/// REQUIRES: `order_named` knows the first word.
+Result<Value> SupervisorCore::set_of_project(const AdminRequest& request) {
+  const ProjectOrder& order = *order_named(operand(request, 0));
+  const std::string project = operand(request, 1);
+  const Result<std::int64_t> amount = order.read(operand(request, 2));
   if (!amount) return amount.error();
   const std::int64_t at = find_project(policy_.config, project);
   const std::int64_t before =

@@ -480,7 +480,7 @@ class SupervisorCore {
   Result<Value> describe_shares() const;
   Result<Value> describe_queue() const;
   Result<Value> set_by_request(const AdminRequest& request);
-  Result<Value> set_of_project(const std::string& what, const std::string& project, const std::string& text);
+  Result<Value> set_of_project(const AdminRequest& request);
   std::string place_text(const Job& job) const;
   Result<void> move_beside(Job& job, const Job& other, bool ahead);
   struct RoomView;
