@@ -7,7 +7,7 @@
 
 #include "cli/bench_run.hpp"
 #include "common/runtime/clock.hpp"
-#include "supervisor/actors/policy_thread.hpp"
+#include "supervisor/actors/supervisor_actor.hpp"
 
 namespace penstock::cli {
 namespace {
@@ -198,7 +198,7 @@ CommonTime common_time(const std::vector<std::vector<NewsPoint>>& news) {
 
 Result<Value> measure_shares(const SharesOptions& options, StopSignals& stop_signals) {
   if (options.cluster.embedded) return Error{ErrorCode::InvalidArgument, "--embedded", "has no policy", "leave it out"};
-  if (const auto known = supervisor::parts_of({PoolConfig{.name = "all", .preset = options.preset}}); !known)
+  if (const auto known = supervisor::check_parts({PoolConfig{.name = "all", .preset = options.preset}}); !known)
     return known.error();
   const Result<Graph> whole = make_graph(options.shape);
   if (!whole) return whole.error();

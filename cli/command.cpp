@@ -12,6 +12,7 @@
 #include "common/base/nearest_name.hpp"
 #include "common/runtime/host.hpp"
 #include "common/runtime/log.hpp"
+#include "supervisor/actors/supervisor_actor.hpp"
 
 namespace penstock::cli {
 namespace {
@@ -64,6 +65,7 @@ Result<FileConfig> load_config(const Invocation& invocation) {
     config = std::move(read).value();
   }
   PENSTOCK_TRY(change_settings(config, invocation.settings));
+  PENSTOCK_TRY(supervisor::check_parts(config.supervisor.policy.pools));
   return config;
 }
 

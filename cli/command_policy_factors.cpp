@@ -394,11 +394,12 @@ void check_backfill_policy(const DocumentValue& subject, const DocumentField& ex
   const auto at = [](double seconds) { return Instant{Duration{scaled(seconds, 1e9)}}; };
   const Instant now = at(number_of(subject, "now"));
   std::int64_t free = integer_of(subject, "nodes");
-  for (const DocumentValue& each : field_of(subject, "running").items) free -= integer_of(each, "nodes");
-  AvailabilityProfile profile{now, free};
-  for (const DocumentValue& each : field_of(subject, "running").items)
-    profile.free_at(at(number_of(each, "ends")), integer_of(each, "nodes"));
-  Backfill policy{std::move(profile), now, *depth};
+  std::vector<SlotsReturn> returns;
+  for (const DocumentValue& each : field_of(subject, "running").items) {
+    returns.push_back({at(number_of(each, "ends")), integer_of(each, "nodes")});
+    free -= returns.back().slots;
+  }
+  Backfill policy{AvailabilityProfile{now, free, std::move(returns)}, now, *depth};
   std::vector<std::string> starts;
   std::vector<std::string> reservations;
   for (const DocumentValue& job : field_of(subject, "queue_in_priority_order").items) {

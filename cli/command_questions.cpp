@@ -63,7 +63,7 @@ const std::vector<Question>& questions() {
       {"drain",
        "Let a worker finish what it has and give it nothing new",
        {{"WORKER", "Name of the worker", true}},
-       {},
+       {{"--now", "Not finish: what may run again saves what it has within `policy.grace`, and goes elsewhere"}},
        {}},
       {"audit",
        "List what operators have ordered, and what came of it",
@@ -76,17 +76,29 @@ const std::vector<Question>& questions() {
       {"queue", "List the jobs as policy looks at them: position, priority, and the rule that holds each", {}, {}, {}},
       {"set",
        "Change what policy makes of a job or a project",
-       {{"WHAT", "`priority`, `weight` or `cap` of a job, or `quota` of a project", true},
+       {{"WHAT",
+         "`priority`, `weight` or `cap` of a job; `quota` (slots), `gpu-quota`, `memory-quota` or `project-weight` of "
+         "a "
+         "project",
+         true},
         {"WHOM", "The job or the project", true},
-        {"VALUE", "A number; `none` lifts a cap. A quota holds until the configuration is read again", true}},
+        {"VALUE",
+         "A number, of memory as in 8GiB; `none` lifts a cap, or a project's weight. What is set of a project holds "
+         "until the "
+         "configuration is read again",
+         true}},
        {},
        {}},
       {"move",
-       "Put a job ahead of or behind another one of its priority",
+       "Put a job ahead of or behind another one of its pool, where jobs go by priority",
        {{"JOB", kJobHelp, true}, {"WHERE", "`ahead-of` or `behind`", true}, {"OTHER", "The other job", true}},
        {},
        {}},
-      {"reload", "Let the supervisor read `[policy]` of its configuration again; a wrong one changes nothing", {}, {}, {}},
+      {"reload",
+       "Let the supervisor read `[policy]` of its configuration again; a wrong one changes nothing",
+       {},
+       {},
+       {}},
       {"undrain", "Give a drained worker subtasks again", {{"WORKER", "Name of the worker", true}}, {}, {}},
   };
   return all;

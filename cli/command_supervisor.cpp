@@ -11,7 +11,6 @@
 #include "common/runtime/host.hpp"
 #include "common/runtime/log.hpp"
 #include "supervisor/actors/gateway_actor.hpp"
-#include "supervisor/actors/policy_thread.hpp"
 #include "supervisor/actors/supervisor_actor.hpp"
 
 namespace penstock::cli {
@@ -67,7 +66,6 @@ Result<int> supervise(Invocation& invocation, SupervisorCommand options) {
   ReloadSignals reload_signals;  // Before the first thread.
   Result<FileConfig> config = load_config(invocation);
   if (!config) return config.error();
-  if (const auto parts = supervisor::parts_of(config->supervisor.policy.pools); !parts) return parts.error();
   PENSTOCK_TRY(begin_log(invocation, LogLevel::Info));
   for (const std::string& warning : policy_warnings(config->supervisor.policy))
     log_line(LogLevel::Warn, "policy", warning);

@@ -118,6 +118,7 @@ struct PolicyRecord {
   atMs @0 :Int64;
   usage @1 :List(AccountUsage);
   quotas @2 :List(ProjectQuota);
+  settings @3 :List(ProjectSetting);  # other than quotas of slots
 }
 
 struct AccountUsage {
@@ -128,4 +129,10 @@ struct AccountUsage {
 struct ProjectQuota {
   project @0 :Text;
   slots @1 :Int64;
+}
+
+struct ProjectSetting {
+  project @0 :Text;
+  what @1 :UInt8;  # 1: GPU slots, 2: bytes of memory, that are guaranteed; 3: weight in thousandths
+  amount @2 :Int64;
 }

@@ -58,8 +58,9 @@ class Arrows(RuleTest):
         for folder in (f for f in tidy.ROOMS if f.startswith("worker/")):
             self.refused(folder + "/a.cpp", '"supervisor/core/events.hpp"')
 
-    def test_of_the_policy_the_supervisors_core_sees_snapshot_and_plan_only(self):
+    def test_of_the_policy_the_supervisors_core_sees_what_goes_in_and_out_only(self):
         self.taken("supervisor/core/a.cpp", '"supervisor/policy/plan.hpp"')
+        self.taken("supervisor/core/a.cpp", '"supervisor/policy/parts.hpp"')
         self.refused("supervisor/core/a.cpp", '"supervisor/policy/trial.hpp"')
 
     def test_a_folder_sees_its_own_parts(self):

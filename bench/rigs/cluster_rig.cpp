@@ -76,7 +76,7 @@ void ClusterRig::run(std::vector<Graph>&& graphs) {
 // As a thread of its own would: the core goes on meanwhile, and it is on nobody's meter.
 void ClusterRig::run_passes() {
   for (const supervisor_action::RunPass& order : std::exchange(passes_, {})) {
-    const policy::PolicyEngine engine{std::vector<policy::Parts>(kBandKinds, *policy::preset("fair_share"))};
+    const policy::PolicyEngine engine{order.parts};
     tell_supervisor(supervisor_event::PassEnded{order.number, engine.pass(order.snapshot), {}});
   }
 }

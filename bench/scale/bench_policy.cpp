@@ -56,7 +56,7 @@ Snapshot make_cluster(std::uint32_t bands, std::uint32_t jobs, std::uint64_t see
     added.preemptible = added.priority < 100;
     added.submitted = i;
     added.submitted_at = Instant{std::chrono::seconds{i}};
-    added.time_limit = std::chrono::minutes{rng.between(1, 600)};
+    added.time_limit = std::chrono::seconds{rng.between(60, 36000)};
     const int members = rng.chance(1, 10) ? static_cast<int>(rng.between(2, 4)) : 1;
     added.sets[0].min = members;
     const std::int64_t devices = rng.chance(1, 4) ? rng.between(2, kDevices) : 1;
@@ -81,6 +81,8 @@ void carry_out(Snapshot& snapshot, const Plan& plan) {
   for (const Start& each : plan.starts) {
     snapshot.members[each.member].state = MemberState::Running;
     snapshot.members[each.member].places = each.places;
+    Workload& owner = snapshot.workloads[snapshot.members[each.member].workload];
+    owner.ends_by = snapshot.now + *owner.time_limit;
   }
 }
 

@@ -174,6 +174,25 @@ std::int64_t guaranteed(const ProjectConfig& project, Guarantee of) {
   return 0;
 }
 
+void set(ProjectConfig& project, ProjectSetting what, std::int64_t amount) {
+  switch (what) {
+    case ProjectSetting::Slots: project.guaranteed_slots = amount; break;
+    case ProjectSetting::GpuSlots: project.guaranteed_gpu_slots = amount; break;
+    case ProjectSetting::Memory: project.guaranteed_memory = Bytes{amount}; break;
+    case ProjectSetting::Weight: project.weight = amount; break;
+  }
+}
+
+std::int64_t setting_of(const ProjectConfig& project, ProjectSetting what) {
+  switch (what) {
+    case ProjectSetting::Slots: return project.guaranteed_slots;
+    case ProjectSetting::GpuSlots: return project.guaranteed_gpu_slots;
+    case ProjectSetting::Memory: return project.guaranteed_memory.value();
+    case ProjectSetting::Weight: return project.weight;
+  }
+  return 0;
+}
+
 std::vector<std::string> policy_warnings(const PolicyConfig& config) {
   std::vector<std::string> warnings;
   warn_of_parts(config, Guarantee::Slots, " slots", warnings);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,9 +25,17 @@ struct PoolConfig {
   std::string name;
   std::string preset = "fair_share";   ///< Named combination of parts; see docs/policy.md.
   std::vector<std::string> workers;    ///< Names, or patterns with `*`; empty: all that no other pool names.
-  bool preemption = true;              ///< Whether running subtasks are taken back, not only slots as they become free.
-  std::int64_t reserve_depth = 1;      ///< Multi-factor: blocked jobs with a reserved start before others may pass.
-  Duration time_limit = std::chrono::hours{24};  ///< Multi-factor: how long a job is taken to run; > 0.
+  /// Whether running subtasks are taken back, not only slots as they become free; not said: as its parts have it.
+  std::optional<bool> preemption;
+  std::int64_t reserve_depth = 1;  ///< Backfill: blocked jobs with a reserved start before others may pass.
+  Duration time_limit = std::chrono::hours{24};  ///< Backfill: how long a job is taken to run; > 0.
+  // Its parts in words; empty or not said: as its preset has it. What goes together: `policy::choose_parts`.
+  std::string ordering;
+  std::string sharing;
+  std::string backfill;
+  std::string fitting;
+  std::optional<bool> reclaim;
+  std::optional<bool> consolidation;
   friend bool operator==(const PoolConfig&, const PoolConfig&) = default;
 };
 
@@ -86,6 +95,14 @@ enum class Guarantee : std::uint8_t { Slots, GpuSlots, Memory };
 
 /// How much; of memory, bytes.
 std::int64_t guaranteed(const ProjectConfig& project, Guarantee of);
+
+/// What operators may set of a project: a guarantee, or its weight. Written to disk as a number: only add.
+enum class ProjectSetting : std::uint8_t { Slots, GpuSlots, Memory, Weight };
+inline constexpr std::uint8_t kProjectSettings = 4;
+
+/// As `ProjectConfig` counts it. The caller checks what comes of it.
+void set(ProjectConfig& project, ProjectSetting what, std::int64_t amount);
+std::int64_t setting_of(const ProjectConfig& project, ProjectSetting what);
 
 /// What can be, and is probably not meant: each names the entry and the numbers. REQUIRES: `check_policy` accepts it.
 std::vector<std::string> policy_warnings(const PolicyConfig& config);

@@ -74,7 +74,8 @@ std::string print_band(const BandOverride& band) {
 
 constexpr const char* kPolicyAbout =
     "\n# How the cluster is divided (docs/policy.md). Without [[policy.pool]] nothing is limited.\n"
-    "# [[policy.pool]]: name, preset, workers = [\"gpu-*\"], preemption, reserve_depth, time_limit.\n"
+    "# [[policy.pool]]: name, preset, workers = [\"gpu-*\"], preemption, reserve_depth, time_limit;\n"
+    "# its parts, where not as the preset has them: ordering, sharing, backfill, fitting, reclaim, consolidation.\n"
     "# [[policy.department]] and [[policy.project]]: name, department, pool, weight (or over_quota = \"low\"), "
     "priority,\n"
     "# guaranteed_slots, slots_max, guaranteed_gpu_slots, gpu_slots_max, guaranteed_memory, memory_max.\n"
@@ -91,13 +92,22 @@ std::string print_policy_lists(const PolicyConfig& policy) {
   const auto amount = [&](const char* key, std::int64_t value, std::int64_t otherwise) {
     if (value != otherwise) text += std::string{key} + " = " + std::to_string(value) + "\n";
   };
+  const auto flag = [&](const char* key, const std::optional<bool>& value) {
+    if (value.has_value()) text += std::string{key} + " = " + (*value ? "true" : "false") + "\n";
+  };
   for (const PoolConfig& pool : policy.pools) {
     entry("pool", pool.name);
     word("preset", pool.preset);
     for (std::size_t i = 0; i < pool.workers.size(); ++i)
       text += (i == 0 ? "workers = [" : ", ") + quote_toml(pool.workers[i]);
     if (!pool.workers.empty()) text += "]\n";
-    text += std::string{"preemption = "} + (pool.preemption ? "true" : "false") + "\n";
+    word("ordering", pool.ordering);
+    word("sharing", pool.sharing);
+    word("backfill", pool.backfill);
+    word("fitting", pool.fitting);
+    flag("reclaim", pool.reclaim);
+    flag("consolidation", pool.consolidation);
+    flag("preemption", pool.preemption);
     amount("reserve_depth", pool.reserve_depth, PoolConfig{}.reserve_depth);
     if (pool.time_limit != PoolConfig{}.time_limit) word("time_limit", to_text(pool.time_limit));
   }

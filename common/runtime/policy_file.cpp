@@ -27,7 +27,7 @@ class Fields {
     else
       complain(*node, std::string{name} + " is written in another way", "use a text in quotes");
   }
-  void flag(const char* name, bool& into) {
+  void flag(const char* name, std::optional<bool>& into) {
     const toml::node* node = take(name);
     if (node == nullptr) return;
     if (const auto* written = node->as_boolean())
@@ -108,6 +108,11 @@ class Fields {
       complain(*node, std::string{name} + " is none of its words",
                "use one of \"none\", \"low\", \"medium\", \"high\"");
   }
+  /// Two settings that say the same thing.
+  void not_beside(const char* name, const char* other) {
+    const toml::node* node = error_.has_value() ? nullptr : table_.get(other);
+    if (node != nullptr) complain(*node, std::string{name} + " and " + other + " are both there", "say one of them");
+  }
   Result<void> finish() {
     for (const auto& [key, node] : table_) {
       if (error_.has_value()) break;
@@ -148,8 +153,13 @@ Result<void> read_pool(Fields fields, PolicyConfig& config) {
   fields.text("name", pool.name);
   fields.text("preset", pool.preset);
   fields.texts("workers", pool.workers);
-  // Only shares and quotas rest on taking back. Spec: policy-determined 5.1.
-  pool.preemption = pool.preset != "priority";
+  fields.text("ordering", pool.ordering);
+  fields.text("sharing", pool.sharing);
+  fields.text("backfill", pool.backfill);
+  if (!pool.backfill.empty()) fields.not_beside("backfill", "reserve_depth");
+  fields.text("fitting", pool.fitting);
+  fields.flag("reclaim", pool.reclaim);
+  fields.flag("consolidation", pool.consolidation);
   fields.flag("preemption", pool.preemption);
   fields.amount("reserve_depth", pool.reserve_depth);
   fields.duration("time_limit", pool.time_limit);

@@ -1,38 +1,18 @@
 #include "supervisor/actors/policy_thread.hpp"
 
-#include <algorithm>
 #include <exception>
 
-#include "supervisor/core/job_shares.hpp"
 #include "supervisor/policy/policy_engine.hpp"
 
 namespace penstock::supervisor {
-
-Result<std::vector<policy::Parts>> parts_of(const std::vector<PoolConfig>& pools) {
-  std::vector<policy::Parts> parts;
-  for (const PoolConfig& pool : pools) {
-    Result<policy::Parts> found = policy::preset(pool.preset);
-    if (!found) {
-      Error error = std::move(found).error();
-      error.subject = "pool '" + pool.name + "', preset '" + pool.preset + "'";
-      return error;
-    }
-    found->preemption = pool.preemption;
-    if (found->has(policy::Action::Backfill))
-      found->reserve_depth = static_cast<std::uint32_t>(std::min<std::int64_t>(pool.reserve_depth, 0xffffffff));
-    parts.insert(parts.end(), kBandKinds, *found);
-  }
-  return parts;
-}
 
 supervisor_event::PassEnded run_pass(const supervisor_action::RunPass& order) {
   supervisor_event::PassEnded ended;
   ended.number = order.number;
   try {
-    Result<std::vector<policy::Parts>> parts = parts_of(order.pools);
-    const Result<void> good = parts ? policy::check_snapshot(order.snapshot) : Result<void>{parts.error()};
+    const Result<void> good = policy::check_snapshot(order.snapshot);
     if (good)
-      ended.plan = policy::PolicyEngine{std::move(parts).value()}.pass(order.snapshot);
+      ended.plan = policy::PolicyEngine{order.parts}.pass(order.snapshot);
     else
       ended.failure = to_string(good.error());
   } catch (const std::exception& failure) {

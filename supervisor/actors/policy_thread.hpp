@@ -6,18 +6,11 @@
 #include <mutex>
 #include <optional>
 #include <thread>
-#include <vector>
 
-#include "common/base/result.hpp"
-#include "common/protocol/policy_config.hpp"
 #include "supervisor/core/actions.hpp"
 #include "supervisor/core/events.hpp"
-#include "supervisor/policy/parts.hpp"
 
 namespace penstock::supervisor {
-
-/// The parts of each pool, for its CPU bands and for its device bands. Error: NotFound, for a preset that nobody knows.
-Result<std::vector<policy::Parts>> parts_of(const std::vector<PoolConfig>& pools);
 
 /// What a pass makes of a snapshot; never fails otherwise than in what it returns.
 supervisor_event::PassEnded run_pass(const supervisor_action::RunPass& order);

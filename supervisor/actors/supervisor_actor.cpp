@@ -15,6 +15,7 @@
 #include "supervisor/actors/journal_thread.hpp"
 #include "supervisor/actors/policy_thread.hpp"
 #include "supervisor/core/graph_shape.hpp"
+#include "supervisor/core/pool_parts.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 
 namespace penstock::supervisor {
@@ -138,10 +139,9 @@ class SupervisorActor {
   /// The answer is an event of its own; what it orders is carried out behind what has been ordered before.
   void reload(const supervisor_action::ReloadPolicy& order) {
     Result<PolicyConfig> config =
-        read_policy_ ? read_policy_()
-                     : Result<PolicyConfig>{Error{ErrorCode::Unsupported, "reload", "there is no configuration file", {}}};
-    if (config)
-      if (const Result<std::vector<policy::Parts>> parts = parts_of(config->pools); !parts) config = parts.error();
+        read_policy_
+            ? read_policy_()
+            : Result<PolicyConfig>{Error{ErrorCode::Unsupported, "reload", "there is no configuration file", {}}};
     feed(supervisor_event::PolicyRead{order.client, order.request, std::move(config)});
   }
 
@@ -361,6 +361,11 @@ caf::behavior supervisor_behavior(caf::stateful_actor<SupervisorActor>* self, Lo
 }  // namespace
 
 void reload_policy(const caf::actor& supervisor) { caf::anon_send(supervisor, ReloadMail{}); }
+
+Result<void> check_parts(const std::vector<PoolConfig>& pools) {
+  PENSTOCK_TRY(parts_of(pools));
+  return {};
+}
 
 caf::actor spawn_supervisor(caf::actor_system& system, Loop& loop, const SupervisorSetup& setup) {
   return system.spawn(supervisor_behavior, &loop, setup);

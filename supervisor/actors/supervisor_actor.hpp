@@ -13,8 +13,11 @@
 
 namespace penstock::supervisor {
 
+/// Whether the parts of these pools go together. Error: that of `parts_of`.
+Result<void> check_parts(const std::vector<PoolConfig>& pools);
+
 struct SupervisorSetup {
-  SupervisorConfig config;
+  SupervisorConfig config;  ///< REQUIRES: `check_parts` accepts its pools.
   Rng rng;
   std::shared_ptr<OpenJournal> journal;  ///< Null: nothing outlives the process. The actor takes what is in it.
   std::function<Result<PolicyConfig>()> read_policy{};  ///< As the configuration file says now; empty: there is none.

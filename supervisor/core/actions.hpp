@@ -10,6 +10,7 @@
 #include "common/protocol/client.hpp"
 #include "common/protocol/policy_config.hpp"
 #include "supervisor/core/records.hpp"
+#include "supervisor/policy/parts.hpp"
 #include "supervisor/policy/snapshot.hpp"
 
 namespace penstock::supervisor {
@@ -33,12 +34,12 @@ struct Persist {
   std::vector<Record> records;
   std::uint64_t ticket = 0;
 };
-/// Let the policy of these pools look at the cluster, off the path of all else; answered by `PassEnded`. The snapshot has
-/// two pools for each: of its CPU bands, and of its device bands.
+/// Let policy look at the cluster, off the path of all else; answered by `PassEnded`. The snapshot has two pools for
+/// each of the configuration: of its CPU bands, and of its device bands.
 struct RunPass {
   std::uint64_t number = 0;
   policy::Snapshot snapshot;
-  std::vector<PoolConfig> pools;
+  std::vector<policy::Parts> parts;  ///< By pool of the snapshot.
 };
 /// Read the configuration file again; answered by `PolicyRead`.
 struct ReloadPolicy {

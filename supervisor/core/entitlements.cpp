@@ -106,6 +106,7 @@ void SupervisorCore::apply_plan(const PassUnderWay& pass, const policy::Plan& pl
     for (KindShare& share : job.shares->kinds) {
       share.promised.clear();
       share.hold.clear();
+      share.waits.reset();
       share.target = 0;
       share.starts_by = kNever;
     }
@@ -175,6 +176,14 @@ void SupervisorCore::note_explanations(const PassUnderWay& pass, const policy::P
     share->hold = hold_text(why, static_cast<std::int64_t>(pass.grain_of(why.workload)),
                             named ? "project '" + policy_.config.projects[project].name + "'" : "its project",
                             why.other == policy::kNone ? "" : to_string(pass.subjects[why.other].job));
+    const auto grain =
+        why.resource == policy::Resource::Gpu ? static_cast<std::int64_t>(pass.grain_of(why.workload)) : 1;
+    share->waits = WaitsFor{why.hold,
+                            why.need * grain,
+                            why.have * grain,
+                            named ? static_cast<std::uint32_t>(project) : policy::kNone,
+                            why.other == policy::kNone ? JobId::none() : pass.subjects[why.other].job,
+                            why.resource};
   }
   for (const policy::Preemption& each : plan.preemptions) kind_share(pass.members[each.member].subject);
   for (std::size_t i = 0; i < pass.members.size(); ++i)
@@ -276,7 +285,7 @@ void SupervisorCore::take_back_running(Job& job, BandSlot slot) {
   const auto kind = static_cast<std::size_t>(workers_[slot].kind);
   const MilliSlots most{std::int64_t{share.started} * job.shares->kinds[kind].unit_milli};
   if (!share.limited() || most <= share.entitled) return;
-  if (!job.spec.policy.may_be_preempted() || !policy_.config.pools[job.shares->pool].preemption) return;
+  if (!job.spec.policy.may_be_preempted() || !parts_in(job.shares->pool).preemption) return;
   if (!policy_.contended[job.shares->pool * kBandKinds + kind]) return;
   std::vector<AssignedRef> running;
   MilliSlots held;

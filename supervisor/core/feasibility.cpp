@@ -2,8 +2,8 @@
 // nearest.
 #include <algorithm>
 #include <array>
-#include <map>
 
+#include "supervisor/core/gang_sizes.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 
 namespace penstock::supervisor {
@@ -32,26 +32,14 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
-/// Bands of one kind in a pool: how many there are of each size.
-using BandSizes = std::map<std::uint32_t, std::uint32_t>;
-
-/// Whether slots of an empty pool hold a gang as a pass places it: on one band, or on whole bands of one size.
-/// Spec: policy-determined 6.5.
-bool holds_gang(const BandSizes& sizes, std::uint32_t gang) {
-  return std::any_of(sizes.begin(), sizes.end(), [gang](const auto& of_size) {
-    const auto& [size, count] = of_size;
-    return size >= gang || (gang % size == 0 && gang / size <= count);
-  });
-}
-
 /// The largest gang below `gang` that finds a place; 0: none.
 std::uint32_t next_smaller_gang(const BandSizes& sizes, std::uint32_t gang) {
-  std::uint32_t best = 0;
+  std::uint64_t best = 0;
   for (const auto& [size, count] : sizes) {
-    best = std::max(best, std::min(size, gang - 1));
-    best = std::max(best, std::min((gang - 1) / size, count) * size);
+    best = std::max(best, std::min<std::uint64_t>(size, gang - 1));
+    best = std::max(best, std::min<std::uint64_t>((gang - 1) / size, count) * size);
   }
-  return best;
+  return static_cast<std::uint32_t>(best);
 }
 
 std::uint32_t first_subtask_of(const GraphShape& shape, std::uint32_t template_index) {
@@ -96,7 +84,12 @@ Result<void> SupervisorCore::check_cap(const JobSpec& spec, const GraphShape& sh
                      std::to_string(spec.policy.slots_max),
                  "raise slots_max"};
   }
-  return {};
+  const std::uint64_t milli = run_milli_on_devices(templates, pool_of(spec.policy));
+  if (milli <= std::uint64_t{spec.policy.slots_max} * 1000) return {};
+  return Error{ErrorCode::InvalidArgument, "job '" + spec.name + "'",
+               "takes " + std::to_string((milli + 999) / 1000) +
+                   " slots of a device band, and slots_max of its job is " + std::to_string(spec.policy.slots_max),
+               "raise slots_max, or ask for a smaller part of a device"};
 }
 
 Result<void> SupervisorCore::check_feasible(const JobSpec& spec, const GraphShape& shape) const {

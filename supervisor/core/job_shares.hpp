@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "common/protocol/report.hpp"
 #include "common/protocol/resources.hpp"
 #include "supervisor/core/worker_table.hpp"
+#include "supervisor/policy/plan.hpp"
 
 namespace penstock::supervisor {
 
@@ -65,6 +67,16 @@ struct ToldShare {
   std::uint32_t changes = 0;  ///< Of what was seen, since the line.
 };
 
+/// What keeps a job from more, as the last pass has found. Slots in thousandths, memory in bytes.
+struct WaitsFor {
+  policy::Hold hold = policy::Hold::NoRoom;
+  std::int64_t need = 0;
+  std::int64_t have = 0;
+  std::uint32_t project = policy::kNone;  ///< Position in the configuration.
+  JobId other;
+  policy::Resource resource = policy::Resource::Gpu;
+};
+
 /// What there is of a job on bands of one kind, as one pass after the other sees it.
 struct KindShare {
   std::uint32_t unit_milli = 0;  ///< Slots of its largest subtask there; 0: it has none for such bands.
@@ -83,6 +95,7 @@ struct KindShare {
   Instant incomplete_since = kNever;  ///< Since when a gang of it has had fewer than all.
   Instant starts_by = kNever;         ///< Its reserved start, as far as time limits tell.
   std::string hold;        ///< The rule that keeps it from more; empty: nothing does.
+  std::optional<WaitsFor> waits;  ///< The same for `relief_of`.
   ToldShare told;          ///< What the audit history says of it.
   std::int64_t priority = 0;   ///< Of the multi-factor sum, with its terms.
   std::array<double, 6> terms{};

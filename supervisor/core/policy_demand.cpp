@@ -58,7 +58,11 @@ std::uint64_t SupervisorCore::measure_demand(const Job& job, BandKind kind, std:
   const std::uint64_t cap = slots_max > 0 ? std::uint64_t{slots_max} * 1000 : ~std::uint64_t{0};
   if (share.bound) return std::min(bound, cap);
   if (job.spec.policy.gang > 0) return wanted > 0 || lately > 0 ? std::uint64_t{job.spec.policy.gang} * 1000 : 0;
-  return round_up(std::min({std::max(wanted, lately), capacity, cap}), share.portion.milli);
+  // Never above its cap, which is that of whole portions; whose cap is below one has to be told of it.
+  const std::uint64_t whole = std::max<std::uint64_t>(cap / share.portion.milli, 1);
+  const std::uint64_t portions =
+      (std::min(std::max(wanted, lately), capacity) + share.portion.milli - 1) / share.portion.milli;
+  return std::min(portions, whole) * share.portion.milli;
 }
 
 /// What bands of other pools are like is nothing to it.

@@ -10,6 +10,12 @@ using Fields = std::vector<std::pair<const char*, std::string>>;
 
 std::string limit_text(std::int64_t limit) { return limit == kUnbounded ? "none" : std::to_string(limit); }
 
+/// What is not said is as the parts of the preset have it.
+std::string word_text(const std::string& word) { return word.empty() ? "not said" : word; }
+std::string flag_text(const std::optional<bool>& flag) {
+  return !flag.has_value() ? "not said" : *flag ? "true" : "false";
+}
+
 std::string milliseconds_text(Duration duration) {
   return std::to_string(duration / std::chrono::milliseconds{1}) + "ms";
 }
@@ -19,7 +25,13 @@ Fields fields_of(const PoolConfig& pool) {
   for (const std::string& pattern : pool.workers) workers += (workers.empty() ? "" : ",") + pattern;
   return {{"preset", pool.preset},
           {"workers", workers.empty() ? "the rest" : workers},
-          {"preemption", pool.preemption ? "true" : "false"},
+          {"ordering", word_text(pool.ordering)},
+          {"sharing", word_text(pool.sharing)},
+          {"backfill", word_text(pool.backfill)},
+          {"fitting", word_text(pool.fitting)},
+          {"reclaim", flag_text(pool.reclaim)},
+          {"consolidation", flag_text(pool.consolidation)},
+          {"preemption", flag_text(pool.preemption)},
           {"reserve_depth", std::to_string(pool.reserve_depth)},
           {"time_limit", milliseconds_text(pool.time_limit)}};
 }

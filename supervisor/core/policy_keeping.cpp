@@ -1,4 +1,4 @@
-// SupervisorCore: what of policy outlives this life: use that was charged, and quotas that were set.
+// SupervisorCore: what of policy outlives this life: use that was charged, and what was set of projects.
 #include <cmath>
 
 #include "supervisor/core/supervisor_core.hpp"
@@ -31,11 +31,11 @@ void SupervisorCore::keep_policy() {
   kept.at_ms = unix_ms(policy_.decayed);
   for (std::size_t i = 0; i < policy_.usage.size(); ++i)
     if (policy_.usage[i] > 0) kept.usage.push_back({policy_.config.accounts[i].name, policy_.usage[i]});
-  for (const auto& [project, slots] : policy_.quotas) kept.quotas.push_back({project, slots});
+  for (const auto& [of, amount] : policy_.settings) kept.settings.push_back({of.first, of.second, amount});
   records_.push_back(std::move(kept));
 }
 
-/// What the configuration does not know any more is forgotten with the next record; a quota that does not fit what it
+/// What the configuration does not know any more is forgotten with the next record; a setting that does not fit what it
 /// says now is not set again, and somebody is told.
 void SupervisorCore::recover_policy(const record::PolicyKept& kept) {
   if (!policed()) return;
@@ -44,20 +44,20 @@ void SupervisorCore::recover_policy(const record::PolicyKept& kept) {
   for (const record::PolicyKept::Usage& usage : kept.usage)
     if (const std::int64_t at = find_account(policy_.config, usage.account); at >= 0)
       policy_.usage[static_cast<std::size_t>(at)] = usage.slot_s * left_after(std::max(passed, Duration{0}));
-  for (const record::PolicyKept::ProjectQuota& quota : kept.quotas)
-    if (const Result<void> changed = change_quota(quota.project, quota.slots); !changed)
+  for (const record::PolicyKept::Setting& each : kept.settings)
+    if (const Result<void> changed = change_project(each.project, each.what, each.amount); !changed)
       out_->add(supervisor_action::Alert{changed.error()});
 }
 
 /// What does not fit together is refused whole.
-Result<void> SupervisorCore::change_quota(const std::string& project, std::int64_t slots) {
+Result<void> SupervisorCore::change_project(const std::string& project, ProjectSetting what, std::int64_t amount) {
   const std::int64_t at = find_project(policy_.config, project);
   if (at < 0) return Error{ErrorCode::NotFound, "project '" + project + "'", "is not known", "`projects` lists them"};
   PolicyConfig changed = policy_.config;
-  changed.projects[static_cast<std::size_t>(at)].guaranteed_slots = slots;
+  set(changed.projects[static_cast<std::size_t>(at)], what, amount);
   PENSTOCK_TRY(check_policy(changed));
   policy_.config = std::move(changed);
-  policy_.quotas[project] = slots;
+  policy_.settings[{project, what}] = amount;
   policy_changed();
   return {};
 }

@@ -2,10 +2,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/base/quantity.hpp"
 #include "common/protocol/job_kind.hpp"
 #include "supervisor/core/decimal_text.hpp"
 #include "supervisor/core/request_words.hpp"
 #include "supervisor/core/supervisor_core.hpp"
+#include "supervisor/policy/choose_parts.hpp"
 
 namespace penstock::supervisor {
 namespace {
@@ -17,6 +19,9 @@ Error no_policy() {
           "configure a [[policy.pool]] and `penstock reload`"};
 }
 
+/// Nothing where the parts of the pool do not know it.
+Value flag_value(std::optional<bool> flag) { return flag.has_value() ? Value{bool{*flag}} : Value{}; }
+
 Value limit_value(std::int64_t limit) { return limit == kUnbounded ? Value{} : Value{limit}; }
 
 /// A number with up to three decimals, as thousandths; -1 if it is none, or not above 0.
@@ -24,6 +29,53 @@ std::int64_t thousandths_of(const std::string& text) {
   double number = 0;
   if (!parse(text, number) || !std::isfinite(number) || number < 0.001 || number > 1e6) return -1;
   return std::llround(number * 1000);
+}
+
+Result<std::int64_t> read_slots(const std::string& text) {
+  std::int64_t slots = 0;
+  if (!parse(text, slots)) return bad_argument("quota", "'" + text + "' is no number of slots");
+  return slots;
+}
+
+Result<std::int64_t> read_memory(const std::string& text) {
+  const Result<Bytes> bytes = parse_bytes(text);
+  if (!bytes) return bad_argument("memory-quota", "'" + text + "' is no amount of memory as in 8GiB");
+  return bytes->value();
+}
+
+/// 0 is a weight: nothing beyond its guarantee is its due.
+Result<std::int64_t> read_weight(const std::string& text) {
+  if (text == "none") return std::int64_t{kNoWeight};
+  const std::int64_t weight = text == "0" ? 0 : thousandths_of(text);
+  if (weight < 0)
+    return bad_argument("project-weight",
+                        "'" + text + "' is no number from 0.001 to 1000000; 0 and `none` are good, too");
+  return weight;
+}
+
+std::string amount_text(std::int64_t amount) { return std::to_string(amount); }
+std::string weight_text(std::int64_t weight) { return weight == kNoWeight ? "none" : decimal_text(weight); }
+
+/// What `set` may set of a project, and how it is written.
+struct ProjectOrder {
+  std::string_view name;
+  ProjectSetting what;
+  const char* field;  ///< As `projects` has it.
+  Result<std::int64_t> (*read)(const std::string&);
+  std::string (*text)(std::int64_t);
+};
+
+constexpr ProjectOrder kProjectOrders[] = {
+    {"quota", ProjectSetting::Slots, "guaranteed_slots", read_slots, amount_text},
+    {"gpu-quota", ProjectSetting::GpuSlots, "guaranteed_gpu_slots", read_slots, amount_text},
+    {"memory-quota", ProjectSetting::Memory, "guaranteed_memory", read_memory, amount_text},
+    {"project-weight", ProjectSetting::Weight, "weight", read_weight, weight_text},
+};
+
+const ProjectOrder* order_named(std::string_view name) {
+  const auto* found = std::find_if(std::begin(kProjectOrders), std::end(kProjectOrders),
+                                   [&](const ProjectOrder& order) { return order.name == name; });
+  return found == std::end(kProjectOrders) ? nullptr : found;
 }
 
 }  // namespace
@@ -58,10 +110,17 @@ Result<Value> SupervisorCore::describe_pools() const {
         ++jobs, entitled += milli_held(job, static_cast<BandKind>(kind));
       }
       if (kind > 0 && bands == 0 && jobs == 0) continue;
+      const policy::PartsChoice parts = policy::words_of(parts_in(pool));
       rows.push_back(Value::Record{{"pool", policy_.config.pools[pool].name},
                                    {"kind", kind_name(kind)},
                                    {"preset", policy_.config.pools[pool].preset},
-                                   {"preemption", policy_.config.pools[pool].preemption},
+                                   {"ordering", parts.ordering},
+                                   {"sharing", parts.sharing},
+                                   {"backfill", parts.backfill},
+                                   {"fitting", parts.fitting},
+                                   {"preemption", *parts.preemption},
+                                   {"reclaim", flag_value(parts.reclaim)},
+                                   {"consolidation", flag_value(parts.consolidation)},
                                    {"bands", bands},
                                    {"slots", slots},
                                    {"entitled", decimal_value(entitled)},
@@ -86,14 +145,7 @@ Result<Value> SupervisorCore::describe_projects() const {
     std::uint64_t wanted = 0;
     for (const JobId id : active_) {
       const Job& job = *jobs_[id.value()];
-      bool inside = false;
-      for (std::int64_t at = job.shares == nullptr ? -1 : std::int64_t{job.shares->project};
-           at >= 0 && static_cast<std::size_t>(at) < policy_.config.projects.size() && !inside;) {
-        inside = static_cast<std::size_t>(at) == i;
-        const std::string& above = policy_.config.projects[static_cast<std::size_t>(at)].department;
-        at = above.empty() ? -1 : find_project(policy_.config, above);
-      }
-      if (!inside) continue;
+      if (job.shares == nullptr || !is_inside(job, static_cast<std::uint32_t>(i))) continue;
       ++jobs;
       for (std::size_t kind = 0; kind < kBandKinds; ++kind) {
         held[kind] += milli_held(job, static_cast<BandKind>(kind));
@@ -141,11 +193,14 @@ Result<Value> SupervisorCore::describe_queue() const {
   for (const JobId id : active_)
     if (jobs_[id.value()]->shares != nullptr) jobs.push_back(jobs_[id.value()].get());
   std::stable_sort(jobs.begin(), jobs.end(), [this](const Job* a, const Job* b) {
+    if (a->shares->pool != b->shares->pool) return a->shares->pool < b->shares->pool;
+    const policy::Parts& parts = parts_in(a->shares->pool);
     const std::int64_t left = std::max(a->shares->kinds[0].priority, a->shares->kinds[1].priority);
     const std::int64_t right = std::max(b->shares->kinds[0].priority, b->shares->kinds[1].priority);
     if (left != right) return left > right;
-    if (precedence_of(*a) != precedence_of(*b)) return precedence_of(*a) > precedence_of(*b);
-    return a->shares->position < b->shares->position;
+    if (parts.ordering == policy::Ordering::Priority && precedence_of(*a) != precedence_of(*b))
+      return precedence_of(*a) > precedence_of(*b);
+    return policy::goes_by_position(parts) && a->shares->position < b->shares->position;
   });
   Value::List rows;
   std::vector<std::uint64_t> positions(policy_.config.pools.size(), 0);
@@ -177,16 +232,18 @@ Result<Value> SupervisorCore::describe_queue() const {
   return Value{std::move(rows)};
 }
 
-/// `set weight|cap JOB VALUE`, `set quota PROJECT SLOTS`; priorities have their own order.
+/// `set weight|cap JOB VALUE`, `set quota PROJECT SLOTS` and its like; priorities have their own order.
 Result<Value> SupervisorCore::set_by_request(const AdminRequest& request) {
   const std::string what = operand(request, 0);
   const std::string whom = operand(request, 1);
   if (what == "priority") return priority_by_request({request.request, "priority", {whom, operand(request, 2)}, {}});
   if (!policed()) return no_policy();
   const std::string text = operand(request, 2);
-  if (what == "quota") return set_quota(whom, text);
+  if (order_named(what) != nullptr) return set_of_project(request);
   if (what != "weight" && what != "cap")
-    return bad_argument("set " + what, "there is no such setting; it takes priority, weight, cap or quota");
+    return bad_argument("set " + what,
+                        "there is no such setting; it takes priority, weight or cap of a job, quota, gpu-quota, "
+                        "memory-quota or project-weight of a project");
   Job* job = find_job(job_selector_of(whom));
   if (job == nullptr) return not_found("job '" + whom + "'", "`queue` lists those that run");
   if (job->shares == nullptr)
@@ -219,15 +276,20 @@ Result<Value> SupervisorCore::set_by_request(const AdminRequest& request) {
   return Value{Value::Record{{"job", to_string(job->id)}, {what, text}, {"was", before}}};
 }
 
-/// In force, also in later lives, until the configuration is read again.
-Result<Value> SupervisorCore::set_quota(const std::string& project, const std::string& text) {
-  std::int64_t slots = 0;
-  if (!parse(text, slots)) return bad_argument("quota", "'" + text + "' is no number of slots");
+/// In force, also in later lives, until the configuration is read again. Whole slots, bytes as in `8GiB`, a weight with
+/// up to three decimals or `none`.
+/// REQUIRES: `order_named` knows the first word.
+Result<Value> SupervisorCore::set_of_project(const AdminRequest& request) {
+  const ProjectOrder& order = *order_named(operand(request, 0));
+  const std::string project = operand(request, 1);
+  const Result<std::int64_t> amount = order.read(operand(request, 2));
+  if (!amount) return amount.error();
   const std::int64_t at = find_project(policy_.config, project);
-  const std::int64_t before = at < 0 ? 0 : policy_.config.projects[static_cast<std::size_t>(at)].guaranteed_slots;
-  PENSTOCK_TRY(change_quota(project, slots));
+  const std::int64_t before =
+      at < 0 ? 0 : setting_of(policy_.config.projects[static_cast<std::size_t>(at)], order.what);
+  PENSTOCK_TRY(change_project(project, order.what, *amount));
   keep_policy();
-  Value::Record done{{"project", project}, {"guaranteed_slots", slots}, {"was", std::to_string(before)}};
+  Value::Record done{{"project", project}, {order.field, order.text(*amount)}, {"was", order.text(before)}};
   tell_warnings(done);
   return Value{std::move(done)};
 }
@@ -247,6 +309,26 @@ std::string SupervisorCore::place_text(const Job& job) const {
          std::to_string(job.spec.priority) + " in pool '" + policy_.config.pools[job.shares->pool].name + "'";
 }
 
+/// Elsewhere a move would change nothing. Spec: policy-determined 5.5.
+Result<void> SupervisorCore::check_positions_count(const Job& job) const {
+  const policy::Parts& parts = parts_in(job.shares->pool);
+  if (policy::goes_by_position(parts)) return {};
+  const bool quotas = parts.sharing == policy::Sharing::QuotaTree;
+  const bool shares = parts.sharing != policy::Sharing::None && !quotas;
+  const bool by_sum = parts.ordering == policy::Ordering::Multifactor;
+  return Error{ErrorCode::WrongState, to_string(job.id),
+               "is in pool '" + policy_.config.pools[job.shares->pool].name + "', where " +
+                   (shares   ? "all have their shares at once"
+                    : quotas ? "jobs go by the need of their projects, then by priority and age"
+                    : by_sum ? "jobs go by the sum of their factors"
+                             : "jobs go by age") +
+                   ", not by their places in a queue",
+               shares   ? "`set weight` changes its share"
+               : quotas ? "`set priority` changes its place among the jobs of its project"
+               : by_sum ? "`queue` shows the factors"
+                        : "use a pool with ordering = \"priority\""};
+}
+
 /// `move JOB ahead-of|behind OTHER` of its pool, whose priority it takes. Spec: policy-determined 5.5.
 Result<Value> SupervisorCore::move_by_request(const AdminRequest& request) {
   if (!policed()) return no_policy();
@@ -259,6 +341,7 @@ Result<Value> SupervisorCore::move_by_request(const AdminRequest& request) {
       return not_found("job '" + named + "'", "`queue` lists those that run");
   if (job->shares->pool != other->shares->pool)
     return Error{ErrorCode::WrongState, to_string(job->id), "is in another pool than " + to_string(other->id), {}};
+  PENSTOCK_TRY(check_positions_count(*job));
   const std::string before = place_text(*job);
   PENSTOCK_TRY(move_beside(*job, *other, where == "ahead-of"));
   return Value{Value::Record{
@@ -281,12 +364,6 @@ Result<void> SupervisorCore::move_beside(Job& job, const Job& other, bool ahead)
   const bool is_last = ahead ? at == order.begin() : at + 1 == order.end();
   const Job* neighbour = is_last ? nullptr : ahead ? *(at - 1) : *(at + 1);
   if (neighbour == &job) return {};
-  const std::int64_t kind_alone = precedence_of(job) - job.spec.priority;
-  if (kind_alone != precedence_of(other) - other.spec.priority)
-    return Error{ErrorCode::WrongState, to_string(job.id),
-                 "is " + std::string{to_string(job.spec.policy.kind)} + ", and " + to_string(other.id) + " is " +
-                     std::string{to_string(other.spec.policy.kind)},
-                 "in this pool those have a queue each"};
   // Half-way to the neighbour on that side; none of that priority: well beyond. Positions begin far apart.
   const std::int64_t from = other.shares->position;
   const bool bounded = neighbour != nullptr && precedence_of(*neighbour) == precedence_of(other);
@@ -317,6 +394,8 @@ void SupervisorCore::explain_policy(const Job& job, Value::Record& fields) const
     if (!share.hold.empty()) fields.emplace_back(which + "held_by", share.hold);
     if (share.starts_by != kNever && share.starts_by > now_)
       fields.emplace_back(which + "starts_within_s", std::chrono::duration<double>(share.starts_by - now_).count());
+    if (Value::List rows = relief_of(job, static_cast<BandKind>(kind)); !rows.empty())
+      fields.emplace_back(which + "freed_by", std::move(rows));
   }
   if (!job.shares->preempting.empty())
     fields.emplace_back("leaving", static_cast<std::uint64_t>(job.shares->preempting.size()));

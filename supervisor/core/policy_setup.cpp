@@ -5,6 +5,7 @@
 #include "common/base/nearest_name.hpp"
 #include "supervisor/core/policy_differences.hpp"
 #include "supervisor/core/policy_owners.hpp"
+#include "supervisor/core/pool_parts.hpp"
 #include "supervisor/core/request_words.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 
@@ -158,8 +159,9 @@ void SupervisorCore::note_pools_of(WorkerSlot slot) {
 void SupervisorCore::set_policy(PolicyConfig config) {
   const std::vector<std::pair<std::string, std::string>> pools = pools_by_name();
   const PolicyConfig before = std::exchange(policy_.config, std::move(config));
+  policy_.parts = parts_of(policy_.config.pools).value();
   policy_.pass.reset();
-  policy_.quotas.clear();
+  policy_.settings.clear();
   policy_.contended.assign(policy_.config.pools.size() * kBandKinds, true);
   const std::vector<double> usage =
       std::exchange(policy_.usage, std::vector<double>(policy_.config.accounts.size(), 0));
@@ -217,6 +219,7 @@ void SupervisorCore::tell_warnings(Value::Record& answer) {
 void SupervisorCore::on(supervisor_event::PolicyRead& event) {
   Result<Value> result = [&]() -> Result<Value> {
     if (!event.config) return event.config.error();
+    if (const auto parts = parts_of(event.config->pools); !parts) return parts.error();
     std::string changes = differences(policy_.config, *event.config);
     set_policy(std::move(event.config).value());
     Value::Record done{{"changed", std::move(changes)},

@@ -118,7 +118,9 @@ std::uint32_t share_device(std::vector<std::uint64_t>& devices, const BandEntry&
 
 }  // namespace
 
-bool SupervisorCore::counts_quotas(std::uint32_t pool) const { return policy_.config.pools[pool].preset == "quota"; }
+bool SupervisorCore::counts_quotas(std::uint32_t pool) const {
+  return parts_in(pool).sharing == policy::Sharing::QuotaTree;
+}
 
 void SupervisorCore::begin_pass() {
   policy_.pass.emplace();
@@ -141,7 +143,7 @@ void SupervisorCore::begin_pass() {
     for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu})
       show_job(job, kind, weights[job.shares->project], snapshot);
   }
-  out_->add(supervisor_action::RunPass{pass.number, std::move(snapshot), policy_.config.pools});
+  out_->add(supervisor_action::RunPass{pass.number, std::move(snapshot), policy_.parts});
 }
 
 void SupervisorCore::show_bands(PassUnderWay& pass, policy::Snapshot& snapshot) const {

@@ -5,10 +5,12 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/protocol/policy_config.hpp"
 #include "supervisor/core/job_shares.hpp"
+#include "supervisor/policy/parts.hpp"
 
 namespace penstock::supervisor {
 
@@ -57,6 +59,7 @@ struct PassUnderWay {
 
 struct PolicyState {
   PolicyConfig config;
+  std::vector<policy::Parts> parts;         ///< By pool of a snapshot, see `domain_of`.
   std::vector<std::uint32_t> pool_of_band;  ///< By band slot.
   std::optional<PassUnderWay> pass;
   std::uint64_t passes = 0;
@@ -67,8 +70,8 @@ struct PolicyState {
   std::vector<double> usage;  ///< Decayed slot-seconds, by account.
   Instant decayed{};
   Instant kept{};  ///< When usage was written down last.
-  std::map<std::string, std::int64_t>
-      quotas;                   ///< By project: what operators have set since the configuration was read.
+  /// By project: what operators have set since the configuration was read.
+  std::map<std::pair<std::string, ProjectSetting>, std::int64_t> settings;
   std::vector<bool> contended;  ///< By pool and kind: somebody wants more than there is.
   std::uint32_t preempted_now = 0;  ///< Attempts that the plan at hand has told to leave.
   std::uint32_t lines_left = 0;     ///< Of the audit history, for changes of who may hold how much,

@@ -50,24 +50,47 @@ std::uint64_t counts_for(std::int64_t slots, const ResourceVector& beside, const
   return static_cast<std::uint64_t>(std::clamp<std::int64_t>(most, 1, std::max<std::int64_t>(all, 1)));
 }
 
+void add_size(DomainView& domain, const BandEntry& band) {
+  ResourceVector size = band.description.capacity;
+  size.slots = kOneSlot * band.slots;
+  size.named.clear();
+  if (std::find(domain.sizes.begin(), domain.sizes.end(), size) == domain.sizes.end())
+    domain.sizes.push_back(std::move(size));
+}
+
 }  // namespace
 
 /// The largest subtask of each kind of band, and the most that any takes beside as many slots: whatever mixture of them
 /// runs on slots that the job is given, it takes no more than was counted for these. What takes no slot is not counted.
 void SupervisorCore::measure_requests(Job& job) const {
-  for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
-    KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
-    const std::vector<Template>& templates = job.shape->graph().templates;
-    for (const Template& wanted : templates)
-      if (may_take(wanted, kind)) {
-        const std::int64_t slots = std::clamp<std::int64_t>(wanted.request.slots.value(), 1, 65'535'000);
-        share.all_stay = (share.unit_milli == 0 || share.all_stay) && !wanted.retryable;
-        share.any_stays = share.any_stays || !wanted.retryable;
-        share.unit_milli = std::max(share.unit_milli, static_cast<std::uint32_t>(slots));
-      }
-    for (const Template& wanted : templates)
-      if (may_take(wanted, kind)) keep_most(share.beside, scaled_to(wanted.request, share.unit_milli));
-  }
+  for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu})
+    measure_requests(job.shape->graph().templates, kind, job.shares->kinds[static_cast<std::size_t>(kind)]);
+}
+
+void SupervisorCore::measure_requests(const std::vector<Template>& templates, BandKind kind, KindShare& share) {
+  for (const Template& wanted : templates)
+    if (may_take(wanted, kind)) {
+      const std::int64_t slots = std::clamp<std::int64_t>(wanted.request.slots.value(), 1, 65'535'000);
+      share.all_stay = (share.unit_milli == 0 || share.all_stay) && !wanted.retryable;
+      share.any_stays = share.any_stays || !wanted.retryable;
+      share.unit_milli = std::max(share.unit_milli, static_cast<std::uint32_t>(slots));
+    }
+  for (const Template& wanted : templates)
+    if (may_take(wanted, kind)) keep_most(share.beside, scaled_to(wanted.request, share.unit_milli));
+}
+
+/// Thousandths of slots that one run counts for on the device bands of a pool as it is now: who takes much of a device
+/// leaves few of its slots to others. 0: none of these wants a device.
+std::uint64_t SupervisorCore::run_milli_on_devices(const std::vector<Template>& templates, std::uint32_t pool) const {
+  KindShare share;
+  measure_requests(templates, BandKind::Gpu, share);
+  if (share.unit_milli == 0) return 0;
+  DomainView domain;
+  for (std::uint32_t i = 0; i < workers_.band_slots(); ++i)
+    if (const BandEntry& band = workers_[BandSlot{i}];
+        band.alive && band.kind == BandKind::Gpu && is_in(pool, BandSlot{i}))
+      add_size(domain, band);
+  return run_milli(share, BandKind::Gpu, domain);
 }
 
 /// For a pass: what there is of each kind in each pool, and by what it is counted.
@@ -78,11 +101,7 @@ void SupervisorCore::size_portions(PassUnderWay& pass) {
     if (!band.alive) continue;
     DomainView& domain = pass.domains[domain_of(policy_.pool_of_band[i], band.kind)];
     domain.capacity += std::uint64_t{band.slots} * 1000;
-    ResourceVector size = band.description.capacity;
-    size.slots = kOneSlot * band.slots;
-    size.named.clear();
-    if (std::find(domain.sizes.begin(), domain.sizes.end(), size) == domain.sizes.end())
-      domain.sizes.push_back(std::move(size));
+    add_size(domain, band);
   }
   choose_grains(pass);
   for (const JobId id : active_)

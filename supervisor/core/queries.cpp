@@ -223,8 +223,11 @@ Result<Value> SupervisorCore::priority_by_request(const AdminRequest& request) {
 Result<Value> SupervisorCore::drain_by_request(const AdminRequest& request) {
   const WorkerSlot slot = workers_.find(operand(request, 0));
   if (!slot.valid()) return not_found("worker '" + operand(request, 0) + "'", "`workers` lists those that are connected");
-  set_draining(slot, request.command == "drain");
-  return Value{Value::Record{{"worker", workers_[slot].description.name}, {"draining", workers_[slot].draining}}};
+  const bool drains = request.command == "drain";
+  set_draining(slot, drains);
+  Value::Record done{{"worker", workers_[slot].description.name}, {"draining", workers_[slot].draining}};
+  if (drains && has_flag(request, "now")) done.emplace_back("told_to_leave", clear_worker(slot));
+  return Value{std::move(done)};
 }
 
 // Words for tab completion: of jobs, or of workers.

@@ -11,6 +11,7 @@
 #include "common/base/result.hpp"
 #include "common/protocol/client.hpp"
 #include "common/protocol/graph.hpp"
+#include "common/protocol/policy_config.hpp"
 
 namespace penstock::supervisor {
 
@@ -144,14 +145,15 @@ struct PolicyKept {
     double slot_s = 0;  ///< Decayed until then.
     friend bool operator==(const Usage&, const Usage&) = default;
   };
-  struct ProjectQuota {
+  struct Setting {
     std::string project;
-    std::int64_t slots = 0;  ///< Guaranteed, as an operator has set it.
-    friend bool operator==(const ProjectQuota&, const ProjectQuota&) = default;
+    ProjectSetting what = ProjectSetting::Slots;
+    std::int64_t amount = 0;  ///< As an operator has set it.
+    friend bool operator==(const Setting&, const Setting&) = default;
   };
   std::int64_t at_ms = 0;  ///< Unix time.
   std::vector<Usage> usage;
-  std::vector<ProjectQuota> quotas;
+  std::vector<Setting> settings;
   friend bool operator==(const PolicyKept&, const PolicyKept&) = default;
 };
 }  // namespace record

@@ -123,6 +123,7 @@ class SupervisorCore {
   void lose_data(Job& job, std::span<const HeldOutput> held, WorkerSlot slot);
   void move_outputs(Job& job, std::uint32_t subtask);
   void set_draining(WorkerSlot slot, bool draining);
+  std::uint64_t clear_worker(WorkerSlot slot);
   void open_or_close_bands(WorkerSlot slot);
 
   // Subtasks that no present band may have: homeless.cpp.
@@ -390,6 +391,7 @@ class SupervisorCore {
 
   // The cluster as a pass sees it: policy_snapshot.cpp.
   bool counts_quotas(std::uint32_t pool) const;
+  const policy::Parts& parts_in(std::uint32_t pool) const { return policy_.parts[domain_of(pool, BandKind::Cpu)]; }
   void begin_pass();
   void show_bands(PassUnderWay& pass, policy::Snapshot& snapshot) const;
   void show_owners(PassUnderWay& pass, policy::Snapshot& snapshot) const;
@@ -423,6 +425,8 @@ class SupervisorCore {
 
   // How much a member of a snapshot stands for: portions.cpp.
   void measure_requests(Job& job) const;
+  static void measure_requests(const std::vector<Template>& templates, BandKind kind, KindShare& share);
+  std::uint64_t run_milli_on_devices(const std::vector<Template>& templates, std::uint32_t pool) const;
   void size_portions(PassUnderWay& pass);
   void choose_grains(PassUnderWay& pass) const;
   std::uint64_t run_milli(const KindShare& share, BandKind kind, const DomainView& domain) const;
@@ -467,7 +471,7 @@ class SupervisorCore {
   void keep_usage();
   void keep_policy();
   void recover_policy(const record::PolicyKept& kept);
-  Result<void> change_quota(const std::string& project, std::int64_t slots);
+  Result<void> change_project(const std::string& project, ProjectSetting what, std::int64_t amount);
 
   // Questions and orders about it: policy_queries.cpp.
   std::uint64_t milli_held(const Job& job, BandKind kind) const;
@@ -476,9 +480,20 @@ class SupervisorCore {
   Result<Value> describe_shares() const;
   Result<Value> describe_queue() const;
   Result<Value> set_by_request(const AdminRequest& request);
-  Result<Value> set_quota(const std::string& project, const std::string& text);
+  Result<Value> set_of_project(const AdminRequest& request);
   std::string place_text(const Job& job) const;
   Result<void> move_beside(Job& job, const Job& other, bool ahead);
+  struct RoomView;
+  RoomView room_for(const Job& job, BandKind kind) const;
+  bool is_inside(const Job& job, std::uint32_t project) const;
+  void add_ends(const RoomView& room, std::uint64_t need, Value::List& rows) const;
+  void add_workers(const Job& job, BandKind kind, const RoomView& room, std::uint64_t need, Value::List& rows) const;
+  void add_ends_in_project(const Job& job, BandKind kind, std::uint32_t project, bool fixed_only,
+                           Value::List& rows) const;
+  void add_project_rows(const Job& job, BandKind kind, const WaitsFor& waits, Value::List& rows) const;
+  void add_other(const Job& job, BandKind kind, const WaitsFor& waits, Value::List& rows) const;
+  Value::List relief_of(const Job& job, BandKind kind) const;
+  Result<void> check_positions_count(const Job& job) const;
   Result<Value> move_by_request(const AdminRequest& request);
   void explain_policy(const Job& job, Value::Record& fields) const;
 

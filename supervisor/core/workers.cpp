@@ -1,5 +1,6 @@
 // SupervisorCore: workers that come, drain and vanish.
 #include <algorithm>
+#include <map>
 
 #include "common/base/coverage_mark.hpp"
 #include "supervisor/core/supervisor_core.hpp"
@@ -33,6 +34,33 @@ void SupervisorCore::set_draining(WorkerSlot slot, bool draining) {
                                             worker.description.shared_storage, draining, true});
   tell(slot, Drain{draining});
   if (!worker.claiming) open_or_close_bands(slot);  // Else when it has said what it holds.
+}
+
+/// What a draining worker runs is asked to leave, as policy asks: it saves what it has, ends within the grace, and
+/// waits for another worker. What must not run twice ends there. How many were told. Spec: policy-determined 9.3.
+std::uint64_t SupervisorCore::clear_worker(WorkerSlot slot) {
+  std::map<JobId, CancelBatch> orders;
+  std::uint64_t told = 0;
+  for (const BandSlot band : workers_[slot].bands)
+    for (const AssignedRef& ref : workers_[band].assigned) {
+      if (!knows(ref.job) || jobs_[ref.job.value()]->cancelling || ref.subtask >= jobs_[ref.job.value()]->total())
+        continue;
+      Job& job = *jobs_[ref.job.value()];
+      const SubtaskHot& hot = job.hot[ref.subtask];
+      const bool is_there = hot.phase == SubtaskPhase::Assigned && hot.attempt == ref.attempt && hot.band == band;
+      if (!is_there || !job.shape->template_of(ref.subtask).retryable) continue;
+      orders[ref.job].attempts.push_back({SubtaskIndex{ref.subtask}, Attempt{ref.attempt}});
+      if (job.shares != nullptr) job.shares->preempting[SubtaskIndex{ref.subtask}] = ref.attempt;
+      ++told;
+    }
+  for (auto& [job, order] : orders) {
+    PENSTOCK_COVERAGE_MARK("a worker was drained at once");
+    order.job = job;
+    order.kill_after = policy_.config.grace;
+    order.alone = order.preempt = true;
+    tell(slot, std::move(order));
+  }
+  return told;
 }
 
 // Fault F02: what is given to a worker that is gone waits there until it is declared lost.

@@ -4,7 +4,18 @@
 
 namespace penstock::policy {
 
-AvailabilityProfile::AvailabilityProfile(Instant now, std::int64_t free_now) : steps_{{now, free_now}} {}
+AvailabilityProfile::AvailabilityProfile(Instant now, std::int64_t free_now, std::vector<SlotsReturn> returns)
+    : steps_{{now, free_now}} {
+  // Who is past his limit ends at any moment, but not in the past.
+  const Instant soonest = later(now, Duration{1});
+  for (SlotsReturn& each : returns) each.at = std::max(each.at, soonest);
+  std::sort(returns.begin(), returns.end(), [](const SlotsReturn& a, const SlotsReturn& b) { return a.at < b.at; });
+  for (const SlotsReturn& each : returns) {
+    if (each.at == kNever) break;
+    if (steps_.back().from < each.at) steps_.push_back({each.at, steps_.back().free});
+    steps_.back().free += each.slots;
+  }
+}
 
 /// Makes a step begin exactly then.
 std::size_t AvailabilityProfile::step_at(Instant when) {
@@ -18,13 +29,6 @@ std::size_t AvailabilityProfile::step_at(Instant when) {
   return position;
 }
 
-void AvailabilityProfile::free_at(Instant when, std::int64_t slots) {
-  // Who is past his limit ends at any moment, but not in the past.
-  const Instant from = std::max(when, later(steps_.front().from, Duration{1}));
-  if (from == kNever) return;
-  for (std::size_t i = step_at(from); i < steps_.size(); ++i) steps_[i].free += slots;
-}
-
 void AvailabilityProfile::occupy(Instant from, Duration length, std::int64_t slots) {
   const Instant end = later(from, length);
   const std::size_t first = step_at(from);
@@ -32,13 +36,19 @@ void AvailabilityProfile::occupy(Instant from, Duration length, std::int64_t slo
   for (std::size_t i = first; i < last; ++i) steps_[i].free -= slots;
 }
 
+/// The first step with fewer slots while somebody would run who starts with step `from`; past the end if there is none.
+std::size_t AvailabilityProfile::first_shortage(std::size_t from, std::int64_t slots, Duration length) const {
+  const Instant end = later(steps_[from].from, length);
+  for (std::size_t i = from; i < steps_.size() && steps_[i].from < end; ++i)
+    if (steps_[i].free < slots) return i;
+  return steps_.size();
+}
+
 Instant AvailabilityProfile::earliest(std::int64_t slots, Duration length) const {
-  for (std::size_t first = 0; first < steps_.size(); ++first) {
-    const Instant end = later(steps_[first].from, length);
-    std::size_t i = first;
-    while (i < steps_.size() && steps_[i].from < end && steps_[i].free >= slots) ++i;
-    if (i == steps_.size() || steps_[i].from >= end) return steps_[first].from;
-    first = i;  // Nothing that begins before the shortage can last.
+  for (std::size_t first = 0; first < steps_.size();) {
+    const std::size_t shortage = first_shortage(first, slots, length);
+    if (shortage == steps_.size()) return steps_[first].from;
+    first = shortage + 1;  // Nothing that begins before the shortage can last.
   }
   return kNever;
 }

@@ -8,14 +8,22 @@
 
 namespace penstock::policy {
 
-/// A step function from now on. Cost: O(steps) for a search or an occupation.
+/// What is held now and comes back then; `kNever`: nobody knows when.
+struct SlotsReturn {
+  Instant at;
+  std::int64_t slots = 0;
+};
+
+/// A step function from now on. Cost: O(n log n) to make it of n returns, O(steps) for a search or an occupation.
 class AvailabilityProfile {
  public:
-  AvailabilityProfile(Instant now, std::int64_t free_now);
+  AvailabilityProfile(Instant now, std::int64_t free_now, std::vector<SlotsReturn> returns = {});
 
-  /// What is held now comes back then.
-  void free_at(Instant when, std::int64_t slots);
   void occupy(Instant from, Duration length, std::int64_t slots);
+  /// Whether `slots` are free for `length` from now on. Cost: O(1) where they are not free now.
+  bool is_free_now(std::int64_t slots, Duration length) const {
+    return first_shortage(0, slots, length) == steps_.size();
+  }
   /// When `slots` are first free for `length`; `kNever` if they never are.
   Instant earliest(std::int64_t slots, Duration length) const;
 
@@ -25,6 +33,7 @@ class AvailabilityProfile {
     std::int64_t free = 0;
   };
   std::size_t step_at(Instant when);
+  std::size_t first_shortage(std::size_t from, std::int64_t slots, Duration length) const;
 
   std::vector<Step> steps_;  ///< By time; each lasts until the next, the last for ever.
 };
@@ -59,13 +68,14 @@ class Backfill {
   template <class CanStart>
   BackfillOutcome next(const BackfillRequest& request, const CanStart& can_start) {
     if (stopped_) return {};
-    const Instant at = profile_.earliest(request.slots, request.limit);
-    if (at == now_ && can_start()) {
+    const bool is_free = profile_.is_free_now(request.slots, request.limit);
+    if (is_free && can_start()) {
       profile_.occupy(now_, request.limit, request.slots);
       return {BackfillVerdict::Starts, now_};
     }
     if (depth_ == 0) stopped_ = true;
-    if (reserved_ >= depth_ || (at == now_ && !request.anywhere)) return {};
+    if (reserved_ >= depth_ || (is_free && !request.anywhere)) return {};
+    const Instant at = is_free ? now_ : profile_.earliest(request.slots, request.limit);
     ++reserved_;
     stopped_ = stopped_ || at == kNever;
     if (at != kNever) profile_.occupy(at, request.limit, request.slots);

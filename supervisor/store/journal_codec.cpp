@@ -250,11 +250,37 @@ std::string encode(const record::WriterLost& lost) {
       64, [&](schema::LostWriter::Builder out) { out.setWriter(lost.writer.value()); }));
 }
 
+namespace {
+
+/// Slots have a list of their own, which older programs read.
+void write_settings(const std::vector<record::PolicyKept::Setting>& settings, schema::PolicyRecord::Builder out) {
+  unsigned slots = 0;
+  for (const record::PolicyKept::Setting& each : settings) slots += each.what == ProjectSetting::Slots ? 1 : 0;
+  auto quotas = out.initQuotas(slots);
+  auto others = out.initSettings(static_cast<unsigned>(settings.size()) - slots);
+  unsigned next_quota = 0;
+  unsigned next_other = 0;
+  for (const record::PolicyKept::Setting& each : settings) {
+    if (each.what == ProjectSetting::Slots) {
+      auto quota = quotas[next_quota++];
+      quota.setProject(wire::text(each.project));
+      quota.setSlots(each.amount);
+    } else {
+      auto other = others[next_other++];
+      other.setProject(wire::text(each.project));
+      other.setWhat(static_cast<std::uint8_t>(each.what));
+      other.setAmount(each.amount);
+    }
+  }
+}
+
+}  // namespace
+
 std::string encode(const record::PolicyKept& kept) {
   using Root = schema::PolicyRecord;
   std::size_t bytes = 64;
   for (const record::PolicyKept::Usage& usage : kept.usage) bytes += 48 + usage.account.size();
-  for (const record::PolicyKept::ProjectQuota& quota : kept.quotas) bytes += 48 + quota.project.size();
+  for (const record::PolicyKept::Setting& setting : kept.settings) bytes += 56 + setting.project.size();
   return sealed(wire::build_words<Root>(bytes, [&](Root::Builder out) {
     out.setAtMs(kept.at_ms);
     auto usage = out.initUsage(static_cast<unsigned>(kept.usage.size()));
@@ -262,11 +288,7 @@ std::string encode(const record::PolicyKept& kept) {
       usage[i].setAccount(wire::text(kept.usage[i].account));
       usage[i].setSlotSeconds(kept.usage[i].slot_s);
     }
-    auto quotas = out.initQuotas(static_cast<unsigned>(kept.quotas.size()));
-    for (unsigned i = 0; i < quotas.size(); ++i) {
-      quotas[i].setProject(wire::text(kept.quotas[i].project));
-      quotas[i].setSlots(kept.quotas[i].slots);
-    }
+    write_settings(kept.settings, out);
   }));
 }
 
@@ -392,7 +414,13 @@ Result<record::PolicyKept> decode_policy(std::string_view value) {
     record::PolicyKept kept;
     kept.at_ms = in.getAtMs();
     for (const auto usage : in.getUsage()) kept.usage.push_back({wire::text(usage.getAccount()), usage.getSlotSeconds()});
-    for (const auto quota : in.getQuotas()) kept.quotas.push_back({wire::text(quota.getProject()), quota.getSlots()});
+    for (const auto quota : in.getQuotas())
+      kept.settings.push_back({wire::text(quota.getProject()), ProjectSetting::Slots, quota.getSlots()});
+    // What a newer program knows beside is not lost on the others.
+    for (const auto other : in.getSettings())
+      if (other.getWhat() < kProjectSettings)
+        kept.settings.push_back(
+            {wire::text(other.getProject()), static_cast<ProjectSetting>(other.getWhat()), other.getAmount()});
     return kept;
   });
 }

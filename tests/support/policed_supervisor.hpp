@@ -10,10 +10,10 @@
 
 namespace penstock::supervisor {
 
-/// One pool of that preset for everybody.
+/// One pool of that preset for everybody, which may take back.
 inline SupervisorConfig policed(const std::string& preset, std::vector<ProjectConfig> projects = {}) {
   SupervisorConfig config;
-  config.policy.pools = {{.name = "all", .preset = preset}};
+  config.policy.pools = {{.name = "all", .preset = preset, .preemption = true}};
   config.policy.projects = std::move(projects);
   return config;
 }
@@ -24,14 +24,8 @@ class PolicedSupervisor : public SupervisorHarness {
 
   /// What a pass makes of the snapshot.
   static supervisor_event::PassEnded run(const supervisor_action::RunPass& order) {
-    std::vector<policy::Parts> parts;
-    for (const PoolConfig& pool : order.pools) {
-      policy::Parts found = policy::preset(pool.preset).value();
-      found.preemption = pool.preemption;
-      parts.insert(parts.end(), kBandKinds, found);
-    }
     EXPECT_TRUE(policy::check_snapshot(order.snapshot).has_value());
-    return {order.number, policy::PolicyEngine{parts}.pass(order.snapshot), {}};
+    return {order.number, policy::PolicyEngine{order.parts}.pass(order.snapshot), {}};
   }
 
   /// Lets time pass until as many passes have been carried out.

@@ -14,13 +14,14 @@ namespace {
 AvailabilityProfile profile_of(SlotPass& pass) {
   const Snapshot& snapshot = pass.snapshot();
   std::int64_t used = 0;
-  for (const std::uint32_t member : pass.running()) used += snapshot.members[member].slots;
-  AvailabilityProfile profile{snapshot.now, std::max<std::int64_t>(0, pass.trial().capacity() - used)};
-  for (const std::uint32_t member : pass.running()) {
-    const Workload& owner = snapshot.workloads[snapshot.members[member].workload];
-    profile.free_at(owner.ends_by.value_or(kNever), snapshot.members[member].slots);
+  std::vector<SlotsReturn> returns;
+  returns.reserve(pass.running().size());
+  for (const std::uint32_t each : pass.running()) {
+    const Member& member = snapshot.members[each];
+    used += member.slots;
+    returns.push_back({snapshot.workloads[member.workload].ends_by.value_or(kNever), member.slots});
   }
-  return profile;
+  return {snapshot.now, std::max<std::int64_t>(0, pass.trial().capacity() - used), std::move(returns)};
 }
 
 std::vector<std::uint32_t> in_order(SlotPass& pass) {

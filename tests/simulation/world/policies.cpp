@@ -24,6 +24,20 @@ ProjectConfig random_project(Rng& rng, std::string name) {
   return project;
 }
 
+/// Other parts than the preset has, as far as they go together.
+void choose_parts(Rng& rng, PoolConfig& pool) {
+  const bool quotas = pool.preset == "quota";
+  pool.fitting = rng.chance(1, 2) ? (quotas ? "spread" : "worst") : (quotas ? "binpack" : "best");
+  if (quotas) {
+    pool.reclaim = rng.chance(1, 2);
+    pool.consolidation = rng.chance(1, 2);
+  } else if (pool.preset == "priority" || pool.preset == "multifactor") {
+    pool.ordering = rng.chance(1, 2) ? "priority" : "fcfs";
+    pool.backfill = rng.chance(1, 2) ? "easy" : "conservative";
+    if (pool.ordering == "priority") pool.preemption = false;
+  }
+}
+
 /// The first takes whom no other names; each of the others has one worker.
 PoolConfig random_pool(Rng& rng, std::uint64_t number) {
   PoolConfig pool;
@@ -32,6 +46,7 @@ PoolConfig random_pool(Rng& rng, std::uint64_t number) {
   pool.preemption = rng.chance(3, 4);
   pool.reserve_depth = rng.between(0, 2);
   pool.time_limit = milliseconds{rng.chance(1, 2) ? rng.between(1, 2'000) : 3'600'000};
+  if (rng.chance(1, 3)) choose_parts(rng, pool);
   if (number > 1) pool.workers = {"worker-" + std::to_string(number)};
   return pool;
 }
@@ -107,7 +122,12 @@ void guarantee_memory(Rng& rng, PolicyConfig& config) {
 PolicyConfig changed_policy(Rng& rng, PolicyConfig config) {
   // What is never preempted starts, under quotas, only within a guarantee.
   for (PoolConfig& pool : config.pools) {
-    if (pool.preset != "quota") pool.preset = rng.chance(1, 2) ? "fair_share_max_min" : "priority";
+    if (pool.preset == "quota") {
+      pool.preemption = rng.chance(3, 4);
+      continue;
+    }
+    pool.preset = rng.chance(1, 2) ? "fair_share_max_min" : "priority";
+    pool.ordering.clear(), pool.backfill.clear();
     pool.preemption = rng.chance(3, 4);
   }
   for (ProjectConfig& project : config.projects)
@@ -156,16 +176,9 @@ std::string describe_shares(const supervisor::Job& job, const supervisor::Worker
 }
 
 supervisor::supervisor_event::PassEnded run_pass(const supervisor::supervisor_action::RunPass& order) {
-  std::vector<policy::Parts> parts;
-  for (const PoolConfig& pool : order.pools) {
-    policy::Parts found = policy::preset(pool.preset).value();
-    found.preemption = pool.preemption;
-    if (found.has(policy::Action::Backfill)) found.reserve_depth = static_cast<std::uint32_t>(pool.reserve_depth);
-    parts.insert(parts.end(), supervisor::kBandKinds, found);
-  }
   const Result<void> good = policy::check_snapshot(order.snapshot);
   if (!good) return {order.number, {}, to_string(good.error())};
-  return {order.number, policy::PolicyEngine{std::move(parts)}.pass(order.snapshot), {}};
+  return {order.number, policy::PolicyEngine{order.parts}.pass(order.snapshot), {}};
 }
 
 }  // namespace penstock::simulation

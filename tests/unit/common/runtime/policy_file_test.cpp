@@ -19,6 +19,9 @@ name = "gpu"
 preset = "quota"
 workers = ["gpu-*", "big"]
 preemption = false
+fitting = "spread"
+reclaim = false
+consolidation = true
 [[policy.pool]]
 name = "rest"
 reserve_depth = 3
@@ -27,6 +30,9 @@ time_limit = "90s"
 name = "urgent"
 preset = "priority"
 workers = ["u"]
+ordering = "fcfs"
+sharing = "none"
+backfill = "easy"
 [[policy.department]]
 name = "research"
 guaranteed_slots = 8
@@ -64,12 +70,17 @@ TEST(PolicyFile, EveryListIsReadAndPrintedBack) {
   EXPECT_EQ(policy.period, std::chrono::milliseconds{50});
   ASSERT_EQ(policy.pools.size(), 3U);
   EXPECT_EQ(policy.pools[0].workers, (std::vector<std::string>{"gpu-*", "big"}));
-  EXPECT_FALSE(policy.pools[0].preemption);
+  EXPECT_EQ(policy.pools[0].preemption, false);
+  EXPECT_EQ(policy.pools[0].fitting, "spread");
+  EXPECT_EQ(policy.pools[0].reclaim, false);
+  EXPECT_EQ(policy.pools[0].consolidation, true);
   EXPECT_EQ(policy.pools[1].preset, "fair_share");
   EXPECT_EQ(policy.pools[1].reserve_depth, 3);
   EXPECT_EQ(policy.pools[1].time_limit, std::chrono::seconds{90});
-  EXPECT_TRUE(policy.pools[1].preemption);
-  EXPECT_FALSE(policy.pools[2].preemption) << "by priority only where it is wanted";
+  EXPECT_EQ(policy.pools[1].preemption, std::nullopt);
+  EXPECT_EQ(policy.pools[2].ordering, "fcfs");
+  EXPECT_EQ(policy.pools[2].sharing, "none");
+  EXPECT_EQ(policy.pools[2].backfill, "easy");
   ASSERT_EQ(policy.projects.size(), 5U);
   EXPECT_EQ(policy.projects[2].weight, 3000);
   EXPECT_EQ(policy.projects[3].weight, 0);
@@ -95,6 +106,9 @@ TEST(PolicyFile, EachMistakeIsNamedWithItsPlace) {
   };
   const Case cases[] = {
       {"[[policy.pool]]\nname = \"a\"\npresett = \"quota\"\n", "penstock.toml:3:1 there is no setting 'presett' here"},
+      {"[[policy.pool]]\nname = \"a\"\nbackfill = \"easy\"\nreserve_depth = 2\n",
+       "penstock.toml:4:17 backfill and reserve_depth are both there"},
+      {"[[policy.pool]]\nname = \"a\"\nreclaim = 1\n", "penstock.toml:3:11 reclaim is written in another way"},
       {"[[policy.project]]\nname = \"a\"\nweight = -1\n", "penstock.toml:3:10 weight is out of its range"},
       {"[[policy.project]]\nname = \"a\"\nweight = nan\n", "penstock.toml:3:10 weight is not finite"},
       {"[[policy.project]]\nname = \"a\"\nweight = inf\n", "penstock.toml:3:10 weight is not finite"},

@@ -12,19 +12,11 @@ namespace {
 supervisor_action::RunPass order(std::uint64_t number, const std::string& preset) {
   supervisor_action::RunPass pass;
   pass.number = number;
-  pass.pools = {{.name = "all", .preset = preset}};
+  pass.parts = {policy::preset(preset).value()};
   pass.snapshot.bands = {{.name = "w1/0", .slots = 2}};
   pass.snapshot.workloads = {{.name = "job-1"}};
   pass.snapshot.members = {{.name = "job-1.0", .slots = 1}};
   return pass;
-}
-
-TEST(PolicyThread, APresetThatNobodyKnowsIsOneError) {
-  EXPECT_EQ(parts_of({{.name = "all"}})->size(), 2U) << "for CPU bands and for device bands";
-  const Result<std::vector<policy::Parts>> parts = parts_of({{.name = "all", .preset = "fair_shrae"}});
-  ASSERT_FALSE(parts.has_value());
-  EXPECT_EQ(parts.error().subject, "pool 'all', preset 'fair_shrae'");
-  EXPECT_EQ(parts.error().remedy, "did you mean 'fair_share'?");
 }
 
 TEST(PolicyThread, RunsAPassAndTellsItsEnd) {
@@ -43,7 +35,6 @@ TEST(PolicyThread, ASnapshotThatCannotBeIsAFailureAndNoPlan) {
   supervisor_action::RunPass wrong = order(1, "quota");
   wrong.snapshot.members[0].slots = -1;
   EXPECT_NE(run_pass(wrong).failure, "");
-  EXPECT_NE(run_pass(order(1, "nothing")).failure, "");
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ TEST(PolicyAudit, ANumberThatChangesAllTheTimeIsToldOnceAMinute) {
 }
 
 TEST(PolicyAudit, AnOrderIsToldWithWhatWasBefore) {
-  PolicedSupervisor supervisor{policed("fair_share_max_min", {{.name = "p", .guaranteed_slots = 1}})};
+  PolicedSupervisor supervisor{policed("priority", {{.name = "p", .guaranteed_slots = 1}})};
   supervisor.join({.slots = 4});
   for (const char* name : {"a", "b"}) supervisor.submit(many(), named(name));
   const auto outcome = [&](std::vector<std::string> words) {

@@ -14,7 +14,7 @@ class PolicyKeeping : public testing::Test {
   ~PolicyKeeping() override { cluster->ignore(); }
 
   static SupervisorConfig config() {
-    SupervisorConfig config = policed("multifactor", {{.name = "a"}, {.name = "b"}});
+    SupervisorConfig config = policed("priority", {{.name = "a"}, {.name = "b"}});
     config.policy.accounts = {{.name = "ann"}, {.name = "bob"}};
     config.policy.usage_half_life = 1h;
     return config;
@@ -69,6 +69,18 @@ TEST_F(PolicyKeeping, AQuotaHoldsUntilTheConfigurationIsReadAgain) {
   cluster.restart();
   EXPECT_EQ(row("projects", 0)["guaranteed_slots"], Value{0});
   EXPECT_EQ(row("audit", 1)["who"], Value{"SIGHUP"});
+}
+
+TEST_F(PolicyKeeping, WhateverIsSetOfAProjectComesBack) {
+  order("set", {"gpu-quota", "a", "3"});
+  order("set", {"memory-quota", "a", "1GiB"});
+  order("set", {"project-weight", "b", "2.5"});
+  for (int life = 0; life < 3; ++life) {
+    EXPECT_EQ(row("projects", 0)["guaranteed_gpu_slots"], Value{3});
+    EXPECT_EQ(row("projects", 0)["guaranteed_memory"], Value{std::int64_t{1} << 30});
+    EXPECT_EQ(row("projects", 1)["weight"], Value{2.5});
+    cluster.restart();
+  }
 }
 
 TEST_F(PolicyKeeping, AMovedJobStaysWhereItWasMovedTo) {

@@ -8,7 +8,8 @@ namespace {
 
 class PolicyQueries : public testing::Test {
  protected:
-  PolicyQueries() : supervisor(policed("fair_share_max_min", {{.name = "a"}, {.name = "b"}})) {
+  explicit PolicyQueries(const std::string& preset = "fair_share_max_min")
+      : supervisor(policed(preset, {{.name = "a"}, {.name = "b"}})) {
     supervisor.join({.slots = 4});
     for (const char* name : {"a", "b"}) {
       JobSpec spec;
@@ -78,7 +79,69 @@ TEST_F(PolicyQueries, WrongOrdersAreRefusedAndChangeNothing) {
   EXPECT_EQ(row("projects", 0)["guaranteed_slots"], Value{3});
 }
 
-TEST_F(PolicyQueries, AJobMovesAheadOfAnother) {
+TEST_F(PolicyQueries, WhatIsSetOfAProjectIsToldWithWhatWasThere) {
+  const Result<Value> gpus = supervisor.ask("set", {"gpu-quota", "a", "2"});
+  ASSERT_TRUE(gpus.has_value()) << to_string(gpus.error());
+  EXPECT_EQ((*gpus)["guaranteed_gpu_slots"], Value{"2"});
+  EXPECT_EQ((*gpus)["was"], Value{"0"});
+  EXPECT_EQ(refused("set", {"memory-quota", "a", "8GiB"}), "done");
+  EXPECT_EQ(refused("set", {"project-weight", "b", "2.5"}), "done");
+  EXPECT_EQ(row("projects", 0)["guaranteed_gpu_slots"], Value{2});
+  EXPECT_EQ(row("projects", 0)["guaranteed_memory"], Value{std::int64_t{8} << 30});
+  EXPECT_EQ(row("projects", 1)["weight"], Value{2.5});
+  const Result<Value> unsaid = supervisor.ask("set", {"project-weight", "b", "none"});
+  ASSERT_TRUE(unsaid.has_value());
+  EXPECT_EQ((*unsaid)["was"], Value{"2.5"});
+  EXPECT_EQ(row("projects", 1)["weight"], Value{});
+  EXPECT_NE(refused("set", {"memory-quota", "a", "much"}).find("no amount of memory"), std::string::npos);
+  EXPECT_NE(refused("set", {"memory-quota", "a", "999999999GiB"}), "done");
+  EXPECT_NE(refused("set", {"gpu-quota", "a", "-1"}).find("guaranteed_gpu_slots is negative"), std::string::npos);
+  EXPECT_NE(refused("set", {"gpu-quota", "c", "1"}).find("project 'c'"), std::string::npos);
+  EXPECT_NE(refused("set", {"project-weight", "a", "-1"}).find("no number from 0.001"), std::string::npos);
+}
+
+// A project's weight is that of its jobs together.
+TEST_F(PolicyQueries, AProjectsWeightMovesTheSharesOfItsJobs) {
+  EXPECT_EQ(refused("set", {"project-weight", "a", "3"}), "done");
+  supervisor.settle(3);
+  EXPECT_EQ(supervisor.entitlements(1), Lines{"w1:3"});
+  EXPECT_EQ(supervisor.entitlements(2), Lines{"w1:1"});
+}
+
+// Spec: policy-determined 5.5.
+TEST(PolicyMoves, WherePositionsDoNotCountAMoveIsRefusedWithWhatDoes) {
+  for (const auto& [preset, expected] : {std::pair{"fair_share", "all have their shares at once"},
+                                         {"quota", "by the need of their projects"},
+                                         {"multifactor", "by the sum of their factors"}}) {
+    PolicedSupervisor supervisor{policed(preset)};
+    supervisor.join({.slots = 2});
+    for (int i = 0; i < 2; ++i) supervisor.submit(GraphBuilder{}.sources(8).build(), {});
+    const std::int64_t before = supervisor.job(2).shares->position;
+    const Result<Value> moved = supervisor.ask("move", {"job-2", "ahead-of", "job-1"});
+    ASSERT_FALSE(moved.has_value()) << preset;
+    EXPECT_EQ(moved.error().code, ErrorCode::WrongState);
+    EXPECT_NE(moved.error().message.find(expected), std::string::npos) << moved.error().message;
+    EXPECT_EQ(supervisor.job(2).shares->position, before);
+    supervisor.ignore();
+  }
+  SupervisorConfig config = policed("multifactor");
+  config.policy.pools[0].ordering = "fcfs";
+  PolicedSupervisor supervisor{config};
+  supervisor.join({.slots = 2});
+  for (int i = 0; i < 2; ++i) supervisor.submit(GraphBuilder{}.sources(8).build(), {});
+  const Result<Value> moved = supervisor.ask("move", {"job-2", "ahead-of", "job-1"});
+  ASSERT_FALSE(moved.has_value());
+  EXPECT_NE(moved.error().message.find("jobs go by age"), std::string::npos);
+  supervisor.ignore();
+}
+
+/// Two jobs in a pool whose jobs go by priority and position.
+class PolicyMovesByPosition : public PolicyQueries {
+ protected:
+  PolicyMovesByPosition() : PolicyQueries("priority") {}
+};
+
+TEST_F(PolicyMovesByPosition, AJobMovesAheadOfAnother) {
   EXPECT_EQ(refused("move", {"job-2", "ahead-of", "job-1"}), "done");
   EXPECT_EQ(row("queue", 0)["job"], Value{"job-2"});
   EXPECT_EQ(refused("move", {"job-2", "behind", "job-1"}), "done");
@@ -86,7 +149,7 @@ TEST_F(PolicyQueries, AJobMovesAheadOfAnother) {
 }
 
 // Spec: policy-determined 5.5 and 5.6.
-TEST_F(PolicyQueries, WhoMovesBesideAnotherTakesItsPriorityAndANewPriorityForgetsTheMove) {
+TEST_F(PolicyMovesByPosition, WhoMovesBesideAnotherTakesItsPriorityAndANewPriorityForgetsTheMove) {
   EXPECT_EQ(refused("move", {"job-2", "ahead-of", "job-1"}), "done");
   EXPECT_EQ(refused("set", {"priority", "job-2", "7"}), "done");
   EXPECT_EQ(refused("set", {"priority", "job-2", "0"}), "done");
@@ -97,7 +160,7 @@ TEST_F(PolicyQueries, WhoMovesBesideAnotherTakesItsPriorityAndANewPriorityForget
   EXPECT_EQ(row("queue", 0)["priority"], Value{7});
 }
 
-TEST_F(PolicyQueries, WhoIsMovedWhereHeStandsStays) {
+TEST_F(PolicyMovesByPosition, WhoIsMovedWhereHeStandsStays) {
   EXPECT_EQ(refused("move", {"job-1", "behind", "job-1"}), "done");
   EXPECT_EQ(refused("move", {"job-2", "behind", "job-1"}), "done");
   EXPECT_EQ(row("queue", 0)["job"], Value{"job-1"});
@@ -162,6 +225,31 @@ TEST(PolicyCaps, WhatTakesAWholeDeviceCountsForAllOfItsSlots) {
   EXPECT_FALSE(supervisor.ask("set", {"cap", "device", "3"}).has_value());
   EXPECT_TRUE(supervisor.ask("set", {"cap", "device", "4"}).has_value());
   supervisor.ignore();
+}
+
+// The same, before it is accepted: with fewer it would wait for ever.
+TEST(PolicyCaps, WhoseRunTakesMoreOfADeviceThanItsCapIsRefused) {
+  for (const char* preset : {"fair_share", "priority", "quota", "multifactor"}) {
+    PolicedSupervisor supervisor{policed(preset)};
+    supervisor.join({.slots = 4, .bands = 0, .gpus = 1});
+    GraphBuilder builder;
+    builder.template_at(0).request.gpu = MilliGpu{500};
+    const Graph graph = builder.sources(4).build();
+    JobSpec spec;
+    spec.name = "half";
+    spec.policy.slots_max = 1;
+    EXPECT_FALSE(supervisor.submit(graph, spec).valid()) << preset;
+    EXPECT_NE(to_string(supervisor.refusal()).find("takes 2 slots of a device band, and slots_max of its job is 1"),
+              std::string::npos)
+        << to_string(supervisor.refusal());
+    spec.policy.slots_max = 3;
+    const JobId job = supervisor.submit(graph, spec);
+    ASSERT_TRUE(job.valid()) << preset;
+    supervisor.settle(3);
+    EXPECT_EQ(supervisor.job(job.value()).shares->bands.at(0).planned, 2000U)
+        << preset << ": two runs would take 4 slots, above its cap";
+    supervisor.ignore();
+  }
 }
 
 // Two accounts at the top; one has used everything.

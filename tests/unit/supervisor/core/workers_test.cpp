@@ -185,6 +185,41 @@ TEST(Drain, TakesNothingNewAndLosesNothing) {
   cluster.ignore();
 }
 
+// Spec: policy-determined 9.3: what runs on a worker that is taken out at once is queued again and charged with
+// nothing.
+TEST(Drain, AtOnceWhatMayRunAgainIsAskedToLeaveAndGoesElsewhere) {
+  SupervisorHarness cluster{{.lookahead_subtasks_initial = 1}};
+  cluster.join();
+  cluster.join();
+  GraphBuilder graph;
+  graph.template_at(0).preferred = {"worker-1", ""};
+  graph.template_at(1).preferred = {"worker-1", ""};
+  graph.template_at(1).retryable = false;
+  graph.add({}, 0);
+  graph.add({}, 1);
+  cluster.submit(graph.build());
+  EXPECT_EQ(cluster.assigned(), (Lines{"0 to w1", "1 to w1"}));
+  cluster.say(1, 0, Outcome::Started);
+  Result<Value> answer = Value{};
+  PENSTOCK_EXPECT_COVERAGE_MARK("a worker was drained at once", answer = cluster.ask("drain", {"worker-1", "--now"}));
+  ASSERT_TRUE(answer.has_value());
+  EXPECT_EQ((*answer)["told_to_leave"], Value{1}) << "the other must not run twice";
+  const auto orders = cluster.take<CancelBatch>();
+  ASSERT_EQ(orders.size(), 1U);
+  EXPECT_TRUE(orders[0].second.preempt);
+  EXPECT_EQ(orders[0].second.kill_after, PolicyConfig{}.grace);
+  EXPECT_EQ(orders[0].second.attempts, (std::vector<AttemptRef>{{SubtaskIndex{0}, Attempt{1}}}));
+  cluster.say(1, 0, Outcome::Returned);
+  EXPECT_EQ(cluster.assigned(), Lines{"0#2 to w2"});
+  cluster.succeed(2, 0);
+  cluster.succeed(1, 1);
+  EXPECT_EQ(cluster.state(), JobState::Succeeded);
+  const Result<Value> undrained = cluster.ask("undrain", {"worker-1", "--now"});
+  ASSERT_TRUE(undrained.has_value());
+  EXPECT_EQ((*undrained)["told_to_leave"], Value{});
+  cluster.ignore();
+}
+
 // Reference case: queues of 9, 8 and 1, and the middle band drains: its 8 move, all 18 run, none twice.
 TEST(Drain, ItsQueuedItemsMoveAndEachRunsOnce) {
   SupervisorHarness cluster;

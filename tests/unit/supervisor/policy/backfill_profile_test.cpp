@@ -10,9 +10,7 @@ using std::chrono::seconds;
 constexpr Instant kNow{};
 
 Backfill ten_slots(std::uint32_t depth) {
-  AvailabilityProfile profile{kNow, 4};
-  profile.free_at(kNow + seconds{10}, 6);
-  return {std::move(profile), kNow, depth};
+  return {AvailabilityProfile{kNow, 4, {{kNow + seconds{10}, 6}}}, kNow, depth};
 }
 const auto kAnywhere = [] { return true; };
 
@@ -39,9 +37,7 @@ TEST(BackfillProfile, ConservativeReservesForAll) {
 
 // Nobody knows when it will end, so whatever starts later may delay it.
 TEST(BackfillProfile, BehindOneWhoseStartIsNotKnownNobodyStarts) {
-  AvailabilityProfile profile{kNow, 4};
-  profile.free_at(kNever, 6);
-  Backfill easy{profile, kNow, 1};
+  Backfill easy{AvailabilityProfile{kNow, 4, {{kNever, 6}}}, kNow, 1};
   const BackfillOutcome head = easy.next({8, seconds{5}}, kAnywhere);
   EXPECT_EQ(head.verdict, BackfillVerdict::Reserved);
   EXPECT_EQ(head.at, kNever);
@@ -61,10 +57,40 @@ TEST(BackfillProfile, WhoFindsNoPlaceKeepsWhatIsFreeIfItWouldDo) {
 }
 
 TEST(BackfillProfile, WhoIsPastHisLimitEndsInTheFuture) {
-  AvailabilityProfile profile{kNow + seconds{5}, 0};
-  profile.free_at(kNow, 1);
+  const AvailabilityProfile profile{kNow + seconds{5}, 0, {{kNow, 1}}};
   EXPECT_GT(profile.earliest(1, seconds{1}), kNow + seconds{5});
   EXPECT_EQ(profile.earliest(2, seconds{1}), kNever);
+}
+
+TEST(BackfillProfile, WhatComesBackAddsUpInTheOrderOfTime) {
+  const AvailabilityProfile profile{
+      kNow, 1, {{kNow + seconds{9}, 4}, {kNow + seconds{3}, 2}, {kNever, 8}, {kNow + seconds{9}, 1}}};
+  EXPECT_EQ(profile.earliest(1, Duration::max()), kNow);
+  EXPECT_EQ(profile.earliest(3, Duration::max()), kNow + seconds{3});
+  EXPECT_EQ(profile.earliest(8, Duration::max()), kNow + seconds{9});
+  EXPECT_EQ(profile.earliest(9, Duration::max()), kNever);
+}
+
+// What is promised to begin later shortens what is free now.
+TEST(BackfillProfile, FreeNowMeansUntilTheEnd) {
+  AvailabilityProfile profile{kNow, 4, {{kNow + seconds{10}, 6}}};
+  profile.occupy(kNow + seconds{10}, seconds{5}, 8);
+  EXPECT_TRUE(profile.is_free_now(4, seconds{10}));
+  EXPECT_FALSE(profile.is_free_now(4, seconds{11}));
+  EXPECT_TRUE(profile.is_free_now(2, Duration::max()));
+  EXPECT_FALSE(profile.is_free_now(5, seconds{1}));
+}
+
+// Later jobs are told whether they start, not when they would: that nobody promised.
+TEST(BackfillProfile, WithItsReservationsGivenOutItStillFillsGaps) {
+  Backfill easy = ten_slots(1);
+  EXPECT_EQ(easy.next({8, seconds{5}}, kAnywhere).verdict, BackfillVerdict::Reserved);
+  for (int i = 0; i < 3; ++i) {
+    const BackfillOutcome blocked = easy.next({9, seconds{5}}, kAnywhere);
+    EXPECT_EQ(blocked.verdict, BackfillVerdict::Waits);
+    EXPECT_EQ(blocked.at, kNever);
+  }
+  EXPECT_EQ(easy.next({4, seconds{10}}, kAnywhere).verdict, BackfillVerdict::Starts);
 }
 
 }  // namespace

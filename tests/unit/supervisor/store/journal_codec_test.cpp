@@ -59,7 +59,12 @@ TEST(JournalCodec, EveryRecordComesBackAsItWas) {
   const record::JobChanged changed{JobId{7}, 5, true, Error{ErrorCode::Cancelled, "s", "m", "r"}, true, 2500, 8, -7};
   EXPECT_EQ(decode_changed(encode(changed)).value(), changed);
 
-  const record::PolicyKept kept{1'800'000'000'000, {{"ann", 0.1}, {"", 2e9}}, {{"vision", 12}}};
+  const record::PolicyKept kept{1'800'000'000'000,
+                                {{"ann", 0.1}, {"", 2e9}},
+                                {{"vision", ProjectSetting::Slots, 12},
+                                 {"speech", ProjectSetting::GpuSlots, 3},
+                                 {"speech", ProjectSetting::Memory, 1LL << 40},
+                                 {"vision", ProjectSetting::Weight, 2500}}};
   EXPECT_EQ(decode_policy(encode(kept)).value(), kept);
 
   record::SubtaskChanged subtask{JobId{7}, SubtaskIndex{9}, 3, 2, 1, 3, {"attempt 1", ""}, -2, true};

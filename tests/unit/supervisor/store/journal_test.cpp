@@ -194,7 +194,7 @@ TEST_F(JournalTest, OrdersComeBackUntilTheyAreForgotten) {
 
 TEST_F(JournalTest, WhatIsKeptOfPolicyIsTheLastOfIt) {
   EXPECT_FALSE(must_recover().state.policy.has_value());
-  write(record::PolicyKept{1, {{"ann", 1}}, {{"vision", 3}}});
+  write(record::PolicyKept{1, {{"ann", 1}}, {{"vision", ProjectSetting::Slots, 3}}});
   const record::PolicyKept last{2, {{"bob", 2}}, {}};
   write(last);
   EXPECT_EQ(must_recover().state.policy, last);
