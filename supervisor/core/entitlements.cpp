@@ -41,6 +41,8 @@ std::string hold_text(const policy::Explanation& why, std::int64_t grain, const 
     case policy::Hold::Held: return "it is held";
     case policy::Hold::BehindReservation:
       return "starting it would delay " + (other.empty() ? "a reserved start" : other + ", whose start is reserved");
+    case policy::Hold::FirstServed:
+      return "first come, first served: " + (other.empty() ? "another job" : other) + " waits before it";
   }
   return {};
 }
