@@ -9,11 +9,10 @@
 #include "common/base/result.hpp"
 #include "common/base/time.hpp"
 #include "common/base/units.hpp"
+#include "common/protocol/policy_rules.hpp"
 
 namespace penstock {
 
-/// As an amount: without bound.
-inline constexpr std::int64_t kUnbounded = -1;
 /// As a weight: not said.
 inline constexpr std::int64_t kNoWeight = -1;
 
@@ -27,6 +26,7 @@ struct PoolConfig {
   bool preemption = true;              ///< Whether running subtasks are taken back, not only slots as they become free.
   std::int64_t reserve_depth = 1;      ///< Multi-factor: blocked jobs with a reserved start before others may pass.
   Duration time_limit = std::chrono::hours{24};  ///< Multi-factor: how long a job is taken to run; > 0.
+  FactorConfig factors{};
   friend bool operator==(const PoolConfig&, const PoolConfig&) = default;
 };
 
@@ -52,6 +52,7 @@ struct AccountConfig {
   std::string name;
   std::string parent;                  ///< Empty: it stands at the top.
   std::int64_t shares = 1;
+  JobLimits limits{};  ///< Of all jobs charged to it or below.
   friend bool operator==(const AccountConfig&, const AccountConfig&) = default;
 };
 
@@ -66,6 +67,9 @@ struct PolicyConfig {
   std::vector<PoolConfig> pools;
   std::vector<ProjectConfig> projects;  ///< Departments, too.
   std::vector<AccountConfig> accounts;
+  std::vector<QosConfig> qos;
+  std::vector<QueueConfig> queues;
+  std::vector<UserConfig> users;
 
   bool in_force() const { return !pools.empty(); }
   friend bool operator==(const PolicyConfig&, const PolicyConfig&) = default;

@@ -8,6 +8,29 @@
 
 namespace penstock::supervisor {
 
+namespace {
+
+/// REQUIRES: one of the words.
+template <class Enum, std::size_t count>
+Enum position_of(const std::string& word, const std::array<const char*, count>& words) {
+  const auto found = std::find(words.begin(), words.end(), word);
+  return static_cast<Enum>(found == words.end() ? 0 : found - words.begin());
+}
+
+}  // namespace
+
+policy::MultifactorOptions multifactor_of(const FactorConfig& factors) {
+  static_assert(static_cast<int>(policy::FairShareFactor::FluxRank) + 1 == kFairShareFactorWords.size());
+  policy::MultifactorOptions options;
+  options.weights = {static_cast<double>(factors.wait), static_cast<double>(factors.fair_share),
+                     static_cast<double>(factors.qos),  static_cast<double>(factors.queue),
+                     static_cast<double>(factors.size), static_cast<double>(factors.user)};
+  options.wait_max = factors.wait_max;
+  options.favor = position_of<policy::SizeFavor>(factors.size_favor, kSizeFavorWords);
+  options.factor = position_of<policy::FairShareFactor>(factors.fair_share_factor, kFairShareFactorWords);
+  return options;
+}
+
 Result<std::vector<policy::Parts>> parts_of(const std::vector<PoolConfig>& pools) {
   std::vector<policy::Parts> parts;
   for (const PoolConfig& pool : pools) {
@@ -18,6 +41,7 @@ Result<std::vector<policy::Parts>> parts_of(const std::vector<PoolConfig>& pools
       return error;
     }
     found->preemption = pool.preemption;
+    found->multifactor = multifactor_of(pool.factors);
     if (found->has(policy::Action::Backfill))
       found->reserve_depth = static_cast<std::uint32_t>(std::min<std::int64_t>(pool.reserve_depth, 0xffffffff));
     parts.insert(parts.end(), kBandKinds, *found);

@@ -16,6 +16,8 @@
 
 namespace penstock::supervisor {
 
+/// How the multi-factor sum is made. REQUIRES: `check_policy` accepts the factors.
+policy::MultifactorOptions multifactor_of(const FactorConfig& factors);
 /// The parts of each pool, for its CPU bands and for its device bands. Error: NotFound, for a preset that nobody knows.
 Result<std::vector<policy::Parts>> parts_of(const std::vector<PoolConfig>& pools);
 
