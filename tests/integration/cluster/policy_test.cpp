@@ -203,7 +203,8 @@ TEST(PolicyLive, ALimitHoldsAJobAndAnOperatorAnotherOne) {
   const auto second = submit("second", "ann", "true");
   ASSERT_TRUE(second.has_value()) << to_string(second.error());
   const auto held_by = [&](const std::string& job) {
-    const std::string* text = rows(*session, "queue", "name")[job]["held_by"].text();
+    const Value row = rows(*session, "queue", "name")[job];
+    const std::string* text = row["held_by"].text();
     return text == nullptr ? std::string{} : *text;
   };
   EXPECT_TRUE(wait_until([&] {
