@@ -76,16 +76,14 @@ const std::vector<Question>& questions() {
       {"queue", "List the jobs as policy looks at them: position, priority, and the rule that holds each", {}, {}, {}},
       {"set",
        "Change what policy makes of a job or a project",
-       {{"WHAT",
-         "`priority`, `weight` or `cap` of a job; `quota` (slots), `gpu-quota`, `memory-quota` or `project-weight` of "
-         "a "
-         "project",
-         true},
-        {"WHOM", "The job or the project", true},
-        {"VALUE",
-         "A number, of memory as in 8GiB; `none` lifts a cap, or a project's weight. What is set of a project holds "
-         "until the "
-         "configuration is read again",
+        {{"WHAT",
+          "`priority`, `weight`, `cap`, `qos` or `queue` of a job; `quota` (slots), `gpu-quota`, `memory-quota` or "
+          "`project-weight` of a project",
+          true},
+         {"WHOM", "The job or the project", true},
+         {"VALUE",
+          "A number, of memory as in 8GiB, or a name; `none` lifts a cap or a project's weight, or leaves a queue. What "
+          "is set of a project holds until the configuration is read again",
          true}},
        {},
        {}},
@@ -100,6 +98,20 @@ const std::vector<Question>& questions() {
        {},
        {}},
       {"undrain", "Give a drained worker subtasks again", {{"WORKER", "Name of the worker", true}}, {}, {}},
+  };
+  return all;
+}
+
+/// About limits of users and accounts, and holds.
+const std::vector<Question>& limit_questions() {
+  static const std::vector<Question> all{
+      {"limits", "List who is limited: how many jobs and slots they may have, and have", {}, {}, {}},
+      {"hold",
+       "Keep a job from getting slots: what runs of it ends, and nothing begins until `release`",
+       {{"JOB", kJobHelp, true}},
+       {},
+       {}},
+      {"release", "Let a job go that was held", {{"JOB", kJobHelp, true}}, {}, {}},
   };
   return all;
 }
@@ -230,7 +242,8 @@ void add_cancel_command(CLI::App& app, Invocation& invocation) {
 }  // namespace
 
 void add_question_commands(CLI::App& app, Invocation& invocation) {
-  for (const Question& question : questions()) add_question(app, invocation, question);
+  for (const std::vector<Question>* all : {&questions(), &limit_questions()})
+    for (const Question& question : *all) add_question(app, invocation, question);
   add_logs_command(app, invocation);
   add_cancel_command(app, invocation);
 }

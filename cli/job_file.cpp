@@ -121,6 +121,11 @@ void read_job_policy(FieldReader& reader, JobPolicy& policy) {
   policy.slots_max = static_cast<std::uint32_t>(std::exchange(amount, 0));
   reader.integer("gang", {1, kPolicyAmountMax}, amount);
   policy.gang = static_cast<std::uint32_t>(amount);
+  reader.text("qos", policy.qos);
+  reader.text("queue", policy.queue);
+  double user_factor = 1;
+  reader.number("user_factor", {0, 1}, user_factor);
+  policy.user_factor = static_cast<std::uint32_t>(std::lround(user_factor * kUserFactorMax));
   std::size_t word = 0;
   reader.choice("kind", job_kind_words(), word);
   policy.kind = kJobKinds[word];

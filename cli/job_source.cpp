@@ -48,6 +48,10 @@ void add_policy_options(CLI::App& command, JobSource& source) {
   command.add_option("--weight", source.weight, "Its weight in dividing slots")->check(CLI::Range{0.001, 1e6});
   command.add_option("--slots-max", policy.slots_max, "It holds at most so many slots at once")->check(amount);
   command.add_option("--gang", policy.gang, "It gets so many slots at once or none")->check(amount);
+  command.add_option("--qos", policy.qos, "Level of service: expedite, normal, standby, or what the cluster defines");
+  command.add_option("--queue", policy.queue, "Queue that it is submitted to");
+  command.add_option("--user-factor", source.user_factor, "From 0 to 1: less puts it behind")
+      ->check(CLI::Range{0.0, 1.0});
   command.add_option("--kind", source.kind, "What it is for; interactive and inference are never preempted")
       ->check(CLI::IsMember(job_kind_words()));
   CLI::Option* yes = command.add_flag("--preemptible", source.preemptible, "Policy may take its slots back");
@@ -60,6 +64,10 @@ void apply_policy_options(const JobSource& source, JobPolicy& policy) {
   if (!source.policy.pool.empty()) policy.pool = source.policy.pool;
   if (source.policy.slots_max > 0) policy.slots_max = source.policy.slots_max;
   if (source.policy.gang > 0) policy.gang = source.policy.gang;
+  if (!source.policy.qos.empty()) policy.qos = source.policy.qos;
+  if (!source.policy.queue.empty()) policy.queue = source.policy.queue;
+  if (source.user_factor >= 0)
+    policy.user_factor = static_cast<std::uint32_t>(std::lround(source.user_factor * kUserFactorMax));
   if (source.weight > 0) policy.weight = static_cast<std::uint32_t>(std::llround(source.weight * 1000));
   for (const JobKind kind : kJobKinds)
     if (source.kind == to_string(kind)) policy.kind = kind;

@@ -25,6 +25,7 @@ struct JobSource {
   // Each replaces what the file says when it is given.
   JobPolicy policy;
   double weight = 0;
+  double user_factor = -1;  ///< Negative: not given.
   std::string kind;
   bool preemptible = false;
   bool not_preemptible = false;

@@ -87,4 +87,7 @@ struct JobSpec {
   gang @11 :UInt32;                 # slots at once or none; 0: any number
   kind @12 :UInt8;                  # 0 training, 1 interactive, 2 inference
   preemptible @13 :UInt8;           # 0 by kind, 1 yes, 2 no
+  qos @14 :Text;                    # empty: normal
+  queue @15 :Text;                  # empty: none
+  userFactor @16 :UInt32 = 1000;    # thousandths
 }

@@ -81,6 +81,9 @@ struct JobChangedRecord {
   weight @5 :UInt32;
   slotsMax @6 :UInt32;
   position @7 :Int64;       # 0: by its number
+  qos @8 :Text;
+  queue @9 :Text;
+  onHold @10 :Bool;         # by an operator
 }
 
 struct SubtaskChangedRecord {

@@ -144,6 +144,11 @@ int64_t penstock_submit(penstock_client* client, penstock_graph* given, const pe
   if (wanted.kind > static_cast<std::uint32_t>(penstock::JobKind::Inference))
     return fail({penstock::ErrorCode::InvalidArgument, "kind", "is not 0, 1 or 2", {}});
   spec.policy.kind = static_cast<penstock::JobKind>(wanted.kind);
+  if (wanted.qos != nullptr) spec.policy.qos = wanted.qos;
+  if (wanted.queue != nullptr) spec.policy.queue = wanted.queue;
+  if (wanted.user_factor_lowered_thousandths > penstock::kUserFactorMax)
+    return fail({penstock::ErrorCode::InvalidArgument, "user_factor_lowered_thousandths", "is above 1000", {}});
+  spec.policy.user_factor = penstock::kUserFactorMax - wanted.user_factor_lowered_thousandths;
   if (graph->wants) spec.keep = penstock::Keep::Wanted;
   if (wanted.keep_nothing != 0) spec.keep = penstock::Keep::Nothing;
   const Result<penstock::client::Session::Submitted> submitted =

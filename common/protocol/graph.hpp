@@ -104,6 +104,9 @@ enum class Preemptible : std::uint8_t {
   No = 2,
 };
 
+/// Users may only lower theirs.
+inline constexpr std::uint32_t kUserFactorMax = 1000;
+
 /// Whose a job is, and what policy has to know of it.
 struct JobPolicy {
   std::string project;
@@ -114,6 +117,9 @@ struct JobPolicy {
   std::uint32_t gang = 0;       ///< So many slots at once or none; 0: any number will do.
   JobKind kind = JobKind::Training;
   Preemptible preemptible = Preemptible::ByKind;
+  std::string qos;                             ///< Level of service; empty: `normal`.
+  std::string queue;                           ///< Empty: none.
+  std::uint32_t user_factor = kUserFactorMax;  ///< Thousandths; less puts it behind others of its user.
   friend bool operator==(const JobPolicy&, const JobPolicy&) = default;
 
   bool may_be_preempted() const {

@@ -162,7 +162,8 @@ Result<void> check_policy(const PolicyConfig& config) {
   for (const ProjectConfig& project : config.projects) PENSTOCK_TRY(check_project(config, project));
   for (const AccountConfig& account : config.accounts)
     PENSTOCK_TRY(check_amount("account", account.name, "its number of shares", account.shares));
-  return check_departments(config);
+  PENSTOCK_TRY(check_departments(config));
+  return check_rules(config);
 }
 
 std::int64_t guaranteed(const ProjectConfig& project, Guarantee of) {

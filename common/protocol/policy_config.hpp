@@ -10,11 +10,10 @@
 #include "common/base/result.hpp"
 #include "common/base/time.hpp"
 #include "common/base/units.hpp"
+#include "common/protocol/policy_rules.hpp"
 
 namespace penstock {
 
-/// As an amount: without bound.
-inline constexpr std::int64_t kUnbounded = -1;
 /// As a weight: not said.
 inline constexpr std::int64_t kNoWeight = -1;
 
@@ -29,6 +28,7 @@ struct PoolConfig {
   std::optional<bool> preemption;
   std::int64_t reserve_depth = 1;  ///< Backfill: blocked jobs with a reserved start before others may pass.
   Duration time_limit = std::chrono::hours{24};  ///< Backfill: how long a job is taken to run; > 0.
+  FactorConfig factors{};
   // Its parts in words; empty or not said: as its preset has it. What goes together: `policy::choose_parts`.
   std::string ordering;
   std::string sharing;
@@ -61,6 +61,7 @@ struct AccountConfig {
   std::string name;
   std::string parent;                  ///< Empty: it stands at the top.
   std::int64_t shares = 1;
+  JobLimits limits{};  ///< Of all jobs charged to it or below.
   friend bool operator==(const AccountConfig&, const AccountConfig&) = default;
 };
 
@@ -75,6 +76,9 @@ struct PolicyConfig {
   std::vector<PoolConfig> pools;
   std::vector<ProjectConfig> projects;  ///< Departments, too.
   std::vector<AccountConfig> accounts;
+  std::vector<QosConfig> qos;
+  std::vector<QueueConfig> queues;
+  std::vector<UserConfig> users;
 
   bool in_force() const { return !pools.empty(); }
   friend bool operator==(const PolicyConfig&, const PolicyConfig&) = default;

@@ -79,7 +79,61 @@ constexpr const char* kPolicyAbout =
     "# [[policy.department]] and [[policy.project]]: name, department, pool, weight (or over_quota = \"low\"), "
     "priority,\n"
     "# guaranteed_slots, slots_max, guaranteed_gpu_slots, gpu_slots_max, guaranteed_memory, memory_max.\n"
-    "# [[policy.account]]: name, parent, shares.\n";
+    "# [policy.pool.factors]: weights wait, fair_share, qos, queue, size, user; wait_max, size_favor, "
+    "fair_share_factor.\n"
+    "# [[policy.account]]: name, parent, shares, and limits: active_jobs_max, running_jobs_max, slots_max, "
+    "gpu_slots_max.\n"
+    "# [[policy.qos]]: name, factor, open or users, accounts; exempt, usage_factor, and limits of each user.\n"
+    "# [[policy.queue]]: name, priority, users, accounts, and limits of each user. [[policy.user]]: name and limits.\n";
+
+std::string print_decimals(std::int64_t thousandths) {
+  return std::to_string(thousandths / 1000) + "." + std::to_string(1000 + thousandths % 1000).substr(1);
+}
+
+std::string print_texts(const char* key, const std::vector<std::string>& values) {
+  std::string text;
+  for (const std::string& value : values) text += (text.empty() ? std::string{key} + " = [" : ", ") + quote_toml(value);
+  return text.empty() ? text : text + "]\n";
+}
+
+std::string print_amount(const char* key, std::int64_t value, std::int64_t otherwise) {
+  return value == otherwise ? "" : std::string{key} + " = " + std::to_string(value) + "\n";
+}
+
+std::string print_limits(const JobLimits& limits) {
+  return print_amount("active_jobs_max", limits.active_jobs_max, kUnbounded) +
+         print_amount("running_jobs_max", limits.running_jobs_max, kUnbounded) +
+         print_amount("slots_max", limits.slots_max, kUnbounded) +
+         print_amount("gpu_slots_max", limits.gpu_slots_max, kUnbounded);
+}
+
+/// Behind its pool, whose table it is a part of.
+std::string print_factors(const FactorConfig& factors) {
+  const FactorConfig own;
+  if (factors == own) return {};
+  return "[policy.pool.factors]\n" + print_amount("wait", factors.wait, own.wait) +
+         print_amount("fair_share", factors.fair_share, own.fair_share) + print_amount("qos", factors.qos, own.qos) +
+         print_amount("queue", factors.queue, own.queue) + print_amount("size", factors.size, own.size) +
+         print_amount("user", factors.user, own.user) + "wait_max = " + quote_toml(to_text(factors.wait_max)) +
+         "\nsize_favor = " + quote_toml(factors.size_favor) +
+         "\nfair_share_factor = " + quote_toml(factors.fair_share_factor) + "\n";
+}
+
+std::string print_rules(const PolicyConfig& policy) {
+  std::string text;
+  for (const QosConfig& level : policy.qos)
+    text += "\n[[policy.qos]]\nname = " + quote_toml(level.name) + "\nfactor = " + print_decimals(level.factor) +
+            "\nopen = " + (level.open ? "true" : "false") + "\n" + print_texts("users", level.users) +
+            print_texts("accounts", level.accounts) + "exempt = " + (level.exempt ? "true" : "false") +
+            "\nusage_factor = " + print_decimals(level.usage_factor) + "\n" + print_limits(level.limits);
+  for (const QueueConfig& queue : policy.queues)
+    text += "\n[[policy.queue]]\nname = " + quote_toml(queue.name) + "\n" +
+            print_amount("priority", queue.priority, 0) + print_texts("users", queue.users) +
+            print_texts("accounts", queue.accounts) + print_limits(queue.limits);
+  for (const UserConfig& user : policy.users)
+    text += "\n[[policy.user]]\nname = " + quote_toml(user.name) + "\n" + print_limits(user.limits);
+  return text;
+}
 
 std::string print_policy_lists(const PolicyConfig& policy) {
   std::string text = kPolicyAbout;
@@ -110,6 +164,7 @@ std::string print_policy_lists(const PolicyConfig& policy) {
     flag("preemption", pool.preemption);
     amount("reserve_depth", pool.reserve_depth, PoolConfig{}.reserve_depth);
     if (pool.time_limit != PoolConfig{}.time_limit) word("time_limit", to_text(pool.time_limit));
+    text += print_factors(pool.factors);
   }
   for (const ProjectConfig& project : policy.projects) {
     entry(project.is_department ? "department" : "project", project.name);
@@ -130,8 +185,9 @@ std::string print_policy_lists(const PolicyConfig& policy) {
     entry("account", account.name);
     word("parent", account.parent);
     amount("shares", account.shares, AccountConfig{}.shares);
+    text += print_limits(account.limits);
   }
-  return text;
+  return text + print_rules(policy);
 }
 
 constexpr const char* kBandsAbout =

@@ -27,6 +27,11 @@ class Fields {
     else
       complain(*node, std::string{name} + " is written in another way", "use a text in quotes");
   }
+  void flag(const char* name, bool& into) {
+    std::optional<bool> said;
+    flag(name, said);
+    into = said.value_or(into);
+  }
   void flag(const char* name, std::optional<bool>& into) {
     const toml::node* node = take(name);
     if (node == nullptr) return;
@@ -95,6 +100,14 @@ class Fields {
     else
       complain(*node, std::string{name} + " is no time", "write a duration in quotes, like \"10s\"");
   }
+  /// A table within this one; null if there is none.
+  const toml::table* table(const char* name) {
+    const toml::node* node = take(name);
+    if (node == nullptr) return nullptr;
+    if (node->as_table() == nullptr) complain(*node, std::string{name} + " is no table", "write its keys in one");
+    return node->as_table();
+  }
+  const std::string& path() const { return path_; }
   /// How much is whose beyond all guarantees, in words for weights.
   void over_quota(const char* name, std::int64_t& weight) {
     const toml::node* node = take(name);
@@ -148,6 +161,62 @@ class Fields {
   std::optional<Error> error_;
 };
 
+Result<void> read_factors(Fields fields, FactorConfig& factors) {
+  fields.amount("wait", factors.wait);
+  fields.amount("fair_share", factors.fair_share);
+  fields.amount("qos", factors.qos);
+  fields.amount("queue", factors.queue);
+  fields.amount("size", factors.size);
+  fields.amount("user", factors.user);
+  fields.duration("wait_max", factors.wait_max);
+  fields.text("size_favor", factors.size_favor);
+  fields.text("fair_share_factor", factors.fair_share_factor);
+  return fields.finish();
+}
+
+void read_limits(Fields& fields, JobLimits& limits) {
+  fields.amount("active_jobs_max", limits.active_jobs_max);
+  fields.amount("running_jobs_max", limits.running_jobs_max);
+  fields.amount("slots_max", limits.slots_max);
+  fields.amount("gpu_slots_max", limits.gpu_slots_max);
+}
+
+Result<void> read_qos(Fields fields, PolicyConfig& config) {
+  QosConfig level;
+  fields.text("name", level.name);
+  // What is not said of a level that is there by itself stays as it is.
+  if (const QosConfig* own = find_qos(PolicyConfig{}, level.name); own != nullptr && !level.name.empty()) level = *own;
+  fields.thousandths("factor", level.factor);
+  fields.texts("users", level.users);
+  fields.texts("accounts", level.accounts);
+  level.open = level.open && level.users.empty() && level.accounts.empty();
+  fields.flag("open", level.open);
+  fields.flag("exempt", level.exempt);
+  fields.thousandths("usage_factor", level.usage_factor);
+  read_limits(fields, level.limits);
+  config.qos.push_back(std::move(level));
+  return fields.finish();
+}
+
+Result<void> read_queue(Fields fields, PolicyConfig& config) {
+  QueueConfig queue;
+  fields.text("name", queue.name);
+  fields.amount("priority", queue.priority);
+  fields.texts("users", queue.users);
+  fields.texts("accounts", queue.accounts);
+  read_limits(fields, queue.limits);
+  config.queues.push_back(std::move(queue));
+  return fields.finish();
+}
+
+Result<void> read_user(Fields fields, PolicyConfig& config) {
+  UserConfig user;
+  fields.text("name", user.name);
+  read_limits(fields, user.limits);
+  config.users.push_back(std::move(user));
+  return fields.finish();
+}
+
 Result<void> read_pool(Fields fields, PolicyConfig& config) {
   PoolConfig pool;
   fields.text("name", pool.name);
@@ -163,6 +232,8 @@ Result<void> read_pool(Fields fields, PolicyConfig& config) {
   fields.flag("preemption", pool.preemption);
   fields.amount("reserve_depth", pool.reserve_depth);
   fields.duration("time_limit", pool.time_limit);
+  if (const toml::table* factors = fields.table("factors"))
+    PENSTOCK_TRY(read_factors(Fields{fields.path(), *factors}, pool.factors));
   config.pools.push_back(std::move(pool));
   return fields.finish();
 }
@@ -191,6 +262,7 @@ Result<void> read_account(Fields fields, PolicyConfig& config) {
   fields.text("name", account.name);
   fields.text("parent", account.parent);
   fields.amount("shares", account.shares);
+  read_limits(fields, account.limits);
   config.accounts.push_back(std::move(account));
   return fields.finish();
 }
@@ -198,7 +270,8 @@ Result<void> read_account(Fields fields, PolicyConfig& config) {
 }  // namespace
 
 bool is_policy_list(std::string_view key) {
-  return key == "pool" || key == "department" || key == "project" || key == "account";
+  return key == "pool" || key == "department" || key == "project" || key == "account" || key == "qos" ||
+         key == "queue" || key == "user";
 }
 
 Result<void> read_policy_list(const std::string& path, std::string_view key, const toml::node& node,
@@ -217,6 +290,12 @@ Result<void> read_policy_list(const std::string& path, std::string_view key, con
       PENSTOCK_TRY(read_pool(fields, config));
     else if (key == "account")
       PENSTOCK_TRY(read_account(fields, config));
+    else if (key == "qos")
+      PENSTOCK_TRY(read_qos(fields, config));
+    else if (key == "queue")
+      PENSTOCK_TRY(read_queue(fields, config));
+    else if (key == "user")
+      PENSTOCK_TRY(read_user(fields, config));
     else
       PENSTOCK_TRY(read_project(fields, key == "department", config));
   }

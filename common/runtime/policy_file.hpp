@@ -11,7 +11,7 @@
 
 namespace penstock {
 
-/// Whether that key of `[policy]` is a list of tables: pool, department, project or account.
+/// Whether that key of `[policy]` is a list of tables: pool, department, project, account, qos, queue or user.
 bool is_policy_list(std::string_view key);
 /// Reads such a list; `path` begins the subjects of errors, which are those of `parse_config`.
 Result<void> read_policy_list(const std::string& path, std::string_view key, const toml::node& node,

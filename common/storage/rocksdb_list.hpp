@@ -32,7 +32,7 @@ class ListLength final : public rocksdb::EventListener {
 
  private:
   const std::string directory_;
-  std::mutex mutex_;
+  std::mutex mutex_;  ///< Of the file: one writes it at a time.
 };
 
 }  // namespace penstock

@@ -256,9 +256,10 @@ Result<std::vector<ToClient>> decode_to_client(std::span<const std::byte> bytes)
 }
 
 std::size_t wire_size(const FromClient& message) {
-  std::size_t bytes = 128;
+  std::size_t bytes = 160;
   if (const auto* chunk = std::get_if<SubmitChunk>(&message))
-    bytes += chunk->spec.name.size() + chunk->spec.owner.size() + wire::size_of(chunk->graph);
+    bytes += chunk->spec.name.size() + chunk->spec.owner.size() + chunk->spec.policy.qos.size() +
+             chunk->spec.policy.queue.size() + wire::size_of(chunk->graph);
   if (const auto* request = std::get_if<AdminRequest>(&message))
     for (const std::string& argument : request->arguments) bytes += argument.size() + 24;
   return bytes;

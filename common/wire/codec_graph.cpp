@@ -189,6 +189,9 @@ void write_spec(const JobSpec& spec, schema::JobSpec::Builder out) {
   out.setGang(policy.gang);
   out.setKind(static_cast<std::uint8_t>(policy.kind));
   out.setPreemptible(static_cast<std::uint8_t>(policy.preemptible));
+  if (!policy.qos.empty()) out.setQos(text(policy.qos));
+  if (!policy.queue.empty()) out.setQueue(text(policy.queue));
+  out.setUserFactor(policy.user_factor);
 }
 
 JobSpec read_spec(schema::JobSpec::Reader in) {
@@ -207,6 +210,9 @@ JobSpec read_spec(schema::JobSpec::Reader in) {
   spec.policy.gang = in.getGang();
   spec.policy.kind = enumerator(in.getKind(), JobKind::Inference, "kind");
   spec.policy.preemptible = enumerator(in.getPreemptible(), Preemptible::No, "preemptible");
+  spec.policy.qos = text(in.getQos());
+  spec.policy.queue = text(in.getQueue());
+  spec.policy.user_factor = in.getUserFactor();
   return spec;
 }
 

@@ -59,7 +59,8 @@ class JobOptions(Sized):
     _fields_ = [("size", c_uint64), ("name", c_char_p), ("owner", c_char_p), ("priority", c_int32),
                 ("keep_nothing", c_uint32), ("wait_for_resources", c_uint32), ("project", c_char_p),
                 ("account", c_char_p), ("pool", c_char_p), ("weight_thousandths", c_uint32), ("slots_max", c_uint32),
-                ("gang", c_uint32), ("kind", c_uint32)]
+                ("gang", c_uint32), ("kind", c_uint32), ("qos", c_char_p), ("queue", c_char_p),
+                ("user_factor_lowered_thousandths", c_uint32)]
 
 
 class Counts(ctypes.Structure):

@@ -87,10 +87,13 @@ class GraphBuilder:
 
     def submit(self, name: Optional[str] = None, want: Optional[Iterable[Handle]] = None, priority: int = 0,
                owner: Optional[str] = None, wait_for_resources: bool = False, project: Optional[str] = None,
-               pool: Optional[str] = None, weight: float = 0, gang: int = 0) -> "Job":
+               pool: Optional[str] = None, weight: float = 0, gang: int = 0, qos: Optional[str] = None,
+               queue: Optional[str] = None, user_factor: float = 1) -> "Job":
         """Sends the graph. `want` are those whose results are kept: by default those that nobody reads. Under its name a
-        job is submitted once; again it is the same job. `project`, `pool`, `weight` and `gang` are for the cluster's
-        policy (docs/policy.md)."""
+        job is submitted once; again it is the same job. `project`, `pool`, `weight`, `gang`, `qos`, `queue` and
+        `user_factor` (from 0 to 1) are for the cluster's policy (docs/policy.md)."""
+        if not 0 <= user_factor <= 1:
+            raise ValueError(f"user_factor is {user_factor}: it must be from 0 to 1")
         self.client._check_open()
         wanted = None
         if want is not None:
@@ -104,7 +107,8 @@ class GraphBuilder:
             self.client._check_open()
             number = self._columns.submit(self.client._handle, name=name, owner=owner, priority=priority,
                                           wait_for_resources=int(wait_for_resources), project=project, pool=pool,
-                                          weight_thousandths=round(weight * 1000), gang=gang)
+                                          weight_thousandths=round(weight * 1000), gang=gang, qos=qos, queue=queue,
+                                          user_factor_lowered_thousandths=1000 - round(user_factor * 1000))
             self.client._quiet.add(number)
             self.client._early.pop(number, None)
         return Job(self.client, number, name or f"job-{number}", wanted, total)

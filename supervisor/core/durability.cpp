@@ -57,9 +57,9 @@ void SupervisorCore::record_news(Job& job) {
 
 void SupervisorCore::record_change(const Job& job) {
   if (!durable()) return;
-  records_.push_back(record::JobChanged{job.id, job.spec.priority, job.cancelling, job.error, true,
-                                        job.spec.policy.weight, job.spec.policy.slots_max,
-                                        job.shares == nullptr ? 0 : job.shares->position});
+  records_.push_back(record::JobChanged{
+      job.id, job.spec.priority, job.cancelling, job.error, true, job.spec.policy.weight, job.spec.policy.slots_max,
+      job.shares == nullptr ? 0 : job.shares->position, job.spec.policy.qos, job.spec.policy.queue, job.on_hold});
 }
 
 void SupervisorCore::record_change(const Job& job, std::uint32_t subtask) {

@@ -41,6 +41,8 @@ std::string hold_text(const policy::Explanation& why, std::int64_t grain, const 
     case policy::Hold::Held: return "it is held";
     case policy::Hold::BehindReservation:
       return "starting it would delay " + (other.empty() ? "a reserved start" : other + ", whose start is reserved");
+    case policy::Hold::FirstServed:
+      return "first come, first served: " + (other.empty() ? "another job" : other) + " waits before it";
   }
   return {};
 }
@@ -140,6 +142,7 @@ void SupervisorCore::apply_plan(const PassUnderWay& pass, const policy::Plan& pl
   }
   note_explanations(pass, plan);
   for (const JobId id : active_) {
+    note_limit_holds(*jobs_[id.value()]);
     entitle(*jobs_[id.value()]);
     note_standing(*jobs_[id.value()]);
   }
@@ -193,8 +196,10 @@ void SupervisorCore::note_explanations(const PassUnderWay& pass, const policy::P
   std::vector<bool> several(policy_.contended.size(), false);
   for (const PassUnderWay::Subject& subject : pass.subjects) {
     if (!knows(subject.job) || jobs_[subject.job.value()]->shares == nullptr) continue;
-    const std::size_t at =
-        jobs_[subject.job.value()]->shares->pool * kBandKinds + static_cast<std::size_t>(subject.kind);
+    const JobShares& shares = *jobs_[subject.job.value()]->shares;
+    const auto kind = static_cast<std::size_t>(subject.kind);
+    if (!shares.rules.hold.empty() && shares.kinds[kind].demand == 0) continue;  // It takes nothing.
+    const std::size_t at = shares.pool * kBandKinds + kind;
     several[at] = several[at] || alone[at].valid();
     alone[at] = subject.job;
   }
@@ -212,6 +217,7 @@ bool SupervisorCore::is_limited(const Job& job, BandKind kind) const {
   const JobShares& shares = *job.shares;
   if (policy_.contended[shares.pool * kBandKinds + static_cast<std::size_t>(kind)]) return true;
   if (job.spec.policy.slots_max > 0 || job.spec.policy.gang > 0) return true;
+  if (job.on_hold || !shares.rules.limits.empty()) return true;
   if (!counts_quotas(shares.pool)) return false;
   if (!job.spec.policy.may_be_preempted()) return true;
   std::int64_t at = shares.project < policy_.config.projects.size() ? std::int64_t{shares.project} : -1;

@@ -94,6 +94,7 @@ Result<void> SupervisorCore::check_cap(const JobSpec& spec, const GraphShape& sh
 
 Result<void> SupervisorCore::check_feasible(const JobSpec& spec, const GraphShape& shape) const {
   PENSTOCK_TRY(check_cap(spec, shape));
+  PENSTOCK_TRY(check_limits(spec, shape));
   // Without any worker nothing can be said yet; the job waits for the first. The same goes for those of its pool.
   if (spec.wait_for_resources || workers_.alive_bands() == 0 || reclaiming_) return {};
   const std::uint32_t pool = pool_in_force(spec.policy);

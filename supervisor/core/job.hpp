@@ -76,6 +76,7 @@ struct Job {
   JobState state = JobState::Running;
   bool cancelling = false;
   bool held = false;                    ///< Recovered: nothing of it is given out until the workers of before are back.
+  bool on_hold = false;                 ///< By an operator: it gets no slots under a policy.
   bool waiting_for_disk = false;        ///< Its acceptance is not written yet; nothing of it runs before.
   Error error;                          ///< Why it fails or is cancelled.
   SharedGraph* graph = nullptr;         ///< Null once the job has ended and nothing refers to it.

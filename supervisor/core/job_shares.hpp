@@ -11,6 +11,7 @@
 #include "common/base/lookup_map.hpp"
 #include "common/base/time.hpp"
 #include "common/protocol/graph.hpp"
+#include "common/protocol/policy_rules.hpp"
 #include "common/protocol/report.hpp"
 #include "common/protocol/resources.hpp"
 #include "supervisor/core/worker_table.hpp"
@@ -114,6 +115,18 @@ struct KindShare {
   }
 };
 
+/// What the rules of the site make of a job: see `common/protocol/policy_rules.hpp`.
+struct JobRules {
+  double qos_factor = 0.5;
+  double queue_factor = 0;
+  double user_factor = 1;
+  std::int64_t usage_factor = 1000;  ///< Thousandths: so much of what it uses is charged.
+  bool exempt = false;               ///< Limits of slots do not hold for it.
+  std::vector<LimitedBy> limits;
+  bool has_run = false;  ///< It has held slots, and counts as running while it wants some; see `limit_turns.hpp`.
+  std::string hold;      ///< The limit that keeps it from more; empty: none does.
+};
+
 /// All of it. A job has this while a policy is in force; whoever has none pays one look at a pointer.
 struct JobShares {
   std::vector<BandShare> bands;             ///< By band slot.
@@ -125,6 +138,7 @@ struct JobShares {
   std::uint64_t used = 0;                   ///< Thousandths of slot-microseconds that are not charged yet.
   std::uint64_t started_milli = 0;          ///< Thousandths of slots under attempts that have run for a while.
   Instant accrued{};                        ///< Until when `used` counts these.
+  JobRules rules;
   std::uint64_t preemptions = 0;
   std::string preemption_reason;                      ///< Of the last one that a plan has ordered.
   std::uint32_t pull_cursor = 0;                      ///< The band where something to move was found last.

@@ -20,20 +20,34 @@ std::string milliseconds_text(Duration duration) {
   return std::to_string(duration / std::chrono::milliseconds{1}) + "ms";
 }
 
+void add_factors(Fields& fields, const FactorConfig& factors) {
+  fields.insert(fields.end(), {{"factors.wait", std::to_string(factors.wait)},
+                               {"factors.fair_share", std::to_string(factors.fair_share)},
+                               {"factors.qos", std::to_string(factors.qos)},
+                               {"factors.queue", std::to_string(factors.queue)},
+                               {"factors.size", std::to_string(factors.size)},
+                               {"factors.user", std::to_string(factors.user)},
+                               {"factors.wait_max", milliseconds_text(factors.wait_max)},
+                               {"factors.size_favor", factors.size_favor},
+                               {"factors.fair_share_factor", factors.fair_share_factor}});
+}
+
 Fields fields_of(const PoolConfig& pool) {
   std::string workers;
   for (const std::string& pattern : pool.workers) workers += (workers.empty() ? "" : ",") + pattern;
-  return {{"preset", pool.preset},
-          {"workers", workers.empty() ? "the rest" : workers},
-          {"ordering", word_text(pool.ordering)},
-          {"sharing", word_text(pool.sharing)},
-          {"backfill", word_text(pool.backfill)},
-          {"fitting", word_text(pool.fitting)},
-          {"reclaim", flag_text(pool.reclaim)},
-          {"consolidation", flag_text(pool.consolidation)},
-          {"preemption", flag_text(pool.preemption)},
-          {"reserve_depth", std::to_string(pool.reserve_depth)},
-          {"time_limit", milliseconds_text(pool.time_limit)}};
+  Fields fields{{"preset", pool.preset},
+                {"workers", workers.empty() ? "the rest" : workers},
+                {"ordering", word_text(pool.ordering)},
+                {"sharing", word_text(pool.sharing)},
+                {"backfill", word_text(pool.backfill)},
+                {"fitting", word_text(pool.fitting)},
+                {"reclaim", flag_text(pool.reclaim)},
+                {"consolidation", flag_text(pool.consolidation)},
+                {"preemption", flag_text(pool.preemption)},
+                {"reserve_depth", std::to_string(pool.reserve_depth)},
+                {"time_limit", milliseconds_text(pool.time_limit)}};
+  add_factors(fields, pool.factors);
+  return fields;
 }
 
 Fields fields_of(const ProjectConfig& project) {
@@ -50,8 +64,49 @@ Fields fields_of(const ProjectConfig& project) {
           {"memory_max", limit_text(project.memory_max.value())}};
 }
 
+std::string names_text(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ",") + name;
+  return text.empty() ? "none" : text;
+}
+
+void add_limits(Fields& fields, const JobLimits& limits) {
+  fields.insert(fields.end(), {{"active_jobs_max", limit_text(limits.active_jobs_max)},
+                               {"running_jobs_max", limit_text(limits.running_jobs_max)},
+                               {"slots_max", limit_text(limits.slots_max)},
+                               {"gpu_slots_max", limit_text(limits.gpu_slots_max)}});
+}
+
 Fields fields_of(const AccountConfig& account) {
-  return {{"parent", account.parent.empty() ? "none" : account.parent}, {"shares", std::to_string(account.shares)}};
+  Fields fields{{"parent", account.parent.empty() ? "none" : account.parent},
+                {"shares", std::to_string(account.shares)}};
+  add_limits(fields, account.limits);
+  return fields;
+}
+
+Fields fields_of(const QosConfig& level) {
+  Fields fields{{"factor in thousandths", std::to_string(level.factor)},
+                {"open", level.open ? "true" : "false"},
+                {"users", names_text(level.users)},
+                {"accounts", names_text(level.accounts)},
+                {"exempt", level.exempt ? "true" : "false"},
+                {"usage_factor in thousandths", std::to_string(level.usage_factor)}};
+  add_limits(fields, level.limits);
+  return fields;
+}
+
+Fields fields_of(const QueueConfig& queue) {
+  Fields fields{{"priority", std::to_string(queue.priority)},
+                {"users", names_text(queue.users)},
+                {"accounts", names_text(queue.accounts)}};
+  add_limits(fields, queue.limits);
+  return fields;
+}
+
+Fields fields_of(const UserConfig& user) {
+  Fields fields;
+  add_limits(fields, user.limits);
+  return fields;
 }
 
 Fields fields_of(const PolicyConfig& config) {
@@ -99,6 +154,9 @@ std::string differences(const PolicyConfig& before, const PolicyConfig& after) {
   add_entries(text, "pool", before.pools, after.pools);
   add_entries(text, "project", before.projects, after.projects);
   add_entries(text, "account", before.accounts, after.accounts);
+  add_entries(text, "qos", before.qos, after.qos);
+  add_entries(text, "queue", before.queues, after.queues);
+  add_entries(text, "user", before.users, after.users);
   return text;
 }
 

@@ -194,13 +194,7 @@ Result<Value> SupervisorCore::describe_queue() const {
     if (jobs_[id.value()]->shares != nullptr) jobs.push_back(jobs_[id.value()].get());
   std::stable_sort(jobs.begin(), jobs.end(), [this](const Job* a, const Job* b) {
     if (a->shares->pool != b->shares->pool) return a->shares->pool < b->shares->pool;
-    const policy::Parts& parts = parts_in(a->shares->pool);
-    const std::int64_t left = std::max(a->shares->kinds[0].priority, a->shares->kinds[1].priority);
-    const std::int64_t right = std::max(b->shares->kinds[0].priority, b->shares->kinds[1].priority);
-    if (left != right) return left > right;
-    if (parts.ordering == policy::Ordering::Priority && precedence_of(*a) != precedence_of(*b))
-      return precedence_of(*a) > precedence_of(*b);
-    return policy::goes_by_position(parts) && a->shares->position < b->shares->position;
+    return goes_before(*a, *b);
   });
   Value::List rows;
   std::vector<std::uint64_t> positions(policy_.config.pools.size(), 0);
@@ -210,8 +204,8 @@ Result<Value> SupervisorCore::describe_queue() const {
       if (share.unit_milli == 0) continue;
       const std::uint64_t position = ++positions[job->shares->pool];
       const bool in_project = job->shares->project < policy_.config.projects.size();
-      Value::Record terms{{"wait", share.terms[0]},  {"fair_share", share.terms[1]}, {"service", share.terms[2]},
-                          {"level", share.terms[3]}, {"size", share.terms[4]},       {"user", share.terms[5]}};
+      Value::Record terms{{"wait", share.terms[0]},  {"fair_share", share.terms[1]}, {"qos", share.terms[2]},
+                          {"queue", share.terms[3]}, {"size", share.terms[4]},       {"user", share.terms[5]}};
       rows.push_back(Value::Record{{"pool", policy_.config.pools[job->shares->pool].name},
                                    {"position", position},
                                    {"job", to_string(job->id)},
@@ -220,6 +214,8 @@ Result<Value> SupervisorCore::describe_queue() const {
                                    {"kind", std::string{to_string(job->spec.policy.kind)}},
                                    {"bands", kind_name(kind)},
                                    {"priority", job->spec.priority},
+                                   {"qos", qos_of(policy_.config, job->spec.owner, job->spec.policy).name},
+                                   {"queue", job->spec.policy.queue},
                                    {"sum", share.priority},
                                    {"terms", share.priority > 0 ? Value{std::move(terms)} : Value{}},
                                    {"weight", static_cast<double>(own_weight(*job)) / 1000},
@@ -232,7 +228,7 @@ Result<Value> SupervisorCore::describe_queue() const {
   return Value{std::move(rows)};
 }
 
-/// `set weight|cap JOB VALUE`, `set quota PROJECT SLOTS` and its like; priorities have their own order.
+/// `set weight|cap|qos|queue JOB VALUE`, `set quota PROJECT SLOTS` and its like; priorities have their own order.
 Result<Value> SupervisorCore::set_by_request(const AdminRequest& request) {
   const std::string what = operand(request, 0);
   const std::string whom = operand(request, 1);
@@ -240,15 +236,16 @@ Result<Value> SupervisorCore::set_by_request(const AdminRequest& request) {
   if (!policed()) return no_policy();
   const std::string text = operand(request, 2);
   if (order_named(what) != nullptr) return set_of_project(request);
-  if (what != "weight" && what != "cap")
+  if (what != "weight" && what != "cap" && what != "qos" && what != "queue")
     return bad_argument("set " + what,
-                        "there is no such setting; it takes priority, weight or cap of a job, quota, gpu-quota, "
+                        "there is no such setting; it takes priority, weight, cap, qos or queue of a job, quota, gpu-quota, "
                         "memory-quota or project-weight of a project");
   Job* job = find_job(job_selector_of(whom));
   if (job == nullptr) return not_found("job '" + whom + "'", "`queue` lists those that run");
   if (job->shares == nullptr)
     return Error{
         ErrorCode::WrongState, to_string(job->id), "has ended already: " + std::string{to_string(job->state)}, {}};
+  if (what == "qos" || what == "queue") return set_rule(*job, what, text);
   std::string before;
   if (what == "weight") {
     before = decimal_text(own_weight(*job));
@@ -385,6 +382,8 @@ void SupervisorCore::explain_policy(const Job& job, Value::Record& fields) const
   if (job.shares == nullptr) return;
   fields.emplace_back("pool", policy_.config.pools[job.shares->pool].name);
   fields.emplace_back("preset", policy_.config.pools[job.shares->pool].preset);
+  fields.emplace_back("qos", qos_of(policy_.config, job.spec.owner, job.spec.policy).name);
+  if (!job.spec.policy.queue.empty()) fields.emplace_back("queue", job.spec.policy.queue);
   for (std::size_t kind = 0; kind < kBandKinds; ++kind) {
     const KindShare& share = job.shares->kinds[kind];
     if (share.unit_milli == 0) continue;

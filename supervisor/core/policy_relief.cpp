@@ -240,7 +240,8 @@ Value::List SupervisorCore::relief_of(const Job& job, BandKind kind) const {
     case policy::Hold::ProjectGuarantee: add_project_rows(job, kind, waits, rows); break;
     case policy::Hold::HigherPriority:
     case policy::Hold::PredecessorsLeave:
-    case policy::Hold::BehindReservation: add_other(job, kind, waits, rows); break;
+    case policy::Hold::BehindReservation:
+    case policy::Hold::FirstServed: add_other(job, kind, waits, rows); break;
     case policy::Hold::Gated:
     case policy::Hold::Held: break;
   }

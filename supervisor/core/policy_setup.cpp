@@ -66,7 +66,7 @@ Result<void> SupervisorCore::check_policy_of(const JobSpec& spec) const {
   if (wishes.slots_max > 0 && wishes.gang > wishes.slots_max)
     return Error{ErrorCode::InvalidArgument, "gang of " + std::to_string(wishes.gang),
                  "is larger than its own slots_max, which is " + std::to_string(wishes.slots_max), "raise it"};
-  return {};
+  return check_rules_of(spec);
 }
 
 /// Its own, or its project's, or the one that takes the rest. What is not known any more counts as not said.
@@ -101,6 +101,7 @@ void SupervisorCore::open_shares(Job& job) {
   shares.account =
       static_cast<std::uint32_t>(account < 0 ? static_cast<std::int64_t>(config.accounts.size()) : account);
   if (is_new) shares.position = first_position(job.id);
+  open_rules(job);
   for (KindShare& share : shares.kinds) {
     KindShare fresh;
     fresh.holds_since = share.holds_since;

@@ -135,15 +135,32 @@ void SupervisorCore::begin_pass() {
   show_bands(pass, snapshot);
   show_owners(pass, snapshot);
   std::vector<std::int64_t> weights(policy_.config.projects.size() + 1, 0);
-  for (const JobId id : active_)
-    if (const Job& job = *jobs_[id.value()]; job.shares != nullptr) weights[job.shares->project] += own_weight(job);
   for (const JobId id : active_) {
     Job& job = *jobs_[id.value()];
-    if (job.shares == nullptr || job.cancelling || job.waiting_for_disk || job.held) continue;
+    if (job.shares != nullptr) weights[job.shares->project] += own_weight(job);
+    if (is_shown(job)) measure(job);
+  }
+  take_limit_turns();
+  for (const JobId id : active_) {
+    Job& job = *jobs_[id.value()];
+    if (!is_shown(job)) continue;
     for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu})
       show_job(job, kind, weights[job.shares->project], snapshot);
   }
   out_->add(supervisor_action::RunPass{pass.number, std::move(snapshot), policy_.parts});
+}
+
+bool SupervisorCore::is_shown(const Job& job) const {
+  return job.shares != nullptr && !job.cancelling && !job.waiting_for_disk && !job.held;
+}
+
+void SupervisorCore::measure(Job& job) {
+  for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
+    KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
+    if (share.unit_milli == 0) continue;
+    share.bound = is_bound(job, kind);
+    share.demand = measure_demand(job, kind, policy_.pass->domains[domain_of(job.shares->pool, kind)].capacity);
+  }
 }
 
 void SupervisorCore::show_bands(PassUnderWay& pass, policy::Snapshot& snapshot) const {
@@ -231,16 +248,16 @@ std::int64_t SupervisorCore::weight_of(const Job& job, std::int64_t weights) con
 void SupervisorCore::show_job(Job& job, BandKind kind, std::int64_t weights, policy::Snapshot& snapshot) {
   KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
   if (share.unit_milli == 0) return;
-  share.bound = is_bound(job, kind);
   const DomainView& domain = policy_.pass->domains[domain_of(job.shares->pool, kind)];
-  share.demand = measure_demand(job, kind, domain.capacity);
   std::vector<PromisedPlace> leaving;
   std::vector<PromisedPlace> held = settle_holdings(job, kind, leaving);
   if (held.empty() || share.holds_since == kNever) share.holds_since = held.empty() ? kNever : now_;
   const JobPolicy& wishes = job.spec.policy;
   const bool gang = wishes.gang > 0 && !share.bound;
   if (gang) watch_gang(share, now_, held, counts_quotas(job.shares->pool) ? nullptr : &leaving);
-  if (share.demand == 0 && held.empty() && leaving.empty()) return;
+  // Whom a limit holds has no members, and a priority all the same: turns are taken in its order.
+  const bool is_held = !job.shares->rules.hold.empty();
+  if (share.demand == 0 && held.empty() && leaving.empty() && !is_held) return;
   PassUnderWay& pass = *policy_.pass;
   policy::Workload seen;
   seen.name = to_string(job.id);
@@ -256,6 +273,11 @@ void SupervisorCore::show_job(Job& job, BandKind kind, std::int64_t weights, pol
   seen.position = job.shares->position;
   seen.submitted = job.id.value();
   seen.submitted_at = job.submitted;
+  seen.quality_factor = job.shares->rules.qos_factor;
+  seen.level_factor = job.shares->rules.queue_factor;
+  seen.user_factor = job.shares->rules.user_factor;
+  const std::uint64_t wanted = is_held ? measure_demand(job, kind, domain.capacity) : share.demand;
+  seen.size = static_cast<std::int64_t>(wanted / domain.grain);
   seen.time_limit = policy_.config.pools[job.shares->pool].time_limit;
   if (!held.empty()) seen.ends_by = later(share.holds_since, *seen.time_limit);
   if (share.incomplete_since != kNever) seen.stale_since = share.incomplete_since;
@@ -389,7 +411,8 @@ void SupervisorCore::charge(Job& job) {
   accrue(job);
   const std::uint64_t used = std::exchange(job.shares->used, 0);
   if (job.shares->account < policy_.usage.size())
-    policy_.usage[job.shares->account] += static_cast<double>(used) / 1e9;
+    policy_.usage[job.shares->account] +=
+        static_cast<double>(used) / 1e9 * static_cast<double>(job.shares->rules.usage_factor) / 1000;
 }
 
 /// What runs for long enough to be reported as running is counted by the clock from there on: its end may come hours

@@ -54,6 +54,8 @@ Result<Value> SupervisorCore::execute(ClientId client, const AdminRequest& reque
   if (command == "projects") return describe_projects();
   if (command == "shares") return describe_shares();
   if (command == "queue") return describe_queue();
+  if (command == "limits") return describe_limits();
+  if (command == "hold" || command == "release") return hold_by_request(request);
   if (command == "set") return set_by_request(request);
   if (command == "move") return move_by_request(request);
   if (command == "reload") {

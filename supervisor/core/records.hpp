@@ -68,6 +68,9 @@ struct JobChanged {
   std::uint32_t weight = 0;     ///< As in `JobPolicy`.
   std::uint32_t slots_max = 0;  ///< The same.
   std::int64_t position = 0;    ///< In the order of its priority; 0: by its number.
+  std::string qos{};            ///< As in `JobPolicy`.
+  std::string queue{};          ///< The same.
+  bool on_hold = false;         ///< By an operator.
   friend bool operator==(const JobChanged&, const JobChanged&) = default;
 };
 /// What has become of a subtask that has not ended; each replaces the one before.
@@ -180,6 +183,7 @@ struct RecoveredJob {
   bool cancelling = false;
   Error why;
   std::int64_t position = 0;    ///< As in `JobChanged`.
+  bool on_hold = false;         ///< The same.
   bool is_over = false;
   JobProgress everything;  ///< Once it is over.
   std::vector<CheckpointPlace> checkpoints;  ///< The same; before, they are in `ended`.

@@ -46,7 +46,7 @@ inline std::string operand(const AdminRequest& request, std::size_t position) {
 /// What changes something; everything else only asks.
 inline bool is_order(const std::string& command) {
   return command == "cancel" || command == "priority" || command == "drain" || command == "undrain" ||
-         command == "set" || command == "move" || command == "reload";
+         command == "set" || command == "hold" || command == "release" || command == "move" || command == "reload";
 }
 
 }  // namespace penstock::supervisor

@@ -389,10 +389,23 @@ class SupervisorCore {
   void note_pools_of(WorkerSlot slot);
   void set_policy(PolicyConfig config);
 
+  // What levels of service, queues and limits make of a job: policy_rules.cpp.
+  Result<void> check_rules_of(const JobSpec& spec) const;
+  Result<void> check_limits(const JobSpec& spec, const GraphShape& shape) const;
+  void open_rules(Job& job) const;
+  void take_limit_turns();
+  void note_limit_holds(Job& job) const;
+  bool goes_before(const Job& left, const Job& right) const;
+  Result<Value> describe_limits() const;
+  Result<Value> set_rule(Job& job, const std::string& what, const std::string& name);
+  Result<Value> hold_by_request(const AdminRequest& request);
+
   // The cluster as a pass sees it: policy_snapshot.cpp.
   bool counts_quotas(std::uint32_t pool) const;
   const policy::Parts& parts_in(std::uint32_t pool) const { return policy_.parts[domain_of(pool, BandKind::Cpu)]; }
   void begin_pass();
+  bool is_shown(const Job& job) const;
+  void measure(Job& job);
   void show_bands(PassUnderWay& pass, policy::Snapshot& snapshot) const;
   void show_owners(PassUnderWay& pass, policy::Snapshot& snapshot) const;
   void show_projects(std::uint32_t pool, BandKind kind, policy::Snapshot& snapshot) const;

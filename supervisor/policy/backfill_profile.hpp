@@ -59,7 +59,9 @@ struct BackfillOutcome {
 /// First come first served, with later jobs filling gaps. The first `depth` jobs that are blocked get reserved starts:
 /// 0 stops at the first blocked job, 1 is EASY, all of them is conservative. `can_start` is asked about the place of
 /// one that time lets start; who finds enough slots free, but not together, has them kept, because nobody knows when
-/// they will be. Behind one whose start no time limit tells nobody starts. Spec: policy-flux 9.
+/// they will be. Behind one whose start no time limit tells nobody starts. Who may be in some places only waits for
+/// those: `keep` reserves for it. Who needs no slots neither waits for any nor keeps anybody waiting.
+/// Spec: policy-flux 9.
 class Backfill {
  public:
   Backfill(AvailabilityProfile profile, Instant now, std::uint32_t depth)
@@ -67,6 +69,7 @@ class Backfill {
 
   template <class CanStart>
   BackfillOutcome next(const BackfillRequest& request, const CanStart& can_start) {
+    if (request.slots == 0) return can_start() ? BackfillOutcome{BackfillVerdict::Starts, now_} : BackfillOutcome{};
     if (stopped_) return {};
     const bool is_free = profile_.is_free_now(request.slots, request.limit);
     if (is_free && can_start()) {
@@ -74,10 +77,21 @@ class Backfill {
       return {BackfillVerdict::Starts, now_};
     }
     if (depth_ == 0) stopped_ = true;
-    if (reserved_ >= depth_ || (is_free && !request.anywhere)) return {};
+    if (reserved_ >= depth_ || !request.anywhere) return {};
     const Instant at = is_free ? now_ : profile_.earliest(request.slots, request.limit);
     ++reserved_;
     stopped_ = stopped_ || at == kNever;
+    if (at != kNever) profile_.occupy(at, request.limit, request.slots);
+    return {BackfillVerdict::Reserved, at};
+  }
+
+  /// Whether one more that is blocked gets a reserved start.
+  bool reserves() const { return !stopped_ && reserved_ < depth_; }
+  /// For one that `next` has made wait because it may be in some places only: it starts there at `at`, as far as is
+  /// known, and `kept` slots that are free there stay so until then. REQUIRES: `reserves()`.
+  BackfillOutcome keep(const BackfillRequest& request, Instant at, std::int64_t kept) {
+    ++reserved_;
+    profile_.occupy(now_, at == kNever ? Duration::max() : at - now_, kept);
     if (at != kNever) profile_.occupy(at, request.limit, request.slots);
     return {BackfillVerdict::Reserved, at};
   }

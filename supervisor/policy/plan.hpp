@@ -64,6 +64,7 @@ enum class Hold : std::uint8_t {
   Gated,              ///< Its gang is not complete.
   Held,               ///< By a limit or by wish.
   BehindReservation,  ///< Starting it would delay a reserved start.
+  FirstServed,        ///< Nobody passes whoever is blocked before it.
 };
 
 struct Explanation {

@@ -155,6 +155,7 @@ struct Workload {
   double quality_factor = 0.5;  ///< Of its level of service: expedite 1, normal 0.5, standby 0.
   double level_factor = 0;      ///< Of the named level that it was submitted to.
   double user_factor = 1;
+  std::int64_t size = kUnlimited;  ///< In slots, for the size factor; not said: that of its largest member.
   std::optional<Duration> time_limit;
   std::optional<Instant> ends_by;  ///< Of a running one: when its time limit is over.
   bool held = false;               ///< By a limit or by wish; never started.

@@ -493,6 +493,9 @@ Result<void> Recovery::finish_job(JobId id, JobInParts& job) {
       recovered.spec.policy.weight = job.changed->weight;
       recovered.spec.policy.slots_max = job.changed->slots_max;
       recovered.position = job.changed->position;
+      recovered.spec.policy.qos = job.changed->qos;
+      recovered.spec.policy.queue = job.changed->queue;
+      recovered.on_hold = job.changed->on_hold;
     }
     recovered.cancelling = job.changed->cancelling;
     recovered.why = std::move(job.changed->why);

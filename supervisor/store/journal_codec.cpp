@@ -188,16 +188,20 @@ std::string encode(const record::SubtasksEnded& ended) {
 
 std::string encode(const record::JobChanged& changed) {
   using Root = schema::JobChangedRecord;
-  return sealed(wire::build_words<Root>(256 + changed.why.message.size(), [&](Root::Builder out) {
-    out.setJob(changed.job.value());
-    out.setPriority(changed.priority);
-    out.setCancelling(changed.cancelling);
-    wire::write_error(changed.why, out.initWhy());
-    out.setHasPolicy(changed.has_policy);
-    out.setWeight(changed.weight);
-    out.setSlotsMax(changed.slots_max);
-    out.setPosition(changed.position);
-  }));
+  return sealed(wire::build_words<Root>(256 + changed.why.message.size() + changed.qos.size() + changed.queue.size(),
+                                        [&](Root::Builder out) {
+                                          out.setJob(changed.job.value());
+                                          out.setPriority(changed.priority);
+                                          out.setCancelling(changed.cancelling);
+                                          wire::write_error(changed.why, out.initWhy());
+                                          out.setHasPolicy(changed.has_policy);
+                                          out.setWeight(changed.weight);
+                                          out.setSlotsMax(changed.slots_max);
+                                          out.setPosition(changed.position);
+                                          if (!changed.qos.empty()) out.setQos(wire::text(changed.qos));
+                                          if (!changed.queue.empty()) out.setQueue(wire::text(changed.queue));
+                                          out.setOnHold(changed.on_hold);
+                                        }));
 }
 
 std::string encode(const record::SubtaskChanged& changed) {
@@ -354,8 +358,12 @@ Result<record::SubtasksEnded> decode_subtasks_ended(std::string_view value) {
 
 Result<record::JobChanged> decode_changed(std::string_view value) {
   return unseal<schema::JobChangedRecord, record::JobChanged>(value, [](schema::JobChangedRecord::Reader in) {
-    return record::JobChanged{JobId{in.getJob()}, in.getPriority(), in.getCancelling(), wire::read_error(in.getWhy()),
-                              in.getHasPolicy(), in.getWeight(), in.getSlotsMax(), in.getPosition()};
+    return record::JobChanged{JobId{in.getJob()},      in.getPriority(),
+                              in.getCancelling(),      wire::read_error(in.getWhy()),
+                              in.getHasPolicy(),       in.getWeight(),
+                              in.getSlotsMax(),        in.getPosition(),
+                              wire::text(in.getQos()), wire::text(in.getQueue()),
+                              in.getOnHold()};
   });
 }
 

@@ -103,6 +103,9 @@ RecoveredState RecordLog::state() const {
           job.spec.policy.weight = entry.changed->weight;
           job.spec.policy.slots_max = entry.changed->slots_max;
           job.position = entry.changed->position;
+          job.spec.policy.qos = entry.changed->qos;
+          job.spec.policy.queue = entry.changed->queue;
+          job.on_hold = entry.changed->on_hold;
         }
         job.cancelling = entry.changed->cancelling;
         job.why = entry.changed->why;

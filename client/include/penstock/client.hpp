@@ -367,6 +367,8 @@ struct JobOptions {
   std::string owner;
   std::int32_t priority = 0;
   std::string project;  ///< Whose quota it counts against, where the cluster has a policy.
+  std::string qos;      ///< Level of service there: expedite, normal, standby, or what it defines.
+  std::string queue;
 };
 
 /// A connection to a cluster, or a cluster of its own. Any thread may use it.
@@ -397,6 +399,8 @@ class Client {
     wanted.owner = options.owner.c_str();
     wanted.priority = options.priority;
     wanted.project = options.project.c_str();
+    wanted.qos = options.qos.c_str();
+    wanted.queue = options.queue.c_str();
     const std::int64_t job = penstock_submit(client_.get(), graph.graph_.release(), &wanted);
     if (job < 0) return last_failure();
     return Job{client_.get(), job};

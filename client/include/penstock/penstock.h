@@ -164,6 +164,9 @@ typedef struct penstock_job_options {
   uint32_t slots_max;
   uint32_t gang; /* So many slots at once or none. */
   uint32_t kind; /* 0 training, 1 interactive, 2 inference. */
+  const char* qos; /* expedite, normal, standby, or what the cluster defines. */
+  const char* queue;
+  uint32_t user_factor_lowered_thousandths; /* By so much: 0 leaves it at 1, 1000 makes it 0. */
 } penstock_job_options;
 
 /* The number of the job. Takes the graph, also when it fails: it is freed. */

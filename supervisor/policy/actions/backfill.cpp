@@ -24,18 +24,70 @@ AvailabilityProfile profile_of(SlotPass& pass) {
   return {snapshot.now, std::max<std::int64_t>(0, pass.trial().capacity() - used), std::move(returns)};
 }
 
+/// Where somebody who may be on some bands only waits, and when he starts there as far as time limits tell.
+struct BoundPlace {
+  std::uint32_t band = kNone;
+  Instant at = kNever;
+  std::int64_t free = 0;
+};
+
+BoundPlace place_on(SlotPass& pass, std::uint32_t band, const BackfillRequest& request) {
+  const Snapshot& snapshot = pass.snapshot();
+  std::vector<SlotsReturn> returns;
+  for (const std::uint32_t member : pass.running())
+    for (const Place& place : snapshot.members[member].places)
+      if (place.band == band)
+        returns.push_back({snapshot.workloads[snapshot.members[member].workload].ends_by.value_or(kNever), place.slots});
+  const AvailabilityProfile profile{snapshot.now, pass.trial().room(band).free(), std::move(returns)};
+  return {band, profile.earliest(request.slots, request.limit), pass.trial().room(band).free()};
+}
+
+/// The band on which it starts first, then the one with most room. None: no single one could ever hold it.
+BoundPlace place_of_bound(SlotPass& pass, const Member& member, const BackfillRequest& request) {
+  BoundPlace best;
+  for (const std::uint32_t band : member.allowed_bands) {
+    const SlotRoom& room = pass.trial().room(band);
+    if (!room.open || room.slots < member.slots) continue;
+    if (std::find(member.blocked_bands.begin(), member.blocked_bands.end(), band) != member.blocked_bands.end())
+      continue;
+    const BoundPlace here = place_on(pass, band, request);
+    if (best.band == kNone || here.at < best.at || (here.at == best.at && here.free > best.free)) best = here;
+  }
+  return best;
+}
+
+/// Who is blocked, as those behind him are told.
+struct Blocked {
+  std::uint32_t first = kNone;     ///< Workload.
+  std::uint32_t reserved = kNone;  ///< The first with a reserved start.
+  std::int64_t room_kept = 0;      ///< The most that a band had before its free slots were kept.
+};
+
+void explain_wait(SlotPass& pass, std::uint32_t member, const Blocked& before) {
+  const Member& subject = pass.snapshot().members[member];
+  const std::int64_t room = std::max(pass.trial().roomiest(), before.room_kept);
+  const bool would_fit = subject.slots > 0 && subject.allowed_bands.empty() && room >= subject.slots;
+  if (would_fit && before.reserved != kNone)
+    pass.explain(member, Hold::BehindReservation, subject.slots, room, before.reserved);
+  else if (subject.slots > 0 && before.first != kNone && pass.parts().reserve_depth == 0)
+    pass.explain(member, Hold::FirstServed, subject.slots, room, before.first);
+  else
+    pass.explain(member, Hold::NoRoom, subject.slots, pass.trial().roomiest());
+}
+
 std::vector<std::uint32_t> in_order(SlotPass& pass) {
   const Snapshot& snapshot = pass.snapshot();
   std::vector<std::uint32_t> waiting = pass.waiting();
   std::vector<PriorityTerms> priorities;
   if (pass.parts().ordering == Ordering::Multifactor)
     priorities = multifactor_priorities(snapshot, pass.parts().multifactor, pass.trial().capacity());
-  for (std::uint32_t workload = 0; workload < priorities.size(); ++workload)
+  for (std::uint32_t workload = 0; workload < priorities.size(); ++workload) {
+    // Those of other pools have theirs by the size, and the weights, of their own.
+    if (snapshot.workloads[workload].pool != pass.pool()) continue;
+    const auto& terms = priorities[workload].terms;
     pass.plan().priorities.push_back(
-        {workload,
-         priorities[workload].priority,
-         {priorities[workload].terms[0], priorities[workload].terms[1], priorities[workload].terms[2],
-          priorities[workload].terms[3], priorities[workload].terms[4], priorities[workload].terms[5]}});
+        {workload, priorities[workload].priority, {terms[0], terms[1], terms[2], terms[3], terms[4], terms[5]}});
+  }
   std::sort(waiting.begin(), waiting.end(), [&](std::uint32_t a, std::uint32_t b) {
     if (pass.parts().ordering == Ordering::Priority) return more_important(snapshot, a, b);
     if (!priorities.empty()) {
@@ -54,8 +106,7 @@ void backfill(SlotPass& pass) {
   const Snapshot& snapshot = pass.snapshot();
   Backfill policy{profile_of(pass), snapshot.now, pass.parts().reserve_depth};
   Eligibility eligibility{pass, Gone::Everybody};
-  bool anybody_blocked = false;
-  std::uint32_t first_reserved = kNone;  // Workload.
+  Blocked blocked;
   for (const std::uint32_t member : in_order(pass)) {
     const Member& subject = snapshot.members[member];
     if (pass.is_over_cap(member)) {
@@ -71,21 +122,27 @@ void backfill(SlotPass& pass) {
     const BackfillRequest request{subject.slots,
                                   snapshot.workloads[subject.workload].time_limit.value_or(Duration::max()),
                                   subject.allowed_bands.empty()};
-    const BackfillOutcome outcome = policy.next(request, [&] {
+    BackfillOutcome outcome = policy.next(request, [&] {
       places = pass.find(member);
       return !places.empty();
     });
     if (outcome.verdict == BackfillVerdict::Starts) {
       pass.trial().take(places);
-      pass.start(member, std::move(places), anybody_blocked);
+      pass.start(member, std::move(places), blocked.first != kNone);
       continue;
     }
-    anybody_blocked = true;
-    const bool would_fit = pass.trial().roomiest() >= subject.slots && first_reserved != kNone;
-    pass.explain(member, would_fit ? Hold::BehindReservation : Hold::NoRoom, subject.slots, pass.trial().roomiest(),
-                 would_fit ? first_reserved : kNone);
+    explain_wait(pass, member, blocked);
+    if (subject.slots > 0 && blocked.first == kNone) blocked.first = subject.workload;
+    if (!request.anywhere && policy.reserves()) {
+      const BoundPlace own = place_of_bound(pass, subject, request);
+      if (own.band == kNone) continue;
+      const std::int64_t kept = std::min(own.free, subject.slots);
+      blocked.room_kept = std::max(blocked.room_kept, own.free);
+      if (kept > 0) pass.trial().take({{own.band, kept}});
+      outcome = policy.keep(request, own.at, kept);
+    }
     if (outcome.verdict != BackfillVerdict::Reserved) continue;
-    if (first_reserved == kNone) first_reserved = subject.workload;
+    if (blocked.reserved == kNone) blocked.reserved = subject.workload;
     pass.plan().reservations.push_back({member, {}, {}, outcome.at});
   }
 }

@@ -21,13 +21,15 @@ SolveRules rules_for(QuotaPass& pass, std::uint32_t workload, const Reclaimer& r
   const std::uint32_t project = reclaimer.project;
   rules.not_project = project;
   rules.is_candidate = [&pass, project](std::uint32_t victim) { return may_be_taken_from(pass, victim, project); };
-  rules.validate = [&pass, &owners, workload, reclaimer](const std::vector<TakenMembers>& victims) {
+  // Whom this pass has promised a place before is counted among what its project holds.
+  std::vector<std::uint32_t> waiting;
+  for (const std::uint32_t member : pass.order().members(workload))
+    if (pass.waits(member)) waiting.push_back(member);
+  rules.validate = [&pass, &owners, waiting, reclaimer](const std::vector<TakenMembers>& victims) {
     Reclaimer now = reclaimer;
     now.amount = {};
-    for (const std::uint32_t member : pass.order().members(workload))
-      if (pass.trial().state(member) == MemberState::Promised &&
-          pass.snapshot().members[member].state == MemberState::Pending)
-        now.amount += pass.trial().amount(member);
+    for (const std::uint32_t member : waiting)
+      if (pass.trial().state(member) == MemberState::Promised) now.amount += pass.trial().amount(member);
     std::vector<ReclaimedPiece> pieces;
     for (const TakenMembers& victim : victims) {
       const std::uint32_t owner = pass.snapshot().workloads[victim.workload].project;

@@ -68,6 +68,7 @@ std::vector<PriorityTerms> multifactor_priorities(const Snapshot& snapshot, cons
   const std::vector<double> fair_share =
       account_factors(snapshot.accounts, {options.factor, options.lambda, std::nullopt});
   std::vector<std::int64_t> sizes(snapshot.workloads.size(), 0);
+  for (std::size_t i = 0; i < sizes.size(); ++i) sizes[i] = std::max<std::int64_t>(snapshot.workloads[i].size, 0);
   for (const Member& member : snapshot.members) sizes[member.workload] = std::max(sizes[member.workload], member.slots);
   std::vector<PriorityTerms> all;
   for (std::size_t i = 0; i < snapshot.workloads.size(); ++i) {

@@ -173,5 +173,53 @@ TEST(PolicyLive, AGangOfHigherPriorityPreemptsAndThePreemptedJobResumes) {
   EXPECT_TRUE(std::filesystem::is_empty(shared + "/attempts")) << "what was saved goes with success";
 }
 
+// Levels of service, limits and holds, from the configuration file to who runs.
+TEST(PolicyLive, ALimitHoldsAJobAndAnOperatorAnotherOne) {
+  const ScratchDirectory scratch;
+  const std::string config = scratch.write("policy.toml",
+                                           "[policy]\nperiod = \"50ms\"\n"
+                                           "[[policy.pool]]\nname = \"all\"\npreset = \"multifactor\"\n"
+                                           "[policy.pool.factors]\nfair_share = 0\n"
+                                           "[[policy.qos]]\nname = \"expedite\"\nusers = [\"ann\"]\n"
+                                           "[[policy.user]]\nname = \"ann\"\nrunning_jobs_max = 1\n");
+  ClusterProcesses cluster{{"--config", config, "--no-state"}};
+  cluster.start_worker("w1", {"--slots", "4"});
+  ASSERT_TRUE(cluster.wait_for_workers(1));
+  const auto session = cluster.connect();
+  const auto submit = [&](const std::string& name, const std::string& owner, const std::string& script) {
+    JobSpec spec = of_project(name, "");
+    spec.owner = owner;
+    spec.policy.qos = "expedite";
+    return session->submit(spec, commands(1, script));
+  };
+  const auto refused = submit("refused", "bob", "true");
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_NE(to_string(refused.error()).find("is not granted to user 'bob'"), std::string::npos);
+  const std::string until_told =
+      "touch " + scratch.at("began") + "; until [ -e " + scratch.at("end") + " ]; do sleep 0.02; done";
+  const auto first = submit("first", "ann", until_told);
+  ASSERT_TRUE(first.has_value()) << to_string(first.error());
+  ASSERT_TRUE(wait_until([&] { return std::filesystem::exists(scratch.at("began")); }));
+  const auto second = submit("second", "ann", "true");
+  ASSERT_TRUE(second.has_value()) << to_string(second.error());
+  const auto held_by = [&](const std::string& job) {
+    const Value row = rows(*session, "queue", "name")[job];
+    const std::string* text = row["held_by"].text();
+    return text == nullptr ? std::string{} : *text;
+  };
+  EXPECT_TRUE(wait_until([&] {
+    return held_by("second") == "running_jobs_max of user 'ann' is 1, and 1 run or come before it";
+  })) << held_by("second");
+  EXPECT_EQ(rows(*session, "queue", "name")["second"]["terms"]["qos"], Value{250000.0});
+  ASSERT_TRUE(session->ask("set", {"qos", "second", "standby"}).has_value());
+  ASSERT_TRUE(session->ask("hold", {"second"}).has_value());
+  scratch.write("end", "");
+  EXPECT_EQ(wait_for_end(*session, first->job), JobState::Succeeded);
+  EXPECT_TRUE(wait_until([&] { return held_by("second").find("on hold") != std::string::npos; })) << held_by("second");
+  EXPECT_TRUE(wait_until([&] { return rows(*session, "queue", "name")["second"]["terms"]["qos"] != Value{250000.0}; }));
+  ASSERT_TRUE(session->ask("release", {"second"}).has_value());
+  EXPECT_EQ(wait_for_end(*session, second->job), JobState::Succeeded);
+}
+
 }  // namespace
 }  // namespace penstock

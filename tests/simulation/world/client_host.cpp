@@ -103,6 +103,10 @@ void ClientHost::draw_graph(std::uint32_t number) {
   if (world_.options().policy)
     spec.policy =
         random_wishes(world_.rng(), world_.supervisor_config().policy, world_.gang_max(), world_.workers().size());
+  if (world_.has_rules()) {
+    Rng rules{mix_bits(world_.options().seed) ^ mix_bits(number + 0x4175)};
+    draw_rules(rules, world_.supervisor_config().policy, spec);
+  }
   if (spec.policy.gang > 0 && world_.supervisor_config().policy.pools.size() == 1 && world_.rng().chance(1, 3))
     spread(world_.workers(), spec.policy);
   spec.wait_for_resources |= spec.policy.gang > 0;
@@ -161,6 +165,7 @@ void ClientHost::lend(std::uint32_t number) {
   JobSpec& spec = specs_[borrower];
   spec.name = "borrower-" + std::to_string(borrower);
   spec.wait_for_resources = true;
+  spec.owner = specs_[number].owner;  // Of nobody else may one borrow.
   spec.policy = specs_[number].policy;
   spec.policy.gang = spec.policy.slots_max = 0;
   const Graph graph = borrowing_graph(rng, accepted_[number], *submitted_[number]);

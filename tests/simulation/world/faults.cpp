@@ -145,6 +145,9 @@ void FaultPlan::send_entitlements(const EntitlementBatch& plan) {
 
 void FaultPlan::change_policy(const std::string& job) {
   Rng& rng = world_.rng();
+  Rng rules{mix_bits(world_.options().seed) ^
+            mix_bits(static_cast<std::uint64_t>(world_.now().time_since_epoch().count()))};
+  if (world_.has_rules() && rules.chance(1, 2)) return change_rules(rules, job);
   const std::vector<JobId>& jobs = world_.client().jobs();
   const std::vector<ProjectConfig>& projects = world_.supervisor_config().policy.projects;
   switch (rng.below(5)) {
@@ -164,6 +167,18 @@ void FaultPlan::change_policy(const std::string& job) {
   }
 }
 
+/// Not from the stream of the others: seeds that once found something go on finding it.
+void FaultPlan::change_rules(Rng& rng, const std::string& job) {
+  static constexpr const char* kLevels[] = {"normal", "standby", "fast", "expedite", "no such level"};
+  static constexpr const char* kQueues[] = {"short", "long", "none", "no such queue"};
+  switch (rng.below(4)) {
+    case 0: return world_.client().order({0, "set", {"qos", job, kLevels[rng.below(std::size(kLevels))]}});
+    case 1: return world_.client().order({0, "set", {"queue", job, kQueues[rng.below(std::size(kQueues))]}});
+    case 2: return world_.client().order({0, "release", {job}});
+    default: return world_.client().order({0, "hold", {job}});
+  }
+}
+
 void FaultPlan::stop() {
   world_.note("faults end; everything comes back");
   world_.supervisor().come_back();
@@ -177,6 +192,12 @@ void FaultPlan::stop() {
         world_.client().order({0, "undrain", {name}});
       });
   }
+  // Again, because an order may be lost with a supervisor.
+  for (const int after : {0, 5, 15, 30, 70})
+    world_.queue().after(std::chrono::seconds{after}, [this] {
+      for (const JobId id : world_.client().jobs())
+        if (world_.has_rules()) world_.client().order({0, "release", {to_string(id)}});
+    });
   if (world_.options().policy) return;
   EntitlementBatch plan{++entitlement_version_, {}};
   for (const JobId id : world_.client().jobs())

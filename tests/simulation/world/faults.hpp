@@ -22,6 +22,7 @@ class FaultPlan {
   void operate();
   void send_entitlements(const EntitlementBatch& plan);
   void change_policy(const std::string& job);
+  void change_rules(Rng& rng, const std::string& job);
 
   World& world_;
   std::uint64_t entitlement_version_ = 1;

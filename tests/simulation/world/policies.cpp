@@ -119,6 +119,33 @@ void guarantee_memory(Rng& rng, PolicyConfig& config) {
   }
 }
 
+void add_rules(Rng& rng, PolicyConfig& config) {
+  constexpr std::int64_t kLargestGang = 8;
+  if (rng.chance(1, 2)) config.qos.push_back({.name = "fast", .factor = 900, .usage_factor = rng.between(0, 2000)});
+  if (rng.chance(1, 3)) config.qos.push_back({.name = "standby", .factor = 0, .exempt = true});
+  if (rng.chance(1, 2)) config.queues = {{.name = "short", .priority = 3}, {.name = "long", .priority = 1}};
+  const auto random_limits = [&](JobLimits& limits) {
+    if (rng.chance(1, 2)) limits.running_jobs_max = rng.between(1, 3);
+    if (rng.chance(1, 2)) limits.slots_max = kLargestGang + rng.between(0, 4);
+  };
+  config.users.push_back({.name = "ann"});
+  random_limits(config.users.back().limits);
+  for (AccountConfig& account : config.accounts)
+    if (rng.chance(1, 2)) random_limits(account.limits);
+  for (QosConfig& level : config.qos)
+    if (rng.chance(1, 4)) random_limits(level.limits);
+  for (QueueConfig& queue : config.queues)
+    if (rng.chance(1, 4)) random_limits(queue.limits);
+}
+
+void draw_rules(Rng& rng, const PolicyConfig& config, JobSpec& spec) {
+  if (rng.chance(1, 2)) spec.owner = "ann";
+  if (!config.qos.empty() && rng.chance(1, 2)) spec.policy.qos = config.qos[rng.below(config.qos.size())].name;
+  if (!config.queues.empty() && rng.chance(1, 2))
+    spec.policy.queue = config.queues[rng.below(config.queues.size())].name;
+  if (rng.chance(1, 4)) spec.policy.user_factor = static_cast<std::uint32_t>(rng.between(0, kUserFactorMax));
+}
+
 PolicyConfig changed_policy(Rng& rng, PolicyConfig config) {
   // What is never preempted starts, under quotas, only within a guarantee.
   for (PoolConfig& pool : config.pools) {

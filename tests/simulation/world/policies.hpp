@@ -14,6 +14,11 @@ namespace penstock::simulation {
 /// department, some accounts. Nothing in it keeps a job from running for ever.
 PolicyConfig random_policy(Rng& rng);
 
+/// Levels of service, queues and limits, which a job that is alone is never too large for.
+void add_rules(Rng& rng, PolicyConfig& config);
+/// What a job says about itself under them.
+void draw_rules(Rng& rng, const PolicyConfig& config, JobSpec& spec);
+
 /// The same owners under other rules; whatever could run for ever still can.
 PolicyConfig changed_policy(Rng& rng, PolicyConfig config);
 

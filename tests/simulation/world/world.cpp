@@ -74,6 +74,9 @@ void World::draw_configuration() {
   Rng parts{mix_bits(options_.seed) ^ 0x9a47};
   has_devices_ = options_.policy && options_.workflow == nullptr && parts.chance(1, 3);
   if (options_.policy && parts.chance(1, 3)) guarantee_memory(parts, supervisor_config_.policy);
+  Rng rules{mix_bits(options_.seed) ^ 0x4175};
+  has_rules_ = options_.policy && rules.chance(1, 2);
+  if (has_rules_) add_rules(rules, supervisor_config_.policy);
 }
 
 WorkerHost& World::add_worker() {

@@ -189,6 +189,8 @@ class World {
   bool faults_on() const { return now() < faults_end_; }
   /// Each worker has one, of which jobs take parts.
   bool has_devices() const { return has_devices_; }
+  /// Its policy has levels of service, queues and limits, and operators hold jobs.
+  bool has_rules() const { return has_rules_; }
 
   /// Time that a message takes; each frame draws its own.
   Duration latency();
@@ -230,6 +232,7 @@ class World {
   std::unique_ptr<FaultPlan> plan_;
   Instant faults_end_{};
   bool has_devices_ = false;
+  bool has_rules_ = false;
   Instant last_end_ = instant_at(std::chrono::seconds{1});
   std::map<std::pair<std::uint64_t, DataKey>, Bytes> checkpoints_;
   std::uint64_t lives_ = 0;

@@ -42,9 +42,9 @@ bool all_within_guarantee(const std::vector<Owner>& owners, std::uint32_t projec
 /// Nobody runs beyond his guarantee on what somebody else waits for within his own: taking away what such a project
 /// would lose next of any one job, and nothing else, makes room for no job that its own project and departments have
 /// guaranteed.
-void nobody_is_in_the_way(std::uint64_t seed) {
+void nobody_is_in_the_way(std::uint64_t seed, Shapes shapes) {
   Rng rng{seed};
-  const std::optional<PolicyBuilder> rested = at_rest(rng, Shapes::Any);
+  const std::optional<PolicyBuilder> rested = at_rest(rng, shapes);
   if (!rested) return;
   const PolicyBuilder& builder = *rested;
   const Parts parts = parts_named("quota");
@@ -71,7 +71,13 @@ void nobody_is_in_the_way(std::uint64_t seed) {
 }
 
 TEST(QuotaFairnessProperty, NobodyBeyondHisGuaranteeIsInTheWayOfOneWithin) {
-  EXPECT_TRUE(rc::check("nobody beyond his guarantee is in the way of one within", nobody_is_in_the_way));
+  EXPECT_TRUE(rc::check("nobody beyond his guarantee is in the way of one within",
+                        [](std::uint64_t seed) { nobody_is_in_the_way(seed, Shapes::Any); }));
+}
+
+TEST(QuotaFairnessProperty, NobodyIsInTheWayOfOneWithinHisGuaranteesOfAllResources) {
+  EXPECT_TRUE(rc::check("nobody beyond a guarantee of any resource is in the way of one within all of his",
+                        [](std::uint64_t seed) { nobody_is_in_the_way(seed, Shapes::Parts); }));
 }
 
 /// With requests of whole single devices, which fit wherever one is free: a project with a job that waits and may be

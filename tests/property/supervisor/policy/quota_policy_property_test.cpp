@@ -37,10 +37,11 @@ void cluster_is_sound(const Snapshot& snapshot, const Parts& parts) {
     for (const DeviceGroup& group : room.groups)
       RC_ASSERT(group.held_mib + group.leaving_mib <= room.device_memory_mib);
   }
-  for (const Owner& owner : trial.owners()) {
-    RC_ASSERT(at_most(owner.of[2].allocated, owner.of[2].limit));
-    RC_ASSERT(at_most(owner.of[2].fixed, owner.of[2].guaranteed));
-  }
+  for (const Owner& owner : trial.owners())
+    for (const OwnedAmount& amount : owner.of) {
+      RC_ASSERT(at_most(amount.allocated, amount.limit));
+      RC_ASSERT(at_most(amount.fixed, amount.guaranteed));
+    }
   for (std::uint32_t workload = 0; workload < snapshot.workloads.size(); ++workload) {
     const std::int64_t running = std::count_if(
         snapshot.members.begin(), snapshot.members.end(),
@@ -75,6 +76,16 @@ void any_shapes_are_sound(std::uint64_t seed) {
 
 TEST(QuotaPolicyProperty, PassesAreSoundAndComeToRest) {
   EXPECT_TRUE(rc::check("passes are sound, repeatable, and come to rest", any_shapes_are_sound));
+}
+
+void parts_are_sound(std::uint64_t seed) {
+  Rng rng{seed};
+  settled(rng, Shapes::Parts);
+}
+
+TEST(QuotaPolicyProperty, PassesAreSoundInEachDimensionAndComeToRest) {
+  EXPECT_TRUE(
+      rc::check("passes over parts of devices, memory and processors are sound and come to rest", parts_are_sound));
 }
 
 /// With requests that fit wherever a device is free: whoever is below his guarantee and wants more has nothing to wait

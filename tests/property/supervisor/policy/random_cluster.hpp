@@ -11,8 +11,56 @@
 namespace penstock::policy {
 
 /// Whether requests may be odd: gangs, several devices (whole), and parts of devices too (any). Plain ones fit wherever
-/// a device is free.
-enum class Shapes : std::uint8_t { Plain, Whole, Any };
+/// a device is free. Parts: any, and processors and memory are short as well, and guaranteed.
+enum class Shapes : std::uint8_t { Plain, Whole, Any, Parts };
+
+/// So that of one device there are so much of the others on most bands.
+inline constexpr std::int64_t kCpuOfADevice = 4000;
+inline constexpr std::int64_t kMemoryOfADevice = 1000;
+
+/// Some bands have no devices; each project is guaranteed about as much of all as it is of devices, or has a limit.
+inline void divide_all_resources(PolicyBuilder& builder, Rng& rng) {
+  for (Band& band : builder.snapshot.bands) {
+    if (rng.chance(1, 4)) band.capacity.gpu = 0;
+    band.capacity.cpu = band.slots * kCpuOfADevice;
+    band.capacity.memory = band.slots * kMemoryOfADevice + rng.between(-1, 2) * kMemoryOfADevice / 2;
+  }
+  for (Project& project : builder.snapshot.projects) {
+    if (project.parent == kNone) continue;
+    const std::int64_t devices = project.shares[2].guaranteed / 1000;
+    project.shares[0] = {.guaranteed = devices * kCpuOfADevice, .weight = rng.between(0, 2) * 1000};
+    project.shares[1] = {.guaranteed = devices * kMemoryOfADevice, .weight = rng.between(0, 2) * 1000};
+    for (std::size_t resource = 0; resource < 2; ++resource)
+      if (rng.chance(1, 6))
+        project.shares[resource].limit = project.shares[resource].guaranteed + rng.between(0, 2) * 1000;
+  }
+  for (std::uint32_t department = 0; department < builder.snapshot.projects.size(); ++department) {
+    if (builder.snapshot.projects[department].parent != kNone) continue;
+    for (std::size_t resource = 0; resource < 2; ++resource) {
+      std::int64_t sum = 0;
+      for (const Project& part : builder.snapshot.projects)
+        if (part.parent == department) sum += part.shares[resource].guaranteed;
+      builder.snapshot.projects[department].shares[resource] = {.guaranteed = sum, .weight = 1000};
+    }
+  }
+}
+
+/// A whole device or none, or a part of one, with as much of the others or more or less.
+inline void wants_some_of_all(PolicyBuilder& builder, Rng& rng, int members) {
+  const bool part = rng.chance(1, 3);
+  const std::int64_t devices = part ? 0 : rng.between(0, 2);
+  const std::int64_t share = rng.between(1, 10) * 100;
+  const std::int64_t cpu = rng.between(0, 2) * kCpuOfADevice / 2 + 500;
+  const std::int64_t memory = rng.between(0, 3) * kMemoryOfADevice / 2 + 100;
+  for (int i = 0; i < members; ++i) {
+    if (part)
+      builder.wants_part(share);
+    else
+      builder.wants(devices);
+    builder.last_member().request.cpu = cpu;
+    builder.last_member().request.memory = memory;
+  }
+}
 
 inline PolicyBuilder random_cluster(Rng& rng, Shapes shapes) {
   PolicyBuilder builder;
@@ -39,6 +87,7 @@ inline PolicyBuilder random_cluster(Rng& rng, Shapes shapes) {
     builder.snapshot.projects[department].shares[2].guaranteed = sum * 1000;
     builder.snapshot.projects[department].shares[2].weight = 1000;
   }
+  if (shapes == Shapes::Parts) divide_all_resources(builder, rng);
   return builder;
 }
 
@@ -56,7 +105,9 @@ inline void add_jobs(PolicyBuilder& builder, Rng& rng, Shapes shapes) {
     }
     const int members = static_cast<int>(rng.between(1, 4));
     job.sets[0].min = rng.between(1, members);
-    if (shapes == Shapes::Any && rng.chance(1, 3))
+    if (shapes == Shapes::Parts)
+      wants_some_of_all(builder, rng, members);
+    else if (shapes == Shapes::Any && rng.chance(1, 3))
       for (int k = 0; k < members; ++k) builder.wants_part(rng.between(1, 10) * 100);
     else
       builder.wants(rng.between(1, 3), members);

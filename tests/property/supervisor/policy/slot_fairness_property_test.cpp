@@ -77,12 +77,16 @@ TEST(SlotFairnessProperty, NobodyLacksMoreThanAGang) {
       rc::check("who waits lacks less than a gang and a slot of his exact share", nobody_lacks_more_than_a_gang));
 }
 
+/// Whether the one job may be on one of two bands only; then all others want a slot of any.
+enum class Bound : std::uint8_t { No, Yes };
+
 /// A busy pool to which more comes in every second than it can do, all of it more important than one job that wants the
-/// whole pool.
+/// whole pool, or all of its band.
 class BusyPool {
  public:
-  explicit BusyPool(Rng& rng) : rng_(rng), slots_(rng.between(2, 6)) {
+  BusyPool(Rng& rng, Bound bound) : rng_(rng), bound_(bound), slots_(rng.between(2, 6)) {
     builder_.band(slots_);
+    if (bound_ == Bound::Yes) builder_.band(slots_);
     parts_ = parts_named("multifactor");
     parts_.reserve_depth = rng.chance(1, 2) ? 1 : kReserveAll;
     // Waiting for as long as this outweighs everything else that two jobs can differ in.
@@ -95,11 +99,12 @@ class BusyPool {
                static_cast<double>(rng.between(0, 50))};
     parts_.multifactor.wait_max = std::chrono::seconds{1000};
     outweighed_after_ = static_cast<std::int64_t>(std::ceil((weights.quality + weights.size + weights.user) / 10)) + 1;
-    for (std::int64_t i = 0; i < slots_; ++i) arrive(1);
+    for (std::int64_t i = 0; i < all_slots(); ++i) arrive(1);
     pass();
     Workload& least = arrive(slots_);
     least.quality_factor = least.user_factor = 0;
     least_ = static_cast<std::uint32_t>(builder_.snapshot.workloads.size() - 1);
+    if (bound_ == Bound::Yes) builder_.last_member().allowed_bands = {0};
     parts_.multifactor.favor = SizeFavor::Small;
   }
 
@@ -112,7 +117,7 @@ class BusyPool {
       member.state = MemberState::Succeeded;
       member.places.clear();
     }
-    for (std::int64_t i = 0; i < slots_; ++i) arrive(rng_.between(1, slots_));
+    for (std::int64_t i = 0; i < all_slots(); ++i) arrive(bound_ == Bound::Yes ? 1 : rng_.between(1, slots_));
     pass();
   }
   bool least_has_started() const { return builder_.snapshot.members[least_].state != MemberState::Pending; }
@@ -125,6 +130,7 @@ class BusyPool {
   static constexpr std::int64_t kRunsMax = 4;
 
  private:
+  std::int64_t all_slots() const { return bound_ == Bound::Yes ? 2 * slots_ : slots_; }
   static Instant at(std::int64_t second) { return Instant{std::chrono::seconds{second}}; }
 
   Workload& arrive(std::int64_t slots) {
@@ -146,6 +152,7 @@ class BusyPool {
   }
 
   Rng& rng_;
+  Bound bound_;
   PolicyBuilder builder_;
   Parts parts_;
   std::int64_t slots_;
@@ -156,9 +163,9 @@ class BusyPool {
 
 /// Each that stands before it starts within the longest run of becoming the first, because nothing later may delay the
 /// first; and after a while nobody new comes before it.
-void nobody_starves(std::uint64_t seed) {
+void nobody_starves(std::uint64_t seed, Bound bound_to_a_band) {
   Rng rng{seed};
-  BusyPool pool{rng};
+  BusyPool pool{rng, bound_to_a_band};
   for (std::int64_t second = 0; second < pool.outweighed_after() && !pool.least_has_started(); ++second) pool.step();
   const std::int64_t bound = (pool.waiting() + 1) * BusyPool::kRunsMax;
   for (std::int64_t second = 0; second < bound && !pool.least_has_started(); ++second) pool.step();
@@ -166,7 +173,13 @@ void nobody_starves(std::uint64_t seed) {
 }
 
 TEST(SlotFairnessProperty, NobodyStarvesWhereWaitingCounts) {
-  EXPECT_TRUE(rc::check("the least important job starts, however much else comes", nobody_starves));
+  EXPECT_TRUE(rc::check("the least important job starts, however much else comes",
+                        [](std::uint64_t seed) { nobody_starves(seed, Bound::No); }));
+}
+
+TEST(SlotFairnessProperty, NobodyStarvesThatIsBoundToABand) {
+  EXPECT_TRUE(rc::check("a job that wants all of one band starts, however much else comes",
+                        [](std::uint64_t seed) { nobody_starves(seed, Bound::Yes); }));
 }
 
 }  // namespace

@@ -99,6 +99,67 @@ TEST(PolicyFile, EveryListIsReadAndPrintedBack) {
   EXPECT_EQ(again->supervisor.policy, policy);
 }
 
+TEST(PolicyFile, LevelsQueuesLimitsAndFactorsAreReadAndPrintedBack) {
+  const Result<FileConfig> read = parse_config(R"(
+[[policy.pool]]
+name = "all"
+preset = "multifactor"
+[policy.pool.factors]
+wait = 5
+qos = 0
+wait_max = "3h"
+size_favor = "small"
+fair_share_factor = "fair_tree"
+[[policy.account]]
+name = "lab"
+slots_max = 12
+[[policy.qos]]
+name = "expedite"
+users = ["ann"]
+accounts = ["lab"]
+running_jobs_max = 2
+[[policy.qos]]
+name = "night"
+factor = 0.25
+exempt = true
+usage_factor = 0.1
+[[policy.queue]]
+name = "short"
+priority = 7
+accounts = ["lab"]
+gpu_slots_max = 1
+[[policy.user]]
+name = "ann"
+active_jobs_max = 9
+)",
+                                               "penstock.toml");
+  ASSERT_TRUE(read.has_value()) << to_string(read.error());
+  const PolicyConfig& policy = read->supervisor.policy;
+  const FactorConfig& factors = policy.pools[0].factors;
+  EXPECT_EQ(factors.wait, 5);
+  EXPECT_EQ(factors.qos, 0);
+  EXPECT_EQ(factors.fair_share, FactorConfig{}.fair_share);
+  EXPECT_EQ(factors.wait_max, std::chrono::hours{3});
+  EXPECT_EQ(factors.size_favor, "small");
+  EXPECT_EQ(factors.fair_share_factor, "fair_tree");
+  EXPECT_EQ(policy.accounts[0].limits.slots_max, 12);
+  ASSERT_EQ(policy.qos.size(), 2U);
+  EXPECT_EQ(policy.qos[0].factor, 1000) << "what is not said of a level that is there stays";
+  EXPECT_FALSE(policy.qos[0].open);
+  EXPECT_EQ(policy.qos[0].users, std::vector<std::string>{"ann"});
+  EXPECT_EQ(policy.qos[0].limits.running_jobs_max, 2);
+  EXPECT_EQ(policy.qos[1].factor, 250);
+  EXPECT_TRUE(policy.qos[1].open);
+  EXPECT_TRUE(policy.qos[1].exempt);
+  EXPECT_EQ(policy.qos[1].usage_factor, 100);
+  EXPECT_EQ(policy.queues[0].priority, 7);
+  EXPECT_EQ(policy.queues[0].limits.gpu_slots_max, 1);
+  EXPECT_EQ(policy.users[0].limits.active_jobs_max, 9);
+  const Result<FileConfig> again = parse_config(print_config(*read), "printed");
+  ASSERT_TRUE(again.has_value()) << to_string(again.error());
+  EXPECT_EQ(again->supervisor.policy, policy);
+}
+
 TEST(PolicyFile, EachMistakeIsNamedWithItsPlace) {
   struct Case {
     const char* text;
@@ -118,6 +179,12 @@ TEST(PolicyFile, EachMistakeIsNamedWithItsPlace) {
       {"[[policy.project]]\nname = \"a\"\nweight = 1\nover_quota = \"low\"\n", "over_quota and weight are both there"},
       {"[[policy.pool]]\nname = \"a\"\ntime_limit = 3\n", "penstock.toml:3:14 time_limit is no time"},
       {"[[policy.project]]\nname = \"a\"\nguaranteed_slots = -4\n", "penstock.toml:3:20 guaranteed_slots is -4"},
+      {"[[policy.qos]]\nname = \"a\"\nfactr = 1\n", "penstock.toml:3:1 there is no setting 'factr' here"},
+      {"[[policy.qos]]\nname = \"a\"\nfactor = 1.5\n", "qos 'a' its factor in thousandths is 1500"},
+      {"[[policy.queue]]\nname = \"a\"\npriority = -1\n", "penstock.toml:3:12 priority is -1"},
+      {"[[policy.user]]\nname = \"a\"\nrunning_jobs_max = 0\n", "user 'a' running_jobs_max is 0"},
+      {"[[policy.pool]]\nname = \"a\"\nfactors = 3\n", "penstock.toml:3:11 factors is no table"},
+      {"[[policy.pool]]\nname = \"a\"\n[policy.pool.factors]\nage = 3\n", "there is no setting 'age' here"},
       {"[policy]\nproject = 3\n", "there can be several of 'project'"},
       {"[policy]\nperiods = \"1s\"\n", "there is no setting 'periods' here"},
       {"[[policy.account]]\nname = \"a\"\nparent = \"b\"\n", "account 'a' belongs to 'b', which is not there"},

@@ -128,8 +128,17 @@ inline std::vector<FromWorker> all_from_worker() {
 }
 
 inline std::vector<FromClient> all_from_client() {
-  return {SubmitChunk{1, true, false, {"n", "o", 2, Keep::Wanted, true, true,
-                                              {"p", "a", "gpu", 2500, 7, 4, JobKind::Inference, Preemptible::Yes}}, full_graph()},
+  return {SubmitChunk{1,
+                      true,
+                      false,
+                      {"n",
+                       "o",
+                       2,
+                       Keep::Wanted,
+                       true,
+                       true,
+                       {"p", "a", "gpu", 2500, 7, 4, JobKind::Inference, Preemptible::Yes, "standby", "night", 250}},
+                      full_graph()},
           SubmitAgain{2, {JobId{3}, "x"}, {"y", "", 0, Keep::Sinks, false}, {4, 5}}, AttachJob{4, {JobId::none(), "z"}},
           ReleaseJob{JobId{5}}, AdminRequest{6, "jobs", {"--all", "a b"}, "ada@host"}};
 }

@@ -32,5 +32,20 @@ TEST(PolicyDifferences, EachFieldIsToldWithWhatItWasAndIs) {
             "'ann': shares 1 -> 7");
 }
 
+TEST(PolicyDifferences, LevelsQueuesAndLimitsAreToldToo) {
+  PolicyConfig before;
+  before.pools = {{.name = "all"}};
+  before.qos = {{.name = "night"}};
+  before.queues = {{.name = "short"}};
+  PolicyConfig after = before;
+  after.pools[0].factors.qos = 5;
+  after.qos[0].users = {"ann", "bob"};
+  after.queues[0].limits.running_jobs_max = 3;
+  after.users = {{.name = "ann"}};
+  EXPECT_EQ(differences(before, after),
+            "pool 'all': factors.qos 250000 -> 5; qos 'night': users none -> ann,bob; queue 'short': running_jobs_max "
+            "none -> 3; user 'ann' is new");
+}
+
 }  // namespace
 }  // namespace penstock::supervisor

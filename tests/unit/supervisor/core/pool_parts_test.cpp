@@ -23,6 +23,23 @@ TEST(PoolParts, AMistakeNamesItsPool) {
   EXPECT_EQ(parts.error().remedy, "did you mean 'fair_share'?");
 }
 
+TEST(PoolParts, ThePartsOfAPoolHaveItsFactors) {
+  PoolConfig pool{.name = "all", .preset = "multifactor"};
+  EXPECT_EQ(parts_of({pool})->front().multifactor.weights.quality, policy::FactorWeights{}.quality)
+      << "what is not said is what the preset has";
+  pool.factors = {1, 2, 3, 4, 5, 6, std::chrono::hours{1}, "small", "fair_tree"};
+  const policy::MultifactorOptions options = parts_of({pool})->back().multifactor;
+  EXPECT_EQ(options.weights.wait, 1);
+  EXPECT_EQ(options.weights.fair_share, 2);
+  EXPECT_EQ(options.weights.quality, 3);
+  EXPECT_EQ(options.weights.level, 4);
+  EXPECT_EQ(options.weights.size, 5);
+  EXPECT_EQ(options.weights.user, 6);
+  EXPECT_EQ(options.wait_max, std::chrono::hours{1});
+  EXPECT_EQ(options.favor, policy::SizeFavor::Small);
+  EXPECT_EQ(options.factor, policy::FairShareFactor::FairTree);
+}
+
 // The one in force stays.
 TEST(PoolParts, AReloadWithPartsThatDoNotGoTogetherIsRefusedWhole) {
   PolicedSupervisor supervisor{policed("priority")};

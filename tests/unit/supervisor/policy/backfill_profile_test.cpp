@@ -44,6 +44,30 @@ TEST(BackfillProfile, BehindOneWhoseStartIsNotKnownNobodyStarts) {
   EXPECT_EQ(easy.next({1, seconds{1}}, kAnywhere).verdict, BackfillVerdict::Waits);
 }
 
+// Its start costs nobody a slot, so that no reservation is spent on it, and nobody waits behind it.
+TEST(BackfillProfile, WhoNeedsNoSlotsTakesNoReservation) {
+  const auto nowhere = [] { return false; };
+  for (const std::uint32_t depth : {0U, 1U}) {
+    Backfill policy = ten_slots(depth);
+    EXPECT_EQ(policy.next({0, seconds{5}}, nowhere).verdict, BackfillVerdict::Waits);
+    EXPECT_EQ(policy.next({4, seconds{5}}, kAnywhere).verdict, BackfillVerdict::Starts);
+    EXPECT_EQ(policy.next({8, seconds{5}}, kAnywhere).verdict,
+              depth == 0 ? BackfillVerdict::Waits : BackfillVerdict::Reserved);
+    EXPECT_EQ(policy.next({0, seconds{5}}, kAnywhere).verdict, BackfillVerdict::Starts) << "whoever is blocked";
+  }
+}
+
+TEST(BackfillProfile, WhatIsKeptForOneThatIsBoundIsNobodyElses) {
+  Backfill easy = ten_slots(1);
+  const BackfillRequest bound{3, seconds{5}, false};
+  EXPECT_EQ(easy.next(bound, [] { return false; }).verdict, BackfillVerdict::Waits);
+  ASSERT_TRUE(easy.reserves());
+  EXPECT_EQ(easy.keep(bound, kNow + seconds{10}, 1).at, kNow + seconds{10});
+  EXPECT_FALSE(easy.reserves());
+  EXPECT_EQ(easy.next({4, seconds{1}}, kAnywhere).verdict, BackfillVerdict::Waits);
+  EXPECT_EQ(easy.next({3, seconds{100}}, kAnywhere).verdict, BackfillVerdict::Starts);
+}
+
 // Slots that are free, but not together, are kept for it; slots where it may not be are not.
 TEST(BackfillProfile, WhoFindsNoPlaceKeepsWhatIsFreeIfItWouldDo) {
   const auto nowhere = [] { return false; };

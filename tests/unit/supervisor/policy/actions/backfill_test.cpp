@@ -50,5 +50,70 @@ TEST(Backfill, TellsWhomAStartWouldDelay) {
   EXPECT_EQ(plan.explanations[1].other, 1U) << "the head";
 }
 
+// Found by a review: slots of its band were given one by one to others, for ever.
+TEST(Backfill, OneThatIsBoundToABandIsNotPassedThereForEver) {
+  PolicyBuilder builder;
+  const std::uint32_t own = builder.band(4);
+  const std::uint32_t other = builder.band(4);
+  for (int i = 0; i < 3; ++i) {
+    builder.workload("runs" + std::to_string(i)).ends_by = Instant{std::chrono::seconds{10 + i}};
+    builder.running(1, own);
+  }
+  builder.workload("bound").quality_factor = 1;
+  builder.waiting(3);
+  builder.last_member().allowed_bands = {own};
+  builder.snapshot.workloads.back().time_limit = std::chrono::seconds{5};
+  for (int i = 0; i < 5; ++i) {
+    builder.workload("small" + std::to_string(i)).time_limit = std::chrono::seconds{100};
+    builder.waiting(1);
+  }
+  const Plan plan = PolicyEngine{{parts_named("multifactor")}}.pass(builder.snapshot);
+  ASSERT_EQ(plan.reservations.size(), 1U);
+  EXPECT_EQ(plan.reservations[0].member, 3U);
+  EXPECT_EQ(plan.reservations[0].starts_by, Instant{std::chrono::seconds{11}}) << "when two have left";
+  EXPECT_EQ(plan.starts.size(), 4U);
+  for (const Start& start : plan.starts) EXPECT_EQ(start.places[0].band, other) << "its slot is kept for it";
+  const Explanation& last = plan.explanations.back();
+  EXPECT_EQ(last.hold, Hold::BehindReservation);
+  EXPECT_EQ(last.other, 3U) << "the bound one";
+}
+
+// The last pool's had replaced all others, with the size of that pool.
+TEST(Backfill, EachPoolTellsThePrioritiesOfItsOwnJobs) {
+  PolicyBuilder builder = blocked_head();
+  builder.workload("elsewhere").pool = 1;
+  builder.waiting(1);
+  const Parts parts = parts_named("multifactor");
+  const Plan plan = PolicyEngine{{parts, parts}}.pass(builder.snapshot);
+  ASSERT_EQ(plan.priorities.size(), builder.snapshot.workloads.size());
+  EXPECT_EQ(plan.priorities[1].workload, 1U);
+  EXPECT_EQ(plan.priorities[1].terms[4], 1000) << "it is as large as its pool";
+}
+
+TEST(Backfill, FirstComeFirstServedNamesWhomOneWaitsBehind) {
+  const PolicyBuilder builder = blocked_head();
+  Parts parts = parts_named("multifactor");
+  parts.reserve_depth = 0;
+  const Plan plan = PolicyEngine{{parts}}.pass(builder.snapshot);
+  EXPECT_TRUE(plan.reservations.empty());
+  ASSERT_EQ(plan.explanations.size(), 3U);
+  EXPECT_EQ(plan.explanations[0].hold, Hold::NoRoom);
+  for (std::size_t i = 1; i < 3; ++i) {
+    EXPECT_EQ(plan.explanations[i].hold, Hold::FirstServed);
+    EXPECT_EQ(plan.explanations[i].other, 1U) << "the head, for which nothing is reserved";
+  }
+}
+
+// Found by a review: a head of the line without slots took the only reservation.
+TEST(Backfill, AHeadWithoutSlotsLeavesTheReservationToTheNext) {
+  PolicyBuilder builder = blocked_head();
+  builder.workload("light").quality_factor = 1;
+  builder.snapshot.workloads.back().submitted = -1;
+  builder.waiting(0);
+  const Plan plan = PolicyEngine{{parts_named("multifactor")}}.pass(builder.snapshot);
+  ASSERT_EQ(plan.reservations.size(), 1U);
+  EXPECT_EQ(builder.snapshot.members[plan.reservations[0].member].workload, 1U) << "the head";
+}
+
 }  // namespace
 }  // namespace penstock::policy

@@ -58,5 +58,27 @@ TEST(Reclaim, WhatIsGuaranteedIsTakenFromOneJobAloneIfNotInCompany) {
   EXPECT_EQ(plan.reservations[0].member, 4U);
 }
 
+// Found by a review: what the same pass had promised the job before was counted among what its project holds, and again
+// among what it asks for.
+TEST(Reclaim, WhatThePassHasPromisedAlreadyCountsOnce) {
+  PolicyBuilder builder;
+  const std::uint32_t band = builder.device_band(3);
+  const std::uint32_t greedy = builder.project("greedy", 1);
+  const std::uint32_t late = builder.project("late", 2);
+  builder.job("leaves", greedy);
+  builder.holds(1, band);
+  builder.last_member().state = MemberState::Leaving;
+  for (int i = 0; i < 2; ++i) {
+    builder.job("greedy" + std::to_string(i), greedy);
+    builder.holds(1, band);
+  }
+  builder.job("elastic", late);
+  builder.wants(1, 2);
+  const Plan plan = run_actions(builder, {Action::Allocate, Action::Reclaim});
+  EXPECT_EQ(plan.reservations.size(), 2U) << "one where somebody leaves anyway, one that is reclaimed";
+  ASSERT_EQ(plan.preemptions.size(), 1U);
+  EXPECT_EQ(plan.preemptions[0].reason, PreemptionReason::Reclaim);
+}
+
 }  // namespace
 }  // namespace penstock::policy

@@ -1,0 +1,111 @@
+// Who comes how far ahead by rules of the site, and what users may have at once: levels of service, queues, limits.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "common/base/result.hpp"
+#include "common/base/time.hpp"
+
+namespace penstock {
+
+/// As an amount: without bound.
+inline constexpr std::int64_t kUnbounded = -1;
+
+/// What the jobs of one user, or of an account with all below it, may have together; each is lifted on its own.
+struct JobLimits {
+  std::int64_t active_jobs_max = kUnbounded;   ///< That have not ended; one more is refused.
+  std::int64_t running_jobs_max = kUnbounded;  ///< That have begun; one more waits.
+  std::int64_t slots_max = kUnbounded;         ///< Of CPU bands; what is more waits.
+  std::int64_t gpu_slots_max = kUnbounded;     ///< Of device bands.
+  friend bool operator==(const JobLimits&, const JobLimits&) = default;
+
+  bool any() const { return *this != JobLimits{}; }
+};
+
+/// A level of service. `expedite`, `normal` and `standby` are there unless the configuration says them otherwise.
+struct QosConfig {
+  std::string name;
+  std::int64_t factor = 500;  ///< Thousandths, up to 1000.
+  bool open = true;           ///< For everybody; else for these:
+  std::vector<std::string> users{};
+  std::vector<std::string> accounts{};  ///< And those below them.
+  bool exempt = false;                  ///< Limits of slots do not hold, as those of `standby` do not.
+  std::int64_t usage_factor = 1000;     ///< Thousandths: so much of what its jobs use is charged.
+  JobLimits limits{};                   ///< Of each user at this level.
+  friend bool operator==(const QosConfig&, const QosConfig&) = default;
+};
+
+/// A named queue, to which jobs are submitted.
+struct QueueConfig {
+  std::string name;
+  std::int64_t priority = 0;            ///< Its factor is this of the largest one.
+  std::vector<std::string> users{};     ///< With `accounts`: who may use it; both empty: everybody.
+  std::vector<std::string> accounts{};  ///< And those below them.
+  JobLimits limits{};                   ///< Of each user in this queue.
+  friend bool operator==(const QueueConfig&, const QueueConfig&) = default;
+};
+
+/// Somebody who submits jobs, as they say it: their owner.
+struct UserConfig {
+  std::string name;
+  JobLimits limits{};
+  friend bool operator==(const UserConfig&, const UserConfig&) = default;
+};
+
+/// How the multi-factor sum of a pool is made. Weights are in priority points for a factor of 1.
+struct FactorConfig {
+  std::int64_t wait = 10'000;
+  std::int64_t fair_share = 100'000;
+  std::int64_t qos = 250'000;
+  std::int64_t queue = 10'000;
+  std::int64_t size = 1'000;
+  std::int64_t user = 1'000;
+  Duration wait_max = std::chrono::hours{24 * 7};  ///< From then on the wait factor is 1; > 0.
+  std::string size_favor = "large";                ///< `large` or `small`.
+  std::string fair_share_factor = "balanced";      ///< One of `fair_share_factor_words`.
+  friend bool operator==(const FactorConfig&, const FactorConfig&) = default;
+};
+inline constexpr std::array<const char*, 2> kSizeFavorWords{"large", "small"};
+inline constexpr std::array<const char*, 5> kFairShareFactorWords{"balanced", "classic", "depth_oblivious", "fair_tree",
+                                                                  "flux_rank"};
+
+struct JobPolicy;
+struct PolicyConfig;
+
+/// Whether levels, queues, users, limits and factors can be. Error: InvalidArgument, whose subject names the entry.
+Result<void> check_rules(const PolicyConfig& config);
+
+/// As configured, else as it is by itself; empty is `normal`. Null: there is none of that name.
+const QosConfig* find_qos(const PolicyConfig& config, const std::string& name);
+/// Null: there is none.
+const QueueConfig* find_queue(const PolicyConfig& config, const std::string& name);
+
+/// The account that a job of this user is charged to, by its position; -1: none.
+std::int64_t charged_account(const PolicyConfig& config, const std::string& user, const std::string& account);
+/// Whether it is one of `accounts` or below one. `account` may be -1.
+bool is_below(const PolicyConfig& config, std::int64_t account, const std::vector<std::string>& accounts);
+
+/// Whether a job may have the level of service and the queue that it names. Errors: NotFound, InvalidArgument, which
+/// name those that it may have.
+Result<void> check_qos(const PolicyConfig& config, const std::string& user, const JobPolicy& wishes);
+Result<void> check_queue(const PolicyConfig& config, const std::string& user, const JobPolicy& wishes);
+
+/// The level that it has now: `normal` once it may not have that which it names. Spec: policy-flux 7.
+const QosConfig& qos_of(const PolicyConfig& config, const std::string& user, const JobPolicy& wishes);
+/// A limit that holds for a job, and whose it is: `user 'ada'`, `account 'lab'`, `user 'ada' at qos 'normal'`. Those
+/// with the same words are counted together.
+struct LimitedBy {
+  std::string whom;
+  JobLimits limits{};
+  friend bool operator==(const LimitedBy&, const LimitedBy&) = default;
+};
+std::vector<LimitedBy> limits_of(const PolicyConfig& config, const std::string& user, const JobPolicy& wishes);
+
+/// From 0 to 1, of the queue; 0: it is in none, or nobody may say which is first.
+double queue_factor(const PolicyConfig& config, const std::string& queue);
+
+}  // namespace penstock

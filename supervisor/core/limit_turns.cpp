@@ -1,0 +1,115 @@
+#include "supervisor/core/limit_turns.hpp"
+
+#include <algorithm>
+
+namespace penstock::supervisor {
+namespace {
+
+std::int64_t slots_max(const JobLimits& limits, std::size_t kind) {
+  return kind == 0 ? limits.slots_max : limits.gpu_slots_max;
+}
+
+/// What has been taken of each limit so far.
+class Taken {
+ public:
+  explicit Taken(const std::vector<JobLimits>& limits) : limits_(limits), counts_(limits.size()) {}
+
+  /// The limit of slots that leaves least to this job, and what it leaves; `~0`: none limits it.
+  std::uint64_t left(const TurnRequest& request, std::size_t kind, std::uint32_t& by) const {
+    std::uint64_t least = ~std::uint64_t{0};
+    for (const std::uint32_t at : request.limits) {
+      const std::int64_t most = slots_max(limits_[at], kind);
+      if (most == kUnbounded || request.exempt) continue;
+      const std::uint64_t all = static_cast<std::uint64_t>(most) * 1000;
+      const std::uint64_t rest = all - std::min(all, counts_[at].milli[kind]);
+      if (rest < least) least = rest, by = at;
+    }
+    return least;
+  }
+  /// The first limit of running jobs that is reached; the number of limits: none is.
+  std::size_t full(const TurnRequest& request) const {
+    for (const std::uint32_t at : request.limits)
+      if (limits_[at].running_jobs_max != kUnbounded && counts_[at].jobs >= limits_[at].running_jobs_max) return at;
+    return limits_.size();
+  }
+  void add_job(const TurnRequest& request) {
+    for (const std::uint32_t at : request.limits) ++counts_[at].jobs;
+  }
+  /// Exempt ones do not count either: what they hold is nobody's due.
+  void add_slots(const TurnRequest& request, std::size_t kind, std::uint64_t milli) {
+    for (const std::uint32_t at : request.limits)
+      if (!request.exempt) counts_[at].milli[kind] += milli;
+  }
+  std::int64_t jobs(std::size_t at) const { return counts_[at].jobs; }
+  std::uint64_t milli(std::size_t at, std::size_t kind) const { return counts_[at].milli[kind]; }
+
+ private:
+  struct Count {
+    std::int64_t jobs = 0;
+    MilliByKind milli{};
+  };
+  const std::vector<JobLimits>& limits_;
+  std::vector<Count> counts_;
+};
+
+/// Who has nothing to run for a while leaves his turn: he may wait for what another job of his is to make.
+bool is_running(const TurnRequest& request) {
+  const auto some = [](std::uint64_t milli) { return milli > 0; };
+  return std::any_of(request.held.begin(), request.held.end(), some) ||
+         (request.runs && std::any_of(request.wanted.begin(), request.wanted.end(), some));
+}
+
+/// A gang is not cut: that would break it.
+std::uint64_t kept(const TurnRequest& request, std::size_t kind, std::uint64_t left) {
+  const std::uint64_t holds = std::min(request.held[kind], request.wanted[kind]);
+  const bool whole = request.step[kind] >= request.wanted[kind];
+  return holds <= left || whole ? holds : left / request.step[kind] * request.step[kind];
+}
+
+}  // namespace
+
+std::vector<Turn> take_turns(const std::vector<JobLimits>& limits, const std::vector<TurnRequest>& in_order) {
+  std::vector<Turn> turns(in_order.size());
+  Taken taken{limits};
+  for (std::size_t i = 0; i < in_order.size(); ++i) {
+    const TurnRequest& request = in_order[i];
+    if (request.on_hold) turns[i].rule = LimitRule::OnHold;
+    if (request.on_hold || !is_running(request)) continue;
+    taken.add_job(request);
+    for (std::size_t kind = 0; kind < kBandKinds; ++kind) {
+      std::uint32_t by = 0;
+      turns[i].allowed[kind] = kept(request, kind, taken.left(request, kind, by));
+      taken.add_slots(request, kind, turns[i].allowed[kind]);
+    }
+  }
+  for (std::size_t i = 0; i < in_order.size(); ++i) {
+    const TurnRequest& request = in_order[i];
+    Turn& turn = turns[i];
+    if (request.on_hold || turn.allowed == request.wanted) continue;
+    if (const std::size_t at = taken.full(request); !is_running(request) && at < limits.size()) {
+      turn = {{},
+              LimitRule::RunningJobs,
+              static_cast<std::uint32_t>(at),
+              limits[at].running_jobs_max,
+              static_cast<std::uint64_t>(taken.jobs(at))};
+      continue;
+    }
+    for (std::size_t kind = 0; kind < kBandKinds; ++kind) {
+      if (turn.allowed[kind] >= request.wanted[kind]) continue;
+      const std::uint64_t missing = request.wanted[kind] - turn.allowed[kind];
+      std::uint32_t by = 0;
+      const std::uint64_t left = taken.left(request, kind, by);
+      const std::uint64_t more = missing <= left ? missing : left / request.step[kind] * request.step[kind];
+      if (more < missing)
+        turn = {turn.allowed, kind == 0 ? LimitRule::Slots : LimitRule::GpuSlots, by, slots_max(limits[by], kind),
+                taken.milli(by, kind) - std::min(taken.milli(by, kind), turn.allowed[kind])};
+      turn.allowed[kind] += more;
+      taken.add_slots(request, kind, more);
+    }
+    const bool begins = !is_running(request) && turn.allowed != MilliByKind{};
+    if (begins) taken.add_job(request);
+  }
+  return turns;
+}
+
+}  // namespace penstock::supervisor

@@ -1,0 +1,255 @@
+// SupervisorCore: what levels of service, queues and limits make of a job.
+#include <algorithm>
+
+#include "common/base/coverage_mark.hpp"
+#include "supervisor/core/decimal_text.hpp"
+#include "supervisor/core/limit_turns.hpp"
+#include "supervisor/core/request_words.hpp"
+#include "supervisor/core/supervisor_core.hpp"
+#include "supervisor/policy/choose_parts.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+Error too_large(const std::string& subject, std::uint64_t slots, const char* unit, const LimitedBy& by,
+                std::int64_t most) {
+  return {ErrorCode::LimitExceeded, subject,
+          "needs " + std::to_string(slots) + unit + " at once, and " + by.whom + " may have " + std::to_string(most),
+          "ask for less, or for the limit to be raised"};
+}
+
+/// What nothing that limits the job could ever let it have.
+Result<void> check_slots(const std::string& subject, const std::vector<LimitedBy>& limits, BandKind kind,
+                         std::uint64_t slots) {
+  for (const LimitedBy& by : limits) {
+    const std::int64_t most = kind == BandKind::Cpu ? by.limits.slots_max : by.limits.gpu_slots_max;
+    if (most != kUnbounded && slots > static_cast<std::uint64_t>(most))
+      return too_large(subject, slots, kind == BandKind::Cpu ? " slots" : " GPU slots", by, most);
+  }
+  return {};
+}
+
+std::string turn_text(const Turn& turn, const std::string& whom) {
+  switch (turn.rule) {
+    case LimitRule::None: return {};
+    case LimitRule::OnHold: return "it is on hold by an operator: `release` lets it go";
+    case LimitRule::RunningJobs:
+      return "running_jobs_max of " + whom + " is " + std::to_string(turn.most) + ", and " +
+             std::to_string(turn.taken) + " run or come before it";
+    case LimitRule::Slots:
+    case LimitRule::GpuSlots: break;
+  }
+  return std::string{turn.rule == LimitRule::Slots ? "slots_max" : "gpu_slots_max"} + " of " + whom + " is " +
+         std::to_string(turn.most) + ", and others have " + decimal_text(turn.taken) + " of them or come before it";
+}
+
+}  // namespace
+
+/// What the job says about its level and its queue, and how many jobs there are already of whoever submits it.
+Result<void> SupervisorCore::check_rules_of(const JobSpec& spec) const {
+  const PolicyConfig& config = policy_.config;
+  PENSTOCK_TRY(check_qos(config, spec.owner, spec.policy));
+  PENSTOCK_TRY(check_queue(config, spec.owner, spec.policy));
+  if (spec.policy.user_factor > kUserFactorMax)
+    return Error{ErrorCode::InvalidArgument, "user_factor", "is above 1: users may only lower theirs", "use 0 to 1"};
+  for (const LimitedBy& by : limits_of(config, spec.owner, spec.policy)) {
+    if (by.limits.active_jobs_max == kUnbounded) continue;
+    std::int64_t active = 0;
+    for (const JobId id : active_) {
+      const Job& job = *jobs_[id.value()];
+      if (job.shares == nullptr) continue;
+      for (const LimitedBy& each : job.shares->rules.limits) active += each.whom == by.whom ? 1 : 0;
+    }
+    if (active >= by.limits.active_jobs_max)
+      return Error{ErrorCode::LimitExceeded, by.whom,
+                   "has " + std::to_string(active) + " jobs that have not ended, and active_jobs_max is " +
+                       std::to_string(by.limits.active_jobs_max),
+                   "submit it again when one of them has ended"};
+  }
+  return {};
+}
+
+/// A gang or a subtask that is larger than a limit would wait for ever. Spec: policy-flux 8, request > max.
+Result<void> SupervisorCore::check_limits(const JobSpec& spec, const GraphShape& shape) const {
+  if (!policed() || qos_of(policy_.config, spec.owner, spec.policy).exempt) return {};
+  const std::vector<LimitedBy> limits = limits_of(policy_.config, spec.owner, spec.policy);
+  if (limits.empty()) return {};
+  for (const Template& wanted : shape.graph().templates) {
+    const BandKind kind = wants_gpu(wanted) ? BandKind::Gpu : BandKind::Cpu;
+    const auto slots = static_cast<std::uint64_t>((wanted.request.slots.value() + 999) / 1000);
+    if (slots == 0) continue;
+    PENSTOCK_TRY(
+        check_slots("job '" + spec.name + "'", limits, kind, std::max<std::uint64_t>(slots, spec.policy.gang)));
+  }
+  return {};
+}
+
+/// As the policy in force has it now. REQUIRES: the job has shares.
+void SupervisorCore::open_rules(Job& job) const {
+  const PolicyConfig& config = policy_.config;
+  const JobPolicy& wishes = job.spec.policy;
+  const QosConfig& level = qos_of(config, job.spec.owner, wishes);
+  JobRules& rules = job.shares->rules;
+  rules.qos_factor = static_cast<double>(level.factor) / 1000;
+  rules.queue_factor = wishes.queue.empty() ? 0 : queue_factor(config, wishes.queue);
+  rules.user_factor = static_cast<double>(std::min(wishes.user_factor, kUserFactorMax)) / kUserFactorMax;
+  rules.usage_factor = level.usage_factor;
+  rules.exempt = level.exempt;
+  rules.limits = limits_of(config, job.spec.owner, wishes);
+}
+
+/// Larger sums first, then more important ones, then earlier ones; as the last pass has left it.
+bool SupervisorCore::goes_before(const Job& left, const Job& right) const {
+  const auto sum = [](const Job& job) {
+    return std::max(job.shares->kinds[0].priority, job.shares->kinds[1].priority);
+  };
+  // What does not count in the pool of a job is the same for all.
+  const auto precedence = [this](const Job& job) {
+    return parts_in(job.shares->pool).ordering == policy::Ordering::Priority ? precedence_of(job) : 0;
+  };
+  const auto position = [this](const Job& job) {
+    return policy::goes_by_position(parts_in(job.shares->pool)) ? job.shares->position : 0;
+  };
+  if (sum(left) != sum(right)) return sum(left) > sum(right);
+  if (precedence(left) != precedence(right)) return precedence(left) > precedence(right);
+  return position(left) < position(right);
+}
+
+/// Lowers what jobs want to what limits leave them, before anything is divided: so all that policy does, whatever its
+/// parts, keeps within them, and none of it is kept for who may not have it.
+void SupervisorCore::take_limit_turns() {
+  std::vector<Job*> jobs;
+  for (const JobId id : active_) {
+    Job& job = *jobs_[id.value()];
+    if (job.shares == nullptr) continue;
+    job.shares->rules.hold.clear();
+    if (is_shown(job) && (job.on_hold || !job.shares->rules.limits.empty())) jobs.push_back(&job);
+  }
+  if (jobs.empty()) return;
+  std::stable_sort(jobs.begin(), jobs.end(), [this](const Job* a, const Job* b) { return goes_before(*a, *b); });
+  std::map<std::string, std::uint32_t> places;
+  std::vector<JobLimits> limits;
+  std::vector<std::string> whose;
+  std::vector<TurnRequest> requests;
+  for (const Job* job : jobs) {
+    const JobRules& rules = job->shares->rules;
+    TurnRequest& request = requests.emplace_back();
+    request.exempt = rules.exempt;
+    request.on_hold = job->on_hold;
+    request.runs = rules.has_run || job->counts.succeeded > 0;
+    for (const LimitedBy& by : rules.limits) {
+      const auto [place, is_new] = places.try_emplace(by.whom, static_cast<std::uint32_t>(limits.size()));
+      if (is_new) limits.push_back(by.limits), whose.push_back(by.whom);
+      request.limits.push_back(place->second);
+    }
+    for (std::size_t kind = 0; kind < kBandKinds; ++kind) {
+      const KindShare& share = job->shares->kinds[kind];
+      request.held[kind] = milli_held(*job, static_cast<BandKind>(kind));
+      request.wanted[kind] = share.demand;
+      const bool gang = job->spec.policy.gang > 0 && !share.bound;
+      request.step[kind] = std::max<std::uint64_t>(gang ? share.demand : share.portion.milli, 1);
+    }
+  }
+  const std::vector<Turn> turns = take_turns(limits, requests);
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    JobShares& shares = *jobs[i]->shares;
+    for (std::size_t kind = 0; kind < kBandKinds; ++kind) shares.kinds[kind].demand = turns[i].allowed[kind];
+    if (turns[i].rule == LimitRule::None) continue;
+    PENSTOCK_COVERAGE_MARK("a limit keeps a job from slots");
+    shares.rules.hold = turn_text(turns[i], turns[i].rule == LimitRule::OnHold ? "" : whose[turns[i].limit]);
+    if (turns[i].rule == LimitRule::OnHold) shares.rules.has_run = false;
+  }
+}
+
+/// Whom no rule of the plan holds may be held by a limit. Who has got slots runs from now on.
+void SupervisorCore::note_limit_holds(Job& job) const {
+  if (job.shares == nullptr) return;
+  JobRules& rules = job.shares->rules;
+  for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
+    KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
+    if (share.unit_milli == 0) continue;
+    if (share.hold.empty()) share.hold = rules.hold;
+    if (!rules.has_run && !job.on_hold) rules.has_run = milli_held(job, kind) > 0;
+  }
+}
+
+/// Who is limited, by what, and what there is of it now.
+Result<Value> SupervisorCore::describe_limits() const {
+  if (!policed())
+    return Error{ErrorCode::WrongState, "policy", "none is in force: nothing is limited",
+                 "configure a [[policy.pool]] and `penstock reload`"};
+  struct Count {
+    JobLimits limits;
+    std::int64_t active = 0;
+    std::int64_t running = 0;
+    std::uint64_t slots[kBandKinds] = {};
+  };
+  std::map<std::string, Count> counts;
+  for (const UserConfig& user : policy_.config.users) counts["user '" + user.name + "'"].limits = user.limits;
+  for (const AccountConfig& account : policy_.config.accounts)
+    if (account.limits.any()) counts["account '" + account.name + "'"].limits = account.limits;
+  for (const JobId id : active_) {
+    const Job& job = *jobs_[id.value()];
+    if (job.shares == nullptr) continue;
+    for (const LimitedBy& by : job.shares->rules.limits) {
+      Count& count = counts[by.whom];
+      count.limits = by.limits;
+      ++count.active;
+      count.running += job.shares->rules.has_run ? 1 : 0;
+      for (std::size_t kind = 0; kind < kBandKinds && !job.shares->rules.exempt; ++kind)
+        count.slots[kind] += milli_held(job, static_cast<BandKind>(kind));
+    }
+  }
+  const auto most = [](std::int64_t limit) { return limit == kUnbounded ? Value{} : Value{limit}; };
+  Value::List rows;
+  for (const auto& [whom, count] : counts)
+    rows.push_back(Value::Record{{"whom", whom},
+                                 {"active_jobs", count.active},
+                                 {"active_jobs_max", most(count.limits.active_jobs_max)},
+                                 {"running_jobs", count.running},
+                                 {"running_jobs_max", most(count.limits.running_jobs_max)},
+                                 {"slots", decimal_value(count.slots[0])},
+                                 {"slots_max", most(count.limits.slots_max)},
+                                 {"gpu_slots", decimal_value(count.slots[1])},
+                                 {"gpu_slots_max", most(count.limits.gpu_slots_max)}});
+  return Value{std::move(rows)};
+}
+
+/// `set qos|queue JOB NAME`. Checked as when it is submitted, so that who leaves `standby` is under its limits again.
+Result<Value> SupervisorCore::set_rule(Job& job, const std::string& what, const std::string& name) {
+  JobSpec changed = job.spec;
+  std::string& rule = what == "qos" ? changed.policy.qos : changed.policy.queue;
+  const std::string before = rule.empty() ? what == "qos" ? "normal" : "none" : rule;
+  rule = name == "none" && what == "queue" ? "" : name;
+  if (what == "qos" && name.empty()) return bad_argument("qos", "write: set qos JOB LEVEL");
+  PENSTOCK_TRY(check_qos(policy_.config, changed.owner, changed.policy));
+  PENSTOCK_TRY(check_queue(policy_.config, changed.owner, changed.policy));
+  PENSTOCK_TRY(check_limits(changed, *job.shape));
+  job.spec.policy = std::move(changed.policy);
+  open_rules(job);
+  record_change(job);
+  policy_changed();
+  return Value{Value::Record{{"job", to_string(job.id)}, {what, name}, {"was", before}}};
+}
+
+/// `hold JOB`: what runs of it ends, and nothing begins until `release JOB`.
+Result<Value> SupervisorCore::hold_by_request(const AdminRequest& request) {
+  if (!policed())
+    return Error{ErrorCode::WrongState, "policy", "none is in force, and jobs are held by it",
+                 "configure a [[policy.pool]] and `penstock reload`"};
+  const std::string whom = operand(request, 0);
+  Job* job = find_job(job_selector_of(whom));
+  if (job == nullptr) return not_found("job '" + whom + "'", "`queue` lists those that run");
+  if (job->shares == nullptr)
+    return Error{
+        ErrorCode::WrongState, to_string(job->id), "has ended already: " + std::string{to_string(job->state)}, {}};
+  const bool hold = request.command == "hold";
+  const bool before = std::exchange(job->on_hold, hold);
+  if (before != hold) {
+    record_change(*job);
+    policy_changed();
+  }
+  return Value{Value::Record{{"job", to_string(job->id)}, {"on_hold", hold}, {"was", before}}};
+}
+
+}  // namespace penstock::supervisor

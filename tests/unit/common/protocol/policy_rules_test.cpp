@@ -1,0 +1,120 @@
+#include "common/protocol/policy_rules.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "common/protocol/graph.hpp"
+#include "common/protocol/policy_config.hpp"
+
+namespace penstock {
+namespace {
+
+PolicyConfig site() {
+  PolicyConfig config;
+  config.pools = {{.name = "all"}};
+  config.accounts = {{.name = "lab"}, {.name = "ann", .parent = "lab"}, {.name = "bob"}};
+  config.qos = {{.name = "expedite", .factor = 1000, .open = false, .users = {"dora"}, .accounts = {"lab"}},
+                {.name = "night", .factor = 100, .limits = {.running_jobs_max = 2}}};
+  config.queues = {{.name = "short", .priority = 40}, {.name = "long", .priority = 10, .accounts = {"lab"}}};
+  config.users = {{.name = "ann", .limits = {.slots_max = 3}}};
+  config.accounts[0].limits.active_jobs_max = 4;
+  return config;
+}
+
+std::string refusal_of(const Result<void>& result) { return result ? "accepted" : to_string(result.error()); }
+
+// Spec: policy-flux 7.
+TEST(PolicyRules, ThreeLevelsAreThereByThemselves) {
+  const PolicyConfig none;
+  EXPECT_EQ(find_qos(none, "expedite")->factor, 1000);
+  EXPECT_FALSE(find_qos(none, "expedite")->open);
+  EXPECT_EQ(find_qos(none, "")->name, "normal");
+  EXPECT_EQ(find_qos(none, "normal")->factor, 500);
+  EXPECT_EQ(find_qos(none, "standby")->factor, 0);
+  EXPECT_TRUE(find_qos(none, "standby")->exempt);
+  EXPECT_EQ(find_qos(none, "gold"), nullptr);
+  EXPECT_EQ(find_qos(site(), "night")->factor, 100);
+}
+
+TEST(PolicyRules, ALevelIsGrantedToUsersAndToAccountsWithAllBelow) {
+  const PolicyConfig config = site();
+  const JobPolicy expedite{.qos = "expedite"};
+  EXPECT_TRUE(check_qos(config, "dora", expedite));
+  EXPECT_TRUE(check_qos(config, "ann", expedite)) << "her account is below the lab's";
+  EXPECT_TRUE(check_qos(config, "bob", {.account = "ann", .qos = "expedite"})) << "who pays is what counts";
+  EXPECT_EQ(refusal_of(check_qos(config, "bob", expedite)),
+            "qos 'expedite': is not granted to user 'bob', nor to account 'bob' (use one of: normal, "
+            "standby, night)");
+  EXPECT_EQ(refusal_of(check_qos(config, "bob", {.qos = "gold"})),
+            "qos 'gold': is not known (use one of: normal, standby, night)");
+}
+
+TEST(PolicyRules, WhoMayNotHaveItsLevelAnyMoreIsNormal) {
+  EXPECT_EQ(qos_of(site(), "dora", {.qos = "expedite"}).name, "expedite");
+  EXPECT_EQ(qos_of(site(), "bob", {.qos = "expedite"}).name, "normal");
+  EXPECT_EQ(qos_of(site(), "bob", {.qos = "gone"}).name, "normal");
+}
+
+TEST(PolicyRules, AQueueIsForWhomItSays) {
+  const PolicyConfig config = site();
+  EXPECT_TRUE(check_queue(config, "bob", {}));
+  EXPECT_TRUE(check_queue(config, "bob", {.queue = "short"}));
+  EXPECT_TRUE(check_queue(config, "ann", {.queue = "long"}));
+  EXPECT_EQ(refusal_of(check_queue(config, "bob", {.queue = "long"})),
+            "queue 'long': is not for user 'bob' (use one of: short)");
+  EXPECT_EQ(refusal_of(check_queue(config, "ann", {.queue = "shrt"})),
+            "queue 'shrt': is not known (use one of: short, long)");
+}
+
+// Spec: policy-flux 3.
+TEST(PolicyRules, AQueuesFactorIsItsPriorityOfTheLargest) {
+  EXPECT_EQ(queue_factor(site(), "short"), 1.0);
+  EXPECT_EQ(queue_factor(site(), "long"), 0.25);
+  EXPECT_EQ(queue_factor(site(), ""), 0.0);
+  PolicyConfig equal = site();
+  for (QueueConfig& queue : equal.queues) queue.priority = 0;
+  EXPECT_EQ(queue_factor(equal, "short"), 0.0);
+}
+
+TEST(PolicyRules, ALimitOfAnAccountHoldsForAllBelow) {
+  const std::vector<LimitedBy> limits = limits_of(site(), "ann", {.qos = "night"});
+  ASSERT_EQ(limits.size(), 3U);
+  EXPECT_EQ(limits[0].whom, "user 'ann'");
+  EXPECT_EQ(limits[1].whom, "account 'lab'");
+  EXPECT_EQ(limits[2].whom, "user 'ann' at qos 'night'");
+  EXPECT_TRUE(limits_of(site(), "bob", {}).empty());
+}
+
+TEST(PolicyRules, EachMistakeNamesItsEntry) {
+  struct Case {
+    const char* expected;
+    std::function<void(PolicyConfig&)> spoil;
+  };
+  const Case cases[] = {
+      {"qos 'night': is there twice", [](PolicyConfig& c) { c.qos.push_back(c.qos[1]); }},
+      {"qos 'night': its factor in thousandths is 1001", [](PolicyConfig& c) { c.qos[1].factor = 1001; }},
+      {"qos 'expedite': names account 'labb', which is not there",
+       [](PolicyConfig& c) { c.qos[0].accounts = {"labb"}; }},
+      {"qos 'expedite': is open to everybody, and yet to some", [](PolicyConfig& c) { c.qos[0].open = true; }},
+      {"queue 'long': its priority is -1", [](PolicyConfig& c) { c.queues[1].priority = -1; }},
+      {"queue '': needs a name", [](PolicyConfig& c) { c.queues[0].name = {}; }},
+      {"user 'ann': running_jobs_max is 0", [](PolicyConfig& c) { c.users[0].limits.running_jobs_max = 0; }},
+      {"account 'lab': slots_max is -4", [](PolicyConfig& c) { c.accounts[0].limits.slots_max = -4; }},
+      {"factors of pool 'all': wait is -1", [](PolicyConfig& c) { c.pools[0].factors.wait = -1; }},
+      {"factors of pool 'all': wait_max is not above 0", [](PolicyConfig& c) { c.pools[0].factors.wait_max = {}; }},
+      {"factors of pool 'all': size_favor is 'huge'", [](PolicyConfig& c) { c.pools[0].factors.size_favor = "huge"; }},
+      {"factors of pool 'all': fair_share_factor is 'x'",
+       [](PolicyConfig& c) { c.pools[0].factors.fair_share_factor = "x"; }},
+  };
+  EXPECT_EQ(refusal_of(check_policy(site())), "accepted");
+  for (const Case& each : cases) {
+    PolicyConfig config = site();
+    each.spoil(config);
+    const std::string refusal = refusal_of(check_policy(config));
+    EXPECT_NE(refusal.find(each.expected), std::string::npos) << refusal;
+  }
+}
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,142 @@
+#include "supervisor/core/limit_turns.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace penstock::supervisor {
+namespace {
+
+TurnRequest waits(std::uint64_t wanted, std::uint64_t step = 1000) {
+  return {.limits = {0}, .wanted = {wanted, 0}, .step = {step, 1000}};
+}
+TurnRequest runs(std::uint64_t held, std::uint64_t wanted, std::uint64_t step = 1000) {
+  return {.limits = {0}, .runs = true, .held = {held, 0}, .wanted = {wanted, 0}, .step = {step, 1000}};
+}
+
+// Spec: policy-flux 8, max_running_jobs.
+TEST(LimitTurns, OneMoreThanMayRunWaits) {
+  const std::vector<Turn> turns = take_turns({{.running_jobs_max = 2}}, {waits(1000), runs(1000, 1000), waits(1000)});
+  EXPECT_EQ(turns[0].allowed[0], 1000U);
+  EXPECT_EQ(turns[1].allowed[0], 1000U) << "what runs goes on, whoever is before it";
+  EXPECT_EQ(turns[2].rule, LimitRule::RunningJobs);
+  EXPECT_EQ(turns[2].allowed[0], 0U);
+  EXPECT_EQ(turns[2].most, 2);
+  EXPECT_EQ(turns[2].taken, 2U);
+}
+
+// One that borrows from another job of its user would else wait for it for ever.
+TEST(LimitTurns, AJobThatHasBegunKeepsItsTurnWhileItWantsAnything) {
+  for (const std::uint64_t wanted : {0U, 1000U}) {
+    const std::vector<Turn> turns = take_turns({{.running_jobs_max = 1}}, {waits(1000), runs(0, wanted)});
+    EXPECT_EQ(turns[0].rule, wanted > 0 ? LimitRule::RunningJobs : LimitRule::None);
+  }
+}
+
+TEST(LimitTurns, SlotsAreGivenInTurnAndByPortions) {
+  const std::vector<Turn> turns =
+      take_turns({{.slots_max = 5}}, {waits(6000, 2000), runs(1000, 3000, 1000), waits(1000)});
+  EXPECT_EQ(turns[0].allowed[0], 4000U) << "of the four that what runs leaves";
+  EXPECT_EQ(turns[0].rule, LimitRule::Slots);
+  EXPECT_EQ(turns[0].taken, 1000U);
+  EXPECT_EQ(turns[1].allowed[0], 1000U);
+  EXPECT_EQ(turns[2].allowed[0], 0U);
+  EXPECT_EQ(turns[2].rule, LimitRule::Slots);
+  EXPECT_EQ(turns[2].taken, 5000U);
+}
+
+TEST(LimitTurns, AGangGetsAllOfItsSlotsOrNone) {
+  const std::vector<Turn> turns = take_turns({{.slots_max = 5}}, {runs(2000, 2000), waits(4000, 4000), waits(2000)});
+  EXPECT_EQ(turns[1].allowed[0], 0U);
+  EXPECT_EQ(turns[1].rule, LimitRule::Slots);
+  EXPECT_EQ(turns[2].allowed[0], 2000U);
+}
+
+TEST(LimitTurns, ALowerLimitTakesSlotsBackButCutsNoGang) {
+  EXPECT_EQ(take_turns({{.slots_max = 2}}, {runs(5000, 5000)})[0].allowed[0], 2000U);
+  EXPECT_EQ(take_turns({{.slots_max = 2}}, {runs(5000, 5000, 5000)})[0].allowed[0], 5000U);
+}
+
+// Spec: policy-flux 7: exempt from limits of size, not of how many.
+TEST(LimitTurns, StandbyIsExemptFromLimitsOfSlotsOnly) {
+  std::vector<TurnRequest> requests{waits(4000), waits(4000), waits(1000)};
+  requests[0].exempt = true;
+  const std::vector<Turn> turns = take_turns({{.running_jobs_max = 2, .slots_max = 3}}, requests);
+  EXPECT_EQ(turns[0].allowed[0], 4000U);
+  EXPECT_EQ(turns[1].allowed[0], 3000U) << "what is exempt takes nothing from the others";
+  EXPECT_EQ(turns[2].rule, LimitRule::RunningJobs);
+}
+
+TEST(LimitTurns, WhatIsOnHoldGetsNothingAndIsInNobodysWay) {
+  std::vector<TurnRequest> requests{waits(4000), waits(4000)};
+  requests[0].on_hold = true;
+  const std::vector<Turn> turns = take_turns({{.running_jobs_max = 1}}, requests);
+  EXPECT_EQ(turns[0].rule, LimitRule::OnHold);
+  EXPECT_EQ(turns[0].allowed[0], 0U);
+  EXPECT_EQ(turns[1].allowed[0], 4000U);
+}
+
+TEST(LimitTurns, EachKindOfSlotsHasItsOwnLimit) {
+  TurnRequest both = waits(2000);
+  both.wanted[1] = 2000;
+  const std::vector<Turn> turns = take_turns({{.slots_max = 2, .gpu_slots_max = 1}}, {both});
+  EXPECT_EQ(turns[0].allowed, (MilliByKind{2000, 1000}));
+  EXPECT_EQ(turns[0].rule, LimitRule::GpuSlots);
+}
+
+TEST(LimitTurns, OfSeveralLimitsTheOneThatLeavesLeastDecides) {
+  TurnRequest request = waits(9000);
+  request.limits = {0, 1};
+  const std::vector<Turn> turns = take_turns({{.slots_max = 7}, {.slots_max = 4}}, {request});
+  EXPECT_EQ(turns[0].allowed[0], 4000U);
+  EXPECT_EQ(turns[0].limit, 1U);
+}
+
+// Spec: policy-flux 10.15: after every turn no limit is passed, but by what ran before it was lowered.
+TEST(LimitTurns, WhateverIsAskedNoLimitIsPassed) {
+  std::uint64_t state = 7;
+  const auto draw = [&state](std::uint64_t below) {
+    state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+    return (state >> 33U) % below;
+  };
+  for (int round = 0; round < 2000; ++round) {
+    std::vector<JobLimits> limits(1 + draw(3));
+    for (JobLimits& each : limits) {
+      if (draw(2) == 0) each.running_jobs_max = static_cast<std::int64_t>(1 + draw(3));
+      if (draw(2) == 0) each.slots_max = static_cast<std::int64_t>(1 + draw(9));
+    }
+    std::vector<TurnRequest> requests(1 + draw(8));
+    for (TurnRequest& each : requests) {
+      for (std::uint32_t at = 0; at < limits.size(); ++at)
+        if (draw(2) == 0) each.limits.push_back(at);
+      each.on_hold = draw(8) == 0;
+      each.exempt = draw(8) == 0;
+      each.step[0] = 1000 * (1 + draw(3));
+      each.wanted[0] = each.step[0] * draw(5);
+    }
+    const std::vector<Turn> turns = take_turns(limits, requests);
+    for (std::uint32_t at = 0; at < limits.size(); ++at) {
+      std::int64_t jobs = 0;
+      std::uint64_t milli = 0;
+      for (std::size_t i = 0; i < requests.size(); ++i) {
+        if (std::find(requests[i].limits.begin(), requests[i].limits.end(), at) == requests[i].limits.end()) continue;
+        jobs += turns[i].allowed[0] > 0 ? 1 : 0;
+        milli += requests[i].exempt ? 0 : turns[i].allowed[0];
+      }
+      if (limits[at].running_jobs_max != kUnbounded) {
+        ASSERT_LE(jobs, limits[at].running_jobs_max) << round;
+      }
+      if (limits[at].slots_max != kUnbounded) {
+        ASSERT_LE(milli, static_cast<std::uint64_t>(limits[at].slots_max) * 1000) << round;
+      }
+    }
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      ASSERT_EQ(turns[i].allowed[0] % requests[i].step[0], 0U);
+      ASSERT_EQ(turns[i].rule == LimitRule::None, turns[i].allowed == requests[i].wanted && !requests[i].on_hold)
+          << "who gets less is told why " << round;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace penstock::supervisor

@@ -1,0 +1,276 @@
+// SupervisorCore: levels of service, queues, limits and holds of jobs that run.
+#include <gtest/gtest.h>
+
+#include "supervisor/policy/snapshot.hpp"
+#include "tests/support/coverage_marks.hpp"
+#include "tests/support/journal_harness.hpp"
+#include "tests/support/policed_supervisor.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+using namespace std::chrono_literals;
+
+SupervisorConfig site(const std::string& preset = "multifactor") {
+  SupervisorConfig config = policed(preset);
+  config.policy.accounts = {{.name = "lab"}, {.name = "ann", .parent = "lab"}, {.name = "bob"}};
+  config.policy.qos = {{.name = "expedite", .factor = 1000, .open = false, .users = {"ann"}},
+                       {.name = "standby", .factor = 0, .exempt = true, .usage_factor = 500}};
+  config.policy.queues = {{.name = "short", .priority = 4}, {.name = "long", .priority = 1, .users = {"ann"}}};
+  return config;
+}
+
+JobSpec of(const std::string& owner, const std::string& name, JobPolicy policy = {}) {
+  JobSpec spec;
+  spec.name = name;
+  spec.owner = owner;
+  spec.policy = std::move(policy);
+  return spec;
+}
+
+Graph many() { return GraphBuilder{}.sources(40).build(); }
+
+class PolicyRulesLive : public testing::Test {
+ protected:
+  void begin(const SupervisorConfig& config, std::uint32_t slots = 4) {
+    supervisor.emplace(config);
+    supervisor->join({.slots = slots});
+  }
+  ~PolicyRulesLive() override {
+    if (supervisor) supervisor->ignore();
+  }
+  std::string answer(const std::string& command, const std::vector<std::string>& words) {
+    const Result<Value> result = supervisor->ask(command, words);
+    return result.has_value() ? "done" : to_string(result.error());
+  }
+  Value field(const std::string& question, std::size_t index, const std::string& name) {
+    const Result<Value> result = supervisor->ask(question);
+    EXPECT_TRUE(result.has_value());
+    return result.has_value() && index < result->list()->size() ? (*result->list())[index][name] : Value{};
+  }
+  std::string held_by(const std::string& job) {
+    const Result<Value> result = supervisor->ask("explain", {job});
+    EXPECT_TRUE(result.has_value());
+    const std::string* text = result.has_value() ? (*result)["held_by"].text() : nullptr;
+    return text == nullptr ? "" : *text;
+  }
+
+  bool was_ordered(const std::string& order) {
+    const Result<Value> history = supervisor->ask("audit");
+    return history.has_value() && std::any_of(history->list()->begin(), history->list()->end(),
+                                              [&](const Value& row) { return row["order"] == Value{order}; });
+  }
+
+  std::optional<PolicedSupervisor> supervisor;
+};
+
+TEST_F(PolicyRulesLive, UnknownOrForbiddenNamesAreRefusedWhenAJobIsSubmitted) {
+  begin(site());
+  supervisor->submit(many(), of("bob", "a", {.qos = "gold"}));
+  EXPECT_NE(to_string(supervisor->refusal()).find("qos 'gold': is not known"), std::string::npos);
+  supervisor->submit(many(), of("bob", "a", {.qos = "expedite"}));
+  EXPECT_NE(to_string(supervisor->refusal()).find("is not granted to user 'bob'"), std::string::npos);
+  supervisor->submit(many(), of("bob", "a", {.queue = "long"}));
+  EXPECT_NE(to_string(supervisor->refusal()).find("queue 'long': is not for user 'bob'"), std::string::npos);
+  supervisor->submit(many(), of("ann", "a", {.user_factor = 1001}));
+  EXPECT_NE(to_string(supervisor->refusal()).find("user_factor"), std::string::npos);
+  supervisor->submit(many(), of("ann", "a", {.qos = "expedite", .queue = "long", .user_factor = 500}));
+  EXPECT_EQ(supervisor->job(1).spec.policy.queue, "long");
+}
+
+TEST_F(PolicyRulesLive, TheSumHasATermForEachOfThem) {
+  begin(site());
+  supervisor->submit(many(), of("bob", "b", {.qos = "standby", .user_factor = 250}));
+  supervisor->submit(many(), of("ann", "a", {.qos = "expedite", .queue = "long"}));
+  supervisor->settle(2);
+  EXPECT_EQ(field("queue", 0, "job"), Value{"job-2"}) << "it came later";
+  EXPECT_EQ(field("queue", 0, "qos"), Value{"expedite"});
+  EXPECT_EQ(field("queue", 0, "queue"), Value{"long"});
+  const Value terms = field("queue", 0, "terms");
+  EXPECT_EQ(terms["qos"], Value{250000.0});
+  EXPECT_EQ(terms["queue"], Value{2500.0});
+  EXPECT_EQ(terms["user"], Value{1000.0});
+  EXPECT_EQ(terms["size"], Value{1000.0}) << "it could use all there is";
+  const Value standby = field("queue", 1, "terms");
+  EXPECT_EQ(standby["qos"], Value{0.0});
+  EXPECT_EQ(standby["user"], Value{250.0});
+}
+
+TEST_F(PolicyRulesLive, SetQosChangesTheOrderAndIsCheckedAsWhenItIsSubmitted) {
+  begin(site());
+  supervisor->submit(many(), of("ann", "first"));
+  supervisor->submit(many(), of("ann", "second"));
+  supervisor->settle(2);
+  ASSERT_EQ(field("queue", 0, "job"), Value{"job-1"});
+  EXPECT_EQ(answer("set", {"qos", "second", "expedite"}), "done");
+  EXPECT_EQ(answer("set", {"queue", "second", "short"}), "done");
+  supervisor->settle(2);
+  EXPECT_EQ(field("queue", 0, "job"), Value{"job-2"});
+  EXPECT_EQ(supervisor->job(2).spec.policy.queue, "short");
+  EXPECT_NE(answer("set", {"qos", "second", "gold"}).find("qos 'gold': is not known"), std::string::npos);
+  EXPECT_EQ(supervisor->job(2).spec.policy.qos, "expedite");
+  EXPECT_EQ(answer("set", {"queue", "second", "none"}), "done");
+  EXPECT_EQ(supervisor->job(2).spec.policy.queue, "");
+}
+
+TEST_F(PolicyRulesLive, WhoseGrantIsRevokedFallsToNormal) {
+  SupervisorConfig config = site();
+  begin(config);
+  supervisor->submit(many(), of("ann", "a", {.qos = "expedite"}));
+  supervisor->settle(2);
+  config.policy.qos[0].users = {"dora"};
+  supervisor->handle(supervisor_event::PolicyRead{ClientId::none(), {0, "reload", {}, "SIGHUP"}, config.policy});
+  supervisor->settle(2);
+  EXPECT_EQ(field("queue", 0, "qos"), Value{"normal"});
+  EXPECT_EQ(field("queue", 0, "terms")["qos"], Value{125000.0});
+}
+
+// Spec: policy-flux 6: at times what is not worth much is charged less.
+TEST_F(PolicyRulesLive, ALevelSaysHowMuchOfItsUseIsCharged) {
+  begin(site());
+  supervisor->submit(GraphBuilder{}.sources(1).build(), of("bob", "b", {.qos = "standby"}));
+  supervisor->submit(GraphBuilder{}.sources(1).build(), of("ann", "a"));
+  supervisor->settle(2);
+  supervisor->succeed(1, 0, {}, 1);
+  supervisor->succeed(1, 0, {}, 2);
+  const double bob = *field("shares", 2, "usage_slot_s").number();
+  const double ann = *field("shares", 1, "usage_slot_s").number();
+  EXPECT_GT(ann, 0);
+  EXPECT_NEAR(bob, ann / 2, 1e-9);
+}
+
+// Spec: policy-flux 8.
+TEST_F(PolicyRulesLive, OneJobMoreThanMayRunIsHeldUntilAnotherHasEnded) {
+  for (const char* preset : {"multifactor", "fair_share", "priority", "quota"}) {
+    SupervisorConfig config = site(preset);
+    config.policy.users = {{.name = "bob", .limits = {.running_jobs_max = 1}}};
+    begin(config, 8);
+    supervisor->submit(GraphBuilder{}.sources(2).build(), of("bob", "first"));
+    supervisor->submit(GraphBuilder{}.sources(2).build(), of("bob", "second"));
+    supervisor->submit(GraphBuilder{}.sources(2).build(), of("ann", "other"));
+    PENSTOCK_EXPECT_COVERAGE_MARK("a limit keeps a job from slots", supervisor->settle(3));
+    EXPECT_EQ(supervisor->entitlements(1), Lines{"w1:2"}) << preset;
+    EXPECT_NE(supervisor->entitlements(3), Lines{}) << "of another user, " << preset;
+    EXPECT_EQ(held_by("second"), "running_jobs_max of user 'bob' is 1, and 1 run or come before it") << preset;
+    supervisor->succeed(1, 0);
+    supervisor->succeed(1, 1);
+    supervisor->settle(3);
+    EXPECT_EQ(supervisor->entitlements(2), Lines{"w1:2"}) << preset;
+    EXPECT_EQ(held_by("second"), "") << preset;
+    supervisor->ignore();
+  }
+}
+
+// A job that a limit holds has its place in the order: turns are taken in it.
+TEST_F(PolicyRulesLive, WhoIsHeldKeepsItsPriorityAndIsNextByIt) {
+  SupervisorConfig config = site();
+  config.policy.users = {{.name = "ann", .limits = {.running_jobs_max = 1}}};
+  begin(config);
+  supervisor->submit(GraphBuilder{}.sources(1).build(), of("ann", "first"));
+  supervisor->settle(2);
+  supervisor->submit(many(), of("ann", "second"));
+  supervisor->submit(many(), of("ann", "third"));
+  supervisor->settle(2);
+  EXPECT_EQ(answer("set", {"qos", "third", "expedite"}), "done");
+  supervisor->settle(2);
+  EXPECT_EQ(field("queue", 0, "job"), Value{"job-3"});
+  EXPECT_EQ(field("queue", 0, "terms")["qos"], Value{250000.0});
+  EXPECT_EQ(field("queue", 0, "terms")["size"], Value{1000.0});
+  supervisor->succeed(1, 0);
+  supervisor->settle(3);
+  EXPECT_EQ(supervisor->entitlements(3), Lines{"w1:4"});
+  EXPECT_EQ(held_by("second"), "running_jobs_max of user 'ann' is 1, and 1 run or come before it");
+}
+
+TEST_F(PolicyRulesLive, SlotsOfAnAccountAreLimitedForAllBelowIt) {
+  for (const char* preset : {"multifactor", "fair_share", "priority", "quota"}) {
+    SupervisorConfig config = site(preset);
+    config.policy.accounts[0].limits.slots_max = 3;
+    begin(config, 8);
+    supervisor->submit(many(), of("ann", "first", {.slots_max = 2}));
+    supervisor->submit(many(), of("dora", "second", {.account = "lab"}));
+    supervisor->settle(4);
+    EXPECT_EQ(supervisor->entitlements(1), Lines{"w1:2"}) << preset;
+    EXPECT_EQ(supervisor->entitlements(2), Lines{"w1:1"}) << preset;
+    EXPECT_EQ(held_by("second"), "slots_max of account 'lab' is 3, and others have 2 of them or come before it")
+        << preset;
+    EXPECT_EQ(field("limits", 0, "whom"), Value{"account 'lab'"});
+    EXPECT_EQ(field("limits", 0, "slots"), Value{3});
+    EXPECT_EQ(field("limits", 0, "slots_max"), Value{3});
+    EXPECT_EQ(field("limits", 0, "running_jobs"), Value{2});
+    supervisor->ignore();
+  }
+}
+
+TEST_F(PolicyRulesLive, WhatCouldNeverStartOrIsOneTooManyIsRefused) {
+  SupervisorConfig config = site();
+  config.policy.users = {{.name = "bob", .limits = {.active_jobs_max = 1, .slots_max = 2}}};
+  begin(config, 8);
+  supervisor->submit(many(), of("bob", "gang", {.gang = 3}));
+  EXPECT_EQ(to_string(supervisor->refusal()),
+            "job 'gang': needs 3 slots at once, and user 'bob' may have 2 (ask for less, or for the limit "
+            "to be raised)");
+  supervisor->submit(many(), of("bob", "standby", {.gang = 3, .qos = "standby"}));
+  EXPECT_EQ(supervisor->job(1).spec.name, "standby") << "exempt from limits of size";
+  EXPECT_NE(answer("set", {"qos", "standby", "normal"}).find("needs 3 slots at once"), std::string::npos);
+  EXPECT_EQ(supervisor->job(1).spec.policy.qos, "standby");
+  supervisor->submit(many(), of("bob", "one too many"));
+  EXPECT_EQ(to_string(supervisor->refusal()),
+            "user 'bob': has 1 jobs that have not ended, and active_jobs_max is 1 (submit it again when "
+            "one of them has ended)");
+}
+
+TEST_F(PolicyRulesLive, AHeldJobGetsNoSlotsUntilItIsReleased) {
+  for (const char* preset : {"multifactor", "fair_share", "priority", "quota"}) {
+    begin(site(preset));
+    supervisor->submit(many(), of("ann", "a"));
+    supervisor->submit(many(), of("bob", "b"));
+    supervisor->settle(3);
+    EXPECT_EQ(answer("hold", {"a"}), "done");
+    supervisor->settle(3);
+    EXPECT_EQ(supervisor->entitlements(1), Lines{"w1:0"}) << preset;
+    EXPECT_EQ(held_by("a"), "it is on hold by an operator: `release` lets it go");
+    EXPECT_EQ(answer("release", {"a"}), "done");
+    EXPECT_EQ(answer("hold", {"b"}), "done");
+    supervisor->settle(3);
+    EXPECT_EQ(supervisor->entitlements(1), Lines{"w1:all"}) << preset;
+    EXPECT_EQ(supervisor->entitlements(2), Lines{"w1:0"}) << preset;
+    EXPECT_TRUE(was_ordered("hold b")) << preset;
+    supervisor->ignore();
+  }
+}
+
+TEST_F(PolicyRulesLive, WrongOrdersToHoldAreRefused) {
+  begin(site());
+  EXPECT_NE(answer("hold", {"nobody"}).find("job 'nobody'"), std::string::npos);
+  supervisor->submit(GraphBuilder{}.sources(1).build(), of("ann", "a"));
+  supervisor->settle(1);
+  supervisor->succeed(1, 0);
+  EXPECT_NE(answer("hold", {"a"}).find("has ended already"), std::string::npos);
+  PolicedSupervisor without{SupervisorConfig{}};
+  EXPECT_FALSE(without.ask("hold", {"a"}).has_value());
+  EXPECT_FALSE(without.ask("limits").has_value());
+}
+
+TEST(PolicyRulesKept, LevelQueueAndHoldComeBack) {
+  JournalHarness cluster{site()};
+  cluster->join({.slots = 4});
+  cluster->submit(many(), of("ann", "a", {.qos = "standby", .queue = "long", .user_factor = 300}));
+  cluster.write_all();
+  for (const auto& words : {std::vector<std::string>{"qos", "a", "expedite"}, {"queue", "a", "short"}})
+    cluster->client_says(AdminRequest{1, "set", words, "ada@desk"});
+  cluster->client_says(AdminRequest{1, "hold", {"a"}, "ada@desk"});
+  cluster.write_all();
+  for (int life = 0; life < 3; ++life) {
+    EXPECT_EQ(cluster->job(1).spec.policy.qos, "expedite") << life;
+    EXPECT_EQ(cluster->job(1).spec.policy.queue, "short");
+    EXPECT_EQ(cluster->job(1).spec.policy.user_factor, 300U);
+    EXPECT_TRUE(cluster->job(1).on_hold);
+    EXPECT_EQ(cluster->job(1).shares->rules.qos_factor, 1.0);
+    cluster.restart();
+  }
+  cluster->ignore();
+}
+
+}  // namespace
+}  // namespace penstock::supervisor
