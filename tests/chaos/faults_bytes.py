@@ -53,7 +53,7 @@ def lossy(case):
     settings = ("link.resend_after=20ms", "link.resend_after_max=200ms", "wire.frame_bytes_target=4KiB",
                 "supervisor.cached_graph_bytes_max=0B")  # Else the graph stays, to be submitted again.
     cluster = case.cluster(settings=settings)
-    cluster.spare_kib += rows * width // 32  # The allocator keeps 32 bytes a subtask of a large graph.
+    cluster.spare_kib += rows * width // 10  # The allocator keeps 100 bytes a subtask of a large graph with keys.
     share = 0.01 if case.full else 0.05  # Few frames need more faults to meet each kind.
     faults = Faults(lose=share, repeat=share, reorder=share, delay=share, delay_s=0.002)
     proxies = [case.proxy(cluster.address, faults, seed) for seed in (1, 2)]

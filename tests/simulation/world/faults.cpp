@@ -111,7 +111,9 @@ void FaultPlan::operate() {
     case 4: {
       if (!faults.operators) break;
       const WorkerHost& host = *world_.workers()[rng.below(world_.workers().size())];
-      world_.client().order({0, rng.chance(1, 2) ? "drain" : "undrain", {host.name()}});
+      std::vector<std::string> whom{host.name()};
+      if (rng.chance(1, 4)) whom.emplace_back("--now");
+      world_.client().order({0, rng.chance(1, 2) ? "drain" : "undrain", std::move(whom)});
       break;
     }
     case 5: {
