@@ -1,5 +1,8 @@
 #include "common/storage/rocksdb_list.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -17,6 +20,15 @@ std::string list_in_force(const std::string& directory) {
   std::string name;
   file >> name;
   return name;
+}
+
+/// What is seen of it may not be on the disk yet.
+bool sync(const std::string& place) {
+  const int file = ::open(place.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  const bool done = ::fdatasync(file) == 0;
+  ::close(file);
+  return done;
 }
 
 }  // namespace
@@ -40,7 +52,7 @@ void ListLength::note() {
   const std::string name = list_in_force(directory_);
   std::error_code failed;
   const std::uintmax_t bytes = fs::file_size(directory_ + "/" + name, failed);
-  if (failed) return;
+  if (failed || !sync(directory_ + "/" + name)) return;
   const std::string place = directory_ + kLengthFile;
   std::ofstream file{place + ".new", std::ios::trunc};
   file << name << ' ' << bytes << '\n';

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 Path = Union[str, os.PathLike[str]]
 Workers = Union[str, Iterable[str], None]  # The name of one.
+CLOSE_WAIT_S = 10  # For calls of other threads, when a client is closed.
 FLUSH_AFTER_S = 0.0005  # Calls that are submitted within this time of each other travel together.
 BATCH_MAX = 2000        # And at most so many.
 RUNNER_OPTIONS = ("files", "environment", "python", "working_directory")
@@ -202,8 +203,8 @@ class Client:
         self._library.wake_news(handle)
         # Pending calls stay until the end: a process that is forked meanwhile finds their futures there.
         end = self._library, handle, self._connection, self._threads, self._lock, self._pending, unfinished
-        if self._runs_callbacks():
-            # In a callback, or as the last one who knew it: somebody else has to wait for this thread.
+        if self._runs_callbacks() or self._connection.is_inside():
+            # In a callback, in the midst of a call, or as the last one who knew it: somebody else has to wait for this thread.
             closer = threading.Thread(target=_end, args=end, name="penstock-close")
             _closers.add(closer)
             closer.start()
@@ -608,10 +609,11 @@ def _flush_soon(reference):
 def _end(library, handle, connection, threads, lock, pending, unfinished):
     for thread in threads:
         thread.join()
-    connection.wait_until_left()
-    library.client_close(handle)
+    everybody_left = connection.wait_until_left(CLOSE_WAIT_S)
     with lock:  # Whoever has closed it in a callback may still be telling futures what became of them.
         pass
+    if everybody_left:  # Else a call waits for a host that hangs: better that its memory stays than that we wait, too.
+        library.client_close(handle)
     for future in unfinished:
         future._be_cancelled()
     pending.clear()

@@ -34,8 +34,12 @@ class Connection:
         with self._changed:
             self._handle = None
 
-    def wait_until_left(self) -> None:
-        """This thread itself, whom a signal or a destructor may have led here, is not waited for: it is in no call."""
-        me = threading.get_ident()
+    def is_inside(self) -> bool:
+        """Whether this thread is: a signal, or a destructor, may lead it out of a call for a while."""
         with self._changed:
-            self._changed.wait_for(lambda: not self._inside.keys() - {me})
+            return threading.get_ident() in self._inside
+
+    def wait_until_left(self, seconds: float) -> bool:
+        """False: somebody is still in a call, and uses the handle."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._inside, seconds)

@@ -6,7 +6,7 @@ import threading
 
 import functions
 import pytest
-from penstock import Client, errors
+from penstock import Client, _client, errors
 from penstock._connection import Connection
 from penstock._futures import closed
 
@@ -29,7 +29,7 @@ def test_who_is_in_a_call_is_waited_for_and_who_comes_later_is_refused():
     with pytest.raises(errors.ClientClosed, match="make another Client"):
         with connection:
             pass
-    closer = threading.Thread(target=lambda: (connection.wait_until_left(), left.append("closed")))
+    closer = threading.Thread(target=lambda: (connection.wait_until_left(PATIENCE_S), left.append("closed")))
     closer.start()
     leave.set()
     closer.join(PATIENCE_S)
@@ -37,11 +37,34 @@ def test_who_is_in_a_call_is_waited_for_and_who_comes_later_is_refused():
     assert left == [7, "closed"]
 
 
-def test_who_closes_it_in_the_midst_of_its_own_call_does_not_wait_for_itself():
+def test_who_closes_it_in_the_midst_of_its_own_call_is_known():
     connection = Connection(7, closed)
+    assert not connection.is_inside()
     with connection, connection:
+        assert connection.is_inside()
         connection.refuse()
-        connection.wait_until_left()
+        assert not connection.wait_until_left(0)
+    assert connection.wait_until_left(0)
+
+
+def test_a_client_that_is_closed_in_the_midst_of_its_own_call_is_freed_behind_it():
+    client, freed = Client(slots=1), []
+    free = client._library.client_close
+
+    class Watched:
+        def __getattr__(self, name):
+            return getattr(library, name)
+
+        def client_close(self, handle):
+            freed.append(handle)
+            free(handle)
+    library, client._library = client._library, Watched()
+    with client._connection as handle:
+        client.close()
+        assert freed == []
+    for closer in list(_client._closers):
+        closer.join(PATIENCE_S)
+    assert freed == [handle]
 
 
 class Slow:

@@ -194,11 +194,15 @@ void SupervisorCore::note_explanations(const PassUnderWay& pass, const policy::P
   // Who is alone takes nothing from anybody, also where its parts do not come out even.
   std::vector<JobId> alone(policy_.contended.size(), JobId::none());
   std::vector<bool> several(policy_.contended.size(), false);
-  for (const PassUnderWay::Subject& subject : pass.subjects) {
+  std::vector<bool> leaves(pass.subjects.size(), false);
+  for (std::size_t i = 0; i < pass.members.size(); ++i)
+    if (pass.members[i].leaving) leaves[pass.members[i].subject] = true;
+  for (std::size_t i = 0; i < pass.subjects.size(); ++i) {
+    const PassUnderWay::Subject& subject = pass.subjects[i];
     if (!knows(subject.job) || jobs_[subject.job.value()]->shares == nullptr) continue;
     const JobShares& shares = *jobs_[subject.job.value()]->shares;
     const auto kind = static_cast<std::size_t>(subject.kind);
-    if (!shares.rules.hold.empty() && shares.kinds[kind].demand == 0) continue;  // It takes nothing.
+    if (shares.rules.cut[kind] && shares.kinds[kind].demand == 0 && !leaves[i]) continue;  // It takes nothing.
     const std::size_t at = shares.pool * kBandKinds + kind;
     several[at] = several[at] || alone[at].valid();
     alone[at] = subject.job;

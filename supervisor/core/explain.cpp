@@ -68,7 +68,7 @@ Result<Value> SupervisorCore::explain_by_request(ClientId client, const AdminReq
     }
     return Value{Value::Record{{"job", to_string(job->id)}, {"logs", Value::List{}}}};
   }
-  if (job->shape == nullptr || key.empty()) return explain_job(*job);
+  if (job->shape == nullptr || key.empty()) return explain_job(*job, true);
   const SubtaskIndex subtask = job->shape->find_key_or_number(key);
   if (!subtask.valid()) return not_in_the_graph(*job, key);
   Value answer = explain_subtask(*job, subtask.value());
@@ -82,11 +82,11 @@ Result<Value> SupervisorCore::explain_by_request(ClientId client, const AdminReq
   return Value{};
 }
 
-Value SupervisorCore::explain_job(Job& job) {
+Value SupervisorCore::explain_job(Job& job, bool with_relief) {
   Value::Record fields{{"job", to_string(job.id)}, {"name", job.spec.name}, {"state", std::string{to_string(job.state)}}};
   if (!job.error.message.empty()) fields.emplace_back("error", to_string(job.error));
   if (job.state != JobState::Running || job.shape == nullptr) return fields;
-  explain_policy(job, fields);
+  explain_policy(job, with_relief, fields);
   std::uint64_t phases[7] = {};
   for (const SubtaskHot& hot : job.hot) ++phases[static_cast<std::size_t>(hot.phase)];
   for (std::size_t i = 0; i < 7; ++i)
@@ -193,7 +193,7 @@ void SupervisorCore::watch() {
   ++counters_.watchdog_alerts;
   for (const JobId id : active_) {
     Job& job = *jobs_[id.value()];
-    const Value explanation = explain_job(job);
+    const Value explanation = explain_job(job, false);
     const std::string* reason = explanation["reason"].text();
     out_->add(supervisor_action::Alert{Error{ErrorCode::Internal, to_string(id),
                                              "has pending work and nothing runs: " + (reason == nullptr ? "" : *reason),

@@ -76,12 +76,12 @@ GraphIntake::GraphIntake(const GraphLimits& limits) : limits_(limits) {}
 
 Result<void> GraphIntake::add(Graph chunk) {
   PENSTOCK_TRY(check_chunk(chunk));
-  if (chunk.size() > 0 || chunks_.empty()) {
+  // No limit counts chunks: small ones, or those without subtasks, are not to be kept one by one.
+  constexpr std::size_t kSmall = 4096;
+  if (chunks_.empty() || (chunk.size() > 0 && chunks_.back().size() >= kSmall))
     chunks_.push_back(std::move(chunk));
-  } else {  // No limit counts chunks without subtasks; they are not to be kept one by one.
-    extend(chunks_.back().templates, chunk.templates);
-    extend(chunks_.back().wanted, chunk.wanted);
-  }
+  else
+    append(chunk, chunks_.back());
   return {};
 }
 
@@ -122,6 +122,7 @@ Result<void> GraphSize::add(const Graph& chunk, const GraphLimits& limits) {
   PENSTOCK_TRY(count("graph.templates_max", templates_, chunk.templates.size(), limits.templates_max));
   PENSTOCK_TRY(count("graph.payload_bytes_max", payload_bytes_, chunk.payloads.size(),
                      std::min(limits.payload_bytes_max, offsets_max)));
+  PENSTOCK_TRY(count("graph.subtasks_max", wanted_, chunk.wanted.size(), limits.subtasks_max));
   return count("graph.name_bytes_max", name_bytes_, chunk.names.size(), offsets_max);
 }
 
@@ -140,36 +141,36 @@ void GraphIntake::join_chunks() {
   make_room(&Graph::payload_offsets), make_room(&Graph::payloads);
   make_room(&Graph::name_offsets), make_room(&Graph::names), make_room(&Graph::wanted);
   for (Graph& chunk : chunks_) {
-    append(chunk);
+    append(chunk, graph_);
     chunk = Graph{};  // So that the graph is in memory once, and not twice.
   }
   chunks_.clear();
 }
 
-void GraphIntake::append(const Graph& chunk) {
-  const std::size_t edges_before = graph_.edge_count();
-  if (graph_.size() == 0) {
+void GraphIntake::append(const Graph& chunk, Graph& to) {
+  const std::size_t edges_before = to.edge_count();
+  if (to.size() == 0) {
     // The first subtasks decide which columns there are; a chunk without any decides nothing, whatever it announces.
-    graph_.payload_offsets.assign(chunk.size() > 0 && !chunk.payload_offsets.empty() ? 1 : 0, 0);
-    graph_.name_offsets.assign(chunk.size() > 0 && !chunk.name_offsets.empty() ? 1 : 0, 0);
+    to.payload_offsets.assign(chunk.size() > 0 && !chunk.payload_offsets.empty() ? 1 : 0, 0);
+    to.name_offsets.assign(chunk.size() > 0 && !chunk.name_offsets.empty() ? 1 : 0, 0);
   }
-  extend(graph_.templates, chunk.templates);
-  extend(graph_.template_of, chunk.template_of);
-  extend_offsets(graph_.input_offsets, chunk.input_offsets);
-  extend(graph_.predecessors, chunk.predecessors);
+  extend(to.templates, chunk.templates);
+  extend(to.template_of, chunk.template_of);
+  extend_offsets(to.input_offsets, chunk.input_offsets);
+  extend(to.predecessors, chunk.predecessors);
   // Chunks without special edges leave the column out.
-  if (!chunk.edge_outputs.empty() || !graph_.edge_outputs.empty()) {
-    graph_.edge_outputs.resize(edges_before, 0);
-    extend(graph_.edge_outputs, chunk.edge_outputs);
-    graph_.edge_outputs.resize(graph_.predecessors.size(), 0);
+  if (!chunk.edge_outputs.empty() || !to.edge_outputs.empty()) {
+    to.edge_outputs.resize(edges_before, 0);
+    extend(to.edge_outputs, chunk.edge_outputs);
+    to.edge_outputs.resize(to.predecessors.size(), 0);
   }
-  extend(graph_.priorities, chunk.priorities);
-  extend(graph_.expected_ns, chunk.expected_ns);
-  if (!graph_.payload_offsets.empty()) extend_offsets(graph_.payload_offsets, chunk.payload_offsets);
-  graph_.payloads += chunk.payloads;
-  if (!graph_.name_offsets.empty()) extend_offsets(graph_.name_offsets, chunk.name_offsets);
-  graph_.names += chunk.names;
-  extend(graph_.wanted, chunk.wanted);
+  extend(to.priorities, chunk.priorities);
+  extend(to.expected_ns, chunk.expected_ns);
+  if (!to.payload_offsets.empty()) extend_offsets(to.payload_offsets, chunk.payload_offsets);
+  to.payloads += chunk.payloads;
+  if (!to.name_offsets.empty()) extend_offsets(to.name_offsets, chunk.name_offsets);
+  to.names += chunk.names;
+  extend(to.wanted, chunk.wanted);
 }
 
 Result<std::unique_ptr<GraphShape>> GraphIntake::finish() {

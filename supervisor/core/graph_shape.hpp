@@ -123,6 +123,7 @@ class GraphSize {
   std::uint64_t templates_ = 0;
   std::uint64_t payload_bytes_ = 0;
   std::uint64_t name_bytes_ = 0;
+  std::uint64_t wanted_ = 0;
 };
 
 /// Collects the chunks of one graph and checks it whole (spec: nothing is half accepted).
@@ -141,7 +142,7 @@ class GraphIntake {
  private:
   Result<void> check_chunk(const Graph& chunk);
   void join_chunks();
-  void append(const Graph& chunk);
+  static void append(const Graph& chunk, Graph& to);
   Result<void> check_templates() const;
   Result<void> check_subtasks() const;
   Result<void> check_names() const;

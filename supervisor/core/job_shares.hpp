@@ -125,6 +125,7 @@ struct JobRules {
   std::vector<LimitedBy> limits;
   bool has_run = false;  ///< It has held slots, and counts as running while it wants some; see `limit_turns.hpp`.
   std::string hold;      ///< The limit that keeps it from more; empty: none does.
+  std::array<bool, kBandKinds> cut{};  ///< Of which kind it wants more than that allows.
 };
 
 /// All of it. A job has this while a policy is in force; whoever has none pays one look at a pointer.

@@ -62,8 +62,7 @@ bool is_running(const TurnRequest& request) {
 /// A gang is not cut: that would break it.
 std::uint64_t kept(const TurnRequest& request, std::size_t kind, std::uint64_t left) {
   const std::uint64_t holds = std::min(request.held[kind], request.wanted[kind]);
-  const bool whole = request.step[kind] >= request.wanted[kind];
-  return holds <= left || whole ? holds : left / request.step[kind] * request.step[kind];
+  return holds <= left || request.gang ? holds : left / request.step[kind] * request.step[kind];
 }
 
 }  // namespace

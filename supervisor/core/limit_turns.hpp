@@ -21,6 +21,7 @@ struct TurnRequest {
   MilliByKind held{};
   MilliByKind wanted{};
   MilliByKind step{1000, 1000};  ///< It takes slots by so many: a portion, or all of a gang. Above 0.
+  bool gang = false;
 };
 
 enum class LimitRule : std::uint8_t { None, OnHold, RunningJobs, Slots, GpuSlots };

@@ -164,12 +164,15 @@ std::vector<PromisedPlace> SupervisorCore::settle_holdings(Job& job, BandKind ki
   std::vector<PromisedPlace> held;
   const KindShare& of_kind = job.shares->kinds[static_cast<std::size_t>(kind)];
   const bool gang = job.spec.policy.gang > 0 && !of_kind.bound;
+  // What runs of a job that may have nothing any more is on its way out, too, whatever the last plan said.
+  const bool all_leaves = of_kind.demand == 0 && job.shares->rules.cut[static_cast<std::size_t>(kind)];
   std::uint64_t sum = 0;
   for (std::uint32_t i = 0; i < job.shares->bands.size(); ++i) {
     const BandShare& share = job.shares->bands[i];
     if (i >= workers_.band_slots() || !workers_[BandSlot{i}].alive || workers_[BandSlot{i}].kind != kind) continue;
     const std::uint64_t runs = milli_run(of_kind, share, workers_[BandSlot{i}]);
-    if (runs > share.planned) leaving.push_back({BandSlot{i}, runs - share.planned});
+    const std::uint64_t stays = all_leaves ? 0 : share.planned;
+    if (runs > stays) leaving.push_back({BandSlot{i}, runs - stays});
     std::uint64_t keep = share.planned;
     if (of_kind.bound && share.limited()) keep = std::min(keep, measure_demand_at(job, BandSlot{i}));
     if (keep > 0) held.push_back({BandSlot{i}, keep});

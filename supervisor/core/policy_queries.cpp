@@ -378,7 +378,7 @@ Result<void> SupervisorCore::move_beside(Job& job, const Job& other, bool ahead)
 }
 
 /// What policy says about a job, for `explain`.
-void SupervisorCore::explain_policy(const Job& job, Value::Record& fields) const {
+void SupervisorCore::explain_policy(const Job& job, bool with_relief, Value::Record& fields) const {
   if (job.shares == nullptr) return;
   fields.emplace_back("pool", policy_.config.pools[job.shares->pool].name);
   fields.emplace_back("preset", policy_.config.pools[job.shares->pool].preset);
@@ -393,6 +393,7 @@ void SupervisorCore::explain_policy(const Job& job, Value::Record& fields) const
     if (!share.hold.empty()) fields.emplace_back(which + "held_by", share.hold);
     if (share.starts_by != kNever && share.starts_by > now_)
       fields.emplace_back(which + "starts_within_s", std::chrono::duration<double>(share.starts_by - now_).count());
+    if (!with_relief) continue;
     if (Value::List rows = relief_of(job, static_cast<BandKind>(kind)); !rows.empty())
       fields.emplace_back(which + "freed_by", std::move(rows));
   }

@@ -41,12 +41,11 @@ struct SupervisorCore::RoomView {
   std::vector<Holder> holders;  ///< Who ends first stands first; where nothing tells, who came first.
   bool whole_bands = false;     ///< A gang: also on several that are empty.
 
-  /// Whether there is room for so much at once once these have ended.
-  bool fits(std::uint64_t need, const std::vector<const Holder*>& gone) const {
+  /// Whether there is room for so much at once when so much has come back of each place.
+  bool fits(std::uint64_t need, const std::vector<std::uint64_t>& back) const {
     BandSizes empty;
     for (std::size_t i = 0; i < places.size(); ++i) {
-      std::uint64_t free = places[i].free;
-      for (const Holder* holder : gone) free += holder->places[i];
+      const std::uint64_t free = places[i].free + back[i];
       if (!places[i].open) continue;
       if (free >= need) return true;
       if (whole_bands && free == places[i].all) ++empty[places[i].all];
@@ -74,7 +73,10 @@ SupervisorCore::RoomView SupervisorCore::room_for(const Job& job, BandKind kind)
     RoomView::Holder holder{&other, kNever, std::vector<std::uint64_t>(view.places.size(), 0)};
     std::uint64_t sum = 0;
     for (std::size_t place = 0; place < view.places.size(); ++place) {
-      const std::uint64_t held = other.shares->of(view.places[place].band).planned;
+      const BandSlot band = view.places[place].band;
+      const BandShare of_band = other.shares->of(band);
+      // What is to leave is there until it has left.
+      const std::uint64_t held = std::max(of_band.planned, milli_run(of_other, of_band, workers_[band]));
       holder.places[place] = held;
       sum += held;
       view.places[place].free -= std::min(held, view.places[place].free);
@@ -99,12 +101,14 @@ void SupervisorCore::add_ends(const RoomView& room, std::uint64_t need, Value::L
   };
   const std::size_t before = rows.size();
   for (const RoomView::Holder& holder : room.holders)
-    if (rows.size() < before + kReliefRowsMax && room.fits(need, {&holder})) end_of({&holder});
+    if (rows.size() < before + kReliefRowsMax && room.fits(need, holder.places)) end_of({&holder});
   std::vector<const RoomView::Holder*> together;
+  std::vector<std::uint64_t> back(room.places.size(), 0);
   for (const RoomView::Holder& holder : room.holders) {
     if (rows.size() > before) return;
     together.push_back(&holder);
-    if (room.fits(need, together)) end_of(together);
+    for (std::size_t place = 0; place < back.size(); ++place) back[place] += holder.places[place];
+    if (room.fits(need, back)) end_of(together);
   }
 }
 
@@ -205,6 +209,10 @@ Value::List SupervisorCore::relief_of(const Job& job, BandKind kind) const {
   Value::List rows;
   const KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
   const std::string name = to_string(job.id);
+  if (job.on_hold) {
+    rows.emplace_back(row("release", name, "release " + name));
+    return rows;
+  }
   const std::uint32_t cap = job.spec.policy.slots_max;
   const auto held = static_cast<std::int64_t>(milli_held(job, kind));
   // A pass is not shown what is beyond a cap, and so does not say that it holds anybody.

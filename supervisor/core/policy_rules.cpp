@@ -52,8 +52,18 @@ Result<void> SupervisorCore::check_rules_of(const JobSpec& spec) const {
   PENSTOCK_TRY(check_queue(config, spec.owner, spec.policy));
   if (spec.policy.user_factor > kUserFactorMax)
     return Error{ErrorCode::InvalidArgument, "user_factor", "is above 1: users may only lower theirs", "use 0 to 1"};
-  for (const LimitedBy& by : limits_of(config, spec.owner, spec.policy)) {
-    if (by.limits.active_jobs_max == kUnbounded) continue;
+  return check_active_jobs(spec, nullptr);
+}
+
+/// One more of them, `changed`, which is none of those that have these limits already; null: a new one.
+Result<void> SupervisorCore::check_active_jobs(const JobSpec& spec, const Job* changed) const {
+  const auto has_it = [changed](const LimitedBy& by) {
+    if (changed == nullptr) return false;
+    const std::vector<LimitedBy>& own = changed->shares->rules.limits;
+    return std::any_of(own.begin(), own.end(), [&](const LimitedBy& each) { return each.whom == by.whom; });
+  };
+  for (const LimitedBy& by : limits_of(policy_.config, spec.owner, spec.policy)) {
+    if (by.limits.active_jobs_max == kUnbounded || has_it(by)) continue;
     std::int64_t active = 0;
     for (const JobId id : active_) {
       const Job& job = *jobs_[id.value()];
@@ -81,7 +91,10 @@ Result<void> SupervisorCore::check_limits(const JobSpec& spec, const GraphShape&
     PENSTOCK_TRY(
         check_slots("job '" + spec.name + "'", limits, kind, std::max<std::uint64_t>(slots, spec.policy.gang)));
   }
-  return {};
+  // A run that takes most of a device's memory takes as much of its slots.
+  const std::uint64_t on_devices = run_milli_on_devices(shape.graph().templates, pool_of(spec.policy));
+  if (on_devices == 0) return {};
+  return check_slots("job '" + spec.name + "'", limits, BandKind::Gpu, (on_devices + 999) / 1000);
 }
 
 /// As the policy in force has it now. REQUIRES: the job has shares.
@@ -123,6 +136,7 @@ void SupervisorCore::take_limit_turns() {
     Job& job = *jobs_[id.value()];
     if (job.shares == nullptr) continue;
     job.shares->rules.hold.clear();
+    job.shares->rules.cut = {};
     if (is_shown(job) && (job.on_hold || !job.shares->rules.limits.empty())) jobs.push_back(&job);
   }
   if (jobs.empty()) return;
@@ -147,13 +161,17 @@ void SupervisorCore::take_limit_turns() {
       request.held[kind] = milli_held(*job, static_cast<BandKind>(kind));
       request.wanted[kind] = share.demand;
       const bool gang = job->spec.policy.gang > 0 && !share.bound;
+      request.gang = request.gang || gang;
       request.step[kind] = std::max<std::uint64_t>(gang ? share.demand : share.portion.milli, 1);
     }
   }
   const std::vector<Turn> turns = take_turns(limits, requests);
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     JobShares& shares = *jobs[i]->shares;
-    for (std::size_t kind = 0; kind < kBandKinds; ++kind) shares.kinds[kind].demand = turns[i].allowed[kind];
+    for (std::size_t kind = 0; kind < kBandKinds; ++kind) {
+      shares.rules.cut[kind] = turns[i].allowed[kind] < shares.kinds[kind].demand;
+      shares.kinds[kind].demand = turns[i].allowed[kind];
+    }
     if (turns[i].rule == LimitRule::None) continue;
     PENSTOCK_COVERAGE_MARK("a limit keeps a job from slots");
     shares.rules.hold = turn_text(turns[i], turns[i].rule == LimitRule::OnHold ? "" : whose[turns[i].limit]);
@@ -168,7 +186,7 @@ void SupervisorCore::note_limit_holds(Job& job) const {
   for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
     KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
     if (share.unit_milli == 0) continue;
-    if (share.hold.empty()) share.hold = rules.hold;
+    if (share.hold.empty() && rules.cut[static_cast<std::size_t>(kind)]) share.hold = rules.hold;
     if (!rules.has_run && !job.on_hold) rules.has_run = milli_held(job, kind) > 0;
   }
 }
@@ -225,6 +243,7 @@ Result<Value> SupervisorCore::set_rule(Job& job, const std::string& what, const 
   PENSTOCK_TRY(check_qos(policy_.config, changed.owner, changed.policy));
   PENSTOCK_TRY(check_queue(policy_.config, changed.owner, changed.policy));
   PENSTOCK_TRY(check_limits(changed, *job.shape));
+  PENSTOCK_TRY(check_active_jobs(changed, &job));
   job.spec.policy = std::move(changed.policy);
   open_rules(job);
   record_change(job);

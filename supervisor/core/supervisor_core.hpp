@@ -392,6 +392,7 @@ class SupervisorCore {
   // What levels of service, queues and limits make of a job: policy_rules.cpp.
   Result<void> check_rules_of(const JobSpec& spec) const;
   Result<void> check_limits(const JobSpec& spec, const GraphShape& shape) const;
+  Result<void> check_active_jobs(const JobSpec& spec, const Job* changed) const;
   void open_rules(Job& job) const;
   void take_limit_turns();
   void note_limit_holds(Job& job) const;
@@ -508,7 +509,7 @@ class SupervisorCore {
   Value::List relief_of(const Job& job, BandKind kind) const;
   Result<void> check_positions_count(const Job& job) const;
   Result<Value> move_by_request(const AdminRequest& request);
-  void explain_policy(const Job& job, Value::Record& fields) const;
+  void explain_policy(const Job& job, bool with_relief, Value::Record& fields) const;
 
   // Who has ordered what: audit.cpp.
   void note_decision(std::string decision, std::string reason);
@@ -586,7 +587,8 @@ class SupervisorCore {
   Result<Value> drain_by_request(const AdminRequest& request);
   Result<Value> complete_words(const AdminRequest& request) const;
   Result<Value> explain_by_request(ClientId client, const AdminRequest& request, bool& deferred);
-  Value explain_job(Job& job);
+  /// With what would free it, which looks at all jobs and bands, only for whoever asks.
+  Value explain_job(Job& job, bool with_relief);
   Value explain_subtask(Job& job, std::uint32_t subtask);
   std::string reason_of(Job& job, std::uint32_t subtask);
   void watch();

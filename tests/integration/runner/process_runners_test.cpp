@@ -343,6 +343,25 @@ TEST_F(ProcessRunnersTest, AWarmChildIsThereBeforeTheFirstRun) {
   EXPECT_EQ(open().children(), 2U);
 }
 
+// Nobody is charged as if it had refused to run: another one would have done.
+TEST_F(ProcessRunnersTest, AWarmChildThatWasKilledIsACrash) {
+  const std::vector<SlotIndex> lanes{SlotIndex{0}};
+  open().warm(lanes, program);
+  while (open().children() < 1) std::this_thread::yield();
+  int warm = 0;
+  for (const auto& thread : std::filesystem::directory_iterator{"/proc/self/task"}) {
+    std::ifstream file{thread.path() / "children"};
+    for (int child = 0; file >> child;)
+      if (std::filesystem::equivalent("/proc/" + std::to_string(child) + "/exe", PENSTOCK_TEST_RUNNER)) warm = child;
+  }
+  ASSERT_GT(warm, 0);
+  ::kill(warm, SIGKILL);
+  const ProcessResult result = run("say");
+  ASSERT_NE(result.failure, nullptr);
+  EXPECT_EQ(result.failure->failure, FailureClass::RunnerCrash) << result.failure->message;
+  EXPECT_EQ(result.failure->signal, SIGKILL);
+}
+
 TEST_F(ProcessRunnersTest, AtTheEndNobodyIsLeft) {
   const int child = pid_of();
   runners.reset();

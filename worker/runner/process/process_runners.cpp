@@ -352,7 +352,8 @@ std::unique_ptr<FailureDetail> ProcessRunners::State::introduce(Child& child, co
     Result<std::optional<FromRunner>> message = child.receive();
     if (!message) {
       auto failure = crash(child, message.error());
-      failure->failure = FailureClass::Refused;
+      // One that waited for its first run may have been killed for the memory of others; another would do.
+      if (failure->signal == 0) failure->failure = FailureClass::Refused;
       failure->message = "the runner '" + program.program + "' left before it introduced itself: " + failure->message;
       return failure;
     }

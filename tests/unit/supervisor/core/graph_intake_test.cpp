@@ -232,6 +232,29 @@ TEST(GraphIntake, LimitsCountOverChunks) {
   EXPECT_FALSE(intake.add(more).has_value());
 }
 
+TEST(GraphIntake, NoMoreMayBeWantedThanThereMayBe) {
+  GraphLimits limits;
+  limits.subtasks_max = 3;
+  GraphIntake intake{limits};
+  Graph wishes;
+  wishes.wanted = {0, 0};
+  EXPECT_TRUE(intake.add(wishes).has_value());
+  EXPECT_EQ(intake.add(wishes).error().code, ErrorCode::LimitExceeded);
+}
+
+TEST(GraphIntake, SmallChunksAreOneGraph) {
+  GraphIntake intake{GraphLimits{}};
+  for (std::uint32_t i = 0; i < 10000; ++i) {
+    Graph one = i == 0 ? GraphBuilder{}.add().build() : GraphBuilder{}.add({i - 1}).build();
+    if (i > 0) one.templates.clear();
+    ASSERT_TRUE(intake.add(std::move(one)).has_value());
+  }
+  const auto shape = intake.finish();
+  ASSERT_TRUE(shape.has_value()) << to_string(shape.error());
+  EXPECT_EQ((*shape)->size(), 10000U);
+  EXPECT_EQ((*shape)->predecessors(9999)[0], 9998U);
+}
+
 TEST(GraphIntake, ChunksContinueEachOther) {
   GraphIntake intake{GraphLimits{}};
   EXPECT_TRUE(intake.add(GraphBuilder{}.add().add({0}).keys({"a", "b"}).payloads({"x", "yy"}).build()).has_value());

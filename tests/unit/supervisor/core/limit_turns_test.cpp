@@ -54,7 +54,14 @@ TEST(LimitTurns, AGangGetsAllOfItsSlotsOrNone) {
 
 TEST(LimitTurns, ALowerLimitTakesSlotsBackButCutsNoGang) {
   EXPECT_EQ(take_turns({{.slots_max = 2}}, {runs(5000, 5000)})[0].allowed[0], 2000U);
-  EXPECT_EQ(take_turns({{.slots_max = 2}}, {runs(5000, 5000, 5000)})[0].allowed[0], 5000U);
+  TurnRequest gang = runs(5000, 5000, 5000);
+  gang.gang = true;
+  EXPECT_EQ(take_turns({{.slots_max = 2}}, {gang})[0].allowed[0], 5000U);
+  // Who wants no more than one portion is no gang.
+  const std::vector<Turn> turns =
+      take_turns({{.slots_max = 2}}, {runs(1000, 1000), runs(1000, 1000), runs(1000, 1000)});
+  EXPECT_EQ(turns[1].allowed[0], 1000U);
+  EXPECT_EQ(turns[2].allowed[0], 0U);
 }
 
 // Spec: policy-flux 7: exempt from limits of size, not of how many.
