@@ -240,6 +240,39 @@ TEST_F(PolicyRulesLive, AHeldJobGetsNoSlotsUntilItIsReleased) {
   }
 }
 
+// It takes its slots with it until it has gone, and no other one is told that it may have them.
+TEST_F(PolicyRulesLive, SlotsOnWhichAHeldJobStillRunsAreNotGivenAway) {
+  for (const char* preset : {"multifactor", "fair_share", "priority"}) {
+    SupervisorConfig config = site(preset);
+    config.policy.pools[0].preemption = false;
+    begin(config);
+    supervisor->submit(many(), of("ann", "a"));
+    supervisor->settle(1);
+    for (std::uint32_t subtask = 0; subtask < 4; ++subtask) supervisor->say(1, subtask, Outcome::Started);
+    supervisor->tick_after(1s);  // Not a short one.
+    supervisor->submit(many(), of("bob", "b"));
+    EXPECT_EQ(answer("hold", {"a"}), "done");
+    supervisor->settle(3);
+    EXPECT_EQ(supervisor->entitlements(2), Lines{"w1:0"}) << preset;
+    EXPECT_EQ((*supervisor->ask("explain", {"a"}))["freed_by"].list()->front()["how"], Value{"release job-1"}) << preset;
+    for (std::uint32_t subtask = 0; subtask < 4; ++subtask) supervisor->succeed(1, subtask);
+    supervisor->settle(3);
+    EXPECT_EQ(supervisor->entitlements(2), Lines{"w1:all"}) << preset;
+    supervisor->ignore();
+  }
+}
+
+TEST_F(PolicyRulesLive, NobodyGetsIntoAFullQueueByAnOrder) {
+  SupervisorConfig config = site();
+  config.policy.queues[0].limits.active_jobs_max = 1;
+  begin(config);
+  supervisor->submit(many(), of("ann", "first", {.queue = "short"}));
+  supervisor->submit(many(), of("ann", "second"));
+  EXPECT_NE(answer("set", {"queue", "second", "short"}).find("active_jobs_max is 1"), std::string::npos);
+  EXPECT_EQ(supervisor->job(2).spec.policy.queue, "");
+  EXPECT_EQ(answer("set", {"queue", "first", "short"}), "done") << "it is in it";
+}
+
 TEST_F(PolicyRulesLive, WrongOrdersToHoldAreRefused) {
   begin(site());
   EXPECT_NE(answer("hold", {"nobody"}).find("job 'nobody'"), std::string::npos);
