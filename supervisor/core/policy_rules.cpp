@@ -137,7 +137,9 @@ void SupervisorCore::take_limit_turns() {
     if (job.shares == nullptr) continue;
     job.shares->rules.hold.clear();
     job.shares->rules.cut = {};
-    if (is_shown(job) && (job.on_hold || !job.shares->rules.limits.empty())) jobs.push_back(&job);
+    // One that came back with the state keeps its turn until its workers have said what of it runs.
+    const bool counts = is_shown(job) || (job.held && !job.cancelling);
+    if (counts && (job.on_hold || !job.shares->rules.limits.empty())) jobs.push_back(&job);
   }
   if (jobs.empty()) return;
   std::stable_sort(jobs.begin(), jobs.end(), [this](const Job* a, const Job* b) { return goes_before(*a, *b); });
@@ -150,7 +152,7 @@ void SupervisorCore::take_limit_turns() {
     TurnRequest& request = requests.emplace_back();
     request.exempt = rules.exempt;
     request.on_hold = job->on_hold;
-    request.runs = rules.has_run || job->counts.succeeded > 0;
+    request.runs = rules.has_run || job->counts.succeeded > 0 || job->held;
     for (const LimitedBy& by : rules.limits) {
       const auto [place, is_new] = places.try_emplace(by.whom, static_cast<std::uint32_t>(limits.size()));
       if (is_new) limits.push_back(by.limits), whose.push_back(by.whom);
@@ -163,11 +165,13 @@ void SupervisorCore::take_limit_turns() {
       const bool gang = job->spec.policy.gang > 0 && !share.bound;
       request.gang = request.gang || gang;
       request.step[kind] = std::max<std::uint64_t>(gang ? share.demand : share.portion.milli, 1);
+      if (job->held) request.wanted[kind] = std::max(request.held[kind], request.step[kind]);
     }
   }
   const std::vector<Turn> turns = take_turns(limits, requests);
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     JobShares& shares = *jobs[i]->shares;
+    if (jobs[i]->held) continue;
     for (std::size_t kind = 0; kind < kBandKinds; ++kind) {
       shares.rules.cut[kind] = turns[i].allowed[kind] < shares.kinds[kind].demand;
       shares.kinds[kind].demand = turns[i].allowed[kind];

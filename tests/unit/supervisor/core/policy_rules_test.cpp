@@ -305,5 +305,32 @@ TEST(PolicyRulesKept, LevelQueueAndHoldComeBack) {
   cluster->ignore();
 }
 
+// Its attempts may still run, on workers that have not come back yet.
+TEST(PolicyRulesKept, ALimitCountsWhoHasNotComeBackYet) {
+  SupervisorConfig config = site();
+  config.policy.users = {{.name = "ann", .limits = {.running_jobs_max = 1}}};
+  JournalHarness cluster{config};
+  const auto settle = [&] {
+    for (int turn = 0; turn < 20; ++turn) {
+      cluster.write_all();
+      for (supervisor_action::RunPass& order : cluster->take_passes()) cluster->handle(PolicedSupervisor::run(order));
+    }
+  };
+  cluster->join({.slots = 4});
+  cluster->submit(many(), of("ann", "a"));
+  settle();
+  EXPECT_GT(cluster->assigned().size(), 0U);
+  cluster.restart_for_claims();
+  cluster->join({.slots = 4});
+  cluster->submit(many(), of("ann", "b"));
+  settle();
+  ASSERT_TRUE(cluster->core().reclaiming());
+  EXPECT_EQ(cluster->assigned().size(), 0U) << "a runs, as far as anybody knows";
+  const Result<Value> explained = cluster->ask("explain", {"b"});
+  ASSERT_TRUE(explained.has_value());
+  EXPECT_EQ((*explained)["held_by"], Value{"running_jobs_max of user 'ann' is 1, and 1 run or come before it"});
+  cluster->ignore();
+}
+
 }  // namespace
 }  // namespace penstock::supervisor
