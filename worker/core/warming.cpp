@@ -5,6 +5,19 @@
 #include "worker/core/worker_core.hpp"
 
 namespace penstock::worker {
+namespace {
+
+/// How many of `most` fit beside each other; takes them away.
+std::uint32_t fill(const ResourceVector& request, std::uint32_t most, ResourceVector& room) {
+  std::uint32_t count = 0;
+  for (; count < most && fits_execution(request, room) && request.memory <= room.memory; ++count) {
+    take_away(request, room);
+    room.memory -= request.memory;
+  }
+  return count;
+}
+
+}  // namespace
 
 // Kinds beyond what a lane keeps would drive each other out.
 void WorkerCore::want_runner(const SubtaskRecord& record) {
@@ -26,19 +39,23 @@ void WorkerCore::needs_no_runner(const SubtaskRecord& record) {
 void WorkerCore::warm_runners() {
   runners_wanted_ = false;
   for (const auto& band : bands_) {
+    ResourceVector room = band->execute.available();
+    room.memory = band->quota.capacity() - std::min(band->quota.used(), band->quota.capacity());
     for (const RunnerWish& wish : band->runner_wishes)
-      if (jobs_.find(wish.job).valid()) warm_runners(*band, wish);  // Else its template is gone, too.
+      if (jobs_.find(wish.job).valid()) warm_runners(*band, wish, room);  // Else its template is gone, too.
     band->runner_wishes.clear();
   }
 }
 
-// As many as there are subtasks that wait and slots that are idle. What is short of memory starts none in advance.
-void WorkerCore::warm_runners(Band& band, const RunnerWish& wish) {
+// As many as there are subtasks that wait and lanes that are idle, and could run at once: others would only take memory
+// that is in nobody's quota. What is short of memory starts none in advance.
+void WorkerCore::warm_runners(Band& band, const RunnerWish& wish, ResourceVector& room) {
   if (wish.subtasks == 0 || draining_ || band.relief != ReliefStep::None) return;
   const Template& content = wish.program->content;
   const std::int64_t each = std::max<std::int64_t>(content.request.slots.value(), 1);
   const std::int64_t idle = std::max<std::int64_t>(band.execute.available().slots.value(), 0) / each;
-  const auto count = static_cast<std::uint32_t>(std::min<std::int64_t>(wish.subtasks, idle));
+  const auto most = static_cast<std::uint32_t>(std::min<std::int64_t>(wish.subtasks, idle));
+  const std::uint32_t count = fill(content.request, most, room);
   if (!band.runner_kinds.order(wish.kind, count)) return;
   PENSTOCK_COVERAGE_MARK("runners were started before they were needed");
   worker_action::WarmRunners warm{band.index, band.execute.next_lanes(count), {}};

@@ -190,7 +190,7 @@ class WorkerCore {
   void want_runner(const SubtaskRecord& record);
   void needs_no_runner(const SubtaskRecord& record);
   void warm_runners();
-  void warm_runners(Band& band, const RunnerWish& wish);
+  void warm_runners(Band& band, const RunnerWish& wish, ResourceVector& room);
 
   // Ends: ends.cpp.
   void look_ahead(std::span<const RunEnd> runs) const;

@@ -64,6 +64,21 @@ TEST_F(Warming, NoMoreLanesAreWarmedThanSlotsAreIdle) {
   worker.ignore();
 }
 
+// They would take memory that is in nobody's quota.
+TEST_F(Warming, NoMoreLanesAreWarmedThanCanRunAtOnce) {
+  worker.template_at(0).request.named = {{"license", 1}};
+  worker.assign({{.subtask = 0, .missing = {9}}, {.subtask = 1, .missing = {9}}});
+  EXPECT_EQ(warmed(), Lines{}) << "no band here has one";
+  worker.ignore();
+}
+
+TEST_F(Warming, NoMoreLanesAreWarmedThanHaveMemory) {
+  worker.template_at(0).request.memory = kMiB * 400;  // Of 1 GiB.
+  worker.assign({{.subtask = 0, .missing = {9}}, {.subtask = 1, .missing = {9}}, {.subtask = 2, .missing = {9}}});
+  EXPECT_EQ(warmed(), Lines{"python 0 1"});
+  worker.ignore();
+}
+
 TEST_F(Warming, ItIsOrderedOnceForEachKindAndLane) {
   worker.assign({{.subtask = 0, .missing = {9}}});
   EXPECT_EQ(warmed(), Lines{"python 0"});
