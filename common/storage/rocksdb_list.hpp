@@ -13,7 +13,8 @@ namespace penstock {
 /// A list of files (MANIFEST) that was changed, or cut within an entry, RocksDB notices by itself. One that was cut between
 /// two entries is a shorter list and as good as any: at the next start the sorted files that it does not name any more, and
 /// whose logs are gone, would be deleted without a word (fault F13). So a file beside it, `MANIFEST.LENGTH`, tells how long
-/// it was; it is written anew behind each file that was listed, and may be behind the list, never ahead of it.
+/// it was; it is written anew behind each file that was listed, and at the end. It may be behind the list by what was
+/// listed in the instant of a kill, and is never ahead of it.
 ///
 /// Callbacks come from threads of the database.
 class ListLength final : public rocksdb::EventListener {

@@ -220,8 +220,15 @@ Result<DirectoryLock> lock_directory(const std::string& directory, const char* f
 
 class OpenRocksdb final : public Storage {
  public:
-  OpenRocksdb(DirectoryLock lock, std::unique_ptr<rocksdb::DB> database, std::string directory, rocksdb::Options options)
-      : directory_(std::move(directory)), options_(std::move(options)), lock_(std::move(lock)), database_(std::move(database)) {}
+  OpenRocksdb(DirectoryLock lock, std::unique_ptr<rocksdb::DB> database, std::string directory, rocksdb::Options options,
+              std::shared_ptr<ListLength> list_length)
+      : directory_(std::move(directory)),
+        options_(std::move(options)),
+        list_length_(std::move(list_length)),
+        lock_(std::move(lock)),
+        database_(std::move(database)) {
+    list_length_->note();
+  }
   ~OpenRocksdb() override { static_cast<void>(close().has_value()); }
 
   Result<std::optional<std::string>> get(std::string_view key) override {
@@ -277,6 +284,7 @@ class OpenRocksdb final : public Storage {
     }
     const rocksdb::Status status = database_->Close();
     database_.reset();
+    list_length_->note();  // A database that is being closed does not tell what it has just listed.
     std::error_code ignored;
     fs::remove(owner_file(directory_), ignored);
     lock_.reset();
@@ -305,6 +313,7 @@ class OpenRocksdb final : public Storage {
     if (const rocksdb::Status status = rocksdb::DB::Open(options_, directory_, &database); !status.ok())
       return last_error_ = error_of(status, directory_);
     database_.reset(database);
+    list_length_->note();
     return {};
   }
   Error closed() const { return {ErrorCode::WrongState, directory_, "is closed", {}}; }
@@ -313,6 +322,7 @@ class OpenRocksdb final : public Storage {
 
   const std::string directory_;
   const rocksdb::Options options_;
+  const std::shared_ptr<ListLength> list_length_;
   DirectoryLock lock_;
   std::unique_ptr<rocksdb::DB> database_;
   bool troubled_ = false;  ///< The last commit has failed.
@@ -360,9 +370,8 @@ Result<std::unique_ptr<Storage>> RocksdbStorage::open(const RocksdbOptions& opti
   rocksdb::DB* database = nullptr;
   if (const rocksdb::Status status = rocksdb::DB::Open(database_options, options.directory, &database); !status.ok())
     return error_of_opening(status, options.directory);
-  list_length->note();
   auto storage = std::make_unique<OpenRocksdb>(std::move(lock).value(), std::unique_ptr<rocksdb::DB>{database}, options.directory,
-                                               std::move(database_options));
+                                               std::move(database_options), list_length);
   // For whoever comes second.
   std::ofstream{owner_file(options.directory), std::ios::trunc} << options.owner << '\n';
   return std::unique_ptr<Storage>{std::move(storage)};
