@@ -82,6 +82,7 @@ struct Register {
   reclaims @5 :Bool;
   sharedStorage @6 :Bool;
   crash @7 :OperatorCrash;           # why this process began another life; null: no operator's fault
+  storeBytesMax @8 :Int64;           # of its store's memory; 0: it does not say
 }
 
 struct AssignedInput {

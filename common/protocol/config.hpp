@@ -64,6 +64,8 @@ struct SupervisorConfig {
   std::int64_t link_bytes_per_second = std::int64_t{1} << 30;
   Duration link_latency = std::chrono::microseconds{200};
   std::uint32_t lineage_depth_max = 10000;
+  std::uint32_t spare_data_percent = 25;
+  std::uint32_t spare_data_max = 65536;
   Duration watchdog_after = std::chrono::seconds{30};
   std::uint32_t finished_jobs_max = 10000;
   Duration finished_jobs_age_max = std::chrono::hours{24 * 30};
@@ -201,6 +203,8 @@ void visit_settings(SupervisorConfig& c, Visit&& visit) {
   visit({"link_bytes_per_second", "bytes/s", "speed that placement assumes for moving data"}, c.link_bytes_per_second, std::int64_t{1024}, std::int64_t{1} << 50);
   visit({"link_latency", "duration", "delay that placement assumes for each remote input"}, c.link_latency, Duration{0}, Duration{minutes{1}});
   visit({"lineage_depth_max", "subtasks", "lost data behind a longer chain of lost producers is given up"}, c.lineage_depth_max, std::uint32_t{1}, std::uint32_t{1U << 30U});
+  visit({"spare_data_percent", "percent", "of its store that a worker uses, up to which it keeps what all have read, in case a reader must run again; 0: never"}, c.spare_data_percent, std::uint32_t{0}, std::uint32_t{100});
+  visit({"spare_data_max", "subtasks", "of whom a worker keeps such outputs; beyond it the oldest half is dropped; 0: none"}, c.spare_data_max, std::uint32_t{0}, std::uint32_t{1U << 24U});
   visit({"watchdog_after", "duration", "work pending and nothing running for longer is reported with its cause"}, c.watchdog_after, Duration{milliseconds{10}}, Duration{hours{24}});
   visit({"finished_jobs_max", "jobs", "ended jobs that can still be asked about; older ones are forgotten"}, c.finished_jobs_max, std::uint32_t{1}, std::uint32_t{1U << 24U});
   visit({"finished_jobs_age_max", "duration", "ended jobs are forgotten when they are older"}, c.finished_jobs_age_max,

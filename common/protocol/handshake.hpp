@@ -93,6 +93,7 @@ struct Register {
   /// It goes on from an earlier life of the supervisor: the reports that this one may not have and `WorkerClaim`s follow.
   bool reclaims = false;
   bool shared_storage = false;     ///< It reads and writes checkpoints.
+  Bytes store_bytes_max;           ///< What its store may hold in memory; 0: it does not say.
   std::optional<OperatorCrash> crash;  ///< Why this process had to begin another life.
   friend bool operator==(const Register&, const Register&) = default;
 };

@@ -67,6 +67,7 @@ void write(const Register& message, schema::FromWorker::Builder root) {
   write_texts(message.operators, out.initOperators(static_cast<unsigned>(message.operators.size())));
   out.setReclaims(message.reclaims);
   out.setSharedStorage(message.shared_storage);
+  out.setStoreBytesMax(message.store_bytes_max.value());
   if (!message.crash) return;
   auto crash = out.initCrash();
   crash.setLife(message.crash->life.value());
@@ -233,6 +234,8 @@ Register read_register(schema::Register::Reader in) {
   message.operators = read_texts(in.getOperators());
   message.reclaims = in.getReclaims();
   message.shared_storage = in.getSharedStorage();
+  message.store_bytes_max = Bytes{in.getStoreBytesMax()};
+  if (message.store_bytes_max < Bytes{0}) refuse("size of the store");
   if (!in.hasCrash()) return message;
   const auto crash = in.getCrash();
   message.crash = OperatorCrash{Incarnation{crash.getLife()},

@@ -85,7 +85,7 @@ void SupervisorCore::read_what_waits() {
     Job& job = *jobs_[id.job.value()];
     const std::uint32_t subtask = id.index.value();
     if (job.held || job.cancelling || !data_is_gone(job, subtask)) continue;
-    if (job.data.readers(subtask) > 0 || (job.hot[subtask].flags & SubtaskFlag::kWanted) != 0) find_again(job, subtask);
+    if (is_needed(job, subtask)) find_again(job, subtask);
   }
 }
 

@@ -170,7 +170,7 @@ void SupervisorCore::claim_data(WorkerSlot slot, Job& job, std::span<const Claim
   const std::uint16_t count = std::max<std::uint16_t>(job.shape->template_of(subtask).output_count, 1);
   std::uint32_t missing = 0;
   for (std::uint16_t output = 0; output < count; ++output) missing += job.data.bytes(*job.shape, subtask, output) > 0;
-  const bool needed = job.data.readers(subtask) > 0 || (hot.flags & SubtaskFlag::kWanted) != 0;
+  const bool needed = is_needed(job, subtask);
   for (const ClaimedDatum& datum : outputs) {
     if (datum.output >= count) continue;
     if (!needed) tail_of_drops(slot, job.id, false).data.push_back({datum.producer, datum.output});

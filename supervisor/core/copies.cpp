@@ -43,7 +43,7 @@ WorkerSlot SupervisorCore::choose_keeper(const Job& job, std::uint32_t subtask, 
 // said so yet may be asked again, which changes nothing.
 void SupervisorCore::want_copies(Job& job, std::uint32_t subtask) {
   const std::uint16_t wanted = job.shape->template_of(subtask).replicas;
-  if (wanted <= 1 || job.cancelling || !job.data.in_use() || job.data.gone(subtask)) return;
+  if (wanted <= 1 || job.cancelling || !job.data.in_use() || job.data.gone(subtask) || !is_needed(job, subtask)) return;
   const std::int64_t bytes = job.data.total_bytes(*job.shape, subtask);
   if (bytes == 0) return;
   std::vector<WorkerId> others;

@@ -220,6 +220,7 @@ void SupervisorCore::finish_if_done(Job& job) {
   if (job.outputs.empty()) {
     release_job(job);
   } else {
+    drop_spare_of(job);
     job.keep_until = later(now_, config_.results_keep);
     kept_.push_back(job.id);
   }

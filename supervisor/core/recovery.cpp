@@ -174,8 +174,7 @@ void SupervisorCore::recover_outputs(Job& job, const record::SubtasksEnded& ende
   }
   for (const CheckpointPlace& place : ended.checkpoints) {
     const std::uint32_t subtask = place.producer.value();
-    const bool needed = job.data.readers(subtask) > 0 || (job.hot[subtask].flags & SubtaskFlag::kWanted) != 0;
-    if (needed && data_is_gone(job, subtask)) note_checkpoint(job, subtask, place.writer);
+    if (is_needed(job, subtask) && data_is_gone(job, subtask)) note_checkpoint(job, subtask, place.writer);
   }
 }
 
@@ -236,10 +235,8 @@ std::vector<std::uint32_t> SupervisorCore::all_that_depends_on(const Job& job, s
 
 /// Places what can be placed, and makes again what is needed and found nowhere.
 void SupervisorCore::resume(Job& job) {
-  for (std::uint32_t i = 0; i < job.total() && job.data.in_use(); ++i) {
-    const bool needed = job.data.readers(i) > 0 || (job.hot[i].flags & SubtaskFlag::kWanted) != 0;
-    if (needed && data_is_gone(job, i)) find_again(job, i);
-  }
+  for (std::uint32_t i = 0; i < job.total() && job.data.in_use(); ++i)
+    if (is_needed(job, i) && data_is_gone(job, i)) find_again(job, i);
   if (job.cancelling) return;  // A lineage was too long.
   place_sources(job);
   for (std::uint32_t i = 0; i < job.total(); ++i)

@@ -41,6 +41,7 @@ void SupervisorCore::receive(WorkerSlot slot, const ReportBatch& message) {
   }
   for (const BandLoad& load : message.loads)
     if (load.band.value() < worker.bands.size()) note_load(worker.bands[load.band.value()], load);
+  look_after_spare(slot);
 }
 
 /// Of a datum that was dropped, or lost, meanwhile.
@@ -160,8 +161,7 @@ void SupervisorCore::succeed(Job& job, const AttemptReport& report, std::span<co
   if (!outputs.empty()) keep_outputs(job, subtask, outputs);
   count_down_successors(job, subtask, slot);
   release_inputs(job, subtask);
-  const bool unread = job.data.in_use() && job.data.readers(subtask) == 0 && (hot.flags & SubtaskFlag::kWanted) == 0;
-  if (unread && !outputs.empty())
+  if (job.data.in_use() && !is_needed(job, subtask) && !outputs.empty())
     drop_data(job, subtask);
   else if (!outputs.empty())
     want_copies(job, subtask);
@@ -271,7 +271,7 @@ template InputNoticeBatch& SupervisorCore::tail_of_outbox<InputNoticeBatch>(Work
 template PriorityBatch& SupervisorCore::tail_of_outbox<PriorityBatch>(WorkerSlot, JobId);
 template StealRequest& SupervisorCore::tail_of_outbox<StealRequest>(WorkerSlot, JobId);
 
-// The subtask is final: it reads its inputs no more. What has lost its last reader is dropped.
+// The subtask is final: it reads its inputs no more. What has lost its last reader is spare.
 void SupervisorCore::release_inputs(Job& job, std::uint32_t subtask) {
   if (!job.data.in_use()) return;
   const auto predecessors = job.shape->predecessors(subtask);
@@ -279,9 +279,7 @@ void SupervisorCore::release_inputs(Job& job, std::uint32_t subtask) {
     const std::uint32_t producer = predecessors[k];
     if (job.shape->edge_output(job.shape->first_edge(subtask) + k) == EdgeKind::kOrderOnly) continue;
     if (job.data.readers(producer) > 0) --job.data.readers(producer);
-    const bool unread = job.data.readers(producer) == 0 && job.hot[producer].phase == SubtaskPhase::Succeeded &&
-                        (job.hot[producer].flags & SubtaskFlag::kWanted) == 0;
-    if (unread && !job.data.gone(producer)) drop_data(job, producer);
+    if (is_spare(job, producer)) make_spare(job, producer);
   }
 }
 

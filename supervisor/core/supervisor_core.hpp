@@ -321,6 +321,15 @@ class SupervisorCore {
   void release_inputs(Job& job, std::uint32_t subtask);
   void drop_data(Job& job, std::uint32_t subtask, bool lost = false);
 
+  // What all have read, while there is room: spare_data.cpp.
+  static bool is_needed(const Job& job, std::uint32_t subtask);
+  static bool is_spare(const Job& job, std::uint32_t subtask);
+  void make_spare(Job& job, std::uint32_t subtask);
+  bool has_spare_room(const WorkerEntry& worker) const;
+  void look_after_spare(WorkerSlot slot);
+  void drop_spare(WorkerSlot slot, std::size_t count);
+  void drop_spare_of(Job& job);
+
   // Further copies: copies.cpp.
   enum class Reads : std::uint8_t { Workers, SharedStorage };
   WorkerSlot choose_keeper(const Job& job, std::uint32_t subtask, std::span<const WorkerId> others, Reads reads) const;

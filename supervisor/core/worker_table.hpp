@@ -80,6 +80,7 @@ struct alignas(64) WorkerEntry {
   Incarnation incarnation;
   std::vector<HeldOutput> held;            ///< Outputs and copies that it has; those that are gone are swept out now and then.
   std::size_t sweep_held_at = 64;         ///< Size of `held` at which that is done next.
+  std::vector<HeldOutput> spare;          ///< Those of them that all had read, oldest first; some may be needed again.
   LookupMap<WorkerId, bool> peers_known;  ///< Workers whose data address it has been told.
   std::vector<SubtaskId> waiting;         ///< Claimed, and cached there for producers.
   std::optional<bool> drain_order;        ///< The last one, also of an earlier life of ours; none: never.

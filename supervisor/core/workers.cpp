@@ -33,6 +33,7 @@ void SupervisorCore::set_draining(WorkerSlot slot, bool draining) {
     records_.push_back(record::WorkerJoined{worker.id, worker.incarnation, worker.description.name,
                                             worker.description.shared_storage, draining, true});
   tell(slot, Drain{draining});
+  look_after_spare(slot);
   if (!worker.claiming) open_or_close_bands(slot);  // Else when it has said what it holds.
 }
 
@@ -226,10 +227,14 @@ void SupervisorCore::lose_data(Job& job, std::span<const HeldOutput> held, Worke
       want_copies(job, i);
       continue;
     }
-    if (stand_in(job, i)) continue;
+    if (is_needed(job, i) && stand_in(job, i)) continue;
     drop_data(job, i, true);
-    if (job.cancelling) continue;
-    if (job.data.readers(i) > 0 || (hot.flags & SubtaskFlag::kWanted) != 0) needed.push_back(i);
+    if (!is_needed(job, i)) {
+      PENSTOCK_COVERAGE_MARK("spare data were lost");
+      forget_checkpoint(job, i);
+    } else if (!job.cancelling) {
+      needed.push_back(i);
+    }
   }
   for (const std::uint32_t subtask : needed) find_again(job, subtask);
 }

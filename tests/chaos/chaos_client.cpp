@@ -334,7 +334,6 @@ int workflow(client::Session& session, const Arguments& arguments) {
   JobSpec spec = std::move(import->spec);
   spec.name = arguments[2];
   spec.trace = true;
-  const Graph graph = import->graph;
   const Result<client::Session::Submitted> submitted = session.submit(spec, std::move(import->graph));
   if (!submitted) return fail(submitted.error());
   const Result<JobState> state = session.wait(submitted->job, std::chrono::minutes{5});
@@ -349,13 +348,6 @@ int workflow(client::Session& session, const Arguments& arguments) {
     std::printf("%s[%u, \"%s\"]", separator, trace.run.subtask.value(), to_string(trace.worker).c_str());
     separator = ", ";
   }
-  std::printf("], \"edges\": [");
-  separator = "";
-  for (std::uint32_t reader = 0; reader < graph.size(); ++reader)
-    for (std::uint32_t edge = graph.input_offsets[reader]; edge < graph.input_offsets[reader + 1]; ++edge) {
-      std::printf("%s[%u, %u]", separator, graph.predecessors[edge], reader);
-      separator = ", ";
-    }
   std::printf("]}\n");
   return 0;
 }

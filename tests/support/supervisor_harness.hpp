@@ -26,6 +26,7 @@ struct WorkerSpec {
   std::vector<std::string> operators;
   std::vector<NamedAmount> named;
   bool shared_storage = false;
+  Bytes store_bytes_max{};  ///< 0: what all have read is dropped at once.
   std::optional<OperatorCrash> crash{};
 };
 

@@ -123,6 +123,8 @@ Register WorkerHost::description(bool reclaims) const {
   description.data_address = description.host + ":1";
   description.bands = bands_;
   description.shared_storage = true;
+  const Bytes store_max = world_.worker_config().store_bytes_max;
+  description.store_bytes_max = store_max.is_zero() ? kGiB : store_max;
   description.crash = crash_;
   return description;
 }

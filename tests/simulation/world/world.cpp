@@ -71,6 +71,9 @@ void World::draw_configuration() {
   supervisor_config_.reclaim_wait = milliseconds{r.chance(1, 4) ? r.between(0, 200) : 1500};
   supervisor_config_.watchdog_after = r.chance(1, 3) ? Duration{milliseconds{r.between(20, 500)}} : seconds{60};
   if (options_.policy) supervisor_config_.policy = random_policy(r);
+  Rng spare{mix_bits(options_.seed) ^ 0x59a7};
+  supervisor_config_.spare_data_percent = static_cast<std::uint32_t>(spare.chance(1, 3) ? spare.between(0, 100) : 25);
+  supervisor_config_.spare_data_max = static_cast<std::uint32_t>(spare.chance(1, 3) ? spare.between(0, 10) : 65536);
   Rng parts{mix_bits(options_.seed) ^ 0x9a47};
   has_devices_ = options_.policy && options_.workflow == nullptr && parts.chance(1, 3);
   if (options_.policy && parts.chance(1, 3)) guarantee_memory(parts, supervisor_config_.policy);

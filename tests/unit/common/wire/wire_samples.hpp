@@ -107,6 +107,7 @@ inline std::vector<FromWorker> all_from_worker() {
   description.operators = {"noop", "burn"};
   description.reclaims = true;
   description.shared_storage = true;
+  description.store_bytes_max = kMiB * 400;
   description.crash =
       OperatorCrash{Incarnation{99}, {JobId{4}, SubtaskIndex{5}}, Attempt{6}, 11, "operator 'o' crashed"};
   ReportBatch batch;
