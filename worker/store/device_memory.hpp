@@ -25,8 +25,9 @@ class DeviceMemory {
   virtual Result<void> read(std::uint64_t address, std::span<std::byte> to) = 0;
 };
 
-/// The memory of an NVIDIA device, named by its UUID as NVML tells it (`GPU-...`). Errors: Unsupported in a build
-/// without CUDA, or without its driver; NotFound if the host has no such device.
-Result<std::unique_ptr<DeviceMemory>> open_cuda_memory(const std::string& uuid);
+/// The memory of an NVIDIA device, named by its UUID as NVML tells it (`GPU-...`). `library` is CUDA's driver. Errors:
+/// Unsupported without it; NotFound if the host has no such device.
+Result<std::unique_ptr<DeviceMemory>> open_cuda_memory(const std::string& uuid,
+                                                       const std::string& library = "libcuda.so.1");
 
 }  // namespace penstock::worker

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "worker/transfer/chunk_packing.hpp"
+#include "worker/transfer/page_warmer.hpp"
 #include "worker/transfer/same_host.hpp"
 #include "worker/transfer/transfer_format.hpp"
 
@@ -40,8 +41,9 @@ struct Wanted {
 /// The way to one server: requests that wait, and connections that serve them.
 class Route : public std::enable_shared_from_this<Route> {
  public:
-  Route(asio::io_context& context, const HostPort& server, const ObjectStore& store, const TransferLimits& limits)
-      : io_(context), address_(server), store_(store), limits_(limits) {}
+  Route(asio::io_context& context, const HostPort& server, const ObjectStore& store, const TransferLimits& limits,
+        std::shared_ptr<PageWarmer> warmer)
+      : io_(context), address_(server), store_(store), limits_(limits), warmer_(std::move(warmer)) {}
 
   void add(Wanted wanted) {
     const auto behind = std::find_if(waiting_.begin(), waiting_.end(),
@@ -116,6 +118,7 @@ class Route : public std::enable_shared_from_this<Route> {
   const HostPort address_;
   const ObjectStore& store_;
   const TransferLimits limits_;
+  const std::shared_ptr<PageWarmer> warmer_;
   std::vector<Wanted> waiting_;  ///< By priority.
   std::vector<LinePtr> idle_;
   std::vector<LinePtr> busy_;
@@ -220,8 +223,11 @@ void Route::replied(const LinePtr& line) {
     wanted.offset = 0;
     return fail(line, "the server's datum has changed");
   }
-  if (wanted.blob == nullptr) wanted.blob = store_.allocate(reply.bytes);
-  if (wanted.blob == nullptr) return fail(line, "there is no memory for " + std::to_string(reply.bytes) + " bytes");
+  if (wanted.blob == nullptr) {
+    wanted.blob = store_.allocate(reply.bytes);
+    if (wanted.blob == nullptr) return fail(line, "there is no memory for " + std::to_string(reply.bytes) + " bytes");
+    warmer_->warm(wanted.blob);
+  }
   read_chunk(line);
 }
 
@@ -366,6 +372,7 @@ struct DataClient::State {
   Loop& loop;
   const ObjectStore& store;
   const TransferLimits limits;
+  const std::shared_ptr<PageWarmer> warmer = std::make_shared<PageWarmer>();
   std::map<std::string, std::shared_ptr<Route>> routes;
 };
 
@@ -379,7 +386,8 @@ DataClient::~DataClient() {
 void DataClient::fetch(const HostPort& from, const DataKey& key, std::uint64_t priority, OnDone on_done) {
   cancel(key);
   std::shared_ptr<Route>& route = state_->routes[to_string(from)];
-  if (route == nullptr) route = std::make_shared<Route>(state_->loop.io(), from, state_->store, state_->limits);
+  if (route == nullptr)
+    route = std::make_shared<Route>(state_->loop.io(), from, state_->store, state_->limits, state_->warmer);
   Wanted wanted;
   wanted.key = key;
   wanted.priority = priority;

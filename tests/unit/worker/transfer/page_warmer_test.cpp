@@ -1,0 +1,75 @@
+// Memory becomes present without a byte of it changing, and without being kept from whoever gives it back.
+#include "worker/transfer/page_warmer.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+namespace penstock::worker {
+namespace {
+
+constexpr std::size_t kBytes = std::size_t{64} << 20U;
+constexpr std::size_t kPage = 4096;
+
+std::shared_ptr<Blob> new_memory() {
+  return Blob::allocate_segment(kBytes, std::make_shared<SegmentReserve>(ReserveLimits{0, 0}));
+}
+
+/// Pages that are mapped and in memory.
+std::size_t present(const Blob& blob) {
+  std::vector<unsigned char> pages(kBytes / kPage);
+  if (mincore(const_cast<std::byte*>(blob.bytes().data()), kBytes, pages.data()) != 0) return 0;
+  return static_cast<std::size_t>(std::count_if(pages.begin(), pages.end(), [](unsigned char page) { return (page & 1U) != 0; }));
+}
+
+bool kernel_can() {
+  const std::shared_ptr<Blob> blob = new_memory();
+  return madvise(blob->data(), kPage, MADV_POPULATE_WRITE) == 0;
+}
+
+TEST(PageWarmer, AllPagesBecomePresentAndKeepTheirBytes) {
+  if (!kernel_can()) GTEST_SKIP() << "this kernel is older than 5.14";
+  PageWarmer warmer;
+  const std::shared_ptr<Blob> blob = new_memory();
+  std::memset(blob->data() + 5, 7, 100);
+  EXPECT_LT(present(*blob), 10U);
+  warmer.warm(blob);
+  while (present(*blob) < kBytes / kPage) std::this_thread::yield();
+  EXPECT_EQ(blob->bytes()[4], std::byte{0});
+  EXPECT_EQ(blob->bytes()[104], std::byte{7});
+  EXPECT_EQ(blob->bytes()[kBytes - 1], std::byte{0});
+}
+
+TEST(PageWarmer, WhatIsGivenBackMeanwhileIsNotTouched) {
+  PageWarmer warmer;
+  for (int i = 0; i < 20; ++i) {
+    std::shared_ptr<Blob> blob = new_memory();
+    const std::weak_ptr<Blob> seen = blob;
+    warmer.warm(blob);
+    blob.reset();
+    while (!seen.expired()) std::this_thread::yield();  // After the step that is being done.
+  }
+}
+
+TEST(PageWarmer, WhatIsSealedMeanwhileIsLeftAlone) {
+  PageWarmer warmer;
+  const std::shared_ptr<Blob> blob = new_memory();
+  warmer.warm(blob);
+  blob->seal();
+  ASSERT_NE(blob->segment(), nullptr);
+  EXPECT_EQ(blob->bytes()[kBytes - 1], std::byte{0});
+}
+
+TEST(PageWarmer, SmallOnesWakeNobody) {
+  PageWarmer warmer;
+  const std::shared_ptr<Blob> small = Blob::allocate(PageWarmer::kBytesMin - 1);
+  warmer.warm(small);
+  EXPECT_EQ(small.use_count(), 1);
+}
+
+}  // namespace
+}  // namespace penstock::worker

@@ -1,0 +1,63 @@
+#include "worker/transfer/page_warmer.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <system_error>
+
+namespace penstock::worker {
+namespace {
+
+constexpr std::size_t kStep = std::size_t{4} << 20U;
+constexpr std::uintptr_t kPage = 4096;
+
+/// False if the kernel does not do it (before Linux 5.14), or the memory cannot be written any more.
+bool touch(std::byte* from, std::size_t bytes) {
+  const auto begin = (reinterpret_cast<std::uintptr_t>(from) + kPage - 1) / kPage * kPage;
+  const auto end = (reinterpret_cast<std::uintptr_t>(from) + bytes) / kPage * kPage;
+  return begin >= end || madvise(reinterpret_cast<void*>(begin), end - begin, MADV_POPULATE_WRITE) == 0;
+}
+
+}  // namespace
+
+PageWarmer::~PageWarmer() {
+  {
+    const std::lock_guard lock{mutex_};
+    ending_ = true;
+  }
+  changed_.notify_one();
+  if (thread_.joinable()) thread_.join();
+}
+
+void PageWarmer::warm(const std::shared_ptr<Blob>& blob) {
+  if (blob->bytes().size() < kBytesMin) return;
+  const std::lock_guard lock{mutex_};
+  if (!thread_.joinable()) try {
+      thread_ = std::thread{[this] { run(); }};
+    } catch (const std::system_error&) {
+      return;  // Fault F33: the host has no threads left.
+    }
+  cold_.push_back(blob);
+  changed_.notify_one();
+}
+
+void PageWarmer::run() {
+  for (std::unique_lock lock{mutex_};;) {
+    changed_.wait(lock, [this] { return ending_ || !cold_.empty(); });
+    if (ending_) return;
+    const std::weak_ptr<Blob> cold = std::move(cold_.front());
+    cold_.pop_front();
+    bool more = true;
+    for (std::size_t at = 0; more && !ending_; at += kStep) {
+      lock.unlock();
+      // Held for a step only: who cancels gets the memory back.
+      if (const std::shared_ptr<Blob> blob = cold.lock(); blob == nullptr || at >= blob->bytes().size())
+        more = false;
+      else
+        more = touch(blob->data() + at, std::min(kStep, blob->bytes().size() - at));
+      lock.lock();
+    }
+  }
+}
+
+}  // namespace penstock::worker
