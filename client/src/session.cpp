@@ -155,14 +155,15 @@ void Session::forget(JobId job) {
 void Session::release(JobId job) { transport_->send(ReleaseJob{job}); }
 
 Result<Value> Session::ask(const std::string& command, const std::vector<std::string>& arguments, Duration timeout) {
+  const std::string operator_name = user_name() + "@" + host_name();
   std::unique_lock lock{mutex_};
   const std::uint64_t request = next_request_++;
-  questions_[request];
-  const AdminRequest asked{request, command, arguments, user_name() + "@" + host_name()};
+  Question& question = questions_[request];
+  const AdminRequest asked{request, command, arguments, operator_name};
   unanswered_[request] = asked;
   transport_->send(asked);
-  wait_until(changed_, lock, timeout, [&] { return questions_[request].has_value() || end_.has_value(); });
-  const std::optional<AdminAnswer> answer = questions_[request];
+  wait_until(question.changed, lock, timeout, [&] { return question.answer.has_value() || end_.has_value(); });
+  const std::optional<AdminAnswer> answer = std::move(question.answer);
   questions_.erase(request);
   unanswered_.erase(request);
   if (answer.has_value()) {
@@ -248,14 +249,17 @@ void Session::renew() {
 
 void Session::take(const AdminAnswer& answer) {
   const std::lock_guard lock{mutex_};
-  if (const auto found = questions_.find(answer.request); found != questions_.end()) found->second = answer;
-  changed_.notify_all();
+  const auto found = questions_.find(answer.request);
+  if (found == questions_.end()) return;
+  found->second.answer = answer;
+  found->second.changed.notify_one();
 }
 
 void Session::end(const Error& error) {
   const std::lock_guard lock{mutex_};
   if (!end_.has_value()) end_ = error;
   changed_.notify_all();
+  for (auto& [request, question] : questions_) question.changed.notify_one();
 }
 
 }  // namespace penstock::client

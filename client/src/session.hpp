@@ -74,6 +74,12 @@ class Session {
                     Duration timeout = std::chrono::seconds{30});
 
  private:
+  /// Who asks is woken by its own answer alone: thousands of orders a second may wait at once.
+  struct Question {
+    std::condition_variable changed;
+    std::optional<AdminAnswer> answer;
+  };
+
   std::optional<Result<Submitted>> ask_for_job(const std::function<void(std::uint64_t)>& send);
   void receive(const ToClient& message);
   void take(const SubmitReply& reply);
@@ -88,12 +94,12 @@ class Session {
 
   std::unique_ptr<Transport> transport_;
   mutable std::mutex mutex_;         // Invariant above; tests/integration/cluster under the thread sanitizer.
-  std::condition_variable changed_;  // Notified when anything that is waited for may have come.
+  std::condition_variable changed_;  // Notified when anything but an answer may have come.
   OnNews on_news_;
   std::uint64_t next_request_ = 1;
   std::map<std::uint64_t, std::optional<SubmitReply>> submissions_;
   std::map<std::uint64_t, std::optional<AttachReply>> attachments_;
-  std::map<std::uint64_t, std::optional<AdminAnswer>> questions_;
+  std::map<std::uint64_t, Question> questions_;
   std::map<JobId, JobView> jobs_;
   std::map<JobId, ToldSubtasks> told_;
   std::map<std::uint64_t, FromClient> unanswered_;  ///< Attachments and questions, to be said again.
