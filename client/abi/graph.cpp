@@ -102,7 +102,7 @@ Result<Template> read_template(const penstock_template& given) {
   if (in.attempts_max > UINT16_MAX || in.output_count >= EdgeKind::kOrderOnly)
     return Error{
         ErrorCode::InvalidArgument, "penstock_template", "`attempts_max` or `output_count` is above 65534", {}};
-  if (in.memory_bytes < 0 || in.time_limit_ns < 0 || in.expected_ns < 0)
+  if (in.memory_bytes < 0 || in.gpu_memory_bytes < 0 || in.time_limit_ns < 0 || in.expected_ns < 0)
     return Error{ErrorCode::InvalidArgument, "penstock_template", "an amount or a time is negative", {}};
   Template out;
   out.name = text(in.name);
@@ -112,7 +112,10 @@ Result<Template> read_template(const penstock_template& given) {
   out.working_directory = text(in.working_directory);
   if (in.payload.size > 0) out.payload.assign(static_cast<const char*>(in.payload.data), in.payload.size);
   out.runner = static_cast<RunnerKind>(in.runner);
+  if (in.milli_gpu > 0) out.request.slots = MilliSlots{std::min(in.milli_gpu, 1000U)};
   if (in.milli_slots > 0) out.request.slots = MilliSlots{in.milli_slots};
+  out.request.gpu = MilliGpu{in.milli_gpu};
+  out.request.device_memory = Bytes{in.gpu_memory_bytes};
   out.request.memory = Bytes{in.memory_bytes};
   for (std::uint32_t i = 0; i < in.resource_count; ++i)
     out.request.named.push_back({text(in.resources[i].name), in.resources[i].amount});

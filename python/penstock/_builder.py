@@ -50,7 +50,7 @@ class GraphBuilder:
         return len(self._columns)
 
     def add(self, function: Callable[..., Any], *args: Any, after: Iterable[Handle] = (), retries: int = 0,
-            priority: int = 0, resources: Optional[Dict[str, int]] = None, workers: Union[str, Iterable[str], None] = None,
+            priority: int = 0, resources: Optional[Dict[str, float]] = None, workers: Union[str, Iterable[str], None] = None,
             memory: int = 0, slots: float = 1.0, time_limit: float = 0.0, **kwargs: Any) -> Handle:
         """A call of `function`; handles and futures among the arguments become the values of their subtasks; a future is
         waited for here. It starts after those of `after` have succeeded, without reading them."""

@@ -87,7 +87,7 @@ class Client:
     # ---- calls ----
 
     def submit(self, function: Callable[..., Any], *args: Any, key: Optional[str] = None, retries: int = 0, priority: int = 0,
-               resources: Optional[Dict[str, int]] = None, workers: Workers = None, memory: int = 0,
+               resources: Optional[Dict[str, float]] = None, workers: Workers = None, memory: int = 0,
                slots: float = 1.0, time_limit: float = 0.0, files: Optional[Iterable[Path]] = None,
                environment: Optional[Dict[str, str]] = None, python: Optional[str] = None,
                working_directory: Optional[Path] = None, **kwargs: Any) -> Future:

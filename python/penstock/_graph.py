@@ -15,6 +15,8 @@ ORDER_ONLY = 0xFFFF
 OTHERS_MAX = 64  # Of a client: variants of its runner's command that are remembered.
 OPTIONS_MAX = 256  # Of a client or a graph: options that are remembered, so that equal ones are checked once.
 LARGE_BYTES = 64 << 10  # A buffer of an argument beyond this is an output of its own, shared by its readers.
+GPU, GPU_MEMORY = "GPU", "GPU_MEMORY"  # Resources that every worker with a device has.
+GPUS_MAX = 1024
 PIECE_BYTES = 1 << 20   # What is larger travels in pieces, so that each fits into graph.subtask_payload_bytes_max.
 
 
@@ -55,28 +57,40 @@ def the_worker(given):
 
 
 def amounts_of(resources):
-    """(name, amount) of each."""
+    """(name, amount) of each that only its name describes, thousandths of a GPU, bytes of its memory."""
     if resources is not None and not isinstance(resources, dict):
         raise TypeError(f"resources must be a dictionary of names and amounts, not {resources!r}")
-    return tuple(sorted((str(name), whole(f"resources[{name!r}]", amount, 0, 2**63 - 1))
-                        for name, amount in (resources or {}).items()))
+    named, devices, device_memory = [], 0, 0
+    for name, amount in (resources or {}).items():
+        what = f"resources[{name!r}]"
+        if name == GPU:
+            devices = round(number(what, amount, 0.001) * 1000) if amount else 0
+            if devices > GPUS_MAX * 1000:
+                raise ValueError(f"{what} must be at most {GPUS_MAX}, not {amount!r}")
+        elif name == GPU_MEMORY:
+            device_memory = whole(what, amount, 0, 2**63 - 1)
+        else:
+            named.append((str(name), whole(what, amount, 0, 2**63 - 1)))
+    return tuple(sorted(named)), devices, device_memory
 
 
 class Options:
     """How the subtasks of a function are to be run; equal ones share a template."""
 
-    __slots__ = ("retries", "priority", "resources", "worker", "memory", "slots", "time_limit", "keep_going", "runner",
+    __slots__ = ("retries", "priority", "resources", "milli_gpu", "gpu_memory", "worker", "memory", "slots", "time_limit", "keep_going", "runner",
                  "key")
 
     def __init__(self, retries=0, priority=0, resources=None, worker=None, memory=0, slots=1.0, time_limit=0.0,
                  keep_going=False, runner=None):
         self.retries, self.priority = whole("retries", retries or 0, 0, 65534), whole("priority", priority, -2**31, 2**31 - 1)
         self.worker, self.memory = the_worker(worker), whole("memory", memory, 0, 2**63 - 1)
-        self.resources = amounts_of(resources)
+        self.resources, self.milli_gpu, self.gpu_memory = amounts_of(resources)
         self.slots, self.time_limit = number("slots", slots, 0.001), number("time_limit", time_limit, 0.0)
+        if self.slots == 1.0 and 0 < self.milli_gpu < 1000:
+            self.slots = self.milli_gpu / 1000  # The slots of a GPU's band are parts of it.
         self.keep_going, self.runner = keep_going, runner  # None: that of the client or of the graph.
-        self.key = (self.retries, self.priority, self.resources, self.worker, self.memory, self.slots, self.time_limit,
-                    self.keep_going, runner)
+        self.key = (self.retries, self.priority, self.resources, self.milli_gpu, self.gpu_memory, self.worker, self.memory,
+                    self.slots, self.time_limit, self.keep_going, runner)
 
 
 def options_from(known, *members):
@@ -192,7 +206,8 @@ class GraphColumns:
         content = command.template(
             name=name.encode()[:200], milli_slots=max(1, round(options.slots * 1000)), memory_bytes=options.memory,
             payload=_abi.Bytes(ctypes.cast(ctypes.c_char_p(program), ctypes.c_void_p), len(program)),
-            resources=amounts, resource_count=len(options.resources), attempts_max=options.retries + 1,
+            resources=amounts, resource_count=len(options.resources), milli_gpu=options.milli_gpu,
+            gpu_memory_bytes=options.gpu_memory, attempts_max=options.retries + 1,
             continue_on_failure=int(options.keep_going), time_limit_ns=int(options.time_limit * 1e9),
             required_worker=_abi.text(options.worker))
         return self.library.check(self.library.graph_add_template(self.handle, content))

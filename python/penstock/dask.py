@@ -38,7 +38,7 @@ def set_default_client(client: Optional[Client]) -> None:
 
 
 def get(graph: Any, keys: Any, client: Optional[Client] = None, priority: int = 0, retries: int = 0,
-        resources: Optional[Dict[str, int]] = None, workers: Workers = None, name: Optional[str] = None,
+        resources: Optional[Dict[str, float]] = None, workers: Workers = None, name: Optional[str] = None,
         optimize: Optional[Callable[[Any, list], Any]] = None, files: Optional[Iterable[Path]] = None,
         environment: Optional[Dict[str, str]] = None, python: Optional[str] = None,
         working_directory: Optional[Path] = None, **_) -> Any:

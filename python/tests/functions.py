@@ -217,3 +217,14 @@ def meet(mine=None, other=None, seconds=60):
     while not os.path.exists(other) and time.monotonic() < late:
         time.sleep(0.005)
     return os.path.exists(other)
+
+
+def variable(name):
+    return os.environ.get(name, "")
+
+
+def meet_all(directory, count, number):
+    """Waits until so many of them run at once."""
+    touch(os.path.join(directory, str(number)))
+    until(lambda: len(os.listdir(directory)) == count)
+    return count

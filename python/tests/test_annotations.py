@@ -85,8 +85,10 @@ def test_a_larger_priority_comes_first(cluster, tmp_path):  # noqa: F811
 @pytest.mark.parametrize("annotations, kind, said", [
     ({"workers": ["w1", "w2"]}, ValueError, "annotation of 'a': workers must name one worker, not 2 .w1, w2.: for a choice"),
     ({"workers": 7}, TypeError, "workers must be the name of a worker, not 7"),
-    ({"resources": {"GPU": 0.5}}, TypeError, r"resources\['GPU'\] must be a whole number, not 0.5"),
-    ({"resources": {"GPU": -1}}, ValueError, r"resources\['GPU'\] must be from 0"),
+    ({"resources": {"license": 0.5}}, TypeError, r"resources\['license'\] must be a whole number, not 0.5"),
+    ({"resources": {"license": -1}}, ValueError, r"resources\['license'\] must be from 0"),
+    ({"resources": {"GPU": -1}}, ValueError, r"resources\['GPU'\] must be at least 0.001"),
+    ({"resources": {"GPU": 2000}}, ValueError, r"resources\['GPU'\] must be at most 1024"),
     ({"priority": "high"}, TypeError, "annotation of 'a': priority must be a whole number"),
     ({"retries": -1}, ValueError, "retries must be from 0")])
 def test_what_cannot_be_is_refused_by_name(client, annotations, kind, said):
@@ -97,8 +99,8 @@ def test_what_cannot_be_is_refused_by_name(client, annotations, kind, said):
 def test_calls_refuse_the_same(client):
     with pytest.raises(ValueError, match="workers must name one worker"):
         client.submit(functions.increment, 1, workers=["w1", "w2"])
-    with pytest.raises(TypeError, match=r"resources\['GPU'\] must be a whole number, not 0.5"):
-        client.submit(functions.increment, 1, resources={"GPU": 0.5})
+    with pytest.raises(TypeError, match=r"resources\['license'\] must be a whole number, not 0.5"):
+        client.submit(functions.increment, 1, resources={"license": 0.5})
     with pytest.raises(TypeError, match="resources must be a dictionary"):
         client.submit(functions.increment, 1, resources=["GPU"])
 

@@ -83,8 +83,10 @@ struct Handle {
 struct OperationOptions {
   std::string name;     ///< For people; empty: the program.
   std::string payload;  ///< The same for all of them.
-  std::uint32_t milli_slots = 1000;
+  std::uint32_t milli_slots = 0;  ///< 0: 1000, or `milli_gpu` where that is a part of one.
   std::int64_t memory_bytes = 0;
+  std::uint32_t milli_gpu = 0;  ///< 1000 is a whole GPU.
+  std::int64_t gpu_memory_bytes = 0;
   std::int32_t priority = 0;
   std::uint32_t attempts_max = 0;  ///< 0: as the supervisor is configured.
   std::chrono::nanoseconds time_limit{0};
@@ -188,6 +190,8 @@ class GraphBuilder {
     content.payload = {options.payload.data(), options.payload.size()};
     content.milli_slots = options.milli_slots;
     content.memory_bytes = options.memory_bytes;
+    content.milli_gpu = options.milli_gpu;
+    content.gpu_memory_bytes = options.gpu_memory_bytes;
     content.priority = options.priority;
     content.attempts_max = options.attempts_max;
     content.time_limit_ns = options.time_limit.count();

@@ -87,7 +87,7 @@ typedef struct penstock_template {
   const char* working_directory;
   penstock_bytes payload; /* Given to an operator or runner with each subtask; a runner gets it once. */
   uint32_t runner;
-  uint32_t milli_slots; /* 1000 */
+  uint32_t milli_slots; /* 1000, or milli_gpu where that is a part of one. */
   int64_t memory_bytes;
   const penstock_amount* resources;
   uint32_t resource_count;
@@ -100,6 +100,9 @@ typedef struct penstock_template {
   const char* required_worker; /* Only there. */
   const char* preferred_worker;
   int64_t expected_ns;
+  uint32_t milli_gpu; /* 1000 is a whole GPU; more than 0: it runs on a GPU band, with CUDA_VISIBLE_DEVICES set. */
+  uint32_t reserved;
+  int64_t gpu_memory_bytes;
 } penstock_template;
 
 /* Columns: element `i` is subtask number `i` of these, its inputs are `input_offsets[i]` to `input_offsets[i + 1]`. */
