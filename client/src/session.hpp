@@ -76,7 +76,7 @@ class Session {
  private:
   /// Who asks is woken by its own answer alone: thousands of orders a second may wait at once.
   struct Question {
-    std::condition_variable changed;
+    std::condition_variable changed;  // Of `mutex_`: the answer has come, or the session has ended.
     std::optional<AdminAnswer> answer;
   };
 

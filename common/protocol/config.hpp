@@ -125,6 +125,7 @@ struct WorkerConfig {
   std::uint32_t segments_max = 16384;
   Bytes reserve_bytes_max = kMiB * 512;
   std::uint32_t reserve_segments_max = 256;
+  std::uint32_t device_store_percent = 50;
   Bytes job_log_bytes_max = kKiB * 256;
   std::uint32_t job_logs_max = 64;
   std::uint32_t transfer_streams_max = 4;
@@ -276,6 +277,7 @@ void visit_settings(WorkerConfig& c, Visit&& visit) {
   visit({"segment_bytes_min", "bytes", "a smaller datum is plain memory, which processes of the host cannot share"}, c.segment_bytes_min, kKiB * 4, Bytes::max());
   visit({"segments_max", "segments", "further data are plain memory, whatever their size"}, c.segments_max, std::uint32_t{0}, std::uint32_t{1U << 20U});
   visit({"reserve_bytes_max", "bytes", "memory of dropped data that is kept for the next ones, beyond store_bytes_max, of which it is an eighth at most; 0: none"}, c.reserve_bytes_max, Bytes{0}, Bytes::max());
+  visit({"device_store_percent", "percent", "of the memory of a GPU that outputs of operators may take there; beyond it the oldest leave for the host"}, c.device_store_percent, std::uint32_t{1}, std::uint32_t{100});
   visit({"reserve_segments_max", "segments", "of that memory; beyond it the oldest is given back"}, c.reserve_segments_max, std::uint32_t{0}, std::uint32_t{65536});
   visit({"job_log_bytes_max", "bytes", "of the lines that process runners have written for a job; beyond it the oldest go. 0: nothing is kept"}, c.job_log_bytes_max, Bytes{0}, kMiB * 256);
   visit({"job_logs_max", "jobs", "whose lines are kept; beyond it those go that were written to least recently"}, c.job_logs_max, std::uint32_t{1}, std::uint32_t{65536});

@@ -25,7 +25,11 @@ int cuDeviceGet(int* device, int index) {
   return 0;
 }
 int cuDeviceGetUuid_v2(unsigned char* uuid, int device) {
-  std::memset(uuid, device == 0 ? 0x11 : 0x22, 16);
+  // Those of fake_nvml.cpp.
+  static const unsigned char middle[] = {0xaa, 0xaa, 0xbb, 0xbb, 0xcc, 0xcc, 0, 0, 0, 0, 0};
+  std::memset(uuid, device == 0 ? 0x11 : 0x22, 4);
+  std::memcpy(uuid + 4, middle, sizeof middle);
+  uuid[15] = static_cast<unsigned char>(device + 1);
   return 0;
 }
 int cuDevicePrimaryCtxRetain(void** context, int device) {

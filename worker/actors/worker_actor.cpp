@@ -12,6 +12,7 @@
 #include "common/runtime/host.hpp"
 #include "common/runtime/log.hpp"
 #include "common/runtime/mail.hpp"
+#include "common/runtime/process.hpp"
 #include "worker/actors/band_actor.hpp"
 #include "worker/actors/link_actor.hpp"
 #include "worker/actors/worker_host.hpp"
@@ -44,6 +45,7 @@ class WorkerActor {
     self_->set_exit_handler([this](const caf::exit_msg& message) { leave(message); });
     timer_ = std::make_unique<LoopTimer>(surroundings->loop);
     measure_timer_ = std::make_unique<LoopTimer>(surroundings->loop);
+    add_devices();
     serve_data();
     for (std::size_t i = 0; i < options_.bands.size(); ++i) bands_.push_back(spawn_band(i));
     begin_life();
@@ -67,6 +69,21 @@ class WorkerActor {
     config.checkpoints = options_.checkpoints;
     config.ends_daemons = options_.owns_process;
     return spawn_band_actor(self_->system(), surroundings_->loop, surroundings_->store, config, self_);
+  }
+
+  // Before anybody uses the store.
+  void add_devices() {
+    const std::string library = environment_value("PENSTOCK_CUDA_LIBRARY");
+    for (const BandDescription& band : options_.bands) {
+      devices_.push_back(nullptr);
+      if (band.device_uuid.empty()) continue;
+      const std::int64_t hundredth = band.capacity.device_memory.value() / 100;
+      auto tier = std::make_shared<DeviceTier>(surroundings_->store, band.device_uuid,
+                                               Bytes{hundredth * options_.core.device_store_percent},
+                                               library.empty() ? "libcuda.so.1" : library);
+      devices_.back() = tier.get();
+      surroundings_->store.add_tier(std::move(tier));
+    }
   }
 
   void serve_data() {
@@ -96,6 +113,7 @@ class WorkerActor {
     description.crash = std::exchange(options_.crash, std::nullopt);
     WorkerPorts ports = make_ports();
     ports.life = life_;
+    ports.devices = devices_;
     ports.description = description;
     ports.description.reclaims = true;
     host_ = std::make_unique<WorkerHost>(options_.core, options_.bands, options_.processors, surroundings_->operators,
@@ -251,6 +269,7 @@ class WorkerActor {
   caf::actor route_;
   caf::actor handle_;
   std::vector<caf::actor> bands_;
+  std::vector<DeviceTier*> devices_;  // Of each band; null: it has none.
   std::unique_ptr<LoopTimer> timer_;
   std::unique_ptr<LoopTimer> measure_timer_;
   std::unique_ptr<TransferThread> transfers_;  ///< None embedded: everybody shares the store.

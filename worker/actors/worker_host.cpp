@@ -70,7 +70,7 @@ struct WorkerHost::State : std::enable_shared_from_this<State> {
                          const Event& event);
   void stop(const worker_action::StopRun& action);
   void refuse(const worker_action::StartSubtask& action, std::string message);
-  penstock_operator_function function_of(const Template& program);
+  OperatorRegistry::Found operator_of(const Template& program);
   void arm();
 
   // Constant after construction.
@@ -98,7 +98,7 @@ struct WorkerHost::State : std::enable_shared_from_this<State> {
   struct KnownFunction {
     const Template* program = nullptr;
     std::string name;
-    penstock_operator_function function = nullptr;
+    OperatorRegistry::Found found;
   };
   std::array<KnownFunction, 16> known_functions;
 
@@ -117,6 +117,7 @@ WorkerHost::WorkerHost(const WorkerConfig& config, std::vector<BandDescription> 
     NativeLanesConfig lanes;
     lanes.life = state->ports.life;
     lanes.device = bands[i].device_uuid;
+    if (i < state->ports.devices.size()) lanes.tier = state->ports.devices[i];
     if (i < processors.size()) lanes.processors = processors[i];
     ProcessRunnersConfig processes{config, bands[i].name, lanes.device, lanes.processors, &state->logs};
     if (state->ports.runner_gone)
@@ -405,8 +406,8 @@ void WorkerHost::State::start(const worker_action::StartSubtask& action) {
 
 void WorkerHost::State::start_on_lane(const worker_action::StartSubtask& action) {
   const Template* process = action.program->runner == RunnerKind::Process ? action.program : nullptr;
-  const penstock_operator_function function = process == nullptr ? function_of(*action.program) : nullptr;
-  const bool unknown = process == nullptr && function == nullptr;
+  const OperatorRegistry::Found known = process == nullptr ? operator_of(*action.program) : OperatorRegistry::Found{};
+  const bool unknown = process == nullptr && known.run == nullptr;
   // One that is offered is refused when its turn comes.
   if (unknown && action.offered) return;
   if (unknown) return refuse(action, "this worker has no operator '" + action.program->program + "'");
@@ -415,7 +416,8 @@ void WorkerHost::State::start_on_lane(const worker_action::StartSubtask& action)
   const JobId after = action.within_job ? action.id.job : JobId::none();
   NativeRun& run = action.offered ? band.add_offer(after, inputs_of(action)) : started;
   run.process = process;
-  run.function = function;
+  run.function = known.run;
+  run.on_devices = known.on_devices;
   run.name = action.program->program;
   run.ticket = ticket_of(action.record, action.attempt);
   run.id = action.id;
@@ -430,11 +432,11 @@ void WorkerHost::State::start_on_lane(const worker_action::StartSubtask& action)
 }
 
 // A small cache by address. A template may be gone and another at its place; the name tells.
-penstock_operator_function WorkerHost::State::function_of(const Template& program) {
+OperatorRegistry::Found WorkerHost::State::operator_of(const Template& program) {
   KnownFunction& known = known_functions[(reinterpret_cast<std::uintptr_t>(&program) >> 6U) % known_functions.size()];
-  if (known.program == &program && known.name == program.program) return known.function;
+  if (known.program == &program && known.name == program.program) return known.found;
   known = {&program, program.program, operators.find(program.program)};
-  return known.function;
+  return known.found;
 }
 
 void WorkerHost::State::refuse(const worker_action::StartSubtask& action, std::string message) {

@@ -35,6 +35,7 @@ struct WorkerPorts {
   std::function<void(std::function<void()>)> post;   ///< Do this on the loop's thread.
   std::function<void(const Error&)> complain;        ///< Of the supervisor, who breaks the protocol.
   std::function<void(const Error&)> storage_failed;  ///< The disk, or shared storage, would not do it.
+  std::vector<DeviceTier*> devices;                  ///< Of each band; null: it has none. They belong to the store.
 };
 
 /// How a run that was not native ended.

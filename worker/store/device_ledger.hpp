@@ -48,6 +48,7 @@ class DeviceLedger {
   /// REQUIRES, for these: it is here.
   void pin(const DataKey& key);    ///< A use of it.
   void unpin(const DataKey& key);  ///< As often as it was pinned.
+  std::uint32_t pins(const DataKey& key) const { return data_.at(key).pins; }
   void host_has(const DataKey& key) { data_.at(key).host_has_it = true; }
 
   Bytes used() const { return used_; }

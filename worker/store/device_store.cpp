@@ -21,12 +21,18 @@ struct DeviceStore::State {
   Result<BlobPtr> copy_to_host(const DataKey& key);
   Result<void> bring(const DataKey& key);
   void forget(const DataKey& key);
+  void forget_all();
 
   DeviceMemory& memory;
   ObjectStore& host;
   mutable std::mutex mutex;  ///< Guards the rest, and `memory`.
   DeviceLedger ledger;
   std::map<DataKey, Place> places;  ///< Those that `ledger` knows.
+  struct Leftover {
+    Bytes bytes;
+    std::uint32_t pins = 0;
+  };
+  std::map<std::uint64_t, Leftover> leftovers;  ///< By address: pinned when they were forgotten. Reserved in `ledger`.
   std::uint64_t spilled = 0;
 };
 
@@ -35,6 +41,7 @@ DeviceStore::DeviceStore(DeviceMemory& memory, ObjectStore& host, Bytes capacity
 
 DeviceStore::~DeviceStore() {
   for (const auto& [key, place] : state_->places) state_->memory.free(place.address);
+  for (const auto& [address, leftover] : state_->leftovers) state_->memory.free(address);
 }
 
 Result<void> DeviceStore::State::make_room(Bytes bytes) {
@@ -80,7 +87,7 @@ Result<BlobPtr> DeviceStore::State::copy_to_host(const DataKey& key) {
 }
 
 Result<void> DeviceStore::State::bring(const DataKey& key) {
-  const BlobPtr blob = host.load_now(key);
+  const BlobPtr blob = host.load_here_now(key);
   if (blob == nullptr)
     return Error{ErrorCode::NotFound, to_string(key), "is neither on the device nor on the host", {}};
   const Bytes bytes{static_cast<std::int64_t>(blob->bytes().size())};
@@ -99,9 +106,17 @@ Result<void> DeviceStore::State::bring(const DataKey& key) {
 void DeviceStore::State::forget(const DataKey& key) {
   const auto found = places.find(key);
   if (found == places.end()) return;
-  memory.free(found->second.address);
+  const Place place = found->second;
+  const std::uint32_t pins = ledger.pins(key);
   ledger.remove(key);
   places.erase(found);
+  if (pins == 0) return memory.free(place.address);
+  leftovers[place.address] = {place.bytes, pins};
+  ledger.reserve(place.bytes);
+}
+
+void DeviceStore::State::forget_all() {
+  while (!places.empty()) forget(DataKey{places.begin()->first});
 }
 
 Result<DeviceBuffer> DeviceStore::allocate(Bytes bytes) {
@@ -117,7 +132,7 @@ void DeviceStore::put(const DataKey& key, DeviceBuffer buffer) {
   PENSTOCK_CHECK(buffer.store_ == state_.get());
   const std::lock_guard lock{state_->mutex};
   state_->forget(key);
-  state_->host.drop(key);  // Of an earlier attempt.
+  state_->host.drop_here(key);  // Of an earlier attempt.
   state_->ledger.add(key, buffer.bytes_, false);
   state_->places[key] = {buffer.address_, buffer.bytes_};
   buffer.store_ = nullptr;
@@ -130,23 +145,46 @@ Result<std::uint64_t> DeviceStore::pin(const DataKey& key) {
   return state_->places.at(key).address;
 }
 
-void DeviceStore::unpin(const DataKey& key) {
+void DeviceStore::unpin(const DataKey& key, std::uint64_t address) {
   const std::lock_guard lock{state_->mutex};
-  state_->ledger.unpin(key);
+  const auto leftover = state_->leftovers.find(address);
+  if (leftover == state_->leftovers.end()) return state_->ledger.unpin(key);
+  if (--leftover->second.pins > 0) return;
+  state_->memory.free(address);
+  state_->ledger.unreserve(leftover->second.bytes);
+  state_->leftovers.erase(leftover);
 }
 
 Result<BlobPtr> DeviceStore::to_host(const DataKey& key) {
   const std::lock_guard lock{state_->mutex};
-  if (BlobPtr blob = state_->host.load_now(key); blob != nullptr) return blob;
-  if (!state_->ledger.has(key))
+  if (BlobPtr blob = state_->host.find_here(key); blob != nullptr) return blob;
+  if (state_->ledger.has(key)) return state_->copy_to_host(key);
+  BlobPtr blob = state_->host.load_here_now(key);
+  if (blob == nullptr)
     return Error{ErrorCode::NotFound, to_string(key), "is neither on the device nor on the host", {}};
-  return state_->copy_to_host(key);
+  return blob;
 }
 
 void DeviceStore::drop(const DataKey& key) {
   const std::lock_guard lock{state_->mutex};
   state_->forget(key);
-  state_->host.drop(key);
+  state_->host.drop_here(key);
+}
+
+void DeviceStore::forget(const DataKey& key) {
+  const std::lock_guard lock{state_->mutex};
+  state_->forget(key);
+}
+
+void DeviceStore::clear() {
+  const std::lock_guard lock{state_->mutex};
+  state_->forget_all();
+}
+
+Bytes DeviceStore::bytes_of(const DataKey& key) const {
+  const std::lock_guard lock{state_->mutex};
+  const auto found = state_->places.find(key);
+  return found == state_->places.end() ? Bytes{0} : found->second.bytes;
 }
 
 Bytes DeviceStore::used() const {

@@ -30,17 +30,23 @@ class DeviceStore {
   /// Errors, with the numbers: LimitExceeded if it can never fit; ResourceExhausted if too much is pinned for now, or
   /// the host has no memory for who should leave; then nothing has changed but for those that have left.
   Result<DeviceBuffer> allocate(Bytes bytes);
-  /// Replaces what is there, and its copy on the host. REQUIRES: the buffer is of this store, and the key not pinned.
+  /// Replaces what is there, and its copy on the host. REQUIRES: the buffer is of this store.
   void put(const DataKey& key, DeviceBuffer buffer);
-  /// The address of a datum, brought from the host if it is only there; it stays until `unpin`. Errors: as `allocate`;
-  /// NotFound if it is in none of the places.
+  /// The address of a datum, brought from the host if it is only there; its bytes stay until `unpin`, whatever becomes of
+  /// the datum. Errors: as `allocate`; NotFound if it is in none of the places.
   Result<std::uint64_t> pin(const DataKey& key);
-  /// REQUIRES: it was pinned as often.
-  void unpin(const DataKey& key);
+  /// REQUIRES: `pin` has given this address for it as often.
+  void unpin(const DataKey& key, std::uint64_t address);
   /// The same datum in the host's store; the device keeps it. Errors: NotFound; ResourceExhausted.
   Result<BlobPtr> to_host(const DataKey& key);
-  /// From all places. REQUIRES: it is not pinned.
+  /// From all places.
   void drop(const DataKey& key);
+  /// From the device alone.
+  void forget(const DataKey& key);
+  /// All of them, from the device alone.
+  void clear();
+  /// Of a datum that is on the device, else 0.
+  Bytes bytes_of(const DataKey& key) const;
 
   Bytes used() const;
   /// Data that had to leave the device and were copied to the host, so far.

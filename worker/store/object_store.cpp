@@ -98,6 +98,7 @@ struct ObjectStore::State {
   std::set<DataKey> restoring;            ///< Wanted from disk; what is dropped meanwhile is not.
   std::map<DataKey, std::string> checkpoints;  ///< Files on shared storage that go when their datum is dropped.
   mutable SpillFiles files{options.spill};
+  std::vector<std::shared_ptr<DataTier>> tiers;
   SpillThread thread;  // Last: it uses all of the above.
 };
 
@@ -114,6 +115,8 @@ void count(State& state, const Blob* blob, std::int64_t by) {
 
 ObjectStore::ObjectStore(const StoreOptions& options) : state_(std::make_unique<State>(options)) {}
 ObjectStore::~ObjectStore() = default;
+
+void ObjectStore::add_tier(std::shared_ptr<DataTier> tier) { state_->tiers.push_back(std::move(tier)); }
 
 std::shared_ptr<Blob> ObjectStore::allocate(std::size_t bytes) const {
   const bool room =
@@ -133,6 +136,13 @@ void ObjectStore::put(const DataKey& key, std::shared_ptr<Blob> blob) {
 }
 
 BlobPtr ObjectStore::find(const DataKey& key) const {
+  if (BlobPtr blob = find_here(key)) return blob;
+  for (const auto& tier : state_->tiers)
+    if (BlobPtr blob = tier->to_host(key)) return blob;
+  return nullptr;
+}
+
+BlobPtr ObjectStore::find_here(const DataKey& key) const {
   decltype(state_->blobs)::const_accessor entry;
   return state_->blobs.find(entry, key) ? entry->second : nullptr;
 }
@@ -145,6 +155,11 @@ void ObjectStore::release(const DataKey& key) {
 }
 
 void ObjectStore::drop(const DataKey& key) {
+  drop_here(key);
+  for (const auto& tier : state_->tiers) tier->drop(key);
+}
+
+void ObjectStore::drop_here(const DataKey& key) {
   if (state_->spills.load(std::memory_order_acquire)) {
     {
       const std::lock_guard lock{state_->mutex};
@@ -275,9 +290,14 @@ void ObjectStore::load(const DataKey& key, std::function<void(BlobPtr)> on_done)
 }
 
 BlobPtr ObjectStore::load_now(const DataKey& key) const {
-  if (BlobPtr blob = find(key)) return blob;
+  BlobPtr blob = load_here_now(key);
+  return blob == nullptr ? find(key) : blob;
+}
+
+BlobPtr ObjectStore::load_here_now(const DataKey& key) const {
+  if (BlobPtr blob = find_here(key)) return blob;
   std::shared_ptr<Blob> blob;
-  if (!on_disk(key) || !read_into(key, blob)) return find(key);  // It may have been restored meanwhile.
+  if (!on_disk(key) || !read_into(key, blob)) return find_here(key);  // It may have been restored meanwhile.
   return blob;
 }
 
@@ -285,6 +305,7 @@ void ObjectStore::quiesce() { state_->thread.quiesce(); }
 
 void ObjectStore::clear() {
   quiesce();
+  for (const auto& tier : state_->tiers) tier->clear();
   state_->restoring.clear();
   state_->checkpoints.clear();  // The files stay: for others they are what is left of this life.
   state_->files.clear();

@@ -65,6 +65,16 @@ struct StoreOptions {
   std::string checkpoints;  ///< Directory that all workers share; empty: there is none.
 };
 
+/// Where data may be that are neither in memory nor on disk: a device. Called by any thread.
+class DataTier {
+ public:
+  virtual ~DataTier() = default;
+  /// The datum, in the store from now on; null if it is not there, or cannot be brought.
+  virtual BlobPtr to_host(const DataKey& key) = 0;
+  virtual void drop(const DataKey& key) = 0;
+  virtual void clear() = 0;
+};
+
 /// Data by key, in memory and on disk. Any thread may call any member; a blob lives for as long as someone holds it.
 /// It decides nothing: what is spilled, released and restored, and when, is said by the core.
 class ObjectStore {
@@ -74,14 +84,22 @@ class ObjectStore {
   ObjectStore(const ObjectStore&) = delete;
   ObjectStore& operator=(const ObjectStore&) = delete;
 
+  /// Who looks for something that is not here finds it there, and what is dropped here is dropped there. REQUIRES: before
+  /// any other call.
+  void add_tier(std::shared_ptr<DataTier> tier);
+
   /// Memory for a datum to be filled and then `put`; null if there is none.
   std::shared_ptr<Blob> allocate(std::size_t bytes) const;
   /// Seals it; replaces what is there.
   void put(const DataKey& key, std::shared_ptr<Blob> blob);
-  /// Null if it is not here.
+  /// Null if it is not here. What is on a device is brought.
   BlobPtr find(const DataKey& key) const;
-  /// From memory and from disk.
+  /// From memory, disk and devices.
   void drop(const DataKey& key);
+  // The same without the devices, for these.
+  BlobPtr find_here(const DataKey& key) const;
+  BlobPtr load_here_now(const DataKey& key) const;
+  void drop_here(const DataKey& key);
   /// As if newly made; no answer comes any more.
   void clear();
   /// In memory.

@@ -12,8 +12,8 @@
 #include <map>
 #include <vector>
 
+#include "worker/store/page_warmer.hpp"
 #include "worker/transfer/chunk_packing.hpp"
-#include "worker/transfer/page_warmer.hpp"
 #include "worker/transfer/same_host.hpp"
 #include "worker/transfer/transfer_format.hpp"
 

@@ -10,7 +10,7 @@
  *       return 0;
  *     }
  *     static const penstock_operator table[] = {{"square", square}};
- *     static const penstock_operator_table all = {PENSTOCK_OPERATOR_ABI, 1, table};
+ *     static const penstock_operator_table all = {PENSTOCK_OPERATOR_ABI, 1, table, 0};
  *     const penstock_operator_table* penstock_operators(void) { return &all; }
  *
  * Load it with `penstock worker --operators libsquare.so`. An operator runs on one of its band's slots, may be called
@@ -28,7 +28,7 @@ extern "C" {
 #endif
 
 /* Raised when a member changes its meaning or place; members are only added at the end. */
-#define PENSTOCK_OPERATOR_ABI 1u
+#define PENSTOCK_OPERATOR_ABI 2u
 
 typedef struct penstock_view {
   const void* data; /* NULL if there are no bytes. */
@@ -57,6 +57,18 @@ struct penstock_call {
   int (*cancelled)(penstock_call* call);
   /* Records why the subtask fails; returns 1, to be returned. */
   int (*fail)(penstock_call* call, const char* message);
+
+  /* Since ABI 2: data in the memory of the band's GPU (`device`). Each of these returns 0 or NULL, and has recorded why, if
+   * the band has no GPU, its driver does not answer, or there is no room. Addresses are of the device's primary context,
+   * which whoever uses them makes current. */
+
+  /* Where input number `index` is on the device, brought there if it is not; read only. */
+  uint64_t (*device_input)(penstock_call* call, uint64_t index);
+  /* Its bytes on the host, brought there if they are not; only with PENSTOCK_ON_DEVICES can that be. */
+  const void* (*host_input)(penstock_call* call, uint64_t index);
+  /* Memory of the device for output number `index`, to be filled before returning, all work of streams included. It stays
+   * there for those who run beside it, and is brought to whoever reads it elsewhere. */
+  uint64_t (*device_output)(penstock_call* call, uint32_t index, uint64_t bytes);
 };
 
 /* Returns 0 for success. Anything else, or a C++ exception, fails the attempt. */
@@ -67,10 +79,14 @@ typedef struct penstock_operator {
   penstock_operator_function run;
 } penstock_operator;
 
+/* Inputs that are only on the device stay there: they have `bytes` and no `data`. Without it all are brought first. */
+#define PENSTOCK_ON_DEVICES 1u
+
 typedef struct penstock_operator_table {
   uint32_t abi; /* PENSTOCK_OPERATOR_ABI */
   uint32_t count;
   const penstock_operator* operators;
+  uint32_t flags; /* Since ABI 2: PENSTOCK_ON_DEVICES, for all of them. */
 } penstock_operator_table;
 
 /* To be defined by the library. */

@@ -33,7 +33,7 @@ class ExampleOperators : public ::testing::Test {
     NativeRun what;
     what.id = {JobId{1}, SubtaskIndex{++runs}};
     what.attempt = Attempt{1};
-    what.function = registry.find(name);
+    what.function = registry.find(name).run;
     what.payload = payload;
     what.milli_slots = milli_slots;
     what.output_count = 2;

@@ -17,6 +17,7 @@
 #include "common/runtime/clock.hpp"
 #include "common/runtime/log.hpp"
 #include "worker/runner/native/crash_note.hpp"
+#include "worker/runner/native/device_run.hpp"
 #include "worker/runner/native/operator_registry.hpp"
 #include "worker/runner/native/pace.hpp"
 #include "worker/runner/process/process_runners.hpp"
@@ -66,6 +67,7 @@ class BoundArena : public tbb::task_scheduler_observer {
 struct Call : penstock_call {
   std::vector<std::pair<std::uint16_t, std::shared_ptr<Blob>>> made;
   const ObjectStore* store = nullptr;
+  DeviceRun* on_device = nullptr;
   std::uint16_t output_count = 1;
   const std::atomic<std::uint64_t>* cancelled_ticket = nullptr;
   const std::atomic<bool>* ending = nullptr;
@@ -73,9 +75,45 @@ struct Call : penstock_call {
   std::string failure;
 };
 
+std::uint64_t find_input_on_device(penstock_call* call, std::uint64_t index) {
+  auto* self = static_cast<Call*>(call);
+  const Result<std::uint64_t> address = self->on_device->input(index);
+  if (address) return *address;
+  self->failure = to_string(address.error());
+  return 0;
+}
+
+const void* find_input_on_host(penstock_call* call, std::uint64_t index) {
+  auto* self = static_cast<Call*>(call);
+  if (index >= call->input_count) {
+    self->failure = "there is no input number " + std::to_string(index);
+    return nullptr;
+  }
+  if (call->inputs[index].data != nullptr || call->inputs[index].bytes == 0) return call->inputs[index].data;
+  const Result<BlobPtr> blob = self->on_device->input_on_host(index);
+  if (blob) return (*blob)->bytes().data();
+  self->failure = to_string(blob.error());
+  return nullptr;
+}
+
+std::uint64_t make_output_on_device(penstock_call* call, std::uint32_t index, std::uint64_t bytes) {
+  auto* self = static_cast<Call*>(call);
+  const bool sound = index < self->output_count && bytes > 0 && bytes <= (std::uint64_t{1} << 46U);
+  const Result<std::uint64_t> address =
+      sound ? self->on_device->output(index, Bytes{static_cast<std::int64_t>(bytes)})
+            : Error{ErrorCode::InvalidArgument, "output " + std::to_string(index), "is none, or has no size", {}};
+  if (!address) {
+    self->failure = to_string(address.error());
+    return 0;
+  }
+  std::erase_if(self->made, [&](const auto& known) { return known.first == index; });
+  return *address;
+}
+
 void* make_output(penstock_call* call, std::uint32_t index, std::uint64_t bytes) {
   auto* self = static_cast<Call*>(call);
   if (index >= self->output_count || bytes > (std::uint64_t{1} << 46U)) return nullptr;
+  self->on_device->take_back(index);
   std::shared_ptr<Blob> blob = self->store->allocate(bytes);
   if (blob == nullptr) return nullptr;
   void* data = blob->data();
@@ -450,6 +488,11 @@ NativeEnd NativeLanes::State::execute(Lane& lane, std::uint32_t number) {
   call.cancelled_ticket = &lane.cancelled_ticket;
   call.ticket = run.ticket;
   call.ending = &ending;
+  call.device_input = find_input_on_device;
+  call.host_input = find_input_on_host;
+  call.device_output = make_output_on_device;
+  DeviceRun on_device{config.tier, store, lane.work.inputs};
+  call.on_device = &on_device;
   if (run.function == alias_operator)
     make_alias(call, end);
   else
@@ -457,6 +500,7 @@ NativeEnd NativeLanes::State::execute(Lane& lane, std::uint32_t number) {
   lane.blobs.clear();
   if (!end.succeeded) return end;
   for (auto& [output, blob] : call.made) keep_output(run.id, output, std::move(blob), end);
+  on_device.keep_outputs(run.id, end.outputs);
   return end;
 }
 
@@ -513,7 +557,15 @@ bool NativeLanes::State::gather_inputs(Lane& lane, NativeEnd& end) const {
       lane.views.push_back({nullptr, 0});  // An empty output.
       continue;
     }
-    BlobPtr blob = store.find(key);
+    const bool may_stay = lane.work.run.on_devices && config.tier != nullptr;
+    BlobPtr blob = may_stay ? store.find_here(key) : store.find(key);
+    if (blob == nullptr && may_stay) {
+      if (const Bytes bytes = config.tier->bytes_of(key); bytes > Bytes{0}) {
+        lane.views.push_back({nullptr, static_cast<std::uint64_t>(bytes.value())});
+        continue;
+      }
+      blob = store.find(key);
+    }
     if (blob == nullptr) {
       end.succeeded = false;
       end.failure = std::make_unique<FailureDetail>();

@@ -13,6 +13,7 @@
 #include "common/protocol/failure.hpp"
 #include "common/protocol/graph.hpp"
 #include "common/protocol/report.hpp"
+#include "worker/store/device_tier.hpp"
 #include "worker/store/object_store.hpp"
 
 namespace penstock::worker {
@@ -27,6 +28,7 @@ struct NativeRun {
   SubtaskId id;
   Attempt attempt;
   penstock_operator_function function = nullptr;
+  bool on_devices = false;            ///< Inputs need not be on the host.
   std::string_view name;              ///< Of the operator.
   const Template* process = nullptr;  ///< It runs in a child process instead, with this template.
   std::uint32_t milli_slots = 1000;
@@ -54,6 +56,7 @@ struct NativeEnd {
 struct NativeLanesConfig {
   Incarnation life;                               ///< Of the worker.
   std::string device;                             ///< UUID of the band's GPU, or empty.
+  DeviceTier* tier = nullptr;                     ///< Its memory; null: none. Outlives the lanes.
   std::vector<int> processors;                    ///< To which its threads are bound; empty: all.
   ProcessRunners* processes = nullptr;            ///< For runs in child processes; outlives the lanes.
   Duration spin = std::chrono::microseconds{10};  ///< How long a lane looks for its next run before it sleeps.

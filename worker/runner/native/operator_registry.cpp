@@ -8,7 +8,7 @@ namespace penstock::worker {
 
 struct OperatorRegistry::State {
   struct Entry {
-    penstock_operator_function run;
+    Found found;
     std::string origin;
   };
   std::map<std::string, Entry> operators;
@@ -38,7 +38,8 @@ Result<void> OperatorRegistry::load(const std::string& path) {
 }
 
 Result<void> OperatorRegistry::add(const penstock_operator_table& table, const std::string& origin) {
-  if (table.abi != PENSTOCK_OPERATOR_ABI)
+  // What was built for an earlier one finds everything in its place.
+  if (table.abi < 1 || table.abi > PENSTOCK_OPERATOR_ABI)
     return Error{ErrorCode::VersionMismatch, origin,
                  "is built for operator ABI " + std::to_string(table.abi) + ", this worker has " + std::to_string(PENSTOCK_OPERATOR_ABI),
                  "build it again with this version's penstock/operator.h"};
@@ -49,14 +50,15 @@ Result<void> OperatorRegistry::add(const penstock_operator_table& table, const s
     if (const auto known = state_->operators.find(entry.name); known != state_->operators.end())
       return Error{ErrorCode::DuplicateKey, entry.name, "is offered by " + known->second.origin + " and by " + origin, "rename one of them"};
   }
+  const bool on_devices = table.abi >= 2 && (table.flags & PENSTOCK_ON_DEVICES) != 0;
   for (std::uint32_t i = 0; i < table.count; ++i)
-    state_->operators[table.operators[i].name] = {table.operators[i].run, origin};
+    state_->operators[table.operators[i].name] = {{table.operators[i].run, on_devices}, origin};
   return {};
 }
 
-penstock_operator_function OperatorRegistry::find(const std::string& name) const {
+OperatorRegistry::Found OperatorRegistry::find(const std::string& name) const {
   const auto found = state_->operators.find(name);
-  return found == state_->operators.end() ? nullptr : found->second.run;
+  return found == state_->operators.end() ? Found{} : found->second.found;
 }
 
 std::vector<std::string> OperatorRegistry::names() const {

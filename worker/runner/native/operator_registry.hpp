@@ -21,8 +21,12 @@ class OperatorRegistry {
   /// Loads a library. Errors: Unsupported with the loader's message; VersionMismatch; DuplicateKey.
   Result<void> load(const std::string& path);
   Result<void> add(const penstock_operator_table& table, const std::string& origin);
+  struct Found {
+    penstock_operator_function run = nullptr;
+    bool on_devices = false;  ///< Its library said PENSTOCK_ON_DEVICES.
+  };
   /// Null if there is none of that name.
-  penstock_operator_function find(const std::string& name) const;
+  Found find(const std::string& name) const;
   std::vector<std::string> names() const;
 
  private:

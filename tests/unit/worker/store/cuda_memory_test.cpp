@@ -87,12 +87,12 @@ TEST_P(CudaMemoryTest, DataThatLeaveTheDeviceComeBackAsTheyWere) {
     std::vector<std::byte> back(kEach);
     ASSERT_TRUE(memory->read(*address, back));
     EXPECT_EQ(back, made[i]) << i;
-    store.unpin(key(i));
+    store.unpin(key(i), *address);
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, CudaMemoryTest,
-                         ::testing::Values(Host{"AFakeDriver", PENSTOCK_FAKE_CUDA, "GPU-22222222-2222-2222-2222-222222222222"},
+                         ::testing::Values(Host{"AFakeDriver", PENSTOCK_FAKE_CUDA, "GPU-22222222-aaaa-bbbb-cccc-000000000002"},
                                            Host{"ThisHost", "libcuda.so.1", ""}),
                          [](const auto& each) { return each.param.name; });
 

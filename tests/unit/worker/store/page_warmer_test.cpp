@@ -1,5 +1,5 @@
 // Memory becomes present without a byte of it changing, and without being kept from whoever gives it back.
-#include "worker/transfer/page_warmer.hpp"
+#include "worker/store/page_warmer.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-#include "worker/transfer/page_warmer.hpp"
+#include "worker/store/page_warmer.hpp"
 
 #include <sys/mman.h>
 

@@ -1,0 +1,134 @@
+// Operators whose data stay on the device of their band, through the lanes that run them: on a driver of the tests' own.
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <mutex>
+
+#include "worker/runner/native/native_lanes.hpp"
+#include "worker/runner/native/operator_registry.hpp"
+
+namespace penstock::worker {
+namespace {
+
+constexpr Bytes kDevice{1000};
+
+class DeviceOperators : public ::testing::Test {
+ protected:
+  DeviceOperators() {
+    const Result<void> loaded = registry.load(PENSTOCK_DEVICE_OPERATORS);
+    EXPECT_TRUE(loaded.has_value()) << to_string(loaded.error());
+    auto made = std::make_shared<DeviceTier>(store, "GPU-11111111-aaaa-bbbb-cccc-000000000001", kDevice, PENSTOCK_FAKE_CUDA);
+    tier = made.get();
+    store.add_tier(std::move(made));
+    lanes = std::make_unique<NativeLanes>(store, config_of(tier), [this] { tell(); });
+  }
+
+  static NativeLanesConfig config_of(DeviceTier* tier) {
+    NativeLanesConfig config;
+    config.tier = tier;
+    return config;
+  }
+  void tell() {
+    const std::lock_guard lock{mutex};
+    ended = true;
+    news.notify_one();
+  }
+  /// Runs one operator to its end; its output.
+  DataKey run(const std::string& name, const std::string& payload, std::vector<DataKey> inputs = {}) {
+    const OperatorRegistry::Found found = registry.find(name);
+    NativeRun what;
+    what.id = {JobId{1}, SubtaskIndex{++runs}};
+    what.attempt = Attempt{1};
+    what.function = found.run;
+    what.on_devices = found.on_devices;
+    what.payload = payload;
+    std::unique_lock lock{mutex};
+    ended = false;
+    lanes->start(SlotIndex{0}, what, std::move(inputs));
+    EXPECT_TRUE(news.wait_for(lock, std::chrono::seconds{30}, [&] { return ended; }));
+    std::vector<NativeEnd> ends;
+    lanes->withdraw(ends);
+    EXPECT_EQ(ends.size(), 1U);
+    if (!ends.empty()) end = std::move(ends.front());
+    return {what.id, 0};
+  }
+  std::string text_at(const DataKey& key) {
+    const BlobPtr blob = store.find(key);
+    return blob == nullptr ? "none"
+                           : std::string{reinterpret_cast<const char*>(blob->bytes().data()), blob->bytes().size()};
+  }
+  std::string why() const { return end.failure == nullptr ? "" : end.failure->message; }
+
+  ObjectStore store;
+  DeviceTier* tier = nullptr;
+  OperatorRegistry registry;
+  std::mutex mutex;
+  std::condition_variable news;
+  bool ended = false;
+  std::uint32_t runs = 0;
+  NativeEnd end;
+  std::unique_ptr<NativeLanes> lanes;
+};
+
+TEST_F(DeviceOperators, OutputsStayOnTheDeviceAndAreReadThere) {
+  const DataKey one = run("device_literal", "ab");
+  ASSERT_TRUE(end.succeeded) << why();
+  EXPECT_EQ(end.outputs, (std::vector<OutputReport>{{0, 2}}));
+  const DataKey both = run("device_concatenate", "", {one, one});
+  ASSERT_TRUE(end.succeeded) << why();
+  EXPECT_EQ(store.find_here(one), nullptr);
+  EXPECT_EQ(tier->used(), Bytes{6});
+  EXPECT_EQ(text_at(run("device_tell", "", {both, one})), "device:ababdevice:ab");
+}
+
+TEST_F(DeviceOperators, WhoKnowsNoDevicesFindsThemOnTheHost) {
+  const DataKey one = run("device_literal", "ab");
+  const DataKey two = run("device_literal", "cd");
+  EXPECT_EQ(text_at(run("concatenate", "", {one, two})), "abcd");
+  EXPECT_EQ(text_at(run("device_tell", "", {one})), "host:ab") << "it is in both places now";
+}
+
+TEST_F(DeviceOperators, WhatIsOnTheHostIsBroughtToTheDevice) {
+  const DataKey host = run("literal", "abc");
+  EXPECT_EQ(text_at(run("device_concatenate", "", {host, host})), "abcabc");
+}
+
+TEST_F(DeviceOperators, WhatIsDroppedIsGoneFromTheDevice) {
+  const DataKey one = run("device_literal", "ab");
+  store.drop(one);
+  EXPECT_EQ(tier->used(), Bytes{0});
+  EXPECT_EQ(text_at(one), "none");
+  run("device_concatenate", "", {one});
+  EXPECT_EQ(why(), "input " + to_string(one) + " is not in the store");
+}
+
+TEST_F(DeviceOperators, MoreThanTheDeviceHoldsGoesThroughTheHost) {
+  std::vector<DataKey> made;
+  for (char letter = 'a'; letter < 'g'; ++letter) made.push_back(run("device_literal", std::string(300, letter)));
+  EXPECT_LE(tier->used(), kDevice);
+  for (std::size_t i = 0; i < made.size(); ++i)
+    EXPECT_EQ(text_at(run("device_concatenate", "", {made[i]})), std::string(300, static_cast<char>('a' + i)));
+}
+
+TEST_F(DeviceOperators, WhatCanNeverFitFailsWithTheNumbers) {
+  run("device_literal", std::string(1001, 'x'));
+  ASSERT_FALSE(end.succeeded);
+  EXPECT_NE(why().find("1001 bytes"), std::string::npos) << why();
+  EXPECT_EQ(tier->used(), Bytes{0});
+}
+
+TEST_F(DeviceOperators, ABandWithoutADeviceSaysSo) {
+  lanes = std::make_unique<NativeLanes>(store, config_of(nullptr), [this] { tell(); });
+  run("device_literal", "ab");
+  EXPECT_FALSE(end.succeeded);
+  EXPECT_NE(why().find("this band has none"), std::string::npos) << why();
+}
+
+TEST_F(DeviceOperators, ANewLifeBeginsWithAnEmptyDevice) {
+  run("device_literal", "ab");
+  store.clear();
+  EXPECT_EQ(tier->used(), Bytes{0});
+}
+
+}  // namespace
+}  // namespace penstock::worker

@@ -1,0 +1,47 @@
+#include "worker/store/device_tier.hpp"
+
+#include "common/runtime/log.hpp"
+
+namespace penstock::worker {
+
+Result<DeviceStore*> DeviceTier::open() {
+  if (DeviceStore* known = opened_.load(std::memory_order_acquire)) return known;
+  const std::lock_guard lock{opening_};
+  if (store_ != nullptr) return store_.get();
+  Result<std::unique_ptr<DeviceMemory>> memory = open_cuda_memory(uuid_, library_);
+  if (!memory) return std::move(memory).error();
+  memory_ = std::move(memory).value();
+  store_ = std::make_unique<DeviceStore>(*memory_, host_, capacity_);
+  log_line(LogLevel::Info, "device opened", "uuid=" + uuid_ + " bytes_max=" + std::to_string(capacity_.value()));
+  opened_.store(store_.get(), std::memory_order_release);
+  return store_.get();
+}
+
+Bytes DeviceTier::bytes_of(const DataKey& key) const {
+  const DeviceStore* store = opened_.load(std::memory_order_acquire);
+  return store == nullptr ? Bytes{0} : store->bytes_of(key);
+}
+
+Bytes DeviceTier::used() const {
+  const DeviceStore* store = opened_.load(std::memory_order_acquire);
+  return store == nullptr ? Bytes{0} : store->used();
+}
+
+BlobPtr DeviceTier::to_host(const DataKey& key) {
+  DeviceStore* store = opened_.load(std::memory_order_acquire);
+  if (store == nullptr || store->bytes_of(key).is_zero()) return nullptr;
+  Result<BlobPtr> copied = store->to_host(key);
+  if (copied) return std::move(copied).value();
+  log_error(LogLevel::Warn, "a datum cannot leave its device", copied.error());
+  return nullptr;
+}
+
+void DeviceTier::drop(const DataKey& key) {
+  if (DeviceStore* store = opened_.load(std::memory_order_acquire)) store->forget(key);
+}
+
+void DeviceTier::clear() {
+  if (DeviceStore* store = opened_.load(std::memory_order_acquire)) store->clear();
+}
+
+}  // namespace penstock::worker
