@@ -47,6 +47,43 @@ TEST(Run, EveryExampleSucceedsWithACheckedResult) {
   EXPECT_GE(count, 4U);
 }
 
+// On drivers of the tests' own: two devices whose memory is the process's.
+TEST(Run, OutputsOfOperatorsStayOnTheirDevice) {
+  const ScratchDirectory scratch;
+  BinaryCall call;
+  call.arguments = {"run", "--json", "--operators", PENSTOCK_DEVICE_OPERATORS};
+  call.arguments.push_back(scratch.write("job.toml", R"(
+keep = "wanted"
+[[subtask]]
+key = "make"
+array = "0-3"
+gpu = 0.25
+operator = "device_literal"
+payload = "ab"
+[[subtask]]
+key = "join"
+gpu = 0.25
+operator = "device_concatenate"
+inputs = ["make[*]"]
+required = "/gpu-0"
+[[subtask]]
+key = "beside"
+gpu = 0.25
+operator = "device_tell"
+inputs = ["join"]
+required = "/gpu-0"
+[[subtask]]
+key = "elsewhere"
+operator = "concatenate"
+inputs = ["join", "beside"]
+wanted = true
+)"));
+  call.environment = {"PENSTOCK_NVML_LIBRARY=" PENSTOCK_FAKE_NVML, "PENSTOCK_CUDA_LIBRARY=" PENSTOCK_FAKE_CUDA};
+  const BinaryRun run = run_binary(call);
+  ASSERT_EQ(run.exit_code, 0) << run.errors;
+  EXPECT_EQ(result_of(json_of(run), "elsewhere"), "ababababdevice:abababab");
+}
+
 TEST(Run, ExamplesPrintWhatTheyFound) {
   const Json words = json_of(run_binary({"run", kExamples + "word_count.toml", "--json"}));
   EXPECT_NE(result_of(words, "report").find("words in all; counted directly: "), std::string::npos) << words;
