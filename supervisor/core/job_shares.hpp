@@ -94,6 +94,8 @@ struct KindShare {
   bool all_stay = false;   ///< none of them is.
   Instant holds_since = kNever;       ///< Since when it has had slots; `kNever`: it has none.
   Instant incomplete_since = kNever;  ///< Since when a gang of it has had fewer than all.
+  Instant promised_since = kNever;    ///< Since when a gang of it has been promised places.
+  std::string gave_back;              ///< What its gang has given back at `policy.gang_wait`, until it has all again.
   Instant starts_by = kNever;         ///< Its reserved start, as far as time limits tell.
   std::string hold;        ///< The rule that keeps it from more; empty: nothing does.
   std::optional<WaitsFor> waits;  ///< The same for `relief_of`.

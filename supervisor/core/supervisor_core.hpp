@@ -413,6 +413,7 @@ class SupervisorCore {
   std::int64_t precedence_of(const Job& job) const;
   /// `weights`: of the project's jobs together.
   void show_job(Job& job, BandKind kind, std::int64_t weights, policy::Snapshot& snapshot);
+  void watch_gang(Job& job, BandKind kind, std::vector<PromisedPlace>& held, std::vector<PromisedPlace>& leaving) const;
   void show_members(KindShare& share, const std::vector<PromisedPlace>& held, const std::vector<PromisedPlace>& leaving,
                     policy::Snapshot& snapshot);
   std::int64_t own_weight(const Job& job) const;
