@@ -125,7 +125,7 @@ struct JobRules {
   std::int64_t usage_factor = 1000;  ///< Thousandths: so much of what it uses is charged.
   bool exempt = false;               ///< Limits of slots do not hold for it.
   std::vector<LimitedBy> limits;
-  bool has_run = false;  ///< It has held slots, and counts as running while it wants some; see `limit_turns.hpp`.
+  bool has_run = false;  ///< It has begun, and counts as running until it holds and wants nothing: `limit_turns.hpp`.
   std::string hold;      ///< The limit that keeps it from more; empty: none does.
   std::array<bool, kBandKinds> cut{};  ///< Of which kind it wants more than that allows.
 };

@@ -394,6 +394,7 @@ class SupervisorCore {
   Result<void> check_limits(const JobSpec& spec, const GraphShape& shape) const;
   Result<void> check_active_jobs(const JobSpec& spec, const Job* changed) const;
   void open_rules(Job& job) const;
+  void leave_turn(Job& job) const;
   void take_limit_turns();
   void note_limit_holds(Job& job) const;
   bool goes_before(const Job& left, const Job& right) const;

@@ -182,6 +182,29 @@ TEST_F(PolicyRulesLive, WhoIsHeldKeepsItsPriorityAndIsNextByIt) {
   EXPECT_EQ(held_by("second"), "running_jobs_max of user 'ann' is 1, and 1 run or come before it");
 }
 
+// Found by the simulator (policy, seed 50): it came back beside the one that had begun meanwhile.
+TEST_F(PolicyRulesLive, WhoHasNothingToRunLeavesItsTurnAndWaitsForItAgain) {
+  SupervisorConfig config = site();
+  config.policy.period = 1ms;
+  config.policy.users = {{.name = "ann", .limits = {.running_jobs_max = 1}}};
+  begin(config);
+  supervisor->submit(GraphBuilder{}.sources(2).build(), of("ann", "first"));
+  supervisor->settle(2);
+  supervisor->succeed(1, 0);
+  supervisor->fail(1, 1, FailureClass::Transport);
+  supervisor->settle(3);
+  supervisor->submit(many(), of("ann", "second"));
+  supervisor->settle(5);
+  EXPECT_EQ(supervisor->entitlements(2), Lines{"w1:4"}) << "the first waits before it tries again";
+  supervisor->tick_after(1min);
+  supervisor->settle(3);
+  EXPECT_EQ(supervisor->entitlements(1), Lines{"w1:0"});
+  EXPECT_EQ(held_by("first"), "running_jobs_max of user 'ann' is 1, and 1 run or come before it");
+  for (std::uint32_t i = 0; i < 40; ++i) supervisor->succeed(1, i, {}, 2);
+  supervisor->settle(3);
+  EXPECT_EQ(held_by("first"), "");
+}
+
 TEST_F(PolicyRulesLive, SlotsOfAnAccountAreLimitedForAllBelowIt) {
   for (const char* preset : {"multifactor", "fair_share", "priority", "quota"}) {
     SupervisorConfig config = site(preset);
