@@ -68,6 +68,17 @@ void explain_wait(SlotPass& pass, std::uint32_t member, const Blocked& before) {
     pass.explain(member, Hold::NoRoom, subject.slots, pass.trial().roomiest());
 }
 
+/// For one that waits for slots of one band. Where none that it may use is as large, it takes several.
+BackfillOutcome reserve_band(Backfill& policy, BandProfiles& bands, const Member& member,
+                             const BackfillRequest& request, Blocked& blocked) {
+  const OwnPlace own = bands.choose(member, request.limit);
+  if (own.band == kNone && !member.allowed_bands.empty()) return {};
+  if (own.band == kNone) return policy.next({request.slots, request.limit}, [] { return false; });
+  blocked.room_kept = std::max(blocked.room_kept, own.free);
+  bands.reserve(own, request.slots, request.limit);
+  return policy.keep(request, own.at, std::min(own.free, request.slots));
+}
+
 std::vector<std::uint32_t> in_order(SlotPass& pass) {
   const Snapshot& snapshot = pass.snapshot();
   std::vector<std::uint32_t> waiting = pass.waiting();
@@ -133,17 +144,8 @@ void backfill(SlotPass& pass) {
     explain_wait(pass, member, blocked);
     if (subject.slots > 0 && blocked.first == kNone) blocked.first = subject.workload;
     if (!request.anywhere && policy.reserves()) {
-      const OwnPlace own = bands.choose(subject, limit);
-      if (own.band == kNone && bound) continue;
-      if (own.band == kNone) {
-        // None that it may use is as large: it takes several.
-        outcome = policy.next({subject.slots, limit}, [] { return false; });
-      } else {
-        ++own_bands;
-        blocked.room_kept = std::max(blocked.room_kept, own.free);
-        bands.reserve(own, subject.slots, limit);
-        outcome = policy.keep(request, own.at, std::min(own.free, subject.slots));
-      }
+      ++own_bands;
+      outcome = reserve_band(policy, bands, subject, request, blocked);
     }
     if (outcome.verdict != BackfillVerdict::Reserved) continue;
     if (blocked.reserved == kNone) blocked.reserved = subject.workload;
