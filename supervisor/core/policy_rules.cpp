@@ -147,7 +147,6 @@ void SupervisorCore::take_limit_turns() {
     job.shares->rules.cut = {};
     // One that came back with the state keeps its turn until its workers have said what of it runs.
     const bool counts = is_shown(job) || (job.held && !job.cancelling);
-    if (is_shown(job)) leave_turn(job);
     if (counts && (job.on_hold || !job.shares->rules.limits.empty())) jobs.push_back(&job);
   }
   if (jobs.empty()) return;

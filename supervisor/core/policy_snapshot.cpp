@@ -146,6 +146,7 @@ void SupervisorCore::measure(Job& job) {
     share.bound = is_bound(job, kind);
     share.demand = measure_demand(job, kind, policy_.pass->domains[domain_of(job.shares->pool, kind)].capacity);
   }
+  leave_turn(job);
 }
 
 void SupervisorCore::show_bands(PassUnderWay& pass, policy::Snapshot& snapshot) const {
