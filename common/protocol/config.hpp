@@ -245,6 +245,7 @@ void visit_settings(PolicyConfig& c, Visit&& visit) {
   visit({"settle", "duration", "and this long after a job, a worker or an order has changed something"}, c.settle, Duration{0}, Duration{minutes{1}});
   visit({"pass_max", "duration", "a decision that takes longer is given up; the last one stays in force"}, c.pass_max, Duration{milliseconds{1}}, Duration{hours{1}});
   visit({"grace", "duration", "a preempted subtask has this long to save what it has, then it is ended"}, c.grace, Duration{0}, Duration{hours{24}});
+  visit({"gang_wait", "duration", "a gang that has lost a part of its slots, or is promised some that others do not leave, gives all of them back after this and waits anew"}, c.gang_wait, Duration{0}, Duration{hours{24}});
   visit({"usage_half_life", "duration", "past use counts half after this"}, c.usage_half_life, Duration{seconds{1}}, Duration{hours{24 * 3650}});
   visit({"members_max", "slots", "slots that are told apart in one decision; with more, several are given as one"}, c.members_max, std::uint32_t{16}, std::uint32_t{1U << 24U});
 }

@@ -85,6 +85,10 @@ Result<void> check_project(const PolicyConfig& config, const ProjectConfig& proj
   PENSTOCK_TRY(check_within(project, "guaranteed_gpu_slots", project.guaranteed_gpu_slots, project.gpu_slots_max));
   PENSTOCK_TRY(check_within(project, "guaranteed_memory", project.guaranteed_memory.value(), project.memory_max.value(),
                             kPolicyMemoryMax.value()));
+  for (const std::optional<Duration>& least : {project.preempt_min_runtime, project.reclaim_min_runtime})
+    if (least.has_value() && (*least < Duration::zero() || *least > kMinRuntimeMax))
+      return mistake(kind, project.name, "has a minimum runtime that is not from 0 to 10 years",
+                     "say for how long its jobs keep their slots at least");
   if (!project.pool.empty() && find_pool(config, project.pool) < 0)
     return mistake(kind, project.name, "belongs to pool '" + project.pool + "', which is not there",
                    nearest_of(config.pools, project.pool));

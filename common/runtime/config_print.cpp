@@ -78,7 +78,8 @@ constexpr const char* kPolicyAbout =
     "# its parts, where not as the preset has them: ordering, sharing, backfill, fitting, reclaim, consolidation.\n"
     "# [[policy.department]] and [[policy.project]]: name, department, pool, weight (or over_quota = \"low\"), "
     "priority,\n"
-    "# guaranteed_slots, slots_max, guaranteed_gpu_slots, gpu_slots_max, guaranteed_memory, memory_max.\n"
+    "# guaranteed_slots, slots_max, guaranteed_gpu_slots, gpu_slots_max, guaranteed_memory, memory_max,\n"
+    "# preempt_min_runtime, reclaim_min_runtime.\n"
     "# [policy.pool.factors]: weights wait, fair_share, qos, queue, size, user; wait_max, size_favor, "
     "fair_share_factor.\n"
     "# [[policy.account]]: name, parent, shares, and limits: active_jobs_max, running_jobs_max, slots_max, "
@@ -180,6 +181,11 @@ std::string print_policy_lists(const PolicyConfig& policy) {
     amount("gpu_slots_max", project.gpu_slots_max, kUnbounded);
     amount("guaranteed_memory", project.guaranteed_memory.value(), 0);
     amount("memory_max", project.memory_max.value(), kUnbounded);
+    const auto time = [&](const char* key, const std::optional<Duration>& value) {
+      if (value.has_value()) word(key, to_text(*value));
+    };
+    time("preempt_min_runtime", project.preempt_min_runtime);
+    time("reclaim_min_runtime", project.reclaim_min_runtime);
   }
   for (const AccountConfig& account : policy.accounts) {
     entry("account", account.name);

@@ -90,6 +90,11 @@ class Fields {
                       "it must be 0, or from 0.001 to " + std::to_string(kPolicyAmountMax / 1000));
     into = std::llround(*written * 1000);
   }
+  void duration(const char* name, std::optional<Duration>& into) {
+    Duration said{-1};
+    duration(name, said);
+    if (said != Duration{-1}) into = said;
+  }
   void duration(const char* name, Duration& into) {
     const toml::node* node = take(name);
     if (node == nullptr) return;
@@ -253,6 +258,8 @@ Result<void> read_project(Fields fields, bool is_department, PolicyConfig& confi
   fields.amount("gpu_slots_max", project.gpu_slots_max);
   fields.bytes("guaranteed_memory", project.guaranteed_memory);
   fields.bytes("memory_max", project.memory_max);
+  fields.duration("preempt_min_runtime", project.preempt_min_runtime);
+  fields.duration("reclaim_min_runtime", project.reclaim_min_runtime);
   config.projects.push_back(std::move(project));
   return fields.finish();
 }

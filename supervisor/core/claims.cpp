@@ -274,6 +274,9 @@ void SupervisorCore::give_up_absent(const record::WorkerJoined& absent, const st
 /// Does what was put off while workers of before the restart might still come with the rest of the job.
 void SupervisorCore::let_go(Job& job) {
   job.held = false;
+  // Whoever is found running keeps its turn.
+  if (job.shares != nullptr)
+    for (const BandShare& share : job.shares->bands) job.shares->rules.has_run |= share.started > 0;
   for (Job::HeldCancel& order : std::exchange(job.held_cancels, {})) {
     PENSTOCK_COVERAGE_MARK("a cancel waited for workers to come back");
     if (order.whole_job)

@@ -179,6 +179,7 @@ void SupervisorCore::note_explanations(const PassUnderWay& pass, const policy::P
     share->hold = hold_text(why, static_cast<std::int64_t>(pass.grain_of(why.workload)),
                             named ? "project '" + policy_.config.projects[project].name + "'" : "its project",
                             why.other == policy::kNone ? "" : to_string(pass.subjects[why.other].job));
+    if (!share->gave_back.empty()) share->hold += "; " + share->gave_back;
     const auto grain =
         why.resource == policy::Resource::Gpu ? static_cast<std::int64_t>(pass.grain_of(why.workload)) : 1;
     share->waits = WaitsFor{why.hold,

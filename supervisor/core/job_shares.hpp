@@ -94,6 +94,8 @@ struct KindShare {
   bool all_stay = false;   ///< none of them is.
   Instant holds_since = kNever;       ///< Since when it has had slots; `kNever`: it has none.
   Instant incomplete_since = kNever;  ///< Since when a gang of it has had fewer than all.
+  Instant promised_since = kNever;    ///< Since when a gang of it has been promised places.
+  std::string gave_back;              ///< What its gang has given back at `policy.gang_wait`, until it has all again.
   Instant starts_by = kNever;         ///< Its reserved start, as far as time limits tell.
   std::string hold;        ///< The rule that keeps it from more; empty: nothing does.
   std::optional<WaitsFor> waits;  ///< The same for `relief_of`.
@@ -123,7 +125,7 @@ struct JobRules {
   std::int64_t usage_factor = 1000;  ///< Thousandths: so much of what it uses is charged.
   bool exempt = false;               ///< Limits of slots do not hold for it.
   std::vector<LimitedBy> limits;
-  bool has_run = false;  ///< It has held slots, and counts as running while it wants some; see `limit_turns.hpp`.
+  bool has_run = false;  ///< It has begun, and counts as running until it holds and wants nothing: `limit_turns.hpp`.
   std::string hold;      ///< The limit that keeps it from more; empty: none does.
   std::array<bool, kBandKinds> cut{};  ///< Of which kind it wants more than that allows.
 };

@@ -20,6 +20,10 @@ std::string milliseconds_text(Duration duration) {
   return std::to_string(duration / std::chrono::milliseconds{1}) + "ms";
 }
 
+std::string least_text(const std::optional<Duration>& least) {
+  return least.has_value() ? milliseconds_text(*least) : "not said";
+}
+
 void add_factors(Fields& fields, const FactorConfig& factors) {
   fields.insert(fields.end(), {{"factors.wait", std::to_string(factors.wait)},
                                {"factors.fair_share", std::to_string(factors.fair_share)},
@@ -61,7 +65,9 @@ Fields fields_of(const ProjectConfig& project) {
           {"guaranteed_gpu_slots", std::to_string(project.guaranteed_gpu_slots)},
           {"gpu_slots_max", limit_text(project.gpu_slots_max)},
           {"guaranteed_memory", std::to_string(project.guaranteed_memory.value())},
-          {"memory_max", limit_text(project.memory_max.value())}};
+          {"memory_max", limit_text(project.memory_max.value())},
+          {"preempt_min_runtime", least_text(project.preempt_min_runtime)},
+          {"reclaim_min_runtime", least_text(project.reclaim_min_runtime)}};
 }
 
 std::string names_text(const std::vector<std::string>& names) {
@@ -114,6 +120,7 @@ Fields fields_of(const PolicyConfig& config) {
           {"settle", milliseconds_text(config.settle)},
           {"pass_max", milliseconds_text(config.pass_max)},
           {"grace", milliseconds_text(config.grace)},
+          {"gang_wait", milliseconds_text(config.gang_wait)},
           {"usage_half_life", milliseconds_text(config.usage_half_life)},
           {"members_max", std::to_string(config.members_max)}};
 }

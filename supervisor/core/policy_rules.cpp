@@ -128,6 +128,14 @@ bool SupervisorCore::goes_before(const Job& left, const Job& right) const {
   return position(left) < position(right);
 }
 
+/// Who holds nothing and has nothing to run: another one may begin instead, and then it waits for its turn again.
+void SupervisorCore::leave_turn(Job& job) const {
+  std::uint64_t any = 0;
+  for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu})
+    any += milli_held(job, kind) + job.shares->kinds[static_cast<std::size_t>(kind)].demand;
+  if (any == 0) job.shares->rules.has_run = false;
+}
+
 /// Lowers what jobs want to what limits leave them, before anything is divided: so all that policy does, whatever its
 /// parts, keeps within them, and none of it is kept for who may not have it.
 void SupervisorCore::take_limit_turns() {
@@ -152,7 +160,7 @@ void SupervisorCore::take_limit_turns() {
     TurnRequest& request = requests.emplace_back();
     request.exempt = rules.exempt;
     request.on_hold = job->on_hold;
-    request.runs = rules.has_run || job->counts.succeeded > 0 || job->held;
+    request.runs = rules.has_run || job->held;
     for (const LimitedBy& by : rules.limits) {
       const auto [place, is_new] = places.try_emplace(by.whom, static_cast<std::uint32_t>(limits.size()));
       if (is_new) limits.push_back(by.limits), whose.push_back(by.whom);

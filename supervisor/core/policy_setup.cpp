@@ -160,7 +160,7 @@ void SupervisorCore::note_pools_of(WorkerSlot slot) {
 void SupervisorCore::set_policy(PolicyConfig config) {
   const std::vector<std::pair<std::string, std::string>> pools = pools_by_name();
   const PolicyConfig before = std::exchange(policy_.config, std::move(config));
-  policy_.parts = parts_of(policy_.config.pools).value();
+  policy_.parts = parts_in_force(policy_.config);
   policy_.pass.reset();
   policy_.settings.clear();
   policy_.contended.assign(policy_.config.pools.size() * kBandKinds, true);

@@ -2,16 +2,13 @@
 #include <algorithm>
 
 #include "common/base/coverage_mark.hpp"
+#include "supervisor/core/gang_waits.hpp"
 #include "supervisor/core/policy_owners.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 #include "supervisor/policy/snapshot.hpp"
 
 namespace penstock::supervisor {
 namespace {
-
-/// A gang that waits so long for a part that it has lost gives up the rest. Not a setting: it ends what cannot go on,
-/// and is the grace that passes which count quotas have.
-constexpr Duration kIncompleteMax = std::chrono::seconds{60};
 
 /// A slot is told apart as a device is, and parts of it by its memory: a thousandth is one of these. What a device's
 /// real memory would hold is part of how much of a slot a run counts for.
@@ -61,6 +58,8 @@ policy::Project project_for(const ProjectConfig& source, BandKind kind, std::uin
   project.name = source.name;
   project.parent = parent;
   project.priority = source.priority;
+  project.preempt_min_runtime = source.preempt_min_runtime;
+  project.reclaim_min_runtime = source.reclaim_min_runtime;
   for (policy::ResourceShare& share : project.shares) share = {policy::kUnlimited, policy::kUnlimited, 1000, 0};
   project.shares[static_cast<std::size_t>(policy::Resource::Gpu)] = {
       due.slots.guaranteed, bounded(kind == BandKind::Cpu ? source.slots_max : source.gpu_slots_max), due.slots.weight,
@@ -70,20 +69,6 @@ policy::Project project_for(const ProjectConfig& source, BandKind kind, std::uin
       due.memory.guaranteed, source.memory_max == kUnboundedBytes ? policy::kUnlimited : source.memory_max.value(),
       due.memory.weight, 0};
   return project;
-}
-
-/// A gang that has lost a part of its places, with a worker, wants that part again. Whoever waits for it for too long
-/// gives up the rest, because two of them might wait for each other: `leaving` takes it;
-/// none where a pass sees to that itself. Spec: policy-runai 9.
-void watch_gang(KindShare& share, Instant now, std::vector<PromisedPlace>& held, std::vector<PromisedPlace>* leaving) {
-  std::uint64_t sum = 0;
-  for (const PromisedPlace& place : held) sum += place.milli;
-  const bool incomplete = sum > 0 && sum < share.demand;
-  if (!incomplete || share.incomplete_since == kNever) share.incomplete_since = incomplete ? now : kNever;
-  if (leaving == nullptr || !incomplete || now < later(share.incomplete_since, kIncompleteMax)) return;
-  PENSTOCK_COVERAGE_MARK("a gang gives up the rest of its places");
-  leaving->insert(leaving->end(), held.begin(), held.end());
-  held.clear();
 }
 
 /// A part of one slot shares a device with others; what is more takes whole ones. A rest of a portion comes with all
@@ -161,6 +146,7 @@ void SupervisorCore::measure(Job& job) {
     share.bound = is_bound(job, kind);
     share.demand = measure_demand(job, kind, policy_.pass->domains[domain_of(job.shares->pool, kind)].capacity);
   }
+  leave_turn(job);
 }
 
 void SupervisorCore::show_bands(PassUnderWay& pass, policy::Snapshot& snapshot) const {
@@ -245,6 +231,21 @@ std::int64_t SupervisorCore::weight_of(const Job& job, std::int64_t weights) con
   return std::max<std::int64_t>(project * own_weight(job) / std::max<std::int64_t>(weights, 1), 1);
 }
 
+/// Where quotas count, a pass itself takes back the rest of a gang, and promises nothing for the next one.
+void SupervisorCore::watch_gang(Job& job, BandKind kind, std::vector<PromisedPlace>& held,
+                                std::vector<PromisedPlace>& leaving) const {
+  KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
+  const bool gives_up = gives_up_rest(share, held, now_, policy_.config.gang_wait);
+  if (counts_quotas(job.shares->pool)) return;
+  if (gives_up) {
+    PENSTOCK_COVERAGE_MARK("a gang gives up the rest of its places");
+    leaving.insert(leaving.end(), held.begin(), held.end());
+    held.clear();
+  }
+  if (gives_promise_back(share, now_, policy_.config.gang_wait))
+    PENSTOCK_COVERAGE_MARK("a gang gives its promised places back");
+}
+
 void SupervisorCore::show_job(Job& job, BandKind kind, std::int64_t weights, policy::Snapshot& snapshot) {
   KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
   if (share.unit_milli == 0) return;
@@ -254,7 +255,7 @@ void SupervisorCore::show_job(Job& job, BandKind kind, std::int64_t weights, pol
   if (held.empty() || share.holds_since == kNever) share.holds_since = held.empty() ? kNever : now_;
   const JobPolicy& wishes = job.spec.policy;
   const bool gang = wishes.gang > 0 && !share.bound;
-  if (gang) watch_gang(share, now_, held, counts_quotas(job.shares->pool) ? nullptr : &leaving);
+  if (gang) watch_gang(job, kind, held, leaving);
   // Whom a limit holds has no members, and a priority all the same: turns are taken in its order.
   const bool is_held = !job.shares->rules.hold.empty();
   if (share.demand == 0 && held.empty() && leaving.empty() && !is_held) return;
@@ -280,6 +281,7 @@ void SupervisorCore::show_job(Job& job, BandKind kind, std::int64_t weights, pol
   seen.size = static_cast<std::int64_t>(wanted / domain.grain);
   seen.time_limit = policy_.config.pools[job.shares->pool].time_limit;
   if (!held.empty()) seen.ends_by = later(share.holds_since, *seen.time_limit);
+  if (!held.empty()) seen.last_start = share.holds_since;
   if (share.incomplete_since != kNever) seen.stale_since = share.incomplete_since;
   const bool together = gang && counts_quotas(job.shares->pool);
   if (together) seen.sets = {{"gang", static_cast<std::int64_t>(wishes.gang * 1000ULL / share.portion.milli)}};

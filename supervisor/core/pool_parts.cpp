@@ -48,4 +48,10 @@ Result<std::vector<policy::Parts>> parts_of(const std::vector<PoolConfig>& pools
   return parts;
 }
 
+std::vector<policy::Parts> parts_in_force(const PolicyConfig& config) {
+  std::vector<policy::Parts> parts = parts_of(config.pools).value();
+  for (policy::Parts& each : parts) each.stale_grace = config.gang_wait;
+  return parts;
+}
+
 }  // namespace penstock::supervisor

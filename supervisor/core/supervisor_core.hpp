@@ -403,6 +403,7 @@ class SupervisorCore {
   Result<void> check_limits(const JobSpec& spec, const GraphShape& shape) const;
   Result<void> check_active_jobs(const JobSpec& spec, const Job* changed) const;
   void open_rules(Job& job) const;
+  void leave_turn(Job& job) const;
   void take_limit_turns();
   void note_limit_holds(Job& job) const;
   bool goes_before(const Job& left, const Job& right) const;
@@ -422,6 +423,7 @@ class SupervisorCore {
   std::int64_t precedence_of(const Job& job) const;
   /// `weights`: of the project's jobs together.
   void show_job(Job& job, BandKind kind, std::int64_t weights, policy::Snapshot& snapshot);
+  void watch_gang(Job& job, BandKind kind, std::vector<PromisedPlace>& held, std::vector<PromisedPlace>& leaving) const;
   void show_members(KindShare& share, const std::vector<PromisedPlace>& held, const std::vector<PromisedPlace>& leaving,
                     policy::Snapshot& snapshot);
   std::int64_t own_weight(const Job& job) const;

@@ -24,6 +24,7 @@ class AvailabilityProfile {
   bool is_free_now(std::int64_t slots, Duration length) const {
     return first_shortage(0, slots, length) == steps_.size();
   }
+  std::int64_t free_now() const { return steps_.front().free; }
   /// When `slots` are first free for `length`; `kNever` if they never are.
   Instant earliest(std::int64_t slots, Duration length) const;
 
@@ -42,7 +43,7 @@ class AvailabilityProfile {
 struct BackfillRequest {
   std::int64_t slots = 0;
   Duration limit = Duration::max();
-  bool anywhere = true;  ///< Any free slots would do, if they were together.
+  bool anywhere = true;  ///< Any free slots would do; else it waits for those of one band.
 };
 
 enum class BackfillVerdict : std::uint8_t {
@@ -59,8 +60,8 @@ struct BackfillOutcome {
 /// First come first served, with later jobs filling gaps. The first `depth` jobs that are blocked get reserved starts:
 /// 0 stops at the first blocked job, 1 is EASY, all of them is conservative. `can_start` is asked about the place of
 /// one that time lets start; who finds enough slots free, but not together, has them kept, because nobody knows when
-/// they will be. Behind one whose start no time limit tells nobody starts. Who may be in some places only waits for
-/// those: `keep` reserves for it. Who needs no slots neither waits for any nor keeps anybody waiting.
+/// they will be. Behind one whose start no time limit tells nobody starts. Who needs slots of one band waits for those:
+/// `keep` reserves for it. Who needs no slots neither waits for any nor keeps anybody waiting.
 /// Spec: policy-flux 9.
 class Backfill {
  public:
@@ -87,12 +88,15 @@ class Backfill {
 
   /// Whether one more that is blocked gets a reserved start.
   bool reserves() const { return !stopped_ && reserved_ < depth_; }
-  /// For one that `next` has made wait because it may be in some places only: it starts there at `at`, as far as is
-  /// known, and `kept` slots that are free there stay so until then. REQUIRES: `reserves()`.
+  /// For one that `next` has made wait because it needs slots of one band: it starts there at `at`. Where that is not
+  /// known, `kept` slots that are free there stay so. Who may use them until then, is for the caller to say.
+  /// REQUIRES: `reserves()`.
   BackfillOutcome keep(const BackfillRequest& request, Instant at, std::int64_t kept) {
     ++reserved_;
-    profile_.occupy(now_, at == kNever ? Duration::max() : at - now_, kept);
-    if (at != kNever) profile_.occupy(at, request.limit, request.slots);
+    if (at == kNever)
+      profile_.occupy(now_, Duration::max(), kept);
+    else
+      profile_.occupy(at, request.limit, request.slots);
     return {BackfillVerdict::Reserved, at};
   }
 

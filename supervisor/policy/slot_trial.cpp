@@ -136,6 +136,10 @@ bool SlotTrial::fits_on(const Member& member, std::uint32_t band) const {
   return (member.slots == 0 ? room.light_free() > 0 : room.free() >= member.slots) && allowed(member, band);
 }
 
+bool SlotTrial::could_hold(const Member& member, std::uint32_t band) const {
+  return band < rooms_.size() && rooms_[band].open && rooms_[band].slots >= member.slots && allowed(member, band);
+}
+
 Fraction SlotTrial::score(const Member& member, const SlotRoom& room) const {
   return slot_score(member.slots, room, parts_.gpu_fitting);
 }

@@ -53,6 +53,8 @@ class SlotTrial {
   std::vector<Place> find_by_scan(const Member& member) const;
   /// Whether the member fits on this band alone.
   bool fits_on(const Member& member, std::uint32_t band) const;
+  /// Whether it would fit there if the band were empty.
+  bool could_hold(const Member& member, std::uint32_t band) const;
   /// Whether nobody holds a slot of the band.
   bool unused(std::uint32_t band) const { return rooms_[band].open && rooms_[band].used == 0; }
 

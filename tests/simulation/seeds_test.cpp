@@ -31,6 +31,8 @@ const std::map<std::string, std::string>& seldom_reached() {
   static const std::map<std::string, std::string> marks{
       {"a datum was dropped while it was made again", "one of thousands of worlds orders that where it is made again"},
       {"a gang gives up the rest of its places", "a part of it has to be lost for a minute, with no worker that comes back"},
+      {"a gang gives its promised places back",
+       "a gang has to be promised what others leave, and these must not leave it within a grace of 200 ms"},
       {"a newer attempt met a live one",
        "a supervisor that remembers waits for the end of the older one, unless what it has written was lost"},
   };

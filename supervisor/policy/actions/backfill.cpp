@@ -1,6 +1,7 @@
 // In the order of their priorities; what is blocked gets a reserved start, later jobs fill the gaps before it.
 #include <algorithm>
 
+#include "supervisor/policy/actions/band_profiles.hpp"
 #include "supervisor/policy/backfill_profile.hpp"
 #include "supervisor/policy/eligibility.hpp"
 #include "supervisor/policy/ordering/member_order.hpp"
@@ -24,37 +25,29 @@ AvailabilityProfile profile_of(SlotPass& pass) {
   return {snapshot.now, std::max<std::int64_t>(0, pass.trial().capacity() - used), std::move(returns)};
 }
 
-/// Where somebody who may be on some bands only waits, and when he starts there as far as time limits tell.
-struct BoundPlace {
-  std::uint32_t band = kNone;
-  Instant at = kNever;
-  std::int64_t free = 0;
-};
+/// So many that wait for several slots of one band have these reserved on a band of their own; of those behind them
+/// only the sum counts. Not a setting: whoever stands there is not the next, and each costs a look at every band.
+constexpr std::uint32_t kOwnBandsMax = 64;
 
-BoundPlace place_on(SlotPass& pass, std::uint32_t band, const BackfillRequest& request) {
-  const Snapshot& snapshot = pass.snapshot();
-  std::vector<SlotsReturn> returns;
-  for (const std::uint32_t member : pass.running())
-    for (const Place& place : snapshot.members[member].places)
-      if (place.band == band)
-        returns.push_back({snapshot.workloads[snapshot.members[member].workload].ends_by.value_or(kNever), place.slots});
-  const AvailabilityProfile profile{snapshot.now, pass.trial().room(band).free(), std::move(returns)};
-  return {band, profile.earliest(request.slots, request.limit), pass.trial().room(band).free()};
-}
-
-/// The band on which it starts first, then the one with most room. None: no single one could ever hold it.
-BoundPlace place_of_bound(SlotPass& pass, const Member& member, const BackfillRequest& request) {
-  BoundPlace best;
-  for (const std::uint32_t band : member.allowed_bands) {
-    const SlotRoom& room = pass.trial().room(band);
-    if (!room.open || room.slots < member.slots) continue;
-    if (std::find(member.blocked_bands.begin(), member.blocked_bands.end(), band) != member.blocked_bands.end())
-      continue;
-    const BoundPlace here = place_on(pass, band, request);
-    if (best.band == kNone || here.at < best.at || (here.at == best.at && here.free > best.free)) best = here;
+/// Whether it waits for slots of a single band, and there are several: one slot is as good as any other.
+class OneBand {
+ public:
+  explicit OneBand(SlotPass& pass) {
+    for (std::uint32_t band = 0; band < pass.snapshot().bands.size(); ++band) {
+      if (!pass.trial().room(band).open) continue;
+      ++bands_;
+      largest_ = std::max(largest_, pass.trial().room(band).slots);
+    }
   }
-  return best;
-}
+  /// What is larger than any band takes several.
+  bool is_needed_by(const Member& member) const {
+    return !member.allowed_bands.empty() || (bands_ > 1 && member.slots > 1 && member.slots <= largest_);
+  }
+
+ private:
+  std::uint32_t bands_ = 0;
+  std::int64_t largest_ = 0;
+};
 
 /// Who is blocked, as those behind him are told.
 struct Blocked {
@@ -73,6 +66,17 @@ void explain_wait(SlotPass& pass, std::uint32_t member, const Blocked& before) {
     pass.explain(member, Hold::FirstServed, subject.slots, room, before.first);
   else
     pass.explain(member, Hold::NoRoom, subject.slots, pass.trial().roomiest());
+}
+
+/// For one that waits for slots of one band. Where none that it may use is as large, it takes several.
+BackfillOutcome reserve_band(Backfill& policy, BandProfiles& bands, const Member& member,
+                             const BackfillRequest& request, Blocked& blocked) {
+  const OwnPlace own = bands.choose(member, request.limit);
+  if (own.band == kNone && !member.allowed_bands.empty()) return {};
+  if (own.band == kNone) return policy.next({request.slots, request.limit}, [] { return false; });
+  blocked.room_kept = std::max(blocked.room_kept, own.free);
+  bands.reserve(own, request.slots, request.limit);
+  return policy.keep(request, own.at, std::min(own.free, request.slots));
 }
 
 std::vector<std::uint32_t> in_order(SlotPass& pass) {
@@ -106,6 +110,9 @@ void backfill(SlotPass& pass) {
   const Snapshot& snapshot = pass.snapshot();
   Backfill policy{profile_of(pass), snapshot.now, pass.parts().reserve_depth};
   Eligibility eligibility{pass, Gone::Everybody};
+  BandProfiles bands{pass};
+  const OneBand one_band{pass};
+  std::uint32_t own_bands = 0;
   Blocked blocked;
   for (const std::uint32_t member : in_order(pass)) {
     const Member& subject = snapshot.members[member];
@@ -119,27 +126,26 @@ void backfill(SlotPass& pass) {
       continue;
     }
     std::vector<Place> places;
-    const BackfillRequest request{subject.slots,
-                                  snapshot.workloads[subject.workload].time_limit.value_or(Duration::max()),
-                                  subject.allowed_bands.empty()};
+    const Duration limit = snapshot.workloads[subject.workload].time_limit.value_or(Duration::max());
+    const bool bound = !subject.allowed_bands.empty();
+    const bool on_one = bound || (own_bands < kOwnBandsMax && one_band.is_needed_by(subject));
+    const BackfillRequest request{subject.slots, limit, !on_one};
     BackfillOutcome outcome = policy.next(request, [&] {
       places = pass.find(member);
+      if (places.empty()) places = bands.place_in_gap(subject, limit);
       return !places.empty();
     });
     if (outcome.verdict == BackfillVerdict::Starts) {
       pass.trial().take(places);
+      bands.note_start(places, limit);
       pass.start(member, std::move(places), blocked.first != kNone);
       continue;
     }
     explain_wait(pass, member, blocked);
     if (subject.slots > 0 && blocked.first == kNone) blocked.first = subject.workload;
     if (!request.anywhere && policy.reserves()) {
-      const BoundPlace own = place_of_bound(pass, subject, request);
-      if (own.band == kNone) continue;
-      const std::int64_t kept = std::min(own.free, subject.slots);
-      blocked.room_kept = std::max(blocked.room_kept, own.free);
-      if (kept > 0) pass.trial().take({{own.band, kept}});
-      outcome = policy.keep(request, own.at, kept);
+      ++own_bands;
+      outcome = reserve_band(policy, bands, subject, request, blocked);
     }
     if (outcome.verdict != BackfillVerdict::Reserved) continue;
     if (blocked.reserved == kNone) blocked.reserved = subject.workload;

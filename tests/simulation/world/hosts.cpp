@@ -181,9 +181,12 @@ void SupervisorHost::handle_one(SupervisorEvent&& event) {
   static_assert(std::size(kEvents) == std::variant_size_v<SupervisorEvent>);
   world_.note(kEvents[event.index()]);
   Actions<SupervisorAction> actions;
-  const bool planned = std::holds_alternative<supervisor_event::PassEnded>(event);
+  const auto* ended = std::get_if<supervisor_event::PassEnded>(&event);
+  const bool planned = ended != nullptr;
+  const bool applied = planned && applies(*ended);
   core_->handle(std::move(event), world_.now(), actions);
   if (planned) check_plan();
+  if (applied) check_limits_and_gangs();
   if (world_.options().validate) core_->validate();
   if (std::exchange(reclaiming_, core_->reclaiming()) && !reclaiming_) give_up_absent();
   carry_out(actions);
@@ -258,6 +261,7 @@ void SupervisorHost::carry_out(Actions<SupervisorAction>& actions) {
 void SupervisorHost::run_policy(RunPass&& order) {
   Rng& rng = world_.rng();
   started_before_ = count_started();
+  witness_pass(order.snapshot);
   const Duration takes = rng.chance(1, 20) ? milliseconds{rng.between(1, 3000)} : microseconds{rng.between(10, 5000)};
   auto ended = std::make_shared<supervisor_event::PassEnded>(simulation::run_pass(order));
   if (!ended->failure.empty()) world_.oracle().breach("a pass is impossible: " + ended->failure);
@@ -315,6 +319,43 @@ void SupervisorHost::check_plan() const {
       if (const Job* job = core_->find_job(id); job != nullptr && job->shares != nullptr)
         what += "\n  " + to_string(id) + describe_shares(*job, table);
     world_.oracle().breach(std::move(what));
+  }
+}
+
+/// One that was given up, or has failed, changes nothing.
+bool SupervisorHost::applies(const supervisor_event::PassEnded& ended) const {
+  const PolicyState& policy = core_->policy();
+  return ended.failure.empty() && policy.pass.has_value() && policy.pass->number == ended.number;
+}
+
+std::set<BandId> SupervisorHost::living_bands() const {
+  const WorkerTable& table = core_->workers();
+  std::set<BandId> bands;
+  for (std::uint32_t i = 0; i < table.band_slots(); ++i)
+    if (table[BandSlot{i}].alive) bands.insert(table[BandSlot{i}].id);
+  return bands;
+}
+
+void SupervisorHost::witness_pass(const policy::Snapshot& snapshot) {
+  const std::vector<JobId>& jobs = world_.client().jobs();
+  limits_.pass_begins(limited_jobs(*core_, jobs));
+  const std::vector<GangView> gangs = gangs_of(*core_, jobs);
+  bands_before_ = living_bands();
+  gangs_.pass_begins(world_.now(), core_->policy().config.gang_wait, gangs, promised_to_gangs(snapshot, gangs));
+  if (!gangs_.broken_promise().empty()) world_.oracle().breach(gangs_.broken_promise());
+}
+
+void SupervisorHost::check_limits_and_gangs() const {
+  const std::vector<JobId>& jobs = world_.client().jobs();
+  const std::set<BandId> living = living_bands();
+  const bool lost = !std::includes(living.begin(), living.end(), bands_before_.begin(), bands_before_.end());
+  for (std::string breach :
+       {limits_.plan_applied(limited_jobs(*core_, jobs)), gangs_.plan_applied(gangs_of(*core_, jobs), lost)}) {
+    if (breach.empty()) continue;
+    for (const JobId id : jobs)
+      if (const Job* job = core_->find_job(id); job != nullptr && job->shares != nullptr)
+        breach += "\n  " + to_string(id) + describe_shares(*job, core_->workers());
+    world_.oracle().breach(std::move(breach));
   }
 }
 

@@ -77,6 +77,9 @@ void World::draw_configuration() {
   Rng parts{mix_bits(options_.seed) ^ 0x9a47};
   has_devices_ = options_.policy && options_.workflow == nullptr && parts.chance(1, 3);
   if (options_.policy && parts.chance(1, 3)) guarantee_memory(parts, supervisor_config_.policy);
+  Rng gangs{mix_bits(options_.seed) ^ 0x6a46};
+  if (options_.policy && gangs.chance(1, 2))
+    supervisor_config_.policy.gang_wait = milliseconds{gangs.chance(1, 8) ? 0 : gangs.between(1, 3000)};
   Rng rules{mix_bits(options_.seed) ^ 0x4175};
   has_rules_ = options_.policy && rules.chance(1, 2);
   if (has_rules_) add_rules(rules, supervisor_config_.policy);

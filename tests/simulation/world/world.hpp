@@ -12,6 +12,8 @@
 #include "supervisor/core/supervisor_core.hpp"
 #include "tests/simulation/world/endpoint.hpp"
 #include "tests/simulation/world/event_queue.hpp"
+#include "tests/simulation/world/gang_witness.hpp"
+#include "tests/simulation/world/limit_witness.hpp"
 #include "tests/simulation/world/options.hpp"
 #include "tests/simulation/world/oracle.hpp"
 #include "tests/support/record_log.hpp"
@@ -68,6 +70,10 @@ class SupervisorHost {
   void run_policy(supervisor::supervisor_action::RunPass&& order);
   std::vector<std::uint64_t> count_started() const;
   void check_plan() const;
+  bool applies(const supervisor::supervisor_event::PassEnded& ended) const;
+  void witness_pass(const policy::Snapshot& snapshot);
+  std::set<BandId> living_bands() const;
+  void check_limits_and_gangs() const;
   void read_policy(const supervisor::supervisor_action::ReloadPolicy& order);
   void witness(const supervisor::supervisor_action::SendToClient& word);
   void witness_drain(const AdminAnswer& answer);
@@ -100,6 +106,9 @@ class SupervisorHost {
   std::uint64_t passes_before_ = 0;
   std::uint64_t preemptions_before_ = 0;
   std::vector<std::uint64_t> started_before_;  ///< By band, when the pass under way began.
+  LimitWitness limits_;
+  GangWitness gangs_;
+  std::set<BandId> bands_before_;  ///< Those that were there when the pass under way began.
   bool reclaiming_ = false;
   std::map<std::uint64_t, WorkerId> known_;  ///< Lives of workers of before the restart, until they come back.
   supervisor::RecordLog disk_;

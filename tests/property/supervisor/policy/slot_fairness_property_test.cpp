@@ -77,18 +77,27 @@ TEST(SlotFairnessProperty, NobodyLacksMoreThanAGang) {
       rc::check("who waits lacks less than a gang and a slot of his exact share", nobody_lacks_more_than_a_gang));
 }
 
-/// Whether the one job may be on one of two bands only; then all others want a slot of any.
-enum class Bound : std::uint8_t { No, Yes };
+/// Whether the one job may be on one of two bands only, or needs all slots of either; then all others want a slot of
+/// any.
+enum class Bound : std::uint8_t { No, ToOne, ToEither };
+/// Whether the one job is the least important or the most.
+enum class Rank : std::uint8_t { Least, First };
 
 /// A busy pool to which more comes in every second than it can do, all of it more important than one job that wants the
 /// whole pool, or all of its band.
 class BusyPool {
  public:
-  BusyPool(Rng& rng, Bound bound) : rng_(rng), bound_(bound), slots_(rng.between(2, 6)) {
+  BusyPool(Rng& rng, Bound bound, Rank rank = Rank::Least) : rng_(rng), bound_(bound), slots_(rng.between(2, 6)) {
     builder_.band(slots_);
-    if (bound_ == Bound::Yes) builder_.band(slots_);
+    if (bound_ != Bound::No) builder_.band(slots_);
     parts_ = parts_named("multifactor");
     parts_.reserve_depth = rng.chance(1, 2) ? 1 : kReserveAll;
+    if (bound_ == Bound::ToEither) {
+      parts_.gpu_fitting = rng.chance(1, 2) ? Fitting::Best : Fitting::Worst;
+      parts_.ordering = rng.chance(1, 3)   ? Ordering::Priority
+                        : rng.chance(1, 2) ? Ordering::Fcfs
+                                           : Ordering::Multifactor;
+    }
     // Waiting for as long as this outweighs everything else that two jobs can differ in.
     FactorWeights& weights = parts_.multifactor.weights;
     weights = {10'000,
@@ -103,8 +112,13 @@ class BusyPool {
     pass();
     Workload& least = arrive(slots_);
     least.quality_factor = least.user_factor = 0;
+    if (rank == Rank::First) {
+      parts_.ordering = Ordering::Priority;
+      least.priority = 1;
+    }
     least_ = static_cast<std::uint32_t>(builder_.snapshot.workloads.size() - 1);
-    if (bound_ == Bound::Yes) builder_.last_member().allowed_bands = {0};
+    if (bound_ == Bound::ToOne) builder_.last_member().allowed_bands = {0};
+    if (bound_ == Bound::ToEither) builder_.last_member().single_band = true;
     parts_.multifactor.favor = SizeFavor::Small;
   }
 
@@ -117,10 +131,12 @@ class BusyPool {
       member.state = MemberState::Succeeded;
       member.places.clear();
     }
-    for (std::int64_t i = 0; i < all_slots(); ++i) arrive(bound_ == Bound::Yes ? 1 : rng_.between(1, slots_));
+    for (std::int64_t i = 0; i < all_slots(); ++i) arrive(bound_ == Bound::No ? rng_.between(1, slots_) : 1);
     pass();
   }
   bool least_has_started() const { return builder_.snapshot.members[least_].state != MemberState::Pending; }
+  /// Its start was promised, and then for later.
+  bool has_broken_a_promise() const { return broken_; }
   /// Seconds after which nobody who comes passes it any more.
   std::int64_t outweighed_after() const { return outweighed_after_; }
   std::int64_t waiting() const {
@@ -130,7 +146,7 @@ class BusyPool {
   static constexpr std::int64_t kRunsMax = 4;
 
  private:
-  std::int64_t all_slots() const { return bound_ == Bound::Yes ? 2 * slots_ : slots_; }
+  std::int64_t all_slots() const { return bound_ == Bound::No ? slots_ : 2 * slots_; }
   static Instant at(std::int64_t second) { return Instant{std::chrono::seconds{second}}; }
 
   Workload& arrive(std::int64_t slots) {
@@ -148,11 +164,18 @@ class BusyPool {
       Workload& job = builder_.snapshot.workloads[builder_.snapshot.members[each.member].workload];
       job.ends_by = at(now_) + *job.time_limit;
     }
+    for (const Reservation& each : plan.reservations) {
+      if (each.member != least_) continue;
+      broken_ = broken_ || each.starts_by > promised_;
+      promised_ = each.starts_by;
+    }
     builder_.carry_out(plan);
   }
 
   Rng& rng_;
   Bound bound_;
+  Instant promised_ = kNever;
+  bool broken_ = false;
   PolicyBuilder builder_;
   Parts parts_;
   std::int64_t slots_;
@@ -179,7 +202,24 @@ TEST(SlotFairnessProperty, NobodyStarvesWhereWaitingCounts) {
 
 TEST(SlotFairnessProperty, NobodyStarvesThatIsBoundToABand) {
   EXPECT_TRUE(rc::check("a job that wants all of one band starts, however much else comes",
-                        [](std::uint64_t seed) { nobody_starves(seed, Bound::Yes); }));
+                        [](std::uint64_t seed) { nobody_starves(seed, Bound::ToOne); }));
+}
+
+// Its start was that at which slots were free together, wherever they were. Spec: policy-flux 10, 17.
+TEST(SlotFairnessProperty, TheStartThatIsPromisedToTheFirstNeverMovesLater) {
+  const auto keeps_its_promise = [](std::uint64_t seed) {
+    Rng rng{seed};
+    BusyPool pool{rng, Bound::ToEither, Rank::First};
+    for (int second = 0; second <= 2 * BusyPool::kRunsMax && !pool.least_has_started(); ++second) pool.step();
+    RC_ASSERT(!pool.has_broken_a_promise());
+    RC_ASSERT(pool.least_has_started());
+  };
+  EXPECT_TRUE(rc::check("the promise to whoever is first and needs all slots of one band is kept", keeps_its_promise));
+}
+
+TEST(SlotFairnessProperty, NobodyStarvesThatNeedsAllSlotsOfSomeBand) {
+  EXPECT_TRUE(rc::check("a job that wants all slots of one band or another starts, however much else comes",
+                        [](std::uint64_t seed) { nobody_starves(seed, Bound::ToEither); }));
 }
 
 }  // namespace

@@ -47,6 +47,8 @@ guaranteed_slots = 5
 slots_max = 9
 guaranteed_memory = 1024
 memory_max = "2KiB"
+preempt_min_runtime = "5min"
+reclaim_min_runtime = "0"
 [[policy.project]]
 name = "speech"
 over_quota = "high"
@@ -92,6 +94,9 @@ TEST(PolicyFile, EveryListIsReadAndPrintedBack) {
   EXPECT_EQ(policy.projects[0].guaranteed_memory, kGiB * 8);
   EXPECT_EQ(policy.projects[1].guaranteed_memory, kKiB);
   EXPECT_EQ(policy.projects[1].memory_max, kKiB * 2);
+  EXPECT_EQ(policy.projects[1].preempt_min_runtime, std::chrono::minutes{5});
+  EXPECT_EQ(policy.projects[1].reclaim_min_runtime, Duration{0});
+  EXPECT_EQ(policy.projects[2].preempt_min_runtime, std::nullopt);
   ASSERT_EQ(policy.accounts.size(), 2U);
   EXPECT_EQ(policy.accounts[1].parent, "all");
   const Result<FileConfig> again = parse_config(print_config(*read), "printed");

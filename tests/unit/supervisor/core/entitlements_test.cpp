@@ -285,6 +285,62 @@ TEST(Entitlements, WhoWaitsForAMoreImportantJobIsToldWhichOne) {
   supervisor.ignore();
 }
 
+// Else whatever of its places is free stays idle for as long as others do not leave the rest.
+TEST(Entitlements, AGangGivesItsPromisedPlacesBackWhenOthersDoNotLeaveThem) {
+  SupervisorConfig config = policed("priority");
+  config.policy.gang_wait = 2s;
+  PolicedSupervisor supervisor{config};
+  supervisor.join({.slots = 3});
+  supervisor.submit(GraphBuilder{}.sources(2).build(), named("low"));
+  supervisor.settle(2);
+  for (const std::uint32_t subtask : {0U, 1U}) supervisor.say(1, subtask, Outcome::Started);
+  JobSpec high = named("high", {.gang = 2});
+  high.priority = 10;
+  supervisor.submit(GraphBuilder{}.sources(2).build(), high);
+  supervisor.settle(2);
+  supervisor.tick_after(1s);
+  std::vector<supervisor_action::RunPass> passes = supervisor.take_passes();
+  ASSERT_EQ(passes.size(), 1U);
+  EXPECT_EQ(passes[0].snapshot.claims.size(), 1U) << "it has its promise";
+  supervisor.handle(PolicedSupervisor::run(passes[0]));
+  supervisor.tick_after(999ms);
+  passes = supervisor.take_passes();
+  ASSERT_EQ(passes.size(), 1U);
+  EXPECT_EQ(passes[0].snapshot.claims.size(), 1U);
+  supervisor.handle(PolicedSupervisor::run(passes[0]));
+  PENSTOCK_EXPECT_COVERAGE_MARK("a gang gives its promised places back", supervisor.tick_after(1s));
+  passes = supervisor.take_passes();
+  ASSERT_EQ(passes.size(), 1U);
+  EXPECT_EQ(passes[0].snapshot.claims.size(), 0U) << "and then none";
+  supervisor.handle(PolicedSupervisor::run(passes[0]));
+  EXPECT_EQ((*supervisor.ask("explain", {"high"}))["held_by"],
+            Value{"its place is promised, and job-1 is leaving it; its gang gave its promised places back after "
+                  "`policy.gang_wait`, 2 s: others had not left all of them"});
+  supervisor.ignore();
+}
+
+// Of a job that is no gang, only its first slot: it goes on with fewer. Spec: policy-runai 12.
+TEST(Entitlements, AGangKeepsItsSlotsForTheMinimumRuntimeOfItsProject) {
+  PolicedSupervisor supervisor{
+      policed("quota", {{.name = "a", .reclaim_min_runtime = 5s}, {.name = "b", .guaranteed_slots = 4}})};
+  supervisor.join({.slots = 4});
+  JobSpec first = named("first", {.project = "a"});
+  first.policy.gang = 4;
+  supervisor.submit(GraphBuilder{}.sources(4).build(), first);
+  supervisor.settle(2);
+  for (std::uint32_t subtask = 0; subtask < 4; ++subtask) supervisor.say(1, subtask, Outcome::Started);
+  supervisor.submit(GraphBuilder{}.sources(4).build(), named("second", {.project = "b"}));
+  supervisor.settle(2);
+  EXPECT_EQ(supervisor.entitlements(1), Lines{"w1:4"});
+  supervisor.tick_after(4s);
+  supervisor.settle(1);
+  EXPECT_EQ(supervisor.entitlements(1), Lines{"w1:4"});
+  supervisor.tick_after(1s);
+  supervisor.settle(2);
+  EXPECT_EQ(supervisor.entitlements(1), Lines{"w1:0"}) << "what is guaranteed to the other project";
+  supervisor.ignore();
+}
+
 // Found by reading: a gang of four that had lost one place was shown as three that run and four that wait.
 TEST(Entitlements, AGangThatHasLostAPlaceWantsThatOneOnly) {
   PolicedSupervisor supervisor{policed("fair_share_max_min")};

@@ -21,14 +21,18 @@ TEST(PolicyDifferences, EachFieldIsToldWithWhatItWasAndIs) {
   before.accounts = {{.name = "ann"}};
   PolicyConfig after = before;
   after.grace = std::chrono::seconds{1};
+  after.gang_wait = std::chrono::seconds{2};
+  after.projects[0].reclaim_min_runtime = std::chrono::seconds{3};
   after.pools = {{.name = "all", .preset = "quota"}, {.name = "new", .workers = {"w1", "w2"}}};
   after.projects[0].is_department = true;
   after.projects[0].guaranteed_slots = 3;
   after.projects[0].slots_max = kUnbounded;
   after.accounts[0].shares = 7;
   EXPECT_EQ(differences(before, after),
-            "policy: grace 10000ms -> 1000ms; pool 'all': preset fair_share -> quota; pool 'new' is new; pool 'old' is "
-            "gone; project 'a': is_department false -> true, guaranteed_slots 0 -> 3, slots_max 4 -> none; account "
+            "policy: grace 10000ms -> 1000ms, gang_wait 60000ms -> 2000ms; pool 'all': preset fair_share -> quota; "
+            "pool 'new' is new; pool 'old' is "
+            "gone; project 'a': is_department false -> true, guaranteed_slots 0 -> 3, slots_max 4 -> none, "
+            "reclaim_min_runtime not said -> 3000ms; account "
             "'ann': shares 1 -> 7");
 }
 

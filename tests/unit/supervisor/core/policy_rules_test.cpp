@@ -48,10 +48,10 @@ class PolicyRulesLive : public testing::Test {
     EXPECT_TRUE(result.has_value());
     return result.has_value() && index < result->list()->size() ? (*result->list())[index][name] : Value{};
   }
-  std::string held_by(const std::string& job) {
+  std::string held_by(const std::string& job, const char* field = "held_by") {
     const Result<Value> result = supervisor->ask("explain", {job});
     EXPECT_TRUE(result.has_value());
-    const std::string* text = result.has_value() ? (*result)["held_by"].text() : nullptr;
+    const std::string* text = result.has_value() ? (*result)[field].text() : nullptr;
     return text == nullptr ? "" : *text;
   }
 
@@ -182,6 +182,29 @@ TEST_F(PolicyRulesLive, WhoIsHeldKeepsItsPriorityAndIsNextByIt) {
   EXPECT_EQ(held_by("second"), "running_jobs_max of user 'ann' is 1, and 1 run or come before it");
 }
 
+// Found by the simulator (policy, seed 50): it came back beside the one that had begun meanwhile.
+TEST_F(PolicyRulesLive, WhoHasNothingToRunLeavesItsTurnAndWaitsForItAgain) {
+  SupervisorConfig config = site();
+  config.policy.period = 1ms;
+  config.policy.users = {{.name = "ann", .limits = {.running_jobs_max = 1}}};
+  begin(config);
+  supervisor->submit(GraphBuilder{}.sources(2).build(), of("ann", "first"));
+  supervisor->settle(2);
+  supervisor->succeed(1, 0);
+  supervisor->fail(1, 1, FailureClass::Transport);
+  supervisor->settle(3);
+  supervisor->submit(many(), of("ann", "second"));
+  supervisor->settle(5);
+  EXPECT_EQ(supervisor->entitlements(2), Lines{"w1:4"}) << "the first waits before it tries again";
+  supervisor->tick_after(1min);
+  supervisor->settle(3);
+  EXPECT_EQ(supervisor->entitlements(1), Lines{"w1:0"});
+  EXPECT_EQ(held_by("first"), "running_jobs_max of user 'ann' is 1, and 1 run or come before it");
+  for (std::uint32_t i = 0; i < 40; ++i) supervisor->succeed(1, i, {}, 2);
+  supervisor->settle(3);
+  EXPECT_EQ(held_by("first"), "");
+}
+
 TEST_F(PolicyRulesLive, SlotsOfAnAccountAreLimitedForAllBelowIt) {
   for (const char* preset : {"multifactor", "fair_share", "priority", "quota"}) {
     SupervisorConfig config = site(preset);
@@ -271,6 +294,43 @@ TEST_F(PolicyRulesLive, NobodyGetsIntoAFullQueueByAnOrder) {
   EXPECT_NE(answer("set", {"queue", "second", "short"}).find("active_jobs_max is 1"), std::string::npos);
   EXPECT_EQ(supervisor->job(2).spec.policy.queue, "");
   EXPECT_EQ(answer("set", {"queue", "first", "short"}), "done") << "it is in it";
+}
+
+// What is on hold takes nothing from anybody, so nothing is contended.
+TEST_F(PolicyRulesLive, BesideAHeldJobAnotherIsLimitedAsLittleAsAlone) {
+  for (const char* preset : {"multifactor", "fair_share", "priority", "quota"}) {
+    begin(site(preset));
+    supervisor->submit(many(), of("ann", "held"));
+    EXPECT_EQ(answer("hold", {"held"}), "done");
+    supervisor->submit(many(), of("bob", "alone"));
+    supervisor->settle(4);
+    EXPECT_EQ(supervisor->entitlements(2), Lines{"w1:all"}) << preset;
+    EXPECT_EQ(answer("release", {"held"}), "done");
+    supervisor->settle(4);
+    EXPECT_NE(supervisor->entitlements(2), Lines{"w1:all"}) << preset;
+    supervisor->ignore();
+  }
+}
+
+// A quarter of a device is a quarter of a slot of its band.
+TEST_F(PolicyRulesLive, RunsOnPartsOfDevicesAreLimitedByTheSlotsOfTheseDevices) {
+  for (const char* preset : {"multifactor", "fair_share", "priority", "quota"}) {
+    SupervisorConfig config = site(preset);
+    config.policy.users = {{.name = "ann", .limits = {.gpu_slots_max = 1}}};
+    supervisor.emplace(config);
+    supervisor->join({.bands = 0, .gpus = 2});
+    GraphBuilder quarters;
+    quarters.template_at(0).request = {.slots = MilliSlots{250}, .gpu = MilliGpu{250}};
+    const Graph graph = quarters.sources(8).build();
+    supervisor->submit(graph, of("ann", "first"));
+    supervisor->submit(graph, of("ann", "second"));
+    supervisor->settle(4);
+    EXPECT_EQ(field("limits", 0, "whom"), Value{"user 'ann'"});
+    EXPECT_EQ(field("limits", 0, "gpu_slots"), Value{1}) << preset;
+    EXPECT_EQ(held_by("second", "gpu_held_by"), "gpu_slots_max of user 'ann' is 1, and others have 1 of them or come before it")
+        << preset;
+    supervisor->ignore();
+  }
 }
 
 TEST_F(PolicyRulesLive, WrongOrdersToHoldAreRefused) {

@@ -57,13 +57,21 @@ TEST(BackfillProfile, WhoNeedsNoSlotsTakesNoReservation) {
   }
 }
 
-TEST(BackfillProfile, WhatIsKeptForOneThatIsBoundIsNobodyElses) {
+TEST(BackfillProfile, WhatIsReservedForOneThatIsBoundIsNobodyElsesFromThenOn) {
   Backfill easy = ten_slots(1);
   const BackfillRequest bound{3, seconds{5}, false};
   EXPECT_EQ(easy.next(bound, [] { return false; }).verdict, BackfillVerdict::Waits);
   ASSERT_TRUE(easy.reserves());
   EXPECT_EQ(easy.keep(bound, kNow + seconds{10}, 1).at, kNow + seconds{10});
   EXPECT_FALSE(easy.reserves());
+  EXPECT_EQ(easy.next({4, seconds{1}}, kAnywhere).verdict, BackfillVerdict::Starts) << "until then it may be used";
+}
+
+TEST(BackfillProfile, WhatIsKeptForOneWhoseStartNobodyKnowsIsNobodyElses) {
+  Backfill easy = ten_slots(1);
+  const BackfillRequest bound{3, seconds{5}, false};
+  EXPECT_EQ(easy.next(bound, [] { return false; }).verdict, BackfillVerdict::Waits);
+  EXPECT_EQ(easy.keep(bound, kNever, 1).at, kNever);
   EXPECT_EQ(easy.next({4, seconds{1}}, kAnywhere).verdict, BackfillVerdict::Waits);
   EXPECT_EQ(easy.next({3, seconds{100}}, kAnywhere).verdict, BackfillVerdict::Starts);
 }

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "common/protocol/graph_chunks.hpp"
+#include "common/wire/frame.hpp"
 #include "tests/support/graph_builder.hpp"
 
 namespace penstock::supervisor::journal_codec {
@@ -93,6 +96,21 @@ TEST(JournalCodec, EveryRecordComesBackAsItWas) {
     EXPECT_EQ(decode_worker(encode(worker)).value(), worker);
   }
   EXPECT_EQ(decode_lost_writer(encode(record::WriterLost{Incarnation{1ULL << 63U}})).value(), Incarnation{1ULL << 63U});
+}
+
+// As `capnp encode` makes it by the schema of the version that only quotas of slots could be set in.
+TEST(JournalCodec, WhatYesterdaysProgramKeptOfPolicyComesBack) {
+  const std::vector<std::uint64_t> words{
+      0xc00000000,  0x2000100000000, 0x1a3185c5000,   0x1700000005, 0x1700000011, 0x1000100000004, 0x3fe0000000000000,
+      0x2200000001, 0x6e6e61,        0x1000100000004, 0xc,          0x3a00000001, 0x6e6f69736976};
+  const FramePayload payload{words};
+  const std::uint64_t checksum = payload.hash();
+  std::string value(sizeof checksum, '\0');
+  std::memcpy(value.data(), &checksum, sizeof checksum);
+  value.append(reinterpret_cast<const char*>(words.data()), words.size() * sizeof(std::uint64_t));
+  const Result<record::PolicyKept> kept = decode_policy(value);
+  ASSERT_TRUE(kept.has_value()) << to_string(kept.error());
+  EXPECT_EQ(*kept, (record::PolicyKept{1'800'000'000'000, {{"ann", 0.5}}, {{"vision", ProjectSetting::Slots, 12}}}));
 }
 
 TEST(JournalCodec, OutputsThatAreAllTheFirstTakeNoColumn) {

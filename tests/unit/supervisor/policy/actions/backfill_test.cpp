@@ -78,6 +78,84 @@ TEST(Backfill, OneThatIsBoundToABandIsNotPassedThereForEver) {
   EXPECT_EQ(last.other, 3U) << "the bound one";
 }
 
+// Found by a review: both counted on the same slots.
+TEST(Backfill, TwoThatAreBoundToOneBandStartOneAfterTheOther) {
+  PolicyBuilder builder;
+  const std::uint32_t own = builder.band(4);
+  builder.band(1);
+  builder.workload("runs").ends_by = Instant{std::chrono::seconds{10}};
+  builder.running(4, own);
+  for (const char* name : {"first", "second"}) {
+    builder.workload(name).time_limit = std::chrono::seconds{5};
+    builder.waiting(3);
+    builder.last_member().allowed_bands = {own};
+  }
+  Parts parts = parts_named("multifactor");
+  parts.reserve_depth = kReserveAll;
+  const Plan plan = PolicyEngine{{parts}}.pass(builder.snapshot);
+  ASSERT_EQ(plan.reservations.size(), 2U);
+  EXPECT_EQ(plan.reservations[0].starts_by, Instant{std::chrono::seconds{10}});
+  EXPECT_EQ(plan.reservations[1].starts_by, Instant{std::chrono::seconds{15}});
+}
+
+/// Two bands of 4 slots; on each 3 run, on the second one for a shorter time. Somebody needs 4 of either.
+PolicyBuilder scattered() {
+  PolicyBuilder builder;
+  for (const int seconds : {20, 10}) {
+    const std::uint32_t band = builder.band(4);
+    builder.workload("runs").ends_by = Instant{std::chrono::seconds{seconds}};
+    builder.running(3, band);
+  }
+  builder.workload("large").quality_factor = 1;
+  builder.snapshot.workloads.back().time_limit = std::chrono::seconds{5};
+  builder.waiting(4);
+  return builder;
+}
+
+TEST(Backfill, OneThatNeedsSeveralSlotsOfABandHasThemReservedWhereItStartsFirst) {
+  PolicyBuilder builder = scattered();
+  builder.workload("small").time_limit = std::chrono::seconds{100};
+  builder.waiting(1);
+  builder.workload("more").time_limit = std::chrono::seconds{100};
+  builder.waiting(1);
+  const Plan plan = PolicyEngine{{parts_named("multifactor")}}.pass(builder.snapshot);
+  ASSERT_EQ(plan.reservations.size(), 1U);
+  EXPECT_EQ(plan.reservations[0].starts_by, Instant{std::chrono::seconds{10}});
+  ASSERT_EQ(plan.starts.size(), 1U);
+  EXPECT_EQ(plan.starts[0].places[0].band, 0U) << "the other band is kept";
+}
+
+TEST(Backfill, GapsOfABandThatIsKeptAreFilledByWhatEndsInTime) {
+  PolicyBuilder builder = scattered();
+  for (const int seconds : {10, 11}) {
+    builder.workload("small" + std::to_string(seconds)).time_limit = std::chrono::seconds{seconds};
+    builder.waiting(1);
+    builder.last_member().allowed_bands = {1};
+  }
+  const Plan plan = PolicyEngine{{parts_named("multifactor")}}.pass(builder.snapshot);
+  ASSERT_EQ(plan.starts.size(), 1U);
+  EXPECT_EQ(builder.snapshot.workloads[builder.snapshot.members[plan.starts[0].member].workload].name, "small10");
+  EXPECT_EQ(plan.starts[0].places[0].band, 1U);
+  EXPECT_TRUE(plan.starts[0].backfilled);
+}
+
+// Whoever has started in the same pass holds its slots, too, when the first reservation is made.
+TEST(Backfill, AReservationCountsOnWhatHasStartedInTheSamePass) {
+  PolicyBuilder builder;
+  const std::uint32_t own = builder.band(4);
+  builder.band(1);
+  builder.workload("starts").quality_factor = 1;
+  builder.snapshot.workloads.back().time_limit = std::chrono::seconds{7};
+  builder.waiting(3);
+  builder.workload("waits").time_limit = std::chrono::seconds{5};
+  builder.waiting(4);
+  builder.last_member().allowed_bands = {own};
+  const Plan plan = PolicyEngine{{parts_named("multifactor")}}.pass(builder.snapshot);
+  ASSERT_EQ(plan.starts.size(), 1U);
+  ASSERT_EQ(plan.reservations.size(), 1U);
+  EXPECT_EQ(plan.reservations[0].starts_by, Instant{std::chrono::seconds{7}});
+}
+
 // The last pool's had replaced all others, with the size of that pool.
 TEST(Backfill, EachPoolTellsThePrioritiesOfItsOwnJobs) {
   PolicyBuilder builder = blocked_head();

@@ -1,0 +1,52 @@
+// When slots of single bands are free, as far as time limits tell, and which bands are kept for whom.
+#pragma once
+
+#include <vector>
+
+#include "supervisor/policy/backfill_profile.hpp"
+#include "supervisor/policy/slot_pass.hpp"
+
+namespace penstock::policy {
+
+/// Where somebody who needs slots of one band waits, and when he starts there.
+struct OwnPlace {
+  std::uint32_t band = kNone;
+  Instant at = kNever;  ///< As far as time limits tell.
+  std::int64_t free = 0;
+};
+
+/// One profile for each band, made when the first is asked for and kept for the pass, so that two reservations on one
+/// band never count on the same slots. The free slots of a band with a reservation are taken on the trial: a search
+/// does not find them, `place_in_gap` does. Cost: O(bands + running) once; O(bands that could hold it) for a choice.
+class BandProfiles {
+ public:
+  explicit BandProfiles(SlotPass& pass) : pass_(pass) {}
+
+  /// The band on which it starts first, then the one with most room. None: no single one could ever hold it.
+  OwnPlace choose(const Member& member, Duration limit);
+  /// From then on whoever would delay that start finds no place there.
+  void reserve(const OwnPlace& place, std::int64_t slots, Duration limit);
+  /// A place on a band with reservations that delays none of them. On the trial it is free afterwards.
+  std::vector<Place> place_in_gap(const Member& member, Duration limit);
+  /// Somebody has started there.
+  void note_start(const std::vector<Place>& places, Duration limit);
+
+ private:
+  /// What has found no gap; whoever wants as much for as long finds none either, because gaps only get smaller.
+  struct Failed {
+    std::int64_t slots = 0;
+    Duration limit{};
+  };
+  void make();
+  void keep_from_searches(std::uint32_t band);
+  AvailabilityProfile& of(std::uint32_t band) { return profiles_[band]; }
+
+  SlotPass& pass_;
+  std::vector<AvailabilityProfile> profiles_;  ///< By position in the snapshot; empty: nobody has asked yet.
+  std::vector<SlotsReturn> started_;           ///< In this pass, before anybody had asked: when it comes back,
+  std::vector<std::uint32_t> started_on_;      ///< and where.
+  std::vector<std::uint32_t> reserved_;        ///< Bands with reservations, each once.
+  std::vector<Failed> failed_;
+};
+
+}  // namespace penstock::policy

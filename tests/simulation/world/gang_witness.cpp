@@ -1,0 +1,83 @@
+#include "tests/simulation/world/gang_witness.hpp"
+
+#include "supervisor/policy/snapshot.hpp"
+#include "tests/simulation/world/limit_witness.hpp"
+
+namespace penstock::simulation {
+
+void GangWitness::pass_begins(Instant now, Duration wait, const std::vector<GangView>& gangs,
+                              const std::map<JobId, std::vector<policy::Place>>& promised) {
+  began_ = now;
+  wait_ = wait;
+  std::map<Key, Instant> in_part;
+  given_.clear();
+  for (const GangView& gang : gangs) {
+    const Key key{gang.job, gang.kind};
+    given_[key] = gang.given;
+    const auto known = in_part_since_.find(key);
+    if (gang.in_part()) in_part[key] = known == in_part_since_.end() ? now : known->second;
+  }
+  in_part_since_ = std::move(in_part);
+  std::map<JobId, Promise> promises;
+  for (const auto& [job, places] : promised) {
+    const auto known = promises_.find(job);
+    const bool same = known != promises_.end() && known->second.places == places;
+    promises[job] = {places, same ? known->second.since : now};
+    if (now >= later(promises[job].since, wait) && now > promises[job].since)
+      broken_promise_ = to_string(job) + " is a gang, and its places stay promised for longer than gangs wait";
+  }
+  promises_ = std::move(promises);
+}
+
+std::string GangWitness::plan_applied(const std::vector<GangView>& gangs, bool workers_lost) const {
+  for (const GangView& gang : gangs) {
+    if (!gang.in_part()) continue;
+    const Key key{gang.job, gang.kind};
+    const std::string whom = to_string(gang.job) + " is a gang with " + std::to_string(gang.given) + "m of " +
+                             std::to_string(gang.wanted) + "m slots";
+    const auto since = in_part_since_.find(key);
+    if (since != in_part_since_.end() && began_ >= later(since->second, wait_))
+      return whom + ", for longer than gangs wait";
+    const auto before = given_.find(key);
+    if (since == in_part_since_.end() && before != given_.end() && !workers_lost)
+      return whom + ", and no worker was lost";
+  }
+  return {};
+}
+
+std::vector<GangView> gangs_of(const supervisor::SupervisorCore& core, const std::vector<JobId>& jobs) {
+  const supervisor::WorkerTable& workers = core.workers();
+  std::vector<GangView> gangs;
+  for (const JobId id : jobs) {
+    const supervisor::Job* job = core.find_job(id);
+    if (job == nullptr || job->shares == nullptr || job->cancelling || job->spec.policy.gang == 0) continue;
+    for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
+      const supervisor::KindShare& share = job->shares->kinds[static_cast<std::size_t>(kind)];
+      if (share.unit_milli == 0 || share.bound) continue;
+      GangView& seen = gangs.emplace_back(GangView{id, kind, job->spec.policy.gang * 1000ULL});
+      for (std::uint32_t i = 0; i < workers.band_slots(); ++i)
+        if (const supervisor::BandEntry& band = workers[supervisor::BandSlot{i}]; band.alive && band.kind == kind)
+          seen.given += given_to(*job, supervisor::BandSlot{i}, kind);
+      // What consolidation moves has its next place already.
+      for (const std::vector<supervisor::PromisedPlace>& places : share.promised)
+        for (const supervisor::PromisedPlace& place : places) seen.given += seen.given > 0 ? place.milli : 0;
+    }
+  }
+  return gangs;
+}
+
+std::map<JobId, std::vector<policy::Place>> promised_to_gangs(const policy::Snapshot& snapshot,
+                                                              const std::vector<GangView>& gangs) {
+  std::map<std::string, JobId> names;
+  for (const GangView& gang : gangs) names.emplace(to_string(gang.job), gang.job);
+  std::map<JobId, std::vector<policy::Place>> promised;
+  for (const policy::Claim& claim : snapshot.claims) {
+    const auto gang = names.find(snapshot.workloads[snapshot.members[claim.member].workload].name);
+    if (gang == names.end()) continue;
+    std::vector<policy::Place>& places = promised[gang->second];
+    places.insert(places.end(), claim.places.begin(), claim.places.end());
+  }
+  return promised;
+}
+
+}  // namespace penstock::simulation

@@ -1,0 +1,54 @@
+// Gangs have all of their places or none, but for as long as the policy lets one wait for what it has lost.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "supervisor/core/supervisor_core.hpp"
+#include "supervisor/policy/snapshot.hpp"
+
+namespace penstock::simulation {
+
+/// A gang as plans have left it, on bands of one kind.
+struct GangView {
+  JobId job;
+  BandKind kind = BandKind::Cpu;
+  std::uint64_t wanted = 0;  ///< Thousandths of slots, all together.
+  std::uint64_t given = 0;   ///< On bands that are there, and where it is moved to.
+
+  bool in_part() const { return given > 0 && given < wanted; }
+};
+
+class GangWitness {
+ public:
+  /// What a pass finds, and what of places it is shown as promised and not taken yet.
+  void pass_begins(Instant now, Duration wait, const std::vector<GangView>& gangs,
+                   const std::map<JobId, std::vector<policy::Place>>& promised);
+  /// What its plan has made of them; `workers_lost` since it began. The first breach; empty: none.
+  std::string plan_applied(const std::vector<GangView>& gangs, bool workers_lost) const;
+  const std::string& broken_promise() const { return broken_promise_; }
+
+ private:
+  using Key = std::pair<JobId, BandKind>;
+  struct Promise {
+    std::vector<policy::Place> places;
+    Instant since{};
+  };
+  Instant began_{};
+  Duration wait_{};
+  std::map<Key, Instant> in_part_since_;
+  std::map<Key, std::uint64_t> given_;
+  std::map<JobId, Promise> promises_;
+  std::string broken_promise_;
+};
+
+/// Of jobs that have not ended, those gangs that may take slots anywhere.
+std::vector<GangView> gangs_of(const supervisor::SupervisorCore& core, const std::vector<JobId>& jobs);
+/// The places that the snapshot shows as promised, of gangs; by job, of CPU bands and of device bands together.
+std::map<JobId, std::vector<policy::Place>> promised_to_gangs(const policy::Snapshot& snapshot,
+                                                              const std::vector<GangView>& gangs);
+
+}  // namespace penstock::simulation

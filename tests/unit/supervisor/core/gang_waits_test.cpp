@@ -1,0 +1,69 @@
+#include "supervisor/core/gang_waits.hpp"
+
+#include <gtest/gtest.h>
+
+namespace penstock::supervisor {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Instant kNow{100s};
+constexpr Duration kWait = 2s;
+const std::vector<PromisedPlace> kTwoOfFour{{BandSlot{0}, 2000}};
+
+KindShare gang_of_four() {
+  KindShare share;
+  share.demand = 4000;
+  return share;
+}
+
+TEST(GangWaits, ItGivesUpTheRestWhenItHasWaitedForItsLostPartAndNoSooner) {
+  KindShare share = gang_of_four();
+  EXPECT_FALSE(gives_up_rest(share, kTwoOfFour, kNow, kWait));
+  EXPECT_FALSE(gives_up_rest(share, kTwoOfFour, kNow + kWait - Duration{1}, kWait));
+  EXPECT_EQ(share.gave_back, "");
+  EXPECT_TRUE(gives_up_rest(share, kTwoOfFour, kNow + kWait, kWait));
+  EXPECT_EQ(share.gave_back,
+            "its gang gave the rest of its places back after `policy.gang_wait`, 2 s: a part of them was lost with a "
+            "worker");
+}
+
+TEST(GangWaits, WhoGetsItsLostPartInTimeBeginsAnewWithTheNext) {
+  KindShare share = gang_of_four();
+  EXPECT_FALSE(gives_up_rest(share, kTwoOfFour, kNow, kWait));
+  EXPECT_FALSE(gives_up_rest(share, {{BandSlot{0}, 4000}}, kNow + 1s, kWait));
+  EXPECT_EQ(share.incomplete_since, kNever);
+  EXPECT_FALSE(gives_up_rest(share, kTwoOfFour, kNow + kWait, kWait));
+}
+
+TEST(GangWaits, WhoHasNothingWaitsForNoRest) {
+  KindShare share = gang_of_four();
+  EXPECT_FALSE(gives_up_rest(share, {}, kNow, Duration{0}));
+  EXPECT_EQ(share.incomplete_since, kNever);
+}
+
+TEST(GangWaits, PromisedPlacesAreGivenBackWhenOthersDoNotLeaveThemAndNoSooner) {
+  KindShare share = gang_of_four();
+  share.promised = {kTwoOfFour};
+  EXPECT_FALSE(gives_promise_back(share, kNow, kWait));
+  EXPECT_FALSE(gives_promise_back(share, kNow + kWait - Duration{1}, kWait));
+  EXPECT_EQ(share.promised.size(), 1U);
+  EXPECT_TRUE(gives_promise_back(share, kNow + kWait, kWait));
+  EXPECT_TRUE(share.promised.empty());
+  EXPECT_EQ(share.gave_back,
+            "its gang gave its promised places back after `policy.gang_wait`, 2 s: others had not left all of them");
+  share.promised = {kTwoOfFour};
+  EXPECT_FALSE(gives_promise_back(share, kNow + kWait, kWait)) << "the next promise has its own time";
+}
+
+TEST(GangWaits, WhatItGaveBackIsSaidUntilItHasAll) {
+  KindShare share = gang_of_four();
+  share.gave_back = "something";
+  EXPECT_FALSE(gives_up_rest(share, kTwoOfFour, kNow, kWait));
+  EXPECT_EQ(share.gave_back, "something");
+  EXPECT_FALSE(gives_up_rest(share, {{BandSlot{1}, 4000}}, kNow, kWait));
+  EXPECT_EQ(share.gave_back, "");
+}
+
+}  // namespace
+}  // namespace penstock::supervisor
