@@ -82,6 +82,7 @@ struct Register {
   reclaims @5 :Bool;
   sharedStorage @6 :Bool;
   crash @7 :OperatorCrash;           # why this process began another life; null: no operator's fault
+  labels @8 :List(Text);            # what jobs and projects may limit themselves to
 }
 
 struct AssignedInput {

@@ -94,6 +94,7 @@ struct Register {
   bool reclaims = false;
   bool shared_storage = false;     ///< It reads and writes checkpoints.
   std::optional<OperatorCrash> crash;  ///< Why this process had to begin another life.
+  std::vector<std::string> labels;     ///< What jobs and projects may limit themselves to.
   friend bool operator==(const Register&, const Register&) = default;
 };
 

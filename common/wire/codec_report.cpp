@@ -67,6 +67,8 @@ void write(const Register& message, schema::FromWorker::Builder root) {
   write_texts(message.operators, out.initOperators(static_cast<unsigned>(message.operators.size())));
   out.setReclaims(message.reclaims);
   out.setSharedStorage(message.shared_storage);
+  if (!message.labels.empty())
+    write_texts(message.labels, out.initLabels(static_cast<unsigned>(message.labels.size())));
   if (!message.crash) return;
   auto crash = out.initCrash();
   crash.setLife(message.crash->life.value());
@@ -233,6 +235,7 @@ Register read_register(schema::Register::Reader in) {
   message.operators = read_texts(in.getOperators());
   message.reclaims = in.getReclaims();
   message.shared_storage = in.getSharedStorage();
+  message.labels = read_texts(in.getLabels());
   if (!in.hasCrash()) return message;
   const auto crash = in.getCrash();
   message.crash = OperatorCrash{Incarnation{crash.getLife()},

@@ -27,6 +27,7 @@ struct WorkerSpec {
   std::vector<NamedAmount> named;
   bool shared_storage = false;
   std::optional<OperatorCrash> crash{};
+  std::vector<std::string> labels{};
 };
 
 /// Checks a graph as the gateway does.

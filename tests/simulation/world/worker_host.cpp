@@ -123,6 +123,8 @@ Register WorkerHost::description(bool reclaims) const {
   description.data_address = description.host + ":1";
   description.bands = bands_;
   description.shared_storage = true;
+  description.labels = {"any"};
+  if (name_ == "worker-1") description.labels.push_back("first");
   description.crash = crash_;
   return description;
 }
