@@ -27,9 +27,9 @@ std::vector<std::uint32_t> SupervisorCore::pools_of(const JobPolicy& wishes) con
       rest);
 }
 
-/// Its turn under the configuration in force. What borrows from another job runs where that has its outputs, and cannot be
-/// tried elsewhere: such a job is in the first of its pools only. Where its pool is still one of its list it stays there. REQUIRES: the job
-/// has shares.
+/// Its turn under the configuration in force. What borrows from another job runs where that has its outputs, and cannot
+/// be tried elsewhere: such a job is in the first of its pools only. Where its pool is still one of its list it stays
+/// there. REQUIRES: the job has shares.
 void SupervisorCore::open_pools(Job& job) const {
   JobShares& shares = *job.shares;
   const bool is_new = shares.pool_name.empty();

@@ -125,7 +125,7 @@ TEST(PolicyLive, AJobGoesToTheNextOfItsPoolsAndToWorkersWithItsLabelOnly) {
       session->submit(first, commands(1, "while [ ! -e " + scratch.at("go") + " ]; do sleep 0.05; done"));
   ASSERT_TRUE(holds.has_value()) << to_string(holds.error());
   const auto pool_of = [&](const char* job) {
-    const Value& pool = rows(*session, "queue", "name")[job]["pool"];
+    const Value pool = rows(*session, "queue", "name")[job]["pool"];
     return pool.text() == nullptr ? std::string{} : *pool.text();
   };
   ASSERT_TRUE(wait_until([&] { return number(rows(*session, "jobs", "name")["first"]["assigned"]) == 1; }));
