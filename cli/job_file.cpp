@@ -112,7 +112,9 @@ Result<void> JobReader::read_list(FieldReader& top, std::string_view name, const
 void read_job_policy(FieldReader& reader, JobPolicy& policy) {
   reader.text("project", policy.project);
   reader.text("account", policy.account);
-  reader.text("pool", policy.pool);
+  reader.texts("pool", policy.pools);
+  reader.texts("pools", policy.pools);
+  reader.texts("labels", policy.labels);
   double weight = 0;
   reader.number("weight", {0.001, 1e6}, weight);
   policy.weight = static_cast<std::uint32_t>(std::llround(weight * 1000));
@@ -159,6 +161,8 @@ Result<void> JobReader::read_top(const DocumentValue& root) {
   PENSTOCK_TRY(read_list(reader, "template", template_list_));
   PENSTOCK_TRY(read_list(reader, "subtask", subtask_list_));
   PENSTOCK_TRY(reader.finish());
+  if (const DocumentValue* pools = root.find("pools"); pools != nullptr && root.find("pool") != nullptr)
+    return refuse(pools->place, "pool and pools are both there", "say one of them");
   for (const auto& [what, name] : {std::pair{"name", &spec.name}, std::pair{"owner", &spec.owner}}) {
     if (root.find(what) == nullptr) continue;
     if (const Result<void> good = check_name_text(*name); !good)

@@ -44,7 +44,15 @@ void add_policy_options(CLI::App& command, JobSource& source) {
   JobPolicy& policy = source.policy;
   command.add_option("--project", policy.project, "Project that the job belongs to (docs/policy.md)");
   command.add_option("--account", policy.account, "Account that its use is charged to");
-  command.add_option("--pool", policy.pool, "Pool of workers that it runs in");
+  const auto repeated = [&command](const char* flag, std::vector<std::string>& into, const char* about) {
+    command.add_option(flag, into, about)
+        ->type_size(1)
+        ->allow_extra_args(false)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  };
+  repeated("--pool", policy.pools,
+           "Pool of workers that it runs in; repeated, the next where the one before has no room");
+  repeated("--label", policy.labels, "It runs on workers that have this label, or another one given");
   command.add_option("--weight", source.weight, "Its weight in dividing slots")->check(CLI::Range{0.001, 1e6});
   command.add_option("--slots-max", policy.slots_max, "It holds at most so many slots at once")->check(amount);
   command.add_option("--gang", policy.gang, "It gets so many slots at once or none")->check(amount);
@@ -61,7 +69,8 @@ void add_policy_options(CLI::App& command, JobSource& source) {
 void apply_policy_options(const JobSource& source, JobPolicy& policy) {
   if (!source.policy.project.empty()) policy.project = source.policy.project;
   if (!source.policy.account.empty()) policy.account = source.policy.account;
-  if (!source.policy.pool.empty()) policy.pool = source.policy.pool;
+  if (!source.policy.pools.empty()) policy.pools = source.policy.pools;
+  if (!source.policy.labels.empty()) policy.labels = source.policy.labels;
   if (source.policy.slots_max > 0) policy.slots_max = source.policy.slots_max;
   if (source.policy.gang > 0) policy.gang = source.policy.gang;
   if (!source.policy.qos.empty()) policy.qos = source.policy.qos;

@@ -6,6 +6,7 @@
 
 #include "cli/field_reader.hpp"
 #include "common/base/quantity.hpp"
+#include "common/protocol/labels.hpp"
 #include "common/runtime/host.hpp"
 #include "common/runtime/topology.hpp"
 
@@ -58,6 +59,8 @@ Result<worker::WorkerOptions> describe_worker(const WorkerFlags& flags, const Fi
   options.spool = flags.spool;
   options.spill = flags.spill;
   options.checkpoints = flags.checkpoints;
+  PENSTOCK_TRY(check_labels("--label", flags.labels));
+  options.labels = flags.labels;
   TopologyOptions topology = config.topology;
   if (flags.slots != 0) {
     if (!(flags.slots >= 1 && flags.slots <= 65535) || flags.slots != std::floor(flags.slots))

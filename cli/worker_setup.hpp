@@ -25,6 +25,7 @@ struct WorkerFlags {
   std::string spool;
   std::string spill;
   std::string checkpoints;
+  std::vector<std::string> labels;  ///< What jobs and projects may limit themselves to.
   std::string store_memory;  ///< `2GiB`; empty: as the file says.
 };
 

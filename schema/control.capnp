@@ -83,6 +83,7 @@ struct Register {
   sharedStorage @6 :Bool;
   crash @7 :OperatorCrash;           # why this process began another life; null: no operator's fault
   storeBytesMax @8 :Int64;           # of its store's memory; 0: it does not say
+  labels @9 :List(Text);             # what jobs and projects may limit themselves to
 }
 
 struct AssignedInput {

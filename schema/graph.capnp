@@ -90,4 +90,6 @@ struct JobSpec {
   qos @14 :Text;                    # empty: normal
   queue @15 :Text;                  # empty: none
   userFactor @16 :UInt32 = 1000;    # thousandths
+  poolsAfter @17 :List(Text);       # by preference, behind `pool`
+  labels @18 :List(Text);           # it runs on workers with one of these; empty: on any
 }

@@ -84,6 +84,7 @@ struct JobChangedRecord {
   qos @8 :Text;
   queue @9 :Text;
   onHold @10 :Bool;         # by an operator
+  pool @11 :Text;           # of its list: where it was placed last; empty: nowhere yet
 }
 
 struct SubtaskChangedRecord {

@@ -137,7 +137,11 @@ int64_t penstock_submit(penstock_client* client, penstock_graph* given, const pe
   spec.wait_for_resources = wanted.wait_for_resources != 0;
   if (wanted.project != nullptr) spec.policy.project = wanted.project;
   if (wanted.account != nullptr) spec.policy.account = wanted.account;
-  if (wanted.pool != nullptr) spec.policy.pool = wanted.pool;
+  if (wanted.pool != nullptr && wanted.pool_count > 0)
+    return fail({penstock::ErrorCode::InvalidArgument, "pools", "are there beside a pool", "say one of them"});
+  if (wanted.pool != nullptr && *wanted.pool != '\0') spec.policy.pools = {wanted.pool};
+  if (wanted.pool_count > 0) spec.policy.pools = {wanted.pools, wanted.pools + wanted.pool_count};
+  if (wanted.label_count > 0) spec.policy.labels = {wanted.labels, wanted.labels + wanted.label_count};
   spec.policy.weight = wanted.weight_thousandths;
   spec.policy.slots_max = wanted.slots_max;
   spec.policy.gang = wanted.gang;

@@ -111,7 +111,8 @@ inline constexpr std::uint32_t kUserFactorMax = 1000;
 struct JobPolicy {
   std::string project;
   std::string account;          ///< Its use is charged there; empty: to the owner's, if it has one.
-  std::string pool;             ///< Empty: the project's, or the default one.
+  std::vector<std::string> pools;   ///< By preference; empty: the project's, or the default one.
+  std::vector<std::string> labels;  ///< It runs on workers that have one of these; empty: on any.
   std::uint32_t weight = 0;     ///< Thousandths; 0: the project's.
   std::uint32_t slots_max = 0;  ///< It holds no more at once; 0: no such cap.
   std::uint32_t gang = 0;       ///< So many slots at once or none; 0: any number will do.

@@ -95,6 +95,7 @@ struct Register {
   bool shared_storage = false;     ///< It reads and writes checkpoints.
   Bytes store_bytes_max;           ///< What its store may hold in memory; 0: it does not say.
   std::optional<OperatorCrash> crash;  ///< Why this process had to begin another life.
+  std::vector<std::string> labels;     ///< What jobs and projects may limit themselves to.
   friend bool operator==(const Register&, const Register&) = default;
 };
 

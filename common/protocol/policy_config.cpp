@@ -4,6 +4,7 @@
 
 #include "common/base/nearest_name.hpp"
 #include "common/base/pattern.hpp"
+#include "common/protocol/labels.hpp"
 
 namespace penstock {
 namespace {
@@ -89,10 +90,14 @@ Result<void> check_project(const PolicyConfig& config, const ProjectConfig& proj
     if (least.has_value() && (*least < Duration::zero() || *least > kMinRuntimeMax))
       return mistake(kind, project.name, "has a minimum runtime that is not from 0 to 10 years",
                      "say for how long its jobs keep their slots at least");
-  if (!project.pool.empty() && find_pool(config, project.pool) < 0)
-    return mistake(kind, project.name, "belongs to pool '" + project.pool + "', which is not there",
-                   nearest_of(config.pools, project.pool));
-  return {};
+  const std::string subject = std::string{kind} + " '" + project.name + "'";
+  PENSTOCK_TRY(check_pool_names(subject, project.pools));
+  for (const std::string& pool : project.pools)
+    if (find_pool(config, pool) < 0)
+      return mistake(kind, project.name, "belongs to pool '" + pool + "', which is not there",
+                     nearest_of(config.pools, pool));
+  PENSTOCK_TRY(check_labels(subject, project.training_labels));
+  return check_labels(subject, project.interactive_labels);
 }
 
 Result<void> check_departments(const PolicyConfig& config) {
@@ -154,6 +159,16 @@ std::int64_t pool_of_worker(const PolicyConfig& config, const std::string& worke
     if (named) return static_cast<std::int64_t>(i);
   }
   return rest;
+}
+
+Result<void> check_pool_names(const std::string& subject, const std::vector<std::string>& pools) {
+  if (pools.size() > kPoolsListedMax)
+    return Error{
+        ErrorCode::LimitExceeded, subject, "lists more than " + std::to_string(kPoolsListedMax) + " pools", {}};
+  for (auto pool = pools.begin(); pool != pools.end(); ++pool)
+    if (std::find(pools.begin(), pool, *pool) != pool)
+      return Error{ErrorCode::InvalidArgument, subject, "lists pool '" + *pool + "' twice", "name each pool once"};
+  return {};
 }
 
 Result<void> check_policy(const PolicyConfig& config) {

@@ -44,7 +44,7 @@ struct ProjectConfig {
   std::string name;
   std::string department;              ///< Empty: none.
   bool is_department = false;
-  std::string pool;                    ///< Of its jobs that name none; empty: the default pool.
+  std::vector<std::string> pools;      ///< Of its jobs that name none, by preference; empty: the default pool.
   std::int64_t weight = kNoWeight;  ///< Thousandths; 0: nothing beyond its guarantee is its due. See `weights_beyond`.
   std::int64_t priority = 100;         ///< In dividing what lies idle beyond all guarantees; larger first.
   std::int64_t guaranteed_slots = 0;   ///< Of CPU bands.
@@ -57,6 +57,9 @@ struct ProjectConfig {
   /// others, take them back. Not said: as its department has it; else at once. Spec: policy-runai 12.
   std::optional<Duration> preempt_min_runtime;
   std::optional<Duration> reclaim_min_runtime;
+  // Its jobs run on workers that have one of these; empty: on any. Inference counts as interactive.
+  std::vector<std::string> training_labels;
+  std::vector<std::string> interactive_labels;
   friend bool operator==(const ProjectConfig&, const ProjectConfig&) = default;
 };
 
@@ -95,10 +98,15 @@ inline constexpr Duration kMinRuntimeMax = std::chrono::hours{24 * 3650};
 inline constexpr Bytes kPolicyMemoryMax{std::int64_t{1} << 48U};
 /// Pools, projects and accounts, each; more are refused.
 inline constexpr std::size_t kPolicyEntriesMax = 10'000;
+/// Pools that one job or project lists; more are refused.
+inline constexpr std::size_t kPoolsListedMax = 64;
 
 /// Whether all of it can be: names that are there, once, no circles, no negative amount, no guarantee above a
 /// limit. Presets are for whoever knows them. Error: InvalidArgument, whose subject names the entry.
 Result<void> check_policy(const PolicyConfig& config);
+
+/// That a list of pools is not too long and names none twice. Error: about `subject`.
+Result<void> check_pool_names(const std::string& subject, const std::vector<std::string>& pools);
 
 /// What a project may be guaranteed: slots of CPU bands, slots of device bands, memory of CPU bands.
 enum class Guarantee : std::uint8_t { Slots, GpuSlots, Memory };

@@ -54,11 +54,13 @@ Result<void> check_within(const std::string& subject, const char* what, std::int
 Result<void> check_limits(const std::string& subject, const JobLimits& limits) {
   for (const auto& [what, limit] : {std::pair{"active_jobs_max", limits.active_jobs_max},
                                     {"running_jobs_max", limits.running_jobs_max},
+                                    {"waiting_jobs_max", limits.waiting_jobs_max},
                                     {"slots_max", limits.slots_max},
                                     {"gpu_slots_max", limits.gpu_slots_max}})
     if (limit != kUnbounded) PENSTOCK_TRY(check_within(subject, what, limit, kPolicyAmountMax));
-  for (const auto& [what, limit] :
-       {std::pair{"active_jobs_max", limits.active_jobs_max}, {"running_jobs_max", limits.running_jobs_max}})
+  for (const auto& [what, limit] : {std::pair{"active_jobs_max", limits.active_jobs_max},
+                                    {"running_jobs_max", limits.running_jobs_max},
+                                    {"waiting_jobs_max", limits.waiting_jobs_max}})
     if (limit == 0)
       return mistake(subject, std::string{what} + " is 0: nothing could ever run",
                      "leave it out, or say who may use a queue or a level");

@@ -19,6 +19,7 @@ inline constexpr std::int64_t kUnbounded = -1;
 struct JobLimits {
   std::int64_t active_jobs_max = kUnbounded;   ///< That have not ended; one more is refused.
   std::int64_t running_jobs_max = kUnbounded;  ///< That have begun; one more waits.
+  std::int64_t waiting_jobs_max = kUnbounded;  ///< That wait for slots to begin; one more is not looked at yet.
   std::int64_t slots_max = kUnbounded;         ///< Of CPU bands; what is more waits.
   std::int64_t gpu_slots_max = kUnbounded;     ///< Of device bands.
   friend bool operator==(const JobLimits&, const JobLimits&) = default;
@@ -46,6 +47,8 @@ struct QueueConfig {
   std::vector<std::string> users{};     ///< With `accounts`: who may use it; both empty: everybody.
   std::vector<std::string> accounts{};  ///< And those below them.
   JobLimits limits{};                   ///< Of each user in this queue.
+  /// Backfill: how long its jobs are taken to run; 0: as their pool says.
+  Duration time_limit{0};
   friend bool operator==(const QueueConfig&, const QueueConfig&) = default;
 };
 

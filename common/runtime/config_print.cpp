@@ -76,16 +76,18 @@ constexpr const char* kPolicyAbout =
     "\n# How the cluster is divided (docs/policy.md). Without [[policy.pool]] nothing is limited.\n"
     "# [[policy.pool]]: name, preset, workers = [\"gpu-*\"], preemption, reserve_depth, time_limit;\n"
     "# its parts, where not as the preset has them: ordering, sharing, backfill, fitting, reclaim, consolidation.\n"
-    "# [[policy.department]] and [[policy.project]]: name, department, pool, weight (or over_quota = \"low\"), "
-    "priority,\n"
-    "# guaranteed_slots, slots_max, guaranteed_gpu_slots, gpu_slots_max, guaranteed_memory, memory_max,\n"
-    "# preempt_min_runtime, reclaim_min_runtime.\n"
+    "# [[policy.department]] and [[policy.project]]: name, department, pools (or one pool), weight (or over_quota = "
+    "\"low\"),\n"
+    "# priority, guaranteed_slots, slots_max, guaranteed_gpu_slots, gpu_slots_max, guaranteed_memory, memory_max,\n"
+    "# preempt_min_runtime, reclaim_min_runtime, training_labels, interactive_labels.\n"
     "# [policy.pool.factors]: weights wait, fair_share, qos, queue, size, user; wait_max, size_favor, "
     "fair_share_factor.\n"
-    "# [[policy.account]]: name, parent, shares, and limits: active_jobs_max, running_jobs_max, slots_max, "
-    "gpu_slots_max.\n"
+    "# [[policy.account]]: name, parent, shares, and limits: active_jobs_max, running_jobs_max, waiting_jobs_max,\n"
+    "# slots_max, gpu_slots_max.\n"
     "# [[policy.qos]]: name, factor, open or users, accounts; exempt, usage_factor, and limits of each user.\n"
-    "# [[policy.queue]]: name, priority, users, accounts, and limits of each user. [[policy.user]]: name and limits.\n";
+    "# [[policy.queue]]: name, priority, users, accounts, time_limit, and limits of each user. [[policy.user]]: name "
+    "and "
+    "limits.\n";
 
 std::string print_decimals(std::int64_t thousandths) {
   return std::to_string(thousandths / 1000) + "." + std::to_string(1000 + thousandths % 1000).substr(1);
@@ -104,6 +106,7 @@ std::string print_amount(const char* key, std::int64_t value, std::int64_t other
 std::string print_limits(const JobLimits& limits) {
   return print_amount("active_jobs_max", limits.active_jobs_max, kUnbounded) +
          print_amount("running_jobs_max", limits.running_jobs_max, kUnbounded) +
+         print_amount("waiting_jobs_max", limits.waiting_jobs_max, kUnbounded) +
          print_amount("slots_max", limits.slots_max, kUnbounded) +
          print_amount("gpu_slots_max", limits.gpu_slots_max, kUnbounded);
 }
@@ -130,7 +133,9 @@ std::string print_rules(const PolicyConfig& policy) {
   for (const QueueConfig& queue : policy.queues)
     text += "\n[[policy.queue]]\nname = " + quote_toml(queue.name) + "\n" +
             print_amount("priority", queue.priority, 0) + print_texts("users", queue.users) +
-            print_texts("accounts", queue.accounts) + print_limits(queue.limits);
+            print_texts("accounts", queue.accounts) +
+            (queue.time_limit > Duration{0} ? "time_limit = " + quote_toml(to_text(queue.time_limit)) + "\n" : "") +
+            print_limits(queue.limits);
   for (const UserConfig& user : policy.users)
     text += "\n[[policy.user]]\nname = " + quote_toml(user.name) + "\n" + print_limits(user.limits);
   return text;
@@ -150,12 +155,15 @@ std::string print_policy_lists(const PolicyConfig& policy) {
   const auto flag = [&](const char* key, const std::optional<bool>& value) {
     if (value.has_value()) text += std::string{key} + " = " + (*value ? "true" : "false") + "\n";
   };
+  const auto words = [&](const char* key, const std::vector<std::string>& list) {
+    for (std::size_t i = 0; i < list.size(); ++i)
+      text += (i == 0 ? std::string{key} + " = [" : ", ") + quote_toml(list[i]);
+    if (!list.empty()) text += "]\n";
+  };
   for (const PoolConfig& pool : policy.pools) {
     entry("pool", pool.name);
     word("preset", pool.preset);
-    for (std::size_t i = 0; i < pool.workers.size(); ++i)
-      text += (i == 0 ? "workers = [" : ", ") + quote_toml(pool.workers[i]);
-    if (!pool.workers.empty()) text += "]\n";
+    words("workers", pool.workers);
     word("ordering", pool.ordering);
     word("sharing", pool.sharing);
     word("backfill", pool.backfill);
@@ -170,7 +178,7 @@ std::string print_policy_lists(const PolicyConfig& policy) {
   for (const ProjectConfig& project : policy.projects) {
     entry(project.is_department ? "department" : "project", project.name);
     word("department", project.department);
-    word("pool", project.pool);
+    words("pools", project.pools);
     const std::string decimals = std::to_string(1000 + project.weight % 1000).substr(1);
     if (project.weight != kNoWeight)
       text += "weight = " + std::to_string(project.weight / 1000) + "." + decimals + "\n";
@@ -186,6 +194,8 @@ std::string print_policy_lists(const PolicyConfig& policy) {
     };
     time("preempt_min_runtime", project.preempt_min_runtime);
     time("reclaim_min_runtime", project.reclaim_min_runtime);
+    words("training_labels", project.training_labels);
+    words("interactive_labels", project.interactive_labels);
   }
   for (const AccountConfig& account : policy.accounts) {
     entry("account", account.name);

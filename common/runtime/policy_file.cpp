@@ -182,6 +182,7 @@ Result<void> read_factors(Fields fields, FactorConfig& factors) {
 void read_limits(Fields& fields, JobLimits& limits) {
   fields.amount("active_jobs_max", limits.active_jobs_max);
   fields.amount("running_jobs_max", limits.running_jobs_max);
+  fields.amount("waiting_jobs_max", limits.waiting_jobs_max);
   fields.amount("slots_max", limits.slots_max);
   fields.amount("gpu_slots_max", limits.gpu_slots_max);
 }
@@ -209,6 +210,7 @@ Result<void> read_queue(Fields fields, PolicyConfig& config) {
   fields.amount("priority", queue.priority);
   fields.texts("users", queue.users);
   fields.texts("accounts", queue.accounts);
+  fields.duration("time_limit", queue.time_limit);
   read_limits(fields, queue.limits);
   config.queues.push_back(std::move(queue));
   return fields.finish();
@@ -248,7 +250,11 @@ Result<void> read_project(Fields fields, bool is_department, PolicyConfig& confi
   project.is_department = is_department;
   fields.text("name", project.name);
   fields.text("department", project.department);
-  fields.text("pool", project.pool);
+  fields.texts("pools", project.pools);
+  if (!project.pools.empty()) fields.not_beside("pools", "pool");
+  std::string pool;
+  fields.text("pool", pool);
+  if (!pool.empty()) project.pools = {std::move(pool)};
   fields.thousandths("weight", project.weight);
   fields.over_quota("over_quota", project.weight);
   fields.amount("priority", project.priority);
@@ -260,6 +266,8 @@ Result<void> read_project(Fields fields, bool is_department, PolicyConfig& confi
   fields.bytes("memory_max", project.memory_max);
   fields.duration("preempt_min_runtime", project.preempt_min_runtime);
   fields.duration("reclaim_min_runtime", project.reclaim_min_runtime);
+  fields.texts("training_labels", project.training_labels);
+  fields.texts("interactive_labels", project.interactive_labels);
   config.projects.push_back(std::move(project));
   return fields.finish();
 }

@@ -183,7 +183,11 @@ void write_spec(const JobSpec& spec, schema::JobSpec::Builder out) {
   const JobPolicy& policy = spec.policy;
   if (!policy.project.empty()) out.setProject(text(policy.project));
   if (!policy.account.empty()) out.setAccount(text(policy.account));
-  if (!policy.pool.empty()) out.setPool(text(policy.pool));
+  if (!policy.pools.empty()) out.setPool(text(policy.pools.front()));
+  if (policy.pools.size() > 1)
+    write_texts({policy.pools.begin() + 1, policy.pools.end()},
+                out.initPoolsAfter(static_cast<unsigned>(policy.pools.size() - 1)));
+  if (!policy.labels.empty()) write_texts(policy.labels, out.initLabels(static_cast<unsigned>(policy.labels.size())));
   out.setWeight(policy.weight);
   out.setSlotsMax(policy.slots_max);
   out.setGang(policy.gang);
@@ -204,7 +208,9 @@ JobSpec read_spec(schema::JobSpec::Reader in) {
   spec.trace = in.getTrace();
   spec.policy.project = text(in.getProject());
   spec.policy.account = text(in.getAccount());
-  spec.policy.pool = text(in.getPool());
+  if (std::string first = text(in.getPool()); !first.empty()) spec.policy.pools.push_back(std::move(first));
+  for (std::string& pool : read_texts(in.getPoolsAfter())) spec.policy.pools.push_back(std::move(pool));
+  spec.policy.labels = read_texts(in.getLabels());
   spec.policy.weight = in.getWeight();
   spec.policy.slots_max = in.getSlotsMax();
   spec.policy.gang = in.getGang();

@@ -68,6 +68,8 @@ void write(const Register& message, schema::FromWorker::Builder root) {
   out.setReclaims(message.reclaims);
   out.setSharedStorage(message.shared_storage);
   out.setStoreBytesMax(message.store_bytes_max.value());
+  if (!message.labels.empty())
+    write_texts(message.labels, out.initLabels(static_cast<unsigned>(message.labels.size())));
   if (!message.crash) return;
   auto crash = out.initCrash();
   crash.setLife(message.crash->life.value());
@@ -236,6 +238,7 @@ Register read_register(schema::Register::Reader in) {
   message.shared_storage = in.getSharedStorage();
   message.store_bytes_max = Bytes{in.getStoreBytesMax()};
   if (message.store_bytes_max < Bytes{0}) refuse("size of the store");
+  message.labels = read_texts(in.getLabels());
   if (!in.hasCrash()) return message;
   const auto crash = in.getCrash();
   message.crash = OperatorCrash{Incarnation{crash.getLife()},

@@ -2,7 +2,7 @@
 import contextlib
 import html
 import time
-from typing import Any, Callable, Dict, Iterable, List, Optional, Union
+from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Union
 
 from penstock import _abi, _graph, _wire
 from penstock._futures import Future, collecting
@@ -87,13 +87,17 @@ class GraphBuilder:
 
     def submit(self, name: Optional[str] = None, want: Optional[Iterable[Handle]] = None, priority: int = 0,
                owner: Optional[str] = None, wait_for_resources: bool = False, project: Optional[str] = None,
-               pool: Optional[str] = None, weight: float = 0, gang: int = 0, qos: Optional[str] = None,
-               queue: Optional[str] = None, user_factor: float = 1) -> "Job":
+               pool: Union[str, Sequence[str], None] = None, weight: float = 0, gang: int = 0, qos: Optional[str] = None,
+               queue: Optional[str] = None, user_factor: float = 1, labels: Sequence[str] = ()) -> "Job":
         """Sends the graph. `want` are those whose results are kept: by default those that nobody reads. Under its name a
         job is submitted once; again it is the same job. `project`, `pool`, `weight`, `gang`, `qos`, `queue` and
-        `user_factor` (from 0 to 1) are for the cluster's policy (docs/policy.md)."""
+        `user_factor` (from 0 to 1) are for the cluster's policy (docs/policy.md); of several pools the next is taken
+        where the one before has no room. It runs on workers that have one of `labels`."""
         if not 0 <= user_factor <= 1:
             raise ValueError(f"user_factor is {user_factor}: it must be from 0 to 1")
+        if isinstance(labels, str):
+            raise TypeError("labels is a text: give a list of them")
+        pools = [pool] if isinstance(pool, str) else list(pool or ())
         self.client._check_open()
         wanted = None
         if want is not None:
@@ -106,7 +110,9 @@ class GraphBuilder:
         with self.client._lock:  # Before any news of it are looked at.
             self.client._check_open()
             number = self._columns.submit(self.client._handle, name=name, owner=owner, priority=priority,
-                                          wait_for_resources=int(wait_for_resources), project=project, pool=pool,
+                                          wait_for_resources=int(wait_for_resources), project=project,
+                                          pools=_abi.texts(pools), pool_count=len(pools),
+                                          labels=_abi.texts(list(labels)), label_count=len(labels),
                                           weight_thousandths=round(weight * 1000), gang=gang, qos=qos, queue=queue,
                                           user_factor_lowered_thousandths=1000 - round(user_factor * 1000))
             self.client._quiet.add(number)

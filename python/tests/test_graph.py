@@ -1,6 +1,7 @@
 """Graphs for engine authors."""
 import functions
 import pytest
+from penstock import PenstockError
 
 
 def test_a_graph_is_one_job(client):
@@ -84,3 +85,15 @@ def test_what_is_borrowed_from_no_job_is_refused(client):
     columns.want([columns.borrow(1 << 20, 0)])
     with pytest.raises(ResultLost, match="borrows output 0 of subtask 0 of job-1048576, and there is no such job"):
         columns.submit(client._handle)
+
+
+def test_labels_and_pools_reach_the_supervisor(client):
+    graph = client.graph()
+    graph.add(functions.increment, 1)
+    with pytest.raises(PenstockError, match="it runs on 'none' or 'such' only, and no worker has such labels"):
+        graph.submit(labels=["none", "such"])
+    graph = client.graph()
+    graph.add(functions.increment, 1)
+    assert graph.submit(pool=["near", "rest"]).results() == [2]  # Without a policy there are none.
+    with pytest.raises(TypeError, match="give a list"):
+        client.graph().submit(labels="near")

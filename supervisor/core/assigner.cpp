@@ -220,7 +220,7 @@ std::int64_t SupervisorCore::used_permille(const BandEntry& band) {
 bool SupervisorCore::may_run_on(const Job& job, std::uint32_t subtask, BandSlot slot) {
   const BandEntry& band = workers_[slot];
   if (!band.alive || band.draining) return false;
-  if (job.shares != nullptr && policy_.pool_of_band[slot.value()] != job.shares->pool) return false;
+  if (!may_use(job, slot)) return false;
   const EligibleBands& eligible_now = eligible_bands(job, job.shape->template_index(subtask));
   const bool eligible = eligible_now.everywhere
                             ? band.kind == (wants_gpu(job.shape->template_of(subtask)) ? BandKind::Gpu : BandKind::Cpu)

@@ -284,6 +284,7 @@ void SupervisorCore::let_go(Job& job) {
     else
       cancel_subtasks(job, std::move(order.roots), order.kill_after);
   }
+  stay_where_claimed(job);
   if (!job.cancelling) resume(job);
   if (job.open == 0) maybe_done_.push_back(job.id);
 }

@@ -59,7 +59,8 @@ void SupervisorCore::record_change(const Job& job) {
   if (!durable()) return;
   records_.push_back(record::JobChanged{
       job.id, job.spec.priority, job.cancelling, job.error, true, job.spec.policy.weight, job.spec.policy.slots_max,
-      job.shares == nullptr ? 0 : job.shares->position, job.spec.policy.qos, job.spec.policy.queue, job.on_hold});
+      job.shares == nullptr ? 0 : job.shares->position, job.spec.policy.qos, job.spec.policy.queue, job.on_hold,
+      job.shares == nullptr ? "" : job.shares->pool_kept});
 }
 
 void SupervisorCore::record_change(const Job& job, std::uint32_t subtask) {

@@ -141,6 +141,7 @@ void SupervisorCore::apply_plan(const PassUnderWay& pass, const policy::Plan& pl
     if (!places.empty()) share.promised.push_back(std::move(places));
   }
   note_explanations(pass, plan);
+  note_turns(pass, plan);
   for (const JobId id : active_) {
     note_limit_holds(*jobs_[id.value()]);
     entitle(*jobs_[id.value()]);
@@ -160,6 +161,13 @@ bool SupervisorCore::is_still(const PassUnderWay& pass, BandSlot band) const {
          workers_[band].id == pass.band_ids[static_cast<std::size_t>(at - pass.bands.begin())];
 }
 
+/// Who holds nothing is tried in one of its pools after the other, and waits for all of them.
+std::vector<std::uint32_t> SupervisorCore::pools_wanted_by(const JobShares& shares) {
+  const bool holds =
+      std::any_of(shares.bands.begin(), shares.bands.end(), [](const BandShare& band) { return band.planned > 0; });
+  return holds ? std::vector<std::uint32_t>{shares.pool} : shares.turn.pools();
+}
+
 /// What holds whom, and in which pools anybody waits at all.
 void SupervisorCore::note_explanations(const PassUnderWay& pass, const policy::Plan& plan) {
   policy_.contended.assign(policy_.config.pools.size() * kBandKinds, false);
@@ -167,7 +175,8 @@ void SupervisorCore::note_explanations(const PassUnderWay& pass, const policy::P
     const PassUnderWay::Subject& of = pass.subjects[subject];
     if (!knows(of.job) || jobs_[of.job.value()]->shares == nullptr) return nullptr;
     JobShares& shares = *jobs_[of.job.value()]->shares;
-    policy_.contended[shares.pool * kBandKinds + static_cast<std::size_t>(of.kind)] = true;
+    for (const std::uint32_t pool : pools_wanted_by(shares))
+      policy_.contended[pool * kBandKinds + static_cast<std::size_t>(of.kind)] = true;
     return &shares.kinds[static_cast<std::size_t>(of.kind)];
   };
   const std::size_t projects = policy_.config.projects.size() + 1;
@@ -204,9 +213,11 @@ void SupervisorCore::note_explanations(const PassUnderWay& pass, const policy::P
     const JobShares& shares = *jobs_[subject.job.value()]->shares;
     const auto kind = static_cast<std::size_t>(subject.kind);
     if (shares.rules.cut[kind] && shares.kinds[kind].demand == 0 && !leaves[i]) continue;  // It takes nothing.
-    const std::size_t at = shares.pool * kBandKinds + kind;
-    several[at] = several[at] || alone[at].valid();
-    alone[at] = subject.job;
+    for (const std::uint32_t pool : pools_wanted_by(shares)) {
+      const std::size_t at = pool * kBandKinds + kind;
+      several[at] = several[at] || alone[at].valid();
+      alone[at] = subject.job;
+    }
   }
   for (std::size_t at = 0; at < several.size(); ++at) policy_.contended[at] = policy_.contended[at] && several[at];
   const std::vector<bool> contended = policy_.contended;
@@ -225,12 +236,10 @@ bool SupervisorCore::is_limited(const Job& job, BandKind kind) const {
   if (job.on_hold || !shares.rules.limits.empty()) return true;
   if (!counts_quotas(shares.pool)) return false;
   if (!job.spec.policy.may_be_preempted()) return true;
-  std::int64_t at = shares.project < policy_.config.projects.size() ? std::int64_t{shares.project} : -1;
-  while (at >= 0) {
-    const ProjectConfig& project = policy_.config.projects[static_cast<std::size_t>(at)];
+  for (std::uint32_t at = shares.project; at < policy_.tree.parents.size(); at = policy_.tree.parents[at]) {
+    const ProjectConfig& project = policy_.config.projects[at];
     if ((kind == BandKind::Cpu ? project.slots_max : project.gpu_slots_max) != kUnbounded) return true;
     if (kind == BandKind::Cpu && project.memory_max != kUnboundedBytes) return true;
-    at = project.department.empty() ? -1 : find_project(policy_.config, project.department);
   }
   return false;
 }
@@ -244,8 +253,7 @@ void SupervisorCore::entitle(Job& job) {
     bool changed = false;
     for (const BandSlot band : worker.bands) {
       BandShare& share = job.shares->at(band);
-      const bool in_pool = policy_.pool_of_band[band.value()] == job.shares->pool;
-      const bool free = in_pool && !limited[static_cast<std::size_t>(workers_[band].kind)];
+      const bool free = may_use(job, band) && !limited[static_cast<std::size_t>(workers_[band].kind)];
       const KindShare& of_kind = job.shares->kinds[static_cast<std::size_t>(workers_[band].kind)];
       const MilliSlots entitled = free ? MilliSlots::max() : of_kind.entitled_by(share.planned);
       share.runs = free ? workers_[band].slots : runs_of(of_kind, entitled);

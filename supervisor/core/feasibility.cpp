@@ -50,25 +50,40 @@ std::uint32_t first_subtask_of(const GraphShape& shape, std::uint32_t template_i
 
 }  // namespace
 
-bool SupervisorCore::is_in(std::uint32_t pool, BandSlot band) const {
-  return pool == kAnyPool || policy_.pool_of_band[band.value()] == pool;
+/// One for each of its pools, by preference.
+std::vector<Reach> SupervisorCore::reaches_of(const JobPolicy& wishes) const {
+  const std::vector<LabelLimit> labels = label_limits_of(policed() ? policy_.config : PolicyConfig{}, wishes);
+  if (!policed()) return {Reach{kAnyPool, labels}};
+  std::vector<Reach> reaches;
+  for (const std::uint32_t pool : pools_of(wishes)) reaches.push_back({pool, labels});
+  return reaches;
 }
 
-std::uint32_t SupervisorCore::pool_in_force(const JobPolicy& wishes) const {
-  return policed() ? pool_of(wishes) : kAnyPool;
+bool SupervisorCore::is_in(const Reach& reach, BandSlot band) const {
+  if (reach.pool != kAnyPool && policy_.pool_of_band[band.value()] != reach.pool) return false;
+  return reach.labels.empty() || allow(reach.labels, workers_.worker_of(band).description.labels);
 }
 
-bool SupervisorCore::has_workers(std::uint32_t pool) const {
+bool SupervisorCore::has_workers(const Reach& reach) const {
   for (std::uint32_t i = 0; i < workers_.band_slots(); ++i)
-    if (workers_[BandSlot{i}].alive && is_in(pool, BandSlot{i})) return true;
+    if (workers_[BandSlot{i}].alive && is_in(reach, BandSlot{i})) return true;
   return false;
 }
 
-bool SupervisorCore::any_band_for(const Template& wanted, std::uint32_t pool) const {
+bool SupervisorCore::any_band_for(const Template& wanted, const Reach& reach) const {
   for (std::uint32_t i = 0; i < workers_.band_slots(); ++i)
-    if (workers_[BandSlot{i}].alive && is_in(pool, BandSlot{i}) && is_eligible(wanted, workers_[BandSlot{i}]))
+    if (workers_[BandSlot{i}].alive && is_in(reach, BandSlot{i}) && is_eligible(wanted, workers_[BandSlot{i}]))
       return true;
   return false;
+}
+
+/// Whether all of it could run there, if nobody else did. REQUIRES: the job has shares.
+bool SupervisorCore::could_hold(const Job& job, std::uint32_t pool) const {
+  const Reach reach{pool, job.label_limits};
+  const std::vector<Template>& templates = job.shape->graph().templates;
+  return std::all_of(templates.begin(), templates.end(),
+                     [&](const Template& wanted) { return any_band_for(wanted, reach); }) &&
+         check_gang(job.spec, *job.shape, reach);
 }
 
 /// Spec: policy-determined 8.1.
@@ -84,7 +99,7 @@ Result<void> SupervisorCore::check_cap(const JobSpec& spec, const GraphShape& sh
                      std::to_string(spec.policy.slots_max),
                  "raise slots_max"};
   }
-  const std::uint64_t milli = run_milli_on_devices(templates, pool_of(spec.policy));
+  const std::uint64_t milli = run_milli_on_devices(templates, spec.policy);
   if (milli <= std::uint64_t{spec.policy.slots_max} * 1000) return {};
   return Error{ErrorCode::InvalidArgument, "job '" + spec.name + "'",
                "takes " + std::to_string((milli + 999) / 1000) +
@@ -97,19 +112,40 @@ Result<void> SupervisorCore::check_feasible(const JobSpec& spec, const GraphShap
   PENSTOCK_TRY(check_limits(spec, shape));
   // Without any worker nothing can be said yet; the job waits for the first. The same goes for those of its pool.
   if (spec.wait_for_resources || workers_.alive_bands() == 0 || reclaiming_) return {};
-  const std::uint32_t pool = pool_in_force(spec.policy);
-  const bool pool_is_empty = !has_workers(pool);
+  std::vector<Reach> reaches = reaches_of(spec.policy);
+  if (!shape.loans().empty()) reaches.resize(1);  // As in `open_pools`.
+  Result<void> first = check_feasible_in(spec, shape, reaches.front());
+  for (std::size_t i = 1; !first && i < reaches.size(); ++i)
+    if (check_feasible_in(spec, shape, reaches[i])) return {};
+  if (first || reaches.size() == 1) return first;
+  Error error = first.error();
+  error.message += "; nor can any other of its " + std::to_string(reaches.size()) + " pools hold it";
+  return error;
+}
+
+Result<void> SupervisorCore::check_feasible_in(const JobSpec& spec, const GraphShape& shape, const Reach& reach) const {
+  const bool pool_is_empty = !has_workers({reach.pool, {}});
+  if (!pool_is_empty) PENSTOCK_TRY(check_labels_in(spec, reach));
   const std::vector<Template>& templates = shape.graph().templates;
   for (std::uint32_t i = 0; i < templates.size(); ++i) {
-    if (any_band_for(templates[i], pool)) continue;
-    const bool elsewhere = pool != kAnyPool && any_band_for(templates[i], kAnyPool);
+    if (any_band_for(templates[i], reach)) continue;
+    const bool elsewhere = reach.pool != kAnyPool && any_band_for(templates[i], {kAnyPool, reach.labels});
     if (pool_is_empty && !(elsewhere && !templates[i].required.worker.empty())) continue;
-    Error error = explain_infeasible(templates[i], pool);
-    if (pool != kAnyPool)
+    Error error = explain_infeasible(templates[i], reach);
+    if (reach.pool != kAnyPool)
       error.subject = "subtask '" + shape.name(first_subtask_of(shape, i)) + "' of job '" + spec.name + "'";
     return error;
   }
-  return pool == kAnyPool || pool_is_empty ? Result<void>{} : check_gang(spec, shape, pool);
+  return reach.pool == kAnyPool || pool_is_empty ? Result<void>{} : check_gang(spec, shape, reach);
+}
+
+/// Limits that no worker there is within, alone or together.
+Result<void> SupervisorCore::check_labels_in(const JobSpec& spec, const Reach& reach) const {
+  if (reach.labels.empty() || has_workers(reach)) return {};
+  const std::string of_pool = reach.pool == kAnyPool ? "" : " of pool '" + policy_.config.pools[reach.pool].name + "'";
+  return Error{ErrorCode::NoAvailableBand, "job '" + spec.name + "'",
+               text_of(reach.labels) + ", and no worker" + of_pool + " has such labels",
+               "`penstock workers` shows them; change the limits, or submit with --wait-for-resources"};
 }
 
 /// What a pool has of one kind for a gang whose subtasks want that kind; nothing if none does.
@@ -119,7 +155,7 @@ struct SupervisorCore::GangRoom {
   bool anywhere = true;  ///< Any of these bands may have any of its subtasks; else it takes its slots one by one.
 };
 
-SupervisorCore::GangRoom SupervisorCore::room_for_gang(const GraphShape& shape, std::uint32_t pool,
+SupervisorCore::GangRoom SupervisorCore::room_for_gang(const GraphShape& shape, const Reach& reach,
                                                        BandKind kind) const {
   GangRoom room;
   std::vector<const Template*> of_kind;
@@ -129,7 +165,7 @@ SupervisorCore::GangRoom SupervisorCore::room_for_gang(const GraphShape& shape, 
                                        [](const Template* wanted) { return wanted->request.slots.value() > 0; });
   for (std::uint32_t i = 0; takes_slots && i < workers_.band_slots(); ++i) {
     const BandEntry& band = workers_[BandSlot{i}];
-    if (!band.alive || band.kind != kind || !is_in(pool, BandSlot{i})) continue;
+    if (!band.alive || band.kind != kind || !is_in(reach, BandSlot{i})) continue;
     ++room.sizes[band.slots];
     room.total += band.slots;
     for (const Template* wanted : of_kind)
@@ -140,23 +176,23 @@ SupervisorCore::GangRoom SupervisorCore::room_for_gang(const GraphShape& shape, 
 
 /// Whose subtasks fit some bands only takes its slots one by one; of the kind that the pool has more of there must be
 /// as many all the same.
-Result<void> SupervisorCore::check_gang(const JobSpec& spec, const GraphShape& shape, std::uint32_t pool) const {
+Result<void> SupervisorCore::check_gang(const JobSpec& spec, const GraphShape& shape, const Reach& reach) const {
   const std::uint32_t gang = spec.policy.gang;
   if (gang == 0) return {};
-  const std::array<GangRoom, kBandKinds> rooms{room_for_gang(shape, pool, BandKind::Cpu),
-                                               room_for_gang(shape, pool, BandKind::Gpu)};
+  const std::array<GangRoom, kBandKinds> rooms{room_for_gang(shape, reach, BandKind::Cpu),
+                                               room_for_gang(shape, reach, BandKind::Gpu)};
   const std::uint64_t most = std::max(rooms[0].total, rooms[1].total);
   for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
     const GangRoom& room = rooms[static_cast<std::size_t>(kind)];
     if (room.total == 0) continue;
     const std::string subject = "gang of " + std::to_string(gang) + " of job '" + spec.name + "'";
-    const std::string of_pool = "pool '" + policy_.config.pools[pool].name + "'";
+    const std::string of_pool = "pool '" + policy_.config.pools[reach.pool].name + "'";
     if (gang > room.total && (room.anywhere || room.total == most))
       return Error{ErrorCode::RequestTooLarge, subject,
                    "is larger than " + of_pool + ", which has " + std::to_string(room.total) +
                        (kind == BandKind::Gpu ? " gpu slots" : " cpu slots"),
                    "make it smaller, or submit with --wait-for-resources"};
-    if (!room.anywhere || counts_quotas(pool) || holds_gang(room.sizes, gang)) continue;
+    if (!room.anywhere || counts_quotas(reach.pool) || holds_gang(room.sizes, gang)) continue;
     return Error{ErrorCode::RequestTooLarge, subject,
                  "fits neither one band of " + of_pool + ", of which the largest has " +
                      std::to_string(room.sizes.rbegin()->first) + " slots, nor whole bands of one size",
@@ -174,9 +210,10 @@ struct SupervisorCore::Offer {
   std::string nearest = "none";
   std::string elsewhere;  ///< A band of another pool that could have it,
   std::string other_pool;
+  std::string barred;  ///< A band of the pool that could have it, if its labels were others.
 };
 
-SupervisorCore::Offer SupervisorCore::look_for(const Template& wanted, std::uint32_t pool) const {
+SupervisorCore::Offer SupervisorCore::look_for(const Template& wanted, const Reach& reach) const {
   Offer offer;
   offer.offered = wanted.runner != RunnerKind::Native;
   std::int64_t nearest_distance = INT64_MAX;
@@ -185,7 +222,12 @@ SupervisorCore::Offer SupervisorCore::look_for(const Template& wanted, std::uint
     if (!band.alive) continue;
     const Register& worker = workers_.worker_of(BandSlot{i}).description;
     const std::string name = worker.name + "/" + band.description.name;
-    if (!is_in(pool, BandSlot{i})) {
+    if (!is_in(reach, BandSlot{i})) {
+      if (is_in({reach.pool, {}}, BandSlot{i})) {
+        if (offer.barred.empty() && is_eligible(wanted, band)) offer.barred = name;
+        continue;
+      }
+      if (!is_in({kAnyPool, reach.labels}, BandSlot{i})) continue;
       if (!offer.elsewhere.empty() || !is_eligible(wanted, band)) continue;
       offer.elsewhere = name;
       offer.other_pool = policy_.config.pools[policy_.pool_of_band[i]].name;
@@ -211,15 +253,20 @@ SupervisorCore::Offer SupervisorCore::look_for(const Template& wanted, std::uint
 }
 
 /// Why no band of the pool may have it, with the nearest one, and who has what it wants elsewhere.
-Error SupervisorCore::explain_infeasible(const Template& wanted, std::uint32_t pool) const {
-  const Offer offer = look_for(wanted, pool);
+Error SupervisorCore::explain_infeasible(const Template& wanted, const Reach& reach) const {
+  const Offer offer = look_for(wanted, reach);
   const std::string subject = "template '" + (wanted.name.empty() ? wanted.program : wanted.name) + "'";
   const std::string wait = "change the request, or submit with --wait-for-resources";
-  const std::string of_pool = pool == kAnyPool ? "" : " of pool '" + policy_.config.pools[pool].name + "'";
+  const std::string of_pool = reach.pool == kAnyPool ? "" : " of pool '" + policy_.config.pools[reach.pool].name + "'";
   const bool outside = !offer.elsewhere.empty();
   const std::string there =
       outside ? "; " + offer.elsewhere + " of pool '" + offer.other_pool + "' could have it" : std::string{};
   const std::string remedy = outside ? "submit the job to pool '" + offer.other_pool + "', " + wait : wait;
+  if (!offer.barred.empty())
+    return {
+        ErrorCode::NoAvailableBand, subject,
+        offer.barred + " could have it, but " + text_of(reach.labels) + ", and its worker has no such labels" + there,
+        "`penstock workers` shows them; change the limits or the requirement"};
   const BandSelector& required = wanted.required;
   const std::string band =
       required.worker + (required.worker.empty() || required.band.empty() ? "" : "/") + required.band;
@@ -247,11 +294,13 @@ Error SupervisorCore::explain_infeasible(const Template& wanted, std::uint32_t p
 /// Of a subtask that no present band may have: never, as the cluster is now, or not for the moment.
 std::string SupervisorCore::explain_homeless(const Job& job, std::uint32_t subtask) const {
   const Template& wanted = job.shape->template_of(subtask);
-  const std::uint32_t pool = pool_in_force(job.spec.policy);
-  const bool pool_is_empty = !has_workers(pool);
-  if (pool_is_empty && pool != kAnyPool) return "pool '" + policy_.config.pools[pool].name + "' has no worker now";
-  if (any_band_for(wanted, pool)) return "no band may have it now: those that could are draining, or it failed there";
-  return "infeasible: " + explain_infeasible(wanted, pool).message;
+  const Reach reach{job.shares == nullptr ? kAnyPool : job.shares->pool, job.label_limits};
+  if (!has_workers({reach.pool, {}}) && reach.pool != kAnyPool)
+    return "pool '" + policy_.config.pools[reach.pool].name + "' has no worker now";
+  if (const Result<void> labels = check_labels_in(job.spec, reach); !labels)
+    return "infeasible: " + labels.error().message;
+  if (any_band_for(wanted, reach)) return "no band may have it now: those that could are draining, or it failed there";
+  return "infeasible: " + explain_infeasible(wanted, reach).message;
 }
 
 }  // namespace penstock::supervisor

@@ -15,20 +15,21 @@ void SupervisorCore::leave_homeless(Job& job, std::uint32_t subtask) {
 void SupervisorCore::house_homeless() {
   read_what_waits();
   note_lenders();
-  for (const JobId id : active_) {
-    Job& job = *jobs_[id.value()];
-    const Instant until = job.bands_awaited_until;
-    job.bands_awaited_until = kNever;
-    const std::vector<std::uint32_t> homeless = std::exchange(job.homeless, {});
-    for (const std::uint32_t subtask : homeless) {
-      const SubtaskHot& hot = job.hot[subtask];
-      if (hot.phase != SubtaskPhase::Placeable || hot.band.valid()) continue;
-      become_placeable(job, subtask);
-      if (hot.band.valid()) PENSTOCK_COVERAGE_MARK("a homeless subtask found a home");
-    }
-    // Workers that come and are no help do not prolong the wait for the one that would be.
-    if (job.bands_awaited_until != kNever) job.bands_awaited_until = std::min(until, job.bands_awaited_until);
+  for (const JobId id : active_) house_homeless(*jobs_[id.value()]);
+}
+
+void SupervisorCore::house_homeless(Job& job) {
+  const Instant until = job.bands_awaited_until;
+  job.bands_awaited_until = kNever;
+  const std::vector<std::uint32_t> homeless = std::exchange(job.homeless, {});
+  for (const std::uint32_t subtask : homeless) {
+    const SubtaskHot& hot = job.hot[subtask];
+    if (hot.phase != SubtaskPhase::Placeable || hot.band.valid()) continue;
+    become_placeable(job, subtask);
+    if (hot.band.valid()) PENSTOCK_COVERAGE_MARK("a homeless subtask found a home");
   }
+  // Workers that come and are no help do not prolong the wait for the one that would be.
+  if (job.bands_awaited_until != kNever) job.bands_awaited_until = std::min(until, job.bands_awaited_until);
 }
 
 // Spec: worker 10, a required band that is not left fails with `NoAvailableBand`. It gets a while to come back, because

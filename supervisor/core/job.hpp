@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "common/base/ids.hpp"
-#include "common/base/lookup_map.hpp"
 #include "common/base/time.hpp"
+#include "common/protocol/labels.hpp"
 #include "supervisor/core/graph_table.hpp"
 #include "supervisor/core/index_set.hpp"
 #include "supervisor/core/job_data.hpp"
@@ -117,6 +117,7 @@ struct Job {
   bool release_when_returned = false;   ///< Nobody but they needs its outputs.
   std::uint32_t borrowers = 0;          ///< Running jobs that borrow from it.
 
+  std::vector<LabelLimit> label_limits;  ///< It runs on workers that all of these allow.
   std::unique_ptr<JobShares> shares;    ///< Null: no policy is in force, or it has ended.
 
   JobData data;

@@ -15,7 +15,7 @@
 #include "common/protocol/report.hpp"
 #include "common/protocol/resources.hpp"
 #include "supervisor/core/worker_table.hpp"
-#include "supervisor/policy/plan.hpp"
+#include "supervisor/policy/pool_choice.hpp"
 
 namespace penstock::supervisor {
 
@@ -117,6 +117,9 @@ struct KindShare {
   }
 };
 
+/// Which limit it is that keeps a job from more.
+enum class LimitRule : std::uint8_t { None, OnHold, RunningJobs, Slots, GpuSlots, WaitingJobs };
+
 /// What the rules of the site make of a job: see `common/protocol/policy_rules.hpp`.
 struct JobRules {
   double qos_factor = 0.5;
@@ -127,6 +130,8 @@ struct JobRules {
   std::vector<LimitedBy> limits;
   bool has_run = false;  ///< It has begun, and counts as running until it holds and wants nothing: `limit_turns.hpp`.
   std::string hold;      ///< The limit that keeps it from more; empty: none does.
+  LimitRule held_by = LimitRule::None;  ///< The same,
+  std::string held_by_whom;             ///< and whose it is.
   std::array<bool, kBandKinds> cut{};  ///< Of which kind it wants more than that allows.
 };
 
@@ -134,7 +139,12 @@ struct JobRules {
 struct JobShares {
   std::vector<BandShare> bands;             ///< By band slot.
   std::array<KindShare, kBandKinds> kinds;  ///< By `BandKind`.
-  std::uint32_t pool = 0;                   ///< Position in the configuration.
+  std::uint32_t pool = 0;                   ///< Position in the configuration. All that it holds is there.
+  policy::PoolTurn turn{{0}};               ///< Its list of pools, and which has its turn; see `pool_turns.cpp`.
+  std::vector<std::string> tried;           ///< By position in that list: what held it there when it was tried last.
+  std::string pool_name;                    ///< Of `pool`: positions change with the configuration.
+  std::string pool_kept;                    ///< The one that is written down.
+  std::uint32_t homed_in = 0;               ///< What of it waits has its homes in that pool.
   std::uint32_t project = 0;                ///< The same; the number of projects: of none.
   std::uint32_t account = 0;                ///< The same.
   std::int64_t position = 0;                ///< In the order of its priority; smaller is earlier.

@@ -57,6 +57,7 @@ Job& SupervisorCore::make_job(JobSpec spec, SharedGraph& graph, JobId id) {
   };
   active_.insert(std::lower_bound(active_.begin(), active_.end(), id, before), id);
   open_shares(job);
+  open_labels(job);
   progress_at_ = now_;
   if (watch_at_ == kNever) watch_at_ = later(now_, config_.watchdog_after);
   return job;
@@ -76,7 +77,7 @@ void SupervisorCore::place_sources(Job& job) {
   for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
     const BandEntry& band = workers_[BandSlot{i}];
     if (!band.alive || band.draining || band.description.kind != BandKind::Cpu) continue;
-    if (job.shares != nullptr && policy_.pool_of_band[i] != job.shares->pool) continue;
+    if (!may_use(job, BandSlot{i})) continue;
     bands.push_back(BandSlot{i});
     slots += band.slots;
   }

@@ -32,8 +32,17 @@ class Taken {
       if (limits_[at].running_jobs_max != kUnbounded && counts_[at].jobs >= limits_[at].running_jobs_max) return at;
     return limits_.size();
   }
+  /// The same of jobs that wait.
+  std::size_t crowded(const TurnRequest& request) const {
+    for (const std::uint32_t at : request.limits)
+      if (limits_[at].waiting_jobs_max != kUnbounded && counts_[at].waiting >= limits_[at].waiting_jobs_max) return at;
+    return limits_.size();
+  }
   void add_job(const TurnRequest& request) {
     for (const std::uint32_t at : request.limits) ++counts_[at].jobs;
+  }
+  void add_waiting(const TurnRequest& request) {
+    for (const std::uint32_t at : request.limits) ++counts_[at].waiting;
   }
   /// Exempt ones do not count either: what they hold is nobody's due.
   void add_slots(const TurnRequest& request, std::size_t kind, std::uint64_t milli) {
@@ -41,11 +50,13 @@ class Taken {
       if (!request.exempt) counts_[at].milli[kind] += milli;
   }
   std::int64_t jobs(std::size_t at) const { return counts_[at].jobs; }
+  std::int64_t waiting(std::size_t at) const { return counts_[at].waiting; }
   std::uint64_t milli(std::size_t at, std::size_t kind) const { return counts_[at].milli[kind]; }
 
  private:
   struct Count {
     std::int64_t jobs = 0;
+    std::int64_t waiting = 0;
     MilliByKind milli{};
   };
   const std::vector<JobLimits>& limits_;
@@ -93,6 +104,14 @@ std::vector<Turn> take_turns(const std::vector<JobLimits>& limits, const std::ve
               static_cast<std::uint64_t>(taken.jobs(at))};
       continue;
     }
+    if (const std::size_t at = taken.crowded(request); !is_running(request) && at < limits.size()) {
+      turn = {{},
+              LimitRule::WaitingJobs,
+              static_cast<std::uint32_t>(at),
+              limits[at].waiting_jobs_max,
+              static_cast<std::uint64_t>(taken.waiting(at))};
+      continue;
+    }
     for (std::size_t kind = 0; kind < kBandKinds; ++kind) {
       if (turn.allowed[kind] >= request.wanted[kind]) continue;
       const std::uint64_t missing = request.wanted[kind] - turn.allowed[kind];
@@ -106,7 +125,7 @@ std::vector<Turn> take_turns(const std::vector<JobLimits>& limits, const std::ve
       taken.add_slots(request, kind, more);
     }
     const bool begins = !is_running(request) && turn.allowed != MilliByKind{};
-    if (begins) taken.add_job(request);
+    if (begins) taken.add_job(request), taken.add_waiting(request);
   }
   return turns;
 }

@@ -24,8 +24,6 @@ struct TurnRequest {
   bool gang = false;
 };
 
-enum class LimitRule : std::uint8_t { None, OnHold, RunningJobs, Slots, GpuSlots };
-
 /// What a job gets.
 struct Turn {
   MilliByKind allowed{};

@@ -211,13 +211,14 @@ SupervisorCore::Prospect SupervisorCore::prospect_of(Job& job, const Loan& loan)
   bool drains = true;
   bool fits = false;
   const Template& wanted = job.shape->template_of(loan.subtask);
+  const Reach reach = reaches_of(job.spec.policy).front();  // As in `open_pools`.
   for (const WorkerSlot holder : holders)
     for (const BandSlot band : workers_[holder].bands) {
-      if (!is_eligible(wanted, workers_[band]) || !is_in(pool_in_force(job.spec.policy), band)) continue;
+      if (!is_eligible(wanted, workers_[band]) || !is_in(reach, band)) continue;
       fits = true;
       drains = drains && workers_[holder].draining;
     }
-  if (!fits) return never("its worker is of another pool, or of a version that cannot lend");
+  if (!fits) return never("its worker is of another pool, has none of its labels, or is of a version that cannot lend");
   return {false, drains, drains ? "its worker drains" : "its worker is not heard of, or has not said what it holds"};
 }
 

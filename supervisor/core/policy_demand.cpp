@@ -33,7 +33,7 @@ std::uint64_t SupervisorCore::measure_demand_at(const Job& job, BandSlot slot) c
   const BandEntry& band = workers_[slot];
   const KindShare& share = job.shares->kinds[static_cast<std::size_t>(band.kind)];
   const std::uint64_t wanted = round_up(runnable_for(job, slot) * share.portion.run_milli, step_of(share.portion));
-  if (wanted == 0 || !band.alive || policy_.pool_of_band[slot.value()] != job.shares->pool) return 0;
+  if (wanted == 0 || !band.alive || !may_use(job, slot)) return 0;
   const std::uint64_t unit = share.unit_on(band);
   return std::max<std::uint64_t>(std::min(wanted, std::uint64_t{band.slots} * 1000) / unit, 1) * unit;
 }
@@ -65,20 +65,21 @@ std::uint64_t SupervisorCore::measure_demand(const Job& job, BandKind kind, std:
   return std::min(portions, whole) * share.portion.milli;
 }
 
-/// What bands of other pools are like is nothing to it.
+/// What bands are like where the job may not be is nothing to it.
 bool SupervisorCore::fits_all_of_pool(const Job& job, std::uint32_t template_index) {
   const IndexSet& misfits = eligible_bands(job, template_index).misfits;
   for (std::uint32_t band = misfits.next(0); band != IndexSet::kNone; band = misfits.next(band + 1))
-    if (policy_.pool_of_band[band] == job.shares->pool) return false;
+    if (may_use(job, BandSlot{band})) return false;
   const Template& wanted = job.shape->graph().templates[template_index];
   return wanted.required.empty() && !borrows(wanted);
 }
 
 /// Most jobs take slots wherever they are, and bring their work there. Whose subtasks fit some bands only, or must not
 /// return to where they have failed, or whoever was given slots that it cannot use, wants them where its work is; a
-/// gang then as many as it gets.
+/// gang then as many as it gets. Where it has no homes yet, because it is only tried there, it takes what there is.
 bool SupervisorCore::is_bound(Job& job, BandKind kind) {
   KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
+  if (job.shares->homed_in != job.shares->pool) return false;
   if (share.bound || job.histories.size() > 0) return true;
   const std::vector<Template>& templates = job.shape->graph().templates;
   for (std::uint32_t i = 0; i < templates.size(); ++i)

@@ -36,6 +36,12 @@ void add_factors(Fields& fields, const FactorConfig& factors) {
                                {"factors.fair_share_factor", factors.fair_share_factor}});
 }
 
+std::string names_text(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ",") + name;
+  return text.empty() ? "none" : text;
+}
+
 Fields fields_of(const PoolConfig& pool) {
   std::string workers;
   for (const std::string& pattern : pool.workers) workers += (workers.empty() ? "" : ",") + pattern;
@@ -57,7 +63,7 @@ Fields fields_of(const PoolConfig& pool) {
 Fields fields_of(const ProjectConfig& project) {
   return {{"department", project.department.empty() ? "none" : project.department},
           {"is_department", project.is_department ? "true" : "false"},
-          {"pool", project.pool.empty() ? "the default" : project.pool},
+          {"pools", project.pools.empty() ? "the default" : names_text(project.pools)},
           {"weight in thousandths", project.weight == kNoWeight ? "not said" : std::to_string(project.weight)},
           {"priority", std::to_string(project.priority)},
           {"guaranteed_slots", std::to_string(project.guaranteed_slots)},
@@ -67,18 +73,15 @@ Fields fields_of(const ProjectConfig& project) {
           {"guaranteed_memory", std::to_string(project.guaranteed_memory.value())},
           {"memory_max", limit_text(project.memory_max.value())},
           {"preempt_min_runtime", least_text(project.preempt_min_runtime)},
-          {"reclaim_min_runtime", least_text(project.reclaim_min_runtime)}};
-}
-
-std::string names_text(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ",") + name;
-  return text.empty() ? "none" : text;
+          {"reclaim_min_runtime", least_text(project.reclaim_min_runtime)},
+          {"training_labels", project.training_labels.empty() ? "any" : names_text(project.training_labels)},
+          {"interactive_labels", project.interactive_labels.empty() ? "any" : names_text(project.interactive_labels)}};
 }
 
 void add_limits(Fields& fields, const JobLimits& limits) {
   fields.insert(fields.end(), {{"active_jobs_max", limit_text(limits.active_jobs_max)},
                                {"running_jobs_max", limit_text(limits.running_jobs_max)},
+                               {"waiting_jobs_max", limit_text(limits.waiting_jobs_max)},
                                {"slots_max", limit_text(limits.slots_max)},
                                {"gpu_slots_max", limit_text(limits.gpu_slots_max)}});
 }
@@ -104,7 +107,8 @@ Fields fields_of(const QosConfig& level) {
 Fields fields_of(const QueueConfig& queue) {
   Fields fields{{"priority", std::to_string(queue.priority)},
                 {"users", names_text(queue.users)},
-                {"accounts", names_text(queue.accounts)}};
+                {"accounts", names_text(queue.accounts)},
+                {"time_limit", queue.time_limit > Duration{0} ? milliseconds_text(queue.time_limit) : "of its pool"}};
   add_limits(fields, queue.limits);
   return fields;
 }

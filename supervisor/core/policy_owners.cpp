@@ -1,53 +1,51 @@
 #include "supervisor/core/policy_owners.hpp"
 
+#include <algorithm>
 #include <map>
 #include <string>
+#include <string_view>
 
 namespace penstock::supervisor {
-namespace {
-
-/// Of its jobs that name none: its own, or, of a department without one, that of its first part.
-std::uint32_t home_of(const PolicyConfig& config, std::size_t project) {
-  const ProjectConfig* at = &config.projects[project];
-  // Trees are no deeper than there are entries.
-  for (std::size_t steps = 0; at->pool.empty() && at->is_department && steps < config.projects.size(); ++steps) {
-    const ProjectConfig* part = nullptr;
-    for (const ProjectConfig& each : config.projects)
-      if (part == nullptr && each.department == at->name) part = &each;
-    if (part == nullptr) break;
-    at = part;
+ProjectTree project_tree(const PolicyConfig& config) {
+  const auto count = static_cast<std::uint32_t>(config.projects.size());
+  std::map<std::string_view, std::uint32_t> places;
+  std::map<std::string_view, std::uint32_t> pools;
+  for (std::uint32_t i = 0; i < count; ++i) places.emplace(config.projects[i].name, i);
+  for (std::uint32_t i = 0; i < config.pools.size(); ++i) pools.emplace(config.pools[i].name, i);
+  ProjectTree tree{std::vector<std::uint32_t>(count, policy::kNone), {}, {}};
+  std::vector<std::uint32_t> first_parts(count, policy::kNone);
+  std::vector<std::uint32_t> depths(count, 0);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const auto above = places.find(config.projects[i].department);
+    if (above == places.end()) continue;
+    tree.parents[i] = above->second;
+    if (first_parts[above->second] == policy::kNone) first_parts[above->second] = i;
   }
-  std::int64_t pool = at->pool.empty() ? -1 : find_pool(config, at->pool);
-  for (std::size_t i = 0; pool < 0 && i < config.pools.size(); ++i)
-    if (config.pools[i].workers.empty()) pool = static_cast<std::int64_t>(i);
-  return static_cast<std::uint32_t>(pool);
+  for (std::uint32_t i = 0; i < count; ++i)
+    for (std::uint32_t at = tree.parents[i]; at != policy::kNone; at = tree.parents[at]) ++depths[i];
+  std::uint32_t rest = 0;
+  while (rest + 1 < config.pools.size() && !config.pools[rest].workers.empty()) ++rest;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    // Of its jobs that name none: the first of its own, or, of a department without any, that of its first part.
+    std::uint32_t at = i;
+    while (config.projects[at].pools.empty() && config.projects[at].is_department && first_parts[at] != policy::kNone)
+      at = first_parts[at];
+    const auto pool = config.projects[at].pools.empty() ? pools.end() : pools.find(config.projects[at].pools.front());
+    tree.homes.push_back(pool == pools.end() ? rest : pool->second);
+    tree.parts_first.push_back(i);
+  }
+  std::stable_sort(tree.parts_first.begin(), tree.parts_first.end(),
+                   [&](std::uint32_t left, std::uint32_t right) { return depths[left] > depths[right]; });
+  return tree;
 }
 
-/// What its parts are guaranteed there, together.
-std::int64_t of_parts(const PolicyConfig& config, const std::string& department, std::uint32_t pool,
-                      Guarantee guarantee) {
-  std::int64_t sum = 0;
-  for (std::size_t i = 0; i < config.projects.size(); ++i) {
-    const ProjectConfig& part = config.projects[i];
-    if (part.department != department) continue;
-    if (home_of(config, i) == pool)
-      sum += guaranteed(part, guarantee);
-    else if (part.is_department)
-      sum += of_parts(config, part.name, pool, guarantee);
-  }
-  return sum;
-}
-
-}  // namespace
-
-std::vector<std::int64_t> guarantees_in(const PolicyConfig& config, std::uint32_t pool, Guarantee guarantee) {
-  std::vector<std::int64_t> amounts;
-  for (std::size_t i = 0; i < config.projects.size(); ++i) {
-    const ProjectConfig& project = config.projects[i];
-    if (home_of(config, i) == pool)
-      amounts.push_back(guaranteed(project, guarantee));
-    else
-      amounts.push_back(project.is_department ? of_parts(config, project.name, pool, guarantee) : 0);
+std::vector<std::int64_t> guarantees_in(const PolicyConfig& config, const ProjectTree& tree, std::uint32_t pool,
+                                        Guarantee guarantee) {
+  std::vector<std::int64_t> amounts(config.projects.size(), 0);
+  for (const std::uint32_t at : tree.parts_first) {
+    if (tree.homes[at] == pool) amounts[at] = guaranteed(config.projects[at], guarantee);
+    const std::uint32_t above = tree.parents[at];
+    if (above != policy::kNone && tree.homes[above] != pool) amounts[above] += amounts[at];
   }
   return amounts;
 }

@@ -9,9 +9,20 @@
 
 namespace penstock::supervisor {
 
-/// What each project is guaranteed in a pool: what it says in its own, 0 in the others. A department without a pool is
+/// How departments and projects stand to each other, by their positions in the configuration. Made once for each: by
+/// names, what a pass asks of a thousand projects takes many milliseconds.
+struct ProjectTree {
+  std::vector<std::uint32_t> parents;      ///< `kNone`: it stands at the top.
+  std::vector<std::uint32_t> homes;        ///< The pool where what it is guaranteed stands.
+  std::vector<std::uint32_t> parts_first;  ///< All of them, parts before what they are parts of.
+};
+/// REQUIRES: `check_policy` accepts the configuration.
+ProjectTree project_tree(const PolicyConfig& config);
+
+/// What each project is guaranteed in a pool: what it says in the first of its own, 0 in the others. A department without a pool is
 /// at home where the first of its parts is; elsewhere it guarantees what its parts do. Spec: policy-runai 10.
-std::vector<std::int64_t> guarantees_in(const PolicyConfig& config, std::uint32_t pool, Guarantee guarantee);
+std::vector<std::int64_t> guarantees_in(const PolicyConfig& config, const ProjectTree& tree, std::uint32_t pool,
+                                        Guarantee guarantee);
 
 /// Thousandths: how what lies idle beyond `guaranteed` is divided among siblings; the last is who has no project. Where
 /// one of them says a weight, who says none has 1. Where nobody does, weights are guarantees, and without any, 1.

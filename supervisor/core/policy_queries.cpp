@@ -98,6 +98,7 @@ Result<Value> SupervisorCore::describe_pools() const {
       std::uint64_t slots = 0;
       std::uint64_t running = 0;
       std::uint64_t jobs = 0;
+      std::uint64_t elsewhere = 0;  // That list it, and are in another one now.
       std::uint64_t entitled = 0;
       for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
         const BandEntry& band = workers_[BandSlot{i}];
@@ -106,7 +107,11 @@ Result<Value> SupervisorCore::describe_pools() const {
       }
       for (const JobId id : active_) {
         const Job& job = *jobs_[id.value()];
-        if (job.shares == nullptr || job.shares->pool != pool || job.shares->kinds[kind].unit_milli == 0) continue;
+        if (job.shares == nullptr || job.shares->kinds[kind].unit_milli == 0) continue;
+        const std::vector<std::uint32_t>& listed = job.shares->turn.pools();
+        if (job.shares->pool != pool)
+          elsewhere += std::find(listed.begin(), listed.end(), pool) != listed.end() ? 1 : 0;
+        if (job.shares->pool != pool) continue;
         ++jobs, entitled += milli_held(job, static_cast<BandKind>(kind));
       }
       if (kind > 0 && bands == 0 && jobs == 0) continue;
@@ -126,6 +131,7 @@ Result<Value> SupervisorCore::describe_pools() const {
                                    {"entitled", decimal_value(entitled)},
                                    {"running", running},
                                    {"jobs", jobs},
+                                   {"jobs_elsewhere", elsewhere},
                                    {"contended", bool{policy_.contended[pool * kBandKinds + kind]}},
                                    {"passes", policy_.passes},
                                    {"given_up", policy_.given_up},
@@ -137,21 +143,28 @@ Result<Value> SupervisorCore::describe_pools() const {
 
 Result<Value> SupervisorCore::describe_projects() const {
   if (!policed()) return no_policy();
-  Value::List rows;
-  for (std::size_t i = 0; i < policy_.config.projects.size(); ++i) {
-    const ProjectConfig& project = policy_.config.projects[i];
+  struct Sum {
     std::uint64_t jobs = 0;
     std::uint64_t held[kBandKinds] = {};
     std::uint64_t wanted = 0;
-    for (const JobId id : active_) {
-      const Job& job = *jobs_[id.value()];
-      if (job.shares == nullptr || !is_inside(job, static_cast<std::uint32_t>(i))) continue;
-      ++jobs;
+  };
+  std::vector<Sum> sums(policy_.config.projects.size());
+  for (const JobId id : active_) {
+    const Job& job = *jobs_[id.value()];
+    if (job.shares == nullptr) continue;
+    const std::uint64_t held[kBandKinds] = {milli_held(job, BandKind::Cpu), milli_held(job, BandKind::Gpu)};
+    for (std::uint32_t at = job.shares->project; at < sums.size(); at = policy_.tree.parents[at]) {
+      ++sums[at].jobs;
       for (std::size_t kind = 0; kind < kBandKinds; ++kind) {
-        held[kind] += milli_held(job, static_cast<BandKind>(kind));
-        wanted += job.shares->kinds[kind].demand;
+        sums[at].held[kind] += held[kind];
+        sums[at].wanted += job.shares->kinds[kind].demand;
       }
     }
+  }
+  Value::List rows;
+  for (std::size_t i = 0; i < policy_.config.projects.size(); ++i) {
+    const ProjectConfig& project = policy_.config.projects[i];
+    const Sum& sum = sums[i];
     rows.push_back(Value::Record{
         {"project", project.name},
         {"department", project.department},
@@ -162,10 +175,10 @@ Result<Value> SupervisorCore::describe_projects() const {
         {"gpu_slots_max", limit_value(project.gpu_slots_max)},
         {"guaranteed_memory", project.guaranteed_memory.value()},
         {"memory_max", limit_value(project.memory_max.value())},
-        {"jobs", jobs},
-        {"wanted", decimal_value(wanted)},
-        {"slots", decimal_value(held[0])},
-        {"gpu_slots", decimal_value(held[1])}});
+        {"jobs", sum.jobs},
+        {"wanted", decimal_value(sum.wanted)},
+        {"slots", decimal_value(sum.held[0])},
+        {"gpu_slots", decimal_value(sum.held[1])}});
   }
   return Value{std::move(rows)};
 }
@@ -184,6 +197,12 @@ Result<Value> SupervisorCore::describe_shares() const {
                                  {"usage_part", usage > 0 ? policy_.usage[i] / usage : 0.0}});
   }
   return Value{std::move(rows)};
+}
+
+std::string SupervisorCore::names_of(const std::vector<std::uint32_t>& pools) const {
+  std::string text;
+  for (const std::uint32_t pool : pools) text += (text.empty() ? "" : ",") + policy_.config.pools[pool].name;
+  return text;
 }
 
 /// Jobs that wait for slots or hold some, in the order in which policy would look at them.
@@ -223,7 +242,8 @@ Result<Value> SupervisorCore::describe_queue() const {
                                    {"share", decimal_value(share.target)},
                                    {"slots", decimal_value(milli_held(*job, static_cast<BandKind>(kind)))},
                                    {"preempted", job->shares->preemptions},
-                                   {"held_by", share.hold}});
+                                   {"pools", names_of(job->shares->turn.pools())},
+                                   {"held_by", hold_of(*job, static_cast<BandKind>(kind))}});
     }
   return Value{std::move(rows)};
 }
@@ -381,6 +401,7 @@ Result<void> SupervisorCore::move_beside(Job& job, const Job& other, bool ahead)
 void SupervisorCore::explain_policy(const Job& job, bool with_relief, Value::Record& fields) const {
   if (job.shares == nullptr) return;
   fields.emplace_back("pool", policy_.config.pools[job.shares->pool].name);
+  if (job.shares->turn.pools().size() > 1) fields.emplace_back("pools", describe_turns(job));
   fields.emplace_back("preset", policy_.config.pools[job.shares->pool].preset);
   fields.emplace_back("qos", qos_of(policy_.config, job.spec.owner, job.spec.policy).name);
   if (!job.spec.policy.queue.empty()) fields.emplace_back("queue", job.spec.policy.queue);
@@ -390,7 +411,8 @@ void SupervisorCore::explain_policy(const Job& job, bool with_relief, Value::Rec
     const std::string which = kind == 0 ? "" : "gpu_";
     fields.emplace_back(which + "slots_wanted", decimal_value(share.demand));
     fields.emplace_back(which + "slots_held", decimal_value(milli_held(job, static_cast<BandKind>(kind))));
-    if (!share.hold.empty()) fields.emplace_back(which + "held_by", share.hold);
+    if (std::string hold = hold_of(job, static_cast<BandKind>(kind)); !hold.empty())
+      fields.emplace_back(which + "held_by", std::move(hold));
     if (share.starts_by != kNever && share.starts_by > now_)
       fields.emplace_back(which + "starts_within_s", std::chrono::duration<double>(share.starts_by - now_).count());
     if (!with_relief) continue;

@@ -60,7 +60,7 @@ SupervisorCore::RoomView SupervisorCore::room_for(const Job& job, BandKind kind)
   view.whole_bands = job.spec.policy.gang > 0 && !share.bound && !counts_quotas(job.shares->pool);
   for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
     const BandEntry& band = workers_[BandSlot{i}];
-    if (!band.alive || band.kind != kind || policy_.pool_of_band[i] != job.shares->pool) continue;
+    if (!band.alive || band.kind != kind || !may_use(job, BandSlot{i})) continue;
     if (share.bound && runnable_for(job, BandSlot{i}) == 0) continue;
     const std::uint64_t all = std::uint64_t{band.slots} * 1000;
     view.places.push_back({BandSlot{i}, all, all, !band.draining});
@@ -82,7 +82,7 @@ SupervisorCore::RoomView SupervisorCore::room_for(const Job& job, BandKind kind)
       view.places[place].free -= std::min(held, view.places[place].free);
     }
     if (limited_in_time && of_other.holds_since != kNever)
-      holder.ends_by = later(of_other.holds_since, policy_.config.pools[job.shares->pool].time_limit);
+      holder.ends_by = later(of_other.holds_since, time_limit_of(other));
     if (sum > 0 && &other != &job) view.holders.push_back(std::move(holder));
   }
   std::stable_sort(view.holders.begin(), view.holders.end(),
@@ -152,13 +152,8 @@ void SupervisorCore::add_ends_in_project(const Job& job, BandKind kind, std::uin
 }
 
 bool SupervisorCore::is_inside(const Job& job, std::uint32_t project) const {
-  const auto count = static_cast<std::int64_t>(policy_.config.projects.size());
-  std::int64_t at = std::int64_t{job.shares->project};
-  while (at >= 0 && at < count) {
-    if (at == std::int64_t{project}) return true;
-    const std::string& above = policy_.config.projects[static_cast<std::size_t>(at)].department;
-    at = above.empty() ? -1 : find_project(policy_.config, above);
-  }
+  for (std::uint32_t at = job.shares->project; at < policy_.tree.parents.size(); at = policy_.tree.parents[at])
+    if (at == project) return true;
   return false;
 }
 
@@ -215,14 +210,7 @@ Value::List SupervisorCore::relief_of(const Job& job, BandKind kind) const {
   }
   const std::uint32_t cap = job.spec.policy.slots_max;
   const auto held = static_cast<std::int64_t>(milli_held(job, kind));
-  // A pass is not shown what is beyond a cap, and so does not say that it holds anybody.
-  const auto portion = static_cast<std::int64_t>(share.portion.milli);
-  std::uint64_t runnable = job.homeless.size();
-  for (std::uint32_t i = 0; cap > 0 && i < workers_.band_slots(); ++i)
-    if (workers_[BandSlot{i}].alive && workers_[BandSlot{i}].kind == kind) runnable += runnable_for(job, BandSlot{i});
-  const bool at_cap = cap > 0 && held + portion > std::int64_t{cap} * 1000 &&
-                      static_cast<std::int64_t>(runnable * share.portion.run_milli) > held;
-  if (!share.waits.has_value() && !at_cap) return rows;
+  if (!share.waits.has_value() && !is_at_cap(job, kind)) return relief_of_limit(job, kind);
   const WaitsFor waits = share.waits.value_or(WaitsFor{policy::Hold::AtSlotsMax, std::int64_t{cap} * 1000, held});
   switch (waits.hold) {
     case policy::Hold::NoRoom:

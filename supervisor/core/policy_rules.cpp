@@ -36,6 +36,9 @@ std::string turn_text(const Turn& turn, const std::string& whom) {
     case LimitRule::RunningJobs:
       return "running_jobs_max of " + whom + " is " + std::to_string(turn.most) + ", and " +
              std::to_string(turn.taken) + " run or come before it";
+    case LimitRule::WaitingJobs:
+      return "waiting_jobs_max of " + whom + " is " + std::to_string(turn.most) + ", and " +
+             std::to_string(turn.taken) + " wait before it";
     case LimitRule::Slots:
     case LimitRule::GpuSlots: break;
   }
@@ -92,7 +95,7 @@ Result<void> SupervisorCore::check_limits(const JobSpec& spec, const GraphShape&
         check_slots("job '" + spec.name + "'", limits, kind, std::max<std::uint64_t>(slots, spec.policy.gang)));
   }
   // A run that takes most of a device's memory takes as much of its slots.
-  const std::uint64_t on_devices = run_milli_on_devices(shape.graph().templates, pool_of(spec.policy));
+  const std::uint64_t on_devices = run_milli_on_devices(shape.graph().templates, spec.policy);
   if (on_devices == 0) return {};
   return check_slots("job '" + spec.name + "'", limits, BandKind::Gpu, (on_devices + 999) / 1000);
 }
@@ -144,6 +147,7 @@ void SupervisorCore::take_limit_turns() {
     Job& job = *jobs_[id.value()];
     if (job.shares == nullptr) continue;
     job.shares->rules.hold.clear();
+    job.shares->rules.held_by = LimitRule::None;
     job.shares->rules.cut = {};
     // One that came back with the state keeps its turn until its workers have said what of it runs.
     const bool counts = is_shown(job) || (job.held && !job.cancelling);
@@ -186,7 +190,9 @@ void SupervisorCore::take_limit_turns() {
     }
     if (turns[i].rule == LimitRule::None) continue;
     PENSTOCK_COVERAGE_MARK("a limit keeps a job from slots");
-    shares.rules.hold = turn_text(turns[i], turns[i].rule == LimitRule::OnHold ? "" : whose[turns[i].limit]);
+    shares.rules.held_by = turns[i].rule;
+    shares.rules.held_by_whom = turns[i].rule == LimitRule::OnHold ? "" : whose[turns[i].limit];
+    shares.rules.hold = turn_text(turns[i], shares.rules.held_by_whom);
     if (turns[i].rule == LimitRule::OnHold) shares.rules.has_run = false;
   }
 }
@@ -203,6 +209,20 @@ void SupervisorCore::note_limit_holds(Job& job) const {
   }
 }
 
+/// It has not begun, and no limit keeps it from that.
+bool SupervisorCore::is_waiting(const Job& job) {
+  const auto wants = [](const KindShare& share) { return share.demand > 0; };
+  return !job.shares->rules.has_run && std::any_of(job.shares->kinds.begin(), job.shares->kinds.end(), wants);
+}
+
+/// How long a job is taken to run: as its queue says, else as its pool does. Spec: policy-flux 9.
+Duration SupervisorCore::time_limit_of(const Job& job) const {
+  const QueueConfig* queue =
+      job.spec.policy.queue.empty() ? nullptr : find_queue(policy_.config, job.spec.policy.queue);
+  if (queue != nullptr && queue->time_limit > Duration{0}) return queue->time_limit;
+  return policy_.config.pools[job.shares->pool].time_limit;
+}
+
 /// Who is limited, by what, and what there is of it now.
 Result<Value> SupervisorCore::describe_limits() const {
   if (!policed())
@@ -212,6 +232,7 @@ Result<Value> SupervisorCore::describe_limits() const {
     JobLimits limits;
     std::int64_t active = 0;
     std::int64_t running = 0;
+    std::int64_t waiting = 0;
     std::uint64_t slots[kBandKinds] = {};
   };
   std::map<std::string, Count> counts;
@@ -226,6 +247,7 @@ Result<Value> SupervisorCore::describe_limits() const {
       count.limits = by.limits;
       ++count.active;
       count.running += job.shares->rules.has_run ? 1 : 0;
+      count.waiting += is_waiting(job) ? 1 : 0;
       for (std::size_t kind = 0; kind < kBandKinds && !job.shares->rules.exempt; ++kind)
         count.slots[kind] += milli_held(job, static_cast<BandKind>(kind));
     }
@@ -238,6 +260,8 @@ Result<Value> SupervisorCore::describe_limits() const {
                                  {"active_jobs_max", most(count.limits.active_jobs_max)},
                                  {"running_jobs", count.running},
                                  {"running_jobs_max", most(count.limits.running_jobs_max)},
+                                 {"waiting_jobs", count.waiting},
+                                 {"waiting_jobs_max", most(count.limits.waiting_jobs_max)},
                                  {"slots", decimal_value(count.slots[0])},
                                  {"slots_max", most(count.limits.slots_max)},
                                  {"gpu_slots", decimal_value(count.slots[1])},

@@ -37,8 +37,9 @@ std::int64_t amount_in(const WorkerTable& workers, const std::vector<std::uint32
 }
 
 /// Departments speak for their parts.
-std::int64_t guaranteed_together(const PolicyConfig& config, std::uint32_t pool, Guarantee of) {
-  const std::vector<std::int64_t> amounts = guarantees_in(config, pool, of);
+std::int64_t guaranteed_together(const PolicyConfig& config, const ProjectTree& tree, std::uint32_t pool,
+                                 Guarantee of) {
+  const std::vector<std::int64_t> amounts = guarantees_in(config, tree, pool, of);
   std::int64_t sum = 0;
   for (std::size_t i = 0; i < amounts.size(); ++i) sum += config.projects[i].department.empty() ? amounts[i] : 0;
   return sum;
@@ -46,8 +47,9 @@ std::int64_t guaranteed_together(const PolicyConfig& config, std::uint32_t pool,
 
 }  // namespace
 
-/// What a job says about its owner must be known. Nothing is checked without a policy.
+/// What a job says about its owner must be known. Little is checked without a policy.
 Result<void> SupervisorCore::check_policy_of(const JobSpec& spec) const {
+  PENSTOCK_TRY(check_labels("job '" + spec.name + "'", spec.policy.labels));
   if (!policed()) return {};
   const PolicyConfig& config = policy_.config;
   const JobPolicy& wishes = spec.policy;
@@ -61,26 +63,13 @@ Result<void> SupervisorCore::check_policy_of(const JobSpec& spec) const {
   if (!wishes.account.empty() && find_account(config, wishes.account) < 0)
     return Error{ErrorCode::NotFound, "account '" + wishes.account + "'", "is not known",
                  "`penstock shares` lists them"};
-  if (!wishes.pool.empty() && find_pool(config, wishes.pool) < 0)
-    return unknown_name("pool", wishes.pool, config.pools);
+  PENSTOCK_TRY(check_pool_names("job '" + spec.name + "'", wishes.pools));
+  for (const std::string& pool : wishes.pools)
+    if (find_pool(config, pool) < 0) return unknown_name("pool", pool, config.pools);
   if (wishes.slots_max > 0 && wishes.gang > wishes.slots_max)
     return Error{ErrorCode::InvalidArgument, "gang of " + std::to_string(wishes.gang),
                  "is larger than its own slots_max, which is " + std::to_string(wishes.slots_max), "raise it"};
   return check_rules_of(spec);
-}
-
-/// Its own, or its project's, or the one that takes the rest. What is not known any more counts as not said.
-std::uint32_t SupervisorCore::pool_of(const JobPolicy& wishes) const {
-  const PolicyConfig& config = policy_.config;
-  std::int64_t pool = wishes.pool.empty() ? -1 : find_pool(config, wishes.pool);
-  const std::int64_t project = wishes.project.empty() ? -1 : find_project(config, wishes.project);
-  if (pool < 0 && project >= 0) {
-    const std::string& named = config.projects[static_cast<std::size_t>(project)].pool;
-    pool = named.empty() ? -1 : find_pool(config, named);
-  }
-  for (std::size_t i = 0; pool < 0 && i < config.pools.size(); ++i)
-    if (config.pools[i].workers.empty()) pool = static_cast<std::int64_t>(i);
-  return static_cast<std::uint32_t>(pool);
 }
 
 /// The job's place in the policy in force. What it holds already is counted anew.
@@ -95,7 +84,7 @@ void SupervisorCore::open_shares(Job& job) {
   const JobPolicy& wishes = job.spec.policy;
   const std::int64_t project = wishes.project.empty() ? -1 : find_project(config, wishes.project);
   const std::int64_t account = find_account(config, wishes.account.empty() ? job.spec.owner : wishes.account);
-  shares.pool = pool_of(wishes);
+  open_pools(job);
   shares.project =
       static_cast<std::uint32_t>(project < 0 ? static_cast<std::int64_t>(config.projects.size()) : project);
   shares.account =
@@ -160,6 +149,7 @@ void SupervisorCore::note_pools_of(WorkerSlot slot) {
 void SupervisorCore::set_policy(PolicyConfig config) {
   const std::vector<std::pair<std::string, std::string>> pools = pools_by_name();
   const PolicyConfig before = std::exchange(policy_.config, std::move(config));
+  policy_.tree = project_tree(policy_.config);
   policy_.parts = parts_in_force(policy_.config);
   policy_.pass.reset();
   policy_.settings.clear();
@@ -178,6 +168,7 @@ void SupervisorCore::set_policy(PolicyConfig config) {
       open_shares(job);
     else
       close_shares(job);
+    open_labels(job);
   }
   note_pool_moves(pools);
   policy_.due = kNever;
@@ -198,7 +189,7 @@ std::vector<std::string> SupervisorCore::warnings_of_policy() const {
     for (const auto& [of, unit] : kGuarantees) {
       if (!counts_quotas(pool)) continue;
       const std::int64_t all = amount_in(workers_, policy_.pool_of_band, pool, of);
-      const std::int64_t sum = guaranteed_together(policy_.config, pool, of);
+      const std::int64_t sum = guaranteed_together(policy_.config, policy_.tree, pool, of);
       if (sum > all)
         warnings.push_back("pool '" + policy_.config.pools[pool].name + "' has " + std::to_string(all) + unit +
                            " now, and " + std::to_string(sum) + " are guaranteed: first come, first served");

@@ -113,6 +113,8 @@ void SupervisorCore::begin_pass() {
   pass.number = ++policy_.passes;
   pass.begun = now_;
   charge_accounts();
+  for (const JobId id : active_)
+    if (Job& job = *jobs_[id.value()]; is_shown(job)) follow_turn(job);
   size_portions(pass);
   count_holdings();
   policy::Snapshot snapshot;
@@ -144,7 +146,8 @@ void SupervisorCore::measure(Job& job) {
     KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
     if (share.unit_milli == 0) continue;
     share.bound = is_bound(job, kind);
-    share.demand = measure_demand(job, kind, policy_.pass->domains[domain_of(job.shares->pool, kind)].capacity);
+    const std::uint64_t all = policy_.pass->domains[domain_of(job.shares->pool, kind)].capacity;
+    share.demand = measure_demand(job, kind, capacity_for(job, kind, all));
   }
   leave_turn(job);
 }
@@ -192,9 +195,9 @@ void SupervisorCore::show_projects(std::uint32_t pool, BandKind kind, policy::Sn
   const PolicyConfig& config = policy_.config;
   const auto first = static_cast<std::uint32_t>(snapshot.projects.size());
   const std::vector<std::int64_t> slots =
-      guarantees_in(config, pool, kind == BandKind::Cpu ? Guarantee::Slots : Guarantee::GpuSlots);
+      guarantees_in(config, policy_.tree, pool, kind == BandKind::Cpu ? Guarantee::Slots : Guarantee::GpuSlots);
   const std::vector<std::int64_t> slot_weights = weights_beyond(config, slots);
-  const std::vector<std::int64_t> memory = guarantees_in(config, pool, Guarantee::Memory);
+  const std::vector<std::int64_t> memory = guarantees_in(config, policy_.tree, pool, Guarantee::Memory);
   const std::vector<std::int64_t> memory_weights = weights_beyond(config, in_mib(memory));
   const bool divides_memory = std::any_of(memory.begin(), memory.end(), [](std::int64_t each) { return each > 0; });
   const auto due_of = [&](std::size_t i) {
@@ -204,8 +207,8 @@ void SupervisorCore::show_projects(std::uint32_t pool, BandKind kind, policy::Sn
   };
   for (std::size_t i = 0; i < config.projects.size(); ++i) {
     const ProjectConfig& project = config.projects[i];
-    const std::int64_t above = project.department.empty() ? -1 : find_project(config, project.department);
-    const std::uint32_t parent = above < 0 ? policy::kNone : first + static_cast<std::uint32_t>(above);
+    const std::uint32_t above = policy_.tree.parents[i];
+    const std::uint32_t parent = above == policy::kNone ? policy::kNone : first + above;
     snapshot.projects.push_back(project_for(project, kind, parent, due_of(i)));
     snapshot.projects.back().created = static_cast<std::int64_t>(snapshot.projects.size());
   }
@@ -277,9 +280,10 @@ void SupervisorCore::show_job(Job& job, BandKind kind, std::int64_t weights, pol
   seen.quality_factor = job.shares->rules.qos_factor;
   seen.level_factor = job.shares->rules.queue_factor;
   seen.user_factor = job.shares->rules.user_factor;
-  const std::uint64_t wanted = is_held ? measure_demand(job, kind, domain.capacity) : share.demand;
+  const std::uint64_t wanted =
+      is_held ? measure_demand(job, kind, capacity_for(job, kind, domain.capacity)) : share.demand;
   seen.size = static_cast<std::int64_t>(wanted / domain.grain);
-  seen.time_limit = policy_.config.pools[job.shares->pool].time_limit;
+  seen.time_limit = time_limit_of(job);
   if (!held.empty()) seen.ends_by = later(share.holds_since, *seen.time_limit);
   if (!held.empty()) seen.last_start = share.holds_since;
   if (share.incomplete_since != kNever) seen.stale_since = share.incomplete_since;
@@ -354,12 +358,14 @@ void SupervisorCore::show_waiting_members(const KindShare& share, std::uint64_t 
   const bool quotas = counts_quotas(jobs_[subject.job.value()]->shares->pool);
   const std::uint64_t grain = pass.domains[subject.domain].grain;
   const std::uint64_t each = subject.gang && !quotas ? missing : share.portion.milli;
+  const std::vector<std::uint32_t> allowed = bands_allowed(*jobs_[subject.job.value()], subject.kind);
   std::size_t promise = 0;
   if (snapshot.members.size() >= policy_.config.members_max) return;
   for (; missing > 0; missing -= std::min(missing, each)) {
     // A part of a gang would wait for its rest for ever.
     if (!subject.gang && snapshot.members.size() >= policy_.config.members_max) return;
     show_member(each, {}, policy::MemberState::Pending, snapshot);
+    snapshot.members.back().allowed_bands = allowed;
     if (promise >= share.promised.size() || quotas) continue;
     policy::Claim claim{static_cast<std::uint32_t>(snapshot.members.size() - 1), {}};
     std::int64_t kept = 0;

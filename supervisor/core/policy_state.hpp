@@ -8,14 +8,22 @@
 #include <utility>
 #include <vector>
 
+#include "common/protocol/labels.hpp"
 #include "common/protocol/policy_config.hpp"
 #include "supervisor/core/job_shares.hpp"
+#include "supervisor/core/policy_owners.hpp"
 #include "supervisor/policy/parts.hpp"
 
 namespace penstock::supervisor {
 
 /// Instead of a position in the configuration: the whole cluster.
 inline constexpr std::uint32_t kAnyPool = ~std::uint32_t{0};
+
+/// Where a job may be: bands of a pool, of workers that all these limits allow.
+struct Reach {
+  std::uint32_t pool = kAnyPool;
+  std::vector<LabelLimit> labels{};
+};
 
 /// The bands of one kind in one pool, as a pass counts them.
 struct DomainView {
@@ -59,6 +67,7 @@ struct PassUnderWay {
 
 struct PolicyState {
   PolicyConfig config;
+  ProjectTree tree;  ///< Of its projects.
   std::vector<policy::Parts> parts;         ///< By pool of a snapshot, see `domain_of`.
   std::vector<std::uint32_t> pool_of_band;  ///< By band slot.
   std::optional<PassUnderWay> pass;

@@ -79,18 +79,24 @@ void SupervisorCore::measure_requests(const std::vector<Template>& templates, Ba
     if (may_take(wanted, kind)) keep_most(share.beside, scaled_to(wanted.request, share.unit_milli));
 }
 
-/// Thousandths of slots that one run counts for on the device bands of a pool as it is now: who takes much of a device
-/// leaves few of its slots to others. 0: none of these wants a device.
-std::uint64_t SupervisorCore::run_milli_on_devices(const std::vector<Template>& templates, std::uint32_t pool) const {
+/// Thousandths of slots that one run counts for on the device bands where the job may be, as they are now: who takes
+/// much of a device leaves few of its slots to others. Of several pools, where it is least. 0: none of these wants a
+/// device.
+std::uint64_t SupervisorCore::run_milli_on_devices(const std::vector<Template>& templates,
+                                                   const JobPolicy& wishes) const {
   KindShare share;
   measure_requests(templates, BandKind::Gpu, share);
   if (share.unit_milli == 0) return 0;
-  DomainView domain;
-  for (std::uint32_t i = 0; i < workers_.band_slots(); ++i)
-    if (const BandEntry& band = workers_[BandSlot{i}];
-        band.alive && band.kind == BandKind::Gpu && is_in(pool, BandSlot{i}))
-      add_size(domain, band);
-  return run_milli(share, BandKind::Gpu, domain);
+  std::uint64_t least = ~std::uint64_t{0};
+  for (const Reach& reach : reaches_of(wishes)) {
+    DomainView domain;
+    for (std::uint32_t i = 0; i < workers_.band_slots(); ++i)
+      if (const BandEntry& band = workers_[BandSlot{i}];
+          band.alive && band.kind == BandKind::Gpu && is_in(reach, BandSlot{i}))
+        add_size(domain, band);
+    least = std::min(least, run_milli(share, BandKind::Gpu, domain));
+  }
+  return least;
 }
 
 /// For a pass: what there is of each kind in each pool, and by what it is counted.

@@ -117,6 +117,8 @@ Value SupervisorCore::describe_workers() const {
       running += workers_[band].load.running;
       assigned += workers_[band].in_flight;
     }
+    std::string labels;
+    for (const std::string& label : worker.description.labels) labels += (labels.empty() ? "" : ",") + label;
     rows.push_back(Value::Record{{"id", to_string(worker.id)},
                                  {"name", worker.description.name},
                                  {"host", worker.description.host},
@@ -125,7 +127,8 @@ Value SupervisorCore::describe_workers() const {
                                  {"slots", slots},
                                  {"running", running},
                                  {"assigned", assigned},
-                                 {"data_address", worker.description.data_address}});
+                                 {"data_address", worker.description.data_address},
+                                 {"labels", std::move(labels)}});
   }
   return rows;
 }

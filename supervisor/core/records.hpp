@@ -71,6 +71,7 @@ struct JobChanged {
   std::string qos{};            ///< As in `JobPolicy`.
   std::string queue{};          ///< The same.
   bool on_hold = false;         ///< By an operator.
+  std::string pool{};           ///< Of its list: where it was placed last; empty: nowhere yet.
   friend bool operator==(const JobChanged&, const JobChanged&) = default;
 };
 /// What has become of a subtask that has not ended; each replaces the one before.
@@ -184,6 +185,7 @@ struct RecoveredJob {
   Error why;
   std::int64_t position = 0;    ///< As in `JobChanged`.
   bool on_hold = false;         ///< The same.
+  std::string pool;             ///< The same.
   bool is_over = false;
   JobProgress everything;  ///< Once it is over.
   std::vector<CheckpointPlace> checkpoints;  ///< The same; before, they are in `ended`.

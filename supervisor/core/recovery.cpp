@@ -105,6 +105,11 @@ void SupervisorCore::recover_job(RecoveredJob& recovered, const GraphsAgain& gra
   job.submitted = instant_of(recovered.submitted_ms);
   if (job.shares != nullptr && recovered.position != 0) job.shares->position = recovered.position;
   job.on_hold = recovered.on_hold;
+  if (job.shares != nullptr && !recovered.pool.empty()) {
+    job.shares->pool_name = job.shares->pool_kept = recovered.pool;
+    open_pools(job);
+    job.shares->homed_in = job.shares->pool;  // Nothing is placed yet.
+  }
   apply_ended(job, recovered.ended);
   for (std::uint32_t i = 0; i < job.total(); ++i)
     if (!is_final(job.hot[i].phase)) count_unfinished(job, i);

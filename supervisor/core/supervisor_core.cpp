@@ -28,6 +28,7 @@ SupervisorCore::SupervisorCore(const SupervisorConfig& config, Rng rng, Durabili
       rng_(rng),
       graphs_(config.cached_graphs_max, static_cast<std::uint64_t>(config.cached_graph_bytes_max)) {
   policy_.config = config.policy;
+  policy_.tree = project_tree(policy_.config);
   policy_.parts = parts_in_force(config.policy);
   policy_.usage.resize(config.policy.accounts.size());
   policy_.contended.assign(config.policy.pools.size() * kBandKinds, true);

@@ -16,28 +16,9 @@
 #include "supervisor/core/events.hpp"
 #include "supervisor/core/job.hpp"
 #include "supervisor/core/policy_state.hpp"
-#include "supervisor/core/worker_table.hpp"
+#include "supervisor/core/supervisor_counters.hpp"
 
 namespace penstock::supervisor {
-
-/// Plain counts of what happened; shells make metrics of them.
-struct SupervisorCounters {
-  std::uint64_t jobs_accepted = 0;
-  std::uint64_t jobs_refused = 0;
-  std::uint64_t assigned = 0;
-  std::uint64_t succeeded = 0;
-  std::uint64_t failed_attempts = 0;
-  std::uint64_t returned = 0;
-  std::uint64_t stale_reports = 0;
-  std::uint64_t workers_lost = 0;
-  std::uint64_t recomputed = 0;
-  std::uint64_t graphs_again = 0;     ///< Jobs whose graph was known.
-  std::uint64_t moved_here = 0;       ///< Subtasks that changed their home before they were sent.
-  std::uint64_t steals_asked = 0;
-  std::uint64_t watchdog_alerts = 0;
-  std::uint64_t copies_asked = 0;     ///< Outputs that another worker was asked to fetch for safety.
-  std::uint64_t adopted = 0;          ///< Attempts of an earlier life that this one goes on with.
-};
 
 /// Whether what the core promises waits until it is written down.
 enum class Durability : std::uint8_t { None, Journal };
@@ -129,6 +110,7 @@ class SupervisorCore {
   // Subtasks that no present band may have: homeless.cpp.
   void leave_homeless(Job& job, std::uint32_t subtask);
   void house_homeless();
+  void house_homeless(Job& job);
   void give_up_missing_bands();
   bool is_present(const BandSelector& required) const;
   void fail_for_missing_band(Job& job, std::uint32_t subtask, const BandSelector& required);
@@ -210,17 +192,20 @@ class SupervisorCore {
 
   // What is asked for and nobody has: feasibility.cpp.
   Result<void> check_feasible(const JobSpec& spec, const GraphShape& shape) const;
-  Result<void> check_gang(const JobSpec& spec, const GraphShape& shape, std::uint32_t pool) const;
+  std::vector<Reach> reaches_of(const JobPolicy& wishes) const;
+  Result<void> check_feasible_in(const JobSpec& spec, const GraphShape& shape, const Reach& reach) const;
+  Result<void> check_labels_in(const JobSpec& spec, const Reach& reach) const;
+  bool could_hold(const Job& job, std::uint32_t pool) const;
+  Result<void> check_gang(const JobSpec& spec, const GraphShape& shape, const Reach& reach) const;
   struct GangRoom;
-  GangRoom room_for_gang(const GraphShape& shape, std::uint32_t pool, BandKind kind) const;
+  GangRoom room_for_gang(const GraphShape& shape, const Reach& reach, BandKind kind) const;
   struct Offer;
-  Offer look_for(const Template& wanted, std::uint32_t pool) const;
-  Error explain_infeasible(const Template& wanted, std::uint32_t pool) const;
+  Offer look_for(const Template& wanted, const Reach& reach) const;
+  Error explain_infeasible(const Template& wanted, const Reach& reach) const;
   std::string explain_homeless(const Job& job, std::uint32_t subtask) const;
-  bool is_in(std::uint32_t pool, BandSlot band) const;
-  bool has_workers(std::uint32_t pool) const;
-  bool any_band_for(const Template& wanted, std::uint32_t pool) const;
-  std::uint32_t pool_in_force(const JobPolicy& wishes) const;
+  bool is_in(const Reach& reach, BandSlot band) const;
+  bool has_workers(const Reach& reach) const;
+  bool any_band_for(const Template& wanted, const Reach& reach) const;
 
   // Jobs: jobs.cpp.
   Job& make_job(JobSpec spec, SharedGraph& graph, JobId id);
@@ -392,11 +377,26 @@ class SupervisorCore {
   std::vector<std::string> warnings_of_policy() const;
   void tell_warnings(Value::Record& answer);
   static std::int64_t first_position(JobId job);
-  std::uint32_t pool_of(const JobPolicy& wishes) const;
   void open_shares(Job& job);
   void close_shares(Job& job);
   void note_pools_of(WorkerSlot slot);
   void set_policy(PolicyConfig config);
+
+  // In which of its pools a job is tried, and on which workers it may be: pool_turns.cpp.
+  std::vector<std::uint32_t> pools_of(const JobPolicy& wishes) const;
+  void open_pools(Job& job) const;
+  void open_labels(Job& job);
+  bool may_use(const Job& job, BandSlot band) const;
+  void follow_turn(Job& job);
+  bool pass_over(Job& job) const;
+  void enter_turn(Job& job) const;
+  void note_turns(const PassUnderWay& pass, const policy::Plan& plan);
+  void note_turn(Job& job, policy::PoolTurn::Outcome outcome);
+  void go_home(Job& job);
+  void stay_where_claimed(Job& job) const;
+  std::uint64_t capacity_for(const Job& job, BandKind kind, std::uint64_t all) const;
+  std::vector<std::uint32_t> bands_allowed(const Job& job, BandKind kind) const;
+  Value::List describe_turns(const Job& job) const;
 
   // What levels of service, queues and limits make of a job: policy_rules.cpp.
   Result<void> check_rules_of(const JobSpec& spec) const;
@@ -407,6 +407,8 @@ class SupervisorCore {
   void take_limit_turns();
   void note_limit_holds(Job& job) const;
   bool goes_before(const Job& left, const Job& right) const;
+  static bool is_waiting(const Job& job);
+  Duration time_limit_of(const Job& job) const;
   Result<Value> describe_limits() const;
   Result<Value> set_rule(Job& job, const std::string& what, const std::string& name);
   Result<Value> hold_by_request(const AdminRequest& request);
@@ -451,7 +453,7 @@ class SupervisorCore {
   // How much a member of a snapshot stands for: portions.cpp.
   void measure_requests(Job& job) const;
   static void measure_requests(const std::vector<Template>& templates, BandKind kind, KindShare& share);
-  std::uint64_t run_milli_on_devices(const std::vector<Template>& templates, std::uint32_t pool) const;
+  std::uint64_t run_milli_on_devices(const std::vector<Template>& templates, const JobPolicy& wishes) const;
   void size_portions(PassUnderWay& pass);
   void choose_grains(PassUnderWay& pass) const;
   std::uint64_t run_milli(const KindShare& share, BandKind kind, const DomainView& domain) const;
@@ -466,6 +468,7 @@ class SupervisorCore {
   bool is_still(const PassUnderWay& pass, BandSlot band) const;
   static std::uint64_t milli_of_target(const PassUnderWay& pass, const policy::Target& target);
   void note_explanations(const PassUnderWay& pass, const policy::Plan& plan);
+  static std::vector<std::uint32_t> pools_wanted_by(const JobShares& shares);
   bool is_limited(const Job& job, BandKind kind) const;
   void entitle(Job& job);
   void send_entitlements(const Job& job, WorkerSlot slot);
@@ -503,6 +506,7 @@ class SupervisorCore {
   Result<Value> describe_pools() const;
   Result<Value> describe_projects() const;
   Result<Value> describe_shares() const;
+  std::string names_of(const std::vector<std::uint32_t>& pools) const;
   Result<Value> describe_queue() const;
   Result<Value> set_by_request(const AdminRequest& request);
   Result<Value> set_of_project(const AdminRequest& request);
@@ -518,6 +522,14 @@ class SupervisorCore {
   void add_project_rows(const Job& job, BandKind kind, const WaitsFor& waits, Value::List& rows) const;
   void add_other(const Job& job, BandKind kind, const WaitsFor& waits, Value::List& rows) const;
   Value::List relief_of(const Job& job, BandKind kind) const;
+
+  // The same of limits and caps: limit_relief.cpp.
+  std::string hold_of(const Job& job, BandKind kind) const;
+  bool is_at_cap(const Job& job, BandKind kind) const;
+  std::vector<const Job*> jobs_under(const std::string& whom) const;
+  void add_turns(const Job& job, Value::List& rows) const;
+  void add_ends_under_limit(const Job& job, BandKind kind, std::uint64_t most, Value::List& rows) const;
+  Value::List relief_of_limit(const Job& job, BandKind kind) const;
   Result<void> check_positions_count(const Job& job) const;
   Result<Value> move_by_request(const AdminRequest& request);
   void explain_policy(const Job& job, bool with_relief, Value::Record& fields) const;

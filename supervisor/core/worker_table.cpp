@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "common/protocol/labels.hpp"
 #include "supervisor/core/graph_shape.hpp"
 
 namespace penstock::supervisor {
@@ -125,6 +126,8 @@ Result<void> check_registration(const Register& description, std::uint32_t name_
                   std::to_string(kWorkerBandsMax) + " are allowed");
   if (description.crash) PENSTOCK_TRY(check_name(description.crash->message, "crash message", kCrashMessageBytesMax));
   for (const std::string& name : description.operators) PENSTOCK_TRY(check_name(name, "operator name", name_bytes_max));
+  for (const std::string& label : description.labels) PENSTOCK_TRY(check_name(label, "label", name_bytes_max));
+  PENSTOCK_TRY(check_labels("worker '" + description.name + "'", description.labels));
   for (const BandDescription& band : description.bands) {
     PENSTOCK_TRY(check_name(band.name, "band name", name_bytes_max));
     const ResourceVector& has = band.capacity;

@@ -10,16 +10,9 @@ std::vector<std::uint32_t> pools_wanted(const std::vector<std::uint32_t>& of_job
   return of_project.empty() ? std::vector<std::uint32_t>{pool_default} : of_project;
 }
 
-Result<void> check_pool_list(const std::vector<std::uint32_t>& pools, std::uint32_t pool_count) {
-  for (auto pool = pools.begin(); pool != pools.end(); ++pool) {
-    if (*pool >= pool_count)
-      return Error{ErrorCode::InvalidArgument, std::to_string(*pool), "a list of pools names one that does not exist",
-                   "name pools of the configuration"};
-    if (std::find(pools.begin(), pool, *pool) != pool)
-      return Error{ErrorCode::InvalidArgument, std::to_string(*pool), "a list of pools names one twice",
-                   "name each pool once"};
-  }
-  return {};
+PoolTurn::PoolTurn(std::vector<std::uint32_t> pools, std::uint32_t pool) : pools_(std::move(pools)) {
+  const auto at = std::find(pools_.begin(), pools_.end(), pool);
+  if (at != pools_.end()) index_ = static_cast<std::size_t>(at - pools_.begin());
 }
 
 void PoolTurn::after_pass(Outcome outcome) {
@@ -27,35 +20,45 @@ void PoolTurn::after_pass(Outcome outcome) {
   if (outcome == Outcome::Waits) index_ = (index_ + 1) % pools_.size();
 }
 
-std::vector<PoolTurn::Outcome> pool_outcomes(const Snapshot& snapshot, const Plan& plan) {
+std::vector<PoolTurn::Outcome> pool_outcomes(const std::vector<MemberTurn>& members, const std::vector<bool>& held,
+                                             const Plan& plan) {
   using Outcome = PoolTurn::Outcome;
-  std::vector<bool> leaves(snapshot.members.size(), false);
+  std::vector<bool> leaves(members.size(), false);
   for (const Preemption& each : plan.preemptions) leaves[each.member] = true;
-  std::vector<bool> placed(snapshot.workloads.size(), false);
-  std::vector<bool> sent(snapshot.workloads.size(), false);
-  for (std::uint32_t member = 0; member < snapshot.members.size(); ++member) {
-    const Member& each = snapshot.members[member];
+  std::vector<bool> placed(held.size(), false);
+  std::vector<bool> sent(held.size(), false);
+  std::vector<bool> gated(held.size(), false);
+  std::vector<bool> waits(held.size(), false);
+  for (std::uint32_t member = 0; member < members.size(); ++member) {
+    const MemberTurn& each = members[member];
+    // Who leaves is still in its pool: nobody else of its gang may start in another one meanwhile.
+    const bool going = leaves[member] || each.state == MemberState::Leaving;
     const bool holds = each.state == MemberState::Running || each.state == MemberState::Starting ||
                        each.state == MemberState::Promised || each.state == MemberState::Leaving;
-    // Who leaves is still in its pool: nobody else of its gang may start in another one meanwhile.
-    if (holds && !leaves[member] && each.state != MemberState::Leaving) placed[each.workload] = true;
-    if (holds && (leaves[member] || each.state == MemberState::Leaving)) sent[each.workload] = true;
+    if (holds && !going) placed[each.owner] = true;
+    if (holds && going) sent[each.owner] = true;
+    if (each.state == MemberState::Gated) gated[each.owner] = true;
+    if (each.state == MemberState::Pending) waits[each.owner] = true;
   }
-  for (const Start& each : plan.starts) placed[snapshot.members[each.member].workload] = true;
-  for (const Reservation& each : plan.reservations) placed[snapshot.members[each.member].workload] = true;
-  std::vector<bool> skipped(snapshot.workloads.size(), false);
-  std::vector<bool> waits(snapshot.workloads.size(), false);
-  for (const Member& each : snapshot.members) {
-    if (each.state == MemberState::Gated) skipped[each.workload] = true;
-    if (each.state == MemberState::Pending) waits[each.workload] = true;
-  }
+  for (const Start& each : plan.starts) placed[members[each.member].owner] = true;
+  // A start that is reserved for some time to come has no place yet.
+  for (const Reservation& each : plan.reservations)
+    if (!each.places.empty()) placed[members[each.member].owner] = true;
   std::vector<Outcome> outcomes;
-  for (std::uint32_t workload = 0; workload < snapshot.workloads.size(); ++workload)
-    outcomes.push_back(placed[workload]                                                             ? Outcome::Placed
-                       : sent[workload]                                                             ? Outcome::Sent
-                       : !waits[workload] || skipped[workload] || snapshot.workloads[workload].held ? Outcome::Skipped
-                                                                                                    : Outcome::Waits);
+  for (std::uint32_t owner = 0; owner < held.size(); ++owner)
+    outcomes.push_back(placed[owner]                                  ? Outcome::Placed
+                       : sent[owner]                                  ? Outcome::Sent
+                       : !waits[owner] || gated[owner] || held[owner] ? Outcome::Skipped
+                                                                      : Outcome::Waits);
   return outcomes;
+}
+
+std::vector<PoolTurn::Outcome> pool_outcomes(const Snapshot& snapshot, const Plan& plan) {
+  std::vector<MemberTurn> members;
+  for (const Member& each : snapshot.members) members.push_back({each.workload, each.state});
+  std::vector<bool> held;
+  for (const Workload& each : snapshot.workloads) held.push_back(each.held);
+  return pool_outcomes(members, held, plan);
 }
 
 }  // namespace penstock::policy

@@ -496,6 +496,7 @@ Result<void> Recovery::finish_job(JobId id, JobInParts& job) {
       recovered.spec.policy.qos = job.changed->qos;
       recovered.spec.policy.queue = job.changed->queue;
       recovered.on_hold = job.changed->on_hold;
+      recovered.pool = std::move(job.changed->pool);
     }
     recovered.cancelling = job.changed->cancelling;
     recovered.why = std::move(job.changed->why);

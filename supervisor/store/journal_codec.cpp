@@ -188,20 +188,22 @@ std::string encode(const record::SubtasksEnded& ended) {
 
 std::string encode(const record::JobChanged& changed) {
   using Root = schema::JobChangedRecord;
-  return sealed(wire::build_words<Root>(256 + changed.why.message.size() + changed.qos.size() + changed.queue.size(),
-                                        [&](Root::Builder out) {
-                                          out.setJob(changed.job.value());
-                                          out.setPriority(changed.priority);
-                                          out.setCancelling(changed.cancelling);
-                                          wire::write_error(changed.why, out.initWhy());
-                                          out.setHasPolicy(changed.has_policy);
-                                          out.setWeight(changed.weight);
-                                          out.setSlotsMax(changed.slots_max);
-                                          out.setPosition(changed.position);
-                                          if (!changed.qos.empty()) out.setQos(wire::text(changed.qos));
-                                          if (!changed.queue.empty()) out.setQueue(wire::text(changed.queue));
-                                          out.setOnHold(changed.on_hold);
-                                        }));
+  return sealed(wire::build_words<Root>(
+      256 + changed.why.message.size() + changed.qos.size() + changed.queue.size() + changed.pool.size(),
+      [&](Root::Builder out) {
+        out.setJob(changed.job.value());
+        out.setPriority(changed.priority);
+        out.setCancelling(changed.cancelling);
+        wire::write_error(changed.why, out.initWhy());
+        out.setHasPolicy(changed.has_policy);
+        out.setWeight(changed.weight);
+        out.setSlotsMax(changed.slots_max);
+        out.setPosition(changed.position);
+        if (!changed.qos.empty()) out.setQos(wire::text(changed.qos));
+        if (!changed.queue.empty()) out.setQueue(wire::text(changed.queue));
+        out.setOnHold(changed.on_hold);
+        if (!changed.pool.empty()) out.setPool(wire::text(changed.pool));
+      }));
 }
 
 std::string encode(const record::SubtaskChanged& changed) {
@@ -363,7 +365,7 @@ Result<record::JobChanged> decode_changed(std::string_view value) {
                               in.getHasPolicy(),       in.getWeight(),
                               in.getSlotsMax(),        in.getPosition(),
                               wire::text(in.getQos()), wire::text(in.getQueue()),
-                              in.getOnHold()};
+                              in.getOnHold(),          wire::text(in.getPool())};
   });
 }
 

@@ -106,6 +106,7 @@ RecoveredState RecordLog::state() const {
           job.spec.policy.qos = entry.changed->qos;
           job.spec.policy.queue = entry.changed->queue;
           job.on_hold = entry.changed->on_hold;
+          job.pool = entry.changed->pool;
         }
         job.cancelling = entry.changed->cancelling;
         job.why = entry.changed->why;

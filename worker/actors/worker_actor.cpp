@@ -110,6 +110,7 @@ class WorkerActor {
     description.operators = surroundings_->operators.names();
     description.shared_storage = !options_.checkpoints.empty();
     description.store_bytes_max = store_bytes_max(options_);
+    description.labels = options_.labels;
     description.crash = std::exchange(options_.crash, std::nullopt);
     WorkerPorts ports = make_ports();
     ports.life = life_;

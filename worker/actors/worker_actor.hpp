@@ -32,6 +32,7 @@ struct WorkerOptions {
   HostPort data_listen{"127.0.0.1", 0};      ///< Where other workers and clients fetch data; not used when embedded.
   std::string spool;                         ///< Directory for working directories of commands.
   bool owns_process = false;  ///< Nobody else starts programs in it: daemons that commands leave are its to end.
+  std::vector<std::string> labels;  ///< What jobs and projects may limit themselves to.
   std::string checkpoints;    ///< Directory that all workers share.
   std::string spill;          ///< Directory for data that memory has no room for.
   std::shared_ptr<const Template> warm_runner;  ///< Of this kind so many runners are started before they are needed.

@@ -373,14 +373,15 @@ struct JobOptions {
   std::string project;  ///< Whose quota it counts against, where the cluster has a policy.
   std::string qos;      ///< Level of service there: expedite, normal, standby, or what it defines.
   std::string queue;
+  std::vector<std::string> pools;   ///< By preference: the next where the one before has no room.
+  std::vector<std::string> labels;  ///< It runs on workers that have one of these.
 };
 
 /// A connection to a cluster, or a cluster of its own. Any thread may use it.
 class Client {
  public:
   static Expected<Client> open(const ClientOptions& options = {}) {
-    std::vector<const char*> operators;
-    for (const std::string& library : options.operators) operators.push_back(library.c_str());
+    const std::vector<const char*> operators = pointers(options.operators);
     penstock_client_options wanted{};
     wanted.size = sizeof wanted;
     wanted.address = options.address.empty() ? nullptr : options.address.c_str();
@@ -405,6 +406,12 @@ class Client {
     wanted.project = options.project.c_str();
     wanted.qos = options.qos.c_str();
     wanted.queue = options.queue.c_str();
+    const std::vector<const char*> pools = pointers(options.pools);
+    const std::vector<const char*> labels = pointers(options.labels);
+    wanted.pools = pools.data();
+    wanted.pool_count = static_cast<std::uint32_t>(pools.size());
+    wanted.labels = labels.data();
+    wanted.label_count = static_cast<std::uint32_t>(labels.size());
     const std::int64_t job = penstock_submit(client_.get(), graph.graph_.release(), &wanted);
     if (job < 0) return last_failure();
     return Job{client_.get(), job};
@@ -421,6 +428,11 @@ class Client {
     void operator()(penstock_client* client) const { penstock_client_close(client); }
   };
   explicit Client(penstock_client* client) : client_(client) {}
+  static std::vector<const char*> pointers(const std::vector<std::string>& texts) {
+    std::vector<const char*> all;
+    for (const std::string& text : texts) all.push_back(text.c_str());
+    return all;
+  }
   std::unique_ptr<penstock_client, Close> client_;
 };
 

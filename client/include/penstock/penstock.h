@@ -170,6 +170,10 @@ typedef struct penstock_job_options {
   const char* qos; /* expedite, normal, standby, or what the cluster defines. */
   const char* queue;
   uint32_t user_factor_lowered_thousandths; /* By so much: 0 leaves it at 1, 1000 makes it 0. */
+  const char* const* pools; /* In place of `pool`: the next where the one before has no room. */
+  uint32_t pool_count;
+  uint32_t label_count;
+  const char* const* labels; /* It runs on workers that have one of these. */
 } penstock_job_options;
 
 /* The number of the job. Takes the graph, also when it fails: it is freed. */

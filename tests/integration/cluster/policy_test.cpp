@@ -104,6 +104,47 @@ TEST(PolicyLive, SighupReadsTheConfigurationAgainAndAWrongOneChangesNothing) {
   EXPECT_EQ(order("who"), "SIGHUP");
 }
 
+// The first pool is taken, so it goes to the second; there only one worker has its label. What runs says where.
+TEST(PolicyLive, AJobGoesToTheNextOfItsPoolsAndToWorkersWithItsLabelOnly) {
+  const ScratchDirectory scratch;
+  const std::string config = scratch.write("policy.toml",
+                                           "[policy]\nperiod = \"50ms\"\n"
+                                           "[[policy.pool]]\nname = \"near\"\npreset = \"multifactor\"\n"
+                                           "workers = [\"near-*\"]\n"
+                                           "[[policy.pool]]\nname = \"rest\"\npreset = \"multifactor\"\n"
+                                           "[[policy.project]]\nname = \"a\"\npools = [\"near\", \"rest\"]\n");
+  ClusterProcesses cluster{{"--config", config, "--no-state"}};
+  cluster.start_worker("near-1", {"--slots", "1", "--label", "fast"});
+  cluster.start_worker("far-1", {"--slots", "4"});
+  cluster.start_worker("far-2", {"--slots", "1", "--label", "slow", "--label", "fast"});
+  const auto session = cluster.connect();
+  ASSERT_TRUE(wait_until([&] { return rows(*session, "workers", "name").size() == 3; }));
+  EXPECT_EQ(*rows(*session, "workers", "name")["far-2"]["labels"].text(), "slow,fast");
+  JobSpec first = of_project("first", "a");
+  const auto holds =
+      session->submit(first, commands(1, "while [ ! -e " + scratch.at("go") + " ]; do sleep 0.05; done"));
+  ASSERT_TRUE(holds.has_value()) << to_string(holds.error());
+  const auto pool_of = [&](const char* job) {
+    const Value pool = rows(*session, "queue", "name")[job]["pool"];
+    return pool.text() == nullptr ? std::string{} : *pool.text();
+  };
+  ASSERT_TRUE(wait_until([&] { return number(rows(*session, "jobs", "name")["first"]["assigned"]) == 1; }));
+  EXPECT_EQ(pool_of("first"), "near");
+  JobSpec second = of_project("second", "a");
+  second.policy.labels = {"fast"};
+  const auto follows = session->submit(second, commands(3, "sleep 0.01"));
+  ASSERT_TRUE(follows.has_value()) << to_string(follows.error());
+  ASSERT_EQ(wait_for_end(*session, follows->job), JobState::Succeeded) << cluster.log_of("supervisor");
+  EXPECT_EQ(pool_of("first"), "near") << "it is still there";
+  second.name = "third";
+  second.policy.labels = {"new"};
+  const auto nobody = session->submit(second, commands(1, "true"));
+  ASSERT_FALSE(nobody.has_value());
+  EXPECT_NE(to_string(nobody.error()).find("it runs on 'new' only"), std::string::npos) << to_string(nobody.error());
+  scratch.write("go", "");
+  EXPECT_EQ(wait_for_end(*session, holds->job), JobState::Succeeded);
+}
+
 // Each is given one device, and runs two halves on it at once; neither waits for the other's.
 TEST(PolicyLive, TwoProjectsShareTwoDevicesByHalves) {
   const ScratchDirectory scratch;

@@ -133,9 +133,26 @@ void ClientHost::draw_graph(std::uint32_t number) {
   const bool bound = std::any_of(templates.begin(), templates.end(),
                                  [](const Template& each) { return !each.required.worker.empty(); });
   if (const PolicyConfig& policy = world_.supervisor_config().policy; bound && policy.pools.size() > 1) {
-    spec.policy.pool = policy.pools[0].name;
+    spec.policy.pools = {policy.pools[0].name};
     spec.policy.kind = JobKind::Training;
   }
+  draw_labels(number);
+}
+
+/// The first worker is always there again some time; in a pool without it the job would wait for ever, as it should.
+void ClientHost::draw_labels(std::uint32_t number) {
+  JobSpec& spec = specs_[number];
+  Rng labels{mix_bits(world_.options().seed) ^ mix_bits(number + 0x1abe)};
+  if (world_.options().workflow != nullptr || labels.chance(3, 4)) return;
+  const std::vector<Template>& templates = submitted_[number]->templates;
+  const bool anywhere = std::all_of(templates.begin(), templates.end(), [](const Template& each) {
+    return each.required.empty() && each.request.gpu == MilliGpu{0};
+  });
+  spec.policy.labels = {"any", "nobody's"};
+  if (!anywhere || spec.policy.gang > 0 || world_.supervisor_config().policy.pools.size() > 1 || labels.chance(1, 2))
+    return;
+  spec.policy.labels = {"nobody's", "first"};
+  spec.wait_for_resources = true;
 }
 
 // Now and then the graph of an earlier job, whether or not the supervisor has heard of it or keeps it; null: a new one.

@@ -223,6 +223,27 @@ void SupervisorHost::witness(const SendToWorker& order) {
   if (drained_.contains(order.worker))
     world_.oracle().breach(to_string(order.worker) + " is given work, though an operator was told that it drains");
   for (const Assignment& assignment : batch->assignments) world_.oracle().assigned({batch->job, assignment.subtask});
+  witness_place(order.worker, batch->job);
+}
+
+/// Whatever is given out goes to a pool of the job's list, and to a worker that its labels allow.
+void SupervisorHost::witness_place(WorkerId id, JobId number) const {
+  const Job* job = core_->find_job(number);
+  const WorkerSlot slot = core_->workers().find(id);
+  if (job == nullptr || !slot.valid()) return;
+  const Register& worker = core_->workers()[slot].description;
+  if (!allow(label_limits_of(config_.policy, job->spec.policy), worker.labels))
+    world_.oracle().breach(to_string(number) + " is given out to " + worker.name + ", which has none of its labels");
+  if (job->shares == nullptr || !config_.policy.in_force()) return;
+  const auto pool = static_cast<std::uint32_t>(pool_of_worker(config_.policy, worker.name));
+  const std::vector<std::uint32_t>& pools = job->shares->turn.pools();
+  if (pool != job->shares->pool || std::find(pools.begin(), pools.end(), pool) == pools.end())
+    world_.oracle().breach(to_string(number) + " is given out to " + worker.name + ", which is not in its pool");
+  if (pools.size() == 1) return;
+  for (std::uint32_t i = 0; i < core_->workers().band_slots(); ++i)
+    if (core_->workers()[BandSlot{i}].alive && job->shares->of(BandSlot{i}).in_flight > 0 &&
+        pool_of_worker(config_.policy, core_->workers().worker_of(BandSlot{i}).description.name) != pool)
+      world_.oracle().breach(to_string(number) + " is in two of its pools at once");
 }
 
 void SupervisorHost::carry_out(Actions<SupervisorAction>& actions) {

@@ -64,21 +64,41 @@ void change_departments(Rng& rng, PolicyConfig& config) {
   group.guaranteed_slots = rng.between(0, 20);
 }
 
-/// One with a worker in it; that of the project, if it has, as often as not by its name.
-std::string random_pool_of(Rng& rng, const PolicyConfig& config, const JobPolicy& wishes, std::uint64_t hosts) {
-  const std::uint64_t usable = std::min<std::uint64_t>(config.pools.size(), hosts);
-  if (usable == 1) return config.pools[0].name;
-  const std::int64_t project = wishes.project.empty() ? -1 : find_project(config, wishes.project);
-  const std::string inherited = project < 0 ? "" : config.projects[static_cast<std::size_t>(project)].pool;
-  const std::int64_t known = find_pool(config, inherited);
-  if (known >= 0 && known < static_cast<std::int64_t>(usable) && rng.chance(1, 2)) return {};
-  return config.pools[rng.below(usable)].name;
+/// Some of the pools, in any order.
+std::vector<std::string> random_pools(Rng& rng, const PolicyConfig& config, std::uint64_t count) {
+  std::vector<std::string> names;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const std::string& name = config.pools[rng.below(config.pools.size())].name;
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  return names;
 }
 
-const PoolConfig& pool_of(const PolicyConfig& config, const JobPolicy& wishes) {
-  std::string name = wishes.pool;
-  if (name.empty()) name = config.projects[static_cast<std::size_t>(find_project(config, wishes.project))].pool;
-  return config.pools[static_cast<std::size_t>(find_pool(config, name))];
+/// One with a worker in it, and perhaps others behind or before it; those of the project, if it has, as often as not by
+/// its list.
+std::vector<std::string> random_pools_of(Rng& rng, const PolicyConfig& config, const JobPolicy& wishes,
+                                         std::uint64_t hosts) {
+  const std::uint64_t usable = std::min<std::uint64_t>(config.pools.size(), hosts);
+  const auto has_worker = [&](const std::string& pool) {
+    return find_pool(config, pool) < static_cast<std::int64_t>(usable);
+  };
+  const std::int64_t project = wishes.project.empty() ? -1 : find_project(config, wishes.project);
+  if (project >= 0) {
+    const std::vector<std::string>& inherited = config.projects[static_cast<std::size_t>(project)].pools;
+    if (std::any_of(inherited.begin(), inherited.end(), has_worker) && rng.chance(1, 2)) return {};
+  }
+  std::vector<std::string> names = random_pools(rng, config, rng.chance(1, 2) ? 1 + rng.below(3) : 0);
+  if (std::none_of(names.begin(), names.end(), has_worker)) names.push_back(config.pools[rng.below(usable)].name);
+  return names;
+}
+
+bool may_be_in_quotas(const PolicyConfig& config, const JobPolicy& wishes) {
+  if (config.pools.size() == 1) return config.pools[0].preset == "quota";
+  std::vector<std::string> names = wishes.pools;
+  if (names.empty()) names = config.projects[static_cast<std::size_t>(find_project(config, wishes.project))].pools;
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    return config.pools[static_cast<std::size_t>(find_pool(config, name))].preset == "quota";
+  });
 }
 
 }  // namespace
@@ -103,7 +123,7 @@ PolicyConfig random_policy(Rng& rng) {
       config.projects.back().department = "group";
       config.projects.back().guaranteed_slots = rng.chance(1, 2) ? 1 : 0;
     }
-    if (pools > 1 && rng.chance(1, 2)) config.projects.back().pool = config.pools[rng.below(pools)].name;
+    if (pools > 1 && rng.chance(1, 2)) config.projects.back().pools = random_pools(rng, config, 1 + rng.below(2));
   }
   for (std::uint64_t i = rng.below(3); i > 0; --i)
     config.accounts.push_back({.name = "account-" + std::to_string(i), .parent = {}, .shares = rng.between(1, 3)});
@@ -169,7 +189,7 @@ JobPolicy random_wishes(Rng& rng, const PolicyConfig& config, std::uint32_t gang
     const ProjectConfig& project = config.projects[rng.below(config.projects.size())];
     if (!project.is_department) wishes.project = project.name;
   }
-  if (config.pools.size() > 1) wishes.pool = random_pool_of(rng, config, wishes, hosts);
+  if (config.pools.size() > 1) wishes.pools = random_pools_of(rng, config, wishes, hosts);
   if (!config.accounts.empty() && rng.chance(1, 2))
     wishes.account = config.accounts[rng.below(config.accounts.size())].name;
   if (rng.chance(1, 3)) wishes.weight = static_cast<std::uint32_t>(rng.between(1, 5000));
@@ -179,8 +199,7 @@ JobPolicy random_wishes(Rng& rng, const PolicyConfig& config, std::uint32_t gang
   if (wishes.project.empty()) {
     if (rng.chance(1, 5)) wishes.gang = static_cast<std::uint32_t>(rng.between(1, gang_max));
     if (wishes.gang > wishes.slots_max) wishes.slots_max = 0;
-    if ((config.pools.size() == 1 ? config.pools[0] : pool_of(config, wishes)).preset != "quota")
-      wishes.kind = static_cast<JobKind>(rng.below(3));
+    if (!may_be_in_quotas(config, wishes)) wishes.kind = static_cast<JobKind>(rng.below(3));
     if (rng.chance(1, 4)) wishes.preemptible = Preemptible::Yes;
   }
   return wishes;
@@ -188,7 +207,10 @@ JobPolicy random_wishes(Rng& rng, const PolicyConfig& config, std::uint32_t gang
 
 /// What policy gives a job and what it has, on each band.
 std::string describe_shares(const supervisor::Job& job, const supervisor::WorkerTable& workers) {
-  std::string text;
+  std::string text = "; in pool '" + job.shares->pool_name + "', number " + std::to_string(job.shares->turn.index()) +
+                     " of " + std::to_string(job.shares->turn.pools().size()) + ", " +
+                     std::to_string(job.homeless.size()) + " homeless";
+  for (const std::string& tried : job.shares->tried) text += ", tried: " + tried;
   for (const supervisor::KindShare& kind : job.shares->kinds)
     if (kind.unit_milli > 0)
       text += "; wants " + std::to_string(kind.demand) + "m" + (kind.bound ? " where its work is" : "") +

@@ -125,6 +125,8 @@ Register WorkerHost::description(bool reclaims) const {
   description.shared_storage = true;
   const Bytes store_max = world_.worker_config().store_bytes_max;
   description.store_bytes_max = store_max.is_zero() ? kGiB : store_max;
+  description.labels = {"any"};
+  if (name_ == "worker-1") description.labels.push_back("first");
   description.crash = crash_;
   return description;
 }

@@ -78,6 +78,7 @@ class SupervisorHost {
   void witness(const supervisor::supervisor_action::SendToClient& word);
   void witness_drain(const AdminAnswer& answer);
   void witness(const supervisor::supervisor_action::SendToWorker& order);
+  void witness_place(WorkerId id, JobId number) const;
   void plan_tick();
   void plan_link_tick(WorkerId worker);
   void write(supervisor::supervisor_action::Persist&& order);
@@ -149,6 +150,7 @@ class ClientHost {
 
  private:
   void draw_graph(std::uint32_t number);
+  void draw_labels(std::uint32_t number);
   void lend(std::uint32_t number);
   bool gives_up(const SubmitReply& reply);
   void release_lender(std::uint64_t borrower);

@@ -79,13 +79,27 @@ TEST(JobFile, APartOfADeviceLeavesTheRestOfItsSlotToOthers) {
 TEST(JobFile, SaysWhoseTheJobIsAndWhatPolicyMustKnow) {
   const JobFile job = toml(
       "project = \"vision\"\naccount = \"ann\"\npool = \"gpu\"\nweight = 2.5\nslots_max = 8\ngang = 4\n"
-      "kind = \"inference\"\npreemptible = true\nqos = \"standby\"\nqueue = \"night\"\nuser_factor = "
+      "labels = [\"a100\", \"v100\"]\nkind = \"inference\"\npreemptible = true\nqos = \"standby\"\nqueue = "
+      "\"night\"\nuser_factor = "
       "0.25\n[[subtask]]\nkey = \"a\"\ncommand = [\"true\"]\n");
-  EXPECT_EQ(job.spec.policy, (JobPolicy{"vision", "ann", "gpu", 2500, 8, 4, JobKind::Inference, Preemptible::Yes,
-                                        "standby", "night", 250}));
+  EXPECT_EQ(job.spec.policy, (JobPolicy{"vision",
+                                        "ann",
+                                        {"gpu"},
+                                        {"a100", "v100"},
+                                        2500,
+                                        8,
+                                        4,
+                                        JobKind::Inference,
+                                        Preemptible::Yes,
+                                        "standby",
+                                        "night",
+                                        250}));
   EXPECT_EQ(toml("[[subtask]]\nkey = \"a\"\ncommand = [\"true\"]\n").spec.policy, JobPolicy{});
-  for (const char* wrong : {"weight = 0", "weight = nan", "slots_max = 0", "gang = -1", "kind = \"batch\"", "qos = 3",
-                            "user_factor = 1.01", "user_factor = -0.1"})
+  EXPECT_EQ(toml("pools = [\"gpu\", \"rest\"]\n[[subtask]]\nkey = \"a\"\ncommand = [\"true\"]\n").spec.policy.pools,
+            (std::vector<std::string>{"gpu", "rest"}));
+  for (const char* wrong :
+       {"weight = 0", "weight = nan", "slots_max = 0", "gang = -1", "kind = \"batch\"", "qos = 3", "user_factor = 1.01",
+        "user_factor = -0.1", "pool = \"a\"\npools = [\"b\"]", "labels = [3]"})
     EXPECT_FALSE(read_job_text(std::string{wrong} + "\n[[subtask]]\nkey = \"a\"\ncommand = [\"true\"]\n",
                                DocumentFormat::Toml, "j"))
         << wrong;

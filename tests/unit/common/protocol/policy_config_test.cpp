@@ -11,7 +11,7 @@ PolicyConfig good() {
   PolicyConfig config;
   config.pools = {{.name = "gpu", .preset = "quota", .workers = {"gpu-*", "big"}}, {.name = "rest"}};
   config.projects = {{.name = "research", .is_department = true, .guaranteed_slots = 8},
-                     {.name = "vision", .department = "research", .pool = "gpu", .guaranteed_slots = 5},
+                     {.name = "vision", .department = "research", .pools = {"gpu"}, .guaranteed_slots = 5},
                      {.name = "speech", .department = "research", .guaranteed_slots = 3}};
   config.accounts = {{.name = "all"}, {.name = "ann", .parent = "all", .shares = 3}};
   return config;
@@ -44,7 +44,19 @@ TEST(PolicyConfig, EachMistakeHasItsOwnError) {
       {"project 'speech' belongs to 'vision', which is no department",
        [](PolicyConfig& c) { c.projects[2].department = "vision"; }},
       {"project 'vision' belongs to pool 'gpus', which is not there",
-       [](PolicyConfig& c) { c.projects[1].pool = "gpus"; }},
+       [](PolicyConfig& c) { c.projects[1].pools = {"gpus"}; }},
+      {"project 'vision' lists pool 'gpu' twice",
+       [](PolicyConfig& c) {
+         c.projects[1].pools = {"gpu", "rest", "gpu"};
+       }},
+      {"project 'vision' lists more than 64 pools",
+       [](PolicyConfig& c) { c.projects[1].pools = std::vector<std::string>(kPoolsListedMax + 1, "gpu"); }},
+      {"project 'vision' has the label 'x' twice",
+       [](PolicyConfig& c) {
+         c.projects[1].training_labels = {"x", "x"};
+       }},
+      {"project 'vision' has a label that is not of 1 to 255 bytes",
+       [](PolicyConfig& c) { c.projects[1].interactive_labels = {""}; }},
       {"project 'vision' guaranteed_slots is negative", [](PolicyConfig& c) { c.projects[1].guaranteed_slots = -1; }},
       {"project 'vision' guaranteed_slots is 5, above its limit of 4",
        [](PolicyConfig& c) { c.projects[1].slots_max = 4; }},

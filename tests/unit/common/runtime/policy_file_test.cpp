@@ -45,12 +45,15 @@ weight = 2.5
 priority = 7
 guaranteed_slots = 5
 slots_max = 9
+training_labels = ["a100", "v100"]
+interactive_labels = ["t4"]
 guaranteed_memory = 1024
 memory_max = "2KiB"
 preempt_min_runtime = "5min"
 reclaim_min_runtime = "0"
 [[policy.project]]
 name = "speech"
+pools = ["urgent", "rest"]
 over_quota = "high"
 [[policy.project]]
 name = "idle"
@@ -97,6 +100,10 @@ TEST(PolicyFile, EveryListIsReadAndPrintedBack) {
   EXPECT_EQ(policy.projects[1].preempt_min_runtime, std::chrono::minutes{5});
   EXPECT_EQ(policy.projects[1].reclaim_min_runtime, Duration{0});
   EXPECT_EQ(policy.projects[2].preempt_min_runtime, std::nullopt);
+  EXPECT_EQ(policy.projects[1].pools, std::vector<std::string>{"gpu"});
+  EXPECT_EQ(policy.projects[2].pools, (std::vector<std::string>{"urgent", "rest"}));
+  EXPECT_EQ(policy.projects[1].training_labels, (std::vector<std::string>{"a100", "v100"}));
+  EXPECT_EQ(policy.projects[1].interactive_labels, std::vector<std::string>{"t4"});
   ASSERT_EQ(policy.accounts.size(), 2U);
   EXPECT_EQ(policy.accounts[1].parent, "all");
   const Result<FileConfig> again = parse_config(print_config(*read), "printed");
@@ -133,9 +140,11 @@ name = "short"
 priority = 7
 accounts = ["lab"]
 gpu_slots_max = 1
+time_limit = "90s"
 [[policy.user]]
 name = "ann"
 active_jobs_max = 9
+waiting_jobs_max = 3
 )",
                                                "penstock.toml");
   ASSERT_TRUE(read.has_value()) << to_string(read.error());
@@ -159,7 +168,9 @@ active_jobs_max = 9
   EXPECT_EQ(policy.qos[1].usage_factor, 100);
   EXPECT_EQ(policy.queues[0].priority, 7);
   EXPECT_EQ(policy.queues[0].limits.gpu_slots_max, 1);
+  EXPECT_EQ(policy.queues[0].time_limit, std::chrono::seconds{90});
   EXPECT_EQ(policy.users[0].limits.active_jobs_max, 9);
+  EXPECT_EQ(policy.users[0].limits.waiting_jobs_max, 3);
   const Result<FileConfig> again = parse_config(print_config(*read), "printed");
   ASSERT_TRUE(again.has_value()) << to_string(again.error());
   EXPECT_EQ(again->supervisor.policy, policy);
@@ -188,6 +199,9 @@ TEST(PolicyFile, EachMistakeIsNamedWithItsPlace) {
       {"[[policy.qos]]\nname = \"a\"\nfactor = 1.5\n", "qos 'a' its factor in thousandths is 1500"},
       {"[[policy.queue]]\nname = \"a\"\npriority = -1\n", "penstock.toml:3:12 priority is -1"},
       {"[[policy.user]]\nname = \"a\"\nrunning_jobs_max = 0\n", "user 'a' running_jobs_max is 0"},
+      {"[[policy.user]]\nname = \"a\"\nwaiting_jobs_max = 0\n", "user 'a' waiting_jobs_max is 0"},
+      {"[[policy.project]]\nname = \"a\"\npools = [\"b\"]\npool = \"b\"\n",
+       "penstock.toml:4:8 pools and pool are both there"},
       {"[[policy.pool]]\nname = \"a\"\nfactors = 3\n", "penstock.toml:3:11 factors is no table"},
       {"[[policy.pool]]\nname = \"a\"\n[policy.pool.factors]\nage = 3\n", "there is no setting 'age' here"},
       {"[policy]\nproject = 3\n", "there can be several of 'project'"},

@@ -108,6 +108,7 @@ inline std::vector<FromWorker> all_from_worker() {
   description.reclaims = true;
   description.shared_storage = true;
   description.store_bytes_max = kMiB * 400;
+  description.labels = {"a100", "rack-7"};
   description.crash =
       OperatorCrash{Incarnation{99}, {JobId{4}, SubtaskIndex{5}}, Attempt{6}, 11, "operator 'o' crashed"};
   ReportBatch batch;
@@ -138,7 +139,7 @@ inline std::vector<FromClient> all_from_client() {
                        Keep::Wanted,
                        true,
                        true,
-                       {"p", "a", "gpu", 2500, 7, 4, JobKind::Inference, Preemptible::Yes, "standby", "night", 250}},
+                       {"p", "a", {"gpu", "rest"}, {"a100"}, 2500, 7, 4, JobKind::Inference, Preemptible::Yes, "standby", "night", 250}},
                       full_graph()},
           SubmitAgain{2, {JobId{3}, "x"}, {"y", "", 0, Keep::Sinks, false}, {4, 5}}, AttachJob{4, {JobId::none(), "z"}},
           ReleaseJob{JobId{5}}, AdminRequest{6, "jobs", {"--all", "a b"}, "ada@host"}};

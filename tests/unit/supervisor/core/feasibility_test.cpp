@@ -24,7 +24,7 @@ class FeasibleInPool : public testing::Test {
   static JobSpec in(const std::string& pool, std::uint32_t gang = 0) {
     JobSpec spec;
     spec.name = "mine";
-    spec.policy.pool = pool;
+    spec.policy.pools = {pool};
     spec.policy.gang = gang;
     return spec;
   }

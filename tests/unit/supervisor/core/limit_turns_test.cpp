@@ -25,6 +25,20 @@ TEST(LimitTurns, OneMoreThanMayRunWaits) {
   EXPECT_EQ(turns[2].taken, 2U);
 }
 
+// Spec: policy-flux 8, max_sched_jobs: of those that have not begun.
+TEST(LimitTurns, OneMoreThanMayWaitIsNotLookedAt) {
+  const std::vector<Turn> turns =
+      take_turns({{.waiting_jobs_max = 1}}, {runs(1000, 1000), waits(1000), waits(1000), runs(1000, 2000), waits(0)});
+  EXPECT_EQ(turns[1].rule, LimitRule::None);
+  EXPECT_EQ(turns[1].allowed[0], 1000U);
+  EXPECT_EQ(turns[2].rule, LimitRule::WaitingJobs);
+  EXPECT_EQ(turns[2].allowed[0], 0U);
+  EXPECT_EQ(turns[2].most, 1);
+  EXPECT_EQ(turns[2].taken, 1U);
+  EXPECT_EQ(turns[3].allowed[0], 2000U) << "who runs does not wait to begin";
+  EXPECT_EQ(turns[4].rule, LimitRule::None) << "who wants nothing does not wait";
+}
+
 // One that borrows from another job of its user would else wait for it for ever.
 TEST(LimitTurns, AJobThatHasBegunKeepsItsTurnWhileItWantsAnything) {
   for (const std::uint64_t wanted : {0U, 1000U}) {

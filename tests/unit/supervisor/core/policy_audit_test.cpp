@@ -97,13 +97,13 @@ TEST(PolicyAudit, AReloadTellsWhatIsDifferentAndWhoIsInAnotherPoolNow) {
   supervisor.join({.slots = 4});
   supervisor.submit(many(), named("a", {.project = "p"}));
   supervisor.settle(2);
-  PolicyConfig changed = policed("fair_share_max_min", {{.name = "p", .pool = "own"}}).policy;
+  PolicyConfig changed = policed("fair_share_max_min", {{.name = "p", .pools = {"own"}}}).policy;
   changed.pools.push_back({.name = "own", .workers = {"worker-1"}});
   supervisor.handle(supervisor_event::PolicyRead{ClientId{1}, AdminRequest{9, "reload", {}, "ann@home"}, changed});
   supervisor.ignore();
   EXPECT_EQ(history(supervisor), (Lines{"move job-1: from pool 'all' to 'own', as the configuration says now",
                                         "move worker worker-1: from pool 'all' to 'own', as the configuration says now",
-                                        "reload: done: pool 'own' is new; project 'p': pool the default -> own"}));
+                                        "reload: done: pool 'own' is new; project 'p': pools the default -> own"}));
   supervisor.handle(supervisor_event::PolicyRead{ClientId{1}, AdminRequest{9, "reload", {}, "ann@home"}, changed});
   supervisor.ignore();
   EXPECT_EQ(history(supervisor).back(), "reload: done, and nothing is different");

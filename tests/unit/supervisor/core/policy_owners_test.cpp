@@ -11,7 +11,7 @@ PolicyConfig two_pools() {
   PolicyConfig config;
   config.pools = {{.name = "rest"}, {.name = "gpu", .workers = {"gpu-*"}}};
   config.projects = {{.name = "research", .is_department = true, .guaranteed_slots = 8},
-                     {.name = "vision", .department = "research", .pool = "gpu", .guaranteed_slots = 5},
+                     {.name = "vision", .department = "research", .pools = {"gpu"}, .guaranteed_slots = 5},
                      {.name = "speech", .department = "research", .guaranteed_slots = 3},
                      {.name = "sales", .guaranteed_slots = 2}};
   return config;
@@ -20,12 +20,14 @@ PolicyConfig two_pools() {
 // Spec: policy-runai 10.
 TEST(PolicyOwners, AGuaranteeStandsInTheProjectsOwnPoolOnly) {
   const Guarantee slots = Guarantee::Slots;
-  EXPECT_EQ(guarantees_in(two_pools(), 0, slots), (Amounts{3, 0, 3, 2})) << "there a department has what its parts do";
-  EXPECT_EQ(guarantees_in(two_pools(), 1, slots), (Amounts{8, 5, 0, 0})) << "it is at home where its first part is";
+  EXPECT_EQ(guarantees_in(two_pools(), project_tree(two_pools()), 0, slots), (Amounts{3, 0, 3, 2}))
+      << "there a department has what its parts do";
+  EXPECT_EQ(guarantees_in(two_pools(), project_tree(two_pools()), 1, slots), (Amounts{8, 5, 0, 0}))
+      << "it is at home where its first part is";
   PolicyConfig said = two_pools();
-  said.projects[0].pool = "rest";
-  EXPECT_EQ(guarantees_in(said, 0, slots), (Amounts{8, 0, 3, 2}));
-  EXPECT_EQ(guarantees_in(said, 1, slots), (Amounts{5, 5, 0, 0}));
+  said.projects[0].pools = {"rest"};
+  EXPECT_EQ(guarantees_in(said, project_tree(said), 0, slots), (Amounts{8, 0, 3, 2}));
+  EXPECT_EQ(guarantees_in(said, project_tree(said), 1, slots), (Amounts{5, 5, 0, 0}));
 }
 
 // Spec: policy-runai 2, over-quota; 13.1.

@@ -176,7 +176,7 @@ TEST(PolicyMoves, JobsOfOtherPoolsTakeNoRoom) {
   for (const auto& [name, pool] : {std::pair{"a", "all"}, {"b", "other"}, {"c", "all"}}) {
     JobSpec spec;
     spec.name = name;
-    spec.policy.pool = pool;
+    spec.policy.pools = {pool};
     supervisor.submit(GraphBuilder{}.sources(40).build(), spec);
   }
   EXPECT_FALSE(supervisor.ask("move", {"b", "ahead-of", "a"}).has_value());
@@ -184,7 +184,7 @@ TEST(PolicyMoves, JobsOfOtherPoolsTakeNoRoom) {
   EXPECT_EQ(supervisor.job(2).shares->position, between);
   JobSpec spec;
   spec.name = "d";
-  spec.policy.pool = "all";
+  spec.policy.pools = {"all"};
   supervisor.submit(GraphBuilder{}.sources(40).build(), spec);
   EXPECT_TRUE(supervisor.ask("move", {"d", "behind", "a"}).has_value());
   EXPECT_EQ(supervisor.job(4).shares->position, between);

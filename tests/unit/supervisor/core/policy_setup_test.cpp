@@ -16,7 +16,7 @@ SupervisorConfig two_pools() {
   SupervisorConfig config;
   config.policy.pools = {{.name = "first", .workers = {"worker-1"}}, {.name = "rest"}};
   config.policy.projects = {{.name = "science", .is_department = true},
-                            {.name = "vision", .department = "science", .pool = "first"}};
+                            {.name = "vision", .department = "science", .pools = {"first"}}};
   config.policy.accounts = {{.name = "ann"}};
   return config;
 }
@@ -33,7 +33,7 @@ TEST(PolicySetup, WhatAJobSaysOfItsOwnerMustBeKnown) {
   EXPECT_NE(refused({.project = "visions"}).find("project 'visions' is not known"), std::string::npos);
   EXPECT_NE(refused({.project = "science"}).find("is a department"), std::string::npos);
   EXPECT_NE(refused({.account = "bob"}).find("account 'bob' is not known"), std::string::npos);
-  EXPECT_NE(refused({.pool = "frist"}).find("did you mean 'first'"), std::string::npos);
+  EXPECT_NE(refused({.pools = {"frist"}}).find("did you mean 'first'"), std::string::npos);
   EXPECT_NE(refused({.gang = 2}).find("is larger than pool 'rest', which has 1 cpu slots"), std::string::npos);
   supervisor.ignore();
 }

@@ -105,7 +105,7 @@ TEST(PolicySnapshot, AGuaranteeIsShownInOnePoolOnly) {
   for (const char* pool : {"all", "other"}) {
     JobSpec spec;
     spec.name = pool;
-    spec.policy = {.project = "a", .pool = pool};
+    spec.policy = {.project = "a", .pools = {pool}};
     supervisor.submit(GraphBuilder{}.sources(2).build(), spec);
   }
   supervisor.tick_after(std::chrono::milliseconds{5});

@@ -13,9 +13,22 @@ TEST(PoolChoice, TheJobThenItsProjectThenTheDefault) {
   EXPECT_EQ(pools_wanted({2, 1}, {3}, 0), (Pools{2, 1}));
   EXPECT_EQ(pools_wanted({}, {3, 1}, 0), (Pools{3, 1}));
   EXPECT_EQ(pools_wanted({}, {}, 0), Pools{0});
-  EXPECT_TRUE(check_pool_list({0, 2, 1}, 3));
-  EXPECT_FALSE(check_pool_list({0, 3}, 3));
-  EXPECT_FALSE(check_pool_list({1, 0, 1}, 3));
+}
+
+TEST(PoolChoice, ATurnGoesOnWhereItHasGotTo) {
+  EXPECT_EQ((PoolTurn{{4, 7, 5}, 7}).pool(), 7U);
+  EXPECT_EQ((PoolTurn{{4, 7, 5}, 6}).pool(), 4U) << "that one is not listed any more";
+}
+
+// Spec: policy-runai 10; a start that backfill reserves says when, not where.
+TEST(PoolChoice, AStartAtSomeTimeToComeIsNoPlace) {
+  const std::vector<MemberTurn> members{{0, MemberState::Pending}, {1, MemberState::Pending}};
+  Plan plan;
+  plan.reservations.push_back({.member = 0, .places = {}, .device_groups = {}, .starts_by = Instant{}});
+  plan.reservations.push_back({.member = 1, .places = {{0, 1}}, .device_groups = {}, .starts_by = kNever});
+  EXPECT_EQ(pool_outcomes(members, {false, false}, plan),
+            (std::vector<PoolTurn::Outcome>{PoolTurn::Outcome::Waits, PoolTurn::Outcome::Placed}));
+  EXPECT_EQ(pool_outcomes(members, {true, false}, plan)[0], PoolTurn::Outcome::Skipped);
 }
 
 TEST(PoolChoice, GoesRoundTheListAndBackToTheFirst) {

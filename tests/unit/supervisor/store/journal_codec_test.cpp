@@ -59,8 +59,9 @@ TEST(JournalCodec, EveryRecordComesBackAsItWas) {
   EXPECT_EQ(decode_plain_chunk(encode_plain(graph)).value(), graph);
   EXPECT_EQ(decode_subtasks_ended(encode(some_ended())).value(), some_ended());
 
-  const record::JobChanged changed{
-      JobId{7}, 5, true, Error{ErrorCode::Cancelled, "s", "m", "r"}, true, 2500, 8, -7, "expedite", "short", true};
+  const record::JobChanged changed{JobId{7},   5,       true, Error{ErrorCode::Cancelled, "s", "m", "r"},
+                                   true,       2500,    8,    -7,
+                                   "expedite", "short", true, "second"};
   EXPECT_EQ(decode_changed(encode(changed)).value(), changed);
 
   const record::PolicyKept kept{1'800'000'000'000,

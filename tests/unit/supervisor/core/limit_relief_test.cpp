@@ -1,0 +1,99 @@
+// SupervisorCore: what would free a job that a limit or its own cap holds.
+#include <gtest/gtest.h>
+
+#include "tests/support/policed_supervisor.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+class LimitRelief {
+ public:
+  explicit LimitRelief(JobLimits limits) : cluster{config(limits)} { cluster.join({.slots = 16}); }
+  ~LimitRelief() { cluster.ignore(); }
+  LimitRelief(const LimitRelief&) = delete;
+  LimitRelief& operator=(const LimitRelief&) = delete;
+
+  JobId submit(JobPolicy policy, std::uint32_t subtasks) {
+    JobSpec spec;
+    spec.name = "job " + std::to_string(++jobs_);
+    spec.owner = "ann";
+    spec.policy = std::move(policy);
+    const JobId id = cluster.submit(GraphBuilder{}.sources(subtasks).build(), spec);
+    cluster.settle(3);
+    return id;
+  }
+  Value explain(JobId job) {
+    const Result<Value> answer = cluster.ask("explain", {to_string(job)});
+    EXPECT_TRUE(answer.has_value());
+    return answer ? *answer : Value{};
+  }
+  /// Rows as `what of: how`.
+  Lines freed_by(JobId job) {
+    Lines lines;
+    const Value answer = explain(job);
+    if (const Value::List* rows = answer["freed_by"].list())
+      for (const Value& row : *rows)
+        lines.push_back(*row["what"].text() + " " + *row["of"].text() +
+                        (row["how"].text()->empty() ? "" : ": " + *row["how"].text()));
+    return lines;
+  }
+
+  PolicedSupervisor cluster;
+
+ private:
+  static SupervisorConfig config(JobLimits limits) {
+    SupervisorConfig config = policed("priority");
+    config.policy.users = {{.name = "ann", .limits = limits}};
+    return config;
+  }
+  int jobs_ = 0;
+};
+
+TEST(LimitReliefTest, TheEndOfAnyThatRunsFreesTheNext) {
+  LimitRelief it{{.running_jobs_max = 2}};
+  const JobId a = it.submit({}, 1);
+  const JobId b = it.submit({}, 1);
+  const JobId next = it.submit({}, 1);
+  const JobId last = it.submit({}, 1);
+  EXPECT_EQ(it.freed_by(next), (Lines{"end " + to_string(a), "end " + to_string(b)}));
+  EXPECT_EQ(it.freed_by(last), Lines{"start " + to_string(next)}) << "an end frees the one before it";
+  EXPECT_EQ(it.freed_by(a), Lines{});
+}
+
+TEST(LimitReliefTest, OfSlotsThoseEndsThatLeaveEnough) {
+  LimitRelief it{{.slots_max = 6}};
+  const JobId small = it.submit({.slots_max = 1}, 1);
+  const JobId large = it.submit({}, 4);
+  const JobId gang = it.submit({.gang = 4}, 4);
+  EXPECT_EQ(it.freed_by(gang), Lines{"end " + to_string(large)});
+  const JobId all = it.submit({.gang = 6}, 6);
+  EXPECT_EQ(it.freed_by(all), Lines{"end " + to_string(small) + ", " + to_string(large) + ": together"});
+}
+
+// Spec: policy-flux 8, max_sched_jobs.
+TEST(LimitReliefTest, OfWaitingJobsTheStartOfOneBeforeIt) {
+  LimitRelief it{{.waiting_jobs_max = 1}};
+  it.submit({}, 16);
+  const JobId waits = it.submit({}, 1);
+  const JobId crowded = it.submit({}, 1);
+  EXPECT_EQ(it.explain(crowded)["held_by"], Value{"waiting_jobs_max of user 'ann' is 1, and 1 wait before it"});
+  EXPECT_EQ(it.freed_by(crowded), Lines{"start " + to_string(waits)});
+  const Result<Value> limits = it.cluster.ask("limits");
+  ASSERT_TRUE(limits.has_value());
+  EXPECT_EQ((*limits->list())[0]["waiting_jobs_max"], Value{std::int64_t{1}});
+  EXPECT_EQ((*limits->list())[0]["waiting_jobs"], Value{std::int64_t{1}});
+}
+
+TEST(LimitReliefTest, WhoHoldsAllOfItsOwnCapIsTold) {
+  LimitRelief it{{}};
+  const JobId capped = it.submit({.slots_max = 2}, 5);
+  EXPECT_EQ(it.explain(capped)["held_by"], Value{"slots_max: it holds 2 of the 2 that it may hold"});
+  EXPECT_EQ(it.freed_by(capped), Lines{"cap " + to_string(capped) + ": set cap " + to_string(capped) + " 3"});
+  const Result<Value> queue = it.cluster.ask("queue");
+  EXPECT_EQ((*queue->list())[0]["held_by"], it.explain(capped)["held_by"]);
+  const JobId small = it.submit({.slots_max = 2}, 2);
+  EXPECT_TRUE(it.explain(small)["held_by"].is_null()) << "it has all that it wants";
+}
+
+}  // namespace
+}  // namespace penstock::supervisor

@@ -1,0 +1,388 @@
+// SupervisorCore: in which of its pools a job is tried next, and on which workers it may be at all.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/support/coverage_marks.hpp"
+#include "tests/support/journal_harness.hpp"
+#include "tests/support/policed_supervisor.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+/// Pool `first` is worker 1, `second` worker 2, `rest` whoever else there is.
+SupervisorConfig three_pools(const std::string& preset = "fair_share_max_min") {
+  SupervisorConfig config = policed(preset);
+  config.policy.pools = {{.name = "first", .preset = preset, .workers = {"worker-1"}, .preemption = true},
+                         {.name = "second", .preset = preset, .workers = {"worker-2"}, .preemption = true},
+                         {.name = "rest", .preset = preset, .preemption = true}};
+  return config;
+}
+
+class PoolTurns {
+ public:
+  explicit PoolTurns(const SupervisorConfig& config) : cluster{config} {}
+  ~PoolTurns() { cluster.ignore(); }
+  PoolTurns(const PoolTurns&) = delete;
+  PoolTurns& operator=(const PoolTurns&) = delete;
+
+  JobId submit(JobPolicy policy, std::uint32_t subtasks, std::uint32_t slots = 1, BandSelector required = {}) {
+    GraphBuilder builder;
+    builder.template_at(0).request.slots = kOneSlot * slots;
+    builder.template_at(0).required = std::move(required);
+    JobSpec spec;
+    spec.name = "job " + std::to_string(++jobs_);
+    spec.policy = std::move(policy);
+    const JobId id = cluster.submit(builder.sources(subtasks).build(), spec);
+    if (id.valid()) cluster.settle(4);
+    return id;
+  }
+  std::string refused(JobPolicy policy, std::uint32_t slots = 1, BandSelector required = {}) {
+    if (submit(std::move(policy), 1, slots, std::move(required)).valid()) return "accepted";
+    return to_string(cluster.refusal());
+  }
+  /// `first here`, or `first: why not`.
+  Lines pools_of(JobId job) {
+    Lines lines;
+    const Result<Value> answer = cluster.ask("explain", {to_string(job)});
+    EXPECT_TRUE(answer.has_value());
+    if (const Value::List* rows = (*answer)["pools"].list())
+      for (const Value& row : *rows)
+        lines.push_back(*row["pool"].text() + (row["here"] == Value{true}       ? " here"
+                                               : row["held_by"].text()->empty() ? ""
+                                                                                : ": " + *row["held_by"].text()));
+    return lines;
+  }
+
+  PolicedSupervisor cluster;
+
+ private:
+  int jobs_ = 0;
+};
+
+// Spec: policy-runai 10.
+TEST(PoolTurnsTest, WhoFindsNoRoomInOnePoolGetsItInTheNext) {
+  PoolTurns it{three_pools("multifactor")};
+  it.cluster.join({.slots = 2});
+  it.cluster.join({.slots = 2});
+  it.submit({.pools = {"first"}}, 2);
+  EXPECT_EQ(it.cluster.assigned(), (Lines{"0 to w1", "1 to w1"}));
+  JobId job;
+  PENSTOCK_EXPECT_COVERAGE_MARK("a job is tried in the next of its pools",
+                                job = it.submit(JobPolicy{.pools = Texts({"first", "second"})}, 2));
+  Lines assigned = it.cluster.assigned();
+  std::sort(assigned.begin(), assigned.end());
+  EXPECT_EQ(assigned, (Lines{"2:0 to w2", "2:1 to w2"}));
+  EXPECT_EQ(it.pools_of(job), (Lines{"first: no room: it needs 1, and the roomiest place has 0", "second here"}));
+}
+
+TEST(PoolTurnsTest, AListOfItsProjectIsUsedWhereTheJobHasNone) {
+  SupervisorConfig config = three_pools("multifactor");
+  config.policy.projects = {{.name = "a", .pools = {"second", "first"}}};
+  PoolTurns it{config};
+  it.cluster.join({.slots = 1});
+  it.cluster.join({.slots = 1});
+  for (int i = 0; i < 2; ++i) it.submit({.project = "a"}, 1);
+  EXPECT_EQ(it.cluster.assigned(), (Lines{"0 to w2", "2:0 to w1"}));
+}
+
+TEST(PoolTurnsTest, AllOfAGangIsInOnePool) {
+  PoolTurns it{three_pools("multifactor")};
+  it.cluster.join({.slots = 4});
+  it.cluster.join({.slots = 4});
+  it.submit({.pools = {"first"}}, 2);
+  it.submit({.pools = {"second"}}, 2);
+  it.cluster.assigned();
+  const JobId gang = it.submit({.pools = {"first", "second"}, .gang = 4}, 4);
+  EXPECT_EQ(it.cluster.assigned(), Lines{}) << "two slots of either pool are free";
+  for (std::uint32_t i = 0; i < 2; ++i) it.cluster.succeed(2, i, {}, 2);
+  it.cluster.settle(4);
+  EXPECT_EQ(it.cluster.assigned(), (Lines{"3:0 to w2", "3:1 to w2", "3:2 to w2", "3:3 to w2"}));
+  EXPECT_EQ(it.pools_of(gang).back(), "second here");
+}
+
+// Who waits is at the head of its list: there it takes what becomes free as if it had named no other pool.
+TEST(PoolTurnsTest, WhoWaitsEverywhereWaitsAtTheHeadOfItsList) {
+  PoolTurns it{three_pools("multifactor")};
+  it.cluster.join({.slots = 1});
+  it.cluster.join({.slots = 1});
+  it.submit({.pools = {"first"}}, 1);
+  it.submit({.pools = {"second"}}, 1);
+  const JobId job = it.submit({.pools = {"second", "first"}}, 1);
+  it.cluster.assigned();
+  EXPECT_EQ(it.pools_of(job), (Lines{"second here", "first: no room: it needs 1, and the roomiest place has 0"}));
+  it.cluster.succeed(1, 0, {}, 1);
+  it.cluster.settle(4);
+  EXPECT_EQ(it.cluster.assigned(), Lines{"3:0 to w1"});
+}
+
+// A pool where somebody waits, though not in this very pass, is not free for all between two passes.
+TEST(PoolTurnsTest, AJobThatIsTriedElsewhereStillCountsAsWaiting) {
+  PoolTurns it{three_pools("multifactor")};
+  it.cluster.join({.slots = 2});
+  it.cluster.join({.slots = 2});
+  it.submit({.pools = {"first"}}, 20);
+  it.submit({.pools = {"second"}}, 20);
+  it.submit({.pools = {"first", "second"}}, 2);
+  it.cluster.settle(4);
+  it.cluster.entitlements(1);
+  for (int i = 0; i < 6; ++i) {
+    it.cluster.settle(1);
+    EXPECT_EQ((it.cluster.take<EntitlementBatch>().size()), 0U) << "nothing has changed";
+  }
+}
+
+TEST(PoolTurnsTest, WhatItHoldsKeepsItInAPool) {
+  PoolTurns it{three_pools("multifactor")};
+  it.cluster.join({.slots = 2});
+  it.cluster.join({.slots = 2});
+  it.submit({.pools = {"first"}}, 2);
+  const JobId job = it.submit({.pools = {"first", "second"}}, 6);
+  it.cluster.assigned();
+  for (std::uint32_t i = 0; i < 2; ++i) it.cluster.succeed(1, i, {}, 1);
+  it.cluster.settle(4);
+  EXPECT_EQ(it.pools_of(job).back(), "second here");
+  for (const std::string& line : it.cluster.assigned()) EXPECT_NE(line.find("to w2"), std::string::npos) << line;
+}
+
+// It must run on the second worker: it has no homes in the first pool, and all of them in the second.
+TEST(PoolTurnsTest, APoolThatCouldNotHoldItIsPassedOver) {
+  PoolTurns it{three_pools()};
+  it.cluster.join({.slots = 2});
+  it.cluster.join({.slots = 4});
+  it.submit({.pools = {"first", "second"}}, 2, 1, {"worker-2", ""});
+  EXPECT_EQ(it.cluster.assigned(), (Lines{"0 to w2", "1 to w2"}));
+  const JobId large = it.submit({.pools = {"first", "second"}}, 1, 4);
+  EXPECT_EQ(it.pools_of(large).front(), "first: no band there could hold all of it");
+  EXPECT_NE(it.refused({.pools = {"first", "second"}}, 5).find("nor can any other of its 2 pools hold it"),
+            std::string::npos);
+}
+
+// Else the pass over the second pool, which is none, would order the next one, and so on.
+TEST(PoolTurnsTest, WhereNoOtherPoolWillDoTheNextRoundWaitsForItsTime) {
+  PoolTurns it{three_pools("multifactor")};
+  it.cluster.join({.slots = 2});
+  it.cluster.join({.slots = 1});
+  it.submit({.pools = {"first"}}, 2);
+  it.submit({.pools = {"first", "second"}}, 1, 2);
+  it.cluster.settle(1);
+  it.cluster.take_passes();
+  int passes = 0;
+  for (int ms = 0; ms < 400; ++ms) {
+    it.cluster.tick_after(std::chrono::milliseconds{1});
+    for (supervisor_action::RunPass& order : it.cluster.take_passes()) {
+      it.cluster.handle(PolicedSupervisor::run(order));
+      ++passes;
+    }
+  }
+  EXPECT_LE(passes, 3);
+}
+
+TEST(PoolTurnsTest, AListIsRefusedByTheNameThatIsWrong) {
+  PoolTurns it{three_pools()};
+  it.cluster.join();
+  EXPECT_NE(it.refused({.pools = {"first", "secund"}}).find("pool 'secund': is not known"), std::string::npos);
+  EXPECT_NE(it.refused({.pools = {"first", "second", "first"}}).find("lists pool 'first' twice"), std::string::npos);
+  EXPECT_NE(it.refused({.pools = Texts(kPoolsListedMax + 1, "first")}).find("lists more than 64 pools"),
+            std::string::npos);
+}
+
+TEST(PoolTurnsTest, WhoWasPreemptedBeginsAtTheHeadAgain) {
+  SupervisorConfig config = three_pools("priority");
+  PoolTurns it{config};
+  it.cluster.join({.slots = 1});
+  it.cluster.join({.slots = 1});
+  it.submit({.pools = {"first"}, .kind = JobKind::Interactive}, 1);
+  const JobId job = it.submit({.pools = {"first", "second"}}, 1);
+  ASSERT_EQ(it.cluster.assigned(), (Lines{"0 to w1", "2:0 to w2"}));
+  it.cluster.say(2, 0, Outcome::Started, 2);
+  JobSpec urgent;
+  urgent.name = "urgent";
+  urgent.priority = 5;
+  urgent.policy.pools = {"second"};
+  it.cluster.submit(GraphBuilder{}.sources(1).build(), urgent);
+  it.cluster.settle(4);
+  EXPECT_EQ(it.pools_of(job).back(), "second here") << "it has not left yet";
+  it.cluster.say(2, 0, Outcome::Returned, 2);
+  it.cluster.settle(4);
+  EXPECT_EQ(it.cluster.assigned(), Lines{"3:0 to w2"});
+  EXPECT_EQ(it.pools_of(job).front(), "first here");
+}
+
+TEST(PoolTurnsTest, QueueAndPoolsShowWhereItIsAndMayGo) {
+  PoolTurns it{three_pools("multifactor")};
+  it.cluster.join({.slots = 1});
+  it.cluster.join({.slots = 1});
+  it.submit({.pools = {"second", "first"}}, 1);
+  const Result<Value> queue = it.cluster.ask("queue");
+  ASSERT_TRUE(queue.has_value());
+  EXPECT_EQ((*queue->list())[0]["pool"], Value{"second"});
+  EXPECT_EQ((*queue->list())[0]["pools"], Value{"second,first"});
+  const Result<Value> pools = it.cluster.ask("pools");
+  ASSERT_TRUE(pools.has_value());
+  EXPECT_EQ((*pools->list())[0]["jobs_elsewhere"], Value{std::uint64_t{1}});
+  EXPECT_EQ((*pools->list())[1]["jobs_elsewhere"], Value{std::uint64_t{0}});
+}
+
+TEST(PoolTurnsTest, ANextLifeFindsItInThePoolWhereItWas) {
+  JournalHarness cluster{three_pools("multifactor")};
+  const auto run = [&] {
+    for (int i = 0; i < 12; ++i) {
+      cluster.write_all();
+      for (const supervisor_action::RunPass& pass : cluster->take_passes())
+        cluster->handle(PolicedSupervisor::run(pass));
+    }
+  };
+  cluster->join({.slots = 1});
+  cluster->join({.slots = 1});
+  for (const Texts& pools : {Texts{"first"}, Texts{"first", "second"}}) {
+    JobSpec spec;
+    spec.name = "job " + pools.back();
+    spec.policy.pools = pools;
+    cluster->submit(GraphBuilder{}.sources(3).build(), spec);
+    run();
+  }
+  for (std::uint32_t prepared = 0; prepared < 3; ++prepared) cluster->say(1, prepared, Outcome::Returned, 2);
+  run();
+  ASSERT_EQ(cluster->job(2).shares->pool_name, "second");
+  cluster.restart_for_claims();
+  EXPECT_EQ(cluster->job(2).shares->pool_name, "second");
+  EXPECT_EQ(cluster->job(2).shares->turn.pools(), (std::vector<std::uint32_t>{0, 1}));
+  EXPECT_EQ(cluster->job(1).shares->pool_name, "first");
+  cluster->ignore();
+}
+
+// Where it is placed is written down, but perhaps not before its workers have heard of it.
+TEST(PoolTurnsTest, WorkClaimedInAnotherPoolOfItsListKeepsItThere) {
+  const SupervisorConfig config = three_pools("multifactor");
+  JournalHarness cluster{config};
+  cluster->join({.slots = 1});
+  cluster->join({.slots = 1});
+  JobSpec spec;
+  spec.name = "job";
+  spec.policy.pools = {"first", "second"};
+  cluster->submit(GraphBuilder{}.sources(3).build(), spec);
+  cluster.write_all();
+  ASSERT_EQ(cluster->job().shares->pool_name, "first");
+  cluster.restart_for_claims();
+  cluster->come_back(2,
+                     {.jobs = {{JobId{1}, {{SubtaskIndex{0}, Attempt{1}, BandIndex{0}, ClaimedStage::Running}}, {}}}});
+  PENSTOCK_EXPECT_COVERAGE_MARK("a job stays in the pool where its work was claimed", cluster->come_back(1, {}));
+  EXPECT_EQ(cluster->job().shares->pool_name, "second");
+  EXPECT_EQ(cluster->job().shares->turn.pool(), 1U);
+  cluster->ignore();
+}
+
+TEST(PoolTurnsTest, AReloadThatTakesItsPoolAwayMovesItsWorkToTheNext) {
+  PoolTurns it{three_pools()};
+  it.cluster.join({.slots = 1});
+  it.cluster.join({.slots = 1});
+  const JobId job = it.submit({.pools = {"first", "second"}}, 3);
+  EXPECT_EQ(it.cluster.assigned().front(), "0 to w1");
+  PolicyConfig changed = three_pools().policy;
+  changed.pools[0] = {.name = "other", .workers = {"worker-1"}};
+  it.cluster.handle(supervisor_event::PolicyRead{ClientId::none(), {}, changed});
+  for (const std::string& line : it.cluster.steals()) EXPECT_NE(line.find("w1"), std::string::npos);
+  it.cluster.succeed(1, 0);
+  for (const std::uint32_t prepared : {1U, 2U}) it.cluster.say(1, prepared, Outcome::Returned);
+  it.cluster.settle(6);
+  EXPECT_EQ(it.pools_of(job), Lines{}) << "one pool is left: no list";
+  bool in_second = false;
+  for (const std::string& line : it.cluster.assigned()) in_second |= line.find("to w2") != std::string::npos;
+  EXPECT_TRUE(in_second);
+}
+
+// Spec: policy-runai 7.
+TEST(Labels, AJobRunsOnWorkersThatHaveOneOfItsLabels) {
+  for (const bool policy : {false, true}) {
+    PoolTurns it{policy ? policed("fair_share_max_min") : SupervisorConfig{}};
+    it.cluster.join({.slots = 4});
+    it.cluster.join({.slots = 4, .labels = {"a100", "rack-1"}});
+    it.cluster.join({.slots = 4, .labels = {"v100"}});
+    JobSpec spec;
+    spec.policy.labels = {"v100", "t4"};
+    it.cluster.submit(GraphBuilder{}.sources(3).build(), spec);
+    if (policy) it.cluster.settle(3);
+    EXPECT_EQ(it.cluster.assigned(), (Lines{"0 to w3", "1 to w3", "2 to w3"})) << policy;
+  }
+}
+
+TEST(Labels, WhatAProjectAllowsAndTheJobWantsCountTogether) {
+  SupervisorConfig config = policed(
+      "quota", {{.name = "a", .guaranteed_slots = 4, .training_labels = {"cheap"}, .interactive_labels = {"near"}}});
+  PoolTurns it{config};
+  it.cluster.join({.slots = 1, .labels = {"cheap"}});
+  it.cluster.join({.slots = 1, .labels = {"cheap", "fast"}});
+  it.cluster.join({.slots = 1, .labels = {"near", "fast"}});
+  it.submit({.project = "a", .labels = {"fast"}}, 1);
+  EXPECT_EQ(it.cluster.assigned(), Lines{"0 to w2"});
+  it.submit({.project = "a", .kind = JobKind::Interactive}, 1);
+  EXPECT_EQ(it.cluster.assigned(), Lines{"2:0 to w3"});
+  it.submit({.project = "a", .labels = {"fast"}, .kind = JobKind::Inference}, 1);
+  EXPECT_EQ(it.cluster.assigned(), Lines{}) << "inference counts as interactive, and that worker is taken";
+}
+
+TEST(Labels, NothingIsCountedThatTheyForbid) {
+  PoolTurns it{policed("fair_share_max_min")};
+  it.cluster.join({.slots = 4, .labels = {"a"}});
+  it.cluster.join({.slots = 4});
+  const JobId limited = it.submit({.labels = {"a"}}, 40);
+  const JobId other = it.submit({}, 40);
+  EXPECT_EQ(it.cluster.entitlements(limited.value()), Lines{"w1:4"});
+  EXPECT_EQ(it.cluster.entitlements(other.value()), Lines{"w2:4"});
+}
+
+TEST(Labels, LimitsThatLeaveNothingAreRefusedWithBoth) {
+  SupervisorConfig config = policed("quota", {{.name = "a", .training_labels = {"cheap"}}});
+  PoolTurns it{config};
+  it.cluster.join({.slots = 1, .labels = {"cheap"}});
+  it.cluster.join({.slots = 1, .labels = {"fast"}});
+  EXPECT_NE(
+      it.refused({.project = "a", .labels = {"fast", "new"}})
+          .find("it runs on 'fast' or 'new' only, and project 'a' on 'cheap' only, and no worker of pool 'all' has "
+                "such labels"),
+      std::string::npos)
+      << to_string(it.cluster.refusal());
+  EXPECT_NE(it.refused({.labels = {"fast"}}, 1, {"worker-1", ""})
+                .find("worker-1/numa-0 could have it, but it runs on 'fast' only"),
+            std::string::npos)
+      << to_string(it.cluster.refusal());
+  EXPECT_NE(it.refused({.labels = {"x", "x"}}).find("has the label 'x' twice"), std::string::npos);
+  EXPECT_NE(it.refused({.labels = {""}}).find("has a label that is not of 1 to 255 bytes"), std::string::npos);
+  EXPECT_NE(it.refused({.labels = Texts(kLabelsMax + 1, "x")}).find("has more than 64 labels"), std::string::npos);
+}
+
+TEST(Labels, WhatNoWorkerHasAnyMoreIsExplained) {
+  PoolTurns it{policed("fair_share_max_min")};
+  it.cluster.join({.slots = 1});
+  it.cluster.join({.slots = 1, .labels = {"fast"}});
+  const JobId job = it.submit({.labels = {"fast"}}, 1);
+  it.cluster.lose(2);
+  it.cluster.settle(2);
+  const Result<Value> answer = it.cluster.ask("explain", {to_string(job)});
+  ASSERT_TRUE(answer.has_value());
+  EXPECT_EQ((*answer)["reason"],
+            Value{"infeasible: it runs on 'fast' only, and no worker of pool 'all' has such labels"});
+  it.cluster.assigned();
+  it.cluster.join({.slots = 1, .labels = {"fast"}});
+  it.cluster.settle(3);
+  EXPECT_EQ(it.cluster.assigned(), Lines{"0#2 to w3"});
+}
+
+TEST(Labels, AReloadThatLimitsAProjectMovesWhatWaits) {
+  PoolTurns it{policed("fair_share_max_min", {{.name = "a"}})};
+  it.cluster.join({.slots = 1});
+  it.cluster.join({.slots = 1, .labels = {"fast"}});
+  it.submit({.project = "a"}, 40);
+  it.cluster.assigned();
+  it.cluster.handle(supervisor_event::PolicyRead{
+      ClientId::none(), {}, policed("fair_share_max_min", {{.name = "a", .training_labels = {"fast"}}}).policy});
+  it.cluster.settle(4);
+  EXPECT_EQ(it.cluster.entitlements(1), (Lines{"w1:0", "w2:all"}));
+  for (const std::string& line : it.cluster.assigned()) EXPECT_NE(line.find("to w2"), std::string::npos) << line;
+}
+
+}  // namespace
+}  // namespace penstock::supervisor
