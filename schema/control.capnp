@@ -82,6 +82,7 @@ struct Register {
   reclaims @5 :Bool;
   sharedStorage @6 :Bool;
   crash @7 :OperatorCrash;           # why this process began another life; null: no operator's fault
+  logQuestions @8 :Bool;             # it understands `log`; else `explain` without a subtask asks for one
 }
 
 struct AssignedInput {
@@ -191,6 +192,7 @@ struct ToWorker {
     peers @25 :List(PeerAddress);
     keep :group { job @27 :UInt32; data @28 :List(KeepDatum); }
     removeCheckpoints @30 :List(UInt64);  # lives of workers that are gone
+    log :group { question @31 :UInt64; job @32 :UInt32; }
   }
 }
 
@@ -281,6 +283,7 @@ struct FromWorker {
     drainState :group { draining @5 :Bool; empty @6 :Bool; }
     explanation :group { question @7 :UInt64; known @8 :Bool; state @9 :Text; reason @10 :Text; }
     claim :group { last @11 :Bool; draining @12 :Bool; claimed @13 :List(ClaimedJob); }
+    logAnswer :group { question @14 :UInt64; lines @15 :Data; }
   }
 }
 

@@ -109,6 +109,7 @@ Register SupervisorHarness::describe(WorkerId id, const WorkerSpec& spec) {
   description.data_address = description.host + ":7000";
   description.operators = spec.operators;
   description.shared_storage = spec.shared_storage;
+  description.log_questions = spec.log_questions;
   description.crash = spec.crash;
   for (std::uint32_t i = 0; i < spec.bands + spec.gpus; ++i) {
     const bool gpu = i >= spec.bands;

@@ -26,6 +26,7 @@ struct WorkerSpec {
   std::vector<std::string> operators;
   std::vector<NamedAmount> named;
   bool shared_storage = false;
+  bool log_questions = true;
   std::optional<OperatorCrash> crash{};
 };
 

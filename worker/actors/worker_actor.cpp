@@ -92,6 +92,7 @@ class WorkerActor {
     description.bands = options_.bands;
     description.operators = surroundings_->operators.names();
     description.shared_storage = !options_.checkpoints.empty();
+    description.log_questions = true;
     description.crash = std::exchange(options_.crash, std::nullopt);
     WorkerPorts ports = make_ports();
     ports.life = life_;

@@ -257,9 +257,14 @@ void WorkerHost::State::enter(Caller caller) {
 // A question about no subtask of a job asks for its log. Logs are no state of the core: what runners have written it
 // never hears.
 void WorkerHost::State::receive(const ToWorker& message) {
-  const auto* question = std::get_if<ExplainQuestion>(&message);
-  if (question == nullptr || question->subtask.index.valid()) return handle(worker_event::MessageArrived{message});
-  std::string log = logs.text(question->subtask.job);
+  if (const auto* question = std::get_if<LogQuestion>(&message)) {
+    messages.emplace_back(LogAnswer{question->question, logs.text(question->job)});
+    return;
+  }
+  // A supervisor of protocol 1.0 asks like this.
+  const auto* old = std::get_if<ExplainQuestion>(&message);
+  if (old == nullptr || old->subtask.index.valid()) return handle(worker_event::MessageArrived{message});
+  std::string log = logs.text(old->subtask.job);
   const bool known = !log.empty();
   messages.emplace_back(ExplainAnswer{question->question, known, {}, std::move(log)});
 }

@@ -123,6 +123,7 @@ class WorkerCore {
   void receive(const ReportsApplied& message);
   void receive(const Drain& message);
   void receive(const ExplainQuestion& message);
+  void receive(const LogQuestion&) {}       // For the shell: what runners have written is no state of the core.
   void receive(const PeerAddressBatch&) {}  // For the shell, which knows addresses; the core knows names.
   bool check_batch(const AssignBatch& batch);
   void define_templates(JobContext& job, const AssignBatch& batch);

@@ -123,6 +123,7 @@ Register WorkerHost::description(bool reclaims) const {
   description.data_address = description.host + ":1";
   description.bands = bands_;
   description.shared_storage = true;
+  description.log_questions = true;
   description.crash = crash_;
   return description;
 }
