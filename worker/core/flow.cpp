@@ -399,6 +399,8 @@ void WorkerCore::demote_if_stuck(Band& band) {
   PENSTOCK_COVERAGE_MARK("a prepared subtask gave its memory back");
   ++counters_.demoted;
   give_back_all(lowest);
+  // One that got a permit while grants were stopped, and needs none now: it waits where it was, without it.
+  if (nothing_to_prepare(records_[lowest])) move(lowest, SubtaskState::Queued);
   enqueue(lowest);
 }
 

@@ -230,7 +230,8 @@ class WorkerCore {
   void return_unprepared(RecordIndex index);
   void report_drain_state();
   bool is_ready_unprepared(const SubtaskRecord& record) const;
-  void relieve(Band& band, Bytes used);
+  void relieve(Band& band);
+  void restart_idle_runners(Band& band);
   void unready(Band& band);
 
   Band& band_of(const SubtaskRecord& record) { return *bands_[record.band.value()]; }
