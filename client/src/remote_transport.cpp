@@ -47,6 +47,13 @@ class RemoteTransport final : public Transport {
     waiting->get_future().wait();
   }
 
+  void end_waits() override {
+    loop_.post([this] {
+      ended_ = true;
+      give_room();
+    });
+  }
+
   std::size_t chunk_bytes() const override { return options_.wire.frame_bytes_target; }
   std::size_t message_bytes_max() const override { return options_.wire.frame_bytes_max; }
   bool may_renew() const override { return true; }
