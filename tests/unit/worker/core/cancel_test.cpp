@@ -376,6 +376,30 @@ TEST(Relief, ADiskThatTakesNothingIsNotWaitedForInAStoreWithoutALimit) {
   worker.ignore();
 }
 
+// Found by the simulator: two gave each other their memory back, for ever.
+TEST(Relief, NobodyGivesItsMemoryBackWhileAllLanesRestart) {
+  WorkerHarness worker{1, Bytes{300}};
+  worker.template_at(1).request.memory = Bytes{200};
+  worker.template_at(2).request.memory = Bytes{250};
+  worker.assign({{.subtask = 0}});
+  worker.started();
+  worker.succeed(0);
+  worker.ignore();
+  worker.handle(by_runners(700, 200));
+  const auto restarts = worker.take<worker_action::RestartRunners>();
+  ASSERT_EQ(restarts.size(), 1U);
+  worker.assign({{.subtask = 1, .template_index = 1}});
+  worker.assign({{.subtask = 2, .priority = 5, .template_index = 2}});
+  EXPECT_EQ(worker.started(), List{});
+  EXPECT_EQ(worker.core().counters().demoted, 0U);
+  worker.handle(worker_event::LanesRestarted{BandIndex{0}, restarts[0].lanes});
+  EXPECT_EQ(worker.started(), List{1});
+  worker.succeed(1);
+  EXPECT_EQ(worker.started(), List{2});
+  worker.succeed(2);
+  worker.ignore();
+}
+
 TEST(Relief, NobodyIsRestartedTwiceForTheSameMeasurement) {
   WorkerHarness worker{2, Bytes{300}};
   worker.handle(by_runners(700, 700));
