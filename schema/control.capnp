@@ -84,6 +84,7 @@ struct Register {
   crash @7 :OperatorCrash;           # why this process began another life; null: no operator's fault
   storeBytesMax @8 :Int64;           # of its store's memory; 0: it does not say
   labels @9 :List(Text);             # what jobs and projects may limit themselves to
+  logQuestions @10 :Bool;            # it understands `log`; else `explain` without a subtask asks for one
 }
 
 struct AssignedInput {
@@ -193,6 +194,7 @@ struct ToWorker {
     peers @25 :List(PeerAddress);
     keep :group { job @27 :UInt32; data @28 :List(KeepDatum); }
     removeCheckpoints @30 :List(UInt64);  # lives of workers that are gone
+    log :group { question @31 :UInt64; job @32 :UInt32; }
   }
 }
 
@@ -283,6 +285,7 @@ struct FromWorker {
     drainState :group { draining @5 :Bool; empty @6 :Bool; }
     explanation :group { question @7 :UInt64; known @8 :Bool; state @9 :Text; reason @10 :Text; }
     claim :group { last @11 :Bool; draining @12 :Bool; claimed @13 :List(ClaimedJob); }
+    logAnswer :group { question @14 :UInt64; lines @15 :Data; }
   }
 }
 

@@ -4,6 +4,7 @@
 //     --noise=PERCENT     of each datum is random (100), the rest repeats
 //     --packing=WORD      never, pays (the default), always
 //     --apart             the holder is a process of its own; the processor's time is then the reader's alone
+//     --parent=PID        ends with that process, which has started it
 //     --serve=HOST:PORT   only the holder, until it is ended; --from=HOST:PORT only the reader: on two hosts
 //
 // Between rounds what has come is dropped, so the memory of a later round was in use just before. The first one tells
@@ -11,6 +12,7 @@
 // to its host, that can be most of the time.
 #include <signal.h>
 #include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -172,12 +174,14 @@ int measure(const Load& load) {
   return 0;
 }
 
-/// This program as a holder, in a process of its own that ends with this object.
+/// This program as a holder, in a process of its own that ends with this object, or with this process if that is
+/// killed.
 class Holder {
  public:
   explicit Holder(const Load& load) {
     std::vector<std::string> words{"bench_transfer",
                                    "--serve=127.0.0.1:0",
+                                   "--parent=" + std::to_string(getpid()),
                                    "--noise=" + std::to_string(load.noise_percent),
                                    std::to_string(load.bytes >> 20U),
                                    std::to_string(load.count),
@@ -231,6 +235,7 @@ bool take_option(std::string_view text, Load& load) {
     load.packing = value == "never" ? Packing::Never : value == "always" ? Packing::Always : Packing::WherePays;
     return value == "never" || value == "always" || value == "pays";
   }
+  if (name == "--parent") return prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && std::to_string(getppid()) == value;
   const Result<HostPort> address = parse_host_port(value, "127.0.0.1");
   if (!address) return false;
   if (name == "--serve") return load.serve = *address, true;

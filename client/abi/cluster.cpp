@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <future>
 
 #include "client/abi/graph.hpp"
 #include "client/abi/last_error.hpp"
@@ -102,7 +101,6 @@ Result<std::vector<worker::BlobPtr>> ResultFetcher::fetch(const std::vector<Want
     std::vector<worker::BlobPtr> blobs;
     std::size_t left = 0;
     Error error;
-    std::promise<void> complete;
   };
   auto answers = std::make_shared<Answers>();
   answers->blobs.resize(wanted.size());
@@ -110,18 +108,28 @@ Result<std::vector<worker::BlobPtr>> ResultFetcher::fetch(const std::vector<Want
   if (wanted.empty()) return answers->blobs;
   loop_.post([this, answers, wanted] {
     for (std::size_t i = 0; i < wanted.size(); ++i) {
-      const auto done = [answers, i, key = wanted[i].key](worker::BlobPtr blob, const Error& error) {
+      const auto done = [this, answers, i, key = wanted[i].key](worker::BlobPtr blob, const Error& error) {
+        const std::lock_guard lock{mutex_};
         if (blob == nullptr && answers->error.message.empty()) answers->error = lost(key, error);
         answers->blobs[i] = std::move(blob);
-        if (--answers->left == 0) answers->complete.set_value();
+        if (--answers->left == 0) changed_.notify_all();
       };
       fetch_one(wanted[i], done);
     }
   });
-  if (answers->complete.get_future().wait_for(kFetchMax) != std::future_status::ready)
+  std::unique_lock lock{mutex_};
+  const bool returned = changed_.wait_for(lock, kFetchMax, [&] { return answers->left == 0 || interrupted_; });
+  if (interrupted_ && answers->left > 0) return Error{ErrorCode::Cancelled, "the client", "is being closed", {}};
+  if (!returned)
     return Error{ErrorCode::TimedOut, to_string(wanted.front().key), "did not come from its worker in time", {}};
   if (!answers->error.message.empty()) return answers->error;
   return answers->blobs;
+}
+
+void ResultFetcher::interrupt() {
+  const std::lock_guard lock{mutex_};
+  interrupted_ = true;
+  changed_.notify_all();
 }
 
 void ResultFetcher::fetch_one(const Wanted& wanted, OnBlob on_blob) {
@@ -174,4 +182,13 @@ penstock_client* penstock_client_open(const penstock_client_options* given) {
 }
 
 void penstock_client_close(penstock_client* client) { delete client; }
+
+void penstock_client_interrupt(penstock_client* client) {
+  client->session().interrupt();
+  if (client->fetcher != nullptr) client->fetcher->interrupt();
+  const std::lock_guard lock{client->mutex};
+  client->interrupted = true;
+  client->changed.notify_all();
+}
+
 uint32_t penstock_client_slots(penstock_client* client) { return client->slots; }

@@ -34,8 +34,11 @@ class ResultFetcher {
     DataKey key;
     std::string data_address;
   };
-  /// In the order of `wanted`. Errors: InputLost, TimedOut.
+  /// In the order of `wanted`. Errors: InputLost, TimedOut, Cancelled.
   Result<std::vector<worker::BlobPtr>> fetch(const std::vector<Wanted>& wanted);
+
+  /// Lets `fetch` return, also from now on.
+  void interrupt();
 
  private:
   using OnBlob = std::function<void(worker::BlobPtr, const Error&)>;
@@ -45,6 +48,9 @@ class ResultFetcher {
   worker::ObjectStore store_;  ///< Where the client allocates; nothing is kept in it.
   std::unique_ptr<worker::DataClient> client_;
   std::map<DataKey, std::vector<OnBlob>> waiting_;  ///< One transfer for a key, however many threads wait. Of the loop.
+  std::mutex mutex_;
+  std::condition_variable changed_;  ///< Notified when a fetch has all that it wants, or none may wait any more.
+  bool interrupted_ = false;
   std::thread thread_;
 };
 
@@ -73,6 +79,7 @@ struct penstock_client {
   std::condition_variable changed;  // Notified when there are news, or somebody wants the waiting one back.
   bool wants_news = false;
   bool woken = false;
+  bool interrupted = false;
   std::deque<penstock::JobProgress> news;
   std::map<penstock::JobId, penstock::abi::KnownJob> jobs;
 };

@@ -128,6 +128,7 @@ Result<void> take_from_workers(penstock_client& client, const std::vector<pensto
 
 int64_t penstock_submit(penstock_client* client, penstock_graph* given, const penstock_job_options* options) {
   const std::unique_ptr<penstock_graph> graph{given};
+  if (graph == nullptr) return fail({ErrorCode::InvalidArgument, "graph", "is NULL", "a graph is submitted once"});
   penstock_job_options wanted{};
   if (options != nullptr) std::memcpy(&wanted, options, std::min<std::uint64_t>(options->size, sizeof wanted));
   penstock::JobSpec spec;
@@ -256,7 +257,8 @@ void penstock_want_news(penstock_client* client) {
 
 const penstock_news* penstock_next_news(penstock_client* client, int64_t timeout_ns) {
   std::unique_lock lock{client->mutex};
-  client->changed.wait_for(lock, limit_of(timeout_ns), [&] { return !client->news.empty() || client->woken; });
+  client->changed.wait_for(lock, limit_of(timeout_ns),
+                           [&] { return !client->news.empty() || client->woken || client->interrupted; });
   if (client->news.empty()) {
     client->woken = false;
     return nullptr;

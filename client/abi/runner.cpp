@@ -1,4 +1,6 @@
 // The runner's side of schema/runner.capnp, for programs in any language.
+#include <unistd.h>
+
 #include <cstring>
 #include <map>
 #include <memory>
@@ -44,6 +46,7 @@ struct penstock_runner {
   void end_run(bool succeeded);
   void keep_alive(RunnerOutput& output);
 
+  const int process = ::getpid();
   RunnerChannel channel;
   std::map<std::uint64_t, std::string> programs;
   std::uint64_t generation = 1;
@@ -159,6 +162,12 @@ namespace {
 
 Error no_run() { return {ErrorCode::WrongState, "runner", "has no run", "call penstock_runner_next first"}; }
 
+/// A function that forks and comes back twice would end its run twice, and take runs from itself.
+bool is_forked(const penstock_runner& runner) { return runner.process != ::getpid(); }
+Error forked() {
+  return {ErrorCode::WrongState, "runner", "is another process's: this one was forked from it", "end the child"};
+}
+
 /// Tells the ends if it is time: nothing else to do, many, or the first of them is old.
 std::int32_t tell_if_due(penstock_runner& runner) {
   const bool due = runner.next == runner.message.runs.size() || runner.ends.ends.size() >= kEndsMax ||
@@ -184,6 +193,7 @@ penstock_runner* penstock_runner_open(int32_t descriptor, const char* language, 
 int32_t penstock_runner_next(penstock_runner* runner, penstock_run* run) {
   if (run->size < sizeof(penstock_run))
     return fail({ErrorCode::InvalidArgument, "penstock_run", "`size` is not set", {}});
+  if (is_forked(*runner)) return fail(forked());
   if (runner->running) return fail({ErrorCode::WrongState, "runner", "has a run that has not ended", {}});
   while (runner->next == runner->message.runs.size()) {
     const Result<std::int32_t> received = runner->receive();
@@ -222,12 +232,14 @@ void* penstock_runner_output(penstock_runner* runner, uint32_t output, uint64_t 
 }
 
 int32_t penstock_runner_succeed(penstock_runner* runner) {
+  if (is_forked(*runner)) return fail(forked());
   if (!runner->running) return fail(no_run());
   runner->end_run(true);
   return tell_if_due(*runner);
 }
 
 int32_t penstock_runner_succeed_with(penstock_runner* runner, const void* data, uint64_t size) {
+  if (is_forked(*runner)) return fail(forked());
   if (!runner->running) return fail(no_run());
   if (size > kInlineBytesMax) {
     void* memory = penstock_runner_output(runner, 0, size);
@@ -243,6 +255,7 @@ int32_t penstock_runner_succeed_with(penstock_runner* runner, const void* data, 
 }
 
 int32_t penstock_runner_fail(penstock_runner* runner, const char* message, const void* detail, uint64_t size) {
+  if (is_forked(*runner)) return fail(forked());
   if (!runner->running) return fail(no_run());
   runner->end.outputs.clear();
   RunnerOutput text;

@@ -47,6 +47,13 @@ class RemoteTransport final : public Transport {
     waiting->get_future().wait();
   }
 
+  void end_waits() override {
+    loop_.post([this] {
+      ended_ = true;
+      give_room();
+    });
+  }
+
   // Who takes a chunk in does nothing else meanwhile, and other clients wait: an eighth of a frame is some 0.1 ms.
   std::size_t chunk_bytes() const override { return options_.wire.frame_bytes_target / 8; }
   std::size_t message_bytes_max() const override { return options_.wire.frame_bytes_max; }

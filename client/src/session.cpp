@@ -175,6 +175,11 @@ Result<Value> Session::ask(const std::string& command, const std::vector<std::st
                "is the supervisor overloaded? try again"};
 }
 
+void Session::interrupt() {
+  end(Error{ErrorCode::Cancelled, "the client", "is being closed", {}});
+  transport_->end_waits();
+}
+
 void Session::receive(const ToClient& message) {
   std::visit([this](const auto& concrete) { take(concrete); }, message);
 }

@@ -72,6 +72,8 @@ class Session {
   /// One question or order of an operator.
   Result<Value> ask(const std::string& command, const std::vector<std::string>& arguments,
                     Duration timeout = std::chrono::seconds{30});
+  /// Lets all calls that wait return, and further ones fail at once. Error: Cancelled.
+  void interrupt();
 
  private:
   /// Who asks is woken by its own answer alone: thousands of orders a second may wait at once.

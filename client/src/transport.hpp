@@ -31,6 +31,8 @@ class Transport {
   virtual void send(FromClient message) = 0;
   /// Returns when little of what was sent is still on its way, or the way has ended. Not for the transport's own thread.
   virtual void wait_for_room() {}
+  /// From now on nobody waits for room.
+  virtual void end_waits() {}
   /// Graphs larger than this many bytes are sent in chunks of about that size.
   virtual std::size_t chunk_bytes() const = 0;
   /// A longer message does not arrive, ever.

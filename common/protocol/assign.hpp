@@ -154,11 +154,19 @@ struct Drain {
   friend bool operator==(const Drain&, const Drain&) = default;
 };
 
-/// Why is this subtask where it is? Answered by `ExplainAnswer` with the same number.
+/// Why is this subtask where it is? Answered by `ExplainAnswer` with the same number. Between peers of which one speaks
+/// protocol 1.0, one without a subtask asks for the log of its job, and the `reason` of the answer is the log.
 struct ExplainQuestion {
   std::uint64_t question = 0;
   SubtaskId subtask;
   friend bool operator==(const ExplainQuestion&, const ExplainQuestion&) = default;
+};
+
+/// What have runners written for this job? Answered by `LogAnswer` with the same number.
+struct LogQuestion {
+  std::uint64_t question = 0;
+  JobId job;
+  friend bool operator==(const LogQuestion&, const LogQuestion&) = default;
 };
 
 /// Where data of other workers can be fetched; said to a worker before it is first told of such data, and with an empty
@@ -173,8 +181,8 @@ struct PeerAddressBatch {
   friend bool operator==(const PeerAddressBatch&, const PeerAddressBatch&) = default;
 };
 
-using ToWorker = std::variant<RegisterReply, AssignBatch, InputNoticeBatch, CancelBatch, PriorityBatch, EntitlementBatch,
-                              StealRequest, DropBatch, ForgetJob, ReportsApplied, Drain, ExplainQuestion, PeerAddressBatch,
-                              KeepBatch, RemoveCheckpoints>;
+using ToWorker = std::variant<RegisterReply, AssignBatch, InputNoticeBatch, CancelBatch, PriorityBatch,
+                              EntitlementBatch, StealRequest, DropBatch, ForgetJob, ReportsApplied, Drain,
+                              ExplainQuestion, PeerAddressBatch, KeepBatch, RemoveCheckpoints, LogQuestion>;
 
 }  // namespace penstock

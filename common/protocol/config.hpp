@@ -288,7 +288,10 @@ void visit_settings(WorkerConfig& c, Visit&& visit) {
   visit({"lanes_per_slot_max", "runners", "attempts that may share one slot by fractions"}, c.lanes_per_slot_max, std::uint32_t{1}, std::uint32_t{1000});
   visit({"runner_message_bytes_max", "bytes", "a runner that sends a longer message is ended; its large outputs go through memory segments"}, c.runner_message_bytes_max, std::uint32_t{4096}, std::uint32_t{1U << 30U});
   visit({"runner_inline_bytes_max", "bytes", "an input of a runner that is larger goes through a memory segment"}, c.runner_inline_bytes_max, std::uint32_t{0}, std::uint32_t{1U << 26U});
-  visit({"runner_kinds_max", "runners", "idle runners of different kinds that a slot keeps; the one unused for longest is ended"}, c.runner_kinds_max, std::uint32_t{1}, std::uint32_t{1024});
+  visit({"runner_kinds_max", "runners",
+         "idle runners of different kinds that a slot keeps; the one unused for longest is ended. No more wait to be "
+         "started in advance"},
+        c.runner_kinds_max, std::uint32_t{1}, std::uint32_t{1024});
   visit({"runner_programs_max", "programs", "functions that a runner keeps loaded; at the limit it forgets all and gets them again"}, c.runner_programs_max, std::uint32_t{1}, std::uint32_t{1U << 20U});
   visit({"runner_start_max", "duration", "a runner that has not introduced itself after this is ended, and its subtask fails"}, c.runner_start_max, Duration{milliseconds{10}}, Duration{hours{1}});
   visit({"operator_crashes_max", "crashes",

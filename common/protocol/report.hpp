@@ -120,6 +120,12 @@ struct ExplainAnswer {
   friend bool operator==(const ExplainAnswer&, const ExplainAnswer&) = default;
 };
 
+struct LogAnswer {
+  std::uint64_t question = 0;
+  std::string lines;  ///< Each begins with its attempt; empty: nothing was written here.
+  friend bool operator==(const LogAnswer&, const LogAnswer&) = default;
+};
+
 /// How far a claimed attempt has come. DO NOT RENUMBER (wire).
 enum class ClaimedStage : std::uint8_t {
   Waiting = 0,  ///< For producers.
@@ -160,6 +166,6 @@ struct WorkerClaim {
   friend bool operator==(const WorkerClaim&, const WorkerClaim&) = default;
 };
 
-using FromWorker = std::variant<Register, ReportBatch, DrainState, ExplainAnswer, WorkerClaim>;
+using FromWorker = std::variant<Register, ReportBatch, DrainState, ExplainAnswer, WorkerClaim, LogAnswer>;
 
 }  // namespace penstock

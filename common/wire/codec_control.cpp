@@ -160,6 +160,12 @@ void write(const ExplainQuestion& message, schema::ToWorker::Builder root) {
   out.setSubtask(message.subtask.index.value());
 }
 
+void write(const LogQuestion& message, schema::ToWorker::Builder root) {
+  auto out = root.initLog();
+  out.setQuestion(message.question);
+  out.setJob(message.job.value());
+}
+
 void write(const PeerAddressBatch& message, schema::ToWorker::Builder root) {
   auto list = root.initPeers(static_cast<unsigned>(message.peers.size()));
   for (unsigned i = 0; i < list.size(); ++i) {
@@ -275,6 +281,9 @@ void read_into(schema::ToWorker::Reader in, std::vector<ToWorker>& messages) {
       return;
     }
     case schema::ToWorker::PEERS: messages.emplace_back(read_peers(in.getPeers())); return;
+    case schema::ToWorker::LOG:
+      messages.emplace_back(LogQuestion{in.getLog().getQuestion(), JobId{in.getLog().getJob()}});
+      return;
     case schema::ToWorker::EXPLAIN: {
       const auto explain = in.getExplain();
       messages.emplace_back(ExplainQuestion{explain.getQuestion(), {JobId{explain.getJob()}, SubtaskIndex{explain.getSubtask()}}});

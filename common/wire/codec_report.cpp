@@ -70,6 +70,7 @@ void write(const Register& message, schema::FromWorker::Builder root) {
   out.setStoreBytesMax(message.store_bytes_max.value());
   if (!message.labels.empty())
     write_texts(message.labels, out.initLabels(static_cast<unsigned>(message.labels.size())));
+  out.setLogQuestions(message.log_questions);
   if (!message.crash) return;
   auto crash = out.initCrash();
   crash.setLife(message.crash->life.value());
@@ -150,6 +151,12 @@ void write(const ExplainAnswer& message, schema::FromWorker::Builder root) {
   out.setKnown(message.known);
   out.setState(text(message.state));
   out.setReason(text(message.reason));
+}
+
+void write(const LogAnswer& message, schema::FromWorker::Builder root) {
+  auto out = root.initLogAnswer();
+  out.setQuestion(message.question);
+  out.setLines(data(message.lines));
 }
 
 void write_claimed(const ClaimedJob& from, schema::ClaimedJob::Builder to) {
@@ -239,6 +246,7 @@ Register read_register(schema::Register::Reader in) {
   message.store_bytes_max = Bytes{in.getStoreBytesMax()};
   if (message.store_bytes_max < Bytes{0}) refuse("size of the store");
   message.labels = read_texts(in.getLabels());
+  message.log_questions = in.getLogQuestions();
   if (!in.hasCrash()) return message;
   const auto crash = in.getCrash();
   message.crash = OperatorCrash{Incarnation{crash.getLife()},
@@ -303,6 +311,9 @@ void read_into(schema::FromWorker::Reader in, std::vector<FromWorker>& messages)
       messages.emplace_back(DrainState{in.getDrainState().getDraining(), in.getDrainState().getEmpty()});
       return;
     case schema::FromWorker::CLAIM: messages.emplace_back(read_claim(in.getClaim())); return;
+    case schema::FromWorker::LOG_ANSWER:
+      messages.emplace_back(LogAnswer{in.getLogAnswer().getQuestion(), data(in.getLogAnswer().getLines())});
+      return;
     case schema::FromWorker::EXPLANATION: {
       const auto answer = in.getExplanation();
       messages.emplace_back(ExplainAnswer{answer.getQuestion(), answer.getKnown(), text(answer.getState()), text(answer.getReason())});
@@ -414,6 +425,8 @@ std::size_t wire_size(const FromWorker& message) {
     }
   } else if (const auto* claim = std::get_if<WorkerClaim>(&message)) {
     for (const ClaimedJob& job : claim->jobs) bytes += 64 + job.attempts.size() * 9 + job.data.size() * 14;
+  } else if (const auto* log = std::get_if<LogAnswer>(&message)) {
+    bytes += log->lines.size();
   } else if (const auto* description = std::get_if<Register>(&message)) {
     bytes += 256 + description->bands.size() * 320 + description->operators.size() * 64;
     if (description->crash) bytes += 64 + description->crash->message.size();

@@ -104,6 +104,7 @@ FUNCTIONS = {
     "graph_want": (c_int32, [c_void_p, c_void_p, c_uint64]),
     "client_open": (c_void_p, [POINTER(ClientOptions)]),
     "client_close": (None, [c_void_p]),
+    "client_interrupt": (None, [c_void_p]),
     "client_slots": (c_uint32, [c_void_p]),
     "submit": (c_int64, [c_void_p, c_void_p, POINTER(JobOptions)]),
     "attach": (c_int64, [c_void_p, c_char_p]),
@@ -195,12 +196,18 @@ def library():
 
 
 def text(value):
-    return None if value is None else str(value).encode()
+    """A C text, which would end at a NUL."""
+    if value is None:
+        return None
+    encoded = str(value).encode()
+    if b"\0" in encoded:
+        raise ValueError(f"{value!r} has a NUL in it")
+    return encoded
 
 
 def texts(values):
     """An array of C texts, or None for none."""
-    return (c_char_p * len(values))(*[str(value).encode() for value in values]) if values else None
+    return (c_char_p * len(values))(*map(text, values)) if values else None
 
 
 def bytes_at(view):

@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Unio
 from penstock import _abi, _graph, _wire
 from penstock._futures import Future, collecting
 from penstock._news import Plain
-from penstock.errors import ClientClosed, PenstockError
+from penstock.errors import ClientClosed, PenstockError, ResultLost, WrongGraph, about
 
 STATES = {_abi.RUNNING: "running", _abi.SUCCEEDED: "succeeded", _abi.FAILED: "failed", _abi.CANCELLED: "cancelled"}
 SLICE_NS = 100_000_000  # A wait looks this often whether somebody has pressed Ctrl-C.
@@ -23,7 +23,8 @@ class Handle:
 
     def __reduce__(self):
         if self.builder.inputs is None:
-            raise TypeError("a handle is only an argument of a subtask of its own graph")
+            raise WrongGraph("a handle is only an argument of a subtask of its own graph",
+                             remedy="put both into one graph, or submit the first and give a future of it")
         return _wire.load_input, (self.builder.place_of(self.number),)
 
 
@@ -43,6 +44,10 @@ class GraphBuilder:
         self._columns = _graph.GraphColumns(client._command.other(**runner))
         self._given: Dict[Any, int] = {}  # Futures and large bytes of arguments: their subtasks.
 
+    def _check_unsent(self):
+        if self._columns.handle is None:
+            raise ValueError("the graph was submitted already: build another one with client.graph()")
+
     def place_of(self, given: Any) -> int:
         return self.inputs.setdefault(given, len(self.inputs))
 
@@ -60,6 +65,7 @@ class GraphBuilder:
     def add_with(self, function: Callable[..., Any], args: tuple, kwargs: Dict[str, Any], options: _graph.Options,
                  priority: int = 0, after: Iterable[Handle] = ()) -> Handle:
         """The same with options that many share (`penstock.Options`)."""
+        self._check_unsent()
         self.inputs = {}
         try:
             with collecting(self.place_of):
@@ -83,6 +89,7 @@ class GraphBuilder:
 
     def value(self, data: Any) -> Handle:
         """A subtask whose result is this object: shared by all that read it."""
+        self._check_unsent()
         return Handle(self, self._columns.literal(_wire.pack(data, "a value of a graph")))
 
     def submit(self, name: Optional[str] = None, want: Optional[Iterable[Handle]] = None, priority: int = 0,
@@ -93,6 +100,9 @@ class GraphBuilder:
         job is submitted once; again it is the same job. `project`, `pool`, `weight`, `gang`, `qos`, `queue` and
         `user_factor` (from 0 to 1) are for the cluster's policy (docs/policy.md); of several pools the next is taken
         where the one before has no room. It runs on workers that have one of `labels`."""
+        self._check_unsent()
+        if not len(self):
+            raise ValueError("the graph has no subtasks: `add` some first")
         if not 0 <= user_factor <= 1:
             raise ValueError(f"user_factor is {user_factor}: it must be from 0 to 1")
         if isinstance(labels, str):
@@ -108,29 +118,57 @@ class GraphBuilder:
             wanted = [number for number in range(len(self._columns)) if number not in read]
         total = len(self._columns)
         with self.client._lock:  # Before any news of it are looked at.
-            self.client._check_open()
-            number = self._columns.submit(self.client._handle, name=name, owner=owner, priority=priority,
-                                          wait_for_resources=int(wait_for_resources), project=project,
-                                          pools=_abi.texts(pools), pool_count=len(pools),
-                                          labels=_abi.texts(list(labels)), label_count=len(labels),
-                                          weight_thousandths=round(weight * 1000), gang=gang, qos=qos, queue=queue,
-                                          user_factor_lowered_thousandths=1000 - round(user_factor * 1000))
+            number = self.client._submit_columns(self._columns, name=name, owner=owner, priority=priority,
+                                                 wait_for_resources=int(wait_for_resources), project=project,
+                                                 pools=_abi.texts(pools), pool_count=len(pools),
+                                                 labels=_abi.texts(list(labels)), label_count=len(labels),
+                                                 weight_thousandths=round(weight * 1000), gang=gang, qos=qos, queue=queue,
+                                                 user_factor_lowered_thousandths=1000 - round(user_factor * 1000))
             self.client._quiet.add(number)
             self.client._early.pop(number, None)
-        return Job(self.client, number, name or f"job-{number}", wanted, total)
+        return Job(self.client, number, name or f"job-{number}", wanted, total, ours=True)
+
+
+class Results:
+    """Those of a job, for all who hold it in this client. When the last of them forgets it, they are released if it was
+    submitted here; else they are another's."""
+
+    __slots__ = ("client", "number", "ours", "released", "__weakref__")
+
+    def __init__(self, client, number):
+        self.client, self.number, self.ours, self.released = client, number, False, False
+
+    def release(self):
+        if not self.released:
+            self.released = True
+            with contextlib.suppress(ClientClosed), self.client._connection as handle:
+                self.client._library.release(handle, self.number)
+
+    def __del__(self):
+        if self.ours:
+            self.release()
 
 
 class Job:
-    """A submitted graph. Its results are kept until `release`, or until it is forgotten here."""
+    """A submitted graph. Its results are kept until `release`, or until the client that has submitted it forgets it or is
+    closed. One that was attached to belongs to whoever has submitted it: only `release` lets its results go."""
 
-    def __init__(self, client, number, name, wanted: Optional[List[int]] = None, total: Optional[int] = None):
+    def __init__(self, client, number, name, wanted: Optional[List[int]] = None, total: Optional[int] = None,
+                 ours: bool = False):
         self.client, self.number, self.name, self.wanted, self.total = client, number, name, wanted, total
-        self._released = False
+        with client._lock:
+            results = client._results.get(number)
+            if results is None or results.released:
+                results = client._results[number] = Results(client, number)
+        self._results = results
+        self._results.ours |= ours
 
     def __repr__(self):
-        return f"<Job {self.name}: {self.state}>"
+        return f"<Job {self.name}: {'released' if self._results.released else self.state}>"
 
     def _repr_html_(self):
+        if self._results.released:
+            return f"<b>Penstock job</b> <code>{html.escape(str(self.name))}</code>: released"
         counts = self.counts()
         return (f"<b>Penstock job</b> <code>{html.escape(str(self.name))}</code>: {self.state}, "
                 f"{counts['succeeded']} of {counts['total']} subtasks succeeded, {counts['failed']} failed")
@@ -140,13 +178,19 @@ class Job:
         """running, succeeded, failed or cancelled"""
         return STATES[self._wait(0)]
 
+    def _check_kept(self):
+        if self._results.released:
+            raise ResultLost("was released", subject=str(self.name), remedy="submit its graph again")
+
     def counts(self) -> Dict[str, int]:
+        self._check_kept()
         counts = _abi.Counts()
         with self.client._connection as handle:
             self.client._library.job_counts(handle, self.number, counts)
         return {name: getattr(counts, name) for name, _ in _abi.Counts._fields_}
 
     def _wait(self, timeout_ns):
+        self._check_kept()
         with self.client._connection as handle:
             return self.client._library.check(self.client._library.wait(handle, self.number, timeout_ns))
 
@@ -161,13 +205,15 @@ class Job:
 
     def failures(self) -> Dict[int, BaseException]:
         """The exceptions of subtasks that have failed for good, by number."""
+        self._check_kept()
         library = self.client._library
         with self.client._connection as handle:
             news = library.job_failures(handle, self.number)
         if not news:
             return {}
         try:
-            return dict(Plain(news.contents).failures)
+            return {number: about(error, f"subtask {number} of {self.name}")
+                    for number, error in Plain(news.contents).failures}
         finally:
             library.news_free(news)
 
@@ -195,9 +241,11 @@ class Job:
         numbers = [getattr(number, "number", number) for number in numbers]
         if not numbers:
             return []
+        self._check_kept()
         owner, places = self.client._fetch(self.number, numbers)
         value = self.client._value
-        return [value(address, size, owner) for address, size in places]
+        return [value(address, size, owner, f"subtask {number} of {self.name}")
+                for number, (address, size) in zip(numbers, places)]
 
     def logs(self, subtask: Union[Handle, int, None] = None) -> str:
         """What its subtasks, or one of them, have printed so far; the end of it, if it is much."""
@@ -210,10 +258,4 @@ class Job:
 
     def release(self) -> None:
         """Its results are needed no longer."""
-        if not self._released:
-            self._released = True
-            with contextlib.suppress(ClientClosed), self.client._connection as handle:
-                self.client._library.release(handle, self.number)
-
-    def __del__(self):
-        self.release()
+        self._results.release()

@@ -15,8 +15,9 @@ from penstock import _abi, _graph, _losses, _wire, errors
 from penstock._batch import Batch, Call
 from penstock._connection import Connection
 from penstock._futures import Future, closed, collecting, forked
+from penstock._lending import Lending
 from penstock._news import Plain
-from penstock.errors import ClientClosed, ResultLost
+from penstock.errors import ClientClosed, NotSerializable, PenstockError, ResultLost
 
 if TYPE_CHECKING:
     from penstock._builder import GraphBuilder, Job
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 Path = Union[str, os.PathLike[str]]
 Workers = Union[str, Iterable[str], None]  # The name of one.
-CLOSE_WAIT_S = 10  # For calls of other threads, when a client is closed.
+CLOSE_WAIT_S = 10  # For calls of other threads, when a client is closed: they are interrupted, but a disk may hang.
 FLUSH_AFTER_S = 0.0005  # Calls that are submitted within this time of each other travel together.
 BATCH_MAX = 2000        # And at most so many.
 RUNNER_OPTIONS = ("files", "environment", "python", "working_directory")
@@ -67,12 +68,14 @@ class Client:
         self._pending: List[Call] = []
         self._pending_ids = set()  # Of their futures.
         self._pending_shared: Dict[bytes, _wire.Shared] = {}  # Large buffers of theirs.
+        self._lending = Lending()  # Those that batches share.
         self._sending: List[List[Call]] = []  # Calls on their way into a batch; a callback may send more meanwhile.
         self._options: Dict[tuple, _graph.Options] = {}
         self._held: Dict[int, Any] = {}  # Calls whose inputs come from other jobs and are not there yet.
         self._batches: Dict[int, Batch] = {}
         self._early: Dict[int, list] = {}
         self._quiet = set()  # Jobs whose news nobody here wants.
+        self._results: "weakref.WeakValueDictionary[int, Any]" = weakref.WeakValueDictionary()  # Of those, for their `Job`s.
         self._dropped: deque = deque()
         self._numbers = 0
         self._closing = self._forked = False
@@ -144,6 +147,8 @@ class Client:
     def logs(self, of: Union[Future, "Job"]) -> str:
         """What a future's function, or all of a job, has printed so far. A line is preceded by `job:subtask#attempt`."""
         self._check_open()
+        if of.client is not self:
+            raise ValueError(f"{of!r} belongs to another client")
         if not isinstance(of, Future):
             return self._log(of.number, -1)
         self._flush()
@@ -192,15 +197,15 @@ class Client:
 
     def close(self) -> None:
         """Ends it; futures that have no value yet are cancelled."""
+        handle = self._connection.refuse()
+        if handle is None:  # Somebody else does.
+            return
+        self._library.client_interrupt(handle)  # Also whoever waits in a call with our lock in its hands.
         with self._lock:
-            if self._closing:
-                return
             self._closing = True
             unfinished = [future for future in self._submitted() if not future.done()]
-            handle, self._handle = self._handle, None
-            self._connection.refuse()
+            self._handle = None
         self._wake.set()
-        self._library.wake_news(handle)
         # Pending calls stay until the end: a process that is forked meanwhile finds their futures there.
         end = self._library, handle, self._connection, self._threads, self._lock, self._pending, unfinished
         if self._runs_callbacks() or self._connection.is_inside():
@@ -233,7 +238,7 @@ class Client:
             future._be_forked()
         for future in futures:
             future._fail(forked())
-        for those in (self._pending, self._sending, self._held, self._batches):
+        for those in (self._pending, self._sending, self._held, self._batches, self._lending):
             those.clear()
 
     def __enter__(self) -> "Client":
@@ -256,7 +261,7 @@ class Client:
     # ---- inside ----
 
     def _check_open(self):
-        if self._closing:
+        if self._closing or self._connection.is_refused():  # The latter comes first.
             raise forked() if self._forked else closed()
 
     def _submit(self, function, args, kwargs, key, options):
@@ -347,8 +352,9 @@ class Client:
             if number is not None:
                 return number
             if isinstance(given, _wire.Shared):
-                number = graph.literal(given.datum)
-                shared[number] = given
+                number = self._lending.number_of(self, graph, given)
+                if number not in graph.borrowed:
+                    shared[number] = given
             else:
                 number = given._give_to(graph)
                 if number not in graph.borrowed:
@@ -376,10 +382,24 @@ class Client:
             future._be_of(batch, number)
         self._submit_batch(graph, batch, owners)
 
+    def _submit_columns(self, columns, **options):
+        """The number of the job. REQUIRES: the caller holds our lock."""
+        self._check_open()
+        try:
+            return columns.submit(self._handle, **options)
+        except PenstockError as error:
+            if self._connection.was_interrupted(error):
+                raise closed() from None
+            raise
+
     def _submit_batch(self, graph, batch, owners):
         try:
             batch.job = graph.submit(self._handle)
         except Exception as error:
+            if self._connection.was_interrupted(error):
+                for future in owners.values():
+                    future._be_cancelled()
+                return None
             return _losses.refused(self, batch, owners, error)
         self._batches[batch.job] = batch
         for news in self._early.pop(batch.job, ()):
@@ -446,17 +466,22 @@ class Client:
         for batch, those in wanted.items():
             owner, places = self._fetch(batch.job, [index for _, index in those])
             for (future, _), (address, size) in zip(those, places):
-                values[id(future)] = value = self._value(address, size, owner)
+                values[id(future)] = value = self._value(address, size, owner, future.key)
                 future._keep(value, batch)
         return [values[id(future)] for future in futures]
 
     @staticmethod
-    def _value(address, size, owner):
+    def _value(address, size, owner, key):
         if size == 0:  # Every value has a head: a result without bytes is not there any more.
             raise ResultLost("a result is gone: its job was released, or has ended in an earlier life of its supervisor")
-        if size < _graph.LARGE_BYTES:
-            return _wire.unpack(ctypes.string_at(address, size))
-        return _wire.unpack(_abi.view_of(address, size, owner))
+        datum = ctypes.string_at(address, size) if size < _graph.LARGE_BYTES else _abi.view_of(address, size, owner)
+        try:
+            return _wire.unpack(datum)
+        except ModuleNotFoundError as error:
+            raise _wire.missing(error) from error
+        except Exception as error:
+            raise NotSerializable(f"its value cannot be read here: {type(error).__name__}: {error}", subject=key,
+                                  remedy="return what it is made of, and make it here") from error
 
     def _gather(self, futures, errors):
         if errors not in ("raise", "skip"):
@@ -464,6 +489,8 @@ class Client:
         for future in futures:
             if not isinstance(future, Future):
                 raise TypeError(f"{future!r} is no future")
+            if future.client is not self:
+                raise ValueError(f"{future!r} belongs to another client")
         self._flush()
         good = []
         for future in futures:
@@ -509,6 +536,9 @@ class Client:
             batch = self._dropped.popleft()
             batch.live -= 1
             self._release_if_over(batch)
+        for job in self._lending.over(time.monotonic()):
+            if self._handle is not None:
+                self._library.release(self._handle, job)
 
     def _release_if_over(self, batch):
         if batch.live <= 0 and batch.ended and batch.job in self._batches and self._handle is not None:
@@ -583,7 +613,7 @@ def _follow_news(reference):
                 client._take_news(news.contents)
             finally:
                 library.news_free(news)
-        elif client._dropped:
+        elif client._dropped or client._lending:
             with client._lock:
                 client._release_dropped()
         if client._closing:  # By a callback: the handle is not ours any more.
@@ -612,7 +642,7 @@ def _end(library, handle, connection, threads, lock, pending, unfinished):
     everybody_left = connection.wait_until_left(CLOSE_WAIT_S)
     with lock:  # Whoever has closed it in a callback may still be telling futures what became of them.
         pass
-    if everybody_left:  # Else a call waits for a host that hangs: better that its memory stays than that we wait, too.
+    if everybody_left:  # Else a call waits for a disk that hangs: better that its memory stays than that we wait, too.
         library.client_close(handle)
     for future in unfinished:
         future._be_cancelled()

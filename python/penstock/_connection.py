@@ -21,18 +21,28 @@ class Connection:
             self._inside[me] = self._inside.get(me, 0) + 1
             return self._handle
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, _kind: Any, error: Any, _trace: Any) -> None:
         me = threading.get_ident()
         with self._changed:
             self._inside[me] -= 1
             if not self._inside[me]:
                 del self._inside[me]
                 self._changed.notify_all()
+        if self.was_interrupted(error):
+            raise self._refusal() from None
 
-    def refuse(self) -> None:
-        """From now on nobody comes in."""
+    def refuse(self) -> Optional[int]:
+        """From now on nobody comes in. The handle, for whoever was first to refuse."""
         with self._changed:
-            self._handle = None
+            handle, self._handle = self._handle, None
+        return handle
+
+    def is_refused(self) -> bool:
+        return self._handle is None
+
+    def was_interrupted(self, error: Optional[BaseException]) -> bool:
+        """Whether this is what a call of the library ends with because its client is being closed."""
+        return self._handle is None and getattr(error, "code", "") == "Cancelled"
 
     def is_inside(self) -> bool:
         """Whether this thread is: a signal, or a destructor, may lead it out of a call for a while."""

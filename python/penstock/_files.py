@@ -1,4 +1,4 @@
-"""Files that travel with calls: sent once with a batch, unpacked once on a host into a directory named by their content,
+"""Files that travel with calls: sent once, unpacked once on a host into a directory named by their content,
 which is the first that modules are looked for in and where the runner works."""
 import fcntl
 import hashlib
@@ -30,7 +30,7 @@ class Bundle:
 
     def __init__(self, content):
         self.digest = hashlib.sha256(content).hexdigest()[:32]
-        self.shared = _wire.Shared(_wire.pack(pickle.PickleBuffer(content)), "the files")
+        self.shared = _wire.Shared(_wire.pack(pickle.PickleBuffer(content)), "the files", often=True)
 
 
 _bundles: dict = {}  # By names, sizes and times.

@@ -114,6 +114,10 @@ class RunnerCommand:
     def __init__(self, python=None, environment=None, working_directory=None, inherit_path=True, files=None):
         self.python, self.files = python or sys.executable, files
         self.variables = {str(name): str(value) for name, value in dict(environment or {}).items()}
+        for name, value in self.variables.items():
+            if not name or "=" in name or "\0" in name + value:
+                raise ValueError(f"environment: {name!r}: {value!r} cannot be a variable: a name needs a character and has no "
+                                 "'=', and neither has a NUL")
         self.others = {}  # Made from this one.
         variables = dict(self.variables)
         if files is not None:
@@ -266,6 +270,7 @@ class GraphColumns:
 
     def submit(self, client, **options):
         """The number of the job. The columns are gone afterwards."""
+        members = {name: _abi.text(value) if isinstance(value, str) else value for name, value in options.items() if value}
         payload_offsets = array("Q", accumulate(map(len, self.payloads), initial=0))
         columns = _abi.Subtasks(
             count=len(self), templates=self.template_of.buffer_info()[0],
@@ -280,7 +285,6 @@ class GraphColumns:
         if len(self):
             self.library.check(self.library.graph_add_subtasks(self.handle, columns))
         handle, self.handle = self.handle, None
-        members = {name: _abi.text(value) if isinstance(value, str) else value for name, value in options.items() if value}
         return self.library.check(self.library.submit(client, handle, _abi.JobOptions(**members)))
 
 

@@ -88,6 +88,8 @@ def refused(client, batch, owners, error):
         if not future.done():
             calls.append(future)
     other, lender = batch.borrowed.get(lost_loan(error), (None, None))
+    if isinstance(other, _wire.Shared):
+        client._lending.forget(other)
     if other is None or not make_again(client, [other] if other._batch is lender else [], calls):
         for future in calls:
             future._fail(error)
@@ -123,11 +125,16 @@ def run_again(client, batch, indices):
         if those or any(id(other) in again for other in batch.inputs[index]):
             lost.update((id(other), other) for other in those)
             again[id(future)] = future
-    # Large bytes of arguments are only lost to a job that could not hold them.
-    regainable = all(isinstance(batch.lost[one], ResultLost) and not isinstance(other, _wire.Shared)
+    # Large bytes of arguments are sent again if they were borrowed; else they are only lost to a job that could not hold them.
+    lent = [other for other, _ in batch.borrowed.values() if isinstance(other, _wire.Shared) and id(other) in lost]
+    regainable = all(other in lent if isinstance(other, _wire.Shared) else isinstance(batch.lost[one], ResultLost)
                      for one, other in lost.items())
-    if not again or not regainable or not make_again(
-            client, [other for other in lost.values() if batch.reads(other)], again.values()):
+    if not again or not regainable:
+        return indices
+    for other in lent:
+        client._lending.forget(other)
+    made = [other for other in lost.values() if not isinstance(other, _wire.Shared) and batch.reads(other)]
+    if not make_again(client, made, again.values()):
         return indices
     batch.lost.update(dict.fromkeys(again, batch.lost[next(iter(lost))]))  # Who reads these may be told of later.
     return [index for index in indices if id(batch.future(index)) not in again]

@@ -1,4 +1,6 @@
 """News of jobs and why subtasks have failed, as Python objects."""
+import pickle
+
 from penstock import _abi, _wire
 from penstock.errors import RemoteTraceback, failure_of
 
@@ -21,15 +23,32 @@ def exception_of(failure):
     message = _abi.bytes_at(failure.message).decode(errors="replace")
     detail, tail = _abi.bytes_at(failure.detail), _abi.bytes_at(failure.output_tail).decode(errors="replace")
     if detail and failure.failure_class == USER_ERROR:  # Else what it raised was the consequence, not the cause.
-        error, text = None, ""
-        try:
-            error, text = _wire.unpack(detail)
-        except Exception as unreadable:  # An exception of a class that is not known here.
-            text = f"(its exception cannot be read here: {unreadable})"
+        error, text = error_and_traceback(detail)
+        cause = RemoteTraceback(text, history, tail)
         # What would end this process is told, not raised: it was the other one's to end.
         if isinstance(error, Exception):
-            error.__cause__ = RemoteTraceback(text, history, tail)
+            error.__cause__ = cause
             return error
+        if isinstance(error, str):
+            message += "\n" + error
+            told = failure_of(failure.failure_class, message, name_of(failure), history, "", -1, 0)
+            told.__cause__ = cause
+            return told
         message = message + "\n" + text
-    return failure_of(failure.failure_class, message, (failure.name or b"").decode(errors="replace"), history,
-                      tail, failure.exit_code, failure.signal)
+    return failure_of(failure.failure_class, message, name_of(failure), history, tail, failure.exit_code, failure.signal)
+
+
+def name_of(failure):
+    return (failure.name or b"").decode(errors="replace")
+
+
+def error_and_traceback(detail):
+    """What a runner has told: the exception, or why it cannot be had here, or None; and where it was raised."""
+    error, text = None, ""
+    try:
+        error, text = _wire.unpack(detail)
+        if isinstance(error, bytes):
+            error = pickle.loads(error)
+    except Exception as unreadable:  # An exception of a class that is not known here.
+        error = f"(its exception cannot be read here: {unreadable})"
+    return error, text

@@ -9,6 +9,7 @@ import traceback
 from penstock import _abi, _wire
 
 
+RETURN = "return what it is made of, and make it where it is needed"
 DETAIL_MAX = 60_000  # A worker takes no more; an exception that is larger is told in words.
 
 
@@ -85,7 +86,7 @@ class Runner:
                 else:
                     result = function()
                 self.in_user_code = False
-                data, buffers = _wire.pickle_with_buffers(result, "the result")
+                data, buffers = _wire.pickle_with_buffers(result, function, RETURN)
                 if not buffers and len(data) < 60000:
                     succeed_with(handle, head.pack(_wire.MAGIC, 0, len(data)) + data, head.size + len(data))
                 else:
@@ -116,11 +117,12 @@ class Runner:
             renamed = _wire.missing(error)
             renamed.__cause__ = error
             error = renamed
-        text = "".join(traceback.format_exception(type(error), error, without_us(error.__traceback__)))
+        leave_us_out(error)
+        text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
         line = "".join(traceback.format_exception_only(type(error), error)).strip().split("\n")[-1][:1000]
         error.__traceback__ = error.__context__ = error.__cause__ = None
         try:
-            detail = _wire.pack((error, text), "the exception")
+            detail = _wire.pack((_wire.pickle_whole(error, "the exception"), text))  # Whoever cannot read one reads the other.
         except Exception:
             detail = b""
         if not detail or len(detail) > DETAIL_MAX:
@@ -133,13 +135,16 @@ def shortened(text, part=5000):
     return text if len(text) <= 2 * part else f"{text[:part]}\n... {len(text) - 2 * part} characters ...\n{text[-part:]}"
 
 
-def without_us(trace):
-    """The traceback from the first frame of the user's code."""
-    ours = os.path.dirname(__file__)
-    first = trace
-    while first is not None and os.path.dirname(first.tb_frame.f_code.co_filename) == ours:
-        first = first.tb_next
-    return first if first is not None else trace
+def leave_us_out(error):
+    """Of the tracebacks of an error and of what led to it, what stands before the first frame of the user's code."""
+    ours, seen = os.path.dirname(__file__), set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        trace = error.__traceback__
+        while trace is not None and os.path.dirname(trace.tb_frame.f_code.co_filename) == ours:
+            trace = trace.tb_next
+        error.__traceback__ = trace
+        error = error.__cause__ or error.__context__
 
 
 def main():

@@ -9,7 +9,7 @@ import sys
 
 import cloudpickle
 
-from penstock.errors import MissingModule, NotSerializable, VersionMismatch
+from penstock.errors import MissingModule, NotSerializable, VersionMismatch, WrongGraph
 
 HEAD = struct.Struct("<4sIQ")
 MAGIC = b"PNP1"
@@ -18,8 +18,11 @@ ALIGNMENT = 64
 _PLAIN = HEAD.pack(MAGIC, 0, 0)[:8]
 
 
-def pickle_with_buffers(value, what):
-    """(pickle, buffers). What lives in `__main__`, and functions without a name, go by value."""
+PASS = "pass what it is made of, and make it where it is needed"
+
+
+def pickle_with_buffers(value, what, remedy=PASS):
+    """(pickle, buffers). `what` names it, or is the function whose result it is. What lives in `__main__`, and functions without a name, go by value."""
     buffers = []
     try:
         data = pickle.dumps(value, 5, buffer_callback=buffers.append)
@@ -33,8 +36,19 @@ def pickle_with_buffers(value, what):
     except RecursionError:
         raise
     except Exception as error:
-        raise NotSerializable(f"cannot be pickled: {error}", subject=what,
-                              remedy="pass what it is made of, and make it where it is needed") from error
+        subject = what if isinstance(what, str) else f"the result of {name_of(what)}"
+        raise NotSerializable(f"cannot be pickled: {error}", subject=subject, remedy=remedy) from error
+
+
+def pickle_whole(value, what):
+    """The pickle with all that belongs to it."""
+    try:
+        data = pickle.dumps(value, 5)
+        if b"__main__" not in data:
+            return data
+    except Exception:
+        pass
+    return cloudpickle_or_refuse(value, what)
 
 
 def padded(size):
@@ -135,7 +149,7 @@ def load_naming_modules(data):
 def missing(error):
     name = error.name or "?"
     return MissingModule(f"module '{name}' is not installed for {sys.executable}", subject=name,
-                         remedy=f"{sys.executable} -m pip install {name.split('.')[0]}, or put it on the path of the runner")
+                         remedy=f"{sys.executable} -m pip install {name.split('.')[0]}; or send it with files=[...]")
 
 
 def name_of(function):
@@ -173,11 +187,13 @@ class Shared:
     """Large bytes of arguments as they were when they were given: one subtask of a batch, however many calls have them.
     Among the inputs of a call it is one that nobody waits for."""
 
-    __slots__ = ("datum", "key")
+    __slots__ = ("datum", "key", "often", "alone")
     _batch = None
 
-    def __init__(self, datum, key):
+    def __init__(self, datum, key, often=False):
         self.datum, self.key = datum, key
+        self.often = often  # Further batches will have them.
+        self.alone = False  # Others cannot lend them.
 
     def done(self):
         return False
@@ -203,8 +219,7 @@ class Beside:
 def cloudpickle_or_refuse(value, what, buffer_callback=None):
     try:
         return cloudpickle.dumps(value, 5, buffer_callback=buffer_callback)
-    except RecursionError:
+    except (RecursionError, WrongGraph):
         raise
     except Exception as error:
-        raise NotSerializable(f"cannot be pickled: {error}", subject=what,
-                              remedy="pass what it is made of, and make it where it is needed") from error
+        raise NotSerializable(f"cannot be pickled: {error}", subject=what, remedy=PASS) from error

@@ -79,8 +79,7 @@ def _run(client, conversion, wanted, name, values):
     columns = conversion.columns
     columns.want(list(dict.fromkeys(numbers)))
     with client._lock:
-        client._check_open()
-        job = columns.submit(client._handle, name=name)
+        job = client._submit_columns(columns, name=name)
         client._quiet.add(job)
         client._early.pop(job, None)
     running = Job(client, job, name or "dask", numbers, len(numbers))

@@ -26,6 +26,10 @@ class NotSerializable(PenstockError, TypeError):
     """A function, an argument or a result cannot be pickled; names it and the part that resists."""
 
 
+class WrongGraph(PenstockError, TypeError):
+    """A handle was given to another graph than its own."""
+
+
 class ResultTooLarge(PenstockError):
     """A result or a scattered object is larger than what may be stored."""
 
@@ -82,11 +86,13 @@ _BY_CODE = {"Unreachable": ConnectionFailed, "Disconnected": ConnectionFailed, "
             "InputLost": ResultLost}
 REFUSED = 8                                      # FailureClass of common/protocol/failure.hpp.
 TOO_LARGE = "can never fit into the store of"    # What a worker says then: WorkerCore::refuse_outputs.
+NO_PENSTOCK = "No module named 'penstock'"        # What a Python without this package says.
 _BY_CLASS = {2: RunnerCrashed, 3: OutOfMemory, 4: TimedOut, 5: ResultLost}
 
 
 def error_of(code: str, subject: str, message: str, remedy: str) -> PenstockError:
     """The exception for an error of the library."""
+    remedy = remedy.replace("submit with --wait-for-resources", "submit a graph with wait_for_resources=True")
     return _BY_CODE.get(code, PenstockError)(message, subject=subject, remedy=remedy, code=code)
 
 
@@ -100,6 +106,8 @@ def failure_of(failure_class: int, message: str, name: str, history: List[str], 
                signal: int) -> PenstockError:
     """The exception for a subtask that failed without one."""
     text = f"{message}\n{what_went_before(history, output_tail)}".rstrip("\n")
+    if failure_class == REFUSED and NO_PENSTOCK in output_tail:
+        return MissingModule(text, subject=name, remedy="install this package, penstock, for that Python")
     kind = _BY_CLASS.get(failure_class, SubtaskFailed)
     if failure_class == REFUSED and TOO_LARGE in message:
         kind = ResultTooLarge

@@ -113,6 +113,49 @@ def pid_beside(_):
     return os.getpid()
 
 
+def fork_and_return():
+    return os.fork() or -1
+
+
+def make_by_source(source):
+    """An object of a class that is by value there, as one of `__main__` is."""
+    import cloudpickle
+    made = {"__name__": "__main__"}
+    exec(source, made)
+    return ByValue(cloudpickle.dumps(made["value"]))
+
+
+class ByValue:
+    def __init__(self, data):
+        self.data = data
+
+    def __reduce__(self):
+        import pickle
+        return pickle.loads, (self.data,)
+
+
+def total_and(array, number):
+    return float(array.sum()), number
+
+
+def call_module(module, function, *arguments):
+    import importlib
+    return getattr(importlib.import_module(module), function)(*arguments)
+
+
+def leave_daemon(path):
+    """A process in a session of its own, whose parent is gone and which throws nothing of its environment away; then runs on."""
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            with open(path + ".part", "w") as file:
+                file.write(str(os.getpid()))
+            os.rename(path + ".part", path)
+            time.sleep(1000)
+        os._exit(0)
+    time.sleep(1000)
+
+
 def total(array):
     return float(array.sum())
 

@@ -369,3 +369,105 @@ def test_a_library_that_is_not_there():
 def test_an_attach_to_nobody(client):
     with pytest.raises(ResultLost, match="no such job"):
         client.attach("nobody")
+
+
+def test_a_result_that_cannot_be_pickled_names_its_function_and_shows_nothing_of_ours(client):
+    with pytest.raises(NotSerializable, match="the result of unpicklable: cannot be pickled.*return what it is made of") as found:
+        client.submit(functions.unpicklable).result(20)
+    assert "_runner.py" not in str(found.value.__cause__) and "_wire.py" not in str(found.value.__cause__)
+
+
+def test_a_result_that_cannot_be_read_here_says_whose_it_is(client):
+    with pytest.raises(NotSerializable, match="mine: its value cannot be read here: RuntimeError: it will not be made"):
+        client.submit(functions.make_by_source, UNREADABLE, key="mine").result(20)
+
+
+UNREADABLE = """
+def refuse():
+    raise RuntimeError("it will not be made")
+class Unreadable:
+    def __reduce__(self):
+        return refuse, ()
+value = Unreadable()
+"""
+
+
+def test_an_exception_that_cannot_be_read_here_has_its_traceback_all_the_same(client):
+    with pytest.raises(errors.SubtaskFailed, match="OddError: 1 and 2\n.its exception cannot be read here: .*'two'") as found:
+        client.submit(functions.fail_oddly).result(20)
+    assert "in fail_oddly" in str(found.value.__cause__)
+
+
+# Each run after it had the value of the one before.
+def test_a_function_that_forks_and_comes_back_twice_ends_once(client):
+    pids = client.gather([client.submit(functions.fork_and_return) for _ in range(10)])
+    assert all(pid > 0 for pid in pids)
+    assert client.gather(client.map(functions.increment, range(100))) == list(range(1, 101))
+
+
+# Values of its own job with that number were given, or the process died.
+def test_futures_and_jobs_of_another_client_are_refused(client):
+    with Client(slots=1) as other:
+        future, graph = other.submit(functions.increment, 1), other.graph()
+        graph.add(functions.increment, 1)
+        job = graph.submit()
+        assert future.exception(20) is None
+        for call in (lambda: client.gather([future]), lambda: client.logs(future), lambda: client.logs(job)):
+            with pytest.raises(ValueError, match="belongs to another client"):
+                call()
+
+
+# It ended the whole process.
+def test_a_graph_is_submitted_once_and_not_empty(client):
+    graph = client.graph()
+    with pytest.raises(ValueError, match="has no subtasks"):
+        graph.submit()
+    graph.add(functions.increment, 1)
+    graph.submit().results(20)
+    for call in (graph.submit, lambda: graph.add(functions.increment, 1), lambda: graph.value(1)):
+        with pytest.raises(ValueError, match="was submitted already"):
+            call()
+
+
+def test_a_job_that_was_released_says_so(client):
+    graph = client.graph()
+    graph.add(functions.increment, 1)
+    job = graph.submit(name="let go")
+    job.result(20)
+    job.release()
+    assert repr(job) == "<Job let go: released>" and "released" in job._repr_html_()
+    for call in (job.results, job.counts, job.wait, job.failures, lambda: job.fetch([0]), lambda: job.state):
+        with pytest.raises(ResultLost, match="let go: was released"):
+            call()
+
+
+@pytest.mark.parametrize("environment", [{"A=B": "x"}, {"": "x"}, {"A": "x\0y"}, {"A\0": "x"}])
+def test_variables_that_cannot_be(client, environment):
+    with pytest.raises(ValueError, match="environment: .* cannot be a variable"):
+        client.submit(functions.increment, 1, environment=environment)
+
+
+def test_a_name_with_a_nul_is_not_cut(client):
+    graph = client.graph()
+    graph.add(functions.increment, 1)
+    with pytest.raises(ValueError, match="has a NUL in it"):
+        graph.submit(name="a\0b")
+    assert graph.submit(name="ab").results(20) == [2]
+
+
+def test_a_failure_in_a_graph_is_named_by_its_job(client):
+    graph = client.graph()
+    graph.add(functions.leave, 3)
+    with pytest.raises(errors.RunnerCrashed, match="subtask 0 of leaves: the runner exited with code 3"):
+        graph.submit(name="leaves").result(30)
+
+
+def test_a_python_without_this_package_is_named_with_what_to_install():
+    with Client(slots=1, environment={"PYTHONPATH": "/nowhere"}, warm=False) as client:
+        with pytest.raises(MissingModule, match="(?s)No module named 'penstock'.*install this package"):
+            client.submit(functions.increment, 1).result(30)
+
+
+def test_a_request_that_no_worker_can_hold_says_how_to_wait_for_one(client):
+    with pytest.raises(errors.PenstockError, match="wait_for_resources=True"):
+        client.submit(functions.increment, 1, memory=1 << 50).result(20)

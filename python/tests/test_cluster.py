@@ -1,9 +1,11 @@
 """A cluster of processes: what an address makes different."""
+import concurrent.futures
 import os
 import pathlib
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import functions
@@ -23,14 +25,14 @@ def until(condition, seconds=30):
 
 
 class Cluster:
-    def __init__(self, directory):
+    def __init__(self, directory, workers=("w1", "w2")):
         if not BINARY.exists():
             pytest.skip(f"{BINARY} is not built")
         self.directory, self.processes = directory, []
         self.supervise("127.0.0.1:0")
         until(lambda: (directory / "address").exists() and (directory / "address").read_text().strip())
         self.address = (directory / "address").read_text().strip()
-        self.workers = [self.worker("w1"), self.worker("w2")]
+        self.workers = [self.worker(name) for name in workers]
 
     def start(self, *arguments):
         process = subprocess.Popen([str(BINARY), *arguments, "--log-level", "error"], cwd=self.directory)
@@ -120,6 +122,65 @@ def child_of(pid):
                 for child in (thread / "children").read_text().split()]
     except FileNotFoundError:
         return []
+
+
+# It was waited for ten seconds, or for ever by who waited with the client's lock in its hands.
+@pytest.mark.parametrize("what", ["submit", "attach", "logs", "wait", "graph", "fetch"])
+def test_a_client_is_closed_at_once_while_calls_wait_for_a_supervisor_that_hangs(cluster, what):
+    client, ends = Client(cluster.address), []
+    array = client.submit(functions.make_array, 100000)
+    assert array.exception(60) is None
+    graph = client.graph()
+    graph.add(functions.wait_for, "/no/such/file")
+    job, waiting = graph.submit(), client.graph()
+    waiting.add(functions.increment, 1)
+    hanging = [cluster.supervisor, *(cluster.workers if what == "fetch" else [])]
+    for process in hanging:
+        process.send_signal(signal.SIGSTOP)
+    calls = {"submit": lambda: client.submit(functions.increment, 1).result(), "attach": lambda: client.attach("x"),
+             "logs": lambda: client._log(job.number, -1), "wait": lambda: job.wait(), "graph": lambda: waiting.submit(),
+             "fetch": lambda: array.result()}
+
+    def call():
+        try:
+            calls[what]()
+        except (errors.ClientClosed, concurrent.futures.CancelledError) as error:
+            ends.append(type(error))
+    thread = threading.Thread(target=call)
+    thread.start()
+    until(lambda: client._connection._inside or client._sending or what == "graph")
+    wait, left = client._connection.wait_until_left, []
+    client._connection.wait_until_left = lambda seconds: left.append(wait(seconds)) or left[0]
+    client.close()
+    thread.join(60)
+    for process in hanging:
+        process.send_signal(signal.SIGCONT)
+    assert len(ends) == 1 and left == [True], (ends, left)
+
+
+def lives(pid):
+    try:
+        return ") Z " not in pathlib.Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def test_nothing_of_a_worker_is_left_two_seconds_after_it_ended_in_order(cluster, tmp_path):
+    with Client(cluster.address) as client:
+        await_workers(client, "w1", "w2")
+        futures = [client.submit(functions.leave_daemon, str(tmp_path / name), workers=worker)
+                   for name, worker in (("one", "w1"), ("two", "w2"))]
+        client._flush()
+        until(lambda: all((tmp_path / name).exists() for name in ("one", "two")))
+        started = [int((tmp_path / name).read_text()) for name in ("one", "two")]
+        started += [int(child) for worker in cluster.workers for child in child_of(worker.pid)]
+        assert len(started) > 4 and all(map(lives, started))
+        for worker in cluster.workers:
+            worker.terminate()
+        for worker in cluster.workers:
+            assert worker.wait(20) == 0
+        until(lambda: not any(map(lives, started)), seconds=2)
+        del futures
 
 
 def test_a_supervisor_that_is_gone_is_an_error(cluster):

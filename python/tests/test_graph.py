@@ -1,7 +1,9 @@
 """Graphs for engine authors."""
+import gc
+
 import functions
 import pytest
-from penstock import PenstockError
+from penstock import PenstockError, errors
 
 
 def test_a_graph_is_one_job(client):
@@ -32,6 +34,44 @@ def test_a_name_is_attached_to(client):
     job = graph.submit(name="a-name")
     job.wait()
     assert client.attach("a-name").results() == [2]
+
+
+# Its results were released for all.
+def test_who_has_attached_and_forgets_it_takes_nothing_from_others(client):
+    graph = client.graph()
+    graph.add(functions.increment, 1)
+    job = graph.submit(name="of two")
+    job.result(30)
+    other = client.attach("of two")
+    del other
+    gc.collect()
+    assert job.results() == [2]
+    other = client.attach("of two")
+    del job
+    gc.collect()
+    assert other.results() == [2], "the last one who holds it here"
+    del other
+    gc.collect()
+    assert client.attach("of two").wait(30) == "succeeded"
+    with pytest.raises(errors.ResultLost):
+        for _ in range(100):
+            client.attach("of two").results()
+
+
+def test_who_has_only_attached_never_releases_by_forgetting(client):
+    graph = client.graph()
+    graph.add(functions.increment, 1)
+    job = graph.submit(name="another's")
+    job.result(30)
+    job._results.ours = False  # As if another client had submitted it.
+    del job
+    gc.collect()
+    for _ in range(3):
+        assert client.attach("another's").results() == [2]
+    client.attach("another's").release()
+    with pytest.raises(errors.ResultLost):
+        for _ in range(100):
+            client.attach("another's").results()
 
 
 def test_a_failure_fails_the_job_with_its_exception(client):

@@ -58,14 +58,7 @@ Result<Value> SupervisorCore::explain_by_request(ClientId client, const AdminReq
       if (!wanted.valid()) return not_in_the_graph(*job, key);
       only = to_string(SubtaskId{job->id, wanted}) + "#";
     }
-    // Any of the workers may have run some of it, those too that have lost its data since.
-    const Value nothing{Value::Record{{"job", to_string(job->id)}, {"logs", Value::List{}}, {"only", only}}};
-    for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i) {
-      if (!workers_[WorkerSlot{i}].alive) continue;
-      questions_.push_back({next_question_++, workers_[WorkerSlot{i}].id, client, request.request, nothing});
-      tell(WorkerSlot{i}, ExplainQuestion{questions_.back().number, {job->id, SubtaskIndex::none()}});
-      deferred = true;
-    }
+    ask_for_logs(*job, only, client, request, deferred);
     return Value{Value::Record{{"job", to_string(job->id)}, {"logs", Value::List{}}}};
   }
   if (job->shape == nullptr || key.empty()) return explain_job(*job, true);

@@ -37,33 +37,90 @@ Value::List ends_of(Value::List logs, Bytes bytes_max) {
 
 }  // namespace
 
+// The question that this worker was asked under that number; it is open no longer.
+std::optional<SupervisorCore::Question> SupervisorCore::take_question(WorkerSlot slot, std::uint64_t number) {
+  const auto found = std::find_if(questions_.begin(), questions_.end(), [&](const Question& question) {
+    return question.number == number && question.worker == workers_[slot].id;
+  });
+  if (found == questions_.end()) return {};
+  std::optional<Question> taken{std::move(*found)};
+  questions_.erase(found);
+  return taken;
+}
+
+void SupervisorCore::receive(WorkerSlot slot, const ExplainAnswer& message) {
+  const std::optional<Question> question = take_question(slot, message.question);
+  if (!question) return;
+  if (question->of_log) return answer_log_question(*question, message.reason);
+  answer_question(*question, message.known ? message.state : "unknown to the worker; a report is on its way",
+                  message.known ? message.reason : "");
+}
+
+void SupervisorCore::receive(WorkerSlot slot, const LogAnswer& message) {
+  std::optional<Question> question = take_question(slot, message.question);
+  if (question && !question->of_log) return questions_.push_back(std::move(*question));  // This is no answer to it.
+  if (question) answer_log_question(*question, message.lines);
+}
+
+void SupervisorCore::answer_for_lost(WorkerId worker, const std::string& reason) {
+  const auto theirs = std::stable_partition(questions_.begin(), questions_.end(),
+                                            [&](const Question& question) { return question.worker != worker; });
+  const std::vector<Question> lost{std::make_move_iterator(theirs), std::make_move_iterator(questions_.end())};
+  questions_.erase(theirs, questions_.end());
+  for (const Question& question : lost) {
+    if (question.of_log)
+      answer_log_question(question, {});
+    else
+      answer_question(question, "lost", reason);
+  }
+}
+
 void SupervisorCore::answer_question(const Question& question, const std::string& state, const std::string& reason) {
   Value::Record fields = *question.answer.record();
-  if (const Value::List* parts = question.answer["logs"].list(); parts != nullptr) {
-    // Each worker was asked. What they say gathers in the first question of the request that is still open.
-    Value::List logs = *parts;
-    if (std::string log = lines_of(reason, *question.answer["only"].text()); !log.empty() && state != "lost")
-      logs.emplace_back(Value::Record{{"worker", workers_[workers_.find(question.worker)].description.name},
-                                      {"log", std::move(log)}});
-    const auto open = std::find_if(questions_.begin(), questions_.end(), [&](const Question& other) {
-      return other.client == question.client && other.request == question.request && other.number != question.number;
-    });
-    if (open != questions_.end()) {
-      const Value::List gathered = *open->answer["logs"].list();
-      logs.insert(logs.end(), gathered.begin(), gathered.end());
-      open->answer =
-          Value::Record{{"job", question.answer["job"]}, {"logs", std::move(logs)}, {"only", question.answer["only"]}};
-      return;
+  fields.emplace_back("worker_state", state);
+  if (!reason.empty()) fields.emplace_back("worker_reason", reason);
+  send_to_client(question.client, AdminAnswer{question.request, Value{std::move(fields)}, {}});
+}
+
+// Any of the workers may have run some of it, those too that have lost its data since.
+void SupervisorCore::ask_for_logs(const Job& job, const std::string& only, ClientId client, const AdminRequest& request,
+                                  bool& deferred) {
+  const Value nothing{Value::Record{{"job", to_string(job.id)}, {"logs", Value::List{}}, {"only", only}}};
+  for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i) {
+    const WorkerEntry& worker = workers_[WorkerSlot{i}];
+    if (!worker.alive) continue;
+    const std::uint64_t number = next_question_++;
+    questions_.push_back({number, worker.id, client, request.request, nothing, true});
+    deferred = true;
+    if (worker.description.log_questions) {
+      tell(WorkerSlot{i}, LogQuestion{number, job.id});
+    } else {
+      PENSTOCK_COVERAGE_MARK("a worker of protocol 1.0 was asked for a log");
+      tell(WorkerSlot{i}, ExplainQuestion{number, {job.id, SubtaskIndex::none()}});
     }
-    fields = Value::Record{{"job", question.answer["job"]}, {"logs", ends_of(std::move(logs), config_.log_answer_bytes_max)}};
-  } else {
-    fields.emplace_back("worker_state", state);
-    if (!reason.empty()) fields.emplace_back("worker_reason", reason);
   }
-  AdminAnswer reply;
-  reply.request = question.request;
-  reply.value = Value{std::move(fields)};
-  send_to_client(question.client, std::move(reply));
+}
+
+// Each worker was asked. What they say gathers in the first question of the request that is still open.
+void SupervisorCore::answer_log_question(const Question& question, const std::string& log) {
+  Value::List logs = *question.answer["logs"].list();
+  if (std::string lines = lines_of(log, *question.answer["only"].text()); !lines.empty())
+    logs.emplace_back(Value::Record{{"worker", workers_[workers_.find(question.worker)].description.name},
+                                    {"log", std::move(lines)}});
+  const auto open = std::find_if(questions_.begin(), questions_.end(), [&](const Question& other) {
+    return other.client == question.client && other.request == question.request;
+  });
+  Value::Record fields{{"job", question.answer["job"]}};
+  if (open != questions_.end()) {
+    const Value::List gathered = *open->answer["logs"].list();
+    logs.insert(logs.end(), gathered.begin(), gathered.end());
+    fields.emplace_back("logs", std::move(logs));
+    fields.emplace_back("only", question.answer["only"]);
+    open->answer = Value{std::move(fields)};
+    return;
+  }
+  fields.emplace_back("logs", ends_of(std::move(logs), config_.log_answer_bytes_max));
+  send_to_client(question.client, AdminAnswer{question.request, Value{std::move(fields)}, {}});
 }
 
 }  // namespace penstock::supervisor

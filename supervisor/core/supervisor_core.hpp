@@ -70,7 +70,8 @@ class SupervisorCore {
     WorkerId worker;
     ClientId client;
     std::uint64_t request;
-    Value answer;  ///< What is known without the worker.
+    Value answer;         ///< What is known without the worker.
+    bool of_log = false;  ///< `LogQuestion`, or what stands for it.
   };
 
   // Events: supervisor_core.cpp.
@@ -94,7 +95,13 @@ class SupervisorCore {
   void receive(WorkerSlot slot, const Register& message);
   void receive(WorkerSlot slot, const DrainState& message);
   void receive(WorkerSlot slot, const ExplainAnswer& message);
+  void receive(WorkerSlot slot, const LogAnswer& message);
+  void answer_for_lost(WorkerId worker, const std::string& reason);
+  std::optional<Question> take_question(WorkerSlot slot, std::uint64_t number);
   void answer_question(const Question& question, const std::string& state, const std::string& reason);
+  void ask_for_logs(const Job& job, const std::string& only, ClientId client, const AdminRequest& request,
+                    bool& deferred);
+  void answer_log_question(const Question& question, const std::string& log);
   void lose_worker(WorkerSlot slot, const std::string& reason, const OperatorCrash* crash = nullptr);
   void announce_loss(WorkerSlot slot);
   void rehouse(Job& job, BandSlot band);

@@ -14,15 +14,6 @@ void SupervisorCore::receive(WorkerSlot slot, const DrainState& message) {
   workers_[slot].drained = message.draining && message.empty;
 }
 
-void SupervisorCore::receive(WorkerSlot slot, const ExplainAnswer& message) {
-  const auto found = std::find_if(questions_.begin(), questions_.end(),
-                                  [&](const Question& question) { return question.number == message.question; });
-  if (found == questions_.end() || found->worker != workers_[slot].id) return;
-  answer_question(*found, message.known ? message.state : "unknown to the worker; a report is on its way",
-                  message.known ? message.reason : "");
-  questions_.erase(found);
-}
-
 void SupervisorCore::set_draining(WorkerSlot slot, bool draining) {
   WorkerEntry& worker = workers_[slot];
   worker.draining = draining;
@@ -147,9 +138,7 @@ void SupervisorCore::lose_worker(WorkerSlot slot, const std::string& reason, con
     if (slot.value() < job.known_of.size()) job.known_of[slot.value()] = 0;
     job.templates_known.erase(worker.id);
   }
-  for (const Question& question : questions_)
-    if (question.worker == worker.id) answer_question(question, "lost", reason);
-  std::erase_if(questions_, [&](const Question& question) { return question.worker == worker.id; });
+  answer_for_lost(worker.id, reason);
   out_->add(supervisor_action::ReleaseWorker{worker.id});
   if (worker.description.shared_storage) note_lost_writer(worker.incarnation);
   announce_loss(slot);

@@ -27,6 +27,7 @@ struct WorkerSpec {
   std::vector<NamedAmount> named;
   bool shared_storage = false;
   Bytes store_bytes_max{};  ///< 0: what all have read is dropped at once.
+  bool log_questions = true;
   std::optional<OperatorCrash> crash{};
   std::vector<std::string> labels{};
 };

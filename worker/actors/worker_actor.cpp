@@ -111,6 +111,7 @@ class WorkerActor {
     description.shared_storage = !options_.checkpoints.empty();
     description.store_bytes_max = store_bytes_max(options_);
     description.labels = options_.labels;
+    description.log_questions = true;
     description.crash = std::exchange(options_.crash, std::nullopt);
     WorkerPorts ports = make_ports();
     ports.life = life_;

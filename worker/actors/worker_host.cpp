@@ -104,6 +104,7 @@ struct WorkerHost::State : std::enable_shared_from_this<State> {
 
   std::vector<std::unique_ptr<ProcessRunners>> processes;  ///< Of each band.
   std::vector<std::uint16_t> lanes_of;                     ///< Whole slots of each band.
+  std::vector<std::int64_t> runners_told;                  ///< What they were said to hold last. Of the loop.
   // Last: their threads use all of the above.
   std::vector<std::unique_ptr<NativeLanes>> lanes;
 };
@@ -124,6 +125,7 @@ WorkerHost::WorkerHost(const WorkerConfig& config, std::vector<BandDescription> 
       processes.on_gone = [tell = state->ports.runner_gone, band = BandIndex{static_cast<std::uint16_t>(i)}](
                               const std::string& mark) { tell(band, mark); };
     state->processes.push_back(std::make_unique<ProcessRunners>(std::move(processes)));
+    state->runners_told.push_back(0);
     lanes.processes = state->processes.back().get();
     state->lanes_of.push_back(static_cast<std::uint16_t>(bands[i].capacity.slots.value() / kOneSlot.value()));
     state->lanes.push_back(std::make_unique<NativeLanes>(store, lanes, [state] { state->lane_is_idle(); }));
@@ -196,11 +198,22 @@ void WorkerHost::memory_measured(BandIndex band, Bytes used) {
 
 void WorkerHost::measure_runners() {
   std::vector<RunMemory> runs;
-  for (const std::unique_ptr<ProcessRunners>& band : state_->processes)
-    for (const RunnerMemory& run : band->measure())
+  std::vector<worker_event::MemoryMeasured> bands;
+  for (std::size_t i = 0; i < state_->processes.size(); ++i) {
+    const RunnersMemory memory = state_->processes[i]->measure();
+    for (const RunnerMemory& run : memory.runs)
       runs.push_back({record_of(run.ticket), attempt_of(run.ticket), Bytes{run.resident_bytes}});
-  if (runs.empty()) return;
-  const auto news = [runs = std::move(runs)](State& state) { state.handle(worker_event::RunsMeasured{runs}); };
+    const bool had_none = state_->runners_told[i] == 0;
+    state_->runners_told[i] = memory.own_bytes;
+    if (had_none && memory.own_bytes == 0) continue;
+    bands.push_back({BandIndex{static_cast<std::uint16_t>(i)}, Bytes{memory.own_bytes}, RunnerKind::Process,
+                     Bytes{memory.idle_bytes}});
+  }
+  if (runs.empty() && bands.empty()) return;
+  const auto news = [runs = std::move(runs), bands = std::move(bands)](State& state) {
+    state.handle(worker_event::RunsMeasured{runs});
+    for (const worker_event::MemoryMeasured& band : bands) state.handle(band);
+  };
   if (put_at_door(*state_, news)) state_->enter(State::Caller::Loop);
 }
 
@@ -255,14 +268,18 @@ void WorkerHost::State::enter(Caller caller) {
   }
 }
 
-// A question about no subtask of a job asks for its log. Logs are no state of the core: what runners have written it
-// never hears.
+// Logs are no state of the core: what runners have written it never hears.
 void WorkerHost::State::receive(const ToWorker& message) {
-  const auto* question = std::get_if<ExplainQuestion>(&message);
-  if (question == nullptr || question->subtask.index.valid()) return handle(worker_event::MessageArrived{message});
-  std::string log = logs.text(question->subtask.job);
+  if (const auto* question = std::get_if<LogQuestion>(&message)) {
+    messages.emplace_back(LogAnswer{question->question, logs.text(question->job)});
+    return;
+  }
+  // A supervisor of protocol 1.0 asks like this.
+  const auto* old = std::get_if<ExplainQuestion>(&message);
+  if (old == nullptr || old->subtask.index.valid()) return handle(worker_event::MessageArrived{message});
+  std::string log = logs.text(old->subtask.job);
   const bool known = !log.empty();
-  messages.emplace_back(ExplainAnswer{question->question, known, {}, std::move(log)});
+  messages.emplace_back(ExplainAnswer{old->question, known, {}, std::move(log)});
 }
 
 // First of all in each round: from here to `open_offers` the lanes take nothing over, and the core knows what they
@@ -339,10 +356,12 @@ void WorkerHost::State::carry_out() {
 
 // Lanes and commands keep no memory from run to run and are as good as new; what their runners keep goes with those.
 void WorkerHost::State::restart_runners(const worker_action::RestartRunners& order) {
-  processes[order.band.value()]->end_idle(order.lanes);
-  const std::lock_guard lock{mutex};
-  news_waiting.emplace_back([order](State& state) {
-    state.handle(worker_event::LanesRestarted{order.band, order.lanes});
+  const auto restarted = [order](State& state) { state.handle(worker_event::LanesRestarted{order.band, order.lanes}); };
+  processes[order.band.value()]->end_idle([post = ports.post, weak = weak_from_this(), restarted] {
+    post([weak, restarted] {
+      const auto alive = weak.lock();
+      if (alive != nullptr && put_at_door(*alive, restarted)) alive->enter(Caller::Loop);
+    });
   });
 }
 

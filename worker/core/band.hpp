@@ -45,6 +45,9 @@ struct Band {
   std::uint32_t cached = 0;
   RunnerKinds runner_kinds;               ///< Started, or to be started by now.
   std::vector<RunnerWish> runner_wishes;  ///< Of the event that is being handled.
+  Bytes commands_use;                     ///< As last measured.
+  Bytes runners_use;
+  Bytes idle_use;  ///< Of `runners_use`, what a restart of idle runners sets free.
   ReliefStep relief = ReliefStep::None;
   Instant relief_at = kNever;  ///< Not before this, the next step.
   bool dirty = false;          ///< Something changed since the queues were last pumped.

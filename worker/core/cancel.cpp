@@ -130,8 +130,10 @@ void WorkerCore::unready(Band& band) {
   }
 }
 
+// What idle runners hold costs nobody anything, so it goes first.
 // Spec: worker 4, a crossing of the hard limit first stops new grants, then asks for spill, then restarts idle runners.
-void WorkerCore::relieve(Band& band, Bytes used) {
+void WorkerCore::relieve(Band& band) {
+  const Bytes used = band.commands_use + band.runners_use;
   if (used <= band.quota.capacity()) {
     if (band.relief == ReliefStep::None) return;
     band.relief = ReliefStep::None;
@@ -143,6 +145,12 @@ void WorkerCore::relieve(Band& band, Bytes used) {
   if (starts ? used <= band.quota.hard_limit() : now_ < band.relief_at) return;
   ++counters_.relief_steps;
   band.relief_at = later(now_, config_.relieve_every);
+  if (band.idle_use > Bytes{0}) {
+    PENSTOCK_COVERAGE_MARK("idle runners were ended for what they held");
+    const Bytes without_them = used - band.idle_use;
+    restart_idle_runners(band);
+    if (starts && without_them <= band.quota.hard_limit()) return;
+  }
   switch (band.relief) {
     case ReliefStep::None:
       band.relief = ReliefStep::GrantsStopped;
@@ -154,14 +162,22 @@ void WorkerCore::relieve(Band& band, Bytes used) {
       spill(used - band.quota.capacity());
       return;
     case ReliefStep::SpillRequested:
-    case ReliefStep::RunnersRestarted: {
+    case ReliefStep::RunnersRestarted:
       band.relief = ReliefStep::RunnersRestarted;
-      std::vector<SlotIndex> lanes = band.execute.restart_free_slots();
-      band.runner_kinds.forget();
-      if (!lanes.empty()) out_->add(worker_action::RestartRunners{band.index, std::move(lanes)});
+      restart_idle_runners(band);
       return;
-    }
   }
+}
+
+// Those of lanes that nobody has had yet, and those of other kinds that busy lanes keep, go as well, though no lane is
+// named for them.
+void WorkerCore::restart_idle_runners(Band& band) {
+  std::vector<SlotIndex> lanes = band.execute.restart_free_slots();
+  band.runner_kinds.forget();
+  if (!lanes.empty() || band.idle_use > Bytes{0})
+    out_->add(worker_action::RestartRunners{band.index, std::move(lanes)});
+  band.runners_use -= band.idle_use;
+  band.idle_use = Bytes{0};
 }
 
 }  // namespace penstock::worker

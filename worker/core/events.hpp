@@ -92,10 +92,12 @@ struct LanesRestarted {
   BandIndex band;
   std::span<const SlotIndex> lanes;
 };
-/// What the band's runners really use, as measured.
+/// What a band's commands, or its process runners, really use together, as measured.
 struct MemoryMeasured {
   BandIndex band;
   Bytes used;
+  RunnerKind by = RunnerKind::Command;
+  Bytes idle;  ///< Of that, what runners hold that have no run. No quota knows of it.
 };
 /// What runs use that have not ended. How much they need at most is known at their end, that it is more than they were
 /// granted already now.

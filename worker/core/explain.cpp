@@ -11,7 +11,6 @@ void WorkerCore::receive(const ExplainQuestion& message) {
 
 WorkerExplanation WorkerCore::explain(SubtaskId id) const {
   WorkerExplanation explanation;
-  if (!id.index.valid()) return explanation;  // A question for a log, which its shell answers.
   const JobSlot slot = jobs_.find(id.job);
   if (!slot.valid()) return explanation;
   const RecordIndex index = find_record(slot, id.index);

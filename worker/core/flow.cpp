@@ -388,6 +388,8 @@ void WorkerCore::demote_if_stuck(Band& band) {
   if (band.execute.waiting() == 0 || band.quota.paused()) return;
   if (!head.valid() && !(closed && band.prepare.first_waiting().valid())) return;
   if (band.execute.holding() > 0 && !closed) return;
+  // Nothing runs because all lanes restart: not for memory, and what gave it back would get it again, without an end.
+  if (band.execute.holding() == 0 && band.execute.next_lanes(1).empty()) return;
   const RecordIndex lowest = band.execute.lowest_waiting([&](RecordIndex candidate) {
     const SubtaskRecord& record = records_[candidate];
     if (record.state != SubtaskState::Ready) return false;
@@ -399,6 +401,8 @@ void WorkerCore::demote_if_stuck(Band& band) {
   PENSTOCK_COVERAGE_MARK("a prepared subtask gave its memory back");
   ++counters_.demoted;
   give_back_all(lowest);
+  // One that got a permit while grants were stopped, and needs none now: it waits where it was, without it.
+  if (nothing_to_prepare(records_[lowest])) move(lowest, SubtaskState::Queued);
   enqueue(lowest);
 }
 

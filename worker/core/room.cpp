@@ -98,7 +98,10 @@ void WorkerCore::give_up_room() {
 
 // Begins before memory is full, so that hardly anything ever waits.
 void WorkerCore::keep_room() {
-  if (!bounded()) return;
+  if (!bounded()) {
+    spill_postponed_ = false;  // By a disk that would not take what relief has sent there: nobody waits for that.
+    return;
+  }
   const Bytes wanted = waiting_bytes_ + fetch_blocked_;
   const Bytes staying = bytes_taken() - data_.bytes_leaving();
   if (staying + wanted <= spill_from_) {

@@ -32,10 +32,8 @@ void WorkerCore::handle(const WorkerEvent& event, Instant now, Actions<WorkerAct
 std::optional<Instant> WorkerCore::next_deadline() const {
   Instant next = std::min({check_at_, reports_.deadline(), load_report_at_, offers_end_at_});
   next = std::min({next, room_given_up_at_, spill_postponed_ ? spill_again_at_ : kNever});
-  for (const auto& band : bands_) {
-    if (band->relief != ReliefStep::None) next = std::min(next, band->relief_at);
+  for (const auto& band : bands_)
     if (band->held_back) next = std::min(next, later(band->progress_at, config_.report_after));
-  }
   return next == kNever ? std::nullopt : std::optional{next};
 }
 
@@ -110,7 +108,15 @@ void WorkerCore::on(const worker_event::LanesRestarted& event) {
 }
 
 void WorkerCore::on(const worker_event::MemoryMeasured& event) {
-  if (event.band.value() < bands_.size()) relieve(*bands_[event.band.value()], event.used);
+  if (event.band.value() >= bands_.size()) return;
+  Band& band = *bands_[event.band.value()];
+  if (event.by == RunnerKind::Command) {
+    band.commands_use = event.used;
+  } else {
+    band.runners_use = event.used;
+    band.idle_use = event.idle;
+  }
+  relieve(band);
 }
 
 void WorkerCore::on(const worker_event::Tick&) {

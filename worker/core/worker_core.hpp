@@ -123,6 +123,7 @@ class WorkerCore {
   void receive(const ReportsApplied& message);
   void receive(const Drain& message);
   void receive(const ExplainQuestion& message);
+  void receive(const LogQuestion&) {}       // For the shell: what runners have written is no state of the core.
   void receive(const PeerAddressBatch&) {}  // For the shell, which knows addresses; the core knows names.
   bool check_batch(const AssignBatch& batch);
   void define_templates(JobContext& job, const AssignBatch& batch);
@@ -229,7 +230,8 @@ class WorkerCore {
   void return_unprepared(RecordIndex index);
   void report_drain_state();
   bool is_ready_unprepared(const SubtaskRecord& record) const;
-  void relieve(Band& band, Bytes used);
+  void relieve(Band& band);
+  void restart_idle_runners(Band& band);
   void unready(Band& band);
 
   Band& band_of(const SubtaskRecord& record) { return *bands_[record.band.value()]; }

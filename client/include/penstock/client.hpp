@@ -268,17 +268,22 @@ enum class JobState {
   Cancelled = PENSTOCK_CANCELLED
 };
 
-/// A submitted graph. Its results are kept until it is destroyed or released. The client must outlive it.
+/// A submitted graph. Its results are kept until it is destroyed or released. One that was attached to belongs to
+/// whoever has submitted it: only `release` lets its results go. The client must outlive it.
 class Job {
  public:
-  Job(Job&& other) noexcept : client_(std::exchange(other.client_, nullptr)), number_(other.number_) {}
+  Job(Job&& other) noexcept
+      : client_(std::exchange(other.client_, nullptr)), number_(other.number_), ours_(other.ours_) {}
   Job& operator=(Job&& other) noexcept {
-    release();
+    if (ours_) release();
     client_ = std::exchange(other.client_, nullptr);
     number_ = other.number_;
+    ours_ = other.ours_;
     return *this;
   }
-  ~Job() { release(); }
+  ~Job() {
+    if (ours_) release();
+  }
 
   std::int64_t number() const { return number_; }
   /// How it stands when it has ended or the time is over; without one: when it has ended.
@@ -344,9 +349,10 @@ class Job {
 
  private:
   friend class Client;
-  Job(penstock_client* client, std::int64_t number) : client_(client), number_(number) {}
+  Job(penstock_client* client, std::int64_t number, bool ours) : client_(client), number_(number), ours_(ours) {}
   penstock_client* client_;
   std::int64_t number_;
+  bool ours_;
 };
 
 template <class T>
@@ -414,14 +420,16 @@ class Client {
     wanted.label_count = static_cast<std::uint32_t>(labels.size());
     const std::int64_t job = penstock_submit(client_.get(), graph.graph_.release(), &wanted);
     if (job < 0) return last_failure();
-    return Job{client_.get(), job};
+    return Job{client_.get(), job, true};
   }
   /// A job by its name or number, whoever has submitted it.
   Expected<Job> attach(const std::string& name) {
     const std::int64_t job = penstock_attach(client_.get(), name.c_str());
     if (job < 0) return last_failure();
-    return Job{client_.get(), job};
+    return Job{client_.get(), job, false};
   }
+  /// Lets calls that wait in other threads fail with Cancelled, and further ones: for whoever is about to destroy it.
+  void interrupt() { penstock_client_interrupt(client_.get()); }
 
  private:
   struct Close {

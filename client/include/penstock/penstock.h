@@ -3,7 +3,8 @@
  * Functions that can fail return NULL or a negative number; `penstock_last_error` then says why, for the calling thread.
  * Any thread may call anything, except that a graph, a runner and what they gave belong to one thread at a time. Texts
  * are UTF-8 and end in NUL. Structs that begin with `size` grow at their end only: set it to `sizeof`, and what an older
- * caller does not know has its default. Symbols carry the version PENSTOCK_1 in libpenstock.so.
+ * caller does not know has its default. Symbols carry the version PENSTOCK_1 in libpenstock.so, those that came
+ * later PENSTOCK_1_1.
  *
  *     penstock_client* client = penstock_client_open(NULL);             // A cluster inside this process.
  *     penstock_graph* graph = penstock_graph_new();
@@ -148,8 +149,13 @@ typedef struct penstock_client_options {
 
 typedef struct penstock_client penstock_client;
 PENSTOCK_API penstock_client* penstock_client_open(const penstock_client_options* options);
-/* Ends a cluster inside this process with all that runs in it. REQUIRES: no other call is under way. */
+/* Ends a cluster inside this process with all that runs in it. REQUIRES: no other call is under way; see
+ * penstock_client_interrupt. */
 PENSTOCK_API void penstock_client_close(penstock_client* client);
+/* Lets all calls for this client that wait in other threads return at once, as failed with Cancelled unless they have
+ * just succeeded, and so do further ones that would wait. For whoever is about to close it: when those calls have
+ * returned, it can be. A call that has to read from disk still does. */
+PENSTOCK_API void penstock_client_interrupt(penstock_client* client);
 PENSTOCK_API uint32_t penstock_client_slots(penstock_client* client); /* Of a cluster inside this process, else 0. */
 
 typedef struct penstock_job_options {
@@ -241,7 +247,8 @@ typedef struct penstock_news {
 } penstock_news;
 /* From now on news are kept for penstock_next_news, of jobs that are submitted or attached to later, too. */
 PENSTOCK_API void penstock_want_news(penstock_client* client);
-/* The next news of any job, to be freed; NULL when the time is over or penstock_wake_news was called. */
+/* The next news of any job, to be freed; NULL when the time is over, penstock_wake_news was called, or the client is
+ * interrupted. */
 PENSTOCK_API const penstock_news* penstock_next_news(penstock_client* client, int64_t timeout_ns);
 PENSTOCK_API void penstock_news_free(const penstock_news* news);
 /* Lets who waits for news return. */

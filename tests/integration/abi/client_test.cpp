@@ -149,6 +149,18 @@ TEST_F(ClientTest, AJobIsSubmittedOnceUnderItsNameAndFoundByIt) {
   EXPECT_FALSE(client.attach("eight"));
 }
 
+// Its results were released for all who had the job.
+TEST_F(ClientTest, WhoHasAttachedToAJobAndDestroysItTakesNothingFromOthers) {
+  GraphBuilder graph;
+  const auto value = graph.value(7);
+  const Job job = submit(std::move(graph), {.name = "seven", .owner = {}});
+  { Expected<Job> found = client.attach("seven"); }
+  GraphBuilder reader;
+  const auto read = reader.borrow(job, value);
+  EXPECT_EQ(submit(std::move(reader)).result(read).value(), 7) << "a release before it was heard by now";
+  EXPECT_EQ(job.result(value).value(), 7);
+}
+
 TEST_F(ClientTest, AJobThatRunsIsCancelled) {
   GraphBuilder graph;
   const auto waiting = graph.add_with(graph.runner<int>(runner()), "wait");
@@ -243,6 +255,50 @@ TEST_F(ClientTest, NewsTellEachSubtaskOnce) {
   std::thread waker{[&] { penstock_wake_news(raw); }};
   EXPECT_EQ(penstock_next_news(raw, -1), nullptr);
   waker.join();
+  penstock_client_close(raw);
+}
+
+// Whoever closed a client had to wait for those who waited for its jobs.
+TEST(ClientInterrupt, AllThatWaitReturnAndNobodyWaitsAgain) {
+  penstock_client_options options{};
+  options.size = sizeof options;
+  options.slots = 1;
+  penstock_client* raw = penstock_client_open(&options);
+  ASSERT_NE(raw, nullptr);
+  penstock_want_news(raw);
+  penstock_graph* graph = penstock_graph_new();
+  const std::string runner = PENSTOCK_TEST_RUNNER;
+  penstock_template waits{};
+  waits.size = sizeof waits;
+  waits.runner = PENSTOCK_PROCESS;
+  waits.program = runner.c_str();
+  waits.name = "wait";
+  penstock_graph_add_template(graph, &waits);
+  const std::uint32_t first = 0;
+  const std::uint64_t payload_offsets[] = {0, 4};
+  penstock_subtasks one{};
+  one.size = sizeof one;
+  one.count = 1;
+  one.templates = &first;
+  one.payload_offsets = payload_offsets;
+  one.payloads = "wait";
+  ASSERT_GE(penstock_graph_add_subtasks(graph, &one), 0);
+  const std::int64_t job = penstock_submit(raw, graph, nullptr);
+  ASSERT_GE(job, 0);
+  std::vector<std::string> ends(2);
+  std::vector<std::thread> waiters;
+  for (std::string& end : ends)
+    waiters.emplace_back([&] {
+      if (penstock_wait(raw, job, -1) < 0) end = penstock_last_error().name;
+    });
+  waiters.emplace_back([&] {
+    while (const penstock_news* news = penstock_next_news(raw, -1)) penstock_news_free(news);
+  });
+  penstock_client_interrupt(raw);
+  for (std::thread& waiter : waiters) waiter.join();
+  EXPECT_EQ(ends, std::vector<std::string>(2, "Cancelled"));
+  EXPECT_EQ(penstock_attach(raw, "anything"), -1);
+  EXPECT_STREQ(penstock_last_error().name, "Cancelled");
   penstock_client_close(raw);
 }
 

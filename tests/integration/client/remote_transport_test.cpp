@@ -134,5 +134,18 @@ TEST_F(RemoteTransportTest, WhoWaitsForRoomIsWokenWhenTheWayHasEnded) {
   EXPECT_TRUE(woken.load());
 }
 
+TEST_F(RemoteTransportTest, WhenWaitsHaveEndedNobodyWaitsForRoomAnyMore) {
+  connect();
+  std::thread engine{[&] {
+    for (int i = 0; i < 12; ++i) {
+      transport->wait_for_room();
+      transport->send(chunk_of_bytes(256 << 10));
+    }
+  }};
+  EXPECT_TRUE(supervisor->heard(4));
+  transport->end_waits();
+  engine.join();
+}
+
 }  // namespace
 }  // namespace penstock::client

@@ -8,6 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <memory>
+
 namespace penstock::worker {
 namespace {
 
@@ -76,7 +78,27 @@ TEST(GroupGuard, DaemonsOfAKilledProcessEnd) {
   ::kill(ids[1], SIGKILL);
 }
 
-TEST(GroupGuard, AnOrderlyEndKillsNobody) {
+// A daemon outlived a worker that ended in order, while one of its runners was busy.
+TEST(GroupGuard, AnOrderlyEndKillsTheDaemons) {
+  auto guard = std::make_unique<GroupGuard>();
+  ProcessStart start = sleeper();
+  start.environment = {"PENSTOCK_RUNNER=" + guard->token()};
+  const Result<Process> daemon = Process::start(start);
+  start.environment = {"PENSTOCK_RUNNER=" + guard->token() + "0"};
+  const Result<Process> other = Process::start(start);
+  guard->leave(guard->enter(other->id()));
+  guard.reset();
+  EXPECT_TRUE(daemon->wait_for_end(std::chrono::seconds{10}));
+  EXPECT_FALSE(other->wait_for_end(std::chrono::milliseconds{0}));
+  other->signal_group(SIGKILL);
+  for (const Result<Process>* process : {&daemon, &other}) {
+    ProcessEnd end;
+    EXPECT_TRUE((*process)->wait_for_end(std::chrono::seconds{10}));
+    EXPECT_TRUE((*process)->try_reap(end));
+  }
+}
+
+TEST(GroupGuard, AnOrderlyEndKillsNoGroups) {
   const Result<Process> process = Process::start(sleeper());
   ASSERT_TRUE(process.has_value());
   {

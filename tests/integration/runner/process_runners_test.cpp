@@ -193,6 +193,26 @@ TEST_F(ProcessRunnersTest, AChildThatSaysGarbageIsEndedAndOnlyItsRunIsBlamed) {
   EXPECT_GT(pid_of(), 0);
 }
 
+// The run after it got its end, and so on: each the value of the one before.
+TEST_F(ProcessRunnersTest, WhoSpeaksWithoutBeingAskedIsReplacedBeforeTheNextRun) {
+  const ScratchDirectory scratch;
+  const int before = pid_of();
+  EXPECT_EQ(text(run("chatter " + scratch.at("said"))), "chatter");
+  wait_until([&] { return std::filesystem::exists(scratch.at("said")); });
+  const int after = pid_of();
+  EXPECT_GT(after, 0);
+  EXPECT_NE(after, before);
+  EXPECT_FALSE(lives(before));
+}
+
+TEST_F(ProcessRunnersTest, AChildThatARunHasForkedTellsNoEnd) {
+  const int before = pid_of();
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(text(run("fork")), "forked");
+    EXPECT_EQ(pid_of(), before);
+  }
+}
+
 TEST_F(ProcessRunnersTest, AStopInterruptsTheRunAndTheChildGoesOn) {
   const int before = pid_of();
   const std::uint64_t wanted = ticket + 2;  // run_while looks at the child first.
@@ -262,38 +282,76 @@ TEST_F(ProcessRunnersTest, ARunThatGoesOnIsMeasured) {
   std::vector<RunnerMemory> runs;
   run_while("eat", [&] {
     while (lives(child) && (runs.empty() || runs.front().resident_bytes < 256 << 20)) {
-      runs = open().measure();
+      runs = open().measure().runs;
       std::this_thread::yield();
     }
-    while (!open().measure().empty()) open().stop(SlotIndex{0}, wanted, false);
+    while (!open().measure().runs.empty()) open().stop(SlotIndex{0}, wanted, false);
   });
   ASSERT_EQ(runs.size(), 1U);
   EXPECT_EQ(runs.front().ticket, wanted);
-  EXPECT_TRUE(open().measure().empty());
+  EXPECT_TRUE(open().measure().runs.empty());
 }
 
-TEST_F(ProcessRunnersTest, IdleRunnersOfALaneAreEndedAndReplaced) {
-  const int kept = pid_of(0);
+TEST_F(ProcessRunnersTest, WhatRunnersHoldIsToldAndHowMuchOfItIsIdle) {
+  config.spared_bytes = 0;
+  EXPECT_EQ(open().measure().own_bytes, 0);
+  pid_of(1);
+  const RunnersMemory idle = open().measure();
+  EXPECT_GT(idle.own_bytes, 0);
+  EXPECT_EQ(idle.idle_bytes, idle.own_bytes);
+  const std::uint64_t wanted = ticket + 2;
+  RunnersMemory busy;
+  run_while("wait", [&] {
+    wait_until([&] { return !(busy = open().measure()).runs.empty(); });
+    while (!open().measure().runs.empty()) open().stop(SlotIndex{0}, wanted, false);
+  });
+  EXPECT_GT(busy.own_bytes, busy.idle_bytes);
+  EXPECT_GT(busy.idle_bytes, 0);
+}
+
+// Data are the store's, which counts them.
+TEST_F(ProcessRunnersTest, DataThatARunnerHasMadeAreNotWhatItHolds) {
+  config.spared_bytes = 0;
+  EXPECT_EQ(text(run("fill 50000000")).size(), 50'000'000U);
+  EXPECT_LT(open().measure().own_bytes, 40'000'000);
+}
+
+// On a small band their interpreters alone would have them ended again and again.
+TEST_F(ProcessRunnersTest, WhatARunnerHasOfItselfIsSpared) {
+  pid_of();
+  EXPECT_EQ(open().measure().own_bytes, 0);
+}
+
+TEST_F(ProcessRunnersTest, IdleRunnersAreEndedAndReplaced) {
+  const int one = pid_of(0);
   const int other = pid_of(1);
-  const SlotIndex lane{0};
-  open().end_idle({&lane, 1});
-  EXPECT_FALSE(lives(kept));
-  EXPECT_TRUE(lives(other));
-  EXPECT_NE(pid_of(0), kept);
+  std::promise<void> gone;
+  open().end_idle([&] { gone.set_value(); });
+  gone.get_future().wait();
+  EXPECT_FALSE(lives(one));
+  EXPECT_FALSE(lives(other));
+  EXPECT_EQ(open().children(), 0U);
+  EXPECT_NE(pid_of(0), one);
 }
 
-TEST_F(ProcessRunnersTest, ARunnerThatHasARunIsNotIdle) {
+TEST_F(ProcessRunnersTest, ARunnerThatHasARunIsNotIdleButThoseOfOtherKindsThatItsLaneKeepsAre) {
+  program.environment = {"A=1"};
+  const int kept = pid_of();
+  program.environment.clear();
   const int child = pid_of();
   const std::uint64_t wanted = ticket + 2;
   const SlotIndex lane{0};
   const ProcessResult result = run_while("wait", [&] {
-    wait_until([&] { return !open().measure().empty(); });
-    open().end_idle({&lane, 1});
-    while (!open().measure().empty()) open().stop(lane, wanted, false);  // One may come before the child listens.
+    wait_until([&] { return !open().measure().runs.empty(); });
+    std::promise<void> gone;
+    open().end_idle([&] { gone.set_value(); });
+    gone.get_future().wait();
+    while (!open().measure().runs.empty()) open().stop(lane, wanted, false);  // One may come before the child listens.
   });
   ASSERT_NE(result.failure, nullptr);
   EXPECT_EQ(result.failure->message, "was interrupted");
   EXPECT_EQ(pid_of(), child);
+  EXPECT_FALSE(lives(kept));
 }
 
 TEST_F(ProcessRunnersTest, AProgramThatIsNotThereIsRefused) {
@@ -341,6 +399,30 @@ TEST_F(ProcessRunnersTest, AWarmChildIsThereBeforeTheFirstRun) {
   while (open().children() < 2) std::this_thread::yield();
   EXPECT_GT(pid_of(), 0);
   EXPECT_EQ(open().children(), 2U);
+}
+
+TEST_F(ProcessRunnersTest, NoMoreKindsWaitToBeWarmedThanALaneKeeps) {
+  config.limits.runner_kinds_max = 2;
+  const std::vector<SlotIndex> lanes{SlotIndex{0}, SlotIndex{1}};
+  for (int kind = 0; kind < 50; ++kind) {
+    program.environment = {"A=" + std::to_string(kind)};
+    open().warm(lanes, program);
+    open().warm(lanes, program);
+    EXPECT_LE(open().to_be_warmed(), 4U);
+  }
+  wait_until([&] { return open().to_be_warmed() == 0 && open().children() == 4; });
+}
+
+TEST_F(ProcessRunnersTest, WhatWasToBeWarmedIsForgottenWhenIdleRunnersAreEnded) {
+  std::vector<SlotIndex> lanes;
+  for (std::uint16_t lane = 0; lane < 200; ++lane) lanes.emplace_back(lane);
+  open().warm(lanes, program);
+  wait_until([&] { return open().children() > 1; });
+  std::promise<void> gone;
+  open().end_idle([&] { gone.set_value(); });
+  EXPECT_EQ(open().to_be_warmed(), 0U);
+  gone.get_future().wait();
+  EXPECT_EQ(open().children(), 0U) << "not even the one that was being started";
 }
 
 // Nobody is charged as if it had refused to run: another one would have done.

@@ -53,6 +53,21 @@ int say_where(penstock_runner* runner) {
   return penstock_runner_succeed_with(runner, said.data(), said.size());
 }
 
+int come_back_twice(penstock_runner* runner) {
+  const bool child = ::fork() == 0;  // tidy: allow call: as a library of the user does
+  const int told = penstock_runner_succeed_with(runner, "forked", 6);
+  if (child) ::_exit(told == 0 ? 0 : 1);
+  return told;
+}
+
+/// The file is there once it has said what it was not asked for.
+int chatter(penstock_runner* runner, const std::string& file) {
+  const int told = penstock_runner_succeed_with(runner, "chatter", 7);
+  penstock_runner_close(penstock_runner_open(::dup(0), "test", "1"));
+  std::ofstream{file} << "said" << std::endl;
+  return told;
+}
+
 int run_one(penstock_runner* runner, const penstock_run& run) {
   std::istringstream words{text_of(run.payload)};
   std::string what;
@@ -61,6 +76,8 @@ int run_one(penstock_runner* runner, const penstock_run& run) {
     const std::string said = text_of(run.program_content) + std::to_string(::getpid());
     return penstock_runner_succeed_with(runner, said.data(), said.size());
   }
+  if (what == "fork") return come_back_twice(runner);
+  if (what == "chatter") return chatter(runner, text_of(run.payload).substr(8));
   if (what == "where") return say_where(runner);
   if (what == "join") {
     std::string all;
@@ -95,10 +112,7 @@ int run_one(penstock_runner* runner, const penstock_run& run) {
     ::signal(SIGSEGV, SIG_DFL);  // Sanitizers would make an exit of it.
     ::raise(SIGSEGV);
   }
-  if (what == "garbage") {
-    const std::string garbage(64, 'g');
-    return ::write(0, garbage.data(), garbage.size()) > 0 ? 1 : 0;
-  }
+  if (what == "garbage") return ::write(0, std::string(64, 'g').data(), 64) > 0 ? 1 : 0;
   if (what == "wait") {
     wait_for_interrupt();
     interrupted = 0;

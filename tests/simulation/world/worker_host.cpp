@@ -127,6 +127,7 @@ Register WorkerHost::description(bool reclaims) const {
   description.store_bytes_max = store_max.is_zero() ? kGiB : store_max;
   description.labels = {"any"};
   if (name_ == "worker-1") description.labels.push_back("first");
+  description.log_questions = true;
   description.crash = crash_;
   return description;
 }
@@ -527,18 +528,6 @@ void WorkerHost::end_run(RecordIndex record, std::uint64_t number, bool killed) 
 }
 
 std::uint64_t WorkerHost::fate_of(SubtaskId id) const { return mix_bits(hash_of(id) ^ world_.options().seed) % 100; }
-
-Bytes WorkerHost::used_by(const Run& run) const {
-  return Bytes{run.program->request.memory.value() / 100 * static_cast<std::int64_t>(fate_of(run.id))};
-}
-
-// Half of those that request memory are looked at in their midst. Of some their end will say nothing.
-void WorkerHost::measure_run(RecordIndex record, std::uint64_t number) {
-  const auto found = runs_.find(record);
-  if (found == runs_.end() || found->second.number != number) return;
-  const worker::RunMemory memory{record, found->second.attempt, used_by(found->second)};
-  handle(worker_event::RunsMeasured{std::span{&memory, 1}});
-}
 
 WorkerHost::UntoldEnd WorkerHost::make_end(RecordIndex record, const Run& run, bool killed) {
   const std::uint64_t fate = fate_of(run.id);

@@ -18,14 +18,17 @@ namespace {
 constexpr std::size_t kLines = 4096;  ///< Groups beyond these are not guarded; far above any band's lanes.
 constexpr std::size_t kLineBytes = 16;
 constexpr std::size_t kNoLine = ~std::size_t{0};
+constexpr Duration kDaemonsEndMax = std::chrono::seconds{2};
 
-// Standard input is the pipe that breaks, standard output the table. `cat` sees the lines of the living groups and the
-// blanks of the others. A group that is gone costs one failing `kill`.
+// Standard input is the pipe that breaks, or says a line; standard output is the table. `cat` sees the lines of the
+// living groups and the blanks of the others. A group that is gone costs one failing `kill`.
 constexpr const char* kScript =
-    "exec 3<&1 >/dev/null 2>&1; while read -r _; do :; done; "
+    "exec 3<&1 >/dev/null 2>&1; read -r _; "
     "for group in $(cat <&3); do kill -s KILL -- \"-$group\"; done; "
-    "for place in $(grep -lz \"^PENSTOCK_RUNNER=$0\\$\" /proc/[0-9]*/environ); do place=${place#/proc/}; "
-    "kill -s KILL \"${place%/environ}\"; done";
+    "for look in 1 2 3 4 5; do found=; "
+    "for place in $(grep -lz \"^PENSTOCK_RUNNER=$0\\$\" /proc/[0-9]*/environ); do place=${place#/proc/}; found=1; "
+    "kill -s KILL \"${place%/environ}\"; done; "
+    "[ \"$found\" ] || break; done";  // One that was about to start another has started it by now.
 
 }  // namespace
 
@@ -33,8 +36,11 @@ GroupGuard::GroupGuard() : token_(std::to_string(random_incarnation().value())) 
 
 GroupGuard::~GroupGuard() {
   if (process_) {
-    // We end in order: there is nothing to guard, whatever the table says.
-    process_->signal_group(SIGKILL);
+    // We end in order: there are no groups to guard, whatever the table says.
+    std::memset(table_, ' ', kLines * kLineBytes);
+    // A line, as the pipe of a process that has forked does not break.
+    const bool told = ::write(alive_.get(), "\n", 1) == 1;
+    if (!told || !process_->wait_for_end(kDaemonsEndMax)) process_->signal_group(SIGKILL);
     ProcessEnd end;
     while (!process_->try_reap(end)) process_->wait_for_end(std::chrono::seconds{1});
   }

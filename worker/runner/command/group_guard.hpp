@@ -1,4 +1,4 @@
-// Ends the commands of a worker that was killed itself.
+// Ends the commands of a worker that was killed itself, and the daemons of one that ends.
 #pragma once
 
 #include <cstddef>
@@ -14,12 +14,14 @@ namespace penstock::worker {
 
 /// A worker that dies by `kill -9` cannot end its commands. A small process beside it can: it sleeps until the pipe to
 /// its worker breaks, and then kills the process groups that stand in a table in memory that both share. To enter a
-/// group costs a store into that memory; no message, no file, nobody wakes up. Daemons, which have left their groups, it
-/// finds by the entry `PENSTOCK_RUNNER=<token>` in their environment. For one thread.
+/// group costs a store into that memory; no message, no file, nobody wakes up. Daemons, which have left their groups,
+/// it finds by the entry `PENSTOCK_RUNNER=<token>` in their environment. At an orderly end those are all that it kills:
+/// who owns it has ended the groups, but cannot tell what has left them. For one thread.
 class GroupGuard {
  public:
   /// Starts nothing yet: the guard comes with the first group.
   GroupGuard();
+  /// Returns when the daemons are gone: some 20 ms if a group was ever entered, two seconds at most.
   ~GroupGuard();
   GroupGuard(const GroupGuard&) = delete;
   GroupGuard& operator=(const GroupGuard&) = delete;

@@ -148,23 +148,31 @@ Result<std::optional<FromRunner>> Child::receive() {
   return std::optional<FromRunner>{std::move(decoded).value()};
 }
 
+bool Child::can_be_heard() const {
+  pollfd wanted{channel_.descriptor().get(), POLLIN, 0};
+  return ::poll(&wanted, 1, 0) != 0;
+}
+
 Result<void> Child::send(const ToRunner& message, std::span<const int> descriptors) {
   return channel_.send(encode_runner(message), descriptors);
 }
 
-std::int64_t Child::resident_bytes() const {
+ChildMemory Child::memory() const {
   const std::lock_guard lock{mutex_};
-  if (buried_) return 0;
+  if (buried_) return {};
   const std::string path = "/proc/" + std::to_string(process_.id()) + "/statm";
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
   std::array<char, 128> text;
   const ssize_t size = file ? ::read(file.get(), text.data(), text.size()) : -1;
-  if (size <= 0) return 0;
-  const char* end = text.data() + size;
-  const char* second = std::find(text.data(), const_cast<char*>(end), ' ');
-  std::int64_t pages = 0;
-  if (second != end) std::from_chars(second + 1, end, pages);
-  return pages * ::sysconf(_SC_PAGESIZE);
+  if (size <= 0) return {};
+  std::array<std::int64_t, 3> pages{};  // All, resident, and of these shared.
+  const char* at = text.data();
+  for (std::int64_t& number : pages) {
+    at = std::from_chars(at, text.data() + size, number).ptr;
+    at += at < text.data() + size ? 1 : 0;
+  }
+  const std::int64_t page = ::sysconf(_SC_PAGESIZE);
+  return {pages[1] * page, std::max<std::int64_t>(pages[1] - pages[2], 0) * page};
 }
 
 ProcessEnd Child::bury() {

@@ -25,8 +25,14 @@ struct ChildOptions {
   JobLogs* logs = nullptr;  ///< Gets what it writes for a subtask, by line; outlives it. Null: nobody.
 };
 
+/// What a process holds now; zeros: unknown.
+struct ChildMemory {
+  std::int64_t resident_bytes = 0;
+  std::int64_t own_bytes = 0;  ///< Of that, what is no file and no memory that can be shared.
+};
+
 /// A started runner with its socket and the pipe that it writes to. For one thread, but `interrupt`, `kill` and
-/// `resident_bytes`, which any thread may call: the mutex keeps them from whoever gets its number after it was reaped.
+/// `memory`, which any thread may call: the mutex keeps them from whoever gets its number after it was reaped.
 class Child {
  public:
   /// Starts what the template says, without waiting for it. Errors: ProgramNotFound, InvalidArgument,
@@ -45,12 +51,14 @@ class Child {
   void wait(Duration limit);
   /// The next thing that it says; none: nothing yet. Error: it is gone, or what it says is no message.
   Result<std::optional<FromRunner>> receive();
+  /// Whether there is something to be received, if only its end.
+  bool can_be_heard() const;
   Result<void> send(const ToRunner& message, std::span<const int> descriptors);
   /// The segments of what was received last.
   std::vector<Descriptor>& segments() { return segments_; }
 
-  /// Resident memory of it now, or 0: unknown. For any thread.
-  std::int64_t resident_bytes() const;
+  /// For any thread.
+  ChildMemory memory() const;
   /// What it writes from now on it writes for this attempt.
   void work_for(SubtaskId id, Attempt attempt) {
     subtask_ = id;
@@ -67,6 +75,7 @@ class Child {
   }
 
   bool introduced = false;           ///< Its hello has been read.
+  std::uint64_t runs = 0;            ///< That it was sent; each is told by its number, which no later one has.
   std::set<std::uint64_t> programs;  ///< That it has, by hash.
 
  private:

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "common/runtime/clock.hpp"
+#include "common/runtime/log.hpp"
 #include "common/wire/codec_runner.hpp"
 #include "worker/runner/command/command_line.hpp"
 #include "worker/runner/command/group_guard.hpp"
@@ -53,7 +54,8 @@ struct Kept {
 
 /// Invariant: `ticket`, `stopped`, `current` and the list `kept` change under the mutex; the children themselves are
 /// the lane's thread's, but for signals to `current`, which are sent under the mutex. While `starting`, a child is
-/// being started outside the mutex, by the lane's thread or to warm it, and nobody else starts one.
+/// being started outside the mutex, by the lane's thread or to warm it, and nobody else starts one. `to_warm` is
+/// guarded by the mutex of all lanes.
 struct Lane {
   std::mutex mutex;
   std::condition_variable started;
@@ -63,6 +65,14 @@ struct Lane {
   Child* current = nullptr;
   std::vector<Kept> kept;
   std::uint64_t runs = 0;
+  std::uint64_t emptied = 0;  ///< How often its idle children were ended.
+  std::deque<std::shared_ptr<const Template>> to_warm;
+};
+
+/// Children that were killed and have to be reaped.
+struct Parting {
+  std::vector<Kept> children;
+  std::function<void()> gone;
 };
 
 }  // namespace
@@ -81,9 +91,14 @@ struct ProcessRunners::State {
 
   Lane& lane_at(SlotIndex index);
   Result<Child*> child_for(Lane& lane, const Template& program);
+  Result<Child*> quiet_child_for(Lane& lane, const Template& program);
   Result<Child*> start_in(Lane& lane, const Template& program);
-  void warm_all();
+  void keep_house();
+  void wake_housekeeper();
+  void warm_next(std::unique_lock<std::mutex>& lock);
   void warm(Lane& lane, const Template& program);
+  void forget_warming();
+  static std::vector<Kept> take_idle(Lane& lane);
   Result<Kept> start(const Template& program);
   void part_with(Lane& lane, const Child* child);
   void end_all(std::vector<Kept> gone);
@@ -102,9 +117,11 @@ struct ProcessRunners::State {
   std::deque<Lane> lanes;
   GroupGuard guard;
   std::uint64_t children_started = 0;  ///< Under the mutex, too.
-  std::condition_variable warm_wanted;
-  std::deque<std::pair<SlotIndex, std::shared_ptr<const Template>>> to_warm;  ///< Under the mutex, too.
-  std::thread warmer;                                                         ///< Started when it is first needed.
+  // The housekeeper's, under the mutex, too: it reaps and warms, as both take their time.
+  std::condition_variable work_left;
+  std::deque<Parting> to_reap;
+  std::deque<SlotIndex> to_warm;  ///< Lanes, one entry for each of their own lists.
+  std::thread housekeeper;        ///< Started when it is first needed.
 };
 
 ProcessRunners::ProcessRunners(ProcessRunnersConfig config) : state_(std::make_unique<State>(std::move(config))) {
@@ -113,8 +130,11 @@ ProcessRunners::ProcessRunners(ProcessRunnersConfig config) : state_(std::make_u
 
 ProcessRunners::~ProcessRunners() {
   end();
-  if (state_->warmer.joinable()) state_->warmer.join();
+  if (state_->housekeeper.joinable()) state_->housekeeper.join();
   std::vector<Kept> gone;
+  for (Parting& parting : state_->to_reap)
+    std::move(parting.children.begin(), parting.children.end(), std::back_inserter(gone));
+  state_->to_reap.clear();
   for (Lane& lane : state_->lanes)
     std::move(lane.kept.begin(), lane.kept.end(), std::back_inserter(gone)), lane.kept.clear();
   state_->end_all(std::move(gone));
@@ -123,7 +143,7 @@ ProcessRunners::~ProcessRunners() {
 void ProcessRunners::end() {
   const std::lock_guard lock{state_->mutex};
   state_->ending = true;
-  state_->warm_wanted.notify_all();
+  state_->work_left.notify_all();
   for (Lane& lane : state_->lanes) {
     const std::lock_guard lane_lock{lane.mutex};
     lane.stopped = true;
@@ -153,65 +173,146 @@ void ProcessRunners::stop(SlotIndex index, std::uint64_t ticket, bool kill) {
     lane.current->interrupt();
 }
 
-std::vector<RunnerMemory> ProcessRunners::measure() const {
-  std::vector<RunnerMemory> runs;
+RunnersMemory ProcessRunners::measure() const {
+  RunnersMemory all;
   const std::lock_guard lock{state_->mutex};
   for (Lane& lane : state_->lanes) {
     const std::lock_guard lane_lock{lane.mutex};
-    if (lane.current != nullptr && lane.ticket != kNobody)
-      runs.push_back({lane.ticket, lane.current->resident_bytes()});
+    const bool runs = lane.current != nullptr && lane.ticket != kNobody;
+    for (const Kept& kept : lane.kept) {
+      const ChildMemory memory = kept.child->memory();
+      const std::int64_t own = std::max<std::int64_t>(memory.own_bytes - state_->config.spared_bytes, 0);
+      all.own_bytes += own;
+      if (runs && kept.child.get() == lane.current)
+        all.runs.push_back({lane.ticket, memory.resident_bytes});
+      else if (lane.ticket == kNobody || runs)  // Else it is not known yet who will have the run.
+        all.idle_bytes += own;
+    }
   }
-  return runs;
+  return all;
 }
 
-void ProcessRunners::end_idle(std::span<const SlotIndex> lanes) {
-  std::vector<Kept> gone;
-  for (const SlotIndex index : lanes) {
-    Lane& lane = state_->lane_at(index);
-    const std::lock_guard lock{lane.mutex};
-    if (lane.ticket != kNobody) continue;  // It has got a run meanwhile.
-    std::move(lane.kept.begin(), lane.kept.end(), std::back_inserter(gone));
-    lane.kept.clear();
+std::size_t ProcessRunners::to_be_warmed() const {
+  const std::lock_guard lock{state_->mutex};
+  return state_->to_warm.size();
+}
+
+void ProcessRunners::end_idle(std::function<void()> gone) {
+  Parting parting{{}, std::move(gone)};
+  std::unique_lock lock{state_->mutex};
+  if (state_->ending) return;
+  state_->forget_warming();
+  for (Lane& lane : state_->lanes) {
+    const std::lock_guard lane_lock{lane.mutex};
+    std::vector<Kept> idle = State::take_idle(lane);
+    std::move(idle.begin(), idle.end(), std::back_inserter(parting.children));
   }
-  state_->end_all(std::move(gone));
+  for (const Kept& kept : parting.children) kept.child->kill();
+  state_->to_reap.push_back(std::move(parting));
+  state_->wake_housekeeper();
+  if (state_->housekeeper.joinable()) return;
+  parting = std::move(state_->to_reap.front());  // Fault F33: the host has no threads left.
+  state_->to_reap.pop_front();
+  lock.unlock();
+  state_->end_all(std::move(parting.children));
+  parting.gone();
 }
 
 void ProcessRunners::warm(std::span<const SlotIndex> lanes, const Template& program) {
   const auto kind = std::make_shared<const Template>(program);
+  for (const SlotIndex index : lanes) state_->lane_at(index);
   const std::lock_guard lock{state_->mutex};
   if (state_->ending) return;
-  for (const SlotIndex lane : lanes) state_->to_warm.emplace_back(lane, kind);
-  state_->warm_wanted.notify_all();
-  if (state_->warmer.joinable()) return;
+  for (const SlotIndex index : lanes) {
+    auto& waiting = state_->lanes[index.value()].to_warm;
+    const bool known =
+        std::any_of(waiting.begin(), waiting.end(), [&](const auto& other) { return same_kind(*other, program); });
+    if (known || waiting.size() >= state_->config.limits.runner_kinds_max) continue;
+    waiting.push_back(kind);
+    state_->to_warm.push_back(index);
+  }
+  state_->wake_housekeeper();
+  if (state_->housekeeper.joinable()) return;
+  state_->forget_warming();  // Runs start what they need.
+}
+
+// REQUIRES: the mutex is held. Afterwards there is none if the host has no threads left (fault F33).
+void ProcessRunners::State::wake_housekeeper() {
+  work_left.notify_all();
+  if (housekeeper.joinable()) return;
   try {
-    state_->warmer = std::thread{[state = state_.get()] { state->warm_all(); }};
+    housekeeper = std::thread{[this] { keep_house(); }};
   } catch (const std::system_error&) {
-    state_->to_warm.clear();  // Fault F33: the host has no threads left. Runs start what they need.
   }
 }
 
-void ProcessRunners::State::warm_all() {
+// REQUIRES: the mutex is held.
+void ProcessRunners::State::forget_warming() {
+  for (Lane& lane : lanes) lane.to_warm.clear();
+  to_warm.clear();
+}
+
+// Those that have no run. REQUIRES: the lane's mutex is held.
+std::vector<Kept> ProcessRunners::State::take_idle(Lane& lane) {
+  ++lane.emptied;
+  std::vector<Kept> idle;
+  if (lane.ticket == kNobody) {
+    idle.swap(lane.kept);
+  } else if (lane.current != nullptr) {  // Else it is about to choose one of them.
+    const auto runs = std::stable_partition(lane.kept.begin(), lane.kept.end(),
+                                            [&](const Kept& kept) { return kept.child.get() == lane.current; });
+    idle.assign(std::make_move_iterator(runs), std::make_move_iterator(lane.kept.end()));
+    lane.kept.erase(runs, lane.kept.end());
+  }
+  return idle;
+}
+
+void ProcessRunners::State::keep_house() {
   std::unique_lock lock{mutex};
   for (;;) {
-    warm_wanted.wait(lock, [this] { return ending || !to_warm.empty(); });
+    work_left.wait(lock, [this] { return ending || !to_reap.empty() || !to_warm.empty(); });
     if (ending) return;
-    const auto [index, program] = std::move(to_warm.front());
-    to_warm.pop_front();
+    if (to_reap.empty()) {
+      warm_next(lock);
+      continue;
+    }
+    Parting parting = std::move(to_reap.front());
+    to_reap.pop_front();
     lock.unlock();
-    warm(lane_at(index), *program);
+    end_all(std::move(parting.children));
+    parting.gone();
     lock.lock();
   }
 }
 
+void ProcessRunners::State::warm_next(std::unique_lock<std::mutex>& lock) {
+  Lane& lane = lanes[to_warm.front().value()];
+  to_warm.pop_front();
+  const std::shared_ptr<const Template> program = std::move(lane.to_warm.front());
+  lane.to_warm.pop_front();
+  lock.unlock();
+  warm(lane, *program);
+  lock.lock();
+}
+
 void ProcessRunners::State::warm(Lane& lane, const Template& program) {
+  std::uint64_t emptied = 0;
   {
     const std::lock_guard lock{lane.mutex};
+    emptied = lane.emptied;
     const bool known = std::any_of(lane.kept.begin(), lane.kept.end(),
                                    [&](const Kept& kept) { return same_kind(kept.kind, program); });
     if (known || lane.starting || lane.ticket != kNobody || lane.kept.size() >= config.limits.runner_kinds_max) return;
     lane.starting = true;
   }
-  static_cast<void>(start_in(lane, program));
+  const Result<Child*> started = start_in(lane, program);
+  if (!started) return;
+  std::vector<Kept> unwanted;  // The lane was emptied meanwhile, and no run has come for it.
+  {
+    const std::lock_guard lock{lane.mutex};
+    if (lane.emptied != emptied && lane.ticket == kNobody) unwanted = take_idle(lane);
+  }
+  end_all(std::move(unwanted));
 }
 
 ProcessResult ProcessRunners::run(const ProcessRun& run) {
@@ -221,7 +322,7 @@ ProcessResult ProcessRunners::run(const ProcessRun& run) {
     result.failure = failure_of(FailureClass::Refused, "the worker is ending");
     return result;
   }
-  const Result<Child*> child = state_->child_for(lane, *run.program);
+  const Result<Child*> child = state_->quiet_child_for(lane, *run.program);
   if (!child) {
     result.failure = refusal(child.error());
     const std::lock_guard lock{lane.mutex};
@@ -280,6 +381,18 @@ Result<Child*> ProcessRunners::State::child_for(Lane& lane, const Template& prog
   }
   end_all(std::move(unneeded));
   return start_in(lane, program);
+}
+
+// One that has said something since its last run, which was not asked for, is not to be trusted with another: whoever
+// comes next has no part in it.
+Result<Child*> ProcessRunners::State::quiet_child_for(Lane& lane, const Template& program) {
+  Result<Child*> child = child_for(lane, program);
+  if (!child || (*child)->runs == 0 || !(*child)->can_be_heard()) return child;
+  const Result<std::optional<FromRunner>> said = (*child)->receive();
+  if (!said || !said->has_value()) return child;  // One that is gone is found so by the run.
+  log_line(LogLevel::Warn, "runner", "program=" + program.program + " text=\"told an end twice; it was ended\"");
+  part_with(lane, *child);
+  return child_for(lane, program);
 }
 
 // REQUIRES: the caller has set `starting`.
@@ -380,7 +493,7 @@ std::unique_ptr<FailureDetail> ProcessRunners::State::introduce(Child& child, co
 std::unique_ptr<FailureDetail> ProcessRunners::State::send(Child& child, const ProcessRun& run) {
   ToRunner message;
   RunnerRun& said = message.runs.emplace_back();
-  said.ticket = run.ticket;
+  said.ticket = ++child.runs;
   said.program = hash_of_program(run.program->payload);
   said.id = run.id;
   said.attempt = run.attempt;
@@ -434,12 +547,12 @@ std::unique_ptr<FailureDetail> ProcessRunners::State::await_end(Child& child, co
     }
     if (message->has_value()) {
       const auto* ends = std::get_if<RunnerEnds>(&**message);
-      if (ends == nullptr || ends->ends.size() != 1 || ends->ends.front().ticket != run.ticket)
+      if (ends == nullptr || ends->ends.size() != 1 || ends->ends.front().ticket != child.runs)
         return failure_of(FailureClass::RunnerCrash,
                           "the runner told the end of a run that it does not have; it was ended");
       child.end_lines();  // What it has written before it told the end is in the pipe by now.
       // Its own word counts for more than what was seen of it, but not for less.
-      if (limit > 0) peak = std::max(peak, child.resident_bytes());
+      if (limit > 0) peak = std::max(peak, child.memory().resident_bytes);
       peak = std::max(peak, told_peak(ends->ends.front()));
       result.peak_bytes = peak;
       auto failure = take_end(child, ends->ends.front(), result);
@@ -447,7 +560,7 @@ std::unique_ptr<FailureDetail> ProcessRunners::State::await_end(Child& child, co
       return failure;
     }
     if (limit <= 0) continue;
-    peak = std::max(peak, child.resident_bytes());
+    peak = std::max(peak, child.memory().resident_bytes);
     if (peak <= limit) continue;
     auto failure = failure_of(FailureClass::OutOfMemory, "the runner used " + std::to_string(peak) +
                                                              " bytes, its subtask requested " + std::to_string(limit) +

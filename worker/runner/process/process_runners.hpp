@@ -46,6 +46,15 @@ struct RunnerMemory {
   std::int64_t resident_bytes = 0;
 };
 
+/// What the runners of a band hold now.
+struct RunnersMemory {
+  std::vector<RunnerMemory> runs;  ///< That go on.
+  /// Of all children, beyond `spared_bytes` of each and beside what they share: data, which the store counts, and
+  /// files.
+  std::int64_t own_bytes = 0;
+  std::int64_t idle_bytes = 0;  ///< Of that, those that have no run.
+};
+
 struct ProcessRunnersConfig {
   WorkerConfig limits;
   std::string band;                         ///< Told to children as PENSTOCK_BAND.
@@ -58,6 +67,9 @@ struct ProcessRunnersConfig {
   /// A child is gone. What it has left outside its process group has that in its environment. From any thread.
   std::function<void(const std::string& mark)> on_gone;
   Duration measure_every = std::chrono::milliseconds{250};  ///< The memory of a run that has a limit.
+  /// What a runner holds for itself up to this is its interpreter and libraries: another one would have it as well, so
+  /// to end it for that sets nothing free.
+  std::int64_t spared_bytes = 128 << 20;
 };
 
 /// The runners of one band. The lanes' own threads run subtasks in them: a lane sends its run and sleeps until the end
@@ -87,17 +99,22 @@ class ProcessRunners {
 
   /// Interrupts (SIGINT) a run, or ends its child; ignored if the lane has another ticket by now.
   void stop(SlotIndex lane, std::uint64_t ticket, bool kill);
-  /// Starts a child for each of these lanes before it is needed, one after the other on a thread of their own; what
-  /// goes wrong is told by the first run. A lane that has a run, or as many kinds as it keeps, is passed over.
+  /// Starts a child for each of these lanes before it is needed, one after the other on the housekeeper's thread; what
+  /// goes wrong is told by the first run. A lane that has a run, or as many kinds as it keeps, is passed over, and so
+  /// is one for which as many are still to be started.
   void warm(std::span<const SlotIndex> lanes, const Template& program);
   /// Kills all children; runs return soon, and further ones fail at once.
   void end();
-  /// Ends the children of these lanes that have no run; returns when they are gone. The next run starts another one.
-  void end_idle(std::span<const SlotIndex> lanes);
-  /// Of all runs that go on. Cost: some 10 us for each.
-  std::vector<RunnerMemory> measure() const;
+  /// Ends all children that have no run. They are killed at once; `gone` is called on the housekeeper's thread when
+  /// they are reaped, or never if all ends before. What was still to be warmed is forgotten. The next run of a lane
+  /// starts another child.
+  void end_idle(std::function<void()> gone);
+  /// Cost: some 10 us for each child.
+  RunnersMemory measure() const;
   /// Children that live.
   std::size_t children() const;
+  /// Children that are still to be started in advance.
+  std::size_t to_be_warmed() const;
 
  private:
   struct State;

@@ -20,6 +20,7 @@ class FakeTransport final : public Transport {
     std::unique_lock lock{mutex_};
     changed_.wait(lock, [&] { return sent_.size() < room_; });
   }
+  void end_waits() override { let_send(SIZE_MAX); }
   void let_send(std::size_t messages) {
     const std::lock_guard lock{mutex_};
     room_ = messages;
@@ -182,6 +183,20 @@ TEST_F(SessionTest, AsksAgainWhatWasNotAnswered) {
   EXPECT_EQ(again.command, "jobs");
   supervisor.on_message(AdminAnswer{again.request, Value{true}, {}});
   operator_at_work.join();
+}
+
+TEST_F(SessionTest, AllThatWaitReturnWhenItIsInterruptedAndNobodyWaitsAgain) {
+  std::vector<ErrorCode> ends(4, ErrorCode::Internal);
+  std::vector<std::thread> waiters;
+  waiters.emplace_back([&] { ends[0] = session.wait(JobId{1}).error().code; });
+  waiters.emplace_back([&] { ends[1] = session.attach({JobId::none(), "job"}).error().code; });
+  waiters.emplace_back([&] { ends[2] = session.ask("jobs", {}, Duration::max()).error().code; });
+  waiters.emplace_back([&] { ends[3] = session.submit({}, {}).error().code; });
+  wire->wait_for(2);
+  session.interrupt();
+  for (std::thread& waiter : waiters) waiter.join();
+  EXPECT_EQ(ends, std::vector<ErrorCode>(4, ErrorCode::Cancelled));
+  EXPECT_EQ(session.attach({JobId::none(), "other"}).error().code, ErrorCode::Cancelled);
 }
 
 }  // namespace

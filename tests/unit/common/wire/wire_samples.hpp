@@ -80,13 +80,16 @@ inline std::vector<ToWorker> all_to_worker() {
       EntitlementBatch{7, {{JobId{1}, BandIndex{2}, MilliSlots::max(), -3}}},
       StealRequest{JobId{1}, {{SubtaskIndex{2}, Attempt{3}}}},
       DropBatch{JobId{1}, true, {{SubtaskIndex{2}, 3}}},
-      KeepBatch{JobId{1}, {{SubtaskIndex{2}, 3, WorkerId{4}, 5, Incarnation{6}}, {SubtaskIndex{7}, 0, WorkerId::none(), 8, Incarnation{9}}}},
+      KeepBatch{JobId{1},
+                {{SubtaskIndex{2}, 3, WorkerId{4}, 5, Incarnation{6}},
+                 {SubtaskIndex{7}, 0, WorkerId::none(), 8, Incarnation{9}}}},
       RemoveCheckpoints{{Incarnation{11}, Incarnation{1ULL << 63U}}},
       ForgetJob{JobId{1}},
       ReportsApplied{88},
       Drain{false},
       ExplainQuestion{5, {JobId{6}, SubtaskIndex{7}}},
-      PeerAddressBatch{{{WorkerId{3}, "10.0.0.1:77"}}}};
+      PeerAddressBatch{{{WorkerId{3}, "10.0.0.1:77"}}},
+      LogQuestion{1ULL << 63U, JobId{6}}};
 }
 
 inline std::vector<FromWorker> all_from_worker() {
@@ -109,6 +112,7 @@ inline std::vector<FromWorker> all_from_worker() {
   description.shared_storage = true;
   description.store_bytes_max = kMiB * 400;
   description.labels = {"a100", "rack-7"};
+  description.log_questions = true;
   description.crash =
       OperatorCrash{Incarnation{99}, {JobId{4}, SubtaskIndex{5}}, Attempt{6}, 11, "operator 'o' crashed"};
   ReportBatch batch;
@@ -126,7 +130,12 @@ inline std::vector<FromWorker> all_from_worker() {
   claim.jobs[0].data = {{SubtaskIndex{2}, 1, 77}};
   batch.replicas = {{{JobId{1}, SubtaskIndex{2}}, 3}, {{JobId{1}, SubtaskIndex{4}}, 0, true}};
   batch.loads = {{BandIndex{1}, 1, 2, 3, 4, 5, Bytes{6}, Bytes{7}}};
-  return {description, batch, DrainState{true, true}, ExplainAnswer{1, true, "s", "r"}, claim};
+  return {description,
+          batch,
+          DrainState{true, true},
+          ExplainAnswer{1, true, "s", "r"},
+          claim,
+          LogAnswer{2, std::string{"1:2#1 \0any\n", 11}}};
 }
 
 inline std::vector<FromClient> all_from_client() {

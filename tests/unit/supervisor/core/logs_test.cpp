@@ -13,8 +13,8 @@ constexpr ClientId kOperator{99};
 std::vector<std::uint64_t> ask(SupervisorHarness& cluster, std::vector<std::string> arguments) {
   cluster.client_says(AdminRequest{7, "logs", std::move(arguments)}, kOperator);
   std::vector<std::uint64_t> numbers;
-  for (const auto& [worker, question] : cluster.take<ExplainQuestion>()) {
-    EXPECT_EQ(question.subtask, (SubtaskId{JobId{1}, SubtaskIndex::none()}));
+  for (const auto& [worker, question] : cluster.take<LogQuestion>()) {
+    EXPECT_EQ(question.job, JobId{1});
     numbers.push_back(question.question);
   }
   return numbers;
@@ -45,13 +45,45 @@ TEST_F(Logs, OfAllWorkersAreAnsweredAsOneWhenTheLastHasSpoken) {
   start(cluster);
   const auto questions = ask(cluster, {"1"});
   ASSERT_EQ(questions.size(), 2U);
-  cluster.worker_says(2, ExplainAnswer{questions[1], true, "", "1:1#1 two\n"});
+  cluster.worker_says(2, LogAnswer{questions[1], "1:1#1 two\n"});
   EXPECT_EQ(cluster.take_for<AdminAnswer>(kOperator).size(), 0U);
-  cluster.worker_says(1, ExplainAnswer{questions[0], true, "", "1:0#1 one\n"});
+  cluster.worker_says(1, LogAnswer{questions[0], "1:0#1 one\n"});
   const std::vector<std::string> logs = answer(cluster);
   ASSERT_EQ(logs.size(), 2U);
   EXPECT_TRUE(logs[0].ends_with(": 1:0#1 one\n")) << logs[0];
   EXPECT_TRUE(logs[1].ends_with(": 1:1#1 two\n")) << logs[1];
+}
+
+// It would leave a message out that it does not know, and the operator waited for ever.
+TEST_F(Logs, OfAWorkerOfProtocol10AreAskedAndAnsweredAsItKnowsThem) {
+  SupervisorHarness cluster;
+  cluster.join({.log_questions = false});
+  cluster.join();
+  cluster.submit(GraphBuilder{}.sources(2).keys({"a", "b"}).build());
+  cluster.assigned();
+  PENSTOCK_EXPECT_COVERAGE_MARK("a worker of protocol 1.0 was asked for a log",
+                                cluster.client_says(AdminRequest{7, "logs", {"1"}}, kOperator));
+  const auto old = cluster.take<ExplainQuestion>();
+  ASSERT_EQ(old.size(), 1U);
+  EXPECT_EQ(old[0].second.subtask, (SubtaskId{JobId{1}, SubtaskIndex::none()}));
+  const auto questions = cluster.take<LogQuestion>();
+  ASSERT_EQ(questions.size(), 1U);
+  cluster.worker_says(1, ExplainAnswer{old[0].second.question, true, "", "1:0#1 one\n"});
+  cluster.worker_says(2, LogAnswer{questions[0].second.question, "1:1#1 two\n"});
+  EXPECT_EQ(answer(cluster).size(), 2U);
+}
+
+TEST_F(Logs, AnAnswerToAnotherQuestionIsNoLog) {
+  SupervisorHarness cluster;
+  start(cluster);
+  cluster.client_says(AdminRequest{7, "explain", {"1", "a"}}, kOperator);
+  const auto questions = cluster.take<ExplainQuestion>();
+  ASSERT_EQ(questions.size(), 1U);
+  const WorkerId asked = questions[0].first;
+  cluster.worker_says(asked.value(), LogAnswer{questions[0].second.question, "1:0#1 one\n"});
+  EXPECT_EQ(cluster.take_for<AdminAnswer>(kOperator).size(), 0U);
+  cluster.worker_says(asked.value(), ExplainAnswer{questions[0].second.question, true, "Running", "runs"});
+  EXPECT_EQ(cluster.take_for<AdminAnswer>(kOperator).size(), 1U);
 }
 
 TEST_F(Logs, OfOneSubtaskAreAskedByItsKey) {
@@ -59,8 +91,8 @@ TEST_F(Logs, OfOneSubtaskAreAskedByItsKey) {
   start(cluster);
   const auto questions = ask(cluster, {"1", "b"});
   ASSERT_EQ(questions.size(), 2U);
-  cluster.worker_says(1, ExplainAnswer{questions[0], false, "", ""});
-  cluster.worker_says(2, ExplainAnswer{questions[1], true, "", "1:0#1 one\n1:1#1 two\n1:11#1 eleven\n1:1#2 three\n"});
+  cluster.worker_says(1, LogAnswer{questions[0], ""});
+  cluster.worker_says(2, LogAnswer{questions[1], "1:0#1 one\n1:1#1 two\n1:11#1 eleven\n1:1#2 three\n"});
   const std::vector<std::string> logs = answer(cluster);
   ASSERT_EQ(logs.size(), 1U);
   EXPECT_TRUE(logs[0].ends_with(": 1:1#1 two\n1:1#2 three\n")) << logs[0];
@@ -71,8 +103,8 @@ TEST_F(Logs, AWorkerThatIsLostOrSpeaksForAnotherHoldsUpNobody) {
   start(cluster);
   const auto questions = ask(cluster, {"1"});
   ASSERT_EQ(questions.size(), 2U);
-  cluster.worker_says(1, ExplainAnswer{questions[1], true, "", "for another\n"});
-  cluster.worker_says(1, ExplainAnswer{questions[0], true, "", "1:0#1 one\n"});
+  cluster.worker_says(1, LogAnswer{questions[1], "for another\n"});
+  cluster.worker_says(1, LogAnswer{questions[0], "1:0#1 one\n"});
   EXPECT_EQ(cluster.take_for<AdminAnswer>(kOperator).size(), 0U);
   cluster.lose(2);
   cluster.alerts();
@@ -88,8 +120,8 @@ TEST_F(Logs, BeyondTheLimitOfAnAnswerTheEndsAreTold) {
   const auto questions = ask(cluster, {"1"});
   ASSERT_EQ(questions.size(), 2U);
   const std::size_t half = 4 << 10;
-  cluster.worker_says(1, ExplainAnswer{questions[0], true, "", std::string(half, 'a')});
-  const ExplainAnswer larger{questions[1], true, "", std::string(half, 'b') + "c"};
+  cluster.worker_says(1, LogAnswer{questions[0], std::string(half, 'a')});
+  const LogAnswer larger{questions[1], std::string(half, 'b') + "c"};
   PENSTOCK_EXPECT_COVERAGE_MARK("a log was cut to its part of the answer", cluster.worker_says(2, larger));
   const std::vector<std::string> logs = answer(cluster);
   ASSERT_EQ(logs.size(), 2U);

@@ -294,6 +294,122 @@ TEST(Relief, StepsAreTakenInOrderAndNotTooFast) {
   worker.ignore();
 }
 
+worker_event::MemoryMeasured by_runners(std::int64_t used, std::int64_t idle) {
+  return {BandIndex{0}, Bytes{used}, RunnerKind::Process, Bytes{idle}};
+}
+
+TEST(Relief, WhatCommandsAndRunnersUseCountsTogether) {
+  WorkerHarness worker{2, Bytes{300}};
+  worker.handle(by_runners(400, 0));
+  EXPECT_EQ(worker.core().counters().relief_steps, 0U);
+  worker.handle(worker_event::MemoryMeasured{BandIndex{0}, Bytes{201}});
+  EXPECT_EQ(worker.core().counters().relief_steps, 1U);
+  worker.assign({{.subtask = 0}});
+  EXPECT_EQ(worker.started(), List{});
+  worker.handle(by_runners(99, 0));
+  EXPECT_EQ(worker.started(), List{0}) << "300 are what it may use";
+  worker.succeed(0);
+  worker.ignore();
+}
+
+TEST(Relief, IdleRunnersGoFirstAndGrantsGoOnIfThatIsEnough) {
+  WorkerHarness worker{2, Bytes{300}};
+  worker.assign({{.subtask = 0}});
+  worker.started();
+  worker.succeed(0);
+  worker.ignore();
+  worker.handle(by_runners(600, 600));
+  EXPECT_EQ(worker.take<worker_action::RestartRunners>().size(), 0U) << "at the limit, not above it";
+  PENSTOCK_EXPECT_COVERAGE_MARK("idle runners were ended for what they held", worker.handle(by_runners(700, 100)));
+  const auto restarts = worker.take<worker_action::RestartRunners>();
+  ASSERT_EQ(restarts.size(), 1U);
+  EXPECT_EQ(restarts[0].lanes.size(), 1U);
+  worker.assign({{.subtask = 1}});
+  EXPECT_EQ(worker.started(), List{}) << "its only lane restarts";
+  worker.handle(worker_event::LanesRestarted{BandIndex{0}, restarts[0].lanes});
+  EXPECT_EQ(worker.started(), List{1});
+  worker.succeed(1);
+  worker.ignore();
+}
+
+TEST(Relief, GrantsAreStoppedAtOnceIfIdleRunnersAreNotEnough) {
+  WorkerHarness worker{2, Bytes{300}};
+  worker.handle(by_runners(800, 100));
+  EXPECT_EQ(worker.take<worker_action::RestartRunners>().size(), 1U) << "those of lanes that nobody has had";
+  worker.assign({{.subtask = 0}});
+  EXPECT_EQ(worker.started(), List{});
+  worker.handle(by_runners(250, 0));
+  EXPECT_EQ(worker.started(), List{0});
+  worker.succeed(0);
+  worker.ignore();
+}
+
+// The time of the next step was a deadline that no tick could meet: a worker above its limit span until it was
+// measured.
+TEST(Relief, NoTickIsWaitedForAboveTheLimit) {
+  WorkerHarness worker{2, Bytes{300}};
+  const auto before = worker.core().next_deadline();
+  worker.handle(worker_event::MemoryMeasured{BandIndex{0}, Bytes{700}});
+  EXPECT_EQ(worker.core().counters().relief_steps, 1U);
+  EXPECT_EQ(worker.core().next_deadline(), before);
+  worker.ignore();
+}
+
+// The same: nothing is postponed in a store without a limit, where only relief sends data to the disk.
+TEST(Relief, ADiskThatTakesNothingIsNotWaitedForInAStoreWithoutALimit) {
+  WorkerHarness worker{2, Bytes{300}};
+  worker.assign({{.subtask = 0}});
+  worker.started();
+  worker.succeed(0, {{0, 64}});
+  worker.ignore();
+  const worker_event::MemoryMeasured high{BandIndex{0}, Bytes{700}};
+  worker.handle(high);
+  worker.tick_after(seconds{1});
+  worker.handle(high);
+  const auto spills = worker.take<worker_action::SpillDatum>();
+  ASSERT_EQ(spills.size(), 1U);
+  worker.handle(worker_event::DatumSpilled{spills[0].key, false});
+  worker.tick_after(seconds{2});
+  worker.handle(worker_event::MemoryMeasured{BandIndex{0}, Bytes{0}});
+  const Instant now = worker.now();
+  EXPECT_GT(worker.core().next_deadline().value_or(kNever), now);
+  worker.ignore();
+}
+
+// Found by the simulator: two gave each other their memory back, for ever.
+TEST(Relief, NobodyGivesItsMemoryBackWhileAllLanesRestart) {
+  WorkerHarness worker{1, Bytes{300}};
+  worker.template_at(1).request.memory = Bytes{200};
+  worker.template_at(2).request.memory = Bytes{250};
+  worker.assign({{.subtask = 0}});
+  worker.started();
+  worker.succeed(0);
+  worker.ignore();
+  worker.handle(by_runners(700, 200));
+  const auto restarts = worker.take<worker_action::RestartRunners>();
+  ASSERT_EQ(restarts.size(), 1U);
+  worker.assign({{.subtask = 1, .template_index = 1}});
+  worker.assign({{.subtask = 2, .priority = 5, .template_index = 2}});
+  EXPECT_EQ(worker.started(), List{});
+  EXPECT_EQ(worker.core().counters().demoted, 0U);
+  worker.handle(worker_event::LanesRestarted{BandIndex{0}, restarts[0].lanes});
+  EXPECT_EQ(worker.started(), List{1});
+  worker.succeed(1);
+  EXPECT_EQ(worker.started(), List{2});
+  worker.succeed(2);
+  worker.ignore();
+}
+
+TEST(Relief, NobodyIsRestartedTwiceForTheSameMeasurement) {
+  WorkerHarness worker{2, Bytes{300}};
+  worker.handle(by_runners(700, 700));
+  EXPECT_EQ(worker.take<worker_action::RestartRunners>().size(), 1U);
+  worker.handle(worker_event::MemoryMeasured{BandIndex{0}, Bytes{10}});
+  EXPECT_EQ(worker.take<worker_action::RestartRunners>().size(), 0U);
+  EXPECT_EQ(worker.core().counters().relief_steps, 1U);
+  worker.ignore();
+}
+
 /// Runs subtasks of template 0, which requests 200 bytes, one after the other; each has used `peak`.
 void run_measured(WorkerHarness& worker, std::uint32_t first, std::uint32_t count, Bytes peak) {
   for (std::uint32_t i = first; i < first + count; ++i) {
