@@ -38,7 +38,7 @@ Value::List ends_of(Value::List logs, Bytes bytes_max) {
 }  // namespace
 
 // The question that this worker was asked under that number; it is open no longer.
-std::optional<SupervisorCore::Question> SupervisorCore::take_question(WorkerSlot slot, std::uint64_t number) {
+std::optional<Question> SupervisorCore::take_question(WorkerSlot slot, std::uint64_t number) {
   const auto found = std::find_if(questions_.begin(), questions_.end(), [&](const Question& question) {
     return question.number == number && question.worker == workers_[slot].id;
   });

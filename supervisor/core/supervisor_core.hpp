@@ -12,9 +12,9 @@
 #include "common/base/actions.hpp"
 #include "common/base/rng.hpp"
 #include "common/protocol/config.hpp"
-#include "supervisor/core/actions.hpp"
 #include "supervisor/core/events.hpp"
 #include "supervisor/core/job.hpp"
+#include "supervisor/core/open_matters.hpp"
 #include "supervisor/core/policy_state.hpp"
 #include "supervisor/core/supervisor_counters.hpp"
 
@@ -64,15 +64,6 @@ class SupervisorCore {
     bool operator<(const Timer& other) const;
   };
 
-  /// Asked to a worker by an operator.
-  struct Question {
-    std::uint64_t number;
-    WorkerId worker;
-    ClientId client;
-    std::uint64_t request;
-    Value answer;         ///< What is known without the worker.
-    bool of_log = false;  ///< `LogQuestion`, or what stands for it.
-  };
 
   // Events: supervisor_core.cpp.
   void on(supervisor_event::WorkerJoined& event);
@@ -162,12 +153,6 @@ class SupervisorCore {
 
   // Workers that a native operator took down: crashes.cpp.
   using ExpectedWorkers = std::vector<record::WorkerJoined>;
-  /// What a worker held when it was lost, and whether it was drained.
-  struct LostLife {
-    Incarnation life;
-    std::optional<bool> drain_order;
-    std::vector<AssignedRef> held;
-  };
   static bool is_blamed(const OperatorCrash* crash, const AssignedRef& ref);
   void blame(WorkerSlot teller, const OperatorCrash& crash);
   void blame_late(const LostLife& lost, const OperatorCrash& crash);
@@ -567,18 +552,6 @@ class SupervisorCore {
   void send_to_client(ClientId client, ToClient message);
 
   // What is written down, and what waits for it: durability.cpp.
-  struct Held {
-    std::uint64_t ticket;
-    SupervisorAction action;
-  };
-  struct Acceptance {
-    std::uint64_t ticket;
-    JobId job;
-  };
-  struct BeingWritten {
-    std::uint64_t ticket;
-    SharedGraph* graph;
-  };
   bool durable() const { return durability_ == Durability::Journal; }
   void promise(SupervisorAction action);
   bool binds(const SupervisorAction& action) const;
@@ -646,10 +619,6 @@ class SupervisorCore {
   std::deque<JobId> ended_;                  ///< Oldest first.
   std::uint64_t ended_bytes_ = 0;            ///< What they take together.
   std::map<Incarnation, std::uint64_t> checkpoints_of_;  ///< How many by that life of a worker are known to all jobs.
-  struct LostWriter {
-    Incarnation writer;
-    bool written = false;
-  };
   std::deque<LostWriter> lost_writers_;      ///< Lives that may have left checkpoints, the first that was lost first.
   bool look_for_old_checkpoints_ = false;    ///< Something has changed since nothing could be removed.
   /// Subtasks that borrow and have no band, by what they borrow from.
@@ -699,10 +668,6 @@ class SupervisorCore {
   Instant now_{};
   Out* out_ = nullptr;
   std::vector<BandSlot> dirty_bands_;
-  struct Outbox {
-    WorkerSlot worker;
-    std::vector<ToWorker> messages;
-  };
   std::vector<Outbox> outboxes_;             ///< The first `outboxes_used_` are in use; the others keep their memory.
   std::size_t outboxes_used_ = 0;
   bool all_may_try_ = false;                 ///< This event may help bands that found nothing before.

@@ -19,8 +19,6 @@ constexpr std::uint64_t kSeeds = 300;
 const std::map<std::string, std::string>& out_of_reach() {
   static const std::map<std::string, std::string> marks{
       {"a log was cut to its part of the answer", "simulated programs write nothing"},
-      {"a ready subtask went back while grants were stopped", "the memory of simulated hosts is not measured"},
-      {"idle runners were ended for what they held", "the same"},
       {"a worker of protocol 1.0 was asked for a log", "simulated workers are of today, and nobody asks them"},
       {"outputs found no room for too long", "it is a failure, and simulated disks take something in the end"},
       {"outputs were larger than the store", "it is a failure, and simulated stores hold every output"},

@@ -54,6 +54,8 @@ void WorkerCore::pump_all() {
 
 // Moves everything on this band as far as latches and quota allow.
 void WorkerCore::pump(Band& band) {
+  // What gives its memory back may get it again, or another that cannot start either: each once, and not without an end.
+  std::size_t demotions = band.execute.waiting();
   do {
     band.dirty = false;
     band.preparing = true;
@@ -72,7 +74,8 @@ void WorkerCore::pump(Band& band) {
     if (may_start) band.execute.take(taken_, starts_allowed(band));
     for (const Taken& taken : taken_) start(taken.record, taken);
     if (band.running.empty()) band.held_back = false;     // It was not for us that nothing could start.
-    if (!band.dirty && may_start) demote_if_stuck(band);  // Else it is not for memory that nothing starts.
+    // Else it is not for memory that nothing starts.
+    if (!band.dirty && may_start && demotions > 0 && demote_if_stuck(band)) --demotions;
   } while (band.dirty);
 }
 
@@ -382,14 +385,15 @@ worker_action::StartSubtask& WorkerCore::order_start(RecordIndex index) {
 // Spec: worker 4. Nothing runs, the first in line cannot get its memory, and prepared subtasks hold it: the lowest of
 // them goes back to the prepare queue. So does at any time what holds memory or a permit that somebody waits for, while
 // policy gives its job nothing here: it would never run and never let go.
-void WorkerCore::demote_if_stuck(Band& band) {
+// True if one did.
+bool WorkerCore::demote_if_stuck(Band& band) {
   const RecordIndex head = band.quota.head();
   const bool closed = band.execute.any_closed();
-  if (band.execute.waiting() == 0 || band.quota.paused()) return;
-  if (!head.valid() && !(closed && band.prepare.first_waiting().valid())) return;
-  if (band.execute.holding() > 0 && !closed) return;
+  if (band.execute.waiting() == 0 || band.quota.paused()) return false;
+  if (!head.valid() && !(closed && band.prepare.first_waiting().valid())) return false;
+  if (band.execute.holding() > 0 && !closed) return false;
   // Nothing runs because all lanes restart: not for memory, and what gave it back would get it again, without an end.
-  if (band.execute.holding() == 0 && band.execute.next_lanes(1).empty()) return;
+  if (band.execute.holding() == 0 && band.execute.next_lanes(1).empty()) return false;
   const RecordIndex lowest = band.execute.lowest_waiting([&](RecordIndex candidate) {
     const SubtaskRecord& record = records_[candidate];
     if (record.state != SubtaskState::Ready) return false;
@@ -397,13 +401,14 @@ void WorkerCore::demote_if_stuck(Band& band) {
     return head.valid() && band.execute.holding() == 0 && record.holds_quota &&
            record.priority < records_[head].priority;
   });
-  if (!lowest.valid()) return;
+  if (!lowest.valid()) return false;
   PENSTOCK_COVERAGE_MARK("a prepared subtask gave its memory back");
   ++counters_.demoted;
   give_back_all(lowest);
   // One that got a permit while grants were stopped, and needs none now: it waits where it was, without it.
   if (nothing_to_prepare(records_[lowest])) move(lowest, SubtaskState::Queued);
   enqueue(lowest);
+  return true;
 }
 
 void WorkerCore::complete_successors() {

@@ -89,6 +89,7 @@ class WorkerHost {
   std::uint64_t fate_of(SubtaskId id) const;
   Bytes used_by(const Run& run) const;
   void measure_run(worker::RecordIndex record, std::uint64_t number);
+  void measure_band(BandIndex band, int high);
   UntoldEnd make_end(worker::RecordIndex record, const Run& run, bool killed);
   void fetch(const worker::worker_action::FetchInput& action);
   bool carry_out_data(const worker::WorkerAction& action);
