@@ -157,6 +157,7 @@ void Session::release(JobId job) { transport_->send(ReleaseJob{job}); }
 Result<Value> Session::ask(const std::string& command, const std::vector<std::string>& arguments, Duration timeout) {
   const std::string operator_name = user_name() + "@" + host_name();
   std::unique_lock lock{mutex_};
+  if (end_.has_value()) return *end_;
   const std::uint64_t request = next_request_++;
   Question& question = questions_[request];
   const AdminRequest asked{request, command, arguments, operator_name};

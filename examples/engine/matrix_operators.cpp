@@ -75,7 +75,7 @@ int guarded(penstock_call* call) {
 
 constexpr penstock_operator kOperators[] = {{"matrix_block", guarded<matrix_block>},
                                             {"block_product", guarded<block_product>}};
-constexpr penstock_operator_table kTable{PENSTOCK_OPERATOR_ABI, 2, kOperators, 0};
+constexpr penstock_operator_table kTable{PENSTOCK_OPERATOR_ABI, 2, kOperators};
 
 }  // namespace
 

@@ -60,7 +60,7 @@ int count_primes(penstock_call* call) {
 }
 
 constexpr penstock_operator kOperators[] = {{"count_primes", count_primes}};
-constexpr penstock_operator_table kTable{PENSTOCK_OPERATOR_ABI, 1, kOperators, 0};
+constexpr penstock_operator_table kTable{PENSTOCK_OPERATOR_ABI, 1, kOperators};
 
 }  // namespace
 

@@ -61,6 +61,6 @@ static int word_count(penstock_call* call) {
 }
 
 static const penstock_operator operators[] = {{"word_count", word_count}};
-static const penstock_operator_table table = {PENSTOCK_OPERATOR_ABI, 1, operators, 0};
+static const penstock_operator_table table = {PENSTOCK_OPERATOR_ABI, 1, operators};
 
 const penstock_operator_table* penstock_operators(void) { return &table; }

@@ -135,5 +135,7 @@ def test_labels_and_pools_reach_the_supervisor(client):
     graph = client.graph()
     graph.add(functions.increment, 1)
     assert graph.submit(pool=["near", "rest"]).results() == [2]  # Without a policy there are none.
+    graph = client.graph()
+    graph.add(functions.increment, 1)
     with pytest.raises(TypeError, match="give a list"):
-        client.graph().submit(labels="near")
+        graph.submit(labels="near")

@@ -1,6 +1,7 @@
 """An array that one runner has made and another reads is in memory once.
 
 `PENSTOCK_TEST_BYTES=1000000000 pytest -s test_no_copy.py` prints the figures for another size."""
+import contextlib
 import os
 import pathlib
 import sys
@@ -16,7 +17,10 @@ SIZE = int(os.environ.get("PENSTOCK_TEST_BYTES", 64 << 20))
 
 def resident(pids):
     """Bytes that these processes have in memory; what several share counts once among them."""
-    lines = [line for pid in pids for line in pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()]
+    lines = []
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError, FileNotFoundError):  # It has ended since it was listed.
+            lines += pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     return sum(int(line.split()[1]) << 10 for line in lines if line.startswith("Pss:"))
 
 

@@ -218,10 +218,10 @@ void SupervisorCore::finish_if_done(Job& job) {
   remember_ended(job);
   learn_durations(job);
   record_end(job);
+  if (!job.outputs.empty() || job.borrowers > 0) drop_spare_of(job);
   if (job.outputs.empty()) {
     release_job(job);
   } else {
-    drop_spare_of(job);
     job.keep_until = later(now_, config_.results_keep);
     kept_.push_back(job.id);
   }

@@ -31,7 +31,7 @@ void SupervisorCore::receive(WorkerSlot slot, const ReportBatch& message) {
     const bool known = job.data.in_use() && subtask < job.total() && !job.data.gone(subtask);
     if (replica.checkpoint) {
       receive_checkpoint(slot, job, replica);
-    } else if (known) {
+    } else if (known && (worker.claiming || !is_spare(job, subtask))) {
       job.data.add_replica(subtask, worker.id);
       note_held(slot, job, subtask);
     } else if (!worker.claiming) {
@@ -41,7 +41,7 @@ void SupervisorCore::receive(WorkerSlot slot, const ReportBatch& message) {
   }
   for (const BandLoad& load : message.loads)
     if (load.band.value() < worker.bands.size()) note_load(worker.bands[load.band.value()], load);
-  look_after_spare(slot);
+  if (!message.loads.empty()) look_after_spare(slot);
 }
 
 /// Of a datum that was dropped, or lost, meanwhile.
@@ -283,21 +283,31 @@ void SupervisorCore::release_inputs(Job& job, std::uint32_t subtask) {
   }
 }
 
-void SupervisorCore::drop_data(Job& job, std::uint32_t subtask, bool lost) {
-  const std::uint16_t count = std::max<std::uint16_t>(job.shape->template_of(subtask).output_count, 1);
+std::uint16_t SupervisorCore::outputs_of(const Job& job, std::uint32_t subtask) {
+  return std::max<std::uint16_t>(job.shape->template_of(subtask).output_count, 1);
+}
+
+/// Copies beside the primary one.
+void SupervisorCore::drop_replicas(Job& job, std::uint32_t subtask, bool lost) {
   const std::vector<WorkerId>* replicas = job.data.replicas(subtask);
-  for (std::uint16_t output = 0; output < count; ++output) {
-    if (job.data.bytes(*job.shape, subtask, output) == 0) continue;
-    const DataRef ref{SubtaskIndex{subtask}, output};
-    const WorkerSlot holder = workers_[job.hot[subtask].band].worker;
-    tail_of_drops(holder, job.id, lost).data.push_back(ref);
-    if (replicas == nullptr) continue;
-    for (const WorkerId replica : *replicas)
-      if (const WorkerSlot slot = workers_.find(replica); slot.valid() && slot != holder)
-        tail_of_drops(slot, job.id, lost).data.push_back(ref);
+  if (replicas == nullptr) return;
+  const BandSlot band = job.hot[subtask].band;
+  for (const WorkerId replica : *replicas) {
+    const WorkerSlot slot = workers_.find(replica);
+    if (!slot.valid() || (band.valid() && slot == workers_[band].worker)) continue;
+    for (std::uint16_t output = 0; output < outputs_of(job, subtask); ++output)
+      if (job.data.bytes(*job.shape, subtask, output) > 0)
+        tail_of_drops(slot, job.id, lost).data.push_back({SubtaskIndex{subtask}, output});
   }
-  job.data.set_gone(subtask, true);
   job.data.forget_replicas(subtask);
+}
+
+void SupervisorCore::drop_data(Job& job, std::uint32_t subtask, bool lost) {
+  drop_replicas(job, subtask, lost);
+  for (std::uint16_t output = 0; output < outputs_of(job, subtask); ++output)
+    if (job.data.bytes(*job.shape, subtask, output) > 0)
+      tail_of_drops(workers_[job.hot[subtask].band].worker, job.id, lost).data.push_back({SubtaskIndex{subtask}, output});
+  job.data.set_gone(subtask, true);
   if (!lost) forget_checkpoint(job, subtask);
 }
 

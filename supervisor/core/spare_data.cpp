@@ -17,13 +17,14 @@ bool SupervisorCore::is_spare(const Job& job, std::uint32_t subtask) {
          !is_needed(job, subtask);
 }
 
-/// Nobody but lineage could need its data again.
+/// Nobody but lineage could need its data again. One copy is enough for that, and only its worker is looked after.
 void SupervisorCore::make_spare(Job& job, std::uint32_t subtask) {
   if (job.data.total_bytes(*job.shape, subtask) == 0) return drop_data(job, subtask);  // It may be nowhere.
   const WorkerSlot slot = workers_[job.hot[subtask].band].worker;
   WorkerEntry& holder = workers_[slot];
   if (!has_spare_room(holder)) return drop_data(job, subtask);
   PENSTOCK_COVERAGE_MARK("data were spare");
+  drop_replicas(job, subtask, false);
   if (holder.spare.size() >= config_.spare_data_max) drop_spare(slot, (holder.spare.size() + 1) / 2);
   holder.spare.push_back({job.id, subtask});
 }

@@ -296,6 +296,8 @@ class SupervisorCore {
   void count_down_successors(Job& job, std::uint32_t subtask, WorkerSlot worker);
   void notice(Job& job, std::uint32_t producer, WorkerSlot to, WorkerId holder);
   void release_inputs(Job& job, std::uint32_t subtask);
+  static std::uint16_t outputs_of(const Job& job, std::uint32_t subtask);
+  void drop_replicas(Job& job, std::uint32_t subtask, bool lost);
   void drop_data(Job& job, std::uint32_t subtask, bool lost = false);
 
   // What all have read, while there is room: spare_data.cpp.

@@ -74,7 +74,7 @@ int digest(penstock_call* call) {
 }
 
 constexpr penstock_operator kOperators[] = {{"digest", digest}};
-constexpr penstock_operator_table kTable{PENSTOCK_OPERATOR_ABI, 1, kOperators, 0};
+constexpr penstock_operator_table kTable{PENSTOCK_OPERATOR_ABI, 1, kOperators};
 
 }  // namespace
 

@@ -33,6 +33,8 @@ const std::map<std::string, std::string>& seldom_reached() {
       {"a gang gives up the rest of its places", "a part of it has to be lost for a minute, with no worker that comes back"},
       {"a gang gives its promised places back",
        "a gang has to be promised what others leave, and these must not leave it within a grace of 200 ms"},
+      {"a job stays in the pool where its work was claimed",
+       "a supervisor has to end while a job with several pools runs in another than the first"},
       {"a newer attempt met a live one",
        "a supervisor that remembers waits for the end of the older one, unless what it has written was lost"},
   };

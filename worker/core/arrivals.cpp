@@ -265,6 +265,7 @@ void WorkerCore::receive(const StealRequest& message) {
 void WorkerCore::receive(const DropBatch& message) {
   const JobSlot slot = jobs_.find(message.job);
   if (!slot.valid()) return;
+  if (load_report_at_ == kNever) load_report_at_ = later(now_, config_.load_report_every);  // There is more room now.
   for (const DataRef& ref : message.data) {
     // Who drops it has applied the report of its producer, though it may not say so before the disk has it. If the
     // producer has to run again, its successors must wait for that.

@@ -37,7 +37,8 @@ class Driver {
                        find("cuDeviceGet", device_at) && find("cuDeviceGetUuid_v2", uuid_of) &&
                        find("cuDevicePrimaryCtxRetain", retain) && find("cuDevicePrimaryCtxRelease_v2", release) &&
                        find("cuCtxSetCurrent", enter) && find("cuMemAlloc_v2", allocate) && find("cuMemFree_v2", free) &&
-                       find("cuMemcpyHtoD_v2", write) && find("cuMemcpyDtoH_v2", read);
+                       find("cuMemcpyHtoD_v2", write) && find("cuMemcpyDtoH_v2", read) &&
+                       find("cuStreamSynchronize", finish);
     if (!whole)
       return Error{ErrorCode::Unsupported, path, "lacks functions of CUDA's driver", "is it older than CUDA 11.4?"};
     if (const Status status = start(0); status != kSuccess)
@@ -66,6 +67,7 @@ class Driver {
   Status (*free)(Address) = nullptr;
   Status (*write)(Address, const void*, std::size_t) = nullptr;
   Status (*read)(void*, Address, std::size_t) = nullptr;
+  Status (*finish)(struct CudaStreamOpaque*) = nullptr;
 
  private:
   template <class Function>
@@ -107,7 +109,9 @@ class CudaMemory : public DeviceMemory {
   }
   Result<void> write(std::uint64_t address, std::span<const std::byte> from) override {
     PENSTOCK_TRY(enter());
-    const Status status = driver_.write(address, from.data(), from.size());
+    Status status = driver_.write(address, from.data(), from.size());
+    // Of memory that is not pinned the call may return when the bytes have left the host: streams of others do not wait.
+    if (status == kSuccess) status = driver_.finish(nullptr);
     if (status != kSuccess) return driver_.failure(status, name_, "cannot be written");
     return {};
   }

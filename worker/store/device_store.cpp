@@ -1,6 +1,7 @@
 #include "worker/store/device_store.hpp"
 
 #include <map>
+#include <set>
 
 #include "common/base/check.hpp"
 
@@ -15,17 +16,23 @@ struct DeviceStore::State {
     Bytes bytes;
   };
 
+  /// What has been dropped meanwhile goes before anything else is done.
+  std::unique_lock<std::mutex> enter();
+
   // REQUIRES, for all: the mutex is held.
   Result<std::uint64_t> take_memory(Bytes bytes);
   Result<void> make_room(Bytes bytes);
   Result<BlobPtr> copy_to_host(const DataKey& key);
   Result<void> bring(const DataKey& key);
+  void keep(const DataKey& key, const Place& place);
   void forget(const DataKey& key);
-  void forget_all();
 
   DeviceMemory& memory;
   ObjectStore& host;
-  mutable std::mutex mutex;  ///< Guards the rest, and `memory`.
+  mutable std::mutex mutex;  ///< Guards the rest but for the next three, and `memory`.
+  mutable std::mutex short_mutex;  ///< Guards these two, and is never held for long; the last one that is taken.
+  std::set<DataKey> dropped;       ///< On the device still, and nobody's.
+  std::map<DataKey, Bytes> sizes;  ///< Of those in `places`, but for `dropped`.
   DeviceLedger ledger;
   std::map<DataKey, Place> places;  ///< Those that `ledger` knows.
   struct Leftover {
@@ -42,6 +49,17 @@ DeviceStore::DeviceStore(DeviceMemory& memory, ObjectStore& host, Bytes capacity
 DeviceStore::~DeviceStore() {
   for (const auto& [key, place] : state_->places) state_->memory.free(place.address);
   for (const auto& [address, leftover] : state_->leftovers) state_->memory.free(address);
+}
+
+std::unique_lock<std::mutex> DeviceStore::State::enter() {
+  std::unique_lock lock{mutex};
+  std::set<DataKey> gone;
+  {
+    const std::lock_guard short_lock{short_mutex};
+    gone.swap(dropped);
+  }
+  for (const DataKey& key : gone) forget(key);
+  return lock;
 }
 
 Result<void> DeviceStore::State::make_room(Bytes bytes) {
@@ -66,12 +84,17 @@ Result<void> DeviceStore::State::make_room(Bytes bytes) {
   return {};
 }
 
-// Reserved in the ledger as well.
+// Reserved in the ledger as well. Others use the device, too: it may be full before the store is.
 Result<std::uint64_t> DeviceStore::State::take_memory(Bytes bytes) {
   PENSTOCK_TRY(make_room(bytes));
-  Result<std::uint64_t> address = memory.allocate(static_cast<std::size_t>(bytes.value()));
-  if (address) ledger.reserve(bytes);
-  return address;
+  for (;;) {
+    Result<std::uint64_t> address = memory.allocate(static_cast<std::size_t>(bytes.value()));
+    if (address) ledger.reserve(bytes);
+    if (address || address.error().code != ErrorCode::ResourceExhausted) return address;
+    const std::size_t here = places.size();
+    PENSTOCK_TRY(make_room(ledger.capacity() - ledger.used() + Bytes{1}));
+    if (places.size() == here) return address;
+  }
 }
 
 Result<BlobPtr> DeviceStore::State::copy_to_host(const DataKey& key) {
@@ -81,8 +104,10 @@ Result<BlobPtr> DeviceStore::State::copy_to_host(const DataKey& key) {
     return Error{
         ErrorCode::ResourceExhausted, to_string(key), "finds no memory on the host to leave the device for", {}};
   PENSTOCK_TRY(memory.read(place.address, {blob->data(), static_cast<std::size_t>(place.bytes.value())}));
-  host.put(key, blob);
   ledger.host_has(key);
+  // Whoever drops it says so here first, and takes it from the host then.
+  const std::lock_guard short_lock{short_mutex};
+  if (!dropped.contains(key)) host.put_here(key, blob);
   return BlobPtr{blob};
 }
 
@@ -99,8 +124,14 @@ Result<void> DeviceStore::State::bring(const DataKey& key) {
     return written;
   }
   ledger.add(key, bytes, true);
-  places[key] = {*address, bytes};
+  keep(key, {*address, bytes});
   return {};
+}
+
+void DeviceStore::State::keep(const DataKey& key, const Place& place) {
+  places[key] = place;
+  const std::lock_guard short_lock{short_mutex};
+  sizes[key] = place.bytes;
 }
 
 void DeviceStore::State::forget(const DataKey& key) {
@@ -110,19 +141,19 @@ void DeviceStore::State::forget(const DataKey& key) {
   const std::uint32_t pins = ledger.pins(key);
   ledger.remove(key);
   places.erase(found);
+  {
+    const std::lock_guard short_lock{short_mutex};
+    sizes.erase(key);
+  }
   if (pins == 0) return memory.free(place.address);
   leftovers[place.address] = {place.bytes, pins};
   ledger.reserve(place.bytes);
 }
 
-void DeviceStore::State::forget_all() {
-  while (!places.empty()) forget(DataKey{places.begin()->first});
-}
-
 Result<DeviceBuffer> DeviceStore::allocate(Bytes bytes) {
   if (bytes <= Bytes{0})
     return Error{ErrorCode::InvalidArgument, std::to_string(bytes.value()) + " bytes", "are no datum", {}};
-  const std::lock_guard lock{state_->mutex};
+  const auto lock = state_->enter();
   const Result<std::uint64_t> address = state_->take_memory(bytes);
   if (!address) return address.error();
   return DeviceBuffer{state_.get(), *address, bytes};
@@ -130,23 +161,23 @@ Result<DeviceBuffer> DeviceStore::allocate(Bytes bytes) {
 
 void DeviceStore::put(const DataKey& key, DeviceBuffer buffer) {
   PENSTOCK_CHECK(buffer.store_ == state_.get());
-  const std::lock_guard lock{state_->mutex};
+  const auto lock = state_->enter();
   state_->forget(key);
   state_->host.drop_here(key);  // Of an earlier attempt.
   state_->ledger.add(key, buffer.bytes_, false);
-  state_->places[key] = {buffer.address_, buffer.bytes_};
+  state_->keep(key, {buffer.address_, buffer.bytes_});
   buffer.store_ = nullptr;
 }
 
 Result<std::uint64_t> DeviceStore::pin(const DataKey& key) {
-  const std::lock_guard lock{state_->mutex};
+  const auto lock = state_->enter();
   if (!state_->ledger.has(key)) PENSTOCK_TRY(state_->bring(key));
   state_->ledger.pin(key);
   return state_->places.at(key).address;
 }
 
 void DeviceStore::unpin(const DataKey& key, std::uint64_t address) {
-  const std::lock_guard lock{state_->mutex};
+  const auto lock = state_->enter();
   const auto leftover = state_->leftovers.find(address);
   if (leftover == state_->leftovers.end()) return state_->ledger.unpin(key);
   if (--leftover->second.pins > 0) return;
@@ -156,7 +187,7 @@ void DeviceStore::unpin(const DataKey& key, std::uint64_t address) {
 }
 
 Result<BlobPtr> DeviceStore::to_host(const DataKey& key) {
-  const std::lock_guard lock{state_->mutex};
+  const auto lock = state_->enter();
   if (BlobPtr blob = state_->host.find_here(key); blob != nullptr) return blob;
   if (state_->ledger.has(key)) return state_->copy_to_host(key);
   BlobPtr blob = state_->host.load_here_now(key);
@@ -166,29 +197,23 @@ Result<BlobPtr> DeviceStore::to_host(const DataKey& key) {
 }
 
 void DeviceStore::drop(const DataKey& key) {
-  const std::lock_guard lock{state_->mutex};
-  state_->forget(key);
-  state_->host.drop_here(key);
-}
-
-void DeviceStore::forget(const DataKey& key) {
-  const std::lock_guard lock{state_->mutex};
-  state_->forget(key);
+  const std::lock_guard short_lock{state_->short_mutex};
+  if (state_->sizes.erase(key) > 0) state_->dropped.insert(key);
 }
 
 void DeviceStore::clear() {
-  const std::lock_guard lock{state_->mutex};
-  state_->forget_all();
+  const auto lock = state_->enter();
+  while (!state_->places.empty()) state_->forget(DataKey{state_->places.begin()->first});
 }
 
 Bytes DeviceStore::bytes_of(const DataKey& key) const {
-  const std::lock_guard lock{state_->mutex};
-  const auto found = state_->places.find(key);
-  return found == state_->places.end() ? Bytes{0} : found->second.bytes;
+  const std::lock_guard short_lock{state_->short_mutex};
+  const auto found = state_->sizes.find(key);
+  return found == state_->sizes.end() ? Bytes{0} : found->second;
 }
 
 Bytes DeviceStore::used() const {
-  const std::lock_guard lock{state_->mutex};
+  const auto lock = state_->enter();
   return state_->ledger.used();
 }
 
@@ -202,7 +227,7 @@ DeviceBuffer::DeviceBuffer(DeviceBuffer&& other) noexcept
 
 DeviceBuffer::~DeviceBuffer() {
   if (store_ == nullptr) return;
-  const std::lock_guard lock{store_->mutex};
+  const auto lock = store_->enter();
   store_->memory.free(address_);
   store_->ledger.unreserve(bytes_);
 }

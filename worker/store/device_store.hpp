@@ -18,7 +18,8 @@ class DeviceBuffer;
 /// the host's store, from which the core spills them to disk like any other datum. So a datum has up to three places,
 /// and each of them alone is enough.
 ///
-/// Any thread may call any member; one at a time gets in, copies and all. REQUIRES: memory and host outlive it.
+/// Any thread may call any member; one at a time gets in, copies and all, where it is not said that it does not wait.
+/// REQUIRES: memory and host outlive it.
 class DeviceStore {
  public:
   DeviceStore(DeviceMemory& memory, ObjectStore& host, Bytes capacity);
@@ -39,13 +40,12 @@ class DeviceStore {
   void unpin(const DataKey& key, std::uint64_t address);
   /// The same datum in the host's store; the device keeps it. Errors: NotFound; ResourceExhausted.
   Result<BlobPtr> to_host(const DataKey& key);
-  /// From all places.
+  /// From the device. Does not wait for copies and runs: the memory is given back by whoever uses the store next. From
+  /// now on nothing of it comes to the host; the caller drops what is there already.
   void drop(const DataKey& key);
-  /// From the device alone.
-  void forget(const DataKey& key);
-  /// All of them, from the device alone.
+  /// All of them. REQUIRES: no operator runs.
   void clear();
-  /// Of a datum that is on the device, else 0.
+  /// Of a datum that is on the device, else 0. Does not wait.
   Bytes bytes_of(const DataKey& key) const;
 
   Bytes used() const;

@@ -37,7 +37,7 @@ BlobPtr DeviceTier::to_host(const DataKey& key) {
 }
 
 void DeviceTier::drop(const DataKey& key) {
-  if (DeviceStore* store = opened_.load(std::memory_order_acquire)) store->forget(key);
+  if (DeviceStore* store = opened_.load(std::memory_order_acquire)) store->drop(key);
 }
 
 void DeviceTier::clear() {

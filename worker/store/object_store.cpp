@@ -127,6 +127,11 @@ std::shared_ptr<Blob> ObjectStore::allocate(std::size_t bytes) const {
 }
 
 void ObjectStore::put(const DataKey& key, std::shared_ptr<Blob> blob) {
+  for (const auto& tier : state_->tiers) tier->drop(key);
+  put_here(key, std::move(blob));
+}
+
+void ObjectStore::put_here(const DataKey& key, std::shared_ptr<Blob> blob) {
   blob->seal();
   decltype(state_->blobs)::accessor entry;
   state_->blobs.insert(entry, key);
@@ -155,8 +160,8 @@ void ObjectStore::release(const DataKey& key) {
 }
 
 void ObjectStore::drop(const DataKey& key) {
+  for (const auto& tier : state_->tiers) tier->drop(key);  // First: from then on nothing of it comes from there.
   drop_here(key);
-  for (const auto& tier : state_->tiers) tier->drop(key);
 }
 
 void ObjectStore::drop_here(const DataKey& key) {
@@ -190,9 +195,9 @@ void ObjectStore::restore(const DataKey& key, OnDone on_done) {
     const Result<void> result = read_into(key, blob);
     {
       const std::lock_guard lock{state_->mutex};
-      if (state_->restoring.erase(key) > 0 && result) put(key, std::move(blob));
+      if (state_->restoring.erase(key) > 0 && result) put_here(key, std::move(blob));
     }
-    on_done(result);
+    on_done(!result && find(key) != nullptr ? Result<void>{} : result);  // A device may have it.
   });
 }
 
@@ -247,7 +252,8 @@ Result<std::string> ObjectStore::checkpoint_path(const DataKey& key, Incarnation
 
 void ObjectStore::checkpoint(const DataKey& key, Incarnation writer, OnDone on_done) {
   state_->spills.store(true, std::memory_order_release);
-  state_->thread.add(SpillThread::Turn::Later, [this, key, writer, blob = find(key), on_done = std::move(on_done)] {
+  state_->thread.add(SpillThread::Turn::Later, [this, key, writer, here = find_here(key), on_done = std::move(on_done)] {
+    const BlobPtr blob = here == nullptr ? find(key) : here;
     if (blob == nullptr) return on_done(Error{ErrorCode::NotFound, to_string(key), "is not in memory", {}});
     const Result<std::string> path = checkpoint_path(key, writer);
     if (!path) return on_done(path.error());
@@ -284,8 +290,9 @@ bool ObjectStore::on_disk(const DataKey& key) const {
 }
 
 void ObjectStore::load(const DataKey& key, std::function<void(BlobPtr)> on_done) const {
-  BlobPtr blob = find(key);
-  if (blob != nullptr || !on_disk(key)) return on_done(std::move(blob));
+  BlobPtr blob = find_here(key);
+  if (blob != nullptr) return on_done(std::move(blob));
+  if (!on_disk(key)) return on_done(find(key));
   state_->thread.add(SpillThread::Turn::Waited, [this, key, on_done = std::move(on_done)] { on_done(load_now(key)); });
 }
 

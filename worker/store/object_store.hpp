@@ -90,13 +90,14 @@ class ObjectStore {
 
   /// Memory for a datum to be filled and then `put`; null if there is none.
   std::shared_ptr<Blob> allocate(std::size_t bytes) const;
-  /// Seals it; replaces what is there.
+  /// Seals it; replaces what is there, and on devices.
   void put(const DataKey& key, std::shared_ptr<Blob> blob);
   /// Null if it is not here. What is on a device is brought.
   BlobPtr find(const DataKey& key) const;
   /// From memory, disk and devices.
   void drop(const DataKey& key);
   // The same without the devices, for these.
+  void put_here(const DataKey& key, std::shared_ptr<Blob> blob);
   BlobPtr find_here(const DataKey& key) const;
   BlobPtr load_here_now(const DataKey& key) const;
   void drop_here(const DataKey& key);

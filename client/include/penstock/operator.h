@@ -10,7 +10,7 @@
  *       return 0;
  *     }
  *     static const penstock_operator table[] = {{"square", square}};
- *     static const penstock_operator_table all = {PENSTOCK_OPERATOR_ABI, 1, table, 0};
+ *     static const penstock_operator_table all = {PENSTOCK_OPERATOR_ABI, 1, table};
  *     const penstock_operator_table* penstock_operators(void) { return &all; }
  *
  * Load it with `penstock worker --operators libsquare.so`. An operator runs on one of its band's slots, may be called
@@ -79,18 +79,19 @@ typedef struct penstock_operator {
   penstock_operator_function run;
 } penstock_operator;
 
-/* Inputs that are only on the device stay there: they have `bytes` and no `data`. Without it all are brought first. */
-#define PENSTOCK_ON_DEVICES 1u
-
 typedef struct penstock_operator_table {
   uint32_t abi; /* PENSTOCK_OPERATOR_ABI */
   uint32_t count;
   const penstock_operator* operators;
-  uint32_t flags; /* Since ABI 2: PENSTOCK_ON_DEVICES, for all of them. */
 } penstock_operator_table;
 
 /* To be defined by the library. */
 const penstock_operator_table* penstock_operators(void);
+
+/* Inputs that are only on the device stay there: they have `bytes` and no `data`. Without it all are brought first. */
+#define PENSTOCK_ON_DEVICES 1u
+/* May be defined by the library, for all of its operators: what it wants. */
+uint32_t penstock_operator_wishes(void);
 
 #ifdef __cplusplus
 }

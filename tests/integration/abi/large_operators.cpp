@@ -40,7 +40,7 @@ int sum_of_copy(penstock_call* call) {
 }
 
 constexpr penstock_operator kOperators[] = {{"make", make}, {"sum", sum}, {"sum_of_copy", sum_of_copy}};
-constexpr penstock_operator_table kTable{PENSTOCK_OPERATOR_ABI, 3, kOperators, 0};
+constexpr penstock_operator_table kTable{PENSTOCK_OPERATOR_ABI, 3, kOperators};
 
 }  // namespace
 

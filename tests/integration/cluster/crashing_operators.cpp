@@ -58,7 +58,7 @@ int hang(penstock_call* call) {
 
 constexpr penstock_operator kOperators[] = {
     {"segfault", segfault}, {"abort", abort_all}, {"overflow", overflow}, {"wide", wide}, {"hang", hang}};
-constexpr penstock_operator_table kTable{PENSTOCK_OPERATOR_ABI, 5, kOperators, 0};
+constexpr penstock_operator_table kTable{PENSTOCK_OPERATOR_ABI, 5, kOperators};
 
 }  // namespace
 

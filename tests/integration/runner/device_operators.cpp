@@ -67,8 +67,9 @@ int device_tell(penstock_call* call) {
 
 constexpr penstock_operator kOperators[] = {
     {"device_literal", device_literal}, {"device_concatenate", device_concatenate}, {"device_tell", device_tell}};
-constexpr penstock_operator_table kTable{PENSTOCK_OPERATOR_ABI, 3, kOperators, PENSTOCK_ON_DEVICES};
+constexpr penstock_operator_table kTable{PENSTOCK_OPERATOR_ABI, 3, kOperators};
 
 }  // namespace
 
 extern "C" const penstock_operator_table* penstock_operators(void) { return &kTable; }
+extern "C" uint32_t penstock_operator_wishes(void) { return PENSTOCK_ON_DEVICES; }

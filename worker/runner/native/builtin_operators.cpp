@@ -100,7 +100,7 @@ constexpr penstock_operator kOperators[] = {{"noop", noop},
                                             {"literal", literal},
                                             {"alias", alias_operator},
                                             {"concatenate", concatenate}};
-constexpr penstock_operator_table kTable{PENSTOCK_OPERATOR_ABI, 6, kOperators, 0};
+constexpr penstock_operator_table kTable{PENSTOCK_OPERATOR_ABI, 6, kOperators};
 
 }  // namespace
 

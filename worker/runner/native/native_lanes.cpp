@@ -73,14 +73,20 @@ struct Call : penstock_call {
   const std::atomic<bool>* ending = nullptr;
   std::uint64_t ticket = 0;
   std::string failure;
+  bool exhausted = false;  ///< What it wanted last found no room on the device, for now.
+
+  /// 0, with the reason.
+  std::uint64_t refuse(const Error& error) {
+    failure = to_string(error);
+    exhausted = error.code == ErrorCode::ResourceExhausted;
+    return 0;
+  }
 };
 
 std::uint64_t find_input_on_device(penstock_call* call, std::uint64_t index) {
   auto* self = static_cast<Call*>(call);
   const Result<std::uint64_t> address = self->on_device->input(index);
-  if (address) return *address;
-  self->failure = to_string(address.error());
-  return 0;
+  return address ? *address : self->refuse(address.error());
 }
 
 const void* find_input_on_host(penstock_call* call, std::uint64_t index) {
@@ -92,7 +98,7 @@ const void* find_input_on_host(penstock_call* call, std::uint64_t index) {
   if (call->inputs[index].data != nullptr || call->inputs[index].bytes == 0) return call->inputs[index].data;
   const Result<BlobPtr> blob = self->on_device->input_on_host(index);
   if (blob) return (*blob)->bytes().data();
-  self->failure = to_string(blob.error());
+  self->refuse(blob.error());
   return nullptr;
 }
 
@@ -102,10 +108,7 @@ std::uint64_t make_output_on_device(penstock_call* call, std::uint32_t index, st
   const Result<std::uint64_t> address =
       sound ? self->on_device->output(index, Bytes{static_cast<std::int64_t>(bytes)})
             : Error{ErrorCode::InvalidArgument, "output " + std::to_string(index), "is none, or has no size", {}};
-  if (!address) {
-    self->failure = to_string(address.error());
-    return 0;
-  }
+  if (!address) return self->refuse(address.error());
   std::erase_if(self->made, [&](const auto& known) { return known.first == index; });
   return *address;
 }
@@ -134,7 +137,9 @@ int is_cancelled(penstock_call* call) {
 }
 
 int record_failure(penstock_call* call, const char* message) {
-  static_cast<Call*>(call)->failure = message == nullptr ? "failed without a message" : message;
+  auto* self = static_cast<Call*>(call);
+  self->failure = message == nullptr ? "failed without a message" : message;
+  self->exhausted = false;
   return 1;
 }
 
@@ -608,7 +613,7 @@ void NativeLanes::State::call_operator(Call& call, Lane& lane, NativeEnd& end) {
   if (result == 0) return;
   end.succeeded = false;
   end.failure = std::make_unique<FailureDetail>();
-  end.failure->failure = FailureClass::UserError;
+  end.failure->failure = call.exhausted ? FailureClass::Exhausted : FailureClass::UserError;
   end.failure->exit_code = result;
   end.failure->message = std::move(failure);
 }

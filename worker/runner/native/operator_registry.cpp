@@ -34,10 +34,12 @@ Result<void> OperatorRegistry::load(const std::string& path) {
     dlclose(library);
     return Error{ErrorCode::Unsupported, path, "exports no function `penstock_operators`", "see penstock/operator.h"};
   }
-  return add(*table, path);
+  const auto wishes = reinterpret_cast<std::uint32_t (*)()>(dlsym(library, "penstock_operator_wishes"));
+  return add(*table, path, wishes == nullptr ? 0 : wishes());
 }
 
-Result<void> OperatorRegistry::add(const penstock_operator_table& table, const std::string& origin) {
+Result<void> OperatorRegistry::add(const penstock_operator_table& table, const std::string& origin,
+                                   std::uint32_t wishes) {
   // What was built for an earlier one finds everything in its place.
   if (table.abi < 1 || table.abi > PENSTOCK_OPERATOR_ABI)
     return Error{ErrorCode::VersionMismatch, origin,
@@ -50,7 +52,7 @@ Result<void> OperatorRegistry::add(const penstock_operator_table& table, const s
     if (const auto known = state_->operators.find(entry.name); known != state_->operators.end())
       return Error{ErrorCode::DuplicateKey, entry.name, "is offered by " + known->second.origin + " and by " + origin, "rename one of them"};
   }
-  const bool on_devices = table.abi >= 2 && (table.flags & PENSTOCK_ON_DEVICES) != 0;
+  const bool on_devices = (wishes & PENSTOCK_ON_DEVICES) != 0;
   for (std::uint32_t i = 0; i < table.count; ++i)
     state_->operators[table.operators[i].name] = {{table.operators[i].run, on_devices}, origin};
   return {};

@@ -20,7 +20,8 @@ class OperatorRegistry {
 
   /// Loads a library. Errors: Unsupported with the loader's message; VersionMismatch; DuplicateKey.
   Result<void> load(const std::string& path);
-  Result<void> add(const penstock_operator_table& table, const std::string& origin);
+  /// `wishes` as `penstock_operator_wishes` has it.
+  Result<void> add(const penstock_operator_table& table, const std::string& origin, std::uint32_t wishes = 0);
   struct Found {
     penstock_operator_function run = nullptr;
     bool on_devices = false;  ///< Its library said PENSTOCK_ON_DEVICES.

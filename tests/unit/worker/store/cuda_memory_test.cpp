@@ -15,6 +15,7 @@ struct Host {
   const char* name;
   const char* library;
   std::string device;  ///< Empty: the first that the host has.
+  friend void PrintTo(const Host& host, std::ostream* out) { *out << host.library; }
 };
 
 class CudaMemoryTest : public ::testing::TestWithParam<Host> {

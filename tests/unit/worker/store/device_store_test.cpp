@@ -111,13 +111,31 @@ TEST_F(DeviceStoreTest, ASecondAttemptTakesThePlaceOfTheFirstEverywhere) {
   EXPECT_EQ((*copy)->bytes()[0], std::byte{77});
 }
 
-TEST_F(DeviceStoreTest, ADropTakesItFromAllPlaces) {
+TEST_F(DeviceStoreTest, WhatIsDroppedIsGivenBackByWhoeverComesNext) {
   ASSERT_TRUE(make(1, 60));
-  ASSERT_TRUE(store.to_host(key(1)));
   store.drop(key(1));
-  EXPECT_EQ(host.find(key(1)), nullptr);
-  EXPECT_EQ(store.used(), Bytes{0});
+  EXPECT_EQ(device.used(), 60U) << "who drops waits for nobody";
+  EXPECT_EQ(store.bytes_of(key(1)), Bytes{0});
+  EXPECT_FALSE(store.to_host(key(1)));
+  EXPECT_EQ(device.used(), 0U);
   store.drop(key(1));
+  EXPECT_TRUE(make(1, 100));
+}
+
+// Others use the device, too.
+TEST_F(DeviceStoreTest, ADeviceThatIsFullBeforeTheStoreMakesDataLeave) {
+  DeviceStore larger{device, host, Bytes{1000}};
+  const auto fill = [&](std::uint32_t number, std::int64_t bytes) {
+    Result<DeviceBuffer> buffer = larger.allocate(Bytes{bytes});
+    if (buffer) larger.put(key(number), std::move(buffer).value());
+    return buffer.has_value();
+  };
+  ASSERT_TRUE(fill(1, 60));
+  ASSERT_TRUE(fill(2, 40));
+  EXPECT_TRUE(fill(3, 70));
+  EXPECT_EQ(larger.spilled(), 2U);
+  ASSERT_NE(host.find(key(1)), nullptr);
+  EXPECT_FALSE(fill(4, 101)) << "all that can leave is not enough";
 }
 
 TEST_F(DeviceStoreTest, ABrokenDeviceLosesNothingThatIsElsewhere) {
@@ -151,6 +169,7 @@ TEST_F(DeviceStoreTest, NothingIsLostWhateverTheOrder) {
       if (action == 3 && known && made[number] != 0) store.unpin(key(number), std::exchange(made[number], 0));
       if (action == 4 && known && random.chance(1, 2)) {
         store.drop(key(number));
+        host.drop_here(key(number));
         if (made[number] != 0) leftovers[made[number]] = number;
         made.erase(number);
       }
@@ -170,6 +189,7 @@ TEST_F(DeviceStoreTest, NothingIsLostWhateverTheOrder) {
     for (const auto& [number, address] : made) {
       ASSERT_EQ(seen_on_device(number), number) << seed;
       store.drop(key(number));
+      host.drop_here(key(number));
     }
   }
 }
