@@ -1,6 +1,7 @@
 // SupervisorCore: jobs from acceptance to oblivion.
 #include <algorithm>
 
+#include "common/base/coverage_mark.hpp"
 #include "common/base/large_array.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 
@@ -224,13 +225,22 @@ void SupervisorCore::finish_if_done(Job& job) {
     drop_spare_of(job);
     job.keep_until = later(now_, config_.results_keep);
     kept_.push_back(job.id);
+    const bool unneeded = std::exchange(job.release_when_returned, false);
+    if (unneeded && job.followers.size() <= 1) {
+      PENSTOCK_COVERAGE_MARK("a job that was released while it ran was released at its end");
+      release_job(job);
+    }
   }
   if (active_.empty()) watch_at_ = kNever;
   forget_old_jobs();
 }
 
+// One that runs is released when it has ended, unless others follow it then, or somebody may ask for it by its name.
 void SupervisorCore::release_job(Job& job) {
-  if (job.state == JobState::Running) return;
+  if (job.state == JobState::Running) {
+    job.release_when_returned |= job.spec.name == to_string(job.id);
+    return;
+  }
   job.release_when_returned = job.borrowers > 0;
   if (job.release_when_returned) return;
   std::erase(kept_, job.id);
