@@ -132,7 +132,8 @@ void SupervisorCore::cancel_open_subtasks(Job& job, Duration kill_after) {
   }
   // One small message for each worker, however many attempts it holds.
   for (const WorkerId worker : job.known_workers)
-    if (const WorkerSlot slot = workers_.find(worker); slot.valid()) tell(slot, CancelBatch{job.id, true, {}, kill_after});
+    if (const WorkerSlot slot = workers_.find(worker); slot.valid())
+      tell(slot, CancelBatch{job.id, true, {}, kill_after});
 }
 
 // Cancels subtasks and everything that depends on them.
