@@ -107,7 +107,8 @@ class GraphBuilder:
             raise ValueError(f"user_factor is {user_factor}: it must be from 0 to 1")
         if isinstance(labels, str):
             raise TypeError("labels is a text: give a list of them")
-        pools = [pool] if isinstance(pool, str) else list(pool or ())
+        pools = [one for one in ([pool] if isinstance(pool, str) else pool or ()) if one]
+        only = pools.pop() if len(pools) == 1 else None  # An older library knows one.
         self.client._check_open()
         wanted = None
         if want is not None:
@@ -120,7 +121,7 @@ class GraphBuilder:
         with self.client._lock:  # Before any news of it are looked at.
             number = self.client._submit_columns(self._columns, name=name, owner=owner, priority=priority,
                                                  wait_for_resources=int(wait_for_resources), project=project,
-                                                 pools=_abi.texts(pools), pool_count=len(pools),
+                                                 pool=only, pools=_abi.texts(pools), pool_count=len(pools),
                                                  labels=_abi.texts(list(labels)), label_count=len(labels),
                                                  weight_thousandths=round(weight * 1000), gang=gang, qos=qos, queue=queue,
                                                  user_factor_lowered_thousandths=1000 - round(user_factor * 1000))

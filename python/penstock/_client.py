@@ -6,6 +6,7 @@ import html
 import os
 import threading
 import time
+import traceback
 import weakref
 from collections import deque
 from concurrent.futures import CancelledError
@@ -186,7 +187,10 @@ class Client:
         from penstock._builder import Job
         with self._connection as handle:
             number = self._library.check(self._library.attach(handle, str(name).encode()))
-        self._quiet.add(number)
+        with self._lock:
+            if number not in self._batches:  # Else it has futures of ours.
+                self._quiet.add(number)
+                self._early.pop(number, None)
         return Job(self, number, name)
 
     # ---- life ----
@@ -338,9 +342,22 @@ class Client:
                 call.unsent = None
             try:
                 self._send(calls)
+            except BaseException as error:
+                self._give_up(calls, error)
+                raise
             finally:
                 self._sending = [those for those in self._sending if those is not calls]
                 del unsent
+
+    def _give_up(self, calls, error):
+        """Fails those that have not left and do not wait to."""
+        for call in calls:
+            future = call.future()
+            if future is None or future.done() or id(call) in self._held or id(future) in self._pending_ids:
+                continue
+            if future._batch is None or future._batch.job not in self._batches:
+                future._batch = None
+                future._fail(error)
 
     def _send(self, calls):
         graph = _graph.GraphColumns(self._command)
@@ -628,11 +645,14 @@ def _flush_soon(reference):
     while True:
         wake.wait()
         time.sleep(FLUSH_AFTER_S)
+        wake.clear()  # Before we look: who closes it says so first, and then wakes us.
         client = reference()
         if client is None or client._closing:
             return
-        wake.clear()
-        client._flush()
+        try:
+            client._flush()
+        except Exception:  # Its futures know; others are to leave yet.
+            traceback.print_exc()
         del client
 
 

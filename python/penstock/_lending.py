@@ -19,6 +19,12 @@ class Lent:
         self.job, self.subtask, self.used = job, subtask, 0.0
 
 
+def _note(numbers, one):
+    numbers[one] = True
+    while len(numbers) > SEEN_MAX:
+        numbers.popitem(last=False)
+
+
 class Lending:
     """Of one client; under its lock. Arguments are lent when they come for the second time: most come once, and would only
     take memory of the cluster. Files are lent at once."""
@@ -27,6 +33,7 @@ class Lending:
         self._lent = OrderedDict()  # By the bytes, which may have to be sent again; the one used last is last.
         self._bytes = 0
         self._seen = OrderedDict()
+        self._alone = OrderedDict()  # Those that this cluster could not lend.
         self._over = deque()  # Jobs to be released.
 
     def number_of(self, client, graph, shared):
@@ -43,10 +50,8 @@ class Lending:
     def _lend(self, client, shared):
         key = hash(shared.datum)
         often = shared.often or key in self._seen
-        self._seen[key] = True
-        while len(self._seen) > SEEN_MAX:
-            self._seen.popitem(last=False)
-        if shared.alone or not often:
+        _note(self._seen, key)
+        if key in self._alone or not often:
             return None
         graph = _graph.GraphColumns(client._command)
         subtask = graph.literal(shared.datum)
@@ -65,7 +70,7 @@ class Lending:
 
     def forget(self, shared):
         """They could not be borrowed: they go with each batch from now on."""
-        shared.alone = True
+        _note(self._alone, hash(shared.datum))
         self._end(shared.datum)
 
     def _end(self, datum):

@@ -88,9 +88,12 @@ def refused(client, batch, owners, error):
         if not future.done():
             calls.append(future)
     other, lender = batch.borrowed.get(lost_loan(error), (None, None))
+    lost = []
     if isinstance(other, _wire.Shared):
-        client._lending.forget(other)
-    if other is None or not make_again(client, [other] if other._batch is lender else [], calls):
+        client._lending.forget(other)  # It is sent once more, with these.
+    elif other is not None and other._batch is lender:
+        lost = [other]
+    if other is None or not make_again(client, lost, calls):
         for future in calls:
             future._fail(error)
 

@@ -187,13 +187,12 @@ class Shared:
     """Large bytes of arguments as they were when they were given: one subtask of a batch, however many calls have them.
     Among the inputs of a call it is one that nobody waits for."""
 
-    __slots__ = ("datum", "key", "often", "alone")
+    __slots__ = ("datum", "key", "often")
     _batch = None
 
     def __init__(self, datum, key, often=False):
         self.datum, self.key = datum, key
         self.often = often  # Further batches will have them.
-        self.alone = False  # Others cannot lend them.
 
     def done(self):
         return False

@@ -203,3 +203,29 @@ def test_a_future_shows_itself(client):
     future.result()
     assert repr(future) == "<Future mine: finished>" and "mine" in future._repr_html_()
     assert isinstance(future, Future) and "embedded, 2 slots" in repr(client)
+
+
+def test_a_failure_of_ours_fails_the_calls_that_were_to_leave_and_no_others(client, monkeypatch):
+    def fails(*_):
+        raise RuntimeError("a defect of ours")
+    with monkeypatch.context() as patch:
+        patch.setattr(client, "_submit_batch", fails)
+        future = client.submit(functions.increment, 1)
+        until(future.done)
+    with pytest.raises(RuntimeError, match="a defect of ours"):
+        future.result(30)
+    told = client.submit(functions.increment, 1)
+    until(told.done)  # By the same thread.
+    assert told.result(30) == 2
+    assert client.submit(functions.increment, 1).result(30) == 2
+
+
+# Its futures were never told.
+def test_a_batch_of_ours_that_is_attached_to_goes_on(client):
+    with client._lock:
+        future = client.submit(functions.increment, 1)
+        client._flush()
+        job = client.attach(future._batch.job)
+        assert job.number not in client._quiet
+    assert future.result(30) == 2
+    assert job.wait(30) == "succeeded"

@@ -139,3 +139,18 @@ def test_labels_and_pools_reach_the_supervisor(client):
     graph.add(functions.increment, 1)
     with pytest.raises(TypeError, match="give a list"):
         graph.submit(labels="near")
+
+
+@pytest.mark.parametrize("pool, one, several", [("", None, 0), (None, None, 0), (["", "near"], "near", 0), ("near", "near", 0),
+                                                (["near", "", "rest"], None, 2)])
+def test_pools_without_a_name_are_none(client, monkeypatch, pool, one, several):
+    told, submit = {}, client._submit_columns
+
+    def tells(columns, **options):
+        told.update(options)
+        return submit(columns, **options)
+    monkeypatch.setattr(client, "_submit_columns", tells)
+    graph = client.graph()
+    graph.add(functions.increment, 1)
+    assert graph.submit(pool=pool).results() == [2]
+    assert (told["pool"], told["pool_count"]) == (one, several)

@@ -6,7 +6,7 @@ import threading
 import functions
 import numpy
 import pytest
-from penstock import Client, _lending, errors
+from penstock import Client, _graph, _lending, _wire, errors
 from test_cluster import Cluster, until
 
 LARGE = numpy.random.default_rng(7).random(100_000)
@@ -138,6 +138,34 @@ def test_what_is_lost_with_its_worker_is_sent_again(tmp_path):
             assert client.submit(functions.total, LARGE).result(60) == LARGE.sum()
     finally:
         cluster.end()
+
+
+def lent_by(client, array):
+    for _ in range(3):
+        assert client.submit(functions.total, array).result(60) == array.sum()
+    return next(reversed(client._lending._lent.values()))
+
+
+# The graph is refused: the thread that sends had died of it, and its futures hung.
+def test_what_was_released_meanwhile_is_sent_again(client):
+    array = LARGE + 40
+    lent = lent_by(client, array)
+    client._library.release(client._handle, lent.job)
+    for _ in range(2):
+        assert client.submit(functions.total, array).result(60) == array.sum()
+    assert lent not in client._lending._lent.values()
+
+
+# It had been marked in what all clients of a process have: the bytes of files.
+def test_what_one_client_could_not_lend_others_lend(client):
+    files = _wire.Shared(bytes(ONCE), "files", often=True)
+    _lending.Lending().forget(files)
+    with client._lock:
+        graph = _graph.GraphColumns(client._command)
+        assert client._lending.number_of(client, graph, files) in graph.borrowed
+        client._lending.forget(files)
+        graph = _graph.GraphColumns(client._command)
+        assert client._lending.number_of(client, graph, files) not in graph.borrowed
 
 
 def test_what_cannot_be_kept_goes_with_each_batch():

@@ -1,6 +1,7 @@
 // SupervisorCore: jobs from acceptance to oblivion.
 #include <algorithm>
 
+#include "common/base/coverage_mark.hpp"
 #include "common/base/large_array.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 
@@ -131,7 +132,8 @@ void SupervisorCore::cancel_open_subtasks(Job& job, Duration kill_after) {
   }
   // One small message for each worker, however many attempts it holds.
   for (const WorkerId worker : job.known_workers)
-    if (const WorkerSlot slot = workers_.find(worker); slot.valid()) tell(slot, CancelBatch{job.id, true, {}, kill_after});
+    if (const WorkerSlot slot = workers_.find(worker); slot.valid())
+      tell(slot, CancelBatch{job.id, true, {}, kill_after});
 }
 
 // Cancels subtasks and everything that depends on them.
@@ -224,13 +226,22 @@ void SupervisorCore::finish_if_done(Job& job) {
   } else {
     job.keep_until = later(now_, config_.results_keep);
     kept_.push_back(job.id);
+    const bool unneeded = std::exchange(job.release_when_returned, false);
+    if (unneeded && job.followers.size() <= 1) {
+      PENSTOCK_COVERAGE_MARK("a job that was released while it ran was released at its end");
+      release_job(job);
+    }
   }
   if (active_.empty()) watch_at_ = kNever;
   forget_old_jobs();
 }
 
+// One that runs is released when it has ended, unless others follow it then, or somebody may ask for it by its name.
 void SupervisorCore::release_job(Job& job) {
-  if (job.state == JobState::Running) return;
+  if (job.state == JobState::Running) {
+    job.release_when_returned |= job.spec.name == to_string(job.id);
+    return;
+  }
   job.release_when_returned = job.borrowers > 0;
   if (job.release_when_returned) return;
   std::erase(kept_, job.id);

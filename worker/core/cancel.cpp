@@ -133,7 +133,7 @@ void WorkerCore::unready(Band& band) {
 // What idle runners hold costs nobody anything, so it goes first.
 // Spec: worker 4, a crossing of the hard limit first stops new grants, then asks for spill, then restarts idle runners.
 void WorkerCore::relieve(Band& band) {
-  const Bytes used = band.commands_use + band.runners_use;
+  Bytes used = band.commands_use + band.runners_use;
   if (used <= band.quota.capacity()) {
     if (band.relief == ReliefStep::None) return;
     band.relief = ReliefStep::None;
@@ -147,9 +147,9 @@ void WorkerCore::relieve(Band& band) {
   band.relief_at = later(now_, config_.relieve_every);
   if (band.idle_use > Bytes{0}) {
     PENSTOCK_COVERAGE_MARK("idle runners were ended for what they held");
-    const Bytes without_them = used - band.idle_use;
+    used -= band.idle_use;
     restart_idle_runners(band);
-    if (starts && without_them <= band.quota.hard_limit()) return;
+    if (used <= (starts ? band.quota.hard_limit() : band.quota.capacity())) return;
   }
   switch (band.relief) {
     case ReliefStep::None:

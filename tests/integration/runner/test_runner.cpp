@@ -68,6 +68,15 @@ int chatter(penstock_runner* runner, const std::string& file) {
   return told;
 }
 
+/// The file is there once it has said what nobody understands.
+int babble(penstock_runner* runner, const std::string& file) {
+  const int told = penstock_runner_succeed_with(runner, "babble", 6);
+  const std::string rubbish(64, '\xff');
+  static_cast<void>(::write(0, rubbish.data(), rubbish.size()) == 64);
+  std::ofstream{file} << "said" << std::endl;
+  return told;
+}
+
 int run_one(penstock_runner* runner, const penstock_run& run) {
   std::istringstream words{text_of(run.payload)};
   std::string what;
@@ -78,6 +87,7 @@ int run_one(penstock_runner* runner, const penstock_run& run) {
   }
   if (what == "fork") return come_back_twice(runner);
   if (what == "chatter") return chatter(runner, text_of(run.payload).substr(8));
+  if (what == "babble") return babble(runner, text_of(run.payload).substr(7));
   if (what == "where") return say_where(runner);
   if (what == "join") {
     std::string all;

@@ -387,10 +387,13 @@ Result<Child*> ProcessRunners::State::child_for(Lane& lane, const Template& prog
 // comes next has no part in it.
 Result<Child*> ProcessRunners::State::quiet_child_for(Lane& lane, const Template& program) {
   Result<Child*> child = child_for(lane, program);
-  if (!child || (*child)->runs == 0 || !(*child)->can_be_heard()) return child;
+  if (!child || (*child)->runs == 0) return child;
+  const bool speaks = (*child)->can_be_heard();
   const Result<std::optional<FromRunner>> said = (*child)->receive();
-  if (!said || !said->has_value()) return child;  // One that is gone is found so by the run.
-  log_line(LogLevel::Warn, "runner", "program=" + program.program + " text=\"told an end twice; it was ended\"");
+  // It may also have been read with the end of its last run. One that is gone is found so by the run.
+  if (said ? !said->has_value() && !speaks : said.error().code == ErrorCode::Disconnected) return child;
+  const std::string what = said && said->has_value() ? "told an end twice" : "said what nobody understands";
+  log_line(LogLevel::Warn, "runner", "program=" + program.program + " text=\"" + what + "; it was ended\"");
   part_with(lane, *child);
   return child_for(lane, program);
 }

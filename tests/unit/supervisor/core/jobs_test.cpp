@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <malloc.h>  // tidy: allow arrows: mallinfo2
 
+#include "tests/support/coverage_marks.hpp"
 #include "tests/support/supervisor_harness.hpp"
 
 namespace penstock::supervisor {
@@ -46,6 +47,40 @@ TEST(Jobs, OneThatHasEndedTakesNoMemoryForEachOfItsSubtasks) {
   const std::size_t before = bytes_in_use();
   for (const char* name : {"a", "b", "c", "d"}) run_one(name);
   EXPECT_LT(bytes_in_use(), before + kSubtasks);
+}
+
+// Large arguments are lent by a job that may be released before it has ended: they were kept for as long as its client.
+TEST(Jobs, OneThatIsReleasedWhileItRunsIsReleasedAtItsEnd) {
+  SupervisorHarness cluster;
+  cluster.join();
+  cluster.submit(GraphBuilder{}.add().build());
+  cluster.assigned();
+  cluster.client_says(ReleaseJob{JobId{1}});
+  EXPECT_TRUE(cluster.take<ForgetJob>().empty());
+  PENSTOCK_EXPECT_COVERAGE_MARK("a job that was released while it ran was released at its end",
+                                cluster.succeed(1, 0, {{0, 30}}));
+  EXPECT_EQ(cluster.take<ForgetJob>().size(), 1U);
+  EXPECT_TRUE(cluster.job().outputs.empty());
+  cluster.ignore();
+}
+
+TEST(Jobs, OneThatIsReleasedWhileItRunsIsKeptForOthersThatFollowItOrCanNameIt) {
+  SupervisorHarness cluster;
+  cluster.join();
+  cluster.submit(GraphBuilder{}.add().build(), {.name = "named"});
+  cluster.submit(GraphBuilder{}.add().build());
+  cluster.assigned();
+  cluster.client_says(AttachJob{1, {JobId{2}, ""}}, ClientId{2});
+  for (const std::uint32_t job : {1U, 2U}) {
+    cluster.client_says(ReleaseJob{JobId{job}});
+    cluster.succeed(1, 0, {{0, 30}}, job);
+    EXPECT_EQ(cluster.job(job).outputs.size(), 1U);
+    EXPECT_FALSE(cluster.job(job).release_when_returned);
+  }
+  EXPECT_TRUE(cluster.take<ForgetJob>().empty());
+  cluster.client_says(ReleaseJob{JobId{2}});
+  EXPECT_EQ(cluster.take<ForgetJob>().size(), 1U);
+  cluster.ignore();
 }
 
 TEST(Feasible, ARequestLargerThanAnyBandNamesTheNearest) {

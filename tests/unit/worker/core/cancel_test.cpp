@@ -344,6 +344,24 @@ TEST(Relief, GrantsAreStoppedAtOnceIfIdleRunnersAreNotEnough) {
   worker.ignore();
 }
 
+// What was asked to go to the disk then was counted with what the idle runners had held.
+TEST(Relief, NothingIsSpilledIfIdleRunnersAreEnoughAfterGrantsWereStopped) {
+  WorkerHarness worker{2, Bytes{300}};
+  worker.assign({{.subtask = 0}});
+  worker.started();
+  worker.succeed(0, {{0, 64}});
+  worker.ignore();
+  worker.handle(by_runners(700, 0));
+  worker.tick_after(seconds{1});
+  worker.handle(by_runners(700, 400));
+  EXPECT_EQ(worker.take<worker_action::RestartRunners>().size(), 1U);
+  EXPECT_EQ(worker.take<worker_action::SpillDatum>().size(), 0U);
+  worker.tick_after(seconds{1});
+  worker.handle(by_runners(700, 100));
+  EXPECT_EQ(worker.take<worker_action::SpillDatum>().size(), 1U) << "600 are too many";
+  worker.ignore();
+}
+
 // The time of the next step was a deadline that no tick could meet: a worker above its limit span until it was
 // measured.
 TEST(Relief, NoTickIsWaitedForAboveTheLimit) {
