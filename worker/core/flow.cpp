@@ -54,8 +54,8 @@ void WorkerCore::pump_all() {
 
 // Moves everything on this band as far as latches and quota allow.
 void WorkerCore::pump(Band& band) {
-  // What gives its memory back may get it again, or another that cannot start either: each once, and not without an end.
-  std::size_t demotions = band.execute.waiting();
+  // What gives its memory back may get it again, or another that cannot start either: once for each that waits, and not without an end.
+  std::size_t demoted = 0;
   do {
     band.dirty = false;
     band.preparing = true;
@@ -75,7 +75,7 @@ void WorkerCore::pump(Band& band) {
     for (const Taken& taken : taken_) start(taken.record, taken);
     if (band.running.empty()) band.held_back = false;     // It was not for us that nothing could start.
     // Else it is not for memory that nothing starts.
-    if (!band.dirty && may_start && demotions > 0 && demote_if_stuck(band)) --demotions;
+    if (!band.dirty && may_start && demoted <= band.execute.waiting() && demote_if_stuck(band)) ++demoted;
   } while (band.dirty);
 }
 
