@@ -1,37 +1,41 @@
 #include "supervisor/core/gang_waits.hpp"
 
+#include <algorithm>
+
 #include "supervisor/core/decimal_text.hpp"
 
 namespace penstock::supervisor {
 namespace {
 
-std::string gave_back(const char* what, Duration wait, const char* why) {
+std::string gave_back(const char* what, const char* setting, Duration wait, const char* why) {
   const auto milliseconds = static_cast<std::uint64_t>(wait / std::chrono::milliseconds{1});
-  return std::string{"its gang gave "} + what + " back after `policy.gang_wait`, " + decimal_text(milliseconds) +
+  return std::string{"its gang gave "} + what + " back after `policy." + setting + "`, " + decimal_text(milliseconds) +
          " s: " + why;
 }
 
 }  // namespace
 
-bool gives_up_rest(KindShare& share, const std::vector<PromisedPlace>& held, Instant now, Duration wait) {
+bool gives_up_rest(KindShare& share, std::uint64_t all, const std::vector<PromisedPlace>& held, Instant now,
+                   Duration wait) {
   std::uint64_t sum = 0;
   for (const PromisedPlace& place : held) sum += place.milli;
-  const bool incomplete = sum > 0 && sum < share.demand;
+  const bool incomplete = sum > 0 && sum < all;
   if (!incomplete || share.incomplete_since == kNever) share.incomplete_since = incomplete ? now : kNever;
   if (sum > 0 && !incomplete) share.gave_back.clear();
   if (!incomplete || now < later(share.incomplete_since, wait)) return false;
-  share.gave_back = gave_back("the rest of its places", wait, "a part of them was lost with a worker");
+  share.gave_back = gave_back("the rest of its places", "gang_wait", wait, "a part of them was lost with a worker");
   return true;
 }
 
-bool gives_promise_back(KindShare& share, Instant now, Duration wait) {
+bool gives_promise_back(KindShare& share, Instant now, Duration wait, Duration grace) {
   if (share.promised.empty()) share.promised_since = kNever;
   if (share.promised.empty()) return false;
   if (share.promised_since == kNever) share.promised_since = now;
-  if (now < later(share.promised_since, wait)) return false;
+  if (now < later(share.promised_since, std::max(wait, grace))) return false;
   share.promised.clear();
   share.promised_since = kNever;
-  share.gave_back = gave_back("its promised places", wait, "others had not left all of them");
+  share.gave_back = gave_back("its promised places", wait < grace ? "grace" : "gang_wait", std::max(wait, grace),
+                              "others had not left all of them");
   return true;
 }
 

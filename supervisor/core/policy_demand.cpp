@@ -20,6 +20,20 @@ std::uint64_t round_up(std::uint64_t amount, std::uint64_t step) { return (amoun
 /// too few, because work is on its way there, and what is waited for in vain lasts as long as `policy.period` says.
 constexpr std::uint32_t kMisplacedMax = 4;
 
+/// Whether anything that it still has to run must not return to a band where it has failed. What was lost with its
+/// worker must not either, but to that nobody returns.
+bool avoids_a_band(const Job& job, const WorkerTable& workers) {
+  for (std::uint32_t subtask = 0; !job.histories.empty() && subtask < job.total(); ++subtask) {
+    const SubtaskHot& hot = job.hot[subtask];
+    if ((hot.flags & SubtaskFlag::kTroubled) == 0 || is_final(hot.phase)) continue;
+    const SubtaskHistory* history = job.histories.find(SubtaskIndex{subtask});
+    if (history == nullptr || history->tried_epoch != workers.epoch()) continue;
+    for (const BandSlot band : history->tried)
+      if (workers[band].alive) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 /// Runnable subtasks that are kept for a band or are there.
@@ -57,7 +71,8 @@ std::uint64_t SupervisorCore::measure_demand(const Job& job, BandKind kind, std:
   const std::uint32_t slots_max = job.spec.policy.slots_max;
   const std::uint64_t cap = slots_max > 0 ? std::uint64_t{slots_max} * 1000 : ~std::uint64_t{0};
   if (share.bound) return std::min(bound, cap);
-  if (job.spec.policy.gang > 0) return wanted > 0 || lately > 0 ? std::uint64_t{job.spec.policy.gang} * 1000 : 0;
+  if (job.spec.policy.gang > 0)
+    return capacity > 0 && (wanted > 0 || lately > 0) ? std::uint64_t{job.spec.policy.gang} * 1000 : 0;
   // Never above its cap, which is that of whole portions; whose cap is below one has to be told of it.
   const std::uint64_t whole = std::max<std::uint64_t>(cap / share.portion.milli, 1);
   const std::uint64_t portions =
@@ -76,11 +91,14 @@ bool SupervisorCore::fits_all_of_pool(const Job& job, std::uint32_t template_ind
 
 /// Most jobs take slots wherever they are, and bring their work there. Whose subtasks fit some bands only, or must not
 /// return to where they have failed, or whoever was given slots that it cannot use, wants them where its work is; a
-/// gang then as many as it gets. Where it has no homes yet, because it is only tried there, it takes what there is.
+/// gang then as many as it gets, but only while that is so: one that has lost a worker, say, stays a gang. Where it has
+/// no homes yet, because it is only tried there, it takes what there is.
 bool SupervisorCore::is_bound(Job& job, BandKind kind) {
   KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
   if (job.shares->homed_in != job.shares->pool) return false;
-  if (share.bound || job.histories.size() > 0) return true;
+  const bool gang = job.spec.policy.gang > 0;
+  if (gang ? share.misplaced >= kMisplacedMax || avoids_a_band(job, workers_) : share.bound || !job.histories.empty())
+    return true;
   const std::vector<Template>& templates = job.shape->graph().templates;
   for (std::uint32_t i = 0; i < templates.size(); ++i)
     if (may_take(templates[i], kind) && !fits_all_of_pool(job, i)) return true;
@@ -179,13 +197,14 @@ std::vector<PromisedPlace> SupervisorCore::settle_holdings(Job& job, BandKind ki
     if (keep > 0) held.push_back({BandSlot{i}, keep});
     sum += keep;
   }
-  if (gang) return of_kind.demand > 0 ? held : std::vector<PromisedPlace>{};
-  // It wants less than it had: first where nothing of it is to be run.
+  if (gang && of_kind.demand == 0) return {};
+  // It wants less than it had: first where nothing of it is to be run. A gang keeps a whole one.
   for (const bool idle_only : {true, false})
     for (PromisedPlace& place : held) {
       const std::uint64_t unit = of_kind.unit_on(workers_[place.band]);
       const std::uint64_t busy = idle_only ? job.shares->of(place.band).runnable * unit : 0;
-      while (sum > of_kind.demand && place.milli >= unit && place.milli > busy) place.milli -= unit, sum -= unit;
+      const std::uint64_t least = of_kind.demand + (gang ? unit : 1);
+      while (sum >= least && place.milli >= unit && place.milli > busy) place.milli -= unit, sum -= unit;
     }
   std::erase_if(held, [](const PromisedPlace& place) { return place.milli == 0; });
   return held;

@@ -50,6 +50,7 @@ std::int64_t guaranteed_together(const PolicyConfig& config, const ProjectTree& 
 /// What a job says about its owner must be known. Little is checked without a policy.
 Result<void> SupervisorCore::check_policy_of(const JobSpec& spec) const {
   PENSTOCK_TRY(check_labels("job '" + spec.name + "'", spec.policy.labels));
+  PENSTOCK_TRY(check_pool_names("job '" + spec.name + "'", spec.policy.pools));
   if (!policed()) return {};
   const PolicyConfig& config = policy_.config;
   const JobPolicy& wishes = spec.policy;
@@ -63,7 +64,6 @@ Result<void> SupervisorCore::check_policy_of(const JobSpec& spec) const {
   if (!wishes.account.empty() && find_account(config, wishes.account) < 0)
     return Error{ErrorCode::NotFound, "account '" + wishes.account + "'", "is not known",
                  "`penstock shares` lists them"};
-  PENSTOCK_TRY(check_pool_names("job '" + spec.name + "'", wishes.pools));
   for (const std::string& pool : wishes.pools)
     if (find_pool(config, pool) < 0) return unknown_name("pool", pool, config.pools);
   if (wishes.slots_max > 0 && wishes.gang > wishes.slots_max)

@@ -238,14 +238,16 @@ std::int64_t SupervisorCore::weight_of(const Job& job, std::int64_t weights) con
 void SupervisorCore::watch_gang(Job& job, BandKind kind, std::vector<PromisedPlace>& held,
                                 std::vector<PromisedPlace>& leaving) const {
   KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
-  const bool gives_up = gives_up_rest(share, held, now_, policy_.config.gang_wait);
+  const std::uint64_t all = std::uint64_t{job.spec.policy.gang} * 1000;
+  const bool gives_up = gives_up_rest(share, all, held, now_, policy_.config.gang_wait);
   if (counts_quotas(job.shares->pool)) return;
   if (gives_up) {
     PENSTOCK_COVERAGE_MARK("a gang gives up the rest of its places");
     leaving.insert(leaving.end(), held.begin(), held.end());
     held.clear();
+    if (share.demand < all) share.demand = 0;  // A limit leaves it a part only.
   }
-  if (gives_promise_back(share, now_, policy_.config.gang_wait))
+  if (gives_promise_back(share, now_, policy_.config.gang_wait, policy_.config.grace))
     PENSTOCK_COVERAGE_MARK("a gang gives its promised places back");
 }
 
@@ -308,11 +310,16 @@ void SupervisorCore::show_members(KindShare& share, const std::vector<PromisedPl
     for (const PromisedPlace& place : held)
       if (milli_that_stays(job, place.band) > 0) snapshot.members.back().preemptible = false;
   }
+  // Where quotas count, a pass looks for another place for whom it moves.
+  const bool quotas = counts_quotas(job.shares->pool);
+  const std::vector<std::uint32_t> movable_to =
+      quotas && !held.empty() ? bands_allowed(job, subject.kind) : std::vector<std::uint32_t>{};
   for (const PromisedPlace& place : held) {
     const std::uint64_t unit = share.unit_on(workers_[place.band]);
     const std::uint64_t stays = whole ? 0 : milli_that_stays(job, place.band);
     for (std::uint64_t shown = 0; !whole && shown + unit <= place.milli; shown += unit) {
       show_member(unit, {{place.band, unit}}, policy::MemberState::Running, snapshot);
+      snapshot.members.back().allowed_bands = movable_to;
       if (shown < stays) snapshot.members.back().preemptible = false;
     }
   }

@@ -183,13 +183,25 @@ std::uint64_t SupervisorCore::capacity_for(const Job& job, BandKind kind, std::u
   return capacity;
 }
 
-/// Of those that the pass sees; empty: any will do. REQUIRES: some band will.
+/// Of those that the pass sees, by labels, and where the job has no homes yet also by what its subtasks ask for. Empty:
+/// any will do; `kNone`: none will.
 std::vector<std::uint32_t> SupervisorCore::bands_allowed(const Job& job, BandKind kind) const {
+  const bool homed = job.shares->homed_in == job.shares->pool;
+  if (homed && job.label_limits.empty()) return {};
+  const std::vector<Template>& templates = job.shape->graph().templates;
   std::vector<std::uint32_t> allowed;
+  std::size_t all = 0;
   const std::vector<BandSlot>& seen = policy_.pass->bands;
-  for (std::uint32_t i = 0; !job.label_limits.empty() && i < seen.size(); ++i)
-    if (workers_[seen[i]].kind == kind && may_use(job, seen[i])) allowed.push_back(i);
-  return allowed;
+  for (std::uint32_t i = 0; i < seen.size(); ++i) {
+    const BandEntry& band = workers_[seen[i]];
+    if (band.kind != kind || policy_.pool_of_band[seen[i].value()] != job.shares->pool) continue;
+    ++all;
+    const auto has_it = [&](const Template& wanted) { return is_eligible(wanted, band); };
+    if (may_use(job, seen[i]) && (homed || std::any_of(templates.begin(), templates.end(), has_it)))
+      allowed.push_back(i);
+  }
+  if (allowed.size() == all) return {};
+  return allowed.empty() ? std::vector<std::uint32_t>{policy::kNone} : allowed;
 }
 
 /// Its list, and what held it in those pools that it is not in. For `explain`.

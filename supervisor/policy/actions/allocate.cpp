@@ -4,7 +4,9 @@
 namespace penstock::policy {
 
 void allocate(QuotaPass& pass) {
-  const WorkloadOrder::Waits waits = [&pass](std::uint32_t member) { return pass.waits(member); };
+  const std::vector<Member>& all = pass.snapshot().members;
+  std::vector<bool> passed_over(all.size(), false);
+  const WorkloadOrder::Waits waits = [&](std::uint32_t member) { return pass.waits(member) && !passed_over[member]; };
   Agenda agenda{pass.order(), Direction::Serve, waits};
   agenda.add_all(pass.candidates());
   while (const std::optional<std::uint32_t> workload = agenda.take()) {
@@ -15,7 +17,13 @@ void allocate(QuotaPass& pass) {
       continue;
     }
     // A job that does not fit keeps nobody else from trying.
-    if (pass.place_all(*workload, members, Trial::When::NowOrLater, {})) agenda.add(*workload);
+    const bool placed = pass.place_all(*workload, members, Trial::When::NowOrLater, {});
+    // Nor does one that may use some bands only keep others of its job from other bands.
+    const std::vector<std::uint32_t>& bands = all[members.front()].allowed_bands;
+    if (!placed && (members.size() > 1 || bands.empty())) continue;
+    for (const std::uint32_t other : pass.order().members(*workload))
+      if (!placed && all[other].allowed_bands == bands) passed_over[other] = true;
+    agenda.add(*workload);
   }
 }
 

@@ -72,7 +72,7 @@ void explain_wait(SlotPass& pass, std::uint32_t member, const Blocked& before) {
 BackfillOutcome reserve_band(Backfill& policy, BandProfiles& bands, const Member& member,
                              const BackfillRequest& request, Blocked& blocked) {
   const OwnPlace own = bands.choose(member, request.limit);
-  if (own.band == kNone && !member.allowed_bands.empty()) return {};
+  if (own.band == kNone && member.single_band) return {};
   if (own.band == kNone) return policy.next({request.slots, request.limit}, [] { return false; });
   blocked.room_kept = std::max(blocked.room_kept, own.free);
   bands.reserve(own, request.slots, request.limit);

@@ -289,6 +289,7 @@ TEST(Entitlements, WhoWaitsForAMoreImportantJobIsToldWhichOne) {
 TEST(Entitlements, AGangGivesItsPromisedPlacesBackWhenOthersDoNotLeaveThem) {
   SupervisorConfig config = policed("priority");
   config.policy.gang_wait = 2s;
+  config.policy.grace = 1s;
   PolicedSupervisor supervisor{config};
   supervisor.join({.slots = 3});
   supervisor.submit(GraphBuilder{}.sources(2).build(), named("low"));
@@ -366,6 +367,82 @@ TEST(Entitlements, AGangThatHasLostAPlaceWantsThatOneOnly) {
   };
   PENSTOCK_EXPECT_COVERAGE_MARK("a gang gives up the rest of its places", wait_long());
   EXPECT_EQ(supervisor.entitlements(1), Lines{"w2:0"});
+  supervisor.ignore();
+}
+
+// Found by a review: with an attempt on the lost worker it was no gang any more, and got its rest bit by bit.
+TEST(Entitlements, AGangThatLosesAWorkerWithItsWorkStaysAGang) {
+  PolicedSupervisor supervisor{policed("fair_share_max_min")};
+  supervisor.join({.slots = 2});
+  supervisor.join({.slots = 2});
+  supervisor.submit(GraphBuilder{}.sources(8).build(), named("gang", {.gang = 4}));
+  supervisor.settle(4);
+  ASSERT_EQ(supervisor.entitlements(1), (Lines{"w1:2", "w2:2"}));
+  ASSERT_EQ(supervisor.assigned().size(), 8U);
+  supervisor.lose(1);
+  ASSERT_FALSE(supervisor.job().histories.empty());
+  const auto wait_long = [&] {
+    for (int i = 0; i < 4; ++i) supervisor.tick_after(30s), supervisor.settle(1);
+  };
+  PENSTOCK_EXPECT_COVERAGE_MARK("a gang gives up the rest of its places", wait_long());
+  supervisor.join({.slots = 1});
+  supervisor.settle(3);
+  EXPECT_EQ(supervisor.job().shares->of(BandSlot{1}).planned, 0U) << "two and one are not four";
+  supervisor.join({.slots = 2});
+  supervisor.settle(4);
+  EXPECT_EQ(supervisor.job().shares->of(BandSlot{1}).planned, 2000U);
+  supervisor.ignore();
+}
+
+// It has its slots where its work may be while that is not everywhere, and is a gang again thereafter.
+TEST(Entitlements, AGangIsNoneWhileWorkOfItMustNotReturnToABand) {
+  PolicedSupervisor supervisor{policed("fair_share_max_min")};
+  supervisor.join({.slots = 2});
+  supervisor.join({.slots = 2});
+  supervisor.submit(GraphBuilder{}.sources(4).build(), named("gang", {.gang = 4}));
+  supervisor.settle(4);
+  const Lines assigned = supervisor.assigned();
+  ASSERT_EQ(assigned.size(), 4U);
+  const auto on_first =
+      std::find_if(assigned.begin(), assigned.end(), [](const std::string& line) { return line.ends_with("to w1"); });
+  ASSERT_NE(on_first, assigned.end());
+  const auto subtask = static_cast<std::uint32_t>(on_first->front() - '0');
+  const KindShare& share = supervisor.job().shares->kinds[0];
+  supervisor.fail(1, subtask, FailureClass::Exhausted);
+  supervisor.tick_after(1s);
+  supervisor.settle(2);
+  EXPECT_TRUE(share.bound);
+  supervisor.succeed(2, subtask);
+  supervisor.tick_after(1s);
+  supervisor.settle(2);
+  EXPECT_FALSE(share.bound);
+  supervisor.ignore();
+}
+
+// Found by a review: what a limit left it was all that it missed, and so it kept a part for ever, of no use to anybody.
+TEST(Entitlements, AGangWhoseLostPartALimitGivesToOthersGivesUpTheRest) {
+  SupervisorConfig config = policed("fair_share_max_min");
+  config.policy.users = {{.name = "ann", .limits = {.slots_max = 4}}};
+  PolicedSupervisor supervisor{config};
+  supervisor.join({.slots = 2});
+  supervisor.join({.slots = 2});
+  JobSpec gang = named("gang", {.gang = 4});
+  gang.owner = "ann";
+  supervisor.submit(GraphBuilder{}.sources(4).build(), gang);
+  supervisor.settle(4);
+  ASSERT_EQ(supervisor.assigned().size(), 4U);
+  JobSpec other = named("other");
+  other.owner = "ann";
+  other.priority = 5;
+  supervisor.submit(many(), other);
+  supervisor.settle(2);
+  supervisor.lose(1);
+  supervisor.join({.slots = 2});
+  const auto wait_long = [&] {
+    for (int i = 0; i < 4; ++i) supervisor.tick_after(30s), supervisor.settle(1);
+  };
+  PENSTOCK_EXPECT_COVERAGE_MARK("a gang gives up the rest of its places", wait_long());
+  EXPECT_EQ(supervisor.job(1).shares->of(BandSlot{1}).planned, 0U);
   supervisor.ignore();
 }
 

@@ -9,6 +9,8 @@ using namespace std::chrono_literals;
 
 constexpr Instant kNow{100s};
 constexpr Duration kWait = 2s;
+constexpr Duration kGrace = 1s;
+constexpr std::uint64_t kFour = 4000;
 const std::vector<PromisedPlace> kTwoOfFour{{BandSlot{0}, 2000}};
 
 KindShare gang_of_four() {
@@ -19,10 +21,10 @@ KindShare gang_of_four() {
 
 TEST(GangWaits, ItGivesUpTheRestWhenItHasWaitedForItsLostPartAndNoSooner) {
   KindShare share = gang_of_four();
-  EXPECT_FALSE(gives_up_rest(share, kTwoOfFour, kNow, kWait));
-  EXPECT_FALSE(gives_up_rest(share, kTwoOfFour, kNow + kWait - Duration{1}, kWait));
+  EXPECT_FALSE(gives_up_rest(share, kFour, kTwoOfFour, kNow, kWait));
+  EXPECT_FALSE(gives_up_rest(share, kFour, kTwoOfFour, kNow + kWait - Duration{1}, kWait));
   EXPECT_EQ(share.gave_back, "");
-  EXPECT_TRUE(gives_up_rest(share, kTwoOfFour, kNow + kWait, kWait));
+  EXPECT_TRUE(gives_up_rest(share, kFour, kTwoOfFour, kNow + kWait, kWait));
   EXPECT_EQ(share.gave_back,
             "its gang gave the rest of its places back after `policy.gang_wait`, 2 s: a part of them was lost with a "
             "worker");
@@ -30,38 +32,57 @@ TEST(GangWaits, ItGivesUpTheRestWhenItHasWaitedForItsLostPartAndNoSooner) {
 
 TEST(GangWaits, WhoGetsItsLostPartInTimeBeginsAnewWithTheNext) {
   KindShare share = gang_of_four();
-  EXPECT_FALSE(gives_up_rest(share, kTwoOfFour, kNow, kWait));
-  EXPECT_FALSE(gives_up_rest(share, {{BandSlot{0}, 4000}}, kNow + 1s, kWait));
+  EXPECT_FALSE(gives_up_rest(share, kFour, kTwoOfFour, kNow, kWait));
+  EXPECT_FALSE(gives_up_rest(share, kFour, {{BandSlot{0}, 4000}}, kNow + 1s, kWait));
   EXPECT_EQ(share.incomplete_since, kNever);
-  EXPECT_FALSE(gives_up_rest(share, kTwoOfFour, kNow + kWait, kWait));
+  EXPECT_FALSE(gives_up_rest(share, kFour, kTwoOfFour, kNow + kWait, kWait));
 }
 
 TEST(GangWaits, WhoHasNothingWaitsForNoRest) {
   KindShare share = gang_of_four();
-  EXPECT_FALSE(gives_up_rest(share, {}, kNow, Duration{0}));
+  EXPECT_FALSE(gives_up_rest(share, kFour, {}, kNow, Duration{0}));
   EXPECT_EQ(share.incomplete_since, kNever);
 }
 
 TEST(GangWaits, PromisedPlacesAreGivenBackWhenOthersDoNotLeaveThemAndNoSooner) {
   KindShare share = gang_of_four();
   share.promised = {kTwoOfFour};
-  EXPECT_FALSE(gives_promise_back(share, kNow, kWait));
-  EXPECT_FALSE(gives_promise_back(share, kNow + kWait - Duration{1}, kWait));
+  EXPECT_FALSE(gives_promise_back(share, kNow, kWait, kGrace));
+  EXPECT_FALSE(gives_promise_back(share, kNow + kWait - Duration{1}, kWait, kGrace));
   EXPECT_EQ(share.promised.size(), 1U);
-  EXPECT_TRUE(gives_promise_back(share, kNow + kWait, kWait));
+  EXPECT_TRUE(gives_promise_back(share, kNow + kWait, kWait, kGrace));
   EXPECT_TRUE(share.promised.empty());
   EXPECT_EQ(share.gave_back,
             "its gang gave its promised places back after `policy.gang_wait`, 2 s: others had not left all of them");
   share.promised = {kTwoOfFour};
-  EXPECT_FALSE(gives_promise_back(share, kNow + kWait, kWait)) << "the next promise has its own time";
+  EXPECT_FALSE(gives_promise_back(share, kNow + kWait, kWait, kGrace)) << "the next promise has its own time";
+}
+
+// Found by a review: two such gangs under one limit each kept a part for ever.
+TEST(GangWaits, ThatALimitLeavesItNoMoreThanThePartMakesThatNoWhole) {
+  KindShare share = gang_of_four();
+  share.demand = 2000;
+  EXPECT_FALSE(gives_up_rest(share, kFour, kTwoOfFour, kNow, kWait));
+  EXPECT_TRUE(gives_up_rest(share, kFour, kTwoOfFour, kNow + kWait, kWait));
+}
+
+// Found by a review: with a wait shorter than the grace every promise was given back before others could leave.
+TEST(GangWaits, OthersHaveTheirGraceForLeavingWhatIsPromised) {
+  KindShare share = gang_of_four();
+  share.promised = {kTwoOfFour};
+  EXPECT_FALSE(gives_promise_back(share, kNow, kWait, 3s));
+  EXPECT_FALSE(gives_promise_back(share, kNow + 3s - Duration{1}, kWait, 3s));
+  EXPECT_TRUE(gives_promise_back(share, kNow + 3s, kWait, 3s));
+  EXPECT_EQ(share.gave_back,
+            "its gang gave its promised places back after `policy.grace`, 3 s: others had not left all of them");
 }
 
 TEST(GangWaits, WhatItGaveBackIsSaidUntilItHasAll) {
   KindShare share = gang_of_four();
   share.gave_back = "something";
-  EXPECT_FALSE(gives_up_rest(share, kTwoOfFour, kNow, kWait));
+  EXPECT_FALSE(gives_up_rest(share, kFour, kTwoOfFour, kNow, kWait));
   EXPECT_EQ(share.gave_back, "something");
-  EXPECT_FALSE(gives_up_rest(share, {{BandSlot{1}, 4000}}, kNow, kWait));
+  EXPECT_FALSE(gives_up_rest(share, kFour, {{BandSlot{1}, 4000}}, kNow, kWait));
   EXPECT_EQ(share.gave_back, "");
 }
 

@@ -47,6 +47,16 @@ TEST(PolicySetup, WithoutAPolicyNothingIsAskedAndNothingLimited) {
   EXPECT_EQ(supervisor.ask("queue").error().code, ErrorCode::WrongState);
 }
 
+// A policy may come later, and then the list counts.
+TEST(PolicySetup, AListOfPoolsThatIsNoneIsRefusedWithoutAPolicyToo) {
+  SupervisorHarness supervisor;
+  supervisor.join();
+  EXPECT_FALSE(supervisor.submit(GraphBuilder{}.sources(1).build(), of({.pools = {"a", "a"}})).valid());
+  EXPECT_NE(to_string(supervisor.refusal()).find("lists pool 'a' twice"), std::string::npos);
+  EXPECT_TRUE(supervisor.submit(GraphBuilder{}.sources(1).build(), of({.pools = {"a"}})).valid());
+  supervisor.ignore();
+}
+
 TEST(PolicySetup, AJobRunsInItsPoolOnly) {
   PolicedSupervisor supervisor{two_pools()};
   supervisor.join({.slots = 2});

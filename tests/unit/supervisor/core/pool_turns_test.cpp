@@ -180,6 +180,29 @@ TEST(PoolTurnsTest, WhereNoOtherPoolWillDoTheNextRoundWaitsForItsTime) {
   EXPECT_LE(passes, 3);
 }
 
+// Found by a review: where it is only tried it took any place there was, and who was there left it for nothing.
+TEST(PoolTurnsTest, NobodyLeavesAPlaceThatWhoIsTriedThereCouldNotUse) {
+  SupervisorConfig config = policed("priority");
+  config.policy.pools = {{.name = "first", .preset = "priority", .workers = {"worker-1"}, .preemption = true},
+                         {.name = "rest", .preset = "priority", .preemption = true}};
+  PoolTurns it{config};
+  for (int i = 0; i < 3; ++i) it.cluster.join({.slots = 1});
+  it.submit({.pools = {"rest"}, .kind = JobKind::Interactive}, 1, 1, {"worker-3", ""});
+  it.submit({.pools = {"rest"}}, 1, 1, {"worker-2", ""});
+  ASSERT_EQ(it.cluster.assigned(), (Lines{"0 to w3", "2:0 to w2"}));
+  it.cluster.say(3, 0, Outcome::Started, 1);
+  it.cluster.say(2, 0, Outcome::Started, 2);
+  JobSpec urgent;
+  urgent.name = "urgent";
+  urgent.priority = 5;
+  urgent.policy.pools = {"first", "rest"};
+  GraphBuilder builder;
+  builder.template_at(0).required = {"worker-3", ""};
+  it.cluster.submit(builder.sources(1).build(), urgent);
+  it.cluster.settle(3);
+  EXPECT_EQ(it.cluster.take<CancelBatch>().size(), 0U);
+}
+
 TEST(PoolTurnsTest, AListIsRefusedByTheNameThatIsWrong) {
   PoolTurns it{three_pools()};
   it.cluster.join();
@@ -369,6 +392,34 @@ TEST(Labels, WhatNoWorkerHasAnyMoreIsExplained) {
   it.cluster.join({.slots = 1, .labels = {"fast"}});
   it.cluster.settle(3);
   EXPECT_EQ(it.cluster.assigned(), Lines{"0#2 to w3"});
+}
+
+// Found by a review: a gang without a worker that has its labels took the slots of all others, where it never ran.
+TEST(Labels, AGangThatNoWorkerMayHaveTakesNoSlots) {
+  PoolTurns it{policed("fair_share_max_min")};
+  it.cluster.join({.slots = 4});
+  it.cluster.join({.slots = 4, .labels = {"fast"}});
+  const JobId gang = it.submit({.labels = {"fast"}, .gang = 4}, 4);
+  it.cluster.lose(2);
+  it.cluster.settle(3);
+  EXPECT_EQ(it.cluster.job(gang.value()).shares->of(BandSlot{0}).planned, 0U);
+  it.cluster.assigned();
+  it.submit({}, 4);
+  EXPECT_EQ(it.cluster.assigned().size(), 4U);
+}
+
+// Found by a review: what runs was shown as if it could be moved anywhere.
+TEST(Labels, WhatRunsIsShownWithTheWorkersThatItMayMoveTo) {
+  PoolTurns it{policed("quota", {{.name = "a", .guaranteed_slots = 1}})};
+  it.cluster.join({.slots = 1});
+  it.cluster.join({.slots = 1, .labels = {"fast"}});
+  it.submit({.project = "a", .labels = {"fast"}}, 1);
+  it.cluster.tick_after(std::chrono::seconds{1});
+  const std::vector<supervisor_action::RunPass> passes = it.cluster.take_passes();
+  ASSERT_EQ(passes.size(), 1U);
+  ASSERT_EQ(passes[0].snapshot.members.size(), 1U);
+  EXPECT_EQ(passes[0].snapshot.members[0].state, policy::MemberState::Running);
+  EXPECT_EQ(passes[0].snapshot.members[0].allowed_bands, (std::vector<std::uint32_t>{1}));
 }
 
 TEST(Labels, AReloadThatLimitsAProjectMovesWhatWaits) {

@@ -43,5 +43,20 @@ TEST(Allocate, PartsShareADevice) {
   EXPECT_EQ(plan.starts[0].device_groups, plan.starts[1].device_groups);
 }
 
+// Found by the simulator (seed 283): work of a job that waits for one band kept its work for others from idle ones.
+TEST(Allocate, WhoWaitsForOneBandKeepsNoneOfItsJobFromAnother) {
+  PolicyBuilder builder;
+  const std::uint32_t full = builder.device_band(1);
+  const std::uint32_t idle = builder.device_band(1);
+  const std::uint32_t project = builder.project("a", 2);
+  builder.workload("job").project = project;
+  builder.waiting(1, 3);
+  for (Member& member : builder.snapshot.members) member.request = {0, 0, 1000}, member.allowed_bands = {full};
+  builder.last_member().allowed_bands = {idle};
+  const Plan plan = PolicyEngine{{parts_named("quota")}}.pass(builder.snapshot);
+  ASSERT_EQ(plan.starts.size(), 2U);
+  EXPECT_NE(plan.starts[0].places[0].band, plan.starts[1].places[0].band);
+}
+
 }  // namespace
 }  // namespace penstock::policy

@@ -156,6 +156,26 @@ TEST(Backfill, AReservationCountsOnWhatHasStartedInTheSamePass) {
   EXPECT_EQ(plan.reservations[0].starts_by, Instant{std::chrono::seconds{7}});
 }
 
+// Found by a review: one that may use some bands only, and needs several of them, was passed for ever.
+TEST(Backfill, WhoNeedsSeveralOfTheBandsThatItMayUseHasItsStartReserved) {
+  PolicyBuilder builder;
+  for (int i = 0; i < 3; ++i) builder.band(4);
+  builder.workload("runs").ends_by = Instant{std::chrono::seconds{10}};
+  builder.running(1, 0);
+  builder.workload("elsewhere").ends_by = Instant{std::chrono::seconds{20}};
+  builder.running(4, 2);
+  builder.workload("gang").time_limit = std::chrono::seconds{5};
+  builder.snapshot.workloads.back().quality_factor = 1;
+  builder.waiting(8);
+  builder.last_member().allowed_bands = {0, 1};
+  builder.workload("small").time_limit = std::chrono::seconds{100};
+  builder.waiting(1);
+  const Plan plan = PolicyEngine{{parts_named("multifactor")}}.pass(builder.snapshot);
+  ASSERT_EQ(plan.reservations.size(), 1U);
+  EXPECT_EQ(plan.reservations[0].starts_by, Instant{std::chrono::seconds{10}});
+  EXPECT_TRUE(plan.starts.empty()) << "it would be there for longer";
+}
+
 // The last pool's had replaced all others, with the size of that pool.
 TEST(Backfill, EachPoolTellsThePrioritiesOfItsOwnJobs) {
   PolicyBuilder builder = blocked_head();
