@@ -91,6 +91,14 @@ void fit_to(policy::Member& member, const BandEntry& band) {
   member.request.memory = std::min(member.request.memory, all.memory.value());
 }
 
+bool may_use_band(const std::vector<std::uint32_t>& allowed, std::uint32_t band) {
+  return allowed.empty() || std::binary_search(allowed.begin(), allowed.end(), band);
+}
+
+const BandEntry* larger(const BandEntry* known, const BandEntry& band) {
+  return known == nullptr || known->description.capacity.memory < band.description.capacity.memory ? &band : known;
+}
+
 /// The device of the band on which a member that holds a part of one is shown: the first with room.
 std::uint32_t share_device(std::vector<std::uint64_t>& devices, const BandEntry& band, std::uint64_t milli) {
   const auto room = [&](std::uint64_t used) { return used + milli <= 1000; };
@@ -366,6 +374,12 @@ void SupervisorCore::show_waiting_members(const KindShare& share, std::uint64_t 
   const std::uint64_t grain = pass.domains[subject.domain].grain;
   const std::uint64_t each = subject.gang && !quotas ? missing : share.portion.milli;
   const std::vector<std::uint32_t> allowed = bands_allowed(*jobs_[subject.job.value()], subject.kind);
+  const BandEntry* largest = nullptr;
+  for (std::uint32_t i = 0; i < pass.bands.size(); ++i) {
+    const BandEntry& band = workers_[pass.bands[i]];
+    const bool in_pool = policy_.pool_of_band[pass.bands[i].value()] == jobs_[subject.job.value()]->shares->pool;
+    if (band.kind == subject.kind && in_pool && may_use_band(allowed, i)) largest = larger(largest, band);
+  }
   std::size_t promise = 0;
   if (snapshot.members.size() >= policy_.config.members_max) return;
   for (; missing > 0; missing -= std::min(missing, each)) {
@@ -373,6 +387,9 @@ void SupervisorCore::show_waiting_members(const KindShare& share, std::uint64_t 
     if (!subject.gang && snapshot.members.size() >= policy_.config.members_max) return;
     show_member(each, {}, policy::MemberState::Pending, snapshot);
     snapshot.members.back().allowed_bands = allowed;
+    // What fits none of them runs alone there: it takes all that there is.
+    if (largest != nullptr && snapshot.members.back().request.memory > largest->description.capacity.memory.value())
+      fit_to(snapshot.members.back(), *largest);
     if (promise >= share.promised.size() || quotas) continue;
     policy::Claim claim{static_cast<std::uint32_t>(snapshot.members.size() - 1), {}};
     std::int64_t kept = 0;

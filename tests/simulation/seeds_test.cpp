@@ -19,6 +19,7 @@ constexpr std::uint64_t kSeeds = 300;
 const std::map<std::string, std::string>& out_of_reach() {
   static const std::map<std::string, std::string> marks{
       {"a log was cut to its part of the answer", "simulated programs write nothing"},
+      {"a job that was released while it ran was released at its end", "simulated clients release what has ended"},
       {"a worker of protocol 1.0 was asked for a log", "simulated workers are of today, and nobody asks them"},
       {"outputs found no room for too long", "it is a failure, and simulated disks take something in the end"},
       {"outputs were larger than the store", "it is a failure, and simulated stores hold every output"},

@@ -422,6 +422,22 @@ TEST(Labels, WhatRunsIsShownWithTheWorkersThatItMayMoveTo) {
   EXPECT_EQ(passes[0].snapshot.members[0].allowed_bands, (std::vector<std::uint32_t>{1}));
 }
 
+// Found by seed 770 of the simulator: it waited for ever. Between a band's memory and its hard limit a run is alone.
+TEST(Labels, WhatNeedsMoreThanItsOnlyWorkerSharesOutRunsThereAlone) {
+  PoolTurns it{policed("quota", {{.name = "a", .guaranteed_slots = 1}})};
+  it.cluster.join({.slots = 1, .memory = kGiB, .labels = {"first"}});
+  it.cluster.join({.slots = 1, .memory = kGiB * 4});
+  it.submit({}, 40);
+  GraphBuilder builder;
+  builder.template_at(0).request.memory = kGiB + kMiB;
+  JobSpec spec;
+  spec.policy = {.project = "a", .labels = {"first"}};
+  const JobId job = it.cluster.submit(builder.sources(1).build(), spec);
+  ASSERT_TRUE(job.valid()) << to_string(it.cluster.refusal());
+  it.cluster.settle(4);
+  EXPECT_EQ(it.cluster.entitlements(job.value()), Lines{"w1:1"});
+}
+
 TEST(Labels, AReloadThatLimitsAProjectMovesWhatWaits) {
   PoolTurns it{policed("fair_share_max_min", {{.name = "a"}})};
   it.cluster.join({.slots = 1});

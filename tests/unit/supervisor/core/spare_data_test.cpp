@@ -103,13 +103,13 @@ TEST(SpareData, WhatIsSpareWhenItIsLostIsNotMadeAgain) {
 
 TEST(SpareData, AStoreThatFillsUpIsGivenTheOlderHalf) {
   SupervisorHarness cluster{{.spare_data_percent = 40}};
-  run_pairs(cluster, 4);
-  for (const std::uint32_t reader : {4U, 5U, 6U}) cluster.succeed(1, reader);
+  run_pairs(cluster, 5);
+  for (const std::uint32_t reader : {5U, 6U, 7U}) cluster.succeed(1, reader);
   report_used(cluster, 399);
   EXPECT_EQ(cluster.drops(), Lines{});
   PENSTOCK_EXPECT_COVERAGE_MARK("spare data made room", report_used(cluster, 400));
   EXPECT_EQ(cluster.drops(), (Lines{"0 at w1", "1 at w1"}));
-  cluster.succeed(1, 7);
+  cluster.succeed(1, 8);
   EXPECT_EQ(cluster.drops(), Lines{"3 at w1"}) << "there is no room for what is read now, either";
   report_used(cluster, 400);
   EXPECT_EQ(cluster.drops(), Lines{"2 at w1"});
