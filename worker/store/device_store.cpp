@@ -29,7 +29,7 @@ struct DeviceStore::State {
 
   DeviceMemory& memory;
   ObjectStore& host;
-  mutable std::mutex mutex;  ///< Guards the rest but for the next three, and `memory`.
+  mutable std::mutex mutex;        ///< Guards the rest but for the next three, and `memory`.
   mutable std::mutex short_mutex;  ///< Guards these two, and is never held for long; the last one that is taken.
   std::set<DataKey> dropped;       ///< On the device still, and nobody's.
   std::map<DataKey, Bytes> sizes;  ///< Of those in `places`, but for `dropped`.
@@ -92,6 +92,7 @@ Result<std::uint64_t> DeviceStore::State::take_memory(Bytes bytes) {
     if (address) ledger.reserve(bytes);
     if (address || address.error().code != ErrorCode::ResourceExhausted) return address;
     const std::size_t here = places.size();
+    if (here == 0) return address;
     PENSTOCK_TRY(make_room(ledger.capacity() - ledger.used() + Bytes{1}));
     if (places.size() == here) return address;
   }
