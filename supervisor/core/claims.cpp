@@ -167,7 +167,7 @@ void SupervisorCore::claim_data(WorkerSlot slot, Job& job, std::span<const Claim
   // Of a subtask that has not succeeded it is of no use yet, but who waits here may read it; it goes with the job.
   if (subtask >= job.total() || job.hot[subtask].phase != SubtaskPhase::Succeeded || !job.data.in_use()) return;
   SubtaskHot& hot = job.hot[subtask];
-  const std::uint16_t count = std::max<std::uint16_t>(job.shape->template_of(subtask).output_count, 1);
+  const std::uint16_t count = outputs_of(job, subtask);
   std::uint32_t missing = 0;
   for (std::uint16_t output = 0; output < count; ++output) missing += job.data.bytes(*job.shape, subtask, output) > 0;
   const bool needed = is_needed(job, subtask);

@@ -44,7 +44,7 @@ Result<void> SupervisorCore::check_loans(const JobSpec& spec, const GraphShape& 
     if (subtask >= lender.counts.total)
       return refuse(ErrorCode::UnknownKey, "which has only " + std::to_string(lender.counts.total));
     if (lender.state == JobState::Running) {
-      const std::uint16_t count = std::max<std::uint16_t>(lender.shape->template_of(subtask).output_count, 1);
+      const std::uint16_t count = outputs_of(lender, subtask);
       if (output >= count) return refuse(ErrorCode::UnknownKey, "which makes only " + std::to_string(count));
       if ((lender.hot[subtask].flags & SubtaskFlag::kWanted) == 0)
         return refuse(ErrorCode::WrongState, "which is not kept");

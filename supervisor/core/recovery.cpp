@@ -165,7 +165,7 @@ void SupervisorCore::recover_outputs(Job& job, const record::SubtasksEnded& ende
   job.data.open(*job.shape);
   for (const MadeOutput& made : ended.made) {
     const std::uint32_t subtask = made.producer.value();
-    const std::uint16_t count = std::max<std::uint16_t>(job.shape->template_of(subtask).output_count, 1);
+    const std::uint16_t count = outputs_of(job, subtask);
     if (made.output >= count || made.bytes <= 0 || job.hot[subtask].phase != SubtaskPhase::Succeeded) continue;
     job.data.set_bytes(*job.shape, subtask, made.output, made.bytes);
     job.data.set_gone(subtask, true);

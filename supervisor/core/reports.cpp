@@ -188,7 +188,7 @@ void SupervisorCore::keep_outputs(Job& job, std::uint32_t subtask, std::span<con
     for (std::uint32_t i = 0; i < job.total(); ++i)
       if (is_final(job.hot[i].phase) && i != subtask) release_inputs(job, i);
   }
-  const std::uint16_t count = std::max<std::uint16_t>(job.shape->template_of(subtask).output_count, 1);
+  const std::uint16_t count = outputs_of(job, subtask);
   for (const OutputReport& output : outputs)
     if (output.output < count && output.bytes > 0) {
       job.data.set_bytes(*job.shape, subtask, output.output, output.bytes);
@@ -229,7 +229,7 @@ void SupervisorCore::count_down_successors(Job& job, std::uint32_t subtask, Work
 void SupervisorCore::notice(Job& job, std::uint32_t producer, WorkerSlot to, WorkerId holder) {
   InputNoticeBatch& batch = tail_of_outbox<InputNoticeBatch>(to, job.id);
   if (!batch.notices.empty() && batch.notices.back().producer.value() == producer) return;
-  const std::uint16_t count = std::max<std::uint16_t>(job.shape->template_of(producer).output_count, 1);
+  const std::uint16_t count = outputs_of(job, producer);
   bool any = false;
   for (std::uint16_t output = 0; output < count; ++output) {
     const std::int64_t bytes = job.data.bytes(*job.shape, producer, output);
