@@ -27,7 +27,8 @@
 extern "C" {
 #endif
 
-/* Raised when a member changes its meaning or place; members are only added at the end. */
+/* Raised when members are added, which is at the end only: a worker runs what was built for an earlier number, and refuses
+ * what was built for a later one. */
 #define PENSTOCK_OPERATOR_ABI 2u
 
 typedef struct penstock_view {

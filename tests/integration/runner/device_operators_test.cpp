@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <condition_variable>
+#include <cstring>
 #include <mutex>
 
 #include "worker/runner/native/native_lanes.hpp"
@@ -115,6 +116,29 @@ TEST_F(DeviceOperators, WhatCanNeverFitFailsWithTheNumbers) {
   ASSERT_FALSE(end.succeeded);
   EXPECT_NE(why().find("1001 bytes"), std::string::npos) << why();
   EXPECT_EQ(tier->used(), Bytes{0});
+}
+
+// It is no mistake of the operator's, and is charged to nobody.
+TEST_F(DeviceOperators, WhatFindsNoRoomForNowIsRunElsewhereOrLater) {
+  const DataKey large = run("device_literal", std::string(900, 'x'));
+  DeviceStore* const device = tier->open().value();
+  const Result<std::uint64_t> pinned = device->pin(large);
+  ASSERT_TRUE(pinned);
+  run("device_literal", std::string(200, 'y'));
+  ASSERT_FALSE(end.succeeded);
+  EXPECT_EQ(end.failure->failure, FailureClass::Exhausted) << why();
+  device->unpin(large, *pinned);
+  run("device_literal", std::string(200, 'y'));
+  EXPECT_TRUE(end.succeeded) << why();
+}
+
+TEST_F(DeviceOperators, WhatIsMadeAgainOnTheHostReplacesWhatTheDeviceHas) {
+  const DataKey made = run("device_literal", "old");
+  const auto blob = Blob::allocate(3);
+  std::memcpy(blob->data(), "new", 3);
+  store.put(made, blob);
+  EXPECT_EQ(tier->bytes_of(made), Bytes{0});
+  EXPECT_EQ(text_at(run("device_concatenate", "", {made})), "new");
 }
 
 TEST_F(DeviceOperators, ABandWithoutADeviceSaysSo) {

@@ -122,6 +122,18 @@ TEST_F(DeviceStoreTest, WhatIsDroppedIsGivenBackByWhoeverComesNext) {
   EXPECT_TRUE(make(1, 100));
 }
 
+// Found by a review: who drops has looked on the host before the copy came, and it stayed there for ever.
+TEST_F(DeviceStoreTest, WhatIsDroppedWhileItLeavesDoesNotComeToTheHost) {
+  ASSERT_TRUE(make(1, 60));
+  device.while_reading = [&] {
+    store.drop(key(1));
+    host.drop_here(key(1));
+  };
+  ASSERT_TRUE(make(2, 60));
+  EXPECT_EQ(host.find_here(key(1)), nullptr);
+  EXPECT_EQ(store.used(), Bytes{60});
+}
+
 // Others use the device, too.
 TEST_F(DeviceStoreTest, ADeviceThatIsFullBeforeTheStoreMakesDataLeave) {
   DeviceStore larger{device, host, Bytes{1000}};

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <functional>
 #include <map>
 #include <vector>
 
@@ -36,6 +37,7 @@ class FakeDevice : public DeviceMemory {
   }
   Result<void> read(std::uint64_t address, std::span<std::byte> to) override {
     if (broken) return Error{ErrorCode::Internal, "fake", "is broken", {}};
+    if (while_reading) while_reading();
     EXPECT_EQ(memory_.at(address).size(), to.size());
     std::memcpy(to.data(), memory_.at(address).data(), to.size());
     return {};
@@ -48,6 +50,7 @@ class FakeDevice : public DeviceMemory {
   std::size_t used() const { return used_; }
 
   bool broken = false;  ///< Nothing works but giving back.
+  std::function<void()> while_reading;
 
  private:
   const std::size_t capacity_;
