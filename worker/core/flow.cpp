@@ -54,8 +54,6 @@ void WorkerCore::pump_all() {
 
 // Moves everything on this band as far as latches and quota allow.
 void WorkerCore::pump(Band& band) {
-  // What gives its memory back may get it again, or another that cannot start either: once for each that waits, and not without an end.
-  std::size_t demoted = 0;
   do {
     band.dirty = false;
     band.preparing = true;
@@ -75,7 +73,7 @@ void WorkerCore::pump(Band& band) {
     for (const Taken& taken : taken_) start(taken.record, taken);
     if (band.running.empty()) band.held_back = false;     // It was not for us that nothing could start.
     // Else it is not for memory that nothing starts.
-    if (!band.dirty && may_start && demoted <= band.execute.waiting() && demote_if_stuck(band)) ++demoted;
+    if (!band.dirty && may_start) demote_if_stuck(band);
   } while (band.dirty);
 }
 
@@ -385,30 +383,30 @@ worker_action::StartSubtask& WorkerCore::order_start(RecordIndex index) {
 // Spec: worker 4. Nothing runs, the first in line cannot get its memory, and prepared subtasks hold it: the lowest of
 // them goes back to the prepare queue. So does at any time what holds memory or a permit that somebody waits for, while
 // policy gives its job nothing here: it would never run and never let go.
-// True if one did.
-bool WorkerCore::demote_if_stuck(Band& band) {
+//
+// This ends: who lets go stands behind the first in line from then on, and so often is nobody overtaken.
+void WorkerCore::demote_if_stuck(Band& band) {
   const RecordIndex head = band.quota.head();
   const bool closed = band.execute.any_closed();
-  if (band.execute.waiting() == 0 || band.quota.paused()) return false;
-  if (!head.valid() && !(closed && band.prepare.first_waiting().valid())) return false;
-  if (band.execute.holding() > 0 && !closed) return false;
+  if (band.execute.waiting() == 0 || band.quota.paused()) return;
+  if (!head.valid() && !(closed && band.prepare.first_waiting().valid())) return;
+  if (band.execute.holding() > 0 && !closed) return;
   // Nothing runs because all lanes restart: not for memory, and what gave it back would get it again, without an end.
-  if (band.execute.holding() == 0 && band.execute.next_lanes(1).empty()) return false;
+  if (band.execute.holding() == 0 && band.execute.next_lanes(1).empty()) return;
   const RecordIndex lowest = band.execute.lowest_waiting([&](RecordIndex candidate) {
     const SubtaskRecord& record = records_[candidate];
     if (record.state != SubtaskState::Ready) return false;
     if (closed && band.execute.is_closed(record.job)) return record.holds_quota || record.holds_permit;
     return head.valid() && band.execute.holding() == 0 && record.holds_quota &&
-           record.priority < records_[head].priority;
+           band.quota.is_behind_head(quota_request(record, candidate));
   });
-  if (!lowest.valid()) return false;
+  if (!lowest.valid()) return;
   PENSTOCK_COVERAGE_MARK("a prepared subtask gave its memory back");
   ++counters_.demoted;
   give_back_all(lowest);
   // One that got a permit while grants were stopped, and needs none now: it waits where it was, without it.
   if (nothing_to_prepare(records_[lowest])) move(lowest, SubtaskState::Queued);
   enqueue(lowest);
-  return true;
 }
 
 void WorkerCore::complete_successors() {

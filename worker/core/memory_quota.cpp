@@ -12,7 +12,7 @@ MemoryQuota::MemoryQuota(Bytes capacity, Bytes hard_limit, const Limits& limits)
 QuotaAnswer MemoryQuota::request(const QuotaRequest& request) {
   if (request.bytes > hard_limit_) return QuotaAnswer::Refused;
   Node& node = node_at(request.record);
-  const Key key{request.job_priority, request.priority, request.sequence, request.record};
+  const Key key = key_of(request);
   node.wanted = request.bytes;
   if (node.waiting) {
     note_waiting(node);
@@ -38,7 +38,7 @@ bool MemoryQuota::try_request(const QuotaRequest& request) {
   Node& node = node_at(request.record);
   if (!fits(node, request.bytes)) return false;
   if (!waiting_.empty()) {
-    const Key key{request.job_priority, request.priority, request.sequence, request.record};
+    const Key key = key_of(request);
     const Key& first = waiting_.top();
     const bool higher =
         key.job_priority != first.job_priority ? key.job_priority > first.job_priority : key.priority > first.priority;
@@ -74,6 +74,10 @@ void MemoryQuota::release(RecordIndex record) {
     --holders_;
   }
   node = Node{};
+}
+
+bool MemoryQuota::is_behind_head(const QuotaRequest& request) const {
+  return !waiting_.empty() && waiting_.top() < key_of(request);
 }
 
 void MemoryQuota::update_priority(RecordIndex record, std::uint64_t priority) {

@@ -69,6 +69,8 @@ class MemoryQuota {
   std::size_t waiting() const { return waiting_.size(); }
   /// The first in line; none if nobody waits.
   RecordIndex head() const { return waiting_.empty() ? RecordIndex::none() : waiting_.top().record; }
+  /// Whether this request, were it made now, would stand behind the first in line.
+  bool is_behind_head(const QuotaRequest& request) const;
   bool waits(RecordIndex record) const { return nodes_.contains(record) && nodes_[record].waiting; }
   Bytes granted_to(RecordIndex record) const { return nodes_.contains(record) ? nodes_[record].granted : Bytes{0}; }
   /// Requests served alone because they exceed the capacity.
@@ -100,6 +102,9 @@ class MemoryQuota {
     void operator()(const Key& key, std::uint32_t position) const { (*nodes)[key.record].heap_position = position; }
   };
 
+  static Key key_of(const QuotaRequest& request) {
+    return {request.job_priority, request.priority, request.sequence, request.record};
+  }
   Node& node_at(RecordIndex record);
   bool fits(const Node& node, Bytes wanted) const;
   void grant(Node& node, Bytes bytes);

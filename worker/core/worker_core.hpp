@@ -145,7 +145,7 @@ class WorkerCore {
   void start(RecordIndex index, const Taken& taken);
   bool nothing_to_prepare(const SubtaskRecord& record) const;
   worker_action::StartSubtask& order_start(RecordIndex index);
-  bool demote_if_stuck(Band& band);
+  void demote_if_stuck(Band& band);
   void complete_successors();
   void forward(RecordIndex index);
   ForwardResult try_forward(RecordIndex index);

@@ -351,6 +351,38 @@ TEST(Quota, APreparedSubtaskGivesItsMemoryToOneOfHigherPriorityWhenNothingRuns) 
   worker.ignore();
 }
 
+/// A job that may hold less than one of its runs takes, and one that waits for the memory of what it has prepared.
+void prepare_what_cannot_start(WorkerHarness& worker, std::int32_t job_priority, std::uint64_t priority) {
+  worker.template_at(0).request.memory = Bytes{200};
+  worker.template_at(1).request.memory = Bytes{250};
+  worker.receive(EntitlementBatch{1, {{JobId{1}, BandIndex{0}, MilliSlots{500}, 0}}});
+  worker.assign({{.subtask = 0, .priority = priority}});
+  worker.receive(PriorityBatch{JobId{1}, true, job_priority, {}});
+  EXPECT_EQ(worker.started(), List{});
+  worker.assign({{.subtask = 0, .priority = 5, .template_index = 1}}, 2);
+}
+
+// It was granted the memory anew each time, and gave it back, for ever.
+TEST(Quota, WhatWouldBeFirstInLineAgainKeepsItsMemory) {
+  WorkerHarness worker{2, Bytes{300}};
+  prepare_what_cannot_start(worker, 10, 1);
+  EXPECT_EQ(worker.core().counters().demoted, 0U);
+  EXPECT_EQ(worker.started(), List{});
+  worker.receive(EntitlementBatch{2, {{JobId{1}, BandIndex{0}, kOneSlot, 0}}});
+  EXPECT_EQ(worker.started(), List{0});
+  worker.succeed(0);
+  EXPECT_EQ(worker.started(), List{0}) << "of the second job";
+  worker.ignore();
+}
+
+TEST(Quota, APreparedSubtaskOfALowerJobGivesItsMemoryBackWhateverItsOwnPriority) {
+  WorkerHarness worker{2, Bytes{300}};
+  prepare_what_cannot_start(worker, -10, 9);
+  EXPECT_EQ(worker.started(), List{0}) << "of the second job";
+  EXPECT_EQ(worker.core().counters().demoted, 1U);
+  worker.ignore();
+}
+
 // Found by `penstock sim --seeds 160 --faults 0 --policy`.
 TEST(Quota, WhatIsPreparedForAJobWithoutSlotsLetsGoOfItsPermit) {
   WorkerHarness worker{1, Bytes{1000}};
