@@ -23,6 +23,13 @@ struct FromClient {
       last @2 :Bool;
       spec @3 :Graph.JobSpec;
       graph @4 :Graph.Graph;
+      # Of the first: what the whole graph comes to; all 0: not told.
+      wholeSubtasks @17 :UInt64;
+      wholeEdges @18 :UInt64;
+      wholeTemplates @19 :UInt64;
+      wholePayloadBytes @20 :UInt64;
+      wholeNameBytes @21 :UInt64;
+      wholeWanted @22 :UInt64;
     }
     submitAgain :group {
       submission @5 :UInt64;

@@ -94,8 +94,8 @@ void Session::send_graph(std::uint64_t submission, const JobSpec& spec, Graph& g
     transport_->wait_for_room();
     const std::uint32_t count = chunk_size(graph, first, transport_->chunk_bytes());
     const bool last = first + count == total;
-    transport_->send(
-        SubmitChunk{submission, first == 0, last, first == 0 ? spec : JobSpec{}, chunk_of(graph, first, count)});
+    transport_->send(SubmitChunk{submission, first == 0, last, first == 0 ? spec : JobSpec{},
+                                 chunk_of(graph, first, count), first == 0 ? totals_of(graph) : GraphTotals{}});
     first += count;
     lock.lock();
   }

@@ -13,7 +13,7 @@
 #include "common/protocol/admin.hpp"
 #include "common/protocol/cancel.hpp"
 #include "common/protocol/failure.hpp"
-#include "common/protocol/graph.hpp"
+#include "common/protocol/graph_chunks.hpp"
 #include "common/protocol/graph_hash.hpp"
 #include "common/protocol/report.hpp"
 
@@ -36,6 +36,8 @@ struct SubmitChunk {
   bool last = false;
   JobSpec spec;                  ///< Of the first chunk; ignored in others.
   Graph graph;
+  /// Of the first chunk: what all of them come to, so that too large a graph is refused before it is sent. All 0: not told.
+  GraphTotals whole{};
   friend bool operator==(const SubmitChunk&, const SubmitChunk&) = default;
 };
 

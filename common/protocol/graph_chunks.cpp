@@ -46,6 +46,11 @@ constexpr std::size_t kMessageOverhead = 1024;
 
 }  // namespace
 
+GraphTotals totals_of(const Graph& graph) {
+  return {graph.size(),          graph.edge_count(),  graph.templates.size(),
+          graph.payloads.size(), graph.names.size(), graph.wanted.size()};
+}
+
 Graph chunk_of(const Graph& graph, std::uint32_t first, std::uint32_t count) {
   Graph chunk;
   if (first == 0) {

@@ -1,4 +1,4 @@
-// Cutting a graph into chunks for the wire and the journal.
+// Cutting a graph into chunks for the wire and the journal, and what they come to together.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,19 @@
 #include "common/protocol/graph.hpp"
 
 namespace penstock {
+
+/// What is counted against the limits of a graph; of a whole one or of a chunk.
+struct GraphTotals {
+  std::uint64_t subtasks = 0;
+  std::uint64_t edges = 0;
+  std::uint64_t templates = 0;
+  std::uint64_t payload_bytes = 0;
+  std::uint64_t name_bytes = 0;
+  std::uint64_t wanted = 0;
+  friend bool operator==(const GraphTotals&, const GraphTotals&) = default;
+};
+
+GraphTotals totals_of(const Graph& graph);
 
 /// Subtasks `first` to `first + count - 1` with their edges; the templates come with the first chunk, `wanted` too.
 Graph chunk_of(const Graph& graph, std::uint32_t first, std::uint32_t count);

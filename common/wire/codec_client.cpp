@@ -19,6 +19,12 @@ void write(const SubmitChunk& message, schema::FromClient::Builder root) {
   out.setLast(message.last);
   write_spec(message.spec, out.initSpec());
   write_graph(message.graph, out.initGraph());
+  out.setWholeSubtasks(message.whole.subtasks);
+  out.setWholeEdges(message.whole.edges);
+  out.setWholeTemplates(message.whole.templates);
+  out.setWholePayloadBytes(message.whole.payload_bytes);
+  out.setWholeNameBytes(message.whole.name_bytes);
+  out.setWholeWanted(message.whole.wanted);
 }
 
 void write(const SubmitAgain& message, schema::FromClient::Builder root) {
@@ -53,7 +59,10 @@ void read_into(schema::FromClient::Reader in, std::vector<FromClient>& messages)
     case schema::FromClient::SUBMIT: {
       const auto from = in.getSubmit();
       messages.emplace_back(SubmitChunk{from.getSubmission(), from.getFirst(), from.getLast(),
-                                        read_spec(from.getSpec()), read_graph(from.getGraph())});
+                                        read_spec(from.getSpec()), read_graph(from.getGraph()),
+                                        GraphTotals{from.getWholeSubtasks(), from.getWholeEdges(),
+                                                    from.getWholeTemplates(), from.getWholePayloadBytes(),
+                                                    from.getWholeNameBytes(), from.getWholeWanted()}});
       return;
     }
     case schema::FromClient::SUBMIT_AGAIN: {
@@ -256,7 +265,7 @@ Result<std::vector<ToClient>> decode_to_client(std::span<const std::byte> bytes)
 }
 
 std::size_t wire_size(const FromClient& message) {
-  std::size_t bytes = 160;
+  std::size_t bytes = 224;
   if (const auto* chunk = std::get_if<SubmitChunk>(&message))
     bytes += chunk->spec.name.size() + chunk->spec.owner.size() + chunk->spec.policy.qos.size() +
              chunk->spec.policy.queue.size() + wire::size_of(chunk->graph);

@@ -221,6 +221,8 @@ class SupervisorActor {
             client, chunk.submission,
             Error{ErrorCode::LimitExceeded, chunk.spec.name, "too many graphs are being submitted at once",
                   "wait for an answer before submitting more, or raise `graph.submissions_max`"});
+      if (const Result<void> fits = check_totals(chunk.whole, config_.graph); !fits)
+        return refuse_graph(client, chunk.submission, fits.error());
       const Thread thread = chunk.last ? Thread::Shared : Thread::Own;
       intake =
           intakes_.emplace(key, Intake{spawn_job_intake(self_->system(), config_.graph, client, self_, thread), {}})

@@ -109,21 +109,29 @@ Result<void> GraphIntake::check_chunk(const Graph& chunk) {
   return size_.add(chunk, limits_);
 }
 
-Result<void> GraphSize::add(const Graph& chunk, const GraphLimits& limits) {
+Result<void> check_totals(const GraphTotals& totals, const GraphLimits& limits) {
   const std::uint64_t offsets_max = std::numeric_limits<std::uint32_t>::max();
-  const auto count = [](const char* setting, std::uint64_t& sum, std::uint64_t more,
-                        std::uint64_t limit) -> Result<void> {
-    sum += more;
-    if (sum > limit) return over_limit(setting, sum, limit);
+  const auto check = [](const char* setting, std::uint64_t value, std::uint64_t limit) -> Result<void> {
+    if (value > limit) return over_limit(setting, value, limit);
     return {};
   };
-  PENSTOCK_TRY(count("graph.subtasks_max", subtasks_, chunk.size(), limits.subtasks_max));
-  PENSTOCK_TRY(count("graph.edges_max", edges_, chunk.edge_count(), limits.edges_max));
-  PENSTOCK_TRY(count("graph.templates_max", templates_, chunk.templates.size(), limits.templates_max));
-  PENSTOCK_TRY(count("graph.payload_bytes_max", payload_bytes_, chunk.payloads.size(),
-                     std::min(limits.payload_bytes_max, offsets_max)));
-  PENSTOCK_TRY(count("graph.subtasks_max", wanted_, chunk.wanted.size(), limits.subtasks_max));
-  return count("graph.name_bytes_max", name_bytes_, chunk.names.size(), offsets_max);
+  PENSTOCK_TRY(check("graph.subtasks_max", totals.subtasks, limits.subtasks_max));
+  PENSTOCK_TRY(check("graph.edges_max", totals.edges, limits.edges_max));
+  PENSTOCK_TRY(check("graph.templates_max", totals.templates, limits.templates_max));
+  PENSTOCK_TRY(check("graph.payload_bytes_max", totals.payload_bytes, std::min(limits.payload_bytes_max, offsets_max)));
+  PENSTOCK_TRY(check("graph.subtasks_max", totals.wanted, limits.subtasks_max));
+  return check("graph.name_bytes_max", totals.name_bytes, offsets_max);
+}
+
+Result<void> GraphSize::add(const Graph& chunk, const GraphLimits& limits) {
+  const GraphTotals more = totals_of(chunk);
+  sum_.subtasks += more.subtasks;
+  sum_.edges += more.edges;
+  sum_.templates += more.templates;
+  sum_.payload_bytes += more.payload_bytes;
+  sum_.name_bytes += more.name_bytes;
+  sum_.wanted += more.wanted;
+  return check_totals(sum_, limits);
 }
 
 void GraphIntake::join_chunks() {

@@ -13,6 +13,7 @@
 #include "common/base/result.hpp"
 #include "common/protocol/config.hpp"
 #include "common/protocol/graph.hpp"
+#include "common/protocol/graph_chunks.hpp"
 #include "common/protocol/graph_hash.hpp"
 #include "common/protocol/loan.hpp"
 
@@ -111,6 +112,9 @@ class GraphShape {
   std::uint64_t total_ns_ = 0;
 };
 
+/// Error: LimitExceeded, which names the limit.
+Result<void> check_totals(const GraphTotals& totals, const GraphLimits& limits);
+
 /// What the chunks of one graph come to so far.
 class GraphSize {
  public:
@@ -118,12 +122,7 @@ class GraphSize {
   Result<void> add(const Graph& chunk, const GraphLimits& limits);
 
  private:
-  std::uint64_t subtasks_ = 0;
-  std::uint64_t edges_ = 0;
-  std::uint64_t templates_ = 0;
-  std::uint64_t payload_bytes_ = 0;
-  std::uint64_t name_bytes_ = 0;
-  std::uint64_t wanted_ = 0;
+  GraphTotals sum_;
 };
 
 /// Collects the chunks of one graph and checks it whole (spec: nothing is half accepted).

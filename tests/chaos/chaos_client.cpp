@@ -2,6 +2,8 @@
 // `chaos_client COMMAND ADDRESS ...` and prints one line of JSON.
 //
 // - submit NAME SHAPE SUBTASKS BURN_US WORKER: a generated graph, required on WORKER (`-`: anywhere).
+// - submit-untold, the same: its first chunk does not say how large the whole is.
+// - make SHAPE SUBTASKS: the graph is made and not sent; what that alone takes from others.
 // - stream NAME MIB: a graph of so many MiB of payloads, sent without ever being held; its end is the answer.
 // - watch JOB FIRST: follows a job to its end and counts what is told of each subtask; one line more once FIRST were.
 // - probe SECONDS WORKER: jobs of one subtask, one after the other.
@@ -54,10 +56,29 @@ double milliseconds_since(Instant begin) {
   return std::chrono::duration<double, std::milli>(monotonic_now() - begin).count();
 }
 
+/// Leaves out what a graph comes to, as older clients do.
+class Untold final : public client::Transport {
+ public:
+  explicit Untold(std::unique_ptr<client::Transport> next) : next_(std::move(next)) {}
+  void send(FromClient message) override {
+    if (auto* chunk = std::get_if<SubmitChunk>(&message)) chunk->whole = {};
+    next_->send(std::move(message));
+  }
+  void wait_for_room() override { next_->wait_for_room(); }
+  void end_waits() override { next_->end_waits(); }
+  std::size_t chunk_bytes() const override { return next_->chunk_bytes(); }
+  std::size_t message_bytes_max() const override { return next_->message_bytes_max(); }
+  bool may_renew() const override { return next_->may_renew(); }
+
+ private:
+  std::unique_ptr<client::Transport> next_;
+};
+
 /// `listen` hears every message before the session does.
 using Listener = std::function<void(const ToClient*)>;  ///< Null: the supervisor has begun a new life.
 
-Result<std::unique_ptr<client::Session>> connect(const std::string& address, const Listener& listen = {}) {
+Result<std::unique_ptr<client::Session>> connect(const std::string& address, const Listener& listen = {},
+                                                 bool untold = false) {
   Result<HostPort> supervisor = parse_host_port(address, "127.0.0.1");
   if (!supervisor) return std::move(supervisor).error();
   auto session = std::make_unique<client::Session>();
@@ -77,7 +98,10 @@ Result<std::unique_ptr<client::Session>> connect(const std::string& address, con
   }
   Result<std::unique_ptr<client::Transport>> transport = client::connect_remote(options, std::move(handlers));
   if (!transport) return std::move(transport).error();
-  session->start(std::move(transport).value());
+  if (untold)
+    session->start(std::make_unique<Untold>(std::move(transport).value()));
+  else
+    session->start(std::move(transport).value());
   return session;
 }
 
@@ -105,6 +129,13 @@ int submit(client::Session& session, const Arguments& arguments) {
   const Result<client::Session::Submitted> submitted = session.submit(spec, std::move(graph).value());
   if (!submitted) return fail(submitted.error());
   std::printf("{\"job\": %u, \"accepted_ms\": %.3f}\n", submitted->job.value(), milliseconds_since(begin));
+  return 0;
+}
+
+int make(const Arguments& arguments) {
+  const Result<Graph> graph = graph_of(arguments[2], number_of(arguments[3]), 0, "-");
+  if (!graph) return fail(graph.error());
+  std::printf("{\"subtasks\": %zu}\n", graph->size());
   return 0;
 }
 
@@ -367,9 +398,11 @@ int run(const Arguments& arguments) {
   if (is("idle", 3)) return idle(arguments);
   if (is("stream", 4)) return stream(arguments[1], arguments);
   if (is("watch", 4)) return watch(arguments[1], arguments);
-  Result<std::unique_ptr<client::Session>> session = connect(arguments[1]);
+  if (is("make", 4)) return make(arguments);
+  const bool untold = is("submit-untold", 7);
+  Result<std::unique_ptr<client::Session>> session = connect(arguments[1], {}, untold);
   if (!session) return fail(session.error());
-  if (is("submit", 7)) return submit(**session, arguments);
+  if (is("submit", 7) || untold) return submit(**session, arguments);
   if (is("probe", 4)) return probe(**session, arguments);
   if (is("updates", 6)) return updates(**session, arguments);
   if (is("cancels", 4)) return cancels(**session, arguments);
@@ -385,6 +418,6 @@ int main(int count, char** values) {
   const std::vector<std::string> arguments{values + 1, values + count};
   if (arguments.size() < 2) return 2;
   const int code = penstock::run(arguments);
-  if (arguments[0] == "submit" || arguments[0] == "stream") penstock::tell_peak();
+  if (arguments[0].starts_with("submit") || arguments[0] == "stream") penstock::tell_peak();
   return code;
 }

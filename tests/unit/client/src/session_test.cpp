@@ -129,6 +129,15 @@ Graph three_chunks() {
   return graph;
 }
 
+// Fault F20: a supervisor that allows less says so before the rest is sent.
+TEST_F(SessionTest, ALargeGraphSaysWithItsFirstChunkHowLargeItIs) {
+  std::thread engine{[&] { EXPECT_FALSE(session.submit({}, three_chunks()).has_value()); }};
+  EXPECT_EQ(std::get<SubmitChunk>(wire->wait_for(0)).whole, totals_of(three_chunks()));
+  supervisor.on_message(
+      SubmitReply{std::get<SubmitChunk>(wire->wait_for(0)).submission, JobId::none(), false, {ErrorCode::LimitExceeded, "", "", ""}});
+  engine.join();
+}
+
 // Fault F20: a large graph is not held a second time by whoever sends it.
 TEST_F(SessionTest, ALargeGraphWaitsForRoomChunkByChunk) {
   wire->let_send(0);

@@ -149,7 +149,8 @@ inline std::vector<FromClient> all_from_client() {
                        true,
                        true,
                        {"p", "a", {"gpu", "rest"}, {"a100"}, 2500, 7, 4, JobKind::Inference, Preemptible::Yes, "standby", "night", 250}},
-                      full_graph()},
+                      full_graph(),
+                      {7, 8, 9, 10, 11, 12}},
           SubmitAgain{2, {JobId{3}, "x"}, {"y", "", 0, Keep::Sinks, false}, {4, 5}}, AttachJob{4, {JobId::none(), "z"}},
           ReleaseJob{JobId{5}}, AdminRequest{6, "jobs", {"--all", "a b"}, "ada@host"}};
 }

@@ -110,8 +110,8 @@ caf::behavior client_behavior(caf::event_based_actor*, std::vector<ToClient>* he
       [heard](const ToClientMail& mail) { heard->insert(heard->end(), mail.messages->begin(), mail.messages->end()); }};
 }
 
-// Fault F20: the thread that checks a graph may be late by all of it; what comes is counted before it waits there.
-TEST(SupervisorActor, AGraphThatIsTooLargeIsRefusedWithoutWaitingForWhoeverChecksIt) {
+/// What a supervisor answers that allows ten subtasks.
+std::vector<SubmitReply> replies_to(std::vector<FromClient> said) {
   Loop loop{Duration{0}};
   ActorHost actors{loop};
   SupervisorConfig config;
@@ -119,7 +119,21 @@ TEST(SupervisorActor, AGraphThatIsTooLargeIsRefusedWithoutWaitingForWhoeverCheck
   std::vector<ToClient> heard;
   caf::actor client = actors.system().spawn(client_behavior, &heard);
   caf::actor supervisor = spawn_supervisor(actors.system(), loop, {config, Rng{1}, nullptr});
-  auto messages = std::make_shared<std::vector<FromClient>>();
+  auto messages = std::make_shared<std::vector<FromClient>>(std::move(said));
+  caf::send_as(client, supervisor, FromClientMail{Incarnation{3}, std::move(messages)});
+  while (loop.turn()) {
+  }
+  std::vector<SubmitReply> replies;
+  for (const ToClient& message : heard)
+    if (const auto* reply = std::get_if<SubmitReply>(&message)) replies.push_back(*reply);
+  end_actor(client);
+  end_actor(supervisor);
+  return replies;
+}
+
+/// Sixteen subtasks in four chunks.
+std::vector<FromClient> sixteen_subtasks() {
+  std::vector<FromClient> messages;
   for (int i = 0; i < 4; ++i) {
     SubmitChunk chunk;
     chunk.submission = 5;
@@ -128,21 +142,30 @@ TEST(SupervisorActor, AGraphThatIsTooLargeIsRefusedWithoutWaitingForWhoeverCheck
     if (i == 0) chunk.graph.templates.resize(1);
     chunk.graph.template_of.assign(4, 0);
     chunk.graph.input_offsets.assign(5, 0);
-    messages->push_back(std::move(chunk));
+    messages.emplace_back(std::move(chunk));
   }
-  caf::send_as(client, supervisor, FromClientMail{Incarnation{3}, std::move(messages)});
-  while (loop.turn()) {
-  }
-  std::vector<SubmitReply> replies;
-  for (const ToClient& message : heard)
-    if (const auto* reply = std::get_if<SubmitReply>(&message)) replies.push_back(*reply);
+  return messages;
+}
+
+// Fault F20: the thread that checks a graph may be late by all of it; what comes is counted before it waits there.
+TEST(SupervisorActor, AGraphThatIsTooLargeIsRefusedWithoutWaitingForWhoeverChecksIt) {
+  const std::vector<SubmitReply> replies = replies_to(sixteen_subtasks());
   ASSERT_EQ(replies.size(), 1U);
   EXPECT_EQ(replies[0].submission, 5U);
   EXPECT_EQ(replies[0].refusal.code, ErrorCode::LimitExceeded);
   EXPECT_NE(replies[0].refusal.remedy.find("graph.subtasks_max"), std::string::npos) << replies[0].refusal.remedy;
   EXPECT_EQ(replies[0].refusal.message, "12 exceeds the limit of 10");
-  end_actor(client);
-  end_actor(supervisor);
+}
+
+// Fault F20: nobody has to send 50 million subtasks to hear that they are too many.
+TEST(SupervisorActor, AGraphThatSaysHowLargeItIsIsRefusedByItsFirstChunk) {
+  std::vector<FromClient> messages = sixteen_subtasks();
+  std::get<SubmitChunk>(messages[0]).whole.subtasks = 16;
+  messages.resize(1);
+  const std::vector<SubmitReply> replies = replies_to(messages);
+  ASSERT_EQ(replies.size(), 1U);
+  EXPECT_EQ(replies[0].refusal.code, ErrorCode::LimitExceeded);
+  EXPECT_EQ(replies[0].refusal.message, "16 exceeds the limit of 10");
 }
 
 }  // namespace
