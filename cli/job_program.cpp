@@ -44,6 +44,7 @@ void read_request(FieldReader& reader, ProgramText& text) {
   if (is_part && reader.value("slots") == nullptr && content.request.slots == kOneSlot)
     content.request.slots = MilliSlots{gpu};
   read_amount(reader, "memory", content.request.memory);
+  read_amount(reader, "memory_max", content.memory_max);
   read_amount(reader, "gpu_memory", content.request.device_memory);
   reader.named_amounts("resources", content.request.named);
   reader.selector("required", content.required);

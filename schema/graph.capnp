@@ -52,6 +52,7 @@ struct Template {
   outputLimitBytes @19 :Int64;
   replicas @20 :UInt16 = 1;
   checkpoint @21 :Bool;
+  memoryMaxBytes @22 :Int64;      # what attempts may have that ran out of memory; 0: no more than the others
 }
 
 struct Graph {

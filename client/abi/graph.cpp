@@ -102,7 +102,7 @@ Result<Template> read_template(const penstock_template& given) {
   if (in.attempts_max > UINT16_MAX || in.output_count >= EdgeKind::kOrderOnly)
     return Error{
         ErrorCode::InvalidArgument, "penstock_template", "`attempts_max` or `output_count` is above 65534", {}};
-  if (in.memory_bytes < 0 || in.gpu_memory_bytes < 0 || in.time_limit_ns < 0 || in.expected_ns < 0)
+  if (in.memory_bytes < 0 || in.memory_bytes_max < 0 || in.gpu_memory_bytes < 0 || in.time_limit_ns < 0 || in.expected_ns < 0)
     return Error{ErrorCode::InvalidArgument, "penstock_template", "an amount or a time is negative", {}};
   Template out;
   out.name = text(in.name);
@@ -117,6 +117,7 @@ Result<Template> read_template(const penstock_template& given) {
   out.request.gpu = MilliGpu{in.milli_gpu};
   out.request.device_memory = Bytes{in.gpu_memory_bytes};
   out.request.memory = Bytes{in.memory_bytes};
+  out.memory_max = Bytes{in.memory_bytes_max};
   for (std::uint32_t i = 0; i < in.resource_count; ++i)
     out.request.named.push_back({text(in.resources[i].name), in.resources[i].amount});
   std::sort(out.request.named.begin(), out.request.named.end(),

@@ -51,6 +51,8 @@ struct Template {
   std::uint16_t replicas = 1;            ///< Copies of each output, on different workers; only with one output.
   bool checkpoint = false;               ///< A copy on shared storage; only with one output.
   std::int64_t output_limit_bytes = 0;   ///< Captured output of a command that is kept; 0: the worker's default.
+  /// An attempt that used more memory than it may is repeated with twice as much, up to this; 0: with the same.
+  Bytes memory_max{};
 
   friend bool operator==(const Template&, const Template&) = default;
 };

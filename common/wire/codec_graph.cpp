@@ -92,6 +92,7 @@ void write_template(const Template& content, schema::Template::Builder out) {
   out.setReplicas(content.replicas);
   out.setCheckpoint(content.checkpoint);
   out.setOutputLimitBytes(content.output_limit_bytes);
+  out.setMemoryMaxBytes(content.memory_max.value());
 }
 
 Template read_template(schema::Template::Reader in) {
@@ -118,6 +119,7 @@ Template read_template(schema::Template::Reader in) {
   content.replicas = in.getReplicas();
   content.checkpoint = in.getCheckpoint();
   content.output_limit_bytes = in.getOutputLimitBytes();
+  content.memory_max = Bytes{in.getMemoryMaxBytes()};
   return content;
 }
 

@@ -94,15 +94,15 @@ class Client:
                resources: Optional[Dict[str, float]] = None, workers: Workers = None, memory: int = 0,
                slots: float = 1.0, time_limit: float = 0.0, files: Optional[Iterable[Path]] = None,
                environment: Optional[Dict[str, str]] = None, python: Optional[str] = None,
-               working_directory: Optional[Path] = None, **kwargs: Any) -> Future:
+               working_directory: Optional[Path] = None, memory_max: int = 0, **kwargs: Any) -> Future:
         """Calls `function(*args, **kwargs)` on the cluster. Futures among the arguments, however deep, become their
-        values there. `key`, `retries`, ... `working_directory` are ours; give others of these names by
+        values there. `key`, `retries`, ... `memory_max` are ours; give others of these names by
         functools.partial. `files` travel with the call; `environment` is added to the client's."""
         if not callable(function):
             raise TypeError(f"{function!r} is not callable")
         runner = self._command.other(files, environment, python, working_directory)
         options = _graph.options_from(self._options, retries, priority, resources, workers, memory, slots, time_limit,
-                                      True, runner)
+                                      True, runner, memory_max)
         return self._submit(function, args, kwargs, key, options)
 
     def map(self, function: Callable[..., Any], *iterables: Iterable[Any], retries: int = 0, priority: int = 0,
@@ -110,7 +110,8 @@ class Client:
         """`function` of each element (of several iterables side by side); the rest is as in `submit`."""
         if not callable(function):
             raise TypeError(f"{function!r} is not callable")
-        ours = {name: keywords.pop(name) for name in ("resources", "memory", "slots", "time_limit") if name in keywords}
+        ours = {name: keywords.pop(name) for name in ("resources", "memory", "memory_max", "slots", "time_limit")
+                if name in keywords}
         theirs = {name: keywords.pop(name) for name in RUNNER_OPTIONS if name in keywords}
         options = _graph.Options(retries, priority, worker=keywords.pop("workers", None), keep_going=True,
                                  runner=self._command.other(**theirs), **ours)

@@ -336,6 +336,15 @@ def test_more_memory_than_requested(client):
         client.submit(functions.eat, 300, memory=100 << 20).result(60)
 
 
+def test_a_call_that_needs_more_memory_gets_twice_as_much_up_to_its_most(client):
+    grown = client.submit(functions.eat, 300, memory=100 << 20, memory_max=1 << 30)
+    assert grown.result(120) == 300 << 20
+    with pytest.raises(ValueError, match="memory_max"):
+        client.submit(functions.eat, 1, memory=2, memory_max=1)
+    with pytest.raises(ValueError, match="memory_max"):
+        client.submit(functions.eat, 1, memory_max=1)
+
+
 def test_a_request_that_no_worker_can_hold(client):
     with pytest.raises(errors.PenstockError, match="slots"):
         client.submit(functions.increment, 1, slots=5000).result(20)

@@ -227,7 +227,13 @@ bool SupervisorCore::may_run_on(const Job& job, std::uint32_t subtask, BandSlot 
                             : eligible_now.bands.contains(slot.value());
   if (!eligible) return false;
   if (const Loan* loan = job.shape->loan_of(subtask); loan != nullptr && !may_borrow_on(*loan, slot)) return false;
-  return (job.hot[subtask].flags & SubtaskFlag::kTroubled) == 0 || !was_tried(job, subtask, slot);
+  if ((job.hot[subtask].flags & SubtaskFlag::kTroubled) == 0) return true;
+  return job.template_of(subtask).request.memory <= memory_limit_of(band) && !was_tried(job, subtask, slot);
+}
+
+// Beyond its capacity something runs alone.
+Bytes SupervisorCore::memory_limit_of(const BandEntry& band) {
+  return std::max(band.description.capacity.memory, band.description.memory_hard_limit);
 }
 
 bool SupervisorCore::is_eligible(const Template& wanted, const BandEntry& band) const {
@@ -237,8 +243,7 @@ bool SupervisorCore::is_eligible(const Template& wanted, const BandEntry& band) 
     return false;
   }
   if (!fits_execution(wanted.request, band.description.capacity)) return false;
-  if (wanted.request.memory > std::max(band.description.capacity.memory, band.description.memory_hard_limit))
-    return false;
+  if (wanted.request.memory > memory_limit_of(band)) return false;
   const Register& worker = workers_[band.worker].description;
   if (wanted.runner != RunnerKind::Native || worker.operators.empty()) return true;
   return std::find(worker.operators.begin(), worker.operators.end(), wanted.program) != worker.operators.end();

@@ -284,7 +284,7 @@ void SupervisorCore::sweep_assigned(BandEntry& band) {
 void SupervisorCore::write_assignment(Job& job, std::uint32_t subtask, BandSlot slot) {
   const SubtaskHot& hot = job.hot[subtask];
   const BandEntry& band = workers_[slot];
-  const std::uint32_t template_index = job.shape->template_index(subtask);
+  const std::uint32_t template_index = job.template_index_of(subtask);
   AssignBatch& batch = open_batch(job, band.worker);
   define_template(job, template_index, band.worker, batch);
   Assignment& assignment = batch.assignments.emplace_back();
@@ -395,12 +395,11 @@ void SupervisorCore::define_template(Job& job, std::uint32_t template_index, Wor
     known |= bit;
   } else {
     std::vector<bool>& known = job.templates_known[workers_[worker].id];
-    known.resize(job.templates.size());
+    known.resize(job.templates.size() + job.larger_templates.size());
     if (known[template_index]) return;
     known[template_index] = true;
   }
-  batch.templates.push_back(
-      TemplateDefinition{TemplateIndex{template_index}, job.shape->graph().templates[template_index]});
+  batch.templates.push_back(TemplateDefinition{TemplateIndex{template_index}, job.template_at(template_index)});
   // A name for the job that no other supervisor's job has: what a preempted attempt has saved is found by it.
   Template& sent = batch.templates.back().content;
   if (job.shares != nullptr && sent.runner == RunnerKind::Command)

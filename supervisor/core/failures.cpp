@@ -17,7 +17,8 @@ void SupervisorCore::fail_attempt(Job& job, std::uint32_t subtask, const Failure
   // A process runner serves many, and may have been killed for what it is rather than for what this subtask did.
   const bool innocent = detail.failure == FailureClass::RunnerCrash && history.failures < config_.runner_crashes_forgiven &&
                         job.shape->template_of(subtask).runner == RunnerKind::Process;
-  if (policy.charged && !innocent) ++history.charged;
+  const bool larger = detail.failure == FailureClass::OutOfMemory && ask_for_more_memory(job, subtask, history);
+  if (policy.charged && !innocent && !larger) ++history.charged;
   if (blame == Blame::Open) {
     ++history.failures;
     if (detail.failure == FailureClass::WorkerLost) ++history.lost_workers;
@@ -27,7 +28,8 @@ void SupervisorCore::fail_attempt(Job& job, std::uint32_t subtask, const Failure
   if (history.lines.size() >= config_.history_lines_max) history.lines.erase(history.lines.begin());
   history.lines.push_back("attempt " + std::to_string(hot.attempt) + " on " + where + ": " +
                           std::string{to_string(detail.failure)} + ": " + detail.message);
-  if (policy.response == FailureResponse::Reschedule) {
+  if (larger) history.lines.back() += "; the next one may use " + std::to_string(job.template_of(subtask).request.memory.value()) + " bytes";
+  if (policy.response == FailureResponse::Reschedule && !larger) {
     if (history.tried_epoch != workers_.epoch()) history.tried.clear();
     history.tried_epoch = workers_.epoch();
     history.tried.push_back(hot.band);
@@ -58,6 +60,27 @@ void SupervisorCore::fail_attempt(Job& job, std::uint32_t subtask, const Failure
     wait_before_retry(job, subtask, delay);
   else
     requeue(job, subtask);
+}
+
+// Fault F26. What it takes is not known before, and the same amount would not do on any band. These attempts are not
+// charged: each has more than the one before.
+bool SupervisorCore::ask_for_more_memory(Job& job, std::uint32_t subtask, SubtaskHistory& history) {
+  const Template& now = job.template_of(subtask);
+  Template larger = now;
+  const Bytes had = now.request.memory;
+  Bytes there_is;
+  for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
+    const BandEntry& band = workers_[BandSlot{i}];
+    if (band.alive && may_use(job, BandSlot{i}) && is_eligible(now, band)) there_is = std::max(there_is, memory_limit_of(band));
+  }
+  larger.request.memory = std::min({had * 2, now.memory_max, there_is});
+  if (larger.request.memory <= had) return false;
+  std::vector<Template>& all = job.larger_templates;
+  const auto same = std::find(all.begin(), all.end(), larger);
+  const auto position = static_cast<std::uint32_t>(same - all.begin() + std::ssize(job.shape->graph().templates));
+  if (same == all.end()) all.push_back(std::move(larger));
+  history.larger = TemplateIndex{position};
+  return true;
 }
 
 bool SupervisorCore::may_try_again(Job& job, std::uint32_t subtask, const SubtaskHistory& history, FailureClass failure) const {

@@ -293,7 +293,7 @@ Error SupervisorCore::explain_infeasible(const Template& wanted, const Reach& re
 
 /// Of a subtask that no present band may have: never, as the cluster is now, or not for the moment.
 std::string SupervisorCore::explain_homeless(const Job& job, std::uint32_t subtask) const {
-  const Template& wanted = job.shape->template_of(subtask);
+  const Template& wanted = job.template_of(subtask);
   const Reach reach{job.shares == nullptr ? kAnyPool : job.shares->pool, job.label_limits};
   if (!has_workers({reach.pool, {}}) && reach.pool != kAnyPool)
     return "pool '" + policy_.config.pools[reach.pool].name + "' has no worker now";

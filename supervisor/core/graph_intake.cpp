@@ -225,6 +225,10 @@ Result<void> GraphIntake::check_templates() const {
       return refuse("has a negative duration");
     if (entry.expected_duration > kYear) return refuse("expects to run for longer than a year");
     if (entry.output_limit_bytes < 0) return refuse("has a negative output limit");
+    if (entry.memory_max < Bytes{0} || (entry.memory_max > Bytes{0} && entry.memory_max < request.memory))
+      return refuse("allows attempts that ran out of memory less than the first one has");
+    if (entry.memory_max > Bytes{0} && request.memory.is_zero())
+      return refuse("allows more memory to attempts that run out of it, but requests none");
     if (entry.replicas < 1 || entry.replicas > kReplicasMax)
       return refuse("wants " + std::to_string(entry.replicas) + " replicas, not 1 to " + std::to_string(kReplicasMax));
     if (entry.output_count > 1 && (entry.replicas > 1 || entry.checkpoint))

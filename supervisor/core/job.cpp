@@ -27,6 +27,18 @@ std::int32_t Job::user_priority(std::uint32_t subtask) const {
   return shape->user_priority(subtask);
 }
 
+std::uint32_t Job::template_index_of(std::uint32_t subtask) const {
+  if ((hot[subtask].flags & SubtaskFlag::kTroubled) != 0)
+    if (const SubtaskHistory* history = histories.find(SubtaskIndex{subtask}); history != nullptr && history->larger.valid())
+      return history->larger.value();
+  return shape->template_index(subtask);
+}
+
+const Template& Job::template_at(std::uint32_t index) const {
+  const std::vector<Template>& graphs = shape->graph().templates;
+  return index < graphs.size() ? graphs[index] : larger_templates[index - graphs.size()];
+}
+
 LocalSet& Job::local(BandSlot band) {
   if (local_of.size() <= band.value()) local_of.resize(band.value() + 1, ~0U);
   std::uint32_t& position = local_of[band.value()];

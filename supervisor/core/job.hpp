@@ -60,6 +60,7 @@ struct SubtaskHistory {
   std::uint16_t last_attempt = 0;       ///< The highest number of those: none up to it is under way any more.
   std::vector<BandSlot> tried;          ///< Bands not to be tried again.
   std::uint64_t tried_epoch = 0;        ///< Of the worker table when the list was begun.
+  TemplateIndex larger;                 ///< Its template with more memory; none: it is run by its own.
   std::vector<std::string> lines;       ///< One for each failed attempt, newest last, bounded.
   FailureDetail last;
 };
@@ -84,6 +85,7 @@ struct Job {
   GraphHash graph_hash;                 ///< Remembered: the graph may be asked for again by the name of the job.
   LargeArray<SubtaskHot> hot;
   std::vector<TemplateFacts> templates;
+  std::vector<Template> larger_templates;  ///< The graph's with more memory, numbered on after those.
   std::uint32_t open = 0;               ///< Subtasks that are not final.
   std::uint32_t in_flight = 0;          ///< Assigned ones.
   JobCounts counts;
@@ -139,6 +141,10 @@ struct Job {
   /// The priority that goes to the worker; larger is better.
   std::uint64_t worker_priority(std::uint32_t subtask) const;
   std::int32_t user_priority(std::uint32_t subtask) const;
+  /// The template by which it is run: the graph's, or the same with more memory.
+  std::uint32_t template_index_of(std::uint32_t subtask) const;
+  const Template& template_of(std::uint32_t subtask) const { return template_at(template_index_of(subtask)); }
+  const Template& template_at(std::uint32_t index) const;
   LocalSet& local(BandSlot band);
   LocalSet* find_local(BandSlot band);
   const LocalSet* find_local(BandSlot band) const;

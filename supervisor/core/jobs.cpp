@@ -255,6 +255,7 @@ void SupervisorCore::release_job(Job& job) {
   leave_graph(job);
   give_back(job.hot);
   give_back(job.templates);
+  give_back(job.larger_templates);
   give_back(job.locals);
   give_back(job.local_of);
   give_back(job.homeless);

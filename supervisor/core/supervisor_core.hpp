@@ -236,6 +236,7 @@ class SupervisorCore {
   void check_shares(const Job& job) const;
   void note_eligibility(const Template& wanted, EligibleBands& eligible, BandSlot band) const;
   bool was_tried(const Job& job, std::uint32_t subtask, BandSlot band) const;
+  static Bytes memory_limit_of(const BandEntry& band);
 
   // What is sent now: dispatch.cpp.
   void fill_dirty_bands();
@@ -336,6 +337,7 @@ class SupervisorCore {
   enum class Blame : std::uint8_t { Open, Others };
   void fail_attempt(Job& job, std::uint32_t subtask, const FailureDetail& detail, const std::string& where,
                     Blame blame = Blame::Open);
+  bool ask_for_more_memory(Job& job, std::uint32_t subtask, SubtaskHistory& history);
   bool may_try_again(Job& job, std::uint32_t subtask, const SubtaskHistory& history, FailureClass failure) const;
   void fail_subtask(Job& job, std::uint32_t subtask, const FailureDetail& detail,
                     ErrorCode code = ErrorCode::UserError);

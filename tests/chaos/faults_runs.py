@@ -81,6 +81,11 @@ def out_of_memory(case):
     for part in ("OOMKilled", str(limit), "peak"):
         case.expect(part in failure["message"], f"I6: the message does not say {part!r}: {failure['message']}")
     case.expect(job["succeeded"] == 1, f"the other was hit: {job}")
+    cluster.accept("name = 'growing'\nkeep = 'nothing'\n[[subtask]]\nkey = 'growing'\nmemory = '64MiB'\nmemory_max = '1GiB'\n"
+                   "attempts = 1\ncommand = ['python3', '-c', 'x = bytearray(150 << 20); print(len(x))']\n")
+    grown = cluster.wait_for_end("growing")
+    case.expect(grown["state"] == "succeeded", f"it did not get the memory that it needs: {grown}")
+    case.figure("attempts of one that needs 150 MiB, has 64 and may have 1024", grown["attempts"], "", at_most=3, at_least=None)
     case.expect(lives(cluster) == before, "the worker died of it")
     case.judge(cluster, job)
 

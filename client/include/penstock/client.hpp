@@ -85,6 +85,7 @@ struct OperationOptions {
   std::string payload;  ///< The same for all of them.
   std::uint32_t milli_slots = 0;  ///< 0: 1000, or `milli_gpu` where that is a part of one.
   std::int64_t memory_bytes = 0;
+  std::int64_t memory_bytes_max = 0;  ///< What used more is repeated with twice as much, up to this; 0: with the same.
   std::uint32_t milli_gpu = 0;  ///< 1000 is a whole GPU.
   std::int64_t gpu_memory_bytes = 0;
   std::int32_t priority = 0;
@@ -190,6 +191,7 @@ class GraphBuilder {
     content.payload = {options.payload.data(), options.payload.size()};
     content.milli_slots = options.milli_slots;
     content.memory_bytes = options.memory_bytes;
+    content.memory_bytes_max = options.memory_bytes_max;
     content.milli_gpu = options.milli_gpu;
     content.gpu_memory_bytes = options.gpu_memory_bytes;
     content.priority = options.priority;

@@ -104,6 +104,7 @@ typedef struct penstock_template {
   uint32_t milli_gpu; /* 1000 is a whole GPU; more than 0: it runs on a GPU band, with CUDA_VISIBLE_DEVICES set. */
   uint32_t reserved;
   int64_t gpu_memory_bytes;
+  int64_t memory_bytes_max; /* What used more than memory_bytes is repeated with twice as much, up to this. 0: with the same. */
 } penstock_template;
 
 /* Columns: element `i` is subtask number `i` of these, its inputs are `input_offsets[i]` to `input_offsets[i + 1]`. */

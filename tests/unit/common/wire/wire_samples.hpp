@@ -37,6 +37,7 @@ inline Template full_template() {
   t.output_limit_bytes = 77;
   t.replicas = 2;
   t.checkpoint = true;
+  t.memory_max = kGiB * 2;
   return t;
 }
 

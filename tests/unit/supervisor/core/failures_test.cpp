@@ -133,6 +133,91 @@ TEST(Retry, ATemplateMaySetItsOwnNumberOfAttempts) {
   cluster.cancels();
 }
 
+/// What the templates that workers have heard of request.
+class MemoryGiven {
+ public:
+  explicit MemoryGiven(SupervisorHarness& cluster) : cluster_(cluster) {}
+
+  /// Of the attempts that were assigned since the last call, in MiB.
+  std::vector<std::int64_t> operator()() {
+    std::vector<std::int64_t> given;
+    for (const auto& [worker, batch] : cluster_.take<AssignBatch>()) {
+      for (const TemplateDefinition& entry : batch.templates) known_[{worker, entry.index}] = entry.content.request.memory;
+      for (const Assignment& entry : batch.assignments)
+        given.push_back(known_.at({worker, entry.template_index}).value() / kMiB.value());
+    }
+    return given;
+  }
+  /// It fails, and is tried again.
+  std::vector<std::int64_t> after_failure(std::uint32_t worker, std::uint32_t subtask,
+                                          FailureClass failure = FailureClass::OutOfMemory) {
+    cluster_.fail(worker, subtask, failure);
+    wait_for_retry(cluster_);
+    return (*this)();
+  }
+
+ private:
+  SupervisorHarness& cluster_;
+  std::map<std::pair<WorkerId, TemplateIndex>, Bytes> known_;
+};
+
+using MiB = std::vector<std::int64_t>;
+
+GraphBuilder may_grow(std::int64_t from_mib, std::int64_t to_mib) {
+  GraphBuilder graph;
+  graph.template_at(0).request.memory = kMiB * from_mib;
+  graph.template_at(0).memory_max = kMiB * to_mib;
+  graph.template_at(0).attempts_max = 1;
+  graph.template_at(0).on_failure = OnFailure::Continue;
+  return graph;
+}
+
+// Fault F26.
+TEST(Retry, WhatRanOutOfMemoryHasTwiceAsMuchNextUpToItsMost) {
+  SupervisorHarness cluster;
+  cluster.join();
+  MemoryGiven given{cluster};
+  cluster.submit(may_grow(100, 350).add().build());
+  EXPECT_EQ(given(), MiB{100});
+  EXPECT_EQ(given.after_failure(1, 0), MiB{200});
+  EXPECT_EQ(given.after_failure(1, 0), MiB{350});
+  EXPECT_EQ(cluster.job().histories.find(SubtaskIndex{0})->charged, 0U) << "each had more than the one before";
+  EXPECT_EQ(given.after_failure(1, 0), MiB{}) << "with the most that it may have it is to blame";
+  EXPECT_EQ(cluster.state(), JobState::Failed);
+  const std::vector<JobProgress> news = cluster.news();
+  ASSERT_EQ(news.back().failures.size(), 1U);
+  EXPECT_EQ(news.back().failures[0].history[0],
+            "attempt 1 on worker-1: out of memory: broken; the next one may use 209715200 bytes");
+}
+
+TEST(Retry, OnlyWhatRanOutOfMemoryGetsMore) {
+  SupervisorHarness cluster;
+  cluster.join({.slots = 2});
+  MemoryGiven given{cluster};
+  cluster.submit(may_grow(100, 800).sources(3).build());
+  EXPECT_EQ(given(), (MiB{100, 100, 100}));
+  EXPECT_EQ(given.after_failure(1, 0), MiB{200});
+  EXPECT_EQ(given.after_failure(1, 1, FailureClass::Transport), MiB{100});
+  EXPECT_EQ(given.after_failure(1, 1), MiB{200}) << "by the same template as the first";
+  EXPECT_EQ(cluster.job().larger_templates.size(), 1U);
+  cluster.ignore();
+}
+
+// Else it would wait for a worker that nobody has.
+TEST(Retry, NobodyGetsMoreMemoryThanAnyBandHas) {
+  SupervisorHarness cluster;
+  cluster.join({.memory = kMiB * 75});  // What is alone there may have twice as much.
+  cluster.join({.memory = kMiB * 60});
+  MemoryGiven given{cluster};
+  cluster.submit(may_grow(100, 800).add().build());
+  EXPECT_EQ(given(), MiB{100});
+  EXPECT_EQ(given.after_failure(2, 0), MiB{150});
+  EXPECT_EQ(cluster.job().hot[0].band.value(), 0U) << "only the first one has as much";
+  EXPECT_EQ(given.after_failure(1, 0), MiB{});
+  EXPECT_EQ(cluster.state(), JobState::Failed);
+  cluster.ignore();
+}
+
 // Reference case: a non-retryable subtask loses its runner.
 TEST(Retry, WhatIsNotRetryableRunsOnce) {
   for (const FailureClass failure : {FailureClass::RunnerCrash, FailureClass::UserError, FailureClass::WorkerLost}) {
