@@ -71,7 +71,7 @@ bool SupervisorCore::ask_for_more_memory(Job& job, std::uint32_t subtask, Subtas
   Bytes there_is;
   for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
     const BandEntry& band = workers_[BandSlot{i}];
-    if (band.alive && may_use(job, BandSlot{i}) && is_eligible(now, band)) there_is = std::max(there_is, memory_limit_of(band));
+    if (band.alive && !band.draining && may_use(job, BandSlot{i}) && is_eligible(now, band)) there_is = std::max(there_is, memory_limit_of(band));
   }
   larger.request.memory = std::min({had * 2, now.memory_max, there_is});
   if (larger.request.memory <= had) return false;

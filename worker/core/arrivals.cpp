@@ -68,7 +68,9 @@ void WorkerCore::define_templates(JobContext& job, const AssignBatch& batch) {
   for (const TemplateDefinition& definition : batch.templates) {
     if (job.templates.size() <= definition.index.value()) job.templates.resize(definition.index.value() + 1);
     std::unique_ptr<WorkerTemplate>& known = job.templates[definition.index.value()];
-    if (known != nullptr) continue;  // Said again after a reconnect; records already point to the first.
+    if (known != nullptr && known->content == definition.content) continue;  // Said again after a reconnect.
+    // A supervisor that begins anew may number those with more memory in another order.
+    if (known != nullptr) job.replaced_templates.push_back(std::move(known));
     known = std::make_unique<WorkerTemplate>();
     known->content = definition.content;
     known->execution = definition.content.request;

@@ -279,8 +279,9 @@ void WorkerCore::close_job_if_done(JobSlot slot) {
     band->prepare.set_entitlement(slot, MilliSlots::max(), 0);
     band->execute.set_entitlement(slot, MilliSlots::max(), 0);
   }
-  for (const std::unique_ptr<WorkerTemplate>& known : job.templates)
-    if (known != nullptr) shapes_.release(known->shape);
+  for (const auto* templates : {&job.templates, &job.replaced_templates})
+    for (const std::unique_ptr<WorkerTemplate>& known : *templates)
+      if (known != nullptr) shapes_.release(known->shape);
   jobs_.close(slot);
 }
 

@@ -41,6 +41,7 @@ struct JobContext {
   RecordIndex records;     ///< Head of their list.
   DatumIndex data;         ///< Head of its data's list.
   std::vector<std::unique_ptr<WorkerTemplate>> templates;
+  std::vector<std::unique_ptr<WorkerTemplate>> replaced_templates;  ///< What came before still runs by these.
   struct Cell {
     RecordIndex record;
   };

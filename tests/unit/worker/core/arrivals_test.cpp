@@ -144,6 +144,27 @@ TEST(Arrivals, EntitlementsLatchAJobAndOldVersionsAreIgnored) {
   worker.ignore();
 }
 
+// A supervisor that was started anew numbers what it makes of the graph's templates as they come.
+TEST(Arrivals, ATemplateThatIsSaidAnewIsThatOfAllThatComesThen) {
+  WorkerHarness worker{1};
+  worker.template_at(0).program = "first";
+  worker.assign({{.subtask = 0}, {.subtask = 1}});
+  worker.template_at(0).program = "second";
+  worker.assign({{.subtask = 2}});
+  const auto next_program = [&] {
+    const auto starts = worker.take<worker_action::StartSubtask>();
+    return starts.empty() ? std::string{} : starts[0].program->program;
+  };
+  EXPECT_EQ(next_program(), "first");
+  worker.succeed(0);
+  EXPECT_EQ(next_program(), "first") << "it was assigned before";
+  worker.succeed(1);
+  EXPECT_EQ(next_program(), "second");
+  worker.succeed(2);
+  worker.receive(ForgetJob{JobId{1}});
+  worker.ignore();
+}
+
 // A permit to prepare is a whole slot: nothing would ever be prepared for half of one.
 TEST(Arrivals, WhatIsEntitledToAPartOfASlotIsPreparedAndRuns) {
   WorkerHarness worker{4};
