@@ -128,6 +128,7 @@ void read_job_policy(FieldReader& reader, JobPolicy& policy) {
   double user_factor = 1;
   reader.number("user_factor", {0, 1}, user_factor);
   policy.user_factor = static_cast<std::uint32_t>(std::lround(user_factor * kUserFactorMax));
+  reader.duration("grace", policy.grace);
   std::size_t word = 0;
   reader.choice("kind", job_kind_words(), word);
   policy.kind = kJobKinds[word];

@@ -5,6 +5,7 @@
 
 #include "cli/amounts.hpp"
 #include "cli/wfformat.hpp"
+#include "common/base/quantity.hpp"
 #include "common/protocol/job_kind.hpp"
 #include "common/runtime/host.hpp"
 #include "common/runtime/process.hpp"
@@ -60,13 +61,20 @@ void add_policy_options(CLI::App& command, JobSource& source) {
   command.add_option("--queue", policy.queue, "Queue that it is submitted to");
   command.add_option("--user-factor", source.user_factor, "From 0 to 1: less puts it behind")
       ->check(CLI::Range{0.0, 1.0});
+  command.add_option("--grace", source.grace,
+                     "What is preempted of it has so long to save what it has, like 30s; at most policy.grace_max");
   command.add_option("--kind", source.kind, "What it is for; interactive and inference are never preempted")
       ->check(CLI::IsMember(job_kind_words()));
   CLI::Option* yes = command.add_flag("--preemptible", source.preemptible, "Policy may take its slots back");
   command.add_flag("--not-preemptible", source.not_preemptible, "Policy may not")->excludes(yes);
 }
 
-void apply_policy_options(const JobSource& source, JobPolicy& policy) {
+Result<void> apply_policy_options(const JobSource& source, JobPolicy& policy) {
+  if (!source.grace.empty()) {
+    const Result<Duration> grace = parse_duration(source.grace);
+    if (!grace) return grace.error();
+    policy.grace = *grace;
+  }
   if (!source.policy.project.empty()) policy.project = source.policy.project;
   if (!source.policy.account.empty()) policy.account = source.policy.account;
   if (!source.policy.pools.empty()) policy.pools = source.policy.pools;
@@ -82,6 +90,7 @@ void apply_policy_options(const JobSource& source, JobPolicy& policy) {
     if (source.kind == to_string(kind)) policy.kind = kind;
   if (source.preemptible) policy.preemptible = Preemptible::Yes;
   if (source.not_preemptible) policy.preemptible = Preemptible::No;
+  return {};
 }
 
 }  // namespace
@@ -122,7 +131,7 @@ Result<JobFile> load_job(const JobSource& source, const std::string& fallback_na
   if (job->spec.owner.empty()) job->spec.owner = user_name();
   if (source.priority_given) job->spec.priority = source.priority;
   job->spec.wait_for_resources = job->spec.wait_for_resources || source.wait_for_resources;
-  apply_policy_options(source, job->spec.policy);
+  PENSTOCK_TRY(apply_policy_options(source, job->spec.policy));
   return job;
 }
 

@@ -27,6 +27,7 @@ struct JobSource {
   double weight = 0;
   double user_factor = -1;  ///< Negative: not given.
   std::string kind;
+  std::string grace;
   bool preemptible = false;
   bool not_preemptible = false;
 };

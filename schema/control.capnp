@@ -85,6 +85,7 @@ struct Register {
   storeBytesMax @8 :Int64;           # of its store's memory; 0: it does not say
   labels @9 :List(Text);             # what jobs and projects may limit themselves to
   logQuestions @10 :Bool;            # it understands `log`; else `explain` without a subtask asks for one
+  barriers @11 :Bool;                # it reserves for a gang and answers; else what it is entitled to starts at once
 }
 
 struct AssignedInput {
@@ -145,6 +146,10 @@ struct Entitlement {
   band @1 :UInt16;
   milliSlots @2 :Int64;
   fairRank @3 :Int32;
+  barrier @4 :UInt64;                # not 0: of a gang: reserve them, answer, and start nothing before this is said without one
+  barrierMaxNs @5 :Int64;            # then the supervisor gives it up
+  milliGpu @6 :Int64;                # of a device, to be reserved with the slots
+  deviceMemoryBytes @7 :Int64;
 }
 
 struct PriorityChange {
@@ -286,6 +291,7 @@ struct FromWorker {
     explanation :group { question @7 :UInt64; known @8 :Bool; state @9 :Text; reason @10 :Text; }
     claim :group { last @11 :Bool; draining @12 :Bool; claimed @13 :List(ClaimedJob); }
     logAnswer :group { question @14 :UInt64; lines @15 :Data; }
+    barrierAnswer :group { job @16 :UInt32; band @17 :UInt16; barrier @18 :UInt64; milliSlots @19 :Int64; }  # 0: given back
   }
 }
 

@@ -93,4 +93,5 @@ struct JobSpec {
   userFactor @16 :UInt32 = 1000;    # thousandths
   poolsAfter @17 :List(Text);       # by preference, behind `pool`
   labels @18 :List(Text);           # it runs on workers with one of these; empty: on any
+  graceNs @19 :Int64;               # of its preempted subtasks; 0: the policy's
 }

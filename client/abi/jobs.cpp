@@ -154,6 +154,9 @@ int64_t penstock_submit(penstock_client* client, penstock_graph* given, const pe
   if (wanted.user_factor_lowered_thousandths > penstock::kUserFactorMax)
     return fail({penstock::ErrorCode::InvalidArgument, "user_factor_lowered_thousandths", "is above 1000", {}});
   spec.policy.user_factor = penstock::kUserFactorMax - wanted.user_factor_lowered_thousandths;
+  constexpr Duration kMillisecond = std::chrono::milliseconds{1};
+  constexpr auto kMillisecondsMax = static_cast<std::uint64_t>(Duration::max() / kMillisecond);
+  spec.policy.grace = kMillisecond * static_cast<std::int64_t>(std::min(wanted.grace_ms, kMillisecondsMax));
   if (graph->wants) spec.keep = penstock::Keep::Wanted;
   if (wanted.keep_nothing != 0) spec.keep = penstock::Keep::Nothing;
   const Result<penstock::client::Session::Submitted> submitted =

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "common/base/ids.hpp"
+#include "common/base/time.hpp"
 #include "common/base/units.hpp"
 
 namespace penstock {
@@ -15,6 +16,12 @@ struct Entitlement {
   BandIndex band;
   MilliSlots slots = MilliSlots::max();  ///< `max()`: not limited by policy.
   std::int32_t fair_rank = 0;            ///< Among jobs of equal priority, smaller goes first.
+  /// Of a gang that waits until all its slots are held for it: these are reserved and answered for, and nothing starts
+  /// before they are said again without one. 0: none.
+  std::uint64_t barrier = 0;
+  Duration barrier_max{0};  ///< When the supervisor gives it up.
+  MilliGpu gpu;             ///< Reserved with the slots,
+  Bytes device_memory;      ///< and this.
   friend bool operator==(const Entitlement&, const Entitlement&) = default;
 };
 

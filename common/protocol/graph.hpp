@@ -123,6 +123,7 @@ struct JobPolicy {
   std::string qos;                             ///< Level of service; empty: `normal`.
   std::string queue;                           ///< Empty: none.
   std::uint32_t user_factor = kUserFactorMax;  ///< Thousandths; less puts it behind others of its user.
+  Duration grace{0};  ///< What is preempted of it has so long to save what it has; 0: `policy.grace`.
   friend bool operator==(const JobPolicy&, const JobPolicy&) = default;
 
   bool may_be_preempted() const {

@@ -17,7 +17,7 @@ namespace penstock {
 /// Peers of another major version are refused by name; a higher minor version may send fields and messages that an
 /// older peer ignores. Raised with `schema/README.md`.
 inline constexpr std::uint16_t kProtocolMajor = 1;
-inline constexpr std::uint16_t kProtocolMinor = 1;
+inline constexpr std::uint16_t kProtocolMinor = 2;
 inline constexpr std::string_view kSoftwareVersion = "0.1.0";
 
 enum class PeerRole : std::uint8_t {
@@ -95,6 +95,7 @@ struct Register {
   bool shared_storage = false;     ///< It reads and writes checkpoints.
   Bytes store_bytes_max;           ///< What its store may hold in memory; 0: it does not say.
   bool log_questions = false;      ///< It understands `LogQuestion`; one of protocol 1.0 does not.
+  bool barriers = false;           ///< It reserves slots for a gang and answers; one of protocol 1.1 does not.
   std::optional<OperatorCrash> crash;  ///< Why this process had to begin another life.
   std::vector<std::string> labels;     ///< What jobs and projects may limit themselves to.
   friend bool operator==(const Register&, const Register&) = default;

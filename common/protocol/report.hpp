@@ -126,6 +126,15 @@ struct LogAnswer {
   friend bool operator==(const LogAnswer&, const LogAnswer&) = default;
 };
 
+/// What a worker holds of a band for a gang at its barrier.
+struct BarrierAnswer {
+  JobId job;
+  BandIndex band;
+  std::uint64_t barrier = 0;
+  MilliSlots held;  ///< All that was asked for; 0: it has been given back, because no word came in time.
+  friend bool operator==(const BarrierAnswer&, const BarrierAnswer&) = default;
+};
+
 /// How far a claimed attempt has come. DO NOT RENUMBER (wire).
 enum class ClaimedStage : std::uint8_t {
   Waiting = 0,  ///< For producers.
@@ -166,6 +175,7 @@ struct WorkerClaim {
   friend bool operator==(const WorkerClaim&, const WorkerClaim&) = default;
 };
 
-using FromWorker = std::variant<Register, ReportBatch, DrainState, ExplainAnswer, WorkerClaim, LogAnswer>;
+using FromWorker = std::variant<Register, ReportBatch, DrainState, ExplainAnswer, WorkerClaim, LogAnswer,
+                                BarrierAnswer>;
 
 }  // namespace penstock

@@ -109,6 +109,11 @@ void write(const EntitlementBatch& message, schema::ToWorker::Builder root) {
     list[i].setBand(from.band.value());
     list[i].setMilliSlots(from.slots.value());
     list[i].setFairRank(from.fair_rank);
+    if (from.barrier == 0) continue;
+    list[i].setBarrier(from.barrier);
+    list[i].setBarrierMaxNs(from.barrier_max.count());
+    list[i].setMilliGpu(from.gpu.value());
+    list[i].setDeviceMemoryBytes(from.device_memory.value());
   }
 }
 
@@ -234,8 +239,15 @@ PriorityBatch read_priorities(schema::ToWorker::Priority::Reader in) {
 
 EntitlementBatch read_entitlements(schema::ToWorker::Entitlements::Reader in) {
   EntitlementBatch batch{in.getVersion(), {}};
-  for (const auto entry : in.getList())
-    batch.entitlements.push_back({JobId{entry.getJob()}, BandIndex{entry.getBand()}, MilliSlots{entry.getMilliSlots()}, entry.getFairRank()});
+  for (const auto entry : in.getList()) {
+    batch.entitlements.push_back({JobId{entry.getJob()}, BandIndex{entry.getBand()},
+                                  MilliSlots{entry.getMilliSlots()}, entry.getFairRank(), entry.getBarrier(),
+                                  Duration{entry.getBarrierMaxNs()}, MilliGpu{entry.getMilliGpu()},
+                                  Bytes{entry.getDeviceMemoryBytes()}});
+    const Entitlement& read = batch.entitlements.back();
+    if (read.barrier_max < Duration{0} || read.gpu < MilliGpu{0} || read.device_memory < Bytes{0})
+      refuse("what is reserved");
+  }
   return batch;
 }
 
@@ -326,7 +338,7 @@ std::size_t wire_size(const ToWorker& message) {
   } else if (const auto* priorities = std::get_if<PriorityBatch>(&message)) {
     bytes += priorities->changes.size() * 16;
   } else if (const auto* plan = std::get_if<EntitlementBatch>(&message)) {
-    bytes += plan->entitlements.size() * 24;
+    bytes += plan->entitlements.size() * 56;
   } else if (const auto* steal = std::get_if<StealRequest>(&message)) {
     bytes += steal->attempts.size() * 8;
   } else if (const auto* drop = std::get_if<DropBatch>(&message)) {

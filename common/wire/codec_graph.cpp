@@ -198,6 +198,7 @@ void write_spec(const JobSpec& spec, schema::JobSpec::Builder out) {
   if (!policy.qos.empty()) out.setQos(text(policy.qos));
   if (!policy.queue.empty()) out.setQueue(text(policy.queue));
   out.setUserFactor(policy.user_factor);
+  out.setGraceNs(policy.grace.count());
 }
 
 JobSpec read_spec(schema::JobSpec::Reader in) {
@@ -221,6 +222,8 @@ JobSpec read_spec(schema::JobSpec::Reader in) {
   spec.policy.qos = text(in.getQos());
   spec.policy.queue = text(in.getQueue());
   spec.policy.user_factor = in.getUserFactor();
+  spec.policy.grace = Duration{in.getGraceNs()};
+  if (spec.policy.grace < Duration{0}) refuse("grace");
   return spec;
 }
 

@@ -71,6 +71,7 @@ void write(const Register& message, schema::FromWorker::Builder root) {
   if (!message.labels.empty())
     write_texts(message.labels, out.initLabels(static_cast<unsigned>(message.labels.size())));
   out.setLogQuestions(message.log_questions);
+  out.setBarriers(message.barriers);
   if (!message.crash) return;
   auto crash = out.initCrash();
   crash.setLife(message.crash->life.value());
@@ -143,6 +144,14 @@ void write(const DrainState& message, schema::FromWorker::Builder root) {
   auto out = root.initDrainState();
   out.setDraining(message.draining);
   out.setEmpty(message.empty);
+}
+
+void write(const BarrierAnswer& message, schema::FromWorker::Builder root) {
+  auto out = root.initBarrierAnswer();
+  out.setJob(message.job.value());
+  out.setBand(message.band.value());
+  out.setBarrier(message.barrier);
+  out.setMilliSlots(message.held.value());
 }
 
 void write(const ExplainAnswer& message, schema::FromWorker::Builder root) {
@@ -247,6 +256,7 @@ Register read_register(schema::Register::Reader in) {
   if (message.store_bytes_max < Bytes{0}) refuse("size of the store");
   message.labels = read_texts(in.getLabels());
   message.log_questions = in.getLogQuestions();
+  message.barriers = in.getBarriers();
   if (!in.hasCrash()) return message;
   const auto crash = in.getCrash();
   message.crash = OperatorCrash{Incarnation{crash.getLife()},
@@ -314,6 +324,13 @@ void read_into(schema::FromWorker::Reader in, std::vector<FromWorker>& messages)
     case schema::FromWorker::LOG_ANSWER:
       messages.emplace_back(LogAnswer{in.getLogAnswer().getQuestion(), data(in.getLogAnswer().getLines())});
       return;
+    case schema::FromWorker::BARRIER_ANSWER: {
+      const auto answer = in.getBarrierAnswer();
+      if (answer.getMilliSlots() < 0) refuse("reserved slots");
+      messages.emplace_back(BarrierAnswer{JobId{answer.getJob()}, BandIndex{answer.getBand()}, answer.getBarrier(),
+                                          MilliSlots{answer.getMilliSlots()}});
+      return;
+    }
     case schema::FromWorker::EXPLANATION: {
       const auto answer = in.getExplanation();
       messages.emplace_back(ExplainAnswer{answer.getQuestion(), answer.getKnown(), text(answer.getState()), text(answer.getReason())});

@@ -95,16 +95,20 @@ class GraphBuilder:
     def submit(self, name: Optional[str] = None, want: Optional[Iterable[Handle]] = None, priority: int = 0,
                owner: Optional[str] = None, wait_for_resources: bool = False, project: Optional[str] = None,
                pool: Union[str, Sequence[str], None] = None, weight: float = 0, gang: int = 0, qos: Optional[str] = None,
-               queue: Optional[str] = None, user_factor: float = 1, labels: Sequence[str] = ()) -> "Job":
+               queue: Optional[str] = None, user_factor: float = 1, labels: Sequence[str] = (),
+               grace: float = 0) -> "Job":
         """Sends the graph. `want` are those whose results are kept: by default those that nobody reads. Under its name a
         job is submitted once; again it is the same job. `project`, `pool`, `weight`, `gang`, `qos`, `queue` and
         `user_factor` (from 0 to 1) are for the cluster's policy (docs/policy.md); of several pools the next is taken
-        where the one before has no room. It runs on workers that have one of `labels`."""
+        where the one before has no room. It runs on workers that have one of `labels`. What is preempted of it has
+        `grace` seconds to save what it has; 0: as the cluster says."""
         self._check_unsent()
         if not len(self):
             raise ValueError("the graph has no subtasks: `add` some first")
         if not 0 <= user_factor <= 1:
             raise ValueError(f"user_factor is {user_factor}: it must be from 0 to 1")
+        if not 0 <= grace < 1e9:
+            raise ValueError(f"grace is {grace}: it must be a number of seconds, 0 or more")
         if isinstance(labels, str):
             raise TypeError("labels is a text: give a list of them")
         pools = [one for one in ([pool] if isinstance(pool, str) else pool or ()) if one]
@@ -123,6 +127,7 @@ class GraphBuilder:
                                                  wait_for_resources=int(wait_for_resources), project=project,
                                                  pool=only, pools=_abi.texts(pools), pool_count=len(pools),
                                                  labels=_abi.texts(list(labels)), label_count=len(labels),
+                                                 grace_ms=round(grace * 1000),
                                                  weight_thousandths=round(weight * 1000), gang=gang, qos=qos, queue=queue,
                                                  user_factor_lowered_thousandths=1000 - round(user_factor * 1000))
             self.client._quiet.add(number)

@@ -141,6 +141,18 @@ def test_labels_and_pools_reach_the_supervisor(client):
         graph.submit(labels="near")
 
 
+def test_a_job_asks_for_grace_within_what_the_site_allows(client):
+    graph = client.graph()
+    graph.add(functions.increment, 1)
+    with pytest.raises(PenstockError, match="grace of 3600 s is above `policy.grace_max`, which is 300 s"):
+        graph.submit(grace=3600)
+    graph = client.graph()
+    graph.add(functions.increment, 1)
+    assert graph.submit(grace=300).results() == [2]
+    with pytest.raises(ValueError, match="grace is -1"):
+        client.graph().value(1).graph.submit(grace=-1)
+
+
 @pytest.mark.parametrize("pool, one, several", [("", None, 0), (None, None, 0), (["", "near"], "near", 0), ("near", "near", 0),
                                                 (["near", "", "rest"], None, 2)])
 def test_pools_without_a_name_are_none(client, monkeypatch, pool, one, several):

@@ -62,6 +62,7 @@ void SupervisorCore::claim_job(WorkerSlot slot, const ClaimedJob& claimed) {
   if (job.known_of.size() <= slot.value()) job.known_of.resize(workers_.worker_slots());
   job.known_of[slot.value()] |= Job::kHeardOf;
   tell(slot, PriorityBatch{job.id, true, job.spec.priority, {}});
+  if (job.shares == nullptr && job.spec.policy.gang > 0) free_gang(job, slot);
   for (const ClaimedAttempt& attempt : claimed.attempts) {
     if (!adopt(slot, job, attempt, Proof::None)) {
       fence(slot, job, attempt.subtask.value(), attempt.attempt.value());

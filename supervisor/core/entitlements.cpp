@@ -71,8 +71,9 @@ void SupervisorCore::run_policy() {
 
 std::optional<Instant> SupervisorCore::policy_deadline() const {
   if (!policed()) return std::nullopt;
-  if (policy_.pass.has_value()) return later(policy_.pass->begun, policy_.config.pass_max);
-  return policy_.due;
+  if (policy_.pass.has_value())
+    return std::min(policy_.barriers_end, later(policy_.pass->begun, policy_.config.pass_max));
+  return std::min(policy_.barriers_end, policy_.due);
 }
 
 /// The last plan stays in force.
@@ -117,7 +118,9 @@ void SupervisorCore::apply_plan(const PassUnderWay& pass, const policy::Plan& pl
   for (const policy::Preemption& each : plan.preemptions) stays[each.member] = false;
   const auto give = [&](const PassUnderWay::Subject& subject, const PromisedPlace& place) {
     if (!is_still(pass, place.band) || !knows(subject.job) || jobs_[subject.job.value()]->shares == nullptr) return;
-    jobs_[subject.job.value()]->shares->at(place.band).planned += place.milli;
+    JobShares& shares = *jobs_[subject.job.value()]->shares;
+    if (shares.kinds[static_cast<std::size_t>(subject.kind)].barrier.sits_out >= pass.number) return;
+    shares.at(place.band).planned += place.milli;
   };
   // On one band a member takes what it is; a gang is told how many slots it takes of each.
   const auto place_of = [&](std::uint32_t member, const policy::Place& place, std::size_t places) -> PromisedPlace {
@@ -247,30 +250,40 @@ bool SupervisorCore::is_limited(const Job& job, BandKind kind) const {
 void SupervisorCore::entitle(Job& job) {
   if (job.shares == nullptr || job.cancelling) return;
   const bool limited[kBandKinds] = {is_limited(job, BandKind::Cpu), is_limited(job, BandKind::Gpu)};
+  const bool anew[kBandKinds] = {watch_barrier(job, BandKind::Cpu), watch_barrier(job, BandKind::Gpu)};
   for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i) {
     const WorkerEntry& worker = workers_[WorkerSlot{i}];
     if (!worker.alive) continue;
     bool changed = false;
+    bool waits = false;
     for (const BandSlot band : worker.bands) {
       BandShare& share = job.shares->at(band);
       const bool free = may_use(job, band) && !limited[static_cast<std::size_t>(workers_[band].kind)];
-      const KindShare& of_kind = job.shares->kinds[static_cast<std::size_t>(workers_[band].kind)];
+      KindShare& of_kind = job.shares->kinds[static_cast<std::size_t>(workers_[band].kind)];
       const MilliSlots entitled = free ? MilliSlots::max() : of_kind.entitled_by(share.planned);
       share.runs = free ? workers_[band].slots : runs_of(of_kind, entitled);
       if (std::exchange(share.entitled, entitled) != entitled) {
         changed = true;
         mark_dirty(band);
+        if (of_kind.barrier.waits()) std::erase(of_kind.barrier.held, band);
       }
+      changed = changed || (anew[static_cast<std::size_t>(workers_[band].kind)] && !entitled.is_zero());
+      waits = waits || (of_kind.barrier.waits() && !entitled.is_zero() && worker.description.barriers);
       take_back_running(job, band);
     }
     const bool heard = i < job.known_of.size() && (job.known_of[i] & Job::kHeardOf) != 0;
-    if (!changed || !heard || worker.claiming) continue;
+    if (!changed || worker.claiming || (!heard && !waits)) continue;
+    if (!heard) {
+      open_batch(job, WorkerSlot{i});  // It tells them, and whose they are: slots are reserved before work comes.
+      continue;
+    }
     send_entitlements(job, WorkerSlot{i});
     // Behind it: what was prepared has gone back by then and can be given up.
     for (const BandSlot band : worker.bands)
       if (const BandShare share = job.shares->of(band); share.entitled.is_zero() && share.in_flight > 0)
         recall(job, band);
   }
+  for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) open_if_all_held(job, kind);
 }
 
 /// Before the first assignment of the job, and whenever they change.
@@ -279,8 +292,10 @@ void SupervisorCore::send_entitlements(const Job& job, WorkerSlot slot) {
   auto* batch = outbox.empty() ? nullptr : std::get_if<EntitlementBatch>(&outbox.back());
   if (batch == nullptr) batch = &std::get<EntitlementBatch>(outbox.emplace_back(EntitlementBatch{}));
   batch->version = ++policy_.version;
-  for (const BandSlot band : workers_[slot].bands)
+  for (const BandSlot band : workers_[slot].bands) {
     batch->entitlements.push_back({job.id, workers_[band].id.band, job.shares->of(band).entitled, 0});
+    reserve_for(job, band, batch->entitlements.back());
+  }
 }
 
 /// The job has lost the band: what waits there unprepared comes back and goes where the job has slots.
@@ -339,7 +354,7 @@ void SupervisorCore::preempt(Job& job, const AssignedRef& ref) {
   CancelBatch order;
   order.job = job.id;
   order.attempts = {{SubtaskIndex{ref.subtask}, Attempt{ref.attempt}}};
-  order.kill_after = policy_.config.grace;
+  order.kill_after = grace_of(job);
   order.alone = order.preempt = true;
   tell(workers_[job.hot[ref.subtask].band].worker, std::move(order));
   note_preempted(job, ref);

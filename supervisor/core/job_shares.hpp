@@ -14,7 +14,7 @@
 #include "common/protocol/policy_rules.hpp"
 #include "common/protocol/report.hpp"
 #include "common/protocol/resources.hpp"
-#include "supervisor/core/worker_table.hpp"
+#include "supervisor/core/gang_barrier.hpp"
 #include "supervisor/policy/pool_choice.hpp"
 
 namespace penstock::supervisor {
@@ -96,6 +96,7 @@ struct KindShare {
   Instant incomplete_since = kNever;  ///< Since when a gang of it has had fewer than all.
   Instant promised_since = kNever;    ///< Since when a gang of it has been promised places.
   std::string gave_back;              ///< What its gang has given back at `policy.gang_wait`, until it has all again.
+  GangBarrier barrier;                ///< Of a gang: where it waits until workers hold all its slots.
   Instant starts_by = kNever;         ///< Its reserved start, as far as time limits tell.
   std::string hold;        ///< The rule that keeps it from more; empty: nothing does.
   std::optional<WaitsFor> waits;  ///< The same for `relief_of`.

@@ -116,6 +116,7 @@ void SupervisorCore::cancel_job(Job& job, Error why, Duration kill_after) {
   if (job.state != JobState::Running) return;
   if (!job.cancelling) job.error = std::move(why);
   job.cancelling = true;
+  leave_barriers(job);
   record_change(job);
   // What a worker of before a restart may be running must not be told to have been cancelled before it is.
   if (job.held)
@@ -209,6 +210,7 @@ void SupervisorCore::finish_if_done(Job& job) {
   std::erase(active_, job.id);
   charge(job);
   keep_usage();
+  leave_barriers(job);
   job.shares.reset();
   policy_changed();
   if (job.followers.empty() == false || job.news_count > 0) send_news_of(job);

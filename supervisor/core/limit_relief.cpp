@@ -39,6 +39,8 @@ bool SupervisorCore::is_at_cap(const Job& job, BandKind kind) const {
 /// What keeps a job from more: a rule of the plan, a limit, or its own cap. Empty: nothing does.
 std::string SupervisorCore::hold_of(const Job& job, BandKind kind) const {
   const KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
+  if (share.barrier.waits()) return barrier_hold(job, kind);
+  if (share.hold.empty() && !share.gave_back.empty() && milli_held(job, kind) == 0) return share.gave_back;
   if (!share.hold.empty() || !is_at_cap(job, kind)) return share.hold;
   return "slots_max: it holds " + decimal_text(milli_held(job, kind)) + " of the " +
          std::to_string(job.spec.policy.slots_max) + " that it may hold";

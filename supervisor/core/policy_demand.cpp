@@ -1,6 +1,8 @@
 // SupervisorCore: what a job wants of the cluster and what it holds, as policy counts it.
 #include <algorithm>
+#include <utility>
 
+#include "common/base/coverage_mark.hpp"
 #include "supervisor/core/band_kinds.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 
@@ -32,6 +34,15 @@ bool avoids_a_band(const Job& job, const WorkerTable& workers) {
       if (workers[band].alive) return true;
   }
   return false;
+}
+
+/// A gang that waits at its barrier loses all that it has been given, as others run on a part of it: the next plan gives
+/// it a place as a whole. What it is given counts in `held`, by band slot.
+void take_back_given(Job& job, BandKind kind, const WorkerTable& workers, std::vector<std::uint64_t>& held) {
+  PENSTOCK_COVERAGE_MARK("others run where slots are kept for a gang");
+  for (std::uint32_t i = 0; i < job.shares->bands.size() && i < held.size(); ++i)
+    if (workers[BandSlot{i}].alive && workers[BandSlot{i}].kind == kind)
+      held[i] -= std::exchange(job.shares->bands[i].planned, 0);
 }
 
 }  // namespace
@@ -169,6 +180,10 @@ void SupervisorCore::count_holdings() {
         const BandEntry& band = workers_[BandSlot{i}];
         const std::uint64_t all = std::uint64_t{band.slots} * 1000;
         if (!band.alive || held[i] <= all) continue;
+        if (share.planned > 0 && job.shares->kinds[static_cast<std::size_t>(band.kind)].barrier.waits()) {
+          take_back_given(job, band.kind, workers_, held);
+          continue;
+        }
         const std::uint64_t runs = milli_run(job.shares->kinds[static_cast<std::size_t>(band.kind)], share, band);
         const std::uint64_t idle = std::min(share.planned - std::min(runs, share.planned), held[i] - all);
         share.planned -= idle;

@@ -136,6 +136,8 @@ Result<Value> SupervisorCore::describe_pools() const {
                                    {"passes", policy_.passes},
                                    {"given_up", policy_.given_up},
                                    {"preemptions", policy_.preemptions},
+                                   {"barriers", policy_.barriers},
+                                   {"barriers_given_up", policy_.barriers_given_up},
                                    {"trouble", policy_.trouble}});
     }
   return Value{std::move(rows)};

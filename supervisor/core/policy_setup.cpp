@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "common/base/nearest_name.hpp"
+#include "supervisor/core/decimal_text.hpp"
 #include "supervisor/core/policy_differences.hpp"
 #include "supervisor/core/policy_owners.hpp"
 #include "supervisor/core/pool_parts.hpp"
@@ -45,12 +46,36 @@ std::int64_t guaranteed_together(const PolicyConfig& config, const ProjectTree& 
   return sum;
 }
 
+/// More than the site lets a job ask for would keep others waiting. Without a policy workers are drained all the same.
+Result<void> check_grace(Duration grace, Duration most) {
+  if (grace <= most) return {};
+  const auto text = [](Duration of) { return decimal_text(std::int64_t{of / std::chrono::milliseconds{1}}) + " s"; };
+  return Error{ErrorCode::InvalidArgument, "grace of " + text(grace),
+               "is above `policy.grace_max`, which is " + text(most), "ask for less, or have it raised"};
+}
+
 }  // namespace
+
+/// How long what is preempted of the job has to save what it has. The site may have lowered its limit since.
+Duration SupervisorCore::grace_of(const Job& job) const {
+  const Duration own = job.spec.policy.grace;
+  return own > Duration{0} ? std::min(own, policy_.config.grace_max) : policy_.config.grace;
+}
+
+/// The most that jobs of a pool have, who may have to leave for others.
+Duration SupervisorCore::longest_grace_in(std::uint32_t pool) const {
+  Duration longest = policy_.config.grace;
+  for (const JobId id : active_)
+    if (const Job& job = *jobs_[id.value()]; job.shares != nullptr && job.shares->pool == pool)
+      longest = std::max(longest, grace_of(job));
+  return longest;
+}
 
 /// What a job says about its owner must be known. Little is checked without a policy.
 Result<void> SupervisorCore::check_policy_of(const JobSpec& spec) const {
   PENSTOCK_TRY(check_labels("job '" + spec.name + "'", spec.policy.labels));
   PENSTOCK_TRY(check_pool_names("job '" + spec.name + "'", spec.policy.pools));
+  PENSTOCK_TRY(check_grace(spec.policy.grace, policy_.config.grace_max));
   if (!policed()) return {};
   const PolicyConfig& config = policy_.config;
   const JobPolicy& wishes = spec.policy;
@@ -94,6 +119,7 @@ void SupervisorCore::open_shares(Job& job) {
   for (KindShare& share : shares.kinds) {
     KindShare fresh;
     fresh.holds_since = share.holds_since;
+    fresh.barrier = std::move(share.barrier);
     share = std::move(fresh);
   }
   measure_requests(job);
@@ -124,6 +150,7 @@ void SupervisorCore::open_shares(Job& job) {
 /// Nothing is limited any more.
 void SupervisorCore::close_shares(Job& job) {
   if (job.shares == nullptr) return;
+  for (KindShare& share : job.shares->kinds) share.barrier.end(true);
   for (BandShare& share : job.shares->bands) share.entitled = MilliSlots::max();
   for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i) {
     if (!workers_[WorkerSlot{i}].alive) continue;

@@ -156,6 +156,7 @@ void SupervisorCore::measure(Job& job) {
     share.bound = is_bound(job, kind);
     const std::uint64_t all = policy_.pass->domains[domain_of(job.shares->pool, kind)].capacity;
     share.demand = measure_demand(job, kind, capacity_for(job, kind, all));
+    if (share.barrier.sits_out >= policy_.pass->number) share.demand = 0;
   }
   leave_turn(job);
 }
@@ -255,7 +256,7 @@ void SupervisorCore::watch_gang(Job& job, BandKind kind, std::vector<PromisedPla
     held.clear();
     if (share.demand < all) share.demand = 0;  // A limit leaves it a part only.
   }
-  if (gives_promise_back(share, now_, policy_.config.gang_wait, policy_.config.grace))
+  if (gives_promise_back(share, now_, policy_.config.gang_wait, longest_grace_in(job.shares->pool)))
     PENSTOCK_COVERAGE_MARK("a gang gives its promised places back");
 }
 

@@ -144,6 +144,7 @@ void SupervisorCore::on(supervisor_event::ClientGone& event) {
 }
 
 void SupervisorCore::on(supervisor_event::Tick&) {
+  if (policed() && now_ >= policy_.barriers_end) give_up_late_barriers();
   run_timers();
   give_up_missing_bands();
   give_up_draining_lenders();

@@ -64,7 +64,6 @@ class SupervisorCore {
     bool operator<(const Timer& other) const;
   };
 
-
   // Events: supervisor_core.cpp.
   void on(supervisor_event::WorkerJoined& event);
   void on(const supervisor_event::WorkerSaid& event);
@@ -85,6 +84,7 @@ class SupervisorCore {
   // Workers: workers.cpp.
   void receive(WorkerSlot slot, const Register& message);
   void receive(WorkerSlot slot, const DrainState& message);
+  void receive(WorkerSlot slot, const BarrierAnswer& message);
   void receive(WorkerSlot slot, const ExplainAnswer& message);
   void receive(WorkerSlot slot, const LogAnswer& message);
   void answer_for_lost(WorkerId worker, const std::string& reason);
@@ -368,6 +368,8 @@ class SupervisorCore {
 
   // Which policy is in force, and where a job stands in it: policy_setup.cpp.
   bool policed() const { return policy_.config.in_force(); }
+  Duration grace_of(const Job& job) const;
+  Duration longest_grace_in(std::uint32_t pool) const;
   Result<void> check_policy_of(const JobSpec& spec) const;
   Result<void> check_cap(const JobSpec& spec, const GraphShape& shape) const;
   std::vector<std::string> warnings_of_policy() const;
@@ -472,6 +474,19 @@ class SupervisorCore {
   void take_back_running(Job& job, BandSlot slot);
   bool is_leaving(const Job& job, std::uint32_t subtask, std::uint16_t attempt) const;
   void preempt(Job& job, const AssignedRef& ref);
+
+  // Gangs that wait until workers hold all their slots: barriers.cpp.
+  bool watch_barrier(Job& job, BandKind kind);
+  void reserve_for(const Job& job, BandSlot band, Entitlement& entitlement) const;
+  void open_if_all_held(Job& job, BandKind kind);
+  std::uint64_t milli_of_gang(const Job& job, BandKind kind) const;
+  void give_up_barrier(Job& job, BandKind kind, const std::string& why);
+  void give_up_late_barriers();
+  std::vector<std::pair<JobId, BandKind>> barriers_with(WorkerSlot slot) const;
+  void leave_barriers(Job& job);
+  void free_gang(const Job& job, WorkerSlot slot);
+  std::string barrier_text(const Job& job, BandKind kind) const;
+  std::string barrier_hold(const Job& job, BandKind kind) const;
 
   // What the audit history says of it: policy_audit.cpp.
   Standing standing_of(const Job& job, BandKind kind) const;

@@ -48,7 +48,7 @@ std::uint64_t SupervisorCore::clear_worker(WorkerSlot slot) {
   for (auto& [job, order] : orders) {
     PENSTOCK_COVERAGE_MARK("a worker was drained at once");
     order.job = job;
-    order.kill_after = policy_.config.grace;
+    order.kill_after = grace_of(*jobs_[job.value()]);
     order.alone = order.preempt = true;
     tell(slot, std::move(order));
   }
@@ -129,6 +129,8 @@ void SupervisorCore::lose_worker(WorkerSlot slot, const std::string& reason, con
   // Data first: attempts that go back to their queues must see which of their inputs are gone.
   lose_all_data(slot);
   lose_attempts(slot, reason, crash);
+  const std::vector<std::pair<JobId, BandKind>> broken = barriers_with(slot);
+  const std::string name = worker.description.name;
   for (const JobId id : active_) {
     Job& job = *jobs_[id.value()];
     for (const BandSlot band : worker.bands) rehouse(job, band);
@@ -143,6 +145,9 @@ void SupervisorCore::lose_worker(WorkerSlot slot, const std::string& reason, con
   if (worker.description.shared_storage) note_lost_writer(worker.incarnation);
   announce_loss(slot);
   workers_.remove(slot);
+  for (const auto& [id, kind] : broken)
+    if (Job& job = *jobs_[id.value()]; job.shares != nullptr)
+      give_up_barrier(job, kind, name + ", which held a part of them, was lost");
   note_lenders();
   policy_changed();
   end_reclaiming_if_complete();

@@ -111,6 +111,7 @@ Register SupervisorHarness::describe(WorkerId id, const WorkerSpec& spec) {
   description.shared_storage = spec.shared_storage;
   description.store_bytes_max = spec.store_bytes_max;
   description.log_questions = spec.log_questions;
+  description.barriers = spec.barriers;
   description.crash = spec.crash;
   description.labels = spec.labels;
   for (std::uint32_t i = 0; i < spec.bands + spec.gpus; ++i) {

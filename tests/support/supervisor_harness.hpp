@@ -28,6 +28,7 @@ struct WorkerSpec {
   bool shared_storage = false;
   Bytes store_bytes_max{};  ///< 0: what all have read is dropped at once.
   bool log_questions = true;
+  bool barriers = false;
   std::optional<OperatorCrash> crash{};
   std::vector<std::string> labels{};
 };

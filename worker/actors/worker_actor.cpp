@@ -112,6 +112,7 @@ class WorkerActor {
     description.store_bytes_max = store_bytes_max(options_);
     description.labels = options_.labels;
     description.log_questions = true;
+    description.barriers = true;
     description.crash = std::exchange(options_.crash, std::nullopt);
     WorkerPorts ports = make_ports();
     ports.life = life_;

@@ -339,6 +339,8 @@ void WorkerHost::State::carry_out() {
       messages.assign(1, FromWorker{ports.description});
     } else if (const auto* drain = std::get_if<worker_action::SendDrainState>(&action)) {
       messages.emplace_back(drain->state);
+    } else if (const auto* held = std::get_if<worker_action::SendBarrierAnswer>(&action)) {
+      messages.emplace_back(held->answer);
     } else if (const auto* explanation = std::get_if<worker_action::SendExplanation>(&action)) {
       messages.emplace_back(explanation->answer);
     } else if (const auto* restart = std::get_if<worker_action::RestartRunners>(&action)) {

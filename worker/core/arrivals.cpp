@@ -198,6 +198,7 @@ void WorkerCore::receive(const CancelBatch& message) {
       cancel(index, message.kill_after);
       index = next;
     }
+    if (jobs_.is_open(slot)) leave_barriers(slot);
     return;
   }
   for (const AttemptRef& attempt : message.attempts) {
@@ -243,16 +244,25 @@ void WorkerCore::receive(const EntitlementBatch& message) {
     JobSlot slot = jobs_.find(entitlement.job);
     if (!slot.valid() && entitlement.slots != MilliSlots::max()) slot = open_job(entitlement.job);
     if (!slot.valid()) continue;
-    Band& band = *bands_[entitlement.band.value()];
-    // The permits are latched too: otherwise a job at its entitlement would sit on all of them, prepared in vain.
-    // A permit is a slot, also of what takes a part of one.
-    const MilliSlots permits = entitlement.slots == MilliSlots::max()
-                                   ? entitlement.slots
-                                   : kOneSlot * ((entitlement.slots.value() + 999) / 1000);
-    band.prepare.set_entitlement(slot, permits, entitlement.fair_rank);
-    band.execute.set_entitlement(slot, entitlement.slots, entitlement.fair_rank);
-    band.dirty = true;
+    if (entitlement.barrier != 0 && !entitlement.slots.is_zero()) {
+      join_barrier(slot, entitlement);
+    } else {
+      entitle(slot, entitlement);
+    }
   }
+}
+
+void WorkerCore::entitle(JobSlot slot, const Entitlement& entitlement) {
+  Band& band = *bands_[entitlement.band.value()];
+  // The permits are latched too: otherwise a job at its entitlement would sit on all of them, prepared in vain.
+  // A permit is a slot, also of what takes a part of one.
+  const MilliSlots permits = entitlement.slots == MilliSlots::max()
+                                 ? entitlement.slots
+                                 : kOneSlot * ((entitlement.slots.value() + 999) / 1000);
+  band.prepare.set_entitlement(slot, permits, entitlement.fair_rank);
+  band.execute.set_entitlement(slot, entitlement.slots, entitlement.fair_rank);
+  if (!barriers_.empty()) leave_barrier(slot, band, !entitlement.slots.is_zero());
+  band.dirty = true;
 }
 
 void WorkerCore::receive(const StealRequest& message) {
@@ -285,6 +295,7 @@ void WorkerCore::receive(const ForgetJob& message) {
   const JobSlot slot = jobs_.find(message.job);
   if (!slot.valid()) return;
   jobs_[slot].forgotten = true;
+  leave_barriers(slot);
   for (RecordIndex index = jobs_[slot].records; index.valid();) {
     const RecordIndex next = records_[index].next_of_job;
     cancel(index, Duration{0});

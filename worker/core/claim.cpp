@@ -33,7 +33,9 @@ void WorkerCore::on(const worker_event::SupervisorReturned&) {
   for (std::uint32_t slot = 0; slot < jobs_.slots(); ++slot) {
     if (!jobs_.is_open(JobSlot{slot})) continue;
     claim_job(JobSlot{slot}, claim, room);
+    leave_barriers(JobSlot{slot});
     for (const auto& band : bands_) {
+      if (stays_closed(JobSlot{slot}, *band)) continue;
       band->prepare.set_entitlement(JobSlot{slot}, MilliSlots::max(), 0);
       band->execute.set_entitlement(JobSlot{slot}, MilliSlots::max(), 0);
       band->dirty = true;

@@ -273,6 +273,7 @@ void WorkerCore::close_job_if_done(JobSlot slot) {
     index = next;
   }
   successors_.close_job(slot);
+  leave_barriers(slot);
   for (const auto& band : bands_) {
     band->prepare.set_job_priority(slot, 0);
     band->execute.set_job_priority(slot, 0);

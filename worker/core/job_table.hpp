@@ -37,6 +37,7 @@ struct JobContext {
   std::int32_t priority = 0;
   bool trace = false;
   bool forgotten = false;  ///< Goes with its last record.
+  bool gang = false;       ///< It has been at a barrier: nothing of it starts on a band before its supervisor says so.
   std::size_t live = 0;    ///< Records.
   RecordIndex records;     ///< Head of their list.
   DatumIndex data;         ///< Head of its data's list.

@@ -37,6 +37,7 @@ RecordIndex LatchedQueue::first_waiting() const {
 void LatchedQueue::take(std::vector<Taken>& taken, std::size_t max) {
   PENSTOCK_CHECK(offered_left_ == 0);  // They come before everything that waits.
   const std::size_t before = taken.size();
+  if (any_reservation()) serve_reservations(taken, max);
   while (taken.size() - before < max && available_.slots > MilliSlots{0} && !order_.empty()) {
     const RecordIndex chosen = choose();
     if (!chosen.valid()) return;
@@ -384,6 +385,10 @@ std::string LatchedQueue::obstacle(RecordIndex record) const {
   if (!waits(record)) return {};
   const QueueItem& item = nodes_[record].item;
   const Job& job = jobs_[item.job.value()];
+  for (const Reservation& each : reservations_)
+    if (each.job == item.job)
+      return "barrier: of " + std::to_string(each.wanted.slots.value()) + " milli-slots of its gang here " +
+             std::to_string((each.held.slots + job.held).value()) + " are reserved";
   if (job.held + item.request->slots > job.entitlement)
     return "entitlement: the job holds " + std::to_string(job.held.value()) + " of " +
            std::to_string(job.entitlement.value()) + " milli-slots";
@@ -422,6 +427,7 @@ void LatchedQueue::validate() const {
     held[node.item.job.value()] += node.item.request->slots;
     PENSTOCK_CHECK(lane_holders_[node.lane] == node.item.record);
   }
+  for (const Reservation& each : reservations_) take_away(each.held, available);
   PENSTOCK_CHECK(waiting == waiting_ && offered == offered_left_ && holding == holding_);
   PENSTOCK_CHECK(available == available_);
   for (std::size_t j = 0; j < jobs_.size(); ++j) {

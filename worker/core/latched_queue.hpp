@@ -94,6 +94,20 @@ class LatchedQueue {
   /// What the job may hold, and its rank among jobs of equal priority. REQUIRES: nothing is offered, or the job is
   /// not limited from now on and has nothing here.
   void set_entitlement(JobSlot job, MilliSlots slots, std::int32_t fair_rank);
+
+  // Slots that are kept for a job until it may begin: reservations.cpp.
+  /// Keeps so much of it free for the job, with what its own runs hold: all that becomes free, before anybody who waits.
+  /// Replaces what was reserved for it before. REQUIRES: nothing is offered; the job is closed.
+  void reserve(JobSlot job, const ResourceVector& wanted);
+  /// From the next `take` on: what of the job waits has them first, and what it leaves is everybody's. Idempotent.
+  /// REQUIRES: nothing is offered.
+  void open_reservation(JobSlot job);
+  /// They are everybody's. Idempotent.
+  void drop_reservation(JobSlot job);
+  bool is_reserved(JobSlot job) const;  ///< All of it.
+  MilliSlots reserved_for(JobSlot job) const;
+  bool any_reservation() const { return !reservations_.empty(); }
+
   /// The new capacity; a smaller one takes effect as attempts end.
   void resize(const ResourceVector& capacity);
 
@@ -191,6 +205,12 @@ class LatchedQueue {
     std::uint32_t heap_position = kNowhere;
     Heap<ItemKey, TrackItem> items;
   };
+  struct Reservation {
+    JobSlot job;
+    ResourceVector wanted;  ///< Slots, and what of a device goes with them.
+    ResourceVector held;    ///< Of that; it is not available.
+    bool opens = false;     ///< With the next `take`.
+  };
   static constexpr std::uint32_t kNowhere = ~std::uint32_t{0};
   static constexpr std::uint32_t kTurn = 16;
 
@@ -212,6 +232,10 @@ class LatchedQueue {
   JobKey key_of(JobSlot job) const;
   RecordIndex choose();
   void grant(Node& node, std::vector<Taken>& taken);
+  ResourceVector missing_of(const Reservation& of) const;
+  bool all_are_reserved() const;
+  void fill_reservations();
+  void serve_reservations(std::vector<Taken>& taken, std::size_t max);
   void take_back(Node& node);
   bool has_lane() const;
   SlotIndex allot_lane(RecordIndex record);
@@ -242,6 +266,8 @@ class LatchedQueue {
   std::size_t offered_left_ = 0;
   bool within_jobs_ = false;  ///< What is on offer may follow runs of its own job only.
 
+  std::vector<Reservation> reservations_;  ///< In the order in which they came; almost always none.
+
   // Scratch.
   std::vector<RecordIndex> passed_;
   std::vector<JobSlot> lined_up_;
@@ -253,7 +279,8 @@ void LatchedQueue::offer(std::size_t max, std::span<const RecordIndex> running, 
   PENSTOCK_CHECK(offered_left_ == 0);
   offered_.clear();
   served_before_.clear();
-  if (running.empty()) return;
+  // What runs that end leave is wanted otherwise.
+  if (running.empty() || (any_reservation() && !all_are_reserved())) return;
   const MilliSlots slots = nodes_[running.front()].item.request->slots;
   line_up_for_offers(running, slots);
   within_jobs_ = order_.empty();

@@ -21,6 +21,7 @@ void WorkerCore::handle(const WorkerEvent& event, Instant now, Actions<WorkerAct
   // Whatever has just come to rest, a run or a write to disk, what may start now can be in any band.
   if (!waiting_for_room_.empty() && !at_rest_ && at_rest()) mark_all_dirty();
   pump_all();
+  if (!barriers_.empty()) answer_barriers();
   start_fetches();
   keep_room();
   if (runners_wanted_) warm_runners();
@@ -32,6 +33,8 @@ void WorkerCore::handle(const WorkerEvent& event, Instant now, Actions<WorkerAct
 std::optional<Instant> WorkerCore::next_deadline() const {
   Instant next = std::min({check_at_, reports_.deadline(), load_report_at_, offers_end_at_});
   next = std::min({next, room_given_up_at_, spill_postponed_ ? spill_again_at_ : kNever});
+  for (const BarrierHere& barrier : barriers_)
+    if (!barrier.over) next = std::min(next, barrier.until);
   for (const auto& band : bands_)
     if (band->held_back) next = std::min(next, later(band->progress_at, config_.report_after));
   return next == kNever ? std::nullopt : std::optional{next};
@@ -208,6 +211,10 @@ void WorkerCore::validate() const {
     PENSTOCK_CHECK(record.holds_quota || band.quota.granted_to(index).is_zero());
     PENSTOCK_CHECK(band.quota.waits(index) == (record.state == SubtaskState::Quota));
     PENSTOCK_CHECK(!runs || band.running[record.running_position] == index);
+  }
+  for (const BarrierHere& barrier : barriers_) {
+    PENSTOCK_CHECK(jobs_.is_open(barrier.job) && jobs_[barrier.job].gang);
+    PENSTOCK_CHECK(bands_[barrier.band.value()]->execute.is_closed(barrier.job));
   }
   std::size_t jobs_live = 0;
   std::size_t bands_cached = 0;

@@ -217,6 +217,14 @@ class WorkerCore {
   void drop_datum(DatumIndex index);
   void lose_datum(DatumIndex index);
 
+  // Slots that are reserved for gangs: barriers.cpp.
+  void entitle(JobSlot slot, const Entitlement& entitlement);
+  void join_barrier(JobSlot slot, const Entitlement& entitlement);
+  void leave_barrier(JobSlot slot, Band& band, bool opens);
+  void leave_barriers(JobSlot slot);
+  void answer_barriers();
+  bool stays_closed(JobSlot slot, const Band& band) const;
+
   // What is said to a supervisor that has forgotten us: claim.cpp.
   void claim_job(JobSlot slot, WorkerClaim& claim, std::size_t& room);
   void send_claim(WorkerClaim& claim, bool last);
@@ -262,6 +270,17 @@ class WorkerCore {
   Instant check_at_ = kNever;             ///< Earliest instant at which a running attempt may need attention.
   Instant load_report_at_ = kNever;
   Instant offers_end_at_ = kNever;  ///< What lanes have taken over is asked for by then.
+  /// A gang that waits here until all its slots are held, on whatever workers.
+  struct BarrierHere {
+    JobSlot job;
+    BandIndex band;
+    std::uint64_t number = 0;
+    MilliSlots slots;
+    Instant until{};    ///< Without word from the supervisor they are given back then.
+    bool told = false;  ///< That they are held,
+    bool over = false;  ///< or that they have been given back.
+  };
+  std::vector<BarrierHere> barriers_;  ///< Almost always none.
   std::deque<RecordIndex> waiting_for_room_;
   Bytes waiting_bytes_;                ///< Of the outputs of those.
   Bytes fetch_blocked_;                ///< Of the first fetch in line, if there is no room for it.

@@ -383,6 +383,7 @@ struct JobOptions {
   std::string queue;
   std::vector<std::string> pools;   ///< By preference: the next where the one before has no room.
   std::vector<std::string> labels;  ///< It runs on workers that have one of these.
+  std::uint64_t grace_ms = 0;  ///< What is preempted of it has so long to save what it has; 0: the cluster's.
 };
 
 /// A connection to a cluster, or a cluster of its own. Any thread may use it.
@@ -420,6 +421,7 @@ class Client {
     wanted.pool_count = static_cast<std::uint32_t>(pools.size());
     wanted.labels = labels.data();
     wanted.label_count = static_cast<std::uint32_t>(labels.size());
+    wanted.grace_ms = options.grace_ms;
     const std::int64_t job = penstock_submit(client_.get(), graph.graph_.release(), &wanted);
     if (job < 0) return last_failure();
     return Job{client_.get(), job, true};

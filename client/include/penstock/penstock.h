@@ -181,6 +181,7 @@ typedef struct penstock_job_options {
   uint32_t pool_count;
   uint32_t label_count;
   const char* const* labels; /* It runs on workers that have one of these. */
+  uint64_t grace_ms;         /* What is preempted of it has so long to save what it has; 0: the cluster's. */
 } penstock_job_options;
 
 /* The number of the job. Takes the graph, also when it fails: it is freed. */

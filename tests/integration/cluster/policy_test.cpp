@@ -104,6 +104,34 @@ TEST(PolicyLive, SighupReadsTheConfigurationAgainAndAWrongOneChangesNothing) {
   EXPECT_EQ(order("who"), "SIGHUP");
 }
 
+// Each of its members goes on only when all of them run, on two workers that another job keeps busy.
+TEST(PolicyLive, AGangOverTwoWorkersRunsAsAWhole) {
+  const ScratchDirectory scratch;
+  const std::string config = scratch.write("policy.toml",
+                                           "[policy]\nperiod = \"50ms\"\n"
+                                           "[[policy.pool]]\nname = \"all\"\npreset = \"priority\"\npreemption = true\n");
+  ClusterProcesses cluster{{"--config", config, "--no-state"}};
+  cluster.start_worker("w1", {"--slots", "2"});
+  cluster.start_worker("w2", {"--slots", "2"});
+  const auto session = cluster.connect();
+  ASSERT_TRUE(wait_until([&] { return rows(*session, "workers", "name").size() == 2; }));
+  JobSpec small = of_project("small", "");
+  const auto busy = session->submit(small, commands(400, "sleep 0.02"));
+  ASSERT_TRUE(busy.has_value()) << to_string(busy.error());
+  ASSERT_TRUE(wait_until([&] { return number(rows(*session, "jobs", "name")["small"]["succeeded"]) > 4; }));
+  JobSpec gang = of_project("gang", "");
+  gang.priority = 5;
+  gang.policy.gang = 4;
+  const std::string here = scratch.at("member.");
+  const auto submitted = session->submit(
+      gang, commands(4, "touch " + here + "$$; until [ $(ls " + here + "* | wc -l) = 4 ]; do sleep 0.02; done"));
+  ASSERT_TRUE(submitted.has_value()) << to_string(submitted.error());
+  ASSERT_EQ(wait_for_end(*session, submitted->job), JobState::Succeeded) << cluster.log_of("supervisor");
+  const Value pool = rows(*session, "pools", "pool")["all"];
+  EXPECT_GE(number(pool["barriers"]), 1) << "it waited at a barrier";
+  ASSERT_EQ(wait_for_end(*session, busy->job), JobState::Succeeded) << "and others go on";
+}
+
 // The first pool is taken, so it goes to the second; there only one worker has its label. What runs says where.
 TEST(PolicyLive, AJobGoesToTheNextOfItsPoolsAndToWorkersWithItsLabelOnly) {
   const ScratchDirectory scratch;

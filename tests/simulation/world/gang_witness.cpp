@@ -56,8 +56,11 @@ std::vector<GangView> gangs_of(const supervisor::SupervisorCore& core, const std
       if (share.unit_milli == 0 || share.bound) continue;
       GangView& seen = gangs.emplace_back(GangView{id, kind, job->spec.policy.gang * 1000ULL});
       for (std::uint32_t i = 0; i < workers.band_slots(); ++i)
-        if (const supervisor::BandEntry& band = workers[supervisor::BandSlot{i}]; band.alive && band.kind == kind)
+        if (const supervisor::BandEntry& band = workers[supervisor::BandSlot{i}]; band.alive && band.kind == kind) {
           seen.given += given_to(*job, supervisor::BandSlot{i}, kind);
+          if (!job->spec.policy.may_be_preempted() || share.all_stay)
+            seen.stays += std::uint64_t{job->shares->of(supervisor::BandSlot{i}).started} * share.portion.run_milli;
+        }
       // What consolidation moves has its next place already.
       for (const std::vector<supervisor::PromisedPlace>& places : share.promised)
         for (const supervisor::PromisedPlace& place : places) seen.given += seen.given > 0 ? place.milli : 0;

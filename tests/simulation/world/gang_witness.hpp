@@ -18,8 +18,9 @@ struct GangView {
   BandKind kind = BandKind::Cpu;
   std::uint64_t wanted = 0;  ///< Thousandths of slots, all together.
   std::uint64_t given = 0;   ///< On bands that are there, and where it is moved to.
+  std::uint64_t stays = 0;   ///< Under runs that never leave: whatever holds the gang back, it keeps those.
 
-  bool in_part() const { return given > 0 && given < wanted; }
+  bool in_part() const { return given > stays && given < wanted; }
 };
 
 class GangWitness {

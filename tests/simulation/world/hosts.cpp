@@ -59,6 +59,7 @@ void SupervisorHost::come_back() {
   if (up_) return;
   up_ = true;
   core_ = std::make_unique<SupervisorCore>(config_, rng_.fork(), Durability::Journal);
+  barriers_.clear();
   known_.clear();
   RecoveredState state = disk_.state();
   next_worker_ = std::max(next_worker_, state.next_worker.value());
@@ -218,12 +219,31 @@ void SupervisorHost::witness_drain(const AdminAnswer& answer) {
 void SupervisorHost::witness(const SendToWorker& order) {
   if (const auto* drain = std::get_if<Drain>(&order.message); drain != nullptr && !drain->enabled)
     drained_.erase(order.worker);
+  if (const auto* plan = std::get_if<EntitlementBatch>(&order.message))
+    for (const Entitlement& each : plan->entitlements) witness_barrier(order.worker, each);
   const auto* batch = std::get_if<AssignBatch>(&order.message);
-  if (batch == nullptr) return;
+  if (batch == nullptr || batch->assignments.empty()) return;
   if (drained_.contains(order.worker))
     world_.oracle().breach(to_string(order.worker) + " is given work, though an operator was told that it drains");
   for (const Assignment& assignment : batch->assignments) world_.oracle().assigned({batch->job, assignment.subtask});
   witness_place(order.worker, batch->job);
+}
+
+/// A gang is told to begin when all its slots are held at that moment. Where it must run somewhere it takes them one by
+/// one, and without a policy nobody waits.
+void SupervisorHost::witness_barrier(WorkerId id, const Entitlement& entitlement) {
+  const std::uint64_t barrier = barriers_.told(id, entitlement);
+  const Job* job = barrier == 0 ? nullptr : core_->find_job(entitlement.job);
+  if (job == nullptr || job->shares == nullptr || job->spec.policy.gang == 0) return;
+  for (const BarrierWitness::Place& place : barriers_.places_of(entitlement.job, barrier)) {
+    const WorkerHost* host = world_.find_worker(place.worker);
+    if (host == nullptr || !host->up() || !host->knows_barriers()) continue;
+    const BandKind kind = host->kind_of(place.band);
+    if (job->shares->kinds[static_cast<std::size_t>(kind)].bound) continue;
+    if (!host->reservations().holds(entitlement.job, place.band, barrier))
+      world_.oracle().breach("the gang of " + to_string(entitlement.job) + " begins, and " + host->name() +
+                             " does not hold its slots");
+  }
 }
 
 /// Whatever is given out goes to a pool of the job's list, and to a worker that its labels allow.

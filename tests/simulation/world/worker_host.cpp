@@ -11,7 +11,10 @@ using namespace worker::worker_action;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-WorkerHost::WorkerHost(World& world, std::string name) : world_(world), name_(std::move(name)) {
+WorkerHost::WorkerHost(World& world, std::string name)
+    : world_(world),
+      name_(std::move(name)),
+      knows_barriers_(!Rng{mix_bits(world_.options().seed) ^ 0xba44 ^ world_.workers().size()}.chance(1, 10)) {
   Rng& rng = world_.rng();
   const auto count = static_cast<std::uint32_t>(1 + rng.below(2));
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -42,6 +45,7 @@ void WorkerHost::begin_life() {
   core_ = std::make_unique<WorkerCore>(world_.worker_config(), bands_);
   entitled_.clear();
   entitlement_version_ = 0;
+  reservations_.clear();
   endpoint_.reset();
   store_.clear();
   spilled_.clear();
@@ -109,6 +113,7 @@ void WorkerHost::welcomed(std::uint64_t connection, const Greeting& greeting) {
   plan_link_tick();
   entitled_.clear();
   entitlement_version_ = 0;
+  reservations_.returned();
   if (renewed)
     handle(worker_event::SupervisorReturned{});
   else
@@ -128,6 +133,7 @@ Register WorkerHost::description(bool reclaims) const {
   description.labels = {"any"};
   if (name_ == "worker-1") description.labels.push_back("first");
   description.log_questions = true;
+  description.barriers = knows_barriers_;
   description.crash = crash_;
   return description;
 }
@@ -234,8 +240,16 @@ void WorkerHost::arrive(const Frame& frame) {
 void WorkerHost::receive(const MessagePtr& message) {
   const auto* order = std::get_if<ToWorker>(message.get());
   if (order == nullptr) return world_.oracle().breach("a worker received what is not for workers");
-  if (const auto* entitlements = std::get_if<EntitlementBatch>(order)) note_entitlements(*entitlements);
-  handle(worker_event::MessageArrived{*order});
+  if (const auto* forget = std::get_if<ForgetJob>(order)) reservations_.forgotten(forget->job);
+  if (const auto* cancel = std::get_if<CancelBatch>(order); cancel != nullptr && cancel->whole_job)
+    reservations_.forgotten(cancel->job);
+  const auto* entitlements = std::get_if<EntitlementBatch>(order);
+  if (entitlements == nullptr) return handle(worker_event::MessageArrived{*order});
+  EntitlementBatch batch = *entitlements;
+  if (!knows_barriers_)
+    for (Entitlement& each : batch.entitlements) each.barrier = 0;
+  note_entitlements(batch);
+  handle(worker_event::MessageArrived{std::move(batch)});
 }
 
 void WorkerHost::send(FromWorker message) {
@@ -281,6 +295,8 @@ void WorkerHost::handle_one(const WorkerEvent& event) {
   if (world_.options().validate) core_->validate();
   carry_out(actions);
   check_capacity();
+  if (const std::string overdue = reservations_.overdue(world_.now()); !overdue.empty())
+    world_.oracle().breach(name_ + ": " + overdue);
   plan_tick();
 }
 
@@ -322,6 +338,10 @@ void WorkerHost::carry_out(Actions<WorkerAction>& actions) {
       send(std::move(claim->claim));
     } else if (const auto* drain = std::get_if<SendDrainState>(&action)) {
       send(drain->state);
+    } else if (const auto* held = std::get_if<SendBarrierAnswer>(&action)) {
+      reservations_.answered(held->answer);
+      check_answer(held->answer);
+      send(held->answer);
     } else if (const auto* explanation = std::get_if<SendExplanation>(&action)) {
       send(explanation->answer);
     } else if (const auto* reject = std::get_if<Reject>(&action)) {
@@ -484,6 +504,7 @@ void WorkerHost::start(const StartSubtask& action) {
       world_.oracle().breach(to_string(action.id) + " runs while its input " + to_string(key) + " is on disk");
   }
   check_entitlement(action);
+  check_reservations(action);
   world_.oracle().run_started(life_, action.id, action.attempt, world_.supervisor().knows_success(action.id));
   world_.note("life % runs %:%#% on band %",
               {life_, action.id.job.value(), action.id.index.value(), action.attempt.value(), action.band.value()});
@@ -644,23 +665,6 @@ std::uint32_t WorkerHost::largest_band() const {
   for (const BandDescription& band : bands_)
     if (band.kind == BandKind::Cpu) most = std::max(most, band.capacity.slots.value() / 1000);
   return static_cast<std::uint32_t>(most);
-}
-
-void WorkerHost::note_entitlements(const EntitlementBatch& batch) {
-  if (batch.version <= entitlement_version_) return;
-  entitlement_version_ = batch.version;
-  for (const Entitlement& each : batch.entitlements) entitled_[{each.job, each.band}] = each.slots;
-}
-
-/// The second latch: what starts finds its job below its entitlement, whatever larger one there was before.
-void WorkerHost::check_entitlement(const StartSubtask& action) const {
-  const auto entitled = entitled_.find({action.id.job, action.band});
-  if (entitled == entitled_.end()) return;
-  MilliSlots held;
-  for (const auto& [record, run] : runs_)
-    if (run.band == action.band && run.id.job == action.id.job) held += run.program->request.slots;
-  if (held + action.program->request.slots > entitled->second)
-    world_.oracle().breach(name_ + " starts " + to_string(action.id) + " though its job holds all that it may");
 }
 
 void WorkerHost::plan_tick() {

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "tests/simulation/world/barrier_witness.hpp"
 #include "tests/simulation/world/endpoint.hpp"
 #include "tests/simulation/world/world.hpp"
 #include "worker/core/worker_core.hpp"
@@ -46,6 +47,9 @@ class WorkerHost {
   const worker::WorkerCore& core() const { return *core_; }
   const std::string& name() const { return name_; }
   std::uint32_t largest_band() const;
+  bool knows_barriers() const { return knows_barriers_; }
+  BandKind kind_of(BandIndex band) const { return bands_[band.value()].kind; }
+  const ReservationWitness& reservations() const { return reservations_; }
   bool has(const DataKey& key) const { return store_.contains(key); }
   std::size_t data_held() const { return store_.size(); }
   std::string first_datum() const { return to_string(store_.begin()->first); }
@@ -100,6 +104,9 @@ class WorkerHost {
   void check_capacity() const;
   Bytes least_grant(const Run& run) const;
   void note_entitlements(const EntitlementBatch& batch);
+  void check_reservations(const worker::worker_action::StartSubtask& action) const;
+  void check_answer(const BarrierAnswer& answer) const;
+  MilliSlots run_by(JobId job, BandIndex band) const;
   void check_entitlement(const worker::worker_action::StartSubtask& action) const;
   void plan_tick();
   void plan_link_tick();
@@ -136,6 +143,8 @@ class WorkerHost {
   std::vector<UntoldEnd> untold_;
   std::map<std::pair<JobId, BandIndex>, MilliSlots> entitled_;  ///< What was told last; no entry: no limit.
   std::uint64_t entitlement_version_ = 0;
+  const bool knows_barriers_;  ///< One of an older version does not.
+  ReservationWitness reservations_;
   std::map<DataKey, Bytes> store_;
   std::set<DataKey> spilled_;
   std::map<DataKey, std::uint64_t> adopted_;  ///< Data of shared storage, and whose life has put them there.

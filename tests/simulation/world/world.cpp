@@ -80,6 +80,10 @@ void World::draw_configuration() {
   Rng gangs{mix_bits(options_.seed) ^ 0x6a46};
   if (options_.policy && gangs.chance(1, 2))
     supervisor_config_.policy.gang_wait = milliseconds{gangs.chance(1, 8) ? 0 : gangs.between(1, 3000)};
+  Rng barriers{mix_bits(options_.seed) ^ 0xba44};
+  if (options_.policy && barriers.chance(1, 2))
+    supervisor_config_.policy.gang_barrier = milliseconds{barriers.chance(1, 8) ? 1 : barriers.between(5, 2000)};
+  worker_config_.barrier_margin = link_config_.silence_max + milliseconds{1000};
   Rng rules{mix_bits(options_.seed) ^ 0x4175};
   has_rules_ = options_.policy && rules.chance(1, 2);
   if (has_rules_) add_rules(rules, supervisor_config_.policy);
@@ -215,6 +219,7 @@ void World::check_nothing_left() {
     for (std::uint16_t i = 0; i < core.band_count(); ++i) {
       const worker::Band& band = core.band(BandIndex{i});
       if (!band.quota.used().is_zero()) oracle_.breach(host->name() + " has not got its memory back");
+      if (band.execute.any_reservation()) oracle_.breach(host->name() + " still keeps slots for a gang");
       if (!band.execute.idle() || !band.prepare.idle()) oracle_.breach(host->name() + " has not got its slots back");
     }
   }

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/core/supervisor_core.hpp"
+#include "tests/simulation/world/barrier_witness.hpp"
 #include "tests/simulation/world/endpoint.hpp"
 #include "tests/simulation/world/event_queue.hpp"
 #include "tests/simulation/world/gang_witness.hpp"
@@ -79,6 +79,7 @@ class SupervisorHost {
   void witness_drain(const AdminAnswer& answer);
   void witness(const supervisor::supervisor_action::SendToWorker& order);
   void witness_place(WorkerId id, JobId number) const;
+  void witness_barrier(WorkerId id, const Entitlement& entitlement);
   void plan_tick();
   void plan_link_tick(WorkerId worker);
   void write(supervisor::supervisor_action::Persist&& order);
@@ -109,6 +110,7 @@ class SupervisorHost {
   std::vector<std::uint64_t> started_before_;  ///< By band, when the pass under way began.
   LimitWitness limits_;
   GangWitness gangs_;
+  BarrierWitness barriers_;
   std::set<BandId> bands_before_;  ///< Those that were there when the pass under way began.
   bool reclaiming_ = false;
   std::map<std::uint64_t, WorkerId> known_;  ///< Lives of workers of before the restart, until they come back.

@@ -78,7 +78,8 @@ inline std::vector<ToWorker> all_to_worker() {
       CancelBatch{JobId{1}, false, {}, kDefaultGrace, true},
       CancelBatch{JobId{1}, false, {{SubtaskIndex{4}, Attempt{1}}}, Duration{7}, true, true},
       PriorityBatch{JobId{1}, true, -5, {{SubtaskIndex{2}, 3}}},
-      EntitlementBatch{7, {{JobId{1}, BandIndex{2}, MilliSlots::max(), -3}}},
+      EntitlementBatch{7, {{JobId{1}, BandIndex{2}, MilliSlots::max(), -3},
+                           {JobId{1}, BandIndex{3}, MilliSlots{1500}, 0, 1ULL << 63U, Duration{5}, MilliGpu{250}, kGiB}}},
       StealRequest{JobId{1}, {{SubtaskIndex{2}, Attempt{3}}}},
       DropBatch{JobId{1}, true, {{SubtaskIndex{2}, 3}}},
       KeepBatch{JobId{1},
@@ -114,6 +115,7 @@ inline std::vector<FromWorker> all_from_worker() {
   description.store_bytes_max = kMiB * 400;
   description.labels = {"a100", "rack-7"};
   description.log_questions = true;
+  description.barriers = true;
   description.crash =
       OperatorCrash{Incarnation{99}, {JobId{4}, SubtaskIndex{5}}, Attempt{6}, 11, "operator 'o' crashed"};
   ReportBatch batch;
@@ -136,7 +138,8 @@ inline std::vector<FromWorker> all_from_worker() {
           DrainState{true, true},
           ExplainAnswer{1, true, "s", "r"},
           claim,
-          LogAnswer{2, std::string{"1:2#1 \0any\n", 11}}};
+          LogAnswer{2, std::string{"1:2#1 \0any\n", 11}},
+          BarrierAnswer{JobId{1}, BandIndex{2}, 1ULL << 63U, MilliSlots{1500}}};
 }
 
 inline std::vector<FromClient> all_from_client() {

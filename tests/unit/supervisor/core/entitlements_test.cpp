@@ -320,6 +320,23 @@ TEST(Entitlements, AGangGivesItsPromisedPlacesBackWhenOthersDoNotLeaveThem) {
   supervisor.ignore();
 }
 
+TEST(Entitlements, WhatIsPreemptedHasTheGraceOfItsJob) {
+  PolicedSupervisor supervisor{policed("priority")};
+  supervisor.join({.slots = 1});
+  supervisor.submit(GraphBuilder{}.sources(1).build(), named("low", {.grace = 42s}));
+  supervisor.settle(2);
+  supervisor.say(1, 0, Outcome::Started);
+  JobSpec high = named("high");
+  high.priority = 10;
+  supervisor.submit(GraphBuilder{}.sources(1).build(), high);
+  supervisor.settle(2);
+  const auto orders = supervisor.take<CancelBatch>();
+  ASSERT_EQ(orders.size(), 1U);
+  EXPECT_TRUE(orders[0].second.preempt);
+  EXPECT_EQ(orders[0].second.kill_after, 42s);
+  supervisor.ignore();
+}
+
 // Of a job that is no gang, only its first slot: it goes on with fewer. Spec: policy-runai 12.
 TEST(Entitlements, AGangKeepsItsSlotsForTheMinimumRuntimeOfItsProject) {
   PolicedSupervisor supervisor{

@@ -6,6 +6,8 @@
 namespace penstock::supervisor {
 namespace {
 
+using namespace std::chrono_literals;
+
 JobSpec of(JobPolicy policy) {
   JobSpec spec;
   spec.policy = std::move(policy);
@@ -45,6 +47,19 @@ TEST(PolicySetup, WithoutAPolicyNothingIsAskedAndNothingLimited) {
   EXPECT_EQ(supervisor.assigned(), Lines{"0 to w1"});
   EXPECT_EQ(supervisor.take_passes().size(), 0U);
   EXPECT_EQ(supervisor.ask("queue").error().code, ErrorCode::WrongState);
+}
+
+TEST(PolicySetup, AJobMayAskForAsMuchGraceAsTheSiteAllowsAndNoMore) {
+  SupervisorConfig config;
+  config.policy.grace_max = 20s;
+  SupervisorHarness supervisor{config};
+  supervisor.join();
+  EXPECT_TRUE(supervisor.submit(GraphBuilder{}.sources(1).build(), of({.grace = config.policy.grace_max})).valid());
+  EXPECT_FALSE(
+      supervisor.submit(GraphBuilder{}.sources(1).build(), of({.grace = config.policy.grace_max + 1ms})).valid());
+  EXPECT_EQ(to_string(supervisor.refusal()).find("grace of 20.001 s: is above `policy.grace_max`, which is 20 s"), 0U)
+      << to_string(supervisor.refusal());
+  supervisor.ignore();
 }
 
 // A policy may come later, and then the list counts.

@@ -1,0 +1,231 @@
+// SupervisorCore: gangs that have been given all their slots and wait until workers hold all of them. Decision 0016.
+#include <algorithm>
+
+#include "common/base/coverage_mark.hpp"
+#include "supervisor/core/decimal_text.hpp"
+#include "supervisor/core/supervisor_core.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+std::string seconds_text(Duration duration) {
+  const std::int64_t milliseconds = std::max<std::int64_t>(duration / std::chrono::milliseconds{1}, 0);
+  return decimal_text(milliseconds) + " s";
+}
+
+std::string band_text(const WorkerTable& workers, BandSlot band) {
+  return workers.worker_of(band).description.name + "/" + workers[band].description.name;
+}
+
+/// Whether it runs anything there that it never gives back. Then it has begun.
+bool has_runs_that_stay(const WorkerTable& workers, const Job& job, BandKind kind) {
+  if (job.spec.policy.may_be_preempted() && !job.shares->kinds[static_cast<std::size_t>(kind)].all_stay) return false;
+  for (std::uint32_t i = 0; i < workers.band_slots(); ++i)
+    if (workers[BandSlot{i}].alive && workers[BandSlot{i}].kind == kind && job.shares->of(BandSlot{i}).started > 0)
+      return true;
+  return false;
+}
+
+}  // namespace
+
+/// Whoever is given slots and had none waits at a barrier; a gang that has begun, or whose slots must be where its work
+/// is, does not. Whether workers have to be told again what they let it hold.
+bool SupervisorCore::watch_barrier(Job& job, BandKind kind) {
+  if (job.spec.policy.gang == 0) return false;
+  KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
+  std::uint64_t given = 0;
+  for (std::uint32_t i = 0; i < workers_.band_slots(); ++i)
+    if (workers_[BandSlot{i}].alive && workers_[BandSlot{i}].kind == kind)
+      given += job.shares->of(BandSlot{i}).planned;
+  GangBarrier& barrier = share.barrier;
+  if (given == 0 || share.bound) {
+    const bool waited = barrier.waits();
+    barrier.end(given > 0);
+    return waited;
+  }
+  if (barrier.waits() && given < milli_of_gang(job, kind)) {
+    PENSTOCK_COVERAGE_MARK("a gang loses a part of its place at its barrier");
+    for (std::uint32_t i = 0; i < workers_.band_slots(); ++i)
+      if (workers_[BandSlot{i}].alive && workers_[BandSlot{i}].kind == kind) job.shares->at(BandSlot{i}).planned = 0;
+    barrier.end(false);
+    ++policy_.barriers_given_up;
+    return false;  // What they hold changes, and so they are told.
+  }
+  if (barrier.open || barrier.waits()) return false;
+  if (has_runs_that_stay(workers_, job, kind)) {
+    barrier.end(true);
+    return false;
+  }
+  PENSTOCK_COVERAGE_MARK("a gang waits at its barrier");
+  barrier.begin(++policy_.barriers, now_);
+  policy_.barriers_end = std::min(policy_.barriers_end, later(now_, policy_.config.gang_barrier));
+  return true;
+}
+
+/// What a worker is told to hold for it on a band, instead of letting it begin.
+void SupervisorCore::reserve_for(const Job& job, BandSlot band, Entitlement& entitlement) const {
+  const KindShare& share = job.shares->kinds[static_cast<std::size_t>(workers_[band].kind)];
+  if (!share.barrier.waits() || entitlement.slots.is_zero() || entitlement.slots == MilliSlots::max()) return;
+  entitlement.barrier = share.barrier.number;
+  entitlement.barrier_max = std::max(later(share.barrier.since, policy_.config.gang_barrier) - now_, Duration{0});
+  const std::int64_t runs = entitlement.slots.value() / std::max<std::int64_t>(share.unit_milli, 1);
+  entitlement.gpu = share.beside.gpu * runs;
+  entitlement.device_memory = share.beside.device_memory * runs;
+}
+
+/// Where quotas count, a gang is as many portions as there are in it.
+std::uint64_t SupervisorCore::milli_of_gang(const Job& job, BandKind kind) const {
+  const std::uint64_t all = std::uint64_t{job.spec.policy.gang} * 1000;
+  const std::uint64_t portion = job.shares->kinds[static_cast<std::size_t>(kind)].portion.milli;
+  return counts_quotas(job.shares->pool) ? all / portion * portion : all;
+}
+
+/// A worker that knows of no barriers lets the gang begin as soon as it is told to hold anything: it is not waited for.
+void SupervisorCore::open_if_all_held(Job& job, BandKind kind) {
+  GangBarrier& barrier = job.shares->kinds[static_cast<std::size_t>(kind)].barrier;
+  // Whoever is late may have been given up by a worker: see `worker.barrier_margin`.
+  if (!barrier.waits() || now_ >= later(barrier.since, policy_.config.gang_barrier)) return;
+  std::uint64_t given = 0;
+  std::vector<WorkerSlot> workers;
+  for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
+    const BandSlot band{i};
+    const std::uint64_t planned = job.shares->of(band).planned;
+    if (!workers_[band].alive || workers_[band].kind != kind || planned == 0) continue;
+    given += planned;
+    if (!workers_.worker_of(band).description.barriers) continue;
+    if (!barrier.is_held(band)) return;
+    if (workers.empty() || workers.back() != workers_[band].worker) workers.push_back(workers_[band].worker);
+  }
+  if (given < milli_of_gang(job, kind)) return;
+  PENSTOCK_COVERAGE_MARK("a gang begins because all its slots are held");
+  barrier.end(true);
+  ++policy_.barriers_opened;
+  for (const WorkerSlot worker : workers) send_entitlements(job, worker);
+}
+
+void SupervisorCore::receive(WorkerSlot slot, const BarrierAnswer& message) {
+  if (!knows(message.job) || message.band.value() >= workers_[slot].bands.size()) return;
+  Job& job = *jobs_[message.job.value()];
+  if (job.shares == nullptr || job.cancelling) return;
+  const BandSlot band = workers_[slot].bands[message.band.value()];
+  const BandKind kind = workers_[band].kind;
+  GangBarrier& barrier = job.shares->kinds[static_cast<std::size_t>(kind)].barrier;
+  if (!barrier.waits() || barrier.number != message.barrier) {
+    PENSTOCK_COVERAGE_MARK("a worker answers for a barrier that is over");
+    return;
+  }
+  if (message.held.is_zero())
+    return give_up_barrier(job, kind, band_text(workers_, band) + " had no word for too long and gave its slots back");
+  const MilliSlots asked = std::min(job.shares->of(band).entitled, kOneSlot * workers_[band].slots);
+  if (asked.is_zero() || message.held < asked || barrier.is_held(band)) return;
+  barrier.held.push_back(band);
+  open_if_all_held(job, kind);
+}
+
+/// All or nothing: what others hold for it already is given back with the rest, and others come first in the next pass.
+void SupervisorCore::give_up_barrier(Job& job, BandKind kind, const std::string& why) {
+  PENSTOCK_COVERAGE_MARK("a gang gives all its reserved slots back");
+  KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
+  const bool stays = has_runs_that_stay(workers_, job, kind);
+  for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
+    const BandEntry& band = workers_[BandSlot{i}];
+    if (!band.alive || band.kind != kind) continue;
+    BandShare& there = job.shares->at(BandSlot{i});
+    there.planned = stays ? milli_run(share, there, band) : 0;
+  }
+  share.barrier.end(stays);
+  share.barrier.sits_out = stays ? 0 : policy_.passes + 1;
+  share.gave_back = "its gang gave all its reserved slots back and waits anew: " + why;
+  ++policy_.barriers_given_up;
+  entitle(job);
+  policy_changed();
+}
+
+void SupervisorCore::give_up_late_barriers() {
+  policy_.barriers_end = kNever;
+  for (const JobId id : std::vector<JobId>{active_})
+    for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
+      Job& job = *jobs_[id.value()];
+      if (job.shares == nullptr || job.cancelling) continue;
+      const GangBarrier& barrier = job.shares->kinds[static_cast<std::size_t>(kind)].barrier;
+      if (!barrier.waits()) continue;
+      const Instant end = later(barrier.since, policy_.config.gang_barrier);
+      if (now_ >= end)
+        give_up_barrier(job, kind, "after `policy.gang_barrier`, " + seconds_text(policy_.config.gang_barrier) + ", " +
+                                       barrier_text(job, kind));
+      else
+        policy_.barriers_end = std::min(policy_.barriers_end, end);
+    }
+}
+
+/// Gangs that wait for slots of that worker.
+std::vector<std::pair<JobId, BandKind>> SupervisorCore::barriers_with(WorkerSlot slot) const {
+  std::vector<std::pair<JobId, BandKind>> found;
+  for (const JobId id : active_)
+    for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
+      const Job& job = *jobs_[id.value()];
+      if (job.shares == nullptr || !job.shares->kinds[static_cast<std::size_t>(kind)].barrier.waits()) continue;
+      const std::vector<BandSlot>& bands = workers_[slot].bands;
+      const bool there = std::any_of(bands.begin(), bands.end(), [&](BandSlot band) {
+        return workers_[band].kind == kind && job.shares->of(band).planned > 0;
+      });
+      if (there) found.emplace_back(id, kind);
+    }
+  return found;
+}
+
+/// The job ends: nothing stays reserved for it.
+void SupervisorCore::leave_barriers(Job& job) {
+  if (job.shares == nullptr || job.spec.policy.gang == 0) return;
+  for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu})
+    if (GangBarrier& barrier = job.shares->kinds[static_cast<std::size_t>(kind)].barrier; barrier.waits()) {
+      PENSTOCK_COVERAGE_MARK("a gang ends while it waits at a barrier");
+      barrier.end(false);
+      for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i) {
+        const WorkerEntry& worker = workers_[WorkerSlot{i}];
+        const bool heard = worker.alive && i < job.known_of.size() && (job.known_of[i] & Job::kHeardOf) != 0;
+        bool any = false;
+        for (const BandSlot band : heard ? worker.bands : std::vector<BandSlot>{})
+          if (workers_[band].kind == kind && !job.shares->of(band).entitled.is_zero()) {
+            job.shares->at(band).entitled = MilliSlots{};
+            any = true;
+          }
+        if (any) send_entitlements(job, WorkerSlot{i});
+      }
+    }
+}
+
+/// Nobody tells gangs when to begin in this life: what an earlier one had closed is open.
+void SupervisorCore::free_gang(const Job& job, WorkerSlot slot) {
+  EntitlementBatch batch;
+  batch.version = ++policy_.version;
+  for (const BandSlot band : workers_[slot].bands)
+    batch.entitlements.push_back({job.id, workers_[band].id.band, MilliSlots::max(), 0});
+  tell(slot, std::move(batch));
+}
+
+/// How far it has come, for people; whom it waits for.
+std::string SupervisorCore::barrier_text(const Job& job, BandKind kind) const {
+  const GangBarrier& barrier = job.shares->kinds[static_cast<std::size_t>(kind)].barrier;
+  std::uint64_t held = 0;
+  std::string waits_for;
+  for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
+    const BandSlot band{i};
+    const std::uint64_t planned = job.shares->of(band).planned;
+    if (!workers_[band].alive || workers_[band].kind != kind || planned == 0) continue;
+    if (barrier.is_held(band) || !workers_.worker_of(band).description.barriers)
+      held += planned;
+    else if (waits_for.empty())
+      waits_for = ", not yet those of " + band_text(workers_, band);
+  }
+  return decimal_text(held) + " of " + decimal_text(milli_of_gang(job, kind)) + " slots are held" + waits_for;
+}
+
+/// The same of one that waits, with its times.
+std::string SupervisorCore::barrier_hold(const Job& job, BandKind kind) const {
+  const Instant since = job.shares->kinds[static_cast<std::size_t>(kind)].barrier.since;
+  return "barrier: " + barrier_text(job, kind) + "; it waits for " + seconds_text(now_ - since) + ", and in " +
+         seconds_text(later(since, policy_.config.gang_barrier) - now_) + " all are given back";
+}
+
+}  // namespace penstock::supervisor

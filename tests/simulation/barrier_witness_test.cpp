@@ -1,0 +1,73 @@
+// The witness of barriers notices what it is there for: each rule is broken once.
+#include "tests/simulation/world/barrier_witness.hpp"
+
+#include <gtest/gtest.h>
+
+namespace penstock::simulation {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr JobId kGang{1};
+constexpr BandIndex kBand{0};
+constexpr Instant kNow{10s};
+
+Entitlement asked(std::uint64_t barrier, std::int64_t slots = 2) {
+  Entitlement entitlement{kGang, kBand, kOneSlot * slots, 0, barrier};
+  entitlement.barrier_max = 3s;
+  return entitlement;
+}
+
+MilliSlots nothing_runs(JobId) { return {}; }
+
+TEST(ReservationWitness, AGangIsClosedFromItsBarrierOnUntilItIsOpened) {
+  ReservationWitness witness;
+  EXPECT_FALSE(witness.is_closed(kGang, kBand));
+  witness.told(asked(5), kNow, 1s);
+  EXPECT_TRUE(witness.is_closed(kGang, kBand));
+  witness.told(asked(0, 0), kNow, 1s);
+  EXPECT_TRUE(witness.is_closed(kGang, kBand)) << "given back is not begun";
+  witness.returned();
+  EXPECT_TRUE(witness.is_closed(kGang, kBand));
+  witness.told(asked(0), kNow, 1s);
+  EXPECT_FALSE(witness.is_closed(kGang, kBand));
+}
+
+TEST(ReservationWitness, WhatIsHeldIsKeptFromOthersButForWhatTheGangRuns) {
+  ReservationWitness witness;
+  witness.told(asked(5), kNow, 1s);
+  EXPECT_EQ(witness.kept_from(JobId{2}, kBand, nothing_runs), MilliSlots{}) << "not answered yet";
+  witness.answered({kGang, kBand, 5, kOneSlot * 2});
+  EXPECT_TRUE(witness.holds(kGang, kBand, 5));
+  EXPECT_FALSE(witness.holds(kGang, kBand, 4));
+  EXPECT_EQ(witness.kept_from(JobId{2}, kBand, nothing_runs), kOneSlot * 2);
+  EXPECT_EQ(witness.kept_from(JobId{2}, kBand, [](JobId) { return kOneSlot; }), kOneSlot);
+  EXPECT_EQ(witness.kept_from(kGang, kBand, nothing_runs), MilliSlots{});
+  witness.answered({kGang, kBand, 5, MilliSlots{}});
+  EXPECT_FALSE(witness.holds(kGang, kBand, 5));
+}
+
+TEST(ReservationWitness, WhatIsNotGivenBackInTimeIsOverdue) {
+  ReservationWitness witness;
+  witness.told(asked(5), kNow, 1s);
+  witness.told(asked(5), kNow + 2s, 1s);
+  EXPECT_EQ(witness.overdue(kNow + 4s - Duration{1}), "");
+  EXPECT_EQ(witness.overdue(kNow + 4s), "slots stay reserved for the gang of job-1 past their time");
+  witness.forgotten(kGang);
+  EXPECT_EQ(witness.overdue(kNow + 4s), "");
+}
+
+TEST(BarrierWitness, KnowsWhatABarrierNeedsWhenItIsOpened) {
+  BarrierWitness witness;
+  EXPECT_EQ(witness.told(WorkerId{1}, asked(5)), 0U);
+  EXPECT_EQ(witness.told(WorkerId{2}, asked(5)), 0U);
+  EXPECT_EQ(witness.told(WorkerId{3}, asked(5)), 0U);
+  EXPECT_EQ(witness.told(WorkerId{3}, asked(0, 0)), 0U) << "that is given back";
+  EXPECT_EQ(witness.told(WorkerId{1}, asked(0)), 5U);
+  EXPECT_EQ(witness.places_of(kGang, 5),
+            (std::vector<BarrierWitness::Place>{{WorkerId{1}, kBand}, {WorkerId{2}, kBand}}));
+  EXPECT_EQ(witness.told(WorkerId{2}, asked(0)), 0U) << "once";
+}
+
+}  // namespace
+}  // namespace penstock::simulation

@@ -1,0 +1,74 @@
+#include "tests/simulation/world/barrier_witness.hpp"
+
+#include <algorithm>
+
+namespace penstock::simulation {
+
+void ReservationWitness::told(const Entitlement& entitlement, Instant now, Duration margin) {
+  const Place place{entitlement.job, entitlement.band};
+  const auto known = asked_.find(place);
+  if (entitlement.barrier == 0) {
+    asked_.erase(place);
+    if (!entitlement.slots.is_zero()) closed_.erase(place);
+    return;
+  }
+  closed_[place] = true;
+  if (known != asked_.end() && known->second.barrier == entitlement.barrier && known->second.slots == entitlement.slots)
+    return;
+  asked_[place] = {entitlement.barrier, entitlement.slots, later(later(now, entitlement.barrier_max), margin), false};
+}
+
+void ReservationWitness::answered(const BarrierAnswer& answer) {
+  const auto known = asked_.find({answer.job, answer.band});
+  if (known == asked_.end() || known->second.barrier != answer.barrier) return;
+  if (answer.held.is_zero())
+    asked_.erase(known);
+  else
+    known->second.held = true;
+}
+
+void ReservationWitness::forgotten(JobId job) {
+  std::erase_if(asked_, [&](const auto& each) { return each.first.first == job; });
+  std::erase_if(closed_, [&](const auto& each) { return each.first.first == job; });
+}
+
+void ReservationWitness::returned() { asked_.clear(); }
+
+bool ReservationWitness::holds(JobId job, BandIndex band, std::uint64_t barrier) const {
+  const auto known = asked_.find({job, band});
+  return known != asked_.end() && known->second.barrier == barrier && known->second.held;
+}
+
+MilliSlots ReservationWitness::kept_from(JobId job, BandIndex band,
+                                         const std::function<MilliSlots(JobId)>& run_by) const {
+  MilliSlots kept;
+  for (const auto& [place, asked] : asked_)
+    if (place.first != job && place.second == band && asked.held)
+      kept += std::max(asked.slots - run_by(place.first), MilliSlots{});
+  return kept;
+}
+
+std::string ReservationWitness::overdue(Instant now) const {
+  for (const auto& [place, asked] : asked_)
+    if (now >= asked.until)
+      return "slots stay reserved for the gang of " + to_string(place.first) + " past their time";
+  return {};
+}
+
+std::uint64_t BarrierWitness::told(WorkerId worker, const Entitlement& entitlement) {
+  std::uint64_t& last = told_[{entitlement.job, {worker, entitlement.band}}];
+  const std::uint64_t before = std::exchange(last, entitlement.barrier);
+  const bool opens = before != 0 && entitlement.barrier == 0 && !entitlement.slots.is_zero();
+  if (!opens || !opened_.emplace(entitlement.job, before).second) return 0;
+  last = before;  // The caller looks at all places of it.
+  return before;
+}
+
+std::vector<BarrierWitness::Place> BarrierWitness::places_of(JobId job, std::uint64_t barrier) const {
+  std::vector<Place> places;
+  for (const auto& [key, number] : told_)
+    if (key.first == job && number == barrier) places.push_back(key.second);
+  return places;
+}
+
+}  // namespace penstock::simulation

@@ -1,0 +1,67 @@
+// Gangs begin when all their slots are held at once, and nothing stays held for too long: what was said and answered.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/protocol/entitlement.hpp"
+#include "common/protocol/report.hpp"
+
+namespace penstock::simulation {
+
+/// What one worker was told to hold for gangs, and says that it holds.
+class ReservationWitness {
+ public:
+  /// What a worker is told takes effect now; it gives back what it holds `margin` after the supervisor should have.
+  void told(const Entitlement& entitlement, Instant now, Duration margin);
+  void answered(const BarrierAnswer& answer);
+  void forgotten(JobId job);
+  /// Another life of the supervisor: nothing is held, and what was closed stays closed.
+  void returned();
+  void clear() { *this = {}; }
+
+  /// Nothing of the job may start there.
+  bool is_closed(JobId job, BandIndex band) const { return closed_.contains({job, band}); }
+  bool holds(JobId job, BandIndex band, std::uint64_t barrier) const;
+  /// Slots that nobody else may run on; `run_by` says what runs of a job hold of them already.
+  MilliSlots kept_from(JobId job, BandIndex band, const std::function<MilliSlots(JobId)>& run_by) const;
+  /// What is still to be given back at `now`, though its time is over; empty: nothing is.
+  std::string overdue(Instant now) const;
+
+ private:
+  using Place = std::pair<JobId, BandIndex>;
+  struct Asked {
+    std::uint64_t barrier = 0;
+    MilliSlots slots;
+    Instant until{};
+    bool held = false;
+  };
+  std::map<Place, Asked> asked_;
+  std::map<Place, bool> closed_;
+};
+
+/// What one life of the supervisor has told workers of the barriers of gangs.
+class BarrierWitness {
+ public:
+  struct Place {
+    WorkerId worker;
+    BandIndex band;
+    friend auto operator<=>(const Place&, const Place&) = default;
+  };
+  /// The barrier that this opens, the first time; 0: none.
+  std::uint64_t told(WorkerId worker, const Entitlement& entitlement);
+  /// Where its slots are to be held, as far as that has not been said to be over.
+  std::vector<Place> places_of(JobId job, std::uint64_t barrier) const;
+  void clear() { *this = {}; }
+
+ private:
+  std::map<std::pair<JobId, Place>, std::uint64_t> told_;
+  std::set<std::pair<JobId, std::uint64_t>> opened_;
+};
+
+}  // namespace penstock::simulation

@@ -1,0 +1,226 @@
+// SupervisorCore: gangs that have been given all their slots begin when workers hold all of them, or give all back.
+#include <gtest/gtest.h>
+
+#include "tests/support/coverage_marks.hpp"
+#include "tests/support/policed_supervisor.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A gang of four over two workers with two slots each.
+class Barriers : public ::testing::Test {
+ protected:
+  static SupervisorConfig config() {
+    SupervisorConfig config = policed("fair_share");
+    config.policy.gang_barrier = 2s;
+    return config;
+  }
+  void submit_gang() {
+    JobSpec spec;
+    spec.name = "gang";
+    spec.policy.gang = 4;
+    supervisor.submit(GraphBuilder{}.sources(40).build(), spec);
+    supervisor.settle();
+  }
+  void answer(std::uint32_t worker, std::uint64_t barrier, std::int64_t slots = 2) {
+    supervisor.worker_says(worker, BarrierAnswer{JobId{1}, BandIndex{0}, barrier, kOneSlot * slots});
+  }
+  /// What workers were told since the last call, in order: `w1 holds 2 at 1`, `w1 has 2`.
+  Lines told() {
+    Lines lines;
+    for (const auto& [worker, batch] : supervisor.take<EntitlementBatch>())
+      for (const Entitlement& each : batch.entitlements) {
+        if (each.job != JobId{1}) continue;
+        const std::string slots = std::to_string(each.slots.value() / 1000);
+        lines.push_back(
+            "w" + std::to_string(worker.value()) +
+            (each.barrier == 0 ? " has " + slots : " holds " + slots + " at " + std::to_string(each.barrier)));
+      }
+    std::sort(lines.begin(), lines.end());
+    lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
+    return lines;
+  }
+  std::string held_by() {
+    const Value answer = *supervisor.ask("explain", {"gang"});
+    return answer["held_by"].text() == nullptr ? "" : *answer["held_by"].text();
+  }
+  void TearDown() override { supervisor.ignore(); }
+
+  PolicedSupervisor supervisor{config()};
+};
+
+class BarriersOfTwo : public Barriers {
+ protected:
+  void SetUp() override {
+    supervisor.join({.slots = 2, .barriers = true});
+    supervisor.join({.slots = 2, .barriers = true});
+    submit_gang();
+    EXPECT_EQ(told(), (Lines{"w1 holds 2 at 1", "w2 holds 2 at 1"}));
+  }
+};
+
+TEST_F(BarriersOfTwo, AGangBeginsWhenAllHaveAnswered) {
+  answer(1, 1);
+  EXPECT_EQ(told(), Lines{});
+  PENSTOCK_EXPECT_COVERAGE_MARK("a gang begins because all its slots are held", answer(2, 1));
+  EXPECT_EQ(told(), (Lines{"w1 has 2", "w2 has 2"}));
+  supervisor.settle(2);
+  EXPECT_EQ(told(), Lines{}) << "it has begun";
+}
+
+TEST_F(BarriersOfTwo, WhoHoldsLessOrAnswersTwiceOrForAnotherBarrierDoesNotCount) {
+  answer(1, 1);
+  answer(1, 1);
+  answer(2, 1, 1);
+  PENSTOCK_EXPECT_COVERAGE_MARK("a worker answers for a barrier that is over", answer(2, 9));
+  supervisor.worker_says(2, BarrierAnswer{JobId{1}, BandIndex{7}, 1, kOneSlot * 2});
+  supervisor.worker_says(2, BarrierAnswer{JobId{99}, BandIndex{0}, 1, kOneSlot * 2});
+  EXPECT_EQ(told(), Lines{});
+  answer(2, 1);
+  EXPECT_EQ(told(), (Lines{"w1 has 2", "w2 has 2"}));
+}
+
+TEST_F(BarriersOfTwo, AtItsEndAllIsGivenBackAndTheGangWaitsAnew) {
+  answer(1, 1);
+  // A pass may take its time meanwhile: the end of the barrier does not wait for any.
+  supervisor.take_passes();
+  supervisor.tick_after(1999ms);
+  EXPECT_EQ(told(), Lines{});
+  supervisor.take_passes();
+  PENSTOCK_EXPECT_COVERAGE_MARK("a gang gives all its reserved slots back", supervisor.tick_after(1ms));
+  EXPECT_EQ(told(), (Lines{"w1 has 0", "w2 has 0"}));
+  EXPECT_EQ(held_by(),
+            "its gang gave all its reserved slots back and waits anew: after `policy.gang_barrier`, 2 s, 2 of 4 slots "
+            "are held, not yet those of worker-2/numa-0");
+  answer(2, 1);
+  EXPECT_EQ(told(), Lines{}) << "that is too late";
+}
+
+TEST_F(BarriersOfTwo, WhoGaveAllBackIsGivenNothingByTheNextPassAndThenWaitsAtANewBarrier) {
+  answer(1, 1, 0);
+  EXPECT_EQ(told(), (Lines{"w1 has 0", "w2 has 0"}));
+  EXPECT_NE(held_by().find("worker-1/numa-0 had no word for too long"), std::string::npos) << held_by();
+  supervisor.settle();
+  EXPECT_EQ(told(), Lines{});
+  supervisor.settle();
+  EXPECT_EQ(told(), (Lines{"w1 holds 2 at 2", "w2 holds 2 at 2"}));
+}
+
+TEST_F(BarriersOfTwo, AWorkerThatIsLostInTheMiddleBreaksIt) {
+  answer(1, 1);
+  supervisor.lose(2);
+  EXPECT_EQ(told(), Lines{"w1 has 0"});
+  EXPECT_EQ(held_by(),
+            "its gang gave all its reserved slots back and waits anew: worker-2, which held a part of them, was lost");
+  supervisor.join({.slots = 2, .barriers = true});
+  supervisor.settle(2);
+  EXPECT_EQ(told(), (Lines{"w1 holds 2 at 2", "w3 holds 2 at 2"}));
+}
+
+TEST_F(BarriersOfTwo, AGangThatHasBegunAndLosesAWorkerWaitsAtNoBarrierForTheRest) {
+  answer(1, 1);
+  answer(2, 1);
+  told();
+  supervisor.lose(2);
+  supervisor.join({.slots = 2, .barriers = true});
+  supervisor.settle(3);
+  const Value answer = *supervisor.ask("explain", {"gang"});
+  EXPECT_EQ(answer["slots_held"], answer["slots_wanted"]);
+  EXPECT_EQ((*supervisor.ask("pools")->list())[0]["barriers"], Value{1}) << "the first was the last";
+}
+
+TEST_F(BarriersOfTwo, ExplainSaysHowFarItHasCome) {
+  answer(2, 1);
+  supervisor.tick_after(500ms);
+  EXPECT_NE(held_by().find("barrier: 2 of 4 slots are held, not yet those of worker-1/numa-0; it waits for "),
+            std::string::npos)
+      << held_by();
+  const Result<Value> queue = supervisor.ask("queue");
+  ASSERT_EQ(queue->list()->size(), 1U);
+  EXPECT_EQ((*queue->list())[0]["held_by"], Value{held_by()});
+  const Result<Value> pools = supervisor.ask("pools");
+  EXPECT_EQ((*pools->list())[0]["barriers"], Value{1});
+  EXPECT_EQ((*pools->list())[0]["barriers_given_up"], Value{0});
+}
+
+TEST_F(BarriersOfTwo, AJobThatIsCancelledLeavesNothingReserved) {
+  answer(1, 1);
+  PENSTOCK_EXPECT_COVERAGE_MARK("a gang ends while it waits at a barrier",
+                                static_cast<void>(supervisor.ask("cancel", {"gang"})));
+  EXPECT_EQ(told(), (Lines{"w1 has 0", "w2 has 0"}));
+}
+
+TEST_F(BarriersOfTwo, AReloadKeepsTheBarrier) {
+  answer(1, 1);
+  PolicyConfig changed = config().policy;
+  changed.grace = 1s;
+  supervisor.handle(supervisor_event::PolicyRead{ClientId{1}, AdminRequest{9, "reload", {}, "ann"}, changed});
+  supervisor.settle();
+  answer(2, 1);
+  EXPECT_EQ(told(), (Lines{"w1 has 2", "w2 has 2"}));
+}
+
+TEST_F(BarriersOfTwo, WithoutAPolicyNothingWaitsAtABarrier) {
+  supervisor.handle(supervisor_event::PolicyRead{ClientId{1}, AdminRequest{9, "reload", {}, "ann"}, PolicyConfig{}});
+  const auto batches = supervisor.take<EntitlementBatch>();
+  ASSERT_EQ(batches.size(), 2U);
+  for (const auto& [worker, batch] : batches)
+    for (const Entitlement& each : batch.entitlements) {
+      EXPECT_EQ(each.slots, MilliSlots::max());
+      EXPECT_EQ(each.barrier, 0U);
+    }
+}
+
+TEST_F(Barriers, AWorkerThatKnowsOfNoneIsNotWaitedFor) {
+  supervisor.join({.slots = 2, .barriers = true});
+  supervisor.join({.slots = 2});
+  submit_gang();
+  told();
+  answer(1, 1);
+  EXPECT_EQ(told(), Lines{"w1 has 2"}) << "the other one has begun";
+}
+
+TEST_F(Barriers, SlotsAreReservedAlsoWhereNoWorkOfTheGangIsYet) {
+  supervisor.join({.slots = 2, .barriers = true});
+  supervisor.join({.slots = 2, .barriers = true});
+  JobSpec spec;
+  spec.name = "gang";
+  spec.policy.gang = 4;
+  supervisor.submit(GraphBuilder{}.sources(1).build(), spec);
+  PENSTOCK_EXPECT_COVERAGE_MARK("a gang waits at its barrier", supervisor.settle());
+  EXPECT_EQ(told(), (Lines{"w1 holds 2 at 1", "w2 holds 2 at 1"}));
+}
+
+// What it runs and must not lose counts as begun: the rest of it would be given back and asked for for ever.
+TEST_F(Barriers, AGangWithRunsThatNeverLeaveWaitsAtNone) {
+  SupervisorConfig unlimited = config();
+  unlimited.policy.pools.clear();
+  PolicedSupervisor later{unlimited};
+  later.join({.slots = 2, .barriers = true});
+  later.join({.slots = 2, .barriers = true});
+  JobSpec spec;
+  spec.policy.gang = 4;
+  spec.policy.preemptible = Preemptible::No;
+  later.submit(GraphBuilder{}.sources(40).build(), spec);
+  later.say(1, 0, Outcome::Started);
+  later.handle(supervisor_event::PolicyRead{ClientId{1}, AdminRequest{9, "reload", {}, "ann"}, config().policy});
+  later.ignore();
+  later.settle();
+  for (const auto& [worker, batch] : later.take<EntitlementBatch>())
+    for (const Entitlement& each : batch.entitlements) EXPECT_EQ(each.barrier, 0U);
+  later.ignore();
+}
+
+TEST_F(Barriers, AJobThatIsNoGangWaitsAtNone) {
+  supervisor.join({.slots = 2, .barriers = true});
+  JobSpec spec;
+  spec.policy.slots_max = 1;
+  supervisor.submit(GraphBuilder{}.sources(4).build(), spec);
+  supervisor.settle();
+  EXPECT_EQ(told(), Lines{"w1 has 1"});
+}
+
+}  // namespace
+}  // namespace penstock::supervisor

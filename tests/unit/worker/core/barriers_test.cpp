@@ -1,0 +1,184 @@
+// WorkerCore: gangs that wait until all their slots are held, here and elsewhere.
+#include <gtest/gtest.h>
+
+#include "tests/support/coverage_marks.hpp"
+#include "tests/support/worker_harness.hpp"
+
+namespace penstock::worker {
+namespace {
+
+using namespace std::chrono_literals;
+using List = std::vector<std::uint32_t>;
+
+constexpr std::uint32_t kGang = 2;
+
+class Barriers : public ::testing::Test {
+ protected:
+  void entitle(std::uint32_t job, std::int64_t slots, std::uint64_t barrier = 0) {
+    Entitlement entitlement{JobId{job}, BandIndex{0}, kOneSlot * slots, 0, barrier};
+    entitlement.barrier_max = barrier == 0 ? Duration{0} : Duration{10s};
+    worker.receive(EntitlementBatch{++version, {entitlement}});
+  }
+  /// What was answered since the last call, as `3: 2 held`.
+  std::vector<std::string> answers() {
+    std::vector<std::string> lines;
+    for (const auto& each : worker.take<worker_action::SendBarrierAnswer>()) {
+      EXPECT_EQ(each.answer.job, JobId{kGang});
+      EXPECT_EQ(each.answer.band, BandIndex{0});
+      lines.push_back(std::to_string(each.answer.barrier) + ": " + std::to_string(each.answer.held.value() / 1000) +
+                      " held");
+    }
+    return lines;
+  }
+  void occupy(std::uint32_t slots) {
+    std::vector<SubtaskSpec> subtasks;
+    for (std::uint32_t i = 0; i < slots; ++i) subtasks.push_back({.subtask = i});
+    worker.assign(subtasks);
+    EXPECT_EQ(worker.started().size(), slots);
+  }
+  /// The gang's subtasks, which nothing lets begin yet.
+  void bring_gang() {
+    worker.assign({{.subtask = 10}, {.subtask = 11}}, kGang);
+    EXPECT_EQ(worker.started(), List{});
+  }
+
+  using Lines = std::vector<std::string>;
+  std::uint64_t version = 0;
+  WorkerHarness worker{2, kGiB, {.barrier_margin = 5s}};
+};
+
+TEST_F(Barriers, FreeSlotsAreHeldAndAnsweredForAndNothingStartsBeforeItIsSaid) {
+  entitle(kGang, 2, 7);
+  EXPECT_EQ(answers(), Lines{"7: 2 held"});
+  bring_gang();
+  worker.assign({{.subtask = 0}});
+  EXPECT_EQ(worker.started(), List{}) << "nobody else has what is held";
+  entitle(kGang, 2);
+  EXPECT_EQ(worker.started(), (List{10, 11}));
+  EXPECT_EQ(answers(), Lines{});
+}
+
+TEST_F(Barriers, SlotsThatOthersLeaveOneByOneAreAnsweredForTogether) {
+  occupy(2);
+  entitle(kGang, 2, 7);
+  bring_gang();
+  worker.succeed(0);
+  EXPECT_EQ(answers(), Lines{});
+  EXPECT_EQ(worker.started(), List{});
+  worker.succeed(1);
+  EXPECT_EQ(answers(), Lines{"7: 2 held"});
+  EXPECT_EQ(worker.started(), List{});
+  worker.ignore();
+}
+
+TEST_F(Barriers, ARunThatIsPreemptedInItsGraceIsWaitedFor) {
+  occupy(2);
+  worker.succeed(0);
+  worker.receive(CancelBatch{JobId{1}, false, {{SubtaskIndex{1}, Attempt{1}}}, Duration{3s}, true, true});
+  entitle(kGang, 2, 7);
+  worker.tick_after(2s);
+  EXPECT_EQ(answers(), Lines{});
+  worker.fail(1);
+  EXPECT_EQ(answers(), Lines{"7: 2 held"});
+  worker.ignore();
+}
+
+TEST_F(Barriers, WhatIsGivenBackIsOthersAndTheGangStaysClosed) {
+  entitle(kGang, 2, 7);
+  bring_gang();
+  worker.assign({{.subtask = 0}});
+  worker.ignore();
+  entitle(kGang, 0);
+  EXPECT_EQ(worker.started(), List{0});
+  EXPECT_EQ(answers(), Lines{});
+  worker.ignore();
+}
+
+TEST_F(Barriers, ASupervisorThatStaysAwayLeavesNothingReserved) {
+  entitle(kGang, 2, 7);
+  bring_gang();
+  worker.assign({{.subtask = 0}});
+  EXPECT_EQ(answers(), Lines{"7: 2 held"});
+  ASSERT_TRUE(worker.core().next_deadline().has_value());
+  EXPECT_LE(*worker.core().next_deadline(), worker.now() + 15s);
+  worker.tick_after(15s - Duration{1});
+  EXPECT_EQ(worker.started(), List{});
+  PENSTOCK_EXPECT_COVERAGE_MARK("a supervisor has left a gang at its barrier", worker.tick_after(Duration{1}));
+  EXPECT_EQ(worker.started(), List{0});
+  EXPECT_EQ(answers(), Lines{"7: 0 held"});
+  worker.tick_after(1s);
+  EXPECT_EQ(answers(), Lines{}) << "once";
+  worker.ignore();
+}
+
+TEST_F(Barriers, TheSameBarrierAgainIsAnsweredAgainAndLastsNoLonger) {
+  entitle(kGang, 2, 7);
+  EXPECT_EQ(answers(), Lines{"7: 2 held"});
+  worker.tick_after(10s);
+  PENSTOCK_EXPECT_COVERAGE_MARK("what a gang has reserved was asked for again", entitle(kGang, 2, 7));
+  EXPECT_EQ(answers(), Lines{"7: 2 held"});
+  worker.tick_after(5s);
+  EXPECT_EQ(answers(), Lines{"7: 0 held"});
+  entitle(kGang, 2, 7);
+  EXPECT_EQ(answers(), Lines{"7: 0 held"}) << "what is over is over";
+  entitle(kGang, 2, 8);
+  EXPECT_EQ(answers(), Lines{"8: 2 held"});
+}
+
+TEST_F(Barriers, AnOlderPlanThatComesLateChangesNothing) {
+  entitle(kGang, 2, 7);
+  bring_gang();
+  entitle(kGang, 2);
+  EXPECT_EQ(worker.started(), (List{10, 11}));
+  worker.receive(EntitlementBatch{1, {{JobId{kGang}, BandIndex{0}, kOneSlot * 2, 0, 7}}});
+  EXPECT_EQ(answers(), Lines{"7: 2 held"}) << "of the first";
+  worker.succeed(10, {}, kGang);
+  worker.succeed(11, {}, kGang);
+  worker.assign({{.subtask = 12}}, kGang);
+  EXPECT_EQ(worker.started(), List{12});
+  worker.ignore();
+}
+
+TEST_F(Barriers, RunsOfTheGangThatGoOnAreHeld) {
+  worker.assign({{.subtask = 10}}, kGang);
+  EXPECT_EQ(worker.started(), List{10});
+  entitle(kGang, 2, 7);
+  EXPECT_EQ(answers(), Lines{"7: 2 held"});
+  worker.ignore();
+}
+
+TEST_F(Barriers, UnderTheNextLifeOfTheSupervisorNothingIsReservedAndNothingOfTheGangStarts) {
+  entitle(kGang, 2, 7);
+  bring_gang();
+  worker.assign({{.subtask = 0}});
+  worker.ignore();
+  worker.handle(worker_event::SupervisorReturned{});
+  EXPECT_EQ(worker.started(), List{0}) << "slots are others'; the gang waits for word";
+  version = 0;
+  entitle(kGang, 1);
+  EXPECT_EQ(worker.started(), List{10});
+  worker.ignore();
+}
+
+TEST_F(Barriers, AJobThatEndsOrIsForgottenLeavesNothingReserved) {
+  entitle(kGang, 2, 7);
+  worker.assign({{.subtask = 0}, {.subtask = 1}});
+  EXPECT_EQ(worker.started(), List{});
+  worker.receive(CancelBatch{JobId{kGang}, true, {}, Duration{0}});
+  EXPECT_EQ(worker.started(), (List{0, 1}));
+  entitle(kGang, 2, 8);
+  worker.receive(ForgetJob{JobId{kGang}});
+  worker.succeed(0);
+  worker.succeed(1);
+  worker.assign({{.subtask = 2}});
+  EXPECT_EQ(worker.started(), List{2});
+  worker.ignore();
+}
+
+TEST_F(Barriers, MoreThanTheBandHasIsAllThatItHas) {
+  entitle(kGang, 9, 7);
+  EXPECT_EQ(answers(), Lines{"7: 2 held"});
+}
+
+}  // namespace
+}  // namespace penstock::worker

@@ -1,0 +1,154 @@
+// LatchedQueue: slots that are kept for a job until it may begin.
+#include <gtest/gtest.h>
+
+#include "tests/support/coverage_marks.hpp"
+#include "worker/core/latched_queue.hpp"
+
+namespace penstock::worker {
+namespace {
+
+ResourceVector slots(std::int64_t milli, std::int64_t milli_gpu = 0) {
+  ResourceVector vector;
+  vector.slots = MilliSlots{milli};
+  vector.gpu = MilliGpu{milli_gpu};
+  return vector;
+}
+
+const ResourceVector kOne = slots(1000);
+const ResourceVector kQuarter = slots(250, 250);
+constexpr JobSlot kGang{1};
+
+class Reservations : public ::testing::Test {
+ protected:
+  using List = std::vector<std::uint32_t>;
+
+  void put(std::uint32_t record, std::uint32_t job = 0, const ResourceVector& request = kOne) {
+    queue.put(QueueItem{RecordIndex{record}, JobSlot{job}, 0, sequence++, &request, Bytes{0}});
+  }
+  List take(std::size_t max = 64) {
+    std::vector<Taken> taken;
+    queue.take(taken, max);
+    queue.validate();
+    List records;
+    for (const Taken& item : taken) records.push_back(item.record.value());
+    return records;
+  }
+  void release(std::uint32_t record) { EXPECT_TRUE(queue.release(RecordIndex{record})); }
+  void reserve(const ResourceVector& wanted) {
+    queue.set_entitlement(kGang, MilliSlots{}, 0);
+    queue.reserve(kGang, wanted);
+    queue.validate();
+  }
+  void open(MilliSlots entitled) {
+    queue.set_entitlement(kGang, entitled, 0);
+    queue.open_reservation(kGang);
+  }
+
+  std::uint64_t sequence = 0;
+  LatchedQueue queue{slots(4000, 1000), {}};
+};
+
+TEST_F(Reservations, WhatIsFreeIsHeldAtOnceAndNobodyElseHasIt) {
+  for (std::uint32_t i = 0; i < 4; ++i) put(i);
+  reserve(slots(3000));
+  EXPECT_TRUE(queue.is_reserved(kGang));
+  EXPECT_EQ(queue.reserved_for(kGang), MilliSlots{3000});
+  EXPECT_EQ(take(), List{0});
+}
+
+TEST_F(Reservations, WhatBecomesFreeGoesThereBeforeAnybodyWhoWaits) {
+  for (std::uint32_t i = 0; i < 6; ++i) put(i);
+  EXPECT_EQ(take().size(), 4U);
+  reserve(slots(2000));
+  release(0);
+  EXPECT_EQ(take(), List{});
+  EXPECT_FALSE(queue.is_reserved(kGang));
+  release(1);
+  EXPECT_EQ(take(), List{});
+  EXPECT_TRUE(queue.is_reserved(kGang));
+  release(2);
+  EXPECT_EQ(take(), List{4});
+}
+
+TEST_F(Reservations, TheJobBeginsOnThemBeforeOthersAndWhatItLeavesIsEverybodys) {
+  reserve(slots(3000));
+  for (std::uint32_t i = 0; i < 6; ++i) put(i);
+  EXPECT_EQ(take(), List{0});
+  put(10, 1);
+  put(11, 1);
+  EXPECT_EQ(take(), List{}) << "it is closed until it is opened";
+  open(MilliSlots{3000});
+  PENSTOCK_EXPECT_COVERAGE_MARK("a job begins on what was reserved for it", EXPECT_EQ(take(), (List{10, 11, 1})));
+  EXPECT_FALSE(queue.any_reservation());
+}
+
+TEST_F(Reservations, WhatIsDroppedIsEverybodysAtOnce) {
+  reserve(slots(4000));
+  put(0);
+  EXPECT_EQ(take(), List{});
+  queue.drop_reservation(kGang);
+  queue.drop_reservation(kGang);
+  EXPECT_EQ(take(), List{0});
+}
+
+TEST_F(Reservations, RunsOfTheJobThatGoOnCountAsWhatTheyHold) {
+  put(0, 1);
+  put(1, 1);
+  EXPECT_EQ(take(), (List{0, 1}));
+  reserve(slots(4000));
+  EXPECT_TRUE(queue.is_reserved(kGang));
+  EXPECT_EQ(queue.reserved_for(kGang), MilliSlots{2000});
+  release(0);
+  EXPECT_EQ(take(), List{});
+  EXPECT_TRUE(queue.is_reserved(kGang)) << "its slot stays the job's";
+  EXPECT_EQ(queue.reserved_for(kGang), MilliSlots{3000});
+}
+
+TEST_F(Reservations, PartsOfADeviceGoWithTheSlots) {
+  put(0, 0, kQuarter);
+  EXPECT_EQ(take(), List{0});
+  reserve(slots(2000, 1000));
+  EXPECT_FALSE(queue.is_reserved(kGang)) << "a quarter of the device is another job's";
+  put(1, 0, kQuarter);
+  EXPECT_EQ(take(), List{}) << "the rest is kept";
+  release(0);
+  EXPECT_EQ(take(), List{});
+  EXPECT_TRUE(queue.is_reserved(kGang));
+}
+
+TEST_F(Reservations, AnotherSizeReplacesTheOneBefore) {
+  reserve(slots(4000));
+  reserve(slots(1000));
+  EXPECT_EQ(queue.reserved_for(kGang), MilliSlots{1000});
+  for (std::uint32_t i = 0; i < 4; ++i) put(i);
+  EXPECT_EQ(take(), (List{0, 1, 2}));
+}
+
+TEST_F(Reservations, NothingIsOfferedToRunsWhoseSlotsAreWanted) {
+  for (std::uint32_t i = 0; i < 8; ++i) put(i);
+  EXPECT_EQ(take().size(), 4U);
+  const std::vector<RecordIndex> running{RecordIndex{0}, RecordIndex{1}, RecordIndex{2}, RecordIndex{3}};
+  const auto offers = [&] {
+    std::vector<RecordIndex> offered;
+    queue.offer(
+        4, running, [](const QueueItem&) { return true; }, offered);
+    const std::size_t count = offered.size();
+    queue.withdraw_offers();
+    return count;
+  };
+  reserve(slots(1000));
+  EXPECT_EQ(offers(), 0U);
+  queue.drop_reservation(kGang);
+  EXPECT_EQ(offers(), 4U);
+}
+
+TEST_F(Reservations, WhoWaitsIsToldHowMuchIsReserved) {
+  for (std::uint32_t i = 0; i < 3; ++i) put(i);
+  EXPECT_EQ(take().size(), 3U);
+  reserve(slots(3000));
+  put(9, 1);
+  EXPECT_EQ(queue.obstacle(RecordIndex{9}), "barrier: of 3000 milli-slots of its gang here 1000 are reserved");
+}
+
+}  // namespace
+}  // namespace penstock::worker
