@@ -62,8 +62,9 @@ void SupervisorCore::claim_job(WorkerSlot slot, const ClaimedJob& claimed) {
   if (job.known_of.size() <= slot.value()) job.known_of.resize(workers_.worker_slots());
   job.known_of[slot.value()] |= Job::kHeardOf;
   tell(slot, PriorityBatch{job.id, true, job.spec.priority, {}});
+  const bool elsewhere = !claimed.attempts.empty() && goes_on_elsewhere(job, slot);
   for (const ClaimedAttempt& attempt : claimed.attempts) {
-    if (!adopt(slot, job, attempt, Proof::None)) {
+    if ((elsewhere && !must_end_there(job, attempt)) || !adopt(slot, job, attempt, Proof::None)) {
       fence(slot, job, attempt.subtask.value(), attempt.attempt.value());
       continue;
     }
@@ -72,7 +73,10 @@ void SupervisorCore::claim_job(WorkerSlot slot, const ClaimedJob& claimed) {
     if (job.priority_changes.contains(attempt.subtask))
       tail_of_outbox<PriorityBatch>(slot, job.id)
           .changes.push_back(PriorityChange{attempt.subtask, job.worker_priority(attempt.subtask.value())});
-    if (attempt.stage == ClaimedStage::Running) note_started(job, attempt.subtask.value());
+    if (attempt.stage == ClaimedStage::Running) {
+      note_started(job, attempt.subtask.value());
+      if (job.shares != nullptr) job.shares->at(job.hot[attempt.subtask.value()].band).claimed = true;
+    }
     if (attempt.stage == ClaimedStage::Waiting) workers_[slot].waiting.push_back({job.id, attempt.subtask});
   }
   for (std::size_t first = 0; first < claimed.data.size();) {
