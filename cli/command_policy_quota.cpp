@@ -182,8 +182,9 @@ class QuotaScenario {
       member.request.gpu = gpu;
     }
     if (has_field(pod, "order_priority")) member.order_priority = integer_of(pod, "order_priority");
-    for (const std::string& name : texts_of(field_of(pod, "node_affinity")))
-      member.allowed_bands.push_back(band_named(name));
+    std::vector<std::uint32_t> allowed;
+    for (const std::string& name : texts_of(field_of(pod, "node_affinity"))) allowed.push_back(band_named(name));
+    member.band_list = band_lists_.name(std::move(allowed), snapshot_);
     const std::optional<MemberState> state = state_named(text_of(pod, "state"));
     if (!state) checker_.fail("the state '" + text_of(pod, "state") + "' is not understood");
     member.state = state.value_or(MemberState::Pending);
@@ -346,6 +347,7 @@ class QuotaScenario {
   CaseChecker checker_;
   Parts parts_;
   Snapshot snapshot_;
+  BandLists band_lists_;
   std::vector<bool> keeps_leaving_;  ///< By workload.
   std::map<std::string, std::uint32_t> groups_;
 };

@@ -62,8 +62,9 @@ void add_worker_command(CLI::App& app, Invocation& invocation) {
   CLI::App* command = app.add_subcommand("worker", "Queue and execute subtasks on this host; one for a host");
   add_supervisor_option(*command, invocation);
   command->add_option("--name", options->flags.name, "Name in the cluster (default: the host's)");
-  command->add_option("--label", options->flags.labels,
-                      "Label to which jobs and projects may limit themselves; may be repeated");
+  command->add_option(
+      "--label", options->flags.labels,
+      "Label to which jobs and projects may limit themselves; may be repeated (default: [host] labels)");
   add_worker_flags(*command, options->flags);
   command
       ->add_option("--data-listen", options->data_listen,

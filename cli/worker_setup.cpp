@@ -60,7 +60,7 @@ Result<worker::WorkerOptions> describe_worker(const WorkerFlags& flags, const Fi
   options.spill = flags.spill;
   options.checkpoints = flags.checkpoints;
   PENSTOCK_TRY(check_labels("--label", flags.labels));
-  options.labels = flags.labels;
+  options.labels = flags.labels.empty() ? config.labels : flags.labels;
   TopologyOptions topology = config.topology;
   if (flags.slots != 0) {
     if (!(flags.slots >= 1 && flags.slots <= 65535) || flags.slots != std::floor(flags.slots))

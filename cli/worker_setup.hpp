@@ -25,7 +25,7 @@ struct WorkerFlags {
   std::string spool;
   std::string spill;
   std::string checkpoints;
-  std::vector<std::string> labels;  ///< What jobs and projects may limit themselves to.
+  std::vector<std::string> labels;  ///< What jobs and projects may limit themselves to; empty: as the file says.
   std::string store_memory;  ///< `2GiB`; empty: as the file says.
 };
 

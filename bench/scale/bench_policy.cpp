@@ -1,5 +1,6 @@
 // One pass of the cluster policy over many bands and jobs; prints one JSON line for each measurement.
-// usage: bench_policy [--bands N] [--jobs N] [--preset NAME] [--repeat N]
+// usage: bench_policy [--bands N] [--jobs N] [--preset NAME] [--repeat N] [--labelled N]
+// --labelled: one more job, of so many members that may use every other band only
 #include <time.h>
 
 #include <algorithm>
@@ -73,6 +74,29 @@ Snapshot make_cluster(std::uint32_t bands, std::uint32_t jobs, std::uint64_t see
   return snapshot;
 }
 
+void add_labelled(Snapshot& snapshot, std::uint32_t count) {
+  Workload& added = snapshot.workloads.emplace_back();
+  added.name = "labelled";
+  added.project = kDepartments;
+  added.priority = 50;
+  added.submitted = -1;
+  added.time_limit = std::chrono::seconds{600};
+  std::vector<std::uint32_t> list;
+  for (std::uint32_t band = 0; band < snapshot.bands.size(); band += 2) list.push_back(band);
+  const std::uint32_t band_list = BandLists{}.name(std::move(list), snapshot);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    Member& member = snapshot.members.emplace_back();
+    member.name = "labelled." + std::to_string(i);
+    member.workload = static_cast<std::uint32_t>(snapshot.workloads.size() - 1);
+    member.submitted = -1;
+    member.requested = i;
+    member.slots = 1;
+    member.single_band = true;
+    member.request = {1000, 1 << 20, 1000};
+    member.band_list = band_list;
+  }
+}
+
 void carry_out(Snapshot& snapshot, const Plan& plan) {
   for (const Preemption& each : plan.preemptions) {
     snapshot.members[each.member].state = MemberState::Pending;
@@ -115,12 +139,14 @@ std::uint32_t number(const char* text) {
 int main(int argc, char** argv) {
   std::uint32_t bands = 1000;
   std::uint32_t jobs = 10'000;
+  std::uint32_t labelled = 0;
   int repeat = 3;
   std::string name = "quota";
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string_view option = argv[i];
     if (option == "--bands") bands = number(argv[i + 1]);
     if (option == "--jobs") jobs = number(argv[i + 1]);
+    if (option == "--labelled") labelled = number(argv[i + 1]);
     if (option == "--repeat") repeat = static_cast<int>(number(argv[i + 1]));
     if (option == "--preset") name = argv[i + 1];
   }
@@ -131,15 +157,17 @@ int main(int argc, char** argv) {
   }
   const PolicyEngine engine{{*parts}};
   Snapshot snapshot = make_cluster(bands, jobs, 1);
+  if (labelled > 0) add_labelled(snapshot, labelled);
   Plan plan;
   const double empty_ms = pass_ms(engine, snapshot, repeat, plan);
   const std::size_t starts = plan.starts.size();
   carry_out(snapshot, plan);
   const double full_ms = pass_ms(engine, snapshot, repeat, plan);
   std::printf(
-      "{\"preset\": \"%s\", \"bands\": %u, \"jobs\": %u, \"from_empty_ms\": %.1f, \"starts\": %zu, \"when_full_ms\": "
+      "{\"preset\": \"%s\", \"bands\": %u, \"jobs\": %u, \"labelled\": %u, \"from_empty_ms\": %.1f, \"starts\": %zu, "
+      "\"when_full_ms\": "
       "%.1f, "
       "\"preemptions\": %zu}\n",
-      name.c_str(), bands, jobs, empty_ms, starts, full_ms, plan.preemptions.size());
+      name.c_str(), bands, jobs, labelled, empty_ms, starts, full_ms, plan.preemptions.size());
   return 0;
 }

@@ -12,6 +12,7 @@
 
 #include "common/base/nearest_name.hpp"
 #include "common/base/quantity.hpp"
+#include "common/protocol/labels.hpp"
 #include "common/runtime/policy_file.hpp"
 
 namespace penstock {
@@ -96,7 +97,7 @@ class Reader {
     if (name == "supervisor") return read_settings(*table, config.supervisor);
     if (name == "policy") return read_policy(*table, config.supervisor.policy);
     if (name == "worker") return read_settings(*table, config.worker);
-    return read_host(*table, config.topology);
+    return read_host(*table, config.topology, config.labels);
   }
 
   Result<void> read_policy(const toml::table& table, PolicyConfig& policy) const {
@@ -251,7 +252,7 @@ class Reader {
     return wanted.result;
   }
 
-  Result<void> read_host(const toml::table& table, TopologyOptions& host) const {
+  Result<void> read_host(const toml::table& table, TopologyOptions& host, std::vector<std::string>& labels) const {
     for (const auto& [key, node] : table) {
       Wanted wanted{key, node, NearestName{key.str()}, false, {}};
       want(wanted, "slots", "slots", host.slots);
@@ -259,8 +260,28 @@ class Reader {
       want(wanted, "cpu_bands", "bands", host.cpu_bands);
       want(wanted, "gpus", "", host.gpus);
       want(wanted, "nvml_library", "", host.nvml_library);
+      wanted.nearest.offer("labels");
+      if (key.str() == "labels") {
+        wanted.known = true;
+        wanted.result = read_labels(node, labels);
+      }
       PENSTOCK_TRY(verdict(wanted));
     }
+    return {};
+  }
+
+  Result<void> read_labels(const toml::node& node, std::vector<std::string>& labels) const {
+    const toml::array* list = node.as_array();
+    if (list == nullptr) return wrong_kind(node, "labels", "a list like [\"a100\"]");
+    std::vector<std::string> texts;
+    for (const toml::node& each : *list) {
+      const auto* text = each.as_string();
+      if (text == nullptr) return wrong_kind(each, "labels", "texts in quotes");
+      texts.push_back(text->get());
+    }
+    if (const Result<void> good = check_labels("labels", texts); !good)
+      return at(node, good.error().code, "labels " + good.error().message, good.error().remedy);
+    labels = std::move(texts);
     return {};
   }
 

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "common/base/result.hpp"
 #include "common/protocol/config.hpp"
@@ -17,6 +18,7 @@ struct FileConfig {
   SupervisorConfig supervisor;  ///< `[supervisor]`, and `[graph]` for its limits of graphs.
   WorkerConfig worker;          ///< `[worker]`
   TopologyOptions topology;     ///< `[host]` and each `[[band]]`
+  std::vector<std::string> labels;  ///< Of `[host]`, too: what jobs and projects may limit themselves to.
 };
 
 /// Reads a file. Errors: InvalidArgument for one that cannot be read, and those of `parse_config`.

@@ -2,6 +2,7 @@
 #include <type_traits>
 
 #include "common/base/quantity.hpp"
+#include "common/protocol/labels.hpp"
 #include "common/runtime/config_file.hpp"
 
 namespace penstock {
@@ -35,7 +36,7 @@ std::string print_table(const char* name, const char* about, Config config) {
   return text;
 }
 
-std::string print_host(const TopologyOptions& host) {
+std::string print_host(const TopologyOptions& host, const std::vector<std::string>& labels) {
   std::string text = "\n# What a worker offers of its host, where it shall not be as found.\n[host]\n";
   text += "# Slots of all CPU bands together. 0: one for each processor, within the control group's quota.\n";
   text += "slots = " + std::to_string(host.slots) + "\n";
@@ -47,7 +48,11 @@ std::string print_host(const TopologyOptions& host) {
   text += std::string{"gpus = "} + (host.gpus ? "true" : "false") + "\n";
   text += "# NVIDIA's management library. Empty: PENSTOCK_NVML_LIBRARY, else the host's.\n";
   text += "nvml_library = " + quote_toml(host.nvml_library) + "\n";
-  return text;
+  text += "# Labels of the worker, to which jobs and projects may limit themselves; at most " +
+          std::to_string(kLabelsMax) + ". `worker --label` is instead of them.\n";
+  text += "labels = [";
+  for (std::size_t i = 0; i < labels.size(); ++i) text += (i > 0 ? ", " : "") + quote_toml(labels[i]);
+  return text + "]\n";
 }
 
 std::string print_band(const BandOverride& band) {
@@ -243,7 +248,7 @@ std::string print_config(const FileConfig& config) {
   text += print_table("policy", "Who may hold how many slots.", config.supervisor.policy);
   text += print_policy_lists(config.supervisor.policy);
   text += print_table("worker", "Decisions of a worker.", config.worker);
-  text += print_host(config.topology);
+  text += print_host(config.topology, config.labels);
   text += kBandsAbout;
   for (const BandOverride& band : config.topology.bands) text += print_band(band);
   return text;

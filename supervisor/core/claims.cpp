@@ -63,8 +63,9 @@ void SupervisorCore::claim_job(WorkerSlot slot, const ClaimedJob& claimed) {
   job.known_of[slot.value()] |= Job::kHeardOf;
   tell(slot, PriorityBatch{job.id, true, job.spec.priority, {}});
   if (job.shares == nullptr && job.spec.policy.gang > 0) free_gang(job, slot);
+  const bool elsewhere = !claimed.attempts.empty() && goes_on_elsewhere(job, slot);
   for (const ClaimedAttempt& attempt : claimed.attempts) {
-    if (!adopt(slot, job, attempt, Proof::None)) {
+    if ((elsewhere && !must_end_there(job, attempt)) || !adopt(slot, job, attempt, Proof::None)) {
       fence(slot, job, attempt.subtask.value(), attempt.attempt.value());
       continue;
     }
@@ -73,7 +74,10 @@ void SupervisorCore::claim_job(WorkerSlot slot, const ClaimedJob& claimed) {
     if (job.priority_changes.contains(attempt.subtask))
       tail_of_outbox<PriorityBatch>(slot, job.id)
           .changes.push_back(PriorityChange{attempt.subtask, job.worker_priority(attempt.subtask.value())});
-    if (attempt.stage == ClaimedStage::Running) note_started(job, attempt.subtask.value());
+    if (attempt.stage == ClaimedStage::Running) {
+      note_started(job, attempt.subtask.value());
+      if (job.shares != nullptr) job.shares->at(job.hot[attempt.subtask.value()].band).claimed = true;
+    }
     if (attempt.stage == ClaimedStage::Waiting) workers_[slot].waiting.push_back({job.id, attempt.subtask});
   }
   for (std::size_t first = 0; first < claimed.data.size();) {

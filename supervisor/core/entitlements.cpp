@@ -138,7 +138,7 @@ void SupervisorCore::apply_plan(const PassUnderWay& pass, const policy::Plan& pl
     std::vector<PromisedPlace> places;
     for (const policy::Place& place : each.places) places.push_back(place_of(each.member, place, each.places.size()));
     const PassUnderWay::Subject& subject = pass.subjects[pass.members[each.member].subject];
-    if (!knows(subject.job) || jobs_[subject.job.value()]->shares == nullptr) continue;
+    if (subject.keeps_place || !knows(subject.job) || jobs_[subject.job.value()]->shares == nullptr) continue;
     KindShare& share = jobs_[subject.job.value()]->shares->kinds[static_cast<std::size_t>(subject.kind)];
     share.starts_by = std::min(share.starts_by, each.starts_by);
     if (!places.empty()) share.promised.push_back(std::move(places));
@@ -166,9 +166,7 @@ bool SupervisorCore::is_still(const PassUnderWay& pass, BandSlot band) const {
 
 /// Who holds nothing is tried in one of its pools after the other, and waits for all of them.
 std::vector<std::uint32_t> SupervisorCore::pools_wanted_by(const JobShares& shares) {
-  const bool holds =
-      std::any_of(shares.bands.begin(), shares.bands.end(), [](const BandShare& band) { return band.planned > 0; });
-  return holds ? std::vector<std::uint32_t>{shares.pool} : shares.turn.pools();
+  return holds_slots(shares) ? std::vector<std::uint32_t>{shares.pool} : shares.turn.pools();
 }
 
 /// What holds whom, and in which pools anybody waits at all.
@@ -176,7 +174,7 @@ void SupervisorCore::note_explanations(const PassUnderWay& pass, const policy::P
   policy_.contended.assign(policy_.config.pools.size() * kBandKinds, false);
   const auto kind_share = [&](std::uint32_t subject) -> KindShare* {
     const PassUnderWay::Subject& of = pass.subjects[subject];
-    if (!knows(of.job) || jobs_[of.job.value()]->shares == nullptr) return nullptr;
+    if (of.keeps_place || !knows(of.job) || jobs_[of.job.value()]->shares == nullptr) return nullptr;
     JobShares& shares = *jobs_[of.job.value()]->shares;
     for (const std::uint32_t pool : pools_wanted_by(shares))
       policy_.contended[pool * kBandKinds + static_cast<std::size_t>(of.kind)] = true;
@@ -212,7 +210,7 @@ void SupervisorCore::note_explanations(const PassUnderWay& pass, const policy::P
     if (pass.members[i].leaving) leaves[pass.members[i].subject] = true;
   for (std::size_t i = 0; i < pass.subjects.size(); ++i) {
     const PassUnderWay::Subject& subject = pass.subjects[i];
-    if (!knows(subject.job) || jobs_[subject.job.value()]->shares == nullptr) continue;
+    if (subject.keeps_place || !knows(subject.job) || jobs_[subject.job.value()]->shares == nullptr) continue;
     const JobShares& shares = *jobs_[subject.job.value()]->shares;
     const auto kind = static_cast<std::size_t>(subject.kind);
     if (shares.rules.cut[kind] && shares.kinds[kind].demand == 0 && !leaves[i]) continue;  // It takes nothing.
@@ -318,7 +316,7 @@ void SupervisorCore::take_back_running(Job& job, BandSlot slot) {
   const BandShare share = job.shares->of(slot);
   const auto kind = static_cast<std::size_t>(workers_[slot].kind);
   const MilliSlots most{std::int64_t{share.started} * job.shares->kinds[kind].unit_milli};
-  if (!share.limited() || most <= share.entitled) return;
+  if (!share.limited() || most <= share.entitled || share.claimed) return;
   if (!job.spec.policy.may_be_preempted() || !parts_in(job.shares->pool).preemption) return;
   if (!policy_.contended[job.shares->pool * kBandKinds + kind]) return;
   std::vector<AssignedRef> running;

@@ -34,6 +34,7 @@ struct BandShare {
   std::uint32_t in_flight = 0;  ///< Attempts that the band holds of the job, cached successors included.
   std::uint32_t runnable = 0;   ///< Those whose inputs are complete.
   std::uint32_t started = 0;    ///< Those that have been running for a while.
+  bool claimed = false;         ///< Some of those were claimed after a restart, and no pass has seen them yet.
 
   bool limited() const { return entitled != MilliSlots::max(); }
   std::uint32_t slots() const { return static_cast<std::uint32_t>((entitled.value() + 999) / 1000); }
@@ -136,13 +137,24 @@ struct JobRules {
   std::array<bool, kBandKinds> cut{};  ///< Of which kind it wants more than that allows.
 };
 
+/// What held a job in a pool of its list when it was tried there last; by kind, as `explain` tells it.
+struct TriedPool {
+  std::string held_by;  ///< Empty: it was not tried, or was placed.
+  struct OfKind {
+    std::string hold;
+    std::optional<WaitsFor> waits;
+    Instant starts_by = kNever;
+  };
+  std::array<OfKind, kBandKinds> kinds;
+};
+
 /// All of it. A job has this while a policy is in force; whoever has none pays one look at a pointer.
 struct JobShares {
   std::vector<BandShare> bands;             ///< By band slot.
   std::array<KindShare, kBandKinds> kinds;  ///< By `BandKind`.
   std::uint32_t pool = 0;                   ///< Position in the configuration. All that it holds is there.
   policy::PoolTurn turn{{0}};               ///< Its list of pools, and which has its turn; see `pool_turns.cpp`.
-  std::vector<std::string> tried;           ///< By position in that list: what held it there when it was tried last.
+  std::vector<TriedPool> tried;             ///< By position in that list.
   std::string pool_name;                    ///< Of `pool`: positions change with the configuration.
   std::string pool_kept;                    ///< The one that is written down.
   std::uint32_t homed_in = 0;               ///< What of it waits has its homes in that pool.
@@ -165,5 +177,10 @@ struct JobShares {
   /// A band that was never looked at gives nothing.
   BandShare of(BandSlot band) const { return band.value() < bands.size() ? bands[band.value()] : BandShare{}; }
 };
+
+/// By the last plan.
+inline bool holds_slots(const JobShares& shares) {
+  return std::any_of(shares.bands.begin(), shares.bands.end(), [](const BandShare& band) { return band.planned > 0; });
+}
 
 }  // namespace penstock::supervisor

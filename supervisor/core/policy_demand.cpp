@@ -154,17 +154,27 @@ std::uint64_t SupervisorCore::milli_run(const KindShare& kind, const BandShare& 
   return std::min(milli, std::uint64_t{band.slots} * 1000);
 }
 
-/// What runs beyond what the last plan gave a job, where nothing was limited or it is never preempted, is its as well.
+/// What runs beyond what the last plan gave a job, where nothing was limited or it is never preempted, is its as well;
+/// and so is what ran under a plan of an earlier life of the supervisor, when it is seen first, but no part of a gang.
 /// That may be more than there is, because what is short is told of late: then others lose what they do not use.
 void SupervisorCore::count_holdings() {
   std::vector<std::uint64_t> held(workers_.band_slots());
+  const auto runs_whole = [this](const Job& job, BandKind kind) {
+    std::uint64_t milli = 0;
+    for (std::uint32_t i = 0; i < job.shares->bands.size() && i < workers_.band_slots(); ++i)
+      if (const BandEntry& band = workers_[BandSlot{i}]; band.alive && band.kind == kind)
+        milli += milli_run(job.shares->kinds[static_cast<std::size_t>(kind)], job.shares->bands[i], band);
+    return milli >= job.spec.policy.gang * std::uint64_t{1000};
+  };
   for (const JobId id : active_) {
     Job& job = *jobs_[id.value()];
     for (std::uint32_t i = 0; job.shares != nullptr && i < job.shares->bands.size() && i < held.size(); ++i) {
       BandShare& share = job.shares->bands[i];
       const BandEntry& band = workers_[BandSlot{i}];
       if (!band.alive) continue;
-      const bool keeps = !share.limited() || !may_leave(job, band.kind);
+      const bool claimed = share.claimed && may_use(job, BandSlot{i}) && runs_whole(job, band.kind);
+      if (is_shown(job)) share.claimed = false;
+      const bool keeps = claimed || !share.limited() || !may_leave(job, band.kind);
       if (keeps)
         share.planned =
             std::max(share.planned, milli_run(job.shares->kinds[static_cast<std::size_t>(band.kind)], share, band));

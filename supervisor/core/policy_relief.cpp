@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "common/base/coverage_mark.hpp"
 #include "supervisor/core/decimal_text.hpp"
 #include "supervisor/core/gang_sizes.hpp"
 #include "supervisor/core/supervisor_core.hpp"
@@ -201,6 +202,7 @@ void SupervisorCore::add_other(const Job& job, BandKind kind, const WaitsFor& wa
 }
 
 Value::List SupervisorCore::relief_of(const Job& job, BandKind kind) const {
+  PENSTOCK_COVERAGE_MARK("what would free a job is looked for");
   Value::List rows;
   const KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
   const std::string name = to_string(job.id);

@@ -132,6 +132,12 @@ void SupervisorCore::open_shares(Job& job) {
                                  : band.value() < before.size() ? before[band.value()].entitled
                                                                 : MilliSlots{0};
   }
+  // The last plan stays in force until the next one; where the job may not be any more it has ended.
+  for (std::uint32_t i = 0; i < before.size() && i < workers_.band_slots(); ++i) {
+    if (!workers_[BandSlot{i}].alive || !may_use(job, BandSlot{i})) continue;
+    shares.bands[i].planned = before[i].planned;
+    shares.bands[i].claimed = before[i].claimed;
+  }
   for (std::uint32_t i = 0; i < workers_.band_slots(); ++i)
     for (const AssignedRef& ref : workers_[BandSlot{i}].assigned) {
       if (ref.job != job.id || ref.subtask >= job.total()) continue;

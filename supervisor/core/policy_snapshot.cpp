@@ -141,6 +141,7 @@ void SupervisorCore::begin_pass() {
     if (!is_shown(job)) continue;
     for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu})
       show_job(job, kind, weights[job.shares->project], snapshot);
+    keep_places(job, weights[job.shares->project], snapshot);
   }
   out_->add(supervisor_action::RunPass{pass.number, std::move(snapshot), policy_.parts});
 }
@@ -319,16 +320,18 @@ void SupervisorCore::show_members(KindShare& share, const std::vector<PromisedPl
     for (const PromisedPlace& place : held)
       if (milli_that_stays(job, place.band) > 0) snapshot.members.back().preemptible = false;
   }
-  // Where quotas count, a pass looks for another place for whom it moves.
-  const bool quotas = counts_quotas(job.shares->pool);
-  const std::vector<std::uint32_t> movable_to =
-      quotas && !held.empty() ? bands_allowed(job, subject.kind) : std::vector<std::uint32_t>{};
+  // Where quotas count, a pass looks for another place for whom it moves. What is bound to its band has none.
+  const bool moves = counts_quotas(job.shares->pool) && !held.empty();
+  const std::uint32_t movable_to =
+      moves && !share.bound ? pass.band_lists.name(bands_allowed(job, subject.kind), snapshot) : policy::kNone;
   for (const PromisedPlace& place : held) {
     const std::uint64_t unit = share.unit_on(workers_[place.band]);
     const std::uint64_t stays = whole ? 0 : milli_that_stays(job, place.band);
     for (std::uint64_t shown = 0; !whole && shown + unit <= place.milli; shown += unit) {
       show_member(unit, {{place.band, unit}}, policy::MemberState::Running, snapshot);
-      snapshot.members.back().allowed_bands = movable_to;
+      policy::Member& member = snapshot.members.back();
+      const bool bound = moves && share.bound;
+      member.band_list = bound ? pass.band_lists.name({member.places.front().band}, snapshot) : movable_to;
       if (shown < stays) snapshot.members.back().preemptible = false;
     }
   }
@@ -369,12 +372,13 @@ void SupervisorCore::show_member(std::uint64_t milli, std::vector<PromisedPlace>
 
 /// Those that take a place wherever there is one, or the one that they were promised.
 void SupervisorCore::show_waiting_members(const KindShare& share, std::uint64_t missing, policy::Snapshot& snapshot) {
-  const PassUnderWay& pass = *policy_.pass;
-  const PassUnderWay::Subject& subject = pass.subjects.back();
+  PassUnderWay& pass = *policy_.pass;
+  const PassUnderWay::Subject subject = pass.subjects.back();
   const bool quotas = counts_quotas(jobs_[subject.job.value()]->shares->pool);
   const std::uint64_t grain = pass.domains[subject.domain].grain;
   const std::uint64_t each = subject.gang && !quotas ? missing : share.portion.milli;
   const std::vector<std::uint32_t> allowed = bands_allowed(*jobs_[subject.job.value()], subject.kind);
+  const std::uint32_t band_list = pass.band_lists.name(allowed, snapshot);
   const BandEntry* largest = nullptr;
   for (std::uint32_t i = 0; i < pass.bands.size(); ++i) {
     const BandEntry& band = workers_[pass.bands[i]];
@@ -387,7 +391,7 @@ void SupervisorCore::show_waiting_members(const KindShare& share, std::uint64_t 
     // A part of a gang would wait for its rest for ever.
     if (!subject.gang && snapshot.members.size() >= policy_.config.members_max) return;
     show_member(each, {}, policy::MemberState::Pending, snapshot);
-    snapshot.members.back().allowed_bands = allowed;
+    snapshot.members.back().band_list = band_list;
     // What fits none of them runs alone there: it takes all that there is.
     if (largest != nullptr && snapshot.members.back().request.memory > largest->description.capacity.memory.value())
       fit_to(snapshot.members.back(), *largest);
@@ -408,7 +412,7 @@ void SupervisorCore::show_waiting_members(const KindShare& share, std::uint64_t 
 
 /// Those that wait for slots of one band each.
 void SupervisorCore::show_bound_members(const KindShare& share, std::uint64_t missing, policy::Snapshot& snapshot) {
-  const PassUnderWay& pass = *policy_.pass;
+  PassUnderWay& pass = *policy_.pass;
   const PassUnderWay::Subject subject = pass.subjects.back();
   const Job& job = *jobs_[subject.job.value()];
   for (std::uint32_t i = 0; i < pass.bands.size(); ++i) {
@@ -419,7 +423,7 @@ void SupervisorCore::show_bound_members(const KindShare& share, std::uint64_t mi
     for (std::uint64_t held = job.shares->of(pass.bands[i]).planned; held < wanted && missing > 0; held += unit) {
       if (snapshot.members.size() >= policy_.config.members_max) return;
       show_member(unit, {}, policy::MemberState::Pending, snapshot);
-      snapshot.members.back().allowed_bands = {i};
+      snapshot.members.back().band_list = pass.band_lists.name({i}, snapshot);
       fit_to(snapshot.members.back(), band);
       missing -= std::min(missing, unit);
     }

@@ -13,6 +13,7 @@
 #include "supervisor/core/job_shares.hpp"
 #include "supervisor/core/policy_owners.hpp"
 #include "supervisor/policy/parts.hpp"
+#include "supervisor/policy/snapshot.hpp"
 
 namespace penstock::supervisor {
 
@@ -45,6 +46,7 @@ struct PassUnderWay {
     BandKind kind = BandKind::Cpu;
     bool gang = false;
     std::uint32_t domain = 0;
+    bool keeps_place = false;  ///< It is tried elsewhere; see `policy::Workload`.
   };
   struct Member {
     std::uint32_t subject = 0;
@@ -63,6 +65,7 @@ struct PassUnderWay {
   std::vector<Subject> subjects;
   std::uint64_t grain_of(std::uint32_t subject) const { return domains[subjects[subject].domain].grain; }
   std::vector<Member> members;
+  policy::BandLists band_lists;
 };
 
 struct PolicyState {

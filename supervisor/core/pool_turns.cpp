@@ -4,8 +4,35 @@
 
 #include "common/base/coverage_mark.hpp"
 #include "supervisor/core/supervisor_core.hpp"
+#include "supervisor/policy/snapshot.hpp"
 
 namespace penstock::supervisor {
+namespace {
+
+void note_tried(JobShares& shares, std::size_t position) {
+  TriedPool& tried = shares.tried[position];
+  tried.held_by = shares.kinds[0].hold.empty() ? shares.kinds[1].hold : shares.kinds[0].hold;
+  for (std::size_t kind = 0; kind < kBandKinds; ++kind) {
+    const KindShare& share = shares.kinds[kind];
+    tried.kinds[kind] = {share.hold, share.waits, share.starts_by};
+  }
+}
+
+/// What is told of a job is what held it in the pool where it is now. Where it was not tried yet, what held it in the
+/// one before, with its name, and no number of that.
+void tell_of(JobShares& shares, const TriedPool& tried, const std::string& before) {
+  for (std::size_t kind = 0; kind < kBandKinds; ++kind) {
+    KindShare& share = shares.kinds[kind];
+    if (share.hold.empty()) continue;
+    TriedPool::OfKind now = tried.kinds[kind];
+    if (now.hold.empty()) now.hold = tried.held_by.empty() ? "in pool '" + before + "': " + share.hold : tried.held_by;
+    share.hold = std::move(now.hold);
+    share.waits = std::move(now.waits);
+    share.starts_by = now.starts_by;
+  }
+}
+
+}  // namespace
 
 /// By preference: its own, or its project's, or the one that takes the rest. What is not known any more counts as not
 /// said.
@@ -37,7 +64,7 @@ void SupervisorCore::open_pools(Job& job) const {
   std::vector<std::uint32_t> pools = pools_of(job.spec.policy);
   if (!job.shape->loans().empty()) pools.resize(1);
   shares.turn = policy::PoolTurn{std::move(pools), before < 0 ? kAnyPool : static_cast<std::uint32_t>(before)};
-  shares.tried.assign(shares.turn.pools().size(), "");
+  shares.tried.assign(shares.turn.pools().size(), {});
   shares.pool = shares.turn.pool();
   const std::string& name = policy_.config.pools[shares.pool].name;
   const bool homed = is_new || (name == shares.pool_name && shares.homed_in != kAnyPool);
@@ -56,9 +83,7 @@ bool SupervisorCore::may_use(const Job& job, BandSlot band) const {
 void SupervisorCore::follow_turn(Job& job) {
   JobShares& shares = *job.shares;
   const std::size_t pools = shares.turn.pools().size();
-  if (pools == 1 || job.held || job.in_flight > 0) return;
-  if (std::any_of(shares.bands.begin(), shares.bands.end(), [](const BandShare& band) { return band.planned > 0; }))
-    return;
+  if (pools == 1 || job.held || job.in_flight > 0 || holds_slots(shares)) return;
   for (std::size_t passed_over = 0; passed_over < pools && pass_over(job); ++passed_over) {
   }
   enter_turn(job);
@@ -84,7 +109,7 @@ void SupervisorCore::enter_turn(Job& job) const {
 bool SupervisorCore::pass_over(Job& job) const {
   JobShares& shares = *job.shares;
   if (could_hold(job, shares.turn.pool())) return false;
-  shares.tried[shares.turn.index()] = "no band there could hold all of it";
+  shares.tried[shares.turn.index()] = {"no band there could hold all of it", {}};
   shares.turn.after_pass(policy::PoolTurn::Outcome::Waits);
   return true;
 }
@@ -100,17 +125,27 @@ void SupervisorCore::note_turns(const PassUnderWay& pass, const policy::Plan& pl
   }
   std::vector<policy::MemberTurn> members;
   members.reserve(pass.members.size());
-  for (const PassUnderWay::Member& member : pass.members)
-    members.push_back({owner_of[member.subject], member.leaving          ? policy::MemberState::Leaving
-                                                 : member.places.empty() ? policy::MemberState::Pending
-                                                                         : policy::MemberState::Running});
+  for (const PassUnderWay::Member& member : pass.members) {
+    using State = policy::MemberState;
+    const State state = member.leaving ? State::Leaving : member.places.empty() ? State::Pending : State::Running;
+    // What only keeps a place says nothing of the turn.
+    members.push_back({owner_of[member.subject], pass.subjects[member.subject].keeps_place ? State::Succeeded : state});
+  }
   const auto outcomes = policy::pool_outcomes(members, std::vector<bool>(owners.size(), false), plan);
+  std::vector<std::uint32_t> room_in(owners.size(), kAnyPool);
+  for (std::size_t i = plan.reservations.size(); i-- > 0;) {
+    const PassUnderWay::Member& member = pass.members[plan.reservations[i].member];
+    const PassUnderWay::Subject& subject = pass.subjects[member.subject];
+    if (subject.keeps_place && plan.reservations[i].starts_by <= pass.begun)
+      room_in[owner_of[member.subject]] = subject.domain / static_cast<std::uint32_t>(kBandKinds);
+  }
   for (std::size_t i = 0; i < owners.size(); ++i)
     if (knows(owners[i]) && jobs_[owners[i].value()]->shares != nullptr)
-      note_turn(*jobs_[owners[i].value()], outcomes[i]);
+      note_turn(*jobs_[owners[i].value()], outcomes[i], room_in[i]);
 }
 
-void SupervisorCore::note_turn(Job& job, policy::PoolTurn::Outcome outcome) {
+/// `room_in`: one of its pools where there is room in the place that it has kept there.
+void SupervisorCore::note_turn(Job& job, policy::PoolTurn::Outcome outcome, std::uint32_t room_in) {
   using Outcome = policy::PoolTurn::Outcome;
   JobShares& shares = *job.shares;
   const bool listed = shares.turn.pools().size() > 1;
@@ -118,22 +153,57 @@ void SupervisorCore::note_turn(Job& job, policy::PoolTurn::Outcome outcome) {
     if (shares.homed_in != shares.pool) go_home(job);
     if (!listed) return;
     shares.turn = policy::PoolTurn{shares.turn.pools(), shares.pool};
-    shares.tried[shares.turn.index()].clear();
+    shares.tried[shares.turn.index()] = {};
     if (std::exchange(shares.pool_kept, shares.pool_name) != shares.pool_name) record_change(job);
   } else if (outcome == Outcome::Sent) {
     shares.turn.after_pass(outcome);
   } else if (outcome == Outcome::Waits && listed && shares.turn.pool() == shares.pool) {
-    const KindShare& cpu = shares.kinds[0];
     const std::size_t before = shares.turn.index();
-    shares.tried[before] = cpu.hold.empty() ? shares.kinds[1].hold : cpu.hold;
+    note_tried(shares, before);
     shares.turn.after_pass(outcome);
+    if (room_in != kAnyPool) shares.turn = policy::PoolTurn{shares.turn.pools(), room_in};
     for (std::size_t i = 0; i < shares.tried.size() && pass_over(job); ++i) {
     }
     const std::size_t next = shares.turn.index();
     if (job.in_flight == 0) enter_turn(job);
-    for (KindShare& share : shares.kinds)
-      if (!share.hold.empty() && !shares.tried[next].empty()) share.hold = shares.tried[next];
+    if (next != before) tell_of(shares, shares.tried[next], policy_.config.pools[shares.turn.pools()[before]].name);
     if (next > before) policy_.due = std::min(policy_.due, later(now_, policy_.config.settle));
+  }
+}
+
+/// Who is tried in one of its pools has been before in those that it likes better, and waits there as well: others get
+/// neither what it would start on there, nor its share, nor a start that would delay its reserved one.
+void SupervisorCore::keep_places(Job& job, std::int64_t weights, policy::Snapshot& snapshot) {
+  JobShares& shares = *job.shares;
+  const std::size_t here = shares.turn.index();
+  if (here == 0 || shares.turn.pool() != shares.pool || job.in_flight > 0 || holds_slots(shares)) return;
+  if (!shares.rules.hold.empty()) return;
+  const auto kinds = shares.kinds;
+  const std::uint32_t homed_in = std::exchange(shares.homed_in, kAnyPool);
+  for (std::size_t i = 0; i < here; ++i) {
+    if (could_hold(job, shares.turn.pools()[i])) show_kept_place(job, shares.turn.pools()[i], weights, snapshot);
+    shares.kinds = kinds;
+  }
+  shares.homed_in = homed_in;
+  shares.pool = shares.turn.pool();
+}
+
+void SupervisorCore::show_kept_place(Job& job, std::uint32_t pool, std::int64_t weights, policy::Snapshot& snapshot) {
+  PassUnderWay& pass = *policy_.pass;
+  job.shares->pool = pool;
+  for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
+    KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
+    if (share.unit_milli == 0 || share.demand == 0) continue;
+    const DomainView& domain = pass.domains[domain_of(pool, kind)];
+    share.portion = portion_of(share, kind, domain, counts_quotas(pool));
+    if (job.spec.policy.gang > 0 || !domain.by_amount) share.portion.cpu = {}, share.portion.memory = {};
+    share.bound = false;
+    share.promised.clear();
+    share.demand = std::min(share.demand, measure_demand(job, kind, capacity_for(job, kind, domain.capacity)));
+    const std::size_t at = pass.subjects.size();
+    show_job(job, kind, weights, snapshot);
+    if (pass.subjects.size() == at) continue;
+    pass.subjects[at].keeps_place = snapshot.workloads[at].keeps_place = true;
   }
 }
 
@@ -163,6 +233,34 @@ void SupervisorCore::stay_where_claimed(Job& job) const {
   shares.pool_name = policy_.config.pools[claimed].name;
   open_pools(job);
   shares.homed_in = shares.pool;  // Nothing is placed yet.
+}
+
+/// Whether work that is claimed late is of a job that has gone on in another of its pools: all of a job is in one. A
+/// job that holds nothing goes where its work is. What was claimed in time: `stay_where_claimed`.
+bool SupervisorCore::goes_on_elsewhere(Job& job, WorkerSlot slot) {
+  if (job.held || job.shares == nullptr || job.shares->turn.pools().size() == 1) return false;
+  JobShares& shares = *job.shares;
+  const std::uint32_t pool = policy_.pool_of_band[workers_[slot].bands.front().value()];
+  if (pool == shares.pool) return false;
+  const std::vector<std::uint32_t>& pools = shares.turn.pools();
+  const bool holds = job.in_flight > 0 || holds_slots(shares);
+  if (!holds && std::find(pools.begin(), pools.end(), pool) != pools.end()) {
+    PENSTOCK_COVERAGE_MARK("a job goes where its work is claimed late");
+    shares.turn = policy::PoolTurn{pools, pool};
+    enter_turn(job);
+    return false;
+  }
+  PENSTOCK_COVERAGE_MARK("work is claimed late in a pool that its job has left");
+  note_decision(
+      "fence " + to_string(job.id),
+      workers_[slot].description.name + " came back too late: the job goes on in pool '" + shares.pool_name + "'");
+  return true;
+}
+
+/// What must not run twice may have begun: it is left to end, and policy takes its slots back as it takes any others.
+bool SupervisorCore::must_end_there(const Job& job, const ClaimedAttempt& claim) {
+  const bool runs = claim.stage == ClaimedStage::Running && claim.subtask.value() < job.total();
+  return runs && !job.shape->template_of(claim.subtask.value()).retryable;
 }
 
 /// Those of the configuration in force. What of the job waits where they do not allow it moves.
@@ -211,7 +309,7 @@ Value::List SupervisorCore::describe_turns(const Job& job) const {
   for (std::size_t i = 0; i < shares.tried.size(); ++i)
     rows.push_back(Value::Record{{"pool", policy_.config.pools[shares.turn.pools()[i]].name},
                                  {"here", shares.turn.pools()[i] == shares.pool},
-                                 {"held_by", shares.tried[i]}});
+                                 {"held_by", shares.tried[i].held_by}});
   return rows;
 }
 

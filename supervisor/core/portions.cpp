@@ -80,8 +80,8 @@ void SupervisorCore::measure_requests(const std::vector<Template>& templates, Ba
 }
 
 /// Thousandths of slots that one run counts for on the device bands where the job may be, as they are now: who takes
-/// much of a device leaves few of its slots to others. Of several pools, where it is least. 0: none of these wants a
-/// device.
+/// much of a device leaves few of its slots to others. Of several pools with devices, where it is least. 0: none of
+/// these wants a device.
 std::uint64_t SupervisorCore::run_milli_on_devices(const std::vector<Template>& templates,
                                                    const JobPolicy& wishes) const {
   KindShare share;
@@ -94,9 +94,9 @@ std::uint64_t SupervisorCore::run_milli_on_devices(const std::vector<Template>& 
       if (const BandEntry& band = workers_[BandSlot{i}];
           band.alive && band.kind == BandKind::Gpu && is_in(reach, BandSlot{i}))
         add_size(domain, band);
-    least = std::min(least, run_milli(share, BandKind::Gpu, domain));
+    if (!domain.sizes.empty()) least = std::min(least, run_milli(share, BandKind::Gpu, domain));
   }
-  return least;
+  return least == ~std::uint64_t{0} ? run_milli(share, BandKind::Gpu, {}) : least;
 }
 
 /// For a pass: what there is of each kind in each pool, and by what it is counted.

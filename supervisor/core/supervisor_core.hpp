@@ -389,9 +389,13 @@ class SupervisorCore {
   bool pass_over(Job& job) const;
   void enter_turn(Job& job) const;
   void note_turns(const PassUnderWay& pass, const policy::Plan& plan);
-  void note_turn(Job& job, policy::PoolTurn::Outcome outcome);
+  void note_turn(Job& job, policy::PoolTurn::Outcome outcome, std::uint32_t room_in);
   void go_home(Job& job);
   void stay_where_claimed(Job& job) const;
+  bool goes_on_elsewhere(Job& job, WorkerSlot slot);
+  void keep_places(Job& job, std::int64_t weights, policy::Snapshot& snapshot);
+  void show_kept_place(Job& job, std::uint32_t pool, std::int64_t weights, policy::Snapshot& snapshot);
+  static bool must_end_there(const Job& job, const ClaimedAttempt& claim);
   std::uint64_t capacity_for(const Job& job, BandKind kind, std::uint64_t all) const;
   std::vector<std::uint32_t> bands_allowed(const Job& job, BandKind kind) const;
   Value::List describe_turns(const Job& job) const;

@@ -36,18 +36,22 @@ void AvailabilityProfile::occupy(Instant from, Duration length, std::int64_t slo
   for (std::size_t i = first; i < last; ++i) steps_[i].free -= slots;
 }
 
-/// The first step with fewer slots while somebody would run who starts with step `from`; past the end if there is none.
-std::size_t AvailabilityProfile::first_shortage(std::size_t from, std::int64_t slots, Duration length) const {
-  const Instant end = later(steps_[from].from, length);
-  for (std::size_t i = from; i < steps_.size() && steps_[i].from < end; ++i)
+/// The first step with fewer slots while somebody would run who begins in that step; past the end if there is none.
+std::size_t AvailabilityProfile::first_shortage(std::size_t step, Instant begin, std::int64_t slots,
+                                                Duration length) const {
+  const Instant end = later(begin, length);
+  for (std::size_t i = step; i < steps_.size() && steps_[i].from < end; ++i)
     if (steps_[i].free < slots) return i;
   return steps_.size();
 }
 
-Instant AvailabilityProfile::earliest(std::int64_t slots, Duration length) const {
-  for (std::size_t first = 0; first < steps_.size();) {
-    const std::size_t shortage = first_shortage(first, slots, length);
-    if (shortage == steps_.size()) return steps_[first].from;
+Instant AvailabilityProfile::earliest(std::int64_t slots, Duration length, Instant not_before) const {
+  std::size_t first = 0;
+  while (first + 1 < steps_.size() && steps_[first + 1].from <= not_before) ++first;
+  while (first < steps_.size()) {
+    const Instant begin = std::max(steps_[first].from, not_before);
+    const std::size_t shortage = first_shortage(first, begin, slots, length);
+    if (shortage == steps_.size()) return begin;
     first = shortage + 1;  // Nothing that begins before the shortage can last.
   }
   return kNever;

@@ -22,11 +22,11 @@ class AvailabilityProfile {
   void occupy(Instant from, Duration length, std::int64_t slots);
   /// Whether `slots` are free for `length` from now on. Cost: O(1) where they are not free now.
   bool is_free_now(std::int64_t slots, Duration length) const {
-    return first_shortage(0, slots, length) == steps_.size();
+    return first_shortage(0, steps_.front().from, slots, length) == steps_.size();
   }
   std::int64_t free_now() const { return steps_.front().free; }
-  /// When `slots` are first free for `length`; `kNever` if they never are.
-  Instant earliest(std::int64_t slots, Duration length) const;
+  /// When `slots` are first free for `length`, then or later; `kNever` if they never are.
+  Instant earliest(std::int64_t slots, Duration length, Instant not_before = Instant::min()) const;
 
  private:
   struct Step {
@@ -34,7 +34,7 @@ class AvailabilityProfile {
     std::int64_t free = 0;
   };
   std::size_t step_at(Instant when);
-  std::size_t first_shortage(std::size_t from, std::int64_t slots, Duration length) const;
+  std::size_t first_shortage(std::size_t step, Instant begin, std::int64_t slots, Duration length) const;
 
   std::vector<Step> steps_;  ///< By time; each lasts until the next, the last for ever.
 };
@@ -88,8 +88,8 @@ class Backfill {
 
   /// Whether one more that is blocked gets a reserved start.
   bool reserves() const { return !stopped_ && reserved_ < depth_; }
-  /// For one that `next` has made wait because it needs slots of one band: it starts there at `at`. Where that is not
-  /// known, `kept` slots that are free there stay so. Who may use them until then, is for the caller to say.
+  /// For one that `next` has made wait because it needs slots of its own bands: it starts there at `at`. Where that is
+  /// not known, `kept` slots that are free there stay so. Who may use them until then, is for the caller to say.
   /// REQUIRES: `reserves()`.
   BackfillOutcome keep(const BackfillRequest& request, Instant at, std::int64_t kept) {
     ++reserved_;

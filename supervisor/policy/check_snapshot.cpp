@@ -45,6 +45,15 @@ Result<void> check_amounts(const Project& project) {
   return {};
 }
 
+Result<void> check_band_list(const Snapshot& snapshot, const std::vector<std::uint32_t>& list) {
+  if (list.empty() || !std::is_sorted(list.begin(), list.end())) return mistake("a list of bands", "must be ascending");
+  // None is what stands for a name that is not here.
+  for (const std::uint32_t band : list)
+    if (band >= snapshot.bands.size() && band != kNone)
+      return mistake("a list of bands", "has a band that does not exist");
+  return {};
+}
+
 Result<void> check_member(const Snapshot& snapshot, const Member& member) {
   if (member.workload >= snapshot.workloads.size()) return mistake(member.name, "belongs to no job");
   if (member.set >= snapshot.workloads[member.workload].sets.size()) return mistake(member.name, "belongs to no gang");
@@ -63,14 +72,13 @@ Result<void> check_member(const Snapshot& snapshot, const Member& member) {
     if (place.band >= snapshot.bands.size()) return mistake(member.name, "holds a place on a band that does not exist");
     if (!is_amount(place.slots)) return mistake(member.name, "holds an amount that is negative or too large");
   }
-  for (const std::uint32_t band : member.allowed_bands)
-    // None is what stands for a name that is not here.
-    if (band >= snapshot.bands.size() && band != kNone)
-      return mistake(member.name, "may use a band that does not exist");
-  for (const std::uint32_t band : member.allowed_bands)
-    for (const std::uint32_t blocked : member.blocked_bands)
-      if (band == blocked && member.allowed_bands.size() == 1)
-        return mistake(member.name, "may only use a band that it must not use");
+  if (member.band_list == kNone) return {};
+  if (member.band_list >= snapshot.band_lists.size())
+    return mistake(member.name, "names a list of bands that does not exist");
+  const std::vector<std::uint32_t>& only = snapshot.band_lists[member.band_list];
+  const std::vector<std::uint32_t>& blocked = member.blocked_bands;
+  if (only.size() == 1 && std::find(blocked.begin(), blocked.end(), only.front()) != blocked.end())
+    return mistake(member.name, "may only use a band that it must not use");
   return {};
 }
 
@@ -97,6 +105,7 @@ Result<void> check_snapshot(const Snapshot& snapshot) {
     if (workload.account != kNone && workload.account >= snapshot.accounts.size())
       return mistake(workload.name, "is charged to an account that does not exist");
   }
+  for (const std::vector<std::uint32_t>& list : snapshot.band_lists) PENSTOCK_TRY(check_band_list(snapshot, list));
   for (const Member& member : snapshot.members) PENSTOCK_TRY(check_member(snapshot, member));
   for (const Claim& claim : snapshot.claims)
     for (const Place& place : claim.places)

@@ -9,7 +9,7 @@ constexpr std::size_t kKnownMax = 32;  ///< Beyond it, other shapes are searched
 
 bool are_alike(const Member& a, const Member& b) {
   return a.slots == b.slots && a.label == b.label && a.single_band == b.single_band &&
-         a.blocked_bands == b.blocked_bands && a.allowed_bands == b.allowed_bands;
+         a.blocked_bands == b.blocked_bands && a.band_list == b.band_list;
 }
 
 }  // namespace

@@ -61,11 +61,12 @@ bool QuotaPass::any_waiting(std::uint32_t workload) const {
   return std::any_of(members.begin(), members.end(), [this](std::uint32_t member) { return waits(member); });
 }
 
-std::vector<std::uint32_t> QuotaPass::candidates() const {
+std::vector<std::uint32_t> QuotaPass::candidates(PlacesKept places_kept) const {
   std::vector<std::uint32_t> found;
   for (std::uint32_t workload = 0; workload < snapshot().workloads.size(); ++workload) {
     const Workload& source = snapshot().workloads[workload];
     if (!is_owned(workload) || source.held) continue;
+    if (source.keeps_place && places_kept == PlacesKept::NotThose) continue;
     if (!any_waiting(workload)) continue;
     std::vector<std::int64_t> alive(source.sets.size(), 0);
     for (const std::uint32_t member : order_.members(workload)) {
@@ -171,6 +172,10 @@ void QuotaPass::write(Plan& plan) const {
     const bool leaves = after.state == MemberState::Leaving || after.left_band != kNone;
     if (leaves && before.state != MemberState::Leaving)
       plan.preemptions.push_back({member, reasons_[member], beneficiaries_[member]});
+    if (snapshot().workloads[before.workload].keeps_place) {
+      if (after.state == MemberState::Starting) plan.reservations.push_back({member, {}, {}, snapshot().now});
+      continue;
+    }
     const std::vector<Place> places{{after.band, (trial_.amount(member).gpu + 999) / 1000}};
     if (after.state == MemberState::Starting && before.state == MemberState::Pending)
       plan.starts.push_back({member, places, trial_.group_labels(member), false});

@@ -24,8 +24,10 @@ class QuotaPass {
   const Parts& parts() const { return trial_.parts(); }
   const WorkloadOrder& order() const { return order_; }
 
-  /// Jobs with members that wait and enough of them to start: those that an action looks at, in any order.
-  std::vector<std::uint32_t> candidates() const;
+  enum class PlacesKept : std::uint8_t { Too, NotThose };
+  /// Jobs with members that wait and enough of them to start: those that an action looks at, in any order. For whom
+  /// only a place is kept nobody leaves.
+  std::vector<std::uint32_t> candidates(PlacesKept places_kept = PlacesKept::NotThose) const;
   /// Whether it is a job of a project, not of a department or of nobody.
   bool is_owned(std::uint32_t workload) const;
   bool waits(std::uint32_t member) const { return trial_.state(member) == MemberState::Pending; }

@@ -6,14 +6,20 @@
 
 namespace penstock::policy {
 
+namespace {
+
+/// Beyond it, other shapes with bands of their own are searched for each time: as many bands, as many lists of one.
+constexpr std::size_t kListedMax = 64;
+
+}  // namespace
+
 bool FailedShapes::contains(const Member& member) const {
-  return plain(member) && std::any_of(shapes_.begin(), shapes_.end(), [&](const Shape& shape) {
-           return shape.slots == member.slots && shape.single_band == member.single_band && shape.label == member.label;
-         });
+  return member.blocked_bands.empty() && std::find(shapes_.begin(), shapes_.end(), shape_of(member)) != shapes_.end();
 }
 
 void FailedShapes::add(const Member& member) {
-  if (plain(member) && !contains(member)) shapes_.push_back({member.slots, member.single_band, member.label});
+  if (!member.blocked_bands.empty() || contains(member)) return;
+  if (member.band_list == kNone || shapes_.size() < kListedMax) shapes_.push_back(shape_of(member));
 }
 
 SlotPass::SlotPass(const Snapshot& snapshot, std::uint32_t pool, const Parts& parts, Plan& plan)
@@ -48,10 +54,12 @@ std::vector<Place> SlotPass::find(std::uint32_t member) {
 
 void SlotPass::start(std::uint32_t member, std::vector<Place> places, bool backfilled) {
   held_[snapshot_.members[member].workload] += snapshot_.members[member].slots;
+  if (keeps_place(member)) return plan_.reservations.push_back({member, {}, {}, snapshot_.now});
   plan_.starts.push_back({member, std::move(places), {}, backfilled});
 }
 
 void SlotPass::reserve(std::uint32_t member, std::vector<Place> places, std::uint32_t behind) {
+  if (keeps_place(member)) return;
   explain(member, Hold::PredecessorsLeave, snapshot_.members[member].slots, 0, behind);
   plan_.reservations.push_back({member, std::move(places), {}, kNever});
 }

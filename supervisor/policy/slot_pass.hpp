@@ -22,9 +22,12 @@ class FailedShapes {
     std::int64_t slots = 0;
     bool single_band = false;
     std::string label;
+    std::uint32_t band_list = kNone;
+    friend bool operator==(const Shape&, const Shape&) = default;
   };
-  /// Requests with bands of their own are never remembered.
-  static bool plain(const Member& member) { return member.blocked_bands.empty() && member.allowed_bands.empty(); }
+  static Shape shape_of(const Member& member) {
+    return {member.slots, member.single_band, member.label, member.band_list};
+  }
   std::vector<Shape> shapes_;
 };
 
@@ -41,6 +44,10 @@ class SlotPass {
   /// Orders the member to leave. Its places stay taken, unless the caller gives them back on trial.
   void preempt(std::uint32_t member, PreemptionReason reason, std::uint32_t beneficiary);
   bool is_preempted(std::uint32_t member) const { return preempted_[member]; }
+  /// What it would start on is taken on the trial, and that it could start is a reservation of no place.
+  bool keeps_place(std::uint32_t member) const {
+    return snapshot_.workloads[snapshot_.members[member].workload].keeps_place;
+  }
 
   /// Members on bands that take nobody must go. Spec: policy-determined 9.3.
   void clear_disabled_bands();

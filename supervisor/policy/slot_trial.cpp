@@ -118,8 +118,8 @@ std::int64_t SlotTrial::roomiest() const {
 bool SlotTrial::allowed(const Member& member, std::uint32_t band) const {
   const std::vector<std::uint32_t>& blocked = member.blocked_bands;
   if (std::find(blocked.begin(), blocked.end(), band) != blocked.end()) return false;
-  const std::vector<std::uint32_t>& only = member.allowed_bands;
-  if (!only.empty() && std::find(only.begin(), only.end(), band) == only.end()) return false;
+  const std::span<const std::uint32_t> only = snapshot_.bands_of(member);
+  if (!only.empty() && !std::binary_search(only.begin(), only.end(), band)) return false;
   return label_suits(member, band);
 }
 
@@ -164,7 +164,7 @@ std::uint32_t SlotTrial::nearest(const Member& member, std::uint32_t from, const
 }
 
 std::uint32_t SlotTrial::best_band(const Member& member) const {
-  if (!member.allowed_bands.empty()) return best_band(member, member.allowed_bands);
+  if (member.band_list != kNone) return best_band(member, snapshot_.bands_of(member));
   file_changes();
   const std::uint32_t from = rank_of(member);
   std::uint32_t best = kNone;
@@ -185,7 +185,7 @@ std::uint32_t SlotTrial::best_band(const Member& member) const {
   return best;
 }
 
-std::uint32_t SlotTrial::best_band(const Member& member, const std::vector<std::uint32_t>& bands) const {
+std::uint32_t SlotTrial::best_band(const Member& member, std::span<const std::uint32_t> bands) const {
   const std::uint64_t hash = name_hash(member.name);
   std::uint32_t best = kNone;
   Fraction best_score;
@@ -233,7 +233,7 @@ std::vector<std::uint32_t> SlotTrial::by_score(const Member& member, std::vector
 }
 
 std::vector<Place> SlotTrial::find_dedicated(const Member& member) const {
-  if (!member.blocked_bands.empty() || !member.allowed_bands.empty()) return find_dedicated_by_scan(member);
+  if (!member.blocked_bands.empty() || member.band_list != kNone) return find_dedicated_by_scan(member);
   file_changes();
   const std::uint32_t from = rank_of(member);
   // Unused bands by size, the largest first; those of one size may still be of several classes.

@@ -86,7 +86,7 @@ class SlotTrial {
   Fraction score(const Member& member, const SlotRoom& room) const;
   std::uint32_t nearest(const Member& member, std::uint32_t from, const Ranks& ranks) const;
   std::uint32_t best_band(const Member& member) const;
-  std::uint32_t best_band(const Member& member, const std::vector<std::uint32_t>& bands) const;
+  std::uint32_t best_band(const Member& member, std::span<const std::uint32_t> bands) const;
   std::uint32_t rank_of(const Member& member) const;
   /// How far round the circle of ranks a band stands from a member: who is nearer wins.
   std::uint32_t distance(std::uint32_t from, std::uint32_t rank) const {

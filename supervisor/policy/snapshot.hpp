@@ -1,10 +1,14 @@
 // What a policy pass sees: the cluster, its owners and all jobs, at one instant. Plain values, never changed by a pass.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/base/time.hpp"
@@ -117,7 +121,7 @@ struct Member {
   // What it may use.
   std::string label;
   std::vector<std::uint32_t> blocked_bands;
-  std::vector<std::uint32_t> allowed_bands;  ///< Empty: all.
+  std::uint32_t band_list = kNone;  ///< Position in `Snapshot::band_lists` of those bands; none: all.
   // Its rank.
   std::int64_t submitted = 0;  ///< When its workload was; smaller is older.
   std::int64_t requested = 0;
@@ -159,6 +163,8 @@ struct Workload {
   std::optional<Duration> time_limit;
   std::optional<Instant> ends_by;  ///< Of a running one: when its time limit is over.
   bool held = false;               ///< By a limit or by wish; never started.
+  /// Another pool of its list has its turn: here its place is kept, but nobody leaves for it, and it does not start.
+  bool keeps_place = false;
 };
 
 /// A node of the share tree; its usage is charged at the leaves.
@@ -185,6 +191,31 @@ struct Snapshot {
   std::vector<Workload> workloads;
   std::vector<Member> members;
   std::vector<Claim> claims;
+  /// Ascending, none empty. Thousands of members of a job, or of all jobs with the same labels, name one list.
+  std::vector<std::vector<std::uint32_t>> band_lists;
+
+  /// The bands that a member may use; empty: all.
+  std::span<const std::uint32_t> bands_of(const Member& member) const {
+    return member.band_list == kNone ? std::span<const std::uint32_t>{} : band_lists[member.band_list];
+  }
+};
+
+/// Fills `Snapshot::band_lists`, each list once. One for each snapshot. Cost: O(bands log lists) for each call.
+class BandLists {
+ public:
+  /// The position of that list in `snapshot`; `kNone` if it is empty.
+  std::uint32_t name(std::vector<std::uint32_t> bands, Snapshot& snapshot) {
+    if (bands.empty()) return kNone;
+    std::sort(bands.begin(), bands.end());
+    bands.erase(std::unique(bands.begin(), bands.end()), bands.end());
+    const auto position = static_cast<std::uint32_t>(snapshot.band_lists.size());
+    const auto [known, added] = known_.try_emplace(std::move(bands), position);
+    if (added) snapshot.band_lists.push_back(known->first);
+    return known->second;
+  }
+
+ private:
+  std::map<std::vector<std::uint32_t>, std::uint32_t> known_;
 };
 
 }  // namespace penstock::policy

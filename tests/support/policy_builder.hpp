@@ -105,6 +105,10 @@ class PolicyBuilder {
     last_member().device_share = thousandths;
   }
   Member& last_member() { return snapshot.members.back(); }
+  /// The last member may use these bands only.
+  void only_on(std::vector<std::uint32_t> bands) {
+    last_member().band_list = band_lists_.name(std::move(bands), snapshot);
+  }
 
   /// What the world looks like when the plan has been carried out and everybody who was told to has left.
   void carry_out(const Plan& plan) {
@@ -141,6 +145,9 @@ class PolicyBuilder {
       member.places.clear();
     }
   }
+
+ private:
+  BandLists band_lists_;
 };
 
 /// One pass of the preset `quota` with some of its actions only.

@@ -8,7 +8,7 @@ void allocate(QuotaPass& pass) {
   std::vector<bool> passed_over(all.size(), false);
   const WorkloadOrder::Waits waits = [&](std::uint32_t member) { return pass.waits(member) && !passed_over[member]; };
   Agenda agenda{pass.order(), Direction::Serve, waits};
-  agenda.add_all(pass.candidates());
+  agenda.add_all(pass.candidates(QuotaPass::PlacesKept::Too));
   while (const std::optional<std::uint32_t> workload = agenda.take()) {
     const std::vector<std::uint32_t> members = pass.order().next_members(*workload, waits);
     if (members.empty()) continue;
@@ -19,10 +19,10 @@ void allocate(QuotaPass& pass) {
     // A job that does not fit keeps nobody else from trying.
     const bool placed = pass.place_all(*workload, members, Trial::When::NowOrLater, {});
     // Nor does one that may use some bands only keep others of its job from other bands.
-    const std::vector<std::uint32_t>& bands = all[members.front()].allowed_bands;
-    if (!placed && (members.size() > 1 || bands.empty())) continue;
+    const std::uint32_t bands = all[members.front()].band_list;
+    if (!placed && (members.size() > 1 || bands == kNone)) continue;
     for (const std::uint32_t other : pass.order().members(*workload))
-      if (!placed && all[other].allowed_bands == bands) passed_over[other] = true;
+      if (!placed && all[other].band_list == bands) passed_over[other] = true;
     agenda.add(*workload);
   }
 }

@@ -41,7 +41,7 @@ class OneBand {
   }
   /// What is larger than any band takes several.
   bool is_needed_by(const Member& member) const {
-    return !member.allowed_bands.empty() || (bands_ > 1 && member.slots > 1 && member.slots <= largest_);
+    return member.band_list != kNone || (bands_ > 1 && member.slots > 1 && member.slots <= largest_);
   }
 
  private:
@@ -59,7 +59,7 @@ struct Blocked {
 void explain_wait(SlotPass& pass, std::uint32_t member, const Blocked& before) {
   const Member& subject = pass.snapshot().members[member];
   const std::int64_t room = std::max(pass.trial().roomiest(), before.room_kept);
-  const bool would_fit = subject.slots > 0 && subject.allowed_bands.empty() && room >= subject.slots;
+  const bool would_fit = subject.slots > 0 && subject.band_list == kNone && room >= subject.slots;
   if (would_fit && before.reserved != kNone)
     pass.explain(member, Hold::BehindReservation, subject.slots, room, before.reserved);
   else if (subject.slots > 0 && before.first != kNone && pass.parts().reserve_depth == 0)
@@ -68,12 +68,26 @@ void explain_wait(SlotPass& pass, std::uint32_t member, const Blocked& before) {
     pass.explain(member, Hold::NoRoom, subject.slots, pass.trial().roomiest());
 }
 
-/// For one that waits for slots of one band. Where none that it may use is as large, it takes several.
-BackfillOutcome reserve_band(Backfill& policy, BandProfiles& bands, const Member& member,
+/// For one that may use some bands only and is larger than each of them: it takes several, whole.
+BackfillOutcome reserve_whole_bands(SlotPass& pass, Backfill& policy, BandProfiles& bands, const Member& member,
+                                    const BackfillRequest& request, Blocked& blocked) {
+  const std::vector<OwnPlace> own = bands.choose_whole(member, request.limit);
+  if (own.empty()) return {};
+  std::int64_t free = 0;
+  for (const OwnPlace& each : own) {
+    blocked.room_kept = std::max(blocked.room_kept, each.free);
+    free += each.free;
+    bands.reserve(each, pass.trial().room(each.band).slots, request.limit);
+  }
+  return policy.keep(request, own.front().at, std::min(free, request.slots));
+}
+
+/// For one that waits for slots of one band.
+BackfillOutcome reserve_band(SlotPass& pass, Backfill& policy, BandProfiles& bands, const Member& member,
                              const BackfillRequest& request, Blocked& blocked) {
   const OwnPlace own = bands.choose(member, request.limit);
-  if (own.band == kNone && member.single_band) return {};
-  if (own.band == kNone) return policy.next({request.slots, request.limit}, [] { return false; });
+  if (own.band == kNone)
+    return member.single_band ? BackfillOutcome{} : reserve_whole_bands(pass, policy, bands, member, request, blocked);
   blocked.room_kept = std::max(blocked.room_kept, own.free);
   bands.reserve(own, request.slots, request.limit);
   return policy.keep(request, own.at, std::min(own.free, request.slots));
@@ -127,7 +141,7 @@ void backfill(SlotPass& pass) {
     }
     std::vector<Place> places;
     const Duration limit = snapshot.workloads[subject.workload].time_limit.value_or(Duration::max());
-    const bool bound = !subject.allowed_bands.empty();
+    const bool bound = subject.band_list != kNone;
     const bool on_one = bound || (own_bands < kOwnBandsMax && one_band.is_needed_by(subject));
     const BackfillRequest request{subject.slots, limit, !on_one};
     BackfillOutcome outcome = policy.next(request, [&] {
@@ -145,7 +159,7 @@ void backfill(SlotPass& pass) {
     if (subject.slots > 0 && blocked.first == kNone) blocked.first = subject.workload;
     if (!request.anywhere && policy.reserves()) {
       ++own_bands;
-      outcome = reserve_band(policy, bands, subject, request, blocked);
+      outcome = reserve_band(pass, policy, bands, subject, request, blocked);
     }
     if (outcome.verdict != BackfillVerdict::Reserved) continue;
     if (blocked.reserved == kNone) blocked.reserved = subject.workload;

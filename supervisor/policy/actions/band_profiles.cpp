@@ -1,6 +1,8 @@
 #include "supervisor/policy/actions/band_profiles.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <utility>
 
 namespace penstock::policy {
@@ -28,11 +30,56 @@ OwnPlace BandProfiles::choose(const Member& member, Duration limit) {
     const OwnPlace here{band, of(band).earliest(member.slots, limit), of(band).free_now()};
     if (best.band == kNone || here.at < best.at || (here.at == best.at && here.free > best.free)) best = here;
   };
-  if (member.allowed_bands.empty())
+  if (member.band_list == kNone)
     for (std::uint32_t band = 0; band < profiles_.size(); ++band) look_at(band);
   else
-    for (const std::uint32_t band : member.allowed_bands) look_at(band);
+    for (const std::uint32_t band : pass_.snapshot().bands_of(member)) look_at(band);
   return best;
+}
+
+std::vector<OwnPlace> BandProfiles::choose_whole(const Member& member, Duration limit) {
+  make();
+  for (Instant at = pass_.snapshot().now;;) {
+    std::vector<OwnPlace> by_time;
+    for (const std::uint32_t band : pass_.snapshot().bands_of(member)) {
+      Member part = member;
+      part.slots = band < profiles_.size() ? pass_.trial().room(band).slots : 0;
+      if (part.slots > 0 && pass_.trial().could_hold(part, band))
+        by_time.push_back({band, of(band).earliest(part.slots, limit, at), of(band).free_now()});
+    }
+    std::stable_sort(by_time.begin(), by_time.end(),
+                     [](const OwnPlace& a, const OwnPlace& b) { return a.at != b.at ? a.at < b.at : a.free > b.free; });
+    std::vector<OwnPlace> chosen = first_that_hold(by_time, member.slots);
+    Instant last = at;
+    for (const OwnPlace& each : chosen) last = std::max(last, each.at);
+    // One of them may be somebody else's by the time when the last is free.
+    if (last == at || last == kNever) {
+      for (OwnPlace& each : chosen) each.at = last;
+      return chosen;
+    }
+    at = last;
+  }
+}
+
+/// Whole bands of one size, or of several where the pool allows that.
+std::vector<OwnPlace> BandProfiles::first_that_hold(const std::vector<OwnPlace>& by_time, std::int64_t slots) const {
+  std::map<std::int64_t, std::vector<OwnPlace>, std::greater<>> sizes;
+  for (const OwnPlace& each : by_time) {
+    const std::int64_t added = pass_.trial().room(each.band).slots;
+    std::vector<OwnPlace>& equal = sizes[added];
+    equal.push_back(each);
+    if (slots % added == 0 && std::ssize(equal) * added >= slots) return equal;
+    if (!pass_.parts().mixed_sizes) continue;
+    std::vector<OwnPlace> mixed;
+    std::int64_t missing = slots;
+    for (const auto& [size, bands] : sizes) {
+      const std::int64_t count = std::min(missing / size, std::ssize(bands));
+      mixed.insert(mixed.end(), bands.begin(), bands.begin() + count);
+      missing -= count * size;
+    }
+    if (missing == 0) return mixed;
+  }
+  return {};
 }
 
 void BandProfiles::keep_from_searches(std::uint32_t band) {
@@ -53,7 +100,7 @@ void BandProfiles::reserve(const OwnPlace& place, std::int64_t slots, Duration l
 
 std::vector<Place> BandProfiles::place_in_gap(const Member& member, Duration limit) {
   if (member.slots == 0) return {};
-  const bool anywhere = member.allowed_bands.empty() && member.blocked_bands.empty() && member.label.empty();
+  const bool anywhere = member.band_list == kNone && member.blocked_bands.empty() && member.label.empty();
   const auto as_much = [&](const Failed& failed) { return failed.slots <= member.slots && failed.limit <= limit; };
   if (anywhere && std::any_of(failed_.begin(), failed_.end(), as_much)) return {};
   for (const std::uint32_t band : reserved_) {

@@ -24,6 +24,10 @@ class BandProfiles {
 
   /// The band on which it starts first, then the one with most room. None: no single one could ever hold it.
   OwnPlace choose(const Member& member, Duration limit);
+  /// Bands that it takes whole, of those that it may use, for one that is larger than each of them: those that are
+  /// first free together, all of them at the same time. Empty: they could never hold it. Cost: O(bands that it may
+  /// use), times the times at which the last of them becomes free.
+  std::vector<OwnPlace> choose_whole(const Member& member, Duration limit);
   /// From then on whoever would delay that start finds no place there.
   void reserve(const OwnPlace& place, std::int64_t slots, Duration limit);
   /// A place on a band with reservations that delays none of them. On the trial it is free afterwards.
@@ -38,6 +42,7 @@ class BandProfiles {
     Duration limit{};
   };
   void make();
+  std::vector<OwnPlace> first_that_hold(const std::vector<OwnPlace>& by_time, std::int64_t slots) const;
   void keep_from_searches(std::uint32_t band);
   AvailabilityProfile& of(std::uint32_t band) { return profiles_[band]; }
 

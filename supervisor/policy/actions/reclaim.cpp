@@ -66,7 +66,7 @@ class Failures {
   void clear() { keys_.clear(); }
 
  private:
-  using Key = std::pair<std::array<std::int64_t, 10>, std::vector<std::uint32_t>>;
+  using Key = std::pair<std::array<std::int64_t, 10>, std::uint32_t>;
 
   /// Only of jobs with one gang, of which nobody is anywhere yet and all members want the same, on the same bands.
   static std::optional<Key> key_of(const QuotaPass& pass, std::uint32_t workload) {
@@ -75,8 +75,7 @@ class Failures {
     const Member& first = pass.snapshot().members[members.front()];
     for (const std::uint32_t member : members) {
       const Member& each = pass.snapshot().members[member];
-      const bool anywhere =
-          each.label.empty() && each.blocked_bands.empty() && each.allowed_bands == first.allowed_bands;
+      const bool anywhere = each.label.empty() && each.blocked_bands.empty() && each.band_list == first.band_list;
       const bool same = each.request == first.request && each.devices == first.devices &&
                         each.device_share == first.device_share && each.device_memory_mib == first.device_memory_mib;
       if (!anywhere || !same || !pass.waits(member)) return std::nullopt;
@@ -84,7 +83,7 @@ class Failures {
     if (source.sets.size() != 1) return std::nullopt;
     return Key{{source.project, source.preemptible, source.sets[0].min, std::ssize(members), first.request.cpu,
                 first.request.memory, first.request.gpu, first.devices, first.device_share, first.device_memory_mib},
-               first.allowed_bands};
+               first.band_list};
   }
 
   std::set<Key> keys_;

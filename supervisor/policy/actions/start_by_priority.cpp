@@ -98,7 +98,7 @@ class PriorityPass {
         pass_.start(member, std::move(places), filling_gaps);
       return;
     }
-    if (!hopeless_.contains(subject)) {
+    if (!hopeless_.contains(subject) && !pass_.keeps_place(member)) {
       const Members victims = search(member);
       if (!victims.empty()) return settle(member, victims);
       hopeless_.add(subject);  // Later ones of this shape have fewer victims to choose from.

@@ -88,6 +88,16 @@ std::vector<ShareGroup> share_groups(const SlotPass& pass, const std::vector<Con
   return groups;
 }
 
+/// The groups as if nobody were there who only keeps his place; empty if nobody does.
+std::vector<ShareGroup> without_places_kept(const SlotPass& pass, const std::vector<Contender>& present,
+                                            std::vector<ShareGroup> groups) {
+  bool any = false;
+  for (std::size_t i = 0; i < present.size(); ++i)
+    if (pass.snapshot().workloads[present[i].workload].keeps_place)
+      any = true, groups[i].demand = groups[i].smallest_pending = 0;
+  return any ? groups : std::vector<ShareGroup>{};
+}
+
 /// Oldest first, as the order says, until the rest is within the target.
 void release(SlotPass& pass, const Contender& each, std::int64_t target) {
   std::int64_t held = each.held;
@@ -141,12 +151,17 @@ void start_by_share(SlotPass& pass, Sharing sharing) {
   const std::vector<Contender> present = contenders(pass);
   const std::vector<ShareGroup> groups = share_groups(pass, present);
   const std::int64_t capacity = pass.trial().capacity();
-  const std::vector<std::int64_t> targets =
-      sharing == Sharing::MaxMin ? max_min_targets(groups, capacity) : fair_targets(groups, capacity);
+  const auto divide = [&](const std::vector<ShareGroup>& among) {
+    return sharing == Sharing::MaxMin ? max_min_targets(among, capacity) : fair_targets(among, capacity);
+  };
+  const std::vector<std::int64_t> targets = divide(groups);
+  // Nobody takes what is due to whoever keeps his place, and nobody gives it back to him either.
+  const std::vector<ShareGroup> without = without_places_kept(pass, present, groups);
+  const std::vector<std::int64_t> at_most = without.empty() ? targets : divide(without);
   for (std::size_t i = 0; i < present.size(); ++i) {
     pass.plan().workload_targets.push_back({present[i].workload, {.gpu = targets[i] * 1000}});
-    if (present[i].held > targets[i])
-      release(pass, present[i], targets[i]);
+    if (present[i].held > std::max(targets[i], at_most[i]))
+      release(pass, present[i], std::max(targets[i], at_most[i]));
     else
       start_within(pass, present[i], targets[i]);
   }

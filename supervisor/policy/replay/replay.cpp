@@ -83,7 +83,6 @@ class Replay {
     member.name = job.name + "." + std::to_string(number);
     member.requested = number;
     member.request = {job.cpu_milli, job.memory_mib << 20, 0};
-    member.allowed_bands = job.bands;
     member.slots = job.devices;
     member.single_band = true;
     if (job.devices == 1 && job.device_share < 1000) {
@@ -101,8 +100,11 @@ class Replay {
       Live live;
       live.job = static_cast<std::uint32_t>(arrived_);
       live.left_s = trace_.jobs[arrived_].runs_s;
-      for (std::int64_t i = 0; i < trace_.jobs[arrived_].members; ++i)
+      const std::uint32_t band_list = band_lists_.name(trace_.jobs[arrived_].bands, snapshot_);
+      for (std::int64_t i = 0; i < trace_.jobs[arrived_].members; ++i) {
         live.members.push_back(member_of(trace_.jobs[arrived_], i));
+        live.members.back().band_list = band_list;
+      }
       live_.push_back(std::move(live));
     }
     return count;
@@ -301,6 +303,7 @@ class Replay {
   double capacity_ = 0;    ///< Thousandths of devices.
   std::int64_t sample_every_s_ = 1;
   Snapshot snapshot_;
+  BandLists band_lists_;
   std::vector<Live> live_;  ///< By arrival.
   std::size_t arrived_ = 0;
   std::int64_t next_sample_s_ = 0;

@@ -142,12 +142,14 @@ TEST(PolicyLive, AJobGoesToTheNextOfItsPoolsAndToWorkersWithItsLabelOnly) {
                                            "[[policy.pool]]\nname = \"rest\"\npreset = \"multifactor\"\n"
                                            "[[policy.project]]\nname = \"a\"\npools = [\"near\", \"rest\"]\n");
   ClusterProcesses cluster{{"--config", config, "--no-state"}};
-  cluster.start_worker("near-1", {"--slots", "1", "--label", "fast"});
+  const std::string host = scratch.write("worker.toml", "[host]\nlabels = [\"slow\", \"fast\"]\n");
+  cluster.start_worker("near-1", {"--slots", "1", "--config", host, "--label", "fast"});
   cluster.start_worker("far-1", {"--slots", "4"});
-  cluster.start_worker("far-2", {"--slots", "1", "--label", "slow", "--label", "fast"});
+  cluster.start_worker("far-2", {"--slots", "1", "--config", host});
   const auto session = cluster.connect();
   ASSERT_TRUE(wait_until([&] { return rows(*session, "workers", "name").size() == 3; }));
   EXPECT_EQ(*rows(*session, "workers", "name")["far-2"]["labels"].text(), "slow,fast");
+  EXPECT_EQ(*rows(*session, "workers", "name")["near-1"]["labels"].text(), "fast");
   JobSpec first = of_project("first", "a");
   const auto holds =
       session->submit(first, commands(1, "while [ ! -e " + scratch.at("go") + " ]; do sleep 0.05; done"));

@@ -188,6 +188,7 @@ void SupervisorHost::handle_one(SupervisorEvent&& event) {
   core_->handle(std::move(event), world_.now(), actions);
   if (planned) check_plan();
   if (applied) check_limits_and_gangs();
+  check_one_pool();
   if (world_.options().validate) core_->validate();
   if (std::exchange(reclaiming_, core_->reclaiming()) && !reclaiming_) give_up_absent();
   carry_out(actions);
@@ -259,11 +260,27 @@ void SupervisorHost::witness_place(WorkerId id, JobId number) const {
   const std::vector<std::uint32_t>& pools = job->shares->turn.pools();
   if (pool != job->shares->pool || std::find(pools.begin(), pools.end(), pool) == pools.end())
     world_.oracle().breach(to_string(number) + " is given out to " + worker.name + ", which is not in its pool");
-  if (pools.size() == 1) return;
-  for (std::uint32_t i = 0; i < core_->workers().band_slots(); ++i)
-    if (core_->workers()[BandSlot{i}].alive && job->shares->of(BandSlot{i}).in_flight > 0 &&
-        pool_of_worker(config_.policy, core_->workers().worker_of(BandSlot{i}).description.name) != pool)
-      world_.oracle().breach(to_string(number) + " is in two of its pools at once");
+}
+
+/// Whatever is in flight of a job with a list of pools is in one of them, but for what must not run twice.
+void SupervisorHost::check_one_pool() const {
+  if (config_.policy.pools.size() < 2) return;
+  const WorkerTable& table = core_->workers();
+  std::map<JobId, std::uint32_t> pool_of;
+  for (std::uint32_t i = 0; i < table.band_slots(); ++i) {
+    if (!table[BandSlot{i}].alive) continue;
+    const auto pool =
+        static_cast<std::uint32_t>(pool_of_worker(config_.policy, table.worker_of(BandSlot{i}).description.name));
+    for (const AssignedRef& ref : table[BandSlot{i}].assigned) {
+      const Job* job = core_->find_job(ref.job);
+      if (job == nullptr || job->shares == nullptr || job->shares->turn.pools().size() == 1) continue;
+      const SubtaskHot& hot = job->hot[ref.subtask];
+      if (hot.phase != SubtaskPhase::Assigned || hot.attempt != ref.attempt || hot.band != BandSlot{i}) continue;
+      if (!job->shape->template_of(ref.subtask).retryable) continue;
+      if (pool_of.try_emplace(ref.job, pool).first->second != pool)
+        world_.oracle().breach(to_string(ref.job) + " is in two of its pools at once");
+    }
+  }
 }
 
 void SupervisorHost::carry_out(Actions<SupervisorAction>& actions) {

@@ -139,23 +139,29 @@ void guarantee_memory(Rng& rng, PolicyConfig& config) {
   }
 }
 
-void add_rules(Rng& rng, PolicyConfig& config) {
+/// Of whoever has any; what they had before is gone, so that a reload lowers and raises them.
+void draw_limits(Rng& rng, PolicyConfig& config) {
   constexpr std::int64_t kLargestGang = 8;
-  if (rng.chance(1, 2)) config.qos.push_back({.name = "fast", .factor = 900, .usage_factor = rng.between(0, 2000)});
-  if (rng.chance(1, 3)) config.qos.push_back({.name = "standby", .factor = 0, .exempt = true});
-  if (rng.chance(1, 2)) config.queues = {{.name = "short", .priority = 3}, {.name = "long", .priority = 1}};
-  const auto random_limits = [&](JobLimits& limits) {
+  const auto draw = [&](JobLimits& limits) {
+    limits = {};
     if (rng.chance(1, 2)) limits.running_jobs_max = rng.between(1, 3);
     if (rng.chance(1, 2)) limits.slots_max = kLargestGang + rng.between(0, 4);
   };
-  config.users.push_back({.name = "ann"});
-  random_limits(config.users.back().limits);
+  draw(config.users.back().limits);
   for (AccountConfig& account : config.accounts)
-    if (rng.chance(1, 2)) random_limits(account.limits);
+    if (rng.chance(1, 2)) draw(account.limits);
   for (QosConfig& level : config.qos)
-    if (rng.chance(1, 4)) random_limits(level.limits);
+    if (rng.chance(1, 4)) draw(level.limits);
   for (QueueConfig& queue : config.queues)
-    if (rng.chance(1, 4)) random_limits(queue.limits);
+    if (rng.chance(1, 4)) draw(queue.limits);
+}
+
+void add_rules(Rng& rng, PolicyConfig& config) {
+  if (rng.chance(1, 2)) config.qos.push_back({.name = "fast", .factor = 900, .usage_factor = rng.between(0, 2000)});
+  if (rng.chance(1, 3)) config.qos.push_back({.name = "standby", .factor = 0, .exempt = true});
+  if (rng.chance(1, 2)) config.queues = {{.name = "short", .priority = 3}, {.name = "long", .priority = 1}};
+  config.users.push_back({.name = "ann"});
+  draw_limits(rng, config);
 }
 
 void draw_rules(Rng& rng, const PolicyConfig& config, JobSpec& spec) {
@@ -180,6 +186,7 @@ PolicyConfig changed_policy(Rng& rng, PolicyConfig config) {
   for (ProjectConfig& project : config.projects)
     project.weight = rng.chance(1, 3) ? kNoWeight : rng.between(0, 4) * 1000;
   change_departments(rng, config);
+  if (!config.users.empty() && rng.chance(1, 2)) draw_limits(rng, config);
   return config;
 }
 
@@ -210,7 +217,7 @@ std::string describe_shares(const supervisor::Job& job, const supervisor::Worker
   std::string text = "; in pool '" + job.shares->pool_name + "', number " + std::to_string(job.shares->turn.index()) +
                      " of " + std::to_string(job.shares->turn.pools().size()) + ", " +
                      std::to_string(job.homeless.size()) + " homeless";
-  for (const std::string& tried : job.shares->tried) text += ", tried: " + tried;
+  for (const supervisor::TriedPool& tried : job.shares->tried) text += ", tried: " + tried.held_by;
   for (const supervisor::KindShare& kind : job.shares->kinds)
     if (kind.unit_milli > 0)
       text += "; wants " + std::to_string(kind.demand) + "m" + (kind.bound ? " where its work is" : "") +

@@ -70,6 +70,7 @@ class SupervisorHost {
   void run_policy(supervisor::supervisor_action::RunPass&& order);
   std::vector<std::uint64_t> count_started() const;
   void check_plan() const;
+  void check_one_pool() const;
   bool applies(const supervisor::supervisor_event::PassEnded& ended) const;
   void witness_pass(const policy::Snapshot& snapshot);
   std::set<BandId> living_bands() const;

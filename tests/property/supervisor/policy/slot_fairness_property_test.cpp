@@ -117,7 +117,7 @@ class BusyPool {
       least.priority = 1;
     }
     least_ = static_cast<std::uint32_t>(builder_.snapshot.workloads.size() - 1);
-    if (bound_ == Bound::ToOne) builder_.last_member().allowed_bands = {0};
+    if (bound_ == Bound::ToOne) builder_.only_on({0});
     if (bound_ == Bound::ToEither) builder_.last_member().single_band = true;
     parts_.multifactor.favor = SizeFavor::Small;
   }

@@ -212,10 +212,12 @@ void index_finds_what_a_scan_finds(std::uint64_t seed) {
     if (rng.chance(1, 10)) band.labels.push_back("b");
     if (rng.chance(1, 10)) band.state = rng.chance(1, 2) ? BandState::Draining : BandState::Disabled;
   }
+  BandLists lists;
   for (Member& member : builder.snapshot.members) {
     if (rng.chance(1, 8)) member.label = rng.chance(1, 2) ? "a" : "b";
     if (rng.chance(1, 10))
-      member.allowed_bands = {static_cast<std::uint32_t>(rng.below(builder.snapshot.bands.size()))};
+      member.band_list =
+          lists.name({static_cast<std::uint32_t>(rng.below(builder.snapshot.bands.size()))}, builder.snapshot);
     if (rng.chance(1, 10)) member.slots = rng.between(9, 40);
   }
   const Parts parts = random_parts(rng);

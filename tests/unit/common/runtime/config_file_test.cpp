@@ -31,7 +31,8 @@ TEST(ConfigFile, EveryTableIsRead) {
       "[graph]\nsubtasks_max = 1000\nedges_max = 5_000\n"
       "[supervisor]\nattempts_max = 5\nlink_bytes_per_second = \"10GB\"\n"
       "[worker]\nprepare_bytes_max = 1073741824\nkill_grace = \"0s\"\n"
-      "[host]\nslots = 4\nmemory = \"8GiB\"\ncpu_bands = 1\ngpus = false\nnvml_library = \"/opt/nvml.so\"\n");
+      "[host]\nslots = 4\nmemory = \"8GiB\"\ncpu_bands = 1\ngpus = false\nnvml_library = \"/opt/nvml.so\"\n"
+      "labels = [\"a100\", \"rack-7\"]\n");
   EXPECT_EQ(config.link.heartbeat, 250ms);
   EXPECT_EQ(config.link.window_frames, 7U);
   EXPECT_EQ(config.wire.frame_bytes_max, 32U << 20U);
@@ -42,6 +43,17 @@ TEST(ConfigFile, EveryTableIsRead) {
   EXPECT_EQ(config.worker.prepare_bytes_max, kGiB);
   EXPECT_EQ(config.worker.kill_grace, Duration{0});
   EXPECT_EQ(config.topology, (TopologyOptions{4, kGiB * 8, 1, false, "/opt/nvml.so", {}}));
+  EXPECT_EQ(config.labels, (std::vector<std::string>{"a100", "rack-7"}));
+  EXPECT_EQ(parsed(print_config(config)).labels, config.labels);
+}
+
+TEST(ConfigFile, LabelsThatAWorkerCannotHaveAreRefusedWhereTheyStand) {
+  EXPECT_EQ(refused("[host]\nlabels = [\"a\", \"a\"]\n"),
+            "penstock.toml:2:10: labels has the label 'a' twice (name it once)");
+  EXPECT_NE(refused("[host]\nlabels = \"a\"\n").find("a list like [\"a100\"]"), std::string::npos);
+  EXPECT_NE(refused("[host]\nlabels = [3]\n").find("texts in quotes"), std::string::npos);
+  EXPECT_NE(refused("[host]\nlabels = [\"\"]\n").find("1 to 255 bytes"), std::string::npos);
+  EXPECT_NE(refused("[host]\nlabel = [\"a\"]\n").find("'labels'"), std::string::npos);
 }
 
 TEST(ConfigFile, BandsAreRead) {

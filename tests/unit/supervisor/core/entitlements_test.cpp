@@ -3,6 +3,7 @@
 
 #include "supervisor/policy/snapshot.hpp"
 #include "tests/support/coverage_marks.hpp"
+#include "tests/support/journal_harness.hpp"
 #include "tests/support/policed_supervisor.hpp"
 
 namespace penstock::supervisor {
@@ -519,6 +520,60 @@ TEST(Entitlements, APassThatFailsOrIsLateLeavesTheLastPlanInForce) {
   supervisor.settle(1);
   EXPECT_EQ(supervisor.entitlements(1).size(), 1U);
   supervisor.ignore();
+}
+
+// What runs holds what an earlier life's plan gave it: nobody leaves only because the supervisor was restarted.
+TEST(Entitlements, WhatRunsAcrossARestartKeepsItsSlots) {
+  for (const char* preset : {"fair_share", "fair_share_max_min", "quota", "multifactor"}) {
+    JournalHarness cluster{policed(preset, {{.name = "a"}, {.name = "b"}})};
+    const auto run = [&] {
+      for (int i = 0; i < 12; ++i) {
+        cluster.write_all();
+        for (const supervisor_action::RunPass& pass : cluster->take_passes())
+          cluster->handle(PolicedSupervisor::run(pass));
+      }
+    };
+    cluster->join({.slots = 4});
+    cluster->submit(many(), named("a", {.project = "a"}));
+    cluster->submit(many(), named("b", {.project = "b"}));
+    run();
+    WorkerClaim claim;
+    for (const std::uint32_t job : {1U, 2U}) {
+      claim.jobs.push_back({JobId{job}, {}, {}});
+      for (std::uint32_t subtask = 0; subtask < 2; ++subtask)
+        claim.jobs.back().attempts.push_back({SubtaskIndex{subtask}, Attempt{1}, BandIndex{0}, ClaimedStage::Running});
+    }
+    cluster.restart_for_claims();
+    cluster->come_back(1, {.jobs = claim.jobs, .spec = {.slots = 4}});
+    run();
+    EXPECT_EQ(cluster->take<CancelBatch>().size(), 0U) << preset;
+    EXPECT_EQ(cluster->job(1).shares->of(BandSlot{0}).planned, 2000U) << preset;
+    EXPECT_EQ(cluster->job(2).shares->of(BandSlot{0}).planned, 2000U) << preset;
+    cluster->ignore();
+  }
+}
+
+TEST(Entitlements, AReloadTakesNothingFromWhatRuns) {
+  for (const char* preset : {"fair_share", "fair_share_max_min", "priority", "quota", "multifactor"}) {
+    const SupervisorConfig config = policed(preset, {{.name = "a"}, {.name = "b"}});
+    PolicedSupervisor supervisor{config};
+    supervisor.join({.slots = 4});
+    supervisor.submit(many(), named("a", {.project = "a"}));
+    supervisor.submit(many(), named("b", {.project = "b"}));
+    supervisor.settle(5);
+    const std::uint64_t before[] = {supervisor.job(1).shares->of(BandSlot{0}).planned,
+                                    supervisor.job(2).shares->of(BandSlot{0}).planned};
+    for (const std::uint32_t job : {1U, 2U})
+      for (std::uint32_t subtask = 0; subtask < before[job - 1] / 1000; ++subtask)
+        supervisor.say(1, subtask, Outcome::Started, job);
+    supervisor.ignore();
+    supervisor.handle(supervisor_event::PolicyRead{ClientId::none(), {}, config.policy});
+    supervisor.settle(4);
+    EXPECT_EQ(supervisor.take<CancelBatch>().size(), 0U) << preset;
+    EXPECT_EQ(supervisor.job(1).shares->of(BandSlot{0}).planned, before[0]) << preset;
+    EXPECT_EQ(supervisor.job(2).shares->of(BandSlot{0}).planned, before[1]) << preset;
+    supervisor.ignore();
+  }
 }
 
 TEST(Entitlements, ASecondPassOverAnUnchangedClusterChangesNothing) {

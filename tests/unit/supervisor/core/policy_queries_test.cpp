@@ -252,6 +252,26 @@ TEST(PolicyCaps, WhoseRunTakesMoreOfADeviceThanItsCapIsRefused) {
   }
 }
 
+// Found by a review: a pool without devices stood for one where the run takes next to nothing.
+TEST(PolicyCaps, APoolWithoutDevicesHidesNoCap) {
+  SupervisorConfig config = policed("fair_share");
+  config.policy.pools = {{.name = "cpu", .preset = "fair_share", .workers = {"worker-1"}},
+                         {.name = "gpu", .preset = "fair_share"}};
+  PolicedSupervisor supervisor{config};
+  supervisor.join({.slots = 4});
+  supervisor.join({.slots = 4, .bands = 0, .gpus = 1});
+  GraphBuilder builder;
+  builder.template_at(0).request.gpu = MilliGpu{500};
+  JobSpec spec;
+  spec.name = "half";
+  spec.policy.pools = {"cpu", "gpu"};
+  spec.policy.slots_max = 1;
+  EXPECT_FALSE(supervisor.submit(builder.sources(4).build(), spec).valid());
+  EXPECT_NE(to_string(supervisor.refusal()).find("takes 2 slots of a device band"), std::string::npos)
+      << to_string(supervisor.refusal());
+  supervisor.ignore();
+}
+
 // Two accounts at the top; one has used everything.
 TEST(PolicyTerms, WhoHasUsedMoreComesLaterAlsoWithoutAnAccountAboveBoth) {
   SupervisorConfig config = policed("multifactor");

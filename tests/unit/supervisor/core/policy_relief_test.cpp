@@ -1,6 +1,7 @@
 // SupervisorCore: what would free a job that policy holds.
 #include <gtest/gtest.h>
 
+#include "tests/support/coverage_marks.hpp"
 #include "tests/support/policed_supervisor.hpp"
 
 namespace penstock::supervisor {
@@ -126,6 +127,24 @@ TEST(PolicyReliefTest, WhatIsNotGuaranteedIsFreedByAQuota) {
   EXPECT_TRUE(it.cluster.ask("set", {"quota", "d", "4"}).has_value());
   it.cluster.settle(3);
   EXPECT_EQ(it.freed_by(waits), Lines{});
+}
+
+// It looks at all jobs, each of which may look at all others, and nobody reads what would free them there.
+TEST(PolicyReliefTest, TheWatchdogDoesNotLookForWhatWouldFreeAJob) {
+  SupervisorConfig config = policed("multifactor");
+  config.watchdog_after = std::chrono::seconds{5};
+  PolicyRelief it{config};
+  it.cluster.join({.slots = 1});
+  it.submit({}, 1, 1);
+  const JobId waits = it.submit({}, 1, 1);
+  PENSTOCK_EXPECT_COVERAGE_MARK("what would free a job is looked for", EXPECT_FALSE(it.freed_by(waits).empty()));
+  const std::uint64_t before = coverage_mark_count("what would free a job is looked for");
+  for (int i = 0; i < 4; ++i) {
+    it.cluster.tick_after(std::chrono::seconds{3});
+    it.cluster.settle(1);
+  }
+  EXPECT_EQ(it.cluster.core().counters().watchdog_alerts, 1U);
+  EXPECT_EQ(coverage_mark_count("what would free a job is looked for"), before);
 }
 
 TEST(PolicyReliefTest, AtALimitItIsNamedWithItsNumber) {

@@ -22,7 +22,8 @@ TEST(CheckSnapshot, AcceptsWhatIsRight) {
   EXPECT_TRUE(check_snapshot(good()));
   Snapshot edge = good();
   edge.members[0].slots = edge.bands[0].capacity.memory = std::int64_t{1} << 48;
-  edge.members[0].allowed_bands = {kNone};  // A wish for a band that is not here.
+  edge.band_lists = {{0, kNone}};  // A wish for a band that is not here.
+  edge.members[0].band_list = 0;
   EXPECT_TRUE(check_snapshot(edge));
 }
 
@@ -35,7 +36,13 @@ TEST(CheckSnapshot, RefusesWhatIsWrong) {
       {"weight 0", [](Snapshot& it) { it.workloads[0].weight = 0; }},
       {"no part", [](Snapshot& it) { it.members[0].devices = 1; }},
       {"1.5 devices", [](Snapshot& it) { it.members[0].device_share = 1500; }},
-      {"a band that is not there", [](Snapshot& it) { it.members[0].allowed_bands = {7}; }},
+      {"a band that is not there", [](Snapshot& it) { it.band_lists = {{7}}; }},
+      {"a list that is not there", [](Snapshot& it) { it.members[0].band_list = 0; }},
+      {"an empty list", [](Snapshot& it) { it.band_lists = {{}}; }},
+      {"a list in no order",
+       [](Snapshot& it) {
+         it.band_lists = {{kNone, 0}};
+       }},
       {"a place on one",
        [](Snapshot& it) {
          it.members[0].places = {{7, 1}};
@@ -54,7 +61,12 @@ TEST(CheckSnapshot, RefusesWhatIsWrong) {
          it.members[0].devices = 1025;
          it.members[0].device_share = 500;
        }},
-      {"conflicting pins", [](Snapshot& it) { it.members[0].allowed_bands = it.members[0].blocked_bands = {0}; }},
+      {"conflicting pins",
+       [](Snapshot& it) {
+         it.band_lists = {{0}};
+         it.members[0].band_list = 0;
+         it.members[0].blocked_bands = {0};
+       }},
   };
   for (const auto& [name, spoil] : wrong) {
     Snapshot snapshot = good();

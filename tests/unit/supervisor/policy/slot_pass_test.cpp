@@ -32,5 +32,19 @@ TEST(SlotPass, HeldWorkloadsDoNotCompete) {
   EXPECT_EQ(plan.explanations[0].hold, Hold::Held);
 }
 
+TEST(SlotPass, AFailedShapeIsOfItsListOfBands) {
+  FailedShapes failed;
+  Member member;
+  member.slots = 3;
+  member.band_list = 0;
+  failed.add(member);
+  EXPECT_TRUE(failed.contains(member)) << "thousands of members name the same list";
+  member.band_list = 1;
+  EXPECT_FALSE(failed.contains(member));
+  for (; member.band_list < 100; ++member.band_list) failed.add(member);
+  member.band_list = 99;
+  EXPECT_FALSE(failed.contains(member)) << "each remembered list is compared";
+}
+
 }  // namespace
 }  // namespace penstock::policy

@@ -50,12 +50,38 @@ TEST(Allocate, WhoWaitsForOneBandKeepsNoneOfItsJobFromAnother) {
   const std::uint32_t idle = builder.device_band(1);
   const std::uint32_t project = builder.project("a", 2);
   builder.workload("job").project = project;
-  builder.waiting(1, 3);
-  for (Member& member : builder.snapshot.members) member.request = {0, 0, 1000}, member.allowed_bands = {full};
-  builder.last_member().allowed_bands = {idle};
+  for (const std::uint32_t band : {full, full, idle}) {
+    builder.waiting(1);
+    builder.last_member().request = {0, 0, 1000};
+    builder.only_on({band});
+  }
   const Plan plan = PolicyEngine{{parts_named("quota")}}.pass(builder.snapshot);
   ASSERT_EQ(plan.starts.size(), 2U);
   EXPECT_NE(plan.starts[0].places[0].band, plan.starts[1].places[0].band);
+}
+
+// A job that is tried in another pool meanwhile.
+TEST(Allocate, AKeptPlaceIsNobodyElsesAndNobodyLeavesForIt) {
+  PolicyBuilder builder;
+  const std::uint32_t band = builder.device_band(4);
+  const std::uint32_t poor = builder.project("poor", 4);
+  const std::uint32_t rich = builder.project("rich", 0);
+  builder.job("runs", rich);
+  builder.holds(1, band, 2);
+  builder.job("listed", poor).keeps_place = true;
+  builder.wants(2);
+  builder.wants(2);
+  builder.job("later", rich);
+  builder.wants(1);
+  Plan plan = PolicyEngine{{parts_named("quota")}}.pass(builder.snapshot);
+  EXPECT_TRUE(plan.starts.empty());
+  EXPECT_TRUE(plan.preemptions.empty());
+  ASSERT_EQ(plan.reservations.size(), 1U);
+  EXPECT_TRUE(plan.reservations[0].places.empty());
+  builder.snapshot.workloads[1].keeps_place = false;
+  plan = PolicyEngine{{parts_named("quota")}}.pass(builder.snapshot);
+  EXPECT_EQ(plan.starts.size(), 1U);
+  EXPECT_FALSE(plan.preemptions.empty());
 }
 
 }  // namespace

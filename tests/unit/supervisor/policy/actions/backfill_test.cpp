@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "supervisor/policy/policy_engine.hpp"
 #include "tests/support/policy_builder.hpp"
 
@@ -61,7 +63,7 @@ TEST(Backfill, OneThatIsBoundToABandIsNotPassedThereForEver) {
   }
   builder.workload("bound").quality_factor = 1;
   builder.waiting(3);
-  builder.last_member().allowed_bands = {own};
+  builder.only_on({own});
   builder.snapshot.workloads.back().time_limit = std::chrono::seconds{5};
   for (int i = 0; i < 5; ++i) {
     builder.workload("small" + std::to_string(i)).time_limit = std::chrono::seconds{100};
@@ -88,7 +90,7 @@ TEST(Backfill, TwoThatAreBoundToOneBandStartOneAfterTheOther) {
   for (const char* name : {"first", "second"}) {
     builder.workload(name).time_limit = std::chrono::seconds{5};
     builder.waiting(3);
-    builder.last_member().allowed_bands = {own};
+    builder.only_on({own});
   }
   Parts parts = parts_named("multifactor");
   parts.reserve_depth = kReserveAll;
@@ -130,7 +132,7 @@ TEST(Backfill, GapsOfABandThatIsKeptAreFilledByWhatEndsInTime) {
   for (const int seconds : {10, 11}) {
     builder.workload("small" + std::to_string(seconds)).time_limit = std::chrono::seconds{seconds};
     builder.waiting(1);
-    builder.last_member().allowed_bands = {1};
+    builder.only_on({1});
   }
   const Plan plan = PolicyEngine{{parts_named("multifactor")}}.pass(builder.snapshot);
   ASSERT_EQ(plan.starts.size(), 1U);
@@ -149,7 +151,7 @@ TEST(Backfill, AReservationCountsOnWhatHasStartedInTheSamePass) {
   builder.waiting(3);
   builder.workload("waits").time_limit = std::chrono::seconds{5};
   builder.waiting(4);
-  builder.last_member().allowed_bands = {own};
+  builder.only_on({own});
   const Plan plan = PolicyEngine{{parts_named("multifactor")}}.pass(builder.snapshot);
   ASSERT_EQ(plan.starts.size(), 1U);
   ASSERT_EQ(plan.reservations.size(), 1U);
@@ -167,13 +169,82 @@ TEST(Backfill, WhoNeedsSeveralOfTheBandsThatItMayUseHasItsStartReserved) {
   builder.workload("gang").time_limit = std::chrono::seconds{5};
   builder.snapshot.workloads.back().quality_factor = 1;
   builder.waiting(8);
-  builder.last_member().allowed_bands = {0, 1};
+  builder.only_on({0, 1});
   builder.workload("small").time_limit = std::chrono::seconds{100};
   builder.waiting(1);
   const Plan plan = PolicyEngine{{parts_named("multifactor")}}.pass(builder.snapshot);
   ASSERT_EQ(plan.reservations.size(), 1U);
   EXPECT_EQ(plan.reservations[0].starts_by, Instant{std::chrono::seconds{10}});
   EXPECT_TRUE(plan.starts.empty()) << "it would be there for longer";
+}
+
+// The free slots of bands that it may not use stood for those that it waits for.
+TEST(Backfill, WhoNeedsSeveralOfTheBandsThatItMayUseIsReservedThoseAndNoOthers) {
+  PolicyBuilder builder;
+  for (int i = 0; i < 4; ++i) builder.band(4);
+  builder.workload("short").ends_by = Instant{std::chrono::seconds{10}};
+  builder.running(1, 0);
+  builder.workload("long").ends_by = Instant{std::chrono::seconds{30}};
+  builder.running(4, 1);
+  builder.workload("gang").time_limit = std::chrono::seconds{5};
+  builder.snapshot.workloads.back().quality_factor = 1;
+  builder.waiting(8);
+  builder.only_on({0, 1});
+  for (const int seconds : {100, 30}) {
+    builder.workload("one for " + std::to_string(seconds)).time_limit = std::chrono::seconds{seconds};
+    builder.waiting(1);
+    builder.only_on({0});
+  }
+  builder.workload("elsewhere").time_limit = std::chrono::seconds{100};
+  builder.waiting(4, 2);
+  const Plan plan = PolicyEngine{{parts_named("multifactor")}}.pass(builder.snapshot);
+  ASSERT_EQ(plan.reservations.size(), 1U);
+  EXPECT_EQ(plan.reservations[0].starts_by, Instant{std::chrono::seconds{30}});
+  std::map<std::string, std::uint32_t> band_of;
+  for (const Start& each : plan.starts) band_of[builder.snapshot.members[each.member].name] = each.places.front().band;
+  EXPECT_EQ(band_of.size(), 3U);
+  EXPECT_EQ(band_of.count("one for 30.4"), 1U) << "it has left its band by then";
+  EXPECT_NE(band_of["elsewhere.5"], band_of["elsewhere.6"]);
+}
+
+// Its last band may be free when its first one is somebody else's again.
+TEST(Backfill, BandsAreReservedForATimeWhenAllOfThemAreFree) {
+  PolicyBuilder builder;
+  for (int i = 0; i < 2; ++i) builder.band(4);
+  builder.workload("runs").ends_by = Instant{std::chrono::seconds{10}};
+  builder.running(4, 1);
+  builder.workload("first").time_limit = std::chrono::seconds{20};
+  builder.snapshot.workloads.back().quality_factor = 1;
+  builder.waiting(8);
+  builder.only_on({0, 1});
+  builder.workload("second").time_limit = std::chrono::seconds{5};
+  builder.snapshot.workloads.back().quality_factor = 0.9;
+  builder.waiting(8);
+  builder.only_on({0, 1});
+  Parts parts = parts_named("multifactor");
+  parts.reserve_depth = 2;
+  const Plan plan = PolicyEngine{{parts}}.pass(builder.snapshot);
+  ASSERT_EQ(plan.reservations.size(), 2U);
+  EXPECT_EQ(plan.reservations[0].starts_by, Instant{std::chrono::seconds{10}});
+  EXPECT_EQ(plan.reservations[1].starts_by, Instant{std::chrono::seconds{30}});
+}
+
+// What a job would start on in a pool where it has been tried, while it is tried in another one.
+TEST(Backfill, AKeptPlaceIsNobodyElsesAndNoStart) {
+  PolicyBuilder builder;
+  builder.band(4);
+  builder.workload("listed").keeps_place = true;
+  builder.snapshot.workloads.back().quality_factor = 1;
+  builder.waiting(3);
+  builder.workload("small").time_limit = std::chrono::seconds{5};
+  builder.waiting(1, 3);
+  const Plan plan = PolicyEngine{{parts_named("multifactor")}}.pass(builder.snapshot);
+  ASSERT_EQ(plan.starts.size(), 1U);
+  EXPECT_NE(plan.starts[0].member, 0U);
+  ASSERT_FALSE(plan.reservations.empty());
+  EXPECT_EQ(plan.reservations[0].member, 0U);
+  EXPECT_EQ(plan.reservations[0].starts_by, builder.snapshot.now);
+  EXPECT_TRUE(plan.reservations[0].places.empty());
 }
 
 // The last pool's had replaced all others, with the size of that pool.

@@ -90,7 +90,8 @@ TEST_F(BandProfilesTest, WhatNoBandCouldHoldHasNone) {
   larger.slots = 5;
   EXPECT_EQ(bands.choose(larger, seconds{5}).band, kNone);
   Member elsewhere = large();
-  elsewhere.allowed_bands = {0};
+  builder.snapshot.band_lists = {{0}};
+  elsewhere.band_list = 0;
   EXPECT_EQ(bands.choose(elsewhere, seconds{5}).band, 0U);
   elsewhere.blocked_bands = {0};
   EXPECT_EQ(bands.choose(elsewhere, seconds{5}).band, kNone);

@@ -115,5 +115,26 @@ TEST(StartByPriority, ACapHoldsHereToo) {
   EXPECT_EQ(plan.explanations[0].need, 2);
 }
 
+// A job that is tried in another pool meanwhile.
+TEST(StartByPriority, NobodyLeavesForAKeptPlaceAndNobodyElseGetsIt) {
+  PolicyBuilder builder;
+  const std::uint32_t band = builder.band(4);
+  builder.workload("runs", 60);
+  builder.running(1, band, 2);
+  builder.workload("listed", 10).keeps_place = true;
+  builder.waiting(2);
+  builder.waiting(2);
+  builder.workload("later", 50);
+  builder.waiting(2);
+  Parts parts = parts_named("priority");
+  parts.preemption = true;
+  const Plan plan = PolicyEngine{{parts}}.pass(builder.snapshot);
+  EXPECT_TRUE(plan.starts.empty());
+  ASSERT_FALSE(plan.reservations.empty());
+  EXPECT_EQ(plan.reservations[0].member, 2U);
+  EXPECT_TRUE(plan.reservations[0].places.empty());
+  for (const Preemption& each : plan.preemptions) EXPECT_NE(each.beneficiary, 1U);
+}
+
 }  // namespace
 }  // namespace penstock::policy

@@ -54,5 +54,26 @@ TEST(StartByShare, LightMembersNeitherWaitForSlotsNorTakeThem) {
   EXPECT_EQ(PolicyEngine{{parts_named("fair_share")}}.pass(builder.snapshot).starts.size(), 3U);
 }
 
+// A job that is tried in another pool meanwhile.
+TEST(StartByShare, AKeptPlaceLeavesItsShareFreeAndTakesNothingBack) {
+  PolicyBuilder builder;
+  const std::uint32_t band = builder.band(4);
+  builder.workload("grows");
+  builder.running(1, band);
+  builder.waiting(1, 3);
+  builder.workload("listed").keeps_place = true;
+  builder.waiting(1, 4);
+  Plan plan = PolicyEngine{{parts_named("fair_share")}}.pass(builder.snapshot);
+  ASSERT_EQ(plan.starts.size(), 1U) << "the other half is not its own";
+  EXPECT_EQ(builder.snapshot.members[plan.starts[0].member].workload, 0U);
+  EXPECT_EQ(plan.reservations.size(), 2U);
+  for (Member& member : builder.snapshot.members)
+    if (member.workload == 0) member.state = MemberState::Running, member.places = {{band, 1}};
+  plan = PolicyEngine{{parts_named("fair_share")}}.pass(builder.snapshot);
+  EXPECT_TRUE(plan.preemptions.empty());
+  builder.snapshot.workloads[1].keeps_place = false;
+  EXPECT_EQ(PolicyEngine{{parts_named("fair_share")}}.pass(builder.snapshot).preemptions.size(), 2U);
+}
+
 }  // namespace
 }  // namespace penstock::policy

@@ -26,7 +26,7 @@ TEST(BandScore, ChoosesByFittingAndName) {
   EXPECT_EQ(choose_band(Trial{builder.snapshot, 0, parts}, 1, Trial::When::NowOrLater, {})->band, fuller);
   parts.gpu_fitting = Fitting::Spread;
   EXPECT_EQ(choose_band(Trial{builder.snapshot, 0, parts}, 1, Trial::When::NowOrLater, {})->band, 0U);
-  builder.last_member().allowed_bands = {fuller};
+  builder.only_on({fuller});
   EXPECT_EQ(choose_band(Trial{builder.snapshot, 0, parts}, 1, Trial::When::NowOrLater, {})->band, fuller);
 }
 
