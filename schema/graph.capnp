@@ -92,4 +92,5 @@ struct JobSpec {
   userFactor @16 :UInt32 = 1000;    # thousandths
   poolsAfter @17 :List(Text);       # by preference, behind `pool`
   labels @18 :List(Text);           # it runs on workers with one of these; empty: on any
+  submitter @19 :UInt64;            # drawn by who submits, for as long as it lives; 0: it does not say
 }

@@ -196,6 +196,7 @@ void write_spec(const JobSpec& spec, schema::JobSpec::Builder out) {
   if (!policy.qos.empty()) out.setQos(text(policy.qos));
   if (!policy.queue.empty()) out.setQueue(text(policy.queue));
   out.setUserFactor(policy.user_factor);
+  out.setSubmitter(spec.submitter);
 }
 
 JobSpec read_spec(schema::JobSpec::Reader in) {
@@ -219,6 +220,7 @@ JobSpec read_spec(schema::JobSpec::Reader in) {
   spec.policy.qos = text(in.getQos());
   spec.policy.queue = text(in.getQueue());
   spec.policy.user_factor = in.getUserFactor();
+  spec.submitter = in.getSubmitter();
   return spec;
 }
 
