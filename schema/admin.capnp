@@ -41,6 +41,7 @@ struct FromClient {
     attach :group { request @8 :UInt64; job @9 :JobSelector; }
     release :group { job @10 :UInt32; }
     admin :group { request @11 :UInt64; command @12 :Text; arguments @13 :List(Text); who @16 :Text; }
+    unfollow :group { job @23 :UInt32; }  # from minor version 2
   }
 }
 
@@ -93,7 +94,7 @@ struct Value {
 
 struct ToClient {
   union {
-    submitReply :group { submission @0 :UInt64; job @1 :UInt32; existed @2 :Bool; refusal @3 :Control.Error; }
+    submitReply :group { submission @0 :UInt64; job @1 :UInt32; existed @2 :Bool; refusal @3 :Control.Error; ours @20 :Bool; }
     attachReply :group { request @4 :UInt64; job @5 :UInt32; subtaskCount @6 :UInt64; refusal @7 :Control.Error; }
     progress :group {
       job @8 :UInt32;

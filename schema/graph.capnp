@@ -94,4 +94,5 @@ struct JobSpec {
   poolsAfter @17 :List(Text);       # by preference, behind `pool`
   labels @18 :List(Text);           # it runs on workers with one of these; empty: on any
   graceNs @19 :Int64;               # of its preempted subtasks; 0: the policy's
+  submitter @20 :UInt64;            # drawn by who submits, for as long as it lives; 0: it does not say
 }

@@ -85,6 +85,7 @@ struct JobChangedRecord {
   queue @9 :Text;
   onHold @10 :Bool;         # by an operator
   pool @11 :Text;           # of its list: where it was placed last; empty: nowhere yet
+  unneeded @12 :Bool;       # it is to be released when it has ended
 }
 
 struct SubtaskChangedRecord {
@@ -108,6 +109,7 @@ struct JobEndedRecord {
   error @4 :Control.Error;
   submittedMs @5 :Int64;
   endedMs @6 :Int64;
+  unneeded @7 :Bool;        # outputs are kept only for jobs that borrow them
 }
 
 struct OrderRecord {

@@ -35,7 +35,7 @@ Result<void> connect(penstock_client& client, const penstock_client_options& opt
   remote.name = options.name == nullptr ? host_name() : options.name;
   if (options.connect_timeout_ms > 0) remote.connect_timeout = std::chrono::milliseconds{options.connect_timeout_ms};
   client.remote = std::make_unique<client::Session>();
-  client.remote->set_on_news([&client](const JobProgress& news) { client.take(news); });
+  client.listen_to(*client.remote);
   Result<std::unique_ptr<client::Transport>> transport = client::connect_remote(remote, client.remote->handlers());
   if (!transport) return std::move(transport).error();
   client.remote->start(std::move(transport).value());
@@ -70,7 +70,7 @@ Result<void> embed(penstock_client& client, const penstock_client_options& optio
   Result<std::unique_ptr<client::EmbeddedCluster>> cluster = client::EmbeddedCluster::start(embedded);
   if (!cluster) return std::move(cluster).error();
   client.embedded = std::move(cluster).value();
-  client.embedded->session().set_on_news([&client](const JobProgress& news) { client.take(news); });
+  client.listen_to(client.embedded->session());
   return {};
 }
 
@@ -153,6 +153,17 @@ penstock_client::~penstock_client() {
 }
 
 penstock::client::Session& penstock_client::session() { return embedded != nullptr ? embedded->session() : *remote; }
+
+void penstock_client::listen_to(penstock::client::Session& told) {
+  told.set_on_news([this](const penstock::JobProgress& progress) { take(progress); });
+  told.set_on_left([this](penstock::JobId job) { leave(job); });
+}
+
+void penstock_client::leave(penstock::JobId job) {
+  const std::lock_guard lock{mutex};
+  jobs.erase(job);
+  std::erase_if(news, [&](const penstock::JobProgress& progress) { return progress.job == job; });
+}
 
 void penstock_client::take(const penstock::JobProgress& progress) {
   const std::lock_guard lock{mutex};

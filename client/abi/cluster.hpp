@@ -68,7 +68,9 @@ struct penstock_client {
   ~penstock_client();
 
   penstock::client::Session& session();
+  void listen_to(penstock::client::Session& told);
   void take(const penstock::JobProgress& news);
+  void leave(penstock::JobId job);
 
   std::unique_ptr<penstock::client::EmbeddedCluster> embedded;
   std::unique_ptr<penstock::client::Session> remote;

@@ -127,6 +127,11 @@ Result<void> take_from_workers(penstock_client& client, const std::vector<pensto
 }  // namespace
 
 int64_t penstock_submit(penstock_client* client, penstock_graph* given, const penstock_job_options* options) {
+  return penstock_submit_told(client, given, options, nullptr);
+}
+
+int64_t penstock_submit_told(penstock_client* client, penstock_graph* given, const penstock_job_options* options,
+                             penstock_submitted* told) {
   const std::unique_ptr<penstock_graph> graph{given};
   if (graph == nullptr) return fail({ErrorCode::InvalidArgument, "graph", "is NULL", "a graph is submitted once"});
   penstock_job_options wanted{};
@@ -162,6 +167,11 @@ int64_t penstock_submit(penstock_client* client, penstock_graph* given, const pe
   const Result<penstock::client::Session::Submitted> submitted =
       client->session().submit(std::move(spec), std::move(graph->graph));
   if (!submitted) return fail(submitted.error());
+  if (told != nullptr) {
+    const penstock_submitted all{told->size, submitted->job.value(), submitted->existed ? 1U : 0U,
+                                 submitted->ours ? 1U : 0U};
+    std::memcpy(told, &all, std::min<std::uint64_t>(told->size, sizeof all));
+  }
   return submitted->job.value();
 }
 
@@ -218,11 +228,11 @@ int32_t penstock_cancel_subtask(penstock_client* client, int64_t job, uint32_t s
   return answer ? 0 : fail(answer.error());
 }
 
+void penstock_detach(penstock_client* client, int64_t job) { client->session().detach(job_of(job)); }
+
 void penstock_release(penstock_client* client, int64_t job) {
   client->session().release(job_of(job));
   client->session().forget(job_of(job));
-  const std::lock_guard lock{client->mutex};
-  client->jobs.erase(job_of(job));
 }
 
 penstock_data* penstock_fetch(penstock_client* client, int64_t job, const uint32_t* subtasks, uint64_t count,

@@ -1,6 +1,8 @@
 #include "client/src/session.hpp"
 
+#include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "common/protocol/graph_chunks.hpp"
 #include "common/runtime/host.hpp"
@@ -11,6 +13,14 @@ namespace {
 Error unanswered() {
   return {ErrorCode::Disconnected, "supervisor", "was away before it answered; the job may be accepted or not",
           "see `penstock jobs`; a job with a name is submitted again by itself"};
+}
+
+void keep_last_of_each(std::vector<OutputLocation>& outputs) {
+  const auto place = [](const OutputLocation& output) { return std::pair{output.producer, output.output}; };
+  std::reverse(outputs.begin(), outputs.end());
+  std::stable_sort(outputs.begin(), outputs.end(), [&](const auto& a, const auto& b) { return place(a) < place(b); });
+  const auto same = [&](const auto& a, const auto& b) { return place(a) == place(b); };
+  outputs.erase(std::unique(outputs.begin(), outputs.end(), same), outputs.end());
 }
 
 template <class Predicate>
@@ -25,7 +35,7 @@ bool wait_until(std::condition_variable& changed, std::unique_lock<std::mutex>& 
 
 }  // namespace
 
-Session::Session() = default;
+Session::Session() : submitter_(random_incarnation().value()) {}
 Session::~Session() { transport_.reset(); }
 
 TransportHandlers Session::handlers() {
@@ -43,6 +53,11 @@ void Session::set_on_news(OnNews on_news) {
   on_news_ = std::move(on_news);
 }
 
+void Session::set_on_left(OnLeft on_left) {
+  const std::lock_guard lock{mutex_};
+  on_left_ = std::move(on_left);
+}
+
 /// Sends a job with `send` and waits for what becomes of it; none if the supervisor was away before it answered.
 std::optional<Result<Session::Submitted>> Session::ask_for_job(const std::function<void(std::uint64_t)>& send) {
   std::unique_lock lock{mutex_};
@@ -56,7 +71,8 @@ std::optional<Result<Session::Submitted>> Session::ask_for_job(const std::functi
                 [&] { return submissions_[submission].has_value() || end_.has_value() || renewals != renewals_; });
   const std::optional<SubmitReply> reply = submissions_[submission];
   submissions_.erase(submission);
-  if (reply.has_value() && reply->job.valid()) return Submitted{reply->job, reply->existed};
+  unfollow_those_left();
+  if (reply.has_value() && reply->job.valid()) return Submitted{reply->job, reply->existed, reply->ours};
   if (reply.has_value()) return reply->refusal;
   if (end_.has_value()) return *end_;
   return std::nullopt;
@@ -66,7 +82,9 @@ Result<Session::Submitted> Session::submit_again(const JobSpec& spec, const Grap
   return submit_again(spec, graph, content_hash(graph));
 }
 
-Result<Session::Submitted> Session::submit_again(const JobSpec& spec, const Graph& graph, const GraphHash& hash) {
+Result<Session::Submitted> Session::submit_again(const JobSpec& wanted, const Graph& graph, const GraphHash& hash) {
+  JobSpec spec = wanted;
+  spec.submitter = submitter_;
   std::optional<Result<Submitted>> submitted = ask_for_job([&](std::uint64_t submission) {
     transport_->send(SubmitAgain{submission, {}, spec, hash});
   });
@@ -103,6 +121,7 @@ void Session::send_graph(std::uint64_t submission, const JobSpec& spec, Graph& g
 
 // Fault F06: under its name the same job is the same job, however often it is submitted.
 Result<Session::Submitted> Session::submit(JobSpec spec, Graph graph) {
+  spec.submitter = submitter_;
   PENSTOCK_TRY(check_chunks(graph, transport_->chunk_bytes(), transport_->message_bytes_max()));
   for (;;) {
     std::optional<Result<Submitted>> submitted =
@@ -122,6 +141,7 @@ Result<JobId> Session::attach(const JobSelector& selector) {
   const std::optional<AttachReply> reply = attachments_[request];
   attachments_.erase(request);
   unanswered_.erase(request);
+  unfollow_those_left();
   if (!reply.has_value()) return *end_;
   if (!reply->job.valid()) return reply->refusal;
   return reply->job;
@@ -129,27 +149,65 @@ Result<JobId> Session::attach(const JobSelector& selector) {
 
 Result<JobState> Session::wait(JobId job, Duration timeout) {
   std::unique_lock lock{mutex_};
-  wait_until(changed_, lock, timeout, [&] { return jobs_[job].state != JobState::Running || end_.has_value(); });
-  if (jobs_[job].state == JobState::Running && end_.has_value()) return *end_;
-  return jobs_[job].state;
+  wait_until(changed_, lock, timeout, [&] { return is_over(job) || end_.has_value(); });
+  const auto found = jobs_.find(job);
+  if (found != jobs_.end() && found->second.view.state != JobState::Running) return found->second.view.state;
+  if (end_.has_value()) return *end_;
+  if (found == jobs_.end())
+    return Error{ErrorCode::NotFound, to_string(job), "is not followed by this client (any more)",
+                 "attach to it first"};
+  return JobState::Running;
+}
+
+/// Or it is not followed: nothing more will be heard of it.
+bool Session::is_over(JobId job) const {
+  const auto found = jobs_.find(job);
+  return found == jobs_.end() || found->second.view.state != JobState::Running;
 }
 
 JobCounts Session::counts(JobId job) const {
   const std::lock_guard lock{mutex_};
   const auto found = jobs_.find(job);
-  return found == jobs_.end() ? JobCounts{} : found->second.counts;
+  return found == jobs_.end() ? JobCounts{} : found->second.view.counts;
 }
 
 JobView Session::view(JobId job) const {
   const std::lock_guard lock{mutex_};
   const auto found = jobs_.find(job);
-  return found == jobs_.end() ? JobView{} : found->second;
+  if (found == jobs_.end()) return {};
+  JobView view = found->second.view;
+  if (found->second.is_told_again) keep_last_of_each(view.outputs);
+  return view;
 }
 
 void Session::forget(JobId job) {
+  const std::lock_guard telling{telling_};
   const std::lock_guard lock{mutex_};
+  leave(job);
+}
+
+void Session::detach(JobId job) {
+  const std::lock_guard telling{telling_};
+  const std::lock_guard lock{mutex_};
+  const auto found = jobs_.find(job);
+  if (found == jobs_.end() || --found->second.holders > 0) return;
+  leave(job);
+  left_.insert(job);
+  unfollow_those_left();
+}
+
+/// REQUIRES: both mutexes are held.
+void Session::leave(JobId job) {
   jobs_.erase(job);
-  told_.erase(job);
+  if (on_left_) on_left_(job);
+  changed_.notify_all();
+}
+
+/// REQUIRES: the mutex is held. Whoever is about to be given one of them is to be told of it: that is waited for.
+void Session::unfollow_those_left() {
+  if (!submissions_.empty() || !attachments_.empty()) return;
+  for (const JobId job : std::exchange(left_, {}))
+    if (!jobs_.contains(job) && !end_.has_value()) transport_->send(UnfollowJob{job});
 }
 
 void Session::release(JobId job) { transport_->send(ReleaseJob{job}); }
@@ -187,20 +245,37 @@ void Session::receive(const ToClient& message) {
 
 void Session::take(const SubmitReply& reply) {
   const std::lock_guard lock{mutex_};
-  if (const auto found = submissions_.find(reply.submission); found != submissions_.end()) found->second = reply;
-  if (reply.job.valid()) jobs_[reply.job].id = reply.job;  // To be followed again, whatever happens next.
+  const auto found = submissions_.find(reply.submission);
+  if (found == submissions_.end()) return;
+  found->second = reply;
+  if (reply.job.valid()) {
+    Followed& job = jobs_[reply.job];  // To be followed again, whatever happens next.
+    job.view.id = reply.job;
+    job.is_told_again |= reply.existed;
+    // Who has it already and submits it once more has not lost the first answer.
+    found->second->ours = !reply.existed || (reply.ours && job.holders == 0);
+    ++job.holders;
+  }
   changed_.notify_all();
 }
 
 void Session::take(const AttachReply& reply) {
   const std::lock_guard lock{mutex_};
-  if (const auto found = attachments_.find(reply.request); found != attachments_.end()) found->second = reply;
-  if (reply.job.valid()) jobs_[reply.job].id = reply.job;
+  if (const auto found = attachments_.find(reply.request); found != attachments_.end()) {
+    found->second = reply;
+    if (reply.job.valid()) {
+      Followed& job = jobs_[reply.job];
+      job.view.id = reply.job;
+      job.is_told_again = true;
+      ++job.holders;
+    }
+  }
   if (const auto again = reattaching_.find(reply.request); again != reattaching_.end()) {
-    JobView& view = jobs_[again->second];
-    if (!reply.job.valid() && view.state == JobState::Running) {
-      view.state = JobState::Failed;
-      view.error = reply.refusal;
+    const auto job = jobs_.find(again->second);
+    if (job != jobs_.end()) job->second.is_told_again = true;
+    if (job != jobs_.end() && !reply.job.valid() && job->second.view.state == JobState::Running) {
+      job->second.view.state = JobState::Failed;
+      job->second.view.error = reply.refusal;
     }
     reattaching_.erase(again);
   }
@@ -209,16 +284,19 @@ void Session::take(const AttachReply& reply) {
 
 // The news are told before whoever waits for the end of the job is woken: then they have been told all.
 void Session::take(const JobProgress& progress) {
+  const std::lock_guard telling{telling_};
   OnNews on_news;
   JobProgress news = progress;
   {
     const std::lock_guard lock{mutex_};
+    const auto job = jobs_.find(news.job);
+    if (job == jobs_.end()) return;
     on_news = on_news_;
-    told_[news.job].keep_only_new(news);
+    job->second.told.keep_only_new(news);
   }
   if (on_news) on_news(news);
   const std::lock_guard lock{mutex_};
-  take_in(jobs_[news.job], news);
+  take_in(jobs_[news.job].view, news);
   if (news.state != JobState::Running) changed_.notify_all();
 }
 
@@ -227,14 +305,7 @@ void Session::take_in(JobView& view, JobProgress& news) {
   view.state = news.state;
   view.counts = news.counts;
   view.failures.insert(view.failures.end(), news.failures.begin(), news.failures.end());
-  for (OutputLocation& output : news.outputs) {
-    // Said again after a renewal, or made again elsewhere.
-    if (renewals_ > 0)
-      std::erase_if(view.outputs, [&](const OutputLocation& known) {
-        return known.producer == output.producer && known.output == output.output;
-      });
-    view.outputs.push_back(std::move(output));
-  }
+  view.outputs.insert(view.outputs.end(), news.outputs.begin(), news.outputs.end());
   view.traces.insert(view.traces.end(), news.traces.begin(), news.traces.end());
   if (news.state != JobState::Running) view.error = news.error;
 }
@@ -243,8 +314,8 @@ void Session::renew() {
   const std::lock_guard lock{mutex_};
   if (transport_ == nullptr) return;
   ++renewals_;
-  for (const auto& [id, view] : jobs_) {
-    if (view.state != JobState::Running) continue;
+  for (const auto& [id, job] : jobs_) {
+    if (job.view.state != JobState::Running) continue;
     const std::uint64_t request = next_request_++;
     reattaching_[request] = id;
     transport_->send(AttachJob{request, JobSelector{id, {}}});

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,8 @@ class Session {
  public:
   /// News of any job, on the transport's thread, in order. Must not call the session.
   using OnNews = std::function<void(const JobProgress&)>;
+  /// A job is left: no more news of it, unless it is given anew. On the thread that leaves; must not call the session.
+  using OnLeft = std::function<void(JobId)>;
 
   Session();
   ~Session();
@@ -46,10 +49,13 @@ class Session {
   /// Called once, before anything else.
   void start(std::unique_ptr<Transport> transport);
   void set_on_news(OnNews on_news);
+  /// Called once, before anything else.
+  void set_on_left(OnLeft on_left);
 
   struct Submitted {
     JobId job;
-    bool existed = false;
+    bool existed = false;    ///< A job of that name was there already; this is it.
+    bool ours = true;        ///< This call has made it: it is new, or its first answer was lost. Else it is another's.
     bool sent_whole = true;  ///< False when one small message was enough.
   };
   /// Returns when the graph is accepted, or with the reason why not.
@@ -65,9 +71,12 @@ class Session {
   JobCounts counts(JobId job) const;
   /// A copy of everything: for jobs with traces or many outputs, once at their end.
   JobView view(JobId job) const;
+  /// Called once for each time the job was given by `submit` or `attach`: after the last it is not followed any more,
+  /// and nobody here is told of it. It goes on, and its outputs are kept as of one that nobody follows.
+  void detach(JobId job);
   /// The outputs of the job are needed no longer.
   void release(JobId job);
-  /// Frees what is kept here of a job that has ended.
+  /// Frees what is kept here of a job that has ended, or was released; nobody here is told of it any more.
   void forget(JobId job);
   /// One question or order of an operator.
   Result<Value> ask(const std::string& command, const std::vector<std::string>& arguments,
@@ -82,6 +91,14 @@ class Session {
     std::optional<AdminAnswer> answer;
   };
 
+  /// A job that is followed. News of others are not listened to: the last ones may still come when it is left.
+  struct Followed {
+    JobView view;
+    ToldSubtasks told;
+    std::uint32_t holders = 0;  ///< Calls that gave it and were not taken back.
+    bool is_told_again = false;  ///< Outputs may stand in the view more than once; the last one counts.
+  };
+
   std::optional<Result<Submitted>> ask_for_job(const std::function<void(std::uint64_t)>& send);
   void receive(const ToClient& message);
   void take(const SubmitReply& reply);
@@ -91,19 +108,24 @@ class Session {
   void renew();
   void end(const Error& error);
   void send_graph(std::uint64_t submission, const JobSpec& spec, Graph& graph);
-  void take_in(JobView& view, JobProgress& news);
-  std::optional<Error> ended() const;
+  static void take_in(JobView& view, JobProgress& news);
+  bool is_over(JobId job) const;
+  void leave(JobId job);
+  void unfollow_those_left();
 
   std::unique_ptr<Transport> transport_;
+  const std::uint64_t submitter_;    ///< Told with each job, so that who repeats a submission is known by it.
+  std::mutex telling_;               ///< Held while news are told: nobody is told of a job that was left. Comes first.
   mutable std::mutex mutex_;         // Invariant above; tests/integration/cluster under the thread sanitizer.
   std::condition_variable changed_;  // Notified when anything but an answer may have come.
   OnNews on_news_;
+  OnLeft on_left_;
   std::uint64_t next_request_ = 1;
   std::map<std::uint64_t, std::optional<SubmitReply>> submissions_;
   std::map<std::uint64_t, std::optional<AttachReply>> attachments_;
   std::map<std::uint64_t, Question> questions_;
-  std::map<JobId, JobView> jobs_;
-  std::map<JobId, ToldSubtasks> told_;
+  std::map<JobId, Followed> jobs_;
+  std::set<JobId> left_;  ///< Not followed any more, as is not said yet: an answer on its way may give one of them.
   std::map<std::uint64_t, FromClient> unanswered_;  ///< Attachments and questions, to be said again.
   std::map<std::uint64_t, JobId> reattaching_;
   std::uint64_t renewals_ = 0;

@@ -64,6 +64,12 @@ struct ReleaseJob {
   friend bool operator==(const ReleaseJob&, const ReleaseJob&) = default;
 };
 
+/// The client is to be told nothing more of the job, which goes on. An older supervisor ignores it and goes on telling.
+struct UnfollowJob {
+  JobId job;
+  friend bool operator==(const UnfollowJob&, const UnfollowJob&) = default;
+};
+
 /// A question or an order of an operator; answered by one `AdminAnswer`.
 struct AdminRequest {
   std::uint64_t request = 0;
@@ -73,7 +79,7 @@ struct AdminRequest {
   friend bool operator==(const AdminRequest&, const AdminRequest&) = default;
 };
 
-using FromClient = std::variant<SubmitChunk, SubmitAgain, AttachJob, ReleaseJob, AdminRequest>;
+using FromClient = std::variant<SubmitChunk, SubmitAgain, AttachJob, ReleaseJob, AdminRequest, UnfollowJob>;
 
 /// How a job stands. DO NOT RENUMBER (wire, journal).
 enum class JobState : std::uint8_t {
@@ -89,6 +95,7 @@ struct SubmitReply {
   JobId job;                 ///< None when refused.
   bool existed = false;      ///< A job of that name was there already; this is it.
   Error refusal;
+  bool ours = false;         ///< It existed, and this very submitter has submitted it: its first answer was lost.
   friend bool operator==(const SubmitReply&, const SubmitReply&) = default;
 };
 

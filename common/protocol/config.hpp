@@ -135,6 +135,7 @@ struct WorkerConfig {
   std::uint32_t runner_message_bytes_max = 64U << 20U;
   std::uint32_t runner_inline_bytes_max = 64U << 10U;
   std::uint32_t runner_kinds_max = 4;
+  Bytes runner_bytes_spared = kMiB * 128;
   std::uint32_t runner_programs_max = 1024;
   Duration runner_start_max = std::chrono::seconds{60};
   std::uint32_t operator_crashes_max = 60;
@@ -296,6 +297,10 @@ void visit_settings(WorkerConfig& c, Visit&& visit) {
          "idle runners of different kinds that a slot keeps; the one unused for longest is ended. No more wait to be "
          "started in advance"},
         c.runner_kinds_max, std::uint32_t{1}, std::uint32_t{1024});
+  visit({"runner_bytes_spared", "bytes",
+         "of memory of its own that a process runner has for nothing: its interpreter and libraries, which the next one "
+         "would have as well; what it holds beyond that counts against the hard limit of its band"},
+        c.runner_bytes_spared, Bytes{0}, Bytes::max());
   visit({"runner_programs_max", "programs", "functions that a runner keeps loaded; at the limit it forgets all and gets them again"}, c.runner_programs_max, std::uint32_t{1}, std::uint32_t{1U << 20U});
   visit({"runner_start_max", "duration", "a runner that has not introduced itself after this is ended, and its subtask fails"}, c.runner_start_max, Duration{milliseconds{10}}, Duration{hours{1}});
   visit({"operator_crashes_max", "crashes",

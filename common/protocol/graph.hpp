@@ -140,6 +140,7 @@ struct JobSpec {
   bool wait_for_resources = false;  ///< Accept requests that no present band can hold.
   bool trace = false;               ///< Tell the client when and where each attempt ran.
   JobPolicy policy;
+  std::uint64_t submitter = 0;  ///< Drawn by who submits, for as long as it lives; 0: it does not say who it is.
 
   friend bool operator==(const JobSpec&, const JobSpec&) = default;
 };

@@ -26,6 +26,7 @@ Result<HostPort> parse_host_port(const std::string& text, const std::string& def
   const auto wrong = [&](const char* why) {
     return Error{ErrorCode::InvalidArgument, text, std::string{"is no address: "} + why, "write host:port, e.g. 127.0.0.1:7465"};
   };
+  if (text.find("://") != std::string::npos) return wrong("it has a scheme");
   HostPort address{default_host, 0};
   std::string port = text;
   if (const std::size_t colon = text.rfind(':'); colon != std::string::npos) {

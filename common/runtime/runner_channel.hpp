@@ -40,6 +40,8 @@ class RunnerChannel {
   /// Errors: Disconnected (the other side is gone), MalformedFrame.
   Result<std::optional<Message>> receive(Wait wait);
   const Descriptor& descriptor() const { return socket_; }
+  /// Whether anything was read that belongs to no message so far: the beginning of the next one, or its segments.
+  bool has_read_ahead() const { return begin_ != end_ || !descriptors_.empty(); }
 
  private:
   Result<std::optional<Message>> take_message();

@@ -46,6 +46,10 @@ void write(const ReleaseJob& message, schema::FromClient::Builder root) {
   root.initRelease().setJob(message.job.value());
 }
 
+void write(const UnfollowJob& message, schema::FromClient::Builder root) {
+  root.initUnfollow().setJob(message.job.value());
+}
+
 void write(const AdminRequest& message, schema::FromClient::Builder root) {
   auto out = root.initAdmin();
   out.setRequest(message.request);
@@ -79,6 +83,7 @@ void read_into(schema::FromClient::Reader in, std::vector<FromClient>& messages)
       messages.emplace_back(AdminRequest{in.getAdmin().getRequest(), text(in.getAdmin().getCommand()),
                                          read_texts(in.getAdmin().getArguments()), text(in.getAdmin().getWho())});
       return;
+    case schema::FromClient::UNFOLLOW: messages.emplace_back(UnfollowJob{JobId{in.getUnfollow().getJob()}}); return;
   }
 }
 
@@ -143,6 +148,7 @@ void write(const SubmitReply& message, schema::ToClient::Builder root) {
   out.setJob(message.job.value());
   out.setExisted(message.existed);
   write_error(message.refusal, out.initRefusal());
+  out.setOurs(message.ours);
 }
 
 void write(const AttachReply& message, schema::ToClient::Builder root) {
@@ -198,8 +204,8 @@ void read_into(schema::ToClient::Reader in, std::vector<ToClient>& messages) {
   switch (in.which()) {
     case schema::ToClient::SUBMIT_REPLY: {
       const auto from = in.getSubmitReply();
-      messages.emplace_back(
-          SubmitReply{from.getSubmission(), JobId{from.getJob()}, from.getExisted(), read_error(from.getRefusal())});
+      messages.emplace_back(SubmitReply{from.getSubmission(), JobId{from.getJob()}, from.getExisted(),
+                                        read_error(from.getRefusal()), from.getOurs()});
       return;
     }
     case schema::ToClient::ATTACH_REPLY: {
@@ -265,7 +271,7 @@ Result<std::vector<ToClient>> decode_to_client(std::span<const std::byte> bytes)
 }
 
 std::size_t wire_size(const FromClient& message) {
-  std::size_t bytes = 224;
+  std::size_t bytes = 232;
   if (const auto* chunk = std::get_if<SubmitChunk>(&message))
     bytes += chunk->spec.name.size() + chunk->spec.owner.size() + chunk->spec.policy.qos.size() +
              chunk->spec.policy.queue.size() + wire::size_of(chunk->graph);

@@ -199,6 +199,7 @@ void write_spec(const JobSpec& spec, schema::JobSpec::Builder out) {
   if (!policy.queue.empty()) out.setQueue(text(policy.queue));
   out.setUserFactor(policy.user_factor);
   out.setGraceNs(policy.grace.count());
+  out.setSubmitter(spec.submitter);
 }
 
 JobSpec read_spec(schema::JobSpec::Reader in) {
@@ -224,6 +225,7 @@ JobSpec read_spec(schema::JobSpec::Reader in) {
   spec.policy.user_factor = in.getUserFactor();
   spec.policy.grace = Duration{in.getGraceNs()};
   if (spec.policy.grace < Duration{0}) refuse("grace");
+  spec.submitter = in.getSubmitter();
   return spec;
 }
 

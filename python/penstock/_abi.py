@@ -86,6 +86,10 @@ class News(ctypes.Structure):
                 ("cancelled_count", c_uint64), ("failures", POINTER(Failure))]
 
 
+class Submitted(Sized):
+    _fields_ = [("size", c_uint64), ("job", c_int64), ("existed", c_uint32), ("ours", c_uint32)]
+
+
 class Run(Sized):
     _fields_ = [("size", c_uint64), ("program", c_uint64), ("programs_generation", c_uint64),
                 ("program_content", Bytes), ("payload", Bytes), ("inputs", POINTER(Bytes)), ("input_count", c_uint32),
@@ -108,7 +112,9 @@ FUNCTIONS = {
     "client_interrupt": (None, [c_void_p]),
     "client_slots": (c_uint32, [c_void_p]),
     "submit": (c_int64, [c_void_p, c_void_p, POINTER(JobOptions)]),
+    "submit_told": (c_int64, [c_void_p, c_void_p, POINTER(JobOptions), POINTER(Submitted)]),
     "attach": (c_int64, [c_void_p, c_char_p]),
+    "detach": (None, [c_void_p, c_int64]),
     "wait": (c_int32, [c_void_p, c_int64, c_int64]),
     "job_counts": (c_int32, [c_void_p, c_int64, POINTER(Counts)]),
     "job_error": (c_int32, [c_void_p, c_int64]),
@@ -165,7 +171,10 @@ class Library:
                                        "PENSTOCK_LIBRARY; tried: " + "; ".join(tried))
         self.path = path
         for name, (result, arguments) in FUNCTIONS.items():
-            function = getattr(loaded, "penstock_" + name)
+            function = getattr(loaded, "penstock_" + name, None)
+            if function is None:
+                raise PenstockError(f"{path} is older than this package: it has no penstock_{name}",
+                                    remedy="install the package and the library of one version")
             function.restype, function.argtypes = result, arguments
             setattr(self, name, function)
         if self.abi() != ABI:

@@ -56,7 +56,8 @@ class GraphBuilder:
 
     def add(self, function: Callable[..., Any], *args: Any, after: Iterable[Handle] = (), retries: int = 0,
             priority: int = 0, resources: Optional[Dict[str, float]] = None, workers: Union[str, Iterable[str], None] = None,
-            memory: int = 0, slots: float = 1.0, time_limit: float = 0.0, memory_max: int = 0, **kwargs: Any) -> Handle:
+            memory: Union[int, str] = 0, slots: float = 1.0, time_limit: float = 0.0, memory_max: Union[int, str] = 0,
+            **kwargs: Any) -> Handle:
         """A call of `function`; handles and futures among the arguments become the values of their subtasks; a future is
         waited for here. It starts after those of `after` have succeeded, without reading them."""
         options = _graph.Options(retries, 0, resources, workers, memory, slots, time_limit, memory_max=memory_max)
@@ -98,10 +99,11 @@ class GraphBuilder:
                queue: Optional[str] = None, user_factor: float = 1, labels: Sequence[str] = (),
                grace: float = 0) -> "Job":
         """Sends the graph. `want` are those whose results are kept: by default those that nobody reads. Under its name a
-        job is submitted once; again it is the same job. `project`, `pool`, `weight`, `gang`, `qos`, `queue` and
-        `user_factor` (from 0 to 1) are for the cluster's policy (docs/policy.md); of several pools the next is taken
-        where the one before has no room. It runs on workers that have one of `labels`. What is preempted of it has
-        `grace` seconds to save what it has; 0: as the cluster says."""
+        job is submitted once; again it is the same job (`Job.existed`), and stays another's if another client made it
+        (`Job.ours`). `project`, `pool`, `weight`, `gang`, `qos`, `queue` and `user_factor` (from 0 to 1) are for the
+        cluster's policy (docs/policy.md); of several pools the next is taken where the one before has no room. It runs on
+        workers that have one of `labels`. What is preempted of it has `grace` seconds to save what it has; 0: as the
+        cluster says."""
         self._check_unsent()
         if not len(self):
             raise ValueError("the graph has no subtasks: `add` some first")
@@ -123,58 +125,81 @@ class GraphBuilder:
             wanted = [number for number in range(len(self._columns)) if number not in read]
         total = len(self._columns)
         with self.client._lock:  # Before any news of it are looked at.
-            number = self.client._submit_columns(self._columns, name=name, owner=owner, priority=priority,
-                                                 wait_for_resources=int(wait_for_resources), project=project,
-                                                 pool=only, pools=_abi.texts(pools), pool_count=len(pools),
-                                                 labels=_abi.texts(list(labels)), label_count=len(labels),
-                                                 grace_ms=round(grace * 1000),
-                                                 weight_thousandths=round(weight * 1000), gang=gang, qos=qos, queue=queue,
-                                                 user_factor_lowered_thousandths=1000 - round(user_factor * 1000))
-            self.client._quiet.add(number)
-            self.client._early.pop(number, None)
-        return Job(self.client, number, name or f"job-{number}", wanted, total, ours=True)
+            submitted = self.client._submit_columns(
+                self._columns, name=name, owner=owner, priority=priority, wait_for_resources=int(wait_for_resources),
+                project=project, pool=only, pools=_abi.texts(pools), pool_count=len(pools),
+                labels=_abi.texts(list(labels)), label_count=len(labels),
+                grace_ms=max(1, round(grace * 1000)) if grace else 0, weight_thousandths=round(weight * 1000), gang=gang,
+                qos=qos, queue=queue, user_factor_lowered_thousandths=1000 - round(user_factor * 1000))
+        return Job(self.client, submitted.job, name or f"job-{submitted.job}", wanted, total, submitted)
 
 
 class Results:
     """Those of a job, for all who hold it in this client. When the last of them forgets it, they are released if it was
-    submitted here; else they are another's."""
+    made here; else they are another's, and are only left."""
 
-    __slots__ = ("client", "number", "ours", "released", "__weakref__")
+    __slots__ = ("client", "number", "ours", "left", "remedy", "__weakref__")
 
     def __init__(self, client, number):
-        self.client, self.number, self.ours, self.released = client, number, False, False
+        self.client, self.number, self.ours = client, number, False
+        self.left = ""  # How, once nobody here has them any more.
 
     def release(self):
-        if not self.released:
-            self.released = True
+        self._leave("released", "submit its graph again", self.client._library.release)
+
+    def detach(self):
+        self._leave("detached from", "attach to it again", self.client._library.detach)
+
+    def close(self):
+        self.release() if self.ours else self.detach()
+
+    def _leave(self, how, remedy, leave):
+        if not self.left:
+            self.left, self.remedy = how, remedy
             with contextlib.suppress(ClientClosed), self.client._connection as handle:
-                self.client._library.release(handle, self.number)
+                leave(handle, self.number)
 
     def __del__(self):
-        if self.ours:
-            self.release()
+        self.close()
 
 
 class Job:
     """A submitted graph. Its results are kept until `release`, or until the client that has submitted it forgets it or is
-    closed. One that was attached to belongs to whoever has submitted it: only `release` lets its results go."""
+    closed. One that was attached to, or was there under its name already, belongs to whoever has submitted it: only
+    `release` lets its results go. It is followed until it is forgotten, closed (also by `with`) or detached from."""
 
     def __init__(self, client, number, name, wanted: Optional[List[int]] = None, total: Optional[int] = None,
-                 ours: bool = False):
+                 submitted: Optional[_abi.Submitted] = None):
         self.client, self.number, self.name, self.wanted, self.total = client, number, name, wanted, total
+        #: Whether a job of that name was there already.
+        self.existed = submitted is None or bool(submitted.existed)
         with client._lock:
             results = client._results.get(number)
-            if results is None or results.released:
+            if results is None or results.left:
                 results = client._results[number] = Results(client, number)
+            else:
+                with client._connection as handle:  # The library counts who holds it; here they are one.
+                    client._library.detach(handle, number)
         self._results = results
-        self._results.ours |= ours
+        self._results.ours |= submitted is not None and bool(submitted.ours)
+
+    @property
+    def ours(self) -> bool:
+        """Whether this client has made it, and its results go with it."""
+        return self._results.ours
+
+    def __enter__(self) -> "Job":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
 
     def __repr__(self):
-        return f"<Job {self.name}: {'released' if self._results.released else self.state}>"
+        return f"<Job {self.name}: {self._results.left or self.state}>"
 
     def _repr_html_(self):
-        if self._results.released:
-            return f"<b>Penstock job</b> <code>{html.escape(str(self.name))}</code>: released"
+        if self._results.left:
+            return f"<b>Penstock job</b> <code>{html.escape(str(self.name))}</code>: {self._results.left}"
         counts = self.counts()
         return (f"<b>Penstock job</b> <code>{html.escape(str(self.name))}</code>: {self.state}, "
                 f"{counts['succeeded']} of {counts['total']} subtasks succeeded, {counts['failed']} failed")
@@ -185,8 +210,8 @@ class Job:
         return STATES[self._wait(0)]
 
     def _check_kept(self):
-        if self._results.released:
-            raise ResultLost("was released", subject=str(self.name), remedy="submit its graph again")
+        if self._results.left:
+            raise ResultLost(f"was {self._results.left}", subject=str(self.name), remedy=self._results.remedy)
 
     def counts(self) -> Dict[str, int]:
         self._check_kept()
@@ -263,5 +288,13 @@ class Job:
             self.client._library.check(self.client._library.cancel(handle, self.number))
 
     def release(self) -> None:
-        """Its results are needed no longer."""
+        """Its results are needed no longer, by nobody."""
         self._results.release()
+
+    def detach(self) -> None:
+        """Follows it no longer. It goes on, whoever made it, and its results are kept for `supervisor.results_keep`."""
+        self._results.detach()
+
+    def close(self) -> None:
+        """What forgetting it does: releases its results if this client has made it, and else detaches from it."""
+        self._results.close()

@@ -43,7 +43,7 @@ class Client:
     Any thread may use it. Closing it ends an embedded cluster with all that runs in it.
     """
 
-    def __init__(self, address: Optional[str] = None, *, slots: Optional[int] = None, memory: int = 0,
+    def __init__(self, address: Optional[str] = None, *, slots: Optional[int] = None, memory: Union[int, str] = 0,
                  python: Optional[str] = None, environment: Optional[Dict[str, str]] = None,
                  working_directory: Optional[str] = None, name: Optional[str] = None, operators: Iterable[str] = (),
                  timeout: float = 5.0, warm: bool = True):
@@ -51,7 +51,7 @@ class Client:
         self._command = _graph.RunnerCommand(python, environment, working_directory)
         if address is None:
             self._command.piece_bytes = 1 << 30  # Nothing of it crosses a network: penstock_client_open says so, too.
-        slots, memory = _graph.whole("slots", slots or 0, 0, 65535), _graph.whole("memory", memory, 0, 2**63 - 1)
+        slots, memory = _graph.whole("slots", slots or 0, 0, 65535), _graph.bytes_of("memory", memory)
         slots = slots or (0 if address else len(os.sched_getaffinity(0)))
         operators = list(operators)
         options = _abi.ClientOptions(
@@ -74,9 +74,7 @@ class Client:
         self._options: Dict[tuple, _graph.Options] = {}
         self._held: Dict[int, Any] = {}  # Calls whose inputs come from other jobs and are not there yet.
         self._batches: Dict[int, Batch] = {}
-        self._early: Dict[int, list] = {}
-        self._quiet = set()  # Jobs whose news nobody here wants.
-        self._results: "weakref.WeakValueDictionary[int, Any]" = weakref.WeakValueDictionary()  # Of those, for their `Job`s.
+        self._results: "weakref.WeakValueDictionary[int, Any]" = weakref.WeakValueDictionary()  # Of jobs that have a `Job`.
         self._dropped: deque = deque()
         self._numbers = 0
         self._closing = self._forked = False
@@ -91,10 +89,10 @@ class Client:
     # ---- calls ----
 
     def submit(self, function: Callable[..., Any], *args: Any, key: Optional[str] = None, retries: int = 0, priority: int = 0,
-               resources: Optional[Dict[str, float]] = None, workers: Workers = None, memory: int = 0,
+               resources: Optional[Dict[str, float]] = None, workers: Workers = None, memory: Union[int, str] = 0,
                slots: float = 1.0, time_limit: float = 0.0, files: Optional[Iterable[Path]] = None,
                environment: Optional[Dict[str, str]] = None, python: Optional[str] = None,
-               working_directory: Optional[Path] = None, memory_max: int = 0, **kwargs: Any) -> Future:
+               working_directory: Optional[Path] = None, memory_max: Union[int, str] = 0, **kwargs: Any) -> Future:
         """Calls `function(*args, **kwargs)` on the cluster. Futures among the arguments, however deep, become their
         values there. `key`, `retries`, ... `memory_max` are ours; give others of these names by
         functools.partial. `files` travel with the call; `environment` is added to the client's."""
@@ -184,14 +182,10 @@ class Client:
                             working_directory=working_directory)
 
     def attach(self, name: Union[str, int]) -> "Job":
-        """The job of that name or number, whoever has submitted it."""
+        """The job of that name or number, whoever has submitted it. It is followed until this `Job` is forgotten or closed."""
         from penstock._builder import Job
         with self._connection as handle:
             number = self._library.check(self._library.attach(handle, str(name).encode()))
-        with self._lock:
-            if number not in self._batches:  # Else it has futures of ours.
-                self._quiet.add(number)
-                self._early.pop(number, None)
         return Job(self, number, name)
 
     # ---- life ----
@@ -401,7 +395,7 @@ class Client:
         self._submit_batch(graph, batch, owners)
 
     def _submit_columns(self, columns, **options):
-        """The number of the job. REQUIRES: the caller holds our lock."""
+        """What became of it. REQUIRES: the caller holds our lock until it knows the job, so that no news come before."""
         self._check_open()
         try:
             return columns.submit(self._handle, **options)
@@ -412,7 +406,7 @@ class Client:
 
     def _submit_batch(self, graph, batch, owners):
         try:
-            batch.job = graph.submit(self._handle)
+            batch.job = graph.submit(self._handle).job
         except Exception as error:
             if self._connection.was_interrupted(error):
                 for future in owners.values():
@@ -420,8 +414,6 @@ class Client:
                 return None
             return _losses.refused(self, batch, owners, error)
         self._batches[batch.job] = batch
-        for news in self._early.pop(batch.job, ()):
-            self._apply(batch, news)
 
     def _ready(self, calls):
         """Those that can leave, each looked at when those before it are on their way, with their futures. What has lost an
@@ -565,14 +557,9 @@ class Client:
 
     def _take_news(self, news):
         with self._lock:
-            if news.job in self._quiet:
-                return
             batch = self._batches.get(news.job)
-            plain = Plain(news)
-            if batch is None:
-                self._early.setdefault(news.job, []).append(plain)
-            else:
-                self._apply(batch, plain)
+            if batch is not None:  # Else a `Job` asks itself, or nobody wants to know.
+                self._apply(batch, Plain(news))
             self._release_dropped()
 
     # Failures first: what was cancelled because of them fails with the same exception.

@@ -4,6 +4,7 @@ import math
 import operator
 import os
 import pickle
+import string
 import struct
 import sys
 from array import array
@@ -16,7 +17,6 @@ OTHERS_MAX = 64  # Of a client: variants of its runner's command that are rememb
 OPTIONS_MAX = 256  # Of a client or a graph: options that are remembered, so that equal ones are checked once.
 LARGE_BYTES = 64 << 10  # A buffer of an argument beyond this is an output of its own, shared by its readers.
 GPU, GPU_MEMORY = "GPU", "GPU_MEMORY"  # Resources that every worker with a device has.
-GPUS_MAX = 1024
 PIECE_BYTES = 1 << 20   # What is larger travels in pieces, so that each fits into graph.subtask_payload_bytes_max.
 
 
@@ -29,6 +29,22 @@ def whole(name, value, least, most):
     if not least <= given <= most:
         raise ValueError(f"{name} must be from {least} to {most}, not {given}")
     return given
+
+
+UNITS = {"": 1, "B": 1, **{prefix + "B": 1000**power for power, prefix in enumerate(("k", "M", "G", "T"), 1)},
+         **{prefix + "iB": 1024**power for power, prefix in enumerate(("K", "M", "G", "T"), 1)}}  # As in penstock.toml.
+
+
+def bytes_of(name, value):
+    """An amount of memory that somebody gave as `name`: a number, or a text with a unit."""
+    if not isinstance(value, str):
+        return whole(name, value, 0, 2**63 - 1)
+    given = value.strip()
+    amount = given.rstrip(string.ascii_letters)
+    try:
+        return whole(name, round(float(amount) * UNITS[given[len(amount):]]), 0, 2**63 - 1)
+    except (KeyError, ValueError, OverflowError):
+        raise ValueError(f"{name} must be a number of bytes, or a text such as '512MiB' or '4GB', not {value!r}") from None
 
 
 def number(name, value, least):
@@ -65,10 +81,10 @@ def amounts_of(resources):
         what = f"resources[{name!r}]"
         if name == GPU:
             devices = round(number(what, amount, 0.001) * 1000) if amount else 0
-            if devices > GPUS_MAX * 1000:
-                raise ValueError(f"{what} must be at most {GPUS_MAX}, not {amount!r}")
+            if devices > 1000:
+                raise ValueError(f"{what} is {amount!r}, and a call runs on one GPU at most: submit a call for each")
         elif name == GPU_MEMORY:
-            device_memory = whole(what, amount, 0, 2**63 - 1)
+            device_memory = bytes_of(what, amount)
         else:
             named.append((str(name), whole(what, amount, 0, 2**63 - 1)))
     return tuple(sorted(named)), devices, device_memory
@@ -83,8 +99,8 @@ class Options:
     def __init__(self, retries=0, priority=0, resources=None, worker=None, memory=0, slots=1.0, time_limit=0.0,
                  keep_going=False, runner=None, memory_max=0):
         self.retries, self.priority = whole("retries", retries or 0, 0, 65534), whole("priority", priority, -2**31, 2**31 - 1)
-        self.worker, self.memory = the_worker(worker), whole("memory", memory, 0, 2**63 - 1)
-        self.memory_max = whole("memory_max", memory_max, 0, 2**63 - 1)
+        self.worker, self.memory = the_worker(worker), bytes_of("memory", memory)
+        self.memory_max = bytes_of("memory_max", memory_max)
         if self.memory_max and not 0 < self.memory <= self.memory_max:
             raise ValueError(f"memory_max: {memory_max} is what later attempts may use at most; memory, what the first may use, "
                              f"must be from 1 to that, not {self.memory}")
@@ -274,7 +290,7 @@ class GraphColumns:
         self.library.check(self.library.graph_want(self.handle, numbers.buffer_info()[0], len(numbers)))
 
     def submit(self, client, **options):
-        """The number of the job. The columns are gone afterwards."""
+        """What became of it: `job`, `existed`, `ours`. The columns are gone afterwards."""
         members = {name: _abi.text(value) if isinstance(value, str) else value for name, value in options.items() if value}
         payload_offsets = array("Q", accumulate(map(len, self.payloads), initial=0))
         columns = _abi.Subtasks(
@@ -290,7 +306,9 @@ class GraphColumns:
         if len(self):
             self.library.check(self.library.graph_add_subtasks(self.handle, columns))
         handle, self.handle = self.handle, None
-        return self.library.check(self.library.submit(client, handle, _abi.JobOptions(**members)))
+        submitted = _abi.Submitted()
+        self.library.check(self.library.submit_told(client, handle, _abi.JobOptions(**members), submitted))
+        return submitted
 
 
 def pack_arguments(arguments, keywords, what, place_of):

@@ -57,11 +57,9 @@ class Lending:
         subtask = graph.literal(shared.datum)
         graph.want([subtask])
         try:
-            job = client._submit_columns(graph)
+            job = client._submit_columns(graph).job
         except PenstockError:  # It is told to those calls that have them.
             return None
-        client._quiet.add(job)
-        client._early.pop(job, None)
         lent = self._lent[shared.datum] = Lent(job, subtask)
         self._bytes += len(shared.datum)
         while len(self._lent) > LENT_MAX or (self._bytes > LENT_BYTES_MAX and len(self._lent) > 1):

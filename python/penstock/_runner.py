@@ -5,6 +5,7 @@ import pickle
 import signal
 import sys
 import traceback
+from types import CoroutineType
 
 from penstock import _abi, _wire
 
@@ -85,6 +86,9 @@ class Runner:
                     result = function(*arguments, **keywords)
                 else:
                     result = function()
+                if result.__class__ is CoroutineType:
+                    import asyncio
+                    result = asyncio.run(result)
                 self.in_user_code = False
                 data, buffers = _wire.pickle_with_buffers(result, function, RETURN)
                 if not buffers and len(data) < 60000:

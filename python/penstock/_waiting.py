@@ -11,6 +11,9 @@ FIRST_EXCEPTION = concurrent.futures.FIRST_EXCEPTION
 
 
 def _send(futures):
+    for future in futures:
+        if not isinstance(future, concurrent.futures.Future):
+            raise TypeError(f"{future!r} is no future")
     for client in {id(future.client): future.client for future in futures if isinstance(future, Future)}.values():
         client._flush()
 

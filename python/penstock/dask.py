@@ -79,10 +79,8 @@ def _run(client, conversion, wanted, name, values):
     columns = conversion.columns
     columns.want(list(dict.fromkeys(numbers)))
     with client._lock:
-        job = client._submit_columns(columns, name=name)
-        client._quiet.add(job)
-        client._early.pop(job, None)
-    running = Job(client, job, name or "dask", numbers, len(numbers))
+        submitted = client._submit_columns(columns, name=name)
+    running = Job(client, submitted.job, name or "dask", numbers, len(numbers), submitted)
     try:
         running.result()
         try:
@@ -92,10 +90,11 @@ def _run(client, conversion, wanted, name, values):
                 with contextlib.suppress(ResultLost):
                     values[key] = running.fetch([number])[0]
     except KeyboardInterrupt:
-        running.cancel()
+        if running.ours:
+            running.cancel()
         raise
     finally:
-        running.release()
+        running.close()
 
 
 def graph_of(given):

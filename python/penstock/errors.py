@@ -87,6 +87,7 @@ _BY_CODE = {"Unreachable": ConnectionFailed, "Disconnected": ConnectionFailed, "
 REFUSED = 8                                      # FailureClass of common/protocol/failure.hpp.
 TOO_LARGE = "can never fit into the store of"    # What a worker says then: WorkerCore::refuse_outputs.
 NO_PENSTOCK = "No module named 'penstock'"        # What a Python without this package says.
+_REMEDIES = {ResultTooLarge: "make it in parts that fit, or give the worker, or Client(), more memory"}
 _BY_CLASS = {2: RunnerCrashed, 3: OutOfMemory, 4: TimedOut, 5: ResultLost}
 
 
@@ -111,7 +112,7 @@ def failure_of(failure_class: int, message: str, name: str, history: List[str], 
     kind = _BY_CLASS.get(failure_class, SubtaskFailed)
     if failure_class == REFUSED and TOO_LARGE in message:
         kind = ResultTooLarge
-    error = kind(text, subject=name)
+    error = kind(text, subject=name, remedy=_REMEDIES.get(kind, ""))
     error.history, error.output_tail, error.exit_code, error.signal = history, output_tail, exit_code, signal
     return error
 

@@ -8,6 +8,10 @@ def add(x, y):
     return x + y
 
 
+async def increment_later(value):
+    return value + 1
+
+
 def increment(x):
     return x + 1
 

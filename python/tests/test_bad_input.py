@@ -4,6 +4,7 @@ import sys
 import threading
 
 import functions
+import penstock
 import pytest
 from penstock import Client, ConnectionFailed, MissingModule, NotSerializable, OutOfMemory, ResultLost, TimedOut, errors
 
@@ -54,13 +55,15 @@ def test_an_exception_that_carries_too_much_is_told_in_words(client):
 def test_what_is_no_function(client):
     with pytest.raises(TypeError, match="not callable"):
         client.submit(5)
-    with pytest.raises(TypeError, match="is no future"):
-        client.gather([5])
+    for asked in (client.gather, penstock.wait, lambda futures: list(penstock.as_completed(futures)), penstock.progress):
+        with pytest.raises(TypeError, match="5 is no future"):
+            asked([5])
 
 
 @pytest.mark.parametrize("option, kind, said", [
     ({"retries": -1}, ValueError, "retries must be from 0"), ({"memory": -5}, ValueError, "memory must be from 0"),
-    ({"memory": "1GB"}, TypeError, "memory must be a whole number, not '1GB'"), ({"slots": 0}, ValueError, "slots must be at least"),
+    ({"memory": "1 GX"}, ValueError, "memory must be a number of bytes, or a text such as '512MiB' or '4GB', not '1 GX'"),
+    ({"memory": None}, TypeError, "memory must be a whole number, not None"), ({"slots": 0}, ValueError, "slots must be at least"),
     ({"slots": "2"}, TypeError, "slots must be a number"), ({"priority": 1 << 40}, ValueError, "priority must be from"),
     ({"time_limit": float("nan")}, ValueError, "time_limit must be"), ({"time_limit": None}, TypeError, "time_limit must be a number")])
 def test_an_option_that_cannot_be(client, option, kind, said):
@@ -68,16 +71,16 @@ def test_an_option_that_cannot_be(client, option, kind, said):
         client.submit(functions.increment, 1, **option)
 
 
-@pytest.mark.parametrize("option, kind", [({"slots": -1}, ValueError), ({"slots": "2"}, TypeError), ({"memory": "1GB"}, TypeError)])
+@pytest.mark.parametrize("option, kind", [({"slots": -1}, ValueError), ({"slots": "2"}, TypeError), ({"memory": "much"}, ValueError)])
 def test_a_client_that_cannot_be(option, kind):
     with pytest.raises(kind, match=f"{list(option)[0]} must be"):
         Client(**option)
 
 
 def test_an_object_that_is_larger_than_the_store():
-    with Client(slots=1, memory=64 << 20, warm=False) as small:
+    with Client(slots=1, memory="64MiB", warm=False) as small:
         large = small.scatter(bytes(40 << 20))
-        with pytest.raises(errors.ResultTooLarge, match="scattered-1: .*can never fit into the store"):
+        with pytest.raises(errors.ResultTooLarge, match="(?s)scattered-1: .*can never fit into the store.*more memory"):
             small.submit(len, large).result(60)
         chain = small.submit(functions.increment, small.submit(len, large))
         with pytest.raises(errors.ResultTooLarge, match="can never fit"):
@@ -353,6 +356,11 @@ def test_a_request_that_no_worker_can_hold(client):
 def test_nobody_at_the_address():
     with pytest.raises(ConnectionFailed):
         Client("127.0.0.1:1", timeout=0.2)
+
+
+def test_an_address_as_other_clusters_have_them():
+    with pytest.raises(errors.PenstockError, match="it has a scheme.*write host:port"):
+        Client("tcp://127.0.0.1:8786")
 
 
 def test_an_address_that_is_none():

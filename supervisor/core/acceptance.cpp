@@ -62,6 +62,7 @@ bool SupervisorCore::is_new(ClientId client, SubmitReply& reply, const JobSpec& 
   if (Job* known = find_job(JobSelector{JobId::none(), spec.name}); known != nullptr && !spec.name.empty()) {
     reply.job = known->id;
     reply.existed = true;
+    reply.ours = spec.submitter != 0 && spec.submitter == known->spec.submitter;
     send_to_client(client, std::move(reply));
     follow(*known, client);
     return false;

@@ -60,7 +60,7 @@ void SupervisorCore::record_change(const Job& job) {
   records_.push_back(record::JobChanged{
       job.id, job.spec.priority, job.cancelling, job.error, true, job.spec.policy.weight, job.spec.policy.slots_max,
       job.shares == nullptr ? 0 : job.shares->position, job.spec.policy.qos, job.spec.policy.queue, job.on_hold,
-      job.shares == nullptr ? "" : job.shares->pool_kept});
+      job.shares == nullptr ? "" : job.shares->pool_kept, job.release_when_returned});
 }
 
 void SupervisorCore::record_change(const Job& job, std::uint32_t subtask) {
@@ -83,7 +83,13 @@ void SupervisorCore::record_change(const Job& job, std::uint32_t subtask) {
 
 void SupervisorCore::record_end(const Job& job) {
   if (!durable()) return;
-  record::JobEnded over{job.id, job.spec, everything_so_far(job), unix_ms(job.submitted), unix_ms(job.ended), {}};
+  record::JobEnded over{job.id,
+                        job.spec,
+                        everything_so_far(job),
+                        unix_ms(job.submitted),
+                        unix_ms(job.ended),
+                        {},
+                        job.release_when_returned};
   for (const OutputLocation& output : job.outputs)
     if (const Incarnation* writer = job.data.checkpoint(output.producer.value()))
       over.checkpoints.push_back({output.producer, *writer});

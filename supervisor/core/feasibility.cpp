@@ -42,6 +42,17 @@ std::uint32_t next_smaller_gang(const BandSizes& sizes, std::uint32_t gang) {
   return static_cast<std::uint32_t>(best);
 }
 
+/// A band has one device: who asks for more would wait for ever, whatever comes.
+Result<void> check_devices(const GraphShape& shape) {
+  for (const Template& each : shape.graph().templates)
+    if (each.request.gpu > MilliGpu{1000})
+      return Error{ErrorCode::RequestTooLarge, "template '" + (each.name.empty() ? each.program : each.name) + "'",
+                   "requests " + std::to_string(each.request.gpu.value()) +
+                       " thousandths of a GPU, and a subtask runs on one GPU at most",
+                   "make it one subtask for each GPU; the `gang` of a job starts them together"};
+  return {};
+}
+
 std::uint32_t first_subtask_of(const GraphShape& shape, std::uint32_t template_index) {
   for (std::uint32_t subtask = 0; subtask < shape.size(); ++subtask)
     if (shape.template_index(subtask) == template_index) return subtask;
@@ -110,6 +121,7 @@ Result<void> SupervisorCore::check_cap(const JobSpec& spec, const GraphShape& sh
 Result<void> SupervisorCore::check_feasible(const JobSpec& spec, const GraphShape& shape) const {
   PENSTOCK_TRY(check_cap(spec, shape));
   PENSTOCK_TRY(check_limits(spec, shape));
+  PENSTOCK_TRY(check_devices(shape));
   // Without any worker nothing can be said yet; the job waits for the first. The same goes for those of its pool.
   if (spec.wait_for_resources || workers_.alive_bands() == 0 || reclaiming_) return {};
   std::vector<Reach> reaches = reaches_of(spec.policy);

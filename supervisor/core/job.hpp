@@ -116,7 +116,7 @@ struct Job {
   std::vector<SubtaskFailure> failures; ///< All that failed for good, for those who attach later; bounded.
   std::vector<OutputLocation> outputs;  ///< Kept for the client.
   bool outputs_sorted = false;          ///< By producer and output: it has ended, and others borrow from it.
-  bool release_when_returned = false;   ///< Nobody but they needs its outputs.
+  bool release_when_returned = false;   ///< Nobody but who borrows needs its outputs, or will when it has ended.
   std::uint32_t borrowers = 0;          ///< Running jobs that borrow from it.
 
   std::vector<LabelLimit> label_limits;  ///< It runs on workers that all of these allow.

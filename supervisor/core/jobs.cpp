@@ -221,6 +221,7 @@ void SupervisorCore::finish_if_done(Job& job) {
   job.outputs = std::exchange(job.final_news.outputs, {});
   remember_ended(job);
   learn_durations(job);
+  const bool unneeded = std::exchange(job.release_when_returned, false) && job.followers.empty();
   record_end(job);
   if (!job.outputs.empty() || job.borrowers > 0) drop_spare_of(job);
   if (job.outputs.empty()) {
@@ -228,8 +229,7 @@ void SupervisorCore::finish_if_done(Job& job) {
   } else {
     job.keep_until = later(now_, config_.results_keep);
     kept_.push_back(job.id);
-    const bool unneeded = std::exchange(job.release_when_returned, false);
-    if (unneeded && job.followers.size() <= 1) {
+    if (unneeded) {
       PENSTOCK_COVERAGE_MARK("a job that was released while it ran was released at its end");
       release_job(job);
     }
@@ -238,14 +238,23 @@ void SupervisorCore::finish_if_done(Job& job) {
   forget_old_jobs();
 }
 
-// One that runs is released when it has ended, unless others follow it then, or somebody may ask for it by its name.
+// A client asks nothing more about the job. One that runs is released when it has ended, unless others follow it then,
+// or somebody may ask for it by its name.
+void SupervisorCore::release_for(Job& job, ClientId client) {
+  unfollow(job, client);
+  if (job.state != JobState::Running) return release_job(job);
+  const bool has_name = job.spec.name != to_string(job.id);
+  if (has_name || std::exchange(job.release_when_returned, true)) return;
+  record_change(job);
+}
+
+// REQUIRES: it has ended.
 void SupervisorCore::release_job(Job& job) {
-  if (job.state == JobState::Running) {
-    job.release_when_returned |= job.spec.name == to_string(job.id);
+  const bool was_unneeded = std::exchange(job.release_when_returned, job.borrowers > 0);
+  if (job.release_when_returned) {
+    if (!was_unneeded && !job.outputs.empty()) record_end(job);
     return;
   }
-  job.release_when_returned = job.borrowers > 0;
-  if (job.release_when_returned) return;
   std::erase(kept_, job.id);
   for (const WorkerId worker : job.known_workers)
     if (const WorkerSlot slot = workers_.find(worker); slot.valid()) tell(slot, ForgetJob{job.id});

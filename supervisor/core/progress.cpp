@@ -126,4 +126,10 @@ void SupervisorCore::follow(Job& job, ClientId client) {
   job.followers.push_back(client);
 }
 
+void SupervisorCore::unfollow(Job& job, ClientId client) {
+  if (std::erase(job.followers, client) == 0 || !job.followers.empty()) return;
+  // Its outputs are kept for so long from now on: whoever was cut off finds them when it is back.
+  if (job.keep_until != kNever) job.keep_until = later(now_, config_.results_keep);
+}
+
 }  // namespace penstock::supervisor

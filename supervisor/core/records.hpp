@@ -72,6 +72,7 @@ struct JobChanged {
   std::string queue{};          ///< The same.
   bool on_hold = false;         ///< By an operator.
   std::string pool{};           ///< Of its list: where it was placed last; empty: nowhere yet.
+  bool unneeded = false;        ///< It is to be released when it has ended.
   friend bool operator==(const JobChanged&, const JobChanged&) = default;
 };
 /// What has become of a subtask that has not ended; each replaces the one before.
@@ -95,6 +96,7 @@ struct JobEnded {
   std::int64_t submitted_ms = 0;  ///< Unix time; 0 in what an older version has written.
   std::int64_t ended_ms = 0;
   std::vector<CheckpointPlace> checkpoints;  ///< Of outputs that are kept for the client.
+  bool unneeded = false;  ///< They are kept only for jobs that borrow them.
   friend bool operator==(const JobEnded&, const JobEnded&) = default;
 };
 /// Nobody can ask for the job any more.
@@ -186,6 +188,7 @@ struct RecoveredJob {
   std::int64_t position = 0;    ///< As in `JobChanged`.
   bool on_hold = false;         ///< The same.
   std::string pool;             ///< The same.
+  bool unneeded = false;        ///< The same, or as in `JobEnded`.
   bool is_over = false;
   JobProgress everything;  ///< Once it is over.
   std::vector<CheckpointPlace> checkpoints;  ///< The same; before, they are in `ended`.

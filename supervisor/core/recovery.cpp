@@ -44,6 +44,8 @@ void SupervisorCore::on(supervisor_event::StateRecovered& event) {
   for (const auto& [brought_by, graph] : graphs)
     if (graph) graphs_.leave(**graph);
   for (const JobId id : active_) take_loans(*jobs_[id.value()]);
+  for (const JobId id : std::vector<JobId>{kept_})  // The last who borrowed ended while it was being written.
+    if (Job& job = *jobs_[id.value()]; job.release_when_returned && job.borrowers == 0) release_job(job);
   if (jobs_.size() < event.state.next_job.value()) jobs_.resize(event.state.next_job.value());
   std::stable_sort(ended_.begin(), ended_.end(),
                    [this](JobId a, JobId b) { return jobs_[a.value()]->ended < jobs_[b.value()]->ended; });
@@ -69,6 +71,7 @@ void SupervisorCore::recover_ended_job(RecoveredJob& recovered) {
   remember_ended(job);
   if (job.outputs.empty()) return;
   for (const CheckpointPlace& place : recovered.checkpoints) note_checkpoint(job, place.producer.value(), place.writer);
+  job.release_when_returned = recovered.unneeded;
   job.keep_until = later(now_, config_.results_keep);
   kept_.push_back(job.id);
 }
@@ -105,6 +108,7 @@ void SupervisorCore::recover_job(RecoveredJob& recovered, const GraphsAgain& gra
   job.submitted = instant_of(recovered.submitted_ms);
   if (job.shares != nullptr && recovered.position != 0) job.shares->position = recovered.position;
   job.on_hold = recovered.on_hold;
+  job.release_when_returned = recovered.unneeded;
   if (job.shares != nullptr && !recovered.pool.empty()) {
     job.shares->pool_name = job.shares->pool_kept = recovered.pool;
     open_pools(job);

@@ -129,7 +129,9 @@ void SupervisorCore::on(supervisor_event::ClientSaid& event) {
   if (const auto* attach_message = std::get_if<AttachJob>(&event.message)) {
     attach(event.client, *attach_message);
   } else if (const auto* release = std::get_if<ReleaseJob>(&event.message)) {
-    if (knows(release->job)) release_job(*jobs_[release->job.value()]);
+    if (knows(release->job)) release_for(*jobs_[release->job.value()], event.client);
+  } else if (const auto* unfollow_message = std::get_if<UnfollowJob>(&event.message)) {
+    if (knows(unfollow_message->job)) unfollow(*jobs_[unfollow_message->job.value()], event.client);
   } else if (const auto* request = std::get_if<AdminRequest>(&event.message)) {
     answer(event.client, *request);
   } else if (const auto* again = std::get_if<SubmitAgain>(&event.message)) {
@@ -139,7 +141,7 @@ void SupervisorCore::on(supervisor_event::ClientSaid& event) {
 
 void SupervisorCore::on(supervisor_event::ClientGone& event) {
   for (const auto& job : jobs_)
-    if (job != nullptr) std::erase(job->followers, event.client);
+    if (job != nullptr) unfollow(*job, event.client);
   std::erase_if(questions_, [&](const Question& question) { return question.client == event.client; });
 }
 

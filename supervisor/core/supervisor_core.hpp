@@ -209,6 +209,7 @@ class SupervisorCore {
   void change_subtask_priority(Job& job, std::uint32_t subtask, std::int32_t priority);
   void finish_if_done(Job& job);
   void release_job(Job& job);
+  void release_for(Job& job, ClientId client);
   void remember_name(const Job& job);
   void forget_name(const Job& job);
   Job* find_job(const JobSelector& selector);
@@ -561,6 +562,7 @@ class SupervisorCore {
   // News for clients: progress.cpp.
   void attach(ClientId client, const AttachJob& message);
   void follow(Job& job, ClientId client);
+  void unfollow(Job& job, ClientId client);
   void tell_succeeded(Job& job, std::uint32_t subtask);
   void tell_cancelled(Job& job, std::uint32_t subtask);
   void count_news(Job& job);

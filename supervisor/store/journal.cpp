@@ -467,6 +467,7 @@ Result<void> Recovery::finish_job(JobId id, JobInParts& job) {
     recovered.submitted_ms = job.over->submitted_ms;
     recovered.ended_ms = job.over->ended_ms;
     recovered.checkpoints = std::move(job.over->checkpoints);
+    recovered.unneeded = job.over->unneeded;
     result_.state.jobs.push_back(std::move(recovered));
     return {};
   }
@@ -500,6 +501,7 @@ Result<void> Recovery::finish_job(JobId id, JobInParts& job) {
     }
     recovered.cancelling = job.changed->cancelling;
     recovered.why = std::move(job.changed->why);
+    recovered.unneeded = job.changed->unneeded;
   }
   recovered.graph = recover_graph(id, job);
   recovered.submitted_ms = job.accepted->submitted_ms;

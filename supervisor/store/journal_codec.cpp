@@ -203,6 +203,7 @@ std::string encode(const record::JobChanged& changed) {
         if (!changed.queue.empty()) out.setQueue(wire::text(changed.queue));
         out.setOnHold(changed.on_hold);
         if (!changed.pool.empty()) out.setPool(wire::text(changed.pool));
+        out.setUnneeded(changed.unneeded);
       }));
 }
 
@@ -236,6 +237,7 @@ std::string encode(const record::JobEnded& ended) {
     wire::write_error(ended.everything.error, out.initError());
     out.setSubmittedMs(ended.submitted_ms);
     out.setEndedMs(ended.ended_ms);
+    out.setUnneeded(ended.unneeded);
   }));
 }
 
@@ -365,7 +367,8 @@ Result<record::JobChanged> decode_changed(std::string_view value) {
                               in.getHasPolicy(),       in.getWeight(),
                               in.getSlotsMax(),        in.getPosition(),
                               wire::text(in.getQos()), wire::text(in.getQueue()),
-                              in.getOnHold(),          wire::text(in.getPool())};
+                              in.getOnHold(),          wire::text(in.getPool()),
+                              in.getUnneeded()};
   });
 }
 
@@ -403,6 +406,7 @@ Result<record::JobEnded> decode_job_ended(std::string_view value) {
     ended.everything.error = wire::read_error(in.getError());
     ended.submitted_ms = in.getSubmittedMs();
     ended.ended_ms = in.getEndedMs();
+    ended.unneeded = in.getUnneeded();
     return ended;
   });
 }

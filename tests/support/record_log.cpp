@@ -90,6 +90,7 @@ RecoveredState RecordLog::state() const {
       job.is_over = true;
       job.everything = entry.over->everything;
       job.checkpoints = entry.over->checkpoints;
+      job.unneeded = entry.over->unneeded;
       job.submitted_ms = entry.over->submitted_ms;
       job.ended_ms = entry.over->ended_ms;
     } else {
@@ -110,6 +111,7 @@ RecoveredState RecordLog::state() const {
         }
         job.cancelling = entry.changed->cancelling;
         job.why = entry.changed->why;
+        job.unneeded = entry.changed->unneeded;
       }
     }
     state.jobs.push_back(std::move(job));

@@ -11,10 +11,14 @@ namespace {
 class BandActor {
  public:
   explicit BandActor(caf::stateful_actor<BandActor>* self) : self_(self) {}
+  ~BandActor() {
+    if (runners_ != nullptr) runners_->erase(runner_.get());
+  }
 
   static constexpr const char* name = "band";
 
-  caf::behavior make_behavior(Loop* loop, ObjectStore* store, CommandRunnerConfig config, const caf::actor& owner) {
+  caf::behavior make_behavior(Loop* loop, ObjectStore* store, CommandRunnerConfig config,
+                              const std::shared_ptr<CommandRunners>& runners, const caf::actor& owner) {
     config.on_measured = [this, owner, band = config.band](Bytes used) {
       caf::anon_send(owner, CommandMemoryMail{life_, band, used});
     };
@@ -29,7 +33,10 @@ class BandActor {
       told->failure = std::move(end.failure);
       caf::anon_send(owner, CommandEndMail{life_, std::move(told)});
     });
+    runners_ = runners;
+    runners_->insert(runner_.get());
     self_->set_exit_handler([this](const caf::exit_msg& message) {
+      runners_->erase(runner_.get());
       runner_.reset();
       self_->quit(message.reason);
     });
@@ -53,19 +60,22 @@ class BandActor {
   caf::stateful_actor<BandActor>* self_;
   Incarnation life_;
   Incarnation over_;
+  std::shared_ptr<CommandRunners> runners_;
   std::unique_ptr<CommandRunner> runner_;
 };
 
 caf::behavior band_behavior(caf::stateful_actor<BandActor>* self, Loop* loop, ObjectStore* store,
-                            const CommandRunnerConfig& config, const caf::actor& owner) {
-  return self->state.make_behavior(loop, store, config, owner);
+                            const CommandRunnerConfig& config, const std::shared_ptr<CommandRunners>& runners,
+                            const caf::actor& owner) {
+  return self->state.make_behavior(loop, store, config, runners, owner);
 }
 
 }  // namespace
 
 caf::actor spawn_band_actor(caf::actor_system& system, Loop& loop, ObjectStore& store,
-                            const CommandRunnerConfig& config, const caf::actor& owner) {
-  return system.spawn(band_behavior, &loop, &store, config, owner);
+                            const CommandRunnerConfig& config, const std::shared_ptr<CommandRunners>& runners,
+                            const caf::actor& owner) {
+  return system.spawn(band_behavior, &loop, &store, config, runners, owner);
 }
 
 }  // namespace penstock::worker

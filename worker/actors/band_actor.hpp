@@ -5,6 +5,7 @@
 #include <caf/allowed_unsafe_message_type.hpp>
 #include <caf/fwd.hpp>
 #include <memory>
+#include <set>
 
 #include "common/runtime/loop.hpp"
 #include "worker/actors/worker_host.hpp"
@@ -42,9 +43,13 @@ struct CommandMemoryMail {
   Bytes used;
 };
 
-/// Its commands do not outlive it.
+/// Those of all bands of a worker, for who ends them at the same time; all on the loop's thread.
+using CommandRunners = std::set<CommandRunner*>;
+
+/// Its commands do not outlive it. Its runner is in `runners` while it lives.
 caf::actor spawn_band_actor(caf::actor_system& system, Loop& loop, ObjectStore& store,
-                            const CommandRunnerConfig& config, const caf::actor& owner);
+                            const CommandRunnerConfig& config, const std::shared_ptr<CommandRunners>& runners,
+                            const caf::actor& owner);
 
 }  // namespace penstock::worker
 

@@ -64,11 +64,12 @@ class WorkerActor {
     CommandRunnerConfig config;
     config.band = options_.bands[index].name;
     config.device = options_.bands[index].device_uuid;
+    config.tier = devices_[index];
     if (index < options_.processors.size()) config.processors = options_.processors[index];
     config.spool = options_.spool;
     config.checkpoints = options_.checkpoints;
     config.ends_daemons = options_.owns_process;
-    return spawn_band_actor(self_->system(), surroundings_->loop, surroundings_->store, config, self_);
+    return spawn_band_actor(self_->system(), surroundings_->loop, surroundings_->store, config, commands_, self_);
   }
 
   // Before anybody uses the store.
@@ -80,7 +81,7 @@ class WorkerActor {
       const std::int64_t hundredth = band.capacity.device_memory.value() / 100;
       auto tier = std::make_shared<DeviceTier>(surroundings_->store, band.device_uuid,
                                                Bytes{hundredth * options_.core.device_store_percent},
-                                               library.empty() ? "libcuda.so.1" : library);
+                                               band.capacity.device_memory, library.empty() ? "libcuda.so.1" : library);
       devices_.back() = tier.get();
       surroundings_->store.add_tier(std::move(tier));
     }
@@ -153,6 +154,7 @@ class WorkerActor {
     leaving_ = true;
     timer_->cancel();
     measure_timer_->cancel();
+    for (CommandRunner* commands : *commands_) commands->end();  // At the same time; then each waits for its own.
     for (const caf::actor& band : bands_) self_->send_exit(band, caf::exit_reason::user_shutdown);
     bands_.clear();
     transfers_.reset();
@@ -272,6 +274,7 @@ class WorkerActor {
   caf::actor route_;
   caf::actor handle_;
   std::vector<caf::actor> bands_;
+  const std::shared_ptr<CommandRunners> commands_ = std::make_shared<CommandRunners>();
   std::vector<DeviceTier*> devices_;  // Of each band; null: it has none.
   std::unique_ptr<LoopTimer> timer_;
   std::unique_ptr<LoopTimer> measure_timer_;

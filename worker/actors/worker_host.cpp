@@ -141,6 +141,7 @@ void WorkerHost::warm(const Template& runner, std::uint32_t count) {
 }
 
 WorkerHost::~WorkerHost() {
+  for (const std::unique_ptr<NativeLanes>& band : state_->lanes) band->begin_end();  // Those of all die meanwhile.
   // A lane that ends may still be behind the door, where it sees those of all bands.
   for (const std::unique_ptr<NativeLanes>& band : state_->lanes) band->end();
 }
@@ -445,6 +446,7 @@ void WorkerHost::State::start_on_lane(const worker_action::StartSubtask& action)
   run.attempt = action.attempt;
   run.milli_slots = static_cast<std::uint32_t>(action.program->request.slots.value());
   run.memory_bytes = static_cast<std::uint64_t>(action.program->request.memory.value());
+  run.device_bytes = action.program->request.device_memory;
   run.output_count = action.program->output_count;
   run.template_payload = action.program->payload;
   run.empty_inputs = action.omitted_inputs;

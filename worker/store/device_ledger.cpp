@@ -9,23 +9,38 @@ namespace penstock::worker {
 
 DeviceRoom DeviceLedger::room_for(Bytes bytes) const {
   if (bytes > capacity_) return {DeviceRoom::Answer::Never, {}};
-  const Bytes missing = used_ + bytes - capacity_;
+  const Bytes missing = used_ + bytes - limit();
   DeviceRoom room;
-  if (missing <= Bytes{0}) return room;
+  if (choose(missing, room.leaving) < missing) return {DeviceRoom::Answer::Later, {}};
+  return room;
+}
+
+std::vector<DeviceRoom::Leaver> DeviceLedger::excess() const {
+  std::vector<DeviceRoom::Leaver> leaving;
+  choose(used_ - limit(), leaving);
+  return leaving;
+}
+
+Bytes DeviceLedger::choose(Bytes missing, std::vector<DeviceRoom::Leaver>& leaving) const {
+  Bytes left;
+  if (missing <= left) return left;
   std::vector<std::tuple<bool, std::uint64_t, DataKey, Bytes>> order;  // By what it costs, then by age.
   for (const auto& [key, entry] : data_)
     if (entry.pins == 0) order.emplace_back(!entry.host_has_it, entry.used_at, key, entry.bytes);
   std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
     return std::tie(std::get<0>(a), std::get<1>(a)) < std::tie(std::get<0>(b), std::get<1>(b));
   });
-  Bytes left;
   for (const auto& [costs, age, key, size] : order) {
-    if (left >= missing) return room;
-    room.leaving.push_back({key, !costs});
+    if (left >= missing) break;
+    leaving.push_back({key, !costs});
     left += size;
   }
-  if (left < missing) return {DeviceRoom::Answer::Later, {}};
-  return room;
+  return left;
+}
+
+void DeviceLedger::unclaim(Bytes bytes) {
+  PENSTOCK_CHECK(bytes <= claimed_);
+  claimed_ -= bytes;
 }
 
 void DeviceLedger::reserve(Bytes bytes) {

@@ -1,6 +1,7 @@
 // What lies in the memory of a device, and who makes room there.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <vector>
@@ -26,14 +27,23 @@ struct DeviceRoom {
 };
 
 /// The accounts of one device's memory. Who leaves first: what the host has as well, which costs nothing, then what
-/// costs a copy; each by when it was last used, oldest first. What is pinned or being filled stays. Always true:
-/// `used()` is the sum of what is there and reserved, and at most the capacity. Pure: no bytes, no device, no thread.
-/// Cost: O(log n); `room_for` O(n log n) where something has to leave.
+/// costs a copy; each by when it was last used, oldest first. What is pinned or being filled stays. What runs that manage
+/// their own memory have been promised of the device is not taken. Always true: `used()` is the sum of what is there and
+/// reserved, and at most the capacity. Pure: no bytes, no device, no thread.
+/// Cost: O(log n); `room_for` and `excess` O(n log n) where something has to leave.
 class DeviceLedger {
  public:
-  explicit DeviceLedger(Bytes capacity) : capacity_(capacity) {}
+  /// `device`: all of its memory, of which data may take `capacity`.
+  explicit DeviceLedger(Bytes capacity, Bytes device = Bytes::max()) : capacity_(capacity), device_(device) {}
 
   DeviceRoom room_for(Bytes bytes) const;
+
+  /// Promises so much of the device to a run. Those of `excess` have to leave.
+  void claim(Bytes bytes) { claimed_ += bytes; }
+  /// REQUIRES: so much is claimed.
+  void unclaim(Bytes bytes);
+  /// Who leaves so that what is claimed is free; not all of it if too much is pinned or being filled.
+  std::vector<DeviceRoom::Leaver> excess() const;
 
   /// Memory that is being filled and has no name yet. REQUIRES: `room_for` has said that it fits, and those have left.
   void reserve(Bytes bytes);
@@ -53,6 +63,9 @@ class DeviceLedger {
 
   Bytes used() const { return used_; }
   Bytes capacity() const { return capacity_; }
+  Bytes claimed() const { return claimed_; }
+  /// What data may take now.
+  Bytes limit() const { return std::clamp(device_ - claimed_, Bytes{0}, capacity_); }
   std::size_t size() const { return data_.size(); }
   void validate() const;
 
@@ -64,7 +77,12 @@ class DeviceLedger {
     bool host_has_it = false;
   };
 
+  /// In the order in which they leave, until they make up `missing`, or all that can.
+  Bytes choose(Bytes missing, std::vector<DeviceRoom::Leaver>& leaving) const;
+
   const Bytes capacity_;
+  const Bytes device_;
+  Bytes claimed_;
   Bytes used_;
   Bytes reserved_;  ///< Part of `used_`.
   std::uint64_t uses_ = 0;

@@ -1,5 +1,6 @@
 #include "worker/store/device_store.hpp"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -8,8 +9,8 @@
 namespace penstock::worker {
 
 struct DeviceStore::State {
-  State(DeviceMemory& device_memory, ObjectStore& host_store, Bytes capacity)
-      : memory(device_memory), host(host_store), ledger(capacity) {}
+  State(DeviceMemory& device_memory, ObjectStore& host_store, Bytes capacity, Bytes device)
+      : memory(device_memory), host(host_store), ledger(capacity, device) {}
 
   struct Place {
     std::uint64_t address = 0;
@@ -22,6 +23,7 @@ struct DeviceStore::State {
   // REQUIRES, for all: the mutex is held.
   Result<std::uint64_t> take_memory(Bytes bytes);
   Result<void> make_room(Bytes bytes);
+  Result<void> make_leave(const std::vector<DeviceRoom::Leaver>& leaving);
   Result<BlobPtr> copy_to_host(const DataKey& key);
   Result<void> bring(const DataKey& key);
   void keep(const DataKey& key, const Place& place);
@@ -43,8 +45,8 @@ struct DeviceStore::State {
   std::uint64_t spilled = 0;
 };
 
-DeviceStore::DeviceStore(DeviceMemory& memory, ObjectStore& host, Bytes capacity)
-    : state_(std::make_unique<State>(memory, host, capacity)) {}
+DeviceStore::DeviceStore(DeviceMemory& memory, ObjectStore& host, Bytes capacity, Bytes device)
+    : state_(std::make_unique<State>(memory, host, capacity, device)) {}
 
 DeviceStore::~DeviceStore() {
   for (const auto& [key, place] : state_->places) state_->memory.free(place.address);
@@ -71,9 +73,14 @@ Result<void> DeviceStore::State::make_room(Bytes bytes) {
   if (room.answer == DeviceRoom::Answer::Later)
     return Error{ErrorCode::ResourceExhausted, wanted,
                  "find no room on the device: of " + all + " " + std::to_string(ledger.used().value()) +
-                     " are in use, and too much of that is pinned",
+                     " are in use, and too much of that is pinned; runs have requested " +
+                     std::to_string(ledger.claimed().value()) + " of the device",
                  "try again when a run has ended"};
-  for (const DeviceRoom::Leaver& leaver : room.leaving) {
+  return make_leave(room.leaving);
+}
+
+Result<void> DeviceStore::State::make_leave(const std::vector<DeviceRoom::Leaver>& leaving) {
+  for (const DeviceRoom::Leaver& leaver : leaving) {
     if (!leaver.host_has_it) {
       const Result<BlobPtr> copied = copy_to_host(leaver.key);
       if (!copied) return copied.error();
@@ -93,7 +100,7 @@ Result<std::uint64_t> DeviceStore::State::take_memory(Bytes bytes) {
     if (address || address.error().code != ErrorCode::ResourceExhausted) return address;
     const std::size_t here = places.size();
     if (here == 0) return address;
-    PENSTOCK_TRY(make_room(ledger.capacity() - ledger.used() + Bytes{1}));
+    PENSTOCK_TRY(make_room(std::max(ledger.limit() - ledger.used(), Bytes{0}) + Bytes{1}));
     if (places.size() == here) return address;
   }
 }
@@ -151,13 +158,28 @@ void DeviceStore::State::forget(const DataKey& key) {
   ledger.reserve(place.bytes);
 }
 
-Result<DeviceBuffer> DeviceStore::allocate(Bytes bytes) {
+Result<DeviceBuffer> DeviceStore::allocate(Bytes bytes, Bytes promised) {
   if (bytes <= Bytes{0})
     return Error{ErrorCode::InvalidArgument, std::to_string(bytes.value()) + " bytes", "are no datum", {}};
   const auto lock = state_->enter();
+  state_->ledger.unclaim(promised);
   const Result<std::uint64_t> address = state_->take_memory(bytes);
-  if (!address) return address.error();
+  if (!address) {
+    state_->ledger.claim(promised);
+    return address.error();
+  }
   return DeviceBuffer{state_.get(), *address, bytes};
+}
+
+Result<void> DeviceStore::claim(Bytes bytes) {
+  const auto lock = state_->enter();
+  state_->ledger.claim(bytes);
+  return state_->make_leave(state_->ledger.excess());
+}
+
+void DeviceStore::unclaim(Bytes bytes) {
+  const auto lock = state_->enter();
+  state_->ledger.unclaim(bytes);
 }
 
 void DeviceStore::put(const DataKey& key, DeviceBuffer buffer) {

@@ -22,15 +22,21 @@ class DeviceBuffer;
 /// REQUIRES: memory and host outlive it.
 class DeviceStore {
  public:
-  DeviceStore(DeviceMemory& memory, ObjectStore& host, Bytes capacity);
+  /// `device`: all of its memory, of which data may take `capacity`.
+  DeviceStore(DeviceMemory& memory, ObjectStore& host, Bytes capacity, Bytes device = Bytes::max());
   /// Frees all of its memory. What is only on the device is lost. REQUIRES: nobody has a buffer of it.
   ~DeviceStore();
   DeviceStore(const DeviceStore&) = delete;
   DeviceStore& operator=(const DeviceStore&) = delete;
 
   /// Errors, with the numbers: LimitExceeded if it can never fit; ResourceExhausted if too much is pinned for now, or
-  /// the host has no memory for who should leave; then nothing has changed but for those that have left.
-  Result<DeviceBuffer> allocate(Bytes bytes);
+  /// the host has no memory for who should leave; then nothing has changed but for those that have left. `promised` of it
+  /// was claimed before, and is so no longer if it is there.
+  Result<DeviceBuffer> allocate(Bytes bytes, Bytes promised = Bytes{0});
+  /// Promises so much of the device to a run that manages its memory itself: data leave for it now, as far as they are not
+  /// pinned, and take no more than the rest until `unclaim`. Error, of who cannot leave: as `to_host`; it is claimed then, too.
+  Result<void> claim(Bytes bytes);
+  void unclaim(Bytes bytes);
   /// Replaces what is there, and its copy on the host. REQUIRES: the buffer is of this store.
   void put(const DataKey& key, DeviceBuffer buffer);
   /// The address of a datum, brought from the host if it is only there; its bytes stay until `unpin`, whatever becomes of

@@ -11,7 +11,8 @@ Result<DeviceStore*> DeviceTier::open() {
   Result<std::unique_ptr<DeviceMemory>> memory = open_cuda_memory(uuid_, library_);
   if (!memory) return std::move(memory).error();
   memory_ = std::move(memory).value();
-  store_ = std::make_unique<DeviceStore>(*memory_, host_, capacity_);
+  store_ = std::make_unique<DeviceStore>(*memory_, host_, capacity_, device_);
+  PENSTOCK_TRY(store_->claim(claimed_));  // Nothing has to leave yet.
   log_line(LogLevel::Info, "device opened", "uuid=" + uuid_ + " bytes_max=" + std::to_string(capacity_.value()));
   opened_.store(store_.get(), std::memory_order_release);
   return store_.get();
@@ -25,6 +26,29 @@ Bytes DeviceTier::bytes_of(const DataKey& key) const {
 Bytes DeviceTier::used() const {
   const DeviceStore* store = opened_.load(std::memory_order_acquire);
   return store == nullptr ? Bytes{0} : store->used();
+}
+
+void DeviceTier::claim(Bytes bytes) {
+  {
+    const std::lock_guard lock{opening_};
+    if (store_ == nullptr) {
+      claimed_ += bytes;
+      return;
+    }
+  }
+  const Result<void> left = store_->claim(bytes);
+  if (!left) log_error(LogLevel::Warn, "data cannot leave a device for a run", left.error());
+}
+
+void DeviceTier::unclaim(Bytes bytes) {
+  {
+    const std::lock_guard lock{opening_};
+    if (store_ == nullptr) {
+      claimed_ -= bytes;
+      return;
+    }
+  }
+  store_->unclaim(bytes);
 }
 
 BlobPtr DeviceTier::to_host(const DataKey& key) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "worker/store/device_memory.hpp"
 #include "worker/store/device_store.hpp"
@@ -18,15 +19,18 @@ namespace penstock::worker {
 /// Any thread may call any member.
 class DeviceTier : public DataTier {
  public:
-  /// `uuid` as in `open_cuda_memory`; data take at most `capacity` of the device.
-  DeviceTier(ObjectStore& host, std::string uuid, Bytes capacity, std::string library)
-      : host_(host), uuid_(std::move(uuid)), capacity_(capacity), library_(std::move(library)) {}
+  /// `uuid` as in `open_cuda_memory`; data take at most `capacity` of the `device` bytes that it has.
+  DeviceTier(ObjectStore& host, std::string uuid, Bytes capacity, Bytes device, std::string library)
+      : host_(host), uuid_(std::move(uuid)), capacity_(capacity), device_(device), library_(std::move(library)) {}
 
   /// Opened by the first call. Errors: as `open_cuda_memory`; the next call tries again.
   Result<DeviceStore*> open();
   /// Of a datum that is there, else 0.
   Bytes bytes_of(const DataKey& key) const;
   Bytes used() const;
+  /// As of `DeviceStore`; who cannot leave is logged. Of a device that nobody has opened it is remembered.
+  void claim(Bytes bytes);
+  void unclaim(Bytes bytes);
 
   BlobPtr to_host(const DataKey& key) override;
   void drop(const DataKey& key) override;
@@ -37,11 +41,36 @@ class DeviceTier : public DataTier {
   ObjectStore& host_;
   const std::string uuid_;
   const Bytes capacity_;
+  const Bytes device_;
   const std::string library_;
-  std::mutex opening_;                          ///< Guards the two; `opened_` is also read without it.
+  std::mutex opening_;                          ///< Guards the three; `opened_` is also read without it.
+  Bytes claimed_;                               ///< Until it is opened: then the store knows.
   std::unique_ptr<DeviceMemory> memory_;
   std::unique_ptr<DeviceStore> store_;
   std::atomic<DeviceStore*> opened_{nullptr};  ///< `store_` when there is one (release, acquire).
+};
+
+/// What a run that manages its memory itself has been promised of a device, until it ends.
+class DeviceClaim {
+ public:
+  DeviceClaim() = default;
+  /// Makes data leave for it. `tier` null: there is no device. REQUIRES: the tier outlives it.
+  DeviceClaim(DeviceTier* tier, Bytes bytes) : tier_(bytes > Bytes{0} ? tier : nullptr), bytes_(bytes) {
+    if (tier_ != nullptr) tier_->claim(bytes_);
+  }
+  DeviceClaim(DeviceClaim&& other) noexcept : tier_(std::exchange(other.tier_, nullptr)), bytes_(other.bytes_) {}
+  DeviceClaim& operator=(DeviceClaim&&) = delete;
+  ~DeviceClaim() {
+    if (tier_ != nullptr) tier_->unclaim(bytes_);
+  }
+
+  Bytes bytes() const { return tier_ == nullptr ? Bytes{0} : bytes_; }
+  /// So much of it has become data of the store. REQUIRES: it has so much.
+  void become_data(Bytes bytes) { bytes_ -= bytes; }
+
+ private:
+  DeviceTier* tier_ = nullptr;
+  Bytes bytes_;
 };
 
 }  // namespace penstock::worker

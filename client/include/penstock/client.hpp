@@ -270,24 +270,25 @@ enum class JobState {
   Cancelled = PENSTOCK_CANCELLED
 };
 
-/// A submitted graph. Its results are kept until it is destroyed or released. One that was attached to belongs to
-/// whoever has submitted it: only `release` lets its results go. The client must outlive it.
+/// A submitted graph. Its results are kept until it is destroyed or released. One that was attached to, or that was there
+/// under its name already, belongs to whoever has submitted it: only `release` lets its results go. The client must
+/// outlive it.
 class Job {
  public:
   Job(Job&& other) noexcept
       : client_(std::exchange(other.client_, nullptr)), number_(other.number_), ours_(other.ours_) {}
   Job& operator=(Job&& other) noexcept {
-    if (ours_) release();
+    close();
     client_ = std::exchange(other.client_, nullptr);
     number_ = other.number_;
     ours_ = other.ours_;
     return *this;
   }
-  ~Job() {
-    if (ours_) release();
-  }
+  ~Job() { close(); }
 
   std::int64_t number() const { return number_; }
+  /// False: it is another's.
+  bool ours() const { return ours_; }
   /// How it stands when it has ended or the time is over; without one: when it has ended.
   Expected<JobState> wait(std::optional<std::chrono::nanoseconds> timeout = {}) const {
     const std::int32_t state = penstock_wait(client_, number_, timeout ? timeout->count() : -1);
@@ -348,9 +349,14 @@ class Job {
   void release() {
     if (client_ != nullptr) penstock_release(std::exchange(client_, nullptr), number_);
   }
+  /// It is followed no longer; it goes on, and its results are kept as of a job that nobody follows.
+  void detach() {
+    if (client_ != nullptr) penstock_detach(std::exchange(client_, nullptr), number_);
+  }
 
  private:
   friend class Client;
+  void close() { ours_ ? release() : detach(); }
   Job(penstock_client* client, std::int64_t number, bool ours) : client_(client), number_(number), ours_(ours) {}
   penstock_client* client_;
   std::int64_t number_;
@@ -422,9 +428,11 @@ class Client {
     wanted.labels = labels.data();
     wanted.label_count = static_cast<std::uint32_t>(labels.size());
     wanted.grace_ms = options.grace_ms;
-    const std::int64_t job = penstock_submit(client_.get(), graph.graph_.release(), &wanted);
+    penstock_submitted submitted{};
+    submitted.size = sizeof submitted;
+    const std::int64_t job = penstock_submit_told(client_.get(), graph.graph_.release(), &wanted, &submitted);
     if (job < 0) return last_failure();
-    return Job{client_.get(), job, true};
+    return Job{client_.get(), job, submitted.ours != 0};
   }
   /// A job by its name or number, whoever has submitted it.
   Expected<Job> attach(const std::string& name) {

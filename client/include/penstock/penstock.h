@@ -4,7 +4,7 @@
  * Any thread may call anything, except that a graph, a runner and what they gave belong to one thread at a time. Texts
  * are UTF-8 and end in NUL. Structs that begin with `size` grow at their end only: set it to `sizeof`, and what an older
  * caller does not know has its default. Symbols carry the version PENSTOCK_1 in libpenstock.so, those that came
- * later PENSTOCK_1_1.
+ * later PENSTOCK_1_1 and PENSTOCK_1_2.
  *
  *     penstock_client* client = penstock_client_open(NULL);             // A cluster inside this process.
  *     penstock_graph* graph = penstock_graph_new();
@@ -186,8 +186,22 @@ typedef struct penstock_job_options {
 
 /* The number of the job. Takes the graph, also when it fails: it is freed. */
 PENSTOCK_API int64_t penstock_submit(penstock_client* client, penstock_graph* graph, const penstock_job_options* options);
+typedef struct penstock_submitted {
+  uint64_t size;
+  int64_t job;
+  uint32_t existed; /* 1: a job of that name was there already; this is it. */
+  uint32_t ours;    /* 1: this call has made it: it is new, or the first answer was lost on its way. 0: it is another's,
+                     * who may still need it: detach from it, rather than release or cancel it. */
+} penstock_submitted;
+/* The same; also tells whose it is. */
+PENSTOCK_API int64_t penstock_submit_told(penstock_client* client, penstock_graph* graph,
+                                          const penstock_job_options* options, penstock_submitted* submitted);
 /* Follows a job by its name or number that this client, or another one, has submitted. */
 PENSTOCK_API int64_t penstock_attach(penstock_client* client, const char* name);
+/* Follows it no longer: nothing more is told or can be asked about it here. It goes on, and its results are kept as of
+ * a job that nobody follows (`supervisor.results_keep`). Call it once for each time that submitting or attaching has
+ * given the job; the last one counts. In place of `penstock_release`. Does not wait. */
+PENSTOCK_API void penstock_detach(penstock_client* client, int64_t job);
 
 enum { PENSTOCK_RUNNING = 0, PENSTOCK_SUCCEEDED = 1, PENSTOCK_FAILED = 2, PENSTOCK_CANCELLED = 3 };
 /* How the job stands when it has ended or the time is over; `timeout_ns` < 0: without limit. */
@@ -203,7 +217,8 @@ PENSTOCK_API int32_t penstock_job_error(penstock_client* client, int64_t job);
 PENSTOCK_API int32_t penstock_cancel(penstock_client* client, int64_t job);
 /* Cancels one subtask and what depends on it. */
 PENSTOCK_API int32_t penstock_cancel_subtask(penstock_client* client, int64_t job, uint32_t subtask);
-/* Its outputs are needed no longer, and nothing will be asked about it. Does not wait. */
+/* Its outputs are needed no longer, and nothing will be asked about it. If it still runs and has no name, that holds
+ * when it has ended, unless another client follows it then. Does not wait. */
 PENSTOCK_API void penstock_release(penstock_client* client, int64_t job);
 
 /* ---- data ---- */

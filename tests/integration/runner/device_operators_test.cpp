@@ -12,13 +12,15 @@ namespace penstock::worker {
 namespace {
 
 constexpr Bytes kDevice{1000};
+constexpr Bytes kAll{1600};  ///< Of the device; the data may have `kDevice` of it.
 
 class DeviceOperators : public ::testing::Test {
  protected:
   DeviceOperators() {
     const Result<void> loaded = registry.load(PENSTOCK_DEVICE_OPERATORS);
     EXPECT_TRUE(loaded.has_value()) << to_string(loaded.error());
-    auto made = std::make_shared<DeviceTier>(store, "GPU-11111111-aaaa-bbbb-cccc-000000000001", kDevice, PENSTOCK_FAKE_CUDA);
+    auto made = std::make_shared<DeviceTier>(store, "GPU-11111111-aaaa-bbbb-cccc-000000000001", kDevice, kAll,
+                                             PENSTOCK_FAKE_CUDA);
     tier = made.get();
     store.add_tier(std::move(made));
     lanes = std::make_unique<NativeLanes>(store, config_of(tier), [this] { tell(); });
@@ -43,6 +45,7 @@ class DeviceOperators : public ::testing::Test {
     what.function = found.run;
     what.on_devices = found.on_devices;
     what.payload = payload;
+    what.device_bytes = requested;
     std::unique_lock lock{mutex};
     ended = false;
     lanes->start(SlotIndex{0}, what, std::move(inputs));
@@ -67,6 +70,7 @@ class DeviceOperators : public ::testing::Test {
   std::condition_variable news;
   bool ended = false;
   std::uint32_t runs = 0;
+  Bytes requested;  ///< Of the device, by the next runs.
   NativeEnd end;
   std::unique_ptr<NativeLanes> lanes;
 };
@@ -130,6 +134,26 @@ TEST_F(DeviceOperators, WhatFindsNoRoomForNowIsRunElsewhereOrLater) {
   device->unpin(large, *pinned);
   run("device_literal", std::string(200, 'y'));
   EXPECT_TRUE(end.succeeded) << why();
+}
+
+// It was placed, as the band has so much, and then found the device taken by data.
+TEST_F(DeviceOperators, DataLeaveTheDeviceBeforeARunThatRequestsItsMemory) {
+  const DataKey one = run("device_literal", std::string(400, 'x'));
+  const DataKey two = run("device_literal", std::string(400, 'y'));
+  requested = Bytes{1000};
+  EXPECT_EQ(text_at(run("literal", "abc")), "abc");
+  EXPECT_NE(store.find_here(one), nullptr);
+  EXPECT_EQ(store.find_here(two), nullptr) << "there is room for it beside the run";
+  EXPECT_EQ(tier->used(), Bytes{400});
+  // Inputs and outputs of one that knows devices are a part of what it requests.
+  requested = Bytes{1600};
+  run("device_concatenate", "", {two, two});
+  ASSERT_FALSE(end.succeeded) << "the device's data may not take so much";
+  requested = Bytes{1200};
+  run("device_concatenate", "", {two});
+  EXPECT_TRUE(end.succeeded) << why();
+  requested = {};
+  EXPECT_EQ(text_at(run("device_concatenate", "", {one})), std::string(400, 'x')) << "what was given is given back";
 }
 
 TEST_F(DeviceOperators, WhatIsMadeAgainOnTheHostReplacesWhatTheDeviceHas) {

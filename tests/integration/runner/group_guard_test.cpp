@@ -8,7 +8,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <memory>
+#include <vector>
 
 namespace penstock::worker {
 namespace {
@@ -96,6 +98,25 @@ TEST(GroupGuard, AnOrderlyEndKillsTheDaemons) {
     EXPECT_TRUE((*process)->wait_for_end(std::chrono::seconds{10}));
     EXPECT_TRUE((*process)->try_reap(end));
   }
+}
+
+// Each band waited for its own.
+TEST(GroupGuard, GuardsThatAreToldWorkWhileNobodyWaitsForThem) {
+  std::array<GroupGuard, 2> guards;
+  std::vector<Result<Process>> daemons;
+  for (GroupGuard& guard : guards) {
+    ProcessStart start = sleeper();
+    start.environment = {"PENSTOCK_RUNNER=" + guard.token()};
+    daemons.push_back(Process::start(start));
+    guard.leave(guard.enter(daemons.back()->id()));
+  }
+  for (GroupGuard& guard : guards) guard.end_daemons();
+  for (const Result<Process>& daemon : daemons) {
+    ProcessEnd end;
+    EXPECT_TRUE(daemon->wait_for_end(std::chrono::seconds{10}));
+    EXPECT_TRUE(daemon->try_reap(end));
+  }
+  guards[0].leave(guards[0].enter(1));  // Too late: it is not guarded, and nothing is killed for it.
 }
 
 TEST(GroupGuard, AnOrderlyEndKillsNoGroups) {

@@ -196,7 +196,7 @@ TEST_F(ProcessRunnersTest, AChildThatSaysGarbageIsEndedAndOnlyItsRunIsBlamed) {
 // The run after it got its end, and so on: each the value of the one before.
 TEST_F(ProcessRunnersTest, WhoSpeaksWithoutBeingAskedIsReplacedBeforeTheNextRun) {
   const ScratchDirectory scratch;
-  for (const std::string how : {"chatter", "babble"}) {
+  for (const std::string how : {"chatter", "babble", "stammer"}) {
     const int before = pid_of();
     EXPECT_EQ(text(run(how + " " + scratch.at(how))), how);
     wait_until([&] { return std::filesystem::exists(scratch.at(how)); });
@@ -295,7 +295,7 @@ TEST_F(ProcessRunnersTest, ARunThatGoesOnIsMeasured) {
 }
 
 TEST_F(ProcessRunnersTest, WhatRunnersHoldIsToldAndHowMuchOfItIsIdle) {
-  config.spared_bytes = 0;
+  config.limits.runner_bytes_spared = Bytes{0};
   EXPECT_EQ(open().measure().own_bytes, 0);
   pid_of(1);
   const RunnersMemory idle = open().measure();
@@ -313,7 +313,7 @@ TEST_F(ProcessRunnersTest, WhatRunnersHoldIsToldAndHowMuchOfItIsIdle) {
 
 // Data are the store's, which counts them.
 TEST_F(ProcessRunnersTest, DataThatARunnerHasMadeAreNotWhatItHolds) {
-  config.spared_bytes = 0;
+  config.limits.runner_bytes_spared = Bytes{0};
   EXPECT_EQ(text(run("fill 50000000")).size(), 50'000'000U);
   EXPECT_LT(open().measure().own_bytes, 40'000'000);
 }

@@ -68,11 +68,11 @@ int chatter(penstock_runner* runner, const std::string& file) {
   return told;
 }
 
-/// The file is there once it has said what nobody understands.
-int babble(penstock_runner* runner, const std::string& file) {
-  const int told = penstock_runner_succeed_with(runner, "babble", 6);
-  const std::string rubbish(64, '\xff');
-  static_cast<void>(::write(0, rubbish.data(), rubbish.size()) == 64);
+/// The file is there once it has said what nobody understands, or, as `stammer`, has begun what is no end.
+int babble(penstock_runner* runner, const std::string& how, const std::string& file) {
+  const int told = penstock_runner_succeed_with(runner, how.data(), how.size());
+  const std::string rubbish = how == "stammer" ? "PNSR" : std::string(64, '\xff');
+  static_cast<void>(::write(0, rubbish.data(), rubbish.size()) > 0);
   std::ofstream{file} << "said" << std::endl;
   return told;
 }
@@ -87,7 +87,7 @@ int run_one(penstock_runner* runner, const penstock_run& run) {
   }
   if (what == "fork") return come_back_twice(runner);
   if (what == "chatter") return chatter(runner, text_of(run.payload).substr(8));
-  if (what == "babble") return babble(runner, text_of(run.payload).substr(7));
+  if (what == "babble" || what == "stammer") return babble(runner, what, text_of(run.payload).substr(what.size() + 1));
   if (what == "where") return say_where(runner);
   if (what == "join") {
     std::string all;

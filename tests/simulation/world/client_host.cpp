@@ -193,6 +193,19 @@ void ClientHost::lend(std::uint32_t number) {
                        });
 }
 
+/// Now and then it leaves a job for a while, and is told everything when it is back.
+void ClientHost::look_away(std::uint32_t number) {
+  Rng rng{mix_bits(world_.options().seed) ^ mix_bits(number + 0x1ea7e)};
+  if (world_.options().policy || !rng.chance(1, 4)) return;
+  const JobId job = accepted_[number];
+  const milliseconds leaves{rng.between(0, 300)};
+  const milliseconds away{rng.between(0, 200)};
+  world_.queue().after(leaves, [this, job] { send(UnfollowJob{job}); });
+  world_.queue().after(leaves + away, [this, job, number] {
+    if (!ended_.contains(job)) send(AttachJob{number, JobSelector{job, {}}});
+  });
+}
+
 /// What its lender has not made, or nobody has any more, cannot be borrowed.
 bool ClientHost::gives_up(const SubmitReply& reply) {
   if (!lenders_.contains(reply.submission) || reply.refusal.code != ErrorCode::InputLost) return false;
@@ -282,10 +295,12 @@ void ClientHost::receive(const MessagePtr& message) {
     // It had asked twice: everything comes once more.
     if (!accepted_.emplace(reply->submission, reply->job).second) return world_.oracle().client_reattached(reply->job);
     jobs_.push_back(reply->job);
+    look_away(static_cast<std::uint32_t>(reply->submission));
     release_lender(reply->submission);
     lend(static_cast<std::uint32_t>(reply->submission));
   } else if (const auto* attached = std::get_if<AttachReply>(said)) {
     if (!attached->job.valid()) world_.oracle().breach("an accepted job is unknown: " + to_string(attached->refusal));
+    world_.oracle().client_reattached(attached->job);  // Behind this everything comes once more.
   } else if (const auto* progress = std::get_if<JobProgress>(said)) {
     world_.note("client: job % has % succeeded subtasks, % failed, % cancelled; state %",
                 {progress->job.value(), progress->counts.succeeded, progress->counts.failed, progress->counts.cancelled,
@@ -293,8 +308,8 @@ void ClientHost::receive(const MessagePtr& message) {
     world_.oracle().client_told(*progress);
     check_failures(*progress);
     if (progress->state == JobState::Running) return;
+    if (!ended_.insert(progress->job).second) return;  // It came back to it just before it was told.
     world_.job_ended();
-    ended_.insert(progress->job);
     if (!is_to_be_lent(progress->job)) send(ReleaseJob{progress->job});
   }
 }

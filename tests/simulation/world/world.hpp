@@ -155,6 +155,7 @@ class ClientHost {
   void draw_graph(std::uint32_t number);
   void draw_labels(std::uint32_t number);
   void lend(std::uint32_t number);
+  void look_away(std::uint32_t number);
   bool gives_up(const SubmitReply& reply);
   void release_lender(std::uint64_t borrower);
   bool is_to_be_lent(JobId job) const;

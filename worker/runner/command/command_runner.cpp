@@ -59,6 +59,7 @@ struct Running {
   std::string checkpoint;  ///< What a later attempt goes on from; empty: nothing.
   bool asked_to_stop = false;
   std::optional<MemoryGroup> memory;
+  std::optional<DeviceClaim> device;  ///< From when it is about to start until it has ended.
   OutputHead head;
   OutputTail tail;
   std::optional<Process> process;
@@ -180,8 +181,13 @@ CommandRunner::CommandRunner(Loop& loop, ObjectStore& store, CommandRunnerConfig
   survive_broken_pipes();
 }
 
-CommandRunner::~CommandRunner() {
+void CommandRunner::end() {
   for (auto& [ticket, running] : state_->runs) running->process->signal_group(SIGKILL);
+  state_->guard.end_daemons();
+}
+
+CommandRunner::~CommandRunner() {
+  end();
   for (auto& [ticket, running] : state_->runs) {
     ProcessEnd end;
     // Killed processes end unless the kernel holds them; then nobody can do more.
@@ -203,6 +209,7 @@ void CommandRunner::start(CommandRun run) {
   Running& running = *owned;
   running.started = monotonic_now();
   if (!state_->gather_input(running)) return;
+  running.device.emplace(state_->config.tier, running.run.program.request.device_memory);
   if (const Result<void> launched = state_->launch(running); !launched) {
     state_->release(running);
     return state_->tell(running, failure_of(class_of(launched.error()), to_string(launched.error())));
@@ -471,6 +478,7 @@ void CommandRunner::State::release(Running& running) {
     end_daemons({kMark + guard.token(), kSubtask + to_string(running.run.id),
                  kAttempt + std::to_string(running.run.attempt.value())});
   running.memory.reset();
+  running.device.reset();
   if (!running.directory.empty()) spool.give_back(std::exchange(running.directory, {}));
 }
 

@@ -12,6 +12,7 @@
 #include "common/protocol/graph.hpp"
 #include "common/protocol/report.hpp"
 #include "common/runtime/loop.hpp"
+#include "worker/store/device_tier.hpp"
 #include "worker/store/object_store.hpp"
 
 namespace penstock::worker {
@@ -40,6 +41,7 @@ struct CommandEnd {
 struct CommandRunnerConfig {
   std::string band;             ///< Name of the band, told to programs as PENSTOCK_BAND.
   std::string device;           ///< UUID of the band's GPU: the only one that programs see. Or empty.
+  DeviceTier* tier = nullptr;   ///< The memory of that GPU; null: none. Outlives the runner.
   std::vector<int> processors;  ///< To which programs are bound; empty: all.
   std::string spool;            ///< Below it are the working directories; empty: somewhere for temporary files.
   std::string checkpoints;      ///< Shared by all workers: below it preempted programs save what they have; or empty.
@@ -73,6 +75,8 @@ class CommandRunner {
   CommandRunner(Loop& loop, ObjectStore& store, CommandRunnerConfig config, OnEnd on_end);
   /// Kills what runs, waits for it, and tells nobody.
   ~CommandRunner();
+  /// Begins that, and does not wait, so that those of several bands end at the same time. REQUIRES: it is destroyed next.
+  void end();
   CommandRunner(const CommandRunner&) = delete;
   CommandRunner& operator=(const CommandRunner&) = delete;
 

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <string>
 
+#include "common/runtime/clock.hpp"
 #include "common/runtime/host.hpp"
 #include "common/runtime/log.hpp"
 
@@ -35,16 +36,26 @@ constexpr const char* kScript =
 GroupGuard::GroupGuard() : token_(std::to_string(random_incarnation().value())) {}
 
 GroupGuard::~GroupGuard() {
+  end_daemons();
   if (process_) {
-    // We end in order: there are no groups to guard, whatever the table says.
-    std::memset(table_, ' ', kLines * kLineBytes);
-    // A line, as the pipe of a process that has forked does not break.
-    const bool told = ::write(alive_.get(), "\n", 1) == 1;
-    if (!told || !process_->wait_for_end(kDaemonsEndMax)) process_->signal_group(SIGKILL);
+    const Duration left = std::max(*ending_ + kDaemonsEndMax - monotonic_now(), Duration{0});
+    if (!process_->wait_for_end(left)) process_->signal_group(SIGKILL);
     ProcessEnd end;
     while (!process_->try_reap(end)) process_->wait_for_end(std::chrono::seconds{1});
   }
   if (table_ != nullptr) ::munmap(table_, kLines * kLineBytes);
+}
+
+void GroupGuard::end_daemons() {
+  if (ending_.has_value()) return;
+  ending_ = monotonic_now();
+  tried_ = true;  // None is started any more.
+  free_.clear();
+  if (!process_) return;
+  // There are no groups to guard, whatever the table says.
+  std::memset(table_, ' ', kLines * kLineBytes);
+  // A line, as the pipe of a process that has forked does not break.
+  if (::write(alive_.get(), "\n", 1) != 1) process_->signal_group(SIGKILL);
 }
 
 void GroupGuard::start() {
@@ -83,7 +94,7 @@ std::size_t GroupGuard::enter(int group) {
 }
 
 void GroupGuard::leave(std::size_t line) {
-  if (line == kNoLine) return;
+  if (line == kNoLine || ending_.has_value()) return;
   std::memset(table_ + line * kLineBytes, ' ', kLineBytes);
   free_.push_back(line);
 }

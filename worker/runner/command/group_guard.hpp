@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/time.hpp"
 #include "common/runtime/descriptor.hpp"
 #include "common/runtime/process.hpp"
 
@@ -21,7 +22,7 @@ class GroupGuard {
  public:
   /// Starts nothing yet: the guard comes with the first group.
   GroupGuard();
-  /// Returns when the daemons are gone: some 20 ms if a group was ever entered, two seconds at most.
+  /// Returns when the daemons are gone: some 20 ms if a group was ever entered, two seconds at most after `end_daemons`.
   ~GroupGuard();
   GroupGuard(const GroupGuard&) = delete;
   GroupGuard& operator=(const GroupGuard&) = delete;
@@ -29,6 +30,9 @@ class GroupGuard {
   /// Which line of the table it took, to be given to `leave`.
   std::size_t enter(int group);
   void leave(std::size_t line);
+  /// We are about to end in order, and have killed all groups: the daemons may go meanwhile. Does not wait, so that the
+  /// guards of several bands work at the same time. Groups that are entered from now on are not guarded.
+  void end_daemons();
   /// False if there is no guard: no shell, no memory. Groups are then not guarded, and one log line has said so.
   bool active() const { return process_.has_value(); }
   const std::string& token() const { return token_; }
@@ -38,6 +42,7 @@ class GroupGuard {
 
   const std::string token_;
   bool tried_ = false;
+  std::optional<Instant> ending_;  ///< When the guard was told.
   Descriptor alive_;  ///< Breaks when we end.
   char* table_ = nullptr;
   std::vector<std::size_t> free_;

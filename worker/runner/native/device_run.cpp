@@ -1,5 +1,7 @@
 #include "worker/runner/native/device_run.hpp"
 
+#include <algorithm>
+
 namespace penstock::worker {
 
 DeviceRun::~DeviceRun() {
@@ -42,8 +44,10 @@ Result<std::uint64_t> DeviceRun::output(std::uint32_t index, Bytes bytes) {
   const Result<DeviceStore*> store = device();
   if (!store) return store.error();
   take_back(index);
-  Result<DeviceBuffer> buffer = (*store)->allocate(bytes);
+  const Bytes promised = std::min(bytes, claim_.bytes());
+  Result<DeviceBuffer> buffer = (*store)->allocate(bytes, promised);
   if (!buffer) return buffer.error();
+  claim_.become_data(promised);
   const std::uint64_t address = buffer->address();
   made_.emplace_back(index, std::move(buffer).value());
   return address;

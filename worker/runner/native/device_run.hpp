@@ -15,9 +15,9 @@ namespace penstock::worker {
 /// Inputs that it has asked for are pinned until it ends; outputs belong to it until they are kept. Of the run's thread.
 class DeviceRun {
  public:
-  /// `tier` null: its band has no device. REQUIRES: all of these outlive it.
-  DeviceRun(DeviceTier* tier, ObjectStore& store, std::span<const DataKey> inputs)
-      : tier_(tier), store_(store), inputs_(inputs) {}
+  /// `tier` null: its band has no device. Outputs are part of what it has claimed. REQUIRES: all of these outlive it.
+  DeviceRun(DeviceTier* tier, ObjectStore& store, std::span<const DataKey> inputs, DeviceClaim& claim)
+      : tier_(tier), store_(store), inputs_(inputs), claim_(claim) {}
   ~DeviceRun();
   DeviceRun(const DeviceRun&) = delete;
   DeviceRun& operator=(const DeviceRun&) = delete;
@@ -40,6 +40,7 @@ class DeviceRun {
   DeviceTier* const tier_;
   ObjectStore& store_;
   const std::span<const DataKey> inputs_;
+  DeviceClaim& claim_;
   std::vector<std::pair<DataKey, std::uint64_t>> pinned_;
   std::vector<BlobPtr> brought_;
   std::vector<std::pair<std::uint32_t, DeviceBuffer>> made_;

@@ -33,6 +33,7 @@ struct NativeRun {
   const Template* process = nullptr;  ///< It runs in a child process instead, with this template.
   std::uint32_t milli_slots = 1000;
   std::uint64_t memory_bytes = 0;
+  Bytes device_bytes{};               ///< Requested of the band's device.
   std::uint16_t output_count = 1;
   std::uint16_t empty_inputs = 0;  ///< After the others.
   std::string_view template_payload;
@@ -80,7 +81,9 @@ class NativeLanes {
   NativeLanes(const NativeLanes&) = delete;
   NativeLanes& operator=(const NativeLanes&) = delete;
 
-  /// Cancels what runs and waits for it; nothing is started from now on. The destructor does it too.
+  /// Nothing is started from now on, and child processes are killed; does not wait.
+  void begin_end();
+  /// Cancels what runs and waits for it. The destructor does it too.
   void end();
 
   // The rest from any thread, but one at a time: whoever is behind the door of the worker's host.

@@ -149,6 +149,7 @@ Result<std::optional<FromRunner>> Child::receive() {
 }
 
 bool Child::can_be_heard() const {
+  if (channel_.has_read_ahead()) return true;
   pollfd wanted{channel_.descriptor().get(), POLLIN, 0};
   return ::poll(&wanted, 1, 0) != 0;
 }

@@ -149,6 +149,7 @@ void ProcessRunners::end() {
     lane.stopped = true;
     for (const Kept& kept : lane.kept) kept.child->kill();
   }
+  state_->guard.end_daemons();
 }
 
 std::size_t ProcessRunners::children() const {
@@ -181,7 +182,9 @@ RunnersMemory ProcessRunners::measure() const {
     const bool runs = lane.current != nullptr && lane.ticket != kNobody;
     for (const Kept& kept : lane.kept) {
       const ChildMemory memory = kept.child->memory();
-      const std::int64_t own = std::max<std::int64_t>(memory.own_bytes - state_->config.spared_bytes, 0);
+      // To end one for its interpreter and libraries sets nothing free: the next one would have them as well.
+      const std::int64_t spared = state_->config.limits.runner_bytes_spared.value();
+      const std::int64_t own = std::max<std::int64_t>(memory.own_bytes - spared, 0);
       all.own_bytes += own;
       if (runs && kept.child.get() == lane.current)
         all.runs.push_back({lane.ticket, memory.resident_bytes});

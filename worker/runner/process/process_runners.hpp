@@ -49,7 +49,7 @@ struct RunnerMemory {
 /// What the runners of a band hold now.
 struct RunnersMemory {
   std::vector<RunnerMemory> runs;  ///< That go on.
-  /// Of all children, beyond `spared_bytes` of each and beside what they share: data, which the store counts, and
+  /// Of all children, beyond `runner_bytes_spared` of each and beside what they share: data, which the store counts, and
   /// files.
   std::int64_t own_bytes = 0;
   std::int64_t idle_bytes = 0;  ///< Of that, those that have no run.
@@ -67,9 +67,6 @@ struct ProcessRunnersConfig {
   /// A child is gone. What it has left outside its process group has that in its environment. From any thread.
   std::function<void(const std::string& mark)> on_gone;
   Duration measure_every = std::chrono::milliseconds{250};  ///< The memory of a run that has a limit.
-  /// What a runner holds for itself up to this is its interpreter and libraries: another one would have it as well, so
-  /// to end it for that sets nothing free.
-  std::int64_t spared_bytes = 128 << 20;
 };
 
 /// The runners of one band. The lanes' own threads run subtasks in them: a lane sends its run and sleeps until the end

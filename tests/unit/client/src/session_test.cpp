@@ -55,6 +55,12 @@ class SessionTest : public ::testing::Test {
     wire = transport.get();
     session.start(std::move(transport));
   }
+  /// A job that it is given by its name, as message number `index`.
+  void follow(std::uint32_t job, std::size_t index) {
+    std::thread engine{[&] { EXPECT_EQ(session.attach({JobId::none(), "job"}).value(), JobId{job}); }};
+    supervisor.on_message(AttachReply{std::get<AttachJob>(wire->wait_for(index)).request, JobId{job}, 6, {}});
+    engine.join();
+  }
   static JobProgress news(std::uint32_t first, std::uint32_t last, JobState state = JobState::Running) {
     JobProgress progress;
     progress.job = JobId{1};
@@ -88,9 +94,10 @@ TEST_F(SessionTest, FollowsItsJobsAgainAndHearsNothingTwice) {
   session.set_on_news([&](const JobProgress& progress) {
     heard.insert(heard.end(), progress.succeeded.begin(), progress.succeeded.end());
   });
+  follow(1, 0);
   supervisor.on_message(news(0, 3));
   supervisor.on_renewed();
-  const auto again = std::get<AttachJob>(wire->wait_for(0));
+  const auto again = std::get<AttachJob>(wire->wait_for(1));
   EXPECT_EQ(again.job.id, JobId{1});
   supervisor.on_message(AttachReply{again.request, JobId{1}, 6, {}});
   supervisor.on_message(news(0, 5, JobState::Succeeded));
@@ -98,10 +105,71 @@ TEST_F(SessionTest, FollowsItsJobsAgainAndHearsNothingTwice) {
   EXPECT_EQ(heard, (std::vector<SubtaskRange>{{SubtaskIndex{0}, SubtaskIndex{3}}, {SubtaskIndex{4}, SubtaskIndex{5}}}));
 }
 
+TEST_F(SessionTest, AJobIsUnfollowedWhenTheLastWhoWasGivenItDetaches) {
+  int heard = 0;
+  std::vector<JobId> left;
+  session.set_on_news([&](const JobProgress&) { ++heard; });
+  session.set_on_left([&](JobId job) { left.push_back(job); });
+  follow(1, 0);
+  follow(1, 1);
+  session.detach(JobId{1});
+  EXPECT_EQ(wire->sent(), 2U) << "another one has it";
+  supervisor.on_message(news(0, 3));
+  EXPECT_EQ(heard, 1);
+  session.detach(JobId{1});
+  EXPECT_EQ(std::get<UnfollowJob>(wire->wait_for(2)).job, JobId{1});
+  EXPECT_EQ(left, std::vector{JobId{1}});
+  supervisor.on_message(news(4, 5, JobState::Succeeded));  // It was on its way.
+  EXPECT_EQ(heard, 1);
+  EXPECT_EQ(session.wait(JobId{1}).error().code, ErrorCode::NotFound);
+  session.detach(JobId{1});
+  supervisor.on_renewed();
+  EXPECT_EQ(wire->sent(), 3U) << "it is not attached to again";
+  follow(1, 3);
+  supervisor.on_message(news(0, 5, JobState::Succeeded));
+  EXPECT_EQ(session.wait(JobId{1}).value(), JobState::Succeeded);
+  EXPECT_EQ(session.view(JobId{1}).counts.succeeded, 6U);
+}
+
+TEST_F(SessionTest, WhoWaitsForAJobThatIsLeftIsTold) {
+  follow(1, 0);
+  std::thread waiter{[&] { EXPECT_EQ(session.wait(JobId{1}).error().code, ErrorCode::NotFound); }};
+  session.detach(JobId{1});
+  waiter.join();
+}
+
+// It would have cut off who is about to be given the job.
+TEST_F(SessionTest, AJobIsNotUnfollowedWhileAnAnswerMayGiveItAnew) {
+  follow(1, 0);
+  std::thread engine{[&] { EXPECT_EQ(session.attach({JobId::none(), "job"}).value(), JobId{1}); }};
+  const auto attach = std::get<AttachJob>(wire->wait_for(1));
+  session.detach(JobId{1});
+  EXPECT_EQ(wire->sent(), 2U);
+  supervisor.on_message(AttachReply{attach.request, JobId{1}, 6, {}});
+  supervisor.on_message(news(0, 5, JobState::Succeeded));
+  engine.join();
+  EXPECT_EQ(wire->sent(), 2U);
+  EXPECT_EQ(session.wait(JobId{1}).value(), JobState::Succeeded);
+}
+
+TEST_F(SessionTest, OutputsThatAreToldAgainStandOnceInAView) {
+  follow(1, 0);
+  JobProgress progress = news(0, 1, JobState::Succeeded);
+  progress.outputs = {{SubtaskIndex{1}, 0, 5, "a:1"}, {SubtaskIndex{0}, 0, 5, "a:1"}};
+  supervisor.on_message(progress);
+  follow(1, 1);
+  progress.outputs[1].data_address = "b:2";
+  supervisor.on_message(progress);
+  const std::vector<OutputLocation> outputs = session.view(JobId{1}).outputs;
+  ASSERT_EQ(outputs.size(), 2U);
+  EXPECT_EQ(outputs[0].data_address, "b:2");
+}
+
 TEST_F(SessionTest, AJobThatTheNextLifeDoesNotKnowHasFailed) {
+  follow(1, 0);
   supervisor.on_message(news(0, 3));
   supervisor.on_renewed();
-  const auto again = std::get<AttachJob>(wire->wait_for(0));
+  const auto again = std::get<AttachJob>(wire->wait_for(1));
   supervisor.on_message(
       AttachReply{again.request, JobId::none(), 0, {ErrorCode::NotFound, "job-1", "there is no such job", {}}});
   EXPECT_EQ(session.wait(JobId{1}).value(), JobState::Failed);
@@ -177,6 +245,28 @@ TEST_F(SessionTest, SubmitsAgainWhatWasNotAnswered) {
   engine.join();
 }
 
+// Who closed or dropped a job that it had found released what another client has made.
+TEST_F(SessionTest, AJobThatExistedIsOursOnlyIfItsFirstAnswerWasLost) {
+  std::vector<bool> ours;
+  std::vector<std::uint64_t> submitters;
+  const auto submit = [&](std::size_t index, bool existed, bool same_submitter) {
+    std::thread engine{[&] { ours.push_back(session.submit(named("one"), one_subtask())->ours); }};
+    const auto chunk = std::get<SubmitChunk>(wire->wait_for(index));
+    submitters.push_back(chunk.spec.submitter);
+    supervisor.on_message(SubmitReply{chunk.submission, JobId{7}, existed, {}, same_submitter});
+    engine.join();
+  };
+  submit(0, true, false);  // Another's.
+  session.detach(JobId{7});
+  submit(2, true, true);  // As if the answer to a first one had been lost.
+  submit(3, true, true);  // Once more, though it has the job.
+  session.forget(JobId{7});
+  submit(4, false, false);
+  EXPECT_EQ(ours, (std::vector<bool>{false, true, false, true}));
+  EXPECT_NE(submitters.front(), 0U);
+  EXPECT_EQ(submitters, std::vector<std::uint64_t>(4, submitters.front()));
+}
+
 TEST_F(SessionTest, WithoutANameItIsNotSubmittedTwice) {
   std::thread engine{[&] { EXPECT_EQ(session.submit({}, one_subtask()).error().code, ErrorCode::Disconnected); }};
   wire->wait_for(0);
@@ -195,13 +285,14 @@ TEST_F(SessionTest, AsksAgainWhatWasNotAnswered) {
 }
 
 TEST_F(SessionTest, AllThatWaitReturnWhenItIsInterruptedAndNobodyWaitsAgain) {
+  follow(1, 0);
   std::vector<ErrorCode> ends(4, ErrorCode::Internal);
   std::vector<std::thread> waiters;
   waiters.emplace_back([&] { ends[0] = session.wait(JobId{1}).error().code; });
   waiters.emplace_back([&] { ends[1] = session.attach({JobId::none(), "job"}).error().code; });
   waiters.emplace_back([&] { ends[2] = session.ask("jobs", {}, Duration::max()).error().code; });
   waiters.emplace_back([&] { ends[3] = session.submit({}, {}).error().code; });
-  wire->wait_for(2);
+  wire->wait_for(3);
   session.interrupt();
   for (std::thread& waiter : waiters) waiter.join();
   EXPECT_EQ(ends, std::vector<ErrorCode>(4, ErrorCode::Cancelled));

@@ -83,6 +83,20 @@ TEST_F(RunnerChannelTest, SegmentsArriveWithTheirMessages) {
   }
 }
 
+// It was charged to the next run, whose message it seemed to begin.
+TEST_F(RunnerChannelTest, WhatWasReadBehindAMessageIsKnown) {
+  const std::array<std::uint32_t, 6> message{0x52534e50, 8, 0, 0, 7, 0};
+  std::array<std::uint32_t, 7> more{};
+  std::copy(message.begin(), message.end(), more.begin());
+  more.back() = 0x52534e50;
+  for (const std::size_t behind : {0U, 4U}) {
+    send_raw(more.data(), message.size() * 4 + behind);
+    const auto received = ours->receive(Wait::Yes);
+    ASSERT_TRUE(received && received->has_value());
+    EXPECT_EQ(ours->has_read_ahead(), behind > 0);
+  }
+}
+
 TEST_F(RunnerChannelTest, GarbageIsRefused) {
   send_raw("this is no message at all", 25);
   const auto message = ours->receive(Wait::No);

@@ -152,11 +152,13 @@ inline std::vector<FromClient> all_from_client() {
                        Keep::Wanted,
                        true,
                        true,
-                       {"p", "a", {"gpu", "rest"}, {"a100"}, 2500, 7, 4, JobKind::Inference, Preemptible::Yes, "standby", "night", 250}},
+                       {"p", "a", {"gpu", "rest"}, {"a100"}, 2500, 7, 4, JobKind::Inference, Preemptible::Yes, "standby", "night", 250},
+                       77},
                       full_graph(),
                       {7, 8, 9, 10, 11, 12}},
           SubmitAgain{2, {JobId{3}, "x"}, {"y", "", 0, Keep::Sinks, false}, {4, 5}}, AttachJob{4, {JobId::none(), "z"}},
-          ReleaseJob{JobId{5}}, AdminRequest{6, "jobs", {"--all", "a b"}, "ada@host"}};
+          ReleaseJob{JobId{5}}, AdminRequest{6, "jobs", {"--all", "a b"}, "ada@host"},
+          UnfollowJob{JobId{9}}};
 }
 
 inline std::vector<ToClient> all_to_client() {
@@ -171,7 +173,7 @@ inline std::vector<ToClient> all_to_client() {
   progress.traces = {{WorkerId{4}, {SubtaskIndex{1}, Attempt{2}, BandIndex{0}, SlotIndex{1}, 1, 2, 3, 4}}};
   progress.error = {ErrorCode::TimedOut, "s", "m", "r"};
   Value::Record record{{"null", Value{}}, {"flag", true}, {"n", 5}, {"x", 2.5}, {"list", Value::List{"a", 1}}};
-  return {SubmitReply{1, JobId{2}, true, {}},
+  return {SubmitReply{1, JobId{2}, true, {}, true},
           SubmitReply{1, JobId::none(), false, {ErrorCode::GraphCycle, "a", "b", "c"}}, AttachReply{1, JobId{2}, 3, {}},
           progress, AdminAnswer{9, Value{record}, {}}};
 }

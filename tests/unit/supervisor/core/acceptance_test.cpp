@@ -103,6 +103,28 @@ TEST(SubmitAgain, TheSameNameIsTheSameJobWhateverTheGraph) {
   cluster.ignore();
 }
 
+// Whoever was given another's job as its own released it with its own last word of it.
+TEST(Submit, AJobThatExistedIsOursOnlyIfTheSameSubmitterAsksOnceMore) {
+  SupervisorHarness cluster;
+  cluster.join();
+  JobSpec spec = named("first");
+  spec.submitter = 8;
+  cluster.submit(pair(), spec);
+  EXPECT_FALSE(cluster.last_reply().existed);
+  cluster.submit(pair(), spec, ClientId{2});  // It has another connection by now.
+  EXPECT_TRUE(cluster.last_reply().existed);
+  EXPECT_TRUE(cluster.last_reply().ours);
+  spec.submitter = 9;
+  cluster.submit(pair(), spec, ClientId{3});
+  EXPECT_TRUE(cluster.last_reply().existed);
+  EXPECT_FALSE(cluster.last_reply().ours);
+  EXPECT_FALSE(again(cluster, pair(), "first").ours) << "an older client does not say who it is";
+  cluster.submit(pair(), named("of an older client"));
+  cluster.submit(pair(), named("of an older client"), ClientId{2});
+  EXPECT_FALSE(cluster.last_reply().ours);
+  cluster.ignore();
+}
+
 TEST(SubmitAgain, WhatNoBandCanHoldAnyMoreIsRefusedAndStaysKnown) {
   SupervisorHarness cluster;
   cluster.join({.slots = 4});

@@ -360,6 +360,29 @@ TEST(Loans, AfterARestartTheJobThatEndedBeforeItStillLends) {
   cluster->ignore();
 }
 
+// Fault F05: its outputs stayed.
+TEST(Loans, AfterARestartALenderThatWasReleasedBeforeItIsReleasedAfterWhatItHasLent) {
+  JournalHarness cluster;
+  lend(cluster);
+  cluster->submit(borrower(), named("before"));
+  cluster.write_all();
+  cluster->client_says(ReleaseJob{JobId{1}});
+  cluster.write_all();
+  cluster->ignore();
+  cluster.restart_for_claims();
+  cluster->come_back(1, {});
+  cluster->come_back(2, {});
+  cluster.write_all();
+  cluster->assigned();
+  EXPECT_EQ(cluster->job(1).outputs.size(), 1U);
+  cluster->succeed(2, 0, {{0, 100}}, 2);
+  cluster.write_all();
+  PENSTOCK_EXPECT_COVERAGE_MARK("a lender was released after what it had lent", cluster->succeed(2, 1, {}, 2));
+  cluster.write_all();
+  EXPECT_TRUE(cluster->job(1).outputs.empty());
+  cluster->ignore();
+}
+
 // Fault F05.
 TEST(Loans, AfterARestartAWorkerThatDoesNotComeBackHasLostWhatItLent) {
   SupervisorConfig config;

@@ -166,5 +166,38 @@ TEST(Progress, WhoIsGoneIsToldNothing) {
   EXPECT_EQ(cluster.state(), JobState::Succeeded);
 }
 
+TEST(Progress, WhoUnfollowsAJobIsToldNothingMoreAndOthersAre) {
+  SupervisorHarness cluster;
+  cluster.join();
+  cluster.submit(GraphBuilder{}.sources(2).build());
+  cluster.assigned();
+  cluster.client_says(AttachJob{1, {JobId{1}, ""}}, ClientId{2});
+  cluster.ignore();
+  cluster.client_says(UnfollowJob{JobId{1}}, ClientId{2});
+  cluster.client_says(UnfollowJob{JobId{77}}, ClientId{2});
+  cluster.succeed(1, 0);
+  cluster.succeed(1, 1);
+  EXPECT_EQ(cluster.news(ClientId{2}).size(), 0U);
+  EXPECT_GT(cluster.news().size(), 0U);
+  EXPECT_EQ(cluster.state(), JobState::Succeeded);
+}
+
+// They went when whoever was cut off had been there for as long before, however shortly it was away.
+TEST(Progress, OutputsAreKeptForTheirTimeFromWhenTheLastOneHasLeft) {
+  SupervisorHarness cluster;
+  cluster.join();
+  cluster.submit(GraphBuilder{}.add().build());
+  cluster.assigned();
+  cluster.succeed(1, 0, {{0, 30}});
+  const Duration keep = SupervisorConfig{}.results_keep;
+  cluster.tick_after(keep * 3 / 4);
+  cluster.client_says(UnfollowJob{JobId{1}});
+  cluster.tick_after(keep * 3 / 4);
+  EXPECT_EQ(cluster.job().outputs.size(), 1U);
+  cluster.tick_after(keep / 4);
+  EXPECT_TRUE(cluster.job().outputs.empty());
+  cluster.ignore();
+}
+
 }  // namespace
 }  // namespace penstock::supervisor

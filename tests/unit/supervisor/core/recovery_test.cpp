@@ -76,6 +76,68 @@ TEST(Recovery, ASubmitThatIsRepeatedIsTheSameJob) {
   EXPECT_TRUE(cluster->last_reply().existed);
 }
 
+TEST(Recovery, WhoHasSubmittedAJobIsKnownWhileItRunsAndWhenItHasEnded) {
+  JournalHarness cluster;
+  const Graph graph = GraphBuilder{}.add().build();
+  JobSpec spec = named("one");
+  spec.submitter = 8;
+  cluster->join();
+  cluster->submit(graph, spec);
+  cluster.write_all();
+  cluster.restart();
+  cluster->submit(graph, spec);
+  EXPECT_TRUE(cluster->last_reply().ours);
+  cluster->join();
+  cluster.write_all();
+  cluster->assigned();
+  cluster->succeed(1, 0, {{0, 100}});
+  cluster.write_all();
+  cluster->ignore();
+  cluster.restart();
+  cluster->submit(graph, spec);
+  EXPECT_TRUE(cluster->last_reply().ours);
+  spec.submitter = 9;
+  cluster->submit(graph, spec);
+  EXPECT_FALSE(cluster->last_reply().ours);
+  cluster->ignore();
+}
+
+// Its outputs stayed: the wish was forgotten with the life that had heard it.
+TEST(Recovery, AJobThatWasReleasedWhileItRanIsReleasedAtItsEnd) {
+  JournalHarness cluster;
+  cluster->join();
+  cluster->submit(GraphBuilder{}.chain(2).build());
+  cluster.write_all();
+  cluster->client_says(ReleaseJob{JobId{1}});
+  cluster.write_all();
+  cluster->ignore();
+  cluster.restart();
+  cluster->join();
+  cluster.write_all();
+  cluster->assigned();
+  cluster->succeed(1, 0, {{0, 100}});
+  PENSTOCK_EXPECT_COVERAGE_MARK("a job that was released while it ran was released at its end",
+                                cluster->succeed(1, 1, {{0, 100}}));
+  cluster.write_all();
+  EXPECT_TRUE(cluster->job().outputs.empty());
+  cluster->ignore();
+}
+
+TEST(Recovery, AJobThatWasReleasedAndIsKeptForOthersStaysKept) {
+  JournalHarness cluster;
+  cluster->join();
+  cluster->submit(GraphBuilder{}.add().build());
+  cluster.write_all();
+  cluster->client_says(ReleaseJob{JobId{1}});
+  cluster->client_says(AttachJob{1, {JobId{1}, ""}}, ClientId{2});
+  cluster->assigned();
+  cluster->succeed(1, 0, {{0, 100}});
+  cluster.write_all();
+  cluster->ignore();
+  cluster.restart();
+  EXPECT_EQ(cluster->job().outputs.size(), 1U);
+}
+
 TEST(Recovery, AnAcceptanceThatWasNotWrittenNeverWas) {
   JournalHarness cluster;
   cluster->submit(GraphBuilder{}.chain(2).build(), named("one"));

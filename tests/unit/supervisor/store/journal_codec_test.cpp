@@ -61,7 +61,7 @@ TEST(JournalCodec, EveryRecordComesBackAsItWas) {
 
   const record::JobChanged changed{JobId{7},   5,       true, Error{ErrorCode::Cancelled, "s", "m", "r"},
                                    true,       2500,    8,    -7,
-                                   "expedite", "short", true, "second"};
+                                   "expedite", "short", true, "second", true};
   EXPECT_EQ(decode_changed(encode(changed)).value(), changed);
 
   const record::PolicyKept kept{1'800'000'000'000,
@@ -88,6 +88,7 @@ TEST(JournalCodec, EveryRecordComesBackAsItWas) {
   over.submitted_ms = 1'800'000'000'000;
   over.ended_ms = 1'800'000'000'123;
   over.checkpoints = some_ended().checkpoints;
+  over.unneeded = true;
   EXPECT_EQ(decode_job_ended(encode(over)).value(), over);
 
   record::WorkerJoined worker{WorkerId{3}, Incarnation{4}, "w", true};

@@ -80,6 +80,31 @@ TEST_F(DeviceLedgerTest, WhatWasRemovedTakesNoRoom) {
   EXPECT_EQ(leaving(100), "");
 }
 
+TEST(DeviceClaims, WhatRunsAreGivenIsFreedAndNotTakenByData) {
+  DeviceLedger ledger{Bytes{50}, Bytes{100}};
+  for (const std::uint32_t number : {1U, 2U}) {
+    ledger.reserve(Bytes{25});
+    ledger.add(key(number), Bytes{25}, false);
+  }
+  ledger.claim(Bytes{50});
+  EXPECT_EQ(ledger.limit(), Bytes{50});
+  EXPECT_TRUE(ledger.excess().empty()) << "there is as much beside the data";
+  ledger.claim(Bytes{1});
+  ASSERT_EQ(ledger.excess().size(), 1U);
+  EXPECT_EQ(ledger.excess()[0].key, key(1));
+  ledger.remove(key(1));
+  EXPECT_EQ(ledger.room_for(Bytes{24}).leaving.size(), 0U);
+  EXPECT_EQ(ledger.room_for(Bytes{25}).leaving.size(), 1U);
+  ledger.pin(key(2));
+  EXPECT_EQ(ledger.room_for(Bytes{25}).answer, Answer::Later);
+  ledger.claim(Bytes{60});
+  EXPECT_EQ(ledger.limit(), Bytes{0});
+  EXPECT_TRUE(ledger.excess().empty()) << "nobody can";
+  ledger.unclaim(Bytes{111});
+  EXPECT_EQ(ledger.limit(), Bytes{50});
+  ledger.validate();
+}
+
 // Against all that may happen, in thousands of orders: the accounts add up, and an answer keeps what it promises.
 TEST_F(DeviceLedgerTest, AnswersAreKept) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {

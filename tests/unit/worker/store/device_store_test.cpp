@@ -57,6 +57,45 @@ TEST_F(DeviceStoreTest, WhoFindsNoRoomMakesTheOldestLeaveForTheHost) {
   EXPECT_EQ(device.used(), 70U);
 }
 
+// A run that had requested 80 % of a device was placed, and found half of it taken.
+TEST_F(DeviceStoreTest, DataLeaveForWhatARunHasRequested) {
+  DeviceStore half{device, host, Bytes{50}, Bytes{100}};
+  for (const std::uint32_t number : {1U, 2U}) {
+    Result<DeviceBuffer> buffer = half.allocate(Bytes{25});
+    ASSERT_TRUE(buffer);
+    half.put(key(number), std::move(buffer).value());
+  }
+  ASSERT_TRUE(half.claim(Bytes{80}));
+  EXPECT_EQ(device.used(), 0U) << "one of them would have been too much";
+  EXPECT_NE(host.find(key(1)), nullptr);
+  EXPECT_TRUE(half.pin(key(1)).error().code == ErrorCode::ResourceExhausted);
+  {
+    // What it makes in the store is a part of its request.
+    Result<DeviceBuffer> made = half.allocate(Bytes{40}, Bytes{40});
+    ASSERT_TRUE(made);
+    const Result<DeviceBuffer> other = half.allocate(Bytes{30});
+    ASSERT_FALSE(other);
+    EXPECT_NE(other.error().message.find("runs have requested 40"), std::string::npos) << other.error().message;
+    EXPECT_EQ(half.allocate(Bytes{51}, Bytes{40}).error().code, ErrorCode::LimitExceeded);
+  }
+  half.unclaim(Bytes{40});
+  const Result<std::uint64_t> back = half.pin(key(1));
+  ASSERT_TRUE(back);
+  half.unpin(key(1), *back);
+}
+
+TEST_F(DeviceStoreTest, WhatIsPinnedStaysWhateverIsRequested) {
+  DeviceStore half{device, host, Bytes{50}, Bytes{100}};
+  Result<DeviceBuffer> buffer = half.allocate(Bytes{30});
+  ASSERT_TRUE(buffer);
+  half.put(key(1), std::move(buffer).value());
+  const Result<std::uint64_t> pinned = half.pin(key(1));
+  EXPECT_TRUE(half.claim(Bytes{90}));
+  EXPECT_EQ(device.used(), 30U);
+  half.unpin(key(1), *pinned);
+  half.unclaim(Bytes{90});
+}
+
 TEST_F(DeviceStoreTest, FromTheDiskItComesBackThroughTheHost) {
   ASSERT_TRUE(make(1, 60));
   ASSERT_TRUE(make(2, 60));
