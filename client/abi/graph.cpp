@@ -102,7 +102,8 @@ Result<Template> read_template(const penstock_template& given) {
   if (in.attempts_max > UINT16_MAX || in.output_count >= EdgeKind::kOrderOnly)
     return Error{
         ErrorCode::InvalidArgument, "penstock_template", "`attempts_max` or `output_count` is above 65534", {}};
-  if (in.memory_bytes < 0 || in.memory_bytes_max < 0 || in.gpu_memory_bytes < 0 || in.time_limit_ns < 0 || in.expected_ns < 0)
+  if (in.memory_bytes < 0 || in.memory_bytes_max < 0 || in.gpu_memory_bytes < 0 || in.time_limit_ns < 0 ||
+      in.expected_ns < 0)
     return Error{ErrorCode::InvalidArgument, "penstock_template", "an amount or a time is negative", {}};
   Template out;
   out.name = text(in.name);

@@ -228,8 +228,14 @@ bool SupervisorCore::may_run_on(const Job& job, std::uint32_t subtask, BandSlot 
   if (!eligible) return false;
   if (const Loan* loan = job.shape->loan_of(subtask); loan != nullptr && !may_borrow_on(*loan, slot)) return false;
   if ((job.hot[subtask].flags & SubtaskFlag::kTroubled) == 0) return true;
-  return job.template_of(subtask).request.memory <= memory_limit_of(band) && !was_tried(job, subtask, slot);
+  if (was_tried(job, subtask, slot)) return false;
+  const bool larger = job.template_index_of(subtask) >= job.shape->graph().templates.size();
+  return !larger || (knows_larger(band) && job.memory_of(subtask) <= memory_limit_of(band));
 }
+
+// One of before protocol 1.2, which is when barriers came, keeps the first content that it has heard of a number, also
+// when another life of the supervisor means something else by it.
+bool SupervisorCore::knows_larger(const BandEntry& band) const { return workers_[band.worker].description.barriers; }
 
 // Beyond its capacity something runs alone.
 Bytes SupervisorCore::memory_limit_of(const BandEntry& band) {

@@ -17,7 +17,8 @@ void SupervisorCore::fail_attempt(Job& job, std::uint32_t subtask, const Failure
   // A process runner serves many, and may have been killed for what it is rather than for what this subtask did.
   const bool innocent = detail.failure == FailureClass::RunnerCrash && history.failures < config_.runner_crashes_forgiven &&
                         job.shape->template_of(subtask).runner == RunnerKind::Process;
-  const bool larger = detail.failure == FailureClass::OutOfMemory && ask_for_more_memory(job, subtask, history);
+  const bool larger = detail.failure == FailureClass::OutOfMemory &&
+                      ask_for_more_memory(job, subtask, Bytes{detail.peak_memory_bytes}, history);
   if (policy.charged && !innocent && !larger) ++history.charged;
   if (blame == Blame::Open) {
     ++history.failures;
@@ -28,7 +29,6 @@ void SupervisorCore::fail_attempt(Job& job, std::uint32_t subtask, const Failure
   if (history.lines.size() >= config_.history_lines_max) history.lines.erase(history.lines.begin());
   history.lines.push_back("attempt " + std::to_string(hot.attempt) + " on " + where + ": " +
                           std::string{to_string(detail.failure)} + ": " + detail.message);
-  if (larger) history.lines.back() += "; the next one may use " + std::to_string(job.template_of(subtask).request.memory.value()) + " bytes";
   if (policy.response == FailureResponse::Reschedule && !larger) {
     if (history.tried_epoch != workers_.epoch()) history.tried.clear();
     history.tried_epoch = workers_.epoch();
@@ -42,6 +42,8 @@ void SupervisorCore::fail_attempt(Job& job, std::uint32_t subtask, const Failure
     fail_subtask(job, subtask, detail);
     return;
   }
+  if (larger)
+    history.lines.back() += "; the next one may use " + std::to_string(job.memory_of(subtask).value()) + " bytes";
   // Its last failure is written with its end.
   if (policy.charged || detail.failure == FailureClass::WorkerLost) record_change(job, subtask);
   if (policy.response == FailureResponse::RecomputeInputs && detail.lost_producer.valid()) {
@@ -63,23 +65,28 @@ void SupervisorCore::fail_attempt(Job& job, std::uint32_t subtask, const Failure
 }
 
 // Fault F26. What it takes is not known before, and the same amount would not do on any band. These attempts are not
-// charged: each has more than the one before.
-bool SupervisorCore::ask_for_more_memory(Job& job, std::uint32_t subtask, SubtaskHistory& history) {
-  const Template& now = job.template_of(subtask);
-  Template larger = now;
-  const Bytes had = now.request.memory;
+// charged: each has more than the one before. After a restart the first of them may have had more than we know of.
+bool SupervisorCore::ask_for_more_memory(Job& job, std::uint32_t subtask, Bytes used, SubtaskHistory& history) {
+  const Template& own = job.shape->template_of(subtask);
+  const Bytes had = job.memory_of(subtask);
+  const bool asks = own.memory_max > had && own.retryable && !job.cancelling &&
+                    (job.hot[subtask].flags & SubtaskFlag::kCancelAsked) == 0;
+  if (!asks) return false;
+  Bytes wanted = had * 2;
+  while (wanted <= used && wanted < own.memory_max) wanted = wanted * 2;
   Bytes there_is;
   for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
     const BandEntry& band = workers_[BandSlot{i}];
-    if (band.alive && !band.draining && may_use(job, BandSlot{i}) && is_eligible(now, band)) there_is = std::max(there_is, memory_limit_of(band));
+    if (!band.alive || band.draining || !may_use(job, BandSlot{i})) continue;
+    if (is_eligible(own, band) && knows_larger(band)) there_is = std::max(there_is, memory_limit_of(band));
   }
-  larger.request.memory = std::min({had * 2, now.memory_max, there_is});
-  if (larger.request.memory <= had) return false;
-  std::vector<Template>& all = job.larger_templates;
-  const auto same = std::find(all.begin(), all.end(), larger);
-  const auto position = static_cast<std::uint32_t>(same - all.begin() + std::ssize(job.shape->graph().templates));
-  if (same == all.end()) all.push_back(std::move(larger));
-  history.larger = TemplateIndex{position};
+  const LargerTemplate larger{job.shape->template_index(subtask), std::min({wanted, own.memory_max, there_is})};
+  if (larger.memory <= had) return false;
+  const auto number = static_cast<std::uint32_t>(job.shape->graph().templates.size() + job.larger_templates.size());
+  const auto [known, is_new] = job.larger_numbers.try_emplace(larger, TemplateIndex{number});
+  if (is_new) job.larger_templates.push_back(larger);
+  if (is_new && job.shares != nullptr) measure_requests(job);  // Quotas count it.
+  history.larger = known->second;
   return true;
 }
 

@@ -88,13 +88,21 @@ bool SupervisorCore::any_band_for(const Template& wanted, const Reach& reach) co
   return false;
 }
 
+/// What ran out of memory must not end where no band has as much as it asks for now.
+bool SupervisorCore::could_hold_larger(const Job& job, const Reach& reach) const {
+  const std::size_t of_graph = job.shape->graph().templates.size();
+  for (std::size_t i = 0; i < job.larger_templates.size(); ++i)
+    if (!any_band_for(job.template_at(static_cast<std::uint32_t>(of_graph + i)), reach)) return false;
+  return true;
+}
+
 /// Whether all of it could run there, if nobody else did. REQUIRES: the job has shares.
 bool SupervisorCore::could_hold(const Job& job, std::uint32_t pool) const {
   const Reach reach{pool, job.label_limits};
   const std::vector<Template>& templates = job.shape->graph().templates;
   return std::all_of(templates.begin(), templates.end(),
                      [&](const Template& wanted) { return any_band_for(wanted, reach); }) &&
-         check_gang(job.spec, *job.shape, reach);
+         could_hold_larger(job, reach) && check_gang(job.spec, *job.shape, reach);
 }
 
 /// Spec: policy-determined 8.1.
@@ -305,7 +313,7 @@ Error SupervisorCore::explain_infeasible(const Template& wanted, const Reach& re
 
 /// Of a subtask that no present band may have: never, as the cluster is now, or not for the moment.
 std::string SupervisorCore::explain_homeless(const Job& job, std::uint32_t subtask) const {
-  const Template& wanted = job.template_of(subtask);
+  const Template wanted = job.template_at(job.template_index_of(subtask));
   const Reach reach{job.shares == nullptr ? kAnyPool : job.shares->pool, job.label_limits};
   if (!has_workers({reach.pool, {}}) && reach.pool != kAnyPool)
     return "pool '" + policy_.config.pools[reach.pool].name + "' has no worker now";

@@ -227,6 +227,7 @@ Result<void> GraphIntake::check_templates() const {
     if (entry.output_limit_bytes < 0) return refuse("has a negative output limit");
     if (entry.memory_max < Bytes{0} || (entry.memory_max > Bytes{0} && entry.memory_max < request.memory))
       return refuse("allows attempts that ran out of memory less than the first one has");
+    if (entry.memory_max > Bytes{0} && borrows(entry)) return refuse("borrows, which takes no memory of its own");
     if (entry.memory_max > Bytes{0} && request.memory.is_zero())
       return refuse("allows more memory to attempts that run out of it, but requests none");
     if (entry.replicas < 1 || entry.replicas > kReplicasMax)

@@ -29,14 +29,24 @@ std::int32_t Job::user_priority(std::uint32_t subtask) const {
 
 std::uint32_t Job::template_index_of(std::uint32_t subtask) const {
   if ((hot[subtask].flags & SubtaskFlag::kTroubled) != 0)
-    if (const SubtaskHistory* history = histories.find(SubtaskIndex{subtask}); history != nullptr && history->larger.valid())
-      return history->larger.value();
+    if (const SubtaskHistory* history = histories.find(SubtaskIndex{subtask}); history != nullptr)
+      if (history->larger.valid()) return history->larger.value();
   return shape->template_index(subtask);
 }
 
-const Template& Job::template_at(std::uint32_t index) const {
+Template Job::template_at(std::uint32_t index) const {
   const std::vector<Template>& graphs = shape->graph().templates;
-  return index < graphs.size() ? graphs[index] : larger_templates[index - graphs.size()];
+  if (index < graphs.size()) return graphs[index];
+  const LargerTemplate& larger = larger_templates[index - graphs.size()];
+  Template content = graphs[larger.of];
+  content.request.memory = larger.memory;
+  return content;
+}
+
+Bytes Job::memory_of(std::uint32_t subtask) const {
+  const std::vector<Template>& graphs = shape->graph().templates;
+  const std::uint32_t index = template_index_of(subtask);
+  return index < graphs.size() ? graphs[index].request.memory : larger_templates[index - graphs.size()].memory;
 }
 
 LocalSet& Job::local(BandSlot band) {

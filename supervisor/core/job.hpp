@@ -71,6 +71,13 @@ struct TemplateFacts {
   std::uint64_t mean_ns = 0;            ///< Moving average of measured durations.
 };
 
+/// One of the graph's templates, with more memory than it requests.
+struct LargerTemplate {
+  std::uint32_t of = 0;
+  Bytes memory;
+  friend auto operator<=>(const LargerTemplate&, const LargerTemplate&) = default;
+};
+
 struct Job {
   JobId id;
   JobSpec spec;
@@ -85,7 +92,8 @@ struct Job {
   GraphHash graph_hash;                 ///< Remembered: the graph may be asked for again by the name of the job.
   LargeArray<SubtaskHot> hot;
   std::vector<TemplateFacts> templates;
-  std::vector<Template> larger_templates;  ///< The graph's with more memory, numbered on after those.
+  std::vector<LargerTemplate> larger_templates;  ///< Numbered on after those of the graph.
+  std::map<LargerTemplate, TemplateIndex> larger_numbers;
   std::uint32_t open = 0;               ///< Subtasks that are not final.
   std::uint32_t in_flight = 0;          ///< Assigned ones.
   JobCounts counts;
@@ -143,8 +151,9 @@ struct Job {
   std::int32_t user_priority(std::uint32_t subtask) const;
   /// The template by which it is run: the graph's, or the same with more memory.
   std::uint32_t template_index_of(std::uint32_t subtask) const;
-  const Template& template_of(std::uint32_t subtask) const { return template_at(template_index_of(subtask)); }
-  const Template& template_at(std::uint32_t index) const;
+  Template template_at(std::uint32_t index) const;
+  /// What the next attempt requests.
+  Bytes memory_of(std::uint32_t subtask) const;
   LocalSet& local(BandSlot band);
   LocalSet* find_local(BandSlot band);
   const LocalSet* find_local(BandSlot band) const;

@@ -93,8 +93,10 @@ void SupervisorCore::place_sources(Job& job) {
     for (; next < end; ++next) {
       const std::uint32_t subtask = sources[next];
       const Template& wanted = job.shape->template_of(subtask);
-      const bool anywhere = eligible_bands(job, job.shape->template_index(subtask)).everywhere && !wants_gpu(wanted) &&
-                            wanted.preferred.empty() && job.shape->loan_of(subtask) == nullptr;
+      const bool troubled =
+          (job.hot[subtask].flags & SubtaskFlag::kTroubled) != 0;  // It may not run anywhere any more.
+      const bool anywhere = !troubled && eligible_bands(job, job.shape->template_index(subtask)).everywhere &&
+                            !wants_gpu(wanted) && wanted.preferred.empty() && job.shape->loan_of(subtask) == nullptr;
       if (!anywhere) {
         become_placeable(job, subtask);
         continue;
@@ -267,6 +269,7 @@ void SupervisorCore::release_job(Job& job) {
   give_back(job.hot);
   give_back(job.templates);
   give_back(job.larger_templates);
+  job.larger_numbers.clear();
   give_back(job.locals);
   give_back(job.local_of);
   give_back(job.homeless);

@@ -29,7 +29,9 @@ bool avoids_a_band(const Job& job, const WorkerTable& workers) {
     const SubtaskHot& hot = job.hot[subtask];
     if ((hot.flags & SubtaskFlag::kTroubled) == 0 || is_final(hot.phase)) continue;
     const SubtaskHistory* history = job.histories.find(SubtaskIndex{subtask});
-    if (history == nullptr || history->tried_epoch != workers.epoch()) continue;
+    if (history == nullptr) continue;
+    if (history->larger.valid()) return true;  // Some bands may be too small for it now.
+    if (history->tried_epoch != workers.epoch()) continue;
     for (const BandSlot band : history->tried)
       if (workers[band].alive) return true;
   }

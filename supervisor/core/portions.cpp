@@ -63,8 +63,16 @@ void add_size(DomainView& domain, const BandEntry& band) {
 /// The largest subtask of each kind of band, and the most that any takes beside as many slots: whatever mixture of them
 /// runs on slots that the job is given, it takes no more than was counted for these. What takes no slot is not counted.
 void SupervisorCore::measure_requests(Job& job) const {
-  for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu})
-    measure_requests(job.shape->graph().templates, kind, job.shares->kinds[static_cast<std::size_t>(kind)]);
+  const std::vector<Template>& templates = job.shape->graph().templates;
+  for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
+    KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
+    measure_requests(templates, kind, share);
+    for (const LargerTemplate& larger : job.larger_templates) {
+      ResourceVector request = templates[larger.of].request;
+      request.memory = larger.memory;
+      if (may_take(templates[larger.of], kind)) keep_most(share.beside, scaled_to(request, share.unit_milli));
+    }
+  }
 }
 
 void SupervisorCore::measure_requests(const std::vector<Template>& templates, BandKind kind, KindShare& share) {

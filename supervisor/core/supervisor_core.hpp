@@ -188,6 +188,7 @@ class SupervisorCore {
   Result<void> check_feasible_in(const JobSpec& spec, const GraphShape& shape, const Reach& reach) const;
   Result<void> check_labels_in(const JobSpec& spec, const Reach& reach) const;
   bool could_hold(const Job& job, std::uint32_t pool) const;
+  bool could_hold_larger(const Job& job, const Reach& reach) const;
   Result<void> check_gang(const JobSpec& spec, const GraphShape& shape, const Reach& reach) const;
   struct GangRoom;
   GangRoom room_for_gang(const GraphShape& shape, const Reach& reach, BandKind kind) const;
@@ -238,6 +239,7 @@ class SupervisorCore {
   void note_eligibility(const Template& wanted, EligibleBands& eligible, BandSlot band) const;
   bool was_tried(const Job& job, std::uint32_t subtask, BandSlot band) const;
   static Bytes memory_limit_of(const BandEntry& band);
+  bool knows_larger(const BandEntry& band) const;
 
   // What is sent now: dispatch.cpp.
   void fill_dirty_bands();
@@ -338,7 +340,7 @@ class SupervisorCore {
   enum class Blame : std::uint8_t { Open, Others };
   void fail_attempt(Job& job, std::uint32_t subtask, const FailureDetail& detail, const std::string& where,
                     Blame blame = Blame::Open);
-  bool ask_for_more_memory(Job& job, std::uint32_t subtask, SubtaskHistory& history);
+  bool ask_for_more_memory(Job& job, std::uint32_t subtask, Bytes used, SubtaskHistory& history);
   bool may_try_again(Job& job, std::uint32_t subtask, const SubtaskHistory& history, FailureClass failure) const;
   void fail_subtask(Job& job, std::uint32_t subtask, const FailureDetail& detail,
                     ErrorCode code = ErrorCode::UserError);

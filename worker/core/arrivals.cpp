@@ -13,13 +13,7 @@ void WorkerCore::receive(const AssignBatch& batch) {
   const bool known = jobs_.find(batch.job).valid();
   const JobSlot slot = open_job(batch.job);
   JobContext& job = jobs_[slot];
-  if (!known || job.priority != batch.job_priority) {
-    for (const auto& band : bands_) {
-      band->prepare.set_job_priority(slot, batch.job_priority);
-      band->execute.set_job_priority(slot, batch.job_priority);
-    }
-    job.priority = batch.job_priority;
-  }
+  if (!known || job.priority != batch.job_priority) set_job_priority(slot, batch.job_priority);
   if (!batch.job_name.empty()) job.name = batch.job_name;
   job.trace = batch.trace;
   define_templates(job, batch);
@@ -31,6 +25,16 @@ void WorkerCore::receive(const AssignBatch& batch) {
            std::string_view{batch.payloads}.substr(payload, assignment.payload_bytes));
     input += assignment.input_count;
     payload += assignment.payload_bytes;
+  }
+}
+
+// Also among those that wait for memory: the grants go by it.
+void WorkerCore::set_job_priority(JobSlot slot, std::int32_t job_priority) {
+  jobs_[slot].priority = job_priority;
+  for (const auto& band : bands_) {
+    band->prepare.set_job_priority(slot, job_priority);
+    band->execute.set_job_priority(slot, job_priority);
+    band->quota.set_job_priority([&](RecordIndex record) { return records_[record].job == slot; }, job_priority);
   }
 }
 
@@ -216,13 +220,7 @@ void WorkerCore::receive(const CancelBatch& message) {
 void WorkerCore::receive(const PriorityBatch& message) {
   const JobSlot slot = jobs_.find(message.job);
   if (!slot.valid()) return;
-  if (message.change_job) {
-    jobs_[slot].priority = message.job_priority;
-    for (const auto& band : bands_) {
-      band->prepare.set_job_priority(slot, message.job_priority);
-      band->execute.set_job_priority(slot, message.job_priority);
-    }
-  }
+  if (message.change_job) set_job_priority(slot, message.job_priority);
   for (const PriorityChange& change : message.changes) {
     const RecordIndex index = find_record(slot, change.subtask);
     if (!index.valid() || records_[index].state == SubtaskState::Yielded) continue;

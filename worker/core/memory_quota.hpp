@@ -56,6 +56,9 @@ class MemoryQuota {
   /// Gives back the grant and withdraws the request, whatever there is. Idempotent.
   void release(RecordIndex record);
   void update_priority(RecordIndex record, std::uint64_t priority);
+  /// The same for the job of those that wait and of which `is_of_job(record)` says so. O(n log n).
+  template <class Predicate>
+  void set_job_priority(Predicate is_of_job, std::int32_t job_priority);
   /// Grants what can be granted now and appends who got it.
   void take_granted(std::vector<RecordIndex>& granted);
 
@@ -130,5 +133,17 @@ class MemoryQuota {
   // Scratch.
   std::vector<Key> passed_;
 };
+
+template <class Predicate>
+void MemoryQuota::set_job_priority(Predicate is_of_job, std::int32_t job_priority) {
+  passed_.clear();
+  waiting_.for_each([&](const Key& key) {
+    if (is_of_job(key.record)) passed_.push_back(key);
+  });
+  for (Key& key : passed_) {
+    key.job_priority = job_priority;
+    waiting_.update(nodes_[key.record].heap_position, key);
+  }
+}
 
 }  // namespace penstock::worker

@@ -127,6 +127,7 @@ class WorkerCore {
   void receive(const PeerAddressBatch&) {}  // For the shell, which knows addresses; the core knows names.
   bool check_batch(const AssignBatch& batch);
   void define_templates(JobContext& job, const AssignBatch& batch);
+  void set_job_priority(JobSlot slot, std::int32_t job_priority);
   std::uint16_t shape_of(const WorkerTemplate& program);
   void accept(JobSlot slot, const Assignment& assignment, std::span<const AssignedInput> inputs,
               std::string_view payload);

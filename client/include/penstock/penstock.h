@@ -1,10 +1,10 @@
 /* Penstock for other languages: clients that submit graphs, and runners that execute them. C11, no library is needed.
  *
- * Functions that can fail return NULL or a negative number; `penstock_last_error` then says why, for the calling thread.
- * Any thread may call anything, except that a graph, a runner and what they gave belong to one thread at a time. Texts
- * are UTF-8 and end in NUL. Structs that begin with `size` grow at their end only: set it to `sizeof`, and what an older
- * caller does not know has its default. Symbols carry the version PENSTOCK_1 in libpenstock.so, those that came
- * later PENSTOCK_1_1 and PENSTOCK_1_2.
+ * Functions that can fail return NULL or a negative number; `penstock_last_error` then says why, for the calling
+ * thread. Any thread may call anything, except that a graph, a runner and what they gave belong to one thread at a
+ * time. Texts are UTF-8 and end in NUL. Structs that begin with `size` grow at their end only: set it to `sizeof`, and
+ * what an older caller does not know has its default. Symbols carry the version PENSTOCK_1 in libpenstock.so, those
+ * that came later PENSTOCK_1_1 and PENSTOCK_1_2.
  *
  *     penstock_client* client = penstock_client_open(NULL);             // A cluster inside this process.
  *     penstock_graph* graph = penstock_graph_new();
@@ -104,7 +104,8 @@ typedef struct penstock_template {
   uint32_t milli_gpu; /* 1000 is a whole GPU; more than 0: it runs on a GPU band, with CUDA_VISIBLE_DEVICES set. */
   uint32_t reserved;
   int64_t gpu_memory_bytes;
-  int64_t memory_bytes_max; /* What used more than memory_bytes is repeated with twice as much, up to this. 0: with the same. */
+  int64_t memory_bytes_max; /* What used more than memory_bytes is repeated with twice as much, up to this. 0: with the
+                               same. */
 } penstock_template;
 
 /* Columns: element `i` is subtask number `i` of these, its inputs are `input_offsets[i]` to `input_offsets[i + 1]`. */

@@ -82,7 +82,8 @@ Template draw_template(Rng& rng, std::uint32_t number, bool may_fail, bool tight
   if (rng.chance(1, 3)) entry.on_failure = OnFailure::Continue;
   if (may_fail && rng.chance(1, 6)) entry.time_limit = std::chrono::milliseconds{rng.between(5, 60)};
   if (may_fail && rng.chance(1, 8)) entry.attempts_max = static_cast<std::uint16_t>(rng.between(1, 5));
-  if (may_fail && !entry.request.memory.is_zero() && rng.chance(1, 4)) entry.memory_max = entry.request.memory * rng.between(1, 4);
+  if (may_fail && !entry.request.memory.is_zero() && rng.chance(1, 4))
+    entry.memory_max = entry.request.memory * rng.between(1, 4);
   if (may_fail && rng.chance(1, 20)) entry.required = {"worker-1", ""};
   entry.kill_grace = std::chrono::milliseconds{rng.between(1, 30)};
   return entry;

@@ -201,8 +201,10 @@ Graph three_chunks() {
 TEST_F(SessionTest, ALargeGraphSaysWithItsFirstChunkHowLargeItIs) {
   std::thread engine{[&] { EXPECT_FALSE(session.submit({}, three_chunks()).has_value()); }};
   EXPECT_EQ(std::get<SubmitChunk>(wire->wait_for(0)).whole, totals_of(three_chunks()));
-  supervisor.on_message(
-      SubmitReply{std::get<SubmitChunk>(wire->wait_for(0)).submission, JobId::none(), false, {ErrorCode::LimitExceeded, "", "", ""}});
+  supervisor.on_message(SubmitReply{std::get<SubmitChunk>(wire->wait_for(0)).submission,
+                                    JobId::none(),
+                                    false,
+                                    {ErrorCode::LimitExceeded, "", "", ""}});
   engine.join();
 }
 

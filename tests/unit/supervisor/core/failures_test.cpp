@@ -142,7 +142,8 @@ class MemoryGiven {
   std::vector<std::int64_t> operator()() {
     std::vector<std::int64_t> given;
     for (const auto& [worker, batch] : cluster_.take<AssignBatch>()) {
-      for (const TemplateDefinition& entry : batch.templates) known_[{worker, entry.index}] = entry.content.request.memory;
+      for (const TemplateDefinition& entry : batch.templates)
+        known_[{worker, entry.index}] = entry.content.request.memory;
       for (const Assignment& entry : batch.assignments)
         given.push_back(known_.at({worker, entry.template_index}).value() / kMiB.value());
     }
@@ -175,7 +176,7 @@ GraphBuilder may_grow(std::int64_t from_mib, std::int64_t to_mib) {
 // Fault F26.
 TEST(Retry, WhatRanOutOfMemoryHasTwiceAsMuchNextUpToItsMost) {
   SupervisorHarness cluster;
-  cluster.join();
+  cluster.join({.barriers = true});
   MemoryGiven given{cluster};
   cluster.submit(may_grow(100, 350).add().build());
   EXPECT_EQ(given(), MiB{100});
@@ -192,7 +193,7 @@ TEST(Retry, WhatRanOutOfMemoryHasTwiceAsMuchNextUpToItsMost) {
 
 TEST(Retry, OnlyWhatRanOutOfMemoryGetsMore) {
   SupervisorHarness cluster;
-  cluster.join({.slots = 2});
+  cluster.join({.slots = 2, .barriers = true});
   MemoryGiven given{cluster};
   cluster.submit(may_grow(100, 800).sources(3).build());
   EXPECT_EQ(given(), (MiB{100, 100, 100}));
@@ -206,8 +207,8 @@ TEST(Retry, OnlyWhatRanOutOfMemoryGetsMore) {
 // Else it would wait for a worker that nobody has.
 TEST(Retry, NobodyGetsMoreMemoryThanAnyBandHas) {
   SupervisorHarness cluster;
-  cluster.join({.memory = kMiB * 75});  // What is alone there may have twice as much.
-  cluster.join({.memory = kMiB * 60});
+  cluster.join({.memory = kMiB * 75, .barriers = true});  // What is alone there may have twice as much.
+  cluster.join({.memory = kMiB * 60, .barriers = true});
   MemoryGiven given{cluster};
   cluster.submit(may_grow(100, 800).add().build());
   EXPECT_EQ(given(), MiB{100});
@@ -215,6 +216,51 @@ TEST(Retry, NobodyGetsMoreMemoryThanAnyBandHas) {
   EXPECT_EQ(cluster.job().hot[0].band.value(), 0U) << "only the first one has as much";
   EXPECT_EQ(given.after_failure(1, 0), MiB{});
   EXPECT_EQ(cluster.state(), JobState::Failed);
+  cluster.ignore();
+}
+
+// After a restart of the supervisor nobody knows what it had; what it used says so.
+TEST(Retry, WhatUsedMoreThanTwiceItsRequestHasMoreThanThatNext) {
+  SupervisorHarness cluster;
+  cluster.join({.barriers = true});
+  MemoryGiven given{cluster};
+  cluster.submit(may_grow(100, 1000).add().build());
+  given();
+  FailureDetail failure;
+  failure.failure = FailureClass::OutOfMemory;
+  failure.peak_memory_bytes = (kMiB * 400).value();
+  cluster.fail(1, 0, failure);
+  wait_for_retry(cluster);
+  EXPECT_EQ(given(), MiB{800});
+  cluster.ignore();
+}
+
+TEST(Retry, WhatMustNotRunTwiceGetsNoMoreMemory) {
+  SupervisorHarness cluster;
+  cluster.join({.barriers = true});
+  MemoryGiven given{cluster};
+  GraphBuilder graph = may_grow(100, 800);
+  graph.template_at(0).retryable = false;
+  cluster.submit(graph.add().build());
+  given();
+  cluster.fail(1, 0, FailureClass::OutOfMemory);
+  EXPECT_EQ(cluster.state(), JobState::Failed);
+  EXPECT_EQ(cluster.news().back().failures.at(0).history.at(0), "attempt 1 on worker-1: out of memory: broken");
+  cluster.ignore();
+}
+
+// It keeps the first content of a number, also when the next life of the supervisor means something else by it.
+TEST(Retry, AWorkerOfAnOlderProtocolIsGivenNothingLarger) {
+  SupervisorHarness cluster;
+  cluster.join();
+  cluster.join({.memory = kMiB * 200, .barriers = true});
+  MemoryGiven given{cluster};
+  cluster.submit(may_grow(100, 800).add().build());
+  given();
+  EXPECT_EQ(given.after_failure(cluster.job().hot[0].band.value() + 1, 0), MiB{200});
+  EXPECT_EQ(cluster.job().hot[0].band.value(), 1U);
+  EXPECT_EQ(given.after_failure(2, 0), MiB{400});
+  EXPECT_EQ(given.after_failure(2, 0), MiB{}) << "the other worker has more, and is too old";
   cluster.ignore();
 }
 

@@ -105,6 +105,8 @@ TEST(GraphIntake, AbsurdTemplatesAreRefused) {
       {"negative output limit", [](Template& t) { t.output_limit_bytes = -1; }},
       {"negative memory of later attempts", [](Template& t) { t.memory_max = Bytes{-1}; }},
       {"less memory later", [](Template& t) { t.request.memory = Bytes{2}, t.memory_max = Bytes{1}; }},
+      {"more memory for what borrows",
+       [](Template& t) { t.program = kBorrowOperator, t.request.memory = Bytes{1}, t.memory_max = Bytes{2}; }},
       {"more memory than none", [](Template& t) { t.memory_max = Bytes{1}; }},
       {"no replica", [](Template& t) { t.replicas = 0; }},
       {"too many replicas", [](Template& t) { t.replicas = kReplicasMax + 1; }},

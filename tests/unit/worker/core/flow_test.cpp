@@ -351,6 +351,19 @@ TEST(Quota, APreparedSubtaskGivesItsMemoryToOneOfHigherPriorityWhenNothingRuns) 
   worker.ignore();
 }
 
+TEST(Quota, ANewPriorityOfAJobReachesThoseWhoWaitForMemory) {
+  WorkerHarness worker{3, Bytes{300}};
+  worker.template_at(0).request.memory = Bytes{250};
+  for (std::uint32_t job = 1; job <= 3; ++job) worker.assign({{.subtask = 0}}, job);
+  EXPECT_EQ(worker.take<worker_action::StartSubtask>().size(), 1U);
+  worker.receive(PriorityBatch{JobId{3}, true, 10, {}});
+  worker.succeed(0, {}, 1);
+  const auto next = worker.take<worker_action::StartSubtask>();
+  ASSERT_EQ(next.size(), 1U);
+  EXPECT_EQ(next[0].id.job, JobId{3});
+  worker.ignore();
+}
+
 /// A job that may hold less than one of its runs takes, and one that waits for the memory of what it has prepared.
 void prepare_what_cannot_start(WorkerHarness& worker, std::int32_t job_priority, std::uint64_t priority) {
   worker.template_at(0).request.memory = Bytes{200};
