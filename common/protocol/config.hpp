@@ -248,8 +248,13 @@ void visit_settings(PolicyConfig& c, Visit&& visit) {
   visit({"pass_max", "duration", "a decision that takes longer is given up; the last one stays in force"}, c.pass_max, Duration{milliseconds{1}}, Duration{hours{1}});
   visit({"grace", "duration", "a preempted subtask has this long to save what it has, then it is ended"}, c.grace, Duration{0}, Duration{hours{24}});
   visit({"gang_wait", "duration", "a gang that has lost a part of its slots, or is promised some that others do not leave, gives all of them back after this and waits anew"}, c.gang_wait, Duration{0}, Duration{hours{24}});
-  visit({"gang_barrier", "duration", "workers hold the slots of a gang for so long at most until all of them are held; then all are given back, and the gang waits anew"}, c.gang_barrier, Duration{milliseconds{1}}, Duration{hours{24}});
-  visit({"grace_max", "duration", "the longest `grace` that a job may ask for itself; a job that asks for more is refused"}, c.grace_max, Duration{0}, Duration{hours{24}});
+  visit({"gang_barrier", "duration",
+         "workers hold the slots of a gang for so long at most until all of them are held; then all are given back, "
+         "and the gang waits anew"},
+        c.gang_barrier, Duration{milliseconds{1}}, Duration{hours{24}});
+  visit({"grace_max", "duration",
+         "the longest `grace` that a job may ask for itself; a job that asks for more is refused"},
+        c.grace_max, Duration{0}, Duration{hours{24}});
   visit({"usage_half_life", "duration", "past use counts half after this"}, c.usage_half_life, Duration{seconds{1}}, Duration{hours{24 * 3650}});
   visit({"members_max", "slots", "slots that are told apart in one decision; with more, several are given as one"}, c.members_max, std::uint32_t{16}, std::uint32_t{1U << 24U});
 }
@@ -269,7 +274,10 @@ void visit_settings(WorkerConfig& c, Visit&& visit) {
   visit({"started_after", "duration", "an attempt that runs for longer is reported as running"}, c.started_after, Duration{0}, Duration{hours{1}});
   visit({"load_report_every", "duration", "how full the bands are is reported this often while it changes"}, c.load_report_every, Duration{milliseconds{10}}, Duration{hours{1}});
   visit({"kill_grace", "duration", "between asking a runner to stop and killing it"}, c.kill_grace, Duration{0}, Duration{hours{24}});
-  visit({"barrier_margin", "duration", "slots that are reserved for a gang are given back so long after the supervisor should have done so, if no word comes from it; longer than `link.silence_max`"}, c.barrier_margin, Duration{0}, Duration{hours{24}});
+  visit({"barrier_margin", "duration",
+         "slots that are reserved for a gang are given back so long after the supervisor should have done so, if no "
+         "word comes from it; longer than `link.silence_max`"},
+        c.barrier_margin, Duration{0}, Duration{hours{24}});
   visit({"relieve_every", "duration", "between two steps against a memory limit that is crossed"}, c.relieve_every, Duration{milliseconds{1}}, Duration{hours{1}});
   visit({"quota_peaks_min", "runs", "of a template whose memory was measured, after which it gets what they used and not all that it requests; 0: never"}, c.quota_peaks_min, std::uint32_t{0}, std::uint32_t{1U << 20U});
   visit({"quota_margin_percent", "percent", "of what they used at most, which it gets beyond that"}, c.quota_margin_percent, std::uint32_t{0}, std::uint32_t{100});

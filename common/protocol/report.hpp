@@ -175,7 +175,7 @@ struct WorkerClaim {
   friend bool operator==(const WorkerClaim&, const WorkerClaim&) = default;
 };
 
-using FromWorker = std::variant<Register, ReportBatch, DrainState, ExplainAnswer, WorkerClaim, LogAnswer,
-                                BarrierAnswer>;
+using FromWorker =
+    std::variant<Register, ReportBatch, DrainState, ExplainAnswer, WorkerClaim, LogAnswer, BarrierAnswer>;
 
 }  // namespace penstock

@@ -240,10 +240,9 @@ PriorityBatch read_priorities(schema::ToWorker::Priority::Reader in) {
 EntitlementBatch read_entitlements(schema::ToWorker::Entitlements::Reader in) {
   EntitlementBatch batch{in.getVersion(), {}};
   for (const auto entry : in.getList()) {
-    batch.entitlements.push_back({JobId{entry.getJob()}, BandIndex{entry.getBand()},
-                                  MilliSlots{entry.getMilliSlots()}, entry.getFairRank(), entry.getBarrier(),
-                                  Duration{entry.getBarrierMaxNs()}, MilliGpu{entry.getMilliGpu()},
-                                  Bytes{entry.getDeviceMemoryBytes()}});
+    batch.entitlements.push_back({JobId{entry.getJob()}, BandIndex{entry.getBand()}, MilliSlots{entry.getMilliSlots()},
+                                  entry.getFairRank(), entry.getBarrier(), Duration{entry.getBarrierMaxNs()},
+                                  MilliGpu{entry.getMilliGpu()}, Bytes{entry.getDeviceMemoryBytes()}});
     const Entitlement& read = batch.entitlements.back();
     if (read.barrier_max < Duration{0} || read.gpu < MilliGpu{0} || read.device_memory < Bytes{0})
       refuse("what is reserved");

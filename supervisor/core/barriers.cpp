@@ -35,8 +35,7 @@ bool SupervisorCore::watch_barrier(Job& job, BandKind kind) {
   KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
   std::uint64_t given = 0;
   for (std::uint32_t i = 0; i < workers_.band_slots(); ++i)
-    if (workers_[BandSlot{i}].alive && workers_[BandSlot{i}].kind == kind)
-      given += job.shares->of(BandSlot{i}).planned;
+    if (workers_[BandSlot{i}].alive && workers_[BandSlot{i}].kind == kind) given += job.shares->of(BandSlot{i}).planned;
   GangBarrier& barrier = share.barrier;
   if (given == 0 || share.bound) {
     const bool waited = barrier.waits();
@@ -44,7 +43,6 @@ bool SupervisorCore::watch_barrier(Job& job, BandKind kind) {
     return waited;
   }
   if (barrier.waits() && given < milli_of_gang(job, kind)) {
-    PENSTOCK_COVERAGE_MARK("a gang loses a part of its place at its barrier");
     for (std::uint32_t i = 0; i < workers_.band_slots(); ++i)
       if (workers_[BandSlot{i}].alive && workers_[BandSlot{i}].kind == kind) job.shares->at(BandSlot{i}).planned = 0;
     barrier.end(false);
@@ -151,8 +149,9 @@ void SupervisorCore::give_up_late_barriers() {
       if (!barrier.waits()) continue;
       const Instant end = later(barrier.since, policy_.config.gang_barrier);
       if (now_ >= end)
-        give_up_barrier(job, kind, "after `policy.gang_barrier`, " + seconds_text(policy_.config.gang_barrier) + ", " +
-                                       barrier_text(job, kind));
+        give_up_barrier(job, kind,
+                        "after `policy.gang_barrier`, " + seconds_text(policy_.config.gang_barrier) + ", " +
+                            barrier_text(job, kind));
       else
         policy_.barriers_end = std::min(policy_.barriers_end, end);
     }

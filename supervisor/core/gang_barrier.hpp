@@ -12,11 +12,11 @@ namespace penstock::supervisor {
 
 /// Passive; `SupervisorCore` moves it (barriers.cpp). Always true: a gang that has begun waits at none.
 struct GangBarrier {
-  std::uint64_t number = 0;       ///< What workers answer to; no other barrier of this life has it. 0: it waits at none.
-  bool open = false;              ///< The gang has begun.
-  Instant since = kNever;         ///< It waits,
-  std::vector<BandSlot> held;     ///< and these hold what they were asked for.
-  std::uint64_t sits_out = 0;     ///< Nothing that passes up to this one give it counts: others come first.
+  std::uint64_t number = 0;    ///< What workers answer to; no other barrier of this life has it. 0: it waits at none.
+  bool open = false;           ///< The gang has begun.
+  Instant since = kNever;      ///< It waits,
+  std::vector<BandSlot> held;  ///< and these hold what they were asked for.
+  std::uint64_t sits_out = 0;  ///< Nothing that passes up to this one give it counts: others come first.
 
   bool waits() const { return number != 0; }
   bool is_held(BandSlot band) const { return std::find(held.begin(), held.end(), band) != held.end(); }

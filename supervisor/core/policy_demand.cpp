@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/base/coverage_mark.hpp"
 #include "supervisor/core/band_kinds.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 
@@ -38,10 +37,9 @@ bool avoids_a_band(const Job& job, const WorkerTable& workers) {
   return false;
 }
 
-/// A gang that waits at its barrier loses all that it has been given, as others run on a part of it: the next plan gives
-/// it a place as a whole. What it is given counts in `held`, by band slot.
+/// A gang that waits at its barrier loses all that it has been given, as others run on a part of it: the next plan
+/// gives it a place as a whole. What it is given counts in `held`, by band slot.
 void take_back_given(Job& job, BandKind kind, const WorkerTable& workers, std::vector<std::uint64_t>& held) {
-  PENSTOCK_COVERAGE_MARK("others run where slots are kept for a gang");
   for (std::uint32_t i = 0; i < job.shares->bands.size() && i < held.size(); ++i)
     if (workers[BandSlot{i}].alive && workers[BandSlot{i}].kind == kind)
       held[i] -= std::exchange(job.shares->bands[i].planned, 0);

@@ -187,7 +187,8 @@ void SupervisorCore::add_other(const Job& job, BandKind kind, const WaitsFor& wa
   const Job* other = waits.other.valid() && knows(waits.other) ? jobs_[waits.other.value()].get() : nullptr;
   if (waits.hold == policy::Hold::PredecessorsLeave) {
     Value::Record leaves = row("leave", name, "");
-    if (parts_in(job.shares->pool).preemption) leaves.emplace_back("within_s", within(other == nullptr ? longest_grace_in(job.shares->pool) : grace_of(*other)));
+    if (parts_in(job.shares->pool).preemption)
+      leaves.emplace_back("within_s", within(other == nullptr ? longest_grace_in(job.shares->pool) : grace_of(*other)));
     rows.emplace_back(std::move(leaves));
     return;
   }

@@ -77,7 +77,7 @@ struct PolicyState {
   std::uint64_t passes = 0;
   std::uint64_t given_up = 0;  ///< Passes that failed or came too late.
   std::uint64_t preemptions = 0;
-  std::uint64_t barriers = 0;           ///< At which gangs have waited,
+  std::uint64_t barriers = 0;  ///< At which gangs have waited,
   std::uint64_t barriers_opened = 0;
   std::uint64_t barriers_given_up = 0;  ///< and those of which all slots were given back.
   Instant barriers_end = kNever;        ///< No gang that waits at one gives up earlier.

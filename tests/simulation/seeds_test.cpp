@@ -31,11 +31,16 @@ const std::map<std::string, std::string>& out_of_reach() {
 const std::map<std::string, std::string>& seldom_reached() {
   static const std::map<std::string, std::string> marks{
       {"a datum was dropped while it was made again", "one of thousands of worlds orders that where it is made again"},
+      {"a gang ends while it waits at a barrier", "an operator has to cancel it within a round trip"},
+      {"a gang gives all its reserved slots back", "a worker has to be lost within a round trip, or the end to be near"},
       {"a gang gives up the rest of its places", "a part of it has to be lost for a minute, with no worker that comes back"},
       {"a gang gives its promised places back",
        "a gang has to be promised what others leave, and these must not leave it within a grace of 200 ms"},
       {"a job stays in the pool where its work was claimed",
        "a supervisor has to end while a job with several pools runs in another than the first"},
+      {"a supervisor has left a gang at its barrier", "it has to stay away for longer than its silence is borne"},
+      {"a worker answers for a barrier that is over", "it has to answer while the supervisor gives up"},
+      {"what a gang has reserved was asked for again", "another share of it has to change within a round trip"},
       {"a newer attempt met a live one",
        "a supervisor that remembers waits for the end of the older one, unless what it has written was lost"},
   };

@@ -148,8 +148,7 @@ using WorkerAction = std::variant<
     worker_action::CancelFetch, worker_action::RestoreInput, worker_action::DropDatum, worker_action::SpillDatum,
     worker_action::ReleaseDatum, worker_action::CheckpointDatum, worker_action::AdoptCheckpoint,
     worker_action::SweepCheckpoints, worker_action::PinDatum, worker_action::SendReport, worker_action::SendDrainState,
-    worker_action::SendBarrierAnswer,
-    worker_action::SendExplanation, worker_action::Reclaim, worker_action::SendClaim, worker_action::Registered,
-    worker_action::RestartRunners, worker_action::WarmRunners, worker_action::Reject>;
+    worker_action::SendBarrierAnswer, worker_action::SendExplanation, worker_action::Reclaim, worker_action::SendClaim,
+    worker_action::Registered, worker_action::RestartRunners, worker_action::WarmRunners, worker_action::Reject>;
 
 }  // namespace penstock::worker

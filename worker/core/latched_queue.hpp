@@ -96,8 +96,8 @@ class LatchedQueue {
   void set_entitlement(JobSlot job, MilliSlots slots, std::int32_t fair_rank);
 
   // Slots that are kept for a job until it may begin: reservations.cpp.
-  /// Keeps so much of it free for the job, with what its own runs hold: all that becomes free, before anybody who waits.
-  /// Replaces what was reserved for it before. REQUIRES: nothing is offered; the job is closed.
+  /// Keeps so much of it free for the job, with what its own runs hold: all that becomes free, before anybody who
+  /// waits. Replaces what was reserved for it before. REQUIRES: nothing is offered; the job is closed.
   void reserve(JobSlot job, const ResourceVector& wanted);
   /// From the next `take` on: what of the job waits has them first, and what it leaves is everybody's. Idempotent.
   /// REQUIRES: nothing is offered.

@@ -46,9 +46,8 @@ void LatchedQueue::drop_reservation(JobSlot job) {
 }
 
 bool LatchedQueue::is_reserved(JobSlot job) const {
-  return std::any_of(reservations_.begin(), reservations_.end(), [&](const Reservation& each) {
-    return each.job == job && missing_of(each) == ResourceVector{};
-  });
+  return std::any_of(reservations_.begin(), reservations_.end(),
+                     [&](const Reservation& each) { return each.job == job && missing_of(each) == ResourceVector{}; });
 }
 
 MilliSlots LatchedQueue::reserved_for(JobSlot job) const {
@@ -65,8 +64,8 @@ ResourceVector LatchedQueue::missing_of(const Reservation& of) const {
   ResourceVector missing;
   missing.slots = at_least_none(of.wanted.slots - of.held.slots - own);
   missing.gpu = at_least_none(of.wanted.gpu - of.held.gpu - MilliGpu{own_part(of.wanted.gpu.value())});
-  missing.device_memory = at_least_none(of.wanted.device_memory - of.held.device_memory -
-                                        Bytes{own_part(of.wanted.device_memory.value())});
+  missing.device_memory =
+      at_least_none(of.wanted.device_memory - of.held.device_memory - Bytes{own_part(of.wanted.device_memory.value())});
   return missing;
 }
 

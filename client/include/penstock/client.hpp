@@ -389,7 +389,7 @@ struct JobOptions {
   std::string queue;
   std::vector<std::string> pools;   ///< By preference: the next where the one before has no room.
   std::vector<std::string> labels;  ///< It runs on workers that have one of these.
-  std::uint64_t grace_ms = 0;  ///< What is preempted of it has so long to save what it has; 0: the cluster's.
+  std::uint64_t grace_ms = 0;       ///< What is preempted of it has so long to save what it has; 0: the cluster's.
 };
 
 /// A connection to a cluster, or a cluster of its own. Any thread may use it.

@@ -107,9 +107,10 @@ TEST(PolicyLive, SighupReadsTheConfigurationAgainAndAWrongOneChangesNothing) {
 // Each of its members goes on only when all of them run, on two workers that another job keeps busy.
 TEST(PolicyLive, AGangOverTwoWorkersRunsAsAWhole) {
   const ScratchDirectory scratch;
-  const std::string config = scratch.write("policy.toml",
-                                           "[policy]\nperiod = \"50ms\"\n"
-                                           "[[policy.pool]]\nname = \"all\"\npreset = \"priority\"\npreemption = true\n");
+  const std::string config =
+      scratch.write("policy.toml",
+                    "[policy]\nperiod = \"50ms\"\n"
+                    "[[policy.pool]]\nname = \"all\"\npreset = \"priority\"\npreemption = true\n");
   ClusterProcesses cluster{{"--config", config, "--no-state"}};
   cluster.start_worker("w1", {"--slots", "2"});
   cluster.start_worker("w2", {"--slots", "2"});

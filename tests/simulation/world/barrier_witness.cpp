@@ -50,8 +50,7 @@ MilliSlots ReservationWitness::kept_from(JobId job, BandIndex band,
 
 std::string ReservationWitness::overdue(Instant now) const {
   for (const auto& [place, asked] : asked_)
-    if (now >= asked.until)
-      return "slots stay reserved for the gang of " + to_string(place.first) + " past their time";
+    if (now >= asked.until) return "slots stay reserved for the gang of " + to_string(place.first) + " past their time";
   return {};
 }
 

@@ -12,7 +12,8 @@ void WorkerHost::note_entitlements(const EntitlementBatch& batch) {
   entitlement_version_ = batch.version;
   for (const Entitlement& each : batch.entitlements)
     reservations_.told(each, world_.now(), world_.worker_config().barrier_margin);
-  for (const Entitlement& each : batch.entitlements) entitled_[{each.job, each.band}] = each.barrier == 0 ? each.slots : MilliSlots{};
+  for (const Entitlement& each : batch.entitlements)
+    entitled_[{each.job, each.band}] = each.barrier == 0 ? each.slots : MilliSlots{};
 }
 
 /// The second latch: what starts finds its job below its entitlement, whatever larger one there was before.

@@ -81,10 +81,11 @@ void nobody_waits_for_what_is_free(std::uint64_t seed) {
     for (std::uint32_t band = 0; band < builder.snapshot.bands.size(); ++band)
       RC_ASSERT(free_on(builder.snapshot, band) >= 0);
     if (pass < 4 || !plan.starts.empty() || !plan.preemptions.empty()) continue;
-    // A fair share may be held by who cannot use more of it; where shares are none, a free slot is anybody's.
-    if (parts.sharing == Sharing::None || quotas)
+    // Elsewhere a free slot may be within the share of who cannot use it, or nobody passes who is more important.
+    if (quotas)
       for (const Member& member : builder.snapshot.members)
-        for (std::uint32_t band = 0; member.state == MemberState::Pending && band < builder.snapshot.bands.size(); ++band)
+        for (std::uint32_t band = 0; member.state == MemberState::Pending && band < builder.snapshot.bands.size();
+             ++band)
           RC_ASSERT(!may_be_on(member, band) || free_on(builder.snapshot, band) == 0);
     return;
   }
