@@ -143,10 +143,25 @@ TEST_F(ClientTest, AJobIsSubmittedOnceUnderItsNameAndFoundByIt) {
   same.value(8);
   const Job again = submit(std::move(same), {.name = "seven", .owner = {}});
   EXPECT_EQ(job.number(), again.number());
+  EXPECT_TRUE(job.ours());
+  EXPECT_FALSE(again.ours()) << "one of the two releases it";
   Expected<Job> found = client.attach("seven");
   ASSERT_TRUE(found);
+  EXPECT_FALSE(found->ours());
   EXPECT_EQ(found->result(value).value(), 7);
   EXPECT_FALSE(client.attach("eight"));
+}
+
+TEST_F(ClientTest, AJobThatIsDetachedFromIsNotFollowedAndKept) {
+  GraphBuilder graph;
+  const auto value = graph.value(7);
+  Job job = submit(std::move(graph), {.name = "seven", .owner = {}});
+  Expected<Job> other = client.attach("seven");
+  ASSERT_TRUE(other);
+  job.detach();
+  EXPECT_EQ(other->result(value).value(), 7) << "it is given twice, and left once";
+  other->detach();
+  EXPECT_EQ(client.attach("seven")->result(value).value(), 7);
 }
 
 // Its results were released for all who had the job.
