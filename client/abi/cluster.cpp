@@ -162,7 +162,10 @@ void penstock_client::listen_to(penstock::client::Session& told) {
 void penstock_client::leave(penstock::JobId job) {
   const std::lock_guard lock{mutex};
   jobs.erase(job);
-  std::erase_if(news, [&](const penstock::JobProgress& progress) { return progress.job == job; });
+  // Whoever reads them until a job has ended is to hear that it has.
+  std::erase_if(news, [&](const penstock::JobProgress& progress) {
+    return progress.job == job && progress.state == penstock::JobState::Running;
+  });
 }
 
 void penstock_client::take(const penstock::JobProgress& progress) {

@@ -230,10 +230,7 @@ int32_t penstock_cancel_subtask(penstock_client* client, int64_t job, uint32_t s
 
 void penstock_detach(penstock_client* client, int64_t job) { client->session().detach(job_of(job)); }
 
-void penstock_release(penstock_client* client, int64_t job) {
-  client->session().release(job_of(job));
-  client->session().forget(job_of(job));
-}
+void penstock_release(penstock_client* client, int64_t job) { client->session().release(job_of(job)); }
 
 penstock_data* penstock_fetch(penstock_client* client, int64_t job, const uint32_t* subtasks, uint64_t count,
                               uint32_t output) {

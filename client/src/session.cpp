@@ -71,7 +71,7 @@ std::optional<Result<Session::Submitted>> Session::ask_for_job(const std::functi
                 [&] { return submissions_[submission].has_value() || end_.has_value() || renewals != renewals_; });
   const std::optional<SubmitReply> reply = submissions_[submission];
   submissions_.erase(submission);
-  unfollow_those_left();
+  forget_left();
   if (reply.has_value() && reply->job.valid()) return Submitted{reply->job, reply->existed, reply->ours};
   if (reply.has_value()) return reply->refusal;
   if (end_.has_value()) return *end_;
@@ -84,7 +84,7 @@ Result<Session::Submitted> Session::submit_again(const JobSpec& spec, const Grap
 
 Result<Session::Submitted> Session::submit_again(const JobSpec& wanted, const Graph& graph, const GraphHash& hash) {
   JobSpec spec = wanted;
-  spec.submitter = submitter_;
+  spec.submitter = ++submitter_;
   std::optional<Result<Submitted>> submitted = ask_for_job([&](std::uint64_t submission) {
     transport_->send(SubmitAgain{submission, {}, spec, hash});
   });
@@ -121,7 +121,7 @@ void Session::send_graph(std::uint64_t submission, const JobSpec& spec, Graph& g
 
 // Fault F06: under its name the same job is the same job, however often it is submitted.
 Result<Session::Submitted> Session::submit(JobSpec spec, Graph graph) {
-  spec.submitter = submitter_;
+  if (spec.submitter == 0) spec.submitter = ++submitter_;
   PENSTOCK_TRY(check_chunks(graph, transport_->chunk_bytes(), transport_->message_bytes_max()));
   for (;;) {
     std::optional<Result<Submitted>> submitted =
@@ -141,7 +141,7 @@ Result<JobId> Session::attach(const JobSelector& selector) {
   const std::optional<AttachReply> reply = attachments_[request];
   attachments_.erase(request);
   unanswered_.erase(request);
-  unfollow_those_left();
+  forget_left();
   if (!reply.has_value()) return *end_;
   if (!reply->job.valid()) return reply->refusal;
   return reply->job;
@@ -186,14 +186,29 @@ void Session::forget(JobId job) {
   leave(job);
 }
 
-void Session::detach(JobId job) {
+void Session::detach(JobId job) { give_back(job, false); }
+
+void Session::release(JobId job) { give_back(job, true); }
+
+void Session::give_back(JobId job, bool release) {
   const std::lock_guard telling{telling_};
   const std::lock_guard lock{mutex_};
   const auto found = jobs_.find(job);
-  if (found == jobs_.end() || --found->second.holders > 0) return;
+  if (found == jobs_.end()) {
+    if (release && !end_.has_value()) transport_->send(ReleaseJob{job});
+    return;
+  }
+  found->second.is_released |= release;
+  if (--found->second.holders > 0) return;
+  const bool is_released = found->second.is_released;
   leave(job);
-  left_.insert(job);
-  unfollow_those_left();
+  if (end_.has_value()) return;
+  left_[job] = next_request_;
+  forget_left();
+  if (is_released)
+    transport_->send(ReleaseJob{job});
+  else
+    transport_->send(UnfollowJob{job});
 }
 
 /// REQUIRES: both mutexes are held.
@@ -203,14 +218,29 @@ void Session::leave(JobId job) {
   changed_.notify_all();
 }
 
-/// REQUIRES: the mutex is held. Whoever is about to be given one of them is to be told of it: that is waited for.
-void Session::unfollow_those_left() {
-  if (!submissions_.empty() || !attachments_.empty()) return;
-  for (const JobId job : std::exchange(left_, {}))
-    if (!jobs_.contains(job) && !end_.has_value()) transport_->send(UnfollowJob{job});
+/// The answer to `request` gives the job to one more. REQUIRES: the mutex is held.
+Session::Followed& Session::give(JobId id, std::uint64_t request) {
+  Followed& job = jobs_[id];  // To be followed again, whatever happens next.
+  job.view.id = id;
+  ++job.holders;
+  if (const auto left = left_.find(id); left != left_.end() && request < left->second) attach_again(id);
+  return job;
 }
 
-void Session::release(JobId job) { transport_->send(ReleaseJob{job}); }
+/// REQUIRES: the mutex is held.
+void Session::attach_again(JobId job) {
+  const std::uint64_t request = next_request_++;
+  reattaching_[request] = job;
+  transport_->send(AttachJob{request, JobSelector{job, {}}});
+}
+
+/// Those that no answer under way can give anew. REQUIRES: the mutex is held.
+void Session::forget_left() {
+  std::uint64_t oldest = next_request_;
+  if (!submissions_.empty()) oldest = std::min(oldest, submissions_.begin()->first);
+  if (!attachments_.empty()) oldest = std::min(oldest, attachments_.begin()->first);
+  std::erase_if(left_, [&](const auto& left) { return left.second <= oldest; });
+}
 
 Result<Value> Session::ask(const std::string& command, const std::vector<std::string>& arguments, Duration timeout) {
   const std::string operator_name = user_name() + "@" + host_name();
@@ -249,12 +279,8 @@ void Session::take(const SubmitReply& reply) {
   if (found == submissions_.end()) return;
   found->second = reply;
   if (reply.job.valid()) {
-    Followed& job = jobs_[reply.job];  // To be followed again, whatever happens next.
-    job.view.id = reply.job;
-    job.is_told_again |= reply.existed;
-    // Who has it already and submits it once more has not lost the first answer.
-    found->second->ours = !reply.existed || (reply.ours && job.holders == 0);
-    ++job.holders;
+    give(reply.job, reply.submission).is_told_again |= reply.existed;
+    found->second->ours = !reply.existed || reply.ours;
   }
   changed_.notify_all();
 }
@@ -264,10 +290,7 @@ void Session::take(const AttachReply& reply) {
   if (const auto found = attachments_.find(reply.request); found != attachments_.end()) {
     found->second = reply;
     if (reply.job.valid()) {
-      Followed& job = jobs_[reply.job];
-      job.view.id = reply.job;
-      job.is_told_again = true;
-      ++job.holders;
+      give(reply.job, reply.request).is_told_again = true;
     }
   }
   if (const auto again = reattaching_.find(reply.request); again != reattaching_.end()) {
@@ -296,8 +319,11 @@ void Session::take(const JobProgress& progress) {
   }
   if (on_news) on_news(news);
   const std::lock_guard lock{mutex_};
-  take_in(jobs_[news.job].view, news);
-  if (news.state != JobState::Running) changed_.notify_all();
+  Followed& job = jobs_[news.job];
+  take_in(job.view, news);
+  if (news.state == JobState::Running) return;
+  if (std::exchange(job.is_told_again, false)) keep_last_of_each(job.view.outputs);
+  changed_.notify_all();
 }
 
 void Session::take_in(JobView& view, JobProgress& news) {
@@ -316,9 +342,7 @@ void Session::renew() {
   ++renewals_;
   for (const auto& [id, job] : jobs_) {
     if (job.view.state != JobState::Running) continue;
-    const std::uint64_t request = next_request_++;
-    reattaching_[request] = id;
-    transport_->send(AttachJob{request, JobSelector{id, {}}});
+    attach_again(id);
   }
   for (const auto& [request, message] : unanswered_) transport_->send(message);
   changed_.notify_all();

@@ -1,13 +1,13 @@
 // A client's conversation with a supervisor, for threads that wait.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -74,7 +74,7 @@ class Session {
   /// Called once for each time the job was given by `submit` or `attach`: after the last it is not followed any more,
   /// and nobody here is told of it. It goes on, and its outputs are kept as of one that nobody follows.
   void detach(JobId job);
-  /// The outputs of the job are needed no longer.
+  /// The same, and its outputs are needed no longer once nobody here holds it any more.
   void release(JobId job);
   /// Frees what is kept here of a job that has ended, or was released; nobody here is told of it any more.
   void forget(JobId job);
@@ -96,6 +96,7 @@ class Session {
     JobView view;
     ToldSubtasks told;
     std::uint32_t holders = 0;  ///< Calls that gave it and were not taken back.
+    bool is_released = false;   ///< By one of those that were.
     bool is_told_again = false;  ///< Outputs may stand in the view more than once; the last one counts.
   };
 
@@ -110,11 +111,15 @@ class Session {
   void send_graph(std::uint64_t submission, const JobSpec& spec, Graph& graph);
   static void take_in(JobView& view, JobProgress& news);
   bool is_over(JobId job) const;
+  void give_back(JobId job, bool release);
   void leave(JobId job);
-  void unfollow_those_left();
+  Followed& give(JobId job, std::uint64_t request);
+  void attach_again(JobId job);
+  void forget_left();
 
   std::unique_ptr<Transport> transport_;
-  const std::uint64_t submitter_;    ///< Told with each job, so that who repeats a submission is known by it.
+  std::atomic<std::uint64_t>
+      submitter_;                    ///< Another one for each job, so that who repeats a submission is known by it.
   std::mutex telling_;               ///< Held while news are told: nobody is told of a job that was left. Comes first.
   mutable std::mutex mutex_;         // Invariant above; tests/integration/cluster under the thread sanitizer.
   std::condition_variable changed_;  // Notified when anything but an answer may have come.
@@ -125,7 +130,9 @@ class Session {
   std::map<std::uint64_t, std::optional<AttachReply>> attachments_;
   std::map<std::uint64_t, Question> questions_;
   std::map<JobId, Followed> jobs_;
-  std::set<JobId> left_;  ///< Not followed any more, as is not said yet: an answer on its way may give one of them.
+  /// Jobs that were given back, and the first request after that: the answer to an earlier one may give one of them
+  /// anew, of which the supervisor has then heard that it is not followed.
+  std::map<JobId, std::uint64_t> left_;
   std::map<std::uint64_t, FromClient> unanswered_;  ///< Attachments and questions, to be said again.
   std::map<std::uint64_t, JobId> reattaching_;
   std::uint64_t renewals_ = 0;

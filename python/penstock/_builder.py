@@ -1,6 +1,7 @@
 """Graphs for engine authors: many subtasks as one job."""
 import contextlib
 import html
+import threading
 import time
 from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Union
 
@@ -138,11 +139,12 @@ class Results:
     """Those of a job, for all who hold it in this client. When the last of them forgets it, they are released if it was
     made here; else they are another's, and are only left."""
 
-    __slots__ = ("client", "number", "ours", "left", "remedy", "__weakref__")
+    __slots__ = ("client", "number", "ours", "left", "remedy", "lock", "__weakref__")
 
     def __init__(self, client, number):
         self.client, self.number, self.ours = client, number, False
         self.left = ""  # How, once nobody here has them any more.
+        self.lock = threading.Lock()
 
     def release(self):
         self._leave("released", "submit its graph again", self.client._library.release)
@@ -154,13 +156,29 @@ class Results:
         self.release() if self.ours else self.detach()
 
     def _leave(self, how, remedy, leave):
-        if not self.left:
+        with self.lock:
+            if self.left:
+                return
             self.left, self.remedy = how, remedy
-            with contextlib.suppress(ClientClosed), self.client._connection as handle:
-                leave(handle, self.number)
+        with contextlib.suppress(ClientClosed), self.client._connection as handle:
+            leave(handle, self.number)
 
     def __del__(self):
         self.close()
+
+
+class Closed:
+    """In place of the results of a `Job` that was closed; others may hold them still."""
+
+    left, remedy = "closed", "attach to it again"
+
+    def __init__(self, ours):
+        self.ours = ours
+
+    def release(self):
+        pass
+
+    detach = release
 
 
 class Job:
@@ -296,5 +314,6 @@ class Job:
         self._results.detach()
 
     def close(self) -> None:
-        """What forgetting it does: releases its results if this client has made it, and else detaches from it."""
-        self._results.close()
+        """What forgetting it does: the last `Job` of it in this client releases its results if this client has made it, and
+        else detaches from it."""
+        self._results = Closed(self.ours)

@@ -87,7 +87,7 @@ def test_a_job_that_was_detached_from_goes_on_and_is_not_followed(client):
         assert again.existed and not again.ours
         assert again.wait(30) == "succeeded"
         assert again.results() == [2]
-    assert "detached from" in again._repr_html_()
+    assert "closed" in again._repr_html_()
     again.detach()
     assert client.attach("left alone").results() == [2], "a job that was attached to is left, not released"
 
@@ -104,7 +104,21 @@ def test_a_name_that_this_client_has_submitted_already_stays_its_own(client):
     assert second.results() == [2]
     with second:
         pass
-    assert "released" in repr(second)
+    assert "closed" in repr(second)
+    with pytest.raises(errors.ResultLost):
+        client.attach("twice").results()  # The last who had it was the one who made it.
+
+
+def test_a_job_that_is_closed_is_taken_from_nobody_else_here(client):
+    graph = client.graph()
+    graph.add(functions.increment, 1)
+    job = graph.submit(name="held twice")
+    with client.attach("held twice") as other:
+        assert other.results() == [2]
+    with pytest.raises(errors.ResultLost, match="was closed"):
+        other.results()
+    gc.collect()
+    assert job.results() == [2]
 
 
 def test_a_failure_fails_the_job_with_its_exception(client):

@@ -246,12 +246,13 @@ void SupervisorCore::release_for(Job& job, ClientId client) {
   unfollow(job, client);
   if (job.state != JobState::Running) return release_job(job);
   const bool has_name = job.spec.name != to_string(job.id);
-  if (has_name || std::exchange(job.release_when_returned, true)) return;
+  if (has_name || !job.followers.empty() || std::exchange(job.release_when_returned, true)) return;
   record_change(job);
 }
 
 // REQUIRES: it has ended.
 void SupervisorCore::release_job(Job& job) {
+  PENSTOCK_CHECK(job.state != JobState::Running);
   const bool was_unneeded = std::exchange(job.release_when_returned, job.borrowers > 0);
   if (job.release_when_returned) {
     if (!was_unneeded && !job.outputs.empty()) record_end(job);

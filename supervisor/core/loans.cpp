@@ -73,7 +73,7 @@ void SupervisorCore::return_loans(const Job& job) {
     if (!knows(id)) continue;
     Job& lender = *jobs_[id.value()];
     if (--lender.borrowers > 0) continue;
-    if (lender.release_when_returned) {
+    if (lender.release_when_returned && lender.state != JobState::Running) {
       PENSTOCK_COVERAGE_MARK("a lender was released after what it had lent");
       release_job(lender);
     }

@@ -124,6 +124,8 @@ void SupervisorCore::follow(Job& job, ClientId client) {
   if (job.news_count > 0) send_news_of(job);
   send_to_client(client, everything_so_far(job));
   job.followers.push_back(client);
+  // Somebody wants it after all, also when he is cut off for a while at its end.
+  if (job.state == JobState::Running && std::exchange(job.release_when_returned, false)) record_change(job);
 }
 
 void SupervisorCore::unfollow(Job& job, ClientId client) {

@@ -163,7 +163,7 @@ void backfill(SlotPass& pass) {
     }
     if (outcome.verdict != BackfillVerdict::Reserved) continue;
     if (blocked.reserved == kNone) blocked.reserved = subject.workload;
-    pass.plan().reservations.push_back({member, {}, {}, outcome.at});
+    if (!pass.keeps_place(member)) pass.plan().reservations.push_back({member, {}, {}, outcome.at});
   }
 }
 

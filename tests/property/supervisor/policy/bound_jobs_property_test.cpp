@@ -13,11 +13,16 @@ namespace {
 
 constexpr int kPassesMax = 40;
 
-void bind(Member& member, std::uint32_t band) { member.allowed_bands = {band}; }
+void bind(Snapshot& snapshot, Member& member, std::uint32_t band) {
+  const std::vector<std::uint32_t> only{band};
+  auto& lists = snapshot.band_lists;
+  const auto known = std::find(lists.begin(), lists.end(), only);
+  member.band_list = static_cast<std::uint32_t>(known - lists.begin());
+  if (known == lists.end()) lists.push_back(only);
+}
 
-bool may_be_on(const Member& member, std::uint32_t band) {
-  return member.allowed_bands.empty() ||
-         std::find(member.allowed_bands.begin(), member.allowed_bands.end(), band) != member.allowed_bands.end();
+bool may_be_on(const Snapshot& snapshot, const Member& member, std::uint32_t band) {
+  return member.band_list == kNone || snapshot.band_lists[member.band_list].front() == band;
 }
 
 std::int64_t free_on(const Snapshot& snapshot, std::uint32_t band) {
@@ -42,7 +47,7 @@ void add_job(PolicyBuilder& builder, Rng& rng, bool quotas) {
       builder.wants(1);
     else
       builder.waiting(1);
-    if (bound) bind(builder.last_member(), static_cast<std::uint32_t>(rng.below(bands)));
+    if (bound) bind(builder.snapshot, builder.last_member(), static_cast<std::uint32_t>(rng.below(bands)));
   }
 }
 
@@ -73,9 +78,11 @@ void nobody_waits_for_what_is_free(std::uint64_t seed) {
     const Plan plan = engine.pass(builder.snapshot);
     RC_ASSERT(plan == engine.pass(builder.snapshot));
     for (const Start& start : plan.starts)
-      for (const Place& place : start.places) RC_ASSERT(may_be_on(builder.snapshot.members[start.member], place.band));
+      for (const Place& place : start.places)
+        RC_ASSERT(may_be_on(builder.snapshot, builder.snapshot.members[start.member], place.band));
     for (const Reservation& each : plan.reservations)
-      for (const Place& place : each.places) RC_ASSERT(may_be_on(builder.snapshot.members[each.member], place.band));
+      for (const Place& place : each.places)
+        RC_ASSERT(may_be_on(builder.snapshot, builder.snapshot.members[each.member], place.band));
     builder.carry_out(plan);
     if (quotas) builder.keep_promises(plan);
     for (std::uint32_t band = 0; band < builder.snapshot.bands.size(); ++band)
@@ -86,7 +93,7 @@ void nobody_waits_for_what_is_free(std::uint64_t seed) {
       for (const Member& member : builder.snapshot.members)
         for (std::uint32_t band = 0; member.state == MemberState::Pending && band < builder.snapshot.bands.size();
              ++band)
-          RC_ASSERT(!may_be_on(member, band) || free_on(builder.snapshot, band) == 0);
+          RC_ASSERT(!may_be_on(builder.snapshot, member, band) || free_on(builder.snapshot, band) == 0);
     return;
   }
   RC_FAIL("the passes do not come to rest");

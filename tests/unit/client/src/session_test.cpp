@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <set>
 #include <thread>
 
 namespace penstock::client {
@@ -138,18 +140,35 @@ TEST_F(SessionTest, WhoWaitsForAJobThatIsLeftIsTold) {
   waiter.join();
 }
 
-// It would have cut off who is about to be given the job.
-TEST_F(SessionTest, AJobIsNotUnfollowedWhileAnAnswerMayGiveItAnew) {
+// The supervisor hears that the job is left after it has given it to another.
+TEST_F(SessionTest, WhatAnAnswerUnderWayGivesAnewIsFollowedAgain) {
   follow(1, 0);
   std::thread engine{[&] { EXPECT_EQ(session.attach({JobId::none(), "job"}).value(), JobId{1}); }};
   const auto attach = std::get<AttachJob>(wire->wait_for(1));
   session.detach(JobId{1});
-  EXPECT_EQ(wire->sent(), 2U);
+  EXPECT_EQ(std::get<UnfollowJob>(wire->wait_for(2)).job, JobId{1});
   supervisor.on_message(AttachReply{attach.request, JobId{1}, 6, {}});
-  supervisor.on_message(news(0, 5, JobState::Succeeded));
+  const auto again = std::get<AttachJob>(wire->wait_for(3));
+  EXPECT_EQ(again.job.id, JobId{1});
   engine.join();
-  EXPECT_EQ(wire->sent(), 2U);
+  supervisor.on_message(AttachReply{again.request, JobId{1}, 6, {}});
+  supervisor.on_message(news(0, 5, JobState::Succeeded));
   EXPECT_EQ(session.wait(JobId{1}).value(), JobState::Succeeded);
+  session.detach(JobId{1});
+  follow(1, 5);
+  EXPECT_EQ(wire->sent(), 6U) << "it was asked for after it had been left";
+}
+
+// The other one would have waited for ever.
+TEST_F(SessionTest, AJobIsReleasedWhenTheLastWhoHoldsItGivesItBack) {
+  follow(1, 0);
+  follow(1, 1);
+  session.release(JobId{1});
+  EXPECT_EQ(wire->sent(), 2U);
+  supervisor.on_message(news(0, 5, JobState::Succeeded));
+  EXPECT_EQ(session.wait(JobId{1}).value(), JobState::Succeeded);
+  session.detach(JobId{1});
+  EXPECT_EQ(std::get<ReleaseJob>(wire->wait_for(2)).job, JobId{1});
 }
 
 TEST_F(SessionTest, OutputsThatAreToldAgainStandOnceInAView) {
@@ -242,6 +261,7 @@ TEST_F(SessionTest, SubmitsAgainWhatWasNotAnswered) {
   supervisor.on_renewed();
   const auto second = std::get<SubmitChunk>(wire->wait_for(1));
   EXPECT_NE(first.submission, second.submission) << "chunks of both must not be taken for one graph";
+  EXPECT_EQ(first.spec.submitter, second.spec.submitter);
   EXPECT_EQ(first.graph, second.graph);
   supervisor.on_message(SubmitReply{second.submission, JobId{7}, true, {}});
   engine.join();
@@ -258,15 +278,14 @@ TEST_F(SessionTest, AJobThatExistedIsOursOnlyIfItsFirstAnswerWasLost) {
     supervisor.on_message(SubmitReply{chunk.submission, JobId{7}, existed, {}, same_submitter});
     engine.join();
   };
-  submit(0, true, false);  // Another's.
+  submit(0, true, false);  // Another's, or of an earlier call of ours.
   session.detach(JobId{7});
   submit(2, true, true);  // As if the answer to a first one had been lost.
-  submit(3, true, true);  // Once more, though it has the job.
   session.forget(JobId{7});
-  submit(4, false, false);
-  EXPECT_EQ(ours, (std::vector<bool>{false, true, false, true}));
-  EXPECT_NE(submitters.front(), 0U);
-  EXPECT_EQ(submitters, std::vector<std::uint64_t>(4, submitters.front()));
+  submit(3, false, false);
+  EXPECT_EQ(ours, (std::vector<bool>{false, true, true}));
+  EXPECT_EQ(std::count(submitters.begin(), submitters.end(), 0U), 0);
+  EXPECT_EQ((std::set<std::uint64_t>{submitters.begin(), submitters.end()}).size(), 3U) << "each call has its own";
 }
 
 TEST_F(SessionTest, WithoutANameItIsNotSubmittedTwice) {

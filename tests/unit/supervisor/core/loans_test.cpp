@@ -79,6 +79,29 @@ TEST(Loans, AJobIsNotReleasedBeforeThoseThatBorrowFromItHaveEnded) {
   supervisor.ignore();
 }
 
+// What it still had to run was forgotten with it.
+TEST(Loans, AJobThatIsReleasedWhileItRunsOutlivesThoseThatBorrowFromIt) {
+  SupervisorHarness supervisor;
+  supervisor.join();
+  supervisor.join();
+  supervisor.submit(GraphBuilder{}.sources(2).build());
+  supervisor.submit(borrower(), named("reader", Keep::Nothing));
+  const std::uint32_t first = supervisor.job(1).hot[0].band.value() + 1;
+  const std::uint32_t second = supervisor.job(1).hot[1].band.value() + 1;
+  supervisor.succeed(first, 0, {{0, 100}});
+  supervisor.client_says(ReleaseJob{JobId{1}});
+  supervisor.succeed(first, 0, {{0, 100}}, 2);
+  supervisor.succeed(first, 1, {}, 2);
+  EXPECT_EQ(supervisor.state(2), JobState::Succeeded);
+  EXPECT_EQ(supervisor.state(1), JobState::Running);
+  supervisor.succeed(second, 1, {{0, 100}});
+  EXPECT_EQ(supervisor.state(1), JobState::Succeeded);
+  const auto forgotten = supervisor.take<ForgetJob>();
+  EXPECT_TRUE(
+      std::any_of(forgotten.begin(), forgotten.end(), [](const auto& told) { return told.second.job == JobId{1}; }));
+  supervisor.ignore();
+}
+
 TEST(Loans, WhatNobodyWantsAnyMoreIsNotForgottenWhileItIsLent) {
   SupervisorConfig config;
   config.results_keep = std::chrono::seconds{1};
