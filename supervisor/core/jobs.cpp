@@ -93,9 +93,9 @@ void SupervisorCore::place_sources(Job& job) {
     for (; next < end; ++next) {
       const std::uint32_t subtask = sources[next];
       const Template& wanted = job.shape->template_of(subtask);
-      const bool troubled =
-          (job.hot[subtask].flags & SubtaskFlag::kTroubled) != 0;  // It may not run anywhere any more.
-      const bool anywhere = !troubled && eligible_bands(job, job.shape->template_index(subtask)).everywhere &&
+      const SubtaskHistory* history = job.histories.empty() ? nullptr : job.histories.find(SubtaskIndex{subtask});
+      const bool avoids = history != nullptr && (history->larger.valid() || !history->tried.empty());
+      const bool anywhere = !avoids && eligible_bands(job, job.shape->template_index(subtask)).everywhere &&
                             !wants_gpu(wanted) && wanted.preferred.empty() && job.shape->loan_of(subtask) == nullptr;
       if (!anywhere) {
         become_placeable(job, subtask);
