@@ -98,10 +98,13 @@ def test_who_submits_again_after_the_supervisor_has_died_still_owns_the_job(clus
     with Client(cluster.address) as owner:
         job = named(owner, "one", functions.increment, 1)
         assert job.results(60) == [2]
-        job.detach()
         cluster.restart_supervisor()
         again = named(owner, "one", functions.increment, 1)
         assert again.existed and again.ours and again.number == job.number
+        number = job.number
+        job.detach()
+        again = named(owner, "one", functions.increment, 1)
+        assert again.existed and not again.ours and again.number == number, "it was left to others"
 
 
 def test_calls_run_on_workers_of_their_own(cluster):

@@ -190,7 +190,7 @@ def test_labels_and_pools_reach_the_supervisor(client):
 def test_a_job_asks_for_grace_within_what_the_site_allows(client):
     graph = client.graph()
     graph.add(functions.increment, 1)
-    with pytest.raises(PenstockError, match="grace of 3600 s is above `policy.grace_max`, which is 300 s"):
+    with pytest.raises(PenstockError, match="grace of 3600 s: is above `policy.grace_max`, which is 300 s"):
         graph.submit(grace=3600)
     graph = client.graph()
     graph.add(functions.increment, 1)

@@ -21,6 +21,7 @@ const std::map<std::string, std::string>& out_of_reach() {
       {"a log was cut to its part of the answer", "simulated programs write nothing"},
       {"a job that was released while it ran was released at its end", "simulated clients release what has ended"},
       {"a worker of protocol 1.0 was asked for a log", "simulated workers are of today, and nobody asks them"},
+      {"what would free a job is looked for", "only for a person who asks, and nobody asks simulated supervisors"},
       {"outputs found no room for too long", "it is a failure, and simulated disks take something in the end"},
       {"outputs were larger than the store", "it is a failure, and simulated stores hold every output"},
   };
@@ -41,6 +42,9 @@ const std::map<std::string, std::string>& seldom_reached() {
       {"a supervisor has left a gang at its barrier", "it has to stay away for longer than its silence is borne"},
       {"a worker answers for a barrier that is over", "it has to answer while the supervisor gives up"},
       {"what a gang has reserved was asked for again", "another share of it has to change within a round trip"},
+      {"a job goes where its work is claimed late", "a worker has to come back late to a job that holds nothing in its list of pools"},
+      {"work is claimed late in a pool that its job has left", "the same of a job that has begun in another pool of its list"},
+      {"who lends drains for long", "all who hold what is lent have to drain while somebody waits for it"},
       {"a newer attempt met a live one",
        "a supervisor that remembers waits for the end of the older one, unless what it has written was lost"},
   };
