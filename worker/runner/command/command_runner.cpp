@@ -210,6 +210,7 @@ void CommandRunner::start(CommandRun run) {
   running.started = monotonic_now();
   if (!state_->gather_input(running)) return;
   running.device.emplace(state_->config.tier, running.run.program.request.device_memory);
+  if (running.device->bytes() > Bytes{0}) state_->config.tier->make_free();
   if (const Result<void> launched = state_->launch(running); !launched) {
     state_->release(running);
     return state_->tell(running, failure_of(class_of(launched.error()), to_string(launched.error())));

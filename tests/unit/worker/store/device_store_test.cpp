@@ -65,7 +65,8 @@ TEST_F(DeviceStoreTest, DataLeaveForWhatARunHasRequested) {
     ASSERT_TRUE(buffer);
     half.put(key(number), std::move(buffer).value());
   }
-  ASSERT_TRUE(half.claim(Bytes{80}));
+  half.claim(Bytes{80});
+  ASSERT_TRUE(half.make_free());
   EXPECT_EQ(device.used(), 0U) << "one of them would have been too much";
   EXPECT_NE(host.find(key(1)), nullptr);
   EXPECT_TRUE(half.pin(key(1)).error().code == ErrorCode::ResourceExhausted);
@@ -90,10 +91,54 @@ TEST_F(DeviceStoreTest, WhatIsPinnedStaysWhateverIsRequested) {
   ASSERT_TRUE(buffer);
   half.put(key(1), std::move(buffer).value());
   const Result<std::uint64_t> pinned = half.pin(key(1));
-  EXPECT_TRUE(half.claim(Bytes{90}));
+  half.claim(Bytes{90});
+  EXPECT_TRUE(half.make_free());
   EXPECT_EQ(device.used(), 30U);
   half.unpin(key(1), *pinned);
   half.unclaim(Bytes{90});
+}
+
+// Found by a review: the store could never bring what a run reads that has claimed all of the device.
+TEST_F(DeviceStoreTest, WhatARunReadsBecomesDataOutOfItsClaim) {
+  ASSERT_TRUE(make(1, 60));
+  ASSERT_TRUE(store.to_host(key(1)));
+  DeviceStore whole{device, host, Bytes{100}, Bytes{100}};
+  store.clear();
+  whole.claim(Bytes{100});
+  ASSERT_TRUE(whole.make_free());
+  EXPECT_EQ(whole.pin(key(1)).error().code, ErrorCode::ResourceExhausted) << "it is no part of what was claimed";
+  Bytes promised{100};
+  device.broken = true;
+  EXPECT_FALSE(whole.pin(key(1), promised));
+  EXPECT_EQ(promised, Bytes{100}) << "it is not there, and is claimed still";
+  device.broken = false;
+  EXPECT_FALSE(whole.pin_if_here(key(1), promised));
+  const Result<std::uint64_t> pinned = whole.pin(key(1), promised);
+  ASSERT_TRUE(pinned);
+  EXPECT_EQ(promised, Bytes{40});
+  EXPECT_EQ(whole.allocate(Bytes{1}).error().code, ErrorCode::ResourceExhausted) << "the rest is claimed";
+  whole.unpin(key(1), *pinned);
+  whole.unclaim(promised);
+  EXPECT_TRUE(whole.allocate(Bytes{40}));
+}
+
+// Found by a review: the loop's thread claimed, and waited until the whole device had been copied.
+TEST_F(DeviceStoreTest, WhoClaimsWaitsForNoCopyAndNobodyLeavesForWhoHasEnded) {
+  DeviceStore half{device, host, Bytes{100}, Bytes{100}};
+  for (const std::uint32_t number : {1U, 2U, 3U}) {
+    Result<DeviceBuffer> buffer = half.allocate(Bytes{30});
+    ASSERT_TRUE(buffer);
+    half.put(key(number), std::move(buffer).value());
+  }
+  half.claim(Bytes{100});
+  EXPECT_EQ(device.used(), 90U);
+  device.while_reading = [&] {
+    half.claim(Bytes{1});
+    half.unclaim(Bytes{101});
+  };
+  EXPECT_TRUE(half.make_free());
+  EXPECT_EQ(half.spilled(), 1U);
+  EXPECT_EQ(half.used(), Bytes{60});
 }
 
 TEST_F(DeviceStoreTest, FromTheDiskItComesBackThroughTheHost) {
