@@ -33,8 +33,8 @@ class DeviceStore {
   /// the host has no memory for who should leave; then nothing has changed but for those that have left. `promised` of it
   /// was claimed before, and is so no longer if it is there.
   Result<DeviceBuffer> allocate(Bytes bytes, Bytes promised = Bytes{0});
-  /// Promises so much of the device to a run that manages its memory itself: data take no more than the rest from now on,
-  /// until `unclaim`. Who is there already leaves with `make_free`. Neither waits.
+  /// Promises so much of the device to a run that manages its memory itself: data take no more than the rest from now
+  /// on, until `unclaim`. Who is there already leaves with `make_free`. Neither waits.
   void claim(Bytes bytes);
   /// REQUIRES: so much is claimed.
   void unclaim(Bytes bytes);

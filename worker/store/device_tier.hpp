@@ -47,7 +47,7 @@ class DeviceTier : public DataTier {
   const Bytes capacity_;
   const Bytes device_;
   const std::string library_;
-  std::mutex opening_;                         ///< Guards the next two, for as long as opening takes.
+  std::mutex opening_;  ///< Guards the next two, for as long as opening takes.
   std::unique_ptr<DeviceMemory> memory_;
   std::unique_ptr<DeviceStore> store_;
   std::mutex claiming_;                        ///< Guards the next, and that `opened_` is set. Never held for long.
@@ -59,7 +59,7 @@ class DeviceTier : public DataTier {
 class DeviceClaim {
  public:
   DeviceClaim() = default;
-  /// Nobody leaves for it before `DeviceTier::make_free`. `tier` null: there is no device. REQUIRES: the tier outlives it.
+  /// Nobody leaves for it before `DeviceTier::make_free`. `tier` null: there is none. REQUIRES: the tier outlives it.
   DeviceClaim(DeviceTier* tier, Bytes bytes) : tier_(bytes > Bytes{0} ? tier : nullptr), bytes_(bytes) {
     if (tier_ != nullptr) tier_->claim(bytes_);
   }

@@ -388,8 +388,8 @@ TEST_F(CommandRunnerTest, ManyRunInTurn) {
 class CommandsOnADevice : public CommandRunnerTest {
  protected:
   CommandsOnADevice() {
-    auto made = std::make_shared<DeviceTier>(store, "GPU-11111111-aaaa-bbbb-cccc-000000000001", Bytes{1000}, Bytes{1000},
-                                             PENSTOCK_FAKE_CUDA);
+    auto made = std::make_shared<DeviceTier>(store, "GPU-11111111-aaaa-bbbb-cccc-000000000001", Bytes{1000},
+                                             Bytes{1000}, PENSTOCK_FAKE_CUDA);
     config.tier = made.get();
     store.add_tier(made);
     DeviceStore* const device = made->open().value();
@@ -398,8 +398,10 @@ class CommandsOnADevice : public CommandRunnerTest {
     gate = gate_opened.get_future().share();
     hook = static_cast<void (**)()>(::dlsym(::dlopen(PENSTOCK_FAKE_CUDA, RTLD_NOW), "fake_cuda_before_reading"));
     *hook = [] {
-      if (std::this_thread::get_id() == loop_thread) ++read_on_loop;
-      else gate.wait();
+      if (std::this_thread::get_id() == loop_thread)
+        ++read_on_loop;
+      else
+        gate.wait();
     };
     loop_thread = std::this_thread::get_id();
     read_on_loop = 0;
@@ -441,6 +443,21 @@ TEST_F(CommandsOnADevice, TheLoopGoesOnWhileDataLeaveForAProgram) {
   EXPECT_EQ(output_of(1), "trained\n");
   EXPECT_EQ(config.tier->used(), Bytes{0});
   EXPECT_EQ(read_on_loop, 0);
+}
+
+TEST_F(CommandsOnADevice, TheLoopGoesOnWhileInputsComeFromADevice) {
+  CommandRun run = shell("wc -c");
+  run.inputs = {{{JobId{1}, SubtaskIndex{1}}, 0}, {{JobId{1}, SubtaskIndex{1}}, 1}};
+  open().start(std::move(run));
+  EXPECT_TRUE(end_of(shell("echo beside", 2)).succeeded);
+  EXPECT_FALSE(ends.contains(1));
+  open_gate();
+  run_until([&] { return ends.contains(1); });
+  EXPECT_EQ(output_of(1), "800\n");
+  EXPECT_EQ(read_on_loop, 0);
+  CommandRun lost = shell("cat", 3);
+  lost.inputs = {{{JobId{1}, SubtaskIndex{9}}, 0}};
+  EXPECT_EQ(end_of(std::move(lost)).failure->failure, FailureClass::InputLost);
 }
 
 TEST_F(CommandsOnADevice, WhoWaitsForTheDeviceCanBeStopped) {

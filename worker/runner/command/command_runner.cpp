@@ -16,12 +16,12 @@
 #include "common/runtime/clock.hpp"
 #include "common/runtime/process.hpp"
 #include "worker/runner/command/captured_output.hpp"
+#include "worker/runner/command/checkpoint_directory.hpp"
 #include "worker/runner/command/command_line.hpp"
 #include "worker/runner/command/daemons.hpp"
 #include "worker/runner/command/group_guard.hpp"
 #include "worker/runner/command/input_feed.hpp"
 #include "worker/runner/command/memory_groups.hpp"
-#include "worker/runner/command/checkpoint_directory.hpp"
 #include "worker/runner/command/spool.hpp"
 #include "worker/store/spill_thread.hpp"
 
@@ -137,7 +137,8 @@ struct CommandRunner::State {
 
   using Runs = std::map<std::uint64_t, std::unique_ptr<Running>>;
 
-  void wait_for_device(std::unique_ptr<Running> owned);
+  std::vector<DataKey> inputs_elsewhere(const CommandRun& run) const;
+  void wait_for_device(std::unique_ptr<Running> owned, std::vector<DataKey> inputs);
   void begin(std::unique_ptr<Running> owned);
   Result<void> launch(Running& running);
   Result<void> check_texts(const CommandRun& run) const;
@@ -179,8 +180,9 @@ struct CommandRunner::State {
   std::int64_t measured = 0;  ///< What was told last.
   std::array<char, kReadBytes> scratch;
   Runs runs;
-  std::shared_ptr<State*> self = std::make_shared<State*>(this);  ///< For what is posted to the loop, which outlives us.
-  SpillThread device_thread;  // Last: its work uses the tier until it has ended.
+  /// For what is posted to the loop, which outlives us.
+  std::shared_ptr<State*> self = std::make_shared<State*>(this);
+  SpillThread device_thread;  // Last: its work uses the above until it has ended.
 };
 
 CommandRunner::CommandRunner(Loop& loop, ObjectStore& store, CommandRunnerConfig config, OnEnd on_end)
@@ -215,32 +217,43 @@ void CommandRunner::start(CommandRun run) {
   auto owned = std::make_unique<Running>(std::move(run), state_->config);
   Running& running = *owned;
   running.started = monotonic_now();
-  if (!state_->gather_input(running)) return;
   running.device.emplace(state_->config.tier, running.run.program.request.device_memory);
-  if (running.device->bytes() > Bytes{0} && state_->config.tier->is_open())
-    state_->wait_for_device(std::move(owned));
+  std::vector<DataKey> elsewhere = state_->inputs_elsewhere(running.run);
+  if (!elsewhere.empty() || (running.device->bytes() > Bytes{0} && state_->config.tier->is_open()))
+    state_->wait_for_device(std::move(owned), std::move(elsewhere));
   else
     state_->begin(std::move(owned));
 }
 
+// What is not in the host's memory is on a device.
+std::vector<DataKey> CommandRunner::State::inputs_elsewhere(const CommandRun& run) const {
+  std::vector<DataKey> elsewhere;
+  if (!run.program.standard_input.empty()) return elsewhere;
+  for (const DataKey& key : run.inputs)
+    if (key.producer.job.valid() && store.find_here(key) == nullptr) elsewhere.push_back(key);
+  return elsewhere;
+}
+
 // Data of a whole device take seconds to leave it, and the loop carries the heartbeats of the worker.
-void CommandRunner::State::wait_for_device(std::unique_ptr<Running> owned) {
+void CommandRunner::State::wait_for_device(std::unique_ptr<Running> owned, std::vector<DataKey> inputs) {
   const std::uint64_t turn = turns++;
   waiting[turn] = std::move(owned);
-  device_thread.add(SpillThread::Turn::Waited,
-                    [tier = config.tier, turn, &on = loop, weak = std::weak_ptr<State*>{self}] {
-                      tier->make_free();
-                      on.post([turn, weak] {
-                        const std::shared_ptr<State*> state = weak.lock();
-                        if (state == nullptr) return;
-                        auto node = (*state)->waiting.extract(turn);
-                        if (!node.empty()) (*state)->begin(std::move(node.mapped()));
-                      });
-                    });
+  DeviceTier* const tier = waiting[turn]->device->bytes() > Bytes{0} ? config.tier : nullptr;
+  device_thread.add(SpillThread::Turn::Waited, [this, tier, turn, inputs = std::move(inputs)] {
+    for (const DataKey& key : inputs) store.find(key);  // From now on it is on the host as well.
+    if (tier != nullptr) tier->make_free();
+    loop.post([turn, weak = std::weak_ptr<State*>{self}] {
+      const std::shared_ptr<State*> state = weak.lock();
+      if (state == nullptr) return;
+      auto node = (*state)->waiting.extract(turn);
+      if (!node.empty()) (*state)->begin(std::move(node.mapped()));
+    });
+  });
 }
 
 void CommandRunner::State::begin(std::unique_ptr<Running> owned) {
   Running& running = *owned;
+  if (!gather_input(running)) return;
   if (const Result<void> launched = launch(running); !launched) {
     release(running);
     return tell(running, failure_of(class_of(launched.error()), to_string(launched.error())));

@@ -63,8 +63,9 @@ struct CommandRunnerConfig {
 /// - When the program itself has ended its attempt has: what is left of its process group is killed, so that nothing
 ///   uses a slot that has been given to another. What it has written until then is kept. Daemons that have left the
 ///   group are ended as well where the process is the runner's own (`ends_daemons`).
-/// - One that requests memory of the band's GPU begins when the data that lie in its way have left: they do so on a
-///   thread of the runner's. While it waits for them it can be stopped.
+/// - One that requests memory of the band's GPU begins when the data in its way have left that, and one whose inputs
+/// are
+///   on a device when they are on the host: both on a thread of the runner's. Meanwhile it can be stopped.
 /// - Limits of time and the grace between asking and killing are decisions of the core, which calls `stop`. A request
 ///   for memory becomes a limit where control groups can be written.
 /// - Programs do not outlive the worker, not even one that is killed (GroupGuard).

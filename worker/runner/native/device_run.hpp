@@ -12,8 +12,8 @@
 
 namespace penstock::worker {
 
-/// What it has requested of the device is claimed until it ends. What it reads and makes there is a part of that: inputs
-/// that it has asked for are pinned until it ends; outputs belong to it until they are kept. Of the run's thread.
+/// What it has requested is claimed until it ends, and what it reads and makes there is a part of that: inputs that it
+/// has asked for are pinned until it ends; outputs belong to it until they are kept. Of the run's thread.
 class DeviceRun {
  public:
   /// `tier` null: its band has no device. REQUIRES: all of these outlive it.
@@ -23,12 +23,12 @@ class DeviceRun {
   DeviceRun(const DeviceRun&) = delete;
   DeviceRun& operator=(const DeviceRun&) = delete;
 
-  /// Data leave for what it has requested; seconds for a whole device. `knows_devices`: its inputs that are there stay, as
-  /// if it had asked for them.
+  /// Data leave for what it has requested; seconds for a whole device. `knows_devices`: its inputs that are there stay,
+  /// as if it had asked for them.
   void make_free(bool knows_devices);
   /// Where an input is there. Errors: Unsupported without a device or its driver; NotFound; as `DeviceStore::pin`.
   Result<std::uint64_t> input(std::uint64_t index);
-  /// One that it has not asked for on the device may leave that for the run. Errors: NotFound; as `DeviceStore::to_host`.
+  /// One that it has not asked for on the device may leave it now. Errors: NotFound; as `DeviceStore::to_host`.
   Result<BlobPtr> input_on_host(std::uint64_t index);
   /// Memory for an output; asking again gives new memory. Errors: as `DeviceStore::allocate`.
   Result<std::uint64_t> output(std::uint32_t index, Bytes bytes);
