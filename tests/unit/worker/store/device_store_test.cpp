@@ -6,6 +6,7 @@
 #include <future>
 #include <map>
 #include <optional>
+#include <thread>
 
 #include "common/base/rng.hpp"
 #include "tests/unit/worker/store/fake_device.hpp"
@@ -139,6 +140,41 @@ TEST_F(DeviceStoreTest, WhoClaimsWaitsForNoCopyAndNobodyLeavesForWhoHasEnded) {
   EXPECT_TRUE(half.make_free());
   EXPECT_EQ(half.spilled(), 1U);
   EXPECT_EQ(half.used(), Bytes{60});
+}
+
+TEST_F(DeviceStoreTest, RunsBesideEachOtherGiveBackAllThatTheyClaim) {
+  DeviceStore shared{device, host, Bytes{100}, Bytes{100}};
+  for (std::uint32_t number = 1; number <= 5; ++number) {
+    Result<DeviceBuffer> buffer = shared.allocate(Bytes{20});
+    ASSERT_TRUE(buffer);
+    device.fill(buffer->address(), static_cast<std::byte>(number));
+    shared.put(key(number), std::move(buffer).value());
+  }
+  const auto run_many = [&](std::uint64_t seed) {
+    Rng random{seed};
+    for (int run = 0; run < 200; ++run) {
+      Bytes rest{random.between(1, 50)};
+      shared.claim(rest);
+      EXPECT_TRUE(shared.make_free());
+      const auto number = static_cast<std::uint32_t>(random.between(1, 5));
+      if (const Result<std::uint64_t> pinned = shared.pin(key(number), rest)) shared.unpin(key(number), *pinned);
+      shared.unclaim(rest);
+    }
+  };
+  std::thread one{run_many, 1};
+  std::thread two{run_many, 2};
+  one.join();
+  two.join();
+  EXPECT_LE(shared.used(), Bytes{100});
+  Bytes nothing;
+  std::map<std::uint32_t, std::uint64_t> pinned;
+  for (std::uint32_t number = 1; number <= 5; ++number) {
+    const Result<std::uint64_t> address = shared.pin(key(number), nothing);
+    ASSERT_TRUE(address) << "all of the device is free for data again";
+    EXPECT_EQ(static_cast<unsigned>(device.first(*address)), number);
+    pinned[number] = *address;
+  }
+  for (const auto& [number, address] : pinned) shared.unpin(key(number), address);
 }
 
 TEST_F(DeviceStoreTest, FromTheDiskItComesBackThroughTheHost) {
