@@ -197,7 +197,7 @@ TEST_F(DeviceOperators, AnInputThatIsReadOnTheHostLeavesTheDeviceToTheRun) {
 TEST_F(DeviceOperators, AnOutputThatIsMadeElsewhereAfterAllIsFreeForTheRunAgain) {
   DeviceStore* const device = tier->open().value();
   {
-    DeviceRun run{tier, store, {}, kAll};
+    DeviceRun run{tier, {}, kAll};
     ASSERT_TRUE(run.output(0, Bytes{500}));
     ASSERT_TRUE(run.output(0, Bytes{700}));
     run.take_back(0);

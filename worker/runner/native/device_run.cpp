@@ -49,10 +49,10 @@ Result<std::uint64_t> DeviceRun::input(std::uint64_t index) {
   if (!store) return store.error();
   Bytes rest = claim_.bytes();
   const Result<std::uint64_t> address = (*store)->pin(*key, rest);
-  if (!address) return address;
+  if (!address) return address.error();
   pinned_.push_back({*key, *address, claim_.bytes() - rest, true});
   claim_.become_data(claim_.bytes() - rest);
-  return address;
+  return *address;
 }
 
 Result<BlobPtr> DeviceRun::input_on_host(std::uint64_t index) {

@@ -16,9 +16,9 @@ namespace penstock::worker {
 /// has asked for are pinned until it ends; outputs belong to it until they are kept. Of the run's thread.
 class DeviceRun {
  public:
-  /// `tier` null: its band has no device. REQUIRES: all of these outlive it.
-  DeviceRun(DeviceTier* tier, ObjectStore& store, std::span<const DataKey> inputs, Bytes requested)
-      : tier_(tier), store_(store), inputs_(inputs), claim_(tier, requested) {}
+  /// `tier` null: its band has no device. REQUIRES: both outlive it.
+  DeviceRun(DeviceTier* tier, std::span<const DataKey> inputs, Bytes requested)
+      : tier_(tier), inputs_(inputs), claim_(tier, requested) {}
   ~DeviceRun();
   DeviceRun(const DeviceRun&) = delete;
   DeviceRun& operator=(const DeviceRun&) = delete;
@@ -55,7 +55,6 @@ class DeviceRun {
   Result<DataKey> key_of(std::uint64_t index) const;
 
   DeviceTier* const tier_;
-  ObjectStore& store_;
   const std::span<const DataKey> inputs_;
   DeviceClaim claim_;
   std::vector<Input> pinned_;

@@ -469,7 +469,7 @@ NativeEnd NativeLanes::State::execute(Lane& lane, std::uint32_t number) {
   lane.blobs.clear();
   lane.views.clear();
   if (!lane.work.inputs.empty() && !gather_inputs(lane, end)) return end;
-  DeviceRun on_device{config.tier, store, lane.work.inputs, run.device_bytes};
+  DeviceRun on_device{config.tier, lane.work.inputs, run.device_bytes};
   on_device.make_free(run.on_devices);
   if (run.process != nullptr) {
     run_in_child(lane, number, end);
