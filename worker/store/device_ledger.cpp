@@ -21,6 +21,12 @@ std::vector<DeviceRoom::Leaver> DeviceLedger::excess() const {
   return leaving;
 }
 
+std::optional<DeviceRoom::Leaver> DeviceLedger::leaver(const DataKey& key) const {
+  const auto found = data_.find(key);
+  if (found == data_.end() || found->second.pins > 0) return std::nullopt;
+  return DeviceRoom::Leaver{key, found->second.host_has_it};
+}
+
 Bytes DeviceLedger::choose(Bytes missing, std::vector<DeviceRoom::Leaver>& leaving) const {
   Bytes left;
   if (missing <= left) return left;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "common/base/ids.hpp"
@@ -44,6 +45,8 @@ class DeviceLedger {
   void unclaim(Bytes bytes);
   /// Who leaves so that what is claimed is free; not all of it if too much is pinned or being filled.
   std::vector<DeviceRoom::Leaver> excess() const;
+  /// How it leaves; nothing if it is not here, or pinned.
+  std::optional<DeviceRoom::Leaver> leaver(const DataKey& key) const;
 
   /// Memory that is being filled and has no name yet. REQUIRES: `room_for` has said that it fits, and those have left.
   void reserve(Bytes bytes);
@@ -61,6 +64,8 @@ class DeviceLedger {
   std::uint32_t pins(const DataKey& key) const { return data_.at(key).pins; }
   void host_has(const DataKey& key) { data_.at(key).host_has_it = true; }
 
+  /// REQUIRES: it is here.
+  Bytes bytes_of(const DataKey& key) const { return data_.at(key).bytes; }
   Bytes used() const { return used_; }
   Bytes capacity() const { return capacity_; }
   Bytes claimed() const { return claimed_; }

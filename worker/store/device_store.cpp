@@ -17,7 +17,7 @@ struct DeviceStore::State {
     Bytes bytes;
   };
 
-  /// What has been dropped meanwhile goes before anything else is done.
+  /// What has been dropped meanwhile goes, and what has been claimed is known, before anything else is done.
   std::unique_lock<std::mutex> enter();
 
   // REQUIRES, for all: the mutex is held.
@@ -25,16 +25,21 @@ struct DeviceStore::State {
   Result<void> make_room(Bytes bytes);
   Result<void> make_leave(const std::vector<DeviceRoom::Leaver>& leaving);
   Result<BlobPtr> copy_to_host(const DataKey& key);
-  Result<void> bring(const DataKey& key);
+  Result<void> bring(const DataKey& key, Bytes& promised);
+  std::uint64_t pin(const DataKey& key);
+  std::optional<std::uint64_t> pin_if_here(const DataKey& key, Bytes& promised);
   void keep(const DataKey& key, const Place& place);
   void forget(const DataKey& key);
 
   DeviceMemory& memory;
   ObjectStore& host;
-  mutable std::mutex mutex;        ///< Guards the rest but for the next three, and `memory`.
-  mutable std::mutex short_mutex;  ///< Guards these two, and is never held for long; the last one that is taken.
+  /// Of who gets in next, held until it does: who has `mutex` again and again lets others in between. Taken before it.
+  mutable std::mutex turnstile;
+  mutable std::mutex mutex;        ///< Guards the rest but for the next four, and `memory`.
+  mutable std::mutex short_mutex;  ///< Guards these three, and is never held for long; the last one that is taken.
   std::set<DataKey> dropped;       ///< On the device still, and nobody's.
   std::map<DataKey, Bytes> sizes;  ///< Of those in `places`, but for `dropped`.
+  Bytes claims;                    ///< What `ledger` has not been told of them yet; less than 0: they have ended.
   DeviceLedger ledger;
   std::map<DataKey, Place> places;  ///< Those that `ledger` knows.
   struct Leftover {
@@ -54,11 +59,17 @@ DeviceStore::~DeviceStore() {
 }
 
 std::unique_lock<std::mutex> DeviceStore::State::enter() {
+  std::unique_lock turn{turnstile};
   std::unique_lock lock{mutex};
+  turn.unlock();
   std::set<DataKey> gone;
   {
     const std::lock_guard short_lock{short_mutex};
     gone.swap(dropped);
+    // One that has ended was claimed before: the ledger is never told of more ends than it knows.
+    if (claims > Bytes{0}) ledger.claim(claims);
+    if (claims < Bytes{0}) ledger.unclaim(Bytes{-claims.value()});
+    claims = {};
   }
   for (const DataKey& key : gone) forget(key);
   return lock;
@@ -119,18 +130,25 @@ Result<BlobPtr> DeviceStore::State::copy_to_host(const DataKey& key) {
   return BlobPtr{blob};
 }
 
-Result<void> DeviceStore::State::bring(const DataKey& key) {
+Result<void> DeviceStore::State::bring(const DataKey& key, Bytes& promised) {
   const BlobPtr blob = host.load_here_now(key);
   if (blob == nullptr)
     return Error{ErrorCode::NotFound, to_string(key), "is neither on the device nor on the host", {}};
   const Bytes bytes{static_cast<std::int64_t>(blob->bytes().size())};
+  const Bytes part = std::min(bytes, promised);
+  ledger.unclaim(part);
   const Result<std::uint64_t> address = take_memory(bytes);
-  if (!address) return address.error();
+  if (!address) {
+    ledger.claim(part);
+    return address.error();
+  }
   if (Result<void> written = memory.write(*address, blob->bytes()); !written) {
     memory.free(*address);
     ledger.unreserve(bytes);
+    ledger.claim(part);
     return written;
   }
+  promised -= part;
   ledger.add(key, bytes, true);
   keep(key, {*address, bytes});
   return {};
@@ -171,15 +189,31 @@ Result<DeviceBuffer> DeviceStore::allocate(Bytes bytes, Bytes promised) {
   return DeviceBuffer{state_.get(), *address, bytes};
 }
 
-Result<void> DeviceStore::claim(Bytes bytes) {
-  const auto lock = state_->enter();
-  state_->ledger.claim(bytes);
-  return state_->make_leave(state_->ledger.excess());
+void DeviceStore::claim(Bytes bytes) {
+  const std::lock_guard short_lock{state_->short_mutex};
+  state_->claims += bytes;
 }
 
 void DeviceStore::unclaim(Bytes bytes) {
-  const auto lock = state_->enter();
-  state_->ledger.unclaim(bytes);
+  const std::lock_guard short_lock{state_->short_mutex};
+  state_->claims -= bytes;
+}
+
+Result<void> DeviceStore::make_free() {
+  for (;;) {
+    std::vector<DeviceRoom::Leaver> leaving;
+    {
+      const auto lock = state_->enter();
+      leaving = state_->ledger.excess();
+    }
+    if (leaving.empty()) return {};
+    for (const DeviceRoom::Leaver& planned : leaving) {
+      const auto lock = state_->enter();
+      if (state_->ledger.used() <= state_->ledger.limit()) return {};
+      if (const std::optional<DeviceRoom::Leaver> leaver = state_->ledger.leaver(planned.key))
+        PENSTOCK_TRY(state_->make_leave({*leaver}));
+    }
+  }
 }
 
 void DeviceStore::put(const DataKey& key, DeviceBuffer buffer) {
@@ -192,11 +226,34 @@ void DeviceStore::put(const DataKey& key, DeviceBuffer buffer) {
   buffer.store_ = nullptr;
 }
 
+std::uint64_t DeviceStore::State::pin(const DataKey& key) {
+  ledger.pin(key);
+  return places.at(key).address;
+}
+
 Result<std::uint64_t> DeviceStore::pin(const DataKey& key) {
+  Bytes nothing;
+  return pin(key, nothing);
+}
+
+Result<std::uint64_t> DeviceStore::pin(const DataKey& key, Bytes& promised) {
   const auto lock = state_->enter();
-  if (!state_->ledger.has(key)) PENSTOCK_TRY(state_->bring(key));
-  state_->ledger.pin(key);
-  return state_->places.at(key).address;
+  if (const std::optional<std::uint64_t> here = state_->pin_if_here(key, promised)) return *here;
+  PENSTOCK_TRY(state_->bring(key, promised));
+  return state_->pin(key);
+}
+
+std::optional<std::uint64_t> DeviceStore::State::pin_if_here(const DataKey& key, Bytes& promised) {
+  if (!ledger.has(key)) return std::nullopt;
+  const Bytes part = std::min(promised, ledger.bytes_of(key));
+  ledger.unclaim(part);
+  promised -= part;
+  return pin(key);
+}
+
+std::optional<std::uint64_t> DeviceStore::pin_if_here(const DataKey& key, Bytes& promised) {
+  const auto lock = state_->enter();
+  return state_->pin_if_here(key, promised);
 }
 
 void DeviceStore::unpin(const DataKey& key, std::uint64_t address) {

@@ -33,15 +33,23 @@ class DeviceStore {
   /// the host has no memory for who should leave; then nothing has changed but for those that have left. `promised` of it
   /// was claimed before, and is so no longer if it is there.
   Result<DeviceBuffer> allocate(Bytes bytes, Bytes promised = Bytes{0});
-  /// Promises so much of the device to a run that manages its memory itself: data leave for it now, as far as they are not
-  /// pinned, and take no more than the rest until `unclaim`. Error, of who cannot leave: as `to_host`; it is claimed then, too.
-  Result<void> claim(Bytes bytes);
+  /// Promises so much of the device to a run that manages its memory itself: data take no more than the rest from now
+  /// on, until `unclaim`. Who is there already leaves with `make_free`. Neither waits.
+  void claim(Bytes bytes);
+  /// REQUIRES: so much is claimed.
   void unclaim(Bytes bytes);
+  /// Data leave until what is claimed is free, as far as they are not pinned: seconds for a whole device. Others get in
+  /// between two of them; when what it is for is no longer claimed it ends. Error, of who cannot leave: as `to_host`.
+  Result<void> make_free();
   /// Replaces what is there, and its copy on the host. REQUIRES: the buffer is of this store.
   void put(const DataKey& key, DeviceBuffer buffer);
   /// The address of a datum, brought from the host if it is only there; its bytes stay until `unpin`, whatever becomes of
   /// the datum. Errors: as `allocate`; NotFound if it is in none of the places.
   Result<std::uint64_t> pin(const DataKey& key);
+  /// For a run of whose claim it is a part: what it takes of `promised` is taken from that, and is claimed no longer.
+  Result<std::uint64_t> pin(const DataKey& key, Bytes& promised);
+  /// Nothing if it would have to be brought.
+  std::optional<std::uint64_t> pin_if_here(const DataKey& key, Bytes& promised);
   /// REQUIRES: `pin` has given this address for it as often.
   void unpin(const DataKey& key, std::uint64_t address);
   /// The same datum in the host's store; the device keeps it. Errors: NotFound; ResourceExhausted.

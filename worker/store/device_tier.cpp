@@ -12,8 +12,9 @@ Result<DeviceStore*> DeviceTier::open() {
   if (!memory) return std::move(memory).error();
   memory_ = std::move(memory).value();
   store_ = std::make_unique<DeviceStore>(*memory_, host_, capacity_, device_);
-  PENSTOCK_TRY(store_->claim(claimed_));  // Nothing has to leave yet.
   log_line(LogLevel::Info, "device opened", "uuid=" + uuid_ + " bytes_max=" + std::to_string(capacity_.value()));
+  const std::lock_guard claiming{claiming_};
+  store_->claim(claimed_);
   opened_.store(store_.get(), std::memory_order_release);
   return store_.get();
 }
@@ -29,26 +30,22 @@ Bytes DeviceTier::used() const {
 }
 
 void DeviceTier::claim(Bytes bytes) {
-  {
-    const std::lock_guard lock{opening_};
-    if (store_ == nullptr) {
-      claimed_ += bytes;
-      return;
-    }
-  }
-  const Result<void> left = store_->claim(bytes);
-  if (!left) log_error(LogLevel::Warn, "data cannot leave a device for a run", left.error());
+  const std::lock_guard lock{claiming_};
+  if (DeviceStore* store = opened_.load(std::memory_order_acquire)) return store->claim(bytes);
+  claimed_ += bytes;
 }
 
 void DeviceTier::unclaim(Bytes bytes) {
-  {
-    const std::lock_guard lock{opening_};
-    if (store_ == nullptr) {
-      claimed_ -= bytes;
-      return;
-    }
-  }
-  store_->unclaim(bytes);
+  const std::lock_guard lock{claiming_};
+  if (DeviceStore* store = opened_.load(std::memory_order_acquire)) return store->unclaim(bytes);
+  claimed_ -= bytes;
+}
+
+void DeviceTier::make_free() {
+  DeviceStore* store = opened_.load(std::memory_order_acquire);
+  if (store == nullptr) return;
+  const Result<void> left = store->make_free();
+  if (!left) log_error(LogLevel::Warn, "data cannot leave a device for a run", left.error());
 }
 
 BlobPtr DeviceTier::to_host(const DataKey& key) {

@@ -28,9 +28,13 @@ class DeviceTier : public DataTier {
   /// Of a datum that is there, else 0.
   Bytes bytes_of(const DataKey& key) const;
   Bytes used() const;
-  /// As of `DeviceStore`; who cannot leave is logged. Of a device that nobody has opened it is remembered.
+  /// As of `DeviceStore`: neither waits. Of a device that nobody has opened it is remembered.
   void claim(Bytes bytes);
   void unclaim(Bytes bytes);
+  /// As of `DeviceStore`; who cannot leave is logged.
+  void make_free();
+  /// Whether `make_free` might have something to do.
+  bool is_open() const { return opened_.load(std::memory_order_acquire) != nullptr; }
 
   BlobPtr to_host(const DataKey& key) override;
   void drop(const DataKey& key) override;
@@ -43,10 +47,11 @@ class DeviceTier : public DataTier {
   const Bytes capacity_;
   const Bytes device_;
   const std::string library_;
-  std::mutex opening_;                          ///< Guards the three; `opened_` is also read without it.
-  Bytes claimed_;                               ///< Until it is opened: then the store knows.
+  std::mutex opening_;  ///< Guards the next two, for as long as opening takes.
   std::unique_ptr<DeviceMemory> memory_;
   std::unique_ptr<DeviceStore> store_;
+  std::mutex claiming_;                        ///< Guards the next, and that `opened_` is set. Never held for long.
+  Bytes claimed_;                              ///< Until it is opened: then the store knows.
   std::atomic<DeviceStore*> opened_{nullptr};  ///< `store_` when there is one (release, acquire).
 };
 
@@ -54,7 +59,7 @@ class DeviceTier : public DataTier {
 class DeviceClaim {
  public:
   DeviceClaim() = default;
-  /// Makes data leave for it. `tier` null: there is no device. REQUIRES: the tier outlives it.
+  /// Nobody leaves for it before `DeviceTier::make_free`. `tier` null: there is none. REQUIRES: the tier outlives it.
   DeviceClaim(DeviceTier* tier, Bytes bytes) : tier_(bytes > Bytes{0} ? tier : nullptr), bytes_(bytes) {
     if (tier_ != nullptr) tier_->claim(bytes_);
   }
@@ -67,6 +72,12 @@ class DeviceClaim {
   Bytes bytes() const { return tier_ == nullptr ? Bytes{0} : bytes_; }
   /// So much of it has become data of the store. REQUIRES: it has so much.
   void become_data(Bytes bytes) { bytes_ -= bytes; }
+  /// That is no longer data of the run. REQUIRES: so much has become data.
+  void take_again(Bytes bytes) {
+    if (bytes <= Bytes{0}) return;
+    tier_->claim(bytes);
+    bytes_ += bytes;
+  }
 
  private:
   DeviceTier* tier_ = nullptr;

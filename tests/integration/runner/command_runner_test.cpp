@@ -1,6 +1,7 @@
 // Real programs, run by the loop in this thread.
 #include "worker/runner/command/command_runner.hpp"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -10,7 +11,9 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <map>
+#include <thread>
 
 #include "common/runtime/cgroup.hpp"
 #include "common/runtime/clock.hpp"
@@ -379,6 +382,110 @@ TEST_F(CommandRunnerTest, ManyRunInTurn) {
   for (const auto& [ticket, end] : ends) EXPECT_TRUE(end.succeeded);
   runner.reset();
   EXPECT_TRUE(spool_is_empty());
+}
+
+/// With a GPU of the tests' own, on which data lie; what is read from it is read when the test lets it.
+class CommandsOnADevice : public CommandRunnerTest {
+ protected:
+  CommandsOnADevice() {
+    auto made = std::make_shared<DeviceTier>(store, "GPU-11111111-aaaa-bbbb-cccc-000000000001", Bytes{1000},
+                                             Bytes{1000}, PENSTOCK_FAKE_CUDA);
+    config.tier = made.get();
+    store.add_tier(made);
+    DeviceStore* const device = made->open().value();
+    for (std::uint16_t output = 0; output < 2; ++output)
+      device->put({{JobId{1}, SubtaskIndex{1}}, output}, device->allocate(Bytes{400}).value());
+    gate = gate_opened.get_future().share();
+    hook = static_cast<void (**)()>(::dlsym(::dlopen(PENSTOCK_FAKE_CUDA, RTLD_NOW), "fake_cuda_before_reading"));
+    *hook = [] {
+      if (std::this_thread::get_id() == loop_thread)
+        ++read_on_loop;
+      else
+        gate.wait();
+    };
+    loop_thread = std::this_thread::get_id();
+    read_on_loop = 0;
+  }
+  ~CommandsOnADevice() override {
+    if (!opened) open_gate();
+    runner.reset();
+    *hook = nullptr;
+  }
+  void open_gate() {
+    opened = true;
+    gate_opened.set_value();
+  }
+  CommandRun training(std::uint64_t ticket = 1) {
+    CommandRun run = shell("echo trained", ticket);
+    run.program.request.device_memory = Bytes{1000};
+    return run;
+  }
+
+  void (**hook)() = nullptr;
+  bool opened = false;
+  std::promise<void> gate_opened;
+  inline static std::shared_future<void> gate;
+  inline static std::thread::id loop_thread;
+  inline static int read_on_loop = 0;
+};
+
+// Found by a review: a device full of data left it on the loop's thread, for longer than a worker may be silent.
+TEST_F(CommandsOnADevice, TheLoopGoesOnWhileDataLeaveForAProgram) {
+  CommandRunner& commands = open();
+  commands.start(training(1));
+  EXPECT_EQ(read_on_loop, 0);
+  EXPECT_EQ(commands.running(), 1U);
+  EXPECT_TRUE(end_of(shell("echo beside", 2)).succeeded) << "who requests nothing of the device does not wait";
+  EXPECT_FALSE(ends.contains(1));
+  open_gate();
+  run_until([&] { return ends.contains(1); });
+  EXPECT_TRUE(ends[1].succeeded);
+  EXPECT_EQ(output_of(1), "trained\n");
+  EXPECT_EQ(config.tier->used(), Bytes{0});
+  EXPECT_EQ(read_on_loop, 0);
+}
+
+TEST_F(CommandsOnADevice, TheLoopGoesOnWhileInputsComeFromADevice) {
+  CommandRun run = shell("wc -c");
+  run.inputs = {{{JobId{1}, SubtaskIndex{1}}, 0}, {{JobId{1}, SubtaskIndex{1}}, 1}};
+  open().start(std::move(run));
+  EXPECT_TRUE(end_of(shell("echo beside", 2)).succeeded);
+  EXPECT_FALSE(ends.contains(1));
+  open_gate();
+  run_until([&] { return ends.contains(1); });
+  EXPECT_EQ(output_of(1), "800\n");
+  EXPECT_EQ(read_on_loop, 0);
+  CommandRun lost = shell("cat", 3);
+  lost.inputs = {{{JobId{1}, SubtaskIndex{9}}, 0}};
+  EXPECT_EQ(end_of(std::move(lost)).failure->failure, FailureClass::InputLost);
+}
+
+TEST_F(CommandsOnADevice, WhoWaitsForTheDeviceCanBeStopped) {
+  CommandRunner& commands = open();
+  commands.start(training(1));
+  commands.stop(1, false);
+  ASSERT_TRUE(ends.contains(1));
+  EXPECT_EQ(ends[1].failure->signal, SIGTERM);
+  EXPECT_EQ(commands.running(), 0U);
+  commands.start(shell("echo another", 1));  // Its ticket may be used again.
+  ends.clear();
+  open_gate();
+  run_until([&] { return ends.contains(1); });
+  EXPECT_EQ(output_of(1), "another\n");
+  EXPECT_GE(config.tier->used(), Bytes{400}) << "nobody leaves for who has ended";
+}
+
+TEST_F(CommandsOnADevice, WhoWaitsForTheDeviceEndsWithItsLife) {
+  CommandRunner& commands = open();
+  commands.start(training(1));
+  commands.kill_all();
+  EXPECT_EQ(commands.running(), 0U);
+  open_gate();
+  EXPECT_TRUE(end_of(training(2)).succeeded);
+  EXPECT_FALSE(ends.contains(1));
+  commands.start(training(3));
+  runner.reset();
+  EXPECT_FALSE(ends.contains(3));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "worker/runner/native/device_run.hpp"
 #include "worker/runner/native/native_lanes.hpp"
 #include "worker/runner/native/operator_registry.hpp"
 
@@ -43,7 +44,7 @@ class DeviceOperators : public ::testing::Test {
     what.id = {JobId{1}, SubtaskIndex{++runs}};
     what.attempt = Attempt{1};
     what.function = found.run;
-    what.on_devices = found.on_devices;
+    what.on_devices = found.on_devices && knows_devices;
     what.payload = payload;
     what.device_bytes = requested;
     std::unique_lock lock{mutex};
@@ -70,7 +71,8 @@ class DeviceOperators : public ::testing::Test {
   std::condition_variable news;
   bool ended = false;
   std::uint32_t runs = 0;
-  Bytes requested;  ///< Of the device, by the next runs.
+  Bytes requested;            ///< Of the device, by the next runs.
+  bool knows_devices = true;  ///< As if their library had said PENSTOCK_ON_DEVICES.
   NativeEnd end;
   std::unique_ptr<NativeLanes> lanes;
 };
@@ -154,6 +156,66 @@ TEST_F(DeviceOperators, DataLeaveTheDeviceBeforeARunThatRequestsItsMemory) {
   EXPECT_TRUE(end.succeeded) << why();
   requested = {};
   EXPECT_EQ(text_at(run("device_concatenate", "", {one})), std::string(400, 'x')) << "what was given is given back";
+}
+
+// Found by a review: the store could never bring them, as all of the device was claimed by the run itself.
+TEST_F(DeviceOperators, WhoRequestsAllOfADeviceFindsItsInputsThere) {
+  const DataKey host = run("literal", std::string(400, 'x'));
+  requested = kAll;
+  for (const bool knows : {false, true}) {
+    knows_devices = knows;
+    const DataKey made = run("device_concatenate", "", {host});
+    ASSERT_TRUE(end.succeeded) << why();
+    EXPECT_EQ(text_at(made), std::string(400, 'x'));
+  }
+}
+
+TEST_F(DeviceOperators, InputsThatAreNotOnTheDeviceAreNoPartOfWhatIsFree) {
+  const DataKey host = run("literal", std::string(500, 'x'));
+  const DataKey other = run("device_literal", std::string(900, 'y'));
+  requested = Bytes{800};
+  EXPECT_EQ(text_at(run("device_tell", "", {host})), "host:" + std::string(500, 'x'));
+  EXPECT_NE(store.find_here(other), nullptr) << "the run might have found 700 bytes only";
+}
+
+TEST_F(DeviceOperators, ADatumThatIsTwoInputsIsOnTheDeviceOnce) {
+  const DataKey twice = run("device_literal", std::string(100, 'x'));
+  const DataKey other = run("device_literal", std::string(900, 'y'));
+  requested = Bytes{800};
+  run("device_tell", "", {twice, twice});
+  ASSERT_TRUE(end.succeeded) << why();
+  EXPECT_NE(store.find_here(other), nullptr);
+}
+
+TEST_F(DeviceOperators, AnInputThatIsReadOnTheHostLeavesTheDeviceToTheRun) {
+  const DataKey one = run("device_literal", std::string(400, 'x'));
+  requested = kAll;
+  EXPECT_EQ(text_at(run("device_tell", "", {one})), "device:" + std::string(400, 'x'));
+  EXPECT_EQ(tier->used(), Bytes{0});
+}
+
+TEST_F(DeviceOperators, AnOutputThatIsMadeElsewhereAfterAllIsFreeForTheRunAgain) {
+  DeviceStore* const device = tier->open().value();
+  {
+    DeviceRun run{tier, {}, kAll};
+    ASSERT_TRUE(run.output(0, Bytes{500}));
+    ASSERT_TRUE(run.output(0, Bytes{700}));
+    run.take_back(0);
+    EXPECT_EQ(tier->used(), Bytes{0});
+    EXPECT_EQ(device->allocate(Bytes{1}).error().code, ErrorCode::ResourceExhausted);
+  }
+  EXPECT_TRUE(device->allocate(kDevice));
+}
+
+// Found by a review: the oldest left, and came straight back.
+TEST_F(DeviceOperators, ARunsOwnInputsDoNotLeaveForIt) {
+  const DataKey one = run("device_literal", std::string(300, 'x'));
+  const DataKey two = run("device_literal", std::string(500, 'y'));
+  requested = Bytes{1300};
+  run("device_concatenate", "", {one});
+  ASSERT_TRUE(end.succeeded) << why();
+  EXPECT_EQ(store.find_here(one), nullptr);
+  EXPECT_NE(store.find_here(two), nullptr);
 }
 
 TEST_F(DeviceOperators, WhatIsMadeAgainOnTheHostReplacesWhatTheDeviceHas) {

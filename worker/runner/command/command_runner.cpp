@@ -16,13 +16,14 @@
 #include "common/runtime/clock.hpp"
 #include "common/runtime/process.hpp"
 #include "worker/runner/command/captured_output.hpp"
+#include "worker/runner/command/checkpoint_directory.hpp"
 #include "worker/runner/command/command_line.hpp"
 #include "worker/runner/command/daemons.hpp"
 #include "worker/runner/command/group_guard.hpp"
 #include "worker/runner/command/input_feed.hpp"
 #include "worker/runner/command/memory_groups.hpp"
-#include "worker/runner/command/checkpoint_directory.hpp"
 #include "worker/runner/command/spool.hpp"
+#include "worker/store/spill_thread.hpp"
 
 namespace penstock::worker {
 namespace {
@@ -136,6 +137,9 @@ struct CommandRunner::State {
 
   using Runs = std::map<std::uint64_t, std::unique_ptr<Running>>;
 
+  std::vector<DataKey> inputs_elsewhere(const CommandRun& run) const;
+  void wait_for_device(std::unique_ptr<Running> owned, std::vector<DataKey> inputs);
+  void begin(std::unique_ptr<Running> owned);
   Result<void> launch(Running& running);
   Result<void> check_texts(const CommandRun& run) const;
   Result<std::string> locate(const std::string& program, const std::string& search_path, const std::string& directory);
@@ -168,12 +172,17 @@ struct CommandRunner::State {
   std::unique_ptr<MemoryGroups> memory_groups;
   std::map<std::string, std::string> programs;  ///< Where they were found.
   std::uint64_t orphans = 0;
+  Runs waiting;  ///< By turn: their programs start when data have left the device for them.
+  std::uint64_t turns = 0;
   LoopTimer measure_timer;
   LoopTimer daemon_timer;  ///< For another look at what an attempt has left.
   std::optional<Daemons> daemons;
   std::int64_t measured = 0;  ///< What was told last.
   std::array<char, kReadBytes> scratch;
   Runs runs;
+  /// For what is posted to the loop, which outlives us.
+  std::shared_ptr<State*> self = std::make_shared<State*>(this);
+  SpillThread device_thread;  // Last: its work uses the above until it has ended.
 };
 
 CommandRunner::CommandRunner(Loop& loop, ObjectStore& store, CommandRunnerConfig config, OnEnd on_end)
@@ -182,6 +191,7 @@ CommandRunner::CommandRunner(Loop& loop, ObjectStore& store, CommandRunnerConfig
 }
 
 void CommandRunner::end() {
+  state_->waiting.clear();
   for (auto& [ticket, running] : state_->runs) running->process->signal_group(SIGKILL);
   state_->guard.end_daemons();
 }
@@ -201,24 +211,67 @@ void CommandRunner::end_daemons(const std::string& mark) {
   if (state_->daemons) state_->end_daemons({mark});
 }
 
-std::size_t CommandRunner::running() const { return state_->runs.size(); }
+std::size_t CommandRunner::running() const { return state_->runs.size() + state_->waiting.size(); }
 
 void CommandRunner::start(CommandRun run) {
-  const std::uint64_t ticket = run.ticket;
   auto owned = std::make_unique<Running>(std::move(run), state_->config);
   Running& running = *owned;
   running.started = monotonic_now();
-  if (!state_->gather_input(running)) return;
   running.device.emplace(state_->config.tier, running.run.program.request.device_memory);
-  if (const Result<void> launched = state_->launch(running); !launched) {
-    state_->release(running);
-    return state_->tell(running, failure_of(class_of(launched.error()), to_string(launched.error())));
+  std::vector<DataKey> elsewhere = state_->inputs_elsewhere(running.run);
+  if (!elsewhere.empty() || (running.device->bytes() > Bytes{0} && state_->config.tier->is_open()))
+    state_->wait_for_device(std::move(owned), std::move(elsewhere));
+  else
+    state_->begin(std::move(owned));
+}
+
+// What is not in the host's memory is on a device.
+std::vector<DataKey> CommandRunner::State::inputs_elsewhere(const CommandRun& run) const {
+  std::vector<DataKey> elsewhere;
+  if (!run.program.standard_input.empty()) return elsewhere;
+  for (const DataKey& key : run.inputs)
+    if (key.producer.job.valid() && store.find_here(key) == nullptr) elsewhere.push_back(key);
+  return elsewhere;
+}
+
+// Data of a whole device take seconds to leave it, and the loop carries the heartbeats of the worker.
+void CommandRunner::State::wait_for_device(std::unique_ptr<Running> owned, std::vector<DataKey> inputs) {
+  const std::uint64_t turn = turns++;
+  waiting[turn] = std::move(owned);
+  DeviceTier* const tier = waiting[turn]->device->bytes() > Bytes{0} ? config.tier : nullptr;
+  device_thread.add(SpillThread::Turn::Waited, [this, tier, turn, inputs = std::move(inputs)] {
+    for (const DataKey& key : inputs) store.find(key);  // From now on it is on the host as well.
+    if (tier != nullptr) tier->make_free();
+    loop.post([turn, weak = std::weak_ptr<State*>{self}] {
+      const std::shared_ptr<State*> state = weak.lock();
+      if (state == nullptr) return;
+      auto node = (*state)->waiting.extract(turn);
+      if (!node.empty()) (*state)->begin(std::move(node.mapped()));
+    });
+  });
+}
+
+void CommandRunner::State::begin(std::unique_ptr<Running> owned) {
+  Running& running = *owned;
+  if (!gather_input(running)) return;
+  if (const Result<void> launched = launch(running); !launched) {
+    release(running);
+    return tell(running, failure_of(class_of(launched.error()), to_string(launched.error())));
   }
-  state_->runs[ticket] = std::move(owned);
-  state_->watch(running);
+  runs[running.run.ticket] = std::move(owned);
+  watch(running);
 }
 
 void CommandRunner::stop(std::uint64_t ticket, bool kill) {
+  const auto waits = std::find_if(state_->waiting.begin(), state_->waiting.end(),
+                                  [&](const auto& entry) { return entry.second->run.ticket == ticket; });
+  if (waits != state_->waiting.end()) {
+    const std::unique_ptr<Running> held = std::move(state_->waiting.extract(waits).mapped());
+    state_->release(*held);
+    auto failure = failure_of(FailureClass::RunnerCrash, "was ended before its program began");
+    failure->signal = kill ? SIGKILL : SIGTERM;
+    return state_->tell(*held, std::move(failure));
+  }
   const auto found = state_->runs.find(ticket);
   if (found == state_->runs.end()) return;
   const Process& process = *found->second->process;
@@ -228,6 +281,7 @@ void CommandRunner::stop(std::uint64_t ticket, bool kill) {
 }
 
 void CommandRunner::kill_all() {
+  state_->waiting.clear();
   State::Runs killed;
   for (auto& [ticket, running] : state_->runs) {
     running->process->signal_group(SIGKILL);

@@ -54,7 +54,7 @@ struct CommandRunnerConfig {
   std::function<void(Bytes)> on_measured;
 };
 
-/// Starts a program for each run, on the loop's thread and without another thread, and tells how it ended.
+/// Starts a program for each run, on the loop's thread, and tells how it ended.
 ///
 /// - Arguments: the template's, then the subtask's payload. Environment: the worker's, the template's, and
 ///   PENSTOCK_JOB, _SUBTASK, _ATTEMPT, _SLOT, _BAND; for a GPU's band CUDA_VISIBLE_DEVICES; while a policy is in force
@@ -63,13 +63,16 @@ struct CommandRunnerConfig {
 /// - When the program itself has ended its attempt has: what is left of its process group is killed, so that nothing
 ///   uses a slot that has been given to another. What it has written until then is kept. Daemons that have left the
 ///   group are ended as well where the process is the runner's own (`ends_daemons`).
+/// - One that requests memory of the band's GPU begins when the data in its way have left that, and one whose inputs
+/// are
+///   on a device when they are on the host: both on a thread of the runner's. Meanwhile it can be stopped.
 /// - Limits of time and the grace between asking and killing are decisions of the core, which calls `stop`. A request
 ///   for memory becomes a limit where control groups can be written.
 /// - Programs do not outlive the worker, not even one that is killed (GroupGuard).
 /// Cost: what `posix_spawn` costs, some 0.5 ms, and 30 us.
 class CommandRunner {
  public:
-  /// May be called from within `start`, for a program that cannot be started.
+  /// May be called from within `start`, for a program that cannot be started, and `stop`, for one that has not begun.
   using OnEnd = std::function<void(CommandEnd&&)>;
 
   CommandRunner(Loop& loop, ObjectStore& store, CommandRunnerConfig config, OnEnd on_end);
@@ -89,7 +92,7 @@ class CommandRunner {
   /// A process that somebody else has started here is gone; ends what it has left outside its group, which has that
   /// entry (`NAME=value`) in its environment. Nothing without `ends_daemons`.
   void end_daemons(const std::string& mark);
-  /// Programs that have not ended yet, told or not.
+  /// Programs that have not ended yet, told or not, and those that wait for their device.
   std::size_t running() const;
 
  private:

@@ -12,19 +12,23 @@
 
 namespace penstock::worker {
 
-/// Inputs that it has asked for are pinned until it ends; outputs belong to it until they are kept. Of the run's thread.
+/// What it has requested is claimed until it ends, and what it reads and makes there is a part of that: inputs that it
+/// has asked for are pinned until it ends; outputs belong to it until they are kept. Of the run's thread.
 class DeviceRun {
  public:
-  /// `tier` null: its band has no device. Outputs are part of what it has claimed. REQUIRES: all of these outlive it.
-  DeviceRun(DeviceTier* tier, ObjectStore& store, std::span<const DataKey> inputs, DeviceClaim& claim)
-      : tier_(tier), store_(store), inputs_(inputs), claim_(claim) {}
+  /// `tier` null: its band has no device. REQUIRES: both outlive it.
+  DeviceRun(DeviceTier* tier, std::span<const DataKey> inputs, Bytes requested)
+      : tier_(tier), inputs_(inputs), claim_(tier, requested) {}
   ~DeviceRun();
   DeviceRun(const DeviceRun&) = delete;
   DeviceRun& operator=(const DeviceRun&) = delete;
 
+  /// Data leave for what it has requested; seconds for a whole device. `knows_devices`: its inputs that are there stay,
+  /// as if it had asked for them.
+  void make_free(bool knows_devices);
   /// Where an input is there. Errors: Unsupported without a device or its driver; NotFound; as `DeviceStore::pin`.
   Result<std::uint64_t> input(std::uint64_t index);
-  /// Errors: NotFound; as `DeviceStore::to_host`.
+  /// One that it has not asked for on the device may leave it now. Errors: NotFound; as `DeviceStore::to_host`.
   Result<BlobPtr> input_on_host(std::uint64_t index);
   /// Memory for an output; asking again gives new memory. Errors: as `DeviceStore::allocate`.
   Result<std::uint64_t> output(std::uint32_t index, Bytes bytes);
@@ -34,16 +38,28 @@ class DeviceRun {
   void keep_outputs(const SubtaskId& id, std::vector<OutputReport>& reports);
 
  private:
+  struct Input {
+    DataKey key;
+    std::uint64_t address = 0;
+    Bytes claimed;      ///< So much of it was claimed before.
+    bool asked = true;  ///< By the run.
+  };
+  struct Output {
+    std::uint32_t index = 0;
+    DeviceBuffer buffer;
+    Bytes claimed;
+  };
+
+  std::vector<Input>::iterator find_pinned(const DataKey& key);
   Result<DeviceStore*> device();
   Result<DataKey> key_of(std::uint64_t index) const;
 
   DeviceTier* const tier_;
-  ObjectStore& store_;
   const std::span<const DataKey> inputs_;
-  DeviceClaim& claim_;
-  std::vector<std::pair<DataKey, std::uint64_t>> pinned_;
+  DeviceClaim claim_;
+  std::vector<Input> pinned_;
   std::vector<BlobPtr> brought_;
-  std::vector<std::pair<std::uint32_t, DeviceBuffer>> made_;
+  std::vector<Output> made_;
 };
 
 }  // namespace penstock::worker

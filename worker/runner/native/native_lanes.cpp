@@ -235,7 +235,6 @@ struct NativeLanes::State {
   OfferedRun* claim(JobId ended);
   NativeEnd execute(Lane& lane, std::uint32_t number);
   bool gather_inputs(Lane& lane, NativeEnd& end) const;
-  DeviceClaim claim_device(const Lane& lane) const;
   void call_operator(Call& call, Lane& lane, NativeEnd& end);
   void make_alias(Call& call, NativeEnd& end) const;
   void run_in_child(Lane& lane, std::uint32_t number, NativeEnd& end);
@@ -470,7 +469,8 @@ NativeEnd NativeLanes::State::execute(Lane& lane, std::uint32_t number) {
   lane.blobs.clear();
   lane.views.clear();
   if (!lane.work.inputs.empty() && !gather_inputs(lane, end)) return end;
-  DeviceClaim claim = claim_device(lane);
+  DeviceRun on_device{config.tier, lane.work.inputs, run.device_bytes};
+  on_device.make_free(run.on_devices);
   if (run.process != nullptr) {
     run_in_child(lane, number, end);
     lane.blobs.clear();
@@ -502,7 +502,6 @@ NativeEnd NativeLanes::State::execute(Lane& lane, std::uint32_t number) {
   call.device_input = find_input_on_device;
   call.host_input = find_input_on_host;
   call.device_output = make_output_on_device;
-  DeviceRun on_device{config.tier, store, lane.work.inputs, claim};
   call.on_device = &on_device;
   if (run.function == alias_operator)
     make_alias(call, end);
@@ -589,16 +588,6 @@ bool NativeLanes::State::gather_inputs(Lane& lane, NativeEnd& end) const {
     lane.blobs.push_back(std::move(blob));
   }
   return true;
-}
-
-/// What the run has requested of the device is made free, but for its inputs if it reads them there: the store holds
-/// them.
-DeviceClaim NativeLanes::State::claim_device(const Lane& lane) const {
-  Bytes own = lane.work.run.device_bytes;
-  if (config.tier == nullptr || own <= Bytes{0}) return {};
-  if (lane.work.run.on_devices)
-    for (const penstock_view& view : lane.views) own -= Bytes{static_cast<std::int64_t>(view.bytes)};
-  return {config.tier, own};
 }
 
 void NativeLanes::State::call_operator(Call& call, Lane& lane, NativeEnd& end) {

@@ -6,6 +6,7 @@
 #include <future>
 #include <map>
 #include <optional>
+#include <thread>
 
 #include "common/base/rng.hpp"
 #include "tests/unit/worker/store/fake_device.hpp"
@@ -65,7 +66,8 @@ TEST_F(DeviceStoreTest, DataLeaveForWhatARunHasRequested) {
     ASSERT_TRUE(buffer);
     half.put(key(number), std::move(buffer).value());
   }
-  ASSERT_TRUE(half.claim(Bytes{80}));
+  half.claim(Bytes{80});
+  ASSERT_TRUE(half.make_free());
   EXPECT_EQ(device.used(), 0U) << "one of them would have been too much";
   EXPECT_NE(host.find(key(1)), nullptr);
   EXPECT_TRUE(half.pin(key(1)).error().code == ErrorCode::ResourceExhausted);
@@ -90,10 +92,89 @@ TEST_F(DeviceStoreTest, WhatIsPinnedStaysWhateverIsRequested) {
   ASSERT_TRUE(buffer);
   half.put(key(1), std::move(buffer).value());
   const Result<std::uint64_t> pinned = half.pin(key(1));
-  EXPECT_TRUE(half.claim(Bytes{90}));
+  half.claim(Bytes{90});
+  EXPECT_TRUE(half.make_free());
   EXPECT_EQ(device.used(), 30U);
   half.unpin(key(1), *pinned);
   half.unclaim(Bytes{90});
+}
+
+// Found by a review: the store could never bring what a run reads that has claimed all of the device.
+TEST_F(DeviceStoreTest, WhatARunReadsBecomesDataOutOfItsClaim) {
+  ASSERT_TRUE(make(1, 60));
+  ASSERT_TRUE(store.to_host(key(1)));
+  DeviceStore whole{device, host, Bytes{100}, Bytes{100}};
+  store.clear();
+  whole.claim(Bytes{100});
+  ASSERT_TRUE(whole.make_free());
+  EXPECT_EQ(whole.pin(key(1)).error().code, ErrorCode::ResourceExhausted) << "it is no part of what was claimed";
+  Bytes promised{100};
+  device.broken = true;
+  EXPECT_FALSE(whole.pin(key(1), promised));
+  EXPECT_EQ(promised, Bytes{100}) << "it is not there, and is claimed still";
+  device.broken = false;
+  EXPECT_FALSE(whole.pin_if_here(key(1), promised));
+  const Result<std::uint64_t> pinned = whole.pin(key(1), promised);
+  ASSERT_TRUE(pinned);
+  EXPECT_EQ(promised, Bytes{40});
+  EXPECT_EQ(whole.allocate(Bytes{1}).error().code, ErrorCode::ResourceExhausted) << "the rest is claimed";
+  whole.unpin(key(1), *pinned);
+  whole.unclaim(promised);
+  EXPECT_TRUE(whole.allocate(Bytes{40}));
+}
+
+// Found by a review: the loop's thread claimed, and waited until the whole device had been copied.
+TEST_F(DeviceStoreTest, WhoClaimsWaitsForNoCopyAndNobodyLeavesForWhoHasEnded) {
+  DeviceStore half{device, host, Bytes{100}, Bytes{100}};
+  for (const std::uint32_t number : {1U, 2U, 3U}) {
+    Result<DeviceBuffer> buffer = half.allocate(Bytes{30});
+    ASSERT_TRUE(buffer);
+    half.put(key(number), std::move(buffer).value());
+  }
+  half.claim(Bytes{100});
+  EXPECT_EQ(device.used(), 90U);
+  device.while_reading = [&] {
+    half.claim(Bytes{1});
+    half.unclaim(Bytes{101});
+  };
+  EXPECT_TRUE(half.make_free());
+  EXPECT_EQ(half.spilled(), 1U);
+  EXPECT_EQ(half.used(), Bytes{60});
+}
+
+TEST_F(DeviceStoreTest, RunsBesideEachOtherGiveBackAllThatTheyClaim) {
+  DeviceStore shared{device, host, Bytes{100}, Bytes{100}};
+  for (std::uint32_t number = 1; number <= 5; ++number) {
+    Result<DeviceBuffer> buffer = shared.allocate(Bytes{20});
+    ASSERT_TRUE(buffer);
+    device.fill(buffer->address(), static_cast<std::byte>(number));
+    shared.put(key(number), std::move(buffer).value());
+  }
+  const auto run_many = [&](std::uint64_t seed) {
+    Rng random{seed};
+    for (int run = 0; run < 200; ++run) {
+      Bytes rest{random.between(1, 50)};
+      shared.claim(rest);
+      EXPECT_TRUE(shared.make_free());
+      const auto number = static_cast<std::uint32_t>(random.between(1, 5));
+      if (const Result<std::uint64_t> pinned = shared.pin(key(number), rest)) shared.unpin(key(number), *pinned);
+      shared.unclaim(rest);
+    }
+  };
+  std::thread one{run_many, 1};
+  std::thread two{run_many, 2};
+  one.join();
+  two.join();
+  EXPECT_LE(shared.used(), Bytes{100});
+  Bytes nothing;
+  std::map<std::uint32_t, std::uint64_t> pinned;
+  for (std::uint32_t number = 1; number <= 5; ++number) {
+    const Result<std::uint64_t> address = shared.pin(key(number), nothing);
+    ASSERT_TRUE(address) << "all of the device is free for data again";
+    EXPECT_EQ(static_cast<unsigned>(device.first(*address)), number);
+    pinned[number] = *address;
+  }
+  for (const auto& [number, address] : pinned) shared.unpin(key(number), address);
 }
 
 TEST_F(DeviceStoreTest, FromTheDiskItComesBackThroughTheHost) {
