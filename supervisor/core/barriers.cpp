@@ -57,8 +57,8 @@ bool SupervisorCore::watch_barrier(Job& job, BandKind kind) {
     return false;
   }
   PENSTOCK_COVERAGE_MARK("a gang waits at its barrier");
-  barrier.begin(++policy_.barriers, now_);
-  policy_.barriers_end = std::min(policy_.barriers_end, later(now_, policy_.config.gang_barrier));
+  barrier.begin(++policy_.barriers, now_, later(now_, policy_.config.gang_barrier));
+  policy_.barriers_end = std::min(policy_.barriers_end, barrier.until);
   return true;
 }
 
@@ -67,7 +67,7 @@ void SupervisorCore::reserve_for(const Job& job, BandSlot band, Entitlement& ent
   const KindShare& share = job.shares->kinds[static_cast<std::size_t>(workers_[band].kind)];
   if (!share.barrier.waits() || entitlement.slots.is_zero() || entitlement.slots == MilliSlots::max()) return;
   entitlement.barrier = share.barrier.number;
-  entitlement.barrier_max = std::max(later(share.barrier.since, policy_.config.gang_barrier) - now_, Duration{0});
+  entitlement.barrier_max = std::max(share.barrier.until - now_, Duration{0});
   const std::int64_t runs = entitlement.slots.value() / std::max<std::int64_t>(share.unit_milli, 1);
   entitlement.gpu = share.beside.gpu * runs;
   entitlement.device_memory = share.beside.device_memory * runs;
@@ -84,7 +84,7 @@ std::uint64_t SupervisorCore::milli_of_gang(const Job& job, BandKind kind) const
 void SupervisorCore::open_if_all_held(Job& job, BandKind kind) {
   GangBarrier& barrier = job.shares->kinds[static_cast<std::size_t>(kind)].barrier;
   // Whoever is late may have been given up by a worker: see `worker.barrier_margin`.
-  if (!barrier.waits() || now_ >= later(barrier.since, policy_.config.gang_barrier)) return;
+  if (!barrier.waits() || now_ >= barrier.until) return;
   std::uint64_t given = 0;
   std::vector<WorkerSlot> workers;
   for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
@@ -149,12 +149,11 @@ void SupervisorCore::give_up_late_barriers() {
       if (job.shares == nullptr || job.cancelling) continue;
       const GangBarrier& barrier = job.shares->kinds[static_cast<std::size_t>(kind)].barrier;
       if (!barrier.waits()) continue;
-      const Instant end = later(barrier.since, policy_.config.gang_barrier);
-      if (now_ >= end)
-        give_up_barrier(job, kind, "after `policy.gang_barrier`, " + seconds_text(policy_.config.gang_barrier) + ", " +
-                                       barrier_text(job, kind));
+      if (now_ >= barrier.until)
+        give_up_barrier(job, kind, "after `policy.gang_barrier`, " + seconds_text(barrier.until - barrier.since) +
+                                       ", " + barrier_text(job, kind));
       else
-        policy_.barriers_end = std::min(policy_.barriers_end, end);
+        policy_.barriers_end = std::min(policy_.barriers_end, barrier.until);
     }
 }
 
@@ -223,9 +222,9 @@ std::string SupervisorCore::barrier_text(const Job& job, BandKind kind) const {
 
 /// The same of one that waits, with its times.
 std::string SupervisorCore::barrier_hold(const Job& job, BandKind kind) const {
-  const Instant since = job.shares->kinds[static_cast<std::size_t>(kind)].barrier.since;
-  return "barrier: " + barrier_text(job, kind) + "; it waits for " + seconds_text(now_ - since) + ", and in " +
-         seconds_text(later(since, policy_.config.gang_barrier) - now_) + " all are given back";
+  const GangBarrier& barrier = job.shares->kinds[static_cast<std::size_t>(kind)].barrier;
+  return "barrier: " + barrier_text(job, kind) + "; it waits for " + seconds_text(now_ - barrier.since) + ", and in " +
+         seconds_text(barrier.until - now_) + " all are given back";
 }
 
 }  // namespace penstock::supervisor

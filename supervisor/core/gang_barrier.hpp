@@ -15,21 +15,23 @@ struct GangBarrier {
   std::uint64_t number = 0;       ///< What workers answer to; no other barrier of this life has it. 0: it waits at none.
   bool open = false;              ///< The gang has begun.
   Instant since = kNever;         ///< It waits,
+  Instant until = kNever;         ///< no longer than this, as workers were told: a reload does not move it;
   std::vector<BandSlot> held;     ///< and these hold what they were asked for.
   std::uint64_t sits_out = 0;     ///< Nothing that passes up to this one give it counts: others come first.
 
   bool waits() const { return number != 0; }
   bool is_held(BandSlot band) const { return std::find(held.begin(), held.end(), band) != held.end(); }
-  void begin(std::uint64_t anew, Instant now) {
+  void begin(std::uint64_t anew, Instant now, Instant end) {
     number = anew;
     open = false;
     since = now;
+    until = end;
     held.clear();
   }
   void end(bool opens) {
     number = 0;
     open = opens;
-    since = kNever;
+    since = until = kNever;
     held.clear();
   }
 };

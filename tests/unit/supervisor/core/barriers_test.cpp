@@ -162,6 +162,23 @@ TEST_F(BarriersOfTwo, AReloadKeepsTheBarrier) {
   EXPECT_EQ(told(), (Lines{"w1 has 2", "w2 has 2"}));
 }
 
+TEST_F(BarriersOfTwo, AReloadDoesNotMoveTheEndThatWorkersWereTold) {
+  for (const Duration anew : {Duration{1s}, Duration{60s}}) {
+    PolicyConfig changed = config().policy;
+    changed.gang_barrier = anew;
+    supervisor.handle(supervisor_event::PolicyRead{ClientId{1}, AdminRequest{9, "reload", {}, "ann"}, changed});
+    supervisor.take_passes();
+  }
+  told();
+  supervisor.ignore();
+  supervisor.tick_after(1999ms);
+  supervisor.take_passes();
+  EXPECT_EQ(told(), Lines{});
+  supervisor.tick_after(1ms);
+  EXPECT_EQ(told(), (Lines{"w1 has 0", "w2 has 0"}));
+  EXPECT_NE(held_by().find("after `policy.gang_barrier`, 2 s"), std::string::npos) << held_by();
+}
+
 TEST_F(BarriersOfTwo, WithoutAPolicyNothingWaitsAtABarrier) {
   supervisor.handle(supervisor_event::PolicyRead{ClientId{1}, AdminRequest{9, "reload", {}, "ann"}, PolicyConfig{}});
   const auto batches = supervisor.take<EntitlementBatch>();
