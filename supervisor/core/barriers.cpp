@@ -52,13 +52,28 @@ bool SupervisorCore::watch_barrier(Job& job, BandKind kind) {
     return false;  // What they hold changes, and so they are told.
   }
   if (barrier.open || barrier.waits()) return false;
-  if (has_runs_that_stay(workers_, job, kind)) {
+  // After a restart of the supervisor it may run as a whole: to wait at a barrier could only cost it that.
+  if (has_runs_that_stay(workers_, job, kind) || runs_whole_where_planned(job, kind)) {
     barrier.end(true);
     return false;
   }
   PENSTOCK_COVERAGE_MARK("a gang waits at its barrier");
   barrier.begin(++policy_.barriers, now_, later(now_, policy_.config.gang_barrier));
   policy_.barriers_end = std::min(policy_.barriers_end, barrier.until);
+  return true;
+}
+
+/// Whether all of the gang runs already, and where the plan gives it its slots.
+bool SupervisorCore::runs_whole_where_planned(const Job& job, BandKind kind) const {
+  const KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
+  std::uint64_t runs = 0;
+  for (std::uint32_t i = 0; i < workers_.band_slots(); ++i)
+    if (const BandEntry& band = workers_[BandSlot{i}]; band.alive && band.kind == kind) {
+      const BandShare there = job.shares->of(BandSlot{i});
+      runs += std::min(there.planned, milli_run(share, there, band));
+    }
+  if (runs < milli_of_gang(job, kind)) return false;
+  PENSTOCK_COVERAGE_MARK("a gang that runs as a whole waits at no barrier");
   return true;
 }
 

@@ -230,6 +230,25 @@ TEST_F(Barriers, AGangWithRunsThatNeverLeaveWaitsAtNone) {
   later.ignore();
 }
 
+// What it runs would have to leave if the barrier came to nothing, for a gang that has all it wants.
+TEST_F(Barriers, AGangThatRunsAsAWholeWaitsAtNone) {
+  SupervisorConfig unlimited = config();
+  unlimited.policy.pools.clear();
+  PolicedSupervisor later{unlimited};
+  later.join({.slots = 2, .barriers = true});
+  later.join({.slots = 2, .barriers = true});
+  JobSpec spec;
+  spec.policy.gang = 4;
+  later.submit(GraphBuilder{}.sources(4).build(), spec);
+  for (std::uint32_t subtask = 0; subtask < 4; ++subtask) later.say(1, subtask, Outcome::Started);
+  later.handle(supervisor_event::PolicyRead{ClientId{1}, AdminRequest{9, "reload", {}, "ann"}, config().policy});
+  later.ignore();
+  PENSTOCK_EXPECT_COVERAGE_MARK("a gang that runs as a whole waits at no barrier", later.settle());
+  for (const auto& [worker, batch] : later.take<EntitlementBatch>())
+    for (const Entitlement& each : batch.entitlements) EXPECT_EQ(each.barrier, 0U);
+  later.ignore();
+}
+
 TEST_F(Barriers, AJobThatIsNoGangWaitsAtNone) {
   supervisor.join({.slots = 2, .barriers = true});
   JobSpec spec;
