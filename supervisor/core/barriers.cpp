@@ -131,7 +131,8 @@ void SupervisorCore::receive(WorkerSlot slot, const BarrierAnswer& message) {
   }
   if (message.held.is_zero())
     return give_up_barrier(job, kind, band_text(workers_, band) + " had no word for too long and gave its slots back");
-  const MilliSlots asked = std::min(job.shares->of(band).entitled, kOneSlot * workers_[band].slots);
+  // As the worker counts it: a band may have a part of a slot.
+  const MilliSlots asked = std::min(job.shares->of(band).entitled, workers_[band].description.capacity.slots);
   if (asked.is_zero() || message.held < asked || barrier.is_held(band)) return;
   barrier.held.push_back(band);
   open_if_all_held(job, kind);
