@@ -51,6 +51,11 @@ bool SupervisorCore::watch_barrier(Job& job, BandKind kind) {
     ++policy_.barriers_given_up;
     return false;  // What they hold changes, and so they are told.
   }
+  if (barrier.waits() && asks_otherwise(job, kind)) {
+    PENSTOCK_COVERAGE_MARK("what a gang asks for at its barrier changes");
+    barrier.ask_anew(++policy_.barriers);
+    return true;
+  }
   if (barrier.open || barrier.waits()) return false;
   // After a restart of the supervisor it may run as a whole: to wait at a barrier could only cost it that.
   if (has_runs_that_stay(workers_, job, kind) || runs_whole_where_planned(job, kind)) {
@@ -61,6 +66,17 @@ bool SupervisorCore::watch_barrier(Job& job, BandKind kind) {
   barrier.begin(++policy_.barriers, now_, later(now_, policy_.config.gang_barrier));
   policy_.barriers_end = std::min(policy_.barriers_end, barrier.until);
   return true;
+}
+
+/// Whether what is planned for it on any band is not what the worker was asked to hold.
+bool SupervisorCore::asks_otherwise(const Job& job, BandKind kind) const {
+  const KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
+  for (std::uint32_t i = 0; i < workers_.band_slots(); ++i)
+    if (workers_[BandSlot{i}].alive && workers_[BandSlot{i}].kind == kind) {
+      const BandShare there = job.shares->of(BandSlot{i});
+      if (there.entitled != share.entitled_by(there.planned)) return true;
+    }
+  return false;
 }
 
 /// Whether all of the gang runs already, and where the plan gives it its slots.

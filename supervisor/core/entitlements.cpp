@@ -267,7 +267,6 @@ void SupervisorCore::entitle(Job& job) {
       if (std::exchange(share.entitled, entitled) != entitled) {
         changed = true;
         mark_dirty(band);
-        if (of_kind.barrier.waits()) std::erase(of_kind.barrier.held, band);
       }
       changed = changed || (anew[static_cast<std::size_t>(workers_[band].kind)] && !entitled.is_zero());
       waits = waits || (of_kind.barrier.waits() && !entitled.is_zero() && worker.description.barriers);

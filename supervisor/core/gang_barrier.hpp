@@ -28,6 +28,11 @@ struct GangBarrier {
     until = end;
     held.clear();
   }
+  /// Something else is asked for: what was answered before says nothing, also where the same is asked for once more.
+  void ask_anew(std::uint64_t anew) {
+    number = anew;
+    held.clear();
+  }
   void end(bool opens) {
     number = 0;
     open = opens;
