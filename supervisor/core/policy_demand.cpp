@@ -43,6 +43,7 @@ void take_back_given(Job& job, BandKind kind, const WorkerTable& workers, std::v
   for (std::uint32_t i = 0; i < job.shares->bands.size() && i < held.size(); ++i)
     if (workers[BandSlot{i}].alive && workers[BandSlot{i}].kind == kind)
       held[i] -= std::exchange(job.shares->bands[i].planned, 0);
+  job.shares->kinds[static_cast<std::size_t>(kind)].barrier.end(false);  // Its next place has its whole time.
 }
 
 }  // namespace
