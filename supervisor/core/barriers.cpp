@@ -117,6 +117,7 @@ void SupervisorCore::open_if_all_held(Job& job, BandKind kind) {
   // Whoever is late may have been given up by a worker: see `worker.barrier_margin`.
   if (!barrier.waits() || now_ >= barrier.until) return;
   std::uint64_t given = 0;
+  std::uint32_t missing = 0;
   std::vector<WorkerSlot> workers;
   for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
     const BandSlot band{i};
@@ -124,10 +125,14 @@ void SupervisorCore::open_if_all_held(Job& job, BandKind kind) {
     if (!workers_[band].alive || workers_[band].kind != kind || planned == 0) continue;
     given += planned;
     if (!workers_.worker_of(band).description.barriers) continue;
-    if (!barrier.is_held(band)) return;
+    if (!barrier.is_held(band)) {
+      ++missing;
+      continue;
+    }
     if (workers.empty() || workers.back() != workers_[band].worker) workers.push_back(workers_[band].worker);
   }
-  if (given < milli_of_gang(job, kind)) return;
+  barrier.missing = missing;
+  if (missing > 0 || given < milli_of_gang(job, kind)) return;
   PENSTOCK_COVERAGE_MARK("a gang begins because all its slots are held");
   barrier.end(true);
   ++policy_.barriers_opened;
@@ -150,8 +155,7 @@ void SupervisorCore::receive(WorkerSlot slot, const BarrierAnswer& message) {
   // As the worker counts it: a band may have a part of a slot.
   const MilliSlots asked = std::min(job.shares->of(band).entitled, workers_[band].description.capacity.slots);
   if (asked.is_zero() || message.held < asked || barrier.is_held(band)) return;
-  barrier.held.push_back(band);
-  open_if_all_held(job, kind);
+  if (barrier.now_held(band)) open_if_all_held(job, kind);
 }
 
 /// All or nothing: what others hold for it already is given back with the rest, and others come first in the next pass.

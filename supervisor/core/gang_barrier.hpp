@@ -1,7 +1,6 @@
 // Where a gang waits that has been given all its slots, until workers hold all of them for it. Decision 0016.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -16,14 +15,23 @@ struct GangBarrier {
   bool open = false;              ///< The gang has begun.
   Instant since = kNever;         ///< It waits,
   Instant until = kNever;         ///< no longer than this, as workers were told: a reload does not move it;
-  std::vector<BandSlot> held;     ///< and these hold what they were asked for.
+  std::vector<bool> held;         ///< and these bands, by slot, hold what they were asked for.
+  std::uint32_t missing = 0;      ///< At least so many do not, as of when all were looked at last.
   std::uint64_t sits_out = 0;     ///< Nothing that passes up to this one give it counts: others come first.
 
   bool waits() const { return number != 0; }
-  bool is_held(BandSlot band) const { return std::find(held.begin(), held.end(), band) != held.end(); }
+  bool is_held(BandSlot band) const { return band.value() < held.size() && held[band.value()]; }
+  /// Whether these may have been the last.
+  bool now_held(BandSlot band) {
+    if (held.size() <= band.value()) held.resize(band.value() + 1);
+    held[band.value()] = true;
+    missing -= missing > 0 ? 1 : 0;
+    return missing == 0;
+  }
   void begin(std::uint64_t anew, Instant now, Instant end) {
     number = anew;
     open = false;
+    missing = 0;
     since = now;
     until = end;
     held.clear();
@@ -31,6 +39,7 @@ struct GangBarrier {
   /// Something else is asked for: what was answered before says nothing, also where the same is asked for once more.
   void ask_anew(std::uint64_t anew) {
     number = anew;
+    missing = 0;
     held.clear();
   }
   void end(bool opens) {
