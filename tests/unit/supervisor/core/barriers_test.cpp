@@ -12,8 +12,10 @@ using namespace std::chrono_literals;
 /// A gang of four over two workers with two slots each.
 class Barriers : public ::testing::Test {
  protected:
-  static SupervisorConfig config() {
-    SupervisorConfig config = policed("fair_share");
+  explicit Barriers(const std::string& preset = "fair_share") : supervisor{config(preset)} {}
+
+  static SupervisorConfig config(const std::string& preset = "fair_share") {
+    SupervisorConfig config = policed(preset);
     config.policy.gang_barrier = 2s;
     return config;
   }
@@ -48,7 +50,7 @@ class Barriers : public ::testing::Test {
   }
   void TearDown() override { supervisor.ignore(); }
 
-  PolicedSupervisor supervisor{config()};
+  PolicedSupervisor supervisor;
 };
 
 class BarriersOfTwo : public Barriers {
@@ -80,6 +82,45 @@ TEST_F(BarriersOfTwo, WhoHoldsLessOrAnswersTwiceOrForAnotherBarrierDoesNotCount)
   EXPECT_EQ(told(), Lines{});
   answer(2, 1);
   EXPECT_EQ(told(), (Lines{"w1 has 2", "w2 has 2"}));
+}
+
+/// What a pass makes of the gang, had it moved it: so many slots of each worker.
+supervisor_event::PassEnded moved(const supervisor_action::RunPass& order, std::vector<std::int64_t> slots) {
+  supervisor_event::PassEnded ended{order.number, {}, {}};
+  for (std::uint32_t member = 0; member < order.snapshot.members.size(); ++member) {
+    std::int64_t all = 0;
+    for (const policy::Place& place : order.snapshot.members[member].places) all += place.slots;
+    ended.plan.preemptions.push_back({member, policy::PreemptionReason::Consolidation});
+    ended.plan.starts.push_back({member, {}, {}, false});
+    for (std::uint32_t band = 0; band < slots.size(); ++band)
+      if (slots[band] > 0) ended.plan.starts.back().places.push_back({.band = band, .slots = slots[band] * all / 4});
+  }
+  return ended;
+}
+
+TEST_F(Barriers, AnAnswerToWhatWasAskedBeforeDoesNotCountWhenTheSameIsAskedOnceMore) {
+  supervisor.join({.slots = 3, .barriers = true});
+  supervisor.join({.slots = 3, .barriers = true});
+  submit_gang();
+  const Lines first = told();
+  const std::int64_t on_first = first == Lines{"w1 holds 3 at 1", "w2 holds 1 at 1"} ? 3 : 1;
+  ASSERT_EQ(first.size(), 2U);
+  const auto pass = [&](std::int64_t of_first) {
+    for (int tries = 0; tries < 1000; ++tries, supervisor.tick_after(1ms))
+      if (const auto orders = supervisor.take_passes(); !orders.empty())
+        return supervisor.handle(moved(orders.front(), {of_first, 4 - of_first}));
+    FAIL() << "no pass was ordered";
+  };
+  PENSTOCK_EXPECT_COVERAGE_MARK("what a gang asks for at its barrier changes", pass(2));
+  EXPECT_EQ(told(), (Lines{"w1 holds 2 at 2", "w2 holds 2 at 2"}));
+  pass(on_first);
+  EXPECT_EQ(told().size(), 2U);
+  answer(1, 1, on_first);
+  answer(2, 1, 4 - on_first);
+  EXPECT_EQ(told(), Lines{}) << "they have said so of the first";
+  answer(1, 3, on_first);
+  answer(2, 3, 4 - on_first);
+  EXPECT_EQ(told().size(), 2U);
 }
 
 TEST_F(BarriersOfTwo, AtItsEndAllIsGivenBackAndTheGangWaitsAnew) {
@@ -197,6 +238,56 @@ TEST_F(Barriers, AWorkerThatKnowsOfNoneIsNotWaitedFor) {
   told();
   answer(1, 1);
   EXPECT_EQ(told(), Lines{"w1 has 2"}) << "the other one has begun";
+}
+
+TEST_F(Barriers, ABandWithAPartOfASlotAnswersForWhatItHas) {
+  supervisor.join({.slots = 2, .barriers = true, .less = MilliSlots{500}});
+  supervisor.join({.slots = 2, .barriers = true, .less = MilliSlots{500}});
+  submit_gang();
+  told();
+  for (const std::uint32_t worker : {1U, 2U})
+    supervisor.worker_says(worker, BarrierAnswer{JobId{1}, BandIndex{0}, 1, MilliSlots{1500}});
+  EXPECT_EQ(told(), (Lines{"w1 has 2", "w2 has 2"}));
+}
+
+/// A job runs where slots are reserved for a gang that is more important, and must not run twice.
+class BarriersInTheWay : public Barriers {
+ protected:
+  BarriersInTheWay() : Barriers{"priority"} {}
+
+  void SetUp() override {
+    supervisor.join({.slots = 2, .barriers = true});
+    supervisor.join({.slots = 2, .barriers = true});
+    GraphBuilder builder;
+    builder.sources(1);
+    builder.template_at(0).retryable = false;
+    JobSpec spec;
+    spec.name = "gang";
+    spec.policy.gang = 4;
+    spec.priority = 10;
+    supervisor.submit(GraphBuilder{}.sources(40).build(), spec);
+    supervisor.submit(builder.build());
+    supervisor.settle();
+    EXPECT_EQ(told(), (Lines{"w1 holds 2 at 1", "w2 holds 2 at 1"}));
+  }
+};
+
+TEST_F(BarriersInTheWay, OthersThatMayNotLeaveCostAGangAllOfIt) {
+  supervisor.say(1, 0, Outcome::Started, 2);
+  PENSTOCK_EXPECT_COVERAGE_MARK("others run where slots are kept for a gang", supervisor.settle());
+  EXPECT_EQ(told(), (Lines{"w1 has 0", "w2 has 0"}));
+}
+
+TEST_F(BarriersInTheWay, AGangThatIsMovedAtItsBarrierHasAllTheTimeOfTheNext) {
+  supervisor.tick_after(1500ms);
+  supervisor.take_passes();
+  supervisor.join({.slots = 4, .barriers = true});
+  supervisor.say(1, 0, Outcome::Started, 2);
+  supervisor.settle();
+  EXPECT_EQ(told(), (Lines{"w1 has 0", "w2 has 0", "w3 holds 4 at 2"}));
+  supervisor.take_passes();
+  supervisor.tick_after(1s);
+  EXPECT_EQ(told(), Lines{}) << "the first would be over";
 }
 
 TEST_F(Barriers, SlotsAreReservedAlsoWhereNoWorkOfTheGangIsYet) {
