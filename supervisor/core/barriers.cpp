@@ -88,7 +88,7 @@ bool SupervisorCore::runs_whole_where_planned(const Job& job, BandKind kind) con
       const BandShare there = job.shares->of(BandSlot{i});
       runs += std::min(there.planned, milli_run(share, there, band));
     }
-  if (runs < milli_of_gang(job, kind)) return false;
+  if (runs == 0 || runs < milli_of_gang(job, kind)) return false;
   PENSTOCK_COVERAGE_MARK("a gang that runs as a whole waits at no barrier");
   return true;
 }
