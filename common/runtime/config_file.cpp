@@ -46,10 +46,6 @@ std::string print_value(const char* unit, const Field& value) {
 Result<void> check_together(const FileConfig& config, const std::string& subject) {
   if (config.link.heartbeat >= config.link.silence_max)
     return Error{ErrorCode::InvalidArgument, subject, "link.heartbeat must be shorter than link.silence_max", ""};
-  if (config.worker.barrier_margin <= config.link.silence_max)
-    return Error{ErrorCode::InvalidArgument, subject, "worker.barrier_margin must be longer than link.silence_max",
-                 "else a worker that the supervisor has not given up yet gives back what a gang begins on; the "
-                 "supervisor's link.silence_max counts too"};
   if (config.wire.frame_bytes_target > config.wire.frame_bytes_max)
     return Error{ErrorCode::InvalidArgument, subject, "wire.frame_bytes_target must not exceed wire.frame_bytes_max",
                  ""};

@@ -192,22 +192,11 @@ TEST(ConfigFile, OneSettingCanBeChanged) {
 
 TEST(ConfigFile, SettingsAreCheckedTogetherWhateverTheirOrder) {
   FileConfig config = parsed("");
-  ASSERT_TRUE(change_settings(config, {"link.heartbeat=20s", "link.silence_max=60s", "worker.barrier_margin=61s"}).has_value());
+  ASSERT_TRUE(change_settings(config, {"link.heartbeat=20s", "link.silence_max=60s"}).has_value());
   EXPECT_EQ(config.link.heartbeat, 20s);
   EXPECT_EQ(to_string(change_settings(config, {"link.silence_max=10s", "link.window_frames=9"}).error()),
             "--set: link.heartbeat must be shorter than link.silence_max");
   EXPECT_EQ(config.link.silence_max, 60s) << "nothing has changed";
-}
-
-// Found by a review: with an equal margin others could begin on slots on which a gang was let begin.
-TEST(ConfigFile, WorkersKeepSlotsForAGangForLongerThanTheyMayBeSilent) {
-  FileConfig config = parsed("");
-  const Result<void> refused = change_settings(config, {"link.silence_max=15s"});
-  ASSERT_FALSE(refused.has_value());
-  EXPECT_EQ(refused.error().subject + ": " + refused.error().message,
-            "link.silence_max=15s: worker.barrier_margin must be longer than link.silence_max");
-  EXPECT_NE(refused.error().remedy.find("supervisor's link.silence_max"), std::string::npos);
-  EXPECT_TRUE(change_settings(config, {"link.silence_max=15s", "worker.barrier_margin=16s"}).has_value());
 }
 
 TEST(ConfigFile, FileIsReadOrSaidToBeMissing) {
