@@ -49,14 +49,45 @@ bool SupervisorCore::watch_barrier(Job& job, BandKind kind) {
     ++policy_.barriers_given_up;
     return false;  // What they hold changes, and so they are told.
   }
+  if (barrier.waits() && asks_otherwise(job, kind)) {
+    PENSTOCK_COVERAGE_MARK("what a gang asks for at its barrier changes");
+    barrier.ask_anew(++policy_.barriers);
+    return true;
+  }
   if (barrier.open || barrier.waits()) return false;
-  if (has_runs_that_stay(workers_, job, kind)) {
+  // After a restart of the supervisor it may run as a whole: to wait at a barrier could only cost it that.
+  if (has_runs_that_stay(workers_, job, kind) || runs_whole_where_planned(job, kind)) {
     barrier.end(true);
     return false;
   }
   PENSTOCK_COVERAGE_MARK("a gang waits at its barrier");
-  barrier.begin(++policy_.barriers, now_);
-  policy_.barriers_end = std::min(policy_.barriers_end, later(now_, policy_.config.gang_barrier));
+  barrier.begin(++policy_.barriers, now_, later(now_, policy_.config.gang_barrier));
+  policy_.barriers_end = std::min(policy_.barriers_end, barrier.until);
+  return true;
+}
+
+/// Whether what is planned for it on any band is not what the worker was asked to hold.
+bool SupervisorCore::asks_otherwise(const Job& job, BandKind kind) const {
+  const KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
+  for (std::uint32_t i = 0; i < workers_.band_slots(); ++i)
+    if (workers_[BandSlot{i}].alive && workers_[BandSlot{i}].kind == kind) {
+      const BandShare there = job.shares->of(BandSlot{i});
+      if (there.entitled != share.entitled_by(there.planned)) return true;
+    }
+  return false;
+}
+
+/// Whether all of the gang runs already, and where the plan gives it its slots.
+bool SupervisorCore::runs_whole_where_planned(const Job& job, BandKind kind) const {
+  const KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
+  std::uint64_t runs = 0;
+  for (std::uint32_t i = 0; i < workers_.band_slots(); ++i)
+    if (const BandEntry& band = workers_[BandSlot{i}]; band.alive && band.kind == kind) {
+      const BandShare there = job.shares->of(BandSlot{i});
+      runs += std::min(there.planned, milli_run(share, there, band));
+    }
+  if (runs == 0 || runs < milli_of_gang(job, kind)) return false;
+  PENSTOCK_COVERAGE_MARK("a gang that runs as a whole waits at no barrier");
   return true;
 }
 
@@ -65,7 +96,7 @@ void SupervisorCore::reserve_for(const Job& job, BandSlot band, Entitlement& ent
   const KindShare& share = job.shares->kinds[static_cast<std::size_t>(workers_[band].kind)];
   if (!share.barrier.waits() || entitlement.slots.is_zero() || entitlement.slots == MilliSlots::max()) return;
   entitlement.barrier = share.barrier.number;
-  entitlement.barrier_max = std::max(later(share.barrier.since, policy_.config.gang_barrier) - now_, Duration{0});
+  entitlement.barrier_max = std::max(share.barrier.until - now_, Duration{0});
   const std::int64_t runs = entitlement.slots.value() / std::max<std::int64_t>(share.unit_milli, 1);
   entitlement.gpu = share.beside.gpu * runs;
   entitlement.device_memory = share.beside.device_memory * runs;
@@ -82,8 +113,9 @@ std::uint64_t SupervisorCore::milli_of_gang(const Job& job, BandKind kind) const
 void SupervisorCore::open_if_all_held(Job& job, BandKind kind) {
   GangBarrier& barrier = job.shares->kinds[static_cast<std::size_t>(kind)].barrier;
   // Whoever is late may have been given up by a worker: see `worker.barrier_margin`.
-  if (!barrier.waits() || now_ >= later(barrier.since, policy_.config.gang_barrier)) return;
+  if (!barrier.waits() || now_ >= barrier.until) return;
   std::uint64_t given = 0;
+  std::uint32_t missing = 0;
   std::vector<WorkerSlot> workers;
   for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
     const BandSlot band{i};
@@ -91,10 +123,14 @@ void SupervisorCore::open_if_all_held(Job& job, BandKind kind) {
     if (!workers_[band].alive || workers_[band].kind != kind || planned == 0) continue;
     given += planned;
     if (!workers_.worker_of(band).description.barriers) continue;
-    if (!barrier.is_held(band)) return;
+    if (!barrier.is_held(band)) {
+      ++missing;
+      continue;
+    }
     if (workers.empty() || workers.back() != workers_[band].worker) workers.push_back(workers_[band].worker);
   }
-  if (given < milli_of_gang(job, kind)) return;
+  barrier.missing = missing;
+  if (missing > 0 || given < milli_of_gang(job, kind)) return;
   PENSTOCK_COVERAGE_MARK("a gang begins because all its slots are held");
   barrier.end(true);
   ++policy_.barriers_opened;
@@ -114,10 +150,10 @@ void SupervisorCore::receive(WorkerSlot slot, const BarrierAnswer& message) {
   }
   if (message.held.is_zero())
     return give_up_barrier(job, kind, band_text(workers_, band) + " had no word for too long and gave its slots back");
-  const MilliSlots asked = std::min(job.shares->of(band).entitled, kOneSlot * workers_[band].slots);
+  // As the worker counts it: a band may have a part of a slot.
+  const MilliSlots asked = std::min(job.shares->of(band).entitled, workers_[band].description.capacity.slots);
   if (asked.is_zero() || message.held < asked || barrier.is_held(band)) return;
-  barrier.held.push_back(band);
-  open_if_all_held(job, kind);
+  if (barrier.now_held(band)) open_if_all_held(job, kind);
 }
 
 /// All or nothing: what others hold for it already is given back with the rest, and others come first in the next pass.
@@ -147,13 +183,11 @@ void SupervisorCore::give_up_late_barriers() {
       if (job.shares == nullptr || job.cancelling) continue;
       const GangBarrier& barrier = job.shares->kinds[static_cast<std::size_t>(kind)].barrier;
       if (!barrier.waits()) continue;
-      const Instant end = later(barrier.since, policy_.config.gang_barrier);
-      if (now_ >= end)
-        give_up_barrier(job, kind,
-                        "after `policy.gang_barrier`, " + seconds_text(policy_.config.gang_barrier) + ", " +
-                            barrier_text(job, kind));
+      if (now_ >= barrier.until)
+        give_up_barrier(job, kind, "after `policy.gang_barrier`, " + seconds_text(barrier.until - barrier.since) +
+                                       ", " + barrier_text(job, kind));
       else
-        policy_.barriers_end = std::min(policy_.barriers_end, end);
+        policy_.barriers_end = std::min(policy_.barriers_end, barrier.until);
     }
 }
 
@@ -222,9 +256,9 @@ std::string SupervisorCore::barrier_text(const Job& job, BandKind kind) const {
 
 /// The same of one that waits, with its times.
 std::string SupervisorCore::barrier_hold(const Job& job, BandKind kind) const {
-  const Instant since = job.shares->kinds[static_cast<std::size_t>(kind)].barrier.since;
-  return "barrier: " + barrier_text(job, kind) + "; it waits for " + seconds_text(now_ - since) + ", and in " +
-         seconds_text(later(since, policy_.config.gang_barrier) - now_) + " all are given back";
+  const GangBarrier& barrier = job.shares->kinds[static_cast<std::size_t>(kind)].barrier;
+  return "barrier: " + barrier_text(job, kind) + "; it waits for " + seconds_text(now_ - barrier.since) + ", and in " +
+         seconds_text(barrier.until - now_) + " all are given back";
 }
 
 }  // namespace penstock::supervisor

@@ -120,6 +120,10 @@ void SupervisorCore::apply_plan(const PassUnderWay& pass, const policy::Plan& pl
     if (!is_still(pass, place.band) || !knows(subject.job) || jobs_[subject.job.value()]->shares == nullptr) return;
     JobShares& shares = *jobs_[subject.job.value()]->shares;
     if (shares.kinds[static_cast<std::size_t>(subject.kind)].barrier.sits_out >= pass.number) return;
+    if (policy_.pool_of_band[place.band.value()] != shares.pool) {
+      PENSTOCK_COVERAGE_MARK("a plan gives slots in a pool that the job has left meanwhile");
+      return;
+    }
     shares.at(place.band).planned += place.milli;
   };
   // On one band a member takes what it is; a gang is told how many slots it takes of each.
@@ -263,7 +267,6 @@ void SupervisorCore::entitle(Job& job) {
       if (std::exchange(share.entitled, entitled) != entitled) {
         changed = true;
         mark_dirty(band);
-        if (of_kind.barrier.waits()) std::erase(of_kind.barrier.held, band);
       }
       changed = changed || (anew[static_cast<std::size_t>(workers_[band].kind)] && !entitled.is_zero());
       waits = waits || (of_kind.barrier.waits() && !entitled.is_zero() && worker.description.barriers);

@@ -1,7 +1,6 @@
 // Where a gang waits that has been given all its slots, until workers hold all of them for it. Decision 0016.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -12,24 +11,41 @@ namespace penstock::supervisor {
 
 /// Passive; `SupervisorCore` moves it (barriers.cpp). Always true: a gang that has begun waits at none.
 struct GangBarrier {
-  std::uint64_t number = 0;    ///< What workers answer to; no other barrier of this life has it. 0: it waits at none.
-  bool open = false;           ///< The gang has begun.
-  Instant since = kNever;      ///< It waits,
-  std::vector<BandSlot> held;  ///< and these hold what they were asked for.
-  std::uint64_t sits_out = 0;  ///< Nothing that passes up to this one give it counts: others come first.
+  std::uint64_t number = 0;       ///< What workers answer to; no other barrier of this life has it. 0: it waits at none.
+  bool open = false;              ///< The gang has begun.
+  Instant since = kNever;         ///< It waits,
+  Instant until = kNever;         ///< no longer than this, as workers were told: a reload does not move it;
+  std::vector<bool> held;         ///< and these bands, by slot, hold what they were asked for.
+  std::uint32_t missing = 0;      ///< At least so many do not, as of when all were looked at last.
+  std::uint64_t sits_out = 0;     ///< Nothing that passes up to this one give it counts: others come first.
 
   bool waits() const { return number != 0; }
-  bool is_held(BandSlot band) const { return std::find(held.begin(), held.end(), band) != held.end(); }
-  void begin(std::uint64_t anew, Instant now) {
+  bool is_held(BandSlot band) const { return band.value() < held.size() && held[band.value()]; }
+  /// Whether these may have been the last.
+  bool now_held(BandSlot band) {
+    if (held.size() <= band.value()) held.resize(band.value() + 1);
+    held[band.value()] = true;
+    missing -= missing > 0 ? 1 : 0;
+    return missing == 0;
+  }
+  void begin(std::uint64_t anew, Instant now, Instant end) {
     number = anew;
     open = false;
+    missing = 0;
     since = now;
+    until = end;
+    held.clear();
+  }
+  /// Something else is asked for: what was answered before says nothing, also where the same is asked for once more.
+  void ask_anew(std::uint64_t anew) {
+    number = anew;
+    missing = 0;
     held.clear();
   }
   void end(bool opens) {
     number = 0;
     open = opens;
-    since = kNever;
+    since = until = kNever;
     held.clear();
   }
 };

@@ -95,6 +95,7 @@ struct KindShare {
   bool all_stay = false;   ///< none of them is.
   Instant holds_since = kNever;       ///< Since when it has had slots; `kNever`: it has none.
   Instant incomplete_since = kNever;  ///< Since when a gang of it has had fewer than all.
+  bool lost_to_others = false;        ///< What it lacks went to runs that may not leave, and not with a worker.
   Instant promised_since = kNever;    ///< Since when a gang of it has been promised places.
   std::string gave_back;              ///< What its gang has given back at `policy.gang_wait`, until it has all again.
   GangBarrier barrier;                ///< Of a gang: where it waits until workers hold all its slots.

@@ -37,12 +37,22 @@ bool avoids_a_band(const Job& job, const WorkerTable& workers) {
   return false;
 }
 
-/// A gang that waits at its barrier loses all that it has been given, as others run on a part of it: the next plan
-/// gives it a place as a whole. What it is given counts in `held`, by band slot.
+/// A gang that runs nothing, at its barrier or between two stages, loses all that it has been given, as others run on a
+/// part of it: the next plan gives it a place as a whole. What it is given counts in `held`, by band slot.
 void take_back_given(Job& job, BandKind kind, const WorkerTable& workers, std::vector<std::uint64_t>& held) {
   for (std::uint32_t i = 0; i < job.shares->bands.size() && i < held.size(); ++i)
     if (workers[BandSlot{i}].alive && workers[BandSlot{i}].kind == kind)
       held[i] -= std::exchange(job.shares->bands[i].planned, 0);
+  job.shares->kinds[static_cast<std::size_t>(kind)].barrier.end(false);  // Its next place has its whole time.
+}
+
+/// Who loses what others run on that may not leave, in this order.
+enum class Loses : std::uint8_t { NoGang, AtBarrier, Begun };
+
+Loses turn_of(const Job& job, BandKind kind) {
+  const KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
+  if (job.spec.policy.gang == 0 || share.bound) return Loses::NoGang;
+  return share.barrier.waits() ? Loses::AtBarrier : Loses::Begun;
 }
 
 }  // namespace
@@ -159,12 +169,15 @@ std::uint64_t SupervisorCore::milli_run(const KindShare& kind, const BandShare& 
 /// That may be more than there is, because what is short is told of late: then others lose what they do not use.
 void SupervisorCore::count_holdings() {
   std::vector<std::uint64_t> held(workers_.band_slots());
-  const auto runs_whole = [this](const Job& job, BandKind kind) {
+  const auto all_runs = [this](const Job& job, BandKind kind) {
     std::uint64_t milli = 0;
     for (std::uint32_t i = 0; i < job.shares->bands.size() && i < workers_.band_slots(); ++i)
       if (const BandEntry& band = workers_[BandSlot{i}]; band.alive && band.kind == kind)
         milli += milli_run(job.shares->kinds[static_cast<std::size_t>(kind)], job.shares->bands[i], band);
-    return milli >= job.spec.policy.gang * std::uint64_t{1000};
+    return milli;
+  };
+  const auto runs_whole = [&](const Job& job, BandKind kind) {
+    return all_runs(job, kind) >= job.spec.policy.gang * std::uint64_t{1000};
   };
   for (const JobId id : active_) {
     Job& job = *jobs_[id.value()];
@@ -181,21 +194,26 @@ void SupervisorCore::count_holdings() {
       held[i] += share.planned;
     }
   }
-  for (const bool gangs : {false, true})
+  for (const Loses turn : {Loses::NoGang, Loses::AtBarrier, Loses::Begun})
     for (std::size_t at = active_.size(); at-- > 0;) {
       Job& job = *jobs_[active_[at].value()];
-      if (job.shares == nullptr || (job.spec.policy.gang > 0) != gangs) continue;
+      if (job.shares == nullptr) continue;
       for (std::uint32_t i = 0; i < job.shares->bands.size() && i < held.size(); ++i) {
         BandShare& share = job.shares->bands[i];
         const BandEntry& band = workers_[BandSlot{i}];
         const std::uint64_t all = std::uint64_t{band.slots} * 1000;
-        if (!band.alive || held[i] <= all) continue;
-        if (share.planned > 0 && job.shares->kinds[static_cast<std::size_t>(band.kind)].barrier.waits()) {
+        if (!band.alive || held[i] <= all || share.planned == 0 || turn_of(job, band.kind) != turn) continue;
+        KindShare& of_kind = job.shares->kinds[static_cast<std::size_t>(band.kind)];
+        if (turn == Loses::AtBarrier || (turn == Loses::Begun && all_runs(job, band.kind) == 0)) {
           take_back_given(job, band.kind, workers_, held);
           continue;
         }
-        const std::uint64_t runs = milli_run(job.shares->kinds[static_cast<std::size_t>(band.kind)], share, band);
+        const std::uint64_t runs = milli_run(of_kind, share, band);
         const std::uint64_t idle = std::min(share.planned - std::min(runs, share.planned), held[i] - all);
+        if (turn == Loses::Begun && idle > 0) {
+          PENSTOCK_COVERAGE_MARK("others run where a gang that has begun runs nothing");
+          of_kind.lost_to_others = true;
+        }
         share.planned -= idle;
         held[i] -= idle;
       }

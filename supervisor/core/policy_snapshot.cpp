@@ -257,7 +257,9 @@ void SupervisorCore::watch_gang(Job& job, BandKind kind, std::vector<PromisedPla
     held.clear();
     if (share.demand < all) share.demand = 0;  // A limit leaves it a part only.
   }
-  if (gives_promise_back(share, now_, policy_.config.gang_wait, longest_grace_in(job.shares->pool)))
+  // What others have to leave is looked up among all jobs: only where anything is promised.
+  const Duration grace = share.promised.empty() ? Duration{0} : longest_grace_in(job.shares->pool);
+  if (gives_promise_back(share, now_, policy_.config.gang_wait, grace))
     PENSTOCK_COVERAGE_MARK("a gang gives its promised places back");
 }
 

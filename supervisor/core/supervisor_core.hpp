@@ -483,6 +483,8 @@ class SupervisorCore {
   void preempt(Job& job, const AssignedRef& ref);
 
   // Gangs that wait until workers hold all their slots: barriers.cpp.
+  bool runs_whole_where_planned(const Job& job, BandKind kind) const;
+  bool asks_otherwise(const Job& job, BandKind kind) const;
   bool watch_barrier(Job& job, BandKind kind);
   void reserve_for(const Job& job, BandSlot band, Entitlement& entitlement) const;
   void open_if_all_held(Job& job, BandKind kind);

@@ -57,6 +57,19 @@ TEST(ReservationWitness, WhatIsNotGivenBackInTimeIsOverdue) {
   EXPECT_EQ(witness.overdue(kNow + 4s), "");
 }
 
+TEST(BarrierWitness, AGangThatBeginsWithoutAnyBarrierIsSeenOnce) {
+  BarrierWitness witness;
+  EXPECT_FALSE(witness.begins_unasked(WorkerId{1}, BandKind::Cpu, asked(5)));
+  EXPECT_FALSE(witness.begins_unasked(WorkerId{1}, BandKind::Cpu, asked(0, 0)));
+  EXPECT_TRUE(witness.begins_unasked(WorkerId{1}, BandKind::Cpu, asked(0)));
+  EXPECT_FALSE(witness.begins_unasked(WorkerId{2}, BandKind::Cpu, asked(0))) << "it has begun";
+  BarrierWitness another;
+  another.told(WorkerId{1}, asked(5));
+  another.told(WorkerId{2}, asked(5));
+  EXPECT_EQ(another.asked_for(kGang, 5), kOneSlot * 4);
+  EXPECT_FALSE(another.begins_unasked(WorkerId{1}, BandKind::Cpu, asked(0)));
+}
+
 TEST(BarrierWitness, KnowsWhatABarrierNeedsWhenItIsOpened) {
   BarrierWitness witness;
   EXPECT_EQ(witness.told(WorkerId{1}, asked(5)), 0U);

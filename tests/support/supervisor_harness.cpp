@@ -119,7 +119,7 @@ Register SupervisorHarness::describe(WorkerId id, const WorkerSpec& spec) {
     BandDescription band;
     band.name = gpu ? "gpu-" + std::to_string(i - spec.bands) : "numa-" + std::to_string(i);
     band.kind = gpu ? BandKind::Gpu : BandKind::Cpu;
-    band.capacity.slots = kOneSlot * spec.slots;
+    band.capacity.slots = kOneSlot * spec.slots - spec.less;
     band.capacity.memory = spec.memory;
     band.capacity.named = spec.named;
     band.memory_hard_limit = spec.memory * 2;

@@ -31,6 +31,7 @@ struct WorkerSpec {
   bool barriers = false;
   std::optional<OperatorCrash> crash{};
   std::vector<std::string> labels{};
+  MilliSlots less{};  ///< Its bands have so much less than whole slots.
 };
 
 /// Checks a graph as the gateway does.

@@ -279,6 +279,7 @@ void WorkerCore::close_job_if_done(JobSlot slot) {
     band->execute.set_job_priority(slot, 0);
     band->prepare.set_entitlement(slot, MilliSlots::max(), 0);
     band->execute.set_entitlement(slot, MilliSlots::max(), 0);
+    band->execute.drop_reservation(slot);  // Also one that was opened and nobody has begun on: the slot is reused.
   }
   for (const auto* templates : {&job.templates, &job.replaced_templates})
     for (const std::unique_ptr<WorkerTemplate>& known : *templates)

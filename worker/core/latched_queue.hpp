@@ -210,6 +210,8 @@ class LatchedQueue {
     ResourceVector wanted;  ///< Slots, and what of a device goes with them.
     ResourceVector held;    ///< Of that; it is not available.
     bool opens = false;     ///< With the next `take`.
+    bool full = false;      ///< All of it was held once: it is the first to get what its own runs leave.
+    bool served = false;    ///< It has been opened, and is over.
   };
   static constexpr std::uint32_t kNowhere = ~std::uint32_t{0};
   static constexpr std::uint32_t kTurn = 16;
@@ -233,8 +235,9 @@ class LatchedQueue {
   RecordIndex choose();
   void grant(Node& node, std::vector<Taken>& taken);
   ResourceVector missing_of(const Reservation& of) const;
-  bool all_are_reserved() const;
+  bool any_reservation_wants_ends() const;
   void fill_reservations();
+  void fill(Reservation& reservation);
   void serve_reservations(std::vector<Taken>& taken, std::size_t max);
   void take_back(Node& node);
   bool has_lane() const;
@@ -279,8 +282,7 @@ void LatchedQueue::offer(std::size_t max, std::span<const RecordIndex> running, 
   PENSTOCK_CHECK(offered_left_ == 0);
   offered_.clear();
   served_before_.clear();
-  // What runs that end leave is wanted otherwise.
-  if (running.empty() || (any_reservation() && !all_are_reserved())) return;
+  if (running.empty() || any_reservation_wants_ends()) return;
   const MilliSlots slots = nodes_[running.front()].item.request->slots;
   line_up_for_offers(running, slots);
   within_jobs_ = order_.empty();

@@ -26,10 +26,17 @@ void LatchedQueue::reserve(JobSlot job, const ResourceVector& wanted) {
   const auto found = std::find_if(reservations_.begin(), reservations_.end(),
                                   [&](const Reservation& each) { return each.job == job; });
   if (found == reservations_.end()) {
-    reservations_.push_back({job, wanted, {}, false});
+    reservations_.push_back({job, wanted, {}, false, false});
   } else {
-    give_back(found->held, available_);
-    *found = {job, wanted, {}, false};
+    // What it needs of what it holds stays: others that wait do not get it in between.
+    const ResourceVector had = std::exchange(*found, {job, wanted, {}, false, false}).held;
+    const ResourceVector needed = missing_of(*found);
+    found->held.slots = std::min(had.slots, needed.slots);
+    found->held.gpu = std::min(had.gpu, needed.gpu);
+    found->held.device_memory = std::min(had.device_memory, needed.device_memory);
+    give_back(had, available_);
+    take_away(found->held, available_);
+    found->full = missing_of(*found) == ResourceVector{};
   }
   fill_reservations();
 }
@@ -69,38 +76,57 @@ ResourceVector LatchedQueue::missing_of(const Reservation& of) const {
   return missing;
 }
 
-bool LatchedQueue::all_are_reserved() const {
-  return std::all_of(reservations_.begin(), reservations_.end(),
-                     [&](const Reservation& each) { return missing_of(each) == ResourceVector{}; });
+// A run of one that reserves, followed on its lane by another job's, would leave the one short of what it has said that
+// it holds; and what runs that end leave is wanted by who has not all of it, or begins on it.
+bool LatchedQueue::any_reservation_wants_ends() const {
+  return std::any_of(reservations_.begin(), reservations_.end(), [&](const Reservation& each) {
+    return each.opens || !each.full || jobs_[each.job.value()].held > MilliSlots{};
+  });
 }
 
+// First those that have had all of theirs: a run of their own that ends leaves its slots to them, not to who came
+// earlier, because they may have said that they hold them.
 void LatchedQueue::fill_reservations() {
-  for (Reservation& each : reservations_) {
-    const ResourceVector missing = missing_of(each);
-    ResourceVector more;
-    more.slots = std::min(missing.slots, at_least_none(available_.slots));
-    more.gpu = std::min(missing.gpu, at_least_none(available_.gpu));
-    more.device_memory = std::min(missing.device_memory, at_least_none(available_.device_memory));
-    take_away(more, available_);
-    give_back(more, each.held);
-  }
+  for (const bool full : {true, false})
+    for (Reservation& each : reservations_)
+      if (each.full == full) fill(each);
+  for (Reservation& each : reservations_) each.full = each.full || missing_of(each) == ResourceVector{};
 }
 
-// The job begins at once on what was kept for it, whoever else waits.
+void LatchedQueue::fill(Reservation& reservation) {
+  const ResourceVector missing = missing_of(reservation);
+  ResourceVector more;
+  more.slots = std::min(missing.slots, at_least_none(available_.slots));
+  more.gpu = std::min(missing.gpu, at_least_none(available_.gpu));
+  more.device_memory = std::min(missing.device_memory, at_least_none(available_.device_memory));
+  take_away(more, available_);
+  give_back(more, reservation.held);
+}
+
+// The job begins at once on what was kept for it, whoever else waits. What it could start on and was not let for the
+// moment stays its own.
 void LatchedQueue::serve_reservations(std::vector<Taken>& taken, std::size_t max) {
   const std::size_t before = taken.size();
-  for (const Reservation& each : reservations_) {
+  fill_reservations();
+  for (Reservation& each : reservations_) {
     if (!each.opens) continue;
     PENSTOCK_COVERAGE_MARK("a job begins on what was reserved for it");
-    give_back(each.held, available_);
+    give_back(std::exchange(each.held, {}), available_);
     const Job& job = jobs_[each.job.value()];
-    while (taken.size() - before < max && !job.items.empty()) {
+    each.served = true;
+    while (!job.items.empty()) {
       Node& best = nodes_[job.items.top().record];
       if (!fits(best.item)) break;
+      if (taken.size() - before >= max) {
+        PENSTOCK_COVERAGE_MARK("a job begins on a part of what was reserved for it");
+        fill(each);
+        each.served = false;
+        break;
+      }
       grant(best, taken);
     }
   }
-  std::erase_if(reservations_, [](const Reservation& each) { return each.opens; });
+  std::erase_if(reservations_, [](const Reservation& each) { return each.served; });
   fill_reservations();
 }
 

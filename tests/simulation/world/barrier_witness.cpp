@@ -55,19 +55,34 @@ std::string ReservationWitness::overdue(Instant now) const {
 }
 
 std::uint64_t BarrierWitness::told(WorkerId worker, const Entitlement& entitlement) {
-  std::uint64_t& last = told_[{entitlement.job, {worker, entitlement.band}}];
-  const std::uint64_t before = std::exchange(last, entitlement.barrier);
+  Told& last = told_[{entitlement.job, {worker, entitlement.band}}];
+  const Told was = std::exchange(last, {entitlement.barrier, entitlement.slots});
+  const std::uint64_t before = was.barrier;
   const bool opens = before != 0 && entitlement.barrier == 0 && !entitlement.slots.is_zero();
   if (!opens || !opened_.emplace(entitlement.job, before).second) return 0;
-  last = before;  // The caller looks at all places of it.
+  last = was;  // The caller looks at all places of it.
   return before;
 }
 
 std::vector<BarrierWitness::Place> BarrierWitness::places_of(JobId job, std::uint64_t barrier) const {
   std::vector<Place> places;
-  for (const auto& [key, number] : told_)
-    if (key.first == job && number == barrier) places.push_back(key.second);
+  for (const auto& [key, told] : told_)
+    if (key.first == job && told.barrier == barrier) places.push_back(key.second);
   return places;
+}
+
+bool BarrierWitness::begins_unasked(WorkerId worker, BandKind kind, const Entitlement& entitlement) {
+  if (entitlement.barrier != 0 || entitlement.slots.is_zero()) return false;
+  const auto last = told_.find({entitlement.job, {worker, entitlement.band}});
+  const bool waited = last != told_.end() && last->second.barrier != 0;
+  return begun_.emplace(entitlement.job, kind).second && !waited;
+}
+
+MilliSlots BarrierWitness::asked_for(JobId job, std::uint64_t barrier) const {
+  MilliSlots slots;
+  for (const auto& [key, told] : told_)
+    if (key.first == job && told.barrier == barrier) slots += told.slots;
+  return slots;
 }
 
 }  // namespace penstock::simulation

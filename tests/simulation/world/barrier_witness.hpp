@@ -11,6 +11,7 @@
 
 #include "common/protocol/entitlement.hpp"
 #include "common/protocol/report.hpp"
+#include "common/protocol/resources.hpp"
 
 namespace penstock::simulation {
 
@@ -55,12 +56,22 @@ class BarrierWitness {
   };
   /// The barrier that this opens, the first time; 0: none.
   std::uint64_t told(WorkerId worker, const Entitlement& entitlement);
+  /// Whether this lets the gang begin on bands of that kind, of which it was let hold none in this life, without any
+  /// barrier. Before `told`.
+  bool begins_unasked(WorkerId worker, BandKind kind, const Entitlement& entitlement);
+  /// What it was to hold, all together, as far as that has not been said to be over.
+  MilliSlots asked_for(JobId job, std::uint64_t barrier) const;
   /// Where its slots are to be held, as far as that has not been said to be over.
   std::vector<Place> places_of(JobId job, std::uint64_t barrier) const;
   void clear() { *this = {}; }
 
  private:
-  std::map<std::pair<JobId, Place>, std::uint64_t> told_;
+  struct Told {
+    std::uint64_t barrier = 0;
+    MilliSlots slots;
+  };
+  std::map<std::pair<JobId, Place>, Told> told_;
+  std::set<std::pair<JobId, BandKind>> begun_;
   std::set<std::pair<JobId, std::uint64_t>> opened_;
 };
 

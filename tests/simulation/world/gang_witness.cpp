@@ -39,7 +39,7 @@ std::string GangWitness::plan_applied(const std::vector<GangView>& gangs, bool w
     if (since != in_part_since_.end() && began_ >= later(since->second, wait_))
       return whom + ", for longer than gangs wait";
     const auto before = given_.find(key);
-    if (since == in_part_since_.end() && before != given_.end() && !workers_lost)
+    if (since == in_part_since_.end() && before != given_.end() && !workers_lost && !gang.lost_to_others)
       return whom + ", and no worker was lost";
   }
   return {};
@@ -55,6 +55,7 @@ std::vector<GangView> gangs_of(const supervisor::SupervisorCore& core, const std
       const supervisor::KindShare& share = job->shares->kinds[static_cast<std::size_t>(kind)];
       if (share.unit_milli == 0 || share.bound) continue;
       GangView& seen = gangs.emplace_back(GangView{id, kind, job->spec.policy.gang * 1000ULL});
+      seen.lost_to_others = share.lost_to_others;
       for (std::uint32_t i = 0; i < workers.band_slots(); ++i)
         if (const supervisor::BandEntry& band = workers[supervisor::BandSlot{i}]; band.alive && band.kind == kind) {
           seen.given += given_to(*job, supervisor::BandSlot{i}, kind);

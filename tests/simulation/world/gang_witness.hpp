@@ -20,6 +20,8 @@ struct GangView {
   std::uint64_t given = 0;   ///< On bands that are there, and where it is moved to.
   std::uint64_t stays = 0;   ///< Under runs that never leave: whatever holds the gang back, it keeps those.
 
+  bool lost_to_others = false;  ///< What it lacks went to runs that may not leave.
+
   bool in_part() const { return given > stays && given < wanted; }
 };
 

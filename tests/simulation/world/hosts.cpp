@@ -233,9 +233,11 @@ void SupervisorHost::witness(const SendToWorker& order) {
 /// A gang is told to begin when all its slots are held at that moment. Where it must run somewhere it takes them one by
 /// one, and without a policy nobody waits.
 void SupervisorHost::witness_barrier(WorkerId id, const Entitlement& entitlement) {
+  witness_begin(id, entitlement);
   const std::uint64_t barrier = barriers_.told(id, entitlement);
   const Job* job = barrier == 0 ? nullptr : core_->find_job(entitlement.job);
   if (job == nullptr || job->shares == nullptr || job->spec.policy.gang == 0) return;
+  witness_whole(*job, id, entitlement.band, barriers_.asked_for(entitlement.job, barrier));
   for (const BarrierWitness::Place& place : barriers_.places_of(entitlement.job, barrier)) {
     const WorkerHost* host = world_.find_worker(place.worker);
     if (host == nullptr || !host->up() || !host->knows_barriers()) continue;
@@ -245,6 +247,37 @@ void SupervisorHost::witness_barrier(WorkerId id, const Entitlement& entitlement
       world_.oracle().breach("the gang of " + to_string(entitlement.job) + " begins, and " + host->name() +
                              " does not hold its slots");
   }
+}
+
+/// What workers were asked to hold of a gang that begins is all of it.
+void SupervisorHost::witness_whole(const supervisor::Job& job, WorkerId id, BandIndex band, MilliSlots asked) {
+  const WorkerHost* host = world_.find_worker(id);
+  if (host == nullptr || !host->up()) return;
+  const KindShare& share = job.shares->kinds[static_cast<std::size_t>(host->kind_of(band))];
+  const std::uint64_t all = job.spec.policy.gang * 1000ULL / share.portion.milli * share.portion.milli;
+  const std::uint64_t milli = static_cast<std::uint64_t>(asked.value()) * share.portion.milli / share.portion.entitles;
+  if (!share.bound && milli < all)
+    world_.oracle().breach("the gang of " + to_string(job.id) + " begins with " + std::to_string(milli) + "m of " +
+                           std::to_string(all) + "m slots held");
+}
+
+/// A gang that has begun nowhere in this life begins at a barrier, and of that all that it is has been asked for; not
+/// one whose slots must be where its work is, or which runs already.
+void SupervisorHost::witness_begin(WorkerId id, const Entitlement& entitlement) {
+  const Job* job = core_->find_job(entitlement.job);
+  const WorkerHost* host = world_.find_worker(id);
+  if (job == nullptr || job->shares == nullptr || job->spec.policy.gang == 0) return;
+  if (host == nullptr) return;
+  const BandKind kind = host->kind_of(entitlement.band);
+  const WorkerTable& workers = core_->workers();
+  bool runs = false;
+  for (std::uint32_t i = 0; i < workers.band_slots(); ++i)
+    runs |= workers[BandSlot{i}].alive && workers[BandSlot{i}].kind == kind && job->shares->of(BandSlot{i}).started > 0;
+  const bool unasked = barriers_.begins_unasked(id, kind, entitlement);
+  // One of an older version begins when it is told; what is not limited is under no policy.
+  if (!unasked || !host->up() || !host->knows_barriers() || entitlement.slots == MilliSlots::max()) return;
+  if (!runs && !job->shares->kinds[static_cast<std::size_t>(kind)].bound)
+    world_.oracle().breach("the gang of " + to_string(entitlement.job) + " begins at no barrier");
 }
 
 /// Whatever is given out goes to a pool of the job's list, and to a worker that its labels allow.

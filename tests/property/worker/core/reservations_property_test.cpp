@@ -11,8 +11,8 @@
 namespace penstock::worker {
 namespace {
 
-constexpr std::uint32_t kRecords = 12;
-constexpr std::uint32_t kJobs = 3;
+constexpr std::uint32_t kRecords = 24;
+constexpr std::uint32_t kJobs = 4;
 constexpr MilliSlots kCapacity{4000};
 
 ResourceVector slots(std::int64_t milli) {
@@ -28,21 +28,45 @@ using Step = std::tuple<std::uint8_t, std::uint8_t, std::uint8_t>;
 struct Kept {
   MilliSlots wanted;
   bool opens = false;
+  bool full = false;  ///< It may have been said that all of it is held.
 };
+
+/// A run ends and another that is on offer follows it on its lane, where the queue offers any.
+void follow_one(LatchedQueue& queue) {
+  std::vector<RecordIndex> running;
+  const ResourceVector* request = nullptr;
+  for (std::uint32_t record = 0; record < kRecords; ++record)
+    if (queue.holds(RecordIndex{record})) {
+      running.push_back(RecordIndex{record});
+      const ResourceVector* const its = &kRequests[record % 3];
+      if (request != nullptr && its != request) return;
+      request = its;
+    }
+  std::vector<RecordIndex> offered;
+  queue.offer(
+      2, running, [&](const QueueItem& item) { return item.request == request; }, offered);
+  for (const RecordIndex ended : running) {
+    if (offered.empty() || !queue.is_offered(offered.front())) break;
+    if (queue.is_offered_within_jobs() && ended.value() % kJobs != offered.front().value() % kJobs) continue;
+    queue.hand_over(ended, offered.front());
+  }
+  queue.withdraw_offers();
+}
 
 void nobody_else_has_them(const std::vector<Step>& steps) {
   LatchedQueue queue{slots(kCapacity.value()), {}};
   std::map<std::uint32_t, Kept> kept;  // By job.
   std::uint64_t sequence = 0;
+  bool all_taken = true;
   const auto job_of = [](std::uint32_t record) { return JobSlot{record % kJobs}; };
   for (const auto& [kind, a, b] : steps) {
     const std::uint32_t record = a % kRecords;
     const JobSlot job = job_of(record);
-    switch (kind % 7) {
+    switch (kind % 8) {
       case 0:
       case 1:
         if (queue.waits(RecordIndex{record}) || queue.holds(RecordIndex{record})) break;
-        queue.put(QueueItem{RecordIndex{record}, job, 0, sequence++, &kRequests[b % 3], Bytes{0}});
+        queue.put(QueueItem{RecordIndex{record}, job, 0, sequence++, &kRequests[record % 3], Bytes{0}});
         break;
       case 2: queue.release(RecordIndex{record}); break;
       case 3: queue.remove(RecordIndex{record}); break;
@@ -50,7 +74,9 @@ void nobody_else_has_them(const std::vector<Step>& steps) {
         const MilliSlots wanted{500 * (1 + b % 8)};
         queue.set_entitlement(job, MilliSlots{}, 0);
         queue.reserve(job, slots(wanted.value()));
-        kept[job.value()] = {wanted, false};
+        const auto before = kept.find(job.value());
+        const bool keeps = before != kept.end() && before->second.full && wanted <= before->second.wanted;
+        kept[job.value()] = {wanted, false, keeps};
         break;
       }
       case 5:
@@ -63,17 +89,26 @@ void nobody_else_has_them(const std::vector<Step>& steps) {
         queue.drop_reservation(job);
         kept.erase(job.value());
         break;
+      case 7:
+        if (all_taken) follow_one(queue);
+        break;
       default: break;
     }
     queue.validate();
     std::vector<Taken> taken;
-    queue.take(taken);
+    const std::size_t max = b % 4 == 3 ? b / 4 % 2 : kRecords;
+    all_taken = max == kRecords;
+    queue.take(taken, max);
     queue.validate();
+    RC_ASSERT(taken.size() <= max);
     for (const Taken& item : taken) {
       const auto of_job = kept.find(job_of(item.record.value()).value());
       RC_ASSERT(of_job == kept.end() || of_job->second.opens);  // It is closed until it is opened.
     }
-    std::erase_if(kept, [](const auto& each) { return each.second.opens; });
+    // Whoever is opened begins, and then nothing is kept for it; but what it was not let start keeps its slots.
+    std::erase_if(kept, [&](const auto& each) {
+      return each.second.opens && (taken.size() < max || queue.reserved_for(JobSlot{each.first}).is_zero());
+    });
     RC_ASSERT(queue.any_reservation() == !kept.empty());
     RC_ASSERT(queue.available().slots >= MilliSlots{});
     MilliSlots all;
@@ -83,6 +118,8 @@ void nobody_else_has_them(const std::vector<Step>& steps) {
       if (!kept.contains(each)) continue;
       const MilliSlots has = queue.held_by(slot) + queue.reserved_for(slot);
       RC_ASSERT(queue.is_reserved(slot) == (has >= kept[each].wanted));
+      RC_ASSERT(queue.is_reserved(slot) || !kept[each].full || kept[each].opens);  // It has been answered for.
+      kept[each].full = queue.is_reserved(slot);
       // Whatever is free is kept for whoever has not all of it yet.
       RC_ASSERT(queue.is_reserved(slot) || queue.available().slots.is_zero());
     }

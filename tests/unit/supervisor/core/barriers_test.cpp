@@ -12,8 +12,10 @@ using namespace std::chrono_literals;
 /// A gang of four over two workers with two slots each.
 class Barriers : public ::testing::Test {
  protected:
-  static SupervisorConfig config() {
-    SupervisorConfig config = policed("fair_share");
+  explicit Barriers(const std::string& preset = "fair_share") : supervisor{config(preset)} {}
+
+  static SupervisorConfig config(const std::string& preset = "fair_share") {
+    SupervisorConfig config = policed(preset);
     config.policy.gang_barrier = 2s;
     return config;
   }
@@ -48,7 +50,7 @@ class Barriers : public ::testing::Test {
   }
   void TearDown() override { supervisor.ignore(); }
 
-  PolicedSupervisor supervisor{config()};
+  PolicedSupervisor supervisor;
 };
 
 class BarriersOfTwo : public Barriers {
@@ -79,6 +81,40 @@ TEST_F(BarriersOfTwo, WhoHoldsLessOrAnswersTwiceOrForAnotherBarrierDoesNotCount)
   supervisor.worker_says(2, BarrierAnswer{JobId{99}, BandIndex{0}, 1, kOneSlot * 2});
   EXPECT_EQ(told(), Lines{});
   answer(2, 1);
+  EXPECT_EQ(told(), (Lines{"w1 has 2", "w2 has 2"}));
+}
+
+/// What a pass makes of the gang, had it moved it: so many slots of each worker.
+supervisor_event::PassEnded moved(const supervisor_action::RunPass& order, std::vector<std::int64_t> slots) {
+  supervisor_event::PassEnded ended{order.number, {}, {}};
+  for (std::uint32_t member = 0; member < order.snapshot.members.size(); ++member) {
+    std::int64_t all = 0;
+    for (const policy::Place& place : order.snapshot.members[member].places) all += place.slots;
+    ended.plan.preemptions.push_back({member, policy::PreemptionReason::Consolidation});
+    ended.plan.starts.push_back({member, {}, {}, false});
+    for (std::uint32_t band = 0; band < slots.size(); ++band)
+      if (slots[band] > 0) ended.plan.starts.back().places.push_back({.band = band, .slots = slots[band] * all / 4});
+  }
+  return ended;
+}
+
+TEST_F(BarriersOfTwo, AnAnswerToWhatWasAskedBeforeDoesNotCountWhenTheSameIsAskedOnceMore) {
+  supervisor.join({.slots = 2, .barriers = true});
+  const auto pass = [&](const std::vector<std::int64_t>& slots) {
+    for (int tries = 0; tries < 1000; ++tries, supervisor.tick_after(1ms))
+      if (const auto orders = supervisor.take_passes(); !orders.empty())
+        return supervisor.handle(moved(orders.front(), slots));
+    FAIL() << "no pass was ordered";
+  };
+  PENSTOCK_EXPECT_COVERAGE_MARK("what a gang asks for at its barrier changes", pass({2, 0, 2}));
+  EXPECT_EQ(told(), (Lines{"w1 holds 2 at 2", "w2 has 0", "w3 holds 2 at 2"}));
+  pass({2, 2, 0});
+  EXPECT_EQ(told(), (Lines{"w1 holds 2 at 3", "w2 holds 2 at 3", "w3 has 0"}));
+  answer(1, 1);
+  answer(2, 1);
+  EXPECT_EQ(told(), Lines{}) << "they have said so of the first";
+  answer(1, 3);
+  answer(2, 3);
   EXPECT_EQ(told(), (Lines{"w1 has 2", "w2 has 2"}));
 }
 
@@ -162,6 +198,23 @@ TEST_F(BarriersOfTwo, AReloadKeepsTheBarrier) {
   EXPECT_EQ(told(), (Lines{"w1 has 2", "w2 has 2"}));
 }
 
+TEST_F(BarriersOfTwo, AReloadDoesNotMoveTheEndThatWorkersWereTold) {
+  for (const Duration anew : {Duration{1s}, Duration{60s}}) {
+    PolicyConfig changed = config().policy;
+    changed.gang_barrier = anew;
+    supervisor.handle(supervisor_event::PolicyRead{ClientId{1}, AdminRequest{9, "reload", {}, "ann"}, changed});
+    supervisor.take_passes();
+  }
+  told();
+  supervisor.ignore();
+  supervisor.tick_after(1999ms);
+  supervisor.take_passes();
+  EXPECT_EQ(told(), Lines{});
+  supervisor.tick_after(1ms);
+  EXPECT_EQ(told(), (Lines{"w1 has 0", "w2 has 0"}));
+  EXPECT_NE(held_by().find("after `policy.gang_barrier`, 2 s"), std::string::npos) << held_by();
+}
+
 TEST_F(BarriersOfTwo, WithoutAPolicyNothingWaitsAtABarrier) {
   supervisor.handle(supervisor_event::PolicyRead{ClientId{1}, AdminRequest{9, "reload", {}, "ann"}, PolicyConfig{}});
   const auto batches = supervisor.take<EntitlementBatch>();
@@ -180,6 +233,16 @@ TEST_F(Barriers, AWorkerThatKnowsOfNoneIsNotWaitedFor) {
   told();
   answer(1, 1);
   EXPECT_EQ(told(), Lines{"w1 has 2"}) << "the other one has begun";
+}
+
+TEST_F(Barriers, ABandWithAPartOfASlotAnswersForWhatItHas) {
+  supervisor.join({.slots = 2, .barriers = true, .less = MilliSlots{500}});
+  supervisor.join({.slots = 2, .barriers = true, .less = MilliSlots{500}});
+  submit_gang();
+  told();
+  for (const std::uint32_t worker : {1U, 2U})
+    supervisor.worker_says(worker, BarrierAnswer{JobId{1}, BandIndex{0}, 1, MilliSlots{1500}});
+  EXPECT_EQ(told(), (Lines{"w1 has 2", "w2 has 2"}));
 }
 
 TEST_F(Barriers, SlotsAreReservedAlsoWhereNoWorkOfTheGangIsYet) {
@@ -208,6 +271,25 @@ TEST_F(Barriers, AGangWithRunsThatNeverLeaveWaitsAtNone) {
   later.handle(supervisor_event::PolicyRead{ClientId{1}, AdminRequest{9, "reload", {}, "ann"}, config().policy});
   later.ignore();
   later.settle();
+  for (const auto& [worker, batch] : later.take<EntitlementBatch>())
+    for (const Entitlement& each : batch.entitlements) EXPECT_EQ(each.barrier, 0U);
+  later.ignore();
+}
+
+// What it runs would have to leave if the barrier came to nothing, for a gang that has all it wants.
+TEST_F(Barriers, AGangThatRunsAsAWholeWaitsAtNone) {
+  SupervisorConfig unlimited = config();
+  unlimited.policy.pools.clear();
+  PolicedSupervisor later{unlimited};
+  later.join({.slots = 2, .barriers = true});
+  later.join({.slots = 2, .barriers = true});
+  JobSpec spec;
+  spec.policy.gang = 4;
+  later.submit(GraphBuilder{}.sources(4).build(), spec);
+  for (std::uint32_t subtask = 0; subtask < 4; ++subtask) later.say(subtask < 2 ? 1 : 2, subtask, Outcome::Started);
+  later.handle(supervisor_event::PolicyRead{ClientId{1}, AdminRequest{9, "reload", {}, "ann"}, config().policy});
+  later.ignore();
+  PENSTOCK_EXPECT_COVERAGE_MARK("a gang that runs as a whole waits at no barrier", later.settle());
   for (const auto& [worker, batch] : later.take<EntitlementBatch>())
     for (const Entitlement& each : batch.entitlements) EXPECT_EQ(each.barrier, 0U);
   later.ignore();

@@ -30,6 +30,18 @@ TEST(GangWaits, ItGivesUpTheRestWhenItHasWaitedForItsLostPartAndNoSooner) {
             "worker");
 }
 
+TEST(GangWaits, WhatRunsThatMayNotLeaveHaveTakenIsSaidToBeTheirs) {
+  KindShare share = gang_of_four();
+  share.lost_to_others = true;
+  EXPECT_FALSE(gives_up_rest(share, kFour, kTwoOfFour, kNow, kWait));
+  EXPECT_TRUE(gives_up_rest(share, kFour, kTwoOfFour, kNow + kWait, kWait));
+  EXPECT_EQ(share.gave_back,
+            "its gang gave the rest of its places back after `policy.gang_wait`, 2 s: others run on a part of them and "
+            "may not leave");
+  EXPECT_FALSE(gives_up_rest(share, kFour, {{BandSlot{0}, 4000}}, kNow + kWait, kWait));
+  EXPECT_FALSE(share.lost_to_others);
+}
+
 TEST(GangWaits, WhoGetsItsLostPartInTimeBeginsAnewWithTheNext) {
   KindShare share = gang_of_four();
   EXPECT_FALSE(gives_up_rest(share, kFour, kTwoOfFour, kNow, kWait));

@@ -175,6 +175,25 @@ TEST_F(Barriers, AJobThatEndsOrIsForgottenLeavesNothingReserved) {
   worker.ignore();
 }
 
+// Found by a review: while outputs wait for room nobody begins, and the slot of a job that is closed is given to the next.
+TEST(BarrierWithoutRoom, AJobThatIsForgottenBeforeItBeginsLeavesNothingToTheNext) {
+  WorkerHarness worker{2, kGiB, {.store_bytes_max = Bytes{1000}}};
+  worker.assign({{.subtask = 0}});
+  worker.succeed(0, {{0, 700}});
+  worker.assign({{.subtask = 1}, {.subtask = 2}});
+  worker.succeed(1, {{0, 500}});
+  worker.ignore();
+  worker.receive(EntitlementBatch{1, {{JobId{kGang}, BandIndex{0}, kOneSlot, 0, 7, 10s}}});
+  worker.receive(EntitlementBatch{2, {{JobId{kGang}, BandIndex{0}, kOneSlot, 0}}});
+  worker.receive(ForgetJob{JobId{kGang}});
+  worker.assign({{.subtask = 3}});
+  worker.assign({{.subtask = 20}}, kGang + 1);
+  EXPECT_EQ(worker.started(), List{});
+  worker.handle(worker_event::DatumSpilled{{{JobId{1}, SubtaskIndex{0}}, 0}, true});
+  EXPECT_EQ(worker.started(), List{3});
+  worker.ignore();
+}
+
 TEST_F(Barriers, MoreThanTheBandHasIsAllThatItHas) {
   entitle(kGang, 9, 7);
   EXPECT_EQ(answers(), Lines{"7: 2 held"});

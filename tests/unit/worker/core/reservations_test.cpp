@@ -142,6 +142,77 @@ TEST_F(Reservations, NothingIsOfferedToRunsWhoseSlotsAreWanted) {
   EXPECT_EQ(offers(), 4U);
 }
 
+TEST_F(Reservations, NothingIsOfferedWhileTheJobThatReservesRuns) {
+  put(0, 1);
+  for (std::uint32_t i = 1; i < 8; ++i) put(i);
+  EXPECT_EQ(take().size(), 4U);
+  const std::vector<RecordIndex> running{RecordIndex{0}, RecordIndex{1}, RecordIndex{2}, RecordIndex{3}};
+  reserve(slots(1000));
+  EXPECT_TRUE(queue.is_reserved(kGang));
+  std::vector<RecordIndex> offered;
+  queue.offer(
+      4, running, [](const QueueItem&) { return true; }, offered);
+  EXPECT_EQ(offered.size(), 0U) << "another job would follow its run on the lane, and it would be one short";
+}
+
+TEST_F(Reservations, WhoHasAllOfItKeepsItWhenARunOfItsOwnEnds) {
+  constexpr JobSlot kEarlier{2};
+  put(0);
+  put(1);
+  put(2, 1);
+  put(3, 1);
+  EXPECT_EQ(take().size(), 4U);
+  queue.set_entitlement(kEarlier, MilliSlots{}, 0);
+  queue.reserve(kEarlier, slots(2000));
+  reserve(slots(2000));
+  EXPECT_TRUE(queue.is_reserved(kGang));
+  release(3);
+  EXPECT_EQ(take(), List{});
+  EXPECT_TRUE(queue.is_reserved(kGang)) << "it has been said to be held";
+  EXPECT_EQ(queue.reserved_for(kEarlier), MilliSlots{});
+  release(0);
+  EXPECT_EQ(take(), List{});
+  EXPECT_EQ(queue.reserved_for(kEarlier), MilliSlots{1000});
+}
+
+TEST_F(Reservations, WhoWantsLessKeepsThatAndAnEarlierOneGetsTheRest) {
+  constexpr JobSlot kEarlier{2};
+  put(0);
+  EXPECT_EQ(take().size(), 1U);
+  reserve(slots(3000));
+  EXPECT_TRUE(queue.is_reserved(kGang));
+  queue.set_entitlement(kEarlier, MilliSlots{}, 0);
+  queue.reserve(kEarlier, slots(4000));
+  put(1, 3);
+  release(0);
+  EXPECT_EQ(take(), List{});
+  queue.reserve(kEarlier, slots(3000));
+  EXPECT_TRUE(queue.is_reserved(kGang));
+  EXPECT_EQ(queue.reserved_for(kEarlier), MilliSlots{1000});
+  reserve(slots(2000));
+  EXPECT_TRUE(queue.is_reserved(kGang)) << "it had more than that";
+  EXPECT_EQ(queue.reserved_for(kEarlier), MilliSlots{2000});
+  reserve(slots(4000));
+  EXPECT_FALSE(queue.is_reserved(kGang));
+  EXPECT_EQ(queue.reserved_for(kGang), MilliSlots{2000}) << "what it has stays";
+}
+
+TEST_F(Reservations, WhoMayNotBeginWithAllAtOnceKeepsTheRest) {
+  reserve(slots(3000));
+  put(0);
+  put(1);
+  put(10, 1);
+  put(11, 1);
+  EXPECT_EQ(take(), List{0});
+  open(MilliSlots{3000});
+  PENSTOCK_EXPECT_COVERAGE_MARK("a job begins on a part of what was reserved for it", EXPECT_EQ(take(0), List{}));
+  EXPECT_EQ(queue.reserved_for(kGang), MilliSlots{3000});
+  EXPECT_EQ(take(1), List{10});
+  EXPECT_EQ(queue.reserved_for(kGang), MilliSlots{2000});
+  EXPECT_EQ(take(), (List{11, 1})) << "what it leaves in the end is everybody's";
+  EXPECT_FALSE(queue.any_reservation());
+}
+
 TEST_F(Reservations, WhoWaitsIsToldHowMuchIsReserved) {
   for (std::uint32_t i = 0; i < 3; ++i) put(i);
   EXPECT_EQ(take().size(), 3U);
