@@ -118,8 +118,8 @@ class Session {
   void forget_left();
 
   std::unique_ptr<Transport> transport_;
-  std::atomic<std::uint64_t>
-      submitter_;                    ///< Another one for each job, so that who repeats a submission is known by it.
+  /// Another one for each job, so that who repeats a submission is known by it.
+  std::atomic<std::uint64_t> submitter_;  // Invariant: only counted up; tests/integration/cluster under the thread sanitizer.
   std::mutex telling_;               ///< Held while news are told: nobody is told of a job that was left. Comes first.
   mutable std::mutex mutex_;         // Invariant above; tests/integration/cluster under the thread sanitizer.
   std::condition_variable changed_;  // Notified when anything but an answer may have come.

@@ -3,7 +3,7 @@
 
 #include "common/base/prefetch.hpp"
 #include "supervisor/core/lookahead.hpp"
-#include "supervisor/core/supervisor_core.hpp"
+#include "supervisor/core/credit.hpp"
 
 namespace penstock::supervisor {
 namespace {

@@ -3,8 +3,8 @@
 #include <charconv>
 
 #include "common/base/coverage_mark.hpp"
+#include "supervisor/core/credit.hpp"
 #include "supervisor/core/lookahead.hpp"
-#include "supervisor/core/supervisor_core.hpp"
 
 namespace penstock::supervisor {
 namespace {

@@ -13,6 +13,11 @@ constexpr std::uint32_t kHomesTried = 8;
 
 }  // namespace
 
+struct SupervisorCore::Moved {
+  std::uint32_t count = 0;
+  std::uint32_t passed_over = 0;  ///< What was looked at and had to stay.
+};
+
 // The lowest in order first. What has to stay is as it was, so that nobody looks again because of it: two bands that
 // look at each other in vain would never come to an end.
 template <class MayMove>

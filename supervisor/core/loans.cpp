@@ -28,6 +28,13 @@ std::vector<JobId> lenders_of(const GraphShape& shape) {
 
 }  // namespace
 
+/// Whether what cannot be borrowed now ever can.
+struct SupervisorCore::Prospect {
+  bool never = false;
+  bool drains = false;  ///< Only workers hold it that take nothing new, by an order.
+  std::string why;
+};
+
 /// A graph is refused if it borrows what nobody keeps for it.
 Result<void> SupervisorCore::check_loans(const JobSpec& spec, const GraphShape& shape) {
   for (const Loan& loan : shape.loans()) {

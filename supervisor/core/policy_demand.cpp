@@ -210,10 +210,7 @@ void SupervisorCore::count_holdings() {
         }
         const std::uint64_t runs = milli_run(of_kind, share, band);
         const std::uint64_t idle = std::min(share.planned - std::min(runs, share.planned), held[i] - all);
-        if (turn == Loses::Begun && idle > 0) {
-          PENSTOCK_COVERAGE_MARK("others run where a gang that has begun runs nothing");
-          of_kind.lost_to_others = true;
-        }
+        of_kind.lost_to_others |= turn == Loses::Begun && idle > 0;
         share.planned -= idle;
         held[i] -= idle;
       }

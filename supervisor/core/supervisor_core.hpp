@@ -114,12 +114,7 @@ class SupervisorCore {
   void fail_for_missing_band(Job& job, std::uint32_t subtask, const BandSelector& required);
 
   // Outputs of one job as inputs of another: loans.cpp.
-  /// Whether what cannot be borrowed now ever can.
-  struct Prospect {
-    bool never = false;
-    bool drains = false;  ///< Only workers hold it that take nothing new, by an order.
-    std::string why;
-  };
+  struct Prospect;
   Result<void> check_loans(const JobSpec& spec, const GraphShape& shape);
   void take_loans(const Job& job);
   void return_loans(const Job& job);
@@ -259,22 +254,14 @@ class SupervisorCore {
   void help_hungry();
   /// Runnable subtasks that a band may hold beyond its slots, whatever its credit: they are prepared while others run.
   static constexpr std::uint32_t kPreparedAhead = 2;
-  /// What of a band a job may fill: all of it, or its share.
-  struct Credit {
-    std::uint32_t slots;
-    std::uint32_t in_flight;
-    std::uint32_t runnable;
-  };
+  struct Credit;
   Credit credit_of(const Job& job, BandSlot slot) const;
   bool has_slots_for(const Job& job, BandSlot slot) const;
   bool feed_hungry(BandSlot band);
   bool ask_for_queued(BandSlot thief, BandSlot victim);
 
   // What is kept for one band gets another home: homes.cpp.
-  struct Moved {
-    std::uint32_t count = 0;
-    std::uint32_t passed_over = 0;  ///< What was looked at and had to stay.
-  };
+  struct Moved;
   template <class MayMove>
   Moved move_ready(Job& job, BandSlot from, BandSlot to, std::uint32_t most, MayMove may_move);
   bool move_homes(BandSlot thief, BandSlot victim);

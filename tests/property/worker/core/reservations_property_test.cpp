@@ -53,6 +53,25 @@ void follow_one(LatchedQueue& queue) {
   queue.withdraw_offers();
 }
 
+/// Sums and promises hold, whatever has just happened.
+void expect_sound(const LatchedQueue& queue, std::map<std::uint32_t, Kept>& kept) {
+  RC_ASSERT(queue.any_reservation() == !kept.empty());
+  RC_ASSERT(queue.available().slots >= MilliSlots{});
+  MilliSlots all;
+  for (std::uint32_t each = 0; each < kJobs; ++each) {
+    const JobSlot slot{each};
+    all += queue.held_by(slot) + queue.reserved_for(slot);
+    if (!kept.contains(each)) continue;
+    const MilliSlots has = queue.held_by(slot) + queue.reserved_for(slot);
+    RC_ASSERT(queue.is_reserved(slot) == (has >= kept[each].wanted));
+    RC_ASSERT(queue.is_reserved(slot) || !kept[each].full || kept[each].opens);  // It has been answered for.
+    kept[each].full = queue.is_reserved(slot);
+    // Whatever is free is kept for whoever has not all of it yet.
+    RC_ASSERT(queue.is_reserved(slot) || queue.available().slots.is_zero());
+  }
+  RC_ASSERT(all <= kCapacity);
+}
+
 void nobody_else_has_them(const std::vector<Step>& steps) {
   LatchedQueue queue{slots(kCapacity.value()), {}};
   std::map<std::uint32_t, Kept> kept;  // By job.
@@ -109,21 +128,7 @@ void nobody_else_has_them(const std::vector<Step>& steps) {
     std::erase_if(kept, [&](const auto& each) {
       return each.second.opens && (taken.size() < max || queue.reserved_for(JobSlot{each.first}).is_zero());
     });
-    RC_ASSERT(queue.any_reservation() == !kept.empty());
-    RC_ASSERT(queue.available().slots >= MilliSlots{});
-    MilliSlots all;
-    for (std::uint32_t each = 0; each < kJobs; ++each) {
-      const JobSlot slot{each};
-      all += queue.held_by(slot) + queue.reserved_for(slot);
-      if (!kept.contains(each)) continue;
-      const MilliSlots has = queue.held_by(slot) + queue.reserved_for(slot);
-      RC_ASSERT(queue.is_reserved(slot) == (has >= kept[each].wanted));
-      RC_ASSERT(queue.is_reserved(slot) || !kept[each].full || kept[each].opens);  // It has been answered for.
-      kept[each].full = queue.is_reserved(slot);
-      // Whatever is free is kept for whoever has not all of it yet.
-      RC_ASSERT(queue.is_reserved(slot) || queue.available().slots.is_zero());
-    }
-    RC_ASSERT(all <= kCapacity);
+    expect_sound(queue, kept);
   }
 }
 

@@ -615,5 +615,27 @@ TEST(Labels, AReloadThatLimitsAProjectMovesWhatWaits) {
   for (const std::string& line : it.cluster.assigned()) EXPECT_NE(line.find("to w2"), std::string::npos) << line;
 }
 
+// Found by a review: all of a job is in one pool, also when it moves while a plan is made.
+TEST(PoolTurnsTest, APlanGivesNothingInAPoolThatTheJobHasLeftMeanwhile) {
+  LateClaims it{true};
+  ASSERT_EQ(it.cluster->job(2).shares->pool_name, "second");
+  it.cluster->succeed(2, 0);
+  std::vector<supervisor_action::RunPass> passes;
+  for (int i = 0; i < 12 && passes.empty(); ++i) {
+    it.cluster.write_all();
+    passes = it.cluster->take_passes();
+  }
+  ASSERT_EQ(passes.size(), 1U);
+  it.come_late(ClaimedStage::Running);
+  ASSERT_EQ(it.cluster->job(2).shares->pool_name, "first");
+  PENSTOCK_EXPECT_COVERAGE_MARK("a plan gives slots in a pool that the job has left meanwhile",
+                                it.cluster->handle(PolicedSupervisor::run(passes.front())));
+  const WorkerTable& workers = it.cluster->core().workers();
+  for (std::uint32_t band = 0; band < workers.band_slots(); ++band) {
+    const bool in_first = workers.worker_of(BandSlot{band}).description.name == "worker-1";
+    EXPECT_TRUE(in_first || it.cluster->job(2).shares->of(BandSlot{band}).planned == 0) << band;
+  }
+}
+
 }  // namespace
 }  // namespace penstock::supervisor
