@@ -195,8 +195,10 @@ def test_a_job_asks_for_grace_within_what_the_site_allows(client):
     graph = client.graph()
     graph.add(functions.increment, 1)
     assert graph.submit(grace=300).results() == [2]
+    graph = client.graph()
+    graph.add(functions.increment, 1)
     with pytest.raises(ValueError, match="grace is -1"):
-        client.graph().value(1).graph.submit(grace=-1)
+        graph.submit(grace=-1)
 
 
 @pytest.mark.parametrize("pool, one, several", [("", None, 0), (None, None, 0), (["", "near"], "near", 0), ("near", "near", 0),

@@ -63,6 +63,7 @@ def huge_graphs(case):
     settings = (f"graph.subtasks_max={subtasks // 2}", "graph.payload_bytes_max=100MiB")
     cluster = case.cluster(workers=1, settings=settings)
     expect_large_jobs(cluster, subtasks)
+    cluster.spare_kib += 32 << 10  # A hundred clients, one after the other.
     client = Client(cluster)
     before = vitals(cluster.supervisor.pid)
     seconds = 10 if case.full else 2

@@ -81,7 +81,6 @@ class SupervisorHost {
   void witness(const supervisor::supervisor_action::SendToWorker& order);
   void witness_place(WorkerId id, JobId number) const;
   void witness_barrier(WorkerId id, const Entitlement& entitlement);
-  void witness_whole(const supervisor::Job& job, WorkerId id, BandIndex band, MilliSlots asked);
   void witness_begin(WorkerId id, const Entitlement& entitlement);
   void plan_tick();
   void plan_link_tick(WorkerId worker);
