@@ -289,9 +289,7 @@ void Session::take(const AttachReply& reply) {
   const std::lock_guard lock{mutex_};
   if (const auto found = attachments_.find(reply.request); found != attachments_.end()) {
     found->second = reply;
-    if (reply.job.valid()) {
-      give(reply.job, reply.request).is_told_again = true;
-    }
+    if (reply.job.valid()) give(reply.job, reply.request).is_told_again = true;
   }
   if (const auto again = reattaching_.find(reply.request); again != reattaching_.end()) {
     const auto job = jobs_.find(again->second);
@@ -340,10 +338,8 @@ void Session::renew() {
   const std::lock_guard lock{mutex_};
   if (transport_ == nullptr) return;
   ++renewals_;
-  for (const auto& [id, job] : jobs_) {
-    if (job.view.state != JobState::Running) continue;
-    attach_again(id);
-  }
+  for (const auto& [id, job] : jobs_)
+    if (job.view.state == JobState::Running) attach_again(id);
   for (const auto& [request, message] : unanswered_) transport_->send(message);
   changed_.notify_all();
 }

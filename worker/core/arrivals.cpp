@@ -34,7 +34,9 @@ void WorkerCore::set_job_priority(JobSlot slot, std::int32_t job_priority) {
   for (const auto& band : bands_) {
     band->prepare.set_job_priority(slot, job_priority);
     band->execute.set_job_priority(slot, job_priority);
-    band->quota.set_job_priority([&](RecordIndex record) { return records_[record].job == slot; }, job_priority);
+    // Most jobs are told theirs before anything of them is here.
+    if (jobs_[slot].records.valid())
+      band->quota.set_job_priority([&](RecordIndex record) { return records_[record].job == slot; }, job_priority);
   }
 }
 
