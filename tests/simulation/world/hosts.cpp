@@ -237,6 +237,8 @@ void SupervisorHost::witness_barrier(WorkerId id, const Entitlement& entitlement
   const std::uint64_t barrier = barriers_.told(id, entitlement);
   const Job* job = barrier == 0 ? nullptr : core_->find_job(entitlement.job);
   if (job == nullptr || job->shares == nullptr || job->spec.policy.gang == 0) return;
+  if (const WorkerHost* host = world_.find_worker(id); host != nullptr && host->up())
+    witness_whole(*job, host->kind_of(entitlement.band), barriers_.asked_for(entitlement.job, barrier));
   for (const BarrierWitness::Place& place : barriers_.places_of(entitlement.job, barrier)) {
     const WorkerHost* host = world_.find_worker(place.worker);
     if (host == nullptr || !host->up() || !host->knows_barriers()) continue;
@@ -246,6 +248,22 @@ void SupervisorHost::witness_barrier(WorkerId id, const Entitlement& entitlement
       world_.oracle().breach("the gang of " + to_string(entitlement.job) + " begins, and " + host->name() +
                              " does not hold its slots");
   }
+}
+
+/// What workers were asked to hold of a gang that begins, and what older ones have begun on, which are asked for nothing,
+/// is all of it.
+void SupervisorHost::witness_whole(const supervisor::Job& job, BandKind kind, MilliSlots asked) const {
+  const KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
+  if (share.bound) return;
+  const std::uint64_t all = job.spec.policy.gang * 1000ULL / share.portion.milli * share.portion.milli;
+  std::uint64_t milli = static_cast<std::uint64_t>(asked.value()) * share.portion.milli / share.portion.entitles;
+  const supervisor::WorkerTable& workers = core_->workers();
+  for (std::uint32_t i = 0; i < workers.band_slots(); ++i)
+    if (const supervisor::BandSlot band{i}; workers[band].alive && workers[band].kind == kind)
+      if (!workers.worker_of(band).description.barriers) milli += job.shares->of(band).planned;
+  if (milli < all)
+    world_.oracle().breach("the gang of " + to_string(job.id) + " begins with " + std::to_string(milli) + "m of " +
+                           std::to_string(all) + "m slots held");
 }
 
 /// A gang that has begun nowhere in this life begins at a barrier, and of that all that it is has been asked for; not

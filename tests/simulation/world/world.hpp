@@ -81,6 +81,7 @@ class SupervisorHost {
   void witness(const supervisor::supervisor_action::SendToWorker& order);
   void witness_place(WorkerId id, JobId number) const;
   void witness_barrier(WorkerId id, const Entitlement& entitlement);
+  void witness_whole(const supervisor::Job& job, BandKind kind, MilliSlots asked) const;
   void witness_begin(WorkerId id, const Entitlement& entitlement);
   void plan_tick();
   void plan_link_tick(WorkerId worker);

@@ -256,43 +256,52 @@ TEST_F(Barriers, SlotsAreReservedAlsoWhereNoWorkOfTheGangIsYet) {
   EXPECT_EQ(told(), (Lines{"w1 holds 2 at 1", "w2 holds 2 at 1"}));
 }
 
+/// A gang of four that runs without a policy on two workers with two slots each; then a policy comes.
+class BarriersOfWhatRuns : public Barriers {
+ protected:
+  BarriersOfWhatRuns() : later{without_pools()} {
+    later.join({.slots = 2, .barriers = true});
+    later.join({.slots = 2, .barriers = true});
+  }
+  static SupervisorConfig without_pools() {
+    SupervisorConfig unlimited = config();
+    unlimited.policy.pools.clear();
+    return unlimited;
+  }
+  void bring_policy() {
+    later.handle(supervisor_event::PolicyRead{ClientId{1}, AdminRequest{9, "reload", {}, "ann"}, config().policy});
+    later.ignore();
+  }
+  void expect_no_barrier() {
+    for (const auto& [worker, batch] : later.take<EntitlementBatch>())
+      for (const Entitlement& each : batch.entitlements) EXPECT_EQ(each.barrier, 0U);
+    later.ignore();
+  }
+
+  PolicedSupervisor later;
+};
+
 // What it runs and must not lose counts as begun: the rest of it would be given back and asked for for ever.
-TEST_F(Barriers, AGangWithRunsThatNeverLeaveWaitsAtNone) {
-  SupervisorConfig unlimited = config();
-  unlimited.policy.pools.clear();
-  PolicedSupervisor later{unlimited};
-  later.join({.slots = 2, .barriers = true});
-  later.join({.slots = 2, .barriers = true});
+TEST_F(BarriersOfWhatRuns, AGangWithRunsThatNeverLeaveWaitsAtNone) {
   JobSpec spec;
   spec.policy.gang = 4;
   spec.policy.preemptible = Preemptible::No;
   later.submit(GraphBuilder{}.sources(40).build(), spec);
   later.say(1, 0, Outcome::Started);
-  later.handle(supervisor_event::PolicyRead{ClientId{1}, AdminRequest{9, "reload", {}, "ann"}, config().policy});
-  later.ignore();
+  bring_policy();
   later.settle();
-  for (const auto& [worker, batch] : later.take<EntitlementBatch>())
-    for (const Entitlement& each : batch.entitlements) EXPECT_EQ(each.barrier, 0U);
-  later.ignore();
+  expect_no_barrier();
 }
 
 // What it runs would have to leave if the barrier came to nothing, for a gang that has all it wants.
-TEST_F(Barriers, AGangThatRunsAsAWholeWaitsAtNone) {
-  SupervisorConfig unlimited = config();
-  unlimited.policy.pools.clear();
-  PolicedSupervisor later{unlimited};
-  later.join({.slots = 2, .barriers = true});
-  later.join({.slots = 2, .barriers = true});
+TEST_F(BarriersOfWhatRuns, AGangThatRunsAsAWholeWaitsAtNone) {
   JobSpec spec;
   spec.policy.gang = 4;
   later.submit(GraphBuilder{}.sources(4).build(), spec);
   for (std::uint32_t subtask = 0; subtask < 4; ++subtask) later.say(subtask < 2 ? 1 : 2, subtask, Outcome::Started);
-  later.handle(supervisor_event::PolicyRead{ClientId{1}, AdminRequest{9, "reload", {}, "ann"}, config().policy});
-  later.ignore();
+  bring_policy();
   PENSTOCK_EXPECT_COVERAGE_MARK("a gang that runs as a whole waits at no barrier", later.settle());
-  for (const auto& [worker, batch] : later.take<EntitlementBatch>())
-    for (const Entitlement& each : batch.entitlements) EXPECT_EQ(each.barrier, 0U);
-  later.ignore();
+  expect_no_barrier();
 }
 
 TEST_F(Barriers, AJobThatIsNoGangWaitsAtNone) {
