@@ -147,9 +147,12 @@ struct Entitlement {
   milliSlots @2 :Int64;
   fairRank @3 :Int32;
   barrier @4 :UInt64;                # not 0: of a gang: reserve them, answer, and start nothing before this is said without one
-  barrierMaxNs @5 :Int64;            # then the supervisor gives it up
+  barrierMaxNs @5 :Int64;            # by then the supervisor has given it up, or counts who has not heard so as lost
   milliGpu @6 :Int64;                # of a device, to be reserved with the slots
   deviceMemoryBytes @7 :Int64;
+  milliCpu @8 :Int64;                # this, too; members of an older worker's wait for it after they have begun
+  named @9 :List(Graph.NamedAmount);
+  patienceNs @10 :Int64;             # who has no more of these, or of memory for its members, after so long answers for the rest
 }
 
 struct PriorityChange {

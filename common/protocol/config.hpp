@@ -85,6 +85,8 @@ struct SupervisorConfig {
   Duration reclaim_wait = std::chrono::milliseconds{1500};
   std::uint32_t messages_together_max = 8;
   PolicyConfig policy;  ///< `[policy]`: a part of its own in the file.
+  /// Of `[link]`, `silence_max` and `reconnect_grace`: a worker to which nothing came through for so long is lost.
+  Duration worker_lost_after = std::chrono::milliseconds{10500};
 };
 
 /// Whether data are compressed on their way to another worker. See `worker/transfer/compression_choice.hpp`.
@@ -110,7 +112,7 @@ struct WorkerConfig {
   Duration started_after = std::chrono::milliseconds{100};
   Duration load_report_every = std::chrono::seconds{1};
   Duration kill_grace = std::chrono::seconds{5};
-  Duration barrier_margin = std::chrono::seconds{15};
+  Duration barrier_margin = std::chrono::seconds{5};
   Duration relieve_every = std::chrono::seconds{1};
   std::uint32_t quota_peaks_min = 8;
   std::uint32_t quota_margin_percent = 25;
@@ -275,8 +277,8 @@ void visit_settings(WorkerConfig& c, Visit&& visit) {
   visit({"load_report_every", "duration", "how full the bands are is reported this often while it changes"}, c.load_report_every, Duration{milliseconds{10}}, Duration{hours{1}});
   visit({"kill_grace", "duration", "between asking a runner to stop and killing it"}, c.kill_grace, Duration{0}, Duration{hours{24}});
   visit({"barrier_margin", "duration",
-         "slots that are reserved for a gang are given back so long after the supervisor should have done so, if no "
-         "word comes from it; longer than `link.silence_max`"},
+         "slots that are reserved for a gang are given back so long after the supervisor has done so or counts this "
+         "worker as lost, if no word comes from it"},
         c.barrier_margin, Duration{0}, Duration{hours{24}});
   visit({"relieve_every", "duration", "between two steps against a memory limit that is crossed"}, c.relieve_every, Duration{milliseconds{1}}, Duration{hours{1}});
   visit({"quota_peaks_min", "runs", "of a template whose memory was measured, after which it gets what they used and not all that it requests; 0: never"}, c.quota_peaks_min, std::uint32_t{0}, std::uint32_t{1U << 20U});

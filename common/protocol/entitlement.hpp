@@ -7,6 +7,7 @@
 #include "common/base/ids.hpp"
 #include "common/base/time.hpp"
 #include "common/base/units.hpp"
+#include "common/protocol/resources.hpp"
 
 namespace penstock {
 
@@ -19,9 +20,14 @@ struct Entitlement {
   /// Of a gang that waits until all its slots are held for it: these are reserved and answered for, and nothing starts
   /// before they are said again without one. 0: none.
   std::uint64_t barrier = 0;
-  Duration barrier_max{0};  ///< When the supervisor gives it up.
-  MilliGpu gpu;             ///< Reserved with the slots,
-  Bytes device_memory;      ///< and this.
+  Duration barrier_max{0};  ///< The supervisor has given it up by then, or counts who has not heard so as lost.
+  MilliGpu gpu;             ///< Reserved with the slots, and so is this:
+  Bytes device_memory;
+  MilliCpu cpu;
+  std::vector<NamedAmount> named;
+  /// No plan sees to it that others leave processors, named amounts and the memory that members need: who does not hold
+  /// these after so long answers for the rest.
+  Duration patience{0};
   friend bool operator==(const Entitlement&, const Entitlement&) = default;
 };
 

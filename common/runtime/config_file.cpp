@@ -41,7 +41,6 @@ std::string print_value(const char* unit, const Field& value) {
   }
 }
 
-/// Reads one file. Errors carry the place of what is wrong.
 /// What must fit together.
 Result<void> check_together(const FileConfig& config, const std::string& subject) {
   if (config.link.heartbeat >= config.link.silence_max)
@@ -57,6 +56,12 @@ Result<void> check_together(const FileConfig& config, const std::string& subject
   return error;
 }
 
+/// What a part knows of another one.
+void put_together(FileConfig& config) {
+  config.supervisor.worker_lost_after = config.link.silence_max + config.link.reconnect_grace;
+}
+
+/// Reads one file. Errors carry the place of what is wrong.
 class Reader {
  public:
   explicit Reader(const std::string& path) : path_(path) {}
@@ -367,6 +372,7 @@ Result<FileConfig> parse_config(std::string_view text, const std::string& path) 
   FileConfig config;
   PENSTOCK_TRY(Reader{path}.read(parsed.table(), config));
   PENSTOCK_TRY(check_together(config, path));
+  put_together(config);
   return config;
 }
 
@@ -401,6 +407,7 @@ Result<void> change_settings(FileConfig& config, const std::vector<std::string>&
   FileConfig changed = config;
   for (const std::string& setting : settings) PENSTOCK_TRY(change_one(changed, setting));
   if (settings.size() > 0) PENSTOCK_TRY(check_together(changed, settings.size() == 1 ? settings.front() : "--set"));
+  put_together(changed);
   config = std::move(changed);
   return {};
 }

@@ -1,4 +1,6 @@
 // What supervisors and workers say to each other.
+#include <algorithm>
+
 #include "common/wire/codec_parts.hpp"
 
 namespace penstock {
@@ -114,6 +116,9 @@ void write(const EntitlementBatch& message, schema::ToWorker::Builder root) {
     list[i].setBarrierMaxNs(from.barrier_max.count());
     list[i].setMilliGpu(from.gpu.value());
     list[i].setDeviceMemoryBytes(from.device_memory.value());
+    list[i].setMilliCpu(from.cpu.value());
+    if (!from.named.empty()) write_named(from.named, list[i].initNamed(static_cast<unsigned>(from.named.size())));
+    list[i].setPatienceNs(from.patience.count());
   }
 }
 
@@ -242,9 +247,14 @@ EntitlementBatch read_entitlements(schema::ToWorker::Entitlements::Reader in) {
   for (const auto entry : in.getList()) {
     batch.entitlements.push_back({JobId{entry.getJob()}, BandIndex{entry.getBand()}, MilliSlots{entry.getMilliSlots()},
                                   entry.getFairRank(), entry.getBarrier(), Duration{entry.getBarrierMaxNs()},
-                                  MilliGpu{entry.getMilliGpu()}, Bytes{entry.getDeviceMemoryBytes()}});
+                                  MilliGpu{entry.getMilliGpu()}, Bytes{entry.getDeviceMemoryBytes()},
+                                  MilliCpu{entry.getMilliCpu()}, read_named(entry.getNamed()),
+                                  Duration{entry.getPatienceNs()}});
     const Entitlement& read = batch.entitlements.back();
-    if (read.barrier_max < Duration{0} || read.gpu < MilliGpu{0} || read.device_memory < Bytes{0})
+    const bool any_less =
+        std::any_of(read.named.begin(), read.named.end(), [](const auto& each) { return each.amount < 0; });
+    if (read.barrier_max < Duration{0} || read.gpu < MilliGpu{0} || read.device_memory < Bytes{0} ||
+        read.cpu < MilliCpu{0} || read.patience < Duration{0} || any_less)
       refuse("what is reserved");
   }
   return batch;

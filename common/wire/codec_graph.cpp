@@ -44,6 +44,19 @@ Error read_error(schema::Error::Reader in) {
   return {static_cast<ErrorCode>(in.getCode()), text(in.getSubject()), text(in.getMessage()), text(in.getRemedy())};
 }
 
+void write_named(const std::vector<NamedAmount>& amounts, capnp::List<schema::NamedAmount>::Builder out) {
+  for (unsigned i = 0; i < out.size(); ++i) {
+    out[i].setName(text(amounts[i].name));
+    out[i].setAmount(amounts[i].amount);
+  }
+}
+
+std::vector<NamedAmount> read_named(capnp::List<schema::NamedAmount>::Reader in) {
+  std::vector<NamedAmount> amounts;
+  for (const auto entry : in) amounts.push_back(NamedAmount{text(entry.getName()), entry.getAmount()});
+  return amounts;
+}
+
 void write_resources(const ResourceVector& resources, schema::ResourceVector::Builder out) {
   out.setMilliSlots(resources.slots.value());
   out.setMilliCpu(resources.cpu.value());
@@ -51,11 +64,7 @@ void write_resources(const ResourceVector& resources, schema::ResourceVector::Bu
   out.setMemoryBytes(resources.memory.value());
   out.setDeviceMemoryBytes(resources.device_memory.value());
   if (resources.named.empty()) return;
-  auto named = out.initNamed(static_cast<unsigned>(resources.named.size()));
-  for (unsigned i = 0; i < named.size(); ++i) {
-    named[i].setName(text(resources.named[i].name));
-    named[i].setAmount(resources.named[i].amount);
-  }
+  write_named(resources.named, out.initNamed(static_cast<unsigned>(resources.named.size())));
 }
 
 ResourceVector read_resources(schema::ResourceVector::Reader in) {
@@ -65,7 +74,7 @@ ResourceVector read_resources(schema::ResourceVector::Reader in) {
   resources.gpu = MilliGpu{in.getMilliGpu()};
   resources.memory = Bytes{in.getMemoryBytes()};
   resources.device_memory = Bytes{in.getDeviceMemoryBytes()};
-  for (const auto entry : in.getNamed()) resources.named.push_back(NamedAmount{text(entry.getName()), entry.getAmount()});
+  resources.named = read_named(in.getNamed());
   return resources;
 }
 

@@ -49,6 +49,8 @@ std::vector<std::string> read_texts(capnp::List<capnp::Text>::Reader list);
 
 void write_error(const Error& error, schema::Error::Builder out);
 Error read_error(schema::Error::Reader in);
+void write_named(const std::vector<NamedAmount>& amounts, capnp::List<schema::NamedAmount>::Builder out);
+std::vector<NamedAmount> read_named(capnp::List<schema::NamedAmount>::Reader in);
 void write_resources(const ResourceVector& resources, schema::ResourceVector::Builder out);
 ResourceVector read_resources(schema::ResourceVector::Reader in);
 void write_template(const Template& content, schema::Template::Builder out);

@@ -96,10 +96,17 @@ void SupervisorCore::reserve_for(const Job& job, BandSlot band, Entitlement& ent
   const KindShare& share = job.shares->kinds[static_cast<std::size_t>(workers_[band].kind)];
   if (!share.barrier.waits() || entitlement.slots.is_zero() || entitlement.slots == MilliSlots::max()) return;
   entitlement.barrier = share.barrier.number;
-  entitlement.barrier_max = std::max(share.barrier.until - now_, Duration{0});
+  // Who has not heard by then that the gang begins must not hold slots for it, and is lost: the order is ours to keep,
+  // whatever workers are configured to.
+  entitlement.barrier_max = std::max(share.barrier.until - now_, Duration{0}) + config_.worker_lost_after;
   const std::int64_t runs = entitlement.slots.value() / std::max<std::int64_t>(share.unit_milli, 1);
   entitlement.gpu = share.beside.gpu * runs;
   entitlement.device_memory = share.beside.device_memory * runs;
+  entitlement.cpu = share.beside.cpu * runs;
+  entitlement.named = share.beside.named;
+  for (NamedAmount& each : entitlement.named)
+    each.amount = std::min(each.amount, INT64_MAX / std::max<std::int64_t>(runs, 1)) * runs;
+  entitlement.patience = std::max(share.barrier.patient_until() - now_, Duration{0});
 }
 
 /// Where quotas count, a gang is as many portions as there are in it.
@@ -144,6 +151,12 @@ void SupervisorCore::receive(WorkerSlot slot, const BarrierAnswer& message) {
   const BandSlot band = workers_[slot].bands[message.band.value()];
   const BandKind kind = workers_[band].kind;
   GangBarrier& barrier = job.shares->kinds[static_cast<std::size_t>(kind)].barrier;
+  if (message.held.is_zero() && message.barrier != 0 && barrier.opened == message.barrier &&
+      job.shares->of(band).planned > 0) {
+    PENSTOCK_COVERAGE_MARK("a gang was let begin on slots that had been given back");
+    return give_up_barrier(job, kind,
+                           band_text(workers_, band) + " gave its slots back before it heard that all begin");
+  }
   if (!barrier.waits() || barrier.number != message.barrier) {
     PENSTOCK_COVERAGE_MARK("a worker answers for a barrier that is over");
     return;

@@ -12,7 +12,8 @@ namespace penstock::supervisor {
 /// Passive; `SupervisorCore` moves it (barriers.cpp). Always true: a gang that has begun waits at none.
 struct GangBarrier {
   std::uint64_t number = 0;       ///< What workers answer to; no other barrier of this life has it. 0: it waits at none.
-  bool open = false;              ///< The gang has begun.
+  bool open = false;              ///< The gang has begun,
+  std::uint64_t opened = 0;       ///< because all was held for this one; 0: at none, or what it held was given back.
   Instant since = kNever;         ///< It waits,
   Instant until = kNever;         ///< no longer than this, as workers were told: a reload does not move it;
   std::vector<bool> held;         ///< and these bands, by slot, hold what they were asked for.
@@ -21,6 +22,8 @@ struct GangBarrier {
 
   bool waits() const { return number != 0; }
   bool is_held(BandSlot band) const { return band.value() < held.size() && held[band.value()]; }
+  /// Half of its time: what no plan counts is not waited for any longer.
+  Instant patient_until() const { return since + (until - since) / 2; }
   /// Whether these may have been the last.
   bool now_held(BandSlot band) {
     if (held.size() <= band.value()) held.resize(band.value() + 1);
@@ -31,6 +34,7 @@ struct GangBarrier {
   void begin(std::uint64_t anew, Instant now, Instant end) {
     number = anew;
     open = false;
+    opened = 0;
     missing = 0;
     since = now;
     until = end;
@@ -43,6 +47,7 @@ struct GangBarrier {
     held.clear();
   }
   void end(bool opens) {
+    opened = opens ? number : 0;
     number = 0;
     open = opens;
     since = until = kNever;

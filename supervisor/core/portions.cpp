@@ -28,6 +28,14 @@ void keep_most(ResourceVector& most, const ResourceVector& other) {
   most.gpu = std::max(most.gpu, other.gpu);
   most.memory = std::max(most.memory, other.memory);
   most.device_memory = std::max(most.device_memory, other.device_memory);
+  for (const NamedAmount& each : other.named) {
+    const auto by_name = [](const NamedAmount& a, const NamedAmount& b) { return a.name < b.name; };
+    const auto at = std::lower_bound(most.named.begin(), most.named.end(), each, by_name);
+    if (at == most.named.end() || at->name != each.name)
+      most.named.insert(at, each);
+    else
+      at->amount = std::max(at->amount, each.amount);
+  }
 }
 
 /// What it takes beside so many slots if each comes with as much; nothing if it takes no slot.
@@ -38,6 +46,9 @@ ResourceVector scaled_to(const ResourceVector& request, std::int64_t slots) {
   scaled.gpu = MilliGpu{part(request.gpu.value(), slots, whole)};
   scaled.memory = Bytes{part(request.memory.value(), slots, whole)};
   scaled.device_memory = Bytes{part(request.device_memory.value(), slots, whole)};
+  for (const NamedAmount& each : request.named)
+    if (const std::int64_t amount = part(each.amount, slots, whole); amount > 0)
+      scaled.named.push_back({each.name, amount});
   return scaled;
 }
 

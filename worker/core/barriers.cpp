@@ -5,15 +5,30 @@
 #include "worker/core/worker_core.hpp"
 
 namespace penstock::worker {
+namespace {
 
-// Decision 0016. Until it is said again without a barrier the job is closed here: neither slots nor permits, so that
-// nothing of it holds memory that others wait for.
+/// What is asked for, as far as the band has it at all. Memory is held by the members themselves.
+ResourceVector wanted_of(const Entitlement& entitlement, const ResourceVector& capacity) {
+  ResourceVector wanted;
+  wanted.slots = std::clamp(entitlement.slots, MilliSlots{}, capacity.slots);
+  wanted.cpu = std::min(entitlement.cpu, capacity.cpu);
+  wanted.gpu = std::min(entitlement.gpu, capacity.gpu);
+  wanted.device_memory = std::min(entitlement.device_memory, capacity.device_memory);
+  for (const NamedAmount& each : entitlement.named)
+    if (const std::int64_t amount = std::min(each.amount, amount_of(capacity.named, each.name)); amount > 0)
+      wanted.named.push_back({each.name, amount});
+  return wanted;
+}
+
+/// A permit is a slot, also of what takes a part of one.
+MilliSlots permits_for(MilliSlots slots) { return kOneSlot * ((slots.value() + 999) / 1000); }
+
+}  // namespace
+
+// Decision 0016. Until it is said again without a barrier nothing of the job begins here; as many as will are prepared.
 void WorkerCore::join_barrier(JobSlot slot, const Entitlement& entitlement) {
   Band& band = *bands_[entitlement.band.value()];
-  ResourceVector wanted;
-  wanted.slots = std::clamp(entitlement.slots, MilliSlots{}, band.execute.capacity().slots);
-  wanted.gpu = std::min(entitlement.gpu, band.execute.capacity().gpu);
-  wanted.device_memory = std::min(entitlement.device_memory, band.execute.capacity().device_memory);
+  const ResourceVector wanted = wanted_of(entitlement, band.execute.capacity());
   const auto found = std::find_if(barriers_.begin(), barriers_.end(), [&](const BarrierHere& each) {
     return each.job == slot && each.band == entitlement.band;
   });
@@ -23,13 +38,15 @@ void WorkerCore::join_barrier(JobSlot slot, const Entitlement& entitlement) {
     return;
   }
   const Instant until = later(later(now_, entitlement.barrier_max), config_.barrier_margin);
-  const BarrierHere fresh{slot, entitlement.band, entitlement.barrier, wanted.slots, until, false, false};
+  const BarrierHere fresh{
+      slot, entitlement.band, entitlement.barrier, wanted.slots, until, later(now_, entitlement.patience), false,
+      false};
   if (found == barriers_.end())
     barriers_.push_back(fresh);
   else
     *found = fresh;
   jobs_[slot].gang = true;
-  band.prepare.set_entitlement(slot, MilliSlots{}, entitlement.fair_rank);
+  band.prepare.set_entitlement(slot, permits_for(wanted.slots), entitlement.fair_rank);
   band.execute.set_entitlement(slot, MilliSlots{}, entitlement.fair_rank);
   band.execute.reserve(slot, wanted);
   band.dirty = true;
@@ -37,12 +54,31 @@ void WorkerCore::join_barrier(JobSlot slot, const Entitlement& entitlement) {
 
 // What was reserved is the job's, which begins on it, or everybody's.
 void WorkerCore::leave_barrier(JobSlot slot, Band& band, bool opens) {
-  std::erase_if(barriers_, [&](const BarrierHere& each) { return each.job == slot && each.band == band.index; });
+  const bool waited = std::erase_if(barriers_, [&](const BarrierHere& each) {
+                        return each.job == slot && each.band == band.index;
+                      }) > 0;
   if (opens)
     band.execute.open_reservation(slot);
   else
     band.execute.drop_reservation(slot);
+  if (waited && !opens) unprepare(slot, band);
   band.dirty = true;
+}
+
+// What will not begin holds nothing that others wait for, and can be asked back. The job may have been opened since.
+void WorkerCore::unprepare(JobSlot slot, Band& band) {
+  if (!band.execute.is_closed(slot)) return;
+  band.prepare.set_entitlement(slot, MilliSlots{}, 0);
+  for (RecordIndex index = jobs_[slot].records; index.valid(); index = records_[index].next_of_job) {
+    const SubtaskRecord& record = records_[index];
+    const bool prepared = record.state == SubtaskState::Quota || record.state == SubtaskState::Preparing ||
+                          (record.state == SubtaskState::Ready && (record.holds_permit || record.holds_quota));
+    if (record.band != band.index || !prepared) continue;
+    PENSTOCK_COVERAGE_MARK("a gang that does not begin gives back what its members were prepared with");
+    give_back_all(index);
+    if (nothing_to_prepare(record)) move(index, SubtaskState::Queued);
+    enqueue(index);
+  }
 }
 
 void WorkerCore::leave_barriers(JobSlot slot) {
@@ -50,22 +86,55 @@ void WorkerCore::leave_barriers(JobSlot slot) {
   for (const auto& band : bands_) leave_barrier(slot, *band, false);
 }
 
-// Says once that all is held. Who gets no word from the supervisor for too long keeps nothing, and says that.
-void WorkerCore::answer_barriers() {
+// Who gets no word from the supervisor for too long keeps nothing.
+void WorkerCore::give_back_barriers_left() {
   bool any_over = false;
   for (BarrierHere& barrier : barriers_) {
     if (barrier.over || now_ < barrier.until) continue;
     PENSTOCK_COVERAGE_MARK("a supervisor has left a gang at its barrier");
-    bands_[barrier.band.value()]->execute.drop_reservation(barrier.job);
+    Band& band = *bands_[barrier.band.value()];
+    band.execute.drop_reservation(barrier.job);
+    unprepare(barrier.job, band);
     barrier.over = any_over = true;
     barrier.told = false;
   }
-  if (any_over) {
-    mark_all_dirty();
-    pump_all();
+  if (!any_over) return;
+  mark_all_dirty();
+  pump_all();
+}
+
+// All that no plan counts, and so nobody is told to leave for it, is waited for with patience. O(n) in what is here of
+// the job, while its slots are held and not yet answered for.
+bool WorkerCore::is_ready_to_begin(const BarrierHere& barrier) const {
+  const Band& band = *bands_[barrier.band.value()];
+  if (!band.execute.is_reserved(barrier.job)) return false;
+  if (now_ >= barrier.patient_until) return true;
+  if (!band.execute.is_reserved_whole(barrier.job)) return false;
+  std::int64_t unprepared = 0;
+  MilliSlots prepared;
+  for (RecordIndex index = jobs_[barrier.job].records; index.valid(); index = records_[index].next_of_job) {
+    const SubtaskRecord& record = records_[index];
+    if (record.band != barrier.band) continue;
+    if (record.state == SubtaskState::Quota || record.state == SubtaskState::Preparing) return false;
+    unprepared += record.state == SubtaskState::Queued;
+    if (record.state == SubtaskState::Ready || record.state == SubtaskState::Running ||
+        record.state == SubtaskState::Yielded)
+      prepared += record.program->content.request.slots;
   }
+  return unprepared == 0 || prepared >= barrier.slots;
+}
+
+bool WorkerCore::waits_at_barrier(JobSlot slot, const Band& band) const {
+  return std::any_of(barriers_.begin(), barriers_.end(), [&](const BarrierHere& each) {
+    return each.job == slot && each.band == band.index && !each.over;
+  });
+}
+
+// Says once that all is held, or that it has been given back.
+void WorkerCore::answer_barriers() {
+  give_back_barriers_left();
   for (BarrierHere& barrier : barriers_) {
-    const bool held = !barrier.over && bands_[barrier.band.value()]->execute.is_reserved(barrier.job);
+    const bool held = !barrier.over && is_ready_to_begin(barrier);
     if (barrier.told || !(held || barrier.over)) continue;
     barrier.told = true;
     out_->add(worker_action::SendBarrierAnswer{

@@ -396,7 +396,8 @@ void WorkerCore::demote_if_stuck(Band& band) {
   const RecordIndex lowest = band.execute.lowest_waiting([&](RecordIndex candidate) {
     const SubtaskRecord& record = records_[candidate];
     if (record.state != SubtaskState::Ready) return false;
-    if (closed && band.execute.is_closed(record.job)) return record.holds_quota || record.holds_permit;
+    if (closed && band.execute.is_closed(record.job))
+      return (record.holds_quota || record.holds_permit) && !waits_at_barrier(record.job, band);
     return head.valid() && band.execute.holding() == 0 && record.holds_quota &&
            band.quota.is_behind_head(quota_request(record, candidate));
   });

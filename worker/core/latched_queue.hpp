@@ -104,7 +104,10 @@ class LatchedQueue {
   void open_reservation(JobSlot job);
   /// They are everybody's. Idempotent.
   void drop_reservation(JobSlot job);
-  bool is_reserved(JobSlot job) const;  ///< All of it.
+  /// All of its slots, and what of a device goes with them.
+  bool is_reserved(JobSlot job) const;
+  /// And all else that was wanted.
+  bool is_reserved_whole(JobSlot job) const;
   MilliSlots reserved_for(JobSlot job) const;
   bool any_reservation() const { return !reservations_.empty(); }
 
@@ -207,10 +210,10 @@ class LatchedQueue {
   };
   struct Reservation {
     JobSlot job;
-    ResourceVector wanted;  ///< Slots, and what of a device goes with them.
+    ResourceVector wanted;  ///< Without memory.
     ResourceVector held;    ///< Of that; it is not available.
     bool opens = false;     ///< With the next `take`.
-    bool full = false;      ///< All of it was held once: it is the first to get what its own runs leave.
+    bool full = false;      ///< All its slots were held once: it is the first to get what its own runs leave.
     bool served = false;    ///< It has been opened, and is over.
   };
   static constexpr std::uint32_t kNowhere = ~std::uint32_t{0};
@@ -235,6 +238,7 @@ class LatchedQueue {
   RecordIndex choose();
   void grant(Node& node, std::vector<Taken>& taken);
   ResourceVector missing_of(const Reservation& of) const;
+  bool has_slots(const Reservation& of) const;
   bool any_reservation_wants_ends() const;
   void fill_reservations();
   void fill(Reservation& reservation);

@@ -1,4 +1,4 @@
-// LatchedQueue: slots that are kept for a job until it may begin. Almost always there are none.
+// LatchedQueue: slots, and what goes with them, that are kept for a job until it may begin. Almost always none are.
 #include <algorithm>
 
 #include "common/base/coverage_mark.hpp"
@@ -10,6 +10,26 @@ namespace {
 template <class Amount>
 Amount at_least_none(Amount amount) {
   return std::max(amount, Amount{});
+}
+
+/// Of each as much as there is of both, and nothing that there is none of.
+std::vector<NamedAmount> least_named(const std::vector<NamedAmount>& wanted, const std::vector<NamedAmount>& there) {
+  std::vector<NamedAmount> least;
+  for (const NamedAmount& each : wanted)
+    if (const std::int64_t amount = std::min(each.amount, amount_of(there, each.name)); amount > 0)
+      least.push_back({each.name, amount});
+  return least;
+}
+
+/// What there is of both, but for memory.
+ResourceVector least_of(const ResourceVector& wanted, const ResourceVector& there) {
+  ResourceVector least;
+  least.slots = at_least_none(std::min(wanted.slots, there.slots));
+  least.cpu = at_least_none(std::min(wanted.cpu, there.cpu));
+  least.gpu = at_least_none(std::min(wanted.gpu, there.gpu));
+  least.device_memory = at_least_none(std::min(wanted.device_memory, there.device_memory));
+  if (!wanted.named.empty()) least.named = least_named(wanted.named, there.named);
+  return least;
 }
 
 /// What goes with `part` of `whole` slots; nothing with none.
@@ -30,13 +50,10 @@ void LatchedQueue::reserve(JobSlot job, const ResourceVector& wanted) {
   } else {
     // What it needs of what it holds stays: others that wait do not get it in between.
     const ResourceVector had = std::exchange(*found, {job, wanted, {}, false, false}).held;
-    const ResourceVector needed = missing_of(*found);
-    found->held.slots = std::min(had.slots, needed.slots);
-    found->held.gpu = std::min(had.gpu, needed.gpu);
-    found->held.device_memory = std::min(had.device_memory, needed.device_memory);
+    found->held = least_of(missing_of(*found), had);
     give_back(had, available_);
     take_away(found->held, available_);
-    found->full = missing_of(*found) == ResourceVector{};
+    found->full = has_slots(*found);
   }
   fill_reservations();
 }
@@ -54,6 +71,11 @@ void LatchedQueue::drop_reservation(JobSlot job) {
 
 bool LatchedQueue::is_reserved(JobSlot job) const {
   return std::any_of(reservations_.begin(), reservations_.end(),
+                     [&](const Reservation& each) { return each.job == job && has_slots(each); });
+}
+
+bool LatchedQueue::is_reserved_whole(JobSlot job) const {
+  return std::any_of(reservations_.begin(), reservations_.end(),
                      [&](const Reservation& each) { return each.job == job && missing_of(each) == ResourceVector{}; });
 }
 
@@ -70,17 +92,26 @@ ResourceVector LatchedQueue::missing_of(const Reservation& of) const {
   const auto own_part = [&](std::int64_t amount) { return part_of(amount, own, of.wanted.slots); };
   ResourceVector missing;
   missing.slots = at_least_none(of.wanted.slots - of.held.slots - own);
+  missing.cpu = at_least_none(of.wanted.cpu - of.held.cpu - MilliCpu{own_part(of.wanted.cpu.value())});
   missing.gpu = at_least_none(of.wanted.gpu - of.held.gpu - MilliGpu{own_part(of.wanted.gpu.value())});
   missing.device_memory =
       at_least_none(of.wanted.device_memory - of.held.device_memory - Bytes{own_part(of.wanted.device_memory.value())});
+  for (const NamedAmount& each : of.wanted.named)
+    if (const std::int64_t more = each.amount - amount_of(of.held.named, each.name) - own_part(each.amount); more > 0)
+      missing.named.push_back({each.name, more});
   return missing;
+}
+
+bool LatchedQueue::has_slots(const Reservation& of) const {
+  const ResourceVector missing = missing_of(of);
+  return missing.slots.is_zero() && missing.gpu == MilliGpu{} && missing.device_memory.is_zero();
 }
 
 // A run of one that reserves, followed on its lane by another job's, would leave the one short of what it has said that
 // it holds; and what runs that end leave is wanted by who has not all of it, or begins on it.
 bool LatchedQueue::any_reservation_wants_ends() const {
   return std::any_of(reservations_.begin(), reservations_.end(), [&](const Reservation& each) {
-    return each.opens || !each.full || jobs_[each.job.value()].held > MilliSlots{};
+    return each.opens || jobs_[each.job.value()].held > MilliSlots{} || missing_of(each) != ResourceVector{};
   });
 }
 
@@ -90,16 +121,15 @@ void LatchedQueue::fill_reservations() {
   for (const bool full : {true, false})
     for (Reservation& each : reservations_)
       if (each.full == full) fill(each);
-  for (Reservation& each : reservations_) each.full = each.full || missing_of(each) == ResourceVector{};
+  for (Reservation& each : reservations_) each.full = each.full || has_slots(each);
 }
 
 void LatchedQueue::fill(Reservation& reservation) {
-  const ResourceVector missing = missing_of(reservation);
-  ResourceVector more;
-  more.slots = std::min(missing.slots, at_least_none(available_.slots));
-  more.gpu = std::min(missing.gpu, at_least_none(available_.gpu));
-  more.device_memory = std::min(missing.device_memory, at_least_none(available_.device_memory));
+  const ResourceVector more = least_of(missing_of(reservation), available_);
   take_away(more, available_);
+  // Of what it has none yet, nothing could be added to.
+  for (const NamedAmount& each : more.named)
+    if (amount_of(reservation.held.named, each.name) == 0) reservation.held.named.push_back({each.name, 0});
   give_back(more, reservation.held);
 }
 

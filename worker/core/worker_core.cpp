@@ -34,7 +34,8 @@ std::optional<Instant> WorkerCore::next_deadline() const {
   Instant next = std::min({check_at_, reports_.deadline(), load_report_at_, offers_end_at_});
   next = std::min({next, room_given_up_at_, spill_postponed_ ? spill_again_at_ : kNever});
   for (const BarrierHere& barrier : barriers_)
-    if (!barrier.over) next = std::min(next, barrier.until);
+    if (!barrier.over)
+      next = std::min(next, now_ < barrier.patient_until && !barrier.told ? barrier.patient_until : barrier.until);
   for (const auto& band : bands_)
     if (band->held_back) next = std::min(next, later(band->progress_at, config_.report_after));
   return next == kNever ? std::nullopt : std::optional{next};

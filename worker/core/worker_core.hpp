@@ -219,11 +219,16 @@ class WorkerCore {
   void lose_datum(DatumIndex index);
 
   // Slots that are reserved for gangs: barriers.cpp.
+  struct BarrierHere;
   void entitle(JobSlot slot, const Entitlement& entitlement);
   void join_barrier(JobSlot slot, const Entitlement& entitlement);
   void leave_barrier(JobSlot slot, Band& band, bool opens);
   void leave_barriers(JobSlot slot);
   void answer_barriers();
+  void unprepare(JobSlot slot, Band& band);
+  void give_back_barriers_left();
+  bool is_ready_to_begin(const BarrierHere& barrier) const;
+  bool waits_at_barrier(JobSlot slot, const Band& band) const;
   bool stays_closed(JobSlot slot, const Band& band) const;
 
   // What is said to a supervisor that has forgotten us: claim.cpp.
@@ -277,9 +282,10 @@ class WorkerCore {
     BandIndex band;
     std::uint64_t number = 0;
     MilliSlots slots;
-    Instant until{};    ///< Without word from the supervisor they are given back then.
-    bool told = false;  ///< That they are held,
-    bool over = false;  ///< or that they have been given back.
+    Instant until{};          ///< Without word from the supervisor they are given back then.
+    Instant patient_until{};  ///< Until then it waits for what goes with the slots, and for members to be prepared.
+    bool told = false;        ///< That they are held,
+    bool over = false;        ///< or that they have been given back.
   };
   std::vector<BarrierHere> barriers_;  ///< Almost always none.
   std::deque<RecordIndex> waiting_for_room_;

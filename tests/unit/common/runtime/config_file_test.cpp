@@ -199,6 +199,15 @@ TEST(ConfigFile, SettingsAreCheckedTogetherWhateverTheirOrder) {
   EXPECT_EQ(config.link.silence_max, 60s) << "nothing has changed";
 }
 
+// How long a worker keeps what a gang may begin on rests on it.
+TEST(ConfigFile, TheSupervisorKnowsWhenAWorkerIsLost) {
+  EXPECT_EQ(SupervisorConfig{}.worker_lost_after, LinkConfig{}.silence_max + LinkConfig{}.reconnect_grace);
+  FileConfig config = parsed("[link]\nsilence_max = \"20s\"\n");
+  EXPECT_EQ(config.supervisor.worker_lost_after, 20s + 500ms);
+  ASSERT_TRUE(change_settings(config, {"link.reconnect_grace=2s"}).has_value());
+  EXPECT_EQ(config.supervisor.worker_lost_after, 22s);
+}
+
 TEST(ConfigFile, FileIsReadOrSaidToBeMissing) {
   const ScratchDirectory scratch;
   const std::string path = scratch.at("penstock.toml");

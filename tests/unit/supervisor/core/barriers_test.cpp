@@ -144,6 +144,38 @@ TEST_F(BarriersOfTwo, WhoGaveAllBackIsGivenNothingByTheNextPassAndThenWaitsAtANe
   EXPECT_EQ(told(), (Lines{"w1 holds 2 at 2", "w2 holds 2 at 2"}));
 }
 
+/// How long workers are told to keep what they hold, at most.
+Duration longest_told(PolicedSupervisor& supervisor) {
+  Duration longest{0};
+  for (const auto& [worker, batch] : supervisor.take<EntitlementBatch>())
+    for (const Entitlement& each : batch.entitlements) longest = std::max(longest, each.barrier_max);
+  return longest;
+}
+
+// Whatever a worker's own margin is: who has not heard that the gang begins is lost before it gives its slots back.
+TEST_F(Barriers, WorkersAreToldToKeepWhatTheyHoldForAsLongAsTheyCountAsThere) {
+  supervisor.join({.slots = 2, .barriers = true});
+  supervisor.join({.slots = 2, .barriers = true});
+  submit_gang();
+  EXPECT_GT(longest_told(supervisor), 2s + config().worker_lost_after - 500ms);
+}
+
+TEST_F(BarriersOfTwo, AGangThatIsLetBeginOnWhatWasGivenBackGivesAllBack) {
+  answer(1, 1);
+  answer(2, 1);
+  EXPECT_EQ(told(), (Lines{"w1 has 2", "w2 has 2"}));
+  answer(2, 9, 0);
+  EXPECT_EQ(told(), Lines{}) << "for another barrier";
+  PENSTOCK_EXPECT_COVERAGE_MARK("a gang was let begin on slots that had been given back", answer(2, 1, 0));
+  EXPECT_EQ(told(), (Lines{"w1 has 0", "w2 has 0"}));
+  EXPECT_NE(held_by().find("worker-2/numa-0 gave its slots back before it heard that all begin"), std::string::npos)
+      << held_by();
+  answer(1, 1, 0);
+  EXPECT_EQ(told(), Lines{}) << "that is over";
+  supervisor.settle(2);
+  EXPECT_EQ(told(), (Lines{"w1 holds 2 at 2", "w2 holds 2 at 2"}));
+}
+
 TEST_F(BarriersOfTwo, AWorkerThatIsLostInTheMiddleBreaksIt) {
   answer(1, 1);
   supervisor.lose(2);
@@ -302,6 +334,28 @@ TEST_F(BarriersOfWhatRuns, AGangThatRunsAsAWholeWaitsAtNone) {
   bring_policy();
   PENSTOCK_EXPECT_COVERAGE_MARK("a gang that runs as a whole waits at no barrier", later.settle());
   expect_no_barrier();
+}
+
+TEST_F(Barriers, NamedAmountsAreAskedForWithTheSlotsAndWaitedForHalfOfTheTime) {
+  for (int i = 0; i < 2; ++i) supervisor.join({.slots = 2, .named = {{"licence", 9}}, .barriers = true});
+  JobSpec spec;
+  spec.name = "gang";
+  spec.policy.gang = 4;
+  GraphBuilder builder;
+  builder.sources(40);
+  builder.template_at(0).request.named = {{"licence", 2}};
+  supervisor.submit(builder.build(), spec);
+  supervisor.settle();
+  std::size_t asked = 0;
+  for (const auto& [worker, batch] : supervisor.take<EntitlementBatch>())
+    for (const Entitlement& each : batch.entitlements) {
+      if (each.barrier == 0) continue;
+      ++asked;
+      EXPECT_EQ(each.named, (std::vector<NamedAmount>{{"licence", 4}}));
+      EXPECT_GT(each.patience, Duration{0});
+      EXPECT_LE(each.patience, 1s);
+    }
+  EXPECT_GE(asked, 2U);
 }
 
 TEST_F(Barriers, AJobThatIsNoGangWaitsAtNone) {

@@ -194,6 +194,105 @@ TEST(BarrierWithoutRoom, AJobThatIsForgottenBeforeItBeginsLeavesNothingToTheNext
   worker.ignore();
 }
 
+/// With members that want memory, or what the slots do not come with.
+class BarriersOfMore : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    worker.template_at(1).request.memory = kMiB * 600;
+    worker.template_at(2).request.memory = kMiB * 300;
+  }
+  void entitle(std::int64_t slots, std::uint64_t barrier = 0) {
+    Entitlement entitlement{JobId{kGang}, BandIndex{0}, kOneSlot * slots, 0, barrier};
+    if (barrier != 0) entitlement.barrier_max = 10s, entitlement.patience = 4s;
+    worker.receive(EntitlementBatch{++version, {entitlement}});
+  }
+  std::size_t answers() { return worker.take<worker_action::SendBarrierAnswer>().size(); }
+
+  std::uint64_t version = 0;
+  WorkerHarness worker{2, kGiB, {.barrier_margin = 5s}};
+};
+
+TEST_F(BarriersOfMore, MembersGetTheirMemoryBehindTheBarrierAndBeginTogether) {
+  worker.assign({{.subtask = 0, .template_index = 1}});
+  EXPECT_EQ(worker.started(), List{0});
+  entitle(2, 7);
+  worker.assign({{.subtask = 10, .template_index = 2}, {.subtask = 11, .template_index = 2}}, kGang);
+  worker.tick_after(1s);
+  EXPECT_EQ(answers(), 0U) << "a slot and memory are another job's";
+  worker.succeed(0);
+  EXPECT_EQ(answers(), 1U);
+  worker.assign({{.subtask = 1, .template_index = 1}});
+  EXPECT_EQ(worker.started(), List{}) << "it is prepared, and nobody begins";
+  entitle(2);
+  EXPECT_EQ(worker.started(), (List{10, 11})) << "they need not wait for memory";
+  worker.ignore();
+}
+
+TEST_F(BarriersOfMore, MemoryThatOthersDoNotLeaveIsWaitedForWithPatience) {
+  worker.assign({{.subtask = 0, .template_index = 1}});
+  EXPECT_EQ(worker.started(), List{0});
+  worker.assign({{.subtask = 10, .template_index = 1}}, kGang);
+  entitle(1, 7);
+  EXPECT_EQ(answers(), 0U);
+  ASSERT_TRUE(worker.core().next_deadline().has_value());
+  EXPECT_LE(*worker.core().next_deadline(), worker.now() + 4s);
+  worker.tick_after(4s - Duration{1});
+  EXPECT_EQ(answers(), 0U);
+  worker.tick_after(Duration{1});
+  EXPECT_EQ(answers(), 1U) << "else it would wait for as long as others run";
+  worker.tick_after(1s);
+  EXPECT_EQ(answers(), 0U) << "once";
+  worker.ignore();
+}
+
+TEST_F(BarriersOfMore, WhatIsPreparedGivesItsMemoryBackWhenTheBarrierComesToNothing) {
+  entitle(2, 7);
+  EXPECT_EQ(answers(), 1U);
+  worker.assign({{.subtask = 10, .template_index = 1}}, kGang);
+  worker.assign({{.subtask = 0, .template_index = 1}});
+  EXPECT_EQ(worker.started(), List{});
+  PENSTOCK_EXPECT_COVERAGE_MARK("a gang that does not begin gives back what its members were prepared with", entitle(0));
+  EXPECT_EQ(worker.started(), List{0});
+  worker.receive(StealRequest{JobId{kGang}, {{SubtaskIndex{10}, Attempt{1}}}});
+  EXPECT_EQ(worker.reports(), std::vector<std::string>{"10 Returned"}) << "its next place may be another one";
+  worker.ignore();
+}
+
+TEST_F(BarriersOfMore, ASupervisorThatStaysAwayLeavesNoMemoryToTheGang) {
+  entitle(2, 7);
+  worker.assign({{.subtask = 10, .template_index = 1}}, kGang);
+  worker.assign({{.subtask = 0, .template_index = 1}});
+  worker.tick_after(15s);
+  EXPECT_EQ(worker.started(), List{0});
+  EXPECT_EQ(answers(), 2U) << "held, and given back";
+  worker.ignore();
+}
+
+TEST_F(BarriersOfMore, UnderTheNextLifeOfTheSupervisorItHasNoneEither) {
+  entitle(2, 7);
+  worker.assign({{.subtask = 10, .template_index = 1}}, kGang);
+  worker.assign({{.subtask = 0, .template_index = 1}});
+  worker.handle(worker_event::SupervisorReturned{});
+  EXPECT_EQ(worker.started(), List{0});
+  worker.ignore();
+}
+
+TEST_F(BarriersOfMore, InputsComeBehindTheBarrierAndAreWaitedFor) {
+  entitle(1, 7);
+  EXPECT_EQ(answers(), 1U) << "nothing of it is here yet";
+  const AssignedInput remote{SubtaskIndex{3}, 0, InputPlace::Remote, WorkerId{9}, 100};
+  worker.assign({{.subtask = 10, .inputs = {remote}}}, kGang);
+  EXPECT_EQ(worker.fetches(), List{3});
+  entitle(1, 8);
+  EXPECT_EQ(answers(), 0U);
+  worker.fetched(3, 100, kGang);
+  EXPECT_EQ(answers(), 1U);
+  EXPECT_EQ(worker.started(), List{});
+  entitle(1);
+  EXPECT_EQ(worker.started(), List{10});
+  worker.ignore();
+}
+
 TEST_F(Barriers, MoreThanTheBandHasIsAllThatItHas) {
   entitle(kGang, 9, 7);
   EXPECT_EQ(answers(), Lines{"7: 2 held"});

@@ -116,6 +116,79 @@ TEST_F(Reservations, PartsOfADeviceGoWithTheSlots) {
   EXPECT_TRUE(queue.is_reserved(kGang));
 }
 
+class ReservationsOfMore : public ::testing::Test {
+ protected:
+  static ResourceVector amounts(std::int64_t milli, std::int64_t cpu, std::int64_t licences) {
+    ResourceVector vector = slots(milli);
+    vector.cpu = MilliCpu{cpu};
+    vector.named = {{"licence", licences}};
+    return vector;
+  }
+  void put(std::uint32_t record, std::uint32_t job, const ResourceVector& request) {
+    queue.put(QueueItem{RecordIndex{record}, JobSlot{job}, 0, record, &request, Bytes{0}});
+  }
+  std::vector<std::uint32_t> take() {
+    std::vector<Taken> taken;
+    queue.take(taken);
+    queue.validate();
+    std::vector<std::uint32_t> records;
+    for (const Taken& item : taken) records.push_back(item.record.value());
+    return records;
+  }
+  void reserve(const ResourceVector& wanted) {
+    queue.set_entitlement(kGang, MilliSlots{}, 0);
+    queue.reserve(kGang, wanted);
+    queue.validate();
+  }
+  using List = std::vector<std::uint32_t>;
+
+  LatchedQueue queue{amounts(4000, 8000, 3), {}};
+  const ResourceVector large = amounts(1000, 6000, 2);
+  const ResourceVector small = amounts(1000, 1000, 1);
+};
+
+TEST_F(ReservationsOfMore, ProcessorsAndNamedAmountsAreKeptAsWell) {
+  put(0, 0, large);
+  EXPECT_EQ(take(), List{0});
+  reserve(amounts(2000, 4000, 2));
+  EXPECT_TRUE(queue.is_reserved(kGang)) << "its slots are there";
+  EXPECT_FALSE(queue.is_reserved_whole(kGang));
+  put(1, 0, small);
+  EXPECT_EQ(take(), List{}) << "what is left of the processors and licences is kept";
+  EXPECT_TRUE(queue.release(RecordIndex{0}));
+  EXPECT_EQ(take(), List{1});
+  EXPECT_TRUE(queue.is_reserved_whole(kGang));
+  put(10, 1, small);
+  put(11, 1, small);
+  put(2, 0, small);
+  EXPECT_EQ(take(), List{});
+  queue.set_entitlement(kGang, MilliSlots{2000}, 0);
+  queue.open_reservation(kGang);
+  EXPECT_EQ(take(), (List{10, 11})) << "of the third licence of three, the first has it";
+}
+
+TEST_F(ReservationsOfMore, WhatIsDroppedOrReplacedIsEverybodysAgain) {
+  reserve(amounts(1000, 8000, 3));
+  EXPECT_TRUE(queue.is_reserved_whole(kGang));
+  put(0, 0, small);
+  EXPECT_EQ(take(), List{});
+  reserve(amounts(1000, 7000, 2));
+  EXPECT_TRUE(queue.is_reserved_whole(kGang));
+  EXPECT_EQ(take(), List{0});
+  queue.drop_reservation(kGang);
+  put(1, 0, large);
+  EXPECT_EQ(take(), List{1});
+}
+
+TEST_F(ReservationsOfMore, RunsThatGoOnCountAsTheirPartOfAllOfIt) {
+  put(0, 1, small);
+  EXPECT_EQ(take(), List{0});
+  reserve(amounts(2000, 2000, 2));
+  EXPECT_TRUE(queue.is_reserved_whole(kGang));
+  EXPECT_EQ(queue.available().cpu, MilliCpu{6000});
+  EXPECT_EQ(amount_of(queue.available().named, "licence"), 1);
+}
+
 TEST_F(Reservations, AnotherSizeReplacesTheOneBefore) {
   reserve(slots(4000));
   reserve(slots(1000));
