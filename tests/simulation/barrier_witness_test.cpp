@@ -39,6 +39,7 @@ TEST(ReservationWitness, WhatIsHeldIsKeptFromOthersButForWhatTheGangRuns) {
   EXPECT_EQ(witness.kept_from(JobId{2}, kBand, nothing_runs), MilliSlots{}) << "not answered yet";
   witness.answered({kGang, kBand, 5, kOneSlot * 2});
   EXPECT_TRUE(witness.holds(kGang, kBand, 5));
+  EXPECT_EQ(witness.held_for(kGang, kBand), kOneSlot * 2);
   EXPECT_FALSE(witness.holds(kGang, kBand, 4));
   EXPECT_EQ(witness.kept_from(JobId{2}, kBand, nothing_runs), kOneSlot * 2);
   EXPECT_EQ(witness.kept_from(JobId{2}, kBand, [](JobId) { return kOneSlot; }), kOneSlot);
@@ -68,6 +69,26 @@ TEST(BarrierWitness, AGangThatBeginsWithoutAnyBarrierIsSeenOnce) {
   another.told(WorkerId{2}, asked(5));
   EXPECT_EQ(another.asked_for(kGang, 5), kOneSlot * 4);
   EXPECT_FALSE(another.begins_unasked(WorkerId{1}, BandKind::Cpu, asked(0)));
+}
+
+TEST(BarrierWitness, KnowsWhatAGangWasLetBeginOnUntilSomethingElseIsSaid) {
+  const BarrierWitness::Place first{WorkerId{1}, kBand};
+  const BarrierWitness::Place second{WorkerId{2}, kBand};
+  const BarrierAnswer gives_back{kGang, kBand, 5, MilliSlots{}};
+  BarrierWitness witness;
+  for (const std::uint32_t worker : {1U, 2U}) witness.told(WorkerId{worker}, asked(5));
+  EXPECT_FALSE(witness.has_begun_on(first, gives_back));
+  for (const std::uint32_t worker : {1U, 2U}) witness.told(WorkerId{worker}, asked(0));
+  EXPECT_TRUE(witness.has_begun_on(first, gives_back));
+  EXPECT_TRUE(witness.has_begun_on(second, gives_back));
+  EXPECT_FALSE(witness.has_begun_on(second, {kGang, kBand, 4, MilliSlots{}})) << "of an earlier one";
+  EXPECT_FALSE(witness.has_begun_on(second, {kGang, kBand, 5, kOneSlot})) << "it holds it";
+  witness.told(WorkerId{2}, asked(0, 1));
+  EXPECT_TRUE(witness.has_begun_on(second, gives_back)) << "a part of it";
+  witness.told(WorkerId{2}, asked(0, 0));
+  EXPECT_FALSE(witness.has_begun_on(second, gives_back));
+  witness.told(WorkerId{1}, asked(6));
+  EXPECT_FALSE(witness.has_begun_on(first, gives_back));
 }
 
 TEST(BarrierWitness, KnowsWhatABarrierNeedsWhenItIsOpened) {

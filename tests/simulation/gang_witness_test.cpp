@@ -41,6 +41,19 @@ TEST(GangWitness, APartIsABreachOnceAGangHasWaitedForTheRest) {
   EXPECT_EQ(witness.plan_applied(of_four(0), false), "");
 }
 
+TEST(GangWitness, WhatNeverLeavesIsABreachOnceItsRunsMustHaveEnded) {
+  const std::vector<GangView> stays{{kJob, BandKind::Cpu, 4000, 2000, 2000}};
+  GangWitness witness;
+  witness.pass_begins(kNow, 1s, stays, {});
+  EXPECT_EQ(witness.plan_applied(stays, false), "");
+  witness.pass_begins(kNow + 1s + kRunsLast - Duration{1}, 1s, stays, {});
+  EXPECT_EQ(witness.plan_applied(stays, false), "");
+  witness.pass_begins(kNow + 1s + kRunsLast, 1s, stays, {});
+  EXPECT_EQ(witness.plan_applied(stays, false),
+            "job-1 is a gang with 2000m of 4000m slots, for longer than gangs wait and runs last");
+  EXPECT_EQ(witness.plan_applied(of_four(4000), false), "");
+}
+
 TEST(GangWitness, APromiseThatIsKeptForTooLongIsABreach) {
   const std::map<JobId, std::vector<policy::Place>> promised{{kJob, {{0, 4}}}};
   const std::map<JobId, std::vector<policy::Place>> other{{kJob, {{1, 4}}}};

@@ -39,6 +39,11 @@ bool ReservationWitness::holds(JobId job, BandIndex band, std::uint64_t barrier)
   return known != asked_.end() && known->second.barrier == barrier && known->second.held;
 }
 
+MilliSlots ReservationWitness::held_for(JobId job, BandIndex band) const {
+  const auto known = asked_.find({job, band});
+  return known != asked_.end() && known->second.held ? known->second.slots : MilliSlots{};
+}
+
 MilliSlots ReservationWitness::kept_from(JobId job, BandIndex band,
                                          const std::function<MilliSlots(JobId)>& run_by) const {
   MilliSlots kept;
@@ -58,9 +63,11 @@ std::uint64_t BarrierWitness::told(WorkerId worker, const Entitlement& entitleme
   Told& last = told_[{entitlement.job, {worker, entitlement.band}}];
   const Told was = std::exchange(last, {entitlement.barrier, entitlement.slots});
   const std::uint64_t before = was.barrier;
-  const bool opens = before != 0 && entitlement.barrier == 0 && !entitlement.slots.is_zero();
-  if (!opens || !opened_.emplace(entitlement.job, before).second) return 0;
+  const bool goes_on = entitlement.barrier == 0 && !entitlement.slots.is_zero();
+  if (goes_on) last.opened = before != 0 ? before : was.opened;
+  if (before == 0 || !goes_on || !opened_.emplace(entitlement.job, before).second) return 0;
   last = was;  // The caller looks at all places of it.
+  last.opened = before;
   return before;
 }
 
@@ -69,6 +76,11 @@ std::vector<BarrierWitness::Place> BarrierWitness::places_of(JobId job, std::uin
   for (const auto& [key, told] : told_)
     if (key.first == job && told.barrier == barrier) places.push_back(key.second);
   return places;
+}
+
+bool BarrierWitness::has_begun_on(const Place& place, const BarrierAnswer& answer) const {
+  const auto last = told_.find({answer.job, place});
+  return answer.held.is_zero() && last != told_.end() && last->second.opened == answer.barrier;
 }
 
 bool BarrierWitness::begins_unasked(WorkerId worker, BandKind kind, const Entitlement& entitlement) {

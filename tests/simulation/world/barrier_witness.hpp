@@ -29,6 +29,8 @@ class ReservationWitness {
   /// Nothing of the job may start there.
   bool is_closed(JobId job, BandIndex band) const { return closed_.contains({job, band}); }
   bool holds(JobId job, BandIndex band, std::uint64_t barrier) const;
+  /// Whatever the barrier.
+  MilliSlots held_for(JobId job, BandIndex band) const;
   /// Slots that nobody else may run on; `run_by` says what runs of a job hold of them already.
   MilliSlots kept_from(JobId job, BandIndex band, const std::function<MilliSlots(JobId)>& run_by) const;
   /// What is still to be given back at `now`, though its time is over; empty: nothing is.
@@ -63,12 +65,15 @@ class BarrierWitness {
   MilliSlots asked_for(JobId job, std::uint64_t barrier) const;
   /// Where its slots are to be held, as far as that has not been said to be over.
   std::vector<Place> places_of(JobId job, std::uint64_t barrier) const;
+  /// Whether what the worker gives back there is what the gang was let begin on, as far as was said since.
+  bool has_begun_on(const Place& place, const BarrierAnswer& answer) const;
   void clear() { *this = {}; }
 
  private:
   struct Told {
     std::uint64_t barrier = 0;
     MilliSlots slots;
+    std::uint64_t opened = 0;  ///< The barrier that this was the end of.
   };
   std::map<std::pair<JobId, Place>, Told> told_;
   std::set<std::pair<JobId, BandKind>> begun_;

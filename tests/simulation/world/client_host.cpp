@@ -110,6 +110,8 @@ void ClientHost::draw_graph(std::uint32_t number) {
   if (spec.policy.gang > 0 && world_.supervisor_config().policy.pools.size() == 1 && world_.rng().chance(1, 3))
     spread(world_.workers(), spec.policy);
   spec.wait_for_resources |= spec.policy.gang > 0;
+  Rng graces{mix_bits(world_.options().seed) ^ mix_bits(number + 0x96ace)};
+  if (world_.options().policy && graces.chance(1, 2)) spec.policy.grace = milliseconds{graces.between(1, 1500)};
   const WorldOptions& options = world_.options();
   if (options.workflow != nullptr) {
     spec.name = options.workflow->name;
@@ -163,6 +165,12 @@ std::shared_ptr<const Graph> ClientHost::draw_known(std::uint32_t number) {
   if (known.empty() || !world_.rng().chance(1, 3)) return nullptr;
   again_.insert(number);
   return known[world_.rng().below(known.size())];
+}
+
+const JobSpec* ClientHost::spec_of(JobId job) const {
+  for (const auto& [number, id] : accepted_)
+    if (id == job) return &specs_.at(number);
+  return nullptr;
 }
 
 std::shared_ptr<const Graph> ClientHost::graph_of(const std::string& name) {

@@ -10,14 +10,18 @@ void GangWitness::pass_begins(Instant now, Duration wait, const std::vector<Gang
   began_ = now;
   wait_ = wait;
   std::map<Key, Instant> in_part;
+  std::map<Key, Instant> part;
   given_.clear();
   for (const GangView& gang : gangs) {
     const Key key{gang.job, gang.kind};
     given_[key] = gang.given;
     const auto known = in_part_since_.find(key);
     if (gang.in_part()) in_part[key] = known == in_part_since_.end() ? now : known->second;
+    const auto any = part_since_.find(key);
+    if (gang.is_part()) part[key] = any == part_since_.end() ? now : any->second;
   }
   in_part_since_ = std::move(in_part);
+  part_since_ = std::move(part);
   std::map<JobId, Promise> promises;
   for (const auto& [job, places] : promised) {
     const auto known = promises_.find(job);
@@ -31,10 +35,15 @@ void GangWitness::pass_begins(Instant now, Duration wait, const std::vector<Gang
 
 std::string GangWitness::plan_applied(const std::vector<GangView>& gangs, bool workers_lost) const {
   for (const GangView& gang : gangs) {
-    if (!gang.in_part()) continue;
+    if (!gang.is_part()) continue;
     const Key key{gang.job, gang.kind};
     const std::string whom = to_string(gang.job) + " is a gang with " + std::to_string(gang.given) + "m of " +
                              std::to_string(gang.wanted) + "m slots";
+    // What never leaves ends, and nothing follows it.
+    const auto part = part_since_.find(key);
+    if (part != part_since_.end() && began_ >= later(part->second, wait_ + kRunsLast))
+      return whom + ", for longer than gangs wait and runs last";
+    if (!gang.in_part()) continue;
     const auto since = in_part_since_.find(key);
     if (since != in_part_since_.end() && began_ >= later(since->second, wait_))
       return whom + ", for longer than gangs wait";

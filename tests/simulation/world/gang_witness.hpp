@@ -22,8 +22,12 @@ struct GangView {
 
   bool lost_to_others = false;  ///< What it lacks went to runs that may not leave.
 
+  bool is_part() const { return given > 0 && given < wanted; }
   bool in_part() const { return given > stays && given < wanted; }
 };
+
+/// No run of a simulated program lasts for longer, however late its end is told.
+inline constexpr Duration kRunsLast = std::chrono::seconds{20};
 
 class GangWitness {
  public:
@@ -43,6 +47,7 @@ class GangWitness {
   Instant began_{};
   Duration wait_{};
   std::map<Key, Instant> in_part_since_;
+  std::map<Key, Instant> part_since_;  ///< Also where it has nothing but what runs and never leaves.
   std::map<Key, std::uint64_t> given_;
   std::map<JobId, Promise> promises_;
   std::string broken_promise_;

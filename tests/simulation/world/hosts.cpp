@@ -222,6 +222,8 @@ void SupervisorHost::witness(const SendToWorker& order) {
     drained_.erase(order.worker);
   if (const auto* plan = std::get_if<EntitlementBatch>(&order.message))
     for (const Entitlement& each : plan->entitlements) witness_barrier(order.worker, each);
+  if (const auto* cancel = std::get_if<CancelBatch>(&order.message); cancel != nullptr && cancel->preempt)
+    witness_grace(*cancel);
   const auto* batch = std::get_if<AssignBatch>(&order.message);
   if (batch == nullptr || batch->assignments.empty()) return;
   if (drained_.contains(order.worker))
@@ -248,6 +250,13 @@ void SupervisorHost::witness_barrier(WorkerId id, const Entitlement& entitlement
       world_.oracle().breach("the gang of " + to_string(entitlement.job) + " begins, and " + host->name() +
                              " does not hold its slots");
   }
+}
+
+/// Nobody whom the supervisor counts on has given back what it lets a gang begin on.
+void SupervisorHost::check_give_back(const WorkerHost& host, const BarrierAnswer& answer) const {
+  const bool counted_on = up_ && host.supervisor() == incarnation() && core_->workers().find(host.id()).valid();
+  if (counted_on && barriers_.has_begun_on({host.id(), answer.band}, answer))
+    world_.oracle().breach(host.name() + " gives back what the gang of " + to_string(answer.job) + " was let begin on");
 }
 
 /// What workers were asked to hold of a gang that begins, and what older ones have begun on, which are asked for nothing,
@@ -298,6 +307,16 @@ void SupervisorHost::witness_place(WorkerId id, JobId number) const {
   const std::vector<std::uint32_t>& pools = job->shares->turn.pools();
   if (pool != job->shares->pool || std::find(pools.begin(), pools.end(), pool) == pools.end())
     world_.oracle().breach(to_string(number) + " is given out to " + worker.name + ", which is not in its pool");
+}
+
+/// Who is preempted has the time that its job asks for, or that of the site.
+void SupervisorHost::witness_grace(const CancelBatch& order) const {
+  const JobSpec* spec = world_.client().spec_of(order.job);
+  if (spec == nullptr) return;
+  const Duration own = spec->policy.grace;
+  const Duration grace = own > Duration{0} ? std::min(own, config_.policy.grace_max) : config_.policy.grace;
+  if (order.kill_after != grace)
+    world_.oracle().breach(to_string(order.job) + " is preempted, and has not the grace that it asked for");
 }
 
 /// Whatever is in flight of a job with a list of pools is in one of them, but for what must not run twice.

@@ -46,6 +46,9 @@ void WorkerHost::begin_life() {
   entitled_.clear();
   entitlement_version_ = 0;
   reservations_.clear();
+  graces_.clear();
+  given_.clear();
+  begins_.clear();
   endpoint_.reset();
   store_.clear();
   spilled_.clear();
@@ -240,11 +243,10 @@ void WorkerHost::arrive(const Frame& frame) {
 void WorkerHost::receive(const MessagePtr& message) {
   const auto* order = std::get_if<ToWorker>(message.get());
   if (order == nullptr) return world_.oracle().breach("a worker received what is not for workers");
-  if (const auto* forget = std::get_if<ForgetJob>(order)) reservations_.forgotten(forget->job);
-  if (const auto* cancel = std::get_if<CancelBatch>(order); cancel != nullptr && cancel->whole_job)
-    reservations_.forgotten(cancel->job);
+  note_order(*order);
   const auto* entitlements = std::get_if<EntitlementBatch>(order);
   if (entitlements == nullptr) return handle(worker_event::MessageArrived{*order});
+  tell_ends();  // What starts because of them is not yet under these.
   EntitlementBatch batch = *entitlements;
   if (!knows_barriers_)
     for (Entitlement& each : batch.entitlements) each.barrier = 0;
@@ -295,8 +297,7 @@ void WorkerHost::handle_one(const WorkerEvent& event) {
   if (world_.options().validate) core_->validate();
   carry_out(actions);
   check_capacity();
-  if (const std::string overdue = reservations_.overdue(world_.now()); !overdue.empty())
-    world_.oracle().breach(name_ + ": " + overdue);
+  check_what_is_overdue();
   plan_tick();
 }
 
@@ -341,6 +342,7 @@ void WorkerHost::carry_out(Actions<WorkerAction>& actions) {
     } else if (const auto* held = std::get_if<SendBarrierAnswer>(&action)) {
       reservations_.answered(held->answer);
       check_answer(held->answer);
+      world_.supervisor().check_give_back(*this, held->answer);
       send(held->answer);
     } else if (const auto* explanation = std::get_if<SendExplanation>(&action)) {
       send(explanation->answer);
@@ -430,6 +432,7 @@ void WorkerHost::drop(const DataKey& key) {
 void WorkerHost::stop_run(const StopRun& stop) {
   const auto found = runs_.find(stop.record);
   if (found == runs_.end()) return;
+  if (stop.kill) check_grace(found->second);
   // Some programs do not listen until they are killed.
   if (!stop.kill && world_.rng().chance(1, 2)) return;
   const std::uint64_t number = found->second.number;
@@ -505,6 +508,7 @@ void WorkerHost::start(const StartSubtask& action) {
   }
   check_entitlement(action);
   check_reservations(action);
+  check_begin(action);
   world_.oracle().run_started(life_, action.id, action.attempt, world_.supervisor().knows_success(action.id));
   world_.note("life % runs %:%#% on band %",
               {life_, action.id.job.value(), action.id.index.value(), action.attempt.value(), action.band.value()});
@@ -531,6 +535,7 @@ void WorkerHost::end_run(RecordIndex record, std::uint64_t number, bool killed) 
   if (!killed && world_.faults_on() && world_.options().faults.crashes && world_.rng().chance(1, 200))
     return crash_of(run);
   runs_.erase(found);
+  graces_.ended(run.id);
   untold_.push_back(make_end(record, run, killed));
   const auto offer = std::find_if(offers_.begin(), offers_.end(), [&](const StartSubtask& o) {
     return o.band == run.band && (!o.within_job || o.id.job == run.id.job);

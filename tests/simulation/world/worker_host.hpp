@@ -9,6 +9,7 @@
 
 #include "tests/simulation/world/barrier_witness.hpp"
 #include "tests/simulation/world/endpoint.hpp"
+#include "tests/simulation/world/grace_witness.hpp"
 #include "tests/simulation/world/world.hpp"
 #include "worker/core/worker_core.hpp"
 
@@ -103,7 +104,12 @@ class WorkerHost {
   void drop(const DataKey& key);
   void check_capacity() const;
   Bytes least_grant(const Run& run) const;
+  void note_order(const ToWorker& order);
   void note_entitlements(const EntitlementBatch& batch);
+  void check_begin(const worker::worker_action::StartSubtask& action) const;
+  std::vector<MilliSlots> ready_of(JobId job, BandIndex band) const;
+  void check_grace(const Run& run);
+  void check_what_is_overdue();
   void check_reservations(const worker::worker_action::StartSubtask& action) const;
   void check_answer(const BarrierAnswer& answer) const;
   MilliSlots run_by(JobId job, BandIndex band) const;
@@ -145,6 +151,10 @@ class WorkerHost {
   std::uint64_t entitlement_version_ = 0;
   const bool knows_barriers_;  ///< One of an older version does not.
   ReservationWitness reservations_;
+  GraceWitness graces_;
+  std::map<SubtaskId, BandIndex> given_;  ///< Where what was assigned in this life is to run.
+  /// Gangs that were let begin on what was reserved, until they have done so; how much.
+  std::map<std::pair<JobId, BandIndex>, MilliSlots> begins_;
   std::map<DataKey, Bytes> store_;
   std::set<DataKey> spilled_;
   std::map<DataKey, std::uint64_t> adopted_;  ///< Data of shared storage, and whose life has put them there.

@@ -10,10 +10,79 @@ using namespace worker::worker_action;
 void WorkerHost::note_entitlements(const EntitlementBatch& batch) {
   if (batch.version <= entitlement_version_) return;
   entitlement_version_ = batch.version;
+  for (const Entitlement& each : batch.entitlements) {
+    const MilliSlots held = reservations_.held_for(each.job, each.band);
+    begins_.erase({each.job, each.band});
+    if (each.barrier == 0 && each.slots > MilliSlots{0} && held > MilliSlots{0})
+      begins_[{each.job, each.band}] = std::min(held, each.slots);
+  }
   for (const Entitlement& each : batch.entitlements)
     reservations_.told(each, world_.now(), world_.worker_config().barrier_margin);
   for (const Entitlement& each : batch.entitlements)
     entitled_[{each.job, each.band}] = each.barrier == 0 ? each.slots : MilliSlots{};
+}
+
+void WorkerHost::note_order(const ToWorker& order) {
+  const auto leaves = [&](JobId job) {
+    reservations_.forgotten(job);
+    std::erase_if(begins_, [&](const auto& each) { return each.first.first == job; });
+    for (const auto& [record, run] : runs_)
+      if (run.id.job == job) graces_.may_end(run.id);
+  };
+  if (const auto* forget = std::get_if<ForgetJob>(&order)) leaves(forget->job);
+  if (const auto* batch = std::get_if<AssignBatch>(&order))
+    for (const Assignment& each : batch->assignments) given_[{batch->job, each.subtask}] = each.band;
+  const auto* cancel = std::get_if<CancelBatch>(&order);
+  if (cancel == nullptr) return;
+  if (cancel->whole_job) return leaves(cancel->job);
+  for (const auto& [record, run] : runs_)
+    for (const AttemptRef& each : cancel->attempts) {
+      if (run.id != SubtaskId{cancel->job, each.subtask} || run.attempt != each.attempt) continue;
+      if (cancel->preempt && run.program->time_limit == Duration{0})
+        graces_.told(run.id, world_.now(), cancel->kill_after);
+      else
+        graces_.may_end(run.id);
+    }
+}
+
+void WorkerHost::check_grace(const Run& run) {
+  const std::string breach = graces_.killed(run.id, world_.now());
+  if (!breach.empty()) world_.oracle().breach(name_ + ": " + breach);
+}
+
+/// What is told of when all that has happened while it was stopped is known.
+void WorkerHost::check_what_is_overdue() {
+  constexpr Duration kAtOnce = std::chrono::milliseconds{1};
+  std::erase_if(begins_, [&](const auto& each) {
+    const auto& [job, band] = each.first;
+    return run_by(job, band) >= each.second || ready_of(job, band).empty();
+  });
+  std::string overdue = reservations_.overdue(world_.now());
+  if (overdue.empty() && world_.now() > later(hung_until_, kAtOnce)) overdue = graces_.overdue(world_.now(), kAtOnce);
+  if (!overdue.empty()) world_.oracle().breach(name_ + ": " + overdue);
+}
+
+/// What of the job's could start there now; of each, its slots.
+std::vector<MilliSlots> WorkerHost::ready_of(JobId job, BandIndex band) const {
+  std::vector<MilliSlots> ready;
+  const Graph& graph = *world_.oracle().graph_of(job);
+  for (auto each = given_.lower_bound({job, SubtaskIndex{0}}); each != given_.end() && each->first.job == job; ++each) {
+    if (each->second != band || core_->explain(each->first).state != worker::SubtaskState::Ready) continue;
+    ready.push_back(graph.templates[graph.template_of[each->first.index.value()]].request.slots);
+  }
+  return ready;
+}
+
+/// When a gang is let begin, its members have what was kept for them before anybody else.
+void WorkerHost::check_begin(const StartSubtask& action) const {
+  for (const auto& [place, slots] : begins_) {
+    const auto& [job, band] = place;
+    if (job == action.id.job || band != action.band) continue;
+    const std::vector<MilliSlots> ready = ready_of(job, band);
+    if (ready.empty() || run_by(job, band) + *std::max_element(ready.begin(), ready.end()) > slots) continue;
+    world_.oracle().breach(name_ + " starts " + to_string(action.id) + " before the gang of " + to_string(job) +
+                           " has begun on what was kept for it");
+  }
 }
 
 /// The second latch: what starts finds its job below its entitlement, whatever larger one there was before.

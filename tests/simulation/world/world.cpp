@@ -83,7 +83,10 @@ void World::draw_configuration() {
   Rng barriers{mix_bits(options_.seed) ^ 0xba44};
   if (options_.policy && barriers.chance(1, 2))
     supervisor_config_.policy.gang_barrier = milliseconds{barriers.chance(1, 8) ? 1 : barriers.between(5, 2000)};
-  worker_config_.barrier_margin = link_config_.silence_max + milliseconds{1000};
+  // Whatever workers are configured to, the supervisor sees to it that nobody gives back what a gang begins on.
+  worker_config_.barrier_margin =
+      milliseconds{options_.policy && barriers.chance(1, 2) ? 0 : barriers.between(0, 2000)};
+  supervisor_config_.worker_lost_after = link_config_.silence_max + link_config_.reconnect_grace;
   Rng rules{mix_bits(options_.seed) ^ 0x4175};
   has_rules_ = options_.policy && rules.chance(1, 2);
   if (has_rules_) add_rules(rules, supervisor_config_.policy);

@@ -48,6 +48,9 @@ class SupervisorHost {
   Endpoint& client_endpoint() { return *client_; }
   const supervisor::SupervisorCore& core() const { return *core_; }
 
+  /// A worker that has had no word for too long gives back what it holds for a gang.
+  void check_give_back(const WorkerHost& host, const BarrierAnswer& answer) const;
+
   // Faults.
   bool up() const { return up_; }
   /// The process dies: its links and what it has not written are gone.
@@ -80,6 +83,7 @@ class SupervisorHost {
   void witness_drain(const AdminAnswer& answer);
   void witness(const supervisor::supervisor_action::SendToWorker& order);
   void witness_place(WorkerId id, JobId number) const;
+  void witness_grace(const CancelBatch& order) const;
   void witness_barrier(WorkerId id, const Entitlement& entitlement);
   void witness_whole(const supervisor::Job& job, BandKind kind, MilliSlots asked) const;
   void witness_begin(WorkerId id, const Entitlement& entitlement);
@@ -146,6 +150,8 @@ class ClientHost {
   Endpoint& endpoint() { return *endpoint_; }
   std::shared_ptr<const Graph> graph_of(std::uint64_t submission) { return submitted_[submission]; }
   std::shared_ptr<const Graph> graph_of(const std::string& name);
+  /// As it was submitted; null while its answer has not come.
+  const JobSpec* spec_of(JobId job) const;
   void order(AdminRequest request);
   const std::vector<JobId>& jobs() const { return jobs_; }
   bool everything_submitted() const { return accepted_.size() == wanted_; }
