@@ -141,8 +141,10 @@ void SupervisorCore::begin_pass() {
     if (!is_shown(job)) continue;
     for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu})
       show_job(job, kind, weights[job.shares->project], snapshot);
-    keep_places(job, weights[job.shares->project], snapshot);
   }
+  // After all that may start: where there are more members than a pass tells apart, nobody is left out for them.
+  for (const JobId id : active_)
+    if (Job& job = *jobs_[id.value()]; is_shown(job)) keep_places(job, weights[job.shares->project], snapshot);
   out_->add(supervisor_action::RunPass{pass.number, std::move(snapshot), policy_.parts});
 }
 
