@@ -399,7 +399,7 @@ void SupervisorCore::show_waiting_members(const KindShare& share, std::uint64_t 
     // What fits none of them runs alone there: it takes all that there is.
     if (largest != nullptr && snapshot.members.back().request.memory > largest->description.capacity.memory.value())
       fit_to(snapshot.members.back(), *largest);
-    if (promise >= share.promised.size() || quotas) continue;
+    if (promise >= share.promised.size()) continue;
     policy::Claim claim{static_cast<std::uint32_t>(snapshot.members.size() - 1), {}};
     std::int64_t kept = 0;
     for (const PromisedPlace& place : share.promised[promise++]) {
