@@ -141,8 +141,10 @@ void SupervisorCore::begin_pass() {
     if (!is_shown(job)) continue;
     for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu})
       show_job(job, kind, weights[job.shares->project], snapshot);
-    keep_places(job, weights[job.shares->project], snapshot);
   }
+  // After all that may start: where there are more members than a pass tells apart, nobody is left out for them.
+  for (const JobId id : active_)
+    if (Job& job = *jobs_[id.value()]; is_shown(job)) keep_places(job, weights[job.shares->project], snapshot);
   out_->add(supervisor_action::RunPass{pass.number, std::move(snapshot), policy_.parts});
 }
 
@@ -397,7 +399,7 @@ void SupervisorCore::show_waiting_members(const KindShare& share, std::uint64_t 
     // What fits none of them runs alone there: it takes all that there is.
     if (largest != nullptr && snapshot.members.back().request.memory > largest->description.capacity.memory.value())
       fit_to(snapshot.members.back(), *largest);
-    if (promise >= share.promised.size() || quotas) continue;
+    if (promise >= share.promised.size()) continue;
     policy::Claim claim{static_cast<std::uint32_t>(snapshot.members.size() - 1), {}};
     std::int64_t kept = 0;
     for (const PromisedPlace& place : share.promised[promise++]) {

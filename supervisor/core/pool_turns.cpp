@@ -118,11 +118,13 @@ bool SupervisorCore::pass_over(Job& job) const {
 /// period, or with whatever happens before: who waits does so at the head of its list.
 void SupervisorCore::note_turns(const PassUnderWay& pass, const policy::Plan& plan) {
   std::vector<JobId> owners;
+  for (const PassUnderWay::Subject& subject : pass.subjects) owners.push_back(subject.job);
+  std::sort(owners.begin(), owners.end());
+  owners.erase(std::unique(owners.begin(), owners.end()), owners.end());
   std::vector<std::uint32_t> owner_of;
-  for (const PassUnderWay::Subject& subject : pass.subjects) {
-    if (owners.empty() || owners.back() != subject.job) owners.push_back(subject.job);
-    owner_of.push_back(static_cast<std::uint32_t>(owners.size() - 1));
-  }
+  for (const PassUnderWay::Subject& subject : pass.subjects)
+    owner_of.push_back(
+        static_cast<std::uint32_t>(std::lower_bound(owners.begin(), owners.end(), subject.job) - owners.begin()));
   std::vector<policy::MemberTurn> members;
   members.reserve(pass.members.size());
   for (const PassUnderWay::Member& member : pass.members) {
@@ -133,11 +135,15 @@ void SupervisorCore::note_turns(const PassUnderWay& pass, const policy::Plan& pl
   }
   const auto outcomes = policy::pool_outcomes(members, std::vector<bool>(owners.size(), false), plan);
   std::vector<std::uint32_t> room_in(owners.size(), kAnyPool);
-  for (std::size_t i = plan.reservations.size(); i-- > 0;) {
-    const PassUnderWay::Member& member = pass.members[plan.reservations[i].member];
-    const PassUnderWay::Subject& subject = pass.subjects[member.subject];
-    if (subject.keeps_place && plan.reservations[i].starts_by <= pass.begun)
-      room_in[owner_of[member.subject]] = subject.domain / static_cast<std::uint32_t>(kBandKinds);
+  // A job's kept places are shown in the order of its list: of several with room the first is the one it likes best.
+  std::vector<std::uint32_t> best_kept(owners.size(), policy::kNone);
+  for (const policy::Reservation& each : plan.reservations) {
+    const std::uint32_t at = pass.members[each.member].subject;
+    const PassUnderWay::Subject& subject = pass.subjects[at];
+    std::uint32_t& best = best_kept[owner_of[at]];
+    if (!subject.keeps_place || each.starts_by > pass.begun || at >= best) continue;
+    best = at;
+    room_in[owner_of[at]] = subject.domain / static_cast<std::uint32_t>(kBandKinds);
   }
   for (std::size_t i = 0; i < owners.size(); ++i)
     if (knows(owners[i]) && jobs_[owners[i].value()]->shares != nullptr)
@@ -167,7 +173,8 @@ void SupervisorCore::note_turn(Job& job, policy::PoolTurn::Outcome outcome, std:
     const std::size_t next = shares.turn.index();
     if (job.in_flight == 0) enter_turn(job);
     if (next != before) tell_of(shares, shares.tried[next], policy_.config.pools[shares.turn.pools()[before]].name);
-    if (next > before) policy_.due = std::min(policy_.due, later(now_, policy_.config.settle));
+    // Room that is known is not left idle for a period: a pass there takes what this one has seen.
+    if (next > before || room_in != kAnyPool) policy_.due = std::min(policy_.due, later(now_, policy_.config.settle));
   }
 }
 

@@ -47,6 +47,7 @@ void slot_pass(const Snapshot& snapshot, std::uint32_t pool, const Parts& parts,
 
 void quota_pass(const Snapshot& snapshot, std::uint32_t pool, const Parts& parts, Plan& plan) {
   QuotaPass pass{snapshot, pool, parts};
+  pass.settle_claims();
   for (std::uint32_t i = 0; i < parts.action_count; ++i) {
     switch (parts.actions[i]) {
       case Action::Allocate: allocate(pass); break;

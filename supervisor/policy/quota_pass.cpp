@@ -1,6 +1,7 @@
 #include "supervisor/policy/quota_pass.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "supervisor/policy/fitting/band_score.hpp"
 
@@ -118,6 +119,27 @@ bool QuotaPass::place_all(std::uint32_t workload, const std::vector<std::uint32_
     break;
   }
   return true;
+}
+
+void QuotaPass::settle_claims() {
+  if (snapshot().claims.empty()) return;
+  std::map<std::uint32_t, std::vector<const Claim*>> claims_of;
+  for (const Claim& claim : snapshot().claims)
+    if (claim.member < snapshot().members.size() && waits(claim.member))
+      claims_of[snapshot().members[claim.member].workload].push_back(&claim);
+  for (const std::uint32_t workload : candidates()) {
+    const auto claims = claims_of.find(workload);
+    if (claims == claims_of.end()) continue;
+    std::vector<std::uint32_t> members;
+    std::vector<bool> allowed(snapshot().bands.size(), false);
+    for (const Claim* claim : claims->second) {
+      members.push_back(claim->member);
+      for (const Place& place : claim->places) allowed[place.band] = true;
+    }
+    const std::size_t mark = trial_.mark();
+    if (refused(workload, members) || !place_all(workload, members, Trial::When::NowOrLater, allowed)) continue;
+    if (!order_.all_at_min(workload)) trial_.undo_to(mark);
+  }
 }
 
 void QuotaPass::note_victim(std::uint32_t member, PreemptionReason reason, std::uint32_t beneficiary) {

@@ -46,6 +46,10 @@ class QuotaPass {
   bool place_all(std::uint32_t workload, const std::vector<std::uint32_t>& members, Trial::When when,
                  const std::vector<bool>& allowed);
 
+  /// Whom an earlier pass has promised a place has that before anybody else is looked at: others have left it for him,
+  /// or moved, or are about to. A promise that does not hold any more, or not for enough of a gang, is none.
+  void settle_claims();
+
   /// Whom the pass tells to leave, and why.
   void note_victim(std::uint32_t member, PreemptionReason reason, std::uint32_t beneficiary);
   /// Who was told to leave for one leaves for another.

@@ -6,62 +6,10 @@
 #include "supervisor/policy/snapshot.hpp"
 #include "tests/support/coverage_marks.hpp"
 #include "tests/support/journal_harness.hpp"
-#include "tests/support/policed_supervisor.hpp"
+#include "tests/support/pool_turns_harness.hpp"
 
 namespace penstock::supervisor {
 namespace {
-
-using Texts = std::vector<std::string>;
-
-/// Pool `first` is worker 1, `second` worker 2, `rest` whoever else there is.
-SupervisorConfig three_pools(const std::string& preset = "fair_share_max_min") {
-  SupervisorConfig config = policed(preset);
-  config.policy.pools = {{.name = "first", .preset = preset, .workers = {"worker-1"}, .preemption = true},
-                         {.name = "second", .preset = preset, .workers = {"worker-2"}, .preemption = true},
-                         {.name = "rest", .preset = preset, .preemption = true}};
-  return config;
-}
-
-class PoolTurns {
- public:
-  explicit PoolTurns(const SupervisorConfig& config) : cluster{config} {}
-  ~PoolTurns() { cluster.ignore(); }
-  PoolTurns(const PoolTurns&) = delete;
-  PoolTurns& operator=(const PoolTurns&) = delete;
-
-  JobId submit(JobPolicy policy, std::uint32_t subtasks, std::uint32_t slots = 1, BandSelector required = {}) {
-    GraphBuilder builder;
-    builder.template_at(0).request.slots = kOneSlot * slots;
-    builder.template_at(0).required = std::move(required);
-    JobSpec spec;
-    spec.name = "job " + std::to_string(++jobs_);
-    spec.policy = std::move(policy);
-    const JobId id = cluster.submit(builder.sources(subtasks).build(), spec);
-    if (id.valid()) cluster.settle(4);
-    return id;
-  }
-  std::string refused(JobPolicy policy, std::uint32_t slots = 1, BandSelector required = {}) {
-    if (submit(std::move(policy), 1, slots, std::move(required)).valid()) return "accepted";
-    return to_string(cluster.refusal());
-  }
-  /// `first here`, or `first: why not`.
-  Lines pools_of(JobId job) {
-    Lines lines;
-    const Result<Value> answer = cluster.ask("explain", {to_string(job)});
-    EXPECT_TRUE(answer.has_value());
-    if (const Value::List* rows = (*answer)["pools"].list())
-      for (const Value& row : *rows)
-        lines.push_back(*row["pool"].text() + (row["here"] == Value{true}       ? " here"
-                                               : row["held_by"].text()->empty() ? ""
-                                                                                : ": " + *row["held_by"].text()));
-    return lines;
-  }
-
-  PolicedSupervisor cluster;
-
- private:
-  int jobs_ = 0;
-};
 
 // The list had two pools with other numbers: what was told belonged to the one, and what would help to the other.
 TEST(PoolTurnsTest, WhatHoldsItAndWhatWouldFreeItAreOfThePoolWhereItIs) {
@@ -114,6 +62,91 @@ TEST(PoolTurnsTest, ItsPlaceInTheFirstPoolIsKeptWhileItIsTriedInTheSecond) {
   const Lines assigned = it.cluster.assigned();
   ASSERT_FALSE(assigned.empty());
   EXPECT_EQ(assigned.front(), to_string(job).substr(4) + ":0 to w1");
+}
+
+/// Lets time pass until the job has its turn in the pool at that place of its list, and no pass is under way.
+void wait_for_turn(PoolTurns& it, JobId job, std::size_t place) {
+  const auto has_turn = [&] { return it.pools_of(job)[place].find(" here") != std::string::npos; };
+  for (int ms = 0; ms < 2000; ++ms) {
+    for (const supervisor_action::RunPass& order : it.cluster.take_passes())
+      it.cluster.handle(PolicedSupervisor::run(order));
+    if (has_turn()) return;
+    it.cluster.tick_after(std::chrono::milliseconds{1});
+  }
+  FAIL() << "it never has its turn there";
+}
+
+/// For how many milliseconds no pass is ordered.
+int until_next_pass(PoolTurns& it) {
+  int ms = 0;
+  for (; ms < 2000; ++ms) {
+    const std::vector<supervisor_action::RunPass> orders = it.cluster.take_passes();
+    for (const supervisor_action::RunPass& order : orders) it.cluster.handle(PolicedSupervisor::run(order));
+    if (!orders.empty()) break;
+    it.cluster.tick_after(std::chrono::milliseconds{1});
+  }
+  return ms;
+}
+
+// The pass in which that was found out was followed by the next period's.
+TEST(PoolTurnsTest, RoomThatIsKnownInAPoolItLikesBetterIsTakenAtOnce) {
+  PoolTurns it{three_pools("multifactor")};
+  it.cluster.join({.slots = 1});
+  it.cluster.join({.slots = 1});
+  it.submit({.pools = {"first"}}, 1);
+  it.submit({.pools = {"second"}}, 1);
+  const JobId job = it.submit({.pools = {"first", "second"}}, 1);
+  it.submit({.pools = {"first"}}, 1);  // With it they want more than is there: a pass gives it.
+  it.cluster.assigned();
+  wait_for_turn(it, job, 1);
+  it.cluster.succeed(1, 0, {}, 1);
+  until_next_pass(it);
+  EXPECT_EQ(it.pools_of(job)[0], "first here") << "there it saw room";
+  EXPECT_LT(until_next_pass(it), 50) << "a period is 200";
+}
+
+// It was the pool with the lowest number.
+TEST(PoolTurnsTest, OfSeveralPoolsWithRoomItGoesToTheOneItLikesBest) {
+  PoolTurns it{three_pools("multifactor")};
+  for (int i = 0; i < 3; ++i) it.cluster.join({.slots = 1});
+  for (const char* pool : {"first", "second", "rest"}) it.submit({.pools = {pool}}, 1);
+  const JobId job = it.submit({.pools = {"second", "first", "rest"}}, 1);
+  it.cluster.assigned();
+  wait_for_turn(it, job, 2);
+  it.cluster.succeed(1, 0, {}, 1);
+  it.cluster.succeed(2, 0, {}, 2);
+  it.cluster.settle(3);
+  EXPECT_EQ(it.cluster.assigned(), Lines{"4:0 to w2"});
+}
+
+// The places that it kept in the first pool were more than a pass tells apart, and came before the jobs after it.
+TEST(PoolTurnsTest, PlacesKeptLeaveNobodyOutWhoMayStart) {
+  SupervisorConfig config = three_pools("multifactor");
+  config.policy.members_max = 8;
+  PoolTurns it{config};
+  it.cluster.join({.slots = 16});
+  it.cluster.join({.slots = 4});
+  it.cluster.join({.slots = 1});
+  it.submit({.pools = {"first"}}, 1, 16);
+  it.submit({.pools = {"second"}}, 1, 4);
+  it.submit({.pools = {"first", "second"}}, 20);
+  it.submit({.pools = {"rest"}}, 1);
+  int kept = 0;
+  for (int ms = 0; ms < 2000 && kept < 3; ++ms) {
+    for (const supervisor_action::RunPass& order : it.cluster.take_passes()) {
+      const auto& jobs = order.snapshot.workloads;
+      std::vector<bool> seen(jobs.size(), false);
+      for (const policy::Member& member : order.snapshot.members) seen[member.workload] = true;
+      const auto keeps = [](const policy::Workload& each) { return each.keeps_place; };
+      const auto first_kept = std::find_if(jobs.begin(), jobs.end(), keeps);
+      if (first_kept != jobs.end()) ++kept;
+      for (std::size_t i = 0; first_kept != jobs.end() && i < jobs.size(); ++i)
+        EXPECT_TRUE(seen[i] || jobs[i].keeps_place) << jobs[i].name;
+      it.cluster.handle(PolicedSupervisor::run(order));
+    }
+    it.cluster.tick_after(std::chrono::milliseconds{1});
+  }
+  EXPECT_EQ(kept, 3);
 }
 
 // Spec: policy-runai 10.

@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "supervisor/policy/policy_engine.hpp"
 #include "supervisor/policy/quota_pass.hpp"
 #include "tests/support/policy_builder.hpp"
 
@@ -37,6 +40,52 @@ TEST(QuotaPass, ExplainsTheLimitThatHolds) {
   EXPECT_EQ(plan.explanations[0].hold, Hold::ProjectLimit);
   EXPECT_EQ(plan.explanations[0].need, 3000);
   EXPECT_EQ(plan.explanations[0].have, 2000);
+}
+
+/// A small job on each of two bands; a large one, for which one of them moves; and an older one, not to start yet.
+class Consolidated : public testing::Test {
+ protected:
+  void SetUp() override {
+    const std::uint32_t project = builder_.project("p", 4);
+    for (const char* name : {"a", "b"}) {
+      const std::uint32_t band = builder_.device_band(2);
+      builder_.job(name, project);
+      builder_.holds(1, band);
+    }
+    builder_.job("older", project).held = true;
+    builder_.wants(1);
+    builder_.job("large", project);
+    builder_.wants(2);
+    const Plan plan = pass();
+    ASSERT_EQ(plan.preemptions.size(), 1U);
+    ASSERT_EQ(plan.reservations.size(), 2U);
+    moved_ = plan.preemptions[0].member;
+    builder_.snapshot.members[moved_].state = MemberState::Leaving;
+    for (const Reservation& each : plan.reservations)
+      if (each.member == 3) builder_.snapshot.claims.push_back({each.member, each.places});
+    builder_.snapshot.workloads[2].held = false;
+  }
+  Plan pass() const { return PolicyEngine{{parts_named("quota")}}.pass(builder_.snapshot); }
+  PolicyBuilder builder_;
+  std::uint32_t moved_ = kNone;
+};
+
+// Who came before it in the order took what was being left for it, and the move was for nothing.
+TEST_F(Consolidated, WhatIsBeingLeftIsForWhomItWasLeft) {
+  const Plan plan = pass();
+  ASSERT_EQ(plan.reservations.size(), 1U);
+  EXPECT_EQ(plan.reservations[0].member, 3U);
+  for (const Start& start : plan.starts) EXPECT_NE(start.places[0].band, plan.reservations[0].places[0].band);
+  builder_.snapshot.members[moved_].state = MemberState::Pending;
+  builder_.snapshot.members[moved_].places.clear();
+  const Plan then = pass();
+  ASSERT_FALSE(then.starts.empty());
+  EXPECT_TRUE(std::any_of(then.starts.begin(), then.starts.end(), [](const Start& each) { return each.member == 3; }));
+}
+
+TEST_F(Consolidated, APromiseOnABandThatIsGoneIsNone) {
+  builder_.snapshot.bands[builder_.snapshot.claims[0].places[0].band].state = BandState::Disabled;
+  EXPECT_TRUE(pass().reservations.empty());
 }
 
 TEST(QuotaPass, NamesTheResourceOfWhichThereIsTooLittle) {
