@@ -12,7 +12,8 @@ from penstock import errors
 __version__ = "0.1.0"
 
 _PLACES = {"Client": "_client", "Future": "_futures", "GraphBuilder": "_builder", "Job": "_builder",
-           "Options": "_graph", "as_completed": "_waiting", "wait": "_waiting", "progress": "_waiting"}
+           "Options": "_graph", "as_completed": "_waiting", "wait": "_waiting", "progress": "_waiting",
+           "fire_and_forget": "_waiting"}
 __all__ = [*_PLACES, *[name for name in vars(errors) if isinstance(vars(errors)[name], type) and name[0] != "_"]]
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from penstock._client import Client
     from penstock._futures import Future
     from penstock._graph import Options
-    from penstock._waiting import as_completed, progress, wait
+    from penstock._waiting import as_completed, fire_and_forget, progress, wait
 
 
 def __getattr__(name):

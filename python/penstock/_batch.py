@@ -13,6 +13,8 @@ class Batch:
         self.borrowed: Dict[int, Any] = {}  # Subtasks that borrow: of which future, and the batch that lends.
         self.shared: Dict[int, Any] = {}    # Those that hold large bytes of arguments.
         self.lost: Dict[int, Any] = {}      # Why an input could not be had there, by its id.
+        self.edges: Any = None              # Of a whole graph: offsets and predecessors of its subtasks.
+        self.failed: Dict[int, Any] = {}    # Its subtasks without a future that have failed, and why.
         self.job, self.live, self.ended = -1, sum(future is not None for future in futures), False
 
     def drop(self):
@@ -26,6 +28,26 @@ class Batch:
         return future._batch is self or any(
             other is future and lender is future._batch for other, lender in self.borrowed.values())
 
+    def is_over(self):
+        """Nobody waits for anything of it."""
+        futures = (self.future(index) for index in reversed(range(len(self.futures))))  # Many are cancelled from the first.
+        return all(future is None or future.done() for future in futures)
+
+    def failed_before(self, index):
+        """Why a subtask that this one depends on has failed; None: none has."""
+        if not self.failed:
+            return None
+        offsets, predecessors = self.edges
+        seen, left = {index}, [index]
+        while left:
+            number = left.pop()
+            if number in self.failed:
+                return self.failed[number]
+            fresh = set(predecessors[offsets[number]:offsets[number + 1]]) - seen
+            seen |= fresh
+            left += sorted(fresh)
+        return None
+
     def future(self, index):
         reference = self.futures[index] if index < len(self.futures) else None
         return None if reference is None else reference()
@@ -35,9 +57,20 @@ class Call:
     """A submitted call that has not left yet, or could leave once more."""
 
     __slots__ = ("future", "unsent", "function", "payload", "inputs", "shared", "options", "made_again")
+    graph = None  # It leaves with other calls.
 
     def __init__(self, future, function, payload, inputs, shared, options):
         self.future, self.function, self.payload, self.inputs = weakref.ref(future), function, payload, inputs
         self.shared, self.options = shared, options  # The payload's inputs are futures, then large bytes.
         self.unsent = future  # A call that nobody waits for is made all the same.
         self.made_again = 0   # Because its value was lost.
+
+
+class GraphCall:
+    """A key of a graph whose values stay on the cluster: in place of a `Call`."""
+
+    __slots__ = ("future", "unsent", "graph", "key", "inputs", "made_again")
+
+    def __init__(self, future, graph, key, inputs):
+        self.future, self.graph, self.key, self.inputs = weakref.ref(future), graph, key, inputs
+        self.unsent, self.made_again = future, 0  # As those of a `Call`.

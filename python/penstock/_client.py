@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional,
 
 from penstock import _abi, _graph, _losses, _wire, errors
 from penstock._batch import Batch, Call
-from penstock._connection import Connection
+from penstock._connection import Connection, end
 from penstock._futures import Future, closed, collecting, forked
+from penstock._hints import missing
 from penstock._lending import Lending
 from penstock._news import Plain
 from penstock.errors import ClientClosed, NotSerializable, PenstockError, ResultLost
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 Path = Union[str, os.PathLike[str]]
 Workers = Union[str, Iterable[str], None]  # The name of one.
-CLOSE_WAIT_S = 10  # For calls of other threads, when a client is closed: they are interrupted, but a disk may hang.
 FLUSH_AFTER_S = 0.0005  # Calls that are submitted within this time of each other travel together.
 BATCH_MAX = 2000        # And at most so many.
 RUNNER_OPTIONS = ("files", "environment", "python", "working_directory")
@@ -61,7 +61,7 @@ class Client:
         if address is None and warm:
             options.runners_warm = slots
             options.runner = ctypes.pointer(self._command.template())
-        self.address = address
+        self.address, self.asynchronous = address, False  # The latter is what Dask asks for.
         self._handle = self._library.check(self._library.client_open(options))
         self._connection = Connection(self._handle, closed)
         self._slots = self._library.client_slots(self._handle)
@@ -92,10 +92,11 @@ class Client:
                resources: Optional[Dict[str, float]] = None, workers: Workers = None, memory: Union[int, str] = 0,
                slots: float = 1.0, time_limit: float = 0.0, files: Optional[Iterable[Path]] = None,
                environment: Optional[Dict[str, str]] = None, python: Optional[str] = None,
-               working_directory: Optional[Path] = None, memory_max: Union[int, str] = 0, **kwargs: Any) -> Future:
-        """Calls `function(*args, **kwargs)` on the cluster. Futures among the arguments, however deep, become their
-        values there. `key`, `retries`, ... `memory_max` are ours; give others of these names by
-        functools.partial. `files` travel with the call; `environment` is added to the client's."""
+               working_directory: Optional[Path] = None, memory_max: Union[int, str] = 0, pure: Optional[bool] = None,
+               **kwargs: Any) -> Future:
+        """Calls `function(*args, **kwargs)` on the cluster. Futures among the arguments, however deep, become their values
+        there. `key`, ... `pure` are ours; give others of these names by functools.partial. `files` travel with the call;
+        `environment` is added to the client's. Each call runs, also if it is `pure`, as Dask has it."""
         if not callable(function):
             raise TypeError(f"{function!r} is not callable")
         runner = self._command.other(files, environment, python, working_directory)
@@ -104,8 +105,9 @@ class Client:
         return self._submit(function, args, kwargs, key, options)
 
     def map(self, function: Callable[..., Any], *iterables: Iterable[Any], retries: int = 0, priority: int = 0,
-            key: Optional[str] = None, **keywords: Any) -> List[Future]:
-        """`function` of each element (of several iterables side by side); the rest is as in `submit`."""
+            key: Optional[str] = None, pure: Optional[bool] = None, batch_size: Optional[int] = None,
+            **keywords: Any) -> List[Future]:
+        """`function` of each element (of several iterables side by side); else as `submit`. `batch_size` changes nothing."""
         if not callable(function):
             raise TypeError(f"{function!r} is not callable")
         ours = {name: keywords.pop(name) for name in ("resources", "memory", "memory_max", "slots", "time_limit")
@@ -116,8 +118,9 @@ class Client:
         return [self._submit(function, args, keywords, f"{key}-{i}" if key else None, options)
                 for i, args in enumerate(zip(*iterables))]
 
-    def scatter(self, data: Any, key: Optional[str] = None) -> Any:
-        """Futures of what is here already: of a list one for each element, of a dict one for each value, else one."""
+    def scatter(self, data: Any, key: Optional[str] = None, broadcast: bool = False) -> Any:
+        """Futures of what is here already: of a list one for each element, of a dict one for each value, else one. A worker
+        fetches it once when it is read there, whatever `broadcast`, a word of Dask's, says."""
         if isinstance(data, list):
             return [self._scattered(value, None) for value in data]
         if isinstance(data, dict):
@@ -174,6 +177,17 @@ class Client:
         from penstock import dask
         return dask.get(graph, keys, client=self, **options)
 
+    def compute(self, collections: Any, sync: bool = False, optimize_graph: bool = True, **options: Any) -> Any:
+        """A future for the value of a Dask collection, or a list of them for a list; what they share is computed once.
+        `options` are `priority`, `retries`, `resources` and `workers` of `penstock.dask.get`. `sync`: the values."""
+        from penstock import dask
+        return dask.compute(self, collections, sync, optimize_graph, options)
+
+    def persist(self, collections: Any, optimize_graph: bool = True, **options: Any) -> Any:
+        """The same collections, with futures for their parts: computed on the cluster, beginning now, and kept there."""
+        from penstock import dask
+        return dask.persist(self, collections, optimize_graph, options)
+
     def graph(self, *, files: Optional[Iterable[Path]] = None, environment: Optional[Dict[str, str]] = None,
               python: Optional[str] = None, working_directory: Optional[Path] = None) -> "GraphBuilder":
         """A `GraphBuilder`: many subtasks as one job. The options are those of `submit`, for all its subtasks."""
@@ -206,14 +220,14 @@ class Client:
             self._handle = None
         self._wake.set()
         # Pending calls stay until the end: a process that is forked meanwhile finds their futures there.
-        end = self._library, handle, self._connection, self._threads, self._lock, self._pending, unfinished
+        ending = self._library, handle, self._connection, self._threads, self._lock, self._pending, unfinished
         if self._runs_callbacks() or self._connection.is_inside():
             # In a callback, in the midst of a call, or as the last one who knew it: somebody else has to wait for this thread.
-            closer = threading.Thread(target=_end, args=end, name="penstock-close")
+            closer = threading.Thread(target=end, args=ending, name="penstock-close")
             _closers.add(closer)
             closer.start()
         else:
-            _end(*end)
+            end(*ending)
 
     def _runs_callbacks(self):
         """Whether this thread is one that the others wait for: ours, or a user's who is in `cancel` or `_flush`."""
@@ -259,6 +273,9 @@ class Client:
 
     # ---- inside ----
 
+    if not TYPE_CHECKING:
+        __getattr__ = missing
+
     def _check_open(self):
         if self._closing or self._connection.is_refused():  # The latter comes first.
             raise forked() if self._forked else closed()
@@ -297,7 +314,7 @@ class Client:
         waits = [other for other in call.inputs if not other.done() and id(other) not in self._pending_ids]
         # An input of this very batch is an edge; one of an earlier job is waited for and borrowed.
         if waits:
-            return self._hold(call, waits)
+            return self._hold([call], waits)
         self._put(call)
         if len(self._pending) >= BATCH_MAX and not self._sending:
             self._flush()
@@ -308,16 +325,17 @@ class Client:
         self._pending.append(call)
         self._pending_ids.add(id(call.unsent))
 
-    def _hold(self, call, waits):
+    def _hold(self, calls, waits):
         left = [len(waits)]
-        self._held[id(call)] = (call, waits)
+        self._held.update((id(call), (call, waits)) for call in calls)
 
         def one_more(_):
             with self._lock:
                 left[0] -= 1
-                if left[0] == 0 and self._held.pop(id(call), None) and not self._closing:
-                    self._put(call)
-                    self._wake.set()
+                for call in calls if left[0] == 0 else ():
+                    if self._held.pop(id(call), None) and not self._closing:
+                        self._put(call)
+                        self._wake.set()
         for other in waits:
             other.add_done_callback(one_more)
 
@@ -356,7 +374,7 @@ class Client:
 
     def _send(self, calls):
         graph = _graph.GraphColumns(self._command)
-        numbers, owners, inputs, shared = {}, {}, {}, {}
+        numbers, owners, inputs, shared, wholes = {}, {}, {}, {}, {}
 
         def number_of(given):
             """The subtask of an input: one of this batch, one that borrows from an earlier job, or its value."""
@@ -374,6 +392,9 @@ class Client:
             numbers[id(given)] = number
             return number
         for call, future in self._ready(calls):
+            if call.graph is not None:
+                wholes.setdefault(call.graph, []).append(future)
+                continue
             try:
                 reads = [*call.inputs, *call.shared]
                 edges = [number_of(other) for other in reads]
@@ -383,6 +404,8 @@ class Client:
                 continue
             number = numbers[id(future)] = graph.add(template, call.payload, edges, call.options.priority)
             owners[number], inputs[number] = future, reads
+        for whole, futures in wholes.items():
+            whole.send_again(futures)
         if not inputs or self._closing:  # By a callback of one that has failed above.
             return
         graph.want(owners)
@@ -426,9 +449,10 @@ class Client:
             waits = [other for other in call.inputs if not other.done() and id(other) not in leaving]
             if waits:
                 call.unsent = future
-                self._hold(call, waits)
+                self._hold([call], waits)
             else:
-                leaving.add(id(future))
+                if call.graph is None:
+                    leaving.add(id(future))
                 yield call, future
 
     def _has_its_inputs(self, call, future):
@@ -521,9 +545,14 @@ class Client:
             self._held = {key: held for key, held in self._held.items() if held[0].future() is not future}
             batch, index = future._batch, future._index
             future._be_cancelled()
+            # What only leads to this value is a job's whole purpose, if it is one graph of which nothing else is wanted.
+            whole = batch is not None and batch.edges is not None and batch.is_over()
         if batch is not None:
             with contextlib.suppress(ClientClosed), self._connection as handle:  # Then all that it had is cancelled.
-                self._library.cancel_subtask(handle, batch.job, index)
+                if whole:
+                    self._library.cancel(handle, batch.job)
+                else:
+                    self._library.cancel_subtask(handle, batch.job, index)
         return future.cancelled()
 
     def _retry(self, future):
@@ -571,6 +600,8 @@ class Client:
                 without.append(index)
             elif future is not None:
                 future._fail(errors.about(error, future.key))
+            elif batch.edges is not None:
+                batch.failed[index] = error
         for first, last in news.succeeded:
             for index in range(first, last + 1):
                 future = batch.future(index)
@@ -585,6 +616,9 @@ class Client:
             self._release_if_over(batch)
 
     def _tell_cancelled(self, batch, index, future):
+        error = batch.failed_before(index)
+        if error is not None:
+            return future._fail(errors.about(error, future.key))
         for other in batch.inputs[index]:
             if id(other) in batch.lost:
                 return future._fail(errors.about(batch.lost[id(other)], other.key))
@@ -642,19 +676,6 @@ def _flush_soon(reference):
         except Exception:  # Its futures know; others are to leave yet.
             traceback.print_exc()
         del client
-
-
-def _end(library, handle, connection, threads, lock, pending, unfinished):
-    for thread in threads:
-        thread.join()
-    everybody_left = connection.wait_until_left(CLOSE_WAIT_S)
-    with lock:  # Whoever has closed it in a callback may still be telling futures what became of them.
-        pass
-    if everybody_left:  # Else a call waits for a disk that hangs: better that its memory stays than that we wait, too.
-        library.client_close(handle)
-    for future in unfinished:
-        future._be_cancelled()
-    pending.clear()
 
 
 _open_clients: "weakref.WeakSet[Client]" = weakref.WeakSet()

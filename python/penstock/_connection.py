@@ -4,6 +4,8 @@ from typing import Any, Callable, Dict, Optional
 
 from penstock.errors import ClientClosed
 
+CLOSE_WAIT_S = 10  # For calls of other threads, when a client is closed: they are interrupted, but a disk may hang.
+
 
 class Connection:
     """`with connection as handle:` around each call of the library; any thread may."""
@@ -53,3 +55,17 @@ class Connection:
         """False: somebody is still in a call, and uses the handle."""
         with self._changed:
             return self._changed.wait_for(lambda: not self._inside, seconds)
+
+
+def end(library, handle, connection, threads, lock, pending, unfinished):
+    """Ends a client, by whoever may wait."""
+    for thread in threads:
+        thread.join()
+    everybody_left = connection.wait_until_left(CLOSE_WAIT_S)
+    with lock:  # Whoever has closed it in a callback may still be telling futures what became of them.
+        pass
+    if everybody_left:  # Else a call waits for a disk that hangs: better that its memory stays than that we wait, too.
+        library.client_close(handle)
+    for future in unfinished:
+        future._be_cancelled()
+    pending.clear()

@@ -4,6 +4,7 @@ import contextlib
 import html
 import threading
 import time
+import uuid
 from typing import Any, Optional
 
 from penstock import _losses, _wire
@@ -47,12 +48,19 @@ class Future(concurrent.futures.Future):
         self._index = -1      # Its subtask.
         self._loaded = False
         self._call = None     # How to run it once more.
+        self._token = None    # Its name for Dask.
 
     def __reduce__(self):
         now = getattr(_collecting, "now", None)
         if now is None:
             raise TypeError("a future is pickled only as an argument of a subtask of its own client")
         return _wire.load_input, (now.number(self),)
+
+    def __dask_tokenize__(self):
+        """What Dask names a graph by that has it: itself, for its value may be made again and is the same then."""
+        if self._token is None:
+            self._token = uuid.uuid4().hex
+        return "penstock.Future", self._token
 
     def __repr__(self):
         return f"<Future {self.key}: {self.status}>"

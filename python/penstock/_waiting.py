@@ -2,7 +2,7 @@
 import concurrent.futures
 import sys
 import time
-from typing import Iterable, Iterator, List, Optional, Set, TextIO, Tuple, Union
+from typing import Any, Iterable, Iterator, List, Optional, Set, TextIO, Tuple, Union
 
 from penstock._futures import Future
 
@@ -18,11 +18,18 @@ def _send(futures):
         client._flush()
 
 
-def as_completed(futures: Iterable[Future], timeout: Optional[float] = None) -> Iterator[Future]:
-    """The futures as they end, the first first."""
+def as_completed(futures: Iterable[Future], timeout: Optional[float] = None, with_results: bool = False) -> Iterator[Any]:
+    """The futures as they end, the first first. `with_results`: (future, its value); raises what the subtask has raised."""
     futures = list(futures)
     _send(futures)
-    return concurrent.futures.as_completed(futures, timeout)
+    ended = concurrent.futures.as_completed(futures, timeout)
+    return ((future, future.result()) for future in ended) if with_results else ended
+
+
+def fire_and_forget(futures: Union[Future, Iterable[Future]]) -> None:
+    """Sends these at once. They run, whether their futures are kept or not, for as long as their client is open; what is to
+    outlast it is a job: `client.graph()`, `submit(name=...)`, `detach()`."""
+    _send([futures] if isinstance(futures, Future) else list(futures))
 
 
 def wait(futures: Union[Future, Iterable[Future]], timeout: Optional[float] = None,

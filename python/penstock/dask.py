@@ -2,6 +2,7 @@
 # tidy: foreign-file task, tasks, scheduler, dependents
 import contextlib
 import threading
+import uuid
 from typing import Any, Callable, Dict, Iterable, Optional
 
 import dask
@@ -11,11 +12,13 @@ from dask.utils import ensure_dict
 
 from penstock import _chains, _graph, _losses, _nodes, _order, _wire
 from penstock._builder import Job
+from penstock._batch import Batch, GraphCall
 from penstock._client import Client, Path, Workers
 from penstock._futures import Future, collecting
 from penstock.errors import ResultLost, lost_loan
 
 ANNOTATIONS = ("priority", "retries", "resources", "workers")
+SEVERAL = (list, tuple, set, frozenset)
 PROGRAMS_MAX = 2000  # Functions of a graph beyond these travel with their subtasks.
 _lock = threading.Lock()
 _default: Optional[Client] = None
@@ -97,6 +100,118 @@ def _run(client, conversion, wanted, name, values):
         running.close()
 
 
+class _Captured(Exception):
+    """What Dask would have computed."""
+
+
+def compute(client: Client, given: Any, sync: bool, optimize_graph: bool, options: Dict[str, Any]) -> Any:
+    """See `Client.compute`."""
+    collections = _collections_of(given)
+
+    def capture(graph, keys, **_):
+        raise _Captured(graph, keys)
+    try:
+        dask.compute(*collections, scheduler=capture, traverse=False, optimize_graph=optimize_graph)
+    except _Captured as captured:
+        graph, keys = captured.args
+    whole = _Whole(client, graph, options)
+    if not hasattr(dask.base, "collections_to_expr"):  # Until 2025 what makes a value of the parts was no part of the graph.
+        parts, keys = keys, []
+        for collection, those in zip(collections, parts):
+            function, arguments = collection.__dask_postcompute__()
+            keys.append(("finalize", uuid.uuid4().hex))
+            whole.graph[keys[-1]] = (_Finalize(function, arguments), those)
+    known = whole.start(keys)
+    futures = [known[key] for key in keys]
+    found = futures if isinstance(given, SEVERAL) else futures[0]
+    return client.gather(found) if sync else found
+
+
+def persist(client: Client, given: Any, optimize_graph: bool, options: Dict[str, Any]) -> Any:
+    """See `Client.persist`."""
+    collections = _collections_of(given)
+
+    def start(graph, keys, **_):
+        futures = _Whole(client, graph, options).start(keys)
+        return [futures[key] for key in keys]
+    kept = dask.persist(*collections, scheduler=start, traverse=False, optimize_graph=optimize_graph)
+    return list(kept) if isinstance(given, SEVERAL) else kept[0]
+
+
+def _collections_of(given):
+    collections = list(given) if isinstance(given, SEVERAL) else [given]
+    for collection in collections:
+        if not dask.is_dask_collection(collection):
+            raise TypeError(f"{collection!r} is no Dask collection; a function is called by `submit`")
+    return collections
+
+
+class _Finalize:
+    """Makes the value of a collection of those of its parts."""
+
+    __name__ = "finalize"
+
+    def __init__(self, function, arguments):
+        self.function, self.arguments = function, arguments
+
+    def __call__(self, parts):
+        return self.function(parts, *self.arguments)
+
+
+class _Whole:
+    """A graph whose values stay on the cluster, as the futures of its wanted keys say."""
+
+    def __init__(self, client, graph, options):
+        unknown = sorted(set(options) - set(ANNOTATIONS))
+        if unknown:
+            raise TypeError(f"there is no option {unknown[0]!r}; there are {', '.join(ANNOTATIONS)}")
+        client._check_open()
+        self.client, self.annotations = client, annotations_of(graph)
+        self.defaults = {**dict.fromkeys(ANNOTATIONS), **options}
+        self.graph = dict(ensure_dict(graph_of(graph)))
+
+    def start(self, keys):
+        """{key: future}; keys that are one subtask have one."""
+        conversion, numbers = self.convert(keys)
+        futures = {}
+        for key, number in zip(keys, numbers):
+            if number not in futures:
+                future = futures[number] = Future(self.client, str(key))
+                future._call = GraphCall(future, self, key, conversion.read)
+        with self.client._lock:
+            self.client._check_open()
+            if conversion.awaited:
+                self.client._hold([future._call for future in futures.values()], conversion.awaited)
+            else:
+                self.send(conversion, futures)
+        return {key: futures[number] for key, number in zip(keys, numbers)}
+
+    def convert(self, keys):
+        conversion = _Conversion(self.client, self.client._command, self.graph, self.annotations, self.defaults, True)
+        return conversion, conversion.convert(list(keys))
+
+    def send_again(self, futures):
+        """Those keys that have waited for their inputs, or were lost. REQUIRES: the caller holds the client's lock."""
+        try:
+            conversion, numbers = self.convert([future._call.key for future in futures])
+        except Exception as error:
+            for future in futures:
+                future._fail(error)
+            return
+        self.send(conversion, dict(zip(numbers, futures)))
+
+    def send(self, conversion, futures):
+        columns = conversion.columns
+        columns.want(futures)
+        batch = Batch(self.client, [futures.get(number) for number in range(len(columns))])
+        batch.borrowed, batch.edges = columns.borrowed, (columns.input_offsets, columns.predecessors)
+        for number, future in futures.items():
+            batch.inputs[number] = conversion.read
+            future._call.inputs, future._call.unsent = conversion.read, None
+            future._be_of(batch, number)
+        self.client._submit_batch(columns, batch, futures)
+
+
 def graph_of(given):
     """What is a mapping; since 2025 Dask hands over an expression, which makes its graph when it is asked."""
     return given.__dask_graph__() if not hasattr(given, "layers") and hasattr(given, "__dask_graph__") else given
@@ -160,8 +275,10 @@ class _Conversion:
     """One graph on its way: each Dask key becomes a subtask, the call at its top the template, its arguments the
     payload."""
 
-    def __init__(self, client, command, graph, annotations, defaults):
+    def __init__(self, client, command, graph, annotations, defaults, stays=False):
         self.client, self.graph, self.annotations = client, graph, annotations
+        self.stays = stays  # Its values stay on the cluster, and it waits for nothing: futures to be waited for are noted.
+        self.read, self.awaited = [], []  # Futures in it; those of them that have not ended.
         self.columns = _graph.GraphColumns(command)
         self.defaults, self.options = defaults, {}
         self.plain = self.options_of(None)
@@ -269,9 +386,17 @@ class _Conversion:
 
     def give(self, content):
         if isinstance(content, Future):
-            content._lend_to(self.columns, self.client)
+            self.give_future(content)
         else:
             self.give_datum(content)
+
+    def give_future(self, future):
+        self.read.append(future)
+        if not self.stays or future.done():
+            future._lend_to(self.columns, self.client)
+        else:
+            self.awaited.append(future)
+            self.columns.piece(b"")  # In its place: the graph will be converted once more.
 
     def give_datum(self, datum):
         pieces = self.columns.pieces(datum)
@@ -284,7 +409,7 @@ class _Conversion:
         if type(task) is tuple and task and callable(task[0]):
             function, arguments = task[0], tuple([self.argument(part) for part in task[1:]])
         elif isinstance(task, Future):
-            return self.give(task)
+            return self.give_future(task)
         elif _is_literal(task):
             value = task.value if isinstance(task, _nodes.LITERAL) else task
             with self.collecting:
@@ -350,7 +475,8 @@ class _Conversion:
         options = self.options.get(known)
         if options is None:
             try:
-                options = _graph.Options(said["retries"] or 0, said["priority"] or 0, said["resources"], said["workers"])
+                options = _graph.Options(said["retries"] or 0, said["priority"] or 0, said["resources"], said["workers"],
+                                         keep_going=self.stays)
             except (TypeError, ValueError) as error:
                 raise type(error)(f"annotation of {key!r}: {error}" if key is not None else str(error)) from None
             options.key = options.key[:1] + (0,) + options.key[2:]  # The priority goes with the subtask.

@@ -1,4 +1,5 @@
 """Functions that tests run on the cluster: importable there, as a user's module is."""
+import asyncio
 import os
 import sys
 import time
@@ -255,6 +256,11 @@ def note(path, word, *_):
     return word
 
 
+def note_and_give(path, value):
+    note(path, "ran")
+    return value
+
+
 def meet(mine=None, other=None, seconds=60):
     """Whether somebody else was there at the same time; without a place, that is not asked."""
     if mine is None:
@@ -275,3 +281,45 @@ def meet_all(directory, count, number):
     touch(os.path.join(directory, str(number)))
     until(lambda: len(os.listdir(directory)) == count)
     return count
+
+
+async def wait_noting(path):
+    """Waits; notes its process, and that it was cancelled."""
+    note(path, str(os.getpid()))
+    try:
+        await asyncio.sleep(600)
+    except asyncio.CancelledError:
+        note(path, "cancelled")
+        raise
+
+
+async def wait_and_clean_up(path):
+    try:
+        await wait_noting(path)
+    finally:
+        await asyncio.sleep(0.01)
+        note(path, "cleaned")
+
+
+async def clean_up_without_end(path):
+    try:
+        await wait_noting(path)
+    finally:
+        await asyncio.sleep(600)
+
+
+async def wait_whatever_is_said(path):
+    while True:
+        try:
+            await wait_noting(path)
+        except asyncio.CancelledError:
+            await asyncio.sleep(600)
+
+
+async def spin_whatever_is_said(path):
+    """Hangs without giving the loop its turn."""
+    try:
+        await wait_noting(path)
+    except asyncio.CancelledError:
+        while True:
+            time.sleep(0.01)

@@ -52,6 +52,14 @@ def test_an_exception_that_carries_too_much_is_told_in_words(client):
         client.submit(functions.fail_with_much).result(20)
 
 
+def test_what_other_clients_have_and_ours_has_not_says_what_is_instead(client):
+    with pytest.raises(AttributeError, match="has no 'publish_dataset': submit a graph under a name"):
+        client.publish_dataset
+    with pytest.raises(AttributeError, match="has no 'anything'$"):
+        client.anything
+    assert not hasattr(client, "run")
+
+
 def test_what_is_no_function(client):
     with pytest.raises(TypeError, match="not callable"):
         client.submit(5)

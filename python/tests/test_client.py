@@ -5,7 +5,7 @@ import time
 import functions
 import numpy
 import pytest
-from penstock import Client, Future, Options, RunnerCrashed, as_completed, errors, progress, wait
+from penstock import Client, Future, Options, RunnerCrashed, as_completed, errors, fire_and_forget, progress, wait
 
 
 def until(condition, seconds=20):
@@ -76,6 +76,28 @@ def test_an_array_goes_from_one_to_the_next_mapped(client):
     assert client.submit(functions.total, array).result() == sum(range(200000))
     assert client.submit(functions.is_mapped, array).result()
     assert functions.is_mapped(array.result()), "here, too: it is read where the worker has it"
+
+
+def test_words_of_dask_that_change_nothing_are_taken(client):
+    assert client.submit(functions.increment, 1, pure=True).result(30) == 2
+    assert client.gather(client.map(functions.increment, [1, 2], batch_size=1, pure=False)) == [2, 3]
+    assert client.submit(functions.increment, client.scatter(5, broadcast=True)).result(30) == 6
+
+
+def test_as_completed_gives_results_too(client):
+    futures = client.map(functions.increment, range(5))
+    assert {(future.key, result) for future, result in as_completed(futures, with_results=True)} == {
+        (future.key, number + 1) for number, future in enumerate(futures)}
+    with pytest.raises(ValueError, match="no"):
+        list(as_completed([client.submit(functions.fail, "no")], with_results=True))
+
+
+def test_what_nobody_waits_for_is_sent_at_once_and_runs(client, tmp_path):
+    fire_and_forget(client.submit(functions.touch, str(tmp_path / "one")))
+    fire_and_forget([client.submit(functions.touch, str(tmp_path / "two"))])
+    until(lambda: (tmp_path / "one").exists() and (tmp_path / "two").exists())
+    with pytest.raises(TypeError, match="5 is no future"):
+        fire_and_forget([5])
 
 
 def test_as_completed_and_wait(client, tmp_path):

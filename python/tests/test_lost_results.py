@@ -241,3 +241,20 @@ def test_a_dask_graph_is_computed_again_as_far_as_it_is_needed(cluster, tmp_path
         one, two = client.get(graph, ["b", "c"])
         assert one[7] == 8 and two == 2
         assert sorted(runs(log)) == ["made", "made", "summed", "summed"]
+
+
+def test_what_was_persisted_is_made_again_as_one_job_from_its_graph(cluster, tmp_path):  # noqa: F811
+    dask = pytest.importorskip("dask", reason="python3-dask is not installed")
+    log = tmp_path / "log"
+    with Client(cluster.address) as client:
+        source = dask.delayed(array_noted)(str(log), SIZE)
+        kept = client.persist([dask.delayed(numpy.add)(source, i) for i in range(3)])
+        total = client.compute(dask.delayed(lambda *parts: sum(part[5] for part in parts))(*kept))
+        assert total.result(60) == 18.0
+        lose_all(cluster)
+        assert client.compute(dask.delayed(lambda *parts: sum(part[6] for part in parts))(*kept)).result(60) == 21.0
+        assert [part[7] for part in client.compute(kept, sync=True)] == [7.0, 8.0, 9.0]
+        assert runs(log) == ["made", "made"], "what they share is made once for all of them"
+        del total
+        lose_all(cluster)
+        assert dask.compute(kept[2], scheduler=client)[0][0] == 2.0

@@ -62,7 +62,7 @@ def test_the_tutorial_of_dask(cluster, tmp_path, monkeypatch, capsys):  # noqa: 
     monkeypatch.chdir(tmp_path)
     names = {"flaky": functions.itself}
     code = blocks("dask.md")
-    assert len(code) == 3 and '"10.0.0.5:7411"' in code[1]
+    assert len(code) == 4 and '"10.0.0.5:7411"' in code[1]
     try:
         with dask.config.set(scheduler=None):
             run(code[0], names)
@@ -71,6 +71,8 @@ def test_the_tutorial_of_dask(cluster, tmp_path, monkeypatch, capsys):  # noqa: 
             run(code[1].replace("10.0.0.5:7411", cluster.address), names)
             run(code[2], names)
             assert len(names["result"]) == 90
+            run(code[3], names)
+            assert names["total"].result() == 1350.0 and names["largest"].result() == 29.5
     finally:
         dask.config.set(scheduler=None)
         penstock.dask.set_default_client(None)

@@ -204,7 +204,7 @@ void ClientHost::lend(std::uint32_t number) {
 /// Now and then it leaves a job for a while, and is told everything when it is back.
 void ClientHost::look_away(std::uint32_t number) {
   Rng rng{mix_bits(world_.options().seed) ^ mix_bits(number + 0x1ea7e)};
-  if (world_.options().policy || !rng.chance(1, 4)) return;
+  if (!rng.chance(1, 4)) return;
   const JobId job = accepted_[number];
   const milliseconds leaves{rng.between(0, 300)};
   const milliseconds away{rng.between(0, 200)};
