@@ -21,6 +21,7 @@ struct ShapeSubject {
   const DocumentValue& value;
   std::string path;  ///< Where it stands, `cases[3]`; empty for the whole file.
   std::string file;
+  std::string pattern = {};  ///< `path` as the rules of the format write it, `cases[]`.
 };
 
 enum class CaseFormat : unsigned char {

@@ -1,8 +1,5 @@
 // Reference cases as others may write them: nothing that stands in a file ends the program.
-#include <gtest/gtest.h>
-
-#include "cli/command_policy_check.hpp"
-#include "tests/support/scratch_directory.hpp"
+#include "tests/unit/cli/policy_case_support.hpp"
 
 namespace penstock::cli {
 namespace {
@@ -108,6 +105,38 @@ TEST(PolicyCheck, AMistakeFailsItsCaseAndNoOther) {
       << (*verdicts)[0].differences[0];
   EXPECT_TRUE((*verdicts)[1].passed());
   EXPECT_TRUE((*verdicts)[2].passed());
+}
+
+// One that cannot be read fails alone; the others are run.
+TEST(PolicyCheck, AFileThatIsNoCaseFailsAlone) {
+  const ScratchDirectory scratch;
+  scratch.write("a.json", kTreeCase);
+  scratch.write("b.json", "{\"kind\": ");
+  scratch.write("c.json", R"({"kind": "unheard-of"})");
+  scratch.write("d.json", R"({"packages": []})");
+  scratch.write("e.json", kLimitCase);
+  const auto verdicts = check_policy_cases(scratch.path());
+  ASSERT_TRUE(verdicts) << to_string(verdicts.error());
+  ASSERT_EQ(verdicts->size(), 5U);
+  const bool passes[] = {true, false, false, false, true};
+  for (std::size_t i = 0; i < 5; ++i) EXPECT_EQ((*verdicts)[i].passed(), passes[i]) << (*verdicts)[i].id;
+  EXPECT_NE((*verdicts)[1].differences[0].find("b.json:1:"), std::string::npos) << (*verdicts)[1].differences[0];
+  EXPECT_NE((*verdicts)[2].differences[0].find("no reference case of a known format"), std::string::npos);
+}
+
+TEST(PolicyCheck, WhereThereIsNoCaseNothingPasses) {
+  const ScratchDirectory scratch;
+  for (const char* text : {R"({"kind": "limits", "scenarios": []})", R"({"kind": "priority"})",
+                           R"({"kind": "backfill", "cases": []})", R"({"kind": "usage"})"}) {
+    const auto verdicts = check_policy_cases(scratch.write("case.json", text));
+    ASSERT_TRUE(verdicts);
+    ASSERT_EQ(verdicts->size(), 1U) << text;
+    EXPECT_FALSE((*verdicts)[0].passed()) << text;
+  }
+  const ScratchDirectory empty;
+  const auto none = check_policy_cases(empty.path());
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().message, "there is no case file in this folder or below");
 }
 
 }  // namespace
