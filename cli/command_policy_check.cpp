@@ -51,11 +51,18 @@ constexpr std::uint32_t kCaseDepthMax = 1024;
 /// What stands in these lists of a file are cases of their own: a mistake in one fails that one.
 constexpr std::string_view kCaseLists[] = {"cases", "scenarios", "flux_cases", "queue_order_cases", "rejections"};
 
-/// Takes the cases that are misshapen out of the file, and says what is wrong with them.
-void take_out_misshapen(DocumentValue& file, const CaseVerdict& name, const std::string& path,
-                        std::vector<CaseVerdict>& verdicts, std::vector<std::string>& unknown) {
+/// Takes the cases that are misshapen out of the file, and says what is wrong with them. What stands around the cases.
+DocumentValue take_out_misshapen(DocumentValue& file, const CaseVerdict& name, const std::string& path,
+                                 std::vector<CaseVerdict>& verdicts, std::vector<std::string>& unknown) {
+  DocumentValue around;
+  around.kind = file.kind;
+  around.place = file.place;
   for (DocumentField& field : file.fields) {
-    if (std::find(std::begin(kCaseLists), std::end(kCaseLists), field.name) == std::end(kCaseLists)) continue;
+    if (std::find(std::begin(kCaseLists), std::end(kCaseLists), field.name) == std::end(kCaseLists) ||
+        !field.value.is_list()) {
+      around.fields.push_back(field);
+      continue;
+    }
     std::vector<DocumentValue> good;
     for (std::size_t i = 0; i < field.value.items.size(); ++i) {
       DocumentValue& item = field.value.items[i];
@@ -71,6 +78,7 @@ void take_out_misshapen(DocumentValue& file, const CaseVerdict& name, const std:
     }
     field.value.items = std::move(good);
   }
+  return around;
 }
 
 Result<void> check_factor_file(DocumentValue& file, const CaseVerdict& name, const std::string& path,
@@ -79,20 +87,26 @@ Result<void> check_factor_file(DocumentValue& file, const CaseVerdict& name, con
                         "see docs/policy.md for the formats"};
   if (name.kind.empty()) return no_format;
   std::vector<std::string> unknown;
-  take_out_misshapen(file, name, path, verdicts, unknown);
-  bool known = true;
+  const DocumentValue around = take_out_misshapen(file, name, path, verdicts, unknown);
   const std::size_t first = verdicts.size();
-  run_case(
-      {file, {}, path}, CaseFormat::Factors, name, [&] { known = check_factor_cases(file, name.id, verdicts); },
-      verdicts);
-  if (verdicts.size() > first) std::move(unknown.begin(), unknown.end(), std::back_inserter(verdicts[first].remarks));
-  if (known) return {};
-  return no_format;
+  ShapeFindings shape = check_shape({around, {}, path}, CaseFormat::Factors);
+  if (!shape.mistakes.empty())
+    verdicts.push_back({name.id, name.kind, std::move(shape.mistakes), {}});
+  else if (!check_factor_cases(file, name.id, verdicts))
+    return no_format;
+  if (verdicts.size() == first) return {};
+  std::vector<std::string>& remarks = verdicts[first].remarks;
+  std::move(shape.unknown.begin(), shape.unknown.end(), std::back_inserter(remarks));
+  std::move(unknown.begin(), unknown.end(), std::back_inserter(remarks));
+  return {};
 }
 
 void check_quota_file(const DocumentValue& file, const std::string& name, const std::string& path,
                       std::vector<CaseVerdict>& verdicts) {
+  ShapeFindings around = check_shape({file, {}, path}, CaseFormat::QuotaFile);
+  if (!around.mistakes.empty()) return verdicts.push_back({name, "quota", std::move(around.mistakes), {}});
   const std::vector<DocumentValue>& cases = field_of(file, "cases").items;
+  const std::size_t first = verdicts.size();
   if (cases.empty()) verdicts.push_back({name, "quota", {path + ": the file has no list of `cases`"}, {}});
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const std::string id = name + "/" + text_of(cases[i], "id", std::to_string(i));
@@ -105,6 +119,8 @@ void check_quota_file(const DocumentValue& file, const std::string& name, const 
         },
         verdicts);
   }
+  std::vector<std::string>& remarks = verdicts[first].remarks;
+  std::move(around.unknown.begin(), around.unknown.end(), std::back_inserter(remarks));
 }
 
 Result<void> check_file(const std::string& path, std::vector<CaseVerdict>& verdicts) {

@@ -184,13 +184,18 @@ double job_charge(const DocumentValue& job) {
   return job.items.size() == 2 ? job.items[0].number * job.items[1].number : 0;
 }
 
+/// Expected usage is told with twelve digits.
+void check_amount(const std::string& what, double expected, double got, CaseChecker& checker) {
+  checker.near(what, expected, got, std::max(1e-6, 1e-12 * std::abs(expected)));
+}
+
 void check_list(const std::string& what, const DocumentValue& expected, const std::vector<double>& got,
                 CaseChecker& checker) {
   const std::vector<double> wanted = numbers_of(expected);
   checker.equal("number of " + what + "s", static_cast<std::int64_t>(wanted.size()),
                 static_cast<std::int64_t>(got.size()));
   for (std::size_t i = 0; i < std::min(wanted.size(), got.size()); ++i)
-    checker.near(what + " " + std::to_string(i), wanted[i], got[i], 1e-6);
+    check_amount(what + " " + std::to_string(i), wanted[i], got[i], checker);
 }
 
 UsageBins next_bins(const DocumentValue& subject, const DocumentValue& bins_before) {
@@ -202,13 +207,13 @@ UsageBins next_bins(const DocumentValue& subject, const DocumentValue& bins_befo
 
 void check_bins(const DocumentValue& subject, CaseChecker& checker) {
   const UsageBins bins = next_bins(subject, field_of(subject, "bins_newest_first"));
-  checker.near("usage", number_of(subject, "expected_usage"), bins.total(), 1e-6);
+  check_amount("usage", number_of(subject, "expected_usage"), bins.total(), checker);
   const char* name = has_field(subject, "expected_bins_correct") ? "expected_bins_correct" : "expected_bins";
   if (has_field(subject, name)) check_list("bin", field_of(subject, name), bins.bins(), checker);
   const DocumentValue& correct = field_of(subject, "correct_if_previous_step_correct");
   if (correct.is_table())
-    checker.near("usage, had the step before been correct", number_of(correct, "usage"),
-                 next_bins(subject, field_of(correct, "bins")).total(), 1e-6);
+    check_amount("usage, had the step before been correct", number_of(correct, "usage"),
+                 next_bins(subject, field_of(correct, "bins")).total(), checker);
 }
 
 /// Raw bins: the one of the period before last has faded twice, and so on.
@@ -219,8 +224,8 @@ void check_raw_bins(const DocumentValue& subject, double decay, CaseChecker& che
   for (const double bin : numbers_of(field_of(subject, "bins_newest_first")))
     faded.push_back(UsageTally{half_life, bin}.value_at(static_cast<double>(faded.size() + 1)));
   if (has_field(subject, "decayed_bins")) check_list("bin", field_of(subject, "decayed_bins"), faded, checker);
-  checker.near("usage", number_of(subject, "expected_usage"),
-               std::accumulate(faded.begin(), faded.end(), number_of(subject, "current")), 1e-6);
+  check_amount("usage", number_of(subject, "expected_usage"),
+               std::accumulate(faded.begin(), faded.end(), number_of(subject, "current")), checker);
 }
 
 std::vector<BilledAmount> billed(const DocumentValue& amounts, const DocumentValue& weights) {
@@ -251,8 +256,8 @@ void check_roll_up(const DocumentValue& subject, CaseChecker& checker) {
     if (found == accounts.end())
       checker.fail("usage: there is no '" + each.name + "'");
     else
-      checker.near("usage of " + each.name, each.value.number,
-                   measures[static_cast<std::size_t>(found - accounts.begin())].usage, 1e-6);
+      check_amount("usage of " + each.name, each.value.number,
+                   measures[static_cast<std::size_t>(found - accounts.begin())].usage, checker);
   }
 }
 
@@ -270,11 +275,11 @@ void check_usage_case(const DocumentValue& subject, CaseChecker& checker) {
   if (mode == "charge_at_completion") {
     UsageTally tally{0};
     for (const DocumentValue& job : field_of(subject, "jobs").items) tally.charge(job_charge(job), 0);
-    return checker.near("usage", number_of(subject, "expected_usage"), tally.value(), 1e-6);
+    return check_amount("usage", number_of(subject, "expected_usage"), tally.value(), checker);
   }
   if (mode == "weighted_charge") {
     const double rate = billable(billed(field_of(subject, "amounts"), field_of(subject, "weights")), Billing::Sum);
-    return checker.near("usage", number_of(subject, "expected_usage"), rate * number_of(subject, "elapsed_s"), 1e-6);
+    return check_amount("usage", number_of(subject, "expected_usage"), rate * number_of(subject, "elapsed_s"), checker);
   }
   if (mode == "bins_raw_power") return check_raw_bins(subject, decay, checker);
   if (has_field(subject, "table")) {
@@ -289,16 +294,17 @@ void check_usage_case(const DocumentValue& subject, CaseChecker& checker) {
 
 void check_continuous(const DocumentValue& file, CaseChecker& checker) {
   for (const DocumentValue& each : field_of(file, "pure_decay").items)
-    checker.near(
+    check_amount(
         "decay", number_of(each, "expected"),
-        UsageTally{number_of(each, "half_life_s"), number_of(each, "initial")}.value_at(number_of(each, "dt_s")), 1e-6);
+        UsageTally{number_of(each, "half_life_s"), number_of(each, "initial")}.value_at(number_of(each, "dt_s")),
+        checker);
   for (const DocumentValue& each : field_of(field_of(file, "running_job_exact_charge"), "cases").items) {
     UsageTally tally{number_of(each, "half_life_s")};
     const double rate = number_of(each, "rate_units_per_s");
     const double seconds = number_of(each, "duration_s");
     tally.charge_rate(rate, 0, seconds);
     checker.near("running job", number_of(each, "expected_exact_at_end"), tally.value(), 1e-5);
-    checker.near("lump", number_of(each, "lump_sum_at_end"), rate * seconds, 1e-6);
+    check_amount("lump", number_of(each, "lump_sum_at_end"), rate * seconds, checker);
   }
   const DocumentValue& parts = field_of(file, "composition");
   if (parts.is_table()) {
@@ -306,16 +312,16 @@ void check_continuous(const DocumentValue& file, CaseChecker& checker) {
     constexpr double kRate = 8;
     UsageTally cut{number_of(parts, "half_life_s")};
     cut.charge_rate(kRate, 0, kHour);
-    checker.near("first part", number_of(parts, "first"), cut.value(), 1e-6);
-    checker.near("first part, faded", number_of(parts, "first_decayed_23h"), cut.value_at(24 * kHour), 1e-6);
+    check_amount("first part", number_of(parts, "first"), cut.value(), checker);
+    check_amount("first part, faded", number_of(parts, "first_decayed_23h"), cut.value_at(24 * kHour), checker);
     cut.charge_rate(kRate, kHour, 24 * kHour);
     UsageTally whole{number_of(parts, "half_life_s")};
     whole.charge_rate(kRate, 0, 24 * kHour);
     UsageTally second{number_of(parts, "half_life_s")};
     second.charge_rate(kRate, kHour, 24 * kHour);
-    if (has_field(parts, "second")) checker.near("second part", number_of(parts, "second"), second.value(), 1e-6);
-    checker.near("sum of parts", number_of(parts, "sum"), cut.value(), 1e-6);
-    checker.near("whole", number_of(parts, "whole"), whole.value(), 1e-6);
+    if (has_field(parts, "second")) check_amount("second part", number_of(parts, "second"), second.value(), checker);
+    check_amount("sum of parts", number_of(parts, "sum"), cut.value(), checker);
+    check_amount("whole", number_of(parts, "whole"), whole.value(), checker);
   }
   const DocumentValue& periods = field_of(file, "slurm_period_factor");
   if (periods.is_table()) {
@@ -328,8 +334,8 @@ void check_continuous(const DocumentValue& file, CaseChecker& checker) {
   constexpr double kDay = 86400;
   for (const DocumentValue& row : field_of(field_of(file, "published_table"), "days_value").items)
     if (row.items.size() == 2)
-      checker.near("published table", row.items[1].number,
-                   UsageTally{7 * kDay, 1000}.value_at(row.items[0].number * kDay), 1e-6);
+      check_amount("published table", row.items[1].number,
+                   UsageTally{7 * kDay, 1000}.value_at(row.items[0].number * kDay), checker);
 }
 
 void check_usage(const DocumentValue& file, const std::string& name, Verdicts& verdicts) {

@@ -49,7 +49,9 @@ constexpr std::string_view kSlotRules[] = {
 // clang-format off
 constexpr std::string_view kQuotaRules[] = {
     "id:t!", "name:a", "kind:t", "nodes:l", "departments:l", "queues:l", "jobs:l", "expect:o", "node_filters:b",
-    "scheduler_config:o", "rounds_until_match:i", "rounds_after_match:i", "scheduler_config.*:a", "nodes[].name:t!",
+    "scheduler_config:o", "rounds_until_match:i", "rounds_after_match:i", "scheduler_config.actions:a",
+    "scheduler_config.plugins:l", "scheduler_config.plugins[].name:t!", "scheduler_config.plugins[].arguments:o",
+    "scheduler_config.plugins[].arguments.*:a", "nodes[].name:t!",
     "nodes[].gpus:i", "nodes[].gpu_memory_mib:i", "nodes[].cpu_milli:i", "nodes[].memory_bytes:i",
     "nodes[].max_pods:i", "nodes[].labels:a", "nodes[].idle_gpus:i", "departments[].name:t!",
     "departments[].order:i", "departments[].implicit:b", "departments[].priority:i", "departments[].parent:t",
@@ -81,12 +83,22 @@ constexpr std::string_view kQuotaRules[] = {
 // clang-format on
 
 // clang-format off
+constexpr std::string_view kQuotaFileRules[] = {
+    "format:t!", "category:t", "runner:o", "runner.mode:t", "runner.actions:l", "runner.actions[]:t",
+    "runner.consolidation_victims:w", "runner.consolidating_reclaim:b", "runner.skip_similar_failed_jobs:b",
+    "runner.placement:o", "runner.placement.gpu:t", "runner.placement.cpu:t", "runner.placement.gpu_sharing:t",
+    "runner.rounds_until_match:i", "runner.rounds_after_match:i", "runner.between_rounds:a",
+    "runner.stale_grace_seconds:i", "harness:a", "cases:l",
+};
+// clang-format on
+
+// clang-format off
 constexpr std::string_view kFactorRules[] = {
     "kind:t!", "id:a", "tolerance:m", "tree:o", "published:o", "published.algorithm:t", "published.values:o",
     "published.values.*:n", "expected:o", "expected.*:o", "expected.*.*:n", "expected_order_flux_rank:l",
     "expected_order_flux_rank[]:l", "expected_order_flux_rank[][]:w", "intermediate:l", "intermediate[].node:t!",
     "intermediate[].norm_shares:n", "intermediate[].norm_usage:n", "intermediate[].level_fs:a", "weights:o",
-    "weights.*:n", "cases:l", "factor_cases:o", "defaults:o", "scenarios:l", "semantics:a", "queue_order_cases:l",
+    "cases:l", "factor_cases:o", "defaults:o", "scenarios:l", "semantics:a", "queue_order_cases:l",
     "rejections:l", "slurm_log_example:o", "flux_cases:l", "continuous:o", "billing:o", "usage_total_override:m",
     "required_by_seed:o", "required_by_seed.*:n", "published_norm_shares:o", "published_norm_shares.*:n",
     "published_norm_usage:o", "published_norm_usage.*:n", "published_effective_usage:o",
@@ -94,9 +106,9 @@ constexpr std::string_view kFactorRules[] = {
     // An account; those below it have the same fields.
     "tree.name:t!", "tree.type:t", "tree.shares:c", "tree.usage:m", "tree.children:l", "tree.children[]:o",
     // Sums of factors, raw and normalised, and backfill.
-    "default_weights:o", "default_weights.*:n", "cases[].id:t!", "cases[].factors:o", "cases[].factors.*:n",
+    "default_weights:o", "cases[].id:t!", "cases[].factors:o", "cases[].factors.*:n",
     "cases[].inputs:o", "cases[].inputs.fairshare:n", "cases[].inputs.queue_priority:n",
-    "cases[].inputs.bank_priority:n", "cases[].inputs.urgency:i", "cases[].weights:o", "cases[].weights.*:n",
+    "cases[].inputs.bank_priority:n", "cases[].inputs.urgency:i", "cases[].weights:o",
     "cases[].expected_priority:i", "cases[].error:t", "cases[].nodes:c", "cases[].now:n", "cases[].resolution_s:m",
     "cases[].running:l", "cases[].queue_in_priority_order:l", "cases[].expected:o", "cases[].expected.*:o",
     "cases[].expected.*.start_now:l", "cases[].expected.*.start_now[]:w", "cases[].expected.*.reservations:o",
@@ -143,6 +155,9 @@ constexpr std::string_view kFactorRules[] = {
     "scenarios[].steps[].qos:t", "scenarios[].steps[].qos_assigned:t", "scenarios[].steps[].wall_s:n",
     "scenarios[].steps[].hold:b", "scenarios[].steps[].project:w",
 };
+constexpr std::string_view kWeightTables[] = {"weights", "default_weights", "cases[].weights"};
+constexpr std::string_view kWeightNames[] = {"wait:n", "fair_share:n", "qos:n", "queue:n", "job_size:n", "user:n",
+    "fairshare:n", "bank:n", "urgency:n"};
 /// A case of limits states them in four tables, and changes them in its steps.
 constexpr std::string_view kLimitTables[] = {"defaults.assoc", "defaults.queue", "scenarios[].assoc",
     "scenarios[].assocs.*", "scenarios[].queue_limits", "scenarios[].queues.*", "scenarios[].steps[]"};
@@ -184,6 +199,8 @@ RuleTable make_rules(Rules rules) {
 
 RuleTable make_factor_rules() {
   RuleTable table = make_rules(kFactorRules);
+  for (const std::string_view weights : kWeightTables)
+    for (const std::string_view rule : kWeightNames) add_rule(table, std::string{weights} + ".", rule);
   for (const std::string_view limits : kLimitTables)
     for (const std::string_view rule : kLimitNames) add_rule(table, std::string{limits} + ".", rule);
   return table;
@@ -192,9 +209,11 @@ RuleTable make_factor_rules() {
 const RuleTable& rules_of(CaseFormat format) {
   static const RuleTable slots = make_rules(kSlotRules);
   static const RuleTable quotas = make_rules(kQuotaRules);
+  static const RuleTable quota_files = make_rules(kQuotaFileRules);
   static const RuleTable factors = make_factor_rules();
   if (format == CaseFormat::Slots) return slots;
-  return format == CaseFormat::Quotas ? quotas : factors;
+  if (format == CaseFormat::Quotas) return quotas;
+  return format == CaseFormat::QuotaFile ? quota_files : factors;
 }
 
 std::string_view kind_wanted(char kind) {

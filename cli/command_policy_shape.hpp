@@ -25,9 +25,10 @@ struct ShapeSubject {
 };
 
 enum class CaseFormat : unsigned char {
-  Slots,    ///< `cluster-policy-scenario/1`.
-  Quotas,   ///< One case of `kai-scenarios/1`.
-  Factors,  ///< A file with a `kind` of the multi-factor policy.
+  Slots,      ///< `cluster-policy-scenario/1`.
+  Quotas,     ///< One case of `kai-scenarios/1`.
+  QuotaFile,  ///< What stands around the cases of `kai-scenarios/1`.
+  Factors,    ///< A file with a `kind` of the multi-factor policy.
 };
 
 ShapeFindings check_shape(const ShapeSubject& subject, CaseFormat format);

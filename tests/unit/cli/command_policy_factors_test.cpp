@@ -52,7 +52,8 @@ TEST(PolicyFactorCase, ARejectionIsUnderstoodOrFails) {
       "");
   EXPECT_EQ(told_of(when(R"("project unknown", "message_contains": "project not valid")")), "");
   EXPECT_EQ(told_of(when(R"("user has max active jobs", "message_contains": "user has max active jobs")")), "");
-  expect_told(when(R"J("association disabled (active=0)", "message_contains": "something else")J"), "expected 'something");
+  expect_told(when(R"J("association disabled (active=0)", "message_contains": "something else")J"),
+              "expected 'something");
 }
 
 TEST(PolicyFactorCase, UsageFadesAsTheCaseSaysAndRollsUpAnyDepth) {
@@ -68,6 +69,10 @@ TEST(PolicyFactorCase, UsageFadesAsTheCaseSaysAndRollsUpAnyDepth) {
   expect_told(file_of("usage", R"("flux_cases": [{"id": "x", "mode": "bins_rotate", "bins_newest_first": ["1"]}])"),
               "must be a number");
   expect_told(file_of("usage", R"("continuous": {})"), "nothing to compare with");
+  // Told with twelve digits.
+  EXPECT_EQ(told_of(file_of("usage", R"("continuous": {"pure_decay": [
+      {"initial": 1000000000, "half_life_s": 604800, "dt_s": 86400, "expected": 905723664.264}]})")),
+            "");
 }
 
 TEST(PolicyFactorCase, WhatNoMachineCanHoldKeepsNobodyWaiting) {

@@ -125,6 +125,8 @@ TEST(PolicyLimitCase, SizesOfAQueueAndOfTheMachineAreEnforced) {
 TEST(PolicyLimitCase, AMisspeltLimitIsToldAndAWrongTypeFailsItsCaseOnly) {
   expect_told(limit_case(R"("assoc": {"max_runing_jobs": 1})", R"({"op": "submit", "expect": "run"})"),
               "`scenarios[0].assoc.max_runing_jobs` is no field of this format");
+  const std::string once = told_of(limit_case(R"("assoc": {"max_runing_jobs": 1})", R"({"op": "submit"})"));
+  EXPECT_EQ(once.find("note: "), once.rfind("note: ")) << once;
   const std::string told = told_of(
       R"({"kind": "limits", "scenarios": [{"id": "x", "steps": [{"op": "submit", "nodes": "9", "expect": "run"}]},
           {"id": "y", "steps": [{"op": "submit", "expect": "held"}]}]})");
