@@ -272,7 +272,7 @@ class LimitScenario {
     if (op == "release") {
       book_.let_go(job->second.number);
       settle(step);
-      return expect_state(step, job->second.number);
+      return expect_job(step, job->second);
     }
     if (op == "update") return update(step, job->second);
     complain("the step '" + op + "' is not understood");
@@ -303,10 +303,7 @@ class LimitScenario {
     }
     job.number = *number;
     jobs_[name] = job;
-    if (has_field(step, "qos_assigned")) checker_.equal(at("service"), text_of(step, "qos_assigned"), job.service);
-    expect_state(step, job.number);
-    if (has_field(step, "holds"))
-      checker_.equal(at("holds"), set_text(texts_of(field_of(step, "holds"))), set_text(holds_of(job.number)));
+    expect_job(step, job);
     settle(step);
   }
 
@@ -345,6 +342,13 @@ class LimitScenario {
     const std::string message = text_of(step, "message");
     const std::string got = error.message + ": " + error.subject + "; " + error.remedy;
     if (got.find(message) == std::string::npos) complain("expected '" + message + "', got '" + error.message + "'");
+  }
+
+  void expect_job(const DocumentValue& step, const Job& job) {
+    if (has_field(step, "qos_assigned")) checker_.equal(at("service"), text_of(step, "qos_assigned"), job.service);
+    if (has_field(step, "holds"))
+      checker_.equal(at("holds"), set_text(texts_of(field_of(step, "holds"))), set_text(holds_of(job.number)));
+    expect_state(step, job.number);
   }
 
   void expect_state(const DocumentValue& step, std::uint32_t job) {
@@ -388,7 +392,7 @@ class LimitScenario {
     const std::string expected = text_of(step, "expect");
     if (expected == "error" || expected == "reject") complain("expected " + expected + ", but it was done");
     settle(step);
-    if (expected != "error" && expected != "reject") expect_state(step, job.number);
+    if (expected != "error" && expected != "reject") expect_job(step, job);
   }
 
   void settle(const DocumentValue& step) {

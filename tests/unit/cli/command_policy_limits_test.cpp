@@ -88,6 +88,9 @@ TEST(PolicyLimitCase, EveryStepTellsWhatFollows) {
   const std::string held = R"({"op": "submit", "job": "a", "hold": true, "expect": "pending"}, )";
   EXPECT_EQ(told_of(limit_case("", held + R"({"op": "release", "job": "a", "expect": "run", "released": ["a"]})")), "");
   expect_told(limit_case("", held + R"({"op": "release", "job": "a", "expect": "run", "released": ["z"]})"), "let go");
+  expect_told(limit_case("", held + R"({"op": "release", "job": "a", "holds": ["z"]})"), "step 2, holds");
+  expect_told(limit_case("", held + R"({"op": "update", "job": "a", "qos": "standby", "qos_assigned": "normal"})"),
+              "step 2, service");
   expect_told(
       limit_case("", R"({"op": "submit", "job": "a"}, {"op": "finish", "job": "a"}, {"op": "cancel", "job": "a"})"),
       "has ended already");
