@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
+#include <optional>
 
 #include "cli/command.hpp"
 #include "cli/command_policy_check.hpp"
@@ -18,9 +19,13 @@ struct CheckCommand {
 
 Result<int> check(const Invocation& invocation, const CheckCommand& command) {
   std::vector<CaseVerdict> verdicts;
+  std::optional<Error> missing;  // Told at the end: what is there is run nevertheless.
   for (const std::string& path : command.paths) {
     Result<std::vector<CaseVerdict>> found = check_policy_cases(path);
-    if (!found) return found.error();
+    if (!found) {
+      if (!missing) missing = found.error();
+      continue;
+    }
     std::move(found->begin(), found->end(), std::back_inserter(verdicts));
   }
   std::size_t passed = 0;
@@ -51,6 +56,7 @@ Result<int> check(const Invocation& invocation, const CheckCommand& command) {
               {"cases", rows}, {"passed", std::uint64_t{passed}}, {"failed", std::uint64_t{verdicts.size() - passed}}});
   else
     std::cout << passed << " of " << verdicts.size() << " cases passed\n";
+  if (missing) return *missing;
   return passed == verdicts.size() ? int{kSuccess} : int{kJobFailed};
 }
 

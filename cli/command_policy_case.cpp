@@ -18,14 +18,17 @@ std::string number_text(double number) {
 }  // namespace
 
 void CaseChecker::equal(const std::string& what, const std::string& expected, const std::string& got) {
+  ++compared_;
   if (expected != got) fail(what + ": expected " + expected + ", got " + got);
 }
 
 void CaseChecker::equal(const std::string& what, std::int64_t expected, std::int64_t got) {
+  ++compared_;
   if (expected != got) fail(what + ": expected " + std::to_string(expected) + ", got " + std::to_string(got));
 }
 
 void CaseChecker::near(const std::string& what, double expected, double got, double tolerance) {
+  ++compared_;
   if (!(std::abs(expected - got) <= tolerance))
     fail(what + ": expected " + number_text(expected) + ", got " + number_text(got));
 }

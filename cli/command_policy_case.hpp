@@ -33,10 +33,16 @@ class CaseChecker {
   /// Every field of `table` must be one of `known`.
   void only_fields(const DocumentValue& table, const std::vector<std::string_view>& known);
 
+  /// Where nothing was compared, nothing was checked.
+  void expect_comparisons() {
+    if (compared_ == 0 && verdict_.passed()) fail("nothing to compare with");
+  }
+
   CaseVerdict take() { return std::move(verdict_); }
 
  private:
   CaseVerdict verdict_;
+  std::size_t compared_ = 0;
 };
 
 // Access without errors: a field that is absent or of another kind gives an empty value or the fallback.
@@ -62,6 +68,7 @@ CaseVerdict check_quota_table(const DocumentValue& subject, const std::string& i
 /// False: the file's kind is none of these.
 bool check_factor_cases(const DocumentValue& file, const std::string& name, std::vector<CaseVerdict>& verdicts);
 void check_limit_cases(const DocumentValue& file, const std::string& name, std::vector<CaseVerdict>& verdicts);
+CaseVerdict check_tree(const DocumentValue& file, const std::string& id);
 CaseVerdict check_rejection(const DocumentValue& rejection, const std::string& name);
 
 }  // namespace penstock::cli

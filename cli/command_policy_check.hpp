@@ -10,7 +10,8 @@
 namespace penstock::cli {
 
 /// The verdicts of all cases in a file, or in all `.json` files of a directory and below, in the order of their names.
-/// Error: NotFound, ParseError, Unsupported for a file of no known format.
+/// A file that cannot be read, has no known format or no case has a verdict too, and it has not passed. Error:
+/// NotFound, if there is no file at all.
 Result<std::vector<CaseVerdict>> check_policy_cases(const std::string& path);
 
 }  // namespace penstock::cli

@@ -10,8 +10,9 @@
 namespace penstock::cli {
 namespace {
 
-/// One field of a format: its path, `:`, its kind (t text, i whole number, n number, b true or false, l list, o table,
-/// a anything), and `!` if it must be there. `[]` is each item of a list, `*` any name.
+/// One field of a format: its path, `:`, its kind (t text, w text or whole number, i whole number, n number, c and m
+/// the same from 0 on, b true or false, l list, o table, a anything), and `!` if it must be there. `[]` is each item of
+/// a list, `*` any name.
 using Rules = std::span<const std::string_view>;
 
 // clang-format off
@@ -48,7 +49,9 @@ constexpr std::string_view kSlotRules[] = {
 // clang-format off
 constexpr std::string_view kQuotaRules[] = {
     "id:t!", "name:a", "kind:t", "nodes:l", "departments:l", "queues:l", "jobs:l", "expect:o", "node_filters:b",
-    "scheduler_config:o", "rounds_until_match:i", "rounds_after_match:i", "scheduler_config.*:a", "nodes[].name:t!",
+    "scheduler_config:o", "rounds_until_match:i", "rounds_after_match:i", "scheduler_config.actions:a",
+    "scheduler_config.plugins:l", "scheduler_config.plugins[].name:t!", "scheduler_config.plugins[].arguments:o",
+    "scheduler_config.plugins[].arguments.*:a", "nodes[].name:t!",
     "nodes[].gpus:i", "nodes[].gpu_memory_mib:i", "nodes[].cpu_milli:i", "nodes[].memory_bytes:i",
     "nodes[].max_pods:i", "nodes[].labels:a", "nodes[].idle_gpus:i", "departments[].name:t!",
     "departments[].order:i", "departments[].implicit:b", "departments[].priority:i", "departments[].parent:t",
@@ -80,33 +83,90 @@ constexpr std::string_view kQuotaRules[] = {
 // clang-format on
 
 // clang-format off
-constexpr std::string_view kFactorRules[] = {
-    "kind:t!", "id:a", "tolerance:n", "tree:o", "published:a", "expected:a", "expected_order_flux_rank:l",
-    "intermediate:l", "weights:o", "weights.*:n", "cases:l", "factor_cases:o", "defaults:o", "scenarios:l",
-    "semantics:a", "queue_order_cases:l", "rejections:l", "slurm_log_example:o", "flux_cases:l", "continuous:o",
-    "billing:o", "usage_total_override:n", "required_by_seed:o", "published_norm_shares:o", "published_norm_usage:o",
-    "default_weights:a", "cases[].id:t!", "cases[].factors:o", "cases[].factors.*:n", "cases[].inputs:o",
-    "cases[].inputs.*:n", "cases[].weights:o", "cases[].weights.*:n", "cases[].expected_priority:i",
-    "cases[].nodes:i", "cases[].now:n", "cases[].running:l", "cases[].queue_in_priority_order:l",
-    "cases[].expected:o", "cases[].expected.*:a", "cases[].asserted_upstream:a", "cases[].running[].nodes:i!",
-    "cases[].running[].ends:n!", "cases[].queue_in_priority_order[].id:t!",
-    "cases[].queue_in_priority_order[].nodes:i!", "cases[].queue_in_priority_order[].wall:n", "tree.name:t!",
-    "tree.type:t", "tree.shares:i", "tree.usage:n", "tree.children:l", "tree.children[]:a", "defaults.*:a",
-    "factor_cases.*:l", "factor_cases.*[]:a", "slurm_log_example.*:a", "continuous.*:a", "billing.*:a",
-    "scenarios[].id:t!", "scenarios[].assoc:o", "scenarios[].assoc.*:i", "scenarios[].assocs:o",
-    "scenarios[].assocs.*:o", "scenarios[].assocs.*.*:i", "scenarios[].queues:o", "scenarios[].queues.*:o",
-    "scenarios[].queues.*.*:i", "scenarios[].machine_nodes:i", "scenarios[].cores_per_node:i",
-    "scenarios[].queue_limits:o", "scenarios[].queue_limits.*:i", "scenarios[].grants:o", "scenarios[].grants.*:l",
-    "scenarios[].grants.*[]:t", "scenarios[].steps:l!", "scenarios[].steps[].op:t!", "scenarios[].steps[].*:a",
-    "queue_order_cases[].*:a", "rejections[].*:a", "flux_cases[].*:a", "intermediate[].*:a",
-    "expected_order_flux_rank[]:a", "required_by_seed.*:n", "published_norm_shares.*:n", "published_norm_usage.*:n",
+constexpr std::string_view kQuotaFileRules[] = {
+    "format:t!", "category:t", "runner:o", "runner.mode:t", "runner.actions:l", "runner.actions[]:t",
+    "runner.consolidation_victims:w", "runner.consolidating_reclaim:b", "runner.skip_similar_failed_jobs:b",
+    "runner.placement:o", "runner.placement.gpu:t", "runner.placement.cpu:t", "runner.placement.gpu_sharing:t",
+    "runner.rounds_until_match:i", "runner.rounds_after_match:i", "runner.between_rounds:a",
+    "runner.stale_grace_seconds:i", "harness:a", "cases:l",
 };
 // clang-format on
 
-Rules rules_of(CaseFormat format) {
-  if (format == CaseFormat::Slots) return kSlotRules;
-  return format == CaseFormat::Quotas ? Rules{kQuotaRules} : Rules{kFactorRules};
-}
+// clang-format off
+constexpr std::string_view kFactorRules[] = {
+    "kind:t!", "id:a", "tolerance:m", "tree:o", "published:o", "published.algorithm:t", "published.values:o",
+    "published.values.*:n", "expected:o", "expected.*:o", "expected.*.*:n", "expected_order_flux_rank:l",
+    "expected_order_flux_rank[]:l", "expected_order_flux_rank[][]:w", "intermediate:l", "intermediate[].node:t!",
+    "intermediate[].norm_shares:n", "intermediate[].norm_usage:n", "intermediate[].level_fs:a", "weights:o",
+    "cases:l", "factor_cases:o", "defaults:o", "scenarios:l", "semantics:a", "queue_order_cases:l",
+    "rejections:l", "slurm_log_example:o", "flux_cases:l", "continuous:o", "billing:o", "usage_total_override:m",
+    "required_by_seed:o", "required_by_seed.*:n", "published_norm_shares:o", "published_norm_shares.*:n",
+    "published_norm_usage:o", "published_norm_usage.*:n", "published_effective_usage:o",
+    "published_effective_usage.*:n", "derived_effective_usage:o", "derived_effective_usage.*:n",
+    // An account; those below it have the same fields.
+    "tree.name:t!", "tree.type:t", "tree.shares:c", "tree.usage:m", "tree.children:l", "tree.children[]:o",
+    // Sums of factors, raw and normalised, and backfill.
+    "default_weights:o", "cases[].id:t!", "cases[].factors:o", "cases[].factors.*:n",
+    "cases[].inputs:o", "cases[].inputs.fairshare:n", "cases[].inputs.queue_priority:n",
+    "cases[].inputs.bank_priority:n", "cases[].inputs.urgency:i", "cases[].weights:o",
+    "cases[].expected_priority:i", "cases[].error:t", "cases[].nodes:c", "cases[].now:n", "cases[].resolution_s:m",
+    "cases[].running:l", "cases[].queue_in_priority_order:l", "cases[].expected:o", "cases[].expected.*:o",
+    "cases[].expected.*.start_now:l", "cases[].expected.*.start_now[]:w", "cases[].expected.*.reservations:o",
+    "cases[].expected.*.reservations.*:n", "cases[].asserted_upstream:a", "cases[].running[].id:w",
+    "cases[].running[].nodes:c!", "cases[].running[].ends:n!", "cases[].queue_in_priority_order[].id:t!",
+    "cases[].queue_in_priority_order[].nodes:c!", "cases[].queue_in_priority_order[].wall:m", "factor_cases.*:l",
+    "factor_cases.*[].waited_s:n", "factor_cases.*[].max_s:n", "factor_cases.*[].n:n", "factor_cases.*[].N:n",
+    "factor_cases.*[].favor:t", "factor_cases.*[].qos:t", "factor_cases.*[].priority:n",
+    "factor_cases.*[].max_priority:n", "factor_cases.*[].request:n", "factor_cases.*[].privileged:b",
+    "factor_cases.*[].f:n", "factor_cases.*[].error:t", "queue_order_cases[].id:t!", "queue_order_cases[].submitted:l",
+    "queue_order_cases[].submitted[]:w", "queue_order_cases[].expected_queue_order:l",
+    "queue_order_cases[].expected_queue_order[]:w", "rejections[].when:t!", "rejections[].message_contains:t",
+    "rejections[].outcome:t", "slurm_log_example.weighted:o", "slurm_log_example.weighted.*:l",
+    "slurm_log_example.weighted.*[]:n", "slurm_log_example.nice:n", "slurm_log_example.expected:n",
+    "slurm_log_example.tolerance:m", "slurm_log_example.*:a",
+    // Past usage.
+    "flux_cases[].id:t!", "flux_cases[].mode:t", "flux_cases[].decay:n", "flux_cases[].bins_newest_first:l",
+    "flux_cases[].bins_newest_first[]:n", "flux_cases[].current:n", "flux_cases[].decayed_bins:l",
+    "flux_cases[].decayed_bins[]:n", "flux_cases[].jobs:l", "flux_cases[].jobs[]:l", "flux_cases[].jobs[][]:n",
+    "flux_cases[].new_jobs:l", "flux_cases[].new_jobs[]:l", "flux_cases[].new_jobs[][]:n", "flux_cases[].jobs_fields:a",
+    "flux_cases[].rotate:b", "flux_cases[].expected_usage:n", "flux_cases[].expected_bins:l",
+    "flux_cases[].expected_bins[]:n", "flux_cases[].expected_bins_correct:l", "flux_cases[].expected_bins_correct[]:n",
+    "flux_cases[].correct_if_previous_step_correct:o", "flux_cases[].correct_if_previous_step_correct.bins:l",
+    "flux_cases[].correct_if_previous_step_correct.bins[]:n", "flux_cases[].correct_if_previous_step_correct.usage:n",
+    "flux_cases[].table:l", "flux_cases[].table[].reset_s:n!", "flux_cases[].table[].half_life_s:n!",
+    "flux_cases[].table[].bins:i!", "flux_cases[].example:o", "flux_cases[].example.*:a", "flux_cases[].expected:o",
+    "flux_cases[].expected.*:n", "flux_cases[].elapsed_s:n", "flux_cases[].amounts:o", "flux_cases[].amounts.*:n",
+    "flux_cases[].weights:o", "flux_cases[].weights.*:n", "flux_cases[].conflict:a", "flux_cases[].bug_upstream:a",
+    "continuous.*:a", "billing.weights:o", "billing.weights.*:n", "billing.sum_mode:l", "billing.sum_mode[].*:n",
+    "billing.max_mode:l", "billing.max_mode[].*:n",
+    // Limits, step by step.
+    "defaults.assoc:o", "defaults.queue:o", "scenarios[].id:t!", "scenarios[].assoc:o", "scenarios[].assocs:o",
+    "scenarios[].assocs.*:o", "scenarios[].queues:o", "scenarios[].queues.*:o", "scenarios[].queue_limits:o",
+    "scenarios[].machine_nodes:c", "scenarios[].cores_per_node:c", "scenarios[].deny_unknown_queues:b",
+    "scenarios[].grants:o", "scenarios[].grants.users:l", "scenarios[].grants.users[]:w",
+    "scenarios[].grants.accounts:l", "scenarios[].grants.accounts[]:w", "scenarios[].steps:l!",
+    "scenarios[].steps[].op:t!", "scenarios[].steps[].job:w", "scenarios[].steps[].expect:t",
+    "scenarios[].steps[].holds:l", "scenarios[].steps[].holds[]:t", "scenarios[].steps[].holds_now:o",
+    "scenarios[].steps[].holds_now.*:l", "scenarios[].steps[].holds_now.*[]:t", "scenarios[].steps[].released:l",
+    "scenarios[].steps[].released[]:w", "scenarios[].steps[].starts:l", "scenarios[].steps[].starts[]:w",
+    "scenarios[].steps[].still_held:l", "scenarios[].steps[].still_held[]:w", "scenarios[].steps[].message:t",
+    "scenarios[].steps[].nodes:i", "scenarios[].steps[].cores:i", "scenarios[].steps[].queue:t",
+    "scenarios[].steps[].bank:w", "scenarios[].steps[].user:w", "scenarios[].steps[].account:w",
+    "scenarios[].steps[].qos:t", "scenarios[].steps[].qos_assigned:t", "scenarios[].steps[].wall_s:n",
+    "scenarios[].steps[].hold:b", "scenarios[].steps[].project:w",
+};
+constexpr std::string_view kWeightTables[] = {"weights", "default_weights", "cases[].weights"};
+constexpr std::string_view kWeightNames[] = {"wait:n", "fair_share:n", "qos:n", "queue:n", "job_size:n", "user:n",
+    "fairshare:n", "bank:n", "urgency:n"};
+/// A case of limits states them in four tables, and changes them in its steps.
+constexpr std::string_view kLimitTables[] = {"defaults.assoc", "defaults.queue", "scenarios[].assoc",
+    "scenarios[].assocs.*", "scenarios[].queue_limits", "scenarios[].queues.*", "scenarios[].steps[]"};
+constexpr std::string_view kLimitNames[] = {
+    "max_active_jobs:i", "max_running_jobs:i", "max_nodes:i", "max_cores:i", "max_sched_jobs:i",
+    "max_nodes_per_assoc:i", "max_sched_nodes_per_assoc:i", "max_sched_cores_per_assoc:i", "max_time_s:n",
+    "min_nodes_per_job:i", "max_nodes_per_job:i", "active:a", "queues:a", "projects:a", "default_project:w",
+};
+// clang-format on
 
 bool is_remark(std::string_view name) {
   static constexpr std::string_view kRemarks[] = {"note",     "notes",      "how",  "source",      "comment", "about",
@@ -124,12 +184,46 @@ struct Wanted {
   char kind = 'a';
   bool required = false;
 };
+using RuleTable = std::map<std::string, Wanted>;
+
+void add_rule(RuleTable& table, const std::string& prefix, std::string_view rule) {
+  const std::size_t colon = rule.rfind(':');
+  table.emplace(prefix + std::string{rule.substr(0, colon)}, Wanted{rule[colon + 1], rule.ends_with('!')});
+}
+
+RuleTable make_rules(Rules rules) {
+  RuleTable table;
+  for (const std::string_view rule : rules) add_rule(table, "", rule);
+  return table;
+}
+
+RuleTable make_factor_rules() {
+  RuleTable table = make_rules(kFactorRules);
+  for (const std::string_view weights : kWeightTables)
+    for (const std::string_view rule : kWeightNames) add_rule(table, std::string{weights} + ".", rule);
+  for (const std::string_view limits : kLimitTables)
+    for (const std::string_view rule : kLimitNames) add_rule(table, std::string{limits} + ".", rule);
+  return table;
+}
+
+const RuleTable& rules_of(CaseFormat format) {
+  static const RuleTable slots = make_rules(kSlotRules);
+  static const RuleTable quotas = make_rules(kQuotaRules);
+  static const RuleTable quota_files = make_rules(kQuotaFileRules);
+  static const RuleTable factors = make_factor_rules();
+  if (format == CaseFormat::Slots) return slots;
+  if (format == CaseFormat::Quotas) return quotas;
+  return format == CaseFormat::QuotaFile ? quota_files : factors;
+}
 
 std::string_view kind_wanted(char kind) {
   switch (kind) {
     case 't': return "a text";
     case 'i': return "a whole number";
+    case 'c': return "a whole number from 0 on";
+    case 'm': return "a number from 0 on";
     case 'n': return "a number";
+    case 'w': return "a text or a whole number";
     case 'b': return "true or false";
     case 'l': return "a list";
     case 'o': return "a table";
@@ -150,6 +244,9 @@ bool is_of(const DocumentValue& value, char kind) {
     case 'i':
       return value.is_number() && std::abs(value.number) <= kWholeMax && value.number == std::nearbyint(value.number);
     case 'n': return value.is_number() && std::abs(value.number) <= kNumberMax;
+    case 'c': return is_of(value, 'i') && value.number >= 0;
+    case 'm': return is_of(value, 'n') && value.number >= 0;
+    case 'w': return value.is_text() || is_of(value, 'i');
     case 'b': return value.kind == Kind::Boolean;
     case 'l': return value.is_list();
     case 'o': return value.is_table();
@@ -160,18 +257,13 @@ bool is_of(const DocumentValue& value, char kind) {
 /// Walks a document beside the rules of its format.
 class ShapeCheck {
  public:
-  ShapeCheck(const ShapeSubject& subject, Rules rules) : subject_(subject) {
-    for (const std::string_view rule : rules) {
-      const std::size_t colon = rule.rfind(':');
-      rules_.emplace(rule.substr(0, colon), Wanted{rule[colon + 1], rule.ends_with('!')});
-    }
-  }
+  ShapeCheck(const ShapeSubject& subject, const RuleTable& rules) : subject_(subject), rules_(rules) {}
 
   ShapeFindings run() {
     if (!subject_.value.is_table())
       findings_.mistakes.push_back(said_at(subject_.value, subject_.path) + "must be a table, is " +
                                    std::string{kind_name(subject_.value)});
-    open_.push_back({&subject_.value, subject_.path, {}});
+    open_.push_back({&subject_.value, subject_.path, subject_.pattern});
     while (!open_.empty()) {
       const Place at = std::move(open_.back());
       open_.pop_back();
@@ -225,7 +317,8 @@ class ShapeCheck {
     } else if (!has_rules_below(pattern)) {
       return;
     }
-    open_.push_back({&value, path, pattern});
+    // An account below another has the fields of the root.
+    open_.push_back({&value, path, pattern == "tree.children[]" ? "tree" : pattern});
   }
 
   bool has_rules_below(const std::string& pattern) const {
@@ -241,7 +334,7 @@ class ShapeCheck {
   }
 
   const ShapeSubject& subject_;
-  std::map<std::string, Wanted> rules_;
+  const RuleTable& rules_;
   std::vector<Place> open_;
   ShapeFindings findings_;
 };

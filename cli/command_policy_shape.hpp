@@ -21,12 +21,14 @@ struct ShapeSubject {
   const DocumentValue& value;
   std::string path;  ///< Where it stands, `cases[3]`; empty for the whole file.
   std::string file;
+  std::string pattern = {};  ///< `path` as the rules of the format write it, `cases[]`.
 };
 
 enum class CaseFormat : unsigned char {
-  Slots,    ///< `cluster-policy-scenario/1`.
-  Quotas,   ///< One case of `kai-scenarios/1`.
-  Factors,  ///< A file with a `kind` of the multi-factor policy.
+  Slots,      ///< `cluster-policy-scenario/1`.
+  Quotas,     ///< One case of `kai-scenarios/1`.
+  QuotaFile,  ///< What stands around the cases of `kai-scenarios/1`.
+  Factors,    ///< A file with a `kind` of the multi-factor policy.
 };
 
 ShapeFindings check_shape(const ShapeSubject& subject, CaseFormat format);

@@ -224,6 +224,7 @@ class LifecycleRun {
   void part(const DocumentValue& step) {
     const std::string state = text_of(step, "state");
     if (state == "terminated") return holding_.exited(has_field(step, "failure"));
+    if (state == "assigned") return holding_.part_reached(HoldingState::Assigned);
     if (state == "pulling") return holding_.part_reached(HoldingState::Pulling);
     if (state == "starting") return holding_.part_reached(HoldingState::Starting);
     if (state == "running") return holding_.part_reached(HoldingState::Running);
@@ -249,7 +250,8 @@ class LifecycleRun {
     if (has_field(step, "state_not") && text_of(step, "state_not") == name(holding_.state()))
       checker_.fail("state: expected anything but " + name(holding_.state()));
     if (step.find("error") != nullptr)
-      checker_.equal("error", text_of(step, "error", "none"), holding_.end() == HoldingEnd::Failed ? "failed" : "none");
+      checker_.equal("error", has_field(step, "error") ? "failed" : "none",
+                     holding_.end() == HoldingEnd::Failed ? "failed" : "none");
     flag_field("ready", holding_.ready());
     flag_field("resources_released", holding_.resources_released());
     flag_field("preempt_signal", flag().raised());

@@ -57,8 +57,10 @@ inline constexpr std::uint32_t kDocumentDepthMax = 64;
 /// Bytes of a file; a larger one is refused.
 inline constexpr std::uint64_t kDocumentBytesMax = std::uint64_t{4} << 30U;
 
-/// Parses `text`. The value is a table. Error: ParseError; its subject is `name:line:column`.
-Result<DocumentValue> parse_document(std::string_view text, DocumentFormat format, const std::string& name);
+/// Parses `text`. The value is a table. `depth_max` counts in JSON only. Error: ParseError, LimitExceeded; the subject
+/// is `name:line:column`.
+Result<DocumentValue> parse_document(std::string_view text, DocumentFormat format, const std::string& name,
+                                     std::uint32_t depth_max = kDocumentDepthMax);
 
 /// The whole content of a file. Error: NotFound, InvalidArgument, LimitExceeded.
 Result<std::string> read_text_file(const std::string& path);

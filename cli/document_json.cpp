@@ -39,8 +39,13 @@ class TreeBuilder {
  public:
   using Json = nlohmann::json;
 
-  TreeBuilder(std::string_view text, const std::string& name)
-      : text_(text), name_(name), furthest_(text.data()), line_start_(text.data()), counted_(text.data()) {}
+  TreeBuilder(std::string_view text, const std::string& name, std::uint32_t depth_max)
+      : text_(text),
+        name_(name),
+        depth_max_(depth_max),
+        furthest_(text.data()),
+        line_start_(text.data()),
+        counted_(text.data()) {}
 
   const char** furthest() { return &furthest_; }
   Result<DocumentValue> result() && {
@@ -108,9 +113,9 @@ class TreeBuilder {
 
   bool open(DocumentValue::Kind kind) {
     const char* at = furthest_ - 1;
-    if (open_.size() > kDocumentDepthMax)
+    if (open_.size() > depth_max_)
       return fail(ErrorCode::LimitExceeded, at,
-                  "more than " + std::to_string(kDocumentDepthMax) + " lists and tables stand within each other");
+                  "more than " + std::to_string(depth_max_) + " lists and tables stand within each other");
     open_.push_back({scalar(kind, at), std::move(key_), key_place_});
     key_.clear();
     return true;
@@ -209,6 +214,7 @@ class TreeBuilder {
 
   const std::string_view text_;
   const std::string& name_;
+  const std::uint32_t depth_max_;
 
   const char* furthest_;
   const char* line_start_;
@@ -224,8 +230,8 @@ class TreeBuilder {
 
 }  // namespace
 
-Result<DocumentValue> parse_json(std::string_view text, const std::string& name) {
-  TreeBuilder builder{text, name};
+Result<DocumentValue> parse_json(std::string_view text, const std::string& name, std::uint32_t depth_max) {
+  TreeBuilder builder{text, name, depth_max};
   const TrackingIterator first{text.data(), builder.furthest()};
   const TrackingIterator last{text.data() + text.size(), builder.furthest()};
   const bool parsed = nlohmann::json::sax_parse(first, last, &builder);

@@ -8,6 +8,6 @@
 
 namespace penstock::cli {
 
-Result<DocumentValue> parse_json(std::string_view text, const std::string& name);
+Result<DocumentValue> parse_json(std::string_view text, const std::string& name, std::uint32_t depth_max);
 
 }  // namespace penstock::cli

@@ -80,8 +80,9 @@ Result<DocumentValue> parse_toml(std::string_view text, const std::string& name)
 
 }  // namespace
 
-Result<DocumentValue> parse_document(std::string_view text, DocumentFormat format, const std::string& name) {
-  return format == DocumentFormat::Json ? parse_json(text, name) : parse_toml(text, name);
+Result<DocumentValue> parse_document(std::string_view text, DocumentFormat format, const std::string& name,
+                                     std::uint32_t depth_max) {
+  return format == DocumentFormat::Json ? parse_json(text, name, depth_max) : parse_toml(text, name);
 }
 
 }  // namespace penstock::cli

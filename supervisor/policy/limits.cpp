@@ -4,6 +4,15 @@
 #include <algorithm>
 
 namespace penstock::policy {
+namespace {
+
+std::string listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& each : names) text += (text.empty() ? "" : ", ") + each;
+  return text;
+}
+
+}  // namespace
 
 std::string_view to_string(LimitHold hold) {
   switch (hold) {
@@ -19,8 +28,18 @@ std::string_view to_string(LimitHold hold) {
   return "";
 }
 
-LimitBook::LimitBook(std::vector<UserLimits> users, std::vector<LevelLimits> levels, std::int64_t hosts)
-    : users_(std::move(users)), levels_(std::move(levels)), hosts_(hosts) {}
+LimitBook::LimitBook(std::vector<UserLimits> users, std::vector<LevelLimits> levels, LimitedMachine machine)
+    : users_(std::move(users)), levels_(std::move(levels)), machine_(machine) {}
+
+std::uint32_t LimitBook::add_user(const UserLimits& limits) {
+  users_.push_back(limits);
+  return static_cast<std::uint32_t>(users_.size() - 1);
+}
+
+std::uint32_t LimitBook::add_level(const LevelLimits& limits) {
+  levels_.push_back(limits);
+  return static_cast<std::uint32_t>(levels_.size() - 1);
+}
 
 LimitBook::Counts LimitBook::counts_in_level(std::uint32_t user, std::uint32_t level) const {
   Counts counts;
@@ -71,14 +90,28 @@ std::vector<LimitHold> LimitBook::test(const LimitedRequest& request, bool eligi
   return holds;
 }
 
+bool LimitBook::has_cores(std::int64_t cores, std::int64_t hosts) const {
+  const std::int64_t each = machine_.cores_per_host;
+  return each == 0 || cores / each + (cores % each == 0 ? 0 : 1) <= hosts;
+}
+
 Result<void> LimitBook::check_size(const LimitedRequest& request) const {
   const UserLimits& user = users_[request.user];
   const LevelLimits& level = levels_[request.level];
-  if (request.hosts > hosts_)
+  if (request.hosts < 0 || request.cores < 0 || request.time_s < 0)
+    return Error{ErrorCode::InvalidArgument, {}, "the request is negative", "ask for 0 or more"};
+  if (request.hosts > machine_.hosts || !has_cores(request.cores, request.only_cores ? machine_.hosts : request.hosts))
     return Error{ErrorCode::RequestTooLarge, {}, "the request is larger than the machine", "ask for less"};
   if (request.exempt) return {};
-  if (request.hosts > user.hosts || request.cores > user.cores || request.hosts > level.hosts)
+  if (request.hosts > user.hosts || request.cores > user.cores || request.hosts > level.hosts ||
+      request.hosts > level.hosts_per_job_max || request.hosts > level.hosts_in_all ||
+      request.cores > level.cores_in_all)
     return Error{ErrorCode::LimitExceeded, {}, "the request is greater than max resources limit", "ask for less"};
+  if (request.hosts < level.hosts_per_job_min)
+    return Error{ErrorCode::LimitExceeded,
+                 {},
+                 "the request is less than the min nodes per job of its queue",
+                 "ask for more, or name another queue"};
   if (request.time_s > level.time_s)
     return Error{ErrorCode::LimitExceeded, {}, "the time limit is longer than its queue allows", "ask for less time"};
   return {};
@@ -101,35 +134,41 @@ void LimitBook::end(std::uint32_t job) { jobs_[job].state = LimitedState::Inacti
 
 void LimitBook::let_go(std::uint32_t job) { jobs_[job].request.on_wish = false; }
 
-Result<void> LimitBook::move(std::uint32_t job, std::uint32_t user) {
+/// For one more, which moves there from elsewhere.
+Result<void> LimitBook::check_room_at(std::uint32_t user) const {
   const Counts there = counts_of_user(user);
   const UserLimits& limits = users_[user];
   if (limits.active_jobs > 0 && there.active >= limits.active_jobs)
     return Error{ErrorCode::LimitExceeded, {}, "there the user is at max-active-jobs", "wait until one has ended"};
   if (there.running >= limits.running_jobs)
     return Error{ErrorCode::LimitExceeded, {}, "there the user is at max-run-jobs", "wait until one has ended"};
-  LimitedRequest moved = jobs_[job].request;
-  moved.user = user;
-  PENSTOCK_TRY(check_size(moved));
-  jobs_[job].request = moved;
   return {};
 }
 
-Result<void> LimitBook::set_exempt(std::uint32_t job, bool exempt) {
-  LimitedRequest changed = jobs_[job].request;
-  changed.exempt = exempt;
-  PENSTOCK_TRY(check_size(changed));
-  jobs_[job].request = changed;
+Result<void> LimitBook::change(std::uint32_t job, const LimitedRequest& request) {
+  const LimitedState before = jobs_[job].state;
+  if (before == LimitedState::Running || before == LimitedState::Inactive)
+    return Error{ErrorCode::WrongState, {}, "only a job that waits can be changed", "submit another one"};
+  if (request.user != jobs_[job].request.user) PENSTOCK_TRY(check_room_at(request.user));
+  PENSTOCK_TRY(check_size(request));
+  // Not counted against itself.
+  jobs_[job] = {request, LimitedState::Held};
+  if (before == LimitedState::Eligible && test(request, false).empty()) jobs_[job].state = before;
   return {};
 }
 
 /// Tests once more, because several that were let go may want the last place.
 bool LimitBook::try_start(std::uint32_t job) {
-  std::int64_t used = 0;
-  for (const Job& each : jobs_)
-    if (each.state == LimitedState::Running) used += each.request.hosts;
+  std::int64_t hosts = 0;
+  std::int64_t cores = 0;
+  for (const Job& each : jobs_) {
+    if (each.state != LimitedState::Running) continue;
+    hosts += each.request.hosts;
+    cores += each.request.cores;
+  }
   const LimitedRequest& request = jobs_[job].request;
-  if (used + request.hosts > hosts_ || !test(request, true).empty()) return false;
+  if (hosts + request.hosts > machine_.hosts || !has_cores(cores + request.cores, machine_.hosts)) return false;
+  if (!test(request, true).empty()) return false;
   jobs_[job].state = LimitedState::Running;
   return true;
 }
@@ -181,9 +220,13 @@ Result<void> check_access(const UserAccess& access, const std::string& level,
     return Error{ErrorCode::NotFound, level, "the queue is unknown to flux-accounting", "name another queue"};
   }
   if (contains(access.levels)) return {};
-  std::string valid;
-  for (const std::string& each : access.levels) valid += (valid.empty() ? "" : ", ") + each;
-  return Error{ErrorCode::InvalidArgument, level, "the queue is not valid for user", "use one of: " + valid};
+  return Error{ErrorCode::InvalidArgument, level, "the queue is not valid for user",
+               "use one of: " + listed(access.levels)};
+}
+
+Result<void> check_project(const std::vector<std::string>& allowed, const std::string& project) {
+  if (project.empty() || std::find(allowed.begin(), allowed.end(), project) != allowed.end()) return {};
+  return Error{ErrorCode::InvalidArgument, project, "project not valid for user", "use one of: " + listed(allowed)};
 }
 
 }  // namespace penstock::policy

@@ -29,6 +29,17 @@ struct LevelLimits {
   std::int64_t eligible_hosts = kNoLimit;
   std::int64_t eligible_cores = kNoLimit;
   std::int64_t time_s = kNoLimit;
+  // Of one job; the last two are of the queue as a whole, which no job of it may exceed.
+  std::int64_t hosts_per_job_min = 0;
+  std::int64_t hosts_per_job_max = kNoLimit;
+  std::int64_t hosts_in_all = kNoLimit;
+  std::int64_t cores_in_all = kNoLimit;
+};
+
+/// What is there to run on.
+struct LimitedMachine {
+  std::int64_t hosts = 0;
+  std::int64_t cores_per_host = 0;  ///< 0: nobody counts them.
 };
 
 /// Why a job that was accepted may not start yet; each is lifted on its own. The names are those of the page.
@@ -50,6 +61,7 @@ struct LimitedRequest {
   std::uint32_t level = 0;  ///< Position of its queue's.
   std::int64_t hosts = 1;
   std::int64_t cores = 0;
+  bool only_cores = false;  ///< They may lie on as many hosts as they need.
   std::int64_t time_s = 0;
   bool exempt = false;   ///< Standby: no limit of size or time holds, only what is there.
   bool on_wish = false;  ///< Held by its owner until he says so.
@@ -61,19 +73,24 @@ enum class LimitedState : std::uint8_t { Held, Eligible, Running, Inactive };
 /// Spec: policy-flux 8.
 class LimitBook {
  public:
-  LimitBook(std::vector<UserLimits> users, std::vector<LevelLimits> levels, std::int64_t hosts);
+  LimitBook(std::vector<UserLimits> users, std::vector<LevelLimits> levels, LimitedMachine machine);
 
-  /// The number of the job, accepted. Error: LimitExceeded, RequestTooLarge.
+  /// Their positions, for requests.
+  std::uint32_t add_user(const UserLimits& limits);
+  std::uint32_t add_level(const LevelLimits& limits);
+  void set_limits(std::uint32_t user, const UserLimits& limits) { users_[user] = limits; }
+  void set_level_limits(std::uint32_t level, const LevelLimits& limits) { levels_[level] = limits; }
+
+  /// The number of the job, accepted. Error: LimitExceeded, RequestTooLarge, InvalidArgument.
   Result<std::uint32_t> submit(const LimitedRequest& request);
   /// It has ended, or is given up.
   void end(std::uint32_t job);
   /// Its owner lets it go.
   void let_go(std::uint32_t job);
-  /// Moves it to another user or account. Error: LimitExceeded.
-  Result<void> move(std::uint32_t job, std::uint32_t user);
-  /// Changes whether limits of size and time hold for it. Error: LimitExceeded.
-  Result<void> set_exempt(std::uint32_t job, bool exempt);
-  void set_limits(std::uint32_t user, const UserLimits& limits) { users_[user] = limits; }
+  /// Makes one that waits ask for something else: of another user or account, in another queue, exempt or no more. It
+  /// is held where a limit demands it. Error: WrongState, LimitExceeded, RequestTooLarge, InvalidArgument; nothing has
+  /// changed then.
+  Result<void> change(std::uint32_t job, const LimitedRequest& request);
 
   /// Starts what is eligible and fits, lets go what no limit holds any more, until nothing changes.
   struct Settled {
@@ -83,6 +100,7 @@ class LimitBook {
   Settled settle();
 
   LimitedState state(std::uint32_t job) const { return jobs_[job].state; }
+  const LimitedRequest& request(std::uint32_t job) const { return jobs_[job].request; }
   std::vector<LimitHold> holds(std::uint32_t job) const;
 
  private:
@@ -104,12 +122,14 @@ class LimitBook {
   Counts counts_of_user(std::uint32_t user) const;
   Counts counts_in_level(std::uint32_t user, std::uint32_t level) const;
   std::vector<LimitHold> test(const LimitedRequest& request, bool eligible_already) const;
+  bool has_cores(std::int64_t cores, std::int64_t hosts) const;
   Result<void> check_size(const LimitedRequest& request) const;
+  Result<void> check_room_at(std::uint32_t user) const;
   bool try_start(std::uint32_t job);
 
   std::vector<UserLimits> users_;
   std::vector<LevelLimits> levels_;
-  std::int64_t hosts_;
+  LimitedMachine machine_;
   std::vector<Job> jobs_;
 };
 
@@ -131,5 +151,7 @@ struct UserAccess {
 /// Error: NotFound, WrongState, InvalidArgument.
 Result<void> check_access(const UserAccess& access, const std::string& level,
                           const std::vector<std::string>& known_levels, bool deny_unknown);
+/// What the work is for; none is the default one. Error: InvalidArgument, for an unknown one too.
+Result<void> check_project(const std::vector<std::string>& allowed, const std::string& project);
 
 }  // namespace penstock::policy

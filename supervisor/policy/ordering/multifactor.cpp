@@ -60,7 +60,8 @@ std::int64_t raw_priority(const RawInputs& inputs, const RawWeights& weights) {
   if (inputs.user == kExpedite) return kPriorityFirst;
   const double sum = weights.fair_share * inputs.fair_share + weights.level * inputs.level +
                      weights.account * inputs.account + weights.user * static_cast<double>(inputs.user - kNeutral);
-  return std::clamp<std::int64_t>(std::llround(sum), 0, kPriorityFirst);
+  // Below what puts a job before all, which only its owner does; cut before it is rounded to what an integer holds.
+  return std::llround(std::clamp(sum, 0.0, static_cast<double>(kPriorityFirst - 1)));
 }
 
 std::vector<PriorityTerms> multifactor_priorities(const Snapshot& snapshot, const MultifactorOptions& options,

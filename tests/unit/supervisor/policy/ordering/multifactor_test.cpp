@@ -13,6 +13,12 @@ TEST(Multifactor, AllZeroIsNotHeld) {
   EXPECT_EQ(round_priority(1e30), kPriorityFirst - 1);
 }
 
+TEST(Multifactor, ASumOfHugeNumbersStaysBelowTheOwnersWord) {
+  EXPECT_EQ(raw_priority({.level = 1e9}, {.level = 1e12}), kPriorityFirst - 1);
+  EXPECT_EQ(raw_priority({.level = -1e9}, {.level = 1e12}), 0);
+  EXPECT_EQ(raw_priority({.user = 31}, {}), kPriorityFirst);
+}
+
 TEST(Multifactor, ServiceLevelsDominate) {
   const std::int64_t worst_expedite = weigh({0, 0, 1, 0, 0, 0}, {}).priority;
   const std::int64_t best_normal = weigh({1, 1, 0.5, 1, 1, 1}, {}).priority;
