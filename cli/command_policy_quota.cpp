@@ -74,6 +74,7 @@ class QuotaScenario {
 
   void read_parts() {
     parts_ = preset("quota").value();
+    parts_.own_rules = false;
     const DocumentValue& placement = field_of(runner_, "placement");
     parts_.gpu_fitting = fitting_named(text_of(placement, "gpu"));
     parts_.cpu_fitting = fitting_named(text_of(placement, "cpu"));

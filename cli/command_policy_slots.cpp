@@ -51,6 +51,7 @@ class SlotScenario {
     parts_ = *parts;
     parts_.preemption = flag_of(setting, "preemption");
     parts_.waits_for_absent_bands = true;  // No submission refuses such jobs there.
+    parts_.own_rules = false;
     parts_.gpu_fitting = text_of(setting, "fitting", "best") == "worst" ? Fitting::Worst : Fitting::Best;
     parts_.mixed_sizes = flag_of(setting, "heterogeneous");
     for (const DocumentValue& agent : field_of(file_, "agents").items) {

@@ -341,10 +341,15 @@ void Trial::place(std::uint32_t member, std::uint32_t band, const BandFit& fit) 
     const bool stays = !fit.now && next.left_band == kNone && next.band == band && next.groups == fit.groups;
     next.left_band = stays ? kNone : next.band;
     next.left_groups = stays ? std::vector<std::uint32_t>{} : next.groups;
-    next.state = stays ? snapshot_.members[member].state : MemberState::Promised;
+    const MemberState before = snapshot_.members[member].state;
+    const MemberState held = before == MemberState::Pending ? MemberState::Starting : before;
+    next.state = stays ? held : MemberState::Promised;
   } else {
-    next.state = fit.now ? MemberState::Starting : MemberState::Promised;
+    const bool still_starts = next.lost_start == band && next.lost_groups == fit.groups;
+    next.state = fit.now || still_starts ? MemberState::Starting : MemberState::Promised;
   }
+  next.lost_start = kNone;
+  next.lost_groups.clear();
   next.band = band;
   next.groups = fit.groups;
   next.counted = true;
@@ -361,11 +366,11 @@ void Trial::leave(std::uint32_t member) {
     next.state = MemberState::Leaving;
     next.band = std::exchange(next.left_band, kNone);
     next.groups = std::exchange(next.left_groups, {});
-  } else if (snapshot_.members[member].state == MemberState::Pending) {
-    // This very pass was to start it: nobody needs to leave.
+  } else if (snapshot_.members[member].state == MemberState::Pending && parts_.own_rules) {
+    // This very pass was to start it: nobody needs to leave. By the page the start has been committed.
     next.state = MemberState::Pending;
-    next.band = kNone;
-    next.groups.clear();
+    next.lost_start = std::exchange(next.band, kNone);
+    next.lost_groups = std::exchange(next.groups, {});
   } else {
     next.state = MemberState::Leaving;
   }

@@ -53,6 +53,9 @@ struct Holdings {
   std::uint32_t left_band = kNone;
   std::vector<std::uint32_t> left_groups;
   bool counted = true;  ///< In the owners' sums; promises of earlier passes are not.
+  /// Where this pass was to start it before it was taken: put back there, it still starts.
+  std::uint32_t lost_start = kNone;
+  std::vector<std::uint32_t> lost_groups;
 
   friend bool operator==(const Holdings&, const Holdings&) = default;
 };
@@ -89,7 +92,7 @@ class Trial {
   /// What the member takes of the memory of each of its devices.
   std::int64_t memory_on(std::uint32_t member, std::uint32_t band) const;
   /// Puts a waiting or leaving member on a band. `now`: it starts; else it is promised the place. A member that is
-  /// promised exactly what it was leaving simply stays.
+  /// promised exactly what it was leaving simply stays, and one that this pass was to start there starts.
   void place(std::uint32_t member, std::uint32_t band, const BandFit& fit);
   /// Tells a member to leave what it holds, or takes back a promise.
   void leave(std::uint32_t member);

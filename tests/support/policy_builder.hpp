@@ -150,9 +150,12 @@ class PolicyBuilder {
   BandLists band_lists_;
 };
 
+enum class Rules : std::uint8_t { All, OfThePages };
+
 /// One pass of the preset `quota` with some of its actions only.
-inline Plan run_actions(const PolicyBuilder& builder, const std::vector<Action>& actions) {
+inline Plan run_actions(const PolicyBuilder& builder, const std::vector<Action>& actions, Rules rules = Rules::All) {
   Parts parts = parts_named("quota");
+  parts.own_rules = rules == Rules::All;
   parts.action_count = 0;
   for (const Action action : actions) parts.actions[parts.action_count++] = action;
   return PolicyEngine{{parts}}.pass(builder.snapshot);

@@ -18,9 +18,9 @@ void allocate(QuotaPass& pass) {
     }
     // A job that does not fit keeps nobody else from trying.
     const bool placed = pass.place_all(*workload, members, Trial::When::NowOrLater, {});
-    // Nor does one that may use some bands only keep others of its job from other bands.
+    // Nor does one that may use some bands only keep others of its job from other bands: beyond the page.
     const std::uint32_t bands = all[members.front()].band_list;
-    if (!placed && (members.size() > 1 || bands == kNone)) continue;
+    if (!placed && (members.size() > 1 || bands == kNone || !pass.parts().own_rules)) continue;
     for (const std::uint32_t other : pass.order().members(*workload))
       if (!placed && all[other].band_list == bands) passed_over[other] = true;
     agenda.add(*workload);

@@ -7,8 +7,9 @@
 namespace penstock::policy {
 namespace {
 
-/// The page makes no fairness test here. One is needed: a project that grew beyond its share by preempting would be
-/// reclaimed from in the next pass, start its less important jobs again, and preempt them again, for ever.
+/// The page makes no fairness test here. For jobs that may be preempted themselves one is needed: a project that grew
+/// beyond its share by preempting would be reclaimed from in the next pass, start its less important jobs again, and
+/// preempt them again, for ever. What may not be preempted starts once and stays.
 /// The same goes for one that stays as far beyond its share, but with one large gang instead of several smaller ones:
 /// of those it would keep what is within its share, the gang is lost as a whole. `gained`: the job's piece; `lost`: the
 /// largest of its victims'.
@@ -58,10 +59,12 @@ void preempt(QuotaPass& pass) {
       const Workload& other = pass.snapshot().workloads[victim];
       return other.priority < source.priority && may_be_taken_from(pass, victim, kNone);
     };
+    const bool must_stay_fair = source.preemptible && pass.parts().own_rules;
     const std::array<OwnedAmount, kResources> before = pass.trial().owners()[source.project].of;
     rules.validate = [&](const std::vector<TakenMembers>& victims) {
       const Owner& after = pass.trial().owners()[source.project];
-      if (!stays_fair(before, after, pass.amount_of(members), largest_piece(pass, victims))) return false;
+      if (must_stay_fair && !stays_fair(before, after, pass.amount_of(members), largest_piece(pass, victims)))
+        return false;
       return std::all_of(victims.begin(), victims.end(), [&pass](const TakenMembers& victim) {
         return keeps_protected_core(pass, victim.workload, kNone);
       });

@@ -40,6 +40,7 @@ SolveRules rules_for(QuotaPass& pass, std::uint32_t workload, const Reclaimer& r
         pieces.push_back(piece);
       }
     }
+    if (pass.parts().own_rules && would_come_back(owners, now, pieces)) return false;
     return reclaim_is_fair(owners, now, pieces, pass.parts().saturation_multiplier);
   };
   return rules;
@@ -113,7 +114,7 @@ void reclaim(QuotaPass& pass) {
     rules.may_lose = view.may_lose(source.project);
     rules.free_devices = view.free_devices();
     bool solved = solve(pass, *workload, rules);
-    if (!solved && has_guaranteed(view.owners(), reclaimer)) {
+    if (!solved && pass.parts().own_rules && has_guaranteed(view.owners(), reclaimer)) {
       // The search takes more and more, and serves victims first where they are the more deprived: what may not be
       // lost in such company may still be lost alone.
       rules.one_piece = true;

@@ -385,9 +385,12 @@ class Solver {
     return true;
   }
 
-  /// Gangs of victims run with their minimum or not at all.
+  /// Gangs of victims run with their minimum or not at all, unless nothing has been done to them.
   bool leaves_no_part_of_a_gang(const std::vector<TakenMembers>& victims) const {
     return std::all_of(victims.begin(), victims.end(), [this](const TakenMembers& victim) {
+      if (std::none_of(victim.members.begin(), victim.members.end(),
+                       [this](std::uint32_t member) { return left(member); }))
+        return true;
       const std::vector<std::uint32_t>& members = pass_.order().members(victim.workload);
       const bool none_left = std::none_of(members.begin(), members.end(),
                                           [this](std::uint32_t member) { return is_active(trial_.state(member)); });

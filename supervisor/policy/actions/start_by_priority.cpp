@@ -138,7 +138,8 @@ class PriorityPass {
       const bool changed = std::any_of(places.begin(), places.end(), [&](const Place& place) {
         return trial.fits_on(subject, place.band) || (subject.slots > 1 && trial.unused(place.band));
       });
-      if (changed && !trial.find(subject).empty()) return spare_needless(member, victims);
+      if (changed && !trial.find(subject).empty())
+        return pass_.parts().own_rules ? spare_needless(member, std::move(victims)) : victims;
     }
     trial.undo_to(mark);
     return {};

@@ -1,5 +1,7 @@
 #include "supervisor/policy/sharing/reclaim_rules.hpp"
 
+#include <algorithm>
+
 #include "supervisor/policy/wide.hpp"
 
 namespace penstock::policy {
@@ -62,15 +64,6 @@ class Remaining {
   std::vector<bool> touched_;
 };
 
-/// Whether the victim would take the piece back in the next pass, by rule 2: it has what is guaranteed to it no more,
-/// the reclaimer more than that. The page has no such test; without it two projects go round for ever.
-bool would_come_back(const std::vector<Owner>& owners, std::uint32_t reclaimer, const ReclaimedPiece& piece,
-                     const Remaining& remaining) {
-  const Branches sides = branches_of(owners, reclaimer, piece.project);
-  return within_guarantee(owners[sides.b], remaining.of(sides.b) + piece.amount) &&
-         !within_guarantee(owners[sides.a], remaining.of(sides.a));
-}
-
 }  // namespace
 
 bool may_reclaim(const std::vector<Owner>& owners, const Reclaimer& reclaimer) {
@@ -112,8 +105,6 @@ bool reclaim_is_fair(const std::vector<Owner>& owners, const Reclaimer& reclaime
     involved += piece.amount;
   }
   remaining.give(reclaimer.project, reclaimer.amount);
-  for (const ReclaimedPiece& piece : pieces)
-    if (would_come_back(owners, reclaimer.project, piece, remaining)) return false;
   for (std::uint32_t mine = reclaimer.project; mine != kNone; mine = owners[mine].parent) {
     for (std::uint32_t other = 0; other < owners.size(); ++other) {
       if (other == mine || owners[other].parent != owners[mine].parent || !remaining.touched(other)) continue;
@@ -134,6 +125,18 @@ bool reclaim_is_fair(const std::vector<Owner>& owners, const Reclaimer& reclaime
         return false;
   }
   return true;
+}
+
+bool would_come_back(const std::vector<Owner>& owners, const Reclaimer& reclaimer,
+                     const std::vector<ReclaimedPiece>& pieces) {
+  Remaining remaining{owners};
+  for (const ReclaimedPiece& piece : pieces) remaining.take(piece.project, piece.amount);
+  remaining.give(reclaimer.project, reclaimer.amount);
+  return std::any_of(pieces.begin(), pieces.end(), [&](const ReclaimedPiece& piece) {
+    const Branches sides = branches_of(owners, reclaimer.project, piece.project);
+    return within_guarantee(owners[sides.b], remaining.of(sides.b) + piece.amount) &&
+           !within_guarantee(owners[sides.a], remaining.of(sides.a));
+  });
 }
 
 }  // namespace penstock::policy

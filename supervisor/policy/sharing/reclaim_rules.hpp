@@ -32,10 +32,14 @@ bool would_be_within_guarantee(const Owner& owner, const Resources& more);
 bool reclaimer_is_guaranteed(const Owner& reclaimer, const Resources& amount, const Owner& victim,
                              const Resources& remaining);
 
-/// Whether all pieces may go for the reclaimer: none is taken from a side that is not above its share, nobody ends
-/// fuller than whom he took from, and none of it would be taken back for what the victim has guaranteed. `saturation`
-/// in thousandths. Spec: policy-runai 9, Reclaim.
+/// Whether all pieces may go for the reclaimer: none is taken from a side that is not above its share, and nobody ends
+/// fuller than whom he took from. `saturation` in thousandths. Spec: policy-runai 9, Reclaim.
 bool reclaim_is_fair(const std::vector<Owner>& owners, const Reclaimer& reclaimer,
                      const std::vector<ReclaimedPiece>& pieces, std::int64_t saturation);
+
+/// Whether a victim would take its piece back in the next pass, by rule 2: it has what is guaranteed to it no more, the
+/// reclaimer more than that. The page has no such test; without it two projects go round for ever.
+bool would_come_back(const std::vector<Owner>& owners, const Reclaimer& reclaimer,
+                     const std::vector<ReclaimedPiece>& pieces);
 
 }  // namespace penstock::policy

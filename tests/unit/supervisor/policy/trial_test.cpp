@@ -48,6 +48,26 @@ TEST(Trial, WhoIsPutBackWhereHeWasSimplyStays) {
   EXPECT_EQ(trial.room(0).idle.gpu, 2000);
 }
 
+TEST(Trial, WhoWasToStartIsPromisedAnyOtherPlace) {
+  PolicyBuilder builder = mixed();
+  builder.device_band(1);
+  builder.job("waits", 0);
+  builder.wants(1);
+  const Parts parts = parts_named("quota");
+  Trial trial{builder.snapshot, 0, parts};
+  trial.place(2, 0, *trial.fit(2, 0, Trial::When::NowOrLater));
+  trial.leave(2);
+  trial.place(2, 0, *trial.fit(2, 0, Trial::When::Later));
+  EXPECT_EQ(trial.state(2), MemberState::Starting);
+  trial.leave(2);
+  trial.place(2, 1, *trial.fit(2, 1, Trial::When::Later));
+  EXPECT_EQ(trial.state(2), MemberState::Promised);
+  trial.leave(2);
+  trial.place(2, 0, *trial.fit(2, 0, Trial::When::Later));
+  EXPECT_EQ(trial.state(2), MemberState::Promised) << "it had another promise since";
+  EXPECT_TRUE(trial.sums_are_right());
+}
+
 // Spec: policy-determined 9.3.
 TEST(Trial, OfADrainingBandOnlyWhatIsHeldIsDivided) {
   PolicyBuilder builder = mixed();

@@ -58,6 +58,8 @@ TEST(Allocate, WhoWaitsForOneBandKeepsNoneOfItsJobFromAnother) {
   const Plan plan = PolicyEngine{{parts_named("quota")}}.pass(builder.snapshot);
   ASSERT_EQ(plan.starts.size(), 2U);
   EXPECT_NE(plan.starts[0].places[0].band, plan.starts[1].places[0].band);
+  EXPECT_EQ(run_actions(builder, {Action::Allocate}, Rules::OfThePages).starts.size(), 1U)
+      << "there a job that fails is not tried again";
 }
 
 // A job that is tried in another pool meanwhile.

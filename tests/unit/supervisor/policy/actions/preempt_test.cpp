@@ -51,6 +51,25 @@ TEST(Preempt, BeyondItsShareNoLargerGangTakesTheirPlace) {
   builder.job("gang", 0, 75).sets[0].min = 2;
   builder.wants(2, 2);
   EXPECT_TRUE(run_actions(builder, {Action::Preempt}).preemptions.empty());
+  EXPECT_EQ(run_actions(builder, {Action::Preempt}, Rules::OfThePages).preemptions.size(), 2U) << "the page has it so";
+}
+
+// Found by an independent model of the page: its guarantee was not met.
+TEST(Preempt, InteractiveWithinTheGuaranteeStartsThoughItsProjectIsBeyondItsShare) {
+  PolicyBuilder builder;
+  const std::uint32_t band = builder.device_band(3);
+  const std::uint32_t project = builder.project("p", 2);
+  builder.snapshot.projects[project].shares[2].weight = 0;
+  for (int i = 0; i < 3; ++i) {
+    builder.job("training" + std::to_string(i), project);
+    builder.holds(1, band);
+  }
+  builder.job("interactive", project, 100);
+  builder.wants(2);
+  const Plan plan = run_actions(builder, {Action::Preempt});
+  EXPECT_EQ(plan.preemptions.size(), 2U);
+  ASSERT_EQ(plan.reservations.size(), 1U);
+  EXPECT_EQ(plan.reservations[0].member, 3U);
 }
 
 TEST(Preempt, BeyondItsShareOneOfTheSameSizeDoes) {

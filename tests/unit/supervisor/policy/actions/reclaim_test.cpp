@@ -56,6 +56,25 @@ TEST(Reclaim, WhatIsGuaranteedIsTakenFromOneJobAloneIfNotInCompany) {
   EXPECT_EQ(plan.preemptions[0].member, 0U);
   ASSERT_EQ(plan.reservations.size(), 1U);
   EXPECT_EQ(plan.reservations[0].member, 4U);
+  EXPECT_TRUE(run_actions(builder, {Action::Reclaim}, Rules::OfThePages).preemptions.empty());
+}
+
+// The smaller job's project would have it back in the next pass, within what is guaranteed to it.
+TEST(Reclaim, NothingGoesThatWouldComeBack) {
+  PolicyBuilder builder;
+  const std::uint32_t large = builder.device_band(5);
+  builder.device_band(1);
+  builder.device_band(1);
+  const std::uint32_t beyond = builder.project("beyond", 2);
+  builder.snapshot.projects[beyond].shares[2].weight = 0;
+  builder.job("large", beyond);
+  builder.holds(3, large);
+  builder.job("small", beyond);
+  builder.holds(2, large);
+  builder.job("waits", builder.project("late", 1));
+  builder.wants(5);
+  EXPECT_TRUE(run_actions(builder, {Action::Reclaim}).preemptions.empty());
+  EXPECT_EQ(run_actions(builder, {Action::Reclaim}, Rules::OfThePages).preemptions.size(), 2U);
 }
 
 // Found by a review: what the same pass had promised the job before was counted among what its project holds, and again

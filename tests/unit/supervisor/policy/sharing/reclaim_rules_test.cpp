@@ -35,12 +35,14 @@ TEST(ReclaimRules, NobodyEndsFullerThanHisVictim) {
   EXPECT_FALSE(reclaim_is_fair(owners, {2, {.gpu = 1}, true}, {{3, {.gpu = 2}}}, 1000));
 }
 
-TEST(ReclaimRules, NothingGoesThatWouldBeTakenBack) {
+TEST(ReclaimRules, WhatTheVictimHasGuaranteedWouldComeBack) {
   const std::vector<ReclaimedPiece> pieces{{1, {.gpu = 2}}, {1, {.gpu = 2}}, {1, {.gpu = 3}}};
-  EXPECT_FALSE(reclaim_is_fair({holding(2, 1, 8), holding(2, 7, 2)}, {0, {.gpu = 6}, true}, pieces, 1000))
+  const Reclaimer reclaimer{0, {.gpu = 6}, true};
+  EXPECT_TRUE(would_come_back({holding(2, 1, 8), holding(2, 7, 2)}, reclaimer, pieces))
       << "one of 2 would be within the victim's guarantee again, and the reclaimer is beyond his";
-  EXPECT_TRUE(reclaim_is_fair({holding(8, 1, 8), holding(2, 7, 2)}, {0, {.gpu = 6}, true}, pieces, 1000));
-  EXPECT_TRUE(reclaim_is_fair({holding(2, 1, 8), holding(1, 7, 2)}, {0, {.gpu = 6}, true}, pieces, 1000));
+  EXPECT_FALSE(would_come_back({holding(8, 1, 8), holding(2, 7, 2)}, reclaimer, pieces));
+  EXPECT_FALSE(would_come_back({holding(2, 1, 8), holding(1, 7, 2)}, reclaimer, pieces));
+  EXPECT_TRUE(reclaim_is_fair({holding(2, 1, 8), holding(2, 7, 2)}, reclaimer, pieces, 1000)) << "the page allows it";
 }
 
 }  // namespace
