@@ -1,14 +1,17 @@
 #include "cli/command_policy_simulate.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <functional>
 #include <iostream>
 #include <memory>
 
 #include "cli/command.hpp"
 #include "cli/document.hpp"
 #include "cli/svg_plot.hpp"
+#include "cli/terminal.hpp"
 #include "supervisor/policy/replay/replay.hpp"
 
 namespace penstock::cli {
@@ -24,6 +27,8 @@ struct SimulateCommand {
   bool preemption = false;
   std::string csv;
   std::string svg;
+  std::string jobs;
+  std::int64_t lifetime_s = 0;
 };
 
 struct GenerateCommand {
@@ -61,6 +66,12 @@ Value waits_value(const policy::ReplayWaits& waits) {
                        {"wait_max_s", waits.max_s}};
 }
 
+Value while_arriving_value(const policy::ReplayReport& report) {
+  if (!report.while_arriving) return Value{};
+  const policy::ReplaySample& mean = *report.while_arriving;
+  return Value::Record{{"used", mean.used}, {"fairness", mean.fairness}, {"fragmented", mean.fragmented}};
+}
+
 Value report_value(const Played& played) {
   const policy::ReplayReport& report = played.report;
   Value::List projects;
@@ -73,9 +84,12 @@ Value report_value(const Played& played) {
                                     {"fairness", each.fairness},
                                     {"waiting", each.waiting}});
   return Value::Record{{"policy", played.name},
-                       {"used", report.used},
-                       {"fairness", report.fairness},
-                       {"fragmented", report.fragmented},
+                       {"used", report.mean.used},
+                       {"fairness", report.mean.fairness},
+                       {"fragmented", report.mean.fragmented},
+                       {"while_jobs_arrive", while_arriving_value(report)},
+                       {"never_fits", report.never_fits},
+                       {"never_ended", report.never_ended},
                        {"preemptions", report.preemptions},
                        {"moves", report.moves},
                        {"passes", report.passes},
@@ -106,15 +120,17 @@ Value oddities_value(const policy::TraceOddities& odd) {
 }
 
 void print_tables(const std::vector<Played>& all) {
-  std::cout
-      << "| policy | used % | fairness | fragmented % | wait mean s | median s | 95% s | longest s | preemptions | "
-         "of them moves | never started |\n|---|---|---|---|---|---|---|---|---|---|---|\n";
+  std::cout << "| policy | used % | while jobs arrive | fairness | fragmented % | wait mean s | median s | 95% s | "
+               "longest s | preemptions | of them moves | ended at s | never started |\n"
+               "|---|---|---|---|---|---|---|---|---|---|---|---|---|\n";
   for (const Played& played : all) {
     const policy::ReplayReport& report = played.report;
-    std::cout << "| `" << played.name << "` | " << fixed(100 * report.used, 1) << " | " << fixed(report.fairness, 3)
-              << " | " << fixed(100 * report.fragmented, 1) << " | " << fixed(report.all.mean_s, 0) << " | "
-              << report.all.median_s << " | " << report.all.p95_s << " | " << report.all.max_s << " | "
-              << report.preemptions << " | " << report.moves << " | " << report.all.never_started << " |\n";
+    const std::string arriving = report.while_arriving ? fixed(100 * report.while_arriving->used, 1) : "-";
+    std::cout << "| `" << played.name << "` | " << fixed(100 * report.mean.used, 1) << " | " << arriving << " | "
+              << fixed(report.mean.fairness, 3) << " | " << fixed(100 * report.mean.fragmented, 1) << " | "
+              << fixed(report.all.mean_s, 0) << " | " << report.all.median_s << " | " << report.all.p95_s << " | "
+              << report.all.max_s << " | " << report.preemptions << " | " << report.moves << " | " << report.ended_s
+              << " | " << report.all.never_started << " |\n";
   }
   std::cout
       << "\n| policy | project | jobs | wait mean s | median s | 95% s | longest s |\n|---|---|---|---|---|---|---|\n";
@@ -125,12 +141,48 @@ void print_tables(const std::vector<Played>& all) {
                 << " |\n";
 }
 
+void print_unfinished(const std::vector<Played>& all) {
+  for (const Played& played : all) {
+    if (played.report.never_fits > 0)
+      std::cout << "\n" << played.report.never_fits << " jobs that no band could hold under `" << played.name << "`.\n";
+    if (played.report.never_ended > 0)
+      std::cout << "\n"
+                << played.report.never_ended << " jobs that started and never ended under `" << played.name << "`.\n";
+  }
+}
+
+std::string or_nothing(std::int64_t second) { return second < 0 ? std::string{} : std::to_string(second); }
+
+/// Names may have commas in them.
+std::string csv_field(const std::string& name) {
+  return name.find(',') == std::string::npos ? name : "\"" + name + "\"";
+}
+
+/// What became of each job; several bands, or times, stand in one field.
+std::string jobs_csv(const policy::ReplayTrace& trace, const std::vector<Played>& all) {
+  std::string text = "policy,job,project,arrived_s,started_s,ended_s,bands,preempted_s\n";
+  for (const Played& played : all)
+    for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
+      const policy::ReplayJob& job = trace.jobs[i];
+      const policy::ReplayOutcome& outcome = played.report.jobs[i];
+      std::string bands;
+      for (const std::uint32_t band : outcome.bands) bands += (bands.empty() ? "" : " ") + trace.bands[band].name;
+      std::string preempted;
+      for (const std::int64_t each : outcome.preempted_s)
+        preempted += (preempted.empty() ? "" : " ") + std::to_string(each);
+      text += played.name + "," + csv_field(job.name) + "," + csv_field(trace.projects[job.project]) + "," +
+              std::to_string(job.arrives_s) + "," + or_nothing(outcome.started_s) + "," + or_nothing(outcome.ended_s) +
+              "," + csv_field(bands) + "," + preempted + "\n";
+    }
+  return text;
+}
+
 std::string samples_csv(const std::vector<Played>& all) {
   std::string text = "policy,at_s,used,fragmented,fairness,waiting\n";
   for (const Played& played : all)
     for (const policy::ReplaySample& each : played.report.samples)
       text += played.name + "," + std::to_string(each.at_s) + "," + fixed(each.used, 5) + "," +
-              fixed(each.fragmented, 5) + "," + fixed(each.fairness, 5) + "," + std::to_string(each.waiting) + "\n";
+              fixed(each.fragmented, 5) + "," + fixed(each.fairness, 5) + "," + fixed(each.waiting, 3) + "\n";
   return text;
 }
 
@@ -148,8 +200,7 @@ Result<void> write_plots(const std::vector<Played>& all, const std::string& pref
        [](const policy::ReplaySample& each) { return each.fairness; }},
       {"fragmented", "Free devices that a job of the trace could not use, part of those free", 1,
        [](const policy::ReplaySample& each) { return each.fragmented; }},
-      {"waiting", "Jobs that wait", 0,
-       [](const policy::ReplaySample& each) { return static_cast<double>(each.waiting); }},
+      {"waiting", "Jobs that wait", 0, [](const policy::ReplaySample& each) { return each.waiting; }},
   };
   for (const Figure& figure : figures) {
     Plot plot{figure.title, "seconds", {}, figure.y_max, {}};
@@ -164,6 +215,12 @@ Result<void> write_plots(const std::vector<Played>& all, const std::string& pref
   return {};
 }
 
+/// The mistake of a list, with its file.
+Error of_file(Error error, const std::string& path) {
+  error.subject = path + ", " + error.subject;
+  return error;
+}
+
 Result<policy::ReplayTrace> load_trace(const SimulateCommand& command) {
   const Result<std::string> text = read_text_file(command.trace);
   if (!text) return text.error();
@@ -172,38 +229,79 @@ Result<policy::ReplayTrace> load_trace(const SimulateCommand& command) {
     const Result<std::string> list = read_text_file(command.bands_path);
     if (!list) return list.error();
     Result<std::vector<policy::Band>> read = policy::read_trace_bands(*list);
-    if (!read) return read.error();
+    if (!read) return of_file(read.error(), command.bands_path);
     bands = std::move(*read);
   }
-  return policy::read_trace(*text, std::move(bands));
+  Result<policy::ReplayTrace> trace = policy::read_trace(*text, std::move(bands), command.lifetime_s);
+  if (!trace) return of_file(trace.error(), command.trace);
+  return trace;
 }
 
-Result<int> simulate(const Invocation& invocation, const SimulateCommand& command) {
-  const Result<policy::ReplayTrace> trace = load_trace(command);
-  if (!trace) return trace.error();
+struct NamedParts {
+  std::string name;
+  policy::Parts parts;
+};
+
+Result<std::vector<NamedParts>> chosen_parts(const SimulateCommand& command) {
   std::vector<std::string> names = command.policies;
   if (names.empty())
     for (const policy::Preset* each = policy::presets(); !each->name.empty(); ++each) names.emplace_back(each->name);
-  std::vector<Played> all;
-  Value::List values;
+  std::vector<NamedParts> all;
   for (const std::string& name : names) {
     const Result<policy::Parts> parts = policy::preset(name);
     if (!parts) return parts.error();
+    all.push_back({name, *parts});
+    all.back().parts.preemption = command.preemption;
+  }
+  return all;
+}
+
+/// What takes minutes does not end in a file that cannot be written: all are begun before.
+Result<void> try_files(const SimulateCommand& command) {
+  if (!command.csv.empty()) PENSTOCK_TRY(write_file(command.csv, ""));
+  if (!command.jobs.empty()) PENSTOCK_TRY(write_file(command.jobs, ""));
+  if (!command.svg.empty()) PENSTOCK_TRY(write_plots({}, command.svg));
+  return {};
+}
+
+/// On a terminal, how far it is: replays of large traces take a minute each.
+std::function<void(std::int64_t)> progress_of(const std::string& policy, std::size_t jobs) {
+  if (!is_terminal(2)) return {};
+  return [policy, jobs, shown = std::int64_t{-1}](std::int64_t ended) mutable {
+    const std::int64_t percent = ended * 100 / static_cast<std::int64_t>(std::max<std::size_t>(jobs, 1));
+    if (percent == shown) return;
+    shown = percent;
+    std::cerr << "\r" << policy << ": " << percent << "% of " << jobs << " jobs\x1b[K" << std::flush;
+  };
+}
+
+Result<int> simulate(const Invocation& invocation, const SimulateCommand& command) {
+  const Result<std::vector<NamedParts>> policies = chosen_parts(command);
+  if (!policies) return policies.error();
+  const Result<policy::ReplayTrace> trace = load_trace(command);
+  if (!trace) return trace.error();
+  PENSTOCK_TRY(try_files(command));
+  std::vector<Played> all;
+  Value::List values;
+  for (const NamedParts& each : *policies) {
     policy::ReplayOptions options;
-    options.parts = *parts;
-    options.parts.preemption = command.preemption;
+    options.parts = each.parts;
     options.period_s = command.period_s;
-    all.push_back({name, policy::replay(*trace, options)});
+    options.progress = progress_of(each.name, trace->jobs.size());
+    all.push_back({each.name, policy::replay(*trace, options)});
+    if (options.progress) std::cerr << "\r\x1b[K" << std::flush;
     values.push_back(report_value(all.back()));
   }
   if (!command.csv.empty()) PENSTOCK_TRY(write_file(command.csv, samples_csv(all)));
+  if (!command.jobs.empty()) PENSTOCK_TRY(write_file(command.jobs, jobs_csv(*trace, all)));
   if (!command.svg.empty()) PENSTOCK_TRY(write_plots(all, command.svg));
-  if (invocation.json)
+  if (invocation.json) {
     print(invocation, Value::Record{{"policies", values}, {"oddities", oddities_value(trace->odd)}});
-  else
-    print_tables(all);
-  if (!invocation.json)
-    for (const auto& [what, count] : oddities(trace->odd)) std::cout << "\n" << count << " jobs " << what << ".\n";
+    return int{kSuccess};
+  }
+  print_tables(all);
+  for (const auto& [what, count] : oddities(trace->odd)) std::cout << "\n" << count << " jobs " << what << ".\n";
+  print_unfinished(all);
   return int{kSuccess};
 }
 
@@ -219,13 +317,21 @@ void add_simulate(CLI::App& family, Invocation& invocation) {
   CLI::App* command = family.add_subcommand(
       "simulate", "Replay a trace of jobs through the production policy in virtual time, and say what came of it");
   command->add_option("--trace", options->trace, "Jobs: our CSV, or the Alibaba GPU 2023 list of pods")->required();
-  command->add_option("--nodes", options->bands_path, "Bands: a CSV with sn,cpu_milli,memory_mib,gpu,model");
-  command->add_option("--bands", options->bands, "Or: this many equal bands")->check(CLI::Range(1, 100'000));
-  command->add_option("--devices", options->devices, "Devices of each of them")->check(CLI::Range(0, 1024));
+  CLI::Option* nodes =
+      command->add_option("--nodes", options->bands_path, "Bands: a CSV with sn,cpu_milli,memory_mib,gpu,model");
+  command->add_option("--bands", options->bands, "Or: this many equal bands")
+      ->check(CLI::Range(1, 100'000))
+      ->excludes(nodes);
+  command->add_option("--devices", options->devices, "Devices of each of them")
+      ->check(CLI::Range(0, 1024))
+      ->excludes(nodes);
   command->add_option("--policy", options->policies, "A preset; may be given several times (default: each in turn)");
   command->add_option("--period", options->period_s, "Seconds between passes, at least")->check(CLI::Range(1, 86'400));
   command->add_flag("--preemption", options->preemption, "Let `priority` preempt");
-  command->add_option("--csv", options->csv, "Write what was sampled to this file");
+  command->add_option("--lifetime", options->lifetime_s, "How long jobs run, in seconds, if the list says no times")
+      ->check(CLI::Range(1, 1'000'000'000));
+  command->add_option("--csv", options->csv, "Write the figures over time to this file");
+  command->add_option("--jobs", options->jobs, "Write what became of each job to this file");
   command->add_option("--svg", options->svg, "Write plots to files whose names begin so");
   add_json_option(*command, invocation);
   command->callback([&invocation, options] {

@@ -2,8 +2,10 @@
 #include <charconv>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
+#include "common/base/nearest_name.hpp"
 #include "supervisor/policy/replay/trace.hpp"
 
 namespace penstock::policy {
@@ -45,9 +47,26 @@ class Table {
   explicit Table(std::string_view text) : rest_(text) {
     // Some programs begin a file with this mark of its encoding.
     if (constexpr std::string_view kMark = "\xEF\xBB\xBF"; rest_.starts_with(kMark)) rest_.remove_prefix(kMark.size());
-    if (next())
-      for (std::size_t i = 0; i < fields_.size(); ++i) columns_.emplace(std::string{fields_[i]}, i);
+    if (!next()) return;
+    for (std::size_t i = 0; i < fields_.size(); ++i)
+      if (!columns_.emplace(std::string{fields_[i]}, i).second) twice_ = fields_[i];
     names_ = fields_.size();
+  }
+
+  /// Every column is one of `known`, each stands there once, and those that are `needed` do. A misspelt one would be
+  /// read as one that is not there.
+  std::optional<Error> wrong_columns(const std::vector<std::string_view>& known,
+                                     const std::vector<std::string_view>& needed) const {
+    if (!twice_.empty()) return mistake("the column `" + std::string{twice_} + "` stands there twice");
+    for (const auto& [name, position] : columns_) {
+      if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+      NearestName nearest{name};
+      for (const std::string_view each : known) nearest.offer(each);
+      return mistake("no column `" + name + "` is known", nearest.remedy());
+    }
+    for (const std::string_view each : needed)
+      if (!has(each)) return mistake("the column `" + std::string{each} + "` is missing");
+    return std::nullopt;
   }
 
   bool has(std::string_view column) const { return columns_.contains(std::string{column}); }
@@ -67,15 +86,23 @@ class Table {
   }
   bool is_whole() const { return fields_.size() == names_ && line_ <= kTraceLinesMax; }
 
+  /// Some programs write `nan` where there is nothing.
   std::string_view text(std::string_view column) const {
     const auto known = columns_.find(std::string{column});
-    return known == columns_.end() ? std::string_view{} : fields_[known->second];
+    if (known == columns_.end()) return {};
+    const std::string_view field = fields_[known->second];
+    return field == "nan" || field == "NaN" ? std::string_view{} : field;
   }
   /// A number of at least 0; `missing` where the field is empty. Others write whole numbers with a fraction of 0.
   Result<std::int64_t> number(std::string_view column, std::int64_t missing) const {
     std::string_view digits = text(column);
     if (digits.empty()) return missing;
-    if (const std::size_t point = digits.find('.'); point != std::string_view::npos) digits = digits.substr(0, point);
+    if (const std::size_t point = digits.find('.'); point != std::string_view::npos) {
+      const std::string_view fraction = digits.substr(point + 1);
+      const bool is_zero = !fraction.empty() && fraction.find_first_not_of('0') == std::string_view::npos;
+      if (!is_zero) return mistake("`" + std::string{column} + "` is no whole number: " + std::string{digits});
+      digits = digits.substr(0, point);
+    }
     std::int64_t value = 0;
     const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
     constexpr std::int64_t kNumberMax = std::int64_t{1} << 40;
@@ -83,14 +110,16 @@ class Table {
       return mistake("`" + std::string{column} + "` is no amount: " + std::string{text(column)});
     return value;
   }
-  Error mistake(const std::string& message) const {
-    return {ErrorCode::ParseError, "line " + std::to_string(line_), message, "see docs/policy.md for the formats"};
+  Error mistake(const std::string& message, std::string remedy = {}) const {
+    if (remedy.empty()) remedy = "see docs/policy.md for the formats";
+    return {ErrorCode::ParseError, "line " + std::to_string(line_), message, std::move(remedy)};
   }
 
  private:
   std::string_view rest_;
   std::size_t line_ = 0;
   std::size_t names_ = 0;
+  std::string_view twice_;  ///< A column.
   Fields fields_;
   std::map<std::string, std::size_t> columns_;
 };
@@ -152,7 +181,7 @@ class NumberReader {
 Result<ReplayJob> read_own(const Table& table, ProjectNames& projects) {
   ReplayJob job;
   job.name = table.text("name");
-  job.project = projects.position(table.text("project"));
+  job.project = projects.position(table.text("project").empty() ? "none" : table.text("project"));
   NumberReader numbers{table};
   numbers.read(job.arrives_s, "arrives_s", 0);
   numbers.read(job.runs_s, "runs_s", 1);
@@ -172,7 +201,9 @@ using ByModel = std::map<std::string, std::vector<std::uint32_t>>;
 /// Reads the list of others; counts what is odd.
 class AlibabaReader {
  public:
-  AlibabaReader(ReplayTrace& trace, const ByModel& by_model) : trace_(trace), by_model_(by_model) {}
+  /// `untimed_runs_s`: how long jobs run in a list that does not say when they came; 0: it says.
+  AlibabaReader(ReplayTrace& trace, const ByModel& by_model, std::int64_t untimed_runs_s)
+      : trace_(trace), by_model_(by_model), untimed_runs_s_(untimed_runs_s) {}
 
   Result<ReplayJob> read(const Table& table, ProjectNames& projects) {
     ReplayJob job;
@@ -219,6 +250,10 @@ class AlibabaReader {
   static constexpr std::int64_t kNoTime = -1;
 
   void set_time(ReplayJob& job, std::int64_t started, std::int64_t ended) {
+    if (untimed_runs_s_ > 0) {
+      job.runs_s = untimed_runs_s_;
+      return;
+    }
     last_s_ = std::max({last_s_, job.arrives_s, started, ended});
     if (started == kNoTime) ++trace_.odd.without_start;
     const std::int64_t from = std::max(started, job.arrives_s);
@@ -242,6 +277,7 @@ class AlibabaReader {
 
   ReplayTrace& trace_;
   const ByModel& by_model_;
+  const std::int64_t untimed_runs_s_;
   std::vector<std::pair<std::size_t, std::int64_t>> without_end_;  ///< Position, and since when it runs.
   std::int64_t last_s_ = 0;
   bool left_out_ = false;
@@ -258,6 +294,19 @@ std::optional<Error> mistake_in(const ReplayJob& job, const Table& table) {
   return std::nullopt;
 }
 
+/// `timed`: a list of others says when jobs came.
+std::optional<Error> wrong_columns(const Table& table, bool own, bool timed) {
+  if (own)
+    return table.wrong_columns({"name", "project", "arrives_s", "runs_s", "members", "devices", "device_share",
+                                "cpu_milli", "memory_mib", "priority"},
+                               {"name", "project", "arrives_s", "runs_s"});
+  std::vector<std::string_view> needed{"name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli"};
+  if (timed) needed.insert(needed.end(), {"creation_time", "deletion_time"});
+  return table.wrong_columns({"name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "gpu_spec", "qos", "pod_phase",
+                              "creation_time", "deletion_time", "scheduled_time"},
+                             needed);
+}
+
 }  // namespace
 
 std::vector<Band> equal_trace_bands(std::uint32_t count, std::int64_t devices) {
@@ -269,8 +318,11 @@ std::vector<Band> equal_trace_bands(std::uint32_t count, std::int64_t devices) {
 
 Result<std::vector<Band>> read_trace_bands(std::string_view text) {
   Table table{text};
-  if (!table.has("sn") || !table.has("gpu")) return table.mistake("the list of bands has no columns `sn` and `gpu`");
+  const auto wrong =
+      table.wrong_columns({"sn", "cpu_milli", "memory_mib", "gpu", "model"}, {"sn", "cpu_milli", "memory_mib", "gpu"});
+  if (wrong) return *wrong;
   std::vector<Band> bands;
+  std::set<std::string_view> names;
   while (table.next()) {
     if (!table.is_whole()) return table.mistake("has another number of fields than the first line");
     Resources rest;
@@ -282,6 +334,9 @@ Result<std::vector<Band>> read_trace_bands(std::string_view text) {
     numbers.read(devices, "gpu", 0);
     if (numbers.failure()) return *numbers.failure();
     if (devices > kTraceDevicesMax) return table.mistake("a band has at most 1024 devices");
+    if (table.text("sn").empty()) return table.mistake("a band has a name");
+    if (!names.insert(table.text("sn")).second)
+      return table.mistake("two bands have the name `" + std::string{table.text("sn")} + "`");
     rest.memory = memory_mib << 20;
     bands.push_back(make_band(std::string{table.text("sn")}, devices, rest, table.text("model")));
     if (devices > 0) bands.back().labels = {std::string{table.text("model")}};
@@ -290,7 +345,7 @@ Result<std::vector<Band>> read_trace_bands(std::string_view text) {
   return bands;
 }
 
-Result<ReplayTrace> read_trace(std::string_view text, std::vector<Band> bands) {
+Result<ReplayTrace> read_trace(std::string_view text, std::vector<Band> bands, std::int64_t untimed_runs_s) {
   ReplayTrace trace;
   ByModel by_model;
   for (std::uint32_t band = 0; band < bands.size(); ++band)
@@ -300,10 +355,13 @@ Result<ReplayTrace> read_trace(std::string_view text, std::vector<Band> bands) {
   trace.bands = std::move(bands);
   ProjectNames projects{trace.projects};
   Table table{text};
-  const bool own = table.has("arrives_s") && table.has("runs_s");
-  if (!own && !(table.has("creation_time") && table.has("num_gpu")))
-    return table.mistake("the first line names neither `arrives_s` and `runs_s` nor `creation_time` and `num_gpu`");
-  AlibabaReader reader{trace, by_model};
+  const bool own = !table.has("num_gpu");
+  const bool timed = own || table.has("creation_time");
+  if (const auto wrong = wrong_columns(table, own, timed)) return *wrong;
+  if (!timed && untimed_runs_s <= 0)
+    return table.mistake("the list does not say when jobs came (`creation_time`) and ended (`deletion_time`)",
+                         "`--lifetime S` has all of them come at once, and run for so many seconds");
+  AlibabaReader reader{trace, by_model, timed ? 0 : untimed_runs_s};
   while (table.next()) {
     if (!table.is_whole()) return table.mistake("has another number of fields than the first line");
     Result<ReplayJob> job = own ? read_own(table, projects) : reader.read(table, projects);
@@ -311,6 +369,9 @@ Result<ReplayTrace> read_trace(std::string_view text, std::vector<Band> bands) {
     if (const std::optional<Error> mistake = mistake_in(*job, table)) return *mistake;
     reader.keep(std::move(*job));
   }
+  if (trace.jobs.empty())
+    return table.mistake(trace.odd.unknown_models > 0 ? "no band has a model that any of the jobs asks for"
+                                                      : "the list has no jobs");
   reader.finish();
   std::stable_sort(trace.jobs.begin(), trace.jobs.end(),
                    [](const ReplayJob& a, const ReplayJob& b) { return a.arrives_s < b.arrives_s; });

@@ -1,26 +1,37 @@
 #include "supervisor/policy/replay/replay.hpp"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "supervisor/policy/policy_engine.hpp"
-#include "supervisor/policy/replay/replay_figures.hpp"
+#include "supervisor/policy/replay/replay_requests.hpp"
 #include "supervisor/policy/sharing/usage_decay.hpp"
 
 namespace penstock::policy {
 namespace {
 
+/// Passes at one instant, at most: each but the last has placed somebody, or knows better of one where not to.
+constexpr int kRoundsMax = 1000;
+
 Instant at_second(std::int64_t seconds) { return Instant{std::chrono::seconds{seconds}}; }
 
-/// A job that has come and has not ended.
+/// A job that has come, has not ended, and could be placed if nobody else were there.
 struct Live {
   std::uint32_t job = 0;
   std::int64_t left_s = 0;  ///< What it still has to run, from when it (last) started.
   std::int64_t started_s = -1;
+  std::int64_t refused_at = -1;  ///< How many had ended when a start of it was refused last.
   std::vector<Member> members;
+  std::vector<Holding> holdings;
 
   bool runs() const { return started_s >= 0; }
+  std::int64_t ends_s() const { return started_s + left_s; }
+};
+
+/// What one plan has to say about one job.
+struct Change {
+  std::uint32_t live = kNone;
+  std::int64_t told = 0;  ///< Members that were told to leave.
 };
 
 class Replay {
@@ -29,29 +40,37 @@ class Replay {
       : trace_(trace),
         options_(options),
         engine_({options.parts}),
-        requests_(trace),
-        by_devices_(options.parts.sharing == Sharing::QuotaTree),
-        first_starts_(trace.jobs.size(), -1) {
+        typical_(trace),
+        requests_(trace, options.parts, typical_),
+        rooms_(trace.bands, typical_),
+        now_(trace.jobs.empty() ? 0 : trace.jobs.front().arrives_s),
+        meter_(now_, options.samples),
+        arriving_(now_, 2),
+        held_(trace.projects.size(), 0),
+        wanted_(trace.projects.size(), 0) {
     for (std::size_t i = 0; i < trace.projects.size(); ++i)
       usage_.emplace_back(static_cast<double>(options.half_life_s), 0, 0);
+    report_.jobs.resize(trace.jobs.size());
     make_world();
-    std::int64_t span = trace.jobs.empty() ? 1 : trace.jobs.back().arrives_s - trace.jobs.front().arrives_s;
-    sample_every_s_ = std::max<std::int64_t>(1, span / std::max<std::int64_t>(1, options.samples));
-    next_sample_s_ = trace.jobs.empty() ? 0 : trace.jobs.front().arrives_s;
   }
 
   ReplayReport run() {
-    std::int64_t now = trace_.jobs.empty() ? 0 : trace_.jobs.front().arrives_s;
+    bool changed = false;
+    std::int64_t next_pass = now_;
     while (true) {
-      const bool changed = admit(now) + finish(now) > 0;
-      if (changed) pass(now);
-      const std::int64_t next = next_event();
+      changed |= admit();
+      changed |= finish();
+      if (changed && now_ >= next_pass) {
+        // Who has left makes room that the next pass gives away.
+        changed = pass();
+        next_pass = now_ + options_.period_s;
+      }
+      const std::int64_t next = std::min(next_event(), changed ? next_pass : INT64_MAX);
       if (next == INT64_MAX) break;
-      const std::int64_t then = std::max(next, changed ? now + options_.period_s : now + 1);
-      sample_until(then);
-      now = then;
+      measure_until(next);
+      now_ = next;
     }
-    report_.ended_s = now;
+    report_.ended_s = now_;
     summarise();
     return std::move(report_);
   }
@@ -59,14 +78,14 @@ class Replay {
  private:
   /// Bands, projects and accounts stay; jobs come and go.
   void make_world() {
-    snapshot_.bands = trace_.bands;
-    for (const Band& band : trace_.bands) capacity_ += static_cast<double>(band.capacity.gpu);
+    snapshot_.bands = requests_.bands();
+    for (const Band& band : trace_.bands) capacity_ += band.capacity.gpu;
+    const std::int64_t equal = capacity_ / std::max<std::int64_t>(1, std::ssize(trace_.projects)) / 1000 * 1000;
     for (std::uint32_t i = 0; i < trace_.projects.size(); ++i) {
       Project project;
       project.name = trace_.projects[i];
       project.created = i;
       project.shares[0] = project.shares[1] = {.guaranteed = kUnlimited, .weight = 1000};
-      const auto equal = static_cast<std::int64_t>(capacity_) / std::ssize(trace_.projects) / 1000 * 1000;
       project.shares[2] = {.guaranteed = equal, .weight = 1000};
       snapshot_.projects.push_back(project);
       Account account;
@@ -78,104 +97,195 @@ class Replay {
     snapshot_.accounts.push_back({"root", kNone, false, 1, 0});
   }
 
-  Member member_of(const ReplayJob& job, std::int64_t number) const {
-    Member member;
-    member.name = job.name + "." + std::to_string(number);
-    member.requested = number;
-    member.request = {job.cpu_milli, job.memory_mib << 20, 0};
-    member.slots = job.devices;
-    member.single_band = true;
-    if (job.devices == 1 && job.device_share < 1000) {
-      member.devices = 1;
-      member.device_share = job.device_share;
-    } else {
-      member.request.gpu = job.devices * 1000;
-    }
-    return member;
+  const ReplayJob& job_of(const Live& live) const { return trace_.jobs[live.job]; }
+  const std::vector<std::uint32_t>& possible(const Live& live) const {
+    return requests_.possible(requests_.kind_of(live.job));
   }
+  static std::int64_t held_by(const ReplayJob& job) { return job.members * job.devices * job.device_share; }
 
-  int admit(std::int64_t now) {
-    int count = 0;
-    for (; arrived_ < trace_.jobs.size() && trace_.jobs[arrived_].arrives_s <= now; ++arrived_, ++count) {
+  /// Whether anybody came.
+  bool admit() {
+    bool any = false;
+    for (; arrived_ < trace_.jobs.size() && trace_.jobs[arrived_].arrives_s <= now_; ++arrived_) {
+      const ReplayJob& job = trace_.jobs[arrived_];
+      if (requests_.possible(requests_.kind_of(arrived_)).empty()) {
+        ++report_.never_fits;
+        continue;
+      }
       Live live;
       live.job = static_cast<std::uint32_t>(arrived_);
-      live.left_s = trace_.jobs[arrived_].runs_s;
-      const std::uint32_t band_list = band_lists_.name(trace_.jobs[arrived_].bands, snapshot_);
-      for (std::int64_t i = 0; i < trace_.jobs[arrived_].members; ++i) {
-        live.members.push_back(member_of(trace_.jobs[arrived_], i));
-        live.members.back().band_list = band_list;
-      }
+      live.left_s = job.runs_s;
+      live.members = requests_.members_of(job);
       live_.push_back(std::move(live));
+      wanted_[job.project] += held_by(job);
+      any = true;
     }
-    return count;
+    return any;
   }
 
-  int finish(std::int64_t now) {
-    const auto has_ended = [now](const Live& live) { return live.runs() && live.started_s + live.left_s <= now; };
-    for (const Live& live : live_)
-      if (has_ended(live)) charge(live, live.started_s + live.left_s);
-    return static_cast<int>(std::erase_if(live_, has_ended));
+  /// Whether anybody ended.
+  bool finish() {
+    const auto has_ended = [this](const Live& live) { return live.runs() && live.ends_s() <= now_; };
+    const std::int64_t before = ended_;
+    for (Live& live : live_) {
+      if (!has_ended(live)) continue;
+      stop(live);
+      wanted_[job_of(live).project] -= held_by(job_of(live));
+      report_.jobs[live.job].ended_s = now_;
+      ++ended_;
+    }
+    if (ended_ != before)
+      std::erase_if(live_, [this](const Live& live) { return report_.jobs[live.job].ended_s >= 0; });
+    return ended_ != before;
   }
 
-  void charge(const Live& live, std::int64_t until_s) {
-    const ReplayJob& job = trace_.jobs[live.job];
-    usage_[job.project].charge(held_by(job) * static_cast<double>(until_s - live.started_s),
-                               static_cast<double>(until_s));
-  }
-  static double held_by(const ReplayJob& job) {
-    return static_cast<double>(job.members * job.devices * job.device_share);
+  /// Charges what it has run and takes its places away. REQUIRES: it holds what it runs on.
+  void stop(Live& live) {
+    const ReplayJob& job = job_of(live);
+    usage_[job.project].charge(static_cast<double>(held_by(job) * (now_ - live.started_s)), static_cast<double>(now_));
+    held_[job.project] -= held_by(job);
+    --running_;
+    rooms_.give_back(live.holdings);
+    live.holdings.clear();
   }
 
   std::int64_t next_event() const {
     std::int64_t next = arrived_ < trace_.jobs.size() ? trace_.jobs[arrived_].arrives_s : INT64_MAX;
     for (const Live& live : live_)
-      if (live.runs()) next = std::min(next, live.started_s + live.left_s);
+      if (live.runs()) next = std::min(next, live.ends_s());
     return next;
   }
 
-  void make_snapshot(std::int64_t now) {
-    snapshot_.now = at_second(now);
-    snapshot_.workloads.clear();
-    snapshot_.members.clear();
+  /// Whether anybody has left, so that another pass has something to give away. Where nobody waits there is nothing to
+  /// decide: who runs stays.
+  bool pass() {
+    bool left = false;
+    for (int round = 0; round < kRoundsMax && running_ < std::ssize(live_); ++round) {
+      make_snapshot();
+      const Plan plan = engine_.pass(snapshot_);
+      ++report_.passes;
+      left |= !plan.preemptions.empty();
+      if (!carry_out(plan)) break;
+    }
+    if (options_.progress) options_.progress(ended_);
+    return left;
+  }
+
+  void make_snapshot() {
+    snapshot_.now = at_second(now_);
     for (std::size_t i = 0; i < usage_.size(); ++i)
-      snapshot_.accounts[i].usage = usage_[i].value_at(static_cast<double>(now));
+      snapshot_.accounts[i].usage = usage_[i].value_at(static_cast<double>(now_));
+    free_slots_.clear();
+    for (const Band& band : snapshot_.bands) free_slots_.push_back(band.slots);
+    std::size_t count = 0;
+    for (const Live& live : live_) {
+      count += live.members.size();
+      for (const Member& member : live.members)
+        for (const Place& place : member.places) free_slots_[place.band] -= place.slots;
+    }
+    // What is overwritten keeps its memory.
+    snapshot_.members.resize(count);
+    snapshot_.workloads.resize(live_.size());
+    snapshot_.band_lists.clear();
+    band_lists_ = {};
+    shown_.assign(requests_.kinds(), {});
+    std::size_t position = 0;
     for (std::uint32_t at = 0; at < live_.size(); ++at) {
-      const Live& live = live_[at];
-      const ReplayJob& job = trace_.jobs[live.job];
-      Workload workload;
-      workload.name = job.name;
-      workload.project = workload.account = job.project;
-      workload.priority = job.priority;
-      workload.preemptible = job.priority < 100;
-      workload.submitted = live.job;
-      workload.submitted_at = at_second(job.arrives_s);
-      // Users say how long it will take, and are right.
-      workload.time_limit = std::chrono::seconds{live.left_s};
-      workload.sets[0].min = job.members;
-      if (live.runs()) {
-        workload.last_start = at_second(live.started_s);
-        workload.ends_by = at_second(live.started_s + live.left_s);
+      show(live_[at], snapshot_.workloads[at]);
+      const bool waits = !live_[at].runs();
+      std::uint32_t band_list = kNone;
+      if (waits) snapshot_.workloads[at].held = !show_bands(live_[at], band_list);
+      for (const Member& member : live_[at].members) {
+        Member& seen = snapshot_.members[position++];
+        seen = member;
+        seen.workload = at;
+        seen.submitted = live_[at].job;
+        seen.band_list = waits ? band_list : list_of(live_[at]);
       }
-      for (const Member& member : live.members) {
-        snapshot_.members.push_back(member);
-        snapshot_.members.back().workload = at;
-        snapshot_.members.back().submitted = live.job;
-      }
-      snapshot_.workloads.push_back(std::move(workload));
     }
   }
 
-  void pass(std::int64_t now) {
-    make_snapshot(now);
-    const Plan plan = engine_.pass(snapshot_);
-    ++report_.passes;
+  void show(const Live& live, Workload& workload) const {
+    const ReplayJob& job = job_of(live);
+    workload.name = job.name;
+    workload.project = workload.account = job.project;
+    workload.priority = job.priority;
+    workload.preemptible = job.priority < 100;
+    workload.submitted = live.job;
+    workload.submitted_at = at_second(job.arrives_s);
+    // Users say how long it will take, and are right.
+    workload.time_limit = std::chrono::seconds{live.left_s};
+    workload.sets[0].min = std::ssize(live.members);
+    workload.held = false;
+    workload.last_start.reset();
+    workload.ends_by.reset();
+    if (!live.runs()) return;
+    workload.last_start = at_second(live.started_s);
+    workload.ends_by = at_second(live.ends_s());
+  }
+
+  /// The bands that could hold it; none if all can.
+  std::uint32_t list_of(const Live& live) {
+    const std::vector<std::uint32_t>& bands = possible(live);
+    return bands.size() == snapshot_.bands.size() ? kNone : band_lists_.name(bands, snapshot_);
+  }
+
+  /// The bands that a waiting job is shown; false if it is held because none has room for what the policy does not see.
+  bool show_bands(const Live& live, std::uint32_t& list) {
+    if (!requests_.by_slots() || job_of(live).devices == 0) {
+      list = requests_.by_slots() ? kNone : list_of(live);
+      return true;
+    }
+    const bool strict = live.refused_at == ended_;
+    Shown& shown = shown_[requests_.kind_of(live.job)][strict ? 1 : 0];
+    if (!shown.known) shown = look_for_bands(live, strict);
+    list = shown.list;
+    return !shown.held;
+  }
+
+  struct Shown {
+    bool known = false;
+    bool held = false;
+    std::uint32_t list = kNone;
+  };
+
+  /// Bands that have slots free and not what else the job needs are left out; for whom a start was refused, also those
+  /// that others would have to leave, until somebody has ended.
+  Shown look_for_bands(const Live& live, bool strict) {
+    const ReplayJob& job = job_of(live);
+    const RoomDemand demand = requests_.demand_of(job);
+    std::vector<std::uint32_t> bands;
+    for (const std::uint32_t band : possible(live)) {
+      const std::int64_t together = requests_.together_on(job, band);
+      const bool no_slots = free_slots_[band] < live.members.front().slots / job.members;
+      if ((no_slots && !strict) || rooms_.room_for(band, demand, together) >= together) bands.push_back(band);
+    }
+    if (bands.size() == snapshot_.bands.size()) return {true, false, kNone};
+    if (bands.empty()) return {true, true, kNone};
+    return {true, false, band_lists_.name(std::move(bands), snapshot_)};
+  }
+
+  /// Whether a start was refused whose slots others might have had.
+  bool carry_out(const Plan& plan) {
     std::vector<Member>& members = snapshot_.members;
+    std::vector<Change> changes;
+    std::vector<std::uint32_t> change_of(live_.size(), kNone);
+    const auto change = [&](std::uint32_t member) -> Change& {
+      std::uint32_t& at = change_of[members[member].workload];
+      if (at == kNone) {
+        at = static_cast<std::uint32_t>(changes.size());
+        changes.push_back({members[member].workload, 0});
+      }
+      return changes[at];
+    };
     for (const Preemption& each : plan.preemptions) {
+      ++change(each.member).told;
       members[each.member].state = MemberState::Pending;
       members[each.member].places.clear();
       members[each.member].device_groups.clear();
     }
     const auto put = [&](const auto& each) {
+      change(each.member);
       members[each.member].state = MemberState::Running;
       members[each.member].places = each.places;
       members[each.member].device_groups = each.device_groups;
@@ -184,130 +294,168 @@ class Replay {
     // Who was told to leave is gone at once, so that promises are kept at once; a reserved time has no place yet.
     for (const Reservation& each : plan.reservations)
       if (!each.places.empty()) put(each);
-    std::vector<bool> was_told(members.size(), false);
-    for (const Preemption& each : plan.preemptions) was_told[each.member] = true;
+    take_over();
+    failed_light_.assign(requests_.kinds(), false);
+    for (const Change& each : changes)
+      if (live_[each.live].runs()) leave(live_[each.live], each.told);
+    bool refused = false;
+    for (const Change& each : changes) refused |= !settle(live_[each.live], each.told);
+    return refused && requests_.by_slots();
+  }
+
+  /// Members of jobs as the plan has left them.
+  void take_over() {
     std::size_t position = 0;
-    for (Live& live : live_) take_over(live, position, was_told, now);
+    for (Live& live : live_)
+      for (Member& member : live.members) {
+        const Member& planned = snapshot_.members[position++];
+        member.state = planned.state;
+        member.places = planned.places;
+        member.device_groups = planned.device_groups;
+      }
   }
 
-  /// What the plan made of the members of one job, beginning at `position`.
-  void take_over(Live& live, std::size_t& position, const std::vector<bool>& was_told, std::int64_t now) {
-    std::size_t running = 0;
-    std::int64_t told = 0;
-    for (Member& member : live.members) {
-      told += was_told[position] ? 1 : 0;
-      member = snapshot_.members[position++];
-      running += member.state == MemberState::Running ? 1 : 0;
-    }
-    const bool runs = running == live.members.size();
+  void leave(Live& live, std::int64_t told) {
     report_.preemptions += told;
-    if (runs) report_.moves += told;
-    if (live.runs() && !runs) {
-      charge(live, now);
-      live.left_s = std::max<std::int64_t>(1, live.left_s - (now - live.started_s));
-      live.started_s = -1;
-    }
-    if (!live.runs() && runs) {
-      live.started_s = now;
-      if (first_starts_[live.job] < 0) first_starts_[live.job] = now;
-    }
+    report_.jobs[live.job].preempted_s.push_back(now_);
+    stop(live);
+    live.left_s = std::max<std::int64_t>(1, live.left_s - (now_ - live.started_s));
+    live.started_s = -1;
   }
 
-  void sample_until(std::int64_t then) {
-    if (next_sample_s_ >= then || arrived_ >= trace_.jobs.size()) return;
-    ReplaySample sample = measure();
-    for (; next_sample_s_ < then; next_sample_s_ += sample_every_s_) {
-      sample.at_s = next_sample_s_;
-      report_.samples.push_back(sample);
+  /// Starts it if all of it has a place with room; false if not, and it was meant to.
+  bool settle(Live& live, std::int64_t told) {
+    const bool meant = std::all_of(live.members.begin(), live.members.end(),
+                                   [](const Member& member) { return !member.places.empty(); });
+    if (meant && take_rooms(live)) {
+      report_.moves += told;
+      begin(live);
+      return true;
     }
+    for (Member& member : live.members) {
+      member.state = MemberState::Pending;
+      member.places.clear();
+      member.device_groups.clear();
+    }
+    if (!meant || is_light(live)) return true;
+    live.refused_at = ended_;
+    return false;
+  }
+
+  bool is_light(const Live& live) const { return requests_.by_slots() && job_of(live).devices == 0; }
+
+  bool take_rooms(Live& live) {
+    if (is_light(live)) return take_light(live);
+    live.holdings = requests_.holdings_of(job_of(live), live.members);
+    if (rooms_.take(live.holdings)) return true;
+    live.holdings.clear();
+    return false;
+  }
+
+  /// Where slots are counted, the plan says who without slots may start; each goes where the least is left beside it.
+  bool take_light(Live& live) {
+    const std::uint32_t kind = requests_.kind_of(live.job);
+    if (failed_light_[kind]) return false;
+    const RoomDemand demand = requests_.demand_of(job_of(live));
+    for (std::int64_t i = 0; i < job_of(live).members; ++i) {
+      std::uint32_t best = kNone;
+      for (const std::uint32_t band : possible(live))
+        if ((best == kNone || rooms_.cpu_left(band) < rooms_.cpu_left(best)) && rooms_.room_for(band, demand, 1) > 0)
+          best = band;
+      std::vector<Holding> holding{{best, demand, kNone}};
+      if (best == kNone || !rooms_.take(holding)) {
+        failed_light_[kind] = true;
+        rooms_.give_back(live.holdings);
+        live.holdings.clear();
+        return false;
+      }
+      live.holdings.push_back(holding.front());
+    }
+    live.members.front().places = {{live.holdings.front().band, 0}};
+    return true;
+  }
+
+  void begin(Live& live) {
+    live.started_s = now_;
+    ++running_;
+    held_[job_of(live).project] += held_by(job_of(live));
+    ReplayOutcome& outcome = report_.jobs[live.job];
+    if (outcome.started_s < 0) outcome.started_s = now_;
+    outcome.bands.clear();
+    for (const Holding& each : live.holdings) outcome.bands.push_back(each.band);
+    std::sort(outcome.bands.begin(), outcome.bands.end());
+    outcome.bands.erase(std::unique(outcome.bands.begin(), outcome.bands.end()), outcome.bands.end());
+  }
+
+  void measure_until(std::int64_t then) {
+    const ReplaySample sample = measure();
+    meter_.hold(sample, then - now_);
+    arriving_.hold(sample, std::min(then, trace_.jobs.back().arrives_s) - now_);
   }
 
   ReplaySample measure() const {
     ReplaySample sample;
-    std::vector<double> held(trace_.projects.size(), 0);
-    std::vector<double> wanted(trace_.projects.size(), 0);
-    std::vector<BandRest> rests(trace_.bands.size());
-    for (std::size_t band = 0; band < rests.size(); ++band)
-      rests[band] = {trace_.bands[band].capacity.gpu, {}, trace_.bands[band].capacity.cpu};
-    std::map<std::pair<std::uint32_t, std::uint32_t>, std::int64_t> shared;
-    double used = 0;
-    for (const Live& live : live_) {
-      const ReplayJob& job = trace_.jobs[live.job];
-      wanted[job.project] += held_by(job);
-      if (!live.runs()) {
-        ++sample.waiting;
-        continue;
-      }
-      held[job.project] += held_by(job);
-      used += held_by(job);
-      for (const Member& member : live.members) {
-        for (const Place& place : member.places) {
-          rests[place.band].cpu_milli -= member.request.cpu;
-          if (member.devices == 0 || !by_devices_) rests[place.band].whole -= member.slots * 1000;
-        }
-        if (by_devices_ && !member.places.empty())
-          for (const std::uint32_t group : member.device_groups)
-            shared[{member.places.front().band, group}] += job.device_share;
-      }
-    }
-    for (const auto& [device, share] : shared) {
-      rests[device.first].whole -= 1000;
-      rests[device.first].parts.push_back(1000 - share);
-    }
-    sample.used = capacity_ > 0 ? used / capacity_ : 0;
-    sample.fragmented = requests_.unusable_part(rests);
-    sample.fairness = fairness(held, equal_shares(wanted, capacity_));
-    return sample;
-  }
-
-  static double fairness(const std::vector<double>& held, const std::vector<double>& entitled) {
+    std::int64_t used = 0;
+    for (const std::int64_t each : held_) used += each;
+    const auto capacity = static_cast<double>(capacity_);
+    sample.used = capacity_ > 0 ? static_cast<double>(used) / capacity : 0;
+    sample.fragmented = rooms_.unusable_part();
+    sample.waiting = static_cast<double>(std::ssize(live_) - running_);
+    const std::vector<double> entitled = equal_shares({wanted_.begin(), wanted_.end()}, capacity);
     std::vector<double> ratios;
-    for (std::size_t i = 0; i < held.size(); ++i)
-      if (entitled[i] > 0) ratios.push_back(held[i] / entitled[i]);
-    return jain_index(ratios);
+    for (std::size_t i = 0; i < held_.size(); ++i)
+      if (entitled[i] > 0) ratios.push_back(static_cast<double>(held_[i]) / entitled[i]);
+    sample.judged = !ratios.empty();
+    sample.fairness = jain_index(ratios);
+    return sample;
   }
 
   void summarise() {
     std::vector<std::vector<std::int64_t>> waits(trace_.projects.size());
     std::vector<std::int64_t> never(trace_.projects.size(), 0);
     std::vector<std::int64_t> all;
+    std::int64_t never_in_all = 0;
     for (std::size_t job = 0; job < trace_.jobs.size(); ++job) {
       const std::uint32_t project = trace_.jobs[job].project;
-      if (first_starts_[job] < 0) {
+      const ReplayOutcome& outcome = report_.jobs[job];
+      if (outcome.started_s < 0) {
         ++never[project];
+        ++never_in_all;
         continue;
       }
-      waits[project].push_back(first_starts_[job] - trace_.jobs[job].arrives_s);
+      if (outcome.ended_s < 0) ++report_.never_ended;
+      waits[project].push_back(outcome.started_s - trace_.jobs[job].arrives_s);
       all.push_back(waits[project].back());
     }
-    std::int64_t never_in_all = 0;
-    for (std::size_t i = 0; i < waits.size(); ++i) {
-      never_in_all += never[i];
+    for (std::size_t i = 0; i < waits.size(); ++i)
       report_.projects.push_back(waits_of(trace_.projects[i], waits[i], never[i]));
-    }
     report_.all = waits_of("all", all, never_in_all);
-    const auto count = static_cast<double>(report_.samples.size());
-    if (count > 0) report_.fairness = 0;
-    for (const ReplaySample& sample : report_.samples) {
-      report_.used += sample.used / count;
-      report_.fragmented += sample.fragmented / count;
-      report_.fairness += sample.fairness / count;
-    }
+    report_.samples = meter_.samples();
+    report_.mean = meter_.mean();
+    if (!arriving_.samples().empty()) report_.while_arriving = arriving_.mean();
   }
 
   const ReplayTrace& trace_;
   const ReplayOptions& options_;
   const PolicyEngine engine_;
-  const TypicalRequests requests_;
-  const bool by_devices_;  ///< The policy places parts of devices.
-  double capacity_ = 0;    ///< Thousandths of devices.
-  std::int64_t sample_every_s_ = 1;
+  const TypicalRequests typical_;
+  const ReplayRequests requests_;
+  ReplayRooms rooms_;
+  std::int64_t now_;
+  ReplayMeter meter_;
+  ReplayMeter arriving_;              ///< Until the last arrival.
+  std::int64_t capacity_ = 0;         ///< Thousandths of devices, as `held_` and `wanted_`.
+  std::vector<std::int64_t> held_;    ///< By project.
+  std::vector<std::int64_t> wanted_;  ///< By project: what runs, and what waits and could run.
   Snapshot snapshot_;
   BandLists band_lists_;
-  std::vector<Live> live_;  ///< By arrival.
+  std::vector<std::int64_t> free_slots_;     ///< By band, at the last snapshot.
+  std::vector<std::array<Shown, 2>> shown_;  ///< By kind: what jobs are shown, and those that were refused.
+  std::vector<bool> failed_light_;           ///< By kind: found no room in this pass.
+  std::vector<Live> live_;                   ///< By arrival.
+  std::int64_t running_ = 0;
+  std::int64_t ended_ = 0;
   std::size_t arrived_ = 0;
-  std::int64_t next_sample_s_ = 0;
-  std::vector<std::int64_t> first_starts_;
   std::vector<UsageTally> usage_;
   ReplayReport report_;
 };

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "supervisor/policy/parts.hpp"
@@ -12,17 +15,30 @@ namespace penstock::policy {
 struct ReplayOptions {
   Parts parts;
   std::int64_t period_s = 10;             ///< A pass comes at most this often, and only when something has changed.
-  std::int64_t samples = 400;             ///< Of the whole time, about.
+  std::int64_t samples = 400;             ///< Of the whole time, from half as many on.
   std::int64_t half_life_s = 7 * 86'400;  ///< Of the usage of a project, for the order by factors.
+  /// Told at each pass how many jobs have ended.
+  std::function<void(std::int64_t ended)> progress;
 };
 
-/// The state of the cluster at one instant.
+/// The cluster over some time: means, weighted by time.
 struct ReplaySample {
-  std::int64_t at_s = 0;
+  std::int64_t at_s = 0;  ///< When it begins.
   double used = 0;        ///< Part of all devices that running jobs asked for.
   double fragmented = 0;  ///< Part of the free devices that a job of the trace, drawn at random, could not use.
-  double fairness = 1;    ///< Jain's index over projects that want something, of what they hold over their entitlement.
-  std::int64_t waiting = 0;
+  /// Jain's index over projects that want something, of what they hold over their entitlement; 0 while nobody holds
+  /// anything. What no band could hold is not wanted.
+  double fairness = 1;
+  bool judged = false;  ///< Somebody wants something: otherwise there is no fairness to speak of.
+  double waiting = 0;
+};
+
+/// What became of one job.
+struct ReplayOutcome {
+  std::int64_t started_s = -1;            ///< First; -1: never.
+  std::int64_t ended_s = -1;              ///< -1: never.
+  std::vector<std::int64_t> preempted_s;  ///< Also where it got another place at once.
+  std::vector<std::uint32_t> bands;       ///< Where it was last, ascending.
 };
 
 /// What became of the jobs of one project, or of all.
@@ -40,20 +56,24 @@ struct ReplayReport {
   std::vector<ReplaySample> samples;
   std::vector<ReplayWaits> projects;
   ReplayWaits all;
+  std::vector<ReplayOutcome> jobs;  ///< As in the trace.
   std::int64_t passes = 0;
   std::int64_t preemptions = 0;
-  std::int64_t moves = 0;  ///< Of them: who got another place at once.
-  std::int64_t ended_s = 0;
-  // Weighted by time, while jobs still arrive.
-  double used = 0;
-  double fragmented = 0;
-  double fairness = 1;
+  std::int64_t moves = 0;        ///< Of them: who got another place at once.
+  std::int64_t never_fits = 0;   ///< Jobs that no band could hold if it were empty: nobody waits for them.
+  std::int64_t never_ended = 0;  ///< Jobs that started, had to leave, and never ran again.
+  std::int64_t ended_s = 0;      ///< When the last job ended.
+  ReplaySample mean;             ///< From the first arrival to the last end.
+  std::optional<ReplaySample> while_arriving;  ///< From the first arrival to the last, if they are not one instant.
 };
 
 /// Runs until nobody runs and nobody who waits can start. A preempted job goes on later from where it was, as with a
-/// checkpoint that costs nothing. Presets that count slots see whole devices: a part of one takes all of it, and a job
-/// without devices a light place. Entitlements for the fairness index are the max-min shares of equal projects.
-/// Deterministic. REQUIRES: a trace as `read_trace` makes it. Cost: a pass for each change of the cluster.
+/// checkpoint that costs nothing. As the supervisor shows them, presets that count slots see a gang as one member,
+/// parts of devices by the largest part that all are multiples of, and neither CPU nor memory: a start on a band
+/// without room for those, or whose devices are too broken up, is refused, and the job is shown the bands with room
+/// only. Jobs without devices go wherever there is room. Entitlements for the fairness index are the max-min shares of
+/// equal projects. Deterministic. REQUIRES: a trace as `read_trace` makes it. Cost: a pass for each change while jobs
+/// wait.
 ReplayReport replay(const ReplayTrace& trace, const ReplayOptions& options);
 
 }  // namespace penstock::policy

@@ -14,7 +14,8 @@ double jain_index(const std::vector<double>& amounts) {
     sum += amount;
     squares += amount * amount;
   }
-  return squares > 0 ? sum * sum / (static_cast<double>(amounts.size()) * squares) : 1;
+  if (squares > 0) return sum * sum / (static_cast<double>(amounts.size()) * squares);
+  return amounts.empty() ? 1 : 0;
 }
 
 std::vector<double> equal_shares(const std::vector<double>& wanted, double capacity) {
@@ -55,28 +56,104 @@ TypicalRequests::TypicalRequests(const ReplayTrace& trace) {
     kinds_.push_back({std::get<0>(kind), std::get<1>(kind), std::get<2>(kind), count});
   std::stable_sort(kinds_.begin(), kinds_.end(), [](const Kind& a, const Kind& b) { return a.count > b.count; });
   if (kinds_.size() > kKindsMax) kinds_.resize(kKindsMax);
+  for (const Kind& kind : kinds_) all_ += kind.count;
+}
+
+RestValue TypicalRequests::value_of(const BandRest& band) const {
+  RestValue value{band.whole, 0};
+  std::int64_t largest_part = 0;
+  for (const std::int64_t part : band.parts) {
+    value.free += part;
+    largest_part = std::max(largest_part, part);
+  }
+  if (value.free == 0) return value;
+  for (const Kind& kind : kinds_) {
+    const bool by_part = kind.share < 1000 && largest_part >= kind.share;
+    const bool fits = (by_part || band.whole >= kind.devices * 1000) && band.cpu_milli >= kind.cpu_milli;
+    if (!fits) value.unusable += value.free * kind.count;
+  }
+  return value;
+}
+
+double TypicalRequests::unusable_part(const RestValue& sum) const {
+  if (sum.free == 0 || all_ == 0) return 0;
+  return static_cast<double>(sum.unusable) / static_cast<double>(all_) / static_cast<double>(sum.free);
 }
 
 double TypicalRequests::unusable_part(const std::vector<BandRest>& bands) const {
-  double free = 0;
-  double unusable = 0;
-  double all = 0;
-  for (const Kind& kind : kinds_) all += static_cast<double>(kind.count);
-  for (const BandRest& band : bands) {
-    double here = static_cast<double>(band.whole);
-    std::int64_t largest_part = 0;
-    for (const std::int64_t part : band.parts) {
-      here += static_cast<double>(part);
-      largest_part = std::max(largest_part, part);
-    }
-    free += here;
-    for (const Kind& kind : kinds_) {
-      const bool by_part = kind.share < 1000 && largest_part >= kind.share;
-      const bool fits = (by_part || band.whole >= kind.devices * 1000) && band.cpu_milli >= kind.cpu_milli;
-      if (!fits) unusable += here * static_cast<double>(kind.count) / all;
-    }
-  }
-  return free > 0 ? unusable / free : 0;
+  RestValue sum;
+  for (const BandRest& band : bands) sum += value_of(band);
+  return unusable_part(sum);
 }
+
+void ReplayMeter::Sum::add(const ReplaySample& sample, double for_s) {
+  seconds += for_s;
+  used += sample.used * for_s;
+  fragmented += sample.fragmented * for_s;
+  waiting += sample.waiting * for_s;
+  if (!sample.judged) return;
+  fairness += sample.fairness * for_s;
+  judged += for_s;
+}
+
+void ReplayMeter::Sum::add(const Sum& other) {
+  seconds += other.seconds;
+  used += other.used;
+  fragmented += other.fragmented;
+  fairness += other.fairness;
+  judged += other.judged;
+  waiting += other.waiting;
+}
+
+ReplaySample ReplayMeter::Sum::mean() const {
+  ReplaySample sample;
+  if (seconds == 0) return sample;
+  sample.used = used / seconds;
+  sample.fragmented = fragmented / seconds;
+  sample.waiting = waiting / seconds;
+  sample.judged = judged > 0;
+  if (sample.judged) sample.fairness = fairness / judged;
+  return sample;
+}
+
+ReplayMeter::ReplayMeter(std::int64_t begins_s, std::int64_t samples_max)
+    : begins_s_(begins_s), samples_max_(static_cast<std::size_t>(std::max<std::int64_t>(2, samples_max))) {}
+
+void ReplayMeter::hold(const ReplaySample& now, std::int64_t seconds) {
+  if (seconds <= 0) return;
+  all_.add(now, static_cast<double>(seconds));
+  // As few steps as there are samples, however long it lasts.
+  while ((passed_s_ + seconds - 1) / span_s_ >= static_cast<std::int64_t>(samples_max_)) halve();
+  while (seconds > 0) {
+    const auto at = static_cast<std::size_t>(passed_s_ / span_s_);
+    if (at >= sums_.size()) sums_.resize(at + 1);
+    const std::int64_t here = std::min(seconds, span_s_ * (static_cast<std::int64_t>(at) + 1) - passed_s_);
+    sums_[at].add(now, static_cast<double>(here));
+    passed_s_ += here;
+    seconds -= here;
+  }
+}
+
+void ReplayMeter::halve() {
+  for (std::size_t i = 0; i < sums_.size(); ++i) {
+    if (i % 2 == 1)
+      sums_[i / 2].add(sums_[i]);
+    else if (i > 0)
+      sums_[i / 2] = sums_[i];
+  }
+  sums_.resize((sums_.size() + 1) / 2);
+  span_s_ *= 2;
+}
+
+std::vector<ReplaySample> ReplayMeter::samples() const {
+  std::vector<ReplaySample> all;
+  for (std::size_t i = 0; i < sums_.size(); ++i) {
+    all.push_back(sums_[i].mean());
+    all.back().at_s = begins_s_ + span_s_ * static_cast<std::int64_t>(i);
+  }
+  return all;
+}
+
+ReplaySample ReplayMeter::mean() const { return all_.mean(); }
 
 }  // namespace penstock::policy

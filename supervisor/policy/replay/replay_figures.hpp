@@ -8,7 +8,7 @@
 
 namespace penstock::policy {
 
-/// (sum x)^2 / (n * sum x^2): 1 if all are equal, 1/n if one has everything; 1 for nobody.
+/// (sum x)^2 / (n * sum x^2): 1 if all are equal, 1/n if one has everything, 0 if nobody has anything; 1 for nobody.
 double jain_index(const std::vector<double>& amounts);
 
 /// Max-min shares of equals: everybody gets what he wants, or as much as anybody.
@@ -23,6 +23,15 @@ struct BandRest {
   std::int64_t cpu_milli = 0;
 };
 
+/// What is free, in thousandths of devices, and of it what requests could not use, times the number of requests. Whole
+/// numbers, so that sums may be kept up to date without losing anything.
+struct RestValue {
+  std::int64_t free = 0;
+  std::int64_t unusable = 0;
+  RestValue& operator+=(const RestValue& other) { return free += other.free, unusable += other.unusable, *this; }
+  RestValue& operator-=(const RestValue& other) { return free -= other.free, unusable -= other.unusable, *this; }
+};
+
 /// Requests for devices of a trace, counted by kind.
 class TypicalRequests {
  public:
@@ -30,6 +39,8 @@ class TypicalRequests {
   /// Over all requests, weighted by how often they come: the part of what is free that is on bands where one does not
   /// fit. 0 if nothing is free.
   double unusable_part(const std::vector<BandRest>& bands) const;
+  double unusable_part(const RestValue& sum) const;
+  RestValue value_of(const BandRest& band) const;
 
  private:
   struct Kind {
@@ -40,6 +51,42 @@ class TypicalRequests {
   };
   static constexpr std::size_t kKindsMax = 48;  ///< The most frequent ones; the others are left out.
   std::vector<Kind> kinds_;
+  std::int64_t all_ = 0;
+};
+
+/// A figure of the cluster over time: held for some time each, as means over equal spans. The spans double when there
+/// are too many, so that nobody has to know beforehand how long it will take.
+class ReplayMeter {
+ public:
+  ReplayMeter(std::int64_t begins_s, std::int64_t samples_max);
+
+  /// The state is `now` for so many seconds from where the last call ended.
+  void hold(const ReplaySample& now, std::int64_t seconds);
+  /// By time; the last span may be shorter than the others.
+  std::vector<ReplaySample> samples() const;
+  /// The mean of all. Of nothing: that of an idle cluster.
+  ReplaySample mean() const;
+
+ private:
+  struct Sum {
+    double seconds = 0;
+    double used = 0;
+    double fragmented = 0;
+    double fairness = 0;
+    double judged = 0;  ///< Seconds in which somebody wanted something.
+    double waiting = 0;
+    void add(const ReplaySample& sample, double for_s);
+    void add(const Sum& other);
+    ReplaySample mean() const;
+  };
+  void halve();
+
+  std::int64_t begins_s_;
+  std::size_t samples_max_;
+  std::int64_t span_s_ = 1;
+  std::int64_t passed_s_ = 0;
+  std::vector<Sum> sums_;
+  Sum all_;
 };
 
 }  // namespace penstock::policy

@@ -57,8 +57,9 @@ std::vector<Band> equal_trace_bands(std::uint32_t count, std::int64_t devices);
 /// Jobs from either of two formats, told apart by the first line. Ours:
 /// `name,project,arrives_s,runs_s,members,devices,device_share,cpu_milli,memory_mib,priority`; and the Alibaba GPU 2023
 /// list of pods, where the service class is the project. Values may stand in quotes, with commas in them; what else is
-/// odd in lists of others is counted. Error: ParseError with the line.
-Result<ReplayTrace> read_trace(std::string_view text, std::vector<Band> bands);
+/// odd in lists of others is counted. Some of those lists say no times: with `untimed_runs_s` above 0 their jobs all come
+/// at 0 and run for so long. Error: ParseError with the line; a column that is misspelt, missing or there twice is one.
+Result<ReplayTrace> read_trace(std::string_view text, std::vector<Band> bands, std::int64_t untimed_runs_s = 0);
 
 /// How a trace is generated.
 struct TraceShape {

@@ -54,6 +54,53 @@ TEST(ReadTrace, NamesTheLineOfAMistake) {
   EXPECT_FALSE(read_trace_bands("sn,gpu\n"));
 }
 
+TEST(ReadTrace, TakesNoAmountApart) {
+  const auto refused = [](const std::string& line) {
+    const auto trace = read_trace(std::string{kPods} + line, equal_trace_bands(1, 1));
+    return trace ? std::string{"accepted"} : trace.error().message;
+  };
+  EXPECT_EQ(refused("a,1,1,1.9,1000,,LS,Running,1,2,1\n"), "`num_gpu` is no whole number: 1.9");
+  EXPECT_EQ(refused("a,1,1,1,460.7,,LS,Running,1,2,1\n"), "`gpu_milli` is no whole number: 460.7");
+  EXPECT_EQ(refused("a,1,1,1.5abc,1000,,LS,Running,1,2,1\n"), "`num_gpu` is no whole number: 1.5abc");
+  EXPECT_EQ(refused("a,1,1,1.,1000,,LS,Running,1,2,1\n"), "`num_gpu` is no whole number: 1.");
+  EXPECT_EQ(refused("a,1,1,1.00,1000.0,nan,NaN,Running,1,2,1\n"), "accepted");
+  EXPECT_EQ(refused(""), "the list has no jobs");
+}
+
+TEST(ReadTrace, NamesAColumnThatIsMisspeltMissingOrThereTwice) {
+  const auto refused = [](const std::string& text) {
+    const auto trace = read_trace(text, equal_trace_bands(1, 1));
+    return trace ? std::string{"accepted"} : trace.error().message + "; " + trace.error().remedy;
+  };
+  const std::string docs = "; see docs/policy.md for the formats";
+  EXPECT_EQ(refused("name,project,arrives_s,runs_s,device\nj,a,0,1,1\n"),
+            "no column `device` is known; did you mean 'devices'?");
+  EXPECT_EQ(refused("name,project,arrives_s,runs_s,prio\nj,a,0,1,1\n"), "no column `prio` is known" + docs);
+  EXPECT_EQ(refused("name,arrives_s,runs_s\nj,0,1\n"), "the column `project` is missing" + docs);
+  EXPECT_EQ(refused("name,project,runs_s,arrives_s,runs_s\nj,a,0,1,1\n"),
+            "the column `runs_s` stands there twice" + docs);
+  EXPECT_EQ(refused("name,cpu_milli,memory_mib,num_gpu,gpu_milli,creation_time\nj,1,1,1,1,1\n"),
+            "the column `deletion_time` is missing" + docs);
+}
+
+TEST(ReadTrace, AListWithoutTimesNeedsALifetime) {
+  const std::string list = "name,cpu_milli,memory_mib,num_gpu,gpu_milli\nj,1,1,1,500\n";
+  const auto refused = read_trace(list, equal_trace_bands(1, 1));
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().remedy.find("--lifetime"), std::string::npos);
+  const auto trace = read_trace(list, equal_trace_bands(1, 1), 600);
+  ASSERT_TRUE(trace) << to_string(trace.error());
+  EXPECT_EQ(trace->jobs[0].runs_s, 600);
+  EXPECT_EQ(trace->odd, (TraceOddities{.without_class = 1}));
+}
+
+TEST(ReadTrace, EachBandHasANameOfItsOwn) {
+  const std::string first = "sn,cpu_milli,memory_mib,gpu,model\na,1,1,1,\n";
+  EXPECT_TRUE(read_trace_bands(first));
+  EXPECT_FALSE(read_trace_bands(first + "a,1,1,1,\n"));
+  EXPECT_FALSE(read_trace_bands(first + ",1,1,1,\n"));
+}
+
 /// The public lists have all of these.
 TEST(ReadTrace, CountsWhatIsOddInListsOfOthers) {
   const auto bands =

@@ -9,6 +9,7 @@ TEST(ReplayFigures, JainsIndex) {
   EXPECT_DOUBLE_EQ(jain_index({}), 1);
   EXPECT_DOUBLE_EQ(jain_index({3, 3, 3}), 1);
   EXPECT_DOUBLE_EQ(jain_index({1, 0, 0, 0}), 0.25);
+  EXPECT_DOUBLE_EQ(jain_index({0, 0}), 0);
 }
 
 TEST(ReplayFigures, EqualSharesGiveWhatIsLeftToThoseWhoWantMore) {
@@ -32,6 +33,25 @@ TEST(ReplayFigures, WhatAJobCannotUseIsFragmented) {
   EXPECT_DOUBLE_EQ(requests.unusable_part({{0, {500}, 0}}), 0.5);
   EXPECT_DOUBLE_EQ(requests.unusable_part({{2000, {}, 0}}), 0);
   EXPECT_DOUBLE_EQ(requests.unusable_part({{0, {}, 0}}), 0);
+}
+
+TEST(ReplayFigures, AMeterNeedsNoMoreSpansThanItWasGivenHoweverLongItTakes) {
+  ReplayMeter meter{100, 4};
+  meter.hold({.used = 1, .fairness = 0.5, .judged = true, .waiting = 2}, 3);
+  ASSERT_EQ(meter.samples().size(), 3U);
+  meter.hold({.used = 0}, 9);  // 12 s in 3 spans of 4.
+  const std::vector<ReplaySample> samples = meter.samples();
+  ASSERT_EQ(samples.size(), 3U);
+  EXPECT_EQ(samples[0].at_s, 100);
+  EXPECT_EQ(samples[1].at_s, 104);
+  EXPECT_DOUBLE_EQ(samples[0].used, 0.75);
+  EXPECT_DOUBLE_EQ(samples[0].fairness, 0.5);  // Nobody is judged while nobody wants anything.
+  EXPECT_DOUBLE_EQ(samples[1].used, 0);
+  EXPECT_FALSE(samples[1].judged);
+  EXPECT_DOUBLE_EQ(meter.mean().used, 0.25);
+  EXPECT_DOUBLE_EQ(meter.mean().waiting, 0.5);
+  meter.hold({.used = 1}, std::int64_t{1} << 40);
+  EXPECT_LE(meter.samples().size(), 4U);
 }
 
 }  // namespace

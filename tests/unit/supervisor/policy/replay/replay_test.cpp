@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
+
 #include "tests/support/policy_builder.hpp"
 
 namespace penstock::policy {
@@ -41,13 +44,153 @@ TEST(Replay, PreemptionGoesOnWhereItWas) {
   EXPECT_EQ(report.ended_s, 150);  // No second of work is done twice.
 }
 
-TEST(Replay, PartsOfADeviceRunSideBySideOnlyUnderThePolicyThatPlacesThem) {
+TEST(Replay, PartsOfADeviceRunSideBySideUnderEveryPreset) {
   const ReplayTrace trace =
-      trace_of({{.name = "x", .project = 0, .arrives_s = 0, .runs_s = 100, .devices = 1, .device_share = 500},
+      trace_of({{.name = "x", .project = 0, .arrives_s = 0, .runs_s = 100, .devices = 1, .device_share = 460},
                 {.name = "y", .project = 0, .arrives_s = 0, .runs_s = 100, .devices = 1, .device_share = 500}},
                equal_trace_bands(1, 1));
-  EXPECT_EQ(replay(trace, {.parts = parts_named("quota")}).all.max_s, 0);
-  EXPECT_EQ(replay(trace, {.parts = parts_named("priority")}).all.max_s, 100);
+  for (const Preset* each = presets(); !each->name.empty(); ++each)
+    EXPECT_EQ(replay(trace, {.parts = each->parts}).all.max_s, 0) << each->name;
+}
+
+TEST(Replay, APartIsOneOfASingleDevice) {
+  // Two fifths are free of each of two devices: together four, and nobody can use more than two of one.
+  std::vector<ReplayJob> jobs;
+  for (const char* name : {"x", "y", "z"})
+    jobs.push_back({.name = name, .project = 0, .arrives_s = 0, .runs_s = 100, .devices = 1, .device_share = 600});
+  const ReplayTrace trace = trace_of(std::move(jobs), equal_trace_bands(1, 2));
+  for (const Preset* each = presets(); !each->name.empty(); ++each) {
+    const ReplayReport report = replay(trace, {.parts = each->parts});
+    EXPECT_EQ(report.all.max_s, 100) << each->name;
+    EXPECT_EQ(report.ended_s, 200) << each->name;
+  }
+}
+
+/// As many jobs as there are devices run at a time; all figures can be told beforehand.
+TEST(Replay, JobsThatComeTogetherAreMeasuredToTheEnd) {
+  std::vector<ReplayJob> jobs;
+  for (int i = 0; i < 100; ++i)
+    jobs.push_back({.name = "j" + std::to_string(i),
+                    .project = static_cast<std::uint32_t>(i % 2),
+                    .arrives_s = 0,
+                    .runs_s = 100,
+                    .devices = 1});
+  const ReplayTrace trace = trace_of(std::move(jobs), equal_trace_bands(1, 2));
+  for (const char* name : {"fair_share_max_min", "priority", "quota", "multifactor"}) {
+    const ReplayReport report = replay(trace, {.parts = parts_named(name)});
+    EXPECT_EQ(report.ended_s, 5000) << name;
+    EXPECT_DOUBLE_EQ(report.mean.used, 1) << name;
+    EXPECT_DOUBLE_EQ(report.mean.waiting, 49) << name;  // 98, 96, ... 0
+    EXPECT_FALSE(report.while_arriving) << name;
+    EXPECT_GE(report.samples.size(), 200U) << name;
+    EXPECT_LE(report.samples.size(), 400U) << name;
+    for (const ReplaySample& each : report.samples) EXPECT_DOUBLE_EQ(each.used, 1) << name;
+  }
+}
+
+TEST(Replay, FiguresAreWeightedByTime) {
+  // 10 s on one of two devices, 90 s on nothing, 100 s on both.
+  const ReplayTrace trace = trace_of({{.name = "x", .project = 0, .arrives_s = 0, .runs_s = 10, .devices = 1},
+                                      {.name = "y", .project = 1, .arrives_s = 100, .runs_s = 100, .devices = 2}},
+                                     equal_trace_bands(1, 2));
+  const ReplayReport report = replay(trace, {.parts = parts_named("priority")});
+  EXPECT_DOUBLE_EQ(report.mean.used, (10 * 0.5 + 100) / 200);
+  ASSERT_TRUE(report.while_arriving);
+  EXPECT_DOUBLE_EQ(report.while_arriving->used, 0.05);
+  double used = 0;
+  for (const ReplaySample& each : report.samples) used += each.used / 200;
+  EXPECT_NEAR(used, 105.0 / 200, 1e-9);  // One each second.
+}
+
+TEST(Replay, AGangHasAllOfItsPlacesOrNone) {
+  std::vector<ReplayJob> jobs{
+      {.name = "too-large", .project = 0, .arrives_s = 0, .runs_s = 10, .members = 9, .devices = 1}};
+  for (int i = 1; i <= 20; ++i)
+    jobs.push_back({.name = "s" + std::to_string(i), .project = 1, .arrives_s = 10 * i, .runs_s = 10, .devices = 1});
+  const ReplayTrace behind = trace_of(std::move(jobs), equal_trace_bands(1, 8));
+  const ReplayTrace two =
+      trace_of({{.name = "A", .project = 0, .arrives_s = 0, .runs_s = 100, .members = 6, .devices = 1},
+                {.name = "B", .project = 1, .arrives_s = 50, .runs_s = 100, .members = 6, .devices = 1},
+                {.name = "C", .project = 0, .arrives_s = 3000, .runs_s = 10, .devices = 1}},
+               equal_trace_bands(1, 8));
+  for (const Preset* each = presets(); !each->name.empty(); ++each) {
+    const ReplayReport first = replay(behind, {.parts = each->parts});
+    EXPECT_EQ(first.all.never_started, 1) << each->name;
+    EXPECT_EQ(first.never_fits, 1) << each->name;
+    EXPECT_EQ(first.projects[1].max_s, 0) << each->name;
+    const ReplayReport second = replay(two, {.parts = each->parts});
+    EXPECT_EQ(second.all.never_started, 0) << each->name;
+    EXPECT_EQ(second.never_ended, 0) << each->name;
+    EXPECT_EQ(second.jobs[2].started_s, 3000) << each->name;
+    EXPECT_LE(std::max(second.jobs[0].ended_s, second.jobs[1].ended_s), 400) << each->name;
+  }
+}
+
+TEST(Replay, NobodyWaitsForOrIsJudgedByWhatNoBandCouldHold) {
+  const ReplayTrace trace = trace_of({{.name = "large", .project = 0, .arrives_s = 0, .runs_s = 9, .devices = 9},
+                                      {.name = "x", .project = 1, .arrives_s = 0, .runs_s = 100, .devices = 8}},
+                                     equal_trace_bands(1, 8));
+  for (const Preset* each = presets(); !each->name.empty(); ++each) {
+    const ReplayReport report = replay(trace, {.parts = each->parts});
+    EXPECT_EQ(report.never_fits, 1) << each->name;
+    EXPECT_DOUBLE_EQ(report.mean.fairness, 1) << each->name;
+    EXPECT_DOUBLE_EQ(report.mean.waiting, 0) << each->name;
+  }
+}
+
+TEST(Replay, NoBandIsOverItsProcessorsOrMemoryUnderAnyPreset) {
+  std::vector<ReplayJob> light;
+  std::vector<ReplayJob> with_devices;
+  for (int i = 0; i < 50; ++i) {
+    light.push_back({.name = "p" + std::to_string(i), .arrives_s = 0, .runs_s = 100, .cpu_milli = 32'000});
+    with_devices.push_back(
+        {.name = "d" + std::to_string(i), .arrives_s = 0, .runs_s = 100, .devices = 1, .memory_mib = 48 << 10});
+  }
+  // 96 processors hold three, and 128 GiB two beside each other.
+  const ReplayTrace processors = trace_of(std::move(light), equal_trace_bands(1, 6));
+  const ReplayTrace memory = trace_of(std::move(with_devices), [] {
+    std::vector<Band> bands = equal_trace_bands(2, 8);
+    for (Band& each : bands) each.capacity.memory = std::int64_t{128} << 30;
+    return bands;
+  }());
+  for (const Preset* each = presets(); !each->name.empty(); ++each) {
+    EXPECT_EQ(replay(processors, {.parts = each->parts}).ended_s, 1700) << each->name;  // 17 times 3.
+    EXPECT_EQ(replay(memory, {.parts = each->parts}).ended_s, 1300) << each->name;      // 13 times 4.
+  }
+}
+
+/// Whoever is recomputed from what is told of each job: no band over anything, at any time.
+TEST(Replay, WhatIsToldOfJobsAddsUp) {
+  const TraceText text = generate_trace({.seed = 3, .jobs = 400, .bands = 12, .load_percent = 120});
+  const auto bands = read_trace_bands(text.nodes);  // tidy: foreign
+  ASSERT_TRUE(bands);
+  const auto trace = read_trace(text.pods, *bands);  // tidy: foreign
+  ASSERT_TRUE(trace) << to_string(trace.error());
+  for (const char* name : {"priority", "quota", "multifactor"}) {
+    const ReplayReport report = replay(*trace, {.parts = parts_named(name), .period_s = 60});
+    double used = 0;
+    for (std::size_t i = 0; i < trace->jobs.size(); ++i) {
+      const ReplayJob& job = trace->jobs[i];
+      const ReplayOutcome& outcome = report.jobs[i];
+      ASSERT_GE(outcome.started_s, job.arrives_s) << name;
+      if (outcome.preempted_s.empty()) {
+        EXPECT_EQ(outcome.ended_s, outcome.started_s + job.runs_s) << name;
+      }
+      ASSERT_EQ(outcome.bands.size(), 1U) << name;
+      used += static_cast<double>(job.runs_s * job.devices * job.device_share);
+      Resources sum;  // Of all that begin where this one does, and have not ended.
+      for (std::size_t k = 0; k < trace->jobs.size(); ++k)
+        if (report.jobs[k].bands == outcome.bands && report.jobs[k].preempted_s.empty() &&
+            report.jobs[k].started_s <= outcome.started_s && outcome.started_s < report.jobs[k].ended_s)
+          sum += {trace->jobs[k].cpu_milli, trace->jobs[k].memory_mib << 20,
+                  trace->jobs[k].devices * trace->jobs[k].device_share};
+      EXPECT_TRUE(sum.within(trace->bands[outcome.bands.front()].capacity)) << name << " " << job.name;
+    }
+    double capacity = 0;
+    for (const Band& band : trace->bands) capacity += static_cast<double>(band.capacity.gpu);
+    const auto span = static_cast<double>(report.ended_s - trace->jobs.front().arrives_s);
+    EXPECT_NEAR(report.mean.used, used / capacity / span, 1e-9) << name;
+  }
 }
 
 TEST(Replay, WhoNeverFitsIsCounted) {
@@ -67,7 +210,7 @@ TEST(Replay, EveryPresetPlaysTheGeneratedTrace) {
     const ReplayReport report = replay(*trace, {.parts = each->parts, .period_s = 60});
     EXPECT_EQ(report.all.jobs, 300) << each->name;
     EXPECT_EQ(report.all.never_started, 0) << each->name;
-    EXPECT_GT(report.used, 0) << each->name;
+    EXPECT_GT(report.mean.used, 0) << each->name;
     for (const ReplaySample& sample : report.samples) {
       EXPECT_LE(sample.used, 1) << each->name;
       EXPECT_GE(sample.fairness, 0) << each->name;
