@@ -1,6 +1,7 @@
 """Dask collections on Penstock: `dask.config.set(scheduler=penstock.dask.get)`."""
 # tidy: foreign-file task, tasks, scheduler, dependents
 import contextlib
+import functools
 import threading
 from typing import Any, Callable, Dict, Iterable, Optional
 
@@ -13,7 +14,11 @@ from penstock import _chains, _graph, _losses, _nodes, _order, _wire
 from penstock._builder import Job
 from penstock._client import Client, Path, Workers
 from penstock._futures import Future, collecting
-from penstock.errors import ResultLost, lost_loan
+from penstock.errors import PenstockError, ResultLost, lost_loan
+
+# Where nothing else is said, Dask would shuffle through files of one host; see `refuse_files_of_one_host`.
+OLD_SHUFFLE = {} if "shuffle" in dask.config.deprecations else {"shuffle": "tasks"}  # Its name until 2023.
+dask.config.update_defaults({"dataframe": {"shuffle": {"method": "tasks"}}, **OLD_SHUFFLE})
 
 ANNOTATIONS = ("priority", "retries", "resources", "workers")
 PROGRAMS_MAX = 2000  # Functions of a graph beyond these travel with their subtasks.
@@ -141,6 +146,18 @@ def _is_literal(task):
     """Whether it goes as it is: one of Dask's, or a chunk of an array that is here."""
     return isinstance(task, _nodes.LITERAL) or (
         not isinstance(task, (list, tuple, str, _nodes.NODE)) and sizeof(task) >= _graph.LARGE_BYTES)
+
+
+def refuse_files_of_one_host(function):
+    """Partd's: workers elsewhere do not see them, and a subtask that runs again appends its rows once more."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    kind = function if isinstance(function, type) else type(function)
+    if kind.__name__ == "maybe_buffered_partd" or (kind.__module__ or "").partition(".")[0] == "partd":
+        raise PenstockError(
+            "goes through files of one host: rows would be lost on several, and doubled when a runner dies",
+            subject="a shuffle by 'disk'", remedy="shuffle by 'tasks', the default once penstock.dask is imported; where 'disk' is "
+            'set: dask.config.set({"dataframe.shuffle.method": "tasks"})')
 
 
 def _call(function, *arguments, **keywords):
@@ -332,6 +349,7 @@ class _Conversion:
         if len(self.contents) >= PROGRAMS_MAX:
             return self.template_of(_call, (function, *arguments), options) if function is not _call else (
                 self.columns.template(_call, options), arguments)
+        refuse_files_of_one_host(function)
         program = _wire.pack_program(function)
         number = self.contents.get((program, options.key))
         if number is None:
