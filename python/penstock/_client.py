@@ -18,6 +18,7 @@ from penstock._connection import Connection
 from penstock._futures import Future, closed, collecting, forked
 from penstock._lending import Lending
 from penstock._news import Plain
+from penstock._programs import program_of
 from penstock.errors import ClientClosed, NotSerializable, PenstockError, ResultLost
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ class Client:
         runner = self._command.other(files, environment, python, working_directory)
         options = _graph.options_from(self._options, retries, priority, resources, workers, memory, slots, time_limit,
                                       True, runner, memory_max)
-        return self._submit(function, args, kwargs, key, options)
+        return self._submit(program_of(function), args, kwargs, key, options)
 
     def map(self, function: Callable[..., Any], *iterables: Iterable[Any], retries: int = 0, priority: int = 0,
             key: Optional[str] = None, **keywords: Any) -> List[Future]:
@@ -113,7 +114,8 @@ class Client:
         theirs = {name: keywords.pop(name) for name in RUNNER_OPTIONS if name in keywords}
         options = _graph.Options(retries, priority, worker=keywords.pop("workers", None), keep_going=True,
                                  runner=self._command.other(**theirs), **ours)
-        return [self._submit(function, args, keywords, f"{key}-{i}" if key else None, options)
+        program = program_of(function)
+        return [self._submit(program, args, keywords, f"{key}-{i}" if key else None, options)
                 for i, args in enumerate(zip(*iterables))]
 
     def scatter(self, data: Any, key: Optional[str] = None) -> Any:
@@ -263,10 +265,9 @@ class Client:
         if self._closing or self._connection.is_refused():  # The latter comes first.
             raise forked() if self._forked else closed()
 
-    def _submit(self, function, args, kwargs, key, options):
+    def _submit(self, program, args, kwargs, key, options):
         self._check_open()
-        name, shared = _wire.name_of(function), []
-        what = f"an argument of {name}"
+        shared, what = [], f"an argument of {program.name}"
 
         def place_of(datum):
             known = self._pending_shared.get(datum)
@@ -283,12 +284,12 @@ class Client:
             if future.client is not self:
                 raise ValueError(f"{future!r} belongs to another client")
         future = Future(self, key)
-        call = Call(future, function, payload, inputs.futures, shared, options)
+        call = Call(future, program, payload, inputs.futures, shared, options)
         with self._lock:
             self._check_open()  # From here on `close` sees it.
             if key is None:
                 self._numbers += 1
-                future.key = f"{name}-{self._numbers}"
+                future.key = f"{program.name}-{self._numbers}"
             self._enqueue(call, future)
         return future
 
@@ -377,7 +378,7 @@ class Client:
             try:
                 reads = [*call.inputs, *call.shared]
                 edges = [number_of(other) for other in reads]
-                template = graph.template(call.function, call.options)
+                template = graph.template(call.program, call.options)
             except Exception as error:
                 future._fail(error)
                 continue
@@ -447,12 +448,11 @@ class Client:
 
     def _scattered(self, value, key):
         self._check_open()
-        _wire.pickle_with_buffers(value, "a scattered object")
+        datum = _wire.pack(value, "a scattered object")  # As it is now.
         with self._lock:
             self._numbers += 1
             future = Future(self, key or f"scattered-{self._numbers}")
-        future._succeed()
-        future._keep(value, None)
+        future._be_given(datum)
         return future
 
     def _fetch(self, job, numbers):
@@ -486,7 +486,7 @@ class Client:
             raise ResultLost("a result is gone: its job was released, or has ended in an earlier life of its supervisor")
         datum = ctypes.string_at(address, size) if size < _graph.LARGE_BYTES else _abi.view_of(address, size, owner)
         try:
-            return _wire.unpack(datum)
+            return _wire.unpack_own(datum)
         except ModuleNotFoundError as error:
             raise _wire.missing(error) from error
         except Exception as error:

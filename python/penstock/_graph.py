@@ -15,7 +15,7 @@ from penstock import _abi, _files, _wire
 ORDER_ONLY = 0xFFFF
 OTHERS_MAX = 64  # Of a client: variants of its runner's command that are remembered.
 OPTIONS_MAX = 256  # Of a client or a graph: options that are remembered, so that equal ones are checked once.
-LARGE_BYTES = 64 << 10  # A buffer of an argument beyond this is an output of its own, shared by its readers.
+LARGE_BYTES = _wire.LARGE_BYTES
 GPU, GPU_MEMORY = "GPU", "GPU_MEMORY"  # Resources that every worker with a device has.
 PIECE_BYTES = 1 << 20   # What is larger travels in pieces, so that each fits into graph.subtask_payload_bytes_max.
 
@@ -185,9 +185,8 @@ class GraphColumns:
     def __init__(self, command):
         self.library, self.command = _abi.library(), command
         self.handle = self.library.graph_new()
-        self.templates, self.programs, self.natives = {}, {}, {}
+        self.templates, self.natives = {}, {}
         self.borrowed = {}  # Subtasks that borrow: of which future, and the batch that lends.
-        self.kept = []  # Functions whose identity is a key must not make room for others.
         self.clear()
 
     def clear(self):
@@ -209,16 +208,12 @@ class GraphColumns:
     def __len__(self):
         return len(self.template_of)
 
-    def template(self, function, options):
-        """The number of the template for a function with these options."""
-        key = (id(function), options.key)
+    def template(self, program, options):
+        """The number of the template for a program with these options."""
+        key = (program.content, options.key)
         number = self.templates.get(key)
         if number is None:
-            self.kept.append(function)
-            program = self.programs.get(id(function))
-            if program is None:
-                program = self.programs[id(function)] = _wire.pack_program(function)
-            number = self.templates[key] = self.add_template(_wire.name_of(function), program, options)
+            number = self.templates[key] = self.add_template(program.name, program.content, options)
         return number
 
     def add_template(self, name, program, options):
@@ -326,7 +321,7 @@ def pack_arguments(arguments, keywords, what, place_of):
         return False
     try:
         data = pickle.dumps((arguments, keywords), 5, buffer_callback=in_band)
-        good = b"__main__" not in data
+        good = not _wire.is_of_main(data)
     except Exception:
         good = False
     if not good:

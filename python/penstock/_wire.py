@@ -15,10 +15,19 @@ HEAD = struct.Struct("<4sIQ")
 MAGIC = b"PNP1"
 PROGRAM = b"PNF1"
 ALIGNMENT = 64
+LARGE_BYTES = 64 << 10  # A buffer of an argument beyond this is an output of its own, shared by its readers; a datum, mapped.
 _PLAIN = HEAD.pack(MAGIC, 0, 0)[:8]
 
 
 PASS = "pass what it is made of, and make it where it is needed"
+
+
+MAINS = ("__main__", "__mp_main__")  # The latter is its name in a spawned child.
+
+
+def is_of_main(data):
+    """Whether a pickle may refer to the main module, which is another's elsewhere."""
+    return b"__main__" in data
 
 
 def pickle_with_buffers(value, what, remedy=PASS):
@@ -26,7 +35,7 @@ def pickle_with_buffers(value, what, remedy=PASS):
     buffers = []
     try:
         data = pickle.dumps(value, 5, buffer_callback=buffers.append)
-        if b"__main__" not in data:
+        if not is_of_main(data):
             return data, buffers
     except Exception:
         pass
@@ -44,7 +53,7 @@ def pickle_whole(value, what):
     """The pickle with all that belongs to it."""
     try:
         data = pickle.dumps(value, 5)
-        if b"__main__" not in data:
+        if not is_of_main(data):
             return data
     except Exception:
         pass
@@ -112,11 +121,17 @@ def unpack(datum):
     return pickle.loads(data, buffers=buffers)
 
 
+def unpack_own(datum):
+    """The object of bytes that are here. What is small may be written to, for it is a copy; large buffers stay read-only."""
+    copied = len(datum) < LARGE_BYTES and datum[:8] != _PLAIN
+    return unpack(bytearray(datum) if copied else datum)
+
+
 def pack_program(function):
     """A function as the program of a template, with the version of Python that wrote it."""
     try:
         data = pickle.dumps(function, 5)
-        if b"__main__" in data:
+        if is_of_main(data):
             raise pickle.PicklingError
     except Exception:
         try:

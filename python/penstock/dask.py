@@ -14,6 +14,7 @@ from penstock import _chains, _graph, _losses, _nodes, _order, _wire
 from penstock._builder import Job
 from penstock._client import Client, Path, Workers
 from penstock._futures import Future, collecting
+from penstock._programs import program_of
 from penstock.errors import PenstockError, ResultLost, lost_loan
 
 # Where nothing else is said, Dask would shuffle through files of one host; see `refuse_files_of_one_host`.
@@ -348,7 +349,7 @@ class _Conversion:
             return number, arguments
         if len(self.contents) >= PROGRAMS_MAX:
             return self.template_of(_call, (function, *arguments), options) if function is not _call else (
-                self.columns.template(_call, options), arguments)
+                self.columns.template(program_of(_call), options), arguments)
         refuse_files_of_one_host(function)
         program = _wire.pack_program(function)
         number = self.contents.get((program, options.key))
