@@ -267,6 +267,8 @@ class Client:
 
     def _submit(self, program, args, kwargs, key, options):
         self._check_open()
+        if key is not None and not isinstance(key, str):
+            raise TypeError(f"key must be a text, not {key!r}: it names the future; an argument of that name goes by functools.partial")
         shared, what = [], f"an argument of {program.name}"
 
         def place_of(datum):

@@ -139,10 +139,12 @@ class RunnerCommand:
                 raise ValueError(f"environment: {name!r}: {value!r} cannot be a variable: a name needs a character and has no "
                                  "'=', and neither has a NUL")
         self.others = {}  # Made from this one.
+        self.path, self.latest = list(sys.path), self
         variables = dict(self.variables)
         if files is not None:
             variables[_files.VARIABLE] = files.digest
-        if inherit_path and "PYTHONPATH" not in variables:
+        self.inherits_path = inherit_path and "PYTHONPATH" not in variables
+        if self.inherits_path:
             here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
             entries = [here] + [entry or os.getcwd() for entry in sys.path if not entry.endswith(".zip")]
             variables["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(entries))
@@ -153,6 +155,11 @@ class RunnerCommand:
 
     def other(self, files=None, environment=None, python=None, working_directory=None):
         """This one with other files, variables, program or directory; those that are None are as they are."""
+        if self.latest.path != sys.path and self.inherits_path:
+            self.latest = RunnerCommand(self.python, self.variables, self.working_directory, files=self.files)
+            self.latest.piece_bytes = self.piece_bytes
+        if self.latest is not self:
+            return self.latest.other(files, environment, python, working_directory)
         if files is None and environment is None and python is None and working_directory is None:
             return self
         if environment is not None and not isinstance(environment, dict):

@@ -54,6 +54,8 @@ def get(graph: Any, keys: Any, client: Optional[Client] = None, priority: int = 
     returns the graph that is run instead; `files`, ... `working_directory` are as in `Client.submit`."""
     client = client or default_client()
     client._check_open()
+    if not keys and isinstance(keys, list):
+        return ()
     annotations = annotations_of(graph)
     if optimize is not None:
         graph = optimize(graph_of(graph), list(leaves(keys)))
