@@ -56,11 +56,11 @@ class Batch:
 class Call:
     """A submitted call that has not left yet, or could leave once more."""
 
-    __slots__ = ("future", "unsent", "function", "payload", "inputs", "shared", "options", "made_again")
+    __slots__ = ("future", "unsent", "program", "payload", "inputs", "shared", "options", "made_again")
     graph = None  # It leaves with other calls.
 
-    def __init__(self, future, function, payload, inputs, shared, options):
-        self.future, self.function, self.payload, self.inputs = weakref.ref(future), function, payload, inputs
+    def __init__(self, future, program, payload, inputs, shared, options):
+        self.future, self.program, self.payload, self.inputs = weakref.ref(future), program, payload, inputs
         self.shared, self.options = shared, options  # The payload's inputs are futures, then large bytes.
         self.unsent = future  # A call that nobody waits for is made all the same.
         self.made_again = 0   # Because its value was lost.

@@ -8,6 +8,7 @@ from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Unio
 from penstock import _abi, _graph, _wire
 from penstock._futures import Future, collecting
 from penstock._news import Plain
+from penstock._programs import program_of
 from penstock.errors import ClientClosed, PenstockError, ResultLost, WrongGraph, about
 
 STATES = {_abi.RUNNING: "running", _abi.SUCCEEDED: "succeeded", _abi.FAILED: "failed", _abi.CANCELLED: "cancelled"}
@@ -68,17 +69,18 @@ class GraphBuilder:
                  priority: int = 0, after: Iterable[Handle] = ()) -> Handle:
         """The same with options that many share (`penstock.Options`)."""
         self._check_unsent()
+        program = program_of(function)
         self.inputs = {}
         try:
             with collecting(self.place_of):
-                payload = _graph.pack_arguments(args, kwargs, f"an argument of {_wire.name_of(function)}", self.place_of)
+                payload = _graph.pack_arguments(args, kwargs, f"an argument of {program.name}", self.place_of)
             command = options.runner or self._columns.command
             if command.files is not None:
                 payload = command.with_files(payload, self.place_of(command.files.shared.datum))
             numbers = [given if isinstance(given, int) else self._number_of(given) for given in self.inputs]
         finally:
             self.inputs = None
-        template = self._columns.template(function, options)
+        template = self._columns.template(program, options)
         after = [handle.number for handle in after]
         return Handle(self, self._columns.add(template, payload, numbers, priority, after))
 

@@ -27,7 +27,7 @@ class Chain:
         value, outside = None, None
         try:
             for function, payload in zip(self.functions, payloads):
-                arguments, keywords = pickle.loads(payload) if payload else ((), {})
+                arguments, keywords = _wire.load_arguments(payload, function)
                 value = None  # It is among the arguments, or nowhere.
                 value = function(*arguments, **keywords)
                 arguments = keywords = None

@@ -19,6 +19,7 @@ from penstock._futures import Future, closed, collecting, forked
 from penstock._hints import missing
 from penstock._lending import Lending
 from penstock._news import Plain
+from penstock._programs import program_of
 from penstock.errors import ClientClosed, NotSerializable, PenstockError, ResultLost
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ class Client:
         runner = self._command.other(files, environment, python, working_directory)
         options = _graph.options_from(self._options, retries, priority, resources, workers, memory, slots, time_limit,
                                       True, runner, memory_max)
-        return self._submit(function, args, kwargs, key, options)
+        return self._submit(program_of(function), args, kwargs, key, options)
 
     def map(self, function: Callable[..., Any], *iterables: Iterable[Any], retries: int = 0, priority: int = 0,
             key: Optional[str] = None, pure: Optional[bool] = None, batch_size: Optional[int] = None,
@@ -115,7 +116,8 @@ class Client:
         theirs = {name: keywords.pop(name) for name in RUNNER_OPTIONS if name in keywords}
         options = _graph.Options(retries, priority, worker=keywords.pop("workers", None), keep_going=True,
                                  runner=self._command.other(**theirs), **ours)
-        return [self._submit(function, args, keywords, f"{key}-{i}" if key else None, options)
+        program = program_of(function)
+        return [self._submit(program, args, keywords, f"{key}-{i}" if key else None, options)
                 for i, args in enumerate(zip(*iterables))]
 
     def scatter(self, data: Any, key: Optional[str] = None, broadcast: bool = False) -> Any:
@@ -280,10 +282,11 @@ class Client:
         if self._closing or self._connection.is_refused():  # The latter comes first.
             raise forked() if self._forked else closed()
 
-    def _submit(self, function, args, kwargs, key, options):
+    def _submit(self, program, args, kwargs, key, options):
         self._check_open()
-        name, shared = _wire.name_of(function), []
-        what = f"an argument of {name}"
+        if key is not None and not isinstance(key, str):
+            raise TypeError(f"key must be a text, not {key!r}: it names the future; an argument of that name goes by functools.partial")
+        shared, what = [], f"an argument of {program.name}"
 
         def place_of(datum):
             known = self._pending_shared.get(datum)
@@ -300,12 +303,12 @@ class Client:
             if future.client is not self:
                 raise ValueError(f"{future!r} belongs to another client")
         future = Future(self, key)
-        call = Call(future, function, payload, inputs.futures, shared, options)
+        call = Call(future, program, payload, inputs.futures, shared, options)
         with self._lock:
             self._check_open()  # From here on `close` sees it.
             if key is None:
                 self._numbers += 1
-                future.key = f"{name}-{self._numbers}"
+                future.key = f"{program.name}-{self._numbers}"
             self._enqueue(call, future)
         return future
 
@@ -398,7 +401,7 @@ class Client:
             try:
                 reads = [*call.inputs, *call.shared]
                 edges = [number_of(other) for other in reads]
-                template = graph.template(call.function, call.options)
+                template = graph.template(call.program, call.options)
             except Exception as error:
                 future._fail(error)
                 continue
@@ -471,12 +474,11 @@ class Client:
 
     def _scattered(self, value, key):
         self._check_open()
-        _wire.pickle_with_buffers(value, "a scattered object")
+        datum = _wire.pack(value, "a scattered object")  # As it is now.
         with self._lock:
             self._numbers += 1
             future = Future(self, key or f"scattered-{self._numbers}")
-        future._succeed()
-        future._keep(value, None)
+        future._be_given(datum)
         return future
 
     def _fetch(self, job, numbers):
@@ -510,7 +512,7 @@ class Client:
             raise ResultLost("a result is gone: its job was released, or has ended in an earlier life of its supervisor")
         datum = ctypes.string_at(address, size) if size < _graph.LARGE_BYTES else _abi.view_of(address, size, owner)
         try:
-            return _wire.unpack(datum)
+            return _wire.unpack_own(datum)
         except ModuleNotFoundError as error:
             raise _wire.missing(error) from error
         except Exception as error:

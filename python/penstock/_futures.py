@@ -49,6 +49,7 @@ class Future(concurrent.futures.Future):
         self._loaded = False
         self._call = None     # How to run it once more.
         self._token = None    # Its name for Dask.
+        self._datum = None    # Its value as bytes, if it was scattered: what becomes of the object changes nothing.
 
     def __reduce__(self):
         now = getattr(_collecting, "now", None)
@@ -126,7 +127,8 @@ class Future(concurrent.futures.Future):
     def _seen(self):
         """(whether its value is here, that, the batch that has it, its subtask there) of the same moment."""
         with self._condition:
-            return self._loaded, self._result, self._batch if self._state == "FINISHED" else None, self._index
+            seen = self._loaded, self._result, self._batch if self._state == "FINISHED" else None, self._index
+        return seen if self._datum is None else (True, _wire.unpack_own(self._datum), *seen[2:])
 
     def _be_of(self, batch, index):
         with self._condition:
@@ -143,6 +145,8 @@ class Future(concurrent.futures.Future):
 
     def _give_to(self, columns):
         """The same of one that is there: borrowed from its job, or what is here."""
+        if self._datum is not None and self._batch is None:
+            return columns.literal(self._datum)
         loaded, value, batch, index = self._seen()
         if batch is not None:
             number = columns.borrow(batch.job, index)
@@ -157,6 +161,10 @@ class Future(concurrent.futures.Future):
     def _succeed(self):
         with contextlib.suppress(concurrent.futures.InvalidStateError):  # It has ended otherwise.
             self.set_result(None)
+
+    def _be_given(self, datum):
+        self._datum, self._loaded = datum, True
+        self._succeed()
 
     def _fail(self, error):
         with contextlib.suppress(concurrent.futures.InvalidStateError):

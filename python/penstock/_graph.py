@@ -15,7 +15,7 @@ from penstock import _abi, _files, _wire
 ORDER_ONLY = 0xFFFF
 OTHERS_MAX = 64  # Of a client: variants of its runner's command that are remembered.
 OPTIONS_MAX = 256  # Of a client or a graph: options that are remembered, so that equal ones are checked once.
-LARGE_BYTES = 64 << 10  # A buffer of an argument beyond this is an output of its own, shared by its readers.
+LARGE_BYTES = _wire.LARGE_BYTES
 GPU, GPU_MEMORY = "GPU", "GPU_MEMORY"  # Resources that every worker with a device has.
 PIECE_BYTES = 1 << 20   # What is larger travels in pieces, so that each fits into graph.subtask_payload_bytes_max.
 
@@ -139,10 +139,12 @@ class RunnerCommand:
                 raise ValueError(f"environment: {name!r}: {value!r} cannot be a variable: a name needs a character and has no "
                                  "'=', and neither has a NUL")
         self.others = {}  # Made from this one.
+        self.path, self.latest = list(sys.path), self
         variables = dict(self.variables)
         if files is not None:
             variables[_files.VARIABLE] = files.digest
-        if inherit_path and "PYTHONPATH" not in variables:
+        self.inherits_path = inherit_path and "PYTHONPATH" not in variables
+        if self.inherits_path:
             here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
             entries = [here] + [entry or os.getcwd() for entry in sys.path if not entry.endswith(".zip")]
             variables["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(entries))
@@ -153,6 +155,11 @@ class RunnerCommand:
 
     def other(self, files=None, environment=None, python=None, working_directory=None):
         """This one with other files, variables, program or directory; those that are None are as they are."""
+        if self.latest.path != sys.path and self.inherits_path:
+            self.latest = RunnerCommand(self.python, self.variables, self.working_directory, files=self.files)
+            self.latest.piece_bytes = self.piece_bytes
+        if self.latest is not self:
+            return self.latest.other(files, environment, python, working_directory)
         if files is None and environment is None and python is None and working_directory is None:
             return self
         if environment is not None and not isinstance(environment, dict):
@@ -185,9 +192,8 @@ class GraphColumns:
     def __init__(self, command):
         self.library, self.command = _abi.library(), command
         self.handle = self.library.graph_new()
-        self.templates, self.programs, self.natives = {}, {}, {}
+        self.templates, self.natives = {}, {}
         self.borrowed = {}  # Subtasks that borrow: of which future, and the batch that lends.
-        self.kept = []  # Functions whose identity is a key must not make room for others.
         self.clear()
 
     def clear(self):
@@ -209,16 +215,12 @@ class GraphColumns:
     def __len__(self):
         return len(self.template_of)
 
-    def template(self, function, options):
-        """The number of the template for a function with these options."""
-        key = (id(function), options.key)
+    def template(self, program, options):
+        """The number of the template for a program with these options."""
+        key = (program.content, options.key)
         number = self.templates.get(key)
         if number is None:
-            self.kept.append(function)
-            program = self.programs.get(id(function))
-            if program is None:
-                program = self.programs[id(function)] = _wire.pack_program(function)
-            number = self.templates[key] = self.add_template(_wire.name_of(function), program, options)
+            number = self.templates[key] = self.add_template(program.name, program.content, options)
         return number
 
     def add_template(self, name, program, options):
@@ -326,7 +328,7 @@ def pack_arguments(arguments, keywords, what, place_of):
         return False
     try:
         data = pickle.dumps((arguments, keywords), 5, buffer_callback=in_band)
-        good = b"__main__" not in data
+        good = not _wire.is_of_main(data)
     except Exception:
         good = False
     if not good:

@@ -2,6 +2,7 @@
 # tidy: foreign-file Task, TaskRef, GraphNode, task
 from typing import Any, Callable, Dict, Tuple
 
+from penstock import _wire
 from penstock.errors import PenstockError
 
 try:
@@ -20,7 +21,7 @@ class Apply:
         self.function, self.arguments = function, arguments
 
     def __reduce__(self):
-        return self.function, self.arguments
+        return _wire.call_inside, (self.function, *self.arguments)
 
 
 def call_with(function, arguments, keywords):

@@ -1,19 +1,29 @@
 """A `concurrent.futures.Executor` on a client."""  # tidy: foreign
 # tidy: foreign-file Executor, Executors
+import atexit
 import concurrent.futures
+import difflib
+import inspect
 import itertools
 import threading
 import time
-import weakref
+
+_running = set()  # Futures of all executors that have not ended: these and their calls outlive whoever has forgotten them.
+
+
+@atexit.register
+def _wait_for_all():
+    """At the end of a script its calls are made yet, as the standard library has it; clients close after this."""
+    concurrent.futures.wait(list(_running))
 
 
 class ClientExecutor(concurrent.futures.Executor):
     """Runs calls on a cluster, in the words of the standard library. The client stays open when it is shut down."""
 
     def __init__(self, client, **options):
-        self._client, self._options = client, options
+        self._client, self._options = client, checked(options, client)
         self._lock = threading.Lock()
-        self._futures = weakref.WeakSet()
+        self._futures = set()  # That have not ended.
         self._down = False
 
     def submit(self, function, /, *args, **kwargs):
@@ -23,7 +33,9 @@ class ClientExecutor(concurrent.futures.Executor):
             if kwargs:
                 function, kwargs = Bound(function, kwargs), {}  # They are all the function's.
             future = self._client.submit(function, *args, **self._options)
-            self._futures.add(future)
+            for futures in (self._futures, _running):
+                futures.add(future)
+                future.add_done_callback(futures.discard)
         return future
 
     def map(self, function, *iterables, timeout=None, chunksize=1):
@@ -44,6 +56,18 @@ class ClientExecutor(concurrent.futures.Executor):
                 future.cancel()
         if wait:
             concurrent.futures.wait(futures)
+
+
+def checked(options, client):
+    """Those of `submit` that are for every call."""
+    known = [name for name, one in inspect.signature(client.submit).parameters.items()
+             if one.kind is one.KEYWORD_ONLY and name != "key"]
+    for name in options:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            raise TypeError(f"an executor has no option {name!r}" + (f": did you mean {near[0]!r}?" if near else
+                                                                    f"; there are {', '.join(known)}"))
+    return options
 
 
 class Bound:

@@ -66,6 +66,7 @@ class Runner:
         run, reference = self.run, ctypes.byref(self.run)
         next_run, succeed_with, handle = self.library.runner_next, self.library.runner_succeed_with, self.handle
         inputs, string_at, head = self.inputs, ctypes.string_at, _wire.HEAD
+        arguments = None
         while True:
             answer = next_run(handle, reference)
             if answer == -2:
@@ -73,6 +74,7 @@ class Runner:
             if answer != 1:
                 return 0 if answer == 0 else 1
             try:
+                function = None
                 if run.programs_generation != self.generation:
                     self.programs.clear()
                     self.generation = run.programs_generation
@@ -98,7 +100,8 @@ class Runner:
                     self.library.check(self.library.runner_succeed(handle))
             except BaseException as error:
                 self.in_user_code = False
-                self.fail(error)
+                was_read = function is None or arguments is not None or not size
+                self.fail(error if was_read else _wire.unreadable(error, function))
             result = arguments = keywords = data = buffers = None
             inputs.reset()
 

@@ -9,16 +9,30 @@ import sys
 
 import cloudpickle
 
-from penstock.errors import MissingModule, NotSerializable, VersionMismatch, WrongGraph
+from penstock.errors import MissingModule, NotSerializable, PenstockError, VersionMismatch, WrongGraph
 
 HEAD = struct.Struct("<4sIQ")
 MAGIC = b"PNP1"
 PROGRAM = b"PNF1"
 ALIGNMENT = 64
+LARGE_BYTES = 64 << 10  # A buffer of an argument beyond this is an output of its own, shared by its readers; a datum, mapped.
 _PLAIN = HEAD.pack(MAGIC, 0, 0)[:8]
 
 
 PASS = "pass what it is made of, and make it where it is needed"
+
+
+MAINS = ("__main__", "__mp_main__")  # The latter is its name in a spawned child.
+
+
+def is_of_main(data):
+    """Whether a pickle may refer to the main module, which is another's elsewhere."""
+    if b"_main__" not in data:
+        return False
+    spawned = sys.modules.get("__mp_main__")
+    if spawned is not None:
+        cloudpickle.register_pickle_by_value(spawned)
+    return True
 
 
 def pickle_with_buffers(value, what, remedy=PASS):
@@ -26,7 +40,7 @@ def pickle_with_buffers(value, what, remedy=PASS):
     buffers = []
     try:
         data = pickle.dumps(value, 5, buffer_callback=buffers.append)
-        if b"__main__" not in data:
+        if not is_of_main(data):
             return data, buffers
     except Exception:
         pass
@@ -44,7 +58,7 @@ def pickle_whole(value, what):
     """The pickle with all that belongs to it."""
     try:
         data = pickle.dumps(value, 5)
-        if b"__main__" not in data:
+        if not is_of_main(data):
             return data
     except Exception:
         pass
@@ -112,11 +126,17 @@ def unpack(datum):
     return pickle.loads(data, buffers=buffers)
 
 
+def unpack_own(datum):
+    """The object of bytes that are here. What is small may be written to, for it is a copy; large buffers stay read-only."""
+    copied = len(datum) < LARGE_BYTES and datum[:8] != _PLAIN
+    return unpack(bytearray(datum) if copied else datum)
+
+
 def pack_program(function):
     """A function as the program of a template, with the version of Python that wrote it."""
     try:
         data = pickle.dumps(function, 5)
-        if b"__main__" in data:
+        if is_of_main(data):
             raise pickle.PicklingError
     except Exception:
         try:
@@ -136,6 +156,38 @@ def load_program(content):
         raise VersionMismatch(f"the client runs Python {theirs[0]}.{theirs[1]}, this runner {ours[0]}.{ours[1]}",
                               subject=sys.executable, remedy="give Client(python=...) the same version")
     return load_naming_modules(content[6:])
+
+
+_raised_inside = [None]  # The last exception of a call that an argument stands for: the user's own.
+
+
+def call_inside(function, *arguments):
+    """Called by the unpickler of a payload for a call within an argument."""
+    try:
+        return function(*arguments)
+    except BaseException as error:
+        _raised_inside[0] = error
+        raise
+
+
+def unreadable(error, function):
+    """What is raised when the arguments of a call cannot be read where it runs."""
+    if error is _raised_inside[0] or isinstance(error, (PenstockError, ImportError, MemoryError)) or not isinstance(error, Exception):
+        return error
+    named = NotSerializable(f"cannot be read where it runs: {type(error).__name__}: {error}",
+                            subject=f"an argument of {name_of(function)}", remedy=PASS)
+    named.__cause__, named.__traceback__ = error, error.__traceback__
+    return named
+
+
+def load_arguments(payload, function):
+    """(arguments, keywords) of a call within another."""
+    if not payload:
+        return (), {}
+    try:
+        return pickle.loads(payload)
+    except Exception as error:
+        raise unreadable(error, function)
 
 
 def load_naming_modules(data):

@@ -1,6 +1,7 @@
 """Dask collections on Penstock: `dask.config.set(scheduler=penstock.dask.get)`."""
 # tidy: foreign-file task, tasks, scheduler, dependents
 import contextlib
+import functools
 import threading
 import uuid
 from typing import Any, Callable, Dict, Iterable, Optional
@@ -15,7 +16,12 @@ from penstock._builder import Job
 from penstock._batch import Batch, GraphCall
 from penstock._client import Client, Path, Workers
 from penstock._futures import Future, collecting
-from penstock.errors import ResultLost, lost_loan
+from penstock._programs import program_of
+from penstock.errors import PenstockError, ResultLost, lost_loan
+
+# Where nothing else is said, Dask would shuffle through files of one host; see `refuse_files_of_one_host`.
+OLD_SHUFFLE = {} if "shuffle" in dask.config.deprecations else {"shuffle": "tasks"}  # Its name until 2023.
+dask.config.update_defaults({"dataframe": {"shuffle": {"method": "tasks"}}, **OLD_SHUFFLE})
 
 ANNOTATIONS = ("priority", "retries", "resources", "workers")
 SEVERAL = (list, tuple, set, frozenset)
@@ -51,6 +57,8 @@ def get(graph: Any, keys: Any, client: Optional[Client] = None, priority: int = 
     returns the graph that is run instead; `files`, ... `working_directory` are as in `Client.submit`."""
     client = client or default_client()
     client._check_open()
+    if not keys and isinstance(keys, list):
+        return ()
     annotations = annotations_of(graph)
     if optimize is not None:
         graph = optimize(graph_of(graph), list(leaves(keys)))
@@ -258,6 +266,18 @@ def _is_literal(task):
         not isinstance(task, (list, tuple, str, _nodes.NODE)) and sizeof(task) >= _graph.LARGE_BYTES)
 
 
+def refuse_files_of_one_host(function):
+    """Partd's: workers elsewhere do not see them, and a subtask that runs again appends its rows once more."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    kind = function if isinstance(function, type) else type(function)
+    if kind.__name__ == "maybe_buffered_partd" or (kind.__module__ or "").partition(".")[0] == "partd":
+        raise PenstockError(
+            "goes through files of one host: rows would be lost on several, and doubled when a runner dies",
+            subject="a shuffle by 'disk'", remedy="shuffle by 'tasks', the default once penstock.dask is imported; where 'disk' is "
+            'set: dask.config.set({"dataframe.shuffle.method": "tasks"})')
+
+
 def _call(function, *arguments, **keywords):
     return function(*arguments, **keywords)
 
@@ -456,7 +476,8 @@ class _Conversion:
             return number, arguments
         if len(self.contents) >= PROGRAMS_MAX:
             return self.template_of(_call, (function, *arguments), options) if function is not _call else (
-                self.columns.template(_call, options), arguments)
+                self.columns.template(program_of(_call), options), arguments)
+        refuse_files_of_one_host(function)
         program = _wire.pack_program(function)
         number = self.contents.get((program, options.key))
         if number is None:

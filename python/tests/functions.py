@@ -25,6 +25,13 @@ def fail(message):
     raise ValueError(message)
 
 
+class Unreadable:
+    """Can be pickled, but not be made again elsewhere."""
+
+    def __reduce__(self):
+        return int, ("x",)
+
+
 class OddError(Exception):
     """Cannot be made from what it keeps as arguments."""
 

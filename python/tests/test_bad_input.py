@@ -17,14 +17,40 @@ def the_cluster_goes_on(client):
 
 def test_a_function_that_cannot_be_pickled(client):
     lock = threading.Lock()
-    future = client.submit(lambda: lock)
     with pytest.raises(NotSerializable, match="function .*lambda.*cannot be pickled.*lock"):
-        future.result(20)
+        client.submit(lambda: lock)
 
 
 def test_an_argument_that_cannot_be_pickled(client):
     with pytest.raises(NotSerializable, match="an argument of add"):
         client.submit(functions.add, threading.Lock(), 1)
+
+
+@pytest.mark.parametrize("how", ["submit", "graph", "dask"])
+def test_an_argument_that_cannot_be_read_where_it_has_come(client, how):
+    arguments = functions.Unreadable(), 1
+    with pytest.raises(NotSerializable, match="(?s)an argument of add: cannot be read where it runs: ValueError: invalid literal"):
+        if how == "submit":
+            client.submit(functions.add, *arguments).result(20)
+        elif how == "graph":
+            graph = client.graph()
+            graph.submit(want=[graph.add(functions.add, *arguments)]).results(20)
+        else:  # Two keys that are one subtask.
+            client.get({"a": (functions.add, *arguments), "b": (functions.increment, "a")}, "b")
+
+
+def test_what_a_call_within_an_argument_raises_is_its_own(client):
+    with pytest.raises(ValueError, match="^inside$"):
+        client.get({"a": (functions.increment, (functions.fail, "inside"))}, "a")
+
+
+def test_options_that_cannot_be_name_the_way_out(client):
+    with pytest.raises(TypeError, match="no option 'retrys': did you mean 'retries'"):
+        client.get_executor(retrys=1)  # tidy: foreign
+    with pytest.raises(TypeError, match="no option 'key'"):
+        client.get_executor(key="a")  # tidy: foreign
+    with pytest.raises(TypeError, match="key must be a text, not 5: .*functools.partial"):
+        client.submit(functions.increment, 1, key=5)
 
 
 def test_a_result_that_cannot_be_pickled(client):

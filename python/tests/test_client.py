@@ -1,11 +1,15 @@
 """Calls and futures."""
+import functools
+import operator
 import threading
 import time
+from collections import OrderedDict
 
 import functions
 import numpy
 import pytest
 from penstock import Client, Future, Options, RunnerCrashed, as_completed, errors, fire_and_forget, progress, wait
+from penstock._programs import program_of
 
 
 def until(condition, seconds=20):
@@ -62,6 +66,82 @@ def test_gather_skips_or_raises(client):
         client.gather(futures)
     with pytest.raises(ValueError, match="'raise' or 'skip'"):
         client.gather(futures, errors="what")
+
+
+class Changing:
+    """Has another value with each call of `to`."""
+
+    value = -1
+
+    def to(self, value):
+        self.value = value
+        return self
+
+    def get(self):
+        return self.value
+
+    def __call__(self):
+        return self.value
+
+
+FUNCTIONS_THAT_CHANGE = {
+    "a bound method": lambda state, i: state.to(i).get,
+    "an object": lambda state, i: state.to(i),
+    "a partial": lambda state, i: functools.partial(operator.attrgetter("value"), state.to(i)),
+    "a closure over a loop variable": lambda state, i: state.to(i) and (lambda: state.value),
+    "the same closure": lambda state, i: closure_over(state, i),
+    "what reads a global name": lambda state, i: reading_a_global_name(i),
+}
+
+
+def closure_over(state, number):
+    if number == 0:
+        def tell():
+            return number_now
+
+        def say(number):
+            nonlocal number_now
+            number_now = number
+        number_now = 0
+        state.tell, state.say = tell, say
+    state.say(number)
+    return state.tell
+
+
+def reading_a_global_name(number):
+    if number == 0:
+        exec("def read():\n    return value", SCRIPT)
+    SCRIPT["value"] = number
+    return SCRIPT["read"]
+
+
+SCRIPT = {"__name__": "__main__"}  # Of which functions travel by value.
+
+
+@pytest.mark.parametrize("what", FUNCTIONS_THAT_CHANGE)
+@pytest.mark.parametrize("how", ["submit", "graph", "pool"])
+def test_a_function_is_what_it_was_when_it_was_given(client, how, what):
+    state, graph = Changing(), client.graph()
+    give = {"submit": client.submit, "graph": graph.add, "pool": client.get_executor().submit}[how]
+    given = [give(FUNCTIONS_THAT_CHANGE[what](state, i)) for i in range(5)]
+    assert (graph.submit(want=given).results() if how == "graph" else client.gather(given)) == list(range(5))
+
+
+def test_functions_that_stay_the_same_are_one_program_each():
+    for function in (len, functions.increment, dict, OrderedDict, lambda: 3, lambda: functions.add(1, 2)):
+        assert program_of(function) is program_of(function), function
+    assert program_of(Changing().get) is not program_of(Changing().get)
+    assert program_of(dict().get) is not program_of(dict().get)
+
+
+def test_what_is_scattered_is_what_it_was_when_it_was_given(client):
+    for size in (5, 100_000):
+        array, things = numpy.zeros(size), [1, 2]
+        futures = client.scatter({"array": array, "things": things})
+        array[0] = 99
+        things.append(3)
+        assert client.submit(functions.total, futures["array"]).result() == futures["array"].result().sum() == 0
+        assert client.submit(len, futures["things"]).result() == len(futures["things"].result()) == 2
 
 
 def test_scattered_objects_are_arguments(client):

@@ -26,6 +26,7 @@ GRAPHS = {
     "none": ({"a": None, "b": (functions.keywords,)}, ["a", "b"], (None, {})),
     "an unknown key stays text": ({"a": (functions.add, "x", "y")}, "a", "xy"),
     "only what is needed": ({"a": 1, "bad": (functions.fail, "must not run")}, "a", 1),
+    "nothing wanted": ({"a": (functions.fail, "must not run")}, [], ()),
     "lambda": ({"a": (lambda x: x * 3, 4)}, "a", 12),
 }
 

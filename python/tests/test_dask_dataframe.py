@@ -1,23 +1,27 @@
 """Dask dataframes, compared with Dask's own one-thread run."""
 # tidy: foreign-file scheduler, repartition, tasks
+import os
+import subprocess
+import sys
+
 import pytest
 
 dd = pytest.importorskip("dask.dataframe", reason="dask.dataframe or pandas is not installed")
-import dask  # noqa: E402
+import dask.bag  # noqa: E402
 import numpy  # noqa: E402
 import pandas  # noqa: E402
 
 import penstock.dask  # noqa: E402
+from penstock import PenstockError  # noqa: E402
 
 ROWS = 200
-# Over files or by subtasks: the keyword has another name since 2024.
-SHUFFLE = {"shuffle": "tasks"} if dask.__version__ < "2024" else {"shuffle_method": "tasks"}
 RANDOM = numpy.random.RandomState(5)
 PDF = pandas.DataFrame({"k": RANDOM.zipf(1.7, ROWS) % 9, "v": RANDOM.normal(size=ROWS), "w": numpy.arange(ROWS) % 13,
                         "s": RANDOM.choice(["red", "green", "blue"], ROWS)},
                        index=pandas.date_range("2026-01-01", periods=ROWS, freq="h", name="t"))
 DF = dd.from_pandas(PDF, npartitions=5)
 OTHER = dd.from_pandas(pandas.DataFrame({"k": range(9), "label": list("abcdefghi")}), npartitions=2)
+SHUFFLE = "dataframe.shuffle.method" if "shuffle" in dask.config.deprecations else "shuffle"
 
 FRAMES = {
     "filter": lambda: DF[DF.v > 0], "columns": lambda: DF[["k", "v"]], "assign": lambda: DF.assign(z=DF.v * 2 + DF.w),
@@ -31,10 +35,10 @@ FRAMES = {
     "groupby two": lambda: DF.groupby(["k", "s"]).w.sum(), "groupby size": lambda: DF.groupby("s").size(),
     "groupby nunique": lambda: DF.groupby("k").w.nunique(), "groupby apply": lambda: DF.groupby("k").apply(len, meta=("n", "i8")),
     "merge": lambda: DF.merge(OTHER, on="k"), "merge left": lambda: DF.merge(OTHER, on="k", how="left"),
-    "merge shuffle": lambda: DF.merge(OTHER, on="k", **SHUFFLE),
-    "shuffle": lambda: DF.shuffle("k", **SHUFFLE),
-    "set_index": lambda: DF.set_index("w", **SHUFFLE),
-    "sort_values": lambda: DF.sort_values("v", **SHUFFLE),
+    "merge shuffle": lambda: DF.merge(dd.from_pandas(PDF[["k", "s"]][::7], npartitions=3), on="k"),
+    "shuffle": lambda: DF.shuffle("k"),
+    "set_index": lambda: DF.set_index("w"),
+    "sort_values": lambda: DF.sort_values("v"),
     "rolling": lambda: DF.v.rolling(5).mean(), "rolling sum": lambda: DF.w.rolling(3).sum(), "shift": lambda: DF.v.shift(2),
     "diff": lambda: DF.v.diff(), "cumsum": lambda: DF.v.cumsum(), "cummax": lambda: DF.w.cummax(), "resample": lambda: DF.v.resample("1D").mean(),
     "map_partitions": lambda: DF.map_partitions(lambda part: part.assign(n=len(part))), "apply": lambda: DF.v.apply(abs, meta=("v", "f8")),
@@ -76,6 +80,22 @@ def test_frame(client, name):
     elif name == "groupby nunique":  # Today's Dask shuffles for it: its own threads give another order each time.
         results = [result.sort_index() for result in results]
     same(results[1], results[0])
+
+
+@pytest.mark.parametrize("how", ["shuffle", "groupby", "bag"])
+def test_what_would_go_through_files_of_one_host_is_refused(client, how):
+    with dask.config.set({SHUFFLE: "disk"}):
+        what = {"shuffle": lambda: DF.shuffle("k"), "groupby": lambda: DF.groupby("k").apply(len, meta=("n", "i8")),
+                "bag": lambda: dask.bag.from_sequence(range(9), npartitions=3).groupby(lambda x: x % 2)}[how]()
+        with pytest.raises(PenstockError, match='disk.*files of one host.*"dataframe.shuffle.method": "tasks"'):
+            what.compute(scheduler=penstock.dask.get, client=client)
+
+
+def test_whoever_has_said_how_to_shuffle_is_obeyed():
+    said = f"import dask; dask.config.set({{'{SHUFFLE}': 'disk'}}); import penstock.dask; print(dask.config.get('{SHUFFLE}'))"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    told = subprocess.run([sys.executable, "-c", said], env=environment, capture_output=True, text=True, check=True)
+    assert told.stdout.split() == ["disk"]
 
 
 def test_csv_is_written_and_read(client, tmp_path):

@@ -39,24 +39,33 @@ def pipeline(place):
     return frame.merge(totals, on="k").groupby("k").agg({"n": "max", "total": "mean", "v": "sum"})
 
 
+def shuffled(place):
+    """All rows by their keys, each where its key belongs."""
+    meta = pandas.DataFrame({"k": [1], "v": [0.5], "n": [1]})
+    frame = dd.from_delayed([dask.delayed(part)(number, str(place)) for number in range(PARTS)], meta=meta,
+                            verify_meta=False)
+    return frame.shuffle("k").map_partitions(lambda rows: rows.set_index("n"), meta=meta.set_index("n"))
+
+
 def running(place):
     """{number of the part: process} of those that have begun and whose process lives."""
     begun = [path.name.split("-")[1:] for path in pathlib.Path(place).glob("runs-*")]
     return {int(number): int(pid) for number, pid in begun if os.path.exists(f"/proc/{pid}")}
 
 
+@pytest.mark.parametrize("what", [pipeline, shuffled])
 @pytest.mark.parametrize("who", ["a runner, then a worker", "the workers one after the other"])
-def test_the_result_is_the_same(cluster, tmp_path, who):  # noqa: F811
+def test_the_result_is_the_same(cluster, tmp_path, who, what):  # noqa: F811
     place, other = tmp_path / "parts", tmp_path / "calm"
     place.mkdir(), other.mkdir()
     for number in range(PARTS):
         (other / f"go-{number}").touch()
-    expected = pipeline(other).compute(scheduler="sync").sort_index()
+    expected = what(other).compute(scheduler="sync").sort_index()
     results = []
     with Client(cluster.address) as client:
         import threading
         thread = threading.Thread(target=lambda: results.append(
-            pipeline(place).compute(scheduler=penstock.dask.get, client=client)))
+            what(place).compute(scheduler=penstock.dask.get, client=client)))
         thread.start()
         functions.until(lambda: running(place))
         victim = next(iter(running(place).values()))
