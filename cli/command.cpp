@@ -1,7 +1,7 @@
 #include "cli/command.hpp"
 
 #include <CLI/CLI.hpp>
-#include <cstdlib>
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 
@@ -12,6 +12,7 @@
 #include "common/base/nearest_name.hpp"
 #include "common/runtime/host.hpp"
 #include "common/runtime/log.hpp"
+#include "common/runtime/process.hpp"
 #include "supervisor/actors/supervisor_actor.hpp"
 
 namespace penstock::cli {
@@ -20,12 +21,25 @@ namespace {
 constexpr const char* kDefaultSupervisor = "127.0.0.1:7465";
 constexpr const char* kDefaultConfig = "penstock.toml";
 
+// Variables are looked at here and not by the parser: it would set what all commands share for each of them, also over
+// what was said on the line.
+std::vector<std::string> split_list(const std::string& text) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    if (end > begin) parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
 }  // namespace
 
 Result<std::vector<HostPort>> supervisors_of(const Invocation& invocation) {
   std::vector<HostPort> addresses;
-  const std::vector<std::string> texts =
-      invocation.supervisors.empty() ? std::vector<std::string>{kDefaultSupervisor} : invocation.supervisors;
+  std::vector<std::string> texts = invocation.supervisors;
+  if (texts.empty()) texts = split_list(environment_value("PENSTOCK_SUPERVISOR"));
+  if (texts.empty()) texts.emplace_back(kDefaultSupervisor);
   for (const std::string& text : texts) {
     Result<HostPort> address = parse_supervisor_address(text, "127.0.0.1");
     if (!address) return address.error();
@@ -58,9 +72,10 @@ Result<Value> ask(Invocation& invocation, const std::string& command, const std:
 Result<FileConfig> load_config(const Invocation& invocation) {
   FileConfig config;
   std::error_code ignored;
-  if (!invocation.config_path.empty() || std::filesystem::exists(kDefaultConfig, ignored)) {
-    Result<FileConfig> read =
-        read_config_file(invocation.config_path.empty() ? kDefaultConfig : invocation.config_path);
+  std::string path = invocation.config_path;
+  if (path.empty()) path = environment_value("PENSTOCK_CONFIG");
+  if (!path.empty() || std::filesystem::exists(kDefaultConfig, ignored)) {
+    Result<FileConfig> read = read_config_file(path.empty() ? kDefaultConfig : path);
     if (!read) return read;
     config = std::move(read).value();
   }
@@ -94,18 +109,16 @@ void add_supervisor_option(CLI::App& command, Invocation& invocation) {
   command
       .add_option(
           "-s,--supervisor", invocation.supervisors,
-          "Address of the supervisor (default 127.0.0.1:7465), or @FILE, where it stands (`--address-file`), also "
+          "Address of the supervisor (default: PENSTOCK_SUPERVISOR, or 127.0.0.1:7465), or @FILE, where it stands (`--address-file`), also "
           "when it moves; several, of which one is in charge, may be given")
       ->delimiter(',')
-      ->envname("PENSTOCK_SUPERVISOR")
       ->type_name("HOST:PORT");
 }
 
 void add_config_options(CLI::App& command, Invocation& invocation) {
   command
       .add_option("--config", invocation.config_path,
-                  "Settings (default: penstock.toml here, if there is one); see `penstock config`")
-      ->envname("PENSTOCK_CONFIG")
+                  "Settings (default: PENSTOCK_CONFIG, or penstock.toml here, if there is one); see `penstock config`")
       ->type_name("FILE");
   command.add_option("--set", invocation.settings, "Change one setting, e.g. worker.report_after=5ms; may be repeated")
       ->type_name("SECTION.NAME=VALUE");

@@ -29,9 +29,16 @@ Result<int> wait_and_print(Invocation& invocation, client::Session& session, con
   const Result<client::JobView> view = follow(session, invocation.stop_signals, options);
   if (!view) return view.error();
   if (!invocation.json) std::cerr << describe_failures(*view);
-  const Value end = describe_end(*view, monotonic_now() - begin, std::nullopt);
+  const Value end = describe_end(*view, monotonic_now() - begin + options.running_for, std::nullopt);
   print(invocation, invocation.json ? end : without_failures(end));
   return exit_code_of(*view);
+}
+
+/// How long a job has taken so far, or took; 0 if nobody says.
+Duration elapsed_of(client::Session& session, JobId job) {
+  const Result<Value> answer = session.ask("job", {to_string(job)}, std::chrono::seconds{1});
+  const double* elapsed = answer ? (*answer)["elapsed_s"].number() : nullptr;
+  return elapsed == nullptr ? Duration{0} : std::chrono::duration_cast<Duration>(std::chrono::duration<double>{*elapsed});
 }
 
 Result<int> submit(Invocation& invocation, const SubmitCommand& command) {
@@ -69,6 +76,7 @@ Result<int> wait(Invocation& invocation, const WaitCommand& command) {
   if (!job) return job.error();
   options.job = *job;
   options.name = to_string(*job);
+  options.running_for = elapsed_of(**session, *job);
   return wait_and_print(invocation, **session, options);
 }
 

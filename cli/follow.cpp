@@ -56,12 +56,13 @@ Result<client::JobView> follow(client::Session& session, StopSignals& stop_signa
   if (!options.quiet) progress.emplace(std::cerr, ProgressOptions{is_terminal(2), terminal_columns(2)});
   Standstill standstill{session, options.job};
   const Instant begin = monotonic_now();
+  const Instant submitted = begin - options.running_for;
   int signals = 0;
   for (;;) {
     const Result<JobState> state = session.wait(options.job, kLook);
     if (!state) return state.error();
     const Instant now = monotonic_now();
-    ProgressView view{options.name, *state, session.counts(options.job), now - begin};
+    ProgressView view{options.name, *state, session.counts(options.job), now - submitted};
     // Before the first news the size of the graph is all that is known.
     view.counts.total = std::max(view.counts.total, options.subtasks);
     if (*state != JobState::Running) {

@@ -12,6 +12,7 @@ struct FollowOptions {
   JobId job;
   std::string name;            ///< Of the job, for the progress.
   std::uint64_t subtasks = 0;  ///< Of the job, if known.
+  Duration running_for{};      ///< Before the wait began.
   bool quiet = false;
   bool cancel_on_signal = false;
   Duration timeout = Duration::max();

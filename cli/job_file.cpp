@@ -233,9 +233,9 @@ Result<void> JobReader::read_subtask(const DocumentValue& table) {
   const DocumentValue* array = reader.value("array");
   bool wanted = false;
   reader.boolean("wanted", wanted);
+  PENSTOCK_TRY(reader.finish());  // A misspelt field first: that it is missing follows from it.
   if (text.operator_name.empty() && text.command.empty())
-    reader.complain(nullptr, "has no template, operator or command");
-  PENSTOCK_TRY(reader.finish());
+    return refuse(table.place, what + ": has no template, operator or command");
   if (key == nullptr) return refuse(table.place, "a subtask has no key");
   if (const Result<void> good = check_key(name); !good) return located(good.error(), key->place, "subtask");
   if (array != nullptr) {

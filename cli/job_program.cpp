@@ -17,6 +17,8 @@ void read_milli(FieldReader& reader, std::string_view name, double low, std::int
   double value = static_cast<double>(milli) / 1000;
   reader.number(name, {low, kSlotsMax}, value);
   milli = std::llround(value * 1000);
+  // It would ask for nothing and run where there is none.
+  if (value > 0 && milli == 0) reader.complain(reader.value(name), std::string{name} + " must be 0, or 0.001 at least");
 }
 
 template <class Milli>

@@ -129,7 +129,12 @@ struct PolicyRecord {
 
 struct AccountUsage {
   account @0 :Text;
-  slotSeconds @1 :Float64;  # decayed until then
+  # Decayed until then, each for itself:
+  slotSeconds @1 :Float64;  # of CPU bands; in records without a user, of all bands
+  user @2 :Text;
+  gpuSlotSeconds @3 :Float64;
+  memoryGibSeconds @4 :Float64;
+  mostSeconds @5 :Float64;  # weighted: of each run only what weighed most when it was charged
 }
 
 struct ProjectQuota {

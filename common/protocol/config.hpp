@@ -138,6 +138,7 @@ struct WorkerConfig {
   std::uint32_t runner_inline_bytes_max = 64U << 10U;
   std::uint32_t runner_kinds_max = 4;
   Bytes runner_bytes_spared = kMiB * 128;
+  Bytes command_output_max = kMiB * 16;
   std::uint32_t runner_programs_max = 1024;
   Duration runner_start_max = std::chrono::seconds{60};
   std::uint32_t operator_crashes_max = 60;
@@ -307,6 +308,10 @@ void visit_settings(WorkerConfig& c, Visit&& visit) {
          "idle runners of different kinds that a slot keeps; the one unused for longest is ended. No more wait to be "
          "started in advance"},
         c.runner_kinds_max, std::uint32_t{1}, std::uint32_t{1024});
+  visit({"command_output_max", "bytes",
+         "standard output of a command that says no `output_limit`; one that writes more fails, as what reads it would "
+         "get a part"},
+        c.command_output_max, Bytes{0}, kGiB * 64);
   visit({"runner_bytes_spared", "bytes",
          "of memory of its own that a process runner has for nothing: its interpreter and libraries, which the next one "
          "would have as well; what it holds beyond that counts against the hard limit of its band"},

@@ -131,6 +131,8 @@ Result<void> check_pools(const PolicyConfig& config) {
                      "it must not be negative");
     if (pool.time_limit <= Duration::zero())
       return mistake("pool", pool.name, "its time_limit is not above 0", "say how long its jobs run at most");
+    if (pool.overrun <= Duration::zero())
+      return mistake("pool", pool.name, "its overrun is not above 0", "say how long jobs past their time go on");
     if (!pool.workers.empty()) continue;
     if (!rest.empty())
       return mistake("pool", pool.name, "takes all workers that no pool names, and so does '" + rest + "'",

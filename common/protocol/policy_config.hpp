@@ -28,6 +28,7 @@ struct PoolConfig {
   std::optional<bool> preemption;
   std::int64_t reserve_depth = 1;  ///< Backfill: blocked jobs with a reserved start before others may pass.
   Duration time_limit = std::chrono::hours{24};  ///< Backfill: how long a job is taken to run; > 0.
+  Duration overrun = std::chrono::seconds{60};   ///< Backfill: how much longer one that is past that; > 0.
   FactorConfig factors{};
   // Its parts in words; empty or not said: as its preset has it. What goes together: `policy::choose_parts`.
   std::string ordering;
@@ -82,6 +83,7 @@ struct PolicyConfig {
   Duration gang_barrier = std::chrono::seconds{15};
   Duration grace_max = std::chrono::minutes{5};
   Duration usage_half_life = std::chrono::hours{24 * 7};
+  UsageConfig usage;
   std::uint32_t members_max = 20000;
   std::vector<PoolConfig> pools;
   std::vector<ProjectConfig> projects;  ///< Departments, too.

@@ -88,6 +88,7 @@ Result<void> check_factors(const PoolConfig& pool) {
                                      {"size", factors.size},
                                      {"user", factors.user}})
     PENSTOCK_TRY(check_within(subject, what, weight, kPolicyAmountMax));
+  PENSTOCK_TRY(check_within(subject, "lambda in thousandths", factors.lambda, 1000));
   if (factors.wait_max <= Duration::zero())
     return mistake(subject, "wait_max is not above 0", "a wait of 0 switches the term off");
   if (std::find(kSizeFavorWords.begin(), kSizeFavorWords.end(), factors.size_favor) == kSizeFavorWords.end())
@@ -96,6 +97,16 @@ Result<void> check_factors(const PoolConfig& pool) {
       kFairShareFactorWords.end())
     return mistake(subject, "fair_share_factor is '" + factors.fair_share_factor + "'",
                    "use balanced, classic, depth_oblivious, fair_tree or flux_rank");
+  return {};
+}
+
+Result<void> check_usage(const UsageConfig& usage) {
+  for (const auto& [what, weight] : {std::pair{"cpu in thousandths", usage.cpu},
+                                     {"gpu in thousandths", usage.gpu},
+                                     {"memory in thousandths", usage.memory}})
+    PENSTOCK_TRY(check_within("usage", what, weight, kUsageWeightMax));
+  if (std::find(kBillingWords.begin(), kBillingWords.end(), usage.billing) == kBillingWords.end())
+    return mistake("usage", "billing is '" + usage.billing + "'", "use sum or max");
   return {};
 }
 
@@ -132,6 +143,7 @@ std::string queues_for(const PolicyConfig& config, const std::string& user, std:
 }  // namespace
 
 Result<void> check_rules(const PolicyConfig& config) {
+  PENSTOCK_TRY(check_usage(config.usage));
   PENSTOCK_TRY(check_names("qos", config.qos));
   PENSTOCK_TRY(check_names("queue", config.queues));
   PENSTOCK_TRY(check_names("user", config.users));
@@ -216,9 +228,14 @@ std::vector<LimitedBy> limits_of(const PolicyConfig& config, const std::string& 
   const auto add = [&](std::string whom, const JobLimits& limits) {
     if (limits.any()) all.push_back({std::move(whom), limits});
   };
-  const std::string one = "user '" + user + "'";
+  // The same user in two accounts is counted in each by itself. Spec: policy-flux 8.
+  const std::int64_t charged = charged_account(config, user, wishes.account);
+  const bool elsewhere = charged >= 0 && config.accounts[static_cast<std::size_t>(charged)].name != user;
+  const std::string one =
+      "user '" + user + "'" +
+      (elsewhere ? " in account '" + config.accounts[static_cast<std::size_t>(charged)].name + "'" : "");
   if (const UserConfig* own = find(config.users, user)) add(one, own->limits);
-  for (std::int64_t at = charged_account(config, user, wishes.account); at >= 0;) {
+  for (std::int64_t at = charged; at >= 0;) {
     const AccountConfig& account = config.accounts[static_cast<std::size_t>(at)];
     add("account '" + account.name + "'", account.limits);
     at = account.parent.empty() ? -1 : find_account(config, account.parent);

@@ -59,6 +59,17 @@ struct UserConfig {
   friend bool operator==(const UserConfig&, const UserConfig&) = default;
 };
 
+/// What the use of accounts is counted in. Weights in thousandths, up to 1,000,000. Spec: policy-flux 6.
+struct UsageConfig {
+  std::int64_t cpu = 1000;      ///< Of a slot of a CPU band, for a second;
+  std::int64_t gpu = 1000;      ///< of a device band;
+  std::int64_t memory = 0;      ///< of a GiB of memory that is asked for.
+  std::string billing = "sum";  ///< `sum`, or `max`: of each run only what weighs most counts.
+  friend bool operator==(const UsageConfig&, const UsageConfig&) = default;
+};
+inline constexpr std::array<const char*, 2> kBillingWords{"sum", "max"};
+inline constexpr std::int64_t kUsageWeightMax = 1'000'000;
+
 /// How the multi-factor sum of a pool is made. Weights are in priority points for a factor of 1.
 struct FactorConfig {
   std::int64_t wait = 10'000;
@@ -70,6 +81,7 @@ struct FactorConfig {
   Duration wait_max = std::chrono::hours{24 * 7};  ///< From then on the wait factor is 1; > 0.
   std::string size_favor = "large";                ///< `large` or `small`.
   std::string fair_share_factor = "balanced";      ///< One of `fair_share_factor_words`.
+  std::int64_t lambda = 500;  ///< `balanced`: thousandths of the own use against that of the account it is in.
   friend bool operator==(const FactorConfig&, const FactorConfig&) = default;
 };
 inline constexpr std::array<const char*, 2> kSizeFavorWords{"large", "small"};

@@ -107,7 +107,7 @@ class Reader {
 
   Result<void> read_policy(const toml::table& table, PolicyConfig& policy) const {
     for (const auto& [key, node] : table)
-      if (is_policy_list(key.str())) PENSTOCK_TRY(read_policy_list(path_, key.str(), node, policy));
+      if (is_policy_part(key.str())) PENSTOCK_TRY(read_policy_part(path_, key.str(), node, policy));
     return read_settings(table, policy);
   }
 
@@ -117,7 +117,7 @@ class Reader {
       const toml::key& key = entry.first;  // Not a structured binding: Clang 14 lets no lambda capture one.
       const toml::node& node = entry.second;
       NearestName nearest{key.str()};
-      bool known = std::is_same_v<Config, PolicyConfig> && is_policy_list(key.str());
+      bool known = std::is_same_v<Config, PolicyConfig> && is_policy_part(key.str());
       Result<void> result;
       visit_settings(config, [&](const SettingText& text, auto& field, auto minimum, auto maximum) {
         nearest.offer(text.name);

@@ -79,14 +79,15 @@ std::string print_band(const BandOverride& band) {
 
 constexpr const char* kPolicyAbout =
     "\n# How the cluster is divided (docs/policy.md). Without [[policy.pool]] nothing is limited.\n"
-    "# [[policy.pool]]: name, preset, workers = [\"gpu-*\"], preemption, reserve_depth, time_limit;\n"
+    "# [[policy.pool]]: name, preset, workers = [\"gpu-*\"], preemption, reserve_depth, time_limit, overrun;\n"
     "# its parts, where not as the preset has them: ordering, sharing, backfill, fitting, reclaim, consolidation.\n"
     "# [[policy.department]] and [[policy.project]]: name, department, pools (or one pool), weight (or over_quota = "
     "\"low\"),\n"
     "# priority, guaranteed_slots, slots_max, guaranteed_gpu_slots, gpu_slots_max, guaranteed_memory, memory_max,\n"
     "# preempt_min_runtime, reclaim_min_runtime, training_labels, interactive_labels.\n"
     "# [policy.pool.factors]: weights wait, fair_share, qos, queue, size, user; wait_max, size_favor, "
-    "fair_share_factor.\n"
+    "fair_share_factor, lambda.\n"
+    "# [policy.usage]: cpu, gpu, memory, billing: what the use of accounts is counted in.\n"
     "# [[policy.account]]: name, parent, shares, and limits: active_jobs_max, running_jobs_max, waiting_jobs_max,\n"
     "# slots_max, gpu_slots_max.\n"
     "# [[policy.qos]]: name, factor, open or users, accounts; exempt, usage_factor, and limits of each user.\n"
@@ -125,7 +126,14 @@ std::string print_factors(const FactorConfig& factors) {
          print_amount("queue", factors.queue, own.queue) + print_amount("size", factors.size, own.size) +
          print_amount("user", factors.user, own.user) + "wait_max = " + quote_toml(to_text(factors.wait_max)) +
          "\nsize_favor = " + quote_toml(factors.size_favor) +
-         "\nfair_share_factor = " + quote_toml(factors.fair_share_factor) + "\n";
+         "\nfair_share_factor = " + quote_toml(factors.fair_share_factor) +
+         "\nlambda = " + print_decimals(factors.lambda) + "\n";
+}
+
+std::string print_usage(const UsageConfig& usage) {
+  if (usage == UsageConfig{}) return {};
+  return "\n[policy.usage]\ncpu = " + print_decimals(usage.cpu) + "\ngpu = " + print_decimals(usage.gpu) +
+         "\nmemory = " + print_decimals(usage.memory) + "\nbilling = " + quote_toml(usage.billing) + "\n";
 }
 
 std::string print_rules(const PolicyConfig& policy) {
@@ -147,7 +155,7 @@ std::string print_rules(const PolicyConfig& policy) {
 }
 
 std::string print_policy_lists(const PolicyConfig& policy) {
-  std::string text = kPolicyAbout;
+  std::string text = kPolicyAbout + print_usage(policy.usage);
   const auto entry = [&](const char* kind, const std::string& name) {
     text += std::string{"\n[[policy."} + kind + "]]\nname = " + quote_toml(name) + "\n";
   };
@@ -178,6 +186,7 @@ std::string print_policy_lists(const PolicyConfig& policy) {
     flag("preemption", pool.preemption);
     amount("reserve_depth", pool.reserve_depth, PoolConfig{}.reserve_depth);
     if (pool.time_limit != PoolConfig{}.time_limit) word("time_limit", to_text(pool.time_limit));
+    if (pool.overrun != PoolConfig{}.overrun) word("overrun", to_text(pool.overrun));
     text += print_factors(pool.factors);
   }
   for (const ProjectConfig& project : policy.projects) {

@@ -176,6 +176,7 @@ Result<void> read_factors(Fields fields, FactorConfig& factors) {
   fields.duration("wait_max", factors.wait_max);
   fields.text("size_favor", factors.size_favor);
   fields.text("fair_share_factor", factors.fair_share_factor);
+  fields.thousandths("lambda", factors.lambda);
   return fields.finish();
 }
 
@@ -239,6 +240,7 @@ Result<void> read_pool(Fields fields, PolicyConfig& config) {
   fields.flag("preemption", pool.preemption);
   fields.amount("reserve_depth", pool.reserve_depth);
   fields.duration("time_limit", pool.time_limit);
+  fields.duration("overrun", pool.overrun);
   if (const toml::table* factors = fields.table("factors"))
     PENSTOCK_TRY(read_factors(Fields{fields.path(), *factors}, pool.factors));
   config.pools.push_back(std::move(pool));
@@ -272,6 +274,14 @@ Result<void> read_project(Fields fields, bool is_department, PolicyConfig& confi
   return fields.finish();
 }
 
+Result<void> read_usage(Fields fields, UsageConfig& usage) {
+  fields.thousandths("cpu", usage.cpu);
+  fields.thousandths("gpu", usage.gpu);
+  fields.thousandths("memory", usage.memory);
+  fields.text("billing", usage.billing);
+  return fields.finish();
+}
+
 Result<void> read_account(Fields fields, PolicyConfig& config) {
   AccountConfig account;
   fields.text("name", account.name);
@@ -284,14 +294,20 @@ Result<void> read_account(Fields fields, PolicyConfig& config) {
 
 }  // namespace
 
-bool is_policy_list(std::string_view key) {
-  return key == "pool" || key == "department" || key == "project" || key == "account" || key == "qos" ||
+bool is_policy_part(std::string_view key) {
+  return key == "usage" || key == "pool" || key == "department" || key == "project" || key == "account" || key == "qos" ||
          key == "queue" || key == "user";
 }
 
-Result<void> read_policy_list(const std::string& path, std::string_view key, const toml::node& node,
+Result<void> read_policy_part(const std::string& path, std::string_view key, const toml::node& node,
                               PolicyConfig& config) {
   const toml::source_position place = node.source().begin;
+  if (key == "usage") {
+    if (const toml::table* table = node.as_table()) return read_usage(Fields{path, *table}, config.usage);
+    return Error{ErrorCode::InvalidArgument,
+                 path + ":" + std::to_string(place.line) + ":" + std::to_string(place.column), "usage is no table",
+                 "write [policy.usage]"};
+  }
   const Error no_list{
       ErrorCode::InvalidArgument, path + ":" + std::to_string(place.line) + ":" + std::to_string(place.column),
       "there can be several of '" + std::string{key} + "'", "write [[policy." + std::string{key} + "]]"};

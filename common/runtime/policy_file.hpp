@@ -11,10 +11,11 @@
 
 namespace penstock {
 
-/// Whether that key of `[policy]` is a list of tables: pool, department, project, account, qos, queue or user.
-bool is_policy_list(std::string_view key);
-/// Reads such a list; `path` begins the subjects of errors, which are those of `parse_config`.
-Result<void> read_policy_list(const std::string& path, std::string_view key, const toml::node& node,
+/// Whether that key of `[policy]` is a list of tables: pool, department, project, account, qos, queue or user; or the
+/// table `usage`.
+bool is_policy_part(std::string_view key);
+/// Reads such a part; `path` begins the subjects of errors, which are those of `parse_config`.
+Result<void> read_policy_part(const std::string& path, std::string_view key, const toml::node& node,
                               PolicyConfig& config);
 
 }  // namespace penstock

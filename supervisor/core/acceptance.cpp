@@ -3,6 +3,18 @@
 #include "supervisor/core/supervisor_core.hpp"
 
 namespace penstock::supervisor {
+namespace {
+
+/// An order for a job of that name would go to the one of that number.
+Result<void> check_job_name(const std::string& name, std::uint32_t bytes_max) {
+  PENSTOCK_TRY(check_name(name, "job name", bytes_max));
+  if (job_selector_of(name).id.valid())
+    return Error{ErrorCode::InvalidArgument, "job name '" + name + "'", "reads as the number of a job",
+                 "put a letter before it"};
+  return {};
+}
+
+}  // namespace
 
 void SupervisorCore::on(supervisor_event::GraphChecked& event) {
   SubmitReply reply;
@@ -55,7 +67,7 @@ void SupervisorCore::refuse(ClientId client, SubmitReply& reply, Error error) {
 }
 
 bool SupervisorCore::is_new(ClientId client, SubmitReply& reply, const JobSpec& spec) {
-  if (const Result<void> name = check_name(spec.name, "job name", config_.graph.name_bytes_max); !name) {
+  if (const Result<void> name = check_job_name(spec.name, config_.graph.name_bytes_max); !name) {
     refuse(client, reply, name.error());
     return false;
   }

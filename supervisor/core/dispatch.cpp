@@ -420,7 +420,7 @@ void SupervisorCore::leave_band(Job& job, std::uint32_t subtask) {
     if ((hot.flags & SubtaskFlag::kStarted) != 0) {
       --share.started;
       accrue(job);
-      job.shares->started_milli -= slots_of(job, subtask);
+      subtract(job.shares->started_rate, rate_of(job, subtask));
     }
   }
   mark_dirty(hot.band);

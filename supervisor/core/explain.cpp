@@ -35,17 +35,12 @@ Result<Value> SupervisorCore::explain_by_request(ClientId client, const AdminReq
                  request.command + " JOB [SUBTASK]"};
   std::string job_text = request.arguments[0];
   std::string key = request.arguments.size() > 1 ? request.arguments[1] : "";
-  if (const std::size_t colon = job_text.find(':'); key.empty() && colon != std::string::npos) {
+  const bool is_job = find_job(job_selector_of(job_text)) != nullptr;  // Names may have colons.
+  if (const std::size_t colon = job_text.find(':'); !is_job && key.empty() && colon != std::string::npos) {
     key = job_text.substr(colon + 1);
     job_text.resize(colon);
   }
-  JobSelector selector{JobId::none(), job_text};
-  std::uint32_t number = 0;
-  const std::string digits = job_text.starts_with("job-") ? job_text.substr(4) : job_text;
-  if (const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-      parsed.ec == std::errc{} && parsed.ptr == digits.data() + digits.size())
-    selector.id = JobId{number};
-  Job* job = find_job(selector);
+  Job* job = find_job(job_selector_of(job_text));
   if (job == nullptr) return Error{ErrorCode::NotFound, "job '" + job_text + "'", "is not known", "`jobs --all` lists them"};
   if (request.command == "logs") {
     std::string only;

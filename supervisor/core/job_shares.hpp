@@ -15,16 +15,12 @@
 #include "common/protocol/report.hpp"
 #include "common/protocol/resources.hpp"
 #include "supervisor/core/gang_barrier.hpp"
+#include "supervisor/core/usage.hpp"
 #include "supervisor/policy/pool_choice.hpp"
 
 namespace penstock::supervisor {
 
 inline constexpr std::size_t kBandKinds = 2;
-
-/// Whether its subtasks run on device bands.
-inline bool wants_gpu(const Template& wanted) {
-  return wanted.request.gpu > MilliGpu{0} || wanted.request.device_memory > Bytes{0};
-}
 
 /// One job on one band.
 struct BandShare {
@@ -162,8 +158,8 @@ struct JobShares {
   std::uint32_t project = 0;                ///< The same; the number of projects: of none.
   std::uint32_t account = 0;                ///< The same.
   std::int64_t position = 0;                ///< In the order of its priority; smaller is earlier.
-  std::uint64_t used = 0;                   ///< Thousandths of slot-microseconds that are not charged yet.
-  std::uint64_t started_milli = 0;          ///< Thousandths of slots under attempts that have run for a while.
+  std::array<double, kUsedKinds> used{};    ///< As `UsedRate`, times microseconds, that is not charged yet.
+  UsedRate started_rate{};                  ///< Of attempts that have run for a while.
   Instant accrued{};                        ///< Until when `used` counts these.
   JobRules rules;
   std::uint64_t preemptions = 0;

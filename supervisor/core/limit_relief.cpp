@@ -56,22 +56,28 @@ std::vector<const Job*> SupervisorCore::jobs_under(const std::string& whom) cons
   return jobs;
 }
 
-/// Of how many jobs there are: who comes next is helped by the end of any of them; who does not, by the start of the
-/// next.
+/// Of how many jobs there are: who comes next is helped by the end of any that has its turn, whether it runs or waits
+/// for room; who does not, by that of the one right before it, which has had its own turn then. Of jobs that wait the
+/// same, with starts.
 void SupervisorCore::add_turns(const Job& job, Value::List& rows) const {
   const JobRules& rules = job.shares->rules;
   const bool running = rules.held_by == LimitRule::RunningJobs;
-  for (const Job* each : jobs_under(rules.held_by_whom)) {
+  const char* what = running ? "end" : "start";
+  const std::vector<const Job*> jobs = jobs_under(rules.held_by_whom);
+  const Job* before = nullptr;
+  for (const Job* each : jobs) {
     if (each == &job) break;
     const JobRules& other = each->shares->rules;
-    if (other.held_by != rules.held_by || other.held_by_whom != rules.held_by_whom) continue;
-    rows.emplace_back(row("start", to_string(each->id), ""));
+    if (other.held_by == rules.held_by && other.held_by_whom == rules.held_by_whom) before = each;
+  }
+  if (before != nullptr) {
+    rows.emplace_back(row(what, to_string(before->id), ""));
     return;
   }
-  for (const Job* each : jobs_under(rules.held_by_whom)) {
+  for (const Job* each : jobs) {
     if (each == &job || rows.size() >= kReliefRowsMax) continue;
-    if (running ? each->shares->rules.has_run : is_waiting(*each))
-      rows.emplace_back(row(running ? "end" : "start", to_string(each->id), ""));
+    if (is_waiting(*each) || (running && each->shares->rules.has_run))
+      rows.emplace_back(row(what, to_string(each->id), ""));
   }
 }
 

@@ -55,7 +55,8 @@ Fields fields_of(const PoolConfig& pool) {
                 {"consolidation", flag_text(pool.consolidation)},
                 {"preemption", flag_text(pool.preemption)},
                 {"reserve_depth", std::to_string(pool.reserve_depth)},
-                {"time_limit", milliseconds_text(pool.time_limit)}};
+                {"time_limit", milliseconds_text(pool.time_limit)},
+                {"overrun", milliseconds_text(pool.overrun)}};
   add_factors(fields, pool.factors);
   return fields;
 }
@@ -128,6 +129,10 @@ Fields fields_of(const PolicyConfig& config) {
           {"gang_barrier", milliseconds_text(config.gang_barrier)},
           {"grace_max", milliseconds_text(config.grace_max)},
           {"usage_half_life", milliseconds_text(config.usage_half_life)},
+          {"usage cpu in thousandths", std::to_string(config.usage.cpu)},
+          {"usage gpu in thousandths", std::to_string(config.usage.gpu)},
+          {"usage memory in thousandths", std::to_string(config.usage.memory)},
+          {"usage billing", config.usage.billing},
           {"members_max", std::to_string(config.members_max)}};
 }
 

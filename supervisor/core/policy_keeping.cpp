@@ -20,7 +20,7 @@ double SupervisorCore::left_after(Duration duration) const {
 
 /// Use changes all the time: what has been written is renewed now and then, and when the last job ends.
 void SupervisorCore::keep_usage() {
-  if (!durable() || policy_.usage.empty()) return;
+  if (!durable() || policy_.config.accounts.empty()) return;
   if (now_ >= later(policy_.kept, kUsageKeptEvery) || active_.empty()) keep_policy();
 }
 
@@ -29,8 +29,7 @@ void SupervisorCore::keep_policy() {
   policy_.kept = now_;
   record::PolicyKept kept;
   kept.at_ms = unix_ms(policy_.decayed);
-  for (std::size_t i = 0; i < policy_.usage.size(); ++i)
-    if (policy_.usage[i] > 0) kept.usage.push_back({policy_.config.accounts[i].name, policy_.usage[i]});
+  for (const auto& [whom, used] : policy_.usage.tallies()) kept.usage.push_back({whom.first, whom.second, used});
   for (const auto& [of, amount] : policy_.settings) kept.settings.push_back({of.first, of.second, amount});
   records_.push_back(std::move(kept));
 }
@@ -42,8 +41,8 @@ void SupervisorCore::recover_policy(const record::PolicyKept& kept) {
   policy_.decayed = policy_.kept = now_;
   const Duration passed = now_ - instant_of(kept.at_ms);
   for (const record::PolicyKept::Usage& usage : kept.usage)
-    if (const std::int64_t at = find_account(policy_.config, usage.account); at >= 0)
-      policy_.usage[static_cast<std::size_t>(at)] = usage.slot_s * left_after(std::max(passed, Duration{0}));
+    if (find_account(policy_.config, usage.account) >= 0) policy_.usage.charge({usage.account, usage.user}, usage.used);
+  policy_.usage.fade(left_after(std::max(passed, Duration{0})));
   for (const record::PolicyKept::Setting& each : kept.settings)
     if (const Result<void> changed = change_project(each.project, each.what, each.amount); !changed)
       out_->add(supervisor_action::Alert{changed.error()});

@@ -74,27 +74,36 @@ std::vector<std::int64_t> weights_beyond(const PolicyConfig& config, const std::
   return weights;
 }
 
-AccountTree account_tree(const PolicyConfig& config, const std::vector<double>& usage, const std::vector<bool>& used) {
+AccountTree account_tree(const PolicyConfig& config, const UsageTable& usage, const std::set<UsageTable::Key>& active) {
   const auto count = static_cast<std::uint32_t>(config.accounts.size());
   const std::uint32_t root = count;
   AccountTree tree;
   std::vector<bool> has_parts(count, false);
-  std::vector<std::uint32_t> parents(count, root);
-  for (std::uint32_t i = 0; i < count; ++i) {
-    if (config.accounts[i].parent.empty()) continue;
-    parents[i] = static_cast<std::uint32_t>(find_account(config, config.accounts[i].parent));
-    has_parts[parents[i]] = true;
-  }
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const AccountConfig& account = config.accounts[i];
-    tree.accounts.push_back({account.name, parents[i], !has_parts[i], account.shares, has_parts[i] ? 0 : usage[i]});
-    tree.charged.push_back(i);
+  for (const AccountConfig& account : config.accounts) {
+    const std::int64_t parent = account.parent.empty() ? -1 : find_account(config, account.parent);
+    if (parent >= 0) has_parts[static_cast<std::size_t>(parent)] = true;
+    tree.accounts.push_back(
+        {account.name, parent < 0 ? root : static_cast<std::uint32_t>(parent), false, account.shares, 0});
   }
   if (count > 0) tree.accounts.push_back({"", policy::kNone, false, 1, 0});
+  std::map<UsageTable::Key, double> used;
+  for (const UsageTable::Key& whom : active) used.try_emplace(whom, 0);
+  for (const auto& [whom, seconds] : usage.tallies()) used[whom] = billed(seconds, config.usage);
+  const auto is_of = [](const auto& each, const std::string& account) { return each.first.first == account; };
   for (std::uint32_t i = 0; i < count; ++i) {
-    if (!has_parts[i] || (usage[i] <= 0 && !used[i])) continue;
-    tree.charged[i] = static_cast<std::uint32_t>(tree.accounts.size());
-    tree.accounts.push_back({config.accounts[i].name, i, true, 1, usage[i]});
+    const std::string& account = config.accounts[i].name;
+    const auto first = used.lower_bound({account, ""});
+    std::size_t users = 0;
+    for (auto each = first; each != used.end() && is_of(*each, account); ++each) ++users;
+    tree.accounts[i].user = !has_parts[i] && users <= 1;
+    for (auto each = first; each != used.end() && is_of(*each, account); ++each) {
+      const bool stands_alone = tree.accounts[i].user;
+      tree.charged[each->first] = stands_alone ? i : static_cast<std::uint32_t>(tree.accounts.size());
+      if (stands_alone)
+        tree.accounts[i].usage = each->second;
+      else
+        tree.accounts.push_back({each->first.second, i, true, 1, each->second});
+    }
   }
   return tree;
 }

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <set>
 #include <vector>
 
 #include "common/protocol/policy_config.hpp"
+#include "supervisor/core/usage.hpp"
 #include "supervisor/policy/snapshot.hpp"
 
 namespace penstock::supervisor {
@@ -29,13 +32,15 @@ std::vector<std::int64_t> guarantees_in(const PolicyConfig& config, const Projec
 /// Spec: policy-runai 2.
 std::vector<std::int64_t> weights_beyond(const PolicyConfig& config, const std::vector<std::int64_t>& guaranteed);
 
-/// Accounts by their positions in the configuration, then the root above them all, then, for accounts that have parts
-/// and are charged themselves, what stands for their own use beside those parts. Spec: policy-flux 5.1.
+/// Accounts by their positions in the configuration, then the root above them all, then users, each with one share of
+/// the account that is charged for them, beside its parts. An account without parts that has one user only stands for
+/// that one itself. Spec: policy-flux 5.1.
 struct AccountTree {
+  using Charged = std::map<UsageTable::Key, std::uint32_t>;
   std::vector<policy::Account> accounts;
-  std::vector<std::uint32_t> charged;  ///< By position in the configuration: whose use that is.
+  Charged charged;  ///< Whose use is which of them.
 };
-/// `used`: jobs are charged there now.
-AccountTree account_tree(const PolicyConfig& config, const std::vector<double>& usage, const std::vector<bool>& used);
+/// `active`: jobs of these are charged there now.
+AccountTree account_tree(const PolicyConfig& config, const UsageTable& usage, const std::set<UsageTable::Key>& active);
 
 }  // namespace penstock::supervisor

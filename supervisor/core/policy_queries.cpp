@@ -8,11 +8,22 @@
 #include "supervisor/core/request_words.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 #include "supervisor/policy/choose_parts.hpp"
+#include "supervisor/policy/sharing/account_factor.hpp"
 
 namespace penstock::supervisor {
 namespace {
 
 const char* kind_name(std::size_t kind) { return kind == 0 ? "cpu" : "gpu"; }
+
+/// As the first pool has it that orders by the multi-factor sum.
+policy::FactorOptions factor_options(const std::vector<policy::Parts>& parts) {
+  policy::FactorOptions options;
+  const auto own = std::find_if(parts.begin(), parts.end(), [](const policy::Parts& each) {
+    return each.ordering == policy::Ordering::Multifactor;
+  });
+  if (own != parts.end()) options.kind = own->multifactor.factor, options.lambda = own->multifactor.lambda;
+  return options;
+}
 
 Error no_policy() {
   return {ErrorCode::WrongState, "policy", "none is in force: nothing is limited",
@@ -187,16 +198,38 @@ Result<Value> SupervisorCore::describe_projects() const {
 
 Result<Value> SupervisorCore::describe_shares() const {
   if (!policed()) return no_policy();
+  const AccountTree tree = accounts_now();
+  std::vector<UsedSeconds> used(tree.accounts.size());
+  for (const auto& [whom, seconds] : policy_.usage.tallies()) {
+    const auto charged = tree.charged.find(whom);
+    std::uint32_t at = charged == tree.charged.end() ? policy::kNone : charged->second;
+    for (; at != policy::kNone; at = tree.accounts[at].parent)
+      for (std::size_t i = 0; i < kUsedKinds; ++i) used[at][i] += seconds[i];
+  }
+  const std::vector<double> factors = policy::account_factors(tree.accounts, factor_options(policy_.parts));
+  const std::vector<policy::AccountMeasure> measures = policy::measure_accounts(tree.accounts);
+  const auto all = static_cast<std::uint32_t>(policy_.config.accounts.size());
   Value::List rows;
-  double usage = 0;
-  for (std::size_t i = 0; i < policy_.config.accounts.size(); ++i) usage += policy_.usage[i];
-  for (std::size_t i = 0; i < policy_.config.accounts.size(); ++i) {
-    const AccountConfig& account = policy_.config.accounts[i];
-    rows.push_back(Value::Record{{"account", account.name},
-                                 {"parent", account.parent},
-                                 {"shares", account.shares},
-                                 {"usage_slot_s", policy_.usage[i]},
-                                 {"usage_part", usage > 0 ? policy_.usage[i] / usage : 0.0}});
+  const auto add_row = [&](std::uint32_t at) {
+    const policy::Account& node = tree.accounts[at];
+    const std::uint32_t account = at < all ? at : node.parent;
+    const double whole = measures[all].usage;
+    rows.push_back(Value::Record{{"account", policy_.config.accounts[account].name},
+                                 {"user", at < all ? "" : node.name},
+                                 {"parent", policy_.config.accounts[account].parent},
+                                 {"shares", node.shares},
+                                 {"share_part", measures[at].share},
+                                 {"usage_slot_s", used[at][0] + used[at][1]},
+                                 {"usage_gpu_slot_s", used[at][1]},
+                                 {"usage_memory_gib_s", used[at][2]},
+                                 {"usage", billed(used[at], policy_.config.usage)},
+                                 {"usage_part", whole > 0 ? measures[at].usage / whole : 0.0},
+                                 {"factor", factors[at]}});
+  };
+  for (std::uint32_t account = 0; account < all; ++account) {
+    add_row(account);
+    for (std::uint32_t user = all + 1; user < tree.accounts.size(); ++user)
+      if (tree.accounts[user].parent == account) add_row(user);
   }
   return Value{std::move(rows)};
 }

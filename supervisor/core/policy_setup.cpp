@@ -104,7 +104,7 @@ void SupervisorCore::open_shares(Job& job) {
   if (is_new) job.shares = std::make_unique<JobShares>();
   JobShares& shares = *job.shares;
   accrue(job);
-  shares.started_milli = 0;
+  shares.started_rate = {};
   const PolicyConfig& config = policy_.config;
   const JobPolicy& wishes = job.spec.policy;
   const std::int64_t project = wishes.project.empty() ? -1 : find_project(config, wishes.project);
@@ -148,7 +148,7 @@ void SupervisorCore::open_shares(Job& job) {
       share.runnable += hot.missing == 0;
       if ((hot.flags & SubtaskFlag::kStarted) == 0) continue;
       ++share.started;
-      shares.started_milli += slots_of(job, ref.subtask);
+      add(shares.started_rate, rate_of(job, ref.subtask));
     }
   policy_changed();
 }
@@ -187,12 +187,7 @@ void SupervisorCore::set_policy(PolicyConfig config) {
   policy_.pass.reset();
   policy_.settings.clear();
   policy_.contended.assign(policy_.config.pools.size() * kBandKinds, true);
-  const std::vector<double> usage =
-      std::exchange(policy_.usage, std::vector<double>(policy_.config.accounts.size(), 0));
-  for (std::size_t i = 0; i < policy_.usage.size(); ++i)
-    if (const std::int64_t known = find_account(before, policy_.config.accounts[i].name);
-        known >= 0 && static_cast<std::size_t>(known) < usage.size())
-      policy_.usage[i] = usage[static_cast<std::size_t>(known)];
+  policy_.usage.keep_accounts(policy_.config);
   for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i)
     if (workers_[WorkerSlot{i}].alive) note_pools_of(WorkerSlot{i});
   for (const JobId id : active_) {

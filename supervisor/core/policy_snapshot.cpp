@@ -1,5 +1,6 @@
 // SupervisorCore: the cluster as a pass of the policy sees it.
 #include <algorithm>
+#include <set>
 
 #include "common/base/coverage_mark.hpp"
 #include "supervisor/core/gang_waits.hpp"
@@ -13,6 +14,12 @@ namespace {
 /// A slot is told apart as a device is, and parts of it by its memory: a thousandth is one of these. What a device's
 /// real memory would hold is part of how much of a slot a run counts for.
 constexpr std::int64_t kDeviceMib = 1000;
+
+/// The account and the user whose use that of a job is. REQUIRES: the job has shares.
+UsageTable::Key charged_key(const PolicyConfig& config, const Job& job) {
+  const bool charged = job.shares->account < config.accounts.size();
+  return {charged ? config.accounts[job.shares->account].name : "", job.spec.owner};
+}
 
 policy::WorkloadKind kind_of(JobKind kind) {
   switch (kind) {
@@ -191,11 +198,7 @@ void SupervisorCore::show_owners(PassUnderWay& pass, policy::Snapshot& snapshot)
       pass.first_projects.push_back(static_cast<std::uint32_t>(snapshot.projects.size()));
       if (counts_quotas(pool)) show_projects(pool, kind, snapshot);
     }
-  std::vector<bool> used(policy_.config.accounts.size(), false);
-  for (const JobId id : active_)
-    if (const Job& job = *jobs_[id.value()]; job.shares != nullptr && job.shares->account < used.size())
-      used[job.shares->account] = true;
-  AccountTree tree = account_tree(policy_.config, policy_.usage, used);
+  AccountTree tree = accounts_now();
   snapshot.accounts = std::move(tree.accounts);
   pass.charged = std::move(tree.charged);
 }
@@ -283,7 +286,7 @@ void SupervisorCore::show_job(Job& job, BandKind kind, std::int64_t weights, pol
   seen.name = to_string(job.id);
   seen.pool = domain_of(job.shares->pool, kind);
   if (counts_quotas(job.shares->pool)) seen.project = pass.first_projects[seen.pool] + job.shares->project;
-  if (job.shares->account < pass.charged.size()) seen.account = pass.charged[job.shares->account];
+  if (const auto at = pass.charged.find(charged_key(policy_.config, job)); at != pass.charged.end()) seen.account = at->second;
   seen.kind = kind_of(wishes.kind);
   seen.preemptible = may_leave(job, kind);
   seen.priority = precedence_of(job);
@@ -438,7 +441,7 @@ void SupervisorCore::show_bound_members(const KindShare& share, std::uint64_t mi
 void SupervisorCore::charge_accounts() {
   const Duration passed = now_ - policy_.decayed;
   const double left = left_after(passed);
-  for (double& usage : policy_.usage) usage *= left;
+  policy_.usage.fade(left);
   policy_.decayed = now_;
   for (const JobId id : active_) {
     Job& job = *jobs_[id.value()];
@@ -450,30 +453,41 @@ void SupervisorCore::charge_accounts() {
 void SupervisorCore::charge(Job& job) {
   if (job.shares == nullptr) return;
   accrue(job);
-  const std::uint64_t used = std::exchange(job.shares->used, 0);
-  if (job.shares->account < policy_.usage.size())
-    policy_.usage[job.shares->account] +=
-        static_cast<double>(used) / 1e9 * static_cast<double>(job.shares->rules.usage_factor) / 1000;
+  UsedSeconds used = seconds_of(std::exchange(job.shares->used, {}));
+  if (job.shares->account >= policy_.config.accounts.size()) return;
+  for (double& each : used) each *= static_cast<double>(job.shares->rules.usage_factor) / 1000;
+  policy_.usage.charge(charged_key(policy_.config, job), used);
+}
+
+/// As they stand now, with all users who have used anything or have jobs.
+AccountTree SupervisorCore::accounts_now() const {
+  std::set<UsageTable::Key> active;
+  for (const JobId id : active_)
+    if (const Job& job = *jobs_[id.value()]; job.shares != nullptr) active.insert(charged_key(policy_.config, job));
+  return account_tree(policy_.config, policy_.usage, active);
 }
 
 /// What runs for long enough to be reported as running is counted by the clock from there on: its end may come hours
 /// later, in another life of the supervisor, or never. REQUIRES: the job has shares.
 void SupervisorCore::accrue(Job& job) {
   JobShares& shares = *job.shares;
-  shares.used += shares.started_milli * static_cast<std::uint64_t>((now_ - shares.accrued) / std::chrono::microseconds{1});
+  const auto passed = static_cast<double>((now_ - shares.accrued) / std::chrono::microseconds{1});
+  for (std::size_t i = 0; i < kUsedKinds; ++i)
+    shares.used[i] += static_cast<double>(shares.started_rate[i]) * passed;
   shares.accrued = now_;
 }
 
 /// What an attempt has run as it says itself: a short one at its end, any other one when it is reported as running.
-void SupervisorCore::note_use(Job& job, const AttemptReport& report) {
+void SupervisorCore::note_use(Job& job, const AttemptReport& report) const {
   const std::uint32_t subtask = report.subtask.value();
   if (job.shares == nullptr || (job.hot[subtask].flags & SubtaskFlag::kStarted) != 0) return;
-  job.shares->used += std::uint64_t{report.run_us} * slots_of(job, subtask);
+  const UsedRate rate = rate_of(job, subtask);
+  for (std::size_t i = 0; i < kUsedKinds; ++i)
+    job.shares->used[i] += static_cast<double>(rate[i]) * static_cast<double>(report.run_us);
 }
 
-/// Thousandths of slots that a subtask takes.
-std::uint64_t SupervisorCore::slots_of(const Job& job, std::uint32_t subtask) {
-  return static_cast<std::uint64_t>(std::max<std::int64_t>(job.shape->template_of(subtask).request.slots.value(), 1));
+UsedRate SupervisorCore::rate_of(const Job& job, std::uint32_t subtask) const {
+  return used_rate(job.shape->template_of(subtask), policy_.config.usage);
 }
 
 }  // namespace penstock::supervisor

@@ -59,7 +59,7 @@ struct PassUnderWay {
   std::vector<BandSlot> bands;
   std::vector<BandId> band_ids;  ///< A band may be another one when the plan comes.
   std::vector<std::uint32_t> first_projects;  ///< By pool of the snapshot: where its projects begin.
-  std::vector<std::uint32_t> charged;         ///< By account of the configuration: its position in the snapshot.
+  AccountTree::Charged charged;               ///< Whose use is which account of the snapshot.
   std::vector<DomainView> domains;
   std::vector<std::vector<std::uint64_t>> devices;  ///< By band: what of each of its devices is held in parts.
   std::vector<Subject> subjects;
@@ -83,7 +83,7 @@ struct PolicyState {
   Instant barriers_end = kNever;        ///< No gang that waits at one gives up earlier.
   Instant due = kNever;       ///< The next pass begins then.
   std::uint64_t version = 0;  ///< Of the entitlements that were sent last.
-  std::vector<double> usage;  ///< Decayed slot-seconds, by account.
+  UsageTable usage;  ///< Decayed.
   Instant decayed{};
   Instant kept{};  ///< When usage was written down last.
   /// By project: what operators have set since the configuration was read.

@@ -26,6 +26,7 @@ policy::MultifactorOptions multifactor_of(const FactorConfig& factors) {
   options.wait_max = factors.wait_max;
   options.favor = position_of<policy::SizeFavor>(factors.size_favor, kSizeFavorWords);
   options.factor = position_of<policy::FairShareFactor>(factors.fair_share_factor, kFairShareFactorWords);
+  options.lambda = static_cast<double>(factors.lambda) / 1000;
   return options;
 }
 
@@ -42,6 +43,7 @@ Result<std::vector<policy::Parts>> parts_of(const std::vector<PoolConfig>& pools
       error.subject = "pool '" + pool.name + "', " + error.subject;
       return error;
     }
+    chosen->overrun = pool.overrun;
     chosen->multifactor = multifactor_of(pool.factors);
     parts.insert(parts.end(), kBandKinds, *chosen);
   }

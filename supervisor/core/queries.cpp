@@ -195,12 +195,13 @@ Result<Value> SupervisorCore::cancel_by_request(const AdminRequest& request) {
   if (const std::string key = operand(request, 1); !key.empty()) {
     const SubtaskIndex subtask = job->shape->find_key_or_number(key);
     if (!subtask.valid()) return not_found("subtask '" + key + "' of " + to_string(job->id), "give its key or its number");
-    if (!is_final(job->hot[subtask.value()].phase)) {
+    const bool ended = is_final(job->hot[subtask.value()].phase);
+    if (!ended) {
       job->cancel_orders.insert(subtask, true);
       record_change(*job, subtask.value());
     }
     cancel_subtasks(*job, {subtask.value()}, kill_after);
-    return Value{Value::Record{{"job", to_string(job->id)}, {"subtask", key}, {"cancelled", true}}};
+    return Value{Value::Record{{"job", to_string(job->id)}, {"subtask", key}, {"cancelled", !ended}}};
   }
   cancel_job(*job, Error{ErrorCode::Cancelled, job->spec.name, "was cancelled by an operator or its client", {}}, kill_after);
   return Value{Value::Record{{"job", to_string(job->id)}, {"cancelled", true}}};

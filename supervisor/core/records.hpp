@@ -12,6 +12,7 @@
 #include "common/protocol/client.hpp"
 #include "common/protocol/graph.hpp"
 #include "common/protocol/policy_config.hpp"
+#include "supervisor/core/usage.hpp"
 
 namespace penstock::supervisor {
 
@@ -148,7 +149,8 @@ struct OrderForgotten {
 struct PolicyKept {
   struct Usage {
     std::string account;
-    double slot_s = 0;  ///< Decayed until then.
+    std::string user;  ///< Empty: of whoever it was.
+    UsedSeconds used{};  ///< Decayed until then.
     friend bool operator==(const Usage&, const Usage&) = default;
   };
   struct Setting {

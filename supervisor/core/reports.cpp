@@ -125,7 +125,7 @@ void SupervisorCore::note_started(Job& job, std::uint32_t subtask) {
   if (job.shares != nullptr && (hot.flags & SubtaskFlag::kStarted) == 0) {
     ++job.shares->at(hot.band).started;
     accrue(job);
-    job.shares->started_milli += slots_of(job, subtask);
+    add(job.shares->started_rate, rate_of(job, subtask));
   }
   hot.flags |= SubtaskFlag::kStarted;
 }

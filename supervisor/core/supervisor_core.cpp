@@ -30,7 +30,6 @@ SupervisorCore::SupervisorCore(const SupervisorConfig& config, Rng rng, Durabili
   policy_.config = config.policy;
   policy_.tree = project_tree(policy_.config);
   policy_.parts = parts_in_force(config.policy);
-  policy_.usage.resize(config.policy.accounts.size());
   policy_.contended.assign(config.policy.pools.size() * kBandKinds, true);
   jobs_.emplace_back();  // Number 0 is not used: it would look like a default.
 }
@@ -290,7 +289,7 @@ void SupervisorCore::check_checkpoints() const {
 /// What is counted for policy is what a look at all subtasks would find.
 void SupervisorCore::check_shares(const Job& job) const {
   std::vector<BandShare> found(std::max<std::size_t>(workers_.band_slots(), job.shares->bands.size()));
-  std::uint64_t started_milli = 0;
+  UsedRate started_rate{};
   for (std::uint32_t i = 0; i < job.hot.size(); ++i) {
     const SubtaskHot& hot = job.hot[i];
     if (hot.phase != SubtaskPhase::Assigned) continue;
@@ -299,9 +298,9 @@ void SupervisorCore::check_shares(const Job& job) const {
     share.runnable += hot.missing == 0;
     if ((hot.flags & SubtaskFlag::kStarted) == 0) continue;
     ++share.started;
-    started_milli += slots_of(job, i);
+    add(started_rate, rate_of(job, i));
   }
-  PENSTOCK_CHECK_MSG(job.shares->started_milli == started_milli, to_string(job.id));
+  PENSTOCK_CHECK_MSG(job.shares->started_rate == started_rate, to_string(job.id));
   for (std::uint32_t i = 0; i < found.size(); ++i) {
     const BandShare share = job.shares->of(BandSlot{i});
     PENSTOCK_CHECK_MSG(share.in_flight == found[i].in_flight, to_string(job.id));

@@ -436,8 +436,9 @@ class SupervisorCore {
   std::vector<PromisedPlace> settle_holdings(Job& job, BandKind kind, std::vector<PromisedPlace>& leaving);
   void charge_accounts();
   void charge(Job& job);
-  static void note_use(Job& job, const AttemptReport& report);
-  static std::uint64_t slots_of(const Job& job, std::uint32_t subtask);
+  void note_use(Job& job, const AttemptReport& report) const;
+  UsedRate rate_of(const Job& job, std::uint32_t subtask) const;
+  AccountTree accounts_now() const;
   void accrue(Job& job);
   bool may_leave(const Job& job, BandKind kind) const;
   std::uint64_t milli_that_stays(const Job& job, BandSlot slot) const;

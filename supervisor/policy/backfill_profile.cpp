@@ -4,11 +4,11 @@
 
 namespace penstock::policy {
 
-AvailabilityProfile::AvailabilityProfile(Instant now, std::int64_t free_now, std::vector<SlotsReturn> returns)
+AvailabilityProfile::AvailabilityProfile(Instant now, std::int64_t free_now, std::vector<SlotsReturn> returns,
+                                         Duration overrun)
     : steps_{{now, free_now}} {
-  // Who is past his limit ends at any moment, but not in the past.
-  const Instant soonest = later(now, Duration{1});
-  for (SlotsReturn& each : returns) each.at = std::max(each.at, soonest);
+  for (SlotsReturn& each : returns)
+    if (each.at <= now) each.at = later(now, overrun);
   std::sort(returns.begin(), returns.end(), [](const SlotsReturn& a, const SlotsReturn& b) { return a.at < b.at; });
   for (const SlotsReturn& each : returns) {
     if (each.at == kNever) break;

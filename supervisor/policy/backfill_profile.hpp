@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "common/base/time.hpp"
+#include "supervisor/policy/parts.hpp"
 
 namespace penstock::policy {
 
@@ -17,7 +18,9 @@ struct SlotsReturn {
 /// A step function from now on. Cost: O(n log n) to make it of n returns, O(steps) for a search or an occupation.
 class AvailabilityProfile {
  public:
-  AvailabilityProfile(Instant now, std::int64_t free_now, std::vector<SlotsReturn> returns = {});
+  /// What should have come back by now does so after `overrun`, > 0. Spec: policy-flux 9, "resolution".
+  AvailabilityProfile(Instant now, std::int64_t free_now, std::vector<SlotsReturn> returns = {},
+                      Duration overrun = Parts{}.overrun);
 
   void occupy(Instant from, Duration length, std::int64_t slots);
   /// Whether `slots` are free for `length` from now on. Cost: O(1) where they are not free now.
@@ -88,6 +91,10 @@ class Backfill {
 
   /// Whether one more that is blocked gets a reserved start.
   bool reserves() const { return !stopped_ && reserved_ < depth_; }
+  /// When it could start without delaying anybody who was looked at before, at `not_before` or later.
+  Instant earliest(const BackfillRequest& request, Instant not_before) const {
+    return profile_.earliest(request.slots, request.limit, not_before);
+  }
   /// For one that `next` has made wait because it needs slots of its own bands: it starts there at `at`. Where that is
   /// not known, `kept` slots that are free there stay so. Who may use them until then, is for the caller to say.
   /// REQUIRES: `reserves()`.

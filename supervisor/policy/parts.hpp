@@ -73,6 +73,7 @@ struct Parts {
   bool mixed_sizes = false;                   ///< A gang may spread over bands of different sizes.
   bool waits_for_absent_bands = false;        ///< Who fits no empty pool keeps others waiting, as the cases have it.
   std::uint32_t reserve_depth = 0;  ///< Backfill: 0 is first come first served, 1 EASY, `kReserveAll` conservative.
+  Duration overrun = std::chrono::seconds{60};  ///< Backfill: so long goes on, as it is taken, who is past his limit.
   std::int64_t saturation_multiplier = 1000;  ///< In thousandths, at least 1000; larger reclaims less.
   std::uint32_t consolidate_victims_max = 16;
   Duration stale_grace = std::chrono::seconds{60};  ///< Negative: never.

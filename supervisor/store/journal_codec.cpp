@@ -287,14 +287,18 @@ void write_settings(const std::vector<record::PolicyKept::Setting>& settings, sc
 std::string encode(const record::PolicyKept& kept) {
   using Root = schema::PolicyRecord;
   std::size_t bytes = 64;
-  for (const record::PolicyKept::Usage& usage : kept.usage) bytes += 48 + usage.account.size();
+  for (const record::PolicyKept::Usage& usage : kept.usage) bytes += 80 + usage.account.size() + usage.user.size();
   for (const record::PolicyKept::Setting& setting : kept.settings) bytes += 56 + setting.project.size();
   return sealed(wire::build_words<Root>(bytes, [&](Root::Builder out) {
     out.setAtMs(kept.at_ms);
     auto usage = out.initUsage(static_cast<unsigned>(kept.usage.size()));
     for (unsigned i = 0; i < usage.size(); ++i) {
       usage[i].setAccount(wire::text(kept.usage[i].account));
-      usage[i].setSlotSeconds(kept.usage[i].slot_s);
+      usage[i].setUser(wire::text(kept.usage[i].user));
+      usage[i].setSlotSeconds(kept.usage[i].used[0]);
+      usage[i].setGpuSlotSeconds(kept.usage[i].used[1]);
+      usage[i].setMemoryGibSeconds(kept.usage[i].used[2]);
+      usage[i].setMostSeconds(kept.usage[i].used[3]);
     }
     write_settings(kept.settings, out);
   }));
@@ -423,11 +427,16 @@ Result<Incarnation> decode_lost_writer(std::string_view value) {
       value, [](schema::LostWriter::Reader in) { return Incarnation{in.getWriter()}; });
 }
 
+UsedSeconds used_of(schema::AccountUsage::Reader usage) {
+  return {usage.getSlotSeconds(), usage.getGpuSlotSeconds(), usage.getMemoryGibSeconds(), usage.getMostSeconds()};
+}
+
 Result<record::PolicyKept> decode_policy(std::string_view value) {
   return unseal<schema::PolicyRecord, record::PolicyKept>(value, [](schema::PolicyRecord::Reader in) {
     record::PolicyKept kept;
     kept.at_ms = in.getAtMs();
-    for (const auto usage : in.getUsage()) kept.usage.push_back({wire::text(usage.getAccount()), usage.getSlotSeconds()});
+    for (const auto usage : in.getUsage())
+      kept.usage.push_back({wire::text(usage.getAccount()), wire::text(usage.getUser()), used_of(usage)});
     for (const auto quota : in.getQuotas())
       kept.settings.push_back({wire::text(quota.getProject()), ProjectSetting::Slots, quota.getSlots()});
     // What a newer program knows beside is not lost on the others.

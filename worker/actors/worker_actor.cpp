@@ -69,6 +69,7 @@ class WorkerActor {
     config.spool = options_.spool;
     config.checkpoints = options_.checkpoints;
     config.ends_daemons = options_.owns_process;
+    config.output_bytes_max = options_.core.command_output_max.value();
     return spawn_band_actor(self_->system(), surroundings_->loop, surroundings_->store, config, commands_, self_);
   }
 

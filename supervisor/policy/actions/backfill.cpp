@@ -22,7 +22,8 @@ AvailabilityProfile profile_of(SlotPass& pass) {
     used += member.slots;
     returns.push_back({snapshot.workloads[member.workload].ends_by.value_or(kNever), member.slots});
   }
-  return {snapshot.now, std::max<std::int64_t>(0, pass.trial().capacity() - used), std::move(returns)};
+  return {snapshot.now, std::max<std::int64_t>(0, pass.trial().capacity() - used), std::move(returns),
+          pass.parts().overrun};
 }
 
 /// So many that wait for several slots of one band have these reserved on a band of their own; of those behind them
@@ -68,24 +69,47 @@ void explain_wait(SlotPass& pass, std::uint32_t member, const Blocked& before) {
     pass.explain(member, Hold::NoRoom, subject.slots, pass.trial().roomiest());
 }
 
+/// The first place of its own at a time when the pool as a whole has that much, too: of those who were promised slots
+/// anywhere no band's profile knows.
+template <class Choose>
+OwnPlace when_nobody_is_delayed(SlotPass& pass, const Backfill& policy, const BackfillRequest& request,
+                                const Choose& choose) {
+  OwnPlace own = choose(pass.snapshot().now);
+  while (own.band != kNone && own.at != kNever) {
+    const Instant at = policy.earliest(request, own.at);
+    if (at == own.at) break;
+    if (at == kNever)
+      own.at = kNever;
+    else
+      own = choose(at);
+  }
+  return own;
+}
+
 /// For one that may use some bands only and is larger than each of them: it takes several, whole.
 BackfillOutcome reserve_whole_bands(SlotPass& pass, Backfill& policy, BandProfiles& bands, const Member& member,
                                     const BackfillRequest& request, Blocked& blocked) {
-  const std::vector<OwnPlace> own = bands.choose_whole(member, request.limit);
+  std::vector<OwnPlace> own;
+  const OwnPlace first = when_nobody_is_delayed(pass, policy, request, [&](Instant not_before) {
+    own = bands.choose_whole(member, request.limit, not_before);
+    return own.empty() ? OwnPlace{} : own.front();
+  });
   if (own.empty()) return {};
   std::int64_t free = 0;
-  for (const OwnPlace& each : own) {
+  for (OwnPlace& each : own) {
+    each.at = first.at;
     blocked.room_kept = std::max(blocked.room_kept, each.free);
     free += each.free;
     bands.reserve(each, pass.trial().room(each.band).slots, request.limit);
   }
-  return policy.keep(request, own.front().at, std::min(free, request.slots));
+  return policy.keep(request, first.at, std::min(free, request.slots));
 }
 
 /// For one that waits for slots of one band.
 BackfillOutcome reserve_band(SlotPass& pass, Backfill& policy, BandProfiles& bands, const Member& member,
                              const BackfillRequest& request, Blocked& blocked) {
-  const OwnPlace own = bands.choose(member, request.limit);
+  const OwnPlace own = when_nobody_is_delayed(
+      pass, policy, request, [&](Instant not_before) { return bands.choose(member, request.limit, not_before); });
   if (own.band == kNone)
     return member.single_band ? BackfillOutcome{} : reserve_whole_bands(pass, policy, bands, member, request, blocked);
   blocked.room_kept = std::max(blocked.room_kept, own.free);

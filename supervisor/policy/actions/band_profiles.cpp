@@ -19,15 +19,16 @@ void BandProfiles::make() {
   for (std::size_t i = 0; i < started_.size(); ++i) returns[started_on_[i]].push_back(started_[i]);
   profiles_.reserve(snapshot.bands.size());
   for (std::uint32_t band = 0; band < snapshot.bands.size(); ++band)
-    profiles_.emplace_back(snapshot.now, pass_.trial().room(band).free(), std::move(returns[band]));
+    profiles_.emplace_back(snapshot.now, pass_.trial().room(band).free(), std::move(returns[band]),
+                           pass_.parts().overrun);
 }
 
-OwnPlace BandProfiles::choose(const Member& member, Duration limit) {
+OwnPlace BandProfiles::choose(const Member& member, Duration limit, Instant not_before) {
   make();
   OwnPlace best;
   const auto look_at = [&](std::uint32_t band) {
     if (!pass_.trial().could_hold(member, band)) return;
-    const OwnPlace here{band, of(band).earliest(member.slots, limit), of(band).free_now()};
+    const OwnPlace here{band, of(band).earliest(member.slots, limit, not_before), of(band).free_now()};
     if (best.band == kNone || here.at < best.at || (here.at == best.at && here.free > best.free)) best = here;
   };
   if (member.band_list == kNone)
@@ -37,9 +38,9 @@ OwnPlace BandProfiles::choose(const Member& member, Duration limit) {
   return best;
 }
 
-std::vector<OwnPlace> BandProfiles::choose_whole(const Member& member, Duration limit) {
+std::vector<OwnPlace> BandProfiles::choose_whole(const Member& member, Duration limit, Instant not_before) {
   make();
-  for (Instant at = pass_.snapshot().now;;) {
+  for (Instant at = not_before;;) {
     std::vector<OwnPlace> by_time;
     for (const std::uint32_t band : pass_.snapshot().bands_of(member)) {
       Member part = member;

@@ -22,12 +22,13 @@ class BandProfiles {
  public:
   explicit BandProfiles(SlotPass& pass) : pass_(pass) {}
 
-  /// The band on which it starts first, then the one with most room. None: no single one could ever hold it.
-  OwnPlace choose(const Member& member, Duration limit);
+  /// The band on which it starts first, not before then, and then the one with most room. None: no single one could
+  /// ever hold it.
+  OwnPlace choose(const Member& member, Duration limit, Instant not_before);
   /// Bands that it takes whole, of those that it may use, for one that is larger than each of them: those that are
-  /// first free together, all of them at the same time. Empty: they could never hold it. Cost: O(bands that it may
+  /// first free together, not before then, all of them at the same time. Empty: they could never hold it. Cost: O(bands that it may
   /// use), times the times at which the last of them becomes free.
-  std::vector<OwnPlace> choose_whole(const Member& member, Duration limit);
+  std::vector<OwnPlace> choose_whole(const Member& member, Duration limit, Instant not_before);
   /// From then on whoever would delay that start finds no place there.
   void reserve(const OwnPlace& place, std::int64_t slots, Duration limit);
   /// A place on a band with reservations that delays none of them. On the trial it is free afterwards.

@@ -53,8 +53,12 @@ class PriorityPass {
     if (unplaced.empty()) return;
     if (!filling_gaps_) first_unplaced_ = snapshot_.members[unplaced.front()].workload;
     filling_gaps_ = true;
-    if (!pass_.parts().preemption) return;
-    for (const std::uint32_t member : unplaced) make_room(member, filling_gaps);
+    for (const std::uint32_t member : unplaced) {
+      if (pass_.parts().preemption)
+        make_room(member, filling_gaps);
+      else
+        pass_.explain(member, Hold::NoRoom, snapshot_.members[member].slots, pass_.trial().roomiest());
+    }
   }
 
   /// Whether others wait for it. Who wants more than there is at all would have them wait for ever.

@@ -207,6 +207,9 @@ TEST(Submit, WaitsAndTellsTheEnd) {
   const BinaryRun waited = call({"wait", "primes"});
   EXPECT_EQ(waited.exit_code, 0) << waited.errors;
   EXPECT_EQ(json_of(waited)["state"], "succeeded");
+  const Json ended = json_of(call({"job", "primes"}));
+  const double late = json_of(call({"wait", "primes"}))["makespan_s"];
+  EXPECT_GE(late, ended["elapsed_s"].get<double>()) << "the job's time, not that of the wait";
   const BinaryRun direct = call({"submit", kExamples + "word_count.toml", "--wait"});
   EXPECT_EQ(direct.exit_code, 0) << direct.errors;
 

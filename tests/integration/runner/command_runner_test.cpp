@@ -149,6 +149,17 @@ TEST_F(CommandRunnerTest, OutputBeyondTheLimitIsDroppedCountedAndMarked) {
   EXPECT_EQ(output.substr(1000), "\n[penstock: the output is cut here, 2999000 bytes more were dropped]\n");
 }
 
+// Found by an explorer: a million bytes went on as all of ten, and the job succeeded.
+TEST_F(CommandRunnerTest, OutputThatNobodyHasAskedToCutIsNeverTakenForAll) {
+  const std::string count = std::to_string(config.output_bytes_max);
+  EXPECT_TRUE(end_of(shell("head -c " + count + " /dev/zero")).succeeded);
+  EXPECT_EQ(output_of(1).size(), static_cast<std::size_t>(config.output_bytes_max));
+  const CommandEnd& end = end_of(shell("head -c " + std::to_string(config.output_bytes_max + 1) + " /dev/zero"));
+  ASSERT_NE(end.failure, nullptr);
+  EXPECT_EQ(end.failure->message.find("wrote " + std::to_string(config.output_bytes_max + 1) + " bytes"), 0U);
+  EXPECT_NE(end.failure->message.find("output_limit"), std::string::npos);
+}
+
 TEST_F(CommandRunnerTest, LongStandardErrorDoesNotStallTheProgram) {
   const CommandEnd& end = end_of(shell("head -c 2000000 /dev/zero | tr '\\0' e >&2; echo end >&2; exit 1"));
   ASSERT_NE(end.failure, nullptr);

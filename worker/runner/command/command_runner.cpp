@@ -50,7 +50,7 @@ struct Running {
   Running(CommandRun&& what, const CommandRunnerConfig& config)
       : run(std::move(what)),
         head(static_cast<std::uint64_t>(run.program.output_limit_bytes > 0 ? run.program.output_limit_bytes
-                                                                           : config.output_limit_bytes)),
+                                                                           : config.output_bytes_max)),
         tail(config.tail_bytes) {}
 
   CommandRun run;
@@ -115,6 +115,16 @@ std::unique_ptr<FailureDetail> judge(const Running& running, const ProcessEnd& e
   detail->signal = end.signal;
   detail->peak_memory_bytes = peak_of(running, end);
   return detail;
+}
+
+/// Where nobody has asked for it to be cut, a part of its output would be taken for all.
+std::unique_ptr<FailureDetail> judge_output(const Running& running, std::int64_t bytes_max) {
+  const std::uint64_t dropped = running.head.dropped_bytes();
+  if (running.run.program.output_limit_bytes > 0 || dropped == 0) return nullptr;
+  return failure_of(FailureClass::UserError,
+                    "wrote " + std::to_string(running.head.kept().size() + dropped) +
+                        " bytes to standard output, and worker.command_output_max is " + std::to_string(bytes_max) +
+                        ": write what is large to a file, or say `output_limit`, at which output is cut");
 }
 
 }  // namespace
@@ -488,6 +498,7 @@ void CommandRunner::State::ended(Running& running) {
 
 void CommandRunner::State::conclude(Running& running, const ProcessEnd& process_end) {
   std::unique_ptr<FailureDetail> failure = judge(running, process_end);
+  if (failure == nullptr) failure = judge_output(running, config.output_bytes_max);
   running.peak_bytes = peak_of(running, process_end);
   release(running);
   // Whoever was asked to stop has perhaps saved what it has, and says so by a good end.

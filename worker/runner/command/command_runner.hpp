@@ -46,7 +46,7 @@ struct CommandRunnerConfig {
   std::string spool;            ///< Below it are the working directories; empty: somewhere for temporary files.
   std::string checkpoints;      ///< Shared by all workers: below it preempted programs save what they have; or empty.
   bool ends_daemons = false;    ///< What left its group is ended, too; see `Daemons`.
-  std::int64_t output_limit_bytes = 1 << 20;                ///< Of templates that do not say.
+  std::int64_t output_bytes_max = 16 << 20;  ///< Of templates that say no limit, at which output is cut: more fails.
   std::size_t tail_bytes = 4096;                            ///< Of standard error, told with a failure.
   Duration measure_every = std::chrono::milliseconds{250};  ///< The memory of what runs.
   /// Told what all that runs uses together, that often, and 0 when the last has ended. Of a run without a memory group

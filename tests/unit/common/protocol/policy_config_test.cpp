@@ -62,6 +62,7 @@ TEST(PolicyConfig, EachMistakeHasItsOwnError) {
        [](PolicyConfig& c) { c.projects[1].slots_max = 4; }},
       {"project 'vision' its weight is negative", [](PolicyConfig& c) { c.projects[1].weight = -2; }},
       {"pool 'rest' its time_limit is not above 0", [](PolicyConfig& c) { c.pools[1].time_limit = Duration{0}; }},
+      {"pool 'rest' its overrun is not above 0", [](PolicyConfig& c) { c.pools[1].overrun = Duration{0}; }},
       {"account 'ann' its number of shares is negative", [](PolicyConfig& c) { c.accounts[1].shares = -2; }},
       {"project 'vision' guaranteed_memory is 2, above its limit of 1",
        [](PolicyConfig& c) { c.projects[1].guaranteed_memory = Bytes{2}, c.projects[1].memory_max = Bytes{1}; }},

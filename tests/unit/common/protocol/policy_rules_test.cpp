@@ -86,6 +86,13 @@ TEST(PolicyRules, ALimitOfAnAccountHoldsForAllBelow) {
   EXPECT_TRUE(limits_of(site(), "bob", {}).empty());
 }
 
+// Spec: policy-flux 8: limits are of a user in an account.
+TEST(PolicyRules, AUserIsCountedInEachAccountByHimself) {
+  EXPECT_EQ(limits_of(site(), "ann", {.account = "lab"})[0].whom, "user 'ann' in account 'lab'");
+  EXPECT_EQ(limits_of(site(), "ann", {.account = "bob", .qos = "night"})[1].whom,
+            "user 'ann' in account 'bob' at qos 'night'");
+}
+
 TEST(PolicyRules, EachMistakeNamesItsEntry) {
   struct Case {
     const char* expected;
@@ -106,6 +113,10 @@ TEST(PolicyRules, EachMistakeNamesItsEntry) {
       {"factors of pool 'all': size_favor is 'huge'", [](PolicyConfig& c) { c.pools[0].factors.size_favor = "huge"; }},
       {"factors of pool 'all': fair_share_factor is 'x'",
        [](PolicyConfig& c) { c.pools[0].factors.fair_share_factor = "x"; }},
+      {"factors of pool 'all': lambda in thousandths is 1001", [](PolicyConfig& c) { c.pools[0].factors.lambda = 1001; }},
+      {"usage: gpu in thousandths is -1", [](PolicyConfig& c) { c.usage.gpu = -1; }},
+      {"usage: memory in thousandths is 1000001", [](PolicyConfig& c) { c.usage.memory = kUsageWeightMax + 1; }},
+      {"usage: billing is 'most'", [](PolicyConfig& c) { c.usage.billing = "most"; }},
   };
   EXPECT_EQ(refusal_of(check_policy(site())), "accepted");
   for (const Case& each : cases) {

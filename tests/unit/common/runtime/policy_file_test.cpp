@@ -26,6 +26,7 @@ consolidation = true
 name = "rest"
 reserve_depth = 3
 time_limit = "90s"
+overrun = "5s"
 [[policy.pool]]
 name = "urgent"
 preset = "priority"
@@ -82,6 +83,7 @@ TEST(PolicyFile, EveryListIsReadAndPrintedBack) {
   EXPECT_EQ(policy.pools[1].preset, "fair_share");
   EXPECT_EQ(policy.pools[1].reserve_depth, 3);
   EXPECT_EQ(policy.pools[1].time_limit, std::chrono::seconds{90});
+  EXPECT_EQ(policy.pools[1].overrun, std::chrono::seconds{5});
   EXPECT_EQ(policy.pools[1].preemption, std::nullopt);
   EXPECT_EQ(policy.pools[2].ordering, "fcfs");
   EXPECT_EQ(policy.pools[2].sharing, "none");
@@ -122,6 +124,11 @@ qos = 0
 wait_max = "3h"
 size_favor = "small"
 fair_share_factor = "fair_tree"
+lambda = 0.25
+[policy.usage]
+gpu = 12.5
+memory = 0.1
+billing = "max"
 [[policy.account]]
 name = "lab"
 slots_max = 12
@@ -156,6 +163,8 @@ waiting_jobs_max = 3
   EXPECT_EQ(factors.wait_max, std::chrono::hours{3});
   EXPECT_EQ(factors.size_favor, "small");
   EXPECT_EQ(factors.fair_share_factor, "fair_tree");
+  EXPECT_EQ(factors.lambda, 250);
+  EXPECT_EQ(policy.usage, (UsageConfig{.cpu = 1000, .gpu = 12'500, .memory = 100, .billing = "max"}));
   EXPECT_EQ(policy.accounts[0].limits.slots_max, 12);
   ASSERT_EQ(policy.qos.size(), 2U);
   EXPECT_EQ(policy.qos[0].factor, 1000) << "what is not said of a level that is there stays";
@@ -185,6 +194,9 @@ TEST(PolicyFile, EachMistakeIsNamedWithItsPlace) {
       {"[[policy.pool]]\nname = \"a\"\npresett = \"quota\"\n", "penstock.toml:3:1 there is no setting 'presett' here"},
       {"[[policy.pool]]\nname = \"a\"\nbackfill = \"easy\"\nreserve_depth = 2\n",
        "penstock.toml:4:17 backfill and reserve_depth are both there"},
+      {"[policy]\nusage = 3\n", "penstock.toml:2:9 usage is no table"},
+      {"[policy.usage]\ncpu = -1\n", "penstock.toml:2:7 cpu is out of its range"},
+      {"[policy.usage]\nprocessors = 1\n", "penstock.toml:2:1 there is no setting 'processors' here"},
       {"[[policy.pool]]\nname = \"a\"\nreclaim = 1\n", "penstock.toml:3:11 reclaim is written in another way"},
       {"[[policy.project]]\nname = \"a\"\nweight = -1\n", "penstock.toml:3:10 weight is out of its range"},
       {"[[policy.project]]\nname = \"a\"\nweight = nan\n", "penstock.toml:3:10 weight is not finite"},

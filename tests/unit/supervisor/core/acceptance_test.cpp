@@ -49,6 +49,21 @@ TEST(SubmitAgain, RunsTheGraphOfAJobThatHasEnded) {
   EXPECT_EQ(cluster.core().counters().graphs_again, 1U);
 }
 
+// Found by an explorer: `cancel 1` took the job of that number, and not the one of that name.
+TEST(SubmitAgain, ANameThatReadsAsANumberIsRefused) {
+  SupervisorHarness cluster;
+  cluster.join();
+  cluster.submit(pair(), named("first"));
+  for (const char* name : {"1", "job-1", "2026"}) {
+    const Error refusal = again(cluster, pair(), name).refusal;
+    EXPECT_EQ(refusal.code, ErrorCode::InvalidArgument) << name;
+    EXPECT_EQ(refusal.message, "reads as the number of a job");
+  }
+  EXPECT_EQ(again(cluster, pair(), "v1").job, JobId{2});
+  EXPECT_EQ(again(cluster, pair(), "job-one").job, JobId{3});
+  cluster.ignore();
+}
+
 TEST(SubmitAgain, RunsTheGraphOfAJobThatIsStillRunning) {
   SupervisorHarness cluster;
   cluster.join();

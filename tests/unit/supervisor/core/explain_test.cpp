@@ -44,6 +44,17 @@ TEST(Explain, WithoutAWorkerThatIsTheReason) {
   EXPECT_EQ(reason(cluster, {"1:0"}), "no worker is connected") << "a subtask as it is printed";
 }
 
+TEST(Explain, ANameWithAColonIsAName) {
+  SupervisorHarness cluster;
+  JobSpec spec;
+  spec.name = "team:night";
+  cluster.submit(GraphBuilder{}.add().build(), spec);
+  EXPECT_EQ(reason(cluster, {"team:night", "0"}), "no worker is connected");
+  const Result<Value> job = cluster.ask("explain", {"team:night"});
+  ASSERT_TRUE(job.has_value()) << to_string(job.error());
+  EXPECT_EQ(text_of(*job, "job"), "job-1");
+}
+
 TEST(Explain, ARequestThatNoBandHoldsIsToldWithTheNearest) {
   SupervisorHarness cluster;
   cluster.join();

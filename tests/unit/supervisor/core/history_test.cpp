@@ -153,7 +153,7 @@ class SmallHistoryTest : public HistoryTest {
 
 TEST_F(SmallHistoryTest, TheOldestGoWhenAllTakeTooMuch) {
   std::uint32_t last = 0;
-  for (int i = 0; i < 200; ++i) last = run("job-" + std::to_string(i));
+  for (int i = 0; i < 200; ++i) last = run("run-" + std::to_string(i));
   EXPECT_FALSE(is_known(1));
   EXPECT_TRUE(is_known(last));
   EXPECT_GT(list({"--all"}).size(), 5U);

@@ -56,8 +56,23 @@ TEST(LimitReliefTest, TheEndOfAnyThatRunsFreesTheNext) {
   const JobId next = it.submit({}, 1);
   const JobId last = it.submit({}, 1);
   EXPECT_EQ(it.freed_by(next), (Lines{"end " + to_string(a), "end " + to_string(b)}));
-  EXPECT_EQ(it.freed_by(last), Lines{"start " + to_string(next)}) << "an end frees the one before it";
+  EXPECT_EQ(it.freed_by(last), Lines{"end " + to_string(next)}) << "an end of the others frees the one before it";
   EXPECT_EQ(it.freed_by(a), Lines{});
+}
+
+// Found by an explorer: the only turn was that of a job that waited for room, and nothing was told of it.
+TEST(LimitReliefTest, SoDoesTheEndOfOneThatHasItsTurnAndWaitsForRoom) {
+  LimitRelief it{{.running_jobs_max = 1}};
+  JobSpec other;
+  other.name = "others";
+  other.owner = "bob";
+  it.cluster.submit(GraphBuilder{}.sources(64).build(), other);
+  it.cluster.settle(3);
+  const JobId waits = it.submit({.gang = 4}, 4);
+  const JobId next = it.submit({}, 1);
+  const JobId last = it.submit({}, 1);
+  EXPECT_EQ(it.freed_by(next), Lines{"end " + to_string(waits)});
+  EXPECT_EQ(it.freed_by(last), Lines{"end " + to_string(next)});
 }
 
 TEST(LimitReliefTest, OfSlotsThoseEndsThatLeaveEnough) {

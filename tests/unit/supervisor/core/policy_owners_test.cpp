@@ -51,34 +51,61 @@ TEST(PolicyOwners, SiblingsAloneDecideWhetherWeightsCount) {
   EXPECT_EQ(weights_beyond(config, {6, 4, 2, 3}), (Amounts{6000, 2000, 1000, 3000, 0}));
 }
 
+UsageTable used(const std::vector<std::pair<UsageTable::Key, double>>& slot_seconds) {
+  UsageTable table;
+  for (const auto& [whom, seconds] : slot_seconds) table.charge(whom, {seconds, 0, 0, 0});
+  return table;
+}
+
 // Spec: policy-flux 5.1.
 TEST(PolicyOwners, AccountsStandBelowOneRoot) {
   PolicyConfig config;
   config.accounts = {{.name = "ann", .shares = 3}, {.name = "team"}, {.name = "bob", .parent = "team"}};
-  const AccountTree tree = account_tree(config, {5, 0, 7}, {true, false, true});
+  const AccountTree tree = account_tree(config, used({{{"ann", "ann"}, 5}, {{"bob", "bob"}, 7}}), {{"ann", "ann"}});
   ASSERT_EQ(tree.accounts.size(), 4U);
   EXPECT_EQ(tree.accounts[3].parent, policy::kNone);
   EXPECT_EQ(tree.accounts[0].parent, 3U);
   EXPECT_EQ(tree.accounts[1].parent, 3U);
   EXPECT_EQ(tree.accounts[2].parent, 1U);
-  EXPECT_TRUE(tree.accounts[0].user);
+  EXPECT_TRUE(tree.accounts[0].user) << "its only user is all of it";
   EXPECT_FALSE(tree.accounts[1].user);
+  EXPECT_EQ(tree.accounts[0].usage, 5);
   EXPECT_EQ(tree.accounts[2].usage, 7);
-  EXPECT_EQ(tree.charged, (std::vector<std::uint32_t>{0, 1, 2}));
+  EXPECT_EQ(tree.charged, (AccountTree::Charged{{{"ann", "ann"}, 0}, {{"bob", "bob"}, 2}}));
   EXPECT_TRUE(account_tree({}, {}, {}).accounts.empty());
 }
 
 TEST(PolicyOwners, WhatAnAccountWithPartsIsChargedItselfCountsBesideThem) {
   PolicyConfig config;
   config.accounts = {{.name = "team"}, {.name = "bob", .parent = "team"}};
-  for (const auto& [usage, used] : {std::pair{5.0, false}, std::pair{0.0, true}}) {
-    const AccountTree tree = account_tree(config, {usage, 0}, {used, false});
+  const UsageTable::Key ann{"team", "ann"};
+  for (const bool has_used : {true, false}) {
+    const AccountTree tree = account_tree(config, has_used ? used({{ann, 5}}) : UsageTable{},
+                                          has_used ? std::set<UsageTable::Key>{} : std::set{ann});
     ASSERT_EQ(tree.accounts.size(), 4U);
     EXPECT_EQ(tree.accounts[3].parent, 0U);
     EXPECT_TRUE(tree.accounts[3].user);
-    EXPECT_EQ(tree.accounts[3].usage, usage);
-    EXPECT_EQ(tree.charged, (std::vector<std::uint32_t>{3, 1}));
+    EXPECT_EQ(tree.accounts[3].name, "ann");
+    EXPECT_EQ(tree.accounts[3].usage, has_used ? 5 : 0);
+    EXPECT_EQ(tree.charged, (AccountTree::Charged{{ann, 3}}));
   }
+}
+
+// Spec: policy-flux 5.1, 8: factors are of a user in an account.
+TEST(PolicyOwners, UsersOfOneAccountEachHaveAShareOfIt) {
+  PolicyConfig config;
+  config.accounts = {{.name = "lab", .shares = 2}, {.name = "other"}};
+  const AccountTree tree =
+      account_tree(config, used({{{"lab", "heavy"}, 9}}), {{"lab", "light"}, {"other", "heavy"}, {"gone", "x"}});
+  ASSERT_EQ(tree.accounts.size(), 5U);
+  EXPECT_FALSE(tree.accounts[0].user);
+  EXPECT_TRUE(tree.accounts[1].user);
+  EXPECT_EQ(tree.accounts[3].name, "heavy");
+  EXPECT_EQ(tree.accounts[3].usage, 9);
+  EXPECT_EQ(tree.accounts[4].name, "light");
+  EXPECT_EQ(tree.accounts[4].parent, 0U);
+  EXPECT_EQ(tree.charged,
+            (AccountTree::Charged{{{"lab", "heavy"}, 3}, {{"lab", "light"}, 4}, {{"other", "heavy"}, 1}}));
 }
 
 }  // namespace

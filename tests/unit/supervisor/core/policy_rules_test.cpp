@@ -139,6 +139,32 @@ TEST_F(PolicyRulesLive, ALevelSaysHowMuchOfItsUseIsCharged) {
   EXPECT_NEAR(bob, ann / 2, 1e-9);
 }
 
+// Found by an explorer: all who charged one account had one factor. Spec: policy-flux 3, 5.1.
+TEST_F(PolicyRulesLive, WhoHasUsedLessOfAnAccountComesBeforeItsOthers) {
+  begin(site());
+  supervisor->submit(GraphBuilder{}.sources(1).build(), of("heavy", "h1", {.account = "lab"}));
+  supervisor->settle(2);
+  supervisor->succeed(1, 0);
+  supervisor->submit(many(), of("ann", "a"));
+  supervisor->submit(many(), of("heavy", "h2", {.account = "lab"}));
+  supervisor->submit(many(), of("light", "l", {.account = "lab"}));
+  supervisor->settle(3);
+  const auto fair_share = [&](const std::string& name) {
+    const Result<Value> queue = supervisor->ask("queue");
+    for (const Value& row : *queue->list())
+      if (row["name"] == Value{name}) return *row["terms"]["fair_share"].number();
+    ADD_FAILURE() << name;
+    return -1.0;
+  };
+  EXPECT_LT(fair_share("h2"), fair_share("l"));
+  EXPECT_EQ(field("shares", 0, "account"), Value{"lab"});
+  EXPECT_GT(*field("shares", 0, "usage_slot_s").number(), 0) << "all below it is its own";
+  EXPECT_EQ(field("shares", 1, "user"), Value{"heavy"});
+  EXPECT_EQ(field("shares", 2, "user"), Value{"light"});
+  EXPECT_EQ(field("shares", 1, "usage_part"), Value{1.0});
+  EXPECT_LT(*field("shares", 1, "factor").number(), *field("shares", 2, "factor").number());
+}
+
 // Spec: policy-flux 8.
 TEST_F(PolicyRulesLive, OneJobMoreThanMayRunIsHeldUntilAnotherHasEnded) {
   for (const char* preset : {"multifactor", "fair_share", "priority", "quota"}) {

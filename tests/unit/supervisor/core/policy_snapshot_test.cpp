@@ -79,7 +79,7 @@ TEST(PolicySnapshot, WhereQuotasCountTheKindOfAJobComesBeforeItsPriority) {
                                     JobPolicy{.kind = JobKind::Interactive, .preemptible = Preemptible::Yes},
                                     JobPolicy{.kind = JobKind::Interactive}, JobPolicy{.kind = JobKind::Inference}}) {
       JobSpec spec;
-      spec.name = std::to_string(priority);
+      spec.name = "job of " + std::to_string(priority);
       spec.priority = priority--;
       spec.policy = wishes;
       supervisor.submit(GraphBuilder{}.sources(2).build(), spec);

@@ -90,7 +90,9 @@ TEST(BackfillProfile, WhoFindsNoPlaceKeepsWhatIsFreeIfItWouldDo) {
 
 TEST(BackfillProfile, WhoIsPastHisLimitEndsInTheFuture) {
   const AvailabilityProfile profile{kNow + seconds{5}, 0, {{kNow, 1}}};
-  EXPECT_GT(profile.earliest(1, seconds{1}), kNow + seconds{5});
+  EXPECT_EQ(profile.earliest(1, seconds{1}), kNow + seconds{65}) << "spec: policy-flux 9";
+  const AvailabilityProfile finer{kNow + seconds{5}, 0, {{kNow, 1}}, seconds{1}};
+  EXPECT_EQ(finer.earliest(1, seconds{1}), kNow + seconds{6});
   EXPECT_EQ(profile.earliest(2, seconds{1}), kNever);
 }
 
@@ -101,6 +103,13 @@ TEST(BackfillProfile, WhatComesBackAddsUpInTheOrderOfTime) {
   EXPECT_EQ(profile.earliest(3, Duration::max()), kNow + seconds{3});
   EXPECT_EQ(profile.earliest(8, Duration::max()), kNow + seconds{9});
   EXPECT_EQ(profile.earliest(9, Duration::max()), kNever);
+}
+
+// Else whatever is free would stay so for as long as he goes on.
+TEST(BackfillProfile, BehindOneThatIsPastHisLimitOthersPassMeanwhile) {
+  Backfill easy{AvailabilityProfile{kNow, 4, {{kNow - seconds{10}, 6}}}, kNow, 1};
+  EXPECT_EQ(easy.next({8, seconds{5}}, kAnywhere).at, kNow + seconds{60});
+  EXPECT_EQ(easy.next({4, seconds{30}}, kAnywhere).verdict, BackfillVerdict::Starts);
 }
 
 // What is promised to begin later shortens what is free now.

@@ -65,7 +65,7 @@ TEST(JournalCodec, EveryRecordComesBackAsItWas) {
   EXPECT_EQ(decode_changed(encode(changed)).value(), changed);
 
   const record::PolicyKept kept{1'800'000'000'000,
-                                {{"ann", 0.1}, {"", 2e9}},
+                                {{"lab", "ann", {0.1, 2, 3, 4}}, {"", "", {2e9, 0, 0, 0}}},
                                 {{"vision", ProjectSetting::Slots, 12},
                                  {"speech", ProjectSetting::GpuSlots, 3},
                                  {"speech", ProjectSetting::Memory, 1LL << 40},
@@ -112,7 +112,7 @@ TEST(JournalCodec, WhatYesterdaysProgramKeptOfPolicyComesBack) {
   value.append(reinterpret_cast<const char*>(words.data()), words.size() * sizeof(std::uint64_t));
   const Result<record::PolicyKept> kept = decode_policy(value);
   ASSERT_TRUE(kept.has_value()) << to_string(kept.error());
-  EXPECT_EQ(*kept, (record::PolicyKept{1'800'000'000'000, {{"ann", 0.5}}, {{"vision", ProjectSetting::Slots, 12}}}));
+  EXPECT_EQ(*kept, (record::PolicyKept{1'800'000'000'000, {{"ann", "", {0.5, 0, 0, 0}}}, {{"vision", ProjectSetting::Slots, 12}}}));
 }
 
 TEST(JournalCodec, OutputsThatAreAllTheFirstTakeNoColumn) {

@@ -194,8 +194,8 @@ TEST_F(JournalTest, OrdersComeBackUntilTheyAreForgotten) {
 
 TEST_F(JournalTest, WhatIsKeptOfPolicyIsTheLastOfIt) {
   EXPECT_FALSE(must_recover().state.policy.has_value());
-  write(record::PolicyKept{1, {{"ann", 1}}, {{"vision", ProjectSetting::Slots, 3}}});
-  const record::PolicyKept last{2, {{"bob", 2}}, {}};
+  write(record::PolicyKept{1, {{"ann", "ann", {1, 0, 0, 0}}}, {{"vision", ProjectSetting::Slots, 3}}});
+  const record::PolicyKept last{2, {{"bob", "bob", {2, 0, 0, 0}}}, {}};
   write(last);
   EXPECT_EQ(must_recover().state.policy, last);
   for (auto& [key, value] : storage.entries()) value[12] ^= 1;

@@ -101,8 +101,7 @@ class Liar {
         if (error || ending_) return;
         TransferRequest request;
         while (!error && asio::read(socket, asio::buffer(&request, sizeof request), error) == sizeof request) {
-          offsets.push_back(request.offset);
-          formats.push_back(request.format);
+          note(request);
           answering(socket, request, visit);
           if (!socket.is_open()) break;
         }
@@ -123,10 +122,23 @@ class Liar {
   }
   HostPort address() const { return local(acceptor_.local_endpoint().port()); }
 
-  std::vector<std::uint64_t> offsets;  ///< Asked for; to be read when the client has its answer.
-  std::vector<std::uint32_t> formats;
+  /// What was asked for so far; all of it, when the client has its answer.
+  std::vector<std::uint64_t> offsets() {
+    const std::lock_guard lock{mutex_};
+    return offsets_;
+  }
+  std::vector<std::uint32_t> formats() {
+    const std::lock_guard lock{mutex_};
+    return formats_;
+  }
 
  private:
+  void note(const TransferRequest& request) {
+    const std::lock_guard lock{mutex_};
+    offsets_.push_back(request.offset);
+    formats_.push_back(request.format);
+  }
+
   /// While it lives, the visitor may be sent away.
   struct Visit {
     Visit(Liar& of, tcp::socket& socket) : liar(of) { note(&socket); }
@@ -144,6 +156,8 @@ class Liar {
   tcp::acceptor acceptor_;
   std::atomic<bool> ending_{false};
   std::mutex mutex_;
+  std::vector<std::uint64_t> offsets_;
+  std::vector<std::uint32_t> formats_;
   tcp::socket* visitor_ = nullptr;
   std::thread thread_;
 };
@@ -229,7 +243,7 @@ TEST(Transfer, ACutTransferGoesOnFromItsLastWholeChunk) {
   client.fetch(server.address(), key(1), 0, answer.take());
   ASSERT_TRUE(turning.until([&] { return answer.told; }));
   EXPECT_TRUE(answer.is(data)) << to_string(answer.error);
-  EXPECT_EQ(server.offsets, (std::vector<std::uint64_t>{0, 2 * kChunk, 5 * kChunk}));
+  EXPECT_EQ(server.offsets(), (std::vector<std::uint64_t>{0, 2 * kChunk, 5 * kChunk}));
 }
 
 // Fault F41: never wrong data. Once it may be the network; twice it is the copy.
@@ -246,7 +260,7 @@ TEST(Transfer, AChunkThatFailsItsChecksumIsAskedForOnceMore) {
     client.fetch(server.address(), key(1), 0, answer.take());
     ASSERT_TRUE(turning.until([&] { return answer.told; }));
     EXPECT_EQ(answer.is(data), heals);
-    EXPECT_EQ(server.offsets, (std::vector<std::uint64_t>{0, 2 * kChunk}));
+    EXPECT_EQ(server.offsets(), (std::vector<std::uint64_t>{0, 2 * kChunk}));
     if (!heals) {
       EXPECT_EQ(answer.error.code, ErrorCode::NotFound);
     }
@@ -262,7 +276,7 @@ TEST(Transfer, AServerThatOnlyCutsIsGivenUp) {
   client.fetch(server.address(), key(1), 0, answer.take());
   ASSERT_TRUE(turning.until([&] { return answer.told; }));
   EXPECT_EQ(answer.error.code, ErrorCode::Unreachable);
-  EXPECT_EQ(server.offsets.size(), limits().cuts_max + 1);
+  EXPECT_EQ(server.offsets().size(), limits().cuts_max + 1);
 }
 
 TEST(Transfer, AServerThatFallsSilentOrTalksNonsenseIsGivenUp) {
@@ -444,7 +458,7 @@ TEST(PackedTransfer, WithinAHostNothingIsAskedForUnlessWanted) {
     ASSERT_TRUE(turning.until([&] { return answer.told; }));
     EXPECT_TRUE(answer.is(data));
     const std::vector<std::uint32_t> refused_first{kPackedFormat, kTransferFormat};
-    EXPECT_EQ(server.formats, asks == Packing::Always ? refused_first : std::vector<std::uint32_t>{kTransferFormat});
+    EXPECT_EQ(server.formats(), asks == Packing::Always ? refused_first : std::vector<std::uint32_t>{kTransferFormat});
   }
 }
 
@@ -472,7 +486,7 @@ TEST(PackedTransfer, AServerThatKnowsNoCompressionIsAskedWithoutFromThenOn) {
     ASSERT_TRUE(turning.until([&] { return answer.told; }));
     EXPECT_TRUE(answer.is(data)) << to_string(answer.error);
   }
-  EXPECT_EQ(server.formats,
+  EXPECT_EQ(server.formats(),
             (std::vector<std::uint32_t>{kPackedFormat, kTransferFormat, kTransferFormat, kTransferFormat}));
 }
 

@@ -230,6 +230,50 @@ TEST(Backfill, BandsAreReservedForATimeWhenAllOfThemAreFree) {
 }
 
 // What a job would start on in a pool where it has been tried, while it is tried in another one.
+// Found by an explorer: its band is free when the first two begin, but the pool is theirs then.
+TEST(Backfill, OneThatIsBoundToABandIsPromisedNothingThatIsPromisedToOthers) {
+  for (const bool takes_several : {false, true}) {
+    PolicyBuilder builder;
+    const std::uint32_t first = builder.band(2);
+    const std::uint32_t second = builder.band(2);
+    builder.workload("runs").ends_by = Instant{std::chrono::seconds{40}};
+    builder.running(2, first);
+    builder.running(2, second);
+    for (const char* name : {"b", "c"}) {
+      builder.workload(name).time_limit = std::chrono::seconds{40};
+      builder.snapshot.workloads.back().quality_factor = 1;
+      for (int slot = 0; slot < 4; ++slot) builder.waiting(1);
+    }
+    builder.workload("gang").time_limit = std::chrono::seconds{40};
+    builder.waiting(takes_several ? 4 : 2);
+    builder.only_on({first, second});
+    Parts parts = parts_named("multifactor");
+    parts.reserve_depth = kReserveAll;
+    const Plan plan = PolicyEngine{{parts}}.pass(builder.snapshot);
+    ASSERT_EQ(plan.reservations.size(), 9U);
+    EXPECT_EQ(plan.reservations[0].starts_by, Instant{std::chrono::seconds{40}});
+    EXPECT_EQ(plan.reservations[4].starts_by, Instant{std::chrono::seconds{80}});
+    EXPECT_EQ(plan.reservations[8].starts_by, Instant{std::chrono::seconds{120}});
+  }
+}
+
+TEST(Backfill, WhoIsPastHisTimeHoldsNobodyUpWhoEndsWithinTheOverrun) {
+  PolicyBuilder builder;
+  const std::uint32_t band = builder.band(4);
+  builder.workload("late").ends_by = Instant{std::chrono::seconds{-5}};
+  builder.running(3, band);
+  builder.workload("gang").quality_factor = 1;
+  builder.waiting(4);
+  builder.workload("short").time_limit = std::chrono::seconds{2};
+  builder.waiting(1);
+  Parts parts = parts_named("multifactor");
+  EXPECT_EQ(PolicyEngine{{parts}}.pass(builder.snapshot).starts.size(), 1U);
+  parts.overrun = std::chrono::seconds{1};
+  const Plan plan = PolicyEngine{{parts}}.pass(builder.snapshot);
+  EXPECT_TRUE(plan.starts.empty());
+  EXPECT_EQ(plan.reservations.front().starts_by, Instant{std::chrono::seconds{1}});
+}
+
 TEST(Backfill, AKeptPlaceIsNobodyElsesAndNoStart) {
   PolicyBuilder builder;
   builder.band(4);

@@ -39,7 +39,7 @@ class BandProfilesTest : public testing::Test {
 
 TEST_F(BandProfilesTest, TheBandOnWhichItStartsFirstIsChosen) {
   BandProfiles bands{pass()};
-  const OwnPlace place = bands.choose(large(), seconds{5});
+  const OwnPlace place = bands.choose(large(), seconds{5}, Instant{});
   EXPECT_EQ(place.band, 1U);
   EXPECT_EQ(place.at, Instant{seconds{10}});
   EXPECT_EQ(place.free, 1);
@@ -47,16 +47,16 @@ TEST_F(BandProfilesTest, TheBandOnWhichItStartsFirstIsChosen) {
 
 TEST_F(BandProfilesTest, TheNextReservationOnABandBeginsBehindTheFirst) {
   BandProfiles bands{pass()};
-  bands.reserve(bands.choose(large(), seconds{5}), 4, seconds{5});
-  EXPECT_EQ(bands.choose(large(), seconds{5}).at, Instant{seconds{15}});
-  bands.reserve(bands.choose(large(), seconds{5}), 4, seconds{5});
-  EXPECT_EQ(bands.choose(large(), seconds{5}).band, 0U) << "there it starts at 20 s, as on the second one";
+  bands.reserve(bands.choose(large(), seconds{5}, Instant{}), 4, seconds{5});
+  EXPECT_EQ(bands.choose(large(), seconds{5}, Instant{}).at, Instant{seconds{15}});
+  bands.reserve(bands.choose(large(), seconds{5}, Instant{}), 4, seconds{5});
+  EXPECT_EQ(bands.choose(large(), seconds{5}, Instant{}).band, 0U) << "there it starts at 20 s, as on the second one";
 }
 
 TEST_F(BandProfilesTest, SearchesDoNotFindABandWithAReservationAndGapsDo) {
   BandProfiles bands{pass()};
   EXPECT_TRUE(bands.place_in_gap(small(), seconds{10}).empty()) << "nothing is reserved yet";
-  bands.reserve(bands.choose(large(), seconds{5}), 4, seconds{5});
+  bands.reserve(bands.choose(large(), seconds{5}, Instant{}), 4, seconds{5});
   EXPECT_EQ(pass().trial().room(1).free(), 0);
   EXPECT_TRUE(bands.place_in_gap(small(), seconds{11}).empty()) << "it would not end in time";
   const std::vector<Place> gap = bands.place_in_gap(small(), seconds{10});
@@ -71,14 +71,14 @@ TEST_F(BandProfilesTest, WhatHasStartedBeforeAnybodyAskedCounts) {
   BandProfiles bands{pass()};
   pass().trial().take({{1, 1}});
   bands.note_start({{1, 1}}, seconds{30});
-  EXPECT_EQ(bands.choose(large(), seconds{5}).band, 0U);
-  EXPECT_EQ(bands.choose(large(), seconds{5}).at, Instant{seconds{20}});
+  EXPECT_EQ(bands.choose(large(), seconds{5}, Instant{}).band, 0U);
+  EXPECT_EQ(bands.choose(large(), seconds{5}, Instant{}).at, Instant{seconds{20}});
 }
 
 TEST_F(BandProfilesTest, WhereNobodyKnowsWhenItStartsNothingIsGivenAway) {
   for (Workload& each : builder.snapshot.workloads) each.ends_by.reset();
   BandProfiles bands{pass()};
-  const OwnPlace place = bands.choose(large(), seconds{5});
+  const OwnPlace place = bands.choose(large(), seconds{5}, Instant{});
   EXPECT_EQ(place.at, kNever);
   bands.reserve(place, 4, seconds{5});
   EXPECT_TRUE(bands.place_in_gap(small(), Duration{1}).empty());
@@ -88,13 +88,13 @@ TEST_F(BandProfilesTest, WhatNoBandCouldHoldHasNone) {
   BandProfiles bands{pass()};
   Member larger = large();
   larger.slots = 5;
-  EXPECT_EQ(bands.choose(larger, seconds{5}).band, kNone);
+  EXPECT_EQ(bands.choose(larger, seconds{5}, Instant{}).band, kNone);
   Member elsewhere = large();
   builder.snapshot.band_lists = {{0}};
   elsewhere.band_list = 0;
-  EXPECT_EQ(bands.choose(elsewhere, seconds{5}).band, 0U);
+  EXPECT_EQ(bands.choose(elsewhere, seconds{5}, Instant{}).band, 0U);
   elsewhere.blocked_bands = {0};
-  EXPECT_EQ(bands.choose(elsewhere, seconds{5}).band, kNone);
+  EXPECT_EQ(bands.choose(elsewhere, seconds{5}, Instant{}).band, kNone);
 }
 
 }  // namespace

@@ -119,6 +119,25 @@ TEST(StartByPriority, ACapHoldsHereToo) {
 }
 
 // A job that is tried in another pool meanwhile.
+// Found by an explorer: who is not told of does not compete, and a pool where nobody does is not divided at all.
+TEST(StartByPriority, WithoutPreemptionAllThatWaitAreToldWhy) {
+  PolicyBuilder builder;
+  const std::uint32_t band = builder.band(4);
+  builder.workload("runs");
+  builder.running(4, band);
+  builder.workload("second");
+  builder.waiting(4);
+  builder.workload("third");
+  builder.waiting(1);
+  builder.workload("less", 60);
+  builder.waiting(1);
+  const Plan plan = PolicyEngine{{parts_named("priority")}}.pass(builder.snapshot);
+  ASSERT_EQ(plan.explanations.size(), 3U);
+  EXPECT_EQ(plan.explanations[0].hold, Hold::NoRoom);
+  EXPECT_EQ(plan.explanations[1].hold, Hold::NoRoom);
+  EXPECT_EQ(plan.explanations[2].hold, Hold::HigherPriority);
+}
+
 TEST(StartByPriority, NobodyLeavesForAKeptPlaceAndNobodyElseGetsIt) {
   PolicyBuilder builder;
   const std::uint32_t band = builder.band(4);

@@ -1,0 +1,67 @@
+// What users have used of which resource, for how long: one tally for each, so that weights may change and the past
+// counts by the new ones. Pure. Spec: policy-flux 6.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "common/protocol/graph.hpp"
+#include "common/protocol/policy_config.hpp"
+
+namespace penstock::supervisor {
+
+/// Whether its subtasks run on device bands.
+inline bool wants_gpu(const Template& wanted) {
+  return wanted.request.gpu > MilliGpu{0} || wanted.request.device_memory > Bytes{0};
+}
+
+/// What is counted.
+enum class Used : std::uint8_t {
+  CpuSlots,  ///< Slot-seconds of CPU bands.
+  GpuSlots,  ///< Of device bands.
+  Memory,    ///< GiB-seconds.
+  Most,      ///< What weighed most at the time, weighted: what `billing = "max"` counts.
+};
+inline constexpr std::size_t kUsedKinds = 4;
+
+/// Seconds of each, with a fraction.
+using UsedSeconds = std::array<double, kUsedKinds>;
+/// What one attempt takes of each, in whole numbers, so that what begins and ends leaves nothing behind: thousandths of
+/// slots, MiB, and thousandths of weighted units.
+using UsedRate = std::array<std::uint64_t, kUsedKinds>;
+
+/// Of what is allocated, whether it is used or not.
+UsedRate used_rate(const Template& wanted, const UsageConfig& weights);
+void add(UsedRate& sum, const UsedRate& rate);
+void subtract(UsedRate& sum, const UsedRate& rate);
+/// Of rates times microseconds.
+UsedSeconds seconds_of(const std::array<double, kUsedKinds>& rate_us);
+
+/// Decayed use, by the account charged and the user in it, both by name. Users are added when they are charged first;
+/// at most `kUsersChargedMax`, those that come later are counted together, under no name.
+class UsageTable {
+ public:
+  using Key = std::pair<std::string, std::string>;  ///< Account, user.
+  using Tallies = std::map<Key, UsedSeconds>;
+
+  void charge(const Key& whom, const UsedSeconds& amounts);
+  /// All of it counts so much of what it did.
+  void fade(double left);
+  /// Accounts that are no more are forgotten.
+  void keep_accounts(const PolicyConfig& config);
+
+  const Tallies& tallies() const { return tallies_; }
+
+ private:
+  Tallies tallies_;
+};
+/// Not a setting: each takes some hundred bytes, and a small part of a small record every ten seconds.
+inline constexpr std::size_t kUsersChargedMax = 10'000;
+
+/// What all of it counts together. Cost: O(1).
+double billed(const UsedSeconds& used, const UsageConfig& weights);
+
+}  // namespace penstock::supervisor
