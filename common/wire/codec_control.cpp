@@ -347,7 +347,9 @@ std::size_t wire_size(const ToWorker& message) {
   } else if (const auto* priorities = std::get_if<PriorityBatch>(&message)) {
     bytes += priorities->changes.size() * 16;
   } else if (const auto* plan = std::get_if<EntitlementBatch>(&message)) {
-    bytes += plan->entitlements.size() * 56;
+    bytes += plan->entitlements.size() * 88;
+    for (const Entitlement& each : plan->entitlements)
+      for (const NamedAmount& amount : each.named) bytes += 32 + amount.name.size();
   } else if (const auto* steal = std::get_if<StealRequest>(&message)) {
     bytes += steal->attempts.size() * 8;
   } else if (const auto* drop = std::get_if<DropBatch>(&message)) {
