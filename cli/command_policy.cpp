@@ -28,6 +28,7 @@ Result<int> check(const Invocation& invocation, const CheckCommand& command) {
     }
     std::move(found->begin(), found->end(), std::back_inserter(verdicts));
   }
+  if (missing && verdicts.empty()) return *missing;
   std::size_t passed = 0;
   Value::List rows;
   for (CaseVerdict& verdict : verdicts) {

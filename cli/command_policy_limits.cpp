@@ -72,6 +72,16 @@ std::vector<std::string> names_of(const DocumentValue& value) {
   return names;
 }
 
+/// A job of a case, with what was said of it.
+struct SubmittedJob {
+  std::uint32_t number = 0;
+  std::string account;
+  std::string user;
+  std::string queue;
+  std::string project;
+  std::string service;
+};
+
 /// Who may do what in a case: each pair of account and user has limits and counters of its own, and so has each queue.
 class LimitTables {
  public:
@@ -112,9 +122,8 @@ class LimitTables {
   }
 
   /// Whether the user may submit to that queue, for that project.
-  Result<void> check_rights(const std::string& account, const std::string& user, const std::string& queue,
-                            const std::string& project) const {
-    const std::optional<std::string> name = table_of(account, user);
+  Result<void> check_rights(const SubmittedJob& job) const {
+    const std::optional<std::string> name = table_of(job.account, job.user);
     const DocumentValue& table =
         !name || name->empty() ? field_of(case_, "assoc") : field_of(field_of(case_, "assocs"), *name);
     std::vector<std::string> known;
@@ -123,8 +132,8 @@ class LimitTables {
     const DocumentValue& active = field_of(table, "active");
     if (active.kind == DocumentValue::Kind::Boolean) access.enabled = active.boolean;
     if (active.is_number()) access.enabled = active.number != 0;
-    PENSTOCK_TRY(check_access(access, queue, known, deny_unknown_));
-    return has_field(table, "projects") ? check_project(names_of(field_of(table, "projects")), project)
+    PENSTOCK_TRY(check_access(access, job.queue, known, deny_unknown_));
+    return has_field(table, "projects") ? check_project(names_of(field_of(table, "projects")), job.project)
                                         : Result<void>{};
   }
 
@@ -174,7 +183,9 @@ class LimitTables {
   };
 
   std::optional<std::string> table_of(const std::string& account, const std::string& user) const {
-    for (const std::string& name : {account + "/" + user, account, account.empty() ? user : account})
+    std::string both = account;
+    both.append("/").append(user);
+    for (const std::string& name : {both, account, account.empty() ? user : account})
       if (accounts_.contains(name)) return name;
     if (account.empty() || accounts_.empty()) return "";
     return std::nullopt;
@@ -218,15 +229,6 @@ class LimitScenario {
   }
 
  private:
-  struct Job {
-    std::uint32_t number = 0;
-    std::string account;
-    std::string user;
-    std::string queue;
-    std::string project;
-    std::string service;
-  };
-
   void take(const DocumentValue& step) {
     checker_.only_fields(step, {"op",
                                 "job",
@@ -278,7 +280,7 @@ class LimitScenario {
     complain("the step '" + op + "' is not understood");
   }
 
-  Result<void> end(const Job& job) {
+  Result<void> end(const SubmittedJob& job) {
     if (book_.state(job.number) == LimitedState::Inactive)
       return Error{ErrorCode::WrongState, {}, "the job has ended already", {}};
     book_.end(job.number);
@@ -286,7 +288,7 @@ class LimitScenario {
   }
 
   void submit(const DocumentValue& step) {
-    Job job;
+    SubmittedJob job;
     job.account = has_field(step, "bank") ? name_of(step, "bank") : name_of(step, "account");
     job.user = name_of(step, "user");
     job.queue = text_of(step, "queue");
@@ -308,9 +310,9 @@ class LimitScenario {
   }
 
   /// What `job` asks for with what the step says of it; who may not ask for it is refused. Sets its level of service.
-  Result<LimitedRequest> request_of(const DocumentValue& step, const std::string& wish, Job& job,
+  Result<LimitedRequest> request_of(const DocumentValue& step, const std::string& wish, SubmittedJob& job,
                                     LimitedRequest request = {}) {
-    PENSTOCK_TRY(tables_.check_rights(job.account, job.user, job.queue, job.project));
+    PENSTOCK_TRY(tables_.check_rights(job));
     const Result<std::string> service = tables_.service(job.account, job.user, wish);
     if (!service) return service.error();
     const Result<std::uint32_t> user = tables_.user(job.account, job.user, book_);
@@ -344,7 +346,7 @@ class LimitScenario {
     if (got.find(message) == std::string::npos) complain("expected '" + message + "', got '" + error.message + "'");
   }
 
-  void expect_job(const DocumentValue& step, const Job& job) {
+  void expect_job(const DocumentValue& step, const SubmittedJob& job) {
     if (has_field(step, "qos_assigned")) checker_.equal(at("service"), text_of(step, "qos_assigned"), job.service);
     if (has_field(step, "holds"))
       checker_.equal(at("holds"), set_text(texts_of(field_of(step, "holds"))), set_text(holds_of(job.number)));
@@ -372,8 +374,8 @@ class LimitScenario {
     settle(step);
   }
 
-  void update(const DocumentValue& step, Job& job) {
-    Job changed = job;
+  void update(const DocumentValue& step, SubmittedJob& job) {
+    SubmittedJob changed = job;
     if (has_field(step, "bank") || has_field(step, "account"))
       changed.account = has_field(step, "bank") ? name_of(step, "bank") : name_of(step, "account");
     if (has_field(step, "queue")) changed.queue = text_of(step, "queue");
@@ -431,7 +433,7 @@ class LimitScenario {
   CaseChecker checker_;
   LimitTables tables_;
   LimitBook book_;
-  std::map<std::string, Job> jobs_;
+  std::map<std::string, SubmittedJob> jobs_;
   std::int64_t step_ = 0;
 };
 

@@ -199,7 +199,7 @@ class SlotScenario {
     if (may_drop && std::all_of(got.begin(), got.end(), [&](const auto& each) { return among(expected, each); })) {
       for (const std::string& each : expected)
         if (!among(got, each) && finds_place(member_named(each)))
-          complain(name + ": " + each + " would find a place beside " + set_text(got));
+          complain("to_allocate: there would be a place for '" + each + "'");
       return;
     }
     checker_.equal(at(name), set_text(expected), set_text(got));

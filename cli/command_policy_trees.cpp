@@ -73,11 +73,19 @@ std::optional<std::size_t> position_of(const AccountTree& tree, const std::strin
   return std::nullopt;
 }
 
-void compare_values(const AccountTree& tree, const std::vector<double>& got, const DocumentValue& expected,
-                    double tolerance, const std::string& what, CaseChecker& checker) {
+/// What all checks of one file share.
+struct TreeCase {
+  const DocumentValue& file;
+  const AccountTree& tree;
+  double tolerance;
+  CaseChecker& checker;
+};
+
+void compare_values(const TreeCase& subject, const std::vector<double>& got, const DocumentValue& expected,
+                    const std::string& what) {
   for (const DocumentField& each : expected.fields)
-    if (const auto position = position_of(tree, each.name, what, checker))
-      checker.near(what + " of " + each.name, each.value.number, got[*position], tolerance);
+    if (const auto position = position_of(subject.tree, each.name, what, subject.checker))
+      subject.checker.near(what + " of " + each.name, each.value.number, got[*position], subject.tolerance);
 }
 
 bool parse_algorithm(const std::string& name, FactorOptions& options) {
@@ -101,13 +109,14 @@ FactorOptions options_of(const DocumentValue& file, FairShareFactor kind) {
   return options;
 }
 
-void check_factors(const DocumentValue& file, const AccountTree& tree, const std::string& algorithm,
-                   const DocumentValue& expected, double tolerance, CaseChecker& checker) {
-  FactorOptions options = options_of(file, FairShareFactor::Balanced);
-  if (!parse_algorithm(algorithm, options)) return checker.fail("the algorithm '" + algorithm + "' is not understood");
+void check_factors(const TreeCase& subject, const std::string& algorithm, const DocumentValue& expected) {
+  FactorOptions options = options_of(subject.file, FairShareFactor::Balanced);
+  if (!parse_algorithm(algorithm, options))
+    return subject.checker.fail("the algorithm '" + algorithm + "' is not understood");
   // A tree without users has no factors.
-  if (expected.fields.empty() && tree.users > 0) return checker.fail(algorithm + ": nothing to compare with");
-  compare_values(tree, account_factors(tree.accounts, options), expected, tolerance, algorithm, checker);
+  if (expected.fields.empty() && subject.tree.users > 0)
+    return subject.checker.fail(algorithm + ": nothing to compare with");
+  compare_values(subject, account_factors(subject.tree.accounts, options), expected, algorithm);
 }
 
 void check_order(const AccountTree& tree, const DocumentValue& groups, CaseChecker& checker) {
@@ -157,7 +166,8 @@ void check_level_weight(const std::string& name, const DocumentValue& expected, 
   }
 }
 
-void check_measures(const DocumentValue& file, const AccountTree& tree, double tolerance, CaseChecker& checker) {
+void check_measures(const TreeCase& subject) {
+  const auto& [file, tree, tolerance, checker] = subject;
   const std::vector<AccountMeasure> measures = measure_accounts(tree.accounts);
   double total = 0;
   for (const Account& account : tree.accounts) total += account.user ? account.usage : 0;
@@ -167,12 +177,12 @@ void check_measures(const DocumentValue& file, const AccountTree& tree, double t
     shares.push_back(each.share);
     usages.push_back(total > 0 ? each.usage / total : 0);
   }
-  compare_values(tree, shares, field_of(file, "published_norm_shares"), tolerance, "shares", checker);
-  compare_values(tree, usages, field_of(file, "published_norm_usage"), tolerance, "usage", checker);
+  compare_values(subject, shares, field_of(file, "published_norm_shares"), "shares");
+  compare_values(subject, usages, field_of(file, "published_norm_usage"), "usage");
   const std::vector<double> effective = effective_usage(file, tree, measures);
-  compare_values(tree, effective, field_of(file, "published_effective_usage"), tolerance + kPrintedExactly,
-                 "effective usage", checker);
-  compare_values(tree, effective, field_of(file, "derived_effective_usage"), tolerance, "effective usage", checker);
+  compare_values({file, tree, tolerance + kPrintedExactly, checker}, effective,
+                 field_of(file, "published_effective_usage"), "effective usage");
+  compare_values(subject, effective, field_of(file, "derived_effective_usage"), "effective usage");
   for (const DocumentValue& each : field_of(file, "intermediate").items) {
     const auto position = position_of(tree, text_of(each, "node"), "intermediate", checker);
     if (!position) continue;
@@ -198,17 +208,17 @@ CaseVerdict check_tree(const DocumentValue& file, const std::string& id) {
   CaseVerdict so_far = checker.take();
   if (!so_far.passed()) return so_far;
   checker = CaseChecker{id, "fairshare_tree"};
-  for (const DocumentField& each : field_of(file, "expected").fields)
-    check_factors(file, tree, each.name, each.value, tolerance, checker);
+  const TreeCase subject{file, tree, tolerance, checker};
+  for (const DocumentField& each : field_of(file, "expected").fields) check_factors(subject, each.name, each.value);
   const DocumentValue& published = field_of(file, "published");
   // Published values are rounded to six digits.
   if (published.is_table())
-    check_factors(file, tree, text_of(published, "algorithm"), field_of(published, "values"), 2 * tolerance, checker);
+    check_factors({file, tree, 2 * tolerance, checker}, text_of(published, "algorithm"), field_of(published, "values"));
   if (has_field(file, "required_by_seed"))
-    check_factors(file, tree, "balanced_lambda_0.5", field_of(file, "required_by_seed"), tolerance, checker);
+    check_factors(subject, "balanced_lambda_0.5", field_of(file, "required_by_seed"));
   if (field_of(file, "expected_order_flux_rank").is_list())
     check_order(tree, field_of(file, "expected_order_flux_rank"), checker);
-  check_measures(file, tree, tolerance, checker);
+  check_measures(subject);
   return checker.take();
 }
 
