@@ -10,6 +10,7 @@
 
 #include "cli/command.hpp"
 #include "cli/document.hpp"
+#include "cli/png_plot.hpp"
 #include "cli/svg_plot.hpp"
 #include "cli/terminal.hpp"
 #include "supervisor/policy/replay/replay.hpp"
@@ -27,6 +28,7 @@ struct SimulateCommand {
   bool preemption = false;
   std::string csv;
   std::string svg;
+  std::string png;
   std::string jobs;
   std::int64_t lifetime_s = 0;
 };
@@ -186,8 +188,8 @@ std::string samples_csv(const std::vector<Played>& all) {
   return text;
 }
 
-/// One picture for each figure, one curve for each policy.
-Result<void> write_plots(const std::vector<Played>& all, const std::string& prefix) {
+/// One picture of each kind that is wished for each figure, one curve for each policy.
+Result<void> write_plots(const std::vector<Played>& all, const SimulateCommand& command) {
   struct Figure {
     std::string name;
     std::string title;
@@ -210,7 +212,8 @@ Result<void> write_plots(const std::vector<Played>& all, const std::string& pref
       for (const policy::ReplaySample& each : played.report.samples)
         curve.points.emplace_back(static_cast<double>(each.at_s), figure.value(each));
     }
-    PENSTOCK_TRY(write_file(prefix + figure.name + ".svg", svg_plot(plot)));
+    if (!command.svg.empty()) PENSTOCK_TRY(write_file(command.svg + figure.name + ".svg", svg_plot(plot)));
+    if (!command.png.empty()) PENSTOCK_TRY(write_file(command.png + figure.name + ".png", png_plot(plot)));
   }
   return {};
 }
@@ -260,7 +263,7 @@ Result<std::vector<NamedParts>> chosen_parts(const SimulateCommand& command) {
 Result<void> try_files(const SimulateCommand& command) {
   if (!command.csv.empty()) PENSTOCK_TRY(write_file(command.csv, ""));
   if (!command.jobs.empty()) PENSTOCK_TRY(write_file(command.jobs, ""));
-  if (!command.svg.empty()) PENSTOCK_TRY(write_plots({}, command.svg));
+  PENSTOCK_TRY(write_plots({}, command));
   return {};
 }
 
@@ -294,7 +297,7 @@ Result<int> simulate(const Invocation& invocation, const SimulateCommand& comman
   }
   if (!command.csv.empty()) PENSTOCK_TRY(write_file(command.csv, samples_csv(all)));
   if (!command.jobs.empty()) PENSTOCK_TRY(write_file(command.jobs, jobs_csv(*trace, all)));
-  if (!command.svg.empty()) PENSTOCK_TRY(write_plots(all, command.svg));
+  PENSTOCK_TRY(write_plots(all, command));
   if (invocation.json) {
     print(invocation, Value::Record{{"policies", values}, {"oddities", oddities_value(trace->odd)}});
     return int{kSuccess};
@@ -333,6 +336,7 @@ void add_simulate(CLI::App& family, Invocation& invocation) {
   command->add_option("--csv", options->csv, "Write the figures over time to this file");
   command->add_option("--jobs", options->jobs, "Write what became of each job to this file");
   command->add_option("--svg", options->svg, "Write plots to files whose names begin so");
+  command->add_option("--png", options->png, "The same as pictures of 760 by 320 pixels");
   add_json_option(*command, invocation);
   command->callback([&invocation, options] {
     invocation.chosen = [&invocation, options] { return simulate(invocation, *options); };

@@ -4,13 +4,10 @@
 
 #include "supervisor/core/band_kinds.hpp"
 #include "supervisor/core/supervisor_core.hpp"
+#include "supervisor/policy/slot_grain.hpp"
 
 namespace penstock::supervisor {
 namespace {
-
-/// Where slots are counted, parts of a slot are counted by the largest of these that all jobs there are multiples of;
-/// what is a multiple of none is rounded up to the last. Not a setting: finer ones would only make passes slower.
-constexpr std::uint64_t kGrains[] = {1000, 500, 250, 200, 125, 100, 50};
 
 std::uint64_t round_up(std::uint64_t amount, std::uint64_t step) { return (amount + step - 1) / step * step; }
 
@@ -162,10 +159,7 @@ void SupervisorCore::choose_grains(PassUnderWay& pass) const {
     const KindShare& share = job.shares->kinds[static_cast<std::size_t>(BandKind::Gpu)];
     DomainView& domain = pass.domains[domain_of(job.shares->pool, BandKind::Gpu)];
     if (share.unit_milli == 0) continue;
-    const std::uint64_t run = run_milli(share, BandKind::Gpu, domain);
-    const auto divides = [&](std::uint64_t grain) { return run % grain == 0 && domain.grain % grain == 0; };
-    const auto* found = std::find_if(std::begin(kGrains), std::end(kGrains), divides);
-    domain.grain = found == std::end(kGrains) ? kGrains[std::size(kGrains) - 1] : *found;
+    domain.grain = policy::grain_with(domain.grain, run_milli(share, BandKind::Gpu, domain));
   }
 }
 
