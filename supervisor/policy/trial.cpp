@@ -64,7 +64,8 @@ void Trial::make_rooms() {
     room.places_idle = source.members_max == kUnlimited ? INT64_MAX / 2 : source.members_max;
     room.device_memory_mib = source.device_memory_mib / kDeviceMemoryStep * kDeviceMemoryStep;
     if (source.state == BandState::Enabled) total_ += source.capacity;
-    if (room.device_memory_mib > 0 && (device_memory_min_ == 0 || room.device_memory_mib < device_memory_min_))
+    const bool has_devices = source.capacity.gpu > 0 && room.device_memory_mib > 0;
+    if (has_devices && (device_memory_min_ == 0 || room.device_memory_mib < device_memory_min_))
       device_memory_min_ = room.device_memory_mib;
   }
 }

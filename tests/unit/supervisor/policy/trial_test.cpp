@@ -68,6 +68,18 @@ TEST(Trial, WhoWasToStartIsPromisedAnyOtherPlace) {
   EXPECT_TRUE(trial.sums_are_right());
 }
 
+// Spec: policy-runai 1. Found by an independent model of the page.
+TEST(Trial, ABandWithoutDevicesSaysNothingOfTheirMemory) {
+  PolicyBuilder builder = mixed();
+  builder.device_band(0);
+  builder.snapshot.bands[0].device_memory_mib = 200;
+  builder.snapshot.members[1].device_share = 0;
+  builder.snapshot.members[1].device_memory_mib = 100;
+  const Parts parts = parts_named("quota");
+  const Trial trial{builder.snapshot, 0, parts};
+  EXPECT_EQ(trial.amount(1, kNone).gpu, 500);
+}
+
 // Spec: policy-determined 9.3.
 TEST(Trial, OfADrainingBandOnlyWhatIsHeldIsDivided) {
   PolicyBuilder builder = mixed();
