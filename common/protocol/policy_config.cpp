@@ -33,8 +33,11 @@ Result<void> check_names(const char* kind, const std::vector<Entry>& entries) {
     return Error{ErrorCode::LimitExceeded, kind, "there are more than " + std::to_string(kPolicyEntriesMax), {}};
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const std::string& name = entries[i].name;
-    if (name.empty() || name.size() > 255) return mistake(kind, name, "needs a name of 1 to 255 bytes");
-    if (find(entries, name) != static_cast<std::int64_t>(i)) return mistake(kind, name, "is there twice");
+    if (name.empty() || name.size() > 255)
+      return mistake(kind, name.substr(0, 32) + (name.empty() ? "" : "..."), "needs a name of 1 to 255 bytes");
+    if (std::any_of(name.begin(), name.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }))
+      return mistake(kind, "number " + std::to_string(i + 1), "has a name with a control character");
+    if (find(entries, name) != static_cast<std::int64_t>(i)) return mistake(kind, name, "is there twice", "give each a name of its own");
   }
   return {};
 }
@@ -50,7 +53,9 @@ Result<void> check_tree(const char* kind, const std::vector<Entry>& entries, std
       if (above < 0)
         return mistake(kind, at->name, "belongs to '" + at->*parent + "', which is not there",
                        nearest_of(entries, at->*parent));
-      if (++steps > entries.size()) return mistake(kind, entry.name, "is its own ancestor");
+      if (++steps > entries.size())
+        return mistake(kind, entry.name, "is its own ancestor, by '" + entry.*parent + "'",
+                       "have one of those in the circle stand at the top");
       at = &entries[static_cast<std::size_t>(above)];
     }
   }
@@ -123,6 +128,40 @@ void warn_of_parts(const PolicyConfig& config, Guarantee of, const char* unit, s
   }
 }
 
+/// A part gets no more than its department may have, whatever it is guaranteed.
+void warn_of_caps(const PolicyConfig& config, std::vector<std::string>& warnings) {
+  for (const ProjectConfig& part : config.projects) {
+    const std::int64_t above = part.department.empty() ? -1 : find_project(config, part.department);
+    if (above < 0) continue;
+    const ProjectConfig& department = config.projects[static_cast<std::size_t>(above)];
+    const auto warn = [&](const char* what, std::int64_t guarantee, std::int64_t limit) {
+      if (limit != kUnbounded && guarantee > limit)
+        warnings.push_back("project '" + part.name + "' is guaranteed " + std::to_string(guarantee) + what +
+                           ", and department '" + department.name + "' may have " + std::to_string(limit));
+    };
+    warn(" slots", part.guaranteed_slots, department.slots_max);
+    warn(" GPU slots", part.guaranteed_gpu_slots, department.gpu_slots_max);
+    warn(" bytes of memory", part.guaranteed_memory.value(), department.memory_max.value());
+  }
+}
+
+/// What is written and does nothing is perhaps meant to be elsewhere.
+void warn_of_no_effect(const PolicyConfig& config, std::vector<std::string>& warnings) {
+  const bool any = !config.projects.empty() || !config.accounts.empty() || !config.qos.empty() ||
+                   !config.queues.empty() || !config.users.empty();
+  if (!config.in_force() && any)
+    warnings.emplace_back("without a [[policy.pool]] nothing is limited, and nothing else of [policy] has an effect");
+  if (config.grace > config.grace_max)
+    warnings.push_back("grace is longer than grace_max, which bounds only what jobs ask for themselves");
+  for (std::size_t i = 0; i < config.pools.size(); ++i)
+    for (const std::string& worker : config.pools[i].workers)
+      for (std::size_t before = 0; before < i; ++before)
+        if (std::find(config.pools[before].workers.begin(), config.pools[before].workers.end(), worker) !=
+            config.pools[before].workers.end())
+          warnings.push_back("pool '" + config.pools[i].name + "' names worker '" + worker + "', which pool '" +
+                             config.pools[before].name + "' takes");
+}
+
 Result<void> check_pools(const PolicyConfig& config) {
   std::string rest;
   for (const PoolConfig& pool : config.pools) {
@@ -140,7 +179,7 @@ Result<void> check_pools(const PolicyConfig& config) {
     rest = pool.name;
   }
   if (rest.empty() && config.in_force())
-    return Error{ErrorCode::InvalidArgument, "policy", "no pool takes the workers that none names",
+    return Error{ErrorCode::InvalidArgument, "the pools", "leave workers that none of them names to nobody",
                  "leave `workers` out of one [[policy.pool]]"};
   return {};
 }
@@ -220,6 +259,8 @@ std::vector<std::string> policy_warnings(const PolicyConfig& config) {
   warn_of_parts(config, Guarantee::Slots, " slots", warnings);
   warn_of_parts(config, Guarantee::GpuSlots, " GPU slots", warnings);
   warn_of_parts(config, Guarantee::Memory, " bytes of memory", warnings);
+  warn_of_caps(config, warnings);
+  warn_of_no_effect(config, warnings);
   return warnings;
 }
 

@@ -66,16 +66,29 @@ std::int64_t weight_key(const Account& account, const AccountMeasure& it) {
   return std::llround(kKeySteps * std::log2(it.sibling_share / (it.usage / it.sibling_usage)));
 }
 
+/// Users, and accounts with one anywhere below.
+std::vector<bool> accounts_with_users(const std::vector<Account>& accounts) {
+  std::vector<bool> peopled(accounts.size(), false);
+  const std::vector<std::uint32_t> order = parents_first(accounts);
+  for (auto node = order.rbegin(); node != order.rend(); ++node) {
+    peopled[*node] = peopled[*node] || accounts[*node].user;
+    if (peopled[*node] && accounts[*node].parent != kNone) peopled[accounts[*node].parent] = true;
+  }
+  return peopled;
+}
+
 /// Users in the order of a walk that always goes to the least served child. Spec: policy-flux 5.4.
 class RankWalk {
  public:
   RankWalk(const std::vector<Account>& accounts, bool account_ties) : accounts_(accounts), account_ties_(account_ties) {
     const std::vector<AccountMeasure> measures = measure_accounts(accounts);
     children_.resize(accounts.size());
+    const std::vector<bool> peopled = accounts_with_users(accounts);
     for (std::uint32_t i = 0; i < accounts.size(); ++i) {
       keys_.push_back(weight_key(accounts[i], measures[i]));
       users_ += accounts[i].user ? 1 : 0;
-      if (accounts[i].parent != kNone) children_[accounts[i].parent].push_back(i);
+      // Empty accounts are passed over, also where they would end a tie.
+      if (accounts[i].parent != kNone && peopled[i]) children_[accounts[i].parent].push_back(i);
     }
   }
 

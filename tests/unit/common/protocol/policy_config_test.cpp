@@ -72,9 +72,10 @@ TEST(PolicyConfig, EachMistakeHasItsOwnError) {
        [](PolicyConfig& c) { c.projects[1].preempt_min_runtime = kMinRuntimeMax + Duration{1}; }},
       {"project 'vision' has a minimum runtime that is not from 0 to 10 years",
        [](PolicyConfig& c) { c.projects[1].reclaim_min_runtime = Duration{-1}; }},
+      {"pool 'number 2' has a name with a control character", [](PolicyConfig& c) { c.pools[1].name = "a\nb"; }},
       {"pool 'rest' is there twice", [](PolicyConfig& c) { c.pools.push_back({.name = "rest", .workers = {"x"}}); }},
       {"pool '' needs a name", [](PolicyConfig& c) { c.pools[1].name = ""; }},
-      {"policy no pool takes the workers that none names", [](PolicyConfig& c) { c.pools.pop_back(); }},
+      {"the pools leave workers that none of them names to nobody", [](PolicyConfig& c) { c.pools.pop_back(); }},
       {"pool 'more' takes all workers that no pool names, and so does 'rest'",
        [](PolicyConfig& c) { c.pools.push_back({.name = "more"}); }},
   };
@@ -97,6 +98,26 @@ TEST(PolicyConfig, PartsThatAreGuaranteedMoreThanTheirDepartmentAreWarnedOf) {
                 "department 'research' is guaranteed 0 GPU slots, its parts 1: first come, first served among them",
                 "department 'research' is guaranteed 0 bytes of memory, its parts 7: first come, first served among "
                 "them"}));
+}
+
+// Found by an explorer: all of these were accepted in silence.
+TEST(PolicyConfig, WhatHasNoEffectIsWarnedOf) {
+  PolicyConfig config = good();
+  config.projects[0].slots_max = 3;
+  config.projects[1].guaranteed_slots = 5;
+  config.grace_max = config.grace - Duration{1};
+  config.pools[0].workers = config.pools[1].workers = {"gpu-*"};
+  const std::vector<std::string> warnings = policy_warnings(config);
+  const auto warned = [&](const std::string& text) {
+    return std::any_of(warnings.begin(), warnings.end(),
+                       [&](const std::string& each) { return each.find(text) != std::string::npos; });
+  };
+  EXPECT_TRUE(warned("'" + config.projects[1].name + "' is guaranteed 5 slots, and department"));
+  EXPECT_TRUE(warned("grace is longer than grace_max"));
+  EXPECT_TRUE(warned("names worker 'gpu-*', which pool '" + config.pools[0].name + "' takes"));
+  config.pools.clear();
+  EXPECT_EQ(policy_warnings(config).size(), warnings.size()) << "one less of pools, one more";
+  EXPECT_TRUE(policy_warnings(PolicyConfig{}).empty());
 }
 
 TEST(PolicyConfig, AmountsAndNumbersOfEntriesHaveAnEdge) {

@@ -61,6 +61,21 @@ TEST(AccountFactor, OnlyTiesShareARank) {
   EXPECT_EQ(account_factors(two_users(3, 4), {FairShareFactor::FairTree})[3], 0.5);
 }
 
+// Found by an explorer: the empty account ended the tie of u with A. Spec: policy-flux 5.4.
+TEST(AccountFactor, EmptyAccountsArePassedOverInATie) {
+  const std::vector<Account> accounts{{"root"},
+                                      {"u", 0, true, 1, 5},
+                                      {"A", 0},
+                                      {"empty", 2},
+                                      {"emptier", 3},
+                                      {"v", 2, true, 1, 5},
+                                      {"x", 0, true, 1, 50}};
+  const std::vector<double> ranks = account_factors(accounts, {FairShareFactor::FairTree});
+  EXPECT_EQ(ranks[1], 1);
+  EXPECT_EQ(ranks[5], 1);
+  EXPECT_NEAR(ranks[6], 1.0 / 3, 1e-12);
+}
+
 TEST(AccountFactor, ExtremesStayNumbers) {
   for (const double usage : {0.0, 1e-300, 1e18}) {
     std::vector<Account> deep{{"root"}};
