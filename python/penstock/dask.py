@@ -349,10 +349,10 @@ class _Conversion:
         number = self.templates.get((id(function), options.key))
         if number is not None:
             return number, arguments
+        refuse_files_of_one_host(function)
         if len(self.contents) >= PROGRAMS_MAX:
             return self.template_of(_call, (function, *arguments), options) if function is not _call else (
                 self.columns.template(program_of(_call), options), arguments)
-        refuse_files_of_one_host(function)
         with _locks.leaving():
             program = _wire.pack_program(function)
         number = self.contents.get((program, options.key))

@@ -130,8 +130,9 @@ def test_a_function_is_what_it_was_when_it_was_given(client, how, what):
 def test_functions_that_stay_the_same_are_one_program_each():
     for function in (len, functions.increment, dict, OrderedDict, lambda: 3, lambda: functions.add(1, 2)):
         assert program_of(function) is program_of(function), function
-    assert program_of(Changing().get) is not program_of(Changing().get)
-    assert program_of(dict().get) is not program_of(dict().get)
+    state = Changing()
+    assert program_of(state.get) is program_of(state.get), "equal bytes are in memory once"
+    assert program_of(state.get) is not program_of(state.to(3).get)
 
 
 def test_what_is_scattered_is_what_it_was_when_it_was_given(client):
