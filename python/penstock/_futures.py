@@ -37,6 +37,11 @@ class collecting:
         return self.numbers[id(future)]
 
 
+def is_collecting():
+    """Whether this thread pickles arguments of a subtask."""
+    return getattr(_collecting, "now", None) is not None
+
+
 class Future(concurrent.futures.Future):
     """The result of one subtask. Everything that `concurrent.futures.Future` can, and: it may be an argument of another
     subtask, wherever it stands in it; its value is brought here when it is asked for; `retry` runs it again."""

@@ -2,23 +2,33 @@
 import sys
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Dict
+from weakref import WeakValueDictionary
 
 from penstock import _wire
 
 KNOWN_MAX = 1024  # So many functions are remembered with their programs.
 ATOMS = (int, float, complex, bool, str, bytes, type(None))
 _MISSING = object()
-_known: "Dict[int, Program]" = {}  # By the identity of their functions, which they keep.
+_known: "Dict[int, Known]" = {}  # By the identity of their functions, which they keep.
+_alive: "WeakValueDictionary[bytes, Program]" = WeakValueDictionary()  # Equal ones are one, however often they are given.
 
 
 class Program:
     """The bytes of a function. Immutable: whoever is given it has the function as it was."""
 
-    __slots__ = ("name", "content", "function", "reads")
+    __slots__ = ("name", "content", "__weakref__")
 
-    def __init__(self, function):
-        self.name, self.content = _wire.name_of(function), _wire.pack_program(function)
-        self.function, self.reads = function, ()  # (namespace or cell, name, value): what the bytes depend on.
+    def __init__(self, name, content):
+        self.name, self.content = name, content
+
+
+class Known:
+    """A function, its program, and what the bytes of that depend on: (namespace or cell, name, value)."""
+
+    __slots__ = ("function", "program", "reads")
+
+    def __init__(self, function, program, reads):
+        self.function, self.program, self.reads = function, program, reads
 
     def is_current(self):
         for place, name, value in self.reads:
@@ -35,20 +45,20 @@ def program_of(function) -> Program:
     hold anything, and are made into bytes each time."""
     known = _known.get(id(function))
     if known is not None and known.function is function and known.is_current():
-        return known
-    made = Program(function)
-    reads = reads_of(function, made.content)
+        return known.program
+    reads = reads_of(function)  # First: what another thread changes meanwhile is seen the next time.
+    content = _wire.pack_program(function)
+    program = _alive.setdefault(content, Program(_wire.name_of(function), content))
     if reads is not None:
-        made.reads = reads
         if len(_known) >= KNOWN_MAX:
             _known.clear()
-        _known[id(function)] = made
-    return made
+        _known[id(function)] = Known(function, program, reads)
+    return program
 
 
-def reads_of(function, content):
+def reads_of(function):
     """All that its bytes depend on; None if that is more than can be looked at each time."""
-    if not _wire.is_of_main(content) and is_named(function):
+    if is_named(function) and function.__module__ not in _wire.MAINS:
         return ()
     reads = []
     return tuple(reads) if type(function) is FunctionType and look_into(function, reads, set()) else None

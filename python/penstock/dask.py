@@ -11,7 +11,7 @@ from dask.highlevelgraph import HighLevelGraph
 from dask.sizeof import sizeof
 from dask.utils import ensure_dict
 
-from penstock import _chains, _graph, _losses, _nodes, _order, _wire
+from penstock import _chains, _graph, _locks, _losses, _nodes, _order, _wire
 from penstock._builder import Job
 from penstock._batch import Batch, GraphCall
 from penstock._client import Client, Path, Workers
@@ -474,11 +474,12 @@ class _Conversion:
         number = self.templates.get((id(function), options.key))
         if number is not None:
             return number, arguments
+        refuse_files_of_one_host(function)
         if len(self.contents) >= PROGRAMS_MAX:
             return self.template_of(_call, (function, *arguments), options) if function is not _call else (
                 self.columns.template(program_of(_call), options), arguments)
-        refuse_files_of_one_host(function)
-        program = _wire.pack_program(function)
+        with _locks.leaving():
+            program = _wire.pack_program(function)
         number = self.contents.get((program, options.key))
         if number is None:
             number = self.add_template(function, program, options)

@@ -279,6 +279,19 @@ def meet(mine=None, other=None, seconds=60):
     return os.path.exists(other)
 
 
+def write_under(lock, target, number):
+    lock.acquire()
+    try:
+        target[number] = number
+    finally:
+        lock.release()
+
+
+def getter(lock):
+    """Named as Dask's own that read."""
+    return lock.acquire(), lock.release()
+
+
 def variable(name):
     return os.environ.get(name, "")
 

@@ -130,8 +130,9 @@ def test_a_function_is_what_it_was_when_it_was_given(client, how, what):
 def test_functions_that_stay_the_same_are_one_program_each():
     for function in (len, functions.increment, dict, OrderedDict, lambda: 3, lambda: functions.add(1, 2)):
         assert program_of(function) is program_of(function), function
-    assert program_of(Changing().get) is not program_of(Changing().get)
-    assert program_of(dict().get) is not program_of(dict().get)
+    state = Changing()
+    assert program_of(state.get) is program_of(state.get), "equal bytes are in memory once"
+    assert program_of(state.get) is not program_of(state.to(3).get)
 
 
 def test_what_is_scattered_is_what_it_was_when_it_was_given(client):
@@ -142,6 +143,15 @@ def test_what_is_scattered_is_what_it_was_when_it_was_given(client):
         things.append(3)
         assert client.submit(functions.total, futures["array"]).result() == futures["array"].result().sum() == 0
         assert client.submit(len, futures["things"]).result() == len(futures["things"].result()) == 2
+
+
+def test_small_results_may_be_written_to(client):
+    small, large = client.gather([client.submit(numpy.zeros, 5), client.submit(numpy.zeros, 100_000)])
+    small[0] = 1
+    computed = client.get({"a": (numpy.zeros, 5)}, "a")
+    computed[0] = 1
+    with pytest.raises(ValueError, match="read-only"):  # It is mapped from where it is kept.
+        large[0] = 1
 
 
 def test_scattered_objects_are_arguments(client):

@@ -1,6 +1,9 @@
 """Dask collections, compared with Dask's own one-thread run."""
 # tidy: foreign-file scheduler, task, tasks, repartition
+import functools
 import operator
+import os
+import pickle
 
 import pytest
 
@@ -8,7 +11,10 @@ dask = pytest.importorskip("dask", reason="python3-dask is not installed")
 numpy = pytest.importorskip("numpy", reason="python3-numpy is not installed")
 import functions  # noqa: E402
 
+from dask.utils import SerializableLock  # noqa: E402
+
 import penstock.dask  # noqa: E402
+from penstock import PenstockError, _locks  # noqa: E402
 
 # ---- the bare graph ----
 
@@ -172,3 +178,45 @@ def test_a_singular_value_decomposition_is_one(client):
 def test_delayed_structures(client):
     part = dask.delayed(functions.increment)(1)
     compare(client, dask.delayed({"a": [part, (part, {"b": part})]}), operator.eq)
+
+
+class OneWriter:
+    """A target that takes one writer at a time."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __setitem__(self, _, value):
+        os.close(os.open(self.path, os.O_CREAT | os.O_EXCL))
+        functions.meet(self.path + f".{os.getpid()}", self.path + ".nobody", 0.05)
+        os.unlink(self.path)
+
+
+@pytest.mark.parametrize("how", ["an argument", "within a function"])
+def test_a_lock_holds_among_processes(client, tmp_path, how):
+    target, lock = OneWriter(str(tmp_path / "writes")), SerializableLock()
+    if how == "an argument":
+        da.store(da.ones(16, chunks=2), target, lock=lock, scheduler=penstock.dask.get, client=client)
+    else:
+        write = functools.partial(functions.write_under, lock, target)
+        client.get({f"w{i}": (write, i) for i in range(8)}, [f"w{i}" for i in range(8)])
+    assert not (tmp_path / "writes").exists()
+
+
+def test_a_lock_is_that_of_its_host():
+    with _locks.leaving():
+        lock = pickle.loads(pickle.dumps(SerializableLock("one")))
+    assert type(pickle.loads(pickle.dumps(SerializableLock("one")))) is SerializableLock
+    same, other, elsewhere = (_locks.HostLock("one", lock.of_host), _locks.HostLock("two", lock.of_host),
+                              _locks.HostLock("one", "elsewhere"))
+    with lock:
+        assert lock.locked() and not same.acquire(blocking=False) and not same.acquire(timeout=0.01)
+        assert other.acquire()
+        other.release()
+    assert same.acquire() and same.locked()
+    same.release()
+    with pytest.raises(RuntimeError, match="unlocked"):
+        same.release()
+    with pytest.raises(PenstockError, match="a lock of Dask, one: holds on the host of the client only.*lock=False"):
+        elsewhere.acquire()
+    assert functions.getter(elsewhere) == (True, None)

@@ -1,0 +1,124 @@
+"""Dask's lock (`lock=True`), which holds within one process, as one that holds among all runners of a host."""
+# tidy: foreign-file SerializableLock
+import contextlib
+import copyreg
+import fcntl
+import hashlib
+import os
+import struct
+import sys
+import tempfile
+import threading
+import time
+from typing import Optional
+
+from dask.utils import SerializableLock
+
+from penstock import _futures
+from penstock.errors import PenstockError
+
+POLL_S = 0.01
+FLOCK = "hhqqi4x"  # struct flock of Linux on 64 bits.
+READERS = ("getter", "_read_hdf")  # Dask's, which lock for the sake of their own process: any host may read.
+_leaving = threading.local()
+
+
+def place():
+    """The one file of this user's locks on this host. Each lock is one of its bytes, held by the kernel for as long as its
+    process lives: nothing is left behind, whatever dies."""
+    return os.path.join(tempfile.gettempdir(), f"penstock-locks-{os.getuid()}")
+
+
+def opened():
+    return os.open(place(), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+
+
+def host():
+    """What is the same only for processes that see the same file of locks."""
+    file = opened()
+    try:
+        seen = os.fstat(file)
+        with open("/proc/sys/kernel/random/boot_id") as boot:
+            return f"{boot.read().strip()}-{seen.st_dev}-{seen.st_ino}"
+    finally:
+        os.close(file)
+
+
+class HostLock:
+    """In place of the `SerializableLock` of this token where it arrives."""
+
+    def __init__(self, token, of_host):
+        self.token, self.of_host = token, of_host
+        self._byte = int.from_bytes(hashlib.sha256(str(token).encode()).digest()[:7], "little")
+        self._file: Optional[int] = None
+
+    def __reduce__(self):
+        return HostLock, (self.token, self.of_host)
+
+    def acquire(self, blocking=True, timeout=-1):
+        if host() != self.of_host and not reads(sys._getframe(1)):
+            raise PenstockError(
+                "holds on the host of the client only (and for its TMPDIR), and this worker is on another", subject=f"a lock of Dask, {self.token}",
+                remedy="lock=False and a target that takes several writers (zarr, a file for each part), or workers= one on the "
+                "client's host")
+        file = opened()  # Its own each time, so that threads of one process exclude each other, too.
+        late = None if timeout is None or timeout < 0 else time.monotonic() + timeout
+        waits = blocking and late is None
+        try:
+            while not self._try(file, fcntl.F_OFD_SETLKW if waits else fcntl.F_OFD_SETLK):
+                if not blocking or time.monotonic() >= late:
+                    os.close(file)
+                    return False
+                time.sleep(POLL_S)
+        except BaseException:
+            os.close(file)
+            raise
+        self._file = file
+        return True
+
+    def _try(self, file, how):
+        try:
+            fcntl.fcntl(file, how, struct.pack(FLOCK, fcntl.F_WRLCK, os.SEEK_SET, self._byte, 1, 0))
+            return True
+        except BlockingIOError:
+            return False
+
+    def release(self):
+        if self._file is None:
+            raise RuntimeError("release unlocked lock")
+        file, self._file = self._file, None
+        os.close(file)
+
+    def locked(self):
+        return self._file is not None
+
+    def __enter__(self):
+        self.acquire()
+
+    def __exit__(self, *_):
+        self.release()
+
+
+def reads(frame):
+    """Whether who takes the lock is one of Dask's readers."""
+    name, module = frame.f_code.co_name, frame.f_globals.get("__name__")
+    return name in READERS or (name, module) == ("__call__", "dask.dataframe.io.hdf")  # Of old, only for reading.
+
+
+@contextlib.contextmanager
+def leaving():
+    """While it lasts, what is pickled on this thread goes to a cluster; so do arguments of subtasks."""
+    before, _leaving.now = getattr(_leaving, "now", False), True
+    try:
+        yield
+    finally:
+        _leaving.now = before
+
+
+def _reduce(lock):
+    if getattr(_leaving, "now", False) or _futures.is_collecting():
+        return HostLock, (lock.token, host())
+    return lock.__reduce_ex__(4)
+
+
+copyreg.pickle(SerializableLock, _reduce)
