@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "client/abi/arguments.hpp"
 #include "client/abi/graph.hpp"
 #include "client/abi/last_error.hpp"
 #include "client/embedded/embedded_cluster.hpp"
@@ -46,6 +47,7 @@ Result<void> connect(penstock_client& client, const penstock_client_options& opt
 Result<void> embed(penstock_client& client, const penstock_client_options& options) {
   client::EmbeddedOptions embedded;
   TopologyOptions topology;
+  if (options.memory_bytes < 0) return Error{ErrorCode::InvalidArgument, "memory_bytes", "is negative", {}};
   topology.slots = options.slots;
   topology.memory = Bytes{options.memory_bytes};
   Result<std::vector<FoundBand>> bands = find_bands(topology);
@@ -59,8 +61,9 @@ Result<void> embed(penstock_client& client, const penstock_client_options& optio
   }
   // Nothing of it crosses a network here.
   embedded.supervisor.graph.subtask_payload_bytes_max = 1U << 30U;
-  for (std::uint32_t i = 0; i < options.operator_count; ++i)
-    embedded.operator_libraries.emplace_back(options.operators[i]);
+  Result<std::vector<std::string>> operators = texts_of(options.operators, options.operator_count, "operators");
+  if (!operators) return std::move(operators).error();
+  for (std::string& library : *operators) embedded.operator_libraries.emplace_back(std::move(library));
   if (options.runner != nullptr && options.runners_warm > 0) {
     Result<Template> runner = read_template(*options.runner);
     if (!runner) return std::move(runner).error();
@@ -185,19 +188,26 @@ void penstock_client::take(const penstock::JobProgress& progress) {
   changed.notify_all();
 }
 
-penstock_client* penstock_client_open(const penstock_client_options* given) {
+penstock_client* penstock_client_open(const penstock_client_options* given) try {
   penstock_client_options options{};
-  if (given != nullptr) std::memcpy(&options, given, std::min<std::uint64_t>(given->size, sizeof options));
+  if (given != nullptr) {
+    const penstock::Result<penstock_client_options> read =
+        penstock::abi::whole(given, sizeof options, "penstock_client_options");
+    if (!read) return penstock::abi::refuse(read.error());
+    options = *read;
+  }
   auto client = std::make_unique<penstock_client>();
   const penstock::Result<void> opened =
       options.address != nullptr ? penstock::abi::connect(*client, options) : penstock::abi::embed(*client, options);
   if (!opened) return penstock::abi::refuse(opened.error());
   return client.release();
 }
+PENSTOCK_NOTHING_THROWN(penstock::abi::refuse)
 
 void penstock_client_close(penstock_client* client) { delete client; }
 
 void penstock_client_interrupt(penstock_client* client) {
+  if (client == nullptr) return;
   client->session().interrupt();
   if (client->fetcher != nullptr) client->fetcher->interrupt();
   const std::lock_guard lock{client->mutex};
@@ -205,4 +215,4 @@ void penstock_client_interrupt(penstock_client* client) {
   client->changed.notify_all();
 }
 
-uint32_t penstock_client_slots(penstock_client* client) { return client->slots; }
+uint32_t penstock_client_slots(penstock_client* client) { return client == nullptr ? 0 : client->slots; }

@@ -57,6 +57,7 @@ class ResultFetcher {
 /// What a client is told of one job, as far as results need it.
 struct KnownJob {
   std::vector<bool> succeeded;                      ///< By subtask.
+  std::vector<std::uint16_t> kept;                  ///< By subtask: its outputs up to here are; empty: ask the supervisor.
   std::map<std::uint64_t, OutputLocation> outputs;  ///< Of other processes; by subtask and output.
 };
 

@@ -1,9 +1,10 @@
 #include "client/abi/graph.hpp"
 
 #include <algorithm>
-#include <cstring>
+#include <cstddef>
 #include <limits>
 
+#include "client/abi/arguments.hpp"
 #include "client/abi/last_error.hpp"
 
 namespace penstock::abi {
@@ -13,13 +14,8 @@ constexpr std::uint64_t kOffsetMax = std::numeric_limits<std::uint32_t>::max();
 
 std::string text(const char* value) { return value == nullptr ? std::string{} : std::string{value}; }
 
-/// The members that the caller knows; the others are 0.
-template <class Struct>
-Struct whole(const Struct& given) {
-  Struct all{};
-  std::memcpy(&all, &given, std::min<std::uint64_t>(given.size, sizeof all));
-  return all;
-}
+/// As the first version of the interface had it.
+constexpr std::size_t kTemplateBytesMin = offsetof(penstock_template, milli_gpu);
 
 Error malformed(std::string message) {
   return {ErrorCode::InvalidArgument, "penstock_subtasks", std::move(message), {}};
@@ -32,19 +28,27 @@ bool ascending(const Offset* offsets, std::uint32_t count) {
 
 Result<void> check(const Graph& graph, const penstock_subtasks& more) {
   if (more.templates == nullptr) return malformed("`templates` is NULL");
+  if (graph.size() + more.count >= kOffsetMax)
+    return Error{ErrorCode::LimitExceeded, "graph", "has 2^32 subtasks or more", "submit several graphs"};
   if (more.input_offsets != nullptr && !ascending(more.input_offsets, more.count))
     return malformed("`input_offsets` do not begin with 0 and ascend");
   const bool inputs = more.input_offsets != nullptr && more.input_offsets[more.count] > 0;
   if (inputs && more.predecessors == nullptr) return malformed("`predecessors` is NULL");
   if (more.payload_offsets != nullptr && !ascending(more.payload_offsets, more.count))
     return malformed("`payload_offsets` do not begin with 0 and ascend");
-  if (more.payload_offsets != nullptr && more.payload_offsets[more.count] + graph.payloads.size() > kOffsetMax)
+  const std::uint64_t payload_bytes = more.payload_offsets == nullptr ? 0 : more.payload_offsets[more.count];
+  if (payload_bytes > 0 && more.payloads == nullptr) return malformed("`payloads` is NULL");
+  if (payload_bytes > kOffsetMax - graph.payloads.size())
     return Error{ErrorCode::LimitExceeded, "graph", "its payloads are longer than 4 GiB",
                  "give large data as outputs of subtasks"};
   if (more.name_offsets != nullptr && !ascending(more.name_offsets, more.count))
     return malformed("`name_offsets` do not begin with 0 and ascend");
   if (more.name_offsets != nullptr && more.name_bytes < more.name_offsets[more.count])
     return malformed("`name_offsets` go beyond `name_bytes`");
+  const std::uint64_t name_bytes = more.name_offsets == nullptr ? 0 : more.name_offsets[more.count];
+  if (name_bytes > 0 && more.names == nullptr) return malformed("`names` is NULL");
+  if (name_bytes > kOffsetMax - graph.names.size())
+    return Error{ErrorCode::LimitExceeded, "graph", "its names are longer than 4 GiB", "submit several graphs"};
   if (graph.edge_count() + (inputs ? more.input_offsets[more.count] : 0) > kOffsetMax)
     return Error{ErrorCode::LimitExceeded, "graph", "has more than 2^32 edges", "submit several graphs"};
   if (graph.size() == 0) return {};
@@ -76,13 +80,14 @@ void append(Graph& graph, const penstock_subtasks& more) {
     const auto base = static_cast<std::uint32_t>(graph.payloads.size());
     for (std::uint32_t i = 1; i <= more.count; ++i)
       graph.payload_offsets.push_back(base + static_cast<std::uint32_t>(more.payload_offsets[i]));
-    graph.payloads.append(static_cast<const char*>(more.payloads), more.payload_offsets[more.count]);
+    if (more.payloads != nullptr)
+      graph.payloads.append(static_cast<const char*>(more.payloads), more.payload_offsets[more.count]);
   }
   if (more.name_offsets != nullptr) {
     if (graph.name_offsets.empty()) graph.name_offsets.push_back(0);
     const auto base = static_cast<std::uint32_t>(graph.names.size());
     for (std::uint32_t i = 1; i <= more.count; ++i) graph.name_offsets.push_back(base + more.name_offsets[i]);
-    graph.names.append(more.names, more.name_offsets[more.count]);
+    if (more.names != nullptr) graph.names.append(more.names, more.name_offsets[more.count]);
   }
   if (more.priorities != nullptr)
     graph.priorities.insert(graph.priorities.end(), more.priorities, more.priorities + more.count);
@@ -91,7 +96,9 @@ void append(Graph& graph, const penstock_subtasks& more) {
 }  // namespace
 
 Result<Template> read_template(const penstock_template& given) {
-  const penstock_template in = whole(given);
+  const Result<penstock_template> read = whole(&given, kTemplateBytesMin, "penstock_template");
+  if (!read) return read.error();
+  const penstock_template& in = *read;
   if (in.runner > PENSTOCK_PROCESS)
     return Error{ErrorCode::InvalidArgument,
                  "penstock_template.runner",
@@ -108,9 +115,15 @@ Result<Template> read_template(const penstock_template& given) {
   Template out;
   out.name = text(in.name);
   out.program = text(in.program);
-  for (std::uint32_t i = 0; i < in.argument_count; ++i) out.arguments.push_back(text(in.arguments[i]));
-  for (std::uint32_t i = 0; i < in.environment_count; ++i) out.environment.push_back(text(in.environment[i]));
+  Result<std::vector<std::string>> arguments = texts_of(in.arguments, in.argument_count, "arguments");
+  if (!arguments) return std::move(arguments).error();
+  out.arguments = std::move(arguments).value();
+  Result<std::vector<std::string>> environment = texts_of(in.environment, in.environment_count, "environment");
+  if (!environment) return std::move(environment).error();
+  out.environment = std::move(environment).value();
   out.working_directory = text(in.working_directory);
+  if (in.payload.size > 0 && in.payload.data == nullptr) return is_null("payload");
+  if (in.resource_count > 0 && in.resources == nullptr) return is_null("resources");
   if (in.payload.size > 0) out.payload.assign(static_cast<const char*>(in.payload.data), in.payload.size);
   out.runner = static_cast<RunnerKind>(in.runner);
   if (in.milli_gpu > 0) out.request.slots = MilliSlots{std::min(in.milli_gpu, 1000U)};
@@ -141,27 +154,39 @@ using penstock::Error;
 using penstock::ErrorCode;
 using penstock::Result;
 using penstock::abi::fail;
+using penstock::abi::is_null;
+using penstock::abi::refuse;
 
-penstock_graph* penstock_graph_new(void) { return new penstock_graph; }
+penstock_graph* penstock_graph_new(void) try { return new penstock_graph; }
+PENSTOCK_NOTHING_THROWN(refuse)
+
 void penstock_graph_free(penstock_graph* graph) { delete graph; }
 
-int64_t penstock_graph_add_template(penstock_graph* graph, const penstock_template* content) {
+int64_t penstock_graph_add_template(penstock_graph* graph, const penstock_template* content) try {
+  if (graph == nullptr || content == nullptr) return fail(is_null(graph == nullptr ? "graph" : "penstock_template"));
   Result<penstock::Template> read = penstock::abi::read_template(*content);
   if (!read) return fail(std::move(read).error());
   graph->graph.templates.push_back(std::move(read).value());
   return static_cast<int64_t>(graph->graph.templates.size() - 1);
 }
+PENSTOCK_NOTHING_THROWN(fail)
 
-int64_t penstock_graph_add_subtasks(penstock_graph* graph, const penstock_subtasks* subtasks) {
-  const penstock_subtasks more = penstock::abi::whole(*subtasks);
-  if (const Result<void> checked = penstock::abi::check(graph->graph, more); !checked) return fail(checked.error());
+int64_t penstock_graph_add_subtasks(penstock_graph* graph, const penstock_subtasks* subtasks) try {
+  if (graph == nullptr) return fail(is_null("graph"));
+  const Result<penstock_subtasks> more = penstock::abi::whole(subtasks, sizeof *subtasks, "penstock_subtasks");
+  if (!more) return fail(more.error());
+  if (const Result<void> checked = penstock::abi::check(graph->graph, *more); !checked) return fail(checked.error());
   const auto first = static_cast<int64_t>(graph->graph.size());
-  penstock::abi::append(graph->graph, more);
+  penstock::abi::append(graph->graph, *more);
   return first;
 }
+PENSTOCK_NOTHING_THROWN(fail)
 
-int32_t penstock_graph_want(penstock_graph* graph, const uint32_t* subtasks, uint64_t count) {
+int32_t penstock_graph_want(penstock_graph* graph, const uint32_t* subtasks, uint64_t count) try {
+  if (graph == nullptr || (subtasks == nullptr && count > 0))
+    return fail(is_null(graph == nullptr ? "graph" : "subtasks"));
   graph->wants = true;
   graph->graph.wanted.insert(graph->graph.wanted.end(), subtasks, subtasks + count);
   return 0;
 }
+PENSTOCK_NOTHING_THROWN(fail)

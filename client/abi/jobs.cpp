@@ -1,12 +1,15 @@
 // Jobs, their results and their news, behind the C interface.
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 
+#include "client/abi/arguments.hpp"
 #include "client/abi/cluster.hpp"
 #include "client/abi/data.hpp"
 #include "client/abi/graph.hpp"
 #include "client/abi/last_error.hpp"
-#include "client/embedded/embedded_cluster.hpp"
+#include "client/abi/results.hpp"
+#include "common/protocol/policy_config.hpp"
 
 using penstock::Duration;
 using penstock::Error;
@@ -19,12 +22,12 @@ using penstock::SubtaskFailure;
 using penstock::SubtaskIndex;
 using penstock::SubtaskRange;
 using penstock::abi::fail;
+using penstock::abi::is_null;
+using penstock::abi::job_of;
 using penstock::abi::refuse;
-using penstock::worker::BlobPtr;
+using penstock::abi::texts_of;
 
 namespace {
-
-JobId job_of(int64_t job) { return JobId{static_cast<std::uint32_t>(job)}; }
 
 /// Longer than anybody waits, and short enough to be added to the time of day.
 constexpr std::int64_t kForeverNs = std::int64_t{1000} * 24 * 3600 * 1'000'000'000;
@@ -90,38 +93,62 @@ const penstock_news* box_up(JobProgress&& progress) {
   return box.release();
 }
 
-Error not_there(JobId job, std::uint32_t subtask) {
-  return {ErrorCode::NotFound,
-          to_string(penstock::SubtaskId{job, SubtaskIndex{subtask}}),
-          "has no result here: it has not succeeded, was not to be kept, or its job was released",
-          {}};
+/// What policy is told of a job. Error: InvalidArgument.
+Result<penstock::JobPolicy> read_policy(const penstock_job_options& wanted) {
+  const auto refused = [](const char* subject, const char* message) {
+    return Error{ErrorCode::InvalidArgument, subject, message, {}};
+  };
+  penstock::JobPolicy policy;
+  if (wanted.project != nullptr) policy.project = wanted.project;
+  if (wanted.account != nullptr) policy.account = wanted.account;
+  if (wanted.pool != nullptr && wanted.pool_count > 0) return refused("pools", "are there beside a pool: say one of them");
+  if (wanted.pool != nullptr && *wanted.pool != '\0') policy.pools = {wanted.pool};
+  Result<std::vector<std::string>> pools = texts_of(wanted.pools, wanted.pool_count, "pools");
+  if (!pools) return std::move(pools).error();
+  if (!pools->empty()) policy.pools = std::move(pools).value();
+  Result<std::vector<std::string>> labels = texts_of(wanted.labels, wanted.label_count, "labels");
+  if (!labels) return std::move(labels).error();
+  policy.labels = std::move(labels).value();
+  if (wanted.weight_thousandths > penstock::kPolicyAmountMax) return refused("weight_thousandths", "is above 1000000000");
+  if (wanted.slots_max > penstock::kPolicyAmountMax) return refused("slots_max", "is above 1000000000");
+  if (wanted.gang > penstock::kPolicyAmountMax) return refused("gang", "is above 1000000000");
+  policy.weight = wanted.weight_thousandths;
+  policy.slots_max = wanted.slots_max;
+  policy.gang = wanted.gang;
+  if (wanted.kind > static_cast<std::uint32_t>(penstock::JobKind::Inference)) return refused("kind", "is not 0, 1 or 2");
+  policy.kind = static_cast<penstock::JobKind>(wanted.kind);
+  if (wanted.preemptible > static_cast<std::uint32_t>(penstock::Preemptible::No))
+    return refused("preemptible", "is not 0, 1 or 2");
+  policy.preemptible = static_cast<penstock::Preemptible>(wanted.preemptible);
+  if (wanted.qos != nullptr) policy.qos = wanted.qos;
+  if (wanted.queue != nullptr) policy.queue = wanted.queue;
+  if (wanted.user_factor_lowered_thousandths > penstock::kUserFactorMax)
+    return refused("user_factor_lowered_thousandths", "is above 1000");
+  policy.user_factor = penstock::kUserFactorMax - wanted.user_factor_lowered_thousandths;
+  constexpr Duration kMillisecond = std::chrono::milliseconds{1};
+  constexpr auto kMillisecondsMax = static_cast<std::uint64_t>(Duration::max() / kMillisecond);
+  policy.grace = kMillisecond * static_cast<std::int64_t>(std::min(wanted.grace_ms, kMillisecondsMax));
+  return policy;
 }
 
-Result<void> take_from_store(penstock_client& client, const std::vector<penstock::DataKey>& keys, penstock_data& data) {
-  penstock::worker::ObjectStore& store = client.embedded->store();
-  for (const penstock::DataKey& key : keys) data.blobs.push_back(store.load_now(key));  // Null: it is empty.
-  return {};
-}
+/// As the first version of the interface had it.
+constexpr std::size_t kJobOptionsBytesMin = offsetof(penstock_job_options, project);
 
-Result<void> take_from_workers(penstock_client& client, const std::vector<penstock::DataKey>& keys,
-                               penstock_data& data) {
-  std::vector<penstock::abi::ResultFetcher::Wanted> wanted;
-  std::vector<std::size_t> places;
-  {
-    const std::lock_guard lock{client.mutex};
-    const auto& outputs = client.jobs[keys.front().producer.job].outputs;
-    for (std::size_t i = 0; i < keys.size(); ++i) {
-      const auto found = outputs.find((std::uint64_t{keys[i].producer.index.value()} << 16U) | keys[i].output);
-      if (found == outputs.end()) continue;  // It is empty.
-      wanted.push_back({keys[i], found->second.data_address});
-      places.push_back(i);
-    }
-  }
-  data.blobs.resize(keys.size());
-  Result<std::vector<BlobPtr>> blobs = client.fetcher->fetch(wanted);
-  if (!blobs) return std::move(blobs).error();
-  for (std::size_t i = 0; i < places.size(); ++i) data.blobs[places[i]] = std::move((*blobs)[i]);
-  return {};
+Result<penstock::JobSpec> read_spec(const penstock_job_options* options) {
+  penstock::JobSpec spec;
+  if (options == nullptr) return spec;
+  const Result<penstock_job_options> wanted =
+      penstock::abi::whole(options, kJobOptionsBytesMin, "penstock_job_options");
+  if (!wanted) return wanted.error();
+  if (wanted->name != nullptr) spec.name = wanted->name;
+  if (wanted->owner != nullptr) spec.owner = wanted->owner;
+  spec.priority = wanted->priority;
+  spec.wait_for_resources = wanted->wait_for_resources != 0;
+  if (wanted->keep_nothing != 0) spec.keep = penstock::Keep::Nothing;
+  Result<penstock::JobPolicy> policy = read_policy(*wanted);
+  if (!policy) return std::move(policy).error();
+  spec.policy = std::move(policy).value();
+  return spec;
 }
 
 }  // namespace
@@ -131,42 +158,24 @@ int64_t penstock_submit(penstock_client* client, penstock_graph* given, const pe
 }
 
 int64_t penstock_submit_told(penstock_client* client, penstock_graph* given, const penstock_job_options* options,
-                             penstock_submitted* told) {
+                             penstock_submitted* told) try {
   const std::unique_ptr<penstock_graph> graph{given};
+  if (client == nullptr) return fail(is_null("client"));
   if (graph == nullptr) return fail({ErrorCode::InvalidArgument, "graph", "is NULL", "a graph is submitted once"});
-  penstock_job_options wanted{};
-  if (options != nullptr) std::memcpy(&wanted, options, std::min<std::uint64_t>(options->size, sizeof wanted));
-  penstock::JobSpec spec;
-  if (wanted.name != nullptr) spec.name = wanted.name;
-  if (wanted.owner != nullptr) spec.owner = wanted.owner;
-  spec.priority = wanted.priority;
-  spec.wait_for_resources = wanted.wait_for_resources != 0;
-  if (wanted.project != nullptr) spec.policy.project = wanted.project;
-  if (wanted.account != nullptr) spec.policy.account = wanted.account;
-  if (wanted.pool != nullptr && wanted.pool_count > 0)
-    return fail({penstock::ErrorCode::InvalidArgument, "pools", "are there beside a pool", "say one of them"});
-  if (wanted.pool != nullptr && *wanted.pool != '\0') spec.policy.pools = {wanted.pool};
-  if (wanted.pool_count > 0) spec.policy.pools = {wanted.pools, wanted.pools + wanted.pool_count};
-  if (wanted.label_count > 0) spec.policy.labels = {wanted.labels, wanted.labels + wanted.label_count};
-  spec.policy.weight = wanted.weight_thousandths;
-  spec.policy.slots_max = wanted.slots_max;
-  spec.policy.gang = wanted.gang;
-  if (wanted.kind > static_cast<std::uint32_t>(penstock::JobKind::Inference))
-    return fail({penstock::ErrorCode::InvalidArgument, "kind", "is not 0, 1 or 2", {}});
-  spec.policy.kind = static_cast<penstock::JobKind>(wanted.kind);
-  if (wanted.qos != nullptr) spec.policy.qos = wanted.qos;
-  if (wanted.queue != nullptr) spec.policy.queue = wanted.queue;
-  if (wanted.user_factor_lowered_thousandths > penstock::kUserFactorMax)
-    return fail({penstock::ErrorCode::InvalidArgument, "user_factor_lowered_thousandths", "is above 1000", {}});
-  spec.policy.user_factor = penstock::kUserFactorMax - wanted.user_factor_lowered_thousandths;
-  constexpr Duration kMillisecond = std::chrono::milliseconds{1};
-  constexpr auto kMillisecondsMax = static_cast<std::uint64_t>(Duration::max() / kMillisecond);
-  spec.policy.grace = kMillisecond * static_cast<std::int64_t>(std::min(wanted.grace_ms, kMillisecondsMax));
-  if (graph->wants) spec.keep = penstock::Keep::Wanted;
-  if (wanted.keep_nothing != 0) spec.keep = penstock::Keep::Nothing;
+  if (told != nullptr)
+    if (const auto sized = penstock::abi::whole(told, sizeof *told, "penstock_submitted"); !sized)
+      return fail(sized.error());
+  Result<penstock::JobSpec> spec = read_spec(options);
+  if (!spec) return fail(std::move(spec).error());
+  if (graph->wants && spec->keep != penstock::Keep::Nothing) spec->keep = penstock::Keep::Wanted;
+  std::vector<std::uint16_t> kept = penstock::abi::kept_of(graph->graph, spec->keep);
   const Result<penstock::client::Session::Submitted> submitted =
-      client->session().submit(std::move(spec), std::move(graph->graph));
+      client->session().submit(std::move(*spec), std::move(graph->graph));
   if (!submitted) return fail(submitted.error());
+  if (!submitted->existed || submitted->ours) {  // Else the graph may be another.
+    const std::lock_guard lock{client->mutex};
+    client->jobs[submitted->job].kept = std::move(kept);
+  }
   if (told != nullptr) {
     const penstock_submitted all{told->size, submitted->job.value(), submitted->existed ? 1U : 0U,
                                  submitted->ours ? 1U : 0U};
@@ -174,29 +183,46 @@ int64_t penstock_submit_told(penstock_client* client, penstock_graph* given, con
   }
   return submitted->job.value();
 }
+PENSTOCK_NOTHING_THROWN(fail)
 
-int64_t penstock_attach(penstock_client* client, const char* name) {
+int64_t penstock_attach(penstock_client* client, const char* name) try {
+  if (client == nullptr || name == nullptr) return fail(is_null(client == nullptr ? "client" : "name"));
   const Result<JobId> job = client->session().attach(penstock::job_selector_of(name));
   return job ? static_cast<int64_t>(job->value()) : fail(job.error());
 }
+PENSTOCK_NOTHING_THROWN(fail)
 
-int32_t penstock_wait(penstock_client* client, int64_t job, int64_t timeout_ns) {
-  const Result<JobState> state = client->session().wait(job_of(job), limit_of(timeout_ns));
+int32_t penstock_wait(penstock_client* client, int64_t number, int64_t timeout_ns) try {
+  const Result<JobId> job = job_of(client, number);
+  if (!job) return fail(job.error());
+  const Result<JobState> state = client->session().wait(*job, limit_of(timeout_ns));
   return state ? static_cast<int32_t>(*state) : fail(state.error());
 }
+PENSTOCK_NOTHING_THROWN(fail)
 
-int32_t penstock_job_counts(penstock_client* client, int64_t job, penstock_counts* counts) {
-  *counts = counts_of(client->session().counts(job_of(job)));
+int32_t penstock_job_counts(penstock_client* client, int64_t number, penstock_counts* counts) try {
+  if (counts == nullptr) return fail(is_null("counts"));
+  const Result<JobId> job = job_of(client, number);
+  if (!job) return fail(job.error());
+  const Result<JobState> state = client->session().wait(*job, Duration{0});
+  if (!state && state.error().code == ErrorCode::NotFound) return fail(state.error());
+  *counts = counts_of(client->session().counts(*job));
   return 0;
 }
+PENSTOCK_NOTHING_THROWN(fail)
 
-int32_t penstock_job_error(penstock_client* client, int64_t job) {
-  const penstock::client::JobView view = client->session().view(job_of(job));
+int32_t penstock_job_error(penstock_client* client, int64_t number) try {
+  const Result<JobId> job = job_of(client, number);
+  if (!job) return fail(job.error());
+  const penstock::client::JobView view = client->session().view(*job);
   return view.error.message.empty() ? 0 : fail(view.error);
 }
+PENSTOCK_NOTHING_THROWN(fail)
 
-penstock_data* penstock_job_log(penstock_client* client, int64_t job, int64_t subtask) {
-  std::vector<std::string> arguments{to_string(job_of(job))};
+penstock_data* penstock_job_log(penstock_client* client, int64_t number, int64_t subtask) try {
+  const Result<JobId> job = job_of(client, number);
+  if (!job) return refuse(job.error());
+  std::vector<std::string> arguments{to_string(*job)};
   if (subtask >= 0) arguments.push_back(std::to_string(subtask));
   const Result<penstock::Value> answer = client->session().ask("logs", arguments);
   if (!answer) return refuse(answer.error());
@@ -216,56 +242,41 @@ penstock_data* penstock_job_log(penstock_client* client, int64_t job, int64_t su
   data->views.push_back({blob->bytes().data(), blob->bytes().size()});
   return data.release();
 }
+PENSTOCK_NOTHING_THROWN(refuse)
 
-int32_t penstock_cancel(penstock_client* client, int64_t job) {
-  const Result<penstock::Value> answer = client->session().ask("cancel", {to_string(job_of(job))});
+int32_t penstock_cancel(penstock_client* client, int64_t number) try {
+  const Result<JobId> job = job_of(client, number);
+  if (!job) return fail(job.error());
+  const Result<penstock::Value> answer = client->session().ask("cancel", {to_string(*job)});
   return answer ? 0 : fail(answer.error());
 }
+PENSTOCK_NOTHING_THROWN(fail)
 
-int32_t penstock_cancel_subtask(penstock_client* client, int64_t job, uint32_t subtask) {
+int32_t penstock_cancel_subtask(penstock_client* client, int64_t number, uint32_t subtask) try {
+  const Result<JobId> job = job_of(client, number);
+  if (!job) return fail(job.error());
   const Result<penstock::Value> answer =
-      client->session().ask("cancel", {to_string(job_of(job)), std::to_string(subtask)});
+      client->session().ask("cancel", {to_string(*job), std::to_string(subtask)});
   return answer ? 0 : fail(answer.error());
 }
+PENSTOCK_NOTHING_THROWN(fail)
 
-void penstock_detach(penstock_client* client, int64_t job) { client->session().detach(job_of(job)); }
-
-void penstock_release(penstock_client* client, int64_t job) { client->session().release(job_of(job)); }
-
-penstock_data* penstock_fetch(penstock_client* client, int64_t job, const uint32_t* subtasks, uint64_t count,
-                              uint32_t output) {
-  std::vector<penstock::DataKey> keys;
-  {
-    const std::lock_guard lock{client->mutex};
-    const auto known = client->jobs.find(job_of(job));
-    for (std::uint64_t i = 0; i < count; ++i) {
-      const std::uint32_t subtask = subtasks == nullptr ? static_cast<std::uint32_t>(i) : subtasks[i];
-      const bool succeeded =
-          known != client->jobs.end() && subtask < known->second.succeeded.size() && known->second.succeeded[subtask];
-      if (!succeeded) return refuse(not_there(job_of(job), subtask));
-      keys.push_back({{job_of(job), SubtaskIndex{subtask}}, static_cast<std::uint16_t>(output)});
-    }
-  }
-  auto data = std::make_unique<penstock_data>();
-  if (keys.empty()) return data.release();
-  const Result<void> taken =
-      client->embedded != nullptr ? take_from_store(*client, keys, *data) : take_from_workers(*client, keys, *data);
-  if (!taken) return refuse(taken.error());
-  for (const BlobPtr& blob : data->blobs)
-    data->views.push_back(blob == nullptr ? penstock_bytes{nullptr, 0}
-                                          : penstock_bytes{blob->bytes().data(), blob->bytes().size()});
-  return data.release();
+void penstock_detach(penstock_client* client, int64_t number) {
+  if (const Result<JobId> job = job_of(client, number)) client->session().detach(*job);
 }
 
-const penstock_bytes* penstock_data_views(const penstock_data* data) { return data->views.data(); }
-void penstock_data_free(penstock_data* data) { delete data; }
+void penstock_release(penstock_client* client, int64_t number) {
+  if (const Result<JobId> job = job_of(client, number)) client->session().release(*job);
+}
 
 void penstock_want_news(penstock_client* client) {
+  if (client == nullptr) return;
   const std::lock_guard lock{client->mutex};
   client->wants_news = true;
 }
 
-const penstock_news* penstock_next_news(penstock_client* client, int64_t timeout_ns) {
+const penstock_news* penstock_next_news(penstock_client* client, int64_t timeout_ns) try {
+  if (client == nullptr) return refuse(is_null("client"));
   std::unique_lock lock{client->mutex};
   client->changed.wait_for(lock, limit_of(timeout_ns),
                            [&] { return !client->news.empty() || client->woken || client->interrupted; });
@@ -278,22 +289,27 @@ const penstock_news* penstock_next_news(penstock_client* client, int64_t timeout
   lock.unlock();
   return box_up(std::move(progress));
 }
+PENSTOCK_NOTHING_THROWN(refuse)
 
 void penstock_news_free(const penstock_news* news) { delete static_cast<const NewsBox*>(news); }
 
 void penstock_wake_news(penstock_client* client) {
+  if (client == nullptr) return;
   const std::lock_guard lock{client->mutex};
   client->woken = true;
   client->changed.notify_all();
 }
 
-const penstock_news* penstock_job_failures(penstock_client* client, int64_t job) {
-  penstock::client::JobView view = client->session().view(job_of(job));
+const penstock_news* penstock_job_failures(penstock_client* client, int64_t number) try {
+  const Result<JobId> job = job_of(client, number);
+  if (!job) return refuse(job.error());
+  penstock::client::JobView view = client->session().view(*job);
   if (view.failures.empty()) return nullptr;
   JobProgress progress;
-  progress.job = job_of(job);
+  progress.job = *job;
   progress.state = view.state;
   progress.counts = view.counts;
   progress.failures = std::move(view.failures);
   return box_up(std::move(progress));
 }
+PENSTOCK_NOTHING_THROWN(refuse)

@@ -1,11 +1,14 @@
 // The runner's side of schema/runner.capnp, for programs in any language.
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <map>
 #include <memory>
 #include <string>
 
+#include "client/abi/arguments.hpp"
 #include "client/abi/data.hpp"
 #include "client/abi/last_error.hpp"
 #include "client/abi/memory_peak.hpp"
@@ -28,6 +31,7 @@ using penstock::abi::fail;
 
 namespace {
 
+constexpr std::size_t kRunBytesMin = offsetof(penstock_run, output_count) + sizeof(std::uint32_t);  ///< At first.
 constexpr std::uint64_t kInlineBytesMax = 64 << 10;  ///< A larger output travels as a segment.
 constexpr std::size_t kEndsMax = 64;                 ///< Ends that are told together while further runs wait here.
 constexpr penstock::Duration kTellAfter = std::chrono::milliseconds{1};  ///< The first of them is told after this.
@@ -180,7 +184,7 @@ std::int32_t tell_if_due(penstock_runner& runner) {
 
 }  // namespace
 
-penstock_runner* penstock_runner_open(int32_t descriptor, const char* language, const char* version) {
+penstock_runner* penstock_runner_open(int32_t descriptor, const char* language, const char* version) try {
   auto runner = std::make_unique<penstock_runner>(Descriptor{descriptor});
   penstock::RunnerHello hello;
   hello.language = language == nullptr ? "" : language;
@@ -189,10 +193,12 @@ penstock_runner* penstock_runner_open(int32_t descriptor, const char* language, 
   if (!sent) return penstock::abi::refuse(sent.error());
   return runner.release();
 }
+PENSTOCK_NOTHING_THROWN(penstock::abi::refuse)
 
-int32_t penstock_runner_next(penstock_runner* runner, penstock_run* run) {
-  if (run->size < sizeof(penstock_run))
-    return fail({ErrorCode::InvalidArgument, "penstock_run", "`size` is not set", {}});
+int32_t penstock_runner_next(penstock_runner* runner, penstock_run* run) try {
+  if (runner == nullptr) return fail(penstock::abi::is_null("runner"));
+  Result<penstock_run> all = penstock::abi::whole(run, kRunBytesMin, "penstock_run");
+  if (!all) return fail(std::move(all).error());
   if (is_forked(*runner)) return fail(forked());
   if (runner->running) return fail({ErrorCode::WrongState, "runner", "has a run that has not ended", {}});
   while (runner->next == runner->message.runs.size()) {
@@ -201,13 +207,16 @@ int32_t penstock_runner_next(penstock_runner* runner, penstock_run* run) {
     if (!received) return fail(received.error());
     if (*received < 0) return *received;
   }
-  const Result<void> opened = runner->open_run(*run);
-  return opened ? 1 : fail(opened.error());
+  const Result<void> opened = runner->open_run(*all);
+  if (!opened) return fail(opened.error());
+  std::memcpy(run, &*all, std::min<std::uint64_t>(run->size, sizeof *all));
+  return 1;
 }
+PENSTOCK_NOTHING_THROWN(fail)
 
 penstock_data* penstock_runner_take_inputs(penstock_runner* runner) { return runner->large.release(); }
 
-void* penstock_runner_output(penstock_runner* runner, uint32_t output, uint64_t bytes) {
+void* penstock_runner_output(penstock_runner* runner, uint32_t output, uint64_t bytes) try {
   if (!runner->running) return penstock::abi::refuse(no_run());
   if (output >= runner->message.runs[runner->next].output_count)
     return penstock::abi::refuse(
@@ -230,15 +239,17 @@ void* penstock_runner_output(penstock_runner* runner, uint32_t output, uint64_t 
   runner->segments.push_back(std::move(segment).value());
   return runner->segments.back().data();
 }
+PENSTOCK_NOTHING_THROWN(penstock::abi::refuse)
 
-int32_t penstock_runner_succeed(penstock_runner* runner) {
+int32_t penstock_runner_succeed(penstock_runner* runner) try {
   if (is_forked(*runner)) return fail(forked());
   if (!runner->running) return fail(no_run());
   runner->end_run(true);
   return tell_if_due(*runner);
 }
+PENSTOCK_NOTHING_THROWN(fail)
 
-int32_t penstock_runner_succeed_with(penstock_runner* runner, const void* data, uint64_t size) {
+int32_t penstock_runner_succeed_with(penstock_runner* runner, const void* data, uint64_t size) try {
   if (is_forked(*runner)) return fail(forked());
   if (!runner->running) return fail(no_run());
   if (size > kInlineBytesMax) {
@@ -253,8 +264,9 @@ int32_t penstock_runner_succeed_with(penstock_runner* runner, const void* data, 
   runner->end.outputs.push_back(output);
   return penstock_runner_succeed(runner);
 }
+PENSTOCK_NOTHING_THROWN(fail)
 
-int32_t penstock_runner_fail(penstock_runner* runner, const char* message, const void* detail, uint64_t size) {
+int32_t penstock_runner_fail(penstock_runner* runner, const char* message, const void* detail, uint64_t size) try {
   if (is_forked(*runner)) return fail(forked());
   if (!runner->running) return fail(no_run());
   runner->end.outputs.clear();
@@ -269,5 +281,6 @@ int32_t penstock_runner_fail(penstock_runner* runner, const char* message, const
   runner->end_run(false);
   return tell_if_due(*runner);
 }
+PENSTOCK_NOTHING_THROWN(fail)
 
 void penstock_runner_close(penstock_runner* runner) { delete runner; }

@@ -63,7 +63,8 @@ class JobOptions(Sized):
                 ("account", c_char_p), ("pool", c_char_p), ("weight_thousandths", c_uint32), ("slots_max", c_uint32),
                 ("gang", c_uint32), ("kind", c_uint32), ("qos", c_char_p), ("queue", c_char_p),
                 ("user_factor_lowered_thousandths", c_uint32), ("pools", POINTER(c_char_p)), ("pool_count", c_uint32),
-                ("label_count", c_uint32), ("labels", POINTER(c_char_p)), ("grace_ms", c_uint64)]
+                ("label_count", c_uint32), ("labels", POINTER(c_char_p)), ("grace_ms", c_uint64),
+                ("preemptible", c_uint32), ("reserved", c_uint32)]
 
 
 class Counts(ctypes.Structure):

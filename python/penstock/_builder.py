@@ -100,23 +100,25 @@ class GraphBuilder:
                owner: Optional[str] = None, wait_for_resources: bool = False, project: Optional[str] = None,
                pool: Union[str, Sequence[str], None] = None, weight: float = 0, gang: int = 0, qos: Optional[str] = None,
                queue: Optional[str] = None, user_factor: float = 1, labels: Sequence[str] = (),
-               grace: float = 0) -> "Job":
+               grace: float = 0, account: Optional[str] = None, slots_max: int = 0, kind: str = "training",
+               preemptible: Optional[bool] = None) -> "Job":
         """Sends the graph. `want` are those whose results are kept: by default those that nobody reads. Under its name a
         job is submitted once; again it is the same job (`Job.existed`), and stays another's if another client made it
-        (`Job.ours`). `project`, `pool`, `weight`, `gang`, `qos`, `queue` and `user_factor` (from 0 to 1) are for the
-        cluster's policy (docs/policy.md); of several pools the next is taken where the one before has no room. It runs on
+        (`Job.ours`). `project`, `account`, `pool`, `weight`, `slots_max`, `gang`, `kind` (training, interactive or
+        inference), `preemptible`, `qos`, `queue` and `user_factor` (from 0 to 1) are for the cluster's policy
+        (docs/policy.md); of several pools the next is taken where the one before has no room. It runs on
         workers that have one of `labels`. What is preempted of it has `grace` seconds to save what it has; 0: as the
         cluster says."""
         self._check_unsent()
         if not len(self):
             raise ValueError("the graph has no subtasks: `add` some first")
-        if not 0 <= user_factor <= 1:
-            raise ValueError(f"user_factor is {user_factor}: it must be from 0 to 1")
-        if not 0 <= grace < 1e9:
-            raise ValueError(f"grace is {grace}: it must be a number of seconds, 0 or more")
         if isinstance(labels, str):
             raise TypeError("labels is a text: give a list of them")
-        pools = [one for one in ([pool] if isinstance(pool, str) else pool or ()) if one]
+        pools = [one for one in ([pool] if isinstance(pool, str) else _graph.texts("pool", pool or ())) if one]
+        options = _graph.job_options(name=name, owner=owner, project=project, account=account, qos=qos, queue=queue,
+                                     priority=priority, weight=weight, slots_max=slots_max, gang=gang, kind=kind,
+                                     preemptible=preemptible, user_factor=user_factor, grace=grace)
+        labels = _graph.texts("labels", labels)
         only = pools.pop() if len(pools) == 1 else None  # An older library knows one.
         self.client._check_open()
         wanted = None
@@ -129,11 +131,8 @@ class GraphBuilder:
         total = len(self._columns)
         with self.client._lock:  # Before any news of it are looked at.
             submitted = self.client._submit_columns(
-                self._columns, name=name, owner=owner, priority=priority, wait_for_resources=int(wait_for_resources),
-                project=project, pool=only, pools=_abi.texts(pools), pool_count=len(pools),
-                labels=_abi.texts(list(labels)), label_count=len(labels),
-                grace_ms=max(1, round(grace * 1000)) if grace else 0, weight_thousandths=round(weight * 1000), gang=gang,
-                qos=qos, queue=queue, user_factor_lowered_thousandths=1000 - round(user_factor * 1000))
+                self._columns, wait_for_resources=int(bool(wait_for_resources)), pool=only, pools=_abi.texts(pools),
+                pool_count=len(pools), labels=_abi.texts(labels), label_count=len(labels), **options)
         return Job(self.client, submitted.job, name or f"job-{submitted.job}", wanted, total, submitted)
 
 

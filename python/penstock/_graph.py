@@ -11,6 +11,7 @@ from array import array
 from itertools import accumulate
 
 from penstock import _abi, _files, _wire
+from penstock.errors import of_submitting
 
 ORDER_ONLY = 0xFFFF
 OTHERS_MAX = 64  # Of a client: variants of its runner's command that are remembered.
@@ -47,7 +48,14 @@ def bytes_of(name, value):
         raise ValueError(f"{name} must be a number of bytes, or a text such as '512MiB' or '4GB', not {value!r}") from None
 
 
-def number(name, value, least):
+def text(name, value):
+    """A text that somebody gave as `name`, or None."""
+    if value is not None and not isinstance(value, str):
+        raise TypeError(f"{name} must be a text, not {value!r}")
+    return value
+
+
+def number(name, value, least, most=1e9):
     """A number that somebody gave as `name`."""
     try:
         given = float(value) if not isinstance(value, str) else None
@@ -55,9 +63,18 @@ def number(name, value, least):
         given = None
     if given is None:
         raise TypeError(f"{name} must be a number, not {value!r}")
-    if not least <= given < math.inf:
+    if not math.isfinite(given):
+        raise ValueError(f"{name} must be a finite number, not {value!r}")
+    if given < least:
         raise ValueError(f"{name} must be at least {least:g}, not {value!r}")
+    if given > most:
+        raise ValueError(f"{name} must be at most {most:.10g}, not {value!r}")
     return given
+
+
+def thousandths(name, value, most):
+    """The same in thousandths; 0: not said."""
+    return round(number(name, value, 0.001, most) * 1000) if value != 0 else 0
 
 
 def the_worker(given):
@@ -90,6 +107,35 @@ def amounts_of(resources):
     return tuple(sorted(named)), devices, device_memory
 
 
+def texts(name, values):
+    """A list of texts that somebody gave as `name`."""
+    try:
+        given = list(values)
+    except TypeError:
+        raise TypeError(f"{name} must be a list of texts, not {values!r}") from None
+    for value in given:
+        if not isinstance(value, str):
+            raise TypeError(f"{name} must be a list of texts, and has {value!r}")
+    return given
+
+
+KINDS = {"training": 0, "interactive": 1, "inference": 2}
+
+
+def job_options(priority, weight, slots_max, gang, kind, preemptible, user_factor, grace, **names):
+    """Members of `_abi.JobOptions` from what somebody gave for a job."""
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise ValueError(f"kind must be one of {', '.join(KINDS)}, not {kind!r}")
+    if preemptible not in (None, True, False):
+        raise TypeError(f"preemptible must be True, False or None, not {preemptible!r}")
+    return dict({name: text(name, value) for name, value in names.items()},
+                priority=whole("priority", priority, -2**31, 2**31 - 1), weight_thousandths=thousandths("weight", weight, 1e6),
+                slots_max=whole("slots_max", slots_max, 0, 10**9), gang=whole("gang", gang, 0, 10**9), kind=KINDS[kind],
+                preemptible=0 if preemptible is None else 1 if preemptible else 2,
+                user_factor_lowered_thousandths=1000 - round(number("user_factor", user_factor, 0, 1) * 1000),
+                grace_ms=math.ceil(number("grace", grace, 0) * 1000))
+
+
 class Options:
     """How the subtasks of a function are to be run; equal ones share a template."""
 
@@ -105,7 +151,7 @@ class Options:
             raise ValueError(f"memory_max: {memory_max} is what later attempts may use at most; memory, what the first may use, "
                              f"must be from 1 to that, not {self.memory}")
         self.resources, self.milli_gpu, self.gpu_memory = amounts_of(resources)
-        self.slots, self.time_limit = number("slots", slots, 0.001), number("time_limit", time_limit, 0.0)
+        self.slots, self.time_limit = number("slots", slots, 0.001, 1e6), number("time_limit", time_limit, 0.0)
         if self.slots == 1.0 and 0 < self.milli_gpu < 1000:
             self.slots = self.milli_gpu / 1000  # The slots of a GPU's band are parts of it.
         self.keep_going, self.runner = keep_going, runner  # None: that of the client or of the graph.
@@ -235,7 +281,7 @@ class GraphColumns:
             payload=_abi.Bytes(ctypes.cast(ctypes.c_char_p(program), ctypes.c_void_p), len(program)),
             resources=amounts, resource_count=len(options.resources), milli_gpu=options.milli_gpu,
             gpu_memory_bytes=options.gpu_memory, attempts_max=options.retries + 1,
-            continue_on_failure=int(options.keep_going), time_limit_ns=int(options.time_limit * 1e9),
+            continue_on_failure=int(options.keep_going), time_limit_ns=math.ceil(options.time_limit * 1e9),
             required_worker=_abi.text(options.worker))
         return self.library.check(self.library.graph_add_template(self.handle, content))
 
@@ -293,6 +339,7 @@ class GraphColumns:
 
     def submit(self, client, **options):
         """What became of it: `job`, `existed`, `ours`. The columns are gone afterwards."""
+        text("name", options.get("name"))
         members = {name: _abi.text(value) if isinstance(value, str) else value for name, value in options.items() if value}
         payload_offsets = array("Q", accumulate(map(len, self.payloads), initial=0))
         columns = _abi.Subtasks(
@@ -309,7 +356,8 @@ class GraphColumns:
             self.library.check(self.library.graph_add_subtasks(self.handle, columns))
         handle, self.handle = self.handle, None
         submitted = _abi.Submitted()
-        self.library.check(self.library.submit_told(client, handle, _abi.JobOptions(**members), submitted))
+        if self.library.submit_told(client, handle, _abi.JobOptions(**members), submitted) < 0:
+            raise of_submitting(self.library.failure())
         return submitted
 
 

@@ -97,6 +97,13 @@ def error_of(code: str, subject: str, message: str, remedy: str) -> PenstockErro
     return _BY_CODE.get(code, PenstockError)(message, subject=subject, remedy=remedy, code=code)
 
 
+def of_submitting(error: PenstockError) -> PenstockError:
+    """Of what is not found then only a borrowed value is a result."""
+    if error.code != "NotFound" or "borrows output" in error.message:
+        return error
+    return PenstockError(error.message, subject=error.subject, remedy=error.remedy, code=error.code)
+
+
 def what_went_before(history: List[str], output_tail: str) -> str:
     """The attempts, if there was more than one, and the end of what the last of them has written."""
     attempts = "attempts:\n  " + "\n  ".join(history) + "\n" if len(history) > 1 else ""

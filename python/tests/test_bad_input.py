@@ -99,7 +99,10 @@ def test_what_is_no_function(client):
     ({"memory": "1 GX"}, ValueError, "memory must be a number of bytes, or a text such as '512MiB' or '4GB', not '1 GX'"),
     ({"memory": None}, TypeError, "memory must be a whole number, not None"), ({"slots": 0}, ValueError, "slots must be at least"),
     ({"slots": "2"}, TypeError, "slots must be a number"), ({"priority": 1 << 40}, ValueError, "priority must be from"),
-    ({"time_limit": float("nan")}, ValueError, "time_limit must be"), ({"time_limit": None}, TypeError, "time_limit must be a number")])
+    ({"slots": 1e30}, ValueError, "slots must be at most 1000000, not 1e.30"),
+    ({"time_limit": 1e30}, ValueError, "time_limit must be at most 1000000000"),
+    ({"time_limit": float("inf")}, ValueError, "time_limit must be a finite number, not inf"),
+    ({"time_limit": float("nan")}, ValueError, "time_limit must be a finite number, not nan"), ({"time_limit": None}, TypeError, "time_limit must be a number")])
 def test_an_option_that_cannot_be(client, option, kind, said):
     with pytest.raises(kind, match=said):
         client.submit(functions.increment, 1, **option)
@@ -109,6 +112,38 @@ def test_an_option_that_cannot_be(client, option, kind, said):
 def test_a_client_that_cannot_be(option, kind):
     with pytest.raises(kind, match=f"{list(option)[0]} must be"):
         Client(**option)
+
+
+# A number in place of a text was taken for an address: the interpreter crashed.
+@pytest.mark.parametrize("option, kind, said", [
+    *(({name: 3}, TypeError, f"{name} must be a text, not 3") for name in ("name", "owner", "project", "account", "qos", "queue")),
+    ({"pool": 3}, TypeError, "pool must be a list of texts"), ({"pool": [3]}, TypeError, "pool must be a list of texts, and has 3"),
+    ({"labels": [3]}, TypeError, "labels must be a list of texts, and has 3"), ({"labels": 3}, TypeError, "labels must be"),
+    ({"weight": -1}, ValueError, "weight must be at least 0.001, not -1"), ({"weight": 5e6}, ValueError, "weight must be at most 1000000"),
+    ({"weight": 1e-4}, ValueError, "weight must be at least 0.001"), ({"weight": "2"}, TypeError, "weight must be a number"),
+    ({"gang": -1}, ValueError, "gang must be from 0"), ({"gang": 2**32}, ValueError, "gang must be from 0 to 1000000000"),
+    ({"slots_max": -1}, ValueError, "slots_max must be from 0"), ({"priority": 2**40}, ValueError, "priority must be from"),
+    ({"priority": "1"}, TypeError, "priority must be a whole number"), ({"kind": "urgent"}, ValueError, "kind must be one of training"),
+    ({"preemptible": "no"}, TypeError, "preemptible must be"), ({"user_factor": 2}, ValueError, "user_factor must be at most 1"),
+    ({"user_factor": float("nan")}, ValueError, "user_factor must be a finite number"), ({"grace": "1"}, TypeError, "grace must be a number")])
+def test_an_option_of_a_job_that_cannot_be(client, option, kind, said):
+    graph = client.graph()
+    graph.add(functions.increment, 1)
+    with pytest.raises(kind, match=said):
+        graph.submit(**option)
+    assert graph.submit().results() == [2], "it can be submitted as it should be"
+
+
+def test_a_name_of_a_job_of_keys_that_cannot_be(client):
+    with pytest.raises(TypeError, match="name must be a text, not 3"):
+        client.get({"x": (functions.increment, 1)}, "x", name=3)
+
+
+def test_all_options_of_a_job_reach_the_cluster(client):
+    graph = client.graph()
+    graph.add(functions.increment, 1)
+    assert graph.submit(owner="ada", project="p", account="a", weight=0.001, slots_max=1, kind="interactive",
+                        preemptible=False, grace=0.0001).results() == [2]
 
 
 def test_an_object_that_is_larger_than_the_store():
@@ -522,3 +557,11 @@ def test_a_python_without_this_package_is_named_with_what_to_install():
 def test_a_request_that_no_worker_can_hold_says_how_to_wait_for_one(client):
     with pytest.raises(errors.PenstockError, match="wait_for_resources=True"):
         client.submit(functions.increment, 1, memory=1 << 50).result(20)
+
+
+# A pool that nobody has was a lost result.
+def test_what_is_not_found_at_submitting_is_no_lost_result():
+    unknown = ResultLost("there is no such pool", subject="zz", code="NotFound")
+    assert type(errors.of_submitting(unknown)) is errors.PenstockError
+    lost = ResultLost("subtask '0' borrows output 0 of subtask 1 of job-1", code="NotFound")
+    assert errors.of_submitting(lost) is lost

@@ -197,7 +197,7 @@ def test_a_job_asks_for_grace_within_what_the_site_allows(client):
     assert graph.submit(grace=300).results() == [2]
     graph = client.graph()
     graph.add(functions.increment, 1)
-    with pytest.raises(ValueError, match="grace is -1"):
+    with pytest.raises(ValueError, match="grace must be at least 0, not -1"):
         graph.submit(grace=-1)
 
 

@@ -23,6 +23,14 @@ void give_back(Container& container) {
   container = Container{};
 }
 
+/// Of a job that went on without it.
+Error why_failed(const SubtaskFailure& first) {
+  const FailureDetail& last = first.last;
+  return {last.failure == FailureClass::InputLost ? ErrorCode::InputLost : ErrorCode::UserError, first.name,
+          "failed for good: " + std::string{to_string(last.failure)} + ": " + last.message,
+          "see the history of its attempts"};
+}
+
 }  // namespace
 
 /// The graph has counted this job already.
@@ -207,6 +215,8 @@ void SupervisorCore::finish_if_done(Job& job) {
     job.state = JobState::Failed;
   else
     job.state = job.counts.cancelled > 0 ? JobState::Cancelled : JobState::Succeeded;
+  if (job.counts.failed > 0 && job.error.message.empty() && !job.failures.empty())
+    job.error = why_failed(job.failures.front());
   job.ended = now_;
   progress_at_ = now_;
   std::erase(active_, job.id);
@@ -266,6 +276,7 @@ void SupervisorCore::release_job(Job& job) {
   give_back(job.templates_known);
   const bool had_outputs = !job.outputs.empty();
   job.outputs.clear();  // Who attaches from now on must not be sent to data that is gone.
+  job.release_when_returned = job.keep_until != kNever;  // Nor take what is gone for empty, also after a restart.
   leave_graph(job);
   give_back(job.hot);
   give_back(job.templates);

@@ -69,10 +69,11 @@ void SupervisorCore::recover_ended_job(RecoveredJob& recovered) {
   job.ended = instant_of(recovered.ended_ms);
   remember_name(job);
   remember_ended(job);
-  if (job.outputs.empty()) return;
-  for (const CheckpointPlace& place : recovered.checkpoints) note_checkpoint(job, place.producer.value(), place.writer);
   job.release_when_returned = recovered.unneeded;
+  if (job.outputs.empty() && !recovered.unneeded) return;
   job.keep_until = later(now_, config_.results_keep);
+  if (job.outputs.empty()) return;  // They were released.
+  for (const CheckpointPlace& place : recovered.checkpoints) note_checkpoint(job, place.producer.value(), place.writer);
   kept_.push_back(job.id);
 }
 

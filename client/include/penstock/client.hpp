@@ -9,6 +9,7 @@
 //     const double result = job.result(nine).value();
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstring>
@@ -71,13 +72,29 @@ inline Failure last_failure() {
 template <class T>
 struct Operation {
   std::uint32_t number = 0;
+  std::uint64_t graph = 0;  ///< That of its `GraphBuilder`; another one refuses it. 0: any.
 };
 
 /// One subtask of a graph, and what it makes.
 template <class T>
 struct Handle {
   std::uint32_t subtask = 0;
+  std::uint64_t graph = 0;  ///< As of an `Operation`; also a `Job` of another graph refuses it.
+  std::uint16_t output = 0;
 };
+
+/// Another output of an operation with several (`OperationOptions::outputs`).
+template <class U, class T>
+Handle<U> output_of(Handle<T> handle, std::uint16_t output) {
+  return {handle.subtask, handle.graph, output};
+}
+
+/// As an input: only the order, no datum. What has it begins after the other has succeeded.
+struct Order {};
+template <class T>
+Handle<Order> after(Handle<T> handle) {
+  return {handle.subtask, handle.graph, PENSTOCK_ORDER_ONLY};
+}
 
 /// How the subtasks of an operation are run.
 struct OperationOptions {
@@ -92,6 +109,7 @@ struct OperationOptions {
   std::uint32_t attempts_max = 0;  ///< 0: as the supervisor is configured.
   std::chrono::nanoseconds time_limit{0};
   bool continue_on_failure = false;  ///< A failed subtask cancels only what depends on it.
+  std::uint16_t outputs = 1;         ///< That each subtask makes; see `output_of`.
   // Of a runner:
   std::vector<std::string> environment;  ///< `NAME=value`, beside what its worker has.
   std::string working_directory;         ///< Empty: that of its worker.
@@ -108,45 +126,51 @@ class GraphBuilder {
   /// A native operator by its name.
   template <class T>
   Operation<T> operation(const std::string& program, const OperationOptions& options = {}) {
-    return {add_template(PENSTOCK_NATIVE, program, {}, options)};
+    return {add_template(PENSTOCK_NATIVE, program, {}, options), number_};
   }
   /// A runner that is started as `command`; its first word is the program.
   template <class T>
   Operation<T> runner(const std::vector<std::string>& command, const OperationOptions& options = {}) {
-    return {add_template(PENSTOCK_PROCESS, command.front(), {command.begin() + 1, command.end()}, options)};
+    if (command.empty()) {
+      refuse("command of a runner", "is empty");
+      return {0, number_};
+    }
+    return {add_template(PENSTOCK_PROCESS, command.front(), {command.begin() + 1, command.end()}, options), number_};
   }
 
   /// A subtask that makes exactly this.
   template <class T>
   Handle<T> value(const T& data) {
     if (!literal_) literal_ = add_template(PENSTOCK_NATIVE, "literal", {}, {});
-    return {add_one(*literal_, bytes_of(data), {})};
+    return {add_one(*literal_, bytes_of(data)), number_};
   }
   /// What an earlier job has made, as an input of this graph's: without a copy, wherever in the cluster it is held.
   /// That job must keep it (see `want`), and must not be released before this graph is submitted. What is lost since
   /// fails as `InputLost`, and so does what is empty: use `value` for that.
   template <class T>
   Handle<T> borrow(const Job& lender, Handle<T> lent);
-  /// A subtask with these inputs, in this order.
+  /// A subtask with these inputs, in this order. A mistake is told by `Client::submit`.
   template <class T, class... Inputs>
   Handle<T> add(Operation<T> operation, Handle<Inputs>... inputs) {
-    return {add_one(operation.number, {}, {inputs.subtask...})};
+    return add_with(operation, {}, inputs...);
   }
   template <class T, class Input>
   Handle<T> add(Operation<T> operation, const std::vector<Handle<Input>>& inputs, std::string_view payload = {}) {
-    std::vector<std::uint32_t> numbers;
-    numbers.reserve(inputs.size());
-    for (const Handle<Input>& input : inputs) numbers.push_back(input.subtask);
-    return {add_one(operation.number, payload, numbers)};
+    check(operation.graph);
+    for (const Handle<Input>& input : inputs) add_edge(input);
+    return {add_one(operation.number, payload), number_};
   }
   /// With a payload of its own.
   template <class T, class... Inputs>
   Handle<T> add_with(Operation<T> operation, std::string_view payload, Handle<Inputs>... inputs) {
-    return {add_one(operation.number, payload, {inputs.subtask...})};
+    check(operation.graph);
+    (add_edge(inputs), ...);
+    return {add_one(operation.number, payload), number_};
   }
   /// Keeps this result, instead of those that nobody reads.
   template <class T>
   void want(Handle<T> handle) {
+    check(handle.graph);
     wanted_.push_back(handle.subtask);
   }
   std::uint32_t size() const { return given_ + static_cast<std::uint32_t>(templates_.size()); }
@@ -198,15 +222,33 @@ class GraphBuilder {
     content.attempts_max = options.attempts_max;
     content.time_limit_ns = options.time_limit.count();
     content.continue_on_failure = options.continue_on_failure ? 1 : 0;
+    content.output_count = options.outputs;
     const std::int64_t number = penstock_graph_add_template(graph_.get(), &content);
     if (number < 0 && !failure_) failure_ = last_failure();
     return number < 0 ? 0 : static_cast<std::uint32_t>(number);
   }
 
-  std::uint32_t add_one(std::uint32_t operation, std::string_view payload, const std::vector<std::uint32_t>& inputs) {
+  static std::uint64_t next_number() {
+    static std::atomic<std::uint64_t> last{0};  // Invariant: only counted up; tests/integration/abi.
+    return ++last;
+  }
+  void refuse(std::string subject, std::string message) {
+    if (!failure_) failure_ = Failure{"InvalidArgument", std::move(subject), std::move(message), {}};
+  }
+  void check(std::uint64_t graph) {
+    if (graph != 0 && graph != number_) refuse("handle", "is one of another graph: `borrow` it from its job");
+  }
+
+  template <class T>
+  void add_edge(Handle<T> input) {
+    check(input.graph);
+    predecessors_.push_back(input.subtask);
+    outputs_.push_back(input.output);
+  }
+  /// With the edges that were added since the last one.
+  std::uint32_t add_one(std::uint32_t operation, std::string_view payload) {
     const std::uint32_t number = size();
     templates_.push_back(operation);
-    predecessors_.insert(predecessors_.end(), inputs.begin(), inputs.end());
     offsets_.push_back(static_cast<std::uint32_t>(predecessors_.size()));
     payloads_ += payload;
     payload_offsets_.push_back(payloads_.size());
@@ -221,6 +263,7 @@ class GraphBuilder {
     columns.templates = templates_.data();
     columns.input_offsets = offsets_.data();
     columns.predecessors = predecessors_.data();
+    columns.outputs = outputs_.data();
     columns.payload_offsets = payload_offsets_.data();
     columns.payloads = payloads_.data();
     if (columns.count > 0 && penstock_graph_add_subtasks(graph_.get(), &columns) < 0 && !failure_)
@@ -229,11 +272,13 @@ class GraphBuilder {
     templates_.clear();
     offsets_.assign(1, 0);
     predecessors_.clear();
+    outputs_.clear();
     payload_offsets_.assign(1, 0);
     payloads_.clear();
   }
 
   std::unique_ptr<penstock_graph, Free> graph_;
+  std::uint64_t number_ = next_number();
   std::optional<std::uint32_t> literal_;
   std::optional<std::uint32_t> alias_;
   std::optional<Failure> failure_;  ///< The first; told by `submit`.
@@ -241,6 +286,7 @@ class GraphBuilder {
   std::vector<std::uint32_t> templates_;
   std::vector<std::uint32_t> offsets_{0};
   std::vector<std::uint32_t> predecessors_;
+  std::vector<std::uint16_t> outputs_;  ///< Of each edge.
   std::vector<std::uint64_t> payload_offsets_{0};
   std::string payloads_;
   std::vector<std::uint32_t> wanted_;
@@ -270,18 +316,33 @@ enum class JobState {
   Cancelled = PENSTOCK_CANCELLED
 };
 
+/// A subtask that has failed for good.
+struct SubtaskFailure {
+  std::uint32_t subtask = 0;
+  std::uint32_t failure_class = 0;  ///< As `penstock_failure`.
+  std::int32_t exit_code = -1;      ///< -1: none.
+  std::int32_t signal = 0;
+  std::string name;
+  std::string message;
+  std::string output_tail;
+  std::string detail;                ///< What the runner said for its engine.
+  std::vector<std::string> history;  ///< One line for each attempt.
+};
+
 /// A submitted graph. Its results are kept until it is destroyed or released. One that was attached to, or that was there
 /// under its name already, belongs to whoever has submitted it: only `release` lets its results go. The client must
 /// outlive it.
 class Job {
  public:
   Job(Job&& other) noexcept
-      : client_(std::exchange(other.client_, nullptr)), number_(other.number_), ours_(other.ours_) {}
+      : client_(std::exchange(other.client_, nullptr)), number_(other.number_), ours_(other.ours_), graph_(other.graph_) {}
   Job& operator=(Job&& other) noexcept {
+    if (this == &other) return *this;
     close();
     client_ = std::exchange(other.client_, nullptr);
     number_ = other.number_;
     ours_ = other.ours_;
+    graph_ = other.graph_;
     return *this;
   }
   ~Job() { close(); }
@@ -289,21 +350,25 @@ class Job {
   std::int64_t number() const { return number_; }
   /// False: it is another's.
   bool ours() const { return ours_; }
-  /// How it stands when it has ended or the time is over; without one: when it has ended.
+  /// How it stands when it has ended or the time is over; without one: when it has ended. WrongState, as all that asks
+  /// about it: it was released, detached from or moved from.
   Expected<JobState> wait(std::optional<std::chrono::nanoseconds> timeout = {}) const {
+    if (client_ == nullptr) return left();
     const std::int32_t state = penstock_wait(client_, number_, timeout ? timeout->count() : -1);
     if (state < 0) return last_failure();
     return static_cast<JobState>(state);
   }
   Expected<JobState> poll() const { return wait(std::chrono::nanoseconds{0}); }
+  /// All 0 once it was released, detached from or moved from.
   penstock_counts counts() const {
     penstock_counts counts{};
-    penstock_job_counts(client_, number_, &counts);
+    if (client_ != nullptr) penstock_job_counts(client_, number_, &counts);
     return counts;
   }
   /// Waits, and tells how far it is each `every`.
   Expected<JobState> watch(std::chrono::nanoseconds every,
                            const std::function<void(const penstock_counts&)>& on_progress) const {
+    if (on_progress == nullptr) return Failure{"InvalidArgument", "on_progress", "is empty", "`wait` tells nothing"};
     for (;;) {
       Expected<JobState> state = wait(every);
       on_progress(counts());
@@ -311,22 +376,53 @@ class Job {
     }
   }
   Expected<bool> cancel() {
+    if (client_ == nullptr) return left();
     if (penstock_cancel(client_, number_) < 0) return last_failure();
     return true;
   }
+  /// One subtask, and what depends on it.
+  template <class T>
+  Expected<bool> cancel(Handle<T> handle) {
+    if (const std::optional<Failure> refused = check(handle)) return *refused;
+    if (penstock_cancel_subtask(client_, number_, handle.subtask) < 0) return last_failure();
+    return true;
+  }
+  /// Those of its subtasks that have failed for good so far.
+  Expected<std::vector<SubtaskFailure>> failures() const {
+    if (client_ == nullptr) return left();
+    std::vector<SubtaskFailure> all;
+    const penstock_news* news = penstock_job_failures(client_, number_);
+    for (std::uint32_t i = 0; news != nullptr && i < news->failure_count; ++i) {
+      const penstock_failure& one = news->failures[i];
+      all.push_back({one.subtask, one.failure_class, one.exit_code, one.signal, one.name, text_of(one.message),
+                     text_of(one.output_tail), text_of(one.detail), {one.history, one.history + one.history_count}});
+    }
+    if (news != nullptr) penstock_news_free(news);
+    return all;
+  }
 
-  /// Waits for the job and gives the bytes of one result.
+  /// The bytes of one result, as soon as it is there, whatever becomes of the rest of the job.
   template <class T>
   Expected<Datum> datum(Handle<T> handle) const {
-    const Expected<JobState> state = wait();
-    if (!state) return state.failure();
-    if (state.value() != JobState::Succeeded) {
+    if (const std::optional<Failure> refused = check(handle)) return *refused;
+    for (bool over = false;;) {
+      penstock_data* data = penstock_fetch(client_, number_, &handle.subtask, 1, handle.output);
+      if (data != nullptr) {
+        // Its end is at hand when nothing is left of it: whoever then destroys it has its results released.
+        if (const penstock_counts now = counts(); now.succeeded + now.failed + now.cancelled >= now.total)
+          static_cast<void>(wait());
+        return Datum{data};
+      }
+      Failure failure = last_failure();
+      if (failure.code != "NotFound") return failure;
+      const Expected<JobState> state = wait(kLookEvery);
+      if (!state) return state.failure();
+      if (state.value() == JobState::Running) continue;
+      if (!std::exchange(over, true)) continue;  // What it has made is told by now.
+      if (state.value() == JobState::Succeeded) return failure;
       if (penstock_job_error(client_, number_) < 0) return last_failure();
       return Failure{"Cancelled", "job-" + std::to_string(number_), "was cancelled", {}};
     }
-    penstock_data* data = penstock_fetch(client_, number_, &handle.subtask, 1, 0);
-    if (data == nullptr) return last_failure();
-    return Datum{data};
   }
   /// The same as a value.
   template <class T>
@@ -356,21 +452,40 @@ class Job {
 
  private:
   friend class Client;
+  friend class GraphBuilder;
+  static constexpr std::chrono::milliseconds kLookEvery{20};  ///< Whether a result has come of a job that goes on.
+
+  static std::string text_of(const penstock_bytes& bytes) {
+    return bytes.size == 0 ? std::string{} : std::string{static_cast<const char*>(bytes.data), bytes.size};
+  }
+  Failure left() const {
+    return {"WrongState", "job-" + std::to_string(number_), "was released, detached from or moved from", {}};
+  }
+  template <class T>
+  std::optional<Failure> check(Handle<T> handle) const {
+    if (client_ == nullptr) return left();
+    if (graph_ == 0 || handle.graph == 0 || graph_ == handle.graph) return {};
+    return Failure{"InvalidArgument", "handle", "is one of another graph than that of job-" + std::to_string(number_), {}};
+  }
   void close() { ours_ ? release() : detach(); }
-  Job(penstock_client* client, std::int64_t number, bool ours) : client_(client), number_(number), ours_(ours) {}
+  Job(penstock_client* client, std::int64_t number, bool ours, std::uint64_t graph)
+      : client_(client), number_(number), ours_(ours), graph_(graph) {}
   penstock_client* client_;
   std::int64_t number_;
   bool ours_;
+  std::uint64_t graph_;  ///< That of its handles; 0: it was submitted elsewhere.
 };
 
 template <class T>
 Handle<T> GraphBuilder::borrow(const Job& lender, Handle<T> lent) {
   if (!alias_) alias_ = add_template(PENSTOCK_NATIVE, "alias", {}, {});
-  const std::uint32_t numbers[] = {static_cast<std::uint32_t>(lender.number()), lent.subtask, 0};
+  if (lender.graph_ != 0 && lent.graph != 0 && lender.graph_ != lent.graph)
+    refuse("handle", "is one of another graph than that of the job it is borrowed from");
+  const std::uint32_t numbers[] = {static_cast<std::uint32_t>(lender.number()), lent.subtask, lent.output};
   std::string payload;
   for (const std::uint32_t number : numbers)
     for (std::uint32_t shift = 0; shift < 32; shift += 8) payload += static_cast<char>(number >> shift & 0xffU);
-  return {add_one(*alias_, payload, {})};
+  return {add_one(*alias_, payload), number_};
 }
 
 struct ClientOptions {
@@ -385,6 +500,10 @@ struct JobOptions {
   std::string owner;
   std::int32_t priority = 0;
   std::string project;  ///< Whose quota it counts against, where the cluster has a policy.
+  std::string account;  ///< Its use is charged there; empty: to the owner's.
+  std::uint32_t weight_thousandths = 0;  ///< 0: the project's.
+  std::uint32_t slots_max = 0;           ///< It holds no more at once; 0: no such limit.
+  std::uint32_t gang = 0;                ///< So many slots at once or none.
   std::string qos;      ///< Level of service there: expedite, normal, standby, or what it defines.
   std::string queue;
   std::vector<std::string> pools;   ///< By preference: the next where the one before has no room.
@@ -410,6 +529,7 @@ class Client {
   }
 
   Expected<Job> submit(GraphBuilder&& graph, const JobOptions& options = {}) {
+    if (graph.graph_ == nullptr) return Failure{"WrongState", "graph", "was submitted already, or moved from", {}};
     graph.give();
     if (graph.failure_) return *graph.failure_;
     if (!graph.wanted_.empty()) penstock_graph_want(graph.graph_.get(), graph.wanted_.data(), graph.wanted_.size());
@@ -419,6 +539,10 @@ class Client {
     wanted.owner = options.owner.c_str();
     wanted.priority = options.priority;
     wanted.project = options.project.c_str();
+    wanted.account = options.account.c_str();
+    wanted.weight_thousandths = options.weight_thousandths;
+    wanted.slots_max = options.slots_max;
+    wanted.gang = options.gang;
     wanted.qos = options.qos.c_str();
     wanted.queue = options.queue.c_str();
     const std::vector<const char*> pools = pointers(options.pools);
@@ -432,16 +556,18 @@ class Client {
     submitted.size = sizeof submitted;
     const std::int64_t job = penstock_submit_told(client_.get(), graph.graph_.release(), &wanted, &submitted);
     if (job < 0) return last_failure();
-    return Job{client_.get(), job, submitted.ours != 0};
+    return Job{client_.get(), job, submitted.ours != 0, submitted.ours != 0 ? graph.number_ : 0};
   }
   /// A job by its name or number, whoever has submitted it.
   Expected<Job> attach(const std::string& name) {
     const std::int64_t job = penstock_attach(client_.get(), name.c_str());
     if (job < 0) return last_failure();
-    return Job{client_.get(), job, false};
+    return Job{client_.get(), job, false, 0};
   }
   /// Lets calls that wait in other threads fail with Cancelled, and further ones: for whoever is about to destroy it.
   void interrupt() { penstock_client_interrupt(client_.get()); }
+  /// For what penstock.h has beyond this; it stays this client's.
+  penstock_client* native() const { return client_.get(); }
 
  private:
   struct Close {

@@ -2,8 +2,8 @@
  *
  * Functions that can fail return NULL or a negative number; `penstock_last_error` then says why, for the calling
  * thread. Any thread may call anything, except that a graph, a runner and what they gave belong to one thread at a
- * time. Texts are UTF-8 and end in NUL. Structs that begin with `size` grow at their end only: set it to `sizeof`, and
- * what an older caller does not know has its default. Symbols carry the version PENSTOCK_1 in libpenstock.so, those
+ * time. Texts are UTF-8 and end in NUL. Structs that begin with `size` grow at their end only: set it to `sizeof`, or they
+ * are refused, and what an older caller does not know has its default. Symbols carry the version PENSTOCK_1 in libpenstock.so, those
  * that came later PENSTOCK_1_1 and PENSTOCK_1_2.
  *
  *     penstock_client* client = penstock_client_open(NULL);             // A cluster inside this process.
@@ -183,6 +183,8 @@ typedef struct penstock_job_options {
   uint32_t label_count;
   const char* const* labels; /* It runs on workers that have one of these. */
   uint64_t grace_ms;         /* What is preempted of it has so long to save what it has; 0: the cluster's. */
+  uint32_t preemptible;      /* 0: as its kind says, 1: slots may be taken back from it, 2: not. */
+  uint32_t reserved;
 } penstock_job_options;
 
 /* The number of the job. Takes the graph, also when it fails: it is freed. */
@@ -211,8 +213,9 @@ PENSTOCK_API int32_t penstock_wait(penstock_client* client, int64_t job, int64_t
 typedef struct penstock_counts {
   uint64_t total, succeeded, failed, cancelled, assigned, attempts;
 } penstock_counts;
+/* Error: NotFound, if this client does not follow it. */
 PENSTOCK_API int32_t penstock_job_counts(penstock_client* client, int64_t job, penstock_counts* counts);
-/* Why a job has failed, as the last error. 0 if it has not. */
+/* Why a job has failed, or was cancelled, as the last error: of several failures the first. 0 if it has not. */
 PENSTOCK_API int32_t penstock_job_error(penstock_client* client, int64_t job);
 /* Cancels the job; its end is told as usual. */
 PENSTOCK_API int32_t penstock_cancel(penstock_client* client, int64_t job);
@@ -226,7 +229,8 @@ PENSTOCK_API void penstock_release(penstock_client* client, int64_t job);
 
 typedef struct penstock_data penstock_data;
 /* The outputs number `output` of subtasks that have succeeded; NULL for `subtasks`: of 0 to count - 1. In a cluster
- * inside this process they are not copied. InputLost: their last holder is gone; submit again what made them. */
+ * inside this process they are not copied. NotFound: one of them has not succeeded, was not to be kept, or its job was
+ * released. InputLost: their last holder is gone; submit again what made them. */
 PENSTOCK_API penstock_data* penstock_fetch(penstock_client* client, int64_t job, const uint32_t* subtasks, uint64_t count,
                                            uint32_t output);
 /* As many as were asked for, in that order; read only; valid until the data are freed. */
@@ -283,7 +287,7 @@ PENSTOCK_API const penstock_news* penstock_job_failures(penstock_client* client,
  * is useful. It opens the conversation on its standard input, gets a run, gives its outputs, and gets the next:
  *
  *     penstock_runner* runner = penstock_runner_open(0, "c", "11");
- *     penstock_run run;
+ *     penstock_run run = {.size = sizeof run};
  *     while (penstock_runner_next(runner, &run) == 1) {
  *       double* out = penstock_runner_output(runner, 0, sizeof *out);
  *       *out = 42;

@@ -368,6 +368,7 @@ TEST(Retry, ContinueCancelsOnlyWhatDependsOnIt) {
   EXPECT_EQ(cluster.state(), JobState::Running);
   cluster.succeed(1, 3);
   EXPECT_EQ(cluster.state(), JobState::Failed);
+  EXPECT_EQ(cluster.job().error.code, ErrorCode::UserError) << "a job that has failed says why";
   EXPECT_EQ(cluster.job().counts.succeeded, 1U);
   EXPECT_EQ(cluster.job().counts.failed, 1U);
   EXPECT_EQ(cluster.job().counts.cancelled, 2U);

@@ -123,6 +123,26 @@ TEST(Recovery, AJobThatWasReleasedWhileItRanIsReleasedAtItsEnd) {
   cluster->ignore();
 }
 
+// After a restart its results would have been taken for empty.
+TEST(Recovery, WhatWasReleasedIsNotTakenForEmpty) {
+  JournalHarness cluster;
+  cluster->join();
+  cluster->submit(GraphBuilder{}.add().build(), named("one", Keep::Sinks));
+  cluster->submit(GraphBuilder{}.add().build(), named("empty", Keep::Sinks));
+  cluster.write_all();
+  cluster->succeed(1, 0, {{0, 100}});
+  cluster->succeed(1, 0, {}, 2);
+  cluster->client_says(ReleaseJob{JobId{1}});
+  cluster.write_all();
+  cluster->ignore();
+  cluster.restart();
+  EXPECT_EQ((*cluster->ask("kept", {"one", "0", "0-0"}))["missing"], Value{0});
+  EXPECT_EQ((*cluster->ask("kept", {"empty", "0", "0-0"}))["missing"], Value{});
+  cluster->client_says(ReleaseJob{JobId{1}});
+  EXPECT_EQ((*cluster->ask("kept", {"one", "0", "0-0"}))["missing"], Value{0}) << "released twice";
+  cluster->ignore();
+}
+
 TEST(Recovery, AJobThatWasReleasedAndIsKeptForOthersStaysKept) {
   JournalHarness cluster;
   cluster->join();

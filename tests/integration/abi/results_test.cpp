@@ -1,0 +1,144 @@
+// Results by penstock.h: what is there, what is empty, and what is not there.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+
+#include "client/include/penstock/client.hpp"
+
+namespace penstock::engine {
+namespace {
+
+class ResultsTest : public ::testing::Test {
+ protected:
+  static Client open() {
+    Expected<Client> client = Client::open({.address = {}, .slots = 1});
+    EXPECT_TRUE(client) << (client ? "" : client.failure().text());
+    return std::move(client).value();
+  }
+  Job submit(GraphBuilder&& graph, const JobOptions& options = {}) {
+    Expected<Job> job = client.submit(std::move(graph), options);
+    EXPECT_TRUE(job) << (job ? "" : job.failure().text());
+    return std::move(job).value();
+  }
+  template <class T>
+  static std::string why_not(const Expected<T>& result) {
+    return result ? "it is there" : result.failure().code + ": " + result.failure().message;
+  }
+  Client client = open();
+};
+
+constexpr const char* kNotHere =
+    "NotFound: has no result here: it has not succeeded, was not to be kept, or its job was released";
+
+GraphBuilder one_value(Handle<std::string>& value) {
+  GraphBuilder graph;
+  value = graph.value(std::string{"payload"});
+  return graph;
+}
+
+// They came back as empty, and as success.
+TEST_F(ResultsTest, ThoseOfAJobThatWasReleasedAreNotEmpty) {
+  Handle<std::string> value;
+  { EXPECT_EQ(submit(one_value(value), {.name = "again"}).result(value).value(), "payload"); }
+  const Job job = submit(one_value(value), {.name = "again"});
+  EXPECT_FALSE(job.ours()) << "the same job, released";
+  EXPECT_EQ(why_not(job.result(value)), kNotHere);
+}
+
+TEST_F(ResultsTest, WhatWasNotToBeKeptIsNotEmpty) {
+  GraphBuilder graph;
+  const auto join = graph.operation<std::string>("concatenate");
+  const auto read = graph.add(join, graph.value(std::string{"a"}));
+  const auto other = graph.add(join, read);
+  const auto wanted = graph.add(join, read);
+  graph.want(wanted);
+  const Job job = submit(std::move(graph));
+  EXPECT_EQ(job.result(wanted).value(), "a");
+  EXPECT_EQ(why_not(job.result(other)), kNotHere);
+  EXPECT_EQ(why_not(job.result(read)), kNotHere);
+  EXPECT_EQ(why_not(job.result(output_of<std::string>(wanted, 1))), kNotHere) << "it makes one";
+}
+
+TEST_F(ResultsTest, NothingIsThereOfAJobThatKeepsNothing) {
+  penstock_graph* graph = penstock_graph_new();
+  penstock_template content{};
+  content.size = sizeof content;
+  content.program = "literal";
+  ASSERT_EQ(penstock_graph_add_template(graph, &content), 0);
+  const std::array<std::uint32_t, 1> templates{0};
+  const std::array<std::uint64_t, 2> offsets{0, 4};
+  penstock_subtasks columns{};
+  columns.size = sizeof columns;
+  columns.count = 1;
+  columns.templates = templates.data();
+  columns.payload_offsets = offsets.data();
+  columns.payloads = "data";
+  ASSERT_EQ(penstock_graph_add_subtasks(graph, &columns), 0);
+  penstock_job_options options{};
+  options.size = sizeof options;
+  options.keep_nothing = 1;
+  const std::int64_t job = penstock_submit(client.native(), graph, &options);
+  ASSERT_EQ(penstock_wait(client.native(), job, -1), PENSTOCK_SUCCEEDED);
+  EXPECT_EQ(penstock_fetch(client.native(), job, nullptr, 1, 0), nullptr);
+  EXPECT_STREQ(penstock_last_error().name, "NotFound");
+  EXPECT_EQ(penstock_fetch(client.native(), job, nullptr, 1, 65536), nullptr) << "that is not output 0";
+  EXPECT_STREQ(penstock_last_error().name, "InvalidArgument");
+}
+
+TEST_F(ResultsTest, WhatIsEmptyIsThere) {
+  GraphBuilder graph;
+  const auto empty = graph.value(std::string{});
+  const Job job = submit(std::move(graph), {.name = "empty"});
+  EXPECT_EQ(job.result(empty).value(), "");
+  const Expected<Job> found = client.attach("empty");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found.value().result(empty).value(), "") << "the supervisor knows";
+}
+
+// It waited for the whole job.
+TEST_F(ResultsTest, OneIsGivenWhileOthersRun) {
+  GraphBuilder graph;
+  const auto early = graph.value(std::string{"early"});
+  const auto waits = graph.add_with(graph.runner<std::string>({PENSTOCK_TEST_RUNNER}), "wait", after(early));
+  graph.want(early);
+  graph.want(waits);
+  Job job = submit(std::move(graph));
+  EXPECT_EQ(job.result(early).value(), "early");
+  EXPECT_EQ(job.poll().value(), JobState::Running);
+  ASSERT_TRUE(job.cancel(waits));
+  EXPECT_EQ(job.wait().value(), JobState::Cancelled);
+  EXPECT_EQ(why_not(job.result(waits)).substr(0, 9), "Cancelled");
+  EXPECT_EQ(job.result(early).value(), "early") << "it had succeeded";
+}
+
+// The job had failed, its error said that it had not, and what had succeeded could not be read.
+TEST_F(ResultsTest, AJobThatWentOnWithoutWhatHasFailedSaysWhyAndGivesTheRest) {
+  GraphBuilder graph;
+  OperationOptions options;
+  options.attempts_max = 1;
+  options.continue_on_failure = true;
+  const auto good = graph.value(std::string{"good"});
+  const auto bad = graph.add_with(graph.runner<std::string>({PENSTOCK_TEST_RUNNER}, options), "fail");
+  const Job job = submit(std::move(graph));
+  EXPECT_EQ(job.wait().value(), JobState::Failed);
+  EXPECT_LT(penstock_job_error(client.native(), job.number()), 0);
+  EXPECT_EQ(job.result(good).value(), "good");
+  EXPECT_NE(why_not(job.result(bad)).find("it does not work"), std::string::npos) << why_not(job.result(bad));
+  const Expected<std::vector<SubtaskFailure>> failures = job.failures();
+  ASSERT_TRUE(failures && failures.value().size() == 1);
+  EXPECT_EQ(failures.value()[0].subtask, bad.subtask);
+  EXPECT_EQ(failures.value()[0].history.size(), 1U);
+}
+
+TEST_F(ResultsTest, ASubtaskBeginsAfterAnotherWithoutItsDatum) {
+  GraphBuilder graph;
+  const auto first = graph.value(std::string{"a"});
+  const auto second = graph.value(std::string{"b"});
+  const auto both = graph.add(graph.operation<std::string>("concatenate"), first, after(second));
+  const Job job = submit(std::move(graph));
+  EXPECT_EQ(job.result(both).value(), "a");
+}
+
+}  // namespace
+}  // namespace penstock::engine
