@@ -230,6 +230,8 @@ struct FailureDetail {
   message @5 :Data;
   outputTail @6 :Data;
   detail @7 :Data;
+  code @8 :UInt16;                   # An ErrorCode; 0, or one that the reader does not know: nothing is said.
+  outputsBytes @9 :Int64;            # Of outputs that were larger than the worker's store.
 }
 
 struct AttemptTrace {

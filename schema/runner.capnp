@@ -58,6 +58,7 @@ struct RunnerEnd {
   message @5 :Data;                  # Of a failure: one line for people.
   detail @6 :Data;                   # Of a failure: for the engine that wrote the program.
   peakBytes @7 :UInt64;              # The most memory that the process had resident while it ran; 0: unknown.
+  code @8 :UInt16;                   # Of a failure: an ErrorCode; 0, or one that the reader does not know: nothing is said.
 }
 
 struct FromRunner {

@@ -300,6 +300,12 @@ void penstock_wake_news(penstock_client* client) {
   client->changed.notify_all();
 }
 
+const char* penstock_failure_code(const penstock_news* news, uint32_t failure) {
+  const std::vector<SubtaskFailure>& failures = static_cast<const NewsBox*>(news)->progress.failures;
+  if (failure >= failures.size() || !failures[failure].last.code) return "";
+  return to_string(*failures[failure].last.code).data();  // A literal.
+}
+
 const penstock_news* penstock_job_failures(penstock_client* client, int64_t number) try {
   const Result<JobId> job = job_of(client, number);
   if (!job) return refuse(job.error());

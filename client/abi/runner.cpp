@@ -12,6 +12,7 @@
 #include "client/abi/data.hpp"
 #include "client/abi/last_error.hpp"
 #include "client/abi/memory_peak.hpp"
+#include "common/base/error_code_of.hpp"
 #include "common/runtime/clock.hpp"
 #include "common/runtime/runner_channel.hpp"
 #include "common/wire/codec_runner.hpp"
@@ -266,9 +267,20 @@ int32_t penstock_runner_succeed_with(penstock_runner* runner, const void* data, 
 }
 PENSTOCK_NOTHING_THROWN(fail)
 
-int32_t penstock_runner_fail(penstock_runner* runner, const char* message, const void* detail, uint64_t size) try {
+int32_t penstock_runner_fail(penstock_runner* runner, const char* message, const void* detail, uint64_t size) {
+  return penstock_runner_fail_as(runner, nullptr, message, detail, size);
+}
+
+int32_t penstock_runner_fail_as(penstock_runner* runner, const char* code, const char* message, const void* detail,
+                                uint64_t size) try {
   if (is_forked(*runner)) return fail(forked());
   if (!runner->running) return fail(no_run());
+  if (code != nullptr) {
+    runner->end.code = penstock::error_code_of(std::string_view{code});
+    if (!runner->end.code)
+      return fail({ErrorCode::InvalidArgument, "code", "there is no code '" + std::string{code} + "'",
+                   "give one of those that penstock_runner_fail_as names"});
+  }
   runner->end.outputs.clear();
   RunnerOutput text;
   text.datum.bytes = message == nullptr ? std::string_view{} : std::string_view{message};

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "common/base/error_code.hpp"
 #include "common/base/ids.hpp"
 #include "common/base/time.hpp"
 
@@ -59,6 +61,24 @@ constexpr FailurePolicy failure_policy(FailureClass failure) {
   return {};
 }
 
+/// Where another attempt may end better.
+enum class TryAgain : std::uint8_t { Anywhere, OnOtherWorkers, Nowhere };
+
+/// The one list of failures that repeating does not mend, by what an attempt said of why it failed. Of what is not
+/// known to be of that kind, the retry table decides alone.
+constexpr TryAgain where_to_try_again(std::optional<ErrorCode> code) {
+  if (!code) return TryAgain::Anywhere;
+  switch (*code) {
+    case ErrorCode::InvalidArgument: return TryAgain::Nowhere;         // Its result is nothing that can be sent.
+    case ErrorCode::LimitExceeded: return TryAgain::OnOtherWorkers;    // Outputs larger than the worker's store.
+    case ErrorCode::RequestTooLarge: return TryAgain::OnOtherWorkers;  // A request above the band's hard limit.
+    case ErrorCode::ProgramNotFound: return TryAgain::OnOtherWorkers;  // Or a module of it.
+    case ErrorCode::UnknownOperator: return TryAgain::OnOtherWorkers;
+    case ErrorCode::VersionMismatch: return TryAgain::OnOtherWorkers;
+    default: return TryAgain::Anywhere;
+  }
+}
+
 /// The delay before attempt number `next_attempt` (2 is the first retry).
 Duration backoff_before(FailureClass failure, std::uint32_t next_attempt);
 
@@ -74,6 +94,8 @@ struct FailureDetail {
   std::string message;
   std::string output_tail;           ///< Last lines that it wrote.
   std::string detail;                ///< What the runner says to its engine, e.g. a pickled exception; opaque to us.
+  std::optional<ErrorCode> code;     ///< Why, if that is known; see `where_to_try_again`.
+  std::int64_t outputs_bytes = 0;    ///< Of outputs that were larger than the worker's store.
   friend bool operator==(const FailureDetail&, const FailureDetail&) = default;
 };
 

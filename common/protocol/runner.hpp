@@ -3,11 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
+#include "common/base/error_code.hpp"
 #include "common/base/ids.hpp"
 
 namespace penstock {
@@ -74,6 +76,7 @@ struct RunnerEnd {
   std::string_view message;      ///< Of a failure: one line for people.
   std::string_view detail;       ///< Of a failure: for the engine that wrote the program.
   std::uint64_t peak_bytes = 0;  ///< Resident while it ran, at most; 0: unknown.
+  std::optional<ErrorCode> code;  ///< Of a failure: why, if that decides where it may be tried again.
   friend bool operator==(const RunnerEnd&, const RunnerEnd&) = default;
 };
 

@@ -1,4 +1,5 @@
 // What workers say, and introductions.
+#include "common/base/error_code_of.hpp"
 #include "common/wire/codec_parts.hpp"
 
 namespace penstock {
@@ -13,6 +14,8 @@ void write_failure(const FailureDetail& failure, schema::FailureDetail::Builder 
   out.setMessage(data(failure.message));
   out.setOutputTail(data(failure.output_tail));
   if (!failure.detail.empty()) out.setDetail(data(failure.detail));
+  if (failure.code) out.setCode(static_cast<std::uint16_t>(*failure.code));
+  out.setOutputsBytes(failure.outputs_bytes);
 }
 
 FailureDetail read_failure(schema::FailureDetail::Reader in) {
@@ -25,6 +28,8 @@ FailureDetail read_failure(schema::FailureDetail::Reader in) {
   failure.message = data(in.getMessage());
   failure.output_tail = data(in.getOutputTail());
   failure.detail = data(in.getDetail());
+  failure.code = error_code_of(in.getCode());
+  failure.outputs_bytes = in.getOutputsBytes();
   return failure;
 }
 

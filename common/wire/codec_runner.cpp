@@ -3,6 +3,7 @@
 
 #include <xxhash.h>
 
+#include "common/base/error_code_of.hpp"
 #include "common/wire/codec_parts.hpp"
 #include "schema/runner.capnp.h"
 
@@ -87,6 +88,7 @@ void write_end(const RunnerEnd& end, schema::RunnerEnd::Builder out) {
   if (!end.message.empty()) out.setMessage(bytes_of(end.message));
   if (!end.detail.empty()) out.setDetail(bytes_of(end.detail));
   out.setPeakBytes(end.peak_bytes);
+  if (end.code) out.setCode(static_cast<std::uint16_t>(*end.code));
 }
 
 RunnerEnd read_end(schema::RunnerEnd::Reader in, std::size_t descriptors) {
@@ -100,6 +102,7 @@ RunnerEnd read_end(schema::RunnerEnd::Reader in, std::size_t descriptors) {
   end.message = view(in.getMessage());
   end.detail = view(in.getDetail());
   end.peak_bytes = in.getPeakBytes();
+  end.code = error_code_of(in.getCode());
   return end;
 }
 

@@ -129,6 +129,7 @@ FUNCTIONS = {
     "want_news": (None, [c_void_p]),
     "next_news": (POINTER(News), [c_void_p, c_int64]),
     "news_free": (None, [POINTER(News)]),
+    "failure_code": (c_char_p, [POINTER(News), c_uint32]),
     "wake_news": (None, [c_void_p]),
     "job_failures": (POINTER(News), [c_void_p, c_int64]),
     "runner_open": (c_void_p, [c_int32, c_char_p, c_char_p]),
@@ -137,7 +138,7 @@ FUNCTIONS = {
     "runner_output": (c_void_p, [c_void_p, c_uint32, c_uint64]),
     "runner_succeed": (c_int32, [c_void_p]),
     "runner_succeed_with": (c_int32, [c_void_p, c_char_p, c_uint64]),
-    "runner_fail": (c_int32, [c_void_p, c_char_p, c_char_p, c_uint64]),
+    "runner_fail_as": (c_int32, [c_void_p, c_char_p, c_char_p, c_char_p, c_uint64]),
     "runner_close": (None, [c_void_p]),
 }
 

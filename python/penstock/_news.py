@@ -14,10 +14,11 @@ class Plain:
         self.state = news.state
         self.succeeded = [(r.first, r.last) for r in news.succeeded[:news.succeeded_count]]
         self.cancelled = [(r.first, r.last) for r in news.cancelled[:news.cancelled_count]]
-        self.failures = [(f.subtask, exception_of(f)) for f in news.failures[:news.failure_count]]
+        code_of, failures = _abi.library().failure_code, news.failures[:news.failure_count]
+        self.failures = [(f.subtask, exception_of(f, code_of(news, i).decode())) for i, f in enumerate(failures)]
 
 
-def exception_of(failure):
+def exception_of(failure, code=""):
     """What a failed subtask has raised, with its traceback as the cause; or what became of its runner."""
     history = [line.decode(errors="replace") for line in failure.history[:failure.history_count]]
     message = _abi.bytes_at(failure.message).decode(errors="replace")
@@ -31,11 +32,12 @@ def exception_of(failure):
             return error
         if isinstance(error, str):
             message += "\n" + error
-            told = failure_of(failure.failure_class, message, name_of(failure), history, "", -1, 0)
+            told = failure_of(failure.failure_class, message, name_of(failure), history, "", -1, 0, code)
             told.__cause__ = cause
             return told
         message = message + "\n" + text
-    return failure_of(failure.failure_class, message, name_of(failure), history, tail, failure.exit_code, failure.signal)
+    return failure_of(failure.failure_class, message, name_of(failure), history, tail, failure.exit_code, failure.signal,
+                      code)
 
 
 def name_of(failure):

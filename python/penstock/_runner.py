@@ -8,9 +8,13 @@ import traceback
 from types import CoroutineType
 
 from penstock import _abi, _wire
+from penstock.errors import MissingModule, NotSerializable, VersionMismatch
 
 
 RETURN = "return what it is made of, and make it where it is needed"
+# What repeating would not mend, and how the worker calls it: penstock_runner_fail_as.
+NOT_MENDED = ((NotSerializable, b"InvalidArgument"), (MissingModule, b"ProgramNotFound"),
+              (VersionMismatch, b"VersionMismatch"))
 DETAIL_MAX = 60_000  # A worker takes no more; an exception that is larger is told in words.
 
 
@@ -120,10 +124,12 @@ class Runner:
         _wire.write(target, data, raws)
 
     def fail(self, error):
-        if isinstance(error, ModuleNotFoundError) and not isinstance(error, _wire.MissingModule):
+        if isinstance(error, ModuleNotFoundError) and not isinstance(error, MissingModule):
             renamed = _wire.missing(error)
             renamed.__cause__ = error
             error = renamed
+        code = None if isinstance(error.__cause__, (MemoryError, OSError)) else next(
+            (code for kind, code in NOT_MENDED if isinstance(error, kind)), None)
         leave_us_out(error)
         text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
         line = "".join(traceback.format_exception_only(type(error), error)).strip().split("\n")[-1][:1000]
@@ -135,7 +141,8 @@ class Runner:
         if not detail or len(detail) > DETAIL_MAX:
             detail = _wire.pack((None, shortened(text)), "the traceback")
         sys.stdout.flush()
-        self.library.runner_fail(self.handle, line.encode(errors="replace").replace(b"\0", b"?"), detail, len(detail))
+        line = line.encode(errors="replace").replace(b"\0", b"?")
+        self.library.runner_fail_as(self.handle, code, line, detail, len(detail))
 
 
 def shortened(text, part=5000):

@@ -84,9 +84,8 @@ class TimedOut(SubtaskFailed, TimeoutError):
 _BY_CODE = {"Unreachable": ConnectionFailed, "Disconnected": ConnectionFailed, "VersionMismatch": VersionMismatch,
             "LimitExceeded": ResultTooLarge, "StorageFull": ResultTooLarge, "NotFound": ResultLost,
             "InputLost": ResultLost}
-REFUSED = 8                                      # FailureClass of common/protocol/failure.hpp.
-TOO_LARGE = "can never fit into the store of"    # What a worker says then: WorkerCore::refuse_outputs.
-NO_PENSTOCK = "No module named 'penstock'"        # What a Python without this package says.
+REFUSED = 8                                 # FailureClass of common/protocol/failure.hpp.
+NO_PENSTOCK = "No module named 'penstock'"  # What a Python without this package says.
 _REMEDIES = {ResultTooLarge: "make it in parts that fit, or give the worker, or Client(), more memory"}
 _BY_CLASS = {2: RunnerCrashed, 3: OutOfMemory, 4: TimedOut, 5: ResultLost}
 
@@ -111,15 +110,15 @@ def what_went_before(history: List[str], output_tail: str) -> str:
 
 
 def failure_of(failure_class: int, message: str, name: str, history: List[str], output_tail: str, exit_code: int,
-               signal: int) -> PenstockError:
+               signal: int, code: str = "") -> PenstockError:
     """The exception for a subtask that failed without one."""
     text = f"{message}\n{what_went_before(history, output_tail)}".rstrip("\n")
     if failure_class == REFUSED and NO_PENSTOCK in output_tail:
         return MissingModule(text, subject=name, remedy="install this package, penstock, for that Python")
     kind = _BY_CLASS.get(failure_class, SubtaskFailed)
-    if failure_class == REFUSED and TOO_LARGE in message:
+    if failure_class == REFUSED and code == "LimitExceeded":
         kind = ResultTooLarge
-    error = kind(text, subject=name, remedy=_REMEDIES.get(kind, ""))
+    error = kind(text, subject=name, remedy=_REMEDIES.get(kind, ""), code=code)
     error.history, error.output_tail, error.exit_code, error.signal = history, output_tail, exit_code, signal
     return error
 

@@ -58,6 +58,17 @@ def test_a_result_that_cannot_be_pickled(client):
         client.submit(functions.unpicklable).result(20)
 
 
+@pytest.mark.parametrize("function, kind", [(functions.unpicklable, NotSerializable),
+                                            (functions.import_nothing_there, MissingModule)])
+def test_what_repeating_would_not_mend_is_tried_once(client, function, kind):
+    with pytest.raises(kind) as found:
+        client.submit(function, retries=3).result(20)
+    assert len(found.value.__cause__.history) == 1
+    with pytest.raises(ValueError) as found:
+        client.submit(functions.fail, "passing", retries=1).result(20)
+    assert len(found.value.__cause__.history) == 2
+
+
 def test_a_module_that_is_missing_there(client):
     with pytest.raises(MissingModule, match="module_that_is_not_there.*pip install"):
         client.submit(functions.import_nothing_there).result(20)

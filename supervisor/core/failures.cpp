@@ -29,16 +29,14 @@ void SupervisorCore::fail_attempt(Job& job, std::uint32_t subtask, const Failure
   if (history.lines.size() >= config_.history_lines_max) history.lines.erase(history.lines.begin());
   history.lines.push_back("attempt " + std::to_string(hot.attempt) + " on " + where + ": " +
                           std::string{to_string(detail.failure)} + ": " + detail.message);
-  if (policy.response == FailureResponse::Reschedule && !larger) {
-    if (history.tried_epoch != workers_.epoch()) history.tried.clear();
-    history.tried_epoch = workers_.epoch();
-    history.tried.push_back(hot.band);
-  }
+  const bool not_there =
+      policy.response == FailureResponse::Reschedule || where_to_try_again(detail.code) == TryAgain::OnOtherWorkers;
+  if (not_there && !larger) rule_out_bands(job, subtask, detail, history);
   if (job.cancelling || (hot.flags & SubtaskFlag::kCancelAsked) != 0) {
     end_subtask(job, subtask, SubtaskPhase::Cancelled);
     return;
   }
-  if (!may_try_again(job, subtask, history, detail.failure)) {
+  if (!may_try_again(job, subtask, history, detail.failure) || !mends_elsewhere(job, subtask, detail)) {
     fail_subtask(job, subtask, detail);
     return;
   }
@@ -94,16 +92,17 @@ bool SupervisorCore::may_try_again(Job& job, std::uint32_t subtask, const Subtas
   const Template& wanted = job.shape->template_of(subtask);
   const FailurePolicy policy = failure_policy(failure);
   if (policy.response == FailureResponse::FailSubtask || history.failures >= config_.failures_max) return false;
-  // These never began to run, so even what must not run twice may be tried again.
+  // These never began to run, so even what must not run twice may be tried again; what found no room for outputs did.
+  const bool had_outputs = history.last.code == ErrorCode::LimitExceeded || history.last.code == ErrorCode::StorageFull;
   const bool never_ran = failure == FailureClass::InputLost || failure == FailureClass::Transport ||
-                         failure == FailureClass::Refused || failure == FailureClass::Exhausted;
+                         (failure == FailureClass::Refused && !had_outputs) || failure == FailureClass::Exhausted;
   if (!wanted.retryable && !never_ran) return false;
   if (history.lost_workers >= config_.lost_workers_max || job.hot[subtask].attempt >= 60000) return false;
   const std::uint16_t attempts_max = wanted.attempts_max > 0 ? wanted.attempts_max : config_.attempts_max;
   return history.charged < attempts_max;
 }
 
-void SupervisorCore::fail_subtask(Job& job, std::uint32_t subtask, const FailureDetail& detail, ErrorCode code) {
+void SupervisorCore::fail_subtask(Job& job, std::uint32_t subtask, const FailureDetail& detail) {
   end_subtask(job, subtask, SubtaskPhase::Failed);
   note_failed(job, subtask, job.histories.find(SubtaskIndex{subtask})->lines, detail);
   if ((job.hot[subtask].flags & SubtaskFlag::kVisible) != 0 && job.error.message.empty()) {
@@ -117,6 +116,7 @@ void SupervisorCore::fail_subtask(Job& job, std::uint32_t subtask, const Failure
     cancel_subtasks(job, std::move(dependents), Duration{0});
     return;
   }
+  const ErrorCode code = detail.code.value_or(ErrorCode::UserError);
   cancel_job(job, Error{code, job.shape->name(subtask),
                         "failed for good: " + std::string{to_string(detail.failure)} + ": " + detail.message,
                         "see the history of its attempts; on_failure = \"continue\" would let the rest go on"},

@@ -67,6 +67,7 @@ void SupervisorCore::fail_for_missing_band(Job& job, std::uint32_t subtask, cons
       required.worker + (required.worker.empty() || required.band.empty() ? "" : "/") + required.band;
   FailureDetail detail;
   detail.failure = FailureClass::Refused;
+  detail.code = ErrorCode::NoAvailableBand;
   detail.message = "NoAvailableBand: it requires band '" + name + "', which is not there since " +
                    std::to_string(config_.required_band_wait / std::chrono::seconds{1}) +
                    " s (start that worker again, or submit with --wait-for-resources)";
@@ -74,7 +75,7 @@ void SupervisorCore::fail_for_missing_band(Job& job, std::uint32_t subtask, cons
   history.last = detail;
   history.lines.push_back(detail.message);
   job.hot[subtask].flags |= SubtaskFlag::kTroubled;
-  fail_subtask(job, subtask, detail, ErrorCode::NoAvailableBand);
+  fail_subtask(job, subtask, detail);
 }
 
 }  // namespace penstock::supervisor

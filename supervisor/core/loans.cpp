@@ -260,13 +260,14 @@ void SupervisorCore::give_up_draining_lenders() {
 void SupervisorCore::fail_loan(Job& job, const Loan& loan, const std::string& why) {
   FailureDetail detail;
   detail.failure = FailureClass::InputLost;
+  detail.code = ErrorCode::InputLost;
   detail.message = "subtask '" + job.shape->name(loan.subtask) + "' borrows " + name_of(loan.lent) + ": " + why +
                    " (run that again, or keep replicas of it)";
   SubtaskHistory& history = job.histories[SubtaskIndex{loan.subtask}];
   history.last = detail;
   history.lines.push_back(detail.message);
   job.hot[loan.subtask].flags |= SubtaskFlag::kTroubled;
-  fail_subtask(job, loan.subtask, detail, ErrorCode::InputLost);
+  fail_subtask(job, loan.subtask, detail);
 }
 
 /// Why a subtask is cancelled that reads what was borrowed, and lost before it was read: the success of who has

@@ -328,9 +328,10 @@ class SupervisorCore {
   void fail_attempt(Job& job, std::uint32_t subtask, const FailureDetail& detail, const std::string& where,
                     Blame blame = Blame::Open);
   bool ask_for_more_memory(Job& job, std::uint32_t subtask, Bytes used, SubtaskHistory& history);
+  void rule_out_bands(Job& job, std::uint32_t subtask, const FailureDetail& detail, SubtaskHistory& history);
+  bool mends_elsewhere(Job& job, std::uint32_t subtask, const FailureDetail& detail);
   bool may_try_again(Job& job, std::uint32_t subtask, const SubtaskHistory& history, FailureClass failure) const;
-  void fail_subtask(Job& job, std::uint32_t subtask, const FailureDetail& detail,
-                    ErrorCode code = ErrorCode::UserError);
+  void fail_subtask(Job& job, std::uint32_t subtask, const FailureDetail& detail);
   void note_failed(Job& job, std::uint32_t subtask, std::vector<std::string> history, const FailureDetail& detail);
   void end_subtask(Job& job, std::uint32_t subtask, SubtaskPhase phase);
   void requeue(Job& job, std::uint32_t subtask);

@@ -469,6 +469,7 @@ void WorkerHost::State::refuse(const worker_action::StartSubtask& action, std::s
   end.succeeded = false;
   end.failure = std::make_unique<FailureDetail>();
   end.failure->failure = FailureClass::Refused;
+  end.failure->code = ErrorCode::UnknownOperator;
   end.failure->message = std::move(message);
   refused.push_back(std::move(end));
 }

@@ -99,6 +99,7 @@ void WorkerCore::begin_prepare(RecordIndex index) {
   }
   FailureDetail refused;
   refused.failure = FailureClass::Refused;
+  refused.code = ErrorCode::RequestTooLarge;
   refused.message = "memory request of " + std::to_string(record.program->content.request.memory.value()) +
                     " bytes exceeds the hard limit of " + std::to_string(band.quota.hard_limit().value()) +
                     " bytes of band " + band.description.name;

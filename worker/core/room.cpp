@@ -30,6 +30,8 @@ bool WorkerCore::refuse_outputs(RecordIndex index) {
   records_[index].drops_outputs = true;
   FailureDetail refused;
   refused.failure = FailureClass::Refused;
+  refused.code = ErrorCode::LimitExceeded;
+  refused.outputs_bytes = bytes.value();
   refused.message = "its outputs of " + bytes_text(bytes) + " can never fit into the store of this worker, which has " +
                     bytes_text(config_.store_bytes_max) + " (worker.store_bytes_max)";
   fail(index, refused);
@@ -87,6 +89,7 @@ void WorkerCore::give_up_room() {
   const SubtaskRecord& record = records_[index];
   FailureDetail full;
   full.failure = FailureClass::Refused;
+  full.code = ErrorCode::StorageFull;
   full.message = "the store is full: its outputs of " + bytes_text(output_bytes(record)) + " found no room beside " +
                  bytes_text(bytes_taken()) + " of " + bytes_text(config_.store_bytes_max) +
                  " (worker.store_bytes_max), which are in use or for which the disk has no room";

@@ -42,6 +42,15 @@ struct Failure {
   }
 };
 
+/// A subtask that failed for good.
+struct FailedSubtask {
+  std::uint32_t subtask = 0;
+  std::string name;
+  std::string code;  ///< `LimitExceeded`, outputs larger than the worker's store, ...; empty: none was told.
+  std::string message;
+  std::vector<std::string> attempts;  ///< One line for each.
+};
+
 /// A value, or why there is none.
 template <class T>
 class [[nodiscard]] Expected {
@@ -364,6 +373,22 @@ class Job {
     penstock_counts counts{};
     if (client_ != nullptr) penstock_job_counts(client_, number_, &counts);
     return counts;
+  }
+  /// All failures so far.
+  std::vector<FailedSubtask> failures() const {
+    std::vector<FailedSubtask> all;
+    const penstock_news* news = penstock_job_failures(client_, number_);
+    for (std::uint32_t i = 0; news != nullptr && i < news->failure_count; ++i) {
+      const penstock_failure& one = news->failures[i];
+      FailedSubtask& failed = all.emplace_back();
+      failed.subtask = one.subtask;
+      failed.name = one.name;
+      failed.code = penstock_failure_code(news, i);
+      failed.message.assign(static_cast<const char*>(one.message.data), one.message.size);
+      failed.attempts.assign(one.history, one.history + one.history_count);
+    }
+    penstock_news_free(news);
+    return all;
   }
   /// Waits, and tells how far it is each `every`.
   Expected<JobState> watch(std::chrono::nanoseconds every,

@@ -278,6 +278,9 @@ PENSTOCK_API void penstock_wake_news(penstock_client* client);
 /* What runners have written for a job, or for one of its subtasks (-1: for all of it), as text: data with one view, to be
    freed. Each line begins with its attempt, `17:42#1`. Workers keep the end of it, 256 KiB each. */
 PENSTOCK_API penstock_data* penstock_job_log(penstock_client* client, int64_t job, int64_t subtask);
+/* Why `news->failures[failure]` failed, as a code such as "LimitExceeded", an output larger than the worker's store;
+ * "": nothing was said but its class. */
+PENSTOCK_API const char* penstock_failure_code(const penstock_news* news, uint32_t failure);
 /* All failures of a job so far, as news; NULL: none. */
 PENSTOCK_API const penstock_news* penstock_job_failures(penstock_client* client, int64_t job);
 
@@ -324,6 +327,10 @@ PENSTOCK_API int32_t penstock_runner_succeed(penstock_runner* runner);
 PENSTOCK_API int32_t penstock_runner_succeed_with(penstock_runner* runner, const void* data, uint64_t size);
 /* Ends the run as failed: one line for people, and bytes that the client gets as `penstock_failure.detail`. */
 PENSTOCK_API int32_t penstock_runner_fail(penstock_runner* runner, const char* message, const void* detail, uint64_t size);
+/* The same of what repeating would not mend. `code`: "InvalidArgument", it is not tried again; "ProgramNotFound" or
+ * "VersionMismatch", only on other workers; NULL: as often as its template allows. Other codes are told as they are. */
+PENSTOCK_API int32_t penstock_runner_fail_as(penstock_runner* runner, const char* code, const char* message,
+                                             const void* detail, uint64_t size);
 PENSTOCK_API void penstock_runner_close(penstock_runner* runner);
 
 #ifdef __cplusplus

@@ -135,6 +135,21 @@ TEST_F(ClientTest, AFailureIsToldWithItsCause) {
   EXPECT_NE(result.failure().message.find("it does not work"), std::string::npos) << result.failure().text();
 }
 
+TEST_F(ClientTest, WhatRepeatingDoesNotMendIsToldByItsCodeAfterOneAttempt) {
+  GraphBuilder graph;
+  const auto bad = graph.add_with(graph.runner<int>(runner()), "refuse InvalidArgument");
+  const Job job = submit(std::move(graph));
+  const Expected<int> result = job.result(bad);
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.failure().code, "InvalidArgument") << result.failure().text();
+  const std::vector<FailedSubtask> failures = job.failures();
+  ASSERT_EQ(failures.size(), 1U);
+  EXPECT_EQ(failures[0].subtask, 0U);
+  EXPECT_EQ(failures[0].code, "InvalidArgument");
+  EXPECT_EQ(failures[0].message, "it never will");
+  EXPECT_EQ(failures[0].attempts.size(), 1U);
+}
+
 TEST_F(ClientTest, AJobIsSubmittedOnceUnderItsNameAndFoundByIt) {
   GraphBuilder graph;
   const auto value = graph.value(7);

@@ -141,6 +141,14 @@ TEST_F(ProcessRunnersTest, AFailureSaysWhyAndTheChildGoesOn) {
   EXPECT_EQ(pid_of(), before);
 }
 
+TEST_F(ProcessRunnersTest, AFailureMaySayThatRepeatingDoesNotMendIt) {
+  EXPECT_EQ(run("refuse ProgramNotFound").failure->code, ErrorCode::ProgramNotFound);
+  const ProcessResult unknown = run("refuse Nonsense");
+  EXPECT_EQ(unknown.failure->code, std::nullopt);
+  EXPECT_EQ(unknown.failure->message, "there is no code 'Nonsense'");
+  EXPECT_EQ(run("fail").failure->code, std::nullopt);
+}
+
 TEST_F(ProcessRunnersTest, AFailureTellsTheLastLinesThatWereWritten) {
   EXPECT_EQ(run("write").failure->output_tail, "before the end\n");
   EXPECT_EQ(run("fail").failure->output_tail, "") << "those of another run are not told";

@@ -77,6 +77,18 @@ int babble(penstock_runner* runner, const std::string& how, const std::string& f
   return told;
 }
 
+/// Fails for good, by a code; says so if that is none.
+int refuse(penstock_runner* runner, const std::string& code) {
+  if (penstock_runner_fail_as(runner, code.c_str(), "it never will", nullptr, 0) == 0) return 0;
+  return penstock_runner_fail(runner, penstock_last_error().message, nullptr, 0);
+}
+
+/// Fails with so many bytes of words, and as many of detail.
+int boast(penstock_runner* runner, std::size_t size) {
+  const std::string much(size, 'b');
+  return penstock_runner_fail(runner, much.c_str(), much.data(), much.size());
+}
+
 int run_one(penstock_runner* runner, const penstock_run& run) {
   std::istringstream words{text_of(run.payload)};
   std::string what;
@@ -103,12 +115,9 @@ int run_one(penstock_runner* runner, const penstock_run& run) {
     return penstock_runner_succeed(runner);
   }
   if (what == "fail") return penstock_runner_fail(runner, "it does not work", "opaque", 6);
-  if (what == "boast") {
-    std::size_t size = 0;
-    words >> size;
-    const std::string much(size, 'b');
-    return penstock_runner_fail(runner, much.c_str(), much.data(), much.size());
-  }
+  if (what == "refuse") return refuse(runner, text_of(run.payload).substr(7));
+  std::size_t size = 0;
+  if (what == "boast" && words >> size) return boast(runner, size);
   if (what == "write") {
     std::cerr << "before the end" << std::endl;
     return penstock_runner_fail(runner, "wrote something", nullptr, 0);

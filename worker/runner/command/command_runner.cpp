@@ -40,11 +40,6 @@ constexpr std::size_t kProgramsMax = 256;  ///< Remembered places of programs; a
 // Moves itself into a memory group and becomes the program: it is limited from its first instruction.
 constexpr const char* kEnterGroup = "echo 0 >\"$0\" || exit 125; exec \"$@\"";
 
-FailureClass class_of(const Error& error) {
-  const bool exhausted = error.code == ErrorCode::ResourceExhausted || error.code == ErrorCode::StorageFull;
-  return exhausted ? FailureClass::Exhausted : FailureClass::Refused;
-}
-
 /// Everything that one run holds.
 struct Running {
   Running(CommandRun&& what, const CommandRunnerConfig& config)
@@ -90,6 +85,13 @@ std::unique_ptr<FailureDetail> failure_of(FailureClass failure, std::string mess
   auto detail = std::make_unique<FailureDetail>();
   detail->failure = failure;
   detail->message = std::move(message);
+  return detail;
+}
+
+std::unique_ptr<FailureDetail> refusal(const Error& error) {
+  const bool exhausted = error.code == ErrorCode::ResourceExhausted || error.code == ErrorCode::StorageFull;
+  auto detail = failure_of(exhausted ? FailureClass::Exhausted : FailureClass::Refused, to_string(error));
+  if (where_to_try_again(error.code) == TryAgain::OnOtherWorkers) detail->code = error.code;
   return detail;
 }
 
@@ -266,7 +268,7 @@ void CommandRunner::State::begin(std::unique_ptr<Running> owned) {
   if (!gather_input(running)) return;
   if (const Result<void> launched = launch(running); !launched) {
     release(running);
-    return tell(running, failure_of(class_of(launched.error()), to_string(launched.error())));
+    return tell(running, refusal(launched.error()));
   }
   runs[running.run.ticket] = std::move(owned);
   watch(running);

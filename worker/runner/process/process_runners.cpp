@@ -30,7 +30,9 @@ std::unique_ptr<FailureDetail> failure_of(FailureClass failure, std::string mess
 
 std::unique_ptr<FailureDetail> refusal(const Error& error) {
   const bool exhausted = error.code == ErrorCode::ResourceExhausted;
-  return failure_of(exhausted ? FailureClass::Exhausted : FailureClass::Refused, to_string(error));
+  auto detail = failure_of(exhausted ? FailureClass::Exhausted : FailureClass::Refused, to_string(error));
+  if (where_to_try_again(error.code) == TryAgain::OnOtherWorkers) detail->code = error.code;
+  return detail;
 }
 
 bool same_kind(const Template& a, const Template& b) {
@@ -487,10 +489,10 @@ std::unique_ptr<FailureDetail> ProcessRunners::State::introduce(Child& child, co
     const auto* hello = std::get_if<RunnerHello>(&**message);
     if (hello == nullptr) return failure_of(FailureClass::Refused, "the runner answers before it is asked");
     if (hello->major != kRunnerMajor)
-      return failure_of(FailureClass::Refused, "the runner of " + hello->language + " " + hello->version +
-                                                   " speaks version " + std::to_string(hello->major) +
-                                                   " of the runner protocol, this worker " +
-                                                   std::to_string(kRunnerMajor) + ": install the same version of both");
+      return refusal({ErrorCode::VersionMismatch, "the runner of " + hello->language + " " + hello->version,
+                      "speaks version " + std::to_string(hello->major) + " of the runner protocol, this worker " +
+                          std::to_string(kRunnerMajor),
+                      "install the same version of both"});
     child.introduced = true;
   }
   return nullptr;
@@ -583,6 +585,7 @@ std::unique_ptr<FailureDetail> ProcessRunners::State::take_end(Child& child, con
     auto failure = failure_of(FailureClass::UserError, std::string{end.message.substr(0, config.message_bytes_max)});
     if (failure->message.empty()) failure->message = "failed without a message";
     if (end.detail.size() <= config.detail_bytes_max) failure->detail = end.detail;
+    failure->code = end.code;
     failure->output_tail = child.take_tail();
     return failure;
   }

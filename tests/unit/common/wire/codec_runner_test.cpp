@@ -27,7 +27,7 @@ ToRunner full_orders() {
 RunnerEnds full_ends() {
   RunnerEnds ends;
   ends.ends = {{1, true, false, 99, {{0, {"out"}}, {4, segment(1, 77)}}, {}, {}, 1U << 30U},
-               {2, false, true, 1, {}, "why", "opaque"}};
+               {2, false, true, 1, {}, "why", "opaque", 0, ErrorCode::ProgramNotFound}};
   return ends;
 }
 

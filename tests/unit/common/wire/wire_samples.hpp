@@ -132,6 +132,8 @@ inline std::vector<FromWorker> all_from_worker() {
   ReportBatch batch;
   batch.number = 12;
   FailureDetail failure{FailureClass::OutOfMemory, 3, 9, 1 << 20, SubtaskIndex{5}, "m", std::string{"\0tail", 5}};
+  failure.code = ErrorCode::LimitExceeded;
+  failure.outputs_bytes = std::int64_t{1} << 40U;
   batch.jobs = {{JobId{1},
                  {{SubtaskIndex{2}, 3, Attempt{4}, 1, Outcome::Succeeded, ForwardResult::Hit, BandIndex{1}},
                   {SubtaskIndex{3}, 0, Attempt{1}, 0, Outcome::Failed, ForwardResult::Quota, BandIndex{0}}},

@@ -21,6 +21,7 @@ record::SubtasksEnded some_ended() {
   detail.failure = FailureClass::UserError;
   detail.exit_code = 3;
   detail.message = "said no";
+  detail.code = ErrorCode::InvalidArgument;
   detail.output_tail = std::string("\0\xff", 2);
   ended.failures = {{SubtaskIndex{3}, "key", {"attempt 1", "attempt 2"}, detail}};
   ended.outputs = {{SubtaskIndex{9}, 1, 77, "host:1"}};

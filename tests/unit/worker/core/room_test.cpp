@@ -219,6 +219,7 @@ TEST(Room, AFullDiskHoldsBackAndThenFailsWithTheNumbers) {
   const auto failures = worker.failures();
   ASSERT_EQ(failures.size(), 1U);
   EXPECT_EQ(failures[0].failure, FailureClass::Refused);
+  EXPECT_EQ(failures[0].code, ErrorCode::StorageFull) << "room may be found next time";
   EXPECT_NE(failures[0].message.find("200 bytes found no room beside 900 bytes of 1000 bytes"), std::string::npos)
       << failures[0].message;
   const auto drops = worker.take<worker_action::DropDatum>();
@@ -238,6 +239,8 @@ TEST(Room, OutputsThatCanNeverFitFailAtOnce) {
   const auto failures = worker.failures();
   ASSERT_EQ(failures.size(), 1U);
   EXPECT_NE(failures[0].message.find("1001 bytes can never fit"), std::string::npos) << failures[0].message;
+  EXPECT_EQ(failures[0].code, ErrorCode::LimitExceeded);
+  EXPECT_EQ(failures[0].outputs_bytes, kStore + 1) << "the supervisor looks for a larger store";
   worker.ignore();
 }
 
