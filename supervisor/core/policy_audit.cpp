@@ -152,7 +152,7 @@ std::string SupervisorCore::preemption_text(const PassUnderWay& pass, const poli
                  ? text
                  : text + " of " + slots_text(static_cast<std::uint64_t>(target->amount.gpu), subject.kind);
     }
-    case policy::PreemptionReason::Consolidation: return "it gets another place, so that another job fits" + for_whom;
+    case policy::PreemptionReason::Consolidation: return "it gets another place, so that a larger job fits" + for_whom;
     case policy::PreemptionReason::StaleGang: return "its gang has been incomplete for too long";
     case policy::PreemptionReason::BandDisabled: return "its band takes nobody any more";
   }

@@ -51,14 +51,10 @@ class SlotTrial {
   std::vector<Place> find_dedicated(const Member& member) const;
   /// The same as `find` without the index: looks at every band. Tests compare the two.
   std::vector<Place> find_by_scan(const Member& member) const;
-  /// The best of these bands for a member, alone; none if it fits on none. Cost: O(bands).
-  std::uint32_t best_band(const Member& member, std::span<const std::uint32_t> bands) const;
   /// Whether the member fits on this band alone.
   bool fits_on(const Member& member, std::uint32_t band) const;
   /// Whether it would fit there if the band were empty.
   bool could_hold(const Member& member, std::uint32_t band) const;
-  /// Whether its labels, lists and blocks let the member be there.
-  bool allowed(const Member& member, std::uint32_t band) const;
   /// Whether nobody holds a slot of the band.
   bool unused(std::uint32_t band) const { return rooms_[band].open && rooms_[band].used == 0; }
 
@@ -85,10 +81,12 @@ class SlotTrial {
 
   void rank_bands();
   void file_changes() const;
+  bool allowed(const Member& member, std::uint32_t band) const;
   bool label_suits(const Member& member, std::uint32_t band) const;
   Fraction score(const Member& member, const SlotRoom& room) const;
   std::uint32_t nearest(const Member& member, std::uint32_t from, const Ranks& ranks) const;
   std::uint32_t best_band(const Member& member) const;
+  std::uint32_t best_band(const Member& member, std::span<const std::uint32_t> bands) const;
   std::uint32_t rank_of(const Member& member) const;
   /// How far round the circle of ranks a band stands from a member: who is nearer wins.
   std::uint32_t distance(std::uint32_t from, std::uint32_t rank) const {

@@ -2,16 +2,22 @@
 #include <algorithm>
 #include <optional>
 
-#include "supervisor/policy/actions/share_classes.hpp"
-#include "supervisor/policy/actions/start_by_class.hpp"
 #include "supervisor/policy/eligibility.hpp"
 #include "supervisor/policy/ordering/member_order.hpp"
-#include "supervisor/policy/sharing/class_targets.hpp"
 #include "supervisor/policy/sharing/fair_targets.hpp"
 #include "supervisor/policy/slot_pass.hpp"
 
 namespace penstock::policy {
 namespace {
+
+/// One workload's members with slots, oldest first.
+struct Contender {
+  std::uint32_t workload = kNone;
+  std::vector<std::uint32_t> pending;  ///< Those that could be placed if all that may be preempted were gone.
+  std::vector<std::uint32_t> running;
+  std::int64_t leaving = 0;  ///< Slots of members on their way out: they will wait again.
+  std::int64_t held = 0;
+};
 
 /// The workloads that share the pool, oldest first.
 std::vector<Contender> contenders(SlotPass& pass) {
@@ -82,6 +88,16 @@ std::vector<ShareGroup> share_groups(const SlotPass& pass, const std::vector<Con
   return groups;
 }
 
+/// The groups as if nobody were there who only keeps his place; empty if nobody does.
+std::vector<ShareGroup> without_places_kept(const SlotPass& pass, const std::vector<Contender>& present,
+                                            std::vector<ShareGroup> groups) {
+  bool any = false;
+  for (std::size_t i = 0; i < present.size(); ++i)
+    if (pass.snapshot().workloads[present[i].workload].keeps_place)
+      any = true, groups[i].demand = groups[i].smallest_pending = 0;
+  return any ? groups : std::vector<ShareGroup>{};
+}
+
 /// Oldest first, as the order says, until the rest is within the target.
 void release(SlotPass& pass, const Contender& each, std::int64_t target) {
   std::int64_t held = each.held;
@@ -129,105 +145,25 @@ void start_light(SlotPass& pass) {
   }
 }
 
-/// What each is to have: of those who only keep a place as well.
-class Division {
- public:
-  Division(SlotPass& pass, Sharing sharing, const std::vector<Contender>& present)
-      : pass_(pass), sharing_(sharing), present_(present), groups_(share_groups(pass, present)) {
-    if (is_told_apart(pass)) classes_.emplace(pass, present);
-    targets_ = divide(groups_, classes_ ? &classes_->pool() : nullptr);
-    at_most_ = targets_;
-    divide_without_places_kept();
-  }
-
-  const std::vector<std::int64_t>& targets() const { return targets_; }
-  /// Nobody takes what is due to whoever keeps his place, and nobody gives it back to him either.
-  std::int64_t at_most(std::size_t i) const { return std::max(targets_[i], at_most_[i]); }
-
-  /// Where best fit would leave somebody short whom other places for others would not: those places are taken, and no
-  /// more is to be done.
-  bool start_by_class() {
-    if (!classes_ || keeps_places_ || !all_are_single() || best_fit_does()) return false;
-    StartByClass{pass_, present_, groups_, *classes_, targets_}.run();
-    return true;
-  }
-
- private:
-  std::vector<std::int64_t> divide(const std::vector<ShareGroup>& groups, const ClassedPool* pool) const {
-    const bool by_weight = sharing_ == Sharing::MaxMin;
-    const std::int64_t capacity = pass_.trial().capacity();
-    const std::vector<std::int64_t> plain =
-        by_weight ? max_min_targets(groups, capacity) : fair_targets(groups, capacity);
-    if (pool == nullptr || can_be_placed(groups, *pool, plain)) return plain;
-    return class_targets(groups, *pool, by_weight ? Slope::Weight : Slope::Demand);
-  }
-  void divide_without_places_kept() {
-    std::vector<ShareGroup> groups = groups_;
-    ClassedPool pool = classes_ ? classes_->pool() : ClassedPool{};
-    for (std::size_t i = 0; i < present_.size(); ++i) {
-      if (!pass_.snapshot().workloads[present_[i].workload].keeps_place) continue;
-      keeps_places_ = true;
-      groups[i].demand = groups[i].smallest_pending = 0;
-      if (classes_) pool.demands[i].clear();
-    }
-    if (keeps_places_) at_most_ = divide(groups, classes_ ? &pool : nullptr);
-  }
-  /// Larger ones may not fit where slots are free.
-  bool all_are_single() const {
-    const auto is_single = [&](std::uint32_t member) {
-      const Member& subject = pass_.snapshot().members[member];
-      return subject.slots == 1 && (subject.state == MemberState::Pending || subject.places.size() == 1);
-    };
-    return std::all_of(present_.begin(), present_.end(), [&](const Contender& each) {
-      return std::all_of(each.pending.begin(), each.pending.end(), is_single) &&
-             std::all_of(each.running.begin(), each.running.end(), is_single);
-    });
-  }
-  /// On trial: whether all that are due find a place as they come.
-  bool best_fit_does() {
-    const std::size_t mark = pass_.trial().mark();
-    bool short_of = false;
-    for (std::size_t i = 0; i < present_.size() && !short_of; ++i) {
-      std::int64_t due = targets_[i] - present_[i].held;
-      bool missed = false;
-      for (std::size_t k = 0; k < present_[i].pending.size() && due > 0; ++k) {
-        const std::vector<Place> places = pass_.find(present_[i].pending[k]);
-        pass_.trial().take(places);
-        missed = missed || places.empty();
-        due -= std::ssize(places);
-      }
-      short_of = due > 0 && missed;
-    }
-    pass_.trial().undo_to(mark);
-    pass_.failed().clear();
-    return !short_of;
-  }
-
-  SlotPass& pass_;
-  Sharing sharing_;
-  const std::vector<Contender>& present_;
-  std::vector<ShareGroup> groups_;
-  std::optional<ShareClasses> classes_;  ///< Where not everybody may be everywhere.
-  std::vector<std::int64_t> targets_;
-  std::vector<std::int64_t> at_most_;
-  bool keeps_places_ = false;
-};
-
 }  // namespace
 
 void start_by_share(SlotPass& pass, Sharing sharing) {
   const std::vector<Contender> present = contenders(pass);
-  Division division{pass, sharing, present};
-  const std::vector<std::int64_t>& targets = division.targets();
-  for (std::size_t i = 0; i < present.size(); ++i)
+  const std::vector<ShareGroup> groups = share_groups(pass, present);
+  const std::int64_t capacity = pass.trial().capacity();
+  const auto divide = [&](const std::vector<ShareGroup>& among) {
+    return sharing == Sharing::MaxMin ? max_min_targets(among, capacity) : fair_targets(among, capacity);
+  };
+  const std::vector<std::int64_t> targets = divide(groups);
+  // Nobody takes what is due to whoever keeps his place, and nobody gives it back to him either.
+  const std::vector<ShareGroup> without = without_places_kept(pass, present, groups);
+  const std::vector<std::int64_t> at_most = without.empty() ? targets : divide(without);
+  for (std::size_t i = 0; i < present.size(); ++i) {
     pass.plan().workload_targets.push_back({present[i].workload, {.gpu = targets[i] * 1000}});
-  if (!division.start_by_class()) {
-    for (std::size_t i = 0; i < present.size(); ++i) {
-      if (present[i].held > division.at_most(i))
-        release(pass, present[i], division.at_most(i));
-      else
-        start_within(pass, present[i], targets[i]);
-    }
+    if (present[i].held > std::max(targets[i], at_most[i]))
+      release(pass, present[i], std::max(targets[i], at_most[i]));
+    else
+      start_within(pass, present[i], targets[i]);
   }
   start_light(pass);
 }

@@ -1,17 +1,173 @@
 #include "supervisor/policy/sharing/fair_targets.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
+#include <utility>
 
-#include "supervisor/policy/sharing/water_level.hpp"
 #include "supervisor/policy/wide.hpp"
 
 namespace penstock::policy {
 namespace {
 
 using Amounts = std::vector<std::int64_t>;
+constexpr std::size_t kNobody = ~std::size_t{0};
 
 std::int64_t sum_of(const Amounts& amounts) { return std::accumulate(amounts.begin(), amounts.end(), std::int64_t{0}); }
+
+/// A level of water at which one group's part begins or ends to grow.
+struct Breakpoint {
+  std::int64_t numerator = 0;
+  Wide denominator = 1;
+  std::size_t group = 0;
+  bool begins = false;
+};
+
+bool before(const Breakpoint& a, const Breakpoint& b) {
+  const Wide left = Wide{a.numerator} * b.denominator;
+  const Wide right = Wide{b.numerator} * a.denominator;
+  if (left != right) return left < right;
+  if (a.group != b.group) return a.group < b.group;
+  return a.begins && !b.begins;
+}
+
+/// Fills all groups from their low marks to their demands so that each grows by its slope, until all is given out.
+/// Groups can be frozen one after the other: what is sorted stays sorted. Cost: O(n log n) once, O(n) for each
+/// division.
+class WaterLevel {
+ public:
+  explicit WaterLevel(const std::vector<ShareGroup>& groups) : groups_(groups) {
+    for (std::size_t i = 0; i < groups_.size(); ++i) {
+      const std::int64_t low = low_mark(i);
+      pinned_ += groups_[i].pinned;
+      lows_ += low;
+      demands_ += groups_[i].demand;
+      if (groups_[i].demand <= low) continue;
+      points_.push_back({low, slope(i), i, true});
+      points_.push_back({groups_[i].demand, slope(i), i, false});
+    }
+    std::sort(points_.begin(), points_.end(), before);
+  }
+
+  /// One division without regard to gangs.
+  const Amounts& divide(std::int64_t total) {
+    given_.resize(groups_.size());
+    if (pinned_ >= total || lows_ > total) {
+      for (std::size_t i = 0; i < groups_.size(); ++i) given_[i] = groups_[i].pinned;
+      if (pinned_ < total) give_to_oldest(total - pinned_);
+    } else if (demands_ <= total) {
+      for (std::size_t i = 0; i < groups_.size(); ++i) given_[i] = groups_[i].demand;
+    } else {
+      rise(total);
+      round_down(total);
+    }
+    return given_;
+  }
+
+  /// From now on the group keeps what it holds: pinned, with no wish for more.
+  void freeze(std::size_t group) {
+    ShareGroup& frozen = groups_[group];
+    pinned_ -= frozen.pinned;
+    lows_ -= low_mark(group);
+    demands_ -= frozen.demand;
+    frozen.demand = frozen.pinned = frozen.held;
+    frozen.smallest_pending = 0;
+    pinned_ += frozen.held;
+    lows_ += frozen.held;
+    demands_ += frozen.held;
+    // The points of frozen groups are passed over, and swept together when they are many.
+    if (++frozen_since_sweep_ * 8 < points_.size()) return;
+    std::erase_if(points_, [this](const Breakpoint& point) { return !grows(point.group); });
+    frozen_since_sweep_ = 0;
+  }
+
+  const std::vector<ShareGroup>& groups() const { return groups_; }
+
+ private:
+  Wide slope(std::size_t i) const { return Wide{groups_[i].weight} * groups_[i].demand; }
+  std::int64_t low_mark(std::size_t i) const {
+    return std::max(groups_[i].pinned, std::min<std::int64_t>(1, groups_[i].demand));
+  }
+  bool grows(std::size_t i) const { return groups_[i].demand > low_mark(i); }
+
+  /// Too many groups for one slot each: what is left goes to the oldest.
+  void give_to_oldest(std::int64_t left) {
+    for (std::size_t i = 0; i < groups_.size() && left > 0; ++i)
+      if (low_mark(i) > groups_[i].pinned) {
+        ++given_[i];
+        --left;
+      }
+  }
+
+  /// Finds which groups grow at the final level: those rest between their low mark and their demand.
+  void rise(std::int64_t total) {
+    growing_.assign(groups_.size(), false);
+    full_.assign(groups_.size(), false);
+    fixed_ = lows_;
+    slopes_ = 0;
+    for (const Breakpoint& point : points_) {
+      if (!grows(point.group)) continue;
+      // What is given out when the water stands at this point: fixed + slopes * point.
+      const Wide excess = Wide{total} - fixed_;
+      if (slopes_ > 0 && slopes_ * point.numerator >= excess * point.denominator) return;
+      growing_[point.group] = point.begins;
+      if (point.begins) {
+        fixed_ -= point.numerator;
+        slopes_ += point.denominator;
+      } else {
+        full_[point.group] = true;
+        fixed_ += groups_[point.group].demand;
+        slopes_ -= point.denominator;
+      }
+    }
+  }
+
+  /// Whole slots: all down, then what is left by largest remainder, the older group first.
+  void round_down(std::int64_t total) {
+    remainders_.clear();
+    const Wide level = Wide{total} - fixed_;
+    std::int64_t left = total;
+    for (std::size_t i = 0; i < groups_.size(); ++i) {
+      given_[i] = full_[i] ? groups_[i].demand : low_mark(i);
+      if (growing_[i]) {
+        const Wide share = level * slope(i);
+        given_[i] = static_cast<std::int64_t>(share / slopes_);
+        // Who gets a whole number has what he is due; the remainders of the others add up to what is left.
+        if (const Wide remainder = share - slopes_ * given_[i]; remainder > 0) remainders_.emplace_back(remainder, i);
+      }
+      left -= given_[i];
+    }
+    const auto count = std::min<std::ptrdiff_t>(left, std::ssize(remainders_));
+    if (count <= 0) return;
+    std::nth_element(
+        remainders_.begin(), remainders_.begin() + (count - 1), remainders_.end(),
+        [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
+    for (std::ptrdiff_t i = 0; i < count; ++i) ++given_[remainders_[static_cast<std::size_t>(i)].second];
+  }
+
+  std::vector<ShareGroup> groups_;
+  std::vector<Breakpoint> points_;
+  std::int64_t pinned_ = 0;
+  std::int64_t lows_ = 0;
+  std::int64_t demands_ = 0;
+  std::size_t frozen_since_sweep_ = 0;
+  // Of one division.
+  Amounts given_;
+  std::vector<bool> growing_;
+  std::vector<bool> full_;
+  std::vector<std::pair<Wide, std::size_t>> remainders_;
+  Wide fixed_ = 0;
+  Wide slopes_ = 0;
+};
+
+/// The youngest group whose smallest waiting gang does not fit the spare part of its target.
+std::size_t blocked_gang(const std::vector<ShareGroup>& groups, const Amounts& targets) {
+  for (std::size_t i = groups.size(); i-- > 0;) {
+    const std::int64_t spare = targets[i] - groups[i].held;
+    if (spare > 0 && groups[i].smallest_pending > spare) return i;
+  }
+  return kNobody;
+}
 
 /// One round of max-min filling over the groups below their demand; what was given out.
 std::int64_t fill_round(const std::vector<ShareGroup>& groups, const std::vector<std::size_t>& order, Amounts& offered,
@@ -37,21 +193,13 @@ std::int64_t fill_round(const std::vector<ShareGroup>& groups, const std::vector
 
 }  // namespace
 
-std::size_t blocked_gang(const std::vector<ShareGroup>& groups, const Amounts& targets) {
-  for (std::size_t i = groups.size(); i-- > 0;) {
-    const std::int64_t spare = targets[i] - groups[i].held;
-    if (spare > 0 && groups[i].smallest_pending > spare) return i;
-  }
-  return kNobodyBlocked;
-}
-
 std::vector<std::int64_t> fair_targets(const std::vector<ShareGroup>& groups, std::int64_t capacity) {
-  WaterLevel water{groups, Slope::Demand};
+  WaterLevel water{groups};
   for (std::size_t round = 0;; ++round) {
     const Amounts& targets = water.divide(capacity);
     if (round == groups.size() || sum_of(targets) < capacity) return targets;
     const std::size_t blocked = blocked_gang(water.groups(), targets);
-    if (blocked == kNobodyBlocked) return targets;
+    if (blocked == kNobody) return targets;
     water.freeze(blocked);
   }
 }
@@ -75,7 +223,7 @@ std::vector<std::int64_t> max_min_targets(const std::vector<ShareGroup>& groups,
     }
     if (left > 0 || frozen == groups.size()) return offered;
     const std::size_t blocked = blocked_gang(open, offered);
-    if (blocked == kNobodyBlocked) return offered;
+    if (blocked == kNobody) return offered;
     open[blocked].demand = open[blocked].pinned = open[blocked].held;
     open[blocked].smallest_pending = 0;
   }

@@ -1,7 +1,6 @@
 // How many slots each workload should hold: fair share, in proportion to weight and demand or by max-min filling.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -23,9 +22,5 @@ std::vector<std::int64_t> fair_targets(const std::vector<ShareGroup>& groups, st
 
 /// The same by weighted max-min filling: demand only caps. Spec: policy-determined 4, with the faults of 4.9 mended.
 std::vector<std::int64_t> max_min_targets(const std::vector<ShareGroup>& groups, std::int64_t capacity);
-
-inline constexpr std::size_t kNobodyBlocked = ~std::size_t{0};
-/// The youngest group whose smallest waiting gang does not fit the spare part of its target.
-std::size_t blocked_gang(const std::vector<ShareGroup>& groups, const std::vector<std::int64_t>& targets);
 
 }  // namespace penstock::policy
