@@ -5,13 +5,12 @@
 namespace penstock::supervisor {
 namespace {
 
-/// An order for a job of that name would go to the one of that number.
-Result<void> check_job_name(const std::string& name, std::uint32_t bytes_max) {
-  PENSTOCK_TRY(check_name(name, "job name", bytes_max));
-  if (job_selector_of(name).id.valid())
-    return Error{ErrorCode::InvalidArgument, "job name '" + name + "'", "reads as the number of a job",
-                 "put a letter before it"};
-  return {};
+/// An order for a job of that name would go to the one of that number. Whoever submits one again that is there already
+/// is told so all the same: earlier versions took such names.
+Result<void> check_new_name(const std::string& name) {
+  if (!job_selector_of(name).id.valid()) return {};
+  return Error{ErrorCode::InvalidArgument, "job name '" + name + "'", "reads as the number of a job",
+               "put a letter before it"};
 }
 
 }  // namespace
@@ -67,7 +66,7 @@ void SupervisorCore::refuse(ClientId client, SubmitReply& reply, Error error) {
 }
 
 bool SupervisorCore::is_new(ClientId client, SubmitReply& reply, const JobSpec& spec) {
-  if (const Result<void> name = check_job_name(spec.name, config_.graph.name_bytes_max); !name) {
+  if (const Result<void> name = check_name(spec.name, "job name", config_.graph.name_bytes_max); !name) {
     refuse(client, reply, name.error());
     return false;
   }
@@ -77,6 +76,10 @@ bool SupervisorCore::is_new(ClientId client, SubmitReply& reply, const JobSpec& 
     reply.ours = spec.submitter != 0 && spec.submitter == known->spec.submitter;
     send_to_client(client, std::move(reply));
     follow(*known, client);
+    return false;
+  }
+  if (const Result<void> name = check_new_name(spec.name); !name) {
+    refuse(client, reply, name.error());
     return false;
   }
   if (trouble_.has_value()) {

@@ -157,6 +157,7 @@ struct JobShares {
   std::uint32_t homed_in = 0;               ///< What of it waits has its homes in that pool.
   std::uint32_t project = 0;                ///< The same; the number of projects: of none.
   std::uint32_t account = 0;                ///< The same.
+  UsageTable::Key charged;                  ///< The name of that, if there is one, and of the owner.
   std::int64_t position = 0;                ///< In the order of its priority; smaller is earlier.
   std::array<double, kUsedKinds> used{};    ///< As `UsedRate`, times microseconds, that is not charged yet.
   UsedRate started_rate{};                  ///< Of attempts that have run for a while.

@@ -40,8 +40,10 @@ void SupervisorCore::recover_policy(const record::PolicyKept& kept) {
   if (!policed()) return;
   policy_.decayed = policy_.kept = now_;
   const Duration passed = now_ - instant_of(kept.at_ms);
+  // An earlier version kept none of users: most accounts are those of one, of the same name.
   for (const record::PolicyKept::Usage& usage : kept.usage)
-    if (find_account(policy_.config, usage.account) >= 0) policy_.usage.charge({usage.account, usage.user}, usage.used);
+    if (find_account(policy_.config, usage.account) >= 0)
+      policy_.usage.charge({usage.account, usage.user.empty() ? usage.account : usage.user}, usage.used);
   policy_.usage.fade(left_after(std::max(passed, Duration{0})));
   for (const record::PolicyKept::Setting& each : kept.settings)
     if (const Result<void> changed = change_project(each.project, each.what, each.amount); !changed)

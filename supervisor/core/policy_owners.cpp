@@ -87,8 +87,13 @@ AccountTree account_tree(const PolicyConfig& config, const UsageTable& usage, co
   }
   if (count > 0) tree.accounts.push_back({"", policy::kNone, false, 1, 0});
   std::map<UsageTable::Key, double> used;
-  for (const UsageTable::Key& whom : active) used.try_emplace(whom, 0);
   for (const auto& [whom, seconds] : usage.tallies()) used[whom] = billed(seconds, config.usage);
+  // Where users are counted together, one without a tally of his own is one of these.
+  const auto counted_as = [&](const UsageTable::Key& whom) {
+    const UsageTable::Key together{whom.first, kUsersTogether};
+    return usage.tallies().contains(whom) || !usage.tallies().contains(together) ? whom : together;
+  };
+  for (const UsageTable::Key& whom : active) used.try_emplace(counted_as(whom), 0);
   const auto is_of = [](const auto& each, const std::string& account) { return each.first.first == account; };
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::string& account = config.accounts[i].name;
@@ -105,6 +110,9 @@ AccountTree account_tree(const PolicyConfig& config, const UsageTable& usage, co
         tree.accounts.push_back({each->first.second, i, true, 1, each->second});
     }
   }
+  for (const UsageTable::Key& whom : active)
+    if (const auto leaf = tree.charged.find(counted_as(whom)); leaf != tree.charged.end())
+      tree.charged.try_emplace(whom, leaf->second);
   return tree;
 }
 

@@ -114,6 +114,8 @@ void SupervisorCore::open_shares(Job& job) {
       static_cast<std::uint32_t>(project < 0 ? static_cast<std::int64_t>(config.projects.size()) : project);
   shares.account =
       static_cast<std::uint32_t>(account < 0 ? static_cast<std::int64_t>(config.accounts.size()) : account);
+  const bool charged = account >= 0;
+  shares.charged = {charged ? config.accounts[static_cast<std::size_t>(account)].name : "", job.spec.owner};
   if (is_new) shares.position = first_position(job.id);
   open_rules(job);
   for (KindShare& share : shares.kinds) {

@@ -15,12 +15,6 @@ namespace {
 /// real memory would hold is part of how much of a slot a run counts for.
 constexpr std::int64_t kDeviceMib = 1000;
 
-/// The account and the user whose use that of a job is. REQUIRES: the job has shares.
-UsageTable::Key charged_key(const PolicyConfig& config, const Job& job) {
-  const bool charged = job.shares->account < config.accounts.size();
-  return {charged ? config.accounts[job.shares->account].name : "", job.spec.owner};
-}
-
 policy::WorkloadKind kind_of(JobKind kind) {
   switch (kind) {
     case JobKind::Training: return policy::WorkloadKind::Training;
@@ -286,7 +280,7 @@ void SupervisorCore::show_job(Job& job, BandKind kind, std::int64_t weights, pol
   seen.name = to_string(job.id);
   seen.pool = domain_of(job.shares->pool, kind);
   if (counts_quotas(job.shares->pool)) seen.project = pass.first_projects[seen.pool] + job.shares->project;
-  if (const auto at = pass.charged.find(charged_key(policy_.config, job)); at != pass.charged.end()) seen.account = at->second;
+  if (const auto at = pass.charged.find(job.shares->charged); at != pass.charged.end()) seen.account = at->second;
   seen.kind = kind_of(wishes.kind);
   seen.preemptible = may_leave(job, kind);
   seen.priority = precedence_of(job);
@@ -456,14 +450,14 @@ void SupervisorCore::charge(Job& job) {
   UsedSeconds used = seconds_of(std::exchange(job.shares->used, {}));
   if (job.shares->account >= policy_.config.accounts.size()) return;
   for (double& each : used) each *= static_cast<double>(job.shares->rules.usage_factor) / 1000;
-  policy_.usage.charge(charged_key(policy_.config, job), used);
+  policy_.usage.charge(job.shares->charged, used);
 }
 
 /// As they stand now, with all users who have used anything or have jobs.
 AccountTree SupervisorCore::accounts_now() const {
   std::set<UsageTable::Key> active;
   for (const JobId id : active_)
-    if (const Job& job = *jobs_[id.value()]; job.shares != nullptr) active.insert(charged_key(policy_.config, job));
+    if (const Job& job = *jobs_[id.value()]; job.shares != nullptr && !job.shares->charged.first.empty()) active.insert(job.shares->charged);
   return account_tree(policy_.config, policy_.usage, active);
 }
 

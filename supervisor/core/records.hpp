@@ -149,7 +149,7 @@ struct OrderForgotten {
 struct PolicyKept {
   struct Usage {
     std::string account;
-    std::string user;  ///< Empty: of whoever it was.
+    std::string user;  ///< Empty: an earlier version has not said whose.
     UsedSeconds used{};  ///< Decayed until then.
     friend bool operator==(const Usage&, const Usage&) = default;
   };

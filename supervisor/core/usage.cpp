@@ -46,7 +46,7 @@ void UsageTable::charge(const Key& whom, const UsedSeconds& amounts) {
   if (std::all_of(amounts.begin(), amounts.end(), [](double each) { return each == 0; })) return;
   auto found = tallies_.find(whom);
   if (found == tallies_.end())
-    found = tallies_.try_emplace({whom.first, tallies_.size() < kUsersChargedMax ? whom.second : ""}).first;
+    found = tallies_.try_emplace({whom.first, tallies_.size() < kUsersChargedMax ? whom.second : kUsersTogether}).first;
   for (std::size_t i = 0; i < kUsedKinds; ++i) found->second[i] += amounts[i];
 }
 

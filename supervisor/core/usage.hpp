@@ -41,7 +41,7 @@ void subtract(UsedRate& sum, const UsedRate& rate);
 UsedSeconds seconds_of(const std::array<double, kUsedKinds>& rate_us);
 
 /// Decayed use, by the account charged and the user in it, both by name. Users are added when they are charged first;
-/// at most `kUsersChargedMax`, those that come later are counted together, under no name.
+/// at most `kUsersChargedMax`, those that come later are counted together, as `kUsersTogether` of their account.
 class UsageTable {
  public:
   using Key = std::pair<std::string, std::string>;  ///< Account, user.
@@ -60,6 +60,7 @@ class UsageTable {
 };
 /// Not a setting: each takes some hundred bytes, and a small part of a small record every ten seconds.
 inline constexpr std::size_t kUsersChargedMax = 10'000;
+inline constexpr const char* kUsersTogether = "(others)";
 
 /// What all of it counts together. Cost: O(1).
 double billed(const UsedSeconds& used, const UsageConfig& weights);

@@ -137,7 +137,14 @@ void QuotaPass::settle_claims() {
       for (const Place& place : claim->places) allowed[place.band] = true;
     }
     const std::size_t mark = trial_.mark();
-    if (refused(workload, members) || !place_all(workload, members, Trial::When::NowOrLater, allowed)) continue;
+    if (refused(workload, members)) continue;
+    // Who could begin at once elsewhere waits for nobody to leave: it has its turn with all others.
+    const bool anywhere = place_all(workload, members, Trial::When::NowOrLater, {});
+    const bool begins = anywhere && std::all_of(members.begin(), members.end(), [this](std::uint32_t member) {
+                          return trial_.state(member) == MemberState::Starting;
+                        });
+    if (anywhere) trial_.undo_to(mark);
+    if (begins || !place_all(workload, members, Trial::When::NowOrLater, allowed)) continue;
     if (!order_.all_at_min(workload)) trial_.undo_to(mark);
   }
 }

@@ -71,14 +71,16 @@ void explain_wait(SlotPass& pass, std::uint32_t member, const Blocked& before) {
 
 /// The first place of its own at a time when the pool as a whole has that much, too: of those who were promised slots
 /// anywhere no band's profile knows.
+/// Not a setting: in such a crowd its place is not known.
+constexpr int kChoicesMax = 64;
 template <class Choose>
 OwnPlace when_nobody_is_delayed(SlotPass& pass, const Backfill& policy, const BackfillRequest& request,
                                 const Choose& choose) {
   OwnPlace own = choose(pass.snapshot().now);
-  while (own.band != kNone && own.at != kNever) {
+  for (int choices = 1; own.band != kNone && own.at != kNever; ++choices) {
     const Instant at = policy.earliest(request, own.at);
     if (at == own.at) break;
-    if (at == kNever)
+    if (at == kNever || choices == kChoicesMax)
       own.at = kNever;
     else
       own = choose(at);

@@ -122,11 +122,15 @@ std::unique_ptr<FailureDetail> judge(const Running& running, const ProcessEnd& e
 /// Where nobody has asked for it to be cut, a part of its output would be taken for all.
 std::unique_ptr<FailureDetail> judge_output(const Running& running, std::int64_t bytes_max) {
   const std::uint64_t dropped = running.head.dropped_bytes();
-  if (running.run.program.output_limit_bytes > 0 || dropped == 0) return nullptr;
-  return failure_of(FailureClass::UserError,
-                    "wrote " + std::to_string(running.head.kept().size() + dropped) +
-                        " bytes to standard output, and worker.command_output_max is " + std::to_string(bytes_max) +
-                        ": write what is large to a file, or say `output_limit`, at which output is cut");
+  const Template& program = running.run.program;
+  if (program.output_count == 0 || program.output_limit_bytes > 0 || dropped == 0) return nullptr;
+  auto detail = failure_of(FailureClass::UserError,
+                           "wrote " + std::to_string(running.head.kept().size() + dropped) +
+                               " bytes to standard output, and worker.command_output_max is " +
+                               std::to_string(bytes_max) +
+                               ": write what is large to a file, or say `output_limit`, at which output is cut");
+  detail->code = ErrorCode::InvalidArgument;  // It would do so again.
+  return detail;
 }
 
 }  // namespace

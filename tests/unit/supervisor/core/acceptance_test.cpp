@@ -59,6 +59,7 @@ TEST(SubmitAgain, ANameThatReadsAsANumberIsRefused) {
     EXPECT_EQ(refusal.code, ErrorCode::InvalidArgument) << name;
     EXPECT_EQ(refusal.message, "reads as the number of a job");
   }
+  EXPECT_TRUE(again(cluster, pair(), "first").existed);
   EXPECT_EQ(again(cluster, pair(), "v1").job, JobId{2});
   EXPECT_EQ(again(cluster, pair(), "job-one").job, JobId{3});
   cluster.ignore();

@@ -57,6 +57,21 @@ TEST_F(PolicyKeeping, UseComesBackAndHasFadedMeanwhile) {
   EXPECT_EQ(use_of(1), 0);
 }
 
+// As an earlier version wrote it, of accounts only.
+TEST_F(PolicyKeeping, UseOfNobodyIsThatOfTheUserOfTheAccountsName) {
+  record::PolicyKept kept;
+  kept.at_ms = 1'700'000'000'000;
+  kept.usage = {{config().policy.accounts[0].name, "", {7, 0, 0, 0}}};
+  RecoveredState state;
+  state.policy = kept;
+  PolicedSupervisor again{config()};
+  again.handle(supervisor_event::StateRecovered{state, kept.at_ms});
+  const Result<Value> shares = again.ask("shares");
+  ASSERT_TRUE(shares.has_value());
+  EXPECT_NEAR(*(*shares->list())[0]["usage_slot_s"].number(), 7, 1e-9);
+  EXPECT_EQ(shares->list()->size(), config().policy.accounts.size()) << "nobody stands beside it";
+}
+
 TEST_F(PolicyKeeping, AQuotaHoldsUntilTheConfigurationIsReadAgain) {
   order("set", {"quota", "a", "3"});
   for (int life = 0; life < 3; ++life) {

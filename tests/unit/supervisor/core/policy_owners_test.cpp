@@ -91,6 +91,18 @@ TEST(PolicyOwners, WhatAnAccountWithPartsIsChargedItselfCountsBesideThem) {
   }
 }
 
+// Found by a review: who came late was charged to the others, and looked as if he had used nothing.
+TEST(PolicyOwners, WhoIsCountedWithOthersIsOneOfThem) {
+  PolicyConfig config;
+  config.accounts = {{.name = "lab"}};
+  const AccountTree tree = account_tree(config, used({{{"lab", "ann"}, 1}, {{"lab", kUsersTogether}, 9}}),
+                                        {{"lab", "ann"}, {"lab", "late"}, {"lab", "later"}});
+  ASSERT_EQ(tree.accounts.size(), 4U);
+  EXPECT_EQ(tree.charged.at({"lab", "late"}), tree.charged.at({"lab", kUsersTogether}));
+  EXPECT_EQ(tree.charged.at({"lab", "later"}), tree.charged.at({"lab", kUsersTogether}));
+  EXPECT_NE(tree.charged.at({"lab", "ann"}), tree.charged.at({"lab", "late"}));
+}
+
 // Spec: policy-flux 5.1, 8: factors are of a user in an account.
 TEST(PolicyOwners, UsersOfOneAccountEachHaveAShareOfIt) {
   PolicyConfig config;

@@ -83,7 +83,7 @@ TEST(Usage, UsersBeyondTheMostAreCountedTogether) {
   table.charge({"lab", "one more"}, {1, 0, 0, 0});
   table.charge({"lab", "and another"}, {2, 0, 0, 0});
   EXPECT_EQ(table.tallies().size(), kUsersChargedMax + 1);
-  EXPECT_EQ(table.tallies().at({"lab", ""})[0], 3);
+  EXPECT_EQ(table.tallies().at({"lab", kUsersTogether})[0], 3);
 }
 
 }  // namespace

@@ -83,6 +83,15 @@ TEST_F(Consolidated, WhatIsBeingLeftIsForWhomItWasLeft) {
   EXPECT_TRUE(std::any_of(then.starts.begin(), then.starts.end(), [](const Start& each) { return each.member == 3; }));
 }
 
+// Found by a review: it waited for whoever has minutes to leave, beside a band that was idle.
+TEST_F(Consolidated, WhoCouldBeginElsewhereAtOnceDoes) {
+  const std::uint32_t idle = builder_.device_band(2);
+  const Plan plan = pass();
+  const auto large = std::find_if(plan.starts.begin(), plan.starts.end(), [](const Start& each) { return each.member == 3; });
+  ASSERT_NE(large, plan.starts.end());
+  EXPECT_EQ(large->places[0].band, idle);
+}
+
 TEST_F(Consolidated, APromiseOnABandThatIsGoneIsNone) {
   builder_.snapshot.bands[builder_.snapshot.claims[0].places[0].band].state = BandState::Disabled;
   EXPECT_TRUE(pass().reservations.empty());
