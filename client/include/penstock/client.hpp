@@ -42,15 +42,6 @@ struct Failure {
   }
 };
 
-/// A subtask that failed for good.
-struct FailedSubtask {
-  std::uint32_t subtask = 0;
-  std::string name;
-  std::string code;  ///< `LimitExceeded`, outputs larger than the worker's store, ...; empty: none was told.
-  std::string message;
-  std::vector<std::string> attempts;  ///< One line for each.
-};
-
 /// A value, or why there is none.
 template <class T>
 class [[nodiscard]] Expected {
@@ -332,6 +323,7 @@ struct SubtaskFailure {
   std::int32_t exit_code = -1;      ///< -1: none.
   std::int32_t signal = 0;
   std::string name;
+  std::string code;                  ///< `LimitExceeded`: outputs larger than the worker's store, ...; empty: none was told.
   std::string message;
   std::string output_tail;
   std::string detail;                ///< What the runner said for its engine.
@@ -374,22 +366,6 @@ class Job {
     if (client_ != nullptr) penstock_job_counts(client_, number_, &counts);
     return counts;
   }
-  /// All failures so far.
-  std::vector<FailedSubtask> failures() const {
-    std::vector<FailedSubtask> all;
-    const penstock_news* news = penstock_job_failures(client_, number_);
-    for (std::uint32_t i = 0; news != nullptr && i < news->failure_count; ++i) {
-      const penstock_failure& one = news->failures[i];
-      FailedSubtask& failed = all.emplace_back();
-      failed.subtask = one.subtask;
-      failed.name = one.name;
-      failed.code = penstock_failure_code(news, i);
-      failed.message.assign(static_cast<const char*>(one.message.data), one.message.size);
-      failed.attempts.assign(one.history, one.history + one.history_count);
-    }
-    penstock_news_free(news);
-    return all;
-  }
   /// Waits, and tells how far it is each `every`.
   Expected<JobState> watch(std::chrono::nanoseconds every,
                            const std::function<void(const penstock_counts&)>& on_progress) const {
@@ -419,7 +395,8 @@ class Job {
     const penstock_news* news = penstock_job_failures(client_, number_);
     for (std::uint32_t i = 0; news != nullptr && i < news->failure_count; ++i) {
       const penstock_failure& one = news->failures[i];
-      all.push_back({one.subtask, one.failure_class, one.exit_code, one.signal, one.name, text_of(one.message),
+      all.push_back({one.subtask, one.failure_class, one.exit_code, one.signal, one.name,
+                     penstock_failure_code(news, i), text_of(one.message),
                      text_of(one.output_tail), text_of(one.detail), {one.history, one.history + one.history_count}});
     }
     if (news != nullptr) penstock_news_free(news);

@@ -142,12 +142,13 @@ TEST_F(ClientTest, WhatRepeatingDoesNotMendIsToldByItsCodeAfterOneAttempt) {
   const Expected<int> result = job.result(bad);
   ASSERT_FALSE(result);
   EXPECT_EQ(result.failure().code, "InvalidArgument") << result.failure().text();
-  const std::vector<FailedSubtask> failures = job.failures();
-  ASSERT_EQ(failures.size(), 1U);
-  EXPECT_EQ(failures[0].subtask, 0U);
-  EXPECT_EQ(failures[0].code, "InvalidArgument");
-  EXPECT_EQ(failures[0].message, "it never will");
-  EXPECT_EQ(failures[0].attempts.size(), 1U);
+  const Expected<std::vector<SubtaskFailure>> failures = job.failures();
+  ASSERT_TRUE(failures);
+  ASSERT_EQ(failures->size(), 1U);
+  EXPECT_EQ(failures->front().subtask, 0U);
+  EXPECT_EQ(failures->front().code, "InvalidArgument");
+  EXPECT_EQ(failures->front().message, "it never will");
+  EXPECT_EQ(failures->front().history.size(), 1U);
 }
 
 TEST_F(ClientTest, AJobIsSubmittedOnceUnderItsNameAndFoundByIt) {
