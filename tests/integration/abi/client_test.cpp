@@ -142,7 +142,7 @@ TEST_F(ClientTest, WhatRepeatingDoesNotMendIsToldByItsCodeAfterOneAttempt) {
   const Expected<int> result = job.result(bad);
   ASSERT_FALSE(result);
   EXPECT_EQ(result.failure().code, "InvalidArgument") << result.failure().text();
-  const Expected<std::vector<SubtaskFailure>> failures = job.failures();
+  Expected<std::vector<SubtaskFailure>> failures = job.failures();
   ASSERT_TRUE(failures);
   ASSERT_EQ(failures->size(), 1U);
   EXPECT_EQ(failures->front().subtask, 0U);
