@@ -121,6 +121,18 @@ bool QuotaPass::place_all(std::uint32_t workload, const std::vector<std::uint32_
   return true;
 }
 
+bool QuotaPass::all_start(const std::vector<std::uint32_t>& members) const {
+  return std::all_of(members.begin(), members.end(),
+                     [this](std::uint32_t member) { return trial_.state(member) == MemberState::Starting; });
+}
+
+bool QuotaPass::could_start_at_once(std::uint32_t workload, const std::vector<std::uint32_t>& members) {
+  const std::size_t mark = trial_.mark();
+  const bool starts = place_all(workload, members, Trial::When::NowOrLater, {}) && all_start(members);
+  trial_.undo_to(mark);
+  return starts;
+}
+
 void QuotaPass::settle_claims() {
   if (snapshot().claims.empty()) return;
   std::map<std::uint32_t, std::vector<const Claim*>> claims_of;
@@ -137,15 +149,14 @@ void QuotaPass::settle_claims() {
       for (const Place& place : claim->places) allowed[place.band] = true;
     }
     const std::size_t mark = trial_.mark();
-    if (refused(workload, members)) continue;
-    // Who could begin at once elsewhere waits for nobody to leave: it has its turn with all others.
-    const bool anywhere = place_all(workload, members, Trial::When::NowOrLater, {});
-    const bool begins = anywhere && std::all_of(members.begin(), members.end(), [this](std::uint32_t member) {
-                          return trial_.state(member) == MemberState::Starting;
-                        });
-    if (anywhere) trial_.undo_to(mark);
-    if (begins || !place_all(workload, members, Trial::When::NowOrLater, allowed)) continue;
-    if (!order_.all_at_min(workload)) trial_.undo_to(mark);
+    if (refused(workload, members) || !place_all(workload, members, Trial::When::NowOrLater, allowed)) continue;
+    if (!order_.all_at_min(workload)) {
+      trial_.undo_to(mark);
+    } else if (!all_start(members)) {
+      trial_.undo_to(mark);
+      // Who could begin at once waits for nobody to leave: it has its turn with all others.
+      if (!could_start_at_once(workload, members)) place_all(workload, members, Trial::When::NowOrLater, allowed);
+    }
   }
 }
 

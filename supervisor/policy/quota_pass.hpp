@@ -49,6 +49,9 @@ class QuotaPass {
   /// Whom an earlier pass has promised a place has that before anybody else is looked at: others have left it for him,
   /// or moved, or are about to. A promise that does not hold any more, or not for enough of a gang, is none.
   void settle_claims();
+  bool all_start(const std::vector<std::uint32_t>& members) const;
+  /// On whatever bands. Nothing is changed.
+  bool could_start_at_once(std::uint32_t workload, const std::vector<std::uint32_t>& members);
 
   /// Whom the pass tells to leave, and why.
   void note_victim(std::uint32_t member, PreemptionReason reason, std::uint32_t beneficiary);
