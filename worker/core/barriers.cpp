@@ -110,6 +110,7 @@ bool WorkerCore::is_ready_to_begin(const BarrierHere& barrier) const {
   if (!band.execute.is_reserved(barrier.job)) return false;
   if (now_ >= barrier.patient_until) return true;
   if (!band.execute.is_reserved_whole(barrier.job)) return false;
+  PENSTOCK_COVERAGE_MARK("members of a gang are looked at before it is answered for");
   std::int64_t queued = 0;
   std::int64_t unprepared = 0;
   MilliSlots prepared;
@@ -138,8 +139,9 @@ bool WorkerCore::waits_at_barrier(JobSlot slot, const Band& band) const {
 void WorkerCore::answer_barriers() {
   give_back_barriers_left();
   for (BarrierHere& barrier : barriers_) {
+    if (barrier.told) continue;
     const bool held = !barrier.over && is_ready_to_begin(barrier);
-    if (barrier.told || !(held || barrier.over)) continue;
+    if (!held && !barrier.over) continue;
     barrier.told = true;
     out_->add(worker_action::SendBarrierAnswer{
         {jobs_[barrier.job].id, barrier.band, barrier.number, held ? barrier.slots : MilliSlots{}}});

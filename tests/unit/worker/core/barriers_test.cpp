@@ -293,6 +293,18 @@ TEST_F(BarriersOfMore, InputsComeBehindTheBarrierAndAreWaitedFor) {
   worker.ignore();
 }
 
+TEST_F(BarriersOfMore, MembersAreNotLookedAtAnyMoreOnceTheAnswerIsGiven) {
+  const std::string mark = "members of a gang are looked at before it is answered for";
+  entitle(2, 7);
+  EXPECT_EQ(answers(), 1U);
+  const std::uint64_t before = coverage_mark_count(mark);
+  worker.assign({{.subtask = 10}, {.subtask = 11}}, kGang);
+  worker.tick_after(1s);
+  EXPECT_EQ(coverage_mark_count(mark), before) << "each event would cost as many steps as there are members";
+  PENSTOCK_EXPECT_COVERAGE_MARK(mark, entitle(2, 8));
+  worker.ignore();
+}
+
 /// With members that take a part of a slot, or several, and memory. A permit to be prepared is a slot in both cases.
 class BarriersOfUnequalMembers : public ::testing::Test {
  protected:
