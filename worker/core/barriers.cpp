@@ -110,18 +110,23 @@ bool WorkerCore::is_ready_to_begin(const BarrierHere& barrier) const {
   if (!band.execute.is_reserved(barrier.job)) return false;
   if (now_ >= barrier.patient_until) return true;
   if (!band.execute.is_reserved_whole(barrier.job)) return false;
+  PENSTOCK_COVERAGE_MARK("members of a gang are looked at before it is answered for");
+  std::int64_t queued = 0;
   std::int64_t unprepared = 0;
   MilliSlots prepared;
   for (RecordIndex index = jobs_[barrier.job].records; index.valid(); index = records_[index].next_of_job) {
     const SubtaskRecord& record = records_[index];
     if (record.band != barrier.band) continue;
-    if (record.state == SubtaskState::Quota || record.state == SubtaskState::Preparing) return false;
-    unprepared += record.state == SubtaskState::Queued;
+    queued += record.state == SubtaskState::Queued;
+    unprepared += record.state == SubtaskState::Quota || record.state == SubtaskState::Preparing;
     if (record.state == SubtaskState::Ready || record.state == SubtaskState::Running ||
         record.state == SubtaskState::Yielded)
       prepared += record.program->content.request.slots;
   }
-  return unprepared == 0 || prepared >= barrier.slots;
+  if (prepared >= barrier.slots) return true;
+  if (unprepared > 0) return false;
+  // Of those with a part of a slot there are more than permits: the others get theirs from those that begin.
+  return queued == 0 || band.prepare.held_by(barrier.job) >= permits_for(barrier.slots);
 }
 
 bool WorkerCore::waits_at_barrier(JobSlot slot, const Band& band) const {
@@ -134,8 +139,9 @@ bool WorkerCore::waits_at_barrier(JobSlot slot, const Band& band) const {
 void WorkerCore::answer_barriers() {
   give_back_barriers_left();
   for (BarrierHere& barrier : barriers_) {
+    if (barrier.told) continue;
     const bool held = !barrier.over && is_ready_to_begin(barrier);
-    if (barrier.told || !(held || barrier.over)) continue;
+    if (!held && !barrier.over) continue;
     barrier.told = true;
     out_->add(worker_action::SendBarrierAnswer{
         {jobs_[barrier.job].id, barrier.band, barrier.number, held ? barrier.slots : MilliSlots{}}});

@@ -293,6 +293,87 @@ TEST_F(BarriersOfMore, InputsComeBehindTheBarrierAndAreWaitedFor) {
   worker.ignore();
 }
 
+TEST_F(BarriersOfMore, MembersAreNotLookedAtAnyMoreOnceTheAnswerIsGiven) {
+  const std::string mark = "members of a gang are looked at before it is answered for";
+  entitle(2, 7);
+  EXPECT_EQ(answers(), 1U);
+  const std::uint64_t before = coverage_mark_count(mark);
+  worker.assign({{.subtask = 10}, {.subtask = 11}}, kGang);
+  worker.tick_after(1s);
+  EXPECT_EQ(coverage_mark_count(mark), before) << "each event would cost as many steps as there are members";
+  PENSTOCK_EXPECT_COVERAGE_MARK(mark, entitle(2, 8));
+  worker.ignore();
+}
+
+/// With members that take a part of a slot, or several, and memory. A permit to be prepared is a slot in both cases.
+class BarriersOfUnequalMembers : public ::testing::Test {
+ protected:
+  void bring(std::uint32_t members, MilliSlots slots, Bytes memory) {
+    worker.template_at(1).request.slots = slots;
+    worker.template_at(1).request.memory = memory;
+    std::vector<SubtaskSpec> subtasks;
+    for (std::uint32_t i = 0; i < members; ++i) subtasks.push_back({.subtask = 10 + i, .template_index = 1});
+    entitle(0);
+    worker.assign(subtasks, kGang);
+    EXPECT_EQ(worker.started(), List{});
+  }
+  void entitle(std::int64_t slots, std::uint64_t barrier = 0) {
+    Entitlement entitlement{JobId{kGang}, BandIndex{0}, kOneSlot * slots, 0, barrier};
+    if (barrier != 0) entitlement.barrier_max = 10s, entitlement.patience = 4s;
+    worker.receive(EntitlementBatch{++version, {entitlement}});
+  }
+  std::size_t answers() { return worker.take<worker_action::SendBarrierAnswer>().size(); }
+
+  std::uint64_t version = 0;
+  WorkerHarness worker{4, kGiB, {.barrier_margin = 5s}};
+};
+
+// Found by a review: it waited until its patience was over for members that could not be prepared before it began.
+TEST_F(BarriersOfUnequalMembers, PartsOfASlotThatNoPermitIsLeftForAreNotWaitedFor) {
+  bring(8, MilliSlots{250}, kMiB);
+  entitle(2, 7);
+  EXPECT_EQ(answers(), 1U);
+  entitle(2);
+  EXPECT_EQ(worker.started().size(), 8U);
+  worker.ignore();
+}
+
+TEST_F(BarriersOfUnequalMembers, PartsOfASlotThatAPermitIsLeftForAreWaitedFor) {
+  worker.template_at(2).request.memory = kMiB * 600;
+  worker.assign({{.subtask = 0, .template_index = 2}});
+  EXPECT_EQ(worker.started(), List{0});
+  bring(8, MilliSlots{250}, kMiB * 400);
+  entitle(2, 7);
+  EXPECT_EQ(answers(), 0U) << "of two that may be prepared one waits for memory";
+  worker.succeed(0);
+  EXPECT_EQ(answers(), 1U);
+  worker.ignore();
+}
+
+// Found by a review: one that waits for memory kept the others waiting, which are all that can begin.
+TEST_F(BarriersOfUnequalMembers, OfThoseWithSeveralSlotsAsManyAreWaitedForAsBegin) {
+  bring(3, kOneSlot * 2, kMiB * 400);
+  entitle(4, 7);
+  EXPECT_EQ(answers(), 1U);
+  entitle(4);
+  EXPECT_EQ(worker.started(), (List{10, 11}));
+  worker.ignore();
+}
+
+TEST_F(BarriersOfUnequalMembers, OfThoseWithSeveralSlotsNoFewerAreWaitedForThanBegin) {
+  worker.template_at(2).request.memory = kMiB * 600;
+  worker.assign({{.subtask = 0, .template_index = 2}});
+  EXPECT_EQ(worker.started(), List{0});
+  bring(2, kOneSlot * 2, kMiB * 400);
+  entitle(4, 7);
+  EXPECT_EQ(answers(), 0U) << "a slot and memory are another job's";
+  worker.succeed(0);
+  EXPECT_EQ(answers(), 1U);
+  entitle(4);
+  EXPECT_EQ(worker.started(), (List{10, 11}));
+  worker.ignore();
+}
+
 TEST_F(Barriers, MoreThanTheBandHasIsAllThatItHas) {
   entitle(kGang, 9, 7);
   EXPECT_EQ(answers(), Lines{"7: 2 held"});
