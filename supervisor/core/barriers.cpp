@@ -139,7 +139,7 @@ void SupervisorCore::open_if_all_held(Job& job, BandKind kind) {
   barrier.missing = missing;
   if (missing > 0 || given < milli_of_gang(job, kind)) return;
   PENSTOCK_COVERAGE_MARK("a gang begins because all its slots are held");
-  barrier.end(true);
+  barrier.open_as_held();
   ++policy_.barriers_opened;
   for (const WorkerSlot worker : workers) send_entitlements(job, worker);
 }
