@@ -102,8 +102,9 @@ void SupervisorCore::reserve_for(const Job& job, BandSlot band, Entitlement& ent
   const std::int64_t runs = entitlement.slots.value() / std::max<std::int64_t>(share.unit_milli, 1);
   entitlement.gpu = share.beside.gpu * runs;
   entitlement.device_memory = share.beside.device_memory * runs;
-  entitlement.cpu = share.beside.cpu * runs;
-  entitlement.named = share.beside.named;
+  // No plan divides these, so nobody leaves for them: what only some members take is not waited for.
+  entitlement.cpu = share.beside_least.cpu * runs;
+  entitlement.named = share.beside_least.named;
   for (NamedAmount& each : entitlement.named)
     each.amount = std::min(each.amount, INT64_MAX / std::max<std::int64_t>(runs, 1)) * runs;
   entitlement.patience = std::max(share.barrier.patient_until() - now_, Duration{0});
@@ -139,7 +140,7 @@ void SupervisorCore::open_if_all_held(Job& job, BandKind kind) {
   barrier.missing = missing;
   if (missing > 0 || given < milli_of_gang(job, kind)) return;
   PENSTOCK_COVERAGE_MARK("a gang begins because all its slots are held");
-  barrier.end(true);
+  barrier.open_as_held();
   ++policy_.barriers_opened;
   for (const WorkerSlot worker : workers) send_entitlements(job, worker);
 }

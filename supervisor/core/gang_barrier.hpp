@@ -13,7 +13,7 @@ namespace penstock::supervisor {
 struct GangBarrier {
   std::uint64_t number = 0;       ///< What workers answer to; no other barrier of this life has it. 0: it waits at none.
   bool open = false;              ///< The gang has begun,
-  std::uint64_t opened = 0;       ///< because all was held for this one; 0: at none, or what it held was given back.
+  std::uint64_t opened = 0;       ///< because all was held for this one; 0: for another reason, or that was given back.
   Instant since = kNever;         ///< It waits,
   Instant until = kNever;         ///< no longer than this, as workers were told: a reload does not move it;
   std::vector<bool> held;         ///< and these bands, by slot, hold what they were asked for.
@@ -46,8 +46,14 @@ struct GangBarrier {
     missing = 0;
     held.clear();
   }
+  /// All is held. Who says later of this very barrier that it gave its part back takes it from under the gang.
+  void open_as_held() {
+    const std::uint64_t held_for = number;
+    end(true);
+    opened = held_for;
+  }
   void end(bool opens) {
-    opened = opens ? number : 0;
+    opened = 0;
     number = 0;
     open = opens;
     since = until = kNever;

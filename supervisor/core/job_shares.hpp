@@ -78,7 +78,8 @@ struct WaitsFor {
 /// What there is of a job on bands of one kind, as one pass after the other sees it.
 struct KindShare {
   std::uint32_t unit_milli = 0;  ///< Slots of its largest subtask there; 0: it has none for such bands.
-  ResourceVector beside;         ///< The most that its subtasks take beside as many slots.
+  ResourceVector beside;         ///< The most that its subtasks take beside as many slots,
+  ResourceVector beside_least;   ///< and what each of them does, at least.
   Portion portion;               ///< As the last pass saw it; see `portions.cpp`.
   // In thousandths of slots:
   std::uint64_t demand = 0;                          ///< What it could use, for the last pass.

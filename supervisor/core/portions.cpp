@@ -1,6 +1,7 @@
 // SupervisorCore: how much of a band a member of a snapshot stands for. Whoever asks for nothing but slots is counted
 // by whole ones; parts of devices, memory and processors are counted by what one run takes.
 #include <algorithm>
+#include <utility>
 
 #include "supervisor/core/band_kinds.hpp"
 #include "supervisor/core/supervisor_core.hpp"
@@ -33,6 +34,15 @@ void keep_most(ResourceVector& most, const ResourceVector& other) {
     else
       at->amount = std::max(at->amount, each.amount);
   }
+}
+
+void keep_least(ResourceVector& least, const ResourceVector& other) {
+  least.cpu = std::min(least.cpu, other.cpu);
+  least.gpu = std::min(least.gpu, other.gpu);
+  least.memory = std::min(least.memory, other.memory);
+  least.device_memory = std::min(least.device_memory, other.device_memory);
+  for (NamedAmount& each : least.named) each.amount = std::min(each.amount, amount_of(other.named, each.name));
+  std::erase_if(least.named, [](const NamedAmount& each) { return each.amount == 0; });
 }
 
 /// What it takes beside so many slots if each comes with as much; nothing if it takes no slot.
@@ -91,8 +101,16 @@ void SupervisorCore::measure_requests(const std::vector<Template>& templates, Ba
       share.any_stays = share.any_stays || !wanted.retryable;
       share.unit_milli = std::max(share.unit_milli, static_cast<std::uint32_t>(slots));
     }
-  for (const Template& wanted : templates)
-    if (may_take(wanted, kind)) keep_most(share.beside, scaled_to(wanted.request, share.unit_milli));
+  bool any = false;
+  for (const Template& wanted : templates) {
+    if (!may_take(wanted, kind)) continue;
+    const ResourceVector scaled = scaled_to(wanted.request, share.unit_milli);
+    keep_most(share.beside, scaled);
+    if (std::exchange(any, true))
+      keep_least(share.beside_least, scaled);
+    else
+      share.beside_least = scaled;
+  }
 }
 
 /// Thousandths of slots that one run counts for on the device bands where the job may be, as they are now: who takes

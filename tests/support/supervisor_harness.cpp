@@ -121,6 +121,7 @@ Register SupervisorHarness::describe(WorkerId id, const WorkerSpec& spec) {
     band.kind = gpu ? BandKind::Gpu : BandKind::Cpu;
     band.capacity.slots = kOneSlot * spec.slots - spec.less;
     band.capacity.memory = spec.memory;
+    band.capacity.cpu = spec.cpu;
     band.capacity.named = spec.named;
     band.memory_hard_limit = spec.memory * 2;
     if (gpu) band.capacity.gpu = MilliGpu{1000}, band.capacity.device_memory = spec.device_memory;

@@ -23,6 +23,7 @@ struct WorkerSpec {
   std::uint32_t gpus = 0;  ///< Bands of one device each.
   Bytes memory = kGiB;
   Bytes device_memory{};
+  MilliCpu cpu{};  ///< Of each band.
   std::vector<std::string> operators;
   std::vector<NamedAmount> named;
   bool shared_storage = false;

@@ -358,6 +358,55 @@ TEST_F(Barriers, NamedAmountsAreAskedForWithTheSlotsAndWaitedForHalfOfTheTime) {
   EXPECT_GE(asked, 2U);
 }
 
+// Found by a review: a setup step with all the licences was reserved for each member of the gang.
+TEST_F(Barriers, BesideSlotsAndDevicesOnlyWhatAllMembersTakeIsAskedFor) {
+  for (int i = 0; i < 2; ++i)
+    supervisor.join({.slots = 2, .cpu = MilliCpu{8000}, .named = {{"licence", 9}, {"port", 9}}, .barriers = true});
+  JobSpec spec;
+  spec.name = "gang";
+  spec.policy.gang = 4;
+  GraphBuilder builder;
+  builder.sources(40).add({}, 1);
+  builder.template_at(0).request.named = {{"port", 3}};
+  builder.template_at(0).request.cpu = MilliCpu{500};
+  builder.template_at(1).request.named = {{"licence", 1}, {"port", 2}};
+  builder.template_at(1).request.cpu = MilliCpu{1000};
+  supervisor.submit(builder.build(), spec);
+  supervisor.settle();
+  std::size_t asked = 0;
+  for (const auto& [worker, batch] : supervisor.take<EntitlementBatch>())
+    for (const Entitlement& each : batch.entitlements) {
+      if (each.barrier == 0) continue;
+      ++asked;
+      EXPECT_EQ(each.named, (std::vector<NamedAmount>{{"port", 4}}));
+      EXPECT_EQ(each.cpu, MilliCpu{1000});
+    }
+  EXPECT_GE(asked, 2U);
+}
+
+// Found by a review: the second worker's word was taken for one about slots on which the gang had been let begin.
+TEST_F(Barriers, AGangThatGoesOnWithWhatItRunsIsNotCutByWhoGivesBackLate) {
+  supervisor.join({.slots = 2, .barriers = true});
+  supervisor.join({.slots = 2, .barriers = true});
+  supervisor.join({.slots = 2});  // Of an older version: it begins at once.
+  JobSpec spec;
+  spec.name = "gang";
+  spec.policy.gang = 6;
+  spec.policy.preemptible = Preemptible::No;
+  supervisor.submit(GraphBuilder{}.sources(60).build(), spec);
+  supervisor.settle();
+  EXPECT_EQ(told(), (Lines{"w1 holds 2 at 1", "w2 holds 2 at 1", "w3 holds 2 at 1"}));
+  supervisor.say(3, 40, Outcome::Started);
+  supervisor.say(3, 41, Outcome::Started);
+  answer(1, 1, 0);
+  EXPECT_EQ(told(), (Lines{"w1 has 0", "w2 has 0"}));
+  supervisor.settle(2);
+  EXPECT_EQ(told(), (Lines{"w1 has 2", "w2 has 2"})) << "it has begun";
+  answer(2, 1, 0);
+  EXPECT_EQ(told(), Lines{}) << "that is over";
+  EXPECT_EQ((*supervisor.ask("pools")->list())[0]["barriers_given_up"], Value{1});
+}
+
 TEST_F(Barriers, AJobThatIsNoGangWaitsAtNone) {
   supervisor.join({.slots = 2, .barriers = true});
   JobSpec spec;
