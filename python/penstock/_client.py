@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 
 Path = Union[str, os.PathLike[str]]
 Workers = Union[str, Iterable[str], None]  # The name of one.
-FLUSH_AFTER_S = 0.0005  # Calls that are submitted within this time of each other travel together.
-BATCH_MAX = 2000        # And at most so many.
+FLUSH_AFTER_S, BATCH_MAX = 0.0005, 2000  # Calls that are submitted within this time travel together, at most so many.
 RUNNER_OPTIONS = ("files", "environment", "python", "working_directory")
 POLL_NS = 200_000_000   # How often a wait looks whether somebody has pressed Ctrl-C.
 

@@ -1,6 +1,4 @@
 // SupervisorCore: what of policy outlives this life: use that was charged, and what was set of projects.
-#include <cmath>
-
 #include "supervisor/core/supervisor_core.hpp"
 
 namespace penstock::supervisor {
@@ -11,12 +9,6 @@ namespace {
 constexpr Duration kUsageKeptEvery = std::chrono::seconds{10};
 
 }  // namespace
-
-double SupervisorCore::left_after(Duration duration) const {
-  const double halves =
-      std::chrono::duration<double>(duration) / std::chrono::duration<double>(policy_.config.usage_half_life);
-  return std::exp2(-halves);
-}
 
 /// Use changes all the time: what has been written is renewed now and then, and when the last job ends.
 void SupervisorCore::keep_usage() {
@@ -44,7 +36,7 @@ void SupervisorCore::recover_policy(const record::PolicyKept& kept) {
   for (const record::PolicyKept::Usage& usage : kept.usage)
     if (find_account(policy_.config, usage.account) >= 0)
       policy_.usage.charge({usage.account, usage.user.empty() ? usage.account : usage.user}, usage.used);
-  policy_.usage.fade(left_after(std::max(passed, Duration{0})));
+  policy_.usage.fade(left_after(std::max(passed, Duration{0}), policy_.config.usage_half_life));
   for (const record::PolicyKept::Setting& each : kept.settings)
     if (const Result<void> changed = change_project(each.project, each.what, each.amount); !changed)
       out_->add(supervisor_action::Alert{changed.error()});

@@ -434,7 +434,7 @@ void SupervisorCore::show_bound_members(const KindShare& share, std::uint64_t mi
 /// Each pass, by what has run since the last one, whether it has ended or not. Spec: policy-flux 6.
 void SupervisorCore::charge_accounts() {
   const Duration passed = now_ - policy_.decayed;
-  const double left = left_after(passed);
+  const double left = left_after(passed, policy_.config.usage_half_life);
   policy_.usage.fade(left);
   policy_.decayed = now_;
   for (const JobId id : active_) {

@@ -504,7 +504,6 @@ class SupervisorCore {
   void note_pool_moves(const std::vector<std::pair<std::string, std::string>>& before);
 
   // What of it outlives this life: policy_keeping.cpp.
-  double left_after(Duration duration) const;
   void keep_usage();
   void keep_policy();
   void recover_policy(const record::PolicyKept& kept);

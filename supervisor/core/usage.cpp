@@ -1,6 +1,7 @@
 #include "supervisor/core/usage.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 
 namespace penstock::supervisor {
@@ -58,6 +59,10 @@ void UsageTable::fade(double left) {
 
 void UsageTable::keep_accounts(const PolicyConfig& config) {
   std::erase_if(tallies_, [&](const auto& each) { return find_account(config, each.first.first) < 0; });
+}
+
+double left_after(Duration passed, Duration half_life) {
+  return std::exp2(-(std::chrono::duration<double>(passed) / std::chrono::duration<double>(half_life)));
 }
 
 double billed(const UsedSeconds& used, const UsageConfig& weights) {

@@ -62,6 +62,9 @@ class UsageTable {
 inline constexpr std::size_t kUsersChargedMax = 10'000;
 inline constexpr const char* kUsersTogether = "(others)";
 
+/// What is left of 1 after that.
+double left_after(Duration passed, Duration half_life);
+
 /// What all of it counts together. Cost: O(1).
 double billed(const UsedSeconds& used, const UsageConfig& weights);
 

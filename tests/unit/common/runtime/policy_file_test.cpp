@@ -178,8 +178,7 @@ waiting_jobs_max = 3
   EXPECT_EQ(policy.queues[0].priority, 7);
   EXPECT_EQ(policy.queues[0].limits.gpu_slots_max, 1);
   EXPECT_EQ(policy.queues[0].time_limit, std::chrono::seconds{90});
-  EXPECT_EQ(policy.users[0].limits.active_jobs_max, 9);
-  EXPECT_EQ(policy.users[0].limits.waiting_jobs_max, 3);
+  EXPECT_EQ(policy.users[0].limits, (JobLimits{.active_jobs_max = 9, .waiting_jobs_max = 3}));
   const Result<FileConfig> again = parse_config(print_config(*read), "printed");
   ASSERT_TRUE(again.has_value()) << to_string(again.error());
   EXPECT_EQ(again->supervisor.policy, policy);
