@@ -1,7 +1,8 @@
 #include "supervisor/core/usage.hpp"
 
 #include <algorithm>
-#include <cmath>
+
+#include "supervisor/policy/sharing/usage_decay.hpp"
 
 
 namespace penstock::supervisor {
@@ -62,7 +63,8 @@ void UsageTable::keep_accounts(const PolicyConfig& config) {
 }
 
 double left_after(Duration passed, Duration half_life) {
-  return std::exp2(-(std::chrono::duration<double>(passed) / std::chrono::duration<double>(half_life)));
+  const auto seconds = [](Duration duration) { return std::chrono::duration<double>(duration).count(); };
+  return policy::decay_factor(seconds(passed), seconds(half_life));
 }
 
 double billed(const UsedSeconds& used, const UsageConfig& weights) {

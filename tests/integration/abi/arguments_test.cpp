@@ -8,6 +8,7 @@
 #include <string>
 
 #include "client/include/penstock/client.hpp"
+#include "tests/integration/abi/one_literal.hpp"
 
 namespace penstock::engine {
 namespace {
@@ -81,24 +82,12 @@ TEST(Arguments, AListThatIsNotThereIsRefused) {
 
 // The sum of both went round and was small.
 TEST(Arguments, PayloadsThatEndBeyondAllNumbersAreRefused) {
-  penstock_graph* graph = penstock_graph_new();
-  penstock_template content{};
-  content.size = sizeof content;
-  content.program = "literal";
-  ASSERT_EQ(penstock_graph_add_template(graph, &content), 0);
-  const std::array<std::uint32_t, 1> templates{0};
-  std::array<std::uint64_t, 2> offsets{0, 4};
-  penstock_subtasks columns{};
-  columns.size = sizeof columns;
-  columns.count = 1;
-  columns.templates = templates.data();
-  columns.payload_offsets = offsets.data();
-  columns.payloads = "data";
-  ASSERT_EQ(penstock_graph_add_subtasks(graph, &columns), 0);
-  offsets[1] = UINT64_MAX - 1;
-  EXPECT_LT(penstock_graph_add_subtasks(graph, &columns), 0);
+  OneLiteral one;
+  ASSERT_EQ(one.add(), 0);
+  one.offsets[1] = UINT64_MAX - 1;
+  EXPECT_LT(one.add(), 0);
   EXPECT_STREQ(last_code(), "LimitExceeded");
-  penstock_graph_free(graph);
+  penstock_graph_free(one.graph);
 }
 
 TEST(Arguments, AClusterWithLessThanNoMemoryIsRefused) {

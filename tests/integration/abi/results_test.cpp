@@ -1,10 +1,10 @@
 // Results by penstock.h: what is there, what is empty, and what is not there.
 #include <gtest/gtest.h>
 
-#include <array>
 #include <string>
 
 #include "client/include/penstock/client.hpp"
+#include "tests/integration/abi/one_literal.hpp"
 
 namespace penstock::engine {
 namespace {
@@ -61,24 +61,12 @@ TEST_F(ResultsTest, WhatWasNotToBeKeptIsNotEmpty) {
 }
 
 TEST_F(ResultsTest, NothingIsThereOfAJobThatKeepsNothing) {
-  penstock_graph* graph = penstock_graph_new();
-  penstock_template content{};
-  content.size = sizeof content;
-  content.program = "literal";
-  ASSERT_EQ(penstock_graph_add_template(graph, &content), 0);
-  const std::array<std::uint32_t, 1> templates{0};
-  const std::array<std::uint64_t, 2> offsets{0, 4};
-  penstock_subtasks columns{};
-  columns.size = sizeof columns;
-  columns.count = 1;
-  columns.templates = templates.data();
-  columns.payload_offsets = offsets.data();
-  columns.payloads = "data";
-  ASSERT_EQ(penstock_graph_add_subtasks(graph, &columns), 0);
+  OneLiteral one;
+  ASSERT_EQ(one.add(), 0);
   penstock_job_options options{};
   options.size = sizeof options;
   options.keep_nothing = 1;
-  const std::int64_t job = penstock_submit(client.native(), graph, &options);
+  const std::int64_t job = penstock_submit(client.native(), one.graph, &options);
   ASSERT_EQ(penstock_wait(client.native(), job, -1), PENSTOCK_SUCCEEDED);
   EXPECT_EQ(penstock_fetch(client.native(), job, nullptr, 1, 0), nullptr);
   EXPECT_STREQ(penstock_last_error().name, "NotFound");

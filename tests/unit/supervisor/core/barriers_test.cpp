@@ -19,12 +19,21 @@ class Barriers : public ::testing::Test {
     config.policy.gang_barrier = 2s;
     return config;
   }
-  void submit_gang() {
+  void submit_gang(Graph graph = GraphBuilder{}.sources(40).build()) {
     JobSpec spec;
     spec.name = "gang";
     spec.policy.gang = 4;
-    supervisor.submit(GraphBuilder{}.sources(40).build(), spec);
+    supervisor.submit(std::move(graph), spec);
     supervisor.settle();
+  }
+  /// What workers are to reserve for one of that graph.
+  std::vector<Entitlement> asked_for_gang(Graph graph) {
+    submit_gang(std::move(graph));
+    std::vector<Entitlement> asked;
+    for (const auto& [worker, batch] : supervisor.take<EntitlementBatch>())
+      std::copy_if(batch.entitlements.begin(), batch.entitlements.end(), std::back_inserter(asked),
+                   [](const Entitlement& each) { return each.barrier != 0; });
+    return asked;
   }
   void answer(std::uint32_t worker, std::uint64_t barrier, std::int64_t slots = 2) {
     supervisor.worker_says(worker, BarrierAnswer{JobId{1}, BandIndex{0}, barrier, kOneSlot * slots});
@@ -338,50 +347,34 @@ TEST_F(BarriersOfWhatRuns, AGangThatRunsAsAWholeWaitsAtNone) {
 
 TEST_F(Barriers, NamedAmountsAreAskedForWithTheSlotsAndWaitedForHalfOfTheTime) {
   for (int i = 0; i < 2; ++i) supervisor.join({.slots = 2, .named = {{"licence", 9}}, .barriers = true});
-  JobSpec spec;
-  spec.name = "gang";
-  spec.policy.gang = 4;
   GraphBuilder builder;
   builder.sources(40);
   builder.template_at(0).request.named = {{"licence", 2}};
-  supervisor.submit(builder.build(), spec);
-  supervisor.settle();
-  std::size_t asked = 0;
-  for (const auto& [worker, batch] : supervisor.take<EntitlementBatch>())
-    for (const Entitlement& each : batch.entitlements) {
-      if (each.barrier == 0) continue;
-      ++asked;
-      EXPECT_EQ(each.named, (std::vector<NamedAmount>{{"licence", 4}}));
-      EXPECT_GT(each.patience, Duration{0});
-      EXPECT_LE(each.patience, 1s);
-    }
-  EXPECT_GE(asked, 2U);
+  const std::vector<Entitlement> asked = asked_for_gang(builder.build());
+  for (const Entitlement& each : asked) {
+    EXPECT_EQ(each.named, (std::vector<NamedAmount>{{"licence", 4}}));
+    EXPECT_GT(each.patience, Duration{0});
+    EXPECT_LE(each.patience, 1s);
+  }
+  EXPECT_GE(asked.size(), 2U);
 }
 
 // Found by a review: a setup step with all the licences was reserved for each member of the gang.
 TEST_F(Barriers, BesideSlotsAndDevicesOnlyWhatAllMembersTakeIsAskedFor) {
   for (int i = 0; i < 2; ++i)
     supervisor.join({.slots = 2, .cpu = MilliCpu{8000}, .named = {{"licence", 9}, {"port", 9}}, .barriers = true});
-  JobSpec spec;
-  spec.name = "gang";
-  spec.policy.gang = 4;
   GraphBuilder builder;
   builder.sources(40).add({}, 1);
   builder.template_at(0).request.named = {{"port", 3}};
   builder.template_at(0).request.cpu = MilliCpu{500};
   builder.template_at(1).request.named = {{"licence", 1}, {"port", 2}};
   builder.template_at(1).request.cpu = MilliCpu{1000};
-  supervisor.submit(builder.build(), spec);
-  supervisor.settle();
-  std::size_t asked = 0;
-  for (const auto& [worker, batch] : supervisor.take<EntitlementBatch>())
-    for (const Entitlement& each : batch.entitlements) {
-      if (each.barrier == 0) continue;
-      ++asked;
-      EXPECT_EQ(each.named, (std::vector<NamedAmount>{{"port", 4}}));
-      EXPECT_EQ(each.cpu, MilliCpu{1000});
-    }
-  EXPECT_GE(asked, 2U);
+  const std::vector<Entitlement> asked = asked_for_gang(builder.build());
+  for (const Entitlement& each : asked) {
+    EXPECT_EQ(each.named, (std::vector<NamedAmount>{{"port", 4}}));
+    EXPECT_EQ(each.cpu, MilliCpu{1000});
+  }
+  EXPECT_GE(asked.size(), 2U);
 }
 
 // Found by a review: the second worker's word was taken for one about slots on which the gang had been let begin.

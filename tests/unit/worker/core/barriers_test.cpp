@@ -194,13 +194,10 @@ TEST(BarrierWithoutRoom, AJobThatIsForgottenBeforeItBeginsLeavesNothingToTheNext
   worker.ignore();
 }
 
-/// With members that want memory, or what the slots do not come with.
-class BarriersOfMore : public ::testing::Test {
+/// Whose members want more than their slots: the worker has patience for what comes late.
+class BarriersWithPatience : public ::testing::Test {
  protected:
-  void SetUp() override {
-    worker.template_at(1).request.memory = kMiB * 600;
-    worker.template_at(2).request.memory = kMiB * 300;
-  }
+  explicit BarriersWithPatience(std::uint32_t slots) : worker{slots, kGiB, {.barrier_margin = 5s}} {}
   void entitle(std::int64_t slots, std::uint64_t barrier = 0) {
     Entitlement entitlement{JobId{kGang}, BandIndex{0}, kOneSlot * slots, 0, barrier};
     if (barrier != 0) entitlement.barrier_max = 10s, entitlement.patience = 4s;
@@ -209,7 +206,17 @@ class BarriersOfMore : public ::testing::Test {
   std::size_t answers() { return worker.take<worker_action::SendBarrierAnswer>().size(); }
 
   std::uint64_t version = 0;
-  WorkerHarness worker{2, kGiB, {.barrier_margin = 5s}};
+  WorkerHarness worker;
+};
+
+/// With members that want memory, or what the slots do not come with.
+class BarriersOfMore : public BarriersWithPatience {
+ protected:
+  BarriersOfMore() : BarriersWithPatience{2} {}
+  void SetUp() override {
+    worker.template_at(1).request.memory = kMiB * 600;
+    worker.template_at(2).request.memory = kMiB * 300;
+  }
 };
 
 TEST_F(BarriersOfMore, MembersGetTheirMemoryBehindTheBarrierAndBeginTogether) {
@@ -306,8 +313,9 @@ TEST_F(BarriersOfMore, MembersAreNotLookedAtAnyMoreOnceTheAnswerIsGiven) {
 }
 
 /// With members that take a part of a slot, or several, and memory. A permit to be prepared is a slot in both cases.
-class BarriersOfUnequalMembers : public ::testing::Test {
+class BarriersOfUnequalMembers : public BarriersWithPatience {
  protected:
+  BarriersOfUnequalMembers() : BarriersWithPatience{4} {}
   void bring(std::uint32_t members, MilliSlots slots, Bytes memory) {
     worker.template_at(1).request.slots = slots;
     worker.template_at(1).request.memory = memory;
@@ -317,15 +325,6 @@ class BarriersOfUnequalMembers : public ::testing::Test {
     worker.assign(subtasks, kGang);
     EXPECT_EQ(worker.started(), List{});
   }
-  void entitle(std::int64_t slots, std::uint64_t barrier = 0) {
-    Entitlement entitlement{JobId{kGang}, BandIndex{0}, kOneSlot * slots, 0, barrier};
-    if (barrier != 0) entitlement.barrier_max = 10s, entitlement.patience = 4s;
-    worker.receive(EntitlementBatch{++version, {entitlement}});
-  }
-  std::size_t answers() { return worker.take<worker_action::SendBarrierAnswer>().size(); }
-
-  std::uint64_t version = 0;
-  WorkerHarness worker{4, kGiB, {.barrier_margin = 5s}};
 };
 
 // Found by a review: it waited until its patience was over for members that could not be prepared before it began.
