@@ -66,10 +66,14 @@ TEST_F(PolicyKeeping, UseOfNobodyIsThatOfTheUserOfTheAccountsName) {
   state.policy = kept;
   PolicedSupervisor again{config()};
   again.handle(supervisor_event::StateRecovered{state, kept.at_ms});
+  JobSpec spec;
+  spec.owner = config().policy.accounts[0].name;
+  again.submit(GraphBuilder{}.sources(2).build(), spec);
   const Result<Value> shares = again.ask("shares");
   ASSERT_TRUE(shares.has_value());
   EXPECT_NEAR(*(*shares->list())[0]["usage_slot_s"].number(), 7, 1e-9);
-  EXPECT_EQ(shares->list()->size(), config().policy.accounts.size()) << "nobody stands beside it";
+  EXPECT_EQ(shares->list()->size(), config().policy.accounts.size()) << "nobody stands beside him";
+  again.ignore();
 }
 
 TEST_F(PolicyKeeping, AQuotaHoldsUntilTheConfigurationIsReadAgain) {
