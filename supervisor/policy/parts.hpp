@@ -80,7 +80,7 @@ struct Parts {
   Duration preempt_min_runtime{};
   Duration reclaim_min_runtime{};
   bool reclaim_by_common_ancestor = true;  ///< Whose minimum runtime protects from reclaim: see `min_runtime.hpp`.
-  bool own_rules = true;                   ///< Also those that no page has, which keep jobs from going round.
+  bool own_rules = true;                   ///< Also those that no page has: see docs/policy.md, marked with *.
   double usage_strength = 1;               ///< How much past use of a resource weighs in its division.
   MultifactorOptions multifactor;
 

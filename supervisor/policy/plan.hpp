@@ -39,7 +39,7 @@ enum class PreemptionReason : std::uint8_t {
   AboveShare,     ///< Its workload holds more than its fair share.
   Priority,       ///< A more important workload needs the place.
   Reclaim,        ///< Another project is below what it is entitled to.
-  Consolidation,  ///< It gets another place, so that a larger one fits.
+  Consolidation,  ///< It gets another place, so that somebody else fits.
   StaleGang,      ///< Its gang has been below its minimum for too long.
   BandDisabled,   ///< Its band takes nobody any more.
 };
