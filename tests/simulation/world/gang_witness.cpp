@@ -1,11 +1,13 @@
 #include "tests/simulation/world/gang_witness.hpp"
 
+#include <algorithm>
+
 #include "supervisor/policy/snapshot.hpp"
 #include "tests/simulation/world/limit_witness.hpp"
 
 namespace penstock::simulation {
 
-void GangWitness::pass_begins(Instant now, Duration wait, const std::vector<GangView>& gangs,
+void GangWitness::pass_begins(Instant now, Duration wait, Duration grace, const std::vector<GangView>& gangs,
                               const std::map<JobId, std::vector<policy::Place>>& promised) {
   began_ = now;
   wait_ = wait;
@@ -27,7 +29,7 @@ void GangWitness::pass_begins(Instant now, Duration wait, const std::vector<Gang
     const auto known = promises_.find(job);
     const bool same = known != promises_.end() && known->second.places == places;
     promises[job] = {places, same ? known->second.since : now};
-    if (now >= later(promises[job].since, wait) && now > promises[job].since)
+    if (now >= later(promises[job].since, std::max(wait, grace)) && now > promises[job].since)
       broken_promise_ = to_string(job) + " is a gang, and its places stay promised for longer than gangs wait";
   }
   promises_ = std::move(promises);

@@ -31,8 +31,9 @@ inline constexpr Duration kRunsLast = std::chrono::seconds{20};
 
 class GangWitness {
  public:
-  /// What a pass finds, and what of places it is shown as promised and not taken yet.
-  void pass_begins(Instant now, Duration wait, const std::vector<GangView>& gangs,
+  /// What a pass finds, and what of places it is shown as promised and not taken yet. `grace`: the most that anybody
+  /// has who leaves such a place.
+  void pass_begins(Instant now, Duration wait, Duration grace, const std::vector<GangView>& gangs,
                    const std::map<JobId, std::vector<policy::Place>>& promised);
   /// What its plan has made of them; `workers_lost` since it began. The first breach; empty: none.
   std::string plan_applied(const std::vector<GangView>& gangs, bool workers_lost) const;

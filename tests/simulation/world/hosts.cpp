@@ -239,8 +239,10 @@ void SupervisorHost::witness_barrier(WorkerId id, const Entitlement& entitlement
   const std::uint64_t barrier = barriers_.told(id, entitlement);
   const Job* job = barrier == 0 ? nullptr : core_->find_job(entitlement.job);
   if (job == nullptr || job->shares == nullptr || job->spec.policy.gang == 0) return;
-  if (const WorkerHost* host = world_.find_worker(id); host != nullptr && host->up())
+  if (const WorkerHost* host = world_.find_worker(id); host != nullptr && host->up()) {
+    if (gave_up_but_runs(*job, host->kind_of(entitlement.band), barrier)) return;
     witness_whole(*job, host->kind_of(entitlement.band), barriers_.asked_for(entitlement.job, barrier));
+  }
   for (const BarrierWitness::Place& place : barriers_.places_of(entitlement.job, barrier)) {
     const WorkerHost* host = world_.find_worker(place.worker);
     if (host == nullptr || !host->up() || !host->knows_barriers()) continue;
@@ -257,6 +259,16 @@ void SupervisorHost::check_give_back(const WorkerHost& host, const BarrierAnswer
   const bool counted_on = up_ && host.supervisor() == incarnation() && core_->workers().find(host.id()).valid();
   if (counted_on && barriers_.has_begun_on({host.id(), answer.band}, answer))
     world_.oracle().breach(host.name() + " gives back what the gang of " + to_string(answer.job) + " was let begin on");
+}
+
+/// Where older workers have begun on a gang it keeps what runs when its barrier is given up: that is no beginning.
+bool SupervisorHost::gave_up_but_runs(const supervisor::Job& job, BandKind kind, std::uint64_t barrier) const {
+  if (job.shares->kinds[static_cast<std::size_t>(kind)].barrier.opened == barrier) return false;
+  const supervisor::WorkerTable& workers = core_->workers();
+  for (std::uint32_t i = 0; i < workers.band_slots(); ++i)
+    if (const supervisor::BandSlot band{i}; workers[band].alive && workers[band].kind == kind)
+      if (job.shares->of(band).started > 0) return true;
+  return false;
 }
 
 /// What workers were asked to hold of a gang that begins, and what older ones have begun on, which are asked for nothing,
@@ -451,12 +463,22 @@ std::set<BandId> SupervisorHost::living_bands() const {
   return bands;
 }
 
+/// The most that any job has which may have to leave for another.
+Duration SupervisorHost::longest_grace() const {
+  Duration longest = core_->policy().config.grace;
+  for (const JobId id : world_.client().jobs())
+    if (const Job* job = core_->find_job(id); job != nullptr)
+      longest = std::max(longest, std::min(job->spec.policy.grace, core_->policy().config.grace_max));
+  return longest;
+}
+
 void SupervisorHost::witness_pass(const policy::Snapshot& snapshot) {
   const std::vector<JobId>& jobs = world_.client().jobs();
   limits_.pass_begins(limited_jobs(*core_, jobs));
   const std::vector<GangView> gangs = gangs_of(*core_, jobs);
   bands_before_ = living_bands();
-  gangs_.pass_begins(world_.now(), core_->policy().config.gang_wait, gangs, promised_to_gangs(snapshot, gangs));
+  const PolicyConfig& config = core_->policy().config;
+  gangs_.pass_begins(world_.now(), config.gang_wait, longest_grace(), gangs, promised_to_gangs(snapshot, gangs));
   if (!gangs_.broken_promise().empty()) world_.oracle().breach(gangs_.broken_promise());
 }
 

@@ -75,6 +75,7 @@ class SupervisorHost {
   void check_plan() const;
   void check_one_pool() const;
   bool applies(const supervisor::supervisor_event::PassEnded& ended) const;
+  Duration longest_grace() const;
   void witness_pass(const policy::Snapshot& snapshot);
   std::set<BandId> living_bands() const;
   void check_limits_and_gangs() const;
@@ -85,6 +86,7 @@ class SupervisorHost {
   void witness_place(WorkerId id, JobId number) const;
   void witness_grace(const CancelBatch& order) const;
   void witness_barrier(WorkerId id, const Entitlement& entitlement);
+  bool gave_up_but_runs(const supervisor::Job& job, BandKind kind, std::uint64_t barrier) const;
   void witness_whole(const supervisor::Job& job, BandKind kind, MilliSlots asked) const;
   void witness_begin(WorkerId id, const Entitlement& entitlement);
   void plan_tick();
