@@ -1,5 +1,7 @@
 #include "cli/png_plot.hpp"
 
+#include <png.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -111,75 +113,22 @@ class PngCanvas : public PlotCanvas {
   std::vector<std::uint8_t> pixels_;
 };
 
-void add_number(std::string& into, std::uint32_t number) {
-  for (int shift = 24; shift >= 0; shift -= 8) into += static_cast<char>(number >> shift & 0xff);
-}
-
-std::uint32_t crc32(std::string_view bytes) {
-  std::uint32_t crc = ~0U;
-  for (const char byte : bytes) {
-    crc ^= static_cast<unsigned char>(byte);
-    for (int bit = 0; bit < 8; ++bit) crc = (crc & 1) != 0 ? crc >> 1 ^ 0xedb88320U : crc >> 1;
-  }
-  return ~crc;
-}
-
-void add_chunk(std::string& png, std::string_view kind, std::string_view content) {
-  add_number(png, static_cast<std::uint32_t>(content.size()));
-  std::string named{kind};
-  named += content;
-  png += named;
-  add_number(png, crc32(named));
-}
-
-/// The stream that PNG asks for, of blocks that are not compressed: a picture is a few hundred kilobytes, and no
-/// library is needed for it.
-std::string stored(std::string_view bytes) {
-  constexpr std::size_t kBlockMax = 65'535;
-  std::string stream = "\x78\x01";
-  for (std::size_t begin = 0; begin < bytes.size(); begin += kBlockMax) {
-    const std::string_view block = bytes.substr(begin, kBlockMax);
-    stream += begin + block.size() == bytes.size() ? '\1' : '\0';
-    for (const std::size_t size : {block.size(), ~block.size()}) {
-      stream += static_cast<char>(size & 0xff);
-      stream += static_cast<char>(size >> 8 & 0xff);
-    }
-    stream += block;
-  }
-  std::uint32_t low = 1;
-  std::uint32_t high = 0;
-  for (const char byte : bytes) {
-    low = (low + static_cast<unsigned char>(byte)) % 65'521;
-    high = (high + low) % 65'521;
-  }
-  add_number(stream, high << 16 | low);
-  return stream;
-}
-
 std::string PngCanvas::encoded() const {
-  std::string header;
-  add_number(header, kWidth);
-  add_number(header, kHeight);
-  header += std::string_view{"\x04\x03\x00\x00\x00", 5};  // Four bits for each pixel, of a list of colours.
-  std::string colours;
-  for (const std::string& colour : colours_)
-    add_number(colours, static_cast<std::uint32_t>(std::strtoul(colour.c_str() + 1, nullptr, 16)));
-  // Of each number the three lower bytes.
-  std::string list;
-  for (std::size_t i = 0; i < colours.size(); i += 4) list += colours.substr(i + 1, 3);
-  std::string rows;
-  for (int y = 0; y < kHeight; ++y) {
-    rows += '\0';  // As it is: no filter.
-    for (int x = 0; x < kWidth; x += 2) {
-      const std::size_t at = static_cast<std::size_t>(y) * kWidth + x;
-      rows += static_cast<char>(pixels_[at] << 4 | pixels_[at + 1]);
-    }
+  png_image image{};
+  image.version = PNG_IMAGE_VERSION;
+  image.width = kWidth;
+  image.height = kHeight;
+  image.format = PNG_FORMAT_RGB_COLORMAP;
+  image.colormap_entries = static_cast<png_uint_32>(colours_.size());
+  std::vector<png_byte> colours;
+  for (const std::string& colour : colours_) {
+    const auto rgb = static_cast<std::uint32_t>(std::strtoul(colour.c_str() + 1, nullptr, 16));
+    for (const int shift : {16, 8, 0}) colours.push_back(static_cast<png_byte>(rgb >> shift & 0xff));
   }
-  std::string png = "\x89PNG\r\n\x1a\n";
-  add_chunk(png, "IHDR", header);
-  add_chunk(png, "PLTE", list);
-  add_chunk(png, "IDAT", stored(rows));
-  add_chunk(png, "IEND", {});
+  std::string png(PNG_IMAGE_PNG_SIZE_MAX(image), '\0');
+  png_alloc_size_t size = png.size();
+  const bool written = png_image_write_to_memory(&image, png.data(), &size, 0, pixels_.data(), 0, colours.data()) != 0;
+  png.resize(written ? size : 0);
   return png;
 }
 
