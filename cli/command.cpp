@@ -128,6 +128,7 @@ void add_config_options(CLI::App& command, Invocation& invocation) {
 void add_session_commands(CLI::App& app, Invocation& invocation) {
   add_submit_command(app, invocation);
   add_wait_command(app, invocation);
+  add_result_command(app, invocation);
   add_question_commands(app, invocation);
   add_watch_command(app, invocation);
 }

@@ -66,6 +66,7 @@ void add_supervisor_command(CLI::App& app, Invocation& invocation);
 void add_worker_command(CLI::App& app, Invocation& invocation);
 void add_submit_command(CLI::App& app, Invocation& invocation);
 void add_wait_command(CLI::App& app, Invocation& invocation);
+void add_result_command(CLI::App& app, Invocation& invocation);
 void add_question_commands(CLI::App& app, Invocation& invocation);
 void add_watch_command(CLI::App& app, Invocation& invocation);
 void add_admin_command(CLI::App& app, Invocation& invocation);

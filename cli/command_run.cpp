@@ -10,6 +10,7 @@
 #include "cli/job_report.hpp"
 #include "cli/job_source.hpp"
 #include "cli/render.hpp"
+#include "cli/result_text.hpp"
 #include "cli/terminal.hpp"
 #include "cli/time_spent.hpp"
 #include "cli/timeline.hpp"
@@ -27,35 +28,21 @@ struct RunCommand {
   bool timeline = false;
 };
 
-/// Outputs that nobody reads are the result; of few and printable ones the text is shown.
-constexpr std::size_t kResultsShown = 8;
-constexpr std::size_t kResultBytesShown = 64UL * 1024;
-
-bool is_printable(std::span<const std::byte> bytes) {
-  for (const std::byte byte : bytes) {
-    const auto c = static_cast<unsigned char>(byte);
-    if ((c < 0x20 && c != '\n' && c != '\t' && c != '\r') || c == 0x7f) return false;
-  }
-  return true;
-}
-
 std::string name_of(const Graph& graph, SubtaskIndex subtask) {
   if (graph.name_offsets.empty()) return std::to_string(subtask.value());
   const std::uint32_t begin = graph.name_offsets[subtask.value()];
   return graph.names.substr(begin, graph.name_offsets[subtask.value() + 1] - begin);
 }
 
+/// Outputs that nobody reads are the result; of few and printable ones the text is shown.
 Value::List results_of(const client::JobView& view, const Graph& graph, const worker::ObjectStore& store) {
   Value::List results;
   for (const OutputLocation& output : view.outputs) {
     if (output.bytes == 0 || results.size() == kResultsShown) continue;
     const worker::BlobPtr blob = store.load_now(DataKey{{view.id, output.producer}, output.output});
     if (blob == nullptr) continue;
-    const std::span<const std::byte> shown = blob->bytes().first(std::min(blob->bytes().size(), kResultBytesShown));
-    Value::Record result{{"key", name_of(graph, output.producer)}, {"bytes", output.bytes}};
-    if (is_printable(shown))
-      result.emplace_back("text", std::string{reinterpret_cast<const char*>(shown.data()), shown.size()});
-    results.push_back(std::move(result));
+    results.emplace_back(describe_result(name_of(graph, output.producer), static_cast<std::uint64_t>(output.bytes),
+                                         blob->bytes()));
   }
   return results;
 }
@@ -79,12 +66,7 @@ std::uint32_t slots_of(const worker::WorkerOptions& worker) {
 
 void print_for_people(const Value& end, const Value::List& results, const RunCommand& command,
                       const client::JobView& view, const std::vector<std::pair<BandId, std::string>>& bands) {
-  for (const Value& result : results) {
-    const std::string* text = result["text"].text();
-    std::cout << "--- " << *result["key"].text()
-              << (text == nullptr ? ": " + to_json(result["bytes"], -1) + " bytes" : "") << "\n";
-    if (text != nullptr) std::cout << *text << (text->ends_with("\n") ? "" : "\n");
-  }
+  print_results(std::cout, results);
   std::cerr << describe_failures(view);
   std::cout << to_table(without_failures(end));
   if (command.timeline) {

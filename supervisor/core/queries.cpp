@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "supervisor/core/request_words.hpp"
+#include "supervisor/core/results.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 
 namespace penstock::supervisor {
@@ -20,36 +21,6 @@ Value unwritten(const Value& answer) {
   Value::Record fields = answer.record() == nullptr ? Value::Record{} : *answer.record();
   fields.emplace_back("written", false);
   return fields;
-}
-
-/// Whether the client could have this output if it is not empty. Of a job that has ended without any output that is not,
-/// nothing but its specification is remembered.
-bool is_kept(const Job& job, std::uint32_t subtask, std::uint32_t output) {
-  const bool was_released = job.state != JobState::Running && job.keep_until != kNever && job.outputs.empty();
-  if (was_released) return false;
-  if (job.hot.empty()) return job.spec.keep != Keep::Nothing;
-  const bool is_wanted = (job.hot[subtask].flags & SubtaskFlag::kWanted) != 0;
-  return is_wanted && output < std::max<std::uint16_t>(job.shape->template_of(subtask).output_count, 1);
-}
-
-/// `kept JOB OUTPUT FIRST-LAST...`: the first of these subtasks, in ascending order, whose output is not kept for the
-/// client. Who was told of no output asks whether it is empty.
-Result<Value> find_missing(const Job& job, const std::vector<std::string>& arguments) {
-  std::uint32_t output = 0;
-  std::uint64_t next = 0;
-  if (arguments.size() < 2 || !parse(arguments[1], output)) return bad_argument("output", "is not a number");
-  for (std::size_t i = 2; i < arguments.size(); ++i) {
-    const std::size_t dash = std::min(arguments[i].find('-'), arguments[i].size());
-    std::uint32_t first = 0;
-    std::uint32_t last = 0;
-    const bool good = dash < arguments[i].size() && parse(arguments[i].substr(0, dash), first) &&
-                      parse(arguments[i].substr(dash + 1), last) && next <= first && first <= last && last < job.counts.total;
-    if (!good) return bad_argument("subtasks '" + arguments[i] + "'", "are none of this job, or not in ascending order");
-    next = std::uint64_t{last} + 1;
-    for (std::uint32_t subtask = first; subtask <= last; ++subtask)
-      if (!is_kept(job, subtask, output)) return Value{Value::Record{{"missing", subtask}}};
-  }
-  return Value{Value::Record{}};
 }
 
 }  // namespace
@@ -98,10 +69,10 @@ Result<Value> SupervisorCore::execute(ClientId client, const AdminRequest& reque
     if (job == nullptr) return not_found("job '" + operand(request, 0) + "'", "`jobs --all` lists those that are remembered");
     return describe_job(*job);
   }
-  if (command == "kept") {
+  if (command == "kept" || command == "results") {
     const Job* job = find_job(job_selector_of(operand(request, 0)));
     if (job == nullptr) return not_found("job '" + operand(request, 0) + "'", "submit it again");
-    return find_missing(*job, request.arguments);
+    return command == "kept" ? find_missing(*job, request.arguments) : list_results(*job, request);
   }
   return Error{ErrorCode::Unsupported, command, "is no command of this supervisor",
                "it is version " + std::string{kSoftwareVersion}};

@@ -42,9 +42,9 @@ TEST(Binary, HelpAndVersionArePrinted) {
   EXPECT_EQ(version.exit_code, 0);
   EXPECT_TRUE(version.output.starts_with("penstock ")) << version.output;
   for (const char* command :
-       {"run",     "supervisor", "worker", "submit",   "wait",       "jobs",  "job",     "explain",
-        "workers", "bands",      "queues", "priority", "cancel",     "drain", "undrain", "watch",
-        "admin",   "config",     "bench",  "sim",      "completion", "manual", "logs"}) {
+       {"run",     "supervisor", "worker", "submit",   "wait",       "jobs",   "job",     "explain",
+        "workers", "bands",      "queues", "priority", "cancel",     "drain",  "undrain", "watch",
+        "admin",   "config",     "bench",  "sim",      "completion", "manual", "logs",    "result"}) {
     const BinaryRun one = run_binary({command, "--help"});
     EXPECT_EQ(one.exit_code, 0) << command;
     EXPECT_NE(one.output.find("--help"), std::string::npos) << command;
@@ -53,7 +53,7 @@ TEST(Binary, HelpAndVersionArePrinted) {
 
 TEST(Binary, QuestionsHaveJson) {
   for (const char* command : {"run", "submit", "wait", "jobs", "job", "explain", "workers", "bands", "queues",
-                              "priority", "cancel", "drain", "undrain", "watch", "bench", "logs"})
+                              "priority", "cancel", "drain", "undrain", "watch", "bench", "logs", "result"})
     EXPECT_NE(run_binary({command, "--help"}).output.find("--json"), std::string::npos) << command;
 }
 

@@ -110,6 +110,36 @@ TEST(DataOfWorkers, ACheckpointOutlivesItsWriterAndTheSupervisor) {
   EXPECT_TRUE(wait_until([&] { return files_in(scratch.at("shared")) == 0; })) << "it is kept when nobody reads it";
 }
 
+// Commands write to their standard output: nobody but this question shows it when they have run on workers.
+TEST(DataOfWorkers, WhatAJobHasMadeIsShownAndWritten) {
+  const ScratchDirectory scratch;
+  ClusterProcesses cluster;
+  cluster.start_worker("w1", {"--slots", "2"});
+  ASSERT_TRUE(cluster.wait_for_workers(1));
+  const std::string text =
+      "name = \"makes\"\n"
+      "[[subtask]]\nkey = \"text\"\ncommand = \"printf 'one\\ntwo\\n'\"\n"
+      "[[subtask]]\nkey = \"bytes\"\ncommand = \"head -c 300000 /dev/zero\"\n"
+      "[[subtask]]\nkey = \"nothing\"\ncommand = \"true\"\n";
+  RunningBinary job = submit(cluster, scratch.write("job.toml", text));
+  ASSERT_EQ(job.wait().exit_code, 0);
+  const auto result = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"result", "--supervisor", cluster.address(), "makes"});
+    return run_binary(words);
+  };
+  EXPECT_EQ(result({}).output, "--- text\none\ntwo\n--- bytes: 300000 bytes\n");
+  EXPECT_EQ(result({"text"}).output, "one\ntwo\n");
+  EXPECT_EQ(result({"bytes"}).output, std::string(300000, '\0'));
+  const BinaryRun nothing = result({"nothing"});
+  EXPECT_EQ(nothing.output + nothing.errors, "");
+  EXPECT_EQ(nothing.exit_code, 0);
+  EXPECT_EQ(result({"other"}).exit_code, 2);
+  const Json all = Json::parse(result({"--json"}).output, nullptr, false);
+  ASSERT_TRUE(all.is_object());
+  EXPECT_EQ(all["results"].size(), 2U);
+  EXPECT_EQ(all["results"][0]["text"], "one\ntwo\n");
+}
+
 // 40 data of 4 MiB in a store of 32 MiB: most of them are on disk when they are read.
 TEST(DataOfWorkers, MoreDataThanMemoryPassThroughTheDisk) {
   const ScratchDirectory scratch;

@@ -131,52 +131,6 @@ TEST(Queries, BadPrioritiesChangeNothing) {
   EXPECT_EQ(cluster.ask("priority", {"1", "2"}).error().code, ErrorCode::WrongState);
 }
 
-// Who had been told of no output took what was released, or was never kept, for empty.
-TEST(Queries, WhoWasToldOfNoOutputLearnsWhetherItIsKept) {
-  SupervisorHarness cluster;
-  cluster.join();
-  cluster.submit(GraphBuilder{}.chain(2).build());
-  const auto missing = [&](std::vector<std::string> arguments) {
-    const Result<Value> answer = cluster.ask("kept", std::move(arguments));
-    EXPECT_TRUE(answer.has_value());
-    return answer.has_value() ? (*answer)["missing"] : Value{"refused"};
-  };
-  EXPECT_EQ(missing({"1", "0", "1-1"}), Value{});
-  EXPECT_EQ(missing({"1", "0", "0-0", "1-1"}), Value{0}) << "the other reads it";
-  EXPECT_EQ(missing({"1", "1", "1-1"}), Value{1}) << "it makes one output";
-  EXPECT_EQ(cluster.ask("kept", {"1", "0", "1-1", "1-1"}).error().code, ErrorCode::InvalidArgument) << "not ascending";
-  cluster.assigned();
-  cluster.succeed(1, 0, {{0, 30}});
-  cluster.succeed(1, 1, {{0, 30}});
-  EXPECT_EQ(missing({"1", "0", "1-1"}), Value{});
-  cluster.client_says(ReleaseJob{JobId{1}});
-  EXPECT_EQ(missing({"1", "0", "1-1"}), Value{1});
-  cluster.client_says(ReleaseJob{JobId{1}});
-  EXPECT_EQ(missing({"1", "0", "1-1"}), Value{1}) << "still";
-  for (const std::vector<std::string>& bad :
-       std::vector<std::vector<std::string>>{{"1"}, {"1", "x"}, {"1", "0", "2-2"}, {"1", "0", "1-0"}, {"1", "0", "1"}})
-    EXPECT_EQ(cluster.ask("kept", bad).error().code, ErrorCode::InvalidArgument);
-  EXPECT_EQ(cluster.ask("kept", {"2", "0"}).error().code, ErrorCode::NotFound);
-  cluster.ignore();
-}
-
-TEST(Queries, AJobWhoseOutputsAreAllEmptyHasThem) {
-  SupervisorHarness cluster;
-  cluster.join();
-  for (const Keep keep : {Keep::Sinks, Keep::Nothing}) {
-    JobSpec spec;
-    spec.keep = keep;
-    cluster.submit(GraphBuilder{}.add().build(), spec);
-  }
-  cluster.assigned();
-  for (const std::uint32_t job : {1U, 2U}) cluster.succeed(1, 0, {}, job);
-  EXPECT_EQ((*cluster.ask("kept", {"1", "0", "0-0"}))["missing"], Value{});
-  EXPECT_EQ((*cluster.ask("kept", {"2", "0", "0-0"}))["missing"], Value{0});
-  cluster.client_says(ReleaseJob{JobId{1}});
-  EXPECT_EQ((*cluster.ask("kept", {"1", "0", "0-0"}))["missing"], Value{}) << "nothing of it is gone";
-  cluster.ignore();
-}
-
 TEST(Queries, AnUnknownCommandIsUnsupported) {
   SupervisorHarness cluster;
   const Result<Value> refused = cluster.ask("dance", {"--now"});
