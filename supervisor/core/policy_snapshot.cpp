@@ -96,8 +96,13 @@ bool may_use_band(const std::vector<std::uint32_t>& allowed, std::uint32_t band)
   return allowed.empty() || std::binary_search(allowed.begin(), allowed.end(), band);
 }
 
-const BandEntry* larger(const BandEntry* known, const BandEntry& band) {
-  return known == nullptr || known->description.capacity.memory < band.description.capacity.memory ? &band : known;
+/// How much of a portion a band could hold if it were empty: 1 is all of it.
+double part_held_by(const BandEntry& band, const Portion& portion) {
+  const auto part = [](std::int64_t has, std::int64_t needs) {
+    return needs > has ? static_cast<double>(has) / static_cast<double>(needs) : 1.0;
+  };
+  const ResourceVector& all = band.description.capacity;
+  return std::min(part(all.cpu.value(), portion.cpu.value()), part(all.memory.value(), portion.memory.value()));
 }
 
 /// The device of the band on which a member that holds a part of one is shown: the first with room.
@@ -380,11 +385,13 @@ void SupervisorCore::show_waiting_members(const KindShare& share, std::uint64_t 
   const std::uint64_t each = subject.gang && !quotas ? missing : share.portion.milli;
   const std::vector<std::uint32_t> allowed = bands_allowed(*jobs_[subject.job.value()], subject.kind);
   const std::uint32_t band_list = pass.band_lists.name(allowed, snapshot);
-  const BandEntry* largest = nullptr;
+  const BandEntry* roomiest = nullptr;
+  double most = 0;
   for (std::uint32_t i = 0; i < pass.bands.size(); ++i) {
     const BandEntry& band = workers_[pass.bands[i]];
     const bool in_pool = policy_.pool_of_band[pass.bands[i].value()] == jobs_[subject.job.value()]->shares->pool;
-    if (band.kind == subject.kind && in_pool && may_use_band(allowed, i)) largest = larger(largest, band);
+    if (band.kind != subject.kind || !in_pool || !may_use_band(allowed, i)) continue;
+    if (const double part = part_held_by(band, share.portion); part > most) most = part, roomiest = &band;
   }
   std::size_t promise = 0;
   if (snapshot.members.size() >= policy_.config.members_max) return;
@@ -394,8 +401,7 @@ void SupervisorCore::show_waiting_members(const KindShare& share, std::uint64_t 
     show_member(each, {}, policy::MemberState::Pending, snapshot);
     snapshot.members.back().band_list = band_list;
     // What fits none of them runs alone there: it takes all that there is.
-    if (largest != nullptr && snapshot.members.back().request.memory > largest->description.capacity.memory.value())
-      fit_to(snapshot.members.back(), *largest);
+    if (roomiest != nullptr && most < 1) fit_to(snapshot.members.back(), *roomiest);
     if (promise >= share.promised.size()) continue;
     policy::Claim claim{static_cast<std::uint32_t>(snapshot.members.size() - 1), {}};
     std::int64_t kept = 0;

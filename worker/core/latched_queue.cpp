@@ -47,12 +47,13 @@ void LatchedQueue::take(std::vector<Taken>& taken, std::size_t max) {
 
 // Spec: worker 2. Finds the best item that fits, setting aside those before it that do not; each of them has then been
 // bypassed once more. One that was bypassed too often reserves: nothing behind it may start.
-RecordIndex LatchedQueue::choose() {
+RecordIndex LatchedQueue::choose(JobSlot only) {
   passed_.clear();
   RecordIndex chosen;
   while (!order_.empty() && passed_.size() < limits_.scan_max) {
-    const JobSlot job = order_.top().job;
-    Node& best = nodes_[jobs_[job.value()].items.top().record];
+    const Job& job = jobs_[(only.valid() ? only : order_.top().job).value()];
+    if (job.items.empty()) break;
+    Node& best = nodes_[job.items.top().record];
     if (fits(best.item)) {
       chosen = best.item.record;
       break;

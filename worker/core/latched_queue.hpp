@@ -235,7 +235,8 @@ class LatchedQueue {
   void erase_waiting(Node& node);
   void refresh_job(JobSlot job);
   JobKey key_of(JobSlot job) const;
-  RecordIndex choose();
+  /// None: of all jobs.
+  RecordIndex choose(JobSlot only = JobSlot::none());
   void grant(Node& node, std::vector<Taken>& taken);
   ResourceVector missing_of(const Reservation& of) const;
   bool has_slots(const Reservation& of) const;

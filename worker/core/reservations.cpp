@@ -142,18 +142,15 @@ void LatchedQueue::serve_reservations(std::vector<Taken>& taken, std::size_t max
     if (!each.opens) continue;
     PENSTOCK_COVERAGE_MARK("a job begins on what was reserved for it");
     give_back(std::exchange(each.held, {}), available_);
-    const Job& job = jobs_[each.job.value()];
     each.served = true;
-    while (!job.items.empty()) {
-      Node& best = nodes_[job.items.top().record];
-      if (!fits(best.item)) break;
+    for (RecordIndex next = choose(each.job); next.valid(); next = choose(each.job)) {
       if (taken.size() - before >= max) {
         PENSTOCK_COVERAGE_MARK("a job begins on a part of what was reserved for it");
         fill(each);
         each.served = false;
         break;
       }
-      grant(best, taken);
+      grant(nodes_[next], taken);
     }
   }
   std::erase_if(reservations_, [](const Reservation& each) { return each.served; });

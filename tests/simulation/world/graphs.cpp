@@ -168,4 +168,12 @@ void request_devices(Rng& rng, Graph& graph) {
   }
 }
 
+void request_amounts(Rng& rng, Graph& graph, bool gang) {
+  for (Template& entry : graph.templates) {
+    const std::int64_t most = gang ? entry.request.slots.value() : kLeastCpu.value();
+    if (rng.chance(1, 2)) entry.request.cpu = MilliCpu{most / 10 * rng.between(1, 10)};
+    if (rng.chance(1, 2)) entry.request.named = {{kLicence, rng.between(1, kLeastLicences)}};
+  }
+}
+
 }  // namespace penstock::simulation

@@ -16,4 +16,13 @@ Graph borrowing_graph(Rng& rng, JobId lender, const Graph& lent);
 /// Some of its templates take a part of a device, or all of one.
 void request_devices(Rng& rng, Graph& graph);
 
+/// What every simulated band has at least, beside slots and memory.
+inline constexpr MilliCpu kLeastCpu{2000};
+inline constexpr std::int64_t kLeastLicences = 2;
+inline constexpr const char* kLicence = "licence";
+
+/// Some of its templates take processors, or licences, no more than every band has. Of a `gang` that is to begin in a
+/// pool that counts processors no member takes more of them than a band has for its slots.
+void request_amounts(Rng& rng, Graph& graph, bool gang);
+
 }  // namespace penstock::simulation

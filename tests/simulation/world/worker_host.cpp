@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/protocol/loan.hpp"
+#include "tests/simulation/world/graphs.hpp"
 
 namespace penstock::simulation {
 
@@ -34,6 +35,12 @@ WorkerHost::WorkerHost(World& world, std::string name)
     band.capacity.device_memory = kGiB * 8;
     band.capacity.memory = kMiB * 400;
     band.memory_hard_limit = band.capacity.memory * 2;
+  }
+  Rng amounts{mix_bits(world_.options().seed) ^ mix_bits(world_.workers().size() + 0xc9d)};
+  for (BandDescription& band : bands_) {
+    const std::int64_t slots = band.capacity.slots.value();
+    band.capacity.cpu = MilliCpu{std::max(slots, kLeastCpu.value()) + slots * amounts.between(0, 2)};
+    band.capacity.named = {{kLicence, amounts.between(kLeastLicences, 2 * kLeastLicences)}};
   }
   begin_life();
 }
@@ -660,6 +667,9 @@ void WorkerHost::check_capacity() const {
       world_.oracle().breach(name_ + "/" + bands_[i].name + " runs more than it has slots");
     if (gpu > bands_[i].capacity.gpu || device_memory > bands_[i].capacity.device_memory)
       world_.oracle().breach(name_ + "/" + bands_[i].name + " runs more than its device holds");
+    const ResourceVector undivided = undivided_on(BandIndex{i});
+    if (undivided.cpu > bands_[i].capacity.cpu || !named_fit(undivided.named, bands_[i].capacity.named))
+      world_.oracle().breach(name_ + "/" + bands_[i].name + " runs more than it has processors or licences");
     if (memory > bands_[i].capacity.memory && holders > 1)
       world_.oracle().breach(name_ + "/" + bands_[i].name + " runs more than its memory holds");
   }

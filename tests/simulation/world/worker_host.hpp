@@ -107,6 +107,7 @@ class WorkerHost {
   void note_order(const ToWorker& order);
   void note_entitlements(const EntitlementBatch& batch);
   void check_begin(const worker::worker_action::StartSubtask& action) const;
+  ResourceVector undivided_on(BandIndex band) const;
   std::vector<MilliSlots> ready_of(JobId job, BandIndex band) const;
   void check_grace(const Run& run);
   void check_what_is_overdue();

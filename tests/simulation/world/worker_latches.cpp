@@ -1,6 +1,7 @@
 // WorkerHost: what the worker was told that jobs may hold, and whether it keeps to that.
 #include <algorithm>
 
+#include "tests/simulation/world/graphs.hpp"
 #include "tests/simulation/world/worker_host.hpp"
 
 namespace penstock::simulation {
@@ -62,13 +63,33 @@ void WorkerHost::check_what_is_overdue() {
   if (!overdue.empty()) world_.oracle().breach(name_ + ": " + overdue);
 }
 
-/// What of the job's could start there now; of each, its slots.
+/// What runs on a band holds of it beside slots, devices and memory.
+ResourceVector WorkerHost::undivided_on(BandIndex band) const {
+  ResourceVector held;
+  held.named = {{kLicence, 0}};  // Only to what is there something is added.
+  for (const auto& [record, run] : runs_) {
+    if (run.band != band) continue;
+    held.cpu += run.program->request.cpu;
+    add_named(run.program->request.named, held.named, 1);
+  }
+  return held;
+}
+
+/// What of the job's could start there now if it has the slots; of each, its slots. None where one of them would have to
+/// wait for processors or licences.
 std::vector<MilliSlots> WorkerHost::ready_of(JobId job, BandIndex band) const {
   std::vector<MilliSlots> ready;
+  const ResourceVector& capacity = bands_[band.value()].capacity;
+  const ResourceVector held = undivided_on(band);
   const Graph& graph = *world_.oracle().graph_of(job);
   for (auto each = given_.lower_bound({job, SubtaskIndex{0}}); each != given_.end() && each->first.job == job; ++each) {
     if (each->second != band || core_->explain(each->first).state != worker::SubtaskState::Ready) continue;
-    ready.push_back(graph.templates[graph.template_of[each->first.index.value()]].request.slots);
+    const ResourceVector& request = graph.templates[graph.template_of[each->first.index.value()]].request;
+    std::vector<NamedAmount> named = held.named;
+    add_named(request.named, named, 1);
+    // Others of the job may have to wait behind it: it may have been bypassed often enough.
+    if (held.cpu + request.cpu > capacity.cpu || !named_fit(named, capacity.named)) return {};
+    ready.push_back(request.slots);
   }
   return ready;
 }

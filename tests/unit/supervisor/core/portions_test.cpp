@@ -183,6 +183,21 @@ TEST(Portions, WhoseMixtureNoBandCouldHoldStillHasItsTurn) {
   supervisor.ignore();
 }
 
+// Found by the simulator (seed 1181, when it began to draw processors): one band had the memory of two runs, the other the
+// processors, and the job waited for ever for a band with both.
+TEST(Portions, WhoseMixtureFitsEachBandInPartStillHasItsTurn) {
+  PolicedSupervisor supervisor{policed("quota", {{.name = "a"}, {.name = "b"}})};
+  supervisor.join({.slots = 4, .memory = kGiB, .cpu = MilliCpu{8000}});
+  supervisor.join({.slots = 4, .memory = kGiB * 2, .cpu = MilliCpu{2000}});
+  GraphBuilder builder;
+  builder.template_at(0).request = {.slots = MilliSlots{500}, .cpu = MilliCpu{2000}, .memory = kGiB};
+  for (std::uint32_t i = 0; i < 8; ++i) builder.add();
+  supervisor.submit(builder.build(), named("a", "a"));
+  supervisor.settle(2);
+  EXPECT_GT(supervisor.job(1).shares->of(BandSlot{0}).planned + supervisor.job(1).shares->of(BandSlot{1}).planned, 0U);
+  supervisor.ignore();
+}
+
 // Each of its subtasks fits each band; together they would take more of the small one than it has.
 TEST(Portions, WhoMustRunOnASmallBandTakesAllOfIt) {
   PolicedSupervisor supervisor{policed("quota", {{.name = "a"}, {.name = "b"}})};

@@ -145,6 +145,8 @@ class ReservationsOfMore : public ::testing::Test {
   LatchedQueue queue{amounts(4000, 8000, 3), {}};
   const ResourceVector large = amounts(1000, 6000, 2);
   const ResourceVector small = amounts(1000, 1000, 1);
+  const ResourceVector licensed = amounts(1000, 500, 2);
+  const ResourceVector tiny = amounts(1000, 500, 0);
 };
 
 TEST_F(ReservationsOfMore, ProcessorsAndNamedAmountsAreKeptAsWell) {
@@ -165,6 +167,21 @@ TEST_F(ReservationsOfMore, ProcessorsAndNamedAmountsAreKeptAsWell) {
   queue.set_entitlement(kGang, MilliSlots{2000}, 0);
   queue.open_reservation(kGang);
   EXPECT_EQ(take(), (List{10, 11})) << "of the third licence of three, the first has it";
+}
+
+// Found by the simulator (seed 171): the first member waited for licences, those behind it for the others' turn.
+TEST_F(ReservationsOfMore, MembersThatFitBeginThoughOneBeforeThemDoesNot) {
+  put(0, 0, licensed);
+  EXPECT_EQ(take(), List{0});
+  reserve(amounts(2000, 1000, 0));
+  put(2, 0, tiny);
+  put(3, 0, tiny);
+  put(10, 1, licensed);
+  put(11, 1, tiny);
+  EXPECT_EQ(take(), List{2});
+  queue.set_entitlement(kGang, MilliSlots{2000}, 0);
+  queue.open_reservation(kGang);
+  EXPECT_EQ(take(), (List{11, 3}));
 }
 
 TEST_F(ReservationsOfMore, WhatIsDroppedOrReplacedIsEverybodysAgain) {
