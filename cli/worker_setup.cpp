@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include <cmath>
+#include <filesystem>
 
 #include "cli/field_reader.hpp"
 #include "common/base/quantity.hpp"
@@ -58,7 +59,8 @@ Result<worker::WorkerOptions> describe_worker(const WorkerFlags& flags, const Fi
   options.wire = config.wire;
   options.spool = flags.spool;
   options.spill = flags.spill;
-  options.checkpoints = flags.checkpoints;
+  // Commands find it from directories of their own.
+  if (!flags.checkpoints.empty()) options.checkpoints = std::filesystem::absolute(flags.checkpoints).string();
   PENSTOCK_TRY(check_labels("--label", flags.labels));
   options.labels = flags.labels.empty() ? config.labels : flags.labels;
   TopologyOptions topology = config.topology;

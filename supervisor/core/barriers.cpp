@@ -234,7 +234,7 @@ void SupervisorCore::leave_barriers(Job& job) {
         bool any = false;
         for (const BandSlot band : heard ? worker.bands : std::vector<BandSlot>{})
           if (workers_[band].kind == kind && !job.shares->of(band).entitled.is_zero()) {
-            job.shares->at(band).entitled = MilliSlots{};
+            job.shares->change(band, kind, [](BandShare& share) { share.entitled = MilliSlots{}, share.runs = 0; });
             any = true;
           }
         if (any) send_entitlements(job, WorkerSlot{i});

@@ -114,9 +114,10 @@ bool SupervisorCore::adopt(WorkerSlot slot, Job& job, const ClaimedAttempt& clai
   ++job.in_flight;
   if (hot.missing == 0) note_runnable(hot.band, 1);
   if (job.shares != nullptr) {
-    BandShare& share = job.shares->at(hot.band);
-    ++share.in_flight;
-    share.runnable += hot.missing == 0;
+    job.shares->change(hot.band, band.kind, [&](BandShare& share) {
+      ++share.in_flight;
+      share.runnable += hot.missing == 0;
+    });
   }
   band.assigned.push_back(AssignedRef{job.id, subtask, hot.attempt});
   if (elsewhere) return true;

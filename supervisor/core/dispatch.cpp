@@ -25,6 +25,16 @@ std::uint32_t runs_in(std::uint32_t slots, std::int64_t milli_slots) {
   return static_cast<std::uint32_t>(std::min<std::int64_t>(slots * kOneSlot.value() / milli_slots, UINT16_MAX));
 }
 
+/// What could only wait here, while the job has slots on another band and nothing to run on them, is left for that one:
+/// members of a gang would wait for it for ever, and of others the last ones would take twice as long.
+bool may_begin_elsewhere(const Job& job, std::uint32_t subtask, BandSlot slot, BandKind of_kind) {
+  if (job.shares == nullptr) return false;
+  const BandShare share = job.shares->of(slot);
+  const auto kind = static_cast<std::size_t>(of_kind);
+  if (!share.limited() || share.runnable < share.runs || job.shares->short_bands[kind] == 0) return false;
+  return !job.shares->kinds[kind].bound && job.shape->template_of(subtask).required.empty();
+}
+
 }  // namespace
 
 void SupervisorCore::mark_dirty(BandSlot slot) {
@@ -197,6 +207,7 @@ std::uint32_t SupervisorCore::take_from(Job& job, BandSlot slot, std::uint32_t c
       limit = std::min(lookahead_limit(job, wanted, credit.slots), most);
     }
     if (current && credit.in_flight >= limit && !(take_ready && wants_runnable)) break;
+    if (current && take_ready && may_begin_elsewhere(job, subtask, slot, workers_[slot].kind)) break;
     if (take_ready) {
       local.take_ready();
       note_ready(slot, -1);
@@ -250,9 +261,10 @@ void SupervisorCore::assign(Job& job, std::uint32_t subtask, BandSlot slot) {
   ++counters_.assigned;
   if (hot.missing == 0) note_runnable(slot, 1);
   if (job.shares != nullptr) [[unlikely]] {
-    BandShare& share = job.shares->at(slot);
-    ++share.in_flight;
-    share.runnable += hot.missing == 0;
+    job.shares->change(slot, band.kind, [&](BandShare& share) {
+      ++share.in_flight;
+      share.runnable += hot.missing == 0;
+    });
   }
   if (band.assigned.size() > 2 * std::size_t{band.in_flight} + 64) sweep_assigned(band);
   AssignedRef& ref = band.assigned.emplace_back();
@@ -414,11 +426,12 @@ void SupervisorCore::leave_band(Job& job, std::uint32_t subtask) {
   --job.in_flight;
   if (hot.missing == 0) note_runnable(hot.band, -1);
   if (job.shares != nullptr) [[unlikely]] {
-    BandShare& share = job.shares->at(hot.band);
-    --share.in_flight;
-    share.runnable -= hot.missing == 0;
+    job.shares->change(hot.band, workers_[hot.band].kind, [&](BandShare& share) {
+      --share.in_flight;
+      share.runnable -= hot.missing == 0;
+    });
     if ((hot.flags & SubtaskFlag::kStarted) != 0) {
-      --share.started;
+      --job.shares->at(hot.band).started;
       accrue(job);
       subtract(job.shares->started_rate, rate_of(job, subtask));
     }

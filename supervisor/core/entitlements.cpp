@@ -259,12 +259,16 @@ void SupervisorCore::entitle(Job& job) {
     bool changed = false;
     bool waits = false;
     for (const BandSlot band : worker.bands) {
-      BandShare& share = job.shares->at(band);
+      const BandShare share = job.shares->of(band);
       const bool free = may_use(job, band) && !limited[static_cast<std::size_t>(workers_[band].kind)];
       KindShare& of_kind = job.shares->kinds[static_cast<std::size_t>(workers_[band].kind)];
       const MilliSlots entitled = free ? MilliSlots::max() : of_kind.entitled_by(share.planned);
-      share.runs = free ? workers_[band].slots : runs_of(of_kind, entitled);
-      if (std::exchange(share.entitled, entitled) != entitled) {
+      const bool differs = share.entitled != entitled;
+      job.shares->change(band, workers_[band].kind, [&](BandShare& changes) {
+        changes.runs = free ? workers_[band].slots : runs_of(of_kind, entitled);
+        changes.entitled = entitled;
+      });
+      if (differs) {
         changed = true;
         mark_dirty(band);
       }

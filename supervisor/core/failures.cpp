@@ -287,7 +287,8 @@ void SupervisorCore::reopen(Job& job, std::uint32_t subtask, std::vector<std::ui
     if (is_final(next.phase)) continue;
     if (next.phase == SubtaskPhase::Assigned && next.missing == 0) {
       note_runnable(next.band, -1);
-      if (job.shares != nullptr) [[unlikely]] --job.shares->at(next.band).runnable;
+      if (job.shares != nullptr) [[unlikely]]
+        job.shares->change(next.band, workers_[next.band].kind, [](BandShare& share) { --share.runnable; });
     }
     ++next.missing;
     ++next.unplaced;

@@ -11,6 +11,9 @@ constexpr std::uint32_t kPassedOverMax = 8;
 /// Homes of a job that are looked at for work that another of its bands has slots for.
 constexpr std::uint32_t kHomesTried = 8;
 
+/// So many more could run there at once.
+std::uint32_t runs_missing(const BandShare& share) { return share.runs - std::min(share.runs, share.runnable); }
+
 }  // namespace
 
 struct SupervisorCore::Moved {
@@ -67,8 +70,8 @@ bool SupervisorCore::move_homes(BandSlot thief, BandSlot victim) {
   return moved > 0;
 }
 
-// The job has slots here and nothing to run on them: half of what is kept for another of its bands, or, where it has
-// lost its slots, at least what fills these.
+// The job has slots here and nothing to run on them: half of what is kept for another of its bands, or what fills these
+// and is not for the slots there, if that is more; where it has lost its slots, at least what fills these.
 bool SupervisorCore::pull_home(Job& job, BandSlot slot) {
   const auto bands = static_cast<std::uint32_t>(job.local_of.size());
   std::uint32_t at = job.shares->pull_cursor;
@@ -79,12 +82,15 @@ bool SupervisorCore::pull_home(Job& job, BandSlot slot) {
     if (local == nullptr || local->ready_count() == 0) continue;
     ++tries;
     const auto count = static_cast<std::uint32_t>(local->ready_count());
-    const bool lost = job.shares->of(from).entitled.is_zero();
-    const std::uint32_t wanted =
-        lost ? std::max(count / 2, job.shares->of(slot).runs + kPreparedAhead) : (count - 1) / 2;
+    const BandShare there = job.shares->of(from);
+    const BandShare here = job.shares->of(slot);
+    const std::uint32_t to_spare = count - std::min(count, runs_missing(there));
+    const std::uint32_t wanted = there.entitled.is_zero() ? std::max(count / 2, here.runs + kPreparedAhead)
+                                                          : std::max((count - 1) / 2, std::min(runs_missing(here), to_spare));
     const auto may_move = [&](std::uint32_t subtask) { return may_run_on(job, subtask, slot); };
     if (move_ready(job, from, slot, std::min(wanted, config_.lookahead_subtasks_max), may_move).count == 0) continue;
     job.shares->pull_cursor = from.value();
+    mark_dirty(from);  // It has left what this band could begin at once.
     return true;
   }
   return false;

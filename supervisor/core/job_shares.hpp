@@ -33,6 +33,8 @@ struct BandShare {
 
   bool limited() const { return entitled != MilliSlots::max(); }
   std::uint32_t slots() const { return static_cast<std::uint32_t>((entitled.value() + 999) / 1000); }
+  /// It could run more there than it has to run.
+  bool is_short() const { return limited() && runnable < runs; }
 };
 
 /// A part of a place that is promised to a gang.
@@ -165,12 +167,22 @@ struct JobShares {
   JobRules rules;
   std::uint64_t preemptions = 0;
   std::string preemption_reason;                      ///< Of the last one that a plan has ordered.
+  std::array<std::uint32_t, kBandKinds> short_bands{};  ///< Of each kind, on which it is short; see `change`.
   std::uint32_t pull_cursor = 0;                      ///< The band where something to move was found last.
   LookupMap<SubtaskIndex, std::uint16_t> preempting;  ///< Attempts that were told to leave their slots.
 
   BandShare& at(BandSlot band) {
     if (bands.size() <= band.value()) bands.resize(band.value() + 1);
     return bands[band.value()];
+  }
+  /// All changes to what it is entitled to and has to run there go through here: `short_bands` is counted.
+  template <class Change>
+  void change(BandSlot band, BandKind kind, Change change_it) {
+    BandShare& share = at(band);
+    std::uint32_t& count = short_bands[static_cast<std::size_t>(kind)];
+    count -= share.is_short() ? 1 : 0;
+    change_it(share);
+    count += share.is_short() ? 1 : 0;
   }
   /// A band that was never looked at gives nothing.
   BandShare of(BandSlot band) const { return band.value() < bands.size() ? bands[band.value()] : BandShare{}; }

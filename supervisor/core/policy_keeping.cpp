@@ -26,16 +26,14 @@ void SupervisorCore::keep_policy() {
   records_.push_back(std::move(kept));
 }
 
-/// What the configuration does not know any more is forgotten with the next record; a setting that does not fit what it
-/// says now is not set again, and somebody is told.
+/// A setting that does not fit what the configuration says now is not set again, and somebody is told.
 void SupervisorCore::recover_policy(const record::PolicyKept& kept) {
   if (!policed()) return;
   policy_.decayed = policy_.kept = now_;
   const Duration passed = now_ - instant_of(kept.at_ms);
   // An earlier version kept none of users: most accounts are those of one, of the same name.
   for (const record::PolicyKept::Usage& usage : kept.usage)
-    if (find_account(policy_.config, usage.account) >= 0)
-      policy_.usage.charge({usage.account, usage.user.empty() ? usage.account : usage.user}, usage.used);
+    policy_.usage.charge({usage.account, usage.user.empty() ? usage.account : usage.user}, usage.used);
   policy_.usage.fade(left_after(std::max(passed, Duration{0}), policy_.config.usage_half_life));
   for (const record::PolicyKept::Setting& each : kept.settings)
     if (const Result<void> changed = change_project(each.project, each.what, each.amount); !changed)

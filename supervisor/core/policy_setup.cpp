@@ -127,6 +127,7 @@ void SupervisorCore::open_shares(Job& job) {
   measure_requests(job);
   // What workers latch on stays what it is until they are told otherwise.
   const std::vector<BandShare> before = std::exchange(shares.bands, std::vector<BandShare>(workers_.band_slots()));
+  shares.short_bands = {};
   for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i) {
     if (!workers_[WorkerSlot{i}].alive || i >= job.known_of.size() || (job.known_of[i] & Job::kHeardOf) == 0) continue;
     for (const BandSlot band : workers_[WorkerSlot{i}].bands)
@@ -146,8 +147,10 @@ void SupervisorCore::open_shares(Job& job) {
       const SubtaskHot& hot = job.hot[ref.subtask];
       if (hot.phase != SubtaskPhase::Assigned || hot.attempt != ref.attempt || hot.band != BandSlot{i}) continue;
       BandShare& share = shares.bands[i];
-      ++share.in_flight;
-      share.runnable += hot.missing == 0;
+      shares.change(BandSlot{i}, workers_[BandSlot{i}].kind, [&](BandShare& counted) {
+        ++counted.in_flight;
+        counted.runnable += hot.missing == 0;
+      });
       if ((hot.flags & SubtaskFlag::kStarted) == 0) continue;
       ++share.started;
       add(shares.started_rate, rate_of(job, ref.subtask));
@@ -189,7 +192,6 @@ void SupervisorCore::set_policy(PolicyConfig config) {
   policy_.pass.reset();
   policy_.settings.clear();
   policy_.contended.assign(policy_.config.pools.size() * kBandKinds, true);
-  policy_.usage.keep_accounts(policy_.config);
   for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i)
     if (workers_[WorkerSlot{i}].alive) note_pools_of(WorkerSlot{i});
   for (const JobId id : active_) {

@@ -216,7 +216,7 @@ void SupervisorCore::count_down_successors(Job& job, std::uint32_t subtask, Work
     if (next.phase == SubtaskPhase::Assigned) {
       if (next.missing == 0) note_runnable(next.band, 1);
       if (next.missing == 0 && job.shares != nullptr) [[unlikely]]
-        ++job.shares->at(next.band).runnable;
+        job.shares->change(next.band, workers_[next.band].kind, [](BandShare& share) { ++share.runnable; });
       if (workers_[next.band].worker != worker) notice(job, subtask, workers_[next.band].worker, workers_[worker].id);
     } else if (next.phase == SubtaskPhase::Placeable && next.missing == 0 && next.band.valid()) {
       job.local(next.band).push_ready(job.order_key(successor));

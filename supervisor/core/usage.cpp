@@ -58,10 +58,6 @@ void UsageTable::fade(double left) {
   std::erase_if(tallies_, [](const auto& each) { return is_nothing(each.second); });
 }
 
-void UsageTable::keep_accounts(const PolicyConfig& config) {
-  std::erase_if(tallies_, [&](const auto& each) { return find_account(config, each.first.first) < 0; });
-}
-
 double left_after(Duration passed, Duration half_life) {
   const auto seconds = [](Duration duration) { return std::chrono::duration<double>(duration).count(); };
   return policy::decay_factor(seconds(passed), seconds(half_life));

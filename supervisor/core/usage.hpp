@@ -47,11 +47,11 @@ class UsageTable {
   using Key = std::pair<std::string, std::string>;  ///< Account, user.
   using Tallies = std::map<Key, UsedSeconds>;
 
+  /// Also of accounts that the configuration does not name, or not any more: a file that lacks one for a moment must not
+  /// free its users of what they have used. It fades like all others.
   void charge(const Key& whom, const UsedSeconds& amounts);
   /// All of it counts so much of what it did.
   void fade(double left);
-  /// Accounts that are no more are forgotten.
-  void keep_accounts(const PolicyConfig& config);
 
   const Tallies& tallies() const { return tallies_; }
 

@@ -135,7 +135,7 @@ void SupervisorCore::lose_worker(WorkerSlot slot, const std::string& reason, con
     Job& job = *jobs_[id.value()];
     for (const BandSlot band : worker.bands) rehouse(job, band);
     if (job.shares != nullptr)
-      for (const BandSlot band : worker.bands) job.shares->at(band) = {};
+      for (const BandSlot band : worker.bands) job.shares->change(band, workers_[band].kind, [](BandShare& share) { share = {}; });
     std::erase(job.known_workers, worker.id);
     if (slot.value() < job.known_of.size()) job.known_of[slot.value()] = 0;
     job.templates_known.erase(worker.id);

@@ -76,6 +76,28 @@ TEST_F(PolicyKeeping, UseOfNobodyIsThatOfTheUserOfTheAccountsName) {
   again.ignore();
 }
 
+// Found by an acceptance test: a file that lacked an account for a moment freed its users of all that they had used.
+TEST_F(PolicyKeeping, UseOfAnAccountThatIsNotConfiguredForAWhileIsThereWhenItIsAgain) {
+  cluster->join({.slots = 4});
+  submit("job", 4);
+  for (const supervisor_action::RunPass& pass : cluster->take_passes()) cluster->handle(PolicedSupervisor::run(pass));
+  ASSERT_EQ(cluster->assigned().size(), 4U);
+  for (std::uint32_t i = 0; i < 4; ++i) cluster->succeed(1, i);
+  cluster.write_all();
+  const double used = use_of(0);
+  ASSERT_GT(used, 0);
+  const auto read = [&](const PolicyConfig& policy) {
+    cluster->handle(supervisor_event::PolicyRead{ClientId::none(), {0, "reload", {}, "SIGHUP"}, policy});
+    cluster.write_all();
+  };
+  PolicyConfig without = config().policy;
+  without.accounts = {{.name = "bob"}};
+  read(without);
+  EXPECT_EQ(use_of(0), 0) << "bob's";
+  read(config().policy);
+  EXPECT_NEAR(use_of(0), used, used / 100);
+}
+
 TEST_F(PolicyKeeping, AQuotaHoldsUntilTheConfigurationIsReadAgain) {
   order("set", {"quota", "a", "3"});
   for (int life = 0; life < 3; ++life) {

@@ -69,9 +69,6 @@ TEST(Usage, ItFadesAndIsForgottenWhenNothingIsLeft) {
   ASSERT_EQ(table.tallies().size(), 2U) << "who has used nothing is not there";
   table.fade(0.5);
   EXPECT_EQ(table.tallies(), (UsageTable::Tallies{{{"lab", "ann"}, {4, 2, 1, 0.5}}}));
-  PolicyConfig config;
-  table.keep_accounts(config);
-  EXPECT_TRUE(table.tallies().empty());
 }
 
 // Names are what users say: without a bound they would fill the memory.
