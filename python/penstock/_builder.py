@@ -294,8 +294,8 @@ class Job:
         self._check_kept()
         owner, places = self.client._fetch(self.number, numbers)
         value = self.client._value
-        return [value(address, size, owner, f"subtask {number} of {self.name}")
-                for number, (address, size) in zip(numbers, places)]
+        return [value(at, address, size, owner, f"subtask {number} of {self.name}")
+                for at, (number, (address, size)) in enumerate(zip(numbers, places))]
 
     def logs(self, subtask: Union[Handle, int, None] = None) -> str:
         """What its subtasks, or one of them, have printed so far; the end of it, if it is much."""

@@ -500,16 +500,16 @@ class Client:
                 wanted.setdefault(batch, []).append((future, index))
         for batch, those in wanted.items():
             owner, places = self._fetch(batch.job, [index for _, index in those])
-            for (future, _), (address, size) in zip(those, places):
-                values[id(future)] = value = self._value(address, size, owner, future.key)
+            for at, ((future, _), (address, size)) in enumerate(zip(those, places)):
+                values[id(future)] = value = self._value(at, address, size, owner, future.key)
                 future._keep(value, batch)
         return [values[id(future)] for future in futures]
 
     @staticmethod
-    def _value(address, size, owner, key):
+    def _value(at, address, size, owner, key):
         if size == 0:  # Every value has a head: a result without bytes is not there any more.
             raise ResultLost("a result is gone: its job was released, or has ended in an earlier life of its supervisor")
-        datum = ctypes.string_at(address, size) if size < _graph.LARGE_BYTES else _abi.view_of(address, size, owner)
+        datum = ctypes.string_at(address, size) if size < _graph.LARGE_BYTES else _abi.view_of(at, address, size, owner)
         try:
             return _wire.unpack_own(datum)
         except ModuleNotFoundError as error:

@@ -23,16 +23,16 @@ class Inputs:
 
     def __init__(self, library, handle, run):
         self.library, self.handle, self.run = library, handle, run
-        self.owner, self.large, self.values = None, (), {}
+        self.owner, self.large, self.values = None, {}, {}
 
     def reset(self):
-        self.owner, self.large = None, ()
+        self.owner, self.large = None, {}
         if self.values:
             self.values = {}
 
     def __call__(self, index):
         if index not in self.values:
-            self.values[index] = _wire.unpack(self.bytes(index))
+            self.values[index] = _wire.unpack_own(self.bytes(index))
         return self.values[index]
 
     def bytes(self, index):
@@ -41,10 +41,10 @@ class Inputs:
             count = self.run.large_inputs
             self.owner = _abi.Owned(self.library.runner_take_inputs(self.handle))
             views = self.library.data_views(self.owner.handle)
-            self.large = {views[i].data for i in range(count)}
+            self.large = {views[i].data: i for i in range(count)}
         view = self.run.inputs[index]
         if view.data in self.large:
-            return _abi.view_of(view.data, view.size, self.owner)
+            return _abi.view_of(self.large[view.data], view.data, view.size, self.owner)
         return _abi.bytes_at(view)
 
 

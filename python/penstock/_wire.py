@@ -108,7 +108,7 @@ def pack(value, what="result"):
 
 
 def unpack(datum):
-    """The object of a datum (bytes or memoryview). Large buffers of it stay where they are, read-only."""
+    """The object of a datum (bytes or memoryview). Large buffers of it stay where they are."""
     if datum[:8] == _PLAIN:
         return pickle.loads(memoryview(datum)[HEAD.size:])
     magic, count, length = HEAD.unpack_from(datum)
@@ -127,8 +127,8 @@ def unpack(datum):
 
 
 def unpack_own(datum):
-    """The object of bytes that are here. What is small may be written to, for it is a copy; large buffers stay read-only."""
-    copied = len(datum) < LARGE_BYTES and datum[:8] != _PLAIN
+    """The object of a datum, whose large buffers may be written to: of bytes, which are others', they are in a copy."""
+    copied = datum.__class__ is bytes and datum[:8] != _PLAIN
     return unpack(bytearray(datum) if copied else datum)
 
 

@@ -173,7 +173,44 @@ def total(array):
 
 
 def is_mapped(array):
-    return not array.flags.writeable and not array.flags.owndata
+    """Whether its memory is shared with whoever has it."""
+    address = array.__array_interface__["data"][0]
+    with open("/proc/self/maps") as maps:
+        for line in maps:
+            first, last = (int(end, 16) for end in line.split()[0].split("-"))
+            if first <= address < last:
+                return "memfd:" in line
+    return False
+
+
+def filled(size, value):
+    import numpy
+    return numpy.full(size, value, "u1")
+
+
+def table(rows):
+    import numpy
+    import pandas
+    return pandas.DataFrame({"a": numpy.arange(float(rows))[::-1]})
+
+
+def write_into(argument):
+    """The sum of what was all zero."""
+    array = next(iter(argument.values())) if isinstance(argument, dict) else argument[0] if isinstance(argument, list) else argument
+    array += 1
+    return int(array.sum())
+
+
+def write_into_both(one, others):
+    one[:] = 1
+    others[0][:] += 1
+    return int(one[0])
+
+
+def write_into_and_fail_once(array, path):
+    array += 1
+    fail_once(path)
+    return int(array[-1])
 
 
 def path_of_python():

@@ -145,15 +145,6 @@ def test_what_is_scattered_is_what_it_was_when_it_was_given(client):
         assert client.submit(len, futures["things"]).result() == len(futures["things"].result()) == 2
 
 
-def test_small_results_may_be_written_to(client):
-    small, large = client.gather([client.submit(numpy.zeros, 5), client.submit(numpy.zeros, 100_000)])
-    small[0] = 1
-    computed = client.get({"a": (numpy.zeros, 5)}, "a")
-    computed[0] = 1
-    with pytest.raises(ValueError, match="read-only"):  # It is mapped from where it is kept.
-        large[0] = 1
-
-
 def test_scattered_objects_are_arguments(client):
     array = client.scatter(numpy.arange(100000))
     assert client.submit(functions.total, array).result() == sum(range(100000))
