@@ -51,12 +51,12 @@ class Client:
         self._command = _graph.RunnerCommand(python, environment, working_directory)
         if address is None:
             self._command.piece_bytes = 1 << 30  # Nothing of it crosses a network: penstock_client_open says so, too.
-        slots, memory = _graph.whole("slots", slots or 0, 0, 65535), _graph.bytes_of("memory", memory)
+        slots, memory = _graph.whole("slots", 0 if slots is None else slots, 0, 65535), _graph.bytes_of("memory", memory)
         slots = slots or (0 if address else len(os.sched_getaffinity(0)))
         operators = list(operators)
         options = _abi.ClientOptions(
             address=_abi.text(address), name=_abi.text(name), slots=slots, memory_bytes=memory,
-            connect_timeout_ms=max(1, int(timeout * 1000)), operators=_abi.texts(operators),
+            connect_timeout_ms=max(1, round(_graph.number("timeout", timeout, 0, 1e6) * 1000)), operators=_abi.texts(operators),
             operator_count=len(operators))
         if address is None and warm:
             options.runners_warm = slots
@@ -199,6 +199,8 @@ class Client:
     def attach(self, name: Union[str, int]) -> "Job":
         """The job of that name or number, whoever has submitted it. It is followed until this `Job` is forgotten or closed."""
         from penstock._builder import Job
+        if not isinstance(name, (str, int)) or isinstance(name, bool):
+            raise TypeError(f"a job is named by a text or its number, not by {name!r}")
         with self._connection as handle:
             number = self._library.check(self._library.attach(handle, str(name).encode()))
         return Job(self, number, name)

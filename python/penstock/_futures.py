@@ -7,7 +7,7 @@ import time
 import uuid
 from typing import Any, Optional
 
-from penstock import _losses, _wire
+from penstock import _graph, _losses, _wire
 from penstock.errors import ClientClosed, PenstockError, ResultLost
 
 _collecting = threading.local()
@@ -85,6 +85,7 @@ class Future(concurrent.futures.Future):
 
     def result(self, timeout: Optional[float] = None) -> Any:
         """The value; raises what the subtask has raised, with the traceback of where it did."""
+        timeout = _graph.seconds(timeout)
         deadline = None if timeout is None else time.monotonic() + timeout
         self._about_to_wait()
         super().result(timeout)
@@ -92,6 +93,7 @@ class Future(concurrent.futures.Future):
         return value if loaded else _losses.values_of(self.client, [self], deadline)[0]
 
     def exception(self, timeout: Optional[float] = None) -> Optional[BaseException]:
+        timeout = _graph.seconds(timeout)
         self._about_to_wait()
         return super().exception(timeout)
 

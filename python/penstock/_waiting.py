@@ -4,6 +4,7 @@ import sys
 import time
 from typing import Any, Iterable, Iterator, List, Optional, Set, TextIO, Tuple, Union
 
+from penstock import _graph
 from penstock._futures import Future
 
 ALL_COMPLETED, FIRST_COMPLETED = concurrent.futures.ALL_COMPLETED, concurrent.futures.FIRST_COMPLETED
@@ -20,7 +21,7 @@ def _send(futures):
 
 def as_completed(futures: Iterable[Future], timeout: Optional[float] = None, with_results: bool = False) -> Iterator[Any]:
     """The futures as they end, the first first. `with_results`: (future, its value); raises what the subtask has raised."""
-    futures = list(futures)
+    futures, timeout = list(futures), _graph.seconds(timeout)
     _send(futures)
     ended = concurrent.futures.as_completed(futures, timeout)
     return ((future, future.result()) for future in ended) if with_results else ended
@@ -35,7 +36,7 @@ def fire_and_forget(futures: Union[Future, Iterable[Future]]) -> None:
 def wait(futures: Union[Future, Iterable[Future]], timeout: Optional[float] = None,
          return_when: str = ALL_COMPLETED) -> Tuple[Set[Future], Set[Future]]:
     """(done, not_done); `return_when` is one of the constants of concurrent.futures."""
-    futures = [futures] if isinstance(futures, Future) else list(futures)
+    futures, timeout = [futures] if isinstance(futures, Future) else list(futures), _graph.seconds(timeout)
     _send(futures)
     return concurrent.futures.wait(futures, timeout, return_when)
 
