@@ -1,4 +1,6 @@
 """The Python runner: a worker starts it, it runs one subtask after the other. `python -m penstock._runner`"""
+import atexit
+import contextlib
 import ctypes
 import os
 import pickle
@@ -140,7 +142,8 @@ class Runner:
             detail = b""
         if not detail or len(detail) > DETAIL_MAX:
             detail = _wire.pack((None, shortened(text)), "the traceback")
-        sys.stdout.flush()
+        with contextlib.suppress(Exception):  # It may be the user's, and closed.
+            sys.stdout.flush()
         line = line.encode(errors="replace").replace(b"\0", b"?")
         self.library.runner_fail_as(self.handle, code, line, detail, len(detail))
 
@@ -169,8 +172,21 @@ def main():
     os.dup2(nothing, 0)
     os.close(nothing)
     status = Runner(descriptor).serve()
-    sys.stdout.flush()
+    end_orderly()
     os._exit(status)  # Threads that the user's code has left behind do not keep the slot.
+
+
+def end_orderly():
+    """What functions have registered for the end of their process is called, as in pools of the standard library. The
+    worker waits for it, but not for ever (`worker.kill_grace`)."""
+    try:
+        atexit._run_exitfuncs()
+    except BaseException:  # It has told of all but the last.
+        traceback.print_exc()
+    with contextlib.suppress(Exception):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    ctypes.CDLL(None).fflush(None)  # What libraries have printed.
 
 
 if __name__ == "__main__":

@@ -380,3 +380,21 @@ async def spin_whatever_is_said(path):
     except asyncio.CancelledError:
         while True:
             time.sleep(0.01)
+
+
+def register_for_the_end(path):
+    import atexit
+
+    def fail_at_the_end():
+        raise ValueError("at the end")
+    atexit.register(note, path, "first")
+    atexit.register(fail_at_the_end)
+    atexit.register(note, path, "last")
+
+
+def print_at_the_end(word):
+    import atexit
+    import ctypes
+    atexit.register(print, word, end="")
+    atexit.register(sys.stderr.write, word)
+    ctypes.CDLL(None).printf(word.encode())  # Is in the library's own buffer until it ends.
