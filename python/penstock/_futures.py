@@ -5,7 +5,7 @@ import html
 import threading
 import time
 import uuid
-from typing import Any, Optional
+from typing import Any, Generator, Optional
 
 from penstock import _graph, _losses, _wire
 from penstock.errors import ClientClosed, PenstockError, ResultLost
@@ -59,7 +59,8 @@ class Future(concurrent.futures.Future):
     def __reduce__(self):
         now = getattr(_collecting, "now", None)
         if now is None:
-            raise TypeError("a future is pickled only as an argument of a subtask of its own client")
+            raise TypeError("a future is pickled only as an argument of a subtask of its own client: "
+                            "give it to `submit` beside the function, not within it")
         return _wire.load_input, (now.number(self),)
 
     def __dask_tokenize__(self):
@@ -96,6 +97,10 @@ class Future(concurrent.futures.Future):
         timeout = _graph.seconds(timeout)
         self._about_to_wait()
         return super().exception(timeout)
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        import asyncio  # Takes its time, and few need it.
+        return asyncio.wrap_future(self).__await__()
 
     def _about_to_wait(self):
         if self.done():

@@ -2,6 +2,7 @@
 import asyncio
 import os
 import sys
+import threading
 import time
 
 
@@ -33,14 +34,27 @@ class Unreadable:
 
 
 class OddError(Exception):
-    """Cannot be made from what it keeps as arguments."""
+    """Cannot be made from what it keeps as arguments, and keeps what cannot be pickled."""
+
+    def __init__(self, one, *, two):
+        self.two, self.lock = two, threading.Lock()
+        super().__init__(f"{one} and {two}", self.lock)
+
+
+def fail_oddly():
+    raise OddError(1, two=2)
+
+
+class StubbornError(Exception):
+    def __new__(cls, one, two):
+        return super().__new__(cls, f"{one} and {two}")
 
     def __init__(self, one, two):
         super().__init__(f"{one} and {two}")
 
 
-def fail_oddly():
-    raise OddError(1, 2)
+def fail_stubbornly():
+    raise StubbornError(1, 2)
 
 
 def leave(code):

@@ -99,6 +99,24 @@ def test_what_other_clients_have_and_ours_has_not_says_what_is_instead(client):
     assert not hasattr(client, "run")
 
 
+def test_what_other_packages_have_and_ours_has_not_says_what_is_instead():
+    with pytest.raises(AttributeError, match="no attribute 'Lock': calls share nothing but"):
+        penstock.Lock
+    with pytest.raises(AttributeError, match="no attribute 'worker_client': a call runs by itself"):
+        penstock.worker_client
+    with pytest.raises(AttributeError, match="no attribute 'nothing'$"):
+        penstock.nothing
+    assert not hasattr(penstock, "Variable")
+
+
+def test_a_client_and_a_future_within_a_function_say_where_they_belong(client):
+    future = client.submit(functions.increment, 1)
+    with pytest.raises(NotSerializable, match="a client is not sent: .*makes its own there"):
+        client.submit(lambda: client)
+    with pytest.raises(NotSerializable, match="give it to `submit` beside the function, not within it"):
+        client.submit(lambda: future)
+
+
 def test_what_is_no_function(client):
     with pytest.raises(TypeError, match="not callable"):
         client.submit(5)
@@ -538,9 +556,9 @@ value = Unreadable()
 
 
 def test_an_exception_that_cannot_be_read_here_has_its_traceback_all_the_same(client):
-    with pytest.raises(errors.SubtaskFailed, match="OddError: 1 and 2\n.its exception cannot be read here: .*'two'") as found:
-        client.submit(functions.fail_oddly).result(20)
-    assert "in fail_oddly" in str(found.value.__cause__)
+    with pytest.raises(errors.SubtaskFailed, match="StubbornError: 1 and 2\n.its exception cannot be read here: .*'two'") as found:
+        client.submit(functions.fail_stubbornly).result(20)
+    assert "in fail_stubbornly" in str(found.value.__cause__)
 
 
 # Each run after it had the value of the one before.
