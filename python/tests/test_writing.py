@@ -84,7 +84,7 @@ def test_a_table_is_written_to(client):
     table = client.submit(functions.table, 100_000).result(30)
     table["b"] = 1
     table.loc[5, "a"] = -1
-    table.iloc[:, 0].to_numpy()[:] = 7
+    table.iloc[:100, 0] = 7.0
     table.sort_values("a", inplace=True)
     assert isinstance(table, pandas.DataFrame) and len(table) == 100_000
 
