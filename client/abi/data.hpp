@@ -7,7 +7,8 @@
 #include "common/runtime/memory_segment.hpp"
 #include "worker/store/object_store.hpp"
 
-/// Invariant: `views` show what the others hold, and nothing of it changes.
+/// Invariant: `views` show what the others hold, and nobody else changes it. A runner's inputs are segments, one for
+/// each view; others are blobs, and segments for those that were mapped to be written.
 struct penstock_data {
   std::vector<penstock::worker::BlobPtr> blobs;
   std::vector<penstock::MemorySegment> segments;

@@ -23,6 +23,12 @@ Error exhausted(std::uint64_t size) {
           "free memory, or raise the limit of open files"};
 }
 
+// The same pages, never copied as long as nothing is written. A shared mapping of what is sealed is refused by kernels
+// before 6.7, and could never be written. No memory is set aside for pages that may be written one day.
+void* map_sealed(const Descriptor& descriptor, std::uint64_t size) {
+  return ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE | MAP_NORESERVE, descriptor.get(), 0);
+}
+
 }  // namespace
 
 MemorySegment::MemorySegment(Descriptor descriptor, std::byte* data, std::size_t size)
@@ -70,7 +76,7 @@ Result<MemorySegment> MemorySegment::map(Descriptor descriptor, std::uint64_t si
   if (::fstat(descriptor.get(), &status) != 0 || static_cast<std::uint64_t>(status.st_size) < size)
     return Error{ErrorCode::InvalidArgument, "segment", "is shorter than was said", {}};
   if (size == 0) return MemorySegment{std::move(descriptor), nullptr, 0};
-  void* data = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, descriptor.get(), 0);
+  void* data = map_sealed(descriptor, size);
   if (data == MAP_FAILED) return exhausted(size);
   return MemorySegment{std::move(descriptor), static_cast<std::byte*>(data), size};
 }
@@ -81,9 +87,14 @@ Result<void> MemorySegment::seal() {
   if (::fcntl(descriptor_.get(), F_ADD_SEALS, kSeals) != 0)
     return Error{ErrorCode::Internal, "segment", std::string{"cannot be sealed: "} + std::strerror(errno), {}};
   if (size_ == 0) return {};
-  void* data = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, descriptor_.get(), 0);
+  void* data = map_sealed(descriptor_, size_);
   if (data == MAP_FAILED) return exhausted(size_);
   data_ = static_cast<std::byte*>(data);
+  return {};
+}
+
+Result<void> MemorySegment::write_privately() {
+  if (data_ != nullptr && ::mprotect(data_, size_, PROT_READ | PROT_WRITE) != 0) return exhausted(size_);
   return {};
 }
 

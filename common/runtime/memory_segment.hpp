@@ -11,7 +11,8 @@
 namespace penstock {
 
 /// One block of shared memory (memfd): written by whoever made it, sealed, then sent as a descriptor and only read.
-/// Moved, never copied. Invariant: what `bytes` shows cannot change and cannot become shorter once it is sealed.
+/// Moved, never copied. Invariant: what `bytes` shows is changed by nobody else, and cannot become shorter, once it is
+/// sealed.
 class MemorySegment {
  public:
   MemorySegment() = default;
@@ -27,6 +28,9 @@ class MemorySegment {
 
   /// Nobody can write to it or shorten it from now on. Error: Internal.
   Result<void> seal();
+  /// It may be written here from now on, once it is mapped or sealed: a page that is written is copied first, and
+  /// nobody else sees it. The bytes stay where they are. Error: ResourceExhausted; it is as before then.
+  Result<void> write_privately();
   std::byte* data() { return data_; }
   std::span<const std::byte> bytes() const { return {data_, size_}; }
   const Descriptor& descriptor() const { return descriptor_; }

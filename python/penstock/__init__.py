@@ -32,6 +32,7 @@ def __getattr__(name):
     elif name in __all__:
         value = getattr(errors, name)
     else:
-        raise AttributeError(f"module 'penstock' has no attribute {name!r}")
+        from penstock._hints import missing_in_module
+        missing_in_module(name)
     globals()[name] = value
     return value

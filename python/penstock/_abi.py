@@ -126,6 +126,7 @@ FUNCTIONS = {
     "fetch": (c_void_p, [c_void_p, c_int64, c_void_p, c_uint64, c_uint32]),
     "data_views": (POINTER(Bytes), [c_void_p]),
     "data_free": (None, [c_void_p]),
+    "data_write": (c_void_p, [c_void_p, c_uint64]),
     "want_news": (None, [c_void_p]),
     "next_news": (POINTER(News), [c_void_p, c_int64]),
     "news_free": (None, [POINTER(News)]),
@@ -244,12 +245,15 @@ class Owned:
             _library.data_free(handle)
 
 
-def view_of(address, size, owner):
-    """A read-only memoryview that keeps `owner` alive for as long as anybody has it, or a part of it."""
+def view_of(index, address, size, owner):
+    """A memoryview of a view of `owner`, which lives for as long as anybody has it, or a part of it. What is written to it
+    nobody else sees; if the system has nothing for that, it is read-only."""
     if not size:
         return memoryview(b"")
-    array = (ctypes.c_char * size).from_address(address)
+    own = _library.data_write(owner.handle, index)
+    array = (ctypes.c_char * size).from_address(own or address)
     array.owner = owner
-    return memoryview(array).cast("B").toreadonly()
+    view = memoryview(array).cast("B")
+    return view if own else view.toreadonly()
 
 

@@ -3,6 +3,7 @@ import contextlib
 import html
 import threading
 import time
+import weakref
 from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Union
 
 from penstock import _abi, _graph, _wire
@@ -22,6 +23,9 @@ class Handle:
 
     def __init__(self, builder, number):
         self.builder, self.number = builder, number
+
+    def __repr__(self):
+        return f"<Handle: subtask {self.number}>"
 
     def __reduce__(self):
         if self.builder.inputs is None:
@@ -50,6 +54,14 @@ class GraphBuilder:
         if self._columns.handle is None:
             raise ValueError("the graph was submitted already: build another one with client.graph()")
 
+    def _own(self, what, handles):
+        """The numbers of handles of this graph that somebody gave."""
+        handles = [handles] if isinstance(handles, Handle) else list(handles)
+        for handle in handles:
+            if not isinstance(handle, Handle) or handle.builder is not self:
+                raise WrongGraph(f"must be handles of this graph, not {handle!r}", subject=what)
+        return [handle.number for handle in handles]
+
     def place_of(self, given: Any) -> int:
         return self.inputs.setdefault(given, len(self.inputs))
 
@@ -69,7 +81,7 @@ class GraphBuilder:
                  priority: int = 0, after: Iterable[Handle] = ()) -> Handle:
         """The same with options that many share (`penstock.Options`)."""
         self._check_unsent()
-        program = program_of(function)
+        program, after = program_of(function), self._own("after", after)
         self.inputs = {}
         try:
             with collecting(self.place_of):
@@ -81,7 +93,6 @@ class GraphBuilder:
         finally:
             self.inputs = None
         template = self._columns.template(program, options)
-        after = [handle.number for handle in after]
         return Handle(self, self._columns.add(template, payload, numbers, priority, after))
 
     def _number_of(self, given):
@@ -123,7 +134,7 @@ class GraphBuilder:
         self.client._check_open()
         wanted = None
         if want is not None:
-            wanted = [handle.number for handle in want]
+            wanted = self._own("want", want)
             self._columns.want(wanted)
         else:
             read = set(self._columns.predecessors)
@@ -133,7 +144,9 @@ class GraphBuilder:
             submitted = self.client._submit_columns(
                 self._columns, wait_for_resources=int(bool(wait_for_resources)), pool=only, pools=_abi.texts(pools),
                 pool_count=len(pools), labels=_abi.texts(labels), label_count=len(labels), **options)
-        return Job(self.client, submitted.job, name or f"job-{submitted.job}", wanted, total, submitted)
+        job = Job(self.client, submitted.job, name or f"job-{submitted.job}", wanted, total, submitted)
+        job._graph = weakref.ref(self)
+        return job
 
 
 class Results:
@@ -199,7 +212,7 @@ class Job:
             else:
                 with client._connection as handle:  # The library counts who holds it; here they are one.
                     client._library.detach(handle, number)
-        self._results = results
+        self._results, self._graph = results, None
         self._results.ours |= submitted is not None and bool(submitted.ours)
 
     @property
@@ -246,6 +259,7 @@ class Job:
 
     def wait(self, timeout: Optional[float] = None) -> str:
         """Until it has ended, or the time is over; its state."""
+        timeout = _graph.seconds(timeout)
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
             left = SLICE_NS if deadline is None else min(SLICE_NS, int((deadline - time.monotonic()) * 1e9))
@@ -288,19 +302,27 @@ class Job:
 
     def fetch(self, numbers: Iterable[Union[Handle, int]]) -> List[Any]:
         """The values of these subtasks, which have succeeded and were wanted."""
-        numbers = [getattr(number, "number", number) for number in numbers]
+        numbers = list(map(self._number, numbers))
         if not numbers:
             return []
         self._check_kept()
         owner, places = self.client._fetch(self.number, numbers)
         value = self.client._value
-        return [value(address, size, owner, f"subtask {number} of {self.name}")
-                for number, (address, size) in zip(numbers, places)]
+        return [value(at, address, size, owner, f"subtask {number} of {self.name}")
+                for at, (number, (address, size)) in enumerate(zip(numbers, places))]
 
     def logs(self, subtask: Union[Handle, int, None] = None) -> str:
         """What its subtasks, or one of them, have printed so far; the end of it, if it is much."""
         self.client._check_open()
-        return self.client._log(self.number, -1 if subtask is None else getattr(subtask, "number", subtask))
+        return self.client._log(self.number, -1 if subtask is None else self._number(subtask))
+
+    def _number(self, subtask):
+        """Of a subtask of ours. What was attached to has no graph here, and takes all handles."""
+        if not isinstance(subtask, Handle):
+            return _graph.whole("subtask", subtask, 0, 2**32 - 1)
+        if self._graph is not None and self._graph() is not subtask.builder:
+            raise WrongGraph("is of another graph than this job", subject=repr(subtask))
+        return subtask.number
 
     def cancel(self) -> None:
         with self.client._connection as handle:

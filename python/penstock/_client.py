@@ -10,7 +10,7 @@ import traceback
 import weakref
 from collections import deque
 from concurrent.futures import CancelledError
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Sequence, Union
 
 from penstock import _abi, _graph, _losses, _wire, errors
 from penstock._batch import Batch, Call
@@ -20,6 +20,7 @@ from penstock._hints import missing
 from penstock._lending import Lending
 from penstock._news import Plain
 from penstock._programs import program_of
+from penstock._shapes import SHAPES, futures_in, values_in
 from penstock.errors import ClientClosed, NotSerializable, PenstockError, ResultLost
 
 if TYPE_CHECKING:
@@ -51,12 +52,12 @@ class Client:
         self._command = _graph.RunnerCommand(python, environment, working_directory)
         if address is None:
             self._command.piece_bytes = 1 << 30  # Nothing of it crosses a network: penstock_client_open says so, too.
-        slots, memory = _graph.whole("slots", slots or 0, 0, 65535), _graph.bytes_of("memory", memory)
+        slots, memory = _graph.whole("slots", 0 if slots is None else slots, 0, 65535), _graph.bytes_of("memory", memory)
         slots = slots or (0 if address else len(os.sched_getaffinity(0)))
         operators = list(operators)
         options = _abi.ClientOptions(
             address=_abi.text(address), name=_abi.text(name), slots=slots, memory_bytes=memory,
-            connect_timeout_ms=max(1, int(timeout * 1000)), operators=_abi.texts(operators),
+            connect_timeout_ms=max(1, round(_graph.number("timeout", timeout, 0, 1e6) * 1000)), operators=_abi.texts(operators),
             operator_count=len(operators))
         if address is None and warm:
             options.runners_warm = slots
@@ -105,9 +106,10 @@ class Client:
         return self._submit(program_of(function), args, kwargs, key, options)
 
     def map(self, function: Callable[..., Any], *iterables: Iterable[Any], retries: int = 0, priority: int = 0,
-            key: Optional[str] = None, pure: Optional[bool] = None, batch_size: Optional[int] = None,
+            key: Union[str, Sequence[str], None] = None, pure: Optional[bool] = None, batch_size: Optional[int] = None,
             **keywords: Any) -> List[Future]:
-        """`function` of each element (of several iterables side by side); else as `submit`. `batch_size` changes nothing."""
+        """`function` of each element (of several iterables side by side); else as `submit`. `key` begins their names, or is a
+        list of them; `batch_size` changes nothing."""
         if not callable(function):
             raise TypeError(f"{function!r} is not callable")
         ours = {name: keywords.pop(name) for name in ("resources", "memory", "memory_max", "slots", "time_limit")
@@ -115,9 +117,11 @@ class Client:
         theirs = {name: keywords.pop(name) for name in RUNNER_OPTIONS if name in keywords}
         options = _graph.Options(retries, priority, worker=keywords.pop("workers", None), keep_going=True,
                                  runner=self._command.other(**theirs), **ours)
-        program = program_of(function)
-        return [self._submit(program, args, keywords, f"{key}-{i}" if key else None, options)
-                for i, args in enumerate(zip(*iterables))]
+        program, calls = program_of(function), list(zip(*iterables))
+        keys = list(key) if isinstance(key, (list, tuple)) else [f"{key}-{i}" if key else None for i in range(len(calls))]
+        if len(keys) != len(calls):
+            raise ValueError(f"key: {len(keys)} names for {len(calls)} calls")
+        return [self._submit(program, args, keywords, name, options) for name, args in zip(keys, calls)]
 
     def scatter(self, data: Any, key: Optional[str] = None, broadcast: bool = False) -> Any:
         """Futures of what is here already: of a list one for each element, of a dict one for each value, else one. A worker
@@ -129,14 +133,11 @@ class Client:
         return self._scattered(data, key)
 
     def gather(self, futures: Any, errors: str = "raise") -> Any:
-        """The values of futures, in the shape in which they are given (list, tuple, set, dict, one)."""
+        """The values of futures in the same shape: one, lists, tuples, sets, dictionaries. "skip" leaves out those without."""
         if isinstance(futures, Future):
             return futures.result()
-        if isinstance(futures, dict):
-            return dict(zip(futures, self.gather(list(futures.values()), errors)))
-        if isinstance(futures, (list, tuple, set)):
-            return type(futures)(self._gather(list(futures), errors))
-        return self._gather(list(futures), errors)
+        given = futures if isinstance(futures, SHAPES) else list(futures)
+        return values_in(given, self._gather(list(futures_in(given, self)), errors))
 
     def cancel(self, futures: Union[Future, Iterable[Future]]) -> None:
         """Cancels these and what depends on them."""
@@ -156,8 +157,7 @@ class Client:
         if not isinstance(of, Future):
             return self._log(of.number, -1)
         self._flush()
-        batch = of._batch
-        if batch is None:
+        if (batch := of._batch) is None:
             raise ResultLost("was released, or not sent yet", subject=of.key)
         return self._log(batch.job, of._index)
 
@@ -199,6 +199,8 @@ class Client:
     def attach(self, name: Union[str, int]) -> "Job":
         """The job of that name or number, whoever has submitted it. It is followed until this `Job` is forgotten or closed."""
         from penstock._builder import Job
+        if not isinstance(name, (str, int)) or isinstance(name, bool):
+            raise TypeError(f"a job is named by a text or its number, not by {name!r}")
         with self._connection as handle:
             number = self._library.check(self._library.attach(handle, str(name).encode()))
         return Job(self, number, name)
@@ -264,6 +266,9 @@ class Client:
     def __del__(self):
         if getattr(self, "_handle", None) is not None:
             self.close()
+
+    def __reduce__(self):
+        raise TypeError("a client is not sent: a function that needs one makes its own there, `Client(address)`")
 
     def __repr__(self):
         where = self.address or f"embedded, {self._slots} slots"
@@ -500,16 +505,16 @@ class Client:
                 wanted.setdefault(batch, []).append((future, index))
         for batch, those in wanted.items():
             owner, places = self._fetch(batch.job, [index for _, index in those])
-            for (future, _), (address, size) in zip(those, places):
-                values[id(future)] = value = self._value(address, size, owner, future.key)
+            for at, ((future, _), (address, size)) in enumerate(zip(those, places)):
+                values[id(future)] = value = self._value(at, address, size, owner, future.key)
                 future._keep(value, batch)
         return [values[id(future)] for future in futures]
 
     @staticmethod
-    def _value(address, size, owner, key):
+    def _value(at, address, size, owner, key):
         if size == 0:  # Every value has a head: a result without bytes is not there any more.
             raise ResultLost("a result is gone: its job was released, or has ended in an earlier life of its supervisor")
-        datum = ctypes.string_at(address, size) if size < _graph.LARGE_BYTES else _abi.view_of(address, size, owner)
+        datum = ctypes.string_at(address, size) if size < _graph.LARGE_BYTES else _abi.view_of(at, address, size, owner)
         try:
             return _wire.unpack_own(datum)
         except ModuleNotFoundError as error:
@@ -521,13 +526,8 @@ class Client:
     def _gather(self, futures, errors):
         if errors not in ("raise", "skip"):
             raise ValueError("errors is 'raise' or 'skip'")
-        for future in futures:
-            if not isinstance(future, Future):
-                raise TypeError(f"{future!r} is no future")
-            if future.client is not self:
-                raise ValueError(f"{future!r} belongs to another client")
+        good: List[Future] = []
         self._flush()
-        good = []
         for future in futures:
             future._about_to_wait()
             try:
@@ -536,7 +536,7 @@ class Client:
             except (Exception, CancelledError):
                 if errors == "raise":
                     raise
-        return _losses.values_of(self, good)
+        return dict(zip(map(id, good), _losses.values_of(self, good)))
 
     def _cancel(self, future):
         with self._lock:

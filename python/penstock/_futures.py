@@ -5,9 +5,9 @@ import html
 import threading
 import time
 import uuid
-from typing import Any, Optional
+from typing import Any, Generator, Optional
 
-from penstock import _losses, _wire
+from penstock import _graph, _losses, _wire
 from penstock.errors import ClientClosed, PenstockError, ResultLost
 
 _collecting = threading.local()
@@ -59,7 +59,8 @@ class Future(concurrent.futures.Future):
     def __reduce__(self):
         now = getattr(_collecting, "now", None)
         if now is None:
-            raise TypeError("a future is pickled only as an argument of a subtask of its own client")
+            raise TypeError("a future is pickled only as an argument of a subtask of its own client: "
+                            "give it to `submit` beside the function, not within it")
         return _wire.load_input, (now.number(self),)
 
     def __dask_tokenize__(self):
@@ -85,6 +86,7 @@ class Future(concurrent.futures.Future):
 
     def result(self, timeout: Optional[float] = None) -> Any:
         """The value; raises what the subtask has raised, with the traceback of where it did."""
+        timeout = _graph.seconds(timeout)
         deadline = None if timeout is None else time.monotonic() + timeout
         self._about_to_wait()
         super().result(timeout)
@@ -92,8 +94,13 @@ class Future(concurrent.futures.Future):
         return value if loaded else _losses.values_of(self.client, [self], deadline)[0]
 
     def exception(self, timeout: Optional[float] = None) -> Optional[BaseException]:
+        timeout = _graph.seconds(timeout)
         self._about_to_wait()
         return super().exception(timeout)
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        import asyncio  # Takes its time, and few need it.
+        return asyncio.wrap_future(self).__await__()
 
     def _about_to_wait(self):
         if self.done():

@@ -7,6 +7,7 @@ import pickle
 import string
 import struct
 import sys
+import threading
 from array import array
 from itertools import accumulate
 
@@ -25,6 +26,8 @@ def whole(name, value, least, most):
     """A whole number that somebody gave as `name`."""
     try:
         given = operator.index(int(value) if isinstance(value, float) and value.is_integer() else value)
+        if isinstance(value, bool):
+            raise TypeError
     except TypeError:
         raise TypeError(f"{name} must be a whole number, not {value!r}") from None
     if not least <= given <= most:
@@ -58,9 +61,11 @@ def text(name, value):
 def number(name, value, least, most=1e9):
     """A number that somebody gave as `name`."""
     try:
-        given = float(value) if not isinstance(value, str) else None
+        given = float(value) if not isinstance(value, (str, bool)) else None
     except (TypeError, ValueError):
         given = None
+    except OverflowError:
+        given = math.inf if value > 0 else -math.inf
     if given is None:
         raise TypeError(f"{name} must be a number, not {value!r}")
     if not math.isfinite(given):
@@ -70,6 +75,14 @@ def number(name, value, least, most=1e9):
     if given > most:
         raise ValueError(f"{name} must be at most {most:.10g}, not {value!r}")
     return given
+
+
+def seconds(timeout):
+    """What somebody gave as the `timeout` of a wait; None, without end, also for what is longer than a wait can be."""
+    if timeout is None or timeout == math.inf:
+        return None
+    given = number("timeout", timeout, -math.inf, math.inf) if timeout != -math.inf else 0.0
+    return None if given > threading.TIMEOUT_MAX else max(0.0, given)
 
 
 def thousandths(name, value, most):
@@ -144,7 +157,7 @@ class Options:
 
     def __init__(self, retries=0, priority=0, resources=None, worker=None, memory=0, slots=1.0, time_limit=0.0,
                  keep_going=False, runner=None, memory_max=0):
-        self.retries, self.priority = whole("retries", retries or 0, 0, 65534), whole("priority", priority, -2**31, 2**31 - 1)
+        self.retries, self.priority = whole("retries", 0 if retries is None else retries, 0, 65534), whole("priority", priority, -2**31, 2**31 - 1)
         self.worker, self.memory = the_worker(worker), bytes_of("memory", memory)
         self.memory_max = bytes_of("memory_max", memory_max)
         if self.memory_max and not 0 < self.memory <= self.memory_max:
@@ -165,7 +178,7 @@ def options_from(known, *members):
         options = known.get(members)
     except TypeError:  # A dictionary of resources is no key.
         return Options(*members)
-    if options is None:
+    if options is None or list(map(type, members)).count(bool) > 1:  # One is `keep_going`; others equal numbers, and are none.
         if len(known) >= OPTIONS_MAX:
             known.clear()
         options = known[members] = Options(*members)

@@ -2,6 +2,8 @@
 _EACH_WORKER = "name a worker by submit(..., workers=NAME); set what all need by Client(environment=..., files=...)"
 _COMMANDS = "ask the cluster: `penstock workers`, `penstock jobs`, `/metrics` (docs/operations.md)"
 _KEPT = "submit a graph under a name, client.graph().submit(name=...), and attach(name) from elsewhere"
+_WITHIN = "a call runs by itself: submit what depends on it with its future as an argument, or make a Client(address) there"
+_BETWEEN = "calls share nothing but arguments and results: give futures, or use a database or files that all hosts see"
 HINTS = {"run": _EACH_WORKER, "run_on_scheduler": _EACH_WORKER, "register_plugin": _EACH_WORKER,
          "register_worker_plugin": _EACH_WORKER, "upload_file": "give Client(), submit() or get() files=[...]",
          "scheduler_info": _COMMANDS, "who_has": _COMMANDS, "has_what": _COMMANDS, "nthreads": _COMMANDS,
@@ -9,7 +11,21 @@ HINTS = {"run": _EACH_WORKER, "run_on_scheduler": _EACH_WORKER, "register_plugin
          "dashboard_link": _COMMANDS, "wait_for_workers": "calls wait for workers by themselves",
          "publish_dataset": _KEPT, "get_dataset": _KEPT, "list_datasets": _KEPT, "unpublish_dataset": _KEPT,
          "replicate": "data are copied to where they are read", "rebalance": "data stay where they are read next",
+         "shutdown": "close() ends an embedded cluster; another is ended where it was started",
+         "get_worker_logs": "client.logs(future), or job.logs()", "retire_workers": "`penstock drain WORKER` (docs/operations.md)",
+         "cluster": _COMMANDS, "get_versions": _COMMANDS, "get_task_stream": _COMMANDS,
+         "set_metadata": _BETWEEN, "get_metadata": _BETWEEN, "log_event": "print: client.logs(future)",
          "restart": "end the workers and start others; what they held is made again"}
+
+
+MODULE_HINTS = {**dict.fromkeys(("get_client", "worker_client", "get_worker", "secede", "rejoin"), _WITHIN),
+                **dict.fromkeys(("Variable", "Queue", "Lock", "Event", "Semaphore", "Pub", "Sub", "Actor"), _BETWEEN),
+                "LocalCluster": "Client() starts one inside this process", "default_client": "penstock.dask.default_client()"}
+
+
+def missing_in_module(name):
+    """`penstock.__getattr__`."""
+    raise AttributeError(f"module 'penstock' has no attribute {name!r}" + (f": {MODULE_HINTS[name]}" if name in MODULE_HINTS else ""))
 
 
 def missing(_, name):

@@ -62,15 +62,20 @@ def regain(client, borrowed):
     return future.exception() is None
 
 
+def may_be_made(future):
+    return future._call is not None and future._call.made_again < MADE_AGAIN_MAX
+
+
 def make_again(client, lost, futures=()):
     """Runs the calls of these once more: of `lost`, whose values are gone, and then of `futures`, which had not ended.
     False, and nothing is done, if one of `lost` cannot be had again. REQUIRES: the caller holds the client's lock."""
-    made = [other for other in lost if not other._loaded]
-    if client._closing or any(other._call is None or other._call.made_again >= MADE_AGAIN_MAX for other in made):
+    # A value that is here may have been written to since: it is sent once more only if it cannot be made.
+    made = [other for other in lost if may_be_made(other) or not other._loaded]
+    if client._closing or not all(map(may_be_made, made)):
         return False
     for other in lost:
-        if other._loaded:
-            other.release()  # Its value is here: it is sent once more.
+        if other not in made:
+            other.release()
     for other in made:
         other._call.made_again += 1
         other._forget_callbacks()

@@ -8,6 +8,8 @@ import itertools
 import threading
 import time
 
+from penstock import _graph
+
 _running = set()  # Futures of all executors that have not ended: these and their calls outlive whoever has forgotten them.
 
 
@@ -41,6 +43,7 @@ class ClientExecutor(concurrent.futures.Executor):
     def map(self, function, *iterables, timeout=None, chunksize=1):
         if chunksize < 1:
             raise ValueError("chunksize must be >= 1.")
+        timeout = _graph.seconds(timeout)
         deadline = None if timeout is None else time.monotonic() + timeout
         if chunksize == 1:
             return results_of([self.submit(function, *args) for args in zip(*iterables)], deadline)

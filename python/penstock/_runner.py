@@ -1,4 +1,6 @@
 """The Python runner: a worker starts it, it runs one subtask after the other. `python -m penstock._runner`"""
+import atexit
+import contextlib
 import ctypes
 import os
 import pickle
@@ -23,16 +25,16 @@ class Inputs:
 
     def __init__(self, library, handle, run):
         self.library, self.handle, self.run = library, handle, run
-        self.owner, self.large, self.values = None, (), {}
+        self.owner, self.large, self.values = None, {}, {}
 
     def reset(self):
-        self.owner, self.large = None, ()
+        self.owner, self.large = None, {}
         if self.values:
             self.values = {}
 
     def __call__(self, index):
         if index not in self.values:
-            self.values[index] = _wire.unpack(self.bytes(index))
+            self.values[index] = _wire.unpack_own(self.bytes(index))
         return self.values[index]
 
     def bytes(self, index):
@@ -41,10 +43,10 @@ class Inputs:
             count = self.run.large_inputs
             self.owner = _abi.Owned(self.library.runner_take_inputs(self.handle))
             views = self.library.data_views(self.owner.handle)
-            self.large = {views[i].data for i in range(count)}
+            self.large = {views[i].data: i for i in range(count)}
         view = self.run.inputs[index]
         if view.data in self.large:
-            return _abi.view_of(view.data, view.size, self.owner)
+            return _abi.view_of(self.large[view.data], view.data, view.size, self.owner)
         return _abi.bytes_at(view)
 
 
@@ -135,12 +137,13 @@ class Runner:
         line = "".join(traceback.format_exception_only(type(error), error)).strip().split("\n")[-1][:1000]
         error.__traceback__ = error.__context__ = error.__cause__ = None
         try:
-            detail = _wire.pack((_wire.pickle_whole(error, "the exception"), text))  # Whoever cannot read one reads the other.
+            detail = _wire.pack((_wire.pickle_exception(error), text))  # Whoever cannot read one reads the other.
         except Exception:
             detail = b""
         if not detail or len(detail) > DETAIL_MAX:
             detail = _wire.pack((None, shortened(text)), "the traceback")
-        sys.stdout.flush()
+        with contextlib.suppress(Exception):  # It may be the user's, and closed.
+            sys.stdout.flush()
         line = line.encode(errors="replace").replace(b"\0", b"?")
         self.library.runner_fail_as(self.handle, code, line, detail, len(detail))
 
@@ -169,8 +172,21 @@ def main():
     os.dup2(nothing, 0)
     os.close(nothing)
     status = Runner(descriptor).serve()
-    sys.stdout.flush()
+    end_orderly()
     os._exit(status)  # Threads that the user's code has left behind do not keep the slot.
+
+
+def end_orderly():
+    """What functions have registered for the end of their process is called, as in pools of the standard library. The
+    worker waits for it, but not for ever (`worker.kill_grace`)."""
+    try:
+        atexit._run_exitfuncs()
+    except BaseException:  # It has told of all but the last.
+        traceback.print_exc()
+    with contextlib.suppress(Exception):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    ctypes.CDLL(None).fflush(None)  # What libraries have printed.
 
 
 if __name__ == "__main__":

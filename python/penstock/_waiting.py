@@ -1,9 +1,12 @@
 """Waiting for several futures."""
 import concurrent.futures
 import sys
+import threading
 import time
+from collections import deque
 from typing import Any, Iterable, Iterator, List, Optional, Set, TextIO, Tuple, Union
 
+from penstock import _graph
 from penstock._futures import Future
 
 ALL_COMPLETED, FIRST_COMPLETED = concurrent.futures.ALL_COMPLETED, concurrent.futures.FIRST_COMPLETED
@@ -18,12 +21,118 @@ def _send(futures):
         client._flush()
 
 
-def as_completed(futures: Iterable[Future], timeout: Optional[float] = None, with_results: bool = False) -> Iterator[Any]:
-    """The futures as they end, the first first. `with_results`: (future, its value); raises what the subtask has raised."""
-    futures = list(futures)
-    _send(futures)
-    ended = concurrent.futures.as_completed(futures, timeout)
-    return ((future, future.result()) for future in ended) if with_results else ended
+class _Waiter:
+    """Is told of the ends of futures, as `concurrent.futures` has it."""
+
+    def __init__(self):
+        self.event, self.lock, self.ended = threading.Event(), threading.Lock(), []  # The first two have these names there.
+
+    def add_result(self, future):
+        with self.lock:
+            self.ended.append(future)
+        self.event.set()
+
+    add_exception = add_cancelled = add_result
+
+    def take(self):
+        self.event.clear()
+        with self.lock:
+            ended, self.ended = self.ended, []
+        return ended
+
+
+class as_completed:
+    """The futures as they end, the first first; others may be added meanwhile. `with_results`: (future, its value); raises
+    what the subtask has raised, or gives that with `raise_errors=False`."""
+
+    def __init__(self, futures: Iterable[Future] = (), timeout: Optional[float] = None, with_results: bool = False,
+                 raise_errors: bool = True):
+        timeout = _graph.seconds(timeout)
+        self._late = None if timeout is None else time.monotonic() + timeout
+        self._with_results, self._raise_errors = with_results, raise_errors
+        self._waiter, self._pending, self._ready = _Waiter(), set(), deque()
+        self.update(futures)
+
+    def __iter__(self) -> "as_completed":
+        return self
+
+    def __next__(self) -> Any:
+        while not self._take():
+            if not self._pending:
+                raise StopIteration
+            left = None if self._late is None else self._late - time.monotonic()
+            if left is not None and left <= 0:
+                raise concurrent.futures.TimeoutError(f"{len(self._pending)} futures unfinished")
+            self._waiter.event.wait(left)
+        return self._given(self._ready.popleft())
+
+    def add(self, future: Future) -> None:
+        """One more, which may have ended."""
+        self.update([future])
+
+    def update(self, futures: Iterable[Future]) -> None:
+        """More of them."""
+        futures = list(dict.fromkeys(futures))
+        _send(futures)
+        for future in futures:
+            with future._condition:
+                if future in self._pending:
+                    continue
+                self._pending.add(future)
+                if future.done():
+                    self._waiter.add_result(future)
+                else:
+                    future._waiters.append(self._waiter)
+
+    def count(self) -> int:
+        """How many are still to come."""
+        return len(self._pending) + len(self._ready)
+
+    def is_empty(self) -> bool:
+        return not self.count()
+
+    def has_ready(self) -> bool:
+        """Whether the next is there already."""
+        return self._take()
+
+    def next_batch(self, block: bool = True) -> List[Any]:
+        """All that have ended by now; `block`: at least one."""
+        batch = [next(self)] if block else []
+        self._take()
+        while self._ready:
+            batch.append(self._given(self._ready.popleft()))
+        return batch
+
+    def batches(self) -> Iterator[List[Any]]:
+        """All that have ended by now, again and again."""
+        while not self.is_empty():
+            yield self.next_batch()
+
+    def clear(self) -> None:
+        """Forgets those that are still to come."""
+        for future in list(self._pending):
+            self._leave(future)
+        self._ready.clear()
+
+    def _take(self):
+        for future in self._waiter.take():
+            if future in self._pending:
+                self._leave(future)
+                self._ready.append(future)
+        return bool(self._ready)
+
+    def _leave(self, future):
+        self._pending.discard(future)
+        with future._condition:
+            if self._waiter in future._waiters:
+                future._waiters.remove(self._waiter)
+
+    def _given(self, future):
+        if not self._with_results:
+            return future
+        if not self._raise_errors and not future.cancelled() and future.exception() is not None:
+            return future, future.exception()
+        return future, future.result()
 
 
 def fire_and_forget(futures: Union[Future, Iterable[Future]]) -> None:
@@ -35,7 +144,7 @@ def fire_and_forget(futures: Union[Future, Iterable[Future]]) -> None:
 def wait(futures: Union[Future, Iterable[Future]], timeout: Optional[float] = None,
          return_when: str = ALL_COMPLETED) -> Tuple[Set[Future], Set[Future]]:
     """(done, not_done); `return_when` is one of the constants of concurrent.futures."""
-    futures = [futures] if isinstance(futures, Future) else list(futures)
+    futures, timeout = [futures] if isinstance(futures, Future) else list(futures), _graph.seconds(timeout)
     _send(futures)
     return concurrent.futures.wait(futures, timeout, return_when)
 

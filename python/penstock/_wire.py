@@ -65,6 +65,39 @@ def pickle_whole(value, what):
     return cloudpickle_or_refuse(value, what)
 
 
+def pickle_exception(error):
+    """One whose class cannot be made of what it keeps as `args`, or which keeps what cannot be pickled, is made without
+    its `__init__`, of what can."""
+    def good(value):
+        try:
+            pickle.loads(pickle_whole(value, ""))
+        except Exception:
+            return False
+        return True
+    if good(error):
+        return pickle_whole(error, "the exception")
+    state = {name: value for name, value in vars(error).items() if good(value)}
+    args = tuple([value if good(value) else repr(value) for value in error.args])
+    return pickle_whole(Remade(type(error), args, state), "the exception")
+
+
+class Remade:
+    """Stands in a pickle for an exception."""
+
+    def __init__(self, *parts):
+        self.parts = parts
+
+    def __reduce__(self):
+        return remake, self.parts
+
+
+def remake(kind, args, state):
+    error = kind.__new__(kind, *args)
+    error.args = args
+    vars(error).update(state)
+    return error
+
+
 def padded(size):
     return (size + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
 
@@ -108,7 +141,7 @@ def pack(value, what="result"):
 
 
 def unpack(datum):
-    """The object of a datum (bytes or memoryview). Large buffers of it stay where they are, read-only."""
+    """The object of a datum (bytes or memoryview). Large buffers of it stay where they are."""
     if datum[:8] == _PLAIN:
         return pickle.loads(memoryview(datum)[HEAD.size:])
     magic, count, length = HEAD.unpack_from(datum)
@@ -127,8 +160,8 @@ def unpack(datum):
 
 
 def unpack_own(datum):
-    """The object of bytes that are here. What is small may be written to, for it is a copy; large buffers stay read-only."""
-    copied = len(datum) < LARGE_BYTES and datum[:8] != _PLAIN
+    """The object of a datum, whose large buffers may be written to: of bytes, which are others', they are in a copy."""
+    copied = datum.__class__ is bytes and datum[:8] != _PLAIN
     return unpack(bytearray(datum) if copied else datum)
 
 

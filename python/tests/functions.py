@@ -2,6 +2,7 @@
 import asyncio
 import os
 import sys
+import threading
 import time
 
 
@@ -33,14 +34,27 @@ class Unreadable:
 
 
 class OddError(Exception):
-    """Cannot be made from what it keeps as arguments."""
+    """Cannot be made from what it keeps as arguments, and keeps what cannot be pickled."""
+
+    def __init__(self, one, *, two):
+        self.two, self.lock = two, threading.Lock()
+        super().__init__(f"{one} and {two}", self.lock)
+
+
+def fail_oddly():
+    raise OddError(1, two=2)
+
+
+class StubbornError(Exception):
+    def __new__(cls, one, two):
+        return super().__new__(cls, f"{one} and {two}")
 
     def __init__(self, one, two):
         super().__init__(f"{one} and {two}")
 
 
-def fail_oddly():
-    raise OddError(1, 2)
+def fail_stubbornly():
+    raise StubbornError(1, 2)
 
 
 def leave(code):
@@ -173,7 +187,44 @@ def total(array):
 
 
 def is_mapped(array):
-    return not array.flags.writeable and not array.flags.owndata
+    """Whether its memory is shared with whoever has it."""
+    address = array.__array_interface__["data"][0]
+    with open("/proc/self/maps") as maps:
+        for line in maps:
+            first, last = (int(end, 16) for end in line.split()[0].split("-"))
+            if first <= address < last:
+                return "memfd:" in line
+    return False
+
+
+def filled(size, value):
+    import numpy
+    return numpy.full(size, value, "u1")
+
+
+def table(rows):
+    import numpy
+    import pandas
+    return pandas.DataFrame({"a": numpy.arange(float(rows))[::-1]})
+
+
+def write_into(argument):
+    """The sum of what was all zero."""
+    array = next(iter(argument.values())) if isinstance(argument, dict) else argument[0] if isinstance(argument, list) else argument
+    array += 1
+    return int(array.sum())
+
+
+def write_into_both(one, others):
+    one[:] = 1
+    others[0][:] += 1
+    return int(one[0])
+
+
+def write_into_and_fail_once(array, path):
+    array += 1
+    fail_once(path)
+    return int(array[-1])
 
 
 def path_of_python():
@@ -343,3 +394,21 @@ async def spin_whatever_is_said(path):
     except asyncio.CancelledError:
         while True:
             time.sleep(0.01)
+
+
+def register_for_the_end(path):
+    import atexit
+
+    def fail_at_the_end():
+        raise ValueError("at the end")
+    atexit.register(note, path, "first")
+    atexit.register(fail_at_the_end)
+    atexit.register(note, path, "last")
+
+
+def print_at_the_end(word):
+    import atexit
+    import ctypes
+    atexit.register(print, word, end="")
+    atexit.register(sys.stderr.write, word)
+    ctypes.CDLL(None).printf(word.encode())  # Is in the library's own buffer until it ends.

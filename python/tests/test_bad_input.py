@@ -1,7 +1,9 @@
 """What goes wrong is said precisely, and the cluster goes on."""
+import contextlib
 import subprocess
 import sys
 import threading
+import time
 
 import functions
 import penstock
@@ -97,6 +99,24 @@ def test_what_other_clients_have_and_ours_has_not_says_what_is_instead(client):
     assert not hasattr(client, "run")
 
 
+def test_what_other_packages_have_and_ours_has_not_says_what_is_instead():
+    with pytest.raises(AttributeError, match="no attribute 'Lock': calls share nothing but"):
+        penstock.Lock
+    with pytest.raises(AttributeError, match="no attribute 'worker_client': a call runs by itself"):
+        penstock.worker_client
+    with pytest.raises(AttributeError, match="no attribute 'nothing'$"):
+        penstock.nothing
+    assert not hasattr(penstock, "Variable")
+
+
+def test_a_client_and_a_future_within_a_function_say_where_they_belong(client):
+    future = client.submit(functions.increment, 1)
+    with pytest.raises(NotSerializable, match="a client is not sent: .*makes its own there"):
+        client.submit(lambda: client)
+    with pytest.raises(NotSerializable, match="give it to `submit` beside the function, not within it"):
+        client.submit(lambda: future)
+
+
 def test_what_is_no_function(client):
     with pytest.raises(TypeError, match="not callable"):
         client.submit(5)
@@ -111,6 +131,8 @@ def test_what_is_no_function(client):
     ({"memory": None}, TypeError, "memory must be a whole number, not None"), ({"slots": 0}, ValueError, "slots must be at least"),
     ({"slots": "2"}, TypeError, "slots must be a number"), ({"priority": 1 << 40}, ValueError, "priority must be from"),
     ({"slots": 1e30}, ValueError, "slots must be at most 1000000, not 1e.30"),
+    ({"slots": True}, TypeError, "slots must be a number, not True"), ({"retries": True}, TypeError, "retries must be a whole number"),
+    ({"memory": False}, TypeError, "memory must be"), ({"time_limit": 10**400}, ValueError, "time_limit must be a finite number"),
     ({"time_limit": 1e30}, ValueError, "time_limit must be at most 1000000000"),
     ({"time_limit": float("inf")}, ValueError, "time_limit must be a finite number, not inf"),
     ({"time_limit": float("nan")}, ValueError, "time_limit must be a finite number, not nan"), ({"time_limit": None}, TypeError, "time_limit must be a number")])
@@ -119,10 +141,54 @@ def test_an_option_that_cannot_be(client, option, kind, said):
         client.submit(functions.increment, 1, **option)
 
 
-@pytest.mark.parametrize("option, kind", [({"slots": -1}, ValueError), ({"slots": "2"}, TypeError), ({"memory": "much"}, ValueError)])
+@pytest.mark.parametrize("option, kind", [
+    ({"slots": -1}, ValueError), ({"slots": "2"}, TypeError), ({"slots": False}, TypeError), ({"memory": "much"}, ValueError),
+    ({"timeout": 1e30}, ValueError), ({"timeout": float("inf")}, ValueError), ({"timeout": float("nan")}, ValueError),
+    ({"timeout": -1}, ValueError), ({"timeout": "1"}, TypeError), ({"timeout": None}, TypeError), ({"timeout": True}, TypeError)])
 def test_a_client_that_cannot_be(option, kind):
     with pytest.raises(kind, match=f"{list(option)[0]} must be"):
         Client(**option)
+
+
+WAITS = {"result": lambda future, job, timeout: future.result(timeout), "job.wait": lambda future, job, timeout: job.wait(timeout),
+         "exception": lambda future, job, timeout: future.exception(timeout),
+         "as_completed": lambda future, job, timeout: list(penstock.as_completed([future], timeout)),
+         "wait": lambda future, job, timeout: penstock.wait([future], timeout),
+         "job.results": lambda future, job, timeout: job.results(timeout),
+         "map": lambda future, job, timeout: list(future.client.get_executor().map(abs, [1], timeout=timeout))}  # tidy: foreign
+
+
+@pytest.mark.parametrize("wait", WAITS)
+def test_a_wait_takes_any_number_of_seconds(client, wait):
+    def again():
+        graph = client.graph()
+        graph.add(time.sleep, 0.01)
+        return client.submit(time.sleep, 0.01), graph.submit()
+    for endless in (float("inf"), 1e30, 10**40, 1e10, None):
+        WAITS[wait](*again(), endless)
+    for timeout, kind in ((float("nan"), ValueError), ("1", TypeError), (True, TypeError)):
+        with pytest.raises(kind, match="timeout must be"):
+            WAITS[wait](*again(), timeout)
+    with contextlib.suppress(TimeoutError):
+        WAITS[wait](*again(), -float("inf"))
+
+
+# 2**32 was subtask 0, and a handle of another graph one of this.
+def test_a_subtask_that_is_none_of_the_job(client):
+    graph, other = client.graph(), client.graph()
+    one, theirs = graph.add(functions.increment, 1), other.add(functions.increment, 5)
+    for call in (lambda: graph.submit(want=[theirs]), lambda: graph.add(functions.noop, after=[theirs]), lambda: graph.submit(want=[0])):
+        with pytest.raises(errors.WrongGraph, match="must be handles of this graph"):
+            call()
+    job = graph.submit(want=one)
+    assert job.results(20) == [2] and job.logs(one) == ""
+    for call in (job.fetch, lambda subtasks: job.logs(subtasks[0])):
+        for subtask, kind in ((theirs, errors.WrongGraph), (2**32, ValueError), (-1, ValueError), (0.5, TypeError), ("0", TypeError)):
+            with pytest.raises(kind):
+                call([subtask])
+    for name in (None, 1.5, True, ["a"]):
+        with pytest.raises(TypeError, match="a job is named by"):
+            client.attach(name)
 
 
 # A number in place of a text was taken for an address: the interpreter crashed.
@@ -490,9 +556,9 @@ value = Unreadable()
 
 
 def test_an_exception_that_cannot_be_read_here_has_its_traceback_all_the_same(client):
-    with pytest.raises(errors.SubtaskFailed, match="OddError: 1 and 2\n.its exception cannot be read here: .*'two'") as found:
-        client.submit(functions.fail_oddly).result(20)
-    assert "in fail_oddly" in str(found.value.__cause__)
+    with pytest.raises(errors.SubtaskFailed, match="StubbornError: 1 and 2\n.its exception cannot be read here: .*'two'") as found:
+        client.submit(functions.fail_stubbornly).result(20)
+    assert "in fail_stubbornly" in str(found.value.__cause__)
 
 
 # Each run after it had the value of the one before.

@@ -1,4 +1,5 @@
 """Calls and futures."""
+import asyncio
 import functools
 import operator
 import threading
@@ -66,6 +67,32 @@ def test_gather_skips_or_raises(client):
         client.gather(futures)
     with pytest.raises(ValueError, match="'raise' or 'skip'"):
         client.gather(futures, errors="what")
+
+
+# What came after the one that was left out stood under its name.
+def test_gather_keeps_the_shape_of_what_it_is_given(client):
+    one, bad, two = client.submit(functions.increment, 1), client.submit(functions.fail, "no"), client.submit(functions.increment, 2)
+    assert client.gather({"a": one, "b": bad, "c": two}, errors="skip") == {"a": 2, "c": 3}
+    assert client.gather([[one, {"x": two}], (one, one), {two}]) == [[2, {"x": 3}], (2, 2), {3}]
+    assert client.gather([[one, bad], {"x": bad}, (bad, two)], errors="skip") == [[2], {}, (3,)]
+    assert client.gather(future for future in (one, two)) == [2, 3]
+    with pytest.raises(TypeError, match="5 is no future"):
+        client.gather([[one, 5]])
+
+
+def test_the_calls_of_a_map_are_named_by_a_list(client):
+    futures = client.map(functions.increment, [1, 2], key=["a", "b"])
+    assert [future.key for future in futures] == ["a", "b"] and client.gather(futures) == [2, 3]
+    with pytest.raises(ValueError, match="1 names for 2 calls"):
+        client.map(functions.increment, [1, 2], key=["a"])
+
+
+def test_a_future_is_awaited(client):
+    async def both():
+        with pytest.raises(ValueError, match="no"):
+            await client.submit(functions.fail, "no")
+        return await client.submit(functions.increment, 1), await asyncio.gather(*client.map(functions.increment, [1, 2]))
+    assert asyncio.run(both()) == (2, [2, 3])
 
 
 class Changing:
@@ -145,15 +172,6 @@ def test_what_is_scattered_is_what_it_was_when_it_was_given(client):
         assert client.submit(len, futures["things"]).result() == len(futures["things"].result()) == 2
 
 
-def test_small_results_may_be_written_to(client):
-    small, large = client.gather([client.submit(numpy.zeros, 5), client.submit(numpy.zeros, 100_000)])
-    small[0] = 1
-    computed = client.get({"a": (numpy.zeros, 5)}, "a")
-    computed[0] = 1
-    with pytest.raises(ValueError, match="read-only"):  # It is mapped from where it is kept.
-        large[0] = 1
-
-
 def test_scattered_objects_are_arguments(client):
     array = client.scatter(numpy.arange(100000))
     assert client.submit(functions.total, array).result() == sum(range(100000))
@@ -180,6 +198,36 @@ def test_as_completed_gives_results_too(client):
         (future.key, number + 1) for number, future in enumerate(futures)}
     with pytest.raises(ValueError, match="no"):
         list(as_completed([client.submit(functions.fail, "no")], with_results=True))
+
+
+def test_as_completed_takes_more_and_gives_batches(client, tmp_path):
+    order, seen = as_completed([client.submit(functions.increment, 0)]), []
+    for future in order:
+        seen.append(future.result())
+        if len(seen) < 4:
+            order.add(client.submit(functions.increment, future))
+    assert seen == [1, 2, 3, 4] and order.is_empty() and order.count() == 0
+    futures = client.map(functions.increment, range(20))
+    batches = list(as_completed(futures + futures).batches())
+    assert all(batches) and {future for batch in batches for future in batch} == set(futures) and sum(map(len, batches)) == 20
+    slow = client.submit(functions.wait_for, str(tmp_path / "go"))
+    order = as_completed([slow, *futures])
+    assert set(order.next_batch()) == set(futures) and order.next_batch(block=False) == [] and not order.has_ready()
+    assert order.count() == 1 and slow._waiters
+    order.clear()
+    assert list(order) == [] and not slow._waiters
+    with pytest.raises(TimeoutError, match="1 futures unfinished"):
+        next(as_completed([slow], timeout=0))
+    (tmp_path / "go").touch()
+    bad = client.submit(functions.fail, "no")
+    (future, error), = as_completed([bad], with_results=True, raise_errors=False)
+    assert future is bad and isinstance(error, ValueError)
+    order = as_completed([bad, slow])
+    assert {next(order), next(order)} == {bad, slow}
+    with pytest.raises(StopIteration):
+        next(order)
+    with pytest.raises(TypeError, match="5 is no future"):
+        order.add(5)
 
 
 def test_what_nobody_waits_for_is_sent_at_once_and_runs(client, tmp_path):
@@ -221,7 +269,23 @@ def test_an_exception_is_raised_here_with_the_traceback_of_there(client):
 
 def test_an_exception_that_cannot_be_made_here_is_told_in_words(client):
     with pytest.raises(errors.SubtaskFailed, match="1 and 2"):
-        client.submit(functions.fail_oddly).result()
+        client.submit(functions.fail_stubbornly).result()
+
+
+# It was a SubtaskFailed: `except OddError` did not hold.
+@pytest.mark.parametrize("function", [functions.fail_oddly, "local"])
+def test_an_exception_with_an_init_of_its_own_is_raised_as_what_it_is(client, function):
+    kind = functions.OddError
+    if function == "local":
+        class kind(functions.OddError):
+            pass
+
+        def function():
+            raise kind(1, two=2)
+    with pytest.raises(kind, match="1 and 2") as caught:
+        client.submit(function).result(30)
+    assert caught.value.two == 2 and not hasattr(caught.value, "lock") and "_thread.lock" in caught.value.args[1]
+    assert "raise" in str(caught.value.__cause__)
 
 
 def test_what_depends_on_a_failure_fails_with_it(client):

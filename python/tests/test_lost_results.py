@@ -75,6 +75,25 @@ def test_a_call_gets_an_input_that_was_lost_before_it_was_submitted(cluster, tmp
         assert third.result(60) == sum(range(SIZE)) + 1
 
 
+# It was sent as it was here by then.
+def test_a_call_gets_what_the_value_was_though_it_was_written_to_since(cluster, tmp_path):  # noqa: F811
+    with Client(cluster.address) as client:
+        first = client.submit(array_noted, str(tmp_path / "log"), SIZE)
+        first.result(60)[:] = 0
+        lose_all(cluster)
+        assert client.submit(functions.total, first).result(60) == sum(range(SIZE))
+        assert first.result(60)[7] == 7
+
+
+def test_what_is_here_is_sent_when_it_cannot_be_made_any_more(client):
+    first = client.submit(functions.increment, 1)
+    assert first.result(60) == 2
+    first._call.made_again = _losses.MADE_AGAIN_MAX
+    with client._lock:
+        assert _losses.make_again(client, [first])
+    assert client.submit(functions.increment, first).result(60) == 3
+
+
 def test_what_fails_when_it_is_made_again_raises_that(cluster, tmp_path):  # noqa: F811
     def only_once(path):
         if (tmp_path / "ran").exists():

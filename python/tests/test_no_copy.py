@@ -59,3 +59,18 @@ def test_it_is_in_memory_once(tmp_path):
         assert producer != consumer
         assert grown[0] < 1.3 * SIZE, "it is in memory more than once"
         assert grown[1] < 0.3 * SIZE, "the producer keeps what it has made"
+
+
+def test_a_result_is_in_memory_once_and_only_what_is_written_is_copied(tmp_path):
+    with Client(slots=1, warm=False) as client:
+        def all_of_it():
+            return resident([os.getpid(), *descendants(os.getpid())])
+        client.submit(make, 8, str(tmp_path / "pid")).result(30)
+        before = all_of_it()
+        array = client.submit(make, SIZE, str(tmp_path / "pid")).result(60)
+        assert array.sum() == SIZE // 8
+        read = all_of_it() - before
+        array[::array.size // 4] = 2
+        written = all_of_it() - before - read
+        print(f"{SIZE} bytes: read {read / SIZE:.2f}x, by writing to four places {written} bytes more", file=sys.stderr)
+        assert read < 1.3 * SIZE and written < SIZE // 8

@@ -65,6 +65,11 @@ void Blob::seal() {
   if (segment_) segment_->protect();
 }
 
+std::byte* Blob::reopen() {
+  if (segment_ && (segment_->sealed() || !segment_->reopen(size_))) return nullptr;
+  return data_;
+}
+
 const Segment* Blob::segment() const {
   if (!segment_) return nullptr;
   std::call_once(sealing_, [&] { static_cast<void>(segment_->seal()); });

@@ -37,6 +37,8 @@ class Blob {
   std::byte* data() { return data_; }
   /// It is complete: nobody writes it any more.
   void seal();
+  /// To be written again, by its only holder; null if another process may have it, or there is no memory for that.
+  std::byte* reopen();
   std::span<const std::byte> bytes() const { return {data_, size_}; }
   bool is_segment() const { return segment_.has_value(); }
   /// For another process, so it is sealed now. Null if it is plain memory or cannot be sealed.

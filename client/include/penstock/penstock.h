@@ -4,7 +4,7 @@
  * thread. Any thread may call anything, except that a graph, a runner and what they gave belong to one thread at a
  * time. Texts are UTF-8 and end in NUL. Structs that begin with `size` grow at their end only: set it to `sizeof`, or they
  * are refused, and what an older caller does not know has its default. Symbols carry the version PENSTOCK_1 in libpenstock.so, those
- * that came later PENSTOCK_1_1 and PENSTOCK_1_2.
+ * that came later PENSTOCK_1_1 to PENSTOCK_1_4.
  *
  *     penstock_client* client = penstock_client_open(NULL);             // A cluster inside this process.
  *     penstock_graph* graph = penstock_graph_new();
@@ -236,6 +236,9 @@ PENSTOCK_API penstock_data* penstock_fetch(penstock_client* client, int64_t job,
 /* As many as were asked for, in that order; read only; valid until the data are freed. */
 PENSTOCK_API const penstock_bytes* penstock_data_views(const penstock_data* data);
 PENSTOCK_API void penstock_data_free(penstock_data* data);
+/* View number `index`, to be written, where it lies from now on: nobody else sees what is written, and only pages that
+ * are written are copied. NULL: it has no bytes, or ResourceExhausted; it is as before then. */
+PENSTOCK_API void* penstock_data_write(penstock_data* data, uint64_t index);
 
 /* ---- news ---- */
 

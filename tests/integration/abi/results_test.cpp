@@ -1,6 +1,7 @@
 // Results by penstock.h: what is there, what is empty, and what is not there.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <string>
 
 #include "client/include/penstock/client.hpp"
@@ -117,6 +118,39 @@ TEST_F(ResultsTest, AJobThatWentOnWithoutWhatHasFailedSaysWhyAndGivesTheRest) {
   ASSERT_TRUE(failures && failures.value().size() == 1);
   EXPECT_EQ(failures.value()[0].subtask, bad.subtask);
   EXPECT_EQ(failures.value()[0].history.size(), 1U);
+}
+
+TEST_F(ResultsTest, WhoeverWritesToOneIsSeenByNobodyElse) {
+  const auto letters = [](const penstock_data* data, std::size_t index) {
+    const penstock_bytes view = penstock_data_views(data)[index];
+    const char* text = static_cast<const char*>(view.data);
+    return std::string{text[0], text[view.size - 1]};
+  };
+  for (const std::size_t bytes : {std::size_t{100}, std::size_t{1} << 20U}) {
+    Handle<std::string> value;
+    GraphBuilder graph;
+    graph.want(value = graph.value(std::string(bytes, 'a')));
+    const Job job = submit(std::move(graph));
+    ASSERT_EQ(job.result(value).value().size(), bytes);
+    const std::array<std::uint32_t, 2> twice{value.subtask, value.subtask};
+    penstock_data* one = penstock_fetch(client.native(), job.number(), twice.data(), 2, 0);
+    penstock_data* other = penstock_fetch(client.native(), job.number(), twice.data(), 1, 0);
+    for (const char letter : {'b', 'c'}) {
+      auto* own = static_cast<char*>(penstock_data_write(one, 1));
+      ASSERT_NE(own, nullptr) << penstock_last_error().message;
+      EXPECT_EQ(own, penstock_data_views(one)[1].data);
+      own[0] = letter;
+    }
+    EXPECT_EQ(letters(one, 1), "ca");
+    EXPECT_EQ(letters(one, 0), "aa") << "the same, asked for twice";
+    EXPECT_EQ(letters(other, 0), "aa");
+    EXPECT_EQ(job.result(value).value(), std::string(bytes, 'a'));
+    EXPECT_EQ(penstock_data_write(one, 2), nullptr);
+    EXPECT_STREQ(penstock_last_error().name, "InvalidArgument");
+    penstock_data_free(one);
+    penstock_data_free(other);
+  }
+  EXPECT_EQ(penstock_data_write(nullptr, 0), nullptr);
 }
 
 TEST_F(ResultsTest, ASubtaskBeginsAfterAnotherWithoutItsDatum) {

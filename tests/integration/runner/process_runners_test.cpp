@@ -120,6 +120,27 @@ TEST_F(ProcessRunnersTest, TheKindUnusedForLongestGoesAtTheLimit) {
   EXPECT_FALSE(lives(first));
 }
 
+TEST_F(ProcessRunnersTest, OneThatIsNeededNoLongerEndsByItself) {
+  const ScratchDirectory scratch;
+  config.limits.runner_kinds_max = 1;
+  run("end " + scratch.at("first"));
+  program.environment = {"A=1"};
+  run("end " + scratch.at("second"));
+  EXPECT_EQ(scratch.read("first"), "ended") << "another kind took its place";
+  run("end " + scratch.at("third"), {}, 1);
+  runners.reset();
+  EXPECT_EQ(scratch.read("second"), "ended");
+  EXPECT_EQ(scratch.read("third"), "ended");
+}
+
+TEST_F(ProcessRunnersTest, OneThatDoesNotEndIsKilledAfterTheGrace) {
+  config.limits.kill_grace = milliseconds{20};
+  const int child = pid_of();
+  run("end never");
+  runners.reset();
+  EXPECT_FALSE(lives(child));
+}
+
 TEST_F(ProcessRunnersTest, InputsArriveInTheirOrderHoweverLargeTheyAre) {
   config.limits.runner_inline_bytes_max = 8;
   EXPECT_EQ(text(run("join", {blob("small"), nullptr, blob("longer than eight"), blob("eight...")})),

@@ -17,6 +17,7 @@ namespace {
 std::string text_of(const penstock_bytes& bytes) { return {static_cast<const char*>(bytes.data), bytes.size}; }
 
 volatile sig_atomic_t interrupted = 0;
+std::string at_the_end;  ///< File that it writes when it is needed no longer; `never`: it does not end.
 void note(int) { interrupted = 1; }
 
 /// Waits for the signal; what a long computation does that looks now and then.
@@ -97,6 +98,7 @@ int run_one(penstock_runner* runner, const penstock_run& run) {
     const std::string said = text_of(run.program_content) + std::to_string(::getpid());
     return penstock_runner_succeed_with(runner, said.data(), said.size());
   }
+  if (what == "end" && words >> at_the_end) return penstock_runner_succeed(runner);
   if (what == "fork") return come_back_twice(runner);
   if (what == "chatter") return chatter(runner, text_of(run.payload).substr(8));
   if (what == "babble" || what == "stammer") return babble(runner, what, text_of(run.payload).substr(what.size() + 1));
@@ -178,5 +180,7 @@ int main(int count, char** arguments) {
     run_one(runner, run);
   }
   penstock_runner_close(runner);
+  if (at_the_end == "never") ::pause();
+  if (!at_the_end.empty()) std::ofstream{at_the_end} << "ended";
   return 0;
 }

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <cerrno>
 #include <charconv>
 
+#include "common/runtime/clock.hpp"
 #include "common/runtime/log.hpp"
 #include "common/wire/codec_runner.hpp"
 #include "worker/runner/command/command_line.hpp"
@@ -70,7 +72,7 @@ Child::Child(Process process, RunnerChannel channel, Descriptor output, const Ch
       logs_(options.logs) {}
 
 Child::~Child() {
-  kill();
+  if (!leaves_until_) kill();
   bury();
 }
 
@@ -84,6 +86,33 @@ void Child::interrupt() const {
 void Child::kill() const {
   const std::lock_guard lock{mutex_};
   if (!buried_) process_.signal_group(SIGKILL);
+}
+
+void Child::let_go(Duration grace) {
+  {
+    const std::lock_guard lock{mutex_};
+    if (buried_ || leaves_until_) return;
+    if (runs > 0) {
+      leaves_until_ = monotonic_now() + grace;
+      ::shutdown(channel_.descriptor().get(), SHUT_RDWR);
+      return;
+    }
+  }
+  kill();
+}
+
+// What it writes meanwhile is taken in: a full pipe would hold it.
+bool Child::wait_for_end(Instant late) {
+  while (!process_.wait_for_end(Duration{0})) {
+    const Instant now = monotonic_now();
+    if (now >= late) return false;
+    std::array<pollfd, 2> wanted{pollfd{output_.get(), POLLIN, 0}, pollfd{process_.end_descriptor().get(), POLLIN, 0}};
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(late - now).count();
+    const int ready =
+        ::poll(wanted.data(), wanted.size(), static_cast<int>(std::clamp<std::int64_t>(left, 0, 1 << 30)));
+    if (ready > 0 && wanted[0].revents != 0) read_output();
+  }
+  return true;
 }
 
 void Child::wait(Duration limit) {
@@ -179,7 +208,7 @@ ChildMemory Child::memory() const {
 ProcessEnd Child::bury() {
   if (buried_) return end_;
   // One that has closed its socket is about to end by itself, and its own exit code says more than our signal.
-  if (!process_.wait_for_end(std::chrono::seconds{1})) kill();
+  if (!wait_for_end(leaves_until_.value_or(monotonic_now() + std::chrono::seconds{1}))) kill();
   // Killed processes end unless the kernel holds them; then nobody can do more.
   for (int tries = 0; !process_.wait_for_end(std::chrono::seconds{1}) && tries < 5; ++tries) {
   }

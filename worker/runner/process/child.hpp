@@ -31,14 +31,14 @@ struct ChildMemory {
   std::int64_t own_bytes = 0;  ///< Of that, what is no file and no memory that can be shared.
 };
 
-/// A started runner with its socket and the pipe that it writes to. For one thread, but `interrupt`, `kill` and
-/// `memory`, which any thread may call: the mutex keeps them from whoever gets its number after it was reaped.
+/// A started runner with its socket and the pipe that it writes to. For one thread, but `interrupt`, `kill`, `let_go`
+/// and `memory`, which any thread may call: the mutex keeps them from whoever gets its number after it was reaped.
 class Child {
  public:
   /// Starts what the template says, without waiting for it. Errors: ProgramNotFound, InvalidArgument,
   /// ResourceExhausted.
   static Result<std::unique_ptr<Child>> start(const Template& program, const ChildOptions& options);
-  /// Kills it and waits for its end.
+  /// Waits for its end, having killed it unless it was let go.
   ~Child();
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
@@ -46,6 +46,9 @@ class Child {
   int group() const { return process_.id(); }
   void interrupt() const;
   void kill() const;
+  /// It is needed no longer: it ends by itself, or is killed when `grace` is over. One that has never had a run has
+  /// nothing of anybody to end, and is killed. REQUIRES: it has no run now.
+  void let_go(Duration grace);
 
   /// Sleeps until it has said something, written something, ended, or `limit` has passed; takes in what it has written.
   void wait(Duration limit);
@@ -66,7 +69,7 @@ class Child {
   }
   /// Takes in what it has written; a line that has not ended counts as one.
   void end_lines();
-  /// Waits for its end, a second at most, after which it is killed. How it ended.
+  /// Waits for its end, a second at most or as long as it was let go, after which it is killed. How it ended.
   ProcessEnd bury();
   /// The last lines that it wrote since one of the two was called.
   std::string take_tail();
@@ -83,6 +86,7 @@ class Child {
   void read_output();
   void log_lines(std::string_view text);
   void end_line();
+  bool wait_for_end(Instant late);
 
   Process process_;
   RunnerChannel channel_;
@@ -95,6 +99,7 @@ class Child {
   std::vector<Descriptor> segments_;
   mutable std::mutex mutex_;
   bool buried_ = false;
+  std::optional<Instant> leaves_until_;  ///< It was let go, under the mutex, too.
   ProcessEnd end_;
 };
 

@@ -104,6 +104,7 @@ struct ProcessRunners::State {
   Result<Kept> start(const Template& program);
   void part_with(Lane& lane, const Child* child);
   void end_all(std::vector<Kept> gone);
+  void end_child(const Lane& lane, Child& child) const;
   static void leave_run(Lane& lane);
   bool begin(Lane& lane, const ProcessRun& run);
   std::unique_ptr<FailureDetail> introduce(Child& child, const Template& program);
@@ -149,7 +150,7 @@ void ProcessRunners::end() {
   for (Lane& lane : state_->lanes) {
     const std::lock_guard lane_lock{lane.mutex};
     lane.stopped = true;
-    for (const Kept& kept : lane.kept) kept.child->kill();
+    for (const Kept& kept : lane.kept) state_->end_child(lane, *kept.child);
   }
   state_->guard.end_daemons();
 }
@@ -446,18 +447,27 @@ void ProcessRunners::State::part_with(Lane& lane, const Child* child) {
     gone.push_back(std::move(*found));
     lane.kept.erase(found);
   }
+  gone.front().child->kill();
   end_all(std::move(gone));
 }
 
-// REQUIRES: no lock is held, as it waits for their ends; all die at once.
+// REQUIRES: no lock is held, as it waits for their ends; all end at once.
 void ProcessRunners::State::end_all(std::vector<Kept> gone) {
-  for (const Kept& kept : gone) kept.child->kill();
+  for (const Kept& kept : gone) kept.child->let_go(config.limits.kill_grace);
   for (Kept& kept : gone) {
     kept.child.reset();
     if (config.on_gone) config.on_gone(kept.mark);
     const std::lock_guard lock{mutex};
     guard.leave(kept.guard_line);
   }
+}
+
+// One that has a run, or may be chosen for one, is killed. REQUIRES: the lane's mutex is held.
+void ProcessRunners::State::end_child(const Lane& lane, Child& child) const {
+  if (lane.ticket == kNobody || (lane.current != nullptr && lane.current != &child))
+    child.let_go(config.limits.kill_grace);
+  else
+    child.kill();
 }
 
 void ProcessRunners::State::leave_run(Lane& lane) {

@@ -49,8 +49,8 @@ struct RunnerMemory {
 /// What the runners of a band hold now.
 struct RunnersMemory {
   std::vector<RunnerMemory> runs;  ///< That go on.
-  /// Of all children, beyond `runner_bytes_spared` of each and beside what they share: data, which the store counts, and
-  /// files.
+  /// Of all children, beyond `runner_bytes_spared` of each and beside what they share: data, which the store counts,
+  /// and files.
   std::int64_t own_bytes = 0;
   std::int64_t idle_bytes = 0;  ///< Of that, those that have no run.
 };
@@ -78,13 +78,14 @@ struct ProcessRunnersConfig {
 ///   signal and the last lines that it wrote, and the next run starts another child.
 /// - What children write goes to the worker's log and to those of the jobs, line by line.
 /// - What a subtask leaves behind outside that group goes with its child, not with the subtask (`on_gone`).
+/// - One that is needed no longer is told so by the end of its socket and has `kill_grace` to end by itself.
 /// - Children do not outlive the worker, not even one that is killed (GroupGuard).
 /// Cost of a run beside the work: two wake-ups and four calls of the kernel, some 15 us; data beyond
 /// `runner_inline_bytes_max` travel as memory segments.
 class ProcessRunners {
  public:
   explicit ProcessRunners(ProcessRunnersConfig config);
-  /// Kills what is left. REQUIRES: no thread is in `run`.
+  /// Waits for the ends of all that are left. REQUIRES: no thread is in `run`.
   ~ProcessRunners();
   ProcessRunners(const ProcessRunners&) = delete;
   ProcessRunners& operator=(const ProcessRunners&) = delete;
@@ -100,7 +101,7 @@ class ProcessRunners {
   /// goes wrong is told by the first run. A lane that has a run, or as many kinds as it keeps, is passed over, and so
   /// is one for which as many are still to be started.
   void warm(std::span<const SlotIndex> lanes, const Template& program);
-  /// Kills all children; runs return soon, and further ones fail at once.
+  /// Kills all children that have a run and lets the others go; runs return soon, and further ones fail at once.
   void end();
   /// Ends all children that have no run. They are killed at once; `gone` is called on the housekeeper's thread when
   /// they are reaped, or never if all ends before. What was still to be warmed is forgotten. The next run of a lane

@@ -48,6 +48,26 @@ TEST(MemorySegment, OnceSealedNobodyWrites) {
   EXPECT_EQ(::mmap(nullptr, 8, PROT_READ | PROT_WRITE, MAP_SHARED, made->descriptor().get(), 0), MAP_FAILED);
 }
 
+TEST(MemorySegment, WhatIsWrittenPrivatelyNobodyElseSees) {
+  Result<MemorySegment> made = MemorySegment::make(5);
+  ASSERT_TRUE(made);
+  std::memcpy(made->data(), "hello", 5);
+  ASSERT_TRUE(made->seal());
+  Result<MemorySegment> one = MemorySegment::map(again(made->descriptor()), 5);
+  Result<MemorySegment> other = MemorySegment::map(again(made->descriptor()), 5);
+  ASSERT_TRUE(one && other);
+  for (MemorySegment* writer : {&*one, &*made}) {
+    const std::byte* place = writer->data();
+    ASSERT_TRUE(writer->write_privately());
+    EXPECT_EQ(writer->data(), place);
+    writer->data()[0] = std::byte{'j'};
+    EXPECT_EQ(std::memcmp(writer->bytes().data(), "jello", 5), 0);
+    ASSERT_TRUE(writer->write_privately()) << "again";
+    EXPECT_EQ(std::memcmp(writer->bytes().data(), "jello", 5), 0);
+  }
+  EXPECT_EQ(std::memcmp(other->bytes().data(), "hello", 5), 0);
+}
+
 TEST(MemorySegment, AnEmptyOneIsPossible) {
   Result<MemorySegment> made = MemorySegment::make(0);
   ASSERT_TRUE(made);
@@ -55,6 +75,7 @@ TEST(MemorySegment, AnEmptyOneIsPossible) {
   Result<MemorySegment> mapped = MemorySegment::map(again(made->descriptor()), 0);
   ASSERT_TRUE(mapped);
   EXPECT_TRUE(mapped->bytes().empty());
+  EXPECT_TRUE(mapped->write_privately());
 }
 
 TEST(MemorySegment, MoreThanTheHostCanNameIsRefused) { EXPECT_FALSE(MemorySegment::make(~std::uint64_t{0})); }

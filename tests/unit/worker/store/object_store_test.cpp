@@ -57,6 +57,19 @@ TEST(ObjectStore, EveryDatumCanBeSharedAndTheSmallOneIsCopied) {
   }
 }
 
+TEST(ObjectStore, WhatNoOtherProcessMayHaveIsReopenedWhereItLies) {
+  ObjectStore store{StoreOptions{kSegmentMin, 10}};
+  for (const std::size_t bytes : {std::size_t{100}, kSegmentMin}) {
+    const std::shared_ptr<Blob> blob = filled(store, bytes, 'r');
+    blob->seal();
+    EXPECT_EQ(blob->reopen(), blob->data());
+    blob->data()[bytes - 1] = std::byte{'s'};
+    EXPECT_EQ(last_of(blob), 's');
+    ASSERT_TRUE(blob->share());
+    EXPECT_EQ(blob->reopen() == nullptr, blob->is_segment());
+  }
+}
+
 TEST(ObjectStore, WhatSomebodyHoldsOutlivesItsDrop) {
   ObjectStore store{StoreOptions{kSegmentMin, 10}};
   store.put(key(1), filled(store, kSegmentMin, 'h'));
