@@ -1,6 +1,8 @@
 // One pass of the cluster policy over many bands and jobs; prints one JSON line for each measurement.
-// usage: bench_policy [--bands N] [--jobs N] [--preset NAME] [--repeat N] [--labelled N]
+// usage: bench_policy [--bands N] [--jobs N] [--preset NAME] [--repeat N] [--labelled N] [--bound N] [--single 1]
 // --labelled: one more job, of so many members that may use every other band only
+// --bound: of every hundred jobs so many may use some bands only: one of four labels, or of five one band
+// --single: all want one slot
 #include <time.h>
 
 #include <algorithm>
@@ -37,7 +39,7 @@ void add_owners(Snapshot& snapshot, std::int64_t devices) {
 }
 
 /// A cluster that is asked for `jobs` jobs of 1 to 8 devices, one gang of several members in ten.
-Snapshot make_cluster(std::uint32_t bands, std::uint32_t jobs, std::uint64_t seed) {
+Snapshot make_cluster(std::uint32_t bands, std::uint32_t jobs, std::uint64_t seed, bool single) {
   Rng rng{seed};
   Snapshot snapshot;
   snapshot.now = Instant{std::chrono::hours{10}};
@@ -60,7 +62,7 @@ Snapshot make_cluster(std::uint32_t bands, std::uint32_t jobs, std::uint64_t see
     added.time_limit = std::chrono::seconds{rng.between(60, 36000)};
     const int members = rng.chance(1, 10) ? static_cast<int>(rng.between(2, 4)) : 1;
     added.sets[0].min = members;
-    const std::int64_t devices = rng.chance(1, 4) ? rng.between(2, kDevices) : 1;
+    const std::int64_t devices = rng.chance(1, 4) && !single ? rng.between(2, kDevices) : 1;
     for (int k = 0; k < members; ++k) {
       Member& member = snapshot.members.emplace_back();
       member.name = added.name + "." + std::to_string(k);
@@ -94,6 +96,30 @@ void add_labelled(Snapshot& snapshot, std::uint32_t count) {
     member.single_band = true;
     member.request = {1000, 1 << 20, 1000};
     member.band_list = band_list;
+  }
+}
+
+void bind_jobs(Snapshot& snapshot, std::uint32_t of_hundred) {
+  constexpr std::uint32_t kLabels = 4;
+  Rng rng{2};
+  BandLists lists;
+  std::vector<std::uint32_t> chosen;
+  const auto bands = static_cast<std::uint32_t>(snapshot.bands.size());
+  for (std::size_t i = 0; i < snapshot.workloads.size(); ++i) {
+    std::vector<std::uint32_t> list;
+    if (rng.chance(of_hundred, 100)) {
+      const auto label = static_cast<std::uint32_t>(rng.below(kLabels));
+      if (rng.chance(1, 5))
+        list.push_back(static_cast<std::uint32_t>(rng.below(bands)));
+      else  // Labels overlap: a band has two of them.
+        for (std::uint32_t band = 0; band < bands; ++band)
+          if (band % kLabels == label || (band / kLabels) % kLabels == label) list.push_back(band);
+    }
+    chosen.push_back(lists.name(std::move(list), snapshot));
+  }
+  for (Member& member : snapshot.members) {
+    member.band_list = chosen[member.workload];
+    member.single_band = member.single_band || member.band_list != kNone;
   }
 }
 
@@ -140,6 +166,8 @@ int main(int argc, char** argv) {
   std::uint32_t bands = 1000;
   std::uint32_t jobs = 10'000;
   std::uint32_t labelled = 0;
+  std::uint32_t bound = 0;
+  bool single = false;
   int repeat = 3;
   std::string name = "quota";
   for (int i = 1; i + 1 < argc; i += 2) {
@@ -147,6 +175,8 @@ int main(int argc, char** argv) {
     if (option == "--bands") bands = number(argv[i + 1]);
     if (option == "--jobs") jobs = number(argv[i + 1]);
     if (option == "--labelled") labelled = number(argv[i + 1]);
+    if (option == "--bound") bound = number(argv[i + 1]);
+    if (option == "--single") single = number(argv[i + 1]) > 0;
     if (option == "--repeat") repeat = static_cast<int>(number(argv[i + 1]));
     if (option == "--preset") name = argv[i + 1];
   }
@@ -156,7 +186,8 @@ int main(int argc, char** argv) {
     return 2;
   }
   const PolicyEngine engine{{*parts}};
-  Snapshot snapshot = make_cluster(bands, jobs, 1);
+  Snapshot snapshot = make_cluster(bands, jobs, 1, single);
+  if (bound > 0) bind_jobs(snapshot, bound);
   if (labelled > 0) add_labelled(snapshot, labelled);
   Plan plan;
   const double empty_ms = pass_ms(engine, snapshot, repeat, plan);
@@ -164,10 +195,11 @@ int main(int argc, char** argv) {
   carry_out(snapshot, plan);
   const double full_ms = pass_ms(engine, snapshot, repeat, plan);
   std::printf(
-      "{\"preset\": \"%s\", \"bands\": %u, \"jobs\": %u, \"labelled\": %u, \"from_empty_ms\": %.1f, \"starts\": %zu, "
+      "{\"preset\": \"%s\", \"bands\": %u, \"jobs\": %u, \"labelled\": %u, \"bound\": %u, \"from_empty_ms\": %.1f, "
+      "\"starts\": %zu, "
       "\"when_full_ms\": "
       "%.1f, "
       "\"preemptions\": %zu}\n",
-      name.c_str(), bands, jobs, labelled, empty_ms, starts, full_ms, plan.preemptions.size());
+      name.c_str(), bands, jobs, labelled, bound, empty_ms, starts, full_ms, plan.preemptions.size());
   return 0;
 }
