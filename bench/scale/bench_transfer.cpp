@@ -3,6 +3,7 @@
 //   bench_transfer [OPTIONS] [MIB [COUNT [STREAMS [ROUNDS]]]]: COUNT data of so many MiB each (256, 8, 4), so often (3)
 //     --noise=PERCENT     of each datum is random (100), the rest repeats
 //     --packing=WORD      never, pays (the default), always
+//     --maps              data are mapped, as workers of one host do, and not copied; nobody reads them here
 //     --apart             the holder is a process of its own; the processor's time is then the reader's alone
 //     --parent=PID        ends with that process, which has started it
 //     --serve=HOST:PORT   only the holder, until it is ended; --from=HOST:PORT only the reader: on two hosts
@@ -93,6 +94,7 @@ struct Load {
   HostPort serve;  ///< No host: both sides are here.
   HostPort from;
   bool apart = false;
+  bool maps = false;
   std::size_t bytes = 0;  ///< Of each datum.
   std::uint32_t count = 0;
   std::uint32_t streams = 0;
@@ -156,6 +158,7 @@ int measure(const Load& load) {
   options.listen = HostPort{"127.0.0.1", 0};
   options.limits.streams_max = load.streams;
   options.limits.packing = load.packing;
+  options.limits.maps = load.maps;
   auto here = TransferThread::open(reader.loop, reader.store, options);
   if (!load.serve.host.empty()) options.listen = load.serve;
   if (load.from.host.empty() && !fill(there, load)) return 1;
@@ -250,6 +253,8 @@ int run(int argc, char** argv) {
     const std::string_view text{argv[i]};
     if (text == "--apart") {
       load.apart = true;
+    } else if (text == "--maps") {
+      load.maps = true;
     } else if (!text.starts_with("--") && given < numbers.size()) {
       numbers[given++] = std::strtoul(argv[i], nullptr, 10);
     } else if (!take_option(text, load)) {

@@ -86,7 +86,9 @@ Error lost(const DataKey& key, const Error& why) {
 }  // namespace
 
 ResultFetcher::ResultFetcher() {
-  client_ = std::make_unique<worker::DataClient>(loop_, store_, worker::TransferLimits{});
+  worker::TransferLimits limits;
+  limits.mapped_for = worker::MappedFor::Reader;
+  client_ = std::make_unique<worker::DataClient>(loop_, store_, limits);
   thread_ = std::thread{[this] { loop_.run(); }};
 }
 

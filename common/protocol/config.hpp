@@ -134,6 +134,9 @@ struct WorkerConfig {
   std::uint32_t transfer_streams_max = 4;
   Bytes transfer_chunk_bytes = kMiB;
   Compression transfer_compression = Compression::Auto;
+  std::uint32_t mapped_percent = 50;
+  std::uint32_t mapped_max = 8192;
+  Duration handle_wait_max = std::chrono::seconds{5};
   std::uint32_t runner_message_bytes_max = 64U << 20U;
   std::uint32_t runner_inline_bytes_max = 64U << 10U;
   std::uint32_t runner_kinds_max = 4;
@@ -301,6 +304,14 @@ void visit_settings(WorkerConfig& c, Visit&& visit) {
   visit({"transfer_streams_max", "streams", "connections to another worker for data; further transfers wait in order of priority"}, c.transfer_streams_max, std::uint32_t{1}, std::uint32_t{64});
   visit({"transfer_chunk_bytes", "bytes", "what a transfer checks at once and resumes from"}, c.transfer_chunk_bytes, kKiB * 4, kMiB * 64);
   visit({"transfer_compression", "word", "whether data for other workers are compressed: off; auto: to another host, where it is quicker; on: whatever shrinks"}, c.transfer_compression, Compression::Off, Compression::On);
+  visit({"mapped_percent", "percent",
+         "of store_bytes_max that other processes of the host may have mapped; they get copies of what is beyond it. 0: "
+         "copies of all"},
+        c.mapped_percent, std::uint32_t{0}, std::uint32_t{100});
+  visit({"mapped_max", "data", "that they may have mapped, each time for each process; they get copies of further ones"},
+        c.mapped_max, std::uint32_t{0}, std::uint32_t{1U << 20U});
+  visit({"handle_wait_max", "duration", "a datum that was offered to be mapped is no longer after this"},
+        c.handle_wait_max, Duration{milliseconds{10}}, Duration{hours{1}});
   visit({"lanes_per_slot_max", "runners", "attempts that may share one slot by fractions"}, c.lanes_per_slot_max, std::uint32_t{1}, std::uint32_t{1000});
   visit({"runner_message_bytes_max", "bytes", "a runner that sends a longer message is ended; its large outputs go through memory segments"}, c.runner_message_bytes_max, std::uint32_t{4096}, std::uint32_t{1U << 30U});
   visit({"runner_inline_bytes_max", "bytes", "an input of a runner that is larger goes through a memory segment"}, c.runner_inline_bytes_max, std::uint32_t{0}, std::uint32_t{1U << 26U});

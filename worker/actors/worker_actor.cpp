@@ -28,7 +28,7 @@ Packing packing_of(Compression compression) {
 
 /// Owns one life of the worker after the other, and routes between it, the supervisor, commands and data.
 class WorkerActor {
-  static constexpr Duration kMeasureEvery = std::chrono::milliseconds{250};  ///< What process runners use.
+  static constexpr Duration kMeasureEvery = std::chrono::milliseconds{250};  ///< What runners use, what others map.
 
  public:
   explicit WorkerActor(caf::stateful_actor<WorkerActor>* self) : self_(self) {}
@@ -95,6 +95,11 @@ class WorkerActor {
     transfer.limits.streams_max = options_.core.transfer_streams_max;
     transfer.limits.chunk_bytes = static_cast<std::uint32_t>(options_.core.transfer_chunk_bytes.value());
     transfer.limits.packing = packing_of(options_.core.transfer_compression);
+    const std::int64_t hundredth = store_bytes_max(options_).value() / 100;
+    transfer.handles.bytes_max = static_cast<std::uint64_t>(hundredth) * options_.core.mapped_percent;
+    transfer.handles.handles_max = options_.core.mapped_max;
+    transfer.handles.wait_max = options_.core.handle_wait_max;
+    transfer.limits.handle_wait_max = options_.core.handle_wait_max;
     Result<std::unique_ptr<TransferThread>> opened =
         TransferThread::open(surroundings_->loop, surroundings_->store, transfer);
     if (!opened) return log_error(LogLevel::Error, "data port", opened.error());
@@ -104,6 +109,7 @@ class WorkerActor {
 
   void begin_life() {
     life_ = random_incarnation();
+    told_mapped_ = false;
     Register description;
     description.name = options_.name;
     description.host = host_name();
@@ -261,7 +267,17 @@ class WorkerActor {
     measure_timer_->arm(monotonic_now() + kMeasureEvery, [this] {
       if (host_ == nullptr) return;
       host_->measure_runners();
+      if (transfers_ != nullptr) look_at_mapped();
       measure_later();
+    });
+  }
+
+  // Often enough: as with what runners use, for so long memory may hold more than it should.
+  void look_at_mapped() {
+    transfers_->look_at_mapped([this, life = life_](const MappedElsewhere& mapped) {
+      if (life != life_ || host_ == nullptr) return;
+      const bool any = !mapped.here.empty() || !mapped.beyond.is_zero();
+      if (std::exchange(told_mapped_, any) || any) host_->data_mapped(mapped.here, mapped.beyond);
     });
   }
 
@@ -282,6 +298,7 @@ class WorkerActor {
   std::unique_ptr<TransferThread> transfers_;  ///< None embedded: everybody shares the store.
   std::string data_address_;
   std::map<WorkerId, std::string> peers_;
+  bool told_mapped_ = false;  ///< The present life knows of data that others have mapped.
   Incarnation life_;
   std::unique_ptr<WorkerHost> host_;
   std::thread undertaker_;

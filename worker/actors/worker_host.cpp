@@ -197,6 +197,13 @@ void WorkerHost::memory_measured(BandIndex band, Bytes used) {
   if (put_at_door(*state_, news)) state_->enter(State::Caller::Loop);
 }
 
+void WorkerHost::data_mapped(std::vector<DataKey> here, Bytes beyond) {
+  const auto news = [here = std::move(here), beyond](State& state) {
+    state.handle(worker_event::DataMapped{here, beyond});
+  };
+  if (put_at_door(*state_, news)) state_->enter(State::Caller::Loop);
+}
+
 void WorkerHost::measure_runners() {
   std::vector<RunMemory> runs;
   std::vector<worker_event::MemoryMeasured> bands;

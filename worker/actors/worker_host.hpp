@@ -76,6 +76,7 @@ class WorkerHost {
   void run_ended(ForeignEnd end);
   void fetched(const FetchEnd& end, std::shared_ptr<Blob> blob);
   void memory_measured(BandIndex band, Bytes used);
+  void data_mapped(std::vector<DataKey> here, Bytes beyond);
   void tick();
   void supervisor_returned();
   /// What the runs of process runners use now. Call it every so often, on the loop's thread.

@@ -104,6 +104,11 @@ struct MemoryMeasured {
 struct RunsMeasured {
   std::span<const RunMemory> runs;
 };
+/// What other processes of the host have mapped: clients that read results. Its memory is not free until they let go.
+struct DataMapped {
+  std::span<const DataKey> here;  ///< That memory has as well.
+  Bytes beyond;                   ///< Of those that were dropped, or have left for the disk.
+};
 /// The supervisor has died, and the next life of it has made a link: what was on the old one may be lost.
 struct SupervisorReturned {};
 struct Tick {};
@@ -114,6 +119,6 @@ using WorkerEvent = std::variant<worker_event::MessageArrived, worker_event::Run
                                  worker_event::SlotYielded, worker_event::SlotWanted, worker_event::LanesRestarted,
                                  worker_event::MemoryMeasured, worker_event::SupervisorReturned, worker_event::Tick,
                                  worker_event::OffersWanted, worker_event::DatumCheckpointed,
-                                 worker_event::RunsMeasured>;
+                                 worker_event::RunsMeasured, worker_event::DataMapped>;
 
 }  // namespace penstock::worker

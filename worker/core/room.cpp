@@ -79,6 +79,13 @@ void WorkerCore::serve_room() {
   }
 }
 
+// Others' mappings hold their memory whatever becomes of the datum here: to write it to disk would make no room, and what
+// was dropped still takes some. They never see other bytes for it: sealed memory is not used again.
+void WorkerCore::on(const worker_event::DataMapped& event) {
+  mapped_.assign(event.here.begin(), event.here.end());
+  mapped_beyond_ = event.beyond;
+}
+
 // Nothing runs and nothing leaves for the disk: unless something is started, which may read what can be dropped then,
 // nothing would ever become free.
 bool WorkerCore::at_rest() const { return running_total_ == 0 && data_.bytes_leaving().is_zero(); }
@@ -93,6 +100,8 @@ void WorkerCore::give_up_room() {
   full.message = "the store is full: its outputs of " + bytes_text(output_bytes(record)) + " found no room beside " +
                  bytes_text(bytes_taken()) + " of " + bytes_text(config_.store_bytes_max) +
                  " (worker.store_bytes_max), which are in use or for which the disk has no room";
+  if (!mapped_beyond_.is_zero())
+    full.message += "; " + bytes_text(mapped_beyond_) + " of them were dropped, but clients of this host still read them";
   records_[index].drops_outputs = true;
   room_given_up_at_ = later(now_, config_.store_wait_max);
   stop_waiting_for_room(index);
@@ -132,7 +141,7 @@ void WorkerCore::spill(Bytes excess) {
     for (DatumIndex index = jobs_[JobSlot{slot}].data; index.valid(); index = data_[index].next_of_job) {
       const Datum& datum = data_[index];
       const bool may_leave = datum.place == DatumPlace::Here && datum.pins == 0 && datum.waiters.empty();
-      if (may_leave && !datum.spilling && !datum.bytes.is_zero()) victims_.push_back(index);
+      if (may_leave && !datum.spilling && !needs_[index.value()].mapped && !datum.bytes.is_zero()) victims_.push_back(index);
     }
   }
   std::sort(victims_.begin(), victims_.end(), [this](DatumIndex a, DatumIndex b) {
@@ -158,9 +167,11 @@ void WorkerCore::spill(Bytes excess) {
   }
 }
 
-// What those need that have not pinned it yet, and who of them comes first.
+// What those need that have not pinned it yet, and who of them comes first; and what is mapped.
 void WorkerCore::mark_needs() {
   needs_.assign(data_.used(), Need{});
+  for (const DataKey& key : mapped_)
+    if (const DatumIndex index = data_.find(key); index.valid()) needs_[index.value()].mapped = true;
   for (std::uint32_t slot = 0; slot < jobs_.slots(); ++slot) {
     if (!jobs_.is_open(JobSlot{slot})) continue;
     for (RecordIndex index = jobs_[JobSlot{slot}].records; index.valid(); index = records_[index].next_of_job) {
@@ -174,7 +185,8 @@ void WorkerCore::mark_needs() {
         Need& need = needs_[datum.value()];
         const FetchTurn turn{record.priority, record.sequence, datum};
         if (need.needed && need.turn < turn) continue;
-        need = {true, turn};
+        need.needed = true;
+        need.turn = turn;
       }
     }
   }

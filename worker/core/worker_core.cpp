@@ -162,7 +162,7 @@ BandLoad WorkerCore::load_of(const Band& band) const {
   load.ready = static_cast<std::uint32_t>(band.execute.waiting());
   load.running = static_cast<std::uint32_t>(band.execute.holding());
   load.quota_used = band.quota.used();
-  load.store_used = data_.bytes_here();
+  load.store_used = data_.bytes_here() + mapped_beyond_;
   return load;
 }
 

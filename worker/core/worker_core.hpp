@@ -105,6 +105,7 @@ class WorkerCore {
   void on(const worker_event::SlotWanted& event);
   void on(const worker_event::LanesRestarted& event);
   void on(const worker_event::MemoryMeasured& event);
+  void on(const worker_event::DataMapped& event);
   void on(const worker_event::RunsMeasured& event);
   void on(const worker_event::SupervisorReturned& event);
   void on(const worker_event::Tick& event);
@@ -165,7 +166,7 @@ class WorkerCore {
 
   // Room for data in memory: room.cpp.
   bool bounded() const { return !config_.store_bytes_max.is_zero(); }
-  Bytes bytes_taken() const { return data_.bytes_here() + data_.bytes_arriving(); }
+  Bytes bytes_taken() const { return data_.bytes_here() + data_.bytes_arriving() + mapped_beyond_; }
   bool has_room(Bytes bytes) const { return !bounded() || bytes_taken() + bytes <= config_.store_bytes_max; }
   bool too_large(Bytes bytes) const { return bounded() && bytes > config_.store_bytes_max; }
   static Bytes percent_of(Bytes whole, std::uint32_t percent);
@@ -290,6 +291,8 @@ class WorkerCore {
   std::vector<BarrierHere> barriers_;  ///< Almost always none.
   std::deque<RecordIndex> waiting_for_room_;
   Bytes waiting_bytes_;                ///< Of the outputs of those.
+  std::vector<DataKey> mapped_;        ///< By other processes, and here.
+  Bytes mapped_beyond_;                ///< In memory for other processes alone.
   Bytes fetch_blocked_;                ///< Of the first fetch in line, if there is no room for it.
   Instant room_given_up_at_ = kNever;  ///< While outputs wait for room, the first of them fails then.
   Instant spill_again_at_ = kNever;    ///< Not before this, another look for what can be spilled.
@@ -310,6 +313,7 @@ class WorkerCore {
   std::vector<FinishedAttempt> applied_;
   struct Need {
     bool needed = false;
+    bool mapped = false;  ///< To spill it would make no room.
     FetchTurn turn{};  ///< Of the first in line that reads it.
   };
   std::vector<Need> needs_;  ///< By datum.

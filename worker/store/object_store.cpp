@@ -37,7 +37,11 @@ std::shared_ptr<Blob> Blob::allocate(std::size_t bytes) {
   return data == nullptr ? nullptr : std::shared_ptr<Blob>{new Blob{data, bytes}};
 }
 
-std::shared_ptr<Blob> Blob::of(Segment segment) { return std::shared_ptr<Blob>{new Blob{std::move(segment), nullptr}}; }
+std::shared_ptr<Blob> Blob::of(Segment segment, std::shared_ptr<const void> hold) {
+  std::shared_ptr<Blob> blob{new Blob{std::move(segment), nullptr}};
+  blob->hold_ = std::move(hold);
+  return blob;
+}
 
 std::shared_ptr<Blob> Blob::allocate_segment(std::size_t bytes, std::shared_ptr<SegmentReserve> reserve) {
   if (bytes == 0) return nullptr;
@@ -73,7 +77,7 @@ std::byte* Blob::reopen() {
 const Segment* Blob::segment() const {
   if (!segment_) return nullptr;
   std::call_once(sealing_, [&] { static_cast<void>(segment_->seal()); });
-  return segment_->sealed() ? &*segment_ : nullptr;
+  return segment_->sealed() && segment_->handle() ? &*segment_ : nullptr;
 }
 
 Result<Descriptor> Blob::share() const {

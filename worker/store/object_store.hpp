@@ -24,8 +24,8 @@ class Blob {
  public:
   /// Plain, uninitialised memory; null if there is none.
   static std::shared_ptr<Blob> allocate(std::size_t bytes);
-  /// A segment that somebody else has filled. REQUIRES: it is sealed.
-  static std::shared_ptr<Blob> of(Segment segment);
+  /// A segment that somebody else has filled, and what is to live as long as it is read. REQUIRES: it is sealed.
+  static std::shared_ptr<Blob> of(Segment segment, std::shared_ptr<const void> hold = nullptr);
   /// A segment to be filled, of memory from the reserve if it has some; null if the host has no more descriptors or
   /// memory for it.
   static std::shared_ptr<Blob> allocate_segment(std::size_t bytes, std::shared_ptr<SegmentReserve> reserve);
@@ -41,7 +41,7 @@ class Blob {
   std::byte* reopen();
   std::span<const std::byte> bytes() const { return {data_, size_}; }
   bool is_segment() const { return segment_.has_value(); }
-  /// For another process, so it is sealed now. Null if it is plain memory or cannot be sealed.
+  /// For another process, so it is sealed now. Null if it is plain memory, cannot be sealed or has no handle.
   const Segment* segment() const;
   /// The handle of a sealed segment of these bytes, for another process: of its own, or for plain memory of a copy.
   /// Errors: ResourceExhausted; InvalidArgument if there are no bytes.
@@ -53,6 +53,7 @@ class Blob {
 
   std::byte* const data_;
   const std::size_t size_;
+  std::shared_ptr<const void> hold_;  ///< Of memory that another process counts. Goes when the mapping has gone.
   mutable std::once_flag sealing_;  ///< Whoever wants to seal `segment_`; its bytes do not move.
   mutable std::optional<Segment> segment_;
   std::shared_ptr<SegmentReserve> reserve_;  ///< Where the memory goes if nobody else has seen it.

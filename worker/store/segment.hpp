@@ -42,6 +42,8 @@ class Segment {
   std::span<const std::byte> bytes() const { return {data_, size_}; }
   /// To be handed to another process, which maps it (`PROT_READ`, `MAP_PRIVATE`) or adopts it.
   const Descriptor& handle() const { return handle_; }
+  /// What is mapped stays so; nobody else can be given it any more.
+  void close_handle() { handle_.close(); }
   /// Only the handle; the mapping goes.
   Descriptor take_handle() && { return std::move(handle_); }
 

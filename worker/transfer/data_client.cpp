@@ -36,14 +36,20 @@ struct Wanted {
   std::uint64_t offset = 0;    ///< Bytes that are here and checked.
   std::uint32_t cuts = 0;      ///< Since the last whole chunk.
   std::uint64_t bad_chunks = 0;
+  bool by_copy = false;  ///< It could not be mapped.
 };
 
 /// The way to one server: requests that wait, and connections that serve them.
 class Route : public std::enable_shared_from_this<Route> {
  public:
   Route(asio::io_context& context, const HostPort& server, const ObjectStore& store, const TransferLimits& limits,
-        std::shared_ptr<PageWarmer> warmer)
-      : io_(context), address_(server), store_(store), limits_(limits), warmer_(std::move(warmer)) {}
+        std::shared_ptr<PageWarmer> warmer, std::shared_ptr<HandleClient> handles)
+      : io_(context),
+        address_(server),
+        store_(store),
+        limits_(limits),
+        warmer_(std::move(warmer)),
+        handles_(std::move(handles)) {}
 
   void add(Wanted wanted) {
     const auto behind = std::find_if(waiting_.begin(), waiting_.end(),
@@ -88,6 +94,7 @@ class Route : public std::enable_shared_from_this<Route> {
     Wanted wanted;
     TransferRequest request;
     TransferReply reply;
+    HandleOffer offer;
     TransferChunk chunk;
     PackedChunk packed;
     std::vector<std::byte> packed_bytes;
@@ -99,7 +106,9 @@ class Route : public std::enable_shared_from_this<Route> {
   void connect(const LinePtr& line);
   void ask(const LinePtr& line);
   void replied(const LinePtr& line);
-  bool asks_for_packed(const Line& line) const;
+  std::uint32_t format_for(const Line& line) const;
+  bool refuses_format(const Line& line);
+  void map(const LinePtr& line);
   void read_chunk(const LinePtr& line);
   void read_plain(const LinePtr& line, std::span<std::byte> chunk);
   void read_packed(const LinePtr& line);
@@ -119,12 +128,14 @@ class Route : public std::enable_shared_from_this<Route> {
   const ObjectStore& store_;
   const TransferLimits limits_;
   const std::shared_ptr<PageWarmer> warmer_;
+  const std::shared_ptr<HandleClient> handles_;
   std::vector<Wanted> waiting_;  ///< By priority.
   std::vector<LinePtr> idle_;
   std::vector<LinePtr> busy_;
   std::size_t lines_ = 0;
   bool closed_ = false;
-  bool understands_packed_ = true;  ///< Until it has refused.
+  bool understands_packed_ = true;   ///< Until it has refused.
+  bool understands_handles_ = true;  ///< The same.
 };
 
 // The next step when an operation has succeeded.
@@ -180,16 +191,28 @@ void Route::connect(const LinePtr& line) {
       });
 }
 
-// Within a host it would only cost, and the plain format takes a call less for each chunk.
-bool Route::asks_for_packed(const Line& line) const {
-  if (limits_.packing == Packing::Never || !understands_packed_) return false;
-  return limits_.packing == Packing::Always || !line.same_host;
+std::uint32_t Route::format_for(const Line& line) const {
+  const Wanted& wanted = line.wanted;
+  // What has begun to come goes on as it began.
+  if (limits_.maps && line.same_host && understands_handles_ && !wanted.by_copy && wanted.blob == nullptr)
+    return kHandleFormat;
+  if (limits_.packing == Packing::Never || !understands_packed_) return kTransferFormat;
+  // Within a host it would only cost, and the plain format takes a call less for each chunk.
+  return limits_.packing == Packing::Always || !line.same_host ? kPackedFormat : kTransferFormat;
+}
+
+// A server of yesterday: from now on it is asked for what it knows.
+bool Route::refuses_format(const Line& line) {
+  if (line.reply.magic != kTransferMagic || line.reply.status != TransferStatus::Refused) return false;
+  if (line.request.format == kTransferFormat) return false;
+  (line.request.format == kHandleFormat ? understands_handles_ : understands_packed_) = false;
+  return true;
 }
 
 void Route::ask(const LinePtr& line) {
   watch(line);
   line->request = TransferRequest{};
-  if (asks_for_packed(*line)) line->request.format = kPackedFormat;
+  line->request.format = format_for(*line);
   line->request.job = line->wanted.key.producer.job.value();
   line->request.subtask = line->wanted.key.producer.index.value();
   line->request.output = line->wanted.key.output;
@@ -208,14 +231,16 @@ void Route::replied(const LinePtr& line) {
   const TransferReply& reply = line->reply;
   Wanted& wanted = line->wanted;
   if (!wanted.on_done) return fail(line, "was cancelled");
-  if (reply.magic == kTransferMagic && reply.status == TransferStatus::Refused &&
-      line->request.format == kPackedFormat) {
-    understands_packed_ = false;
+  if (refuses_format(*line)) {
     line->used = true;  // It is not to blame; what was wanted is asked for again.
-    return fail(line, "the server knows no compression");
+    return fail(line, "the server does not know the format");
   }
   if (reply.magic != kTransferMagic || reply.bytes > kBytesMax || reply.status == TransferStatus::Refused)
     return fail(line, "the server's answer is malformed");
+  if (reply.status == TransferStatus::Offered && line->request.format == kHandleFormat) {
+    asio::async_read(line->socket, asio::buffer(&line->offer, sizeof(HandleOffer)), then(line, &Route::map));
+    return;
+  }
   if (reply.status != TransferStatus::Here || reply.bytes == 0)
     return finish(line, Error{ErrorCode::NotFound, to_string(wanted.key), "is not there", {}});
   if (wanted.blob != nullptr && wanted.blob->bytes().size() != reply.bytes) {
@@ -229,6 +254,22 @@ void Route::replied(const LinePtr& line) {
     warmer_->warm(wanted.blob);
   }
   read_chunk(line);
+}
+
+// If it cannot be, the same line brings a copy.
+void Route::map(const LinePtr& line) {
+  if (!line->wanted.on_done) return fail(line, "was cancelled");
+  handles_->fetch(line->offer, line->reply.bytes, [self = shared_from_this(), line](std::shared_ptr<Blob> blob) {
+    if (self->closed_) return;
+    Wanted& wanted = line->wanted;
+    if (!wanted.on_done) return self->fail(line, "was cancelled");
+    if (blob != nullptr) {
+      wanted.blob = std::move(blob);
+      return self->finish(line, {});
+    }
+    wanted.by_copy = true;
+    self->ask(line);
+  });
 }
 
 void Route::read_chunk(const LinePtr& line) {
@@ -373,6 +414,8 @@ struct DataClient::State {
   const ObjectStore& store;
   const TransferLimits limits;
   const std::shared_ptr<PageWarmer> warmer = std::make_shared<PageWarmer>();
+  const std::shared_ptr<HandleClient> handles =
+      std::make_shared<HandleClient>(loop, limits.mapped_for, limits.handle_wait_max);
   std::map<std::string, std::shared_ptr<Route>> routes;
 };
 
@@ -387,7 +430,8 @@ void DataClient::fetch(const HostPort& from, const DataKey& key, std::uint64_t p
   cancel(key);
   std::shared_ptr<Route>& route = state_->routes[to_string(from)];
   if (route == nullptr)
-    route = std::make_shared<Route>(state_->loop.io(), from, state_->store, state_->limits, state_->warmer);
+    route = std::make_shared<Route>(state_->loop.io(), from, state_->store, state_->limits, state_->warmer,
+                                    state_->handles);
   Wanted wanted;
   wanted.key = key;
   wanted.priority = priority;

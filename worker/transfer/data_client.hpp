@@ -12,6 +12,7 @@
 #include "common/runtime/loop.hpp"
 #include "worker/store/object_store.hpp"
 #include "worker/transfer/compression_choice.hpp"
+#include "worker/transfer/handle_client.hpp"
 
 namespace penstock::worker {
 
@@ -20,11 +21,15 @@ struct TransferLimits {
   std::uint32_t chunk_bytes = 1U << 20U;  ///< Checked, and resumed from, in units of this.
   std::uint32_t cuts_max = 3;             ///< In a row without a whole chunk; then it is given up.
   Packing packing = Packing::WherePays;   ///< Whether compressed chunks are asked for.
+  bool maps = true;                       ///< What servers of this host offer; else everything is copied.
+  MappedFor mapped_for = MappedFor::Store;
+  Duration handle_wait_max = std::chrono::seconds{5};  ///< Of a server of this host that was asked for a handle.
   Duration silence_max = std::chrono::seconds{60};  ///< Of a server in the midst of an answer.
   Duration idle_max = std::chrono::seconds{60};     ///< Unused connections are closed.
 };
 
-/// A few connections to each server, kept open for a while. A transfer that is cut goes on from its last whole chunk. A
+/// A few connections to each server, kept open for a while. A large datum of a server of this host is mapped if it is
+/// offered, and copied like others if not. A transfer that is cut goes on from its last whole chunk. A
 /// chunk that fails its checksum is asked for once more; then the copy is damaged, which is as good as gone. Lives on
 /// its loop's thread.
 class DataClient {

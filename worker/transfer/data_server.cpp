@@ -10,6 +10,7 @@
 #include <list>
 
 #include "common/runtime/clock.hpp"
+#include "common/runtime/log.hpp"
 #include "worker/transfer/chunk_packing.hpp"
 #include "worker/transfer/same_host.hpp"
 #include "worker/transfer/transfer_format.hpp"
@@ -27,8 +28,11 @@ constexpr std::uint32_t kChunkBytesMax = 64U << 20U;
 
 /// One accepted connection: reads a request, writes the answer, reads the next.
 struct Visitor : std::enable_shared_from_this<Visitor> {
-  Visitor(tcp::socket accepted, ObjectStore& object_store, Packing packing)
-      : socket(std::move(accepted)), store(object_store), choice(packing, same_host(socket)) {}
+  Visitor(tcp::socket accepted, ObjectStore& object_store, Packing packing, std::weak_ptr<HandleDesk> handles)
+      : socket(std::move(accepted)),
+        store(object_store),
+        desk(std::move(handles)),
+        choice(packing, same_host(socket)) {}
 
   void read() {
     asio::async_read(socket, asio::buffer(&request, sizeof request),
@@ -38,17 +42,35 @@ struct Visitor : std::enable_shared_from_this<Visitor> {
   }
 
   void look_up() {
-    const bool sound = request.magic == kTransferMagic &&
-                       (request.format == kTransferFormat || request.format == kPackedFormat) &&
-                       request.output <= UINT16_MAX && request.chunk_bytes >= kChunkBytesMin &&
-                       request.chunk_bytes <= kChunkBytesMax && request.offset % request.chunk_bytes == 0;
+    const bool sound = request.magic == kTransferMagic && request.format >= kTransferFormat &&
+                       request.format <= kHandleFormat && request.output <= UINT16_MAX &&
+                       request.chunk_bytes >= kChunkBytesMin && request.chunk_bytes <= kChunkBytesMax &&
+                       request.offset % request.chunk_bytes == 0;
     if (!sound) return answer(TransferStatus::Refused);
-    const DataKey key{{JobId{request.job}, SubtaskIndex{request.subtask}}, static_cast<std::uint16_t>(request.output)};
-    store.load(key, [self = shared_from_this()](BlobPtr loaded) {
+    store.load(key(), [self = shared_from_this()](BlobPtr loaded) {
       asio::post(self->socket.get_executor(), [self, loaded = std::move(loaded)]() mutable {
         self->blob = std::move(loaded);
-        self->answer(self->blob == nullptr ? TransferStatus::Gone : TransferStatus::Here);
+        self->found();
       });
+    });
+  }
+
+  DataKey key() const {
+    return {{JobId{request.job}, SubtaskIndex{request.subtask}}, static_cast<std::uint16_t>(request.output)};
+  }
+
+  void found() {
+    if (blob == nullptr) return answer(TransferStatus::Gone);
+    const auto handles = request.format == kHandleFormat && request.offset == 0 ? desk.lock() : nullptr;
+    const std::optional<HandleOffer> offered = handles == nullptr ? std::nullopt : handles->offer(key(), blob);
+    if (!offered) return answer(TransferStatus::Here);
+    offer = *offered;
+    reply = TransferReply{.status = TransferStatus::Offered, .bytes = blob->bytes().size()};
+    blob.reset();  // The desk keeps it.
+    const std::array<asio::const_buffer, 2> buffers{asio::buffer(&reply, sizeof reply),
+                                                    asio::buffer(&offer, sizeof offer)};
+    asio::async_write(socket, buffers, [self = shared_from_this()](const error_code& error, std::size_t) {
+      if (!error) self->read();
     });
   }
 
@@ -113,8 +135,10 @@ struct Visitor : std::enable_shared_from_this<Visitor> {
 
   tcp::socket socket;
   ObjectStore& store;
+  const std::weak_ptr<HandleDesk> desk;
   TransferRequest request;
   TransferReply reply;
+  HandleOffer offer;
   TransferChunk chunk;
   PackedChunk packed_chunk;
   std::vector<std::byte> scratch;
@@ -126,8 +150,8 @@ struct Visitor : std::enable_shared_from_this<Visitor> {
 }  // namespace
 
 struct DataServer::State : std::enable_shared_from_this<State> {
-  State(Loop& loop, ObjectStore& object_store, Packing compresses, std::size_t most)
-      : acceptor(loop.io()), retry(loop.io()), store(object_store), packing(compresses), visitors_max(most) {}
+  State(Loop& loop, ObjectStore& object_store, const ServerLimits& server_limits)
+      : acceptor(loop.io()), retry(loop.io()), store(object_store), limits(server_limits) {}
 
   void accept() {
     acceptor.async_accept([self = shared_from_this()](const error_code& error, tcp::socket socket) {
@@ -148,10 +172,10 @@ struct DataServer::State : std::enable_shared_from_this<State> {
 
   void welcome(tcp::socket socket) {
     visitors.remove_if([](const std::weak_ptr<Visitor>& gone) { return gone.expired(); });
-    if (visitors.size() >= visitors_max) return;
+    if (visitors.size() >= limits.visitors_max) return;
     error_code ignored;
     socket.set_option(tcp::no_delay{true}, ignored);
-    const auto visitor = std::make_shared<Visitor>(std::move(socket), store, packing);
+    const auto visitor = std::make_shared<Visitor>(std::move(socket), store, limits.packing, desk);
     visitors.push_back(visitor);
     visitor->read();
   }
@@ -159,8 +183,8 @@ struct DataServer::State : std::enable_shared_from_this<State> {
   tcp::acceptor acceptor;
   asio::steady_timer retry;
   ObjectStore& store;
-  const Packing packing;
-  const std::size_t visitors_max;
+  const ServerLimits limits;
+  std::shared_ptr<HandleDesk> desk;
   std::list<std::weak_ptr<Visitor>> visitors;
   bool closed = false;
 };
@@ -172,19 +196,20 @@ DataServer::~DataServer() {
   error_code ignored;
   state_->acceptor.close(ignored);
   state_->retry.cancel();
+  state_->desk.reset();
   for (const auto& weak : state_->visitors)
     if (const auto visitor = weak.lock()) visitor->socket.close(ignored);
 }
 
 Result<std::unique_ptr<DataServer>> DataServer::open(Loop& loop, const HostPort& address, ObjectStore& store,
-                                                     Packing packing, std::size_t visitors_max) {
+                                                     const ServerLimits& limits) {
   const std::string text = to_string(address);
   error_code error;
   const auto ip = asio::ip::make_address(address.host == "localhost" ? "127.0.0.1" : address.host, error);
   if (error)
     return Error{ErrorCode::InvalidArgument, text, "is no numeric address to listen on",
                  "use e.g. 127.0.0.1 or 0.0.0.0"};
-  auto state = std::make_shared<State>(loop, store, packing, visitors_max);
+  auto state = std::make_shared<State>(loop, store, limits);
   const tcp::endpoint endpoint{ip, address.port};
   state->acceptor.open(endpoint.protocol(), error);
   if (!error) state->acceptor.set_option(tcp::acceptor::reuse_address{true}, error);
@@ -194,6 +219,11 @@ Result<std::unique_ptr<DataServer>> DataServer::open(Loop& loop, const HostPort&
     return Error{ErrorCode::AddressInUse, text, "another process listens there already",
                  "choose another port for data"};
   if (error) return Error{ErrorCode::InvalidArgument, text, "cannot be listened on: " + error.message(), {}};
+  if (limits.handles.bytes_max > 0 && limits.handles.handles_max > 0) {
+    Result<std::shared_ptr<HandleDesk>> desk = HandleDesk::open(loop, limits.handles);
+    if (!desk) log_error(LogLevel::Warn, "data are copied within this host", desk.error());
+    if (desk) state->desk = std::move(desk).value();
+  }
   state->accept();
   return std::unique_ptr<DataServer>{new DataServer{std::move(state)}};
 }
@@ -202,5 +232,7 @@ std::uint16_t DataServer::port() const {
   error_code ignored;
   return state_->acceptor.local_endpoint(ignored).port();
 }
+
+const HandleDesk* DataServer::desk() const { return state_->desk.get(); }
 
 }  // namespace penstock::worker

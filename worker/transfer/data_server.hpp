@@ -9,19 +9,27 @@
 #include "common/runtime/loop.hpp"
 #include "worker/store/object_store.hpp"
 #include "worker/transfer/compression_choice.hpp"
+#include "worker/transfer/handle_desk.hpp"
 
 namespace penstock::worker {
 
-/// Lives on its loop's thread. What is on disk is read there by the store's thread, and kept only while it is sent.
+struct ServerLimits {
+  Packing packing = Packing::WherePays;  ///< What is compressed for those who ask for it.
+  std::size_t visitors_max = 1024;       ///< Connections that are served; further ones are closed at once.
+  HandleLimits handles;
+};
+
+/// Lives on its loop's thread. Who asks for it, from this host, is offered what can be mapped. What is on disk is read
+/// there by the store's thread, and kept only while it is sent.
 class DataServer {
  public:
-  /// `visitors_max` connections are served; further ones are closed at once. `packing` says what is compressed for
-  /// those who ask for it. Errors: AddressInUse, InvalidArgument.
+  /// Without a local socket everything is sent. Errors: AddressInUse, InvalidArgument.
   static Result<std::unique_ptr<DataServer>> open(Loop& loop, const HostPort& address, ObjectStore& store,
-                                                  Packing packing = Packing::WherePays,
-                                                  std::size_t visitors_max = 1024);
+                                                  const ServerLimits& limits = {});
   ~DataServer();
   std::uint16_t port() const;
+  /// Null: there is none.
+  const HandleDesk* desk() const;
 
  private:
   struct State;

@@ -30,8 +30,10 @@ TransferThread::TransferThread(std::shared_ptr<State> state) : state_(std::move(
 Result<std::unique_ptr<TransferThread>> TransferThread::open(Loop& loop, ObjectStore& store,
                                                              const TransferOptions& options) {
   auto state = std::make_shared<State>(loop, store, options.limits);
-  Result<std::unique_ptr<DataServer>> server =
-      DataServer::open(state->loop, options.listen, store, options.limits.packing);
+  ServerLimits limits;
+  limits.packing = options.limits.packing;
+  limits.handles = options.handles;
+  Result<std::unique_ptr<DataServer>> server = DataServer::open(state->loop, options.listen, store, limits);
   if (!server) return std::move(server).error();
   state->server = std::move(server).value();
   state->port = state->server->port();
@@ -45,6 +47,7 @@ TransferThread::~TransferThread() {
   state_->store.quiesce();  // Its thread may be reading something for a visitor.
   state_->server.reset();
   state_->client.reset();
+  // What was asked for and not begun finds neither.
   while (state_->loop.turn()) {
   }
 }
@@ -69,17 +72,38 @@ void TransferThread::fetch(const HostPort& from, const DataKey& key, std::uint64
     });
   };
   state_->loop.post([state = state_.get(), from, key, priority, answer = std::move(answer)] {
-    state->client->fetch(from, key, priority, answer);
+    if (state->client != nullptr) state->client->fetch(from, key, priority, answer);
   });
 }
 
 void TransferThread::abandon(const HostPort& server) {
-  state_->loop.post([state = state_.get(), server] { state->client->abandon(server); });
+  state_->loop.post([state = state_.get(), server] {
+    if (state->client != nullptr) state->client->abandon(server);
+  });
+}
+
+void TransferThread::look_at_mapped(std::function<void(const MappedElsewhere&)> tell) {
+  const HandleDesk* const desk = state_->server->desk();
+  if (desk == nullptr || desk->count() == 0) return tell({});
+  state_->loop.post([state = state_.get(), weak = std::weak_ptr{state_}, tell = std::move(tell)] {
+    if (state->server == nullptr) return;
+    MappedElsewhere found;
+    for (const auto& [key, blob] : state->server->desk()->mapped())
+      if (state->store.find_here(key) == blob)
+        found.here.push_back(key);
+      else
+        found.beyond += Bytes{static_cast<std::int64_t>(blob->bytes().size())};
+    state->owner.post([weak, tell, found = std::move(found)] {
+      if (weak.lock() != nullptr) tell(found);
+    });
+  });
 }
 
 void TransferThread::cancel(const DataKey& key) {
   if (state_->wanted.erase(key) == 0) return;
-  state_->loop.post([state = state_.get(), key] { state->client->cancel(key); });
+  state_->loop.post([state = state_.get(), key] {
+    if (state->client != nullptr) state->client->cancel(key);
+  });
 }
 
 }  // namespace penstock::worker

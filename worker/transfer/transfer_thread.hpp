@@ -13,6 +13,13 @@ namespace penstock::worker {
 struct TransferOptions {
   HostPort listen;
   TransferLimits limits;
+  HandleLimits handles;  ///< What other processes of this host may map.
+};
+
+/// What other processes of the host have mapped of a store.
+struct MappedElsewhere {
+  std::vector<DataKey> here;  ///< That the store has as well.
+  Bytes beyond;               ///< Of those that it has dropped, or released to disk.
 };
 
 /// Bulk data never stands in the way of control messages: they have no thread, no socket and no queue in common.
@@ -30,6 +37,8 @@ class TransferThread {
   void fetch(const HostPort& from, const DataKey& key, std::uint64_t priority, DataClient::OnDone on_done);
   void abandon(const HostPort& server);
   void cancel(const DataKey& key);
+  /// Asks for it. Answered at once while nothing is mapped.
+  void look_at_mapped(std::function<void(const MappedElsewhere&)> tell);
 
  private:
   struct State;

@@ -292,7 +292,8 @@ class GraphBuilder {
   std::vector<std::uint32_t> wanted_;
 };
 
-/// A result, read where it lies: without a copy when the cluster is inside this process. Moved, never copied.
+/// A result, read where it lies: without a copy when the cluster is inside this process, or its worker on this host and
+/// the datum is large. Moved, never copied.
 class Datum {
  public:
   std::span<const std::byte> bytes() const {

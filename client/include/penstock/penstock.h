@@ -229,8 +229,9 @@ PENSTOCK_API void penstock_release(penstock_client* client, int64_t job);
 
 typedef struct penstock_data penstock_data;
 /* The outputs number `output` of subtasks that have succeeded; NULL for `subtasks`: of 0 to count - 1. In a cluster
- * inside this process they are not copied. NotFound: one of them has not succeeded, was not to be kept, or its job was
- * released. InputLost: their last holder is gone; submit again what made them. */
+ * inside this process they are not copied; large ones of a worker process of this host are mapped. NotFound: one of
+ * them has not succeeded, was not to be kept, or its job was released. InputLost: their last holder is gone; submit
+ * again what made them. */
 PENSTOCK_API penstock_data* penstock_fetch(penstock_client* client, int64_t job, const uint32_t* subtasks, uint64_t count,
                                            uint32_t output);
 /* As many as were asked for, in that order; read only; valid until the data are freed. */

@@ -59,6 +59,7 @@ void WorkerHost::begin_life() {
   endpoint_.reset();
   store_.clear();
   spilled_.clear();
+  mapped_.clear();
   adopted_.clear();
   fetching_.clear();
   pinned_.clear();
@@ -296,7 +297,7 @@ void WorkerHost::handle_one(const WorkerEvent& event) {
                                      "life %: lanes restarted",        "life %: memory measured",
                                      "life %: the supervisor is back", "life %: tick",
                                      "life %: offers wanted",          "life %: datum checkpointed",
-                                     "life %: runs measured"};
+                                     "life %: runs measured",         "life %: data are mapped"};
   static_assert(std::size(kEvents) == std::variant_size_v<WorkerEvent>);
   world_.note(kEvents[event.index()], {life_});
   Actions<WorkerAction> actions;
@@ -387,17 +388,6 @@ bool WorkerHost::carry_out_data(const WorkerAction& action) {
     return false;
   }
   return true;
-}
-
-void WorkerHost::spill(const DataKey& key) {
-  if (!store_.contains(key)) world_.oracle().breach(to_string(key) + " is to be spilled and is not here");
-  world_.queue().after(microseconds{world_.rng().between(10, 5000)}, [this, key, life = life_] {
-    if (life != life_ || !up_) return;
-    deliver([this, key] {
-      const bool full = world_.options().faults.spills && world_.faults_on() && world_.rng().chance(1, 10);
-      handle(worker_event::DatumSpilled{key, store_.contains(key) && !full});
-    });
-  });
 }
 
 void WorkerHost::restore(const DataKey& key) {
@@ -599,6 +589,7 @@ WorkerHost::UntoldEnd WorkerHost::make_end(RecordIndex record, const Run& run, b
     store_[DataKey{run.id, output}] = Bytes{bytes};
     note_datum("life % has stored %:%.%", DataKey{run.id, output});
     spilled_.erase(DataKey{run.id, output});
+    map_output(DataKey{run.id, output});
   }
   end.run.record = record;
   end.run.attempt = run.attempt;

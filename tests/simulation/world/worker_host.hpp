@@ -95,6 +95,8 @@ class WorkerHost {
   Bytes used_by(const Run& run) const;
   void measure_run(worker::RecordIndex record, std::uint64_t number);
   void measure_band(BandIndex band, int high);
+  void map_output(const DataKey& key);
+  void tell_mapped();
   UntoldEnd make_end(worker::RecordIndex record, const Run& run, bool killed);
   void fetch(const worker::worker_action::FetchInput& action);
   bool carry_out_data(const worker::WorkerAction& action);
@@ -158,6 +160,11 @@ class WorkerHost {
   std::map<std::pair<JobId, BandIndex>, MilliSlots> begins_;
   std::map<DataKey, Bytes> store_;
   std::set<DataKey> spilled_;
+  struct Mapped {
+    Bytes bytes;
+    bool told_here = false;  ///< The worker was told that it has it in memory as well.
+  };
+  std::map<DataKey, Mapped> mapped_;          ///< By clients of its host.
   std::map<DataKey, std::uint64_t> adopted_;  ///< Data of shared storage, and whose life has put them there.
   std::set<DataKey> fetching_;
   std::set<DataKey> pinned_;

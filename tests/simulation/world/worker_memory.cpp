@@ -1,4 +1,4 @@
-// WorkerHost: what runs of a simulated worker use, and what is measured of it.
+// WorkerHost: what runs of a simulated worker use, what is measured of it, what leaves memory and what others map.
 #include "tests/simulation/world/worker_host.hpp"
 
 namespace penstock::simulation {
@@ -29,6 +29,59 @@ void WorkerHost::measure_band(BandIndex band, int high) {
   world_.queue().after(world_.worker_config().relieve_every, [this, band, high, life = life_] {
     if (life == life_ && up_) deliver([this, band, high] { measure_band(band, high - 1); });
   });
+}
+
+void WorkerHost::spill(const DataKey& key) {
+  const auto mapped = mapped_.find(key);
+  if (!store_.contains(key) || (mapped != mapped_.end() && mapped->second.told_here))
+    world_.oracle().breach(to_string(key) + " is to be spilled and is not here, or mapped");
+  world_.queue().after(std::chrono::microseconds{world_.rng().between(10, 5000)}, [this, key, life = life_] {
+    if (life != life_ || !up_) return;
+    deliver([this, key] {
+      const bool full = world_.options().faults.spills && world_.faults_on() && world_.rng().chance(1, 10);
+      handle(worker_event::DatumSpilled{key, store_.contains(key) && !full});
+    });
+  });
+}
+
+// Some outputs a client of this host reads where they lie, for a while and whatever becomes of them meanwhile. Not
+// drawn from the stream of the others: seeds that once found something go on finding it.
+void WorkerHost::map_output(const DataKey& key) {
+  const Bytes store_max = world_.worker_config().store_bytes_max;
+  Rng mine{mix_bits(world_.options().seed) ^ hash_of(key) ^ life_};
+  if (!world_.options().faults.spills || !world_.faults_on() || store_max.is_zero() || !mine.chance(1, 8)) return;
+  const Duration begin = std::chrono::microseconds{mine.between(0, 5000)};
+  const Duration end = begin + std::chrono::milliseconds{mine.between(1, 5000)};
+  const auto later = [&](Duration when, auto work) {
+    world_.queue().after(when, [this, work, life = life_] {
+      if (life == life_ && up_) deliver(work);
+    });
+  };
+  later(begin, [this, key, most = Bytes{store_max.value() / 2}] {
+    Bytes sum;
+    for (const auto& [other, mapped] : mapped_) sum += mapped.bytes;
+    const auto found = store_.find(key);
+    if (found == store_.end() || sum + found->second > most) return;
+    mapped_[key] = {found->second};
+    tell_mapped();
+  });
+  later((begin + end) / 2, [this] { tell_mapped(); });
+  later(end, [this, key] {
+    if (mapped_.erase(key) > 0) tell_mapped();
+  });
+}
+
+void WorkerHost::tell_mapped() {
+  std::vector<DataKey> here;
+  Bytes beyond;
+  for (auto& [key, mapped] : mapped_) {
+    mapped.told_here = store_.contains(key) && !spilled_.contains(key);
+    if (mapped.told_here)
+      here.push_back(key);
+    else
+      beyond += mapped.bytes;
+  }
+  handle(worker_event::DataMapped{here, beyond});
 }
 
 }  // namespace penstock::simulation

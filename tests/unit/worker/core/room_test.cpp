@@ -98,6 +98,53 @@ TEST(Room, WhatIsReadLastIsSpilledFirstAndWhatIsReadNextIsNot) {
   worker.ignore();
 }
 
+// Clients of this host that read results in the worker's own memory.
+void mapped(WorkerHarness& worker, const std::vector<DataKey>& here, std::int64_t beyond) {
+  worker.handle(worker_event::DataMapped{here, Bytes{beyond}});
+}
+
+TEST(Room, WhatAnotherProcessHasMappedIsNotSpilledForThatWouldMakeNoRoom) {
+  WorkerHarness worker{1, kGiB, small_store()};
+  for (const std::uint32_t i : {0U, 1U, 2U, 3U}) make(worker, i, 200);
+  mapped(worker, {key(0), key(2), key(99)}, 0);
+  make(worker, 4, 1);
+  EXPECT_EQ(spills(worker), (List{1, 3}));
+  spilled(worker, 1);
+  spilled(worker, 3);
+  mapped(worker, {key(2)}, 0);  // The other one is an ordinary datum again.
+  worker.tick_after(seconds{1});
+  make(worker, 5, 500);
+  EXPECT_EQ(spills(worker), (List{0, 4, 5}));
+  worker.ignore();
+}
+
+TEST(Room, WhatWasDroppedTakesItsRoomUntilOthersHaveLetGo) {
+  WorkerHarness worker{1, kGiB, small_store()};
+  mapped(worker, {}, 600);
+  make(worker, 0, 500);
+  EXPECT_EQ(worker.reports(), Texts{}) << "it waits for room";
+  mapped(worker, {}, 501);
+  EXPECT_EQ(worker.reports(), Texts{}) << "a byte too much";
+  mapped(worker, {}, 500);
+  EXPECT_EQ(worker.reports(), Texts{"0 Succeeded"});
+  worker.ignore();
+}
+
+// A client that never lets go: the wait ends as any other, and says whose doing it is.
+TEST(Room, OutputsThatFindNoRoomBecauseOthersDoNotLetGoFailWithTheNumbers) {
+  WorkerHarness worker{1, kGiB, small_store()};
+  mapped(worker, {}, 600);
+  make(worker, 0, 500);
+  worker.tick_after(seconds{30});
+  const std::vector<FailureDetail> failed = worker.failures();
+  ASSERT_EQ(failed.size(), 1U);
+  EXPECT_EQ(failed[0].code, ErrorCode::StorageFull);
+  EXPECT_NE(failed[0].message.find("600 bytes of them were dropped, but clients of this host still read them"),
+            std::string::npos)
+      << failed[0].message;
+  worker.ignore();
+}
+
 TEST(Room, OutputsThatFindNoRoomWaitAndHardlyAnythingStarts) {
   WorkerHarness worker{2, kGiB, small_store()};
   make(worker, 0, 700);

@@ -1,0 +1,53 @@
+// Fetches handles of data from desks of this host, and maps them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+
+#include "common/base/time.hpp"
+#include "common/runtime/loop.hpp"
+#include "worker/store/object_store.hpp"
+#include "worker/transfer/transfer_format.hpp"
+
+namespace penstock::worker {
+
+/// For whom data are mapped.
+enum class MappedFor : std::uint8_t {
+  Store,   ///< They become data of a store here, which counts them and may hand them on. Their tickets go back at once.
+  Reader,  ///< They are only read, so they need no descriptor; until nobody reads them they count at their worker.
+};
+
+/// One connection to each desk, kept while it lasts. Desks of other users are not believed, and of a handle only what
+/// the kernel says: that it is sealed and large enough. Whatever goes wrong, the datum can be had as a copy.
+///
+/// Lives on its loop's thread. What was mapped outlives it, and may go on any thread.
+class HandleClient {
+ public:
+  /// A desk that does not answer for `wait_max` is given up.
+  HandleClient(Loop& loop, MappedFor whom, Duration wait_max);
+  ~HandleClient();
+  HandleClient(const HandleClient&) = delete;
+  HandleClient& operator=(const HandleClient&) = delete;
+
+  /// Null: it is to be copied. Not called any more once the client is gone.
+  using OnBlob = std::function<void(std::shared_ptr<Blob>)>;
+  void fetch(const HandleOffer& offer, std::uint64_t bytes, OnBlob on_blob);
+
+ private:
+  struct Line;
+  void end(const std::shared_ptr<Line>& line);
+  void read_when_readable(const std::shared_ptr<Line>& line);
+  void read(const std::shared_ptr<Line>& line);
+  bool take(Line& line, std::vector<Descriptor> handles);
+  std::shared_ptr<Blob> map(const Line& line, Descriptor handle, std::uint64_t bytes) const;
+  void watch_first(const std::shared_ptr<Line>& line);
+
+  Loop& loop_;
+  const MappedFor whom_;
+  const Duration wait_max_;
+  std::map<std::uint64_t, std::shared_ptr<Line>> lines_;  ///< By desk.
+};
+
+}  // namespace penstock::worker
