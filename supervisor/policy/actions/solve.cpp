@@ -420,7 +420,8 @@ class Solver {
     bool placed = rules_.one_piece && place_wanted(allowed);
     if (rules_.one_piece && !placed) return false;
     if (!placed) agenda.add(workload_);
-    for (const TakenMembers& victim : victims) agenda.add(victim.workload);
+    if (rules_.victims_move)
+      for (const TakenMembers& victim : victims) agenda.add(victim.workload);
     while (const std::optional<std::uint32_t> job = agenda.take()) {
       if (*job == workload_) {
         if (!place_wanted(allowed)) return false;
