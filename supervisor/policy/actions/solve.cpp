@@ -184,9 +184,10 @@ class Solver {
   }
   void note_victim(std::uint32_t member, std::uint32_t owner) {
     if (!left(member)) return;
-    // Who loses a promise of this pass has others leaving for him: they leave for the new one now.
+    // Who loses a promise of this pass has others leaving for him: they leave for the new one now. Who loses a start
+    // has no right to it any more.
     if (trial_.state(member) == MemberState::Pending)
-      pass_.pass_on(owner, workload_);
+      pass_.pass_on(owner, workload_), trial_.forget_start(member);
     else
       pass_.note_victim(member, rules_.reason, workload_);
   }
