@@ -1,4 +1,7 @@
 // SupervisorCore: what of policy outlives this life: use that was charged, and what was set of projects.
+#include <set>
+#include <string_view>
+
 #include "supervisor/core/supervisor_core.hpp"
 
 namespace penstock::supervisor {
@@ -33,8 +36,10 @@ void SupervisorCore::recover_policy(const record::PolicyKept& kept) {
   policy_.decayed = policy_.kept = now_;
   const Duration passed = now_ - instant_of(kept.at_ms);
   // An earlier version kept none of users: most accounts are those of one, of the same name.
+  std::set<std::string_view> accounts;
+  for (const AccountConfig& account : policy_.config.accounts) accounts.insert(account.name);
   for (const record::PolicyKept::Usage& usage : kept.usage)
-    if (find_account(policy_.config, usage.account) >= 0)
+    if (accounts.contains(usage.account))
       policy_.usage.charge({usage.account, usage.user.empty() ? usage.account : usage.user}, usage.used);
   policy_.usage.fade(left_after(std::max(passed, Duration{0}), policy_.config.usage_half_life));
   for (const record::PolicyKept::Setting& each : kept.settings)

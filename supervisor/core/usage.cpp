@@ -1,6 +1,8 @@
 #include "supervisor/core/usage.hpp"
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 
 #include "supervisor/policy/sharing/usage_decay.hpp"
 
@@ -59,7 +61,9 @@ void UsageTable::fade(double left) {
 }
 
 void UsageTable::keep_accounts(const PolicyConfig& config) {
-  std::erase_if(tallies_, [&](const auto& each) { return find_account(config, each.first.first) < 0; });
+  std::set<std::string_view> names;
+  for (const AccountConfig& account : config.accounts) names.insert(account.name);
+  std::erase_if(tallies_, [&](const auto& each) { return !names.contains(each.first.first); });
 }
 
 double left_after(Duration passed, Duration half_life) {
