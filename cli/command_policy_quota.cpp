@@ -4,6 +4,7 @@
 #include <map>
 
 #include "cli/command_policy_case.hpp"
+#include "cli/command_policy_quota_parts.hpp"
 #include "supervisor/policy/policy_engine.hpp"
 #include "supervisor/policy/snapshot.hpp"
 #include "supervisor/policy/trial.hpp"
@@ -46,7 +47,7 @@ class QuotaScenario {
       : runner_(field_of(file, "runner")), case_(subject), checker_(id, text_of(file, "category")) {}
 
   CaseVerdict run() {
-    read_parts();
+    parts_ = read_quota_parts(runner_, field_of(case_, "scheduler_config"), checker_);  // tidy: foreign
     read_bands();
     for (const char* list : {"departments", "queues"})
       for (const DocumentValue& project : field_of(case_, list).items) add_project(project);
@@ -60,54 +61,17 @@ class QuotaScenario {
       checker_.fail(to_string(sound.error()));
       return checker_.take();  // A pass over it is not defined.
     }
-    if (text_of(runner_, "mode") == "rounds")
+    const std::string mode = text_of(runner_, "mode", "single_action");
+    if (mode == "rounds")
       run_rounds();
-    else
+    else if (mode == "single_action")
       run_once();
+    else
+      checker_.fail("runner.mode: '" + mode + "' is not understood; `single_action` or `rounds`");
     return checker_.take();
   }
 
  private:
-  static Fitting fitting_named(const std::string& name) {
-    return name == "spread" ? Fitting::Spread : Fitting::BinPack;
-  }
-
-  void read_parts() {
-    parts_ = preset("quota").value();
-    parts_.own_rules = false;
-    const DocumentValue& placement = field_of(runner_, "placement");
-    parts_.gpu_fitting = fitting_named(text_of(placement, "gpu"));
-    parts_.cpu_fitting = fitting_named(text_of(placement, "cpu"));
-    parts_.device_fitting = fitting_named(text_of(placement, "gpu_sharing"));
-    parts_.consolidate_victims_max =
-        static_cast<std::uint32_t>(integer_of(runner_, "consolidation_victims", std::int64_t{kNone}));
-    if (has_field(runner_, "stale_grace_seconds"))
-      parts_.stale_grace = std::chrono::seconds{integer_of(runner_, "stale_grace_seconds")};
-    std::vector<std::string> actions = texts_of(field_of(runner_, "actions"));
-    const DocumentValue& config = field_of(case_, "scheduler_config");  // tidy: foreign
-    for (const DocumentValue& plugin : field_of(config, "plugins").items) {
-      const std::string name = text_of(plugin, "name");
-      if (name == "gpuspread") parts_.device_fitting = Fitting::Spread;
-      if (name == "gpupack") parts_.device_fitting = Fitting::BinPack;
-      if (name != "nodeplacement") continue;
-      parts_.gpu_fitting = fitting_named(text_of(field_of(plugin, "arguments"), "gpu"));
-      parts_.cpu_fitting = fitting_named(text_of(field_of(plugin, "arguments"), "cpu"));
-    }
-    parts_.action_count = 0;
-    for (const std::string& action : actions) {
-      static const std::map<std::string, Action> kActions = {{"allocate", Action::Allocate},
-                                                             {"consolidation", Action::Consolidate},
-                                                             {"reclaim", Action::Reclaim},
-                                                             {"preempt", Action::Preempt},
-                                                             {"stalegangeviction", Action::BreakStaleGangs}};
-      const auto found = kActions.find(action);
-      if (found == kActions.end() || parts_.action_count == parts_.actions.size())
-        checker_.fail("the action '" + action + "' is not understood");
-      else
-        parts_.actions[parts_.action_count++] = found->second;
-    }
-  }
-
   void read_bands() {
     const bool filters = flag_of(case_, "node_filters", true);
     for (const DocumentValue& node : field_of(case_, "nodes").items) {

@@ -79,11 +79,12 @@ AccountTree account_tree(const PolicyConfig& config, const UsageTable& usage, co
   const std::uint32_t root = count;
   AccountTree tree;
   std::vector<bool> has_parts(count, false);
+  std::map<std::string_view, std::uint32_t> places;
+  for (std::uint32_t i = 0; i < count; ++i) places.emplace(config.accounts[i].name, i);
   for (const AccountConfig& account : config.accounts) {
-    const std::int64_t parent = account.parent.empty() ? -1 : find_account(config, account.parent);
-    if (parent >= 0) has_parts[static_cast<std::size_t>(parent)] = true;
-    tree.accounts.push_back(
-        {account.name, parent < 0 ? root : static_cast<std::uint32_t>(parent), false, account.shares, 0});
+    const auto parent = places.find(account.parent);
+    if (parent != places.end()) has_parts[parent->second] = true;
+    tree.accounts.push_back({account.name, parent == places.end() ? root : parent->second, false, account.shares, 0});
   }
   if (count > 0) tree.accounts.push_back({"", policy::kNone, false, 1, 0});
   std::map<UsageTable::Key, double> used;
@@ -100,7 +101,8 @@ AccountTree account_tree(const PolicyConfig& config, const UsageTable& usage, co
     const auto first = used.lower_bound({account, ""});
     std::size_t users = 0;
     for (auto each = first; each != used.end() && is_of(*each, account); ++each) ++users;
-    tree.accounts[i].user = !has_parts[i] && users <= 1;
+    // An account of which nobody has used anything, nor has a job, ranks nowhere. Spec: policy-flux 5.4.
+    tree.accounts[i].user = !has_parts[i] && users == 1;
     for (auto each = first; each != used.end() && is_of(*each, account); ++each) {
       const bool stands_alone = tree.accounts[i].user;
       tree.charged[each->first] = stands_alone ? i : static_cast<std::uint32_t>(tree.accounts.size());

@@ -226,10 +226,12 @@ Result<Value> SupervisorCore::describe_shares() const {
                                  {"usage_part", whole > 0 ? measures[at].usage / whole : 0.0},
                                  {"factor", factors[at]}});
   };
+  std::vector<std::vector<std::uint32_t>> users(all);
+  for (std::uint32_t user = all + 1; user < tree.accounts.size(); ++user)
+    users[tree.accounts[user].parent].push_back(user);
   for (std::uint32_t account = 0; account < all; ++account) {
     add_row(account);
-    for (std::uint32_t user = all + 1; user < tree.accounts.size(); ++user)
-      if (tree.accounts[user].parent == account) add_row(user);
+    for (const std::uint32_t user : users[account]) add_row(user);
   }
   return Value{std::move(rows)};
 }

@@ -82,8 +82,11 @@ SupervisorCore::RoomView SupervisorCore::room_for(const Job& job, BandKind kind)
       sum += held;
       view.places[place].free -= std::min(held, view.places[place].free);
     }
-    if (limited_in_time && of_other.holds_since != kNever)
+    if (limited_in_time && of_other.holds_since != kNever) {
       holder.ends_by = later(of_other.holds_since, time_limit_of(other));
+      // As backfill takes it.
+      if (holder.ends_by <= now_) holder.ends_by = later(now_, parts_in(job.shares->pool).overrun);
+    }
     if (sum > 0 && &other != &job) view.holders.push_back(std::move(holder));
   }
   std::stable_sort(view.holders.begin(), view.holders.end(),

@@ -225,6 +225,12 @@ Result<Value> SupervisorCore::priority_by_request(const AdminRequest& request) {
     if (!subtask.valid()) return not_found("subtask '" + key + "' of " + to_string(job->id), "give its key or its number");
     change_subtask_priority(*job, subtask.value(), priority);
   } else {
+    // Where a sum of factors orders jobs, a priority is no part of it: an order without an effect is none.
+    if (job->shares != nullptr && parts_in(job->shares->pool).ordering == policy::Ordering::Multifactor)
+      return Error{ErrorCode::WrongState, to_string(job->id),
+                   "is in pool '" + policy_.config.pools[job->shares->pool].name +
+                       "', where jobs go by the sum of their factors, and priority is none of them",
+                   "`set qos` and `set queue` change the sum, `queue --json` shows it"};
     const std::string before = std::to_string(job->spec.priority);
     change_priority(*job, priority);
     return Value{Value::Record{{"job", to_string(job->id)}, {"priority", priority}, {"was", before}}};

@@ -4,7 +4,6 @@
 
 #include "supervisor/policy/sharing/usage_decay.hpp"
 
-
 namespace penstock::supervisor {
 namespace {
 

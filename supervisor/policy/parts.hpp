@@ -76,6 +76,7 @@ struct Parts {
   Duration overrun = std::chrono::seconds{60};  ///< Backfill: so long goes on, as it is taken, who is past his limit.
   std::int64_t saturation_multiplier = 1000;  ///< In thousandths, at least 1000; larger reclaims less.
   std::uint32_t consolidate_victims_max = 16;
+  bool victims_move = true;  ///< Whom reclaim or preemption takes from may get another place; else he is lost.
   Duration stale_grace = std::chrono::seconds{60};  ///< Negative: never.
   Duration preempt_min_runtime{};
   Duration reclaim_min_runtime{};

@@ -2,8 +2,7 @@
 
 #include <algorithm>
 #include <map>
-
-#include "supervisor/policy/fitting/band_score.hpp"
+#include <utility>
 
 namespace penstock::policy {
 
@@ -94,10 +93,16 @@ std::optional<Refusal> QuotaPass::refused(std::uint32_t workload, const std::vec
 
 bool QuotaPass::place_all(std::uint32_t workload, const std::vector<std::uint32_t>& members, Trial::When when,
                           const std::vector<bool>& allowed) {
+  return place_where(workload, members,
+                     [&](std::uint32_t member) { return choose_band(trial_, member, when, allowed); });
+}
+
+bool QuotaPass::place_where(std::uint32_t workload, const std::vector<std::uint32_t>& members,
+                            const std::function<std::optional<BandChoice>(std::uint32_t member)>& choose) {
   const Workload& source = snapshot().workloads[workload];
   const std::size_t mark = trial_.mark();
   for (const std::uint32_t member : members) {
-    const std::optional<BandChoice> choice = choose_band(trial_, member, when, allowed);
+    const std::optional<BandChoice> choice = choose(member);
     // What a part of a device counts for is only known on its band.
     if (!choice || refuse(trial_.owners(), source.project, trial_.amount(member, choice->band), source.preemptible)) {
       trial_.undo_to(mark);
@@ -133,6 +138,37 @@ bool QuotaPass::could_start_at_once(std::uint32_t workload, const std::vector<st
   return starts;
 }
 
+/// The place that it was promised: now, or else when others have left.
+std::optional<BandChoice> QuotaPass::claimed_place(const Claim& claim) const {
+  std::optional<BandChoice> later;
+  for (const Place& place : claim.places) {
+    if (!band_allowed(snapshot(), snapshot().members[claim.member], place.band)) continue;
+    std::optional<BandFit> fit = trial_.fit(claim.member, place.band, Trial::When::NowOrLater);
+    if (fit && fit->now) return BandChoice{place.band, std::move(*fit)};
+    if (fit && !later) later = BandChoice{place.band, std::move(*fit)};
+  }
+  return later;
+}
+
+bool QuotaPass::place_claims(std::uint32_t workload, const std::vector<const Claim*>& claims) {
+  std::vector<std::uint32_t> members;
+  for (const Claim* claim : claims) members.push_back(claim->member);
+  std::size_t next = 0;
+  return !refused(workload, members) &&
+         place_where(workload, members, [&](std::uint32_t) { return claimed_place(*claims[next++]); });
+}
+
+/// All of them, or, where some have come to nothing, those that have not: an elastic job goes on without the others.
+std::vector<const Claim*> QuotaPass::claims_that_hold(std::uint32_t workload, const std::vector<const Claim*>& claims) {
+  const std::size_t mark = trial_.mark();
+  std::vector<const Claim*> good;
+  if (place_claims(workload, claims)) good = claims;
+  for (std::size_t i = 0; i < claims.size() && good.size() < claims.size(); ++i)
+    if (place_claims(workload, {claims[i]})) good.push_back(claims[i]);
+  trial_.undo_to(mark);
+  return good;
+}
+
 void QuotaPass::settle_claims() {
   if (snapshot().claims.empty()) return;
   std::map<std::uint32_t, std::vector<const Claim*>> claims_of;
@@ -140,22 +176,19 @@ void QuotaPass::settle_claims() {
     if (claim.member < snapshot().members.size() && waits(claim.member))
       claims_of[snapshot().members[claim.member].workload].push_back(&claim);
   for (const std::uint32_t workload : candidates()) {
-    const auto claims = claims_of.find(workload);
-    if (claims == claims_of.end()) continue;
+    const auto all = claims_of.find(workload);
+    if (all == claims_of.end()) continue;
+    const std::vector<const Claim*> claims = claims_that_hold(workload, all->second);
     std::vector<std::uint32_t> members;
-    std::vector<bool> allowed(snapshot().bands.size(), false);
-    for (const Claim* claim : claims->second) {
-      members.push_back(claim->member);
-      for (const Place& place : claim->places) allowed[place.band] = true;
-    }
+    for (const Claim* claim : claims) members.push_back(claim->member);
     const std::size_t mark = trial_.mark();
-    if (refused(workload, members) || !place_all(workload, members, Trial::When::NowOrLater, allowed)) continue;
+    if (claims.empty() || !place_claims(workload, claims)) continue;
     if (!order_.all_at_min(workload)) {
       trial_.undo_to(mark);
     } else if (!all_start(members)) {
       trial_.undo_to(mark);
       // Who could begin at once waits for nobody to leave: it has its turn with all others.
-      if (!could_start_at_once(workload, members)) place_all(workload, members, Trial::When::NowOrLater, allowed);
+      if (!could_start_at_once(workload, members)) place_claims(workload, claims);
     }
   }
 }

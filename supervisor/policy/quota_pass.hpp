@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
 #include "supervisor/policy/actions/room_outlook.hpp"
+#include "supervisor/policy/fitting/band_score.hpp"
 #include "supervisor/policy/ordering/agenda.hpp"
 #include "supervisor/policy/plan.hpp"
 #include "supervisor/policy/sharing/capacity_rules.hpp"
@@ -47,7 +49,8 @@ class QuotaPass {
                  const std::vector<bool>& allowed);
 
   /// Whom an earlier pass has promised a place has that before anybody else is looked at: others have left it for him,
-  /// or moved, or are about to. A promise that does not hold any more, or not for enough of a gang, is none.
+  /// or moved, or are about to. A promise that does not hold any more, or not for enough of a gang, is none; the others
+  /// of its job stay. Cost: O(claims), not bands.
   void settle_claims();
   bool all_start(const std::vector<std::uint32_t>& members) const;
   /// On whatever bands. Nothing is changed.
@@ -62,6 +65,11 @@ class QuotaPass {
 
  private:
   bool any_waiting(std::uint32_t workload) const;
+  bool place_where(std::uint32_t workload, const std::vector<std::uint32_t>& members,
+                   const std::function<std::optional<BandChoice>(std::uint32_t member)>& choose);
+  std::optional<BandChoice> claimed_place(const Claim& claim) const;
+  bool place_claims(std::uint32_t workload, const std::vector<const Claim*>& claims);
+  std::vector<const Claim*> claims_that_hold(std::uint32_t workload, const std::vector<const Claim*>& claims);
   /// `roomiest`: most of each that is free on a band; `largest`: the most of each that any has at all.
   void explain(std::uint32_t workload, const Resources& roomiest, const Resources& largest, Plan& plan) const;
 

@@ -378,6 +378,14 @@ void Trial::leave(std::uint32_t member) {
   set(member, std::move(next));
 }
 
+void Trial::forget_start(std::uint32_t member) {
+  if (holdings_[member].lost_start == kNone) return;
+  Holdings next = holdings_[member];
+  next.lost_start = kNone;
+  next.lost_groups.clear();
+  set(member, std::move(next));
+}
+
 void Trial::make_promise(std::uint32_t member) {
   Holdings next = holdings_[member];
   next.state = MemberState::Promised;

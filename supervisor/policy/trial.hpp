@@ -96,6 +96,8 @@ class Trial {
   void place(std::uint32_t member, std::uint32_t band, const BandFit& fit);
   /// Tells a member to leave what it holds, or takes back a promise.
   void leave(std::uint32_t member);
+  /// What it was to start on is others' from now on.
+  void forget_start(std::uint32_t member);
   /// Turns a start of this pass into a promise.
   void make_promise(std::uint32_t member);
 

@@ -184,9 +184,10 @@ class Solver {
   }
   void note_victim(std::uint32_t member, std::uint32_t owner) {
     if (!left(member)) return;
-    // Who loses a promise of this pass has others leaving for him: they leave for the new one now.
+    // Who loses a promise of this pass has others leaving for him: they leave for the new one now. Who loses a start
+    // has no right to it any more.
     if (trial_.state(member) == MemberState::Pending)
-      pass_.pass_on(owner, workload_);
+      pass_.pass_on(owner, workload_), trial_.forget_start(member);
     else
       pass_.note_victim(member, rules_.reason, workload_);
   }
@@ -420,7 +421,8 @@ class Solver {
     bool placed = rules_.one_piece && place_wanted(allowed);
     if (rules_.one_piece && !placed) return false;
     if (!placed) agenda.add(workload_);
-    for (const TakenMembers& victim : victims) agenda.add(victim.workload);
+    if (rules_.victims_move)
+      for (const TakenMembers& victim : victims) agenda.add(victim.workload);
     while (const std::optional<std::uint32_t> job = agenda.take()) {
       if (*job == workload_) {
         if (!place_wanted(allowed)) return false;

@@ -28,6 +28,7 @@ struct SolveRules {
   std::uint32_t victims_max = kNone;
   /// Takes what one job would lose next, and nothing else; the job that waits is placed before the one that loses.
   bool one_piece = false;
+  bool victims_move = true;  ///< Who is taken may be placed again, and is not lost then.
   /// By project: whose members may lose their place for good, as the sums stand before the search. Empty: all.
   std::vector<bool> may_lose;
   std::int64_t free_devices = 0;  ///< With `may_lose`: thousandths that are free in all.

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "supervisor/policy/sharing/account_factor.hpp"
+
 namespace penstock::supervisor {
 namespace {
 
@@ -101,6 +103,18 @@ TEST(PolicyOwners, WhoIsCountedWithOthersIsOneOfThem) {
   EXPECT_EQ(tree.charged.at({"lab", "late"}), tree.charged.at({"lab", kUsersTogether}));
   EXPECT_EQ(tree.charged.at({"lab", "later"}), tree.charged.at({"lab", kUsersTogether}));
   EXPECT_NE(tree.charged.at({"lab", "ann"}), tree.charged.at({"lab", "late"}));
+}
+
+// Spec: policy-flux 5.4, step 6. It took a rank, and so lowered the factors of all behind it.
+TEST(PolicyOwners, AnAccountOfNobodyTakesNoRank) {
+  PolicyConfig config;
+  config.accounts = {{.name = "idle", .shares = 9}, {.name = "ann"}, {.name = "bob"}};
+  const AccountTree tree =
+      account_tree(config, used({{{"ann", "ann"}, 5}, {{"bob", "bob"}, 7}}), {{"ann", "ann"}, {"bob", "bob"}});
+  EXPECT_FALSE(tree.accounts[0].user);
+  const std::vector<double> ranks = policy::account_factors(tree.accounts, {policy::FairShareFactor::FairTree});
+  EXPECT_EQ(ranks[1], 1);
+  EXPECT_EQ(ranks[2], 0.5);
 }
 
 // Spec: policy-flux 5.1, 8: factors are of a user in an account.

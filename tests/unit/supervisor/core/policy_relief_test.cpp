@@ -59,6 +59,24 @@ TEST(PolicyReliefTest, WhoFindsNoRoomIsToldWhoseEndMakesIt) {
   EXPECT_EQ(it.freed_by(large), Lines{});
 }
 
+// Backfill takes who is past his limit to end within `overrun`; `explain` said: at once.
+TEST(PolicyReliefTest, WhoIsPastHisLimitEndsWithinTheOverrun) {
+  SupervisorConfig config = policed("multifactor");
+  config.policy.pools[0].time_limit = std::chrono::seconds{1};
+  config.policy.pools[0].overrun = std::chrono::seconds{40};
+  PolicyRelief it{config};
+  it.cluster.join({.slots = 1});
+  it.submit({}, 1, 1);
+  const JobId waits = it.submit({}, 1, 1);
+  it.cluster.tick_after(std::chrono::seconds{5});
+  it.cluster.settle(2);
+  const Result<Value> answer = it.cluster.ask("explain", {to_string(waits)});
+  ASSERT_NE((*answer)["freed_by"].list(), nullptr);
+  const double* within = (*(*answer)["freed_by"].list())[0]["within_s"].number();
+  ASSERT_NE(within, nullptr);
+  EXPECT_NEAR(*within, 40, 1);
+}
+
 TEST(PolicyReliefTest, WhereNoEndIsEnoughSomeTogetherAre) {
   PolicyRelief it{policed("multifactor")};
   it.cluster.join({.slots = 4});

@@ -113,6 +113,16 @@ TEST_F(PolicyRulesLive, SetQosChangesTheOrderAndIsCheckedAsWhenItIsSubmitted) {
   EXPECT_EQ(supervisor->job(2).spec.policy.queue, "");
 }
 
+// `set priority` was answered as done, and nothing came of it.
+TEST_F(PolicyRulesLive, WhereASumRulesAPriorityIsRefused) {
+  begin(site());
+  supervisor->submit(many(), of("ann", "first"));
+  supervisor->settle(2);
+  EXPECT_NE(answer("set", {"priority", "first", "7"}).find("go by the sum of their factors"), std::string::npos);
+  EXPECT_NE(answer("priority", {"first", "7"}).find("go by the sum of their factors"), std::string::npos);
+  EXPECT_EQ(supervisor->job(1).spec.priority, 0);
+}
+
 TEST_F(PolicyRulesLive, WhoseGrantIsRevokedFallsToNormal) {
   SupervisorConfig config = site();
   begin(config);

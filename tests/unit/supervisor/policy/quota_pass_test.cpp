@@ -97,6 +97,37 @@ TEST_F(Consolidated, APromiseOnABandThatIsGoneIsNone) {
   EXPECT_TRUE(pass().reservations.empty());
 }
 
+/// One band of one device that `old` is leaving and one that is gone; both were promised to `elastic`, and `first`
+/// comes before it.
+PolicyBuilder half_promised(std::int64_t min) {
+  PolicyBuilder builder;
+  builder.device_band(1);
+  builder.device_band(1);
+  builder.snapshot.bands[1].state = BandState::Disabled;
+  const std::uint32_t project = builder.project("p", 4);
+  builder.job("old", project);
+  builder.holds(1, 0);
+  builder.last_member().state = MemberState::Leaving;
+  builder.job("first", project);
+  builder.wants(1);
+  builder.job("elastic", project).sets[0].min = min;
+  builder.wants(1, 2);
+  builder.snapshot.claims = {{2, {{0, 1}}}, {3, {{1, 1}}}};
+  return builder;
+}
+
+TEST(QuotaPass, APromiseThatHasComeToNothingTakesNoOtherOfItsJobWithIt) {
+  const Plan plan = PolicyEngine{{parts_named("quota")}}.pass(half_promised(1).snapshot);
+  ASSERT_EQ(plan.reservations.size(), 1U);
+  EXPECT_EQ(plan.reservations[0].member, 2U);
+}
+
+TEST(QuotaPass, OfAGangAPartOfThePromisesIsNone) {
+  const Plan plan = PolicyEngine{{parts_named("quota")}}.pass(half_promised(2).snapshot);
+  ASSERT_EQ(plan.reservations.size(), 1U);
+  EXPECT_EQ(plan.reservations[0].member, 1U);
+}
+
 TEST(QuotaPass, NamesTheResourceOfWhichThereIsTooLittle) {
   PolicyBuilder builder;
   builder.device_band(4);

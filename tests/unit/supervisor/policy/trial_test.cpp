@@ -68,6 +68,25 @@ TEST(Trial, WhoWasToStartIsPromisedAnyOtherPlace) {
   EXPECT_TRUE(trial.sums_are_right());
 }
 
+// Another has it by then: he would have started on what is still being left.
+TEST(Trial, AStartThatIsForgottenIsNoRightToThePlace) {
+  PolicyBuilder builder = mixed();
+  builder.job("waits", 0);
+  builder.wants(1);
+  const Parts parts = parts_named("quota");
+  Trial trial{builder.snapshot, 0, parts};
+  trial.place(2, 0, *trial.fit(2, 0, Trial::When::NowOrLater));
+  trial.leave(2);
+  const std::size_t mark = trial.mark();
+  trial.forget_start(2);
+  trial.place(2, 0, *trial.fit(2, 0, Trial::When::Later));
+  EXPECT_EQ(trial.state(2), MemberState::Promised);
+  EXPECT_TRUE(trial.sums_are_right());
+  trial.undo_to(mark);
+  trial.place(2, 0, *trial.fit(2, 0, Trial::When::Later));
+  EXPECT_EQ(trial.state(2), MemberState::Starting);
+}
+
 // Spec: policy-runai 1. Found by an independent model of the page.
 TEST(Trial, ABandWithoutDevicesSaysNothingOfTheirMemory) {
   PolicyBuilder builder = mixed();
