@@ -33,6 +33,33 @@ void CaseChecker::near(const std::string& what, double expected, double got, dou
     fail(what + ": expected " + number_text(expected) + ", got " + number_text(got));
 }
 
+void CaseChecker::at_most(const std::string& what, std::int64_t bound, std::int64_t got) {
+  ++compared_;
+  if (got > bound) fail(what + ": at most " + std::to_string(bound) + ", got " + std::to_string(got));
+}
+
+bool CaseChecker::demand(const DocumentValue& table, const std::string& name, const std::string& place) {
+  if (has_field(table, name)) return true;
+  fail("there is no `" + (place.empty() ? "" : place + ".") + name + "` to compare with");
+  return false;
+}
+
+void CaseChecker::no_twins(const std::string& what, std::vector<std::string> names) {
+  std::sort(names.begin(), names.end());
+  const auto twin = std::adjacent_find(names.begin(), names.end());
+  if (twin != names.end()) fail("two " + what + " are called '" + *twin + "'");
+}
+
+void CaseChecker::one_of(const DocumentValue& table, const std::string& name,
+                         const std::vector<std::string_view>& known) {
+  if (!has_field(table, name)) return;
+  const std::string text = text_of(table, name);
+  if (std::find(known.begin(), known.end(), text) != known.end()) return;
+  std::string choice;
+  for (const std::string_view each : known) choice += (choice.empty() ? "`" : ", `") + std::string{each} + "`";
+  fail("the " + name + " '" + text + "' is not understood; one of " + choice);
+}
+
 void CaseChecker::only_fields(const DocumentValue& table, const std::vector<std::string_view>& known) {
   for (const DocumentField& field : table.fields)
     if (std::find(known.begin(), known.end(), field.name) == known.end())
@@ -74,6 +101,12 @@ std::vector<std::string> texts_of(const DocumentValue& list) {
   for (const DocumentValue& item : list.items)
     texts.push_back(item.is_text() ? item.text : std::to_string(item.integer));
   for (const DocumentField& field : list.fields) texts.push_back(field.name);
+  return texts;
+}
+
+std::vector<std::string> texts_of_items(const DocumentValue& list, std::string_view name) {
+  std::vector<std::string> texts;
+  for (const DocumentValue& item : list.items) texts.push_back(text_of(item, name));
   return texts;
 }
 

@@ -29,16 +29,32 @@ class CaseChecker {
   void equal(const std::string& what, const std::string& expected, const std::string& got);
   void equal(const std::string& what, std::int64_t expected, std::int64_t got);
   void near(const std::string& what, double expected, double got, double tolerance);
+  /// An upper bound.
+  void at_most(const std::string& what, std::int64_t bound, std::int64_t got);
   void fail(std::string difference) { verdict_.differences.push_back(std::move(difference)); }
+  /// Told, and a difference for those who are strict.
+  void remark(std::string what) { verdict_.remarks.push_back(std::move(what)); }
   /// Every field of `table` must be one of `known`.
   void only_fields(const DocumentValue& table, const std::vector<std::string_view>& known);
 
-  /// Where nothing was compared, nothing was checked.
-  void expect_comparisons() {
-    if (compared_ == 0 && verdict_.passed()) fail("nothing to compare with");
-  }
+  /// No two of `names` are the same; `what` is the plural of what they name.
+  void no_twins(const std::string& what, std::vector<std::string> names);
+  /// Says so unless the field of `table` is absent or one of `known`.
+  void one_of(const DocumentValue& table, const std::string& name, const std::vector<std::string_view>& known);
+  /// What the case is about must be said in it: false, and a difference, if it is not.
+  bool demand(const DocumentValue& table, const std::string& name, const std::string& place = "expect");
+  /// For what is compared in another way than by `equal`, `near` and `at_most`.
+  void count_comparison() { ++compared_; }
 
-  CaseVerdict take() { return std::move(verdict_); }
+  bool passed() const { return verdict_.passed(); }
+  /// What another one compared for the same case.
+  void count_comparisons_of(const CaseChecker& other) { compared_ += other.compared_; }
+  const std::vector<std::string>& differences() const { return verdict_.differences; }
+  /// Where nothing was compared, nothing was checked: a difference.
+  CaseVerdict take() {
+    if (compared_ == 0 && passed()) fail("nothing to compare with");
+    return std::move(verdict_);
+  }
 
  private:
   CaseVerdict verdict_;
@@ -56,9 +72,18 @@ bool flag_of(const DocumentValue& table, std::string_view name, bool fallback = 
 std::vector<std::string> texts_of(const DocumentValue& list);
 /// `number * scale`, rounded to the nearest integer.
 std::int64_t scaled(double number, double scale);
+/// The field called `name` of each item.
+std::vector<std::string> texts_of_items(const DocumentValue& list, std::string_view name);
 /// Sorted and joined.
 std::string set_text(std::vector<std::string> names);
 std::string list_text(const std::vector<std::string>& names);
+
+// What may not be told of slots. Spec: policy-determined 3 and 5.1.
+/// A weight is above 0. One of 0 is `unset` in fixtures, where that is so.
+void check_weight(const DocumentValue& table, CaseChecker& checker, bool zero_is_unset = false);
+void check_priority_range(const DocumentValue& table, const std::string& name, CaseChecker& checker);
+/// Amounts of `table`, which are not negative.
+void check_amounts(const DocumentValue& table, const std::vector<std::string>& names, CaseChecker& checker);
 
 // One checker for each format.
 CaseVerdict check_slot_case(const DocumentValue& file, const std::string& id);

@@ -42,7 +42,9 @@ void run_case(const ShapeSubject& subject, CaseFormat format, const CaseVerdict&
     run();
   else
     verdicts.push_back({name.id, name.kind, std::move(shape.mistakes), {}});
-  if (verdicts.size() > first) verdicts[first].remarks = std::move(shape.unknown);
+  if (verdicts.size() == first) return;
+  std::vector<std::string>& remarks = verdicts[first].remarks;
+  std::move(shape.unknown.begin(), shape.unknown.end(), std::back_inserter(remarks));
 }
 
 /// Of an account tree each level is a table within a list, so this is more than 500 levels.

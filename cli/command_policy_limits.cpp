@@ -338,6 +338,7 @@ class LimitScenario {
   }
 
   void expect_refusal(const DocumentValue& step, const Error& error) {
+    checker_.count_comparison();
     const std::string expected = text_of(step, "expect");
     if (expected != "reject" && expected != "error")
       return complain("expected " + (expected.empty() ? "it to be done" : expected) + ", got: " + to_string(error));
@@ -355,7 +356,8 @@ class LimitScenario {
 
   void expect_state(const DocumentValue& step, std::uint32_t job) {
     const std::string expected = text_of(step, "expect");
-    if (expected.empty() || expected == "accept" || expected == "ok") return;
+    if (expected.empty()) return;
+    if (expected == "accept" || expected == "ok") return checker_.count_comparison();
     const LimitedState state = book_.state(job);
     std::string got = state == LimitedState::Running ? "run" : state == LimitedState::Eligible ? "sched" : "held";
     if (got == "held" && book_.holds(job).empty()) got = "pending";
@@ -367,6 +369,7 @@ class LimitScenario {
   /// Checks what came of a step that is done or refused as a whole, and what follows from it.
   void done(const DocumentValue& step, const Result<void>& result, const std::string& word) {
     const std::string expected = text_of(step, "expect");
+    if (result && !expected.empty()) checker_.count_comparison();
     if (!result)
       expect_refusal(step, result.error());
     else if (!expected.empty() && expected != word)
@@ -411,6 +414,7 @@ class LimitScenario {
     if (has_field(step, "starts"))
       checker_.equal(at("starts"), set_text(texts_of(field_of(step, "starts"))), names(settled.started));
     for (const std::string& name : texts_of(field_of(step, "still_held"))) {
+      checker_.count_comparison();
       const auto job = jobs_.find(name);
       if (job == jobs_.end() || book_.state(job->second.number) != LimitedState::Held)
         complain(name + " is not held any more");
@@ -474,6 +478,7 @@ CaseVerdict check_rejection(const DocumentValue& rejection, const std::string& n
   const std::optional<Result<void>> result = outcome_of(when);
   const std::string message = text_of(rejection, "message_contains");
   const std::string outcome = text_of(rejection, "outcome");
+  checker.count_comparison();
   const bool refuses = !message.empty() || outcome.starts_with("reject");
   if (!result)
     checker.fail("the situation is not understood");

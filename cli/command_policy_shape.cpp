@@ -43,6 +43,18 @@ constexpr std::string_view kSlotRules[] = {
     "default_aux_pool:t", "default_compute_pool:t", "requests:l", "slots_per_pod:a", "known_devices[]:a",
     "reported_devices[]:a", "a.*:a", "b.*:a", "requests[].id:t!", "requests[].slots:i", "requests[].pool:t",
     "queue_positions.*:a",
+    // What a step or a table expects; which of these, each says itself.
+    "steps[].expect.*:a", "steps[].expect.to_allocate:l", "steps[].expect.to_release:l",
+    "steps[].expect.to_allocate_count:i", "steps[].expect.to_release_count:i", "steps[].expect.to_allocate_by_group:o",
+    "steps[].expect.to_release_by_group:o", "steps[].expect.to_allocate_by_group.*:i",
+    "steps[].expect.to_release_by_group.*:i", "steps[].expect.jobs:o", "steps[].expect.jobs.*:o",
+    "steps[].expect.jobs.*.*:a", "steps[].expect.jobs.*.state:t", "steps[].expect.jobs.*.allocated:i",
+    "steps[].expect.jobs.*.requested:i", "steps[].expect.jobs.*.jobs_ahead:i", "steps[].expect.count:i",
+    "steps[].expect.queued:i", "steps[].expect.scheduled:i", "steps[].expect.priority_changes:b",
+    "steps[].expect.second_anchor:t", "steps[].expect.anchor_priority:i", "expect.*:a", "expect.offered:o",
+    "expect.offered.*:i", "expect.compare:i", "expect.accepted:b", "expect.error_contains:t", "expect.pool:o",
+    "expect.pool.*:t", "expect.score:n", "expect.viable:b", "expect.agents:l", "expect.agent_count:i",
+    "expect.first_agent:t",
 };
 // clang-format on
 
@@ -71,6 +83,9 @@ constexpr std::string_view kQuotaRules[] = {
     "jobs[].subgroups.name:a", "jobs[].subgroups.podsets:l", "jobs[].subgroups.podsets[].name:t!",
     "jobs[].subgroups.podsets[].min_available:i", "expect.jobs:o", "expect.pods:o", "expect.jobs.*:a", "expect.pods.*:a", "expect.nodes.*:a", "expect.nodes:o",
     "expect.max_binds:i", "expect.max_evictions:i", "expect.max_pipelines:i", "expect.*:a",
+    "expect.order:i", "expect.allowed:b", "expect.over:b", "expect.schedulable:b", "expect.resource:t",
+    "expect.remaining:n", "expect.fair_share:o", "expect.fair_share.*:a", "expect.fair_share.*.*:n", "expect.score:o",
+    "expect.score.*:n", "expect.error:b", "expect.min_runtime_s:n",
     // Function tables: each names its own.
     "left:o", "right:o", "left_job:o", "right_job:o", "left.*:a", "right.*:a", "left_job.*:n", "right_job.*:n",
     "total:a", "min_node_gpu_memory:a", "strategy:t", "requests:o", "requests.*:n", "reclaimer_queue:o",

@@ -110,15 +110,20 @@ std::vector<std::pair<std::string, std::int64_t>> oddities(const policy::TraceOd
       {"deleted before they came or started, so that they run for one second", odd.ends_early},
       {"with a part of 0 of a device, so that they have a whole one", odd.share_of_nothing},
       {"that ask for a model that no band has, and are left out", odd.unknown_models},
+      {"with the name of an earlier one, so that the lines of `--jobs` do not tell them apart", odd.same_name},
   };
   std::erase_if(all, [](const auto& each) { return each.second == 0; });
   return all;
 }
 
 Value oddities_value(const policy::TraceOddities& odd) {
-  return Value::Record{{"without_end", odd.without_end},           {"without_start", odd.without_start},
-                       {"without_class", odd.without_class},       {"ends_early", odd.ends_early},
-                       {"share_of_nothing", odd.share_of_nothing}, {"unknown_models", odd.unknown_models}};
+  return Value::Record{{"without_end", odd.without_end},
+                       {"without_start", odd.without_start},
+                       {"without_class", odd.without_class},
+                       {"ends_early", odd.ends_early},
+                       {"share_of_nothing", odd.share_of_nothing},
+                       {"unknown_models", odd.unknown_models},
+                       {"same_name", odd.same_name}};
 }
 
 void print_tables(const std::vector<Played>& all) {

@@ -41,6 +41,10 @@ class SlotScenario {
  private:
   void read_pool() {
     const DocumentValue& setting = field_of(file_, "scheduler");  // tidy: foreign
+    checker_.one_of(setting, "variant", {"proportional", "max_min"});
+    checker_.one_of(setting, "fitting", {"best", "worst"});
+    check_priority_range(setting, "default_priority", checker_);
+    checker_.no_twins("agents", texts_of_items(field_of(file_, "agents"), "id"));
     const std::string type = text_of(setting, "type", "fair_share");
     // A case that no variant is named for says by a tag that it is not the page's.
     const bool max_min = has_field(setting, "variant")
@@ -88,9 +92,33 @@ class SlotScenario {
     return static_cast<std::uint32_t>(snapshot_.workloads.size() - 1);
   }
 
+  /// Whether a group or a task of the file or of any step has that name for its job.
+  bool is_told_of(const std::string& job) const {
+    const auto among = [&job](const DocumentValue& from) {
+      for (const auto& [list, field] : {std::pair{"groups", "id"}, std::pair{"tasks", "job"}})
+        for (const DocumentValue& each : field_of(from, list).items)
+          if (text_of(each, field) == job) return true;
+      return false;
+    };
+    const std::vector<DocumentValue>& steps = field_of(file_, "steps").items;
+    return among(file_) || std::any_of(steps.begin(), steps.end(), among);
+  }
+
+  /// Of a step: where its job is; nothing, and a difference, if there is none.
+  Workload* job_of(const DocumentValue& step) {
+    const std::string job = text_of(step, "job");
+    if (is_told_of(job)) return &snapshot_.workloads[workload_named(job)];
+    complain("there is no job '" + job + "'");
+    return nullptr;
+  }
+
   /// The groups and tasks of the file, or of a step that adds some.
   void add(const DocumentValue& from) {
+    checker_.no_twins("groups", texts_of_items(field_of(from, "groups"), "id"));
     for (const DocumentValue& group : field_of(from, "groups").items) {
+      check_weight(group, checker_, true);
+      check_amounts(group, {"max_slots"}, checker_);
+      check_priority_range(group, "priority", checker_);
       Workload& workload = snapshot_.workloads[workload_named(text_of(group, "id"))];
       // A weight of 0 is what the fixtures leave unset: the default.
       if (number_of(group, "weight") > 0) workload.weight = scaled(number_of(group, "weight"), 1000);
@@ -103,6 +131,9 @@ class SlotScenario {
   void add_member(const DocumentValue& task) {
     Member member;
     member.name = text_of(task, "id");
+    for (const Member& each : snapshot_.members)
+      if (each.name == member.name && each.state != MemberState::Succeeded)
+        complain("two tasks are called '" + member.name + "'");
     member.workload = workload_named(text_of(task, "job"));
     member.slots = integer_of(task, "slots");
     member.preemptible = flag_of(task, "preemptible", true);
@@ -110,8 +141,11 @@ class SlotScenario {
     member.requested = integer_of(task, "requested");
     member.single_band = flag_of(task, "single_agent");
     member.label = text_of(task, "label");
-    for (const std::string& name : texts_of(field_of(task, "blocked_agents")))
+    for (const std::string& name : texts_of(field_of(task, "blocked_agents"))) {
+      // Of one that has left, the list may still tell.
+      if (band_named(name) == kNone) checker_.remark(at("`blocked_agents`: there is no agent '" + name + "'"));
       member.blocked_bands.push_back(band_named(name));
+    }
     Workload& workload = snapshot_.workloads[member.workload];
     workload.submitted = std::min(workload.submitted, member.submitted);
     if (by_submission_) workload.position = workload.submitted * kPositionScale;
@@ -126,6 +160,10 @@ class SlotScenario {
 
   void set_positions(const DocumentValue& positions) {
     for (const DocumentField& each : positions.fields) {
+      if (!is_told_of(each.name)) {
+        complain("a position is given to '" + each.name + "', which is no job");
+        continue;
+      }
       const std::string text = each.value.is_text() ? each.value.text : std::to_string(each.value.number);
       const Result<DocumentValue> number = parse_document("{\"n\":" + text + "}", DocumentFormat::Json, "position");
       if (!number) return complain("the position '" + text + "' is no number");
@@ -145,12 +183,14 @@ class SlotScenario {
     if (op == "force_running") return each_member(step, MemberState::Running);
     if (op == "set_positions") return set_positions(field_of(step, "positions"));
     if (op == "set_weight") {
-      Workload& workload = snapshot_.workloads[workload_named(text_of(step, "job"))];
-      workload.weight = scaled(number_of(step, "weight", 1), 1000);
+      check_weight(step, checker_);
+      if (Workload* workload = job_of(step)) workload->weight = scaled(number_of(step, "weight", 1), 1000);
       return;
     }
     if (op == "set_priority") {
-      snapshot_.workloads[workload_named(text_of(step, "job"))].priority = -integer_of(step, "priority");
+      check_priority_range(step, "priority", checker_);
+      if (!has_field(step, "priority")) return complain("`priority` is missing");
+      if (Workload* workload = job_of(step)) workload->priority = -integer_of(step, "priority");
       return;
     }
     if (op == "check_empty_slots") return check_empty_slots(field_of(step, "expect"));
@@ -200,7 +240,7 @@ class SlotScenario {
       for (const std::string& each : expected)
         if (!among(got, each) && finds_place(member_named(each)))
           complain("to_allocate: there would be a place for '" + each + "'");
-      return;
+      return checker_.count_comparison();
     }
     checker_.equal(at(name), set_text(expected), set_text(got));
   }
@@ -260,6 +300,7 @@ class SlotScenario {
     for (const DocumentField& each : expect.fields) {
       const std::uint32_t band = band_named(each.name);
       if (band == kNone) return complain("there is no band '" + each.name + "'");
+      if (!each.value.is_number()) return complain("empty slots of " + each.name + ": must be a number");
       std::int64_t free = snapshot_.bands[band].slots;
       for (const Member& member : snapshot_.members)
         for (const Place& place : member.places)
@@ -283,6 +324,10 @@ class SlotScenario {
     if (has_field(expect, "count"))
       checker_.equal(at("count"), integer_of(expect, "count"), static_cast<std::int64_t>(rows.size()));
     for (const DocumentField& each : field_of(expect, "jobs").fields) {
+      if (!is_told_of(each.name)) {
+        complain("expect.jobs: there is no job '" + each.name + "'");
+        continue;
+      }
       const std::uint32_t workload = workload_named(each.name);
       checker_.only_fields(each.value, {"state", "allocated", "requested", "jobs_ahead"});
       std::int64_t allocated = 0;
@@ -308,6 +353,7 @@ class SlotScenario {
 
   void check_counts(const DocumentValue& expect) {
     checker_.only_fields(expect, {"queued", "scheduled"});
+    for (const char* field : {"queued", "scheduled"}) checker_.demand(expect, field);
     std::int64_t queued = 0;
     std::int64_t scheduled = 0;
     for (const QueueRow& row : workloads_in_order(snapshot_, 0))
@@ -351,6 +397,8 @@ class SlotScenario {
     if (flag_of(step, "use_group_caps"))
       for (const Workload& workload : snapshot_.workloads) caps.push_back(workload.slots_max);
     for (const DocumentValue& each : field_of(step, "expect").items) {
+      checker_.only_fields(each, {"slots_per_agent", "max_zero_slot_per_agent", "agents"});
+      checker_.demand(each, "agents", "expect[]");
       const WorkerShape shape{integer_of(each, "slots_per_agent"), integer_of(each, "max_zero_slot_per_agent")};
       checker_.equal(at("workers of " + std::to_string(shape.slots) + " slots, " + std::to_string(shape.light_places) +
                         " light places"),

@@ -116,6 +116,7 @@ void check_factors(const TreeCase& subject, const std::string& algorithm, const 
   // A tree without users has no factors.
   if (expected.fields.empty() && subject.tree.users > 0)
     return subject.checker.fail(algorithm + ": nothing to compare with");
+  subject.checker.count_comparison();
   compare_values(subject, account_factors(subject.tree.accounts, options), expected, algorithm);
 }
 
@@ -158,6 +159,7 @@ double level_weight(const Account& account, const AccountMeasure& it) {
 void check_level_weight(const std::string& name, const DocumentValue& expected, double got, double tolerance,
                         CaseChecker& checker) {
   if (expected.is_text() && expected.text == "inf") {
+    checker.count_comparison();
     if (!std::isinf(got)) checker.fail("level weight of " + name + ": expected inf, got " + std::to_string(got));
   } else if (expected.is_number()) {
     checker.near("level weight of " + name, expected.number, got, tolerance * std::max(1.0, std::abs(expected.number)));
@@ -205,9 +207,7 @@ CaseVerdict check_tree(const DocumentValue& file, const std::string& id) {
   const double tolerance = number_of(file, "tolerance", 1e-6);
   if (field_of(file, "expected").fields.empty()) checker.fail("nothing to compare with");
   // Of a tree that is none, no value is right.
-  CaseVerdict so_far = checker.take();
-  if (!so_far.passed()) return so_far;
-  checker = CaseChecker{id, "fairshare_tree"};
+  if (!checker.passed()) return checker.take();
   const TreeCase subject{file, tree, tolerance, checker};
   for (const DocumentField& each : field_of(file, "expected").fields) check_factors(subject, each.name, each.value);
   const DocumentValue& published = field_of(file, "published");

@@ -307,6 +307,13 @@ std::optional<Error> wrong_columns(const Table& table, bool own, bool timed) {
                              needed);
 }
 
+/// How many have the name of an earlier one.
+std::int64_t count_same_names(const std::vector<ReplayJob>& jobs) {
+  std::set<std::string_view> names;
+  for (const ReplayJob& job : jobs) names.insert(job.name);
+  return std::ssize(jobs) - std::ssize(names);
+}
+
 }  // namespace
 
 std::vector<Band> equal_trace_bands(std::uint32_t count, std::int64_t devices) {
@@ -373,6 +380,7 @@ Result<ReplayTrace> read_trace(std::string_view text, std::vector<Band> bands, s
     return table.mistake(trace.odd.unknown_models > 0 ? "no band has a model that any of the jobs asks for"
                                                       : "the list has no jobs");
   reader.finish();
+  trace.odd.same_name = count_same_names(trace.jobs);
   std::stable_sort(trace.jobs.begin(), trace.jobs.end(),
                    [](const ReplayJob& a, const ReplayJob& b) { return a.arrives_s < b.arrives_s; });
   return trace;

@@ -1,9 +1,10 @@
 #include "supervisor/policy/replay/replay_figures.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <numeric>
-#include <tuple>
+#include <utility>
 
 namespace penstock::policy {
 
@@ -48,15 +49,45 @@ ReplayWaits waits_of(std::string project, std::vector<std::int64_t> waits_s, std
   return waits;
 }
 
+RequestGrid::RequestGrid(std::vector<Request> requests) : below_(requests.size() + 1) {
+  std::sort(requests.begin(), requests.end(),
+            [](const Request& a, const Request& b) { return a.cpu_milli < b.cpu_milli; });
+  for (std::size_t i = 1; i <= requests.size(); ++i) {
+    const Request& each = requests[i - 1];
+    cpu_milli_.push_back(each.cpu_milli);
+    memory_max_ = std::max(memory_max_, each.memory);
+    all_ += each.count;
+    for (std::size_t at = i; at < below_.size(); at += at & -at) below_[at].push_back(each);
+  }
+  for (std::vector<Request>& each : below_) {
+    std::sort(each.begin(), each.end(), [](const Request& a, const Request& b) { return a.memory < b.memory; });
+    std::int64_t sum = 0;
+    for (Request& request : each) request.count = sum += request.count;
+  }
+}
+
+std::int64_t RequestGrid::fitting(std::int64_t cpu_milli, std::int64_t memory) const {
+  if (cpu_milli >= cpu_milli_.back() && memory >= memory_max_) return all_;
+  const auto end = std::upper_bound(cpu_milli_.begin(), cpu_milli_.end(), cpu_milli);
+  std::int64_t sum = 0;
+  for (auto at = static_cast<std::size_t>(end - cpu_milli_.begin()); at > 0; at -= at & -at) {
+    const auto larger = [](std::int64_t most, const Request& request) { return most < request.memory; };
+    const auto last = std::upper_bound(below_[at].begin(), below_[at].end(), memory, larger);
+    if (last != below_[at].begin()) sum += std::prev(last)->count;
+  }
+  return sum;
+}
+
 TypicalRequests::TypicalRequests(const ReplayTrace& trace) {
-  std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, std::int64_t> counts;
+  std::map<std::pair<std::int64_t, std::int64_t>, std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t>> counts;
   for (const ReplayJob& job : trace.jobs)
-    if (job.devices > 0) ++counts[{job.devices, job.device_share, job.cpu_milli}];
-  for (const auto& [kind, count] : counts)
-    kinds_.push_back({std::get<0>(kind), std::get<1>(kind), std::get<2>(kind), count});
-  std::stable_sort(kinds_.begin(), kinds_.end(), [](const Kind& a, const Kind& b) { return a.count > b.count; });
-  if (kinds_.size() > kKindsMax) kinds_.resize(kKindsMax);
-  for (const Kind& kind : kinds_) all_ += kind.count;
+    if (job.devices > 0) ++counts[{job.devices, job.device_share}][{job.cpu_milli, job.memory_mib << 20}];
+  for (const auto& [shape, kinds] : counts) {
+    std::vector<RequestGrid::Request> requests;
+    for (const auto& [kind, count] : kinds) requests.push_back({kind.first, kind.second, count});
+    shapes_.push_back({shape.first, shape.second, RequestGrid{std::move(requests)}});
+    all_ += shapes_.back().requests.all();
+  }
 }
 
 RestValue TypicalRequests::value_of(const BandRest& band) const {
@@ -67,11 +98,12 @@ RestValue TypicalRequests::value_of(const BandRest& band) const {
     largest_part = std::max(largest_part, part);
   }
   if (value.free == 0) return value;
-  for (const Kind& kind : kinds_) {
-    const bool by_part = kind.share < 1000 && largest_part >= kind.share;
-    const bool fits = (by_part || band.whole >= kind.devices * 1000) && band.cpu_milli >= kind.cpu_milli;
-    if (!fits) value.unusable += value.free * kind.count;
+  std::int64_t fitting = 0;
+  for (const Shape& shape : shapes_) {
+    const bool by_part = shape.share < 1000 && largest_part >= shape.share;
+    if (by_part || band.whole >= shape.devices * 1000) fitting += shape.requests.fitting(band.cpu_milli, band.memory);
   }
+  value.unusable = value.free * (all_ - fitting);
   return value;
 }
 

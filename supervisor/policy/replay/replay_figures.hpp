@@ -21,6 +21,7 @@ struct BandRest {
   std::int64_t whole = 0;
   std::vector<std::int64_t> parts;
   std::int64_t cpu_milli = 0;
+  std::int64_t memory = 0;  ///< Bytes.
 };
 
 /// What is free, in thousandths of devices, and of it what requests could not use, times the number of requests. Whole
@@ -32,7 +33,30 @@ struct RestValue {
   RestValue& operator-=(const RestValue& other) { return free -= other.free, unusable -= other.unusable, *this; }
 };
 
-/// Requests for devices of a trace, counted by kind.
+/// Requests that differ in CPU and memory only. Says how many of them fit in so much of both.
+class RequestGrid {
+ public:
+  struct Request {
+    std::int64_t cpu_milli = 0;
+    std::int64_t memory = 0;
+    std::int64_t count = 0;
+  };
+  /// REQUIRES: `requests` is not empty.
+  explicit RequestGrid(std::vector<Request> requests);
+  /// Cost: the square of the logarithm of the number of requests; constant where all fit, or none.
+  std::int64_t fitting(std::int64_t cpu_milli, std::int64_t memory) const;
+  std::int64_t all() const { return all_; }
+
+ private:
+  std::vector<std::int64_t> cpu_milli_;  ///< Ascending.
+  /// As in a Fenwick tree: entry `i` has the last `i & -i` of the first `i` requests, with memory ascending and counts
+  /// summed up.
+  std::vector<std::vector<Request>> below_;
+  std::int64_t memory_max_ = 0;
+  std::int64_t all_ = 0;
+};
+
+/// Requests for devices of a trace, all of them: a job counts once, and fits where one of its members does.
 class TypicalRequests {
  public:
   explicit TypicalRequests(const ReplayTrace& trace);
@@ -43,14 +67,12 @@ class TypicalRequests {
   RestValue value_of(const BandRest& band) const;
 
  private:
-  struct Kind {
+  struct Shape {
     std::int64_t devices = 0;
     std::int64_t share = 0;
-    std::int64_t cpu_milli = 0;
-    std::int64_t count = 0;
+    RequestGrid requests;
   };
-  static constexpr std::size_t kKindsMax = 48;  ///< The most frequent ones; the others are left out.
-  std::vector<Kind> kinds_;
+  std::vector<Shape> shapes_;
   std::int64_t all_ = 0;
 };
 

@@ -7,8 +7,7 @@ namespace penstock::policy {
 ReplayRooms::ReplayRooms(const std::vector<Band>& bands, const TypicalRequests& requests)
     : requests_(requests), rooms_(bands.size()) {
   for (std::size_t band = 0; band < bands.size(); ++band) {
-    rooms_[band].rest = {bands[band].capacity.gpu, {}, bands[band].capacity.cpu};
-    rooms_[band].memory = bands[band].capacity.memory;
+    rooms_[band].rest = {bands[band].capacity.gpu, {}, bands[band].capacity.cpu, bands[band].capacity.memory};
     count(rooms_[band]);
   }
 }
@@ -16,7 +15,7 @@ ReplayRooms::ReplayRooms(const std::vector<Band>& bands, const TypicalRequests& 
 std::int64_t ReplayRooms::room_for(std::uint32_t band, const RoomDemand& demand, std::int64_t most) const {
   const Room& room = rooms_[band];
   if (demand.cpu_milli > 0) most = std::min(most, room.rest.cpu_milli / demand.cpu_milli);
-  if (demand.memory > 0) most = std::min(most, room.memory / demand.memory);
+  if (demand.memory > 0) most = std::min(most, room.rest.memory / demand.memory);
   if (demand.whole > 0) most = std::min(most, room.rest.whole / 1000 / demand.whole);
   if (demand.part == 0) return most;
   std::int64_t parts = room.rest.whole / 1000 * (1000 / demand.part);
@@ -55,7 +54,8 @@ bool ReplayRooms::choose_device(const Room& room, Holding& holding) {
 bool ReplayRooms::take(Holding& holding) {
   Room& room = rooms_[holding.band];
   const RoomDemand& wanted = holding.demand;
-  if (wanted.cpu_milli > room.rest.cpu_milli || wanted.memory > room.memory || wanted.whole * 1000 > room.rest.whole)
+  if (wanted.cpu_milli > room.rest.cpu_milli || wanted.memory > room.rest.memory ||
+      wanted.whole * 1000 > room.rest.whole)
     return false;
   if (wanted.part > 0) {
     if (wanted.whole > 0 || !choose_device(room, holding)) return false;
@@ -64,7 +64,7 @@ bool ReplayRooms::take(Holding& holding) {
     device->second -= wanted.part;
   }
   room.rest.cpu_milli -= wanted.cpu_milli;
-  room.memory -= wanted.memory;
+  room.rest.memory -= wanted.memory;
   room.rest.whole -= wanted.whole * 1000;
   count(room);
   return true;
@@ -77,7 +77,7 @@ void ReplayRooms::give_back(const std::vector<Holding>& holdings) {
 void ReplayRooms::give_back(const Holding& holding) {
   Room& room = rooms_[holding.band];
   room.rest.cpu_milli += holding.demand.cpu_milli;
-  room.memory += holding.demand.memory;
+  room.rest.memory += holding.demand.memory;
   room.rest.whole += holding.demand.whole * 1000;
   if (holding.demand.part > 0) {
     const auto device = room.devices.find(holding.device);

@@ -41,8 +41,7 @@ class ReplayRooms {
 
  private:
   struct Room {
-    BandRest rest;  ///< Without `parts`, which are in `devices`.
-    std::int64_t memory = 0;
+    BandRest rest;                                  ///< Without `parts`, which are in `devices`.
     std::map<std::uint32_t, std::int64_t> devices;  ///< Shared ones: what is free of each.
     RestValue value;                                ///< What is in `sum_` for this band.
   };

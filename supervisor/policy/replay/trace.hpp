@@ -34,6 +34,7 @@ struct TraceOddities {
   std::int64_t ends_early = 0;        ///< Was deleted before it came or started: runs for one second.
   std::int64_t share_of_nothing = 0;  ///< A part of 0 of a device: has a whole one.
   std::int64_t unknown_models = 0;    ///< No band has one of its models: left out.
+  std::int64_t same_name = 0;         ///< Has the name of an earlier one: played like any other.
   friend bool operator==(const TraceOddities&, const TraceOddities&) = default;
 };
 

@@ -101,6 +101,14 @@ TEST(ReadTrace, EachBandHasANameOfItsOwn) {
   EXPECT_FALSE(read_trace_bands(first + ",1,1,1,\n"));
 }
 
+TEST(ReadTrace, JobsOfOneNameAreCountedAndPlayed) {
+  const auto trace =
+      read_trace("name,project,arrives_s,runs_s\nj,a,0,1\nk,a,0,1\nj,b,5,1\nj,a,0,1\n", equal_trace_bands(1, 1));
+  ASSERT_TRUE(trace) << to_string(trace.error());
+  EXPECT_EQ(trace->jobs.size(), 4U);
+  EXPECT_EQ(trace->odd, (TraceOddities{.same_name = 2}));
+}
+
 /// The public lists have all of these.
 TEST(ReadTrace, CountsWhatIsOddInListsOfOthers) {
   const auto bands =

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace penstock::policy {
 namespace {
 
@@ -30,9 +32,49 @@ TEST(ReplayFigures, WhatAJobCannotUseIsFragmented) {
   trace.jobs = {{.devices = 1, .device_share = 500}, {.devices = 2}};
   const TypicalRequests requests{trace};
   // Half a device: half of the requests fit; two whole ones: all do.
-  EXPECT_DOUBLE_EQ(requests.unusable_part({{0, {500}, 0}}), 0.5);
-  EXPECT_DOUBLE_EQ(requests.unusable_part({{2000, {}, 0}}), 0);
-  EXPECT_DOUBLE_EQ(requests.unusable_part({{0, {}, 0}}), 0);
+  EXPECT_DOUBLE_EQ(requests.unusable_part({{0, {500}}}), 0.5);
+  EXPECT_DOUBLE_EQ(requests.unusable_part({{2000, {}}}), 0);
+  EXPECT_DOUBLE_EQ(requests.unusable_part({{0, {}}}), 0);
+}
+
+TEST(ReplayFigures, MemoryThatIsMissingFragmentsToo) {
+  ReplayTrace trace;
+  trace.jobs = {{.devices = 1, .memory_mib = 100}, {.devices = 1, .memory_mib = 50}};
+  const TypicalRequests requests{trace};
+  EXPECT_DOUBLE_EQ(requests.unusable_part({{1000, {}, 0, std::int64_t{99} << 20}}), 0.5);
+  EXPECT_DOUBLE_EQ(requests.unusable_part({{1000, {}, 0, std::int64_t{49} << 20}}), 1);
+  EXPECT_DOUBLE_EQ(requests.unusable_part({{1000, {}, 0, std::int64_t{100} << 20}}), 0);
+}
+
+// However many kinds of requests there are, and however seldom each comes.
+TEST(ReplayFigures, EveryRequestOfATraceCounts) {
+  std::uint64_t state = 1;
+  const auto draw = [&state](std::uint64_t below) {
+    state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+    return static_cast<std::int64_t>((state >> 33) % below);
+  };
+  ReplayTrace trace;
+  for (int i = 0; i < 500; ++i) {
+    const bool part = draw(2) == 0;
+    trace.jobs.push_back({.devices = part ? 1 : 1 + draw(3),
+                          .device_share = part ? 250 * (1 + draw(3)) : 1000,
+                          .cpu_milli = draw(100),
+                          .memory_mib = draw(100)});
+  }
+  const TypicalRequests requests{trace};
+  for (int i = 0; i < 500; ++i) {
+    const BandRest band{1000 * draw(4), {draw(1000), draw(1000)}, draw(110), draw(110) << 20};
+    const std::int64_t largest = std::max(band.parts[0], band.parts[1]);
+    std::int64_t useless = 0;
+    for (const ReplayJob& job : trace.jobs) {
+      const bool devices = band.whole >= 1000 * job.devices || (job.device_share < 1000 && largest >= job.device_share);
+      if (!devices || job.cpu_milli > band.cpu_milli || job.memory_mib << 20 > band.memory) ++useless;
+    }
+    const std::int64_t free = band.whole + band.parts[0] + band.parts[1];
+    const RestValue value = requests.value_of(band);
+    EXPECT_EQ(value.free, free);
+    EXPECT_EQ(value.unusable, free * useless);
+  }
 }
 
 TEST(ReplayFigures, AMeterNeedsNoMoreSpansThanItWasGivenHoweverLongItTakes) {
