@@ -33,6 +33,13 @@ bool wait_until(std::condition_variable& changed, std::unique_lock<std::mutex>& 
   return changed.wait_for(lock, timeout, done);
 }
 
+/// Until the first news, which come when something has ended, a job has as many as were sent.
+template <class Jobs>
+void expect_subtasks(Jobs& jobs, JobId job, std::uint64_t subtasks) {
+  const auto found = jobs.find(job);
+  if (found != jobs.end() && found->second.view.counts.total == 0) found->second.view.counts.total = subtasks;
+}
+
 }  // namespace
 
 Session::Session() : submitter_(random_incarnation().value()) {}
@@ -91,7 +98,11 @@ Result<Session::Submitted> Session::submit_again(const JobSpec& wanted, const Gr
   if (!submitted.has_value() && spec.name.empty()) return unanswered();
   if (!submitted.has_value()) return submit(spec, graph);
   if (!*submitted && submitted->error().code == ErrorCode::UnknownGraph) return submit(spec, graph);
-  if (*submitted) (*submitted)->sent_whole = false;
+  if (*submitted) {
+    (*submitted)->sent_whole = false;
+    const std::lock_guard lock{mutex_};
+    expect_subtasks(jobs_, (*submitted)->job, graph.size());
+  }
   return std::move(*submitted);
 }
 
@@ -123,10 +134,15 @@ void Session::send_graph(std::uint64_t submission, const JobSpec& spec, Graph& g
 Result<Session::Submitted> Session::submit(JobSpec spec, Graph graph) {
   if (spec.submitter == 0) spec.submitter = ++submitter_;
   PENSTOCK_TRY(check_chunks(graph, transport_->chunk_bytes(), transport_->message_bytes_max()));
+  const std::uint64_t subtasks = graph.size();
   for (;;) {
     std::optional<Result<Submitted>> submitted =
         ask_for_job([&](std::uint64_t submission) { send_graph(submission, spec, graph); });
-    if (submitted.has_value()) return std::move(*submitted);
+    if (submitted.has_value()) {
+      const std::lock_guard lock{mutex_};
+      if (*submitted) expect_subtasks(jobs_, (*submitted)->job, subtasks);
+      return std::move(*submitted);
+    }
     if (spec.name.empty()) return unanswered();
   }
 }

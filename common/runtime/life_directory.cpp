@@ -19,7 +19,31 @@ Descriptor open_directory(const std::string& path) {
   return Descriptor{::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)};
 }
 
+Result<void> make_place(const std::string& place) {
+  std::error_code error;
+  std::filesystem::create_directories(place, error);
+  if (error)
+    return Error{ErrorCode::InvalidArgument, place, "cannot be made: " + error.message(), "name another directory"};
+  return {};
+}
+
+Result<std::string> make_inside(const std::string& place, const std::string& prefix) {
+  std::string name = place + "/" + prefix + "XXXXXX";
+  if (::mkdtemp(name.data()) != nullptr) return name;
+  const bool full = errno == ENOSPC || errno == EDQUOT;
+  return Error{full ? ErrorCode::StorageFull : ErrorCode::InvalidArgument, place,
+               std::string{"no directory can be made there: "} + std::strerror(errno), "name another directory"};
+}
+
 }  // namespace
+
+Result<void> check_directory(const std::string& place) {
+  PENSTOCK_TRY(make_place(place));
+  const Result<std::string> made = make_inside(place, ".penstock-");
+  if (!made) return made.error();
+  ::rmdir(made->c_str());
+  return {};
+}
 
 LifeDirectory::LifeDirectory(std::string place, std::string prefix)
     : place_(std::move(place)), prefix_(std::move(prefix)) {}
@@ -36,29 +60,33 @@ Result<std::string> LifeDirectory::path() {
 
 Result<void> LifeDirectory::make() {
   if (place_.empty()) place_ = environment_value("TMPDIR", "/tmp");
-  std::error_code error;
-  std::filesystem::create_directories(place_, error);
-  if (error)
-    return Error{ErrorCode::InvalidArgument, place_, "cannot be made: " + error.message(), "name another directory"};
-  do {
-    std::string name = place_ + "/" + prefix_ + "XXXXXX";
-    if (::mkdtemp(name.data()) == nullptr) {
-      const bool full = errno == ENOSPC || errno == EDQUOT;
-      return Error{full ? ErrorCode::StorageFull : ErrorCode::InvalidArgument, place_,
-                   std::string{"no directory can be made there: "} + std::strerror(errno), "name another directory"};
+  PENSTOCK_TRY(make_place(place_));
+  for (bool locked = false; !locked;) {
+    Result<std::string> made = make_inside(place_, prefix_);
+    if (!made) return std::move(made).error();
+    path_ = std::move(made).value();
+    const Result<bool> tried = lock();
+    if (!tried) {
+      ::rmdir(path_.c_str());
+      path_.clear();
+      return tried.error();
     }
-    path_ = name;
-  } while (!lock());
+    locked = *tried;
+  }
   remove_orphans();
   return {};
 }
 
 // False if somebody took what was not locked yet for an orphan, and removes it.
-bool LifeDirectory::lock() {
+Result<bool> LifeDirectory::lock() {
   lock_ = open_directory(path_);
+  const bool locked = lock_ && ::flock(lock_.get(), LOCK_EX | LOCK_NB) == 0;
+  if (!locked && errno != EWOULDBLOCK && errno != ENOENT)
+    return Error{ErrorCode::InvalidArgument, place_,
+                 std::string{"what is in it cannot be locked: "} + std::strerror(errno),
+                 "name a directory of a local disk"};
   struct stat status {};
-  return lock_ && ::flock(lock_.get(), LOCK_EX | LOCK_NB) == 0 && ::fstat(lock_.get(), &status) == 0 &&
-         status.st_nlink > 0;
+  return locked && ::fstat(lock_.get(), &status) == 0 && status.st_nlink > 0;
 }
 
 void LifeDirectory::remove_orphans() const {

@@ -8,6 +8,10 @@
 
 namespace penstock {
 
+/// Makes a directory if there is none, and tries whether something can be made in it. Errors: StorageFull,
+/// InvalidArgument.
+Result<void> check_directory(const std::string& place);
+
 /// A directory of its own in a place that many processes share, made when it is first asked for and removed with all
 /// that is in it. It is locked while its owner lives; whoever makes one removes those of the same prefix and user that
 /// nobody holds: their owners were killed. For one thread at a time.
@@ -19,12 +23,12 @@ class LifeDirectory {
   LifeDirectory(const LifeDirectory&) = delete;
   LifeDirectory& operator=(const LifeDirectory&) = delete;
 
-  /// Its path. Errors: StorageFull, InvalidArgument for a place that cannot be used.
+  /// Its path. Errors: StorageFull, InvalidArgument for a place that cannot be used or whose files cannot be locked.
   Result<std::string> path();
 
  private:
   Result<void> make();
-  bool lock();
+  Result<bool> lock();
   void remove_orphans() const;
 
   std::string place_;

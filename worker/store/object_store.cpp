@@ -12,6 +12,7 @@
 #include <mutex>
 #include <set>
 
+#include "common/runtime/life_directory.hpp"
 #include "worker/store/datum_file.hpp"
 #include "worker/store/spill_thread.hpp"
 
@@ -61,7 +62,7 @@ Blob::Blob(Segment segment, std::shared_ptr<SegmentReserve> reserve)
 Blob::~Blob() {
   if (!segment_)
     std::free(data_);
-  else if (reserve_ != nullptr && !segment_->sealed())
+  else if (reserve_ != nullptr && is_segment() && !segment_->sealed())
     reserve_->keep(std::move(*segment_));
 }
 
@@ -74,8 +75,12 @@ std::byte* Blob::reopen() {
   return data_;
 }
 
+void Blob::free_descriptor() {
+  if (segment_) std::move(*segment_).take_handle();
+}
+
 const Segment* Blob::segment() const {
-  if (!segment_) return nullptr;
+  if (!is_segment()) return nullptr;
   std::call_once(sealing_, [&] { static_cast<void>(segment_->seal()); });
   return segment_->sealed() && segment_->handle() ? &*segment_ : nullptr;
 }
@@ -127,10 +132,18 @@ ObjectStore::~ObjectStore() = default;
 
 void ObjectStore::add_tier(std::shared_ptr<DataTier> tier) { state_->tiers.push_back(std::move(tier)); }
 
+Result<void> ObjectStore::prepare_spill() { return state_->files.prepare(); }
+
+Result<void> ObjectStore::prepare_checkpoints() const {
+  return state_->options.checkpoints.empty() ? Result<void>{} : check_directory(state_->options.checkpoints);
+}
+
+bool ObjectStore::room_for_segment() const {
+  return state_->segments.load(std::memory_order_relaxed) < static_cast<std::int64_t>(state_->options.segments_max);
+}
+
 std::shared_ptr<Blob> ObjectStore::allocate(std::size_t bytes) const {
-  const bool room =
-      state_->segments.load(std::memory_order_relaxed) < static_cast<std::int64_t>(state_->options.segments_max);
-  if (bytes >= state_->options.segment_bytes_min && room)
+  if (bytes >= state_->options.segment_bytes_min && room_for_segment())
     if (std::shared_ptr<Blob> blob = Blob::allocate_segment(bytes, state_->reserve)) return blob;
   return Blob::allocate(bytes);
 }
@@ -142,6 +155,7 @@ void ObjectStore::put(const DataKey& key, std::shared_ptr<Blob> blob) {
 
 void ObjectStore::put_here(const DataKey& key, std::shared_ptr<Blob> blob) {
   blob->seal();
+  if (blob->is_segment() && !room_for_segment()) blob->free_descriptor();  // A runner made it.
   decltype(state_->blobs)::accessor entry;
   state_->blobs.insert(entry, key);
   count(*state_, entry->second.get(), -1);

@@ -40,7 +40,11 @@ class Blob {
   /// To be written again, by its only holder; null if another process may have it, or there is no memory for that.
   std::byte* reopen();
   std::span<const std::byte> bytes() const { return {data_, size_}; }
-  bool is_segment() const { return segment_.has_value(); }
+  /// It takes a descriptor.
+  bool is_segment() const { return segment_.has_value() && segment_->handle(); }
+  /// The process has no descriptor to spare for it: the bytes stay where they are, and from now on it is plain memory.
+  /// REQUIRES: nobody else has it yet.
+  void free_descriptor();
   /// For another process, so it is sealed now. Null if it is plain memory, cannot be sealed or has no handle.
   const Segment* segment() const;
   /// The handle of a sealed segment of these bytes, for another process: of its own, or for plain memory of a copy.
@@ -91,6 +95,11 @@ class ObjectStore {
   /// any other call.
   void add_tier(std::shared_ptr<DataTier> tier);
 
+  /// Tries the directories of its files, so that one that cannot be used is known at start, and removes what killed
+  /// workers have left where data are spilled. Errors: InvalidArgument, StorageFull.
+  Result<void> prepare_spill();
+  Result<void> prepare_checkpoints() const;
+
   /// Memory for a datum to be filled and then `put`; null if there is none.
   std::shared_ptr<Blob> allocate(std::size_t bytes) const;
   /// Seals it; replaces what is there, and on devices.
@@ -134,6 +143,7 @@ class ObjectStore {
   void quiesce();
 
  private:
+  bool room_for_segment() const;
   std::string checkpoint_directory(Incarnation writer) const;
   Result<std::string> checkpoint_path(const DataKey& key, Incarnation writer) const;
   void drop_files(const DataKey& key);

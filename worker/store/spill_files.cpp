@@ -9,6 +9,13 @@ namespace penstock::worker {
 SpillFiles::SpillFiles(SpillOptions options)
     : options_(std::move(options)), directory_(options_.place, "penstock-spill-") {}
 
+Result<void> SpillFiles::prepare() {
+  const std::lock_guard lock{mutex_};
+  const Result<std::string> directory = directory_.path();
+  if (!directory) return directory.error();
+  return {};
+}
+
 Result<std::string> SpillFiles::path_of(const DataKey& key) {
   const std::lock_guard lock{mutex_};
   Result<std::string> directory = directory_.path();

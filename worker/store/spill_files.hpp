@@ -22,7 +22,7 @@ struct SpillOptions {
 };
 
 /// What is spilled, as files of a directory of this life, which is gone with it; those of lives that were killed are
-/// removed when the first datum is spilled. Any thread may call any member; a key is written and dropped by one at a
+/// removed when it is made. Any thread may call any member; a key is written and dropped by one at a
 /// time.
 class SpillFiles {
  public:
@@ -30,6 +30,8 @@ class SpillFiles {
   SpillFiles(const SpillFiles&) = delete;
   SpillFiles& operator=(const SpillFiles&) = delete;
 
+  /// Makes the directory; otherwise the first write does. Errors: StorageFull, InvalidArgument.
+  Result<void> prepare();
   /// Replaces what is there. Errors: StorageFull, InvalidArgument for a place that cannot be used; nothing is kept
   /// then.
   Result<void> write(const DataKey& key, std::span<const std::byte> bytes);

@@ -527,16 +527,18 @@ std::unique_ptr<FailureDetail> ProcessRunners::State::send(Child& child, const P
       input.bytes = {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
       continue;
     }
-    input.descriptor = static_cast<std::uint32_t>(descriptors.size());
-    input.size = bytes.size();
+    const auto position = static_cast<std::uint32_t>(descriptors.size());
     if (const Segment* segment = blob->segment()) {
       descriptors.push_back(segment->handle().get());
+    } else if (Result<Descriptor> copy = blob->share()) {
+      descriptors.push_back(copy->get());
+      copies.push_back(std::move(copy).value());
+    } else {
+      input.bytes = {reinterpret_cast<const char*>(bytes.data()), bytes.size()};  // There is no descriptor left.
       continue;
     }
-    Result<Descriptor> copy = blob->share();
-    if (!copy) return refusal(copy.error());
-    descriptors.push_back(copy->get());
-    copies.push_back(std::move(copy).value());
+    input.descriptor = position;
+    input.size = bytes.size();
   }
   if (child.programs.size() >= config.limits.runner_programs_max) {
     message.forgotten.assign(child.programs.begin(), child.programs.end());

@@ -107,6 +107,18 @@ TEST_F(SessionTest, FollowsItsJobsAgainAndHearsNothingTwice) {
   EXPECT_EQ(heard, (std::vector<SubtaskRange>{{SubtaskIndex{0}, SubtaskIndex{3}}, {SubtaskIndex{4}, SubtaskIndex{5}}}));
 }
 
+TEST_F(SessionTest, HowManySubtasksItHasIsKnownOnceItIsAccepted) {
+  JobId job;
+  std::thread engine{[&] { job = session.submit(named("job"), one_subtask()).value().job; }};
+  supervisor.on_message(SubmitReply{std::get<SubmitChunk>(wire->wait_for(0)).submission, JobId{1}, false, {}});
+  engine.join();
+  EXPECT_EQ(session.counts(job).total, 1U);
+  JobProgress first = news(0, 0);
+  first.counts.total = 7;
+  supervisor.on_message(first);
+  EXPECT_EQ(session.counts(job).total, 7U) << "the supervisor knows best";
+}
+
 TEST_F(SessionTest, AJobIsUnfollowedWhenTheLastWhoWasGivenItDetaches) {
   int heard = 0;
   std::vector<JobId> left;

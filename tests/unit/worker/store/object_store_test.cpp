@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <filesystem>
 
 namespace penstock::worker {
 namespace {
@@ -43,6 +44,36 @@ TEST(ObjectStore, BeyondTheMostSegmentsDataArePlainMemoryUntilOneIsDropped) {
   EXPECT_EQ(store.used(), Bytes{0});
   store.put(key(5), filled(store, kSegmentMin, 'e'));
   EXPECT_NE(store.find(key(5))->segment(), nullptr);
+}
+
+std::size_t open_descriptors() {
+  std::size_t count = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator{"/proc/self/fd"}) ++count;
+  return count;
+}
+
+std::shared_ptr<Blob> made_by_a_runner(std::size_t bytes, char letter) {
+  Result<Segment> segment = Segment::create(bytes);
+  std::memset(segment->data(), letter, bytes);
+  EXPECT_TRUE(segment->seal());
+  return Blob::of(std::move(segment).value());
+}
+
+TEST(ObjectStore, BeyondTheMostSegmentsWhatARunnerMadeStaysWhereItIsWithoutADescriptor) {
+  ObjectStore store{StoreOptions{kSegmentMin, 2}};
+  for (const std::uint32_t subtask : {1U, 2U}) store.put(key(subtask), made_by_a_runner(kSegmentMin, 'r'));
+  const std::size_t before = open_descriptors();
+  for (std::uint32_t subtask = 3; subtask < 100; ++subtask) store.put(key(subtask), made_by_a_runner(kSegmentMin, 'p'));
+  EXPECT_EQ(open_descriptors(), before);
+  const BlobPtr plain = store.find(key(50));
+  EXPECT_EQ(plain->segment(), nullptr);
+  EXPECT_EQ(last_of(plain), 'p');
+  Result<Descriptor> copy = plain->share();
+  ASSERT_TRUE(copy);
+  EXPECT_EQ(static_cast<char>(Segment::adopt(std::move(copy).value(), kSegmentMin)->bytes().back()), 'p');
+  store.drop(key(1));
+  store.put(key(100), made_by_a_runner(kSegmentMin, 's'));
+  EXPECT_NE(store.find(key(100))->segment(), nullptr);
 }
 
 TEST(ObjectStore, EveryDatumCanBeSharedAndTheSmallOneIsCopied) {

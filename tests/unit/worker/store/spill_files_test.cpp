@@ -237,6 +237,39 @@ TEST(Spill, OrphansOfKilledWorkersAreRemovedAndOthersAreLeftAlone) {
   EXPECT_NE(other.load_now(key(1)), nullptr);
 }
 
+TEST(Spill, APreparedStoreRemovesOrphansBeforeItSpills) {
+  const ScratchDirectory scratch;
+  std::filesystem::create_directories(scratch.at("spill/penstock-spill-orphan"));
+  ObjectStore store{options_in(scratch)};
+  ASSERT_TRUE(store.prepare_spill());
+  EXPECT_FALSE(std::filesystem::exists(scratch.at("spill/penstock-spill-orphan")));
+}
+
+TEST(Spill, APlaceThatIsAFileIsRefusedWhenTheStoreIsPrepared) {
+  const ScratchDirectory scratch;
+  scratch.write("file", "here");
+  for (const std::string& place : {scratch.at("file"), scratch.at("file/inside")}) {
+    StoreOptions options;
+    options.spill.place = place;
+    options.checkpoints = place;
+    ObjectStore store{options};
+    for (const Result<void>& prepared : {store.prepare_spill(), store.prepare_checkpoints()}) {
+      ASSERT_FALSE(prepared);
+      EXPECT_EQ(prepared.error().code, ErrorCode::InvalidArgument);
+      EXPECT_EQ(prepared.error().subject, place);
+    }
+  }
+}
+
+TEST(Checkpoint, TryingTheDirectoryLeavesNothingInIt) {
+  const ScratchDirectory scratch;
+  StoreOptions options;
+  options.checkpoints = scratch.at("shared");
+  EXPECT_TRUE(ObjectStore{options}.prepare_checkpoints());
+  EXPECT_TRUE(std::filesystem::is_empty(scratch.at("shared")));
+  EXPECT_TRUE(ObjectStore{}.prepare_checkpoints());
+}
+
 TEST(Checkpoint, AnotherWorkerReadsWhatOneHasPutOnSharedStorage) {
   const ScratchDirectory scratch;
   const auto data = content(100'000, Content::Repetitive);
