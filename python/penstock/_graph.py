@@ -1,5 +1,6 @@
 """Graphs on their way to the library: columns of numbers, filled by Python and handed over in one call."""
 import ctypes
+import functools
 import math
 import operator
 import os
@@ -11,7 +12,7 @@ import threading
 from array import array
 from itertools import accumulate
 
-from penstock import _abi, _files, _wire
+from penstock import _abi, _files, _start, _wire
 from penstock.errors import of_submitting
 
 ORDER_ONLY = 0xFFFF
@@ -185,6 +186,11 @@ def options_from(known, *members):
     return options
 
 
+@functools.lru_cache(maxsize=None)
+def start_text():
+    return _start.__spec__.loader.get_source(_start.__name__)
+
+
 class RunnerCommand:
     """The program that runs Python on workers, with what its modules are found by."""
 
@@ -203,12 +209,13 @@ class RunnerCommand:
         if files is not None:
             variables[_files.VARIABLE] = files.digest
         self.inherits_path = inherit_path and "PYTHONPATH" not in variables
+        before, behind = [], []
         if self.inherits_path:
-            here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-            entries = [here] + [entry or os.getcwd() for entry in sys.path if not entry.endswith(".zip")]
-            variables["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(entries))
+            before, behind = _start.path_of(sys.path, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+            variables["PYTHONPATH"] = ""  # Another Python would not begin with modules of this one.
         variables.setdefault("PENSTOCK_LIBRARY", _abi.library().path)
-        self.arguments = ["-u", "-m", "penstock._runner"]
+        variables[_start.VARIABLE] = f"{start_text()}\nstart({sys.version_info[:2]}, {before!a}, {behind!a})\n"
+        self.arguments = ["-u", "-c", f"import os; exec(os.environ.pop('{_start.VARIABLE}'), {{}})  # penstock._runner"]
         self.environment = [f"{name}={value}" for name, value in variables.items()]
         self.working_directory = working_directory
 

@@ -86,6 +86,7 @@ _BY_CODE = {"Unreachable": ConnectionFailed, "Disconnected": ConnectionFailed, "
             "InputLost": ResultLost}
 REFUSED = 8                                 # FailureClass of common/protocol/failure.hpp.
 NO_PENSTOCK = "No module named 'penstock'"  # What a Python without this package says.
+OTHER_PYTHON = "the client runs Python "    # What another one says that finds no library: `_start`.
 _REMEDIES = {ResultTooLarge: "make it in parts that fit, or give the worker, or Client(), more memory"}
 _BY_CLASS = {2: RunnerCrashed, 3: OutOfMemory, 4: TimedOut, 5: ResultLost}
 
@@ -118,6 +119,8 @@ def failure_of(failure_class: int, message: str, name: str, history: List[str], 
     kind = _BY_CLASS.get(failure_class, SubtaskFailed)
     if failure_class == REFUSED and code == "LimitExceeded":
         kind = ResultTooLarge
+    if code == "VersionMismatch" or failure_class == REFUSED and OTHER_PYTHON in output_tail:
+        kind = VersionMismatch
     error = kind(text, subject=name, remedy=_REMEDIES.get(kind, ""), code=code)
     error.history, error.output_tail, error.exit_code, error.signal = history, output_tail, exit_code, signal
     return error

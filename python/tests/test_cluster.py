@@ -246,11 +246,12 @@ def test_a_result_or_an_argument_that_is_larger_than_the_store_is_refused(cluste
 def test_a_runner_of_another_python_is_refused_at_once_and_both_are_named(cluster, tmp_path):
     python = tmp_path / "python"
     python.write_text(f"""#!/bin/sh
-exec {sys.executable} -u -c 'import sys; sys.version_info = (3, 99, 1)
-from penstock._runner import main; main()'
+exec {sys.executable} -u -c "import sys; sys.version_info = (3, 99, 1)
+$3"
 """)
     python.chmod(0o755)
     with Client(cluster.address, python=str(python)) as client:
-        with pytest.raises(errors.VersionMismatch, match=r"client runs Python 3\.\d+, this runner 3\.99"):
+        with pytest.raises(errors.VersionMismatch, match=r"client runs Python 3\.\d+, this runner 3\.99") as found:
             client.submit(functions.touch, str(tmp_path / "ran"), retries=3).result(60)
+        assert len(found.value.history) == 1
         assert not (tmp_path / "ran").exists()
