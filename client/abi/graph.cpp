@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
+#include <string_view>
 
 #include "client/abi/arguments.hpp"
 #include "client/abi/last_error.hpp"
@@ -11,6 +12,7 @@ namespace penstock::abi {
 namespace {
 
 constexpr std::uint64_t kOffsetMax = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint32_t kNumberDigits = 10;  ///< Of a subtask at most.
 
 std::string text(const char* value) { return value == nullptr ? std::string{} : std::string{value}; }
 
@@ -47,15 +49,11 @@ Result<void> check(const Graph& graph, const penstock_subtasks& more) {
     return malformed("`name_offsets` go beyond `name_bytes`");
   const std::uint64_t name_bytes = more.name_offsets == nullptr ? 0 : more.name_offsets[more.count];
   if (name_bytes > 0 && more.names == nullptr) return malformed("`names` is NULL");
-  if (name_bytes > kOffsetMax - graph.names.size())
+  const std::uint64_t numbers = std::uint64_t{kNumberDigits} * (graph.size() + more.count);  // See append_names.
+  if (name_bytes + numbers > kOffsetMax - graph.names.size() && (name_bytes > 0 || !graph.names.empty()))
     return Error{ErrorCode::LimitExceeded, "graph", "its names are longer than 4 GiB", "submit several graphs"};
   if (graph.edge_count() + (inputs ? more.input_offsets[more.count] : 0) > kOffsetMax)
     return Error{ErrorCode::LimitExceeded, "graph", "has more than 2^32 edges", "submit several graphs"};
-  if (graph.size() == 0) return {};
-  const bool same = graph.payload_offsets.empty() == (more.payload_offsets == nullptr) &&
-                    graph.name_offsets.empty() == (more.name_offsets == nullptr) &&
-                    graph.priorities.empty() == (more.priorities == nullptr);
-  if (!same) return malformed("not the same optional columns as in the call before");
   return {};
 }
 
@@ -72,25 +70,50 @@ void append_inputs(Graph& graph, const penstock_subtasks& more) {
   graph.edge_outputs.resize(graph.predecessors.size(), 0);
 }
 
+/// One behind the other; those of subtasks without the column are empty.
+void append_payloads(Graph& graph, std::size_t before, const penstock_subtasks& more) {
+  if (more.payload_offsets == nullptr && graph.payload_offsets.empty()) return;
+  if (graph.payload_offsets.empty()) graph.payload_offsets.assign(before + 1, 0);
+  const auto base = static_cast<std::uint32_t>(graph.payloads.size());
+  for (std::uint32_t i = 1; i <= more.count; ++i)
+    graph.payload_offsets.push_back(
+        base + (more.payload_offsets == nullptr ? 0 : static_cast<std::uint32_t>(more.payload_offsets[i])));
+  if (more.payload_offsets != nullptr && more.payloads != nullptr)
+    graph.payloads.append(static_cast<const char*>(more.payloads), more.payload_offsets[more.count]);
+}
+
+/// A graph has them all or none: what has none is called by its number then, as everything is in one without names.
+void append_names(Graph& graph, std::size_t before, const penstock_subtasks& more) {
+  if (more.name_offsets == nullptr && graph.name_offsets.empty()) return;
+  const auto append = [&](std::string_view name) {
+    if (name.empty())
+      graph.names += std::to_string(graph.name_offsets.size() - 1);
+    else
+      graph.names += name;
+    graph.name_offsets.push_back(static_cast<std::uint32_t>(graph.names.size()));
+  };
+  if (graph.name_offsets.empty()) {
+    graph.name_offsets.push_back(0);
+    for (std::size_t i = 0; i < before; ++i) append({});
+  }
+  for (std::uint32_t i = 0; i < more.count; ++i) {
+    const bool named = more.name_offsets != nullptr && more.name_offsets[i + 1] > more.name_offsets[i];
+    append(named ? std::string_view{more.names + more.name_offsets[i], more.name_offsets[i + 1] - more.name_offsets[i]}
+                 : std::string_view{});
+  }
+}
+
 void append(Graph& graph, const penstock_subtasks& more) {
+  const std::size_t before = graph.size();
   graph.template_of.insert(graph.template_of.end(), more.templates, more.templates + more.count);
   append_inputs(graph, more);
-  if (more.payload_offsets != nullptr) {
-    if (graph.payload_offsets.empty()) graph.payload_offsets.push_back(0);
-    const auto base = static_cast<std::uint32_t>(graph.payloads.size());
-    for (std::uint32_t i = 1; i <= more.count; ++i)
-      graph.payload_offsets.push_back(base + static_cast<std::uint32_t>(more.payload_offsets[i]));
-    if (more.payloads != nullptr)
-      graph.payloads.append(static_cast<const char*>(more.payloads), more.payload_offsets[more.count]);
-  }
-  if (more.name_offsets != nullptr) {
-    if (graph.name_offsets.empty()) graph.name_offsets.push_back(0);
-    const auto base = static_cast<std::uint32_t>(graph.names.size());
-    for (std::uint32_t i = 1; i <= more.count; ++i) graph.name_offsets.push_back(base + more.name_offsets[i]);
-    if (more.names != nullptr) graph.names.append(more.names, more.name_offsets[more.count]);
-  }
+  append_payloads(graph, before, more);
+  append_names(graph, before, more);
+  if (more.priorities == nullptr && graph.priorities.empty()) return;
+  graph.priorities.resize(before, 0);
   if (more.priorities != nullptr)
     graph.priorities.insert(graph.priorities.end(), more.priorities, more.priorities + more.count);
+  graph.priorities.resize(graph.size(), 0);
 }
 
 }  // namespace

@@ -200,6 +200,14 @@ int32_t penstock_wait(penstock_client* client, int64_t number, int64_t timeout_n
 }
 PENSTOCK_NOTHING_THROWN(fail)
 
+int32_t penstock_wait_subtask(penstock_client* client, int64_t number, uint32_t subtask, int64_t timeout_ns) try {
+  const Result<JobId> job = job_of(client, number);
+  if (!job) return fail(job.error());
+  const Result<JobState> state = client->session().wait_subtask(*job, SubtaskIndex{subtask}, limit_of(timeout_ns));
+  return state ? static_cast<int32_t>(*state) : fail(state.error());
+}
+PENSTOCK_NOTHING_THROWN(fail)
+
 int32_t penstock_job_counts(penstock_client* client, int64_t number, penstock_counts* counts) try {
   if (counts == nullptr) return fail(is_null("counts"));
   const Result<JobId> job = job_of(client, number);

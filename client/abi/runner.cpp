@@ -275,15 +275,14 @@ int32_t penstock_runner_fail_as(penstock_runner* runner, const char* code, const
                                 uint64_t size) try {
   if (is_forked(*runner)) return fail(forked());
   if (!runner->running) return fail(no_run());
+  std::string told = message == nullptr ? "" : message;
   if (code != nullptr) {
     runner->end.code = penstock::error_code_of(std::string_view{code});
-    if (!runner->end.code)
-      return fail({ErrorCode::InvalidArgument, "code", "there is no code '" + std::string{code} + "'",
-                   "give one of those that penstock_runner_fail_as names"});
+    if (!runner->end.code) told = told.empty() ? code : code + (": " + told);
   }
   runner->end.outputs.clear();
   RunnerOutput text;
-  text.datum.bytes = message == nullptr ? std::string_view{} : std::string_view{message};
+  text.datum.bytes = told;
   runner->keep_alive(text);
   RunnerOutput opaque;
   opaque.datum.bytes = {static_cast<const char*>(detail), detail == nullptr ? 0 : size};

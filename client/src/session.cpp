@@ -23,6 +23,10 @@ void keep_last_of_each(std::vector<OutputLocation>& outputs) {
   outputs.erase(std::unique(outputs.begin(), outputs.end(), same), outputs.end());
 }
 
+Error not_followed(JobId job) {
+  return {ErrorCode::NotFound, to_string(job), "is not followed by this client (any more)", "attach to it first"};
+}
+
 template <class Predicate>
 bool wait_until(std::condition_variable& changed, std::unique_lock<std::mutex>& lock, Duration timeout,
                 Predicate done) {
@@ -169,10 +173,37 @@ Result<JobState> Session::wait(JobId job, Duration timeout) {
   const auto found = jobs_.find(job);
   if (found != jobs_.end() && found->second.view.state != JobState::Running) return found->second.view.state;
   if (end_.has_value()) return *end_;
-  if (found == jobs_.end())
-    return Error{ErrorCode::NotFound, to_string(job), "is not followed by this client (any more)",
-                 "attach to it first"};
+  if (found == jobs_.end()) return not_followed(job);
   return JobState::Running;
+}
+
+Result<JobState> Session::wait_subtask(JobId job, SubtaskIndex subtask, Duration timeout) {
+  JobState state = JobState::Running;
+  const auto has_ended = [&] {
+    const auto found = jobs_.find(job);
+    if (found == jobs_.end()) return true;
+    state = found->second.told.end_of(subtask);
+    const JobView& view = found->second.view;
+    const bool is_none = view.counts.total > 0 && subtask.value() >= view.counts.total;
+    return state != JobState::Running || view.state != JobState::Running || is_none;
+  };
+  {
+    std::unique_lock lock{mutex_};
+    ++subtask_waits_;
+    const bool in_time = wait_until(changed_, lock, timeout, [&] { return has_ended() || end_.has_value(); });
+    --subtask_waits_;
+    const auto found = jobs_.find(job);
+    if (found == jobs_.end()) return end_.has_value() ? *end_ : not_followed(job);
+    if (state == JobState::Running) {
+      if (!in_time) return state;
+      if (!has_ended()) return *end_;
+      if (!found->second.view.error.message.empty()) return found->second.view.error;
+      return Error{ErrorCode::NotFound, to_string(job), "has no subtask " + std::to_string(subtask.value()), {}};
+    }
+  }
+  // Its news may just be told: whoever has waited for it is to find all of them.
+  const std::lock_guard telling{telling_};
+  return state;
 }
 
 /// Or it is not followed: nothing more will be heard of it.
@@ -335,6 +366,7 @@ void Session::take(const JobProgress& progress) {
   const std::lock_guard lock{mutex_};
   Followed& job = jobs_[news.job];
   take_in(job.view, news);
+  if (news.state == JobState::Running && subtask_waits_ > 0) changed_.notify_all();
   if (news.state == JobState::Running) return;
   if (std::exchange(job.is_told_again, false)) keep_last_of_each(job.view.outputs);
   changed_.notify_all();

@@ -68,6 +68,8 @@ class Session {
   Result<JobId> attach(const JobSelector& selector);
   /// Until the job has ended, or `timeout` has passed (then it is still running in the answer).
   Result<JobState> wait(JobId job, Duration timeout = Duration::max());
+  /// The same of one of its subtasks. Error: also NotFound, if the job has none of that number.
+  Result<JobState> wait_subtask(JobId job, SubtaskIndex subtask, Duration timeout = Duration::max());
   JobCounts counts(JobId job) const;
   /// A copy of everything: for jobs with traces or many outputs, once at their end.
   JobView view(JobId job) const;
@@ -136,6 +138,7 @@ class Session {
   std::map<std::uint64_t, FromClient> unanswered_;  ///< Attachments and questions, to be said again.
   std::map<std::uint64_t, JobId> reattaching_;
   std::uint64_t renewals_ = 0;
+  std::uint32_t subtask_waits_ = 0;  ///< Threads that wait for one subtask: news of a job that runs wake them.
   std::optional<Error> end_;
 };
 

@@ -71,8 +71,8 @@ void Blob::seal() {
 }
 
 std::byte* Blob::reopen() {
-  if (segment_ && (segment_->sealed() || !segment_->reopen(size_))) return nullptr;
-  return data_;
+  if (!segment_) return data_;
+  return (segment_->sealed() ? segment_->write_privately() : segment_->reopen(size_)) ? data_ : nullptr;
 }
 
 void Blob::free_descriptor() {

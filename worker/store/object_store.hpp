@@ -37,7 +37,8 @@ class Blob {
   std::byte* data() { return data_; }
   /// It is complete: nobody writes it any more.
   void seal();
-  /// To be written again, by its only holder; null if another process may have it, or there is no memory for that.
+  /// To be written again, by its only holder: of what another process may have, no change is seen elsewhere. Null if
+  /// there is no memory for that.
   std::byte* reopen();
   std::span<const std::byte> bytes() const { return {data_, size_}; }
   /// It takes a descriptor.

@@ -33,11 +33,11 @@ std::byte* map_writable(const Descriptor& handle, std::size_t bytes) {
   return mapping(::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, handle.get(), 0));
 }
 
-// The same pages, never copied, for nothing is written. A shared one could become writable and so would forbid the
+// The same pages, never copied as long as nothing is written: no memory is set aside for those that may be one day. A shared one could become writable and so would forbid the
 // seal, and kernels before 6.7 refuse it where there is a seal. With a place it takes that of the mapping there, in one
 // step: whoever reads there finds the same bytes at all times.
 std::byte* map_read_only(const Descriptor& handle, std::size_t bytes, std::byte* place = nullptr) {
-  const int sharing = MAP_PRIVATE | (place == nullptr ? 0 : MAP_FIXED);
+  const int sharing = MAP_PRIVATE | MAP_NORESERVE | (place == nullptr ? 0 : MAP_FIXED);
   return mapping(::mmap(place, bytes, PROT_READ, sharing, handle.get(), 0));
 }
 
@@ -109,6 +109,11 @@ Result<void> Segment::seal() {
 
 void Segment::protect() {
   if (!sealed_) ::mprotect(data_, size_, PROT_READ);  // If it is refused, only an accident goes unnoticed.
+}
+
+Result<void> Segment::write_privately() {
+  if (::mprotect(data_, size_, PROT_READ | PROT_WRITE) != 0) return exhausted(size_, errno);
+  return {};
 }
 
 Result<void> Segment::reopen(std::size_t bytes) {

@@ -33,6 +33,9 @@ class Segment {
   /// Complete, and nobody in any process writes from now on. The bytes stay where they are, for whoever reads them
   /// meanwhile. Error: ResourceExhausted; it is as before then.
   Result<void> seal();
+  /// What is sealed may be written from now on; nobody else sees it: the pages that are written become this process's own.
+  /// REQUIRES: sealed. Error: ResourceExhausted.
+  Result<void> write_privately();
   /// Its first bytes are to be written once more; they are what they were. REQUIRES: 0 < bytes <= its own; not sealed;
   /// nobody reads it. Error: ResourceExhausted; then it is of no use any more.
   Result<void> reopen(std::size_t bytes);

@@ -9,6 +9,10 @@
 //     const double result = job.result(nine).value();
 #pragma once
 
+#if __cplusplus < 202002L
+#error "penstock/client.hpp needs C++20: compile with -std=c++20, or include penstock/penstock.h alone"
+#endif
+
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -113,6 +117,19 @@ struct OperationOptions {
   // Of a runner:
   std::vector<std::string> environment;  ///< `NAME=value`, beside what its worker has.
   std::string working_directory;         ///< Empty: that of its worker.
+  // Of all:
+  std::vector<std::pair<std::string, std::int64_t>> resources;  ///< Name and amount of what its worker is to have.
+  std::string required_worker;                                  ///< Only there; empty: anywhere.
+  std::string preferred_worker;
+  bool not_retryable = false;            ///< Never run a second time once it may have started.
+  std::chrono::nanoseconds expected{0};  ///< How long one takes; 0: as measured.
+};
+
+/// What one subtask has for itself.
+struct SubtaskOptions {
+  std::string_view payload;
+  std::int32_t priority = 0;  ///< Added to that of its operation.
+  std::string_view name;      ///< For people; another one for each. Empty: its number.
 };
 
 class Job;
@@ -167,6 +184,19 @@ class GraphBuilder {
     (add_edge(inputs), ...);
     return {add_one(operation.number, payload), number_};
   }
+  /// With more than a payload of its own.
+  template <class T, class... Inputs>
+  Handle<T> add_as(Operation<T> operation, const SubtaskOptions& options, Handle<Inputs>... inputs) {
+    check(operation.graph);
+    (add_edge(inputs), ...);
+    return {add_one(operation.number, options), number_};
+  }
+  template <class T, class Input>
+  Handle<T> add_as(Operation<T> operation, const SubtaskOptions& options, const std::vector<Handle<Input>>& inputs) {
+    check(operation.graph);
+    for (const Handle<Input>& input : inputs) add_edge(input);
+    return {add_one(operation.number, options), number_};
+  }
   /// Keeps this result, instead of those that nobody reads.
   template <class T>
   void want(Handle<T> handle) {
@@ -202,6 +232,8 @@ class GraphBuilder {
                              const std::vector<std::string>& arguments, const OperationOptions& options) {
     const std::vector<const char*> texts = texts_of(arguments);
     const std::vector<const char*> environment = texts_of(options.environment);
+    std::vector<penstock_amount> resources;
+    for (const auto& [name, amount] : options.resources) resources.push_back({name.c_str(), amount});
     penstock_template content{};
     content.size = sizeof content;
     content.runner = runner;
@@ -223,6 +255,12 @@ class GraphBuilder {
     content.time_limit_ns = options.time_limit.count();
     content.continue_on_failure = options.continue_on_failure ? 1 : 0;
     content.output_count = options.outputs;
+    content.resources = resources.data();
+    content.resource_count = static_cast<std::uint32_t>(resources.size());
+    content.required_worker = options.required_worker.c_str();
+    content.preferred_worker = options.preferred_worker.c_str();
+    content.not_retryable = options.not_retryable ? 1 : 0;
+    content.expected_ns = options.expected.count();
     const std::int64_t number = penstock_graph_add_template(graph_.get(), &content);
     if (number < 0 && !failure_) failure_ = last_failure();
     return number < 0 ? 0 : static_cast<std::uint32_t>(number);
@@ -247,10 +285,23 @@ class GraphBuilder {
   }
   /// With the edges that were added since the last one.
   std::uint32_t add_one(std::uint32_t operation, std::string_view payload) {
+    return add_one(operation, SubtaskOptions{payload, 0, {}});
+  }
+  std::uint32_t add_one(std::uint32_t operation, const SubtaskOptions& options) {
     const std::uint32_t number = size();
+    // Columns that nobody uses are not there.
+    if (options.priority != 0) {
+      priorities_.resize(templates_.size(), 0);
+      priorities_.push_back(options.priority);
+    }
+    if (!options.name.empty()) {
+      name_offsets_.resize(templates_.size() + 1, static_cast<std::uint32_t>(names_.size()));
+      names_ += options.name;
+      name_offsets_.push_back(static_cast<std::uint32_t>(names_.size()));
+    }
     templates_.push_back(operation);
     offsets_.push_back(static_cast<std::uint32_t>(predecessors_.size()));
-    payloads_ += payload;
+    payloads_ += options.payload;
     payload_offsets_.push_back(payloads_.size());
     if (templates_.size() == kChunk) give();
     return number;
@@ -266,6 +317,16 @@ class GraphBuilder {
     columns.outputs = outputs_.data();
     columns.payload_offsets = payload_offsets_.data();
     columns.payloads = payloads_.data();
+    if (!priorities_.empty()) {
+      priorities_.resize(templates_.size(), 0);
+      columns.priorities = priorities_.data();
+    }
+    if (!name_offsets_.empty()) {
+      name_offsets_.resize(templates_.size() + 1, static_cast<std::uint32_t>(names_.size()));
+      columns.name_offsets = name_offsets_.data();
+      columns.names = names_.data();
+      columns.name_bytes = static_cast<std::uint32_t>(names_.size());
+    }
     if (columns.count > 0 && penstock_graph_add_subtasks(graph_.get(), &columns) < 0 && !failure_)
       failure_ = last_failure();
     given_ += columns.count;
@@ -275,6 +336,9 @@ class GraphBuilder {
     outputs_.clear();
     payload_offsets_.assign(1, 0);
     payloads_.clear();
+    priorities_.clear();
+    name_offsets_.clear();
+    names_.clear();
   }
 
   std::unique_ptr<penstock_graph, Free> graph_;
@@ -289,6 +353,9 @@ class GraphBuilder {
   std::vector<std::uint16_t> outputs_;  ///< Of each edge.
   std::vector<std::uint64_t> payload_offsets_{0};
   std::string payloads_;
+  std::vector<std::int32_t> priorities_;     ///< Up to the last that has one.
+  std::vector<std::uint32_t> name_offsets_;  ///< Up to the last that has a name.
+  std::string names_;
   std::vector<std::uint32_t> wanted_;
 };
 
@@ -361,6 +428,14 @@ class Job {
     return static_cast<JobState>(state);
   }
   Expected<JobState> poll() const { return wait(std::chrono::nanoseconds{0}); }
+  /// The same of one subtask, whatever becomes of the rest.
+  template <class T>
+  Expected<JobState> wait(Handle<T> handle, std::optional<std::chrono::nanoseconds> timeout = {}) const {
+    if (const std::optional<Failure> refused = check(handle)) return *refused;
+    const std::int32_t state = penstock_wait_subtask(client_, number_, handle.subtask, timeout ? timeout->count() : -1);
+    if (state < 0) return last_failure();
+    return static_cast<JobState>(state);
+  }
   /// All 0 once it was released, detached from or moved from.
   penstock_counts counts() const {
     penstock_counts counts{};
@@ -407,25 +482,15 @@ class Job {
   /// The bytes of one result, as soon as it is there, whatever becomes of the rest of the job.
   template <class T>
   Expected<Datum> datum(Handle<T> handle) const {
-    if (const std::optional<Failure> refused = check(handle)) return *refused;
-    for (bool over = false;;) {
-      penstock_data* data = penstock_fetch(client_, number_, &handle.subtask, 1, handle.output);
-      if (data != nullptr) {
-        // Its end is at hand when nothing is left of it: whoever then destroys it has its results released.
-        if (const penstock_counts now = counts(); now.succeeded + now.failed + now.cancelled >= now.total)
-          static_cast<void>(wait());
-        return Datum{data};
-      }
-      Failure failure = last_failure();
-      if (failure.code != "NotFound") return failure;
-      const Expected<JobState> state = wait(kLookEvery);
-      if (!state) return state.failure();
-      if (state.value() == JobState::Running) continue;
-      if (!std::exchange(over, true)) continue;  // What it has made is told by now.
-      if (state.value() == JobState::Succeeded) return failure;
-      if (penstock_job_error(client_, number_) < 0) return last_failure();
-      return Failure{"Cancelled", "job-" + std::to_string(number_), "was cancelled", {}};
-    }
+    const Expected<JobState> state = wait(handle);
+    if (!state) return state.failure();
+    if (state.value() != JobState::Succeeded) return why_none(handle.subtask, state.value());
+    penstock_data* data = penstock_fetch(client_, number_, &handle.subtask, 1, handle.output);
+    if (data == nullptr) return last_failure();
+    // Its end is at hand when nothing is left of it: whoever then destroys it has its results released.
+    if (const penstock_counts now = counts(); now.succeeded + now.failed + now.cancelled >= now.total)
+      static_cast<void>(wait());
+    return Datum{data};
   }
   /// The same as a value.
   template <class T>
@@ -445,6 +510,13 @@ class Job {
       return value;
     }
   }
+  /// What its runners have written, or those of one subtask: lines, each with its attempt.
+  Expected<std::string> log() const { return log_of(-1); }
+  template <class T>
+  Expected<std::string> log(Handle<T> handle) const {
+    if (const std::optional<Failure> refused = check(handle)) return *refused;
+    return log_of(handle.subtask);
+  }
   void release() {
     if (client_ != nullptr) penstock_release(std::exchange(client_, nullptr), number_);
   }
@@ -456,13 +528,40 @@ class Job {
  private:
   friend class Client;
   friend class GraphBuilder;
-  static constexpr std::chrono::milliseconds kLookEvery{20};  ///< Whether a result has come of a job that goes on.
+  static constexpr std::uint32_t kInputLost = 5;  ///< Of `penstock_failure.failure_class`.
 
   static std::string text_of(const penstock_bytes& bytes) {
     return bytes.size == 0 ? std::string{} : std::string{static_cast<const char*>(bytes.data), bytes.size};
   }
+  /// Why a subtask that has ended without success has no result.
+  Failure why_none(std::uint32_t subtask, JobState state) const {
+    const std::string subject = "subtask " + std::to_string(subtask) + " of job-" + std::to_string(number_);
+    const Expected<std::vector<SubtaskFailure>> failed = failures();
+    if (!failed) return failed.failure();
+    for (const SubtaskFailure& one : failed.value())
+      if (one.subtask == subtask)
+        return {!one.code.empty()                 ? one.code
+                : one.failure_class == kInputLost ? "InputLost"
+                                                  : "UserError",
+                one.name.empty() ? subject : one.name, "failed for good: " + one.message,
+                "see the history of its attempts"};
+    // The failure that it was cancelled for is that of its job, which is about to end unless it continues.
+    if (!failed.value().empty()) static_cast<void>(wait());
+    if (penstock_job_error(client_, number_) < 0) return last_failure();
+    return {state == JobState::Failed ? "UserError" : "Cancelled",
+            subject,
+            state == JobState::Failed ? "has failed" : "was cancelled",
+            {}};
+  }
   Failure left() const {
     return {"WrongState", "job-" + std::to_string(number_), "was released, detached from or moved from", {}};
+  }
+  Expected<std::string> log_of(std::int64_t subtask) const {
+    if (client_ == nullptr) return left();
+    const Datum log{penstock_job_log(client_, number_, subtask)};
+    if (log.data_ == nullptr) return last_failure();
+    const std::span<const std::byte> bytes = log.bytes();
+    return std::string{reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   }
   template <class T>
   std::optional<Failure> check(Handle<T> handle) const {
@@ -491,11 +590,15 @@ Handle<T> GraphBuilder::borrow(const Job& lender, Handle<T> lent) {
   return {add_one(*alias_, payload), number_};
 }
 
+enum class JobKind { Training = 0, Interactive = 1, Inference = 2 };
+
 struct ClientOptions {
   std::string address;                 ///< `host:port`, several with commas; empty: a cluster inside this process.
   std::uint32_t slots = 0;             ///< Of a cluster inside this process; 0: one for each core.
   std::vector<std::string> operators;  ///< Its shared libraries of native operators.
   std::int64_t memory_bytes = 0;       ///< Of a cluster inside this process; 0: what the host has.
+  std::string name;                    ///< For people; empty: that of the host.
+  std::chrono::milliseconds connect_timeout{0};  ///< 0: 5 s.
 };
 
 struct JobOptions {
@@ -512,6 +615,11 @@ struct JobOptions {
   std::vector<std::string> pools;   ///< By preference: the next where the one before has no room.
   std::vector<std::string> labels;  ///< It runs on workers that have one of these.
   std::uint64_t grace_ms = 0;       ///< What is preempted of it has so long to save what it has; 0: the cluster's.
+  JobKind kind = JobKind::Training;
+  std::optional<bool> preemptible;  ///< Whether slots may be taken back from it; none: as its kind says.
+  std::uint32_t user_factor_lowered_thousandths = 0;  ///< 0 leaves it at 1, 1000 makes it 0.
+  bool keep_nothing = false;                          ///< Its outputs are not kept for the client.
+  bool wait_for_resources = false;                    ///< Accept what no present worker can hold.
 };
 
 /// A connection to a cluster, or a cluster of its own. Any thread may use it.
@@ -522,6 +630,8 @@ class Client {
     penstock_client_options wanted{};
     wanted.size = sizeof wanted;
     wanted.address = options.address.empty() ? nullptr : options.address.c_str();
+    wanted.name = options.name.empty() ? nullptr : options.name.c_str();
+    wanted.connect_timeout_ms = static_cast<std::uint32_t>(options.connect_timeout.count());
     wanted.slots = options.slots;
     wanted.memory_bytes = options.memory_bytes;
     wanted.operators = operators.data();
@@ -555,6 +665,11 @@ class Client {
     wanted.labels = labels.data();
     wanted.label_count = static_cast<std::uint32_t>(labels.size());
     wanted.grace_ms = options.grace_ms;
+    wanted.kind = static_cast<std::uint32_t>(options.kind);
+    wanted.preemptible = !options.preemptible ? 0 : *options.preemptible ? 1 : 2;
+    wanted.user_factor_lowered_thousandths = options.user_factor_lowered_thousandths;
+    wanted.keep_nothing = options.keep_nothing ? 1 : 0;
+    wanted.wait_for_resources = options.wait_for_resources ? 1 : 0;
     penstock_submitted submitted{};
     submitted.size = sizeof submitted;
     const std::int64_t job = penstock_submit_told(client_.get(), graph.graph_.release(), &wanted, &submitted);
@@ -567,6 +682,8 @@ class Client {
     if (job < 0) return last_failure();
     return Job{client_.get(), job, false, 0};
   }
+  /// Of a cluster inside this process; of another 0.
+  std::uint32_t slots() const { return penstock_client_slots(client_.get()); }
   /// Lets calls that wait in other threads fail with Cancelled, and further ones: for whoever is about to destroy it.
   void interrupt() { penstock_client_interrupt(client_.get()); }
   /// For what penstock.h has beyond this; it stays this client's.

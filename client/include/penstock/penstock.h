@@ -129,7 +129,8 @@ PENSTOCK_API penstock_graph* penstock_graph_new(void);
 PENSTOCK_API void penstock_graph_free(penstock_graph* graph);
 /* Its number, from 0. */
 PENSTOCK_API int64_t penstock_graph_add_template(penstock_graph* graph, const penstock_template* content);
-/* The number of the first of them. All calls of one graph give the same optional columns. */
+/* The number of the first of them. Where one call gives an optional column, those of another that does not have its
+ * default; a subtask without a name is called by its number then. */
 PENSTOCK_API int64_t penstock_graph_add_subtasks(penstock_graph* graph, const penstock_subtasks* subtasks);
 /* Keeps the outputs of these for the client, instead of those that nobody reads. */
 PENSTOCK_API int32_t penstock_graph_want(penstock_graph* graph, const uint32_t* subtasks, uint64_t count);
@@ -209,6 +210,9 @@ PENSTOCK_API void penstock_detach(penstock_client* client, int64_t job);
 enum { PENSTOCK_RUNNING = 0, PENSTOCK_SUCCEEDED = 1, PENSTOCK_FAILED = 2, PENSTOCK_CANCELLED = 3 };
 /* How the job stands when it has ended or the time is over; `timeout_ns` < 0: without limit. */
 PENSTOCK_API int32_t penstock_wait(penstock_client* client, int64_t job, int64_t timeout_ns);
+/* The same of one of its subtasks, whatever becomes of the rest: when it has succeeded, what of it is kept can be fetched.
+ * Error: also NotFound, if the job has none of that number. */
+PENSTOCK_API int32_t penstock_wait_subtask(penstock_client* client, int64_t job, uint32_t subtask, int64_t timeout_ns);
 
 typedef struct penstock_counts {
   uint64_t total, succeeded, failed, cancelled, assigned, attempts;
@@ -332,7 +336,8 @@ PENSTOCK_API int32_t penstock_runner_succeed_with(penstock_runner* runner, const
 /* Ends the run as failed: one line for people, and bytes that the client gets as `penstock_failure.detail`. */
 PENSTOCK_API int32_t penstock_runner_fail(penstock_runner* runner, const char* message, const void* detail, uint64_t size);
 /* The same of what repeating would not mend. `code`: "InvalidArgument", it is not tried again; "ProgramNotFound" or
- * "VersionMismatch", only on other workers; NULL: as often as its template allows. Other codes are told as they are. */
+ * "VersionMismatch", only on other workers; NULL: as often as its template allows. Other codes of common/base/error_code.hpp are told as they
+ * are; what is none of these is told in front of the message, and is as NULL. */
 PENSTOCK_API int32_t penstock_runner_fail_as(penstock_runner* runner, const char* code, const char* message,
                                              const void* detail, uint64_t size);
 PENSTOCK_API void penstock_runner_close(penstock_runner* runner);

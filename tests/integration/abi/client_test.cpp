@@ -212,6 +212,131 @@ TEST_F(ClientTest, ProgressIsToldUntilTheEnd) {
   EXPECT_EQ(last.succeeded, 100U);
 }
 
+TEST_F(ClientTest, OneSubtaskIsWaitedForWhateverBecomesOfTheRest) {
+  GraphBuilder graph;
+  OperationOptions once;
+  once.attempts_max = 1;
+  once.continue_on_failure = true;
+  const auto operation = graph.runner<std::string>(runner(), once);
+  const auto made = graph.value(std::string{"made"});
+  const auto failing = graph.add_with(operation, "fail");
+  const auto waiting = graph.add_with(operation, "wait");
+  Job job = submit(std::move(graph));
+  EXPECT_EQ(job.wait(made).value(), JobState::Succeeded);
+  EXPECT_EQ(job.result(made).value(), "made");
+  EXPECT_EQ(job.wait(failing).value(), JobState::Failed);
+  EXPECT_NE(job.result(failing).failure().message.find("it does not work"), std::string::npos);
+  EXPECT_EQ(job.wait(waiting, std::chrono::nanoseconds{0}).value(), JobState::Running);
+  EXPECT_EQ(job.poll().value(), JobState::Running);
+  EXPECT_EQ(job.wait(Handle<int>{3}).failure().code, "NotFound") << "it has no such subtask";
+  ASSERT_TRUE(job.cancel());
+  EXPECT_EQ(job.wait(waiting).value(), JobState::Cancelled);
+  EXPECT_FALSE(job.result(waiting));
+  job.release();
+  EXPECT_EQ(job.wait(waiting).failure().code, "WrongState");
+  EXPECT_EQ(penstock_wait_subtask(client.native(), 77, 0, -1), -1);
+  EXPECT_STREQ(penstock_last_error().name, "NotFound");
+}
+
+TEST_F(ClientTest, ASubtaskThatIsCancelledAloneIsToldWhileItsJobRuns) {
+  GraphBuilder graph;
+  const auto operation = graph.runner<std::string>(runner());
+  const auto one = graph.add_with(operation, "wait");
+  graph.add_with(operation, "wait");
+  Job job = submit(std::move(graph));
+  ASSERT_TRUE(job.cancel(one));
+  EXPECT_EQ(job.result(one).failure().code, "Cancelled");
+  EXPECT_EQ(job.poll().value(), JobState::Running);
+}
+
+TEST_F(ClientTest, AnOperationAsksForResourcesAndForOneWorker) {
+  const auto refused = [&](const OperationOptions& options) {
+    GraphBuilder graph;
+    graph.add(graph.operation<int>("noop", options));
+    const Expected<Job> job = client.submit(std::move(graph));
+    return job ? std::string{} : job.failure().text();
+  };
+  EXPECT_EQ(refused({}), "");
+  OperationOptions resources;
+  resources.resources = {{"licence", 2}};
+  EXPECT_NE(refused(resources).find("licence"), std::string::npos) << refused(resources);
+  OperationOptions elsewhere;
+  elsewhere.required_worker = "nobody";
+  EXPECT_NE(refused(elsewhere).find("nobody"), std::string::npos) << refused(elsewhere);
+  OperationOptions rather;
+  rather.preferred_worker = "nobody";
+  EXPECT_EQ(refused(rather), "") << "only a wish";
+  GraphBuilder graph;
+  graph.add(graph.operation<int>("noop", resources));
+  Job waits = submit(std::move(graph), {.wait_for_resources = true});
+  EXPECT_EQ(waits.poll().value(), JobState::Running);
+  ASSERT_TRUE(waits.cancel());
+}
+
+TEST_F(ClientTest, WhatMayNotRunTwiceIsNotTriedAgain) {
+  GraphBuilder graph;
+  OperationOptions once;
+  once.attempts_max = 3;
+  once.not_retryable = true;
+  graph.add_with(graph.runner<int>(runner(), once), "fail");
+  const Job job = submit(std::move(graph));
+  EXPECT_EQ(job.wait().value(), JobState::Failed);
+  EXPECT_EQ(job.failures()->front().history.size(), 1U);
+}
+
+TEST_F(ClientTest, ASubtaskHasAPriorityAndANameOfItsOwnAndTheOthersHaveNone) {
+  GraphBuilder graph;
+  OperationOptions once;
+  once.attempts_max = 1;
+  once.continue_on_failure = true;
+  const auto operation = graph.runner<std::string>(runner(), once);
+  const auto noop = graph.operation<std::string>("noop");
+  const auto first = graph.value(std::string{"first"});
+  for (int i = 1; i < 1 << 16; ++i) graph.add(noop);  // A chunk without the columns.
+  graph.add_as(operation, {.payload = "fail", .priority = 3, .name = "of its own"}, first);
+  const auto plain = graph.value(std::string{"plain"});
+  graph.add_as(operation, {.payload = "fail", .name = "another"}, std::vector{first});
+  graph.want(first);
+  graph.want(plain);
+  const Job job = submit(std::move(graph));
+  EXPECT_EQ(job.wait().value(), JobState::Failed);
+  EXPECT_EQ(job.result(first).value(), "first");
+  EXPECT_EQ(job.result(plain).value(), "plain");
+  std::set<std::string> names;
+  Expected<std::vector<SubtaskFailure>> failures = job.failures();
+  ASSERT_TRUE(failures);
+  for (const SubtaskFailure& failure : *failures) names.insert(failure.name);
+  EXPECT_EQ(names, (std::set<std::string>{"another", "of its own"}));
+}
+
+TEST_F(ClientTest, WhatAJobIsForIsTold) {
+  const auto submitted = [&](const JobOptions& options) {
+    GraphBuilder graph;
+    graph.value(7);
+    return submit(std::move(graph), options);
+  };
+  const Job nothing = submitted({.keep_nothing = true});
+  EXPECT_EQ(nothing.wait().value(), JobState::Succeeded);
+  EXPECT_EQ(nothing.result(Handle<int>{0}).failure().code, "NotFound");
+  const Job served = submitted({.kind = JobKind::Inference, .preemptible = false});
+  EXPECT_EQ(served.wait().value(), JobState::Succeeded);
+  GraphBuilder graph;
+  graph.value(7);
+  const Expected<Job> refused = client.submit(std::move(graph), {.user_factor_lowered_thousandths = 1001});
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.failure().text().find("user_factor_lowered_thousandths"), std::string::npos);
+  EXPECT_EQ(client.slots(), 2U);
+}
+
+TEST_F(ClientTest, WhatRunnersWriteIsRead) {
+  GraphBuilder graph;
+  const auto silent = graph.add_with(graph.runner<std::string>(runner()), "where");
+  const Job job = submit(std::move(graph));
+  ASSERT_TRUE(job.result(silent));
+  EXPECT_EQ(job.log().value(), "");
+  EXPECT_EQ(job.log(silent).value(), "");
+}
+
 TEST_F(ClientTest, AMistakeInAGraphIsToldAtSubmit) {
   GraphBuilder graph;
   graph.add(graph.operation<int>(""));
@@ -248,7 +373,7 @@ TEST(PenstockAbi, MalformedColumnsAreRefused) {
   EXPECT_EQ(penstock_graph_add_subtasks(graph, &columns), 0);
   const std::array<std::uint64_t, 3> nothing{};
   columns.payload_offsets = nothing.data();
-  EXPECT_LT(penstock_graph_add_subtasks(graph, &columns), 0) << "not the columns of the call before";
+  EXPECT_EQ(penstock_graph_add_subtasks(graph, &columns), 2) << "a column that the call before did not have";
   penstock_graph_free(graph);
 }
 

@@ -28,8 +28,11 @@ cmake_minimum_required(VERSION 3.25)
 project(engine LANGUAGES CXX)
 find_package(penstock 0.1 REQUIRED)
 add_executable(engine engine.cpp)
-target_compile_features(engine PRIVATE cxx_std_20)
 target_link_libraries(engine PRIVATE penstock::penstock)
+"""
+C_PROGRAM = """
+#include <penstock/penstock.h>
+int main(void) { return penstock_abi() == PENSTOCK_ABI ? 0 : 1; }
 """
 
 
@@ -55,6 +58,21 @@ class Installed(unittest.TestCase):
         run("c++", "-std=c++20", "engine.cpp", "-o", "engine", *flags, cwd=self.place)
         run("./engine", cwd=self.place, env={**os.environ, "LD_LIBRARY_PATH": str(found[0].parent.parent)})
 
+    def test_an_older_standard_is_refused_in_one_sentence(self):
+        flags = [f"-I{self.prefix}/include", "-std=c++17", "-fsyntax-only"]
+        done = subprocess.run(["c++", *flags, "engine.cpp"], cwd=self.place, text=True, capture_output=True)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("client.hpp needs C++20", done.stderr)
+
+    def test_cmake_finds_it_for_a_project_of_c_alone(self):
+        (self.place / "engine.c").write_text(C_PROGRAM)
+        project = PROJECT.replace("LANGUAGES CXX", "LANGUAGES C").replace("engine.cpp", "engine.c")
+        (self.place / "CMakeLists.txt").write_text(project)
+        run("cmake", "-S", ".", "-B", "build", f"-DCMAKE_PREFIX_PATH={self.prefix}", cwd=self.place)
+        run("cmake", "--build", "build", cwd=self.place)
+        run("build/engine", cwd=self.place)
+
+    # The compiler's default may be an older standard: the package says which one its header needs.
     def test_cmake_finds_it(self):
         run("cmake", "-S", ".", "-B", "build", f"-DCMAKE_PREFIX_PATH={self.prefix}", cwd=self.place)
         run("cmake", "--build", "build", cwd=self.place)

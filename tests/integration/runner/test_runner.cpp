@@ -78,10 +78,9 @@ int babble(penstock_runner* runner, const std::string& how, const std::string& f
   return told;
 }
 
-/// Fails for good, by a code; says so if that is none.
+/// Fails for good, by a code.
 int refuse(penstock_runner* runner, const std::string& code) {
-  if (penstock_runner_fail_as(runner, code.c_str(), "it never will", nullptr, 0) == 0) return 0;
-  return penstock_runner_fail(runner, penstock_last_error().message, nullptr, 0);
+  return penstock_runner_fail_as(runner, code.c_str(), "it never will", nullptr, 0);
 }
 
 /// Fails with so many bytes of words, and as many of detail.

@@ -317,6 +317,26 @@ TEST_F(SessionTest, AsksAgainWhatWasNotAnswered) {
   operator_at_work.join();
 }
 
+TEST_F(SessionTest, OneSubtaskIsWaitedForAndItsNewsAreToldBefore) {
+  std::set<std::uint32_t> told;  // By the thread of the supervisor; read once its end is known.
+  session.set_on_news([&](const JobProgress& progress) { told.insert(progress.succeeded.front().first.value()); });
+  follow(1, 0);
+  EXPECT_EQ(session.wait_subtask(JobId{1}, SubtaskIndex{2}, Duration{0}).value(), JobState::Running);
+  std::thread told_later{[&] {
+    supervisor.on_message(news(0, 0));
+    supervisor.on_message(news(2, 2));
+  }};
+  EXPECT_EQ(session.wait_subtask(JobId{1}, SubtaskIndex{2}).value(), JobState::Succeeded);
+  EXPECT_TRUE(told.contains(2));
+  told_later.join();
+  EXPECT_EQ(session.wait_subtask(JobId{1}, SubtaskIndex{1}, Duration{0}).value(), JobState::Running);
+  supervisor.on_message(news(1, 1, JobState::Succeeded));
+  EXPECT_EQ(session.wait_subtask(JobId{1}, SubtaskIndex{9}).error().code, ErrorCode::NotFound)
+      << "it has none of that number";
+  session.detach(JobId{1});
+  EXPECT_EQ(session.wait_subtask(JobId{1}, SubtaskIndex{1}).error().code, ErrorCode::NotFound);
+}
+
 TEST_F(SessionTest, AllThatWaitReturnWhenItIsInterruptedAndNobodyWaitsAgain) {
   follow(1, 0);
   std::vector<ErrorCode> ends(4, ErrorCode::Internal);

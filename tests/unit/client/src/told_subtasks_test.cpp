@@ -24,6 +24,10 @@ TEST(ToldSubtasks, OnlyWhatIsNewIsLeft) {
   JobProgress again = everything;
   told.keep_only_new(again);
   EXPECT_TRUE(again.succeeded.empty() && again.cancelled.empty() && again.failures.empty());
+  EXPECT_EQ(told.end_of(SubtaskIndex{5}), JobState::Succeeded);
+  EXPECT_EQ(told.end_of(SubtaskIndex{11}), JobState::Cancelled);
+  EXPECT_EQ(told.end_of(SubtaskIndex{12}), JobState::Failed);
+  EXPECT_EQ(told.end_of(SubtaskIndex{13}), JobState::Running);
 }
 
 }  // namespace

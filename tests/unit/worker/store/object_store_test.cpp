@@ -88,7 +88,7 @@ TEST(ObjectStore, EveryDatumCanBeSharedAndTheSmallOneIsCopied) {
   }
 }
 
-TEST(ObjectStore, WhatNoOtherProcessMayHaveIsReopenedWhereItLies) {
+TEST(ObjectStore, WhatIsWrittenAgainLiesWhereItWasAndNoOtherProcessSeesIt) {
   ObjectStore store{StoreOptions{kSegmentMin, 10}};
   for (const std::size_t bytes : {std::size_t{100}, kSegmentMin}) {
     const std::shared_ptr<Blob> blob = filled(store, bytes, 'r');
@@ -96,8 +96,14 @@ TEST(ObjectStore, WhatNoOtherProcessMayHaveIsReopenedWhereItLies) {
     EXPECT_EQ(blob->reopen(), blob->data());
     blob->data()[bytes - 1] = std::byte{'s'};
     EXPECT_EQ(last_of(blob), 's');
-    ASSERT_TRUE(blob->share());
-    EXPECT_EQ(blob->reopen() == nullptr, blob->is_segment());
+    Result<Descriptor> elsewhere = blob->share();
+    ASSERT_TRUE(elsewhere);
+    EXPECT_EQ(blob->reopen(), blob->data());
+    blob->data()[bytes - 1] = std::byte{'t'};
+    EXPECT_EQ(last_of(blob), 't');
+    const Result<Segment> seen = Segment::adopt(std::move(elsewhere).value(), bytes);
+    ASSERT_TRUE(seen);
+    EXPECT_EQ(static_cast<char>(seen->bytes()[bytes - 1]), 's');
   }
 }
 
