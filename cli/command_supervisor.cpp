@@ -10,6 +10,7 @@
 #include "common/runtime/clock.hpp"
 #include "common/runtime/host.hpp"
 #include "common/runtime/log.hpp"
+#include "common/runtime/open_files.hpp"
 #include "supervisor/actors/gateway_actor.hpp"
 #include "supervisor/actors/supervisor_actor.hpp"
 
@@ -64,6 +65,7 @@ Result<std::shared_ptr<supervisor::OpenJournal>> wait_for_journal(Invocation& in
 
 Result<int> supervise(Invocation& invocation, SupervisorCommand options) {
   ReloadSignals reload_signals;  // Before the first thread.
+  raise_open_files_limit();
   Result<FileConfig> config = load_config(invocation);
   if (!config) return config.error();
   PENSTOCK_TRY(begin_log(invocation, LogLevel::Info));

@@ -8,6 +8,7 @@
 #include "cli/worker_setup.hpp"
 #include "common/runtime/actor_host.hpp"
 #include "common/runtime/log.hpp"
+#include "common/runtime/open_files.hpp"
 #include "worker/actors/process_life.hpp"
 
 namespace penstock::cli {
@@ -36,7 +37,8 @@ Result<int> work(Invocation& invocation, const WorkerCommand& command) {
   for (const std::string& library : command.flags.operators) PENSTOCK_TRY(operators.load(library));
 
   Loop loop;
-  worker::ObjectStore store{worker::store_options(*options)};
+  worker::ObjectStore store{worker::store_options(*options, raise_open_files_limit())};
+  PENSTOCK_TRY(worker::prepare_directories(*options, store));
   ActorHost actors{loop};
   std::optional<Error> fatal;
   const worker::WorkerSurroundings surroundings{loop, operators, store};

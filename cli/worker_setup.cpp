@@ -39,16 +39,31 @@ void add_worker_flags(CLI::App& command, WorkerFlags& flags) {
 
 namespace {
 
+/// Of a flag; zero would be no limit at all.
+Result<Bytes> positive_bytes(const char* flag, const std::string& text) {
+  Result<Bytes> bytes = parse_bytes(text);
+  if (bytes && *bytes <= Bytes{0})
+    return Error{ErrorCode::InvalidArgument, flag, "must be more than 0", "leave it out for the default"};
+  return bytes;
+}
+
 Result<Bytes> store_limit(const WorkerFlags& flags, const worker::WorkerOptions& options) {
-  if (!flags.store_memory.empty()) return parse_bytes(flags.store_memory);
-  return worker::store_bytes_max(options);
+  if (flags.store_memory.empty()) return worker::store_bytes_max(options);
+  Result<Bytes> limit = positive_bytes("--store-memory", flags.store_memory);
+  Bytes memory;
+  for (const BandDescription& band : options.bands) memory += band.capacity.memory;
+  if (limit && *limit > memory)
+    return Error{ErrorCode::InvalidArgument, "--store-memory",
+                 flags.store_memory + " is more than the worker's memory of " + to_text(memory),
+                 "leave room for what runs: the default is 40 % of that memory"};
+  return limit;
 }
 
 }  // namespace
 
 Result<worker::WorkerOptions> describe_worker(const WorkerFlags& flags, const FileConfig& config) {
   worker::WorkerOptions options;
-  options.name = flags.name.empty() ? host_name() : flags.name;
+  options.name = flags.name.value_or(host_name());
   if (Result<void> name = check_name_text(options.name); !name) {
     Error error = std::move(name).error();
     error.subject = "--name";
@@ -64,13 +79,13 @@ Result<worker::WorkerOptions> describe_worker(const WorkerFlags& flags, const Fi
   PENSTOCK_TRY(check_labels("--label", flags.labels));
   options.labels = flags.labels.empty() ? config.labels : flags.labels;
   TopologyOptions topology = config.topology;
-  if (flags.slots != 0) {
-    if (!(flags.slots >= 1 && flags.slots <= 65535) || flags.slots != std::floor(flags.slots))
+  if (flags.slots) {
+    if (!(*flags.slots >= 1 && *flags.slots <= 65535) || *flags.slots != std::floor(*flags.slots))
       return Error{ErrorCode::InvalidArgument, "--slots", "must be a whole number from 1 to 65535", {}};
-    topology.slots = static_cast<std::uint32_t>(flags.slots);
+    topology.slots = static_cast<std::uint32_t>(*flags.slots);
   }
   if (!flags.memory.empty()) {
-    const Result<Bytes> memory = parse_bytes(flags.memory);
+    const Result<Bytes> memory = positive_bytes("--memory", flags.memory);
     if (!memory) return memory.error();
     topology.memory = *memory;
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,8 +18,8 @@ namespace penstock::cli {
 
 /// Flags that override what is found and what the file says.
 struct WorkerFlags {
-  std::string name;
-  double slots = 0;    ///< Of the one CPU band; 0: as found.
+  std::optional<std::string> name;  ///< None: the host's.
+  std::optional<double> slots;      ///< Of the one CPU band; none: as found.
   std::string memory;  ///< `8GiB`; empty: as found.
   bool no_gpus = false;
   std::vector<std::string> operators;  ///< Shared libraries.

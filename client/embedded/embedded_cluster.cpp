@@ -9,6 +9,7 @@
 #include "common/runtime/actor_host.hpp"
 #include "common/runtime/host.hpp"
 #include "common/runtime/mail.hpp"
+#include "common/runtime/open_files.hpp"
 #include "supervisor/actors/supervisor_actor.hpp"
 
 namespace penstock::client {
@@ -66,7 +67,9 @@ Result<std::unique_ptr<EmbeddedCluster>> EmbeddedCluster::start(const EmbeddedOp
   EmbeddedOptions options = wanted;
   options.worker.core.store_bytes_max = worker::store_bytes_max(options.worker);
   auto state = std::make_unique<State>();
-  state->store = std::make_unique<worker::ObjectStore>(worker::store_options(options.worker));
+  state->store =
+      std::make_unique<worker::ObjectStore>(worker::store_options(options.worker, raise_open_files_limit()));
+  if (!options.worker.spill.empty()) PENSTOCK_TRY(worker::prepare_directories(options.worker, *state->store));
   for (const std::string& library : options.operator_libraries) PENSTOCK_TRY(state->operators.load(library));
   std::promise<void> ready;
   state->thread = std::thread{[raw = state.get(), &options, &ready] { raw->run(options, ready); }};

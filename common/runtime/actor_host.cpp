@@ -12,7 +12,6 @@
 #include <caf/send.hpp>
 #include <caf/scheduler/abstract_coordinator.hpp>
 #include <deque>
-#include <thread>
 
 namespace penstock {
 namespace {
@@ -90,11 +89,13 @@ class LoopScheduler final : public caf::scheduler::abstract_coordinator {
 struct ActorHost::State {
   explicit State(Loop& event_loop) : loop(event_loop), config(configure(event_loop)), system(*config) {}
 
-  // CAF waits for the last actor before it stops its scheduler; on this thread that would be for ever.
+  // CAF waits for the last actor before it stops its scheduler; on this thread that would be for ever. The last one may
+  // end on another thread, which does not wake this one.
   ~State() {
     while (system.registry().running() > 0)
-      if (!loop.turn()) std::this_thread::yield();
+      if (!loop.turn()) loop.io().run_one_for(kLookEvery);
   }
+  static constexpr std::chrono::milliseconds kLookEvery{1};
 
   static std::unique_ptr<caf::actor_system_config> configure(Loop& loop) {
     auto config = std::make_unique<caf::actor_system_config>();

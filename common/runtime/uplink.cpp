@@ -20,6 +20,7 @@ struct Uplink::State : std::enable_shared_from_this<State> {
   void connected(std::unique_ptr<Connection> fresh);
   void introduced(const FrameHeader& header, std::span<const std::byte> payload);
   void welcome(const Welcome& message);
+  void refused(const Error& why);
   void make_link(const Welcome& message);
   bool goes_on(const Welcome& message) const;
   void try_again(const Error& why);
@@ -130,10 +131,17 @@ void Uplink::State::introduced(const FrameHeader& header, std::span<const std::b
     if (alive == nullptr || alive->ended || alive->connection == nullptr) return;
     if (!introduction) return alive->end(introduction.error());
     if (const auto* refusal = std::get_if<Refusal>(&*introduction))
-      alive->end(refusal->error);
+      alive->refused(refusal->error);
     else
       alive->end({ErrorCode::MalformedFrame, "", "the supervisor introduced itself as a client", {}});
   });
+}
+
+// Whoever has our name may be about to be found dead: our own earlier life on a host that lost its power.
+void Uplink::State::refused(const Error& why) {
+  if (why.code != ErrorCode::NameTaken) return end(why);
+  connection.reset();
+  try_again(why);
 }
 
 void Uplink::State::welcome(const Welcome& message) {

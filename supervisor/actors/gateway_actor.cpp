@@ -25,6 +25,7 @@ struct Stranger {
 
 struct Guest {
   std::string name;
+  std::string process;  ///< On which host, and its number there.
   PeerRole role = PeerRole::Worker;
   std::unique_ptr<PeerLink> link;
 };
@@ -54,9 +55,11 @@ struct Gateway::State : std::enable_shared_from_this<State> {
   void introduce(std::list<Stranger>::iterator stranger, const FrameHeader& header, std::span<const std::byte> payload);
   void refuse(std::list<Stranger>::iterator stranger, Error error);
   void admit(std::list<Stranger>::iterator stranger, const Hello& hello);
+  const Guest* namesake_of(const Hello& hello) const;
   void make_guest(const Hello& hello);
   void receive(Incarnation peer, std::span<const std::byte> payload);
   void lose(Incarnation peer, const std::string& reason);
+  void forget(Incarnation peer);
   template <class Message>
   void send(Incarnation peer, const std::vector<Message>& messages);
   void forget_later(std::list<Stranger>::iterator stranger);
@@ -69,6 +72,7 @@ struct Gateway::State : std::enable_shared_from_this<State> {
   std::unique_ptr<Listener> listener;
   std::list<Stranger> strangers;
   std::map<Incarnation, Guest> guests;
+  std::map<std::string, Incarnation> workers;  ///< Of each name the guest that came last.
   std::map<Incarnation, Instant> fenced;  ///< Lives that were given up; the latest few thousand.
 };
 
@@ -113,7 +117,7 @@ caf::behavior gateway_behavior(caf::event_based_actor*, const std::weak_ptr<Gate
           [weak](const DismissWorkerMail& mail) {
             if (const auto alive = weak.lock()) {
               alive->fenced[mail.worker] = monotonic_now();
-              alive->guests.erase(mail.worker);
+              alive->forget(mail.worker);
             }
           }};
 }
@@ -187,7 +191,7 @@ void Gateway::State::admit(std::list<Stranger>::iterator stranger, const Hello& 
   auto guest = guests.find(hello.incarnation);
   if (guest != guests.end() && hello.peer != options.incarnation && guest->second.link->core().received_through() == 0) {
     // It has not heard our first welcome; nothing has come of that.
-    guests.erase(guest);
+    forget(hello.incarnation);
     guest = guests.end();
   }
   const bool resumed = guest != guests.end();
@@ -196,6 +200,10 @@ void Gateway::State::admit(std::list<Stranger>::iterator stranger, const Hello& 
   if (!resumed && hello.peer == options.incarnation)
     return refuse(stranger, {ErrorCode::StaleIncarnation, hello.name, "was given up as lost; what it held runs elsewhere",
                              "it starts afresh by itself"});
+  if (const Guest* namesake = resumed ? nullptr : namesake_of(hello); namesake != nullptr)
+    return refuse(stranger, {ErrorCode::NameTaken, hello.name,
+                             "is the name of another worker, which is alive: " + namesake->process,
+                             "give one of them another name with `--name`"});
   if (!resumed) make_guest(hello);
   Guest& entry = guests.at(hello.incarnation);
   Welcome welcome;
@@ -219,11 +227,24 @@ void Gateway::State::admit(std::list<Stranger>::iterator stranger, const Hello& 
   });
 }
 
+// Orders and jobs name workers; two of one name would be neither. A life before this one does not stand in the way: its
+// connection is closed, or is found to be silent in time, and until then the newcomer asks again.
+const Guest* Gateway::State::namesake_of(const Hello& hello) const {
+  if (hello.role != PeerRole::Worker) return nullptr;
+  const auto known = workers.find(hello.name);
+  const auto guest = known == workers.end() ? guests.end() : guests.find(known->second);
+  if (guest == guests.end() || !guest->second.link->core().attached() || guest->second.link->core().lost())
+    return nullptr;
+  return &guest->second;
+}
+
 void Gateway::State::make_guest(const Hello& hello) {
   const Incarnation peer = hello.incarnation;
   Guest& guest = guests[peer];
   guest.name = hello.name;
+  guest.process = hello.host + ", process " + std::to_string(hello.process_id);
   guest.role = hello.role;
+  if (hello.role == PeerRole::Worker) workers[hello.name] = peer;
   guest.link = std::make_unique<PeerLink>(loop, options.link, options.incarnation, peer);
   guest.link->set_handlers([this, peer](std::span<const std::byte> payload) { receive(peer, payload); },
                            [this, peer](const std::string& reason) { lose(peer, reason); },
@@ -254,6 +275,14 @@ void Gateway::State::receive(Incarnation peer, std::span<const std::byte> payloa
   }
 }
 
+void Gateway::State::forget(Incarnation peer) {
+  const auto guest = guests.find(peer);
+  if (guest == guests.end()) return;
+  if (const auto named = workers.find(guest->second.name); named != workers.end() && named->second == peer)
+    workers.erase(named);
+  guests.erase(guest);
+}
+
 void Gateway::State::lose(Incarnation peer, const std::string& reason) {
   const auto guest = guests.find(peer);
   if (guest == guests.end()) return;
@@ -267,7 +296,7 @@ void Gateway::State::lose(Incarnation peer, const std::string& reason) {
   fenced[peer] = monotonic_now();
   // The link is on the stack above us.
   loop.post([weak = weak_from_this(), peer] {
-    if (const auto alive = weak.lock()) alive->guests.erase(peer);
+    if (const auto alive = weak.lock()) alive->forget(peer);
   });
 }
 

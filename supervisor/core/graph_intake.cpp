@@ -214,6 +214,9 @@ Result<void> GraphIntake::check_templates() const {
     };
     PENSTOCK_TRY(check_name(entry.name, "template name", limits_.name_bytes_max));
     if (entry.program.empty()) return refuse("names no program");
+    for (const std::string& variable : entry.environment)
+      if (variable.find('=') == std::string::npos || variable.front() == '=')
+        return refuse("has the environment entry '" + variable + "', which is not NAME=value");
     const ResourceVector& request = entry.request;
     bool negative = request.slots < MilliSlots{0} || request.cpu < MilliCpu{0} || request.gpu < MilliGpu{0} ||
                     request.memory < Bytes{0} || request.device_memory < Bytes{0};

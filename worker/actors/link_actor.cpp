@@ -35,8 +35,6 @@ class LinkActor {
  private:
   void begin(Incarnation life) {
     worker_ = caf::actor_cast<caf::actor>(self_->current_sender());
-    self_->monitor(worker_);
-    self_->set_down_handler([this](const caf::down_msg&) { self_->send_exit(self_, caf::exit_reason::user_shutdown); });
     life_ = life;
     expects_register_ = false;
     options_.uplink.incarnation = life;

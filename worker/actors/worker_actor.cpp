@@ -21,6 +21,9 @@
 namespace penstock::worker {
 namespace {
 
+/// Left to connections, pipes and runners.
+constexpr std::size_t kDescriptorsSpared = 512;
+
 Packing packing_of(Compression compression) {
   if (compression == Compression::Off) return Packing::Never;
   return compression == Compression::On ? Packing::Always : Packing::WherePays;
@@ -37,16 +40,20 @@ class WorkerActor {
   static constexpr const char* name = "worker";
 
   caf::behavior make_behavior(const WorkerSurroundings* surroundings, const WorkerOptions& options,
-                              const caf::actor& route) {
+                              const caf::actor& route, const OnFatal& on_fatal) {
     surroundings_ = surroundings;
     options_ = options;
     route_ = route;
+    embedded_ = options.data_listen.host.empty();
     handle_ = self_;
     self_->set_exit_handler([this](const caf::exit_msg& message) { leave(message); });
     timer_ = std::make_unique<LoopTimer>(surroundings->loop);
     measure_timer_ = std::make_unique<LoopTimer>(surroundings->loop);
     add_devices();
-    serve_data();
+    if (Result<void> served = serve_data(); !served) {
+      on_fatal(served.error());
+      return {[](const ToWorkerMail&) {}};  // Until it is told to leave.
+    }
     for (std::size_t i = 0; i < options_.bands.size(); ++i) bands_.push_back(spawn_band(i));
     begin_life();
     return {[this](const ToWorkerMail& mail) { receive(mail); },
@@ -88,8 +95,8 @@ class WorkerActor {
     }
   }
 
-  void serve_data() {
-    if (options_.data_listen.host.empty()) return;  // Embedded: everybody shares the store.
+  Result<void> serve_data() {
+    if (embedded_) return {};  // Everybody shares the store.
     TransferOptions transfer;
     transfer.listen = options_.data_listen;
     transfer.limits.streams_max = options_.core.transfer_streams_max;
@@ -102,9 +109,14 @@ class WorkerActor {
     transfer.limits.handle_wait_max = options_.core.handle_wait_max;
     Result<std::unique_ptr<TransferThread>> opened =
         TransferThread::open(surroundings_->loop, surroundings_->store, transfer);
-    if (!opened) return log_error(LogLevel::Error, "data port", opened.error());
+    if (!opened) {
+      Error error = std::move(opened).error();
+      error.subject = "--data-listen " + error.subject;
+      return error;
+    }
     transfers_ = std::move(opened).value();
     data_address_ = to_string(HostPort{options_.data_listen.host, transfers_->port()});
+    return {};
   }
 
   void begin_life() {
@@ -131,7 +143,7 @@ class WorkerActor {
                                          surroundings_->store, std::move(ports));
     if (options_.warm_runner != nullptr) host_->warm(*options_.warm_runner, options_.runners_warm);
     measure_later();
-    if (transfers_ != nullptr) self_->send(route_, NewLifeMail{life_});  // Embedded, the route needs no link.
+    if (!embedded_) self_->send(route_, NewLifeMail{life_});  // Embedded, the route needs no link.
     self_->send(route_, FromWorkerMail{life_, std::make_shared<const std::vector<FromWorker>>(
                                                   1, FromWorker{std::move(description)})});
   }
@@ -167,6 +179,7 @@ class WorkerActor {
     transfers_.reset();
     bury_and_wait();
     surroundings_->store.quiesce();
+    if (!embedded_) self_->send_exit(route_, caf::exit_reason::user_shutdown);  // The link is ours.
     route_ = nullptr;
     handle_ = nullptr;
     self_->quit(message.reason);
@@ -288,7 +301,8 @@ class WorkerActor {
   caf::stateful_actor<WorkerActor>* self_;
   const WorkerSurroundings* surroundings_ = nullptr;
   WorkerOptions options_;
-  caf::actor route_;
+  bool embedded_ = false;
+  caf::actor route_;  ///< The supervisor if embedded, or the link to it.
   caf::actor handle_;
   std::vector<caf::actor> bands_;
   const std::shared_ptr<CommandRunners> commands_ = std::make_shared<CommandRunners>();
@@ -306,8 +320,8 @@ class WorkerActor {
 };
 
 caf::behavior worker_behavior(caf::stateful_actor<WorkerActor>* self, const WorkerSurroundings* surroundings,
-                              const WorkerOptions& options, const caf::actor& route) {
-  return self->state.make_behavior(surroundings, options, route);
+                              const WorkerOptions& options, const caf::actor& route, const OnFatal& on_fatal) {
+  return self->state.make_behavior(surroundings, options, route, on_fatal);
 }
 
 }  // namespace
@@ -319,12 +333,14 @@ Bytes store_bytes_max(const WorkerOptions& options) {
   return Bytes{memory.value() / 100 * 40};
 }
 
-StoreOptions store_options(const WorkerOptions& options) {
+StoreOptions store_options(const WorkerOptions& options, std::size_t open_files) {
   StoreOptions store;
   store.segment_bytes_min = static_cast<std::size_t>(options.core.segment_bytes_min.value());
-  store.segments_max = options.core.segments_max;
+  const std::size_t spared = std::min(kDescriptorsSpared, open_files / 2);
+  const std::size_t for_segments = open_files - spared;
   store.reserve.bytes_max = static_cast<std::size_t>(options.core.reserve_bytes_max.value());
-  store.reserve.segments_max = options.core.reserve_segments_max;
+  store.reserve.segments_max = std::min<std::size_t>(options.core.reserve_segments_max, for_segments / 4);
+  store.segments_max = std::min<std::size_t>(options.core.segments_max, for_segments - store.reserve.segments_max);
   if (const Bytes store_max = options.core.store_bytes_max; store_max > Bytes{0})
     store.reserve.bytes_max = std::min(store.reserve.bytes_max, static_cast<std::size_t>(store_max.value()) / 8);
   store.spill.place = options.spill;
@@ -333,24 +349,38 @@ StoreOptions store_options(const WorkerOptions& options) {
   return store;
 }
 
+Result<void> prepare_directories(const WorkerOptions& options, ObjectStore& store) {
+  const auto named = [](const char* flag, const Result<void>& prepared) -> Result<void> {
+    if (prepared) return {};
+    Error error = prepared.error();
+    error.subject = flag + (" " + error.subject);
+    return error;
+  };
+  PENSTOCK_TRY(named("--checkpoints", store.prepare_checkpoints()));
+  const Result<void> spill = store.prepare_spill();
+  if (!options.spill.empty()) return named("--spill", spill);
+  if (!spill) log_error(LogLevel::Warn, "no place for data that memory has no room for", spill.error());
+  return {};
+}
+
 caf::actor spawn_embedded_worker(caf::actor_system& system, const WorkerSurroundings& surroundings,
                                  const WorkerOptions& options, const caf::actor& supervisor) {
   WorkerOptions embedded = options;
   embedded.data_listen = HostPort{};
-  return system.spawn(worker_behavior, &surroundings, embedded, supervisor);
+  return system.spawn(worker_behavior, &surroundings, embedded, supervisor, OnFatal{});
 }
 
 caf::actor spawn_worker(caf::actor_system& system, const WorkerSurroundings& surroundings, const WorkerOptions& options,
-                        const std::vector<HostPort>& supervisors, std::function<void(const Error&)> on_fatal) {
+                        const std::vector<HostPort>& supervisors, const OnFatal& on_fatal) {
   LinkActorOptions link;
   link.uplink.supervisors = supervisors;
   link.uplink.role = PeerRole::Worker;
   link.uplink.name = options.name;
   link.uplink.link = options.link;
   link.uplink.wire = options.wire;
-  link.on_fatal = std::move(on_fatal);
+  link.on_fatal = on_fatal;
   const caf::actor route = spawn_link_actor(system, surroundings.loop, link);
-  return system.spawn(worker_behavior, &surroundings, options, route);
+  return system.spawn(worker_behavior, &surroundings, options, route, on_fatal);
 }
 
 }  // namespace penstock::worker

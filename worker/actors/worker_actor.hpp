@@ -42,8 +42,12 @@ struct WorkerOptions {
 
 /// `store_bytes_max` as it is set, or 40 % of what the bands have; the rest is for those that run.
 Bytes store_bytes_max(const WorkerOptions& options);
-/// The store that those options ask for.
-StoreOptions store_options(const WorkerOptions& options);
+/// The store that those options ask for, in a process that may have so many files open.
+StoreOptions store_options(const WorkerOptions& options, std::size_t open_files);
+
+/// Tries the directories that the options name, and reclaims what killed workers have left; a default place for spilled
+/// data that cannot be used is only logged, for many never spill. Errors: InvalidArgument, StorageFull.
+Result<void> prepare_directories(const WorkerOptions& options, ObjectStore& store);
 
 /// What a worker needs of its process; all outlive the actors.
 struct WorkerSurroundings {
@@ -56,9 +60,12 @@ struct WorkerSurroundings {
 caf::actor spawn_embedded_worker(caf::actor_system& system, const WorkerSurroundings& surroundings,
                                  const WorkerOptions& options, const caf::actor& supervisor);
 
+/// There is no way on. Called on the loop's thread.
+using OnFatal = std::function<void(const Error&)>;
+
 /// A worker of its own: links to one of the supervisors, and starts another life when it is fenced. `on_fatal` is
-/// called on the loop's thread when there is no way on, e.g. for a supervisor of another version.
+/// called if its data port cannot be opened, and e.g. for a supervisor of another version.
 caf::actor spawn_worker(caf::actor_system& system, const WorkerSurroundings& surroundings, const WorkerOptions& options,
-                        const std::vector<HostPort>& supervisors, std::function<void(const Error&)> on_fatal);
+                        const std::vector<HostPort>& supervisors, const OnFatal& on_fatal);
 
 }  // namespace penstock::worker

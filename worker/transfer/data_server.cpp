@@ -208,7 +208,10 @@ Result<std::unique_ptr<DataServer>> DataServer::open(Loop& loop, const HostPort&
   const auto ip = asio::ip::make_address(address.host == "localhost" ? "127.0.0.1" : address.host, error);
   if (error)
     return Error{ErrorCode::InvalidArgument, text, "is no numeric address to listen on",
-                 "use e.g. 127.0.0.1 or 0.0.0.0"};
+                 "use e.g. 127.0.0.1 or 10.0.0.2"};
+  if (ip.is_unspecified())
+    return Error{ErrorCode::InvalidArgument, text, "is none that the others could fetch data from",
+                 "name this host's address in their network, e.g. 10.0.0.2:" + std::to_string(address.port)};
   auto state = std::make_shared<State>(loop, store, limits);
   const tcp::endpoint endpoint{ip, address.port};
   state->acceptor.open(endpoint.protocol(), error);

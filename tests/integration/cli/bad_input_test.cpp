@@ -206,6 +206,16 @@ std::vector<BadCall> bad_calls() {
       {"NegativeSlots", {"run", kExample, "--slots", "-1"}, {"--slots"}},
       {"AbsurdSlots", {"worker", "--slots", "1e9"}, {"--slots"}},
       {"SlotsThatAreNoNumber", {"run", "x.toml", "--slots", "two"}, {"--slots", "two"}},
+      {"NoSlots", {"worker", "--slots", "0"}, {"--slots", "1 to 65535"}},
+      {"NoMemory", {"worker", "--memory", "0"}, {"--memory", "more than 0"}},
+      {"NoStore", {"worker", "--store-memory", "0"}, {"--store-memory", "more than 0"}},
+      {"StoreLargerThanMemory",
+       {"run", kExample, "--memory", "1GiB", "--store-memory", "999GB"},
+       {"--store-memory", "999GB", "1 GiB"}},
+      {"NoWorkerName", {"worker", "--name", ""}, {"--name"}},
+      {"SpillIntoAFile", {"worker", "--spill", kExample}, {"--spill " + kExample}},
+      {"CheckpointsInAFile", {"worker", "--checkpoints", kExample}, {"--checkpoints " + kExample}},
+      {"SpillOfARunIntoAFile", {"run", kExample, "--spill", kExample}, {"--spill " + kExample}},
       {"NegativeMemory", {"worker", "--memory=-1GiB"}, {"-1GiB"}},
       {"AbsurdMemory", {"worker", "--memory", "99999999EiB"}, {"99999999EiB"}},
       {"WorkerNameWithAControlCharacter", {"worker", "--name", "a\nb"}, {"--name"}},
@@ -248,6 +258,18 @@ TEST(BadInput, APortInUseIsNamed) {
   ClusterProcesses cluster;
   expect_refused(run_binary({"supervisor", "--listen", cluster.address(), "--log-level", "off"}),
                  {cluster.address(), "another process listens there"});
+}
+
+// It could do nothing without it.
+TEST(BadInput, AWorkerWhoseDataPortCannotBeOpenedEnds) {
+  ClusterProcesses cluster;
+  for (const auto& [listen, said] : {std::pair{cluster.address(), "another process listens there"},
+                                     std::pair{std::string{"0.0.0.0:0"}, "this host's address"},
+                                     std::pair{std::string{"[::]:0"}, "this host's address"},
+                                     std::pair{std::string{"192.0.2.1:0"}, "cannot be listened on"}})
+    expect_refused(
+        run_binary({"worker", "--supervisor", cluster.address(), "--data-listen", listen, "--log-level", "off"}),
+        {"--data-listen " + listen, said});
 }
 
 TEST(BadInput, AConfigurationIsRefusedWithLineAndColumn) {

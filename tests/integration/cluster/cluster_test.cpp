@@ -171,6 +171,20 @@ TEST(Cluster, AWorkerOfAnotherVersionIsRefusedByName) {
   EXPECT_NE(to_string(refusal->error).find("42.0"), std::string::npos) << to_string(refusal->error);
 }
 
+TEST(Cluster, AnotherWorkerOfTheSameNameWaitsUntilTheFirstIsGone) {
+  ClusterProcesses cluster;
+  cluster.start_worker("same");
+  ASSERT_TRUE(cluster.wait_for_workers(1));
+  const RunningBinary second{{{"worker", "--supervisor", cluster.address(), "--name", "same"}, {}, {}, {}}};
+  ASSERT_TRUE(second.wait_for_errors("is the name of another worker, which is alive: "));
+  ASSERT_TRUE(second.wait_for_errors("process " + std::to_string(cluster.worker("same").id())));
+  ASSERT_TRUE(second.wait_for_errors("--name"));
+  ASSERT_TRUE(cluster.wait_for_workers(1));
+  // Its connection is closed with it: the next life need not wait until it is given up.
+  cluster.kill_worker("same");
+  EXPECT_TRUE(second.wait_for_errors(" linked"));
+}
+
 TEST(Cluster, APortInUseAndASupervisorThatIsNotThereAreNamed) {
   ClusterProcesses cluster;
   const BinaryRun second = run_binary({"supervisor", "--listen", cluster.address()});

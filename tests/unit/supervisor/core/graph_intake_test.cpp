@@ -113,6 +113,8 @@ TEST(GraphIntake, AbsurdTemplatesAreRefused) {
       {"replicas of several outputs", [](Template& t) { t.output_count = 2, t.replicas = 2; }},
       {"a checkpoint of several outputs", [](Template& t) { t.output_count = 2, t.checkpoint = true; }},
       {"outputs beyond their numbers", [](Template& t) { t.output_count = EdgeKind::kOrderOnly; }},
+      {"a variable without a value", [](Template& t) { t.environment = {"A=1", "NOEQUALS"}; }},
+      {"a variable without a name", [](Template& t) { t.environment = {"=1"}; }},
       {"no program", [](Template& t) { t.program.clear(); }},
       {"a name that climbs", [](Template& t) { t.name = "a/../b"; }},
   };
