@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "common/base/prefetch.hpp"
-#include "supervisor/core/lookahead.hpp"
 #include "supervisor/core/credit.hpp"
+#include "supervisor/core/lookahead.hpp"
 
 namespace penstock::supervisor {
 namespace {
@@ -27,12 +27,20 @@ std::uint32_t runs_in(std::uint32_t slots, std::int64_t milli_slots) {
 
 /// What could only wait here, while the job has slots on another band and nothing to run on them, is left for that one:
 /// members of a gang would wait for it for ever, and of others the last ones would take twice as long.
-bool may_begin_elsewhere(const Job& job, std::uint32_t subtask, BandSlot slot, BandKind of_kind) {
+template <class MayRunOn>
+bool is_left_for_another(const Job& job, BandSlot slot, const WorkerTable& workers, bool is_ready,
+                         MayRunOn may_run_on) {
   if (job.shares == nullptr) return false;
-  const BandShare share = job.shares->of(slot);
-  const auto kind = static_cast<std::size_t>(of_kind);
-  if (!share.limited() || share.runnable < share.runs || job.shares->short_bands[kind] == 0) return false;
-  return !job.shares->kinds[kind].bound && job.shape->template_of(subtask).required.empty();
+  const BandShare here = job.shares->of(slot);
+  const BandKind kind = workers[slot].kind;
+  if (!here.limited() || job.shares->short_bands[static_cast<std::size_t>(kind)] == 0) return false;
+  const bool gang = job.spec.policy.gang > 0;
+  if ((gang ? here.in_flight : here.runnable) < here.runs || !(gang || is_ready)) return false;
+  for (std::uint32_t i = 0; i < workers.band_slots(); ++i)
+    if (const BandSlot other{i}; other != slot && workers[other].alive && workers[other].kind == kind &&
+                                 job.shares->of(other).is_short() && may_run_on(other))
+      return true;
+  return false;
 }
 
 }  // namespace
@@ -207,7 +215,12 @@ std::uint32_t SupervisorCore::take_from(Job& job, BandSlot slot, std::uint32_t c
       limit = std::min(lookahead_limit(job, wanted, credit.slots), most);
     }
     if (current && credit.in_flight >= limit && !(take_ready && wants_runnable)) break;
-    if (current && take_ready && may_begin_elsewhere(job, subtask, slot, workers_[slot].kind)) break;
+    const auto may_run = [&](BandSlot band) { return may_run_on(job, subtask, band); };
+    if (current && is_left_for_another(job, slot, workers_, take_ready, may_run)) {
+      std::vector<BandSlot>& left = job.shares->left_for_others;
+      if (std::find(left.begin(), left.end(), slot) == left.end()) left.push_back(slot);
+      break;
+    }
     if (take_ready) {
       local.take_ready();
       note_ready(slot, -1);
@@ -215,7 +228,12 @@ std::uint32_t SupervisorCore::take_from(Job& job, BandSlot slot, std::uint32_t c
       local.take_ahead();
     }
     ++used;
-    if (current) assign(job, subtask, slot);
+    if (!current) continue;
+    assign(job, subtask, slot);
+    if (job.shares == nullptr || job.shares->left_for_others.empty()) continue;
+    if (job.shares->short_bands[static_cast<std::size_t>(workers_[slot].kind)] > 0) continue;
+    // Nobody is short any more: what was left may be sent ahead.
+    for (const BandSlot band : std::exchange(job.shares->left_for_others, {})) mark_dirty(band);
   }
   return used;
 }

@@ -85,8 +85,9 @@ bool SupervisorCore::pull_home(Job& job, BandSlot slot) {
     const BandShare there = job.shares->of(from);
     const BandShare here = job.shares->of(slot);
     const std::uint32_t to_spare = count - std::min(count, runs_missing(there));
-    const std::uint32_t wanted = there.entitled.is_zero() ? std::max(count / 2, here.runs + kPreparedAhead)
-                                                          : std::max((count - 1) / 2, std::min(runs_missing(here), to_spare));
+    const std::uint32_t wanted = there.entitled.is_zero()
+                                     ? std::max(count / 2, here.runs + kPreparedAhead)
+                                     : std::max((count - 1) / 2, std::min(runs_missing(here), to_spare));
     const auto may_move = [&](std::uint32_t subtask) { return may_run_on(job, subtask, slot); };
     if (move_ready(job, from, slot, std::min(wanted, config_.lookahead_subtasks_max), may_move).count == 0) continue;
     job.shares->pull_cursor = from.value();

@@ -168,6 +168,7 @@ struct JobShares {
   std::uint64_t preemptions = 0;
   std::string preemption_reason;                      ///< Of the last one that a plan has ordered.
   std::array<std::uint32_t, kBandKinds> short_bands{};  ///< Of each kind, on which it is short; see `change`.
+  std::vector<BandSlot> left_for_others;  ///< Bands that have left what they could send, for one that was short.
   std::uint32_t pull_cursor = 0;                      ///< The band where something to move was found last.
   LookupMap<SubtaskIndex, std::uint16_t> preempting;  ///< Attempts that were told to leave their slots.
 

@@ -173,16 +173,12 @@ class GraphBuilder {
   }
   template <class T, class Input>
   Handle<T> add(Operation<T> operation, const std::vector<Handle<Input>>& inputs, std::string_view payload = {}) {
-    check(operation.graph);
-    for (const Handle<Input>& input : inputs) add_edge(input);
-    return {add_one(operation.number, payload), number_};
+    return add_as(operation, SubtaskOptions{payload, 0, {}}, inputs);
   }
   /// With a payload of its own.
   template <class T, class... Inputs>
   Handle<T> add_with(Operation<T> operation, std::string_view payload, Handle<Inputs>... inputs) {
-    check(operation.graph);
-    (add_edge(inputs), ...);
-    return {add_one(operation.number, payload), number_};
+    return add_as(operation, SubtaskOptions{payload, 0, {}}, inputs...);
   }
   /// With more than a payload of its own.
   template <class T, class... Inputs>
@@ -548,10 +544,8 @@ class Job {
     // The failure that it was cancelled for is that of its job, which is about to end unless it continues.
     if (!failed.value().empty()) static_cast<void>(wait());
     if (penstock_job_error(client_, number_) < 0) return last_failure();
-    return {state == JobState::Failed ? "UserError" : "Cancelled",
-            subject,
-            state == JobState::Failed ? "has failed" : "was cancelled",
-            {}};
+    const bool failed_itself = state == JobState::Failed;
+    return {failed_itself ? "UserError" : "Cancelled", subject, failed_itself ? "has failed" : "was cancelled", {}};
   }
   Failure left() const {
     return {"WrongState", "job-" + std::to_string(number_), "was released, detached from or moved from", {}};
