@@ -128,7 +128,7 @@ Result<std::vector<worker::BlobPtr>> ResultFetcher::fetch(const std::vector<Want
   if (!returned)
     return Error{ErrorCode::TimedOut, to_string(wanted.front().key), "did not come from its worker in time", {}};
   if (!answers->error.message.empty()) return answers->error;
-  return answers->blobs;
+  return std::move(answers->blobs);
 }
 
 void ResultFetcher::interrupt() {
@@ -143,9 +143,13 @@ void ResultFetcher::fetch_one(const Wanted& wanted, OnBlob on_blob) {
   std::vector<OnBlob>& waiting = waiting_[wanted.key];
   waiting.push_back(std::move(on_blob));
   if (waiting.size() > 1) return;
-  client_->fetch(*address, wanted.key, 0, [this, key = wanted.key](const worker::BlobPtr& blob, const Error& error) {
-    const auto found = waiting_.extract(key);
-    for (const OnBlob& tell : found.mapped()) tell(blob, error);
+  // Told when the data client has let it go: who alone holds a datum writes where it lies (`penstock_data_write`).
+  client_->fetch(*address, wanted.key, 0, [this, key = wanted.key](const worker::BlobPtr& had, const Error& why) {
+    loop_.post([this, key, blob = had, error = why]() mutable {
+      const auto found = waiting_.extract(key);
+      for (std::size_t left = found.mapped().size(); const OnBlob& tell : found.mapped())
+        tell(--left == 0 ? std::move(blob) : blob, error);
+    });
   });
 }
 

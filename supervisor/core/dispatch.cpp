@@ -34,8 +34,8 @@ bool is_left_for_another(const Job& job, BandSlot slot, const WorkerTable& worke
   const BandShare here = job.shares->of(slot);
   const BandKind kind = workers[slot].kind;
   if (!here.limited() || job.shares->short_bands[static_cast<std::size_t>(kind)] == 0) return false;
-  const bool gang = job.spec.policy.gang > 0;
-  if ((gang ? here.in_flight : here.runnable) < here.runs || !(gang || is_ready)) return false;
+  // Ahead of their inputs members of a gang are sent only as far as they can run beside all that is here already.
+  if (is_ready ? here.runnable < here.runs : job.spec.policy.gang == 0 || here.in_flight < here.runs) return false;
   for (std::uint32_t i = 0; i < workers.band_slots(); ++i)
     if (const BandSlot other{i}; other != slot && workers[other].alive && workers[other].kind == kind &&
                                  job.shares->of(other).is_short() && may_run_on(other))

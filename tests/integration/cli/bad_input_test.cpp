@@ -211,7 +211,7 @@ std::vector<BadCall> bad_calls() {
       {"NoStore", {"worker", "--store-memory", "0"}, {"--store-memory", "more than 0"}},
       {"StoreLargerThanMemory",
        {"run", kExample, "--memory", "1GiB", "--store-memory", "999GB"},
-       {"--store-memory", "999GB", "1 GiB"}},
+       {"--store-memory", "999GB", "1GiB"}},
       {"NoWorkerName", {"worker", "--name", ""}, {"--name"}},
       {"SpillIntoAFile", {"worker", "--spill", kExample}, {"--spill " + kExample}},
       {"CheckpointsInAFile", {"worker", "--checkpoints", kExample}, {"--checkpoints " + kExample}},

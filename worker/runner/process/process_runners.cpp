@@ -141,6 +141,7 @@ ProcessRunners::~ProcessRunners() {
   for (Lane& lane : state_->lanes)
     std::move(lane.kept.begin(), lane.kept.end(), std::back_inserter(gone)), lane.kept.clear();
   state_->end_all(std::move(gone));
+  state_->guard.end_daemons();  // Not before: it would end those, too, that are about to end by themselves.
 }
 
 void ProcessRunners::end() {
@@ -152,7 +153,6 @@ void ProcessRunners::end() {
     lane.stopped = true;
     for (const Kept& kept : lane.kept) state_->end_child(lane, *kept.child);
   }
-  state_->guard.end_daemons();
 }
 
 std::size_t ProcessRunners::children() const {
