@@ -26,21 +26,22 @@ std::uint32_t runs_in(std::uint32_t slots, std::int64_t milli_slots) {
 }
 
 /// What could only wait here, while the job has slots on another band and nothing to run on them, is left for that one:
-/// members of a gang would wait for it for ever, and of others the last ones would take twice as long.
+/// members of a gang would wait for it for ever, and of others the last ones would take twice as long. That band, or
+/// none.
 template <class MayRunOn>
-bool is_left_for_another(const Job& job, BandSlot slot, const WorkerTable& workers, bool is_ready,
-                         MayRunOn may_run_on) {
-  if (job.shares == nullptr) return false;
+BandSlot left_for(const Job& job, BandSlot slot, const WorkerTable& workers, bool is_ready, MayRunOn may_run_on) {
+  if (job.shares == nullptr) return BandSlot::none();
   const BandShare here = job.shares->of(slot);
   const BandKind kind = workers[slot].kind;
-  if (!here.limited() || job.shares->short_bands[static_cast<std::size_t>(kind)] == 0) return false;
+  if (!here.limited() || job.shares->short_bands[static_cast<std::size_t>(kind)] == 0) return BandSlot::none();
   // Ahead of their inputs members of a gang are sent only as far as they can run beside all that is here already.
-  if (is_ready ? here.runnable < here.runs : job.spec.policy.gang == 0 || here.in_flight < here.runs) return false;
+  if (is_ready ? here.runnable < here.runs : job.spec.policy.gang == 0 || here.in_flight < here.runs)
+    return BandSlot::none();
   for (std::uint32_t i = 0; i < workers.band_slots(); ++i)
     if (const BandSlot other{i}; other != slot && workers[other].alive && workers[other].kind == kind &&
                                  job.shares->of(other).is_short() && may_run_on(other))
-      return true;
-  return false;
+      return other;
+  return BandSlot::none();
 }
 
 }  // namespace
@@ -216,7 +217,9 @@ std::uint32_t SupervisorCore::take_from(Job& job, BandSlot slot, std::uint32_t c
     }
     if (current && credit.in_flight >= limit && !(take_ready && wants_runnable)) break;
     const auto may_run = [&](BandSlot band) { return may_run_on(job, subtask, band); };
-    if (current && is_left_for_another(job, slot, workers_, take_ready, may_run)) {
+    const BandSlot other = current ? left_for(job, slot, workers_, take_ready, may_run) : BandSlot::none();
+    if (other.valid()) {
+      if (take_ready) mark_dirty(other);  // It pulls what it can run, however costly it is to move.
       std::vector<BandSlot>& left = job.shares->left_for_others;
       if (std::find(left.begin(), left.end(), slot) == left.end()) left.push_back(slot);
       break;

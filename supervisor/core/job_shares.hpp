@@ -176,7 +176,7 @@ struct JobShares {
     if (bands.size() <= band.value()) bands.resize(band.value() + 1);
     return bands[band.value()];
   }
-  /// All changes to what it is entitled to and has to run there go through here: `short_bands` is counted.
+  /// Where a change may make it short there, or no longer: `short_bands` is counted with it.
   template <class Change>
   void change(BandSlot band, BandKind kind, Change change_it) {
     BandShare& share = at(band);

@@ -1,7 +1,8 @@
 #include "supervisor/core/results.hpp"
 
 #include <algorithm>
-#include <map>
+#include <utility>
+#include <vector>
 
 #include "supervisor/core/request_words.hpp"
 
@@ -111,19 +112,20 @@ Result<Value> list_results(const Job& job, const AdminRequest& request) {
     only = *subtask;
     PENSTOCK_TRY(check_is_there(job, only, output));
   }
-  // What was made again stands there again; the last one counts.
-  std::map<std::pair<std::uint32_t, std::uint16_t>, const OutputLocation*> outputs;
+  std::vector<const OutputLocation*> kept;
   for (const OutputLocation& each : job.outputs)
-    if (key.empty() || (each.producer.value() == only && each.output == output))
-      outputs[{each.producer.value(), each.output}] = &each;
+    if (key.empty() || (each.producer.value() == only && each.output == output)) kept.push_back(&each);
+  // No more are sorted than are told: there may be millions, in the order in which they were made.
+  const std::size_t told = std::min<std::size_t>({limit, kResultRowsMax, kept.size()});
+  const auto behind = kept.begin() + static_cast<std::ptrdiff_t>(told);
+  std::partial_sort(kept.begin(), behind, kept.end(), [](const OutputLocation* a, const OutputLocation* b) {
+    return std::pair{a->producer, a->output} < std::pair{b->producer, b->output};
+  });
   Value::List rows;
-  for (const auto& [place, location] : outputs) {
-    if (rows.size() >= std::min(limit, kResultRowsMax)) break;
-    rows.push_back(row_of(job, *location));
-  }
+  for (auto each = kept.begin(); each != behind; ++each) rows.push_back(row_of(job, **each));
   Value::Record fields{
       {"job", to_string(job.id)}, {"name", job.spec.name}, {"state", std::string{to_string(job.state)}}};
-  fields.emplace_back("more", static_cast<std::uint64_t>(outputs.size() - rows.size()));
+  fields.emplace_back("more", static_cast<std::uint64_t>(kept.size() - told));
   fields.emplace_back("results", std::move(rows));
   return Value{std::move(fields)};
 }

@@ -233,7 +233,8 @@ TEST(Entitlements, MembersThatFollowOneAreSentToBothBands) {
   supervisor.submit(builder.build(), named("wide", {.gang = 8}));
   supervisor.settle(3);
   Lines assigned = supervisor.assigned();
-  supervisor.succeed(count_to({assigned.front()}, "w1") == 1 ? 1 : 2, 0);
+  // So large that nobody would move what reads it for being idle alone.
+  supervisor.succeed(count_to({assigned.front()}, "w1") == 1 ? 1 : 2, 0, {{0, 8'000'000'000}});
   supervisor.settle(3);
   const Lines more = supervisor.assigned();
   assigned.insert(assigned.end(), more.begin(), more.end());

@@ -30,6 +30,15 @@ class PolicyKeeping : public testing::Test {
     cluster->submit(GraphBuilder{}.sources(subtasks).build(), spec);
     cluster.write_all();
   }
+  /// A job of ann's runs to its end.
+  void use_something() {
+    cluster->join({.slots = 4});
+    submit("job", 4);
+    for (const supervisor_action::RunPass& pass : cluster->take_passes()) cluster->handle(PolicedSupervisor::run(pass));
+    ASSERT_EQ(cluster->assigned().size(), 4U);
+    for (std::uint32_t i = 0; i < 4; ++i) cluster->succeed(1, i);
+    cluster.write_all();
+  }
   Value row(const std::string& question, std::size_t index) {
     const Result<Value> answer = cluster->ask(question);
     EXPECT_TRUE(answer.has_value()) << to_string(answer.error());
@@ -45,12 +54,7 @@ class PolicyKeeping : public testing::Test {
 };
 
 TEST_F(PolicyKeeping, UseComesBackAndHasFadedMeanwhile) {
-  cluster->join({.slots = 4});
-  submit("job", 4);
-  for (const supervisor_action::RunPass& pass : cluster->take_passes()) cluster->handle(PolicedSupervisor::run(pass));
-  ASSERT_EQ(cluster->assigned().size(), 4U);
-  for (std::uint32_t i = 0; i < 4; ++i) cluster->succeed(1, i);
-  cluster.write_all();
+  use_something();
   ASSERT_NEAR(use_of(0), 0.004, 1e-6);
   cluster.restart(1h);
   EXPECT_NEAR(use_of(0), 0.002, 1e-6);
@@ -78,12 +82,7 @@ TEST_F(PolicyKeeping, UseOfNobodyIsThatOfTheUserOfTheAccountsName) {
 
 // Found by an acceptance test: a file that lacked an account for a moment freed its users of all that they had used.
 TEST_F(PolicyKeeping, UseOfAnAccountThatIsNotConfiguredForAWhileIsThereWhenItIsAgain) {
-  cluster->join({.slots = 4});
-  submit("job", 4);
-  for (const supervisor_action::RunPass& pass : cluster->take_passes()) cluster->handle(PolicedSupervisor::run(pass));
-  ASSERT_EQ(cluster->assigned().size(), 4U);
-  for (std::uint32_t i = 0; i < 4; ++i) cluster->succeed(1, i);
-  cluster.write_all();
+  use_something();
   const double used = use_of(0);
   ASSERT_GT(used, 0);
   const auto read = [&](const PolicyConfig& policy) {
@@ -96,6 +95,23 @@ TEST_F(PolicyKeeping, UseOfAnAccountThatIsNotConfiguredForAWhileIsThereWhenItIsA
   EXPECT_EQ(use_of(0), 0) << "bob's";
   read(config().policy);
   EXPECT_NEAR(use_of(0), used, used / 100);
+}
+
+TEST_F(PolicyKeeping, UseOfAnAccountThatIsNotConfiguredAtTheStartIsThereWhenItIs) {
+  record::PolicyKept kept;
+  kept.at_ms = 1'700'000'000'000;
+  kept.usage = {{"ann", "ann", {7, 0, 0, 0}}};
+  RecoveredState state;
+  state.policy = kept;
+  SupervisorConfig without = config();
+  without.policy.accounts = {{.name = "bob"}};
+  PolicedSupervisor again{without};
+  again.handle(supervisor_event::StateRecovered{state, kept.at_ms});
+  again.handle(supervisor_event::PolicyRead{ClientId::none(), {0, "reload", {}, "SIGHUP"}, config().policy});
+  const Result<Value> shares = again.ask("shares");
+  ASSERT_TRUE(shares.has_value());
+  EXPECT_NEAR(*(*shares->list())[0]["usage_slot_s"].number(), 7, 1e-9);
+  again.ignore();
 }
 
 TEST_F(PolicyKeeping, AQuotaHoldsUntilTheConfigurationIsReadAgain) {

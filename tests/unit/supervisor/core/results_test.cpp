@@ -101,6 +101,26 @@ TEST(Results, WhatOnlySubtasksReadIsNotForClients) {
   cluster.ignore();
 }
 
+TEST(Results, WhatWasMadeAgainIsListedOnceAsItIsNow) {
+  SupervisorHarness cluster;
+  cluster.join();
+  cluster.submit(GraphBuilder{}.sources(3).build());
+  cluster.assigned();
+  cluster.succeed(1, 1, {{0, 30}});
+  cluster.lose(1);
+  cluster.join();
+  cluster.assigned();
+  cluster.succeed(2, 2, {{0, 60}});
+  cluster.succeed(2, 1, {{0, 50}});
+  const Result<Value> again = cluster.ask("results", {"1", "--limit=1"});
+  ASSERT_TRUE(again.has_value());
+  ASSERT_EQ((*again)["results"].list()->size(), 1U);
+  EXPECT_EQ((*again)["results"].list()->front()["bytes"], Value{50});
+  EXPECT_EQ((*again)["more"], Value{1});
+  EXPECT_EQ((*cluster.ask("results", {"1", "--limit=0"}))["results"].list()->size(), 0U);
+  cluster.ignore();
+}
+
 TEST(Results, NoMoreAreListedThanFitIntoAFrame) {
   SupervisorHarness cluster;
   cluster.join();
