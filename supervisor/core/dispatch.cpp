@@ -33,14 +33,13 @@ BandSlot left_for(const Job& job, BandSlot slot, const WorkerTable& workers, boo
   if (job.shares == nullptr) return BandSlot::none();
   const BandShare here = job.shares->of(slot);
   const BandKind kind = workers[slot].kind;
-  if (!here.limited() || job.shares->short_bands[static_cast<std::size_t>(kind)] == 0) return BandSlot::none();
+  const IndexSet& short_bands = job.shares->short_bands[static_cast<std::size_t>(kind)];
+  if (!here.limited() || short_bands.empty()) return BandSlot::none();
   // Ahead of their inputs members of a gang are sent only as far as they can run beside all that is here already.
   if (is_ready ? here.runnable < here.runs : job.spec.policy.gang == 0 || here.in_flight < here.runs)
     return BandSlot::none();
-  for (std::uint32_t i = 0; i < workers.band_slots(); ++i)
-    if (const BandSlot other{i}; other != slot && workers[other].alive && workers[other].kind == kind &&
-                                 job.shares->of(other).is_short() && may_run_on(other))
-      return other;
+  for (std::uint32_t at = short_bands.next(0); at != IndexSet::kNone; at = short_bands.next(at + 1))
+    if (const BandSlot other{at}; other != slot && workers[other].alive && may_run_on(other)) return other;
   return BandSlot::none();
 }
 
@@ -234,7 +233,7 @@ std::uint32_t SupervisorCore::take_from(Job& job, BandSlot slot, std::uint32_t c
     if (!current) continue;
     assign(job, subtask, slot);
     if (job.shares == nullptr || job.shares->left_for_others.empty()) continue;
-    if (job.shares->short_bands[static_cast<std::size_t>(workers_[slot].kind)] > 0) continue;
+    if (!job.shares->short_bands[static_cast<std::size_t>(workers_[slot].kind)].empty()) continue;
     // Nobody is short any more: what was left may be sent ahead.
     for (const BandSlot band : std::exchange(job.shares->left_for_others, {})) mark_dirty(band);
   }

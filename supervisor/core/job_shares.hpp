@@ -14,6 +14,7 @@
 #include "common/protocol/report.hpp"
 #include "common/protocol/resources.hpp"
 #include "supervisor/core/gang_barrier.hpp"
+#include "supervisor/core/index_set.hpp"
 #include "supervisor/core/usage.hpp"
 #include "supervisor/policy/pool_choice.hpp"
 
@@ -167,7 +168,7 @@ struct JobShares {
   JobRules rules;
   std::uint64_t preemptions = 0;
   std::string preemption_reason;                      ///< Of the last one that a plan has ordered.
-  std::array<std::uint32_t, kBandKinds> short_bands{};  ///< Of each kind, on which it is short; see `change`.
+  std::array<IndexSet, kBandKinds> short_bands;       ///< Of each kind, on which it is short; see `change`.
   std::vector<BandSlot> left_for_others;  ///< Bands that have left what they could send, for one that was short.
   std::uint32_t pull_cursor = 0;                      ///< The band where something to move was found last.
   LookupMap<SubtaskIndex, std::uint16_t> preempting;  ///< Attempts that were told to leave their slots.
@@ -176,14 +177,12 @@ struct JobShares {
     if (bands.size() <= band.value()) bands.resize(band.value() + 1);
     return bands[band.value()];
   }
-  /// Where a change may make it short there, or no longer: `short_bands` is counted with it.
+  /// Where a change may make it short there, or no longer: `short_bands` is kept with it.
   template <class Change>
   void change(BandSlot band, BandKind kind, Change change_it) {
     BandShare& share = at(band);
-    std::uint32_t& count = short_bands[static_cast<std::size_t>(kind)];
-    count -= share.is_short() ? 1 : 0;
     change_it(share);
-    count += share.is_short() ? 1 : 0;
+    short_bands[static_cast<std::size_t>(kind)].set(band.value(), share.is_short());
   }
   /// A band that was never looked at gives nothing.
   BandShare of(BandSlot band) const { return band.value() < bands.size() ? bands[band.value()] : BandShare{}; }

@@ -301,15 +301,18 @@ void SupervisorCore::check_shares(const Job& job) const {
     add(started_rate, rate_of(job, i));
   }
   PENSTOCK_CHECK_MSG(job.shares->started_rate == started_rate, to_string(job.id));
-  std::array<std::uint32_t, kBandKinds> short_bands{};
+  std::array<std::size_t, kBandKinds> short_bands{};
   for (std::uint32_t i = 0; i < found.size(); ++i) {
     const BandShare share = job.shares->of(BandSlot{i});
-    if (share.is_short()) ++short_bands[static_cast<std::size_t>(workers_[BandSlot{i}].kind)];
+    const auto kind = static_cast<std::size_t>(workers_[BandSlot{i}].kind);
+    if (share.is_short()) ++short_bands[kind];
+    PENSTOCK_CHECK_MSG(job.shares->short_bands[kind].contains(i) == share.is_short(), to_string(job.id));
     PENSTOCK_CHECK_MSG(share.in_flight == found[i].in_flight, to_string(job.id));
     PENSTOCK_CHECK_MSG(share.runnable == found[i].runnable, to_string(job.id));
     PENSTOCK_CHECK_MSG(share.started == found[i].started, to_string(job.id));
   }
-  PENSTOCK_CHECK_MSG(job.shares->short_bands == short_bands, to_string(job.id));
+  for (std::size_t kind = 0; kind < kBandKinds; ++kind)
+    PENSTOCK_CHECK_MSG(job.shares->short_bands[kind].size() == short_bands[kind], to_string(job.id));
 }
 
 void SupervisorCore::validate() const {
