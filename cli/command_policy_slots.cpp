@@ -5,6 +5,7 @@
 #include <set>
 
 #include "cli/command_policy_case.hpp"
+#include "common/protocol/policy_config.hpp"
 #include "supervisor/policy/ordering/member_order.hpp"
 #include "supervisor/policy/ordering/queue_moves.hpp"
 #include "supervisor/policy/policy_engine.hpp"
@@ -18,7 +19,6 @@ using namespace penstock::policy;
 
 /// Decimal places of positions that are kept; the page's examples have three.
 constexpr double kPositionUnits = 1'000'000;
-constexpr std::int64_t kPriorityDefault = 42;
 
 class SlotScenario {
  public:

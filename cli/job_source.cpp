@@ -115,7 +115,7 @@ void add_job_source(CLI::App& command, JobSource& source) {
         source.priority = priority;
         source.priority_given = true;
       },
-      "Priority of the job; larger runs first");
+      "Priority of the job; larger runs first (in pools with priorities \"1-99\" smaller)");
   command.add_flag("--wait-for-resources", source.wait_for_resources,
                    "Accept requests that no present band can hold, and wait for one");
   add_policy_options(command, source);

@@ -101,6 +101,7 @@ Result<void> check_project(const PolicyConfig& config, const ProjectConfig& proj
     if (find_pool(config, pool) < 0)
       return mistake(kind, project.name, "belongs to pool '" + pool + "', which is not there",
                      nearest_of(config.pools, pool));
+  PENSTOCK_TRY(check_one_scale(config, subject, project.pools));
   PENSTOCK_TRY(check_labels(subject, project.training_labels));
   return check_labels(subject, project.interactive_labels);
 }
@@ -162,6 +163,16 @@ void warn_of_no_effect(const PolicyConfig& config, std::vector<std::string>& war
                              config.pools[before].name + "' takes");
 }
 
+Result<void> check_priorities(const PoolConfig& pool) {
+  if (!pool.priorities.empty() && pool.priorities != "any" && !pool.ranks_priorities())
+    return mistake("pool", pool.name, "its priorities are '" + pool.priorities + "'",
+                   "use \"any\", larger first, or \"1-99\", smaller first");
+  if (pool.default_priority < kPriorityFirst || pool.default_priority > kPriorityLast)
+    return mistake("pool", pool.name, "its default_priority is " + std::to_string(pool.default_priority),
+                   "it must be from 1 to 99");
+  return {};
+}
+
 Result<void> check_pools(const PolicyConfig& config) {
   std::string rest;
   for (const PoolConfig& pool : config.pools) {
@@ -170,6 +181,7 @@ Result<void> check_pools(const PolicyConfig& config) {
                      "it must not be negative");
     if (pool.time_limit <= Duration::zero())
       return mistake("pool", pool.name, "its time_limit is not above 0", "say how long its jobs run at most");
+    PENSTOCK_TRY(check_priorities(pool));
     if (pool.overrun <= Duration::zero())
       return mistake("pool", pool.name, "its overrun is not above 0", "say how long jobs past their time go on");
     if (!pool.workers.empty()) continue;
@@ -200,6 +212,23 @@ std::int64_t pool_of_worker(const PolicyConfig& config, const std::string& worke
     if (named) return static_cast<std::int64_t>(i);
   }
   return rest;
+}
+
+Result<void> check_one_scale(const PolicyConfig& config, const std::string& subject,
+                             const std::vector<std::string>& pools) {
+  const PoolConfig* first = nullptr;
+  for (const std::string& name : pools) {
+    const std::int64_t at = find_pool(config, name);
+    if (at < 0) continue;
+    const PoolConfig& pool = config.pools[static_cast<std::size_t>(at)];
+    if (first == nullptr) first = &pool;
+    if (pool.ranks_priorities() != first->ranks_priorities())
+      return Error{ErrorCode::InvalidArgument, subject,
+                   "lists pools '" + first->name + "' and '" + pool.name +
+                       "', where priorities are written differently",
+                   "list pools with the same `priorities`"};
+  }
+  return {};
 }
 
 Result<void> check_pool_names(const std::string& subject, const std::vector<std::string>& pools) {

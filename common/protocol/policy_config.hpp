@@ -19,6 +19,11 @@ inline constexpr std::int64_t kNoWeight = -1;
 
 inline constexpr Bytes kUnboundedBytes{kUnbounded};
 
+/// Priorities of jobs in pools where smaller ones go first. Spec: policy-determined 5.1.
+inline constexpr std::int32_t kPriorityFirst = 1;
+inline constexpr std::int32_t kPriorityLast = 99;
+inline constexpr std::int32_t kPriorityDefault = 42;
+
 /// Hosts under one policy.
 struct PoolConfig {
   std::string name;
@@ -37,6 +42,12 @@ struct PoolConfig {
   std::string fitting;
   std::optional<bool> reclaim;
   std::optional<bool> consolidation;
+  /// How priorities of jobs are written: "any" (or empty), any whole number, larger first; "1-99", smaller first, and
+  /// who says none has `default_priority`. Spec: policy-determined 5.1.
+  std::string priorities;
+  std::int64_t default_priority = kPriorityDefault;
+
+  bool ranks_priorities() const { return priorities == "1-99"; }
   friend bool operator==(const PoolConfig&, const PoolConfig&) = default;
 };
 
@@ -111,6 +122,10 @@ Result<void> check_policy(const PolicyConfig& config);
 
 /// That a list of pools is not too long and names none twice. Error: about `subject`.
 Result<void> check_pool_names(const std::string& subject, const std::vector<std::string>& pools);
+
+/// That a priority means the same in all of these pools, as far as they are there. Error: about `subject`.
+Result<void> check_one_scale(const PolicyConfig& config, const std::string& subject,
+                             const std::vector<std::string>& pools);
 
 /// What a project may be guaranteed: slots of CPU bands, slots of device bands, memory of CPU bands.
 enum class Guarantee : std::uint8_t { Slots, GpuSlots, Memory };

@@ -79,7 +79,8 @@ std::string print_band(const BandOverride& band) {
 
 constexpr const char* kPolicyAbout =
     "\n# How the cluster is divided (docs/policy.md). Without [[policy.pool]] nothing is limited.\n"
-    "# [[policy.pool]]: name, preset, workers = [\"gpu-*\"], preemption, reserve_depth, time_limit, overrun;\n"
+    "# [[policy.pool]]: name, preset, workers = [\"gpu-*\"], preemption, reserve_depth, time_limit, overrun,\n"
+    "# priorities (\"any\" or \"1-99\"), default_priority;\n"
     "# its parts, where not as the preset has them: ordering, sharing, backfill, fitting, reclaim, consolidation.\n"
     "# [[policy.department]] and [[policy.project]]: name, department, pools (or one pool), weight (or over_quota = "
     "\"low\"),\n"
@@ -184,6 +185,8 @@ std::string print_policy_lists(const PolicyConfig& policy) {
     flag("reclaim", pool.reclaim);
     flag("consolidation", pool.consolidation);
     flag("preemption", pool.preemption);
+    word("priorities", pool.priorities);
+    amount("default_priority", pool.default_priority, kPriorityDefault);
     amount("reserve_depth", pool.reserve_depth, PoolConfig{}.reserve_depth);
     if (pool.time_limit != PoolConfig{}.time_limit) word("time_limit", to_text(pool.time_limit));
     if (pool.overrun != PoolConfig{}.overrun) word("overrun", to_text(pool.overrun));

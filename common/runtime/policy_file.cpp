@@ -238,6 +238,8 @@ Result<void> read_pool(Fields fields, PolicyConfig& config) {
   fields.flag("reclaim", pool.reclaim);
   fields.flag("consolidation", pool.consolidation);
   fields.flag("preemption", pool.preemption);
+  fields.text("priorities", pool.priorities);
+  fields.amount("default_priority", pool.default_priority);
   fields.amount("reserve_depth", pool.reserve_depth);
   fields.duration("time_limit", pool.time_limit);
   fields.duration("overrun", pool.overrun);

@@ -96,6 +96,7 @@ void SupervisorCore::accept(ClientId client, SubmitReply& reply, JobSpec spec, S
   reply.job = id;
   ++counters_.jobs_accepted;
   send_to_client(client, std::move(reply));
+  spec.priority = *scale_of(spec).inside_of_new(spec.priority);  // It was checked.
   Job& job = make_job(std::move(spec), graph, id);
   job.followers.push_back(client);
   take_loans(job);

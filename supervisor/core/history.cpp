@@ -132,12 +132,12 @@ Instant SupervisorCore::forget_at() const {
 }
 
 // What every answer about a job begins with.
-Value::Record SupervisorCore::first_fields(const Job& job) {
+Value::Record SupervisorCore::first_fields(const Job& job) const {
   return {{"id", to_string(job.id)},
           {"name", job.spec.name},
           {"owner", job.spec.owner},
           {"state", std::string{to_string(job.state)}},
-          {"priority", job.spec.priority},
+          {"priority", scale_of(job.spec).written(job.spec.priority)},
           {"subtasks", job.counts.total},
           {"succeeded", job.counts.succeeded},
           {"failed", job.counts.failed},

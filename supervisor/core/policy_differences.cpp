@@ -54,6 +54,8 @@ Fields fields_of(const PoolConfig& pool) {
                 {"reclaim", flag_text(pool.reclaim)},
                 {"consolidation", flag_text(pool.consolidation)},
                 {"preemption", flag_text(pool.preemption)},
+                {"priorities", word_text(pool.priorities)},
+                {"default_priority", std::to_string(pool.default_priority)},
                 {"reserve_depth", std::to_string(pool.reserve_depth)},
                 {"time_limit", milliseconds_text(pool.time_limit)},
                 {"overrun", milliseconds_text(pool.overrun)}};

@@ -269,7 +269,7 @@ Result<Value> SupervisorCore::describe_queue() const {
                                    {"project", in_project ? policy_.config.projects[job->shares->project].name : ""},
                                    {"kind", std::string{to_string(job->spec.policy.kind)}},
                                    {"bands", kind_name(kind)},
-                                   {"priority", job->spec.priority},
+                                   {"priority", scale_of(job->spec).written(job->spec.priority)},
                                    {"qos", qos_of(policy_.config, job->spec.owner, job->spec.policy).name},
                                    {"queue", job->spec.policy.queue},
                                    {"sum", share.priority},
@@ -360,7 +360,7 @@ std::string SupervisorCore::place_text(const Job& job) const {
     place += each.shares->position < job.shares->position ? 1 : 0;
   }
   return "number " + std::to_string(place) + " of " + std::to_string(all) + " of priority " +
-         std::to_string(job.spec.priority) + " in pool '" + policy_.config.pools[job.shares->pool].name + "'";
+         std::to_string(scale_of(job.spec).written(job.spec.priority)) + " in pool '" + policy_.config.pools[job.shares->pool].name + "'";
 }
 
 /// Elsewhere a move would change nothing. Spec: policy-determined 5.5.

@@ -91,6 +91,8 @@ Result<void> SupervisorCore::check_policy_of(const JobSpec& spec) const {
                  "`penstock shares` lists them"};
   for (const std::string& pool : wishes.pools)
     if (find_pool(config, pool) < 0) return unknown_name("pool", pool, config.pools);
+  PENSTOCK_TRY(check_one_scale(config, "job '" + spec.name + "'", wishes.pools));
+  PENSTOCK_TRY(scale_of(spec).inside_of_new(spec.priority));
   if (wishes.slots_max > 0 && wishes.gang > wishes.slots_max)
     return Error{ErrorCode::InvalidArgument, "gang of " + std::to_string(wishes.gang),
                  "is larger than its own slots_max, which is " + std::to_string(wishes.slots_max), "raise it"};

@@ -54,6 +54,12 @@ std::vector<std::uint32_t> SupervisorCore::pools_of(const JobPolicy& wishes) con
       rest);
 }
 
+/// All of its pools have the same.
+PriorityScale SupervisorCore::scale_of(const JobSpec& spec) const {
+  if (!policed()) return {};
+  return PriorityScale{policy_.config.pools[pools_of(spec.policy).front()]};
+}
+
 /// Its turn under the configuration in force. What borrows from another job runs where that has its outputs, and cannot
 /// be tried elsewhere: such a job is in the first of its pools only. Where its pool is still one of its list it stays
 /// there. REQUIRES: the job has shares.

@@ -231,8 +231,11 @@ Result<Value> SupervisorCore::priority_by_request(const AdminRequest& request) {
                    "is in pool '" + policy_.config.pools[job->shares->pool].name +
                        "', where jobs go by the sum of their factors, and priority is none of them",
                    "`set qos` and `set queue` change the sum, `queue --json` shows it"};
-    const std::string before = std::to_string(job->spec.priority);
-    change_priority(*job, priority);
+    const PriorityScale scale = scale_of(job->spec);
+    const std::string before = std::to_string(scale.written(job->spec.priority));
+    const Result<std::int32_t> inside = scale.inside(priority);
+    if (!inside) return inside.error();
+    change_priority(*job, *inside);
     return Value{Value::Record{{"job", to_string(job->id)}, {"priority", priority}, {"was", before}}};
   }
   return Value{Value::Record{{"job", to_string(job->id)}, {"priority", priority}}};

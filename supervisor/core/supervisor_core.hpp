@@ -16,6 +16,7 @@
 #include "supervisor/core/job.hpp"
 #include "supervisor/core/open_matters.hpp"
 #include "supervisor/core/policy_state.hpp"
+#include "supervisor/core/priority_scale.hpp"
 #include "supervisor/core/supervisor_counters.hpp"
 
 namespace penstock::supervisor {
@@ -353,7 +354,7 @@ class SupervisorCore {
   void forget_old_jobs();
   Job* next_to_forget() const;
   Instant forget_at() const;
-  static Value::Record first_fields(const Job& job);
+  Value::Record first_fields(const Job& job) const;
   Value describe_row(const Job& job, bool with_end) const;
   Result<Value> list_jobs(const AdminRequest& request) const;
 
@@ -373,6 +374,7 @@ class SupervisorCore {
 
   // In which of its pools a job is tried, and on which workers it may be: pool_turns.cpp.
   std::vector<std::uint32_t> pools_of(const JobPolicy& wishes) const;
+  PriorityScale scale_of(const JobSpec& spec) const;
   void open_pools(Job& job) const;
   void open_labels(Job& job);
   bool may_use(const Job& job, BandSlot band) const;

@@ -63,6 +63,14 @@ TEST(PolicyConfig, EachMistakeHasItsOwnError) {
       {"project 'vision' its weight is negative", [](PolicyConfig& c) { c.projects[1].weight = -2; }},
       {"pool 'rest' its time_limit is not above 0", [](PolicyConfig& c) { c.pools[1].time_limit = Duration{0}; }},
       {"pool 'rest' its overrun is not above 0", [](PolicyConfig& c) { c.pools[1].overrun = Duration{0}; }},
+      {"pool 'rest' its priorities are '0-9'", [](PolicyConfig& c) { c.pools[1].priorities = "0-9"; }},
+      {"pool 'rest' its default_priority is 0", [](PolicyConfig& c) { c.pools[1].default_priority = 0; }},
+      {"pool 'rest' its default_priority is 100", [](PolicyConfig& c) { c.pools[1].default_priority = 100; }},
+      {"project 'vision' lists pools 'gpu' and 'rest', where priorities are written differently",
+       [](PolicyConfig& c) {
+         c.projects[1].pools = {"gpu", "rest"};
+         c.pools[1].priorities = "1-99";
+       }},
       {"account 'ann' its number of shares is negative", [](PolicyConfig& c) { c.accounts[1].shares = -2; }},
       {"project 'vision' guaranteed_memory is 2, above its limit of 1",
        [](PolicyConfig& c) { c.projects[1].guaranteed_memory = Bytes{2}, c.projects[1].memory_max = Bytes{1}; }},

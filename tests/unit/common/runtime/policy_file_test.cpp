@@ -34,6 +34,8 @@ workers = ["u"]
 ordering = "fcfs"
 sharing = "none"
 backfill = "easy"
+priorities = "1-99"
+default_priority = 50
 [[policy.department]]
 name = "research"
 guaranteed_slots = 8
@@ -54,7 +56,7 @@ preempt_min_runtime = "5min"
 reclaim_min_runtime = "0"
 [[policy.project]]
 name = "speech"
-pools = ["urgent", "rest"]
+pools = ["gpu", "rest"]
 over_quota = "high"
 [[policy.project]]
 name = "idle"
@@ -88,6 +90,9 @@ TEST(PolicyFile, EveryListIsReadAndPrintedBack) {
   EXPECT_EQ(policy.pools[2].ordering, "fcfs");
   EXPECT_EQ(policy.pools[2].sharing, "none");
   EXPECT_EQ(policy.pools[2].backfill, "easy");
+  EXPECT_FALSE(policy.pools[1].ranks_priorities());
+  EXPECT_TRUE(policy.pools[2].ranks_priorities());
+  EXPECT_EQ(policy.pools[2].default_priority, 50);
   ASSERT_EQ(policy.projects.size(), 5U);
   EXPECT_EQ(policy.projects[2].weight, 3000);
   EXPECT_EQ(policy.projects[3].weight, 0);
@@ -103,7 +108,7 @@ TEST(PolicyFile, EveryListIsReadAndPrintedBack) {
   EXPECT_EQ(policy.projects[1].reclaim_min_runtime, Duration{0});
   EXPECT_EQ(policy.projects[2].preempt_min_runtime, std::nullopt);
   EXPECT_EQ(policy.projects[1].pools, std::vector<std::string>{"gpu"});
-  EXPECT_EQ(policy.projects[2].pools, (std::vector<std::string>{"urgent", "rest"}));
+  EXPECT_EQ(policy.projects[2].pools, (std::vector<std::string>{"gpu", "rest"}));
   EXPECT_EQ(policy.projects[1].training_labels, (std::vector<std::string>{"a100", "v100"}));
   EXPECT_EQ(policy.projects[1].interactive_labels, std::vector<std::string>{"t4"});
   ASSERT_EQ(policy.accounts.size(), 2U);

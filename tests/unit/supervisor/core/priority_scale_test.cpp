@@ -1,0 +1,102 @@
+// How users of a pool write the priorities of jobs, and that all of them are told the same numbers.
+#include "supervisor/core/priority_scale.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/policed_supervisor.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+PriorityScale ranked() { return PriorityScale{{.name = "p", .priorities = "1-99", .default_priority = 50}}; }
+
+TEST(PriorityScale, WithoutRanksNumbersStayWhatTheyAre) {
+  EXPECT_EQ(*PriorityScale{}.inside(7), 7);
+  EXPECT_EQ(*PriorityScale{}.inside_of_new(0), 0);
+  EXPECT_EQ(PriorityScale{}.written(-7), -7);
+}
+
+TEST(PriorityScale, SmallerRanksAreLargerInside) {
+  EXPECT_GT(*ranked().inside(1), *ranked().inside(2));
+  EXPECT_GT(*ranked().inside(98), *ranked().inside(99));
+  for (const std::int32_t rank : {1, 42, 99}) EXPECT_EQ(ranked().written(*ranked().inside(rank)), rank);
+}
+
+TEST(PriorityScale, WhoSaysNoneHasTheDefaultAndOthersAreRefused) {
+  EXPECT_EQ(ranked().written(*ranked().inside_of_new(0)), 50);
+  for (const std::int32_t rank : {-1, 0, 100}) EXPECT_FALSE(ranked().inside(rank).has_value()) << rank;
+  EXPECT_FALSE(ranked().inside_of_new(-1).has_value());
+  EXPECT_FALSE(ranked().inside_of_new(100).has_value());
+}
+
+/// Two jobs of one slot each on one slot, in a pool with the priorities of Determined.
+class RankedPool : public testing::Test {
+ protected:
+  RankedPool() : supervisor(config()) { supervisor.join({.slots = 1}); }
+  ~RankedPool() override { supervisor.ignore(); }
+
+  static SupervisorConfig config() {
+    SupervisorConfig made = policed("priority");
+    made.policy.pools[0].priorities = "1-99";
+    return made;
+  }
+  JobId submit(std::int32_t priority) {
+    JobSpec spec;
+    spec.priority = priority;
+    return supervisor.submit(GraphBuilder{}.sources(4).build(), spec);
+  }
+  std::string first_in_the_queue() {
+    const Result<Value> queue = supervisor.ask("queue");
+    return *(*queue->list())[0]["job"].text();
+  }
+
+  PolicedSupervisor supervisor;
+};
+
+// Spec: policy-determined 5.1.
+TEST_F(RankedPool, SmallerGoesFirstAndIsToldAsItWasWritten) {
+  submit(60), submit(0), submit(3);
+  supervisor.settle(3);
+  EXPECT_EQ(first_in_the_queue(), "job-3");
+  const Result<Value> queue = supervisor.ask("queue");
+  EXPECT_EQ((*queue->list())[1]["priority"], Value{42});
+  EXPECT_EQ((*queue->list())[2]["priority"], Value{60});
+  EXPECT_EQ((*supervisor.ask("job", {"job-3"}))["priority"], Value{3});
+  EXPECT_NE(supervisor.ask("explain", {"job-1"})->record(), nullptr);
+}
+
+TEST_F(RankedPool, OrdersAreInRanks) {
+  submit(10), submit(20);
+  const Result<Value> answer = supervisor.ask("set", {"priority", "job-2", "5"});
+  ASSERT_TRUE(answer.has_value()) << to_string(answer.error());
+  EXPECT_EQ((*answer)["priority"], Value{5});
+  supervisor.settle(3);
+  EXPECT_EQ(first_in_the_queue(), "job-2");
+  ASSERT_TRUE(supervisor.ask("move", {"job-1", "ahead-of", "job-2"}).has_value());
+  EXPECT_EQ((*supervisor.ask("job", {"job-1"}))["priority"], Value{5});
+}
+
+TEST_F(RankedPool, WhatIsOutOfRangeIsRefusedAndChangesNothing) {
+  EXPECT_FALSE(submit(100).valid());
+  EXPECT_NE(to_string(supervisor.refusal()).find("1 to 99"), std::string::npos);
+  EXPECT_FALSE(submit(-1).valid());
+  const JobId job = submit(10);
+  for (const char* rank : {"0", "100", "-5"})
+    EXPECT_FALSE(supervisor.ask("set", {"priority", to_string(job), rank}).has_value()) << rank;
+  EXPECT_EQ((*supervisor.ask("job", {to_string(job)}))["priority"], Value{10});
+}
+
+TEST_F(RankedPool, AJobMayNotListPoolsThatWriteThemDifferently) {
+  SupervisorConfig mixed = config();
+  mixed.policy.pools.push_back({.name = "other", .preset = "priority", .workers = {"x"}});
+  PolicedSupervisor other{mixed};
+  other.join({.slots = 1});
+  JobSpec spec;
+  spec.policy.pools = {mixed.policy.pools[0].name, "other"};
+  EXPECT_FALSE(other.submit(GraphBuilder{}.sources(1).build(), spec).valid());
+  EXPECT_NE(to_string(other.refusal()).find("written differently"), std::string::npos);
+  other.ignore();
+}
+
+}  // namespace
+}  // namespace penstock::supervisor
