@@ -209,6 +209,8 @@ void SupervisorCore::note_load(BandSlot slot, const BandLoad& load) {
   BandEntry& band = workers_[slot];
   band.load = load;
   band.pressed = used_permille(band) > kPressedPermille;
+  band.blocked = load.ready > 0 && load.running < band.slots && load.running < band.runnable;
+  if (band.blocked && !band.offers) offer_excess(slot, true);
 }
 
 std::int64_t SupervisorCore::used_permille(const BandEntry& band) {

@@ -19,6 +19,8 @@ constexpr std::size_t kReserved = 8;
 constexpr std::uint32_t kFedMax = 256;
 /// When hungry bands are still to be looked at and nothing else happens.
 constexpr Duration kHelpAgainAfter = std::chrono::milliseconds{1};
+/// When what was not worth moving, as far as durations were known, is looked at again: it may have waited long since.
+constexpr Duration kOfferAgainAfter = std::chrono::milliseconds{100};
 
 /// Runs of `milli_slots` each that fit so many slots.
 std::uint32_t runs_in(std::uint32_t slots, std::int64_t milli_slots) {
@@ -68,7 +70,18 @@ void SupervisorCore::note_ready(BandSlot slot, std::int32_t change) {
 void SupervisorCore::note_runnable(BandSlot slot, std::int32_t change) {
   BandEntry& band = workers_[slot];
   band.runnable += static_cast<std::uint32_t>(change);
-  if (const bool excess = band.runnable > band.slots; excess != band.offers) offer_excess(slot, excess);
+  if (const bool excess = band.runnable > band.slots || band.blocked; excess != band.offers) offer_excess(slot, excess);
+}
+
+// Whatever stands behind something long is moved at last, also where nothing tells that this is long.
+void SupervisorCore::offer_again() {
+  if (now_ < offer_again_at_) return;
+  offer_again_at_ = kNever;
+  for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
+    const BandEntry& band = workers_[BandSlot{i}];
+    if (band.alive && !band.offers && (band.runnable > band.slots || band.blocked)) offer_excess(BandSlot{i}, true);
+  }
+  hungry_untried_ = hungry_.size();
 }
 
 void SupervisorCore::offer_excess(BandSlot slot, bool offers) {
@@ -92,6 +105,7 @@ void SupervisorCore::fill_dirty_bands() {
 // Hungry bands help themselves, in turn; what they take may feed them. What may be looked at is limited: with thousands
 // of hungry bands and little to take, each report would otherwise pay for all of them. The rest has its turn later.
 void SupervisorCore::help_hungry() {
+  offer_again();
   if (now_ >= patient_until_) {
     patient_until_ = kNever;
     all_may_try_ = true;
@@ -113,6 +127,7 @@ void SupervisorCore::help_hungry() {
   const bool again = hungry_untried_ > 0 && !(with_ready_.empty() && with_excess_.empty());
   help_at_ = again ? later(now_, kHelpAgainAfter) : kNever;
   if (!with_excess_.empty() && !hungry_.empty()) help_at_ = std::min(help_at_, patient_until_);
+  if (!hungry_.empty()) help_at_ = std::min(help_at_, offer_again_at_);
 }
 
 void SupervisorCore::fill(BandSlot slot) {
@@ -271,6 +286,7 @@ std::uint64_t SupervisorCore::estimate_ns(const Job& job, std::uint32_t subtask)
 void SupervisorCore::assign(Job& job, std::uint32_t subtask, BandSlot slot) {
   SubtaskHot& hot = job.hot[subtask];
   BandEntry& band = workers_[slot];
+  if (band.in_flight == 0) band.progress_at = now_;
   hot.phase = SubtaskPhase::Assigned;
   hot.flags &= static_cast<std::uint8_t>(~SubtaskFlag::kForAttempt);
   if ((hot.flags & SubtaskFlag::kFenced) != 0)
@@ -443,6 +459,7 @@ void SupervisorCore::define_template(Job& job, std::uint32_t template_index, Wor
 void SupervisorCore::leave_band(Job& job, std::uint32_t subtask) {
   const SubtaskHot& hot = job.hot[subtask];
   --workers_[hot.band].in_flight;
+  workers_[hot.band].progress_at = now_;
   --job.in_flight;
   if (hot.missing == 0) note_runnable(hot.band, -1);
   if (job.shares != nullptr) [[unlikely]] {
@@ -492,7 +509,9 @@ bool SupervisorCore::feed_hungry(BandSlot thief) {
 // Spec: worker 10, the fewest, lowest-priority, not yet prepared items. The worker's answer is definite.
 bool SupervisorCore::ask_for_queued(BandSlot thief, BandSlot victim) {
   BandEntry& band = workers_[victim];
-  const std::uint32_t excess = band.runnable - std::min(band.runnable, band.slots);
+  const std::uint32_t excess =
+      std::max(band.runnable - std::min(band.runnable, band.slots), band.blocked ? band.load.ready : 0);
+  const std::int64_t stands_still_ns = (now_ - band.progress_at).count();
   const std::uint32_t wanted = std::min((excess + 1) / 2, workers_[thief].slots + kPreparedAhead);
   std::uint32_t asked = 0;
   bool for_another = false;  // What this thief may not take, or too slowly.
@@ -513,9 +532,13 @@ bool SupervisorCore::ask_for_queued(BandSlot thief, BandSlot victim) {
     const bool waits = hot.phase == SubtaskPhase::Assigned && hot.attempt == ref.attempt && hot.missing == 0 &&
                        (hot.flags & SubtaskFlag::kForAttempt) == 0;
     if (!waits) continue;
-    const std::int64_t wait_ns = waiting_ns(excess, estimate_ns(job, ref.subtask), band.slots);
+    const std::int64_t wait_ns =
+        std::max(waiting_ns(excess, estimate_ns(job, ref.subtask), band.slots), stands_still_ns);
     if (wait_ns < config_.steal_after.count()) break;
-    if (!may_run_on(job, ref.subtask, thief) || movement_cost_ns(job, ref.subtask, thief) > wait_ns) {
+    // What takes several slots would wait again beside others.
+    const bool is_wide = job.shape->template_of(ref.subtask).request.slots > kOneSlot;
+    if (!may_run_on(job, ref.subtask, thief) || (is_wide && workers_[thief].in_flight > 0) ||
+        movement_cost_ns(job, ref.subtask, thief) > wait_ns) {
       for_another = true;
       continue;
     }
@@ -527,8 +550,11 @@ bool SupervisorCore::ask_for_queued(BandSlot thief, BandSlot victim) {
     ++counters_.steals_asked;
   }
   looks_left_ -= std::min(looks_left_, static_cast<std::uint32_t>(looked_at));
-  // Nothing to be had here, for nobody, until something changes about this band.
-  if (asked == 0 && !for_another) offer_excess(victim, false);
+  // Nothing to be had here, for nobody, until something changes about this band or it has stood still for longer.
+  if (asked == 0 && !for_another) {
+    offer_excess(victim, false);
+    offer_again_at_ = std::min(offer_again_at_, later(now_, kOfferAgainAfter));
+  }
   return asked > 0;
 }
 

@@ -209,6 +209,7 @@ void SupervisorCore::note_explanations(const PassUnderWay& pass, const policy::P
   // Who is alone takes nothing from anybody, also where its parts do not come out even.
   std::vector<JobId> alone(policy_.contended.size(), JobId::none());
   std::vector<bool> several(policy_.contended.size(), false);
+  std::vector<bool> placed(policy_.contended.size(), false);  // Slots must be together for somebody.
   std::vector<bool> leaves(pass.subjects.size(), false);
   for (std::size_t i = 0; i < pass.members.size(); ++i)
     if (pass.members[i].leaving) leaves[pass.members[i].subject] = true;
@@ -221,10 +222,12 @@ void SupervisorCore::note_explanations(const PassUnderWay& pass, const policy::P
     for (const std::uint32_t pool : pools_wanted_by(shares)) {
       const std::size_t at = pool * kBandKinds + kind;
       several[at] = several[at] || alone[at].valid();
+      placed[at] = placed[at] || subject.gang || shares.kinds[kind].unit_milli > 1000;
       alone[at] = subject.job;
     }
   }
-  for (std::size_t at = 0; at < several.size(); ++at) policy_.contended[at] = policy_.contended[at] && several[at];
+  for (std::size_t at = 0; at < several.size(); ++at)
+    policy_.contended[at] = (policy_.contended[at] || placed[at]) && several[at];
   const std::vector<bool> contended = policy_.contended;
   for (const policy::Target& target : plan.workload_targets)
     if (KindShare* share = kind_share(target.owner)) share->target = milli_of_target(pass, target);
@@ -233,7 +236,8 @@ void SupervisorCore::note_explanations(const PassUnderWay& pass, const policy::P
   policy_.contended = contended;
 }
 
-/// Where nobody waits nothing is limited but what is capped; else each holds what the plan gives it.
+/// Where nobody waits, and nobody needs several slots together, nothing is limited but what is capped; else each holds
+/// what the plan gives it, where it does.
 bool SupervisorCore::is_limited(const Job& job, BandKind kind) const {
   const JobShares& shares = *job.shares;
   if (policy_.contended[shares.pool * kBandKinds + static_cast<std::size_t>(kind)]) return true;

@@ -46,6 +46,46 @@ void take_back_given(Job& job, BandKind kind, const WorkerTable& workers, std::v
   job.shares->kinds[static_cast<std::size_t>(kind)].barrier.end(false);  // Its next place has its whole time.
 }
 
+/// Where nothing was limited the last plan says how much a job has, and its attempts where: what it was given on bands
+/// where it has none counts where they are. What has just begun there is not reported yet, and would have to leave.
+void follow_attempts(JobShares& shares, const WorkerTable& workers) {
+  const auto busy_on = [&](std::uint32_t i) {
+    const Portion& portion = shares.kinds[static_cast<std::size_t>(workers[BandSlot{i}].kind)].portion;
+    const std::uint64_t milli = round_up(shares.bands[i].runnable * portion.run_milli, step_of(portion));
+    return std::min(milli, std::uint64_t{workers[BandSlot{i}].slots} * 1000);
+  };
+  const auto count = static_cast<std::uint32_t>(std::min<std::size_t>(shares.bands.size(), workers.band_slots()));
+  for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
+    const auto follows = [&](std::uint32_t i) {
+      const BandEntry& band = workers[BandSlot{i}];
+      return band.alive && band.kind == kind && !shares.bands[i].limited();
+    };
+    std::uint64_t unused = 0;
+    std::uint64_t elsewhere = 0;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      if (!follows(i)) continue;
+      const std::uint64_t busy = busy_on(i);
+      const std::uint64_t planned = shares.bands[i].planned;
+      (busy < planned ? unused : elsewhere) += busy < planned ? planned - busy : busy - planned;
+    }
+    const std::uint64_t moves = std::min(unused, elsewhere);
+    std::uint64_t leaves = moves;
+    std::uint64_t comes = moves;
+    for (std::uint32_t i = 0; i < count && moves > 0; ++i) {
+      if (!follows(i)) continue;
+      const std::uint64_t busy = busy_on(i);
+      std::uint64_t& planned = shares.bands[i].planned;
+      if (busy < planned) {
+        const std::uint64_t part = std::min(leaves, planned - busy);
+        planned -= part, leaves -= part;
+      } else {
+        const std::uint64_t part = std::min(comes, busy - planned);
+        planned += part, comes -= part;
+      }
+    }
+  }
+}
+
 /// Who loses what others run on that may not leave, in this order.
 enum class Loses : std::uint8_t { NoGang, AtBarrier, Begun };
 
@@ -181,6 +221,7 @@ void SupervisorCore::count_holdings() {
   };
   for (const JobId id : active_) {
     Job& job = *jobs_[id.value()];
+    if (job.shares != nullptr) follow_attempts(*job.shares, workers_);
     for (std::uint32_t i = 0; job.shares != nullptr && i < job.shares->bands.size() && i < held.size(); ++i) {
       BandShare& share = job.shares->bands[i];
       const BandEntry& band = workers_[BandSlot{i}];

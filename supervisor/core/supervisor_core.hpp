@@ -253,6 +253,7 @@ class SupervisorCore {
   std::uint32_t lookahead_limit(const Job& job, std::uint32_t template_index, std::uint32_t slots) const;
   std::uint64_t estimate_ns(const Job& job, std::uint32_t subtask) const;
   void help_hungry();
+  void offer_again();
   /// Runnable subtasks that a band may hold beyond its slots, whatever its credit: they are prepared while others run.
   static constexpr std::uint32_t kPreparedAhead = 2;
   struct Credit;
@@ -661,6 +662,7 @@ class SupervisorCore {
   std::size_t hungry_untried_ = 0;           ///< Hungry bands that have not been looked at since something changed.
   Instant patient_until_ = kNever;           ///< When the first of those that are not hungry for long enough will be.
   Instant help_at_ = kNever;                 ///< When they are, should nothing else happen.
+  Instant offer_again_at_ = kNever;          ///< When bands that had nothing to be had are looked at again.
   SupervisorCounters counters_;
   Instant progress_at_{};                    ///< When anything last ended or started.
   Instant watch_at_ = kNever;

@@ -45,6 +45,7 @@ struct alignas(64) BandEntry {
   bool draining : 1 = false;        ///< It gets nothing new: drained by an order, suspected, or not yet claimed.
   bool dirty : 1 = false;           ///< To be filled at the end of this event.
   bool offers : 1 = false;          ///< Is among those that hungry bands look at.
+  bool blocked : 1 = false;         ///< By its last word something is ready that its free slots are too few for.
   bool pressed : 1 = false;         ///< Its memory is nearly full, by its last word: `load` costs something.
   BandKind kind = BandKind::Cpu;    ///< As in `description`.
   std::uint32_t slots = 1;
@@ -53,6 +54,7 @@ struct alignas(64) BandEntry {
   std::uint32_t ready_here = 0;     ///< Runnable subtasks kept at the supervisor for it, some perhaps outdated.
   Instant hungry_since = kNever;    ///< Since when it has had free slots and nothing to run.
   std::vector<AssignedRef> assigned;  ///< What it holds, oldest first; ended ones are swept out now and then.
+  Instant progress_at{};            ///< When an attempt has ended there last, or the first one came.
   Instant may_ask_at{};             ///< Before that it does not ask again for what has been sent to others.
   BandLoad load;
   BandDescription description;
