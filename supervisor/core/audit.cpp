@@ -37,8 +37,9 @@ std::string utc_text(std::int64_t unix_ms) {
 
 /// What an order has changed, where its answer says what was before.
 std::string outcome_of(const Value& answer) {
-  const std::string* warnings = answer["warnings"].text();
-  const std::string but = warnings == nullptr ? "" : "; beware: " + *warnings;
+  std::string but;
+  if (const Value::List* warnings = answer["warnings"].list())
+    for (const Value& warning : *warnings) but += (but.empty() ? "; beware: " : "; ") + *warning.text();
   if (const std::string* changed = answer["changed"].text())
     return (changed->empty() ? "done, and nothing is different" : "done: " + *changed) + but;
   const std::string* before = answer["was"].text();

@@ -9,6 +9,7 @@
 #include "supervisor/core/pool_parts.hpp"
 #include "supervisor/core/request_words.hpp"
 #include "supervisor/core/supervisor_core.hpp"
+#include "supervisor/core/unused_settings.hpp"
 
 namespace penstock::supervisor {
 namespace {
@@ -217,6 +218,7 @@ std::int64_t SupervisorCore::first_position(JobId job) {
 /// What is in force and probably not meant, with what the cluster has now.
 std::vector<std::string> SupervisorCore::warnings_of_policy() const {
   std::vector<std::string> warnings = policy_warnings(policy_.config);
+  for (std::string& unused : unused_settings(policy_.config)) warnings.push_back(std::move(unused));
   for (std::uint32_t pool = 0; pool < policy_.config.pools.size(); ++pool)
     for (const auto& [of, unit] : kGuarantees) {
       if (!counts_quotas(pool)) continue;
@@ -231,9 +233,9 @@ std::vector<std::string> SupervisorCore::warnings_of_policy() const {
 
 /// To who ordered it, and to the log.
 void SupervisorCore::tell_warnings(Value::Record& answer) {
-  std::string all;
+  Value::List all;
   for (std::string& warning : warnings_of_policy()) {
-    all += (all.empty() ? "" : "; ") + warning;
+    all.emplace_back(warning);
     out_->add(supervisor_action::Alert{Error{ErrorCode::InvalidArgument, "policy", std::move(warning), {}}});
   }
   if (!all.empty()) answer.emplace_back("warnings", std::move(all));

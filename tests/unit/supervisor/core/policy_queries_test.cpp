@@ -301,17 +301,18 @@ TEST(PolicyWarnings, AreInTheAnswerTheLogAndTheAudit) {
   SupervisorConfig changed = policed("quota", {{.name = "d", .is_department = true, .guaranteed_slots = 5},
                                                {.name = "a", .department = "d", .guaranteed_slots = 6}});
   supervisor.handle(supervisor_event::PolicyRead{ClientId{1}, AdminRequest{9, "reload", {}, "ann"}, changed.policy});
-  std::string told;
-  for (const AdminAnswer& answer : supervisor.take_for<AdminAnswer>(ClientId{1}))
-    if (const std::string* text = answer.value["warnings"].text()) told = *text;
-  EXPECT_EQ(told,
-            "department 'd' is guaranteed 5 slots, its parts 6: first come, first served among them; pool 'all' has 4 "
-            "slots now, and 5 are guaranteed: first come, first served");
+  Value told;
+  for (const AdminAnswer& answer : supervisor.take_for<AdminAnswer>(ClientId{1})) told = answer.value["warnings"];
+  const std::string parts = "department 'd' is guaranteed 5 slots, its parts 6: first come, first served among them";
+  const std::string all = "pool 'all' has 4 slots now, and 5 are guaranteed: first come, first served";
+  EXPECT_EQ(told, (Value{Value::List{parts, all}}));
   EXPECT_EQ(supervisor.alerts().size(), 2U);
-  EXPECT_NE((*supervisor.ask("audit")->list()).back()["outcome"].text()->find("; beware: " + told), std::string::npos);
+  EXPECT_NE((*supervisor.ask("audit")->list()).back()["outcome"].text()->find("; beware: " + parts + "; " + all),
+            std::string::npos);
   const Result<Value> set = supervisor.ask("set", {"quota", "d", "6"});
   ASSERT_TRUE(set.has_value());
-  EXPECT_EQ((*set)["warnings"], Value{"pool 'all' has 4 slots now, and 6 are guaranteed: first come, first served"});
+  EXPECT_EQ((*set)["warnings"],
+            Value{Value::List{"pool 'all' has 4 slots now, and 6 are guaranteed: first come, first served"}});
   supervisor.ignore();
 }
 
@@ -320,8 +321,9 @@ TEST(PolicyWarnings, TellOfMoreMemoryThanThereIs) {
   supervisor.join({.memory = kGiB});
   const Result<Value> set = supervisor.ask("set", {"quota", "a", "1"});
   ASSERT_TRUE(set.has_value());
-  EXPECT_EQ((*set)["warnings"], Value{"pool 'all' has 1073741824 bytes of memory now, and 1073741825 are guaranteed: "
-                                      "first come, first served"});
+  EXPECT_EQ((*set)["warnings"],
+            Value{Value::List{"pool 'all' has 1073741824 bytes of memory now, and 1073741825 are guaranteed: "
+                              "first come, first served"}});
   supervisor.ignore();
 }
 
