@@ -82,8 +82,9 @@ const std::vector<Question>& questions() {
           true},
          {"WHOM", "The job or the project", true},
          {"VALUE",
-          "A number, of memory as in 8GiB, or a name; `none` lifts a cap or a project's weight, or leaves a queue. What "
-          "is set of a project holds until the configuration is read again",
+          "A priority is any whole number (larger first), a weight from 0.001 to 1000000, a cap of 1 slot or more, memory "
+          "as in 8GiB, or a name; `none` lifts a cap or a project's weight, or leaves a queue. What is set of a project "
+          "holds until the configuration is read again",
          true}},
        {},
        {}},

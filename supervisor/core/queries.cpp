@@ -1,5 +1,6 @@
 // SupervisorCore: questions and orders of operators. Answers are trees of values; the command line renders them.
 #include <algorithm>
+#include <limits>
 
 #include "supervisor/core/request_words.hpp"
 #include "supervisor/core/results.hpp"
@@ -219,7 +220,10 @@ Result<Value> SupervisorCore::priority_by_request(const AdminRequest& request) {
   if (job->state != JobState::Running)
     return Error{ErrorCode::WrongState, to_string(job->id), "has ended already: " + std::string{to_string(job->state)}, {}};
   std::int32_t priority = 0;
-  if (!parse(operand(request, 1), priority)) return bad_argument("priority", "'" + operand(request, 1) + "' is no whole number");
+  if (!parse(operand(request, 1), priority)) 
+    return bad_argument("priority", "'" + operand(request, 1) + "' is no whole number from " +
+                                        std::to_string(std::numeric_limits<std::int32_t>::min()) + " to " +
+                                        std::to_string(std::numeric_limits<std::int32_t>::max()));
   if (const std::string key = option(request, "subtask"); !key.empty()) {
     const SubtaskIndex subtask = job->shape->find_key_or_number(key);
     if (!subtask.valid()) return not_found("subtask '" + key + "' of " + to_string(job->id), "give its key or its number");
@@ -231,7 +235,7 @@ Result<Value> SupervisorCore::priority_by_request(const AdminRequest& request) {
                    "is in pool '" + policy_.config.pools[job->shares->pool].name +
                        "', where jobs go by the sum of their factors, and priority is none of them",
                    "`set qos` and `set queue` change the sum, `queue --json` shows it"};
-    const std::string before = std::to_string(job->spec.priority);
+    const std::int32_t before = job->spec.priority;
     change_priority(*job, priority);
     return Value{Value::Record{{"job", to_string(job->id)}, {"priority", priority}, {"was", before}}};
   }
