@@ -123,6 +123,29 @@ TEST_F(PolicyRulesLive, WhereASumRulesAPriorityIsRefused) {
   EXPECT_EQ(supervisor->job(1).spec.priority, 0);
 }
 
+// Found by an acceptance test: so it was where all have shares.
+TEST_F(PolicyRulesLive, APriorityIsRefusedWhereNoPoolOfTheJobLooksAtIt) {
+  SupervisorConfig config = site("fair_share");
+  config.policy.pools[0].name = "shares";
+  config.policy.pools.push_back({.name = "urgent", .preset = "priority", .workers = {"u-*"}});
+  config.policy.pools.push_back(
+      {.name = "line", .workers = {"l-*"}, .ordering = "fcfs", .sharing = "none", .backfill = "easy"});
+  config.policy.pools.push_back({.name = "max", .preset = "fair_share_max_min", .workers = {"m-*"}});
+  begin(config);
+  const auto set_in = [&](const std::string& name, const std::vector<std::string>& pools) {
+    supervisor->submit(many(), of("ann", name, {.pools = pools}));
+    return answer("set", {"priority", name, "7"});
+  };
+  EXPECT_EQ(set_in("a", {"shares"}),
+            "job-1: is in pool 'shares', where all have their shares at once, whatever their priorities (`set weight` "
+            "changes its share)");
+  EXPECT_EQ(supervisor->job(1).spec.priority, 0);
+  EXPECT_NE(set_in("b", {"line", "shares"}).find("jobs go by age"), std::string::npos);
+  EXPECT_NE(set_in("c", {"max"}).find("all have their shares at once"), std::string::npos);
+  EXPECT_EQ(set_in("d", {"shares", "urgent"}), "done") << "it may go there";
+  EXPECT_EQ(supervisor->job(4).spec.priority, 7);
+}
+
 TEST_F(PolicyRulesLive, WhoseGrantIsRevokedFallsToNormal) {
   SupervisorConfig config = site();
   begin(config);
