@@ -54,6 +54,14 @@ Result<std::int64_t> read_slots(const std::string& text) {
   return slots;
 }
 
+/// 0 are shares: it comes after all that have some.
+Result<std::int64_t> read_shares(const std::string& text) {
+  std::int64_t shares = 0;
+  if (!parse(text, shares) || shares < 0 || shares > kPolicyAmountMax)
+    return bad_argument("shares", "'" + text + "' is no whole number from 0 to " + std::to_string(kPolicyAmountMax));
+  return shares;
+}
+
 Result<std::int64_t> read_memory(const std::string& text) {
   const Result<Bytes> bytes = parse_bytes(text);
   if (!bytes) return bad_argument("memory-quota", "'" + text + "' is no amount of memory as in 8GiB");
@@ -87,8 +95,8 @@ Result<Value> set_weight(Job& job, std::int64_t before, const std::string& text)
 Result<Value> set_cap(Job& job, const std::string& text) {
   std::uint32_t cap = 0;
   if (text != "none" && (!parse(text, cap) || cap == 0 || cap > kPolicyAmountMax))
-    return bad_argument("cap", "'" + text + "' is no number of slots from 1 to " + std::to_string(kPolicyAmountMax) +
-                                   ", nor `none`");
+    return bad_argument(
+        "cap", "'" + text + "' is no number of slots from 1 to " + std::to_string(kPolicyAmountMax) + ", nor `none`");
   if (cap > 0 && cap < job.spec.policy.gang)
     return Error{ErrorCode::InvalidArgument, to_string(job.id),
                  "is a gang of " + std::to_string(job.spec.policy.gang) + ": with less it would wait for ever",
@@ -319,18 +327,20 @@ Result<Value> SupervisorCore::describe_queue() const {
   return Value{std::move(rows)};
 }
 
-/// `set weight|cap|qos|queue JOB VALUE`, `set quota PROJECT SLOTS` and its like; priorities have their own order.
+/// `set weight|cap|qos|queue JOB VALUE`, `set quota PROJECT SLOTS` and its like, `set shares ACCOUNT N`; priorities
+/// have their own order.
 Result<Value> SupervisorCore::set_by_request(const AdminRequest& request) {
   const std::string what = operand(request, 0);
   const std::string whom = operand(request, 1);
   if (what == "priority") return priority_by_request({request.request, "priority", {whom, operand(request, 2)}, {}});
   if (!policed()) return no_policy();
   const std::string text = operand(request, 2);
-  if (order_named(what) != nullptr) return set_of_project(request);
+  if (what == "shares" || order_named(what) != nullptr) return set_of_owner(request);
   if (what != "weight" && what != "cap" && what != "qos" && what != "queue")
-    return bad_argument("set " + what,
-                        "there is no such setting; it takes priority, weight, cap, qos or queue of a job, quota, gpu-quota, "
-                        "memory-quota or project-weight of a project");
+    return bad_argument(
+        "set " + what,
+        "there is no such setting; it takes priority, weight, cap, qos or queue of a job, quota, gpu-quota, "
+        "memory-quota or project-weight of a project, shares of an account");
   Job* job = find_job(job_selector_of(whom));
   if (job == nullptr) return not_found("job '" + whom + "'", "`queue` lists those that run");
   if (job->shares == nullptr)
@@ -343,24 +353,32 @@ Result<Value> SupervisorCore::set_by_request(const AdminRequest& request) {
   record_change(*job);
   policy_changed();
   Value now = weight ? weight_value(own_weight(*job)) : cap_value(job->spec.policy.slots_max);
-  return Value{
-      Value::Record{{"job", to_string(job->id)}, {what, std::move(now)}, {"was", std::move(before).value()}}};
+  return Value{Value::Record{{"job", to_string(job->id)}, {what, std::move(now)}, {"was", std::move(before).value()}}};
 }
 
 /// In force, also in later lives, until the configuration is read again. Whole slots, bytes as in `8GiB`, a weight with
-/// up to three decimals or `none`.
-/// REQUIRES: `order_named` knows the first word.
-Result<Value> SupervisorCore::set_of_project(const AdminRequest& request) {
-  const ProjectOrder& order = *order_named(operand(request, 0));
-  const std::string project = operand(request, 1);
-  const Result<std::int64_t> amount = order.read(operand(request, 2));
-  if (!amount) return amount.error();
-  const std::int64_t at = find_project(policy_.config, project);
-  const std::int64_t before =
-      at < 0 ? 0 : setting_of(policy_.config.projects[static_cast<std::size_t>(at)], order.what);
-  PENSTOCK_TRY(change_project(project, order.what, *amount));
+/// up to three decimals or `none`; whole shares of an account.
+Result<Value> SupervisorCore::set_of_owner(const AdminRequest& request) {
+  const std::string whom = operand(request, 1);
+  const std::string text = operand(request, 2);
+  Value::Record done;
+  if (const ProjectOrder* order = order_named(operand(request, 0))) {
+    const Result<std::int64_t> amount = order->read(text);
+    if (!amount) return amount.error();
+    const std::int64_t at = find_project(policy_.config, whom);
+    const std::int64_t before =
+        at < 0 ? 0 : setting_of(policy_.config.projects[static_cast<std::size_t>(at)], order->what);
+    PENSTOCK_TRY(change_project(whom, order->what, *amount));
+    done = {{"project", whom}, {order->field, order->value(*amount)}, {"was", order->value(before)}};
+  } else {
+    const Result<std::int64_t> amount = read_shares(text);
+    if (!amount) return amount.error();
+    const std::int64_t at = find_account(policy_.config, whom);
+    const std::int64_t before = at < 0 ? 0 : policy_.config.accounts[static_cast<std::size_t>(at)].shares;
+    PENSTOCK_TRY(change_account(whom, *amount));
+    done = {{"account", whom}, {"shares", *amount}, {"was", before}};
+  }
   keep_policy();
-  Value::Record done{{"project", project}, {order.field, order.value(*amount)}, {"was", order.value(before)}};
   tell_warnings(done);
   return Value{std::move(done)};
 }

@@ -198,6 +198,24 @@ TEST_F(PolicyRulesLive, WhoHasUsedLessOfAnAccountComesBeforeItsOthers) {
   EXPECT_LT(*field("shares", 1, "factor").number(), *field("shares", 2, "factor").number());
 }
 
+// Spec: policy-flux 5.
+TEST_F(PolicyRulesLive, SetSharesChangesTheFactorsOfAllBesideAndBelow) {
+  begin(site());
+  supervisor->submit(GraphBuilder{}.sources(1).build(), of("bob", "b"));
+  supervisor->settle(2);
+  supervisor->succeed(1, 0);
+  const double before = *field("shares", 2, "factor").number();
+  const Result<Value> set = supervisor->ask("set", {"shares", "bob", "7"});
+  ASSERT_TRUE(set.has_value()) << to_string(set.error());
+  EXPECT_EQ(*set, (Value{Value::Record{{"account", "bob"}, {"shares", 7}, {"was", 1}}}));
+  EXPECT_EQ(field("shares", 2, "share_part"), Value{0.875});
+  EXPECT_GT(*field("shares", 2, "factor").number(), before);
+  EXPECT_NE(answer("set", {"shares", "eve", "1"}).find("account 'eve': is not known"), std::string::npos);
+  for (const char* wrong : {"-1", "1.5", "much", "1000000001"})
+    EXPECT_NE(answer("set", {"shares", "bob", wrong}).find("from 0 to 1000000000"), std::string::npos) << wrong;
+  EXPECT_EQ(field("shares", 2, "shares"), Value{7});
+}
+
 // Spec: policy-flux 8.
 TEST_F(PolicyRulesLive, OneJobMoreThanMayRunIsHeldUntilAnotherHasEnded) {
   for (const char* preset : {"multifactor", "fair_share", "priority", "quota"}) {
