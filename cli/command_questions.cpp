@@ -75,15 +75,16 @@ const std::vector<Question>& questions() {
       {"shares", "List the accounts: shares, and use that counts", {}, {}, {}},
       {"queue", "List the jobs as policy looks at them: position, priority, and the rule that holds each", {}, {}, {}},
       {"set",
-       "Change what policy makes of a job or a project",
-        {{"WHAT",
-          "`priority`, `weight`, `cap`, `qos` or `queue` of a job; `quota` (slots), `gpu-quota`, `memory-quota` or "
-          "`project-weight` of a project",
-          true},
-         {"WHOM", "The job or the project", true},
-         {"VALUE",
-          "A number, of memory as in 8GiB, or a name; `none` lifts a cap or a project's weight, or leaves a queue. What "
-          "is set of a project holds until the configuration is read again",
+       "Change what policy makes of a job, a project or an account",
+       {{"WHAT",
+         "`priority`, `weight`, `cap`, `qos` or `queue` of a job; `quota` (slots), `gpu-quota`, `memory-quota` or "
+         "`project-weight` of a project; `shares` of an account",
+         true},
+        {"WHOM", "The job, the project or the account", true},
+        {"VALUE",
+         "A priority is any whole number (larger first), a weight from 0.001 to 1000000, a cap of 1 slot or more, "
+         "memory as in 8GiB, or a name; `none` lifts a cap or a project's weight, or leaves a queue. What is set of a "
+         "project or an account holds until the configuration is read again",
          true}},
        {},
        {}},

@@ -69,7 +69,7 @@ Result<int> supervise(Invocation& invocation, SupervisorCommand options) {
   Result<FileConfig> config = load_config(invocation);
   if (!config) return config.error();
   PENSTOCK_TRY(begin_log(invocation, LogLevel::Info));
-  for (const std::string& warning : policy_warnings(config->supervisor.policy))
+  for (const std::string& warning : supervisor::warnings_of(config->supervisor.policy))
     log_line(LogLevel::Warn, "policy", warning);
   Result<HostPort> listen = parse_host_port(options.listen, "127.0.0.1");
   if (!listen) return listen.error();

@@ -125,6 +125,7 @@ struct PolicyRecord {
   usage @1 :List(AccountUsage);
   quotas @2 :List(ProjectQuota);
   settings @3 :List(ProjectSetting);  # other than quotas of slots
+  shares @4 :List(AccountShares);
 }
 
 struct AccountUsage {
@@ -146,4 +147,9 @@ struct ProjectSetting {
   project @0 :Text;
   what @1 :UInt8;  # 1: GPU slots, 2: bytes of memory, that are guaranteed; 3: weight in thousandths
   amount @2 :Int64;
+}
+
+struct AccountShares {
+  account @0 :Text;
+  shares @1 :Int64;
 }

@@ -145,6 +145,7 @@ struct WorkerConfig {
   std::uint32_t runner_programs_max = 1024;
   Duration runner_start_max = std::chrono::seconds{60};
   std::uint32_t operator_crashes_max = 60;
+  std::uint32_t descriptors_spared = 512;
 };
 
 /// Describes one setting to a reader of configuration, to `penstock config` and to the manual.
@@ -333,6 +334,7 @@ void visit_settings(WorkerConfig& c, Visit&& visit) {
          "of native operators within a minute, after each of which the worker starts again by itself and says whose "
          "fault it was; at the next one it ends"},
         c.operator_crashes_max, std::uint32_t{0}, std::uint32_t{1U << 20U});
+  visit({"descriptors_spared", "files", "of those that the process may have open, left to connections, pipes and runners; data have the rest, at least half, and are plain memory beyond it"}, c.descriptors_spared, std::uint32_t{0}, std::uint32_t{1U << 24U});
 }
 
 }  // namespace penstock

@@ -17,6 +17,7 @@
 #include "supervisor/core/graph_shape.hpp"
 #include "supervisor/core/pool_parts.hpp"
 #include "supervisor/core/supervisor_core.hpp"
+#include "supervisor/core/unused_settings.hpp"
 
 namespace penstock::supervisor {
 
@@ -367,6 +368,12 @@ void reload_policy(const caf::actor& supervisor) { caf::anon_send(supervisor, Re
 Result<void> check_parts(const std::vector<PoolConfig>& pools) {
   PENSTOCK_TRY(parts_of(pools));
   return {};
+}
+
+std::vector<std::string> warnings_of(const PolicyConfig& policy) {
+  std::vector<std::string> warnings = policy_warnings(policy);
+  for (std::string& unused : unused_settings(policy)) warnings.push_back(std::move(unused));
+  return warnings;
 }
 
 caf::actor spawn_supervisor(caf::actor_system& system, Loop& loop, const SupervisorSetup& setup) {

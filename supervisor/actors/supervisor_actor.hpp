@@ -16,6 +16,10 @@ namespace penstock::supervisor {
 /// Whether the parts of these pools go together. Error: that of `parts_of`.
 Result<void> check_parts(const std::vector<PoolConfig>& pools);
 
+/// What of a policy can be, and is probably not meant, as far as that is known without any worker. REQUIRES:
+/// `check_policy` and `check_parts` accept it.
+std::vector<std::string> warnings_of(const PolicyConfig& policy);
+
 struct SupervisorSetup {
   SupervisorConfig config;  ///< REQUIRES: `check_parts` accepts its pools.
   Rng rng;

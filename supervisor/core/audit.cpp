@@ -1,7 +1,9 @@
 // SupervisorCore: who has ordered what.
 #include <algorithm>
+#include <cmath>
 
 #include "common/base/quantity.hpp"
+#include "supervisor/core/decimal_text.hpp"
 #include "supervisor/core/request_words.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 
@@ -35,14 +37,27 @@ std::string utc_text(std::int64_t unix_ms) {
          padded(time.minutes().count()) + ":" + padded(time.seconds().count()) + "Z";
 }
 
+/// As it would be typed; empty where the answer does not say it.
+std::string text_of_before(const Value& answer) {
+  if (answer.record() == nullptr) return {};
+  for (const auto& [name, value] : *answer.record()) {
+    if (name != "was" || value.boolean() != nullptr) continue;
+    if (value.integer() != nullptr) return std::to_string(*value.integer());
+    if (value.number() != nullptr) return decimal_text(std::int64_t{std::llround(*value.number() * 1000)});
+    return value.text() == nullptr ? "none" : *value.text();
+  }
+  return {};
+}
+
 /// What an order has changed, where its answer says what was before.
 std::string outcome_of(const Value& answer) {
-  const std::string* warnings = answer["warnings"].text();
-  const std::string but = warnings == nullptr ? "" : "; beware: " + *warnings;
+  std::string but;
+  if (const Value::List* warnings = answer["warnings"].list())
+    for (const Value& warning : *warnings) but += (but.empty() ? "; beware: " : "; ") + *warning.text();
   if (const std::string* changed = answer["changed"].text())
     return (changed->empty() ? "done, and nothing is different" : "done: " + *changed) + but;
-  const std::string* before = answer["was"].text();
-  return (before == nullptr ? "done" : "done; it was " + *before) + but;
+  const std::string before = text_of_before(answer);
+  return (before.empty() ? "done" : "done; it was " + before) + but;
 }
 
 }  // namespace

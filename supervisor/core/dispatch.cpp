@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "common/base/prefetch.hpp"
+#include "common/protocol/checkpoint_key.hpp"
 #include "supervisor/core/credit.hpp"
 #include "supervisor/core/lookahead.hpp"
 
@@ -451,7 +452,7 @@ void SupervisorCore::define_template(Job& job, std::uint32_t template_index, Wor
   // A name for the job that no other supervisor's job has: what a preempted attempt has saved is found by it.
   Template& sent = batch.templates.back().content;
   if (job.shares != nullptr && sent.runner == RunnerKind::Command)
-    sent.environment.push_back("PENSTOCK_CHECKPOINT_KEY=" + to_string(job.id) + "." +
+    sent.environment.push_back(std::string{kCheckpointKey} + "=" + to_string(job.id) + "." +
                                std::to_string(unix_ms(job.submitted)));
 }
 

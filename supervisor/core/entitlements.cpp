@@ -191,7 +191,9 @@ void SupervisorCore::note_explanations(const PassUnderWay& pass, const policy::P
     KindShare* share = kind_share(why.workload);
     if (share == nullptr) continue;
     share->hold = hold_text(why, static_cast<std::int64_t>(pass.grain_of(why.workload)),
-                            named ? "project '" + policy_.config.projects[project].name + "'" : "its project",
+                            named                     ? "project '" + policy_.config.projects[project].name + "'"
+                            : project + 1 == projects ? "jobs without a project"
+                                                      : "its project",
                             why.other == policy::kNone ? "" : to_string(pass.subjects[why.other].job));
     if (!share->gave_back.empty()) share->hold += "; " + share->gave_back;
     const auto grain =

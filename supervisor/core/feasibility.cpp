@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "common/protocol/job_kind.hpp"
 #include "supervisor/core/gang_sizes.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 
@@ -51,6 +52,23 @@ Result<void> check_devices(const GraphShape& shape) {
                        " thousandths of a GPU, and a subtask runs on one GPU at most",
                    "make it one subtask for each GPU; the `gang` of a job starts them together"};
   return {};
+}
+
+/// Where quotas count, what never leaves starts only within what its project is guaranteed: without a project it would
+/// wait for ever. One whose project has no guarantee may get it by an order. Spec: policy-runai 6.
+Result<void> check_has_project(const PolicyState& policy, const std::vector<Reach>& reaches, const JobSpec& spec) {
+  if (!spec.policy.project.empty() || spec.policy.may_be_preempted()) return {};
+  for (const Reach& reach : reaches)
+    if (policy.parts[domain_of(reach.pool, BandKind::Cpu)].sharing != policy::Sharing::QuotaTree) return {};
+  const std::string pools = reaches.size() == 1 ? "pool '" + policy.config.pools[reaches.front().pool].name + "'"
+                                                : "each of its " + std::to_string(reaches.size()) + " pools";
+  const std::string why = spec.policy.preemptible == Preemptible::No
+                              ? "preemptible = false"
+                              : "kind " + std::string{to_string(spec.policy.kind)};
+  return Error{ErrorCode::InvalidArgument, "job '" + spec.name + "'",
+               "is never preempted (" + why + ") and has no project: in " + pools +
+                   " such jobs get only what their project is guaranteed, so it would wait for ever",
+               "give it a project (`penstock projects` lists them), or say preemptible = true"};
 }
 
 std::uint32_t first_subtask_of(const GraphShape& shape, std::uint32_t template_index) {
@@ -130,10 +148,12 @@ Result<void> SupervisorCore::check_feasible(const JobSpec& spec, const GraphShap
   PENSTOCK_TRY(check_cap(spec, shape));
   PENSTOCK_TRY(check_limits(spec, shape));
   PENSTOCK_TRY(check_devices(shape));
-  // Without any worker nothing can be said yet; the job waits for the first. The same goes for those of its pool.
-  if (spec.wait_for_resources || workers_.alive_bands() == 0 || reclaiming_) return {};
+  if (spec.wait_for_resources) return {};
   std::vector<Reach> reaches = reaches_of(spec.policy);
   if (!shape.loans().empty()) reaches.resize(1);  // As in `open_pools`.
+  if (policed()) PENSTOCK_TRY(check_has_project(policy_, reaches, spec));
+  // Without any worker nothing can be said yet; the job waits for the first. The same goes for those of its pool.
+  if (workers_.alive_bands() == 0 || reclaiming_) return {};
   Result<void> first = check_feasible_in(spec, shape, reaches.front());
   for (std::size_t i = 1; !first && i < reaches.size(); ++i)
     if (check_feasible_in(spec, shape, reaches[i])) return {};

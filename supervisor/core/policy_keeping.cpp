@@ -23,6 +23,7 @@ void SupervisorCore::keep_policy() {
   kept.at_ms = unix_ms(policy_.decayed);
   for (const auto& [whom, used] : policy_.usage.tallies()) kept.usage.push_back({whom.first, whom.second, used});
   for (const auto& [of, amount] : policy_.settings) kept.settings.push_back({of.first, of.second, amount});
+  for (const auto& [account, amount] : policy_.shares) kept.shares.push_back({account, amount});
   records_.push_back(std::move(kept));
 }
 
@@ -38,6 +39,9 @@ void SupervisorCore::recover_policy(const record::PolicyKept& kept) {
   for (const record::PolicyKept::Setting& each : kept.settings)
     if (const Result<void> changed = change_project(each.project, each.what, each.amount); !changed)
       out_->add(supervisor_action::Alert{changed.error()});
+  for (const record::PolicyKept::Shares& each : kept.shares)
+    if (const Result<void> changed = change_account(each.account, each.amount); !changed)
+      out_->add(supervisor_action::Alert{changed.error()});
 }
 
 /// What does not fit together is refused whole.
@@ -49,6 +53,19 @@ Result<void> SupervisorCore::change_project(const std::string& project, ProjectS
   PENSTOCK_TRY(check_policy(changed));
   policy_.config = std::move(changed);
   policy_.settings[{project, what}] = amount;
+  policy_changed();
+  return {};
+}
+
+/// The same. What was used stays, and counts against other shares from now on.
+Result<void> SupervisorCore::change_account(const std::string& account, std::int64_t shares) {
+  const std::int64_t at = find_account(policy_.config, account);
+  if (at < 0) return Error{ErrorCode::NotFound, "account '" + account + "'", "is not known", "`shares` lists them"};
+  PolicyConfig changed = policy_.config;
+  changed.accounts[static_cast<std::size_t>(at)].shares = shares;
+  PENSTOCK_TRY(check_policy(changed));
+  policy_.config = std::move(changed);
+  policy_.shares[account] = shares;
   policy_changed();
   return {};
 }

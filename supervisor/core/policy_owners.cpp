@@ -6,6 +6,48 @@
 #include <string_view>
 
 namespace penstock::supervisor {
+namespace {
+
+std::int64_t bounded(std::int64_t slots) { return slots == kUnbounded ? policy::kUnlimited : slots * 1000; }
+
+/// What a project is guaranteed of a resource, and its weight in what lies idle beyond that.
+struct ResourceDue {
+  std::int64_t guaranteed = policy::kUnlimited;
+  std::int64_t weight = 1000;
+};
+
+/// Slots in thousandths, memory in bytes.
+struct ProjectDue {
+  ResourceDue slots;
+  ResourceDue memory;
+};
+
+/// So that, as weights, guarantees of memory are no larger than those of slots.
+std::vector<std::int64_t> in_mib(std::vector<std::int64_t> bytes) {
+  for (std::int64_t& each : bytes) each = (each + kMiB.value() - 1) / kMiB.value();
+  return bytes;
+}
+
+policy::Project project_for(const ProjectConfig& source, BandKind kind, std::uint32_t parent, const ProjectDue& due) {
+  policy::Project project;
+  project.name = source.name;
+  project.parent = parent;
+  project.priority = source.priority;
+  project.preempt_min_runtime = source.preempt_min_runtime;
+  project.reclaim_min_runtime = source.reclaim_min_runtime;
+  for (policy::ResourceShare& share : project.shares) share = {policy::kUnlimited, policy::kUnlimited, 1000, 0};
+  project.shares[static_cast<std::size_t>(policy::Resource::Gpu)] = {
+      due.slots.guaranteed, bounded(kind == BandKind::Cpu ? source.slots_max : source.gpu_slots_max), due.slots.weight,
+      0};
+  if (kind != BandKind::Cpu) return project;
+  project.shares[static_cast<std::size_t>(policy::Resource::Memory)] = {
+      due.memory.guaranteed, source.memory_max == kUnboundedBytes ? policy::kUnlimited : source.memory_max.value(),
+      due.memory.weight, 0};
+  return project;
+}
+
+}  // namespace
+
 ProjectTree project_tree(const PolicyConfig& config) {
   const auto count = static_cast<std::uint32_t>(config.projects.size());
   std::map<std::string_view, std::uint32_t> places;
@@ -72,6 +114,30 @@ std::vector<std::int64_t> weights_beyond(const PolicyConfig& config, const std::
   }
   weights.push_back(unsaid({}, 0));
   return weights;
+}
+
+std::vector<policy::Project> projects_in(const PolicyConfig& config, const ProjectTree& tree, std::uint32_t pool,
+                                         BandKind kind, std::uint32_t first) {
+  const std::vector<std::int64_t> slots =
+      guarantees_in(config, tree, pool, kind == BandKind::Cpu ? Guarantee::Slots : Guarantee::GpuSlots);
+  const std::vector<std::int64_t> slot_weights = weights_beyond(config, slots);
+  const std::vector<std::int64_t> memory = guarantees_in(config, tree, pool, Guarantee::Memory);
+  const std::vector<std::int64_t> memory_weights = weights_beyond(config, in_mib(memory));
+  const bool divides_memory = std::any_of(memory.begin(), memory.end(), [](std::int64_t each) { return each > 0; });
+  const auto due_of = [&](std::size_t i) {
+    ProjectDue due{{i < slots.size() ? slots[i] * 1000 : 0, slot_weights[i]}, {}};
+    if (divides_memory) due.memory = {i < memory.size() ? memory[i] : 0, memory_weights[i]};
+    return due;
+  };
+  std::vector<policy::Project> projects;
+  for (std::size_t i = 0; i < config.projects.size(); ++i) {
+    const std::uint32_t above = tree.parents[i];
+    const std::uint32_t parent = above == policy::kNone ? policy::kNone : first + above;
+    projects.push_back(project_for(config.projects[i], kind, parent, due_of(i)));
+    projects.back().created = static_cast<std::int64_t>(first + projects.size());
+  }
+  projects.push_back(project_for(ProjectConfig{.name = "none"}, kind, policy::kNone, due_of(config.projects.size())));
+  return projects;
 }
 
 AccountTree account_tree(const PolicyConfig& config, const UsageTable& usage, const std::set<UsageTable::Key>& active) {

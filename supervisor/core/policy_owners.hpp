@@ -32,6 +32,12 @@ std::vector<std::int64_t> guarantees_in(const PolicyConfig& config, const Projec
 /// Spec: policy-runai 2.
 std::vector<std::int64_t> weights_beyond(const PolicyConfig& config, const std::vector<std::int64_t>& guaranteed);
 
+/// As a pass sees them: each kind of band of each pool has projects of its own, because what is guaranteed of one says
+/// nothing about the others. The last is that of jobs without a project. Memory is divided in pools where anybody is
+/// guaranteed any. `first`: how many come before them in the snapshot.
+std::vector<policy::Project> projects_in(const PolicyConfig& config, const ProjectTree& tree, std::uint32_t pool,
+                                         BandKind kind, std::uint32_t first);
+
 /// Accounts by their positions in the configuration, then the root above them all, then users, each with one share of
 /// the account that is charged for them, beside its parts. An account without parts that has one user only stands for
 /// that one itself. Spec: policy-flux 5.1.

@@ -1,6 +1,7 @@
 // SupervisorCore: what operators ask about policy, and what they change of it.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "common/base/quantity.hpp"
 #include "common/protocol/job_kind.hpp"
@@ -33,6 +34,9 @@ Error no_policy() {
 /// Nothing where the parts of the pool do not know it.
 Value flag_value(std::optional<bool> flag) { return flag.has_value() ? Value{bool{*flag}} : Value{}; }
 
+/// Of a job: 0 is none.
+Value cap_value(std::uint32_t cap) { return cap == 0 ? Value{} : Value{cap}; }
+
 Value limit_value(std::int64_t limit) { return limit == kUnbounded ? Value{} : Value{limit}; }
 
 /// A number with up to three decimals, as thousandths; -1 if it is none, or not above 0.
@@ -44,8 +48,18 @@ std::int64_t thousandths_of(const std::string& text) {
 
 Result<std::int64_t> read_slots(const std::string& text) {
   std::int64_t slots = 0;
-  if (!parse(text, slots)) return bad_argument("quota", "'" + text + "' is no number of slots");
+  if (!parse(text, slots))
+    return bad_argument("quota",
+                        "'" + text + "' is no whole number of slots from 0 to " + std::to_string(kPolicyAmountMax));
   return slots;
+}
+
+/// 0 are shares: it comes after all that have some.
+Result<std::int64_t> read_shares(const std::string& text) {
+  std::int64_t shares = 0;
+  if (!parse(text, shares) || shares < 0 || shares > kPolicyAmountMax)
+    return bad_argument("shares", "'" + text + "' is no whole number from 0 to " + std::to_string(kPolicyAmountMax));
+  return shares;
 }
 
 Result<std::int64_t> read_memory(const std::string& text) {
@@ -64,8 +78,36 @@ Result<std::int64_t> read_weight(const std::string& text) {
   return weight;
 }
 
-std::string amount_text(std::int64_t amount) { return std::to_string(amount); }
-std::string weight_text(std::int64_t weight) { return weight == kNoWeight ? "none" : decimal_text(weight); }
+Value amount_value(std::int64_t amount) { return Value{amount}; }
+Value weight_value(std::int64_t weight) {
+  return weight == kNoWeight ? Value{} : Value{static_cast<double>(weight) / 1000};
+}
+
+/// What was before.
+Result<Value> set_weight(Job& job, std::int64_t before, const std::string& text) {
+  const std::int64_t weight = thousandths_of(text);
+  if (weight < 0) return bad_argument("weight", "'" + text + "' is no number from 0.001 to 1000000");
+  job.spec.policy.weight = static_cast<std::uint32_t>(weight);
+  return weight_value(before);
+}
+
+/// The same. REQUIRES: the job has shares.
+Result<Value> set_cap(Job& job, const std::string& text) {
+  std::uint32_t cap = 0;
+  if (text != "none" && (!parse(text, cap) || cap == 0 || cap > kPolicyAmountMax))
+    return bad_argument(
+        "cap", "'" + text + "' is no number of slots from 1 to " + std::to_string(kPolicyAmountMax) + ", nor `none`");
+  if (cap > 0 && cap < job.spec.policy.gang)
+    return Error{ErrorCode::InvalidArgument, to_string(job.id),
+                 "is a gang of " + std::to_string(job.spec.policy.gang) + ": with less it would wait for ever",
+                 "`hold` keeps it back"};
+  const std::uint32_t unit = std::max(job.shares->kinds[0].least_slots(), job.shares->kinds[1].least_slots());
+  if (cap > 0 && cap < unit)
+    return Error{ErrorCode::InvalidArgument, to_string(job.id),
+                 "has a subtask of " + std::to_string(unit) + " slots: with less it would wait for ever",
+                 "`hold` keeps it back"};
+  return cap_value(std::exchange(job.spec.policy.slots_max, cap));
+}
 
 /// What `set` may set of a project, and how it is written.
 struct ProjectOrder {
@@ -73,14 +115,14 @@ struct ProjectOrder {
   ProjectSetting what;
   const char* field;  ///< As `projects` has it.
   Result<std::int64_t> (*read)(const std::string&);
-  std::string (*text)(std::int64_t);
+  Value (*value)(std::int64_t);
 };
 
 constexpr ProjectOrder kProjectOrders[] = {
-    {"quota", ProjectSetting::Slots, "guaranteed_slots", read_slots, amount_text},
-    {"gpu-quota", ProjectSetting::GpuSlots, "guaranteed_gpu_slots", read_slots, amount_text},
-    {"memory-quota", ProjectSetting::Memory, "guaranteed_memory", read_memory, amount_text},
-    {"project-weight", ProjectSetting::Weight, "weight", read_weight, weight_text},
+    {"quota", ProjectSetting::Slots, "guaranteed_slots", read_slots, amount_value},
+    {"gpu-quota", ProjectSetting::GpuSlots, "guaranteed_gpu_slots", read_slots, amount_value},
+    {"memory-quota", ProjectSetting::Memory, "guaranteed_memory", read_memory, amount_value},
+    {"project-weight", ProjectSetting::Weight, "weight", read_weight, weight_value},
 };
 
 const ProjectOrder* order_named(std::string_view name) {
@@ -285,65 +327,58 @@ Result<Value> SupervisorCore::describe_queue() const {
   return Value{std::move(rows)};
 }
 
-/// `set weight|cap|qos|queue JOB VALUE`, `set quota PROJECT SLOTS` and its like; priorities have their own order.
+/// `set weight|cap|qos|queue JOB VALUE`, `set quota PROJECT SLOTS` and its like, `set shares ACCOUNT N`; priorities
+/// have their own order.
 Result<Value> SupervisorCore::set_by_request(const AdminRequest& request) {
   const std::string what = operand(request, 0);
   const std::string whom = operand(request, 1);
   if (what == "priority") return priority_by_request({request.request, "priority", {whom, operand(request, 2)}, {}});
   if (!policed()) return no_policy();
   const std::string text = operand(request, 2);
-  if (order_named(what) != nullptr) return set_of_project(request);
+  if (what == "shares" || order_named(what) != nullptr) return set_of_owner(request);
   if (what != "weight" && what != "cap" && what != "qos" && what != "queue")
-    return bad_argument("set " + what,
-                        "there is no such setting; it takes priority, weight, cap, qos or queue of a job, quota, gpu-quota, "
-                        "memory-quota or project-weight of a project");
+    return bad_argument(
+        "set " + what,
+        "there is no such setting; it takes priority, weight, cap, qos or queue of a job, quota, gpu-quota, "
+        "memory-quota or project-weight of a project, shares of an account");
   Job* job = find_job(job_selector_of(whom));
   if (job == nullptr) return not_found("job '" + whom + "'", "`queue` lists those that run");
   if (job->shares == nullptr)
     return Error{
         ErrorCode::WrongState, to_string(job->id), "has ended already: " + std::string{to_string(job->state)}, {}};
   if (what == "qos" || what == "queue") return set_rule(*job, what, text);
-  std::string before;
-  if (what == "weight") {
-    before = decimal_text(own_weight(*job));
-    const std::int64_t weight = thousandths_of(text);
-    if (weight < 0) return bad_argument("weight", "'" + text + "' is no number from 0.001 to 1000000");
-    job->spec.policy.weight = static_cast<std::uint32_t>(weight);
-  } else {
-    std::uint32_t cap = 0;
-    if (text != "none" && (!parse(text, cap) || cap == 0 || cap > kPolicyAmountMax))
-      return bad_argument("cap", "'" + text + "' is no number of slots above 0, nor `none`");
-    if (cap > 0 && cap < job->spec.policy.gang)
-      return Error{ErrorCode::InvalidArgument, to_string(job->id),
-                   "is a gang of " + std::to_string(job->spec.policy.gang) + ": with less it would wait for ever",
-                   "hold it back by its priority"};
-    const std::uint32_t unit = std::max(job->shares->kinds[0].least_slots(), job->shares->kinds[1].least_slots());
-    if (cap > 0 && cap < unit)
-      return Error{ErrorCode::InvalidArgument, to_string(job->id),
-                   "has a subtask of " + std::to_string(unit) + " slots: with less it would wait for ever",
-                   "hold it back by its priority"};
-    before = job->spec.policy.slots_max == 0 ? "none" : std::to_string(job->spec.policy.slots_max);
-    job->spec.policy.slots_max = cap;
-  }
+  const bool weight = what == "weight";
+  Result<Value> before = weight ? set_weight(*job, own_weight(*job), text) : set_cap(*job, text);
+  if (!before) return before;
   record_change(*job);
   policy_changed();
-  return Value{Value::Record{{"job", to_string(job->id)}, {what, text}, {"was", before}}};
+  Value now = weight ? weight_value(own_weight(*job)) : cap_value(job->spec.policy.slots_max);
+  return Value{Value::Record{{"job", to_string(job->id)}, {what, std::move(now)}, {"was", std::move(before).value()}}};
 }
 
 /// In force, also in later lives, until the configuration is read again. Whole slots, bytes as in `8GiB`, a weight with
-/// up to three decimals or `none`.
-/// REQUIRES: `order_named` knows the first word.
-Result<Value> SupervisorCore::set_of_project(const AdminRequest& request) {
-  const ProjectOrder& order = *order_named(operand(request, 0));
-  const std::string project = operand(request, 1);
-  const Result<std::int64_t> amount = order.read(operand(request, 2));
-  if (!amount) return amount.error();
-  const std::int64_t at = find_project(policy_.config, project);
-  const std::int64_t before =
-      at < 0 ? 0 : setting_of(policy_.config.projects[static_cast<std::size_t>(at)], order.what);
-  PENSTOCK_TRY(change_project(project, order.what, *amount));
+/// up to three decimals or `none`; whole shares of an account.
+Result<Value> SupervisorCore::set_of_owner(const AdminRequest& request) {
+  const std::string whom = operand(request, 1);
+  const std::string text = operand(request, 2);
+  Value::Record done;
+  if (const ProjectOrder* order = order_named(operand(request, 0))) {
+    const Result<std::int64_t> amount = order->read(text);
+    if (!amount) return amount.error();
+    const std::int64_t at = find_project(policy_.config, whom);
+    const std::int64_t before =
+        at < 0 ? 0 : setting_of(policy_.config.projects[static_cast<std::size_t>(at)], order->what);
+    PENSTOCK_TRY(change_project(whom, order->what, *amount));
+    done = {{"project", whom}, {order->field, order->value(*amount)}, {"was", order->value(before)}};
+  } else {
+    const Result<std::int64_t> amount = read_shares(text);
+    if (!amount) return amount.error();
+    const std::int64_t at = find_account(policy_.config, whom);
+    const std::int64_t before = at < 0 ? 0 : policy_.config.accounts[static_cast<std::size_t>(at)].shares;
+    PENSTOCK_TRY(change_account(whom, *amount));
+    done = {{"account", whom}, {"shares", *amount}, {"was", before}};
+  }
   keep_policy();
-  Value::Record done{{"project", project}, {order.field, order.text(*amount)}, {"was", order.text(before)}};
   tell_warnings(done);
   return Value{std::move(done)};
 }
@@ -398,8 +433,16 @@ Result<Value> SupervisorCore::move_by_request(const AdminRequest& request) {
   PENSTOCK_TRY(check_positions_count(*job));
   const std::string before = place_text(*job);
   PENSTOCK_TRY(move_beside(*job, *other, where == "ahead-of"));
-  return Value{Value::Record{
-      {"job", to_string(job->id)}, {where, to_string(other->id)}, {"place", place_text(*job)}, {"was", before}}};
+  const Value queue = describe_queue().value();
+  const Value::List& rows = *queue.list();
+  const auto row = std::find_if(rows.begin(), rows.end(),
+                                [&](const Value& each) { return each["job"] == Value{to_string(job->id)}; });
+  return Value{Value::Record{{"job", to_string(job->id)},
+                             {where, to_string(other->id)},
+                             {"priority", job->spec.priority},
+                             {"position", row == rows.end() ? Value{} : (*row)["position"]},
+                             {"place", place_text(*job)},
+                             {"was", before}}};
 }
 
 /// Who stands there already, or is moved beside itself, stays.

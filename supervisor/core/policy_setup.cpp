@@ -9,6 +9,7 @@
 #include "supervisor/core/pool_parts.hpp"
 #include "supervisor/core/request_words.hpp"
 #include "supervisor/core/supervisor_core.hpp"
+#include "supervisor/core/unused_settings.hpp"
 
 namespace penstock::supervisor {
 namespace {
@@ -193,6 +194,7 @@ void SupervisorCore::set_policy(PolicyConfig config) {
   policy_.parts = parts_in_force(policy_.config);
   policy_.pass.reset();
   policy_.settings.clear();
+  policy_.shares.clear();
   policy_.contended.assign(policy_.config.pools.size() * kBandKinds, true);
   for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i)
     if (workers_[WorkerSlot{i}].alive) note_pools_of(WorkerSlot{i});
@@ -219,6 +221,7 @@ std::int64_t SupervisorCore::first_position(JobId job) {
 /// What is in force and probably not meant, with what the cluster has now.
 std::vector<std::string> SupervisorCore::warnings_of_policy() const {
   std::vector<std::string> warnings = policy_warnings(policy_.config);
+  for (std::string& unused : unused_settings(policy_.config)) warnings.push_back(std::move(unused));
   for (std::uint32_t pool = 0; pool < policy_.config.pools.size(); ++pool)
     for (const auto& [of, unit] : kGuarantees) {
       if (!counts_quotas(pool)) continue;
@@ -233,9 +236,9 @@ std::vector<std::string> SupervisorCore::warnings_of_policy() const {
 
 /// To who ordered it, and to the log.
 void SupervisorCore::tell_warnings(Value::Record& answer) {
-  std::string all;
+  Value::List all;
   for (std::string& warning : warnings_of_policy()) {
-    all += (all.empty() ? "" : "; ") + warning;
+    all.emplace_back(warning);
     out_->add(supervisor_action::Alert{Error{ErrorCode::InvalidArgument, "policy", std::move(warning), {}}});
   }
   if (!all.empty()) answer.emplace_back("warnings", std::move(all));

@@ -24,8 +24,6 @@ policy::WorkloadKind kind_of(JobKind kind) {
   return policy::WorkloadKind::Training;
 }
 
-std::int64_t bounded(std::int64_t slots) { return slots == kUnbounded ? policy::kUnlimited : slots * 1000; }
-
 /// What workloads of a kind have before their own priorities, where quotas count. Spec: policy-runai 1.
 std::int64_t base_priority(const JobPolicy& wishes) {
   switch (wishes.kind) {
@@ -34,42 +32,6 @@ std::int64_t base_priority(const JobPolicy& wishes) {
     case JobKind::Inference: return 125;
   }
   return 50;
-}
-
-/// What a project is guaranteed of a resource, and its weight in what lies idle beyond that.
-struct ResourceDue {
-  std::int64_t guaranteed = policy::kUnlimited;
-  std::int64_t weight = 1000;
-};
-
-/// Slots in thousandths, memory in bytes.
-struct ProjectDue {
-  ResourceDue slots;
-  ResourceDue memory;
-};
-
-/// So that, as weights, guarantees of memory are no larger than those of slots.
-std::vector<std::int64_t> in_mib(std::vector<std::int64_t> bytes) {
-  for (std::int64_t& each : bytes) each = (each + kMiB.value() - 1) / kMiB.value();
-  return bytes;
-}
-
-policy::Project project_for(const ProjectConfig& source, BandKind kind, std::uint32_t parent, const ProjectDue& due) {
-  policy::Project project;
-  project.name = source.name;
-  project.parent = parent;
-  project.priority = source.priority;
-  project.preempt_min_runtime = source.preempt_min_runtime;
-  project.reclaim_min_runtime = source.reclaim_min_runtime;
-  for (policy::ResourceShare& share : project.shares) share = {policy::kUnlimited, policy::kUnlimited, 1000, 0};
-  project.shares[static_cast<std::size_t>(policy::Resource::Gpu)] = {
-      due.slots.guaranteed, bounded(kind == BandKind::Cpu ? source.slots_max : source.gpu_slots_max), due.slots.weight,
-      0};
-  if (kind != BandKind::Cpu) return project;
-  project.shares[static_cast<std::size_t>(policy::Resource::Memory)] = {
-      due.memory.guaranteed, source.memory_max == kUnboundedBytes ? policy::kUnlimited : source.memory_max.value(),
-      due.memory.weight, 0};
-  return project;
 }
 
 /// A part of one slot shares a device with others; what is more takes whole ones. A rest of a portion comes with all
@@ -195,39 +157,13 @@ void SupervisorCore::show_owners(PassUnderWay& pass, policy::Snapshot& snapshot)
   for (std::uint32_t pool = 0; pool < policy_.config.pools.size(); ++pool)
     for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
       pass.first_projects.push_back(static_cast<std::uint32_t>(snapshot.projects.size()));
-      if (counts_quotas(pool)) show_projects(pool, kind, snapshot);
+      if (!counts_quotas(pool)) continue;
+      for (policy::Project& project : projects_in(policy_.config, policy_.tree, pool, kind, pass.first_projects.back()))
+        snapshot.projects.push_back(std::move(project));
     }
   AccountTree tree = accounts_now();
   snapshot.accounts = std::move(tree.accounts);
   pass.charged = std::move(tree.charged);
-}
-
-/// Each kind of band of each pool has projects of its own, because what is guaranteed of one says nothing about the
-/// others. The last of each is that of jobs without a project. Memory is divided in pools where anybody is guaranteed
-/// any.
-void SupervisorCore::show_projects(std::uint32_t pool, BandKind kind, policy::Snapshot& snapshot) const {
-  const PolicyConfig& config = policy_.config;
-  const auto first = static_cast<std::uint32_t>(snapshot.projects.size());
-  const std::vector<std::int64_t> slots =
-      guarantees_in(config, policy_.tree, pool, kind == BandKind::Cpu ? Guarantee::Slots : Guarantee::GpuSlots);
-  const std::vector<std::int64_t> slot_weights = weights_beyond(config, slots);
-  const std::vector<std::int64_t> memory = guarantees_in(config, policy_.tree, pool, Guarantee::Memory);
-  const std::vector<std::int64_t> memory_weights = weights_beyond(config, in_mib(memory));
-  const bool divides_memory = std::any_of(memory.begin(), memory.end(), [](std::int64_t each) { return each > 0; });
-  const auto due_of = [&](std::size_t i) {
-    ProjectDue due{{i < slots.size() ? slots[i] * 1000 : 0, slot_weights[i]}, {}};
-    if (divides_memory) due.memory = {i < memory.size() ? memory[i] : 0, memory_weights[i]};
-    return due;
-  };
-  for (std::size_t i = 0; i < config.projects.size(); ++i) {
-    const ProjectConfig& project = config.projects[i];
-    const std::uint32_t above = policy_.tree.parents[i];
-    const std::uint32_t parent = above == policy::kNone ? policy::kNone : first + above;
-    snapshot.projects.push_back(project_for(project, kind, parent, due_of(i)));
-    snapshot.projects.back().created = static_cast<std::int64_t>(snapshot.projects.size());
-  }
-  snapshot.projects.push_back(
-      project_for(ProjectConfig{.name = "none"}, kind, policy::kNone, due_of(config.projects.size())));
 }
 
 /// Larger first, as a pass compares it. Spec: policy-runai 5.

@@ -88,6 +88,7 @@ struct PolicyState {
   Instant kept{};  ///< When usage was written down last.
   /// By project: what operators have set since the configuration was read.
   std::map<std::pair<std::string, ProjectSetting>, std::int64_t> settings;
+  std::map<std::string, std::int64_t> shares;  ///< By account: the same.
   std::vector<bool> contended;  ///< By pool and kind: somebody wants more than there is.
   std::uint32_t preempted_now = 0;  ///< Attempts that the plan at hand has told to leave.
   std::uint32_t lines_left = 0;     ///< Of the audit history, for changes of who may hold how much,

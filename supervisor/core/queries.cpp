@@ -1,5 +1,6 @@
 // SupervisorCore: questions and orders of operators. Answers are trees of values; the command line renders them.
 #include <algorithm>
+#include <limits>
 
 #include "supervisor/core/request_words.hpp"
 #include "supervisor/core/results.hpp"
@@ -14,6 +15,27 @@ const char* state_of(const WorkerEntry& worker) {
   if (worker.suspected) return "suspected";
   if (!worker.draining) return "ready";
   return worker.drained ? "drained" : "draining";
+}
+
+/// Where no pool in which the job may be looks at priorities: an order without an effect is none.
+Result<void> check_priority_counts(const PolicyState& policy, const Job& job) {
+  const auto parts_in = [&](std::uint32_t pool) -> const policy::Parts& {
+    return policy.parts[domain_of(pool, BandKind::Cpu)];
+  };
+  if (job.shares == nullptr) return {};
+  for (const std::uint32_t pool : job.shares->turn.pools())
+    if (parts_in(pool).ordering == policy::Ordering::Priority) return {};
+  const policy::Parts& parts = parts_in(job.shares->pool);
+  const bool shares = parts.sharing != policy::Sharing::None;
+  const bool by_sum = parts.ordering == policy::Ordering::Multifactor;
+  return Error{ErrorCode::WrongState, to_string(job.id),
+               "is in pool '" + policy.config.pools[job.shares->pool].name + "', where " +
+                   (shares   ? "all have their shares at once, whatever their priorities"
+                    : by_sum ? "jobs go by the sum of their factors, and priority is none of them"
+                             : "jobs go by age, whatever their priorities"),
+               shares   ? "`set weight` changes its share"
+               : by_sum ? "`set qos` and `set queue` change the sum, `queue --json` shows it"
+                        : "use a pool with ordering = \"priority\""};
 }
 
 /// The answer to an order that is carried out while nothing can be written: a crash undoes it.
@@ -219,20 +241,18 @@ Result<Value> SupervisorCore::priority_by_request(const AdminRequest& request) {
   if (job->state != JobState::Running)
     return Error{ErrorCode::WrongState, to_string(job->id), "has ended already: " + std::string{to_string(job->state)}, {}};
   std::int32_t priority = 0;
-  if (!parse(operand(request, 1), priority)) return bad_argument("priority", "'" + operand(request, 1) + "' is no whole number");
+  if (!parse(operand(request, 1), priority))
+    return bad_argument("priority", "'" + operand(request, 1) + "' is no whole number from " +
+                                        std::to_string(std::numeric_limits<std::int32_t>::min()) + " to " +
+                                        std::to_string(std::numeric_limits<std::int32_t>::max()));
   if (const std::string key = option(request, "subtask"); !key.empty()) {
     const SubtaskIndex subtask = job->shape->find_key_or_number(key);
     if (!subtask.valid()) return not_found("subtask '" + key + "' of " + to_string(job->id), "give its key or its number");
     change_subtask_priority(*job, subtask.value(), priority);
   } else {
-    // Where a sum of factors orders jobs, a priority is no part of it: an order without an effect is none.
-    if (job->shares != nullptr && parts_in(job->shares->pool).ordering == policy::Ordering::Multifactor)
-      return Error{ErrorCode::WrongState, to_string(job->id),
-                   "is in pool '" + policy_.config.pools[job->shares->pool].name +
-                       "', where jobs go by the sum of their factors, and priority is none of them",
-                   "`set qos` and `set queue` change the sum, `queue --json` shows it"};
+    PENSTOCK_TRY(check_priority_counts(policy_, *job));
     const PriorityScale scale = scale_of(job->spec);
-    const std::string before = std::to_string(scale.written(job->spec.priority));
+    const std::int32_t before = scale.written(job->spec.priority);
     const Result<std::int32_t> inside = scale.inside(priority);
     if (!inside) return inside.error();
     change_priority(*job, *inside);

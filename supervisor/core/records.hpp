@@ -159,9 +159,15 @@ struct PolicyKept {
     std::int64_t amount = 0;  ///< As an operator has set it.
     friend bool operator==(const Setting&, const Setting&) = default;
   };
+  struct Shares {
+    std::string account;
+    std::int64_t amount = 0;  ///< The same.
+    friend bool operator==(const Shares&, const Shares&) = default;
+  };
   std::int64_t at_ms = 0;  ///< Unix time.
   std::vector<Usage> usage;
   std::vector<Setting> settings;
+  std::vector<Shares> shares{};
   friend bool operator==(const PolicyKept&, const PolicyKept&) = default;
 };
 }  // namespace record

@@ -15,7 +15,7 @@ inline Error not_found(const std::string& what, const std::string& remedy) {
 }
 
 inline Error bad_argument(const std::string& subject, const std::string& message) {
-  return {ErrorCode::InvalidArgument, subject, message, "see `penstock help`"};
+  return {ErrorCode::InvalidArgument, subject, message, "see `penstock --help`"};
 }
 
 template <class Number>

@@ -417,7 +417,6 @@ class SupervisorCore {
   void measure(Job& job);
   void show_bands(PassUnderWay& pass, policy::Snapshot& snapshot) const;
   void show_owners(PassUnderWay& pass, policy::Snapshot& snapshot) const;
-  void show_projects(std::uint32_t pool, BandKind kind, policy::Snapshot& snapshot) const;
   std::int64_t precedence_of(const Job& job) const;
   /// `weights`: of the project's jobs together.
   void show_job(Job& job, BandKind kind, std::int64_t weights, policy::Snapshot& snapshot);
@@ -511,6 +510,7 @@ class SupervisorCore {
   void keep_policy();
   void recover_policy(const record::PolicyKept& kept);
   Result<void> change_project(const std::string& project, ProjectSetting what, std::int64_t amount);
+  Result<void> change_account(const std::string& account, std::int64_t shares);
 
   // Questions and orders about it: policy_queries.cpp.
   std::uint64_t milli_held(const Job& job, BandKind kind) const;
@@ -520,7 +520,7 @@ class SupervisorCore {
   std::string names_of(const std::vector<std::uint32_t>& pools) const;
   Result<Value> describe_queue() const;
   Result<Value> set_by_request(const AdminRequest& request);
-  Result<Value> set_of_project(const AdminRequest& request);
+  Result<Value> set_of_owner(const AdminRequest& request);
   std::string place_text(const Job& job) const;
   Result<void> move_beside(Job& job, const Job& other, bool ahead);
   struct RoomView;

@@ -289,6 +289,7 @@ std::string encode(const record::PolicyKept& kept) {
   std::size_t bytes = 64;
   for (const record::PolicyKept::Usage& usage : kept.usage) bytes += 80 + usage.account.size() + usage.user.size();
   for (const record::PolicyKept::Setting& setting : kept.settings) bytes += 56 + setting.project.size();
+  for (const record::PolicyKept::Shares& shares : kept.shares) bytes += 48 + shares.account.size();
   return sealed(wire::build_words<Root>(bytes, [&](Root::Builder out) {
     out.setAtMs(kept.at_ms);
     auto usage = out.initUsage(static_cast<unsigned>(kept.usage.size()));
@@ -301,6 +302,11 @@ std::string encode(const record::PolicyKept& kept) {
       usage[i].setMostSeconds(kept.usage[i].used[3]);
     }
     write_settings(kept.settings, out);
+    auto shares = out.initShares(static_cast<unsigned>(kept.shares.size()));
+    for (unsigned i = 0; i < shares.size(); ++i) {
+      shares[i].setAccount(wire::text(kept.shares[i].account));
+      shares[i].setShares(kept.shares[i].amount);
+    }
   }));
 }
 
@@ -444,6 +450,8 @@ Result<record::PolicyKept> decode_policy(std::string_view value) {
       if (other.getWhat() < kProjectSettings)
         kept.settings.push_back(
             {wire::text(other.getProject()), static_cast<ProjectSetting>(other.getWhat()), other.getAmount()});
+    for (const auto shares : in.getShares())
+      kept.shares.push_back({wire::text(shares.getAccount()), shares.getShares()});
     return kept;
   });
 }

@@ -21,9 +21,6 @@
 namespace penstock::worker {
 namespace {
 
-/// Left to connections, pipes and runners.
-constexpr std::size_t kDescriptorsSpared = 512;
-
 Packing packing_of(Compression compression) {
   if (compression == Compression::Off) return Packing::Never;
   return compression == Compression::On ? Packing::Always : Packing::WherePays;
@@ -336,7 +333,7 @@ Bytes store_bytes_max(const WorkerOptions& options) {
 StoreOptions store_options(const WorkerOptions& options, std::size_t open_files) {
   StoreOptions store;
   store.segment_bytes_min = static_cast<std::size_t>(options.core.segment_bytes_min.value());
-  const std::size_t spared = std::min(kDescriptorsSpared, open_files / 2);
+  const std::size_t spared = std::min<std::size_t>(options.core.descriptors_spared, open_files / 2);
   const std::size_t for_segments = open_files - spared;
   store.reserve.bytes_max = static_cast<std::size_t>(options.core.reserve_bytes_max.value());
   store.reserve.segments_max = std::min<std::size_t>(options.core.reserve_segments_max, for_segments / 4);

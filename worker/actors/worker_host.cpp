@@ -333,8 +333,10 @@ void WorkerHost::State::carry_out() {
       checkpoint_datum(checkpoint->key);
     } else if (const auto* adopted = std::get_if<worker_action::AdoptCheckpoint>(&action)) {
       store.adopt_checkpoint(adopted->key, adopted->writer);
-  } else if (const auto* sweep = std::get_if<worker_action::SweepCheckpoints>(&action)) {
-    for (const Incarnation writer : sweep->writers) store.remove_checkpoints(writer);
+    } else if (const auto* sweep = std::get_if<worker_action::SweepCheckpoints>(&action)) {
+      for (const Incarnation writer : sweep->writers) store.remove_checkpoints(writer);
+    } else if (const auto* saved = std::get_if<worker_action::SweepAttempts>(&action)) {
+      store.remove_attempts(saved->key);
     } else if (const auto* restore = std::get_if<worker_action::RestoreInput>(&action)) {
       restore_datum(restore->key);
     } else if (const auto* wanted = std::get_if<worker_action::FetchInput>(&action)) {

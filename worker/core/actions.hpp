@@ -88,6 +88,10 @@ struct AdoptCheckpoint {
 struct SweepCheckpoints {
   std::vector<Incarnation> writers;
 };
+/// Take away what attempts of a job have saved for later ones, under its name: there will be none.
+struct SweepAttempts {
+  std::string key;
+};
 /// The disk has it: its memory is wanted for others.
 struct ReleaseDatum {
   DataKey key;
@@ -143,12 +147,14 @@ struct Reject {
 };
 }  // namespace worker_action
 
-using WorkerAction = std::variant<
-    worker_action::StartSubtask, worker_action::StopRun, worker_action::StoreOutputs, worker_action::FetchInput,
-    worker_action::CancelFetch, worker_action::RestoreInput, worker_action::DropDatum, worker_action::SpillDatum,
-    worker_action::ReleaseDatum, worker_action::CheckpointDatum, worker_action::AdoptCheckpoint,
-    worker_action::SweepCheckpoints, worker_action::PinDatum, worker_action::SendReport, worker_action::SendDrainState,
-    worker_action::SendBarrierAnswer, worker_action::SendExplanation, worker_action::Reclaim, worker_action::SendClaim,
-    worker_action::Registered, worker_action::RestartRunners, worker_action::WarmRunners, worker_action::Reject>;
+using WorkerAction =
+    std::variant<worker_action::StartSubtask, worker_action::StopRun, worker_action::StoreOutputs,
+                 worker_action::FetchInput, worker_action::CancelFetch, worker_action::RestoreInput,
+                 worker_action::DropDatum, worker_action::SpillDatum, worker_action::ReleaseDatum,
+                 worker_action::CheckpointDatum, worker_action::AdoptCheckpoint, worker_action::SweepCheckpoints,
+                 worker_action::SweepAttempts, worker_action::PinDatum, worker_action::SendReport,
+                 worker_action::SendDrainState, worker_action::SendBarrierAnswer, worker_action::SendExplanation,
+                 worker_action::Reclaim, worker_action::SendClaim, worker_action::Registered,
+                 worker_action::RestartRunners, worker_action::WarmRunners, worker_action::Reject>;
 
 }  // namespace penstock::worker

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "common/base/coverage_mark.hpp"
+#include "common/protocol/checkpoint_key.hpp"
 #include "worker/core/worker_core.hpp"
 
 namespace penstock::worker {
@@ -281,9 +282,15 @@ void WorkerCore::close_job_if_done(JobSlot slot) {
     band->execute.set_entitlement(slot, MilliSlots::max(), 0);
     band->execute.drop_reservation(slot);  // Also one that was opened and nobody has begun on: the slot is reused.
   }
+  std::string_view saved_as;
   for (const auto* templates : {&job.templates, &job.replaced_templates})
-    for (const std::unique_ptr<WorkerTemplate>& known : *templates)
-      if (known != nullptr) shapes_.release(known->shape);
+    for (const std::unique_ptr<WorkerTemplate>& known : *templates) {
+      if (known == nullptr) continue;
+      shapes_.release(known->shape);
+      if (saved_as.empty()) saved_as = checkpoint_key_of(known->content);
+    }
+  // Whoever was preempted, and then cancelled or failed for good, has left what it had saved.
+  if (!saved_as.empty()) out_->add(worker_action::SweepAttempts{std::string{saved_as}});
   jobs_.close(slot);
 }
 

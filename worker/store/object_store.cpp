@@ -101,6 +101,7 @@ Result<Descriptor> Blob::share() const {
 
 struct ObjectStore::State {
   explicit State(const StoreOptions& store_options) : options(store_options) {}
+  void remove_later(std::string directory);
 
   const StoreOptions options;
   const std::shared_ptr<SegmentReserve> reserve = std::make_shared<SegmentReserve>(options.reserve);
@@ -126,6 +127,10 @@ void count(State& state, const Blob* blob, std::int64_t by) {
 }
 
 }  // namespace
+
+std::string attempts_directory(const std::string& checkpoints, std::string_view key) {
+  return checkpoints + "/attempts/" + std::string{key};
+}
 
 ObjectStore::ObjectStore(const StoreOptions& options) : state_(std::make_unique<State>(options)) {}
 ObjectStore::~ObjectStore() = default;
@@ -299,10 +304,18 @@ void ObjectStore::adopt_checkpoint(const DataKey& key, Incarnation writer) {
 }
 
 void ObjectStore::remove_checkpoints(Incarnation writer) {
-  if (state_->options.checkpoints.empty()) return;
-  state_->thread.add(SpillThread::Turn::Later, [this, writer] {
+  if (!state_->options.checkpoints.empty()) state_->remove_later(checkpoint_directory(writer));
+}
+
+void ObjectStore::remove_attempts(std::string_view key) {
+  const std::string& shared = state_->options.checkpoints;
+  if (!shared.empty()) state_->remove_later(attempts_directory(shared, key));
+}
+
+void ObjectStore::State::remove_later(std::string directory) {
+  thread.add(SpillThread::Turn::Later, [directory = std::move(directory)] {
     std::error_code error;  // A file that another host still has open may stay; it costs only room.
-    std::filesystem::remove_all(checkpoint_directory(writer), error);
+    std::filesystem::remove_all(directory, error);
   });
 }
 

@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "common/base/ids.hpp"
 #include "common/base/result.hpp"
@@ -72,6 +73,9 @@ struct StoreOptions {
   SpillOptions spill;
   std::string checkpoints;  ///< Directory that all workers share; empty: there is none.
 };
+
+/// On shared storage: where all attempts of a job save what later ones go on from. `key`: see `checkpoint_key_of`.
+std::string attempts_directory(const std::string& checkpoints, std::string_view key);
 
 /// Where data may be that are neither in memory nor on disk: a device. Called by any thread.
 class DataTier {
@@ -140,6 +144,8 @@ class ObjectStore {
   void adopt_checkpoint(const DataKey& key, Incarnation writer);
   /// Takes away all that a life of a worker has put on shared storage. What cannot be removed stays.
   void remove_checkpoints(Incarnation writer);
+  /// Takes away all that attempts of a job have saved there, whose key that is. What cannot be removed stays.
+  void remove_attempts(std::string_view key);
   /// What waits for the disk is not done, and no answer comes any more.
   void quiesce();
 

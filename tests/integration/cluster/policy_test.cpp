@@ -245,6 +245,43 @@ TEST(PolicyLive, AGangOfHigherPriorityPreemptsAndThePreemptedJobResumes) {
   EXPECT_TRUE(std::filesystem::is_empty(shared + "/attempts")) << "what was saved goes with success";
 }
 
+// Found by an acceptance test: what jobs had saved that never ran again stayed on shared storage for ever.
+TEST(PolicyLive, WhatCancelledAndFailedJobsHaveSavedGoesWithThem) {
+  const ScratchDirectory scratch;
+  const std::string config =
+      scratch.write("policy.toml",
+                    "[policy]\nperiod = \"50ms\"\n[[policy.pool]]\nname = \"all\"\npreset = \"priority\"\n"
+                    "preemption = true\n");
+  ClusterProcesses cluster{{"--config", config, "--no-state"}};
+  const std::string attempts = scratch.at("shared") + "/attempts";
+  cluster.start_worker("w1", {"--slots", "1", "--checkpoints", scratch.at("shared")});
+  ASSERT_TRUE(cluster.wait_for_workers(1));
+  const auto session = cluster.connect();
+  const auto saved = [&] {
+    std::size_t files = 0;
+    for (const auto& each : std::filesystem::recursive_directory_iterator{attempts})
+      files += each.is_regular_file() ? 1 : 0;
+    return files;
+  };
+  const auto low = session->submit(of_project("low", ""),
+                                   commands(1, "trap 'touch $PENSTOCK_CHECKPOINT_DIR/saved; exit 0' TERM; touch " +
+                                                   scratch.at("began") + "; while :; do sleep 0.02; done"));
+  ASSERT_TRUE(low.has_value()) << to_string(low.error());
+  ASSERT_TRUE(wait_until([&] { return std::filesystem::exists(scratch.at("began")); })) << cluster.log_of("supervisor");
+  JobSpec high = of_project("high", "");
+  high.priority = 10;
+  const auto failing = session->submit(high, commands(1, "touch $PENSTOCK_CHECKPOINT_DIR/saved; while [ ! -e " +
+                                                             scratch.at("fail") + " ]; do sleep 0.02; done; exit 3"));
+  ASSERT_TRUE(failing.has_value()) << to_string(failing.error());
+  EXPECT_TRUE(wait_until([&] { return saved() == 2; })) << "one waits and may go on, one runs";
+  ASSERT_TRUE(session->ask("cancel", {"low"}).has_value());
+  EXPECT_EQ(wait_for_end(*session, low->job), JobState::Cancelled);
+  EXPECT_TRUE(wait_until([&] { return saved() == 1; })) << saved();
+  scratch.write("fail", "");
+  EXPECT_EQ(wait_for_end(*session, failing->job), JobState::Failed);
+  EXPECT_TRUE(wait_until([&] { return std::filesystem::is_empty(attempts); }));
+}
+
 // Levels of service, limits and holds, from the configuration file to who runs.
 TEST(PolicyLive, ALimitHoldsAJobAndAnOperatorAnotherOne) {
   const ScratchDirectory scratch;

@@ -384,7 +384,7 @@ bool WorkerHost::carry_out_data(const WorkerAction& action) {
   } else if (const auto* sweep = std::get_if<SweepCheckpoints>(&action)) {
     for (const Incarnation writer : sweep->writers)
       std::erase_if(world_.checkpoints(), [&](const auto& file) { return file.first.first == writer.value(); });
-  } else {
+  } else if (std::get_if<SweepAttempts>(&action) == nullptr) {  // Its programs save nothing.
     return false;
   }
   return true;

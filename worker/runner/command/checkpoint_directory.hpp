@@ -8,10 +8,6 @@
 
 namespace penstock::worker {
 
-/// The entry of a template's environment by which the supervisor names a job for all its attempts, on all workers and
-/// in all lives: it is there while a policy is in force.
-inline constexpr const char* kCheckpointKey = "PENSTOCK_CHECKPOINT_KEY";
-
 /// The directory of a subtask below the one that all workers share; made if it is not there. Empty if there is no
 /// shared one, the template has no key, or it cannot be made: then the program starts from the beginning.
 std::string open_checkpoint_directory(const std::string& shared, const Template& program, SubtaskId id);

@@ -139,5 +139,81 @@ TEST_F(FeasibleInPool, SmallBandsOfAnotherPoolLeaveAGangWhole) {
   EXPECT_EQ((*queue->list())[0]["slots"], Value{8});
 }
 
+/// A pool where quotas count, and one by shares.
+class NeverPreempted : public testing::Test {
+ protected:
+  ~NeverPreempted() override { supervisor.ignore(); }
+
+  static SupervisorConfig quotas() {
+    SupervisorConfig config = policed("quota", {{.name = "vision", .guaranteed_slots = 1},
+                                                {.name = "science", .is_department = true, .guaranteed_slots = 2},
+                                                {.name = "none-yet", .department = "science"}});
+    config.policy.pools.push_back({.name = "shares", .preset = "fair_share", .workers = {"shares-*"}});
+    return config;
+  }
+  std::string submitted(JobPolicy policy) {
+    JobSpec spec;
+    spec.name = "mine-" + std::to_string(next_++);
+    spec.policy = std::move(policy);
+    if (supervisor.submit(GraphBuilder{}.sources(1).build(), spec).valid()) return "accepted";
+    return to_string(supervisor.refusal());
+  }
+  std::string held(const std::string& job) {
+    const Result<Value> answer = supervisor.ask("explain", {job});
+    const std::string* text = answer ? (*answer)["held_by"].text() : nullptr;
+    return text == nullptr ? "" : *text;
+  }
+
+  PolicedSupervisor supervisor{quotas()};
+  int next_ = 1;
+};
+
+// Found by an acceptance test: it waited for ever.
+TEST_F(NeverPreempted, WithoutAProjectIsRefusedWhereQuotasCountWithTheWayOut) {
+  EXPECT_EQ(
+      submitted({.preemptible = Preemptible::No}),
+      "job 'mine-1': is never preempted (preemptible = false) and has no project: in pool 'all' such jobs get only "
+      "what their project is guaranteed, so it would wait for ever (give it a project (`penstock projects` lists "
+      "them), or say preemptible = true)")
+      << "also before there is a worker";
+  supervisor.join({.slots = 4});
+  EXPECT_NE(submitted({.kind = JobKind::Inference}).find("(kind inference)"), std::string::npos);
+  EXPECT_EQ(submitted({.kind = JobKind::Interactive, .preemptible = Preemptible::Yes}), "accepted");
+  EXPECT_EQ(submitted({.project = "vision", .preemptible = Preemptible::No}), "accepted");
+  EXPECT_EQ(submitted({.pools = {"all", "shares"}, .preemptible = Preemptible::No}), "accepted")
+      << "it may go where no quotas count";
+  JobSpec patient;
+  patient.name = "patient";
+  patient.wait_for_resources = true;
+  patient.policy.preemptible = Preemptible::No;
+  EXPECT_TRUE(supervisor.submit(GraphBuilder{}.sources(1).build(), patient).valid());
+}
+
+TEST_F(NeverPreempted, WhomAReloadLeavesWithoutAGuaranteeIsHeldAndExplained) {
+  supervisor.join({.slots = 4});
+  SupervisorConfig shares = quotas();
+  shares.policy.pools[0].preset = "fair_share";
+  const auto reload = [&](const PolicyConfig& policy) {
+    supervisor.handle(supervisor_event::PolicyRead{ClientId::none(), {0, "reload", {}, "SIGHUP"}, policy});
+  };
+  reload(shares.policy);
+  ASSERT_EQ(submitted({.preemptible = Preemptible::No}), "accepted");
+  reload(quotas().policy);
+  supervisor.settle(3);
+  EXPECT_NE(held("mine-1").find("guarantee of jobs without a project: what is never preempted must fit it"),
+            std::string::npos)
+      << held("mine-1");
+}
+
+TEST_F(NeverPreempted, OfAProjectWithoutAGuaranteeIsHeldWithTheNameOfItsProject) {
+  supervisor.join({.slots = 4});
+  ASSERT_EQ(submitted({.project = "none-yet", .preemptible = Preemptible::No}), "accepted");
+  supervisor.settle(3);
+  EXPECT_NE(held("mine-1").find("guarantee of project 'none-yet'"), std::string::npos) << held("mine-1");
+  EXPECT_TRUE(supervisor.ask("set", {"quota", "none-yet", "1"}).has_value());
+  supervisor.settle(3);
+  EXPECT_EQ(held("mine-1"), "") << "so it is not refused";
+}
+
 }  // namespace
 }  // namespace penstock::supervisor

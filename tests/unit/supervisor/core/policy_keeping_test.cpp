@@ -114,6 +114,35 @@ TEST_F(PolicyKeeping, UseOfAnAccountThatIsNotConfiguredAtTheStartIsThereWhenItIs
   again.ignore();
 }
 
+TEST_F(PolicyKeeping, SharesOfAnAccountHoldUntilTheConfigurationIsReadAgain) {
+  order("set", {"shares", "bob", "3"});
+  for (int life = 0; life < 3; ++life) {
+    EXPECT_EQ(row("shares", 1)["shares"], Value{3});
+    EXPECT_EQ(row("shares", 1)["share_part"], Value{0.75});
+    cluster.restart();
+  }
+  EXPECT_TRUE(row("audit", 0)["outcome"].text()->starts_with("done; it was 1"));
+  cluster->handle(supervisor_event::PolicyRead{ClientId::none(), {0, "reload", {}, "SIGHUP"}, config().policy});
+  cluster.write_all();
+  cluster.restart();
+  EXPECT_EQ(row("shares", 1)["shares"], Value{1});
+}
+
+// The configuration may have lost the account meanwhile.
+TEST_F(PolicyKeeping, SharesOfAnAccountThatIsGoneAreToldOf) {
+  RecoveredState state;
+  state.policy = record::PolicyKept{1, {}, {}, {{"eve", 2}, {"bob", 5}}};
+  PolicedSupervisor again{config()};
+  again.handle(supervisor_event::StateRecovered{state, 1});
+  const std::vector<Error> alerts = again.alerts();
+  ASSERT_EQ(alerts.size(), 1U);
+  EXPECT_EQ(alerts[0].subject, "account 'eve'");
+  const Result<Value> shares = again.ask("shares");
+  ASSERT_TRUE(shares.has_value());
+  EXPECT_EQ((*shares->list())[1]["shares"], Value{5});
+  again.ignore();
+}
+
 TEST_F(PolicyKeeping, AQuotaHoldsUntilTheConfigurationIsReadAgain) {
   order("set", {"quota", "a", "3"});
   for (int life = 0; life < 3; ++life) {

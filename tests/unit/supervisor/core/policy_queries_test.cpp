@@ -82,8 +82,8 @@ TEST_F(PolicyQueries, WrongOrdersAreRefusedAndChangeNothing) {
 TEST_F(PolicyQueries, WhatIsSetOfAProjectIsToldWithWhatWasThere) {
   const Result<Value> gpus = supervisor.ask("set", {"gpu-quota", "a", "2"});
   ASSERT_TRUE(gpus.has_value()) << to_string(gpus.error());
-  EXPECT_EQ((*gpus)["guaranteed_gpu_slots"], Value{"2"});
-  EXPECT_EQ((*gpus)["was"], Value{"0"});
+  EXPECT_EQ((*gpus)["guaranteed_gpu_slots"], Value{2});
+  EXPECT_EQ((*gpus)["was"], Value{0});
   EXPECT_EQ(refused("set", {"memory-quota", "a", "8GiB"}), "done");
   EXPECT_EQ(refused("set", {"project-weight", "b", "2.5"}), "done");
   EXPECT_EQ(row("projects", 0)["guaranteed_gpu_slots"], Value{2});
@@ -91,13 +91,36 @@ TEST_F(PolicyQueries, WhatIsSetOfAProjectIsToldWithWhatWasThere) {
   EXPECT_EQ(row("projects", 1)["weight"], Value{2.5});
   const Result<Value> unsaid = supervisor.ask("set", {"project-weight", "b", "none"});
   ASSERT_TRUE(unsaid.has_value());
-  EXPECT_EQ((*unsaid)["was"], Value{"2.5"});
+  EXPECT_EQ((*unsaid)["weight"], Value{});
+  EXPECT_EQ((*unsaid)["was"], Value{2.5});
   EXPECT_EQ(row("projects", 1)["weight"], Value{});
   EXPECT_NE(refused("set", {"memory-quota", "a", "much"}).find("no amount of memory"), std::string::npos);
   EXPECT_NE(refused("set", {"memory-quota", "a", "999999999GiB"}), "done");
   EXPECT_NE(refused("set", {"gpu-quota", "a", "-1"}).find("guaranteed_gpu_slots is negative"), std::string::npos);
   EXPECT_NE(refused("set", {"gpu-quota", "c", "1"}).find("project 'c'"), std::string::npos);
   EXPECT_NE(refused("set", {"project-weight", "a", "-1"}).find("no number from 0.001"), std::string::npos);
+}
+
+// A program that reads `queue` and `projects` compares what it finds there with what it was answered.
+TEST_F(PolicyQueries, NumbersInAnswersAreWhatTheQueriesHave) {
+  const auto answer = [this](std::vector<std::string> words) {
+    const Result<Value> found = supervisor.ask("set", std::move(words));
+    EXPECT_TRUE(found.has_value()) << to_string(found.error());
+    return found ? *found : Value{};
+  };
+  EXPECT_EQ(answer({"weight", "job-1", "2.5"}),
+            (Value{Value::Record{{"job", "job-1"}, {"weight", 2.5}, {"was", 1.0}}}));
+  EXPECT_EQ(row("queue", 0)["weight"], Value{2.5});
+  EXPECT_EQ(answer({"cap", "job-1", "3"}), (Value{Value::Record{{"job", "job-1"}, {"cap", 3}, {"was", Value{}}}}));
+  EXPECT_EQ(answer({"cap", "job-1", "none"}), (Value{Value::Record{{"job", "job-1"}, {"cap", Value{}}, {"was", 3}}}));
+  EXPECT_EQ(answer({"memory-quota", "a", "8GiB"})["guaranteed_memory"], Value{std::int64_t{8} << 30});
+  EXPECT_EQ(answer({"project-weight", "a", "2"})["weight"], Value{2.0});
+}
+
+TEST_F(PolicyQueries, ErrorsNameTheRange) {
+  EXPECT_NE(refused("set", {"cap", "job-1", "few"}).find("from 1 to 1000000000, nor `none`"), std::string::npos);
+  EXPECT_NE(refused("set", {"priority", "job-1", "high"}).find("from -2147483648 to 2147483647"), std::string::npos);
+  EXPECT_NE(refused("set", {"quota", "a", "half"}).find("from 0 to 1000000000"), std::string::npos);
 }
 
 // A project's weight is that of its jobs together.
@@ -142,7 +165,10 @@ class PolicyMovesByPosition : public PolicyQueries {
 };
 
 TEST_F(PolicyMovesByPosition, AJobMovesAheadOfAnother) {
-  EXPECT_EQ(refused("move", {"job-2", "ahead-of", "job-1"}), "done");
+  const Result<Value> moved = supervisor.ask("move", {"job-2", "ahead-of", "job-1"});
+  ASSERT_TRUE(moved.has_value()) << to_string(moved.error());
+  EXPECT_EQ((*moved)["position"], Value{1}) << "as `queue` has it";
+  EXPECT_EQ((*moved)["priority"], Value{0});
   EXPECT_EQ(row("queue", 0)["job"], Value{"job-2"});
   EXPECT_EQ(refused("move", {"job-2", "behind", "job-1"}), "done");
   EXPECT_EQ(row("queue", 0)["job"], Value{"job-1"});
@@ -301,17 +327,18 @@ TEST(PolicyWarnings, AreInTheAnswerTheLogAndTheAudit) {
   SupervisorConfig changed = policed("quota", {{.name = "d", .is_department = true, .guaranteed_slots = 5},
                                                {.name = "a", .department = "d", .guaranteed_slots = 6}});
   supervisor.handle(supervisor_event::PolicyRead{ClientId{1}, AdminRequest{9, "reload", {}, "ann"}, changed.policy});
-  std::string told;
-  for (const AdminAnswer& answer : supervisor.take_for<AdminAnswer>(ClientId{1}))
-    if (const std::string* text = answer.value["warnings"].text()) told = *text;
-  EXPECT_EQ(told,
-            "department 'd' is guaranteed 5 slots, its parts 6: first come, first served among them; pool 'all' has 4 "
-            "slots now, and 5 are guaranteed: first come, first served");
+  Value told;
+  for (const AdminAnswer& answer : supervisor.take_for<AdminAnswer>(ClientId{1})) told = answer.value["warnings"];
+  const std::string parts = "department 'd' is guaranteed 5 slots, its parts 6: first come, first served among them";
+  const std::string all = "pool 'all' has 4 slots now, and 5 are guaranteed: first come, first served";
+  EXPECT_EQ(told, (Value{Value::List{parts, all}}));
   EXPECT_EQ(supervisor.alerts().size(), 2U);
-  EXPECT_NE((*supervisor.ask("audit")->list()).back()["outcome"].text()->find("; beware: " + told), std::string::npos);
+  EXPECT_NE((*supervisor.ask("audit")->list()).back()["outcome"].text()->find("; beware: " + parts + "; " + all),
+            std::string::npos);
   const Result<Value> set = supervisor.ask("set", {"quota", "d", "6"});
   ASSERT_TRUE(set.has_value());
-  EXPECT_EQ((*set)["warnings"], Value{"pool 'all' has 4 slots now, and 6 are guaranteed: first come, first served"});
+  EXPECT_EQ((*set)["warnings"],
+            Value{Value::List{"pool 'all' has 4 slots now, and 6 are guaranteed: first come, first served"}});
   supervisor.ignore();
 }
 
@@ -320,8 +347,9 @@ TEST(PolicyWarnings, TellOfMoreMemoryThanThereIs) {
   supervisor.join({.memory = kGiB});
   const Result<Value> set = supervisor.ask("set", {"quota", "a", "1"});
   ASSERT_TRUE(set.has_value());
-  EXPECT_EQ((*set)["warnings"], Value{"pool 'all' has 1073741824 bytes of memory now, and 1073741825 are guaranteed: "
-                                      "first come, first served"});
+  EXPECT_EQ((*set)["warnings"],
+            Value{Value::List{"pool 'all' has 1073741824 bytes of memory now, and 1073741825 are guaranteed: "
+                              "first come, first served"}});
   supervisor.ignore();
 }
 

@@ -123,6 +123,29 @@ TEST_F(PolicyRulesLive, WhereASumRulesAPriorityIsRefused) {
   EXPECT_EQ(supervisor->job(1).spec.priority, 0);
 }
 
+// Found by an acceptance test: so it was where all have shares.
+TEST_F(PolicyRulesLive, APriorityIsRefusedWhereNoPoolOfTheJobLooksAtIt) {
+  SupervisorConfig config = site("fair_share");
+  config.policy.pools[0].name = "shares";
+  config.policy.pools.push_back({.name = "urgent", .preset = "priority", .workers = {"u-*"}});
+  config.policy.pools.push_back(
+      {.name = "line", .workers = {"l-*"}, .ordering = "fcfs", .sharing = "none", .backfill = "easy"});
+  config.policy.pools.push_back({.name = "max", .preset = "fair_share_max_min", .workers = {"m-*"}});
+  begin(config);
+  const auto set_in = [&](const std::string& name, const std::vector<std::string>& pools) {
+    supervisor->submit(many(), of("ann", name, {.pools = pools}));
+    return answer("set", {"priority", name, "7"});
+  };
+  EXPECT_EQ(set_in("a", {"shares"}),
+            "job-1: is in pool 'shares', where all have their shares at once, whatever their priorities (`set weight` "
+            "changes its share)");
+  EXPECT_EQ(supervisor->job(1).spec.priority, 0);
+  EXPECT_NE(set_in("b", {"line", "shares"}).find("jobs go by age"), std::string::npos);
+  EXPECT_NE(set_in("c", {"max"}).find("all have their shares at once"), std::string::npos);
+  EXPECT_EQ(set_in("d", {"shares", "urgent"}), "done") << "it may go there";
+  EXPECT_EQ(supervisor->job(4).spec.priority, 7);
+}
+
 TEST_F(PolicyRulesLive, WhoseGrantIsRevokedFallsToNormal) {
   SupervisorConfig config = site();
   begin(config);
@@ -173,6 +196,24 @@ TEST_F(PolicyRulesLive, WhoHasUsedLessOfAnAccountComesBeforeItsOthers) {
   EXPECT_EQ(field("shares", 2, "user"), Value{"light"});
   EXPECT_EQ(field("shares", 1, "usage_part"), Value{1.0});
   EXPECT_LT(*field("shares", 1, "factor").number(), *field("shares", 2, "factor").number());
+}
+
+// Spec: policy-flux 5.
+TEST_F(PolicyRulesLive, SetSharesChangesTheFactorsOfAllBesideAndBelow) {
+  begin(site());
+  supervisor->submit(GraphBuilder{}.sources(1).build(), of("bob", "b"));
+  supervisor->settle(2);
+  supervisor->succeed(1, 0);
+  const double before = *field("shares", 2, "factor").number();
+  const Result<Value> set = supervisor->ask("set", {"shares", "bob", "7"});
+  ASSERT_TRUE(set.has_value()) << to_string(set.error());
+  EXPECT_EQ(*set, (Value{Value::Record{{"account", "bob"}, {"shares", 7}, {"was", 1}}}));
+  EXPECT_EQ(field("shares", 2, "share_part"), Value{0.875});
+  EXPECT_GT(*field("shares", 2, "factor").number(), before);
+  EXPECT_NE(answer("set", {"shares", "eve", "1"}).find("account 'eve': is not known"), std::string::npos);
+  for (const char* wrong : {"-1", "1.5", "much", "1000000001"})
+    EXPECT_NE(answer("set", {"shares", "bob", wrong}).find("from 0 to 1000000000"), std::string::npos) << wrong;
+  EXPECT_EQ(field("shares", 2, "shares"), Value{7});
 }
 
 // Spec: policy-flux 8.

@@ -64,13 +64,13 @@ TEST(JournalCodec, EveryRecordComesBackAsItWas) {
                                    true,       2500,    8,    -7,
                                    "expedite", "short", true, "second", true};
   EXPECT_EQ(decode_changed(encode(changed)).value(), changed);
-
   const record::PolicyKept kept{1'800'000'000'000,
                                 {{"lab", "ann", {0.1, 2, 3, 4}}, {"", "", {2e9, 0, 0, 0}}},
                                 {{"vision", ProjectSetting::Slots, 12},
                                  {"speech", ProjectSetting::GpuSlots, 3},
                                  {"speech", ProjectSetting::Memory, 1LL << 40},
-                                 {"vision", ProjectSetting::Weight, 2500}}};
+                                 {"vision", ProjectSetting::Weight, 2500}},
+                                {{"lab", 0}, {"ann", 1'000'000'000}}};
   EXPECT_EQ(decode_policy(encode(kept)).value(), kept);
 
   record::SubtaskChanged subtask{JobId{7}, SubtaskIndex{9}, 3, 2, 1, 3, {"attempt 1", ""}, -2, true};

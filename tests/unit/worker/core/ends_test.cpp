@@ -161,5 +161,36 @@ TEST(Reports, LoadsFollowActivityAndThenFallSilent) {
   worker.ignore();
 }
 
+// Found by an acceptance test: what cancelled and failed jobs had saved stayed on shared storage for ever.
+TEST(Ends, WhatAttemptsHaveSavedGoesWhenTheirJobHasEndedAndNotBefore) {
+  WorkerHarness worker{1};
+  worker.template_at(0).environment = {"PENSTOCK_CHECKPOINT_KEY=another", "A=b", "PENSTOCK_CHECKPOINT_KEY=job-1.17"};
+  worker.assign({{.subtask = 0}});
+  worker.started();
+  CancelBatch preempted{JobId{1}, false, {{SubtaskIndex{0}, Attempt{1}}}};
+  preempted.preempt = preempted.alone = true;
+  worker.receive(preempted);
+  worker.fail(0);
+  EXPECT_TRUE(worker.take<worker_action::SweepAttempts>().empty()) << "it goes on from there, perhaps elsewhere";
+  worker.assign({{.subtask = 0, .attempt = 2}});
+  worker.receive(ForgetJob{JobId{1}});
+  EXPECT_TRUE(worker.take<worker_action::SweepAttempts>().empty()) << "its program has not ended";
+  worker.fail(0);
+  const auto swept = worker.take<worker_action::SweepAttempts>();
+  ASSERT_EQ(swept.size(), 1U);
+  EXPECT_EQ(swept[0].key, "job-1.17");
+  worker.ignore();
+}
+
+TEST(Ends, AJobThatSavesNothingLeavesNothingToTakeAway) {
+  WorkerHarness worker{1};
+  worker.template_at(0).environment = {"PENSTOCK_CHECKPOINT_KEYS=x", "PENSTOCK_CHECKPOINT_KEY=../x"};
+  worker.assign({{.subtask = 0}});
+  worker.succeed(0);
+  worker.receive(ForgetJob{JobId{1}});
+  EXPECT_TRUE(worker.take<worker_action::SweepAttempts>().empty());
+  worker.ignore();
+}
+
 }  // namespace
 }  // namespace penstock::worker

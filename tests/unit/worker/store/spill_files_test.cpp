@@ -305,6 +305,22 @@ TEST(Checkpoint, ThoseOfAnotherLifeAreRemovedAllTogether) {
   EXPECT_EQ(files_under(scratch.at("shared")).size(), 1U);
 }
 
+TEST(Checkpoint, WhatAttemptsOfAJobHaveSavedIsRemovedAndNothingOfOthers) {
+  const ScratchDirectory scratch;
+  ObjectStore store{options_in(scratch)};
+  for (const char* key : {"job-1.17", "job-11.17"}) {
+    const std::string directory = attempts_directory(scratch.at("shared"), key) + "/3";
+    std::filesystem::create_directories(directory);
+    std::ofstream{directory + "/state"} << "half";
+  }
+  store.remove_attempts("job-1.17");
+  store.remove_attempts("job-2.17");  // That has left nothing.
+  store.put(key(1), blob_of(store, content(1000, Content::Repetitive)));
+  ASSERT_TRUE(answer([&](auto done) { store.checkpoint(key(1), Incarnation{7}, done); }));  // Done in turn.
+  EXPECT_FALSE(std::filesystem::exists(scratch.at("shared") + "/attempts/job-1.17"));
+  EXPECT_TRUE(std::filesystem::exists(scratch.at("shared") + "/attempts/job-11.17/3/state"));
+}
+
 TEST(Checkpoint, ADamagedSpilledFileIsReplacedByTheCheckpoint) {
   const ScratchDirectory scratch;
   ObjectStore store{options_in(scratch)};
