@@ -77,7 +77,7 @@ const std::vector<Question>& questions() {
       {"set",
        "Change what policy makes of a job or a project",
         {{"WHAT",
-          "`priority`, `weight`, `cap`, `qos` or `queue` of a job; `quota` (slots), `gpu-quota`, `memory-quota` or "
+          "`priority`, `weight`, `cap`, `qos`, `queue` or `user-factor` of a job; `quota` (slots), `gpu-quota`, `memory-quota` or "
           "`project-weight` of a project",
           true},
          {"WHOM", "The job or the project", true},
