@@ -8,8 +8,9 @@
 namespace penstock::supervisor {
 namespace {
 
-/// A division among ten thousand jobs takes milliseconds: so many are made for the ends of single ones.
-constexpr std::size_t kEndsLookedAt = 64;
+/// A division among ten thousand jobs takes milliseconds: so many are made for the ends of single ones, of those that
+/// hold most.
+constexpr std::size_t kEndsLookedAt = 16;
 /// The largest weight that `set weight` takes, in thousandths.
 constexpr std::int64_t kWeightMax = 1'000'000'000;
 
@@ -73,6 +74,9 @@ void SupervisorCore::Explainer::add_share_rows(Value::List& rows) const {
   std::vector<std::size_t> candidates;
   for (std::size_t i = 0; i < view->sharers.size(); ++i)
     if (i != view->subject && view->sharers[i].group.held > 0) candidates.push_back(i);
+  std::stable_sort(candidates.begin(), candidates.end(), [&](std::size_t a, std::size_t b) {
+    return view->sharers[a].group.held > view->sharers[b].group.held;
+  });
   for (const std::vector<std::size_t>& ended : ends_that_suffice(*view, candidates, kReliefRowsMax, kEndsLookedAt)) {
     Ended jobs;
     for (const std::size_t at : ended) jobs.push_back(core_.jobs_[view->sharers[at].job.value()].get());

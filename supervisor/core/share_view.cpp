@@ -48,14 +48,12 @@ ShareView ShareView::with_more(std::int64_t slots) const {
 
 std::optional<std::int64_t> weight_that_suffices(const ShareView& view, std::int64_t most) {
   std::int64_t too_small = view.sharers[view.subject].weight;
-  if (too_small >= most) return std::nullopt;
+  if (too_small >= most || !view.with_weight(most).suffices()) return std::nullopt;
   std::int64_t enough = too_small;
   do {
     too_small = enough;
     enough = std::min(most, enough * 2);
-    if (view.with_weight(enough).suffices()) break;
-  } while (enough < most);
-  if (!view.with_weight(enough).suffices()) return std::nullopt;
+  } while (enough < most && !view.with_weight(enough).suffices());
   // `enough` is always one that has been tried: what rounding makes of a share need not rise with every step.
   while (too_small + 1 < enough) {
     const std::int64_t middle = too_small + (enough - too_small) / 2;

@@ -42,8 +42,8 @@ struct ShareView {
   ShareView with_more(std::int64_t slots) const;
 };
 
-/// The smallest weight above its own, up to `most`, that a search by halves finds enough; none if none is.
-/// Cost: that of some sixty divisions.
+/// The smallest weight above its own, up to `most`, that a search by halves finds enough; none if not even `most` is.
+/// Cost: that of some twenty divisions.
 std::optional<std::int64_t> weight_that_suffices(const ShareView& view, std::int64_t most);
 
 /// Up to `rows_max` jobs each of whose ends is enough; if there is none, the first of `candidates` that are enough
