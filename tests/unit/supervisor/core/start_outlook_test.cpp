@@ -64,6 +64,7 @@ TEST(StartOutlook, WhoWaitsBeforeItStartsFirst) {
   const JobId waits = it.submit({}, 2, 1);
   const Value start = it.explain(waits)["start"];
   EXPECT_EQ(start["kind"], Value{"unknown"}) << "how long the one before it runs nobody knows";
+  ASSERT_NE(start["why"].text(), nullptr);
   EXPECT_NE(start["why"].text()->find("1 that wait before it start first"), std::string::npos);
 }
 
@@ -77,6 +78,7 @@ TEST(StartOutlook, AShareGrowsWhenOthersEnd) {
   const Value start = it.explain(gang)["start"];
   EXPECT_EQ(start["kind"], Value{"estimated"});
   EXPECT_NEAR(*start["within_s"].number(), 100, 1);
+  ASSERT_NE(start["basis"].text(), nullptr);
   EXPECT_NE(start["basis"].text()->find(to_string(runs) + " (time limit)"), std::string::npos);
 }
 
