@@ -29,6 +29,8 @@ TEST(RoomViewTest, AGangTakesWholeBandsOfOneSize) {
   EXPECT_FALSE(view.fits(8000, {}));
   EXPECT_EQ(view.place(8000, {0, 0, 1000}), (Amounts{4000, 0, 4000}));
   EXPECT_FALSE(view.fits(6000, {0, 0, 1000})) << "of two sizes";
+  view.places = {{BandSlot{0}, 4000, 3000, true}, {BandSlot{1}, 4000, 3000, true}};
+  EXPECT_FALSE(view.fits(6000, {})) << "none of them is empty";
 }
 
 TEST(RoomViewTest, PiecesTakePlacesOfTheirOwn) {
