@@ -119,7 +119,7 @@ void check_division(const DocumentValue& subject, CaseChecker& checker) {
     while (resource + 1 < kResources && text_of(subject, "resource") != kNames[resource]) ++resource;
     std::vector<std::uint32_t> siblings;
     for (std::uint32_t owner = 0; owner < owners.size(); ++owner) siblings.push_back(owner);
-    const Division division{resource, resource == 2 ? 1000 : 1, strength};
+    const ResourceDivision division{resource, resource == 2 ? 1000 : 1, strength};
     std::int64_t left = scaled(number_of(subject, "total"), kPlainScale[resource]);
     if (text_of(subject, "phase") != "over_quota_only") left = divide_guaranteed(owners, siblings, division, left);
     left = divide_over_quota(owners, siblings, division, left);

@@ -77,13 +77,13 @@ const std::vector<Question>& questions() {
       {"set",
        "Change what policy makes of a job, a project or an account",
        {{"WHAT",
-         "`priority`, `weight`, `cap`, `qos` or `queue` of a job; `quota` (slots), `gpu-quota`, `memory-quota` or "
-         "`project-weight` of a project; `shares` of an account",
+         "`priority`, `weight`, `cap`, `qos`, `queue` or `user-factor` of a job; `quota` (slots), `gpu-quota`, "
+         "`memory-quota` or `project-weight` of a project; `shares` of an account",
          true},
         {"WHOM", "The job, the project or the account", true},
         {"VALUE",
          "A priority is any whole number (larger first), a weight from 0.001 to 1000000, a cap of 1 slot or more, "
-         "memory as in 8GiB, or a name; `none` lifts a cap or a project's weight, or leaves a queue. What is set of a "
+         "a user factor from 0 to 1, memory as in 8GiB, or a name; `none` lifts a cap or a project's weight, or leaves a queue. What is set of a "
          "project or an account holds until the configuration is read again",
          true}},
        {},

@@ -15,6 +15,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::uint32_t kDepthMax = 64;
 constexpr std::uint32_t kCellDepthMax = 3;
 constexpr std::size_t kCellColumnsMin = 6;
+constexpr std::size_t kReasonColumnsMin = 20;  // With less, sentences are cut rather than wrapped.
 constexpr int kNumberDigitsMax = 6;
 
 Json json_of(const Value& value, std::uint32_t depth) {
@@ -132,6 +133,52 @@ std::string rows_text(const Value::List& rows, const TableOptions& options) {
   return text;
 }
 
+/// The words of a text in lines of at most so many columns, each but the first behind that many blanks.
+std::string wrapped(std::string_view text, std::size_t columns, std::size_t indent) {
+  std::string made;
+  std::size_t used = 0;
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(text.size(), word.size() + 1));
+    if (used > 0 && used + 1 + columns_of(word) > columns) {
+      made += "\n" + std::string(indent, ' ');
+      used = 0;
+    } else if (used > 0) {
+      made += ' ';
+      ++used;
+    }
+    made += word;
+    used += columns_of(word);
+  }
+  return made;
+}
+
+/// A table within a record: what does not fit of its last column, which has sentences, goes on in further lines.
+std::string reasons_text(const Value::List& rows, const TableOptions& options) {
+  const std::vector<Column> columns = columns_of_rows(rows);
+  std::size_t before = 0;
+  for (const Column& column : columns)
+    if (&column != &columns.back()) before += column.width + 2;
+  if (options.columns < before + kReasonColumnsMin || columns.back().numeric || columns.size() < 2)
+    return rows_text(rows, options);
+  std::string text;
+  for (std::size_t row = 0; row <= rows.size(); ++row) {
+    std::string line;
+    for (const Column& column : columns) {
+      const std::string& cell = row == 0 ? column.name : column.cells[row - 1];
+      if (&column == &columns.back()) {
+        line += wrapped(cell, options.columns - before, before);
+        continue;
+      }
+      append_padded(line, cell, column);
+      line += "  ";
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
 std::string record_text(const Value::Record& record, const TableOptions& options) {
   std::size_t width = 0;
   for (const auto& [name, field] : record)
@@ -141,12 +188,13 @@ std::string record_text(const Value::Record& record, const TableOptions& options
     if (is_table(field)) continue;
     std::string line = harmless(name);
     line.append(width + 2 - columns_of(name), ' ');
-    line += cell_text(field);
-    text += (options.columns > 0 ? cut_to(line, options.columns) : line) + "\n";
+    const bool wraps = options.columns >= width + 2 + kReasonColumnsMin;
+    line += wraps ? wrapped(cell_text(field), options.columns - width - 2, width + 2) : cell_text(field);
+    text += (options.columns > 0 && !wraps ? cut_to(line, options.columns) : line) + "\n";
   }
   for (const auto& [name, field] : record)
     if (is_table(field))
-      text += (text.empty() ? "" : "\n") + harmless(name) + ":\n" + rows_text(*field.list(), options);
+      text += (text.empty() ? "" : "\n") + harmless(name) + ":\n" + reasons_text(*field.list(), options);
   return text;
 }
 

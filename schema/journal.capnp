@@ -86,6 +86,9 @@ struct JobChangedRecord {
   onHold @10 :Bool;         # by an operator
   pool @11 :Text;           # of its list: where it was placed last; empty: nowhere yet
   unneeded @12 :Bool;       # it is to be released when it has ended
+  preempted @13 :UInt64;    # attempts that policy has told to leave, over all lives
+  hasUserFactor @14 :Bool;  # that below is known
+  userFactor @15 :UInt32;   # thousandths
 }
 
 struct SubtaskChangedRecord {

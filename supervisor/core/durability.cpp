@@ -60,7 +60,8 @@ void SupervisorCore::record_change(const Job& job) {
   records_.push_back(record::JobChanged{
       job.id, job.spec.priority, job.cancelling, job.error, true, job.spec.policy.weight, job.spec.policy.slots_max,
       job.shares == nullptr ? 0 : job.shares->position, job.spec.policy.qos, job.spec.policy.queue, job.on_hold,
-      job.shares == nullptr ? "" : job.shares->pool_kept, job.release_when_returned});
+      job.shares == nullptr ? "" : job.shares->pool_kept, job.release_when_returned,
+      job.shares == nullptr ? 0 : job.shares->preemptions, job.spec.policy.user_factor});
 }
 
 void SupervisorCore::record_change(const Job& job, std::uint32_t subtask) {

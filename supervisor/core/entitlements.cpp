@@ -53,6 +53,18 @@ std::uint32_t runs_of(const KindShare& share, MilliSlots entitled) {
   return static_cast<std::uint32_t>(std::min<std::int64_t>((entitled.value() + each - 1) / each, UINT32_MAX));
 }
 
+/// For `explain`, which asks what would change them.
+std::map<std::uint32_t, ShareDivision> divisions_of(const PassUnderWay& pass, const policy::Plan& plan) {
+  std::map<std::uint32_t, ShareDivision> divisions;
+  for (const policy::Division& each : plan.divisions) {
+    if (each.workloads.empty()) continue;
+    ShareDivision& division = divisions[each.pool];
+    division = {pass.grain_of(each.workloads.front()), each.capacity, {}, each.groups};
+    for (const std::uint32_t workload : each.workloads) division.jobs.push_back(pass.subjects[workload].job);
+  }
+  return divisions;
+}
+
 }  // namespace
 
 /// Something that policy looks at has changed. Changes are gathered for a while.
@@ -191,7 +203,7 @@ void SupervisorCore::note_explanations(const PassUnderWay& pass, const policy::P
     KindShare* share = kind_share(why.workload);
     if (share == nullptr) continue;
     share->hold = hold_text(why, static_cast<std::int64_t>(pass.grain_of(why.workload)),
-                            named                     ? "project '" + policy_.config.projects[project].name + "'"
+                            named                     ? owner_text(policy_.config.projects[project])
                             : project + 1 == projects ? "jobs without a project"
                                                       : "its project",
                             why.other == policy::kNone ? "" : to_string(pass.subjects[why.other].job));
@@ -233,6 +245,7 @@ void SupervisorCore::note_explanations(const PassUnderWay& pass, const policy::P
   const std::vector<bool> contended = policy_.contended;
   for (const policy::Target& target : plan.workload_targets)
     if (KindShare* share = kind_share(target.owner)) share->target = milli_of_target(pass, target);
+  policy_.divisions = divisions_of(pass, plan);
   for (const policy::WorkloadPriority& each : plan.priorities)
     if (KindShare* share = kind_share(each.workload)) share->priority = each.priority, share->terms = each.terms;
   policy_.contended = contended;
@@ -258,6 +271,7 @@ bool SupervisorCore::is_limited(const Job& job, BandKind kind) const {
 void SupervisorCore::entitle(Job& job) {
   if (job.shares == nullptr || job.cancelling) return;
   const bool limited[kBandKinds] = {is_limited(job, BandKind::Cpu), is_limited(job, BandKind::Gpu)};
+  const std::uint64_t preempted = job.shares->preemptions;
   const bool anew[kBandKinds] = {watch_barrier(job, BandKind::Cpu), watch_barrier(job, BandKind::Gpu)};
   for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i) {
     const WorkerEntry& worker = workers_[WorkerSlot{i}];
@@ -294,6 +308,7 @@ void SupervisorCore::entitle(Job& job) {
       if (const BandShare share = job.shares->of(band); share.entitled.is_zero() && share.in_flight > 0)
         recall(job, band);
   }
+  if (job.shares->preemptions != preempted) record_change(job);
   for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) open_if_all_held(job, kind);
 }
 

@@ -2,17 +2,10 @@
 #include <algorithm>
 
 #include "supervisor/core/decimal_text.hpp"
-#include "supervisor/core/supervisor_core.hpp"
+#include "supervisor/core/explainer.hpp"
 
 namespace penstock::supervisor {
 namespace {
-
-/// So many jobs are named as alternatives, as in policy_relief.cpp.
-constexpr std::size_t kReliefRowsMax = 3;
-
-Value::Record row(const char* what, std::string of, std::string how) {
-  return {{"what", what}, {"of", std::move(of)}, {"how", std::move(how)}};
-}
 
 const JobLimits* limits_named(const Job& job, const std::string& whom) {
   for (const LimitedBy& by : job.shares->rules.limits)
@@ -47,73 +40,71 @@ std::string SupervisorCore::hold_of(const Job& job, BandKind kind) const {
 }
 
 /// Jobs that count for the limit that holds this one, in the order in which they have their turns.
-std::vector<const Job*> SupervisorCore::jobs_under(const std::string& whom) const {
+std::vector<const Job*> SupervisorCore::Explainer::jobs_under(const std::string& whom) const {
   std::vector<const Job*> jobs;
-  for (const JobId id : active_)
-    if (const Job& job = *jobs_[id.value()]; job.shares != nullptr && limits_named(job, whom) != nullptr)
+  for (const JobId id : core_.active_)
+    if (const Job& job = *core_.jobs_[id.value()]; job.shares != nullptr && limits_named(job, whom) != nullptr)
       jobs.push_back(&job);
-  std::stable_sort(jobs.begin(), jobs.end(), [this](const Job* a, const Job* b) { return goes_before(*a, *b); });
+  std::stable_sort(jobs.begin(), jobs.end(), [this](const Job* a, const Job* b) { return core_.goes_before(*a, *b); });
   return jobs;
 }
 
 /// Of how many jobs there are: who comes next is helped by the end of any that has its turn, whether it runs or waits
 /// for room; who does not, by that of the one right before it, which has had its own turn then. Of jobs that wait the
 /// same, with starts.
-void SupervisorCore::add_turns(const Job& job, Value::List& rows) const {
-  const JobRules& rules = job.shares->rules;
+void SupervisorCore::Explainer::add_turns(Value::List& rows) const {
+  const JobRules& rules = job_.shares->rules;
   const bool running = rules.held_by == LimitRule::RunningJobs;
   const char* what = running ? "end" : "start";
   const std::vector<const Job*> jobs = jobs_under(rules.held_by_whom);
   const Job* before = nullptr;
   for (const Job* each : jobs) {
-    if (each == &job) break;
+    if (each == &job_) break;
     const JobRules& other = each->shares->rules;
     if (other.held_by == rules.held_by && other.held_by_whom == rules.held_by_whom) before = each;
   }
   if (before != nullptr) {
-    rows.emplace_back(row(what, to_string(before->id), ""));
+    rows.emplace_back(relief_row(what, to_string(before->id), ""));
     return;
   }
   for (const Job* each : jobs) {
-    if (each == &job || rows.size() >= kReliefRowsMax) continue;
+    if (each == &job_ || rows.size() >= kReliefRowsMax) continue;
     if (is_waiting(*each) || (running && each->shares->rules.has_run))
-      rows.emplace_back(row(what, to_string(each->id), ""));
+      rows.emplace_back(relief_row(what, to_string(each->id), ""));
   }
 }
 
 /// Of how many slots: ends each of which leaves enough for one more portion, or for all of a gang; if there is none,
 /// the first that do so together.
-void SupervisorCore::add_ends_under_limit(const Job& job, BandKind kind, std::uint64_t most, Value::List& rows) const {
-  const KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
-  const std::uint32_t gang = share.bound ? 0 : job.spec.policy.gang;
-  const std::uint64_t need = gang > 0 ? std::uint64_t{gang} * 1000 : share.portion.milli;
-  std::uint64_t taken = milli_held(job, kind);
+void SupervisorCore::Explainer::add_ends_under_limit(std::uint64_t most, Value::List& rows) const {
+  const std::uint64_t need = is_gang() ? std::uint64_t{job_.spec.policy.gang} * 1000 : share_.portion.milli;
+  std::uint64_t taken = core_.milli_held(job_, kind_);
   std::vector<const Job*> others;
-  for (const Job* each : jobs_under(job.shares->rules.held_by_whom)) {
-    const std::uint64_t held = each == &job || each->shares->rules.exempt ? 0 : milli_held(*each, kind);
+  for (const Job* each : jobs_under(job_.shares->rules.held_by_whom)) {
+    const std::uint64_t held = each == &job_ || each->shares->rules.exempt ? 0 : core_.milli_held(*each, kind_);
     if (held > 0) others.push_back(each), taken += held;
   }
   for (const Job* each : others)
-    if (rows.size() < kReliefRowsMax && taken - milli_held(*each, kind) + need <= most)
-      rows.emplace_back(row("end", to_string(each->id), ""));
+    if (rows.size() < kReliefRowsMax && taken - core_.milli_held(*each, kind_) + need <= most)
+      rows.emplace_back(relief_row("end", to_string(each->id), ""));
   std::string names;
   for (std::size_t i = 0; i < others.size() && rows.empty(); ++i) {
-    taken -= milli_held(*others[i], kind);
+    taken -= core_.milli_held(*others[i], kind_);
     names += (names.empty() ? "" : ", ") + to_string(others[i]->id);
-    if (taken + need <= most) rows.emplace_back(row("end", names, "together"));
+    if (taken + need <= most) rows.emplace_back(relief_row("end", names, "together"));
   }
 }
 
-Value::List SupervisorCore::relief_of_limit(const Job& job, BandKind kind) const {
+Value::List SupervisorCore::Explainer::relief_of_limit() const {
   Value::List rows;
-  const JobRules& rules = job.shares->rules;
-  const JobLimits* limits = limits_named(job, rules.held_by_whom);
+  const JobRules& rules = job_.shares->rules;
+  const JobLimits* limits = limits_named(job_, rules.held_by_whom);
   if (limits == nullptr) return rows;
   if (rules.held_by == LimitRule::RunningJobs || rules.held_by == LimitRule::WaitingJobs) {
-    add_turns(job, rows);
-  } else if (rules.held_by == (kind == BandKind::Cpu ? LimitRule::Slots : LimitRule::GpuSlots)) {
-    const std::int64_t most = kind == BandKind::Cpu ? limits->slots_max : limits->gpu_slots_max;
-    add_ends_under_limit(job, kind, static_cast<std::uint64_t>(most) * 1000, rows);
+    add_turns(rows);
+  } else if (rules.held_by == (kind_ == BandKind::Cpu ? LimitRule::Slots : LimitRule::GpuSlots)) {
+    const std::int64_t most = kind_ == BandKind::Cpu ? limits->slots_max : limits->gpu_slots_max;
+    add_ends_under_limit(static_cast<std::uint64_t>(most) * 1000, rows);
   }
   return rows;
 }

@@ -48,6 +48,10 @@ policy::Project project_for(const ProjectConfig& source, BandKind kind, std::uin
 
 }  // namespace
 
+std::string owner_text(const ProjectConfig& owner) {
+  return (owner.is_department ? "department '" : "project '") + owner.name + "'";
+}
+
 ProjectTree project_tree(const PolicyConfig& config) {
   const auto count = static_cast<std::uint32_t>(config.projects.size());
   std::map<std::string_view, std::uint32_t> places;

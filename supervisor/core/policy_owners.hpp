@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "common/protocol/policy_config.hpp"
@@ -19,6 +20,9 @@ struct ProjectTree {
   std::vector<std::uint32_t> homes;        ///< The pool where what it is guaranteed stands.
   std::vector<std::uint32_t> parts_first;  ///< All of them, parts before what they are parts of.
 };
+/// `project 'vision'`, or `department 'research'`.
+std::string owner_text(const ProjectConfig& owner);
+
 /// REQUIRES: `check_policy` accepts the configuration.
 ProjectTree project_tree(const PolicyConfig& config);
 

@@ -6,6 +6,7 @@
 #include "common/base/quantity.hpp"
 #include "common/protocol/job_kind.hpp"
 #include "supervisor/core/decimal_text.hpp"
+#include "supervisor/core/explainer.hpp"
 #include "supervisor/core/request_words.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 #include "supervisor/policy/choose_parts.hpp"
@@ -327,8 +328,8 @@ Result<Value> SupervisorCore::describe_queue() const {
   return Value{std::move(rows)};
 }
 
-/// `set weight|cap|qos|queue JOB VALUE`, `set quota PROJECT SLOTS` and its like, `set shares ACCOUNT N`; priorities
-/// have their own order.
+/// `set weight|cap|qos|queue|user-factor JOB VALUE`, `set quota PROJECT SLOTS` and its like, `set shares ACCOUNT N`;
+/// priorities have their own order.
 Result<Value> SupervisorCore::set_by_request(const AdminRequest& request) {
   const std::string what = operand(request, 0);
   const std::string whom = operand(request, 1);
@@ -336,17 +337,18 @@ Result<Value> SupervisorCore::set_by_request(const AdminRequest& request) {
   if (!policed()) return no_policy();
   const std::string text = operand(request, 2);
   if (what == "shares" || order_named(what) != nullptr) return set_of_owner(request);
-  if (what != "weight" && what != "cap" && what != "qos" && what != "queue")
+  const bool of_rules = what == "qos" || what == "queue" || what == "user-factor";
+  if (what != "weight" && what != "cap" && !of_rules)
     return bad_argument(
         "set " + what,
-        "there is no such setting; it takes priority, weight, cap, qos or queue of a job, quota, gpu-quota, "
-        "memory-quota or project-weight of a project, shares of an account");
+        "there is no such setting; it takes priority, weight, cap, qos, queue or user-factor of a job, quota, "
+        "gpu-quota, memory-quota or project-weight of a project, shares of an account");
   Job* job = find_job(job_selector_of(whom));
   if (job == nullptr) return not_found("job '" + whom + "'", "`queue` lists those that run");
   if (job->shares == nullptr)
     return Error{
         ErrorCode::WrongState, to_string(job->id), "has ended already: " + std::string{to_string(job->state)}, {}};
-  if (what == "qos" || what == "queue") return set_rule(*job, what, text);
+  if (of_rules) return what == "user-factor" ? set_user_factor(*job, text) : set_rule(*job, what, text);
   const bool weight = what == "weight";
   Result<Value> before = weight ? set_weight(*job, own_weight(*job), text) : set_cap(*job, text);
   if (!before) return before;
@@ -496,7 +498,11 @@ void SupervisorCore::explain_policy(const Job& job, bool with_relief, Value::Rec
     if (share.starts_by != kNever && share.starts_by > now_)
       fields.emplace_back(which + "starts_within_s", std::chrono::duration<double>(share.starts_by - now_).count());
     if (!with_relief) continue;
-    if (Value::List rows = relief_of(job, static_cast<BandKind>(kind)); !rows.empty())
+    const Explainer explainer{*this, job, static_cast<BandKind>(kind)};
+    if (std::optional<Value::Record> start = explainer.start())
+      fields.emplace_back(which + "start", Value{std::move(*start)});
+    if (Value::List rows = explainer.holds(); !rows.empty()) fields.emplace_back(which + "holds", std::move(rows));
+    if (Value::List rows = explainer.freed_by(); !rows.empty())
       fields.emplace_back(which + "freed_by", std::move(rows));
   }
   if (!job.shares->preempting.empty())

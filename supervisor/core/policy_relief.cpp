@@ -1,249 +1,298 @@
-// SupervisorCore: what would free a job that policy holds, for `explain`. Each row is enough by itself, as far as the
-// last pass tells; who asks again after something has changed is told anew.
+// What would free a job that policy holds, for `explain`. Each row is enough by itself, as far as the last pass tells;
+// who asks again after something has changed is told anew.
 #include <algorithm>
+#include <limits>
 #include <map>
 
 #include "common/base/coverage_mark.hpp"
 #include "supervisor/core/decimal_text.hpp"
-#include "supervisor/core/gang_sizes.hpp"
-#include "supervisor/core/supervisor_core.hpp"
+#include "supervisor/core/explainer.hpp"
 #include "supervisor/policy/choose_parts.hpp"
 
 namespace penstock::supervisor {
 namespace {
 
-/// So many jobs, and workers, are named as alternatives. Not a setting: more would not be read.
-constexpr std::size_t kReliefRowsMax = 3;
-
 std::string whole_slots(std::int64_t milli) { return std::to_string((milli + 999) / 1000); }
-
-Value::Record row(const char* what, std::string of, std::string how) {
-  return {{"what", what}, {"of", std::move(of)}, {"how", std::move(how)}};
-}
 
 Value within(Duration left) { return Value{std::max(std::chrono::duration<double>(left).count(), 0.0)}; }
 
 }  // namespace
 
-/// What is free on the bands where a job could be, and what each other job holds there, in thousandths of slots.
-struct SupervisorCore::RoomView {
-  struct Place {
-    BandSlot band;
-    std::uint64_t all = 0;
-    std::uint64_t free = 0;
-    bool open = true;
-  };
-  struct Holder {
-    const Job* job = nullptr;
-    Instant ends_by = kNever;           ///< As far as a time limit tells.
-    std::vector<std::uint64_t> places;  ///< What it holds of each.
-  };
-  std::vector<Place> places;
-  std::vector<Holder> holders;  ///< Who ends first stands first; where nothing tells, who came first.
-  bool whole_bands = false;     ///< A gang: also on several that are empty.
-
-  /// Whether there is room for so much at once when so much has come back of each place.
-  bool fits(std::uint64_t need, const std::vector<std::uint64_t>& back) const {
-    BandSizes empty;
-    for (std::size_t i = 0; i < places.size(); ++i) {
-      const std::uint64_t free = places[i].free + back[i];
-      if (!places[i].open) continue;
-      if (free >= need) return true;
-      if (whole_bands && free == places[i].all) ++empty[places[i].all];
-    }
-    return holds_gang(empty, need);
-  }
+/// Bands that are not there for anybody new, and what would bring them back.
+struct SupervisorCore::Explainer::Candidate {
+  std::string worker;
+  std::string how;
+  std::vector<std::size_t> closed;    ///< Places of the room that are closed,
+  std::vector<std::uint64_t> absent;  ///< or thousandths of slots of bands that are not among them.
 };
 
-SupervisorCore::RoomView SupervisorCore::room_for(const Job& job, BandKind kind) const {
-  const KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
+SupervisorCore::Explainer::Explainer(const SupervisorCore& core, const Job& job, BandKind kind)
+    : core_(core), job_(job), kind_(kind), share_(job.shares->kinds[static_cast<std::size_t>(kind)]) {}
+
+/// What it takes next, at least.
+std::uint64_t SupervisorCore::Explainer::step() const {
+  if (!is_gang()) return std::max<std::uint64_t>(share_.portion.milli, 1);
+  const std::uint64_t all = std::uint64_t{job_.spec.policy.gang} * 1000;
+  const std::uint64_t held = core_.milli_held(job_, kind_);
+  return held < all ? all - held : all;
+}
+
+/// The same, as the last pass has told it.
+std::uint64_t SupervisorCore::Explainer::need() const {
+  const bool told = share_.waits.has_value() && share_.waits->resource == policy::Resource::Gpu &&
+                    (share_.waits->hold == policy::Hold::NoRoom || share_.waits->hold == policy::Hold::NeverFits);
+  // Where quotas count, what is told is of the first member of a gang.
+  const bool of_all = told && !(is_gang() && core_.counts_quotas(job_.shares->pool));
+  return of_all ? static_cast<std::uint64_t>(std::max<std::int64_t>(share_.waits->need, 1)) : step();
+}
+
+RoomView::Holder SupervisorCore::Explainer::holder_of(const Job& other, const RoomView& room) const {
+  const KindShare& share = other.shares->kinds[static_cast<std::size_t>(kind_)];
+  const policy::Parts& parts = core_.parts_in(job_.shares->pool);
+  RoomView::Holder holder{other.id, kNever, {}};
+  for (const RoomView::Place& place : room.places) {
+    const BandShare of_band = other.shares->of(place.band);
+    // What is to leave is there until it has left.
+    holder.places.push_back(std::max(of_band.planned, milli_run(share, of_band, core_.workers_[place.band])));
+  }
+  if (parts.has(policy::Action::Backfill) && share.holds_since != kNever) {
+    holder.ends_by = later(share.holds_since, core_.time_limit_of(other));
+    // As backfill takes it.
+    if (holder.ends_by <= core_.now_) holder.ends_by = later(core_.now_, parts.overrun);
+  }
+  return holder;
+}
+
+RoomView SupervisorCore::Explainer::room() const {
   RoomView view;
-  view.whole_bands = job.spec.policy.gang > 0 && !share.bound && !counts_quotas(job.shares->pool);
-  for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
-    const BandEntry& band = workers_[BandSlot{i}];
-    if (!band.alive || band.kind != kind || !may_use(job, BandSlot{i})) continue;
-    if (share.bound && runnable_for(job, BandSlot{i}) == 0) continue;
+  const bool quotas = core_.counts_quotas(job_.shares->pool);
+  view.whole_bands = is_gang() && !quotas;
+  view.piece = is_gang() && quotas ? std::max<std::uint64_t>(share_.portion.milli, 1) : 0;
+  for (std::uint32_t i = 0; i < core_.workers_.band_slots(); ++i) {
+    const BandEntry& band = core_.workers_[BandSlot{i}];
+    if (!band.alive || band.kind != kind_ || !core_.may_use(job_, BandSlot{i})) continue;
+    if (share_.bound && core_.runnable_for(job_, BandSlot{i}) == 0) continue;
     const std::uint64_t all = std::uint64_t{band.slots} * 1000;
     view.places.push_back({BandSlot{i}, all, all, !band.draining});
   }
-  const bool limited_in_time = parts_in(job.shares->pool).has(policy::Action::Backfill);
-  for (const JobId id : active_) {
-    const Job& other = *jobs_[id.value()];
-    if (other.shares == nullptr || other.shares->pool != job.shares->pool) continue;
-    const KindShare& of_other = other.shares->kinds[static_cast<std::size_t>(kind)];
-    RoomView::Holder holder{&other, kNever, std::vector<std::uint64_t>(view.places.size(), 0)};
+  for (const JobId id : core_.active_) {
+    const Job& other = *core_.jobs_[id.value()];
+    if (other.shares == nullptr || other.shares->pool != job_.shares->pool) continue;
+    RoomView::Holder holder = holder_of(other, view);
     std::uint64_t sum = 0;
-    for (std::size_t place = 0; place < view.places.size(); ++place) {
-      const BandSlot band = view.places[place].band;
-      const BandShare of_band = other.shares->of(band);
-      // What is to leave is there until it has left.
-      const std::uint64_t held = std::max(of_band.planned, milli_run(of_other, of_band, workers_[band]));
-      holder.places[place] = held;
-      sum += held;
-      view.places[place].free -= std::min(held, view.places[place].free);
+    for (std::size_t i = 0; i < holder.places.size(); ++i) {
+      sum += holder.places[i];
+      view.places[i].free -= std::min(holder.places[i], view.places[i].free);
     }
-    if (limited_in_time && of_other.holds_since != kNever) {
-      holder.ends_by = later(of_other.holds_since, time_limit_of(other));
-      // As backfill takes it.
-      if (holder.ends_by <= now_) holder.ends_by = later(now_, parts_in(job.shares->pool).overrun);
-    }
-    if (sum > 0 && &other != &job) view.holders.push_back(std::move(holder));
+    if (sum > 0 && &other != &job_) view.holders.push_back(std::move(holder));
   }
   std::stable_sort(view.holders.begin(), view.holders.end(),
                    [](const auto& a, const auto& b) { return a.ends_by < b.ends_by; });
   return view;
 }
 
+/// By holder, what would leave for this job if it had that precedence, by the rules of its pool; rather too little.
+std::vector<RoomView::Amounts> SupervisorCore::Explainer::leaving_for(const RoomView& room,
+                                                                      std::int64_t precedence) const {
+  const policy::Parts& parts = core_.parts_in(job_.shares->pool);
+  std::vector<RoomView::Amounts> leaving(room.holders.size());
+  if (!parts.preemption) return leaving;
+  const bool quotas = core_.counts_quotas(job_.shares->pool);
+  const std::vector<bool> reclaimed = quotas ? reclaimable(room) : std::vector<bool>{};
+  for (std::size_t at = 0; at < room.holders.size(); ++at) {
+    const RoomView::Holder& holder = room.holders[at];
+    const Job& other = *core_.jobs_[holder.job.value()];
+    const bool leaves = quotas                                       ? reclaimed[at]
+                        : parts.has(policy::Action::StartByPriority) ? core_.precedence_of(other) < precedence
+                                                                     : parts.has(policy::Action::StartByShare);
+    if (!leaves || !core_.may_leave(other, kind_)) continue;
+    for (std::size_t i = 0; i < holder.places.size(); ++i) {
+      const std::uint64_t held = holder.places[i];
+      leaving[at].push_back(held - std::min(held, core_.milli_that_stays(other, room.places[i].band)));
+    }
+  }
+  return leaving;
+}
+
+RoomView::Amounts SupervisorCore::Explainer::may_come_back(const RoomView& room, std::int64_t precedence) const {
+  RoomView::Amounts back;
+  for (const RoomView::Amounts& each : leaving_for(room, precedence)) add_to(back, each);
+  return back;
+}
+
+Value::Record SupervisorCore::Explainer::end_row(const Ended& ended, Instant by) const {
+  std::string names;
+  for (const Job* each : ended) names += (names.empty() ? "" : ", ") + to_string(each->id);
+  Value::Record made = relief_row("end", names, ended.size() > 1 ? "together" : "");
+  if (by != kNever) made.emplace_back("within_s", within(by - core_.now_));
+  return made;
+}
+
 /// Jobs each of which gives it room when it ends; if there is none, the first that do so together.
-void SupervisorCore::add_ends(const RoomView& room, std::uint64_t need, Value::List& rows) const {
-  const auto end_of = [&](const std::vector<const RoomView::Holder*>& gone) {
-    std::string names;
-    for (const RoomView::Holder* each : gone) names += (names.empty() ? "" : ", ") + to_string(each->job->id);
-    Value::Record made = row("end", names, gone.size() > 1 ? "together" : "");
-    if (gone.back()->ends_by != kNever) made.emplace_back("within_s", within(gone.back()->ends_by - now_));
-    rows.emplace_back(std::move(made));
-  };
+void SupervisorCore::Explainer::add_ends(const RoomView& room, Value::List& rows) const {
+  const std::uint64_t needed = need();
+  const auto job_of = [this](const RoomView::Holder& holder) { return core_.jobs_[holder.job.value()].get(); };
   const std::size_t before = rows.size();
   for (const RoomView::Holder& holder : room.holders)
-    if (rows.size() < before + kReliefRowsMax && room.fits(need, holder.places)) end_of({&holder});
-  std::vector<const RoomView::Holder*> together;
-  std::vector<std::uint64_t> back(room.places.size(), 0);
+    if (rows.size() < before + kReliefRowsMax && room.fits(needed, holder.places))
+      rows.emplace_back(end_row({job_of(holder)}, holder.ends_by));
+  Ended together;
+  RoomView::Amounts back;
   for (const RoomView::Holder& holder : room.holders) {
     if (rows.size() > before) return;
-    together.push_back(&holder);
-    for (std::size_t place = 0; place < back.size(); ++place) back[place] += holder.places[place];
-    if (room.fits(need, back)) end_of(together);
+    together.push_back(job_of(holder));
+    add_to(back, holder.places);
+    if (room.fits(needed, back)) rows.emplace_back(end_row(together, holder.ends_by));
   }
 }
 
-/// Workers of its pool that take nothing new, or are gone, with a band of that size.
-void SupervisorCore::add_workers(const Job& job, BandKind kind, const RoomView& room, std::uint64_t need,
-                                 Value::List& rows) const {
-  const std::size_t before = rows.size();
-  for (const RoomView::Place& place : room.places) {
-    if (place.open || place.free < need || rows.size() >= before + kReliefRowsMax) continue;
-    const WorkerEntry& worker = workers_.worker_of(place.band);
+/// Of workers of its pool that take nothing new, or are gone.
+std::vector<SupervisorCore::Explainer::Candidate> SupervisorCore::Explainer::absent_bands(const RoomView& room) const {
+  std::vector<Candidate> all;
+  std::map<WorkerSlot, std::size_t> of_worker;
+  for (std::size_t i = 0; i < room.places.size(); ++i) {
+    if (room.places[i].open) continue;
+    const WorkerSlot slot = core_.workers_[room.places[i].band].worker;
+    const WorkerEntry& worker = core_.workers_[slot];
+    const auto [at, is_new] = of_worker.try_emplace(slot, all.size());
     const std::string& name = worker.description.name;
-    rows.emplace_back(row("worker", name,
-                          worker.draining    ? "undrain " + name
-                          : worker.suspected ? "it is heard of again"
-                                             : "it has said what it holds"));
+    if (is_new)
+      all.push_back({name,
+                     worker.draining    ? "undrain " + name
+                     : worker.suspected ? "it is heard of again"
+                                        : "it has said what it holds",
+                     {},
+                     {}});
+    all[at->second].closed.push_back(i);
   }
-  for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i) {
-    const WorkerEntry& worker = workers_[WorkerSlot{i}];
+  for (std::uint32_t i = 0; i < core_.workers_.worker_slots(); ++i) {
+    const WorkerEntry& worker = core_.workers_[WorkerSlot{i}];
     const std::string& name = worker.description.name;
-    if (worker.alive || rows.size() >= before + kReliefRowsMax || workers_.find(name).valid()) continue;
-    if (pool_of_worker(policy_.config, name) != std::int64_t{job.shares->pool}) continue;
-    const auto& bands = worker.description.bands;
-    if (std::any_of(bands.begin(), bands.end(), [&](const BandDescription& band) {
-          return band.kind == kind && static_cast<std::uint64_t>(band.capacity.slots.value()) >= need;
-        }))
-      rows.emplace_back(row("worker", name, "it comes back"));
+    if (worker.alive || core_.workers_.find(name).valid()) continue;
+    if (pool_of_worker(core_.policy_.config, name) != std::int64_t{job_.shares->pool}) continue;
+    if (!job_.label_limits.empty() && !allow(job_.label_limits, worker.description.labels)) continue;
+    Candidate absent{name, "it comes back", {}, {}};
+    for (const BandDescription& band : worker.description.bands)
+      if (const auto slots = band.capacity.slots.value() / 1000; band.kind == kind_ && slots > 0)
+        absent.absent.push_back(static_cast<std::uint64_t>(slots) * 1000);
+    if (!absent.absent.empty()) all.push_back(std::move(absent));
   }
+  return all;
 }
 
-/// Jobs of a project, and of its parts, which hold something; of a guarantee those that are never preempted.
-void SupervisorCore::add_ends_in_project(const Job& job, BandKind kind, std::uint32_t project, bool fixed_only,
-                                         Value::List& rows) const {
+/// Workers each of which would help, as `helps` finds; if there is none, the first that do so together.
+void SupervisorCore::Explainer::add_workers(const RoomView& room, const Helps& helps, Value::List& rows) const {
+  const std::vector<Candidate> candidates = absent_bands(room);
   const std::size_t before = rows.size();
-  for (const JobId id : active_) {
-    const Job& other = *jobs_[id.value()];
-    if (&other == &job || other.shares == nullptr || milli_held(other, kind) == 0) continue;
-    if (fixed_only && other.spec.policy.may_be_preempted()) continue;
-    if (rows.size() < before + kReliefRowsMax && is_inside(other, project))
-      rows.emplace_back(row("end", to_string(id), ""));
+  const auto try_them = [&](std::size_t first, std::size_t count) {
+    RoomView more = room;
+    std::string names;
+    std::string how;
+    for (std::size_t i = first; i < first + count; ++i) {
+      for (const std::size_t place : candidates[i].closed) more.places[place].open = true;
+      for (const std::uint64_t slots : candidates[i].absent)
+        more.places.push_back({BandSlot::none(), slots, slots, true});
+      names += (names.empty() ? "" : ", ") + candidates[i].worker;
+      if (count == 1 || candidates[i].how != "it comes back") how += (how.empty() ? "" : "; ") + candidates[i].how;
+    }
+    const std::optional<std::string> then = helps(more);
+    if (!then.has_value()) return;
+    if (count > 1) how = "together" + (how.empty() ? "" : "; " + how);
+    rows.emplace_back(relief_row("worker", names, how + *then));
+  };
+  for (std::size_t i = 0; i < candidates.size() && rows.size() < before + kReliefRowsMax; ++i) try_them(i, 1);
+  for (std::size_t count = 2; count <= candidates.size() && rows.size() == before; ++count) try_them(0, count);
+}
+
+/// In a pool by priority: the least priority that is above all who wait there, and for which enough would leave.
+void SupervisorCore::Explainer::add_priority(const RoomView& room, Value::List& rows) const {
+  const policy::Parts& parts = core_.parts_in(job_.shares->pool);
+  if (!parts.has(policy::Action::StartByPriority) || parts.ordering != policy::Ordering::Priority) return;
+  std::int64_t priority = job_.spec.priority;
+  std::vector<std::int64_t> levels;  // Whoever holds something may leave for who is above him.
+  for (const JobId id : core_.active_) {
+    const Job& other = *core_.jobs_[id.value()];
+    if (&other == &job_ || other.shares == nullptr || other.shares->pool != job_.shares->pool) continue;
+    const std::optional<WaitsFor>& waits = other.shares->kinds[static_cast<std::size_t>(kind_)].waits;
+    const bool competes = waits.has_value() && waits->hold != policy::Hold::NeverFits &&
+                          waits->hold != policy::Hold::Held && waits->hold != policy::Hold::AtSlotsMax;
+    if (competes && other.spec.priority >= priority) priority = std::int64_t{other.spec.priority} + 1;
+    levels.push_back(std::int64_t{other.spec.priority} + 1);
   }
-}
-
-bool SupervisorCore::is_inside(const Job& job, std::uint32_t project) const {
-  for (std::uint32_t at = job.shares->project; at < policy_.tree.parents.size(); at = policy_.tree.parents[at])
-    if (at == project) return true;
-  return false;
-}
-
-/// Its quota would have to be so large, or its limit.
-void SupervisorCore::add_project_rows(const Job& job, BandKind kind, const WaitsFor& waits, Value::List& rows) const {
-  if (waits.project >= policy_.config.projects.size()) return;
-  const std::string& name = policy_.config.projects[waits.project].name;
-  const bool memory = waits.resource == policy::Resource::Memory;
-  const bool guarantee = waits.hold == policy::Hold::ProjectGuarantee;
-  const std::string amount = memory ? std::to_string(waits.need) : whole_slots(waits.need);
-  const bool gpu = kind == BandKind::Gpu;
-  if (guarantee)
-    rows.emplace_back(row("quota", name,
-                          std::string{memory ? "set memory-quota "
-                                      : gpu  ? "set gpu-quota "
-                                             : "set quota "} +
-                              name + " " + amount));
-  else
-    rows.emplace_back(row("limit", name,
-                          std::string{memory ? "memory_max = "
-                                      : gpu  ? "gpu_slots_max = "
-                                             : "slots_max = "} +
-                              amount));
-  add_ends_in_project(job, kind, waits.project, guarantee, rows);
+  levels.push_back(priority);
+  std::sort(levels.begin(), levels.end());
+  levels.erase(std::unique(levels.begin(), levels.end()), levels.end());
+  for (const std::int64_t level : levels) {
+    if (level < priority || !room.fits(need(), may_come_back(room, level))) continue;
+    if (level == job_.spec.priority || level > std::numeric_limits<std::int32_t>::max()) return;
+    const std::string name = to_string(job_.id);
+    rows.emplace_back(relief_row("priority", name, "set priority " + name + " " + std::to_string(level)));
+    return;
+  }
 }
 
 /// What waits for another job: until it starts, or has left.
-void SupervisorCore::add_other(const Job& job, BandKind kind, const WaitsFor& waits, Value::List& rows) const {
+void SupervisorCore::Explainer::add_other(const WaitsFor& waits, Value::List& rows) const {
   const std::string name = waits.other.valid() ? to_string(waits.other) : "";
-  const Job* other = waits.other.valid() && knows(waits.other) ? jobs_[waits.other.value()].get() : nullptr;
+  const bool known = waits.other.valid() && core_.knows(waits.other);
+  const Job* other = known ? core_.jobs_[waits.other.value()].get() : nullptr;
   if (waits.hold == policy::Hold::PredecessorsLeave) {
-    Value::Record leaves = row("leave", name, "");
-    if (parts_in(job.shares->pool).preemption)
-      leaves.emplace_back("within_s", within(other == nullptr ? longest_grace_in(job.shares->pool) : grace_of(*other)));
+    Value::Record leaves = relief_row("leave", name, "");
+    if (core_.parts_in(job_.shares->pool).preemption)
+      leaves.emplace_back(
+          "within_s", within(other == nullptr ? core_.longest_grace_in(job_.shares->pool) : core_.grace_of(*other)));
     rows.emplace_back(std::move(leaves));
     return;
   }
-  Value::Record starts = row("start", name, "");
+  Value::Record starts = relief_row("start", name, "");
   if (other != nullptr && other->shares != nullptr)
-    if (const Instant at = other->shares->kinds[static_cast<std::size_t>(kind)].starts_by; at != kNever)
-      starts.emplace_back("within_s", within(at - now_));
+    if (const Instant at = other->shares->kinds[static_cast<std::size_t>(kind_)].starts_by; at != kNever)
+      starts.emplace_back("within_s", within(at - core_.now_));
   rows.emplace_back(std::move(starts));
-  if (waits.hold == policy::Hold::HigherPriority && other != nullptr)
-    rows.emplace_back(row("priority", to_string(job.id),
-                          "set priority " + to_string(job.id) + " " + std::to_string(other->spec.priority + 1)));
+  if (waits.hold == policy::Hold::HigherPriority) add_priority(room(), rows);
 }
 
-Value::List SupervisorCore::relief_of(const Job& job, BandKind kind) const {
+Value::List SupervisorCore::Explainer::freed_by() const {
   PENSTOCK_COVERAGE_MARK("what would free a job is looked for");
   Value::List rows;
-  const KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
-  const std::string name = to_string(job.id);
-  if (job.on_hold) {
-    rows.emplace_back(row("release", name, "release " + name));
+  const std::string name = to_string(job_.id);
+  if (job_.on_hold) {
+    rows.emplace_back(relief_row("release", name, "release " + name));
     return rows;
   }
-  const std::uint32_t cap = job.spec.policy.slots_max;
-  const auto held = static_cast<std::int64_t>(milli_held(job, kind));
-  if (!share.waits.has_value() && !is_at_cap(job, kind)) return relief_of_limit(job, kind);
-  const WaitsFor waits = share.waits.value_or(WaitsFor{policy::Hold::AtSlotsMax, std::int64_t{cap} * 1000, held});
+  const std::uint32_t cap = job_.spec.policy.slots_max;
+  const auto held = static_cast<std::int64_t>(core_.milli_held(job_, kind_));
+  if (!share_.waits.has_value() && !core_.is_at_cap(job_, kind_)) return relief_of_limit();
+  const WaitsFor waits = share_.waits.value_or(WaitsFor{policy::Hold::AtSlotsMax, std::int64_t{cap} * 1000, held});
   switch (waits.hold) {
     case policy::Hold::NoRoom:
     case policy::Hold::NeverFits: {
-      const bool slots = waits.resource == policy::Resource::Gpu;
-      const std::uint64_t need = slots ? static_cast<std::uint64_t>(waits.need) : share.portion.milli;
-      const RoomView room = room_for(job, kind);
-      if (waits.hold == policy::Hold::NoRoom) add_ends(room, need, rows);
-      add_workers(job, kind, room, need, rows);
+      const RoomView view = room();
+      const bool never = waits.hold == policy::Hold::NeverFits;
+      if (!never) add_ends(view, rows);
+      if (!never) add_priority(view, rows);
+      // What no end would free is freed by bands that come beside all that is held.
+      add_workers(
+          view,
+          [this, never](const RoomView& more) -> std::optional<std::string> {
+            if (more.fits(need(), {})) return "";
+            if (never && more.fits(need(), more.held())) return "; then others have to leave";
+            return std::nullopt;
+          },
+          rows);
       break;
     }
-    case policy::Hold::AtFairShare:
-      for (const RoomView::Holder& holder : room_for(job, kind).holders)
-        if (rows.size() < kReliefRowsMax) rows.emplace_back(row("end", to_string(holder.job->id), ""));
-      rows.emplace_back(row("weight", name, "set weight " + name + " to more than " + decimal_text(own_weight(job))));
-      break;
+    case policy::Hold::AtFairShare: add_share_rows(rows); break;
     case policy::Hold::AtSlotsMax:
-      rows.emplace_back(
-          row("cap", name,
-              "set cap " + name + " " + whole_slots(waits.have + static_cast<std::int64_t>(share.portion.milli))));
+      rows.emplace_back(relief_row(
+          "cap", name, "set cap " + name + " " + whole_slots(waits.have + static_cast<std::int64_t>(step()))));
       break;
     case policy::Hold::ProjectLimit:
-    case policy::Hold::ProjectGuarantee: add_project_rows(job, kind, waits, rows); break;
+    case policy::Hold::ProjectGuarantee: add_project_rows(rows); break;
     case policy::Hold::HigherPriority:
     case policy::Hold::PredecessorsLeave:
     case policy::Hold::BehindReservation:
-    case policy::Hold::FirstServed: add_other(job, kind, waits, rows); break;
+    case policy::Hold::FirstServed: add_other(waits, rows); break;
     case policy::Hold::Gated:
     case policy::Hold::Held: break;
   }

@@ -1,5 +1,6 @@
 // SupervisorCore: what levels of service, queues and limits make of a job.
 #include <algorithm>
+#include <cmath>
 
 #include "common/base/coverage_mark.hpp"
 #include "supervisor/core/decimal_text.hpp"
@@ -285,6 +286,20 @@ Result<Value> SupervisorCore::set_rule(Job& job, const std::string& what, const 
   record_change(job);
   policy_changed();
   return Value{Value::Record{{"job", to_string(job.id)}, {what, name}, {"was", before}}};
+}
+
+/// `set user-factor JOB VALUE`, from 0 to 1: counts from the next pass, where a sum of factors orders jobs.
+Result<Value> SupervisorCore::set_user_factor(Job& job, const std::string& text) {
+  double factor = 0;
+  if (!parse(text, factor) || !(factor >= 0 && factor <= 1))
+    return bad_argument("user-factor", "'" + text + "' is no number from 0 to 1");
+  std::uint32_t& own = job.spec.policy.user_factor;
+  const std::string before = decimal_text(std::int64_t{own} * 1000 / kUserFactorMax);
+  own = static_cast<std::uint32_t>(std::lround(factor * kUserFactorMax));
+  open_rules(job);
+  record_change(job);
+  policy_changed();
+  return Value{Value::Record{{"job", to_string(job.id)}, {"user-factor", text}, {"was", before}}};
 }
 
 /// `hold JOB`: what runs of it ends, and nothing begins until `release JOB`.

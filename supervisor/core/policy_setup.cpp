@@ -195,6 +195,7 @@ void SupervisorCore::set_policy(PolicyConfig config) {
   policy_.pass.reset();
   policy_.settings.clear();
   policy_.shares.clear();
+  policy_.divisions.clear();
   policy_.contended.assign(policy_.config.pools.size() * kBandKinds, true);
   for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i)
     if (workers_[WorkerSlot{i}].alive) note_pools_of(WorkerSlot{i});

@@ -5,6 +5,7 @@
 #include "common/base/coverage_mark.hpp"
 #include "supervisor/core/gang_waits.hpp"
 #include "supervisor/core/policy_owners.hpp"
+#include "supervisor/core/share_view.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 #include "supervisor/policy/snapshot.hpp"
 
@@ -181,7 +182,7 @@ std::int64_t SupervisorCore::weight_of(const Job& job, std::int64_t weights) con
   if (job.shares->project >= policy_.config.projects.size()) return own_weight(job);
   const std::int64_t said = policy_.config.projects[job.shares->project].weight;
   const std::int64_t project = said == kNoWeight ? 1000 : said;
-  return std::max<std::int64_t>(project * own_weight(job) / std::max<std::int64_t>(weights, 1), 1);
+  return weight_in_project(project, own_weight(job), weights);
 }
 
 /// Where quotas count, a pass itself takes back the rest of a gang, and promises nothing for the next one.

@@ -13,6 +13,7 @@
 #include "supervisor/core/job_shares.hpp"
 #include "supervisor/core/policy_owners.hpp"
 #include "supervisor/policy/parts.hpp"
+#include "supervisor/policy/sharing/fair_targets.hpp"
 #include "supervisor/policy/snapshot.hpp"
 
 namespace penstock::supervisor {
@@ -68,6 +69,14 @@ struct PassUnderWay {
   policy::BandLists band_lists;
 };
 
+/// How the last pass has divided the bands of one kind in a pool that is shared fairly. In slots of that pass.
+struct ShareDivision {
+  std::uint64_t grain = 1;  ///< Thousandths of a slot that one of these is.
+  std::int64_t capacity = 0;
+  std::vector<JobId> jobs;  ///< Oldest first,
+  std::vector<policy::ShareGroup> groups;  ///< and what each of them counted for.
+};
+
 struct PolicyState {
   PolicyConfig config;
   ProjectTree tree;  ///< Of its projects.
@@ -89,6 +98,7 @@ struct PolicyState {
   /// By project: what operators have set since the configuration was read.
   std::map<std::pair<std::string, ProjectSetting>, std::int64_t> settings;
   std::map<std::string, std::int64_t> shares;  ///< By account: the same.
+  std::map<std::uint32_t, ShareDivision> divisions;  ///< By pool of a snapshot, see `domain_of`.
   std::vector<bool> contended;  ///< By pool and kind: somebody wants more than there is.
   std::uint32_t preempted_now = 0;  ///< Attempts that the plan at hand has told to leave.
   std::uint32_t lines_left = 0;     ///< Of the audit history, for changes of who may hold how much,

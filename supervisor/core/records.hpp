@@ -74,6 +74,8 @@ struct JobChanged {
   bool on_hold = false;         ///< By an operator.
   std::string pool{};           ///< Of its list: where it was placed last; empty: nowhere yet.
   bool unneeded = false;        ///< It is to be released when it has ended.
+  std::uint64_t preempted = 0;  ///< Attempts that policy has told to leave, over all lives.
+  std::optional<std::uint32_t> user_factor{};  ///< As in `JobPolicy`; none: an older version has not written it.
   friend bool operator==(const JobChanged&, const JobChanged&) = default;
 };
 /// What has become of a subtask that has not ended; each replaces the one before.
@@ -196,6 +198,7 @@ struct RecoveredJob {
   std::int64_t position = 0;    ///< As in `JobChanged`.
   bool on_hold = false;         ///< The same.
   std::string pool;             ///< The same.
+  std::uint64_t preempted = 0;  ///< The same.
   bool unneeded = false;        ///< The same, or as in `JobEnded`.
   bool is_over = false;
   JobProgress everything;  ///< Once it is over.

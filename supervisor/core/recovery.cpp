@@ -108,6 +108,7 @@ void SupervisorCore::recover_job(RecoveredJob& recovered, const GraphsAgain& gra
   Job& job = make_job(std::move(recovered.spec), **graph->second, recovered.id);
   job.submitted = instant_of(recovered.submitted_ms);
   if (job.shares != nullptr && recovered.position != 0) job.shares->position = recovered.position;
+  if (job.shares != nullptr) job.shares->preemptions = recovered.preempted;
   job.on_hold = recovered.on_hold;
   job.release_when_returned = recovered.unneeded;
   if (job.shares != nullptr && !recovered.pool.empty()) {

@@ -407,6 +407,7 @@ class SupervisorCore {
   Duration time_limit_of(const Job& job) const;
   Result<Value> describe_limits() const;
   Result<Value> set_rule(Job& job, const std::string& what, const std::string& name);
+  Result<Value> set_user_factor(Job& job, const std::string& text);
   Result<Value> hold_by_request(const AdminRequest& request);
 
   // The cluster as a pass sees it: policy_snapshot.cpp.
@@ -523,24 +524,12 @@ class SupervisorCore {
   Result<Value> set_of_owner(const AdminRequest& request);
   std::string place_text(const Job& job) const;
   Result<void> move_beside(Job& job, const Job& other, bool ahead);
-  struct RoomView;
-  RoomView room_for(const Job& job, BandKind kind) const;
   bool is_inside(const Job& job, std::uint32_t project) const;
-  void add_ends(const RoomView& room, std::uint64_t need, Value::List& rows) const;
-  void add_workers(const Job& job, BandKind kind, const RoomView& room, std::uint64_t need, Value::List& rows) const;
-  void add_ends_in_project(const Job& job, BandKind kind, std::uint32_t project, bool fixed_only,
-                           Value::List& rows) const;
-  void add_project_rows(const Job& job, BandKind kind, const WaitsFor& waits, Value::List& rows) const;
-  void add_other(const Job& job, BandKind kind, const WaitsFor& waits, Value::List& rows) const;
-  Value::List relief_of(const Job& job, BandKind kind) const;
+  class Explainer;  ///< Of `explain`: explainer.hpp.
 
-  // The same of limits and caps: limit_relief.cpp.
+  // What holds it: limit_relief.cpp.
   std::string hold_of(const Job& job, BandKind kind) const;
   bool is_at_cap(const Job& job, BandKind kind) const;
-  std::vector<const Job*> jobs_under(const std::string& whom) const;
-  void add_turns(const Job& job, Value::List& rows) const;
-  void add_ends_under_limit(const Job& job, BandKind kind, std::uint64_t most, Value::List& rows) const;
-  Value::List relief_of_limit(const Job& job, BandKind kind) const;
   Result<void> check_positions_count(const Job& job) const;
   Result<Value> move_by_request(const AdminRequest& request);
   void explain_policy(const Job& job, bool with_relief, Value::Record& fields) const;

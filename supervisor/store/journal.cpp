@@ -499,6 +499,8 @@ Result<void> Recovery::finish_job(JobId id, JobInParts& job) {
       recovered.on_hold = job.changed->on_hold;
       recovered.pool = std::move(job.changed->pool);
     }
+    recovered.preempted = job.changed->preempted;
+    if (job.changed->user_factor.has_value()) recovered.spec.policy.user_factor = *job.changed->user_factor;
     recovered.cancelling = job.changed->cancelling;
     recovered.why = std::move(job.changed->why);
     recovered.unneeded = job.changed->unneeded;

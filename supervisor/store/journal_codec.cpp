@@ -204,6 +204,9 @@ std::string encode(const record::JobChanged& changed) {
         out.setOnHold(changed.on_hold);
         if (!changed.pool.empty()) out.setPool(wire::text(changed.pool));
         out.setUnneeded(changed.unneeded);
+        out.setPreempted(changed.preempted);
+        out.setHasUserFactor(changed.user_factor.has_value());
+        out.setUserFactor(changed.user_factor.value_or(0));
       }));
 }
 
@@ -378,7 +381,8 @@ Result<record::JobChanged> decode_changed(std::string_view value) {
                               in.getSlotsMax(),        in.getPosition(),
                               wire::text(in.getQos()), wire::text(in.getQueue()),
                               in.getOnHold(),          wire::text(in.getPool()),
-                              in.getUnneeded()};
+                              in.getUnneeded(),        in.getPreempted(),
+                              in.getHasUserFactor() ? std::optional{in.getUserFactor()} : std::nullopt};
   });
 }
 

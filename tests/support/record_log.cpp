@@ -109,6 +109,8 @@ RecoveredState RecordLog::state() const {
           job.on_hold = entry.changed->on_hold;
           job.pool = entry.changed->pool;
         }
+        job.preempted = entry.changed->preempted;
+        if (entry.changed->user_factor) job.spec.policy.user_factor = *entry.changed->user_factor;
         job.cancelling = entry.changed->cancelling;
         job.why = entry.changed->why;
         job.unneeded = entry.changed->unneeded;

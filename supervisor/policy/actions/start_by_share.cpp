@@ -166,6 +166,8 @@ void start_by_share(SlotPass& pass, Sharing sharing) {
       start_within(pass, present[i], targets[i]);
   }
   start_light(pass);
+  Division& division = pass.plan().divisions.emplace_back(Division{pass.pool(), capacity, {}, groups});
+  for (const Contender& each : present) division.workloads.push_back(each.workload);
 }
 
 }  // namespace penstock::policy

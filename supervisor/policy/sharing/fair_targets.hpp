@@ -13,6 +13,7 @@ struct ShareGroup {
   std::int64_t weight = 1000;         ///< In thousandths, above 0.
   std::int64_t held = 0;              ///< Slots that it has now.
   std::int64_t smallest_pending = 0;  ///< The smallest gang that waits; 0: none waits.
+  friend bool operator==(const ShareGroup&, const ShareGroup&) = default;
 };
 
 /// Targets in proportion to weight times demand, at least 1 each where there is enough. `groups` stand oldest first.

@@ -21,7 +21,7 @@ struct Remainder {
 /// One priority level of siblings that want more than is guaranteed to them.
 class Level {
  public:
-  Level(std::vector<Owner>& owners, std::vector<std::uint32_t> members, const Division& division)
+  Level(std::vector<Owner>& owners, std::vector<std::uint32_t> members, const ResourceDivision& division)
       : owners_(owners), members_(std::move(members)), division_(division) {}
 
   std::int64_t fill(std::int64_t left) {
@@ -119,14 +119,14 @@ class Level {
 
   std::vector<Owner>& owners_;
   std::vector<std::uint32_t> members_;
-  const Division& division_;
+  const ResourceDivision& division_;
   std::vector<Remainder> remainders_;
 };
 
 }  // namespace
 
 std::int64_t divide_guaranteed(std::vector<Owner>& owners, const std::vector<std::uint32_t>& siblings,
-                               const Division& division, std::int64_t total) {
+                               const ResourceDivision& division, std::int64_t total) {
   std::int64_t left = total;
   for (const std::uint32_t sibling : siblings) {
     OwnedAmount& amount = owners[sibling].of[division.resource];
@@ -139,7 +139,7 @@ std::int64_t divide_guaranteed(std::vector<Owner>& owners, const std::vector<std
 }
 
 std::int64_t divide_over_quota(std::vector<Owner>& owners, const std::vector<std::uint32_t>& siblings,
-                               const Division& division, std::int64_t left) {
+                               const ResourceDivision& division, std::int64_t left) {
   if (left <= 0) return left;
   std::vector<std::uint32_t> sorted = siblings;
   std::stable_sort(sorted.begin(), sorted.end(),
@@ -166,7 +166,8 @@ void divide_tree(std::vector<Owner>& owners, const Resources& total, double usag
     (owners[owner].parent == kNone ? roots : children[owners[owner].parent]).push_back(owner);
   for (std::size_t resource = 0; resource < kResources; ++resource) {
     // Whole devices, so that a share can be used; the other resources are fine enough as they are.
-    const Division division{resource, resource == static_cast<std::size_t>(Resource::Gpu) ? 1000 : 1, usage_strength};
+    const ResourceDivision division{resource, resource == static_cast<std::size_t>(Resource::Gpu) ? 1000 : 1,
+                                    usage_strength};
     const auto divide = [&](const std::vector<std::uint32_t>& siblings, std::int64_t amount) {
       divide_over_quota(owners, siblings, division, divide_guaranteed(owners, siblings, division, amount));
     };

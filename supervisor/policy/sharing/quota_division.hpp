@@ -9,7 +9,7 @@
 namespace penstock::policy {
 
 /// What is divided: one resource among siblings.
-struct Division {
+struct ResourceDivision {
   std::size_t resource = 0;
   std::int64_t quantum = 1;   ///< What lies beyond the guarantees is given in multiples of this.
   double usage_strength = 1;  ///< How much past usage counts against a sibling.
@@ -17,10 +17,10 @@ struct Division {
 
 /// Sets the fair share of each sibling to what is guaranteed and wanted; what is left of `total`.
 std::int64_t divide_guaranteed(std::vector<Owner>& owners, const std::vector<std::uint32_t>& siblings,
-                               const Division& division, std::int64_t total);
+                               const ResourceDivision& division, std::int64_t total);
 /// Divides `left` among the siblings that want more; what is still left. Spec: policy-runai 4.
 std::int64_t divide_over_quota(std::vector<Owner>& owners, const std::vector<std::uint32_t>& siblings,
-                               const Division& division, std::int64_t left);
+                               const ResourceDivision& division, std::int64_t left);
 
 /// The fair shares of all owners and resources, from the roots down. REQUIRES: parents form no circle.
 void divide_tree(std::vector<Owner>& owners, const Resources& total, double usage_strength);

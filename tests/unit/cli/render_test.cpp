@@ -78,5 +78,26 @@ TEST(Render, TextIsCutBetweenCharacters) {
   EXPECT_EQ(cut_to("abc", 0), "");
 }
 
+// Reasons of `explain` were cut at the edge of the terminal.
+TEST(Render, SentencesOfARecordAreWrapped) {
+  const Value::List holds{
+      Value::Record{{"rule", "slots_max"}, {"need", 4}, {"text", "limit of project 'a': it may hold 3"}},
+      Value::Record{{"rule", "room"}, {"need", 2}, {"text", "no room"}}};
+  const Value value = Value::Record{{"held_by", "limit of project 'a': it may hold 3"}, {"holds", holds}};
+  EXPECT_EQ(to_table(value, {.columns = 40}),
+            "held_by  limit of project 'a': it may\n"
+            "         hold 3\n"
+            "\n"
+            "holds:\n"
+            "rule       need  text\n"
+            "slots_max     4  limit of project 'a':\n"
+            "                 it may hold 3\n"
+            "room          2  no room\n");
+  EXPECT_NE(
+      to_table(value).find("holds:\nrule       need  text\nslots_max     4  limit of project 'a': it may hold 3\n"),
+      std::string::npos)
+      << "not where nobody looks";
+}
+
 }  // namespace
 }  // namespace penstock::cli

@@ -599,6 +599,33 @@ TEST(Entitlements, WhatRunsAcrossARestartKeepsItsSlots) {
   }
 }
 
+// It was 0 after a restart.
+TEST(Entitlements, HowOftenAJobWasPreemptedOutlivesTheSupervisor) {
+  JournalHarness cluster{policed("priority")};
+  const auto run = [&] {
+    for (int i = 0; i < 12; ++i) {
+      cluster.write_all();
+      for (const supervisor_action::RunPass& pass : cluster->take_passes())
+        cluster->handle(PolicedSupervisor::run(pass));
+    }
+  };
+  cluster->join({.slots = 2});
+  cluster->submit(GraphBuilder{}.sources(2).build(), named("low"));
+  run();
+  cluster->assigned();
+  for (const std::uint32_t subtask : {0U, 1U}) cluster->say(1, subtask, Outcome::Started);
+  JobSpec high = named("high", {.gang = 2});
+  high.priority = 10;
+  cluster->submit(GraphBuilder{}.sources(2).build(), high);
+  run();
+  EXPECT_EQ(cluster->job(1).shares->preemptions, 2U);
+  for (int life = 0; life < 2; ++life) {
+    cluster.restart();
+    EXPECT_EQ(cluster->job(1).shares->preemptions, 2U) << life;
+  }
+  cluster->ignore();
+}
+
 TEST(Entitlements, AReloadTakesNothingFromWhatRuns) {
   for (const char* preset : {"fair_share", "fair_share_max_min", "priority", "quota", "multifactor"}) {
     const SupervisorConfig config = policed(preset, {{.name = "a"}, {.name = "b"}});

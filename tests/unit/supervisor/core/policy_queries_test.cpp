@@ -70,6 +70,8 @@ TEST_F(PolicyQueries, WrongOrdersAreRefusedAndChangeNothing) {
   EXPECT_NE(refused("set", {"weight", "job-1", "-1"}).find("no number from 0.001"), std::string::npos);
   EXPECT_NE(refused("set", {"weight", "job-1", "nan"}).find("no number from 0.001"), std::string::npos);
   EXPECT_NE(refused("set", {"cap", "job-1", "0"}).find("no number of slots"), std::string::npos);
+  for (const char* factor : {"1.01", "-0.1", "nan", "much", ""})
+    EXPECT_NE(refused("set", {"user-factor", "job-1", factor}).find("no number from 0 to 1"), std::string::npos);
   EXPECT_NE(refused("set", {"weight", "job-7", "1"}).find("job 'job-7'"), std::string::npos);
   EXPECT_NE(refused("set", {"colour", "job-1", "1"}).find("no such setting"), std::string::npos);
   EXPECT_NE(refused("set", {"quota", "c", "1"}).find("project 'c'"), std::string::npos);

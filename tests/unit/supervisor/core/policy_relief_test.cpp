@@ -2,47 +2,12 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/coverage_marks.hpp"
-#include "tests/support/policed_supervisor.hpp"
+#include "tests/support/relief_harness.hpp"
 
 namespace penstock::supervisor {
 namespace {
 
-class PolicyRelief {
- public:
-  explicit PolicyRelief(const SupervisorConfig& config) : cluster{config} {}
-  ~PolicyRelief() { cluster.ignore(); }
-  PolicyRelief(const PolicyRelief&) = delete;
-  PolicyRelief& operator=(const PolicyRelief&) = delete;
-
-  JobId submit(JobPolicy policy, std::uint32_t slots, std::uint32_t subtasks, std::int32_t priority = 0) {
-    GraphBuilder builder;
-    builder.template_at(0).request.slots = kOneSlot * slots;
-    JobSpec spec;
-    spec.name = "job " + std::to_string(++jobs_);
-    spec.priority = priority;
-    spec.wait_for_resources = true;
-    spec.policy = std::move(policy);
-    const JobId id = cluster.submit(builder.sources(subtasks).build(), spec);
-    cluster.settle(3);
-    return id;
-  }
-  /// Rows as `what of: how`.
-  Lines freed_by(JobId job, const char* field = "freed_by") {
-    const Result<Value> answer = cluster.ask("explain", {to_string(job)});
-    EXPECT_TRUE(answer.has_value());
-    Lines lines;
-    if (const Value::List* rows = (*answer)[field].list())
-      for (const Value& row : *rows)
-        lines.push_back(*row["what"].text() + " " + *row["of"].text() +
-                        (row["how"].text()->empty() ? "" : ": " + *row["how"].text()));
-    return lines;
-  }
-
-  PolicedSupervisor cluster;
-
- private:
-  int jobs_ = 0;
-};
+using PolicyRelief = ReliefHarness;
 
 TEST(PolicyReliefTest, WhoFindsNoRoomIsToldWhoseEndMakesIt) {
   PolicyRelief it{policed("multifactor")};
@@ -102,15 +67,6 @@ TEST(PolicyReliefTest, AWorkerThatDrainsOrIsGoneWouldHelp) {
   EXPECT_EQ(it.freed_by(waits), Lines{});
 }
 
-TEST(PolicyReliefTest, AtItsShareAnothersEndOrALargerWeightFreesIt) {
-  PolicyRelief it{policed("fair_share")};
-  it.cluster.join({.slots = 4});
-  const JobId a = it.submit({}, 1, 40);
-  const JobId b = it.submit({.weight = 2500}, 1, 40);
-  EXPECT_EQ(it.freed_by(b), (Lines{"end " + to_string(a),
-                                   "weight " + to_string(b) + ": set weight " + to_string(b) + " to more than 2.5"}));
-}
-
 TEST(PolicyReliefTest, WhatIsAtItsCapIsToldTheCapForOneMore) {
   PolicyRelief it{policed("fair_share")};
   it.cluster.join({.slots = 8});
@@ -141,10 +97,54 @@ TEST(PolicyReliefTest, WhatIsNotGuaranteedIsFreedByAQuota) {
   it.cluster.join({.slots = 8});
   const JobId holds = it.submit({.project = "a", .kind = JobKind::Interactive}, 2, 1);
   const JobId waits = it.submit({.project = "a", .kind = JobKind::Interactive}, 2, 1);
-  EXPECT_EQ(it.freed_by(waits), (Lines{"quota d: set quota d 4", "end " + to_string(holds)}));
+  EXPECT_EQ(it.freed_by(waits), (Lines{"department quota d: set quota d 4", "end " + to_string(holds)}));
   EXPECT_TRUE(it.cluster.ask("set", {"quota", "d", "4"}).has_value());
   it.cluster.settle(3);
   EXPECT_EQ(it.freed_by(waits), Lines{});
+}
+
+// Found by an acceptance test: nothing was said of a better priority.
+TEST(PolicyReliefTest, APriorityIsNamedForWhichEnoughWouldLeave) {
+  PolicyRelief it{policed("priority")};
+  it.cluster.join({.slots = 4});
+  const JobId low = it.submit({}, 2, 1, 3);
+  const JobId high = it.submit({}, 2, 1, 7);
+  const JobId waits = it.submit({}, 2, 1, 1);
+  EXPECT_EQ(it.how(waits, "priority"), "set priority " + to_string(waits) + " 4");
+  const JobId whole = it.submit({}, 4, 1, 1);
+  EXPECT_EQ(it.how(whole, "priority"), "set priority " + to_string(whole) + " 8");
+  it.follow(it.how(waits, "priority"));
+  EXPECT_EQ(it.held(waits), 2000U);
+  EXPECT_EQ(it.held(low), 0U);
+  EXPECT_EQ(it.held(high), 2000U);
+}
+
+TEST(PolicyReliefTest, APriorityIsAboveAllWhoWaitAndNoneHelpsAgainstWhoNeverLeaves) {
+  PolicyRelief it{policed("priority")};
+  it.cluster.join({.slots = 4});
+  it.submit({}, 2, 1, 3);
+  it.submit({.kind = JobKind::Interactive}, 2, 1, 7);
+  it.submit({}, 4, 1, 5);
+  const JobId waits = it.submit({}, 2, 1, 1);
+  EXPECT_EQ(it.how(waits, "priority"), "set priority " + to_string(waits) + " 6");
+  const JobId whole = it.submit({}, 4, 1, 1);
+  EXPECT_EQ(it.how(whole, "priority"), "");
+  it.follow(it.how(waits, "priority"));
+  EXPECT_EQ(it.held(waits), 2000U);
+}
+
+// Found by an acceptance test: of a gang over several bands nothing was said.
+TEST(PolicyReliefTest, AGangOverSeveralBandsIsToldWhichWorkersWouldHelp) {
+  PolicyRelief it{policed("fair_share")};
+  for (int i = 0; i < 3; ++i) it.cluster.join({.slots = 4});
+  const JobId two = it.submit({.gang = 8}, 1, 8);
+  EXPECT_EQ(it.held(two), 8000U);
+  for (const std::uint32_t worker : {2U, 3U}) it.cluster.lose(worker);
+  it.cluster.settle(4);
+  EXPECT_EQ(it.freed_by(two), (Lines{"worker worker-2: it comes back", "worker worker-3: it comes back"}));
+  const JobId three = it.submit({.gang = 12}, 1, 12);
+  EXPECT_NE(it.explain(three)["held_by"].text()->find("infeasible"), std::string::npos);
+  EXPECT_EQ(it.freed_by(three), Lines{"worker worker-2, worker-3: together; then others have to leave"});
 }
 
 // It looks at all jobs, each of which may look at all others, and nobody reads what would free them there.

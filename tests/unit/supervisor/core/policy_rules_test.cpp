@@ -427,14 +427,16 @@ TEST(PolicyRulesKept, LevelQueueAndHoldComeBack) {
   cluster->join({.slots = 4});
   cluster->submit(many(), of("ann", "a", {.qos = "standby", .queue = "long", .user_factor = 300}));
   cluster.write_all();
-  for (const auto& words : {std::vector<std::string>{"qos", "a", "expedite"}, {"queue", "a", "short"}})
+  for (const auto& words :
+       {std::vector<std::string>{"qos", "a", "expedite"}, {"queue", "a", "short"}, {"user-factor", "a", "0.25"}})
     cluster->client_says(AdminRequest{1, "set", words, "ada@desk"});
   cluster->client_says(AdminRequest{1, "hold", {"a"}, "ada@desk"});
   cluster.write_all();
   for (int life = 0; life < 3; ++life) {
     EXPECT_EQ(cluster->job(1).spec.policy.qos, "expedite") << life;
     EXPECT_EQ(cluster->job(1).spec.policy.queue, "short");
-    EXPECT_EQ(cluster->job(1).spec.policy.user_factor, 300U);
+    EXPECT_EQ(cluster->job(1).spec.policy.user_factor, 250U);
+    EXPECT_EQ(cluster->job(1).shares->rules.user_factor, 0.25);
     EXPECT_TRUE(cluster->job(1).on_hold);
     EXPECT_EQ(cluster->job(1).shares->rules.qos_factor, 1.0);
     cluster.restart();

@@ -30,6 +30,11 @@ record::SubtasksEnded some_ended() {
   return ended;
 }
 
+// An older version has not written it, and the job's own stays.
+TEST(JournalCodec, AUserFactorThatIsNotSaidStaysUnsaid) {
+  EXPECT_EQ(decode_changed(encode(record::JobChanged{JobId{7}})).value().user_factor, std::nullopt);
+}
+
 TEST(JournalCodec, EveryRecordComesBackAsItWas) {
   const Result<Head> head = decode_head(encode(Head{kFormat, JobId{12}}));
   ASSERT_TRUE(head.has_value());
@@ -62,7 +67,7 @@ TEST(JournalCodec, EveryRecordComesBackAsItWas) {
 
   const record::JobChanged changed{JobId{7},   5,       true, Error{ErrorCode::Cancelled, "s", "m", "r"},
                                    true,       2500,    8,    -7,
-                                   "expedite", "short", true, "second", true};
+                                   "expedite", "short", true, "second", true, 7, 0};
   EXPECT_EQ(decode_changed(encode(changed)).value(), changed);
   const record::PolicyKept kept{1'800'000'000'000,
                                 {{"lab", "ann", {0.1, 2, 3, 4}}, {"", "", {2e9, 0, 0, 0}}},

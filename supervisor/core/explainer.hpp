@@ -1,0 +1,120 @@
+// What `explain` tells of one job on bands of one kind: what holds it, what would free it, and when it starts. Private
+// to this folder.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "supervisor/core/room_view.hpp"
+#include "supervisor/core/share_view.hpp"
+#include "supervisor/core/start_estimate.hpp"
+#include "supervisor/core/supervisor_core.hpp"
+
+namespace penstock::supervisor {
+
+/// So many jobs, and workers, are named as alternatives. Not a setting: more would not be read.
+inline constexpr std::size_t kReliefRowsMax = 3;
+
+/// A row of `freed_by`.
+inline Value::Record relief_row(std::string what, std::string of, std::string how) {
+  return {{"what", std::move(what)}, {"of", std::move(of)}, {"how", std::move(how)}};
+}
+
+/// Looks at all jobs and bands, as they are now: only for whoever asks. Changes nothing, and is outlived by both.
+class SupervisorCore::Explainer {
+ public:
+  /// REQUIRES: the job has shares.
+  Explainer(const SupervisorCore& core, const Job& job, BandKind kind);
+
+  /// What would free it from the first that holds it; each row is enough by itself.
+  Value::List freed_by() const;
+  /// All that holds it; first what `held_by` tells. Empty: nothing does.
+  Value::List holds() const;
+  /// Of who holds nothing and waits; else none.
+  std::optional<Value::Record> start() const;
+
+ private:
+  struct Bound;
+  struct Candidate;
+  using Ended = std::vector<const Job*>;
+
+  // policy_relief.cpp
+  bool is_gang() const { return job_.spec.policy.gang > 0 && !share_.bound; }
+  std::uint64_t step() const;
+  std::uint64_t need() const;
+  RoomView room() const;
+  RoomView::Holder holder_of(const Job& other, const RoomView& room) const;
+  std::vector<RoomView::Amounts> leaving_for(const RoomView& room, std::int64_t precedence) const;
+  RoomView::Amounts may_come_back(const RoomView& room, std::int64_t precedence) const;
+  void add_ends(const RoomView& room, Value::List& rows) const;
+  std::vector<Candidate> absent_bands(const RoomView& room) const;
+  /// Whether the job is freed in such a room; with what has to follow.
+  using Helps = std::function<std::optional<std::string>(const RoomView& more)>;
+  void add_workers(const RoomView& room, const Helps& helps, Value::List& rows) const;
+  void add_priority(const RoomView& room, Value::List& rows) const;
+  void add_other(const WaitsFor& waits, Value::List& rows) const;
+  Value::Record end_row(const Ended& ended, Instant by) const;
+
+  // share_relief.cpp
+  std::optional<ShareView> shares() const;
+  void add_share_rows(Value::List& rows) const;
+
+  // quota_relief.cpp
+  std::int64_t amount_of(const Job& other, policy::Resource resource) const;
+  /// Slots in thousandths, then memory in bytes.
+  struct Sums {
+    std::int64_t held[2] = {};
+    std::int64_t fixed[2] = {};  ///< Of those that never leave.
+  };
+  std::vector<Sums> sums_with(const std::array<std::int64_t, 2>& next) const;
+  std::vector<Bound> bounds_in(const PolicyConfig& config) const;
+  std::vector<bool> reclaimable(const RoomView& room) const;
+  void add_settings(const RoomView& room, const std::vector<Bound>& bounds, Value::List& rows) const;
+  void add_ends_within(const RoomView& room, const std::vector<Bound>& bounds, Value::List& rows) const;
+  void add_project_rows(Value::List& rows) const;
+
+  // limit_relief.cpp
+  std::vector<const Job*> jobs_under(const std::string& whom) const;
+  void add_turns(Value::List& rows) const;
+  void add_ends_under_limit(std::uint64_t most, Value::List& rows) const;
+  Value::List relief_of_limit() const;
+
+  // policy_holds.cpp
+  Value::Record first_hold(const std::string& text) const;
+  void add_limits(Value::List& all) const;
+  void add_cap(Value::List& all) const;
+  void add_bounds(Value::List& all) const;
+  void add_share(Value::List& all) const;
+  void add_room(Value::List& all) const;
+
+  // start_outlook.cpp
+  std::optional<Duration> ends_in(const Job& other, std::string& basis) const;
+  std::vector<const Job*> waiting_before() const;
+  Value::Record start_by_room() const;
+  Value::Record start_by_share() const;
+
+  const SupervisorCore& core_;
+  const Job& job_;
+  const BandKind kind_;
+  const KindShare& share_;
+};
+
+/// A limit or a guarantee of a project, or of a department above it, that one step more would pass.
+struct SupervisorCore::Explainer::Bound {
+  std::uint32_t project = policy::kNone;              ///< Position in the configuration.
+  policy::Resource resource = policy::Resource::Gpu;  ///< Slots, in thousandths, or memory, in bytes.
+  bool guarantee = false;
+  std::int64_t would_hold = 0;
+  std::int64_t may_hold = 0;
+
+  const char* key(BandKind kind) const {
+    if (resource == policy::Resource::Memory) return guarantee ? "guaranteed_memory" : "memory_max";
+    if (kind == BandKind::Gpu) return guarantee ? "guaranteed_gpu_slots" : "gpu_slots_max";
+    return guarantee ? "guaranteed_slots" : "slots_max";
+  }
+};
+
+}  // namespace penstock::supervisor

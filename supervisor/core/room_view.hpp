@@ -1,0 +1,45 @@
+// What is free on the bands where a job could be, and who holds the rest. Pure; for `explain`.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/base/ids.hpp"
+#include "common/base/time.hpp"
+#include "supervisor/core/worker_table.hpp"
+
+namespace penstock::supervisor {
+
+/// Amounts are thousandths of slots.
+struct RoomView {
+  using Amounts = std::vector<std::uint64_t>;  ///< By place; what is missing at the end is 0.
+  struct Place {
+    BandSlot band;  ///< None: of a worker that is not there.
+    std::uint64_t all = 0;
+    std::uint64_t free = 0;
+    bool open = true;  ///< It takes something new.
+  };
+  struct Holder {
+    JobId job;
+    Instant ends_by = kNever;  ///< As far as a time limit tells.
+    Amounts places;            ///< What it holds of each.
+  };
+  std::vector<Place> places;
+  std::vector<Holder> holders;  ///< Who ends first stands first; where nothing tells, who came first.
+  bool whole_bands = false;     ///< What needs room takes one place, or several of one size that are empty.
+  std::uint64_t piece = 0;      ///< Not 0: it comes in pieces, each of which takes a place of its own.
+
+  /// What it would take of each place if so much had come back of them; empty: there is no room for all of it at once.
+  /// REQUIRES: need > 0.
+  Amounts place(std::uint64_t need, const Amounts& back) const;
+  bool fits(std::uint64_t need, const Amounts& back) const { return !place(need, back).empty(); }
+  /// All that is held.
+  Amounts held() const;
+  /// Most that is free on one open place.
+  std::uint64_t roomiest() const;
+};
+
+/// Adds place by place.
+void add_to(RoomView::Amounts& sum, const RoomView::Amounts& amounts);
+
+}  // namespace penstock::supervisor

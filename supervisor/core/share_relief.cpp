@@ -1,0 +1,107 @@
+// What would free a job that holds its fair share, for `explain`: computed as the next pass would divide the pool.
+#include <algorithm>
+
+#include "common/base/coverage_mark.hpp"
+#include "supervisor/core/decimal_text.hpp"
+#include "supervisor/core/explainer.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+/// A division among ten thousand jobs takes milliseconds: so many are made for the ends of single ones, of those that
+/// hold most.
+constexpr std::size_t kEndsLookedAt = 16;
+/// The largest weight that `set weight` takes, in thousandths.
+constexpr std::int64_t kWeightMax = 1'000'000'000;
+
+}  // namespace
+
+/// The last pass's division with what all hold now. None: the pool is not shared fairly, or nothing was divided yet.
+std::optional<ShareView> SupervisorCore::Explainer::shares() const {
+  const std::uint32_t domain = domain_of(job_.shares->pool, kind_);
+  const auto last = core_.policy_.divisions.find(domain);
+  if (last == core_.policy_.divisions.end()) return std::nullopt;
+  const auto slots = [grain = last->second.grain](std::uint64_t milli) {
+    return static_cast<std::int64_t>((milli + grain - 1) / grain);
+  };
+  ShareView view;
+  view.max_min = core_.parts_in(job_.shares->pool).sharing == policy::Sharing::MaxMin;
+  view.capacity = last->second.capacity;
+  for (const ProjectConfig& project : core_.policy_.config.projects)
+    view.projects.push_back({project.weight == kNoWeight ? 1000 : project.weight, 0});
+  for (const JobId id : core_.active_)
+    if (const Job& each = *core_.jobs_[id.value()];
+        each.shares != nullptr && each.shares->project < view.projects.size())
+      view.projects[each.shares->project].jobs += core_.own_weight(each);
+  const auto add = [&](const Job& each, policy::ShareGroup group) {
+    group.held = slots(core_.milli_held(each, kind_));
+    if (!core_.may_leave(each, kind_)) group.pinned = group.held;
+    group.demand = std::max({group.demand, group.held, group.pinned});
+    if (group.demand == group.held) group.smallest_pending = 0;
+    view.sharers.push_back({each.id, group, core_.own_weight(each), each.shares->project});
+  };
+  for (std::size_t i = 0; i < last->second.jobs.size(); ++i) {
+    const JobId id = last->second.jobs[i];
+    if (!core_.knows(id) || id == job_.id) continue;
+    const Job& each = *core_.jobs_[id.value()];
+    if (each.shares != nullptr && each.shares->pool == job_.shares->pool) add(each, last->second.groups[i]);
+  }
+  const auto own = std::find(last->second.jobs.begin(), last->second.jobs.end(), job_.id);
+  policy::ShareGroup group;
+  if (own != last->second.jobs.end()) {
+    group = last->second.groups[static_cast<std::size_t>(own - last->second.jobs.begin())];
+  } else {  // A limit keeps it out of the pass.
+    const std::uint64_t all = static_cast<std::uint64_t>(view.capacity) * last->second.grain;
+    group.demand =
+        std::max(slots(core_.measure_demand(job_, kind_, all)), slots(core_.milli_held(job_, kind_) + step()));
+  }
+  if (group.smallest_pending == 0) group.smallest_pending = slots(step());
+  const std::int64_t next = group.smallest_pending;
+  add(job_, group);
+  std::stable_sort(view.sharers.begin(), view.sharers.end(),
+                   [](const ShareView::Sharer& a, const ShareView::Sharer& b) { return a.job < b.job; });
+  view.subject = static_cast<std::size_t>(
+      std::find_if(view.sharers.begin(), view.sharers.end(), [&](const auto& each) { return each.job == job_.id; }) -
+      view.sharers.begin());
+  view.need = view.sharers[view.subject].group.held + next;
+  return view;
+}
+
+/// Ends, or a weight, with which its share is what it holds and what it takes next.
+void SupervisorCore::Explainer::add_share_rows(Value::List& rows) const {
+  const std::optional<ShareView> view = shares();
+  if (!view.has_value() || view->suffices()) return;
+  std::vector<std::size_t> candidates;
+  for (std::size_t i = 0; i < view->sharers.size(); ++i)
+    if (i != view->subject && view->sharers[i].group.held > 0) candidates.push_back(i);
+  std::stable_sort(candidates.begin(), candidates.end(), [&](std::size_t a, std::size_t b) {
+    return view->sharers[a].group.held > view->sharers[b].group.held;
+  });
+  for (const std::vector<std::size_t>& ended : ends_that_suffice(*view, candidates, kReliefRowsMax, kEndsLookedAt)) {
+    Ended jobs;
+    for (const std::size_t at : ended) jobs.push_back(core_.jobs_[view->sharers[at].job.value()].get());
+    rows.emplace_back(end_row(jobs, kNever));
+  }
+  const std::string name = to_string(job_.id);
+  if (const std::optional<std::int64_t> weight = weight_that_suffices(*view, kWeightMax))
+    rows.emplace_back(relief_row("weight", name, "set weight " + name + " " + decimal_text(*weight)));
+  else
+    PENSTOCK_COVERAGE_MARK("no weight would make a share large enough");
+  const RoomView now = room();
+  // Of a band that takes nothing new, what is used counts as capacity.
+  const auto open_slots = [](const RoomView& of) {
+    std::uint64_t milli = 0;
+    for (const RoomView::Place& place : of.places) milli += place.open ? place.all : place.all - place.free;
+    return milli;
+  };
+  const std::uint64_t grain = core_.policy_.divisions.at(domain_of(job_.shares->pool, kind_)).grain;
+  add_workers(
+      now,
+      [&](const RoomView& more) -> std::optional<std::string> {
+        const auto slots = static_cast<std::int64_t>((open_slots(more) - open_slots(now)) / grain);
+        return view->with_more(slots).suffices() ? std::optional<std::string>{""} : std::nullopt;
+      },
+      rows);
+}
+
+}  // namespace penstock::supervisor

@@ -1,0 +1,85 @@
+#include "supervisor/core/share_view.hpp"
+
+#include <algorithm>
+
+namespace penstock::supervisor {
+
+std::int64_t weight_in_project(std::int64_t project, std::int64_t own, std::int64_t weights) {
+  return std::max<std::int64_t>(project * own / std::max<std::int64_t>(weights, 1), 1);
+}
+
+std::int64_t ShareView::share() const {
+  std::vector<policy::ShareGroup> groups;
+  groups.reserve(sharers.size());
+  for (const Sharer& each : sharers) {
+    groups.push_back(each.group);
+    groups.back().weight = each.project < projects.size() ? weight_in_project(projects[each.project].weight,
+                                                                              each.weight, projects[each.project].jobs)
+                                                          : each.weight;
+  }
+  return (max_min ? policy::max_min_targets(groups, capacity) : policy::fair_targets(groups, capacity))[subject];
+}
+
+ShareView ShareView::with_weight(std::int64_t weight) const {
+  ShareView changed = *this;
+  Sharer& own = changed.sharers[subject];
+  if (own.project < projects.size()) changed.projects[own.project].jobs += weight - own.weight;
+  own.weight = weight;
+  return changed;
+}
+
+ShareView ShareView::without(const std::vector<std::size_t>& ended) const {
+  ShareView changed = *this;
+  for (const std::size_t at : ended) {
+    Sharer& gone = changed.sharers[at];
+    if (gone.project < projects.size()) changed.projects[gone.project].jobs -= gone.weight;
+    gone.group = {};
+  }
+  return changed;
+}
+
+ShareView ShareView::with_more(std::int64_t slots) const {
+  ShareView changed = *this;
+  changed.capacity += slots;
+  for (Sharer& each : changed.sharers)
+    if (each.group.demand >= capacity) each.group.demand += slots;
+  return changed;
+}
+
+std::optional<std::int64_t> weight_that_suffices(const ShareView& view, std::int64_t most) {
+  std::int64_t too_small = view.sharers[view.subject].weight;
+  if (too_small >= most || !view.with_weight(most).suffices()) return std::nullopt;
+  std::int64_t enough = too_small;
+  do {
+    too_small = enough;
+    enough = std::min(most, enough * 2);
+  } while (enough < most && !view.with_weight(enough).suffices());
+  // `enough` is always one that has been tried: what rounding makes of a share need not rise with every step.
+  while (too_small + 1 < enough) {
+    const std::int64_t middle = too_small + (enough - too_small) / 2;
+    (view.with_weight(middle).suffices() ? enough : too_small) = middle;
+  }
+  return enough;
+}
+
+std::vector<std::vector<std::size_t>> ends_that_suffice(const ShareView& view,
+                                                        const std::vector<std::size_t>& candidates,
+                                                        std::size_t rows_max, std::size_t looks_max) {
+  std::vector<std::vector<std::size_t>> rows;
+  for (std::size_t i = 0; i < std::min(candidates.size(), looks_max) && rows.size() < rows_max; ++i)
+    if (view.without({candidates[i]}).suffices()) rows.push_back({candidates[i]});
+  if (!rows.empty() || candidates.empty() || !view.without(candidates).suffices()) return rows;
+  const auto first = [&](std::size_t count) {
+    return std::vector<std::size_t>(candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(count));
+  };
+  std::size_t too_few = 0;
+  std::size_t enough = candidates.size();
+  while (too_few + 1 < enough) {
+    const std::size_t middle = too_few + (enough - too_few) / 2;
+    (view.without(first(middle)).suffices() ? enough : too_few) = middle;
+  }
+  rows.push_back(first(enough));
+  return rows;
+}
+
+}  // namespace penstock::supervisor

@@ -1,0 +1,48 @@
+// When a job that waits for room will have it, as far as what is known of those that hold it tells. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "common/base/time.hpp"
+#include "supervisor/core/room_view.hpp"
+
+namespace penstock::supervisor {
+
+/// Somebody who waits for room.
+struct WaitingForRoom {
+  std::uint64_t need = 0;              ///< Thousandths of slots, at once; above 0.
+  bool whole_bands = false;            ///< As in `RoomView`.
+  std::uint64_t piece = 0;             ///< The same.
+  std::optional<Duration> runs_for{};  ///< From its start; none: nobody knows.
+};
+
+struct StartEstimate {
+  std::optional<Duration> within;   ///< From now; none: what is known does not tell.
+  std::vector<std::size_t> after;   ///< Holders, by position, that end before it starts: what it rests on.
+  std::vector<std::size_t> unsure;  ///< Holders of which nobody knows when they end.
+};
+
+/// Those of `waiting` start in their order, each as soon as there is room for it, and nobody passes another; the
+/// estimate is that of the last one. `ends_in`: by holder of `room`, from now. What nobody knows the end of is taken
+/// never to end: so an estimate never rests on a guess. Cost: O(ends x places).
+/// REQUIRES: somebody waits.
+StartEstimate estimate_start(RoomView room, const std::vector<std::optional<Duration>>& ends_in,
+                             const std::vector<WaitingForRoom>& waiting);
+
+/// How long a job still runs, from what it has run: so many subtasks have taken so long together, so many are left, and
+/// so many run at once. None without a sound basis: few ended, or a small part of all, or nothing runs.
+struct Progress {
+  std::uint64_t ended = 0;
+  std::uint64_t run_us = 0;  ///< Of those that have ended, together.
+  std::uint64_t left = 0;
+  std::uint64_t at_once = 0;
+};
+std::optional<Duration> rest_of(const Progress& progress);
+
+/// Fewer ended subtasks, and fewer than one of so many, tell nothing of the others.
+inline constexpr std::uint64_t kEndedLeast = 8;
+inline constexpr std::uint64_t kEndedPart = 10;
+
+}  // namespace penstock::supervisor

@@ -1,0 +1,87 @@
+// What would free a job that holds its fair share: each row is tried.
+#include <gtest/gtest.h>
+
+#include "tests/support/coverage_marks.hpp"
+#include "tests/support/relief_harness.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+// Found by an acceptance test: with "more than 2.5" nothing was freed.
+TEST(ShareRelief, AWeightIsNamedThatGivesOneMore) {
+  ReliefHarness it{policed("fair_share")};
+  it.cluster.join({.slots = 16});
+  const JobId a = it.submit({}, 1, 40);
+  const JobId b = it.submit({.weight = 2500}, 1, 40);
+  const std::uint64_t before = it.held(b);
+  ASSERT_EQ(it.freed_by(b).front(), "end " + to_string(a));
+  it.follow(it.how(b, "weight"));
+  EXPECT_EQ(it.held(b), before + 1000);
+}
+
+TEST(ShareRelief, OfAGangTheWeightIsThatForAllOfIt) {
+  for (const char* preset : {"fair_share", "fair_share_max_min"}) {
+    ReliefHarness it{policed(preset)};
+    it.cluster.join({.slots = 8});
+    const JobId a = it.submit({}, 1, 40);
+    it.submit({}, 1, 40);
+    const JobId gang = it.submit({.gang = 4}, 1, 4);
+    ASSERT_EQ(it.held(gang), 0U) << preset;
+    const std::string order = it.how(gang, "weight");
+    ASSERT_NE(order, "") << preset;
+    for (const std::string& row : it.freed_by(gang)) EXPECT_EQ(row.find("more than"), std::string::npos) << row;
+    it.follow(order);
+    EXPECT_EQ(it.held(gang), 4000U) << preset << ": " << order;
+    EXPECT_LT(it.held(a), 4000U);
+  }
+}
+
+TEST(ShareRelief, OnlyEndsThatMakeTheShareLargeEnoughAreNamed) {
+  ReliefHarness it{policed("fair_share")};
+  it.cluster.join({.slots = 8});
+  const JobId small = it.submit({}, 1, 1);
+  const JobId a = it.submit({}, 1, 40);
+  const JobId gang = it.submit({.gang = 6}, 1, 6);
+  ASSERT_EQ(it.held(gang), 0U);
+  const Lines rows = it.freed_by(gang);
+  ASSERT_FALSE(rows.empty());
+  EXPECT_EQ(rows.front(), "end " + to_string(a)) << "not that of " << to_string(small);
+  it.end(a);
+  EXPECT_EQ(it.held(gang), 6000U);
+}
+
+TEST(ShareRelief, WhereNoEndIsEnoughTheFirstTogetherAre) {
+  ReliefHarness it{policed("fair_share")};
+  it.cluster.join({.slots = 8});
+  const JobId a = it.submit({}, 1, 40);
+  const JobId b = it.submit({}, 1, 40);
+  const JobId gang = it.submit({.gang = 8}, 1, 8);
+  EXPECT_EQ(it.freed_by(gang).front(), "end " + to_string(a) + ", " + to_string(b) + ": together");
+}
+
+TEST(ShareRelief, NoWeightIsNamedWhereOthersNeverLeave) {
+  ReliefHarness it{policed("fair_share")};
+  it.cluster.join({.slots = 4});
+  const JobId holds = it.submit({.kind = JobKind::Interactive}, 1, 2);
+  it.submit({}, 1, 40);
+  const JobId gang = it.submit({.gang = 2}, 1, 2);
+  ASSERT_EQ(it.held(holds), 2000U);
+  PENSTOCK_EXPECT_COVERAGE_MARK("no weight would make a share large enough", EXPECT_EQ(it.how(gang, "weight"), ""));
+}
+
+// A job's weight is a part of its project's.
+TEST(ShareRelief, AWeightCountsWithinItsProject) {
+  ReliefHarness it{policed("fair_share", {{.name = "p"}})};
+  it.cluster.join({.slots = 8});
+  it.submit({.project = "p"}, 1, 40);
+  const JobId second = it.submit({.project = "p"}, 1, 40);
+  it.submit({}, 1, 40);
+  const std::uint64_t before = it.held(second);
+  const std::string order = it.how(second, "weight");
+  ASSERT_NE(order, "");
+  it.follow(order);
+  EXPECT_EQ(it.held(second), before + 1000) << order;
+}
+
+}  // namespace
+}  // namespace penstock::supervisor
