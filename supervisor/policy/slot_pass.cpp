@@ -6,20 +6,12 @@
 
 namespace penstock::policy {
 
-namespace {
-
-/// Beyond it, other shapes with bands of their own are searched for each time: as many bands, as many lists of one.
-constexpr std::size_t kListedMax = 64;
-
-}  // namespace
-
-bool FailedShapes::contains(const Member& member) const {
-  return member.blocked_bands.empty() && std::find(shapes_.begin(), shapes_.end(), shape_of(member)) != shapes_.end();
+bool KnownShapes::contains(const Member& member) const {
+  return member.blocked_bands.empty() && shapes_.contains(shape_of(member));
 }
 
-void FailedShapes::add(const Member& member) {
-  if (!member.blocked_bands.empty() || contains(member)) return;
-  if (member.band_list == kNone || shapes_.size() < kListedMax) shapes_.push_back(shape_of(member));
+void KnownShapes::add(const Member& member) {
+  if (member.blocked_bands.empty()) shapes_.insert(shape_of(member));
 }
 
 SlotPass::SlotPass(const Snapshot& snapshot, std::uint32_t pool, const Parts& parts, Plan& plan)
