@@ -88,6 +88,7 @@ void SlotPass::settle_claims() {
     for (const Place& place : claim.places) {
       const std::int64_t from_leaving = std::min(leaving[place.band], place.slots);
       leaving[place.band] -= from_leaving;
+      if (from_leaving > 0) awaited_.push_back({place.band, from_leaving});
       if (place.slots > from_leaving) kept_.back().push_back({place.band, place.slots - from_leaving});
     }
     trial_.take(kept_.back());

@@ -58,6 +58,8 @@ class SlotPass {
   /// Starts claims whose predecessors have left, keeps places for the others. Spec: policy-determined 5.7 R3.
   void settle_claims();
   bool is_claiming(std::uint32_t member) const { return claiming_[member]; }
+  /// What claims wait for: others are still leaving it.
+  const std::vector<Place>& awaited() const { return awaited_; }
   /// Gives up the claims of members that are less important than this one; whether there were any.
   bool drop_claims_below(std::uint32_t member);
 
@@ -89,8 +91,9 @@ class SlotPass {
   std::vector<std::uint32_t> running_;
   std::vector<bool> preempted_;
   std::vector<bool> claiming_;
-  std::vector<bool> explained_;           ///< By workload.
-  std::vector<std::int64_t> held_;        ///< By workload.
+  std::vector<bool> explained_;     ///< By workload.
+  std::vector<std::int64_t> held_;  ///< By workload.
+  std::vector<Place> awaited_;
   std::vector<std::vector<Place>> kept_;  ///< By claim: what of it is free already and kept for it.
 };
 

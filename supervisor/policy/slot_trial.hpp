@@ -54,6 +54,8 @@ class SlotTrial {
   std::vector<Place> find_by_scan(const Member& member) const;
   /// Whether the member fits on this band alone.
   bool fits_on(const Member& member, std::uint32_t band) const;
+  /// Whether it may be on this band at all, or a part of it.
+  bool allowed(const Member& member, std::uint32_t band) const;
   /// Whether it would fit there if the band were empty.
   bool could_hold(const Member& member, std::uint32_t band) const;
   /// Whether nobody holds a slot of the band.
@@ -94,7 +96,6 @@ class SlotTrial {
   const Classes* classes_of(const Member& member) const;
   void catch_up(ListIndex& index, std::span<const std::uint32_t> bands, bool is_new) const;
   bool has_room(const Member& member, std::uint32_t band) const;
-  bool allowed(const Member& member, std::uint32_t band) const;
   bool suits(const Member& member, std::uint32_t band) const;
   bool label_suits(const Member& member, std::uint32_t band) const;
   Fraction score(const Member& member, const SlotRoom& room) const;
