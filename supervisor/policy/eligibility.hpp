@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "supervisor/policy/slot_pass.hpp"
 
@@ -22,8 +21,8 @@ class Eligibility {
  private:
   const Snapshot& snapshot_;
   SlotTrial emptied_;
-  FailedShapes failed_;
-  std::vector<const Member*> fits_;
+  KnownShapes failed_;
+  KnownShapes fits_;
 };
 
 }  // namespace penstock::policy

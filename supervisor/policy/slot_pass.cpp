@@ -6,20 +6,12 @@
 
 namespace penstock::policy {
 
-namespace {
-
-/// Beyond it, other shapes with bands of their own are searched for each time: as many bands, as many lists of one.
-constexpr std::size_t kListedMax = 64;
-
-}  // namespace
-
-bool FailedShapes::contains(const Member& member) const {
-  return member.blocked_bands.empty() && std::find(shapes_.begin(), shapes_.end(), shape_of(member)) != shapes_.end();
+bool KnownShapes::contains(const Member& member) const {
+  return member.blocked_bands.empty() && shapes_.contains(shape_of(member));
 }
 
-void FailedShapes::add(const Member& member) {
-  if (!member.blocked_bands.empty() || contains(member)) return;
-  if (member.band_list == kNone || shapes_.size() < kListedMax) shapes_.push_back(shape_of(member));
+void KnownShapes::add(const Member& member) {
+  if (member.blocked_bands.empty()) shapes_.insert(shape_of(member));
 }
 
 SlotPass::SlotPass(const Snapshot& snapshot, std::uint32_t pool, const Parts& parts, Plan& plan)
@@ -96,6 +88,7 @@ void SlotPass::settle_claims() {
     for (const Place& place : claim.places) {
       const std::int64_t from_leaving = std::min(leaving[place.band], place.slots);
       leaving[place.band] -= from_leaving;
+      if (from_leaving > 0) awaited_.push_back({place.band, from_leaving});
       if (place.slots > from_leaving) kept_.back().push_back({place.band, place.slots - from_leaving});
     }
     trial_.take(kept_.back());

@@ -1,7 +1,10 @@
 // What the actions that count slots share while one pass runs.
 #pragma once
 
+#include <compare>
 #include <cstdint>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "supervisor/policy/plan.hpp"
@@ -9,11 +12,12 @@
 
 namespace penstock::policy {
 
-/// The requests that are known not to fit, so that ten thousand equal ones cost one search. Valid while the trial only
-/// gets fuller.
-class FailedShapes {
+/// Requests of which it is known whether they fit, so that ten thousand equal ones cost one search. That one does not
+/// is true while the trial only gets fuller. Cost: O(log shapes).
+class KnownShapes {
  public:
   bool contains(const Member& member) const;
+  /// Nothing is remembered of whoever has bands that are barred to him alone.
   void add(const Member& member);
   void clear() { shapes_.clear(); }
 
@@ -21,14 +25,14 @@ class FailedShapes {
   struct Shape {
     std::int64_t slots = 0;
     bool single_band = false;
-    std::string label;
     std::uint32_t band_list = kNone;
-    friend bool operator==(const Shape&, const Shape&) = default;
+    std::string label;
+    friend auto operator<=>(const Shape&, const Shape&) = default;
   };
   static Shape shape_of(const Member& member) {
-    return {member.slots, member.single_band, member.label, member.band_list};
+    return {member.slots, member.single_band, member.band_list, member.label};
   }
-  std::vector<Shape> shapes_;
+  std::set<Shape> shapes_;
 };
 
 /// One pass over one pool. Collects starts and preemptions, and does on the trial what the plan will do.
@@ -54,6 +58,8 @@ class SlotPass {
   /// Starts claims whose predecessors have left, keeps places for the others. Spec: policy-determined 5.7 R3.
   void settle_claims();
   bool is_claiming(std::uint32_t member) const { return claiming_[member]; }
+  /// What claims wait for: others are still leaving it.
+  const std::vector<Place>& awaited() const { return awaited_; }
   /// Gives up the claims of members that are less important than this one; whether there were any.
   bool drop_claims_below(std::uint32_t member);
 
@@ -72,7 +78,7 @@ class SlotPass {
   const Parts& parts() const { return parts_; }
   SlotTrial& trial() { return trial_; }
   Plan& plan() { return plan_; }
-  FailedShapes& failed() { return failed_; }
+  KnownShapes& failed() { return failed_; }
 
  private:
   const Snapshot& snapshot_;
@@ -80,13 +86,14 @@ class SlotPass {
   const Parts& parts_;
   Plan& plan_;
   SlotTrial trial_;
-  FailedShapes failed_;
+  KnownShapes failed_;
   std::vector<std::uint32_t> waiting_;
   std::vector<std::uint32_t> running_;
   std::vector<bool> preempted_;
   std::vector<bool> claiming_;
-  std::vector<bool> explained_;           ///< By workload.
-  std::vector<std::int64_t> held_;        ///< By workload.
+  std::vector<bool> explained_;     ///< By workload.
+  std::vector<std::int64_t> held_;  ///< By workload.
+  std::vector<Place> awaited_;
   std::vector<std::vector<Place>> kept_;  ///< By claim: what of it is free already and kept for it.
 };
 

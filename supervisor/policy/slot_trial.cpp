@@ -7,6 +7,14 @@
 #include "supervisor/policy/fitting/tie_break.hpp"
 
 namespace penstock::policy {
+namespace {
+
+// When the bands of a list get an index of their own. None of them is a setting: they only trade one cost for another.
+constexpr std::size_t kIndexedFrom = 64;      ///< Bands: fewer are looked through faster.
+constexpr std::uint32_t kAskedBefore = 16;    ///< Searches: so many cost as much as to make the index.
+constexpr std::size_t kIndexedListsMax = 64;  ///< Each takes some 50 bytes for each of its bands.
+
+}  // namespace
 
 Fraction slot_score(std::int64_t slots, const SlotRoom& room, Fitting fitting) {
   const bool worst = fitting == Fitting::Worst || fitting == Fitting::Spread;
@@ -65,14 +73,54 @@ void SlotTrial::file_changes() const {
     is_changed_[band] = false;
     const SlotRoom& room = rooms_[band];
     const RoomClass next{room.slots, room.used, room.light_places, room.light_used, labels_[band]};
-    if (const auto before = classes_.find(filed_[band]); before != classes_.end()) {
-      before->second.erase(ranks_[band]);
-      if (before->second.empty()) classes_.erase(before);
-    }
-    classes_[next].insert(ranks_[band]);
-    filed_[band] = next;
+    if (!lists_.empty() && next != filed_[band]) refiled_.push_back(band);
+    refile(classes_, ranks_[band], filed_[band], next);
   }
   changed_.clear();
+}
+
+void SlotTrial::refile(Classes& classes, std::uint32_t rank, RoomClass& filed, const RoomClass& next) {
+  if (const auto before = classes.find(filed); before != classes.end()) {
+    before->second.erase(rank);
+    if (before->second.empty()) classes.erase(before);
+  }
+  classes[next].insert(rank);
+  filed = next;
+}
+
+/// The classes of the bands that its list names, or of all; none if these have to be looked through.
+const SlotTrial::Classes* SlotTrial::classes_of(const Member& member) const {
+  if (member.band_list == kNone) return file_changes(), &classes_;
+  const std::span<const std::uint32_t> bands = snapshot_.bands_of(member);
+  if (bands.size() < kIndexedFrom) return nullptr;
+  auto at = lists_.find(member.band_list);
+  const bool is_new = at == lists_.end();
+  if (is_new) {
+    asked_.resize(snapshot_.band_lists.size(), 0);
+    if (lists_.size() == kIndexedListsMax || ++asked_[member.band_list] <= kAskedBefore) return nullptr;
+  }
+  file_changes();
+  if (is_new) at = lists_.try_emplace(member.band_list).first;
+  catch_up(at->second, bands, is_new);
+  return &at->second.classes;
+}
+
+void SlotTrial::catch_up(ListIndex& index, std::span<const std::uint32_t> bands, bool is_new) const {
+  index.filed.resize(bands.size());
+  const auto look_at = [&](std::size_t position) {
+    const std::uint32_t band = bands[position];
+    if (band >= rooms_.size() || !rooms_[band].open) return;
+    if (index.filed[position] != filed_[band]) refile(index.classes, ranks_[band], index.filed[position], filed_[band]);
+  };
+  if (is_new || refiled_.size() - index.seen >= bands.size()) {
+    for (std::size_t position = 0; position < bands.size(); ++position) look_at(position);
+  } else {
+    for (std::size_t i = index.seen; i < refiled_.size(); ++i) {
+      const auto found = std::lower_bound(bands.begin(), bands.end(), refiled_[i]);
+      if (found != bands.end() && *found == refiled_[i]) look_at(static_cast<std::size_t>(found - bands.begin()));
+    }
+  }
+  index.seen = refiled_.size();
 }
 
 void SlotTrial::apply(const Place& place, std::int64_t sign) {
@@ -116,11 +164,15 @@ std::int64_t SlotTrial::roomiest() const {
 }
 
 bool SlotTrial::allowed(const Member& member, std::uint32_t band) const {
-  const std::vector<std::uint32_t>& blocked = member.blocked_bands;
-  if (std::find(blocked.begin(), blocked.end(), band) != blocked.end()) return false;
   const std::span<const std::uint32_t> only = snapshot_.bands_of(member);
   if (!only.empty() && !std::binary_search(only.begin(), only.end(), band)) return false;
-  return label_suits(member, band);
+  return suits(member, band);
+}
+
+/// Whether it may use a band that its list names.
+bool SlotTrial::suits(const Member& member, std::uint32_t band) const {
+  const std::vector<std::uint32_t>& blocked = member.blocked_bands;
+  return std::find(blocked.begin(), blocked.end(), band) == blocked.end() && label_suits(member, band);
 }
 
 // Each label is a partition of its own, and so is none. Spec: policy-determined 6.2.
@@ -129,11 +181,15 @@ bool SlotTrial::label_suits(const Member& member, std::uint32_t band) const {
   return member.label.empty() ? labels.empty() : std::find(labels.begin(), labels.end(), member.label) != labels.end();
 }
 
-bool SlotTrial::fits_on(const Member& member, std::uint32_t band) const {
+bool SlotTrial::has_room(const Member& member, std::uint32_t band) const {
   if (band >= rooms_.size()) return false;  // A wish for a band that is not here.
   const SlotRoom& room = rooms_[band];
   if (!room.open) return false;
-  return (member.slots == 0 ? room.light_free() > 0 : room.free() >= member.slots) && allowed(member, band);
+  return member.slots == 0 ? room.light_free() > 0 : room.free() >= member.slots;
+}
+
+bool SlotTrial::fits_on(const Member& member, std::uint32_t band) const {
+  return has_room(member, band) && allowed(member, band);
 }
 
 bool SlotTrial::could_hold(const Member& member, std::uint32_t band) const {
@@ -164,12 +220,12 @@ std::uint32_t SlotTrial::nearest(const Member& member, std::uint32_t from, const
 }
 
 std::uint32_t SlotTrial::best_band(const Member& member) const {
-  if (member.band_list != kNone) return best_band(member, snapshot_.bands_of(member));
-  file_changes();
+  const Classes* classes = classes_of(member);
+  if (classes == nullptr) return best_band(member, snapshot_.bands_of(member), true);
   const std::uint32_t from = rank_of(member);
   std::uint32_t best = kNone;
   Fraction best_score;
-  for (const auto& [room, ranks] : classes_) {
+  for (const auto& [room, ranks] : *classes) {
     const std::int64_t free = member.slots == 0 ? room.light_places - room.light_used : room.slots - room.used;
     if (ranks.empty() || free < std::max<std::int64_t>(1, member.slots)) continue;
     const std::uint32_t any = ranked_[*ranks.begin()];
@@ -185,12 +241,13 @@ std::uint32_t SlotTrial::best_band(const Member& member) const {
   return best;
 }
 
-std::uint32_t SlotTrial::best_band(const Member& member, std::span<const std::uint32_t> bands) const {
+/// By a look at each of these; `listed`: they are those of its list.
+std::uint32_t SlotTrial::best_band(const Member& member, std::span<const std::uint32_t> bands, bool listed) const {
   const std::uint64_t hash = name_hash(member.name);
   std::uint32_t best = kNone;
   Fraction best_score;
   for (const std::uint32_t band : bands) {
-    if (!fits_on(member, band)) continue;
+    if (!has_room(member, band) || !(listed ? suits(member, band) : allowed(member, band))) continue;
     const SlotRoom& room = rooms_[band];
     const Fraction score_here = score(member, room);
     if (best != kNone) {
@@ -214,7 +271,7 @@ std::vector<Place> SlotTrial::find(const Member& member) const {
 }
 
 std::vector<Place> SlotTrial::find_by_scan(const Member& member) const {
-  if (const std::uint32_t best = best_band(member, bands_); best != kNone) return {{best, member.slots}};
+  if (const std::uint32_t best = best_band(member, bands_, false); best != kNone) return {{best, member.slots}};
   if (member.slots > 1 && !member.single_band) return find_dedicated_by_scan(member);
   return {};
 }
@@ -233,12 +290,12 @@ std::vector<std::uint32_t> SlotTrial::by_score(const Member& member, std::vector
 }
 
 std::vector<Place> SlotTrial::find_dedicated(const Member& member) const {
-  if (!member.blocked_bands.empty() || member.band_list != kNone) return find_dedicated_by_scan(member);
-  file_changes();
+  const Classes* classes_here = member.blocked_bands.empty() ? classes_of(member) : nullptr;
+  if (classes_here == nullptr) return find_dedicated_by_scan(member);
   const std::uint32_t from = rank_of(member);
   // Unused bands by size, the largest first; those of one size may still be of several classes.
   std::map<std::int64_t, std::vector<const Ranks*>, std::greater<>> sizes;
-  for (const auto& [room, ranks] : classes_)
+  for (const auto& [room, ranks] : *classes_here)
     if (room.used == 0 && room.slots > 0 && !ranks.empty() && label_suits(member, ranked_[*ranks.begin()]))
       sizes[room.slots].push_back(&ranks);
   std::vector<Place> mixed;

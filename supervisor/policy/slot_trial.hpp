@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -38,8 +39,8 @@ struct RoomClass {
 };
 
 /// What-if over the bands of one pool. A member without slots takes one light place instead; the two kinds of place are
-/// independent. Owned by one pass. Cost: O(log bands) for a change; a search looks at every class of bands once, and at
-/// the bands that the member names.
+/// independent. Owned by one pass. Cost: O(log bands) for a change; a search looks at every class of bands once: of all
+/// bands, or of those of the member's list where that is long and asked for often; a short list is looked through.
 class SlotTrial {
  public:
   /// All members of `snapshot` that hold places hold them here.
@@ -53,6 +54,8 @@ class SlotTrial {
   std::vector<Place> find_by_scan(const Member& member) const;
   /// Whether the member fits on this band alone.
   bool fits_on(const Member& member, std::uint32_t band) const;
+  /// Whether it may be on this band at all, or a part of it.
+  bool allowed(const Member& member, std::uint32_t band) const;
   /// Whether it would fit there if the band were empty.
   bool could_hold(const Member& member, std::uint32_t band) const;
   /// Whether nobody holds a slot of the band.
@@ -78,15 +81,27 @@ class SlotTrial {
 
   /// Positions in the order in which ties end, see `ranked_`; the first of a round stands nearest to the member's hash.
   using Ranks = std::set<std::uint32_t>;
+  using Classes = std::map<RoomClass, Ranks>;
+
+  /// The open bands of one list by class.
+  struct ListIndex {
+    std::size_t seen = 0;  ///< Up to there it knows `refiled_`.
+    Classes classes;
+    std::vector<RoomClass> filed;  ///< By position in the list.
+  };
 
   void rank_bands();
   void file_changes() const;
-  bool allowed(const Member& member, std::uint32_t band) const;
+  static void refile(Classes& classes, std::uint32_t rank, RoomClass& filed, const RoomClass& next);
+  const Classes* classes_of(const Member& member) const;
+  void catch_up(ListIndex& index, std::span<const std::uint32_t> bands, bool is_new) const;
+  bool has_room(const Member& member, std::uint32_t band) const;
+  bool suits(const Member& member, std::uint32_t band) const;
   bool label_suits(const Member& member, std::uint32_t band) const;
   Fraction score(const Member& member, const SlotRoom& room) const;
   std::uint32_t nearest(const Member& member, std::uint32_t from, const Ranks& ranks) const;
   std::uint32_t best_band(const Member& member) const;
-  std::uint32_t best_band(const Member& member, std::span<const std::uint32_t> bands) const;
+  std::uint32_t best_band(const Member& member, std::span<const std::uint32_t> bands, bool listed) const;
   std::uint32_t rank_of(const Member& member) const;
   /// How far round the circle of ranks a band stands from a member: who is nearer wins.
   std::uint32_t distance(std::uint32_t from, std::uint32_t rank) const {
@@ -107,10 +122,13 @@ class SlotTrial {
   std::vector<Change> log_;
   // The open bands by class. A search files what has changed since the last one: what is tried and undone costs
   // nothing.
-  mutable std::map<RoomClass, Ranks> classes_;
+  mutable Classes classes_;
   mutable std::vector<RoomClass> filed_;  ///< By position in the snapshot: the class that it stands in.
   mutable std::vector<std::uint32_t> changed_;
   mutable std::vector<bool> is_changed_;
+  mutable std::map<std::uint32_t, ListIndex> lists_;  ///< By position in `Snapshot::band_lists`.
+  mutable std::vector<std::uint32_t> asked_;          ///< By the same: how many searches there were without an index.
+  mutable std::vector<std::uint32_t> refiled_;        ///< Bands whose class has changed since there are such indices.
 };
 
 /// How well a member suits a band; larger is better. Spec: policy-determined 6.3.

@@ -177,7 +177,7 @@ class PriorityPass {
   const Snapshot& snapshot_;
   Members pending_;
   Members running_;
-  FailedShapes hopeless_;
+  KnownShapes hopeless_;
   std::optional<Eligibility> eligibility_;  ///< Made when somebody finds no place.
   bool filling_gaps_ = false;               ///< Something more important waits,
   std::uint32_t first_unplaced_ = kNone;    ///< first of all this workload.

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "supervisor/policy/actions/share_limits.hpp"
+#include "supervisor/policy/actions/start_by_reach.hpp"
 #include "supervisor/policy/eligibility.hpp"
 #include "supervisor/policy/ordering/member_order.hpp"
 #include "supervisor/policy/sharing/fair_targets.hpp"
@@ -9,15 +11,6 @@
 
 namespace penstock::policy {
 namespace {
-
-/// One workload's members with slots, oldest first.
-struct Contender {
-  std::uint32_t workload = kNone;
-  std::vector<std::uint32_t> pending;  ///< Those that could be placed if all that may be preempted were gone.
-  std::vector<std::uint32_t> running;
-  std::int64_t leaving = 0;  ///< Slots of members on their way out: they will wait again.
-  std::int64_t held = 0;
-};
 
 /// The workloads that share the pool, oldest first.
 std::vector<Contender> contenders(SlotPass& pass) {
@@ -36,21 +29,28 @@ std::vector<Contender> contenders(SlotPass& pass) {
   for (const std::uint32_t member : pass.waiting()) {
     const Member& subject = snapshot.members[member];
     if (subject.slots == 0) continue;
+    if (pass.is_claiming(member)) {
+      all[subject.workload].promised.push_back(member);
+      all[subject.workload].held += subject.slots;
+      continue;
+    }
     if (eligibility.admits(member)) {
       all[subject.workload].pending.push_back(member);
       continue;
     }
     if (!emptied) emptied.emplace(pass, Gone::Everybody);
-    if (emptied->admits(member))  // It waits for who may not be preempted.
+    if (emptied->admits(member)) {  // It waits for who may not be preempted.
+      all[subject.workload].blocked += subject.slots;
       pass.explain(member, Hold::NoRoom, subject.slots, pass.trial().roomiest());
-    else
+    } else {
       pass.explain(member, Hold::NeverFits, subject.slots, pass.trial().capacity());
+    }
   }
   const auto by_age = [&](std::uint32_t a, std::uint32_t b) { return older(snapshot, a, b); };
   std::vector<Contender> present;
   for (std::uint32_t workload = 0; workload < all.size(); ++workload) {
     Contender& each = all[workload];
-    if (each.pending.empty() && each.running.empty()) continue;
+    if (each.pending.empty() && each.held == 0) continue;
     each.workload = workload;
     std::sort(each.pending.begin(), each.pending.end(), by_age);
     std::sort(each.running.begin(), each.running.end(), by_age);
@@ -151,15 +151,18 @@ void start_by_share(SlotPass& pass, Sharing sharing) {
   const std::vector<Contender> present = contenders(pass);
   const std::vector<ShareGroup> groups = share_groups(pass, present);
   const std::int64_t capacity = pass.trial().capacity();
+  const ShareLimits limits = share_limits(pass, present);
   const auto divide = [&](const std::vector<ShareGroup>& among) {
-    return sharing == Sharing::MaxMin ? max_min_targets(among, capacity) : fair_targets(among, capacity);
+    return limited_targets(among, limits.limits, capacity, sharing == Sharing::MaxMin ? max_min_targets : fair_targets);
   };
   const std::vector<std::int64_t> targets = divide(groups);
   // Nobody takes what is due to whoever keeps his place, and nobody gives it back to him either.
   const std::vector<ShareGroup> without = without_places_kept(pass, present, groups);
   const std::vector<std::int64_t> at_most = without.empty() ? targets : divide(without);
-  for (std::size_t i = 0; i < present.size(); ++i) {
+  for (std::size_t i = 0; i < present.size(); ++i)
     pass.plan().workload_targets.push_back({present[i].workload, {.gpu = targets[i] * 1000}});
+  if (!limits.empty()) start_by_reach(pass, present, limits, {groups, targets, at_most, sharing});
+  for (std::size_t i = 0; i < present.size() && limits.empty(); ++i) {
     if (present[i].held > std::max(targets[i], at_most[i]))
       release(pass, present[i], std::max(targets[i], at_most[i]));
     else

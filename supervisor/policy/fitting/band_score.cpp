@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <initializer_list>
+#include <span>
 #include <utility>
 
 #include "supervisor/policy/fitting/device_fit.hpp"
@@ -16,6 +17,14 @@ constexpr std::int64_t kSharedDevice = 1000 * kScoreUnit;
 constexpr std::int64_t kFitsNow = 100 * kScoreUnit;
 constexpr std::int64_t kNoDeviceWasted = 10 * kScoreUnit;
 
+/// Of a list, one part in so many of all bands is short: to look at each of it costs less than to pass over others.
+constexpr std::size_t kShortList = 4;
+
+/// A list may name bands of other pools, and such as are not here.
+bool is_in_pool(const Trial& trial, std::uint32_t band) {
+  return band < trial.snapshot().bands.size() && trial.room(band).in_pool;
+}
+
 /// The resource by which bands are packed for a member, and its bounds over the pool.
 struct PackRange {
   std::size_t resource = 0;
@@ -23,11 +32,11 @@ struct PackRange {
   std::int64_t high = 0;
 };
 
-PackRange pack_range(const Trial& trial, bool cpu_only) {
+PackRange pack_range(const Trial& trial, bool cpu_only, std::span<const std::uint32_t> bands) {
   PackRange range;
   range.resource = static_cast<std::size_t>(cpu_only ? Resource::Cpu : Resource::Gpu);
-  for (const std::uint32_t band : trial.bands()) {
-    if (trial.snapshot().bands[band].capacity.of(range.resource) == 0) continue;
+  for (const std::uint32_t band : bands) {
+    if (!is_in_pool(trial, band) || trial.snapshot().bands[band].capacity.of(range.resource) == 0) continue;
     const std::int64_t free = trial.room(band).later().of(range.resource);
     range.low = std::min(range.low, free);
     range.high = std::max(range.high, free);
@@ -130,26 +139,9 @@ std::optional<BandChoice> fullest_with_cpu(const Trial& trial, const Choice& cho
   return alone.later ? std::move(alone.later) : std::move(beside.later);
 }
 
-}  // namespace
-
-std::optional<BandChoice> choose_band(const Trial& trial, std::uint32_t member, Trial::When when,
-                                      const std::vector<bool>& allowed) {
-  const Member& source = trial.snapshot().members[member];
-  const bool cpu_only = source.request.gpu == 0 && source.devices == 0;
-  const Fitting fitting = cpu_only ? trial.parts().cpu_fitting : trial.parts().gpu_fitting;
-  const bool packed = fitting == Fitting::Best || fitting == Fitting::BinPack;
-  const Choice choice{member, when, allowed};
-  if (packed && source.devices == 0 && source.request.gpu > 0 && points_differ(trial, {Trial::Index::Devices}))
-    return fullest_with_devices(trial, choice);
-  if (packed && cpu_only && source.request.cpu > 0 &&
-      points_differ(trial, {Trial::Index::CpuAlone, Trial::Index::CpuBesideDevices}))
-    return fullest_with_cpu(trial, choice);
-  if (packed && source.devices > 0 && source.request.gpu == 0 && points_differ(trial, {Trial::Index::Devices}))
-    return fullest_with_parts(trial, choice);
-  return choose_band_by_scan(trial, choice);
-}
-
-std::optional<BandChoice> choose_band_by_scan(const Trial& trial, const Choice& choice) {
+/// The best of these by points, by a look at each. Points need to be comparable among them only.
+std::optional<BandChoice> best_by_points(const Trial& trial, const Choice& choice,
+                                         std::span<const std::uint32_t> bands) {
   const std::uint32_t member = choice.member;
   const Trial::When when = choice.when;
   const std::vector<bool>& allowed = choice.allowed;
@@ -157,11 +149,11 @@ std::optional<BandChoice> choose_band_by_scan(const Trial& trial, const Choice& 
   const Member& source = snapshot.members[member];
   const bool cpu_only = source.request.gpu == 0 && source.devices == 0;
   const Fitting fitting = cpu_only ? trial.parts().cpu_fitting : trial.parts().gpu_fitting;
-  const PackRange range = pack_range(trial, cpu_only);
+  const PackRange range = pack_range(trial, cpu_only, bands);
   std::optional<BandChoice> best;
   std::int64_t best_score = 0;
-  for (const std::uint32_t band : trial.bands()) {
-    if (!allowed.empty() && !allowed[band]) continue;
+  for (const std::uint32_t band : bands) {
+    if (!is_in_pool(trial, band) || (!allowed.empty() && !allowed[band])) continue;
     std::optional<BandFit> fit = trial.fit(member, band, when);
     if (!fit || !band_allowed(snapshot, source, band)) continue;
     const BandRoom& room = trial.room(band);
@@ -186,6 +178,35 @@ std::optional<BandChoice> choose_band_by_scan(const Trial& trial, const Choice& 
     best_score = score;
   }
   return best;
+}
+
+}  // namespace
+
+std::optional<BandChoice> choose_band(const Trial& trial, std::uint32_t member, Trial::When when,
+                                      const std::vector<bool>& allowed) {
+  const Member& source = trial.snapshot().members[member];
+  const bool cpu_only = source.request.gpu == 0 && source.devices == 0;
+  const Fitting fitting = cpu_only ? trial.parts().cpu_fitting : trial.parts().gpu_fitting;
+  const bool packed = fitting == Fitting::Best || fitting == Fitting::BinPack;
+  const Choice choice{member, when, allowed};
+  const std::span<const std::uint32_t> only = trial.snapshot().bands_of(source);
+  const bool is_short = !only.empty() && only.size() * kShortList <= trial.bands().size();
+  const bool has_request = !cpu_only || source.request.cpu > 0;
+  if (packed && is_short && has_request &&
+      points_differ(trial, {Trial::Index::Devices, Trial::Index::CpuAlone, Trial::Index::CpuBesideDevices}))
+    return best_by_points(trial, choice, only);
+  if (packed && source.devices == 0 && source.request.gpu > 0 && points_differ(trial, {Trial::Index::Devices}))
+    return fullest_with_devices(trial, choice);
+  if (packed && cpu_only && source.request.cpu > 0 &&
+      points_differ(trial, {Trial::Index::CpuAlone, Trial::Index::CpuBesideDevices}))
+    return fullest_with_cpu(trial, choice);
+  if (packed && source.devices > 0 && source.request.gpu == 0 && points_differ(trial, {Trial::Index::Devices}))
+    return fullest_with_parts(trial, choice);
+  return choose_band_by_scan(trial, choice);
+}
+
+std::optional<BandChoice> choose_band_by_scan(const Trial& trial, const Choice& choice) {
+  return best_by_points(trial, choice, trial.bands());
 }
 
 }  // namespace penstock::policy

@@ -31,7 +31,7 @@ struct Choice {
 
 /// The best band of `allowed` (by position; empty: all) for a waiting member;
 /// names end ties. Cost: O(log bands), and those passed over, where whole
-/// devices or CPU alone are packed; else O(bands).
+/// devices or CPU alone are packed, or the bands of a short list; else O(bands).
 std::optional<BandChoice> choose_band(const Trial& trial, std::uint32_t member, Trial::When when,
                                       const std::vector<bool>& allowed);
 

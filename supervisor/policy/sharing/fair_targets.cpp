@@ -31,6 +31,11 @@ bool before(const Breakpoint& a, const Breakpoint& b) {
   return a.begins && !b.begins;
 }
 
+bool is_blocked(const ShareGroup& group, std::int64_t target) {
+  const std::int64_t spare = target - group.held;
+  return spare > 0 && group.smallest_pending > spare;
+}
+
 /// Fills all groups from their low marks to their demands so that each grows by its slope, until all is given out.
 /// Groups can be frozen one after the other: what is sorted stays sorted. Cost: O(n log n) once, O(n) for each
 /// division.
@@ -42,6 +47,7 @@ class WaterLevel {
       pinned_ += groups_[i].pinned;
       lows_ += low;
       demands_ += groups_[i].demand;
+      if (groups_[i].smallest_pending > 1) gangs_.push_back(i);
       if (groups_[i].demand <= low) continue;
       points_.push_back({low, slope(i), i, true});
       points_.push_back({groups_[i].demand, slope(i), i, false});
@@ -52,26 +58,32 @@ class WaterLevel {
   /// One division without regard to gangs.
   const Amounts& divide(std::int64_t total) {
     given_.resize(groups_.size());
-    if (pinned_ >= total || lows_ > total) {
-      for (std::size_t i = 0; i < groups_.size(); ++i) given_[i] = groups_[i].pinned;
-      if (pinned_ < total) give_to_oldest(total - pinned_);
+    const bool too_few = pinned_ >= total || lows_ > total;
+    if (too_few) {
+      give_to_oldest(std::max<std::int64_t>(0, total - pinned_));
     } else if (demands_ <= total) {
       for (std::size_t i = 0; i < groups_.size(); ++i) given_[i] = groups_[i].demand;
     } else {
       rise(total);
       round_down(total);
     }
+    if (!too_few) passed_ = kNobody;
     return given_;
   }
 
   /// From now on the group keeps what it holds: pinned, with no wish for more.
   void freeze(std::size_t group) {
     ShareGroup& frozen = groups_[group];
+    if (passed_ != kNobody) {
+      if (group < passed_ && low_mark(group) > frozen.pinned) --ones_;
+      given_[group] = frozen.held;
+    }
     pinned_ -= frozen.pinned;
     lows_ -= low_mark(group);
     demands_ -= frozen.demand;
     frozen.demand = frozen.pinned = frozen.held;
     frozen.smallest_pending = 0;
+    std::erase(gangs_, group);
     pinned_ += frozen.held;
     lows_ += frozen.held;
     demands_ += frozen.held;
@@ -81,7 +93,15 @@ class WaterLevel {
     frozen_since_sweep_ = 0;
   }
 
-  const std::vector<ShareGroup>& groups() const { return groups_; }
+  /// Whether a division gives out less than that, because nobody wants more.
+  bool leaves_some_of(std::int64_t total) const { return pinned_ < total && lows_ <= total && demands_ < total; }
+
+  /// The youngest group whose smallest waiting gang does not fit the spare part of what the last division gave it.
+  std::size_t blocked_gang() const {
+    for (auto gang = gangs_.rbegin(); gang != gangs_.rend(); ++gang)
+      if (is_blocked(groups_[*gang], given_[*gang])) return *gang;
+    return kNobody;
+  }
 
  private:
   Wide slope(std::size_t i) const { return Wide{groups_[i].weight} * groups_[i].demand; }
@@ -90,13 +110,19 @@ class WaterLevel {
   }
   bool grows(std::size_t i) const { return groups_[i].demand > low_mark(i); }
 
-  /// Too many groups for one slot each: what is left goes to the oldest.
+  /// Too many groups for one slot each: what is left goes to the oldest. After the first time only what is different
+  /// then is looked at. Groups up to `passed_` have one where their low mark has it, `ones_` in all.
   void give_to_oldest(std::int64_t left) {
-    for (std::size_t i = 0; i < groups_.size() && left > 0; ++i)
-      if (low_mark(i) > groups_[i].pinned) {
-        ++given_[i];
-        --left;
-      }
+    const auto takes_one = [this](std::size_t i) { return low_mark(i) > groups_[i].pinned; };
+    if (passed_ == kNobody) {
+      for (std::size_t i = 0; i < groups_.size(); ++i) given_[i] = groups_[i].pinned;
+      passed_ = 0;
+      ones_ = 0;
+    }
+    for (; ones_ < left && passed_ < groups_.size(); ++passed_)
+      if (takes_one(passed_)) ++given_[passed_], ++ones_;
+    for (; ones_ > left; --passed_)
+      if (takes_one(passed_ - 1)) --given_[passed_ - 1], --ones_;
   }
 
   /// Finds which groups grow at the final level: those rest between their low mark and their demand.
@@ -147,10 +173,13 @@ class WaterLevel {
 
   std::vector<ShareGroup> groups_;
   std::vector<Breakpoint> points_;
+  std::vector<std::size_t> gangs_;  ///< Groups of which gangs of several slots wait.
   std::int64_t pinned_ = 0;
   std::int64_t lows_ = 0;
   std::int64_t demands_ = 0;
   std::size_t frozen_since_sweep_ = 0;
+  std::size_t passed_ = kNobody;  ///< See `give_to_oldest`; nobody: what was given is not of that kind.
+  std::int64_t ones_ = 0;
   // Of one division.
   Amounts given_;
   std::vector<bool> growing_;
@@ -162,10 +191,8 @@ class WaterLevel {
 
 /// The youngest group whose smallest waiting gang does not fit the spare part of its target.
 std::size_t blocked_gang(const std::vector<ShareGroup>& groups, const Amounts& targets) {
-  for (std::size_t i = groups.size(); i-- > 0;) {
-    const std::int64_t spare = targets[i] - groups[i].held;
-    if (spare > 0 && groups[i].smallest_pending > spare) return i;
-  }
+  for (std::size_t i = groups.size(); i-- > 0;)
+    if (is_blocked(groups[i], targets[i])) return i;
   return kNobody;
 }
 
@@ -197,8 +224,8 @@ std::vector<std::int64_t> fair_targets(const std::vector<ShareGroup>& groups, st
   WaterLevel water{groups};
   for (std::size_t round = 0;; ++round) {
     const Amounts& targets = water.divide(capacity);
-    if (round == groups.size() || sum_of(targets) < capacity) return targets;
-    const std::size_t blocked = blocked_gang(water.groups(), targets);
+    if (round == groups.size() || water.leaves_some_of(capacity)) return targets;
+    const std::size_t blocked = water.blocked_gang();
     if (blocked == kNobody) return targets;
     water.freeze(blocked);
   }

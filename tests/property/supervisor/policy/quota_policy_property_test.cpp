@@ -111,13 +111,20 @@ TEST(QuotaPolicyProperty, GuaranteesAreMet) {
 void index_chooses_what_a_scan_chooses(std::uint64_t seed) {
   Rng rng{seed};
   PolicyBuilder builder = random_cluster(rng, Shapes::Any);
+  for (std::uint64_t i = rng.below(8); i > 0; --i) builder.device_band(rng.between(1, 8));
   for (int i = 0; i < 3; ++i) add_jobs(builder, rng, Shapes::Any);
   for (Band& band : builder.snapshot.bands) {
     band.capacity.cpu = rng.between(0, 8) * 1000;
     if (rng.chance(1, 5)) band.capacity.gpu = 0;
     if (rng.chance(1, 8)) band.labels = {"a"};
   }
+  BandLists lists;
+  const std::size_t bands = builder.snapshot.bands.size();
   for (Member& member : builder.snapshot.members) {
+    std::vector<std::uint32_t> list;
+    for (std::int64_t i = rng.chance(1, 3) ? rng.between(1, 2) : 0; i > 0; --i)
+      list.push_back(static_cast<std::uint32_t>(rng.below(bands + 1)));  // The last one is not there.
+    member.band_list = lists.name(std::move(list), builder.snapshot);
     if (rng.chance(1, 4)) member.request.gpu = member.devices = 0;
     if (rng.chance(1, 10)) member.label = "a";
     member.request.cpu = rng.between(0, 3) * 1000;

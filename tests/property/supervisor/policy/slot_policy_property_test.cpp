@@ -252,6 +252,54 @@ TEST(SlotPolicyProperty, IndexFindsWhatAScanFinds) {
   EXPECT_TRUE(rc::check("an index of bands finds what a look at every band finds", index_finds_what_a_scan_finds));
 }
 
+/// The same of lists of bands that are long and asked for often, so that each has an index of its own.
+void index_of_a_list_finds_what_a_scan_finds(std::uint64_t seed) {
+  Rng rng{seed};
+  PolicyBuilder builder;
+  const std::int64_t size = rng.between(1, 4);
+  const auto bands = static_cast<std::uint32_t>(rng.between(70, 100));
+  for (std::uint32_t i = 0; i < bands; ++i) builder.band(rng.chance(2, 3) ? size : rng.between(0, 8), 1);
+  for (Band& band : builder.snapshot.bands) {
+    if (rng.chance(1, 20)) band.labels = {"a"};
+    if (rng.chance(1, 20)) band.state = rng.chance(1, 2) ? BandState::Draining : BandState::Disabled;
+  }
+  std::vector<std::vector<std::uint32_t>> lists(static_cast<std::size_t>(rng.between(1, 3)));
+  for (std::vector<std::uint32_t>& list : lists)
+    for (std::uint32_t band = 0; band < bands + 2; ++band)  // The last are not there.
+      if (!rng.chance(1, 12)) list.push_back(band);
+  builder.workload("job");
+  for (int i = 0; i < 80; ++i) {
+    builder.waiting(rng.chance(1, 8) ? 0 : rng.chance(1, 6) ? rng.between(2, 30) : 1);
+    builder.last_member().single_band = rng.chance(1, 3);
+    if (rng.chance(1, 8)) builder.last_member().blocked_bands = {static_cast<std::uint32_t>(rng.below(bands))};
+    if (rng.chance(1, 8)) builder.last_member().label = "a";
+    if (!rng.chance(1, 6)) builder.only_on(lists[rng.below(lists.size())]);
+  }
+  const Parts parts = random_parts(rng);
+  SlotTrial trial{builder.snapshot, 0, parts};
+  std::vector<std::vector<Place>> taken;
+  for (const Member& member : builder.snapshot.members) {
+    const std::vector<Place> places = trial.find(member);
+    RC_ASSERT(places == trial.find_by_scan(member));
+    const std::size_t mark = trial.mark();
+    trial.take(places);
+    taken.push_back(places);
+    if (rng.chance(1, 8)) {
+      trial.undo_to(mark);
+      taken.pop_back();
+    } else if (rng.chance(1, 4)) {
+      std::swap(taken.back(), taken[rng.below(taken.size())]);
+      trial.give_back(taken.back());
+      taken.pop_back();
+    }
+  }
+}
+
+TEST(SlotPolicyProperty, IndexOfAListFindsWhatAScanFinds) {
+  EXPECT_TRUE(rc::check("an index of a list of bands finds what a look at every band finds",
+                        index_of_a_list_finds_what_a_scan_finds));
+}
+
 /// With requests of one slot, which fit wherever a slot is free, passes come to rest with everybody within one slot of
 /// his exact share. Larger gangs move a share by at most their size; their targets are checked above.
 void everybody_holds_his_share(std::uint64_t seed) {
