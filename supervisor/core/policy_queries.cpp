@@ -397,7 +397,8 @@ std::string SupervisorCore::place_text(const Job& job) const {
     place += each.shares->position < job.shares->position ? 1 : 0;
   }
   return "number " + std::to_string(place) + " of " + std::to_string(all) + " of priority " +
-         std::to_string(scale_of(job.spec).written(job.spec.priority)) + " in pool '" + policy_.config.pools[job.shares->pool].name + "'";
+         std::to_string(scale_of(job.spec).written(job.spec.priority)) + " in pool '" +
+         policy_.config.pools[job.shares->pool].name + "'";
 }
 
 /// Elsewhere a move would change nothing. Spec: policy-determined 5.5.
@@ -441,7 +442,7 @@ Result<Value> SupervisorCore::move_by_request(const AdminRequest& request) {
                                 [&](const Value& each) { return each["job"] == Value{to_string(job->id)}; });
   return Value{Value::Record{{"job", to_string(job->id)},
                              {where, to_string(other->id)},
-                             {"priority", job->spec.priority},
+                             {"priority", scale_of(job->spec).written(job->spec.priority)},
                              {"position", row == rows.end() ? Value{} : (*row)["position"]},
                              {"place", place_text(*job)},
                              {"was", before}}};

@@ -225,8 +225,11 @@ void SupervisorCore::Explainer::add_priority(const RoomView& room, Value::List& 
   for (const std::int64_t level : levels) {
     if (level < priority || !room.fits(need(), may_come_back(room, level))) continue;
     if (level == job_.spec.priority || level > std::numeric_limits<std::int32_t>::max()) return;
+    const PriorityScale scale = core_.scale_of(job_.spec);
+    const std::int32_t written = scale.written(static_cast<std::int32_t>(level));
+    if (!scale.inside(written)) return;  // Nothing is above the first.
     const std::string name = to_string(job_.id);
-    rows.emplace_back(relief_row("priority", name, "set priority " + name + " " + std::to_string(level)));
+    rows.emplace_back(relief_row("priority", name, "set priority " + name + " " + std::to_string(written)));
     return;
   }
 }

@@ -294,12 +294,12 @@ Result<Value> SupervisorCore::set_user_factor(Job& job, const std::string& text)
   if (!parse(text, factor) || !(factor >= 0 && factor <= 1))
     return bad_argument("user-factor", "'" + text + "' is no number from 0 to 1");
   std::uint32_t& own = job.spec.policy.user_factor;
-  const std::string before = decimal_text(std::int64_t{own} * 1000 / kUserFactorMax);
+  const double before = static_cast<double>(own) / kUserFactorMax;
   own = static_cast<std::uint32_t>(std::lround(factor * kUserFactorMax));
   open_rules(job);
   record_change(job);
   policy_changed();
-  return Value{Value::Record{{"job", to_string(job.id)}, {"user-factor", text}, {"was", before}}};
+  return Value{Value::Record{{"job", to_string(job.id)}, {"user-factor", factor}, {"was", before}}};
 }
 
 /// `hold JOB`: what runs of it ends, and nothing begins until `release JOB`.

@@ -14,7 +14,7 @@ constexpr std::size_t kNoLimit = ~std::size_t{0};
 
 class Bottlenecks {
  public:
-  Bottlenecks(const std::vector<ShareGroup>& groups, const std::vector<ShareLimit>& limits, Division divide)
+  Bottlenecks(const std::vector<ShareGroup>& groups, const std::vector<ShareLimit>& limits, DivideSlots divide)
       : groups_(groups), divide_(divide), amounts_(groups.size(), 0), settled_(groups.size(), false) {
     limits_of_.resize(groups.size());
     for (std::size_t limit = 0; limit < limits.size(); ++limit) {
@@ -131,7 +131,7 @@ class Bottlenecks {
   }
 
   const std::vector<ShareGroup>& groups_;
-  Division divide_;
+  DivideSlots divide_;
   Amounts amounts_;
   std::vector<bool> settled_;
   std::vector<std::vector<std::size_t>> limits_of_;  ///< By group.
@@ -143,7 +143,7 @@ class Bottlenecks {
 }  // namespace
 
 std::vector<std::int64_t> limited_targets(const std::vector<ShareGroup>& groups, const std::vector<ShareLimit>& limits,
-                                          std::int64_t capacity, Division divide) {
+                                          std::int64_t capacity, DivideSlots divide) {
   if (limits.empty()) return divide(groups, capacity);
   return Bottlenecks{groups, limits, divide}.run(capacity);
 }

@@ -15,7 +15,7 @@ struct ShareLimit {
 };
 
 /// How slots are divided without limits: `fair_targets` or `max_min_targets`.
-using Division = std::vector<std::int64_t> (*)(const std::vector<ShareGroup>& groups, std::int64_t capacity);
+using DivideSlots = std::vector<std::int64_t> (*)(const std::vector<ShareGroup>& groups, std::int64_t capacity);
 
 /// Progressive filling with bottlenecks. All is divided. Of the limits that are passed, the one whose groups have to
 /// give up the largest part of what they got comes first (then the one named first): what is left of its slots is
@@ -24,6 +24,6 @@ using Division = std::vector<std::int64_t> (*)(const std::vector<ShareGroup>& gr
 /// others until then. What may not be taken from a group it keeps.
 /// Cost: a division for each limit that binds, and one of all for each round of them, of which there are few.
 std::vector<std::int64_t> limited_targets(const std::vector<ShareGroup>& groups, const std::vector<ShareLimit>& limits,
-                                          std::int64_t capacity, Division divide);
+                                          std::int64_t capacity, DivideSlots divide);
 
 }  // namespace penstock::policy
