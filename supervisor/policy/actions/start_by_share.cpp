@@ -151,8 +151,9 @@ void start_by_share(SlotPass& pass, Sharing sharing) {
   const std::vector<Contender> present = contenders(pass);
   const std::vector<ShareGroup> groups = share_groups(pass, present);
   const std::int64_t capacity = pass.trial().capacity();
+  const AfterGang after = pass.parts().own_rules ? AfterGang::StartAgain : AfterGang::GoOn;
   const auto divide = [&](const std::vector<ShareGroup>& among) {
-    return sharing == Sharing::MaxMin ? max_min_targets(among, capacity) : fair_targets(among, capacity);
+    return sharing == Sharing::MaxMin ? max_min_targets(among, capacity, after) : fair_targets(among, capacity);
   };
   const std::vector<std::int64_t> targets = divide(groups);
   // Nobody takes what is due to whoever keeps his place, and nobody gives it back to him either.
