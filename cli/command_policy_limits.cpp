@@ -460,7 +460,8 @@ std::optional<Result<void>> outcome_of(std::string when) {
   };
   const bool unheard_of = says_any({"unknown", "does not belong", "not in flux", "not known", "not found", "no entry",
                                     "does not exist", "no such", "not a member", "not associated", "without an assoc"});
-  const bool within = says_any({"below", "under ", "within", "not over", "not reached", "not exceed", "fewer", "less"});
+  const bool within =
+      says_any({"below", "under ", "within", "not over", "not reached", "not exceed", "fewer", "less than"});
   UserAccess access{true, true, {"listed"}};
   const auto ask_for = [&access](const std::string& level, bool deny_unknown = false) {
     return check_access(access, level, {"listed", "other"}, deny_unknown);
@@ -469,7 +470,8 @@ std::optional<Result<void>> outcome_of(std::string when) {
   if (says("project")) return check_project({"listed"}, "other");
   if (says_any({"max active", "max_active", "active job", "active_job"}))
     return within ? std::nullopt : std::optional{submit_to({.active_jobs = 1})};
-  if (says_any({"max_nodes", "max nodes", "max_cores", "max cores", "max resource", "size limit", "too many nodes"}))
+  if (says_any({"max_nodes", "max nodes", "max_cores", "max cores", "max resource", "size limit", "node limit",
+                "too many nodes"}))
     return within ? std::nullopt : std::optional{submit_to({.hosts = 1})};
   if (says("queue") && unheard_of)
     return ask_for("unheard-of", says_any({"deny_unknown_queues=true", "deny_unknown_queues = true"}));
