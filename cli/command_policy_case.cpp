@@ -82,8 +82,12 @@ std::string text_of(const DocumentValue& table, std::string_view name, std::stri
 
 std::int64_t integer_of(const DocumentValue& table, std::string_view name, std::int64_t fallback) {
   const DocumentValue& value = field_of(table, name);
+  return value.is_number() ? whole_of(value) : fallback;
+}
+
+std::int64_t whole_of(const DocumentValue& value) {
   if (value.kind == DocumentValue::Kind::Integer) return value.integer;
-  return value.is_number() ? scaled(value.number, 1) : fallback;
+  return value.is_number() ? scaled(value.number, 1) : 0;
 }
 
 double number_of(const DocumentValue& table, std::string_view name, double fallback) {
@@ -99,7 +103,7 @@ bool flag_of(const DocumentValue& table, std::string_view name, bool fallback) {
 std::vector<std::string> texts_of(const DocumentValue& list) {
   std::vector<std::string> texts;
   for (const DocumentValue& item : list.items)
-    texts.push_back(item.is_text() ? item.text : std::to_string(item.integer));
+    texts.push_back(item.is_text() ? item.text : std::to_string(whole_of(item)));
   for (const DocumentField& field : list.fields) texts.push_back(field.name);
   return texts;
 }

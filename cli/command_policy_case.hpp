@@ -66,6 +66,8 @@ const DocumentValue& field_of(const DocumentValue& table, std::string_view name)
 bool has_field(const DocumentValue& table, std::string_view name);
 std::string text_of(const DocumentValue& table, std::string_view name, std::string_view fallback = {});
 std::int64_t integer_of(const DocumentValue& table, std::string_view name, std::int64_t fallback = 0);
+/// A number as a whole one, also where others write `4.0`. 0 if it is none.
+std::int64_t whole_of(const DocumentValue& value);
 double number_of(const DocumentValue& table, std::string_view name, double fallback = 0);
 bool flag_of(const DocumentValue& table, std::string_view name, bool fallback = false);
 /// The texts of a list, or of the names of a table's fields.

@@ -258,7 +258,7 @@ void check_roll_up(const DocumentValue& subject, CaseChecker& checker) {
     const auto found = std::find_if(accounts.begin(), accounts.end(), named);
     if (found == accounts.end())
       checker.fail("usage: there is no '" + each.name + "'");
-    else
+    else if (each.value.is_number())
       check_amount("usage of " + each.name, each.value.number,
                    measures[static_cast<std::size_t>(found - accounts.begin())].usage, checker);
   }
@@ -417,7 +417,10 @@ void check_backfill_policy(const DocumentValue& subject, const DocumentField& ex
   checker.equal(expected.name + " starts", set_text(texts_of(field_of(expected.value, "start_now"))), set_text(starts));
   std::vector<std::string> promised;
   for (const DocumentField& each : field_of(expected.value, "reservations").fields)
-    promised.push_back(each.name + " at " + std::to_string(scaled(each.value.number, 1000)) + " ms");
+    if (!each.value.is_number())
+      checker.fail(expected.name + " reservations." + each.name + ": must be a number");
+    else
+      promised.push_back(each.name + " at " + std::to_string(scaled(each.value.number, 1000)) + " ms");
   checker.equal(expected.name + " reservations", set_text(promised), set_text(reservations));
 }
 

@@ -1,6 +1,7 @@
 // Reference cases of limits: submissions, ends and changes, step by step; and who may submit at all.
 // tidy: foreign-file bank
 #include <algorithm>
+#include <initializer_list>
 #include <map>
 #include <optional>
 
@@ -441,26 +442,42 @@ class LimitScenario {
   std::int64_t step_ = 0;
 };
 
+/// A job that asks for two hosts, of a user who has one job already.
+Result<void> submit_to(const UserLimits& limits) {
+  LimitBook book{{limits}, {{}}, {2}};
+  if (const auto first = book.submit({}); !first) return first.error();
+  const Result<std::uint32_t> second = book.submit({.hosts = 2});
+  return second ? Result<void>{} : Result<void>{second.error()};
+}
+
 /// What becomes of a submission in a situation that is told in words; each names one thing that is wrong with it. None:
 /// the words are not understood.
-std::optional<Result<void>> outcome_of(const std::string& when) {
+std::optional<Result<void>> outcome_of(std::string when) {
+  for (char& each : when) each = each >= 'A' && each <= 'Z' ? static_cast<char>(each - 'A' + 'a') : each;
   const auto says = [&when](std::string_view part) { return when.find(part) != std::string::npos; };
+  const auto says_any = [&says](std::initializer_list<std::string_view> parts) {
+    return std::any_of(parts.begin(), parts.end(), says);
+  };
+  const bool unheard_of = says_any({"unknown", "does not belong", "not in flux", "not known", "not found", "no entry",
+                                    "does not exist", "no such", "not a member", "not associated", "without an assoc"});
+  const bool within =
+      says_any({"below", "under ", "within", "not over", "not reached", "not exceed", "fewer", "less than"});
   UserAccess access{true, true, {"listed"}};
   const auto ask_for = [&access](const std::string& level, bool deny_unknown = false) {
     return check_access(access, level, {"listed", "other"}, deny_unknown);
   };
   if (says("no accounting data")) return Result<void>{};  // Kept until they arrive.
   if (says("project")) return check_project({"listed"}, "other");
-  if (says("max active")) {
-    LimitBook book{{{.active_jobs = 1}}, {{}}, {1}};
-    if (const auto first = book.submit({}); !first) return Result<void>{first.error()};
-    const Result<std::uint32_t> second = book.submit({});
-    return second ? Result<void>{} : Result<void>{second.error()};
-  }
-  if (says("queue") && says("unknown")) return ask_for("unheard-of", says("deny_unknown_queues=true"));
+  if (says_any({"max active", "max_active", "active job", "active_job"}))
+    return within ? std::nullopt : std::optional{submit_to({.active_jobs = 1})};
+  if (says_any({"max_nodes", "max nodes", "max_cores", "max cores", "max resource", "size limit", "node limit",
+                "too many nodes"}))
+    return within ? std::nullopt : std::optional{submit_to({.hosts = 1})};
+  if (says("queue") && unheard_of)
+    return ask_for("unheard-of", says_any({"deny_unknown_queues=true", "deny_unknown_queues = true"}));
   if (says("queue")) return ask_for("other");
-  if (says("disabled")) access.enabled = false;
-  if (says("does not belong") || says("unknown")) access.known = false;
+  if (says_any({"disabled", "inactive", "active=0", "active = 0"})) access.enabled = false;
+  if (unheard_of) access.known = false;
   if (access.known && access.enabled) return std::nullopt;
   return ask_for("listed");
 }

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "cli/command_policy_case.hpp"
+#include "cli/command_policy_quota_defaults.hpp"
 #include "cli/command_policy_quota_parts.hpp"
 #include "supervisor/policy/policy_engine.hpp"
 #include "supervisor/policy/snapshot.hpp"
@@ -44,7 +45,10 @@ std::optional<MemberState> state_named(const std::string& name) {
 class QuotaScenario {
  public:
   QuotaScenario(const DocumentValue& file, const DocumentValue& subject, const std::string& id)
-      : runner_(field_of(file, "runner")), case_(subject), checker_(id, text_of(file, "category")) {}
+      : runner_(field_of(file, "runner")),
+        case_(subject),
+        defaults_(read_quota_defaults(field_of(file, "harness"))),
+        checker_(id, text_of(file, "category")) {}
 
   CaseVerdict run() {
     parts_ = read_quota_parts(runner_, field_of(case_, "scheduler_config"), checker_);  // tidy: foreign
@@ -77,19 +81,11 @@ class QuotaScenario {
     for (const DocumentValue& node : field_of(case_, "nodes").items) {
       Band& band = snapshot_.bands.emplace_back();
       band.name = text_of(node, "name");
-      band.capacity = {integer_of(node, "cpu_milli"), integer_of(node, "memory_bytes"),
-                       integer_of(node, "gpus") * 1000};
-      band.device_memory_mib = integer_of(node, "gpu_memory_mib");
-      band.members_max = filters ? integer_of(node, "max_pods", kUnlimited) : kUnlimited;
+      band.capacity = {integer_of(node, "cpu_milli", defaults_.band_cpu_milli),
+                       integer_of(node, "memory_bytes", defaults_.band_memory_bytes), integer_of(node, "gpus") * 1000};
+      band.device_memory_mib = integer_of(node, "gpu_memory_mib", defaults_.device_memory_mib);
+      band.members_max = filters ? integer_of(node, "max_pods", defaults_.band_members_max) : kUnlimited;
     }
-  }
-
-  static ResourceShare share_of(const DocumentValue& table, double scale) {
-    const auto amount = [&](const char* name, double fallback) {
-      const double value = number_of(table, name, fallback);
-      return value < 0 ? kUnlimited : scaled(value, scale);
-    };
-    return {amount("quota", 0), amount("limit", -1), scaled(number_of(table, "weight"), 1000)};
   }
 
   std::uint32_t project_named(const std::string& name) const {
@@ -104,8 +100,8 @@ class QuotaScenario {
     parents_.push_back(text_of(source, "parent"));
     project.priority = integer_of(source, "priority", 100);
     project.created = integer_of(source, "order");
-    project.shares = {share_of(field_of(source, "cpu_milli"), 1), share_of(field_of(source, "memory_mb"), kMegabyte),
-                      share_of(field_of(source, "gpu"), 1000)};
+    project.shares = {read_quota_share(source, "cpu_milli", 1), read_quota_share(source, "memory_mb", kMegabyte),
+                      read_quota_share(source, "gpu", 1000)};
     const auto least = [&source](const char* name) -> std::optional<Duration> {
       if (!has_field(source, name)) return std::nullopt;
       return Duration{scaled(number_of(source, name), 1e9)};
@@ -182,10 +178,12 @@ class QuotaScenario {
     member.name = text_of(pod, "id");
     member.workload = position;
     member.requested = static_cast<std::int64_t>(snapshot_.members.size());
+    bool known = !has_field(pod, "subgroup");
     for (std::uint32_t set = 0; set < workload.sets.size(); ++set)
-      if (workload.sets[set].name == text_of(pod, "subgroup")) member.set = set;
-    member.request.cpu = integer_of(each, "cpu_milli");
-    member.request.memory = integer_of(each, "memory_bytes");
+      if (workload.sets[set].name == text_of(pod, "subgroup")) member.set = set, known = true;
+    if (!known) checker_.fail(member.name + ": the job has no subgroup '" + text_of(pod, "subgroup") + "'");
+    member.request.cpu = integer_of(each, "cpu_milli", defaults_.member_cpu_milli);
+    member.request.memory = integer_of(each, "memory_bytes", defaults_.member_memory_bytes);
     const std::int64_t gpu = scaled(number_of(pod, "gpus", number_of(each, "gpus")), 1000);
     member.device_memory_mib = integer_of(each, "gpu_memory_mib");
     if (member.device_memory_mib > 0 || gpu % 1000 != 0) {
@@ -295,9 +293,12 @@ class QuotaScenario {
         if (snapshot_.workloads[snapshot_.members[i].workload].name == each.name) members.push_back(i);
       compare(each, members, found, devices);
     }
-    for (const DocumentField& each : field_of(expect, "pods").fields)
+    for (const DocumentField& each : field_of(expect, "pods").fields) {
+      std::vector<std::uint32_t> members;
       for (std::uint32_t i = 0; i < snapshot_.members.size(); ++i)
-        if (snapshot_.members[i].name == each.name) compare(each, {i}, found, devices);
+        if (snapshot_.members[i].name == each.name) members.push_back(i);
+      compare(each, members, found, devices);
+    }
     compare_devices(devices, found);
     for (const DocumentField& each : field_of(expect, "nodes").fields) compare_band(each, found);
     checker_.count_comparisons_of(found);
@@ -365,6 +366,7 @@ class QuotaScenario {
 
   const DocumentValue& runner_;
   const DocumentValue& case_;
+  const QuotaDefaults defaults_;
   CaseChecker checker_;
   Parts parts_;
   Snapshot snapshot_;

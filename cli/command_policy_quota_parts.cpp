@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <map>
 #include <optional>
 
@@ -30,6 +31,10 @@ const std::map<std::string, std::vector<std::string_view>> kPlugins = {
     {"taskorder", {}},
     {"subgrouporder", {}},
 };
+
+/// What others may run besides; none of it decides anything of what these cases have.
+constexpr std::string_view kIdlePlugins[] = {"podaffinity",      "kubeflow", "ray",      "nominatednode",
+                                             "dynamicresources", "topology", "snapshot", "reflectjoborder"};
 
 /// `allocate, reclaim` or a list of them.
 std::vector<std::string> names_in(const DocumentValue& value) {
@@ -86,7 +91,7 @@ class PartsReader {
         static_cast<std::uint32_t>(integer_of(runner, "consolidation_victims", std::int64_t{kNone}));
     parts_.victims_move = flag_of(runner, "consolidating_reclaim", true);
     if (has_field(runner, "stale_grace_seconds"))
-      parts_.stale_grace = std::chrono::seconds{integer_of(runner, "stale_grace_seconds")};
+      parts_.stale_grace = Duration{scaled(number_of(runner, "stale_grace_seconds"), 1e9)};
     // `skip_similar_failed_jobs` is a mere speed-up: spec/policy-runai.md 9.
   }
 
@@ -128,6 +133,8 @@ class PartsReader {
   void read_plugin(const DocumentValue& plugin) {
     const std::string name = text_of(plugin, "name");
     const auto known = kPlugins.find(name);
+    if (std::find(std::begin(kIdlePlugins), std::end(kIdlePlugins), name) != std::end(kIdlePlugins))
+      return checker_.remark("the plugin '" + name + "' decides nothing here");
     if (known == kPlugins.end()) return checker_.fail("the plugin '" + name + "' is not understood");
     const DocumentValue& arguments = field_of(plugin, "arguments");
     checker_.only_fields(arguments, known->second);

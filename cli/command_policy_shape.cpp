@@ -75,7 +75,7 @@ constexpr std::string_view kQuotaRules[] = {
     "queues[].memory.*:n", "queues[].cpu_milli.*:n", "queues[].memory_mb.*:n", "queues[].children[]:a",
     "jobs[].name:t!", "jobs[].queue:t!", "jobs[].priority:i", "jobs[].preemptible:b", "jobs[].age_minutes:n",
     "jobs[].per_pod:o", "jobs[].min_available:i", "jobs[].pods:l!", "jobs[].subgroups:o", "jobs[].best_effort:b",
-    "jobs[].stale_seconds:i", "jobs[].delete_in_test:b", "jobs[].last_start_seconds_ago:n",
+    "jobs[].stale_seconds:n", "jobs[].delete_in_test:b", "jobs[].last_start_seconds_ago:n",
     "jobs[].per_pod.cpu_milli:i", "jobs[].per_pod.memory_bytes:i", "jobs[].per_pod.gpus:n",
     "jobs[].per_pod.gpu_memory_mib:i", "jobs[].per_pod.fraction_devices:i", "jobs[].pods[].id:t!",
     "jobs[].pods[].state:t!", "jobs[].pods[].node:t", "jobs[].pods[].gpu_groups:l", "jobs[].pods[].subgroup:t",
@@ -103,7 +103,7 @@ constexpr std::string_view kQuotaFileRules[] = {
     "runner.consolidation_victims:w", "runner.consolidating_reclaim:b", "runner.skip_similar_failed_jobs:b",
     "runner.placement:o", "runner.placement.gpu:t", "runner.placement.cpu:t", "runner.placement.gpu_sharing:t",
     "runner.rounds_until_match:i", "runner.rounds_after_match:i", "runner.between_rounds:a",
-    "runner.stale_grace_seconds:i", "harness:a", "cases:l",
+    "runner.stale_grace_seconds:n", "harness:a", "cases:l",
 };
 // clang-format on
 

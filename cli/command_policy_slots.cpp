@@ -5,6 +5,7 @@
 #include <set>
 
 #include "cli/command_policy_case.hpp"
+#include "cli/command_policy_positions.hpp"
 #include "common/protocol/policy_config.hpp"
 #include "supervisor/policy/ordering/member_order.hpp"
 #include "supervisor/policy/ordering/queue_moves.hpp"
@@ -17,8 +18,6 @@ namespace {
 
 using namespace penstock::policy;
 
-/// Decimal places of positions that are kept; the page's examples have three.
-constexpr double kPositionUnits = 1'000'000;
 
 class SlotScenario {
  public:
@@ -26,9 +25,9 @@ class SlotScenario {
 
   CaseVerdict run() {
     read_pool();
-    add(file_);
     const DocumentValue& positions = field_of(file_, "queue_positions");
     by_submission_ = positions.is_text() && positions.text == "submission_time";
+    add(file_);
     set_positions(positions);
     for (const DocumentValue& step : field_of(file_, "steps").items) {
       ++step_;
@@ -126,6 +125,7 @@ class SlotScenario {
       workload.priority = -integer_of(group, "priority", kPriorityDefault);
     }
     for (const DocumentValue& task : field_of(from, "tasks").items) add_member(task);
+    positions_.give_to(snapshot_);
   }
 
   void add_member(const DocumentValue& task) {
@@ -147,8 +147,8 @@ class SlotScenario {
       member.blocked_bands.push_back(band_named(name));
     }
     Workload& workload = snapshot_.workloads[member.workload];
+    if (by_submission_ && member.submitted < workload.submitted) positions_.set(member.workload, member.submitted);
     workload.submitted = std::min(workload.submitted, member.submitted);
-    if (by_submission_) workload.position = workload.submitted * kPositionScale;
     if (has_field(task, "running_on")) {
       member.state = MemberState::Running;
       const std::uint32_t band = band_named(text_of(task, "running_on"));
@@ -164,11 +164,10 @@ class SlotScenario {
         complain("a position is given to '" + each.name + "', which is no job");
         continue;
       }
-      const std::string text = each.value.is_text() ? each.value.text : std::to_string(each.value.number);
-      const Result<DocumentValue> number = parse_document("{\"n\":" + text + "}", DocumentFormat::Json, "position");
-      if (!number) return complain("the position '" + text + "' is no number");
-      snapshot_.workloads[workload_named(each.name)].position = scaled(number_of(*number, "n"), kPositionUnits);
+      if (!positions_.set(workload_named(each.name), each.value))
+        complain("the position '" + each.value.text + "' is no number");
     }
+    positions_.give_to(snapshot_);
   }
 
   void take(const DocumentValue& step) {
@@ -281,8 +280,13 @@ class SlotScenario {
       ++counts[snapshot_.workloads[snapshot_.members[member_named(member)].workload].name];
     std::vector<std::string> expected;
     std::vector<std::string> counted;
-    for (const DocumentField& each : groups.fields)
-      if (each.value.integer != 0) expected.push_back(each.name + " " + std::to_string(each.value.integer));
+    for (const DocumentField& each : groups.fields) {
+      const std::int64_t count = whole_of(each.value);
+      if (each.value.kind == DocumentValue::Kind::Null)
+        counts.erase(each.name);  // The case does not say.
+      else if (count != 0)
+        expected.push_back(each.name + " " + std::to_string(count));
+    }
     for (const auto& [group, count] : counts) counted.push_back(group + " " + std::to_string(count));
     checker_.equal(at(name), set_text(expected), set_text(counted));
   }
@@ -305,7 +309,7 @@ class SlotScenario {
       for (const Member& member : snapshot_.members)
         for (const Place& place : member.places)
           if (place.band == band) free -= place.slots;
-      checker_.equal(at("empty slots of " + each.name), each.value.integer, free);
+      checker_.equal(at("empty slots of " + each.name), whole_of(each.value), free);
     }
   }
 
@@ -362,13 +366,22 @@ class SlotScenario {
     checker_.equal(at("scheduled"), integer_of(expect, "scheduled"), scheduled);
   }
 
-  /// A list of members or of jobs, in order.
+  /// A list of members or of jobs, in order. With a list beside it, each has some of them only.
   void check_order(const DocumentValue& expect) {
+    if (field_of(expect, "to_allocate").is_list() && field_of(expect, "to_release").is_list()) {
+      compare_order("to_allocate", texts_of(field_of(expect, "to_allocate")), false);
+      return compare_order("to_release", texts_of(field_of(expect, "to_release")), false);
+    }
     const DocumentValue* list = expect.is_list() ? &expect : nullptr;
     for (const DocumentField& each : expect.fields)
       if (each.value.is_list()) list = &each.value;
     if (list == nullptr) return complain("an order to compare with is missing");
-    const std::vector<std::string> expected = texts_of(*list);
+    compare_order("order", texts_of(*list), true);
+  }
+
+  /// `all`: nobody else is in that order.
+  void compare_order(const std::string& what, const std::vector<std::string>& expected, bool all) {
+    if (expected.empty() && !all) return;
     std::vector<std::uint32_t> members;
     for (std::uint32_t member = 0; member < snapshot_.members.size(); ++member)
       if (is_waiting(snapshot_.members[member].state) || is_held(snapshot_.members[member].state))
@@ -385,7 +398,12 @@ class SlotScenario {
     }
     const bool names_members =
         !expected.empty() && std::find(by_member.begin(), by_member.end(), expected[0]) != by_member.end();
-    checker_.equal(at("order"), list_text(expected), list_text(names_members ? by_member : by_workload));
+    std::vector<std::string>& got = names_members ? by_member : by_workload;
+    if (!all)
+      std::erase_if(got, [&expected](const std::string& name) {
+        return std::find(expected.begin(), expected.end(), name) == expected.end();
+      });
+    checker_.equal(at(what), list_text(expected), list_text(got));
   }
 
   void check_desired(const DocumentValue& step) {
@@ -413,6 +431,7 @@ class SlotScenario {
   CaseChecker checker_;
   Parts parts_;
   Snapshot snapshot_;
+  CasePositions positions_;
   Plan plan_;
   std::vector<std::string> released_;
   std::set<std::uint32_t> backfilled_;

@@ -145,6 +145,15 @@ void start_light(SlotPass& pass) {
   }
 }
 
+/// The cases have max-min as the page does.
+DivideSlots division_of(Sharing sharing, const Parts& parts) {
+  if (sharing != Sharing::MaxMin) return fair_targets;
+  if (parts.own_rules) return max_min_targets;
+  return [](const std::vector<ShareGroup>& groups, std::int64_t capacity) {
+    return max_min_targets(groups, capacity, AfterGang::GoOn);
+  };
+}
+
 }  // namespace
 
 void start_by_share(SlotPass& pass, Sharing sharing) {
@@ -153,7 +162,7 @@ void start_by_share(SlotPass& pass, Sharing sharing) {
   const std::int64_t capacity = pass.trial().capacity();
   const ShareLimits limits = share_limits(pass, present);
   const auto divide = [&](const std::vector<ShareGroup>& among) {
-    return limited_targets(among, limits.limits, capacity, sharing == Sharing::MaxMin ? max_min_targets : fair_targets);
+    return limited_targets(among, limits.limits, capacity, division_of(sharing, pass.parts()));
   };
   const std::vector<std::int64_t> targets = divide(groups);
   // Nobody takes what is due to whoever keeps his place, and nobody gives it back to him either.

@@ -76,14 +76,13 @@ FirstFits first_fits(const Trial& trial, const Choice& choice, const BandsByRoom
   for (auto at = bands.lower_bound({request, 0}); at != bands.end(); ++at) {
     const std::uint32_t band = trial.band_of_rank(at->second);
     if (!choice.allowed.empty() && !choice.allowed[band]) continue;
-    std::optional<BandFit> fit = trial.fit(choice.member, band, choice.when);
+    std::optional<BandFit> fit = trial.fit(choice.member, band, Trial::When::NowOrLater);
     if (!fit || !band_allowed(snapshot, snapshot.members[choice.member], band)) continue;
     if (fit->now) {
       found.now = BandChoice{band, std::move(*fit)};
       return found;
     }
     if (!found.later) found.later = BandChoice{band, std::move(*fit)};
-    if (choice.when == Trial::When::Later) return found;
   }
   return found;
 }
@@ -113,11 +112,11 @@ std::optional<BandChoice> fullest_with_devices(const Trial& trial, const Choice&
 std::optional<BandChoice> fullest_with_parts(const Trial& trial, const Choice& choice) {
   const Snapshot& snapshot = trial.snapshot();
   std::array<std::uint32_t, 4> first{kNone, kNone, kNone, kNone};
-  const std::size_t best_kind = choice.when == Trial::When::Later ? 2 : 3;
+  const std::size_t best_kind = first.size() - 1;
   for (const auto& [room, rank] : trial.bands_by_room(Trial::Index::Devices)) {
     const std::uint32_t band = trial.band_of_rank(rank);
     if (!choice.allowed.empty() && !choice.allowed[band]) continue;
-    const std::optional<bool> now = trial.fits_now_or_later(choice.member, band, choice.when);
+    const std::optional<bool> now = trial.fits_now_or_later(choice.member, band, Trial::When::NowOrLater);
     if (!now || !band_allowed(snapshot, snapshot.members[choice.member], band)) continue;
     const bool shared = trial.room(band).shared_memory_mib >= trial.memory_on(choice.member, band);
     const std::size_t kind = (shared ? 2U : 0U) + (*now ? 1U : 0U);
@@ -125,7 +124,8 @@ std::optional<BandChoice> fullest_with_parts(const Trial& trial, const Choice& c
     if (kind == best_kind) break;
   }
   for (std::size_t kind = first.size(); kind-- > 0;)
-    if (first[kind] != kNone) return BandChoice{first[kind], *trial.fit(choice.member, first[kind], choice.when)};
+    if (first[kind] != kNone)
+      return BandChoice{first[kind], *trial.fit(choice.member, first[kind], Trial::When::NowOrLater)};
   return std::nullopt;
 }
 
@@ -143,7 +143,6 @@ std::optional<BandChoice> fullest_with_cpu(const Trial& trial, const Choice& cho
 std::optional<BandChoice> best_by_points(const Trial& trial, const Choice& choice,
                                          std::span<const std::uint32_t> bands) {
   const std::uint32_t member = choice.member;
-  const Trial::When when = choice.when;
   const std::vector<bool>& allowed = choice.allowed;
   const Snapshot& snapshot = trial.snapshot();
   const Member& source = snapshot.members[member];
@@ -154,7 +153,7 @@ std::optional<BandChoice> best_by_points(const Trial& trial, const Choice& choic
   std::int64_t best_score = 0;
   for (const std::uint32_t band : bands) {
     if (!is_in_pool(trial, band) || (!allowed.empty() && !allowed[band])) continue;
-    std::optional<BandFit> fit = trial.fit(member, band, when);
+    std::optional<BandFit> fit = trial.fit(member, band, Trial::When::NowOrLater);
     if (!fit || !band_allowed(snapshot, source, band)) continue;
     const BandRoom& room = trial.room(band);
     const Resources& capacity = snapshot.bands[band].capacity;
@@ -180,15 +179,11 @@ std::optional<BandChoice> best_by_points(const Trial& trial, const Choice& choic
   return best;
 }
 
-}  // namespace
-
-std::optional<BandChoice> choose_band(const Trial& trial, std::uint32_t member, Trial::When when,
-                                      const std::vector<bool>& allowed) {
-  const Member& source = trial.snapshot().members[member];
+std::optional<BandChoice> best_band(const Trial& trial, const Choice& choice) {
+  const Member& source = trial.snapshot().members[choice.member];
   const bool cpu_only = source.request.gpu == 0 && source.devices == 0;
   const Fitting fitting = cpu_only ? trial.parts().cpu_fitting : trial.parts().gpu_fitting;
   const bool packed = fitting == Fitting::Best || fitting == Fitting::BinPack;
-  const Choice choice{member, when, allowed};
   const std::span<const std::uint32_t> only = trial.snapshot().bands_of(source);
   const bool is_short = !only.empty() && only.size() * kShortList <= trial.bands().size();
   const bool has_request = !cpu_only || source.request.cpu > 0;
@@ -202,11 +197,24 @@ std::optional<BandChoice> choose_band(const Trial& trial, std::uint32_t member, 
     return fullest_with_cpu(trial, choice);
   if (packed && source.devices > 0 && source.request.gpu == 0 && points_differ(trial, {Trial::Index::Devices}))
     return fullest_with_parts(trial, choice);
-  return choose_band_by_scan(trial, choice);
+  return best_by_points(trial, choice, trial.bands());
+}
+
+/// Who waits for nobody is better off, even where he may only be promised a place. Spec: policy-runai 7.
+std::optional<BandChoice> as_asked(std::optional<BandChoice> best, Trial::When when) {
+  if (best && when == Trial::When::Later) best->fit.now = false;
+  return best;
+}
+
+}  // namespace
+
+std::optional<BandChoice> choose_band(const Trial& trial, std::uint32_t member, Trial::When when,
+                                      const std::vector<bool>& allowed) {
+  return as_asked(best_band(trial, {member, when, allowed}), when);
 }
 
 std::optional<BandChoice> choose_band_by_scan(const Trial& trial, const Choice& choice) {
-  return best_by_points(trial, choice, trial.bands());
+  return as_asked(best_by_points(trial, choice, trial.bands()), choice.when);
 }
 
 }  // namespace penstock::policy

@@ -218,6 +218,35 @@ std::int64_t fill_round(const std::vector<ShareGroup>& groups, const std::vector
   return capacity - left;
 }
 
+/// What max-min filling has given out so far.
+struct Offers {
+  Amounts given;
+  Amounts credit;
+  std::int64_t left = 0;
+};
+
+Offers first_offers(const std::vector<ShareGroup>& groups, std::int64_t capacity) {
+  Offers offers;
+  for (const ShareGroup& group : groups) offers.given.push_back(group.pinned);
+  offers.credit = offers.given;
+  offers.left = std::max<std::int64_t>(0, capacity - sum_of(offers.given));
+  return offers;
+}
+
+/// Rounds until nothing is left, or nobody wants it.
+void fill(const std::vector<ShareGroup>& groups, Offers& offers) {
+  std::vector<std::size_t> order(groups.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return groups[a].demand < groups[b].demand; });
+  for (;;) {
+    const Amounts credit_before = offers.credit;
+    const std::int64_t given = fill_round(groups, order, offers.given, offers.credit, offers.left);
+    offers.left -= given;
+    if (offers.left == 0 || (given == 0 && offers.credit == credit_before)) return;
+  }
+}
+
 }  // namespace
 
 std::vector<std::int64_t> fair_targets(const std::vector<ShareGroup>& groups, std::int64_t capacity) {
@@ -231,29 +260,28 @@ std::vector<std::int64_t> fair_targets(const std::vector<ShareGroup>& groups, st
   }
 }
 
-std::vector<std::int64_t> max_min_targets(const std::vector<ShareGroup>& groups, std::int64_t capacity) {
+std::vector<std::int64_t> max_min_targets(const std::vector<ShareGroup>& groups, std::int64_t capacity,
+                                          AfterGang after) {
   std::vector<ShareGroup> open = groups;
+  Offers offers = first_offers(open, capacity);
   for (std::size_t frozen = 0;; ++frozen) {
-    Amounts offered;
-    for (const ShareGroup& group : open) offered.push_back(group.pinned);
-    Amounts credit = offered;
-    std::int64_t left = std::max<std::int64_t>(0, capacity - sum_of(offered));
-    std::vector<std::size_t> order(open.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return open[a].demand < open[b].demand; });
-    for (;;) {
-      const Amounts credit_before = credit;
-      const std::int64_t given = fill_round(open, order, offered, credit, left);
-      left -= given;
-      if (left == 0 || (given == 0 && credit == credit_before)) break;
-    }
-    if (left > 0 || frozen == groups.size()) return offered;
-    const std::size_t blocked = blocked_gang(open, offered);
-    if (blocked == kNobody) return offered;
+    fill(open, offers);
+    if (offers.left > 0 || frozen == groups.size()) return offers.given;
+    const std::size_t blocked = blocked_gang(open, offers.given);
+    if (blocked == kNobody) return offers.given;
     open[blocked].demand = open[blocked].pinned = open[blocked].held;
     open[blocked].smallest_pending = 0;
+    if (after == AfterGang::StartAgain) {
+      offers = first_offers(open, capacity);
+    } else {
+      offers.left += offers.given[blocked] - open[blocked].held;
+      offers.given[blocked] = open[blocked].held;
+    }
   }
+}
+
+std::vector<std::int64_t> max_min_targets(const std::vector<ShareGroup>& groups, std::int64_t capacity) {
+  return max_min_targets(groups, capacity, AfterGang::StartAgain);
 }
 
 }  // namespace penstock::policy

@@ -52,6 +52,21 @@ TEST(PolicyFactorCase, ARejectionIsUnderstoodOrFails) {
       "");
   EXPECT_EQ(told_of(when(R"("project unknown", "message_contains": "project not valid")")), "");
   EXPECT_EQ(told_of(when(R"("user has max active jobs", "message_contains": "user has max active jobs")")), "");
+  for (const char* situation :
+       {"user/bank not in flux-accounting", "unknown user", "User has no entry in the bank", "bank does not exist"})
+    EXPECT_EQ(told_of(when("\"" + std::string{situation} +
+                           R"(", "message_contains": "cannot find user/bank or user/default bank entry")")),
+              "");
+  for (const char* situation : {"over max_active_jobs", "association has reached its active jobs limit"})
+    EXPECT_EQ(told_of(when("\"" + std::string{situation} + R"(", "message_contains": "user has max active jobs")")),
+              "");
+  for (const char* situation : {"request over max_nodes", "over the size limit of the bank", "too many nodes"})
+    EXPECT_EQ(told_of(when("\"" + std::string{situation} + R"(", "message_contains": "max resources limit")")), "");
+  EXPECT_EQ(told_of(when(R"("queue not in flux-accounting and deny_unknown_queues = true", "message_contains":
+      "is unknown to flux-accounting")")),
+            "");
+  expect_told(when(R"("under max_active_jobs", "message_contains": "user has max active jobs")"), "is not understood");
+  expect_told(when(R"("within the size limit", "outcome": "accepted")"), "is not understood");
   expect_told(when(R"J("association disabled (active=0)", "message_contains": "something else")J"),
               "expected 'something");
 }

@@ -77,6 +77,8 @@ TEST(PolicyQuotaParts, ASettingThatIsNotUnderstoodFailsItsCase) {
           R"({"name": "predicates"}, {"name": "gpupack"}, {"name": "nodeplacement", "arguments": {"gpu": "binpack"}})"),
       "");
   EXPECT_EQ(told(R"({"name": "dice"})"), "case/c: the plugin 'dice' is not understood\n");
+  EXPECT_EQ(told(R"({"name": "ray"}, {"name": "podaffinity", "arguments": {"weight": 1}})"),
+            "note: the plugin 'ray' decides nothing here\nnote: the plugin 'podaffinity' decides nothing here\n");
   EXPECT_EQ(told(R"({"name": "gpupack", "arguments": {"how": "well"}})"), "case/c: 'how' is not understood\n");
   EXPECT_EQ(told(R"({"name": "nodeplacement", "arguments": {"gpu": "wide"}})"),
             "case/c: nodeplacement.gpu: 'wide' is not understood; `binpack` or `spread`\n");

@@ -55,6 +55,12 @@ TEST(PolicyTreeCase, MeasuresOfEveryNodeAreCompared) {
   wrong("usage\": {\"u\": 0.75}", "usage\": {\"u\": 0.7}", "effective usage of u");
 }
 
+TEST(PolicyTreeCase, WhatIsNullIsNotCompared) {
+  EXPECT_EQ(told_of(tree_case(kEqual, R"("expected": {"balanced": {"u": 0.353553391, "v": null}})")), "");
+  expect_told(tree_case(kEqual, R"("expected": {"balanced": {"u": null, "v": null}})"), "nothing to compare with");
+  expect_told(tree_case(kEqual, R"("expected": {"balanced": {"nobody": null}})"), "there is no 'nobody'");
+}
+
 /// Named in the specification as a depth to hold. Each level is a table in a list.
 TEST(PolicyTreeCase, ATreeOfFiftyLevelsAndMoreIsRead) {
   std::string open;

@@ -30,6 +30,21 @@ TEST(StartByShare, AFullPoolRebalances) {
   EXPECT_EQ(engine.pass(builder.snapshot).preemptions.size(), 2U);
 }
 
+// docs/policy.md: a rule of our own, which reference cases leave out.
+TEST(StartByShare, AGangThatDoesNotFitLeavesTheSharesOfOthersAlone) {
+  PolicyBuilder builder;
+  builder.band(2);
+  for (const auto& [name, weight] : {std::pair{"light", 2000}, std::pair{"heavy", 3000}}) {
+    builder.workload(name).weight = weight;
+    builder.waiting(1, 5);
+  }
+  builder.workload("gang").weight = 500;
+  builder.waiting(2, 2);
+  builder.carry_out(PolicyEngine{{parts_named("fair_share_max_min")}}.pass(builder.snapshot));
+  EXPECT_EQ(builder.running_of("light"), 1);
+  EXPECT_EQ(builder.running_of("heavy"), 1);
+}
+
 TEST(StartByShare, WhatCanNeverFitHasNoDemand) {
   PolicyBuilder builder;
   builder.band(4);
