@@ -9,10 +9,13 @@
 #include <memory>
 
 #include "cli/command.hpp"
+#include "cli/command_policy_site.hpp"
 #include "cli/document.hpp"
 #include "cli/png_plot.hpp"
+#include "cli/render.hpp"
 #include "cli/svg_plot.hpp"
 #include "cli/terminal.hpp"
+#include "supervisor/actors/supervisor_actor.hpp"
 #include "supervisor/policy/replay/replay.hpp"
 
 namespace penstock::cli {
@@ -31,6 +34,7 @@ struct SimulateCommand {
   std::string png;
   std::string jobs;
   std::int64_t lifetime_s = 0;
+  std::string pool;
 };
 
 struct GenerateCommand {
@@ -177,7 +181,7 @@ std::string jobs_csv(const policy::ReplayTrace& trace, const std::vector<Played>
       std::string preempted;
       for (const std::int64_t each : outcome.preempted_s)
         preempted += (preempted.empty() ? "" : " ") + std::to_string(each);
-      text += played.name + "," + csv_field(job.name) + "," + csv_field(trace.projects[job.project]) + "," +
+      text += csv_field(played.name) + "," + csv_field(job.name) + "," + csv_field(trace.projects[job.project]) + "," +
               std::to_string(job.arrives_s) + "," + or_nothing(outcome.started_s) + "," + or_nothing(outcome.ended_s) +
               "," + csv_field(bands) + "," + preempted + "\n";
     }
@@ -188,7 +192,7 @@ std::string samples_csv(const std::vector<Played>& all) {
   std::string text = "policy,at_s,used,fragmented,fairness,waiting\n";
   for (const Played& played : all)
     for (const policy::ReplaySample& each : played.report.samples)
-      text += played.name + "," + std::to_string(each.at_s) + "," + fixed(each.used, 5) + "," +
+      text += csv_field(played.name) + "," + std::to_string(each.at_s) + "," + fixed(each.used, 5) + "," +
               fixed(each.fragmented, 5) + "," + fixed(each.fairness, 5) + "," + fixed(each.waiting, 3) + "\n";
   return text;
 }
@@ -245,23 +249,37 @@ Result<policy::ReplayTrace> load_trace(const SimulateCommand& command) {
   return trace;
 }
 
-struct NamedParts {
+/// One replay.
+struct Contestant {
   std::string name;
-  policy::Parts parts;
+  policy::ReplayOptions options;
 };
 
-Result<std::vector<NamedParts>> chosen_parts(const SimulateCommand& command) {
+/// `of_site`: a pool of a configuration is there as well.
+Result<std::vector<Contestant>> chosen_presets(const SimulateCommand& command, bool of_site) {
   std::vector<std::string> names = command.policies;
-  if (names.empty())
+  if (names.empty() && !of_site)
     for (const policy::Preset* each = policy::presets(); !each->name.empty(); ++each) names.emplace_back(each->name);
-  std::vector<NamedParts> all;
+  std::vector<Contestant> all;
   for (const std::string& name : names) {
     const Result<policy::Parts> parts = policy::preset(name);
     if (!parts) return parts.error();
-    all.push_back({name, *parts});
-    all.back().parts.preemption = command.preemption;
+    all.push_back({name, {.parts = *parts}});
+    all.back().options.parts.preemption = command.preemption;
   }
   return all;
+}
+
+/// Warnings go where messages go: the figures are for programs.
+Result<Contestant> chosen_pool(const PolicyConfig& config, const std::string& pool, const policy::ReplayTrace& trace) {
+  for (const std::string& warning : supervisor::warnings_of(config))
+    std::cerr << "penstock: warning: " << harmless(warning) << std::endl;
+  Result<SitePool> site = site_pool(config, pool, trace.projects);
+  if (!site) return site.error();
+  Contestant contestant{"pool " + site->name, {.parts = site->parts}};
+  contestant.options.half_life_s = site->half_life_s;
+  contestant.options.owners = std::move(site->owners);
+  return contestant;
 }
 
 /// What takes minutes does not end in a file that cannot be written: all are begun before.
@@ -284,16 +302,23 @@ std::function<void(std::int64_t)> progress_of(const std::string& policy, std::si
 }
 
 Result<int> simulate(const Invocation& invocation, const SimulateCommand& command) {
-  const Result<std::vector<NamedParts>> policies = chosen_parts(command);
+  const bool of_site = !invocation.config_path.empty() || !command.pool.empty();
+  Result<std::vector<Contestant>> policies = chosen_presets(command, of_site);
   if (!policies) return policies.error();
+  Result<FileConfig> config = of_site ? load_config(invocation) : FileConfig{};
+  if (!config) return config.error();
   const Result<policy::ReplayTrace> trace = load_trace(command);
   if (!trace) return trace.error();
+  if (of_site) {
+    Result<Contestant> pool = chosen_pool(config->supervisor.policy, command.pool, *trace);
+    if (!pool) return pool.error();
+    policies->insert(policies->begin(), std::move(pool).value());
+  }
   PENSTOCK_TRY(try_files(command));
   std::vector<Played> all;
   Value::List values;
-  for (const NamedParts& each : *policies) {
-    policy::ReplayOptions options;
-    options.parts = each.parts;
+  for (Contestant& each : *policies) {
+    policy::ReplayOptions& options = each.options;
     options.period_s = command.period_s;
     options.progress = progress_of(each.name, trace->jobs.size());
     all.push_back({each.name, policy::replay(*trace, options)});
@@ -342,6 +367,8 @@ void add_simulate(CLI::App& family, Invocation& invocation) {
   command->add_option("--jobs", options->jobs, "Write what became of each job to this file");
   command->add_option("--svg", options->svg, "Write plots to files whose names begin so");
   command->add_option("--png", options->png, "The same as pictures of 760 by 320 pixels");
+  command->add_option("--pool", options->pool, "With `--config`: under this pool, if there are several");
+  add_config_options(*command, invocation);
   add_json_option(*command, invocation);
   command->callback([&invocation, options] {
     invocation.chosen = [&invocation, options] { return simulate(invocation, *options); };

@@ -47,7 +47,8 @@ class Replay {
         meter_(now_, options.samples),
         arriving_(now_, 2),
         held_(trace.projects.size(), 0),
-        wanted_(trace.projects.size(), 0) {
+        wanted_(trace.projects.size(), 0),
+        present_(trace.projects.size(), 0) {
     for (std::size_t i = 0; i < trace.projects.size(); ++i)
       usage_.emplace_back(static_cast<double>(options.half_life_s), 0, 0);
     report_.jobs.resize(trace.jobs.size());
@@ -80,6 +81,12 @@ class Replay {
   void make_world() {
     snapshot_.bands = requests_.bands();
     for (const Band& band : trace_.bands) capacity_ += band.capacity.gpu;
+    if (options_.owners) {
+      snapshot_.projects = options_.owners->projects;
+      snapshot_.accounts = options_.owners->accounts;
+      owner_of_ = options_.owners->of;
+      return;
+    }
     const std::int64_t equal = capacity_ / std::max<std::int64_t>(1, std::ssize(trace_.projects)) / 1000 * 1000;
     for (std::uint32_t i = 0; i < trace_.projects.size(); ++i) {
       Project project;
@@ -93,6 +100,7 @@ class Replay {
       account.parent = static_cast<std::uint32_t>(trace_.projects.size());
       account.user = true;
       snapshot_.accounts.push_back(account);
+      owner_of_.push_back({i, i, 0});
     }
     snapshot_.accounts.push_back({"root", kNone, false, 1, 0});
   }
@@ -118,6 +126,7 @@ class Replay {
       live.members = requests_.members_of(job);
       live_.push_back(std::move(live));
       wanted_[job.project] += held_by(job);
+      ++present_[job.project];
       any = true;
     }
     return any;
@@ -131,6 +140,7 @@ class Replay {
       if (!has_ended(live)) continue;
       stop(live);
       wanted_[job_of(live).project] -= held_by(job_of(live));
+      --present_[job_of(live).project];
       report_.jobs[live.job].ended_s = now_;
       ++ended_;
     }
@@ -174,7 +184,8 @@ class Replay {
   void make_snapshot() {
     snapshot_.now = at_second(now_);
     for (std::size_t i = 0; i < usage_.size(); ++i)
-      snapshot_.accounts[i].usage = usage_[i].value_at(static_cast<double>(now_));
+      if (owner_of_[i].account != kNone)
+        snapshot_.accounts[owner_of_[i].account].usage = usage_[i].value_at(static_cast<double>(now_));
     free_slots_.clear();
     for (const Band& band : snapshot_.bands) free_slots_.push_back(band.slots);
     std::size_t count = 0;
@@ -208,7 +219,11 @@ class Replay {
   void show(const Live& live, Workload& workload) const {
     const ReplayJob& job = job_of(live);
     workload.name = job.name;
-    workload.project = workload.account = job.project;
+    const ReplayOwners::Owner& owner = owner_of_[job.project];
+    workload.project = owner.project;
+    workload.account = owner.account;
+    // A project's weight is that of its jobs together, as live.
+    workload.weight = owner.weight > 0 ? std::max<std::int64_t>(owner.weight / present_[job.project], 1) : 1000;
     workload.priority = job.priority;
     workload.preemptible = job.priority < 100;
     workload.submitted = live.job;
@@ -443,10 +458,12 @@ class Replay {
   ReplayRooms rooms_;
   std::int64_t now_;
   ReplayMeter meter_;
-  ReplayMeter arriving_;              ///< Until the last arrival.
-  std::int64_t capacity_ = 0;         ///< Thousandths of devices, as `held_` and `wanted_`.
-  std::vector<std::int64_t> held_;    ///< By project.
-  std::vector<std::int64_t> wanted_;  ///< By project: what runs, and what waits and could run.
+  ReplayMeter arriving_;                       ///< Until the last arrival.
+  std::int64_t capacity_ = 0;                  ///< Thousandths of devices, as `held_` and `wanted_`.
+  std::vector<std::int64_t> held_;             ///< By project.
+  std::vector<std::int64_t> wanted_;           ///< By project: what runs, and what waits and could run.
+  std::vector<std::int64_t> present_;          ///< By project: jobs that have come and not ended.
+  std::vector<ReplayOwners::Owner> owner_of_;  ///< By project.
   Snapshot snapshot_;
   BandLists band_lists_;
   std::vector<std::int64_t> free_slots_;     ///< By band, at the last snapshot.

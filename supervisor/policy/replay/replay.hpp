@@ -12,11 +12,24 @@
 
 namespace penstock::policy {
 
+/// Whose the jobs of a trace are under the configuration of a site.
+struct ReplayOwners {
+  struct Owner {
+    std::uint32_t project = kNone;  ///< Among `projects`.
+    std::uint32_t account = kNone;  ///< A leaf of `accounts`, which is charged; nobody else's. kNone: no use counts.
+    std::int64_t weight = 0;        ///< Thousandths, of its jobs together; 0: each of them has 1.
+  };
+  std::vector<Project> projects;
+  std::vector<Account> accounts;
+  std::vector<Owner> of;  ///< By project of the trace.
+};
+
 struct ReplayOptions {
   Parts parts;
   std::int64_t period_s = 10;             ///< A pass comes at most this often, and only when something has changed.
   std::int64_t samples = 400;             ///< Of the whole time, from half as many on.
   std::int64_t half_life_s = 7 * 86'400;  ///< Of the usage of a project, for the order by factors.
+  std::optional<ReplayOwners> owners{};   ///< None: each project of the trace has an equal part and account.
   /// Told at each pass how many jobs have ended.
   std::function<void(std::int64_t ended)> progress;
 };
@@ -72,8 +85,8 @@ struct ReplayReport {
 /// parts of devices by the largest part that all are multiples of, and neither CPU nor memory: a start on a band
 /// without room for those, or whose devices are too broken up, is refused, and the job is shown the bands with room
 /// only. Jobs without devices go wherever there is room. Entitlements for the fairness index are the max-min shares of
-/// equal projects. Deterministic. REQUIRES: a trace as `read_trace` makes it. Cost: a pass for each change while jobs
-/// wait.
+/// equal projects, whatever they own. Deterministic. REQUIRES: a trace as `read_trace` makes it. Cost: a pass for each
+/// change while jobs wait.
 ReplayReport replay(const ReplayTrace& trace, const ReplayOptions& options);
 
 }  // namespace penstock::policy

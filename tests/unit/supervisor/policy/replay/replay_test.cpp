@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <tuple>
 
 #include "tests/support/policy_builder.hpp"
 
@@ -219,6 +220,98 @@ TEST(Replay, EveryPresetPlaysTheGeneratedTrace) {
       EXPECT_LE(sample.fragmented, 1 + 1e-9) << each->name;
     }
   }
+}
+
+/// 40 jobs of each project, for 10 s on one device, all at once.
+ReplayTrace many_of_both(std::int64_t devices) {
+  std::vector<ReplayJob> jobs;
+  for (int i = 0; i < 80; ++i)
+    jobs.push_back({.name = "j" + std::to_string(i),
+                    .project = static_cast<std::uint32_t>(i % 2),
+                    .arrives_s = 0,
+                    .runs_s = 10,
+                    .devices = 1});
+  return trace_of(std::move(jobs), equal_trace_bands(1, devices));
+}
+
+/// How many of a project's jobs had started by then.
+std::int64_t started_by(const ReplayTrace& trace, const ReplayReport& report, std::uint32_t project,
+                        std::int64_t at_s) {
+  std::int64_t count = 0;
+  for (std::size_t i = 0; i < trace.jobs.size(); ++i)
+    count += trace.jobs[i].project == project && report.jobs[i].started_s <= at_s ? 1 : 0;
+  return count;
+}
+
+/// Guarantees in devices, for `a` and `b`, in a department.
+ReplayOwners owned(std::int64_t first, std::int64_t second) {
+  ReplayOwners owners;
+  for (const auto& [name, devices, parent] :
+       {std::tuple{"all", first + second, kNone}, {"a", first, 0U}, {"b", second, 0U}}) {
+    Project project;
+    project.name = name;
+    project.parent = parent;
+    project.created = static_cast<std::int64_t>(owners.projects.size());
+    project.shares[0] = project.shares[1] = {.guaranteed = kUnlimited, .weight = 1000};
+    project.shares[2] = {.guaranteed = devices * 1000, .weight = 1000};
+    owners.projects.push_back(project);
+  }
+  owners.of = {{.project = 1}, {.project = 2}};
+  return owners;
+}
+
+TEST(ReplayOwned, GuaranteesOfASiteCount) {
+  const ReplayTrace trace = many_of_both(4);
+  const ReplayReport report = replay(trace, {.parts = parts_named("quota"), .period_s = 1, .owners = owned(3, 1)});
+  EXPECT_EQ(started_by(trace, report, 0, 0), 3);
+  EXPECT_EQ(started_by(trace, report, 1, 0), 1);
+  EXPECT_EQ(report.ended_s, 200);
+}
+
+TEST(ReplayOwned, WhatIsNeverPreemptedStaysWithinTheGuaranteeOfItsProject) {
+  ReplayTrace trace = many_of_both(4);
+  for (ReplayJob& job : trace.jobs) job.priority = 100;
+  const ReplayReport report = replay(trace, {.parts = parts_named("quota"), .period_s = 1, .owners = owned(1, 0)});
+  EXPECT_EQ(report.projects[0].never_started, 0);
+  EXPECT_EQ(report.projects[1].never_started, 40);
+  EXPECT_EQ(report.ended_s, 400) << "one at a time";
+}
+
+// As live: a project's weight is that of its jobs together.
+TEST(ReplayOwned, WeightsOfASiteDivideItsShares) {
+  const auto started = [](std::vector<ReplayJob> jobs, std::int64_t devices, std::int64_t first, std::int64_t second) {
+    for (ReplayJob& job : jobs) job.runs_s = 10, job.devices = 3;
+    ReplayOwners owners = owned(0, 0);
+    owners.of[0].weight = first;
+    owners.of[1].weight = second;
+    const ReplayReport report =
+        replay(trace_of(std::move(jobs), equal_trace_bands(1, devices)),
+               {.parts = parts_named("fair_share_max_min"), .period_s = 1, .owners = std::move(owners)});
+    std::vector<std::int64_t> seconds;
+    for (const ReplayOutcome& each : report.jobs) seconds.push_back(each.started_s);
+    return seconds;
+  };
+  using Seconds = std::vector<std::int64_t>;
+  const std::vector<ReplayJob> one_each{{.name = "x", .project = 0}, {.name = "y", .project = 1}};
+  EXPECT_EQ(started(one_each, 4, 3000, 1000), (Seconds{0, 10}));
+  EXPECT_EQ(started(one_each, 4, 1000, 3000), (Seconds{10, 0}));
+  const std::vector<ReplayJob> two_and_one{
+      {.name = "x", .project = 0}, {.name = "y", .project = 0}, {.name = "z", .project = 1}};
+  EXPECT_EQ(started(two_and_one, 4, 3000, 1500), (Seconds{0, 10, 20})) << "1.5 each: by age";
+  EXPECT_EQ(started(two_and_one, 6, 3000, 3000), (Seconds{0, 10, 0})) << "1.5, 1.5 and 3";
+}
+
+TEST(ReplayOwned, SharesOfAccountsOrderJobsBySumsOfFactors) {
+  const ReplayTrace trace = many_of_both(1);
+  ReplayOwners owners = owned(0, 0);
+  owners.accounts = {{"lab", 2, false, 1, 0}, {"a", 0, true, 9, 0}, {"", kNone, false, 1, 0}, {"b", 0, true, 1, 0}};
+  owners.of[0].account = 1;
+  owners.of[1].account = 3;
+  ReplayOptions options{.parts = parts_named("multifactor"), .period_s = 1, .owners = owners};
+  options.parts.multifactor.weights = {0, 100000, 0, 0, 0, 0};
+  const ReplayReport report = replay(trace, options);
+  EXPECT_GT(started_by(trace, report, 0, 190), 3 * started_by(trace, report, 1, 190));
+  EXPECT_GT(started_by(trace, report, 1, 190), 0);
 }
 
 }  // namespace
