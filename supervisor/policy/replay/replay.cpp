@@ -1,6 +1,8 @@
 #include "supervisor/policy/replay/replay.hpp"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <utility>
 
 #include "supervisor/policy/policy_engine.hpp"
@@ -205,7 +207,8 @@ class Replay {
     snapshot_.members.resize(count);
     snapshot_.workloads.resize(live_.size());
     snapshot_.band_lists.clear();
-    band_lists_ = {};
+    list_positions_.clear();
+    lists_.assign(requests_.kinds(), std::nullopt);
     shown_.assign(requests_.kinds(), {});
     std::size_t position = 0;
     for (std::uint32_t at = 0; at < live_.size(); ++at) {
@@ -249,7 +252,18 @@ class Replay {
   /// The bands that could hold it; none if all can.
   std::uint32_t list_of(const Live& live) {
     const std::vector<std::uint32_t>& bands = possible(live);
-    return bands.size() == snapshot_.bands.size() ? kNone : band_lists_.name(bands, snapshot_);
+    if (bands.size() == snapshot_.bands.size()) return kNone;
+    std::optional<std::uint32_t>& list = lists_[requests_.kind_of(live.job)];
+    if (!list) list = name_list(bands);
+    return *list;
+  }
+
+  /// As `BandLists`, which would sort what is sorted already: a good part of a replay.
+  std::uint32_t name_list(const std::vector<std::uint32_t>& bands) {
+    const auto position = static_cast<std::uint32_t>(snapshot_.band_lists.size());
+    const auto [known, is_new] = list_positions_.try_emplace(bands, position);
+    if (is_new) snapshot_.band_lists.push_back(bands);
+    return known->second;
   }
 
   /// The bands that a waiting job is shown; false if it is held because none has room for what the policy does not see.
@@ -284,7 +298,7 @@ class Replay {
     }
     if (bands.size() == snapshot_.bands.size()) return {true, false, kNone};
     if (bands.empty()) return {true, true, kNone};
-    return {true, false, band_lists_.name(std::move(bands), snapshot_)};
+    return {true, false, name_list(bands)};
   }
 
   /// Whether a start was refused whose slots others might have had.
@@ -491,8 +505,9 @@ class Replay {
   std::vector<std::int64_t> present_;          ///< By project: jobs that have come and not ended.
   std::vector<ReplayOwners::Owner> owner_of_;  ///< By project.
   Snapshot snapshot_;
-  BandLists band_lists_;
-  std::vector<std::int64_t> free_slots_;     ///< By band, at the last snapshot.
+  std::map<std::vector<std::uint32_t>, std::uint32_t> list_positions_;  ///< In the snapshot.
+  std::vector<std::optional<std::uint32_t>> lists_;                     ///< By kind: of bands that are possible.
+  std::vector<std::int64_t> free_slots_;                                ///< By band, at the last snapshot.
   std::vector<std::array<Shown, 2>> shown_;  ///< By kind: what jobs are shown, and those that were refused.
   std::vector<bool> failed_light_;           ///< By kind: found no room in this pass.
   std::vector<Live> live_;                   ///< By arrival.

@@ -68,7 +68,7 @@ std::vector<Member> ReplayRequests::members_of(const ReplayJob& job) const {
 }
 
 std::int64_t ReplayRequests::together_on(const ReplayJob& job, std::uint32_t band) const {
-  if (!by_slots_ || job.devices == 0) return 1;
+  if (!by_slots_ || job.devices == 0 || job.members == 1) return 1;
   return std::max<std::int64_t>(1, std::min(job.members, empty_.bands[band].slots / slots_of(job)));
 }
 
