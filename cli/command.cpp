@@ -145,7 +145,10 @@ std::string unknown_command(const CLI::App& app, const std::string& name) {
 
 int finish(Invocation& invocation) {
   if (!invocation.chosen) return kSuccess;
-  const Result<int> code = invocation.chosen();
+  Result<int> code = invocation.chosen();
+  std::cout << std::flush;
+  if (code && !std::cout.good())
+    code = Error{ErrorCode::Internal, "standard output", "could not take all of it", "is the disk full?"};
   if (code) return *code;
   std::cerr << "penstock: error: " << harmless(to_string(code.error())) << std::endl;
   return kBadInput;

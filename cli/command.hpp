@@ -29,6 +29,8 @@ enum ExitCode : int {
 /// One call of the binary, or one line of the admin shell.
 struct Invocation {
   StopSignals& stop_signals;
+  /// The command looks at `stop_signals` itself. One that does not is ended by them, as any program is.
+  bool heeds_signals = false;
   // Options that all commands share.
   bool json = false;
   std::vector<std::string> supervisors;  ///< `host:port`; empty: the default.
@@ -82,7 +84,7 @@ void add_session_commands(CLI::App& app, Invocation& invocation);
 /// What is wrong with a name that no subcommand has, with the nearest one; empty if there is such a subcommand,
 /// or if it is an option.
 std::string unknown_command(const CLI::App& app, const std::string& name);
-/// Runs `chosen`, prints its error; the exit code.
+/// Runs `chosen`, prints its error; the exit code. It is an error if standard output has not taken all.
 int finish(Invocation& invocation);
 
 }  // namespace penstock::cli

@@ -107,7 +107,10 @@ void add_admin_command(CLI::App& app, Invocation& invocation) {
   CLI::App* command = app.add_subcommand(
       "admin", "A shell connected to a supervisor: every question and order, with history and completion");
   add_supervisor_option(*command, invocation);
-  command->callback([&invocation] { invocation.chosen = [&invocation] { return Shell{invocation}.run(); }; });
+  command->callback([&invocation] {
+    invocation.heeds_signals = true;
+    invocation.chosen = [&invocation] { return Shell{invocation}.run(); };
+  });
 }
 
 }  // namespace penstock::cli

@@ -341,6 +341,7 @@ void add_bench_command(CLI::App& app, Invocation& invocation) {
   add_cluster_options(*command, options->cluster);
   add_json_option(*command, invocation);
   command->callback([&invocation, options, command] {
+    invocation.heeds_signals = true;
     if (!command->get_subcommands().empty()) return;
     invocation.chosen = [&invocation, options]() -> Result<int> {
       PENSTOCK_TRY(begin_log(invocation, LogLevel::Error));

@@ -10,6 +10,7 @@
 
 #include "cli/command.hpp"
 #include "cli/command_policy_site.hpp"
+#include "cli/distinct_files.hpp"
 #include "cli/document.hpp"
 #include "cli/png_plot.hpp"
 #include "cli/render.hpp"
@@ -95,6 +96,7 @@ Value report_value(const Played& played) {
                        {"fragmented", report.mean.fragmented},
                        {"while_jobs_arrive", while_arriving_value(report)},
                        {"never_fits", report.never_fits},
+                       {"never_whole", report.never_whole},
                        {"never_ended", report.never_ended},
                        {"preemptions", report.preemptions},
                        {"moves", report.moves},
@@ -112,7 +114,11 @@ std::vector<std::pair<std::string, std::int64_t>> oddities(const policy::TraceOd
       {"never started, so that they run for as long as they were there", odd.without_start},
       {"without a class, so that their project is `none`", odd.without_class},
       {"deleted before they came or started, so that they run for one second", odd.ends_early},
-      {"with a part of 0 of a device, so that they have a whole one", odd.share_of_nothing},
+      {"that do not say when they came, so that they come at 0", odd.without_arrival},
+      {"that do not say how many devices, processors or how much memory they want, so that they want none of it",
+       odd.without_amount},
+      {"with a part of 0 of a device, or none said, so that they have a whole one", odd.share_of_nothing},
+      {"with a part of several devices, so that they have whole ones", odd.share_of_several},
       {"that ask for a model that no band has, and are left out", odd.unknown_models},
       {"with the name of an earlier one, so that the lines of `--jobs` do not tell them apart", odd.same_name},
   };
@@ -121,13 +127,11 @@ std::vector<std::pair<std::string, std::int64_t>> oddities(const policy::TraceOd
 }
 
 Value oddities_value(const policy::TraceOddities& odd) {
-  return Value::Record{{"without_end", odd.without_end},
-                       {"without_start", odd.without_start},
-                       {"without_class", odd.without_class},
-                       {"ends_early", odd.ends_early},
-                       {"share_of_nothing", odd.share_of_nothing},
-                       {"unknown_models", odd.unknown_models},
-                       {"same_name", odd.same_name}};
+  return Value::Record{{"without_end", odd.without_end},           {"without_start", odd.without_start},
+                       {"without_class", odd.without_class},       {"ends_early", odd.ends_early},
+                       {"without_arrival", odd.without_arrival},   {"without_amount", odd.without_amount},
+                       {"share_of_nothing", odd.share_of_nothing}, {"share_of_several", odd.share_of_several},
+                       {"unknown_models", odd.unknown_models},     {"same_name", odd.same_name}};
 }
 
 void print_tables(const std::vector<Played>& all) {
@@ -154,8 +158,15 @@ void print_tables(const std::vector<Played>& all) {
 
 void print_unfinished(const std::vector<Played>& all) {
   for (const Played& played : all) {
-    if (played.report.never_fits > 0)
-      std::cout << "\n" << played.report.never_fits << " jobs that no band could hold under `" << played.name << "`.\n";
+    const policy::ReplayReport& report = played.report;
+    if (const std::int64_t too_large = report.never_fits - report.never_whole; too_large > 0)
+      std::cout << "\n"
+                << too_large << " jobs that the bands could not hold if they were empty, under `" << played.name
+                << "`.\n";
+    if (report.never_whole > 0)
+      std::cout << "\n"
+                << report.never_whole << " gangs that fit neither on one band nor on whole bands of one size, under `"
+                << played.name << "`, which places them so.\n";
     if (played.report.never_ended > 0)
       std::cout << "\n"
                 << played.report.never_ended << " jobs that started and never ended under `" << played.name << "`.\n";
@@ -164,26 +175,29 @@ void print_unfinished(const std::vector<Played>& all) {
 
 std::string or_nothing(std::int64_t second) { return second < 0 ? std::string{} : std::to_string(second); }
 
-/// Names may have commas in them.
+/// As RFC 4180 has it: names may have anything in them.
 std::string csv_field(const std::string& name) {
-  return name.find(',') == std::string::npos ? name : "\"" + name + "\"";
+  if (name.find_first_of(",\"\r\n") == std::string::npos) return name;
+  std::string field = "\"";
+  for (const char each : name) field += each == '"' ? std::string{"\"\""} : std::string{each};
+  return field + "\"";
 }
 
-/// What became of each job; several bands, or times, stand in one field.
+/// What became of each job; several bands, or times, stand in one field with `;` between them.
 std::string jobs_csv(const policy::ReplayTrace& trace, const std::vector<Played>& all) {
-  std::string text = "policy,job,project,arrived_s,started_s,ended_s,bands,preempted_s\n";
+  std::string text = "policy,job,project,arrived_s,started_s,ended_s,bands,preempted_s,waited_s\n";
   for (const Played& played : all)
     for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
       const policy::ReplayJob& job = trace.jobs[i];
       const policy::ReplayOutcome& outcome = played.report.jobs[i];
       std::string bands;
-      for (const std::uint32_t band : outcome.bands) bands += (bands.empty() ? "" : " ") + trace.bands[band].name;
+      for (const std::uint32_t band : outcome.bands) bands += (bands.empty() ? "" : ";") + trace.bands[band].name;
       std::string preempted;
       for (const std::int64_t each : outcome.preempted_s)
-        preempted += (preempted.empty() ? "" : " ") + std::to_string(each);
+        preempted += (preempted.empty() ? "" : ";") + std::to_string(each);
       text += csv_field(played.name) + "," + csv_field(job.name) + "," + csv_field(trace.projects[job.project]) + "," +
               std::to_string(job.arrives_s) + "," + or_nothing(outcome.started_s) + "," + or_nothing(outcome.ended_s) +
-              "," + csv_field(bands) + "," + preempted + "\n";
+              "," + csv_field(bands) + "," + preempted + "," + std::to_string(outcome.waited_s) + "\n";
     }
   return text;
 }
@@ -197,15 +211,15 @@ std::string samples_csv(const std::vector<Played>& all) {
   return text;
 }
 
-/// One picture of each kind that is wished for each figure, one curve for each policy.
-Result<void> write_plots(const std::vector<Played>& all, const SimulateCommand& command) {
-  struct Figure {
-    std::string name;
-    std::string title;
-    double y_max;
-    double (*value)(const policy::ReplaySample&);
-  };
-  const Figure figures[] = {
+struct Figure {
+  std::string name;
+  std::string title;
+  double y_max;
+  double (*value)(const policy::ReplaySample&);
+};
+
+const std::vector<Figure>& figures() {
+  static const std::vector<Figure> all = {
       {"used", "Devices in use, part of all", 1, [](const policy::ReplaySample& each) { return each.used; }},
       {"fairness", "Jain's index of devices held over entitlement", 1,
        [](const policy::ReplaySample& each) { return each.fairness; }},
@@ -213,7 +227,19 @@ Result<void> write_plots(const std::vector<Played>& all, const SimulateCommand& 
        [](const policy::ReplaySample& each) { return each.fragmented; }},
       {"waiting", "Jobs that wait", 0, [](const policy::ReplaySample& each) { return each.waiting; }},
   };
-  for (const Figure& figure : figures) {
+  return all;
+}
+
+std::string svg_path(const SimulateCommand& command, const Figure& figure) {
+  return command.svg + figure.name + ".svg";
+}
+std::string png_path(const SimulateCommand& command, const Figure& figure) {
+  return command.png + figure.name + ".png";
+}
+
+/// One picture of each kind that is wished for each figure, one curve for each policy.
+Result<void> write_plots(const std::vector<Played>& all, const SimulateCommand& command) {
+  for (const Figure& figure : figures()) {
     Plot plot{figure.title, "seconds", {}, figure.y_max, {}};
     for (const Played& played : all) {
       PlotCurve& curve = plot.curves.emplace_back();
@@ -221,8 +247,8 @@ Result<void> write_plots(const std::vector<Played>& all, const SimulateCommand& 
       for (const policy::ReplaySample& each : played.report.samples)
         curve.points.emplace_back(static_cast<double>(each.at_s), figure.value(each));
     }
-    if (!command.svg.empty()) PENSTOCK_TRY(write_file(command.svg + figure.name + ".svg", svg_plot(plot)));
-    if (!command.png.empty()) PENSTOCK_TRY(write_file(command.png + figure.name + ".png", png_plot(plot)));
+    if (!command.svg.empty()) PENSTOCK_TRY(write_file(svg_path(command, figure), svg_plot(plot)));
+    if (!command.png.empty()) PENSTOCK_TRY(write_file(png_path(command, figure), png_plot(plot)));
   }
   return {};
 }
@@ -282,6 +308,17 @@ Result<Contestant> chosen_pool(const PolicyConfig& config, const std::string& po
   return contestant;
 }
 
+/// Nothing is written over what is read, nor twice.
+Result<void> check_files(const Invocation& invocation, const SimulateCommand& command) {
+  std::vector<NamedFile> files{{"--csv", command.csv}, {"--jobs", command.jobs}};
+  for (const Figure& figure : figures()) {
+    if (!command.svg.empty()) files.push_back({"--svg", svg_path(command, figure)});
+    if (!command.png.empty()) files.push_back({"--png", png_path(command, figure)});
+  }
+  return check_distinct(
+      {{"--trace", command.trace}, {"--nodes", command.bands_path}, {"--config", invocation.config_path}}, files);
+}
+
 /// What takes minutes does not end in a file that cannot be written: all are begun before.
 Result<void> try_files(const SimulateCommand& command) {
   if (!command.csv.empty()) PENSTOCK_TRY(write_file(command.csv, ""));
@@ -302,6 +339,7 @@ std::function<void(std::int64_t)> progress_of(const std::string& policy, std::si
 }
 
 Result<int> simulate(const Invocation& invocation, const SimulateCommand& command) {
+  PENSTOCK_TRY(check_files(invocation, command));
   const bool of_site = !invocation.config_path.empty() || !command.pool.empty();
   Result<std::vector<Contestant>> policies = chosen_presets(command, of_site);
   if (!policies) return policies.error();
@@ -339,6 +377,7 @@ Result<int> simulate(const Invocation& invocation, const SimulateCommand& comman
 }
 
 Result<int> generate(const GenerateCommand& command) {
+  PENSTOCK_TRY(check_distinct({}, {{"--trace", command.trace}, {"--nodes", command.bands_path}}));
   const policy::TraceText text = policy::generate_trace(command.shape);
   PENSTOCK_TRY(write_file(command.trace, text.pods));        // tidy: foreign
   PENSTOCK_TRY(write_file(command.bands_path, text.nodes));  // tidy: foreign
@@ -353,13 +392,17 @@ void add_simulate(CLI::App& family, Invocation& invocation) {
   CLI::Option* nodes =
       command->add_option("--nodes", options->bands_path, "Bands: a CSV with sn,cpu_milli,memory_mib,gpu,model");
   command->add_option("--bands", options->bands, "Or: this many equal bands")
+      ->capture_default_str()
       ->check(CLI::Range(1, 100'000))
       ->excludes(nodes);
   command->add_option("--devices", options->devices, "Devices of each of them")
+      ->capture_default_str()
       ->check(CLI::Range(0, 1024))
       ->excludes(nodes);
   command->add_option("--policy", options->policies, "A preset; may be given several times (default: each in turn)");
-  command->add_option("--period", options->period_s, "Seconds between passes, at least")->check(CLI::Range(1, 86'400));
+  command->add_option("--period", options->period_s, "Seconds between passes, at least")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 86'400));
   command->add_flag("--preemption", options->preemption, "Let `priority` preempt");
   command->add_option("--lifetime", options->lifetime_s, "How long jobs run, in seconds, if the list says no times")
       ->check(CLI::Range(1, 1'000'000'000));
@@ -383,11 +426,16 @@ void add_policy_simulation(CLI::App& family, Invocation& invocation) {
   CLI::App* command = family.add_subcommand("generate", "Generate a trace in the Alibaba GPU 2023 format from a seed");
   command->add_option("--trace", options->trace, "File for the jobs")->required();
   command->add_option("--nodes", options->bands_path, "File for the bands")->required();
-  command->add_option("--jobs", options->shape.jobs, "How many jobs")->check(CLI::Range(1, 1'000'000));
-  command->add_option("--bands", options->shape.bands, "How many bands")->check(CLI::Range(1, 100'000));
+  command->add_option("--jobs", options->shape.jobs, "How many jobs")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1'000'000));
+  command->add_option("--bands", options->shape.bands, "How many bands")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 100'000));
   command->add_option("--load", options->shape.load_percent, "Percent of the devices in use if nobody waits")
+      ->capture_default_str()
       ->check(CLI::Range(1, 1000));
-  command->add_option("--seed", options->shape.seed, "The same seed gives the same trace");
+  command->add_option("--seed", options->shape.seed, "The same seed gives the same trace")->capture_default_str();
   command->callback([&invocation, options] { invocation.chosen = [options] { return generate(*options); }; });
 }
 

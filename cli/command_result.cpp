@@ -68,9 +68,7 @@ Result<int> write_one(const Invocation& invocation, const ResultCommand& command
                  "has made " + std::to_string(bytes.size()) + " bytes that are no text",
                  "write them to a file: penstock result " + command.job + " " + command.subtask + " > FILE"};
   std::cout.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-  std::cout << std::flush;
-  if (std::cout.good()) return int{kSuccess};
-  return Error{ErrorCode::Internal, "standard output", "could not take all of it", "is the disk full?"};
+  return int{kSuccess};
 }
 
 /// Of all: the first ones that are short text, of the others how large they are.

@@ -159,8 +159,10 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
   command->add_flag("-q,--quiet", options->quiet, "No progress");
   add_json_option(*command, invocation);
   add_config_options(*command, invocation);
-  command->callback(
-      [&invocation, options] { invocation.chosen = [&invocation, options] { return run(invocation, *options); }; });
+  command->callback([&invocation, options] {
+    invocation.heeds_signals = true;
+    invocation.chosen = [&invocation, options] { return run(invocation, *options); };
+  });
 }
 
 }  // namespace penstock::cli

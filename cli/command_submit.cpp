@@ -89,8 +89,10 @@ void add_submit_command(CLI::App& app, Invocation& invocation) {
   command->add_flag("--wait", options->wait, "Wait for its end, as `penstock wait` does");
   add_supervisor_option(*command, invocation);
   add_json_option(*command, invocation);
-  command->callback(
-      [&invocation, options] { invocation.chosen = [&invocation, options] { return submit(invocation, *options); }; });
+  command->callback([&invocation, options] {
+    invocation.heeds_signals = true;
+    invocation.chosen = [&invocation, options] { return submit(invocation, *options); };
+  });
 }
 
 void add_wait_command(CLI::App& app, Invocation& invocation) {
@@ -101,8 +103,10 @@ void add_wait_command(CLI::App& app, Invocation& invocation) {
       ->type_name("DURATION");
   add_supervisor_option(*command, invocation);
   add_json_option(*command, invocation);
-  command->callback(
-      [&invocation, options] { invocation.chosen = [&invocation, options] { return wait(invocation, *options); }; });
+  command->callback([&invocation, options] {
+    invocation.heeds_signals = true;
+    invocation.chosen = [&invocation, options] { return wait(invocation, *options); };
+  });
 }
 
 }  // namespace penstock::cli

@@ -153,6 +153,7 @@ void add_supervisor_command(CLI::App& app, Invocation& invocation) {
       ->excludes(no_state);
   add_config_options(*command, invocation);
   command->callback([&invocation, options] {
+    invocation.heeds_signals = true;
     invocation.chosen = [&invocation, options] { return supervise(invocation, *options); };
   });
 }

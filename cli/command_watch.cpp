@@ -72,8 +72,10 @@ void add_watch_command(CLI::App& app, Invocation& invocation) {
   command->add_option("--times", options->times, "End after so many answers");
   add_supervisor_option(*command, invocation);
   add_json_option(*command, invocation);
-  command->callback(
-      [&invocation, options] { invocation.chosen = [&invocation, options] { return watch(invocation, *options); }; });
+  command->callback([&invocation, options] {
+    invocation.heeds_signals = true;
+    invocation.chosen = [&invocation, options] { return watch(invocation, *options); };
+  });
 }
 
 }  // namespace penstock::cli

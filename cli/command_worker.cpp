@@ -77,8 +77,10 @@ void add_worker_command(CLI::App& app, Invocation& invocation) {
   // What the life of this process before this one has left; nobody gives it by hand.
   command->add_option("--crash-note", options->crash_note)->group("");
   add_config_options(*command, invocation);
-  command->callback(
-      [&invocation, options] { invocation.chosen = [&invocation, options] { return work(invocation, *options); }; });
+  command->callback([&invocation, options] {
+    invocation.heeds_signals = true;
+    invocation.chosen = [&invocation, options] { return work(invocation, *options); };
+  });
 }
 
 }  // namespace penstock::cli

@@ -37,6 +37,7 @@ int parse_and_run(CLI::App& app, Invocation& invocation, int argc, char** argv) 
               << " (see `penstock --help`)" << std::endl;
     return penstock::cli::kBadInput;
   }
+  if (!invocation.heeds_signals) invocation.stop_signals.unblock();
   return penstock::cli::finish(invocation);
 }
 

@@ -31,10 +31,19 @@ class Signals::Watch {
   const std::function<void()> on_signal_;
 };
 
-Signals::Signals(std::initializer_list<int> signals) {
+namespace {
+
+sigset_t set_of(const std::vector<int>& signals) {
   sigset_t set;
   sigemptyset(&set);
   for (const int signal : signals) sigaddset(&set, signal);
+  return set;
+}
+
+}  // namespace
+
+Signals::Signals(std::initializer_list<int> signals) : blocked_(signals) {
+  const sigset_t set = set_of(blocked_);
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   signals_ = Descriptor{::signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC)};
   PENSTOCK_CHECK(signals_);
@@ -47,6 +56,11 @@ bool Signals::take() {
 
 std::shared_ptr<Signals::Watch> Signals::watch(Loop& loop, std::function<void()> on_signal) {
   return std::make_shared<Watch>(loop, signals_, std::move(on_signal));
+}
+
+void Signals::unblock() {
+  const sigset_t set = set_of(blocked_);
+  pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
 }
 
 StopSignals::StopSignals() : Signals({SIGINT, SIGTERM}) {}

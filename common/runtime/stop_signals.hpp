@@ -4,6 +4,7 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <vector>
 
 #include "common/runtime/descriptor.hpp"
 #include "common/runtime/loop.hpp"
@@ -23,8 +24,11 @@ class Signals {
   /// Calls `on_signal` on the loop's thread for each, until what is returned is destroyed; that must be before this.
   class Watch;
   std::shared_ptr<Watch> watch(Loop& loop, std::function<void()> on_signal);
+  /// From now on they have their usual effect again, in this thread; also those that have come.
+  void unblock();
 
  private:
+  const std::vector<int> blocked_;
   Descriptor signals_;
 };
 

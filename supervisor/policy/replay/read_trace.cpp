@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <charconv>
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -11,10 +12,8 @@
 namespace penstock::policy {
 namespace {
 
-using Fields = std::vector<std::string_view>;
-
-Fields split(std::string_view line, char separator) {
-  Fields fields;
+std::vector<std::string_view> split(std::string_view line, char separator) {
+  std::vector<std::string_view> fields;
   for (std::size_t begin = 0;;) {
     const std::size_t end = line.find(separator, begin);
     fields.push_back(line.substr(begin, end == std::string_view::npos ? end : end - begin));
@@ -23,31 +22,15 @@ Fields split(std::string_view line, char separator) {
   }
 }
 
-/// The fields of a line; one in quotes may contain commas, and loses the quotes.
-Fields split_line(std::string_view line) {
-  if (line.find('"') == std::string_view::npos) return split(line, ',');
-  Fields fields;
-  for (std::size_t begin = 0;;) {
-    std::size_t end = line.find(',', begin);
-    if (begin < line.size() && line[begin] == '"') {
-      const std::size_t quote = line.find('"', begin + 1);
-      if (quote != std::string_view::npos) end = line.find(',', quote);
-    }
-    std::string_view field = line.substr(begin, end == std::string_view::npos ? end : end - begin);
-    if (field.size() >= 2 && field.front() == '"' && field.back() == '"') field = field.substr(1, field.size() - 2);
-    fields.push_back(field);
-    if (end == std::string_view::npos) return fields;
-    begin = end + 1;
-  }
-}
-
-/// A list with names in its first line, read line by line.
+/// A list with names in its first line, read line by line as RFC 4180 has it: a field in quotes may contain commas,
+/// line ends, and quotes, which stand there twice.
 class Table {
  public:
   explicit Table(std::string_view text) : rest_(text) {
     // Some programs begin a file with this mark of its encoding.
     if (constexpr std::string_view kMark = "\xEF\xBB\xBF"; rest_.starts_with(kMark)) rest_.remove_prefix(kMark.size());
-    if (!next()) return;
+    is_packed_ = rest_.starts_with("\x1f\x8b");
+    if (is_packed_ || !next()) return;
     for (std::size_t i = 0; i < fields_.size(); ++i)
       if (!columns_.emplace(std::string{fields_[i]}, i).second) twice_ = fields_[i];
     names_ = fields_.size();
@@ -57,7 +40,10 @@ class Table {
   /// read as one that is not there.
   std::optional<Error> wrong_columns(const std::vector<std::string_view>& known,
                                      const std::vector<std::string_view>& needed) const {
-    if (!twice_.empty()) return mistake("the column `" + std::string{twice_} + "` stands there twice");
+    if (is_packed_) return mistake("is compressed by gzip", "unpack it with gunzip first");
+    if (names_ == 0) return mistake("the list is empty");
+    if (!torn_.empty()) return mistake(torn_);
+    if (!twice_.empty()) return mistake("the column `" + twice_ + "` stands there twice");
     for (const auto& [name, position] : columns_) {
       if (std::find(known.begin(), known.end(), name) != known.end()) continue;
       NearestName nearest{name};
@@ -70,21 +56,28 @@ class Table {
   }
 
   bool has(std::string_view column) const { return columns_.contains(std::string{column}); }
-  /// The next line that is not empty.
+  /// The next line that is not empty. What `text` has said before is gone.
   bool next() {
     while (!rest_.empty()) {
-      const std::size_t end = rest_.find('\n');
-      std::string_view line = rest_.substr(0, end);
-      rest_ = end == std::string_view::npos ? std::string_view{} : rest_.substr(end + 1);
-      ++line_;
-      if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
-      if (line.empty()) continue;
-      fields_ = split_line(line);
-      return true;
+      line_ = next_line_;
+      fields_.clear();
+      unquoted_.clear();
+      torn_.clear();
+      while (read_field()) {
+      }
+      if (fields_.size() > 1 || !fields_.front().empty()) return true;
     }
     return false;
   }
-  bool is_whole() const { return fields_.size() == names_ && line_ <= kTraceLinesMax; }
+  std::optional<Error> wrong_line() const {
+    if (line_ > kTraceLinesMax)
+      return Error{ErrorCode::LimitExceeded, "line " + std::to_string(line_),
+                   "is beyond the " + std::to_string(kTraceLinesMax) + " lines that a list may have",
+                   "replay a part of it"};
+    if (!torn_.empty()) return mistake(torn_);
+    if (fields_.size() != names_) return mistake("has another number of fields than the first line");
+    return std::nullopt;
+  }
 
   /// Some programs write `nan` where there is nothing.
   std::string_view text(std::string_view column) const {
@@ -93,8 +86,8 @@ class Table {
     const std::string_view field = fields_[known->second];
     return field == "nan" || field == "NaN" ? std::string_view{} : field;
   }
-  /// A number of at least 0; `missing` where the field is empty. Others write whole numbers with a fraction of 0.
-  Result<std::int64_t> number(std::string_view column, std::int64_t missing) const {
+  /// A number of at least `least`; `missing` where the field is empty. Others write whole numbers with a fraction of 0.
+  Result<std::int64_t> number(std::string_view column, std::int64_t missing, std::int64_t least = 0) const {
     std::string_view digits = text(column);
     if (digits.empty()) return missing;
     if (const std::size_t point = digits.find('.'); point != std::string_view::npos) {
@@ -105,8 +98,7 @@ class Table {
     }
     std::int64_t value = 0;
     const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    constexpr std::int64_t kNumberMax = std::int64_t{1} << 40;
-    if (failure != std::errc{} || end != digits.data() + digits.size() || value < 0 || value > kNumberMax)
+    if (failure != std::errc{} || end != digits.data() + digits.size() || value < least || value > kNumberMax)
       return mistake("`" + std::string{column} + "` is no amount: " + std::string{text(column)});
     return value;
   }
@@ -115,12 +107,55 @@ class Table {
     return {ErrorCode::ParseError, "line " + std::to_string(line_), message, std::move(remedy)};
   }
 
+  static constexpr std::int64_t kNumberMax = std::int64_t{1} << 40;
+
  private:
+  /// Whether the line goes on after it.
+  bool read_field() {
+    std::string_view field;
+    if (rest_.starts_with('"')) {
+      field = read_quoted();
+    } else {
+      field = rest_.substr(0, rest_.find_first_of(",\n"));
+      rest_.remove_prefix(field.size());
+      if (field.ends_with('\r') && !rest_.starts_with(',')) field.remove_suffix(1);
+    }
+    fields_.push_back(field);
+    const bool goes_on = rest_.starts_with(',');
+    if (rest_.starts_with('\n')) ++next_line_;
+    if (!rest_.empty()) rest_.remove_prefix(1);
+    return goes_on;
+  }
+
+  /// Leaves `rest_` at the comma or the line end after it.
+  std::string_view read_quoted() {
+    std::string& field = unquoted_.emplace_back();
+    for (rest_.remove_prefix(1);;) {
+      const std::size_t quote = std::min(rest_.find('"'), rest_.size());
+      field += rest_.substr(0, quote);
+      next_line_ += static_cast<std::size_t>(std::count(rest_.begin(), rest_.begin() + quote, '\n'));
+      if (quote == rest_.size()) torn_ = "a quote is opened and not closed";
+      rest_.remove_prefix(std::min(quote + 1, rest_.size()));
+      if (!rest_.starts_with('"')) break;
+      field += '"';
+      rest_.remove_prefix(1);
+    }
+    const std::size_t end = std::min(rest_.find_first_of(",\n"), rest_.size());
+    const std::string_view after = rest_.substr(0, end);
+    if (!after.empty() && after != "\r") torn_ = "something stands between a closing quote and the comma after it";
+    rest_.remove_prefix(end);
+    return field;
+  }
+
   std::string_view rest_;
-  std::size_t line_ = 0;
+  bool is_packed_ = false;
+  std::size_t line_ = 1;  ///< Where `fields_` begin.
+  std::size_t next_line_ = 1;
   std::size_t names_ = 0;
-  std::string_view twice_;  ///< A column.
-  Fields fields_;
+  std::string twice_;  ///< A column.
+  std::vector<std::string_view> fields_;
+  std::deque<std::string> unquoted_;  ///< Fields that stood in quotes.
+  std::string torn_;                  ///< What is wrong with the quotes of the line.
   std::map<std::string, std::size_t> columns_;
 };
 
@@ -163,9 +198,9 @@ std::int64_t priority_of_class(std::string_view name) {
 class NumberReader {
  public:
   explicit NumberReader(const Table& table) : table_(table) {}
-  void read(std::int64_t& into, std::string_view column, std::int64_t missing) {
+  void read(std::int64_t& into, std::string_view column, std::int64_t missing, std::int64_t least = 0) {
     if (failure_) return;
-    Result<std::int64_t> value = table_.number(column, missing);
+    Result<std::int64_t> value = table_.number(column, missing, least);
     if (value)
       into = *value;
     else
@@ -179,6 +214,8 @@ class NumberReader {
 };
 
 Result<ReplayJob> read_own(const Table& table, ProjectNames& projects) {
+  for (const char* column : {"name", "arrives_s", "runs_s"})
+    if (table.text(column).empty()) return table.mistake("`" + std::string{column} + "` is empty");
   ReplayJob job;
   job.name = table.text("name");
   job.project = projects.position(table.text("project").empty() ? "none" : table.text("project"));
@@ -190,7 +227,7 @@ Result<ReplayJob> read_own(const Table& table, ProjectNames& projects) {
   numbers.read(job.device_share, "device_share", 1000);
   numbers.read(job.cpu_milli, "cpu_milli", 0);
   numbers.read(job.memory_mib, "memory_mib", 0);
-  numbers.read(job.priority, "priority", 50);
+  numbers.read(job.priority, "priority", 50, -Table::kNumberMax);
   if (numbers.failure()) return *numbers.failure();
   return job;
 }
@@ -209,6 +246,9 @@ class AlibabaReader {
     ReplayJob job;
     const std::string_view service = table.text("qos");
     if (service.empty()) ++trace_.odd.without_class;
+    if (untimed_runs_s_ == 0 && table.text("creation_time").empty()) ++trace_.odd.without_arrival;
+    if (table.text("num_gpu").empty() || table.text("cpu_milli").empty() || table.text("memory_mib").empty())
+      ++trace_.odd.without_amount;
     job.name = table.text("name");
     job.project = projects.position(service.empty() ? "none" : service);
     job.priority = priority_of_class(service);
@@ -219,15 +259,11 @@ class AlibabaReader {
     numbers.read(ended, "deletion_time", kNoTime);
     numbers.read(started, "scheduled_time", kNoTime);
     numbers.read(job.devices, "num_gpu", 0);
-    numbers.read(job.device_share, "gpu_milli", 1000);
+    numbers.read(job.device_share, "gpu_milli", 0);
     numbers.read(job.cpu_milli, "cpu_milli", 0);
     numbers.read(job.memory_mib, "memory_mib", 0);
     if (numbers.failure()) return *numbers.failure();
-    if (job.devices != 1) job.device_share = 1000;  // A share is only one of a single device.
-    if (job.device_share == 0) {
-      ++trace_.odd.share_of_nothing;
-      job.device_share = 1000;
-    }
+    set_share(job);
     set_time(job, started, ended);
     left_out_ = false;
     if (!table.text("gpu_spec").empty()) find_bands(job, table.text("gpu_spec"));
@@ -248,6 +284,12 @@ class AlibabaReader {
 
  private:
   static constexpr std::int64_t kNoTime = -1;
+
+  void set_share(ReplayJob& job) {
+    if (job.devices == 1 && job.device_share == 0) ++trace_.odd.share_of_nothing;
+    if (job.devices > 1 && job.device_share != 0 && job.device_share != 1000) ++trace_.odd.share_of_several;
+    if (job.devices != 1 || job.device_share == 0) job.device_share = 1000;
+  }
 
   void set_time(ReplayJob& job, std::int64_t started, std::int64_t ended) {
     if (untimed_runs_s_ > 0) {
@@ -329,9 +371,9 @@ Result<std::vector<Band>> read_trace_bands(std::string_view text) {
       table.wrong_columns({"sn", "cpu_milli", "memory_mib", "gpu", "model"}, {"sn", "cpu_milli", "memory_mib", "gpu"});
   if (wrong) return *wrong;
   std::vector<Band> bands;
-  std::set<std::string_view> names;
+  std::set<std::string> names;
   while (table.next()) {
-    if (!table.is_whole()) return table.mistake("has another number of fields than the first line");
+    if (const std::optional<Error> mistake = table.wrong_line()) return *mistake;
     Resources rest;
     std::int64_t memory_mib = 0;
     std::int64_t devices = 0;
@@ -342,7 +384,7 @@ Result<std::vector<Band>> read_trace_bands(std::string_view text) {
     if (numbers.failure()) return *numbers.failure();
     if (devices > kTraceDevicesMax) return table.mistake("a band has at most 1024 devices");
     if (table.text("sn").empty()) return table.mistake("a band has a name");
-    if (!names.insert(table.text("sn")).second)
+    if (!names.emplace(table.text("sn")).second)
       return table.mistake("two bands have the name `" + std::string{table.text("sn")} + "`");
     rest.memory = memory_mib << 20;
     bands.push_back(make_band(std::string{table.text("sn")}, devices, rest, table.text("model")));
@@ -370,7 +412,7 @@ Result<ReplayTrace> read_trace(std::string_view text, std::vector<Band> bands, s
                          "`--lifetime S` has all of them come at once, and run for so many seconds");
   AlibabaReader reader{trace, by_model, timed ? 0 : untimed_runs_s};
   while (table.next()) {
-    if (!table.is_whole()) return table.mistake("has another number of fields than the first line");
+    if (const std::optional<Error> mistake = table.wrong_line()) return *mistake;
     Result<ReplayJob> job = own ? read_own(table, projects) : reader.read(table, projects);
     if (!job) return job.error();
     if (const std::optional<Error> mistake = mistake_in(*job, table)) return *mistake;

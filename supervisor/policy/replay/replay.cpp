@@ -1,6 +1,8 @@
 #include "supervisor/policy/replay/replay.hpp"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <utility>
 
 #include "supervisor/policy/policy_engine.hpp"
@@ -31,7 +33,7 @@ struct Live {
 /// What one plan has to say about one job.
 struct Change {
   std::uint32_t live = kNone;
-  std::int64_t told = 0;  ///< Members that were told to leave.
+  bool ran = false;
 };
 
 class Replay {
@@ -46,12 +48,15 @@ class Replay {
         now_(trace.jobs.empty() ? 0 : trace.jobs.front().arrives_s),
         meter_(now_, options.samples),
         arriving_(now_, 2),
+        last_s_(now_),
         held_(trace.projects.size(), 0),
         wanted_(trace.projects.size(), 0),
         present_(trace.projects.size(), 0) {
     for (std::size_t i = 0; i < trace.projects.size(); ++i)
       usage_.emplace_back(static_cast<double>(options.half_life_s), 0, 0);
     report_.jobs.resize(trace.jobs.size());
+    for (std::size_t job = 0; job < trace.jobs.size(); ++job)
+      if (!requests_.possible(requests_.kind_of(job)).empty()) last_arrival_s_ = trace.jobs[job].arrives_s;
     make_world();
   }
 
@@ -68,10 +73,10 @@ class Replay {
       }
       const std::int64_t next = std::min(next_event(), changed ? next_pass : INT64_MAX);
       if (next == INT64_MAX) break;
-      measure_until(next);
+      measure_from_now();
       now_ = next;
     }
-    report_.ended_s = now_;
+    report_.ended_s = last_s_;
     summarise();
     return std::move(report_);
   }
@@ -118,8 +123,10 @@ class Replay {
       const ReplayJob& job = trace_.jobs[arrived_];
       if (requests_.possible(requests_.kind_of(arrived_)).empty()) {
         ++report_.never_fits;
+        if (requests_.fits_in_parts(requests_.kind_of(arrived_))) ++report_.never_whole;
         continue;
       }
+      go_on();
       Live live;
       live.job = static_cast<std::uint32_t>(arrived_);
       live.left_s = job.runs_s;
@@ -151,7 +158,9 @@ class Replay {
 
   /// Charges what it has run and takes its places away. REQUIRES: it holds what it runs on.
   void stop(Live& live) {
+    go_on();
     const ReplayJob& job = job_of(live);
+    report_.jobs[live.job].ran_s += now_ - live.started_s;
     usage_[job.project].charge(static_cast<double>(held_by(job) * (now_ - live.started_s)), static_cast<double>(now_));
     held_[job.project] -= held_by(job);
     --running_;
@@ -198,7 +207,8 @@ class Replay {
     snapshot_.members.resize(count);
     snapshot_.workloads.resize(live_.size());
     snapshot_.band_lists.clear();
-    band_lists_ = {};
+    list_positions_.clear();
+    lists_.assign(requests_.kinds(), std::nullopt);
     shown_.assign(requests_.kinds(), {});
     std::size_t position = 0;
     for (std::uint32_t at = 0; at < live_.size(); ++at) {
@@ -242,7 +252,18 @@ class Replay {
   /// The bands that could hold it; none if all can.
   std::uint32_t list_of(const Live& live) {
     const std::vector<std::uint32_t>& bands = possible(live);
-    return bands.size() == snapshot_.bands.size() ? kNone : band_lists_.name(bands, snapshot_);
+    if (bands.size() == snapshot_.bands.size()) return kNone;
+    std::optional<std::uint32_t>& list = lists_[requests_.kind_of(live.job)];
+    if (!list) list = name_list(bands);
+    return *list;
+  }
+
+  /// As `BandLists`, which would sort what is sorted already: a good part of a replay.
+  std::uint32_t name_list(const std::vector<std::uint32_t>& bands) {
+    const auto position = static_cast<std::uint32_t>(snapshot_.band_lists.size());
+    const auto [known, is_new] = list_positions_.try_emplace(bands, position);
+    if (is_new) snapshot_.band_lists.push_back(bands);
+    return known->second;
   }
 
   /// The bands that a waiting job is shown; false if it is held because none has room for what the policy does not see.
@@ -277,7 +298,7 @@ class Replay {
     }
     if (bands.size() == snapshot_.bands.size()) return {true, false, kNone};
     if (bands.empty()) return {true, true, kNone};
-    return {true, false, band_lists_.name(std::move(bands), snapshot_)};
+    return {true, false, name_list(bands)};
   }
 
   /// Whether a start was refused whose slots others might have had.
@@ -285,16 +306,15 @@ class Replay {
     std::vector<Member>& members = snapshot_.members;
     std::vector<Change> changes;
     std::vector<std::uint32_t> change_of(live_.size(), kNone);
-    const auto change = [&](std::uint32_t member) -> Change& {
+    const auto change = [&](std::uint32_t member) {
       std::uint32_t& at = change_of[members[member].workload];
       if (at == kNone) {
         at = static_cast<std::uint32_t>(changes.size());
-        changes.push_back({members[member].workload, 0});
+        changes.push_back({members[member].workload, live_[members[member].workload].runs()});
       }
-      return changes[at];
     };
     for (const Preemption& each : plan.preemptions) {
-      ++change(each.member).told;
+      change(each.member);
       members[each.member].state = MemberState::Pending;
       members[each.member].places.clear();
       members[each.member].device_groups.clear();
@@ -312,9 +332,9 @@ class Replay {
     take_over();
     failed_light_.assign(requests_.kinds(), false);
     for (const Change& each : changes)
-      if (live_[each.live].runs()) leave(live_[each.live], each.told);
+      if (each.ran) leave(live_[each.live]);
     bool refused = false;
-    for (const Change& each : changes) refused |= !settle(live_[each.live], each.told);
+    for (const Change& each : changes) refused |= !settle(live_[each.live], each.ran);
     return refused && requests_.by_slots();
   }
 
@@ -330,8 +350,8 @@ class Replay {
       }
   }
 
-  void leave(Live& live, std::int64_t told) {
-    report_.preemptions += told;
+  void leave(Live& live) {
+    ++report_.preemptions;
     report_.jobs[live.job].preempted_s.push_back(now_);
     stop(live);
     live.left_s = std::max<std::int64_t>(1, live.left_s - (now_ - live.started_s));
@@ -339,11 +359,11 @@ class Replay {
   }
 
   /// Starts it if all of it has a place with room; false if not, and it was meant to.
-  bool settle(Live& live, std::int64_t told) {
+  bool settle(Live& live, bool ran) {
     const bool meant = std::all_of(live.members.begin(), live.members.end(),
                                    [](const Member& member) { return !member.places.empty(); });
     if (meant && take_rooms(live)) {
-      report_.moves += told;
+      if (ran) ++report_.moves;
       begin(live);
       return true;
     }
@@ -391,6 +411,7 @@ class Replay {
   }
 
   void begin(Live& live) {
+    go_on();
     live.started_s = now_;
     ++running_;
     held_[job_of(live).project] += held_by(job_of(live));
@@ -402,10 +423,23 @@ class Replay {
     outcome.bands.erase(std::unique(outcome.bands.begin(), outcome.bands.end()), outcome.bands.end());
   }
 
-  void measure_until(std::int64_t then) {
-    const ReplaySample sample = measure();
-    meter_.hold(sample, then - now_);
-    arriving_.hold(sample, std::min(then, trace_.jobs.back().arrives_s) - now_);
+  /// Of the time from now until something happens.
+  void measure_from_now() {
+    unmeasured_.push_back(measure());
+    unmeasured_.back().at_s = now_;
+  }
+
+  /// Something happens now, so that the time until now counts: what comes to pass between the last end and a pass that
+  /// starts nobody, or somebody's arrival who could never run, is no part of the replay.
+  void go_on() {
+    last_s_ = now_;
+    for (std::size_t i = 0; i < unmeasured_.size(); ++i) {
+      const std::int64_t from = unmeasured_[i].at_s;
+      const std::int64_t until = i + 1 < unmeasured_.size() ? unmeasured_[i + 1].at_s : now_;
+      meter_.hold(unmeasured_[i], until - from);
+      arriving_.hold(unmeasured_[i], std::min(until, last_arrival_s_) - from);
+    }
+    unmeasured_.clear();
   }
 
   ReplaySample measure() const {
@@ -427,24 +461,27 @@ class Replay {
 
   void summarise() {
     std::vector<std::vector<std::int64_t>> waits(trace_.projects.size());
+    std::vector<std::int64_t> jobs(trace_.projects.size(), 0);
     std::vector<std::int64_t> never(trace_.projects.size(), 0);
-    std::vector<std::int64_t> all;
     std::int64_t never_in_all = 0;
+    std::vector<std::int64_t> all;
     for (std::size_t job = 0; job < trace_.jobs.size(); ++job) {
       const std::uint32_t project = trace_.jobs[job].project;
-      const ReplayOutcome& outcome = report_.jobs[job];
-      if (outcome.started_s < 0) {
-        ++never[project];
-        ++never_in_all;
-        continue;
-      }
-      if (outcome.ended_s < 0) ++report_.never_ended;
-      waits[project].push_back(outcome.started_s - trace_.jobs[job].arrives_s);
-      all.push_back(waits[project].back());
+      ReplayOutcome& outcome = report_.jobs[job];
+      ++jobs[project];
+      if (outcome.started_s < 0) ++never[project];
+      if (requests_.possible(requests_.kind_of(job)).empty()) continue;
+      if (outcome.started_s >= 0 && outcome.ended_s < 0) ++report_.never_ended;
+      const std::int64_t until = outcome.ended_s < 0 ? report_.ended_s : outcome.ended_s;
+      outcome.waited_s = until - trace_.jobs[job].arrives_s - outcome.ran_s;
+      waits[project].push_back(outcome.waited_s);
+      all.push_back(outcome.waited_s);
     }
-    for (std::size_t i = 0; i < waits.size(); ++i)
-      report_.projects.push_back(waits_of(trace_.projects[i], waits[i], never[i]));
-    report_.all = waits_of("all", all, never_in_all);
+    for (std::size_t i = 0; i < waits.size(); ++i) {
+      report_.projects.push_back(waits_of(trace_.projects[i], std::move(waits[i]), jobs[i], never[i]));
+      never_in_all += never[i];
+    }
+    report_.all = waits_of("all", std::move(all), std::ssize(trace_.jobs), never_in_all);
     report_.samples = meter_.samples();
     report_.mean = meter_.mean();
     if (!arriving_.samples().empty()) report_.while_arriving = arriving_.mean();
@@ -458,15 +495,19 @@ class Replay {
   ReplayRooms rooms_;
   std::int64_t now_;
   ReplayMeter meter_;
-  ReplayMeter arriving_;                       ///< Until the last arrival.
+  ReplayMeter arriving_;                       ///< Until `last_arrival_s_`.
+  std::vector<ReplaySample> unmeasured_;       ///< Since `last_s_`; each until the next one begins.
+  std::int64_t last_s_;                        ///< When something happened last.
+  std::int64_t last_arrival_s_ = 0;            ///< Of those that could run.
   std::int64_t capacity_ = 0;                  ///< Thousandths of devices, as `held_` and `wanted_`.
   std::vector<std::int64_t> held_;             ///< By project.
   std::vector<std::int64_t> wanted_;           ///< By project: what runs, and what waits and could run.
   std::vector<std::int64_t> present_;          ///< By project: jobs that have come and not ended.
   std::vector<ReplayOwners::Owner> owner_of_;  ///< By project.
   Snapshot snapshot_;
-  BandLists band_lists_;
-  std::vector<std::int64_t> free_slots_;     ///< By band, at the last snapshot.
+  std::map<std::vector<std::uint32_t>, std::uint32_t> list_positions_;  ///< In the snapshot.
+  std::vector<std::optional<std::uint32_t>> lists_;                     ///< By kind: of bands that are possible.
+  std::vector<std::int64_t> free_slots_;                                ///< By band, at the last snapshot.
   std::vector<std::array<Shown, 2>> shown_;  ///< By kind: what jobs are shown, and those that were refused.
   std::vector<bool> failed_light_;           ///< By kind: found no room in this pass.
   std::vector<Live> live_;                   ///< By arrival.

@@ -50,17 +50,20 @@ struct ReplaySample {
 struct ReplayOutcome {
   std::int64_t started_s = -1;            ///< First; -1: never.
   std::int64_t ended_s = -1;              ///< -1: never.
+  std::int64_t ran_s = 0;                 ///< In all.
+  std::int64_t waited_s = 0;              ///< In all, also after preemptions.
   std::vector<std::int64_t> preempted_s;  ///< Also where it got another place at once.
   std::vector<std::uint32_t> bands;       ///< Where it was last, ascending.
 };
 
-/// What became of the jobs of one project, or of all.
+/// What became of the jobs of one project, or of all. A job waits whenever it is there and does not run, also when it
+/// has been preempted; one that does not end, until the last moment of the replay; one that no band could hold, never.
 struct ReplayWaits {
   std::string project;
   std::int64_t jobs = 0;
   std::int64_t never_started = 0;
-  double mean_s = 0;  ///< Over those that started, until the first start.
-  std::int64_t median_s = 0;
+  double mean_s = 0;
+  std::int64_t median_s = 0;  ///< By nearest rank: the least that so many of a hundred do not exceed.
   std::int64_t p95_s = 0;
   std::int64_t max_s = 0;
 };
@@ -71,13 +74,15 @@ struct ReplayReport {
   ReplayWaits all;
   std::vector<ReplayOutcome> jobs;  ///< As in the trace.
   std::int64_t passes = 0;
-  std::int64_t preemptions = 0;
+  std::int64_t preemptions = 0;  ///< Of jobs: a gang that has to leave counts once.
   std::int64_t moves = 0;        ///< Of them: who got another place at once.
-  std::int64_t never_fits = 0;   ///< Jobs that no band could hold if it were empty: nobody waits for them.
+  std::int64_t never_fits = 0;   ///< Jobs that the bands could not hold if they were empty: nobody waits for them.
+  std::int64_t never_whole = 0;  ///< Of them: gangs for whose members there would be room, but not as gangs are placed.
   std::int64_t never_ended = 0;  ///< Jobs that started, had to leave, and never ran again.
-  std::int64_t ended_s = 0;      ///< When the last job ended.
+  std::int64_t ended_s = 0;      ///< When the last job ended, or came, of those that could run.
   ReplaySample mean;             ///< From the first arrival to the last end.
-  std::optional<ReplaySample> while_arriving;  ///< From the first arrival to the last, if they are not one instant.
+  /// From the first arrival to the last of a job that could run, if they are not one instant.
+  std::optional<ReplaySample> while_arriving;
 };
 
 /// Runs until nobody runs and nobody who waits can start. A preempted job goes on later from where it was, as with a

@@ -32,14 +32,15 @@ std::vector<double> equal_shares(const std::vector<double>& wanted, double capac
   return shares;
 }
 
-ReplayWaits waits_of(std::string project, std::vector<std::int64_t> waits_s, std::int64_t never_started) {
+ReplayWaits waits_of(std::string project, std::vector<std::int64_t> waits_s, std::int64_t jobs,
+                     std::int64_t never_started) {
   ReplayWaits waits;
   waits.project = std::move(project);
   waits.never_started = never_started;
-  waits.jobs = std::ssize(waits_s) + never_started;
+  waits.jobs = jobs;
   if (waits_s.empty()) return waits;
   std::sort(waits_s.begin(), waits_s.end());
-  const auto at = [&](std::size_t percent) { return waits_s[(waits_s.size() - 1) * percent / 100]; };
+  const auto at = [&](std::size_t percent) { return waits_s[(waits_s.size() * percent + 99) / 100 - 1]; };
   double sum = 0;
   for (const std::int64_t wait : waits_s) sum += static_cast<double>(wait);
   waits.mean_s = sum / static_cast<double>(waits_s.size());

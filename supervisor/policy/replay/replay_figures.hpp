@@ -14,7 +14,9 @@ double jain_index(const std::vector<double>& amounts);
 /// Max-min shares of equals: everybody gets what he wants, or as much as anybody.
 std::vector<double> equal_shares(const std::vector<double>& wanted, double capacity);
 
-ReplayWaits waits_of(std::string project, std::vector<std::int64_t> waits_s, std::int64_t never_started);
+/// Of so many `jobs`, of which `waits_s` has those that could run.
+ReplayWaits waits_of(std::string project, std::vector<std::int64_t> waits_s, std::int64_t jobs,
+                     std::int64_t never_started);
 
 /// Free devices of a band, in thousandths: those that are wholly free, and what is left of the shared ones.
 struct BandRest {

@@ -29,7 +29,7 @@ ReplayRequests::ReplayRequests(const ReplayTrace& trace, const Parts& parts, con
     const auto [kind, is_new] =
         known.try_emplace({job.members, job.devices, job.device_share, job.cpu_milli, job.memory_mib, job.bands},
                           static_cast<std::uint32_t>(known.size()));
-    if (is_new) possible_.push_back(find_possible(job, rooms));
+    if (is_new) add_kind(job, rooms);
     kinds_.push_back(kind->second);
   }
 }
@@ -68,7 +68,7 @@ std::vector<Member> ReplayRequests::members_of(const ReplayJob& job) const {
 }
 
 std::int64_t ReplayRequests::together_on(const ReplayJob& job, std::uint32_t band) const {
-  if (!by_slots_ || job.devices == 0) return 1;
+  if (!by_slots_ || job.devices == 0 || job.members == 1) return 1;
   return std::max<std::int64_t>(1, std::min(job.members, empty_.bands[band].slots / slots_of(job)));
 }
 
@@ -91,8 +91,8 @@ std::vector<Holding> ReplayRequests::holdings_of(const ReplayJob& job, const std
   return all;
 }
 
-std::vector<std::uint32_t> ReplayRequests::find_possible(const ReplayJob& job, const ReplayRooms& rooms) {
-  std::vector<std::uint32_t> possible;
+void ReplayRequests::add_kind(const ReplayJob& job, const ReplayRooms& rooms) {
+  std::vector<std::uint32_t>& possible = possible_.emplace_back();
   const RoomDemand demand = demand_of(job);
   std::int64_t together = 0;
   const auto look = [&](std::uint32_t band) {
@@ -106,8 +106,8 @@ std::vector<std::uint32_t> ReplayRequests::find_possible(const ReplayJob& job, c
   std::sort(possible.begin(), possible.end());
   possible.erase(std::unique(possible.begin(), possible.end()), possible.end());
   const bool gang = by_slots_ && job.devices > 0 && job.members > 1;
-  if (together < job.members || (gang && !fits_as_gang(job, possible, rooms))) possible.clear();
-  return possible;
+  in_parts_.push_back(together >= job.members && gang && !fits_as_gang(job, possible, rooms));
+  if (together < job.members || in_parts_.back()) possible.clear();
 }
 
 bool ReplayRequests::fits_as_gang(const ReplayJob& job, const std::vector<std::uint32_t>& possible, ReplayRooms rooms) {

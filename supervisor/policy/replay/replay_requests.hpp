@@ -34,9 +34,11 @@ class ReplayRequests {
   std::size_t kinds() const { return possible_.size(); }
   /// Bands that could hold a member if they were empty, ascending; none if the job as a whole could never be placed.
   const std::vector<std::uint32_t>& possible(std::uint32_t kind) const { return possible_[kind]; }
+  /// A gang that could never be placed although there is room for all its members: not on one band, nor on whole ones.
+  bool fits_in_parts(std::uint32_t kind) const { return in_parts_[kind]; }
 
  private:
-  std::vector<std::uint32_t> find_possible(const ReplayJob& job, const ReplayRooms& rooms);
+  void add_kind(const ReplayJob& job, const ReplayRooms& rooms);
   bool fits_as_gang(const ReplayJob& job, const std::vector<std::uint32_t>& possible, ReplayRooms rooms);
   std::int64_t slots_of(const ReplayJob& job) const;
 
@@ -46,6 +48,7 @@ class ReplayRequests {
   Snapshot empty_;
   std::vector<std::uint32_t> kinds_;  ///< By job.
   std::vector<std::vector<std::uint32_t>> possible_;
+  std::vector<bool> in_parts_;
 };
 
 }  // namespace penstock::policy

@@ -22,7 +22,7 @@ struct ReplayJob {
   std::int64_t device_share = 1000;  ///< Thousandths of one device, where `devices` is 1.
   std::int64_t cpu_milli = 0;
   std::int64_t memory_mib = 0;
-  std::int64_t priority = 50;        ///< Larger is more important; from 100 never preempted.
+  std::int64_t priority = 50;        ///< Any; larger is more important; from 100 never preempted.
   std::vector<std::uint32_t> bands;  ///< Where its members may be; empty: anywhere.
 };
 
@@ -32,7 +32,10 @@ struct TraceOddities {
   std::int64_t without_start = 0;     ///< Never started: runs for as long as it was there.
   std::int64_t without_class = 0;     ///< Belongs to the project `none`.
   std::int64_t ends_early = 0;        ///< Was deleted before it came or started: runs for one second.
-  std::int64_t share_of_nothing = 0;  ///< A part of 0 of a device: has a whole one.
+  std::int64_t without_arrival = 0;   ///< Does not say when it came: comes at 0.
+  std::int64_t without_amount = 0;    ///< Does not say how many devices, processors, or how much memory: wants none.
+  std::int64_t share_of_nothing = 0;  ///< A part of 0 of a device, or none said: has a whole one.
+  std::int64_t share_of_several = 0;  ///< A part of several devices: has whole ones.
   std::int64_t unknown_models = 0;    ///< No band has one of its models: left out.
   std::int64_t same_name = 0;         ///< Has the name of an earlier one: played like any other.
   friend bool operator==(const TraceOddities&, const TraceOddities&) = default;
@@ -45,7 +48,7 @@ struct ReplayTrace {
   TraceOddities odd;
 };
 
-/// Lines of a trace, and bands, at most; a larger one is refused.
+/// Lines of either list, at most; a longer one is refused with LimitExceeded.
 inline constexpr std::size_t kTraceLinesMax = 2'000'000;
 /// Devices of one band, or of one member, at most.
 inline constexpr std::int64_t kTraceDevicesMax = 1024;
@@ -57,9 +60,10 @@ std::vector<Band> equal_trace_bands(std::uint32_t count, std::int64_t devices);
 
 /// Jobs from either of two formats, told apart by the first line. Ours:
 /// `name,project,arrives_s,runs_s,members,devices,device_share,cpu_milli,memory_mib,priority`; and the Alibaba GPU 2023
-/// list of pods, where the service class is the project. Values may stand in quotes, with commas in them; what else is
-/// odd in lists of others is counted. Some of those lists say no times: with `untimed_runs_s` above 0 their jobs all come
-/// at 0 and run for so long. Error: ParseError with the line; a column that is misspelt, missing or there twice is one.
+/// list of pods, where the service class is the project. Values may stand in quotes, as RFC 4180 has it; what else is
+/// odd in lists of others is counted. Some of those lists say no times: with `untimed_runs_s` above 0 their jobs all
+/// come at 0 and run for so long. Error: ParseError with the line; a column that is misspelt, missing or there twice is
+/// one.
 Result<ReplayTrace> read_trace(std::string_view text, std::vector<Band> bands, std::int64_t untimed_runs_s = 0);
 
 /// How a trace is generated.

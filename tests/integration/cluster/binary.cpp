@@ -33,7 +33,7 @@ std::vector<std::string> environment_with_state_in(const ScratchDirectory& scrat
 
 RunningBinary::RunningBinary(const BinaryCall& call) {
   const Descriptor input{::open(scratch_.write("input", call.input).c_str(), O_RDONLY | O_CLOEXEC)};
-  const Descriptor output = open_for_writing(scratch_.at("output"));
+  const Descriptor output = open_for_writing(call.output.empty() ? scratch_.at("output") : call.output);
   const Descriptor errors = open_for_writing(scratch_.at("errors"));
   std::filesystem::create_directory(scratch_.at("here"));
   ProcessStart start;
@@ -59,6 +59,13 @@ RunningBinary::~RunningBinary() {
 
 bool RunningBinary::wait_for_errors(const std::string& text) const {
   return wait_until([&] { return scratch_.read("errors").find(text) != std::string::npos; });
+}
+
+int RunningBinary::end_signal() {
+  ProcessEnd end;
+  EXPECT_TRUE(process_->wait_for_end(kPatience) && process_->try_reap(end)) << "it does not end";
+  process_.reset();
+  return end.signal;
 }
 
 BinaryRun RunningBinary::wait() {

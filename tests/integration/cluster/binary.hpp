@@ -28,6 +28,7 @@ struct BinaryCall {
   std::string input;                     ///< Its standard input; empty: there is none.
   std::string directory;                 ///< Where it starts; empty: an empty one of its own.
   std::vector<std::string> environment;  ///< `NAME=value`, before those of this process.
+  std::string output = {};               ///< The file of its standard output; empty: one that `wait` reads.
 };
 
 /// A call that has begun. What still runs at the end is killed.
@@ -41,6 +42,10 @@ class RunningBinary {
   const Process& process() const { return *process_; }
   /// False if `text` has not appeared on its standard error after 20 s.
   bool wait_for_errors(const std::string& text) const;
+  /// What it has written to standard output so far.
+  std::string output() const { return scratch_.read("output"); }
+  /// Waits for its end; the signal that ended it, or 0.
+  int end_signal();
   /// Waits for its end; a failure of the test if it takes longer than 60 s.
   BinaryRun wait();
 

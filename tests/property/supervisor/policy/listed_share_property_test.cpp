@@ -231,7 +231,8 @@ void limits_hold_and_are_used_up(std::uint64_t seed) {
     group.weight = rng.between(1, 5) * 500;
   }
   const std::int64_t capacity = rng.between(0, 60);
-  const Division divide = rng.chance(1, 2) ? fair_targets : max_min_targets;
+  DivideSlots divide = fair_targets;
+  if (rng.chance(1, 2)) divide = max_min_targets;
   RC_ASSERT(limited_targets(groups, {}, capacity, divide) == divide(groups, capacity));
   std::vector<ShareLimit> limits;
   for (std::int64_t i = rng.between(1, 4); i > 0; --i) {

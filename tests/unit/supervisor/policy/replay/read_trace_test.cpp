@@ -67,6 +67,66 @@ TEST(ReadTrace, TakesNoAmountApart) {
   EXPECT_EQ(refused(""), "the list has no jobs");
 }
 
+TEST(ReadTrace, WhatMustBeSaidIsNotMadeUp) {
+  const auto refused = [](const std::string& line) {
+    const auto trace =
+        read_trace("name,project,arrives_s,runs_s,priority\na,p,0,1,1\n" + line, equal_trace_bands(1, 1));
+    return trace ? std::string{"accepted"} : trace.error().subject + ": " + trace.error().message;
+  };
+  EXPECT_EQ(refused("a,p,0,,1\n"), "line 3: `runs_s` is empty");
+  EXPECT_EQ(refused("a,p,,1,1\n"), "line 3: `arrives_s` is empty");
+  EXPECT_EQ(refused(",p,0,1,1\n"), "line 3: `name` is empty");
+  EXPECT_EQ(refused("a,,0,1,\n"), "accepted");
+}
+
+TEST(ReadTrace, APriorityIsAnyWholeNumber) {
+  const auto trace = read_trace("name,project,arrives_s,runs_s,priority\na,p,0,1,-7\n", equal_trace_bands(1, 1));
+  ASSERT_TRUE(trace) << to_string(trace.error());
+  EXPECT_EQ(trace->jobs[0].priority, -7);
+  EXPECT_FALSE(read_trace("name,project,arrives_s,runs_s,priority\na,p,-1,1,0\n", equal_trace_bands(1, 1)));
+}
+
+TEST(ReadTrace, FieldsInQuotesAreAsRfc4180HasThem) {
+  const std::string head = "name,project,arrives_s,runs_s\r\n";
+  const auto trace =
+      read_trace(head + "\"x\"\"y\",\"p,\nq\",0,\"5\"\r\nr\"s,\"\",0,1\n\"\"\"\",p,0,1", equal_trace_bands(1, 1));
+  ASSERT_TRUE(trace) << to_string(trace.error());
+  ASSERT_EQ(trace->jobs.size(), 3U);
+  EXPECT_EQ(trace->jobs[0].name, "x\"y");
+  EXPECT_EQ(trace->jobs[0].runs_s, 5);
+  EXPECT_EQ(trace->jobs[1].name, "r\"s");
+  EXPECT_EQ(trace->jobs[2].name, "\"");
+  EXPECT_EQ(trace->projects, (std::vector<std::string>{"p,\nq", "none", "p"}));
+  const auto refused = [&](const std::string& line) {
+    const auto read = read_trace(head + line, equal_trace_bands(1, 1));
+    return read ? std::string{"accepted"} : read.error().subject + ": " + read.error().message;
+  };
+  EXPECT_EQ(refused("a,\"p\n\nq\",0,1\nb,\"p,0,1\nc,p,0,1\n"), "line 5: a quote is opened and not closed");
+  EXPECT_EQ(refused("a,p,0,1\n\"b\"c,p,0,1\n"),
+            "line 3: something stands between a closing quote and the comma after it");
+}
+
+TEST(ReadTrace, TooManyLinesAreToldWithTheirLimit) {
+  const std::string most(kTraceLinesMax - 1, '\n');
+  const std::string head = "name,project,arrives_s,runs_s\na,p,0,1";
+  EXPECT_TRUE(read_trace(head + most.substr(1) + "a,p,0,1", equal_trace_bands(1, 1)));
+  const auto trace = read_trace(head + most + "a,p,0,1", equal_trace_bands(1, 1));
+  ASSERT_FALSE(trace);
+  EXPECT_EQ(trace.error().code, ErrorCode::LimitExceeded);
+  EXPECT_EQ(trace.error().message, "is beyond the 2000000 lines that a list may have");
+  EXPECT_FALSE(read_trace_bands("sn,cpu_milli,memory_mib,gpu\na,1,1,1" + most + "b,1,1,1"));
+}
+
+TEST(ReadTrace, WhatIsNoListIsCalledSo) {
+  for (const char* text : {"", "\n\n", "\xEF\xBB\xBF"}) {
+    EXPECT_EQ(read_trace(text, equal_trace_bands(1, 1)).error().message, "the list is empty");
+    EXPECT_EQ(read_trace_bands(text).error().message, "the list is empty");
+  }
+  const auto packed = read_trace("\x1f\x8b\x08,", equal_trace_bands(1, 1));
+  EXPECT_EQ(packed.error().message, "is compressed by gzip");
+  EXPECT_EQ(packed.error().remedy, "unpack it with gunzip first");
+}
+
 TEST(ReadTrace, NamesAColumnThatIsMisspeltMissingOrThereTwice) {
   const auto refused = [](const std::string& text) {
     const auto trace = read_trace(text, equal_trace_bands(1, 1));
@@ -120,21 +180,30 @@ TEST(ReadTrace, CountsWhatIsOddInListsOfOthers) {
                                     "b,4000,8,1,0,,,Running,10,30,\n"  // Never started, no class, 0 of a device.
                                     "c,4000,8,1,1000,G9,LS,Running,10,30,20\n"  // Nobody has this model.
                                     "d,4000,8,0,,,BE,Failed,50,40,45\n"         // Deleted before it came.
-                                    "e,,,0,,,BE,Succeeded,60,600,60\n",
+                                    "e,,,0,,,BE,Succeeded,60,600,60\n"          // No processors, no memory.
+                                    "f,1,1,,,,BE,Succeeded,,600,60\n"           // No devices, and came never.
+                                    "g,1,1,2,500,,BE,Succeeded,0,600,0\n"       // Half of two.
+                                    "h,1,1,1,,,BE,Succeeded,0,600,0\n",         // A part is not said.
                                 *bands);
   ASSERT_TRUE(trace) << to_string(trace.error());
-  ASSERT_EQ(trace->jobs.size(), 4U);
+  ASSERT_EQ(trace->jobs.size(), 7U);
   EXPECT_EQ(trace->odd, (TraceOddities{.without_end = 1,
                                        .without_start = 1,
                                        .without_class = 1,
                                        .ends_early = 1,
-                                       .share_of_nothing = 1,
+                                       .without_arrival = 1,
+                                       .without_amount = 2,
+                                       .share_of_nothing = 2,
+                                       .share_of_several = 1,
                                        .unknown_models = 1}));
-  EXPECT_EQ(trace->jobs[0].name, "b");
-  EXPECT_EQ(trace->jobs[0].device_share, 1000);
-  EXPECT_EQ(trace->jobs[1].runs_s, 1);
-  EXPECT_EQ(trace->jobs[3].name, "a,b");
-  EXPECT_EQ(trace->jobs[3].runs_s, 600 - 110);
+  EXPECT_EQ(trace->jobs[0].name, "f");
+  EXPECT_EQ(trace->jobs[1].name, "g");
+  EXPECT_EQ(trace->jobs[1].device_share, 1000);
+  EXPECT_EQ(trace->jobs[3].name, "b");
+  EXPECT_EQ(trace->jobs[3].device_share, 1000);
+  EXPECT_EQ(trace->jobs[4].runs_s, 1);
+  EXPECT_EQ(trace->jobs[6].name, "a,b");
+  EXPECT_EQ(trace->jobs[6].runs_s, 600 - 110);
   EXPECT_EQ(trace->projects, (std::vector<std::string>{"LS", "none", "BE"}));
 }
 

@@ -20,11 +20,28 @@ TEST(ReplayFigures, EqualSharesGiveWhatIsLeftToThoseWhoWantMore) {
 }
 
 TEST(ReplayFigures, Waits) {
-  const ReplayWaits waits = waits_of("p", {5, 1, 3}, 2);
+  const ReplayWaits waits = waits_of("p", {5, 1, 3}, 5, 2);
   EXPECT_EQ(waits.jobs, 5);
+  EXPECT_EQ(waits.never_started, 2);
   EXPECT_DOUBLE_EQ(waits.mean_s, 3);
   EXPECT_EQ(waits.median_s, 3);
   EXPECT_EQ(waits.max_s, 5);
+}
+
+// The least that so many of a hundred do not exceed.
+TEST(ReplayFigures, PercentilesAreNearestRanks) {
+  const auto up_to = [](std::int64_t count) {
+    std::vector<std::int64_t> waits;
+    for (std::int64_t i = 1; i <= count; ++i) waits.push_back(i);
+    return waits_of("p", waits, count, 0);
+  };
+  EXPECT_EQ(up_to(1).p95_s, 1);
+  EXPECT_EQ(up_to(2).p95_s, 2);
+  EXPECT_EQ(up_to(20).p95_s, 19);
+  EXPECT_EQ(up_to(21).p95_s, 20);
+  EXPECT_EQ(up_to(100).p95_s, 95);
+  EXPECT_EQ(up_to(4).median_s, 2);
+  EXPECT_EQ(up_to(5).median_s, 3);
 }
 
 TEST(ReplayFigures, WhatAJobCannotUseIsFragmented) {

@@ -60,6 +60,10 @@ TEST(ReplayRequests, WhatCouldNeverBePlacedIsPossibleNowhere) {
   EXPECT_TRUE(possible(quotas, 2).empty());
   EXPECT_TRUE(possible(slots, 3).empty());
   EXPECT_EQ(possible(slots, 4), std::vector<std::uint32_t>{1});
+  for (std::size_t job = 0; job < trace.jobs.size(); ++job) {
+    EXPECT_EQ(slots.fits_in_parts(slots.kind_of(job)), job == 0) << "12 of 16 devices, on two bands";
+    EXPECT_FALSE(quotas.fits_in_parts(quotas.kind_of(job))) << job;
+  }
 }
 
 }  // namespace

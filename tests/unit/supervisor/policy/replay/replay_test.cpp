@@ -41,8 +41,54 @@ TEST(Replay, PreemptionGoesOnWhereItWas) {
   const ReplayReport report = replay(trace, options);
   EXPECT_EQ(report.preemptions, 1);
   EXPECT_EQ(report.moves, 0);
-  EXPECT_EQ(report.all.max_s, 0);
-  EXPECT_EQ(report.ended_s, 150);  // No second of work is done twice.
+  EXPECT_EQ(report.ended_s, 150);          // No second of work is done twice.
+  EXPECT_EQ(report.jobs[0].waited_s, 50);  // Also after it has started.
+  EXPECT_EQ(report.projects[0].max_s, 50);
+  EXPECT_EQ(report.projects[1].max_s, 0);
+}
+
+TEST(Replay, TimeEndsWithTheLastEndWhateverThePeriod) {
+  const ReplayTrace trace = trace_of({{.name = "x", .project = 0, .arrives_s = 0, .runs_s = 1, .devices = 1},
+                                      {.name = "large", .project = 1, .arrives_s = 500, .runs_s = 1, .devices = 2}},
+                                     equal_trace_bands(1, 1));
+  for (const Preset* each = presets(); !each->name.empty(); ++each)
+    for (const std::int64_t period_s : {1, 10, 3600}) {
+      const ReplayReport report = replay(trace, {.parts = each->parts, .period_s = period_s});
+      EXPECT_EQ(report.ended_s, 1) << each->name << " each " << period_s;
+      EXPECT_DOUBLE_EQ(report.mean.used, 1) << each->name << " each " << period_s;
+      EXPECT_EQ(report.samples.size(), 1U) << each->name << " each " << period_s;
+      EXPECT_FALSE(report.while_arriving) << each->name << " each " << period_s;
+    }
+}
+
+TEST(Replay, WhoNeverStartsWaitsToTheEnd) {
+  const ReplayTrace trace =
+      trace_of({{.name = "x", .project = 0, .arrives_s = 0, .runs_s = 100, .devices = 2},
+                {.name = "too much", .project = 1, .arrives_s = 10, .runs_s = 1, .devices = 2, .priority = 100},
+                {.name = "too large", .project = 1, .arrives_s = 20, .runs_s = 1, .devices = 3, .priority = 100}},
+               equal_trace_bands(1, 2));
+  // Each project is guaranteed one device, and who may not be preempted stays within that.
+  const ReplayReport report = replay(trace, {.parts = parts_named("quota"), .period_s = 60});
+  EXPECT_EQ(report.ended_s, 100);
+  EXPECT_EQ(report.projects[1].never_started, 2);
+  EXPECT_EQ(report.projects[1].jobs, 2);
+  EXPECT_DOUBLE_EQ(report.projects[1].mean_s, 90) << "of the one for which there would be room";
+  EXPECT_EQ(report.jobs[1].waited_s, 90);
+  EXPECT_EQ(report.jobs[2].waited_s, 0);
+}
+
+TEST(Replay, AGangThatHasToLeaveIsOnePreemptionUnderEveryPreset) {
+  const ReplayTrace trace = trace_of(
+      {{.name = "gang", .project = 0, .arrives_s = 0, .runs_s = 100, .members = 3, .devices = 1, .priority = 40},
+       {.name = "high", .project = 0, .arrives_s = 10, .runs_s = 50, .devices = 2, .priority = 60}},
+      equal_trace_bands(1, 3));
+  for (const char* name : {"priority", "quota"}) {
+    ReplayOptions options{.parts = parts_named(name), .period_s = 1};
+    options.parts.preemption = true;
+    const ReplayReport report = replay(trace, options);
+    EXPECT_EQ(report.preemptions, 1) << name;
+    EXPECT_EQ(report.jobs[0].preempted_s, std::vector<std::int64_t>{10}) << name;
+  }
 }
 
 TEST(Replay, PartsOfADeviceRunSideBySideUnderEveryPreset) {

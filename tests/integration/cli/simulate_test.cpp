@@ -1,0 +1,88 @@
+// `penstock policy simulate` and its like through the real binary.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <filesystem>
+
+#include "tests/integration/cluster/binary.hpp"
+
+namespace penstock {
+namespace {
+
+const std::string kHead = "name,project,arrives_s,runs_s,devices\n";
+
+/// What this process would do for hours ends at once.
+TEST(Simulate, SignalsEndCommandsThatComputeOnly) {
+  const ScratchDirectory scratch;
+  std::string jobs = kHead;
+  for (int i = 0; i < 100'000; ++i) jobs += "j" + std::to_string(i) + ",p,0,1,1\n";
+  const std::string trace = scratch.write("trace.csv", jobs);
+  for (const int signal : {SIGINT, SIGTERM}) {
+    const std::string csv = scratch.at("csv-" + std::to_string(signal));
+    RunningBinary replay{{{"policy", "simulate", "--trace", trace, "--csv", csv}, {}, {}, {}}};
+    ASSERT_TRUE(wait_until([&] { return std::filesystem::exists(csv); })) << "it begins its files before it replays";
+    replay.process().signal_group(signal);
+    EXPECT_EQ(replay.end_signal(), signal);
+  }
+  RunningBinary sim{{{"sim", "--seeds", "1..1000000", "--trace"}, {}, {}, {}}};
+  ASSERT_TRUE(wait_until([&] { return !sim.output().empty(); }));
+  sim.process().signal_group(SIGINT);
+  EXPECT_EQ(sim.end_signal(), SIGINT);
+}
+
+TEST(Simulate, WhatStandardOutputDoesNotTakeIsAnError) {
+  const ScratchDirectory scratch;
+  const std::string trace = scratch.write("trace.csv", kHead + "a,p,0,1,1\n");
+  for (const std::vector<std::string>& call :
+       {std::vector<std::string>{"policy", "simulate", "--trace", trace, "--json"}, {"config"}}) {
+    const BinaryRun run = run_binary(BinaryCall{call, {}, {}, {}, "/dev/full"});
+    EXPECT_EQ(run.exit_code, 2) << call.front();
+    EXPECT_EQ(run.errors, "penstock: error: standard output: could not take all of it (is the disk full?)\n");
+  }
+}
+
+TEST(Simulate, NamesComeThroughListsAsTheyAre) {
+  const ScratchDirectory scratch;
+  const std::string trace =
+      scratch.write("trace.csv", "name,project,arrives_s,runs_s,members,devices\n\"x\"\"y\",\"p,q\",0,1,2,1\n");
+  const std::string bands =
+      scratch.write("bands.csv", "sn,cpu_milli,memory_mib,gpu,model\nband a,1,1,1,G\n\"b,c\",1,1,1,G\n");
+  const std::string jobs = scratch.at("jobs.csv");
+  const BinaryRun run =
+      run_binary({"policy", "simulate", "--trace", trace, "--nodes", bands, "--policy", "quota", "--jobs", jobs});
+  ASSERT_EQ(run.exit_code, 0) << run.errors;
+  EXPECT_EQ(scratch.read("jobs.csv"),
+            "policy,job,project,arrived_s,started_s,ended_s,bands,preempted_s,waited_s\n"
+            "quota,\"x\"\"y\",\"p,q\",0,0,1,\"band a;b,c\",,0\n");
+}
+
+TEST(Simulate, AFileThatIsReadIsNotWritten) {
+  const ScratchDirectory scratch;
+  const std::string trace = scratch.write("trace.csv", kHead + "a,p,0,1,1\n");
+  const BinaryRun over = run_binary({"policy", "simulate", "--trace", trace, "--jobs", trace});
+  EXPECT_EQ(over.exit_code, 2);
+  EXPECT_NE(over.errors.find("--jobs, and is the file of --trace"), std::string::npos) << over.errors;
+  EXPECT_EQ(scratch.read("trace.csv"), kHead + "a,p,0,1,1\n");
+  const std::string plot = scratch.write("p_used.svg", kHead + "a,p,0,1,1\n");
+  EXPECT_EQ(run_binary({"policy", "simulate", "--trace", plot, "--svg", scratch.at("p_")}).exit_code, 2);
+  const std::string fresh = scratch.at("fresh.csv");
+  EXPECT_EQ(run_binary({"policy", "generate", "--trace", fresh, "--nodes", fresh}).exit_code, 2);
+  EXPECT_FALSE(std::filesystem::exists(fresh));
+}
+
+TEST(Simulate, GangsThatOnlyFitInPartsAreToldApart) {
+  const ScratchDirectory scratch;
+  const std::string trace = scratch.write(
+      "trace.csv", "name,project,arrives_s,runs_s,members,devices\nin parts,p,0,1,3,1\nlarge,p,0,1,1,3\n");
+  const BinaryRun run =
+      run_binary({"policy", "simulate", "--trace", trace, "--bands", "2", "--devices", "2", "--policy", "priority"});
+  EXPECT_NE(run.output.find("1 jobs that the bands could not hold if they were empty, under `priority`"),
+            std::string::npos)
+      << run.output;
+  EXPECT_NE(run.output.find("1 gangs that fit neither on one band nor on whole bands of one size, under `priority`"),
+            std::string::npos)
+      << run.output;
+}
+
+}  // namespace
+}  // namespace penstock
