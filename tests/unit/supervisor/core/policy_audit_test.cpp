@@ -1,6 +1,8 @@
 // SupervisorCore: what the audit history says of policy.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/support/policed_supervisor.hpp"
 
 namespace penstock::supervisor {
@@ -39,6 +41,24 @@ TEST(PolicyAudit, WhoMayHoldLessBecauseOthersComeIsToldWithRuleAndNumber) {
                    "hold job-2: no room: it needs 1, and the roomiest place has 0",
                    "start job-2: it gets 1 of the 4 slots that it wants in pool 'all'; fair share: it holds 1 of the 1 "
                    "slots of its share"}));
+  supervisor.ignore();
+}
+
+TEST(PolicyAudit, WhatAnOperatorHoldsLeavesByHisOrder) {
+  PolicedSupervisor supervisor{policed("fair_share_max_min")};
+  supervisor.join({.slots = 2});
+  supervisor.submit(many(), named("a"));
+  supervisor.settle(2);
+  ASSERT_GE(supervisor.assigned().size(), 2U);
+  for (std::uint32_t i = 0; i < 2; ++i) supervisor.say(1, i, Outcome::Started);
+  supervisor.submit(many(), named("b"));
+  ASSERT_TRUE(supervisor.ask("hold", {"a"}).has_value());
+  supervisor.settle(4);
+  const Lines all = history(supervisor);
+  const auto told = std::count_if(all.begin(), all.end(), [](const std::string& line) {
+    return line.rfind("preempt job-1", 0) == 0 && line.find(": it is on hold by an operator") != std::string::npos;
+  });
+  EXPECT_EQ(told, 2);
   supervisor.ignore();
 }
 
