@@ -39,7 +39,11 @@ void read_request(FieldReader& reader, ProgramText& text) {
   Template& content = text.content;
   read_milli(reader, "slots", 0.001, content.request.slots);
   read_milli(reader, "cpu", 0, content.request.cpu);
+  const bool had_gpu = content.request.gpu > MilliGpu{0};
   read_milli(reader, "gpu", 0, content.request.gpu);
+  // Beside a template that has some, it takes them away; else a part was meant, and it would run where there is none.
+  if (!had_gpu && reader.value("gpu") != nullptr && content.request.gpu == MilliGpu{0})
+    reader.complain(reader.value("gpu"), "gpu must be 0.001 at least; leave it out for none");
   // Who has a part of a device leaves the rest of its slot to others, unless he says that he does not.
   const std::int64_t gpu = content.request.gpu.value();
   const bool is_part = reader.value("gpu") != nullptr && gpu > 0 && gpu < 1000;

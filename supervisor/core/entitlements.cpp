@@ -207,6 +207,10 @@ void SupervisorCore::note_explanations(const PassUnderWay& pass, const policy::P
                             : project + 1 == projects ? "jobs without a project"
                                                       : "its project",
                             why.other == policy::kNone ? "" : to_string(pass.subjects[why.other].job));
+    const JobPolicy& wish = jobs_[pass.subjects[why.workload].job.value()]->spec.policy;
+    if (why.hold == policy::Hold::NoRoom && wish.gang > 0 && !share->bound &&
+        counts_quotas(pass.subjects[why.workload].domain / static_cast<std::uint32_t>(kBandKinds)))
+      share->hold += "; it takes all of its gang of " + std::to_string(wish.gang) + " at once";
     if (!share->gave_back.empty()) share->hold += "; " + share->gave_back;
     const auto grain =
         why.resource == policy::Resource::Gpu ? static_cast<std::int64_t>(pass.grain_of(why.workload)) : 1;

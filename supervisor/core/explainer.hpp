@@ -55,6 +55,7 @@ class SupervisorCore::Explainer {
   using Helps = std::function<std::optional<std::string>(const RoomView& more)>;
   void add_workers(const RoomView& room, const Helps& helps, Value::List& rows) const;
   void add_priority(const RoomView& room, Value::List& rows) const;
+  bool gets_more_without_cap() const;
   void add_other(const WaitsFor& waits, Value::List& rows) const;
   Value::Record end_row(const Ended& ended, Instant by) const;
 

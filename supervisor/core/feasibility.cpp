@@ -315,11 +315,29 @@ Error SupervisorCore::explain_infeasible(const Template& wanted, const Reach& re
             "requires band '" + band + "', which is in pool '" + offer.other_pool + "'; the nearest" + of_pool +
                 ", which is its job's, is " + offer.nearest,
             "submit the job to pool '" + offer.other_pool + "', or leave the requirement out"};
+  // Whatever its labels are: the requirement names it.
+  const auto pool_outside = [&](const BandSelector& which) -> std::string {
+    bool inside = which.empty() || reach.pool == kAnyPool;
+    std::string other;
+    for (std::uint32_t i = 0; i < workers_.band_slots() && !inside; ++i) {
+      const BandEntry& each = workers_[BandSlot{i}];
+      if (!each.alive || !workers_.selects(which, each)) continue;
+      inside = is_in({reach.pool, {}}, BandSlot{i});
+      if (const auto pool = policy_.pool_of_band[i]; !inside && other.empty() && pool < policy_.config.pools.size())
+        other = policy_.config.pools[pool].name;
+    }
+    return inside ? "" : other;
+  };
   if (!offer.offered)
     return {ErrorCode::UnknownOperator, subject,
             "no worker" + of_pool + " offers the operator '" + wanted.program + "'" + there,
             offer.operators.empty() ? "load a library of operators on a worker"
                                     : "offered are: " + joined(offer.operators)};
+  if (const std::string other = pool_outside(required); !other.empty())
+    return {ErrorCode::NoAvailableBand, subject,
+            "requires band '" + band + "', which is in pool '" + other + "', and its job is in pool '" +
+                policy_.config.pools[reach.pool].name + "'",
+            "submit the job to pool '" + other + "', or leave the requirement out"};
   if (!required.empty())
     return {ErrorCode::NoAvailableBand, subject,
             "requires band '" + band + "', which is not there or too small; the nearest is " + offer.nearest, wait};

@@ -13,6 +13,31 @@ const JobLimits* limits_named(const Job& job, const std::string& whom) {
   return nullptr;
 }
 
+/// What it has on workers that take nothing new, while more of it waits for other places than those have for it. Empty:
+/// nothing.
+template <class RunnableOn>
+std::string hold_of_drained(const WorkerTable& workers, const Job& job, BandKind kind, RunnableOn runnable_on) {
+  const KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
+  std::uint64_t there = 0;
+  std::uint64_t open = 0;
+  std::uint64_t runnable = job.homeless.size();
+  std::string names;
+  for (std::uint32_t i = 0; i < workers.band_slots(); ++i) {
+    const BandEntry& band = workers[BandSlot{i}];
+    if (!band.alive || band.kind != kind) continue;
+    const std::uint64_t held = job.shares->of(BandSlot{i}).planned;
+    if (!band.draining) {
+      open += held;
+      runnable += runnable_on(BandSlot{i});
+    } else if (held > 0) {
+      there += held;
+      names += (names.empty() ? "'" : ", '") + workers.worker_of(BandSlot{i}).description.name + "'";
+    }
+  }
+  if (there == 0 || runnable * share.portion.run_milli <= open) return {};
+  return "drained: " + decimal_text(there) + " of its slots are on " + names + ", where nothing new begins";
+}
+
 }  // namespace
 
 /// It holds all that its own cap allows, and has more to run. A pass is not shown what is beyond a cap, and so does not
@@ -34,7 +59,16 @@ std::string SupervisorCore::hold_of(const Job& job, BandKind kind) const {
   const KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
   if (share.barrier.waits()) return barrier_hold(job, kind);
   if (share.hold.empty() && !share.gave_back.empty() && milli_held(job, kind) == 0) return share.gave_back;
-  if (!share.hold.empty() || !is_at_cap(job, kind)) return share.hold;
+  if (!share.hold.empty()) return share.hold;
+  if (!is_at_cap(job, kind)) {
+    if (milli_held(job, kind) == 0) {
+      if (job.homeless.empty() || job.shape == nullptr) return {};
+      const std::uint32_t first = job.homeless.front();
+      const bool on_devices = wants_gpu(job.shape->template_of(first));
+      return on_devices == (kind == BandKind::Gpu) ? explain_homeless(job, first) : std::string{};
+    }
+    return hold_of_drained(workers_, job, kind, [&](BandSlot band) { return runnable_for(job, band); });
+  }
   return "slots_max: it holds " + decimal_text(milli_held(job, kind)) + " of the " +
          std::to_string(job.spec.policy.slots_max) + " that it may hold";
 }
@@ -83,6 +117,16 @@ void SupervisorCore::Explainer::add_ends_under_limit(std::uint64_t most, Value::
   for (const Job* each : jobs_under(job_.shares->rules.held_by_whom)) {
     const std::uint64_t held = each == &job_ || each->shares->rules.exempt ? 0 : core_.milli_held(*each, kind_);
     if (held > 0) others.push_back(each), taken += held;
+  }
+  if (taken + need <= most) {  // The rest is kept for one before it, which holds nothing yet.
+    for (const Job* each : jobs_under(job_.shares->rules.held_by_whom)) {
+      if (each == &job_ || !rows.empty()) return;
+      const JobRules& before = each->shares->rules;
+      if (before.held_by == job_.shares->rules.held_by && before.held_by_whom == job_.shares->rules.held_by_whom &&
+          core_.milli_held(*each, kind_) == 0)
+        rows.emplace_back(relief_row("start", to_string(each->id), ""));
+    }
+    return;
   }
   for (const Job* each : others)
     if (rows.size() < kReliefRowsMax && taken - core_.milli_held(*each, kind_) + need <= most)

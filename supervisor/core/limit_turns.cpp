@@ -49,6 +49,15 @@ class Taken {
     for (const std::uint32_t at : request.limits)
       if (!request.exempt) counts_[at].milli[kind] += milli;
   }
+  /// What is left of the limit that keeps that request from its first step is kept for it, if all would be enough.
+  void keep_rest(const std::vector<TurnRequest>& requests, std::size_t who, std::size_t kind, std::uint32_t by) {
+    const std::uint64_t all = static_cast<std::uint64_t>(slots_max(limits_[by], kind)) * 1000;
+    Count& count = counts_[by];
+    if (requests[who].step[kind] > all || count.milli[kind] >= all) return;
+    count.milli[kind] = all;
+    count.kept_for[kind] = who;
+  }
+  std::size_t kept_for(std::size_t at, std::size_t kind) const { return counts_[at].kept_for[kind]; }
   std::int64_t jobs(std::size_t at) const { return counts_[at].jobs; }
   std::int64_t waiting(std::size_t at) const { return counts_[at].waiting; }
   std::uint64_t milli(std::size_t at, std::size_t kind) const { return counts_[at].milli[kind]; }
@@ -58,6 +67,7 @@ class Taken {
     std::int64_t jobs = 0;
     std::int64_t waiting = 0;
     MilliByKind milli{};
+    std::array<std::size_t, kBandKinds> kept_for{~std::size_t{0}, ~std::size_t{0}};
   };
   const std::vector<JobLimits>& limits_;
   std::vector<Count> counts_;
@@ -119,10 +129,15 @@ std::vector<Turn> take_turns(const std::vector<JobLimits>& limits, const std::ve
       const std::uint64_t left = taken.left(request, kind, by);
       const std::uint64_t more = missing <= left ? missing : left / request.step[kind] * request.step[kind];
       if (more < missing)
-        turn = {turn.allowed, kind == 0 ? LimitRule::Slots : LimitRule::GpuSlots, by, slots_max(limits[by], kind),
-                taken.milli(by, kind) - std::min(taken.milli(by, kind), turn.allowed[kind])};
+        turn = {turn.allowed,
+                kind == 0 ? LimitRule::Slots : LimitRule::GpuSlots,
+                by,
+                slots_max(limits[by], kind),
+                taken.milli(by, kind) - std::min(taken.milli(by, kind), turn.allowed[kind]),
+                taken.kept_for(by, kind)};
       turn.allowed[kind] += more;
       taken.add_slots(request, kind, more);
+      if (turn.allowed[kind] == 0) taken.keep_rest(in_order, i, kind, by);
     }
     const bool begins = !is_running(request) && turn.allowed != MilliByKind{};
     if (begins) taken.add_job(request), taken.add_waiting(request);

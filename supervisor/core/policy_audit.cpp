@@ -37,7 +37,7 @@ Standing SupervisorCore::standing_of(const Job& job, BandKind kind) const {
   const KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
   if (const std::uint64_t milli = milli_held(job, kind); milli > 0)
     return is_limited(job, kind) && milli < share.demand ? Standing::Limited : Standing::Free;
-  if (!share.promised.empty()) return Standing::Reserved;
+  if (!share.promised.empty() || share.starts_by != kNever) return Standing::Reserved;
   return share.hold.empty() ? Standing::Nothing : Standing::Held;
 }
 
@@ -47,7 +47,12 @@ std::string SupervisorCore::standing_text(const Job& job, BandKind kind) const {
   switch (standing_of(job, kind)) {
     case Standing::Nothing: return {};
     case Standing::Held: return share.hold;
-    case Standing::Reserved: return "its place is promised, and others are leaving it";
+    case Standing::Reserved:
+      if (!share.promised.empty()) return "its place is promised, and others are leaving it";
+      return "its start is reserved, within " +
+             decimal_text(static_cast<std::uint64_t>(std::max(share.starts_by - now_, Duration{0}).count()) /
+                          1'000'000) +
+             " s" + (share.hold.empty() ? "" : "; " + share.hold);
     case Standing::Limited:
     case Standing::Free: break;
   }
@@ -132,6 +137,16 @@ std::string SupervisorCore::preemption_text(const PassUnderWay& pass, const poli
              ", and " + decimal_text(share) + " are its share" + for_whom;
     }
     case policy::PreemptionReason::Priority:
+      if (other != nullptr && other->shares != nullptr) {
+        const auto kind = static_cast<std::size_t>(subject.kind);
+        const auto sum = job.shares->kinds[kind].priority;
+        const auto larger = other->shares->kinds[kind].priority;
+        if (larger != sum)
+          return "a job of a larger sum of factors needs the place" + for_whom + ", which has " +
+                 std::to_string(larger) + " before " + std::to_string(sum);
+        if (precedence_of(*other) == precedence_of(job))
+          return "a job of the same priority that stands before it in the queue needs the place" + for_whom;
+      }
       return "a job of higher priority needs the place" + for_whom +
              (other == nullptr ? "" : ", which has " + priority_text(*other) + " before " + priority_text(job));
     case policy::PreemptionReason::Reclaim: {
@@ -171,13 +186,22 @@ void SupervisorCore::note_preemptions(const PassUnderWay& pass, const policy::Pl
     told[victim] = true;
     jobs_[id.value()]->shares->preemption_reason = preemption_text(pass, plan, each, held_by);
   }
+  // What a limit takes back no plan orders: the job is shown with less.
+  for (std::uint32_t at = 0; at < pass.subjects.size(); ++at) {
+    if (told[at] || !knows(pass.subjects[at].job) || jobs_[pass.subjects[at].job.value()]->shares == nullptr) continue;
+    JobShares& shares = *jobs_[pass.subjects[at].job.value()]->shares;
+    if (shares.rules.cut[static_cast<std::size_t>(pass.subjects[at].kind)])
+      shares.preemption_reason = shares.rules.hold;
+  }
 }
 
 void SupervisorCore::note_preempted(const Job& job, const AssignedRef& ref) {
   if (++policy_.preempted_now > kLinesEachMax) return;
-  note_decision(
-      "preempt " + to_string(SubtaskId{job.id, SubtaskIndex{ref.subtask}}),
-      job.shares->preemption_reason.empty() ? "its slots are somebody else's" : job.shares->preemption_reason);
+  const std::string& reason = job.shares->preemption_reason;
+  note_decision("preempt " + to_string(SubtaskId{job.id, SubtaskIndex{ref.subtask}}),
+                job.on_hold      ? "it is on hold by an operator"
+                : reason.empty() ? "its slots are somebody else's"
+                                 : reason);
 }
 
 void SupervisorCore::note_more_preempted() {

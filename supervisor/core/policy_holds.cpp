@@ -95,7 +95,9 @@ Value::Record SupervisorCore::Explainer::first_hold(const std::string& text) con
     add_cap(same);
     if (!same.empty()) return record_of("cap", own, same.front()["need"], same.front()["had"], text);
   }
-  return record_of("gang", own, Value{}, Value{}, text);
+  if (text.rfind("drained", 0) == 0) return record_of("drained", own, Value{}, Value{}, text);
+  if (job_.homeless.empty() || core_.milli_held(job_, kind_) > 0) return record_of("gang", own, Value{}, Value{}, text);
+  return record_of(text.rfind("infeasible", 0) == 0 ? "feasible" : "room", own, Value{}, Value{}, text);
 }
 
 /// Limits of users, accounts, levels of service and queues that one step more, or its start, would pass.

@@ -242,12 +242,14 @@ Result<Value> SupervisorCore::describe_projects() const {
 Result<Value> SupervisorCore::describe_shares() const {
   if (!policed()) return no_policy();
   const AccountTree tree = accounts_now();
+  // A pass fades it and charges what has run since: where nobody waits there is none for long.
+  const double left = left_after(std::max(now_ - policy_.decayed, Duration{0}), policy_.config.usage_half_life);
   std::vector<UsedSeconds> used(tree.accounts.size());
   for (const auto& [whom, seconds] : policy_.usage.tallies()) {
     const auto charged = tree.charged.find(whom);
     std::uint32_t at = charged == tree.charged.end() ? policy::kNone : charged->second;
     for (; at != policy::kNone; at = tree.accounts[at].parent)
-      for (std::size_t i = 0; i < kUsedKinds; ++i) used[at][i] += seconds[i];
+      for (std::size_t i = 0; i < kUsedKinds; ++i) used[at][i] += seconds[i] * left;
   }
   const std::vector<double> factors = policy::account_factors(tree.accounts, factor_options(policy_.parts));
   const std::vector<policy::AccountMeasure> measures = policy::measure_accounts(tree.accounts);

@@ -255,6 +255,18 @@ void SupervisorCore::Explainer::add_other(const WaitsFor& waits, Value::List& ro
   if (waits.hold == policy::Hold::HigherPriority) add_priority(room(), rows);
 }
 
+/// Its fair share would be larger, and there would be room.
+bool SupervisorCore::Explainer::gets_more_without_cap() const {
+  std::optional<ShareView> view = shares();
+  if (view.has_value()) {
+    policy::ShareGroup& own = view->sharers[view->subject].group;
+    own.demand = std::max(own.demand, view->need);  // The last pass was shown no more than the cap.
+    if (!view->suffices()) return false;
+  }
+  const RoomView now = room();
+  return now.fits(step(), may_come_back(now, core_.precedence_of(job_)));
+}
+
 Value::List SupervisorCore::Explainer::freed_by() const {
   PENSTOCK_COVERAGE_MARK("what would free a job is looked for");
   Value::List rows;
@@ -287,6 +299,7 @@ Value::List SupervisorCore::Explainer::freed_by() const {
     }
     case policy::Hold::AtFairShare: add_share_rows(rows); break;
     case policy::Hold::AtSlotsMax:
+      if (!gets_more_without_cap()) break;
       rows.emplace_back(relief_row(
           "cap", name, "set cap " + name + " " + whole_slots(waits.have + static_cast<std::int64_t>(step()))));
       break;

@@ -194,6 +194,9 @@ void SupervisorCore::take_limit_turns() {
     shares.rules.held_by = turns[i].rule;
     shares.rules.held_by_whom = turns[i].rule == LimitRule::OnHold ? "" : whose[turns[i].limit];
     shares.rules.hold = turn_text(turns[i], shares.rules.held_by_whom);
+    if (turns[i].kept_for < jobs.size())
+      shares.rules.hold +=
+          "; the rest is kept for " + to_string(jobs[turns[i].kept_for]->id) + ", which takes more at once";
     if (turns[i].rule == LimitRule::OnHold) shares.rules.has_run = false;
   }
 }

@@ -262,10 +262,10 @@ void QuotaPass::write(Plan& plan) const {
     const std::int64_t rest = room.device_memory_mib > 0
                                   ? std::max<std::int64_t>(room.shared_memory_mib, 0) * 1000 / room.device_memory_mib
                                   : 0;
+    if (!room.open) continue;
     roomiest.gpu = std::max({roomiest.gpu, room.idle.gpu, rest});
     roomiest.cpu = std::max(roomiest.cpu, room.idle.cpu);
     roomiest.memory = std::max(roomiest.memory, room.idle.memory);
-    if (!trial_.room(band).open) continue;
     for (std::size_t resource = 0; resource < kResources; ++resource)
       largest.of(resource) = std::max(largest.of(resource), snapshot().bands[band].capacity.of(resource));
   }

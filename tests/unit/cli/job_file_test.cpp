@@ -434,6 +434,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "subtask 'a': has no template, operator or command"},
         BadFile{"MisspeltCommand", "[[subtask]]\nkey = \"a\"\ncomand = \"x\"", ErrorCode::InvalidArgument, "f:3:1",
                 "subtask 'a': has no field 'comand'", "did you mean 'command'?"},
+        BadFile{"NoGpuAtAll", one("gpu = 0"), ErrorCode::InvalidArgument, "f:4:7",
+                "subtask 'a': gpu must be 0.001 at least; leave it out for none"},
         BadFile{"PartsTooSmallToCount", one("gpu = 0.0004"), ErrorCode::InvalidArgument, "f:4:7",
                 "subtask 'a': gpu must be 0, or 0.001 at least"},
         BadFile{"TwoPrograms", one("command = \"x\""), ErrorCode::InvalidArgument, "f:4:11",

@@ -168,6 +168,28 @@ class NeverPreempted : public testing::Test {
   int next_ = 1;
 };
 
+// Found by an acceptance test: the band was said to be nowhere.
+TEST(Feasibility, ARequiredBandOfAnotherPoolIsNamedWithItsPoolWhateverItsLabels) {
+  SupervisorConfig config = policed("priority");
+  config.policy.pools.push_back({.name = "others", .preset = "priority", .workers = {"worker-2"}});
+  PolicedSupervisor supervisor{config};
+  supervisor.join({.slots = 4});
+  supervisor.join({.slots = 4});
+  Graph built = GraphBuilder{}.sources(1).build();
+  built.templates.front().required.worker = "worker-2";
+  built.templates.front().request.slots = MilliSlots{9000};
+  JobSpec spec;
+  spec.name = "pinned";
+  spec.wait_for_resources = true;
+  supervisor.submit(built, spec);
+  const Result<Value> answer = supervisor.ask("explain", {"pinned"});
+  ASSERT_TRUE(answer.has_value());
+  ASSERT_NE((*answer)["held_by"].text(), nullptr);
+  EXPECT_EQ(*(*answer)["held_by"].text(),
+            "infeasible: requires band 'worker-2', which is in pool 'others', and its job is in pool 'all'");
+  supervisor.ignore();
+}
+
 // Found by an acceptance test: it waited for ever.
 TEST_F(NeverPreempted, WithoutAProjectIsRefusedWhereQuotasCountWithTheWayOut) {
   EXPECT_EQ(

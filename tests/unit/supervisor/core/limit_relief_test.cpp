@@ -60,6 +60,19 @@ TEST(LimitReliefTest, TheEndOfAnyThatRunsFreesTheNext) {
   EXPECT_EQ(it.freed_by(a), Lines{});
 }
 
+// Found by an acceptance test: small jobs passed a large one of their user.
+TEST(LimitReliefTest, WhoWaitsBehindALargeJobIsFreedByItsStart) {
+  LimitRelief it{{.slots_max = 2}};
+  const JobId runs = it.submit({}, 1);
+  const JobId large = it.submit({.gang = 2}, 2);
+  const JobId small = it.submit({}, 1);
+  EXPECT_EQ(it.freed_by(large), Lines{"end " + to_string(runs)});
+  EXPECT_EQ(it.freed_by(small), Lines{"start " + to_string(large)});
+  EXPECT_EQ(*it.explain(small)["held_by"].text(),
+            "slots_max of user 'ann' is 2, and others have 2 of them or come before it; the rest is kept for " +
+                to_string(large) + ", which takes more at once");
+}
+
 // Found by an explorer: the only turn was that of a job that waited for room, and nothing was told of it.
 TEST(LimitReliefTest, SoDoesTheEndOfOneThatHasItsTurnAndWaitsForRoom) {
   LimitRelief it{{.running_jobs_max = 1}};

@@ -63,7 +63,23 @@ TEST(LimitTurns, AGangGetsAllOfItsSlotsOrNone) {
   const std::vector<Turn> turns = take_turns({{.slots_max = 5}}, {runs(2000, 2000), waits(4000, 4000), waits(2000)});
   EXPECT_EQ(turns[1].allowed[0], 0U);
   EXPECT_EQ(turns[1].rule, LimitRule::Slots);
-  EXPECT_EQ(turns[2].allowed[0], 2000U);
+  EXPECT_EQ(turns[2].allowed[0], 0U);
+}
+
+// Found by an acceptance test: small jobs of its user passed it for ever.
+TEST(LimitTurns, WhatIsLeftIsKeptForTheFirstThatTakesMoreAtOnce) {
+  const std::vector<Turn> turns = take_turns({{.slots_max = 2}}, {runs(1000, 1000), waits(2000, 2000), waits(1000)});
+  EXPECT_EQ(turns[1].allowed[0], 0U);
+  EXPECT_EQ(turns[1].taken, 1000U);
+  EXPECT_GT(turns[1].kept_for, turns.size());
+  EXPECT_EQ(turns[2].allowed[0], 0U);
+  EXPECT_EQ(turns[2].kept_for, 1U);
+}
+
+TEST(LimitTurns, NothingIsKeptForWhoHasSomeOrWouldNeverFit) {
+  const std::vector<JobLimits> limits{{.slots_max = 3}};
+  EXPECT_EQ(take_turns(limits, {waits(4000, 2000), waits(1000)})[1].allowed[0], 1000U) << "the first has two";
+  EXPECT_EQ(take_turns(limits, {waits(4000, 4000), waits(1000)})[1].allowed[0], 1000U) << "no end would be enough";
 }
 
 TEST(LimitTurns, ALowerLimitTakesSlotsBackButCutsNoGang) {

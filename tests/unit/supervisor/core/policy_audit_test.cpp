@@ -1,6 +1,8 @@
 // SupervisorCore: what the audit history says of policy.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/support/policed_supervisor.hpp"
 
 namespace penstock::supervisor {
@@ -39,6 +41,92 @@ TEST(PolicyAudit, WhoMayHoldLessBecauseOthersComeIsToldWithRuleAndNumber) {
                    "hold job-2: no room: it needs 1, and the roomiest place has 0",
                    "start job-2: it gets 1 of the 4 slots that it wants in pool 'all'; fair share: it holds 1 of the 1 "
                    "slots of its share"}));
+  supervisor.ignore();
+}
+
+TEST(PolicyAudit, WhatAnOperatorHoldsLeavesByHisOrder) {
+  PolicedSupervisor supervisor{policed("fair_share_max_min")};
+  supervisor.join({.slots = 2});
+  supervisor.submit(many(), named("a"));
+  supervisor.settle(2);
+  ASSERT_GE(supervisor.assigned().size(), 2U);
+  for (std::uint32_t i = 0; i < 2; ++i) supervisor.say(1, i, Outcome::Started);
+  supervisor.submit(many(), named("b"));
+  ASSERT_TRUE(supervisor.ask("hold", {"a"}).has_value());
+  supervisor.settle(4);
+  const Lines all = history(supervisor);
+  const auto told = std::count_if(all.begin(), all.end(), [](const std::string& line) {
+    return line.rfind("preempt 1:", 0) == 0 && line.find(": it is on hold by an operator") != std::string::npos;
+  });
+  EXPECT_EQ(told, 2) << testing::PrintToString(all);
+  supervisor.ignore();
+}
+
+TEST(PolicyAudit, WhatALowerLimitTakesBackIsToldWithIt) {
+  SupervisorConfig config = policed("priority");
+  config.policy.users = {{.name = "ann", .limits = {.slots_max = 4}}};
+  PolicedSupervisor supervisor{config};
+  supervisor.join({.slots = 4});
+  JobSpec mine = named("a");
+  mine.owner = "ann";
+  supervisor.submit(many(), mine);
+  supervisor.settle(2);
+  ASSERT_GE(supervisor.assigned().size(), 4U);
+  for (std::uint32_t i = 0; i < 4; ++i) supervisor.say(1, i, Outcome::Started);
+  supervisor.submit(many(), named("b"));
+  supervisor.client_says(AdminRequest{9, "reload", {}, "ann@home"});
+  const std::vector<supervisor_action::ReloadPolicy> reloads = supervisor.take_reloads();
+  ASSERT_EQ(reloads.size(), 1U);
+  config.policy.users.front().limits.slots_max = 2;
+  supervisor.handle(supervisor_event::PolicyRead{reloads[0].client, reloads[0].request, config.policy});
+  supervisor.settle(3);
+  const Lines all = history(supervisor);
+  const auto told = std::count_if(all.begin(), all.end(), [](const std::string& line) {
+    return line.rfind("preempt 1:", 0) == 0 && line.find(": slots_max of user 'ann' is 2") != std::string::npos;
+  });
+  EXPECT_EQ(told, 2) << testing::PrintToString(all);
+  supervisor.ignore();
+}
+
+TEST(PolicyAudit, WhoIsMovedAheadHasNoHigherPriority) {
+  PolicedSupervisor supervisor{policed("priority")};
+  supervisor.join({.slots = 2});
+  supervisor.submit(many(), named("a"));
+  supervisor.settle(2);
+  ASSERT_GE(supervisor.assigned().size(), 2U);
+  for (std::uint32_t i = 0; i < 2; ++i) supervisor.say(1, i, Outcome::Started);
+  supervisor.submit(many(), named("b"));
+  supervisor.settle(2);
+  ASSERT_TRUE(supervisor.ask("move", {"b", "ahead-of", "a"}).has_value());
+  supervisor.settle(3);
+  const Lines all = history(supervisor);
+  const auto told = std::count_if(all.begin(), all.end(), [](const std::string& line) {
+    return line.rfind("preempt 1:", 0) == 0 &&
+           line.find(": a job of the same priority that stands before it in the queue needs the place: job-2") !=
+               std::string::npos;
+  });
+  EXPECT_EQ(told, 2) << testing::PrintToString(all);
+  supervisor.ignore();
+}
+
+TEST(PolicyAudit, AReservedStartIsToldOnce) {
+  SupervisorConfig config = policed("multifactor");
+  config.policy.pools.front().time_limit = 60s;
+  PolicedSupervisor supervisor{config};
+  supervisor.join({.slots = 4});
+  supervisor.submit(many(), named("a"));
+  supervisor.settle(2);
+  GraphBuilder large;
+  large.template_at(0).request.slots = kOneSlot * 3;
+  supervisor.submit(large.sources(1).build(), named("b"));
+  supervisor.settle(2);
+  supervisor.submit(many(), named("c"));
+  supervisor.settle(2);
+  const Lines all = history(supervisor);
+  const auto told = std::count_if(all.begin(), all.end(), [](const std::string& line) {
+    return line.rfind("reserve job-2: its start is reserved, within ", 0) == 0;
+  });
+  EXPECT_EQ(told, 1) << testing::PrintToString(all);
   supervisor.ignore();
 }
 

@@ -51,6 +51,35 @@ TEST(PolicyHolds, AtItsOwnCapAndWithoutRoom) {
   EXPECT_EQ(it.holds(capped), (Lines{"cap " + to_string(capped), "room " + to_string(capped)}));
 }
 
+// Found by an acceptance test: nothing was told of half a job that waited.
+TEST(PolicyHolds, SlotsOnADrainedWorkerHoldWhatWaits) {
+  ReliefHarness it{policed("fair_share")};
+  it.cluster.join({.slots = 4});
+  it.cluster.join({.slots = 4});
+  const JobId job = it.submit({}, 1, 40);
+  EXPECT_TRUE(it.explain(job)["held_by"].is_null() || it.holds(job).front() != "drained " + to_string(job));
+  ASSERT_TRUE(it.cluster.ask("drain", {"worker-2"}).has_value());
+  it.cluster.settle(1);
+  const Value answer = it.explain(job);
+  ASSERT_NE(answer["held_by"].text(), nullptr);
+  EXPECT_EQ(*answer["held_by"].text(), "drained: 4 of its slots are on 'worker-2', where nothing new begins");
+  EXPECT_EQ(it.holds(job).front(), "drained " + to_string(job));
+}
+
+TEST(PolicyHolds, AGangIsNamedWhereQuotasCountAndADrainedPlaceIsNoRoom) {
+  ReliefHarness it{policed("quota", {{.name = "a", .guaranteed_slots = 8}})};
+  it.cluster.join({.slots = 4});
+  it.cluster.join({.slots = 4});
+  ASSERT_TRUE(it.cluster.ask("drain", {"worker-2"}).has_value());
+  it.submit({.project = "a"}, 1, 2);
+  const JobId gang = it.submit({.project = "a", .gang = 4}, 1, 4);
+  EXPECT_EQ(it.explain(gang)["held_by"],
+            "no room: it needs 1, and the roomiest place has 2; it takes all of its gang of 4 at once");
+  it.submit({.project = "a"}, 1, 2);
+  EXPECT_EQ(it.explain(gang)["held_by"],
+            "no room: it needs 1, and the roomiest place has 0; it takes all of its gang of 4 at once");
+}
+
 TEST(PolicyHolds, WhoGetsAllThatItWantsIsHeldByNothing) {
   ReliefHarness it{policed("multifactor")};
   it.cluster.join({.slots = 4});

@@ -53,6 +53,14 @@ class PolicyKeeping : public testing::Test {
   JournalHarness cluster{config()};
 };
 
+// Found by an acceptance test: where no job was there it stood still.
+TEST_F(PolicyKeeping, UseFadesAlsoWhereNoPassRuns) {
+  use_something();
+  const double before = use_of(0);
+  cluster->tick_after(1h);
+  EXPECT_NEAR(use_of(0), before / 2, 1e-6);
+}
+
 TEST_F(PolicyKeeping, UseComesBackAndHasFadedMeanwhile) {
   use_something();
   ASSERT_NEAR(use_of(0), 0.004, 1e-6);

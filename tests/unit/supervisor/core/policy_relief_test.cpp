@@ -173,5 +173,15 @@ TEST(PolicyReliefTest, AtALimitItIsNamedWithItsNumber) {
   EXPECT_EQ(it.freed_by(waits), (Lines{"limit a: slots_max = 4", "end " + to_string(holds)}));
 }
 
+// Found by an acceptance test: its fair share was the same with a larger cap.
+TEST(PolicyReliefTest, ALargerCapIsToldOnlyWhereMoreWouldBeHad) {
+  ReliefHarness it{policed("fair_share_max_min")};
+  it.cluster.join({.slots = 8});
+  const JobId capped = it.submit({.slots_max = 4}, 1, 8);
+  EXPECT_EQ(it.freed_by(capped), Lines{"cap " + to_string(capped) + ": set cap " + to_string(capped) + " 5"});
+  it.submit({}, 1, 8);
+  EXPECT_EQ(it.freed_by(capped), Lines{});
+}
+
 }  // namespace
 }  // namespace penstock::supervisor
