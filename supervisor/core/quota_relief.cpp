@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <array>
 
-#include "common/base/coverage_mark.hpp"
 #include "supervisor/core/explainer.hpp"
 
 namespace penstock::supervisor {
@@ -154,10 +153,7 @@ void SupervisorCore::Explainer::add_settings(const RoomView& room, const std::ve
     guarantees = guarantees || bound.guarantee;
   }
   if (how.empty() || !check_policy(changed) || !bounds_in(changed).empty()) return;
-  if (!room.fits(step(), may_come_back(room, core_.precedence_of(job_)))) {
-    PENSTOCK_COVERAGE_MARK("a larger guarantee would find no room");
-    return;
-  }
+  if (!room.fits(step(), may_come_back(room, core_.precedence_of(job_)))) return;
   rows.emplace_back(
       relief_row(std::string{projects ? "" : "department "} + (guarantees ? "quota" : "limit"), names, how));
 }

@@ -1,7 +1,6 @@
 // What would free a job that holds its fair share, for `explain`: computed as the next pass would divide the pool.
 #include <algorithm>
 
-#include "common/base/coverage_mark.hpp"
 #include "supervisor/core/decimal_text.hpp"
 #include "supervisor/core/explainer.hpp"
 
@@ -85,8 +84,6 @@ void SupervisorCore::Explainer::add_share_rows(Value::List& rows) const {
   const std::string name = to_string(job_.id);
   if (const std::optional<std::int64_t> weight = weight_that_suffices(*view, kWeightMax))
     rows.emplace_back(relief_row("weight", name, "set weight " + name + " " + decimal_text(*weight)));
-  else
-    PENSTOCK_COVERAGE_MARK("no weight would make a share large enough");
   const RoomView now = room();
   // Of a band that takes nothing new, what is used counts as capacity.
   const auto open_slots = [](const RoomView& of) {

@@ -336,6 +336,45 @@ TEST(Stealing, ShortWaitsAreNotWorthIt) {
   EXPECT_EQ(cluster.steals(), Lines{});
 }
 
+// Of what nothing has ended durations are guesses. It waited for ever beside an idle worker.
+TEST(Stealing, WhatStandsBehindSomethingLongIsMovedAtLast) {
+  SupervisorHarness cluster{{.steal_after = milliseconds{50}}};
+  cluster.join();
+  GraphBuilder graph;
+  graph.template_at(0).expected_duration = microseconds{100};
+  cluster.submit(graph.sources(3).build());
+  EXPECT_EQ(cluster.assigned().size(), 3U);
+  for (const std::uint32_t i : {0U, 1U}) cluster.say(1, i, Outcome::Started);
+  cluster.join();
+  EXPECT_EQ(cluster.steals(), Lines{});
+  Lines steals;
+  for (int ticks = 0; ticks < 200 && steals.empty(); ++ticks) {
+    cluster.tick_at_deadline();
+    steals = cluster.steals();
+  }
+  EXPECT_EQ(steals, Lines{"2 at w1"});
+}
+
+// By their number they fit the slots of the band, by their width they do not.
+TEST(Stealing, WhatIsWiderThanTheFreeSlotsIsMovedToABandThatHasNothing) {
+  SupervisorHarness cluster{{.steal_after = milliseconds{50}}};
+  cluster.join({.slots = 4});
+  GraphBuilder graph;
+  graph.template_at(1).request.slots = kOneSlot * 4;
+  cluster.submit(graph.add({}, 0).add({}, 1).build());
+  EXPECT_EQ(cluster.assigned().size(), 2U);
+  cluster.say(1, 0, Outcome::Started);
+  cluster.join({.slots = 4});
+  const BandLoad load{.band = BandIndex{0}, .ready = 1, .running = 1};
+  Lines steals;
+  for (int ticks = 0; ticks < 200 && steals.empty(); ++ticks) {
+    cluster.report_load(1, load);
+    cluster.tick_at_deadline();
+    steals = cluster.steals();
+  }
+  EXPECT_EQ(steals, Lines{"1 at w1"});
+}
+
 TEST(Stealing, RunningAndCachedSubtasksAreLeftAlone) {
   SupervisorHarness cluster{{.steal_after = Duration{0}}};
   cluster.join();

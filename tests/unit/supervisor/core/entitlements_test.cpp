@@ -38,6 +38,36 @@ TEST(Entitlements, AJobAloneIsNotLimited) {
   supervisor.ignore();
 }
 
+// Others would run in the place that was made for it.
+TEST(Entitlements, WhereSomebodyNeedsSlotsTogetherPlansAreKeptAlsoWhileNobodyWaits) {
+  for (const std::int64_t slots : {1, 4}) {
+    PolicedSupervisor supervisor{policed("quota")};
+    for (int i = 0; i < 2; ++i) supervisor.join({.slots = 4});
+    supervisor.submit(GraphBuilder{}.sources(4).build());
+    GraphBuilder wide;
+    wide.template_at(0).request.slots = kOneSlot * slots;
+    supervisor.submit(wide.sources(1).build());
+    supervisor.settle(2);
+    for (const std::string& line : supervisor.entitlements(1)) EXPECT_EQ(line.ends_with("all"), slots == 1) << line;
+    supervisor.ignore();
+  }
+}
+
+// Alone it was not limited: the plan had it on one worker, and it has begun on both. What has just begun is not
+// reported yet.
+TEST(Entitlements, WhatWasGivenBeforeAnythingWasLimitedCountsWhereItsAttemptsAre) {
+  PolicedSupervisor supervisor{policed("multifactor")};
+  for (int i = 0; i < 2; ++i) supervisor.join({.slots = 4});
+  supervisor.submit(GraphBuilder{}.sources(4).build());
+  supervisor.settle(2);
+  const Lines assigned = supervisor.assigned();
+  ASSERT_EQ(std::count_if(assigned.begin(), assigned.end(), [](const auto& line) { return line.ends_with("w1"); }), 2);
+  supervisor.submit(many());
+  supervisor.settle(3);
+  EXPECT_EQ(supervisor.entitlements(1), (Lines{"w1:2", "w2:2"}));
+  supervisor.ignore();
+}
+
 TEST(Entitlements, TwoJobsShareByTheirWeights) {
   PolicedSupervisor supervisor{policed("fair_share_max_min")};
   supervisor.join({.slots = 4});

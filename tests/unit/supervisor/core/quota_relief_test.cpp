@@ -1,7 +1,6 @@
 // What would free a job that quotas or limits of its project and departments hold: each row is tried.
 #include <gtest/gtest.h>
 
-#include "tests/support/coverage_marks.hpp"
 #include "tests/support/relief_harness.hpp"
 
 namespace penstock::supervisor {
@@ -35,8 +34,7 @@ TEST(QuotaRelief, WithoutRoomNoQuotaIsTold) {
   const JobId holds = it.submit(kOfA, 2, 1);
   it.submit({.project = "b"}, 6, 1);
   const JobId waits = it.submit(kOfA, 2, 1);
-  PENSTOCK_EXPECT_COVERAGE_MARK("a larger guarantee would find no room",
-                                EXPECT_EQ(it.freed_by(waits), Lines{"end " + to_string(holds)}));
+  EXPECT_EQ(it.freed_by(waits), Lines{"end " + to_string(holds)});
   it.end(holds);
   EXPECT_EQ(it.held(waits), 2000U);
 }

@@ -1,7 +1,6 @@
 // What would free a job that holds its fair share: each row is tried.
 #include <gtest/gtest.h>
 
-#include "tests/support/coverage_marks.hpp"
 #include "tests/support/relief_harness.hpp"
 
 namespace penstock::supervisor {
@@ -66,7 +65,7 @@ TEST(ShareRelief, NoWeightIsNamedWhereOthersNeverLeave) {
   it.submit({}, 1, 40);
   const JobId gang = it.submit({.gang = 2}, 1, 2);
   ASSERT_EQ(it.held(holds), 2000U);
-  PENSTOCK_EXPECT_COVERAGE_MARK("no weight would make a share large enough", EXPECT_EQ(it.how(gang, "weight"), ""));
+  EXPECT_EQ(it.how(gang, "weight"), "");
 }
 
 // A job's weight is a part of its project's.
