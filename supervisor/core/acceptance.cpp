@@ -1,5 +1,6 @@
 // SupervisorCore: graphs on their way to becoming jobs, sent whole or named by their content.
 #include "common/base/coverage_mark.hpp"
+#include "supervisor/core/priority_scale.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 
 namespace penstock::supervisor {

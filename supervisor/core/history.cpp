@@ -4,6 +4,7 @@
 
 #include "common/base/pattern.hpp"
 #include "common/base/quantity.hpp"
+#include "supervisor/core/priority_scale.hpp"
 #include "supervisor/core/request_words.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 

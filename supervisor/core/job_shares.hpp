@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "common/base/lookup_map.hpp"
-#include "common/base/time.hpp"
 #include "common/protocol/policy_rules.hpp"
 #include "common/protocol/report.hpp"
 #include "common/protocol/resources.hpp"

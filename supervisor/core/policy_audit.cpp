@@ -4,6 +4,7 @@
 
 #include "common/protocol/job_kind.hpp"
 #include "supervisor/core/decimal_text.hpp"
+#include "supervisor/core/priority_scale.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 #include "supervisor/policy/plan.hpp"
 

@@ -7,6 +7,7 @@
 #include "common/protocol/job_kind.hpp"
 #include "supervisor/core/decimal_text.hpp"
 #include "supervisor/core/explainer.hpp"
+#include "supervisor/core/priority_scale.hpp"
 #include "supervisor/core/request_words.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 #include "supervisor/policy/choose_parts.hpp"

@@ -7,6 +7,7 @@
 #include "common/base/coverage_mark.hpp"
 #include "supervisor/core/decimal_text.hpp"
 #include "supervisor/core/explainer.hpp"
+#include "supervisor/core/priority_scale.hpp"
 #include "supervisor/policy/choose_parts.hpp"
 
 namespace penstock::supervisor {

@@ -7,6 +7,7 @@
 #include "supervisor/core/policy_differences.hpp"
 #include "supervisor/core/policy_owners.hpp"
 #include "supervisor/core/pool_parts.hpp"
+#include "supervisor/core/priority_scale.hpp"
 #include "supervisor/core/request_words.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 #include "supervisor/core/unused_settings.hpp"

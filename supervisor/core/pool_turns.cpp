@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/base/coverage_mark.hpp"
+#include "supervisor/core/priority_scale.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 #include "supervisor/policy/snapshot.hpp"
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "supervisor/core/priority_scale.hpp"
 #include "supervisor/core/request_words.hpp"
 #include "supervisor/core/results.hpp"
 #include "supervisor/core/supervisor_core.hpp"

@@ -16,10 +16,11 @@
 #include "supervisor/core/job.hpp"
 #include "supervisor/core/open_matters.hpp"
 #include "supervisor/core/policy_state.hpp"
-#include "supervisor/core/priority_scale.hpp"
 #include "supervisor/core/supervisor_counters.hpp"
 
 namespace penstock::supervisor {
+
+class PriorityScale;
 
 /// Whether what the core promises waits until it is written down.
 enum class Durability : std::uint8_t { None, Journal };
