@@ -20,7 +20,8 @@ constexpr std::size_t kReserved = 8;
 constexpr std::uint32_t kFedMax = 256;
 /// When hungry bands are still to be looked at and nothing else happens.
 constexpr Duration kHelpAgainAfter = std::chrono::milliseconds{1};
-/// When what was not worth moving, as far as durations were known, is looked at again: it may have waited long since.
+/// When what was not worth moving, as far as durations were known, is looked at again: where nothing has ended since,
+/// it has waited for so long. Between two reports every band stands still.
 constexpr Duration kOfferAgainAfter = std::chrono::milliseconds{100};
 
 /// Runs of `milli_slots` each that fit so many slots.
@@ -512,7 +513,8 @@ bool SupervisorCore::ask_for_queued(BandSlot thief, BandSlot victim) {
   BandEntry& band = workers_[victim];
   const std::uint32_t excess =
       std::max(band.runnable - std::min(band.runnable, band.slots), band.blocked ? band.load.ready : 0);
-  const std::int64_t stands_still_ns = (now_ - band.progress_at).count();
+  const Duration stands_still = now_ - band.progress_at;
+  const std::int64_t stands_still_ns = stands_still < kOfferAgainAfter ? 0 : stands_still.count();
   const std::uint32_t wanted = std::min((excess + 1) / 2, workers_[thief].slots + kPreparedAhead);
   std::uint32_t asked = 0;
   bool for_another = false;  // What this thief may not take, or too slowly.
