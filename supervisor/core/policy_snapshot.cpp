@@ -1,5 +1,6 @@
 // SupervisorCore: the cluster as a pass of the policy sees it.
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "common/base/coverage_mark.hpp"
@@ -33,6 +34,22 @@ std::int64_t base_priority(const JobPolicy& wishes) {
     case JobKind::Inference: return 125;
   }
   return 50;
+}
+
+/// What was promised to the member that was shown last. What is left of a promise whose worker is gone, or of one for
+/// another part of a gang, is none.
+void show_claim(const std::vector<BandSlot>& bands, const std::vector<PromisedPlace>& promised, std::uint64_t grain,
+                policy::Snapshot& snapshot) {
+  policy::Claim claim{static_cast<std::uint32_t>(snapshot.members.size() - 1), {}};
+  std::int64_t kept = 0;
+  for (const PromisedPlace& place : promised) {
+    const auto at = std::lower_bound(bands.begin(), bands.end(), place.band);
+    if (at == bands.end() || *at != place.band) continue;
+    const auto slots = static_cast<std::int64_t>((place.milli + grain - 1) / grain);
+    claim.places.push_back({static_cast<std::uint32_t>(at - bands.begin()), slots});
+    kept += slots;
+  }
+  if (kept == snapshot.members.back().slots) snapshot.claims.push_back(std::move(claim));
 }
 
 /// A part of one slot shares a device with others; what is more takes whole ones. A rest of a portion comes with all
@@ -339,26 +356,20 @@ void SupervisorCore::show_waiting_members(const KindShare& share, std::uint64_t 
     snapshot.members.back().band_list = band_list;
     // What fits none of them runs alone there: it takes all that there is.
     if (roomiest != nullptr && most < 1) fit_to(snapshot.members.back(), *roomiest);
-    if (promise >= share.promised.size()) continue;
-    policy::Claim claim{static_cast<std::uint32_t>(snapshot.members.size() - 1), {}};
-    std::int64_t kept = 0;
-    for (const PromisedPlace& place : share.promised[promise++]) {
-      const auto at = std::lower_bound(pass.bands.begin(), pass.bands.end(), place.band);
-      if (at == pass.bands.end() || *at != place.band) continue;
-      const auto slots = static_cast<std::int64_t>((place.milli + grain - 1) / grain);
-      claim.places.push_back({static_cast<std::uint32_t>(at - pass.bands.begin()), slots});
-      kept += slots;
-    }
-    // What is left of a promise whose worker is gone, or of one for another part of the gang, is none.
-    if (kept == snapshot.members.back().slots) snapshot.claims.push_back(std::move(claim));
+    if (promise < share.promised.size()) show_claim(pass.bands, share.promised[promise++], grain, snapshot);
   }
 }
 
-/// Those that wait for slots of one band each.
+/// Those that wait for slots of one band each. Whom a pass has promised a place of it has a claim: else the next one
+/// might divide the slots that have become free in another way, and take them back again.
 void SupervisorCore::show_bound_members(const KindShare& share, std::uint64_t missing, policy::Snapshot& snapshot) {
   PassUnderWay& pass = *policy_.pass;
   const PassUnderWay::Subject subject = pass.subjects.back();
   const Job& job = *jobs_[subject.job.value()];
+  const std::uint64_t grain = pass.domains[subject.domain].grain;
+  std::map<BandSlot, std::vector<const std::vector<PromisedPlace>*>> promised;
+  for (const std::vector<PromisedPlace>& places : share.promised)
+    if (places.size() == 1) promised[places.front().band].push_back(&places);
   for (std::uint32_t i = 0; i < pass.bands.size(); ++i) {
     const BandEntry& band = workers_[pass.bands[i]];
     if (band.kind != subject.kind) continue;
@@ -369,6 +380,10 @@ void SupervisorCore::show_bound_members(const KindShare& share, std::uint64_t mi
       show_member(unit, {}, policy::MemberState::Pending, snapshot);
       snapshot.members.back().band_list = pass.band_lists.name({i}, snapshot);
       fit_to(snapshot.members.back(), band);
+      if (const auto at = promised.find(pass.bands[i]); at != promised.end() && !at->second.empty()) {
+        show_claim(pass.bands, *at->second.back(), grain, snapshot);
+        at->second.pop_back();
+      }
       missing -= std::min(missing, unit);
     }
   }

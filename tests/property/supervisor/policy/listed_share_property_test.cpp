@@ -28,7 +28,6 @@ class LabelledPool {
         if (rng.chance(1, 2)) list.push_back(band);
       lists_.push_back(std::move(list));  // An empty one: all bands.
     }
-    shows_claims_ = rng.chance(1, 2);
     parts_ = parts_named(rng.chance(1, 2) ? "fair_share" : "fair_share_max_min");
   }
 
@@ -127,15 +126,12 @@ class LabelledPool {
     for (const auto& [member, places] : leaving)
       snapshot.members[member].state = MemberState::Leaving, snapshot.members[member].places = places;
     snapshot.claims.clear();
-    // Of work that is bound to its bands live pools show no claims.
-    for (const Reservation& each : plan_.reservations)
-      if (shows_claims_) snapshot.claims.push_back({each.member, each.places});
+    for (const Reservation& each : plan_.reservations) snapshot.claims.push_back({each.member, each.places});
   }
   Bands any_list() { return lists_[rng_.below(lists_.size())]; }
 
   Rng& rng_;
   Sizes sizes_;
-  bool shows_claims_ = true;
   PolicyBuilder builder_;
   std::vector<Bands> lists_;
   std::vector<std::uint32_t> wishes_;  ///< By member: its list, whether it waits or runs.
