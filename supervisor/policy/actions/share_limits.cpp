@@ -132,7 +132,8 @@ class LimitsOfLists {
         if (may_preempt(snapshot_, member)) continue;
         for (const Place& place : snapshot_.members[member].places) fixed_[place.band] += place.slots;
       }
-      if (!present_[i].pending.empty() || present_[i].running.empty()) continue;
+      const bool waits = !present_[i].pending.empty() || !present_[i].promised.empty();
+      if (waits || present_[i].running.empty()) continue;
       const std::vector<Place>& places = snapshot_.members[present_[i].running.front()].places;
       if (!places.empty()) sitting_[places.front().band].push_back(i);
     }

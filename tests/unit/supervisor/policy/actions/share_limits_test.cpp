@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
+
 #include "tests/support/policy_builder.hpp"
 
 namespace penstock::policy {
@@ -14,8 +17,12 @@ std::map<std::vector<std::uint32_t>, std::int64_t> limits_of(const PolicyBuilder
   SlotPass pass{builder.snapshot, 0, parts, plan};
   std::vector<Contender> present(builder.snapshot.workloads.size());
   for (std::uint32_t i = 0; i < present.size(); ++i) present[i].workload = i;
-  for (const std::uint32_t member : pass.waiting())
-    present[builder.snapshot.members[member].workload].pending.push_back(member);
+  for (const std::uint32_t member : pass.waiting()) {
+    const auto is_its = [member](const Claim& claim) { return claim.member == member; };
+    const std::vector<Claim>& claims = builder.snapshot.claims;
+    Contender& its = present[builder.snapshot.members[member].workload];
+    (std::any_of(claims.begin(), claims.end(), is_its) ? its.promised : its.pending).push_back(member);
+  }
   for (const std::uint32_t member : pass.running())
     present[builder.snapshot.members[member].workload].running.push_back(member);
   std::map<std::vector<std::uint32_t>, std::int64_t> found;
@@ -75,6 +82,18 @@ TEST(ShareLimits, WhoWaitsForNothingIsWithinWhatItHolds) {
   builder.workload("elsewhere too");
   builder.running(1, 2);
   builder.running(1, 1);
+  EXPECT_EQ(limits_of(builder), (Limits{{{0, 1}, 4}}));
+}
+
+// Counted twice it got half of what is its own, and what it ran was preempted.
+TEST(ShareLimits, WhoWaitsForAPromisedPlaceOnlyIsWithinOnce) {
+  PolicyBuilder builder = bands_of_1_2_and_4();
+  builder.workload("promised");
+  builder.running(1, 2, 2);
+  builder.waiting(1);
+  builder.only_on({2});
+  builder.snapshot.claims.push_back({2, {{2, 1}}});
+  add(builder, {2});
   EXPECT_EQ(limits_of(builder), (Limits{{{0, 1}, 4}}));
 }
 
