@@ -70,10 +70,14 @@ void RoomOutlook::may_go(std::uint32_t member, bool lost, bool anywhere, std::in
   best.device_mib += size.device_mib;
 }
 
-bool RoomOutlook::might_hold(std::uint32_t member, std::uint32_t band) const {
+std::int64_t RoomOutlook::might_hold_of(std::uint32_t member, std::uint32_t band, std::int64_t count) const {
   const BandBest size = size_of(member, band);
   const BandBest& best = best_[band];
-  return size.cpu <= best.cpu && size.memory <= best.memory && size.device_mib <= best.device_mib;
+  if (size.cpu > best.cpu || size.memory > best.memory || size.device_mib > best.device_mib) return 0;
+  if (size.cpu > 0) count = std::min(count, best.cpu / size.cpu);
+  if (size.memory > 0) count = std::min(count, best.memory / size.memory);
+  if (size.device_mib > 0) count = std::min(count, best.device_mib / size.device_mib);
+  return count;
 }
 
 }  // namespace penstock::policy

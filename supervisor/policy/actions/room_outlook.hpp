@@ -30,7 +30,9 @@ class RoomOutlook {
   /// other bands together with it. `together`: how many of its job may be taken from the band because of it.
   void may_go(std::uint32_t member, bool lost, bool anywhere, std::int64_t together = 1);
   /// Whether the band could hold the member when all of those have gone.
-  bool might_hold(std::uint32_t member, std::uint32_t band) const;
+  bool might_hold(std::uint32_t member, std::uint32_t band) const { return might_hold_of(member, band, 1) > 0; }
+  /// How many of its kind, at most `count`.
+  std::int64_t might_hold_of(std::uint32_t member, std::uint32_t band, std::int64_t count) const;
   /// How many may be taken from a band; rather too many than too few.
   std::int64_t takeable(std::uint32_t band) const { return takeable_[band]; }
   /// Whether somebody there goes together with others on other bands.

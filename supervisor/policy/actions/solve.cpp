@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "supervisor/policy/actions/gang_room.hpp"
 #include "supervisor/policy/actions/room_outlook.hpp"
 #include "supervisor/policy/fitting/band_score.hpp"
 
@@ -81,6 +82,7 @@ class Solver {
     fits_anyway_.clear();
     for (const std::uint32_t member : wanted_)
       fits_anyway_.push_back(choose_band(trial_, member, Trial::When::Later, {}).has_value());
+    gang_room_ = GangRoom{trial_, wanted_};
     find_bands_with_room();
     tries_ = 0;
     looked_ = false;
@@ -101,6 +103,7 @@ class Solver {
   bool find_hopeful_bands(const OutlookKey& key) {
     const RoomOutlook& outlook =
         pass_.outlooks().get(trial_, key, [this](RoomOutlook& fresh) { look_at_victims(fresh); });
+    if (!gang_room_.might_fit(outlook)) return false;
     hopeful_.assign(pass_.snapshot().bands.size(), false);
     helpful_left_ = 0;
     bool all = true;
@@ -310,10 +313,12 @@ class Solver {
     for (std::size_t i = 0; i < wanted_.size(); ++i) {
       const Member& wanted = pass_.snapshot().members[wanted_[i]];
       if (fits_anyway_[i] || wanted.devices > 0) continue;
-      const auto holds = [&wanted](const auto& room) { return wanted.request.within(room.second); };
+      const auto holds = [this, &wanted](const auto& room) {
+        return wanted.request.within(room.second) && band_allowed(pass_.snapshot(), wanted, room.first);
+      };
       if (std::none_of(rooms.begin(), rooms.end(), holds)) return false;
     }
-    return true;
+    return gang_room_.might_fit(rooms);
   }
 
   /// Whether each that is wanted fits alone, now that the pieces have left and nobody has been placed again: bands that
@@ -452,6 +457,7 @@ class Solver {
   std::map<std::uint32_t, std::vector<std::size_t>> pieces_of_;  ///< By job, positions in `pieces_`.
   std::map<std::uint32_t, std::vector<std::uint32_t>> jobs_on_;  ///< By band.
   std::vector<bool> fits_anyway_;  ///< By position in `wanted_`: whether some band has room with nobody gone.
+  GangRoom gang_room_;             ///< The same for all of them together.
   std::vector<bool> bands_with_room_;
   std::uint32_t tries_ = 0;
   bool looked_ = false;            ///< What follows is known; else everything is hopeful.

@@ -1,0 +1,56 @@
+#include "supervisor/policy/actions/gang_room.hpp"
+
+#include <algorithm>
+
+#include "supervisor/policy/fitting/band_score.hpp"
+
+namespace penstock::policy {
+
+GangRoom::GangRoom(const Trial& trial, const std::vector<std::uint32_t>& members) : trial_(&trial) {
+  if (members.size() < 2) return;
+  const auto& all = trial.snapshot().members;
+  const Member& first = all[members.front()];
+  const auto is_alike = [&](std::uint32_t member) {
+    const Member& each = all[member];
+    return each.devices == 0 && each.request == first.request && each.band_list == first.band_list &&
+           each.label == first.label && each.blocked_bands == first.blocked_bands;
+  };
+  if (!std::all_of(members.begin(), members.end(), is_alike)) return;
+  member_ = members.front();
+  wanted_ = std::ssize(members);
+  for (const std::uint32_t band : trial.bands())
+    if (is_allowed(band)) fits_anyway_ += count(trial.room(band).later());
+}
+
+bool GangRoom::is_allowed(std::uint32_t band) const {
+  return trial_->room(band).open && band_allowed(trial_->snapshot(), trial_->snapshot().members[member_], band);
+}
+
+/// At most as many as are wanted.
+std::int64_t GangRoom::count(const Resources& room) const {
+  const Resources& request = trial_->snapshot().members[member_].request;
+  if (!request.within(room)) return 0;
+  std::int64_t most = wanted_;
+  for (std::size_t resource = 0; resource < kResources; ++resource)
+    if (request.of(resource) > 0) most = std::min(most, room.of(resource) / request.of(resource));
+  return most;
+}
+
+bool GangRoom::might_fit(const std::vector<std::pair<std::uint32_t, Resources>>& rooms) const {
+  std::int64_t fits = fits_anyway_;
+  if (fits >= wanted_) return true;
+  for (const auto& [band, room] : rooms)
+    if (is_allowed(band)) fits += count(room) - count(trial_->room(band).later());
+  return fits >= wanted_;
+}
+
+bool GangRoom::might_fit(const RoomOutlook& outlook) const {
+  std::int64_t fits = 0;
+  for (const std::uint32_t band : trial_->bands()) {
+    if (fits >= wanted_) break;
+    if (is_allowed(band)) fits += outlook.might_hold_of(member_, band, wanted_);
+  }
+  return fits >= wanted_;
+}
+
+}  // namespace penstock::policy

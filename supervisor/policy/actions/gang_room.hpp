@@ -1,0 +1,38 @@
+// Whether there is room for a gang whose members all want the same, told by counting.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "supervisor/policy/actions/room_outlook.hpp"
+#include "supervisor/policy/trial.hpp"
+
+namespace penstock::policy {
+
+/// Each of several members may find room where all of them together do not. Says no only where they cannot fit,
+/// whatever leaves; of members that differ, or want parts of devices, it says nothing against them.
+class GangRoom {
+ public:
+  GangRoom() = default;
+  /// Counts what fits while nobody has gone. Cost: O(bands that they may use).
+  GangRoom(const Trial& trial, const std::vector<std::uint32_t>& members);
+
+  /// Whether all fit as it is; true also if that is not known.
+  bool fits_anyway() const { return fits_anyway_ >= wanted_; }
+  /// Whether all might fit if those bands, each once, had that room.
+  bool might_fit(const std::vector<std::pair<std::uint32_t, Resources>>& rooms) const;
+  /// Whether all might fit when everybody has gone who can.
+  bool might_fit(const RoomOutlook& outlook) const;
+
+ private:
+  bool is_allowed(std::uint32_t band) const;
+  std::int64_t count(const Resources& room) const;
+
+  const Trial* trial_ = nullptr;
+  std::uint32_t member_ = kNone;  ///< One of them.
+  std::int64_t wanted_ = 0;       ///< 0: nothing is known.
+  std::int64_t fits_anyway_ = 0;
+};
+
+}  // namespace penstock::policy
