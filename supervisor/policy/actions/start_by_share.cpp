@@ -160,7 +160,7 @@ void start_by_share(SlotPass& pass, Sharing sharing) {
   const std::vector<Contender> present = contenders(pass);
   const std::vector<ShareGroup> groups = share_groups(pass, present);
   const std::int64_t capacity = pass.trial().capacity();
-  const ShareLimits limits = share_limits(pass, present);
+  const ShareLimits limits = pass.parts().own_rules ? share_limits(pass, present) : ShareLimits{};
   const auto divide = [&](const std::vector<ShareGroup>& among) {
     return limited_targets(among, limits.limits, capacity, division_of(sharing, pass.parts()));
   };

@@ -119,5 +119,22 @@ TEST(PolicySlotCases, MaxMinFillingGoesOnFromWhatAGangGivesBack) {
       "");
 }
 
+// Spec: policy-determined 3. Live, what the labelled ones cannot use is not kept for them: a rule of our own.
+TEST(PolicySlotCases, SharesDoNotLookAtLabels) {
+  EXPECT_EQ(told_of(R"({"schema": "cluster-policy-scenario/1", "id": "x", "kind": "schedule",
+      "scheduler": {"type": "fair_share"}, "agents": [{"id": "a1", "slots": 1, "label": "x"}, {"id": "a2", "slots": 3}],
+      "groups": [{"id": "g1"}, {"id": "g2"}],
+      "tasks": [{"id": "p0", "job": "g1", "slots": 1, "submitted": 1, "running_on": "a2"},
+                {"id": "p1", "job": "g1", "slots": 1, "submitted": 2, "running_on": "a2"},
+                {"id": "p2", "job": "g1", "slots": 1, "submitted": 3, "running_on": "a2"},
+                {"id": "p3", "job": "g1", "slots": 1, "submitted": 4},
+                {"id": "q0", "job": "g2", "slots": 1, "submitted": 5, "label": "x"},
+                {"id": "q1", "job": "g2", "slots": 1, "submitted": 6, "label": "x"},
+                {"id": "q2", "job": "g2", "slots": 1, "submitted": 7, "label": "x"},
+                {"id": "q3", "job": "g2", "slots": 1, "submitted": 8, "label": "x"}],
+      "steps": [{"op": "schedule", "expect": {"to_allocate": ["q0"], "to_release": ["p0"]}}]})"),
+            "");
+}
+
 }  // namespace
 }  // namespace penstock::cli
