@@ -15,6 +15,28 @@ namespace {
 
 using Bands = std::vector<std::uint32_t>;  ///< Ascending.
 
+/// A set of bands, for lists that contain one another: that is asked for each pair of them.
+class BandSet {
+ public:
+  explicit BandSet(std::size_t bands) : words_((bands + 63) / 64, 0) {}
+  void add(const Bands& bands) {
+    for (const std::uint32_t band : bands) words_[band / 64] |= bit(band);
+  }
+  void clear() { std::fill(words_.begin(), words_.end(), 0); }
+  bool contains(std::uint32_t band) const { return (words_[band / 64] & bit(band)) != 0; }
+  /// `bands` as a list and as a set.
+  bool contains(const Bands& bands, const BandSet& same) const {
+    if (!contains(bands.front())) return false;
+    for (std::size_t word = bands.front() / 64; word <= bands.back() / 64; ++word)
+      if ((same.words_[word] & ~words_[word]) != 0) return false;
+    return true;
+  }
+
+ private:
+  static std::uint64_t bit(std::uint32_t band) { return std::uint64_t{1} << band % 64; }
+  std::vector<std::uint64_t> words_;
+};
+
 /// Of overlapping lists that no other one contains so many have all their unions looked at; of more only that of all.
 /// Not a setting, and neither is the next: a limit that is not looked at leaves a share that cannot be used, and the
 /// slots of it go to whoever can.
@@ -29,7 +51,7 @@ class LimitsOfLists {
         snapshot_(pass.snapshot()),
         present_(present),
         list_of_(present.size(), kNone),
-        is_inside_(snapshot_.bands.size(), false),
+        inside_(snapshot_.bands.size()),
         fixed_(snapshot_.bands.size(), 0),
         sitting_(snapshot_.bands.size()) {}
 
@@ -39,6 +61,7 @@ class LimitsOfLists {
     made_.reach.assign(present_.size(), usable_.size());
     for (std::size_t i = 0; i < present_.size(); ++i)
       if (list_of_[i] != kNone) made_.reach[i] = lists_[list_of_[i]].size();
+    for (const Bands& list : lists_) sets_.emplace_back(snapshot_.bands.size()).add(list);
     for (const Bands& bands : candidates()) made_.limits.push_back(limit_of(bands));
     return std::move(made_);
   }
@@ -181,10 +204,8 @@ class LimitsOfLists {
   std::vector<bool> parts_of_others() {
     std::vector<bool> is_part(lists_.size(), false);
     for (std::uint32_t outer = 0; outer < lists_.size(); ++outer) {
-      enter(lists_[outer]);
       for (std::uint32_t list = 0; list < lists_.size(); ++list)
-        if (list != outer && is_within(lists_[list])) is_part[list] = true;
-      leave(lists_[outer]);
+        if (list != outer && sets_[outer].contains(lists_[list], sets_[list])) is_part[list] = true;
     }
     return is_part;
   }
@@ -200,21 +221,12 @@ class LimitsOfLists {
     return all;
   }
 
-  void enter(const Bands& bands) {
-    for (const std::uint32_t band : bands) is_inside_[band] = true;
-  }
-  void leave(const Bands& bands) {
-    for (const std::uint32_t band : bands) is_inside_[band] = false;
-  }
-  bool is_within(const Bands& bands) const {
-    return std::all_of(bands.begin(), bands.end(), [this](std::uint32_t band) { return is_inside_[band]; });
-  }
-
   ShareLimit limit_of(const Bands& bands) {
-    enter(bands);
+    inside_.clear();
+    inside_.add(bands);
     ShareLimit limit;
     for (std::size_t list = 0; list < lists_.size(); ++list)
-      if (is_within(lists_[list]))
+      if (inside_.contains(lists_[list], sets_[list]))
         limit.groups.insert(limit.groups.end(), waiting_for_[list].begin(), waiting_for_[list].end());
     for (const std::uint32_t band : bands) {
       limit.slots += pass_.trial().room(band).slots - fixed_[band];
@@ -223,14 +235,13 @@ class LimitsOfLists {
     }
     std::sort(limit.groups.begin(), limit.groups.end());
     for (const std::uint32_t group : limit.groups) limit.slots += own_of(present_[group]);
-    leave(bands);
     return limit;
   }
 
   bool holds_nothing_outside(const Contender& each) const {
     for (const std::uint32_t member : each.running)
       for (const Place& place : snapshot_.members[member].places)
-        if (!is_inside_[place.band]) return false;
+        if (!inside_.contains(place.band)) return false;
     return true;
   }
 
@@ -239,7 +250,7 @@ class LimitsOfLists {
     std::int64_t slots = 0;
     for (const std::uint32_t member : each.running)
       for (const Place& place : snapshot_.members[member].places)
-        if (!is_inside_[place.band] || !may_preempt(snapshot_, member)) slots += place.slots;
+        if (!inside_.contains(place.band) || !may_preempt(snapshot_, member)) slots += place.slots;
     return slots;
   }
 
@@ -251,8 +262,9 @@ class LimitsOfLists {
   std::vector<Bands> lists_;
   std::vector<std::vector<std::uint32_t>> waiting_for_;  ///< By list: contenders.
   std::vector<std::uint32_t> list_of_;                   ///< By contender; none: all bands, or it does not wait.
+  std::vector<BandSet> sets_;                            ///< The same as `lists_`.
+  BandSet inside_;                                       ///< The set that is looked at.
   // By band.
-  std::vector<bool> is_inside_;                      ///< The set that is looked at.
   std::vector<std::int64_t> fixed_;                  ///< Slots that may not be preempted.
   std::vector<std::vector<std::uint32_t>> sitting_;  ///< Who waits for nothing, at the first band that he holds.
 };

@@ -40,7 +40,8 @@ struct ShareLimits {
 /// nothing and holds nothing elsewhere: of whom all runs it is not known what he might use. It has the slots of the
 /// bands without those that others may not be preempted from, and with those that they within hold elsewhere. Shares
 /// may change when somebody of whom all ran has to wait: who gives slots back on their account has to be asked for more
-/// than that. Cost: O(members + bands of all lists), and O(lists squared).
+/// than that. Cost: O(members + bands of all lists), and O(lists squared), times words of a set of bands where they
+/// contain one another.
 ShareLimits share_limits(SlotPass& pass, const std::vector<Contender>& present);
 
 }  // namespace penstock::policy

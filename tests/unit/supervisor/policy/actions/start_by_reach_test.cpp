@@ -86,8 +86,7 @@ TEST(StartByReach, NobodyLeavesForWhoCannotUseHisBand) {
   EXPECT_TRUE(plan.preemptions.empty());
 }
 
-// Its share is 4 of 10; two of the slots that the others leave idle can only be used beyond it.
-TEST(StartByReach, IdleSlotsAreUsedBeyondTheShareAndGivenBack) {
+TEST(StartByReach, WhoComesTakesFromWhoHasMost) {
   PolicyBuilder builder;
   builder.band(1);
   builder.band(1);
@@ -106,22 +105,32 @@ TEST(StartByReach, IdleSlotsAreUsedBeyondTheShareAndGivenBack) {
   for (const char* each : {"first", "second", "third"}) EXPECT_EQ(builder.running_of(each), 1) << each;
 }
 
-TEST(StartByReach, WhatMayNotBePreemptedStaysWithinItsShare) {
+/// Of a job of eight that may use all bands, beside one of four slots on one band that finds no such: how many start
+/// beyond its share.
+std::int64_t started_beyond_share(bool preemptible) {
   PolicyBuilder builder;
-  builder.band(4);
-  builder.band(4);
+  builder.band(5);
+  builder.band(5);
   builder.workload("holder");
-  builder.running(1, 0, 4);
-  add_waiting(builder, "labelled", 4, {0});
-  builder.workload("fixed").preemptible = false;
+  builder.running(1, 0, 3);
+  builder.workload("stays").preemptible = false;
+  builder.running(1, 1, 2);
+  builder.workload("wide").weight = 10'000;
+  builder.waiting(4);
+  builder.last_member().single_band = true;
+  add_waiting(builder, "labelled", 1, {0});
+  builder.workload("many").preemptible = preemptible;
   builder.waiting(1, 8);
   const Plan plan = PolicyEngine{{parts_named("fair_share_max_min")}}.pass(builder.snapshot);
-  std::int64_t started = 0;
-  for (const Start& each : plan.starts) started += builder.snapshot.members[each.member].workload == 2 ? 1 : 0;
-  const auto target = std::find_if(plan.workload_targets.begin(), plan.workload_targets.end(),
-                                   [](const Target& each) { return each.owner == 2; });
-  ASSERT_NE(target, plan.workload_targets.end());
-  EXPECT_EQ(started, std::min<std::int64_t>(4, target->amount.gpu / 1000));
+  std::int64_t beyond = 0;
+  for (const Start& each : plan.starts) beyond += builder.snapshot.members[each.member].workload == 4 ? 1 : 0;
+  for (const Target& each : plan.workload_targets) beyond -= each.owner == 4 ? each.amount.gpu / 1000 : 0;
+  return beyond;
+}
+
+TEST(StartByReach, IdleSlotsAreUsedBeyondTheShareByWhoGivesThemBack) {
+  EXPECT_GT(started_beyond_share(true), 0);
+  EXPECT_EQ(started_beyond_share(false), 0);
 }
 
 TEST(StartByReach, APromisedPlaceIsKeptWhileOthersLeaveIt) {
