@@ -30,10 +30,20 @@ RoomOutlook::RoomOutlook(const Trial& trial)
         best.device_mib += device_mib(band) - group.held_mib - group.promised_mib;
     if (!room.open) continue;
     whole_.offer(later.gpu, band);
+    offer_rest(later, band);
     if (room.shared_memory_mib < 0) continue;
     shared_mib_.offer(room.shared_memory_mib, band);
     // Rounded up, as the part of a member's is rounded down.
     shared_part_.offer((room.shared_memory_mib + 1) * kOneDevice / device_mib(band) + 1, band);
+  }
+}
+
+void RoomOutlook::offer_rest(const Resources& later, std::uint32_t band) {
+  const auto devices = static_cast<std::size_t>(std::max<std::int64_t>(0, later.gpu / kOneDevice));
+  if (rest_.size() <= devices) rest_.resize(devices + 1);
+  for (std::size_t count = 0; count <= devices; ++count) {
+    rest_[count].cpu.offer(later.cpu, band);
+    rest_[count].memory.offer(later.memory, band);
   }
 }
 
@@ -51,6 +61,10 @@ BandBest RoomOutlook::size_of(std::uint32_t member, std::uint32_t band) const {
 
 bool RoomOutlook::has_room_elsewhere(std::uint32_t member, std::uint32_t band) const {
   const Member& source = trial_.snapshot().members[member];
+  const auto devices = static_cast<std::size_t>((source.request.gpu + kOneDevice - 1) / kOneDevice);
+  if (devices >= rest_.size() || rest_[devices].cpu.without(band) < source.request.cpu ||
+      rest_[devices].memory.without(band) < source.request.memory)
+    return false;
   if (source.request.gpu == 0 && source.devices == 0) return true;
   if (whole_.without(band) < source.request.gpu) return false;
   if (source.devices == 0 || whole_.without(band) >= kOneDevice) return true;

@@ -47,6 +47,13 @@ class RoomOutlook {
     std::int64_t without(std::uint32_t band) const { return band == first.second ? second : first.first; }
   };
 
+  /// What there is beside devices.
+  struct Rest {
+    TopTwo cpu;
+    TopTwo memory;
+  };
+
+  void offer_rest(const Resources& later, std::uint32_t band);
   BandBest size_of(std::uint32_t member, std::uint32_t band) const;
   bool has_room_elsewhere(std::uint32_t member, std::uint32_t band) const;
   std::int64_t device_mib(std::uint32_t band) const;
@@ -55,6 +62,7 @@ class RoomOutlook {
   std::vector<BandBest> best_;          ///< By band.
   std::vector<std::int64_t> takeable_;  ///< By band.
   std::vector<bool> tied_;              ///< By band.
+  std::vector<Rest> rest_;              ///< By whole devices: of bands that have so many, or more.
   TopTwo whole_;                        ///< Thousandths of whole devices.
   TopTwo shared_mib_;                   ///< What is left of one shared device,
   TopTwo shared_part_;                  ///< and the same in thousandths of it.

@@ -52,6 +52,21 @@ TEST_F(RoomOutlookOf, WhoMayNotBeLostGoesOnlyWhereThereIsRoomOnAnotherBand) {
   EXPECT_FALSE(better.might_hold(3, second)) << "the large one does not fit one device";
 }
 
+TEST_F(RoomOutlookOf, RoomElsewhereIsAlsoOfMemoryAndCpuBesideTheDevices) {
+  const std::uint32_t third = builder.device_band(1);
+  for (std::int64_t Resources::*part : {&Resources::memory, &Resources::cpu}) {
+    for (const std::int64_t lacks : {1, 0}) {
+      builder.snapshot.bands[third].capacity.*part = builder.snapshot.members[0].request.*part - lacks;
+      const Trial trial{builder.snapshot, 0, parts};
+      RoomOutlook outlook{trial};
+      for (const std::uint32_t member : {0U, 1U}) outlook.may_go(member, false, false);
+      EXPECT_EQ(outlook.might_hold(3, first), lacks == 0);
+    }
+    builder.snapshot.bands[third].capacity = builder.snapshot.bands[first].capacity;
+    builder.snapshot.bands[third].capacity.gpu = 1000;
+  }
+}
+
 TEST_F(RoomOutlookOf, WhoLeavesTogetherWithOthersElsewhereMayGoAnyway) {
   const Trial trial{builder.snapshot, 0, parts};
   RoomOutlook outlook{trial};
