@@ -176,10 +176,10 @@ void check_project_order(const DocumentValue& subject, CaseChecker& checker) {
   compare_order(checker, field_of(subject, "expect"), order);
 }
 
-std::vector<GangCount> gangs_of(const DocumentValue& job) {
-  std::vector<GangCount> gangs;
+std::vector<SetCount> gangs_of(const DocumentValue& job) {
+  std::vector<SetCount> gangs;
   for (const DocumentValue& set : field_of(job, "podsets").items) {
-    GangCount gang{0, integer_of(set, "min_available", 1)};
+    SetCount gang{0, integer_of(set, "min_available", 1)};
     for (const std::string& state : texts_of(field_of(set, "pod_states")))  // tidy: foreign
       if (state == "Running" || state == "Allocated" || state == "Bound" || state == "Binding" || state == "Pipelined")
         ++gang.active;

@@ -46,9 +46,8 @@ const std::vector<std::vector<std::uint32_t>>& QuotaPass::victims_in_order() {
 }
 
 bool QuotaPass::holds_anything(std::uint32_t workload) const {
-  for (std::size_t set = 0; set < snapshot().workloads[workload].sets.size(); ++set)
-    if (trial_.active(workload, set) > 0) return true;
-  return false;
+  const std::span<const SetCount> sets = trial_.sets_of(workload);
+  return std::any_of(sets.begin(), sets.end(), [](const SetCount& set) { return set.active > 0; });
 }
 
 bool QuotaPass::is_owned(std::uint32_t workload) const {

@@ -32,9 +32,10 @@ Trial::Trial(const Snapshot& snapshot, std::uint32_t pool, const Parts& parts)
   make_rooms();
   rank_bands();
   for (const Workload& workload : snapshot.workloads) {
-    first_set_.push_back(active_.size());
-    active_.resize(active_.size() + workload.sets.size(), 0);
+    first_set_.push_back(sets_.size());
+    for (const MemberSet& set : workload.sets) sets_.push_back({0, set.min});
   }
+  first_set_.push_back(sets_.size());
   for (const Project& project : snapshot.projects) {
     Owner& owner = owners_.emplace_back();
     owner.name = project.name;
@@ -243,7 +244,7 @@ void Trial::apply(std::uint32_t member, std::int64_t sign) {
   ++version_;
   if (is_active(holdings.state)) {
     const Member& source = snapshot_.members[member];
-    active_[first_set_[source.workload] + source.set] += sign;
+    sets_[first_set_[source.workload] + source.set].active += sign;
   }
   if (holdings.left_band != kNone)
     apply_room(member, MemberState::Leaving, holdings.left_band, holdings.left_groups, sign);
@@ -402,7 +403,7 @@ bool Trial::sums_are_right() const {
     }
     copy.set(member, holdings_[member]);
   }
-  if (!(copy.devices_ == devices_) || copy.active_ != active_) return false;
+  if (!(copy.devices_ == devices_) || copy.sets_ != sets_) return false;
   for (const std::uint32_t band : bands_)
     if (!(copy.rooms_[band].idle == rooms_[band].idle && copy.rooms_[band].leaving == rooms_[band].leaving))
       return false;

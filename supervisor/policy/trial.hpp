@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -75,6 +76,13 @@ struct DeviceTotals {
   friend bool operator==(const DeviceTotals&, const DeviceTotals&) = default;
 };
 
+/// Members of one set of a workload.
+struct SetCount {
+  std::int64_t active = 0;  ///< That hold a place or are promised one.
+  std::int64_t min = 1;     ///< So many at least, or none.
+  friend bool operator==(const SetCount&, const SetCount&) = default;
+};
+
 /// Bands by what will be free of a resource, then by name: the fullest that has
 /// room first.
 using BandsByRoom = std::set<std::pair<std::int64_t, std::uint32_t>>;
@@ -118,8 +126,10 @@ class Trial {
   /// Counts changes: what was found while it had this value holds as long as it
   /// has.
   std::uint64_t version() const { return version_; }
-  /// Members of a set that hold a place or are promised one.
-  std::int64_t active(std::uint32_t workload, std::size_t set) const { return active_[first_set_[workload] + set]; }
+  /// Of each of its sets.
+  std::span<const SetCount> sets_of(std::uint32_t workload) const {
+    return std::span{sets_}.subspan(first_set_[workload], first_set_[workload + 1] - first_set_[workload]);
+  }
 
   /// The bands by devices, or by CPU: those with devices, or those without.
   /// Second of a pair: its rank by name.
@@ -167,8 +177,9 @@ class Trial {
   std::vector<Change> log_;
   DeviceTotals devices_;
   std::uint64_t version_ = 0;
-  std::vector<std::size_t> first_set_;  ///< By workload: where its sets begin in `active_`.
-  std::vector<std::int64_t> active_;
+  // Orders ask for these all the time: all that they need lies together.
+  std::vector<std::size_t> first_set_;  ///< By workload: where its sets begin; then where the last ones end.
+  std::vector<SetCount> sets_;
   // Bands by room. Whoever looks files what has changed first: what is tried
   // and undone costs little.
   std::vector<std::uint32_t> by_name_;

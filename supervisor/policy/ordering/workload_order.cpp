@@ -7,9 +7,9 @@
 
 namespace penstock::policy {
 
-GangState gang_state(const std::vector<GangCount>& gangs) {
+GangState gang_state(std::span<const SetCount> gangs) {
   bool above = false;
-  for (const GangCount& gang : gangs) {
+  for (const SetCount& gang : gangs) {
     if (gang.active < gang.min) return GangState::BelowMin;
     above = above || gang.active > gang.min;
   }
@@ -19,6 +19,7 @@ GangState gang_state(const std::vector<GangCount>& gangs) {
 WorkloadOrder::WorkloadOrder(const Trial& trial)
     : trial_(trial), tree_(trial.owners()), members_(trial.snapshot().workloads.size()) {
   const Snapshot& snapshot = trial.snapshot();
+  for (const Workload& workload : snapshot.workloads) keys_.push_back({workload.priority, workload.submitted});
   for (std::uint32_t member = 0; member < snapshot.members.size(); ++member)
     if (trial.in_pool(snapshot.members[member].workload)) members_[snapshot.members[member].workload].push_back(member);
   for (std::vector<std::uint32_t>& all : members_)
@@ -33,20 +34,9 @@ WorkloadOrder::WorkloadOrder(const Trial& trial)
     });
 }
 
-GangState WorkloadOrder::state(std::uint32_t workload) const {
-  const std::vector<MemberSet>& sets = trial_.snapshot().workloads[workload].sets;
-  bool above = false;
-  for (std::size_t set = 0; set < sets.size(); ++set) {
-    const std::int64_t active = trial_.active(workload, set);
-    if (active < sets[set].min) return GangState::BelowMin;
-    above = above || active > sets[set].min;
-  }
-  return above ? GangState::AboveMin : GangState::AtMin;
-}
-
 GangState WorkloadOrder::state(std::uint32_t workload, const Waits& counts) const {
   const std::vector<MemberSet>& sets = trial_.snapshot().workloads[workload].sets;
-  std::vector<GangCount> gangs;
+  std::vector<SetCount> gangs;
   for (const MemberSet& set : sets) gangs.push_back({0, set.min});
   for (const std::uint32_t member : members_[workload])
     if (counts(member)) ++gangs[trial_.snapshot().members[member].set].active;
@@ -54,8 +44,8 @@ GangState WorkloadOrder::state(std::uint32_t workload, const Waits& counts) cons
 }
 
 bool WorkloadOrder::before(std::uint32_t a, std::uint32_t b, GangState a_state, GangState b_state) const {
-  const Workload& left = trial_.snapshot().workloads[a];
-  const Workload& right = trial_.snapshot().workloads[b];
+  const Key& left = keys_[a];
+  const Key& right = keys_[b];
   if (left.priority != right.priority) return left.priority > right.priority;
   if (a_state != b_state) return a_state < b_state;
   return left.submitted != right.submitted ? left.submitted < right.submitted : a < b;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "supervisor/policy/trial.hpp"
@@ -12,13 +13,8 @@ namespace penstock::policy {
 /// How a job stands to the minimum of its gangs.
 enum class GangState : std::uint8_t { BelowMin, AtMin, AboveMin };
 
-/// One gang, counted.
-struct GangCount {
-  std::int64_t active = 0;
-  std::int64_t min = 1;
-};
 /// Below if any gang is; else above if any is.
-GangState gang_state(const std::vector<GangCount>& gangs);
+GangState gang_state(std::span<const SetCount> gangs);
 
 /// Members by workload, in the order in which they are placed, and the orders within a project. Made once for a pass.
 class WorkloadOrder {
@@ -28,7 +24,7 @@ class WorkloadOrder {
   /// Positions of a workload's members: higher order priority, older first.
   const std::vector<std::uint32_t>& members(std::uint32_t workload) const { return members_[workload]; }
   /// Constant time for each gang, unlike the one that asks about each member.
-  GangState state(std::uint32_t workload) const;
+  GangState state(std::uint32_t workload) const { return gang_state(trial_.sets_of(workload)); }
   GangState state(std::uint32_t workload, const std::function<bool(std::uint32_t)>& counts) const;
   /// All gangs have their minimum.
   bool all_at_min(std::uint32_t workload) const { return state(workload) != GangState::BelowMin; }
@@ -48,8 +44,15 @@ class WorkloadOrder {
   std::vector<std::uint32_t> next_of_one_gang(std::uint32_t workload, const Waits& waits) const;
   std::vector<std::uint32_t> sets_in_order(std::uint32_t workload, const std::vector<std::int64_t>& active) const;
 
+  /// What orders look at first; workloads are large, and there are many.
+  struct Key {
+    std::int64_t priority = 0;
+    std::int64_t submitted = 0;
+  };
+
   const Trial& trial_;
   const OwnerTree tree_;
+  std::vector<Key> keys_;  ///< By workload.
   std::vector<std::vector<std::uint32_t>> members_;
 };
 

@@ -43,9 +43,9 @@ TEST(WorkloadOrder, SurplusGoesFirstThenTheWholeCore) {
 }
 
 TEST(WorkloadOrder, GangStates) {
-  EXPECT_EQ(gang_state({{1, 1}}), GangState::AtMin);
-  EXPECT_EQ(gang_state({{2, 1}, {0, 1}}), GangState::BelowMin);
-  EXPECT_EQ(gang_state({{2, 1}, {1, 1}}), GangState::AboveMin);
+  EXPECT_EQ(gang_state(std::vector<SetCount>{{1, 1}}), GangState::AtMin);
+  EXPECT_EQ(gang_state(std::vector<SetCount>{{2, 1}, {0, 1}}), GangState::BelowMin);
+  EXPECT_EQ(gang_state(std::vector<SetCount>{{2, 1}, {1, 1}}), GangState::AboveMin);
 }
 
 }  // namespace
