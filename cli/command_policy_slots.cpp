@@ -18,7 +18,6 @@ namespace {
 
 using namespace penstock::policy;
 
-
 class SlotScenario {
  public:
   SlotScenario(const DocumentValue& file, const std::string& id) : file_(file), checker_(id, text_of(file, "kind")) {}

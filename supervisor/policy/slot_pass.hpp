@@ -12,6 +12,18 @@
 
 namespace penstock::policy {
 
+/// What decides on which bands a member fits, but for those that are barred to him alone.
+struct RequestShape {
+  std::int64_t slots = 0;
+  bool single_band = false;
+  std::uint32_t band_list = kNone;
+  std::string label;
+  friend auto operator<=>(const RequestShape&, const RequestShape&) = default;
+};
+inline RequestShape shape_of(const Member& member) {
+  return {member.slots, member.single_band, member.band_list, member.label};
+}
+
 /// Requests of which it is known whether they fit, so that ten thousand equal ones cost one search. That one does not
 /// is true while the trial only gets fuller. Cost: O(log shapes).
 class KnownShapes {
@@ -22,17 +34,7 @@ class KnownShapes {
   void clear() { shapes_.clear(); }
 
  private:
-  struct Shape {
-    std::int64_t slots = 0;
-    bool single_band = false;
-    std::uint32_t band_list = kNone;
-    std::string label;
-    friend auto operator<=>(const Shape&, const Shape&) = default;
-  };
-  static Shape shape_of(const Member& member) {
-    return {member.slots, member.single_band, member.band_list, member.label};
-  }
-  std::set<Shape> shapes_;
+  std::set<RequestShape> shapes_;
 };
 
 /// One pass over one pool. Collects starts and preemptions, and does on the trial what the plan will do.

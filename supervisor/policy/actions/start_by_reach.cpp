@@ -4,7 +4,6 @@
 #include <map>
 #include <numeric>
 #include <string>
-#include <tuple>
 #include <utility>
 
 #include "supervisor/policy/ordering/member_order.hpp"
@@ -144,7 +143,7 @@ class PassByReach {
     const Member& subject = member_of(waits);
     if (std::vector<Place> places = trial.find(subject); !places.empty()) return places;
     const Level level = level_of(waits.contender, held_[waits.contender]);
-    const Shape shape{subject.slots, subject.single_band, subject.band_list, subject.label};
+    const RequestShape shape = shape_of(subject);
     const bool is_known = subject.blocked_bands.empty();
     // Who has more does not succeed where one with less did not.
     const auto failed = failed_at_.find(shape);
@@ -253,8 +252,7 @@ class PassByReach {
   std::map<BandWish, std::vector<std::size_t>> first_useful_;
   std::vector<std::uint32_t> given_up_;
   std::vector<Waits> waits_;
-  using Shape = std::tuple<std::int64_t, bool, std::uint32_t, std::string>;  ///< Slots, on one band, list, label.
-  std::map<Shape, Level> failed_at_;  ///< At which level nobody could be found to leave.
+  std::map<RequestShape, Level> failed_at_;  ///< At which level nobody could be found to leave.
 };
 
 }  // namespace
