@@ -308,6 +308,11 @@ Result<Contestant> chosen_pool(const PolicyConfig& config, const std::string& po
   return contestant;
 }
 
+/// Whether a pool of a configuration is asked for.
+bool is_of_site(const Invocation& invocation, const SimulateCommand& command) {
+  return !invocation.config_path.empty() || !command.pool.empty();
+}
+
 /// Nothing is written over what is read, nor twice.
 Result<void> check_files(const Invocation& invocation, const SimulateCommand& command) {
   std::vector<NamedFile> files{{"--csv", command.csv}, {"--jobs", command.jobs}};
@@ -315,8 +320,8 @@ Result<void> check_files(const Invocation& invocation, const SimulateCommand& co
     if (!command.svg.empty()) files.push_back({"--svg", svg_path(command, figure)});
     if (!command.png.empty()) files.push_back({"--png", png_path(command, figure)});
   }
-  return check_distinct(
-      {{"--trace", command.trace}, {"--nodes", command.bands_path}, {"--config", invocation.config_path}}, files);
+  const std::string config = is_of_site(invocation, command) ? config_path_of(invocation) : std::string{};
+  return check_distinct({{"--trace", command.trace}, {"--nodes", command.bands_path}, {"--config", config}}, files);
 }
 
 /// What takes minutes does not end in a file that cannot be written: all are begun before.
@@ -340,7 +345,7 @@ std::function<void(std::int64_t)> progress_of(const std::string& policy, std::si
 
 Result<int> simulate(const Invocation& invocation, const SimulateCommand& command) {
   PENSTOCK_TRY(check_files(invocation, command));
-  const bool of_site = !invocation.config_path.empty() || !command.pool.empty();
+  const bool of_site = is_of_site(invocation, command);
   Result<std::vector<Contestant>> policies = chosen_presets(command, of_site);
   if (!policies) return policies.error();
   Result<FileConfig> config = of_site ? load_config(invocation) : FileConfig{};

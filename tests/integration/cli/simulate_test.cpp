@@ -63,6 +63,18 @@ TEST(Simulate, AFileThatIsReadIsNotWritten) {
   EXPECT_EQ(over.exit_code, 2);
   EXPECT_NE(over.errors.find("--jobs, and is the file of --trace"), std::string::npos) << over.errors;
   EXPECT_EQ(scratch.read("trace.csv"), kHead + "a,p,0,1,1\n");
+  for (const std::vector<std::string>& asked :
+       {std::vector<std::string>{"--pool", "all"}}) {
+    const std::string config = "[[policy.pool]]\nname = \"all\"\n";
+    for (const char* variable : {"PENSTOCK_CONFIG=", "PENSTOCK_CONFIG=penstock.toml"}) {
+      scratch.write("penstock.toml", config);
+      std::vector<std::string> call{"policy", "simulate", "--trace", trace, "--csv", "penstock.toml"};
+      call.insert(call.end(), asked.begin(), asked.end());
+      const BinaryRun run = run_binary(BinaryCall{call, {}, scratch.path(), {variable}});
+      EXPECT_NE(run.errors.find("--csv, and is the file of --config"), std::string::npos) << run.errors;
+      EXPECT_EQ(scratch.read("penstock.toml"), config) << "it is read without being named";
+    }
+  }
   const std::string plot = scratch.write("p_used.svg", kHead + "a,p,0,1,1\n");
   EXPECT_EQ(run_binary({"policy", "simulate", "--trace", plot, "--svg", scratch.at("p_")}).exit_code, 2);
   const std::string fresh = scratch.at("fresh.csv");
