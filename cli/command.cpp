@@ -120,13 +120,17 @@ void add_supervisor_option(CLI::App& command, Invocation& invocation) {
       ->type_name("HOST:PORT");
 }
 
+void add_set_option(CLI::App& command, Invocation& invocation) {
+  command.add_option("--set", invocation.settings, "Change one setting, e.g. worker.report_after=5ms; may be repeated")
+      ->type_name("SECTION.NAME=VALUE");
+}
+
 void add_config_options(CLI::App& command, Invocation& invocation) {
   command
       .add_option("--config", invocation.config_path,
                   "Settings (default: PENSTOCK_CONFIG, or penstock.toml here, if there is one); see `penstock config`")
       ->type_name("FILE");
-  command.add_option("--set", invocation.settings, "Change one setting, e.g. worker.report_after=5ms; may be repeated")
-      ->type_name("SECTION.NAME=VALUE");
+  add_set_option(command, invocation);
   command.add_option("--log-level", invocation.log_level, "debug, info, warn, error or off")->type_name("LEVEL");
 }
 

@@ -61,6 +61,8 @@ void print(const Invocation& invocation, const Value& value);
 void add_json_option(CLI::App& command, Invocation& invocation);
 /// Adds `--supervisor`.
 void add_supervisor_option(CLI::App& command, Invocation& invocation);
+/// Adds `--set`.
+void add_set_option(CLI::App& command, Invocation& invocation);
 /// Adds `--config`, `--set` and `--log-level`.
 void add_config_options(CLI::App& command, Invocation& invocation);
 

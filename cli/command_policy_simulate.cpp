@@ -310,7 +310,7 @@ Result<Contestant> chosen_pool(const PolicyConfig& config, const std::string& po
 
 /// Whether a pool of a configuration is asked for.
 bool is_of_site(const Invocation& invocation, const SimulateCommand& command) {
-  return !invocation.config_path.empty() || !command.pool.empty();
+  return !invocation.config_path.empty() || !invocation.settings.empty() || !command.pool.empty();
 }
 
 /// Nothing is written over what is read, nor twice.
@@ -415,8 +415,13 @@ void add_simulate(CLI::App& family, Invocation& invocation) {
   command->add_option("--jobs", options->jobs, "Write what became of each job to this file");
   command->add_option("--svg", options->svg, "Write plots to files whose names begin so");
   command->add_option("--png", options->png, "The same as pictures of 760 by 320 pixels");
-  command->add_option("--pool", options->pool, "With `--config`: under this pool, if there are several");
-  add_config_options(*command, invocation);
+  command
+      ->add_option("--config", invocation.config_path,
+                   "Replay under a pool of these settings; with `--pool` or `--set` the default is PENSTOCK_CONFIG, or "
+                   "penstock.toml here. Without any of the three under presets only")
+      ->type_name("FILE");
+  command->add_option("--pool", options->pool, "Under this pool of the settings; may be left out where there is one");
+  add_set_option(*command, invocation);
   add_json_option(*command, invocation);
   command->callback([&invocation, options] {
     invocation.chosen = [&invocation, options] { return simulate(invocation, *options); };

@@ -64,7 +64,7 @@ TEST(Simulate, AFileThatIsReadIsNotWritten) {
   EXPECT_NE(over.errors.find("--jobs, and is the file of --trace"), std::string::npos) << over.errors;
   EXPECT_EQ(scratch.read("trace.csv"), kHead + "a,p,0,1,1\n");
   for (const std::vector<std::string>& asked :
-       {std::vector<std::string>{"--pool", "all"}}) {
+       {std::vector<std::string>{"--pool", "all"}, {"--set", "policy.period=1s"}}) {
     const std::string config = "[[policy.pool]]\nname = \"all\"\n";
     for (const char* variable : {"PENSTOCK_CONFIG=", "PENSTOCK_CONFIG=penstock.toml"}) {
       scratch.write("penstock.toml", config);
@@ -80,6 +80,23 @@ TEST(Simulate, AFileThatIsReadIsNotWritten) {
   const std::string fresh = scratch.at("fresh.csv");
   EXPECT_EQ(run_binary({"policy", "generate", "--trace", fresh, "--nodes", fresh}).exit_code, 2);
   EXPECT_FALSE(std::filesystem::exists(fresh));
+}
+
+// `--set` was taken and not looked at.
+TEST(Simulate, ASettingIsOfThePoolThatIsReplayed) {
+  const ScratchDirectory scratch;
+  const std::string trace = scratch.write("trace.csv", kHead + "a,p,0,1,1\n");
+  const auto replay_with = [&](const std::string& setting) {
+    return run_binary(BinaryCall{
+        {"policy", "simulate", "--trace", trace, "--set", setting}, {}, scratch.path(), {"PENSTOCK_CONFIG="}});
+  };
+  EXPECT_NE(replay_with("policy.period=1s").errors.find("has no pool"), std::string::npos);
+  scratch.write("penstock.toml", "[[policy.pool]]\nname = \"all\"\n");
+  EXPECT_EQ(replay_with("policy.nonsense=5").exit_code, 2);
+  const BinaryRun run = replay_with("policy.period=1s");
+  EXPECT_EQ(run.exit_code, 0) << run.errors;
+  EXPECT_NE(run.output.find("| `pool all` |"), std::string::npos) << run.output;
+  EXPECT_EQ(run.output.find("| `quota` |"), std::string::npos) << run.output;
 }
 
 TEST(Simulate, GangsThatOnlyFitInPartsAreToldApart) {
