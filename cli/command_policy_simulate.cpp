@@ -350,7 +350,8 @@ Result<int> simulate(const Invocation& invocation, const SimulateCommand& comman
   if (!policies) return policies.error();
   Result<FileConfig> config = of_site ? load_config(invocation) : FileConfig{};
   if (!config) return config.error();
-  const Result<policy::ReplayTrace> trace = load_trace(command);
+  Result<policy::ReplayTrace> trace = load_trace(command);
+  if (trace && of_site) trace = with_priorities_of(config->supervisor.policy, command.pool, std::move(trace).value());
   if (!trace) return trace.error();
   if (of_site) {
     Result<Contestant> pool = chosen_pool(config->supervisor.policy, command.pool, *trace);

@@ -99,6 +99,30 @@ TEST(Simulate, ASettingIsOfThePoolThatIsReplayed) {
   EXPECT_EQ(run.output.find("| `quota` |"), std::string::npos) << run.output;
 }
 
+// A trace with the priorities of such a pool was replayed upside down.
+TEST(Simulate, PrioritiesAreThoseOfThePool) {
+  const ScratchDirectory scratch;
+  const std::string config =
+      scratch.write("pool.toml", "[[policy.pool]]\nname = \"all\"\npreset = \"priority\"\npriorities = \"1-99\"\n");
+  const auto replay = [&](const std::string& first, const std::string& second) {
+    const std::string trace =
+        scratch.write("trace.csv", "name,project,arrives_s,runs_s,devices,priority\nfirst,p,0,100,1," + first +
+                                       "\nsecond,p,0,100,1," + second + "\n");
+    return run_binary({"policy", "simulate", "--trace", trace, "--bands", "1", "--devices", "1", "--config", config,
+                       "--policy", "priority", "--jobs", scratch.at("jobs.csv")});
+  };
+  ASSERT_EQ(replay("99", "1").exit_code, 0);
+  const std::string jobs = scratch.read("jobs.csv");
+  for (const char* policy : {"pool all", "priority"})
+    EXPECT_NE(jobs.find(std::string{policy} + ",second,p,0,0,100,"), std::string::npos) << jobs;
+  for (const char* wrong : {"0", "100", "-1", "5000000000"}) {
+    const BinaryRun run = replay("1", wrong);
+    EXPECT_EQ(run.exit_code, 2);
+    EXPECT_NE(run.errors.find("job 'second' of the trace: has priority " + std::string{wrong}), std::string::npos)
+        << run.errors;
+  }
+}
+
 TEST(Simulate, GangsThatOnlyFitInPartsAreToldApart) {
   const ScratchDirectory scratch;
   const std::string trace = scratch.write(
