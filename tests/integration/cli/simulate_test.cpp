@@ -34,7 +34,11 @@ TEST(Simulate, WhatStandardOutputDoesNotTakeIsAnError) {
   const ScratchDirectory scratch;
   const std::string trace = scratch.write("trace.csv", kHead + "a,p,0,1,1\n");
   for (const std::vector<std::string>& call :
-       {std::vector<std::string>{"policy", "simulate", "--trace", trace, "--json"}, {"config"}}) {
+       {std::vector<std::string>{"policy", "simulate", "--trace", trace, "--json"},
+        {"config"},
+        {"--help"},
+        {"policy", "simulate", "--help"},
+        {"--version"}}) {
     const BinaryRun run = run_binary(BinaryCall{call, {}, {}, {}, "/dev/full"});
     EXPECT_EQ(run.exit_code, 2) << call.front();
     EXPECT_EQ(run.errors, "penstock: error: standard output: could not take all of it (is the disk full?)\n");
