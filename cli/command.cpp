@@ -69,13 +69,18 @@ Result<Value> ask(Invocation& invocation, const std::string& command, const std:
   return (*session)->ask(command, arguments);
 }
 
+std::string config_path_of(const Invocation& invocation) {
+  if (!invocation.config_path.empty()) return invocation.config_path;
+  std::string path = environment_value("PENSTOCK_CONFIG");
+  std::error_code ignored;
+  if (path.empty() && std::filesystem::exists(kDefaultConfig, ignored)) path = kDefaultConfig;
+  return path;
+}
+
 Result<FileConfig> load_config(const Invocation& invocation) {
   FileConfig config;
-  std::error_code ignored;
-  std::string path = invocation.config_path;
-  if (path.empty()) path = environment_value("PENSTOCK_CONFIG");
-  if (!path.empty() || std::filesystem::exists(kDefaultConfig, ignored)) {
-    Result<FileConfig> read = read_config_file(path.empty() ? kDefaultConfig : path);
+  if (const std::string path = config_path_of(invocation); !path.empty()) {
+    Result<FileConfig> read = read_config_file(path);
     if (!read) return read;
     config = std::move(read).value();
   }
@@ -115,13 +120,17 @@ void add_supervisor_option(CLI::App& command, Invocation& invocation) {
       ->type_name("HOST:PORT");
 }
 
+void add_set_option(CLI::App& command, Invocation& invocation) {
+  command.add_option("--set", invocation.settings, "Change one setting, e.g. worker.report_after=5ms; may be repeated")
+      ->type_name("SECTION.NAME=VALUE");
+}
+
 void add_config_options(CLI::App& command, Invocation& invocation) {
   command
       .add_option("--config", invocation.config_path,
                   "Settings (default: PENSTOCK_CONFIG, or penstock.toml here, if there is one); see `penstock config`")
       ->type_name("FILE");
-  command.add_option("--set", invocation.settings, "Change one setting, e.g. worker.report_after=5ms; may be repeated")
-      ->type_name("SECTION.NAME=VALUE");
+  add_set_option(command, invocation);
   command.add_option("--log-level", invocation.log_level, "debug, info, warn, error or off")->type_name("LEVEL");
 }
 

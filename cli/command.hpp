@@ -49,6 +49,8 @@ Result<std::vector<HostPort>> supervisors_of(const Invocation& invocation);
 Result<client::Session*> connect(Invocation& invocation);
 /// Asks the supervisor.
 Result<Value> ask(Invocation& invocation, const std::string& command, const std::vector<std::string>& arguments);
+/// The file that `load_config` reads; empty if there is none.
+std::string config_path_of(const Invocation& invocation);
 /// The settings: those of the file, changed by `--set`. Error: InvalidArgument with line and column.
 Result<FileConfig> load_config(const Invocation& invocation);
 /// Starts the log at `--log-level`, or at `fallback`.
@@ -59,6 +61,8 @@ void print(const Invocation& invocation, const Value& value);
 void add_json_option(CLI::App& command, Invocation& invocation);
 /// Adds `--supervisor`.
 void add_supervisor_option(CLI::App& command, Invocation& invocation);
+/// Adds `--set`.
+void add_set_option(CLI::App& command, Invocation& invocation);
 /// Adds `--config`, `--set` and `--log-level`.
 void add_config_options(CLI::App& command, Invocation& invocation);
 

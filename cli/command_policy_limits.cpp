@@ -458,27 +458,35 @@ std::optional<Result<void>> outcome_of(std::string when) {
   const auto says_any = [&says](std::initializer_list<std::string_view> parts) {
     return std::any_of(parts.begin(), parts.end(), says);
   };
-  const bool unheard_of = says_any({"unknown", "does not belong", "not in flux", "not known", "not found", "no entry",
-                                    "does not exist", "no such", "not a member", "not associated", "without an assoc"});
-  const bool within =
-      says_any({"below", "under ", "within", "not over", "not reached", "not exceed", "fewer", "less than"});
+  const bool deny_unknown = says_any({"deny_unknown_queues=true", "deny_unknown_queues = true"});
+  constexpr std::string_view kSetting = "deny_unknown";  // It does not say of a queue that it is unknown.
+  if (const std::size_t at = when.find(kSetting); at != std::string::npos) when.erase(at, kSetting.size());
+  // Who is no member of a queue knows of one that is there.
+  const bool no_such = says_any({"unknown", "not in flux", "not known", "does not exist", "no such"});
+  const bool no_member =
+      says_any({"does not belong", "not found", "no entry", "not a member", "not associated", "without an assoc"});
+  // `under` and its like may also say whose a limit is: over one of 5 under bank A.
+  const bool beyond = says_any({"over ", "reached", "exceed", "too many", "more than", "has max"});
+  const bool within = says_any({"not over", "not reached", "not exceed"}) ||
+                      (!beyond && says_any({"below", "under ", "within", "fewer", "less than"}));
   UserAccess access{true, true, {"listed"}};
-  const auto ask_for = [&access](const std::string& level, bool deny_unknown = false) {
+  const auto ask_for = [&](const std::string& level) {
     return check_access(access, level, {"listed", "other"}, deny_unknown);
   };
   if (says("no accounting data")) return Result<void>{};  // Kept until they arrive.
-  if (says("project")) return check_project({"listed"}, "other");
   if (says_any({"max active", "max_active", "active job", "active_job"}))
     return within ? std::nullopt : std::optional{submit_to({.active_jobs = 1})};
   if (says_any({"max_nodes", "max nodes", "max_cores", "max cores", "max resource", "size limit", "node limit",
                 "too many nodes"}))
     return within ? std::nullopt : std::optional{submit_to({.hosts = 1})};
-  if (says("queue") && unheard_of)
-    return ask_for("unheard-of", says_any({"deny_unknown_queues=true", "deny_unknown_queues = true"}));
-  if (says("queue")) return ask_for("other");
-  if (says_any({"disabled", "inactive", "active=0", "active = 0"})) access.enabled = false;
-  if (unheard_of) access.known = false;
-  if (access.known && access.enabled) return std::nullopt;
+  if (says_any({"disabled", "inactive", "active=0", "active = 0"})) {
+    access.enabled = false;
+    return ask_for("listed");
+  }
+  if (says("project")) return check_project({"listed"}, "other");
+  if (says("queue")) return no_such ? ask_for("unheard-of") : ask_for("other");
+  if (!no_such && !no_member) return std::nullopt;
+  access.known = false;
   return ask_for("listed");
 }
 

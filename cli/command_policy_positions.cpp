@@ -45,7 +45,7 @@ std::optional<Decimal> parse_decimal(std::string_view text) {
   if (take(text, ".")) take_digits(text, number.digits);
   if (number.digits.empty()) return std::nullopt;
   if (take(text, "eE")) {
-    (void)take(text, "+");
+    if (take(text, "+") && text.starts_with('-')) return std::nullopt;
     std::int32_t power = 0;
     const auto [rest, failure] = std::from_chars(text.data(), text.data() + text.size(), power);
     if (failure != std::errc{}) return std::nullopt;
@@ -75,6 +75,10 @@ bool CasePositions::set(std::uint32_t workload, const DocumentValue& value) {
 
 void CasePositions::set(std::uint32_t workload, std::int64_t value) {
   positions_[workload] = *parse_decimal(std::to_string(value));
+}
+
+void CasePositions::reset(std::uint32_t workload, std::int64_t submitted) {
+  if (positions_.contains(workload)) set(workload, submitted);
 }
 
 void CasePositions::give_to(policy::Snapshot& snapshot) const {

@@ -31,6 +31,8 @@ class CasePositions {
   /// `value`: a number, or a text of one; null leaves the job as it is. False: it is none of these.
   bool set(std::uint32_t workload, const DocumentValue& value);
   void set(std::uint32_t workload, std::int64_t value);
+  /// Whoever has a position gets that of its submission.
+  void reset(std::uint32_t workload, std::int64_t submitted);
   /// Whoever has a position gets its rank: below 0 for negative ones.
   void give_to(policy::Snapshot& snapshot) const;
 

@@ -308,6 +308,11 @@ Result<Contestant> chosen_pool(const PolicyConfig& config, const std::string& po
   return contestant;
 }
 
+/// Whether a pool of a configuration is asked for.
+bool is_of_site(const Invocation& invocation, const SimulateCommand& command) {
+  return !invocation.config_path.empty() || !invocation.settings.empty() || !command.pool.empty();
+}
+
 /// Nothing is written over what is read, nor twice.
 Result<void> check_files(const Invocation& invocation, const SimulateCommand& command) {
   std::vector<NamedFile> files{{"--csv", command.csv}, {"--jobs", command.jobs}};
@@ -315,8 +320,8 @@ Result<void> check_files(const Invocation& invocation, const SimulateCommand& co
     if (!command.svg.empty()) files.push_back({"--svg", svg_path(command, figure)});
     if (!command.png.empty()) files.push_back({"--png", png_path(command, figure)});
   }
-  return check_distinct(
-      {{"--trace", command.trace}, {"--nodes", command.bands_path}, {"--config", invocation.config_path}}, files);
+  const std::string config = is_of_site(invocation, command) ? config_path_of(invocation) : std::string{};
+  return check_distinct({{"--trace", command.trace}, {"--nodes", command.bands_path}, {"--config", config}}, files);
 }
 
 /// What takes minutes does not end in a file that cannot be written: all are begun before.
@@ -340,12 +345,13 @@ std::function<void(std::int64_t)> progress_of(const std::string& policy, std::si
 
 Result<int> simulate(const Invocation& invocation, const SimulateCommand& command) {
   PENSTOCK_TRY(check_files(invocation, command));
-  const bool of_site = !invocation.config_path.empty() || !command.pool.empty();
+  const bool of_site = is_of_site(invocation, command);
   Result<std::vector<Contestant>> policies = chosen_presets(command, of_site);
   if (!policies) return policies.error();
   Result<FileConfig> config = of_site ? load_config(invocation) : FileConfig{};
   if (!config) return config.error();
-  const Result<policy::ReplayTrace> trace = load_trace(command);
+  Result<policy::ReplayTrace> trace = load_trace(command);
+  if (trace && of_site) trace = with_priorities_of(config->supervisor.policy, command.pool, std::move(trace).value());
   if (!trace) return trace.error();
   if (of_site) {
     Result<Contestant> pool = chosen_pool(config->supervisor.policy, command.pool, *trace);
@@ -410,8 +416,13 @@ void add_simulate(CLI::App& family, Invocation& invocation) {
   command->add_option("--jobs", options->jobs, "Write what became of each job to this file");
   command->add_option("--svg", options->svg, "Write plots to files whose names begin so");
   command->add_option("--png", options->png, "The same as pictures of 760 by 320 pixels");
-  command->add_option("--pool", options->pool, "With `--config`: under this pool, if there are several");
-  add_config_options(*command, invocation);
+  command
+      ->add_option("--config", invocation.config_path,
+                   "Replay under a pool of these settings; with `--pool` or `--set` the default is PENSTOCK_CONFIG, or "
+                   "penstock.toml here. Without any of the three under presets only")
+      ->type_name("FILE");
+  command->add_option("--pool", options->pool, "Under this pool of the settings; may be left out where there is one");
+  add_set_option(*command, invocation);
   add_json_option(*command, invocation);
   command->callback([&invocation, options] {
     invocation.chosen = [&invocation, options] { return simulate(invocation, *options); };

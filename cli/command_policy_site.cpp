@@ -1,11 +1,13 @@
 #include "cli/command_policy_site.hpp"
 
+#include <algorithm>
 #include <set>
 
 #include "common/base/nearest_name.hpp"
 #include "supervisor/core/job_shares.hpp"
 #include "supervisor/core/policy_owners.hpp"
 #include "supervisor/core/pool_parts.hpp"
+#include "supervisor/core/priority_scale.hpp"
 
 namespace penstock::cli {
 namespace {
@@ -82,6 +84,26 @@ Result<SitePool> site_pool(const PolicyConfig& config, const std::string& pool,
     owner.weight = weight == kNoWeight ? 1000 : std::max<std::int64_t>(weight, 1);
   }
   return site;
+}
+
+Result<policy::ReplayTrace> with_priorities_of(const PolicyConfig& config, const std::string& pool,
+                                               policy::ReplayTrace trace) {
+  const Result<std::uint32_t> at = find_wanted(config, pool);
+  if (!at) return at.error();
+  if (!config.pools[*at].ranks_priorities() || !trace.priorities_written) return trace;
+  const supervisor::PriorityScale scale{config.pools[*at]};
+  for (policy::ReplayJob& job : trace.jobs) {
+    // Traces have wider numbers than jobs; what is out of the scale stays so.
+    const std::int64_t written = std::clamp<std::int64_t>(job.priority, kPriorityFirst - 1, kPriorityLast + 1);
+    const Result<std::int32_t> inside = scale.inside(static_cast<std::int32_t>(written));
+    if (!inside)
+      return Error{inside.error().code, "job '" + job.name + "' of the trace",
+                   "has priority " + std::to_string(job.priority) + "; in pool '" + config.pools[*at].name +
+                       "' jobs have 1 to 99, and smaller ones go first",
+                   "change the trace, or replay with `priorities` of the pool left out"};
+    job.priority = *inside;
+  }
+  return trace;
 }
 
 }  // namespace penstock::cli

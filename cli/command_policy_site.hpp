@@ -25,4 +25,10 @@ struct SitePool {
 Result<SitePool> site_pool(const PolicyConfig& config, const std::string& pool,
                            const std::vector<std::string>& projects);
 
+/// The trace with its priorities as all inside compares them: where jobs of `pool`, as for `site_pool`, have 1 to 99,
+/// so do those of the trace. Priorities that were made of service classes stay. Errors: as `site_pool`;
+/// InvalidArgument, which names a job whose priority is none of these.
+Result<policy::ReplayTrace> with_priorities_of(const PolicyConfig& config, const std::string& pool,
+                                               policy::ReplayTrace trace);
+
 }  // namespace penstock::cli

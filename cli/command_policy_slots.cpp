@@ -27,7 +27,7 @@ class SlotScenario {
     const DocumentValue& positions = field_of(file_, "queue_positions");
     by_submission_ = positions.is_text() && positions.text == "submission_time";
     add(file_);
-    set_positions(positions);
+    if (!by_submission_) set_positions(positions);
     for (const DocumentValue& step : field_of(file_, "steps").items) {
       ++step_;
       take(step);
@@ -158,6 +158,8 @@ class SlotScenario {
   }
 
   void set_positions(const DocumentValue& positions) {
+    if (!positions.is_table() && positions.kind != DocumentValue::Kind::Null)
+      complain("positions must be a table of jobs or `submission_time`");
     for (const DocumentField& each : positions.fields) {
       if (!is_told_of(each.name)) {
         complain("a position is given to '" + each.name + "', which is no job");
@@ -188,7 +190,12 @@ class SlotScenario {
     if (op == "set_priority") {
       check_priority_range(step, "priority", checker_);
       if (!has_field(step, "priority")) return complain("`priority` is missing");
-      if (Workload* workload = job_of(step)) workload->priority = -integer_of(step, "priority");
+      if (Workload* workload = job_of(step)) {
+        workload->priority = -integer_of(step, "priority");
+        // Spec: policy-determined 5.6.
+        positions_.reset(workload_named(workload->name), workload->submitted);
+        positions_.give_to(snapshot_);
+      }
       return;
     }
     if (op == "check_empty_slots") return check_empty_slots(field_of(step, "expect"));
@@ -279,13 +286,16 @@ class SlotScenario {
       ++counts[snapshot_.workloads[snapshot_.members[member_named(member)].workload].name];
     std::vector<std::string> expected;
     std::vector<std::string> counted;
+    bool says_any = groups.fields.empty();
     for (const DocumentField& each : groups.fields) {
+      says_any = says_any || each.value.kind != DocumentValue::Kind::Null;
       const std::int64_t count = whole_of(each.value);
       if (each.value.kind == DocumentValue::Kind::Null)
         counts.erase(each.name);  // The case does not say.
       else if (count != 0)
         expected.push_back(each.name + " " + std::to_string(count));
     }
+    if (!says_any && counts.empty()) return;  // Nothing would be compared with nothing.
     for (const auto& [group, count] : counts) counted.push_back(group + " " + std::to_string(count));
     checker_.equal(at(name), set_text(expected), set_text(counted));
   }
@@ -368,12 +378,15 @@ class SlotScenario {
   /// A list of members or of jobs, in order. With a list beside it, each has some of them only.
   void check_order(const DocumentValue& expect) {
     if (field_of(expect, "to_allocate").is_list() && field_of(expect, "to_release").is_list()) {
+      checker_.only_fields(expect, {"to_allocate", "to_release"});
       compare_order("to_allocate", texts_of(field_of(expect, "to_allocate")), false);
       return compare_order("to_release", texts_of(field_of(expect, "to_release")), false);
     }
     const DocumentValue* list = expect.is_list() ? &expect : nullptr;
-    for (const DocumentField& each : expect.fields)
+    for (const DocumentField& each : expect.fields) {
+      if (list != nullptr && each.value.is_list()) return complain("there are several orders to compare with");
       if (each.value.is_list()) list = &each.value;
+    }
     if (list == nullptr) return complain("an order to compare with is missing");
     compare_order("order", texts_of(*list), true);
   }

@@ -56,7 +56,7 @@ const std::vector<Question>& questions() {
       {"bands", "List the bands of all workers: what they have and use", {}, {}, {}},
       {"queues", "How full the queues of every band are", {}, {}, {}},
       {"priority",
-       "Change the priority of a job (larger runs first)",
+       "Change the priority of a job (larger runs first; in pools with priorities \"1-99\" smaller)",
        {{"JOB", kJobHelp, true}, {"PRIORITY", "A whole number", true}},
        {},
        {{"--subtask", "Only of this subtask, by key or number"}}},
@@ -82,9 +82,10 @@ const std::vector<Question>& questions() {
          true},
         {"WHOM", "The job, the project or the account", true},
         {"VALUE",
-         "A priority is any whole number (larger first), a weight from 0.001 to 1000000, a cap of 1 slot or more, "
-         "a user factor from 0 to 1, memory as in 8GiB, or a name; `none` lifts a cap or a project's weight, or leaves a queue. What is set of a "
-         "project or an account holds until the configuration is read again",
+         "A priority is any whole number (larger first; in pools with priorities \"1-99\" one of these, smaller "
+         "first), a weight from 0.001 to 1000000, a cap of 1 slot or more, a user factor from 0 to 1, memory as in "
+         "8GiB, or a name; `none` lifts a cap or a project's weight, or leaves a queue. What is set of a project or an "
+         "account holds until the configuration is read again",
          true}},
        {},
        {}},

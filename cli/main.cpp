@@ -30,7 +30,9 @@ int parse_and_run(CLI::App& app, Invocation& invocation, int argc, char** argv) 
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& wish) {  // --help, --version
-    return app.exit(wish);
+    const int code = app.exit(wish);
+    invocation.chosen = [code]() -> penstock::Result<int> { return code; };
+    return penstock::cli::finish(invocation);
   } catch (const CLI::ParseError& error) {
     const std::string unknown = penstock::cli::unknown_command(app, argv[1]);
     std::cerr << "penstock: error: " << penstock::cli::harmless(unknown.empty() ? error.what() : unknown)

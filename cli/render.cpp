@@ -159,7 +159,7 @@ std::string reasons_text(const Value::List& rows, const TableOptions& options) {
   std::size_t before = 0;
   for (const Column& column : columns)
     if (&column != &columns.back()) before += column.width + 2;
-  if (options.columns < before + kReasonColumnsMin || columns.back().numeric || columns.size() < 2)
+  if (columns.size() < 2 || columns.back().numeric || options.columns < before + kReasonColumnsMin)
     return rows_text(rows, options);
   std::string text;
   for (std::size_t row = 0; row <= rows.size(); ++row) {

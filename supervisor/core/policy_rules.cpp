@@ -302,7 +302,7 @@ Result<Value> SupervisorCore::set_user_factor(Job& job, const std::string& text)
   open_rules(job);
   record_change(job);
   policy_changed();
-  return Value{Value::Record{{"job", to_string(job.id)}, {"user-factor", factor}, {"was", before}}};
+  return Value{Value::Record{{"job", to_string(job.id)}, {"user_factor", factor}, {"was", before}}};
 }
 
 /// `hold JOB`: what runs of it ends, and nothing begins until `release JOB`.

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "supervisor/policy/policy_engine.hpp"
-#include "tests/support/supervisor_harness.hpp"
+#include "tests/support/journal_harness.hpp"
 
 namespace penstock::supervisor {
 
@@ -58,5 +58,14 @@ class PolicedSupervisor : public SupervisorHarness {
 
   std::map<std::pair<WorkerId, JobId>, std::string> told_;
 };
+
+/// Of a supervisor with a journal: a dozen times all that waits is written, and passes that were ordered are carried
+/// out.
+inline void run_passes(JournalHarness& cluster) {
+  for (int i = 0; i < 12; ++i) {
+    cluster.write_all();
+    for (const supervisor_action::RunPass& pass : cluster->take_passes()) cluster->handle(PolicedSupervisor::run(pass));
+  }
+}
 
 }  // namespace penstock::supervisor

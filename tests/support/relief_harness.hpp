@@ -36,10 +36,10 @@ class ReliefHarness {
     return answer ? *answer : Value{};
   }
   /// Rows as `what of: how`.
-  Lines freed_by(JobId job, const char* field = "freed_by") {
+  Lines freed_by(JobId job) {
     Lines lines;
     const Value answer = explain(job);
-    if (const Value::List* rows = answer[field].list())
+    if (const Value::List* rows = answer["freed_by"].list())
       for (const Value& row : *rows)
         lines.push_back(*row["what"].text() + " " + *row["of"].text() +
                         (row["how"].text()->empty() ? "" : ": " + *row["how"].text()));

@@ -405,6 +405,7 @@ Result<ReplayTrace> read_trace(std::string_view text, std::vector<Band> bands, s
   ProjectNames projects{trace.projects};
   Table table{text};
   const bool own = !table.has("num_gpu");
+  trace.priorities_written = own;
   const bool timed = own || table.has("creation_time");
   if (const auto wrong = wrong_columns(table, own, timed)) return *wrong;
   if (!timed && untimed_runs_s <= 0)

@@ -45,6 +45,8 @@ struct ReplayTrace {
   std::vector<Band> bands;
   std::vector<std::string> projects;
   std::vector<ReplayJob> jobs;  ///< By arrival.
+  /// `ReplayJob::priority` is what stands in the list; otherwise it was made of the service class.
+  bool priorities_written = false;
   TraceOddities odd;
 };
 

@@ -23,6 +23,13 @@ Graph commands(std::uint32_t count, const std::string& script) {
   return graph;
 }
 
+/// The file of a policy that preempts by priority.
+std::string preempting(const ScratchDirectory& scratch) {
+  return scratch.write("policy.toml",
+                       "[policy]\nperiod = \"50ms\"\n[[policy.pool]]\nname = \"all\"\npreset = \"priority\"\n"
+                       "preemption = true\n");
+}
+
 JobSpec of_project(const std::string& name, const std::string& project) {
   JobSpec spec = named(name);
   spec.keep = Keep::Nothing;
@@ -107,15 +114,11 @@ TEST(PolicyLive, SighupReadsTheConfigurationAgainAndAWrongOneChangesNothing) {
 // Each of its members goes on only when all of them run, on two workers that another job keeps busy.
 TEST(PolicyLive, AGangOverTwoWorkersRunsAsAWhole) {
   const ScratchDirectory scratch;
-  const std::string config =
-      scratch.write("policy.toml",
-                    "[policy]\nperiod = \"50ms\"\n"
-                    "[[policy.pool]]\nname = \"all\"\npreset = \"priority\"\npreemption = true\n");
-  ClusterProcesses cluster{{"--config", config, "--no-state"}};
+  ClusterProcesses cluster{{"--config", preempting(scratch), "--no-state"}};
   cluster.start_worker("w1", {"--slots", "2"});
   cluster.start_worker("w2", {"--slots", "2"});
+  ASSERT_TRUE(cluster.wait_for_workers(2));
   const auto session = cluster.connect();
-  ASSERT_TRUE(wait_until([&] { return rows(*session, "workers", "name").size() == 2; }));
   JobSpec small = of_project("small", "");
   const auto busy = session->submit(small, commands(400, "sleep 0.02"));
   ASSERT_TRUE(busy.has_value()) << to_string(busy.error());
@@ -212,11 +215,7 @@ TEST(PolicyLive, TwoProjectsShareTwoDevicesByHalves) {
 // It is asked to save what it has, leaves, and goes on from there when the gang is done.
 TEST(PolicyLive, AGangOfHigherPriorityPreemptsAndThePreemptedJobResumes) {
   const ScratchDirectory scratch;
-  const std::string config =
-      scratch.write("policy.toml",
-                    "[policy]\nperiod = \"50ms\"\n[[policy.pool]]\nname = \"all\"\npreset = \"priority\"\n"
-                    "preemption = true\n");
-  ClusterProcesses cluster{{"--config", config, "--no-state"}};
+  ClusterProcesses cluster{{"--config", preempting(scratch), "--no-state"}};
   const std::string shared = scratch.at("shared");
   cluster.start_worker("w1", {"--slots", "2", "--checkpoints", shared});
   ASSERT_TRUE(cluster.wait_for_workers(1));
@@ -248,11 +247,7 @@ TEST(PolicyLive, AGangOfHigherPriorityPreemptsAndThePreemptedJobResumes) {
 // Found by an acceptance test: what jobs had saved that never ran again stayed on shared storage for ever.
 TEST(PolicyLive, WhatCancelledAndFailedJobsHaveSavedGoesWithThem) {
   const ScratchDirectory scratch;
-  const std::string config =
-      scratch.write("policy.toml",
-                    "[policy]\nperiod = \"50ms\"\n[[policy.pool]]\nname = \"all\"\npreset = \"priority\"\n"
-                    "preemption = true\n");
-  ClusterProcesses cluster{{"--config", config, "--no-state"}};
+  ClusterProcesses cluster{{"--config", preempting(scratch), "--no-state"}};
   const std::string attempts = scratch.at("shared") + "/attempts";
   cluster.start_worker("w1", {"--slots", "1", "--checkpoints", scratch.at("shared")});
   ASSERT_TRUE(cluster.wait_for_workers(1));

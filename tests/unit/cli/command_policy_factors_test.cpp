@@ -65,6 +65,16 @@ TEST(PolicyFactorCase, ARejectionIsUnderstoodOrFails) {
   EXPECT_EQ(told_of(when(R"("queue not in flux-accounting and deny_unknown_queues = true", "message_contains":
       "is unknown to flux-accounting")")),
             "");
+  for (const char* situation : {"user does not belong to queue 'gold'", "User not a member of the queue",
+                                "queue not in association's list, user not associated with it",
+                                "queue known but not in the list, deny_unknown_queues=true"})
+    EXPECT_EQ(told_of(when("\"" + std::string{situation} + R"(", "message_contains": "not valid for user")")), "");
+  for (const char* situation : {"association active=0, default queue", "inactive user of a project that it may use"})
+    EXPECT_EQ(told_of(when("\"" + std::string{situation} + R"(", "message_contains": "disabled")")), "");
+  for (const char* situation :
+       {"user over max_active_jobs (limit 5) under bank A", "the user within bank A has reached max active jobs"})
+    EXPECT_EQ(told_of(when("\"" + std::string{situation} + R"(", "message_contains": "max active jobs")")), "");
+  expect_told(when(R"("user of bank A not over max_nodes", "message_contains": "max")"), "is not understood");
   expect_told(when(R"("under max_active_jobs", "message_contains": "user has max active jobs")"), "is not understood");
   expect_told(when(R"("within the size limit", "outcome": "accepted")"), "is not understood");
   expect_told(when(R"J("association disabled (active=0)", "message_contains": "something else")J"),

@@ -43,7 +43,8 @@ TEST(CasePositions, WhoHasNoneStandsBetweenNegativeAndPositiveOnes) {
 }
 
 TEST(CasePositions, WhatIsNoNumberIsRefused) {
-  for (const char* text : {"", "-", ".", "1.2.3", "1e", "1e5x", "ten", "1 2", "--1", "1,5", "1e99999999999"})
+  for (const char* text :
+       {"", "-", ".", "1.2.3", "1e", "1e5x", "ten", "1 2", "--1", "1,5", "1e99999999999", "1e+-1", "1e--1"})
     EXPECT_FALSE(parse_decimal(text)) << text;
 }
 

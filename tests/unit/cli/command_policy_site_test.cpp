@@ -59,6 +59,22 @@ TEST(SitePool, WhichPoolIsMeantMustBeClear) {
   EXPECT_EQ(site_pool(one, "", {})->name, "all");
 }
 
+TEST(SitePool, PrioritiesThatWereMadeOfAClassStay) {
+  PolicyConfig config;
+  config.pools = {{.name = "all", .preset = "priority", .priorities = "1-99"}};
+  policy::ReplayTrace trace;
+  trace.jobs = {{.name = "ls", .priority = 60}, {.name = "be", .priority = 40}};
+  const auto priorities = [&](const std::string& scale, bool written) {
+    config.pools[0].priorities = scale;
+    trace.priorities_written = written;
+    const Result<policy::ReplayTrace> made = with_priorities_of(config, "", trace);
+    return made ? std::vector{made->jobs[0].priority, made->jobs[1].priority} : std::vector<std::int64_t>{};
+  };
+  EXPECT_EQ(priorities("1-99", true), (std::vector<std::int64_t>{-60, -40}));
+  EXPECT_EQ(priorities("1-99", false), (std::vector<std::int64_t>{60, 40}));
+  EXPECT_EQ(priorities("any", true), (std::vector<std::int64_t>{60, 40}));
+}
+
 TEST(SitePool, ProjectsThatTheConfigurationLacksAreAnErrorUnlessItHasNone) {
   EXPECT_EQ(
       to_string(site_pool(site(), "gpu", {"vision", "LS"}).error()),

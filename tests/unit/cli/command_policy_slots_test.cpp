@@ -46,6 +46,34 @@ TEST(PolicySlotCases, SubmissionTimesAndPositionsAreOfOneScale) {
   EXPECT_NE(moved_to("1.5"), "");
 }
 
+// Spec: policy-determined 5.6.
+TEST(PolicySlotCases, ANewPriorityPutsAJobBackToItsSubmission) {
+  const std::string set = R"({"op": "set_priority", "job": "g2", "priority": 42}, )";
+  const std::string first_starts = R"({"op": "schedule", "expect": {"to_allocate": ["t1"]}})";
+  EXPECT_EQ(told_of(two_jobs(R"({"g1": 1.5, "g2": 0.5})", kSecondStarts)), "");
+  EXPECT_EQ(told_of(two_jobs(R"({"g1": 1.5, "g2": 0.5})", set + first_starts)), "");
+  const std::string moved = R"({"op": "set_positions", "positions": {"g2": 0.5}}, )";
+  EXPECT_EQ(told_of(two_jobs(R"("submission_time")", moved + set + first_starts)), "");
+  EXPECT_EQ(told_of(two_jobs("{}", set + first_starts)), "") << "who has none gets none";
+}
+
+TEST(PolicySlotCases, PositionsAreATableOrTheTimesOfSubmission) {
+  for (const char* other : {R"("other")", R"(["g2", "g1"])", "5"})
+    expect_told(two_jobs(other, kSecondStarts), "positions must be a table of jobs");
+}
+
+// It compared nothing with nothing.
+TEST(PolicySlotCases, NullsAloneCompareNothing) {
+  const std::string nulls =
+      R"("to_allocate": null, "to_release": null, "to_allocate_by_group": {"g1": null, "g2": null})";
+  const auto schedule = [](const std::string& expect) {
+    return two_jobs("{}", R"({"op": "schedule", "expect": {)" + expect + "}}", 6);
+  };
+  expect_told(schedule(nulls), "nothing to compare with");
+  expect_told(schedule(R"("to_allocate_by_group": {"g1": null})"), "expected [], got [g2 1]");
+  expect_told(schedule(R"("to_allocate_by_group": {})"), "expected [], got [g1 1, g2 1]");
+}
+
 TEST(PolicySlotCases, AnOrderBesideAListOfVictimsIsThatOfThoseNamed) {
   const auto order = [](const std::string& expect) {
     return told_of(
@@ -58,6 +86,8 @@ TEST(PolicySlotCases, AnOrderBesideAListOfVictimsIsThatOfThoseNamed) {
   EXPECT_NE(order(R"({"to_allocate": [], "to_release": ["t2", "t1"]})"), "");
   EXPECT_NE(order(R"({"to_allocate": ["t1", "nobody"], "to_release": []})"), "");
   EXPECT_NE(order(R"({"to_allocate": ["t2"]})"), "");
+  EXPECT_NE(order(R"({"to_allocate": ["t1"], "to_release": [], "order": ["zz"]})"), "");
+  EXPECT_NE(order(R"({"to_allocate": ["zz"], "order": ["t1", "t2"]})"), "");
 }
 
 TEST(PolicySlotCases, WholeNumbersMayHaveAFraction) {

@@ -99,5 +99,9 @@ TEST(Render, SentencesOfARecordAreWrapped) {
       << "not where nobody looks";
 }
 
+TEST(Render, ATableWithoutColumnsIsEmpty) {
+  EXPECT_EQ(to_table(Value::Record{{"holds", Value::List{Value::Record{}}}}, {.columns = 80}), "holds:\n\n\n");
+}
+
 }  // namespace
 }  // namespace penstock::cli

@@ -237,8 +237,9 @@ std::size_t count_to(const Lines& assigned, const std::string& worker) {
   }));
 }
 
-// Found by an acceptance test: five of a gang of eight were sent to one worker of four slots, three to the other, and those
-// that waited for each other waited for ever; without a gang the last ones ran after the first instead of beside them.
+// Found by an acceptance test: five of a gang of eight were sent to one worker of four slots, three to the other, and
+// those that waited for each other waited for ever; without a gang the last ones ran after the first instead of beside
+// them.
 TEST(Entitlements, WhatHasSlotsOnTwoBandsIsSentToBoth) {
   for (const std::uint32_t gang : {8U, 0U}) {
     PolicedSupervisor supervisor{policed("priority")};
@@ -602,17 +603,10 @@ TEST(Entitlements, APassThatFailsOrIsLateLeavesTheLastPlanInForce) {
 TEST(Entitlements, WhatRunsAcrossARestartKeepsItsSlots) {
   for (const char* preset : {"fair_share", "fair_share_max_min", "quota", "multifactor"}) {
     JournalHarness cluster{policed(preset, {{.name = "a"}, {.name = "b"}})};
-    const auto run = [&] {
-      for (int i = 0; i < 12; ++i) {
-        cluster.write_all();
-        for (const supervisor_action::RunPass& pass : cluster->take_passes())
-          cluster->handle(PolicedSupervisor::run(pass));
-      }
-    };
     cluster->join({.slots = 4});
     cluster->submit(many(), named("a", {.project = "a"}));
     cluster->submit(many(), named("b", {.project = "b"}));
-    run();
+    run_passes(cluster);
     WorkerClaim claim;
     for (const std::uint32_t job : {1U, 2U}) {
       claim.jobs.push_back({JobId{job}, {}, {}});
@@ -621,7 +615,7 @@ TEST(Entitlements, WhatRunsAcrossARestartKeepsItsSlots) {
     }
     cluster.restart_for_claims();
     cluster->come_back(1, {.jobs = claim.jobs, .spec = {.slots = 4}});
-    run();
+    run_passes(cluster);
     EXPECT_EQ(cluster->take<CancelBatch>().size(), 0U) << preset;
     EXPECT_EQ(cluster->job(1).shares->of(BandSlot{0}).planned, 2000U) << preset;
     EXPECT_EQ(cluster->job(2).shares->of(BandSlot{0}).planned, 2000U) << preset;
@@ -632,22 +626,15 @@ TEST(Entitlements, WhatRunsAcrossARestartKeepsItsSlots) {
 // It was 0 after a restart.
 TEST(Entitlements, HowOftenAJobWasPreemptedOutlivesTheSupervisor) {
   JournalHarness cluster{policed("priority")};
-  const auto run = [&] {
-    for (int i = 0; i < 12; ++i) {
-      cluster.write_all();
-      for (const supervisor_action::RunPass& pass : cluster->take_passes())
-        cluster->handle(PolicedSupervisor::run(pass));
-    }
-  };
   cluster->join({.slots = 2});
   cluster->submit(GraphBuilder{}.sources(2).build(), named("low"));
-  run();
+  run_passes(cluster);
   cluster->assigned();
   for (const std::uint32_t subtask : {0U, 1U}) cluster->say(1, subtask, Outcome::Started);
   JobSpec high = named("high", {.gang = 2});
   high.priority = 10;
   cluster->submit(GraphBuilder{}.sources(2).build(), high);
-  run();
+  run_passes(cluster);
   EXPECT_EQ(cluster->job(1).shares->preemptions, 2U);
   for (int life = 0; life < 2; ++life) {
     cluster.restart();

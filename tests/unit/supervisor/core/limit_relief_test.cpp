@@ -1,44 +1,18 @@
 // SupervisorCore: what would free a job that a limit or its own cap holds.
 #include <gtest/gtest.h>
 
-#include "tests/support/policed_supervisor.hpp"
+#include "tests/support/relief_harness.hpp"
 
 namespace penstock::supervisor {
 namespace {
 
-class LimitRelief {
+class LimitRelief : public ReliefHarness {
  public:
-  explicit LimitRelief(JobLimits limits) : cluster{config(limits)} { cluster.join({.slots = 16}); }
-  ~LimitRelief() { cluster.ignore(); }
-  LimitRelief(const LimitRelief&) = delete;
-  LimitRelief& operator=(const LimitRelief&) = delete;
+  explicit LimitRelief(JobLimits limits) : ReliefHarness{config(limits)} { cluster.join({.slots = 16}); }
 
   JobId submit(JobPolicy policy, std::uint32_t subtasks) {
-    JobSpec spec;
-    spec.name = "job " + std::to_string(++jobs_);
-    spec.owner = "ann";
-    spec.policy = std::move(policy);
-    const JobId id = cluster.submit(GraphBuilder{}.sources(subtasks).build(), spec);
-    cluster.settle(3);
-    return id;
+    return ReliefHarness::submit(std::move(policy), 1, subtasks, 0, "ann");
   }
-  Value explain(JobId job) {
-    const Result<Value> answer = cluster.ask("explain", {to_string(job)});
-    EXPECT_TRUE(answer.has_value());
-    return answer ? *answer : Value{};
-  }
-  /// Rows as `what of: how`.
-  Lines freed_by(JobId job) {
-    Lines lines;
-    const Value answer = explain(job);
-    if (const Value::List* rows = answer["freed_by"].list())
-      for (const Value& row : *rows)
-        lines.push_back(*row["what"].text() + " " + *row["of"].text() +
-                        (row["how"].text()->empty() ? "" : ": " + *row["how"].text()));
-    return lines;
-  }
-
-  PolicedSupervisor cluster;
 
  private:
   static SupervisorConfig config(JobLimits limits) {
@@ -46,7 +20,6 @@ class LimitRelief {
     config.policy.users = {{.name = "ann", .limits = limits}};
     return config;
   }
-  int jobs_ = 0;
 };
 
 TEST(LimitReliefTest, TheEndOfAnyThatRunsFreesTheNext) {

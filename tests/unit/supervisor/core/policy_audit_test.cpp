@@ -28,6 +28,22 @@ Lines history(PolicedSupervisor& supervisor) {
   return lines;
 }
 
+/// How many lines begin so and have that part.
+std::int64_t told(PolicedSupervisor& supervisor, const std::string& start, const std::string& part) {
+  const Lines all = history(supervisor);
+  return std::count_if(all.begin(), all.end(), [&](const std::string& line) {
+    return line.starts_with(start) && line.find(part) != std::string::npos;
+  });
+}
+
+/// The first job: it runs on that many slots.
+void run(PolicedSupervisor& supervisor, const JobSpec& job, std::uint32_t slots) {
+  supervisor.submit(many(), job);
+  supervisor.settle(2);
+  ASSERT_GE(supervisor.assigned().size(), slots);
+  for (std::uint32_t i = 0; i < slots; ++i) supervisor.say(1, i, Outcome::Started);
+}
+
 TEST(PolicyAudit, WhoMayHoldLessBecauseOthersComeIsToldWithRuleAndNumber) {
   PolicedSupervisor supervisor{policed("fair_share_max_min")};
   supervisor.join({.slots = 4});
@@ -47,18 +63,12 @@ TEST(PolicyAudit, WhoMayHoldLessBecauseOthersComeIsToldWithRuleAndNumber) {
 TEST(PolicyAudit, WhatAnOperatorHoldsLeavesByHisOrder) {
   PolicedSupervisor supervisor{policed("fair_share_max_min")};
   supervisor.join({.slots = 2});
-  supervisor.submit(many(), named("a"));
-  supervisor.settle(2);
-  ASSERT_GE(supervisor.assigned().size(), 2U);
-  for (std::uint32_t i = 0; i < 2; ++i) supervisor.say(1, i, Outcome::Started);
+  run(supervisor, named("a"), 2);
   supervisor.submit(many(), named("b"));
   ASSERT_TRUE(supervisor.ask("hold", {"a"}).has_value());
   supervisor.settle(4);
-  const Lines all = history(supervisor);
-  const auto told = std::count_if(all.begin(), all.end(), [](const std::string& line) {
-    return line.rfind("preempt 1:", 0) == 0 && line.find(": it is on hold by an operator") != std::string::npos;
-  });
-  EXPECT_EQ(told, 2) << testing::PrintToString(all);
+  EXPECT_EQ(told(supervisor, "preempt 1:", ": it is on hold by an operator"), 2)
+      << testing::PrintToString(history(supervisor));
   supervisor.ignore();
 }
 
@@ -69,10 +79,7 @@ TEST(PolicyAudit, WhatALowerLimitTakesBackIsToldWithIt) {
   supervisor.join({.slots = 4});
   JobSpec mine = named("a");
   mine.owner = "ann";
-  supervisor.submit(many(), mine);
-  supervisor.settle(2);
-  ASSERT_GE(supervisor.assigned().size(), 4U);
-  for (std::uint32_t i = 0; i < 4; ++i) supervisor.say(1, i, Outcome::Started);
+  run(supervisor, mine, 4);
   supervisor.submit(many(), named("b"));
   supervisor.client_says(AdminRequest{9, "reload", {}, "ann@home"});
   const std::vector<supervisor_action::ReloadPolicy> reloads = supervisor.take_reloads();
@@ -80,32 +87,23 @@ TEST(PolicyAudit, WhatALowerLimitTakesBackIsToldWithIt) {
   config.policy.users.front().limits.slots_max = 2;
   supervisor.handle(supervisor_event::PolicyRead{reloads[0].client, reloads[0].request, config.policy});
   supervisor.settle(3);
-  const Lines all = history(supervisor);
-  const auto told = std::count_if(all.begin(), all.end(), [](const std::string& line) {
-    return line.rfind("preempt 1:", 0) == 0 && line.find(": slots_max of user 'ann' is 2") != std::string::npos;
-  });
-  EXPECT_EQ(told, 2) << testing::PrintToString(all);
+  EXPECT_EQ(told(supervisor, "preempt 1:", ": slots_max of user 'ann' is 2"), 2)
+      << testing::PrintToString(history(supervisor));
   supervisor.ignore();
 }
 
 TEST(PolicyAudit, WhoIsMovedAheadHasNoHigherPriority) {
   PolicedSupervisor supervisor{policed("priority")};
   supervisor.join({.slots = 2});
-  supervisor.submit(many(), named("a"));
-  supervisor.settle(2);
-  ASSERT_GE(supervisor.assigned().size(), 2U);
-  for (std::uint32_t i = 0; i < 2; ++i) supervisor.say(1, i, Outcome::Started);
+  run(supervisor, named("a"), 2);
   supervisor.submit(many(), named("b"));
   supervisor.settle(2);
   ASSERT_TRUE(supervisor.ask("move", {"b", "ahead-of", "a"}).has_value());
   supervisor.settle(3);
-  const Lines all = history(supervisor);
-  const auto told = std::count_if(all.begin(), all.end(), [](const std::string& line) {
-    return line.rfind("preempt 1:", 0) == 0 &&
-           line.find(": a job of the same priority that stands before it in the queue needs the place: job-2") !=
-               std::string::npos;
-  });
-  EXPECT_EQ(told, 2) << testing::PrintToString(all);
+  EXPECT_EQ(told(supervisor, "preempt 1:",
+                 ": a job of the same priority that stands before it in the queue needs the place: job-2"),
+            2)
+      << testing::PrintToString(history(supervisor));
   supervisor.ignore();
 }
 
@@ -122,11 +120,8 @@ TEST(PolicyAudit, AReservedStartIsToldOnce) {
   supervisor.settle(2);
   supervisor.submit(many(), named("c"));
   supervisor.settle(2);
-  const Lines all = history(supervisor);
-  const auto told = std::count_if(all.begin(), all.end(), [](const std::string& line) {
-    return line.rfind("reserve job-2: its start is reserved, within ", 0) == 0;
-  });
-  EXPECT_EQ(told, 1) << testing::PrintToString(all);
+  EXPECT_EQ(told(supervisor, "reserve job-2: its start is reserved, within ", ""), 1)
+      << testing::PrintToString(history(supervisor));
   supervisor.ignore();
 }
 

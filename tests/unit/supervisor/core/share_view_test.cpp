@@ -45,7 +45,12 @@ TEST(ShareViewTest, AWeightIsAPartOfItsProjects) {
   ShareView view = pool(8, {sharer(1, 8, 4), sharer(2, 8, 4)}, 4);
   view.projects = {{1000, 2000}};
   for (const std::size_t at : {std::size_t{1}, view.subject}) view.sharers[at].project = 0;
-  EXPECT_FALSE(view.with_weight(1'000'000'000).suffices() && !weight_that_suffices(view, 1'000'000'000).has_value());
+  EXPECT_FALSE(weight_that_suffices(view, 1'000'000'000).has_value()) << "not even all of its project's is enough";
+  view.projects[0].weight = 3000;
+  const std::optional<std::int64_t> weight = weight_that_suffices(view, 1'000'000'000);
+  ASSERT_TRUE(weight.has_value());
+  EXPECT_TRUE(view.with_weight(*weight).suffices());
+  EXPECT_FALSE(view.with_weight(*weight - 1).suffices()) << *weight;
   EXPECT_EQ(weight_in_project(1000, 1000, 2000), 500);
   EXPECT_EQ(weight_in_project(1, 1, 1000), 1) << "never nothing";
   const ShareView alone = view.without({1});
