@@ -47,6 +47,19 @@ BandSlot left_for(const Job& job, BandSlot slot, const WorkerTable& workers, boo
   return BandSlot::none();
 }
 
+/// What is left of a band, in thousandths of slots, once all runs that it holds and that has its inputs.
+std::int64_t milli_left(const BandEntry& band, const std::vector<std::unique_ptr<Job>>& jobs) {
+  std::int64_t left = band.description.capacity.slots.value();
+  for (const AssignedRef& ref : band.assigned) {
+    const Job* job = ref.job.value() < jobs.size() ? jobs[ref.job.value()].get() : nullptr;
+    if (job == nullptr || ref.subtask >= job->total()) continue;
+    const SubtaskHot& hot = job->hot[ref.subtask];
+    if (hot.phase == SubtaskPhase::Assigned && hot.attempt == ref.attempt && hot.missing == 0)
+      left -= job->shape->template_of(ref.subtask).request.slots.value();
+  }
+  return left;
+}
+
 }  // namespace
 
 void SupervisorCore::mark_dirty(BandSlot slot) {
@@ -518,6 +531,7 @@ bool SupervisorCore::ask_for_queued(BandSlot thief, BandSlot victim) {
   const std::uint32_t wanted = std::min((excess + 1) / 2, workers_[thief].slots + kPreparedAhead);
   std::uint32_t asked = 0;
   bool for_another = false;  // What this thief may not take, or too slowly.
+  std::optional<std::int64_t> left;  // Of the thief's slots, in thousandths; counted only for who takes several.
   // The latest assignments are the lowest in order. Only some are looked at, however long the list is.
   std::size_t looked_at = 0;
   const std::size_t least = band.assigned.size() - std::min(band.assigned.size(), kQueuedLookedAt);
@@ -539,8 +553,13 @@ bool SupervisorCore::ask_for_queued(BandSlot thief, BandSlot victim) {
         std::max(waiting_ns(excess, estimate_ns(job, ref.subtask), band.slots), stands_still_ns);
     if (wait_ns < config_.steal_after.count()) break;
     // What takes several slots would wait again beside others.
-    const bool is_wide = job.shape->template_of(ref.subtask).request.slots > kOneSlot;
-    if (!may_run_on(job, ref.subtask, thief) || (is_wide && workers_[thief].in_flight > 0) ||
+    const std::int64_t takes = job.shape->template_of(ref.subtask).request.slots.value();
+    const bool is_wide = takes > kOneSlot.value();
+    if (is_wide && !left) {
+      left = milli_left(workers_[thief], jobs_) - asked * kOneSlot.value();
+      looked_at += workers_[thief].assigned.size();
+    }
+    if (!may_run_on(job, ref.subtask, thief) || (is_wide && takes > *left) ||
         movement_cost_ns(job, ref.subtask, thief) > wait_ns) {
       for_another = true;
       continue;
@@ -550,6 +569,7 @@ bool SupervisorCore::ask_for_queued(BandSlot thief, BandSlot victim) {
     tail_of_outbox<StealRequest>(band.worker, job.id)
         .attempts.push_back(AttemptRef{SubtaskIndex{ref.subtask}, Attempt{ref.attempt}});
     ++asked;
+    if (left) *left -= takes;
     ++counters_.steals_asked;
   }
   looks_left_ -= std::min(looks_left_, static_cast<std::uint32_t>(looked_at));

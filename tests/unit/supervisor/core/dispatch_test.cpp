@@ -375,6 +375,28 @@ TEST(Stealing, WhatIsWiderThanTheFreeSlotsIsMovedToABandThatHasNothing) {
   EXPECT_EQ(steals, Lines{"1 at w1"});
 }
 
+// One small subtask of an hour kept fifteen slots from all that takes two. `beside`: what each of those takes that run.
+TEST(Stealing, WhatTakesSeveralSlotsIsMovedAsFarAsTheseAreFree) {
+  for (const auto& [running, taken, beside] :
+       {std::tuple{1U, kOneSlot, 7U}, {1U, kOneSlot * 15, 0U}, {5U, kOneSlot * 2, 3U}, {0U, kOneSlot, 8U}}) {
+    SupervisorHarness cluster{{.lookahead_subtasks_initial = 64, .steal_after = Duration{0}}};
+    cluster.join({.slots = 16});
+    GraphBuilder graph;
+    graph.template_at(0).request.slots = kOneSlot * 2;
+    cluster.submit(graph.sources(64).build());
+    EXPECT_EQ(cluster.assigned().size(), 64U);
+    GraphBuilder small;
+    small.template_at(0).required = {"worker-2", ""};
+    small.template_at(0).request.slots = taken;
+    if (running > 0) cluster.submit(small.sources(running).build(), {.wait_for_resources = true});
+    cluster.join({.slots = 16});
+    EXPECT_EQ(cluster.assigned().size(), running);
+    cluster.tick_after(milliseconds{1});
+    EXPECT_EQ(cluster.steals().size(), beside) << running << " of " << taken.value();
+    cluster.ignore();
+  }
+}
+
 TEST(Stealing, RunningAndCachedSubtasksAreLeftAlone) {
   SupervisorHarness cluster{{.steal_after = Duration{0}}};
   cluster.join();
