@@ -530,7 +530,8 @@ bool SupervisorCore::ask_for_queued(BandSlot thief, BandSlot victim) {
   const std::int64_t stands_still_ns = stands_still < kOfferAgainAfter ? 0 : stands_still.count();
   const std::uint32_t wanted = std::min((excess + 1) / 2, workers_[thief].slots + kPreparedAhead);
   std::uint32_t asked = 0;
-  bool for_another = false;  // What this thief may not take, or too slowly.
+  bool for_another = false;          // What this thief may not take, or too slowly.
+  Instant again = kNever;            // When something has waited for long enough to be worth what it costs.
   std::optional<std::int64_t> left;  // Of the thief's slots, in thousandths; counted only for who takes several.
   // The latest assignments are the lowest in order. Only some are looked at, however long the list is.
   std::size_t looked_at = 0;
@@ -551,7 +552,10 @@ bool SupervisorCore::ask_for_queued(BandSlot thief, BandSlot victim) {
     if (!waits) continue;
     const std::int64_t wait_ns =
         std::max(waiting_ns(excess, estimate_ns(job, ref.subtask), band.slots), stands_still_ns);
-    if (wait_ns < config_.steal_after.count()) break;
+    if (wait_ns < config_.steal_after.count()) {
+      again = std::min(again, later(band.progress_at, config_.steal_after));
+      break;
+    }
     // What takes several slots would wait again beside others.
     const std::int64_t takes = job.shape->template_of(ref.subtask).request.slots.value();
     const bool is_wide = takes > kOneSlot.value();
@@ -559,8 +563,10 @@ bool SupervisorCore::ask_for_queued(BandSlot thief, BandSlot victim) {
       left = milli_left(workers_[thief], jobs_) - asked * kOneSlot.value();
       looked_at += workers_[thief].assigned.size();
     }
-    if (!may_run_on(job, ref.subtask, thief) || (is_wide && takes > *left) ||
-        movement_cost_ns(job, ref.subtask, thief) > wait_ns) {
+    const bool may_take = may_run_on(job, ref.subtask, thief) && (!is_wide || takes <= *left);
+    const std::int64_t cost = may_take ? movement_cost_ns(job, ref.subtask, thief) : 0;
+    if (!may_take || cost > wait_ns) {
+      if (may_take) again = std::min(again, later(band.progress_at, Duration{cost}));
       for_another = true;
       continue;
     }
@@ -573,11 +579,11 @@ bool SupervisorCore::ask_for_queued(BandSlot thief, BandSlot victim) {
     ++counters_.steals_asked;
   }
   looks_left_ -= std::min(looks_left_, static_cast<std::uint32_t>(looked_at));
-  // Nothing to be had here, for nobody, until something changes about this band or it has stood still for longer.
-  if (asked == 0 && !for_another) {
-    offer_excess(victim, false);
-    offer_again_at_ = std::min(offer_again_at_, later(now_, kOfferAgainAfter));
-  }
+  // Nothing to be had here, until something changes about this band or it has stood still for longer; for nobody,
+  // unless there was something for another.
+  if (asked == 0 && !for_another) offer_excess(victim, false), again = now_;
+  if (asked == 0 && again < kNever)
+    offer_again_at_ = std::min(offer_again_at_, std::max(again, later(now_, kOfferAgainAfter)));
   return asked > 0;
 }
 

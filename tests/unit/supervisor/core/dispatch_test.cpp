@@ -355,6 +355,51 @@ TEST(Stealing, WhatStandsBehindSomethingLongIsMovedAtLast) {
   EXPECT_EQ(steals, Lines{"2 at w1"});
 }
 
+// Here only until the last event: nothing looked again when it had waited for longer than moving it takes.
+TEST(Stealing, WhatCostsMuchToMoveIsMovedWhenItHasWaitedForAsLong) {
+  SupervisorHarness cluster{{.steal_after = milliseconds{50}}};
+  cluster.join();
+  GraphBuilder graph;
+  graph.template_at(0).expected_duration = milliseconds{60};
+  cluster.submit(graph.add().add().add({0}).build());
+  EXPECT_EQ(cluster.assigned().size(), 3U);
+  cluster.succeed(1, 0, {{0, std::int64_t{8} << 30}});
+  const Instant stands_still_since = cluster.now();
+  cluster.say(1, 1, Outcome::Started);
+  cluster.join();
+  EXPECT_EQ(cluster.steals(), Lines{});
+  Lines steals;
+  int ticks = 0;
+  for (; ticks < 20 && steals.empty() && cluster.core().next_deadline(); ++ticks) {
+    cluster.tick_at_deadline();
+    steals = cluster.steals();
+  }
+  EXPECT_EQ(steals, Lines{"2 at w1"});
+  EXPECT_GE(cluster.now(), later(stands_still_since, std::chrono::seconds{8}));
+  EXPECT_LE(cluster.now(), later(stands_still_since, std::chrono::seconds{9}));
+}
+
+// Beside something that is expected to take long, and that only one band may run.
+TEST(Stealing, SoIsWhatSeemsShortBehindSomethingLongThatMayNotMove) {
+  SupervisorHarness cluster{{.steal_after = milliseconds{50}}};
+  cluster.join();
+  GraphBuilder graph;
+  graph.template_at(0).expected_duration = microseconds{100};
+  graph.template_at(1).expected_duration = std::chrono::hours{1};
+  graph.template_at(1).required = {"worker-1", ""};
+  cluster.submit(graph.add().priority(1).add().priority(1).add({}, 1).build());
+  EXPECT_EQ(cluster.assigned(), (Lines{"0 to w1", "1 to w1", "2 to w1"}));
+  cluster.say(1, 0, Outcome::Started);
+  cluster.join();
+  EXPECT_EQ(cluster.steals(), Lines{});
+  Lines steals;
+  for (int ticks = 0; ticks < 200 && steals.empty() && cluster.core().next_deadline(); ++ticks) {
+    cluster.tick_at_deadline();
+    steals = cluster.steals();
+  }
+  EXPECT_EQ(steals, Lines{"1 at w1"});
+}
+
 // By their number they fit the slots of the band, by their width they do not.
 TEST(Stealing, WhatIsWiderThanTheFreeSlotsIsMovedToABandThatHasNothing) {
   SupervisorHarness cluster{{.steal_after = milliseconds{50}}};
