@@ -62,11 +62,13 @@ class Taken {
     for (const std::uint32_t at : request.limits) {
       Count& count = counts_[at];
       if (count.milli[kind] >= all(at) || all(at) - count.milli[kind] >= request.step[kind]) continue;
+      count.kept_milli[kind] = all(at) - count.milli[kind];
       count.milli[kind] = all(at);
       count.kept_for[kind] = who;
     }
   }
   std::size_t kept_for(std::size_t at, std::size_t kind) const { return counts_[at].kept_for[kind]; }
+  std::uint64_t kept_milli(std::size_t at, std::size_t kind) const { return counts_[at].kept_milli[kind]; }
   std::int64_t jobs(std::size_t at) const { return counts_[at].jobs; }
   std::int64_t waiting(std::size_t at) const { return counts_[at].waiting; }
   std::uint64_t milli(std::size_t at, std::size_t kind) const { return counts_[at].milli[kind]; }
@@ -76,6 +78,7 @@ class Taken {
     std::int64_t jobs = 0;
     std::int64_t waiting = 0;
     MilliByKind milli{};
+    MilliByKind kept_milli{};
     std::array<std::size_t, kBandKinds> kept_for{~std::size_t{0}, ~std::size_t{0}};
   };
   const std::vector<JobLimits>& limits_;
@@ -143,7 +146,8 @@ std::vector<Turn> take_turns(const std::vector<JobLimits>& limits, const std::ve
                 by,
                 slots_max(limits[by], kind),
                 taken.milli(by, kind) - std::min(taken.milli(by, kind), turn.allowed[kind]),
-                taken.kept_for(by, kind)};
+                taken.kept_for(by, kind),
+                taken.kept_milli(by, kind)};
       turn.allowed[kind] += more;
       taken.add_slots(request, kind, more);
       if (turn.allowed[kind] == 0) taken.keep_rest(in_order, i, kind);

@@ -31,7 +31,8 @@ struct Turn {
   std::uint32_t limit = 0;                 ///< Whose; position.
   std::int64_t most = 0;                   ///< What that says,
   std::uint64_t taken = 0;                 ///< and what others have of it: jobs, or thousandths of slots.
-  std::size_t kept_for = ~std::size_t{0};  ///< Of the requests, the one for which the rest of it is kept; else none.
+  std::size_t kept_for = ~std::size_t{0};  ///< Of the requests, the one for which some of it is kept; else none.
+  std::uint64_t kept_milli = 0;            ///< How much, of what is taken.
 };
 
 /// What runs keeps what it holds, as far as limits of slots go; a gang keeps all of it. Then each, in the order given,

@@ -197,7 +197,9 @@ void SupervisorCore::take_limit_turns() {
     shares.rules.hold = turn_text(turns[i], shares.rules.held_by_whom);
     if (turns[i].kept_for < jobs.size()) {
       shares.rules.kept_for = jobs[turns[i].kept_for]->id;
-      shares.rules.hold += "; the rest is kept for " + to_string(shares.rules.kept_for) + ", which takes more at once";
+      shares.rules.hold += "; of these " + decimal_text(turns[i].kept_milli) +
+                           (turns[i].kept_milli > 1000 ? " are" : " is") + " kept for " +
+                           to_string(shares.rules.kept_for) + ", which takes more at once";
     }
     if (turns[i].rule == LimitRule::OnHold) shares.rules.has_run = false;
   }

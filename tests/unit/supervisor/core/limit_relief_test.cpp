@@ -73,7 +73,7 @@ TEST(LimitReliefTest, WhoWaitsBehindALargeJobIsFreedByItsStart) {
   EXPECT_EQ(it.freed_by(large), Lines{"end " + to_string(runs)});
   EXPECT_EQ(it.freed_by(small), Lines{"start " + to_string(large)});
   EXPECT_EQ(*it.explain(small)["held_by"].text(),
-            "slots_max of user 'ann' is 2, and others have 2 of them or come before it; the rest is kept for " +
+            "slots_max of user 'ann' is 2, and others have 2 of them or come before it; of these 1 is kept for " +
                 to_string(large) + ", which takes more at once");
 }
 

@@ -109,8 +109,11 @@ TEST(LimitTurns, WhatIsLeftOfAllLimitsThatHaveTooFewIsKept) {
   EXPECT_EQ(turns[2].allowed[0], 0U);
   EXPECT_EQ(turns[2].limit, 0U) << "two of its user, three of its account";
   EXPECT_EQ(turns[3].kept_for, 2U);
+  EXPECT_EQ(turns[3].taken, 6000U);
+  EXPECT_EQ(turns[3].kept_milli, 2000U) << "of these";
   EXPECT_EQ(turns[4].allowed[0], 0U);
   EXPECT_EQ(turns[4].kept_for, 2U);
+  EXPECT_EQ(turns[4].kept_milli, 3000U);
   EXPECT_EQ(turns[5].allowed[0], 1000U) << "five are enough for it";
 }
 
