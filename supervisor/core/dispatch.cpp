@@ -463,8 +463,10 @@ void SupervisorCore::define_template(Job& job, std::uint32_t template_index, Wor
     known[template_index] = true;
   }
   batch.templates.push_back(TemplateDefinition{TemplateIndex{template_index}, job.template_at(template_index)});
-  // A name for the job that no other supervisor's job has: what a preempted attempt has saved is found by it.
+  // A name for the job that no other supervisor's job has: what a preempted attempt has saved is found by it, and
+  // removed at last. A user's could be that of another job.
   Template& sent = batch.templates.back().content;
+  std::erase_if(sent.environment, is_checkpoint_key);
   if (job.shares != nullptr && sent.runner == RunnerKind::Command)
     sent.environment.push_back(std::string{kCheckpointKey} + "=" + to_string(job.id) + "." +
                                std::to_string(unix_ms(job.submitted)));

@@ -97,6 +97,20 @@ TEST(Dispatch, PayloadsAndPrioritiesTravelAlong) {
   EXPECT_EQ(batch.assignments[0].payload_bytes, 2U);
 }
 
+// A user's could name the directory of another job, which is removed when this one has ended.
+TEST(Dispatch, NobodyElseNamesWhatAttemptsHaveSaved) {
+  SupervisorHarness cluster;
+  cluster.join();
+  GraphBuilder graph;
+  graph.template_at(0).environment = {"PENSTOCK_CHECKPOINT_KEY=job-5.17", "A=b", "PENSTOCK_CHECKPOINT_KEYS=c",
+                                      "PENSTOCK_CHECKPOINT_KEY=x"};
+  cluster.submit(graph.add().build());
+  const auto batches = cluster.take<AssignBatch>();
+  ASSERT_EQ(batches.size(), 1U);
+  ASSERT_EQ(batches[0].second.templates.size(), 1U);
+  EXPECT_EQ(batches[0].second.templates[0].content.environment, (Lines{"A=b", "PENSTOCK_CHECKPOINT_KEYS=c"}));
+}
+
 TEST(Dispatch, InputsTellWhereTheyAre) {
   SupervisorHarness cluster;
   cluster.join();
