@@ -1,6 +1,8 @@
 // By which name what attempts of a job save is found by later ones.
 #pragma once
 
+#include <algorithm>
+#include <string>
 #include <string_view>
 
 #include "common/protocol/graph.hpp"
@@ -8,18 +10,23 @@
 namespace penstock {
 
 /// The entry of a template's environment by which the supervisor names a job for all its attempts, on all workers and
-/// in all lives: it is there while a policy is in force.
+/// in all lives: it is there while a policy is in force. The supervisor's alone: what is saved under it is removed when
+/// the job has ended, so nobody else's is sent to workers.
 inline constexpr std::string_view kCheckpointKey = "PENSTOCK_CHECKPOINT_KEY";
 
-/// The job's name in that entry; empty if there is none that could be a directory's. The last one is the supervisor's.
-inline std::string_view checkpoint_key_of(const Template& program) {
-  for (auto at = program.environment.rbegin(); at != program.environment.rend(); ++at) {
-    const std::string_view entry = *at;
-    if (!entry.starts_with(kCheckpointKey) || entry.substr(kCheckpointKey.size(), 1) != "=") continue;
-    const std::string_view key = entry.substr(kCheckpointKey.size() + 1);
-    return key.starts_with('.') || key.find('/') != std::string_view::npos ? std::string_view{} : key;
-  }
-  return {};
+/// Whether a template's environment says it there.
+inline bool is_checkpoint_key(std::string_view entry) {
+  return entry.starts_with(kCheckpointKey) && entry.substr(kCheckpointKey.size()).starts_with('=');
+}
+
+/// The job's name in that entry; empty if there is none, or one that is not of this job or no directory's. Of commands
+/// only: nothing else saves anything.
+inline std::string_view checkpoint_key_of(const Template& program, JobId job) {
+  if (program.runner != RunnerKind::Command) return {};
+  const auto at = std::find_if(program.environment.rbegin(), program.environment.rend(), is_checkpoint_key);
+  if (at == program.environment.rend()) return {};
+  const std::string_view key = std::string_view{*at}.substr(kCheckpointKey.size() + 1);
+  return key.starts_with(to_string(job) + ".") && key.find('/') == std::string_view::npos ? key : std::string_view{};
 }
 
 }  // namespace penstock

@@ -110,6 +110,7 @@ bool SupervisorCore::adopt(WorkerSlot slot, Job& job, const ClaimedAttempt& clai
   hot.flags &= static_cast<std::uint8_t>(~SubtaskFlag::kForAttempt);
   hot.flags |= SubtaskFlag::kAdopted;
   BandEntry& band = workers_[hot.band];
+  if (band.in_flight == 0) band.progress_at = now_;  // How long it has been at it before nobody knows.
   ++band.in_flight;
   ++job.in_flight;
   if (hot.missing == 0) note_runnable(hot.band, 1);

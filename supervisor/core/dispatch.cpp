@@ -47,6 +47,19 @@ BandSlot left_for(const Job& job, BandSlot slot, const WorkerTable& workers, boo
   return BandSlot::none();
 }
 
+/// What is left of a band, in thousandths of slots, once all runs that it holds and that has its inputs.
+std::int64_t milli_left(const BandEntry& band, const std::vector<std::unique_ptr<Job>>& jobs) {
+  std::int64_t left = band.description.capacity.slots.value();
+  for (const AssignedRef& ref : band.assigned) {
+    const Job* job = ref.job.value() < jobs.size() ? jobs[ref.job.value()].get() : nullptr;
+    if (job == nullptr || ref.subtask >= job->total()) continue;
+    const SubtaskHot& hot = job->hot[ref.subtask];
+    if (hot.phase == SubtaskPhase::Assigned && hot.attempt == ref.attempt && hot.missing == 0)
+      left -= job->shape->template_of(ref.subtask).request.slots.value();
+  }
+  return left;
+}
+
 }  // namespace
 
 void SupervisorCore::mark_dirty(BandSlot slot) {
@@ -450,8 +463,10 @@ void SupervisorCore::define_template(Job& job, std::uint32_t template_index, Wor
     known[template_index] = true;
   }
   batch.templates.push_back(TemplateDefinition{TemplateIndex{template_index}, job.template_at(template_index)});
-  // A name for the job that no other supervisor's job has: what a preempted attempt has saved is found by it.
+  // A name for the job that no other supervisor's job has: what a preempted attempt has saved is found by it, and
+  // removed at last. A user's could be that of another job.
   Template& sent = batch.templates.back().content;
+  std::erase_if(sent.environment, is_checkpoint_key);
   if (job.shares != nullptr && sent.runner == RunnerKind::Command)
     sent.environment.push_back(std::string{kCheckpointKey} + "=" + to_string(job.id) + "." +
                                std::to_string(unix_ms(job.submitted)));
@@ -517,7 +532,9 @@ bool SupervisorCore::ask_for_queued(BandSlot thief, BandSlot victim) {
   const std::int64_t stands_still_ns = stands_still < kOfferAgainAfter ? 0 : stands_still.count();
   const std::uint32_t wanted = std::min((excess + 1) / 2, workers_[thief].slots + kPreparedAhead);
   std::uint32_t asked = 0;
-  bool for_another = false;  // What this thief may not take, or too slowly.
+  bool for_another = false;          // What this thief may not take, or too slowly.
+  Instant again = kNever;            // When something has waited for long enough to be worth what it costs.
+  std::optional<std::int64_t> left;  // Of the thief's slots, in thousandths; counted only for who takes several.
   // The latest assignments are the lowest in order. Only some are looked at, however long the list is.
   std::size_t looked_at = 0;
   const std::size_t least = band.assigned.size() - std::min(band.assigned.size(), kQueuedLookedAt);
@@ -537,11 +554,21 @@ bool SupervisorCore::ask_for_queued(BandSlot thief, BandSlot victim) {
     if (!waits) continue;
     const std::int64_t wait_ns =
         std::max(waiting_ns(excess, estimate_ns(job, ref.subtask), band.slots), stands_still_ns);
-    if (wait_ns < config_.steal_after.count()) break;
+    if (wait_ns < config_.steal_after.count()) {
+      again = std::min(again, later(band.progress_at, config_.steal_after));
+      break;
+    }
     // What takes several slots would wait again beside others.
-    const bool is_wide = job.shape->template_of(ref.subtask).request.slots > kOneSlot;
-    if (!may_run_on(job, ref.subtask, thief) || (is_wide && workers_[thief].in_flight > 0) ||
-        movement_cost_ns(job, ref.subtask, thief) > wait_ns) {
+    const std::int64_t takes = job.shape->template_of(ref.subtask).request.slots.value();
+    const bool is_wide = takes > kOneSlot.value();
+    if (is_wide && !left) {
+      left = milli_left(workers_[thief], jobs_) - asked * kOneSlot.value();
+      looked_at += workers_[thief].assigned.size();
+    }
+    const bool may_take = may_run_on(job, ref.subtask, thief) && (!is_wide || takes <= *left);
+    const std::int64_t cost = may_take ? movement_cost_ns(job, ref.subtask, thief) : 0;
+    if (!may_take || cost > wait_ns) {
+      if (may_take) again = std::min(again, later(band.progress_at, Duration{cost}));
       for_another = true;
       continue;
     }
@@ -550,14 +577,15 @@ bool SupervisorCore::ask_for_queued(BandSlot thief, BandSlot victim) {
     tail_of_outbox<StealRequest>(band.worker, job.id)
         .attempts.push_back(AttemptRef{SubtaskIndex{ref.subtask}, Attempt{ref.attempt}});
     ++asked;
+    if (left) *left -= takes;
     ++counters_.steals_asked;
   }
   looks_left_ -= std::min(looks_left_, static_cast<std::uint32_t>(looked_at));
-  // Nothing to be had here, for nobody, until something changes about this band or it has stood still for longer.
-  if (asked == 0 && !for_another) {
-    offer_excess(victim, false);
-    offer_again_at_ = std::min(offer_again_at_, later(now_, kOfferAgainAfter));
-  }
+  // Nothing to be had here, until something changes about this band or it has stood still for longer; for nobody,
+  // unless there was something for another.
+  if (asked == 0 && !for_another) offer_excess(victim, false), again = now_;
+  if (asked == 0 && again < kNever)
+    offer_again_at_ = std::min(offer_again_at_, std::max(again, later(now_, kOfferAgainAfter)));
   return asked > 0;
 }
 

@@ -133,6 +133,7 @@ struct JobRules {
   std::string hold;      ///< The limit that keeps it from more; empty: none does.
   LimitRule held_by = LimitRule::None;  ///< The same,
   std::string held_by_whom;             ///< and whose it is.
+  JobId kept_for;                       ///< For which some of it is kept, as that takes more at once; else none.
   std::array<bool, kBandKinds> cut{};  ///< Of which kind it wants more than that allows.
 };
 

@@ -118,14 +118,9 @@ void SupervisorCore::Explainer::add_ends_under_limit(std::uint64_t most, Value::
     const std::uint64_t held = each == &job_ || each->shares->rules.exempt ? 0 : core_.milli_held(*each, kind_);
     if (held > 0) others.push_back(each), taken += held;
   }
-  if (taken + need <= most) {  // The rest is kept for one before it, which holds nothing yet.
-    for (const Job* each : jobs_under(job_.shares->rules.held_by_whom)) {
-      if (each == &job_ || !rows.empty()) return;
-      const JobRules& before = each->shares->rules;
-      if (before.held_by == job_.shares->rules.held_by && before.held_by_whom == job_.shares->rules.held_by_whom &&
-          core_.milli_held(*each, kind_) == 0)
-        rows.emplace_back(relief_row("start", to_string(each->id), ""));
-    }
+  if (taken + need <= most) {  // The rest is kept for one before it, which may wait for another limit.
+    if (const JobId large = job_.shares->rules.kept_for; large.valid())
+      rows.emplace_back(relief_row("start", to_string(large), ""));
     return;
   }
   for (const Job* each : others)

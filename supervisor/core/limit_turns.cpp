@@ -49,15 +49,26 @@ class Taken {
     for (const std::uint32_t at : request.limits)
       if (!request.exempt) counts_[at].milli[kind] += milli;
   }
-  /// What is left of the limit that keeps that request from its first step is kept for it, if all would be enough.
-  void keep_rest(const std::vector<TurnRequest>& requests, std::size_t who, std::size_t kind, std::uint32_t by) {
-    const std::uint64_t all = static_cast<std::uint64_t>(slots_max(limits_[by], kind)) * 1000;
-    Count& count = counts_[by];
-    if (requests[who].step[kind] > all || count.milli[kind] >= all) return;
-    count.milli[kind] = all;
-    count.kept_for[kind] = who;
+  /// What is left of each limit that keeps that request from its first step is kept for it: else another one would be
+  /// used up whenever the first has enough. Nothing is, if all of one of them would not be enough.
+  void keep_rest(const std::vector<TurnRequest>& requests, std::size_t who, std::size_t kind) {
+    const TurnRequest& request = requests[who];
+    const auto all = [&](std::uint32_t at) {
+      const std::int64_t most = slots_max(limits_[at], kind);
+      return most == kUnbounded ? ~std::uint64_t{0} : static_cast<std::uint64_t>(most) * 1000;
+    };
+    for (const std::uint32_t at : request.limits)
+      if (request.step[kind] > all(at)) return;
+    for (const std::uint32_t at : request.limits) {
+      Count& count = counts_[at];
+      if (count.milli[kind] >= all(at) || all(at) - count.milli[kind] >= request.step[kind]) continue;
+      count.kept_milli[kind] = all(at) - count.milli[kind];
+      count.milli[kind] = all(at);
+      count.kept_for[kind] = who;
+    }
   }
   std::size_t kept_for(std::size_t at, std::size_t kind) const { return counts_[at].kept_for[kind]; }
+  std::uint64_t kept_milli(std::size_t at, std::size_t kind) const { return counts_[at].kept_milli[kind]; }
   std::int64_t jobs(std::size_t at) const { return counts_[at].jobs; }
   std::int64_t waiting(std::size_t at) const { return counts_[at].waiting; }
   std::uint64_t milli(std::size_t at, std::size_t kind) const { return counts_[at].milli[kind]; }
@@ -67,6 +78,7 @@ class Taken {
     std::int64_t jobs = 0;
     std::int64_t waiting = 0;
     MilliByKind milli{};
+    MilliByKind kept_milli{};
     std::array<std::size_t, kBandKinds> kept_for{~std::size_t{0}, ~std::size_t{0}};
   };
   const std::vector<JobLimits>& limits_;
@@ -134,10 +146,11 @@ std::vector<Turn> take_turns(const std::vector<JobLimits>& limits, const std::ve
                 by,
                 slots_max(limits[by], kind),
                 taken.milli(by, kind) - std::min(taken.milli(by, kind), turn.allowed[kind]),
-                taken.kept_for(by, kind)};
+                taken.kept_for(by, kind),
+                taken.kept_milli(by, kind)};
       turn.allowed[kind] += more;
       taken.add_slots(request, kind, more);
-      if (turn.allowed[kind] == 0) taken.keep_rest(in_order, i, kind, by);
+      if (turn.allowed[kind] == 0) taken.keep_rest(in_order, i, kind);
     }
     const bool begins = !is_running(request) && turn.allowed != MilliByKind{};
     if (begins) taken.add_job(request), taken.add_waiting(request);

@@ -149,6 +149,7 @@ void SupervisorCore::take_limit_turns() {
     if (job.shares == nullptr) continue;
     job.shares->rules.hold.clear();
     job.shares->rules.held_by = LimitRule::None;
+    job.shares->rules.kept_for = JobId::none();
     job.shares->rules.cut = {};
     // One that came back with the state keeps its turn until its workers have said what of it runs.
     const bool counts = is_shown(job) || (job.held && !job.cancelling);
@@ -194,9 +195,12 @@ void SupervisorCore::take_limit_turns() {
     shares.rules.held_by = turns[i].rule;
     shares.rules.held_by_whom = turns[i].rule == LimitRule::OnHold ? "" : whose[turns[i].limit];
     shares.rules.hold = turn_text(turns[i], shares.rules.held_by_whom);
-    if (turns[i].kept_for < jobs.size())
-      shares.rules.hold +=
-          "; the rest is kept for " + to_string(jobs[turns[i].kept_for]->id) + ", which takes more at once";
+    if (turns[i].kept_for < jobs.size()) {
+      shares.rules.kept_for = jobs[turns[i].kept_for]->id;
+      shares.rules.hold += "; of these " + decimal_text(turns[i].kept_milli) +
+                           (turns[i].kept_milli > 1000 ? " are" : " is") + " kept for " +
+                           to_string(shares.rules.kept_for) + ", which takes more at once";
+    }
     if (turns[i].rule == LimitRule::OnHold) shares.rules.has_run = false;
   }
 }

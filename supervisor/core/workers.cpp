@@ -122,6 +122,7 @@ void SupervisorCore::lose_worker(WorkerSlot slot, const std::string& reason, con
   for (const BandSlot band : worker.bands) {
     hungry_.erase(band.value());
     with_ready_.erase(band.value());
+    workers_[band].blocked = false;  // Else it would be offered again as its attempts leave.
     offer_excess(band, false);
     workers_[band].draining = true;  // Nothing below may choose it any more.
     workers_.touch(band);

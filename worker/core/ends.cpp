@@ -287,7 +287,7 @@ void WorkerCore::close_job_if_done(JobSlot slot) {
     for (const std::unique_ptr<WorkerTemplate>& known : *templates) {
       if (known == nullptr) continue;
       shapes_.release(known->shape);
-      if (saved_as.empty()) saved_as = checkpoint_key_of(known->content);
+      if (saved_as.empty()) saved_as = checkpoint_key_of(known->content, job.id);
     }
   // Whoever was preempted, and then cancelled or failed for good, has left what it had saved.
   if (!saved_as.empty()) out_->add(worker_action::SweepAttempts{std::string{saved_as}});

@@ -9,7 +9,7 @@ namespace penstock::worker {
 
 std::string open_checkpoint_directory(const std::string& shared, const Template& program, SubtaskId id) {
   if (shared.empty()) return {};
-  const std::string_view key = checkpoint_key_of(program);
+  const std::string_view key = checkpoint_key_of(program, id.job);
   if (key.empty()) return {};
   const std::string directory = attempts_directory(shared, key) + "/" + std::to_string(id.index.value());
   std::error_code failure;

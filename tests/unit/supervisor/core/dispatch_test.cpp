@@ -97,6 +97,20 @@ TEST(Dispatch, PayloadsAndPrioritiesTravelAlong) {
   EXPECT_EQ(batch.assignments[0].payload_bytes, 2U);
 }
 
+// A user's could name the directory of another job, which is removed when this one has ended.
+TEST(Dispatch, NobodyElseNamesWhatAttemptsHaveSaved) {
+  SupervisorHarness cluster;
+  cluster.join();
+  GraphBuilder graph;
+  graph.template_at(0).environment = {"PENSTOCK_CHECKPOINT_KEY=job-5.17", "A=b", "PENSTOCK_CHECKPOINT_KEYS=c",
+                                      "PENSTOCK_CHECKPOINT_KEY=x"};
+  cluster.submit(graph.add().build());
+  const auto batches = cluster.take<AssignBatch>();
+  ASSERT_EQ(batches.size(), 1U);
+  ASSERT_EQ(batches[0].second.templates.size(), 1U);
+  EXPECT_EQ(batches[0].second.templates[0].content.environment, (Lines{"A=b", "PENSTOCK_CHECKPOINT_KEYS=c"}));
+}
+
 TEST(Dispatch, InputsTellWhereTheyAre) {
   SupervisorHarness cluster;
   cluster.join();
@@ -355,6 +369,51 @@ TEST(Stealing, WhatStandsBehindSomethingLongIsMovedAtLast) {
   EXPECT_EQ(steals, Lines{"2 at w1"});
 }
 
+// Here only until the last event: nothing looked again when it had waited for longer than moving it takes.
+TEST(Stealing, WhatCostsMuchToMoveIsMovedWhenItHasWaitedForAsLong) {
+  SupervisorHarness cluster{{.steal_after = milliseconds{50}}};
+  cluster.join();
+  GraphBuilder graph;
+  graph.template_at(0).expected_duration = milliseconds{60};
+  cluster.submit(graph.add().add().add({0}).build());
+  EXPECT_EQ(cluster.assigned().size(), 3U);
+  cluster.succeed(1, 0, {{0, std::int64_t{8} << 30}});
+  const Instant stands_still_since = cluster.now();
+  cluster.say(1, 1, Outcome::Started);
+  cluster.join();
+  EXPECT_EQ(cluster.steals(), Lines{});
+  Lines steals;
+  int ticks = 0;
+  for (; ticks < 20 && steals.empty() && cluster.core().next_deadline(); ++ticks) {
+    cluster.tick_at_deadline();
+    steals = cluster.steals();
+  }
+  EXPECT_EQ(steals, Lines{"2 at w1"});
+  EXPECT_GE(cluster.now(), later(stands_still_since, std::chrono::seconds{8}));
+  EXPECT_LE(cluster.now(), later(stands_still_since, std::chrono::seconds{9}));
+}
+
+// Beside something that is expected to take long, and that only one band may run.
+TEST(Stealing, SoIsWhatSeemsShortBehindSomethingLongThatMayNotMove) {
+  SupervisorHarness cluster{{.steal_after = milliseconds{50}}};
+  cluster.join();
+  GraphBuilder graph;
+  graph.template_at(0).expected_duration = microseconds{100};
+  graph.template_at(1).expected_duration = std::chrono::hours{1};
+  graph.template_at(1).required = {"worker-1", ""};
+  cluster.submit(graph.add().priority(1).add().priority(1).add({}, 1).build());
+  EXPECT_EQ(cluster.assigned(), (Lines{"0 to w1", "1 to w1", "2 to w1"}));
+  cluster.say(1, 0, Outcome::Started);
+  cluster.join();
+  EXPECT_EQ(cluster.steals(), Lines{});
+  Lines steals;
+  for (int ticks = 0; ticks < 200 && steals.empty() && cluster.core().next_deadline(); ++ticks) {
+    cluster.tick_at_deadline();
+    steals = cluster.steals();
+  }
+  EXPECT_EQ(steals, Lines{"1 at w1"});
+}
+
 // By their number they fit the slots of the band, by their width they do not.
 TEST(Stealing, WhatIsWiderThanTheFreeSlotsIsMovedToABandThatHasNothing) {
   SupervisorHarness cluster{{.steal_after = milliseconds{50}}};
@@ -373,6 +432,28 @@ TEST(Stealing, WhatIsWiderThanTheFreeSlotsIsMovedToABandThatHasNothing) {
     steals = cluster.steals();
   }
   EXPECT_EQ(steals, Lines{"1 at w1"});
+}
+
+// One small subtask of an hour kept fifteen slots from all that takes two. `beside`: what each of those takes that run.
+TEST(Stealing, WhatTakesSeveralSlotsIsMovedAsFarAsTheseAreFree) {
+  for (const auto& [running, taken, beside] :
+       {std::tuple{1U, kOneSlot, 7U}, {1U, kOneSlot * 15, 0U}, {5U, kOneSlot * 2, 3U}, {0U, kOneSlot, 8U}}) {
+    SupervisorHarness cluster{{.lookahead_subtasks_initial = 64, .steal_after = Duration{0}}};
+    cluster.join({.slots = 16});
+    GraphBuilder graph;
+    graph.template_at(0).request.slots = kOneSlot * 2;
+    cluster.submit(graph.sources(64).build());
+    EXPECT_EQ(cluster.assigned().size(), 64U);
+    GraphBuilder small;
+    small.template_at(0).required = {"worker-2", ""};
+    small.template_at(0).request.slots = taken;
+    if (running > 0) cluster.submit(small.sources(running).build(), {.wait_for_resources = true});
+    cluster.join({.slots = 16});
+    EXPECT_EQ(cluster.assigned().size(), running);
+    cluster.tick_after(milliseconds{1});
+    EXPECT_EQ(cluster.steals().size(), beside) << running << " of " << taken.value();
+    cluster.ignore();
+  }
 }
 
 TEST(Stealing, RunningAndCachedSubtasksAreLeftAlone) {

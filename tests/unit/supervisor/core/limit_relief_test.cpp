@@ -8,16 +8,20 @@ namespace {
 
 class LimitRelief : public ReliefHarness {
  public:
-  explicit LimitRelief(JobLimits limits) : ReliefHarness{config(limits)} { cluster.join({.slots = 16}); }
+  explicit LimitRelief(JobLimits limits, std::vector<AccountConfig> accounts = {})
+      : ReliefHarness{config(limits, std::move(accounts))} {
+    cluster.join({.slots = 16});
+  }
 
-  JobId submit(JobPolicy policy, std::uint32_t subtasks) {
-    return ReliefHarness::submit(std::move(policy), 1, subtasks, 0, "ann");
+  JobId submit(JobPolicy policy, std::uint32_t subtasks, const char* owner = "ann") {
+    return ReliefHarness::submit(std::move(policy), 1, subtasks, 0, owner);
   }
 
  private:
-  static SupervisorConfig config(JobLimits limits) {
+  static SupervisorConfig config(JobLimits limits, std::vector<AccountConfig> accounts) {
     SupervisorConfig config = policed("priority");
     config.policy.users = {{.name = "ann", .limits = limits}};
+    config.policy.accounts = std::move(accounts);
     return config;
   }
 };
@@ -42,8 +46,18 @@ TEST(LimitReliefTest, WhoWaitsBehindALargeJobIsFreedByItsStart) {
   EXPECT_EQ(it.freed_by(large), Lines{"end " + to_string(runs)});
   EXPECT_EQ(it.freed_by(small), Lines{"start " + to_string(large)});
   EXPECT_EQ(*it.explain(small)["held_by"].text(),
-            "slots_max of user 'ann' is 2, and others have 2 of them or come before it; the rest is kept for " +
+            "slots_max of user 'ann' is 2, and others have 2 of them or come before it; of these 1 is kept for " +
                 to_string(large) + ", which takes more at once");
+}
+
+// The large one waits for slots of its user, and what is left of its account is kept for it as well.
+TEST(LimitReliefTest, SoIsWhoWaitsBehindItUnderAnotherLimit) {
+  LimitRelief it{{.slots_max = 3}, {{.name = "lab", .limits = {.slots_max = 5}}}};
+  it.submit({.account = "lab"}, 1);
+  it.submit({.account = "lab"}, 2, "bob");
+  const JobId large = it.submit({.account = "lab", .gang = 3}, 3);
+  const JobId small = it.submit({.account = "lab"}, 1, "bob");
+  EXPECT_EQ(it.freed_by(small), Lines{"start " + to_string(large)});
 }
 
 // Found by an explorer: the only turn was that of a job that waited for room, and nothing was told of it.

@@ -82,6 +82,41 @@ TEST(LimitTurns, NothingIsKeptForWhoHasSomeOrWouldNeverFit) {
   EXPECT_EQ(take_turns(limits, {waits(4000, 4000), waits(1000)})[1].allowed[0], 1000U) << "no end would be enough";
 }
 
+// A reload had lowered the limit of its account: all later jobs of its user waited for it until it was cancelled.
+TEST(LimitTurns, NothingIsKeptForWhoWouldNeverFitUnderAnotherLimit) {
+  TurnRequest large = waits(4000, 4000);
+  for (const std::vector<std::uint32_t>& order : {std::vector<std::uint32_t>{0, 1}, {1, 0}}) {
+    large.limits = order;
+    const std::vector<Turn> turns =
+        take_turns({{.slots_max = 6}, {.slots_max = 3}}, {runs(4000, 4000), large, waits(1000)});
+    EXPECT_EQ(turns[1].allowed[0], 0U);
+    EXPECT_EQ(turns[2].allowed[0], 1000U);
+  }
+}
+
+// Each was used up by small jobs whenever the other one had enough.
+TEST(LimitTurns, WhatIsLeftOfAllLimitsThatHaveTooFewIsKept) {
+  TurnRequest large = waits(4000, 4000);
+  large.limits = {0, 1, 2};
+  TurnRequest colleague = runs(3000, 3000);
+  colleague.limits = {1, 2};
+  TurnRequest small = waits(1000);
+  small.limits = {1};
+  TurnRequest other = waits(1000);
+  other.limits = {2};
+  const std::vector<Turn> turns = take_turns({{.slots_max = 6}, {.slots_max = 6}, {.slots_max = 8}},
+                                             {runs(4000, 4000), colleague, large, waits(1000), small, other});
+  EXPECT_EQ(turns[2].allowed[0], 0U);
+  EXPECT_EQ(turns[2].limit, 0U) << "two of its user, three of its account";
+  EXPECT_EQ(turns[3].kept_for, 2U);
+  EXPECT_EQ(turns[3].taken, 6000U);
+  EXPECT_EQ(turns[3].kept_milli, 2000U) << "of these";
+  EXPECT_EQ(turns[4].allowed[0], 0U);
+  EXPECT_EQ(turns[4].kept_for, 2U);
+  EXPECT_EQ(turns[4].kept_milli, 3000U);
+  EXPECT_EQ(turns[5].allowed[0], 1000U) << "five are enough for it";
+}
+
 TEST(LimitTurns, ALowerLimitTakesSlotsBackButCutsNoGang) {
   EXPECT_EQ(take_turns({{.slots_max = 2}}, {runs(5000, 5000)})[0].allowed[0], 2000U);
   TurnRequest gang = runs(5000, 5000, 5000);

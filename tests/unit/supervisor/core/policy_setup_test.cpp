@@ -120,5 +120,23 @@ TEST(PolicySetup, AReloadIsAppliedWholeOrNotAtAll) {
   supervisor.ignore();
 }
 
+TEST(PolicySetup, TheSupervisorNamesWhatAttemptsOfCommandsSave) {
+  PolicedSupervisor supervisor{policed("fair_share")};
+  supervisor.join({.slots = 4});
+  GraphBuilder graph;
+  graph.template_at(0).runner = RunnerKind::Command;
+  graph.template_at(0).environment = {"PENSTOCK_CHECKPOINT_KEY=job-5.17", "A=b"};
+  supervisor.submit(graph.add().build());
+  supervisor.settle(2);
+  const auto batches = supervisor.take<AssignBatch>();
+  ASSERT_EQ(batches.size(), 1U);
+  ASSERT_EQ(batches[0].second.templates.size(), 1U);
+  const Lines& environment = batches[0].second.templates[0].content.environment;
+  ASSERT_EQ(environment.size(), 2U);
+  EXPECT_EQ(environment[0], "A=b");
+  EXPECT_TRUE(environment[1].starts_with("PENSTOCK_CHECKPOINT_KEY=job-1.")) << environment[1];
+  supervisor.ignore();
+}
+
 }  // namespace
 }  // namespace penstock::supervisor

@@ -90,6 +90,19 @@ TEST(WorkerLost, ItsPlaceIsTakenByAnotherWithoutConfusion) {
   EXPECT_EQ(cluster.core().counters().stale_reports, 1U);
 }
 
+// What was ready there and had too few free slots was offered again as the attempts left, for good.
+TEST(WorkerLost, NothingOfItIsOfferedToOthersAnyMore) {
+  SupervisorHarness cluster;
+  cluster.join({.slots = 4});
+  cluster.submit(GraphBuilder{}.sources(2).build());
+  cluster.assigned();
+  cluster.report_load(1, {.band = BandIndex{0}, .ready = 1, .running = 1});
+  EXPECT_TRUE(cluster.core().workers()[BandSlot{0}].offers);
+  cluster.lose(1);
+  EXPECT_FALSE(cluster.core().workers()[BandSlot{0}].offers);
+  cluster.ignore();
+}
+
 TEST(WorkerLost, TemplatesAndNamesAreToldAnewToItsSuccessor) {
   SupervisorHarness cluster;
   cluster.join();

@@ -164,6 +164,7 @@ TEST(Reports, LoadsFollowActivityAndThenFallSilent) {
 // Found by an acceptance test: what cancelled and failed jobs had saved stayed on shared storage for ever.
 TEST(Ends, WhatAttemptsHaveSavedGoesWhenTheirJobHasEndedAndNotBefore) {
   WorkerHarness worker{1};
+  worker.template_at(0).runner = RunnerKind::Command;
   worker.template_at(0).environment = {"PENSTOCK_CHECKPOINT_KEY=another", "A=b", "PENSTOCK_CHECKPOINT_KEY=job-1.17"};
   worker.assign({{.subtask = 0}});
   worker.started();
@@ -189,6 +190,27 @@ TEST(Ends, AJobThatSavesNothingLeavesNothingToTakeAway) {
   worker.succeed(0);
   worker.receive(ForgetJob{JobId{1}});
   EXPECT_TRUE(worker.take<worker_action::SweepAttempts>().empty());
+  worker.ignore();
+}
+
+// A template that said so in its environment took the saved work of another job away, and left that of its own.
+TEST(Ends, OnlyWhatItsOwnCommandsHaveSavedGoesWithAJob) {
+  WorkerHarness worker{1};
+  for (std::uint32_t i = 0; i < 4; ++i) worker.template_at(i).runner = RunnerKind::Command;
+  worker.template_at(0).environment = {"PENSTOCK_CHECKPOINT_KEY=job-5.1700000000000"};
+  worker.template_at(1).environment = {"PENSTOCK_CHECKPOINT_KEY=job-11.17"};
+  worker.template_at(2).environment = {"PENSTOCK_CHECKPOINT_KEY=job-1.16"};
+  worker.template_at(2).runner = RunnerKind::Native;
+  worker.template_at(3).environment = {"PENSTOCK_CHECKPOINT_KEY=job-1.17"};
+  for (std::uint32_t i = 0; i < 4; ++i) {
+    worker.assign({{.subtask = i, .template_index = i}});
+    worker.started();
+    worker.succeed(i);
+  }
+  worker.receive(ForgetJob{JobId{1}});
+  const auto swept = worker.take<worker_action::SweepAttempts>();
+  ASSERT_EQ(swept.size(), 1U);
+  EXPECT_EQ(swept[0].key, "job-1.17");
   worker.ignore();
 }
 

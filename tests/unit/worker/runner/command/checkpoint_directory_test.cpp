@@ -10,6 +10,7 @@ namespace {
 TEST(CheckpointDirectory, IsTheSameForEveryAttemptAndGoesWithSuccess) {
   const ScratchDirectory shared;
   Template program;
+  program.runner = RunnerKind::Command;
   const SubtaskId id{JobId{3}, SubtaskIndex{7}};
   EXPECT_EQ(open_checkpoint_directory(shared.path(), program, id), "") << "no policy is in force";
   program.environment = {"A=b", "PENSTOCK_CHECKPOINT_KEY=job-3.17"};
@@ -26,7 +27,8 @@ TEST(CheckpointDirectory, IsTheSameForEveryAttemptAndGoesWithSuccess) {
 TEST(CheckpointDirectory, AKeyThatLeadsElsewhereIsNotFollowed) {
   const ScratchDirectory shared;
   Template program;
-  for (const char* key : {"", "..", "../x", "a/b", "/etc"}) {
+  program.runner = RunnerKind::Command;
+  for (const char* key : {"", "..", "../x", "a/b", "/etc", "job-1.1/..", "job-2.1", "job-11.1", "job-1"}) {
     program.environment = {std::string{"PENSTOCK_CHECKPOINT_KEY="} + key};
     EXPECT_EQ(open_checkpoint_directory(shared.path(), program, {JobId{1}, SubtaskIndex{1}}), "") << key;
   }
