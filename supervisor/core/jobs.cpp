@@ -73,13 +73,14 @@ Job& SupervisorCore::make_job(JobSpec spec, SharedGraph& graph, JobId id) {
 }
 
 // Spec: worker 10. Sources go to the bands as contiguous regions of the graph, sized by slots, so that first joins are
-// local.
+// local. What else could be placed, after a restart, goes where its inputs are.
 void SupervisorCore::place_sources(Job& job) {
   // Room for all at once: of what is not used no page is ever touched, and growing would touch everything twice.
   LargeArray<std::uint32_t> sources;
   sources.reserve(job.total());
   for (std::uint32_t i = 0; i < job.total(); ++i)
-    if (job.hot[i].unplaced == 0 && job.hot[i].missing == 0 && job.hot[i].phase == SubtaskPhase::Waiting)
+    if (job.hot[i].unplaced == 0 && job.hot[i].missing == 0 && job.hot[i].phase == SubtaskPhase::Waiting &&
+        job.shape->predecessors(i).empty())
       sources.push_back(i);
   std::vector<BandSlot> bands;
   std::uint64_t slots = 0;

@@ -220,15 +220,13 @@ TEST_F(ClaimsTest, DataThatAreStillThereAreNotMadeAgain) {
 // Its band seemed to have stood still since the clock began: what this life gave to it was moved, whatever that costs.
 TEST_F(ClaimsTest, WhatIsGivenOutBesideItsInputsStaysThereAfterARestart) {
   constexpr std::int64_t kLarge = std::int64_t{50} << 30;
-  GraphBuilder graph;
-  graph.template_at(1).preferred = {"worker-1", ""};
-  begin(graph.add().add({0}, 1).add({0}, 1).add({0}, 1).build());
+  begin(GraphBuilder{}.add().add({0}).add({0}).add({0}).build());
   cluster->succeed(1, 0, {{0, kLarge}});
   cluster.write_all();
   die();
   cluster->come_back(1, {.jobs = {of_job_1({held(1)}, {{SubtaskIndex{0}, 0, kLarge}})}});
   cluster->come_back(2, {});
-  EXPECT_EQ(cluster->assigned(), (Lines{"2 to w1", "3 to w1"}));
+  EXPECT_EQ(cluster->assigned(), (Lines{"2 to w1", "3 to w1"})) << "like sources they would be on both";
   cluster->tick_after(std::chrono::seconds{1});
   EXPECT_EQ(cluster->steals(), Lines{});
   cluster->ignore();
