@@ -7,9 +7,6 @@
 namespace penstock::supervisor {
 namespace {
 
-/// A division among ten thousand jobs takes milliseconds: so many are made for the ends of single ones, of those that
-/// hold most.
-constexpr std::size_t kEndsLookedAt = 16;
 /// The largest weight that `set weight` takes, in thousandths.
 constexpr std::int64_t kWeightMax = 1'000'000'000;
 
@@ -76,7 +73,7 @@ void SupervisorCore::Explainer::add_share_rows(Value::List& rows) const {
   std::stable_sort(candidates.begin(), candidates.end(), [&](std::size_t a, std::size_t b) {
     return view->sharers[a].group.held > view->sharers[b].group.held;
   });
-  for (const std::vector<std::size_t>& ended : ends_that_suffice(*view, candidates, kReliefRowsMax, kEndsLookedAt)) {
+  for (const std::vector<std::size_t>& ended : ends_that_suffice(*view, candidates, kReliefRowsMax, kLookedAtMax)) {
     Ended jobs;
     for (const std::size_t at : ended) jobs.push_back(core_.jobs_[view->sharers[at].job.value()].get());
     rows.emplace_back(end_row(jobs, kNever));

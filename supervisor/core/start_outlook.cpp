@@ -99,7 +99,7 @@ Value::Record SupervisorCore::Explainer::start_by_room() const {
     ends.push_back(ends_in(*core_.jobs_[holder.job.value()], bases.emplace_back()));
   std::vector<WaitingForRoom> waiting;
   const auto add = [&](const Explainer& each, std::optional<Duration> runs_for) {
-    const RoomView of_each = each.is_gang() ? each.room() : RoomView{};
+    const RoomView of_each = each.empty_room();
     waiting.push_back({each.need(), of_each.whole_bands, of_each.piece, runs_for});
   };
   for (const Job* each : before)
