@@ -10,6 +10,20 @@ namespace {
 /// The largest weight that `set weight` takes, in thousandths.
 constexpr std::int64_t kWeightMax = 1'000'000'000;
 
+/// Its groups as positions in `sharers`, which stand by job; who is gone is left out.
+policy::ShareLimit limit_in(const std::vector<ShareView::Sharer>& sharers, const ShareDivision& last,
+                            const policy::ShareLimit& limit) {
+  policy::ShareLimit found{{}, limit.slots};
+  for (const std::uint32_t group : limit.groups) {
+    const auto at = std::lower_bound(sharers.begin(), sharers.end(), last.jobs[group],
+                                     [](const ShareView::Sharer& each, JobId job) { return each.job < job; });
+    if (at != sharers.end() && at->job == last.jobs[group])
+      found.groups.push_back(static_cast<std::uint32_t>(at - sharers.begin()));
+  }
+  std::sort(found.groups.begin(), found.groups.end());
+  return found;
+}
+
 }  // namespace
 
 /// The last pass's division with what all hold now. None: the pool is not shared fairly, or nothing was divided yet.
@@ -56,6 +70,8 @@ std::optional<ShareView> SupervisorCore::Explainer::shares() const {
   add(job_, group);
   std::stable_sort(view.sharers.begin(), view.sharers.end(),
                    [](const ShareView::Sharer& a, const ShareView::Sharer& b) { return a.job < b.job; });
+  for (const policy::ShareLimit& limit : last->second.limits)
+    view.limits.push_back(limit_in(view.sharers, last->second, limit));
   view.subject = static_cast<std::size_t>(
       std::find_if(view.sharers.begin(), view.sharers.end(), [&](const auto& each) { return each.job == job_.id; }) -
       view.sharers.begin());
