@@ -41,6 +41,7 @@ Job& SupervisorCore::make_job(JobSpec spec, SharedGraph& graph, JobId id) {
   jobs_.push_back(std::move(owned));
   job.id = id;
   job.spec = std::move(spec);
+  job.scale = scale_of(job.spec);
   if (job.spec.name.empty()) job.spec.name = to_string(id);
   job.graph = &graph;
   job.shape = graph.shape.get();

@@ -7,7 +7,6 @@
 #include "common/base/coverage_mark.hpp"
 #include "supervisor/core/decimal_text.hpp"
 #include "supervisor/core/explainer.hpp"
-#include "supervisor/core/priority_scale.hpp"
 #include "supervisor/policy/choose_parts.hpp"
 
 namespace penstock::supervisor {
@@ -253,9 +252,8 @@ void SupervisorCore::Explainer::add_priority(const RoomView& room, Value::List& 
   });
   if (level == levels.end() || *level == job_.spec.priority) return;
   if (*level > std::numeric_limits<std::int32_t>::max()) return;
-  const PriorityScale scale = core_.scale_of(job_.spec);
-  const std::int32_t written = scale.written(static_cast<std::int32_t>(*level));
-  if (!scale.inside(written)) return;  // Nothing is above the first.
+  const std::int32_t written = job_.scale.written(static_cast<std::int32_t>(*level));
+  if (!job_.scale.inside(written)) return;  // Nothing is above the first.
   const std::string name = to_string(job_.id);
   rows.emplace_back(relief_row("priority", name, "set priority " + name + " " + std::to_string(written)));
 }

@@ -206,6 +206,7 @@ void SupervisorCore::set_policy(PolicyConfig config) {
       open_shares(job);
     else
       close_shares(job);
+    job.scale = scale_of(job.spec);
     open_labels(job);
   }
   note_pool_moves(pools);

@@ -14,17 +14,19 @@ class PriorityScale {
  public:
   PriorityScale() = default;  ///< Both are the same.
   explicit PriorityScale(const PoolConfig& pool)
-      : ranked_(pool.ranks_priorities()), otherwise_(static_cast<std::int32_t>(pool.default_priority)) {}
+      : default_(pool.ranks_priorities() ? static_cast<std::uint8_t>(pool.default_priority) : 0) {}
 
   /// Error: InvalidArgument, for what is not of the scale.
   Result<std::int32_t> inside(std::int32_t written) const;
   /// Of a new job, where 0 is said by nobody: the default of the pool stands for it.
   Result<std::int32_t> inside_of_new(std::int32_t written) const;
-  std::int32_t written(std::int32_t inside) const { return ranked_ ? -inside : inside; }
+  std::int32_t written(std::int32_t inside) const;
+  friend bool operator==(const PriorityScale&, const PriorityScale&) = default;
 
  private:
-  bool ranked_ = false;
-  std::int32_t otherwise_ = 0;
+  bool ranked() const { return default_ > 0; }
+
+  std::uint8_t default_ = 0;  ///< Of 1 to 99, what stands for none; 0: any whole number.
 };
 
 }  // namespace penstock::supervisor

@@ -59,6 +59,7 @@ void SupervisorCore::recover_ended_job(RecoveredJob& recovered) {
   jobs_[recovered.id.value()] = std::move(owned);
   job.id = recovered.id;
   job.spec = std::move(recovered.spec);
+  job.scale = scale_of(job.spec);
   job.state = recovered.everything.state;
   job.counts = recovered.everything.counts;
   job.error = recovered.everything.error;

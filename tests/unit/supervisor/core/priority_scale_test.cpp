@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "tests/support/policed_supervisor.hpp"
 
 namespace penstock::supervisor {
@@ -29,6 +31,10 @@ TEST(PriorityScale, WhoSaysNoneHasTheDefaultAndOthersAreRefused) {
   EXPECT_FALSE(ranked().inside_of_new(100).has_value());
 }
 
+TEST(PriorityScale, NothingInsideIsTooSmallToBeWritten) {
+  EXPECT_EQ(ranked().written(std::numeric_limits<std::int32_t>::min()), std::numeric_limits<std::int32_t>::max());
+}
+
 /// Two jobs of one slot each on one slot, in a pool with the priorities of Determined.
 class RankedPool : public testing::Test {
  protected:
@@ -44,6 +50,11 @@ class RankedPool : public testing::Test {
     JobSpec spec;
     spec.priority = priority;
     return supervisor.submit(GraphBuilder{}.sources(4).build(), spec);
+  }
+  void read(const std::string& priorities) {
+    PolicyConfig read = config().policy;
+    read.pools[0].priorities = priorities;
+    supervisor.handle(supervisor_event::PolicyRead{ClientId::none(), {0, "reload", {}, "SIGHUP"}, read});
   }
   std::string first_in_the_queue() {
     const Result<Value> queue = supervisor.ask("queue");
@@ -83,6 +94,15 @@ TEST_F(RankedPool, WhatIsOutOfRangeIsRefusedAndChangesNothing) {
   const JobId job = submit(10);
   for (const char* rank : {"0", "100", "-5"})
     EXPECT_FALSE(supervisor.ask("set", {"priority", to_string(job), rank}).has_value()) << rank;
+  EXPECT_EQ((*supervisor.ask("job", {to_string(job)}))["priority"], Value{10});
+}
+
+TEST_F(RankedPool, AnEndedJobIsToldAsItWasWritten) {
+  const JobId job = submit(10);
+  supervisor.settle(3);
+  for (std::uint32_t subtask = 0; subtask < 4; ++subtask) supervisor.succeed(1, subtask);
+  ASSERT_EQ(supervisor.state(), JobState::Succeeded);
+  read("any");
   EXPECT_EQ((*supervisor.ask("job", {to_string(job)}))["priority"], Value{10});
 }
 

@@ -79,7 +79,7 @@ TEST(ShareRelief, OfWhoMayUseSomeBandsOnlyEndsThereAreNamed) {
   it.cluster.join({.slots = 4, .labels = {"a"}});
   it.cluster.join({.slots = 4});
   std::vector<JobId> there;
-  for (int job = 0; job < 5; ++job) there.push_back(it.submit({.queue = "long", .labels = {"a"}}, 1, 1));
+  for (int job = 0; job < 5; ++job) there.push_back(it.submit({.labels = {"a"}, .queue = "long"}, 1, 1));
   const JobId other = it.submit({.queue = "short"}, 1, 40);
   const JobId waits = there.back();
   ASSERT_EQ(it.held(waits), 0U);
