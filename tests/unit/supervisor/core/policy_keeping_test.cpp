@@ -85,6 +85,24 @@ TEST(PolicyKeepingOfScales, PrioritiesFollowTheirScaleThroughReloadAndRestart) {
   }
 }
 
+// What did not fit the scale of a while is what it was made then.
+TEST(PolicyKeepingOfScales, APriorityThatWasChangedByAReloadIsWrittenDown) {
+  SupervisorConfig config = policed("priority");
+  JournalHarness cluster{config};
+  JobSpec spec;
+  spec.priority = -1000;
+  cluster->submit(GraphBuilder{}.sources(1).build(), spec);
+  cluster.write_all();
+  for (const char* priorities : {"1-99", "any"}) {
+    config.policy.pools[0].priorities = priorities;
+    cluster->handle(supervisor_event::PolicyRead{ClientId::none(), {0, "reload", {}, "SIGHUP"}, config.policy});
+    cluster.write_all();
+  }
+  cluster.restart();
+  EXPECT_EQ((*cluster->ask("job", {"job-1"}))["priority"], Value{-57});
+  cluster->ignore();
+}
+
 // Found by an acceptance test: where no job was there it stood still.
 TEST_F(PolicyKeeping, UseFadesAlsoWhereNoPassRuns) {
   use_something();

@@ -147,6 +147,26 @@ TEST_F(RankedPool, WhoIsThereKeepsItsPlaceWhenPrioritiesAreWrittenDifferently) {
                                              to_string(worse)}));
 }
 
+TEST_F(RankedPool, JobsOfSeveralPoolsAreListedByWhatTheyAreNow) {
+  SupervisorConfig two = config();
+  two.policy.pools[0].workers = {"x"};
+  two.policy.pools.push_back({.name = "rest", .preset = "priority"});
+  PolicedSupervisor other{two};
+  JobSpec spec;
+  spec.wait_for_resources = true;
+  spec.priority = -10;
+  const JobId rest = other.submit(GraphBuilder{}.sources(1).build(), spec);
+  spec.priority = 42;
+  spec.policy.pools = {two.policy.pools[0].name};
+  const JobId ranked = other.submit(GraphBuilder{}.sources(1).build(), spec);
+  const auto first = [&] { return (*other.ask("jobs")->list())[0]["id"]; };
+  ASSERT_EQ(first(), Value{to_string(rest)});
+  two.policy.pools[0].priorities = "any";
+  other.handle(supervisor_event::PolicyRead{ClientId::none(), {0, "reload", {}, "SIGHUP"}, two.policy});
+  EXPECT_EQ(first(), Value{to_string(ranked)}) << "0 now";
+  other.ignore();
+}
+
 TEST_F(RankedPool, WorkersAreToldOfAPriorityThatIsWrittenDifferently) {
   const JobId job = submit(10);
   supervisor.settle(3);

@@ -88,6 +88,7 @@ TEST(ShareRelief, OfWhoMayUseSomeBandsOnlyEndsThereAreNamed) {
   const Value start = it.explain(waits)["start"];
   EXPECT_EQ(start["basis"],
             Value{"its share is large enough when these end: " + to_string(there.front()) + " (time limit)"});
+  ASSERT_NE(start["within_s"].number(), nullptr);
   EXPECT_NEAR(*start["within_s"].number(), 300, 10);
   const Lines rows = it.freed_by(waits);
   ASSERT_FALSE(rows.empty());
