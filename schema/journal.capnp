@@ -38,6 +38,7 @@ struct JobAcceptedRecord {
   chunks @3 :UInt32;        # Up to format 2: of its graph, each a `Graph.Graph` under a key of its own.
   submittedMs @4 :Int64;    # Unix time, here and below; 0 in format 1
   graphOf @5 :UInt32;       # The job that brought its graph; 0 up to format 2, where each has its own.
+  scale @6 :UInt8;          # Of its priority: what stands for none in pools with 1 to 99; 255: any number; 0: not known.
 }
 
 struct GraphRecord {
@@ -89,6 +90,7 @@ struct JobChangedRecord {
   preempted @13 :UInt64;    # attempts that policy has told to leave, over all lives
   hasUserFactor @14 :Bool;  # that below is known
   userFactor @15 :UInt32;   # thousandths
+  scale @16 :UInt8;         # as in JobAcceptedRecord
 }
 
 struct SubtaskChangedRecord {
@@ -113,6 +115,7 @@ struct JobEndedRecord {
   submittedMs @5 :Int64;
   endedMs @6 :Int64;
   unneeded @7 :Bool;        # outputs are kept only for jobs that borrow them
+  scale @8 :UInt8;          # as in JobAcceptedRecord
 }
 
 struct OrderRecord {

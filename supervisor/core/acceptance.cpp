@@ -107,7 +107,8 @@ void SupervisorCore::accept(ClientId client, SubmitReply& reply, JobSpec spec, S
   if (!graph.written_as.valid()) graph.written_as = id;
   graphs_.join(graph);  // Whatever becomes of the job: whoever writes reads it meanwhile.
   being_written_.push_back({issued_ + 1, &graph});
-  records_.push_back(record::JobAccepted{id, job.spec, &job.shape->graph(), unix_ms(job.submitted), graph.written_as});
+  records_.push_back(record::JobAccepted{id, job.spec, &job.shape->graph(), unix_ms(job.submitted), graph.written_as,
+                                         job.scale.code()});
 }
 
 // What the next job of the same graph begins with, so that bands get their whole credit at once.

@@ -61,7 +61,7 @@ void SupervisorCore::record_change(const Job& job) {
       job.id, job.spec.priority, job.cancelling, job.error, true, job.spec.policy.weight, job.spec.policy.slots_max,
       job.shares == nullptr ? 0 : job.shares->position, job.spec.policy.qos, job.spec.policy.queue, job.on_hold,
       job.shares == nullptr ? "" : job.shares->pool_kept, job.release_when_returned,
-      job.shares == nullptr ? 0 : job.shares->preemptions, job.spec.policy.user_factor});
+      job.shares == nullptr ? 0 : job.shares->preemptions, job.spec.policy.user_factor, job.scale.code()});
 }
 
 void SupervisorCore::record_change(const Job& job, std::uint32_t subtask) {
@@ -91,6 +91,7 @@ void SupervisorCore::record_end(const Job& job) {
                         unix_ms(job.ended),
                         {},
                         job.release_when_returned};
+  over.scale = job.scale.code();
   for (const OutputLocation& output : job.outputs)
     if (const Incarnation* writer = job.data.checkpoint(output.producer.value()))
       over.checkpoints.push_back({output.producer, *writer});

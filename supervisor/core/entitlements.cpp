@@ -59,7 +59,7 @@ std::map<std::uint32_t, ShareDivision> divisions_of(const PassUnderWay& pass, co
   for (const policy::Division& each : plan.divisions) {
     if (each.workloads.empty()) continue;
     ShareDivision& division = divisions[each.pool];
-    division = {pass.grain_of(each.workloads.front()), each.capacity, {}, each.groups};
+    division = {pass.grain_of(each.workloads.front()), each.capacity, {}, each.groups, each.limits};
     for (const std::uint32_t workload : each.workloads) division.jobs.push_back(pass.subjects[workload].job);
   }
   return divisions;

@@ -17,6 +17,8 @@ namespace penstock::supervisor {
 
 /// So many jobs, and workers, are named as alternatives. Not a setting: more would not be read.
 inline constexpr std::size_t kReliefRowsMax = 3;
+/// So many candidates for them are looked at each for itself: in a large cluster one of them takes milliseconds.
+inline constexpr std::size_t kLookedAtMax = 16;
 
 /// A row of `freed_by`.
 inline Value::Record relief_row(std::string what, std::string of, std::string how) {
@@ -46,12 +48,13 @@ class SupervisorCore::Explainer {
   std::uint64_t step() const;
   std::uint64_t need() const;
   RoomView room() const;
+  RoomView empty_room() const;
   RoomView::Holder holder_of(const Job& other, const RoomView& room) const;
   std::vector<RoomView::Amounts> leaving_for(const RoomView& room, std::int64_t precedence) const;
   RoomView::Amounts may_come_back(const RoomView& room, std::int64_t precedence) const;
   void add_ends(const RoomView& room, Value::List& rows) const;
   std::vector<Candidate> absent_bands(const RoomView& room) const;
-  /// Whether the job is freed in such a room; with what has to follow.
+  /// Whether the job is freed in such a room, of which no holders are told; with what has to follow.
   using Helps = std::function<std::optional<std::string>(const RoomView& more)>;
   void add_workers(const RoomView& room, const Helps& helps, Value::List& rows) const;
   void add_priority(const RoomView& room, Value::List& rows) const;

@@ -4,7 +4,6 @@
 
 #include "common/base/pattern.hpp"
 #include "common/base/quantity.hpp"
-#include "supervisor/core/priority_scale.hpp"
 #include "supervisor/core/request_words.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 
@@ -138,7 +137,7 @@ Value::Record SupervisorCore::first_fields(const Job& job) const {
           {"name", job.spec.name},
           {"owner", job.spec.owner},
           {"state", std::string{to_string(job.state)}},
-          {"priority", scale_of(job.spec).written(job.spec.priority)},
+          {"priority", job.scale.written(job.spec.priority)},
           {"subtasks", job.counts.total},
           {"succeeded", job.counts.succeeded},
           {"failed", job.counts.failed},

@@ -9,10 +9,10 @@
 #include "common/base/time.hpp"
 #include "common/protocol/labels.hpp"
 #include "supervisor/core/graph_table.hpp"
-#include "supervisor/core/index_set.hpp"
 #include "supervisor/core/job_data.hpp"
 #include "supervisor/core/job_shares.hpp"
 #include "supervisor/core/local_set.hpp"
+#include "supervisor/core/priority_scale.hpp"
 #include "supervisor/core/records.hpp"
 
 namespace penstock::supervisor {
@@ -80,7 +80,8 @@ struct LargerTemplate {
 
 struct Job {
   JobId id;
-  JobSpec spec;
+  JobSpec spec;                         ///< Its priority is that inside, larger first.
+  PriorityScale scale;                  ///< How that is written; of an ended job, how it was.
   JobState state = JobState::Running;
   bool cancelling = false;
   bool held = false;                    ///< Recovered: nothing of it is given out until the workers of before are back.

@@ -41,6 +41,7 @@ Job& SupervisorCore::make_job(JobSpec spec, SharedGraph& graph, JobId id) {
   jobs_.push_back(std::move(owned));
   job.id = id;
   job.spec = std::move(spec);
+  job.scale = scale_of(job.spec);
   if (job.spec.name.empty()) job.spec.name = to_string(id);
   job.graph = &graph;
   job.shape = graph.shape.get();
@@ -177,15 +178,24 @@ void SupervisorCore::change_priority(Job& job, std::int32_t priority) {
   job.spec.priority = priority;
   if (job.shares != nullptr) job.shares->position = first_position(job.id);
   record_change(job);
+  order_active();
+  policy_changed();
+  tell_priority(job);
+}
+
+/// Best first.
+void SupervisorCore::order_active() {
   std::stable_sort(active_.begin(), active_.end(), [this](JobId a, JobId b) {
     const std::int32_t pa = jobs_[a.value()]->spec.priority;
     const std::int32_t pb = jobs_[b.value()]->spec.priority;
     return pa != pb ? pa > pb : a < b;
   });
-  policy_changed();
+}
+
+void SupervisorCore::tell_priority(const Job& job) {
   for (const WorkerId worker : job.known_workers)
     if (const WorkerSlot slot = workers_.find(worker); slot.valid())
-      tell(slot, PriorityBatch{job.id, true, priority, {}});
+      tell(slot, PriorityBatch{job.id, true, job.spec.priority, {}});
 }
 
 void SupervisorCore::change_subtask_priority(Job& job, std::uint32_t subtask, std::int32_t priority) {

@@ -4,7 +4,6 @@
 
 #include "common/protocol/job_kind.hpp"
 #include "supervisor/core/decimal_text.hpp"
-#include "supervisor/core/priority_scale.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 #include "supervisor/policy/plan.hpp"
 
@@ -116,7 +115,7 @@ std::uint64_t SupervisorCore::milli_of_project(std::uint32_t project, BandKind k
 
 /// As passes compare it.
 std::string SupervisorCore::priority_text(const Job& job) const {
-  const std::string own = std::to_string(scale_of(job.spec).written(job.spec.priority));
+  const std::string own = std::to_string(job.scale.written(job.spec.priority));
   const bool by_kind = job.shares != nullptr && counts_quotas(job.shares->pool);
   return by_kind ? std::string{to_string(job.spec.policy.kind)} + " " + own : own;
 }

@@ -7,7 +7,6 @@
 #include "common/protocol/job_kind.hpp"
 #include "supervisor/core/decimal_text.hpp"
 #include "supervisor/core/explainer.hpp"
-#include "supervisor/core/priority_scale.hpp"
 #include "supervisor/core/request_words.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 #include "supervisor/policy/choose_parts.hpp"
@@ -315,7 +314,7 @@ Result<Value> SupervisorCore::describe_queue() const {
                                    {"project", in_project ? policy_.config.projects[job->shares->project].name : ""},
                                    {"kind", std::string{to_string(job->spec.policy.kind)}},
                                    {"bands", kind_name(kind)},
-                                   {"priority", scale_of(job->spec).written(job->spec.priority)},
+                                   {"priority", job->scale.written(job->spec.priority)},
                                    {"qos", qos_of(policy_.config, job->spec.owner, job->spec.policy).name},
                                    {"queue", job->spec.policy.queue},
                                    {"sum", share.priority},
@@ -400,7 +399,7 @@ std::string SupervisorCore::place_text(const Job& job) const {
     place += each.shares->position < job.shares->position ? 1 : 0;
   }
   return "number " + std::to_string(place) + " of " + std::to_string(all) + " of priority " +
-         std::to_string(scale_of(job.spec).written(job.spec.priority)) + " in pool '" +
+         std::to_string(job.scale.written(job.spec.priority)) + " in pool '" +
          policy_.config.pools[job.shares->pool].name + "'";
 }
 
@@ -445,7 +444,7 @@ Result<Value> SupervisorCore::move_by_request(const AdminRequest& request) {
                                 [&](const Value& each) { return each["job"] == Value{to_string(job->id)}; });
   return Value{Value::Record{{"job", to_string(job->id)},
                              {where, to_string(other->id)},
-                             {"priority", scale_of(job->spec).written(job->spec.priority)},
+                             {"priority", job->scale.written(job->spec.priority)},
                              {"position", row == rows.end() ? Value{} : (*row)["position"]},
                              {"place", place_text(*job)},
                              {"was", before}}};

@@ -7,7 +7,6 @@
 #include "common/base/coverage_mark.hpp"
 #include "supervisor/core/decimal_text.hpp"
 #include "supervisor/core/explainer.hpp"
-#include "supervisor/core/priority_scale.hpp"
 #include "supervisor/policy/choose_parts.hpp"
 
 namespace penstock::supervisor {
@@ -64,11 +63,17 @@ RoomView::Holder SupervisorCore::Explainer::holder_of(const Job& other, const Ro
   return holder;
 }
 
-RoomView SupervisorCore::Explainer::room() const {
+/// Room without places: only how what needs it takes it.
+RoomView SupervisorCore::Explainer::empty_room() const {
   RoomView view;
   const bool quotas = core_.counts_quotas(job_.shares->pool);
   view.whole_bands = is_gang() && !quotas;
   view.piece = is_gang() && quotas ? std::max<std::uint64_t>(share_.portion.milli, 1) : 0;
+  return view;
+}
+
+RoomView SupervisorCore::Explainer::room() const {
+  RoomView view = empty_room();
   for (std::uint32_t i = 0; i < core_.workers_.band_slots(); ++i) {
     const BandEntry& band = core_.workers_[BandSlot{i}];
     if (!band.alive || band.kind != kind_ || !core_.may_use(job_, BandSlot{i})) continue;
@@ -185,24 +190,42 @@ std::vector<SupervisorCore::Explainer::Candidate> SupervisorCore::Explainer::abs
 void SupervisorCore::Explainer::add_workers(const RoomView& room, const Helps& helps, Value::List& rows) const {
   const std::vector<Candidate> candidates = absent_bands(room);
   const std::size_t before = rows.size();
-  const auto try_them = [&](std::size_t first, std::size_t count) {
-    RoomView more = room;
-    std::string names;
-    std::string how;
+  RoomView more = empty_room();
+  more.places = room.places;
+  const auto then_with = [&](std::size_t first, std::size_t count) {
     for (std::size_t i = first; i < first + count; ++i) {
       for (const std::size_t place : candidates[i].closed) more.places[place].open = true;
       for (const std::uint64_t slots : candidates[i].absent)
         more.places.push_back({BandSlot::none(), slots, slots, true});
+    }
+    std::optional<std::string> then = helps(more);
+    more.places.resize(room.places.size());
+    for (std::size_t i = first; i < first + count; ++i)
+      for (const std::size_t place : candidates[i].closed) more.places[place].open = false;
+    return then;
+  };
+  const auto add = [&](std::size_t first, std::size_t count, const std::string& then) {
+    std::string names;
+    std::string how;
+    for (std::size_t i = first; i < first + count; ++i) {
       names += (names.empty() ? "" : ", ") + candidates[i].worker;
       if (count == 1 || candidates[i].how != "it comes back") how += (how.empty() ? "" : "; ") + candidates[i].how;
     }
-    const std::optional<std::string> then = helps(more);
-    if (!then.has_value()) return;
     if (count > 1) how = "together" + (how.empty() ? "" : "; " + how);
-    rows.emplace_back(relief_row("worker", names, how + *then));
+    rows.emplace_back(relief_row("worker", names, how + then));
   };
-  for (std::size_t i = 0; i < candidates.size() && rows.size() < before + kReliefRowsMax; ++i) try_them(i, 1);
-  for (std::size_t count = 2; count <= candidates.size() && rows.size() == before; ++count) try_them(0, count);
+  for (std::size_t i = 0; i < std::min(candidates.size(), kLookedAtMax) && rows.size() < before + kReliefRowsMax; ++i)
+    if (const auto then = then_with(i, 1)) add(i, 1, *then);
+  if (rows.size() > before || candidates.size() < 2 || !then_with(0, candidates.size())) return;
+  std::size_t too_few = 1;
+  std::size_t enough = candidates.size();
+  while (too_few + 1 < enough) {
+    const std::size_t middle = too_few + (enough - too_few) / 2;
+    (then_with(0, middle) ? enough : too_few) = middle;
+  }
+  // Without the last one it is not enough: that one may be, without the others.
+  const std::size_t first = then_with(enough - 1, 1) ? enough - 1 : 0;
+  add(first, enough - first, *then_with(first, enough - first));
 }
 
 /// In a pool by priority: the least priority that is above all who wait there, and for which enough would leave.
@@ -223,16 +246,16 @@ void SupervisorCore::Explainer::add_priority(const RoomView& room, Value::List& 
   levels.push_back(priority);
   std::sort(levels.begin(), levels.end());
   levels.erase(std::unique(levels.begin(), levels.end()), levels.end());
-  for (const std::int64_t level : levels) {
-    if (level < priority || !room.fits(need(), may_come_back(room, level))) continue;
-    if (level == job_.spec.priority || level > std::numeric_limits<std::int32_t>::max()) return;
-    const PriorityScale scale = core_.scale_of(job_.spec);
-    const std::int32_t written = scale.written(static_cast<std::int32_t>(level));
-    if (!scale.inside(written)) return;  // Nothing is above the first.
-    const std::string name = to_string(job_.id);
-    rows.emplace_back(relief_row("priority", name, "set priority " + name + " " + std::to_string(written)));
-    return;
-  }
+  // By halves: for who is higher the same leave, and more.
+  const auto level = std::partition_point(levels.begin(), levels.end(), [&](std::int64_t each) {
+    return each < priority || !room.fits(need(), may_come_back(room, each));
+  });
+  if (level == levels.end() || *level == job_.spec.priority) return;
+  if (*level > std::numeric_limits<std::int32_t>::max()) return;
+  const std::int32_t written = job_.scale.written(static_cast<std::int32_t>(*level));
+  if (!job_.scale.inside(written)) return;  // Nothing is above the first.
+  const std::string name = to_string(job_.id);
+  rows.emplace_back(relief_row("priority", name, "set priority " + name + " " + std::to_string(written)));
 }
 
 /// What waits for another job: until it starts, or has left.

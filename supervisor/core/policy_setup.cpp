@@ -7,7 +7,6 @@
 #include "supervisor/core/policy_differences.hpp"
 #include "supervisor/core/policy_owners.hpp"
 #include "supervisor/core/pool_parts.hpp"
-#include "supervisor/core/priority_scale.hpp"
 #include "supervisor/core/request_words.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 #include "supervisor/core/unused_settings.hpp"
@@ -206,8 +205,10 @@ void SupervisorCore::set_policy(PolicyConfig config) {
       open_shares(job);
     else
       close_shares(job);
+    follow_scale(job);
     open_labels(job);
   }
+  order_active();
   note_pool_moves(pools);
   policy_.due = kNever;
   policy_changed();

@@ -13,7 +13,7 @@
 #include "supervisor/core/job_shares.hpp"
 #include "supervisor/core/policy_owners.hpp"
 #include "supervisor/policy/parts.hpp"
-#include "supervisor/policy/sharing/fair_targets.hpp"
+#include "supervisor/policy/sharing/limited_targets.hpp"
 #include "supervisor/policy/snapshot.hpp"
 
 namespace penstock::supervisor {
@@ -75,6 +75,7 @@ struct ShareDivision {
   std::int64_t capacity = 0;
   std::vector<JobId> jobs;  ///< Oldest first,
   std::vector<policy::ShareGroup> groups;  ///< and what each of them counted for.
+  std::vector<policy::ShareLimit> limits;  ///< Of those who may use some bands only.
 };
 
 struct PolicyState {

@@ -1,9 +1,9 @@
 // SupervisorCore: in which of its pools a job is tried next, and on which workers it may be at all. What a turn is:
 // supervisor/policy/pool_choice.hpp. Spec: policy-runai 7, 10.
 #include <algorithm>
+#include <utility>
 
 #include "common/base/coverage_mark.hpp"
-#include "supervisor/core/priority_scale.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 #include "supervisor/policy/snapshot.hpp"
 
@@ -59,6 +59,16 @@ std::vector<std::uint32_t> SupervisorCore::pools_of(const JobPolicy& wishes) con
 PriorityScale SupervisorCore::scale_of(const JobSpec& spec) const {
   if (!policed()) return {};
   return PriorityScale{policy_.config.pools[pools_of(spec.policy).front()]};
+}
+
+/// Its pool may write priorities differently since a reload; who has changed them all has to order all anew.
+void SupervisorCore::follow_scale(Job& job) {
+  const PriorityScale now = scale_of(job.spec);
+  if (now == job.scale) return;
+  const std::int32_t before = job.spec.priority;
+  job.spec.priority = now.taken_over(before, std::exchange(job.scale, now));
+  record_change(job);
+  if (job.spec.priority != before) tell_priority(job);
 }
 
 /// Its turn under the configuration in force. What borrows from another job runs where that has its outputs, and cannot

@@ -14,17 +14,28 @@ class PriorityScale {
  public:
   PriorityScale() = default;  ///< Both are the same.
   explicit PriorityScale(const PoolConfig& pool)
-      : ranked_(pool.ranks_priorities()), otherwise_(static_cast<std::int32_t>(pool.default_priority)) {}
+      : default_(pool.ranks_priorities() ? static_cast<std::uint8_t>(pool.default_priority) : 0) {}
 
   /// Error: InvalidArgument, for what is not of the scale.
   Result<std::int32_t> inside(std::int32_t written) const;
   /// Of a new job, where 0 is said by nobody: the default of the pool stands for it.
   Result<std::int32_t> inside_of_new(std::int32_t written) const;
-  std::int32_t written(std::int32_t inside) const { return ranked_ ? -inside : inside; }
+  std::int32_t written(std::int32_t inside) const;
+  /// What a priority inside becomes that was of that scale: as far above or below what stands for none, as far as this
+  /// scale goes. Nothing changes between two scales of one kind.
+  std::int32_t taken_over(std::int32_t inside, const PriorityScale& before) const;
+
+  /// As it is written down; never 0.
+  std::uint8_t code() const { return ranked() ? default_ : kAnyNumber; }
+  /// Of code 0, which an older version has written, that which a job with such a priority must have had.
+  static PriorityScale of_code(std::uint8_t code, std::int32_t inside, const PriorityScale& now);
+  friend bool operator==(const PriorityScale&, const PriorityScale&) = default;
 
  private:
-  bool ranked_ = false;
-  std::int32_t otherwise_ = 0;
+  static constexpr std::uint8_t kAnyNumber = 255;
+  bool ranked() const { return default_ > 0; }
+
+  std::uint8_t default_ = 0;  ///< Of 1 to 99, what stands for none; 0: any whole number.
 };
 
 }  // namespace penstock::supervisor

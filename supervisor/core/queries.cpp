@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "supervisor/core/priority_scale.hpp"
 #include "supervisor/core/request_words.hpp"
 #include "supervisor/core/results.hpp"
 #include "supervisor/core/supervisor_core.hpp"
@@ -252,9 +251,8 @@ Result<Value> SupervisorCore::priority_by_request(const AdminRequest& request) {
     change_subtask_priority(*job, subtask.value(), priority);
   } else {
     PENSTOCK_TRY(check_priority_counts(policy_, *job));
-    const PriorityScale scale = scale_of(job->spec);
-    const std::int32_t before = scale.written(job->spec.priority);
-    const Result<std::int32_t> inside = scale.inside(priority);
+    const std::int32_t before = job->scale.written(job->spec.priority);
+    const Result<std::int32_t> inside = job->scale.inside(priority);
     if (!inside) return inside.error();
     change_priority(*job, *inside);
     return Value{Value::Record{{"job", to_string(job->id)}, {"priority", priority}, {"was", before}}};

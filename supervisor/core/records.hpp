@@ -41,6 +41,7 @@ struct JobAccepted {
   const Graph* graph = nullptr;
   std::int64_t submitted_ms = 0;  ///< Unix time.
   JobId graph_of;                 ///< The graph was written with this job; none: it is written with this one.
+  std::uint8_t scale = 0;  ///< As in `JobChanged`.
 };
 /// Nobody needs the graph any more that was written with this job.
 struct GraphForgotten {
@@ -76,6 +77,7 @@ struct JobChanged {
   bool unneeded = false;        ///< It is to be released when it has ended.
   std::uint64_t preempted = 0;  ///< Attempts that policy has told to leave, over all lives.
   std::optional<std::uint32_t> user_factor{};  ///< As in `JobPolicy`; none: an older version has not written it.
+  std::uint8_t scale = 0;                      ///< Of its priority: a `PriorityScale::code`. The same: 0.
   friend bool operator==(const JobChanged&, const JobChanged&) = default;
 };
 /// What has become of a subtask that has not ended; each replaces the one before.
@@ -100,6 +102,7 @@ struct JobEnded {
   std::int64_t ended_ms = 0;
   std::vector<CheckpointPlace> checkpoints;  ///< Of outputs that are kept for the client.
   bool unneeded = false;  ///< They are kept only for jobs that borrow them.
+  std::uint8_t scale = 0;  ///< As in `JobChanged`.
   friend bool operator==(const JobEnded&, const JobEnded&) = default;
 };
 /// Nobody can ask for the job any more.
@@ -190,6 +193,7 @@ struct RecoveredGraph {
 struct RecoveredJob {
   JobId id;
   JobSpec spec;                 ///< With its last priority.
+  std::uint8_t scale = 0;       ///< Of that; as in `JobChanged`.
   JobId graph;                  ///< The job that brought its graph; none once it has ended.
   record::SubtasksEnded ended;  ///< All of them together, in the order of the records.
   std::vector<record::SubtaskChanged> changes;  ///< The last of each subtask.

@@ -59,6 +59,7 @@ void SupervisorCore::recover_ended_job(RecoveredJob& recovered) {
   jobs_[recovered.id.value()] = std::move(owned);
   job.id = recovered.id;
   job.spec = std::move(recovered.spec);
+  job.scale = PriorityScale::of_code(recovered.scale, job.spec.priority, scale_of(job.spec));
   job.state = recovered.everything.state;
   job.counts = recovered.everything.counts;
   job.error = recovered.everything.error;
@@ -105,6 +106,9 @@ void SupervisorCore::recover_job(RecoveredJob& recovered, const GraphsAgain& gra
   }
   graphs_.join(**graph->second);
   if (jobs_.size() < recovered.id.value()) jobs_.resize(recovered.id.value());
+  std::int32_t& priority = recovered.spec.priority;
+  const PriorityScale scale = scale_of(recovered.spec);
+  priority = scale.taken_over(priority, PriorityScale::of_code(recovered.scale, priority, scale));
   Job& job = make_job(std::move(recovered.spec), **graph->second, recovered.id);
   job.submitted = instant_of(recovered.submitted_ms);
   if (job.shares != nullptr && recovered.position != 0) job.shares->position = recovered.position;

@@ -7,11 +7,22 @@
 namespace penstock::supervisor {
 namespace {
 
-/// A division among ten thousand jobs takes milliseconds: so many are made for the ends of single ones, of those that
-/// hold most.
-constexpr std::size_t kEndsLookedAt = 16;
 /// The largest weight that `set weight` takes, in thousandths.
 constexpr std::int64_t kWeightMax = 1'000'000'000;
+
+/// Its groups as positions in `sharers`, which stand by job; who is gone is left out.
+policy::ShareLimit limit_in(const std::vector<ShareView::Sharer>& sharers, const ShareDivision& last,
+                            const policy::ShareLimit& limit) {
+  policy::ShareLimit found{{}, limit.slots};
+  for (const std::uint32_t group : limit.groups) {
+    const auto at = std::lower_bound(sharers.begin(), sharers.end(), last.jobs[group],
+                                     [](const ShareView::Sharer& each, JobId job) { return each.job < job; });
+    if (at != sharers.end() && at->job == last.jobs[group])
+      found.groups.push_back(static_cast<std::uint32_t>(at - sharers.begin()));
+  }
+  std::sort(found.groups.begin(), found.groups.end());
+  return found;
+}
 
 }  // namespace
 
@@ -59,6 +70,8 @@ std::optional<ShareView> SupervisorCore::Explainer::shares() const {
   add(job_, group);
   std::stable_sort(view.sharers.begin(), view.sharers.end(),
                    [](const ShareView::Sharer& a, const ShareView::Sharer& b) { return a.job < b.job; });
+  for (const policy::ShareLimit& limit : last->second.limits)
+    view.limits.push_back(limit_in(view.sharers, last->second, limit));
   view.subject = static_cast<std::size_t>(
       std::find_if(view.sharers.begin(), view.sharers.end(), [&](const auto& each) { return each.job == job_.id; }) -
       view.sharers.begin());
@@ -76,7 +89,7 @@ void SupervisorCore::Explainer::add_share_rows(Value::List& rows) const {
   std::stable_sort(candidates.begin(), candidates.end(), [&](std::size_t a, std::size_t b) {
     return view->sharers[a].group.held > view->sharers[b].group.held;
   });
-  for (const std::vector<std::size_t>& ended : ends_that_suffice(*view, candidates, kReliefRowsMax, kEndsLookedAt)) {
+  for (const std::vector<std::size_t>& ended : ends_that_suffice(*view, candidates, kReliefRowsMax, kLookedAtMax)) {
     Ended jobs;
     for (const std::size_t at : ended) jobs.push_back(core_.jobs_[view->sharers[at].job.value()].get());
     rows.emplace_back(end_row(jobs, kNever));

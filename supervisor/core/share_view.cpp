@@ -17,7 +17,9 @@ std::int64_t ShareView::share() const {
                                                                               each.weight, projects[each.project].jobs)
                                                           : each.weight;
   }
-  return (max_min ? policy::max_min_targets(groups, capacity) : policy::fair_targets(groups, capacity))[subject];
+  policy::DivideSlots divide = policy::fair_targets;
+  if (max_min) divide = policy::max_min_targets;
+  return policy::limited_targets(groups, limits, capacity, divide)[subject];
 }
 
 ShareView ShareView::with_weight(std::int64_t weight) const {
@@ -43,6 +45,7 @@ ShareView ShareView::with_more(std::int64_t slots) const {
   changed.capacity += slots;
   for (Sharer& each : changed.sharers)
     if (each.group.demand >= capacity) each.group.demand += slots;
+  for (policy::ShareLimit& limit : changed.limits) limit.slots += slots;
   return changed;
 }
 
@@ -78,7 +81,9 @@ std::vector<std::vector<std::size_t>> ends_that_suffice(const ShareView& view,
     const std::size_t middle = too_few + (enough - too_few) / 2;
     (view.without(first(middle)).suffices() ? enough : too_few) = middle;
   }
-  rows.push_back(first(enough));
+  // Without the last one it is not enough: that one may be, without the others.
+  const std::size_t last = candidates[enough - 1];
+  rows.push_back(view.without({last}).suffices() ? std::vector<std::size_t>{last} : first(enough));
   return rows;
 }
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "common/base/ids.hpp"
-#include "supervisor/policy/sharing/fair_targets.hpp"
+#include "supervisor/policy/sharing/limited_targets.hpp"
 
 namespace penstock::supervisor {
 
@@ -30,6 +30,9 @@ struct ShareView {
   std::int64_t capacity = 0;
   std::vector<Sharer> sharers;  ///< Oldest first.
   std::vector<Project> projects;
+  /// Of those who may use some bands only; groups are positions in `sharers`. Slots that one outside may not be made to
+  /// leave count as lost to them even if he ends: who asks hears rather too little.
+  std::vector<policy::ShareLimit> limits;
   std::size_t subject = 0;  ///< Whose share it is about: position in `sharers`.
   std::int64_t need = 0;    ///< What that has to be.
 
@@ -38,7 +41,8 @@ struct ShareView {
   /// The same if that one had this weight, and if these, by position, had ended.
   ShareView with_weight(std::int64_t weight) const;
   ShareView without(const std::vector<std::size_t>& ended) const;
-  /// The same with so many more slots. Who could use all that there is could use those as well.
+  /// The same with so many more slots. Who could use all that there is could use those as well; and so could all who
+  /// may use some bands only, as far as anybody knows.
   ShareView with_more(std::int64_t slots) const;
 };
 
@@ -47,7 +51,8 @@ struct ShareView {
 std::optional<std::int64_t> weight_that_suffices(const ShareView& view, std::int64_t most);
 
 /// Up to `rows_max` jobs each of whose ends is enough; if there is none, the first of `candidates` that are enough
-/// together; none if not even all of them are. Cost: a division for each of the first `looks_max` candidates.
+/// together, or the last of these if it is so alone; none if not even all of them are. Cost: a division for each of
+/// the first `looks_max` candidates.
 std::vector<std::vector<std::size_t>> ends_that_suffice(const ShareView& view,
                                                         const std::vector<std::size_t>& candidates,
                                                         std::size_t rows_max, std::size_t looks_max);

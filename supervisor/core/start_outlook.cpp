@@ -99,7 +99,7 @@ Value::Record SupervisorCore::Explainer::start_by_room() const {
     ends.push_back(ends_in(*core_.jobs_[holder.job.value()], bases.emplace_back()));
   std::vector<WaitingForRoom> waiting;
   const auto add = [&](const Explainer& each, std::optional<Duration> runs_for) {
-    const RoomView of_each = each.is_gang() ? each.room() : RoomView{};
+    const RoomView of_each = each.empty_room();
     waiting.push_back({each.need(), of_each.whole_bands, of_each.piece, runs_for});
   };
   for (const Job* each : before)
@@ -124,6 +124,7 @@ Value::Record SupervisorCore::Explainer::start_by_room() const {
 Value::Record SupervisorCore::Explainer::start_by_share() const {
   const std::optional<ShareView> view = shares();
   if (!view.has_value()) return unknown("its share is not known yet");
+  if (view->suffices()) return unknown("its share has grown, and the next pass says whether there is room");
   struct End {
     Duration in;
     std::size_t sharer;
@@ -148,9 +149,13 @@ Value::Record SupervisorCore::Explainer::start_by_share() const {
     return unknown("its share grows when others end" +
                    (unsure.empty() ? std::string{} : ", and nobody knows when these do: " + list_of(unsure)));
   std::vector<std::string> after;
-  for (std::size_t i = 0; i < first.front().size(); ++i) after.push_back(ends[i].basis);
-  return known("estimated", ends[first.front().size() - 1].in,
-               "its share is large enough when these end: " + list_of(after));
+  Duration in{0};
+  for (const End& each : ends) {  // In their order.
+    if (after.size() == first.front().size() || each.sharer != first.front()[after.size()]) continue;
+    after.push_back(each.basis);
+    in = each.in;
+  }
+  return known("estimated", in, "its share is large enough when these end: " + list_of(after));
 }
 
 std::optional<Value::Record> SupervisorCore::Explainer::start() const {

@@ -20,7 +20,6 @@
 
 namespace penstock::supervisor {
 
-class PriorityScale;
 
 /// Whether what the core promises waits until it is written down.
 enum class Durability : std::uint8_t { None, Journal };
@@ -204,6 +203,8 @@ class SupervisorCore {
   void cancel_open_subtasks(Job& job, Duration kill_after);
   void cancel_subtasks(Job& job, std::vector<std::uint32_t> roots, Duration kill_after);
   void change_priority(Job& job, std::int32_t priority);
+  void order_active();
+  void tell_priority(const Job& job);
   void change_subtask_priority(Job& job, std::uint32_t subtask, std::int32_t priority);
   void finish_if_done(Job& job);
   void release_job(Job& job);
@@ -377,6 +378,7 @@ class SupervisorCore {
   // In which of its pools a job is tried, and on which workers it may be: pool_turns.cpp.
   std::vector<std::uint32_t> pools_of(const JobPolicy& wishes) const;
   PriorityScale scale_of(const JobSpec& spec) const;
+  void follow_scale(Job& job);
   void open_pools(Job& job) const;
   void open_labels(Job& job);
   bool may_use(const Job& job, BandSlot band) const;

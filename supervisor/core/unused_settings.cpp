@@ -115,13 +115,10 @@ void look_at_projects(const PolicyConfig& config, const std::vector<policy::Part
 
 void look_at_factors_of_jobs(const PolicyConfig& config, const std::vector<policy::Parts>& parts,
                              std::vector<std::string>& warnings) {
-  Names of_backfill;
   Names of_factors;
-  for (const QueueConfig& queue : config.queues) {
-    of_backfill.add(!any_pool(parts, backfills) && queue.time_limit > Duration{0},
-                    "time_limit of queue '" + queue.name + "'");
+  // Their time limits are of use everywhere: estimates of starts rest on them.
+  for (const QueueConfig& queue : config.queues)
     of_factors.add(queue.priority != 0, "priority of queue '" + queue.name + "'");
-  }
   for (const QosConfig& level : config.qos) {
     const QosConfig* own = find_qos(PolicyConfig{}, level.name);
     of_factors.add(level.factor != (own == nullptr ? QosConfig{}.factor : own->factor),
@@ -130,7 +127,6 @@ void look_at_factors_of_jobs(const PolicyConfig& config, const std::vector<polic
   for (const AccountConfig& account : config.accounts)
     of_factors.add(account.shares != AccountConfig{}.shares, "shares of account '" + account.name + "'");
   of_factors.add(config.usage_half_life != PolicyConfig{}.usage_half_life, "usage_half_life");
-  of_backfill.tell(warnings, "", "no pool has a backfill");
   if (!any_pool(parts, sums_factors))
     of_factors.tell(
         warnings, "",

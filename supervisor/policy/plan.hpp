@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "supervisor/policy/sharing/fair_targets.hpp"
+#include "supervisor/policy/sharing/limited_targets.hpp"
 #include "supervisor/policy/snapshot.hpp"
 
 namespace penstock::policy {
@@ -93,6 +93,7 @@ struct Division {
   std::int64_t capacity = 0;              ///< Slots.
   std::vector<std::uint32_t> workloads;   ///< Oldest first,
   std::vector<ShareGroup> groups;         ///< and what each of them counted for.
+  std::vector<ShareLimit> limits;         ///< Of those who may use some bands only.
   friend bool operator==(const Division&, const Division&) = default;
 };
 

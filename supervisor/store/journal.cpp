@@ -74,7 +74,7 @@ void write(const record::JobAccepted& accepted, std::uint64_t, StorageBatch& bat
   if (graph_of == accepted.job) write_graph(graph_of, *accepted.graph, batch);
   const auto total = static_cast<std::uint32_t>(accepted.graph->size());
   batch.put(key_of(accepted.job, Kind::kAccepted),
-            encode(Accepted{accepted.job, accepted.spec, total, 0, accepted.submitted_ms, graph_of}));
+            encode(Accepted{accepted.job, accepted.spec, total, 0, accepted.submitted_ms, graph_of, accepted.scale}));
   batch.put(std::string(1, kHead), encode(Head{kFormat, JobId{accepted.job.value() + 1}}));
 }
 
@@ -468,6 +468,7 @@ Result<void> Recovery::finish_job(JobId id, JobInParts& job) {
     recovered.ended_ms = job.over->ended_ms;
     recovered.checkpoints = std::move(job.over->checkpoints);
     recovered.unneeded = job.over->unneeded;
+    recovered.scale = job.over->scale;
     result_.state.jobs.push_back(std::move(recovered));
     return {};
   }
@@ -488,8 +489,10 @@ Result<void> Recovery::finish_job(JobId id, JobInParts& job) {
                               "failed attempts, priorities and cancels of " + std::to_string(job.changes_lost) +
                                   " subtasks; they begin anew"});
   recovered.spec = std::move(job.accepted->spec);
+  recovered.scale = job.accepted->scale;
   if (job.changed.has_value()) {
     recovered.spec.priority = job.changed->priority;
+    recovered.scale = job.changed->scale;
     if (job.changed->has_policy) {
       recovered.spec.policy.weight = job.changed->weight;
       recovered.spec.policy.slots_max = job.changed->slots_max;

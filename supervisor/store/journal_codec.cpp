@@ -148,6 +148,7 @@ std::string encode(const Accepted& accepted) {
     out.setChunks(accepted.chunks);
     out.setSubmittedMs(accepted.submitted_ms);
     out.setGraphOf(accepted.graph_of.valid() ? accepted.graph_of.value() : 0);
+    out.setScale(accepted.scale);
   }));
 }
 
@@ -207,6 +208,7 @@ std::string encode(const record::JobChanged& changed) {
         out.setPreempted(changed.preempted);
         out.setHasUserFactor(changed.user_factor.has_value());
         out.setUserFactor(changed.user_factor.value_or(0));
+        out.setScale(changed.scale);
       }));
 }
 
@@ -241,6 +243,7 @@ std::string encode(const record::JobEnded& ended) {
     out.setSubmittedMs(ended.submitted_ms);
     out.setEndedMs(ended.ended_ms);
     out.setUnneeded(ended.unneeded);
+    out.setScale(ended.scale);
   }));
 }
 
@@ -337,7 +340,8 @@ Result<Accepted> decode_accepted(std::string_view value) {
   return unseal<schema::JobAcceptedRecord, Accepted>(value, [](schema::JobAcceptedRecord::Reader in) {
     const JobId graph_of = in.getGraphOf() == 0 ? JobId::none() : JobId{in.getGraphOf()};
     return Accepted{JobId{in.getJob()}, wire::read_spec(in.getSpec()), in.getSubtasks(),
-                    in.getChunks(),     in.getSubmittedMs(),           graph_of};
+                    in.getChunks(),     in.getSubmittedMs(),           graph_of,
+                    in.getScale()};
   });
 }
 
@@ -375,14 +379,22 @@ Result<record::SubtasksEnded> decode_subtasks_ended(std::string_view value) {
 
 Result<record::JobChanged> decode_changed(std::string_view value) {
   return unseal<schema::JobChangedRecord, record::JobChanged>(value, [](schema::JobChangedRecord::Reader in) {
-    return record::JobChanged{JobId{in.getJob()},      in.getPriority(),
-                              in.getCancelling(),      wire::read_error(in.getWhy()),
-                              in.getHasPolicy(),       in.getWeight(),
-                              in.getSlotsMax(),        in.getPosition(),
-                              wire::text(in.getQos()), wire::text(in.getQueue()),
-                              in.getOnHold(),          wire::text(in.getPool()),
-                              in.getUnneeded(),        in.getPreempted(),
-                              in.getHasUserFactor() ? std::optional{in.getUserFactor()} : std::nullopt};
+    return record::JobChanged{JobId{in.getJob()},
+                              in.getPriority(),
+                              in.getCancelling(),
+                              wire::read_error(in.getWhy()),
+                              in.getHasPolicy(),
+                              in.getWeight(),
+                              in.getSlotsMax(),
+                              in.getPosition(),
+                              wire::text(in.getQos()),
+                              wire::text(in.getQueue()),
+                              in.getOnHold(),
+                              wire::text(in.getPool()),
+                              in.getUnneeded(),
+                              in.getPreempted(),
+                              in.getHasUserFactor() ? std::optional{in.getUserFactor()} : std::nullopt,
+                              in.getScale()};
   });
 }
 
@@ -421,6 +433,7 @@ Result<record::JobEnded> decode_job_ended(std::string_view value) {
     ended.submitted_ms = in.getSubmittedMs();
     ended.ended_ms = in.getEndedMs();
     ended.unneeded = in.getUnneeded();
+    ended.scale = in.getScale();
     return ended;
   });
 }

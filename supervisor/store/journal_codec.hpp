@@ -27,6 +27,7 @@ struct Accepted {
   std::uint32_t chunks = 0;  ///< Of a graph that stands with the job, as up to format 2.
   std::int64_t submitted_ms = 0;
   JobId graph_of;  ///< None up to format 2.
+  std::uint8_t scale = 0;
 };
 struct GraphHead {
   JobId brought_by;

@@ -23,6 +23,7 @@ void RecordLog::apply(const record::JobAccepted& accepted) {
   entry.graph_of = accepted.graph_of.valid() ? accepted.graph_of : accepted.job;
   if (entry.graph_of == accepted.job) graphs_[accepted.job] = *accepted.graph;
   entry.submitted_ms = accepted.submitted_ms;
+  entry.scale = accepted.scale;
   next_job_ = std::max(next_job_, JobId{accepted.job.value() + 1});
 }
 
@@ -84,6 +85,7 @@ RecoveredState RecordLog::state() const {
     RecoveredJob job;
     job.id = id;
     job.spec = entry.spec;
+    job.scale = entry.scale;
     job.submitted_ms = entry.submitted_ms;
     if (entry.over.has_value()) {
       job.spec = entry.over->spec;
@@ -91,6 +93,7 @@ RecoveredState RecordLog::state() const {
       job.everything = entry.over->everything;
       job.checkpoints = entry.over->checkpoints;
       job.unneeded = entry.over->unneeded;
+      job.scale = entry.over->scale;
       job.submitted_ms = entry.over->submitted_ms;
       job.ended_ms = entry.over->ended_ms;
     } else {
@@ -100,6 +103,7 @@ RecoveredState RecordLog::state() const {
       for (const auto& [subtask, change] : entry.subtasks) job.changes.push_back(change);
       if (entry.changed.has_value()) {
         job.spec.priority = entry.changed->priority;
+        job.scale = entry.changed->scale;
         if (entry.changed->has_policy) {
           job.spec.policy.weight = entry.changed->weight;
           job.spec.policy.slots_max = entry.changed->slots_max;

@@ -25,6 +25,7 @@ class RecordLog {
     JobId graph_of;
     record::SubtasksEnded ended;
     std::optional<record::JobChanged> changed;
+    std::uint8_t scale = 0;
     std::map<SubtaskIndex, record::SubtaskChanged> subtasks;
     std::optional<record::JobEnded> over;
   };

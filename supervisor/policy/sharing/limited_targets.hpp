@@ -12,6 +12,7 @@ namespace penstock::policy {
 struct ShareLimit {
   std::vector<std::uint32_t> groups;  ///< Positions, ascending.
   std::int64_t slots = 0;             ///< What they can hold together.
+  friend bool operator==(const ShareLimit&, const ShareLimit&) = default;
 };
 
 /// How slots are divided without limits: `fair_targets` or `max_min_targets`.

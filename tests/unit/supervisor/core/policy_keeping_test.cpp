@@ -53,6 +53,56 @@ class PolicyKeeping : public testing::Test {
   JournalHarness cluster{config()};
 };
 
+// A reload and a restart are the same to whoever waits.
+TEST(PolicyKeepingOfScales, PrioritiesFollowTheirScaleThroughReloadAndRestart) {
+  const auto with = [](const char* priorities) {
+    SupervisorConfig made = policed("priority");
+    made.policy.pools[0].priorities = priorities;
+    return made;
+  };
+  for (const bool reloaded : {true, false}) {
+    JournalHarness cluster{with("1-99")};
+    const auto submit = [&](std::int32_t priority) {
+      JobSpec spec;
+      spec.name = "job of " + std::to_string(priority);
+      spec.priority = priority;
+      cluster->submit(GraphBuilder{}.sources(1).build(), spec);
+      cluster.write_all();
+    };
+    submit(0), submit(30);
+    cluster->client_says(AdminRequest{1, "set", {"priority", "job-2", "20"}, "ada@desk"});
+    cluster.write_all();
+    if (reloaded) {
+      cluster->handle(supervisor_event::PolicyRead{ClientId::none(), {0, "reload", {}, "SIGHUP"}, with("any").policy});
+      cluster.write_all();
+    }
+    SupervisorHarness next{with("any"), Durability::Journal};
+    next.handle(supervisor_event::StateRecovered{cluster.log().state(), 1'800'000'100'000});
+    EXPECT_EQ((*next.ask("job", {"job-1"}))["priority"], Value{0});
+    EXPECT_EQ((*next.ask("job", {"job-2"}))["priority"], Value{22});
+    next.ignore();
+    cluster->ignore();
+  }
+}
+
+// What did not fit the scale of a while is what it was made then.
+TEST(PolicyKeepingOfScales, APriorityThatWasChangedByAReloadIsWrittenDown) {
+  SupervisorConfig config = policed("priority");
+  JournalHarness cluster{config};
+  JobSpec spec;
+  spec.priority = -1000;
+  cluster->submit(GraphBuilder{}.sources(1).build(), spec);
+  cluster.write_all();
+  for (const char* priorities : {"1-99", "any"}) {
+    config.policy.pools[0].priorities = priorities;
+    cluster->handle(supervisor_event::PolicyRead{ClientId::none(), {0, "reload", {}, "SIGHUP"}, config.policy});
+    cluster.write_all();
+  }
+  cluster.restart();
+  EXPECT_EQ((*cluster->ask("job", {"job-1"}))["priority"], Value{-57});
+  cluster->ignore();
+}
+
 // Found by an acceptance test: where no job was there it stood still.
 TEST_F(PolicyKeeping, UseFadesAlsoWhereNoPassRuns) {
   use_something();

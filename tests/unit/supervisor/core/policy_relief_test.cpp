@@ -67,6 +67,31 @@ TEST(PolicyReliefTest, AWorkerThatDrainsOrIsGoneWouldHelp) {
   EXPECT_EQ(it.freed_by(waits), Lines{});
 }
 
+TEST(PolicyReliefTest, TheFewestOfTheFirstWorkersAreNamedTogether) {
+  PolicyRelief it{policed("multifactor")};
+  for (int worker = 0; worker < 6; ++worker) it.cluster.join({.slots = 4});
+  for (int worker = 2; worker <= 6; ++worker)
+    EXPECT_TRUE(it.cluster.ask("drain", {"worker-" + std::to_string(worker)}).has_value());
+  it.submit({}, 4, 1);
+  const JobId gang = it.submit({.gang = 12}, 1, 12);
+  const Lines rows = it.freed_by(gang);
+  ASSERT_FALSE(rows.empty());
+  EXPECT_EQ(rows.back(),
+            "worker worker-2, worker-3: together; undrain worker-2; undrain worker-3; then others have to leave");
+}
+
+// In a cluster of thousands of workers, most of them gone, each by itself would take seconds.
+TEST(PolicyReliefTest, OfManyWorkersTheFirstAreTriedAloneAndTheOthersTogether) {
+  PolicyRelief it{policed("multifactor")};
+  it.cluster.join({.slots = 4});
+  for (int worker = 2; worker <= 20; ++worker) it.cluster.join({.slots = worker < 19 ? 1U : 4U});
+  for (int worker = 2; worker <= 20; ++worker)
+    EXPECT_TRUE(it.cluster.ask("drain", {"worker-" + std::to_string(worker)}).has_value());
+  const JobId runs = it.submit({}, 4, 1);
+  const JobId waits = it.submit({}, 4, 1);
+  EXPECT_EQ(it.freed_by(waits), (Lines{"end " + to_string(runs), "worker worker-19: undrain worker-19"}));
+}
+
 TEST(PolicyReliefTest, WhatIsAtItsCapIsToldTheCapForOneMore) {
   PolicyRelief it{policed("fair_share")};
   it.cluster.join({.slots = 8});

@@ -1,6 +1,8 @@
 // What would free a job that holds its fair share: each row is tried.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/support/relief_harness.hpp"
 
 namespace penstock::supervisor {
@@ -66,6 +68,34 @@ TEST(ShareRelief, NoWeightIsNamedWhereOthersNeverLeave) {
   const JobId gang = it.submit({.gang = 2}, 1, 2);
   ASSERT_EQ(it.held(holds), 2000U);
   EXPECT_EQ(it.how(gang, "weight"), "");
+}
+
+// Found by a reviewer: the whole pool had been divided, and an end on bands where it may not be was told.
+TEST(ShareRelief, OfWhoMayUseSomeBandsOnlyEndsThereAreNamed) {
+  SupervisorConfig config = policed("fair_share");
+  config.policy.queues = {{.name = "short", .time_limit = std::chrono::seconds{100}},
+                          {.name = "long", .time_limit = std::chrono::seconds{300}}};
+  ReliefHarness it{config};
+  it.cluster.join({.slots = 4, .labels = {"a"}});
+  it.cluster.join({.slots = 4});
+  std::vector<JobId> there;
+  for (int job = 0; job < 5; ++job) there.push_back(it.submit({.labels = {"a"}, .queue = "long"}, 1, 1));
+  const JobId other = it.submit({.queue = "short"}, 1, 40);
+  const JobId waits = there.back();
+  ASSERT_EQ(it.held(waits), 0U);
+  ASSERT_EQ(it.held(other), 4000U);
+  ASSERT_EQ(it.holds(waits).front(), "fair_share " + to_string(waits));
+  const Value start = it.explain(waits)["start"];
+  EXPECT_EQ(start["basis"],
+            Value{"its share is large enough when these end: " + to_string(there.front()) + " (time limit)"});
+  ASSERT_NE(start["within_s"].number(), nullptr);
+  EXPECT_NEAR(*start["within_s"].number(), 300, 10);
+  const Lines rows = it.freed_by(waits);
+  ASSERT_FALSE(rows.empty());
+  EXPECT_EQ(rows.front(), "end " + to_string(there.front()));
+  EXPECT_EQ(std::count(rows.begin(), rows.end(), "end " + to_string(other)), 0);
+  it.end(there.front());
+  EXPECT_EQ(it.held(waits), 1000U);
 }
 
 // A job's weight is a part of its project's.

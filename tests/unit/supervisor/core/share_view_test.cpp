@@ -69,6 +69,22 @@ TEST(ShareViewTest, EndsAloneOrTogether) {
   EXPECT_EQ(ends_that_suffice(pool(8, {sharer(1, 8, 8)}, 9), {0}, 3, 64), Rows{}) << "it would never fit";
 }
 
+// The division of the pass, and not one of all the pool: found by a reviewer.
+TEST(ShareViewTest, WhoMayUseSomeBandsOnlyGetsWhatTheseHave) {
+  for (const bool max_min : {false, true}) {
+    ShareView view = pool(8, {sharer(1, 2, 2), sharer(2, 2, 2)}, 4);
+    view.max_min = max_min;
+    EXPECT_TRUE(view.suffices()) << "without a limit";
+    view.limits = {{{0, 2}, 4}};
+    EXPECT_FALSE(view.suffices());
+    EXPECT_EQ(ends_that_suffice(view, {1, 0}, 0, 0), Rows{{0}}) << "the other does not help";
+    EXPECT_EQ(ends_that_suffice(view, {1, 0}, 3, 64), Rows{{0}}) << "the other is on other bands";
+    EXPECT_TRUE(view.with_more(4).suffices());
+    view.limits = {{{2}, 2}};
+    EXPECT_FALSE(weight_that_suffices(view, 1'000'000'000).has_value());
+  }
+}
+
 // Who could use all there was could use more.
 TEST(ShareViewTest, MoreCapacityIsForAllWhoWantIt) {
   const ShareView view = pool(8, {sharer(1, 8, 8)}, 6);

@@ -82,6 +82,22 @@ TEST(StartOutlook, AShareGrowsWhenOthersEnd) {
   EXPECT_NE(start["basis"].text()->find(to_string(runs) + " (time limit)"), std::string::npos);
 }
 
+// Found by a reviewer: the first end of anybody was told.
+TEST(StartOutlook, WhatAShareThatHasGrownIsWorthTheNextPassSays) {
+  SupervisorConfig config = policed("fair_share");
+  config.policy.queues = {{.name = "short", .time_limit = seconds{100}}};
+  ReliefHarness it{config};
+  it.cluster.join({.slots = 8});
+  it.submit({.queue = "short"}, 1, 40);
+  it.submit({}, 1, 40);
+  const JobId gang = it.submit({.gang = 4}, 1, 4);
+  ASSERT_EQ(it.held(gang), 0U);
+  ASSERT_TRUE(it.cluster.ask("set", {"weight", to_string(gang), "100"}).has_value());
+  const Value start = it.explain(gang)["start"];
+  EXPECT_EQ(start["kind"], Value{"unknown"});
+  EXPECT_EQ(start["why"], Value{"its share has grown, and the next pass says whether there is room"});
+}
+
 TEST(StartOutlook, WhatNobodyKnowsIsNoNumber) {
   SupervisorConfig config = policed("quota", {{.name = "a"}});
   config.policy.users = {{.name = "ann", .limits = {.running_jobs_max = 1}}};

@@ -88,8 +88,7 @@ TEST(UnusedSettings, OfASumThatNobodyMakesAreNamedShortly) {
   config.usage_half_life = 1h;
   EXPECT_EQ(
       unused_settings(config),
-      (Lines{"time_limit of queue 'short' has no effect: no pool has a backfill",
-             "priority of queue 'short', factor of qos 'gold', shares of account 'a' and 5 more have no effect: no "
+      (Lines{"priority of queue 'short', factor of qos 'gold', shares of account 'a' and 5 more have no effect: no "
              "pool goes by a sum of factors (ordering = \"multifactor\"), and others are told by `shares` only"}));
 }
 

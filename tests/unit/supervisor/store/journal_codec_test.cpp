@@ -35,6 +35,12 @@ TEST(JournalCodec, AUserFactorThatIsNotSaidStaysUnsaid) {
   EXPECT_EQ(decode_changed(encode(record::JobChanged{JobId{7}})).value().user_factor, std::nullopt);
 }
 
+TEST(JournalCodec, HowAPriorityWasWrittenComesBack) {
+  EXPECT_EQ(decode_accepted(encode(Accepted{JobId{7}, {}, 10, 2, 77, JobId{4}, 42})).value().scale, 42);
+  EXPECT_EQ(decode_changed(encode(record::JobChanged{.job = JobId{7}, .scale = 255})).value().scale, 255);
+  EXPECT_EQ(decode_job_ended(encode(record::JobEnded{.job = JobId{7}, .scale = 42})).value().scale, 42);
+}
+
 TEST(JournalCodec, EveryRecordComesBackAsItWas) {
   const Result<Head> head = decode_head(encode(Head{kFormat, JobId{12}}));
   ASSERT_TRUE(head.has_value());
@@ -67,7 +73,7 @@ TEST(JournalCodec, EveryRecordComesBackAsItWas) {
 
   const record::JobChanged changed{JobId{7},   5,       true, Error{ErrorCode::Cancelled, "s", "m", "r"},
                                    true,       2500,    8,    -7,
-                                   "expedite", "short", true, "second", true, 7, 0};
+                                   "expedite", "short", true, "second", true, 7, 0, 255};
   EXPECT_EQ(decode_changed(encode(changed)).value(), changed);
   const record::PolicyKept kept{1'800'000'000'000,
                                 {{"lab", "ann", {0.1, 2, 3, 4}}, {"", "", {2e9, 0, 0, 0}}},
