@@ -20,7 +20,6 @@
 
 namespace penstock::supervisor {
 
-
 /// Whether what the core promises waits until it is written down.
 enum class Durability : std::uint8_t { None, Journal };
 
