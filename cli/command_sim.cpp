@@ -61,8 +61,10 @@ void add_sim_command(CLI::App& app, Invocation& invocation) {
   command->add_option("--faults", options->options.fault_level, "0: none, to 3: everything that can go wrong")
       ->capture_default_str()
       ->check(CLI::Range(std::uint32_t{0}, simulation::Faults::kLevelMax));
-  command->add_option("--without", options->options.without,
-                      "Leave out a kind of fault, e.g. crashes; may be repeated");
+  command
+      ->add_option("--without", options->options.without,
+                   "Leave out kinds of faults, e.g. crashes,hangs; may be repeated")
+      ->delimiter(',');
   command->add_option("--subtasks", options->options.subtasks_max, "Of a job, at most")->capture_default_str();
   command->add_option("--jobs", options->options.jobs_max, "At most")->capture_default_str();
   command->add_option("--workers", options->options.workers_max, "At most")->capture_default_str();

@@ -6,6 +6,21 @@
 #include "supervisor/core/supervisor_core.hpp"
 
 namespace penstock::supervisor {
+namespace {
+
+/// A gang that has lost all that it was given has begun nowhere: elsewhere it waits at a barrier again.
+void close_where_all_is_lost(JobShares& shares, const WorkerTable& workers) {
+  for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
+    GangBarrier& barrier = shares.kinds[static_cast<std::size_t>(kind)].barrier;
+    bool has_any = false;
+    for (std::uint32_t i = 0; i < workers.band_slots() && barrier.open && !has_any; ++i)
+      if (const BandSlot band{i}; workers[band].kind == kind)
+        has_any = shares.of(band).planned > 0 || shares.of(band).started > 0;
+    if (barrier.open && !has_any) barrier.end(false);
+  }
+}
+
+}  // namespace
 
 // A second registration of the same life changes nothing.
 void SupervisorCore::receive(WorkerSlot, const Register&) {}
@@ -135,8 +150,10 @@ void SupervisorCore::lose_worker(WorkerSlot slot, const std::string& reason, con
   for (const JobId id : active_) {
     Job& job = *jobs_[id.value()];
     for (const BandSlot band : worker.bands) rehouse(job, band);
-    if (job.shares != nullptr)
+    if (job.shares != nullptr) {
       for (const BandSlot band : worker.bands) job.shares->change(band, workers_[band].kind, [](BandShare& share) { share = {}; });
+      close_where_all_is_lost(*job.shares, workers_);
+    }
     std::erase(job.known_workers, worker.id);
     if (slot.value() < job.known_of.size()) job.known_of[slot.value()] = 0;
     job.templates_known.erase(worker.id);

@@ -75,7 +75,8 @@ std::vector<GangView> gangs_of(const supervisor::SupervisorCore& core, const std
         }
       // What consolidation moves has its next place already.
       for (const std::vector<supervisor::PromisedPlace>& places : share.promised)
-        for (const supervisor::PromisedPlace& place : places) seen.given += seen.given > 0 ? place.milli : 0;
+        for (const supervisor::PromisedPlace& place : places)
+          if (!workers[place.band].draining) seen.given += seen.given > 0 ? place.milli : 0;
     }
   }
   return gangs;

@@ -15,7 +15,7 @@ struct LimitWitness::Limit {
 
   void add(const LimitedJob& before, const LimitedJob& after) {
     running += after.has_any() ? 1 : 0;
-    if (after.has_any() && !before.has_any()) begins = after.id;
+    if (after.has_any() && !before.has_any() && !before.has_run) begins = after.id;
     for (std::size_t kind = 0; kind < given.size() && !before.exempt; ++kind) {
       given[kind] += after.given[kind];
       if (after.given[kind] > before.given[kind]) gains[kind] = after.id;
@@ -87,6 +87,7 @@ std::vector<LimitedJob> limited_jobs(const supervisor::SupervisorCore& core, con
     LimitedJob& seen = limited.emplace_back(LimitedJob{id, job->on_hold});
     seen.limits = limits_of(config, job->spec.owner, job->spec.policy);
     seen.exempt = qos_of(config, job->spec.owner, job->spec.policy).exempt;
+    seen.has_run = job->shares->rules.has_run;
     for (std::uint32_t i = 0; i < workers.band_slots(); ++i) {
       const supervisor::BandSlot band{i};
       if (!workers[band].alive || core.policy().pool_of_band[i] != job->shares->pool) continue;

@@ -19,7 +19,8 @@ namespace penstock::simulation {
 struct LimitedJob {
   JobId id;
   bool on_hold = false;
-  bool exempt = false;  ///< From limits of slots.
+  bool exempt = false;   ///< From limits of slots.
+  bool has_run = false;  ///< It counts as running, also while what it had is lost.
   std::vector<LimitedBy> limits;
   std::array<std::uint64_t, supervisor::kBandKinds> given{};  ///< Thousandths of slots that the last plan gave it.
   bool unlimited = false;                                     ///< Its workers let it have what it wants.

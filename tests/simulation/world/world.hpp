@@ -77,7 +77,7 @@ class SupervisorHost {
   bool applies(const supervisor::supervisor_event::PassEnded& ended) const;
   Duration longest_grace() const;
   void witness_pass(const policy::Snapshot& snapshot);
-  std::set<BandId> living_bands() const;
+  std::set<BandId> open_bands() const;
   void check_limits_and_gangs() const;
   void read_policy(const supervisor::supervisor_action::ReloadPolicy& order);
   void witness(const supervisor::supervisor_action::SendToClient& word);

@@ -208,6 +208,19 @@ TEST_F(BarriersOfTwo, AGangThatHasBegunAndLosesAWorkerWaitsAtNoBarrierForTheRest
   EXPECT_EQ((*supervisor.ask("pools")->list())[0]["barriers"], Value{1}) << "the first was the last";
 }
 
+// Found by the simulator (seed 360 of twelve jobs).
+TEST_F(BarriersOfTwo, AGangThatHasBegunAndLosesAllItsWorkersWaitsAnew) {
+  answer(1, 1);
+  answer(2, 1);
+  supervisor.ignore();
+  supervisor.lose(1);
+  supervisor.lose(2);
+  supervisor.join({.slots = 2, .barriers = true});
+  supervisor.join({.slots = 2, .barriers = true});
+  supervisor.settle();
+  EXPECT_EQ(told(), (Lines{"w3 holds 2 at 2", "w4 holds 2 at 2"}));
+}
+
 TEST_F(BarriersOfTwo, ExplainSaysHowFarItHasCome) {
   answer(2, 1);
   supervisor.tick_after(500ms);
