@@ -19,6 +19,16 @@ void note_tried(JobShares& shares, std::size_t position) {
   }
 }
 
+/// In which pools and on which kind of bands somebody leaves.
+std::vector<bool> domains_being_left(const PassUnderWay& pass, const policy::Plan& plan) {
+  std::vector<bool> left(pass.domains.size(), false);
+  for (const PassUnderWay::Member& member : pass.members)
+    if (member.leaving) left[pass.subjects[member.subject].domain] = true;
+  for (const policy::Preemption& each : plan.preemptions)
+    left[pass.subjects[pass.members[each.member].subject].domain] = true;
+  return left;
+}
+
 /// What is told of a job is what held it in the pool where it is now. Where it was not tried yet, what held it in the
 /// one before, with its name, and no number of that.
 void tell_of(JobShares& shares, const TriedPool& tried, const std::string& before) {
@@ -162,9 +172,19 @@ void SupervisorCore::note_turns(const PassUnderWay& pass, const policy::Plan& pl
     best = at;
     room_in[owner_of[at]] = subject.domain / static_cast<std::uint32_t>(kBandKinds);
   }
-  for (std::size_t i = 0; i < owners.size(); ++i)
-    if (knows(owners[i]) && jobs_[owners[i].value()]->shares != nullptr)
-      note_turn(*jobs_[owners[i].value()], outcomes[i], room_in[i]);
+  const std::vector<bool> being_left = domains_being_left(pass, plan);
+  for (std::size_t i = 0; i < owners.size(); ++i) {
+    if (!knows(owners[i]) || jobs_[owners[i].value()]->shares == nullptr) continue;
+    Job& job = *jobs_[owners[i].value()];
+    // Who shares fairly leaves for nobody by name: if those whose share is due to it went on to the next pool meanwhile,
+    // what is left would be taken again by who has left it, and so for ever.
+    bool is_due = false;
+    for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu})
+      is_due = is_due || (job.shares->kinds[static_cast<std::size_t>(kind)].target > 0 &&
+                          being_left[domain_of(job.shares->pool, kind)]);
+    if (outcomes[i] == policy::PoolTurn::Outcome::Waits && is_due && room_in[i] == kAnyPool) continue;
+    note_turn(job, outcomes[i], room_in[i]);
+  }
 }
 
 /// `room_in`: one of its pools where there is room in the place that it has kept there.

@@ -290,6 +290,31 @@ TEST(PoolTurnsTest, NobodyLeavesAPlaceThatWhoIsTriedThereCouldNotUse) {
   EXPECT_EQ(it.cluster.take<CancelBatch>().size(), 0U);
 }
 
+// Found by an acceptance test: it went on to the next of its pools meanwhile, and who had left took his place again.
+TEST(PoolTurnsTest, WhoIsDueAShareWaitsWhereItIsBeingLeftForIt) {
+  SupervisorConfig config = policed("fair_share");
+  config.policy.pools = {{.name = "main", .preset = "fair_share", .workers = {"worker-1"}},
+                         {.name = "side", .preset = "fair_share"}};
+  PoolTurns it{config};
+  for (int i = 0; i < 2; ++i) it.cluster.join({.slots = 2});
+  it.submit({.pools = {"main"}, .preemptible = Preemptible::No}, 2);
+  it.submit({.pools = {"side"}}, 2);
+  ASSERT_EQ(it.cluster.assigned().size(), 4U);
+  for (const std::uint32_t subtask : {0U, 1U}) it.cluster.say(1, subtask, Outcome::Started, 1);
+  for (const std::uint32_t subtask : {0U, 1U}) it.cluster.say(2, subtask, Outcome::Started, 2);
+  const JobId job = it.submit({.pools = {"main", "side"}}, 1);
+  it.cluster.settle(4);
+  const auto told = it.cluster.take<CancelBatch>();
+  ASSERT_EQ(told.size(), 1U) << "once";
+  EXPECT_EQ(it.pools_of(job).back(), "side here");
+  it.cluster.say(2, told[0].second.attempts[0].subtask.value(), Outcome::Returned, 2);
+  it.cluster.settle(1);
+  const Lines given = it.cluster.assigned();
+  EXPECT_NE(std::find(given.begin(), given.end(), "3:0 to w2"), given.end());
+  EXPECT_EQ(it.cluster.take<CancelBatch>().size(), 0U);
+  it.cluster.ignore();
+}
+
 TEST(PoolTurnsTest, AListIsRefusedByTheNameThatIsWrong) {
   PoolTurns it{three_pools()};
   it.cluster.join();
