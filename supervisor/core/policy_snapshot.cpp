@@ -348,7 +348,9 @@ void SupervisorCore::show_waiting_members(const KindShare& share, std::uint64_t 
     if (const double part = part_held_by(band, share.portion); part > most) most = part, roomiest = &band;
   }
   std::size_t promise = 0;
-  if (snapshot.members.size() >= policy_.config.members_max) return;
+  // The rest of a gang that is moved in part is shown always: it would run without it.
+  const bool is_rest = subject.gang && missing < share.demand;
+  if (snapshot.members.size() >= policy_.config.members_max && !is_rest) return;
   for (; missing > 0; missing -= std::min(missing, each)) {
     // A part of a gang would wait for its rest for ever.
     if (!subject.gang && snapshot.members.size() >= policy_.config.members_max) return;

@@ -455,11 +455,12 @@ bool SupervisorHost::applies(const supervisor_event::PassEnded& ended) const {
   return ended.failure.empty() && policy.pass.has_value() && policy.pass->number == ended.number;
 }
 
-std::set<BandId> SupervisorHost::open_bands() const {
+/// Those that are there, and whether they are drained.
+std::set<std::pair<BandId, bool>> SupervisorHost::bands_now() const {
   const WorkerTable& table = core_->workers();
-  std::set<BandId> bands;
+  std::set<std::pair<BandId, bool>> bands;
   for (std::uint32_t i = 0; i < table.band_slots(); ++i)
-    if (table[BandSlot{i}].alive && !table[BandSlot{i}].draining) bands.insert(table[BandSlot{i}].id);
+    if (const supervisor::BandEntry& band = table[BandSlot{i}]; band.alive) bands.emplace(band.id, band.draining);
   return bands;
 }
 
@@ -476,7 +477,7 @@ void SupervisorHost::witness_pass(const policy::Snapshot& snapshot) {
   const std::vector<JobId>& jobs = world_.client().jobs();
   limits_.pass_begins(limited_jobs(*core_, jobs));
   const std::vector<GangView> gangs = gangs_of(*core_, jobs);
-  bands_before_ = open_bands();
+  bands_before_ = bands_now();
   const PolicyConfig& config = core_->policy().config;
   gangs_.pass_begins(world_.now(), config.gang_wait, longest_grace(), gangs, promised_to_gangs(snapshot, gangs));
   if (!gangs_.broken_promise().empty()) world_.oracle().breach(gangs_.broken_promise());
@@ -484,8 +485,8 @@ void SupervisorHost::witness_pass(const policy::Snapshot& snapshot) {
 
 void SupervisorHost::check_limits_and_gangs() const {
   const std::vector<JobId>& jobs = world_.client().jobs();
-  const std::set<BandId> open = open_bands();
-  const bool lost = !std::includes(open.begin(), open.end(), bands_before_.begin(), bands_before_.end());
+  const std::set<std::pair<BandId, bool>> bands = bands_now();
+  const bool lost = !std::includes(bands.begin(), bands.end(), bands_before_.begin(), bands_before_.end());
   for (std::string breach :
        {limits_.plan_applied(limited_jobs(*core_, jobs)), gangs_.plan_applied(gangs_of(*core_, jobs), lost)}) {
     if (breach.empty()) continue;

@@ -56,6 +56,7 @@ void WorkerHost::begin_life() {
   graces_.clear();
   given_.clear();
   begins_.clear();
+  started_beside_.clear();
   endpoint_.reset();
   store_.clear();
   spilled_.clear();
@@ -305,6 +306,7 @@ void WorkerHost::handle_one(const WorkerEvent& event) {
   if (world_.options().validate) core_->validate();
   carry_out(actions);
   check_capacity();
+  check_begins();
   check_what_is_overdue();
   plan_tick();
 }
@@ -505,7 +507,7 @@ void WorkerHost::start(const StartSubtask& action) {
   }
   check_entitlement(action);
   check_reservations(action);
-  check_begin(action);
+  note_start_beside(action);
   world_.oracle().run_started(life_, action.id, action.attempt, world_.supervisor().knows_success(action.id));
   world_.note("life % runs %:%#% on band %",
               {life_, action.id.job.value(), action.id.index.value(), action.attempt.value(), action.band.value()});

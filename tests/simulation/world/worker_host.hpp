@@ -108,7 +108,8 @@ class WorkerHost {
   Bytes least_grant(const Run& run) const;
   void note_order(const ToWorker& order);
   void note_entitlements(const EntitlementBatch& batch);
-  void check_begin(const worker::worker_action::StartSubtask& action) const;
+  void note_start_beside(const worker::worker_action::StartSubtask& action);
+  void check_begins();
   ResourceVector undivided_on(BandIndex band) const;
   std::vector<MilliSlots> ready_of(JobId job, BandIndex band) const;
   void check_grace(const Run& run);
@@ -158,6 +159,7 @@ class WorkerHost {
   std::map<SubtaskId, BandIndex> given_;  ///< Where what was assigned in this life is to run.
   /// Gangs that were let begin on what was reserved, until they have done so; how much.
   std::map<std::pair<JobId, BandIndex>, MilliSlots> begins_;
+  std::map<std::pair<JobId, BandIndex>, SubtaskId> started_beside_;  ///< During this event; the first.
   std::map<DataKey, Bytes> store_;
   std::set<DataKey> spilled_;
   struct Mapped {

@@ -94,16 +94,23 @@ std::vector<MilliSlots> WorkerHost::ready_of(JobId job, BandIndex band) const {
   return ready;
 }
 
-/// When a gang is let begin, its members have what was kept for them before anybody else.
-void WorkerHost::check_begin(const StartSubtask& action) const {
-  for (const auto& [place, slots] : begins_) {
-    const auto& [job, band] = place;
-    if (job == action.id.job || band != action.band) continue;
-    const std::vector<MilliSlots> ready = ready_of(job, band);
-    if (ready.empty() || run_by(job, band) + *std::max_element(ready.begin(), ready.end()) > slots) continue;
-    world_.oracle().breach(name_ + " starts " + to_string(action.id) + " before the gang of " + to_string(job) +
+/// When a gang is let begin, its members have what was kept for them, whoever else starts with them.
+void WorkerHost::note_start_beside(const StartSubtask& action) {
+  for (const auto& [place, slots] : begins_)
+    if (place.first != action.id.job && place.second == action.band) started_beside_.try_emplace(place, action.id);
+}
+
+void WorkerHost::check_begins() {
+  for (const auto& [place, beside] : started_beside_) {
+    const auto begins = begins_.find(place);
+    if (begins == begins_.end()) continue;
+    const std::vector<MilliSlots> ready = ready_of(place.first, place.second);
+    const MilliSlots runs = run_by(place.first, place.second);
+    if (ready.empty() || runs + *std::max_element(ready.begin(), ready.end()) > begins->second) continue;
+    world_.oracle().breach(name_ + " starts " + to_string(beside) + " before the gang of " + to_string(place.first) +
                            " has begun on what was kept for it");
   }
+  started_beside_.clear();
 }
 
 /// The second latch: what starts finds its job below its entitlement, whatever larger one there was before.

@@ -77,7 +77,7 @@ class SupervisorHost {
   bool applies(const supervisor::supervisor_event::PassEnded& ended) const;
   Duration longest_grace() const;
   void witness_pass(const policy::Snapshot& snapshot);
-  std::set<BandId> open_bands() const;
+  std::set<std::pair<BandId, bool>> bands_now() const;
   void check_limits_and_gangs() const;
   void read_policy(const supervisor::supervisor_action::ReloadPolicy& order);
   void witness(const supervisor::supervisor_action::SendToClient& word);
@@ -120,7 +120,7 @@ class SupervisorHost {
   LimitWitness limits_;
   GangWitness gangs_;
   BarrierWitness barriers_;
-  std::set<BandId> bands_before_;  ///< Those that were there when the pass under way began.
+  std::set<std::pair<BandId, bool>> bands_before_;  ///< Those that were there when the pass under way began.
   bool reclaiming_ = false;
   std::map<std::uint64_t, WorkerId> known_;  ///< Lives of workers of before the restart, until they come back.
   supervisor::RecordLog disk_;
