@@ -94,6 +94,7 @@ std::vector<LimitedJob> limited_jobs(const supervisor::SupervisorCore& core, con
       const supervisor::BandShare share = job->shares->of(band);
       seen.given[static_cast<std::size_t>(workers[band].kind)] += given_to(*job, band, workers[band].kind);
       seen.unlimited |= !share.limited();
+      seen.has_run |= share.started > 0;  // It came back with what it ran before a restart.
     }
   }
   return limited;

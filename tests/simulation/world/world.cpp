@@ -82,7 +82,7 @@ void World::draw_configuration() {
     supervisor_config_.policy.gang_wait = milliseconds{gangs.chance(1, 8) ? 0 : gangs.between(1, 3000)};
   Rng barriers{mix_bits(options_.seed) ^ 0xba44};
   if (options_.policy && barriers.chance(1, 2))
-    supervisor_config_.policy.gang_barrier = milliseconds{barriers.chance(1, 8) ? 1 : barriers.between(5, 2000)};
+    supervisor_config_.policy.gang_barrier = milliseconds{barriers.chance(1, 8) ? 20 : barriers.between(20, 2000)};
   // Whatever workers are configured to, the supervisor sees to it that nobody gives back what a gang begins on.
   worker_config_.barrier_margin =
       milliseconds{options_.policy && barriers.chance(1, 2) ? 0 : barriers.between(0, 2000)};
