@@ -1,6 +1,7 @@
 // What CI asks of the simulator: seeds pass, replay identically, and reach every rare branch of the cores.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -133,6 +134,23 @@ TEST(Seeds, FaultsUnderAPolicyComeToAnEnd) {
   for (const std::uint64_t seed : {1U, 2U, 3U, 1345U, 2256U}) {
     const WorldResult result = policed(seed, faults);
     EXPECT_TRUE(result.ok) << "seed " << seed << ": " << result.failure;
+  }
+}
+
+// Three jobs hardly ever preempt one another.
+TEST(Seeds, ManySmallJobsCompeteUnderAPolicy) {
+  SimOptions options;
+  options.policy = true;
+  options.subtasks_max = 40;
+  for (const auto& [jobs, first, last] : {std::array<std::uint64_t, 3>{8, 1, 150},
+                                          {12, 1, 150},
+                                          {8, 678, 678},      // The rest of a gang that was moved was not shown.
+                                          {12, 360, 360}}) {  // A gang lost all its workers, and waited at no barrier.
+    std::ostringstream out;
+    options.jobs_max = static_cast<std::uint32_t>(jobs);
+    options.first_seed = first;
+    options.last_seed = last;
+    EXPECT_EQ(run_simulation(options, out), 0) << jobs << " jobs: " << out.str();
   }
 }
 
