@@ -56,7 +56,6 @@ void WorkerHost::begin_life() {
   graces_.clear();
   given_.clear();
   begins_.clear();
-  started_beside_.clear();
   endpoint_.reset();
   store_.clear();
   spilled_.clear();
