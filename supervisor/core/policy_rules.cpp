@@ -175,9 +175,6 @@ void SupervisorCore::take_limit_turns() {
     for (std::size_t kind = 0; kind < kBandKinds; ++kind) {
       const KindShare& share = job->shares->kinds[kind];
       request.held[kind] = milli_held(*job, static_cast<BandKind>(kind));
-      // What moves it to another place must not cost it its part of a limit meanwhile.
-      for (const std::vector<PromisedPlace>& promise : share.promised)
-        for (const PromisedPlace& place : promise) request.held[kind] += rules.has_run ? place.milli : 0;
       request.wanted[kind] = share.demand;
       const bool gang = job->spec.policy.gang > 0 && !share.bound;
       request.gang = request.gang || gang;
