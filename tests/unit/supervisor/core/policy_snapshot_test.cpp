@@ -1,6 +1,8 @@
 // SupervisorCore: the cluster as a pass of the policy sees it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "supervisor/policy/snapshot.hpp"
 #include "tests/support/policed_supervisor.hpp"
 
@@ -92,6 +94,38 @@ TEST(PolicySnapshot, AGangIsShownWholeOrNotAtAll) {
   const std::vector<supervisor_action::RunPass> passes = supervisor.take_passes();
   ASSERT_EQ(passes.size(), 1U);
   EXPECT_EQ(passes[0].snapshot.members.size(), 20U);
+  supervisor.ignore();
+}
+
+// Found by the simulator (seed 678 of eight jobs): what was promised to the rest of it was gone.
+TEST(PolicySnapshot, TheRestOfAGangIsShownHoweverManyOthersWait) {
+  SupervisorConfig config = policed("quota");
+  config.policy.members_max = 4;
+  PolicedSupervisor supervisor{config};
+  for (int i = 0; i < 2; ++i) supervisor.join({.slots = 2});
+  JobSpec spec;
+  spec.policy.gang = 4;
+  supervisor.submit(GraphBuilder{}.sources(4).build(), spec);
+  supervisor.settle(2);
+  for (const std::string& line : supervisor.assigned())
+    supervisor.say(line.back() == '1' ? 1 : 2, static_cast<std::uint32_t>(line[0] - '0'), Outcome::Started);
+  JobSpec urgent;
+  urgent.name = "urgent";
+  urgent.priority = 5;
+  supervisor.submit(GraphBuilder{}.sources(9).build(), urgent);
+  supervisor.lose(2);
+  std::vector<supervisor_action::RunPass> passes;
+  for (int tries = 0; tries < 1000 && passes.empty(); ++tries) {
+    supervisor.tick_after(std::chrono::milliseconds{1});
+    passes = supervisor.take_passes();
+  }
+  ASSERT_EQ(passes.size(), 1U);
+  const policy::Snapshot& seen = passes[0].snapshot;
+  const auto of_gang = std::count_if(seen.members.begin(), seen.members.end(), [&](const policy::Member& each) {
+    return seen.workloads[each.workload].name == "job-1";
+  });
+  EXPECT_GT(seen.members.size(), 4U);
+  EXPECT_EQ(of_gang, 4);
   supervisor.ignore();
 }
 
