@@ -16,7 +16,8 @@ struct JournalHead {
 
 struct JournalIdentity {
   state @0 :UInt64;         # Drawn once for a directory.
-  life @1 :UInt64;          # How many supervisors have begun on it.
+  life @1 :UInt64;          # Its term: grows with each supervisor that begins on it.
+  branch @2 :UInt64;        # Drawn anew by a restore, a salvage and a cut; 0: written before there were branches.
 }
 
 struct WorkerRecord {

@@ -1,5 +1,6 @@
 #include "supervisor/actors/state_directory.hpp"
 
+#include "common/runtime/clock.hpp"
 #include "common/runtime/host.hpp"
 #include "common/runtime/log.hpp"
 #include "common/storage/rocksdb_storage.hpp"
@@ -35,6 +36,8 @@ Result<OpenJournal> open_state_directory(const std::string& directory, Damage da
   if (!storage) return storage.error();
   Result<Recovered> recovered = recover(**storage, damage);
   if (!recovered) return recovered.error();
+  if (damage == Damage::Salvage)
+    renew_branch(recovered->identity, random_incarnation().value(), unix_now_ms() / 1000);
   Result<JournalIdentity> identity = begin_life(**storage, *recovered, random_incarnation().value());
   if (!identity) return identity.error();
   recovered->identity = *identity;

@@ -292,9 +292,9 @@ Result<void> Recovery::take_policy(std::string_view key, std::string_view value)
 Result<void> Recovery::take(std::string_view key, std::string_view value) {
   if (key.size() == 1 && key[0] == kHead) return take_head(value);
   if (key.size() == 1 && key[0] == kIdentity) {
-    const Result<Identity> identity = decode_identity(value);
+    const Result<JournalIdentity> identity = decode_identity(value);
     if (!identity) return object(key, JobId::none(), "its identity", identity.error());
-    result_.identity = {identity->state, identity->life};
+    result_.identity = *identity;
     return {};
   }
   if (!key.empty() && key[0] == kWorker) return take_worker(key, value);
@@ -564,13 +564,21 @@ std::string to_string(const JournalLoss& loss) {
   return loss.whole_job ? job + " is lost: " + loss.what : job + " goes on without " + loss.what;
 }
 
-Result<JournalIdentity> begin_life(Storage& storage, const Recovered& recovered, std::uint64_t fresh_state) {
-  const JournalIdentity& before = recovered.identity;
-  JournalIdentity identity{before.life == 0 ? fresh_state : before.state, before.life + 1};
+void renew_branch(JournalIdentity& identity, std::uint64_t entropy, std::int64_t unix_s) {
+  const std::uint64_t drawn = mix_bits(mix_bits(entropy) + identity.branch + 1);
+  identity.branch = drawn == 0 || drawn == identity.branch ? drawn + 1 : drawn;
+  identity.life = std::max(identity.life, static_cast<std::uint64_t>(std::clamp<std::int64_t>(unix_s, 0, UINT32_MAX)));
+}
+
+Result<JournalIdentity> begin_life(Storage& storage, const Recovered& recovered, std::uint64_t entropy) {
+  JournalIdentity identity = recovered.identity;
+  if (identity.life == 0) identity.state = entropy;
+  if (identity.branch == 0) renew_branch(identity, entropy, 0);
+  ++identity.life;
   StorageBatch batch;
   // An older version must not go on from what this one is about to write.
   batch.put(std::string(1, kHead), encode(Head{kFormat, recovered.state.next_job}));
-  batch.put(std::string(1, kIdentity), encode(Identity{identity.state, identity.life}));
+  batch.put(std::string(1, kIdentity), encode(identity));
   PENSTOCK_TRY(storage.commit(batch, Sync::Yes));
   return identity;
 }

@@ -49,12 +49,20 @@ struct JournalLoss {
 /// As the command line prints it.
 std::string to_string(const JournalLoss& loss);
 
-/// Of a journal: all lives that go on from it have the same `state`, each a higher `life`. A copy that was put back
-/// from a backup is recognised by its `life`.
+/// Of a journal: all lives that go on from it have the same `state`, each a higher `life`, which is its term. Workers and
+/// clients carry over what they know from one life to the next of the same branch only.
 struct JournalIdentity {
   std::uint64_t state = 0;
-  std::uint64_t life = 0;  ///< 0: none has begun.
+  std::uint64_t branch = 0;  ///< 0: written before there were branches, or none has begun.
+  std::uint64_t life = 0;    ///< 0: none has begun.
+  friend bool operator==(const JournalIdentity&, const JournalIdentity&) = default;
 };
+
+/// The state does not go on from where it was left: it was restored, salvaged or cut, or an operator wants it so. No one
+/// adopts what another branch has begun. Terms go on above `unix_s`, the seconds of the Unix clock: above those of every
+/// branch that goes on from the same backup, so attempt numbers stay unique. `entropy` is random. The caller has the
+/// identity written, at the latest by `begin_life`.
+void renew_branch(JournalIdentity& identity, std::uint64_t entropy, std::int64_t unix_s);
 
 struct Recovered {
   RecoveredState state;
@@ -72,8 +80,8 @@ enum class Damage : std::uint8_t {
 /// (names the job and the way out), VersionMismatch (the journal is of a newer version), and those of the storage.
 Result<Recovered> recover(Storage& storage, Damage damage);
 
-/// Writes down that another life goes on from what `recover` has found, before it says so to anyone. `fresh_state`
-/// names a journal that has no name yet. Errors: those of the storage.
-Result<JournalIdentity> begin_life(Storage& storage, const Recovered& recovered, std::uint64_t fresh_state);
+/// Writes down that another life goes on from what `recover` has found, before it says so to anyone. `entropy` is random:
+/// it names a journal that has no name or no branch yet. Errors: those of the storage.
+Result<JournalIdentity> begin_life(Storage& storage, const Recovered& recovered, std::uint64_t entropy);
 
 }  // namespace penstock::supervisor

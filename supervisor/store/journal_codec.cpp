@@ -121,10 +121,11 @@ std::string encode(const Head& head) {
   }));
 }
 
-std::string encode(const Identity& identity) {
+std::string encode(const JournalIdentity& identity) {
   return sealed(wire::build_words<schema::JournalIdentity>(64, [&](schema::JournalIdentity::Builder out) {
     out.setState(identity.state);
     out.setLife(identity.life);
+    out.setBranch(identity.branch);
   }));
 }
 
@@ -322,9 +323,9 @@ Result<Head> decode_head(std::string_view value) {
   });
 }
 
-Result<Identity> decode_identity(std::string_view value) {
-  return unseal<schema::JournalIdentity, Identity>(value, [](schema::JournalIdentity::Reader in) {
-    return Identity{in.getState(), in.getLife()};
+Result<JournalIdentity> decode_identity(std::string_view value) {
+  return unseal<schema::JournalIdentity, JournalIdentity>(value, [](schema::JournalIdentity::Reader in) {
+    return JournalIdentity{in.getState(), in.getBranch(), in.getLife()};
   });
 }
 

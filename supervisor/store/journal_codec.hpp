@@ -7,6 +7,7 @@
 #include "common/base/result.hpp"
 #include "supervisor/core/records.hpp"
 #include "supervisor/store/graph_packing.hpp"
+#include "supervisor/store/journal.hpp"
 
 namespace penstock::supervisor::journal_codec {
 
@@ -15,10 +16,6 @@ inline constexpr std::uint32_t kFormat = 4;
 struct Head {
   std::uint32_t format = kFormat;
   JobId next_job;
-};
-struct Identity {
-  std::uint64_t state = 0;
-  std::uint64_t life = 0;
 };
 struct Accepted {
   JobId job;
@@ -41,7 +38,7 @@ struct GraphPart {
 };
 
 std::string encode(const Head& head);
-std::string encode(const Identity& identity);
+std::string encode(const JournalIdentity& identity);
 std::string encode(const record::WorkerJoined& worker);
 std::string encode(const Accepted& accepted);
 std::string encode(const GraphHead& head);
@@ -58,7 +55,7 @@ std::string encode(const record::PolicyKept& kept);
 
 /// Error of all: StorageDamaged (the checksum, or a value that is out of range).
 Result<Head> decode_head(std::string_view value);
-Result<Identity> decode_identity(std::string_view value);
+Result<JournalIdentity> decode_identity(std::string_view value);
 Result<record::WorkerJoined> decode_worker(std::string_view value);
 Result<Accepted> decode_accepted(std::string_view value);
 Result<GraphHead> decode_graph_head(std::string_view value);

@@ -229,6 +229,34 @@ TEST_F(JournalTest, AnOlderFormatIsReadAndRaisedBeforeAnythingNewIsWritten) {
   EXPECT_EQ(head->next_job, JobId{2});
 }
 
+TEST_F(JournalTest, ALifeGoesOnFromItsBranchAndARenewedOneIsAnother) {
+  const Result<JournalIdentity> first = begin_life(storage, must_recover(), 5);
+  ASSERT_TRUE(first.has_value());
+  EXPECT_EQ(first->state, 5U);
+  EXPECT_NE(first->branch, 0U);
+  EXPECT_EQ(first->life, 1U);
+  const Result<JournalIdentity> second = begin_life(storage, must_recover(), 6);
+  ASSERT_TRUE(second.has_value());
+  EXPECT_EQ(*second, (JournalIdentity{5, first->branch, 2}));
+  Recovered restored = must_recover();
+  renew_branch(restored.identity, 7, 1'795'000'000);
+  const Result<JournalIdentity> third = begin_life(storage, restored, 8);
+  ASSERT_TRUE(third.has_value());
+  EXPECT_EQ(third->state, 5U);
+  EXPECT_NE(third->branch, first->branch);
+  EXPECT_EQ(third->life, 1'795'000'001U) << "above all terms of other branches";
+  EXPECT_EQ(must_recover().identity, *third);
+}
+
+TEST_F(JournalTest, AStateFromBeforeThereWereBranchesGetsOneAndItsTermsGoOn) {
+  storage.entries()["i"] = journal_codec::encode(JournalIdentity{5, 0, 3});
+  const Result<JournalIdentity> identity = begin_life(storage, must_recover(), 6);
+  ASSERT_TRUE(identity.has_value());
+  EXPECT_EQ(identity->state, 5U);
+  EXPECT_NE(identity->branch, 0U);
+  EXPECT_EQ(identity->life, 4U);
+}
+
 TEST_F(JournalTest, AJobThatIsOverKeepsItsEndOnly) {
   accept(1, "one");
   succeed(1, 0, 4);
