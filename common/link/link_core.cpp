@@ -31,12 +31,14 @@ std::optional<Instant> LinkCore::next_deadline() const {
 }
 
 void LinkCore::on(const Attached& event, Instant now, Actions<LinkAction>& actions) {
+  if (!event.resumed && (received_through_ > 0 || acknowledged_through_ > 0)) {
+    // Its frames begin at 1 again: as a part of this link they would be dropped, or be taken for others.
+    PENSTOCK_COVERAGE_MARK("a used link is begun anew");
+    return declare_lost(LossReason::Forgotten, actions);
+  }
   attached_ = true;
   heard(now, actions);
   resend_after_ = config_.resend_after;
-  if (!event.resumed) {
-    PENSTOCK_CHECK_MSG(received_through_ == 0 && acknowledged_through_ == 0, "a used link may only be resumed");
-  }
   acknowledge_through(event.peer_received_through, now, actions);
   transmitted_through_ = acknowledged_through_;  // A new connection carries nothing yet.
   sent_something(now);

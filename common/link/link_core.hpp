@@ -52,7 +52,8 @@ struct Forget {
 struct Fence {
   friend bool operator==(const Fence&, const Fence&) = default;
 };
-enum class LossReason : std::uint8_t { Silent, Detached, QueueFull };
+/// `Forgotten`: the peer begins anew a link that was used.
+enum class LossReason : std::uint8_t { Silent, Detached, QueueFull, Forgotten };
 /// The peer is lost. Said once; the link is dead from here on.
 struct DeclareLost {
   LossReason reason = LossReason::Silent;

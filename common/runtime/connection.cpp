@@ -88,6 +88,8 @@ struct Connection::State : std::enable_shared_from_this<State> {
   void watch_frame();
   void write();
   void fail(Error error);
+  void fail_as_sent() { fail({ErrorCode::Disconnected, address, "was closed after the last frame", {}}); }
+  void tell_closed(Error error);
   void close();
 
   struct Outgoing {
@@ -141,7 +143,10 @@ Connection::~Connection() {
 void Connection::start(OnFrame on_frame, OnClosed on_closed) {
   state_->on_frame = std::move(on_frame);
   state_->on_closed = std::move(on_closed);
-  if (!std::exchange(state_->started, true)) state_->read();
+  if (!std::exchange(state_->started, true))
+    state_->read();
+  else if (state_->closed)
+    state_->tell_closed({ErrorCode::Disconnected, state_->address, "was closed before it was handed over", {}});
 }
 
 void Connection::send(FrameKind kind, const LinkHeader& link, FramePayloadPtr payload) {
@@ -163,7 +168,7 @@ void Connection::weigh(std::size_t bytes) { state_->taken += bytes; }
 void Connection::close_after_sending() {
   state_->closing = true;
   state_->on_frame = nullptr;
-  if (state_->outgoing.empty()) state_->close();
+  if (state_->outgoing.empty()) state_->fail_as_sent();
 }
 
 std::string Connection::peer_address() const { return state_->address; }
@@ -297,14 +302,18 @@ void Connection::State::write() {
     if (!self->outgoing.empty())
       self->write();
     else if (self->closing)
-      self->close();
+      self->fail_as_sent();
   });
 }
 
 void Connection::State::fail(Error error) {
   if (closed) return;
   close();
-  // Said from a turn of its own: whoever called us may be in the middle of something.
+  tell_closed(std::move(error));
+}
+
+// Said from a turn of its own: whoever called us may be in the middle of something.
+void Connection::State::tell_closed(Error error) {
   asio::post(socket.get_executor(), [self = shared_from_this(), error = std::move(error)] {
     if (self->on_closed) std::exchange(self->on_closed, nullptr)(error);
   });

@@ -44,7 +44,7 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  /// Starts to read, or hands a connection that reads already to somebody else.
+  /// Starts to read, or hands a connection that reads already to somebody else, who is told if it is over already.
   void start(OnFrame on_frame, OnClosed on_closed);
   /// Puts a frame at the end of what is to be sent. After the buffer limit is passed the connection closes.
   void send(FrameKind kind, const LinkHeader& link, FramePayloadPtr payload);

@@ -3,6 +3,19 @@
 #include "common/runtime/clock.hpp"
 
 namespace penstock {
+namespace {
+
+const char* text_of(link_action::LossReason reason) {
+  switch (reason) {
+    case link_action::LossReason::Silent: return "it was silent for too long";
+    case link_action::LossReason::Detached: return "its connection broke and it did not come back";
+    case link_action::LossReason::QueueFull: return "it did not keep up with what it was sent";
+    case link_action::LossReason::Forgotten: return "it does not remember this link";
+  }
+  return "";
+}
+
+}  // namespace
 
 PeerLink::PeerLink(Loop& loop, const LinkConfig& config, Incarnation self, Incarnation peer, OnSilence on_silence)
     : loop_(loop), self_(self), core_(config, peer, monotonic_now(), on_silence), timer_(loop) {
@@ -18,22 +31,25 @@ void PeerLink::set_handlers(OnMessages on_messages, OnLost on_lost, OnDetached o
 }
 
 void PeerLink::attach(std::unique_ptr<Connection> connection, bool resumed, std::uint64_t peer_received_through) {
-  if (connection_ != nullptr) detach(Error{});
+  detach();
   connection_ = std::move(connection);
   connection_->start(
       [this](const FrameHeader& frame, std::span<const std::byte> payload) {
         if (frame.kind == FrameKind::Introduction) return;  // Not any more.
         handle(link_event::FrameArrived{frame.link}, payload);
       },
-      [this](const Error& error) {
-        const OnDetached told = on_detached_;
-        detach(error);
-        if (told) told(error);
-      });
+      [this](const Error& error) { drop_connection(error); });
   handle(link_event::Attached{resumed, peer_received_through}, {});
 }
 
-void PeerLink::detach(const Error&) {
+// The owner may destroy the link when it is told.
+void PeerLink::drop_connection(const Error& why) {
+  const OnDetached told = on_detached_;
+  detach();
+  if (told) told(why);
+}
+
+void PeerLink::detach() {
   if (connection_ == nullptr) return;
   bytes_sent_ += connection_->bytes_sent();
   bytes_received_ += connection_->bytes_received();
@@ -74,20 +90,13 @@ void PeerLink::handle(const LinkEvent& event, std::span<const std::byte> arrived
     } else if (std::holds_alternative<link_action::Trust>(action)) {
       if (on_suspicion_) on_suspicion_(false);
     } else if (std::holds_alternative<link_action::Fence>(action)) {
-      connection_.reset();
+      return drop_connection({ErrorCode::StaleIncarnation, "connection", "a frame on it is of another sender", {}});
     } else if (std::holds_alternative<link_action::Reconnect>(action)) {
-      const Error silence{ErrorCode::TimedOut, "connection", "nothing was heard on it for too long", {}};
-      const OnDetached told = on_detached_;
-      detach(silence);
-      if (told) told(silence);
-      return;
+      return drop_connection({ErrorCode::TimedOut, "connection", "nothing was heard on it for too long", {}});
     } else if (const auto* loss = std::get_if<link_action::DeclareLost>(&action)) {
       timer_.cancel();
       connection_.reset();
-      const char* reason = loss->reason == link_action::LossReason::Silent     ? "it was silent for too long"
-                           : loss->reason == link_action::LossReason::Detached ? "its connection broke and it did not come back"
-                                                                               : "it did not keep up with what it was sent";
-      if (on_lost_) OnLost{on_lost_}(reason);
+      if (on_lost_) OnLost{on_lost_}(text_of(loss->reason));
       return;
     }
   }

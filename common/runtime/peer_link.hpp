@@ -49,7 +49,8 @@ class PeerLink {
 
  private:
   void handle(const LinkEvent& event, std::span<const std::byte> arrived);
-  void detach(const Error& error);
+  void drop_connection(const Error& why);
+  void detach();
   void arm();
   LinkHeader header(std::uint64_t sequence) const;
 

@@ -175,8 +175,10 @@ void Uplink::State::make_link(const Welcome& message) {
   state = message.state;
   life = message.life;
   LinkConfig config = options.link;
-  // The supervisor knows how long it stands our silence.
-  if (message.heartbeat > Duration{0}) config.heartbeat = std::min(config.heartbeat, message.heartbeat);
+  // The supervisor knows how long it stands our silence; but it does not get a processor of ours to say so.
+  constexpr Duration kHeartbeatMin = std::chrono::milliseconds{10};
+  if (message.heartbeat > Duration{0})
+    config.heartbeat = std::min(config.heartbeat, std::max(message.heartbeat, kHeartbeatMin));
   config.reconnect_grace = options.link.supervisor_absence_max;
   link = std::make_unique<PeerLink>(loop, config, options.incarnation, supervisor, OnSilence::Reconnect);
   link->set_handlers(

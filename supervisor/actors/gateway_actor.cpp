@@ -1,10 +1,10 @@
 #include "supervisor/actors/gateway_actor.hpp"
 
+#include <algorithm>
 #include <caf/actor_system.hpp>
 #include <caf/event_based_actor.hpp>
 #include <caf/send.hpp>
 #include <caf/stateful_actor.hpp>
-#include <list>
 #include <map>
 
 #include "common/runtime/clock.hpp"
@@ -17,10 +17,13 @@
 namespace penstock::supervisor {
 namespace {
 
-/// A connection that has not introduced itself yet.
-struct Stranger {
+/// A connection that has not been admitted: it has not introduced itself yet, or it is being refused. `Gateway::State`
+/// owns it and names it by a number, which its handlers and timers carry: whichever of them comes first drops it, and
+/// the others find nothing.
+struct PendingConnection {
   std::unique_ptr<Connection> connection;
   std::unique_ptr<LoopTimer> patience;
+  bool refused = false;
 };
 
 struct Guest {
@@ -28,6 +31,7 @@ struct Guest {
   std::string process;  ///< On which host, and its number there.
   PeerRole role = PeerRole::Worker;
   std::unique_ptr<PeerLink> link;
+  bool given_up = false;  ///< The supervisor has been told so: nothing more of it is heard.
 };
 
 /// Fault F16: what the network has done to frames of a link that ends. TCP does none of it: most have nothing to tell.
@@ -51,18 +55,20 @@ struct Gateway::State : std::enable_shared_from_this<State> {
       : system(actors), loop(event_loop), options(gateway_options), supervisor(std::move(core)) {}
 
   void start_actor();
-  void welcome_stranger(std::unique_ptr<Connection> connection);
-  void introduce(std::list<Stranger>::iterator stranger, const FrameHeader& header, std::span<const std::byte> payload);
-  void refuse(std::list<Stranger>::iterator stranger, Error error);
-  void admit(std::list<Stranger>::iterator stranger, const Hello& hello);
+  void accept(std::unique_ptr<Connection> connection);
+  void drop_pending(std::uint64_t number, const Error& why);
+  void introduce(std::uint64_t number, const FrameHeader& header, std::span<const std::byte> payload);
+  Result<Hello> check_hello(const FrameHeader& header, std::span<const std::byte> payload) const;
+  void refuse(std::uint64_t number, Error error);
+  void admit(std::uint64_t number, const Hello& hello);
   const Guest* namesake_of(const Hello& hello) const;
   void make_guest(const Hello& hello);
   void receive(Incarnation peer, std::span<const std::byte> payload);
   void lose(Incarnation peer, const std::string& reason);
   void forget(Incarnation peer);
+  void fence(Incarnation peer);
   template <class Message>
   void send(Incarnation peer, const std::vector<Message>& messages);
-  void forget_later(std::list<Stranger>::iterator stranger);
 
   caf::actor_system& system;
   Loop& loop;
@@ -70,7 +76,8 @@ struct Gateway::State : std::enable_shared_from_this<State> {
   caf::actor supervisor;
   caf::actor self;
   std::unique_ptr<Listener> listener;
-  std::list<Stranger> strangers;
+  std::map<std::uint64_t, PendingConnection> pending;
+  std::uint64_t next_pending = 1;
   std::map<Incarnation, Guest> guests;
   std::map<std::string, Incarnation> workers;  ///< Of each name the guest that came last.
   std::map<Incarnation, Instant> fenced;  ///< Lives that were given up; the latest few thousand.
@@ -81,7 +88,7 @@ Gateway::Gateway(std::shared_ptr<State> state) : state_(std::move(state)) {}
 Gateway::~Gateway() {
   caf::anon_send_exit(state_->self, caf::exit_reason::user_shutdown);
   state_->listener.reset();
-  state_->strangers.clear();
+  state_->pending.clear();
   for (const auto& [peer, guest] : state_->guests) tell_faults(guest);
   state_->guests.clear();
 }
@@ -89,9 +96,9 @@ Gateway::~Gateway() {
 Result<std::unique_ptr<Gateway>> Gateway::open(caf::actor_system& system, Loop& loop, const GatewayOptions& options,
                                                const caf::actor& supervisor) {
   auto state = std::make_shared<State>(system, loop, options, supervisor);
-  Result<std::unique_ptr<Listener>> listener =
-      Listener::open(loop, options.wire, options.listen, [weak = std::weak_ptr<State>{state}](std::unique_ptr<Connection> connection) {
-        if (const auto alive = weak.lock()) alive->welcome_stranger(std::move(connection));
+  Result<std::unique_ptr<Listener>> listener = Listener::open(
+      loop, options.wire, options.listen, [weak = std::weak_ptr<State>{state}](std::unique_ptr<Connection> connection) {
+        if (const auto alive = weak.lock()) alive->accept(std::move(connection));
       });
   if (!listener) return listener.error();
   state->listener = std::move(listener).value();
@@ -116,7 +123,7 @@ caf::behavior gateway_behavior(caf::event_based_actor*, const std::weak_ptr<Gate
           },
           [weak](const DismissWorkerMail& mail) {
             if (const auto alive = weak.lock()) {
-              alive->fenced[mail.worker] = monotonic_now();
+              alive->fence(mail.worker);
               alive->forget(mail.worker);
             }
           }};
@@ -126,68 +133,77 @@ caf::behavior gateway_behavior(caf::event_based_actor*, const std::weak_ptr<Gate
 
 void Gateway::State::start_actor() { self = system.spawn(gateway_behavior<State>, weak_from_this()); }
 
-void Gateway::State::welcome_stranger(std::unique_ptr<Connection> connection) {
-  if (strangers.size() + guests.size() >= options.wire.connections_max) {
+void Gateway::State::accept(std::unique_ptr<Connection> connection) {
+  if (pending.size() + guests.size() >= options.wire.connections_max) {
     log_line(LogLevel::Warn, "connection refused", "peer=" + connection->peer_address() + " reason=\"too many connections\"");
     return;
   }
-  const auto stranger = strangers.insert(strangers.end(), Stranger{std::move(connection), std::make_unique<LoopTimer>(loop)});
+  const std::uint64_t number = next_pending++;
+  PendingConnection& entry = pending[number];
+  entry.connection = std::move(connection);
+  entry.patience = std::make_unique<LoopTimer>(loop);
   // Faults F19, F38: whoever does not introduce itself in time is shown out.
-  stranger->patience->arm(monotonic_now() + options.wire.handshake_timeout, [this, stranger] {
-    log_line(LogLevel::Info, "connection dropped", "peer=" + stranger->connection->peer_address() + " reason=\"no introduction\"");
-    forget_later(stranger);
-  });
-  stranger->connection->start(
-      [this, stranger](const FrameHeader& header, std::span<const std::byte> payload) { introduce(stranger, header, payload); },
-      [this, stranger](const Error& error) {
-        log_error(LogLevel::Info, "connection dropped", error);
-        forget_later(stranger);
-      });
+  entry.patience->arm(monotonic_now() + options.wire.handshake_timeout,
+                      [this, number, peer = entry.connection->peer_address()] {
+                        drop_pending(number, {ErrorCode::TimedOut, peer, "did not introduce itself in time", {}});
+                      });
+  entry.connection->start([this, number](const FrameHeader& header,
+                                         std::span<const std::byte> payload) { introduce(number, header, payload); },
+                          [this, number](const Error& error) { drop_pending(number, error); });
 }
 
-// Not at once: the call may come from inside the connection's own handler.
-void Gateway::State::forget_later(std::list<Stranger>::iterator stranger) {
-  loop.post([weak = weak_from_this(), stranger] {
-    if (const auto alive = weak.lock()) alive->strangers.erase(stranger);
-  });
+void Gateway::State::drop_pending(std::uint64_t number, const Error& why) {
+  const auto entry = pending.find(number);
+  if (entry == pending.end()) return;
+  if (!entry->second.refused) log_error(LogLevel::Info, "connection dropped", why);
+  pending.erase(entry);
 }
 
-void Gateway::State::introduce(std::list<Stranger>::iterator stranger, const FrameHeader& header, std::span<const std::byte> payload) {
-  if (stranger->patience == nullptr) return;  // It is on its way out.
-  const Result<Introduction> introduction =
-      header.kind == FrameKind::Introduction ? decode_introduction(payload)
-                                             : Error{ErrorCode::MalformedFrame, "", "the first frame is no introduction", {}};
-  if (!introduction) return refuse(stranger, introduction.error());
-  const auto* hello = std::get_if<Hello>(&*introduction);
+void Gateway::State::introduce(std::uint64_t number, const FrameHeader& header, std::span<const std::byte> payload) {
+  Result<Hello> hello = check_hello(header, payload);
+  if (hello)
+    admit(number, *hello);
+  else
+    refuse(number, std::move(hello).error());
+}
+
+Result<Hello> Gateway::State::check_hello(const FrameHeader& header, std::span<const std::byte> payload) const {
+  if (header.kind != FrameKind::Introduction)
+    return Error{ErrorCode::MalformedFrame, "", "the first frame is no introduction", {}};
+  Result<Introduction> introduction = decode_introduction(payload);
+  if (!introduction) return introduction.error();
+  auto* hello = std::get_if<Hello>(&*introduction);
   if (hello == nullptr || !hello->incarnation.valid())
-    return refuse(stranger, {ErrorCode::MalformedFrame, "", "the introduction is no hello", {}});
+    return Error{ErrorCode::MalformedFrame, "", "the introduction is no hello", {}};
   if (hello->major != kProtocolMajor)
-    return refuse(stranger, {ErrorCode::VersionMismatch, hello->name,
-                             "speaks " + version_text(hello->major, hello->minor, hello->software_version) + ", this supervisor speaks " +
-                                 version_text(kProtocolMajor, kProtocolMinor, std::string{kSoftwareVersion}),
-                             "install the same version on both sides"});
+    return Error{ErrorCode::VersionMismatch, hello->name,
+                 "speaks " + version_text(hello->major, hello->minor, hello->software_version) +
+                     ", this supervisor speaks " +
+                     version_text(kProtocolMajor, kProtocolMinor, std::string{kSoftwareVersion}),
+                 "install the same version on both sides"};
   for (const auto& [what, name] : {std::pair{"peer name", &hello->name}, std::pair{"host name", &hello->host}})
-    if (const Result<void> good = check_name(*name, what, kPeerNameBytesMax); !good)
-      return refuse(stranger, good.error());
+    PENSTOCK_TRY(check_name(*name, what, kPeerNameBytesMax));
   if (fenced.contains(hello->incarnation))
-    return refuse(stranger, {ErrorCode::StaleIncarnation, hello->name, "was given up as lost; what it held runs elsewhere",
-                             "it starts afresh by itself"});
-  admit(stranger, *hello);
+    return Error{ErrorCode::StaleIncarnation, hello->name, "was given up as lost; what it held runs elsewhere",
+                 "it starts afresh by itself"};
+  return std::move(*hello);
 }
 
-void Gateway::State::refuse(std::list<Stranger>::iterator stranger, Error error) {
-  const std::string address = stranger->connection->peer_address();
+void Gateway::State::refuse(std::uint64_t number, Error error) {
+  PendingConnection& entry = pending.at(number);
+  const std::string address = entry.connection->peer_address();
   if (error.subject.empty()) error.subject = address;
   log_error(LogLevel::Warn, "peer refused", error);
-  stranger->patience.reset();
-  stranger->connection->send(FrameKind::Introduction, {options.incarnation, 0, 0}, encode(Introduction{Refusal{std::move(error)}}));
-  stranger->connection->close_after_sending();
+  entry.refused = true;
+  entry.connection->send(FrameKind::Introduction, {options.incarnation, 0, 0},
+                         encode(Introduction{Refusal{std::move(error)}}));
   // It goes when the refusal is out, or when the peer does not take it.
-  auto timer = std::make_shared<LoopTimer>(loop);
-  timer->arm(monotonic_now() + std::chrono::seconds{1}, [this, stranger, timer] { forget_later(stranger); });
+  entry.patience->arm(monotonic_now() + std::chrono::seconds{1}, [this, number] { drop_pending(number, {}); });
+  entry.connection->close_after_sending();
 }
 
-void Gateway::State::admit(std::list<Stranger>::iterator stranger, const Hello& hello) {
+// Everything in one turn: between a decision about a link and its new connection nothing may come in on the old one.
+void Gateway::State::admit(std::uint64_t number, const Hello& hello) {
   auto guest = guests.find(hello.incarnation);
   if (guest != guests.end() && hello.peer != options.incarnation && guest->second.link->core().received_through() == 0) {
     // It has not heard our first welcome; nothing has come of that.
@@ -196,35 +212,28 @@ void Gateway::State::admit(std::list<Stranger>::iterator stranger, const Hello& 
   }
   const bool resumed = guest != guests.end();
   if (resumed && (hello.peer != options.incarnation || guest->second.link->core().lost()))
-    return refuse(stranger, {ErrorCode::StaleIncarnation, hello.name, "does not remember its link to this supervisor", "it starts afresh by itself"});
+    return refuse(number, {ErrorCode::StaleIncarnation, hello.name, "does not remember its link to this supervisor",
+                           "it starts afresh by itself"});
   if (!resumed && hello.peer == options.incarnation)
-    return refuse(stranger, {ErrorCode::StaleIncarnation, hello.name, "was given up as lost; what it held runs elsewhere",
-                             "it starts afresh by itself"});
+    return refuse(number, {ErrorCode::StaleIncarnation, hello.name, "was given up as lost; what it held runs elsewhere",
+                           "it starts afresh by itself"});
   if (const Guest* namesake = resumed ? nullptr : namesake_of(hello); namesake != nullptr)
-    return refuse(stranger, {ErrorCode::NameTaken, hello.name,
-                             "is the name of another worker, which is alive: " + namesake->process,
-                             "give one of them another name with `--name`"});
+    return refuse(number, {ErrorCode::NameTaken, hello.name,
+                           "is the name of another worker, which is alive: " + namesake->process,
+                           "give one of them another name with `--name`"});
   if (!resumed) make_guest(hello);
-  Guest& entry = guests.at(hello.incarnation);
+  PeerLink& link = *guests.at(hello.incarnation).link;
   Welcome welcome;
   welcome.incarnation = options.incarnation;
   welcome.resumed = resumed;
-  welcome.received_through = entry.link->core().received_through();
+  welcome.received_through = link.core().received_through();
   welcome.heartbeat = options.link.heartbeat;
   welcome.state = options.identity.state;
   welcome.life = options.identity.life;
-  std::unique_ptr<Connection> connection = std::move(stranger->connection);
-  stranger->patience.reset();
+  const auto entry = pending.extract(number);
+  std::unique_ptr<Connection> connection = std::move(entry.mapped().connection);
   connection->send(FrameKind::Introduction, {options.incarnation, 0, 0}, encode(Introduction{welcome}));
-  // From a turn of its own: this call comes out of the connection's present handler, which `attach` replaces.
-  auto handed_over = std::make_shared<std::unique_ptr<Connection>>(std::move(connection));
-  loop.post([weak = weak_from_this(), stranger, handed_over, peer = hello.incarnation, resumed, received = hello.received_through] {
-    const auto alive = weak.lock();
-    if (alive == nullptr) return;
-    alive->strangers.erase(stranger);
-    const auto found = alive->guests.find(peer);
-    if (found != alive->guests.end()) found->second.link->attach(std::move(*handed_over), resumed, received);
-  });
+  link.attach(std::move(connection), resumed, hello.received_through);
 }
 
 // Orders and jobs name workers; two of one name would be neither. A life before this one does not stand in the way: its
@@ -259,7 +268,7 @@ void Gateway::State::make_guest(const Hello& hello) {
 
 void Gateway::State::receive(Incarnation peer, std::span<const std::byte> payload) {
   const auto guest = guests.find(peer);
-  if (guest == guests.end()) return;
+  if (guest == guests.end() || guest->second.given_up) return;
   if (guest->second.role == PeerRole::Worker) {
     Result<std::vector<FromWorker>> messages = decode_from_worker(payload);
     if (!messages) return lose(peer, to_string(messages.error()));
@@ -285,19 +294,25 @@ void Gateway::State::forget(Incarnation peer) {
 
 void Gateway::State::lose(Incarnation peer, const std::string& reason) {
   const auto guest = guests.find(peer);
-  if (guest == guests.end()) return;
+  if (guest == guests.end() || guest->second.given_up) return;
+  guest->second.given_up = true;
   if (guest->second.role == PeerRole::Worker)
     caf::send_as(self, supervisor, WorkerLostMail{peer, reason});
   else
     caf::send_as(self, supervisor, ClientLostMail{peer});
   tell_faults(guest->second);
-  constexpr std::size_t kFencedMax = 4096;
-  if (fenced.size() >= kFencedMax) fenced.erase(fenced.begin());
-  fenced[peer] = monotonic_now();
+  fence(peer);
   // The link is on the stack above us.
   loop.post([weak = weak_from_this(), peer] {
     if (const auto alive = weak.lock()) alive->forget(peer);
   });
+}
+
+void Gateway::State::fence(Incarnation peer) {
+  constexpr std::size_t kFencedMax = 4096;
+  const auto earlier = [](const auto& a, const auto& b) { return a.second < b.second; };
+  if (fenced.size() >= kFencedMax) fenced.erase(std::min_element(fenced.begin(), fenced.end(), earlier));
+  fenced[peer] = monotonic_now();
 }
 
 template <class Message>

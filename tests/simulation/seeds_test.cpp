@@ -26,6 +26,7 @@ const std::map<std::string, std::string>& out_of_reach() {
       {"a gang was let begin on slots that had been given back",
        "clocks have to differ, or a supervisor to be stopped"},
       {"a failure that repeating would not mend", "simulated attempts fail without a code"},
+      {"a used link is begun anew", "gateways refuse whoever does so before the link hears of it"},
       {"outputs found no room for too long", "it is a failure, and simulated disks take something in the end"},
       {"outputs were larger than the store", "it is a failure, and simulated stores hold every output"},
   };

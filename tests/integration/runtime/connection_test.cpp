@@ -235,6 +235,51 @@ TEST_F(ConnectionTest, AConnectionThatIsHandedOnReadsEveryByteOnce) {
   ::close(fd);
 }
 
+TEST_F(ConnectionTest, WhoIsHandedAConnectionThatIsOverIsTold) {
+  listen();
+  const int fd = raw_client();
+  run_until([&] { return !accepted.empty(); });
+  ::close(fd);
+  run_until([&] { return errors.size() == 1; });
+  std::vector<Error> told;
+  accepted[0]->start([](const FrameHeader&, std::span<const std::byte>) {},
+                     [&](const Error& error) { told.push_back(error); });
+  run_until([&] { return !told.empty(); });
+  EXPECT_EQ(told[0].code, ErrorCode::Disconnected);
+  EXPECT_EQ(errors.size(), 1U);
+}
+
+TEST_F(ConnectionTest, AConnectionThatClosesAfterItsLastFrameTellsItsOwner) {
+  listen();
+  const int fd = raw_client();
+  run_until([&] { return !accepted.empty(); });
+  accepted[0]->send(FrameKind::Heartbeat, {Incarnation{1}, 0, 0}, nullptr);
+  accepted[0]->close_after_sending();
+  run_until([&] { return errors.size() == 1; });
+  std::byte byte{};
+  EXPECT_EQ(::recv(fd, &byte, 1, 0), 1) << "the frame";
+  ::close(fd);
+}
+
+// A link whose connection carries a stranger's frames is one without a connection, not one that is silent.
+TEST_F(ConnectionTest, ALinkLetsAConnectionGoThatCarriesFramesOfAnother) {
+  PeerLink link{loop, LinkConfig{}, Incarnation{1}, Incarnation{2}};
+  std::vector<Error> detached;
+  link.set_handlers([](std::span<const std::byte>) {}, [](const std::string&) {},
+                    [&](const Error& error) { detached.push_back(error); });
+  auto opened = Listener::open(loop, wire, {"127.0.0.1", 0}, [&](std::unique_ptr<Connection> connection) {
+    link.attach(std::move(connection), false, 0);
+  });
+  ASSERT_TRUE(opened.has_value());
+  listener = std::move(opened).value();
+  const int fd = raw_client();
+  const std::vector<std::byte> frame = frame_bytes(1, 1);  // Of sender 1.
+  ASSERT_EQ(::write(fd, frame.data(), frame.size()), static_cast<ssize_t>(frame.size()));
+  run_until([&] { return !detached.empty(); });
+  EXPECT_FALSE(link.core().attached());
+  ::close(fd);
+}
+
 // Fault F17: bytes that come one by one are put together.
 TEST_F(ConnectionTest, OneByteWritesAreParsed) {
   listen();

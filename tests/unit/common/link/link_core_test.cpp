@@ -200,6 +200,24 @@ TEST_F(LinkCoreTest, WhoWasStoppedItselfSuspectsNobody) {
   EXPECT_TRUE(has(tick_after(suspect_after), Suspect{}));
 }
 
+// What it sends next has numbers that this link has delivered, or waits for, already.
+TEST_F(LinkCoreTest, APeerThatBeginsALinkAnewOnWhichItHasSpokenIsLost) {
+  handle(Attached{});
+  arrive(1);
+  PENSTOCK_EXPECT_COVERAGE_MARK("a used link is begun anew",
+                                EXPECT_EQ(handle(Attached{}), (List{DeclareLost{LossReason::Forgotten}})));
+  EXPECT_TRUE(link.lost());
+  EXPECT_FALSE(link.attached());
+}
+
+TEST_F(LinkCoreTest, APeerThatBeginsALinkAnewOnWhichItHasHeardSomethingIsLost) {
+  handle(Attached{});
+  handle(FrameQueued{});
+  arrive(0, 1);
+  handle(Detached{});
+  EXPECT_EQ(handle(Attached{}), (List{DeclareLost{LossReason::Forgotten}}));
+}
+
 TEST_F(LinkCoreTest, FramesOfAnotherLifeAreFenced) {
   handle(Attached{});
   EXPECT_EQ(handle(FrameArrived{{Incarnation{8}, 1, 0}}), (List{Fence{}}));
