@@ -157,7 +157,7 @@ int measure(const Load& load) {
   TransferOptions options;
   options.listen = HostPort{"127.0.0.1", 0};
   options.limits.streams_max = load.streams;
-  options.limits.packing = load.packing;
+  options.limits.packing = options.server.packing = load.packing;
   options.limits.maps = load.maps;
   auto here = TransferThread::open(reader.loop, reader.store, options);
   if (!load.serve.host.empty()) options.listen = load.serve;

@@ -132,6 +132,12 @@ struct WorkerConfig {
   Bytes job_log_bytes_max = kKiB * 256;
   std::uint32_t job_logs_max = 64;
   std::uint32_t transfer_streams_max = 4;
+  std::uint32_t transfer_connections_max = 1024;
+  std::uint32_t transfer_connections_of_host_max = 512;
+  Duration transfer_idle_max = std::chrono::seconds{60};
+  Duration transfer_silence_max = std::chrono::seconds{10};
+  Bytes transfer_bytes_min = kKiB * 16;
+  Duration transfer_reply_max = std::chrono::seconds{60};
   Bytes transfer_chunk_bytes = kMiB;
   Compression transfer_compression = Compression::Auto;
   std::uint32_t mapped_percent = 50;
@@ -267,6 +273,33 @@ void visit_settings(PolicyConfig& c, Visit&& visit) {
 }
 
 template <class Visit>
+void visit_transfer_settings(WorkerConfig& c, Visit&& visit) {
+  using namespace std::chrono;
+  visit({"transfer_streams_max", "streams", "connections to another worker for data; further transfers wait in order of priority"}, c.transfer_streams_max, std::uint32_t{1}, std::uint32_t{64});
+  visit({"transfer_connections_max", "connections",
+         "for data that others may have to this worker; at the limit the one that has been idle for longest is closed for "
+         "a new one, and the new one if all are busy"},
+        c.transfer_connections_max, std::uint32_t{1}, std::uint32_t{65536});
+  visit({"transfer_connections_of_host_max", "connections",
+         "of those from one address; at the limit the same is done among them"},
+        c.transfer_connections_of_host_max, std::uint32_t{1}, std::uint32_t{65536});
+  visit({"transfer_idle_max", "duration", "a connection for data on which nothing is asked for so long is closed"},
+        c.transfer_idle_max, Duration{milliseconds{10}}, Duration{hours{24}});
+  visit({"transfer_silence_max", "duration",
+         "a connection for data that cannot be made, or on which fewer than transfer_bytes_min move, in so long is "
+         "closed, by either side; the transfer goes on from its last whole chunk on another one"},
+        c.transfer_silence_max, Duration{milliseconds{10}}, Duration{hours{1}});
+  visit({"transfer_bytes_min", "bytes", "that move in transfer_silence_max at least, while a datum is on its way"},
+        c.transfer_bytes_min, Bytes{1}, kGiB);
+  visit({"transfer_reply_max", "duration",
+         "a worker that was asked for a datum begins to send it within this, also from its disk; else the connection is "
+         "closed"},
+        c.transfer_reply_max, Duration{milliseconds{10}}, Duration{hours{1}});
+  visit({"transfer_chunk_bytes", "bytes", "what a transfer checks at once and resumes from"}, c.transfer_chunk_bytes, kKiB * 4, kMiB * 64);
+  visit({"transfer_compression", "word", "whether data for other workers are compressed: off; auto: to another host, where it is quicker; on: whatever shrinks"}, c.transfer_compression, Compression::Off, Compression::On);
+}
+
+template <class Visit>
 void visit_settings(WorkerConfig& c, Visit&& visit) {
   using namespace std::chrono;
   visit({"prepare_permits_extra", "permits", "subtasks that are prepared ahead of the slots of a band"}, c.prepare_permits_extra, std::uint32_t{0}, std::uint32_t{65536});
@@ -302,9 +335,7 @@ void visit_settings(WorkerConfig& c, Visit&& visit) {
   visit({"reserve_segments_max", "segments", "of that memory; beyond it the oldest is given back"}, c.reserve_segments_max, std::uint32_t{0}, std::uint32_t{65536});
   visit({"job_log_bytes_max", "bytes", "of the lines that process runners have written for a job; beyond it the oldest go. 0: nothing is kept"}, c.job_log_bytes_max, Bytes{0}, kMiB * 256);
   visit({"job_logs_max", "jobs", "whose lines are kept; beyond it those go that were written to least recently"}, c.job_logs_max, std::uint32_t{1}, std::uint32_t{65536});
-  visit({"transfer_streams_max", "streams", "connections to another worker for data; further transfers wait in order of priority"}, c.transfer_streams_max, std::uint32_t{1}, std::uint32_t{64});
-  visit({"transfer_chunk_bytes", "bytes", "what a transfer checks at once and resumes from"}, c.transfer_chunk_bytes, kKiB * 4, kMiB * 64);
-  visit({"transfer_compression", "word", "whether data for other workers are compressed: off; auto: to another host, where it is quicker; on: whatever shrinks"}, c.transfer_compression, Compression::Off, Compression::On);
+  visit_transfer_settings(c, visit);
   visit({"mapped_percent", "percent",
          "of store_bytes_max that other processes of the host may have mapped; they get copies of what is beyond it. 0: "
          "copies of all"},

@@ -98,11 +98,17 @@ class WorkerActor {
     transfer.listen = options_.data_listen;
     transfer.limits.streams_max = options_.core.transfer_streams_max;
     transfer.limits.chunk_bytes = static_cast<std::uint32_t>(options_.core.transfer_chunk_bytes.value());
-    transfer.limits.packing = packing_of(options_.core.transfer_compression);
+    transfer.limits.packing = transfer.server.packing = packing_of(options_.core.transfer_compression);
+    const auto bytes_min = static_cast<std::size_t>(options_.core.transfer_bytes_min.value());
+    transfer.limits.pace = transfer.server.pace = PaceLimits{options_.core.transfer_silence_max, bytes_min};
+    transfer.limits.idle_max = transfer.server.idle_max = options_.core.transfer_idle_max;
+    transfer.limits.reply_max = options_.core.transfer_reply_max;
+    transfer.server.visitors_max = options_.core.transfer_connections_max;
+    transfer.server.visitors_of_host_max = options_.core.transfer_connections_of_host_max;
     const std::int64_t hundredth = store_bytes_max(options_).value() / 100;
-    transfer.handles.bytes_max = static_cast<std::uint64_t>(hundredth) * options_.core.mapped_percent;
-    transfer.handles.handles_max = options_.core.mapped_max;
-    transfer.handles.wait_max = options_.core.handle_wait_max;
+    transfer.server.handles.bytes_max = static_cast<std::uint64_t>(hundredth) * options_.core.mapped_percent;
+    transfer.server.handles.handles_max = options_.core.mapped_max;
+    transfer.server.handles.wait_max = options_.core.handle_wait_max;
     transfer.limits.handle_wait_max = options_.core.handle_wait_max;
     Result<std::unique_ptr<TransferThread>> opened =
         TransferThread::open(surroundings_->loop, surroundings_->store, transfer);

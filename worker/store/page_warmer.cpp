@@ -29,7 +29,7 @@ PageWarmer::~PageWarmer() {
   if (thread_.joinable()) thread_.join();
 }
 
-void PageWarmer::warm(const std::shared_ptr<Blob>& blob) {
+void PageWarmer::warm(const std::shared_ptr<Blob>& blob, std::size_t from, std::size_t to) {
   if (blob->bytes().size() < kBytesMin) return;
   const std::lock_guard lock{mutex_};
   if (!thread_.joinable()) try {
@@ -37,7 +37,7 @@ void PageWarmer::warm(const std::shared_ptr<Blob>& blob) {
     } catch (const std::system_error&) {
       return;  // Fault F33: the host has no threads left.
     }
-  cold_.push_back(blob);
+  cold_.push_back({blob, from, std::min(to, blob->bytes().size())});
   changed_.notify_one();
 }
 
@@ -45,16 +45,16 @@ void PageWarmer::run() {
   for (std::unique_lock lock{mutex_};;) {
     changed_.wait(lock, [this] { return ending_ || !cold_.empty(); });
     if (ending_) return;
-    const std::weak_ptr<Blob> cold = std::move(cold_.front());
+    const Cold cold = std::move(cold_.front());
     cold_.pop_front();
     bool more = true;
-    for (std::size_t at = 0; more && !ending_; at += kStep) {
+    for (std::size_t at = cold.from; more && !ending_ && at < cold.to; at += kStep) {
       lock.unlock();
-      // Held for a step only: who cancels gets the memory back.
-      if (const std::shared_ptr<Blob> blob = cold.lock(); blob == nullptr || at >= blob->bytes().size())
+      // Held for a step only: a transfer that is cancelled gives the memory back.
+      if (const std::shared_ptr<Blob> blob = cold.blob.lock(); blob == nullptr)
         more = false;
       else
-        more = touch(blob->data() + at, std::min(kStep, blob->bytes().size() - at));
+        more = touch(blob->data() + at, std::min(kStep, cold.to - at));
       lock.lock();
     }
   }

@@ -14,6 +14,7 @@
 
 #include "worker/store/page_warmer.hpp"
 #include "worker/transfer/chunk_packing.hpp"
+#include "worker/transfer/give_up_after.hpp"
 #include "worker/transfer/same_host.hpp"
 #include "worker/transfer/transfer_format.hpp"
 
@@ -27,6 +28,10 @@ namespace {
 
 constexpr std::uint64_t kBytesMax = std::uint64_t{1} << 44U;
 
+/// Of a datum that comes, so much memory is made ready beyond what has come: as much as that again, within these.
+constexpr std::uint64_t kWarmAheadMin = PageWarmer::kBytesMin;
+constexpr std::uint64_t kWarmAheadMax = std::uint64_t{64} << 20U;
+
 /// One datum on its way, from one connection to the next if need be.
 struct Wanted {
   DataKey key;
@@ -34,6 +39,7 @@ struct Wanted {
   DataClient::OnDone on_done;
   std::shared_ptr<Blob> blob;  ///< From the first answer on.
   std::uint64_t offset = 0;    ///< Bytes that are here and checked.
+  std::uint64_t warmed = 0;    ///< Bytes whose memory is being made ready.
   std::uint32_t cuts = 0;      ///< Since the last whole chunk.
   std::uint64_t bad_chunks = 0;
   bool by_copy = false;  ///< It could not be mapped.
@@ -74,7 +80,7 @@ class Route : public std::enable_shared_from_this<Route> {
     std::vector<Wanted> left = std::exchange(waiting_, {});
     for (const auto& lines : {busy_, idle_})
       for (const auto& line : lines) {
-        line->timer.cancel();
+        line->watch.end();
         error_code ignored;
         line->socket.close(ignored);
         if (line->wanted.on_done) left.push_back(std::exchange(line->wanted, {}));
@@ -86,9 +92,9 @@ class Route : public std::enable_shared_from_this<Route> {
 
  private:
   struct Line {
-    explicit Line(asio::io_context& io) : socket(io), timer(io) {}
+    explicit Line(asio::io_context& io) : socket(io), watch(io) {}
     tcp::socket socket;
-    asio::steady_timer timer;
+    PaceWatch watch;
     bool connected = false;
     bool used = false;  ///< It has served before; a failure may only mean that the server has closed it.
     Wanted wanted;
@@ -119,7 +125,9 @@ class Route : public std::enable_shared_from_this<Route> {
   std::span<std::byte> next_chunk(const Line& line) const;
   void finish(const LinePtr& line, const Error& error);
   void fail(const LinePtr& line, const std::string& why);
-  void watch(const LinePtr& line);
+  void not_connected(const LinePtr& line, const std::string& why);
+  void warm_ahead(Wanted& wanted);
+  void expect(const LinePtr& line, const PaceLimits& pace);
   template <class Next>
   auto then(const LinePtr& line, Next next);
 
@@ -154,7 +162,7 @@ void Route::serve() {
     if (!idle_.empty()) {
       line = idle_.back();
       idle_.pop_back();
-      line->timer.cancel();
+      line->watch.end();
     } else if (lines_ < limits_.streams_max) {
       line = std::make_shared<Line>(io_);
       ++lines_;
@@ -172,18 +180,19 @@ void Route::serve() {
 }
 
 void Route::connect(const LinePtr& line) {
-  watch(line);
+  expect(line, {limits_.pace.silence_max, 1});
   auto resolver = std::make_shared<tcp::resolver>(io_);
   resolver->async_resolve(
       address_.host, std::to_string(address_.port),
       [self = shared_from_this(), line, resolver](const error_code& error, tcp::resolver::results_type results) {
         if (self->closed_) return;
-        if (error) return self->fail(line, error.message());
+        if (error) return self->not_connected(line, error.message());
         asio::async_connect(line->socket, results, [self, line](const error_code& failed, const tcp::endpoint&) {
           if (self->closed_) return;
-          if (failed) return self->fail(line, failed.message());
+          if (failed) return self->not_connected(line, failed.message());
           error_code ignored;
           line->socket.set_option(tcp::no_delay{true}, ignored);
+          give_up_after(line->socket, self->limits_.pace.silence_max);
           line->connected = true;
           line->same_host = same_host(line->socket);
           self->ask(line);
@@ -210,7 +219,7 @@ bool Route::refuses_format(const Line& line) {
 }
 
 void Route::ask(const LinePtr& line) {
-  watch(line);
+  expect(line, {limits_.reply_max, 1});
   line->request = TransferRequest{};
   line->request.format = format_for(*line);
   line->request.job = line->wanted.key.producer.job.value();
@@ -245,14 +254,14 @@ void Route::replied(const LinePtr& line) {
     return finish(line, Error{ErrorCode::NotFound, to_string(wanted.key), "is not there", {}});
   if (wanted.blob != nullptr && wanted.blob->bytes().size() != reply.bytes) {
     wanted.blob.reset();  // Made anew meanwhile, and not as before.
-    wanted.offset = 0;
+    wanted.offset = wanted.warmed = 0;
     return fail(line, "the server's datum has changed");
   }
   if (wanted.blob == nullptr) {
     wanted.blob = store_.allocate(reply.bytes);
     if (wanted.blob == nullptr) return fail(line, "there is no memory for " + std::to_string(reply.bytes) + " bytes");
-    warmer_->warm(wanted.blob);
   }
+  expect(line, limits_.pace);
   read_chunk(line);
 }
 
@@ -276,7 +285,6 @@ void Route::read_chunk(const LinePtr& line) {
   Wanted& wanted = line->wanted;
   if (!wanted.on_done) return fail(line, "was cancelled");
   if (wanted.offset == wanted.blob->bytes().size()) return finish(line, {});
-  watch(line);
   if (line->request.format == kPackedFormat) return read_packed(line);
   read_plain(line, next_chunk(*line));
 }
@@ -293,7 +301,7 @@ void Route::read_plain(const LinePtr& line, std::span<std::byte> chunk) {
                                                     asio::buffer(chunk.data(), bytes)};
   // The bytes are read into memory that a cancel must not free.
   asio::async_read(
-      line->socket, buffers, at_once(bytes + sizeof(TransferChunk)),
+      line->socket, buffers, line->watch.at_once(bytes + sizeof(TransferChunk)),
       [self = shared_from_this(), line, bytes, held = line->wanted.blob](const error_code& error, std::size_t) {
         if (self->closed_) return;
         if (error) return self->fail(line, error.message());
@@ -319,7 +327,7 @@ void Route::packed_head_came(const LinePtr& line) {
     line->packed_bytes.resize(std::max<std::size_t>(line->packed_bytes.size(), head.sent_bytes));
   std::byte* const target = head.compressed == 1 ? line->packed_bytes.data() : chunk.data();
   // As above: a cancel must not free what is read into.
-  asio::async_read(line->socket, asio::buffer(target, head.sent_bytes), at_once(head.sent_bytes),
+  asio::async_read(line->socket, asio::buffer(target, head.sent_bytes), line->watch.at_once(head.sent_bytes),
                    [self = shared_from_this(), line, held = line->wanted.blob](const error_code& error, std::size_t) {
                      if (self->closed_) return;
                      if (error) return self->fail(line, error.message());
@@ -359,7 +367,18 @@ void Route::take_chunk(const LinePtr& line, std::size_t bytes, bool sound) {
   }
   wanted.offset += bytes;
   wanted.cuts = 0;
+  warm_ahead(wanted);
   read_chunk(line);
+}
+
+// In steps, so that the server is believed a size only as far as bytes have come.
+void Route::warm_ahead(Wanted& wanted) {
+  const std::uint64_t ahead = std::clamp(wanted.offset, kWarmAheadMin, kWarmAheadMax);
+  if (wanted.warmed > wanted.offset + ahead / 2) return;
+  const std::uint64_t size = wanted.blob->bytes().size();
+  const std::uint64_t from = std::max(wanted.warmed, wanted.offset);
+  wanted.warmed = std::min(wanted.offset + ahead, size);
+  if (from < wanted.warmed) warmer_->warm(wanted.blob, from, wanted.warmed);
 }
 
 void Route::finish(const LinePtr& line, const Error& error) {
@@ -369,14 +388,14 @@ void Route::finish(const LinePtr& line, const Error& error) {
   const bool whole = error.message.empty();
   if (whole || wanted.bad_chunks == 0) {
     idle_.push_back(line);
-    line->timer.expires_after(limits_.idle_max);
-    line->timer.async_wait([self = shared_from_this(), line](const error_code& cancelled) {
-      if (cancelled || self->closed_) return;
+    constexpr std::size_t kNothingMoves = 1;
+    line->watch.begin({limits_.idle_max, kNothingMoves}, [self = shared_from_this(), line] {
+      if (self->closed_) return;
       std::erase(self->idle_, line);
       --self->lines_;
     });
   } else {
-    line->timer.cancel();
+    line->watch.end();
     --lines_;  // The rest of a damaged answer is on its way; nobody reads it.
   }
   wanted.on_done(whole ? std::move(wanted.blob) : nullptr, error);
@@ -386,7 +405,7 @@ void Route::finish(const LinePtr& line, const Error& error) {
 // The connection is of no use any more. What was wanted goes on where it was, on another one.
 void Route::fail(const LinePtr& line, const std::string& why) {
   if (std::find(busy_.begin(), busy_.end(), line) == busy_.end()) return;
-  line->timer.cancel();
+  line->watch.end();
   --lines_;
   std::erase(busy_, line);
   Wanted wanted = std::exchange(line->wanted, {});
@@ -397,11 +416,22 @@ void Route::fail(const LinePtr& line, const std::string& why) {
   serve();
 }
 
-void Route::watch(const LinePtr& line) {
-  line->timer.expires_after(limits_.silence_max);
-  line->timer.async_wait([line](const error_code& cancelled) {
+// Nobody is reached there. What waits for a connection would only wait as long again, one after the other.
+void Route::not_connected(const LinePtr& line, const std::string& why) {
+  const auto reached = [](const LinePtr& other) { return other->connected; };
+  const bool none = std::none_of(busy_.begin(), busy_.end(), reached) && idle_.empty();
+  for (std::size_t left = none ? waiting_.size() : 0; left > 0 && !waiting_.empty(); --left) {
+    const Wanted wanted = std::move(waiting_.front());
+    waiting_.erase(waiting_.begin());
+    wanted.on_done(nullptr, Error{ErrorCode::Unreachable, to_string(address_), why, {}});
+  }
+  if (!closed_) fail(line, why);
+}
+
+void Route::expect(const LinePtr& line, const PaceLimits& pace) {
+  line->watch.begin(pace, [line] {
     error_code ignored;
-    if (!cancelled) line->socket.close(ignored);  // The operation under way fails, and tells.
+    line->socket.close(ignored);  // The operation under way fails, and tells.
   });
 }
 

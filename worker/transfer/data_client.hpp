@@ -7,12 +7,12 @@
 
 #include "common/base/ids.hpp"
 #include "common/base/result.hpp"
-#include "common/base/time.hpp"
 #include "common/runtime/connection.hpp"
 #include "common/runtime/loop.hpp"
 #include "worker/store/object_store.hpp"
 #include "worker/transfer/compression_choice.hpp"
 #include "worker/transfer/handle_client.hpp"
+#include "worker/transfer/pace_watch.hpp"
 
 namespace penstock::worker {
 
@@ -24,14 +24,16 @@ struct TransferLimits {
   bool maps = true;                       ///< What servers of this host offer; else everything is copied.
   MappedFor mapped_for = MappedFor::Store;
   Duration handle_wait_max = std::chrono::seconds{5};  ///< Of a server of this host that was asked for a handle.
-  Duration silence_max = std::chrono::seconds{60};  ///< Of a server in the midst of an answer.
+  PaceLimits pace;                                  ///< Of a server in the midst of an answer, or to be connected to.
+  Duration reply_max = std::chrono::seconds{60};    ///< Until an answer begins: the server may read it from its disk.
   Duration idle_max = std::chrono::seconds{60};     ///< Unused connections are closed.
 };
 
 /// A few connections to each server, kept open for a while. A large datum of a server of this host is mapped if it is
 /// offered, and copied like others if not. A transfer that is cut goes on from its last whole chunk. A
-/// chunk that fails its checksum is asked for once more; then the copy is damaged, which is as good as gone. Lives on
-/// its loop's thread.
+/// chunk that fails its checksum is asked for once more; then the copy is damaged, which is as good as gone. Memory is
+/// touched as bytes come, whatever size a server claims. When a server cannot be connected to, all that waits for it is
+/// answered. Lives on its loop's thread.
 class DataClient {
  public:
   /// Null and `NotFound` in the error: the server does not have it, or no good copy of it. Null and anything else: try

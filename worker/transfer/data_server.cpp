@@ -12,6 +12,8 @@
 #include "common/runtime/clock.hpp"
 #include "common/runtime/log.hpp"
 #include "worker/transfer/chunk_packing.hpp"
+#include "worker/transfer/give_up_after.hpp"
+#include "worker/transfer/pace_watch.hpp"
 #include "worker/transfer/same_host.hpp"
 #include "worker/transfer/transfer_format.hpp"
 
@@ -28,17 +30,38 @@ constexpr std::uint32_t kChunkBytesMax = 64U << 20U;
 
 /// One accepted connection: reads a request, writes the answer, reads the next.
 struct Visitor : std::enable_shared_from_this<Visitor> {
-  Visitor(tcp::socket accepted, ObjectStore& object_store, Packing packing, std::weak_ptr<HandleDesk> handles)
+  Visitor(Loop& loop, tcp::socket accepted, const asio::ip::address& from, ObjectStore& object_store,
+          const ServerLimits& server_limits, std::weak_ptr<HandleDesk> handles)
       : socket(std::move(accepted)),
+        address(from),
         store(object_store),
+        limits(server_limits),
         desk(std::move(handles)),
-        choice(packing, same_host(socket)) {}
+        watch(loop.io()),
+        choice(server_limits.packing, same_host(socket)) {}
 
+  // Whatever has come of a request: it is idle until that is whole.
   void read() {
+    idle_since = monotonic_now();
+    expect({limits.idle_max, sizeof request});
     asio::async_read(socket, asio::buffer(&request, sizeof request),
                      [self = shared_from_this()](const error_code& error, std::size_t) {
+                       self->idle_since = kNever;
+                       self->watch.end();
                        if (!error) self->look_up();
                      });
+  }
+
+  /// Ends the connection of a peer that is slower than that.
+  void expect(const PaceLimits& pace) {
+    watch.begin(pace, [self = shared_from_this()] { self->close(); });
+  }
+
+  // The operation under way fails, and with its last reference the visitor goes.
+  void close() {
+    error_code ignored;
+    socket.close(ignored);
+    watch.end();
   }
 
   void look_up() {
@@ -69,7 +92,9 @@ struct Visitor : std::enable_shared_from_this<Visitor> {
     blob.reset();  // The desk keeps it.
     const std::array<asio::const_buffer, 2> buffers{asio::buffer(&reply, sizeof reply),
                                                     asio::buffer(&offer, sizeof offer)};
+    expect(limits.pace);
     asio::async_write(socket, buffers, [self = shared_from_this()](const error_code& error, std::size_t) {
+      self->watch.end();
       if (!error) self->read();
     });
   }
@@ -79,9 +104,11 @@ struct Visitor : std::enable_shared_from_this<Visitor> {
     reply.status = status;
     offset = request.offset;
     if (status == TransferStatus::Here) reply.bytes = blob->bytes().size();
+    expect(limits.pace);
     asio::async_write(socket, asio::buffer(&reply, sizeof reply),
                       [self = shared_from_this(), status](const error_code& error, std::size_t) {
-                        if (error || status == TransferStatus::Refused) return;  // With the last reference it closes.
+                        // With the last reference it closes.
+                        if (error || status == TransferStatus::Refused) return self->watch.end();
                         self->send_chunk();
                       });
   }
@@ -90,7 +117,7 @@ struct Visitor : std::enable_shared_from_this<Visitor> {
   void send_chunk() {
     if (blob == nullptr || offset >= blob->bytes().size()) {
       blob.reset();
-      scratch = {};  // Whoever asks for nothing more keeps no memory.
+      scratch = {};  // A connection that asks for nothing more keeps no memory.
       return read();
     }
     const auto part =
@@ -100,9 +127,10 @@ struct Visitor : std::enable_shared_from_this<Visitor> {
     offset += part.size();
     const std::array<asio::const_buffer, 2> buffers{asio::buffer(&chunk, sizeof chunk),
                                                     asio::buffer(part.data(), part.size())};
-    asio::async_write(socket, buffers, at_once(part.size() + sizeof chunk),
+    asio::async_write(socket, buffers, watch.at_once(part.size() + sizeof chunk),
                       [self = shared_from_this()](const error_code& error, std::size_t) {
-                        if (!error) self->send_chunk();
+                        if (error) return self->watch.end();
+                        self->send_chunk();
                       });
   }
 
@@ -116,9 +144,9 @@ struct Visitor : std::enable_shared_from_this<Visitor> {
     const std::size_t size = sent.size() + sizeof packed_chunk;
     const std::array<asio::const_buffer, 2> buffers{asio::buffer(&packed_chunk, sizeof packed_chunk),
                                                     asio::buffer(sent.data(), sent.size())};
-    asio::async_write(socket, buffers, at_once(size),
+    asio::async_write(socket, buffers, watch.at_once(size),
                       [self = shared_from_this(), size, begin = monotonic_now()](const error_code& error, std::size_t) {
-                        if (error) return;
+                        if (error) return self->watch.end();
                         self->choice.sent(size, monotonic_now() - begin);
                         self->send_chunk();
                       });
@@ -134,8 +162,12 @@ struct Visitor : std::enable_shared_from_this<Visitor> {
   }
 
   tcp::socket socket;
+  const asio::ip::address address;
   ObjectStore& store;
+  const ServerLimits limits;
   const std::weak_ptr<HandleDesk> desk;
+  PaceWatch watch;
+  Instant idle_since = kNever;  ///< Never: it is being answered.
   TransferRequest request;
   TransferReply reply;
   HandleOffer offer;
@@ -150,8 +182,8 @@ struct Visitor : std::enable_shared_from_this<Visitor> {
 }  // namespace
 
 struct DataServer::State : std::enable_shared_from_this<State> {
-  State(Loop& loop, ObjectStore& object_store, const ServerLimits& server_limits)
-      : acceptor(loop.io()), retry(loop.io()), store(object_store), limits(server_limits) {}
+  State(Loop& event_loop, ObjectStore& object_store, const ServerLimits& server_limits)
+      : loop(event_loop), acceptor(loop.io()), retry(loop.io()), store(object_store), limits(server_limits) {}
 
   void accept() {
     acceptor.async_accept([self = shared_from_this()](const error_code& error, tcp::socket socket) {
@@ -171,15 +203,42 @@ struct DataServer::State : std::enable_shared_from_this<State> {
   }
 
   void welcome(tcp::socket socket) {
-    visitors.remove_if([](const std::weak_ptr<Visitor>& gone) { return gone.expired(); });
-    if (visitors.size() >= limits.visitors_max) return;
-    error_code ignored;
-    socket.set_option(tcp::no_delay{true}, ignored);
-    const auto visitor = std::make_shared<Visitor>(std::move(socket), store, limits.packing, desk);
+    error_code error;
+    const asio::ip::address from = socket.remote_endpoint(error).address();
+    if (error || !make_room(from)) return;
+    socket.set_option(tcp::no_delay{true}, error);
+    give_up_after(socket, limits.pace.silence_max);
+    const auto visitor = std::make_shared<Visitor>(loop, std::move(socket), from, store, limits, desk);
     visitors.push_back(visitor);
     visitor->read();
   }
 
+  // Among the connections of its host, then among all: a peer that only connects cannot keep others away. False if all
+  // of them are busy; those move, or are closed soon.
+  bool make_room(const asio::ip::address& from) {
+    std::erase_if(visitors, [](const std::weak_ptr<Visitor>& weak) {
+      const auto visitor = weak.lock();
+      return visitor == nullptr || !visitor->socket.is_open();
+    });
+    const auto full = [&](std::size_t most, auto counts) {
+      std::size_t count = 0;
+      std::shared_ptr<Visitor> longest_idle;
+      for (const auto& weak : visitors) {
+        const auto visitor = weak.lock();
+        if (visitor == nullptr || !visitor->socket.is_open() || !counts(*visitor)) continue;
+        ++count;
+        if (visitor->idle_since == kNever) continue;
+        if (longest_idle == nullptr || visitor->idle_since < longest_idle->idle_since) longest_idle = visitor;
+      }
+      if (count < most) return false;
+      if (longest_idle != nullptr) longest_idle->close();
+      return longest_idle == nullptr;
+    };
+    return !full(limits.visitors_of_host_max, [&](const Visitor& visitor) { return visitor.address == from; }) &&
+           !full(limits.visitors_max, [](const Visitor&) { return true; });
+  }
+
+  Loop& loop;
   tcp::acceptor acceptor;
   asio::steady_timer retry;
   ObjectStore& store;
@@ -198,7 +257,7 @@ DataServer::~DataServer() {
   state_->retry.cancel();
   state_->desk.reset();
   for (const auto& weak : state_->visitors)
-    if (const auto visitor = weak.lock()) visitor->socket.close(ignored);
+    if (const auto visitor = weak.lock()) visitor->close();
 }
 
 Result<std::unique_ptr<DataServer>> DataServer::open(Loop& loop, const HostPort& address, ObjectStore& store,

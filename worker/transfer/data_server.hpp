@@ -10,13 +10,19 @@
 #include "worker/store/object_store.hpp"
 #include "worker/transfer/compression_choice.hpp"
 #include "worker/transfer/handle_desk.hpp"
+#include "worker/transfer/pace_watch.hpp"
 
 namespace penstock::worker {
 
 struct ServerLimits {
   Packing packing = Packing::WherePays;  ///< What is compressed for those who ask for it.
-  std::size_t visitors_max = 1024;       ///< Connections that are served; further ones are closed at once.
   HandleLimits handles;
+  /// Connections that are served. For a further one the one that has been idle for longest is closed, or itself if all
+  /// are busy.
+  std::size_t visitors_max = 1024;
+  std::size_t visitors_of_host_max = 512;           ///< The same, among those from one address.
+  Duration idle_max = std::chrono::seconds{60};     ///< A connection without a whole request for so long is closed.
+  PaceLimits pace;                                  ///< Of who is being answered.
 };
 
 /// Lives on its loop's thread. Who asks for it, from this host, is offered what can be mapped. What is on disk is read

@@ -84,10 +84,4 @@ inline std::uint64_t chunk_hash(std::span<const std::byte> chunk, std::uint64_t 
   return XXH3_64bits_withSeed(chunk.data(), chunk.size(), offset);
 }
 
-/// Lets an operation of Asio move all its bytes with as few calls as the socket allows; by itself it moves 64 KiB at a
-/// time.
-inline auto at_once(std::size_t bytes) {
-  return [bytes](const auto& error, std::size_t) { return error ? 0 : bytes; };
-}
-
 }  // namespace penstock::worker

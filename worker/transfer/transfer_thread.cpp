@@ -30,10 +30,7 @@ TransferThread::TransferThread(std::shared_ptr<State> state) : state_(std::move(
 Result<std::unique_ptr<TransferThread>> TransferThread::open(Loop& loop, ObjectStore& store,
                                                              const TransferOptions& options) {
   auto state = std::make_shared<State>(loop, store, options.limits);
-  ServerLimits limits;
-  limits.packing = options.limits.packing;
-  limits.handles = options.handles;
-  Result<std::unique_ptr<DataServer>> server = DataServer::open(state->loop, options.listen, store, limits);
+  Result<std::unique_ptr<DataServer>> server = DataServer::open(state->loop, options.listen, store, options.server);
   if (!server) return std::move(server).error();
   state->server = std::move(server).value();
   state->port = state->server->port();

@@ -13,7 +13,7 @@ namespace penstock::worker {
 struct TransferOptions {
   HostPort listen;
   TransferLimits limits;
-  HandleLimits handles;  ///< What other processes of this host may map.
+  ServerLimits server;
 };
 
 /// What other processes of the host have mapped of a store.

@@ -37,11 +37,21 @@ TEST(PageWarmer, AllPagesBecomePresentAndKeepTheirBytes) {
   const std::shared_ptr<Blob> blob = new_memory();
   std::memset(blob->data() + 5, 7, 100);
   EXPECT_LT(present(*blob), 10U);
-  warmer.warm(blob);
+  warmer.warm(blob, 0, kBytes);
   while (present(*blob) < kBytes / kPage) std::this_thread::yield();
   EXPECT_EQ(blob->bytes()[4], std::byte{0});
   EXPECT_EQ(blob->bytes()[104], std::byte{7});
   EXPECT_EQ(blob->bytes()[kBytes - 1], std::byte{0});
+}
+
+TEST(PageWarmer, NothingBeyondWhatWasAskedForIsTouched) {
+  if (!kernel_can()) GTEST_SKIP() << "this kernel is older than 5.14";
+  PageWarmer warmer;
+  const std::shared_ptr<Blob> blob = new_memory();
+  warmer.warm(blob, 0, kBytes / 8);
+  warmer.warm(blob, kBytes / 2, kBytes / 2 + kBytes / 8);
+  while (present(*blob) < kBytes / kPage / 4) std::this_thread::yield();
+  EXPECT_EQ(present(*blob), kBytes / kPage / 4);
 }
 
 TEST(PageWarmer, WhatIsGivenBackMeanwhileIsNotTouched) {
@@ -49,7 +59,7 @@ TEST(PageWarmer, WhatIsGivenBackMeanwhileIsNotTouched) {
   for (int i = 0; i < 20; ++i) {
     std::shared_ptr<Blob> blob = new_memory();
     const std::weak_ptr<Blob> seen = blob;
-    warmer.warm(blob);
+    warmer.warm(blob, 0, kBytes);
     blob.reset();
     while (!seen.expired()) std::this_thread::yield();  // After the step that is being done.
   }
@@ -58,7 +68,7 @@ TEST(PageWarmer, WhatIsGivenBackMeanwhileIsNotTouched) {
 TEST(PageWarmer, WhatIsSealedMeanwhileIsLeftAlone) {
   PageWarmer warmer;
   const std::shared_ptr<Blob> blob = new_memory();
-  warmer.warm(blob);
+  warmer.warm(blob, 0, kBytes);
   blob->seal();
   ASSERT_NE(blob->segment(), nullptr);
   EXPECT_EQ(blob->bytes()[kBytes - 1], std::byte{0});
@@ -67,7 +77,7 @@ TEST(PageWarmer, WhatIsSealedMeanwhileIsLeftAlone) {
 TEST(PageWarmer, SmallOnesWakeNobody) {
   PageWarmer warmer;
   const std::shared_ptr<Blob> small = Blob::allocate(PageWarmer::kBytesMin - 1);
-  warmer.warm(small);
+  warmer.warm(small, 0, small->bytes().size());
   EXPECT_EQ(small.use_count(), 1);
 }
 

@@ -63,7 +63,7 @@ inline TransferLimits limits() {
   TransferLimits limits;
   limits.chunk_bytes = kChunk;
   limits.streams_max = 2;
-  limits.silence_max = milliseconds{200};
+  limits.pace.silence_max = limits.reply_max = milliseconds{200};
   limits.maps = false;  // These are about copies; mapped_transfer_test.cpp is about the others.
   return limits;
 }

@@ -1,6 +1,8 @@
 // Transfers over real sockets on one loop, with servers that lie, cut and fall silent.
 #include <gtest/gtest.h>
 
+#include <list>
+
 #include "tests/unit/worker/transfer/transfer_ends.hpp"
 #include "worker/transfer/chunk_packing.hpp"
 #include "worker/transfer/transfer_thread.hpp"
@@ -133,7 +135,7 @@ TEST(Transfer, ACancelEndsItAndAnAbandonAnswersAtOnce) {
     say_chunks(socket, request, data, 1);
   }};
   TransferLimits patient = limits();
-  patient.silence_max = seconds{60};
+  patient.pace.silence_max = patient.reply_max = seconds{60};
   patient.streams_max = 1;
   DataClient client{turning.loop, here, patient};
   Answer cancelled;
@@ -148,6 +150,69 @@ TEST(Transfer, ACancelEndsItAndAnAbandonAnswersAtOnce) {
   EXPECT_TRUE(waiting.told);
   EXPECT_EQ(waiting.error.code, ErrorCode::NotFound);
   EXPECT_FALSE(cancelled.told);
+}
+
+/// The most memory that this process had at once, since the last `forget_peak`.
+std::size_t peak_bytes() {
+  std::ifstream status{"/proc/self/status"};
+  for (std::string line; std::getline(status, line);)
+    if (std::istringstream words{line}; line.starts_with("VmHWM:")) {
+      std::string name;
+      std::size_t kib = 0;
+      words >> name >> kib;
+      return kib * 1024;
+    }
+  return 0;
+}
+
+void forget_peak() { std::ofstream{"/proc/self/clear_refs"} << 5; }
+
+TEST(Transfer, MemoryGrowsWithTheBytesThatCameAndNotWithTheSizeThatAServerClaims) {
+  Turning turning;
+  ObjectStore here;
+  const auto data = content(kChunk);
+  Liar server{[&](tcp::socket& socket, const TransferRequest& request, int) {
+    TransferReply reply;
+    reply.status = TransferStatus::Here;
+    reply.bytes = std::uint64_t{2} << 30U;
+    say(socket, &reply, sizeof reply);
+    const TransferChunk chunk{chunk_hash(data, request.offset)};
+    say(socket, &chunk, sizeof chunk);
+    say(socket, data.data(), data.size());  // And no more.
+  }};
+  TransferLimits impatient = limits();
+  impatient.pace.bytes_min = std::size_t{1} << 20U;
+  DataClient client{turning.loop, here, impatient};
+  forget_peak();
+  const std::size_t before = peak_bytes();
+  Answer answer;
+  client.fetch(server.address(), key(1), 0, answer.take());
+  // Each connection brings one chunk, so the transfer would go on.
+  ASSERT_TRUE(turning.until([&] { return server.offsets().size() == 5; }));
+  EXPECT_LT(peak_bytes() - before, std::size_t{64} << 20U);
+  client.cancel(key(1));
+}
+
+TEST(Transfer, WhenAServerCannotBeReachedAllThatWaitsForItIsAnswered) {
+  Turning turning;
+  ObjectStore here;
+  // Its queue is full, so it drops what would connect, as a cut network does.
+  tcp::acceptor full{turning.loop.io(), tcp::endpoint{asio::ip::address_v4::loopback(), 0}};
+  full.listen(0);
+  std::list<tcp::socket> queued;
+  for (int i = 0; i < 4; ++i)
+    queued.emplace_back(turning.loop.io()).async_connect(full.local_endpoint(), [](const auto&) {});
+  TransferLimits one_line = limits();
+  one_line.streams_max = 1;
+  DataClient client{turning.loop, here, one_line};
+  std::uint32_t told = 0;
+  for (std::uint32_t i = 0; i < 5; ++i)
+    client.fetch(local(full.local_endpoint().port()), key(i), 0, [&](const std::shared_ptr<Blob>&, const Error& error) {
+      EXPECT_EQ(error.code, ErrorCode::Unreachable);
+      ++told;
+    });
+  ASSERT_TRUE(turning.until([&] { return told > 0; }));
+  EXPECT_EQ(told, 5U);
 }
 
 TEST(Transfer, ARequestThatIsNoneIsRefused) {

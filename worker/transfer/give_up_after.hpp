@@ -1,0 +1,19 @@
+// A peer that vanished without a word.
+#pragma once
+
+#include <boost/asio/ip/tcp.hpp>
+#include <chrono>
+
+#include "common/base/time.hpp"
+
+namespace penstock::worker {
+
+/// The kernel ends a connection whose peer has not acknowledged what was sent for so long: a request that meets a cut
+/// network is no slow answer.
+inline void give_up_after(boost::asio::ip::tcp::socket& socket, Duration silence_max) {
+  using Option = boost::asio::detail::socket_option::integer<IPPROTO_TCP, TCP_USER_TIMEOUT>;
+  boost::system::error_code ignored;
+  socket.set_option(Option{static_cast<int>(silence_max / std::chrono::milliseconds{1})}, ignored);
+}
+
+}  // namespace penstock::worker
