@@ -6,6 +6,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
+
+#include "common/storage/rocksdb_pieces.hpp"
 
 namespace penstock {
 namespace {
@@ -35,15 +38,20 @@ bool sync(const std::string& place) {
 
 Result<void> ListLength::check(const std::string& directory) {
   const std::string name = list_in_force(directory);
+  std::ifstream list{directory + "/" + name, std::ios::binary};
+  if (name.empty() || !list) return {};  // A list that is not there is noticed by whoever opens it.
+  std::stringstream text;
+  text << list.rdbuf();
+  const std::string content = text.str();
+  const LogExtent intact = extent_of_log(content);
   std::ifstream file{directory + kLengthFile};
   std::string noted;
   std::uintmax_t bytes = 0;
-  std::error_code unknown;
-  if (!(file >> noted >> bytes) || noted != name) return {};
-  const std::uintmax_t found = fs::file_size(directory + "/" + name, unknown);
-  if (unknown || found >= bytes) return {};  // A list that is not there is noticed by whoever opens it.
-  return Error{ErrorCode::StorageDamaged, directory,
-               "its list of files " + name + " has " + std::to_string(found) + " bytes and had " + std::to_string(bytes),
+  if (!(file >> noted >> bytes) || noted != name) bytes = 0;
+  if (intact.gaps == 0 && intact.end >= bytes) return {};
+  const std::string how = content.size() < bytes ? "has " + std::to_string(content.size()) + " bytes and had " + std::to_string(bytes)
+                                                 : "cannot be read behind byte " + std::to_string(intact.end);
+  return Error{ErrorCode::StorageDamaged, directory, "its list of files " + name + " " + how,
                "start once with `--salvage` to keep what is intact"};
 }
 

@@ -21,8 +21,8 @@ class ListLength final : public rocksdb::EventListener {
  public:
   explicit ListLength(std::string directory) : directory_(std::move(directory)) {}
 
-  /// Before the database is opened. Error: StorageDamaged, if the list in force is shorter than it was. No news, or news of
-  /// another list, are none.
+  /// Before the database is opened. Error: StorageDamaged, if the list in force is shorter than it was, or cannot be read up
+  /// to there: RocksDB takes zeros for the end of a page. No news, or news of another list, are none.
   static Result<void> check(const std::string& directory);
 
   /// Writes down how long it is now. A disk that does not take it has the older news.

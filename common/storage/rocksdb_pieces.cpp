@@ -6,6 +6,7 @@
 #include <boost/crc.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace penstock {
 namespace {
@@ -302,8 +303,11 @@ std::uint64_t read_table_pieces(std::string_view file, const PieceVisit& visit) 
   return pieces;
 }
 
-LogRead read_log_pieces(std::string_view file, const PieceVisit& visit) {
-  LogReader reader{visit};
+namespace {
+
+/// Calls `take` for each part that is intact, with where it ends, and `miss` where there is none.
+template <class Take, class Miss>
+void walk_log(std::string_view file, const Take& take, const Miss& miss) {
   for (std::size_t at = 0; at < file.size();) {
     const std::string_view page = file.substr(at, kPageBytes - at % kPageBytes);
     if (page.size() < kHeaderBytes) {
@@ -312,14 +316,35 @@ LogRead read_log_pieces(std::string_view file, const PieceVisit& visit) {
     }
     const LogPart part = part_at(page);
     if (part.intact) {
-      reader.take(part);
       at += part.bytes;
+      take(part, at);
       continue;
     }
-    reader.miss();
+    miss();
     at += part.bytes > 0 && part_at(page.substr(part.bytes)).intact ? part.bytes : 1;
   }
+}
+
+}  // namespace
+
+LogRead read_log_pieces(std::string_view file, const PieceVisit& visit) {
+  LogReader reader{visit};
+  walk_log(
+      file, [&](const LogPart& part, std::size_t) { reader.take(part); }, [&] { reader.miss(); });
   return reader.finish();
+}
+
+LogExtent extent_of_log(std::string_view file) {
+  LogExtent extent;
+  bool missed = false;
+  walk_log(
+      file,
+      [&](const LogPart&, std::size_t end) {
+        if (std::exchange(missed, false)) ++extent.gaps;
+        extent.end = end;
+      },
+      [&] { missed = true; });
+  return extent;
 }
 
 }  // namespace penstock

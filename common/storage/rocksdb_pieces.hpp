@@ -34,4 +34,12 @@ struct LogRead {
 /// Every piece of a write-ahead log, in the order in which it was written. A damaged batch costs nothing but itself.
 LogRead read_log_pieces(std::string_view file, const PieceVisit& visit);
 
+struct LogExtent {
+  std::uint64_t gaps = 0;  ///< Places that cannot be read, with something behind them that can.
+  std::uint64_t end = 0;   ///< Behind the last part that is intact.
+};
+/// How much of a log, or of a list of files (MANIFEST), which has the same format, is intact. RocksDB passes over the rest of
+/// a page that begins with zeros without a word.
+LogExtent extent_of_log(std::string_view file);
+
 }  // namespace penstock

@@ -202,4 +202,17 @@ rocksdb::Status copy_remains(const std::string& directory, const rocksdb::Option
   return remains.finish();
 }
 
+LogsRead read_logs(const std::string& directory) {
+  LogsRead all;
+  std::string bytes;
+  const std::vector<fs::path> logs = files_with(directory, ".log");
+  for (const fs::path& log : logs) {
+    read_file(log, bytes);
+    const LogRead read = read_log_pieces(bytes, [](const Piece&) {});
+    all.gaps += read.gaps + (read.torn && log != logs.back() ? 1 : 0);
+    all.torn = read.torn && log == logs.back();
+  }
+  return all;
+}
+
 }  // namespace penstock

@@ -13,6 +13,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "common/storage/durable_files.hpp"
+#include "common/storage/rocksdb_end.hpp"
 #include "common/storage/rocksdb_list.hpp"
 #include "common/storage/rocksdb_remains.hpp"
 
@@ -40,15 +42,23 @@ Error error_of(const rocksdb::Status& status, const std::string& directory) {
   if (status.IsNoSpace() || contains(words, "No space left"))
     return {ErrorCode::StorageFull, directory, "the disk is full",
             "make room; what waits is written as soon as there is some"};
-  if (status.IsIOError() && (contains(words, "LOCK") || contains(words, "lock hold")))
+  if (status.IsIOError() && (contains(words, "While lock file") || contains(words, "lock hold")))
     return {ErrorCode::StorageLocked, directory, "is held by " + read_owner(directory),
             "end that one first, or give this one a directory of its own with `--state`"};
   if (status.IsCorruption() || contains(words, "Corruption"))
     return {ErrorCode::StorageDamaged, directory, words, "start once with `--salvage` to keep what is intact"};
+  if (contains(words, "Read-only file system") || contains(words, "Permission denied"))
+    return {ErrorCode::InvalidArgument, directory, "cannot be written to: " + words,
+            "mend that, or name another directory with `--state`"};
   if (status.IsIOError())
     return {ErrorCode::Internal, directory, words,
             "nothing more is accepted; mend the disk, and start again: what was promised is there"};
   return {ErrorCode::Internal, directory, words, {}};
+}
+
+/// The name under which the files are reached.
+const std::string& access_of(const RocksdbOptions& options) {
+  return options.reached_by.empty() ? options.directory : options.reached_by;
 }
 
 /// Left to itself the database looks every five seconds whether there is room for a whole write buffer.
@@ -211,22 +221,24 @@ using DirectoryLock = std::unique_ptr<rocksdb::FileLock, Unlock>;
 constexpr const char* kHoldersLock = "/OWNER.LOCK";
 constexpr const char* kDatabaseLock = "/LOCK";
 
-Result<DirectoryLock> lock_directory(const std::string& directory, const char* file) {
+Result<DirectoryLock> lock_directory(const RocksdbOptions& options, const char* file) {
   rocksdb::FileLock* lock = nullptr;
-  const rocksdb::Status status = rocksdb::Env::Default()->LockFile(directory + file, &lock);
-  if (!status.ok()) return error_of(status, directory);
+  const rocksdb::Status status = rocksdb::Env::Default()->LockFile(access_of(options) + file, &lock);
+  if (!status.ok()) return error_of(status, options.directory);
   return DirectoryLock{lock};
 }
 
 class OpenRocksdb final : public Storage {
  public:
-  OpenRocksdb(DirectoryLock lock, std::unique_ptr<rocksdb::DB> database, std::string directory, rocksdb::Options options,
-              std::shared_ptr<ListLength> list_length)
-      : directory_(std::move(directory)),
+  OpenRocksdb(DirectoryLock lock, std::unique_ptr<rocksdb::DB> database, const RocksdbOptions& wanted,
+              rocksdb::Options options, std::shared_ptr<ListLength> list_length, std::unique_ptr<ProvenEnd> end)
+      : directory_(wanted.directory),
+        access_(access_of(wanted)),
         options_(std::move(options)),
         list_length_(std::move(list_length)),
         lock_(std::move(lock)),
-        database_(std::move(database)) {
+        database_(std::move(database)),
+        end_(std::move(end)) {
     list_length_->note();
   }
   ~OpenRocksdb() override { static_cast<void>(close().has_value()); }
@@ -245,8 +257,10 @@ class OpenRocksdb final : public Storage {
     rocksdb::ReadOptions reading;
     reading.fill_cache = false;
     const std::unique_ptr<rocksdb::Iterator> at{database_->NewIterator(reading)};
-    for (at->Seek(slice(prefix)); at->Valid() && at->key().starts_with(slice(prefix)); at->Next())
+    for (at->Seek(slice(prefix)); at->Valid() && at->key().starts_with(slice(prefix)); at->Next()) {
+      if (end_ != nullptr && view(at->key()) == kEndKey) continue;
       if (!visit(view(at->key()), view(at->value()))) return {};
+    }
     if (!at->status().ok()) return error_of(at->status(), directory_);
     return {};
   }
@@ -266,12 +280,13 @@ class OpenRocksdb final : public Storage {
       }
       if (!status.ok()) return error_of(status, directory_);
     }
-    rocksdb::WriteOptions writing;
-    writing.sync = sync == Sync::Yes;
-    const rocksdb::Status status = database_->Write(writing, &changes);
+    Result<void> anchored;
+    const rocksdb::Status status = write(changes, batch, sync, anchored);
     troubled_ = !status.ok();
-    if (status.ok()) return {};
-    last_error_ = error_of(status, directory_);
+    if (status.ok() && anchored) return {};
+    // Without its anchor a commit is not promised. What is tried again has the same effect and another number.
+    last_error_ = status.ok() ? anchored.error() : error_of(status, directory_);
+    if (status.ok()) return last_error_;
     broken_ = status.IsIOError() && last_error_.code != ErrorCode::StorageFull;
     return last_error_;
   }
@@ -285,14 +300,21 @@ class OpenRocksdb final : public Storage {
     const rocksdb::Status status = database_->Close();
     database_.reset();
     list_length_->note();  // A database that is being closed does not tell what it has just listed.
+    end_.reset();
     std::error_code ignored;
-    fs::remove(owner_file(directory_), ignored);
+    fs::remove(owner_file(access_), ignored);
     lock_.reset();
     if (!status.ok()) return error_of(status, directory_);
     return {};
   }
 
  private:
+  rocksdb::Status write(rocksdb::WriteBatch& changes, const StorageBatch& batch, Sync sync, Result<void>& anchored) {
+    if (end_ != nullptr) return end_->write(*database_, changes, batch, sync, anchored);
+    rocksdb::WriteOptions writing;
+    writing.sync = sync == Sync::Yes;
+    return database_->Write(writing, &changes);
+  }
   rocksdb::Status erase_prefix(const std::string& prefix, rocksdb::WriteBatch& changes) {
     const std::string end = end_of_prefix(prefix).value_or(std::string(1024, '\xff'));
     return changes.DeleteRange(database_->DefaultColumnFamily(), slice(prefix), slice(end));
@@ -303,6 +325,7 @@ class OpenRocksdb final : public Storage {
   Result<void> recover() {
     if (database_ != nullptr && last_error_.code != ErrorCode::StorageFull) {
       if (!database_->Resume().ok()) return last_error_;
+      if (end_ != nullptr) end_->look_again(*database_);
       return {};
     }
     std::error_code unknown;
@@ -310,9 +333,10 @@ class OpenRocksdb final : public Storage {
     if (database_ != nullptr) static_cast<void>(database_->Close().ok());
     database_.reset();
     rocksdb::DB* database = nullptr;
-    if (const rocksdb::Status status = rocksdb::DB::Open(options_, directory_, &database); !status.ok())
+    if (const rocksdb::Status status = rocksdb::DB::Open(options_, access_, &database); !status.ok())
       return last_error_ = error_of(status, directory_);
     database_.reset(database);
+    if (end_ != nullptr) end_->look_again(*database_);
     list_length_->note();
     return {};
   }
@@ -321,10 +345,12 @@ class OpenRocksdb final : public Storage {
   static constexpr std::uintmax_t kRoomToReopen = std::uintmax_t{4} << 20U;
 
   const std::string directory_;
+  const std::string access_;  ///< The same under the name that may be taken away.
   const rocksdb::Options options_;
   const std::shared_ptr<ListLength> list_length_;
   DirectoryLock lock_;
   std::unique_ptr<rocksdb::DB> database_;
+  std::unique_ptr<ProvenEnd> end_;  ///< Null: its end cannot be proved.
   bool troubled_ = false;  ///< The last commit has failed.
   bool broken_ = false;    ///< For a reason that does not go away: read-only until the next start.
   Error last_error_;
@@ -335,67 +361,135 @@ Error file_error(const std::string& path, const std::error_code& code) {
   return {full ? ErrorCode::StorageFull : ErrorCode::InvalidArgument, path, code.message(), {}};
 }
 
-rocksdb::Status copy_into_fresh(const RocksdbOptions& damaged, const RocksdbOptions& fresh, SalvageOutcome& outcome) {
+/// Takes over what only the anchor of the damaged directory knows, and makes one for the fresh directory.
+Result<void> prove_end(rocksdb::DB& fresh, const std::string& damaged, const std::string& directory,
+                       SalvageOutcome& outcome) {
+  const AnchorFile::Found found = AnchorFile::read(damaged);
+  CommitNumber end = end_of(fresh).value_or(CommitNumber{});
+  Anchor anchor = found.anchor.value_or(Anchor{});
+  outcome.end_unknown = !found.anchor.has_value() && (found.exists || end.number > 0);
+  rocksdb::WriteBatch changes;
+  if (anchor.number > end.number) {
+    const bool has_last = !anchor.batch.empty();
+    outcome.commits_lost = anchor.number - end.number - (has_last ? 1 : 0);
+    if (has_last) changes = rocksdb::WriteBatch{anchor.batch};
+    for (const auto& [key, value] : anchor.doubled)
+      if (!value.empty() && !changes.Put(slice(key), slice(value)).ok()) break;
+    end = {anchor.number, anchor.chain};
+  }
+  const std::string last = encode_end(end);
+  rocksdb::Status status = changes.Put(slice(kEndKey), slice(last));
+  rocksdb::WriteOptions writing;
+  writing.sync = true;
+  if (status.ok()) status = fresh.Write(writing, &changes);
+  if (!status.ok()) return error_of(status, directory);
+  anchor.number = end.number;
+  anchor.chain = end.chain;
+  anchor.batch.clear();
+  anchor.rewritten = true;
+  const Result<std::unique_ptr<AnchorFile>> file = AnchorFile::open(directory, anchor);
+  if (!file) return file.error();
+  return {};
+}
+
+Result<void> copy_into_fresh(const RocksdbOptions& damaged, const RocksdbOptions& fresh, SalvageOutcome& outcome) {
   rocksdb::Options options = options_of(fresh);
   options.disable_auto_compactions = true;  // Whoever opens it next has the time.
   rocksdb::DB* opened = nullptr;
   rocksdb::Status status = rocksdb::DB::Open(options, fresh.directory, &opened);
-  if (!status.ok()) return status;
+  if (!status.ok()) return error_of(status, fresh.directory);
   const std::unique_ptr<rocksdb::DB> target{opened};
   status = copy_remains(damaged.directory, options_of(damaged), *target, outcome);
-  return status.ok() ? target->Close() : status;
+  if (!status.ok()) return error_of(status, fresh.directory);
+  if (fresh.provable) PENSTOCK_TRY(prove_end(*target, damaged.directory, fresh.directory, outcome));
+  status = target->Close();
+  if (!status.ok()) return error_of(status, fresh.directory);
+  return {};
 }
 
-std::string free_name_beside(const std::string& directory) {
-  std::error_code ignored;
-  for (int number = 1;; ++number)
-    if (std::string name = directory + ".damaged-" + std::to_string(number); !fs::exists(name, ignored)) return name;
+/// Opening a directory cuts a torn end off: what is behind a damaged place would be gone before a salvage could read it.
+/// So what cannot be read of the logs is compared with what was promised first.
+Result<void> check_logs(const RocksdbOptions& options, StorageFindings& findings) {
+  const LogsRead logs = read_logs(access_of(options));
+  if (logs.gaps > 0)
+    return Error{ErrorCode::StorageDamaged, options.directory,
+                 "its log cannot be read in " + std::to_string(logs.gaps) + " places that have something behind them",
+                 "start once with `--salvage` to keep what is intact"};
+  findings.torn = logs.torn;
+  if (!logs.torn || !options.provable) return {};
+  rocksdb::Options reading = options_of(options);
+  reading.create_if_missing = false;
+  rocksdb::DB* opened = nullptr;
+  if (const rocksdb::Status status = rocksdb::DB::OpenForReadOnly(reading, access_of(options), &opened); !status.ok())
+    return error_of_opening(status, options.directory);
+  const std::unique_ptr<rocksdb::DB> database{opened};
+  return ProvenEnd::compare(options.directory, end_of(*database), AnchorFile::read(access_of(options)));
+}
+
+/// The directory is locked.
+Result<std::unique_ptr<Storage>> open_locked(const RocksdbOptions& options, DirectoryLock lock,
+                                             StorageFindings& findings) {
+  const std::string& access = access_of(options);
+  if (has_lost_its_root(access))
+    return Error{ErrorCode::StorageDamaged, options.directory, "has lost its file CURRENT",
+                 "start once with `--salvage` to keep what is intact"};
+  PENSTOCK_TRY(ListLength::check(access));
+  PENSTOCK_TRY(check_logs(options, findings));
+  const auto list_length = std::make_shared<ListLength>(access);
+  rocksdb::Options database_options = options_of(options);
+  database_options.listeners.push_back(list_length);
+  rocksdb::DB* opened = nullptr;
+  if (const rocksdb::Status status = rocksdb::DB::Open(database_options, access, &opened); !status.ok())
+    return error_of_opening(status, options.directory);
+  std::unique_ptr<rocksdb::DB> database{opened};
+  std::unique_ptr<ProvenEnd> end;
+  if (options.provable) {
+    RocksdbOptions reached = options;
+    reached.directory = access;
+    Result<std::unique_ptr<ProvenEnd>> proven = ProvenEnd::open(*database, reached, findings);
+    if (!proven) return proven.error();
+    end = std::move(proven).value();
+  }
+  auto storage = std::make_unique<OpenRocksdb>(std::move(lock), std::move(database), options,
+                                               std::move(database_options), list_length, std::move(end));
+  // For whoever comes second.
+  std::ofstream{owner_file(access), std::ios::trunc} << options.owner << '\n';
+  return std::unique_ptr<Storage>{std::move(storage)};
 }
 
 }  // namespace
 
-Result<std::unique_ptr<Storage>> RocksdbStorage::open(const RocksdbOptions& options) {
+Result<std::unique_ptr<Storage>> RocksdbStorage::open(const RocksdbOptions& options, StorageFindings* findings) {
   std::error_code code;
+  PENSTOCK_TRY(finish_replacement(options.directory));
   fs::create_directories(options.directory, code);
   if (code) return file_error(options.directory, code);
-  if (has_lost_its_root(options.directory))
-    return Error{ErrorCode::StorageDamaged, options.directory, "has lost its file CURRENT",
-                 "start once with `--salvage` to keep what is intact"};
-  Result<DirectoryLock> lock = lock_directory(options.directory, kHoldersLock);
+  // Before anything is looked at: another one may just be making it.
+  Result<DirectoryLock> lock = lock_directory(options, kHoldersLock);
   if (!lock) return lock.error();
-  PENSTOCK_TRY(ListLength::check(options.directory));
-  const auto list_length = std::make_shared<ListLength>(options.directory);
-  rocksdb::Options database_options = options_of(options);
-  database_options.listeners.push_back(list_length);
-  rocksdb::DB* database = nullptr;
-  if (const rocksdb::Status status = rocksdb::DB::Open(database_options, options.directory, &database); !status.ok())
-    return error_of_opening(status, options.directory);
-  auto storage = std::make_unique<OpenRocksdb>(std::move(lock).value(), std::unique_ptr<rocksdb::DB>{database}, options.directory,
-                                               std::move(database_options), list_length);
-  // For whoever comes second.
-  std::ofstream{owner_file(options.directory), std::ios::trunc} << options.owner << '\n';
-  return std::unique_ptr<Storage>{std::move(storage)};
+  StorageFindings found;
+  Result<std::unique_ptr<Storage>> opened = open_locked(options, std::move(lock).value(), found);
+  if (opened && found.torn) found.torn = !found.mended;
+  if (findings != nullptr) *findings = found;
+  return opened;
 }
 
 Result<SalvageOutcome> RocksdbStorage::salvage(const RocksdbOptions& options) {
   SalvageOutcome outcome;
   std::error_code code;
+  PENSTOCK_TRY(finish_replacement(options.directory));
   if (!fs::exists(options.directory, code)) return outcome;
   // Whoever holds a lock goes on writing; yesterday's supervisors hold the database's only.
-  const Result<DirectoryLock> lock = lock_directory(options.directory, kHoldersLock);
+  const Result<DirectoryLock> lock = lock_directory(options, kHoldersLock);
   if (!lock) return lock.error();
-  const Result<DirectoryLock> database_lock = lock_directory(options.directory, kDatabaseLock);
+  const Result<DirectoryLock> database_lock = lock_directory(options, kDatabaseLock);
   if (!database_lock) return database_lock.error();
   RocksdbOptions fresh = options;
-  fresh.directory = options.directory + ".salvaged";
-  fs::remove_all(fresh.directory, code);  // Of a salvage that was interrupted.
-  if (const rocksdb::Status status = copy_into_fresh(options, fresh, outcome); !status.ok())
-    return error_of(status, fresh.directory);
-  outcome.damaged_directory = free_name_beside(options.directory);
-  fs::rename(options.directory, outcome.damaged_directory, code);
-  if (code) return file_error(options.directory, code);
-  fs::rename(fresh.directory, options.directory, code);
-  if (code) return file_error(fresh.directory, code);
+  fresh.directory = fresh_beside(options.directory);
+  PENSTOCK_TRY(copy_into_fresh(options, fresh, outcome));
+  Result<std::string> kept = replace_directory(options.directory, "damaged");
+  if (!kept) return kept.error();
+  outcome.damaged_directory = std::move(kept).value();
   return outcome;
 }
 

@@ -332,6 +332,34 @@ TEST(RocksdbStorage, AListOfFilesThatIsCutBetweenTwoEntriesIsNoticed) {
   }
 }
 
+// RocksDB passes over a page from where it has zeros: files that are listed behind them would be deleted.
+TEST(RocksdbStorage, AListOfFilesWithZerosInItIsNoticed) {
+  const TestDirectory directory;
+  const RocksdbOptions options = directory.options();
+  fill(options, 2000);
+  count_entries(options).value();  // Makes a sorted file of the log, and lists it.
+  const fs::path list = [&] {
+    for (const auto& entry : fs::directory_iterator{options.directory})
+      if (entry.path().filename().string().starts_with("MANIFEST-")) return entry.path();
+    return fs::path{};
+  }();
+  const std::uintmax_t size = fs::file_size(list);
+  for (std::uintmax_t at = 0; at < size; at += 7) {
+    fs::remove_all(directory.path / "zeroed");
+    fs::copy(options.directory, directory.path / "zeroed", fs::copy_options::recursive);
+    RocksdbOptions zeroed = options;
+    zeroed.directory = directory.path / "zeroed";
+    {
+      std::fstream file{directory.path / "zeroed" / list.filename(), std::ios::in | std::ios::out | std::ios::binary};
+      file.seekp(static_cast<std::streamoff>(at));
+      file << std::string(size - at, '\0');
+    }
+    const auto opened = RocksdbStorage::open(zeroed);
+    ASSERT_FALSE(opened.has_value()) << "zeros from " << at << " of " << size;
+    EXPECT_EQ(opened.error().code, ErrorCode::StorageDamaged) << to_string(opened.error());
+  }
+}
+
 TEST(RocksdbStorage, WhatWasErasedStaysAwayWithoutTheListOfFiles) {
   const TestDirectory directory;
   const RocksdbOptions options = directory.options();
