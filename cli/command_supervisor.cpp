@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
+#include <optional>
 
 #include "cli/address_file.hpp"
 #include "cli/command.hpp"
@@ -26,13 +27,14 @@ struct SupervisorCommand {
   bool standby = false;
 };
 
-/// Null without a state.
-Result<std::shared_ptr<supervisor::OpenJournal>> open_journal(const SupervisorCommand& options) {
+/// Null without a state. With a watch, that of a supervisor that hangs is taken over.
+Result<std::shared_ptr<supervisor::OpenJournal>> open_journal(const SupervisorCommand& options, Duration lease,
+                                                              LeaseWatch* watch = nullptr) {
   using supervisor::Damage;
   if (options.no_state) return std::shared_ptr<supervisor::OpenJournal>{};
   PENSTOCK_TRY(make_state_directory(options.state));
-  Result<supervisor::OpenJournal> opened =
-      supervisor::open_state_directory(options.state, options.salvage ? Damage::Salvage : Damage::Refuse);
+  Result<supervisor::OpenJournal> opened = supervisor::open_state_directory(
+      {options.state, options.salvage ? Damage::Salvage : Damage::Refuse, lease, watch});
   if (!opened) return opened.error();
   for (const supervisor::JournalLoss& loss : opened->recovered.losses) std::cerr << to_string(loss) << '\n';
   return std::make_shared<supervisor::OpenJournal>(std::move(opened).value());
@@ -40,17 +42,19 @@ Result<std::shared_ptr<supervisor::OpenJournal>> open_journal(const SupervisorCo
 
 constexpr Duration kStandbyLooksEvery = std::chrono::milliseconds{200};
 
-/// The same for a standby: waits until whoever holds the state ends. Null in the result's value with `stopped` set when
+/// The same for a standby: waits until whoever holds the state ends, or hangs for longer than the lease. Null in the result's value with `stopped` set when
 /// it was asked to end before.
 Result<std::shared_ptr<supervisor::OpenJournal>> wait_for_journal(Invocation& invocation,
-                                                                  const SupervisorCommand& options, bool& stopped) {
+                                                                  const SupervisorCommand& options, Duration lease,
+                                                                  bool& stopped) {
   Loop loop;
+  LeaseWatch watched{lease};
   LoopTimer timer{loop};
   Result<std::shared_ptr<supervisor::OpenJournal>> opened = std::shared_ptr<supervisor::OpenJournal>{};
   stopped = true;
   bool told = false;
   std::function<void()> attempt = [&] {
-    opened = open_journal(options);
+    opened = open_journal(options, lease, &watched);
     stopped = !opened && opened.error().code == ErrorCode::StorageLocked;
     if (!stopped) return loop.stop();
     if (!std::exchange(told, true))
@@ -62,6 +66,41 @@ Result<std::shared_ptr<supervisor::OpenJournal>> wait_for_journal(Invocation& in
   loop.run();
   return opened;
 }
+
+/// Shows that the loop lives, and ends it when the state has another holder.
+class LeaseWatched {
+ public:
+  /// Without a state the lease is null, and nothing is done.
+  LeaseWatched(Loop& loop, std::shared_ptr<supervisor::LeaseKeeper> lease)
+      : loop_(loop), timer_(loop), lease_(std::move(lease)) {
+    if (lease_ == nullptr) return;
+    lease_->expect_beats();
+    lease_->when_lost([this](const Error& error) {
+      loop_.post([this, error] {
+        lost_ = error;
+        loop_.stop();
+      });
+    });
+    beat();
+  }
+  ~LeaseWatched() {
+    if (lease_ != nullptr) lease_->when_lost({});
+  }
+  LeaseWatched(const LeaseWatched&) = delete;
+  LeaseWatched& operator=(const LeaseWatched&) = delete;
+  const std::optional<Error>& lost() const { return lost_; }
+
+ private:
+  void beat() {
+    lease_->beat();
+    timer_.arm(monotonic_now() + lease_->beat_every() / 2, [this] { beat(); });
+  }
+
+  Loop& loop_;
+  LoopTimer timer_;
+  const std::shared_ptr<supervisor::LeaseKeeper> lease_;
+  std::optional<Error> lost_;
+};
 
 Result<int> supervise(Invocation& invocation, SupervisorCommand options) {
   ReloadSignals reload_signals;  // Before the first thread.
@@ -80,8 +119,9 @@ Result<int> supervise(Invocation& invocation, SupervisorCommand options) {
     options.state = std::move(found).value();
   }
   bool stopped = false;
+  constexpr Duration lease = std::chrono::seconds{10};
   Result<std::shared_ptr<supervisor::OpenJournal>> journal =
-      options.standby ? wait_for_journal(invocation, options, stopped) : open_journal(options);
+      options.standby ? wait_for_journal(invocation, options, lease, stopped) : open_journal(options, lease);
   if (stopped) return int{kSuccess};
   if (!journal) return journal.error();
 
@@ -106,6 +146,7 @@ Result<int> supervise(Invocation& invocation, SupervisorCommand options) {
     end_actor(core);
     return gateway.error();
   }
+  LeaseWatched lease_watched{loop, *journal == nullptr ? nullptr : (*journal)->lease};
   const std::string address = to_string(HostPort{listen->host, (*gateway)->port()});
   Result<void> announced = announce_address(options.address_file, address);
   if (announced) {
@@ -114,11 +155,12 @@ Result<int> supervise(Invocation& invocation, SupervisorCommand options) {
     const auto watch = invocation.stop_signals.watch(loop, [&loop] { loop.stop(); });
     const auto reload = reload_signals.watch(loop, [&core] { supervisor::reload_policy(core); });
     loop.run();
-    log_line(LogLevel::Info, "supervisor ends", "reason=signal");
+    log_line(LogLevel::Info, "supervisor ends", lease_watched.lost() ? "reason=lease" : "reason=signal");
   }
   *gateway = nullptr;
   end_actor(core);
   if (!announced) return announced.error();
+  if (lease_watched.lost()) return *lease_watched.lost();
   return int{kSuccess};
 }
 
@@ -145,7 +187,8 @@ void add_supervisor_command(CLI::App& app, Invocation& invocation) {
   no_state->excludes("--state");
   command
       ->add_flag("--standby", options->standby,
-                 "Wait until no other supervisor holds the state, then take over; workers and clients name both")
+                 "Wait until no other supervisor holds the state, or the one that does shows no sign of life for 10 s, then "
+                 "take over; workers and clients name both")
       ->excludes(no_state);
   command
       ->add_flag("--salvage", options->salvage,

@@ -57,6 +57,7 @@ int main(int argc, char** argv) {
   add_session_commands(app, invocation);
   add_admin_command(app, invocation);
   add_config_command(app, invocation);
+  add_state_command(app, invocation);
   add_bench_command(app, invocation);
   add_sim_command(app, invocation);
   add_policy_command(app, invocation);

@@ -8,8 +8,16 @@ using Graph = import "graph.capnp";
 using Control = import "control.capnp";
 using Admin = import "admin.capnp";
 
+# Beside the values below, the storage has an entry of its own, `~end`: number and chain of the last commit, two UInt64
+# (little-endian, here and below). The file ANCHOR in its directory has two slots of 32 KiB, the newer of which is in force:
+#   UInt64 magic "PANCHOR1" | UInt64 XXH3 of what follows the next number | UInt64 bytes of what follows |
+#   UInt64 revision, higher in the newer slot | UInt64 number and UInt64 chain of the last commit that was promised |
+#   UInt64 1 after a salvage or a restore until somebody begins to use it, else 0 |
+#   UInt64 count of doubled entries, and of each: UInt64 bytes, key, UInt64 bytes, value |
+#   UInt64 bytes, that commit as a write batch of RocksDB; 0: it was on the disk before the anchor told of it.
+
 struct JournalHead {
-  format @0 :UInt32;        # 4: checkpoints, what is kept of policy; 3: graphs stand apart from jobs, packed; 2: changes of subtasks, times and orders; 1 had none.
+  format @0 :UInt32;        # 5: commits are numbered; 4: checkpoints, what is kept of policy; 3: graphs stand apart from jobs, packed; 2: changes of subtasks, times and orders; 1 had none.
                             # A reader refuses a larger one.
   nextJob @1 :UInt32;
 }

@@ -52,6 +52,8 @@ void JournalThread::run() {
     if (!taken.empty()) ticket = taken.back().ticket;
     const Result<void> committed = storage_->commit(batch, Sync::Yes);
     failed = !committed.has_value();
+    // The order matters: what was on the disk before the lease was seen to be ours is in whatever the next holder reads.
+    if (handlers_.may_report && !handlers_.may_report()) break;
     if (committed) {
       batch.changes.clear();
       handlers_.on_persisted(ticket);

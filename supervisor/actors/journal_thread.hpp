@@ -18,6 +18,9 @@ namespace penstock::supervisor {
 struct JournalHandlers {
   std::function<void(std::uint64_t)> on_persisted;  ///< Everything up to this ticket is on the disk.
   std::function<void(const Error&)> on_failed;      ///< For each try that failed; it tries again by itself.
+  /// Asked between a commit and `on_persisted`: whether the state is still ours. Empty: always. After an error nothing is
+  /// reported any more, as somebody else answers for the state now.
+  std::function<Result<void>()> may_report{};
 };
 
 /// Writes what the core orders, in order, on a thread of its own. Group commit: it takes all that waits and syncs once,

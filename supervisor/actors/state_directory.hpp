@@ -5,20 +5,43 @@
 #include <string>
 
 #include "common/base/result.hpp"
-#include "common/storage/storage.hpp"
+#include "common/storage/rocksdb_storage.hpp"
+#include "supervisor/actors/lease_keeper.hpp"
 #include "supervisor/store/journal.hpp"
 
 namespace penstock::supervisor {
 
 /// A journal that has been read and can be written. One owner.
 struct OpenJournal {
+  std::shared_ptr<LeaseKeeper> lease;  ///< Ends behind the storage: until then nobody else may have it.
   std::unique_ptr<Storage> storage;
   Recovered recovered;
 };
 
-/// Opens the journal in `directory`, which is made if it is not there, and reads it whole. With `Damage::Salvage` what
-/// is damaged is taken out, listed in `recovered.losses`, and the damaged original is kept beside it. Errors:
-/// StorageLocked (names host and process of the holder), StorageDamaged, StorageFull, VersionMismatch.
-Result<OpenJournal> open_state_directory(const std::string& directory, Damage damage);
+struct StateOptions {
+  std::string directory;  ///< Made if it is not there.
+  Damage damage = Damage::Refuse;
+  Duration lease = std::chrono::seconds{10};  ///< `supervisor.lease`
+  /// Of one that stands by: what it has seen of the holder so far. Null: a holder that lives is let be.
+  LeaseWatch* watch = nullptr;
+};
+
+/// Opens the journal in the directory and reads it whole. With `Damage::Salvage` what is damaged is taken out, listed in
+/// `recovered.losses`, and the damaged original is kept beside it. Errors: StorageLocked (names host and process of the
+/// holder), StorageDamaged, StorageFull, VersionMismatch, InvalidArgument (the directory cannot be written to).
+Result<OpenJournal> open_state_directory(const StateOptions& options);
+
+/// A state that nobody else can reach.
+struct HeldState {
+  std::unique_ptr<FileLease> lease;
+  std::string access;  ///< The name under which the journal's files are ours (`RocksdbOptions::reached_by`).
+};
+/// Errors: StorageLocked, StorageFull, InvalidArgument.
+Result<HeldState> hold_state(const std::string& directory, LeaseWatch* watch);
+
+/// Where the journal of a state is.
+std::string journal_of(const std::string& directory);
+/// How it is kept, for whoever opens it.
+RocksdbOptions journal_options(const std::string& directory);
 
 }  // namespace penstock::supervisor

@@ -103,6 +103,7 @@ class SupervisorActor {
     handlers.on_failed = [self = caf::actor{self_}](const Error& error) {
       caf::anon_send(self, JournalMail{0, std::make_shared<const Error>(error)});
     };
+    if (opened.lease != nullptr) handlers.may_report = [lease = opened.lease] { return lease->check(); };
     journal_ =
         std::make_unique<JournalThread>(std::move(opened.storage), opened.recovered.next_number, std::move(handlers));
     next_worker_ = opened.recovered.state.next_worker.value();

@@ -553,6 +553,17 @@ Result<void> Recovery::finish() {
 
 }  // namespace
 
+std::vector<std::string> doubled_keys() { return {std::string(1, kHead), std::string(1, kIdentity)}; }
+
+Headline read_headline(const std::map<std::string, std::string, std::less<>>& doubled) {
+  Headline headline;
+  if (const auto found = doubled.find(std::string_view{&kHead, 1}); found != doubled.end())
+    if (const Result<Head> head = decode_head(found->second)) headline.next_job = head->next_job;
+  if (const auto found = doubled.find(std::string_view{&kIdentity, 1}); found != doubled.end())
+    if (const Result<JournalIdentity> identity = decode_identity(found->second)) headline.identity = *identity;
+  return headline;
+}
+
 void write_record(const Record& record, std::uint64_t number, StorageBatch& batch) {
   std::visit([&](const auto& concrete) { write(concrete, number, batch); }, record);
 }

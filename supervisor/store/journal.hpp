@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -34,6 +36,10 @@ constexpr std::size_t kJobKeyBytes = 5;
 /// Jobs whose entries may share a merged file (`RocksdbOptions::apart_in_files`): records of jobs are small and stand
 /// together, so one file would have those of all.
 constexpr unsigned kJobsInFile = 32;
+
+/// Keys of the entries that a journal cannot be salvaged without: the head, with the number of the next job, and whose
+/// state it is (`RocksdbOptions::doubled`).
+std::vector<std::string> doubled_keys();
 
 /// Appends to `batch` what a record changes. `number` grows from record to record, also over restarts; see `Recovered`.
 void write_record(const Record& record, std::uint64_t number, StorageBatch& batch);
@@ -70,6 +76,13 @@ struct Recovered {
   std::vector<JournalLoss> losses;
   JournalIdentity identity;
 };
+
+/// What the doubled entries say; 0 where they are missing or damaged.
+struct Headline {
+  JobId next_job = JobId::none();
+  JournalIdentity identity;
+};
+Headline read_headline(const std::map<std::string, std::string, std::less<>>& doubled);
 
 enum class Damage : std::uint8_t {
   Refuse,   ///< The first damaged record is an error.

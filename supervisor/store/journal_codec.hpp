@@ -11,7 +11,7 @@
 
 namespace penstock::supervisor::journal_codec {
 
-inline constexpr std::uint32_t kFormat = 4;
+inline constexpr std::uint32_t kFormat = 5;
 
 struct Head {
   std::uint32_t format = kFormat;

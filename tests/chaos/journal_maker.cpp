@@ -1,8 +1,7 @@
 #include "tests/chaos/journal_maker.hpp"
 
 #include "common/base/rng.hpp"
-#include "common/storage/rocksdb_storage.hpp"
-#include "supervisor/store/journal.hpp"
+#include "supervisor/actors/state_directory.hpp"
 #include "tests/support/graph_builder.hpp"
 
 namespace penstock::supervisor {
@@ -48,12 +47,7 @@ void write_job(std::uint32_t job, const JournalShape& shape, StorageBatch& batch
 
 Result<void> write_jobs(const std::string& directory, std::uint32_t first, std::uint32_t last,
                         const JournalShape& shape) {
-  RocksdbOptions options;
-  options.directory = directory + "/journal";
-  options.apart_bytes = kJobKeyBytes;
-  options.apart_in_files = kJobsInFile;
-  options.owner = "the maker of journals";
-  Result<std::unique_ptr<Storage>> storage = RocksdbStorage::open(options);
+  Result<std::unique_ptr<Storage>> storage = RocksdbStorage::open(journal_options(directory));
   if (!storage) return storage.error();
   const Result<Recovered> recovered = recover(**storage, Damage::Refuse);
   if (!recovered) return recovered.error();

@@ -39,6 +39,10 @@ ClusterProcesses::~ClusterProcesses() {
     worker.signal_group(SIGKILL);
     EXPECT_TRUE(worker.wait_for_end(kPatience) && worker.try_reap(end));
   }
+  if (overtaken_ != nullptr) {
+    overtaken_->signal_group(SIGKILL);
+    EXPECT_TRUE(overtaken_->wait_for_end(kPatience) && overtaken_->try_reap(end));
+  }
   // By request, to see that it ends.
   supervisor_->signal_group(SIGTERM);
   EXPECT_TRUE(supervisor_->wait_for_end(kPatience)) << "the supervisor does not end";
@@ -122,6 +126,30 @@ void ClusterProcesses::start_standby() {
 void ClusterProcesses::wait_for_takeover() {
   EXPECT_TRUE(wait_until([&] { return std::filesystem::exists(scratch_.at("standby")); })) << log_of("standby");
   supervisor_ = std::move(standby_);
+}
+
+void ClusterProcesses::start_standby_elsewhere() {
+  std::vector<std::string> arguments{"supervisor",           "--listen", "127.0.0.1:0", "--address-file",
+                                     scratch_.at("address"), "--standby"};
+  arguments.insert(arguments.end(), supervisor_arguments_.begin(), supervisor_arguments_.end());
+  standby_ = std::make_unique<Process>(start("standby", arguments));
+  EXPECT_TRUE(wait_until([&] { return log_of("standby").find("standing by") != std::string::npos; }))
+      << log_of("standby");
+}
+
+void ClusterProcesses::wait_for_takeover_from_the_living() {
+  EXPECT_TRUE(wait_until([&] { return scratch_.read("address") != address_ + "\n"; })) << log_of("standby");
+  address_ = scratch_.read("address");
+  if (!address_.empty()) address_.pop_back();
+  overtaken_ = std::move(supervisor_);
+  supervisor_ = std::move(standby_);
+}
+
+int ClusterProcesses::end_of_overtaken() {
+  ProcessEnd end;
+  EXPECT_TRUE(overtaken_->wait_for_end(kPatience) && overtaken_->try_reap(end)) << log_of("supervisor");
+  overtaken_.reset();
+  return end.exit_code;
 }
 
 bool ClusterProcesses::wait_for_workers(std::size_t count) {

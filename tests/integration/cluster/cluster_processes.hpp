@@ -41,6 +41,13 @@ class ClusterProcesses {
   void start_standby();
   /// Waits until it listens; REQUIRES: the supervisor was killed. From then on it is the supervisor.
   void wait_for_takeover();
+  /// Starts another one that stands by at a port of its own; once it has taken over, `path_of("address")` has its address.
+  void start_standby_elsewhere();
+  /// Waits until it listens though the supervisor lives: that one is `overtaken`, and the other the supervisor.
+  void wait_for_takeover_from_the_living();
+  const Process& overtaken() const { return *overtaken_; }
+  /// Waits for its end and reaps it; its exit code.
+  int end_of_overtaken();
   /// Waits until the supervisor lists so many workers; false after 20 s.
   bool wait_for_workers(std::size_t count);
   /// A session of its own for each call.
@@ -60,6 +67,7 @@ class ClusterProcesses {
   std::vector<std::string> supervisor_environment_;
   std::unique_ptr<Process> supervisor_;
   std::unique_ptr<Process> standby_;
+  std::unique_ptr<Process> overtaken_;
   std::map<std::string, Process> workers_;
 };
 

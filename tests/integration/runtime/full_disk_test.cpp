@@ -41,9 +41,17 @@ std::ofstream fill(const ScratchDirectory& directory) {
   return filler;
 }
 
+/// What was refused has not moved the anchor ahead of the log.
+int reopen(Storage& storage, const ScratchDirectory& directory) {
+  if (!storage.close()) return 8;
+  const auto opened = RocksdbStorage::open({.directory = directory.at("state"), .owner = "host h pid 7", .provable = true});
+  if (!opened) std::fprintf(stderr, "%s\n", to_string(opened.error()).c_str());
+  return opened ? 0 : 9;
+}
+
 int write_again_when_there_is_room(const ScratchDirectory& directory) {
   const Result<std::unique_ptr<Storage>> opened =
-      RocksdbStorage::open({.directory = directory.at("state"), .owner = "host h pid 7"});
+      RocksdbStorage::open({.directory = directory.at("state"), .owner = "host h pid 7", .provable = true});
   if (!opened) return 5;
   Storage* storage = opened->get();
   StorageBatch batch;
@@ -58,13 +66,14 @@ int write_again_when_there_is_room(const ScratchDirectory& directory) {
     std::fprintf(stderr, "%s\n", to_string(written.error()).c_str());
     return 2;
   }
-  return storage->get("key").value_or(std::nullopt) ? 0 : 3;
+  if (!storage->get("key").value_or(std::nullopt)) return 3;
+  return reopen(**opened, directory);
 }
 
 /// The room that was put aside for a log is used up first; then a write buffer is to become a file, and cannot.
 int fill_a_write_buffer_on_a_full_disk(const ScratchDirectory& directory) {
   const Result<std::unique_ptr<Storage>> opened = RocksdbStorage::open(
-      {.directory = directory.at("state"), .owner = "host h pid 7", .memory_bytes = std::size_t{8} << 20U});
+      {.directory = directory.at("state"), .owner = "host h pid 7", .memory_bytes = std::size_t{8} << 20U, .provable = true});
   if (!opened) return 5;
   Storage* storage = opened->get();
   StorageBatch first;
@@ -92,7 +101,7 @@ int fill_a_write_buffer_on_a_full_disk(const ScratchDirectory& directory) {
   }
   for (int i = 0; i < kept; ++i)
     if (!storage->get("key" + std::to_string(i)).value_or(std::nullopt)) return 3;
-  return 0;
+  return reopen(**opened, directory);
 }
 
 // Fault F11: far less room than a write buffer is enough, and nobody has to wait for it.
