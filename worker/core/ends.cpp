@@ -116,7 +116,11 @@ void WorkerCore::succeed(RecordIndex index) {
     if (place == DatumPlace::Here || place == DatumPlace::Restoring) continue;
     if (place == DatumPlace::Spilled) {
       PENSTOCK_COVERAGE_MARK("an output was on disk when it was made again");
-      out_->add(worker_action::ReleaseDatum{data_[datum].key});
+      // In memory it is only for those who are about to read it.
+      if (data_[datum].pins > 0)
+        input_arrived(datum);
+      else
+        out_->add(worker_action::ReleaseDatum{data_[datum].key});
       continue;
     }
     if (place == DatumPlace::Fetching) {
@@ -133,6 +137,7 @@ void WorkerCore::succeed(RecordIndex index) {
   }
   end_record(index, Outcome::Succeeded);
   if (!jobs_.is_open(slot)) return;
+  jobs_[slot].settled.insert(id.index);
   // After the report: no successor may be reported before its producer.
   successors_.finished_here(slot, {id.index, attempt}, complete_);
   complete_successors();
@@ -342,6 +347,7 @@ void WorkerCore::drop_datum(DatumIndex index) {
   stop_fetching(index);
   const DataKey key = datum.key;
   const bool stored = datum.place >= DatumPlace::Here;
+  jobs_[datum.job].settled.erase(key.producer.index);
   data_.erase(index, jobs_[datum.job].data);
   if (stored) drop_from_store(key);
 }
