@@ -41,6 +41,7 @@ Result<OpenJournal> open_state_directory(const std::string& directory, Damage da
   Result<JournalIdentity> identity = begin_life(**storage, *recovered, random_incarnation().value());
   if (!identity) return identity.error();
   recovered->identity = *identity;
+  identify_jobs(recovered->state, *identity);
   losses.insert(losses.end(), recovered->losses.begin(), recovered->losses.end());
   recovered->losses = std::move(losses);
   return OpenJournal{std::move(storage).value(), std::move(recovered).value()};
