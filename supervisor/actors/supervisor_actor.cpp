@@ -112,7 +112,8 @@ class SupervisorActor {
     next_worker_ = opened.recovered.state.next_worker.value();
     for (const record::WorkerJoined& worker : opened.recovered.state.workers)
       known_[worker.incarnation] = worker.worker;
-    feed(supervisor_event::StateRecovered{std::move(opened.recovered.state), unix_now_ms()});
+    feed(supervisor_event::StateRecovered{std::move(opened.recovered.state), unix_now_ms(),
+                                          opened.recovered.identity.life});
     carry_out();
     log_line(LogLevel::Info, "journal read", "jobs=" + std::to_string(jobs));
   }
@@ -212,7 +213,7 @@ class SupervisorActor {
       if (auto* chunk = std::get_if<SubmitChunk>(&message))
         take_chunk(mail.client, std::move(*chunk));
       else
-        feed(supervisor_event::ClientSaid{known->second.id, message});
+        feed(supervisor_event::ClientSaid{known->second.id, message, random_identity()});
     }
   }
 
@@ -266,6 +267,7 @@ class SupervisorActor {
     end_intake(key);
     submissions_->end(key);
     mail.checked->client = clients_.at(mail.client).id;
+    mail.checked->identity = random_identity();
     log_line(LogLevel::Info, mail.checked->shape == nullptr ? "graph refused" : "graph checked",
              "job=" + mail.checked->spec.name +
                  (mail.checked->shape == nullptr ? " text=\"" + to_string(mail.checked->refusal) + "\""
