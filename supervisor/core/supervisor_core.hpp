@@ -347,6 +347,7 @@ class SupervisorCore {
   bool data_is_gone(const Job& job, std::uint32_t producer) const;
   void count_unfinished(Job& job, std::uint32_t subtask);
   void run_timers();
+  void make_elsewhere(Job& job, std::uint32_t producer);
 
   // Jobs that have ended: history.cpp.
   std::int64_t unix_ms(Instant at) const;

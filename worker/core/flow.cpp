@@ -264,7 +264,7 @@ void WorkerCore::on(const worker_event::FetchesEnded& event) {
     data_[index].keep = false;
     FailureDetail failure;
     failure.failure = fetch.gone ? FailureClass::InputLost : FailureClass::Transport;
-    if (fetch.gone) failure.lost_producer = fetch.key.producer.index;
+    failure.lost_producer = fetch.key.producer.index;
     failure.message =
         "input " + to_string(fetch.key) + " could not be fetched from " + to_string(data_[index].location);
     inputs_failed(index, failure);
