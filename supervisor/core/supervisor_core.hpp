@@ -93,6 +93,10 @@ class SupervisorCore {
   void ask_for_logs(const Job& job, const std::string& only, ClientId client, const AdminRequest& request,
                     bool& deferred);
   void answer_log_question(const Question& question, const std::string& log);
+  bool await_confirmations(ClientId client, const AdminRequest& request, const Value& answer);
+  bool ask_for_confirmations(const Job& job, ClientId client, std::uint64_t request, const Value& answer);
+  void ask_who_came_back(const Job& job);
+  void confirmed(Question question, const std::vector<std::string>& unconfirmed);
   void lose_worker(WorkerSlot slot, const std::string& reason, const OperatorCrash* crash = nullptr);
   void announce_loss(WorkerSlot slot);
   void rehouse(Job& job, BandSlot band);
