@@ -228,7 +228,9 @@ Result<int> cancel(Invocation& invocation, const CancelCommand& command) {
 
 void add_cancel_command(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<CancelCommand>();
-  CLI::App* command = app.add_subcommand("cancel", "End a job, or one subtask and what depends on it");
+  CLI::App* command = app.add_subcommand("cancel",
+                                         "End a job, or one subtask and what depends on it; once this is answered, "
+                                         "nothing of it starts any more");
   command->add_option("JOB", options->job, kJobHelp)->required();
   command->add_option("SUBTASK", options->subtask, "Key or number of the subtask");
   command

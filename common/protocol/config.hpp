@@ -64,6 +64,8 @@ struct SupervisorConfig {
   std::uint16_t runner_crashes_forgiven = 2;
   Bytes log_answer_bytes_max = kMiB * 8;
   std::uint16_t failures_max = 100;
+  std::uint16_t transfers_tried_max = 4;
+  Duration transfer_patience = std::chrono::minutes{2};
   std::uint32_t broadcast_readers_min = 64;
   std::int64_t link_bytes_per_second = std::int64_t{1} << 30;
   Duration link_latency = std::chrono::microseconds{200};
@@ -231,6 +233,13 @@ void visit_settings(SupervisorConfig& c, Visit&& visit) {
   visit({"runner_crashes_forgiven", "crashes", "of its process runner, if they come before any other failure, that a subtask is not charged with"}, c.runner_crashes_forgiven, std::uint16_t{0}, std::uint16_t{1000});
   visit({"log_answer_bytes_max", "bytes", "of the logs of a job in one answer; beyond it each worker tells the end of its own"}, c.log_answer_bytes_max, kKiB * 4, kMiB * 512);
   visit({"failures_max", "attempts", "a subtask that failed this often has failed, whoever was to blame"}, c.failures_max, std::uint16_t{1}, std::uint16_t{10000});
+  visit({"transfers_tried_max", "attempts",
+         "of a subtask in a row that got no input from a worker that is alive, before other workers are tried as well"},
+        c.transfers_tried_max, std::uint16_t{1}, std::uint16_t{1000});
+  visit({"transfer_patience", "duration",
+         "an input that no reader of it could get for so long is made again on another worker than its holder, if there "
+         "is one that may; until then its readers try again every 50 ms to 5 s and are charged with nothing"},
+        c.transfer_patience, Duration{0}, Duration{hours{24}});
   visit({"broadcast_readers_min", "subtasks", "a datum with more readers is a broadcast and weighs nothing in placement"}, c.broadcast_readers_min, std::uint32_t{2}, std::uint32_t{1U << 30U});
   visit({"link_bytes_per_second", "bytes/s", "speed that placement assumes for moving data"}, c.link_bytes_per_second, std::int64_t{1024}, std::int64_t{1} << 50);
   visit({"link_latency", "duration", "delay that placement assumes for each remote input"}, c.link_latency, Duration{0}, Duration{minutes{1}});

@@ -10,6 +10,13 @@ Duration backoff_before(FailureClass failure, std::uint32_t next_attempt) {
   return std::min(delay, kBackoffMax);
 }
 
+Duration backoff_after_transfers(std::uint32_t failed, Rng& rng) {
+  Duration delay = kTransferBackoff;
+  for (std::uint32_t i = 1; i < failed && delay < kTransferBackoffMax; ++i) delay *= 2;
+  const std::int64_t most = std::min(delay, kTransferBackoffMax).count();
+  return std::max(Duration{rng.between(most / 2, most)}, kTransferBackoff);
+}
+
 std::string_view to_string(FailureClass failure) {
   switch (failure) {
     case FailureClass::None: return "none";

@@ -8,6 +8,7 @@
 
 #include "common/base/error_code.hpp"
 #include "common/base/ids.hpp"
+#include "common/base/rng.hpp"
 #include "common/base/time.hpp"
 
 namespace penstock {
@@ -20,7 +21,7 @@ enum class FailureClass : std::uint8_t {
   OutOfMemory = 3,    ///< It exceeded its memory limit.
   Timeout = 4,        ///< It exceeded its time limit.
   InputLost = 5,      ///< An input could not be brought here.
-  Transport = 6,      ///< A transfer or store operation failed for a passing reason.
+  Transport = 6,      ///< A transfer or store operation failed for a passing reason; see `is_unreachable_input`.
   WorkerLost = 7,     ///< The worker vanished.
   Refused = 8,        ///< The worker cannot do it at all: unknown operator, missing program, request above hard limit.
   Exhausted = 9,      ///< The host has no processes, threads or descriptors left.
@@ -40,6 +41,11 @@ struct FailurePolicy {
   bool charged = true;  ///< Counts against `attempts_max`: the subtask may be to blame.
   Duration backoff{0};  ///< Before the second attempt; doubles with each, up to `kBackoffMax`.
 };
+
+/// Between attempts to get an input whose holder lives and cannot be reached: at first, and at most. Each is drawn
+/// between half of it and the whole, so that the readers of a holder that comes back do not all come at once.
+inline constexpr Duration kTransferBackoff = std::chrono::milliseconds{50};
+inline constexpr Duration kTransferBackoffMax = std::chrono::seconds{5};
 
 inline constexpr Duration kBackoffMax = std::chrono::seconds{10};
 
@@ -81,6 +87,8 @@ constexpr TryAgain where_to_try_again(std::optional<ErrorCode> code) {
 
 /// The delay before attempt number `next_attempt` (2 is the first retry).
 Duration backoff_before(FailureClass failure, std::uint32_t next_attempt);
+/// The delay after so many attempts in a row that could not get an input.
+Duration backoff_after_transfers(std::uint32_t failed, Rng& rng);
 
 std::string_view to_string(FailureClass failure);
 
@@ -90,7 +98,7 @@ struct FailureDetail {
   std::int32_t exit_code = -1;       ///< Of a program that exited; -1: it did not.
   std::int32_t signal = 0;           ///< That ended it; 0: none.
   std::int64_t peak_memory_bytes = 0;
-  SubtaskIndex lost_producer;        ///< Of an `InputLost`: whose output is missing, if that is known.
+  SubtaskIndex lost_producer;        ///< Whose output is missing or, of a `Transport`, could not be got; none: unknown.
   std::string message;
   std::string output_tail;           ///< Last lines that it wrote.
   std::string detail;                ///< What the runner says to its engine, e.g. a pickled exception; opaque to us.
@@ -98,5 +106,11 @@ struct FailureDetail {
   std::int64_t outputs_bytes = 0;    ///< Of outputs that were larger than the worker's store.
   friend bool operator==(const FailureDetail&, const FailureDetail&) = default;
 };
+
+/// The holder of an input lives and cannot be reached from the worker that wants it: no fault of the subtask, and no
+/// loss. It is tried again for `supervisor.transfer_patience` (supervisor/core/transfer_retry.cpp).
+inline bool is_unreachable_input(const FailureDetail& detail) {
+  return detail.failure == FailureClass::Transport && detail.lost_producer.valid();
+}
 
 }  // namespace penstock

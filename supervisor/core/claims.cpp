@@ -295,6 +295,7 @@ void SupervisorCore::let_go(Job& job) {
     else
       cancel_subtasks(job, std::move(order.roots), order.kill_after);
   }
+  ask_who_came_back(job);
   stay_where_claimed(job);
   if (!job.cancelling) resume(job);
   if (job.open == 0) maybe_done_.push_back(job.id);

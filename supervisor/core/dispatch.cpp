@@ -5,6 +5,7 @@
 #include "common/protocol/checkpoint_key.hpp"
 #include "supervisor/core/credit.hpp"
 #include "supervisor/core/lookahead.hpp"
+#include "supervisor/core/transfer_retry.hpp"
 
 namespace penstock::supervisor {
 namespace {
@@ -374,6 +375,7 @@ std::uint16_t SupervisorCore::write_inputs(const Job& job, std::uint32_t subtask
   if (predecessors.empty()) return 0;
   const std::uint32_t first_edge = job.shape->first_edge(subtask);
   const std::size_t before = batch.inputs.size();
+  const bool troubled = (job.hot[subtask].flags & SubtaskFlag::kTroubled) != 0;
   std::size_t data_inputs = 0;
   bool any_data = false;
   for (std::uint32_t k = 0; k < predecessors.size(); ++k) {
@@ -388,6 +390,8 @@ std::uint16_t SupervisorCore::write_inputs(const Job& job, std::uint32_t subtask
     input.producer = SubtaskIndex{predecessors[k]};
     input.output = output;
     if (finished) place_input(job, input, producer, worker);
+    if (troubled && input.place == InputPlace::Remote && input.bytes > 0)
+      input.location = copy_to_try(job, workers_, subtask, predecessors[k]);
     data_inputs += !order_only;
     any_data = any_data || (!order_only && (!finished || input.bytes > 0));
   }

@@ -154,7 +154,11 @@ std::string SupervisorCore::reason_of(Job& job, std::uint32_t subtask) {
         return entry.job == job.id && entry.subtask == subtask && entry.attempt == hot.attempt;
       });
       const Duration rest = timer == timers_.end() ? Duration{0} : timer->at - now_;
-      return "failed and runs again in " + std::to_string(rest.count() / 1'000'000) + " ms";
+      const std::string until = " in " + std::to_string(rest.count() / 1'000'000) + " ms";
+      const SubtaskHistory* history = job.histories.find(SubtaskIndex{subtask});
+      if (history == nullptr || history->transfers == 0) return "failed and runs again" + until;
+      return history->last.message + ", " + std::to_string(history->transfers) + " times in a row; it is tried again" +
+             until;
     }
     case SubtaskPhase::Succeeded:
     case SubtaskPhase::Failed:

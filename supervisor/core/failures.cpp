@@ -3,6 +3,7 @@
 
 #include "common/base/coverage_mark.hpp"
 #include "supervisor/core/supervisor_core.hpp"
+#include "supervisor/core/transfer_retry.hpp"
 
 namespace penstock::supervisor {
 
@@ -20,7 +21,9 @@ void SupervisorCore::fail_attempt(Job& job, std::uint32_t subtask, const Failure
   const bool larger = detail.failure == FailureClass::OutOfMemory &&
                       ask_for_more_memory(job, subtask, Bytes{detail.peak_memory_bytes}, history);
   if (policy.charged && !innocent && !larger) ++history.charged;
-  if (blame == Blame::Open) {
+  const bool unreachable = is_unreachable_input(detail);
+  if (!unreachable) history.transfers = 0;
+  if (blame == Blame::Open && !unreachable) {
     ++history.failures;
     if (detail.failure == FailureClass::WorkerLost) ++history.lost_workers;
   }
@@ -32,6 +35,8 @@ void SupervisorCore::fail_attempt(Job& job, std::uint32_t subtask, const Failure
   const bool not_there =
       policy.response == FailureResponse::Reschedule || where_to_try_again(detail.code) == TryAgain::OnOtherWorkers;
   if (not_there && !larger) rule_out_bands(job, subtask, detail, history);
+  const bool stays_unreachable =
+      unreachable && note_unreachable_input(history, workers_, workers_[hot.band].worker, config_, now_);
   if (job.cancelling || (hot.flags & SubtaskFlag::kCancelAsked) != 0) return requeue(job, subtask);
   if (!may_try_again(job, subtask, history, detail.failure) || !mends_elsewhere(job, subtask, detail)) {
     fail_subtask(job, subtask, detail);
@@ -52,7 +57,10 @@ void SupervisorCore::fail_attempt(Job& job, std::uint32_t subtask, const Failure
   }
   if (const Loan* loan = job.shape->loan_of(subtask); loan != nullptr && detail.failure == FailureClass::InputLost)
     lose_lent(*loan, workers_[hot.band].worker);
-  const Duration delay = backoff_before(detail.failure, std::max<std::uint32_t>(history.charged + 1U, 2U));
+  const Duration delay = unreachable
+                             ? backoff_after_transfers(history.transfers, rng_)
+                             : backoff_before(detail.failure, std::max<std::uint32_t>(history.charged + 1U, 2U));
+  if (stays_unreachable) make_elsewhere(job, detail.lost_producer.value());
   if (delay > Duration{0})
     wait_before_retry(job, subtask, delay);
   else

@@ -56,6 +56,13 @@ SubtaskIndex GraphShape::find_key_or_number(std::string_view text) const {
   return named.valid() ? named : numbered(text);
 }
 
+std::vector<bool> GraphShape::read_subtasks() const {
+  std::vector<bool> read(graph_.edge_outputs.empty() ? 0 : size());
+  for (std::size_t edge = 0; edge < graph_.edge_outputs.size(); ++edge)
+    if (graph_.edge_outputs[edge] != EdgeKind::kOrderOnly) read[graph_.predecessors[edge]] = true;
+  return read;
+}
+
 Duration GraphShape::expected_duration(std::uint32_t subtask) const {
   if (!graph_.expected_ns.empty() && graph_.expected_ns[subtask] > 0)
     return Duration{static_cast<std::int64_t>(graph_.expected_ns[subtask])};

@@ -57,6 +57,9 @@ class GraphShape {
   std::uint16_t edge_output(std::uint32_t edge) const {
     return graph_.edge_outputs.empty() ? std::uint16_t{0} : graph_.edge_outputs[edge];
   }
+  /// Whether an output of each subtask is read by another one; of a graph in which all edges carry data, nothing:
+  /// there each subtask with successors is read.
+  std::vector<bool> read_subtasks() const;
   std::uint32_t first_edge(std::uint32_t subtask) const { return graph_.input_offsets[subtask]; }
   /// Asks for what leads to the edges of the subtask.
   void prefetch(std::uint32_t subtask) const {

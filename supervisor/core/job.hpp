@@ -60,6 +60,8 @@ struct SubtaskHistory {
   std::uint64_t last_attempt = 0;       ///< The highest number of those: none up to it is under way any more.
   std::vector<BandSlot> tried;          ///< Bands not to be tried again.
   std::uint64_t tried_epoch = 0;        ///< Of the worker table when the list was begun.
+  std::uint32_t transfers = 0;          ///< Attempts in a row that got no input from a worker that lives,
+  Instant unreachable_since{};          ///< since then.
   TemplateIndex larger;                 ///< Its template with more memory; none: it is run by its own.
   std::vector<std::string> lines;       ///< One for each failed attempt, newest last, bounded.
   FailureDetail last;

@@ -53,10 +53,12 @@ Job& SupervisorCore::make_job(JobSpec spec, SharedGraph& graph, JobId id) {
   job.open = job.total();
   job.counts.total = job.total();
   remember_name(job);
+  const std::vector<bool> read = job.spec.keep == Keep::Sinks ? job.shape->read_subtasks() : std::vector<bool>{};
   for (std::uint32_t i = 0; i < job.total(); ++i) {
     SubtaskHot& hot = job.hot[i];
     hot.missing = hot.unplaced = static_cast<std::uint32_t>(job.shape->predecessors(i).size());
-    if (job.spec.keep == Keep::Sinks && job.shape->successors(i).empty()) hot.flags |= SubtaskFlag::kWanted;
+    const bool is_read = read.empty() ? !job.shape->successors(i).empty() : read[i];
+    if (job.spec.keep == Keep::Sinks && !is_read) hot.flags |= SubtaskFlag::kWanted;
   }
   if (job.spec.keep == Keep::Wanted)
     for (const std::uint32_t wanted : job.shape->graph().wanted) job.hot[wanted].flags |= SubtaskFlag::kWanted;

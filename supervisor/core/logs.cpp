@@ -49,27 +49,30 @@ std::optional<Question> SupervisorCore::take_question(WorkerSlot slot, std::uint
 }
 
 void SupervisorCore::receive(WorkerSlot slot, const ExplainAnswer& message) {
-  const std::optional<Question> question = take_question(slot, message.question);
+  std::optional<Question> question = take_question(slot, message.question);
   if (!question) return;
-  if (question->of_log) return answer_log_question(*question, message.reason);
+  if (question->asked == Asked::Log) return answer_log_question(*question, message.reason);
+  if (question->asked == Asked::Confirmed) return confirmed(std::move(*question), {});
   answer_question(*question, message.known ? message.state : "unknown to the worker; a report is on its way",
                   message.known ? message.reason : "");
 }
 
 void SupervisorCore::receive(WorkerSlot slot, const LogAnswer& message) {
   std::optional<Question> question = take_question(slot, message.question);
-  if (question && !question->of_log) return questions_.push_back(std::move(*question));  // This is no answer to it.
+  if (question && question->asked != Asked::Log) return questions_.push_back(std::move(*question));  // This is no answer to it.
   if (question) answer_log_question(*question, message.lines);
 }
 
 void SupervisorCore::answer_for_lost(WorkerId worker, const std::string& reason) {
   const auto theirs = std::stable_partition(questions_.begin(), questions_.end(),
                                             [&](const Question& question) { return question.worker != worker; });
-  const std::vector<Question> lost{std::make_move_iterator(theirs), std::make_move_iterator(questions_.end())};
+  std::vector<Question> lost{std::make_move_iterator(theirs), std::make_move_iterator(questions_.end())};
   questions_.erase(theirs, questions_.end());
-  for (const Question& question : lost) {
-    if (question.of_log)
+  for (Question& question : lost) {
+    if (question.asked == Asked::Log)
       answer_log_question(question, {});
+    else if (question.asked == Asked::Confirmed)
+      confirmed(std::move(question), {workers_[workers_.find(worker)].description.name});
     else
       answer_question(question, "lost", reason);
   }
@@ -90,7 +93,7 @@ void SupervisorCore::ask_for_logs(const Job& job, const std::string& only, Clien
     const WorkerEntry& worker = workers_[WorkerSlot{i}];
     if (!worker.alive) continue;
     const std::uint64_t number = next_question_++;
-    questions_.push_back({number, worker.id, client, request.request, nothing, true});
+    questions_.push_back({number, worker.id, client, request.request, nothing, Asked::Log});
     deferred = true;
     if (worker.description.log_questions) {
       tell(WorkerSlot{i}, LogQuestion{number, job.id});

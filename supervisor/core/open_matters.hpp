@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "common/protocol/assign.hpp"
@@ -12,14 +13,23 @@
 
 namespace penstock::supervisor {
 
-/// Asked to a worker by an operator.
+/// What a worker says before an operator gets an answer.
+enum class Asked : std::uint8_t {
+  Explanation,
+  Log,        ///< By a `LogQuestion`, or what stands for it.
+  Confirmed,  ///< That it has carried out what it was told before: any answer says so.
+};
+
+/// Asked to a worker for an operator.
 struct Question {
   std::uint64_t number;
-  WorkerId worker;
+  WorkerId worker;  ///< None: the workers that outlived the last supervisor are awaited first.
   ClientId client;
   std::uint64_t request;
-  Value answer;         ///< What is known without the worker.
-  bool of_log = false;  ///< `LogQuestion`, or what stands for it.
+  Value answer;  ///< What is known without the worker.
+  Asked asked = Asked::Explanation;
+  JobId job{};  ///< Of `Asked::Confirmed`,
+  std::vector<std::string> unconfirmed{};  ///< and workers from which it will not come.
 };
 
 /// What a worker held when it was lost, and whether it was drained.

@@ -54,6 +54,8 @@ void SupervisorCore::answer(ClientId client, const AdminRequest& request) {
   Result<Value> result = execute(client, request, deferred);
   if (deferred) return;
   note_order(request, result);
+  const bool confirms = result && request.command == "cancel" && !trouble_.has_value();
+  if (confirms && await_confirmations(client, request, *result)) return;
   if (result)
     reply.value = trouble_.has_value() && is_order(request.command) ? unwritten(*result) : std::move(result).value();
   else

@@ -95,6 +95,10 @@ class SupervisorCore {
   void ask_for_logs(const Job& job, const std::string& only, ClientId client, const AdminRequest& request,
                     bool& deferred);
   void answer_log_question(const Question& question, const std::string& log);
+  bool await_confirmations(ClientId client, const AdminRequest& request, const Value& answer);
+  bool ask_for_confirmations(const Job& job, ClientId client, std::uint64_t request, const Value& answer);
+  void ask_who_came_back(const Job& job);
+  void confirmed(Question question, const std::vector<std::string>& unconfirmed);
   void lose_worker(WorkerSlot slot, const std::string& reason, const OperatorCrash* crash = nullptr);
   void announce_loss(WorkerSlot slot);
   void rehouse(Job& job, BandSlot band);
@@ -350,6 +354,7 @@ class SupervisorCore {
   bool data_is_gone(const Job& job, std::uint32_t producer) const;
   void count_unfinished(Job& job, std::uint32_t subtask);
   void run_timers();
+  void make_elsewhere(Job& job, std::uint32_t producer);
 
   // Jobs that have ended: history.cpp.
   std::int64_t unix_ms(Instant at) const;

@@ -122,15 +122,24 @@ TEST_F(OracleTest, OneFailureThatIsChargedTwiceIsABreach) {
 
 TEST_F(OracleTest, WhatAnOperatorHasCancelledIsNotGivenOut) {
   oracle.assigned(subtask(0));
-  oracle.cancel_answered(subtask(0));
+  oracle.cancel_answered(subtask(0), false);
   EXPECT_EQ(oracle.failure(), "");
   oracle.assigned(subtask(0));
   EXPECT_TRUE(says("told that it is cancelled")) << oracle.failure();
 }
 
+TEST_F(OracleTest, WhatStartsAfterItsCancelWasAnsweredIsABreachUnlessItsWorkerIsLost) {
+  oracle.life_lost(kFirst);
+  oracle.cancel_answered(subtask(0), true);
+  oracle.run_started(kFirst, subtask(0), Attempt{1});
+  EXPECT_EQ(oracle.failure(), "");
+  oracle.run_started(kSecond, subtask(0), Attempt{2});
+  EXPECT_TRUE(says("starts, though its cancel was answered")) << oracle.failure();
+}
+
 TEST_F(OracleTest, WhatHadSucceededBeforeItWasCancelledMayRunAgain) {
   run(0);
-  oracle.cancel_answered(subtask(0));
+  oracle.cancel_answered(subtask(0), true);
   oracle.assigned(subtask(0));
   EXPECT_EQ(oracle.failure(), "");
 }

@@ -242,6 +242,10 @@ void SupervisorHarness::client_says(const FromClient& message, ClientId client) 
 Result<Value> SupervisorHarness::ask(const std::string& command, std::vector<std::string> arguments) {
   constexpr ClientId kOperator{99};
   client_says(AdminRequest{next_request_++, command, std::move(arguments)}, kOperator);
+  // What workers confirm first is confirmed.
+  if (command == "cancel")
+    for (const auto& [worker, question] : take<ExplainQuestion>())
+      worker_says(worker.value(), ExplainAnswer{question.question, false, {}, {}});
   std::vector<AdminAnswer> answers = take_for<AdminAnswer>(kOperator);
   EXPECT_EQ(answers.size(), 1U) << command << " was not answered at once";
   if (answers.empty()) return Error{};

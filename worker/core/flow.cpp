@@ -281,7 +281,7 @@ void WorkerCore::on(const worker_event::FetchesEnded& event) {
     const bool lost = fetch.gone || other;
     FailureDetail failure;
     failure.failure = lost ? FailureClass::InputLost : FailureClass::Transport;
-    if (lost) failure.lost_producer = fetch.key.producer.index;
+    failure.lost_producer = fetch.key.producer.index;
     failure.message =
         "input " + to_string(fetch.key) + " could not be fetched from " + to_string(data_[index].location);
     if (other) failure.message += ": " + other_bytes_text(data_[index], fetch.bytes);

@@ -205,7 +205,9 @@ void SupervisorHost::witness(const SendToClient& word) {
   if (!answer->value["written"].is_null()) return;  // The disk is full, and it was said that a crash undoes it.
   const Job* job = core_->find_job(job_selector_of(*answer->value["job"].text()).id);
   if (job == nullptr || job->shape == nullptr) return;  // It has ended.
-  world_.oracle().cancel_answered({job->id, job->shape->find_key_or_number(*answer->value["subtask"].text())});
+  const bool everywhere = answer->value["unconfirmed"].is_null() && *answer->value["cancelled"].boolean();
+  world_.oracle().cancel_answered({job->id, job->shape->find_key_or_number(*answer->value["subtask"].text())},
+                                  everywhere);
 }
 
 /// An order that another one has followed before its answer left binds nobody.

@@ -27,6 +27,8 @@ void Oracle::run_started(Life life, SubtaskId subtask, Attempt attempt, bool kno
   // Who has come back learns a moment later what of its queue is not its own any more; until then it may start it.
   const bool fenced = lost_.contains(life) || fenced_.contains({life, subtask, attempt});
   if (!fenced) {
+    if (stopped_.contains(subtask) && !job->second.ran[subtask.index.value()])
+      breach(name + " starts, though its cancel was answered");
     for (const auto& [other, run] : lives)
       if (!run.fenced) breach(name + " runs while attempt " + to_string(run.attempt) + " runs, too");
     for (const Life other : succeeded_on_[subtask])

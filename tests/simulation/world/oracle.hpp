@@ -52,8 +52,11 @@ class Oracle {
   void client_reattached(JobId job) { jobs_[job].reattached = true; }
   /// On the disk: so many failures of it are charged, the last one to this attempt.
   void failures_written(SubtaskId subtask, Attempt attempt, std::uint32_t charged);
-  /// An operator has been answered that it is cancelled.
-  void cancel_answered(SubtaskId subtask) { cancelled_.insert(subtask); }
+  /// An operator has been answered that it is cancelled; `everywhere`: no worker was named that has not confirmed it.
+  void cancel_answered(SubtaskId subtask, bool everywhere) {
+    cancelled_.insert(subtask);
+    if (everywhere) stopped_.insert(subtask);
+  }
   /// It is given to a worker to be run.
   void assigned(SubtaskId subtask);
   void client_told(const JobProgress& progress);
@@ -100,6 +103,7 @@ class Oracle {
   std::map<SubtaskId, Charge> charges_;  ///< What is written of them.
   std::set<SubtaskId> cancelled_;        ///< By operators who have been told so.
   std::map<DataKey, Content> made_;      ///< What is not there is empty.
+  std::set<SubtaskId> stopped_;          ///< Of those, what must not start on any worker that is not lost.
   std::uint64_t runs_ = 0;
   std::string failure_;
 };

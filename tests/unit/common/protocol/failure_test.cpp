@@ -23,5 +23,18 @@ TEST(TryAgain, WhatIsKnownToEndAlikeIsTriedOnOtherWorkersOrNowhere) {
   EXPECT_EQ(where_to_try_again(std::nullopt), TryAgain::Anywhere);
 }
 
+TEST(BackoffAfterTransfers, DoublesFromFiftyMillisecondsToFiveSecondsAndIsDrawnFromItsUpperHalf) {
+  Rng rng{7};
+  std::set<Duration> drawn;
+  for (std::uint32_t failed = 1; failed < 200; ++failed) {
+    const Duration whole = failed > 7 ? kTransferBackoffMax : kTransferBackoff * (1U << (failed - 1));
+    const Duration delay = backoff_after_transfers(failed, rng);
+    EXPECT_GE(delay, std::max(whole / 2, kTransferBackoff)) << failed;
+    EXPECT_LE(delay, whole) << failed;
+    drawn.insert(delay);
+  }
+  EXPECT_GT(drawn.size(), 150U);
+}
+
 }  // namespace
 }  // namespace penstock

@@ -98,7 +98,7 @@ TEST(Placement, OrderEdgesWeighNothing) {
   cluster.join();
   cluster.join();
   cluster.submit(with_gate("worker-3").sources(2).add({}, kGateTemplate).add({GB::order(0), 1, GB::order(2)}).build(),
-                 {.wait_for_resources = true});
+                 {.keep = Keep::Nothing, .wait_for_resources = true});
   cluster.assigned();
   cluster.succeed(1, 0, {{0, 1 << 30}});
   EXPECT_EQ(cluster.drops(), Lines{"0 at w1"}) << "nobody reads it";
@@ -112,7 +112,7 @@ TEST(Placement, AReplicaCountsAsHere) {
   cluster.join();
   cluster.join();
   cluster.submit(with_gate("worker-3").sources(2).add({}, kGateTemplate).add({0, 1, GB::order(2)}).build(),
-                 {.wait_for_resources = true});
+                 {.keep = Keep::Nothing, .wait_for_resources = true});
   cluster.assigned();
   cluster.succeed(1, 0, {{0, 1 << 30}});
   cluster.report_replica(2, 0);

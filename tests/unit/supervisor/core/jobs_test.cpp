@@ -376,5 +376,20 @@ TEST(Jobs, OldOnesAreForgottenWithTheirNames) {
   cluster.assigned();
 }
 
+// An edge that only orders reads nothing: what stands before it is a result like any other that nobody reads.
+TEST(Jobs, AnOutputThatOnlyOrderedSuccessorsFollowIsKeptForTheClient) {
+  SupervisorHarness cluster;
+  cluster.join();
+  cluster.submit(GraphBuilder{}.add().add({GraphBuilder::order(0)}).add({1}).build());
+  cluster.assigned();
+  for (std::uint32_t i = 0; i < 3; ++i) cluster.succeed(1, i, {{0, 100}});
+  EXPECT_EQ(cluster.state(), JobState::Succeeded);
+  EXPECT_EQ(cluster.drops(), Lines{"1 at w1"}) << "it was read by the last one";
+  std::vector<std::uint32_t> kept;
+  for (const OutputLocation& output : cluster.job().outputs) kept.push_back(output.producer.value());
+  EXPECT_EQ(kept, (std::vector<std::uint32_t>{0, 2}));
+  cluster.ignore();
+}
+
 }  // namespace
 }  // namespace penstock::supervisor

@@ -289,6 +289,8 @@ TEST(Recovery, ASubtaskThatAnOperatorHasCancelledStaysSo) {
   cluster.write_all();
   cluster->ignore();
   cluster->client_says(AdminRequest{1, "cancel", {"one", "0"}});
+  for (const auto& [worker, question] : cluster->take<ExplainQuestion>())
+    cluster->worker_says(worker.value(), ExplainAnswer{question.question, false, {}, {}});
   EXPECT_TRUE(cluster->take_for<AdminAnswer>().empty()) << "not before it is written";
   cluster.write_one();
   EXPECT_EQ(cluster->take_for<AdminAnswer>().size(), 1U);

@@ -345,6 +345,20 @@ TEST(Prepare, TransfersAreBoundedAndGoByPriority) {
   worker.ignore();
 }
 
+TEST(Prepare, ATransferThatFailsForAPassingReasonNamesWhatCouldNotBeGot) {
+  WorkerHarness worker{1};
+  worker.assign({{.subtask = 1, .inputs = {remote(7, 50)}}});
+  worker.fetches();
+  const FetchEnd end{DataKey{{JobId{1}, SubtaskIndex{7}}, 0}, false, {}, false};
+  worker.handle(worker_event::FetchesEnded{{&end, 1}});
+  const auto failures = worker.failures();
+  ASSERT_EQ(failures.size(), 1U);
+  EXPECT_EQ(failures[0].failure, FailureClass::Transport);
+  EXPECT_TRUE(is_unreachable_input(failures[0]));
+  EXPECT_EQ(failures[0].lost_producer, SubtaskIndex{7});
+  worker.ignore();
+}
+
 TEST(Prepare, AFailedTransferFailsAllWhoWait) {
   WorkerHarness worker{2};
   worker.assign({{.subtask = 1, .inputs = {remote(0, 50)}}, {.subtask = 2, .inputs = {remote(0, 50), remote(0, 50)}}});

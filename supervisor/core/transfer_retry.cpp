@@ -1,0 +1,58 @@
+#include "supervisor/core/transfer_retry.hpp"
+
+#include <algorithm>
+
+#include "common/base/coverage_mark.hpp"
+#include "supervisor/core/supervisor_core.hpp"
+
+namespace penstock::supervisor {
+
+bool note_unreachable_input(SubtaskHistory& history, const WorkerTable& workers, WorkerSlot worker,
+                            const SupervisorConfig& config, Instant now) {
+  if (history.transfers++ == 0) history.unreachable_since = now;
+  if (history.transfers >= config.transfers_tried_max) rule_out_worker(history, workers, worker);
+  if (now - history.unreachable_since < config.transfer_patience) return false;
+  history.unreachable_since = now;
+  ++history.failures;
+  return true;
+}
+
+void rule_out_worker(SubtaskHistory& history, const WorkerTable& workers, WorkerSlot worker) {
+  if (history.tried_epoch != workers.epoch()) history.tried.clear();
+  history.tried_epoch = workers.epoch();
+  for (const BandSlot band : workers[worker].bands)
+    if (std::find(history.tried.begin(), history.tried.end(), band) == history.tried.end())
+      history.tried.push_back(band);
+}
+
+// Only whole copies are named: of several outputs a replica may hold some.
+WorkerId copy_to_try(const Job& job, const WorkerTable& workers, std::uint32_t subtask, std::uint32_t producer) {
+  const WorkerId primary = workers[job.hot[producer].band].id.worker;
+  const SubtaskHistory* history = job.histories.find(SubtaskIndex{subtask});
+  const std::vector<WorkerId>* replicas = job.data.replicas(producer);
+  const bool any = replicas != nullptr && !replicas->empty() && job.shape->template_of(producer).output_count <= 1;
+  if (history == nullptr || !any) return primary;
+  const std::size_t turn = history->transfers % (replicas->size() + 1);
+  return turn == 0 ? primary : (*replicas)[turn - 1];
+}
+
+/// The copy at its holder counts as lost, if another worker may make what it holds. What must not run twice, and what
+/// only the holder can make, stays: its readers try on. REQUIRES: no reference into `job.histories` is used after it.
+void SupervisorCore::make_elsewhere(Job& job, std::uint32_t producer) {
+  if (producer >= job.total()) return;
+  const SubtaskHot& made = job.hot[producer];
+  const bool there = made.phase == SubtaskPhase::Succeeded && job.data.in_use() && !job.data.gone(producer);
+  if (!there || !job.shape->template_of(producer).retryable) return;
+  const WorkerSlot holder = workers_[made.band].worker;
+  bool elsewhere = false;
+  for (std::uint32_t i = 0; i < workers_.band_slots() && !elsewhere; ++i)
+    elsewhere = workers_[BandSlot{i}].alive && workers_[BandSlot{i}].worker != holder &&
+                may_run_on(job, producer, BandSlot{i});
+  if (!elsewhere) return;
+  PENSTOCK_COVERAGE_MARK("what could not be reached for long was made again elsewhere");
+  job.hot[producer].flags |= SubtaskFlag::kTroubled;
+  rule_out_worker(job.histories[SubtaskIndex{producer}], workers_, holder);
+  drop_data(job, producer, true);
+}
+
+}  // namespace penstock::supervisor
