@@ -68,7 +68,8 @@ BandSlot SupervisorCore::choose_home(Job& job, std::uint32_t subtask) {
   if (const BandSlot* asked = job.thieves.find(SubtaskIndex{subtask}); asked != nullptr) {
     const BandSlot thief = *asked;
     job.thieves.erase(SubtaskIndex{subtask});
-    if (search_.hungry.contains(thief.value()) && may_run_on(job, subtask, thief)) return thief;
+    const BandEntry& band = workers_[thief];
+    if (band.runnable + band.ready_here < band.slots + kPreparedAhead && may_run_on(job, subtask, thief)) return thief;
   }
   if (!wanted.preferred.empty())
     if (const BandSlot preferred = preferred_band(job, subtask, wanted.preferred); preferred.valid()) return preferred;

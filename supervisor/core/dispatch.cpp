@@ -229,8 +229,9 @@ void SupervisorCore::enter_waiting_anew(Job& job) {
   ++job.waiting_epoch;
   for (std::uint32_t i = job.first_home; i < job.homes_end(); ++i) {
     LocalSet* local = job.find_local(BandSlot{i});
-    if (local == nullptr || local->empty() || !workers_[BandSlot{i}].alive) continue;
+    if (local == nullptr) continue;
     local->set_waiting(false);
+    if (local->empty() || !workers_[BandSlot{i}].alive) continue;
     enter_waiting(job, BandSlot{i}, *local);
     mark_dirty(BandSlot{i});
   }

@@ -9,7 +9,7 @@ namespace {
 /// Subtasks of one home that are looked at in vain.
 constexpr std::uint32_t kPassedOverMax = 8;
 /// Jobs of a victim that each search begins with.
-constexpr std::size_t kBestFirst = 8;
+constexpr std::size_t kBestFirst = 4;
 /// Homes of a job that are looked at for work that another of its bands has slots for.
 constexpr std::uint32_t kHomesTried = 8;
 
@@ -77,7 +77,8 @@ bool SupervisorCore::move_homes(BandSlot thief, BandSlot victim) {
              movement_cost_ns(job, subtask, thief) <= gain + config_.steal_after.count();
     });
     moved += of_job.count;
-    search_.looks_left -= std::min(search_.looks_left, of_job.passed_over + (of_job.count == 0));
+    const std::uint32_t in_vain = std::max(of_job.passed_over, of_job.count == 0 ? 1U : 0U);
+    search_.looks_left -= std::min(search_.looks_left, in_vain);
   }
   if (moved > 0)
     waiting.offer_anew();

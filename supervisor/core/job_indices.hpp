@@ -7,6 +7,7 @@
 
 #include "common/base/ids.hpp"
 #include "common/base/time.hpp"
+#include "supervisor/core/active_jobs.hpp"
 #include "supervisor/core/deadlines.hpp"
 
 namespace penstock::supervisor {

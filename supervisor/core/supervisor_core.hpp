@@ -11,15 +11,12 @@
 
 #include "common/base/actions.hpp"
 #include "common/base/rng.hpp"
-#include "common/protocol/config.hpp"
-#include "supervisor/core/active_jobs.hpp"
 #include "supervisor/core/events.hpp"
 #include "supervisor/core/job.hpp"
 #include "supervisor/core/job_indices.hpp"
 #include "supervisor/core/open_matters.hpp"
 #include "supervisor/core/policy_state.hpp"
 #include "supervisor/core/supervisor_counters.hpp"
-#include "supervisor/core/work_search.hpp"
 
 namespace penstock::supervisor {
 

@@ -39,11 +39,13 @@ void LatchedQueue::take(std::vector<Taken>& taken, std::size_t max) {
   PENSTOCK_CHECK(offered_left_ == 0);  // They come before everything that waits.
   const std::size_t before = taken.size();
   if (any_reservation()) serve_reservations(taken, max);
-  if (parked_may_fit_ && available_.slots > MilliSlots{0}) return_parked();
-  while (taken.size() - before < max && available_.slots > MilliSlots{0} && !order_.empty()) {
+  while (taken.size() - before < max && available_.slots > MilliSlots{0}) {
+    if (parked_may_fit_) return_parked();
     const RecordIndex chosen = choose();
-    if (!chosen.valid()) return;
-    grant(nodes_[chosen], taken);
+    if (chosen.valid())
+      grant(nodes_[chosen], taken);
+    else if (!parked_may_fit_)
+      return;
   }
 }
 
@@ -59,6 +61,7 @@ RecordIndex LatchedQueue::choose(JobSlot only) {
     if (job.items.empty()) break;
     Node& best = nodes_[job.items.top().record];
     if (lacks_beside_slots(*best.item.request, available_) || is_kept_from(best)) {
+      parked_may_fit_ = parked_may_fit_ || any_parked();  // What it was about to get may be for others.
       park(best);
       continue;
     }

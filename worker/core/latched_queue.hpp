@@ -157,6 +157,8 @@ class LatchedQueue {
   /// Appends what waits, in no particular order. O(n).
   void list_waiting(std::vector<RecordIndex>& records) const;
 
+  /// An item that could start on what is free and may, none if there is none: after `take` a breach. O(n); for checks.
+  RecordIndex left_idle() const;
   void validate() const;
 
  private:

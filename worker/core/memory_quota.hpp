@@ -76,6 +76,8 @@ class MemoryQuota {
   /// Whether this request, were it made now, would stand behind the first in line.
   bool is_behind_head(const QuotaRequest& request) const;
   bool waits(RecordIndex record) const { return nodes_.contains(record) && nodes_[record].waiting; }
+  /// By which it waits. REQUIRES: waits(record).
+  std::uint64_t priority_of(RecordIndex record) const { return waiting_.at(nodes_[record].heap_position).priority; }
   Bytes granted_to(RecordIndex record) const { return nodes_.contains(record) ? nodes_[record].granted : Bytes{0}; }
   /// Requests served alone because they exceed the capacity.
   std::uint64_t exclusive_count() const { return exclusive_count_; }

@@ -144,6 +144,25 @@ RecordIndex LatchedQueue::best_parked(const ResourceVector& left) const {
   return best;
 }
 
+RecordIndex LatchedQueue::left_idle() const {
+  if (available_.slots <= MilliSlots{} || offered_left_ > 0 || any_reservation()) return RecordIndex::none();
+  RecordIndex idle;
+  std::size_t passed = 0;
+  for (const Node& node : nodes_) {
+    if (node.state != State::Waiting) continue;
+    const bool lacks = lacks_beside_slots(*node.item.request, available_) || is_kept_from(node);
+    if (!lacks && fits(node.item)) {
+      idle = node.item.record;
+      continue;
+    }
+    // It reserves, or hides others behind it.
+    if (node.group == kNowhere && !lacks && may_hold_more(jobs_[node.item.job.value()]) &&
+        (node.bypassed >= limits_.bypass_max || ++passed >= limits_.scan_max))
+      return RecordIndex::none();
+  }
+  return idle;
+}
+
 // Those before it that lack what it has taken.
 void LatchedQueue::count_bypassed(const Node& granted) {
   for (const ParkedGroup& group : parked_) {

@@ -108,6 +108,20 @@ TEST_F(ParkedItems, WhoKeepsSomethingAndIsCancelledKeepsItNoMore) {
   EXPECT_EQ(take(), List{6});
 }
 
+// It stood aside for one that had been passed often, which was passed once more.
+TEST_F(ParkedItems, WhatWasKeptForOneThatIsStillShortGoesToOthers) {
+  static const ResourceVector kBothKinds = request(1, 2, 1);
+  put(0, 9, kLicence);
+  put(1, 9, kLicence);
+  EXPECT_EQ(take(), (List{0, 1}));
+  put(2, 5, kBothKinds);
+  for (std::uint32_t i = 3; i < 9; ++i) put(i, 1, kLicence);
+  for (const std::uint32_t ended : {0U, 1U, 3U, 4U}) release(ended);
+  put(9, 9, kLicence);
+  put(10, 0, kSeat);
+  EXPECT_EQ(take(), (List{9, 10})) << "2 lacks licences, and keeps nothing else";
+}
+
 TEST_F(ParkedItems, OneMayBeTakenOutAndIsListed) {
   put(0, 9, kSeat);
   put(1, 8, kSeat);
