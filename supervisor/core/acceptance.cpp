@@ -122,6 +122,7 @@ void SupervisorCore::accept(ClientId client, SubmitReply& reply, JobSpec spec, S
   Job& job = make_job(std::move(spec), graph, id);
   job.identity = identity;
   job.followers.push_back(client);
+  indices_.follows.emplace(client, id);
   take_loans(job);
   if (!durable()) return place_sources(job);
   job.waiting_for_disk = true;

@@ -17,6 +17,7 @@ SharedGraph& GraphTable::add(std::unique_ptr<const GraphShape> shape) {
   graph.jobs = 1;
   held_bytes_ += graph.bytes + graph.price_of_job;
   graph.shape = std::move(shape);
+  graph.place = graphs_.size() - 1;
   if (SharedGraph** earlier = by_hash_.find(graph.shape->hash()); earlier != nullptr) {
     graph.learned = (*earlier)->learned;
     SharedGraph& replaced = **earlier;
@@ -67,7 +68,9 @@ void GraphTable::drop(const SharedGraph& graph) {
     idle_bytes_ -= graph.bytes;
   }
   held_bytes_ -= graph.bytes;
-  std::erase_if(graphs_, [&](const std::unique_ptr<SharedGraph>& owned) { return owned.get() == &graph; });
+  graphs_.back()->place = graph.place;
+  std::swap(graphs_[graph.place], graphs_.back());
+  graphs_.pop_back();
 }
 
 std::uint64_t GraphTable::memory_bytes() const {
