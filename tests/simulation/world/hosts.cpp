@@ -28,6 +28,7 @@ bool SupervisorHost::journals() const {
 void SupervisorHost::crash() {
   world_.note("supervisor: crashes");
   up_ = false;
+  stopped_until_ = Instant{};
   ++life_;
   // Of what was on its way to the disk, some may have arrived, though nobody has heard of it.
   const std::uint64_t arrived =
@@ -109,6 +110,21 @@ void SupervisorHost::take_claim(WorkerId worker, std::uint64_t life, const Worke
       life, [&](SubtaskId subtask, Attempt attempt) { return counts_on(worker, subtask, attempt); });
 }
 
+bool SupervisorHost::stopped() const { return world_.now() < stopped_until_; }
+
+void SupervisorHost::stop_for(Duration duration) {
+  world_.note("supervisor: stops for % us", {static_cast<std::uint64_t>(duration.count() / 1000)});
+  stopped_until_ = std::max(stopped_until_, later(world_.now(), duration));
+}
+
+/// Does something at once, or as soon as the process goes on; nothing if it dies before that.
+void SupervisorHost::when_running(std::function<void()> what) {
+  if (!stopped()) return what();
+  world_.queue().at(stopped_until_, [this, life = life_, what = std::move(what)]() mutable {
+    if (life == life_ && up_) when_running(std::move(what));
+  });
+}
+
 void SupervisorHost::fill_disk(Duration duration) { disk_full_until_ = later(world_.now(), duration); }
 
 void SupervisorHost::write(Persist&& order) {
@@ -134,7 +150,7 @@ void SupervisorHost::write_first(std::uint64_t count) {
 
 void SupervisorHost::write_later(Duration delay) {
   world_.queue().after(delay, [this, life = life_] {
-    if (life == life_ && up_) try_to_write();
+    if (life == life_ && up_) when_running([this] { try_to_write(); });
   });
 }
 
@@ -152,6 +168,10 @@ void SupervisorHost::try_to_write() {
 // As the supervisor's actor does: what workers said comes in groups, and always before what came behind it.
 void SupervisorHost::handle(SupervisorEvent&& event) {
   if (!up_) return;
+  if (stopped()) {
+    auto waiting = std::make_shared<SupervisorEvent>(std::move(event));
+    return when_running([this, waiting] { handle(std::move(*waiting)); });
+  }
   apply_said();
   handle_one(std::move(event));
 }
@@ -364,7 +384,8 @@ void SupervisorHost::carry_out(Actions<SupervisorAction>& actions) {
       witness(*news);
       if (const auto* reply = std::get_if<SubmitReply>(&news->message); reply != nullptr && reply->job.valid())
         world_.oracle().job_accepted(reply->job, world_.client().graph_of(reply->submission));
-      if (client_ == nullptr) continue;
+      // What waited for the disk may be for a connection that is gone.
+      if (client_ == nullptr || news->client != client_id_) continue;
       client_->send(std::make_shared<const Message>(std::move(news->message)), world_.now());
       plan_link_tick(WorkerId::none());
     } else if (auto* order_to_write = std::get_if<Persist>(&action)) {
@@ -499,6 +520,10 @@ void SupervisorHost::check_limits_and_gangs() const {
 
 void SupervisorHost::accept_worker(WorkerHost& host, std::uint64_t connection, std::uint64_t received_through) {
   if (!up_) return;
+  if (stopped())
+    return when_running([this, &host, connection, received_through, life = host.life()] {
+      if (host.up() && host.life() == life) accept_worker(host, connection, received_through);
+    });
   const auto answer = [&](std::function<void()> what) {
     world_.queue().after(world_.latency(), [&host, life = host.life(), what = std::move(what)] {
       if (host.up() && host.life() == life) host.deliver(what);
@@ -551,7 +576,7 @@ void SupervisorHost::make_peer(WorkerHost& host, WorkerId id) {
       std::make_unique<Endpoint>(world_.link_config(), incarnation(), Incarnation{host.life()}, world_.now());
   peer.endpoint->resends = world_.options().defect != Defect::NoResend;
   peer.endpoint->transmit = [this, id, &host, life = host.life()](const Frame& frame) {
-    world_.carry(peers_[id].wire, host.cut_off(), [&host, life, frame] {
+    world_.carry(peers_[id].wire, host.cut_off() || host.one_way() == OneWay::Deaf, [&host, life, frame] {
       if (!host.up() || host.life() != life) return;
       host.deliver([&host, frame] { host.arrive(frame); });
     });
@@ -575,6 +600,7 @@ void SupervisorHost::make_peer(WorkerHost& host, WorkerId id) {
 }
 
 void SupervisorHost::connection_broke(WorkerId worker, std::uint64_t connection) {
+  if (stopped()) return when_running([this, worker, connection] { connection_broke(worker, connection); });
   Endpoint* endpoint = endpoint_of(worker);
   if (endpoint == nullptr || endpoint->connection() != connection || connection == 0) return;
   endpoint->detach(world_.now());
@@ -599,7 +625,7 @@ void SupervisorHost::receive(WorkerId worker, std::uint64_t life, const MessageP
   const bool together = claim == nullptr && said_.size() < config_.messages_together_max && world_.rng().chance(1, 2);
   if (together)
     world_.queue().after(microseconds{world_.rng().between(0, 300)}, [this, mine = life_] {
-      if (mine == life_ && up_) apply_said();
+      if (mine == life_ && up_) when_running([this] { apply_said(); });
     });
   else
     apply_said();
@@ -612,14 +638,19 @@ void SupervisorHost::accept_client(ClientHost& host) {
     world_.carry(client_wire_, false, [&host, frame] { host.arrive(frame); });
   };
   client_->deliver = [this](const MessagePtr& message) { receive_from_client(message); };
-  client_->lost = [this](const char*) { world_.oracle().breach("the client was lost, though nothing happened to it"); };
-  handle(supervisor_event::ClientGone{ClientId{1}});
+  client_->lost = [this](const char*) {
+    // The client gives up a supervisor that is stopped for too long, and comes back on a new connection.
+    if (!world_.options().faults.supervisor_stalls)
+      world_.oracle().breach("the client was lost, though nothing happened to it");
+  };
+  const ClientId before = std::exchange(client_id_, ClientId{client_id_.value() + 1});
+  handle(supervisor_event::ClientGone{before});
 }
 
 void SupervisorHost::receive_from_client(const MessagePtr& message) {
   if (const auto* submit = std::get_if<SubmitGraph>(message.get())) {
     GraphIntake intake{GraphLimits{}};
-    supervisor_event::GraphChecked checked{ClientId{1}, submit->submission, submit->spec, nullptr, {}};
+    supervisor_event::GraphChecked checked{client_id_, submit->submission, submit->spec, nullptr, {}};
     if (Result<void> added = intake.add(*submit->graph); !added) {
       checked.refusal = added.error();
     } else if (Result<std::unique_ptr<GraphShape>> shape = intake.finish(); shape) {
@@ -629,7 +660,7 @@ void SupervisorHost::receive_from_client(const MessagePtr& message) {
     }
     handle(std::move(checked));
   } else if (const auto* said = std::get_if<FromClient>(message.get())) {
-    handle(supervisor_event::ClientSaid{ClientId{1}, *said});
+    handle(supervisor_event::ClientSaid{client_id_, *said});
   }
 }
 
@@ -639,8 +670,10 @@ void SupervisorHost::plan_tick() {
   tick_at_ = *deadline;
   world_.queue().at(*deadline, [this, at = *deadline, life = life_] {
     if (tick_at_ != at || life != life_) return;
-    tick_at_ = kNever;
-    handle(supervisor_event::Tick{});
+    when_running([this] {
+      tick_at_ = kNever;
+      handle(supervisor_event::Tick{});
+    });
   });
 }
 
@@ -649,13 +682,17 @@ void SupervisorHost::plan_link_tick(WorkerId worker) {
   if (endpoint == nullptr) return;
   const Instant at = endpoint->plan();
   if (at == kNever) return;
-  world_.queue().at(at, [this, worker, at] {
-    Endpoint* target = worker.valid() ? endpoint_of(worker) : client_.get();
-    if (target != nullptr && target->due(at, world_.now())) plan_link_tick(worker);
+  world_.queue().at(at, [this, worker, at, life = life_] {
+    if (life != life_) return;
+    when_running([this, worker, at] {
+      Endpoint* target = worker.valid() ? endpoint_of(worker) : client_.get();
+      if (target != nullptr && target->due(at, world_.now())) plan_link_tick(worker);
+    });
   });
 }
 
 void SupervisorHost::arrive(WorkerId from, const Frame& frame) {
+  if (stopped()) return when_running([this, from, frame] { arrive(from, frame); });
   Endpoint* endpoint = from.valid() ? endpoint_of(from) : client_.get();
   if (endpoint == nullptr) return;
   endpoint->arrive(frame, world_.now());
