@@ -23,14 +23,18 @@ bool parse_number(std::string_view text, std::uint64_t& number) {
   return error == std::errc{} && end == text.data() + text.size();
 }
 
-/// `7` or `1..100`.
+/// `7`, `1..100` or `fresh`.
 Result<void> parse_seeds(const std::string& text, simulation::SimOptions& options) {
+  if (text == "fresh") {
+    simulation::take_fresh_seeds(options);
+    return {};
+  }
   const std::size_t dots = text.find("..");
   const bool good = parse_number(text.substr(0, dots), options.first_seed) &&
                     parse_number(dots == std::string::npos ? text : text.substr(dots + 2), options.last_seed);
   if (good && options.first_seed <= options.last_seed) return {};
   return Error{ErrorCode::InvalidArgument, "--seeds", "'" + text + "' is no range of seeds",
-               "give one seed, or a range like 1..100"};
+               "give one seed, a range like 1..100, or `fresh`"};
 }
 
 Result<int> simulate(const Invocation& invocation, SimCommand& command) {
@@ -55,9 +59,11 @@ void add_sim_command(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<SimCommand>();
   CLI::App* command =
       app.add_subcommand("sim", "Run the production cores in a virtual cluster with faults, and check every promise");
-  command->add_option("--seeds", options->seeds, "One seed, or a range like 1..100")
+  command->add_option("--seeds", options->seeds, "One seed, a range like 1..100, or `fresh`: random ones, for --seconds (60)")
       ->capture_default_str()
       ->type_name("A..B");
+  command->add_option("--seconds", options->options.seconds_max, "Begin no further seed after so long; 0: run all")
+      ->capture_default_str();
   command->add_option("--faults", options->options.fault_level, "0: none, to 3: everything that can go wrong")
       ->capture_default_str()
       ->check(CLI::Range(std::uint32_t{0}, simulation::Faults::kLevelMax));

@@ -1,7 +1,7 @@
 // The simulator without the rest of the product: what the other compiler builds, and what one debugs.
 //
 // usage: sim [FIRST [LAST [LEVEL]]] [--trace] [--json] [--no-shrink] [--policy] [--subtasks=N] [--jobs=N] [--workers=N]
-//            [--without=KIND]...
+//            [--without=KIND]... [--fresh] [--seconds=N]
 #include <charconv>
 #include <iostream>
 #include <string_view>
@@ -30,6 +30,8 @@ bool parse_option(std::string_view argument, SimOptions& options) {
   if (argument == "--trace") return options.trace = true;
   if (argument == "--json") return options.json = true;
   if (argument == "--policy") return options.policy = true;
+  if (argument == "--fresh") return take_fresh_seeds(options), true;
+  if (take_value(argument, "--seconds=", value)) return parse(value, options.seconds_max);
   if (argument == "--no-shrink") return options.shrink = false, true;
   if (take_value(argument, "--subtasks=", value)) return parse(value, options.subtasks_max);
   if (take_value(argument, "--jobs=", value)) return parse(value, options.jobs_max);

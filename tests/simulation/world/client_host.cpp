@@ -15,7 +15,13 @@ using std::chrono::milliseconds;
 constexpr std::uint32_t kBorrowers = 1000;
 
 ClientHost::ClientHost(World& world) : world_(world) {
-  wanted_ = static_cast<std::uint32_t>(1 + world_.rng().below(world_.options().jobs_max));
+  const WorldOptions& options = world_.options();
+  wanted_ = static_cast<std::uint32_t>(1 + world_.rng().below(options.jobs_max));
+  Rng many{mix_bits(options.seed) ^ 0x3a27};
+  if (options.jobs_max >= WorldOptions{}.jobs_max && many.chance(1, 50)) {
+    wanted_ = static_cast<std::uint32_t>(many.between(30, 200));
+    graph_max_ = 3;
+  }
   if (world_.options().workflow != nullptr) wanted_ = 1;
 }
 
@@ -37,7 +43,8 @@ void ClientHost::connect() {
   };
   endpoint_->deliver = [this](const MessagePtr& message) { receive(message); };
   endpoint_->lost = [this, connection = connection_](const char*) {
-    if (!world_.options().faults.supervisor_restarts)
+    const Faults& faults = world_.options().faults;
+    if (!faults.supervisor_restarts && !faults.supervisor_stalls)
       return world_.oracle().breach("the supervisor was lost, though nothing happened to it");
     world_.queue().after(Duration{0}, [this, connection] { connection_broke(connection); });
   };
@@ -58,7 +65,7 @@ void ClientHost::connection_broke(std::uint64_t connection) {
 }
 
 void ClientHost::connect_again() {
-  if (!world_.supervisor().up()) {
+  if (!world_.supervisor().up() || world_.supervisor().stopped()) {
     world_.queue().after(milliseconds{200}, [this] { connect_again(); });
     return;
   }
@@ -119,7 +126,8 @@ void ClientHost::draw_graph(std::uint32_t number) {
   } else {
     submitted_[number] = draw_known(number);
     if (submitted_[number] == nullptr) {
-      Graph graph = random_graph(world_.rng(), options.subtasks_max, options.faults.failures);
+      Graph graph =
+          random_graph(world_.rng(), std::min(graph_max_, options.subtasks_max), options.faults.failures);
       // A gang would have to fit one device.
       Rng parts{mix_bits(options.seed) ^ mix_bits(number + 0x9a47)};
       if (world_.has_devices() && spec.policy.gang == 0 && parts.chance(1, 2)) request_devices(parts, graph);

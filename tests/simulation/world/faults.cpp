@@ -15,10 +15,40 @@ Faults Faults::of_level(std::uint32_t level) {
   faults.partitions = faults.crashes = faults.hangs = faults.fetch_failures = level >= 3;
   faults.cancels = faults.operators = level >= 3;
   faults.supervisor_restarts = faults.disk_failures = level >= 3;
+  faults.supervisor_stalls = faults.one_way_partitions = faults.late_workers = level >= 3;
   return faults;
 }
 
-void FaultPlan::start() { next(); }
+FaultPlan::FaultPlan(World& world) : world_(world), stalls_(mix_bits(world.options().seed) ^ 0x57a115) {}
+
+void FaultPlan::start() {
+  next();
+  if (world_.options().faults.late_workers) plan_late_workers();
+}
+
+/// Draws of its own: which worlds have a fault does not move the draws of the others.
+void FaultPlan::plan_late_workers() {
+  Rng rng{mix_bits(world_.options().seed) ^ 0x1a7e};
+  if (!rng.chance(1, 4)) return;
+  for (std::uint64_t count = 1 + rng.below(2); count > 0; --count)
+    world_.queue().after(milliseconds{rng.between(300, 3000)}, [this] { world_.add_worker().connect(); });
+}
+
+/// True if it has struck.
+bool FaultPlan::stop_or_deafen(WorkerHost& host) {
+  const Faults& faults = world_.options().faults;
+  if (faults.supervisor_stalls && world_.supervisor().up() && stalls_.chance(1, 60)) {
+    world_.supervisor().stop_for(milliseconds{stalls_.between(1, stalls_.chance(1, 4) ? 15000 : 300)});
+    return true;
+  }
+  if (!faults.one_way_partitions || !host.up() || host.cut_off() || host.one_way() != OneWay::None) return false;
+  if (!stalls_.chance(1, 40)) return false;
+  const bool mute = stalls_.chance(1, 2);
+  world_.note(mute ? "nothing that life % sends arrives" : "nothing arrives at life %", {host.life()});
+  host.set_one_way(mute ? OneWay::Mute : OneWay::Deaf);
+  world_.queue().after(milliseconds{stalls_.between(10, 20000)}, [&host] { host.set_one_way(OneWay::None); });
+  return true;
+}
 
 void FaultPlan::next() {
   world_.queue().after(milliseconds{world_.rng().between(1, 150)}, [this] {
@@ -39,6 +69,7 @@ void FaultPlan::strike() {
                          [this] { world_.supervisor().come_back(); });
     return;
   }
+  if (stop_or_deafen(host)) return;
   if (faults.disk_failures && rng.chance(1, 40))
     return world_.supervisor().fill_disk(milliseconds{rng.between(1, 2000)});
   switch (rng.below(8)) {
@@ -187,6 +218,7 @@ void FaultPlan::stop() {
   world_.supervisor().fill_disk(Duration{0});
   for (const auto& host : world_.workers()) {
     host->set_cut_off(false);
+    host->set_one_way(OneWay::None);
     if (!host->up()) host->come_back();
     // Again for those that are not back yet: they may come back draining.
     for (const int after : {0, 5, 15, 30, 70})

@@ -8,7 +8,7 @@ namespace penstock::simulation {
 /// Draws faults from the seed while the world lets it, and ends all of them when it does not.
 class FaultPlan {
  public:
-  explicit FaultPlan(World& world) : world_(world) {}
+  explicit FaultPlan(World& world);
   void start();
   /// Everything comes back and heals.
   void stop();
@@ -16,6 +16,8 @@ class FaultPlan {
  private:
   void next();
   void strike();
+  void plan_late_workers();
+  bool stop_or_deafen(class WorkerHost& host);
   void crash(class WorkerHost& host);
   void reset(class WorkerHost& host);
   void cut_off(class WorkerHost& host);
@@ -25,6 +27,7 @@ class FaultPlan {
   void change_rules(Rng& rng, const std::string& job);
 
   World& world_;
+  Rng stalls_;  ///< Of stopped supervisors and one-way partitions.
   std::uint64_t entitlement_version_ = 1;
 };
 

@@ -28,6 +28,7 @@ bool SupervisorHost::journals() const {
 void SupervisorHost::crash() {
   world_.note("supervisor: crashes");
   up_ = false;
+  stopped_until_ = Instant{};
   ++life_;
   // Of what was on its way to the disk, some may have arrived, though nobody has heard of it.
   const std::uint64_t arrived =
@@ -111,6 +112,21 @@ void SupervisorHost::take_claim(WorkerId worker, std::uint64_t life, const Worke
   });
 }
 
+bool SupervisorHost::stopped() const { return world_.now() < stopped_until_; }
+
+void SupervisorHost::stop_for(Duration duration) {
+  world_.note("supervisor: stops for % us", {static_cast<std::uint64_t>(duration.count() / 1000)});
+  stopped_until_ = std::max(stopped_until_, later(world_.now(), duration));
+}
+
+/// Does something at once, or as soon as the process goes on; nothing if it dies before that.
+void SupervisorHost::when_running(std::function<void()> what) {
+  if (!stopped()) return what();
+  world_.queue().at(stopped_until_, [this, life = life_, what = std::move(what)]() mutable {
+    if (life == life_ && up_) when_running(std::move(what));
+  });
+}
+
 void SupervisorHost::fill_disk(Duration duration) { disk_full_until_ = later(world_.now(), duration); }
 
 void SupervisorHost::write(Persist&& order) {
@@ -136,7 +152,7 @@ void SupervisorHost::write_first(std::uint64_t count) {
 
 void SupervisorHost::write_later(Duration delay) {
   world_.queue().after(delay, [this, life = life_] {
-    if (life == life_ && up_) try_to_write();
+    if (life == life_ && up_) when_running([this] { try_to_write(); });
   });
 }
 
@@ -154,6 +170,10 @@ void SupervisorHost::try_to_write() {
 // As the supervisor's actor does: what workers said comes in groups, and always before what came behind it.
 void SupervisorHost::handle(SupervisorEvent&& event) {
   if (!up_) return;
+  if (stopped()) {
+    auto waiting = std::make_shared<SupervisorEvent>(std::move(event));
+    return when_running([this, waiting] { handle(std::move(*waiting)); });
+  }
   apply_said();
   handle_one(std::move(event));
 }
@@ -197,165 +217,6 @@ void SupervisorHost::handle_one(SupervisorEvent&& event) {
   plan_tick();
 }
 
-/// A subtask that an operator has cancelled is not given out any more.
-void SupervisorHost::witness(const SendToClient& word) {
-  const auto* answer = std::get_if<AdminAnswer>(&word.message);
-  if (answer != nullptr && !answer->value["draining"].is_null()) witness_drain(*answer);
-  if (answer == nullptr || answer->value["subtask"].text() == nullptr || answer->value["cancelled"].is_null()) return;
-  if (!answer->value["written"].is_null()) return;  // The disk is full, and it was said that a crash undoes it.
-  const Job* job = core_->find_job(job_selector_of(*answer->value["job"].text()).id);
-  if (job == nullptr || job->shape == nullptr) return;  // It has ended.
-  const bool everywhere = answer->value["unconfirmed"].is_null() && *answer->value["cancelled"].boolean();
-  world_.oracle().cancel_answered({job->id, job->shape->find_key_or_number(*answer->value["subtask"].text())},
-                                  everywhere);
-}
-
-/// An order that another one has followed before its answer left binds nobody.
-void SupervisorHost::witness_drain(const AdminAnswer& answer) {
-  if (!answer.value["written"].is_null()) return;
-  const WorkerTable& workers = core_->workers();
-  for (std::uint32_t i = 0; i < workers.worker_slots(); ++i) {
-    const WorkerEntry& worker = workers[WorkerSlot{i}];
-    if (worker.alive && worker.draining && worker.description.name == *answer.value["worker"].text())
-      drained_.insert(worker.id);
-  }
-}
-
-void SupervisorHost::witness(const SendToWorker& order) {
-  if (const auto* drain = std::get_if<Drain>(&order.message); drain != nullptr && !drain->enabled)
-    drained_.erase(order.worker);
-  if (const auto* plan = std::get_if<EntitlementBatch>(&order.message))
-    for (const Entitlement& each : plan->entitlements) witness_barrier(order.worker, each);
-  if (const auto* cancel = std::get_if<CancelBatch>(&order.message); cancel != nullptr && cancel->preempt)
-    witness_grace(*cancel);
-  const auto* batch = std::get_if<AssignBatch>(&order.message);
-  if (batch == nullptr || batch->assignments.empty()) return;
-  if (drained_.contains(order.worker))
-    world_.oracle().breach(to_string(order.worker) + " is given work, though an operator was told that it drains");
-  for (const Assignment& assignment : batch->assignments) world_.oracle().assigned({batch->job, assignment.subtask});
-  witness_place(order.worker, batch->job);
-}
-
-/// A gang is told to begin when all its slots are held at that moment. Where it must run somewhere it takes them one by
-/// one, and without a policy nobody waits.
-void SupervisorHost::witness_barrier(WorkerId id, const Entitlement& entitlement) {
-  witness_begin(id, entitlement);
-  const std::uint64_t barrier = barriers_.told(id, entitlement);
-  const Job* job = barrier == 0 ? nullptr : core_->find_job(entitlement.job);
-  if (job == nullptr || job->shares == nullptr || job->spec.policy.gang == 0) return;
-  if (const WorkerHost* host = world_.find_worker(id); host != nullptr && host->up()) {
-    if (gave_up_but_runs(*job, host->kind_of(entitlement.band), barrier)) return;
-    witness_whole(*job, host->kind_of(entitlement.band), barriers_.asked_for(entitlement.job, barrier));
-  }
-  for (const BarrierWitness::Place& place : barriers_.places_of(entitlement.job, barrier)) {
-    const WorkerHost* host = world_.find_worker(place.worker);
-    if (host == nullptr || !host->up() || !host->knows_barriers()) continue;
-    const BandKind kind = host->kind_of(place.band);
-    if (job->shares->kinds[static_cast<std::size_t>(kind)].bound) continue;
-    if (!host->reservations().holds(entitlement.job, place.band, barrier))
-      world_.oracle().breach("the gang of " + to_string(entitlement.job) + " begins, and " + host->name() +
-                             " does not hold its slots");
-  }
-}
-
-/// Nobody whom the supervisor counts on has given back what it lets a gang begin on.
-void SupervisorHost::check_give_back(const WorkerHost& host, const BarrierAnswer& answer) const {
-  const bool counted_on = up_ && host.supervisor() == incarnation() && core_->workers().find(host.id()).valid();
-  if (counted_on && barriers_.has_begun_on({host.id(), answer.band}, answer))
-    world_.oracle().breach(host.name() + " gives back what the gang of " + to_string(answer.job) + " was let begin on");
-}
-
-/// Where older workers have begun on a gang it keeps what runs when its barrier is given up: that is no beginning.
-bool SupervisorHost::gave_up_but_runs(const supervisor::Job& job, BandKind kind, std::uint64_t barrier) const {
-  if (job.shares->kinds[static_cast<std::size_t>(kind)].barrier.opened == barrier) return false;
-  const supervisor::WorkerTable& workers = core_->workers();
-  for (std::uint32_t i = 0; i < workers.band_slots(); ++i)
-    if (const supervisor::BandSlot band{i}; workers[band].alive && workers[band].kind == kind)
-      if (job.shares->of(band).started > 0) return true;
-  return false;
-}
-
-/// What workers were asked to hold of a gang that begins, and what older ones have begun on, which are asked for nothing,
-/// is all of it.
-void SupervisorHost::witness_whole(const supervisor::Job& job, BandKind kind, MilliSlots asked) const {
-  const KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
-  if (share.bound) return;
-  const std::uint64_t all = job.spec.policy.gang * 1000ULL / share.portion.milli * share.portion.milli;
-  std::uint64_t milli = static_cast<std::uint64_t>(asked.value()) * share.portion.milli / share.portion.entitles;
-  const supervisor::WorkerTable& workers = core_->workers();
-  for (std::uint32_t i = 0; i < workers.band_slots(); ++i)
-    if (const supervisor::BandSlot band{i}; workers[band].alive && workers[band].kind == kind)
-      if (!workers.worker_of(band).description.barriers) milli += job.shares->of(band).planned;
-  if (milli < all)
-    world_.oracle().breach("the gang of " + to_string(job.id) + " begins with " + std::to_string(milli) + "m of " +
-                           std::to_string(all) + "m slots held");
-}
-
-/// A gang that has begun nowhere in this life begins at a barrier, and of that all that it is has been asked for; not
-/// one whose slots must be where its work is, or which runs already.
-void SupervisorHost::witness_begin(WorkerId id, const Entitlement& entitlement) {
-  const Job* job = core_->find_job(entitlement.job);
-  const WorkerHost* host = world_.find_worker(id);
-  if (job == nullptr || job->shares == nullptr || job->spec.policy.gang == 0) return;
-  if (host == nullptr) return;
-  const BandKind kind = host->kind_of(entitlement.band);
-  const WorkerTable& workers = core_->workers();
-  bool runs = false;
-  for (std::uint32_t i = 0; i < workers.band_slots(); ++i)
-    runs |= workers[BandSlot{i}].alive && workers[BandSlot{i}].kind == kind && job->shares->of(BandSlot{i}).started > 0;
-  const bool unasked = barriers_.begins_unasked(id, kind, entitlement);
-  // One of an older version begins when it is told; what is not limited is under no policy.
-  if (!unasked || !host->up() || !host->knows_barriers() || entitlement.slots == MilliSlots::max()) return;
-  if (!runs && !job->shares->kinds[static_cast<std::size_t>(kind)].bound)
-    world_.oracle().breach("the gang of " + to_string(entitlement.job) + " begins at no barrier");
-}
-
-/// Whatever is given out goes to a pool of the job's list, and to a worker that its labels allow.
-void SupervisorHost::witness_place(WorkerId id, JobId number) const {
-  const Job* job = core_->find_job(number);
-  const WorkerSlot slot = core_->workers().find(id);
-  if (job == nullptr || !slot.valid()) return;
-  const Register& worker = core_->workers()[slot].description;
-  if (!allow(label_limits_of(config_.policy, job->spec.policy), worker.labels))
-    world_.oracle().breach(to_string(number) + " is given out to " + worker.name + ", which has none of its labels");
-  if (job->shares == nullptr || !config_.policy.in_force()) return;
-  const auto pool = static_cast<std::uint32_t>(pool_of_worker(config_.policy, worker.name));
-  const std::vector<std::uint32_t>& pools = job->shares->turn.pools();
-  if (pool != job->shares->pool || std::find(pools.begin(), pools.end(), pool) == pools.end())
-    world_.oracle().breach(to_string(number) + " is given out to " + worker.name + ", which is not in its pool");
-}
-
-/// Who is preempted has the time that its job asks for, or that of the site.
-void SupervisorHost::witness_grace(const CancelBatch& order) const {
-  const JobSpec* spec = world_.client().spec_of(order.job);
-  if (spec == nullptr) return;
-  const Duration own = spec->policy.grace;
-  const Duration grace = own > Duration{0} ? std::min(own, config_.policy.grace_max) : config_.policy.grace;
-  if (order.kill_after != grace)
-    world_.oracle().breach(to_string(order.job) + " is preempted, and has not the grace that it asked for");
-}
-
-/// Whatever is in flight of a job with a list of pools is in one of them, but for what must not run twice.
-void SupervisorHost::check_one_pool() const {
-  if (config_.policy.pools.size() < 2) return;
-  const WorkerTable& table = core_->workers();
-  std::map<JobId, std::uint32_t> pool_of;
-  for (std::uint32_t i = 0; i < table.band_slots(); ++i) {
-    if (!table[BandSlot{i}].alive) continue;
-    const auto pool =
-        static_cast<std::uint32_t>(pool_of_worker(config_.policy, table.worker_of(BandSlot{i}).description.name));
-    for (const AssignedRef& ref : table[BandSlot{i}].assigned) {
-      const Job* job = core_->find_job(ref.job);
-      if (job == nullptr || job->shares == nullptr || job->shares->turn.pools().size() == 1) continue;
-      const SubtaskHot& hot = job->hot[ref.subtask];
-      if (hot.phase != SubtaskPhase::Assigned || hot.attempt != ref.attempt || hot.band != BandSlot{i}) continue;
-      if (!job->shape->template_of(ref.subtask).retryable) continue;
-      if (pool_of.try_emplace(ref.job, pool).first->second != pool)
-        world_.oracle().breach(to_string(ref.job) + " is in two of its pools at once");
-    }
-  }
-}
-
 void SupervisorHost::carry_out(Actions<SupervisorAction>& actions) {
   for (SupervisorAction& action : actions) {
     if (auto* order = std::get_if<SendToWorker>(&action)) {
@@ -368,7 +229,8 @@ void SupervisorHost::carry_out(Actions<SupervisorAction>& actions) {
       witness(*news);
       if (const auto* reply = std::get_if<SubmitReply>(&news->message); reply != nullptr && reply->job.valid())
         world_.oracle().job_accepted(reply->job, world_.client().graph_of(reply->submission));
-      if (client_ == nullptr) continue;
+      // What waited for the disk may be for a connection that is gone.
+      if (client_ == nullptr || news->client != client_id_) continue;
       client_->send(std::make_shared<const Message>(std::move(news->message)), world_.now());
       plan_link_tick(WorkerId::none());
     } else if (auto* order_to_write = std::get_if<Persist>(&action)) {
@@ -413,97 +275,13 @@ void SupervisorHost::read_policy(const ReloadPolicy& order) {
   });
 }
 
-/// By band, what the core has been told to be running for a while under a limit.
-std::vector<std::uint64_t> SupervisorHost::count_started() const {
-  std::vector<std::uint64_t> started(core_->workers().band_slots());
-  for (const JobId id : world_.client().jobs()) {
-    const Job* job = core_->find_job(id);
-    if (job == nullptr || job->shares == nullptr || job->cancelling) continue;
-    for (std::uint32_t i = 0; i < started.size(); ++i) started[i] += job->shares->of(BandSlot{i}).started;
-  }
-  return started;
-}
-
-/// What all jobs are given of a band fits it, or what was told to run there when the pass began or ends: an end may be
-/// on its way when the next one in its slot has been running for a while, and nobody is made to leave because of that.
-void SupervisorHost::check_plan() const {
-  const WorkerTable& table = core_->workers();
-  std::vector<std::uint64_t> given(table.band_slots());
-  for (const JobId id : world_.client().jobs()) {
-    const Job* job = core_->find_job(id);
-    if (job == nullptr || job->shares == nullptr || job->cancelling) continue;  // Who ends takes nothing new.
-    for (std::uint32_t i = 0; i < given.size(); ++i)
-      if (const BandShare share = job->shares->of(BandSlot{i}); share.limited() && share.planned > 0) {
-        // What is smaller than a slot of a CPU band is rounded up for each job.
-        const auto kind = static_cast<std::size_t>(table[BandSlot{i}].kind);
-        const bool rounded = kind == 0 && job->shares->kinds[kind].unit_milli % 1000 != 0;
-        given[i] += share.planned - (rounded ? 1000 : 0);
-      }
-  }
-  const std::vector<std::uint64_t> started = count_started();
-  for (std::uint32_t i = 0; i < given.size(); ++i) {
-    const std::uint64_t before = i < started_before_.size() ? started_before_[i] : 0;
-    const std::uint64_t most = 1000 * std::max({std::uint64_t{table[BandSlot{i}].slots}, started[i], before});
-    if (!table[BandSlot{i}].alive || given[i] <= most) continue;
-    std::string what = "policy gives away more of " + to_string(table[BandSlot{i}].id) + " than its slots";
-    for (const JobId id : world_.client().jobs())
-      if (const Job* job = core_->find_job(id); job != nullptr && job->shares != nullptr)
-        what += "\n  " + to_string(id) + describe_shares(*job, table);
-    world_.oracle().breach(std::move(what));
-  }
-}
-
-/// One that was given up, or has failed, changes nothing.
-bool SupervisorHost::applies(const supervisor_event::PassEnded& ended) const {
-  const PolicyState& policy = core_->policy();
-  return ended.failure.empty() && policy.pass.has_value() && policy.pass->number == ended.number;
-}
-
-/// Those that are there, and whether they are drained.
-std::set<std::pair<BandId, bool>> SupervisorHost::bands_now() const {
-  const WorkerTable& table = core_->workers();
-  std::set<std::pair<BandId, bool>> bands;
-  for (std::uint32_t i = 0; i < table.band_slots(); ++i)
-    if (const supervisor::BandEntry& band = table[BandSlot{i}]; band.alive) bands.emplace(band.id, band.draining);
-  return bands;
-}
-
-/// The most that any job has which may have to leave for another.
-Duration SupervisorHost::longest_grace() const {
-  Duration longest = core_->policy().config.grace;
-  for (const JobId id : world_.client().jobs())
-    if (const Job* job = core_->find_job(id); job != nullptr)
-      longest = std::max(longest, std::min(job->spec.policy.grace, core_->policy().config.grace_max));
-  return longest;
-}
-
-void SupervisorHost::witness_pass(const policy::Snapshot& snapshot) {
-  const std::vector<JobId>& jobs = world_.client().jobs();
-  limits_.pass_begins(limited_jobs(*core_, jobs));
-  const std::vector<GangView> gangs = gangs_of(*core_, jobs);
-  bands_before_ = bands_now();
-  const PolicyConfig& config = core_->policy().config;
-  gangs_.pass_begins(world_.now(), config.gang_wait, longest_grace(), gangs, promised_to_gangs(snapshot, gangs));
-  if (!gangs_.broken_promise().empty()) world_.oracle().breach(gangs_.broken_promise());
-}
-
-void SupervisorHost::check_limits_and_gangs() const {
-  const std::vector<JobId>& jobs = world_.client().jobs();
-  const std::set<std::pair<BandId, bool>> bands = bands_now();
-  const bool lost = !std::includes(bands.begin(), bands.end(), bands_before_.begin(), bands_before_.end());
-  for (std::string breach :
-       {limits_.plan_applied(limited_jobs(*core_, jobs)), gangs_.plan_applied(gangs_of(*core_, jobs), lost)}) {
-    if (breach.empty()) continue;
-    for (const JobId id : jobs)
-      if (const Job* job = core_->find_job(id); job != nullptr && job->shares != nullptr)
-        breach += "\n  " + to_string(id) + describe_shares(*job, core_->workers());
-    world_.oracle().breach(std::move(breach));
-  }
-}
-
 void SupervisorHost::accept_worker(WorkerHost& host, std::uint64_t connection, Incarnation supervisor,
                                    std::uint64_t received_through) {
   if (!up_) return;
+  if (stopped())
+    return when_running([this, &host, connection, received_through, life = host.life()] {
+      if (host.up() && host.life() == life) accept_worker(host, connection, received_through);
+    });
   const auto answer = [&](std::function<void()> what) {
     world_.queue().after(world_.latency(), [&host, life = host.life(), what = std::move(what)] {
       if (host.up() && host.life() == life) host.deliver(what);
@@ -558,7 +336,7 @@ void SupervisorHost::make_peer(WorkerHost& host, WorkerId id) {
       std::make_unique<Endpoint>(world_.link_config(), incarnation(), Incarnation{host.life()}, world_.now());
   peer.endpoint->resends = world_.options().defect != Defect::NoResend;
   peer.endpoint->transmit = [this, id, &host, life = host.life()](const Frame& frame) {
-    world_.carry(peers_[id].wire, host.cut_off(), [&host, life, frame] {
+    world_.carry(peers_[id].wire, host.cut_off() || host.one_way() == OneWay::Deaf, [&host, life, frame] {
       if (!host.up() || host.life() != life) return;
       host.deliver([&host, frame] { host.arrive(frame); });
     });
@@ -583,6 +361,7 @@ void SupervisorHost::make_peer(WorkerHost& host, WorkerId id) {
 }
 
 void SupervisorHost::connection_broke(WorkerId worker, std::uint64_t connection) {
+  if (stopped()) return when_running([this, worker, connection] { connection_broke(worker, connection); });
   Endpoint* endpoint = endpoint_of(worker);
   if (endpoint == nullptr || endpoint->connection() != connection || connection == 0) return;
   endpoint->detach(world_.now());
@@ -607,7 +386,7 @@ void SupervisorHost::receive(WorkerId worker, std::uint64_t life, const MessageP
   const bool together = claim == nullptr && said_.size() < config_.messages_together_max && world_.rng().chance(1, 2);
   if (together)
     world_.queue().after(microseconds{world_.rng().between(0, 300)}, [this, mine = life_] {
-      if (mine == life_ && up_) apply_said();
+      if (mine == life_ && up_) when_running([this] { apply_said(); });
     });
   else
     apply_said();
@@ -620,14 +399,19 @@ void SupervisorHost::accept_client(ClientHost& host) {
     world_.carry(client_wire_, false, [&host, frame] { host.arrive(frame); });
   };
   client_->deliver = [this](const MessagePtr& message) { receive_from_client(message); };
-  client_->lost = [this](const char*) { world_.oracle().breach("the client was lost, though nothing happened to it"); };
-  handle(supervisor_event::ClientGone{ClientId{1}});
+  client_->lost = [this](const char*) {
+    // The client gives up a supervisor that is stopped for too long, and comes back on a new connection.
+    if (!world_.options().faults.supervisor_stalls)
+      world_.oracle().breach("the client was lost, though nothing happened to it");
+  };
+  const ClientId before = std::exchange(client_id_, ClientId{client_id_.value() + 1});
+  handle(supervisor_event::ClientGone{before});
 }
 
 void SupervisorHost::receive_from_client(const MessagePtr& message) {
   if (const auto* submit = std::get_if<SubmitGraph>(message.get())) {
     GraphIntake intake{GraphLimits{}};
-    supervisor_event::GraphChecked checked{ClientId{1}, submit->submission, submit->spec, nullptr, {}, draw_identity()};
+    supervisor_event::GraphChecked checked{client_id_, submit->submission, submit->spec, nullptr, {}, draw_identity()};
     if (Result<void> added = intake.add(*submit->graph); !added) {
       checked.refusal = added.error();
     } else if (Result<std::unique_ptr<GraphShape>> shape = intake.finish(); shape) {
@@ -637,7 +421,7 @@ void SupervisorHost::receive_from_client(const MessagePtr& message) {
     }
     handle(std::move(checked));
   } else if (const auto* said = std::get_if<FromClient>(message.get())) {
-    handle(supervisor_event::ClientSaid{ClientId{1}, *said, draw_identity()});
+    handle(supervisor_event::ClientSaid{client_id_, *said, draw_identity()});
   }
 }
 
@@ -647,8 +431,10 @@ void SupervisorHost::plan_tick() {
   tick_at_ = *deadline;
   world_.queue().at(*deadline, [this, at = *deadline, life = life_] {
     if (tick_at_ != at || life != life_) return;
-    tick_at_ = kNever;
-    handle(supervisor_event::Tick{});
+    when_running([this] {
+      tick_at_ = kNever;
+      handle(supervisor_event::Tick{});
+    });
   });
 }
 
@@ -657,13 +443,17 @@ void SupervisorHost::plan_link_tick(WorkerId worker) {
   if (endpoint == nullptr) return;
   const Instant at = endpoint->plan();
   if (at == kNever) return;
-  world_.queue().at(at, [this, worker, at] {
-    Endpoint* target = worker.valid() ? endpoint_of(worker) : client_.get();
-    if (target != nullptr && target->due(at, world_.now())) plan_link_tick(worker);
+  world_.queue().at(at, [this, worker, at, life = life_] {
+    if (life != life_) return;
+    when_running([this, worker, at] {
+      Endpoint* target = worker.valid() ? endpoint_of(worker) : client_.get();
+      if (target != nullptr && target->due(at, world_.now())) plan_link_tick(worker);
+    });
   });
 }
 
 void SupervisorHost::arrive(WorkerId from, const Frame& frame) {
+  if (stopped()) return when_running([this, from, frame] { arrive(from, frame); });
   Endpoint* endpoint = from.valid() ? endpoint_of(from) : client_.get();
   if (endpoint == nullptr) return;
   endpoint->arrive(frame, world_.now());

@@ -27,6 +27,9 @@ struct Faults {
   bool operators = false;     ///< Priorities change, workers drain, entitlements move.
   bool supervisor_restarts = false;  ///< The supervisor dies and goes on from its journal.
   bool disk_failures = false;        ///< The journal's disk is full now and then.
+  bool supervisor_stalls = false;    ///< The supervisor stops for a while and goes on (SIGSTOP, a suspended machine).
+  bool one_way_partitions = false;   ///< Frames of a worker are lost in one direction only.
+  bool late_workers = false;         ///< New workers join while jobs run.
 
   static constexpr std::uint32_t kLevelMax = 3;
   static Faults of_level(std::uint32_t level);
@@ -48,6 +51,9 @@ void visit_faults(AnyFaults& faults, Visit&& visit) {
   visit("operators", faults.operators);
   visit("supervisor-restarts", faults.supervisor_restarts);
   visit("disk-failures", faults.disk_failures);
+  visit("supervisor-stalls", faults.supervisor_stalls);
+  visit("one-way-partitions", faults.one_way_partitions);
+  visit("late-workers", faults.late_workers);
 }
 
 /// A real workflow to be run instead of drawn graphs. Runs last `graph.expected_ns`, scaled; where that is 0, and for

@@ -1,9 +1,11 @@
 #include "tests/simulation/world/sim_command.hpp"
 
 #include <array>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <ostream>
+#include <random>
 
 #include "tests/simulation/world/shrink.hpp"
 
@@ -133,7 +135,14 @@ class Simulation {
   Simulation(const SimOptions& options, std::ostream& out) : options_(options), out_(out) {}
 
   int run() {
+    const auto begin = std::chrono::steady_clock::now();  // tidy: allow call: seeds are run for so long of real time
+    std::uint64_t last = options_.first_seed;
     for (std::uint64_t seed = options_.first_seed; seed <= options_.last_seed; ++seed) {
+      // tidy: allow call: the same
+      const auto took = std::chrono::steady_clock::now() - begin;
+      if (options_.seconds_max > 0 && seed > options_.first_seed && took >= std::chrono::seconds{options_.seconds_max})
+        break;
+      last = seed;
       Result<WorldOptions> world = world_options_of(options_, seed);
       if (!world) return refuse(world.error());
       if (options_.workflows.empty()) run_one(*world);
@@ -143,7 +152,7 @@ class Simulation {
       }
       if (totals_.failed >= options_.failures_max || seed == ~std::uint64_t{0}) break;
     }
-    options_.json ? tell_json() : tell_text();
+    options_.json ? tell_json(last) : tell_text(last);
     return totals_.failed > 0 ? 1 : 0;
   }
 
@@ -178,7 +187,8 @@ class Simulation {
          << last_lines(smallest.result.trace, kLinesShown);
   }
 
-  void tell_text() {
+  void tell_text(std::uint64_t last) {
+    if (options_.seconds_max > 0) out_ << "seeds " << options_.first_seed << ".." << last << ": ";
     const char* separator = "";
     visit_totals(totals_, [&](const char* name, std::uint64_t value) {
       out_ << separator << name << ' ' << value;
@@ -187,11 +197,11 @@ class Simulation {
     out_ << "\ntrace hash " << hex(totals_.trace_hash) << '\n';
   }
 
-  void tell_json() {
+  void tell_json(std::uint64_t last) {
     out_ << '{';
     visit_totals(totals_,
                  [&](const char* name, std::uint64_t value) { out_ << quoted(name) << ": " << value << ", "; });
-    out_ << "\"first_seed\": " << options_.first_seed << ", \"last_seed\": " << options_.last_seed
+    out_ << "\"first_seed\": " << options_.first_seed << ", \"last_seed\": " << last
          << ", \"faults\": " << options_.fault_level << ", \"trace_hash\": " << quoted(hex(totals_.trace_hash))
          << ", \"failures\": [";
     const char* separator = "";
@@ -215,6 +225,14 @@ Error bad_option(const char* option, const std::string& message) {
 }
 
 }  // namespace
+
+void take_fresh_seeds(SimOptions& options) {
+  // Below 10^15, so that a person can type one; far above the fixed ones.
+  std::random_device entropy;  // tidy: allow call: fresh seeds are nobody's choice, and each is printed
+  options.first_seed = 1'000'000'000 + ((std::uint64_t{entropy()} << 32U) | entropy()) % 1'000'000'000'000'000;
+  options.last_seed = ~std::uint64_t{0} - 1;
+  if (options.seconds_max == 0) options.seconds_max = 60;
+}
 
 Result<WorldOptions> world_options_of(const SimOptions& options, std::uint64_t seed) {
   if (options.fault_level > Faults::kLevelMax)

@@ -16,6 +16,7 @@ namespace penstock::simulation {
 struct SimOptions {
   std::uint64_t first_seed = 1;
   std::uint64_t last_seed = 1;
+  std::uint32_t seconds_max = 0;  ///< Begin no further seed after so long; 0: run all of them.
   std::uint32_t fault_level = Faults::kLevelMax;
   std::vector<std::string> without;  ///< Kinds of fault that are left out, by the names of `visit_faults`.
   std::uint32_t subtasks_max = WorldOptions{}.subtasks_max;
@@ -30,6 +31,9 @@ struct SimOptions {
   std::vector<std::shared_ptr<const Workflow>> workflows;
   Defect defect = Defect::None;  ///< For tests of the simulator itself.
 };
+
+/// Makes the seeds those from a random one on, as many as fit `seconds_max`, or a minute where that is 0.
+void take_fresh_seeds(SimOptions& options);
 
 /// The options of one run; an error names what cannot be.
 Result<WorldOptions> world_options_of(const SimOptions& options, std::uint64_t seed);

@@ -15,6 +15,13 @@
 
 namespace penstock::simulation {
 
+/// A partition of one direction.
+enum class OneWay : std::uint8_t {
+  None,
+  Mute,  ///< What the worker sends does not arrive.
+  Deaf,  ///< What is sent to the worker does not arrive.
+};
+
 class WorkerHost {
  public:
   WorkerHost(World& world, std::string name);
@@ -36,10 +43,12 @@ class WorkerHost {
   void come_back();
   void hang(Duration duration);
   void set_cut_off(bool cut_off) { cut_off_ = cut_off; }
+  void set_one_way(OneWay one_way) { one_way_ = one_way; }
   void spill_something();
 
   bool up() const { return up_; }
   bool cut_off() const { return cut_off_; }
+  OneWay one_way() const { return one_way_; }
   bool hung() const { return world_.now() < hung_until_; }
   std::uint64_t life() const { return life_; }
   WorkerId id() const { return id_; }
@@ -76,6 +85,8 @@ class WorkerHost {
     FailureDetail failure;
   };
 
+  /// A connection needs both directions.
+  bool can_connect() const { return !cut_off_ && one_way_ == OneWay::None; }
   void begin_life();
   void end_life();
   void crash_of(const Run& culprit);
@@ -134,6 +145,7 @@ class WorkerHost {
   std::vector<BandDescription> bands_;
   bool up_ = true;
   bool cut_off_ = false;
+  OneWay one_way_ = OneWay::None;
   Instant hung_until_{};
   std::uint64_t life_ = 0;
   std::optional<OperatorCrash> crash_;  ///< What ended the life before this one.

@@ -150,6 +150,7 @@ bool World::finished() const { return client_->everything_submitted() && oracle_
 
 WorldResult World::run() {
   constexpr std::uint64_t kEventsAtOneTimeMax = 100'000;
+  constexpr int kSettlesMax = 4;
   client_->start();
   const auto count = 1 + rng_.below(options_.workers_max);
   for (std::uint64_t i = 0; i < count; ++i) {
@@ -159,6 +160,7 @@ WorldResult World::run() {
   plan_->start();
   const Instant horizon = now() + options_.horizon;
   Instant settle = kNever;
+  int settles = 0;
   Instant present{};
   std::uint64_t events_before_present = 0;
   while (!queue_.empty() && oracle_.failure().empty()) {
@@ -169,7 +171,10 @@ WorldResult World::run() {
     if (events_ - events_before_present > kEventsAtOneTimeMax) oracle_.breach("time stands still");
     // Longer than a worker that nobody waits for any more takes to notice that twice.
     if (settle == kNever && finished()) settle = now() + seconds{60};
-    if (now() >= settle) break;
+    if (now() >= settle) {
+      if (all_joined() || settles++ == kSettlesMax) break;
+      settle = now() + seconds{30};
+    }
     if (now() >= horizon) {
       oracle_.breach("not done after " + std::to_string(options_.horizon.count() / 1'000'000'000) + " virtual seconds" +
                      describe_unfinished());
@@ -181,6 +186,16 @@ WorldResult World::run() {
     check_nothing_left();
   }
   return result();
+}
+
+/// Every worker that is up is known to the present supervisor and has told it what it holds.
+bool World::all_joined() const {
+  const supervisor::WorkerTable& table = supervisor_->core().workers();
+  return std::all_of(workers_.begin(), workers_.end(), [&](const std::unique_ptr<WorkerHost>& host) {
+    if (!host->up()) return true;
+    const supervisor::WorkerSlot slot = table.find(host->id());
+    return host->supervisor() == supervisor_->incarnation() && slot.valid() && !table[slot].claiming;
+  });
 }
 
 // The first few subtasks that hold everything up, as supervisor and worker see them.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <initializer_list>
 #include <map>
 #include <memory>
@@ -56,6 +57,9 @@ class SupervisorHost {
 
   // Faults.
   bool up() const { return up_; }
+  bool stopped() const;
+  /// The process stands still for so long; what comes meanwhile waits for it.
+  void stop_for(Duration duration);
   /// The process dies: its links and what it has not written are gone.
   void crash();
   /// The next life goes on from the disk.
@@ -94,6 +98,7 @@ class SupervisorHost {
   void witness_begin(WorkerId id, const Entitlement& entitlement);
   void plan_tick();
   void plan_link_tick(WorkerId worker);
+  void when_running(std::function<void()> what);
   void write(supervisor::supervisor_action::Persist&& order);
   void write_first(std::uint64_t count);
   void write_later(Duration delay);
@@ -138,10 +143,12 @@ class SupervisorHost {
   };
   std::vector<Said> said_;  ///< Has come and waits for more, to be heard together.
   Instant disk_full_until_{};
+  Instant stopped_until_{};
   Duration disk_delay_max_{0};
   std::map<WorkerId, Peer> peers_;
   std::map<std::uint64_t, WorkerId> by_life_;  ///< Lives that were ever welcomed.
   std::unique_ptr<Endpoint> client_;
+  ClientId client_id_{0};  ///< Of its present connection.
   Instant client_wire_{};
   std::uint32_t next_worker_ = 1;
   Instant tick_at_ = kNever;
@@ -199,6 +206,7 @@ class ClientHost {
   std::uint64_t connection_ = 0;
   std::vector<JobId> jobs_;
   std::uint32_t wanted_ = 0;
+  std::uint32_t graph_max_ = ~0U;  ///< Subtasks of a graph; small in worlds of many jobs.
 };
 
 class World {
@@ -247,6 +255,7 @@ class World {
   friend class FaultPlan;
   void draw_configuration();
   bool finished() const;
+  bool all_joined() const;
   std::string describe_unfinished() const;
   void check_nothing_left();
   WorldResult result();
