@@ -160,8 +160,9 @@ void WorkerCore::give_back_all(RecordIndex index) {
       successors_.remove(index);
       --band.cached;
       break;
-    case SubtaskState::Queued: band.prepare.remove(index); break;
-    case SubtaskState::Ready: band.execute.remove(index); break;
+    // Others may have waited for what it reserved.
+    case SubtaskState::Queued: band.dirty |= band.prepare.remove(index); break;
+    case SubtaskState::Ready: band.dirty |= band.execute.remove(index); break;
     default: break;
   }
   if (record.holds_permit) {

@@ -25,6 +25,7 @@ void LatchedQueue::put(const QueueItem& item) {
   node.item = item;
   node.state = State::Absent;
   node.resumed = false;
+  node.group = kNowhere;
   node.bypassed = 0;
   node.lane = SlotIndex::none();
   insert_waiting(node);
@@ -38,33 +39,50 @@ void LatchedQueue::take(std::vector<Taken>& taken, std::size_t max) {
   PENSTOCK_CHECK(offered_left_ == 0);  // They come before everything that waits.
   const std::size_t before = taken.size();
   if (any_reservation()) serve_reservations(taken, max);
-  while (taken.size() - before < max && available_.slots > MilliSlots{0} && !order_.empty()) {
+  while (taken.size() - before < max && available_.slots > MilliSlots{0}) {
+    if (parked_may_fit_) return_parked();
     const RecordIndex chosen = choose();
-    if (!chosen.valid()) return;
-    grant(nodes_[chosen], taken);
+    if (chosen.valid())
+      grant(nodes_[chosen], taken);
+    else if (!parked_may_fit_)
+      return;
   }
 }
 
 // Spec: worker 2. Finds the best item that fits, setting aside those before it that do not; each of them has then been
-// bypassed once more. One that was bypassed too often reserves: nothing behind it may start.
+// bypassed once more. One that was bypassed too often reserves: of slots nothing behind it gets any, of what the job is
+// entitled to nothing behind it in its job. Whatever lacks something else is parked.
 RecordIndex LatchedQueue::choose(JobSlot only) {
   passed_.clear();
+  set_aside_.clear();
   RecordIndex chosen;
   while (!order_.empty() && passed_.size() < limits_.scan_max) {
-    const Job& job = jobs_[(only.valid() ? only : order_.top().job).value()];
+    Job& job = jobs_[(only.valid() ? only : order_.top().job).value()];
     if (job.items.empty()) break;
     Node& best = nodes_[job.items.top().record];
+    if (lacks_beside_slots(*best.item.request, available_) || is_kept_from(best)) {
+      parked_may_fit_ = parked_may_fit_ || any_parked();  // What it was about to get may be for others.
+      park(best);
+      continue;
+    }
     if (fits(best.item)) {
       chosen = best.item.record;
       break;
     }
-    if (best.bypassed >= limits_.bypass_max) {
+    const bool reserves = best.bypassed >= limits_.bypass_max;
+    if (reserves && !only.valid() && exceeds_entitlement(best.item)) {
+      set_aside_.push_back(best.item.job);
+      order_.erase(job.heap_position);
+      continue;
+    }
+    if (reserves) {
       PENSTOCK_COVERAGE_MARK("a large item reserves");
       break;
     }
     erase_waiting(best);
     passed_.push_back(best.item.record);
   }
+  for (const JobSlot job : set_aside_) refresh_job(job);
   for (const RecordIndex record : passed_) {
     Node& node = nodes_[record];
     if (chosen.valid()) ++node.bypassed;
@@ -74,8 +92,7 @@ RecordIndex LatchedQueue::choose(JobSlot only) {
 }
 
 bool LatchedQueue::fits(const QueueItem& item) const {
-  const Job& job = jobs_[item.job.value()];
-  if (job.held + item.request->slots > job.entitlement) return false;
+  if (exceeds_entitlement(item)) return false;
   if (!fits_execution(*item.request, available_)) return false;
   if (!nodes_[item.record].resumed && !has_lane()) return false;
   return item.bytes <= available_.memory || holding_ == 0 || item.bytes.is_zero();
@@ -95,6 +112,7 @@ void LatchedQueue::grant(Node& node, std::vector<Taken>& taken) {
     count_served(job, node.item);
   }
   refresh_job(node.item.job);
+  if (any_parked()) count_bypassed(node);
   if (!node.resumed) node.lane = allot_lane(node.item.record);
   taken.push_back(Taken{node.item.record, node.lane, node.resumed});
 }
@@ -105,6 +123,7 @@ void LatchedQueue::take_back(Node& node) {
   Job& job = jobs_[node.item.job.value()];
   job.held -= node.item.request->slots;
   --holding_;
+  parked_may_fit_ = any_parked();
   // Holding less makes a job eligible again; one that already is keeps its place, which says nothing about holdings.
   if (job.heap_position == kNowhere) refresh_job(node.item.job);
 }
@@ -221,6 +240,8 @@ void LatchedQueue::update_priority(RecordIndex record, std::uint64_t priority) {
   if (state_of(record) != State::Waiting) return;
   Node& node = nodes_[record];
   node.item.priority = priority;
+  parked_may_fit_ = any_parked();
+  if (node.group != kNowhere) return parked_[node.group].items.update(node.heap_position, ItemKey{priority, node.item.sequence, record});
   Job& job = jobs_[node.item.job.value()];
   job.items.update(node.heap_position, ItemKey{priority, node.item.sequence, record});
   refresh_job(node.item.job);
@@ -228,6 +249,7 @@ void LatchedQueue::update_priority(RecordIndex record, std::uint64_t priority) {
 
 void LatchedQueue::set_job_priority(JobSlot job, std::int32_t job_priority) {
   job_at(job).job_priority = job_priority;
+  parked_may_fit_ = any_parked();
   refresh_job(job);
 }
 
@@ -235,6 +257,7 @@ void LatchedQueue::set_entitlement(JobSlot job, MilliSlots slots, std::int32_t f
   // A job whose last run has just ended leaves while others are on offer.
   PENSTOCK_CHECK(offered_left_ == 0 || (slots == MilliSlots::max() && job_at(job).offered == 0));
   const auto limited = [](MilliSlots of) { return !of.is_zero() && of != MilliSlots::max(); };
+  if (slots.is_zero() && any_parked()) return_parked_of(job);  // A reservation that opens looks among the job's items.
   closed_ += slots.is_zero();
   closed_ -= job_at(job).entitlement.is_zero();
   const bool any_before = limited_ > 0;
@@ -242,6 +265,7 @@ void LatchedQueue::set_entitlement(JobSlot job, MilliSlots slots, std::int32_t f
   limited_ -= limited(job_at(job).entitlement);
   job_at(job).entitlement = slots;
   job_at(job).fair_rank = fair_rank;
+  parked_may_fit_ = any_parked();
   refresh_job(job);
   if (any_before == (limited_ > 0)) return;
   // What has been served begins to count, or counts no more.
@@ -261,6 +285,7 @@ void LatchedQueue::resize(const ResourceVector& capacity) {
   give_back(available_, available);
   available.memory += available_.memory;
   available_ = std::move(available);
+  parked_may_fit_ = any_parked();
 }
 
 std::vector<SlotIndex> LatchedQueue::restart_free_slots() {
@@ -316,6 +341,13 @@ void LatchedQueue::insert_waiting(Node& node) {
 }
 
 void LatchedQueue::erase_waiting(Node& node) {
+  if (node.group != kNowhere) {
+    leave_parking(node);
+    --waiting_;
+    node.state = State::Absent;
+    return;
+  }
+  parked_may_fit_ = any_parked();
   jobs_[node.item.job.value()].items.erase(node.heap_position);
   --waiting_;
   node.state = State::Absent;
@@ -379,6 +411,7 @@ std::size_t LatchedQueue::position_of(RecordIndex record) const {
     jobs_[j].items.for_each([&](const ItemKey& other) {
       before += JobSlot{j} == node.item.job ? other < own : rank(JobSlot{j}, other) < rank(node.item.job, own);
     });
+  for_each_parked([&](RecordIndex other) { before += goes_before(nodes_[other], node); });
   return before;
 }
 
@@ -406,6 +439,7 @@ std::string LatchedQueue::obstacle(RecordIndex record) const {
 
 void LatchedQueue::list_waiting(std::vector<RecordIndex>& records) const {
   for (const Job& job : jobs_) job.items.for_each([&](const ItemKey& key) { records.push_back(key.record); });
+  for_each_parked([&](RecordIndex record) { records.push_back(record); });
 }
 
 void LatchedQueue::validate() const {
@@ -417,7 +451,9 @@ void LatchedQueue::validate() const {
   for (const Node& node : nodes_) {
     waiting += node.state == State::Waiting;
     offered += node.state == State::Offered;
-    if (node.state == State::Waiting) {
+    if (node.state == State::Waiting && node.group != kNowhere) {
+      PENSTOCK_CHECK(parked_.at(node.group).items.at(node.heap_position).record == node.item.record);
+    } else if (node.state == State::Waiting) {
       const ItemKey& key = jobs_[node.item.job.value()].items.at(node.heap_position);
       PENSTOCK_CHECK(key.record == node.item.record && key.priority == node.item.priority);
     }

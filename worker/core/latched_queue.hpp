@@ -48,7 +48,8 @@ struct Taken {
 /// Order: job priority, then the item's priority (see `QueueItem`), then the job's fair rank, then, while any job's
 /// entitlement is limited, who has been served least for what he is entitled to, then arrival. To runs that lanes take
 /// over by themselves a limited job is served in turns of `kTurn`: who has been served least is asked for once a turn.
-/// An item that does not fit lets at most `bypass_max` others pass, then it reserves what becomes free.
+/// An item that does not fit lets at most `bypass_max` others pass, then it reserves what it is short of: slots, for
+/// which all wait then; or another resource, for which only those wait that want it, too (see parked_items.cpp).
 /// A job holds at most its entitlement: the second latch. Where runs are so short that slots are not what is scarce,
 /// jobs are served in proportion to it: start-time fair queueing (Goyal, Vin, Cheng, SIGCOMM 1996). Single-threaded,
 /// owned by a `Band`. Cost: O(log n) for each operation on an item; no allocation once warm.
@@ -156,15 +157,19 @@ class LatchedQueue {
   /// Appends what waits, in no particular order. O(n).
   void list_waiting(std::vector<RecordIndex>& records) const;
 
+  /// An item that could start on what is free and may, none if there is none: after `take` a breach. O(n); for checks.
+  RecordIndex left_idle() const;
   void validate() const;
 
  private:
   enum class State : std::uint8_t { Absent, Waiting, Offered, Holding, Yielded };
+  static constexpr std::uint32_t kNowhere = ~std::uint32_t{0};
 
   struct Node {
     QueueItem item;
     State state = State::Absent;
     bool resumed = false;
+    std::uint32_t group = kNowhere;   ///< Of `parked_`, in which it waits; `kNowhere`: among its job's items.
     std::uint32_t heap_position = 0;
     std::uint32_t bypassed = 0;
     SlotIndex lane;
@@ -216,7 +221,11 @@ class LatchedQueue {
     bool full = false;      ///< All its slots were held once: it is the first to get what its own runs leave.
     bool served = false;    ///< It has been opened, and is over.
   };
-  static constexpr std::uint32_t kNowhere = ~std::uint32_t{0};
+  /// Items of one job that make one request: if the best of them lacks something, all do.
+  struct ParkedGroup {
+    explicit ParkedGroup(IdVector<RecordIndex, Node>* nodes) : items(TrackItem{nodes}) {}
+    Heap<ItemKey, TrackItem> items;
+  };
   static constexpr std::uint32_t kTurn = 16;
 
   State state_of(RecordIndex record) const { return nodes_.contains(record) ? nodes_[record].state : State::Absent; }
@@ -245,6 +254,22 @@ class LatchedQueue {
   void fill(Reservation& reservation);
   void serve_reservations(std::vector<Taken>& taken, std::size_t max);
   void take_back(Node& node);
+
+  // What waits for something beside slots: parked_items.cpp.
+  bool goes_before(const Node& left, const Node& right) const;
+  bool lacks_beside_slots(const ResourceVector& request, const ResourceVector& available) const;
+  bool is_kept_from(const Node& node) const;
+  bool exceeds_entitlement(const QueueItem& item) const;
+  void park(Node& node);
+  void leave_parking(Node& node);
+  void return_parked();
+  void return_parked_of(JobSlot job);
+  void choose_keeper();
+  RecordIndex best_parked(const ResourceVector& left) const;
+  template <class Visit>
+  void for_each_parked(Visit visit) const;
+  bool any_parked() const { return parked_items_ > 0; }
+  void count_bypassed(const Node& granted);
   bool has_lane() const;
   SlotIndex allot_lane(RecordIndex record);
 
@@ -276,8 +301,15 @@ class LatchedQueue {
 
   std::vector<Reservation> reservations_;  ///< In the order in which they came; almost always none.
 
+  std::vector<ParkedGroup> parked_;  ///< Waiting items that lack something other than slots; empty groups are used again.
+  std::size_t parked_items_ = 0;     ///< Almost always none.
+  bool parked_may_fit_ = false;      ///< Something has been given back, or has left, since they were looked at.
+  RecordIndex keeper_;               ///< The first of them that was bypassed too often,
+  ResourceVector kept_;              ///< and what it keeps from all behind it.
+
   // Scratch.
   std::vector<RecordIndex> passed_;
+  std::vector<JobSlot> set_aside_;
   std::vector<JobSlot> lined_up_;
 };
 
@@ -334,6 +366,12 @@ void LatchedQueue::offer_within_jobs(std::size_t max, std::span<const RecordInde
   }
 }
 
+template <class Visit>
+void LatchedQueue::for_each_parked(Visit visit) const {
+  for (const ParkedGroup& group : parked_)
+    group.items.for_each([&](const ItemKey& key) { visit(key.record); });
+}
+
 template <class Predicate>
 RecordIndex LatchedQueue::lowest_waiting(Predicate may_leave) const {
   RecordIndex lowest;
@@ -350,6 +388,9 @@ RecordIndex LatchedQueue::lowest_waiting(Predicate may_leave) const {
       if (lower) lowest = key.record, lowest_job = here;
     });
   }
+  for_each_parked([&](RecordIndex record) {
+    if (may_leave(record) && (!lowest.valid() || goes_before(nodes_[lowest], nodes_[record]))) lowest = record;
+  });
   return lowest;
 }
 

@@ -55,6 +55,7 @@ void LatchedQueue::reserve(JobSlot job, const ResourceVector& wanted) {
     take_away(found->held, available_);
     found->full = has_slots(*found);
   }
+  parked_may_fit_ = any_parked();
   fill_reservations();
 }
 
@@ -67,6 +68,7 @@ void LatchedQueue::drop_reservation(JobSlot job) {
   for (const Reservation& each : reservations_)
     if (each.job == job) give_back(each.held, available_);
   std::erase_if(reservations_, [&](const Reservation& each) { return each.job == job; });
+  parked_may_fit_ = any_parked();
 }
 
 bool LatchedQueue::is_reserved(JobSlot job) const {
@@ -155,6 +157,7 @@ void LatchedQueue::serve_reservations(std::vector<Taken>& taken, std::size_t max
   }
   std::erase_if(reservations_, [](const Reservation& each) { return each.served; });
   fill_reservations();
+  parked_may_fit_ = any_parked();
 }
 
 }  // namespace penstock::worker

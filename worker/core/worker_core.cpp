@@ -182,13 +182,27 @@ void WorkerCore::reject(ErrorCode code, std::string subject, std::string message
 }
 
 void WorkerCore::validate() const {
+  const auto records_text = [this](RecordIndex index) {
+    const SubtaskRecord& record = records_[index];
+    return to_string(SubtaskId{jobs_[record.job].id, record.subtask}) + " may start";
+  };
   for (const auto& band : bands_) {
     band->prepare.validate();
     band->execute.validate();
     band->quota.validate();
+    // Work conservation: no slot and no permit is free beside one that may use it.
+    PENSTOCK_CHECK_MSG(band->dirty || !band->prepare.left_idle().valid(), records_text(band->prepare.left_idle()));
+    const bool starts = !band->dirty && !band->held_back && waiting_for_room_.empty();
+    PENSTOCK_CHECK_MSG(!starts || !band->execute.left_idle().valid(), records_text(band->execute.left_idle()));
   }
   successors_.validate();
   PENSTOCK_CHECK(waiting_for_room_.empty() == (room_given_up_at_ == kNever));
+  Bytes waiting_bytes;
+  for (const RecordIndex index : waiting_for_room_) {
+    PENSTOCK_CHECK(records_[index].state == SubtaskState::Storing && records_[index].waits_for_room);
+    waiting_bytes += output_bytes(records_[index]);
+  }
+  PENSTOCK_CHECK(waiting_bytes == waiting_bytes_);
   std::size_t live = 0;
   std::size_t cached = 0;
   std::size_t running = 0;
@@ -211,6 +225,7 @@ void WorkerCore::validate() const {
     PENSTOCK_CHECK((record.state == SubtaskState::Running) == band.execute.holds(index));
     PENSTOCK_CHECK(record.holds_quota || band.quota.granted_to(index).is_zero());
     PENSTOCK_CHECK(band.quota.waits(index) == (record.state == SubtaskState::Quota));
+    PENSTOCK_CHECK(!band.quota.waits(index) || band.quota.priority_of(index) == record.priority);
     PENSTOCK_CHECK(!runs || band.running[record.running_position] == index);
   }
   for (const BarrierHere& barrier : barriers_) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "worker/core/latched_queue.hpp"
@@ -86,14 +87,19 @@ struct Model {
     while (held() < kCapacity) {
       std::sort(waiting.begin(), waiting.end(), [this](const Item& a, const Item& b) { return before(a, b); });
       std::vector<Item*> passed;
+      std::set<std::uint32_t> blocked;  // Jobs of which an item reserves what the job may hold.
       auto chosen = waiting.end();
       for (auto it = waiting.begin(); it != waiting.end(); ++it) {
-        if (held(it->job) >= entitled(it->job)) continue;
+        if (held(it->job) >= entitled(it->job) || blocked.contains(it->job)) continue;
         if (fits(*it)) {
           chosen = it;
           break;
         }
-        if (it->bypassed >= bypass_max) break;
+        if (it->bypassed >= bypass_max) {
+          if (held(it->job) + kRequests[it->shape].slots.value() <= entitled(it->job)) break;
+          blocked.insert(it->job);
+          continue;
+        }
         passed.push_back(&*it);
       }
       if (chosen == waiting.end()) break;

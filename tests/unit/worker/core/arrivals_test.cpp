@@ -222,6 +222,41 @@ TEST(Arrivals, PriorityChangesReachEveryQueue) {
   worker.ignore();
 }
 
+TEST(Arrivals, APriorityMayFallToo) {
+  WorkerConfig config;
+  config.prepare_permits_extra = 0;
+  WorkerHarness worker{1, kGiB, config};
+  worker.assign({{.subtask = 0, .priority = 9},
+                 {.subtask = 1, .priority = 7},
+                 {.subtask = 2, .priority = 5},
+                 {.subtask = 3, .priority = 1, .missing = {0}}});
+  EXPECT_EQ(worker.started(), List{0});
+  worker.receive(PriorityBatch{JobId{1}, false, 0, {{SubtaskIndex{1}, std::uint64_t{3} << 32U}}});
+  worker.succeed(0);
+  EXPECT_EQ(worker.started(), List{2});
+  worker.succeed(2);
+  EXPECT_EQ(worker.started(), List{1});
+  worker.succeed(1);
+  EXPECT_EQ(worker.started(), List{3});
+  worker.succeed(3);
+  worker.ignore();
+}
+
+TEST(Arrivals, AChangedPriorityReachesWhoWaitsForMemory) {
+  WorkerHarness worker{4, kMiB};
+  worker.template_at(0).request.memory = kMiB;
+  worker.assign({{.subtask = 0, .priority = 9}, {.subtask = 1, .priority = 5}, {.subtask = 2, .priority = 3}});
+  EXPECT_EQ(worker.started(), List{0});
+  EXPECT_EQ(worker.core().band(BandIndex{0}).quota.waiting(), 2U);
+  worker.receive(PriorityBatch{JobId{1}, false, 0, {{SubtaskIndex{2}, std::uint64_t{8} << 32U}}});
+  worker.succeed(0);
+  EXPECT_EQ(worker.started(), List{2});
+  worker.succeed(2);
+  EXPECT_EQ(worker.started(), List{1});
+  worker.succeed(1);
+  worker.ignore();
+}
+
 // Were a full worker to give back the producers of its own cached successors, nothing would ever move.
 TEST(Arrivals, AtTheLimitCachedSuccessorsAreReturnedAndAtTwiceTheLimitEverything) {
   WorkerConfig config;

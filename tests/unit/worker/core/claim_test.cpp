@@ -77,6 +77,26 @@ TEST(Claim, NamesTheDataThatAreHere) {
   worker.ignore();
 }
 
+// Else it would be made again, and the file would stay for ever.
+TEST(Claim, NamesTheDataThatAreOnDiskToo) {
+  WorkerConfig config;
+  config.store_bytes_max = Bytes{1000};
+  WorkerHarness worker{1, kGiB, config};
+  for (const std::uint32_t i : {0U, 1U}) {
+    worker.assign({{.subtask = i}});
+    worker.started();
+    worker.succeed(i, {{0, 500}});
+  }
+  const auto spills = worker.take<worker_action::SpillDatum>();
+  ASSERT_FALSE(spills.empty());
+  worker.handle(worker_event::DatumSpilled{spills.front().key, true});
+  worker.ignore();
+  const WorkerClaim claim = reclaim(worker);
+  ASSERT_EQ(claim.jobs.size(), 1U);
+  EXPECT_EQ(claim.jobs[0].data, (std::vector<ClaimedDatum>{{SubtaskIndex{0}, 0, 500}, {SubtaskIndex{1}, 0, 500}}));
+  worker.ignore();
+}
+
 TEST(Claim, OfAWorkerThatDrainsSaysSo) {
   WorkerHarness worker;
   worker.receive(Drain{true});

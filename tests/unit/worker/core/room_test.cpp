@@ -315,6 +315,23 @@ TEST(Room, ACancelEndsTheWaitForRoom) {
   worker.ignore();
 }
 
+// Else the store would be kept the emptier, the more had been cancelled.
+TEST(Room, WhatWasCancelledKeepsNoRoom) {
+  WorkerHarness worker{2, kGiB, small_store()};
+  make(worker, 0, 700);
+  worker.assign({{.subtask = 1}});
+  worker.started();
+  worker.succeed(1, {{0, 500}});
+  worker.receive(CancelBatch{JobId{1}, false, {{SubtaskIndex{1}, Attempt{1}}}, Duration{0}, true});
+  spilled(worker, 0);
+  worker.ignore();
+  worker.tick_after(seconds{1});
+  make(worker, 2, 700);
+  EXPECT_EQ(spills(worker), List{}) << "700 bytes of 1000 are no reason";
+  EXPECT_EQ(worker.reports(), Texts{"2 Succeeded"});
+  worker.ignore();
+}
+
 TEST(Room, WhatIsPinnedWhileItIsSpilledStaysAndGoesAtOnceLater) {
   WorkerHarness worker{1, kGiB, small_store()};
   make(worker, 0, 900);

@@ -1,0 +1,167 @@
+// LatchedQueue: what lacks something other than slots holds up nobody who does not want it.
+#include <gtest/gtest.h>
+
+#include "tests/support/coverage_marks.hpp"
+#include "worker/core/latched_queue.hpp"
+
+namespace penstock::worker {
+namespace {
+
+ResourceVector request(std::int64_t slots, std::int64_t licences, std::int64_t seats = 0) {
+  ResourceVector vector;
+  vector.slots = MilliSlots{slots * 1000};
+  if (licences > 0) vector.named.push_back({"licence", licences});
+  if (seats > 0) vector.named.push_back({"seat", seats});
+  return vector;
+}
+
+const ResourceVector kPlain = request(1, 0);
+const ResourceVector kLicence = request(1, 1);
+const ResourceVector kBothLicences = request(1, 2);
+const ResourceVector kSeat = request(1, 0, 1);
+const ResourceVector kWide = request(3, 0);
+
+class ParkedItems : public ::testing::Test {
+ protected:
+  void put(std::uint32_t record, std::uint64_t priority, const ResourceVector& wanted, std::uint32_t job = 0) {
+    queue.put(QueueItem{RecordIndex{record}, JobSlot{job}, priority << 32U, sequence++, &wanted, Bytes{0}});
+    queue.validate();
+  }
+  std::vector<std::uint32_t> take() {
+    std::vector<Taken> taken;
+    queue.take(taken);
+    queue.validate();
+    std::vector<std::uint32_t> records;
+    for (const Taken& item : taken) records.push_back(item.record.value());
+    return records;
+  }
+  std::vector<std::uint32_t> release(std::uint32_t record) {
+    EXPECT_TRUE(queue.release(RecordIndex{record}));
+    queue.validate();
+    return take();
+  }
+
+  using List = std::vector<std::uint32_t>;
+  std::uint64_t sequence = 0;
+  LatchedQueue queue{request(4, 2, 1), {.bypass_max = 3, .scan_max = 8, .lanes_max = 64}};
+};
+
+// Four slots and one licence took 10.6 s where 4.1 s were enough: whoever had waited for the licence for long kept slots.
+TEST_F(ParkedItems, ASlotIsNeverFreeBesideAnItemThatMayUseIt) {
+  for (std::uint32_t i = 0; i < 40; ++i) put(i, 9, kLicence);
+  for (std::uint32_t i = 40; i < 60; ++i) put(i, 1, kPlain);
+  EXPECT_EQ(take(), (List{0, 1, 40, 41})) << "forty wait for two licences, more than are searched in one go";
+  std::uint32_t plain = 42;
+  for (std::uint32_t ended = 40; ended < 58; ++ended) {
+    const List next = release(ended);
+    ASSERT_EQ(next, List{plain}) << "the licences are not free, and the slots are";
+    ++plain;
+  }
+  EXPECT_EQ(queue.available().slots, MilliSlots{0});
+  EXPECT_EQ(release(0), List{2});
+}
+
+TEST_F(ParkedItems, WhatTheyLackGoesToTheBestOfThem) {
+  put(0, 9, kLicence);
+  put(1, 9, kLicence);
+  EXPECT_EQ(take(), (List{0, 1}));
+  put(2, 1, kLicence, 1);
+  put(3, 5, kLicence, 2);
+  EXPECT_EQ(take(), List{});
+  put(4, 3, kLicence, 1);
+  EXPECT_EQ(release(0), List{3});
+  queue.update_priority(RecordIndex{2}, std::uint64_t{7} << 32U);
+  EXPECT_EQ(release(1), List{2});
+  queue.set_job_priority(JobSlot{1}, 4);
+  EXPECT_EQ(release(2), List{4});
+}
+
+// Else those that want one licence would pass the one that wants both for ever.
+TEST_F(ParkedItems, WhoWasPassedTooOftenKeepsWhatItLacks) {
+  put(0, 9, kLicence);
+  put(1, 9, kLicence);
+  EXPECT_EQ(take(), (List{0, 1}));
+  put(2, 8, kBothLicences);
+  for (std::uint32_t i = 3; i < 9; ++i) put(i, 1, kLicence);
+  EXPECT_EQ(take(), List{});
+  EXPECT_EQ(release(0), List{3});
+  EXPECT_EQ(release(1), List{4});
+  EXPECT_EQ(release(3), List{5}) << "three have passed it";
+  PENSTOCK_EXPECT_COVERAGE_MARK("an item keeps what it lacks from those behind it", EXPECT_EQ(release(4), List{}));
+  put(9, 0, kLicence);
+  EXPECT_EQ(take(), List{}) << "who comes late neither";
+  put(10, 0, kPlain);
+  put(11, 0, kSeat);
+  EXPECT_EQ(take(), (List{10, 11})) << "nothing else is kept";
+  EXPECT_EQ(release(5), List{2});
+  EXPECT_EQ(release(2), (List{6, 7}));
+}
+
+TEST_F(ParkedItems, WhoKeepsSomethingAndIsCancelledKeepsItNoMore) {
+  put(0, 9, kLicence);
+  put(1, 9, kLicence);
+  EXPECT_EQ(take(), (List{0, 1}));
+  put(2, 8, kBothLicences);
+  for (std::uint32_t i = 3; i < 9; ++i) put(i, 1, kLicence);
+  for (const std::uint32_t ended : {0U, 1U, 3U, 4U}) release(ended);
+  EXPECT_TRUE(queue.remove(RecordIndex{2}));
+  EXPECT_EQ(take(), List{6});
+}
+
+// It stood aside for one that had been passed often, which was passed once more.
+TEST_F(ParkedItems, WhatWasKeptForOneThatIsStillShortGoesToOthers) {
+  static const ResourceVector kBothKinds = request(1, 2, 1);
+  put(0, 9, kLicence);
+  put(1, 9, kLicence);
+  EXPECT_EQ(take(), (List{0, 1}));
+  put(2, 5, kBothKinds);
+  for (std::uint32_t i = 3; i < 9; ++i) put(i, 1, kLicence);
+  for (const std::uint32_t ended : {0U, 1U, 3U, 4U}) release(ended);
+  put(9, 9, kLicence);
+  put(10, 0, kSeat);
+  EXPECT_EQ(take(), (List{9, 10})) << "2 lacks licences, and keeps nothing else";
+}
+
+TEST_F(ParkedItems, OneMayBeTakenOutAndIsListed) {
+  put(0, 9, kSeat);
+  put(1, 8, kSeat);
+  put(2, 7, kSeat);
+  EXPECT_EQ(take(), List{0});
+  std::vector<RecordIndex> waiting;
+  queue.list_waiting(waiting);
+  EXPECT_EQ(waiting.size(), 2U);
+  EXPECT_EQ(queue.position_of(RecordIndex{2}), 1U);
+  EXPECT_EQ(queue.obstacle(RecordIndex{1}), "seat 1 > 0");
+  EXPECT_EQ(queue.lowest_waiting([](RecordIndex) { return true; }), RecordIndex{2});
+  EXPECT_TRUE(queue.remove(RecordIndex{1}));
+  EXPECT_FALSE(queue.remove(RecordIndex{1}));
+  EXPECT_EQ(queue.waiting(), 1U);
+  EXPECT_EQ(release(0), List{2});
+}
+
+// It would hold up everybody although nobody can help it: what it waits for is its own job's.
+TEST_F(ParkedItems, WhoExceedsItsEntitlementHoldsUpItsOwnJobOnly) {
+  queue.set_entitlement(JobSlot{0}, MilliSlots{3000}, 0);
+  put(0, 9, kPlain);
+  EXPECT_EQ(take(), List{0});
+  put(1, 8, kWide);
+  for (std::uint32_t i = 2; i < 20; ++i) put(i, 1, kPlain, 1);
+  EXPECT_EQ(take(), (List{2, 3, 4}));
+  std::uint32_t next = 5;
+  for (std::uint32_t ended = 2; ended < 15; ++ended) ASSERT_EQ(release(ended), List{next++});
+}
+
+TEST_F(ParkedItems, WhoIsNoLongerEntitledLetsTheNextHaveIt) {
+  put(0, 9, kSeat);
+  EXPECT_EQ(take(), List{0});
+  put(1, 8, kSeat, 1);
+  put(2, 7, kSeat, 2);
+  EXPECT_EQ(take(), List{});
+  queue.set_entitlement(JobSlot{1}, MilliSlots{0}, 0);
+  EXPECT_EQ(release(0), List{2});
+  queue.set_entitlement(JobSlot{1}, MilliSlots{1000}, 0);
+  EXPECT_EQ(release(2), List{1});
+}
+
+}  // namespace
+}  // namespace penstock::worker
