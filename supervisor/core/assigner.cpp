@@ -49,12 +49,12 @@ void SupervisorCore::become_placeable(Job& job, std::uint32_t subtask) {
       leave_homeless(job, subtask);
     return;
   }
-  LocalSet& local = job.local(hot.band);
   if (hot.missing == 0) {
-    local.push_ready(job.order_key(subtask));
-    note_ready(hot.band, 1);
+    keep_ready(job, hot.band, subtask);
   } else {
+    LocalSet& local = job.local(hot.band);
     local.push_ahead(job.order_key(subtask));
+    enter_waiting(job, hot.band, local);
   }
   mark_dirty(hot.band);
   // It may be sent in this very event.
@@ -64,14 +64,15 @@ void SupervisorCore::become_placeable(Job& job, std::uint32_t subtask) {
 BandSlot SupervisorCore::choose_home(Job& job, std::uint32_t subtask) {
   if (const Loan* loan = job.shape->loan_of(subtask); loan != nullptr) return band_of_lent(job, *loan);
   const Template& wanted = job.shape->template_of(subtask);
-  if (!wanted.preferred.empty())
-    if (const BandSlot preferred = preferred_band(job, subtask, wanted.preferred); preferred.valid()) return preferred;
-  // What came back for a hungry band goes there; by the costs below it would often return to where it came from.
+  // What came back for a hungry band goes there; by what follows it would often return to where it came from.
   if (const BandSlot* asked = job.thieves.find(SubtaskIndex{subtask}); asked != nullptr) {
     const BandSlot thief = *asked;
     job.thieves.erase(SubtaskIndex{subtask});
-    if (hungry_.contains(thief.value()) && may_run_on(job, subtask, thief)) return thief;
+    const BandEntry& band = workers_[thief];
+    if (band.runnable + band.ready_here < band.slots + kPreparedAhead && may_run_on(job, subtask, thief)) return thief;
   }
+  if (!wanted.preferred.empty())
+    if (const BandSlot preferred = preferred_band(job, subtask, wanted.preferred); preferred.valid()) return preferred;
   // Most subtasks of most graphs: all predecessors are on one band, and no other band is in need of work.
   if (const BandSlot common = common_band_of_predecessors(job, subtask); common.valid()) {
     const bool others_need =
@@ -81,23 +82,30 @@ BandSlot SupervisorCore::choose_home(Job& job, std::uint32_t subtask) {
   return best_of_candidates(job, subtask);
 }
 
+// The best of several that are meant: one that is in need of work, and others from a place that a hash names on.
 BandSlot SupervisorCore::preferred_band(Job& job, std::uint32_t subtask, const BandSelector& preferred) {
-  for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
-    const BandSlot slot{i};
-    if (workers_[slot].alive && workers_.selects(preferred, workers_[slot]) &&
-        may_run_on(job, subtask, slot))
-      return slot;
-  }
-  return BandSlot::none();
+  BandSlot candidates[kCandidatesMax];
+  std::size_t count = 0;
+  const auto consider = [&](BandSlot band) {
+    const bool is_new = std::find(candidates, candidates + count, band) == candidates + count;
+    if (is_new && workers_[band].alive && workers_.selects(preferred, workers_[band]) && may_run_on(job, subtask, band))
+      candidates[count++] = band;
+  };
+  if (const BandSlot hungry = hungry_band_for(job, subtask); hungry.valid()) consider(hungry);
+  const std::uint32_t bands = workers_.band_slots();
+  const std::uint64_t draw = mix_bits(hash_of(SubtaskId{job.id, SubtaskIndex{subtask}}));
+  for (std::uint32_t i = 0; i < bands && count < kCandidatesMax; ++i)
+    consider(BandSlot{static_cast<std::uint32_t>((draw + i) % bands)});
+  return count == 0 ? BandSlot::none() : cheapest_of(job, subtask, {candidates, count});
 }
 
 // One of the bands that are in need of work, drawn by a hash; none if this subtask is nothing for it. What waits for
 // producers feeds nobody now, and lying apart from them it costs everyone later: it goes only to a band that is idle,
 // or stays hungry for so long that the graph must be out of balance.
 BandSlot SupervisorCore::hungry_band_for(const Job& job, std::uint32_t subtask) const {
-  if (hungry_.empty()) return BandSlot::none();
+  if (search_.hungry.empty()) return BandSlot::none();
   const std::uint64_t draw = mix_bits(hash_of(SubtaskId{job.id, SubtaskIndex{subtask}}));
-  const BandSlot slot{hungry_.next_around(static_cast<std::uint32_t>(draw % std::max(workers_.band_slots(), 1U)))};
+  const BandSlot slot{search_.hungry.next_around(static_cast<std::uint32_t>(draw % std::max(workers_.band_slots(), 1U)))};
   const BandEntry& band = workers_[slot];
   const bool wants = job.hot[subtask].missing == 0 || band.in_flight + band.ready_here == 0 ||
                      now_ >= later(band.hungry_since, config_.steal_after * kPatience);
@@ -113,8 +121,25 @@ BandSlot SupervisorCore::common_band_of_predecessors(const Job& job, std::uint32
   return first;
 }
 
-// The bands of its predecessors and one that is in need of work; the lowest cost wins, then the least load, then a
-// hash.
+// The lowest cost wins, then the least load, then a hash. REQUIRES: there are some.
+BandSlot SupervisorCore::cheapest_of(const Job& job, std::uint32_t subtask,
+                                     std::span<const BandSlot> candidates) const {
+  const std::uint64_t draw = mix_bits(hash_of(SubtaskId{job.id, SubtaskIndex{subtask}}));
+  const auto load = [this](BandSlot slot) { return workers_[slot].in_flight + workers_[slot].ready_here; };
+  BandSlot best;
+  std::int64_t best_cost = 0;
+  for (const BandSlot band : candidates) {
+    const std::int64_t cost =
+        movement_cost_ns(job, subtask, band) + queue_cost_ns(job, subtask, band) + pressure_cost_ns(band);
+    const bool better = !best.valid() || cost < best_cost || (cost == best_cost && load(band) < load(best)) ||
+                        (cost == best_cost && load(band) == load(best) &&
+                         mix_bits(draw ^ band.value()) < mix_bits(draw ^ best.value()));
+    if (better) best = band, best_cost = cost;
+  }
+  return best;
+}
+
+// The bands of its predecessors and one that is in need of work.
 BandSlot SupervisorCore::best_of_candidates(Job& job, std::uint32_t subtask) {
   BandSlot candidates[kCandidatesMax + 2];
   std::size_t count = 0;
@@ -133,22 +158,8 @@ BandSlot SupervisorCore::best_of_candidates(Job& job, std::uint32_t subtask) {
     for (const BandSlot beside : workers_[workers_[band].worker].bands)
       if (count == kCandidatesMax || consider(beside)) break;
   }
-  const std::uint64_t draw = mix_bits(hash_of(SubtaskId{job.id, SubtaskIndex{subtask}}));
   if (const BandSlot hungry = hungry_band_for(job, subtask); hungry.valid()) consider(hungry);
-  if (count == 0) return any_band(job, subtask);
-  BandSlot best = candidates[0];
-  std::int64_t best_cost = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    const BandSlot band = candidates[i];
-    const std::int64_t cost =
-        movement_cost_ns(job, subtask, band) + queue_cost_ns(job, subtask, band) + pressure_cost_ns(band);
-    const auto load = [this](BandSlot slot) { return workers_[slot].in_flight + workers_[slot].ready_here; };
-    const bool better = i == 0 || cost < best_cost || (cost == best_cost && load(band) < load(best)) ||
-                        (cost == best_cost && load(band) == load(best) &&
-                         mix_bits(draw ^ band.value()) < mix_bits(draw ^ best.value()));
-    if (better) best = band, best_cost = cost;
-  }
-  return best;
+  return count == 0 ? any_band(job, subtask) : cheapest_of(job, subtask, {candidates, count});
 }
 
 // No predecessor's band will do: of two that a hash names, the one with the shorter queue (power of two choices,

@@ -191,7 +191,7 @@ void SupervisorCore::give_up_barrier(Job& job, BandKind kind, const std::string&
 
 void SupervisorCore::give_up_late_barriers() {
   policy_.barriers_end = kNever;
-  for (const JobId id : std::vector<JobId>{active_})
+  for (const JobId id : active_.all())
     for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
       Job& job = *jobs_[id.value()];
       if (job.shares == nullptr || job.cancelling) continue;

@@ -255,7 +255,7 @@ void SupervisorCore::end_reclaiming() {
   note_lenders();
   policy_changed();
   for (const record::WorkerJoined& absent : expected_) give_up_absent(absent, "did not come back after the restart");
-  for (const JobId id : std::vector<JobId>{active_}) {
+  for (const JobId id : active_.all()) {
     if (Job& job = *jobs_[id.value()]; job.held) let_go(job);
   }
   for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i)

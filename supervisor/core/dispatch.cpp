@@ -11,6 +11,10 @@ namespace {
 
 /// Subtasks of one job that are taken before another job of equal priority is considered.
 constexpr std::uint32_t kTurn = 64;
+/// Jobs that may give nothing in one event to a band with enough to run.
+constexpr std::size_t kPassedOverMax = 4;
+/// Waiting jobs that are looked at anew in one event, beside those that are served.
+constexpr std::size_t kCorrectedInTurn = 8;
 constexpr std::uint32_t kVictimsTried = 8;
 /// The latest assignments of one that are looked at.
 constexpr std::size_t kQueuedLookedAt = 32;
@@ -75,9 +79,9 @@ void SupervisorCore::note_ready(BandSlot slot, std::int32_t change) {
   band.ready_here += static_cast<std::uint32_t>(change);
   if (const bool has_some = band.ready_here > 0; has_some != had_some) {
     if (has_some)
-      with_ready_.insert(slot.value());
+      search_.with_ready.insert(slot.value());
     else
-      with_ready_.erase(slot.value());
+      search_.with_ready.erase(slot.value());
   }
   if (change > 0) mark_dirty(slot);
 }
@@ -90,21 +94,21 @@ void SupervisorCore::note_runnable(BandSlot slot, std::int32_t change) {
 
 // Whatever stands behind something long is moved at last, also where nothing tells that this is long.
 void SupervisorCore::offer_again() {
-  if (now_ < offer_again_at_) return;
-  offer_again_at_ = kNever;
+  if (now_ < search_.offer_again_at) return;
+  search_.offer_again_at = kNever;
   for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
     const BandEntry& band = workers_[BandSlot{i}];
     if (band.alive && !band.offers && (band.runnable > band.slots || band.blocked)) offer_excess(BandSlot{i}, true);
   }
-  hungry_untried_ = hungry_.size();
+  search_.hungry_untried = search_.hungry.size();
 }
 
 void SupervisorCore::offer_excess(BandSlot slot, bool offers) {
   workers_[slot].offers = offers;
   if (offers)
-    with_excess_.insert(slot.value());
+    search_.with_excess.insert(slot.value());
   else
-    with_excess_.erase(slot.value());
+    search_.with_excess.erase(slot.value());
 }
 
 void SupervisorCore::fill_dirty_bands() {
@@ -121,65 +125,160 @@ void SupervisorCore::fill_dirty_bands() {
 // of hungry bands and little to take, each report would otherwise pay for all of them. The rest has its turn later.
 void SupervisorCore::help_hungry() {
   offer_again();
-  if (now_ >= patient_until_) {
-    patient_until_ = kNever;
-    all_may_try_ = true;
+  if (now_ >= search_.patient_until) {
+    search_.patient_until = kNever;
+    search_.all_may_try = true;
   }
-  if (all_may_try_) hungry_untried_ = hungry_.size();
-  hungry_untried_ = std::min(hungry_untried_, hungry_.size());
+  if (search_.all_may_try) search_.hungry_untried = search_.hungry.size();
+  search_.hungry_untried = std::min(search_.hungry_untried, search_.hungry.size());
   std::uint32_t fed = 0;
-  while (hungry_untried_ > 0 && looks_left_ > 0 && !(with_ready_.empty() && with_excess_.empty())) {
-    --hungry_untried_;
-    const std::uint32_t at = hungry_.next_around(hungry_cursor_);
-    hungry_cursor_ = at + 1;
-    const std::uint32_t looks_before = looks_left_--;
-    if (!feed_hungry(BandSlot{at})) continue;
+  std::size_t unfinished = 0;  // Bands that have not seen all that others keep.
+  while (search_.hungry_untried > 0 && search_.looks_left > 0 && !(search_.with_ready.empty() && search_.with_excess.empty())) {
+    --search_.hungry_untried;
+    const std::uint32_t at = search_.hungry.next_around(search_.hungry_cursor);
+    search_.hungry_cursor = at + 1;
+    const std::uint32_t looks_before = search_.looks_left--;
+    if (!feed_hungry(BandSlot{at})) {
+      unfinished += std::exchange(search_.search_unfinished, false);
+      continue;
+    }
     // Only what was looked at in vain counts.
-    if (++fed <= kFedMax) looks_left_ = looks_before;
+    if (++fed <= kFedMax) search_.looks_left = looks_before;
     fill_dirty_bands();
-    hungry_untried_ = std::min(hungry_untried_, hungry_.size());
+    search_.hungry_untried = std::min(search_.hungry_untried, search_.hungry.size());
   }
-  const bool again = hungry_untried_ > 0 && !(with_ready_.empty() && with_excess_.empty());
-  help_at_ = again ? later(now_, kHelpAgainAfter) : kNever;
-  if (!with_excess_.empty() && !hungry_.empty()) help_at_ = std::min(help_at_, patient_until_);
-  if (!hungry_.empty()) help_at_ = std::min(help_at_, offer_again_at_);
+  search_.hungry_untried = std::min(search_.hungry_untried + unfinished, search_.hungry.size());
+  const bool again = search_.hungry_untried > 0 && !(search_.with_ready.empty() && search_.with_excess.empty());
+  search_.help_at = again ? later(now_, kHelpAgainAfter) : kNever;
+  if (!search_.with_excess.empty() && !search_.hungry.empty()) search_.help_at = std::min(search_.help_at, search_.patient_until);
+  if (!search_.hungry.empty()) search_.help_at = std::min(search_.help_at, search_.offer_again_at);
 }
 
 void SupervisorCore::fill(BandSlot slot) {
   BandEntry& band = workers_[slot];
   if (!band.draining) {
-    exhausted_.clear();
-    while (Job* job = best_job_for(slot)) {
-      // Who has a credit of his own leaves nobody less by using it: all at once, so that it is one message.
-      const bool own_credit = job->shares != nullptr && job->shares->of(slot).limited();
-      if (take_from(*job, slot, own_credit ? config_.lookahead_subtasks_max : kTurn) == 0)
-        exhausted_.push_back(job->id);
-    }
+    serve_waiting(slot);
     if (policed()) fill_shares(slot);
   }
   const bool hungry = !band.draining && band.runnable < band.slots;
   if (hungry && band.hungry_since == kNever) band.hungry_since = now_;
   if (!hungry) band.hungry_since = kNever;
   if (hungry)
-    hungry_.insert(slot.value());
+    search_.hungry.insert(slot.value());
   else
-    hungry_.erase(slot.value());
+    search_.hungry.erase(slot.value());
 }
 
-// A job may have slots here while what it could run on them is kept elsewhere; or the other way round.
+// The job of the highest priority that has something for this band; among equals the one that holds least. A band with
+// enough to run asks only a few of them for more: with thousands of queued jobs each report would pay for all.
+void SupervisorCore::serve_waiting(BandSlot slot) {
+  WaitingJobs& waiting = workers_[slot].waiting;
+  for (std::size_t i = std::min(kCorrectedInTurn, waiting.size()); i > 0 && waiting.size() > 1; --i)
+    correct_waiting(slot, waiting.next_to_correct());
+  passed_over_.clear();
+  while (Job* job = first_waiting(slot)) {
+    // Who has a credit of his own leaves nobody less by using it: all at once, so that it is one message.
+    const bool own_credit = job->shares != nullptr && job->shares->of(slot).limited();
+    const Credit credit = credit_of(*job, slot);
+    const bool wants_runnable = credit.runnable < credit.slots + kPreparedAhead;
+    const bool is_of_use = credit.in_flight < config_.lookahead_subtasks_max ||
+                           (wants_runnable && job->find_local(slot)->ready_count() > 0);
+    if (is_of_use && take_from(*job, slot, own_credit ? config_.lookahead_subtasks_max : kTurn) > 0) continue;
+    if (waiting.size() == 1 || (passed_over_.size() >= kPassedOverMax && workers_[slot].runnable >= workers_[slot].slots))
+      break;
+    passed_over_.push_back(waiting[0]);
+    waiting.erase(0);
+  }
+  for (const WaitingJobs::Entry& entry : passed_over_) waiting.push(entry);
+}
+
+// Brings the entry up to date. False if it was removed, as the job has nothing that it may send to the band now.
+bool SupervisorCore::correct_waiting(BandSlot slot, std::size_t at) {
+  ++counters_.jobs_looked_at;
+  WaitingJobs& waiting = workers_[slot].waiting;
+  const WaitingJobs::Entry entry = waiting[at];
+  Job* job = knows(entry.job) ? jobs_[entry.job.value()].get() : nullptr;
+  LocalSet* local = job != nullptr && job->waiting_epoch == entry.epoch ? job->find_local(slot) : nullptr;
+  if (local != nullptr && !local->is_waiting()) local = nullptr;  // A later entry has been removed already.
+  if (local != nullptr && !job->cancelling && !local->empty() && credit_of(*job, slot).slots > 0) {
+    if (entry.held != job->in_flight) waiting.set_held(at, job->in_flight);
+    return true;
+  }
+  if (local != nullptr) local->set_waiting(false);
+  waiting.erase(at);
+  return false;
+}
+
+Job* SupervisorCore::first_waiting(BandSlot slot) {
+  const WaitingJobs& waiting = workers_[slot].waiting;
+  while (!waiting.empty()) {
+    const JobId first = waiting[0].job;
+    if (correct_waiting(slot, 0) && waiting[0].job == first) return jobs_[first.value()].get();
+  }
+  return nullptr;
+}
+
+void SupervisorCore::enter_waiting(const Job& job, BandSlot slot, LocalSet& local) {
+  if (local.is_waiting()) return;
+  local.set_waiting(true);
+  workers_[slot].waiting.push({job.spec.priority, job.in_flight, job.id, job.waiting_epoch});
+}
+
+// Its entries name another priority than it has now, or nothing of it could be sent before.
+void SupervisorCore::enter_waiting_anew(Job& job) {
+  ++job.waiting_epoch;
+  for (std::uint32_t i = job.first_home; i < job.homes_end(); ++i) {
+    LocalSet* local = job.find_local(BandSlot{i});
+    if (local == nullptr) continue;
+    local->set_waiting(false);
+    if (local->empty() || !workers_[BandSlot{i}].alive) continue;
+    enter_waiting(job, BandSlot{i}, *local);
+    mark_dirty(BandSlot{i});
+  }
+}
+
+// A subtask that can run is kept for the band.
+void SupervisorCore::keep_ready(Job& job, BandSlot slot, std::uint32_t subtask) {
+  LocalSet& local = job.local(slot);
+  local.push_ready(job.order_key(subtask));
+  note_ready(slot, 1);
+  enter_waiting(job, slot, local);
+  if (job.shares != nullptr) [[unlikely]] ask_for_slots(job, slot);
+}
+
+// The last pass saw nothing of the job that needs a slot of that kind, and something waits for one.
+void SupervisorCore::ask_for_slots(const Job& job, BandSlot slot) {
+  const std::size_t kind = static_cast<std::size_t>(workers_[slot].kind);
+  if (job.shares->of(slot).entitled.is_zero() && job.shares->kinds[kind].demand == 0) policy_changed();
+}
+
+// What the policy gives the job of the band has changed.
+void SupervisorCore::follow_entitlement(Job& job, BandSlot slot) {
+  const BandShare share = job.shares->of(slot);
+  LocalSet* local = job.find_local(slot);
+  if (local != nullptr && !share.entitled.is_zero() && !local->empty()) enter_waiting(job, slot, *local);
+  if (local != nullptr && local->ready_count() > 0) ask_for_slots(job, slot);
+  std::vector<JobId>& entitled = workers_[slot].entitled;
+  const bool is_new = std::find(entitled.begin(), entitled.end(), job.id) == entitled.end();
+  if (share.limited() && !share.entitled.is_zero() && is_new) entitled.push_back(job.id);
+  mark_dirty(slot);
+}
+
+// A job may have slots here while what it could run on them is kept elsewhere.
 void SupervisorCore::fill_shares(BandSlot slot) {
-  for (const JobId id : active_) {
-    Job& job = *jobs_[id.value()];
-    if (job.cancelling || job.shares == nullptr) continue;
-    const BandShare share = job.shares->of(slot);
-    const LocalSet* local = job.find_local(slot);
-    const bool waits_here = local != nullptr && local->ready_count() > 0;
-    if (share.entitled.is_zero() && waits_here &&
-        job.shares->kinds[static_cast<std::size_t>(workers_[slot].kind)].demand == 0)
-      policy_changed();
-    if (!share.limited() || share.entitled.is_zero() || waits_here || share.runnable >= share.runs + kPreparedAhead)
+  std::vector<JobId>& entitled = workers_[slot].entitled;
+  for (auto at = entitled.begin(); at != entitled.end();) {
+    Job* job = knows(*at) ? jobs_[at->value()].get() : nullptr;
+    const BandShare share = job == nullptr || job->shares == nullptr ? BandShare{} : job->shares->of(slot);
+    if (share.entitled.is_zero() || !share.limited()) {
+      at = entitled.erase(at);
       continue;
-    if (pull_home(job, slot)) take_from(job, slot, kTurn);
+    }
+    ++at;
+    const LocalSet* local = job->find_local(slot);
+    const bool waits_here = local != nullptr && local->ready_count() > 0;
+    if (job->cancelling || waits_here || share.runnable >= share.runs + kPreparedAhead) continue;
+    if (pull_home(*job, slot)) take_from(*job, slot, kTurn);
   }
 }
 
@@ -196,26 +295,6 @@ bool SupervisorCore::has_slots_for(const Job& job, BandSlot slot) const {
   if (job.shares == nullptr) return true;
   const BandShare share = job.shares->of(slot);
   return !share.limited() || share.runnable < share.runs;
-}
-
-// The job of the highest priority that has something for this band; among equals the one that holds least.
-Job* SupervisorCore::best_job_for(BandSlot slot) {
-  Job* best = nullptr;
-  for (const JobId id : active_) {
-    Job& job = *jobs_[id.value()];
-    if (best != nullptr && job.spec.priority < best->spec.priority) break;
-    if (job.cancelling || (best != nullptr && job.in_flight >= best->in_flight)) continue;
-    const LocalSet* local = job.find_local(slot);
-    if (local == nullptr || local->empty()) continue;
-    if (std::find(exhausted_.begin(), exhausted_.end(), id) != exhausted_.end()) continue;
-    const Credit credit = credit_of(job, slot);
-    if (credit.slots == 0) continue;
-    const bool wants_runnable = credit.runnable < credit.slots + kPreparedAhead;
-    const bool has_credit = credit.in_flight < config_.lookahead_subtasks_max;
-    const bool useful = local->ready_count() > 0 ? wants_runnable || has_credit : has_credit;
-    if (useful) best = &job;
-  }
-  return best;
 }
 
 // Sends up to `count_max` subtasks of the job; returns how many entries it has used up.
@@ -496,17 +575,17 @@ void SupervisorCore::leave_band(Job& job, std::uint32_t subtask) {
 // True if something was moved to or asked for the band.
 bool SupervisorCore::feed_hungry(BandSlot thief) {
   const std::uint32_t count = workers_.band_slots();
-  victim_cursor_ = (victim_cursor_ + 1) % std::max(count, 1U);
+  search_.victim_cursor = (search_.victim_cursor + 1) % std::max(count, 1U);
   const auto try_all = [&](const IndexSet& victims, auto take) {
-    std::uint32_t at = victims.next_around(victim_cursor_);
-    for (std::uint32_t tries = 0; tries < kVictimsTried && at != IndexSet::kNone && looks_left_ > 0; ++tries) {
-      --looks_left_;
+    std::uint32_t at = victims.next_around(search_.victim_cursor);
+    for (std::uint32_t tries = 0; tries < kVictimsTried && at != IndexSet::kNone && search_.looks_left > 0; ++tries) {
+      --search_.looks_left;
       if (BandSlot{at} != thief && (this->*take)(thief, BandSlot{at})) return true;
       at = victims.next_around(at + 1);
     }
     return false;
   };
-  if (try_all(with_ready_, &SupervisorCore::move_homes)) return true;
+  if (try_all(search_.with_ready, &SupervisorCore::move_homes)) return true;
   // One that holds successors asks for what has been sent to others only if it stays hungry: where neighbours wait for
   // each other, as in a stencil, everyone is hungry now and then, and what moves for it comes to lie apart from its
   // inputs. And nobody asks again while the answer may be on its way: at the end of a wide graph thousands would pass
@@ -515,10 +594,10 @@ bool SupervisorCore::feed_hungry(BandSlot thief) {
   Instant patient = band.may_ask_at;
   if (band.in_flight > 0) patient = std::max(patient, later(band.hungry_since, config_.steal_after));
   if (now_ < patient) {
-    patient_until_ = std::min(patient_until_, patient);
+    search_.patient_until = std::min(search_.patient_until, patient);
     return false;
   }
-  if (!try_all(with_excess_, &SupervisorCore::ask_for_queued)) return false;
+  if (!try_all(search_.with_excess, &SupervisorCore::ask_for_queued)) return false;
   band.may_ask_at = later(now_, config_.steal_after);
   return true;
 }
@@ -580,12 +659,12 @@ bool SupervisorCore::ask_for_queued(BandSlot thief, BandSlot victim) {
     if (left) *left -= takes;
     ++counters_.steals_asked;
   }
-  looks_left_ -= std::min(looks_left_, static_cast<std::uint32_t>(looked_at));
+  search_.looks_left -= std::min(search_.looks_left, static_cast<std::uint32_t>(looked_at));
   // Nothing to be had here, until something changes about this band or it has stood still for longer; for nobody,
   // unless there was something for another.
   if (asked == 0 && !for_another) offer_excess(victim, false), again = now_;
   if (asked == 0 && again < kNever)
-    offer_again_at_ = std::min(offer_again_at_, std::max(again, later(now_, kOfferAgainAfter)));
+    search_.offer_again_at = std::min(search_.offer_again_at, std::max(again, later(now_, kOfferAgainAfter)));
   return asked > 0;
 }
 

@@ -28,10 +28,15 @@ bool SupervisorCore::binds(const SupervisorAction& action) const {
 
 /// News of subtasks and what is written of them leave together, and one commit of them is under way at a time: a slow
 /// disk makes larger batches, not longer lines.
-bool SupervisorCore::news_must_wait() const {
+bool SupervisorCore::news_must_wait() {
   if (news_ticket_ > persisted_) return true;
-  return std::none_of(with_news_.begin(), with_news_.end(),
-                      [this](JobId id) { return knows(id) && news_are_due(*jobs_[id.value()]); });
+  indices_.news_due = kNever;
+  for (const JobId id : indices_.with_news) {
+    if (!knows(id)) continue;
+    if (news_are_due(*jobs_[id.value()])) return false;
+    indices_.news_due = std::min(indices_.news_due, next_news_of(*jobs_[id.value()]));
+  }
+  return true;
 }
 
 void SupervisorCore::record_news(Job& job) {
@@ -100,7 +105,7 @@ void SupervisorCore::record_end(const Job& job) {
 
 // Workers may forget what they reported only when it is on the disk; until then they are the ones who can say it again.
 void SupervisorCore::acknowledge_reports() {
-  if (!with_news_.empty()) return;
+  if (!indices_.with_news.empty()) return;
   for (const WorkerSlot slot : std::exchange(owed_applied_, {})) {
     WorkerEntry& worker = workers_[slot];
     if (!std::exchange(worker.owed_applied, false) || !worker.alive) continue;
@@ -148,11 +153,8 @@ void SupervisorCore::on(supervisor_event::Persisted& event) {
     if (job.state == JobState::Running && !job.cancelling) place_sources(job);
   }
   accepting_.erase(accepting_.begin(), accepting_.begin() + static_cast<std::ptrdiff_t>(written));
-  std::erase_if(being_written_, [this](const BeingWritten& written_down) {
-    if (written_down.ticket > persisted_) return false;
-    graphs_.leave(*written_down.graph);
-    return true;
-  });
+  for (; !being_written_.empty() && being_written_.front().ticket <= persisted_; being_written_.pop_front())
+    graphs_.leave(*being_written_.front().graph);
 }
 
 // Faults F11, F12: nothing more is promised; what runs goes on, and its news wait.
@@ -189,12 +191,12 @@ void SupervisorCore::withdraw(JobId id) {
     const auto* progress = std::get_if<JobProgress>(&word->message);
     return progress != nullptr && progress->job == id;
   });
-  std::erase(active_, id);
+  active_.erase(id, job.spec.priority);
   if (active_.empty()) watch_at_ = kNever;
   forget_name(job);
   return_loans(job);
   leave_graph(job);
-  jobs_[id.value()].reset();
+  erase_job(job);
   // Should the disk come back, both are written together, and nothing remains.
   records_.push_back(record::JobForgotten{id});
 }

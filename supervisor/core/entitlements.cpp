@@ -294,7 +294,7 @@ void SupervisorCore::entitle(Job& job) {
       });
       if (differs) {
         changed = true;
-        mark_dirty(band);
+        follow_entitlement(job, band);
       }
       changed = changed || (anew[static_cast<std::size_t>(workers_[band].kind)] && !entitled.is_zero());
       waits = waits || (of_kind.barrier.waits() && !entitled.is_zero() && worker.description.barriers);

@@ -9,6 +9,9 @@
 namespace penstock::supervisor {
 namespace {
 
+/// Jobs that an alarm of the watchdog names, the best first.
+constexpr std::size_t kNamedMax = 8;
+
 const char* name_of(SubtaskPhase phase) {
   switch (phase) {
     case SubtaskPhase::Waiting: return "waiting";
@@ -179,12 +182,16 @@ void SupervisorCore::watch() {
   alerted_for_ = progress_at_;
   PENSTOCK_COVERAGE_MARK("the watchdog gave alarm");
   ++counters_.watchdog_alerts;
+  std::size_t named = 0;
   for (const JobId id : active_) {
+    if (named++ == kNamedMax) break;
+    const std::size_t others = named == kNamedMax ? active_.size() - kNamedMax : 0;
     Job& job = *jobs_[id.value()];
     const Value explanation = explain_job(job, false);
     const std::string* reason = explanation["reason"].text();
     out_->add(supervisor_action::Alert{Error{ErrorCode::Internal, to_string(id),
-                                             "has pending work and nothing runs: " + (reason == nullptr ? "" : *reason),
+                                             "has pending work and nothing runs: " + (reason == nullptr ? "" : *reason) +
+                                                 (others > 0 ? "; and " + std::to_string(others) + " other jobs" : ""),
                                              "`penstock explain " + to_string(id) + "` tells more"}});
   }
 }

@@ -14,6 +14,7 @@ SharedGraph& GraphTable::add(std::unique_ptr<const GraphShape> shape) {
   graph.bytes = shape->memory_bytes() + content.payloads.capacity() + content.names.capacity();
   graph.jobs = 1;
   graph.shape = std::move(shape);
+  graph.place = graphs_.size() - 1;
   if (SharedGraph** earlier = by_hash_.find(graph.shape->hash()); earlier != nullptr) {
     graph.learned = (*earlier)->learned;
     SharedGraph& replaced = **earlier;
@@ -61,7 +62,9 @@ void GraphTable::drop(const SharedGraph& graph) {
     idle_.erase(idle);
     idle_bytes_ -= graph.bytes;
   }
-  std::erase_if(graphs_, [&](const std::unique_ptr<SharedGraph>& owned) { return owned.get() == &graph; });
+  graphs_.back()->place = graph.place;
+  std::swap(graphs_[graph.place], graphs_.back());
+  graphs_.pop_back();
 }
 
 std::uint64_t GraphTable::memory_bytes() const {

@@ -34,6 +34,7 @@ struct SharedGraph {
   std::vector<LearnedDuration> learned;  ///< By template.
   std::uint64_t bytes = 0;               ///< Everything counted: payloads and names, too.
   std::uint32_t jobs = 0;                ///< That run it, keep outputs of it, or are being written down with it.
+  std::size_t place = 0;                 ///< Among the table's.
   JobId written_as;                      ///< The journal has it under this job's number; none: it has it not.
 };
 

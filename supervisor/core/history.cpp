@@ -113,7 +113,7 @@ void SupervisorCore::forget_old_jobs() {
     forget_name(oldest);
     ended_bytes_ -= oldest.ended_bytes;
     ended_.erase(std::find(ended_.begin(), ended_.end(), id));
-    jobs_[id.value()].reset();
+    erase_job(oldest);
     if (durable()) records_.push_back(record::JobForgotten{id});
   }
 }

@@ -7,21 +7,35 @@
 namespace penstock::supervisor {
 
 void SupervisorCore::leave_homeless(Job& job, std::uint32_t subtask) {
+  if (job.homeless.empty()) indices_.with_homeless.insert(job.id);
   job.homeless.push_back(subtask);
   const bool may_end = !job.spec.wait_for_resources && !job.shape->template_of(subtask).required.empty();
-  if (may_end && job.bands_awaited_until == kNever) job.bands_awaited_until = later(now_, config_.required_band_wait);
+  if (may_end && job.bands_awaited_until == kNever)
+    await_bands(job, later(now_, config_.required_band_wait));
+}
+
+void SupervisorCore::await_bands(Job& job, Instant until) {
+  indices_.bands_awaited.erase(job.id, job.bands_awaited_until);
+  job.bands_awaited_until = until;
+  if (until != kNever) indices_.bands_awaited.insert(job.id, until);
+}
+
+std::vector<std::uint32_t> SupervisorCore::take_homeless(Job& job) {
+  await_bands(job, kNever);
+  if (!job.homeless.empty()) indices_.with_homeless.erase(job.id);
+  return std::exchange(job.homeless, {});
 }
 
 void SupervisorCore::house_homeless() {
   read_what_waits();
   note_lenders();
-  for (const JobId id : active_) house_homeless(*jobs_[id.value()]);
+  for (const JobId id : std::vector<JobId>{indices_.with_homeless.begin(), indices_.with_homeless.end()})
+    house_homeless(*jobs_[id.value()]);
 }
 
 void SupervisorCore::house_homeless(Job& job) {
   const Instant until = job.bands_awaited_until;
-  job.bands_awaited_until = kNever;
-  const std::vector<std::uint32_t> homeless = std::exchange(job.homeless, {});
+  const std::vector<std::uint32_t> homeless = take_homeless(job);
   for (const std::uint32_t subtask : homeless) {
     const SubtaskHot& hot = job.hot[subtask];
     if (hot.phase != SubtaskPhase::Placeable || hot.band.valid()) continue;
@@ -29,17 +43,15 @@ void SupervisorCore::house_homeless(Job& job) {
     if (hot.band.valid()) PENSTOCK_COVERAGE_MARK("a homeless subtask found a home");
   }
   // Workers that come and are no help do not prolong the wait for the one that would be.
-  if (job.bands_awaited_until != kNever) job.bands_awaited_until = std::min(until, job.bands_awaited_until);
+  if (job.bands_awaited_until != kNever) await_bands(job, std::min(until, job.bands_awaited_until));
 }
 
 // Spec: worker 10, a required band that is not left fails with `NoAvailableBand`. It gets a while to come back, because
 // workers are started again. Without any worker nothing can be said of bands, and everything waits.
 void SupervisorCore::give_up_missing_bands() {
-  for (const JobId id : std::vector<JobId>{active_}) {
+  for (const JobId id : indices_.bands_awaited.due_at(now_)) {
     Job& job = *jobs_[id.value()];
-    if (now_ < job.bands_awaited_until) continue;
-    job.bands_awaited_until = kNever;
-    const std::vector<std::uint32_t> homeless = std::exchange(job.homeless, {});
+    const std::vector<std::uint32_t> homeless = take_homeless(job);
     for (const std::uint32_t subtask : homeless) {
       const SubtaskHot& hot = job.hot[subtask];
       if (hot.phase != SubtaskPhase::Placeable || hot.band.valid()) continue;

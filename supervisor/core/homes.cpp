@@ -8,6 +8,8 @@ namespace {
 
 /// Subtasks of one home that are looked at in vain.
 constexpr std::uint32_t kPassedOverMax = 8;
+/// Jobs of a victim that each search begins with.
+constexpr std::size_t kBestFirst = 4;
 /// Homes of a job that are looked at for work that another of its bands has slots for.
 constexpr std::uint32_t kHomesTried = 8;
 
@@ -41,8 +43,7 @@ SupervisorCore::Moved SupervisorCore::move_ready(Job& job, BandSlot from, BandSl
     note_ready(from, -1);
     if (!current) continue;
     hot.band = to;
-    job.local(to).push_ready(job.order_key(subtask));
-    note_ready(to, 1);
+    keep_ready(job, to, subtask);
     ++moved.count;
   }
   for (const std::uint64_t key : stays) job.local(from).push_ready(key);
@@ -51,29 +52,45 @@ SupervisorCore::Moved SupervisorCore::move_ready(Job& job, BandSlot from, BandSl
   return moved;
 }
 
-// Half of what is kept here for the victim.
+// Half of what is kept here for the victim, of its best jobs first. Where these have nothing for the thief, others are
+// looked at in turn, as many as this event may: the next one goes on where it ended.
 bool SupervisorCore::move_homes(BandSlot thief, BandSlot victim) {
-  const std::uint32_t wanted = std::max(1U, std::min(workers_[victim].ready_here / 2, config_.lookahead_subtasks_max));
+  WaitingJobs& waiting = workers_[victim].waiting;
+  const std::uint32_t wanted =
+      std::max(1U, std::min(workers_[victim].ready_here / 2, config_.lookahead_subtasks_max));
   std::uint32_t moved = 0;
-  for (const JobId id : active_) {
+  const std::size_t count = waiting.size();
+  std::size_t tries = 0;
+  for (; tries < count && moved < wanted && (tries < kBestFirst || search_.looks_left > 0); ++tries) {
+    const std::size_t at = tries < kBestFirst ? tries : waiting.next_to_offer();
+    if (at >= waiting.size()) break;
+    const JobId id = waiting[at].job;
+    if (!correct_waiting(victim, at)) continue;
     Job& job = *jobs_[id.value()];
-    if (moved == wanted) break;
-    if (job.cancelling || job.find_local(victim) == nullptr || !has_slots_for(job, thief)) continue;
+    if (!has_slots_for(job, thief)) {
+      search_.looks_left -= search_.looks_left > 0;
+      continue;
+    }
     const Moved of_job = move_ready(job, victim, thief, wanted - moved, [&](std::uint32_t subtask) {
       const std::int64_t gain = queue_cost_ns(job, subtask, victim);
       return may_run_on(job, subtask, thief) &&
              movement_cost_ns(job, subtask, thief) <= gain + config_.steal_after.count();
     });
     moved += of_job.count;
-    looks_left_ -= std::min(looks_left_, of_job.passed_over);
+    const std::uint32_t in_vain = std::max(of_job.passed_over, of_job.count == 0 ? 1U : 0U);
+    search_.looks_left -= std::min(search_.looks_left, in_vain);
   }
+  if (moved > 0)
+    waiting.offer_anew();
+  else if (tries < count)
+    search_.search_unfinished = !waiting.all_offered(search_.hungry.size());
   return moved > 0;
 }
 
 // The job has slots here and nothing to run on them: half of what is kept for another of its bands, or what fills these
 // and is not for the slots there, if that is more; where it has lost its slots, at least what fills these.
 bool SupervisorCore::pull_home(Job& job, BandSlot slot) {
-  const auto bands = static_cast<std::uint32_t>(job.local_of.size());
+  const std::uint32_t bands = job.homes_end();
   std::uint32_t at = job.shares->pull_cursor;
   std::uint32_t tries = 0;
   for (std::uint32_t looked_at = 0; looked_at < bands && tries < kHomesTried; ++looked_at, ++at) {

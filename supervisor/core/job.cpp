@@ -50,8 +50,13 @@ Bytes Job::memory_of(std::uint32_t subtask) const {
 }
 
 LocalSet& Job::local(BandSlot band) {
-  if (local_of.size() <= band.value()) local_of.resize(band.value() + 1, ~0U);
-  std::uint32_t& position = local_of[band.value()];
+  if (local_of.empty()) first_home = band.value();
+  if (band.value() < first_home) {
+    local_of.insert(local_of.begin(), first_home - band.value(), ~0U);
+    first_home = band.value();
+  }
+  if (local_of.size() <= band.value() - first_home) local_of.resize(band.value() - first_home + 1, ~0U);
+  std::uint32_t& position = local_of[band.value() - first_home];
   if (position == ~0U) {
     position = static_cast<std::uint32_t>(locals.size());
     locals.emplace_back();
@@ -62,7 +67,8 @@ LocalSet& Job::local(BandSlot band) {
 LocalSet* Job::find_local(BandSlot band) { return const_cast<LocalSet*>(std::as_const(*this).find_local(band)); }
 
 const LocalSet* Job::find_local(BandSlot band) const {
-  return band.value() < local_of.size() && local_of[band.value()] != ~0U ? &locals[local_of[band.value()]] : nullptr;
+  const std::uint32_t at = band.value() - first_home;  // A large number, if it is below.
+  return at < local_of.size() && local_of[at] != ~0U ? &locals[local_of[at]] : nullptr;
 }
 
 }  // namespace penstock::supervisor

@@ -110,7 +110,9 @@ struct Job {
   std::vector<HeldCancel> held_cancels;  ///< Ordered while it was held.
 
   LargeArray<LocalSet> locals;          ///< One for each band that has ever been a home.
+  std::uint32_t first_home = 0;         ///< Band slot of the first of `local_of`: most small jobs have one home.
   std::vector<std::uint32_t> local_of;  ///< By band slot: position in `locals`, or none.
+  std::uint32_t waiting_epoch = 0;      ///< Entries in `WaitingJobs` of another one are outdated.
   std::vector<std::uint32_t> homeless;  ///< Placeable, but no band may have it now.
   Instant bands_awaited_until = kNever; ///< Then the homeless ones whose required band is not there fail.
 
@@ -155,6 +157,8 @@ struct Job {
   Template template_at(std::uint32_t index) const;
   /// What the next attempt requests.
   Bytes memory_of(std::uint32_t subtask) const;
+  /// Band slots that may be homes are below this.
+  std::uint32_t homes_end() const { return first_home + static_cast<std::uint32_t>(local_of.size()); }
   LocalSet& local(BandSlot band);
   LocalSet* find_local(BandSlot band);
   const LocalSet* find_local(BandSlot band) const;

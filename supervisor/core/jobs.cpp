@@ -60,12 +60,7 @@ Job& SupervisorCore::make_job(JobSpec spec, SharedGraph& graph, JobId id) {
   }
   if (job.spec.keep == Keep::Wanted)
     for (const std::uint32_t wanted : job.shape->graph().wanted) job.hot[wanted].flags |= SubtaskFlag::kWanted;
-  const auto before = [this](JobId a, JobId b) {
-    const std::int32_t pa = jobs_[a.value()]->spec.priority;
-    const std::int32_t pb = jobs_[b.value()]->spec.priority;
-    return pa != pb ? pa > pb : a < b;
-  };
-  active_.insert(std::lower_bound(active_.begin(), active_.end(), id, before), id);
+  active_.insert(id, job.spec.priority);
   open_shares(job);
   open_labels(job);
   progress_at_ = now_;
@@ -120,6 +115,8 @@ void SupervisorCore::place_sources(Job& job) {
     LocalSet& local = job.local(slot);
     for (const std::uint64_t key : keys) local.push_ready(key);
     note_ready(slot, static_cast<std::int32_t>(keys.size()));
+    enter_waiting(job, slot, local);
+    if (job.shares != nullptr) ask_for_slots(job, slot);
   }
   for (; next < sources.size(); ++next) become_placeable(job, sources[next]);
 }
@@ -175,21 +172,14 @@ void SupervisorCore::cancel_subtasks(Job& job, std::vector<std::uint32_t> pendin
 }
 
 void SupervisorCore::change_priority(Job& job, std::int32_t priority) {
+  active_.erase(job.id, job.spec.priority);
   job.spec.priority = priority;
+  active_.insert(job.id, priority);
+  enter_waiting_anew(job);
   if (job.shares != nullptr) job.shares->position = first_position(job.id);
   record_change(job);
-  order_active();
   policy_changed();
   tell_priority(job);
-}
-
-/// Best first.
-void SupervisorCore::order_active() {
-  std::stable_sort(active_.begin(), active_.end(), [this](JobId a, JobId b) {
-    const std::int32_t pa = jobs_[a.value()]->spec.priority;
-    const std::int32_t pb = jobs_[b.value()]->spec.priority;
-    return pa != pb ? pa > pb : a < b;
-  });
 }
 
 void SupervisorCore::tell_priority(const Job& job) {
@@ -199,25 +189,33 @@ void SupervisorCore::tell_priority(const Job& job) {
 }
 
 void SupervisorCore::change_subtask_priority(Job& job, std::uint32_t subtask, std::int32_t priority) {
+  const std::uint64_t key_before = job.order_key(subtask);
   job.priority_changes[SubtaskIndex{subtask}] = priority;
   record_change(job, subtask);
   if (!job.keys_carry_priority) {
     // Until now the rank alone was the key. All keys that are kept are outdated; this happens once for a job.
     job.keys_carry_priority = true;
-    for (std::uint32_t band = 0; band < job.local_of.size(); ++band)
-      if (LocalSet* local = job.find_local(BandSlot{band})) {
-        note_ready(BandSlot{band}, -static_cast<std::int32_t>(local->ready_count()));
-        *local = LocalSet{};
-      }
+    leave_homes(job);
     for (std::uint32_t i = 0; i < job.total(); ++i)
       if (job.hot[i].phase == SubtaskPhase::Placeable && job.hot[i].band.valid()) become_placeable(job, i);
-  } else if (job.hot[subtask].phase == SubtaskPhase::Placeable && job.hot[subtask].band.valid()) {
+  } else if (const BandSlot home = job.hot[subtask].band;
+             job.hot[subtask].phase == SubtaskPhase::Placeable && home.valid()) {
+    if (job.local(home).erase(key_before)) note_ready(home, -1);
     become_placeable(job, subtask);
   }
   if (job.hot[subtask].phase != SubtaskPhase::Assigned) return;
   const WorkerSlot slot = workers_[job.hot[subtask].band].worker;
   tail_of_outbox<PriorityBatch>(slot, job.id)
       .changes.push_back(PriorityChange{SubtaskIndex{subtask}, job.worker_priority(subtask)});
+}
+
+// Nothing of the job is kept for any band.
+void SupervisorCore::leave_homes(Job& job) {
+  for (std::uint32_t i = job.first_home; i < job.homes_end(); ++i)
+    if (LocalSet* local = job.find_local(BandSlot{i})) {
+      if (local->ready_count() > 0) note_ready(BandSlot{i}, -static_cast<std::int32_t>(local->ready_count()));
+      local->clear();
+    }
 }
 
 void SupervisorCore::finish_if_done(Job& job) {
@@ -230,7 +228,8 @@ void SupervisorCore::finish_if_done(Job& job) {
     job.error = why_failed(job.failures.front());
   job.ended = now_;
   progress_at_ = now_;
-  std::erase(active_, job.id);
+  active_.erase(job.id, job.spec.priority);
+  leave_homes(job);
   charge(job);
   keep_usage();
   leave_barriers(job);
@@ -251,7 +250,7 @@ void SupervisorCore::finish_if_done(Job& job) {
     release_job(job);
   } else {
     job.keep_until = later(now_, config_.results_keep);
-    kept_.push_back(job.id);
+    indices_.kept.insert(job.id, job.keep_until);
     if (unneeded) {
       PENSTOCK_COVERAGE_MARK("a job that was released while it ran was released at its end");
       release_job(job);
@@ -279,7 +278,7 @@ void SupervisorCore::release_job(Job& job) {
     if (!was_unneeded && !job.outputs.empty()) record_end(job);
     return;
   }
-  std::erase(kept_, job.id);
+  indices_.kept.erase(job.id, job.keep_until);
   for (const WorkerId worker : job.known_workers)
     if (const WorkerSlot slot = workers_.find(worker); slot.valid()) tell(slot, ForgetJob{job.id});
   give_back(job.known_workers);
@@ -295,8 +294,7 @@ void SupervisorCore::release_job(Job& job) {
   job.larger_numbers.clear();
   give_back(job.locals);
   give_back(job.local_of);
-  give_back(job.homeless);
-  job.bands_awaited_until = kNever;
+  take_homeless(job);
   forget_checkpoints(job);
   job.data.clear();
   give_back(job.histories);

@@ -58,6 +58,14 @@ class KeyHeap {
   }
 
   std::size_t size() const { return std::size_t{run_size_} + heap_size_; }
+  /// False if the key is not there. Searches the heap from end to end: for orders of people only.
+  bool erase(std::uint64_t key) {
+    if (run_size_ > 0 && key >= first_.first && key <= last_of_run()) return erase_from_run(key) || erase_from_heap(key);
+    return erase_from_heap(key);
+  }
+  /// A bit for the owner, who has none of his own to spare.
+  bool is_marked() const { return marked_; }
+  void mark(bool marked) { marked_ = marked; }
   /// Appends all keys, in no order.
   void append_to(std::vector<std::uint64_t>& keys) const {
     if (run_size_ > 0) append(first_, keys);
@@ -159,6 +167,35 @@ class KeyHeap {
       rest_->ranges.pop_back();
     return key;
   }
+  bool erase_from_run(std::uint64_t key) {
+    std::vector<Range> ranges;
+    if (has_more()) ranges.assign(rest_->ranges.begin() + static_cast<std::ptrdiff_t>(rest_->next), rest_->ranges.end());
+    ranges.insert(ranges.begin(), first_);
+    const auto holds = [key](const Range& range) { return key >= range.first && key <= range.last; };
+    const auto at = std::find_if(ranges.begin(), ranges.end(), holds);
+    if (at == ranges.end()) return false;
+    const Range before{at->first, key - 1};
+    const Range after{key + 1, at->last};
+    const auto next = ranges.erase(at);
+    const auto behind = after.first <= after.last ? ranges.insert(next, after) : next;
+    if (before.first <= before.last && before.first != key) ranges.insert(behind, before);
+    --run_size_;
+    first_ = ranges.empty() ? Range{} : ranges.front();
+    if (!ranges.empty()) ranges.erase(ranges.begin());
+    if (rest_ != nullptr || !ranges.empty()) rest().ranges = std::move(ranges), rest().next = 0;
+    return true;
+  }
+  bool erase_from_heap(std::uint64_t key) {
+    if (heap_size_ == 0) return false;
+    std::vector<std::uint64_t>& heap = rest_->heap;
+    const auto at = std::find(heap.begin(), heap.end(), key);
+    if (at == heap.end()) return false;
+    *at = heap.back();
+    heap.pop_back();
+    std::make_heap(heap.begin(), heap.end(), std::greater<>{});
+    --heap_size_;
+    return true;
+  }
   void push_heap(std::uint64_t key) {
     rest().heap.push_back(key);
     std::push_heap(rest_->heap.begin(), rest_->heap.end(), std::greater<>{});
@@ -174,7 +211,8 @@ class KeyHeap {
 
   Range first_;  ///< Both `kNone` if the run is empty.
   std::uint32_t run_size_ = 0;
-  std::uint32_t heap_size_ = 0;
+  std::uint32_t heap_size_ : 31 = 0;
+  bool marked_ : 1 = false;
   std::unique_ptr<Rest> rest_;
 };
 
@@ -197,6 +235,21 @@ class alignas(64) LocalSet {
   std::uint64_t take_ahead() { return ahead_.take_best(); }
   /// One from the low end, for another band; kNone if there is none.
   std::uint64_t take_lowest_ready() { return ready_.take_low(); }
+
+  /// The subtask has another key now. False if it was not among those that can run.
+  bool erase(std::uint64_t key) {
+    ahead_.erase(key);
+    return ready_.erase(key);
+  }
+  /// Nothing is kept any more.
+  void clear() {
+    const bool waiting = is_waiting();
+    *this = LocalSet{};
+    set_waiting(waiting);
+  }
+  /// Whether the band has an entry of the job in its `WaitingJobs`.
+  bool is_waiting() const { return ready_.is_marked(); }
+  void set_waiting(bool waiting) { ready_.mark(waiting); }
 
   /// Keys that will probably be taken next; returns how many. Reads what `prefetch_keys` has asked for.
   std::size_t foresee(std::span<std::uint64_t> keys) const {

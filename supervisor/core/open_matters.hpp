@@ -8,6 +8,7 @@
 #include "common/protocol/assign.hpp"
 #include "supervisor/core/actions.hpp"
 #include "supervisor/core/graph_table.hpp"
+#include "supervisor/core/work_search.hpp"
 #include "supervisor/core/worker_table.hpp"
 
 namespace penstock::supervisor {

@@ -99,8 +99,8 @@ Loses turn_of(const Job& job, BandKind kind) {
 
 /// Runnable subtasks that are kept for a band or are there.
 std::uint64_t SupervisorCore::runnable_for(const Job& job, BandSlot band) const {
-  const bool is_home = band.value() < job.local_of.size() && job.local_of[band.value()] != ~0U;
-  return job.shares->of(band).runnable + (is_home ? job.locals[job.local_of[band.value()]].ready_count() : 0);
+  const LocalSet* local = job.find_local(band);
+  return job.shares->of(band).runnable + (local != nullptr ? local->ready_count() : 0);
 }
 
 /// What of one band a job could use which can run nowhere else what it has there.
@@ -235,9 +235,10 @@ void SupervisorCore::count_holdings() {
       held[i] += share.planned;
     }
   }
+  const std::vector<JobId> active = active_.all();
   for (const Loses turn : {Loses::NoGang, Loses::AtBarrier, Loses::Begun})
-    for (std::size_t at = active_.size(); at-- > 0;) {
-      Job& job = *jobs_[active_[at].value()];
+    for (std::size_t at = active.size(); at-- > 0;) {
+      Job& job = *jobs_[active[at].value()];
       if (job.shares == nullptr) continue;
       for (std::uint32_t i = 0; i < job.shares->bands.size() && i < held.size(); ++i) {
         BandShare& share = job.shares->bands[i];

@@ -144,7 +144,7 @@ void SupervisorCore::open_shares(Job& job) {
     shares.bands[i].planned = before[i].planned;
     shares.bands[i].claimed = before[i].claimed;
   }
-  for (std::uint32_t i = 0; i < workers_.band_slots(); ++i)
+  for (std::uint32_t i = 0; job.in_flight > 0 && i < workers_.band_slots(); ++i)
     for (const AssignedRef& ref : workers_[BandSlot{i}].assigned) {
       if (ref.job != job.id || ref.subtask >= job.total()) continue;
       const SubtaskHot& hot = job.hot[ref.subtask];
@@ -199,7 +199,7 @@ void SupervisorCore::set_policy(PolicyConfig config) {
   policy_.contended.assign(policy_.config.pools.size() * kBandKinds, true);
   for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i)
     if (workers_[WorkerSlot{i}].alive) note_pools_of(WorkerSlot{i});
-  for (const JobId id : active_) {
+  for (const JobId id : active_.all()) {
     Job& job = *jobs_[id.value()];
     if (policed())
       open_shares(job);
@@ -207,8 +207,8 @@ void SupervisorCore::set_policy(PolicyConfig config) {
       close_shares(job);
     follow_scale(job);
     open_labels(job);
+    enter_waiting_anew(job);
   }
-  order_active();
   note_pool_moves(pools);
   policy_.due = kNever;
   policy_changed();

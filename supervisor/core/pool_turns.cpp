@@ -76,7 +76,9 @@ void SupervisorCore::follow_scale(Job& job) {
   const PriorityScale now = scale_of(job.spec);
   if (now == job.scale) return;
   const std::int32_t before = job.spec.priority;
+  active_.erase(job.id, before);
   job.spec.priority = now.taken_over(before, std::exchange(job.scale, now));
+  active_.insert(job.id, job.spec.priority);
   record_change(job);
   if (job.spec.priority != before) tell_priority(job);
 }
@@ -255,7 +257,7 @@ void SupervisorCore::show_kept_place(Job& job, std::uint32_t pool, std::int64_t 
 void SupervisorCore::go_home(Job& job) {
   if (job.held) return;
   if (job.shares != nullptr) job.shares->homed_in = job.shares->pool;
-  for (std::uint32_t band = 0; band < job.local_of.size(); ++band)
+  for (std::uint32_t band = job.first_home; band < job.homes_end(); ++band)
     if (!workers_[BandSlot{band}].alive || !may_use(job, BandSlot{band})) rehouse(job, BandSlot{band});
   house_homeless(job);
 }

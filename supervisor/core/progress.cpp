@@ -31,27 +31,31 @@ void SupervisorCore::tell_cancelled(Job& job, std::uint32_t subtask) {
 }
 
 void SupervisorCore::count_news(Job& job) {
-  if (job.news_count++ == 0) with_news_.push_back(job.id);
+  if (job.news_count++ == 0) {
+    indices_.with_news.push_back(job.id);
+    indices_.news_due = std::min(indices_.news_due, next_news_of(job));
+  }
+  if (job.state != JobState::Running || job.news_count >= news_count_max()) indices_.news_due = std::min(indices_.news_due, now_);
 }
 
 // At a low rate news leave at once; a flood is gathered.
 void SupervisorCore::send_news() {
-  if (durable() && news_must_wait()) return;
+  if (now_ < indices_.news_due || (durable() && news_must_wait())) return;
+  indices_.news_due = kNever;
   std::size_t kept = 0;
-  for (const JobId id : with_news_) {
+  for (const JobId id : indices_.with_news) {
     if (!knows(id) || jobs_[id.value()]->news_count == 0) continue;
     Job& job = *jobs_[id.value()];
     if (durable() || news_are_due(job))
       send_news_of(job);
     else
-      with_news_[kept++] = id;
+      indices_.with_news[kept++] = id, indices_.news_due = std::min(indices_.news_due, next_news_of(job));
   }
-  with_news_.resize(kept);
+  indices_.with_news.resize(kept);
 }
 
 bool SupervisorCore::news_are_due(const Job& job) const {
-  const std::uint64_t count_max = std::uint64_t{config_.progress_batch_max} * news_gathered();
-  return job.state != JobState::Running || job.news_count >= count_max || now_ >= next_news_of(job);
+  return job.state != JobState::Running || job.news_count >= news_count_max() || now_ >= next_news_of(job);
 }
 
 Instant SupervisorCore::next_news_of(const Job& job) const {
@@ -120,6 +124,7 @@ void SupervisorCore::attach(ClientId client, const AttachJob& message) {
 void SupervisorCore::follow(Job& job, ClientId client) {
   // Its client may follow it already, when it repeats a question whose answer was lost.
   std::erase(job.followers, client);
+  indices_.follows.emplace(client, job.id);
   // What others have not been told yet is part of everything; they get it first, so that nobody gets it twice.
   if (job.news_count > 0) send_news_of(job);
   send_to_client(client, everything_so_far(job));
@@ -128,10 +133,16 @@ void SupervisorCore::follow(Job& job, ClientId client) {
   if (job.state == JobState::Running && std::exchange(job.release_when_returned, false)) record_change(job);
 }
 
+void SupervisorCore::erase_job(const Job& job) {
+  for (const ClientId client : job.followers) indices_.follows.erase({client, job.id});
+  jobs_[job.id.value()].reset();
+}
+
 void SupervisorCore::unfollow(Job& job, ClientId client) {
+  indices_.follows.erase({client, job.id});
   if (std::erase(job.followers, client) == 0 || !job.followers.empty()) return;
   // Its outputs are kept for so long from now on: whoever was cut off finds them when it is back.
-  if (job.keep_until != kNever) job.keep_until = later(now_, config_.results_keep);
+  if (job.keep_until != kNever) indices_.kept.move(job.id, job.keep_until, later(now_, config_.results_keep));
 }
 
 }  // namespace penstock::supervisor

@@ -44,7 +44,7 @@ void SupervisorCore::on(supervisor_event::StateRecovered& event) {
   for (const auto& [brought_by, graph] : graphs)
     if (graph) graphs_.leave(**graph);
   for (const JobId id : active_) take_loans(*jobs_[id.value()]);
-  for (const JobId id : std::vector<JobId>{kept_})  // The last who borrowed ended while it was being written.
+  for (const JobId id : indices_.kept.due_at(kNever))  // The last who borrowed ended while it was being written.
     if (Job& job = *jobs_[id.value()]; job.release_when_returned && job.borrowers == 0) release_job(job);
   if (jobs_.size() < event.state.next_job.value()) jobs_.resize(event.state.next_job.value());
   std::stable_sort(ended_.begin(), ended_.end(),
@@ -75,7 +75,7 @@ void SupervisorCore::recover_ended_job(RecoveredJob& recovered) {
   job.keep_until = later(now_, config_.results_keep);
   if (job.outputs.empty()) return;  // They were released.
   for (const CheckpointPlace& place : recovered.checkpoints) note_checkpoint(job, place.producer.value(), place.writer);
-  kept_.push_back(job.id);
+  indices_.kept.insert(job.id, job.keep_until);
 }
 
 /// Each is built once, whatever the number of jobs that share it, and is held until they all have it.

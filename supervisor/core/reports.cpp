@@ -61,7 +61,7 @@ void SupervisorCore::apply(WorkerSlot slot, Job& job, const JobReports& reports)
   for (const AttemptTrace& run : reports.traces) job.news.traces.push_back(SubtaskTrace{workers_[slot].id, run});
   std::size_t next_output = 0;
   std::size_t next_failure = 0;
-  looks_left_ += static_cast<std::uint32_t>(std::min<std::size_t>(reports.attempts.size() / 2, kLooksEarnedMax));
+  search_.looks_left += static_cast<std::uint32_t>(std::min<std::size_t>(reports.attempts.size() / 2, kLooksEarnedMax));
   const bool claiming = workers_[slot].claiming;
   for (const AttemptReport& report : reports.attempts) {
     if (claiming) claim_end(slot, job, report);
@@ -219,8 +219,7 @@ void SupervisorCore::count_down_successors(Job& job, std::uint32_t subtask, Work
         job.shares->change(next.band, workers_[next.band].kind, [](BandShare& share) { ++share.runnable; });
       if (workers_[next.band].worker != worker) notice(job, subtask, workers_[next.band].worker, workers_[worker].id);
     } else if (next.phase == SubtaskPhase::Placeable && next.missing == 0 && next.band.valid()) {
-      job.local(next.band).push_ready(job.order_key(successor));
-      note_ready(next.band, 1);
+      keep_ready(job, next.band, successor);
     }
   }
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "supervisor/core/credit.hpp"
 #include "supervisor/core/foresight.hpp"
 #include "supervisor/core/pool_parts.hpp"
 
@@ -37,9 +38,9 @@ SupervisorCore::SupervisorCore(const SupervisorConfig& config, Rng rng, Durabili
 void SupervisorCore::handle(SupervisorEvent&& event, Instant now, Actions<SupervisorAction>& actions) {
   now_ = now;
   out_ = &actions;
-  looks_left_ = kLooksForEvent;
+  search_.looks_left = kLooksForEvent;
   // These change nothing for those who found nothing before; whatever else happens may.
-  all_may_try_ = !std::holds_alternative<supervisor_event::Tick>(event) &&
+  search_.all_may_try = !std::holds_alternative<supervisor_event::Tick>(event) &&
                  !(std::holds_alternative<supervisor_event::Persisted>(event) && accepting_.empty());
   std::visit([this](auto& concrete) { on(concrete); }, event);
   do {
@@ -59,14 +60,12 @@ void SupervisorCore::handle(SupervisorEvent&& event, Instant now, Actions<Superv
 }
 
 std::optional<Instant> SupervisorCore::next_deadline() const {
-  Instant next = std::min({watch_at_, help_at_, reclaim_until_, lenders_given_up_at(), forget_at()});
+  Instant next = std::min({watch_at_, search_.help_at, reclaim_until_, lenders_given_up_at(), forget_at()});
   if (const std::optional<Instant> policy = policy_deadline()) next = std::min(next, *policy);
   if (!timers_.empty()) next = std::min(next, timers_.front().at);
   const bool news_wait_for_disk = durable() && news_ticket_ > persisted_;
-  for (const JobId id : with_news_)
-    if (knows(id) && !news_wait_for_disk) next = std::min(next, next_news_of(*jobs_[id.value()]));
-  for (const JobId id : active_) next = std::min(next, jobs_[id.value()]->bands_awaited_until);
-  for (const JobId id : kept_) next = std::min(next, jobs_[id.value()]->keep_until);
+  if (!news_wait_for_disk) next = std::min(next, indices_.news_due);
+  next = std::min({next, indices_.bands_awaited.first(), indices_.kept.first()});
   return next == kNever ? std::nullopt : std::optional{next};
 }
 
@@ -107,7 +106,7 @@ void SupervisorCore::on(const supervisor_event::WorkerSaid& event) {
 void SupervisorCore::on(supervisor_event::WorkersSaid& event) {
   Foresight foresight{workers_, jobs_};
   for (std::size_t i = 0; i < event.said.size(); ++i) {
-    if (i > 0) looks_left_ += kLooksForMessage;
+    if (i > 0) search_.looks_left += kLooksForMessage;
     if (i % Foresight::kTogether == 0)
       foresight.look_at(event.said.subspan(i, std::min(Foresight::kTogether, event.said.size() - i)));
     const WorkerSlot slot = workers_.find(event.said[i].worker);
@@ -139,8 +138,10 @@ void SupervisorCore::on(supervisor_event::ClientSaid& event) {
 }
 
 void SupervisorCore::on(supervisor_event::ClientGone& event) {
-  for (const auto& job : jobs_)
-    if (job != nullptr) unfollow(*job, event.client);
+  for (auto at = indices_.follows.lower_bound({event.client, JobId{0}}); at != indices_.follows.end() && at->first == event.client;) {
+    const JobId id = (at++)->second;
+    if (knows(id)) unfollow(*jobs_[id.value()], event.client);
+  }
   std::erase_if(questions_, [&](const Question& question) { return question.client == event.client; });
 }
 
@@ -150,13 +151,12 @@ void SupervisorCore::on(supervisor_event::Tick&) {
   give_up_missing_bands();
   give_up_draining_lenders();
   end_reclaiming_if_late();
-  for (const JobId id : std::vector<JobId>{kept_}) {
+  for (const JobId id : indices_.kept.due_at(now_)) {
     Job& job = *jobs_[id.value()];
-    if (now_ < job.keep_until) continue;
     if (job.followers.empty() && job.borrowers == 0)
       release_job(job);
-    else
-      job.keep_until = later(now_, config_.results_keep);  // Someone is still connected, or borrows from it.
+    else  // Someone is still connected, or borrows from it.
+      indices_.kept.move(id, job.keep_until, later(now_, config_.results_keep));
   }
   forget_old_jobs();
   watch();
@@ -315,8 +315,25 @@ void SupervisorCore::check_shares(const Job& job) const {
     PENSTOCK_CHECK_MSG(job.shares->short_bands[kind].size() == short_bands[kind], to_string(job.id));
 }
 
+/// What of a job may be sent to a band is found by who looks at the jobs that wait for the band. Counts what is kept.
+void SupervisorCore::check_waiting(Job& job, std::vector<std::uint64_t>& ready) const {
+  for (std::uint32_t i = job.first_home; i < job.homes_end(); ++i) {
+    const LocalSet* local = job.find_local(BandSlot{i});
+    if (local == nullptr || local->empty()) continue;
+    ready[i] += local->ready_count();
+    const BandEntry& band = workers_[BandSlot{i}];
+    if (!band.alive || job.cancelling || credit_of(job, BandSlot{i}).slots == 0) continue;
+    bool found = false;
+    for (std::size_t at = 0; at < band.waiting.size(); ++at)
+      found |= band.waiting[at].job == job.id && band.waiting[at].epoch == job.waiting_epoch &&
+               band.waiting[at].priority == job.spec.priority;
+    PENSTOCK_CHECK_MSG(found && local->is_waiting(), to_string(job.id));
+  }
+}
+
 void SupervisorCore::validate() const {
   check_checkpoints();
+  std::vector<std::uint64_t> ready(workers_.band_slots());
   std::vector<std::uint32_t> in_flight(workers_.band_slots());
   std::vector<std::uint32_t> runnable(workers_.band_slots());
   for (const auto& job : jobs_) {
@@ -358,6 +375,7 @@ void SupervisorCore::validate() const {
     if (job->shares != nullptr) check_shares(*job);
     check_eligible_bands(*job);
     check_homes(*job);
+    check_waiting(*job, ready);
     check_held(*job);
   }
   for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
@@ -365,6 +383,7 @@ void SupervisorCore::validate() const {
     if (!band.alive) continue;
     PENSTOCK_CHECK_MSG(band.in_flight == in_flight[i], to_string(band.id));
     PENSTOCK_CHECK_MSG(band.runnable == runnable[i], to_string(band.id));
+    PENSTOCK_CHECK_MSG(band.ready_here == ready[i], to_string(band.id));
   }
 }
 

@@ -11,9 +11,9 @@
 
 #include "common/base/actions.hpp"
 #include "common/base/rng.hpp"
-#include "common/protocol/config.hpp"
 #include "supervisor/core/events.hpp"
 #include "supervisor/core/job.hpp"
+#include "supervisor/core/job_indices.hpp"
 #include "supervisor/core/open_matters.hpp"
 #include "supervisor/core/policy_state.hpp"
 #include "supervisor/core/supervisor_counters.hpp"
@@ -107,6 +107,8 @@ class SupervisorCore {
 
   // Subtasks that no present band may have: homeless.cpp.
   void leave_homeless(Job& job, std::uint32_t subtask);
+  void await_bands(Job& job, Instant until);
+  std::vector<std::uint32_t> take_homeless(Job& job);
   void house_homeless();
   void house_homeless(Job& job);
   void give_up_missing_bands();
@@ -202,7 +204,7 @@ class SupervisorCore {
   void cancel_open_subtasks(Job& job, Duration kill_after);
   void cancel_subtasks(Job& job, std::vector<std::uint32_t> roots, Duration kill_after);
   void change_priority(Job& job, std::int32_t priority);
-  void order_active();
+  void leave_homes(Job& job);
   void tell_priority(const Job& job);
   void change_subtask_priority(Job& job, std::uint32_t subtask, std::int32_t priority);
   void finish_if_done(Job& job);
@@ -219,6 +221,7 @@ class SupervisorCore {
   BandSlot hungry_band_for(const Job& job, std::uint32_t subtask) const;
   BandSlot common_band_of_predecessors(const Job& job, std::uint32_t subtask) const;
   BandSlot best_of_candidates(Job& job, std::uint32_t subtask);
+  BandSlot cheapest_of(const Job& job, std::uint32_t subtask, std::span<const BandSlot> candidates) const;
   BandSlot any_band(Job& job, std::uint32_t subtask);
   std::int64_t movement_cost_ns(const Job& job, std::uint32_t subtask, BandSlot band) const;
   std::int64_t queue_cost_ns(const Job& job, std::uint32_t subtask, BandSlot band) const;
@@ -231,6 +234,7 @@ class SupervisorCore {
   const EligibleBands& eligible_bands(const Job& job, std::uint32_t template_index);
   void check_eligible_bands(const Job& job) const;
   void check_homes(Job& job) const;
+  void check_waiting(Job& job, std::vector<std::uint64_t>& ready) const;
   void check_held(const Job& job) const;
   void check_shares(const Job& job) const;
   void note_eligibility(const Template& wanted, EligibleBands& eligible, BandSlot band) const;
@@ -242,7 +246,14 @@ class SupervisorCore {
   void fill_dirty_bands();
   void fill(BandSlot band);
   void fill_shares(BandSlot band);
-  Job* best_job_for(BandSlot band);
+  void serve_waiting(BandSlot band);
+  bool correct_waiting(BandSlot band, std::size_t at);
+  Job* first_waiting(BandSlot band);
+  void enter_waiting(const Job& job, BandSlot band, LocalSet& local);
+  void enter_waiting_anew(Job& job);
+  void keep_ready(Job& job, BandSlot band, std::uint32_t subtask);
+  void ask_for_slots(const Job& job, BandSlot band);
+  void follow_entitlement(Job& job, BandSlot band);
   std::uint32_t take_from(Job& job, BandSlot band, std::uint32_t count_max);
   void assign(Job& job, std::uint32_t subtask, BandSlot band);
   void write_assignment(Job& job, std::uint32_t subtask, BandSlot band);
@@ -549,6 +560,7 @@ class SupervisorCore {
   void attach(ClientId client, const AttachJob& message);
   void follow(Job& job, ClientId client);
   void unfollow(Job& job, ClientId client);
+  void erase_job(const Job& job);
   void tell_succeeded(Job& job, std::uint32_t subtask);
   void tell_cancelled(Job& job, std::uint32_t subtask);
   void count_news(Job& job);
@@ -559,6 +571,7 @@ class SupervisorCore {
   /// How many of the configuration's gatherings of news become one: with a journal each costs a commit with its sync,
   /// about 0.3 ms of processor in a virtual machine, whose interrupts are not cheap.
   int news_gathered() const { return durable() ? 4 : 1; }
+  std::uint64_t news_count_max() const { return std::uint64_t{config_.progress_batch_max} * news_gathered(); }
   JobProgress everything_so_far(const Job& job) const;
   void send_to_client(ClientId client, ToClient message);
 
@@ -566,7 +579,7 @@ class SupervisorCore {
   bool durable() const { return durability_ == Durability::Journal; }
   void promise(SupervisorAction action);
   bool binds(const SupervisorAction& action) const;
-  bool news_must_wait() const;
+  bool news_must_wait();
   void record_news(Job& job);
   void record_change(const Job& job);
   void record_change(const Job& job, std::uint32_t subtask);
@@ -626,7 +639,7 @@ class SupervisorCore {
   GraphTable graphs_;
   std::vector<std::unique_ptr<Job>> jobs_;   ///< By job number; null when forgotten. Number 0 is not used.
   LookupMap<std::uint64_t, std::vector<JobId>> names_;  ///< Jobs by the hash of their names.
-  std::vector<JobId> active_;                ///< Running jobs, best first.
+  ActiveJobs active_;
   std::deque<JobId> ended_;                  ///< Oldest first.
   std::uint64_t ended_bytes_ = 0;            ///< What they take together.
   std::map<Incarnation, std::uint64_t> checkpoints_of_;  ///< How many by that life of a worker are known to all jobs.
@@ -642,18 +655,9 @@ class SupervisorCore {
   Instant start_{};  ///< Of this life, and the wall clock then.
   std::int64_t unix_ms_at_start_ = 0;
   PolicyState policy_;
-  std::vector<JobId> kept_;                  ///< Ended jobs whose outputs are kept.
-  std::vector<JobId> with_news_;
+  JobIndices indices_;
   std::vector<Timer> timers_;                ///< A heap, earliest first.
-  IndexSet hungry_;                          ///< Bands with free slots and nothing to run.
-  IndexSet with_ready_;                      ///< Bands for which runnable subtasks are kept here.
-  IndexSet with_excess_;                     ///< Bands that hold more runnable subtasks than slots.
-  std::uint32_t victim_cursor_ = 0;
-  std::uint32_t hungry_cursor_ = 0;
-  std::size_t hungry_untried_ = 0;           ///< Hungry bands that have not been looked at since something changed.
-  Instant patient_until_ = kNever;           ///< When the first of those that are not hungry for long enough will be.
-  Instant help_at_ = kNever;                 ///< When they are, should nothing else happen.
-  Instant offer_again_at_ = kNever;          ///< When bands that had nothing to be had are looked at again.
+  WorkSearch search_;
   SupervisorCounters counters_;
   Instant progress_at_{};                    ///< When anything last ended or started.
   Instant watch_at_ = kNever;
@@ -664,8 +668,8 @@ class SupervisorCore {
   std::uint64_t persisted_ = 0;              ///< The last one that is on the disk.
   std::uint64_t news_ticket_ = 0;            ///< The last one with news of subtasks; one at a time is under way.
   std::deque<Held> held_;                    ///< Promises that wait for their tickets, in order.
-  std::vector<Acceptance> accepting_;        ///< Jobs that wait for theirs.
-  std::vector<BeingWritten> being_written_;  ///< Their graphs, which are read until then.
+  std::deque<Acceptance> accepting_;         ///< Jobs that wait for theirs.
+  std::deque<BeingWritten> being_written_;   ///< Their graphs, which are read until then.
   std::vector<WorkerSlot> owed_applied_;
   std::optional<Error> trouble_;             ///< Why the journal cannot be written now.
   std::vector<Record> joined_;               ///< Workers that are written down with whatever is written next.
@@ -682,14 +686,12 @@ class SupervisorCore {
   std::vector<BandSlot> dirty_bands_;
   std::vector<Outbox> outboxes_;             ///< The first `outboxes_used_` are in use; the others keep their memory.
   std::size_t outboxes_used_ = 0;
-  bool all_may_try_ = false;                 ///< This event may help bands that found nothing before.
-  std::uint32_t looks_left_ = 0;             ///< What may still be looked at for hungry bands during this event.
   std::vector<JobId> maybe_done_;
   std::vector<SubtaskId> lent_news_;         ///< Something has become of these, or of who holds them.
   std::vector<Record> records_;              ///< To be written because of this event.
   std::vector<SupervisorAction> promises_;   ///< To be kept when they are.
   bool records_have_news_ = false;
-  std::vector<JobId> exhausted_;             ///< Jobs from which the band that is being filled can take no more.
+  std::vector<WaitingJobs::Entry> passed_over_;  ///< Jobs from which the band that is being filled can take no more.
 };
 
 }  // namespace penstock::supervisor

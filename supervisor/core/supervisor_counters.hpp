@@ -19,6 +19,7 @@ struct SupervisorCounters {
   std::uint64_t graphs_again = 0;     ///< Jobs whose graph was known.
   std::uint64_t moved_here = 0;       ///< Subtasks that changed their home before they were sent.
   std::uint64_t steals_asked = 0;
+  std::uint64_t jobs_looked_at = 0;   ///< Waiting jobs that were looked at to fill bands.
   std::uint64_t watchdog_alerts = 0;
   std::uint64_t copies_asked = 0;     ///< Outputs that another worker was asked to fetch for safety.
   std::uint64_t adopted = 0;          ///< Attempts of an earlier life that this one goes on with.

@@ -61,6 +61,8 @@ void WorkerTable::remove(WorkerSlot slot) {
   for (const BandSlot band : worker.bands) {
     bands_[band.value()].alive = false;
     bands_[band.value()].assigned = {};
+    bands_[band.value()].waiting = {};
+    bands_[band.value()].entitled = {};
     free_bands_.push_back(band);
     --alive_bands_;
     touch(band);

@@ -14,6 +14,7 @@
 #include "common/base/time.hpp"
 #include "common/protocol/assign.hpp"
 #include "common/protocol/report.hpp"
+#include "supervisor/core/waiting_jobs.hpp"
 
 namespace penstock::supervisor {
 
@@ -56,6 +57,8 @@ struct alignas(64) BandEntry {
   std::vector<AssignedRef> assigned;  ///< What it holds, oldest first; ended ones are swept out now and then.
   Instant progress_at{};            ///< When an attempt has ended there last, or the first one came.
   Instant may_ask_at{};             ///< Before that it does not ask again for what has been sent to others.
+  WaitingJobs waiting;              ///< The jobs that keep something here for it.
+  std::vector<JobId> entitled;      ///< Jobs that policy gives a part of it, and perhaps some that it no longer does.
   BandLoad load;
   BandDescription description;
 };

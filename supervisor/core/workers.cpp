@@ -93,7 +93,7 @@ void SupervisorCore::open_or_close_bands(WorkerSlot slot) {
     workers_[band].draining = closed;
     workers_.touch(band);
     if (closed) {
-      hungry_.erase(band.value());
+      search_.hungry.erase(band.value());
       offer_excess(band, false);
     } else {
       note_runnable(band, 0);
@@ -120,7 +120,7 @@ void SupervisorCore::rehouse(Job& job, BandSlot band) {
     if (job.hot[subtask].phase == SubtaskPhase::Placeable && job.hot[subtask].band == band) homed.push_back(subtask);
   }
   note_ready(band, -static_cast<std::int32_t>(local->ready_count()));
-  *local = LocalSet{};
+  local->clear();
   std::sort(homed.begin(), homed.end());
   homed.erase(std::unique(homed.begin(), homed.end()), homed.end());
   for (const std::uint32_t subtask : homed) become_placeable(job, subtask);
@@ -135,8 +135,8 @@ void SupervisorCore::lose_worker(WorkerSlot slot, const std::string& reason, con
                                            "its unfinished subtasks run again elsewhere"}});
   note_trouble("give up " + worker.description.name, reason);
   for (const BandSlot band : worker.bands) {
-    hungry_.erase(band.value());
-    with_ready_.erase(band.value());
+    search_.hungry.erase(band.value());
+    search_.with_ready.erase(band.value());
     workers_[band].blocked = false;  // Else it would be offered again as its attempts leave.
     offer_excess(band, false);
     workers_[band].draining = true;  // Nothing below may choose it any more.
@@ -149,7 +149,11 @@ void SupervisorCore::lose_worker(WorkerSlot slot, const std::string& reason, con
   const std::string name = worker.description.name;
   for (const JobId id : active_) {
     Job& job = *jobs_[id.value()];
-    for (const BandSlot band : worker.bands) rehouse(job, band);
+    for (const BandSlot band : worker.bands) {
+      rehouse(job, band);
+      // The slot's next band begins with no jobs that wait for it.
+      if (LocalSet* local = job.find_local(band); local != nullptr) local->set_waiting(false);
+    }
     if (job.shares != nullptr) {
       for (const BandSlot band : worker.bands) job.shares->change(band, workers_[band].kind, [](BandShare& share) { share = {}; });
       close_where_all_is_lost(*job.shares, workers_);
@@ -208,7 +212,7 @@ void SupervisorCore::lose_all_data(WorkerSlot slot) {
   std::vector<HeldOutput> held = std::exchange(workers_[slot].held, {});
   std::sort(held.begin(), held.end());
   held.erase(std::unique(held.begin(), held.end()), held.end());
-  for (const JobId id : std::vector<JobId>{active_}) {
+  for (const JobId id : active_.all()) {
     const auto first = std::lower_bound(held.begin(), held.end(), HeldOutput{id, 0});
     const auto last = std::upper_bound(first, held.end(), HeldOutput{id, ~std::uint32_t{0}});
     lose_data(*jobs_[id.value()], {first, last}, slot);

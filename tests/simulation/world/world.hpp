@@ -122,6 +122,7 @@ class SupervisorHost {
   BarrierWitness barriers_;
   std::set<std::pair<BandId, bool>> bands_before_;  ///< Those that were there when the pass under way began.
   bool reclaiming_ = false;
+  std::uint64_t handled_ = 0;
   std::map<std::uint64_t, WorkerId> known_;  ///< Lives of workers of before the restart, until they come back.
   supervisor::RecordLog disk_;
   std::deque<supervisor::supervisor_action::Persist> waiting_;  ///< Graphs in them are the core's, as in production.

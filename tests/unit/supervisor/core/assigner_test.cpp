@@ -153,6 +153,25 @@ TEST(Placement, CpuWorkNeverTakesAGpuBand) {
     for (const Assignment& assignment : batch.assignments) EXPECT_EQ(assignment.band, BandIndex{0});
 }
 
+// The first one had them all, and the other one none.
+TEST(Assigner, ALikingForABandThatEachWorkerHasUsesAllOfThem) {
+  SupervisorHarness cluster{{.lookahead_subtasks_initial = 1}};
+  cluster.join({.slots = 2});
+  cluster.join({.slots = 2});
+  GraphBuilder graph;
+  graph.template_at(0).preferred = {"", "numa-0"};
+  cluster.submit(graph.sources(40).build());
+  const Lines lines = cluster.assigned();
+  const auto on = [&](const std::string& worker) {
+    return std::count_if(lines.begin(), lines.end(), [&](const std::string& line) { return line.ends_with(worker); });
+  };
+  EXPECT_EQ(on("w1"), 4);
+  EXPECT_EQ(on("w2"), 4);
+  const WorkerTable& workers = cluster.core().workers();
+  EXPECT_EQ(workers[BandSlot{0}].ready_here + workers[BandSlot{1}].ready_here, 32U);
+  EXPECT_NEAR(workers[BandSlot{0}].ready_here, 16, 2);
+}
+
 // Reference case: the expected band is not ready. Required: it waits; preferred: any other.
 TEST(Placement, ARequiredBandIsWaitedForAndAPreferredOneIsNot) {
   SupervisorHarness cluster;

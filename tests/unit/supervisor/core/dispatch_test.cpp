@@ -276,6 +276,23 @@ TEST(Stealing, WhatComesBackGoesToTheBandItWasAskedFor) {
 }
 
 // In a stencil everyone waits for neighbours now and then; work that moved for that would tear the graph apart.
+// 930 assignments a second of one subtask, which its own band and an idle one took from each other.
+TEST(Stealing, WhatComesBackDoesNotReturnToThePreferredBandItCameFrom) {
+  SupervisorHarness cluster{{.steal_after = Duration{0}}};
+  cluster.join();
+  GraphBuilder graph;
+  graph.template_at(0).preferred = {"worker-1", ""};
+  cluster.submit(graph.sources(9).build());
+  EXPECT_EQ(cluster.assigned().size(), 9U);
+  cluster.join();
+  EXPECT_EQ(cluster.steals(), (Lines{"8 at w1", "7 at w1", "6 at w1"}));
+  for (const std::uint32_t subtask : {8U, 7U, 6U}) {
+    cluster.say(1, subtask, Outcome::Returned);
+    EXPECT_EQ(cluster.assigned(), Lines{std::to_string(subtask) + "#2 to w2"});
+    cluster.ignore();
+  }
+}
+
 TEST(Stealing, ABandThatHoldsSuccessorsAsksOnlyWhenItStaysHungry) {
   SupervisorHarness cluster{{.lookahead = std::chrono::seconds{100}, .steal_after = milliseconds{10}}};
   cluster.join();

@@ -194,6 +194,31 @@ TEST(Watchdog, LongRunsAreNoAlarm) {
   EXPECT_EQ(cluster.alerts().size(), 0U);
 }
 
+// A worker says how full it is whatever becomes of its work.
+TEST(Watchdog, WordsOfLoadAreNoProgress) {
+  SupervisorHarness cluster{{.watchdog_after = seconds{5}}};
+  cluster.join();
+  cluster.submit(GraphBuilder{}.add().build());
+  cluster.assigned();
+  BandLoad load;
+  load.band = BandIndex{0};
+  load.ready = 1;
+  for (int i = 0; i < 6; ++i) {
+    cluster.report_load(1, load);
+    cluster.tick_after(seconds{2});
+  }
+  EXPECT_EQ(cluster.alerts().size(), 1U);
+}
+
+TEST(Watchdog, OfManyJobsOnlySomeAreNamed) {
+  SupervisorHarness cluster{{.watchdog_after = seconds{5}}};
+  for (int i = 0; i < 50; ++i) cluster.submit(GraphBuilder{}.add().build());
+  cluster.tick_after(seconds{6});
+  const std::vector<Error> alerts = cluster.alerts();
+  ASSERT_EQ(alerts.size(), 8U);
+  EXPECT_TRUE(contains(alerts[7].message, "and 42 other jobs")) << alerts[7].message;
+}
+
 TEST(Watchdog, SleepsWithoutJobs) {
   SupervisorHarness cluster{{.watchdog_after = seconds{5}}};
   cluster.join();

@@ -1,0 +1,59 @@
+// The running jobs in the order in which they are served.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <vector>
+
+#include "common/base/ids.hpp"
+
+namespace penstock::supervisor {
+
+/// The highest priority first, then the earliest. Walking it yields numbers of jobs; whoever ends or changes jobs
+/// meanwhile walks `all()`. Cost: logarithmic for each change.
+class ActiveJobs {
+  struct Key {
+    std::int32_t priority;
+    JobId job;
+    bool operator<(const Key& other) const {
+      return priority != other.priority ? priority > other.priority : job < other.job;
+    }
+  };
+
+ public:
+  class Iterator {
+   public:
+    explicit Iterator(std::set<Key>::const_iterator at) : at_(at) {}
+    JobId operator*() const { return at_->job; }
+    Iterator& operator++() {
+      ++at_;
+      return *this;
+    }
+    bool operator==(const Iterator&) const = default;
+
+   private:
+    std::set<Key>::const_iterator at_;
+  };
+
+  void insert(JobId job, std::int32_t priority) { keys_.insert({priority, job}); }
+  /// REQUIRES: it was inserted with that priority, or is not there.
+  void erase(JobId job, std::int32_t priority) { keys_.erase({priority, job}); }
+  void clear() { keys_.clear(); }
+
+  Iterator begin() const { return Iterator{keys_.begin()}; }
+  Iterator end() const { return Iterator{keys_.end()}; }
+  bool empty() const { return keys_.empty(); }
+  std::size_t size() const { return keys_.size(); }
+  std::vector<JobId> all() const {
+    std::vector<JobId> jobs;
+    jobs.reserve(keys_.size());
+    for (const Key& key : keys_) jobs.push_back(key.job);
+    return jobs;
+  }
+
+ private:
+  std::set<Key> keys_;
+};
+
+}  // namespace penstock::supervisor

@@ -1,0 +1,24 @@
+// Jobs by what is due of them or asked about them: no event searches all jobs.
+#pragma once
+
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "common/base/ids.hpp"
+#include "common/base/time.hpp"
+#include "supervisor/core/active_jobs.hpp"
+#include "supervisor/core/deadlines.hpp"
+
+namespace penstock::supervisor {
+
+struct JobIndices {
+  Deadlines kept;                               ///< Ended jobs whose outputs are kept, by `Job::keep_until`.
+  Deadlines bands_awaited;                      ///< By `Job::bands_awaited_until`.
+  std::set<JobId> with_homeless;                ///< Jobs with subtasks that no present band may have.
+  std::set<std::pair<ClientId, JobId>> follows; ///< `Job::followers`, by client.
+  std::vector<JobId> with_news;                 ///< Jobs whose followers have not been told everything.
+  Instant news_due = kNever;                    ///< When the first of them is to be told.
+};
+
+}  // namespace penstock::supervisor

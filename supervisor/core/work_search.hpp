@@ -1,0 +1,28 @@
+// How far bands in need of work have looked for it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "common/base/time.hpp"
+#include "supervisor/core/index_set.hpp"
+
+namespace penstock::supervisor {
+
+/// State of the search of `SupervisorCore` (dispatch.cpp): bands that have nothing to run, and bands that have too much.
+struct WorkSearch {
+  IndexSet hungry;                          ///< Bands with free slots and nothing to run.
+  IndexSet with_ready;                      ///< Bands for which runnable subtasks are kept here.
+  IndexSet with_excess;                     ///< Bands that hold more runnable subtasks than slots.
+  std::uint32_t victim_cursor = 0;
+  std::uint32_t hungry_cursor = 0;
+  std::size_t hungry_untried = 0;           ///< Hungry bands that have not been looked at since something changed.
+  Instant patient_until = kNever;           ///< When the first of those that are not hungry for long enough will be.
+  Instant help_at = kNever;                 ///< When they are, should nothing else happen.
+  Instant offer_again_at = kNever;          ///< When bands that had nothing to be had are looked at again.
+  bool search_unfinished = false;           ///< A hungry band has not seen all that its victim keeps.
+  bool all_may_try = false;                 ///< This event may help bands that found nothing before.
+  std::uint32_t looks_left = 0;             ///< What may still be looked at for hungry bands during this event.
+};
+
+}  // namespace penstock::supervisor
