@@ -38,6 +38,28 @@ Result<void> check_priority_counts(const PolicyState& policy, const Job& job) {
                         : "use a pool with ordering = \"priority\""};
 }
 
+/// What has happened since this incarnation began.
+Value describe(const SupervisorCounters& counters, const PolicyState& policy) {
+  return Value::Record{{"jobs_accepted", counters.jobs_accepted},
+                       {"jobs_refused", counters.jobs_refused},
+                       {"graphs_known", counters.graphs_again},
+                       {"attempts_assigned", counters.assigned},
+                       {"attempts_succeeded", counters.succeeded},
+                       {"attempts_failed", counters.failed_attempts},
+                       {"attempts_returned", counters.returned},
+                       {"attempts_adopted", counters.adopted},
+                       {"attempts_preempted", policy.preemptions},
+                       {"reports_stale", counters.stale_reports},
+                       {"subtasks_recomputed", counters.recomputed},
+                       {"subtasks_moved", counters.moved_here},
+                       {"steals_asked", counters.steals_asked},
+                       {"copies_asked", counters.copies_asked},
+                       {"waiting_jobs_looked_at", counters.jobs_looked_at},
+                       {"workers_lost", counters.workers_lost},
+                       {"watchdog_alerts", counters.watchdog_alerts},
+                       {"policy_passes_given_up", policy.given_up}};
+}
+
 /// The answer to an order that is carried out while nothing can be written: a crash undoes it.
 Value unwritten(const Value& answer) {
   Value::Record fields = answer.record() == nullptr ? Value::Record{} : *answer.record();
@@ -68,6 +90,7 @@ Result<Value> SupervisorCore::execute(ClientId client, const AdminRequest& reque
   if (command == "workers") return describe_workers();
   if (command == "bands") return describe_bands();
   if (command == "queues") return describe_queues();
+  if (command == "counters") return describe(counters_, policy_);
   if (command == "cancel") return cancel_by_request(request);
   if (command == "priority") return priority_by_request(request);
   if (command == "drain" || command == "undrain") return drain_by_request(request);

@@ -44,7 +44,8 @@ TEST(Binary, HelpAndVersionArePrinted) {
   for (const char* command :
        {"run",     "supervisor", "worker", "submit",   "wait",       "jobs",   "job",     "explain",
         "workers", "bands",      "queues", "priority", "cancel",     "drain",  "undrain", "watch",
-        "admin",   "config",     "bench",  "sim",      "completion", "manual", "logs",    "result"}) {
+        "admin",   "config",     "bench",  "sim",      "completion", "manual", "logs",    "result",
+        "counters"}) {
     const BinaryRun one = run_binary({command, "--help"});
     EXPECT_EQ(one.exit_code, 0) << command;
     EXPECT_NE(one.output.find("--help"), std::string::npos) << command;

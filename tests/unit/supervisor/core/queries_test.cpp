@@ -37,6 +37,22 @@ TEST(Queries, JobsAreListedBestFirstAndEndedOnesOnDemand) {
   EXPECT_EQ(row(all, 1)["state"], Value{"succeeded"});
 }
 
+TEST(Queries, WhatIsCountedIsShown) {
+  SupervisorHarness cluster;
+  cluster.join();
+  cluster.submit(GraphBuilder{}.sources(3).build());
+  cluster.assigned();
+  cluster.succeed(1, 0);
+  cluster.lose(1);
+  cluster.ignore();
+  const Result<Value> counters = cluster.ask("counters");
+  ASSERT_TRUE(counters.has_value());
+  EXPECT_EQ((*counters)["jobs_accepted"], Value{1});
+  EXPECT_EQ((*counters)["attempts_assigned"], Value{3});
+  EXPECT_EQ((*counters)["attempts_succeeded"], Value{1});
+  EXPECT_EQ((*counters)["workers_lost"], Value{1});
+}
+
 TEST(Queries, AJobIsFoundByNumberOrName) {
   SupervisorHarness cluster;
   cluster.join();
