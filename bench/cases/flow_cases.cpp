@@ -2,6 +2,7 @@
 #include "bench/cases/cases.hpp"
 #include "bench/graphs/graphs.hpp"
 #include "bench/rigs/cluster_rig.hpp"
+#include "bench/rigs/jobs_rig.hpp"
 #include "bench/rigs/supervisor_rig.hpp"
 
 namespace penstock::bench {
@@ -48,6 +49,17 @@ std::uint64_t work(std::uint64_t count, Meter& meter) {
   return subtasks;
 }
 
+// One job ends and another one is submitted while so many wait: what that costs must not depend on how many they are.
+template <std::uint32_t kQueued>
+std::uint64_t queue_jobs(std::uint64_t count, Meter& meter) {
+  Meter unused{Meter::Counting::Off};
+  JobsRig rig{2, 2, false, unused};
+  for (std::uint32_t i = 0; i < kQueued; ++i) rig.submit();
+  rig.count_on(meter);
+  for (std::uint64_t i = 0; i < count; ++i) rig.end_one(), rig.submit();
+  return count;
+}
+
 constexpr Case kCases[] = {
     {"graph_intake/flat", intake<Shape::Flat>},
     {"graph_intake/stencil", intake<Shape::Stencil>},
@@ -57,6 +69,8 @@ constexpr Case kCases[] = {
     {"supervisor_core/stencil", supervise<Shape::Stencil, 2, 4096>},
     {"supervisor_core/tree", supervise<Shape::Tree, 2, 4096>},
     {"supervisor_core/flat_1000_workers", supervise<Shape::Flat, 1000, 4>},
+    {"supervisor_core/job_of_1000", queue_jobs<1000>},
+    {"supervisor_core/job_of_10000", queue_jobs<10000>},
     {"worker_core/flat", work<Shape::Flat, 1>},
     {"worker_core/chain", work<Shape::Chain, 1>},
     {"worker_core/stencil", work<Shape::Stencil, 1>},

@@ -8,6 +8,7 @@
 
 #include "bench/graphs/graphs.hpp"
 #include "bench/rigs/cluster_rig.hpp"
+#include "bench/rigs/jobs_rig.hpp"
 #include "bench/rigs/supervisor_rig.hpp"
 
 namespace {
@@ -112,10 +113,36 @@ void measure_memory(const Setting& setting, RigOptions options) {
       static_cast<double>(bytes) / static_cast<double>(subtasks));
 }
 
+// Queued jobs of one subtask: what one more, the end of one, and the first page of `jobs` cost, and what each takes.
+void measure_jobs(const Setting& setting, const RigOptions& options) {
+  Meter core;
+  JobsRig rig{options.workers, options.slots, options.policed != 0, core};
+  const std::size_t bytes = JobsRig::allocated_bytes();
+  const auto p99_us = [&](std::size_t first) {
+    std::vector<Duration> costs(rig.costs().begin() + static_cast<std::ptrdiff_t>(first), rig.costs().end());
+    std::sort(costs.begin(), costs.end());
+    return costs.empty() ? 0.0 : static_cast<double>(costs[costs.size() * 99 / 100].count()) / 1e3;
+  };
+  std::size_t first = rig.costs().size();
+  for (std::uint32_t i = 0; i < setting.subtasks; ++i) rig.submit();
+  const double submit_us = p99_us(first);
+  const std::size_t taken = JobsRig::allocated_bytes() - bytes - (rig.costs().capacity() * sizeof(Duration));
+  first = rig.costs().size();
+  for (int i = 0; i < 200; ++i) rig.end_one();
+  const double end_us = p99_us(first);
+  first = rig.costs().size();
+  for (int i = 0; i < 200; ++i) rig.list();
+  std::printf(
+      "{\"rig\": \"jobs\", \"jobs\": %u, \"workers\": %u, \"policed\": %u, \"submit_p99_us\": %.1f, "
+      "\"end_p99_us\": %.1f, \"list_p99_us\": %.1f, \"core_ms\": %.1f, \"bytes_per_job\": %.0f}\n",
+      setting.subtasks, options.workers, options.policed, submit_us, end_us, p99_us(first),
+      static_cast<double>(core.elapsed().count()) / 1e6, static_cast<double>(taken) / setting.subtasks);
+}
+
 int usage() {
   std::fprintf(
       stderr,
-      "usage: bench_scale supervisor|cluster|membership|memory [--shape NAME] [--subtasks N] [--width N] [--workers N] "
+      "usage: bench_scale supervisor|cluster|jobs|membership|memory [--shape NAME] [--subtasks N] [--width N] [--workers N] "
       "[--slots N] [--reports N] [--together N] [--jobs N] [--policed 0|1] [--run-ns N] [--repeat N]\n");
   return 2;
 }
@@ -163,6 +190,8 @@ int main(int argc, char** argv) {
       measure_cluster(setting, options);
     else if (what == "membership")
       measure_membership(setting, options);
+    else if (what == "jobs")
+      measure_jobs(setting, options);
     else if (what == "memory")
       measure_memory(setting, options);
     else

@@ -1,0 +1,54 @@
+// The supervisor's core with very many queued jobs of one subtask.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "bench/rigs/meter.hpp"
+#include "supervisor/core/supervisor_core.hpp"
+
+namespace penstock::bench {
+
+/// Drives a `SupervisorCore` with workers that end a run only when they are told to: most jobs stay queued. A policy's
+/// passes run at once, on nobody's meter.
+class JobsRig {
+ public:
+  /// `policed`: `fair_share` divides the slots.
+  JobsRig(std::uint32_t workers, std::uint32_t slots, bool policed, Meter& core);
+
+  /// One job more, of one subtask; every fourth asks for more memory than any worker has, and waits for one that has.
+  void submit();
+  /// The oldest run of all ends. REQUIRES: one is under way.
+  void end_one();
+  /// Asks for the first page of `jobs`.
+  void list();
+  /// From now on the core's calls run on this one.
+  void count_on(Meter& meter) { meter_ = &meter; }
+  /// Bytes that are allocated now.
+  static std::size_t allocated_bytes();
+  const supervisor::SupervisorCore& core() const { return core_; }
+  /// Of each call to the core, in the order of the calls.
+  const std::vector<Duration>& costs() const { return costs_; }
+
+ private:
+  struct Run {
+    WorkerId worker;
+    JobId job;
+    AttemptRef attempt;
+  };
+  void handle(supervisor::SupervisorEvent&& event);
+
+  supervisor::SupervisorCore core_;
+  Meter* meter_;
+  Instant now_ = instant_at(std::chrono::seconds{1});
+  std::deque<Run> runs_;
+  std::map<WorkerId, std::uint64_t> reports_;
+  std::vector<Duration> costs_;
+  std::optional<Instant> keep_deadline_;
+  std::uint64_t submissions_ = 0;
+};
+
+}  // namespace penstock::bench
