@@ -174,7 +174,7 @@ void SupervisorCore::fill(BandSlot slot) {
 // enough to run asks only a few of them for more: with thousands of queued jobs each report would pay for all.
 void SupervisorCore::serve_waiting(BandSlot slot) {
   WaitingJobs& waiting = workers_[slot].waiting;
-  for (std::size_t i = 0; i < kCorrectedInTurn && waiting.size() > 1; ++i)
+  for (std::size_t i = std::min(kCorrectedInTurn, waiting.size()); i > 0 && waiting.size() > 1; --i)
     correct_waiting(slot, waiting.next_to_correct());
   passed_over_.clear();
   while (Job* job = first_waiting(slot)) {

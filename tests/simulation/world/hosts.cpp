@@ -211,7 +211,8 @@ void SupervisorHost::handle_one(SupervisorEvent&& event) {
   if (planned) check_plan();
   if (applied) check_limits_and_gangs();
   check_one_pool();
-  if (world_.options().validate) core_->validate();
+  // Each check looks at every job: with thousands of them it is made now and then.
+  if (world_.options().validate && ++handled_ % (1 + world_.options().jobs_max / 64) == 0) core_->validate();
   if (std::exchange(reclaiming_, core_->reclaiming()) && !reclaiming_) give_up_absent();
   carry_out(actions);
   plan_tick();

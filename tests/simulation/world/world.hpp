@@ -134,6 +134,7 @@ class SupervisorHost {
   /// Lives of workers that some life of ours has given up as lost. If it dies before that is written, a later one takes
   /// them back, and what they still had runs beside what was given to others since.
   std::set<std::uint64_t> given_up_;
+  std::uint64_t handled_ = 0;
   std::map<std::uint64_t, WorkerId> known_;  ///< Lives of workers of before the restart, until they come back.
   supervisor::RecordLog disk_;
   std::deque<supervisor::supervisor_action::Persist> waiting_;  ///< Graphs in them are the core's, as in production.
