@@ -52,7 +52,9 @@ TEST(Transfer, ADatumOfAnotherJobOfThatNumberIsNotThere) {
       client.fetch(local((*server)->port()), key(1), 0, answer.take(), identity);
       ASSERT_TRUE(turning.until([&] { return answer.told; }));
       EXPECT_EQ(answer.is(data), identity.high != 3) << to_string(answer.error);
-      if (identity.high == 3) EXPECT_EQ(answer.error.code, ErrorCode::NotFound);
+      if (identity.high == 3) {
+        EXPECT_EQ(answer.error.code, ErrorCode::NotFound);
+      }
     }
   }
   there.name_job(key(1).producer.job, {});
