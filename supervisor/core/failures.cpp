@@ -32,10 +32,7 @@ void SupervisorCore::fail_attempt(Job& job, std::uint32_t subtask, const Failure
   const bool not_there =
       policy.response == FailureResponse::Reschedule || where_to_try_again(detail.code) == TryAgain::OnOtherWorkers;
   if (not_there && !larger) rule_out_bands(job, subtask, detail, history);
-  if (job.cancelling || (hot.flags & SubtaskFlag::kCancelAsked) != 0) {
-    end_subtask(job, subtask, SubtaskPhase::Cancelled);
-    return;
-  }
+  if (job.cancelling || (hot.flags & SubtaskFlag::kCancelAsked) != 0) return requeue(job, subtask);
   if (!may_try_again(job, subtask, history, detail.failure) || !mends_elsewhere(job, subtask, detail)) {
     fail_subtask(job, subtask, detail);
     return;
@@ -134,10 +131,12 @@ void SupervisorCore::note_failed(Job& job, std::uint32_t subtask, std::vector<st
   count_news(job);
 }
 
-// Back to where it can be assigned. Successors that were kept for being assigned after it must wait again.
+// Back to where it can be assigned. Successors that were kept for being assigned after it must wait again. What is
+// being cancelled ends instead; but while workers of before a restart may come back with a later attempt of it, it
+// waits for `let_go` like all the others.
 void SupervisorCore::requeue(Job& job, std::uint32_t subtask) {
   SubtaskHot& hot = job.hot[subtask];
-  if (job.cancelling || (hot.flags & SubtaskFlag::kCancelAsked) != 0) {
+  if (!job.held && (job.cancelling || (hot.flags & SubtaskFlag::kCancelAsked) != 0)) {
     end_subtask(job, subtask, SubtaskPhase::Cancelled);
     return;
   }

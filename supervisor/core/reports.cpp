@@ -102,6 +102,10 @@ void SupervisorCore::apply(WorkerSlot slot, Job& job, const JobReports& reports)
           requeue(job, subtask);
           break;
         }
+        if (job.held) {
+          requeue(job, subtask);  // A later attempt may still come back.
+          break;
+        }
         end_subtask(job, subtask, SubtaskPhase::Cancelled);
         if (!job.cancelling) cancel_subtasks(job, {subtask}, kDefaultGrace);
         break;

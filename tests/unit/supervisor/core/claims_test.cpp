@@ -327,6 +327,33 @@ TEST_F(ClaimsTest, ACancelThatWasNotWrittenIsUndone) {
   cluster->ignore();
 }
 
+// Found by the simulator (seed 5106389): an older attempt of the same subtask came back first, with its end, and the
+// cancel was told while a later attempt was still to come.
+TEST_F(ClaimsTest, NoCancelIsToldOfWhatAnotherWorkerMayBeRunning) {
+  for (const Outcome outcome : {Outcome::Cancelled, Outcome::Returned, Outcome::Failed}) {
+    JournalHarness restarted{SupervisorConfig{.lookahead_subtasks_initial = 1}};
+    restarted->join();
+    restarted->submit(GraphBuilder{}.sources(2).build(), named("one"));
+    restarted.write_all();
+    restarted->join();
+    restarted.write_all();
+    restarted.restart_for_claims();
+    restarted->client_says(AdminRequest{1, "cancel", {"one"}});
+    restarted->come_back(1, {.reports = {ended(0, outcome)}});
+    restarted.write_all();
+    EXPECT_EQ(restarted->phase(0), SubtaskPhase::Waiting) << "though its end was cancelled";
+    restarted->come_back(2, {.jobs = {of_job_1({held(0, ClaimedStage::Queued, 2)})}});
+    restarted.write_all();
+    EXPECT_EQ(restarted->phase(0), SubtaskPhase::Assigned) << "until its worker says that it has ended";
+    EXPECT_EQ(restarted->phase(1), SubtaskPhase::Cancelled);
+    EXPECT_EQ(restarted->cancels(), Lines{"all at w2"});
+    restarted->say(2, 0, Outcome::Cancelled);
+    restarted.write_all();
+    EXPECT_EQ(restarted->state(), JobState::Cancelled);
+    restarted->ignore();
+  }
+}
+
 TEST_F(ClaimsTest, ACancelWaitsForThoseWhoMayBeRunningIt) {
   begin(GraphBuilder{}.sources(3).build());
   die();
