@@ -116,7 +116,11 @@ void WorkerCore::succeed(RecordIndex index) {
     if (place == DatumPlace::Here || place == DatumPlace::Restoring) continue;
     if (place == DatumPlace::Spilled) {
       PENSTOCK_COVERAGE_MARK("an output was on disk when it was made again");
-      out_->add(worker_action::ReleaseDatum{data_[datum].key});
+      // In memory it is only for those who are about to read it.
+      if (data_[datum].pins > 0)
+        input_arrived(datum);
+      else
+        out_->add(worker_action::ReleaseDatum{data_[datum].key});
       continue;
     }
     if (place == DatumPlace::Fetching) {

@@ -248,6 +248,26 @@ TEST(Room, WhatIsOnDiskStaysThereWhenItIsMadeAgain) {
   worker.ignore();
 }
 
+// Found by the simulator (seed 5060752): who is about to read it had it pinned, and its memory was let go all the same.
+TEST(Room, WhatIsMadeAgainWhileAReaderWaitsForItsRestoreIsRead) {
+  WorkerConfig config;
+  config.fetches_max = 1;
+  WorkerHarness worker{3, kGiB, config};
+  make(worker, 0, 64);
+  spilled(worker, 0);
+  EXPECT_EQ(releases(worker), List{0});
+  worker.assign({{.subtask = 1, .inputs = {remote(7, 64)}},
+                 {.subtask = 2, .inputs = {here(0, 64)}},
+                 {.subtask = 0, .attempt = 2}});
+  EXPECT_EQ(worker.fetches(), List{7});
+  EXPECT_EQ(worker.take<worker_action::RestoreInput>().size(), 0U) << "it waits for its turn";
+  EXPECT_EQ(worker.started(), List{0});
+  worker.succeed(0, {{0, 64}});
+  EXPECT_EQ(releases(worker), List{});
+  EXPECT_EQ(worker.started(), List{2});
+  worker.ignore();
+}
+
 // Fault F42: a full disk is back-pressure first, then a clear error.
 TEST(Room, AFullDiskHoldsBackAndThenFailsWithTheNumbers) {
   WorkerHarness worker{1, kGiB, small_store()};
