@@ -17,8 +17,8 @@ namespace penstock {
 
 /// Where an input is, as far as the supervisor knows. DO NOT RENUMBER (wire).
 enum class InputPlace : std::uint8_t {
-  Missing = 0,  ///< Its producer has not finished, or the report has not arrived.
-  Here = 1,     ///< On the worker that the assignment goes to.
+  Missing = 0,  ///< Its producer has not finished, or the report has not arrived: whether it is empty is not known yet.
+  Here = 1,     ///< On the worker that the assignment goes to, or empty: then without bytes.
   Remote = 2,   ///< On worker `location`.
 };
 
@@ -76,7 +76,7 @@ struct AssignBatch {
 struct InputNotice {
   SubtaskIndex producer;
   std::uint16_t output = 0;  ///< One notice for each output with bytes, or one with `kOrderOnly` if all are empty.
-  WorkerId location;
+  WorkerId location;         ///< None: the output is lost, which is nothing to those who only wait for its producer.
   std::int64_t bytes = 0;
   friend bool operator==(const InputNotice&, const InputNotice&) = default;
 };
@@ -97,8 +97,8 @@ struct DataRef {
 /// Copies that the worker drops.
 struct DropBatch {
   JobId job;
-  /// False: nobody will read them again. True: they are given up as lost and will be made again; a subtask here that
-  /// waits to read one must find it lost, not empty.
+  /// False: nobody will read them again. True: they are given up as lost and will be made again. A subtask here that
+  /// waits to read one finds it lost either way, never empty.
   bool lost = false;
   std::vector<DataRef> data;
   friend bool operator==(const DropBatch&, const DropBatch&) = default;

@@ -311,9 +311,8 @@ void SupervisorCore::tell_what_has_finished(WorkerSlot slot) {
       if (!data_is_gone(job, predecessors[k])) {
         notice(job, predecessors[k], slot, done.band.valid() ? workers_.worker_of(done.band).id : workers_[slot].id);
       } else if (job.shape->edge_output(job.shape->first_edge(waiter.index.value()) + k) == EdgeKind::kOrderOnly) {
-        // What it has made is dropped, and nobody here reads it.
-        tail_of_outbox<InputNoticeBatch>(slot, job.id)
-            .notices.push_back({SubtaskIndex{predecessors[k]}, EdgeKind::kOrderOnly, workers_[slot].id, 0});
+        // What it has made is nowhere, and this one does not read it; another one at this worker may want to.
+        notice(job, predecessors[k], slot, WorkerId::none());
       }
     }
   }

@@ -391,12 +391,12 @@ std::uint16_t SupervisorCore::write_inputs(const Job& job, std::uint32_t subtask
     data_inputs += !order_only;
     any_data = any_data || (!order_only && (!finished || input.bytes > 0));
   }
-  if (any_data || data_inputs == 0) return 0;
+  if (any_data || data_inputs == 0 || data_inputs > UINT16_MAX) return 0;
   const auto first = batch.inputs.begin() + static_cast<std::ptrdiff_t>(before);
   batch.inputs.erase(std::remove_if(first, batch.inputs.end(),
                                     [](const AssignedInput& input) { return input.output != EdgeKind::kOrderOnly; }),
                      batch.inputs.end());
-  return static_cast<std::uint16_t>(std::min<std::size_t>(data_inputs, UINT16_MAX));
+  return static_cast<std::uint16_t>(data_inputs);
 }
 
 void SupervisorCore::place_input(const Job& job, AssignedInput& input, const SubtaskHot& producer,

@@ -46,8 +46,17 @@ void SupervisorCore::receive(WorkerSlot slot, const ReportBatch& message) {
 
 /// Of a datum that was dropped, or lost, meanwhile.
 void SupervisorCore::drop_copy(WorkerSlot slot, const Job& job, const ReplicaReport& copy) {
-  if (copy.producer.index.value() < job.total() && makes_again(slot, job, copy.producer.index.value())) return;
-  tell(slot, DropBatch{job.id, false, {DataRef{copy.producer.index, copy.output}}});
+  const std::uint32_t subtask = copy.producer.index.value();
+  if (subtask < job.total() && makes_again(slot, job, subtask)) return;
+  tell(slot, DropBatch{job.id, may_be_read(job, subtask), {DataRef{copy.producer.index, copy.output}}});
+}
+
+/// An order to drop a copy that does not count calls it lost while a subtask or the client has still to read the datum:
+/// a successor that waits there with the copy counted down must find it lost.
+bool SupervisorCore::may_be_read(const Job& job, std::uint32_t subtask) {
+  if (subtask >= job.total()) return false;
+  if (job.data.in_use()) return is_needed(job, subtask);
+  return !job.shape->successors(subtask).empty();  // Readers are counted from the first datum on.
 }
 
 /// An order to drop what a worker has of a subtask that it runs once more would arrive after that run and take what it
@@ -135,14 +144,15 @@ void SupervisorCore::note_started(Job& job, std::uint32_t subtask) {
 }
 
 /// What a stale attempt has made. A worker that claims may be the holder of what an earlier attempt of the same
-/// subtask is known to have made; its claim tells. Else those who wait there to read it must find it lost, not empty.
+/// subtask is known to have made; its claim tells.
 void SupervisorCore::drop_stale(WorkerSlot slot, const Job& job, const AttemptReport& report,
                                 std::span<const OutputReport> outputs) {
   const bool claiming = workers_[slot].claiming;
-  if (const std::uint32_t subtask = report.subtask.value(); subtask < job.total())
+  const std::uint32_t subtask = report.subtask.value();
+  if (subtask < job.total())
     if (makes_again(slot, job, subtask) || (claiming && job.hot[subtask].phase == SubtaskPhase::Succeeded)) return;
   for (const OutputReport& output : outputs)
-    tell(slot, DropBatch{job.id, claiming, {DataRef{report.subtask, output.output}}});
+    tell(slot, DropBatch{job.id, may_be_read(job, subtask), {DataRef{report.subtask, output.output}}});
 }
 
 bool SupervisorCore::is_current(const Job& job, const AttemptReport& report, WorkerSlot slot) const {
@@ -229,7 +239,8 @@ void SupervisorCore::count_down_successors(Job& job, std::uint32_t subtask, Work
   }
 }
 
-// The worker that caches a successor learns that one of its producers has finished elsewhere.
+// The worker that caches a successor learns that one of its producers has finished elsewhere. `holder` is none if what
+// it has made is lost.
 void SupervisorCore::notice(Job& job, std::uint32_t producer, WorkerSlot to, WorkerId holder) {
   InputNoticeBatch& batch = tail_of_outbox<InputNoticeBatch>(to, job.id);
   if (!batch.notices.empty() && batch.notices.back().producer.value() == producer) return;
@@ -239,7 +250,7 @@ void SupervisorCore::notice(Job& job, std::uint32_t producer, WorkerSlot to, Wor
     const std::int64_t bytes = job.data.bytes(*job.shape, producer, output);
     if (bytes == 0) continue;
     batch.notices.push_back(InputNotice{SubtaskIndex{producer}, output, holder, bytes});
-    introduce_peer(to, holder);
+    if (holder.valid()) introduce_peer(to, holder);
     any = true;
   }
   if (!any) batch.notices.push_back(InputNotice{SubtaskIndex{producer}, EdgeKind::kOrderOnly, holder, 0});

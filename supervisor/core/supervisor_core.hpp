@@ -296,6 +296,7 @@ class SupervisorCore {
 
   // What all have read, while there is room: spare_data.cpp.
   static bool is_needed(const Job& job, std::uint32_t subtask);
+  static bool may_be_read(const Job& job, std::uint32_t subtask);
   static bool is_spare(const Job& job, std::uint32_t subtask);
   void make_spare(Job& job, std::uint32_t subtask);
   bool has_spare_room(const WorkerEntry& worker) const;

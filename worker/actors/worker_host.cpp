@@ -398,9 +398,12 @@ void WorkerHost::State::spill_datum(const DataKey& key) {
 
 void WorkerHost::State::restore_datum(const DataKey& key) {
   store.restore(
-      key, [post = ports.post, failed = ports.storage_failed, key, weak = weak_from_this()](const Result<void>& done) {
+      key, [post = ports.post, failed = ports.storage_failed, key, &from = store,
+            weak = weak_from_this()](const Result<void>& done) {
         if (!done) failed(done.error());
-        tell_later<worker_event::DatumRestored>(post, weak, {key, done.has_value()});
+        const BlobPtr blob = done ? from.find_here(key) : nullptr;
+        const Bytes bytes{blob == nullptr ? 0 : static_cast<std::int64_t>(blob->bytes().size())};
+        tell_later<worker_event::DatumRestored>(post, weak, {key, done.has_value(), bytes});
       });
 }
 

@@ -20,7 +20,7 @@ namespace penstock::worker {
 struct RunInput {
   SubtaskIndex producer;
   std::uint16_t output = 0;
-  bool empty = false;  ///< It has no bytes.
+  bool empty = false;  ///< Its producer has made nothing. Only what is known to be so, never what is not found.
   friend bool operator==(const RunInput&, const RunInput&) = default;
 };
 

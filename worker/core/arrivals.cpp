@@ -107,7 +107,8 @@ void WorkerCore::accept(JobSlot slot, const Assignment& assignment, std::span<co
     RunInput& read = record.inputs.emplace_back();
     read.producer = input.producer;
     read.output = input.output;
-    if (input.place == InputPlace::Missing || input.bytes == 0) continue;
+    read.empty = input.place != InputPlace::Missing && input.bytes == 0;
+    if (input.place == InputPlace::Missing || read.empty) continue;
     const DatumIndex datum = data_.ensure(DataKey{{job.id, input.producer}, input.output}, slot, job.data);
     if (data_[datum].place != DatumPlace::Remote) continue;
     data_[datum].location = input.place == InputPlace::Remote ? input.location : WorkerId::none();
@@ -191,7 +192,10 @@ void WorkerCore::receive(const InputNoticeBatch& message) {
     data_[index].location = notice.location;
     data_[index].bytes = Bytes{notice.bytes};
   }
-  for (const InputNotice& notice : message.notices) successors_.noticed(slot, notice.producer, complete_);
+  for (const InputNotice& notice : message.notices) {
+    job.settled.insert(notice.producer);
+    successors_.noticed(slot, notice.producer, complete_);
+  }
   complete_successors();
 }
 
@@ -283,7 +287,10 @@ void WorkerCore::receive(const DropBatch& message) {
     // producer has to run again, its successors must wait for that.
     successors_.forget(slot, ref.producer);
     const DatumIndex datum = data_.find(DataKey{{message.job, ref.producer}, ref.output});
-    if (!datum.valid()) continue;
+    if (!datum.valid()) {
+      jobs_[slot].settled.erase(ref.producer);
+      continue;
+    }
     if (message.lost)
       lose_datum(datum);
     else

@@ -137,6 +137,7 @@ void WorkerCore::succeed(RecordIndex index) {
   }
   end_record(index, Outcome::Succeeded);
   if (!jobs_.is_open(slot)) return;
+  jobs_[slot].settled.insert(id.index);
   // After the report: no successor may be reported before its producer.
   successors_.finished_here(slot, {id.index, attempt}, complete_);
   complete_successors();
@@ -346,6 +347,7 @@ void WorkerCore::drop_datum(DatumIndex index) {
   stop_fetching(index);
   const DataKey key = datum.key;
   const bool stored = datum.place >= DatumPlace::Here;
+  jobs_[datum.job].settled.erase(key.producer.index);
   data_.erase(index, jobs_[datum.job].data);
   if (stored) drop_from_store(key);
 }

@@ -80,6 +80,7 @@ struct DatumCheckpointed {
 struct DatumRestored {
   DataKey key;
   bool succeeded = true;  ///< False: its bytes on disk are damaged or gone; the datum is lost.
+  Bytes bytes;            ///< Its true size; 0: not known.
 };
 /// A running attempt waits for nested work, or goes on.
 struct SlotYielded {

@@ -5,6 +5,13 @@
 #include "worker/core/worker_core.hpp"
 
 namespace penstock::worker {
+namespace {
+
+std::string other_bytes_text(const Datum& datum, Bytes bytes) {
+  return std::to_string(bytes.value()) + " bytes came where " + std::to_string(datum.bytes.value()) + " were made";
+}
+
+}  // namespace
 
 void WorkerCore::move(RecordIndex index, SubtaskState to) {
   SubtaskRecord& record = records_[index];
@@ -155,35 +162,41 @@ void WorkerCore::bring_inputs(RecordIndex index) {
     return;
   }
   move(index, SubtaskState::Preparing);
-  pin_inputs(index);
-  for (const DatumIndex datum : record.pins) {
-    if (data_[datum].place == DatumPlace::Here) continue;
-    if (data_[datum].place == DatumPlace::Remote && !data_[datum].location.valid()) {
-      FailureDetail lost;
-      lost.failure = FailureClass::InputLost;
-      lost.lost_producer = data_[datum].key.producer.index;
-      lost.message = "input " + to_string(data_[datum].key) + " is not on this worker any more";
-      fail(index, lost);
-      return;
-    }
-    want(datum, index);
+  if (const std::optional<DataKey> lost = pin_inputs(index); lost.has_value()) {
+    FailureDetail failure;
+    failure.failure = FailureClass::InputLost;
+    failure.lost_producer = lost->producer.index;
+    failure.message = "input " + to_string(*lost) + " is not on this worker any more";
+    fail(index, failure);
+    return;
   }
+  for (const DatumIndex datum : record.pins)
+    if (data_[datum].place != DatumPlace::Here) want(datum, index);
   if (records_[index].fetches_pending == 0) make_ready(index);
 }
 
-void WorkerCore::pin_inputs(RecordIndex index) {
+// Absence is never emptiness: an input that the data table does not have is empty if its assignment says so, or if all
+// that its producer has made is known here.
+bool WorkerCore::is_empty(const SubtaskRecord& record, const RunInput& input) const {
+  return input.empty || jobs_[record.job].settled.contains(input.producer);
+}
+
+// Returns the first input that is neither empty nor anywhere, as far as is known here.
+std::optional<DataKey> WorkerCore::pin_inputs(RecordIndex index) {
   SubtaskRecord& record = records_[index];
   for (RunInput& input : record.inputs) {
     const DatumIndex datum = data_.find(key_of(record, input));
-    input.empty = !datum.valid();
+    const bool lost = datum.valid() && data_[datum].place == DatumPlace::Remote && !data_[datum].location.valid();
+    input.empty = datum.valid() ? lost && input.empty : is_empty(record, input);
     if (input.empty) continue;
+    if (!datum.valid() || lost) return key_of(record, input);
     record.pins.push_back(datum);
     if (++data_[datum].pins == 1) out_->add(worker_action::PinDatum{data_[datum].key, true});
   }
+  return std::nullopt;
 }
 
-// Of its job there is no datum here and its producers have finished, so all that it reads is empty: nobody need look
-// for it again.
+// All that it reads is empty: nobody need look for it again.
 void WorkerCore::omit_inputs(SubtaskRecord& record) {
   const std::size_t omitted = record.omitted_inputs + record.inputs.size();
   if (omitted > UINT16_MAX) return;
@@ -253,7 +266,8 @@ void WorkerCore::on(const worker_event::FetchesEnded& event) {
       continue;
     }
     --fetches_running_;
-    if (fetch.succeeded) {
+    const bool other = fetch.succeeded && is_other_datum(index, fetch.bytes);
+    if (fetch.succeeded && !other) {
       data_.resize(index, fetch.bytes);
       data_[index].on_disk = false;
       reports_.add_replica(ReplicaReport{fetch.key.producer, fetch.key.output});
@@ -262,13 +276,21 @@ void WorkerCore::on(const worker_event::FetchesEnded& event) {
     }
     data_.move(index, DatumPlace::Remote);
     data_[index].keep = false;
+    if (other) drop_from_store(fetch.key);
+    const bool lost = fetch.gone || other;
     FailureDetail failure;
-    failure.failure = fetch.gone ? FailureClass::InputLost : FailureClass::Transport;
-    if (fetch.gone) failure.lost_producer = fetch.key.producer.index;
+    failure.failure = lost ? FailureClass::InputLost : FailureClass::Transport;
+    if (lost) failure.lost_producer = fetch.key.producer.index;
     failure.message =
         "input " + to_string(fetch.key) + " could not be fetched from " + to_string(data_[index].location);
+    if (other) failure.message += ": " + other_bytes_text(data_[index], fetch.bytes);
     inputs_failed(index, failure);
   }
+}
+
+// Every hash that comes with bytes says that they are what was sent; only the size says that it is what was meant.
+bool WorkerCore::is_other_datum(DatumIndex index, Bytes bytes) const {
+  return !data_[index].bytes.is_zero() && !bytes.is_zero() && bytes != data_[index].bytes;
 }
 
 void WorkerCore::on(const worker_event::DatumSpilled& event) {
@@ -301,7 +323,8 @@ void WorkerCore::on(const worker_event::DatumCheckpointed& event) {
 void WorkerCore::on(const worker_event::DatumRestored& event) {
   const DatumIndex index = data_.find(event.key);
   if (!index.valid() || data_[index].place != DatumPlace::Restoring) return;
-  if (event.succeeded) {
+  const bool other = event.succeeded && is_other_datum(index, event.bytes);
+  if (event.succeeded && !other) {
     input_arrived(index);
     return;
   }
@@ -313,6 +336,7 @@ void WorkerCore::on(const worker_event::DatumRestored& event) {
   failure.failure = FailureClass::InputLost;
   failure.lost_producer = event.key.producer.index;
   failure.message = "input " + to_string(event.key) + " could not be restored from disk";
+  if (other) failure.message += ": " + other_bytes_text(data_[index], event.bytes);
   inputs_failed(index, failure);
 }
 
@@ -436,12 +460,11 @@ ForwardResult WorkerCore::try_forward(RecordIndex index) {
   SubtaskRecord& record = records_[index];
   bool spilled = false;
   const bool any_datum = jobs_[record.job].data.valid();
-  for (std::size_t i = 0; any_datum && i < record.inputs.size(); ++i) {
-    const RunInput& input = record.inputs[i];
-    const DatumIndex datum = data_.find(key_of(record, input));
-    if (!datum.valid() || data_[datum].place == DatumPlace::Here) continue;
-    if (data_[datum].place != DatumPlace::Spilled && data_[datum].place != DatumPlace::Restoring)
-      return ForwardResult::InputRemote;
+  for (const RunInput& input : record.inputs) {
+    const DatumIndex datum = any_datum ? data_.find(key_of(record, input)) : DatumIndex::none();
+    if (datum.valid() ? data_[datum].place == DatumPlace::Here : is_empty(record, input)) continue;
+    const DatumPlace place = datum.valid() ? data_[datum].place : DatumPlace::Remote;
+    if (place != DatumPlace::Spilled && place != DatumPlace::Restoring) return ForwardResult::InputRemote;
     spilled = true;
   }
   if (spilled) {

@@ -12,7 +12,7 @@
 #include "worker/core/latched_queue.hpp"
 #include "worker/core/peak_table.hpp"
 #include "worker/core/shape_table.hpp"
-#include "worker/core/sparse_cells.hpp"
+#include "worker/core/subtask_set.hpp"
 
 namespace penstock::worker {
 
@@ -47,6 +47,9 @@ struct JobContext {
     RecordIndex record;
   };
   SparseCells<Cell> attempts;  ///< The live record of each subtask.
+  /// Producers that have finished, by their own end here or by a notice, and whose outputs with bytes are all in the
+  /// data table: an output of theirs that is not there is empty. Of any other producer absence says nothing.
+  SubtaskSet settled;
 };
 
 /// Finds jobs by id; slots are dense and reused. Passive.

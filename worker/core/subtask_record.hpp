@@ -76,7 +76,7 @@ struct SubtaskFields {
 /// through the flags above; `WorkerCore::end_record` is the only place that ends it and gives all of them back, once.
 struct SubtaskRecord : SubtaskFields {
   std::vector<RunInput> inputs;
-  std::vector<DatumIndex> pins;  ///< Data that it has pinned; an input that was empty then is not among them.
+  std::vector<DatumIndex> pins;  ///< Data that it has pinned; an empty input is not among them.
   std::vector<OutputReport> outputs;
   std::string payload;
 

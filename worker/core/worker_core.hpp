@@ -155,12 +155,14 @@ class WorkerCore {
   Bytes memory_to_grant(const WorkerTemplate& program) const;
   void note_peak(const WorkerTemplate& program, const RunEnd& run);
   Bytes input_bytes(const SubtaskRecord& record) const;
-  void pin_inputs(RecordIndex index);
+  bool is_empty(const SubtaskRecord& record, const RunInput& input) const;
+  std::optional<DataKey> pin_inputs(RecordIndex index);
   static void omit_inputs(SubtaskRecord& record);
   void unpin(DatumIndex index);
   void want(DatumIndex index, RecordIndex waiter);
   void start_fetches();
   bool start_fetch(const FetchTurn& turn);
+  bool is_other_datum(DatumIndex index, Bytes bytes) const;
   void input_arrived(DatumIndex index);
   void inputs_failed(DatumIndex index, const FailureDetail& failure);
 

@@ -211,6 +211,26 @@ TEST(Dispatch, FinishedInputsThatAreAllEmptyAreOnlyCounted) {
     }
 }
 
+// Their number has 16 bits in an assignment: one more are listed, so that a run has as many inputs as its graph says.
+TEST(Dispatch, MoreEmptyInputsThanCanBeCountedAreListed) {
+  for (const std::uint32_t inputs : {65'535U, 65'536U}) {
+    SupervisorHarness cluster;
+    cluster.join();
+    GraphBuilder graph;
+    graph.template_at(1).required = {"worker-2", ""};
+    cluster.submit(graph.add().add(std::vector<GB::Input>(inputs, GB::Input{0}), 1).build(),
+                   {.wait_for_resources = true});
+    cluster.assigned();
+    cluster.succeed(1, 0);
+    cluster.join();
+    const auto batches = cluster.take<AssignBatch>();
+    ASSERT_EQ(batches.size(), 1U);
+    const Assignment& assignment = batches[0].second.assignments.at(0);
+    EXPECT_EQ(assignment.omitted_inputs, inputs == 65'535U ? inputs : 0U);
+    EXPECT_EQ(assignment.input_count, inputs == 65'535U ? 0U : inputs);
+  }
+}
+
 TEST(Dispatch, ASuccessorThatIsCachedElsewhereIsNoticed) {
   SupervisorHarness cluster;
   cluster.join();

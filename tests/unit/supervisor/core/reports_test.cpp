@@ -160,6 +160,41 @@ TEST(Reports, ACopyOfWhatWasDroppedIsDropped) {
   EXPECT_EQ(cluster.drops(), Lines{"0 at w2"});
 }
 
+// Found by the simulator (seed 2626 of level 3 without restarts): the copy's worker may have a successor that waits for
+// more and has counted the producer down.
+TEST(Reports, ACopyOfWhatIsLostAndStillToBeReadIsDroppedAsLost) {
+  SupervisorHarness cluster;
+  cluster.join();
+  cluster.join();
+  GraphBuilder graph;
+  graph.template_at(1).required = {"worker-1", ""};
+  cluster.submit(graph.add({}, 1).add({0}).build(), {.wait_for_resources = true});
+  cluster.succeed(1, 0, {{0, 5}});
+  cluster.lose(1);
+  cluster.ignore();
+  cluster.report_replica(2, 0);
+  const auto drops = cluster.take<DropBatch>();
+  ASSERT_EQ(drops.size(), 1U);
+  EXPECT_EQ(drops[0].first, WorkerId{2});
+  EXPECT_TRUE(drops[0].second.lost);
+}
+
+// Found by the simulator (seed 3511 of level 3): a fenced attempt ends all the same, and a successor there counts it
+// down.
+TEST(Reports, OutputsOfAStaleAttemptAreDroppedAsLostWhileTheyAreStillToBeRead) {
+  SupervisorHarness cluster;
+  cluster.join();
+  cluster.submit(GraphBuilder{}.chain(2).build());
+  cluster.join();
+  cluster.fail(1, 0, FailureClass::Refused);
+  cluster.ignore();
+  cluster.report(1, {JobId{1}, {succeeded(0, 1, 1)}, {{0, 50}}, {}, {}});
+  const auto drops = cluster.take<DropBatch>();
+  ASSERT_EQ(drops.size(), 1U);
+  EXPECT_EQ(drops[0].first, WorkerId{1});
+  EXPECT_TRUE(drops[0].second.lost);
+}
+
 TEST(Reports, ForwardingIsCounted) {
   SupervisorHarness cluster;
   cluster.join();

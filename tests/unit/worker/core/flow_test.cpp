@@ -179,20 +179,112 @@ TEST(Forwarding, LocalOutputsArePinnedAndDroppedOnlyAfterTheLastReader) {
   worker.ignore();
 }
 
-// Found by the simulator (seed 73564): a lost input must not look like an empty one.
-TEST(Prepare, AnInputGivenUpAsLostFailsWhoWantsToReadIt) {
-  WorkerHarness worker{1};
-  worker.assign({{.subtask = 0}, {.subtask = 1, .missing = {5}, .inputs = {missing_data(0)}}});
-  worker.started();
-  worker.succeed(0, {{0, 64}});
-  worker.receive(DropBatch{JobId{1}, true, {{SubtaskIndex{0}, 0}}});
-  EXPECT_EQ(worker.take<worker_action::DropDatum>().size(), 1U);
-  worker.receive(InputNoticeBatch{JobId{1}, {{SubtaskIndex{5}, EdgeKind::kOrderOnly, WorkerId{4}, 0}}});
+/// The only failure since the last look is that the output of `producer` is lost, and nothing has started.
+void expect_lost(WorkerHarness& worker, std::uint32_t producer) {
   EXPECT_EQ(worker.started(), List{});
   const auto failures = worker.failures();
   ASSERT_EQ(failures.size(), 1U);
   EXPECT_EQ(failures[0].failure, FailureClass::InputLost);
-  EXPECT_EQ(failures[0].lost_producer, SubtaskIndex{0});
+  EXPECT_EQ(failures[0].lost_producer, SubtaskIndex{producer});
+}
+
+// Found by the simulator (seeds 73564, and 2626 and 3511 of level 3): a cached successor has counted its producer down,
+// and its datum is dropped, whatever the reason, before the last producer has finished.
+TEST(Prepare, AnInputThatIsDroppedBeforeItIsReadIsLostNotEmpty) {
+  for (const bool lost : {true, false}) {
+    WorkerHarness worker{1};
+    worker.assign({{.subtask = 0}, {.subtask = 1, .missing = {5}, .inputs = {missing_data(0)}}});
+    worker.started();
+    worker.succeed(0, {{0, 64}});
+    worker.receive(DropBatch{JobId{1}, lost, {{SubtaskIndex{0}, 0}}});
+    EXPECT_EQ(worker.take<worker_action::DropDatum>().size(), 1U);
+    worker.receive(InputNoticeBatch{JobId{1}, {{SubtaskIndex{5}, EdgeKind::kOrderOnly, WorkerId{4}, 0}}});
+    expect_lost(worker, 0);
+  }
+}
+
+TEST(Prepare, AFetchedCopyThatIsDroppedBeforeItIsReadIsLostNotEmpty) {
+  WorkerHarness worker{1};
+  worker.assign(
+      {{.subtask = 1, .inputs = {remote(0, 64)}},
+       {.subtask = 2, .missing = {5}, .inputs = {{SubtaskIndex{0}, 0, InputPlace::Remote, WorkerId{7}, 64}}}});
+  EXPECT_EQ(worker.fetches(), List{0});
+  worker.fetched(0, 64);
+  worker.succeed(1);
+  worker.ignore();
+  worker.receive(DropBatch{JobId{1}, false, {{SubtaskIndex{0}, 0}}});
+  EXPECT_EQ(worker.take<worker_action::DropDatum>().size(), 1U);
+  worker.receive(InputNoticeBatch{JobId{1}, {{SubtaskIndex{5}, EdgeKind::kOrderOnly, WorkerId{4}, 0}}});
+  expect_lost(worker, 0);
+}
+
+// What only an order edge waits for may be lost; who reads it at the same worker must not take it for empty.
+TEST(Prepare, ANoticeOfALostOutputStartsWhoWaitsAndFailsWhoReads) {
+  WorkerHarness worker{2};
+  worker.assign({{.subtask = 1, .missing = {0}}, {.subtask = 2, .inputs = {missing_data(0)}}});
+  worker.receive(InputNoticeBatch{JobId{1}, {{SubtaskIndex{0}, 0, WorkerId::none(), 64}}});
+  EXPECT_EQ(worker.started(), List{1});
+  worker.succeed(1);
+  expect_lost(worker, 0);
+}
+
+TEST(Prepare, AFetchedDatumOfAnotherSizeIsLost) {
+  for (const std::int64_t came : {63, 65}) {
+    WorkerHarness worker{1};
+    worker.assign({{.subtask = 1, .inputs = {remote(0, 64)}}});
+    EXPECT_EQ(worker.fetches(), List{0});
+    worker.fetched(0, came);
+    EXPECT_EQ(worker.take<worker_action::DropDatum>().size(), 1U);
+    expect_lost(worker, 0);
+  }
+}
+
+TEST(Prepare, ARestoredDatumOfAnotherSizeIsLost) {
+  WorkerHarness worker{1};
+  const DataKey key{{JobId{1}, SubtaskIndex{0}}, 0};
+  worker.assign({{.subtask = 0}});
+  worker.started();
+  worker.succeed(0, {{0, 64}});
+  worker.handle(worker_event::DatumSpilled{key});
+  worker.assign({{.subtask = 1, .inputs = {{SubtaskIndex{0}, 0, InputPlace::Here, {}, 64}}}});
+  EXPECT_EQ(worker.take<worker_action::RestoreInput>().size(), 1U);
+  worker.ignore();
+  worker.handle(worker_event::DatumRestored{key, true, Bytes{63}});
+  EXPECT_EQ(worker.take<worker_action::DropDatum>().size(), 1U);
+  expect_lost(worker, 0);
+}
+
+TEST(Prepare, AnEmptyOutputBesideOneWithBytesIsEmpty) {
+  for (const bool elsewhere : {false, true}) {
+    WorkerHarness worker{1};
+    worker.template_at(0).output_count = 2;
+    AssignedInput second = missing_data(0);
+    second.output = 1;
+    if (!elsewhere) worker.assign({{.subtask = 0}});
+    worker.started();
+    worker.assign({{.subtask = 1, .inputs = {second}}});
+    if (elsewhere)
+      worker.receive(InputNoticeBatch{JobId{1}, {{SubtaskIndex{0}, 0, WorkerId{4}, 64}}});
+    else
+      worker.succeed(0, {{0, 64}});
+    const auto starts = worker.take<worker_action::StartSubtask>();
+    ASSERT_EQ(starts.size(), 1U);
+    ASSERT_EQ(starts[0].inputs.size(), 1U);
+    EXPECT_TRUE(starts[0].inputs[0].empty);
+    worker.ignore();
+  }
+}
+
+TEST(Prepare, AnInputThatItsAssignmentCallsEmptyIsEmpty) {
+  WorkerHarness worker{1};
+  worker.assign({{.subtask = 1, .inputs = {{SubtaskIndex{0}, 0, InputPlace::Here, {}, 0}, remote(2, 64)}}});
+  EXPECT_EQ(worker.fetches(), List{2});
+  worker.fetched(2, 64);
+  const auto starts = worker.take<worker_action::StartSubtask>();
+  ASSERT_EQ(starts.size(), 1U);
+  EXPECT_TRUE(starts[0].inputs[0].empty);
+  EXPECT_FALSE(starts[0].inputs[1].empty);
+  worker.ignore();
 }
 
 TEST(Prepare, OrderEdgesAreNeverFetched) {
