@@ -47,5 +47,16 @@ TEST(GraceWitness, WhatElseMayEndARunIsNoBreach) {
   EXPECT_EQ(witness.overdue(kNow + 9s, 1ms), "");
 }
 
+// Seed 7022410: after a cancel it was told by the next life of its supervisor to leave, with a longer grace.
+TEST(GraceWitness, WhatElseMayEndARunMayDoSoWhateverItIsToldThen) {
+  GraceWitness witness;
+  witness.may_end(kRun);
+  witness.told(kRun, kNow, 2s);
+  EXPECT_EQ(witness.killed(kRun, kNow + 1s), "");
+  witness.ended(kRun);
+  witness.told(kRun, kNow, 2s);
+  EXPECT_NE(witness.killed(kRun, kNow + 1s), "") << "the next run of it";
+}
+
 }  // namespace
 }  // namespace penstock::simulation

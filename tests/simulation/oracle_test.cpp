@@ -14,6 +14,8 @@ constexpr Oracle::Life kFirst = 1;
 constexpr Oracle::Life kSecond = 2;
 
 SubtaskId subtask(std::uint32_t index) { return {kJob, SubtaskIndex{index}}; }
+constexpr DataKey kDatum{{kJob, SubtaskIndex{0}}, 0};
+constexpr DataKey kEmpty{{kJob, SubtaskIndex{0}}, 1};
 
 class OracleTest : public ::testing::Test {
  protected:
@@ -48,6 +50,53 @@ TEST_F(OracleTest, AGoodRunIsNoBreach) {
 TEST_F(OracleTest, ARunBeforeItsPredecessorIsABreach) {
   run(1);
   EXPECT_TRUE(says("1:1#1 runs before its predecessor 0")) << oracle.failure();
+}
+
+TEST_F(OracleTest, AnInputThatIsReadAsItWasMadeIsNoBreach) {
+  const Content made{Bytes{50}, 7};
+  oracle.output_made(kDatum, made);
+  oracle.output_made(kDatum, made);
+  oracle.input_read(subtask(1), Attempt{1}, kDatum, &made);
+  oracle.input_read(subtask(1), Attempt{1}, kEmpty, nullptr);
+  EXPECT_EQ(oracle.failure(), "");
+}
+
+TEST_F(OracleTest, AnInputThatIsReadAsEmptyThoughItWasMadeIsABreach) {
+  oracle.output_made(kDatum, {Bytes{50}, 7});
+  oracle.input_read(subtask(1), Attempt{1}, kDatum, nullptr);
+  EXPECT_TRUE(says("1:1#1 reads 1:0.0 with 0 bytes, and its producer has made 50")) << oracle.failure();
+}
+
+TEST_F(OracleTest, AnInputOfAnotherSizeOrWithOtherBytesIsABreach) {
+  const Content other_bytes{Bytes{50}, 8};
+  const Content shorter{Bytes{49}, 7};
+  for (const Content* read : {&other_bytes, &shorter}) {
+    Oracle strict;
+    strict.output_made(kDatum, {Bytes{50}, 7});
+    strict.input_read(subtask(1), Attempt{1}, kDatum, read);
+    EXPECT_NE(strict.failure(), "");
+  }
+}
+
+TEST_F(OracleTest, AnInputThatNobodyHasMadeIsABreach) {
+  const Content invented{Bytes{50}, 7};
+  oracle.input_read(subtask(1), Attempt{1}, kEmpty, &invented);
+  EXPECT_TRUE(says("its producer has made 0")) << oracle.failure();
+}
+
+TEST_F(OracleTest, AnOutputThatIsMadeOtherwiseTheSecondTimeIsABreach) {
+  oracle.output_made(kDatum, {Bytes{50}, 7});
+  oracle.output_made(kDatum, {Bytes{50}, 8});
+  EXPECT_TRUE(says("1:0.0 is not made again as it was made before")) << oracle.failure();
+}
+
+TEST_F(OracleTest, AResultOfAnotherSizeThanWasMadeIsABreach) {
+  run(0);
+  oracle.output_made(kDatum, {Bytes{50}, 7});
+  JobProgress progress = succeeded(0, 0);
+  progress.outputs = {{SubtaskIndex{0}, 0, 49, {}}};
+  oracle.client_told(progress);
+  EXPECT_TRUE(says("told of 49 bytes of 1:0.0")) << oracle.failure();
 }
 
 TEST_F(OracleTest, AFailedPredecessorHasNotRun) {

@@ -5,9 +5,25 @@
 namespace penstock::simulation {
 
 void GraceWitness::told(SubtaskId run, Instant now, Duration grace) {
+  if (may_end_.contains(run)) return;
   const Instant ends = later(now, grace);
   const auto [known, fresh] = told_.try_emplace(run, ends);
   if (!fresh) known->second = std::min(known->second, ends);
+}
+
+void GraceWitness::may_end(SubtaskId run) {
+  told_.erase(run);
+  may_end_.insert(run);
+}
+
+void GraceWitness::ended(SubtaskId run) {
+  told_.erase(run);
+  may_end_.erase(run);
+}
+
+void GraceWitness::clear() {
+  told_.clear();
+  may_end_.clear();
 }
 
 std::string GraceWitness::killed(SubtaskId run, Instant now) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 
 #include "common/base/ids.hpp"
@@ -14,17 +15,18 @@ class GraceWitness {
  public:
   /// The shortest of several counts, from when it was said.
   void told(SubtaskId run, Instant now, Duration grace);
-  /// Something else may end it earlier: a cancel, a time limit.
-  void may_end(SubtaskId run) { told_.erase(run); }
-  void ended(SubtaskId run) { told_.erase(run); }
+  /// Something else may end it earlier, whatever it is told from now on: a cancel, a time limit.
+  void may_end(SubtaskId run);
+  void ended(SubtaskId run);
   /// It is made to end; the breach, empty: none.
   std::string killed(SubtaskId run, Instant now);
   /// Who is still let run by `now`, though all its grace and `bound` are over; empty: nobody.
   std::string overdue(Instant now, Duration bound) const;
-  void clear() { told_.clear(); }
+  void clear();
 
  private:
   std::map<SubtaskId, Instant> told_;
+  std::set<SubtaskId> may_end_;
 };
 
 }  // namespace penstock::simulation

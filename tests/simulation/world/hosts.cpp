@@ -101,12 +101,14 @@ bool SupervisorHost::counts_on(WorkerId worker, SubtaskId subtask, Attempt attem
 void SupervisorHost::take_claim(WorkerId worker, std::uint64_t life, const WorkerClaim& claim) {
   for (const ClaimedJob& job : claim.jobs)
     for (const ClaimedAttempt& claimed : job.attempts)
-      if (const SubtaskId subtask{job.job, claimed.subtask}; !counts_on(worker, subtask, claimed.attempt))
+      if (const SubtaskId subtask{job.job, claimed.subtask};
+          given_up_.contains(life) || !counts_on(worker, subtask, claimed.attempt))
         world_.oracle().claim_refused(life, subtask, claimed.attempt);
   if (!claim.last) return;
   world_.note("supervisor: life % has claimed all", {life});
-  world_.oracle().life_returned(
-      life, [&](SubtaskId subtask, Attempt attempt) { return counts_on(worker, subtask, attempt); });
+  world_.oracle().life_returned(life, [&](SubtaskId subtask, Attempt attempt) {
+    return !given_up_.contains(life) && counts_on(worker, subtask, attempt);
+  });
 }
 
 void SupervisorHost::fill_disk(Duration duration) { disk_full_until_ = later(world_.now(), duration); }
@@ -497,7 +499,8 @@ void SupervisorHost::check_limits_and_gangs() const {
   }
 }
 
-void SupervisorHost::accept_worker(WorkerHost& host, std::uint64_t connection, std::uint64_t received_through) {
+void SupervisorHost::accept_worker(WorkerHost& host, std::uint64_t connection, Incarnation supervisor,
+                                   std::uint64_t received_through) {
   if (!up_) return;
   const auto answer = [&](std::function<void()> what) {
     world_.queue().after(world_.latency(), [&host, life = host.life(), what = std::move(what)] {
@@ -514,6 +517,8 @@ void SupervisorHost::accept_worker(WorkerHost& host, std::uint64_t connection, s
       peers_.erase(id);
       return welcome_anew(host, id, connection);
     }
+    // It was sent before the link was made, and counts what came on the one to an earlier life of ours.
+    if (linked && supervisor != incarnation()) return;
     if (endpoint == nullptr || endpoint->link().lost() || !linked || host.endpoint()->link().lost()) {
       answer([&host] { host.refused(); });
       return;
@@ -565,6 +570,7 @@ void SupervisorHost::make_peer(WorkerHost& host, WorkerId id) {
   peer.endpoint->lost = [this, id, life = host.life()](const char* reason) {
     world_.note("supervisor: the link of life % is lost", {life});
     world_.oracle().life_lost(life);
+    given_up_.insert(life);
     // After the link's own event is through: losing the worker destroys the link.
     world_.queue().after(Duration{0}, [this, id, text = std::string{reason}, mine = life_] {
       if (mine != life_) return;

@@ -45,6 +45,21 @@ void Oracle::run_ended(Life life, SubtaskId subtask, bool succeeded) {
   if (succeeded) jobs_[subtask.job].ran[subtask.index.value()] = true;
 }
 
+void Oracle::output_made(const DataKey& key, const Content& content) {
+  const auto [known, fresh] = made_.try_emplace(key, content);
+  if (!fresh && known->second != content) breach(to_string(key) + " is not made again as it was made before");
+}
+
+void Oracle::input_read(SubtaskId reader, Attempt attempt, const DataKey& key, const Content* read) {
+  const auto made = made_.find(key);
+  if (made == made_.end() ? read == nullptr : read != nullptr && *read == made->second) return;
+  const auto bytes = [](const Content* content) { return content == nullptr ? 0 : content->bytes.value(); };
+  const Content* truth = made == made_.end() ? nullptr : &made->second;
+  breach(to_string(reader, attempt) + " reads " + to_string(key) + " with " + std::to_string(bytes(read)) +
+         " bytes, and its producer has made " + std::to_string(bytes(truth)) +
+         (bytes(read) == bytes(truth) ? ", but others" : ""));
+}
+
 void Oracle::life_lost(Life life) {
   lost_.insert(life);
   for (auto& [subtask, lives] : live_)
@@ -140,6 +155,12 @@ void Oracle::tell_all(JobView& view, const JobProgress& progress) {
       tell(view, progress.job, i, Told::Cancelled);
   for (const SubtaskFailure& failure : progress.failures)
     tell(view, progress.job, failure.subtask.value(), Told::Failed);
+  for (const OutputLocation& output : progress.outputs) {
+    const auto made = made_.find(DataKey{{progress.job, output.producer}, output.output});
+    if (made == made_.end() || made->second.bytes.value() != output.bytes)
+      breach("the client is told of " + std::to_string(output.bytes) + " bytes of " +
+             to_string(DataKey{{progress.job, output.producer}, output.output}) + ", which were not made");
+  }
 }
 
 void Oracle::tell(JobView& view, JobId job, std::uint32_t subtask, Told what) {

@@ -17,6 +17,14 @@
 
 namespace penstock::simulation {
 
+/// What a datum holds. `id` stands for the bytes themselves: it follows from the program that made them and from all
+/// that its run has read.
+struct Content {
+  Bytes bytes;
+  std::uint64_t id = 0;
+  friend bool operator==(const Content&, const Content&) = default;
+};
+
 /// Sees every run and every word to a client, and knows the graphs. A breach is kept as text; the first one counts.
 class Oracle {
  public:
@@ -27,6 +35,11 @@ class Oracle {
   /// `known`: the supervisor knows of a success of it, and wants it again.
   void run_started(Life life, SubtaskId subtask, Attempt attempt, bool known = true);
   void run_ended(Life life, SubtaskId subtask, bool succeeded);
+  /// A run that succeeds has made this datum, which is not empty.
+  void output_made(const DataKey& key, const Content& content);
+  /// A run reads an input; null: it is told that the input is empty. Nothing but what the producer has made may be
+  /// read, also by a run that turns out not to count.
+  void input_read(SubtaskId reader, Attempt attempt, const DataKey& key, const Content* read);
   /// The supervisor has given this life up: whatever it still runs is fenced.
   void life_lost(Life life);
   /// A supervisor has not taken over what this life claims: it is fenced, whether it runs already or starts yet.
@@ -85,6 +98,7 @@ class Oracle {
   };
   std::map<SubtaskId, Charge> charges_;  ///< What is written of them.
   std::set<SubtaskId> cancelled_;        ///< By operators who have been told so.
+  std::map<DataKey, Content> made_;      ///< What is not there is empty.
   std::uint64_t runs_ = 0;
   std::string failure_;
 };

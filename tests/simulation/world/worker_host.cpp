@@ -96,9 +96,9 @@ void WorkerHost::connect() {
     const std::uint64_t connection = world_.next_connection();
     const std::uint64_t received = endpoint_ == nullptr ? 0 : endpoint_->link().received_through();
     if (!cut_off_) {
-      world_.queue().after(world_.latency(), [this, connection, received, attempt, life = life_] {
+      world_.queue().after(world_.latency(), [this, connection, received, attempt, life = life_, to = supervisor_] {
         if (up_ && life == life_ && attempt == connecting_ && !cut_off_)
-          world_.supervisor().accept_worker(*this, connection, received);
+          world_.supervisor().accept_worker(*this, connection, to, received);
       });
     }
     world_.queue().after(milliseconds{200}, [this, attempt, life = life_] {
@@ -405,12 +405,12 @@ void WorkerHost::restore(const DataKey& key) {
 }
 
 void WorkerHost::checkpoint(const DataKey& key) {
-  const Bytes bytes = store_.at(key);
-  world_.queue().after(microseconds{world_.rng().between(10, 5000)}, [this, key, bytes, life = life_] {
+  const Content content = store_.at(key);
+  world_.queue().after(microseconds{world_.rng().between(10, 5000)}, [this, key, content, life = life_] {
     if (life != life_ || !up_) return;
-    deliver([this, key, bytes] {
+    deliver([this, key, content] {
       const bool full = world_.faults_on() && world_.rng().chance(1, 10);
-      if (!full) world_.checkpoints()[{life_, key}] = bytes;
+      if (!full) world_.checkpoints()[{life_, key}] = content;
       handle(worker_event::DatumCheckpointed{key, !full});
     });
   });
@@ -468,49 +468,15 @@ Duration WorkerHost::draw_duration(SubtaskId subtask) {
   return rng.chance(1, 10) ? Duration{milliseconds{rng.between(1, 80)}} : Duration{microseconds{rng.between(1, 3000)}};
 }
 
-// The same for every attempt: made again, it is as large as before. None in a third of the cases.
-std::int64_t WorkerHost::output_bytes(const DataKey& key) const {
-  if (const Workflow* workflow = world_.options().workflow.get();
-      workflow != nullptr && !workflow->output_bytes.empty())
-    return key.output == 0 ? workflow->output_bytes[key.producer.index.value()] : 0;
-  const std::uint64_t draw = mix_bits(hash_of(key) + 17);
-  return draw % 3 == 0 ? 0 : static_cast<std::int64_t>(1 + draw % 100'000);
-}
-
-/// Bytes of what the subtask borrows, which are those that its lender has made; 0: it is not here.
-std::int64_t WorkerHost::borrow(SubtaskId subtask) const {
-  const Graph& graph = *world_.oracle().graph_of(subtask.job);
-  const std::uint32_t first = graph.payload_offsets[subtask.index.value()];
-  const std::optional<LentDatum> lent = read_loan(
-      std::string_view{graph.payloads}.substr(first, graph.payload_offsets[subtask.index.value() + 1] - first));
-  const DataKey key{lent->producer, lent->output};
-  const auto found = store_.find(key);
-  world_.note(found == store_.end() ? "life % cannot lend %:%" : "life % lends %:%",
-              {life_, key.producer.job.value(), key.producer.index.value()});
-  if (found == store_.end()) return 0;
-  const Graph& lender = *world_.oracle().graph_of(key.producer.job);
-  const bool passed_on = borrows(lender.templates[lender.template_of[key.producer.index.value()]]);
-  if (!passed_on && found->second.value() != output_bytes(key))
-    world_.oracle().breach(to_string(subtask) + " borrows " + to_string(key) + ", which is not what was made");
-  return found->second.value();
-}
-
 void WorkerHost::start(const StartSubtask& action) {
   if (runs_.contains(action.record)) return world_.oracle().breach("a record runs twice");
-  for (const RunInput& input : action.inputs) {
-    const DataKey key{{action.id.job, input.producer}, input.output};
-    if (!pinned_.contains(key) && store_.contains(key))
-      world_.oracle().breach(to_string(action.id) + " runs while its input " + to_string(key) + " is not pinned");
-    if (spilled_.contains(key))
-      world_.oracle().breach(to_string(action.id) + " runs while its input " + to_string(key) + " is on disk");
-  }
   check_entitlement(action);
   check_reservations(action);
   note_start_beside(action);
   world_.oracle().run_started(life_, action.id, action.attempt, world_.supervisor().knows_success(action.id));
   world_.note("life % runs %:%#% on band %",
               {life_, action.id.job.value(), action.id.index.value(), action.attempt.value(), action.band.value()});
-  Run run{action.id, action.attempt, action.band, action.program, next_run_++, world_.now()};
+  Run run{action.id, action.attempt, action.band, action.program, next_run_++, world_.now(), read_inputs(action)};
   runs_[action.record] = run;
   if (world_.options().defect == Defect::RunsTwice && world_.rng().chance(1, 100)) {
     world_.note("DEFECT: it is started twice");
@@ -569,8 +535,8 @@ WorkerHost::UntoldEnd WorkerHost::make_end(RecordIndex record, const Run& run, b
     }
   }
   // Whoever is told that it is not here believes it.
-  const std::int64_t borrowed = succeeded && borrows(*run.program) ? borrow(run.id) : 0;
-  if (succeeded && borrows(*run.program) && borrowed == 0) {
+  const std::optional<Content> borrowed = succeeded && borrows(*run.program) ? borrow(run.id) : std::nullopt;
+  if (succeeded && borrows(*run.program) && !borrowed.has_value()) {
     succeeded = false;
     end.failure.failure = FailureClass::InputLost;
   }
@@ -584,13 +550,15 @@ WorkerHost::UntoldEnd WorkerHost::make_end(RecordIndex record, const Run& run, b
   world_.oracle().run_ended(life_, run.id, succeeded);
   const std::uint16_t count = std::max<std::uint16_t>(run.program->output_count, 1);
   for (std::uint16_t output = 0; succeeded && output < count; ++output) {
-    const std::int64_t bytes = borrowed > 0 ? borrowed : output_bytes(DataKey{run.id, output});
-    if (bytes == 0) continue;
-    end.outputs.push_back(OutputReport{output, bytes});
-    store_[DataKey{run.id, output}] = Bytes{bytes};
-    note_datum("life % has stored %:%.%", DataKey{run.id, output});
-    spilled_.erase(DataKey{run.id, output});
-    map_output(DataKey{run.id, output});
+    const DataKey key{run.id, output};
+    const Content made = borrowed.value_or(Content{Bytes{output_bytes(key)}, mix_bits(run.read ^ hash_of(key))});
+    if (made.bytes.is_zero()) continue;
+    end.outputs.push_back(OutputReport{output, made.bytes.value()});
+    store_[key] = made;
+    world_.oracle().output_made(key, made);
+    note_datum("life % has stored %:%.%", key);
+    spilled_.erase(key);
+    map_output(key);
   }
   end.run.record = record;
   end.run.attempt = run.attempt;
@@ -622,8 +590,9 @@ void WorkerHost::fetch(const FetchInput& action) {
       end.succeeded = reachable && holder->has(what.key) && !unlucky;
       end.gone = reachable && !holder->has(what.key);
       if (end.succeeded) {
-        end.bytes = holder->store_.at(what.key);
-        store_[what.key] = end.bytes;
+        const Content& content = holder->store_.at(what.key);
+        end.bytes = content.bytes;
+        store_[what.key] = content;
         note_datum("life % has fetched %:%.%", what.key);
       }
       handle(worker_event::FetchesEnded{std::span{&end, 1}});

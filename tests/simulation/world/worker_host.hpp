@@ -67,6 +67,7 @@ class WorkerHost {
     const Template* program = nullptr;
     std::uint64_t number = 0;
     Instant started{};
+    std::uint64_t read = 0;  ///< Stands for all that it has read.
   };
   /// An end that its lane keeps, because it has taken over the next run by itself.
   struct UntoldEnd {
@@ -123,7 +124,10 @@ class WorkerHost {
   void note_datum(const char* what, const DataKey& key);
   Duration draw_duration(SubtaskId subtask);
   std::int64_t output_bytes(const DataKey& key) const;
-  std::int64_t borrow(SubtaskId subtask) const;
+  std::optional<Content> borrow(SubtaskId subtask) const;
+  std::uint64_t read_inputs(const worker::worker_action::StartSubtask& action) const;
+  const Content* read_input(const worker::worker_action::StartSubtask& action, const DataKey& key,
+                            const worker::RunInput& input) const;
 
   World& world_;
   const std::string name_;
@@ -160,7 +164,7 @@ class WorkerHost {
   /// Gangs that were let begin on what was reserved, until they have done so; how much.
   std::map<std::pair<JobId, BandIndex>, MilliSlots> begins_;
   std::map<std::pair<JobId, BandIndex>, SubtaskId> started_beside_;  ///< During this event; the first.
-  std::map<DataKey, Bytes> store_;
+  std::map<DataKey, Content> store_;
   std::set<DataKey> spilled_;
   struct Mapped {
     Bytes bytes;

@@ -61,8 +61,8 @@ void WorkerHost::map_output(const DataKey& key) {
     Bytes sum;
     for (const auto& [other, mapped] : mapped_) sum += mapped.bytes;
     const auto found = store_.find(key);
-    if (found == store_.end() || sum + found->second > most) return;
-    mapped_[key] = {found->second};
+    if (found == store_.end() || sum + found->second.bytes > most) return;
+    mapped_[key] = {found->second.bytes};
     tell_mapped();
   });
   later((begin + end) / 2, [this] { tell_mapped(); });
@@ -72,6 +72,7 @@ void WorkerHost::map_output(const DataKey& key) {
 }
 
 void WorkerHost::tell_mapped() {
+  tell_ends();  // What the worker does because of them it does before it knows of these.
   std::vector<DataKey> here;
   Bytes beyond;
   for (auto& [key, mapped] : mapped_) {

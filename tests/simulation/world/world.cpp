@@ -167,7 +167,8 @@ WorldResult World::run() {
     if (now() != std::exchange(present, now())) events_before_present = events_;
     // A deadline that is due for ever would keep a real process busy for ever.
     if (events_ - events_before_present > kEventsAtOneTimeMax) oracle_.breach("time stands still");
-    if (settle == kNever && finished()) settle = now() + seconds{30};
+    // Longer than a worker that nobody waits for any more takes to notice that twice.
+    if (settle == kNever && finished()) settle = now() + seconds{60};
     if (now() >= settle) break;
     if (now() >= horizon) {
       oracle_.breach("not done after " + std::to_string(options_.horizon.count() / 1'000'000'000) + " virtual seconds" +

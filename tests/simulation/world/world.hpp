@@ -31,8 +31,9 @@ class SupervisorHost {
   ~SupervisorHost();
 
   void handle(supervisor::SupervisorEvent&& event);
-  /// A worker's hello has arrived on a new connection.
-  void accept_worker(WorkerHost& host, std::uint64_t connection, std::uint64_t received_through);
+  /// A worker's hello has arrived on a new connection: how much of its link to `supervisor` it has received.
+  void accept_worker(WorkerHost& host, std::uint64_t connection, Incarnation supervisor,
+                     std::uint64_t received_through);
   /// Of its present life.
   Incarnation incarnation() const { return Incarnation{1'000'000 + life_}; }
   /// Whether it knows that the subtask has succeeded once.
@@ -122,6 +123,9 @@ class SupervisorHost {
   BarrierWitness barriers_;
   std::set<std::pair<BandId, bool>> bands_before_;  ///< Those that were there when the pass under way began.
   bool reclaiming_ = false;
+  /// Lives of workers that some life of ours has given up as lost. If it dies before that is written, a later one takes
+  /// them back, and what they still had runs beside what was given to others since.
+  std::set<std::uint64_t> given_up_;
   std::map<std::uint64_t, WorkerId> known_;  ///< Lives of workers of before the restart, until they come back.
   supervisor::RecordLog disk_;
   std::deque<supervisor::supervisor_action::Persist> waiting_;  ///< Graphs in them are the core's, as in production.
@@ -234,7 +238,7 @@ class World {
   void note(const char* what, std::initializer_list<std::uint64_t> numbers = {});
   void job_ended() { last_end_ = now(); }
   /// What is on shared storage, by the life of the worker that has put it there.
-  std::map<std::pair<std::uint64_t, DataKey>, Bytes>& checkpoints() { return checkpoints_; }
+  std::map<std::pair<std::uint64_t, DataKey>, Content>& checkpoints() { return checkpoints_; }
 
  private:
   friend class FaultPlan;
@@ -259,7 +263,7 @@ class World {
   bool has_devices_ = false;
   bool has_rules_ = false;
   Instant last_end_ = instant_at(std::chrono::seconds{1});
-  std::map<std::pair<std::uint64_t, DataKey>, Bytes> checkpoints_;
+  std::map<std::pair<std::uint64_t, DataKey>, Content> checkpoints_;
   std::uint64_t lives_ = 0;
   std::uint64_t connections_ = 0;
   std::uint64_t events_ = 0;

@@ -1,0 +1,72 @@
+// WorkerHost: what runs read, compared with what was made, and how large their outputs are.
+#include "common/protocol/loan.hpp"
+#include "tests/simulation/world/worker_host.hpp"
+
+namespace penstock::simulation {
+
+using namespace worker;
+using namespace worker::worker_action;
+
+/// All data inputs of the subtask, in the order of the graph: those that are listed, and the number of others, which
+/// are empty. Stands for what was read.
+std::uint64_t WorkerHost::read_inputs(const StartSubtask& action) const {
+  const Graph* graph = world_.oracle().graph_of(action.id.job);
+  if (graph == nullptr) return 0;  // The oracle complains of the run itself.
+  std::uint64_t read = 0;
+  std::size_t position = 0;
+  const std::uint32_t subtask = action.id.index.value();
+  for (std::uint32_t edge = graph->input_offsets[subtask]; edge < graph->input_offsets[subtask + 1]; ++edge) {
+    const std::uint16_t output = graph->edge_outputs.empty() ? std::uint16_t{0} : graph->edge_outputs[edge];
+    if (output == EdgeKind::kOrderOnly) continue;
+    const DataKey key{{action.id.job, SubtaskIndex{graph->predecessors[edge]}}, output};
+    const std::size_t input = position++;
+    const Content* content = input < action.inputs.size() ? read_input(action, key, action.inputs[input]) : nullptr;
+    world_.oracle().input_read(action.id, action.attempt, key, content);
+    read = mix_bits(read ^ (content == nullptr ? 0 : content->id));
+  }
+  if (position != action.inputs.size() + action.omitted_inputs)
+    world_.oracle().breach(to_string(action.id) + " is given " +
+                           std::to_string(action.inputs.size() + action.omitted_inputs) + " inputs of " +
+                           std::to_string(position));
+  return read;
+}
+
+/// What a run finds under its input; null: the input is said to be empty.
+const Content* WorkerHost::read_input(const StartSubtask& action, const DataKey& key, const RunInput& input) const {
+  static constexpr Content kNothing;
+  if (input.producer != key.producer.index || input.output != key.output)
+    world_.oracle().breach(to_string(action.id) + " is given its inputs in another order than that of its graph");
+  if (input.empty) return nullptr;
+  if (!pinned_.contains(key))
+    world_.oracle().breach(to_string(action.id) + " runs while its input " + to_string(key) + " is not pinned");
+  if (spilled_.contains(key))
+    world_.oracle().breach(to_string(action.id) + " runs while its input " + to_string(key) + " is on disk");
+  const auto found = store_.find(key);
+  return found == store_.end() ? &kNothing : &found->second;
+}
+
+// The same for every attempt: made again, it is as large as before. None in a third of the cases.
+std::int64_t WorkerHost::output_bytes(const DataKey& key) const {
+  if (const Workflow* workflow = world_.options().workflow.get();
+      workflow != nullptr && !workflow->output_bytes.empty())
+    return key.output == 0 ? workflow->output_bytes[key.producer.index.value()] : 0;
+  const std::uint64_t draw = mix_bits(hash_of(key) + 17);
+  return draw % 3 == 0 ? 0 : static_cast<std::int64_t>(1 + draw % 100'000);
+}
+
+/// What the subtask borrows, which is what its lender has made; none: it is not here.
+std::optional<Content> WorkerHost::borrow(SubtaskId subtask) const {
+  const Graph& graph = *world_.oracle().graph_of(subtask.job);
+  const std::uint32_t first = graph.payload_offsets[subtask.index.value()];
+  const std::optional<LentDatum> lent = read_loan(
+      std::string_view{graph.payloads}.substr(first, graph.payload_offsets[subtask.index.value() + 1] - first));
+  const DataKey key{lent->producer, lent->output};
+  const auto found = store_.find(key);
+  world_.note(found == store_.end() ? "life % cannot lend %:%" : "life % lends %:%",
+              {life_, key.producer.job.value(), key.producer.index.value()});
+  if (found == store_.end()) return std::nullopt;
+  world_.oracle().input_read(subtask, Attempt::none(), key, &found->second);
+  return found->second;
+}
+
+}  // namespace penstock::simulation
