@@ -63,7 +63,7 @@ struct flock whole_file() {
 /// Whether the process that made the lease still lives.
 bool is_locked(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
-  if (file < 0) return false;
+  if (file < 0) return errno != ENOENT;  // Of one that we may not open we do not know that its holder is gone.
   struct flock lock = whole_file();
   const bool known = ::fcntl(file, F_OFD_GETLK, &lock) == 0;
   ::close(file);
@@ -74,11 +74,13 @@ bool is_there(const std::string& path) { return ::access(path.c_str(), F_OK) == 
 
 /// Whether the holder has not been heard for as long as the watch is patient.
 bool is_silent(LeaseWatch& watch, const std::string& content, Instant now) {
-  if (content != watch.content || watch.since == Instant{}) {
-    watch.content = content;
-    watch.since = now;
-  }
-  return now - watch.since >= watch.patience;
+  if (content == watch.content)
+    watch.silent += std::min(now - watch.looked, watch.patience / 4);
+  else
+    watch.silent = Duration{};
+  watch.content = content;
+  watch.looked = now;
+  return watch.silent >= watch.patience;
 }
 
 Error cannot_write(const std::string& directory, int code) {

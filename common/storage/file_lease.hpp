@@ -12,11 +12,13 @@
 namespace penstock {
 
 /// What one who waits for a lease has seen of its holder. No clock of another host is looked at: a holder is silent when
-/// its lease has not changed for `patience` of our own monotonic time.
+/// its lease has not changed for `patience` of our own monotonic time. Of the time between two looks a quarter of the
+/// patience counts at most: who has slept with the holder does not overtake it on waking.
 struct LeaseWatch {
   Duration patience{};
   std::string content{};  ///< What was seen last.
-  Instant since{};        ///< When that was seen first.
+  Instant looked{};
+  Duration silent{};  ///< Since the content has changed.
 };
 
 /// A lease is a file `lease-N`. Whoever makes the one with the next number, which only one can, has the state from then on,

@@ -43,8 +43,8 @@ TEST(FileLease, ThatOfOneWhoIsSilentIsTakenWhenTheWatchLosesPatienceAndTheSilent
   const ScratchDirectory directory;
   const auto first = must_claim(directory);
   LeaseWatch watch{seconds{10}};
-  EXPECT_FALSE(FileLease::claim(directory.path(), "b", &watch, kBegin).has_value());
-  EXPECT_FALSE(FileLease::claim(directory.path(), "b", &watch, kBegin + seconds{9}).has_value());
+  for (int second = 0; second < 10; second += 2)
+    EXPECT_FALSE(FileLease::claim(directory.path(), "b", &watch, kBegin + seconds{second}).has_value()) << second;
   const auto second = must_claim(directory, &watch, kBegin + seconds{10});
   ASSERT_NE(second, nullptr);
   EXPECT_TRUE(second->is_contested());
@@ -54,6 +54,15 @@ TEST(FileLease, ThatOfOneWhoIsSilentIsTakenWhenTheWatchLosesPatienceAndTheSilent
   EXPECT_FALSE(first->is_held());
   EXPECT_TRUE(second->is_held());
   EXPECT_EQ(first->check().error().code, ErrorCode::StorageLocked);
+}
+
+TEST(FileLease, WhoHasSleptHimselfDoesNotTakeItOverOnWaking) {
+  const ScratchDirectory directory;
+  const auto first = must_claim(directory);
+  LeaseWatch watch{seconds{10}};
+  EXPECT_FALSE(FileLease::claim(directory.path(), "b", &watch, kBegin).has_value());
+  EXPECT_FALSE(FileLease::claim(directory.path(), "b", &watch, kBegin + std::chrono::hours{1}).has_value());
+  EXPECT_TRUE(first->is_held());
 }
 
 TEST(FileLease, WhoRenewsIsLetBeHoweverLongItIsWatched) {
