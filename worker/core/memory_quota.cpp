@@ -27,6 +27,7 @@ QuotaAnswer MemoryQuota::request(const QuotaRequest& request) {
   }
   node.waiting = true;
   node.overtaken = 0;
+  node.waits_since = ++turn_;
   note_waiting(node);
   waiting_.push(key);
   return QuotaAnswer::Waits;
@@ -72,6 +73,7 @@ void MemoryQuota::release(RecordIndex record) {
   if (node.holding) {
     used_ -= node.granted;
     --holders_;
+    std::erase_if(overtakers_, [&](const Overtaker& each) { return each.record == record; });
   }
   node = Node{};
 }
@@ -109,17 +111,29 @@ RecordIndex MemoryQuota::choose() {
   return node.overtaken < limits_.overtake_max ? choose_overtaker() : RecordIndex::none();
 }
 
-// Looks behind the head for one that fits now and, should it run for ever, still leaves room for the head.
+// What those hold who were granted while this one waited, and have overtaken it: it cannot count on that.
+Bytes MemoryQuota::held_by_overtakers(const Node& head) const {
+  Bytes sum;
+  for (const Overtaker& each : overtakers_)
+    if (each.turn > head.waits_since) sum += nodes_[each.record].granted;
+  return sum;
+}
+
+// Looks behind the head for one that fits now and, should it run for ever beside all that have overtaken the head
+// before, still leaves room for the head.
 RecordIndex MemoryQuota::choose_overtaker() {
   if (capacity_ - used_ < least_missing_) return RecordIndex::none();  // Under load nearly always, so it must be cheap.
   passed_.clear();
   RecordIndex chosen;
-  const Bytes reserved = nodes_[waiting_.top().record].wanted;
+  const Node& head = nodes_[waiting_.top().record];
+  const Bytes reserved = head.wanted + held_by_overtakers(head);
   while (waiting_.size() > 1 && passed_.size() < limits_.scan_max) {
     passed_.push_back(waiting_.pop());
     const Node& candidate = nodes_[waiting_.top().record];
     if (fits(candidate, candidate.wanted) && candidate.wanted + reserved <= capacity_) {
       chosen = waiting_.top().record;
+      std::erase_if(overtakers_, [&](const Overtaker& each) { return each.record == chosen; });
+      overtakers_.push_back({chosen, ++turn_});
       break;
     }
   }

@@ -30,7 +30,8 @@ enum class QuotaAnswer : std::uint8_t {
 /// Hands out the bytes of one band, all or nothing for each request (spec worker 4).
 ///
 /// Always true: grants never exceed the capacity, except for one request between capacity and hard limit, which is then
-/// alone; a waiting request is overtaken at most `overtake_max` times, and only by one that would leave room for it.
+/// alone; a waiting request is overtaken at most `overtake_max` times, and only as far as it has room beside all of them
+/// together: it is granted at the latest when those that held a grant before it asked have ended.
 /// Single-threaded, owned by a `Band`. Cost: O(log n).
 class MemoryQuota {
  public:
@@ -75,6 +76,8 @@ class MemoryQuota {
   /// Whether this request, were it made now, would stand behind the first in line.
   bool is_behind_head(const QuotaRequest& request) const;
   bool waits(RecordIndex record) const { return nodes_.contains(record) && nodes_[record].waiting; }
+  /// By which it waits. REQUIRES: waits(record).
+  std::uint64_t priority_of(RecordIndex record) const { return waiting_.at(nodes_[record].heap_position).priority; }
   Bytes granted_to(RecordIndex record) const { return nodes_.contains(record) ? nodes_[record].granted : Bytes{0}; }
   /// Requests served alone because they exceed the capacity.
   std::uint64_t exclusive_count() const { return exclusive_count_; }
@@ -99,6 +102,11 @@ class MemoryQuota {
     bool holding = false;
     std::uint32_t heap_position = 0;
     std::uint32_t overtaken = 0;
+    std::uint64_t waits_since = 0;  ///< `turn_` when it began to wait.
+  };
+  struct Overtaker {
+    RecordIndex record;
+    std::uint64_t turn;  ///< `turn_` when it was granted.
   };
   struct Track {
     IdVector<RecordIndex, Node>* nodes = nullptr;
@@ -114,6 +122,7 @@ class MemoryQuota {
   void note_waiting(const Node& node);
   RecordIndex choose();
   RecordIndex choose_overtaker();
+  Bytes held_by_overtakers(const Node& head) const;
 
   // Constant after construction.
   const Bytes capacity_;
@@ -128,6 +137,8 @@ class MemoryQuota {
   std::uint64_t exclusive_count_ = 0;
   IdVector<RecordIndex, Node> nodes_;
   Heap<Key, Track> waiting_;
+  std::uint64_t turn_ = 0;
+  std::vector<Overtaker> overtakers_;  ///< Those that hold a grant.
   Bytes least_missing_;  ///< No waiting request needs fewer bytes beyond its grant; a bound, exact when it was set.
 
   // Scratch.

@@ -119,5 +119,25 @@ TEST(MemoryQuotaProperty, WaitingIsBounded) {
   EXPECT_TRUE(rc::check("the first in line is overtaken at most three times", waiting_is_bounded));
 }
 
+// Whoever overtakes the first in line may stay for ever: it waits no longer than for those that were there before it.
+void overtakers_delay_nobody(const std::vector<std::uint8_t>& sizes) {
+  MemoryQuota quota{Bytes{kCapacity}, Bytes{kHardLimit}, {.overtake_max = 3, .scan_max = 4, .forward_bypass_max = 2}};
+  std::uint64_t sequence = 0;
+  const std::int64_t head = 20 + (sizes.empty() ? 0 : sizes.front() % 80);
+  quota.request({RecordIndex{0}, Bytes{60}, 0, 9, sequence++});
+  quota.request({RecordIndex{1}, Bytes{head}, 0, 8, sequence++});
+  std::vector<RecordIndex> granted;
+  for (std::uint32_t i = 0; i < sizes.size(); ++i)
+    quota.request({RecordIndex{i + 2}, Bytes{1 + sizes[i] % 40}, 0, 0, sequence++});
+  quota.take_granted(granted);
+  quota.release(RecordIndex{0});
+  quota.take_granted(granted);
+  RC_ASSERT(!quota.waits(RecordIndex{1}));
+}
+
+TEST(MemoryQuotaProperty, OvertakersDelayNobody) {
+  EXPECT_TRUE(rc::check("the first in line is granted when those before it have ended", overtakers_delay_nobody));
+}
+
 }  // namespace
 }  // namespace penstock::worker

@@ -107,6 +107,36 @@ TEST_F(MemoryQuotaTest, ASmallerOneOvertakesOnlyIfTheHeadCouldStillFitBesideIt) 
   EXPECT_EQ(granted(), List{3});
 }
 
+// Each alone would: a run of 2 s that waited behind one of 2 s ended after 12 s.
+TEST_F(MemoryQuotaTest, AllWhoHaveOvertakenTheHeadLeaveRoomForItTogether) {
+  request(0, 150);
+  request(1, 200, 9);
+  request(2, 60, 1);
+  request(3, 60, 1);
+  EXPECT_EQ(granted(), List{2}) << "60 + 60 + 200 is more than there is";
+  release(0);
+  EXPECT_EQ(granted(), List{1});
+  release(2);
+  EXPECT_EQ(granted(), List{3});
+}
+
+// What is held from before the head came is nobody's overtaking, and counts for nobody who comes later.
+TEST_F(MemoryQuotaTest, AnOvertakerOfOneThatWasServedMayBeOvertakenBesides) {
+  request(0, 150);
+  request(1, 200, 9);
+  request(2, 100, 1);
+  EXPECT_EQ(granted(), List{2});
+  release(0);
+  EXPECT_EQ(granted(), List{1});
+  request(3, 150, 9);
+  request(4, 10, 1);
+  EXPECT_EQ(granted(), List{}) << "nothing is free";
+  quota.shrink(RecordIndex{2}, Bytes{80});
+  EXPECT_EQ(granted(), List{4}) << "10 + 150 fit beside each other, once the others end";
+  release(1);
+  EXPECT_EQ(granted(), List{3});
+}
+
 TEST_F(MemoryQuotaTest, OvertakingIsBounded) {
   request(0, 250);
   request(1, 200, 9);
