@@ -79,7 +79,7 @@ RecordIndex LatchedQueue::choose(JobSlot only) {
       PENSTOCK_COVERAGE_MARK("a large item reserves");
       break;
     }
-    erase_waiting(best);
+    take_out(best);
     passed_.push_back(best.item.record);
   }
   for (const JobSlot job : set_aside_) refresh_job(job);
@@ -347,7 +347,12 @@ void LatchedQueue::erase_waiting(Node& node) {
     node.state = State::Absent;
     return;
   }
-  parked_may_fit_ = any_parked();
+  parked_may_fit_ = any_parked();  // What it reserved is for others now.
+  take_out(node);
+}
+
+/// REQUIRES: it is not parked.
+void LatchedQueue::take_out(Node& node) {
   jobs_[node.item.job.value()].items.erase(node.heap_position);
   --waiting_;
   node.state = State::Absent;

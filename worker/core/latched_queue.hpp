@@ -242,6 +242,7 @@ class LatchedQueue {
   void count_served(Job& job, const QueueItem& item);
   void insert_waiting(Node& node);
   void erase_waiting(Node& node);
+  void take_out(Node& node);
   void refresh_job(JobSlot job);
   JobKey key_of(JobSlot job) const;
   /// None: of all jobs.

@@ -46,6 +46,16 @@ class ParkedItems : public ::testing::Test {
   LatchedQueue queue{request(4, 2, 1), {.bypass_max = 3, .scan_max = 8, .lanes_max = 64}};
 };
 
+// A search that passed an item which only lacks slots took the parked ones for items that may fit now, for ever.
+TEST_F(ParkedItems, ASearchEndsBesideAnItemThatWaitsForSlots) {
+  put(0, 9, kBothLicences);
+  put(1, 8, kLicence);
+  put(2, 7, kPlain);
+  put(3, 6, kWide);
+  EXPECT_EQ(take(), (List{0, 2})) << "two slots are left, and three are wanted";
+  EXPECT_EQ(release(2), List{3});
+}
+
 // Four slots and one licence took 10.6 s where 4.1 s were enough: whoever had waited for the licence for long kept slots.
 TEST_F(ParkedItems, ASlotIsNeverFreeBesideAnItemThatMayUseIt) {
   for (std::uint32_t i = 0; i < 40; ++i) put(i, 9, kLicence);
