@@ -110,6 +110,8 @@ Result<int> supervise(Invocation& invocation, SupervisorCommand options) {
   PENSTOCK_TRY(begin_log(invocation, LogLevel::Info));
   for (const std::string& warning : supervisor::warnings_of(config->supervisor.policy))
     log_line(LogLevel::Warn, "policy", warning);
+  if (config->supervisor.memory_max.is_zero())
+    config->supervisor.memory_max = supervisor::default_memory_max(read_memory_bounds());
   Result<HostPort> listen = parse_host_port(options.listen, "127.0.0.1");
   if (!listen) return listen.error();
 

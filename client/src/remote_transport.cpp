@@ -3,6 +3,7 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "client/src/transport.hpp"
 #include "common/runtime/host.hpp"
@@ -112,8 +113,9 @@ class RemoteTransport final : public Transport {
   }
 
   void renewed() {
-    known_ = uplink_->supervisor();
-    if (handlers_.on_renewed) handlers_.on_renewed();
+    const Incarnation before = std::exchange(known_, uplink_->supervisor()).incarnation;
+    const SupervisorLife life = known_.incarnation == before ? SupervisorLife::Same : SupervisorLife::Next;
+    if (handlers_.on_renewed) handlers_.on_renewed(life);
     give_room();
   }
 

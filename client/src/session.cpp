@@ -15,6 +15,16 @@ Error unanswered() {
           "see `penstock jobs`; a job with a name is submitted again by itself"};
 }
 
+/// Lives of a supervisor that may end while they are sent one graph.
+constexpr std::uint64_t kDeathsMax = 2;
+
+Error cut_short(const std::string& name) {
+  return {ErrorCode::Disconnected, "job '" + name + "'",
+          "is not sent again: its submission was cut short " + std::to_string(kDeathsMax) +
+              " times by the end of the supervisor, which this graph may have caused",
+          "see the supervisor's log, and `penstock jobs` for whether it was accepted; submit it in parts"};
+}
+
 void keep_last_of_each(std::vector<OutputLocation>& outputs) {
   const auto place = [](const OutputLocation& output) { return std::pair{output.producer, output.output}; };
   std::reverse(outputs.begin(), outputs.end());
@@ -50,7 +60,7 @@ Session::Session() : submitter_(random_incarnation().value()) {}
 Session::~Session() { transport_.reset(); }
 
 TransportHandlers Session::handlers() {
-  return {[this](const ToClient& message) { receive(message); }, [this] { renew(); },
+  return {[this](const ToClient& message) { receive(message); }, [this](SupervisorLife life) { renew(life); },
           [this](const Error& error) { end(error); }};
 }
 
@@ -139,6 +149,7 @@ Result<Session::Submitted> Session::submit(JobSpec spec, Graph graph) {
   if (spec.submitter == 0) spec.submitter = ++submitter_;
   PENSTOCK_TRY(check_chunks(graph, transport_->chunk_bytes(), transport_->message_bytes_max()));
   const std::uint64_t subtasks = graph.size();
+  const std::uint64_t deaths = deaths_seen();
   for (;;) {
     std::optional<Result<Submitted>> submitted =
         ask_for_job([&](std::uint64_t submission) { send_graph(submission, spec, graph); });
@@ -148,7 +159,13 @@ Result<Session::Submitted> Session::submit(JobSpec spec, Graph graph) {
       return std::move(*submitted);
     }
     if (spec.name.empty()) return unanswered();
+    if (deaths_seen() - deaths >= kDeathsMax) return cut_short(spec.name);
   }
+}
+
+std::uint64_t Session::deaths_seen() const {
+  const std::lock_guard lock{mutex_};
+  return deaths_;
 }
 
 Result<JobId> Session::attach(const JobSelector& selector) {
@@ -382,10 +399,11 @@ void Session::take_in(JobView& view, JobProgress& news) {
   if (news.state != JobState::Running) view.error = news.error;
 }
 
-void Session::renew() {
+void Session::renew(SupervisorLife life) {
   const std::lock_guard lock{mutex_};
   if (transport_ == nullptr) return;
   ++renewals_;
+  if (life == SupervisorLife::Next) ++deaths_;
   for (const auto& [id, job] : jobs_)
     if (job.view.state == JobState::Running) attach_again(id);
   for (const auto& [request, message] : unanswered_) transport_->send(message);

@@ -58,7 +58,8 @@ class Session {
     bool ours = true;        ///< This call has made it: it is new, or its first answer was lost. Else it is another's.
     bool sent_whole = true;  ///< False when one small message was enough.
   };
-  /// Returns when the graph is accepted, or with the reason why not.
+  /// Returns when the graph is accepted, or with the reason why not. When the supervisor dies before it has answered,
+  /// a job with a name is sent to its next life, once: a graph that two lives did not survive may be why they ended.
   Result<Submitted> submit(JobSpec spec, Graph graph);
   /// The same for a graph that was submitted before, by whomever: names it by its content, and sends it whole only to a
   /// supervisor that does not know it (any more). `hash` is that of the graph; who runs it often computes it once.
@@ -108,7 +109,8 @@ class Session {
   void take(const AttachReply& reply);
   void take(const JobProgress& progress);
   void take(const AdminAnswer& answer);
-  void renew();
+  void renew(SupervisorLife life);
+  std::uint64_t deaths_seen() const;
   void end(const Error& error);
   void send_graph(std::uint64_t submission, const JobSpec& spec, Graph& graph);
   static void take_in(JobView& view, JobProgress& news);
@@ -138,6 +140,7 @@ class Session {
   std::map<std::uint64_t, FromClient> unanswered_;  ///< Attachments and questions, to be said again.
   std::map<std::uint64_t, JobId> reattaching_;
   std::uint64_t renewals_ = 0;
+  std::uint64_t deaths_ = 0;         ///< Of the supervisor.
   std::uint32_t subtask_waits_ = 0;  ///< Threads that wait for one subtask: news of a job that runs wake them.
   std::optional<Error> end_;
 };

@@ -14,12 +14,16 @@
 
 namespace penstock::client {
 
+/// Whose word a link is renewed by: the supervisor's that it was made with, or its next life's, after that one has
+/// died.
+enum class SupervisorLife : std::uint8_t { Same, Next };
+
 /// What a transport tells its session, on a thread of its own. After `on_end` nothing more.
 struct TransportHandlers {
   std::function<void(const ToClient&)> on_message;
   /// The supervisor, or its next life, has forgotten this client: what is not answered may be lost and is to be said
   /// again, and what was followed is to be attached to again.
-  std::function<void()> on_renewed;
+  std::function<void(SupervisorLife)> on_renewed;
   std::function<void(const Error&)> on_end;
 };
 

@@ -33,6 +33,7 @@ struct WireConfig {
   Duration handshake_timeout = std::chrono::seconds{5};
   Duration frame_timeout = std::chrono::seconds{30};
   std::uint32_t connections_max = 16384;
+  std::uint32_t connections_of_host_max = 12288;
   std::uint32_t turn_bytes_max = 256U << 10U;
 };
 
@@ -46,11 +47,14 @@ struct GraphLimits {
   std::uint32_t subtask_payload_bytes_max = 4U << 20U;
   std::uint32_t name_bytes_max = 1024;
   std::uint32_t submissions_max = 256;
+  Bytes submissions_bytes_max = kGiB * 16;
+  Duration submission_idle_max = std::chrono::minutes{1};
 };
 
 /// Decisions of the supervisor.
 struct SupervisorConfig {
   GraphLimits graph;
+  Bytes memory_max{0};
   Duration lookahead = std::chrono::milliseconds{20};
   std::uint32_t lookahead_subtasks_max = 8192;  // With four times as much a worker takes half as long again.
   std::uint32_t lookahead_subtasks_initial = 64;
@@ -185,6 +189,8 @@ void visit_settings(WireConfig& c, Visit&& visit) {
   visit({"handshake_timeout", "duration", "a connection that has not introduced itself after this is dropped"}, c.handshake_timeout, Duration{milliseconds{10}}, Duration{hours{1}});
   visit({"frame_timeout", "duration", "a frame that has begun must be complete after this, or its connection is dropped"}, c.frame_timeout, Duration{milliseconds{10}}, Duration{hours{1}});
   visit({"connections_max", "connections", "further ones are closed at once"}, c.connections_max, std::uint32_t{1}, std::uint32_t{1U << 20U});
+  visit({"connections_of_host_max", "connections", "those from one address; further ones are closed at once"},
+        c.connections_of_host_max, std::uint32_t{1}, std::uint32_t{1U << 20U});
   visit({"turn_bytes_max", "bytes",
          "taken from one connection before the others have their turn; a frame is taken whole"},
         c.turn_bytes_max, std::uint32_t{1}, std::uint32_t{1U << 30U});
@@ -201,11 +207,21 @@ void visit_settings(GraphLimits& c, Visit&& visit) {
   visit({"subtask_payload_bytes_max", "bytes", "a subtask with more payload is refused"}, c.subtask_payload_bytes_max, std::uint32_t{1}, std::uint32_t{1U << 28U});
   visit({"name_bytes_max", "bytes", "a longer name or key is refused"}, c.name_bytes_max, std::uint32_t{1}, std::uint32_t{65536});
   visit({"submissions_max", "submissions", "graphs under way at once from one client; more are refused"}, c.submissions_max, std::uint32_t{1}, std::uint32_t{1U << 20U});
+  visit({"submissions_bytes_max", "bytes",
+         "memory that the graphs under way at once from one client may take; beyond it the dearest is refused"},
+        c.submissions_bytes_max, kMiB, kGiB * (1 << 20));
+  visit({"submission_idle_max", "duration", "a graph under way of which nothing more has come for so long is refused"},
+        c.submission_idle_max, Duration{std::chrono::milliseconds{10}}, Duration{std::chrono::hours{24}});
 }
 
 template <class Visit>
 void visit_settings(SupervisorConfig& c, Visit&& visit) {
   using namespace std::chrono;
+  visit({"memory_max", "bytes",
+         "memory that graphs, those under way included, and jobs may take together; what is too dear is refused, under "
+         "way the dearest first. 0: three quarters of what host and control group have, or half of what the limits of "
+         "the process allow"},
+        c.memory_max, Bytes{0}, kGiB * (1 << 20));
   visit({"lookahead", "duration", "work that a band may hold ahead"}, c.lookahead, Duration{microseconds{10}}, Duration{hours{1}});
   visit({"lookahead_subtasks_max", "subtasks", "bound of that credit, however short they are"}, c.lookahead_subtasks_max, std::uint32_t{1}, std::uint32_t{1U << 24U});
   visit({"lookahead_subtasks_initial", "subtasks", "credit of a band while durations are unknown"}, c.lookahead_subtasks_initial, std::uint32_t{1}, std::uint32_t{1U << 24U});

@@ -5,8 +5,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 
+#include "common/runtime/cgroup.hpp"
 #include "common/runtime/clock.hpp"
 
 namespace penstock {
@@ -38,6 +40,19 @@ ProcessUsage process_usage() {
   getrusage(RUSAGE_SELF, &usage);
   const auto us = [](const timeval& t) { return std::int64_t{t.tv_sec} * 1'000'000 + t.tv_usec; };
   return {us(usage.ru_utime) + us(usage.ru_stime), std::int64_t{usage.ru_maxrss} * 1024};
+}
+
+MemoryBounds read_memory_bounds() {
+  MemoryBounds bounds;
+  bounds.host = Bytes{std::int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE)};
+  bounds.group = read_cgroup_limits().memory;
+  for (const auto resource : {RLIMIT_AS, RLIMIT_DATA}) {
+    rlimit limit{};
+    if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) continue;
+    const Bytes bytes{static_cast<std::int64_t>(std::min<rlim_t>(limit.rlim_cur, INT64_MAX))};
+    bounds.process = bounds.process ? std::min(*bounds.process, bytes) : bytes;
+  }
+  return bounds;
 }
 
 void step_back() {

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "common/base/ids.hpp"
+#include "common/base/units.hpp"
 
 namespace penstock {
 
@@ -20,6 +22,13 @@ struct ProcessUsage {
   std::int64_t peak_bytes = 0;
 };
 ProcessUsage process_usage();
+/// What memory this process may take.
+struct MemoryBounds {
+  Bytes host;                    ///< All that the host has.
+  std::optional<Bytes> group;    ///< The limit of its control group; none: no limit.
+  std::optional<Bytes> process;  ///< The tighter one of the limits of its address space and of its data.
+};
+MemoryBounds read_memory_bounds();
 /// Lets the calling thread stand behind the others of this host for as long as it lives: it gets a processor that is free
 /// as before, and about a tenth of one that others want.
 void step_back();

@@ -21,6 +21,7 @@ namespace {
 /// owns it and names it by a number, which its handlers and timers carry: whichever of them comes first drops it, and
 /// the others find nothing.
 struct PendingConnection {
+  std::shared_ptr<const void> place;  ///< Among those of its host.
   std::unique_ptr<Connection> connection;
   std::unique_ptr<LoopTimer> patience;
   bool refused = false;
@@ -30,6 +31,7 @@ struct Guest {
   std::string name;
   std::string process;  ///< On which host, and its number there.
   PeerRole role = PeerRole::Worker;
+  std::shared_ptr<const void> place;  ///< Of its present connection, or of its last one.
   std::unique_ptr<PeerLink> link;
   bool given_up = false;  ///< The supervisor has been told so: nothing more of it is heard.
 };
@@ -56,6 +58,7 @@ struct Gateway::State : std::enable_shared_from_this<State> {
 
   void start_actor();
   void accept(std::unique_ptr<Connection> connection);
+  std::shared_ptr<const void> take_place(const std::string& peer_address);
   void drop_pending(std::uint64_t number, const Error& why);
   void introduce(std::uint64_t number, const FrameHeader& header, std::span<const std::byte> payload);
   Result<Hello> check_hello(const FrameHeader& header, std::span<const std::byte> payload) const;
@@ -76,6 +79,7 @@ struct Gateway::State : std::enable_shared_from_this<State> {
   caf::actor supervisor;
   caf::actor self;
   std::unique_ptr<Listener> listener;
+  std::map<std::string, std::uint32_t> of_host;  ///< Connections from each address. Outlives those who count here.
   std::map<std::uint64_t, PendingConnection> pending;
   std::uint64_t next_pending = 1;
   std::map<Incarnation, Guest> guests;
@@ -133,13 +137,27 @@ caf::behavior gateway_behavior(caf::event_based_actor*, const std::weak_ptr<Gate
 
 void Gateway::State::start_actor() { self = system.spawn(gateway_behavior<State>, weak_from_this()); }
 
-void Gateway::State::accept(std::unique_ptr<Connection> connection) {
-  if (pending.size() + guests.size() >= options.wire.connections_max) {
-    log_line(LogLevel::Warn, "connection refused", "peer=" + connection->peer_address() + " reason=\"too many connections\"");
-    return;
+/// Null: the host has too many connections, or all hosts together.
+std::shared_ptr<const void> Gateway::State::take_place(const std::string& peer_address) {
+  const std::string host = peer_address.substr(0, peer_address.rfind(':'));
+  std::uint32_t& count = of_host[host];
+  if (count >= options.wire.connections_of_host_max || pending.size() + guests.size() >= options.wire.connections_max) {
+    if (count == 0) of_host.erase(host);
+    log_line(LogLevel::Warn, "connection refused", "peer=" + peer_address + " reason=\"too many connections\"");
+    return nullptr;
   }
+  ++count;
+  return {this, [host](Gateway::State* state) {
+            if (--state->of_host[host] == 0) state->of_host.erase(host);
+          }};
+}
+
+void Gateway::State::accept(std::unique_ptr<Connection> connection) {
+  std::shared_ptr<const void> place = take_place(connection->peer_address());
+  if (place == nullptr) return;
   const std::uint64_t number = next_pending++;
   PendingConnection& entry = pending[number];
+  entry.place = std::move(place);
   entry.connection = std::move(connection);
   entry.patience = std::make_unique<LoopTimer>(loop);
   // Faults F19, F38: whoever does not introduce itself in time is shown out.
@@ -222,7 +240,8 @@ void Gateway::State::admit(std::uint64_t number, const Hello& hello) {
                            "is the name of another worker, which is alive: " + namesake->process,
                            "give one of them another name with `--name`"});
   if (!resumed) make_guest(hello);
-  PeerLink& link = *guests.at(hello.incarnation).link;
+  Guest& peer = guests.at(hello.incarnation);
+  PeerLink& link = *peer.link;
   Welcome welcome;
   welcome.incarnation = options.incarnation;
   welcome.resumed = resumed;
@@ -231,6 +250,7 @@ void Gateway::State::admit(std::uint64_t number, const Hello& hello) {
   welcome.state = options.identity.state;
   welcome.life = options.identity.life;
   const auto entry = pending.extract(number);
+  peer.place = std::move(entry.mapped().place);
   std::unique_ptr<Connection> connection = std::move(entry.mapped().connection);
   connection->send(FrameKind::Introduction, {options.incarnation, 0, 0}, encode(Introduction{welcome}));
   link.attach(std::move(connection), resumed, hello.received_through);

@@ -1,5 +1,6 @@
 #include "supervisor/actors/supervisor_actor.hpp"
 
+#include <algorithm>
 #include <caf/actor_system.hpp>
 #include <caf/allowed_unsafe_message_type.hpp>
 #include <caf/event_based_actor.hpp>
@@ -14,8 +15,8 @@
 #include "supervisor/actors/job_actor.hpp"
 #include "supervisor/actors/journal_thread.hpp"
 #include "supervisor/actors/policy_thread.hpp"
-#include "supervisor/core/graph_shape.hpp"
 #include "supervisor/core/pool_parts.hpp"
+#include "supervisor/core/submissions.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 #include "supervisor/core/unused_settings.hpp"
 
@@ -48,6 +49,12 @@ namespace {
 class SupervisorActor {
  public:
   explicit SupervisorActor(caf::stateful_actor<SupervisorActor>* self) : self_(self) {}
+  ~SupervisorActor() {
+    // Whoever waits for the rest of a graph on a thread of its own waits for ever otherwise.
+    for (const auto& [key, intake] : intakes_) caf::anon_send_exit(intake, caf::exit_reason::user_shutdown);
+  }
+  SupervisorActor(const SupervisorActor&) = delete;
+  SupervisorActor& operator=(const SupervisorActor&) = delete;
 
   static constexpr const char* name = "supervisor";
 
@@ -56,7 +63,9 @@ class SupervisorActor {
     read_policy_ = setup.read_policy;
     const Durability durability = setup.journal == nullptr ? Durability::None : Durability::Journal;
     core_ = std::make_unique<SupervisorCore>(config_, setup.rng, durability);
+    submissions_ = std::make_unique<Submissions>(config_.graph, config_.memory_max);
     timer_ = std::make_unique<LoopTimer>(loop);
+    idle_timer_ = std::make_unique<LoopTimer>(loop);
     if (setup.journal != nullptr)
       go_on_from(*setup.journal);
     else
@@ -85,12 +94,6 @@ class SupervisorActor {
     IdType id;
     Incarnation incarnation;
     caf::actor route;
-  };
-
-  /// A graph that is under way.
-  struct Intake {
-    caf::actor actor;
-    GraphSize size;  ///< Of what has come, checked or not.
   };
 
   void go_on_from(OpenJournal& opened) {
@@ -213,50 +216,56 @@ class SupervisorActor {
     }
   }
 
+  // Fault F20: whoever checks the graph stands behind all others, and a graph may come faster than it is checked. What
+  // waits there must not be more than what may be kept.
   void take_chunk(Incarnation client, SubmitChunk chunk) {
-    const std::pair key{client, chunk.submission};
+    const SubmissionKey key{client, chunk.submission};
+    for (const RefusedSubmission& refused : submissions_->take(key, chunk, core_->held_bytes(), monotonic_now()))
+      refuse_graph(refused);
+    if (!submissions_->contains(key)) return;
     auto intake = intakes_.find(key);
     if (intake == intakes_.end()) {
-      if (!chunk.first) return;  // The rest of a graph that was refused already.
-      if (intakes_.size() >= config_.graph.submissions_max)
-        return refuse_graph(
-            client, chunk.submission,
-            Error{ErrorCode::LimitExceeded, chunk.spec.name, "too many graphs are being submitted at once",
-                  "wait for an answer before submitting more, or raise `graph.submissions_max`"});
-      if (const Result<void> fits = check_totals(chunk.whole, config_.graph); !fits)
-        return refuse_graph(client, chunk.submission, fits.error());
       const Thread thread = chunk.last ? Thread::Shared : Thread::Own;
-      intake =
-          intakes_.emplace(key, Intake{spawn_job_intake(self_->system(), config_.graph, client, self_, thread), {}})
-              .first;
+      intake = intakes_.emplace(key, spawn_job_intake(self_->system(), config_.graph, client, self_, thread)).first;
+      if (intakes_.size() == 1) watch_idle_graphs();
     }
-    // Fault F20: whoever checks the graph stands behind all others, and a graph may come faster than it is checked.
-    // What waits there must not be more than what may be kept.
-    if (const Result<void> fits = intake->second.size.add(chunk.graph, config_.graph); !fits) {
-      self_->send_exit(intake->second.actor, caf::exit_reason::user_shutdown);
-      intakes_.erase(intake);
-      return refuse_graph(client, chunk.submission, fits.error());
-    }
-    self_->send(intake->second.actor, ChunkMail{std::make_shared<SubmitChunk>(std::move(chunk))});
+    self_->send(intake->second, ChunkMail{std::make_shared<SubmitChunk>(std::move(chunk))});
   }
 
-  void refuse_graph(Incarnation client, std::uint64_t submission, Error why) {
+  void watch_idle_graphs() {
+    const std::optional<Instant> deadline = submissions_->next_deadline();
+    if (!deadline) return idle_timer_->cancel();
+    idle_timer_->arm(*deadline, [this] {
+      apply_said();
+      for (const RefusedSubmission& refused : submissions_->take_idle(monotonic_now())) refuse_graph(refused);
+      carry_out();
+      watch_idle_graphs();
+    });
+  }
+
+  void end_intake(const SubmissionKey& key) {
+    const auto intake = intakes_.find(key);
+    if (intake == intakes_.end()) return;
+    self_->send_exit(intake->second, caf::exit_reason::user_shutdown);
+    intakes_.erase(intake);
+  }
+
+  void refuse_graph(const RefusedSubmission& graph) {
+    end_intake(graph.key);
     supervisor_event::GraphChecked refused;
-    refused.client = clients_.at(client).id;
-    refused.submission = submission;
-    log_line(LogLevel::Info, "graph refused", "text=\"" + to_string(why) + "\"");
-    refused.refusal = std::move(why);
+    refused.client = clients_.at(graph.key.client).id;
+    refused.submission = graph.key.number;
+    refused.refusal = graph.why;
+    log_line(LogLevel::Info, "graph refused", "text=\"" + to_string(graph.why) + "\"");
     feed(std::move(refused));
   }
 
   void receive(const GraphCheckedMail& mail) {
-    const auto intake = intakes_.find({mail.client, mail.checked->submission});
-    if (intake == intakes_.end()) return;  // It was refused before it was checked.
-    self_->send_exit(intake->second.actor, caf::exit_reason::normal);
-    intakes_.erase(intake);
-    const auto client = clients_.find(mail.client);
-    if (client == clients_.end()) return;  // It left while its graph was being checked: nothing was accepted.
-    mail.checked->client = client->second.id;
+    const SubmissionKey key{mail.client, mail.checked->submission};
+    if (!intakes_.contains(key)) return;  // It was refused before it was checked, or its client has left.
+    end_intake(key);
+    submissions_->end(key);
+    mail.checked->client = clients_.at(mail.client).id;
     log_line(LogLevel::Info, mail.checked->shape == nullptr ? "graph refused" : "graph checked",
              "job=" + mail.checked->spec.name +
                  (mail.checked->shape == nullptr ? " text=\"" + to_string(mail.checked->refusal) + "\""
@@ -267,6 +276,8 @@ class SupervisorActor {
   void receive(const ClientLostMail& mail) {
     const auto known = clients_.find(mail.client);
     if (known == clients_.end()) return;
+    // What it was sending goes with it; nothing of that was accepted.
+    for (const SubmissionKey& key : submissions_->end_all_of(mail.client)) end_intake(key);
     const ClientId id = known->second.id;
     clients_.erase(known);
     client_lives_.erase(id);
@@ -342,6 +353,7 @@ class SupervisorActor {
   std::unique_ptr<JournalThread> journal_;  ///< Reads graphs of the core, so it ends first.
   std::unique_ptr<PolicyThread> policy_;
   std::unique_ptr<LoopTimer> timer_;
+  std::unique_ptr<LoopTimer> idle_timer_;  ///< Of graphs under way.
   Actions<SupervisorAction> actions_;
   std::vector<supervisor_event::WorkerSaid> said_;  ///< To be applied when the mailbox is empty, or this is enough.
   std::vector<std::shared_ptr<const std::vector<FromWorker>>> said_in_;  ///< Owns those messages.
@@ -350,7 +362,8 @@ class SupervisorActor {
   std::map<Incarnation, WorkerId> known_;  ///< From before the restart, until they come back.
   std::map<Incarnation, Peer<ClientId>> clients_;
   std::map<ClientId, Incarnation> client_lives_;
-  std::map<std::pair<Incarnation, std::uint64_t>, Intake> intakes_;
+  std::unique_ptr<Submissions> submissions_;
+  std::map<SubmissionKey, caf::actor> intakes_;  ///< Of those; each puts one graph together.
   std::map<WorkerId, std::vector<ToWorker>> worker_mails_;
   std::map<ClientId, std::vector<ToClient>> client_mails_;
   std::uint32_t next_worker_ = 1;
@@ -365,6 +378,14 @@ caf::behavior supervisor_behavior(caf::stateful_actor<SupervisorActor>* self, Lo
 }  // namespace
 
 void reload_policy(const caf::actor& supervisor) { caf::anon_send(supervisor, ReloadMail{}); }
+
+Bytes default_memory_max(const MemoryBounds& bounds) {
+  Bytes most{bounds.host.value() / 4 * 3};
+  if (bounds.group) most = std::min(most, Bytes{bounds.group->value() / 4 * 3});
+  // Address space is also taken by stacks, and by what allocators reserve and never touch.
+  if (bounds.process) most = std::min(most, Bytes{bounds.process->value() / 2});
+  return most;
+}
 
 Result<void> check_parts(const std::vector<PoolConfig>& pools) {
   PENSTOCK_TRY(parts_of(pools));

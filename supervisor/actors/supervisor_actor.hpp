@@ -8,6 +8,7 @@
 
 #include "common/base/rng.hpp"
 #include "common/protocol/config.hpp"
+#include "common/runtime/host.hpp"
 #include "common/runtime/loop.hpp"
 #include "supervisor/actors/state_directory.hpp"
 
@@ -20,6 +21,9 @@ Result<void> check_parts(const std::vector<PoolConfig>& pools);
 /// `check_policy` and `check_parts` accept it.
 std::vector<std::string> warnings_of(const PolicyConfig& policy);
 
+/// `supervisor.memory_max` where nobody has set it; not 0.
+Bytes default_memory_max(const MemoryBounds& bounds);
+
 struct SupervisorSetup {
   SupervisorConfig config;  ///< REQUIRES: `check_parts` accepts its pools.
   Rng rng;
@@ -29,7 +33,8 @@ struct SupervisorSetup {
 
 /// Spawns the actor on the loop's actor system. It takes `FromWorkerMail`, `WorkerLostMail`, `FromClientMail` and
 /// `ClientLostMail`, and answers their senders with `ToWorkerMail`, `DismissWorkerMail` and `ToClientMail`. Graphs are
-/// put together and checked by a `JobActor` beside it, large ones on a thread of their own.
+/// put together and checked by a `JobActor` beside it, large ones on a thread of their own; what a client is sending
+/// goes with the client.
 /// `loop` must outlive the actor; ends with an exit message.
 caf::actor spawn_supervisor(caf::actor_system& system, Loop& loop, const SupervisorSetup& setup);
 

@@ -1,6 +1,8 @@
 // SupervisorCore: graphs on their way to becoming jobs, sent whole or named by their content.
 #include "common/base/coverage_mark.hpp"
+#include "supervisor/core/graph_price.hpp"
 #include "supervisor/core/priority_scale.hpp"
+#include "supervisor/core/submissions.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 
 namespace penstock::supervisor {
@@ -14,6 +16,13 @@ Result<void> check_new_name(const std::string& name) {
                "put a letter before it"};
 }
 
+/// `more`: bytes that the job takes together with a graph that is not held yet, or beside one that is.
+Result<void> check_memory(const SupervisorConfig& config, std::uint64_t held, std::uint64_t more, const JobSpec& spec) {
+  if (config.memory_max.is_zero() || held + more <= static_cast<std::uint64_t>(config.memory_max.value())) return {};
+  PENSTOCK_COVERAGE_MARK("a job is too dear for the memory that is left");
+  return over_memory(spec.name, more, held, config.memory_max);
+}
+
 }  // namespace
 
 void SupervisorCore::on(supervisor_event::GraphChecked& event) {
@@ -25,6 +34,9 @@ void SupervisorCore::on(supervisor_event::GraphChecked& event) {
     return refuse(event.client, reply, feasible.error());
   if (const Result<void> lent = check_loans(event.spec, *event.shape); !lent)
     return refuse(event.client, reply, lent.error());
+  const std::uint64_t price = graph_price(totals_of(event.shape->graph())) + outputs_price(*event.shape);
+  if (const Result<void> room = check_memory(config_, held_bytes(), price, event.spec); !room)
+    return refuse(event.client, reply, room.error());
   accept(event.client, reply, std::move(event.spec), graphs_.add(std::move(event.shape)));
 }
 
@@ -49,6 +61,12 @@ void SupervisorCore::submit_again(ClientId client, const SubmitAgain& message) {
   if (const Result<void> lent = check_loans(message.spec, *graph->shape); !lent) {
     graphs_.leave(*graph);
     return refuse(client, reply, lent.error());
+  }
+  // It has joined already.
+  const std::uint64_t held = held_bytes() - graph->price_of_job;
+  if (const Result<void> room = check_memory(config_, held, graph->price_of_job, message.spec); !room) {
+    graphs_.leave(*graph);
+    return refuse(client, reply, room.error());
   }
   ++counters_.graphs_again;
   accept(client, reply, message.spec, *graph);

@@ -191,6 +191,7 @@ Result<std::unique_ptr<GraphShape>> GraphIntake::finish() {
   Result<std::vector<Loan>> loans = read_loans();
   if (!loans) return loans.error();
   auto shape = std::make_unique<GraphShape>();
+  shape->outputs_ = count_outputs();
   shape->graph_ = std::move(graph_);
   graph_ = Graph{};
   shape->hash_ = content_hash(shape->graph_);
@@ -248,10 +249,8 @@ Result<void> GraphIntake::check_subtasks() const {
       return Error{ErrorCode::InvalidArgument, "subtask " + std::to_string(i),
                    "names template " + std::to_string(graph_.template_of[i]) + " of " +
                        std::to_string(graph_.templates.size()), {}};
-  std::uint64_t outputs = 0;
-  for (const std::uint32_t index : graph_.template_of)
-    outputs += std::max<std::uint16_t>(graph_.templates[index].output_count, 1);
-  if (outputs > limits_.outputs_max) return over_limit("graph.outputs_max", outputs, limits_.outputs_max);
+  if (const std::uint64_t outputs = count_outputs(); outputs > limits_.outputs_max)
+    return over_limit("graph.outputs_max", outputs, limits_.outputs_max);
   for (std::size_t i = 1; i < graph_.payload_offsets.size(); ++i) {
     const std::uint32_t bytes = graph_.payload_offsets[i] - graph_.payload_offsets[i - 1];
     if (bytes > limits_.subtask_payload_bytes_max)
@@ -264,6 +263,13 @@ Result<void> GraphIntake::check_subtasks() const {
     if (expected > static_cast<std::uint64_t>(kYear.count()))
       return Error{ErrorCode::InvalidArgument, "graph", "an expected duration is longer than a year", {}};
   return {};
+}
+
+std::uint64_t GraphIntake::count_outputs() const {
+  std::uint64_t outputs = 0;
+  for (const std::uint32_t index : graph_.template_of)
+    outputs += std::max<std::uint16_t>(graph_.templates[index].output_count, 1);
+  return outputs;
 }
 
 // What borrows is run where the datum is, and does nothing but hand it on.

@@ -34,6 +34,8 @@ class GraphShape {
  public:
   std::uint32_t size() const { return static_cast<std::uint32_t>(graph_.size()); }
   std::uint64_t edge_count() const { return graph_.edge_count(); }
+  /// Data that its subtasks make; one that makes none counts as one.
+  std::uint64_t output_count() const { return outputs_; }
   const Graph& graph() const { return graph_; }
   /// Of the graph, by which it can be submitted again.
   const GraphHash& hash() const { return hash_; }
@@ -110,6 +112,7 @@ class GraphShape {
   mutable std::vector<std::uint32_t> by_name_;  ///< Sorted; made when a name is first looked for. Scratch: tells nothing new.
   std::uint64_t critical_path_ns_ = 0;
   std::uint64_t total_ns_ = 0;
+  std::uint64_t outputs_ = 0;
 };
 
 /// Error: LimitExceeded, which names the limit.
@@ -120,6 +123,7 @@ class GraphSize {
  public:
   /// Error: LimitExceeded, which names the limit.
   Result<void> add(const Graph& chunk, const GraphLimits& limits);
+  const GraphTotals& sum() const { return sum_; }
 
  private:
   GraphTotals sum_;
@@ -144,6 +148,7 @@ class GraphIntake {
   static void append(const Graph& chunk, Graph& to);
   Result<void> check_templates() const;
   Result<void> check_subtasks() const;
+  std::uint64_t count_outputs() const;
   Result<void> check_names() const;
   bool edges_are_plain() const;
   Result<void> check_edges();

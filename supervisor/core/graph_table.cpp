@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/base/coverage_mark.hpp"
+#include "supervisor/core/graph_price.hpp"
 
 namespace penstock::supervisor {
 
@@ -12,7 +13,9 @@ SharedGraph& GraphTable::add(std::unique_ptr<const GraphShape> shape) {
   graph.eligible.resize(content.templates.size());
   graph.learned.resize(content.templates.size());
   graph.bytes = shape->memory_bytes() + content.payloads.capacity() + content.names.capacity();
+  graph.price_of_job = job_price(*shape);
   graph.jobs = 1;
+  held_bytes_ += graph.bytes + graph.price_of_job;
   graph.shape = std::move(shape);
   if (SharedGraph** earlier = by_hash_.find(graph.shape->hash()); earlier != nullptr) {
     graph.learned = (*earlier)->learned;
@@ -33,12 +36,14 @@ SharedGraph* GraphTable::join(const GraphHash& hash) {
 }
 
 void GraphTable::join(SharedGraph& graph) {
+  held_bytes_ += graph.price_of_job;
   if (graph.jobs++ > 0) return;
   std::erase(idle_, &graph);
   idle_bytes_ -= graph.bytes;
 }
 
 void GraphTable::leave(SharedGraph& graph) {
+  held_bytes_ -= graph.price_of_job;
   if (--graph.jobs > 0) return;
   if (!is_found(graph) || graph.bytes > bytes_max_) return drop(graph);
   idle_.push_back(&graph);
@@ -61,6 +66,7 @@ void GraphTable::drop(const SharedGraph& graph) {
     idle_.erase(idle);
     idle_bytes_ -= graph.bytes;
   }
+  held_bytes_ -= graph.bytes;
   std::erase_if(graphs_, [&](const std::unique_ptr<SharedGraph>& owned) { return owned.get() == &graph; });
 }
 

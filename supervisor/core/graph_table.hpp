@@ -33,6 +33,7 @@ struct SharedGraph {
   std::vector<EligibleBands> eligible;   ///< By template.
   std::vector<LearnedDuration> learned;  ///< By template.
   std::uint64_t bytes = 0;               ///< Everything counted: payloads and names, too.
+  std::uint64_t price_of_job = 0;        ///< What each of its jobs takes at most beside it.
   std::uint32_t jobs = 0;                ///< That run it, keep outputs of it, or are being written down with it.
   JobId written_as;                      ///< The journal has it under this job's number; none: it has it not.
 };
@@ -54,6 +55,8 @@ class GraphTable {
   /// A job needs its graph no longer.
   void leave(SharedGraph& graph);
 
+  /// Bytes of all graphs, payloads and names included, and of those who use them at most.
+  std::uint64_t held_bytes() const { return held_bytes_; }
   /// Bytes of all graphs, payloads apart.
   std::uint64_t memory_bytes() const;
   /// Graphs that no job uses.
@@ -71,6 +74,7 @@ class GraphTable {
   LookupMap<GraphHash, SharedGraph*> by_hash_;
   std::vector<SharedGraph*> idle_;  ///< Unused for longest first.
   std::uint64_t idle_bytes_ = 0;
+  std::uint64_t held_bytes_ = 0;
   std::vector<JobId> forgotten_;
 };
 

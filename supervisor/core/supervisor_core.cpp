@@ -22,11 +22,21 @@ bool SupervisorCore::Timer::operator<(const Timer& other) const {
   return subtask > other.subtask;
 }
 
+namespace {
+
+/// What is kept in case that it is wanted again leaves seven eighths of the memory to what is wanted.
+std::uint64_t cached_graph_bytes(const SupervisorConfig& config) {
+  const std::int64_t most = config.memory_max.is_zero() ? INT64_MAX : config.memory_max.value() / 8;
+  return static_cast<std::uint64_t>(std::min(config.cached_graph_bytes_max, most));
+}
+
+}  // namespace
+
 SupervisorCore::SupervisorCore(const SupervisorConfig& config, Rng rng, Durability durability)
     : config_(config),
       durability_(durability),
       rng_(rng),
-      graphs_(config.cached_graphs_max, static_cast<std::uint64_t>(config.cached_graph_bytes_max)) {
+      graphs_(config.cached_graphs_max, cached_graph_bytes(config)) {
   policy_.config = config.policy;
   policy_.tree = project_tree(policy_.config);
   policy_.parts = parts_in_force(config.policy);

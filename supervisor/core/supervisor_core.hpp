@@ -53,6 +53,8 @@ class SupervisorCore {
   bool reclaiming() const { return reclaiming_; }
   /// Bytes that running jobs, and graphs that are kept, take; payloads apart.
   std::uint64_t memory_bytes() const;
+  /// What `supervisor.memory_max` limits: graphs, and what jobs take at most beside them.
+  std::uint64_t held_bytes() const { return graphs_.held_bytes(); }
 
  private:
   using Out = Actions<SupervisorAction>;

@@ -91,9 +91,9 @@ Result<std::unique_ptr<client::Session>> connect(const std::string& address, con
       listen(&message);
       next(message);
     };
-    handlers.on_renewed = [listen, next = handlers.on_renewed] {
+    handlers.on_renewed = [listen, next = handlers.on_renewed](client::SupervisorLife life) {
       listen(nullptr);
-      next();
+      next(life);
     };
   }
   Result<std::unique_ptr<client::Transport>> transport = client::connect_remote(options, std::move(handlers));
@@ -161,7 +161,7 @@ int stream(const std::string& address, const Arguments& arguments) {
     }
     if (const auto* reply = std::get_if<SubmitReply>(&message)) tell(reply->refusal);
   };
-  handlers.on_renewed = [] {};
+  handlers.on_renewed = [](client::SupervisorLife) {};
   handlers.on_end = tell;
   client::RemoteOptions options;
   options.supervisors = {*supervisor};

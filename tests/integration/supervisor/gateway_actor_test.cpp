@@ -170,6 +170,30 @@ TEST_F(GatewayTest, TwoIntroductionsOfOneLifeWithAMessageBetweenAreNoHarm) {
   EXPECT_TRUE(serves());
 }
 
+TEST_F(GatewayTest, TheConnectionsOfOneHostHaveALimitAndComeBackWhenTheyEnd) {
+  wire.connections_of_host_max = 3;
+  link.reconnect_grace = milliseconds{1};
+  open();
+  RawPeer silent = peer();
+  RawPeer client = peer();
+  client.send(hello_bytes(hello(7)));
+  ASSERT_TRUE(turn_until([&] { return client.introduction().has_value(); }));
+  RawPeer third = peer();
+  RawPeer refused = peer();
+  EXPECT_TRUE(turn_until([&] { return refused.is_over(); })) << "at once";
+  EXPECT_FALSE(third.is_over());
+  third.reset();
+  settle();
+  EXPECT_TRUE(serves());
+  client.reset();
+  EXPECT_TRUE(turn_until([&] { return heard_.size() == 2; })) << "both clients are gone";
+  settle();
+  std::vector<RawPeer> others;
+  for (int i = 0; i < 2; ++i) others.push_back(peer());
+  settle();
+  for (RawPeer& other : others) EXPECT_FALSE(other.is_over());
+}
+
 // What a client says in one read: a message that cannot be read, and one that can.
 TEST_F(GatewayTest, NothingIsHeardOfAPeerAfterItWasGivenUp) {
   open();

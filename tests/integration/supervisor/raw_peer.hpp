@@ -36,7 +36,7 @@ class RawPeer {
   bool is_over();
   /// The first frame that has come, if it is a whole introduction.
   std::optional<Introduction> introduction();
-  std::size_t received_bytes() const { return received_.size(); }
+  std::span<const std::byte> received() const { return received_; }
 
  private:
   Descriptor socket_;

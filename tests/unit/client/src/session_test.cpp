@@ -98,13 +98,39 @@ TEST_F(SessionTest, FollowsItsJobsAgainAndHearsNothingTwice) {
   });
   follow(1, 0);
   supervisor.on_message(news(0, 3));
-  supervisor.on_renewed();
+  supervisor.on_renewed(SupervisorLife::Next);
   const auto again = std::get<AttachJob>(wire->wait_for(1));
   EXPECT_EQ(again.job.id, JobId{1});
   supervisor.on_message(AttachReply{again.request, JobId{1}, 6, {}});
   supervisor.on_message(news(0, 5, JobState::Succeeded));
   EXPECT_EQ(session.wait(JobId{1}).value(), JobState::Succeeded);
   EXPECT_EQ(heard, (std::vector<SubtaskRange>{{SubtaskIndex{0}, SubtaskIndex{3}}, {SubtaskIndex{4}, SubtaskIndex{5}}}));
+}
+
+// A graph that takes the supervisor down with it would do so for ever.
+TEST_F(SessionTest, AGraphThatTwoLivesOfTheSupervisorDidNotSurviveIsNotSentToAThird) {
+  std::optional<Error> error;
+  std::thread engine{[&] { error = session.submit(named("job"), one_subtask()).error(); }};
+  for (std::size_t i = 0; i < 2; ++i) {
+    wire->wait_for(i);
+    supervisor.on_renewed(SupervisorLife::Next);
+  }
+  engine.join();
+  EXPECT_EQ(wire->sent(), 2U);
+  EXPECT_EQ(error->code, ErrorCode::Disconnected);
+  EXPECT_NE(error->message.find("cut short 2 times"), std::string::npos) << to_string(*error);
+}
+
+TEST_F(SessionTest, AClientThatWasAwayItselfSendsItsGraphAsOftenAsItTakes) {
+  JobId job;
+  std::thread engine{[&] { job = session.submit(named("job"), one_subtask()).value().job; }};
+  for (std::size_t i = 0; i < 5; ++i) {
+    wire->wait_for(i);
+    supervisor.on_renewed(SupervisorLife::Same);
+  }
+  supervisor.on_message(SubmitReply{std::get<SubmitChunk>(wire->wait_for(5)).submission, JobId{1}, false, {}});
+  engine.join();
+  EXPECT_EQ(job, JobId{1});
 }
 
 TEST_F(SessionTest, HowManySubtasksItHasIsKnownOnceItIsAccepted) {
@@ -137,7 +163,7 @@ TEST_F(SessionTest, AJobIsUnfollowedWhenTheLastWhoWasGivenItDetaches) {
   EXPECT_EQ(heard, 1);
   EXPECT_EQ(session.wait(JobId{1}).error().code, ErrorCode::NotFound);
   session.detach(JobId{1});
-  supervisor.on_renewed();
+  supervisor.on_renewed(SupervisorLife::Next);
   EXPECT_EQ(wire->sent(), 3U) << "it is not attached to again";
   follow(1, 3);
   supervisor.on_message(news(0, 5, JobState::Succeeded));
@@ -199,7 +225,7 @@ TEST_F(SessionTest, OutputsThatAreToldAgainStandOnceInAView) {
 TEST_F(SessionTest, AJobThatTheNextLifeDoesNotKnowHasFailed) {
   follow(1, 0);
   supervisor.on_message(news(0, 3));
-  supervisor.on_renewed();
+  supervisor.on_renewed(SupervisorLife::Next);
   const auto again = std::get<AttachJob>(wire->wait_for(1));
   supervisor.on_message(
       AttachReply{again.request, JobId::none(), 0, {ErrorCode::NotFound, "job-1", "there is no such job", {}}});
@@ -256,7 +282,7 @@ TEST_F(SessionTest, TheRestOfAGraphIsNotSentToTheNextLife) {
   wire->let_send(1);
   std::thread engine{[&] { EXPECT_EQ(session.submit({}, three_chunks()).error().code, ErrorCode::Disconnected); }};
   wire->wait_for(0);
-  supervisor.on_renewed();
+  supervisor.on_renewed(SupervisorLife::Next);
   wire->let_send(SIZE_MAX);
   engine.join();
   EXPECT_LE(wire->sent(), 2U) << "the one that waited, and no more";
@@ -270,7 +296,7 @@ TEST_F(SessionTest, SubmitsAgainWhatWasNotAnswered) {
     EXPECT_EQ(submitted->job, JobId{7});
   }};
   const auto first = std::get<SubmitChunk>(wire->wait_for(0));
-  supervisor.on_renewed();
+  supervisor.on_renewed(SupervisorLife::Next);
   const auto second = std::get<SubmitChunk>(wire->wait_for(1));
   EXPECT_NE(first.submission, second.submission) << "chunks of both must not be taken for one graph";
   EXPECT_EQ(first.spec.submitter, second.spec.submitter);
@@ -303,14 +329,14 @@ TEST_F(SessionTest, AJobThatExistedIsOursOnlyIfItsFirstAnswerWasLost) {
 TEST_F(SessionTest, WithoutANameItIsNotSubmittedTwice) {
   std::thread engine{[&] { EXPECT_EQ(session.submit({}, one_subtask()).error().code, ErrorCode::Disconnected); }};
   wire->wait_for(0);
-  supervisor.on_renewed();
+  supervisor.on_renewed(SupervisorLife::Next);
   engine.join();
 }
 
 TEST_F(SessionTest, AsksAgainWhatWasNotAnswered) {
   std::thread operator_at_work{[&] { EXPECT_TRUE(session.ask("jobs", {}).has_value()); }};
   wire->wait_for(0);
-  supervisor.on_renewed();
+  supervisor.on_renewed(SupervisorLife::Next);
   const auto again = std::get<AdminRequest>(wire->wait_for(1));
   EXPECT_EQ(again.command, "jobs");
   supervisor.on_message(AdminAnswer{again.request, Value{true}, {}});

@@ -4,12 +4,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <caf/actor_registry.hpp>
+#include <caf/actor_system.hpp>
 #include <caf/event_based_actor.hpp>
 #include <caf/send.hpp>
+#include <functional>
 #include <memory>
 #include <vector>
 
 #include "common/runtime/actor_host.hpp"
+#include "common/runtime/clock.hpp"
 #include "common/runtime/mail.hpp"
 
 namespace penstock::supervisor {
@@ -108,6 +112,98 @@ TEST_F(SupervisorActorTest, MessagesAreTakenTogetherUpToTheLimitAndNoFurther) {
 caf::behavior client_behavior(caf::event_based_actor*, std::vector<ToClient>* heard) {
   return {
       [heard](const ToClientMail& mail) { heard->insert(heard->end(), mail.messages->begin(), mail.messages->end()); }};
+}
+
+/// A supervisor with clients that submit graphs in several chunks, each on a thread of its own.
+class SubmissionTest : public testing::Test {
+ protected:
+  ~SubmissionTest() override {
+    end_actor(client_);
+    end_actor(supervisor_);
+  }
+  void open(const GraphLimits& limits = {}) {
+    SupervisorConfig config;
+    config.graph = limits;
+    supervisor_ = spawn_supervisor(actors_.system(), loop_, {config, Rng{1}, nullptr});
+    settle();
+    actors_before_ = actors_.system().registry().running();
+  }
+  /// The first of several chunks.
+  void begin_graph(Incarnation client, std::uint64_t submission) {
+    SubmitChunk chunk;
+    chunk.submission = submission;
+    chunk.first = true;
+    chunk.spec.name = "graph";
+    chunk.graph.templates.resize(1);
+    auto messages = std::make_shared<std::vector<FromClient>>();
+    messages->emplace_back(std::move(chunk));
+    caf::send_as(client_, supervisor_, FromClientMail{client, std::move(messages)});
+    settle();
+  }
+  void settle() {
+    while (loop_.turn()) {
+    }
+  }
+  std::size_t graphs_under_way() { return actors_.system().registry().running() - actors_before_; }
+  bool turn_until(const std::function<bool()>& done) {
+    for (const Instant limit = monotonic_now() + std::chrono::seconds{10}; monotonic_now() < limit;) {
+      loop_.turn();
+      if (done()) return true;
+    }
+    return false;
+  }
+
+  Loop loop_{Duration{0}};
+  ActorHost actors_{loop_};
+  std::vector<ToClient> heard_;
+  caf::actor client_ = actors_.system().spawn(client_behavior, &heard_);
+  caf::actor supervisor_;
+  std::size_t actors_before_ = 0;
+};
+
+// Each client that was killed in the middle of a graph has left a thread and the payload that had come.
+TEST_F(SubmissionTest, TheThreadOfAGraphEndsWithItsClient) {
+  open();
+  for (std::uint64_t i = 0; i < 10; ++i) begin_graph(Incarnation{7}, i);
+  begin_graph(Incarnation{8}, 1);
+  EXPECT_EQ(graphs_under_way(), 11U);
+  caf::send_as(client_, supervisor_, ClientLostMail{Incarnation{7}});
+  EXPECT_TRUE(turn_until([&] { return graphs_under_way() == 1; })) << graphs_under_way();
+  EXPECT_TRUE(heard_.empty());
+}
+
+TEST_F(SubmissionTest, WhoSubmitsTooManyAtOnceLocksNobodyElseOut) {
+  GraphLimits limits;
+  limits.submissions_max = 2;
+  open(limits);
+  for (std::uint64_t i = 0; i < 5; ++i) begin_graph(Incarnation{7}, i);
+  EXPECT_EQ(graphs_under_way(), 2U);
+  EXPECT_EQ(heard_.size(), 3U);
+  begin_graph(Incarnation{8}, 1);
+  EXPECT_EQ(graphs_under_way(), 3U);
+}
+
+TEST_F(SubmissionTest, AGraphThatIsNotGoneOnWithIsGivenUp) {
+  GraphLimits limits;
+  limits.submission_idle_max = std::chrono::milliseconds{10};
+  open(limits);
+  begin_graph(Incarnation{7}, 1);
+  EXPECT_TRUE(turn_until([&] { return !heard_.empty() && graphs_under_way() == 0; }));
+  EXPECT_EQ(std::get<SubmitReply>(heard_.at(0)).refusal.code, ErrorCode::TimedOut);
+}
+
+// The host of actors waits for all of them.
+TEST_F(SubmissionTest, ASupervisorThatEndsEndsTheThreadsOfItsGraphs) {
+  open();
+  begin_graph(Incarnation{7}, 1);
+  end_actor(supervisor_);
+  EXPECT_TRUE(turn_until([&] { return actors_.system().registry().running() + 1 == actors_before_; }));
+}
+
+TEST(SupervisorMemory, IsAPartOfTheTightestBound) {
+  EXPECT_EQ(default_memory_max({kGiB * 8, std::nullopt, std::nullopt}), kGiB * 6);
+  EXPECT_EQ(default_memory_max({kGiB * 8, kGiB * 4, std::nullopt}), kGiB * 3);
+  EXPECT_EQ(default_memory_max({kGiB * 8, kGiB * 4, kGiB * 2}), kGiB);
 }
 
 /// What a supervisor answers that allows ten subtasks.

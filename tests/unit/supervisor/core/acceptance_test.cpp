@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "common/protocol/graph_chunks.hpp"
+#include "supervisor/core/graph_price.hpp"
 #include "tests/support/coverage_marks.hpp"
 #include "tests/support/journal_harness.hpp"
 
@@ -312,6 +313,29 @@ TEST(SubmitAgain, AGraphLivesUntilItIsWrittenWhateverBecomesOfItsJob) {
   EXPECT_EQ(graphs_written(cluster), Lines{"forget 1"});
   EXPECT_EQ(cluster->core().memory_bytes(), 0U);
   cluster->ignore();
+}
+
+// Memory for one job of a graph and a half: the price of a graph has a part of its own in it.
+TEST(SubmitAgain, AJobThatIsTooDearBesideTheOthersIsRefused) {
+  const Graph graph = GraphBuilder{}.sources(1000).build();
+  const std::uint64_t price = graph_price(totals_of(graph));
+  SupervisorConfig config;
+  config.memory_max = Bytes{static_cast<std::int64_t>(price)};
+  SupervisorHarness cluster{config};
+  cluster.join();
+  cluster.submit(graph, named("first"));
+  EXPECT_EQ(cluster.state(1), JobState::Running);
+  for (const char* name : {"second", "third"}) {
+    const SubmitReply reply = again(cluster, graph, name);
+    if (reply.job.valid()) continue;
+    EXPECT_EQ(reply.refusal.code, ErrorCode::LimitExceeded);
+    EXPECT_NE(reply.refusal.remedy.find("supervisor.memory_max"), std::string::npos);
+  }
+  PENSTOCK_EXPECT_COVERAGE_MARK("a job is too dear for the memory that is left",
+                                EXPECT_FALSE(again(cluster, graph, "fourth").job.valid()));
+  EXPECT_LE(cluster.core().held_bytes(), price);
+  cluster.client_says(AdminRequest{1, "cancel", {"first"}, {}});
+  cluster.ignore();
 }
 
 TEST(SubmitAgain, JobsOfOneGraphShareItInTheNextLifeToo) {

@@ -53,6 +53,21 @@ TEST(GraphTable, AtTheLimitOfBytesAGraphIsKeptAndOneByteBelowItIsNot) {
   EXPECT_NE(small.join(hash_of_chain(1)), nullptr) << "one that is too large takes no other's place";
 }
 
+TEST(GraphTable, CountsGraphsOnceAndTheirJobsEach) {
+  GraphTable table{1, kPlenty};
+  SharedGraph& graph = table.add(chain(2));
+  EXPECT_EQ(table.held_bytes(), graph.bytes + graph.price_of_job);
+  table.join(graph);
+  EXPECT_EQ(table.held_bytes(), graph.bytes + 2 * graph.price_of_job);
+  table.leave(graph);
+  table.leave(graph);
+  EXPECT_EQ(table.held_bytes(), graph.bytes) << "it may be submitted again";
+  SharedGraph& other = table.add(chain(3));
+  const std::uint64_t bytes = other.bytes;
+  table.leave(other);
+  EXPECT_EQ(table.held_bytes(), bytes) << "only one is kept";
+}
+
 TEST(GraphTable, NoneIsKeptWhenNoneMayBe) {
   GraphTable table{0, kPlenty};
   table.leave(table.add(chain(2)));

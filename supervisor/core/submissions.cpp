@@ -1,0 +1,139 @@
+#include "supervisor/core/submissions.hpp"
+
+#include <algorithm>
+
+#include "common/base/coverage_mark.hpp"
+#include "common/base/quantity.hpp"
+#include "supervisor/core/graph_price.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+std::string text_of(std::uint64_t bytes) { return to_text(Bytes{static_cast<std::int64_t>(bytes)}); }
+
+Error over_share(const std::string& name, std::uint64_t price, Bytes most) {
+  return {ErrorCode::LimitExceeded, "graph of '" + name + "'",
+          "would take up to " + text_of(price) +
+              " of memory, and the graphs that one client submits at once may take " + to_text(most) + " together",
+          "wait for an answer before submitting more, or raise `graph.submissions_bytes_max`"};
+}
+
+}  // namespace
+
+Error over_memory(const std::string& name, std::uint64_t price, std::uint64_t used_bytes, Bytes memory_max) {
+  const auto all = static_cast<std::uint64_t>(memory_max.value());
+  return {ErrorCode::LimitExceeded, "graph of '" + name + "'",
+          "would take up to " + text_of(price) + " of memory, and of the " + to_text(memory_max) +
+              " that graphs and jobs may take " + text_of(all - std::min(all, used_bytes)) + " are left",
+          "submit it in parts or later, or raise `supervisor.memory_max`"};
+}
+
+std::vector<RefusedSubmission> Submissions::take(const SubmissionKey& key, const SubmitChunk& chunk,
+                                                 std::uint64_t held_bytes, Instant now) {
+  if (!contains(key)) {
+    if (!chunk.first) return {};  // The rest of a graph that was refused already.
+    if (Result<void> begun = begin(key, chunk); !begun) return {{key, std::move(begun).error()}};
+  }
+  const auto graph = under_way_.find(key);
+  graph->second.idle_at = later(now, limits_.submission_idle_max);
+  graph->second.complete = chunk.last;
+  if (Result<void> fits = graph->second.size.add(chunk.graph, limits_); !fits) {
+    erase(graph);
+    return {{key, std::move(fits).error()}};
+  }
+  set_price(graph, std::max(graph->second.price, graph_price(graph->second.size.sum())));
+
+  std::vector<RefusedSubmission> refused;
+  const auto refuse = [&](Graphs::iterator dear, Error why) {
+    refused.push_back({dear->first, std::move(why)});
+    erase(dear);
+  };
+  const auto share = static_cast<std::uint64_t>(limits_.submissions_bytes_max.value());
+  while (senders_.contains(key.client) && senders_.at(key.client).price > share) {
+    PENSTOCK_COVERAGE_MARK("the graphs of one client are too dear together");
+    const auto dear = dearest(key.client);
+    refuse(dear, over_share(dear->second.name, dear->second.price, limits_.submissions_bytes_max));
+  }
+  const auto memory = static_cast<std::uint64_t>(memory_max_.value());
+  while (memory > 0 && price_ > 0 && held_bytes + price_ > memory) {
+    PENSTOCK_COVERAGE_MARK("a graph is too dear for the memory that is left");
+    const auto dear = dearest(std::nullopt);
+    const std::uint64_t price = dear->second.price;
+    refuse(dear, over_memory(dear->second.name, price, held_bytes + price_ - price, memory_max_));
+  }
+  return refused;
+}
+
+Result<void> Submissions::begin(const SubmissionKey& key, const SubmitChunk& first) {
+  const auto sender = senders_.find(key.client);
+  if (sender != senders_.end() && sender->second.count >= limits_.submissions_max)
+    return Error{ErrorCode::LimitExceeded, first.spec.name, "too many graphs are being submitted at once by one client",
+                 "wait for an answer before submitting more, or raise `graph.submissions_max`"};
+  PENSTOCK_TRY(check_totals(first.whole, limits_));
+  ++senders_[key.client].count;
+  UnderWay graph;
+  graph.name = first.spec.name;
+  set_price(under_way_.emplace(key, std::move(graph)).first, graph_price(first.whole));
+  return {};
+}
+
+std::vector<RefusedSubmission> Submissions::take_idle(Instant now) {
+  std::vector<RefusedSubmission> idle;
+  for (auto graph = under_way_.begin(); graph != under_way_.end();) {
+    const auto present = graph++;
+    if (present->second.complete || present->second.idle_at > now) continue;
+    idle.push_back(
+        {present->first, Error{ErrorCode::TimedOut, "graph of '" + present->second.name + "'",
+                               "was begun, and nothing more of it has come for " + to_text(limits_.submission_idle_max),
+                               "submit it again, or raise `graph.submission_idle_max`"}});
+    erase(present);
+  }
+  return idle;
+}
+
+std::optional<Instant> Submissions::next_deadline() const {
+  std::optional<Instant> next;
+  for (const auto& [key, graph] : under_way_)
+    if (!graph.complete && (!next || graph.idle_at < *next)) next = graph.idle_at;
+  return next;
+}
+
+void Submissions::end(const SubmissionKey& key) {
+  if (const auto graph = under_way_.find(key); graph != under_way_.end()) erase(graph);
+}
+
+std::vector<SubmissionKey> Submissions::end_all_of(Incarnation client) {
+  std::vector<SubmissionKey> ended;
+  for (auto graph = under_way_.lower_bound({client, 0}); graph != under_way_.end() && graph->first.client == client;) {
+    ended.push_back(graph->first);
+    erase(graph++);
+  }
+  return ended;
+}
+
+void Submissions::set_price(Graphs::iterator graph, std::uint64_t price) {
+  const std::uint64_t more = price - graph->second.price;  // It only rises.
+  graph->second.price = price;
+  senders_.at(graph->first.client).price += more;
+  price_ += more;
+}
+
+void Submissions::erase(Graphs::iterator graph) {
+  const auto sender = senders_.find(graph->first.client);
+  sender->second.price -= graph->second.price;
+  price_ -= graph->second.price;
+  if (--sender->second.count == 0) senders_.erase(sender);
+  under_way_.erase(graph);
+}
+
+/// Of two that cost the same the later one goes.
+Submissions::Graphs::iterator Submissions::dearest(std::optional<Incarnation> client) {
+  auto found = under_way_.end();
+  for (auto graph = under_way_.begin(); graph != under_way_.end(); ++graph)
+    if ((!client || graph->first.client == *client) &&
+        (found == under_way_.end() || graph->second.price >= found->second.price))
+      found = graph;
+  return found;
+}
+
+}  // namespace penstock::supervisor

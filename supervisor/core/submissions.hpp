@@ -1,0 +1,87 @@
+// Graphs that clients are sending: who may send how many, and what they will cost together.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/base/ids.hpp"
+#include "common/base/result.hpp"
+#include "common/base/time.hpp"
+#include "common/protocol/client.hpp"
+#include "common/protocol/config.hpp"
+#include "supervisor/core/graph_shape.hpp"
+
+namespace penstock::supervisor {
+
+/// A graph under way is named by its client and the number that the client has given it.
+struct SubmissionKey {
+  Incarnation client;
+  std::uint64_t number = 0;
+  friend auto operator<=>(const SubmissionKey&, const SubmissionKey&) = default;
+};
+
+struct RefusedSubmission {
+  SubmissionKey key;
+  Error why;
+};
+
+/// The graphs under way of all clients, with what each costs (`graph_price`): as announced by its first chunk, or as
+/// far as it has come when that is more. It decides which are refused, and holds none of them.
+///
+/// Always true between two calls: no client has more than `graph.submissions_max` under way, or such as cost more than
+/// `graph.submissions_bytes_max` together. After `take` all of them cost no more than what is left of the memory.
+/// Cost: logarithmic in the graphs under way; linear when one is refused. Single-threaded.
+class Submissions {
+ public:
+  /// `memory_max`: what graphs under way, graphs that are kept and jobs may take together; 0: no limit.
+  Submissions(const GraphLimits& limits, Bytes memory_max) : limits_(limits), memory_max_(memory_max) {}
+
+  /// A chunk has come. Returns those that have to go, which may be others than its own: what breaks a limit of its
+  /// client or of graphs, and the dearest of all while they do not fit beside the `held_bytes` of graphs and jobs.
+  std::vector<RefusedSubmission> take(const SubmissionKey& key, const SubmitChunk& chunk, std::uint64_t held_bytes,
+                                      Instant now);
+  /// False after `take`: its own graph is refused, or was before.
+  bool contains(const SubmissionKey& key) const { return under_way_.contains(key); }
+  /// Those of which nothing has come for `graph.submission_idle_max`.
+  std::vector<RefusedSubmission> take_idle(Instant now);
+  /// When `take_idle` has something to return, unless more of it comes.
+  std::optional<Instant> next_deadline() const;
+  /// It has been checked.
+  void end(const SubmissionKey& key);
+  /// The client is gone. Returns what it had under way.
+  std::vector<SubmissionKey> end_all_of(Incarnation client);
+
+ private:
+  struct UnderWay {
+    std::string name;
+    GraphSize size;
+    std::uint64_t price = 0;
+    Instant idle_at{};
+    bool complete = false;  ///< All of it is here: it is being checked.
+  };
+  struct Sender {
+    std::uint32_t count = 0;
+    std::uint64_t price = 0;
+  };
+  using Graphs = std::map<SubmissionKey, UnderWay>;
+
+  Result<void> begin(const SubmissionKey& key, const SubmitChunk& first);
+  void set_price(Graphs::iterator graph, std::uint64_t price);
+  void erase(Graphs::iterator graph);
+  Graphs::iterator dearest(std::optional<Incarnation> client);
+
+  const GraphLimits limits_;
+  const Bytes memory_max_;
+  Graphs under_way_;
+  std::map<Incarnation, Sender> senders_;  ///< Of those.
+  std::uint64_t price_ = 0;                ///< Of all of them.
+};
+
+/// What a graph or a job is refused with that is too dear. REQUIRES: `memory_max` is not 0.
+Error over_memory(const std::string& name, std::uint64_t price, std::uint64_t used_bytes, Bytes memory_max);
+
+}  // namespace penstock::supervisor

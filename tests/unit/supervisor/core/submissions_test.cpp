@@ -1,0 +1,148 @@
+// Who may submit how much at once, and what has to go when it is too much.
+#include "supervisor/core/submissions.hpp"
+
+#include <gtest/gtest.h>
+
+#include "supervisor/core/graph_price.hpp"
+#include "tests/support/coverage_marks.hpp"
+#include "tests/support/graph_builder.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+constexpr Incarnation kOne{1};
+constexpr Incarnation kOther{2};
+constexpr Instant kNow = instant_at(std::chrono::seconds{100});
+
+/// A first chunk that announces so many subtasks and has none of them.
+SubmitChunk announces(std::uint64_t subtasks) {
+  SubmitChunk chunk;
+  chunk.first = true;
+  chunk.spec.name = "job";
+  chunk.whole.subtasks = subtasks;
+  return chunk;
+}
+
+SubmitChunk brings(std::uint32_t subtasks, bool last = false) {
+  SubmitChunk chunk;
+  chunk.graph = GraphBuilder{}.sources(subtasks).build();
+  chunk.last = last;
+  return chunk;
+}
+
+std::uint64_t price_of(std::uint64_t subtasks) {
+  GraphTotals totals;
+  totals.subtasks = subtasks;
+  return graph_price(totals);
+}
+
+Bytes bytes(std::uint64_t number) { return Bytes{static_cast<std::int64_t>(number)}; }
+
+TEST(Submissions, TheLimitOfGraphsUnderWayIsOneOfEachClient) {
+  GraphLimits limits;
+  limits.submissions_max = 2;
+  Submissions submissions{limits, Bytes{0}};
+  EXPECT_TRUE(submissions.take({kOne, 1}, announces(1), 0, kNow).empty());
+  EXPECT_TRUE(submissions.take({kOne, 2}, announces(1), 0, kNow).empty());
+  const auto refused = submissions.take({kOne, 3}, announces(1), 0, kNow);
+  ASSERT_EQ(refused.size(), 1U);
+  EXPECT_EQ(refused[0].key, (SubmissionKey{kOne, 3}));
+  EXPECT_NE(refused[0].why.remedy.find("graph.submissions_max"), std::string::npos);
+  EXPECT_TRUE(submissions.take({kOther, 1}, announces(1), 0, kNow).empty()) << "another client has its own";
+  submissions.end({kOne, 1});
+  EXPECT_TRUE(submissions.take({kOne, 3}, announces(1), 0, kNow).empty());
+}
+
+TEST(Submissions, TheRestOfARefusedGraphIsNotHeard) {
+  Submissions submissions{{}, Bytes{1}};
+  EXPECT_EQ(submissions.take({kOne, 1}, announces(1), 0, kNow).size(), 1U);
+  EXPECT_TRUE(submissions.take({kOne, 1}, brings(1), 0, kNow).empty());
+  EXPECT_FALSE(submissions.contains({kOne, 1}));
+}
+
+TEST(Submissions, AGraphThatDoesNotFitIsRefusedByItsFirstChunkWithBothNumbers) {
+  Submissions submissions{{}, bytes(price_of(1000))};
+  EXPECT_TRUE(submissions.take({kOne, 1}, announces(1000), 0, kNow).empty()) << "at the limit";
+  submissions.end({kOne, 1});
+  std::vector<RefusedSubmission> refused;
+  PENSTOCK_EXPECT_COVERAGE_MARK("a graph is too dear for the memory that is left",
+                                refused = submissions.take({kOne, 2}, announces(1001), 0, kNow));
+  ASSERT_EQ(refused.size(), 1U);
+  EXPECT_EQ(refused[0].why.code, ErrorCode::LimitExceeded);
+  EXPECT_NE(refused[0].why.message.find("129KiB"), std::string::npos) << to_string(refused[0].why);
+  EXPECT_NE(refused[0].why.remedy.find("supervisor.memory_max"), std::string::npos);
+}
+
+TEST(Submissions, WhatJobsTakeIsNotThere) {
+  const std::uint64_t price = price_of(1000);
+  Submissions submissions{{}, bytes(2 * price)};
+  EXPECT_TRUE(submissions.take({kOne, 1}, announces(1000), price, kNow).empty());
+  submissions.end({kOne, 1});
+  EXPECT_EQ(submissions.take({kOne, 2}, announces(1000), price + 1, kNow).size(), 1U);
+}
+
+// A graph that does not say how large it is is known by what has come.
+TEST(Submissions, AGraphIsRefusedAsSoonAsWhatHasComeIsTooMuch) {
+  Submissions submissions{{}, bytes(price_of(1000) + 2048)};  // The template.
+  EXPECT_TRUE(submissions.take({kOne, 1}, announces(0), 0, kNow).empty());
+  EXPECT_TRUE(submissions.take({kOne, 1}, brings(999), 0, kNow).empty());
+  EXPECT_EQ(submissions.take({kOne, 1}, brings(100), 0, kNow).size(), 1U);
+}
+
+TEST(Submissions, TheDearestOfAllGoesFirst) {
+  Submissions submissions{{}, bytes(price_of(5000))};
+  EXPECT_TRUE(submissions.take({kOne, 1}, announces(3000), 0, kNow).empty());
+  EXPECT_TRUE(submissions.take({kOther, 1}, announces(1000), 0, kNow).empty());
+  const auto refused = submissions.take({kOther, 2}, announces(2000), 0, kNow);
+  ASSERT_EQ(refused.size(), 1U);
+  EXPECT_EQ(refused[0].key, (SubmissionKey{kOne, 1}));
+  EXPECT_TRUE(submissions.contains({kOther, 2}));
+}
+
+TEST(Submissions, OfOneClientTheDearestGoesWhenItsShareIsUsed) {
+  GraphLimits limits;
+  limits.submissions_bytes_max = bytes(price_of(5000));
+  Submissions submissions{limits, Bytes{0}};
+  EXPECT_TRUE(submissions.take({kOne, 1}, announces(3000), 0, kNow).empty());
+  EXPECT_TRUE(submissions.take({kOther, 1}, announces(4000), 0, kNow).empty());
+  std::vector<RefusedSubmission> refused;
+  PENSTOCK_EXPECT_COVERAGE_MARK("the graphs of one client are too dear together",
+                                refused = submissions.take({kOne, 2}, announces(3000), 0, kNow));
+  ASSERT_EQ(refused.size(), 1U);
+  EXPECT_EQ(refused[0].key, (SubmissionKey{kOne, 2})) << "of two that cost the same the later one";
+  EXPECT_NE(refused[0].why.remedy.find("graph.submissions_bytes_max"), std::string::npos);
+}
+
+TEST(Submissions, WhatAClientSendsGoesWithIt) {
+  Submissions submissions{{}, bytes(price_of(1000))};
+  EXPECT_TRUE(submissions.take({kOne, 1}, announces(400), 0, kNow).empty());
+  EXPECT_TRUE(submissions.take({kOne, 2}, announces(400), 0, kNow).empty());
+  EXPECT_EQ(submissions.end_all_of(kOne), (std::vector<SubmissionKey>{{kOne, 1}, {kOne, 2}}));
+  EXPECT_TRUE(submissions.end_all_of(kOne).empty());
+  EXPECT_TRUE(submissions.take({kOther, 1}, announces(1000), 0, kNow).empty());
+}
+
+TEST(Submissions, AGraphOfWhichNothingMoreComesIsGivenUp) {
+  GraphLimits limits;
+  Submissions submissions{limits, Bytes{0}};
+  static_cast<void>(submissions.take({kOne, 1}, announces(0), 0, kNow));
+  static_cast<void>(submissions.take({kOne, 2}, announces(0), 0, kNow));
+  static_cast<void>(submissions.take({kOne, 3}, announces(0), 0, kNow));
+  const Instant soon = kNow + std::chrono::seconds{1};
+  static_cast<void>(submissions.take({kOne, 2}, brings(1), 0, soon));
+  static_cast<void>(
+      submissions.take({kOne, 3}, brings(1, true), 0, soon));  // It is being checked, for as long as it takes.
+  const Instant due = kNow + limits.submission_idle_max;
+  EXPECT_EQ(submissions.next_deadline(), due);
+  EXPECT_TRUE(submissions.take_idle(due - Duration{1}).empty());
+  const auto idle = submissions.take_idle(due);
+  ASSERT_EQ(idle.size(), 1U);
+  EXPECT_EQ(idle[0].key, (SubmissionKey{kOne, 1}));
+  EXPECT_EQ(idle[0].why.code, ErrorCode::TimedOut);
+  EXPECT_EQ(submissions.next_deadline(), soon + limits.submission_idle_max);
+  EXPECT_EQ(submissions.take_idle(soon + limits.submission_idle_max).size(), 1U);
+  EXPECT_EQ(submissions.next_deadline(), std::nullopt);
+}
+
+}  // namespace
+}  // namespace penstock::supervisor
