@@ -27,7 +27,7 @@ struct Row {
 };
 
 /// None if the supervisor's answer is not what we know.
-std::optional<Row> read_row(JobId job, const Value& value) {
+std::optional<Row> read_row(JobId job, const JobIdentity& identity, const Value& value) {
   const std::int64_t* subtask = value["subtask"].integer();
   const std::int64_t* output = value["output"].integer();
   const std::int64_t* bytes = value["bytes"].integer();
@@ -35,7 +35,7 @@ std::optional<Row> read_row(JobId job, const Value& value) {
   const std::string* address = value["address"].text();
   if (subtask == nullptr || output == nullptr || bytes == nullptr || key == nullptr || address == nullptr) return {};
   const DataKey wanted{{job, SubtaskIndex{static_cast<std::uint32_t>(*subtask)}}, static_cast<std::uint16_t>(*output)};
-  return Row{*key, static_cast<std::uint64_t>(*bytes), *output, {wanted, *address}};
+  return Row{*key, static_cast<std::uint64_t>(*bytes), *output, {wanted, *address, identity}};
 }
 
 std::vector<Row> read_rows(const Value& answer) {
@@ -44,8 +44,10 @@ std::vector<Row> read_rows(const Value& answer) {
   const Value::List* list = answer["results"].list();
   if (job == nullptr || list == nullptr) return rows;
   const JobSelector selector = job_selector_of(*job);
+  const std::string* said = answer["identity"].text();
+  const JobIdentity identity = said == nullptr ? JobIdentity{} : parse_identity(*said);
   for (const Value& each : *list)
-    if (std::optional<Row> row = read_row(selector.id, each); row.has_value()) rows.push_back(std::move(*row));
+    if (std::optional<Row> row = read_row(selector.id, identity, each); row.has_value()) rows.push_back(std::move(*row));
   return rows;
 }
 

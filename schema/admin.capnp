@@ -38,8 +38,8 @@ struct FromClient {
       graphLow @14 :UInt64;               # the graph by its content: common/protocol/graph_hash.hpp
       graphHigh @15 :UInt64;
     }
-    attach :group { request @8 :UInt64; job @9 :JobSelector; }
-    release :group { job @10 :UInt32; }
+    attach :group { request @8 :UInt64; job @9 :JobSelector; identity @24 :Control.JobIdentity; }
+    release :group { job @10 :UInt32; identity @25 :Control.JobIdentity; }
     admin :group { request @11 :UInt64; command @12 :Text; arguments @13 :List(Text); who @16 :Text; }
     unfollow :group { job @23 :UInt32; }  # from minor version 2
   }
@@ -94,8 +94,8 @@ struct Value {
 
 struct ToClient {
   union {
-    submitReply :group { submission @0 :UInt64; job @1 :UInt32; existed @2 :Bool; refusal @3 :Control.Error; ours @20 :Bool; }
-    attachReply :group { request @4 :UInt64; job @5 :UInt32; subtaskCount @6 :UInt64; refusal @7 :Control.Error; }
+    submitReply :group { submission @0 :UInt64; job @1 :UInt32; existed @2 :Bool; refusal @3 :Control.Error; ours @20 :Bool; identity @21 :Control.JobIdentity; }
+    attachReply :group { request @4 :UInt64; job @5 :UInt32; subtaskCount @6 :UInt64; refusal @7 :Control.Error; identity @22 :Control.JobIdentity; }
     progress :group {
       job @8 :UInt32;
       state @9 :UInt8;                     # 0 running, 1 succeeded, 2 failed, 3 cancelled

@@ -7,7 +7,7 @@
 # supervisor answers each with `reportsApplied`, until when the worker remembers what has finished. Sequence numbers,
 # acknowledgement and resending are in the frame header (see README.md), not here.
 #
-# A worker outlives its supervisor. If `welcome` names the same state with a higher life, the worker's first message on the
+# A worker outlives its supervisor. If `welcome` names the same state and branch with a higher life, the worker's first message on the
 # new link is `register` with `reclaims`, then all reports that it has no `reportsApplied` for, then `claim`s up to `last`.
 #
 # Unknown members of the unions are ignored by an older peer of the same major version.
@@ -16,6 +16,15 @@
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("penstock::schema");
 using Graph = import "graph.capnp";
+
+struct JobIdentity {
+  # 128 random bits; both 0, or left out: not said.
+  high @0 :UInt64;
+  low @1 :UInt64;
+}
+
+# An attempt has 64 bits. Fields called `attempt` have the low 16 of them, `attemptRest` the others, shifted down by 16; it
+# is 0 in what peers before protocol 1.4 say. `attemptRests` are columns: left out, all are 0; of one element, all are that.
 
 struct Error {
   code @0 :UInt16;
@@ -48,6 +57,7 @@ struct Introduction {
       heartbeatNs @16 :Int64;
       state @18 :UInt64;
       life @19 :UInt64;
+      branch @20 :UInt64;
     }
     refusal @17 :Error;
   }
@@ -71,6 +81,7 @@ struct OperatorCrash {
   attempt @3 :UInt16;
   signal @4 :Int32;
   message @5 :Text;
+  attemptRest @6 :UInt64;
 }
 
 struct Register {
@@ -122,6 +133,8 @@ struct AssignBatch {
   inputs @5 :List(AssignedInput);
   payloads @6 :Data;
   trace @7 :Bool;
+  attemptRests @8 :List(UInt64);     # of `assignments`
+  identity @9 :JobIdentity;
 }
 
 struct InputNotice {
@@ -134,6 +147,7 @@ struct InputNotice {
 struct AttemptRef {
   subtask @0 :UInt32;
   attempt @1 :UInt16;
+  attemptRest @2 :UInt64;
 }
 
 struct DataRef {
@@ -244,6 +258,7 @@ struct AttemptTrace {
   readyUs @5 :UInt64;
   startedUs @6 :UInt64;
   endedUs @7 :UInt64;
+  attemptRest @8 :UInt64;
 }
 
 struct JobReports {
@@ -252,6 +267,8 @@ struct JobReports {
   outputs @2 :List(OutputReport);
   failures @3 :List(FailureDetail);
   traces @4 :List(AttemptTrace);
+  attemptRests @5 :List(UInt64);     # of `attempts`
+  identity @6 :JobIdentity;
 }
 
 struct BandLoad {
@@ -281,6 +298,8 @@ struct ClaimedJob {
   producers @5 :List(UInt32);        # the same
   outputs @6 :List(UInt16);
   bytes @7 :List(Int64);
+  attemptRests @8 :List(UInt64);     # of `attempts`
+  identity @9 :JobIdentity;
 }
 
 struct FromWorker {

@@ -48,6 +48,7 @@ struct JobAcceptedRecord {
   submittedMs @4 :Int64;    # Unix time, here and below; 0 in format 1
   graphOf @5 :UInt32;       # The job that brought its graph; 0 up to format 2, where each has its own.
   scale @6 :UInt8;          # Of its priority: what stands for none in pools with 1 to 99; 255: any number; 0: not known.
+  identity @7 :Control.JobIdentity;  # left out by versions before 0.2.0: see identify_jobs in supervisor/store/journal.hpp
 }
 
 struct GraphRecord {
@@ -113,6 +114,7 @@ struct SubtaskChangedRecord {
   hasPriority @7 :Bool;
   priority @8 :Int32;
   cancelled @9 :Bool;
+  attemptRest @10 :UInt64;  # as in control.capnp
 }
 
 struct JobEndedRecord {
@@ -125,6 +127,7 @@ struct JobEndedRecord {
   endedMs @6 :Int64;
   unneeded @7 :Bool;        # outputs are kept only for jobs that borrow them
   scale @8 :UInt8;          # as in JobAcceptedRecord
+  identity @9 :Control.JobIdentity;  # the same
 }
 
 struct OrderRecord {

@@ -36,6 +36,7 @@ struct RunnerRun {
   outputCount @5 :UInt16;
   payload @6 :Data;
   inputs @7 :List(RunnerDatum);
+  attemptRest @8 :UInt64;            # as in control.capnp
 }
 
 struct ToRunner {

@@ -58,7 +58,7 @@ class SupervisorRig {
   struct Subtask {
     std::uint32_t missing = 0;
     std::uint32_t worker = 0;
-    std::uint16_t attempt = 0;
+    std::uint64_t attempt = 0;
     State state = State::Elsewhere;
   };
   struct Worker {

@@ -150,7 +150,7 @@ void ResultFetcher::fetch_one(const Wanted& wanted, OnBlob on_blob) {
       for (std::size_t left = found.mapped().size(); const OnBlob& tell : found.mapped())
         tell(--left == 0 ? std::move(blob) : blob, error);
     });
-  });
+  }, wanted.identity);
 }
 
 }  // namespace penstock::abi

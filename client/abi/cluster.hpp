@@ -33,6 +33,7 @@ class ResultFetcher {
   struct Wanted {
     DataKey key;
     std::string data_address;
+    JobIdentity identity{};  ///< Of its job, if it is known.
   };
   /// In the order of `wanted`. Errors: InputLost, TimedOut, Cancelled.
   Result<std::vector<worker::BlobPtr>> fetch(const std::vector<Wanted>& wanted);

@@ -67,13 +67,14 @@ std::vector<BlobPtr> take_from_store(penstock_client& client, const std::vector<
 Result<std::vector<BlobPtr>> take_from_workers(penstock_client& client, const std::vector<DataKey>& keys) {
   std::vector<penstock::abi::ResultFetcher::Wanted> wanted;
   std::vector<std::size_t> places;
+  const penstock::JobIdentity identity = client.session().identity_of(keys.front().producer.job);
   {
     const std::lock_guard lock{client.mutex};
     const auto& outputs = client.jobs[keys.front().producer.job].outputs;
     for (std::size_t i = 0; i < keys.size(); ++i) {
       const auto found = outputs.find((std::uint64_t{keys[i].producer.index.value()} << 16U) | keys[i].output);
       if (found == outputs.end()) continue;
-      wanted.push_back({keys[i], found->second.data_address});
+      wanted.push_back({keys[i], found->second.data_address, identity});
       places.push_back(i);
     }
   }

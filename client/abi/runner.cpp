@@ -135,7 +135,7 @@ Result<void> penstock_runner::open_run(penstock_run& run) {
   run.large_inputs = large == nullptr ? 0 : static_cast<std::uint32_t>(large->segments.size());
   run.job = said.id.job.value();
   run.subtask = said.id.index.value();
-  run.attempt = said.attempt.value();
+  run.attempt = static_cast<std::uint32_t>(said.attempt.value());
   run.output_count = said.output_count;
   end = RunnerEnd{};
   end.ticket = said.ticket;

@@ -104,9 +104,7 @@ class RemoteTransport final : public Transport {
       known_ = uplink_->supervisor();
       return;
     }
-    const Uplink::Peer now = uplink_->supervisor();
-    const bool same = now.incarnation == known_.incarnation || (now.state != 0 && now.state == known_.state);
-    if (same) return renewed();
+    if (known_.goes_on_as(uplink_->supervisor())) return renewed();
     loop_.post([this] { uplink_.reset(); });
     tell_end({ErrorCode::Disconnected, "supervisor", "has started anew and knows nothing of what was before", {}});
   }

@@ -218,6 +218,12 @@ JobCounts Session::counts(JobId job) const {
   return found == jobs_.end() ? JobCounts{} : found->second.view.counts;
 }
 
+JobIdentity Session::identity_of(JobId job) const {
+  const std::lock_guard lock{mutex_};
+  const auto found = jobs_.find(job);
+  return found == jobs_.end() ? JobIdentity{} : found->second.view.identity;
+}
+
 JobView Session::view(JobId job) const {
   const std::lock_guard lock{mutex_};
   const auto found = jobs_.find(job);
@@ -248,12 +254,13 @@ void Session::give_back(JobId job, bool release) {
   found->second.is_released |= release;
   if (--found->second.holders > 0) return;
   const bool is_released = found->second.is_released;
+  const JobIdentity identity = found->second.view.identity;
   leave(job);
   if (end_.has_value()) return;
   left_[job] = next_request_;
   forget_left();
   if (is_released)
-    transport_->send(ReleaseJob{job});
+    transport_->send(ReleaseJob{job, identity});
   else
     transport_->send(UnfollowJob{job});
 }
@@ -278,7 +285,7 @@ Session::Followed& Session::give(JobId id, std::uint64_t request) {
 void Session::attach_again(JobId job) {
   const std::uint64_t request = next_request_++;
   reattaching_[request] = job;
-  transport_->send(AttachJob{request, JobSelector{job, {}}});
+  transport_->send(AttachJob{request, JobSelector{job, {}}, jobs_[job].view.identity});
 }
 
 /// Those that no answer under way can give anew. REQUIRES: the mutex is held.
@@ -326,7 +333,9 @@ void Session::take(const SubmitReply& reply) {
   if (found == submissions_.end()) return;
   found->second = reply;
   if (reply.job.valid()) {
-    give(reply.job, reply.submission).is_told_again |= reply.existed;
+    Followed& job = give(reply.job, reply.submission);
+    job.is_told_again |= reply.existed;
+    job.view.identity = reply.identity;
     found->second->ours = !reply.existed || reply.ours;
   }
   changed_.notify_all();
@@ -336,7 +345,11 @@ void Session::take(const AttachReply& reply) {
   const std::lock_guard lock{mutex_};
   if (const auto found = attachments_.find(reply.request); found != attachments_.end()) {
     found->second = reply;
-    if (reply.job.valid()) give(reply.job, reply.request).is_told_again = true;
+    if (reply.job.valid()) {
+      Followed& job = give(reply.job, reply.request);
+      job.is_told_again = true;
+      job.view.identity = reply.identity;
+    }
   }
   if (const auto again = reattaching_.find(reply.request); again != reattaching_.end()) {
     const auto job = jobs_.find(again->second);

@@ -20,6 +20,7 @@ namespace penstock::client {
 /// All that a client knows of a job.
 struct JobView {
   JobId id;
+  JobIdentity identity;
   JobState state = JobState::Running;
   JobCounts counts;
   std::vector<SubtaskFailure> failures;
@@ -71,6 +72,8 @@ class Session {
   /// The same of one of its subtasks. Error: also NotFound, if the job has none of that number.
   Result<JobState> wait_subtask(JobId job, SubtaskIndex subtask, Duration timeout = Duration::max());
   JobCounts counts(JobId job) const;
+  /// None of a job that is not followed.
+  JobIdentity identity_of(JobId job) const;
   /// A copy of everything: for jobs with traces or many outputs, once at their end.
   JobView view(JobId job) const;
   /// Called once for each time the job was given by `submit` or `attach`: after the last it is not followed any more,

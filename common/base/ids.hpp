@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 #include <string>
+#include <string_view>
 
 namespace penstock {
 
@@ -46,8 +47,25 @@ using SlotIndex = Id<struct SlotTag, std::uint16_t>;
 using ClientId = Id<struct ClientTag, std::uint32_t>;
 /// One life of a process, drawn at random when it starts. Never reused.
 using Incarnation = Id<struct IncarnationTag, std::uint64_t>;
-/// One try of a subtask, counted by the supervisor from 1. A report of an older attempt is stale.
-using Attempt = Id<struct AttemptTag, std::uint16_t>;
+/// One try of a subtask. The high half is the term of the supervisor's state less one, the low half counts from 1 in each
+/// term: attempts of a fresh state are 1, 2, 3; those of a later term are larger than all before, so a number never names
+/// a second execution. 0: none yet. A report of an older attempt is stale.
+using Attempt = Id<struct AttemptTag, std::uint64_t>;
+/// The number before the first attempt of a term, which is counted from 1.
+constexpr Attempt attempts_begin(std::uint64_t term) { return Attempt{(term - (term > 0 ? 1 : 0)) << 32U}; }
+
+/// A job among all that any supervisor has ever accepted: drawn at random, never guessed and never repeated. A `JobId` is
+/// its name for people, and may name another job in a state that was restored.
+struct JobIdentity {
+  std::uint64_t high = 0;
+  std::uint64_t low = 0;
+  constexpr bool valid() const { return (high | low) != 0; }
+  friend constexpr auto operator<=>(const JobIdentity&, const JobIdentity&) = default;
+};
+/// Whether these are known to be two jobs; an older peer does not say which one it means.
+constexpr bool differ(const JobIdentity& one, const JobIdentity& other) {
+  return one.valid() && other.valid() && one != other;
+}
 
 /// A subtask anywhere in the cluster.
 struct SubtaskId {
@@ -76,8 +94,14 @@ std::string to_string(SubtaskId id);
 std::string to_string(WorkerId id);
 std::string to_string(BandId id);
 std::string to_string(const DataKey& key);
+/// `2`, and `3.2` in the third term.
+std::string to_string(Attempt attempt);
 /// `17:42#2`
 std::string to_string(SubtaskId id, Attempt attempt);
+/// 32 hexadecimal digits.
+std::string to_string(const JobIdentity& identity);
+/// The way back; none if it is anything else.
+JobIdentity parse_identity(std::string_view text);
 
 /// A well-mixed 64-bit hash of an integer (the finaliser of MurmurHash3, public domain). The same on every machine.
 constexpr std::uint64_t mix_bits(std::uint64_t x) {

@@ -68,6 +68,7 @@ struct AssignBatch {
   std::vector<Assignment> assignments;        ///< Producers before their successors.
   std::vector<AssignedInput> inputs;
   std::string payloads;
+  JobIdentity identity{};
 
   friend bool operator==(const AssignBatch&, const AssignBatch&) = default;
 };

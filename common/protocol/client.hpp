@@ -55,12 +55,14 @@ struct SubmitAgain {
 struct AttachJob {
   std::uint64_t request = 0;
   JobSelector job;
+  JobIdentity identity{};  ///< If it is known: another job is not followed, whatever its number or name.
   friend bool operator==(const AttachJob&, const AttachJob&) = default;
 };
 
 /// The client needs the outputs of the job no longer.
 struct ReleaseJob {
   JobId job;
+  JobIdentity identity{};  ///< If it is known: another job is not released.
   friend bool operator==(const ReleaseJob&, const ReleaseJob&) = default;
 };
 
@@ -96,6 +98,7 @@ struct SubmitReply {
   bool existed = false;      ///< A job of that name was there already; this is it.
   Error refusal;
   bool ours = false;         ///< It existed, and this very submitter has submitted it: its first answer was lost.
+  JobIdentity identity{};
   friend bool operator==(const SubmitReply&, const SubmitReply&) = default;
 };
 
@@ -165,6 +168,7 @@ struct AttachReply {
   JobId job;
   std::uint64_t subtask_count = 0;
   Error refusal;
+  JobIdentity identity{};
   friend bool operator==(const AttachReply&, const AttachReply&) = default;
 };
 

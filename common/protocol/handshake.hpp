@@ -17,7 +17,7 @@ namespace penstock {
 /// Peers of another major version are refused by name; a higher minor version may send fields and messages that an
 /// older peer ignores. Raised with `schema/README.md`.
 inline constexpr std::uint16_t kProtocolMajor = 1;
-inline constexpr std::uint16_t kProtocolMinor = 3;
+inline constexpr std::uint16_t kProtocolMinor = 4;
 inline constexpr std::string_view kSoftwareVersion = "0.1.0";
 
 enum class PeerRole : std::uint8_t {
@@ -50,7 +50,10 @@ struct Welcome {
   std::uint64_t received_through = 0;
   Duration heartbeat{0};              ///< How often the supervisor wants to hear from an idle peer.
   std::uint64_t state = 0;            ///< Names what it keeps on disk, the same in all lives that go on from it; 0: nothing.
-  std::uint64_t life = 0;             ///< Counts those lives.
+  std::uint64_t life = 0;             ///< Its term: grows with each life.
+  /// Another one does not go on from where the state was left: it was restored, salvaged or cut. Of two lives only the
+  /// later one of the same branch takes over what the other has begun. 0: the supervisor does not say.
+  std::uint64_t branch = 0;
   friend bool operator==(const Welcome&, const Welcome&) = default;
 };
 

@@ -72,6 +72,7 @@ struct JobReports {
   std::vector<OutputReport> outputs;
   std::vector<FailureDetail> failures;
   std::vector<AttemptTrace> traces;  ///< Only of jobs that want them.
+  JobIdentity identity{};
   friend bool operator==(const JobReports&, const JobReports&) = default;
 };
 
@@ -163,6 +164,7 @@ struct ClaimedJob {
   JobId job;
   std::vector<ClaimedAttempt> attempts;
   std::vector<ClaimedDatum> data;  ///< By producer and output; those of one producer are never parted.
+  JobIdentity identity{};
   friend bool operator==(const ClaimedJob&, const ClaimedJob&) = default;
 };
 

@@ -33,6 +33,13 @@ Incarnation random_incarnation() {
   return Incarnation{number == ~std::uint64_t{0} ? 1 : number};
 }
 
+JobIdentity random_identity() {
+  JobIdentity identity;
+  if (getrandom(&identity, sizeof identity, 0) != sizeof identity)
+    identity = {random_incarnation().value(), random_incarnation().value()};
+  return identity.valid() ? identity : JobIdentity{1, 1};
+}
+
 ProcessUsage process_usage() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);

@@ -14,6 +14,8 @@ std::string user_name();
 std::uint64_t process_id();
 /// A number that no other process, past or future, has: for incarnations.
 Incarnation random_incarnation();
+/// For a job that is about to be accepted.
+JobIdentity random_identity();
 /// CPU time of this process so far, in microseconds, and its peak resident memory in bytes.
 struct ProcessUsage {
   std::int64_t cpu_us = 0;

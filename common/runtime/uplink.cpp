@@ -40,6 +40,7 @@ struct Uplink::State : std::enable_shared_from_this<State> {
   std::unique_ptr<PeerLink> link;
   Incarnation supervisor;
   std::uint64_t state = 0;                  ///< What the supervisor keeps on disk, and in which of its lives.
+  std::uint64_t branch = 0;
   std::uint64_t life = 0;
   std::deque<FramePayloadPtr> waiting;
   bool ended = false;
@@ -75,7 +76,9 @@ std::uint64_t Uplink::unacknowledged_bytes() const {
   return bytes;
 }
 
-Uplink::Peer Uplink::supervisor() const { return {state_->supervisor, state_->state}; }
+Uplink::Peer Uplink::supervisor() const {
+  return {state_->supervisor, state_->state, state_->branch, state_->life};
+}
 std::uint64_t Uplink::bytes_sent() const { return state_->link == nullptr ? 0 : state_->link->bytes_sent(); }
 std::uint64_t Uplink::bytes_received() const { return state_->link == nullptr ? 0 : state_->link->bytes_received(); }
 
@@ -164,15 +167,17 @@ void Uplink::State::welcome(const Welcome& message) {
   if (renewed) std::function<void()>{handlers.on_renewed}();
 }
 
-/// Whether this is a later life of what we were linked to. An earlier or an unknown one, e.g. from a backup, may have
-/// other jobs under the same numbers.
+/// Whether this is a later life of what we were linked to. An earlier one, or one of another branch, does not know what
+/// was begun since, and may have other jobs under the same numbers.
 bool Uplink::State::goes_on(const Welcome& message) const {
-  return handlers.on_renewed && message.state != 0 && message.state == state && message.life > life;
+  return handlers.on_renewed && message.state != 0 && message.state == state && message.branch == branch &&
+         message.life > life;
 }
 
 void Uplink::State::make_link(const Welcome& message) {
   supervisor = message.incarnation;
   state = message.state;
+  branch = message.branch;
   life = message.life;
   LinkConfig config = options.link;
   // The supervisor knows how long it stands our silence; but it does not get a processor of ours to say so.

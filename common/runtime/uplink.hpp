@@ -54,10 +54,18 @@ class Uplink {
   Uplink& operator=(const Uplink&) = delete;
 
   void send(FramePayloadPtr payload);
-  /// Who is at the other end: its life, and what it keeps on disk (0: nothing). Of the last link; none before the first.
+  /// The supervisor at the other end: its incarnation, and the state that it keeps on disk, as in `Welcome`. Of the last
+  /// link; none before the first.
   struct Peer {
     Incarnation incarnation;
     std::uint64_t state = 0;
+    std::uint64_t branch = 0;
+    std::uint64_t life = 0;
+    /// Whether the other one goes on from what this one has begun.
+    bool goes_on_as(const Peer& other) const {
+      return incarnation == other.incarnation ||
+             (state != 0 && state == other.state && branch == other.branch && life < other.life);
+    }
   };
   Peer supervisor() const;
   /// Of what was sent: what the supervisor has not acknowledged.

@@ -40,10 +40,13 @@ void write(const AttachJob& message, schema::FromClient::Builder root) {
   auto out = root.initAttach();
   out.setRequest(message.request);
   write_selector(message.job, out.initJob());
+  if (message.identity.valid()) write_identity(message.identity, out.initIdentity());
 }
 
 void write(const ReleaseJob& message, schema::FromClient::Builder root) {
-  root.initRelease().setJob(message.job.value());
+  auto out = root.initRelease();
+  out.setJob(message.job.value());
+  if (message.identity.valid()) write_identity(message.identity, out.initIdentity());
 }
 
 void write(const UnfollowJob& message, schema::FromClient::Builder root) {
@@ -76,9 +79,13 @@ void read_into(schema::FromClient::Reader in, std::vector<FromClient>& messages)
       return;
     }
     case schema::FromClient::ATTACH:
-      messages.emplace_back(AttachJob{in.getAttach().getRequest(), read_selector(in.getAttach().getJob())});
+      messages.emplace_back(AttachJob{in.getAttach().getRequest(), read_selector(in.getAttach().getJob()),
+                                      read_identity(in.getAttach().getIdentity())});
       return;
-    case schema::FromClient::RELEASE: messages.emplace_back(ReleaseJob{JobId{in.getRelease().getJob()}}); return;
+    case schema::FromClient::RELEASE:
+      messages.emplace_back(
+          ReleaseJob{JobId{in.getRelease().getJob()}, read_identity(in.getRelease().getIdentity())});
+      return;
     case schema::FromClient::ADMIN:
       messages.emplace_back(AdminRequest{in.getAdmin().getRequest(), text(in.getAdmin().getCommand()),
                                          read_texts(in.getAdmin().getArguments()), text(in.getAdmin().getWho())});
@@ -149,6 +156,7 @@ void write(const SubmitReply& message, schema::ToClient::Builder root) {
   out.setExisted(message.existed);
   write_error(message.refusal, out.initRefusal());
   out.setOurs(message.ours);
+  if (message.identity.valid()) write_identity(message.identity, out.initIdentity());
 }
 
 void write(const AttachReply& message, schema::ToClient::Builder root) {
@@ -157,6 +165,7 @@ void write(const AttachReply& message, schema::ToClient::Builder root) {
   out.setJob(message.job.value());
   out.setSubtaskCount(message.subtask_count);
   write_error(message.refusal, out.initRefusal());
+  if (message.identity.valid()) write_identity(message.identity, out.initIdentity());
 }
 
 void write(const JobProgress& message, schema::ToClient::Builder root) {
@@ -205,13 +214,15 @@ void read_into(schema::ToClient::Reader in, std::vector<ToClient>& messages) {
     case schema::ToClient::SUBMIT_REPLY: {
       const auto from = in.getSubmitReply();
       messages.emplace_back(SubmitReply{from.getSubmission(), JobId{from.getJob()}, from.getExisted(),
-                                        read_error(from.getRefusal()), from.getOurs()});
+                                        read_error(from.getRefusal()), from.getOurs(),
+                                        read_identity(from.getIdentity())});
       return;
     }
     case schema::ToClient::ATTACH_REPLY: {
       const auto from = in.getAttachReply();
       messages.emplace_back(
-          AttachReply{from.getRequest(), JobId{from.getJob()}, from.getSubtaskCount(), read_error(from.getRefusal())});
+          AttachReply{from.getRequest(), JobId{from.getJob()}, from.getSubtaskCount(), read_error(from.getRefusal()),
+                      read_identity(from.getIdentity())});
       return;
     }
     case schema::ToClient::PROGRESS: messages.emplace_back(read_progress(in.getProgress())); return;

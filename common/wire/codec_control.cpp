@@ -33,7 +33,7 @@ void write(const AssignBatch& message, schema::ToWorker::Builder root) {
     to.setPriority(from.priority);
     to.setInputCount(from.input_count);
     to.setPayloadBytes(from.payload_bytes);
-    to.setAttempt(from.attempt.value());
+    to.setAttempt(low_of(from.attempt));
     to.setBand(from.band.value());
     to.setCached(from.cached);
     to.setOmittedInputs(from.omitted_inputs);
@@ -51,6 +51,8 @@ void write(const AssignBatch& message, schema::ToWorker::Builder root) {
     }
   }
   if (!message.payloads.empty()) out.setPayloads(data(message.payloads));
+  write_rests(message.assignments, [&](unsigned count) { return out.initAttemptRests(count); });
+  if (message.identity.valid()) write_identity(message.identity, out.initIdentity());
 }
 
 void write(const InputNoticeBatch& message, schema::ToWorker::Builder root) {
@@ -68,14 +70,16 @@ void write(const InputNoticeBatch& message, schema::ToWorker::Builder root) {
 void write_attempts(const std::vector<AttemptRef>& attempts, capnp::List<schema::AttemptRef>::Builder list) {
   for (unsigned i = 0; i < list.size(); ++i) {
     list[i].setSubtask(attempts[i].subtask.value());
-    list[i].setAttempt(attempts[i].attempt.value());
+    list[i].setAttempt(low_of(attempts[i].attempt));
+    list[i].setAttemptRest(rest_of(attempts[i].attempt));
   }
 }
 
 std::vector<AttemptRef> read_attempts(capnp::List<schema::AttemptRef>::Reader list) {
   std::vector<AttemptRef> attempts;
   attempts.reserve(list.size());
-  for (const auto entry : list) attempts.push_back({SubtaskIndex{entry.getSubtask()}, Attempt{entry.getAttempt()}});
+  for (const auto entry : list)
+    attempts.push_back({SubtaskIndex{entry.getSubtask()}, attempt_of(entry.getAttempt(), entry.getAttemptRest())});
   return attempts;
 }
 
@@ -226,6 +230,8 @@ AssignBatch read_assign_batch(schema::AssignBatch::Reader in) {
     if (to.bytes < 0) refuse("bytes");
   }
   batch.payloads = data(in.getPayloads());
+  read_rests(in.getAttemptRests(), batch.assignments);
+  batch.identity = read_identity(in.getIdentity());
   return batch;
 }
 
@@ -343,7 +349,7 @@ std::size_t wire_size(const ToWorker& message) {
   } else if (const auto* notices = std::get_if<InputNoticeBatch>(&message)) {
     bytes += notices->notices.size() * 24;
   } else if (const auto* cancel = std::get_if<CancelBatch>(&message)) {
-    bytes += cancel->attempts.size() * 8;
+    bytes += cancel->attempts.size() * 16;
   } else if (const auto* priorities = std::get_if<PriorityBatch>(&message)) {
     bytes += priorities->changes.size() * 16;
   } else if (const auto* plan = std::get_if<EntitlementBatch>(&message)) {
@@ -351,7 +357,7 @@ std::size_t wire_size(const ToWorker& message) {
     for (const Entitlement& each : plan->entitlements)
       for (const NamedAmount& amount : each.named) bytes += 32 + amount.name.size();
   } else if (const auto* steal = std::get_if<StealRequest>(&message)) {
-    bytes += steal->attempts.size() * 8;
+    bytes += steal->attempts.size() * 16;
   } else if (const auto* drop = std::get_if<DropBatch>(&message)) {
     bytes += drop->data.size() * 8;
   } else if (const auto* keep = std::get_if<KeepBatch>(&message)) {

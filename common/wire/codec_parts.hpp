@@ -44,6 +44,39 @@ void read_column(List list, std::vector<Number>& column) {
   for (unsigned i = 0; i < list.size(); ++i) column[i] = list[i];
 }
 
+/// The fields `attempt` and `attemptRest` of the schema.
+inline std::uint16_t low_of(Attempt attempt) { return static_cast<std::uint16_t>(attempt.value()); }
+inline std::uint64_t rest_of(Attempt attempt) { return attempt.value() >> 16U; }
+inline Attempt attempt_of(std::uint16_t low, std::uint64_t rest) {
+  if ((rest >> 48U) != 0) refuse("attempt");
+  return Attempt{(rest << 16U) | low};
+}
+/// `attemptRests` of the elements' attempts: as few as tell them.
+template <class Attempts, class Init>
+void write_rests(const Attempts& attempts, Init init) {
+  if (attempts.empty()) return;
+  const std::uint64_t first = rest_of(attempts.front().attempt);
+  bool all_the_same = true;
+  for (const auto& each : attempts) all_the_same = all_the_same && rest_of(each.attempt) == first;
+  if (all_the_same && first == 0) return;
+  auto list = init(all_the_same ? 1U : static_cast<unsigned>(attempts.size()));
+  for (unsigned i = 0; i < list.size(); ++i) list.set(i, rest_of(attempts[i].attempt));
+}
+/// Adds them to attempts that have their low parts.
+template <class Attempts>
+void read_rests(capnp::List<std::uint64_t>::Reader list, Attempts& attempts) {
+  if (list.size() == 0) return;
+  if (list.size() != 1 && list.size() != attempts.size()) refuse("attempts");
+  for (unsigned i = 0; i < attempts.size(); ++i)
+    attempts[i].attempt = attempt_of(low_of(attempts[i].attempt), list[list.size() == 1 ? 0 : i]);
+}
+
+inline void write_identity(const JobIdentity& identity, schema::JobIdentity::Builder out) {
+  out.setHigh(identity.high);
+  out.setLow(identity.low);
+}
+inline JobIdentity read_identity(schema::JobIdentity::Reader in) { return {in.getHigh(), in.getLow()}; }
+
 void write_texts(const std::vector<std::string>& texts, capnp::List<capnp::Text>::Builder list);
 std::vector<std::string> read_texts(capnp::List<capnp::Text>::Reader list);
 

@@ -35,7 +35,8 @@ FailureDetail read_failure(schema::FailureDetail::Reader in) {
 
 void write_trace(const AttemptTrace& trace, schema::AttemptTrace::Builder out) {
   out.setSubtask(trace.subtask.value());
-  out.setAttempt(trace.attempt.value());
+  out.setAttempt(low_of(trace.attempt));
+  out.setAttemptRest(rest_of(trace.attempt));
   out.setBand(trace.band.value());
   out.setLane(trace.lane.value());
   out.setArrivedUs(trace.arrived_us);
@@ -45,8 +46,14 @@ void write_trace(const AttemptTrace& trace, schema::AttemptTrace::Builder out) {
 }
 
 AttemptTrace read_trace(schema::AttemptTrace::Reader in) {
-  return {SubtaskIndex{in.getSubtask()}, Attempt{in.getAttempt()}, BandIndex{in.getBand()}, SlotIndex{in.getLane()},
-          in.getArrivedUs(), in.getReadyUs(), in.getStartedUs(), in.getEndedUs()};
+  return {SubtaskIndex{in.getSubtask()},
+          attempt_of(in.getAttempt(), in.getAttemptRest()),
+          BandIndex{in.getBand()},
+          SlotIndex{in.getLane()},
+          in.getArrivedUs(),
+          in.getReadyUs(),
+          in.getStartedUs(),
+          in.getEndedUs()};
 }
 
 namespace {
@@ -82,7 +89,8 @@ void write(const Register& message, schema::FromWorker::Builder root) {
   crash.setLife(message.crash->life.value());
   crash.setJob(message.crash->subtask.job.value());
   crash.setSubtask(message.crash->subtask.index.value());
-  crash.setAttempt(message.crash->attempt.value());
+  crash.setAttempt(low_of(message.crash->attempt));
+  crash.setAttemptRest(rest_of(message.crash->attempt));
   crash.setSignal(message.crash->signal);
   crash.setMessage(text(message.crash->message));
 }
@@ -95,7 +103,7 @@ void write_reports(const JobReports& from, schema::JobReports::Builder to) {
     auto out = attempts[i];
     out.setSubtask(report.subtask.value());
     out.setRunUs(report.run_us);
-    out.setAttempt(report.attempt.value());
+    out.setAttempt(low_of(report.attempt));
     out.setOutputCount(report.output_count);
     out.setOutcome(static_cast<std::uint8_t>(report.outcome));
     out.setForward(static_cast<std::uint8_t>(report.forward));
@@ -116,6 +124,8 @@ void write_reports(const JobReports& from, schema::JobReports::Builder to) {
     auto traces = to.initTraces(static_cast<unsigned>(from.traces.size()));
     for (unsigned i = 0; i < traces.size(); ++i) write_trace(from.traces[i], traces[i]);
   }
+  write_rests(from.attempts, [&](unsigned count) { return to.initAttemptRests(count); });
+  if (from.identity.valid()) write_identity(from.identity, to.initIdentity());
 }
 
 void write(const ReportBatch& message, schema::FromWorker::Builder root) {
@@ -182,7 +192,7 @@ void write_claimed(const ClaimedJob& from, schema::ClaimedJob::Builder to) {
   auto stages = to.initStages(attempts);
   for (unsigned i = 0; i < attempts; ++i) {
     subtasks.set(i, from.attempts[i].subtask.value());
-    numbers.set(i, from.attempts[i].attempt.value());
+    numbers.set(i, low_of(from.attempts[i].attempt));
     bands.set(i, from.attempts[i].band.value());
     stages.set(i, static_cast<std::uint8_t>(from.attempts[i].stage));
   }
@@ -195,6 +205,8 @@ void write_claimed(const ClaimedJob& from, schema::ClaimedJob::Builder to) {
     outputs.set(i, from.data[i].output);
     bytes.set(i, from.data[i].bytes);
   }
+  write_rests(from.attempts, [&](unsigned count) { return to.initAttemptRests(count); });
+  if (from.identity.valid()) write_identity(from.identity, to.initIdentity());
 }
 
 void write(const WorkerClaim& message, schema::FromWorker::Builder root) {
@@ -217,6 +229,8 @@ ClaimedJob read_claimed(schema::ClaimedJob::Reader in) {
   for (unsigned i = 0; i < subtasks.size(); ++i)
     claimed.attempts.push_back({SubtaskIndex{subtasks[i]}, Attempt{numbers[i]}, BandIndex{bands[i]},
                                 enumerator(stages[i], ClaimedStage::Running, "stage")});
+  read_rests(in.getAttemptRests(), claimed.attempts);
+  claimed.identity = read_identity(in.getIdentity());
   const auto producers = in.getProducers();
   const auto outputs = in.getOutputs();
   const auto bytes = in.getBytes();
@@ -266,7 +280,7 @@ Register read_register(schema::Register::Reader in) {
   const auto crash = in.getCrash();
   message.crash = OperatorCrash{Incarnation{crash.getLife()},
                                 {JobId{crash.getJob()}, SubtaskIndex{crash.getSubtask()}},
-                                Attempt{crash.getAttempt()},
+                                attempt_of(crash.getAttempt(), crash.getAttemptRest()),
                                 crash.getSignal(),
                                 text(crash.getMessage())};
   return message;
@@ -294,6 +308,8 @@ JobReports read_reports(schema::JobReports::Reader in) {
   }
   for (const auto entry : in.getFailures()) reports.failures.push_back(read_failure(entry));
   for (const auto entry : in.getTraces()) reports.traces.push_back(read_trace(entry));
+  read_rests(in.getAttemptRests(), reports.attempts);
+  reports.identity = read_identity(in.getIdentity());
   return reports;
 }
 
@@ -369,6 +385,7 @@ void write(const Welcome& welcome, schema::Introduction::Builder root) {
   out.setHeartbeatNs(welcome.heartbeat.count());
   out.setState(welcome.state);
   out.setLife(welcome.life);
+  out.setBranch(welcome.branch);
 }
 
 void write(const Refusal& refusal, schema::Introduction::Builder root) { write_error(refusal.error, root.initRefusal()); }
@@ -387,6 +404,7 @@ Introduction read_introduction(schema::Introduction::Reader in) {
     welcome.heartbeat = Duration{from.getHeartbeatNs()};
     welcome.state = from.getState();
     welcome.life = from.getLife();
+    welcome.branch = from.getBranch();
     return welcome;
   }
   if (!in.isHello()) refuse("introduction");
@@ -442,11 +460,11 @@ std::size_t wire_size(const FromWorker& message) {
   if (const auto* batch = std::get_if<ReportBatch>(&message)) {
     bytes += batch->replicas.size() * 16 + batch->loads.size() * 48;
     for (const JobReports& job : batch->jobs) {
-      bytes += 64 + job.attempts.size() * 24 + job.outputs.size() * 16 + job.traces.size() * 48;
+      bytes += 96 + job.attempts.size() * 24 + job.outputs.size() * 16 + job.traces.size() * 56;
       for (const FailureDetail& failure : job.failures) bytes += 80 + failure.message.size() + failure.output_tail.size() + failure.detail.size();
     }
   } else if (const auto* claim = std::get_if<WorkerClaim>(&message)) {
-    for (const ClaimedJob& job : claim->jobs) bytes += 64 + job.attempts.size() * 9 + job.data.size() * 14;
+    for (const ClaimedJob& job : claim->jobs) bytes += 96 + job.attempts.size() * 17 + job.data.size() * 14;
   } else if (const auto* log = std::get_if<LogAnswer>(&message)) {
     bytes += log->lines.size();
   } else if (const auto* description = std::get_if<Register>(&message)) {

@@ -56,7 +56,8 @@ void write_run(const RunnerRun& run, schema::RunnerRun::Builder out) {
   out.setProgram(run.program);
   out.setJob(run.id.job.value());
   out.setSubtask(run.id.index.value());
-  out.setAttempt(run.attempt.value());
+  out.setAttempt(wire::low_of(run.attempt));
+  out.setAttemptRest(wire::rest_of(run.attempt));
   out.setOutputCount(run.output_count);
   out.setPayload(bytes_of(run.payload));
   auto inputs = out.initInputs(static_cast<unsigned>(run.inputs.size()));
@@ -68,7 +69,7 @@ RunnerRun read_run(schema::RunnerRun::Reader in, std::size_t descriptors) {
   run.ticket = in.getTicket();
   run.program = in.getProgram();
   run.id = {JobId{in.getJob()}, SubtaskIndex{in.getSubtask()}};
-  run.attempt = Attempt{in.getAttempt()};
+  run.attempt = wire::attempt_of(in.getAttempt(), in.getAttemptRest());
   run.output_count = in.getOutputCount();
   run.payload = view(in.getPayload());
   for (const schema::RunnerDatum::Reader input : in.getInputs()) run.inputs.push_back(read_datum(input, descriptors));

@@ -230,6 +230,7 @@ void Gateway::State::admit(std::uint64_t number, const Hello& hello) {
   welcome.heartbeat = options.link.heartbeat;
   welcome.state = options.identity.state;
   welcome.life = options.identity.life;
+  welcome.branch = options.identity.branch;
   const auto entry = pending.extract(number);
   std::unique_ptr<Connection> connection = std::move(entry.mapped().connection);
   connection->send(FrameKind::Introduction, {options.incarnation, 0, 0}, encode(Introduction{welcome}));

@@ -131,6 +131,7 @@ Result<OpenJournal> open_state_directory(const StateOptions& state) {
   Result<JournalIdentity> identity = begin_life(**storage, *recovered, random_incarnation().value());
   if (!identity) return identity.error();
   recovered->identity = *identity;
+  identify_jobs(recovered->state, *identity);
   losses.insert(losses.end(), recovered->losses.begin(), recovered->losses.end());
   if (doubtful) list_doubtful(*recovered, losses);
   recovered->losses = std::move(losses);

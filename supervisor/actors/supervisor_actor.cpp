@@ -109,7 +109,8 @@ class SupervisorActor {
     next_worker_ = opened.recovered.state.next_worker.value();
     for (const record::WorkerJoined& worker : opened.recovered.state.workers)
       known_[worker.incarnation] = worker.worker;
-    feed(supervisor_event::StateRecovered{std::move(opened.recovered.state), unix_now_ms()});
+    feed(supervisor_event::StateRecovered{std::move(opened.recovered.state), unix_now_ms(),
+                                          opened.recovered.identity.life});
     carry_out();
     log_line(LogLevel::Info, "journal read", "jobs=" + std::to_string(jobs));
   }
@@ -209,7 +210,7 @@ class SupervisorActor {
       if (auto* chunk = std::get_if<SubmitChunk>(&message))
         take_chunk(mail.client, std::move(*chunk));
       else
-        feed(supervisor_event::ClientSaid{known->second.id, message});
+        feed(supervisor_event::ClientSaid{known->second.id, message, random_identity()});
     }
   }
 
@@ -257,6 +258,7 @@ class SupervisorActor {
     const auto client = clients_.find(mail.client);
     if (client == clients_.end()) return;  // It left while its graph was being checked: nothing was accepted.
     mail.checked->client = client->second.id;
+    mail.checked->identity = random_identity();
     log_line(LogLevel::Info, mail.checked->shape == nullptr ? "graph refused" : "graph checked",
              "job=" + mail.checked->spec.name +
                  (mail.checked->shape == nullptr ? " text=\"" + to_string(mail.checked->refusal) + "\""

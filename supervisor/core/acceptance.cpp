@@ -25,11 +25,11 @@ void SupervisorCore::on(supervisor_event::GraphChecked& event) {
     return refuse(event.client, reply, feasible.error());
   if (const Result<void> lent = check_loans(event.spec, *event.shape); !lent)
     return refuse(event.client, reply, lent.error());
-  accept(event.client, reply, std::move(event.spec), graphs_.add(std::move(event.shape)));
+  accept(event.client, reply, std::move(event.spec), graphs_.add(std::move(event.shape)), event.identity);
 }
 
 // The graph was checked when it came; what the cluster can hold may have changed since.
-void SupervisorCore::submit_again(ClientId client, const SubmitAgain& message) {
+void SupervisorCore::submit_again(ClientId client, const SubmitAgain& message, const JobIdentity& identity) {
   SubmitReply reply;
   reply.submission = message.submission;
   if (!is_new(client, reply, message.spec)) return;
@@ -51,7 +51,7 @@ void SupervisorCore::submit_again(ClientId client, const SubmitAgain& message) {
     return refuse(client, reply, lent.error());
   }
   ++counters_.graphs_again;
-  accept(client, reply, message.spec, *graph);
+  accept(client, reply, message.spec, *graph, identity);
 }
 
 GraphHash SupervisorCore::graph_of(const SubmitAgain& message) {
@@ -73,6 +73,7 @@ bool SupervisorCore::is_new(ClientId client, SubmitReply& reply, const JobSpec& 
   }
   if (Job* known = find_job(JobSelector{JobId::none(), spec.name}); known != nullptr && !spec.name.empty()) {
     reply.job = known->id;
+    reply.identity = known->identity;
     reply.existed = true;
     reply.ours = spec.submitter != 0 && spec.submitter == known->spec.submitter;
     send_to_client(client, std::move(reply));
@@ -92,13 +93,16 @@ bool SupervisorCore::is_new(ClientId client, SubmitReply& reply, const JobSpec& 
   return owned.has_value();
 }
 
-void SupervisorCore::accept(ClientId client, SubmitReply& reply, JobSpec spec, SharedGraph& graph) {
+void SupervisorCore::accept(ClientId client, SubmitReply& reply, JobSpec spec, SharedGraph& graph,
+                            const JobIdentity& identity) {
   const JobId id{static_cast<std::uint32_t>(jobs_.size())};
   reply.job = id;
+  reply.identity = identity;
   ++counters_.jobs_accepted;
   send_to_client(client, std::move(reply));
   spec.priority = *scale_of(spec).inside_of_new(spec.priority);  // It was checked.
   Job& job = make_job(std::move(spec), graph, id);
+  job.identity = identity;
   job.followers.push_back(client);
   take_loans(job);
   if (!durable()) return place_sources(job);
@@ -108,7 +112,7 @@ void SupervisorCore::accept(ClientId client, SubmitReply& reply, JobSpec spec, S
   graphs_.join(graph);  // Whatever becomes of the job: whoever writes reads it meanwhile.
   being_written_.push_back({issued_ + 1, &graph});
   records_.push_back(record::JobAccepted{id, job.spec, &job.shape->graph(), unix_ms(job.submitted), graph.written_as,
-                                         job.scale.code()});
+                                         job.scale.code(), identity});
 }
 
 // What the next job of the same graph begins with, so that bands get their whole credit at once.

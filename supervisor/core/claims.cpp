@@ -48,8 +48,20 @@ void SupervisorCore::begin_claim(WorkerSlot slot) {
 
 void SupervisorCore::receive(WorkerSlot slot, const WorkerClaim& message) {
   if (!workers_[slot].claiming) return;  // It has nothing to claim from this life.
+  for (const ClaimedJob& claimed : message.jobs)
+    if (means_another(slot, claimed.job, claimed.identity)) return;
   for (const ClaimedJob& claimed : message.jobs) claim_job(slot, claimed);
   if (message.last) finish_claim(slot, message.draining);
+}
+
+/// A worker that knows another job under a number of ours goes on from a state that is not ours, e.g. from one that was
+/// put back by hand. Whatever it holds is of no use: it begins afresh, and nothing of the two is mixed up.
+bool SupervisorCore::means_another(WorkerSlot slot, JobId job, const JobIdentity& identity) {
+  if (!knows(job) || !differ(identity, jobs_[job.value()]->identity)) return false;
+  PENSTOCK_COVERAGE_MARK("a worker means another job of that number");
+  ++counters_.other_jobs;
+  lose_worker(slot, "it knows another job as " + to_string(job) + ", from another state; it begins afresh");
+  return true;
 }
 
 void SupervisorCore::claim_job(WorkerSlot slot, const ClaimedJob& claimed) {
@@ -103,7 +115,11 @@ bool SupervisorCore::adopt(WorkerSlot slot, Job& job, const ClaimedAttempt& clai
     leave_band(job, subtask);
     fence(workers_[hot.band].worker, job, subtask, hot.attempt);
   }
-  note_fenced(job, subtask, hot.attempt);
+  if (hot.attempt > claim.attempt.value()) {
+    PENSTOCK_COVERAGE_MARK("an attempt took the place of a later one");
+    hot.flags |= SubtaskFlag::kOutrun;
+    job.outrun[SubtaskIndex{subtask}] = hot.attempt;
+  }
   hot.phase = SubtaskPhase::Assigned;
   hot.band = workers_[slot].bands[claim.band.value()];
   hot.attempt = claim.attempt.value();
@@ -140,21 +156,12 @@ bool SupervisorCore::has_failed(const Job& job, std::uint32_t subtask, Attempt a
 }
 
 /// Ends an attempt that is not the one that counts; what waits at that worker for the subtask waits on.
-void SupervisorCore::fence(WorkerSlot slot, Job& job, std::uint32_t subtask, std::uint16_t attempt) {
+void SupervisorCore::fence(WorkerSlot slot, Job& job, std::uint32_t subtask, std::uint64_t attempt) {
   if (subtask >= job.total()) return;
   PENSTOCK_COVERAGE_MARK("an attempt of an earlier life is fenced");
-  note_fenced(job, subtask, attempt);
   CancelBatch& batch = tail_of_cancels(slot, job.id, true);
   batch.kill_after = Duration{0};
   batch.attempts.push_back(AttemptRef{SubtaskIndex{subtask}, Attempt{attempt}});
-}
-
-/// Numbers of attempts are not written down: no later attempt may have the number of one that was ever heard of.
-void SupervisorCore::note_fenced(Job& job, std::uint32_t subtask, std::uint16_t attempt) {
-  if (attempt == 0) return;
-  job.hot[subtask].flags |= SubtaskFlag::kFenced;
-  std::uint16_t& highest = job.fenced[SubtaskIndex{subtask}];
-  highest = std::max(highest, attempt);
 }
 
 /// The end of an attempt that this life has not heard of: adopted, and then ended like any other.
@@ -162,10 +169,7 @@ void SupervisorCore::claim_end(WorkerSlot slot, Job& job, const AttemptReport& r
   if (report.outcome == Outcome::Started || is_current(job, report, slot)) return;
   const Proof proof = report.outcome == Outcome::Succeeded ? Proof::Success : Proof::None;
   const ClaimedAttempt claim{report.subtask, report.attempt, report.band, ClaimedStage::Running};
-  if (adopt(slot, job, claim, proof))
-    ++counters_.adopted;
-  else if (report.subtask.value() < job.total())
-    note_fenced(job, report.subtask.value(), report.attempt.value());
+  if (adopt(slot, job, claim, proof)) ++counters_.adopted;
 }
 
 /// What the worker holds of one producer's outputs.

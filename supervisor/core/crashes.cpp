@@ -68,7 +68,7 @@ void SupervisorCore::blame_late(const LostLife& lost, const OperatorCrash& crash
       ++history->failures;
       history->last = detail_of(crash);
       if (!history->lines.empty())
-        history->lines.back() = "attempt " + std::to_string(ref.attempt) + ": " +
+        history->lines.back() = "attempt " + to_string(Attempt{ref.attempt}) + ": " +
                                 std::string{to_string(history->last.failure)} + ": " + crash.message;
     }
     record_change(job, ref.subtask);
@@ -93,8 +93,6 @@ void SupervisorCore::blame_absent(WorkerSlot teller, ExpectedWorkers::iterator a
       ++job.counts.attempts;
       leave_band(job, subtask);
       fail_attempt(job, subtask, detail_of(crash), workers_[teller].description.name);
-    } else if (subtask < job.total()) {
-      note_fenced(job, subtask, crash.attempt.value());
     }
   }
   end_reclaiming_if_complete();

@@ -304,9 +304,9 @@ void SupervisorCore::assign(Job& job, std::uint32_t subtask, BandSlot slot) {
   if (band.in_flight == 0) band.progress_at = now_;
   hot.phase = SubtaskPhase::Assigned;
   hot.flags &= static_cast<std::uint8_t>(~SubtaskFlag::kForAttempt);
-  if ((hot.flags & SubtaskFlag::kFenced) != 0)
-    hot.attempt = std::max(hot.attempt, *job.fenced.find(SubtaskIndex{subtask}));
-  ++hot.attempt;
+  if ((hot.flags & SubtaskFlag::kOutrun) != 0)
+    hot.attempt = std::max(hot.attempt, *job.outrun.find(SubtaskIndex{subtask}));
+  hot.attempt = std::max(hot.attempt, attempts_begin_.value()) + 1;
   ++band.in_flight;
   ++job.in_flight;
   ++counters_.assigned;
@@ -439,6 +439,7 @@ AssignBatch& SupervisorCore::open_batch(Job& job, WorkerSlot slot) {
   }
   AssignBatch& batch = std::get<AssignBatch>(outbox.emplace_back(std::in_place_type<AssignBatch>));
   batch.job = job.id;
+  batch.identity = job.identity;
   batch.job_priority = job.spec.priority;
   batch.trace = job.spec.trace;
   batch.assignments.reserve(kReserved);

@@ -92,6 +92,7 @@ void SupervisorCore::record_end(const Job& job) {
                         {},
                         job.release_when_returned};
   over.scale = job.scale.code();
+  over.identity = job.identity;
   for (const OutputLocation& output : job.outputs)
     if (const Incarnation* writer = job.data.checkpoint(output.producer.value()))
       over.checkpoints.push_back({output.producer, *writer});

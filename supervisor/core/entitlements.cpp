@@ -370,8 +370,8 @@ void SupervisorCore::take_back_running(Job& job, BandSlot slot) {
   }
 }
 
-bool SupervisorCore::is_leaving(const Job& job, std::uint32_t subtask, std::uint16_t attempt) const {
-  const std::uint16_t* told = job.shares->preempting.find(SubtaskIndex{subtask});
+bool SupervisorCore::is_leaving(const Job& job, std::uint32_t subtask, std::uint64_t attempt) const {
+  const std::uint64_t* told = job.shares->preempting.find(SubtaskIndex{subtask});
   return told != nullptr && *told == attempt && subtask < job.total() &&
          job.hot[subtask].phase == SubtaskPhase::Assigned && job.hot[subtask].attempt == attempt;
 }

@@ -50,11 +50,13 @@ struct GraphChecked {
   JobSpec spec;
   std::unique_ptr<GraphShape> shape;  ///< Null when refused.
   Error refusal;
+  JobIdentity identity{};             ///< For the job that it becomes: random.
 };
 /// Anything a client says but chunks of graphs, which are checked outside.
 struct ClientSaid {
   ClientId client;
   const FromClient& message;
+  JobIdentity identity{};  ///< For the job that comes of it, if one does: random.
 };
 struct ClientGone {
   ClientId client;
@@ -73,6 +75,7 @@ struct StateRecovered {
   RecoveredState state;
   std::int64_t unix_ms =
       0;  ///< The wall clock now: no decision hangs on it, but the age of what earlier lives have left.
+  std::uint64_t term = 1;  ///< Of the state: more than that of every earlier life.
 };
 /// The pass of that number is over. An older one than the last that was ordered is ignored.
 struct PassEnded {

@@ -97,7 +97,7 @@ Value SupervisorCore::explain_subtask(Job& job, std::uint32_t subtask) {
                        {"subtask", subtask},
                        {"key", job.shape->name(subtask)},
                        {"state", name_of(hot.phase)},
-                       {"attempt", std::uint32_t{hot.attempt}},
+                       {"attempt", hot.attempt},
                        {"reason", reason_of(job, subtask)}};
   if (const SubtaskHistory* history = job.histories.find(SubtaskIndex{subtask})) {
     Value::List lines;

@@ -27,7 +27,7 @@ void SupervisorCore::fail_attempt(Job& job, std::uint32_t subtask, const Failure
   history.last_attempt = std::max(history.last_attempt, hot.attempt);
   history.last = detail;
   if (history.lines.size() >= config_.history_lines_max) history.lines.erase(history.lines.begin());
-  history.lines.push_back("attempt " + std::to_string(hot.attempt) + " on " + where + ": " +
+  history.lines.push_back("attempt " + to_string(Attempt{hot.attempt}) + " on " + where + ": " +
                           std::string{to_string(detail.failure)} + ": " + detail.message);
   const bool not_there =
       policy.response == FailureResponse::Reschedule || where_to_try_again(detail.code) == TryAgain::OnOtherWorkers;
@@ -94,7 +94,7 @@ bool SupervisorCore::may_try_again(Job& job, std::uint32_t subtask, const Subtas
   const bool never_ran = failure == FailureClass::InputLost || failure == FailureClass::Transport ||
                          (failure == FailureClass::Refused && !had_outputs) || failure == FailureClass::Exhausted;
   if (!wanted.retryable && !never_ran) return false;
-  if (history.lost_workers >= config_.lost_workers_max || job.hot[subtask].attempt >= 60000) return false;
+  if (history.lost_workers >= config_.lost_workers_max) return false;
   const std::uint16_t attempts_max = wanted.attempts_max > 0 ? wanted.attempts_max : config_.attempts_max;
   return history.charged < attempts_max;
 }

@@ -28,12 +28,12 @@ enum class SubtaskPhase : std::uint8_t {
 };
 constexpr bool is_final(SubtaskPhase phase) { return phase >= SubtaskPhase::Succeeded; }
 
-/// The hot part of a subtask: everything that a report or an assignment touches. 16 bytes.
+/// The hot part of a subtask: everything that a report or an assignment touches. 24 bytes.
 struct SubtaskHot {
   std::uint32_t missing = 0;    ///< Edges from predecessors that have not succeeded.
   std::uint32_t unplaced = 0;   ///< Edges from predecessors that have neither succeeded nor been assigned.
+  std::uint64_t attempt = 0;    ///< The last `Attempt`; 0: none yet.
   BandSlot band;                ///< Home, then where it is assigned, then where its outputs are.
-  std::uint16_t attempt = 0;    ///< Number of the last attempt; 0: none yet.
   SubtaskPhase phase = SubtaskPhase::Waiting;
   std::uint8_t flags = 0;
 };
@@ -47,7 +47,7 @@ struct SubtaskFlag {
   static constexpr std::uint8_t kStealAsked = 8;    ///< The worker was asked to give this attempt back.
   static constexpr std::uint8_t kTroubled = 16;     ///< It has an entry in `Job::histories`.
   static constexpr std::uint8_t kCancelAsked = 32;  ///< Its worker was asked to cancel it: it never runs again.
-  static constexpr std::uint8_t kFenced = 64;       ///< It has an entry in `Job::fenced`.
+  static constexpr std::uint8_t kOutrun = 64;       ///< It has an entry in `Job::outrun`.
   static constexpr std::uint8_t kAdopted = 128;     ///< This attempt was given out by an earlier life.
   static constexpr std::uint8_t kForAttempt = kStarted | kStealAsked | kAdopted;
 };
@@ -57,7 +57,7 @@ struct SubtaskHistory {
   std::uint16_t charged = 0;            ///< Failures that it is to blame for.
   std::uint16_t lost_workers = 0;       ///< Workers that died while holding it.
   std::uint16_t failures = 0;           ///< All failed attempts, whoever was to blame.
-  std::uint16_t last_attempt = 0;       ///< The highest number of those: none up to it is under way any more.
+  std::uint64_t last_attempt = 0;       ///< The highest number of those: none up to it is under way any more.
   std::vector<BandSlot> tried;          ///< Bands not to be tried again.
   std::uint64_t tried_epoch = 0;        ///< Of the worker table when the list was begun.
   TemplateIndex larger;                 ///< Its template with more memory; none: it is run by its own.
@@ -80,6 +80,7 @@ struct LargerTemplate {
 
 struct Job {
   JobId id;
+  JobIdentity identity;                 ///< None only where no shell has drawn one: in tests.
   JobSpec spec;                         ///< Its priority is that inside, larger first.
   PriorityScale scale;                  ///< How that is written; of an ended job, how it was.
   JobState state = JobState::Running;
@@ -134,7 +135,7 @@ struct Job {
   JobData data;
   LookupMap<SubtaskIndex, SubtaskHistory> histories;
   LookupMap<SubtaskIndex, BandSlot> thieves;  ///< For whom a subtask was asked back, until it comes or ends.
-  LookupMap<SubtaskIndex, std::uint16_t> fenced;  ///< The highest attempt that was ever heard of.
+  LookupMap<SubtaskIndex, std::uint64_t> outrun;  ///< The last attempt, where one of an earlier term took its place.
   bool keys_carry_priority = false;     ///< `priority_changes` has been used: the rank alone is no order any more.
   LookupMap<SubtaskIndex, std::int32_t> priority_changes;  ///< Set by an operator, or by who waits for lost data: replaces the user's priority.
   LookupMap<SubtaskIndex, bool> cancel_orders;  ///< Subtasks that an operator has cancelled before they ended.

@@ -171,7 +171,7 @@ struct JobShares {
   std::array<IndexSet, kBandKinds> short_bands;       ///< Of each kind, on which it is short; see `change`.
   std::vector<BandSlot> left_for_others;  ///< Bands that have left what they could send, for one that was short.
   std::uint32_t pull_cursor = 0;                      ///< The band where something to move was found last.
-  LookupMap<SubtaskIndex, std::uint16_t> preempting;  ///< Attempts that were told to leave their slots.
+  LookupMap<SubtaskIndex, std::uint64_t> preempting;  ///< Attempts that were told to leave their slots.
 
   BandShare& at(BandSlot band) {
     if (bands.size() <= band.value()) bands.resize(band.value() + 1);

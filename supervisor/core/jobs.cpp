@@ -301,7 +301,7 @@ void SupervisorCore::release_job(Job& job) {
   job.data.clear();
   give_back(job.histories);
   give_back(job.thieves);
-  give_back(job.fenced);
+  give_back(job.outrun);
   give_back(job.priority_changes);
   give_back(job.cancel_orders);
   if (!had_outputs) return;

@@ -42,9 +42,10 @@ Result<void> SupervisorCore::check_loans(const JobSpec& spec, const GraphShape& 
       return Error{code, "subtask '" + shape.name(loan.subtask) + "'", "borrows " + name_of(loan.lent) + ", " + why,
                    "keep that job, and want that output, for as long as it is borrowed"};
     };
-    const auto [producer, output] = loan.lent;
+    const auto& [producer, output, identity] = loan.lent;
     if (!knows(producer.job)) return refuse(ErrorCode::NotFound, "and there is no such job (any more)");
     const Job& lender = *jobs_[producer.job.value()];
+    if (differ(identity, lender.identity)) return refuse(ErrorCode::NotFound, "which is another job now");
     if (!lender.spec.owner.empty() && lender.spec.owner != spec.owner)
       return refuse(ErrorCode::NotFound, "which is a job of another owner");
     const std::uint32_t subtask = producer.index.value();
@@ -195,7 +196,7 @@ void SupervisorCore::settle_loan(const SubtaskId& waiter) {
 /// Whether a datum that is on no band that may work can still be borrowed.
 SupervisorCore::Prospect SupervisorCore::prospect_of(Job& job, const Loan& loan) {
   const auto never = [](std::string why) { return Prospect{true, false, std::move(why)}; };
-  const auto [producer, output] = loan.lent;
+  const auto& [producer, output, identity] = loan.lent;
   if (!knows(producer.job)) return never("that job is forgotten");
   const Job& lender = *jobs_[producer.job.value()];
   if (lender.state == JobState::Running) {
@@ -285,7 +286,7 @@ const FailureDetail* SupervisorCore::lost_loan_of(const Job& job, std::uint32_t 
 
 /// The worker that was thought to hold it says that it does not: another life at the same address, or a damaged file.
 void SupervisorCore::lose_lent(const Loan& loan, WorkerSlot slot) {
-  const auto [producer, output] = loan.lent;
+  const auto& [producer, output, identity] = loan.lent;
   if (!knows(producer.job)) return;
   PENSTOCK_COVERAGE_MARK("what was to be lent was not there");
   Job& lender = *jobs_[producer.job.value()];

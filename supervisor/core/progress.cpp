@@ -1,6 +1,7 @@
 // SupervisorCore: what clients are told about their jobs.
 #include <algorithm>
 
+#include "common/base/coverage_mark.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 
 namespace penstock::supervisor {
@@ -111,7 +112,17 @@ void SupervisorCore::attach(ClientId client, const AttachJob& message) {
     send_to_client(client, std::move(reply));
     return;
   }
+  if (differ(message.identity, job->identity)) {
+    PENSTOCK_COVERAGE_MARK("a client means another job of that number");
+    ++counters_.other_jobs;
+    reply.refusal = Error{ErrorCode::NotFound, to_string(job->id),
+                          "is another job now: the supervisor goes on from a state that does not know the one meant",
+                          "`penstock jobs --all` lists those that are known; submit the job again"};
+    send_to_client(client, std::move(reply));
+    return;
+  }
   reply.job = job->id;
+  reply.identity = job->identity;
   reply.subtask_count = job->counts.total;
   send_to_client(client, std::move(reply));
   follow(*job, client);

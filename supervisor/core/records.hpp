@@ -42,6 +42,7 @@ struct JobAccepted {
   std::int64_t submitted_ms = 0;  ///< Unix time.
   JobId graph_of;                 ///< The graph was written with this job; none: it is written with this one.
   std::uint8_t scale = 0;  ///< As in `JobChanged`.
+  JobIdentity identity{};
 };
 /// Nobody needs the graph any more that was written with this job.
 struct GraphForgotten {
@@ -84,7 +85,7 @@ struct JobChanged {
 struct SubtaskChanged {
   JobId job;
   SubtaskIndex subtask;
-  std::uint16_t attempt = 0;  ///< The last one that failed: its report counts no second time. 0: none has.
+  std::uint64_t attempt = 0;  ///< The last one that failed: its report counts no second time. 0: none has.
   std::uint16_t charged = 0;
   std::uint16_t lost_workers = 0;
   std::uint16_t failures = 0;
@@ -103,6 +104,7 @@ struct JobEnded {
   std::vector<CheckpointPlace> checkpoints;  ///< Of outputs that are kept for the client.
   bool unneeded = false;  ///< They are kept only for jobs that borrow them.
   std::uint8_t scale = 0;  ///< As in `JobChanged`.
+  JobIdentity identity{};
   friend bool operator==(const JobEnded&, const JobEnded&) = default;
 };
 /// Nobody can ask for the job any more.
@@ -192,6 +194,7 @@ struct RecoveredGraph {
 /// A job as its records tell it.
 struct RecoveredJob {
   JobId id;
+  JobIdentity identity{};
   JobSpec spec;                 ///< With its last priority.
   std::uint8_t scale = 0;       ///< Of that; as in `JobChanged`.
   JobId graph;                  ///< The job that brought its graph; none once it has ended.

@@ -29,6 +29,7 @@ Result<std::unique_ptr<GraphShape>> rebuild(std::vector<Graph> chunks) {
 void SupervisorCore::on(supervisor_event::StateRecovered& event) {
   unix_ms_at_start_ = event.unix_ms;
   start_ = now_;
+  attempts_begin_ = attempts_begin(event.term);
   recover_orders(event.state.orders);
   for (const Incarnation writer : event.state.lost_writers) lost_writers_.push_back({writer, true});
   look_for_old_checkpoints_ = true;
@@ -58,6 +59,7 @@ void SupervisorCore::recover_ended_job(RecoveredJob& recovered) {
   Job& job = *owned;
   jobs_[recovered.id.value()] = std::move(owned);
   job.id = recovered.id;
+  job.identity = recovered.identity;
   job.spec = std::move(recovered.spec);
   job.scale = PriorityScale::of_code(recovered.scale, job.spec.priority, scale_of(job.spec));
   job.state = recovered.everything.state;
@@ -110,6 +112,7 @@ void SupervisorCore::recover_job(RecoveredJob& recovered, const GraphsAgain& gra
   const PriorityScale scale = scale_of(recovered.spec);
   priority = scale.taken_over(priority, PriorityScale::of_code(recovered.scale, priority, scale));
   Job& job = make_job(std::move(recovered.spec), **graph->second, recovered.id);
+  job.identity = recovered.identity;
   job.submitted = instant_of(recovered.submitted_ms);
   if (job.shares != nullptr && recovered.position != 0) job.shares->position = recovered.position;
   if (job.shares != nullptr) job.shares->preemptions = recovered.preempted;

@@ -17,6 +17,8 @@ void SupervisorCore::receive(WorkerSlot slot, const ReportBatch& message) {
   WorkerEntry& worker = workers_[slot];
   worker.reports_received = std::max(worker.reports_received, message.number);
   outbox_of(slot);  // At least `ReportsApplied` goes back.
+  for (const JobReports& reports : message.jobs)
+    if (means_another(slot, reports.job, reports.identity)) return;
   for (const JobReports& reports : message.jobs) {
     if (knows(reports.job) && jobs_[reports.job.value()]->state == JobState::Running) {
       apply(slot, *jobs_[reports.job.value()], reports);

@@ -126,6 +126,7 @@ Result<Value> list_results(const Job& job, const AdminRequest& request) {
   Value::Record fields{
       {"job", to_string(job.id)}, {"name", job.spec.name}, {"state", std::string{to_string(job.state)}}};
   fields.emplace_back("more", static_cast<std::uint64_t>(kept.size() - told));
+  fields.emplace_back("identity", to_string(job.identity));
   fields.emplace_back("results", std::move(rows));
   return Value{std::move(fields)};
 }

@@ -128,13 +128,14 @@ void SupervisorCore::on(supervisor_event::ClientSaid& event) {
   if (const auto* attach_message = std::get_if<AttachJob>(&event.message)) {
     attach(event.client, *attach_message);
   } else if (const auto* release = std::get_if<ReleaseJob>(&event.message)) {
-    if (knows(release->job)) release_for(*jobs_[release->job.value()], event.client);
+    if (knows(release->job) && !differ(release->identity, jobs_[release->job.value()]->identity))
+      release_for(*jobs_[release->job.value()], event.client);
   } else if (const auto* unfollow_message = std::get_if<UnfollowJob>(&event.message)) {
     if (knows(unfollow_message->job)) unfollow(*jobs_[unfollow_message->job.value()], event.client);
   } else if (const auto* request = std::get_if<AdminRequest>(&event.message)) {
     answer(event.client, *request);
   } else if (const auto* again = std::get_if<SubmitAgain>(&event.message)) {
-    submit_again(event.client, *again);
+    submit_again(event.client, *again, event.identity);
   }
 }
 

@@ -30,7 +30,7 @@ enum class Durability : std::uint8_t { None, Journal };
 /// has two live attempts; a successor's ownership lease is at one worker at a time, because a subtask is `Assigned` to one
 /// band and leaves it only by a report or by the loss of the worker. With a journal nothing is promised to anyone before
 /// what it rests on is on the disk.
-/// Cost: for each subtask a few touches of its 20-byte record and of its edges; nothing scans all workers for a decision.
+/// Cost: for each subtask a few touches of its 24-byte record and of its edges; nothing scans all workers for a decision.
 class SupervisorCore {
  public:
   SupervisorCore(const SupervisorConfig& config, Rng rng, Durability durability = Durability::None);
@@ -60,7 +60,7 @@ class SupervisorCore {
     Instant at;
     JobId job;
     std::uint32_t subtask;
-    std::uint16_t attempt;
+    std::uint64_t attempt;
     bool operator<(const Timer& other) const;
   };
 
@@ -140,9 +140,9 @@ class SupervisorCore {
   /// Answers when the job is refused, or is there already; else it can be accepted.
   bool is_new(ClientId client, SubmitReply& reply, const JobSpec& spec);
   void refuse(ClientId client, SubmitReply& reply, Error error);
-  void submit_again(ClientId client, const SubmitAgain& message);
+  void submit_again(ClientId client, const SubmitAgain& message, const JobIdentity& identity);
   GraphHash graph_of(const SubmitAgain& message);
-  void accept(ClientId client, SubmitReply& reply, JobSpec spec, SharedGraph& graph);
+  void accept(ClientId client, SubmitReply& reply, JobSpec spec, SharedGraph& graph, const JobIdentity& identity);
   void learn_durations(const Job& job);
   void leave_graph(Job& job);
 
@@ -163,10 +163,10 @@ class SupervisorCore {
   std::optional<record::WorkerJoined> take_back(WorkerId worker, Incarnation incarnation);
   void begin_claim(WorkerSlot slot);
   void claim_job(WorkerSlot slot, const ClaimedJob& claimed);
+  bool means_another(WorkerSlot slot, JobId job, const JobIdentity& identity);
   static bool has_failed(const Job& job, std::uint32_t subtask, Attempt attempt);
   bool adopt(WorkerSlot slot, Job& job, const ClaimedAttempt& claim, Proof proof);
-  void fence(WorkerSlot slot, Job& job, std::uint32_t subtask, std::uint16_t attempt);
-  void note_fenced(Job& job, std::uint32_t subtask, std::uint16_t attempt);
+  void fence(WorkerSlot slot, Job& job, std::uint32_t subtask, std::uint64_t attempt);
   void claim_end(WorkerSlot slot, Job& job, const AttemptReport& report);
   void claim_data(WorkerSlot slot, Job& job, std::span<const ClaimedDatum> outputs);
   void finish_claim(WorkerSlot slot, bool draining);
@@ -474,7 +474,7 @@ class SupervisorCore {
   void send_entitlements(const Job& job, WorkerSlot slot);
   void recall(Job& job, BandSlot slot);
   void take_back_running(Job& job, BandSlot slot);
-  bool is_leaving(const Job& job, std::uint32_t subtask, std::uint16_t attempt) const;
+  bool is_leaving(const Job& job, std::uint32_t subtask, std::uint64_t attempt) const;
   void preempt(Job& job, const AssignedRef& ref);
 
   // Gangs that wait until workers hold all their slots: barriers.cpp.
@@ -640,6 +640,7 @@ class SupervisorCore {
   std::deque<record::Ordered> orders_;       ///< Of operators, oldest first.
   std::deque<record::Ordered> decisions_;    ///< Of policy, the same; both are one history by their numbers.
   std::uint64_t next_order_ = 1;
+  Attempt attempts_begin_ = attempts_begin(1);  ///< Of the state's term.
   Instant start_{};  ///< Of this life, and the wall clock then.
   std::int64_t unix_ms_at_start_ = 0;
   PolicyState policy_;

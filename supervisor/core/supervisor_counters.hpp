@@ -12,6 +12,7 @@ struct SupervisorCounters {
   std::uint64_t assigned = 0;
   std::uint64_t succeeded = 0;
   std::uint64_t failed_attempts = 0;
+  std::uint64_t other_jobs = 0;  ///< Messages that meant another job than ours of that number.
   std::uint64_t returned = 0;
   std::uint64_t stale_reports = 0;
   std::uint64_t workers_lost = 0;

@@ -26,7 +26,7 @@ using WorkerSlot = Id<struct WorkerSlotTag, std::uint32_t>;
 struct AssignedRef {
   JobId job;
   std::uint32_t subtask = 0;
-  std::uint16_t attempt = 0;
+  std::uint64_t attempt = 0;
 };
 
 /// Outputs of one subtask.

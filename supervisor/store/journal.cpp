@@ -74,7 +74,8 @@ void write(const record::JobAccepted& accepted, std::uint64_t, StorageBatch& bat
   if (graph_of == accepted.job) write_graph(graph_of, *accepted.graph, batch);
   const auto total = static_cast<std::uint32_t>(accepted.graph->size());
   batch.put(key_of(accepted.job, Kind::kAccepted),
-            encode(Accepted{accepted.job, accepted.spec, total, 0, accepted.submitted_ms, graph_of, accepted.scale}));
+            encode(Accepted{accepted.job, accepted.spec, total, 0, accepted.submitted_ms, graph_of, accepted.scale,
+                            accepted.identity}));
   batch.put(std::string(1, kHead), encode(Head{kFormat, JobId{accepted.job.value() + 1}}));
 }
 
@@ -469,6 +470,7 @@ Result<void> Recovery::finish_job(JobId id, JobInParts& job) {
     recovered.checkpoints = std::move(job.over->checkpoints);
     recovered.unneeded = job.over->unneeded;
     recovered.scale = job.over->scale;
+    recovered.identity = job.over->identity;
     result_.state.jobs.push_back(std::move(recovered));
     return {};
   }
@@ -490,6 +492,7 @@ Result<void> Recovery::finish_job(JobId id, JobInParts& job) {
                                   " subtasks; they begin anew"});
   recovered.spec = std::move(job.accepted->spec);
   recovered.scale = job.accepted->scale;
+  recovered.identity = job.accepted->identity;
   if (job.changed.has_value()) {
     recovered.spec.priority = job.changed->priority;
     recovered.scale = job.changed->scale;
@@ -579,6 +582,15 @@ void renew_branch(JournalIdentity& identity, std::uint64_t entropy, std::int64_t
   const std::uint64_t drawn = mix_bits(mix_bits(entropy) + identity.branch + 1);
   identity.branch = drawn == 0 || drawn == identity.branch ? drawn + 1 : drawn;
   identity.life = std::max(identity.life, static_cast<std::uint64_t>(std::clamp<std::int64_t>(unix_s, 0, UINT32_MAX)));
+}
+
+void identify_jobs(RecoveredState& state, const JournalIdentity& identity) {
+  for (RecoveredJob& job : state.jobs) {
+    if (job.identity.valid()) continue;
+    const std::uint64_t seed = mix_bits(identity.state) + job.id.value();
+    job.identity.high = mix_bits(seed) ^ static_cast<std::uint64_t>(job.submitted_ms);
+    job.identity.low = mix_bits(job.identity.high + seed) | 1U;
+  }
 }
 
 Result<JournalIdentity> begin_life(Storage& storage, const Recovered& recovered, std::uint64_t entropy) {

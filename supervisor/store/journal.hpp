@@ -97,4 +97,8 @@ Result<Recovered> recover(Storage& storage, Damage damage);
 /// it names a journal that has no name or no branch yet. Errors: those of the storage.
 Result<JournalIdentity> begin_life(Storage& storage, const Recovered& recovered, std::uint64_t entropy);
 
+/// Versions before 0.2.0 wrote no identities of jobs. Such jobs get the ones that every life derives for them from what
+/// does not change: the name of the state, which is `identity`'s once a life has begun, their number and their time.
+void identify_jobs(RecoveredState& state, const JournalIdentity& identity);
+
 }  // namespace penstock::supervisor

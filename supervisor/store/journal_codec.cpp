@@ -150,6 +150,7 @@ std::string encode(const Accepted& accepted) {
     out.setSubmittedMs(accepted.submitted_ms);
     out.setGraphOf(accepted.graph_of.valid() ? accepted.graph_of.value() : 0);
     out.setScale(accepted.scale);
+    if (accepted.identity.valid()) wire::write_identity(accepted.identity, out.initIdentity());
   }));
 }
 
@@ -220,7 +221,8 @@ std::string encode(const record::SubtaskChanged& changed) {
   return sealed(wire::build_words<Root>(bytes, [&](Root::Builder out) {
     out.setJob(changed.job.value());
     out.setSubtask(changed.subtask.value());
-    out.setAttempt(changed.attempt);
+    out.setAttempt(wire::low_of(Attempt{changed.attempt}));
+    out.setAttemptRest(wire::rest_of(Attempt{changed.attempt}));
     out.setCharged(changed.charged);
     out.setLostWorkers(changed.lost_workers);
     out.setFailures(changed.failures);
@@ -245,6 +247,7 @@ std::string encode(const record::JobEnded& ended) {
     out.setEndedMs(ended.ended_ms);
     out.setUnneeded(ended.unneeded);
     out.setScale(ended.scale);
+    if (ended.identity.valid()) wire::write_identity(ended.identity, out.initIdentity());
   }));
 }
 
@@ -340,9 +343,9 @@ Result<record::WorkerJoined> decode_worker(std::string_view value) {
 Result<Accepted> decode_accepted(std::string_view value) {
   return unseal<schema::JobAcceptedRecord, Accepted>(value, [](schema::JobAcceptedRecord::Reader in) {
     const JobId graph_of = in.getGraphOf() == 0 ? JobId::none() : JobId{in.getGraphOf()};
-    return Accepted{JobId{in.getJob()}, wire::read_spec(in.getSpec()), in.getSubtasks(),
-                    in.getChunks(),     in.getSubmittedMs(),           graph_of,
-                    in.getScale()};
+    return Accepted{JobId{in.getJob()},  wire::read_spec(in.getSpec()),          in.getSubtasks(),
+                    in.getChunks(),      in.getSubmittedMs(),                    graph_of,
+                    in.getScale(),       wire::read_identity(in.getIdentity())};
   });
 }
 
@@ -405,7 +408,7 @@ Result<record::SubtaskChanged> decode_subtask_changed(std::string_view value) {
     record::SubtaskChanged changed;
     changed.job = JobId{in.getJob()};
     changed.subtask = SubtaskIndex{in.getSubtask()};
-    changed.attempt = in.getAttempt();
+    changed.attempt = wire::attempt_of(in.getAttempt(), in.getAttemptRest()).value();
     changed.charged = in.getCharged();
     changed.lost_workers = in.getLostWorkers();
     changed.failures = in.getFailures();
@@ -435,6 +438,7 @@ Result<record::JobEnded> decode_job_ended(std::string_view value) {
     ended.ended_ms = in.getEndedMs();
     ended.unneeded = in.getUnneeded();
     ended.scale = in.getScale();
+    ended.identity = wire::read_identity(in.getIdentity());
     return ended;
   });
 }

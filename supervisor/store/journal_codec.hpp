@@ -25,6 +25,7 @@ struct Accepted {
   std::int64_t submitted_ms = 0;
   JobId graph_of;  ///< None up to format 2.
   std::uint8_t scale = 0;
+  JobIdentity identity;
 };
 struct GraphHead {
   JobId brought_by;

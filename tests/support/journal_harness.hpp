@@ -63,7 +63,7 @@ class JournalHarness {
   void begin() {
     life_ = std::make_unique<SupervisorHarness>(config_, Durability::Journal);
     began_ = life_->now();
-    life_->handle(supervisor_event::StateRecovered{log_.state(), unix_ms_});
+    life_->handle(supervisor_event::StateRecovered{log_.state(), unix_ms_, ++term_});
   }
   void collect() {
     for (supervisor_action::Persist& persist : life_->take_persists()) waiting_.push_back(std::move(persist));
@@ -71,6 +71,7 @@ class JournalHarness {
   const SupervisorConfig config_;
   std::int64_t unix_ms_ = 1'800'000'000'000;
   Instant began_{};
+  std::uint64_t term_ = 0;
   std::unique_ptr<SupervisorHarness> life_;
   std::deque<supervisor_action::Persist> waiting_;
   RecordLog log_;

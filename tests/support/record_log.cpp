@@ -24,6 +24,7 @@ void RecordLog::apply(const record::JobAccepted& accepted) {
   if (entry.graph_of == accepted.job) graphs_[accepted.job] = *accepted.graph;
   entry.submitted_ms = accepted.submitted_ms;
   entry.scale = accepted.scale;
+  entry.identity = accepted.identity;
   next_job_ = std::max(next_job_, JobId{accepted.job.value() + 1});
 }
 
@@ -86,6 +87,7 @@ RecoveredState RecordLog::state() const {
     job.id = id;
     job.spec = entry.spec;
     job.scale = entry.scale;
+    job.identity = entry.identity;
     job.submitted_ms = entry.submitted_ms;
     if (entry.over.has_value()) {
       job.spec = entry.over->spec;
@@ -94,6 +96,7 @@ RecoveredState RecordLog::state() const {
       job.checkpoints = entry.over->checkpoints;
       job.unneeded = entry.over->unneeded;
       job.scale = entry.over->scale;
+      job.identity = entry.over->identity;
       job.submitted_ms = entry.over->submitted_ms;
       job.ended_ms = entry.over->ended_ms;
     } else {

@@ -26,6 +26,7 @@ class RecordLog {
     record::SubtasksEnded ended;
     std::optional<record::JobChanged> changed;
     std::uint8_t scale = 0;
+    JobIdentity identity;
     std::map<SubtaskIndex, record::SubtaskChanged> subtasks;
     std::optional<record::JobEnded> over;
   };

@@ -138,7 +138,7 @@ void SupervisorHarness::lose(std::uint32_t worker, const std::string& reason) {
 }
 
 JobId SupervisorHarness::submit(const Graph& graph, JobSpec spec, ClientId client) {
-  supervisor_event::GraphChecked checked{client, next_submission_++, std::move(spec), nullptr, {}};
+  supervisor_event::GraphChecked checked{client, next_submission_++, std::move(spec), nullptr, {}, next_identity};
   Result<std::unique_ptr<GraphShape>> shape = check_graph(graph);
   if (shape)
     checked.shape = std::move(shape).value();
@@ -266,7 +266,8 @@ std::vector<std::string> SupervisorHarness::assigned() {
   for (const auto& [worker, batch] : take<AssignBatch>())
     for (const Assignment& assignment : batch.assignments) {
       std::string line = name_in(batch.job, assignment.subtask);
-      if (assignment.attempt.value() > 1) line += "#" + std::to_string(assignment.attempt.value());
+      if (const Attempt attempt = assignment.attempt; (attempt.value() & 0xffffffffU) > 1)  // Not the first of its term.
+        line += "#" + to_string(attempt);
       line += " to " + to_string(worker);
       lines.push_back(line + (assignment.cached ? ", cached" : ""));
     }

@@ -63,6 +63,7 @@ class SupervisorHarness {
   void come_back(std::uint32_t worker, const Return& back);
   void lose(std::uint32_t worker, const std::string& reason = "silent");
 
+  JobIdentity next_identity{};  ///< Of the jobs that are submitted; none for tests that do not care.
   /// Jobs are numbered from 1. None if it was refused: see `refusal()`.
   JobId submit(const Graph& graph, JobSpec spec = {}, ClientId client = ClientId{1});
   const Error& refusal() const { return last_reply_.refusal; }

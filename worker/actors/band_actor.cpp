@@ -26,6 +26,7 @@ class BandActor {
     runner_ = std::make_unique<CommandRunner>(*loop, *store, config, [this, owner](CommandEnd&& end) {
       auto told = std::make_shared<ForeignEnd>();
       told->ticket = end.ticket;
+      told->attempt = end.attempt;
       told->succeeded = end.succeeded;
       told->run_us = end.run_us;
       told->peak_bytes = end.peak_bytes;

@@ -269,7 +269,8 @@ class WorkerActor {
                         FetchEnd end{key, blob != nullptr, {}, error.code == ErrorCode::NotFound};
                         if (blob != nullptr) end.bytes = Bytes{static_cast<std::int64_t>(blob->bytes().size())};
                         host_->fetched(end, std::move(blob));
-                      });
+                      },
+                      input.identity);
   }
 
   void memory_measured(const CommandMemoryMail& mail) {

@@ -15,11 +15,11 @@ namespace {
 constexpr int kRoundsOfALane = 64;
 constexpr int kRoundsOfTheLoop = 8;
 
+/// Names a run to its runner: a record that is used again has another attempt.
 std::uint64_t ticket_of(RecordIndex record, Attempt attempt) {
-  return (std::uint64_t{record.value()} << 16U) | attempt.value();
+  return (std::uint64_t{record.value()} << 32U) | (attempt.value() & 0xffffffffU);
 }
-RecordIndex record_of(std::uint64_t ticket) { return RecordIndex{static_cast<std::uint32_t>(ticket >> 16U)}; }
-Attempt attempt_of(std::uint64_t ticket) { return Attempt{static_cast<std::uint16_t>(ticket)}; }
+RecordIndex record_of(std::uint64_t ticket) { return RecordIndex{static_cast<std::uint32_t>(ticket >> 32U)}; }
 
 /// The data that a run reads, but for those that the supervisor has left out because they are empty; an empty one among
 /// the others has no key.
@@ -172,7 +172,7 @@ void WorkerHost::run_ended(ForeignEnd end) {
   const auto news = [held](State& state) {
     RunEnd run;
     run.record = record_of(held->ticket);
-    run.attempt = attempt_of(held->ticket);
+    run.attempt = held->attempt;
     run.succeeded = held->succeeded;
     run.run_us = held->run_us;
     run.peak = Bytes{held->peak_bytes};
@@ -210,7 +210,7 @@ void WorkerHost::measure_runners() {
   for (std::size_t i = 0; i < state_->processes.size(); ++i) {
     const RunnersMemory memory = state_->processes[i]->measure();
     for (const RunnerMemory& run : memory.runs)
-      runs.push_back({record_of(run.ticket), attempt_of(run.ticket), Bytes{run.resident_bytes}});
+      runs.push_back({record_of(run.ticket), run.attempt, Bytes{run.resident_bytes}});
     const bool had_none = state_->runners_told[i] == 0;
     state_->runners_told[i] = memory.own_bytes;
     if (had_none && memory.own_bytes == 0) continue;
@@ -333,6 +333,8 @@ void WorkerHost::State::carry_out() {
       checkpoint_datum(checkpoint->key);
     } else if (const auto* adopted = std::get_if<worker_action::AdoptCheckpoint>(&action)) {
       store.adopt_checkpoint(adopted->key, adopted->writer);
+    } else if (const auto* named = std::get_if<worker_action::NameJob>(&action)) {
+      store.name_job(named->job, named->identity);
     } else if (const auto* sweep = std::get_if<worker_action::SweepCheckpoints>(&action)) {
       for (const Incarnation writer : sweep->writers) store.remove_checkpoints(writer);
     } else if (const auto* saved = std::get_if<worker_action::SweepAttempts>(&action)) {
@@ -433,7 +435,8 @@ void WorkerHost::State::start(const worker_action::StartSubtask& action) {
     case RunnerKind::Command:
       ports.start_command(
           {action.band, CommandRun{ticket_of(action.record, action.attempt), action.id, action.attempt, action.lane,
-                                   *action.program, std::string{action.payload}, all_inputs_of(action)}});
+                                   *action.program, std::string{action.payload}, all_inputs_of(action),
+                                   core.identity_of(action.id.job)}});
       return;
   }
 }

@@ -41,6 +41,7 @@ struct WorkerPorts {
 /// How a run that was not native ended.
 struct ForeignEnd {
   std::uint64_t ticket = 0;
+  Attempt attempt;
   bool succeeded = true;
   std::uint32_t run_us = 0;
   std::int64_t peak_bytes = 0;        ///< Memory that it used; 0: unknown.

@@ -61,6 +61,7 @@ struct FetchInput {
   WorkerId from;
   Bytes bytes;  ///< Expected; 0: unknown.
   std::uint64_t priority = 0;  ///< Of the first who waits for it; larger first.
+  JobIdentity identity{};      ///< Of the job whose datum it is; none: not known here.
 };
 struct CancelFetch {
   DataKey key;
@@ -141,6 +142,11 @@ struct WarmRunners {
   std::vector<SlotIndex> lanes;
   RunnerProgram runner;
 };
+/// The data under this number are that job's: no other's are given out under it. No identity: the job is forgotten.
+struct NameJob {
+  JobId job;
+  JobIdentity identity;
+};
 /// The peer has broken the protocol in a way that frames cannot show; log it.
 struct Reject {
   Error error;
@@ -155,6 +161,6 @@ using WorkerAction =
                  worker_action::SweepAttempts, worker_action::PinDatum, worker_action::SendReport,
                  worker_action::SendDrainState, worker_action::SendBarrierAnswer, worker_action::SendExplanation,
                  worker_action::Reclaim, worker_action::SendClaim, worker_action::Registered,
-                 worker_action::RestartRunners, worker_action::WarmRunners, worker_action::Reject>;
+                 worker_action::RestartRunners, worker_action::WarmRunners, worker_action::Reject, worker_action::NameJob>;
 
 }  // namespace penstock::worker

@@ -9,10 +9,16 @@ namespace penstock::worker {
 void WorkerCore::receive(const RegisterReply& message) { out_->add(worker_action::Registered{message.worker}); }
 
 void WorkerCore::receive(const AssignBatch& batch) {
+  if (const JobSlot other = jobs_.find(batch.job); other.valid() && differ(batch.identity, jobs_[other].identity))
+    return give_back(batch);
   if (!check_batch(batch)) return;
   const bool known = jobs_.find(batch.job).valid();
   const JobSlot slot = open_job(batch.job);
   JobContext& job = jobs_[slot];
+  if (batch.identity.valid() && !job.identity.valid()) {
+    job.identity = batch.identity;
+    out_->add(worker_action::NameJob{job.id, job.identity});
+  }
   if (!known || job.priority != batch.job_priority) set_job_priority(slot, batch.job_priority);
   if (!batch.job_name.empty()) job.name = batch.job_name;
   job.trace = batch.trace;
@@ -25,6 +31,27 @@ void WorkerCore::receive(const AssignBatch& batch) {
            std::string_view{batch.payloads}.substr(payload, assignment.payload_bytes));
     input += assignment.input_count;
     payload += assignment.payload_bytes;
+  }
+}
+
+JobIdentity WorkerCore::identity_of(JobId job) const {
+  const JobSlot slot = jobs_.find(job);
+  return slot.valid() ? jobs_[slot].identity : JobIdentity{};
+}
+
+/// Another job of that number is known here, and its data would be read as those of this one. It is about to be
+/// forgotten, or its supervisor tries elsewhere.
+void WorkerCore::give_back(const AssignBatch& batch) {
+  PENSTOCK_COVERAGE_MARK("a supervisor means another job of that number");
+  ++counters_.stale;
+  JobReports& section = reports_.section(batch.job, batch.identity);
+  for (const Assignment& assignment : batch.assignments) {
+    AttemptReport& report = section.attempts.emplace_back();
+    report.subtask = assignment.subtask;
+    report.attempt = assignment.attempt;
+    report.band = assignment.band;
+    report.outcome = Outcome::Returned;
+    reports_.count_one();
   }
 }
 

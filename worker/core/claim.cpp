@@ -52,12 +52,12 @@ void WorkerCore::claim_job(JobSlot slot, WorkerClaim& claim, std::size_t& room) 
     if (room == 0 && may_part) {
       PENSTOCK_COVERAGE_MARK("a claim has several parts");
       send_claim(claim, false);
-      claim.jobs.push_back(ClaimedJob{job.id, {}, {}});
+      claim.jobs.push_back(ClaimedJob{job.id, {}, {}, job.identity});
       room = kReportsInAPart * config_.report_batch_max;
     }
     room -= std::min<std::size_t>(room, 1);
   };
-  claim.jobs.push_back(ClaimedJob{job.id, {}, {}});
+  claim.jobs.push_back(ClaimedJob{job.id, {}, {}, job.identity});
   for (RecordIndex index = job.records; index.valid(); index = records_[index].next_of_job) {
     const SubtaskRecord& record = records_[index];
     next_part(true);

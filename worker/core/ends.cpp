@@ -88,7 +88,7 @@ void WorkerCore::store_outputs(RecordIndex index) {
 
 void WorkerCore::trace_run(const SubtaskRecord& record, Instant ended) {
   const auto us = [](Instant at) { return static_cast<std::uint64_t>(at.time_since_epoch().count()) / 1000; };
-  reports_.section(jobs_[record.job].id)
+  reports_.section(jobs_[record.job].id, jobs_[record.job].identity)
       .traces.push_back({record.subtask, record.attempt, record.band, record.lane, us(record.arrived), us(record.ready),
                          us(record.started), us(ended)});
 }
@@ -227,7 +227,7 @@ void WorkerCore::free_record(RecordIndex index) {
 }
 
 void WorkerCore::report(const SubtaskRecord& record, Outcome outcome, const FailureDetail* failure) {
-  JobReports& section = reports_.section(jobs_[record.job].id);
+  JobReports& section = reports_.section(jobs_[record.job].id, jobs_[record.job].identity);
   AttemptReport& entry = section.attempts.emplace_back();
   entry.subtask = record.subtask;
   entry.attempt = record.attempt;
@@ -296,6 +296,7 @@ void WorkerCore::close_job_if_done(JobSlot slot) {
     }
   // Whoever was preempted, and then cancelled or failed for good, has left what it had saved.
   if (!saved_as.empty()) out_->add(worker_action::SweepAttempts{std::string{saved_as}});
+  if (job.identity.valid()) out_->add(worker_action::NameJob{job.id, {}});
   jobs_.close(slot);
 }
 

@@ -252,7 +252,8 @@ bool WorkerCore::start_fetch(const FetchTurn& turn) {
   data_.move(index, DatumPlace::Fetching);
   ++fetches_running_;
   ++counters_.fetches;
-  out_->add(worker_action::FetchInput{datum.key, datum.location, datum.bytes, turn.priority});
+  out_->add(worker_action::FetchInput{datum.key, datum.location, datum.bytes, turn.priority,
+                                      identity_of(datum.key.producer.job)});
   return true;
 }
 

@@ -33,6 +33,7 @@ struct WorkerTemplate {
 /// One job on this worker: names for what its messages say by number.
 struct JobContext {
   JobId id;
+  JobIdentity identity;
   std::string name;
   std::int32_t priority = 0;
   bool trace = false;

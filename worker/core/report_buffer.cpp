@@ -11,11 +11,12 @@ constexpr std::size_t kLookedAt = 16;
 }  // namespace
 
 // What is said of one job says nothing about another, so only the order inside a job is kept.
-JobReports& ReportBuffer::section(JobId job) {
+JobReports& ReportBuffer::section(JobId job, const JobIdentity& identity) {
   std::vector<JobReports>& sections = batch_.jobs;
   for (std::size_t i = 0; i < std::min(sections.size(), kLookedAt); ++i)
-    if (JobReports& known = sections[sections.size() - 1 - i]; known.job == job) return known;
-  return sections.emplace_back(JobReports{job, {}, {}, {}, {}});
+    if (JobReports& known = sections[sections.size() - 1 - i]; known.job == job && known.identity == identity)
+      return known;
+  return sections.emplace_back(JobReports{job, {}, {}, {}, {}, identity});
 }
 
 void ReportBuffer::add_replica(const ReplicaReport& replica) { batch_.replicas.push_back(replica); }
@@ -30,7 +31,7 @@ ReportBatch ReportBuffer::take(Instant now) {
   Unapplied& kept = unapplied_.emplace_back(Unapplied{batch_.number, {}});
   kept.jobs.reserve(batch_.jobs.size());
   for (const JobReports& job : batch_.jobs)
-    kept.jobs.push_back(JobReports{job.job, job.attempts, job.outputs, job.failures, {}});
+    kept.jobs.push_back(JobReports{job.job, job.attempts, job.outputs, job.failures, {}, job.identity});
   last_sent_ = now;
   count_ = 0;
   return std::exchange(batch_, {});

@@ -28,7 +28,7 @@ class ReportBuffer {
   ReportBuffer(std::uint32_t batch_max, Duration report_after) : batch_max_(batch_max), report_after_(report_after) {}
 
   /// The latest reports of `job` in the batch that is being filled.
-  JobReports& section(JobId job);
+  JobReports& section(JobId job, const JobIdentity& identity = {});
   void count_one() { ++count_; }
   void add_replica(const ReplicaReport& replica);
   void set_loads(std::vector<BandLoad> loads) { batch_.loads = std::move(loads); }

@@ -66,6 +66,8 @@ class WorkerCore {
   std::optional<Instant> next_deadline() const;
   /// Which latch, quota, entitlement or input holds this subtask, with numbers. Reads only.
   WorkerExplanation explain(SubtaskId id) const;
+  /// None of a job that is not known here, or of which the supervisor has not said it.
+  JobIdentity identity_of(JobId job) const;
   /// Checks every invariant, O(n).
   void validate() const;
 
@@ -133,6 +135,7 @@ class WorkerCore {
   void accept(JobSlot slot, const Assignment& assignment, std::span<const AssignedInput> inputs,
               std::string_view payload);
   bool is_new_attempt(JobSlot slot, const Assignment& assignment);
+  void give_back(const AssignBatch& batch);
   RecordIndex make_record(JobSlot slot, const Assignment& assignment);
   void reject(ErrorCode code, std::string subject, std::string message);
 

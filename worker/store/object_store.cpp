@@ -109,8 +109,9 @@ struct ObjectStore::State {
   std::atomic<std::int64_t> used{0};      ///< Sum over `blobs`; only for people, so relaxed.
   std::atomic<std::int64_t> segments{0};  ///< How many of `blobs` are segments; a bound need not be exact, so relaxed.
   std::atomic<bool> spills{false};        ///< The disk was used; until then nobody asks it.
-  std::mutex mutex;                       ///< Guards `restoring` and `checkpoints`.
+  std::mutex mutex;                       ///< Guards `restoring`, `checkpoints` and `names`.
   std::set<DataKey> restoring;            ///< Wanted from disk; what is dropped meanwhile is not.
+  std::map<JobId, JobIdentity> names;     ///< Of the jobs that the worker knows.
   std::map<DataKey, std::string> checkpoints;  ///< Files on shared storage that go when their datum is dropped.
   mutable SpillFiles files{options.spill};
   std::vector<std::shared_ptr<DataTier>> tiers;
@@ -349,6 +350,10 @@ void ObjectStore::quiesce() { state_->thread.quiesce(); }
 void ObjectStore::clear() {
   quiesce();
   for (const auto& tier : state_->tiers) tier->clear();
+  {
+    const std::lock_guard lock{state_->mutex};
+    state_->names.clear();
+  }
   state_->restoring.clear();
   state_->checkpoints.clear();  // The files stay: for others they are what is left of this life.
   state_->files.clear();
@@ -356,6 +361,20 @@ void ObjectStore::clear() {
   state_->reserve->clear();
   state_->used = 0;
   state_->segments = 0;
+}
+
+void ObjectStore::name_job(JobId job, const JobIdentity& identity) {
+  const std::lock_guard lock{state_->mutex};
+  if (identity.valid())
+    state_->names[job] = identity;
+  else
+    state_->names.erase(job);
+}
+
+bool ObjectStore::is_another(JobId job, const JobIdentity& identity) const {
+  const std::lock_guard lock{state_->mutex};
+  const auto known = state_->names.find(job);
+  return known != state_->names.end() && differ(known->second, identity);
 }
 
 Bytes ObjectStore::used_on_disk() const { return state_->files.used(); }

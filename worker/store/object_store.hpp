@@ -113,6 +113,10 @@ class ObjectStore {
   BlobPtr find(const DataKey& key) const;
   /// From memory, disk and devices.
   void drop(const DataKey& key);
+  /// Whose data those of that number are; no identity: the job is forgotten.
+  void name_job(JobId job, const JobIdentity& identity);
+  /// Whether that number is known to be another job's.
+  bool is_another(JobId job, const JobIdentity& identity) const;
   // The same without the devices, for these.
   void put_here(const DataKey& key, std::shared_ptr<Blob> blob);
   BlobPtr find_here(const DataKey& key) const;

@@ -35,6 +35,7 @@ constexpr std::uint64_t kWarmAheadMax = std::uint64_t{64} << 20U;
 /// One datum on its way, from one connection to the next if need be.
 struct Wanted {
   DataKey key;
+  JobIdentity identity;
   std::uint64_t priority = 0;
   DataClient::OnDone on_done;
   std::shared_ptr<Blob> blob;  ///< From the first answer on.
@@ -93,12 +94,15 @@ class Route : public std::enable_shared_from_this<Route> {
  private:
   struct Line {
     explicit Line(asio::io_context& io) : socket(io), watch(io) {}
+    /// Of the request, but for whether it names the job.
+    std::uint32_t format() const { return request.format & ~kWithIdentity; }
     tcp::socket socket;
     PaceWatch watch;
     bool connected = false;
     bool used = false;  ///< It has served before; a failure may only mean that the server has closed it.
     Wanted wanted;
     TransferRequest request;
+    TransferIdentity identity;
     TransferReply reply;
     HandleOffer offer;
     TransferChunk chunk;
@@ -144,6 +148,7 @@ class Route : public std::enable_shared_from_this<Route> {
   bool closed_ = false;
   bool understands_packed_ = true;   ///< Until it has refused.
   bool understands_handles_ = true;  ///< The same.
+  bool understands_identities_ = true;  ///< The same.
 };
 
 // The next step when an operation has succeeded.
@@ -214,6 +219,10 @@ std::uint32_t Route::format_for(const Line& line) const {
 bool Route::refuses_format(const Line& line) {
   if (line.reply.magic != kTransferMagic || line.reply.status != TransferStatus::Refused) return false;
   if (line.request.format == kTransferFormat) return false;
+  if ((line.request.format & kWithIdentity) != 0) {
+    understands_identities_ = false;
+    return true;
+  }
   (line.request.format == kHandleFormat ? understands_handles_ : understands_packed_) = false;
   return true;
 }
@@ -227,7 +236,14 @@ void Route::ask(const LinePtr& line) {
   line->request.output = line->wanted.key.output;
   line->request.chunk_bytes = limits_.chunk_bytes;
   line->request.offset = line->wanted.offset;
-  asio::async_write(line->socket, asio::buffer(&line->request, sizeof(TransferRequest)),
+  if (line->wanted.identity.valid() && understands_identities_) {
+    line->request.format |= kWithIdentity;
+    line->identity = {line->wanted.identity.high, line->wanted.identity.low};
+  }
+  const std::size_t identity_bytes = (line->request.format & kWithIdentity) != 0 ? sizeof(TransferIdentity) : 0;
+  const std::array<asio::const_buffer, 2> buffers{asio::buffer(&line->request, sizeof(TransferRequest)),
+                                                  asio::buffer(&line->identity, identity_bytes)};
+  asio::async_write(line->socket, buffers,
                     [self = shared_from_this(), line](const error_code& error, std::size_t) {
                       if (self->closed_) return;
                       if (error) return self->fail(line, error.message());
@@ -246,7 +262,7 @@ void Route::replied(const LinePtr& line) {
   }
   if (reply.magic != kTransferMagic || reply.bytes > kBytesMax || reply.status == TransferStatus::Refused)
     return fail(line, "the server's answer is malformed");
-  if (reply.status == TransferStatus::Offered && line->request.format == kHandleFormat) {
+  if (reply.status == TransferStatus::Offered && line->format() == kHandleFormat) {
     asio::async_read(line->socket, asio::buffer(&line->offer, sizeof(HandleOffer)), then(line, &Route::map));
     return;
   }
@@ -285,7 +301,7 @@ void Route::read_chunk(const LinePtr& line) {
   Wanted& wanted = line->wanted;
   if (!wanted.on_done) return fail(line, "was cancelled");
   if (wanted.offset == wanted.blob->bytes().size()) return finish(line, {});
-  if (line->request.format == kPackedFormat) return read_packed(line);
+  if (line->format() == kPackedFormat) return read_packed(line);
   read_plain(line, next_chunk(*line));
 }
 
@@ -456,7 +472,8 @@ DataClient::~DataClient() {
   for (const auto& [address, route] : state_->routes) route->close();
 }
 
-void DataClient::fetch(const HostPort& from, const DataKey& key, std::uint64_t priority, OnDone on_done) {
+void DataClient::fetch(const HostPort& from, const DataKey& key, std::uint64_t priority, OnDone on_done,
+                       const JobIdentity& identity) {
   cancel(key);
   std::shared_ptr<Route>& route = state_->routes[to_string(from)];
   if (route == nullptr)
@@ -464,6 +481,7 @@ void DataClient::fetch(const HostPort& from, const DataKey& key, std::uint64_t p
                                     state_->handles);
   Wanted wanted;
   wanted.key = key;
+  wanted.identity = identity;
   wanted.priority = priority;
   wanted.on_done = std::move(on_done);
   std::shared_ptr<Route> { route } -> add(std::move(wanted));

@@ -44,7 +44,9 @@ class DataClient {
   ~DataClient();
 
   /// One transfer for a key: a second one takes the place of the first. Larger `priority` first.
-  void fetch(const HostPort& from, const DataKey& key, std::uint64_t priority, OnDone on_done);
+  /// With an identity nothing is taken from a server whose job of that number is another one: NotFound.
+  void fetch(const HostPort& from, const DataKey& key, std::uint64_t priority, OnDone on_done,
+             const JobIdentity& identity = {});
   /// The server is gone for good: everything that is wanted from it is answered with `NotFound`, now.
   void abandon(const HostPort& server);
   /// Nobody wants it any more: its transfer ends; `on_done` is not called.

@@ -46,10 +46,25 @@ struct Visitor : std::enable_shared_from_this<Visitor> {
     expect({limits.idle_max, sizeof request});
     asio::async_read(socket, asio::buffer(&request, sizeof request),
                      [self = shared_from_this()](const error_code& error, std::size_t) {
-                       self->idle_since = kNever;
-                       self->watch.end();
-                       if (!error) self->look_up();
+                       const bool names_job = !error && self->request.magic == kTransferMagic &&
+                                              (self->request.format & kWithIdentity) != 0;
+                       if (names_job) return self->read_identity();
+                       self->identity = {};
+                       self->request_came(error);
                      });
+  }
+
+  void read_identity() {
+    request.format &= ~kWithIdentity;
+    asio::async_read(
+        socket, asio::buffer(&identity, sizeof identity),
+        [self = shared_from_this()](const error_code& error, std::size_t) { self->request_came(error); });
+  }
+
+  void request_came(const error_code& error) {
+    idle_since = kNever;
+    watch.end();
+    if (!error) look_up();
   }
 
   /// Ends the connection of a peer that is slower than that.
@@ -70,6 +85,7 @@ struct Visitor : std::enable_shared_from_this<Visitor> {
                        request.chunk_bytes >= kChunkBytesMin && request.chunk_bytes <= kChunkBytesMax &&
                        request.offset % request.chunk_bytes == 0;
     if (!sound) return answer(TransferStatus::Refused);
+    if (store.is_another(JobId{request.job}, {identity.high, identity.low})) return answer(TransferStatus::Gone);
     store.load(key(), [self = shared_from_this()](BlobPtr loaded) {
       asio::post(self->socket.get_executor(), [self, loaded = std::move(loaded)]() mutable {
         self->blob = std::move(loaded);
@@ -169,6 +185,7 @@ struct Visitor : std::enable_shared_from_this<Visitor> {
   PaceWatch watch;
   Instant idle_since = kNever;  ///< Never: it is being answered.
   TransferRequest request;
+  TransferIdentity identity;
   TransferReply reply;
   HandleOffer offer;
   TransferChunk chunk;

@@ -20,6 +20,10 @@ inline constexpr std::uint32_t kPackedFormat = 3;
 /// `kTransferFormat`. Servers that do not know it refuse.
 inline constexpr std::uint32_t kHandleFormat = 4;
 
+/// Added to one of these: a `TransferIdentity` follows the request, and the datum is `Gone` if the server knows another job
+/// under that number. Servers that do not know it refuse.
+inline constexpr std::uint32_t kWithIdentity = 16;
+
 /// The bytes of a datum from `offset` on, which is a multiple of the chunk size.
 struct TransferRequest {
   std::uint32_t magic = kTransferMagic;
@@ -29,6 +33,11 @@ struct TransferRequest {
   std::uint32_t output = 0;
   std::uint32_t chunk_bytes = 0;
   std::uint64_t offset = 0;
+};
+
+struct TransferIdentity {
+  std::uint64_t high = 0;
+  std::uint64_t low = 0;
 };
 
 enum class TransferStatus : std::uint32_t { Here = 0, Gone = 1, Refused = 2, Offered = 3 };

@@ -52,7 +52,7 @@ TransferThread::~TransferThread() {
 std::uint16_t TransferThread::port() const { return state_->port; }
 
 void TransferThread::fetch(const HostPort& from, const DataKey& key, std::uint64_t priority,
-                           DataClient::OnDone on_done) {
+                           DataClient::OnDone on_done, const JobIdentity& identity) {
   const std::uint64_t number = state_->next_number++;
   state_->wanted[key] = number;
   auto answer = [weak = std::weak_ptr{state_}, key, number, on_done = std::move(on_done)](std::shared_ptr<Blob> blob,
@@ -68,8 +68,8 @@ void TransferThread::fetch(const HostPort& from, const DataKey& key, std::uint64
       on_done(blob, error);
     });
   };
-  state_->loop.post([state = state_.get(), from, key, priority, answer = std::move(answer)] {
-    if (state->client != nullptr) state->client->fetch(from, key, priority, answer);
+  state_->loop.post([state = state_.get(), from, key, priority, identity, answer = std::move(answer)] {
+    if (state->client != nullptr) state->client->fetch(from, key, priority, answer, identity);
   });
 }
 

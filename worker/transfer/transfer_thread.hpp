@@ -34,7 +34,8 @@ class TransferThread {
   TransferThread& operator=(const TransferThread&) = delete;
 
   std::uint16_t port() const;
-  void fetch(const HostPort& from, const DataKey& key, std::uint64_t priority, DataClient::OnDone on_done);
+  void fetch(const HostPort& from, const DataKey& key, std::uint64_t priority, DataClient::OnDone on_done,
+             const JobIdentity& identity = {});
   void abandon(const HostPort& server);
   void cancel(const DataKey& key);
   /// Asks for it. Answered at once while nothing is mapped.

@@ -43,7 +43,7 @@ struct penstock_call {
   uint32_t abi;
   uint32_t slot;                  /* Which runner of the band this is, from 0. */
   uint32_t milli_slots;           /* What the subtask holds; 1000 is one slot. */
-  uint32_t attempt;               /* From 1. */
+  uint32_t attempt;               /* From 1 in each life of the supervisor. */
   const char* device;             /* UUID of the GPU of the band, or "". */
   uint64_t memory_bytes;          /* What the subtask may use; 0: not limited. */
   penstock_view template_payload; /* The same for all subtasks of a template. */

@@ -317,7 +317,7 @@ typedef struct penstock_run {
   uint32_t large_inputs; /* So many of them are memory segments; see penstock_runner_take_inputs. */
   uint32_t job;
   uint32_t subtask;
-  uint32_t attempt;
+  uint32_t attempt; /* From 1 in each life of the supervisor. */
   uint32_t output_count;
 } penstock_run;
 

@@ -68,7 +68,7 @@ void SupervisorHost::come_back() {
   for (const auto& host : world_.workers())
     if (!known_.contains(host->life())) world_.oracle().life_lost(host->life());
   reclaiming_ = true;
-  handle(supervisor_event::StateRecovered{std::move(state), world_.now().time_since_epoch() / milliseconds{1}});
+  handle(supervisor_event::StateRecovered{std::move(state), world_.now().time_since_epoch() / milliseconds{1}, life_ + 1});
 }
 
 /// Whoever has not come back in time may find that others have its work.
@@ -625,7 +625,7 @@ void SupervisorHost::accept_client(ClientHost& host) {
 void SupervisorHost::receive_from_client(const MessagePtr& message) {
   if (const auto* submit = std::get_if<SubmitGraph>(message.get())) {
     GraphIntake intake{GraphLimits{}};
-    supervisor_event::GraphChecked checked{ClientId{1}, submit->submission, submit->spec, nullptr, {}};
+    supervisor_event::GraphChecked checked{ClientId{1}, submit->submission, submit->spec, nullptr, {}, draw_identity()};
     if (Result<void> added = intake.add(*submit->graph); !added) {
       checked.refusal = added.error();
     } else if (Result<std::unique_ptr<GraphShape>> shape = intake.finish(); shape) {
@@ -635,7 +635,7 @@ void SupervisorHost::receive_from_client(const MessagePtr& message) {
     }
     handle(std::move(checked));
   } else if (const auto* said = std::get_if<FromClient>(message.get())) {
-    handle(supervisor_event::ClientSaid{ClientId{1}, *said});
+    handle(supervisor_event::ClientSaid{ClientId{1}, *said, draw_identity()});
   }
 }
 

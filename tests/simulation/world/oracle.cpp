@@ -15,6 +15,7 @@ void Oracle::job_accepted(JobId job, std::shared_ptr<const Graph> graph) {
 void Oracle::run_started(Life life, SubtaskId subtask, Attempt attempt, bool known) {
   ++runs_;
   const std::string name = to_string(subtask, attempt);
+  if (!begun_.insert({subtask, attempt}).second) breach(name + " begins a second time");
   const auto job = jobs_.find(subtask.job);
   if (job == jobs_.end()) return breach(name + " runs, but its job was never accepted");
   const Graph& graph = *job->second.graph;
@@ -27,7 +28,7 @@ void Oracle::run_started(Life life, SubtaskId subtask, Attempt attempt, bool kno
   const bool fenced = lost_.contains(life) || fenced_.contains({life, subtask, attempt});
   if (!fenced) {
     for (const auto& [other, run] : lives)
-      if (!run.fenced) breach(name + " runs while attempt " + std::to_string(run.attempt.value()) + " runs, too");
+      if (!run.fenced) breach(name + " runs while attempt " + to_string(run.attempt) + " runs, too");
     for (const Life other : succeeded_on_[subtask])
       if (!known && !lost_.contains(other))
         breach(name + " runs, though its success on a living worker was to be known");

@@ -90,6 +90,7 @@ class Oracle {
   std::map<SubtaskId, std::map<Life, Run>> live_;
   std::map<SubtaskId, std::set<Life>> succeeded_on_;
   std::set<std::tuple<Life, SubtaskId, Attempt>> fenced_;
+  std::set<std::pair<SubtaskId, Attempt>> begun_;  ///< On whatever worker, in whatever life of the supervisor.
   std::set<Life> lost_;
   struct Charge {
     Attempt attempt;

@@ -36,6 +36,8 @@ class SupervisorHost {
                      std::uint64_t received_through);
   /// Of its present life.
   Incarnation incarnation() const { return Incarnation{1'000'000 + life_}; }
+  /// Counted, not drawn: the seed decides other things.
+  JobIdentity draw_identity() { return {1'000'000 + life_, ++identities_}; }
   /// Whether it knows that the subtask has succeeded once.
   bool knows_success(SubtaskId subtask) const;
   std::uint64_t passes() const { return passes_before_ + core_->policy().passes; }
@@ -114,6 +116,7 @@ class SupervisorHost {
   /// Workers whose drain was answered and not ordered otherwise since: no life of ours may give them anything.
   std::set<WorkerId> drained_;
   std::uint64_t life_ = 0;
+  std::uint64_t identities_ = 0;
   std::uint64_t adopted_before_ = 0;
   std::uint64_t passes_before_ = 0;
   std::uint64_t preemptions_before_ = 0;

@@ -34,6 +34,12 @@ constexpr Duration kLookAgain = std::chrono::milliseconds{10};
 constexpr const char* kMark = "PENSTOCK_RUNNER=";
 constexpr const char* kSubtask = "PENSTOCK_SUBTASK=";
 constexpr const char* kAttempt = "PENSTOCK_ATTEMPT=";
+
+/// Names this attempt of this job among all that any supervisor has ever given out.
+std::string attempt_id_of(const CommandRun& run) {
+  return to_string(run.identity) + "-" + std::to_string(run.id.index.value()) + "-" +
+         std::to_string(run.attempt.value());
+}
 constexpr int kReadsInARow = 4;            ///< Then others have their turn.
 constexpr std::size_t kProgramsMax = 256;  ///< Remembered places of programs; at the limit all are forgotten.
 
@@ -410,7 +416,8 @@ std::vector<std::string> CommandRunner::State::environment_of(const CommandRun& 
   set_variables(environment, run.program.environment);
   set_variables(environment,
                 {"PENSTOCK_JOB=" + to_string(run.id.job), kSubtask + to_string(run.id),
-                 kAttempt + std::to_string(run.attempt.value()), "PENSTOCK_SLOT=" + std::to_string(run.lane.value())});
+                 kAttempt + std::to_string(run.attempt.value()), "PENSTOCK_ATTEMPT_ID=" + attempt_id_of(run),
+                 "PENSTOCK_SLOT=" + std::to_string(run.lane.value())});
   return environment;
 }
 
@@ -522,6 +529,7 @@ void CommandRunner::State::conclude(Running& running, const ProcessEnd& process_
 void CommandRunner::State::tell(Running& running, std::unique_ptr<FailureDetail> failure) {
   CommandEnd end;
   end.ticket = running.run.ticket;
+  end.attempt = running.run.attempt;
   end.peak_bytes = running.peak_bytes;
   end.run_us = static_cast<std::uint32_t>(
       std::min<std::int64_t>((monotonic_now() - running.started).count() / 1000, UINT32_MAX));

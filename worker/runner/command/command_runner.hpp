@@ -26,11 +26,13 @@ struct CommandRun {
   Template program;
   std::string payload;          ///< Further arguments; see `split_arguments`.
   std::vector<DataKey> inputs;  ///< Data inputs in their order in the graph; a key without a job is an empty one.
+  JobIdentity identity{};
 };
 
 /// How it ended. Output 0 is what it wrote to standard output, in the store already; the others are empty.
 struct CommandEnd {
   std::uint64_t ticket = 0;
+  Attempt attempt;
   bool succeeded = true;
   std::uint32_t run_us = 0;
   std::int64_t peak_bytes = 0;  ///< Of memory; 0: unknown. Without a memory group that of the program alone.

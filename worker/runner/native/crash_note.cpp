@@ -27,7 +27,7 @@ constexpr int kOverdue = SIGXCPU;
 constexpr std::array kCrashes{SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, kOverdue};
 constexpr Duration kCountedFor = std::chrono::minutes{1};
 constexpr std::size_t kStackBytes = 64UL << 10U;
-constexpr std::uint64_t kMagic = 0x65746f6e68737263ULL;
+constexpr std::uint64_t kMagic = 0x65746f6e68737264ULL;
 
 /// What one life leaves to the next. Plain bytes: it is written while nothing can be relied on.
 struct Note {
@@ -37,9 +37,9 @@ struct Note {
   std::int32_t signal;
   std::uint64_t address;
   std::uint64_t life;
+  std::uint64_t attempt;
   std::uint32_t job;
   std::uint32_t subtask;
-  std::uint32_t attempt;
   std::uint32_t name_bytes;
   char name[256];
 };
@@ -223,7 +223,7 @@ std::optional<OperatorCrash> read_crash_note(int descriptor) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
   OperatorCrash crash{Incarnation{note.life},
                       {JobId{note.job}, SubtaskIndex{note.subtask}},
-                      Attempt{static_cast<std::uint16_t>(note.attempt)},
+                      Attempt{note.attempt},
                       note.signal,
                       "operator '" + name +
                           (note.signal == kOverdue ? "' did not end when its time limit had passed, and its worker had to"

@@ -484,7 +484,7 @@ NativeEnd NativeLanes::State::execute(Lane& lane, std::uint32_t number) {
   call.abi = PENSTOCK_OPERATOR_ABI;
   call.slot = number;
   call.milli_slots = run.milli_slots;
-  call.attempt = run.attempt.value();
+  call.attempt = static_cast<std::uint32_t>(run.attempt.value());
   call.device = config.device.c_str();
   call.memory_bytes = run.memory_bytes;
   call.template_payload = view_of(run.template_payload);

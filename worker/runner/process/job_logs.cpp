@@ -26,7 +26,7 @@ std::string JobLogs::text(JobId job) const {
   if (log->dropped > 0) all = "... " + std::to_string(log->dropped) + " earlier lines were dropped\n";
   for (const Line& line : log->lines) {
     all +=
-        to_string(SubtaskId{job, line.subtask}) + "#" + std::to_string(line.attempt.value()) + " " + line.text + "\n";
+        to_string(SubtaskId{job, line.subtask}, line.attempt) + " " + line.text + "\n";
   }
   return all;
 }

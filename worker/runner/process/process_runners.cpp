@@ -63,6 +63,7 @@ struct Lane {
   std::condition_variable started;
   bool starting = false;
   std::uint64_t ticket = kNobody;
+  Attempt attempt;  ///< Of the run that has the ticket.
   bool stopped = false;
   Child* current = nullptr;
   std::vector<Kept> kept;
@@ -190,7 +191,7 @@ RunnersMemory ProcessRunners::measure() const {
       const std::int64_t own = std::max<std::int64_t>(memory.own_bytes - spared, 0);
       all.own_bytes += own;
       if (runs && kept.child.get() == lane.current)
-        all.runs.push_back({lane.ticket, memory.resident_bytes});
+        all.runs.push_back({lane.ticket, lane.attempt, memory.resident_bytes});
       else if (lane.ticket == kNobody || runs)  // Else it is not known yet who will have the run.
         all.idle_bytes += own;
     }
@@ -362,6 +363,7 @@ bool ProcessRunners::State::begin(Lane& lane, const ProcessRun& run) {
   const std::lock_guard lock{lane.mutex};
   if (ending) return false;
   lane.ticket = run.ticket;
+  lane.attempt = run.attempt;
   lane.stopped = false;
   ++lane.runs;
   return true;

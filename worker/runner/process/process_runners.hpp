@@ -43,6 +43,7 @@ struct ProcessResult {
 /// Memory that a runner has while its run goes on.
 struct RunnerMemory {
   std::uint64_t ticket = 0;
+  Attempt attempt;
   std::int64_t resident_bytes = 0;
 };
 

@@ -10,6 +10,9 @@ TEST(Loan, APayloadSaysWhatIsLent) {
   const std::string payload = loan_payload(lent);
   EXPECT_EQ(payload, (std::string{"\x04\x03\x02\x01\x07\0\0\0\x06\x05\0\0", 12}));
   EXPECT_EQ(read_loan(payload), lent);
+  const LentDatum identified{lent.producer, lent.output, {0x0102030405060708ULL, 9}};
+  EXPECT_EQ(loan_payload(identified).size(), 28U);
+  EXPECT_EQ(read_loan(loan_payload(identified)), identified);
 }
 
 TEST(Loan, WhatIsNoSuchPayloadIsNone) {

@@ -36,6 +36,38 @@ TEST(Codec, EveryMessageComesBackAsItWas) {
   EXPECT_EQ(decode_graph(std::as_bytes(std::span{words})).value(), graph);
 }
 
+/// As they come back.
+std::vector<AttemptReport> through_the_wire(const std::vector<Attempt>& attempts, std::size_t& bytes) {
+  ReportBatch batch;
+  batch.jobs.resize(1);
+  for (const Attempt attempt : attempts) {
+    AttemptReport report;
+    report.attempt = attempt;
+    batch.jobs[0].attempts.push_back(report);
+  }
+  const FromWorker message{batch};
+  const FramePayloadPtr encoded = encode(std::span{&message, 1});
+  bytes = encoded->bytes().size();
+  return std::get<ReportBatch>(decode_from_worker(Copy{encoded->bytes()}.bytes()).value().front()).jobs[0].attempts;
+}
+
+// Issue 21, point 3: 16 bits are too few, and 64 for each would be too many.
+TEST(Codec, AttemptsKeepTheir64BitsAndCostThemOnlyWhereTheyDiffer) {
+  const Attempt late{(std::uint64_t{6} << 32U) + 1};
+  std::size_t of_first_term = 0;
+  std::size_t of_later_term = 0;
+  std::size_t of_both = 0;
+  EXPECT_EQ(through_the_wire(std::vector<Attempt>(100, Attempt{65535}), of_first_term).back().attempt, Attempt{65535});
+  EXPECT_EQ(through_the_wire(std::vector<Attempt>(100, late), of_later_term).back().attempt, late);
+  std::vector<Attempt> mixed(100, late);
+  mixed.back() = Attempt{65536};
+  const std::vector<AttemptReport> back = through_the_wire(mixed, of_both);
+  EXPECT_EQ(back.front().attempt, late);
+  EXPECT_EQ(back.back().attempt, Attempt{65536});
+  EXPECT_LE(of_later_term, of_first_term + 16);
+  EXPECT_LE(of_both, of_first_term + 8 * 100 + 16);
+}
+
 TEST(Codec, AFlatGraphOfOneTemplateCostsNoBytesPerSubtask) {
   Graph graph;
   graph.templates = {Template{}};

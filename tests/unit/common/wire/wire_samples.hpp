@@ -58,6 +58,9 @@ inline Graph full_graph() {
   return graph;
 }
 
+/// Of a later term, and with more bits than attempts had before protocol 1.4.
+inline constexpr Attempt kLateAttempt{(std::uint64_t{7} << 32U) + 0x10005U};
+
 inline std::vector<ToWorker> all_to_worker() {
   AssignBatch batch;
   batch.job = JobId{3};
@@ -65,7 +68,8 @@ inline std::vector<ToWorker> all_to_worker() {
   batch.job_name = "name";
   batch.templates = {{TemplateIndex{1}, full_template()}};
   batch.assignments = {
-      {SubtaskIndex{4}, TemplateIndex{1}, 0xffffffff00000001ULL, 2, 3, Attempt{5}, BandIndex{6}, 9, true}};
+      {SubtaskIndex{4}, TemplateIndex{1}, 0xffffffff00000001ULL, 2, 3, kLateAttempt, BandIndex{6}, 9, true}};
+  batch.identity = {0x0123456789abcdefULL, 0xfedcba9876543210ULL};
   batch.inputs = {{SubtaskIndex{1}, 0, InputPlace::Missing, WorkerId{}, 0},
                   {SubtaskIndex{2}, 7, InputPlace::Remote, WorkerId{8}, 1LL << 40}};
   batch.payloads = "pay";
@@ -74,7 +78,7 @@ inline std::vector<ToWorker> all_to_worker() {
       batch,
       InputNoticeBatch{JobId{1},
                        {{SubtaskIndex{2}, EdgeKind::kOrderOnly, WorkerId{3}, 0}, {SubtaskIndex{4}, 1, WorkerId{5}, 6}}},
-      CancelBatch{JobId{1}, true, {{SubtaskIndex{2}, Attempt{3}}}, kNeverKill},
+      CancelBatch{JobId{1}, true, {{SubtaskIndex{2}, kLateAttempt}}, kNeverKill},
       CancelBatch{JobId{1}, false, {}, kDefaultGrace, true},
       CancelBatch{JobId{1}, false, {{SubtaskIndex{4}, Attempt{1}}}, Duration{7}, true, true},
       PriorityBatch{JobId{1}, true, -5, {{SubtaskIndex{2}, 3}}},
@@ -128,20 +132,22 @@ inline std::vector<FromWorker> all_from_worker() {
   description.log_questions = true;
   description.barriers = true;
   description.crash =
-      OperatorCrash{Incarnation{99}, {JobId{4}, SubtaskIndex{5}}, Attempt{6}, 11, "operator 'o' crashed"};
+      OperatorCrash{Incarnation{99}, {JobId{4}, SubtaskIndex{5}}, kLateAttempt, 11, "operator 'o' crashed"};
   ReportBatch batch;
   batch.number = 12;
   FailureDetail failure{FailureClass::OutOfMemory, 3, 9, 1 << 20, SubtaskIndex{5}, "m", std::string{"\0tail", 5}};
   failure.code = ErrorCode::LimitExceeded;
   failure.outputs_bytes = std::int64_t{1} << 40U;
   batch.jobs = {{JobId{1},
-                 {{SubtaskIndex{2}, 3, Attempt{4}, 1, Outcome::Succeeded, ForwardResult::Hit, BandIndex{1}},
+                 {{SubtaskIndex{2}, 3, kLateAttempt, 1, Outcome::Succeeded, ForwardResult::Hit, BandIndex{1}},
                   {SubtaskIndex{3}, 0, Attempt{1}, 0, Outcome::Failed, ForwardResult::Quota, BandIndex{0}}},
                  {{0, 55}},
                  {failure},
-                 {{SubtaskIndex{2}, Attempt{4}, BandIndex{1}, SlotIndex{3}, 10, 20, 30, 40}}}};
+                 {{SubtaskIndex{2}, kLateAttempt, BandIndex{1}, SlotIndex{3}, 10, 20, 30, 40}},
+                 {7, 8}}};
   WorkerClaim claim{false, true, {{JobId{1}, {}, {}}, {JobId{2}, {}, {}}}};
-  claim.jobs[0].attempts = {{SubtaskIndex{2}, Attempt{3}, BandIndex{1}, ClaimedStage::Waiting},
+  claim.jobs[0].identity = {9, 10};
+  claim.jobs[0].attempts = {{SubtaskIndex{2}, kLateAttempt, BandIndex{1}, ClaimedStage::Waiting},
                             {SubtaskIndex{4}, Attempt{1}, BandIndex{0}, ClaimedStage::Running}};
   claim.jobs[0].data = {{SubtaskIndex{2}, 1, 77}};
   batch.replicas = {{{JobId{1}, SubtaskIndex{2}}, 3}, {{JobId{1}, SubtaskIndex{4}}, 0, true}};
@@ -169,8 +175,8 @@ inline std::vector<FromClient> all_from_client() {
                        77},
                       full_graph(),
                       {7, 8, 9, 10, 11, 12}},
-          SubmitAgain{2, {JobId{3}, "x"}, {"y", "", 0, Keep::Sinks, false}, {4, 5}}, AttachJob{4, {JobId::none(), "z"}},
-          ReleaseJob{JobId{5}}, AdminRequest{6, "jobs", {"--all", "a b"}, "ada@host"},
+          SubmitAgain{2, {JobId{3}, "x"}, {"y", "", 0, Keep::Sinks, false}, {4, 5}}, AttachJob{4, {JobId::none(), "z"}, {6, 7}},
+          ReleaseJob{JobId{5}, {8, 9}}, AdminRequest{6, "jobs", {"--all", "a b"}, "ada@host"},
           UnfollowJob{JobId{9}}};
 }
 
@@ -186,14 +192,14 @@ inline std::vector<ToClient> all_to_client() {
   progress.traces = {{WorkerId{4}, {SubtaskIndex{1}, Attempt{2}, BandIndex{0}, SlotIndex{1}, 1, 2, 3, 4}}};
   progress.error = {ErrorCode::TimedOut, "s", "m", "r"};
   Value::Record record{{"null", Value{}}, {"flag", true}, {"n", 5}, {"x", 2.5}, {"list", Value::List{"a", 1}}};
-  return {SubmitReply{1, JobId{2}, true, {}, true},
-          SubmitReply{1, JobId::none(), false, {ErrorCode::GraphCycle, "a", "b", "c"}}, AttachReply{1, JobId{2}, 3, {}},
+  return {SubmitReply{1, JobId{2}, true, {}, true, {3, 4}},
+          SubmitReply{1, JobId::none(), false, {ErrorCode::GraphCycle, "a", "b", "c"}}, AttachReply{1, JobId{2}, 3, {}, {5, 6}},
           progress, AdminAnswer{9, Value{record}, {}}};
 }
 
 inline std::vector<Introduction> all_introductions() {
   return {Hello{1, 2, "0.1", PeerRole::Client, "n", "h", 3, Incarnation{4}, Incarnation::none(), 5},
-          Welcome{1, 2, "0.1", Incarnation{6}, true, 7, std::chrono::seconds{1}, 8, 9},
+          Welcome{1, 2, "0.1", Incarnation{6}, true, 7, std::chrono::seconds{1}, 8, 9, 10},
           Refusal{{ErrorCode::VersionMismatch, "s", "m", "r"}}};
 }
 

@@ -46,6 +46,9 @@ class ClaimsTest : public ::testing::Test {
     cluster.write_all();
   }
   void die() { cluster.restart_for_claims(); }
+  std::string attempt_of(std::uint32_t subtask) {
+    return to_string(Attempt{cluster->core().find_job(JobId{1})->hot[subtask].attempt});
+  }
   /// It registers, and has not said yet what it holds.
   void begin_to_come_back(std::uint32_t worker) {
     Register half;
@@ -182,7 +185,7 @@ TEST_F(ClaimsTest, WhoComesLateKeepsWhatNobodyElseHasAndTheRestIsFenced) {
   cluster->ignore();
 }
 
-TEST_F(ClaimsTest, NoAttemptGetsTheNumberOfAFencedOne) {
+TEST_F(ClaimsTest, AttemptsOfALaterTermAreLargerThanAllBefore) {
   begin(GraphBuilder{}.sources(1).build());
   die();
   cluster->come_back(1, {.jobs = {of_job_1({held(0, ClaimedStage::Running, 1)})}});
@@ -190,7 +193,87 @@ TEST_F(ClaimsTest, NoAttemptGetsTheNumberOfAFencedOne) {
                                 cluster->come_back(2, {.jobs = {of_job_1({held(0, ClaimedStage::Running, 5)})}}));
   cluster->take<CancelBatch>();
   cluster->lose(1);
-  EXPECT_EQ(cluster->assigned(), Lines{"0#6 to w2"});
+  EXPECT_EQ(attempt_of(0), "2.1");
+  cluster->ignore();
+}
+
+TEST_F(ClaimsTest, AnAttemptThatGaveWayToAnEarlierOneKeepsItsNumberForItself) {
+  begin(GraphBuilder{}.chain(2).build());
+  die();
+  cluster->come_back(1, {});
+  cluster->tick_at_deadline();
+  cluster->alerts();
+  ASSERT_EQ(attempt_of(0), "2.1");
+  cluster->ignore();
+  PENSTOCK_EXPECT_COVERAGE_MARK("an attempt took the place of a later one",
+                                cluster->come_back(2, {.reports = {ended(0, Outcome::Succeeded, {{0, 100}})}}));
+  cluster->ignore();
+  cluster->lose(2);  // With what the earlier one has made.
+  EXPECT_EQ(attempt_of(0), "2.2");
+  cluster->ignore();
+}
+
+// Issue 21, point 2: numbers of jobs are used again in a state that was put back.
+class OtherJobTest : public ClaimsTest {
+ protected:
+  OtherJobTest() { cluster->next_identity = kOurs; }
+  static constexpr JobIdentity kOurs{1, 2};
+  static constexpr JobIdentity kOther{3, 4};
+};
+
+TEST_F(OtherJobTest, AWorkerThatClaimsAnotherJobOfThatNumberBeginsAfresh) {
+  begin(GraphBuilder{}.chain(2).build());
+  die();
+  ClaimedJob other = of_job_1({held(0)}, {{SubtaskIndex{1}, 0, 100}});
+  other.identity = kOther;
+  PENSTOCK_EXPECT_COVERAGE_MARK("a worker means another job of that number",
+                                cluster->come_back(1, {.jobs = {std::move(other)}}));
+  EXPECT_EQ(cluster->core().counters().adopted, 0U);
+  EXPECT_EQ(cluster->core().counters().other_jobs, 1U);
+  EXPECT_EQ(cluster->core().counters().workers_lost, 1U);
+  EXPECT_NE(cluster->phase(0), SubtaskPhase::Assigned);
+  cluster->ignore();
+}
+
+TEST_F(OtherJobTest, ASuccessOfAnotherJobOfThatNumberCountsForNothing) {
+  begin(GraphBuilder{}.chain(2).build());
+  die();
+  JobReports other = ended(0);
+  other.identity = kOther;
+  cluster->come_back(1, {.reports = {std::move(other)}});
+  EXPECT_NE(cluster->phase(0), SubtaskPhase::Succeeded);
+  EXPECT_EQ(cluster->core().counters().other_jobs, 1U);
+  cluster->ignore();
+}
+
+TEST_F(OtherJobTest, AWorkerThatClaimsTheSameJobKeepsIt) {
+  begin(GraphBuilder{}.chain(2).build());
+  die();
+  ClaimedJob same = of_job_1({held(0)});
+  same.identity = kOurs;
+  cluster->come_back(1, {.jobs = {std::move(same)}});
+  EXPECT_EQ(cluster->core().counters().adopted, 1U);
+  cluster->ignore();
+}
+
+TEST_F(OtherJobTest, AClientThatMeansAnotherJobNeitherFollowsNorReleasesThisOne) {
+  begin(GraphBuilder{}.sources(1).build(), named("one", Keep::Sinks));
+  cluster->succeed(1, 0, {{0, 100}});
+  cluster.write_all();
+  cluster->ignore();
+  PENSTOCK_EXPECT_COVERAGE_MARK("a client means another job of that number",
+                                cluster->client_says(AttachJob{7, {JobId{1}, {}}, kOther}, ClientId{2}));
+  const auto replies = cluster->take_for<AttachReply>(ClientId{2});
+  ASSERT_EQ(replies.size(), 1U);
+  EXPECT_FALSE(replies[0].job.valid());
+  EXPECT_EQ(replies[0].refusal.code, ErrorCode::NotFound);
+  cluster->client_says(ReleaseJob{JobId{1}, kOther});
+  EXPECT_FALSE(cluster->core().find_job(JobId{1})->outputs.empty());
+  cluster->client_says(AttachJob{8, {JobId{1}, {}}, kOurs}, ClientId{2});
+  const auto again = cluster->take_for<AttachReply>(ClientId{2});
+  ASSERT_EQ(again.size(), 1U);
+  EXPECT_EQ(again[0].job, JobId{1});
+  EXPECT_EQ(again[0].identity, kOurs);
   cluster->ignore();
 }
 
@@ -298,7 +381,7 @@ TEST_F(ClaimsTest, AFailureThatWasNotWrittenCounts) {
   cluster->come_back(2, {});
   cluster->come_back(1, {.reports = {ended(0, Outcome::Failed)}});
   EXPECT_EQ(cluster->core().counters().failed_attempts, 1U);
-  EXPECT_EQ(cluster->assigned(), Lines{"0#2 to w1"});
+  EXPECT_EQ(cluster->assigned(), Lines{"0 to w1"});
   cluster->ignore();
 }
 

@@ -45,6 +45,20 @@ std::string why_it_failed(SupervisorHarness& supervisor) {
   return "it has not";
 }
 
+// Issue 21, point 2.
+TEST(Loans, AnotherJobOfThatNumberDoesNotLend) {
+  SupervisorHarness supervisor;
+  supervisor.next_identity = {1, 2};
+  lend(supervisor);
+  for (const JobIdentity meant : {JobIdentity{3, 4}, JobIdentity{1, 2}}) {
+    GraphBuilder graph;
+    graph.template_at(1).program = kBorrowOperator;
+    supervisor.submit(graph.add({}, 1).add({0}).payloads({loan_payload({{JobId{1}, SubtaskIndex{0}}, 0, meant}), ""}).build());
+    EXPECT_EQ(supervisor.refusal().code == ErrorCode::NotFound, meant.high == 3) << to_string(supervisor.refusal());
+  }
+  supervisor.ignore();
+}
+
 TEST(Loans, ASubtaskThatBorrowsIsRunWhereTheDatumIs) {
   for (int i = 0; i < 8; ++i) {
     SupervisorHarness supervisor;

@@ -257,6 +257,35 @@ TEST_F(JournalTest, AStateFromBeforeThereWereBranchesGetsOneAndItsTermsGoOn) {
   EXPECT_EQ(identity->life, 4U);
 }
 
+TEST_F(JournalTest, AJobOfAnOlderVersionGetsTheSameIdentityInEveryLife) {
+  accept(1, "one");
+  accept(2, "two");
+  storage.entries()["i"] = journal_codec::encode(JournalIdentity{5, 0, 3});
+  Recovered first = must_recover();
+  const Result<JournalIdentity> life = begin_life(storage, first, 6);
+  ASSERT_TRUE(life.has_value());
+  identify_jobs(first.state, *life);
+  Recovered second = must_recover();
+  renew_branch(second.identity, 7, 1'795'000'000);
+  const Result<JournalIdentity> next = begin_life(storage, second, 8);
+  ASSERT_TRUE(next.has_value());
+  identify_jobs(second.state, *next);
+  EXPECT_TRUE(first.state.jobs[0].identity.valid());
+  EXPECT_NE(first.state.jobs[0].identity, first.state.jobs[1].identity);
+  EXPECT_EQ(second.state.jobs[0].identity, first.state.jobs[0].identity);
+}
+
+TEST_F(JournalTest, TheIdentityOfAJobStaysWhatItWasWhenItWasAccepted) {
+  write(record::JobAccepted{JobId{1}, named("one"), &graph, 9, {}, 0, {3, 4}});
+  Recovered running = must_recover();
+  identify_jobs(running.state, {5, 6, 7});
+  EXPECT_EQ(running.state.jobs[0].identity, (JobIdentity{3, 4}));
+  record::JobEnded over{JobId{1}, named("one"), {}};
+  over.identity = {3, 4};
+  write(over);
+  EXPECT_EQ(must_recover().state.jobs[0].identity, (JobIdentity{3, 4}));
+}
+
 TEST_F(JournalTest, AJobThatIsOverKeepsItsEndOnly) {
   accept(1, "one");
   succeed(1, 0, 4);

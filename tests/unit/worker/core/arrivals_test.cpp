@@ -69,6 +69,40 @@ TEST(Arrivals, ABatchThatContradictsItselfIsRefusedWhole) {
   EXPECT_EQ(worker.core().job_count(), 0U);
 }
 
+// Issue 21, point 2.
+TEST(Arrivals, AnotherJobOfAKnownNumberIsGivenBackUntilThatOneIsForgotten) {
+  WorkerHarness worker{1};
+  AssignBatch batch;
+  batch.job = JobId{1};
+  batch.identity = {1, 2};
+  batch.templates = {{TemplateIndex{0}, Template{}}};
+  Assignment only;
+  only.subtask = SubtaskIndex{0};
+  only.template_index = TemplateIndex{0};
+  only.attempt = Attempt{1};
+  only.band = BandIndex{0};
+  batch.assignments = {only};
+  worker.receive(batch);
+  EXPECT_EQ(worker.core().identity_of(JobId{1}), (JobIdentity{1, 2}));
+  EXPECT_EQ(worker.started(), List{0});
+  batch.identity = {3, 4};
+  PENSTOCK_EXPECT_COVERAGE_MARK("a supervisor means another job of that number", worker.receive(batch));
+  EXPECT_EQ(worker.started(), List{});
+  const auto told = worker.take<worker_action::SendReport>();
+  ASSERT_EQ(told.size(), 1U);
+  ASSERT_EQ(told[0].batch.jobs.size(), 1U);
+  EXPECT_EQ(told[0].batch.jobs[0].identity, (JobIdentity{3, 4}));
+  EXPECT_EQ(told[0].batch.jobs[0].attempts[0].outcome, Outcome::Returned);
+  worker.succeed(0);
+  worker.ignore();
+  worker.receive(ForgetJob{JobId{1}});
+  worker.ignore();
+  worker.receive(batch);
+  EXPECT_EQ(worker.started(), List{0});
+  worker.succeed(0);
+  worker.ignore();
+}
+
 TEST(Arrivals, OnlyWhatIsNotPreparedCanBeStolen) {
   WorkerConfig config;
   config.prepare_permits_extra = 0;

@@ -33,6 +33,57 @@ TEST(Transfer, DataOfEverySizeArriveWhole) {
   EXPECT_EQ(answer.error.code, ErrorCode::NotFound);
 }
 
+// Issue 21, point 2: a state that was put back uses numbers of jobs again.
+TEST(Transfer, ADatumOfAnotherJobOfThatNumberIsNotThere) {
+  Turning turning;
+  ObjectStore here;
+  ObjectStore there;
+  auto server = DataServer::open(turning.loop, local(0), there);
+  ASSERT_TRUE(server);
+  const auto data = content(2 * kChunk);
+  put(there, 1, data);
+  there.name_job(key(1).producer.job, {1, 2});
+  for (const Packing packing : {Packing::Never, Packing::Always}) {
+    TransferLimits wanted = limits();
+    wanted.packing = packing;
+    DataClient client{turning.loop, here, wanted};
+    for (const JobIdentity identity : {JobIdentity{1, 2}, JobIdentity{3, 4}, JobIdentity{}}) {
+      Answer answer;
+      client.fetch(local((*server)->port()), key(1), 0, answer.take(), identity);
+      ASSERT_TRUE(turning.until([&] { return answer.told; }));
+      EXPECT_EQ(answer.is(data), identity.high != 3) << to_string(answer.error);
+      if (identity.high == 3) EXPECT_EQ(answer.error.code, ErrorCode::NotFound);
+    }
+  }
+  there.name_job(key(1).producer.job, {});
+  EXPECT_FALSE(there.is_another(key(1).producer.job, {3, 4}));
+}
+
+// Yesterday's server.
+TEST(Transfer, AServerThatKnowsNoIdentitiesIsAskedWithoutFromThenOn) {
+  const auto data = content(2 * kChunk);
+  Liar liar{[&](tcp::socket& socket, const TransferRequest& request, int) {
+    if (request.format == kTransferFormat) return say_chunks(socket, request, data, 100);
+    const TransferReply refusal{.status = TransferStatus::Refused};
+    say(socket, &refusal, sizeof refusal);
+    socket.close();
+  }};
+  Turning turning;
+  ObjectStore here;
+  TransferLimits plain = limits();
+  plain.packing = Packing::Never;
+  plain.cuts_max = 0;  // A refusal of the format is no cut.
+  DataClient client{turning.loop, here, plain};
+  for (std::uint32_t i = 1; i <= 2; ++i) {
+    Answer answer;
+    client.fetch(liar.address(), key(i), 0, answer.take(), {1, 2});
+    ASSERT_TRUE(turning.until([&] { return answer.told; }));
+    EXPECT_TRUE(answer.is(data)) << to_string(answer.error);
+  }
+  EXPECT_EQ(liar.formats(),
+            (std::vector<std::uint32_t>{kTransferFormat | kWithIdentity, kTransferFormat, kTransferFormat}));
+}
+
 TEST(Transfer, MoreThanTheStreamsAreServedByPriority) {
   Turning turning;
   ObjectStore here;
