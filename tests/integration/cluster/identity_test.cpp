@@ -102,17 +102,26 @@ TEST_F(IdentityTest, AClientThatStaysIsNotToldOfAnotherJobUnderItsNumber) {
   EXPECT_FALSE(fs::exists(cluster.path_of("payroll")));
 }
 
-TEST_F(IdentityTest, AWorkerBeginsAfreshUnderAStateThatWasSalvaged) {
+TEST_F(IdentityTest, AWorkerBeginsAfreshUnderANewBranchThoughNothingWasDamaged) {
   cluster.start_worker("w1", {"--slots", "1"});
   ASSERT_TRUE(cluster.wait_for_workers(1));
   auto session = cluster.connect();
   EXPECT_EQ(wait_for_end(*session, submit(*session, "first", "true")), JobState::Succeeded);
-  cluster.kill_supervisor();
-  session.reset();
-  cluster.restart_supervisor({"--salvage"});
-  EXPECT_TRUE(wait_until([&] { return cluster.log_of("w1").find("starts afresh") != std::string::npos; }));
-  session = cluster.connect();
-  EXPECT_EQ(wait_for_end(*session, submit(*session, "second", "true")), JobState::Succeeded);
+  for (const char* wish : {"--salvage", "--new-branch"}) {
+    const auto afresh = [&] {
+      const std::string log = cluster.log_of("w1");
+      std::size_t count = 0;
+      for (std::size_t at = 0; (at = log.find("starts afresh", at)) != std::string::npos; ++at) ++count;
+      return count;
+    };
+    const std::size_t before = afresh();
+    cluster.kill_supervisor();
+    session.reset();
+    cluster.restart_supervisor({wish});
+    EXPECT_TRUE(wait_until([&] { return afresh() > before; })) << wish;
+    session = cluster.connect();
+    EXPECT_EQ(wait_for_end(*session, submit(*session, std::string{"under"} + wish, "true")), JobState::Succeeded);
+  }
 }
 
 // Issue 21, point 3: two live processes had PENSTOCK_ATTEMPT=1 of one subtask.
