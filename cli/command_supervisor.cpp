@@ -24,6 +24,7 @@ struct SupervisorCommand {
   std::string state;  ///< Empty until the default has been found, and for ever with `no_state`.
   bool no_state = false;
   bool salvage = false;
+  bool new_branch = false;
   bool standby = false;
 };
 
@@ -34,7 +35,7 @@ Result<std::shared_ptr<supervisor::OpenJournal>> open_journal(const SupervisorCo
   if (options.no_state) return std::shared_ptr<supervisor::OpenJournal>{};
   PENSTOCK_TRY(make_state_directory(options.state));
   Result<supervisor::OpenJournal> opened = supervisor::open_state_directory(
-      {options.state, options.salvage ? Damage::Salvage : Damage::Refuse, lease, watch});
+      {options.state, options.salvage ? Damage::Salvage : Damage::Refuse, lease, watch, options.new_branch});
   if (!opened) return opened.error();
   for (const supervisor::JournalLoss& loss : opened->recovered.losses) std::cerr << to_string(loss) << '\n';
   return std::make_shared<supervisor::OpenJournal>(std::move(opened).value());
@@ -195,6 +196,10 @@ void add_supervisor_command(CLI::App& app, Invocation& invocation) {
   command
       ->add_flag("--salvage", options->salvage,
                  "Start from a damaged state: keep every intact job and list what is lost")
+      ->excludes(no_state);
+  command
+      ->add_flag("--new-branch", options->new_branch,
+                 "Start from a state that was put back by hand: workers start afresh, and adopt nothing that began since")
       ->excludes(no_state);
   add_config_options(*command, invocation);
   command->callback([&invocation, options] {

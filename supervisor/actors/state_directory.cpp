@@ -126,7 +126,7 @@ Result<OpenJournal> open_state_directory(const StateOptions& state) {
   log_findings(findings);
   Result<Recovered> recovered = recover(**storage, state.damage);
   if (!recovered) return recovered.error();
-  if (findings.rewritten || findings.torn || state.damage == Damage::Salvage)
+  if (findings.rewritten || findings.torn || state.damage == Damage::Salvage || state.new_branch)
     renew_branch(recovered->identity, random_incarnation().value(), unix_now_ms() / 1000);
   Result<JournalIdentity> identity = begin_life(**storage, *recovered, random_incarnation().value());
   if (!identity) return identity.error();

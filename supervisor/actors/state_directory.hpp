@@ -24,6 +24,7 @@ struct StateOptions {
   Duration lease = std::chrono::seconds{10};  ///< `supervisor.lease`
   /// Of one that stands by: what it has seen of the holder so far. Null: a holder that lives is let be.
   LeaseWatch* watch = nullptr;
+  bool new_branch = false;  ///< An operator knows that the state does not go on from where it was left; see `renew_branch`.
 };
 
 /// Opens the journal in the directory and reads it whole. With `Damage::Salvage` what is damaged is taken out, listed in
