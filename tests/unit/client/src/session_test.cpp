@@ -245,17 +245,6 @@ TEST_F(SessionTest, AsksTheNextLifeForTheVeryJobThatItWasGiven) {
 }
 
 // It would break the connection, and then again: under its name it was sent for ever.
-// Issue 21, point 2: after a restore the number may be another job's.
-TEST_F(SessionTest, AsksTheNextLifeForTheVeryJobThatItWasGiven) {
-  std::thread engine{[&] { EXPECT_EQ(session.attach({JobId::none(), "job"}).value(), JobId{1}); }};
-  supervisor.on_message(AttachReply{std::get<AttachJob>(wire->wait_for(0)).request, JobId{1}, 6, {}, {7, 8}});
-  engine.join();
-  supervisor.on_renewed();
-  EXPECT_EQ(std::get<AttachJob>(wire->wait_for(1)).identity, (JobIdentity{7, 8}));
-  session.release(JobId{1});
-  EXPECT_EQ(std::get<ReleaseJob>(wire->wait_for(2)).identity, (JobIdentity{7, 8}));
-}
-
 TEST_F(SessionTest, WhatNoMessageCanCarryIsRefusedAtOnce) {
   Graph graph = one_subtask();
   graph.payloads.assign(std::size_t{3} << 20U, 'p');
