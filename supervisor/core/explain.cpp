@@ -153,7 +153,7 @@ std::string SupervisorCore::reason_of(Job& job, std::uint32_t subtask) {
       return "assigned to " + band_name(hot.band) + (hot.missing > 0 ? ", where it waits for " + std::to_string(hot.missing) + " producers" : "") +
              ((hot.flags & SubtaskFlag::kStarted) != 0 ? ", where it runs" : "");
     case SubtaskPhase::Backoff: {
-      const auto timer = std::find_if(timers_.begin(), timers_.end(), [&](const Timer& entry) {
+      const auto timer = std::find_if(timers_.begin(), timers_.end(), [&](const RetryTimer& entry) {
         return entry.job == job.id && entry.subtask == subtask && entry.attempt == hot.attempt;
       });
       const Duration rest = timer == timers_.end() ? Duration{0} : timer->at - now_;

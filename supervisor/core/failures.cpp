@@ -193,13 +193,13 @@ void SupervisorCore::wait_before_retry(Job& job, std::uint32_t subtask, Duration
   SubtaskHot& hot = job.hot[subtask];
   if (hot.phase != SubtaskPhase::Placeable) return;  // It waits for an input anyway, or was cancelled.
   hot.phase = SubtaskPhase::Backoff;
-  timers_.push_back(Timer{later(now_, delay), job.id, subtask, hot.attempt});
+  timers_.push_back(RetryTimer{later(now_, delay), job.id, subtask, hot.attempt});
   std::push_heap(timers_.begin(), timers_.end());
 }
 
 void SupervisorCore::run_timers() {
   while (!timers_.empty() && timers_.front().at <= now_) {
-    const Timer timer = timers_.front();
+    const RetryTimer timer = timers_.front();
     std::pop_heap(timers_.begin(), timers_.end());
     timers_.pop_back();
     if (!knows(timer.job) || jobs_[timer.job.value()]->state != JobState::Running) continue;

@@ -33,6 +33,15 @@ struct Question {
   std::vector<std::string> unconfirmed{};  ///< and workers from which it will not come.
 };
 
+/// When a subtask that has failed leaves `Backoff`.
+struct RetryTimer {
+  Instant at;
+  JobId job;
+  std::uint32_t subtask;
+  std::uint64_t attempt;
+  bool operator<(const RetryTimer& other) const;
+};
+
 /// What a worker held when it was lost, and whether it was drained.
 struct LostLife {
   Incarnation life;

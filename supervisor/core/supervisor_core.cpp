@@ -17,7 +17,7 @@ constexpr std::uint32_t kLooksForMessage = 4;
 }  // namespace
 
 // For a heap with the earliest on top; equal instants in order of job and subtask.
-bool SupervisorCore::Timer::operator<(const Timer& other) const {
+bool RetryTimer::operator<(const RetryTimer& other) const {
   if (at != other.at) return at > other.at;
   if (job != other.job) return job > other.job;
   return subtask > other.subtask;

@@ -58,13 +58,6 @@ class SupervisorCore {
 
  private:
   using Out = Actions<SupervisorAction>;
-  struct Timer {
-    Instant at;
-    JobId job;
-    std::uint32_t subtask;
-    std::uint64_t attempt;
-    bool operator<(const Timer& other) const;
-  };
 
   // Events: supervisor_core.cpp.
   void on(supervisor_event::WorkerJoined& event);
@@ -665,7 +658,7 @@ class SupervisorCore {
   std::int64_t unix_ms_at_start_ = 0;
   PolicyState policy_;
   JobIndices indices_;
-  std::vector<Timer> timers_;                ///< A heap, earliest first.
+  std::vector<RetryTimer> timers_;                ///< A heap, earliest first.
   WorkSearch search_;
   SupervisorCounters counters_;
   Instant progress_at_{};                    ///< When anything last ended or started.

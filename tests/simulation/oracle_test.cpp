@@ -208,7 +208,7 @@ TEST_F(OracleTest, ASuccessBehindAClaimIsRefusedWithIt) {
   oracle.run_ended(kFirst, subtask(0), true);
   oracle.success_reported(kFirst, subtask(0), Attempt{1});
   oracle.claim_refused(kFirst, subtask(0), Attempt{1});
-  oracle.run_started(kSecond, subtask(0), Attempt{1}, false);
+  oracle.run_started(kSecond, subtask(0), Attempt{2}, false);
   EXPECT_EQ(oracle.failure(), "");
 }
 
