@@ -37,11 +37,13 @@ inline Graph stencil(std::uint32_t rows, std::uint32_t width, std::uint64_t burn
   return graph;
 }
 
-/// Counts how often each subtask is told to have succeeded.
+/// Counts how often each subtask of the first job that it hears of is told to have succeeded.
 class Witness {
  public:
   Witness(client::Session& session, std::size_t subtasks) : seen_(subtasks) {
     session.set_on_news([this](const JobProgress& progress) {
+      if (!job_.valid()) job_ = progress.job;
+      if (progress.job != job_) return;
       for (const SubtaskRange& range : progress.succeeded)
         for (std::uint32_t i = range.first.value(); i <= range.last.value(); ++i) ++seen_[i];
       succeeded_ = progress.counts.succeeded;
@@ -53,6 +55,7 @@ class Witness {
   }
 
  private:
+  JobId job_;
   std::vector<std::uint32_t> seen_;
   std::atomic<std::uint64_t> succeeded_{0};
 };
