@@ -13,7 +13,7 @@ namespace {
 /// Subtasks of one job that are taken before another job of equal priority is considered.
 constexpr std::uint32_t kTurn = 64;
 /// Jobs that may give nothing in one event to a band with enough to run.
-constexpr std::size_t kPassedOverMax = 4;
+constexpr std::size_t kUnhelpfulJobsMax = 4;
 /// Waiting jobs that are looked at anew in one event, beside those that are served.
 constexpr std::size_t kCorrectedInTurn = 8;
 constexpr std::uint32_t kVictimsTried = 8;
@@ -185,7 +185,7 @@ void SupervisorCore::serve_waiting(BandSlot slot) {
     const bool is_of_use = credit.in_flight < config_.lookahead_subtasks_max ||
                            (wants_runnable && job->find_local(slot)->ready_count() > 0);
     if (is_of_use && take_from(*job, slot, own_credit ? config_.lookahead_subtasks_max : kTurn) > 0) continue;
-    if (waiting.size() == 1 || (passed_over_.size() >= kPassedOverMax && workers_[slot].runnable >= workers_[slot].slots))
+    if (waiting.size() == 1 || (passed_over_.size() >= kUnhelpfulJobsMax && workers_[slot].runnable >= workers_[slot].slots))
       break;
     passed_over_.push_back(waiting[0]);
     waiting.erase(0);
