@@ -56,7 +56,7 @@ std::uint64_t queue_jobs(std::uint64_t count, Meter& meter) {
   JobsRig rig{2, 2, false, unused};
   for (std::uint32_t i = 0; i < kQueued; ++i) rig.submit();
   rig.count_on(meter);
-  for (std::uint64_t i = 0; i < count; ++i) rig.end_one(), rig.submit();
+  for (std::uint64_t i = 0; i < count; ++i) rig.end_one(), rig.submit_one_that_fits();
   return count;
 }
 

@@ -48,9 +48,16 @@ JobsRig::JobsRig(std::uint32_t workers, std::uint32_t slots, bool policed, Meter
   }
 }
 
-void JobsRig::submit() {
+void JobsRig::submit() { submit(one_subtask(++submissions_ % 4 != 0)); }
+
+void JobsRig::submit_one_that_fits() {
+  ++submissions_;
+  submit(one_subtask(true));
+}
+
+void JobsRig::submit(Graph&& graph) {
   GraphIntake intake{GraphLimits{}};
-  const Result<void> added = intake.add(one_subtask(++submissions_ % 4 != 0));
+  const Result<void> added = intake.add(std::move(graph));
   Result<std::unique_ptr<GraphShape>> shape = intake.finish();
   PENSTOCK_CHECK(added && shape);
   JobSpec spec;

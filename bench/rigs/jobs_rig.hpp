@@ -21,6 +21,8 @@ class JobsRig {
 
   /// One job more, of one subtask; every fourth asks for more memory than any worker has, and waits for one that has.
   void submit();
+  /// One job more that every worker has room for.
+  void submit_one_that_fits();
   /// The oldest run of all ends. REQUIRES: one is under way.
   void end_one();
   /// Asks for the first page of `jobs`.
@@ -34,6 +36,8 @@ class JobsRig {
   const std::vector<Duration>& costs() const { return costs_; }
 
  private:
+  void submit(Graph&& graph);
+
   struct Run {
     WorkerId worker;
     JobId job;
