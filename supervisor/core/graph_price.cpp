@@ -4,7 +4,8 @@ namespace penstock::supervisor {
 namespace {
 
 // Sums of the columns and tables, optional ones included. Measured on a graph of 1,000,000 subtasks with keys and no
-// edges, as the rise of the resident memory of `penstock supervisor` while nearly all were pending: 74 bytes for each subtask.
+// edges, as the rise of the resident memory of `penstock supervisor` while nearly all were pending: 74 bytes for each
+// subtask.
 constexpr std::uint64_t kGraphBytesOfSubtask = 64;  // Columns, successors, ranks, and the table that compares keys.
 constexpr std::uint64_t kJobBytesOfSubtask = 64;    // `SubtaskHot`, places in local sets, one output with bytes.
 constexpr std::uint64_t kBytesOfEdge = 16;          // Predecessor, output and successor, and room to grow.
