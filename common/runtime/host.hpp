@@ -24,7 +24,7 @@ struct ProcessUsage {
   std::int64_t peak_bytes = 0;
 };
 ProcessUsage process_usage();
-/// What memory this process may take.
+/// The memory that this process may take.
 struct MemoryBounds {
   Bytes host;                    ///< All that the host has.
   std::optional<Bytes> group;    ///< The limit of its control group; none: no limit.

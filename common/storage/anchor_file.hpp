@@ -48,7 +48,7 @@ class AnchorFile {
   /// Orders the same of the other thread. REQUIRES: `finish_write` is called before anything else.
   void begin_write(const Anchor& anchor);
   Result<void> finish_write();
-  /// What was written last must not be found any more: its place is taken by `before`.
+  /// Makes the last write unreadable: `before` takes its place.
   Result<void> take_back(const Anchor& before);
 
  private:

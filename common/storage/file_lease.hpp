@@ -1,4 +1,4 @@
-// Who may write in a directory that several hosts may share.
+// The right to write in a directory that several hosts may share.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ class FileLease {
   std::uint64_t number() const { return number_; }
   /// Somebody who had the state before us may still live, and has its files open.
   bool is_contested() const { return contested_; }
-  /// Those before us cannot reach the state any more: their leases are removed.
+  /// Earlier holders cannot reach the state any more: their leases are removed.
   void settle();
 
   bool is_held() const;

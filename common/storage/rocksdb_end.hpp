@@ -21,7 +21,7 @@ struct CommitNumber {
   std::uint64_t number = 0;
   std::uint64_t chain = 0;
 };
-/// What the entry says; none: it is not there, or is of no version that we know.
+/// The content of the entry; none: the entry is missing, or of an unknown version.
 std::optional<CommitNumber> end_of(rocksdb::DB& database);
 std::optional<CommitNumber> decode_end(std::string_view value);
 std::string encode_end(const CommitNumber& end);

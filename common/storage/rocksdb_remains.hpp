@@ -17,7 +17,7 @@ namespace penstock {
 rocksdb::Status copy_remains(const std::string& directory, const rocksdb::Options& options, rocksdb::DB& target,
                              SalvageOutcome& outcome);
 
-/// What the logs of a directory say of themselves; they are only read.
+/// The numbers and chains of the commits in the logs of a directory; the logs are only read.
 struct LogsRead {
   std::uint64_t gaps = 0;  ///< Places that cannot be read, with something behind them that can.
   bool torn = false;       ///< The end of the newest cannot be read.

@@ -50,7 +50,7 @@ class SupervisorActor {
  public:
   explicit SupervisorActor(caf::stateful_actor<SupervisorActor>* self) : self_(self) {}
   ~SupervisorActor() {
-    // Whoever waits for the rest of a graph on a thread of its own waits for ever otherwise.
+    // A thread that checks a graph would wait for the rest of it for ever otherwise.
     for (const auto& [key, intake] : intakes_) caf::anon_send_exit(intake, caf::exit_reason::user_shutdown);
   }
   SupervisorActor(const SupervisorActor&) = delete;
@@ -278,7 +278,7 @@ class SupervisorActor {
   void receive(const ClientLostMail& mail) {
     const auto known = clients_.find(mail.client);
     if (known == clients_.end()) return;
-    // What it was sending goes with it; nothing of that was accepted.
+    // Graphs that the client was sending go with the client; none of them was accepted.
     for (const SubmissionKey& key : submissions_->end_all_of(mail.client)) end_intake(key);
     const ClientId id = known->second.id;
     clients_.erase(known);

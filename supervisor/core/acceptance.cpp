@@ -62,7 +62,7 @@ void SupervisorCore::submit_again(ClientId client, const SubmitAgain& message, c
     graphs_.leave(*graph);
     return refuse(client, reply, lent.error());
   }
-  // It has joined already.
+  // The job counts among those of the graph already.
   const std::uint64_t held = held_bytes() - graph->price_of_job;
   if (const Result<void> room = check_memory(config_, held, graph->price_of_job, message.spec); !room) {
     graphs_.leave(*graph);

@@ -15,7 +15,7 @@ bool SupervisorCore::await_confirmations(ClientId client, const AdminRequest& re
   const Job* job = name == nullptr ? nullptr : find_job(job_selector_of(*name));
   if (job == nullptr) return false;
   if (job->held) {
-    // They are told when they are back, and asked then.
+    // Workers of before the restart are told when they are back, and asked then.
     questions_.push_back({next_question_++, WorkerId::none(), client, request.request, answer, Asked::Confirmed, job->id});
     return true;
   }
@@ -68,7 +68,7 @@ void SupervisorCore::confirmed(Question question, const std::vector<std::string>
   for (std::string& name : question.unconfirmed) names.emplace_back(std::move(name));
   if (!names.empty()) fields.emplace_back("unconfirmed", std::move(names));
   supervisor_action::SendToClient word{question.client, AdminAnswer{question.request, Value{std::move(fields)}, {}}};
-  // What was ordered may not be on the disk yet.
+  // The order may not be on the disk yet.
   if (durable() && issued_ > persisted_)
     held_.push_back(Held{issued_, std::move(word)});
   else

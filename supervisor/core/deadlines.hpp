@@ -24,7 +24,7 @@ class Deadlines {
   }
   /// `kNever`: there is none.
   Instant first() const { return due_.empty() ? kNever : due_.begin()->first; }
-  /// Those whose deadline has come, the first one first. They stay here.
+  /// Jobs whose deadline has come, the earliest first. They stay here.
   std::vector<JobId> due_at(Instant now) const {
     std::vector<JobId> jobs;
     for (const auto& [at, job] : due_) {

@@ -253,7 +253,7 @@ void SupervisorCore::ask_for_slots(const Job& job, BandSlot slot) {
   if (job.shares->of(slot).entitled.is_zero() && job.shares->kinds[kind].demand == 0) policy_changed();
 }
 
-// What the policy gives the job of the band has changed.
+// The entitlement of the job on the band has changed.
 void SupervisorCore::follow_entitlement(Job& job, BandSlot slot) {
   const BandShare share = job.shares->of(slot);
   LocalSet* local = job.find_local(slot);

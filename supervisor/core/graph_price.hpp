@@ -1,4 +1,4 @@
-// What a graph will cost, known before it is held.
+// An upper bound of the memory that a graph and its job take, known before the graph is held.
 #pragma once
 
 #include <cstdint>

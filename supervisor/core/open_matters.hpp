@@ -14,7 +14,7 @@
 
 namespace penstock::supervisor {
 
-/// What a worker says before an operator gets an answer.
+/// The kind of answer that an operator waits for from a worker.
 enum class Asked : std::uint8_t {
   Explanation,
   Log,        ///< By a `LogQuestion`, or what stands for it.

@@ -38,7 +38,7 @@ Result<void> check_priority_counts(const PolicyState& policy, const Job& job) {
                         : "use a pool with ordering = \"priority\""};
 }
 
-/// What has happened since this incarnation began.
+/// Counts of events since this incarnation began.
 Value describe(const SupervisorCounters& counters, const PolicyState& policy) {
   return Value::Record{{"jobs_accepted", counters.jobs_accepted},
                        {"jobs_refused", counters.jobs_refused},

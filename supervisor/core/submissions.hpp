@@ -46,7 +46,7 @@ class Submissions {
                                       Instant now);
   /// False after `take`: its own graph is refused, or was before.
   bool contains(const SubmissionKey& key) const { return under_way_.contains(key); }
-  /// Those of which nothing has come for `graph.submission_idle_max`.
+  /// Submissions of which nothing has come for `graph.submission_idle_max`.
   std::vector<RefusedSubmission> take_idle(Instant now);
   /// When `take_idle` has something to return, unless more of it comes.
   std::optional<Instant> next_deadline() const;
@@ -81,7 +81,7 @@ class Submissions {
   std::uint64_t price_ = 0;                ///< Of all of them.
 };
 
-/// What a graph or a job is refused with that is too dear. REQUIRES: `memory_max` is not 0.
+/// The refusal of a graph or a job that is too dear. REQUIRES: `memory_max` is not 0.
 Error over_memory(const std::string& name, std::uint64_t price, std::uint64_t used_bytes, Bytes memory_max);
 
 }  // namespace penstock::supervisor

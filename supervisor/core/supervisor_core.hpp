@@ -53,7 +53,7 @@ class SupervisorCore {
   bool reclaiming() const { return reclaiming_; }
   /// Bytes that running jobs, and graphs that are kept, take; payloads apart.
   std::uint64_t memory_bytes() const;
-  /// What `supervisor.memory_max` limits: graphs, and what jobs take at most beside them.
+  /// Limited by `supervisor.memory_max`: graphs, and the most that jobs take beside them.
   std::uint64_t held_bytes() const { return graphs_.held_bytes(); }
 
  private:

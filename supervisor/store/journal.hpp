@@ -77,7 +77,7 @@ struct Recovered {
   JournalIdentity identity;
 };
 
-/// What the doubled entries say; 0 where they are missing or damaged.
+/// The numbers in the doubled entries; 0 where they are missing or damaged.
 struct Headline {
   JobId next_job = JobId::none();
   JournalIdentity identity;

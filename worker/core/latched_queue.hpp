@@ -256,7 +256,7 @@ class LatchedQueue {
   void serve_reservations(std::vector<Taken>& taken, std::size_t max);
   void take_back(Node& node);
 
-  // What waits for something beside slots: parked_items.cpp.
+  // Items that wait for something beside slots: parked_items.cpp.
   bool goes_before(const Node& left, const Node& right) const;
   bool lacks_beside_slots(const ResourceVector& request, const ResourceVector& available) const;
   bool is_kept_from(const Node& node) const;

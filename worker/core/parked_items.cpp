@@ -155,7 +155,7 @@ RecordIndex LatchedQueue::left_idle() const {
       idle = node.item.record;
       continue;
     }
-    // It reserves, or hides others behind it.
+    // The item reserves, or hides others behind it.
     if (node.group == kNowhere && !lacks && may_hold_more(jobs_[node.item.job.value()]) &&
         (node.bypassed >= limits_.bypass_max || ++passed >= limits_.scan_max))
       return RecordIndex::none();
@@ -163,7 +163,7 @@ RecordIndex LatchedQueue::left_idle() const {
   return idle;
 }
 
-// Those before it that lack what it has taken.
+// Counts a bypass for each parked item before the granted one that lacks what was granted.
 void LatchedQueue::count_bypassed(const Node& granted) {
   for (const ParkedGroup& group : parked_) {
     if (group.items.empty()) continue;

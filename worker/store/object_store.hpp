@@ -113,7 +113,7 @@ class ObjectStore {
   BlobPtr find(const DataKey& key) const;
   /// From memory, disk and devices.
   void drop(const DataKey& key);
-  /// Whose data those of that number are; no identity: the job is forgotten.
+  /// Names the job that has this number; no identity: the job is forgotten.
   void name_job(JobId job, const JobIdentity& identity);
   /// Whether that number is known to be another job's.
   bool is_another(JobId job, const JobIdentity& identity) const;
