@@ -43,8 +43,8 @@ Result<std::shared_ptr<supervisor::OpenJournal>> open_journal(const SupervisorCo
 
 constexpr Duration kStandbyLooksEvery = std::chrono::milliseconds{200};
 
-/// The same for a standby: waits until whoever holds the state ends, or hangs for longer than the lease. Null in the result's value with `stopped` set when
-/// it was asked to end before.
+/// The same for a standby: waits until the holder of the state ends, or hangs for longer than the lease. Null in the
+/// result's value with `stopped` set when the standby was asked to end before.
 Result<std::shared_ptr<supervisor::OpenJournal>> wait_for_journal(Invocation& invocation,
                                                                   const SupervisorCommand& options, Duration lease,
                                                                   bool& stopped) {
@@ -122,7 +122,7 @@ Result<int> supervise(Invocation& invocation, SupervisorCommand options) {
     options.state = std::move(found).value();
   }
   bool stopped = false;
-  constexpr Duration lease = std::chrono::seconds{10};
+  const Duration lease = config->supervisor.lease;
   Result<std::shared_ptr<supervisor::OpenJournal>> journal =
       options.standby ? wait_for_journal(invocation, options, lease, stopped) : open_journal(options, lease);
   if (stopped) return int{kSuccess};
@@ -190,7 +190,7 @@ void add_supervisor_command(CLI::App& app, Invocation& invocation) {
   no_state->excludes("--state");
   command
       ->add_flag("--standby", options->standby,
-                 "Wait until no other supervisor holds the state, or the one that does shows no sign of life for 10 s, then "
+                 "Wait until no other supervisor holds the state, or the one that does shows no sign of life for `supervisor.lease`, then "
                  "take over; workers and clients name both")
       ->excludes(no_state);
   command

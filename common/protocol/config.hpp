@@ -66,6 +66,7 @@ struct SupervisorConfig {
   std::uint16_t failures_max = 100;
   std::uint16_t transfers_tried_max = 4;
   Duration transfer_patience = std::chrono::minutes{2};
+  Duration lease = std::chrono::seconds{10};
   std::uint32_t broadcast_readers_min = 64;
   std::int64_t link_bytes_per_second = std::int64_t{1} << 30;
   Duration link_latency = std::chrono::microseconds{200};
@@ -240,6 +241,10 @@ void visit_settings(SupervisorConfig& c, Visit&& visit) {
          "an input that no reader of it could get for so long is made again on another worker than its holder, if there "
          "is one that may; until then its readers try again every 50 ms to 5 s and are charged with nothing"},
         c.transfer_patience, Duration{0}, Duration{hours{24}});
+  visit({"lease", "duration",
+         "a supervisor that shows no sign of life on its state for so long is replaced by one that stands by, which finds "
+         "it hung at most 2 s later; all supervisors of a state have the same"},
+        c.lease, Duration{seconds{1}}, Duration{hours{1}});
   visit({"broadcast_readers_min", "subtasks", "a datum with more readers is a broadcast and weighs nothing in placement"}, c.broadcast_readers_min, std::uint32_t{2}, std::uint32_t{1U << 30U});
   visit({"link_bytes_per_second", "bytes/s", "speed that placement assumes for moving data"}, c.link_bytes_per_second, std::int64_t{1024}, std::int64_t{1} << 50);
   visit({"link_latency", "duration", "delay that placement assumes for each remote input"}, c.link_latency, Duration{0}, Duration{minutes{1}});

@@ -18,7 +18,7 @@ namespace penstock {
 /// older peer ignores. Raised with `schema/README.md`.
 inline constexpr std::uint16_t kProtocolMajor = 1;
 inline constexpr std::uint16_t kProtocolMinor = 4;
-inline constexpr std::string_view kSoftwareVersion = "0.1.0";
+inline constexpr std::string_view kSoftwareVersion = "0.2.0";
 
 enum class PeerRole : std::uint8_t {
   Worker = 0,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from penstock import errors
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _PLACES = {"Client": "_client", "Future": "_futures", "GraphBuilder": "_builder", "Job": "_builder",
            "Options": "_graph", "as_completed": "_waiting", "wait": "_waiting", "progress": "_waiting",

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "common/base/result.hpp"
+#include "common/protocol/config.hpp"
 #include "common/storage/rocksdb_storage.hpp"
 #include "supervisor/actors/lease_keeper.hpp"
 #include "supervisor/store/journal.hpp"
@@ -21,7 +22,7 @@ struct OpenJournal {
 struct StateOptions {
   std::string directory;  ///< Made if it is not there.
   Damage damage = Damage::Refuse;
-  Duration lease = std::chrono::seconds{10};  ///< `supervisor.lease`
+  Duration lease = SupervisorConfig{}.lease;
   /// Of one that stands by: what it has seen of the holder so far. Null: a holder that lives is let be.
   LeaseWatch* watch = nullptr;
   bool new_branch = false;  ///< An operator knows that the state does not go on from where it was left; see `renew_branch`.

@@ -36,7 +36,7 @@ extern "C" {
 #define PENSTOCK_ABI 1u
 /* The one of the library that is loaded. */
 PENSTOCK_API uint32_t penstock_abi(void);
-/* `0.1.0` */
+/* `0.2.0` */
 PENSTOCK_API const char* penstock_version(void);
 
 typedef struct penstock_bytes {
