@@ -129,6 +129,7 @@ void SupervisorCore::recover_job(RecoveredJob& recovered, const GraphsAgain& gra
   recover_outputs(job, recovered.ended);
   cancel_behind_failures(job);
   job.held = reclaiming_;
+  if (job.held) policy_.queue.look_at(job.id);  // Workers may have much of it.
   recover_changes(job, recovered.changes);
   if (recovered.cancelling) {
     PENSTOCK_COVERAGE_MARK("a job that was being cancelled came back");

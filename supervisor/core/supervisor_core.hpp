@@ -429,6 +429,7 @@ class SupervisorCore {
   const policy::Parts& parts_in(std::uint32_t pool) const { return policy_.parts[domain_of(pool, BandKind::Cpu)]; }
   void begin_pass();
   bool is_shown(const Job& job) const;
+  bool waits_for_pass(const Job& job) const;
   void measure(Job& job);
   void show_bands(PassUnderWay& pass, policy::Snapshot& snapshot) const;
   void show_owners(PassUnderWay& pass, policy::Snapshot& snapshot) const;

@@ -92,7 +92,9 @@ void LatchedQueue::leave_parking(Node& node) {
 }
 
 // The best first, as many as what there is suffices for; and whoever lacks nothing but slots, which it lines up for.
-void LatchedQueue::return_parked() {
+bool LatchedQueue::return_parked() {
+  if (!any_parked()) return parked_may_fit_ = false;
+  const std::size_t before = parked_items_;
   choose_keeper();
   ResourceVector left = available_;
   for (RecordIndex next = best_parked(left); next.valid(); next = best_parked(left)) {
@@ -103,6 +105,7 @@ void LatchedQueue::return_parked() {
     insert_waiting(node);
   }
   parked_may_fit_ = false;
+  return parked_items_ < before;
 }
 
 void LatchedQueue::return_parked_of(JobSlot job) {
