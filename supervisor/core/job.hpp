@@ -11,9 +11,9 @@
 #include "supervisor/core/graph_table.hpp"
 #include "supervisor/core/job_data.hpp"
 #include "supervisor/core/job_shares.hpp"
+#include "supervisor/core/kept_keys.hpp"
 #include "supervisor/core/local_set.hpp"
 #include "supervisor/core/priority_scale.hpp"
-#include "supervisor/core/records.hpp"
 
 namespace penstock::supervisor {
 
@@ -129,6 +129,7 @@ struct Job {
   std::uint64_t ended_bytes = 0;        ///< What it takes then.
   std::vector<SubtaskFailure> failures; ///< All that failed for good, for those who attach later; bounded.
   std::vector<OutputLocation> outputs;  ///< Kept for the client.
+  KeptKeys keys;                        ///< Of those, once it was recovered as one that had ended: it has no graph.
   bool outputs_sorted = false;          ///< By producer and output: it has ended, and others borrow from it.
   bool release_when_returned = false;   ///< Nobody but who borrows needs its outputs, or will when it has ended.
   std::uint32_t borrowers = 0;          ///< Running jobs that borrow from it.

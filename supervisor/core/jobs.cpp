@@ -288,6 +288,7 @@ void SupervisorCore::release_job(Job& job) {
   give_back(job.templates_known);
   const bool had_outputs = !job.outputs.empty();
   job.outputs.clear();  // Who attaches from now on must not be sent to data that is gone.
+  job.keys = {};
   job.release_when_returned = job.keep_until != kNever;  // Nor take what is gone for empty, also after a restart.
   leave_graph(job);
   give_back(job.hot);

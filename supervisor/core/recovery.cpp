@@ -68,6 +68,7 @@ void SupervisorCore::recover_ended_job(RecoveredJob& recovered) {
   job.failures = std::exchange(recovered.everything.failures, {});
   job.outputs = std::exchange(recovered.everything.outputs, {});
   job.final_news = std::move(recovered.everything);
+  job.keys = KeptKeys{std::move(recovered.keys)};
   job.submitted = instant_of(recovered.submitted_ms);
   job.ended = instant_of(recovered.ended_ms);
   remember_name(job);
