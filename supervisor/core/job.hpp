@@ -62,6 +62,7 @@ struct SubtaskHistory {
   std::uint64_t tried_epoch = 0;        ///< Of the worker table when the list was begun.
   std::uint32_t transfers = 0;          ///< Attempts in a row that got no input from a worker that lives,
   Instant unreachable_since{};          ///< since then.
+  Instant overlap_until{};              ///< Its lost worker may run it until then; only with `overlap = "never"`.
   TemplateIndex larger;                 ///< Its template with more memory; none: it is run by its own.
   std::vector<std::string> lines;       ///< One for each failed attempt, newest last, bounded.
   FailureDetail last;
@@ -110,6 +111,8 @@ struct Job {
     std::vector<std::uint32_t> roots;   ///< Unless it is the whole job.
     Duration kill_after{0};
   };
+  /// Recovered: a worker that is not back may run until then what has `overlap = "never"`; else 0.
+  Instant overlap_until{};
   std::vector<HeldCancel> held_cancels;  ///< Ordered while it was held.
 
   LargeArray<LocalSet> locals;          ///< One for each band that has ever been a home.

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "common/base/coverage_mark.hpp"
+#include "supervisor/core/overlap_holds.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 
 namespace penstock::supervisor {
@@ -130,6 +131,7 @@ void SupervisorCore::recover_job(RecoveredJob& recovered, const GraphsAgain& gra
   recover_outputs(job, recovered.ended);
   cancel_behind_failures(job);
   job.held = reclaiming_;
+  job.overlap_until = overlap_over_at(config_, now_);  // Also of a worker whose loss was written already.
   recover_changes(job, recovered.changes);
   if (recovered.cancelling) {
     PENSTOCK_COVERAGE_MARK("a job that was being cancelled came back");
