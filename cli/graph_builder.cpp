@@ -23,7 +23,7 @@ class TemplateText {
     add({static_cast<std::int64_t>(t.runner), t.priority, t.attempts_max, t.retryable ? 1 : 0,
          static_cast<std::int64_t>(t.on_failure), t.time_limit.count(), t.kill_grace.count(),
          t.expected_duration.count(), t.output_count, t.replicas, t.checkpoint, t.output_limit_bytes,
-         t.memory_max.value()});
+         t.memory_max.value(), static_cast<std::int64_t>(t.overlap)});
   }
   std::string take() { return std::move(text_); }
 

@@ -204,6 +204,9 @@ void read_limits(FieldReader& reader, const FileBase& base, ProgramText& text) {
   std::size_t on_failure = static_cast<std::size_t>(content.on_failure);
   reader.choice("on_failure", {"fail-job", "continue"}, on_failure);
   content.on_failure = static_cast<OnFailure>(on_failure);
+  std::size_t overlap = static_cast<std::size_t>(content.overlap);
+  reader.choice("overlap", {"allow", "never"}, overlap);
+  content.overlap = static_cast<Overlap>(overlap);
   std::int64_t retries = std::max<std::int64_t>(content.attempts_max, 1) - 1;
   std::int64_t attempts = content.attempts_max;
   const DocumentValue* by_retries = reader.value("retries");

@@ -53,6 +53,7 @@ struct Template {
   replicas @20 :UInt16 = 1;
   checkpoint @21 :Bool;
   memoryMaxBytes @22 :Int64;      # what attempts may have that ran out of memory; 0: no more than the others
+  overlap @23 :UInt8;             # while the worker is cut off: 0 allow, 1 never
 }
 
 struct Graph {

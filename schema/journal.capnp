@@ -128,6 +128,8 @@ struct JobEndedRecord {
   unneeded @7 :Bool;        # outputs are kept only for jobs that borrow them
   scale @8 :UInt8;          # as in JobAcceptedRecord
   identity @9 :Control.JobIdentity;  # the same
+  keptSubtasks @10 :List(UInt32);    # columns: those whose outputs are kept, where the graph has keys; before 0.2.0 none
+  keptKeys @11 :List(Text);
 }
 
 struct OrderRecord {

@@ -164,6 +164,7 @@ Result<Template> read_template(const penstock_template& given) {
   if (in.output_count > 0) out.output_count = static_cast<std::uint16_t>(in.output_count);
   if (in.continue_on_failure != 0) out.on_failure = OnFailure::Continue;
   out.retryable = in.not_retryable == 0;
+  out.overlap = in.never_overlaps != 0 ? Overlap::Never : Overlap::Allow;
   out.time_limit = Duration{in.time_limit_ns};
   out.expected_duration = Duration{in.expected_ns};
   out.required.worker = text(in.required_worker);

@@ -21,6 +21,7 @@ LinkCore::LinkCore(const LinkConfig& config, Incarnation peer, Instant now, OnSi
 
 void LinkCore::handle(const LinkEvent& event, Instant now, Actions<LinkAction>& actions) {
   if (lost_) return;
+  handled_at_ = now;
   std::visit([&](const auto& concrete) { on(concrete, now, actions); }, event);
 }
 
@@ -69,6 +70,7 @@ void LinkCore::on(const FrameArrived& event, Instant now, Actions<LinkAction>& a
   }
   if (!attached_) return;  // A straggler of a connection that is gone; it will be sent again.
   heard(now, actions);
+  note_stamp(event.header, now, actions);
   acknowledge_through(event.header.acknowledged, now, actions);
   if (event.header.sequence != 0) {
     if (event.header.sequence == received_through_ + 1) {
@@ -83,10 +85,7 @@ void LinkCore::on(const FrameArrived& event, Instant now, Actions<LinkAction>& a
       ++(again ? counters_.duplicates_dropped : counters_.gaps_dropped);
     }
     // Also owed for a duplicate: the peer sends again because it has missed our acknowledgement.
-    if (!owes_acknowledgement_) {
-      owes_acknowledgement_ = true;
-      acknowledge_at_ = later(now, config_.acknowledge_after);
-    }
+    owe_acknowledgement(now);
   }
   transmit_window(now, actions);
 }
@@ -146,6 +145,27 @@ void LinkCore::heard(Instant now, Actions<LinkAction>& actions) {
   }
 }
 
+// A heartbeat is answered like a frame: else a stamp would come back only with the next heartbeat of ours, and a peer
+// would know of its last word after two periods and not after one.
+void LinkCore::note_stamp(const LinkHeader& header, Instant now, Actions<LinkAction>& actions) {
+  if (header.stamp == 0) return;  // Of an older version, or nothing has come there yet.
+  if (on_silence_ == OnSilence::DeclareLost) {
+    stamp_heard_ = header.stamp;
+    return owe_acknowledgement(now);
+  }
+  const std::chrono::milliseconds ago{static_cast<std::uint32_t>(stamp_of(now) - header.stamp)};
+  const Instant sent = std::chrono::floor<std::chrono::milliseconds>(now) - ago;
+  if (sent < later(told_heard_, config_.heartbeat / 2)) return;
+  told_heard_ = sent;
+  actions.add(Heard{sent});
+}
+
+// Milliseconds, rounded down, of 49 days; never 0.
+std::uint32_t LinkCore::stamp_of(Instant at) {
+  const auto ms = static_cast<std::uint32_t>(at.time_since_epoch() / std::chrono::milliseconds{1});
+  return ms == 0 ? ~std::uint32_t{0} : ms;
+}
+
 void LinkCore::give_verdict(Instant now, Actions<LinkAction>& actions) {
   if (now >= later(lost_at_, config_.heartbeat)) {
     // Fault F09: it is we who were silent.
@@ -164,6 +184,11 @@ void LinkCore::declare_lost(LossReason reason, Actions<LinkAction>& actions) {
   lost_ = true;
   attached_ = false;
   actions.add(DeclareLost{reason});
+}
+
+void LinkCore::owe_acknowledgement(Instant now) {
+  if (std::exchange(owes_acknowledgement_, true)) return;
+  acknowledge_at_ = later(now, config_.acknowledge_after);
 }
 
 void LinkCore::sent_something(Instant now) {

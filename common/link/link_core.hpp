@@ -67,6 +67,11 @@ struct Suspect {
 struct Trust {
   friend bool operator==(const Trust&, const Trust&) = default;
 };
+/// The peer has heard what was sent then; said every half a heartbeat at most. Only with `OnSilence::Reconnect`.
+struct Heard {
+  Instant sent{};
+  friend bool operator==(const Heard&, const Heard&) = default;
+};
 /// Nothing is heard on this connection: drop it and make another. The link stands.
 struct Reconnect {
   friend bool operator==(const Reconnect&, const Reconnect&) = default;
@@ -74,7 +79,8 @@ struct Reconnect {
 }  // namespace link_action
 using LinkAction = std::variant<link_action::Transmit, link_action::TransmitHeartbeat, link_action::Deliver,
                                 link_action::Forget, link_action::Fence, link_action::DeclareLost,
-                                link_action::Reconnect, link_action::Suspect, link_action::Trust>;
+                                link_action::Reconnect, link_action::Suspect, link_action::Trust,
+                                link_action::Heard>;
 
 /// What becomes of a peer that is silent for longer than `silence_max`. Supervisors declare it lost and give its work to
 /// others; whoever depends on a supervisor tries another connection, for as long as `reconnect_grace`.
@@ -95,6 +101,8 @@ struct LinkCounters {
 /// lives last and the link is not declared lost, whatever the network loses, repeats or reorders.
 /// A verdict that comes late is none: who was stopped itself (SIGSTOP, a suspended host) has not read what came meanwhile,
 /// and listens for as long again.
+/// `Heard` rests on a round trip and on one clock: a frame carries the time at which it left, and the supervisor says the
+/// newest one back in all that it sends. What is received alone would prove nothing: a network may fail in one direction.
 /// It never sees bytes: the shell keeps the unacknowledged frames by their sequence numbers. Owned by one connection's
 /// shell or by the simulator; single-threaded; constant cost per event except `Transmit` ranges.
 class LinkCore {
@@ -106,6 +114,12 @@ class LinkCore {
 
   /// To be written into the header of every frame that leaves.
   std::uint64_t received_through() const { return received_through_; }
+  /// The same: of who may be declared lost, when it leaves; of who declares lost, the newest that has come, but none
+  /// before the peer has said anything.
+  std::uint32_t stamp() const {
+    if (on_silence_ == OnSilence::Reconnect) return stamp_of(handled_at_);
+    return received_through_ == 0 ? 0 : stamp_heard_;
+  }
   std::uint64_t queued_through() const { return queued_through_; }
   Incarnation peer() const { return peer_; }
   bool attached() const { return attached_; }
@@ -123,8 +137,11 @@ class LinkCore {
   void acknowledge_through(std::uint64_t sequence, Instant now, Actions<LinkAction>& actions);
   void transmit_window(Instant now, Actions<LinkAction>& actions);
   void heard(Instant now, Actions<LinkAction>& actions);
+  void note_stamp(const LinkHeader& header, Instant now, Actions<LinkAction>& actions);
+  static std::uint32_t stamp_of(Instant at);
   void give_verdict(Instant now, Actions<LinkAction>& actions);
   void declare_lost(link_action::LossReason reason, Actions<LinkAction>& actions);
+  void owe_acknowledgement(Instant now);
   void sent_something(Instant now);
 
   // Constant after construction.
@@ -142,6 +159,9 @@ class LinkCore {
   std::uint64_t transmitted_through_ = 0;  ///< Last one put on the present connection.
   std::uint64_t acknowledged_through_ = 0; ///< Last one that the peer has.
   std::uint64_t received_through_ = 0;     ///< Last one of the peer's that was delivered.
+  std::uint32_t stamp_heard_ = 0;
+  Instant handled_at_{};
+  Instant told_heard_ = Instant::min();    ///< Said last.
   Duration resend_after_;
   Instant resend_at_ = kNever;
   Instant acknowledge_at_ = kNever;

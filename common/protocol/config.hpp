@@ -94,6 +94,7 @@ struct SupervisorConfig {
   PolicyConfig policy;  ///< `[policy]`: a part of its own in the file.
   /// Of `[link]`, `silence_max` and `reconnect_grace`: a worker to which nothing came through for so long is lost.
   Duration worker_lost_after = std::chrono::milliseconds{10500};
+  Duration overlap_margin = std::chrono::seconds{2};
 };
 
 /// Whether data are compressed on their way to another worker. See `worker/transfer/compression_choice.hpp`.
@@ -159,6 +160,9 @@ struct WorkerConfig {
   Duration runner_start_max = std::chrono::seconds{60};
   std::uint32_t operator_crashes_max = 60;
   std::uint32_t descriptors_spared = 512;
+  /// Of `[link]`, `silence_max`: a worker of which its supervisor has heard nothing for so long ends its runs with
+  /// `overlap = "never"`.
+  Duration cut_off_after = std::chrono::seconds{10};
 };
 
 /// Describes one setting to a reader of configuration, to `penstock config` and to the manual.
@@ -280,6 +284,10 @@ void visit_settings(SupervisorConfig& c, Visit&& visit) {
   visit({"cached_graph_bytes_max", "bytes", "what those may take together; a larger one is not kept"}, c.cached_graph_bytes_max,
         std::int64_t{0}, std::int64_t{1} << 50);
   visit({"reclaim_wait", "duration", "after a restart, workers that were there have this long to come back before others get what they held; up to three times as long while they keep coming"}, c.reclaim_wait, Duration{0}, Duration{minutes{10}});
+  visit({"overlap_margin", "duration",
+         "a subtask with `overlap = \"never\"` whose worker was lost waits so long beyond link.silence_max and "
+         "link.reconnect_grace before it is given to another one: as long as it may take to kill its run"},
+        c.overlap_margin, Duration{0}, Duration{hours{1}});
   visit({"messages_together_max", "messages", "so many that have come from workers are taken together before assignments leave"}, c.messages_together_max, std::uint32_t{1}, std::uint32_t{4096});
 }
 

@@ -24,6 +24,13 @@ enum class OnFailure : std::uint8_t {
   Continue = 1,  ///< Cancel only what depends on it and go on.
 };
 
+/// Whether a run may go on while its worker is cut off, when its subtask may have been given to another worker.
+/// DO NOT RENUMBER (wire, journal).
+enum class Overlap : std::uint8_t {
+  Allow = 0,  ///< It goes on: a restarted supervisor adopts it, and what a stale attempt reports is rejected.
+  Never = 1,  ///< Its worker kills it before its subtask can be given elsewhere.
+};
+
 /// Copies of an output that can be asked for.
 inline constexpr std::uint16_t kReplicasMax = 8;
 
@@ -53,6 +60,7 @@ struct Template {
   std::int64_t output_limit_bytes = 0;   ///< Captured output of a command that is kept; 0: the worker's default.
   /// An attempt that used more memory than it may is repeated with twice as much, up to this; 0: with the same.
   Bytes memory_max{};
+  Overlap overlap = Overlap::Allow;      ///< `Never`: not of native operators, which cannot be killed.
 
   friend bool operator==(const Template&, const Template&) = default;
 };

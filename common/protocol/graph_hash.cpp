@@ -83,7 +83,7 @@ void add(ContentHash& hash, const BandSelector& selector) {
 void add(ContentHash& hash, const Template& entry) {
   const auto& [name, runner, program, arguments, environment, working_directory, standard_input, payload, request,
                required, preferred, priority, attempts_max, retryable, on_failure, time_limit, kill_grace,
-               expected_duration, output_count, replicas, checkpoint, output_limit_bytes, memory_max] = entry;
+               expected_duration, output_count, replicas, checkpoint, output_limit_bytes, memory_max, overlap] = entry;
   for (const std::string* text : {&name, &program, &working_directory, &standard_input, &payload}) hash.add(*text);
   hash.add(arguments);
   hash.add(environment);
@@ -94,7 +94,7 @@ void add(ContentHash& hash, const Template& entry) {
        {static_cast<std::int64_t>(runner), std::int64_t{priority}, std::int64_t{attempts_max}, std::int64_t{retryable},
         static_cast<std::int64_t>(on_failure), std::int64_t{time_limit.count()}, std::int64_t{kill_grace.count()},
         std::int64_t{expected_duration.count()}, std::int64_t{output_count}, std::int64_t{replicas},
-        std::int64_t{checkpoint}, output_limit_bytes, memory_max.value()})
+        std::int64_t{checkpoint}, output_limit_bytes, memory_max.value(), static_cast<std::int64_t>(overlap)})
     hash.add_number(static_cast<std::uint64_t>(number));
 }
 

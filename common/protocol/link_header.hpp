@@ -12,6 +12,9 @@ struct LinkHeader {
   Incarnation sender;                  ///< Life of the process that sent it.
   std::uint64_t sequence = 0;
   std::uint64_t acknowledged = 0;      ///< Everything up to here has arrived at the sender of this frame.
+  /// Of a worker or client: milliseconds of its own clock. Of a supervisor: the newest such stamp that it has heard of
+  /// this peer. 0: none.
+  std::uint32_t stamp = 0;
   friend bool operator==(const LinkHeader&, const LinkHeader&) = default;
 };
 

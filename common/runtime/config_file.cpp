@@ -58,6 +58,7 @@ Result<void> check_together(const FileConfig& config, const std::string& subject
 
 /// What a part knows of another one.
 void put_together(FileConfig& config) {
+  config.worker.cut_off_after = config.link.silence_max;
   config.supervisor.worker_lost_after = config.link.silence_max + config.link.reconnect_grace;
 }
 

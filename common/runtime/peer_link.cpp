@@ -64,7 +64,9 @@ void PeerLink::send(FramePayloadPtr payload) {
   handle(link_event::FrameQueued{}, {});
 }
 
-LinkHeader PeerLink::header(std::uint64_t sequence) const { return {self_, sequence, core_.received_through()}; }
+LinkHeader PeerLink::header(std::uint64_t sequence) const { 
+  return {self_, sequence, core_.received_through(), core_.stamp()};
+}
 
 void PeerLink::handle(const LinkEvent& event, std::span<const std::byte> arrived) {
   Actions<LinkAction> actions;
@@ -82,6 +84,8 @@ void PeerLink::handle(const LinkEvent& event, std::span<const std::byte> arrived
         kept_.pop_front();
       }
       if (on_acknowledged_) on_acknowledged_();
+    } else if (const auto* heard = std::get_if<link_action::Heard>(&action)) {
+      if (on_heard_) on_heard_(heard->sent);
     } else if (std::holds_alternative<link_action::Deliver>(action)) {
       if (on_messages_) on_messages_(arrived);
       if (!*alive) return;

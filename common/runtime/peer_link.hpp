@@ -33,6 +33,8 @@ class PeerLink {
   void set_on_suspicion(OnSuspicion on_suspicion) { on_suspicion_ = std::move(on_suspicion); }
   /// Told when the peer has acknowledged frames. Must not destroy the link.
   void set_on_acknowledged(std::function<void()> on_acknowledged) { on_acknowledged_ = std::move(on_acknowledged); }
+  /// Told when the peer is known to have heard what was sent at that time. Must not destroy the link.
+  void set_on_heard(std::function<void(Instant sent)> on_heard) { on_heard_ = std::move(on_heard); }
   /// Takes over a connection whose introduction is done. An older one is dropped.
   void attach(std::unique_ptr<Connection> connection, bool resumed, std::uint64_t peer_received_through);
   void send(FramePayloadPtr payload);
@@ -62,6 +64,7 @@ class PeerLink {
   OnDetached on_detached_;
   OnSuspicion on_suspicion_;
   std::function<void()> on_acknowledged_;
+  std::function<void(Instant)> on_heard_;
   std::unique_ptr<Connection> connection_;
   std::deque<FramePayloadPtr> kept_;
   std::uint64_t kept_bytes_ = 0;

@@ -194,6 +194,9 @@ void Uplink::State::make_link(const Welcome& message) {
         end_later({ErrorCode::Disconnected, "supervisor", "was lost: " + reason, {}});
       },
       [this](const Error& error) { try_again(error); });
+  link->set_on_heard([this](Instant sent) {
+    if (handlers.on_heard) handlers.on_heard(sent);
+  });
   link->set_on_acknowledged([this] {
     if (handlers.on_acknowledged) handlers.on_acknowledged();
   });

@@ -38,6 +38,8 @@ struct UplinkHandlers {
   std::function<void(std::span<const std::byte>)> on_messages;
   /// Some of what was sent is acknowledged. Must not destroy the uplink.
   std::function<void()> on_acknowledged;
+  /// The supervisor has heard what was sent then; before what it has said since. Must not destroy the uplink.
+  std::function<void(Instant sent)> on_heard;
   std::function<void(const Error&)> on_trouble;                 ///< An attempt failed or the connection broke; it goes on.
   /// The link is over: refused (`StaleIncarnation`, `VersionMismatch`, ...), lost (`Disconnected`) or never made
   /// (`Unreachable`).

@@ -102,6 +102,7 @@ void write_template(const Template& content, schema::Template::Builder out) {
   out.setCheckpoint(content.checkpoint);
   out.setOutputLimitBytes(content.output_limit_bytes);
   out.setMemoryMaxBytes(content.memory_max.value());
+  out.setOverlap(static_cast<std::uint8_t>(content.overlap));
 }
 
 Template read_template(schema::Template::Reader in) {
@@ -129,6 +130,7 @@ Template read_template(schema::Template::Reader in) {
   content.checkpoint = in.getCheckpoint();
   content.output_limit_bytes = in.getOutputLimitBytes();
   content.memory_max = Bytes{in.getMemoryMaxBytes()};
+  content.overlap = enumerator(in.getOverlap(), Overlap::Never, "overlap");
   return content;
 }
 

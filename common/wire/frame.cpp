@@ -41,6 +41,7 @@ FrameHeaderBytes write_header(FrameKind kind, const LinkHeader& link, const Fram
   put(bytes, 4, kFormat);
   put(bytes, 5, kind);
   put(bytes, 8, static_cast<std::uint32_t>(payload.bytes().size()));
+  put(bytes, 12, link.stamp);
   put(bytes, 16, link.sender.value());
   put(bytes, 24, link.sequence);
   put(bytes, 32, link.acknowledged);
@@ -63,7 +64,8 @@ Result<FrameHeader> read_header(const FrameHeaderBytes& bytes, const WireConfig&
                  "raise `wire.frame_bytes_max` on this side if that is wanted"};
   if (header.payload_bytes % 8 != 0) return malformed("is no whole number of words");
   if ((header.payload_bytes == 0) != (header.kind == FrameKind::Heartbeat)) return malformed("is empty, or a heartbeat that is not");
-  header.link = LinkHeader{Incarnation{get<std::uint64_t>(bytes, 16)}, get<std::uint64_t>(bytes, 24), get<std::uint64_t>(bytes, 32)};
+  header.link = LinkHeader{Incarnation{get<std::uint64_t>(bytes, 16)}, get<std::uint64_t>(bytes, 24), get<std::uint64_t>(bytes, 32),
+                           get<std::uint32_t>(bytes, 12)};
   if ((header.link.sequence == 0) != (header.kind != FrameKind::Messages)) return malformed("has a sequence number that does not fit its kind");
   header.checksum = get<std::uint64_t>(bytes, kCheckedBytes);
   return header;

@@ -40,7 +40,7 @@ class Template(Sized):
                 ("priority", c_int32), ("attempts_max", c_uint32), ("output_count", c_uint32),
                 ("continue_on_failure", c_uint32), ("not_retryable", c_uint32), ("time_limit_ns", c_int64),
                 ("required_worker", c_char_p), ("preferred_worker", c_char_p), ("expected_ns", c_int64),
-                ("milli_gpu", c_uint32), ("reserved", c_uint32), ("gpu_memory_bytes", c_int64),
+                ("milli_gpu", c_uint32), ("never_overlaps", c_uint32), ("gpu_memory_bytes", c_int64),
                 ("memory_bytes_max", c_int64)]
 
 

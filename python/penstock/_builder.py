@@ -71,10 +71,11 @@ class GraphBuilder:
     def add(self, function: Callable[..., Any], *args: Any, after: Iterable[Handle] = (), retries: int = 0,
             priority: int = 0, resources: Optional[Dict[str, float]] = None, workers: Union[str, Iterable[str], None] = None,
             memory: Union[int, str] = 0, slots: float = 1.0, time_limit: float = 0.0, memory_max: Union[int, str] = 0,
-            **kwargs: Any) -> Handle:
+            overlap: str = "allow", **kwargs: Any) -> Handle:
         """A call of `function`; handles and futures among the arguments become the values of their subtasks; a future is
         waited for here. It starts after those of `after` have succeeded, without reading them."""
-        options = _graph.Options(retries, 0, resources, workers, memory, slots, time_limit, memory_max=memory_max)
+        options = _graph.Options(retries, 0, resources, workers, memory, slots, time_limit, memory_max=memory_max,
+                                 overlap=overlap)
         return self.add_with(function, args, kwargs, options, priority, after)
 
     def add_with(self, function: Callable[..., Any], args: tuple, kwargs: Dict[str, Any], options: _graph.Options,

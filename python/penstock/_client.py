@@ -93,8 +93,8 @@ class Client:
                resources: Optional[Dict[str, float]] = None, workers: Workers = None, memory: Union[int, str] = 0,
                slots: float = 1.0, time_limit: float = 0.0, files: Optional[Iterable[Path]] = None,
                environment: Optional[Dict[str, str]] = None, python: Optional[str] = None,
-               working_directory: Optional[Path] = None, memory_max: Union[int, str] = 0, pure: Optional[bool] = None,
-               **kwargs: Any) -> Future:
+               working_directory: Optional[Path] = None, memory_max: Union[int, str] = 0, overlap: str = "allow",
+               pure: Optional[bool] = None, **kwargs: Any) -> Future:
         """Calls `function(*args, **kwargs)` on the cluster. Futures among the arguments, however deep, become their values
         there. `key`, ... `pure` are ours; give others of these names by functools.partial. `files` travel with the call;
         `environment` is added to the client's. Each call runs, also if it is `pure`, as Dask has it."""
@@ -102,7 +102,7 @@ class Client:
             raise TypeError(f"{function!r} is not callable")
         runner = self._command.other(files, environment, python, working_directory)
         options = _graph.options_from(self._options, retries, priority, resources, workers, memory, slots, time_limit,
-                                      True, runner, memory_max)
+                                      True, runner, memory_max, overlap)
         return self._submit(program_of(function), args, kwargs, key, options)
 
     def map(self, function: Callable[..., Any], *iterables: Iterable[Any], retries: int = 0, priority: int = 0,
@@ -112,7 +112,7 @@ class Client:
         list of them; `batch_size` changes nothing."""
         if not callable(function):
             raise TypeError(f"{function!r} is not callable")
-        ours = {name: keywords.pop(name) for name in ("resources", "memory", "memory_max", "slots", "time_limit")
+        ours = {name: keywords.pop(name) for name in ("resources", "memory", "memory_max", "slots", "time_limit", "overlap")
                 if name in keywords}
         theirs = {name: keywords.pop(name) for name in RUNNER_OPTIONS if name in keywords}
         options = _graph.Options(retries, priority, worker=keywords.pop("workers", None), keep_going=True,

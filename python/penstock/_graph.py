@@ -154,23 +154,26 @@ class Options:
     """How the subtasks of a function are to be run; equal ones share a template."""
 
     __slots__ = ("retries", "priority", "resources", "milli_gpu", "gpu_memory", "worker", "memory", "memory_max", "slots", "time_limit",
-                 "keep_going", "runner", "key")
+                 "overlap", "keep_going", "runner", "key")
 
     def __init__(self, retries=0, priority=0, resources=None, worker=None, memory=0, slots=1.0, time_limit=0.0,
-                 keep_going=False, runner=None, memory_max=0):
+                 keep_going=False, runner=None, memory_max=0, overlap="allow"):
         self.retries, self.priority = whole("retries", 0 if retries is None else retries, 0, 65534), whole("priority", priority, -2**31, 2**31 - 1)
         self.worker, self.memory = the_worker(worker), bytes_of("memory", memory)
         self.memory_max = bytes_of("memory_max", memory_max)
         if self.memory_max and not 0 < self.memory <= self.memory_max:
             raise ValueError(f"memory_max: {memory_max} is what later attempts may use at most; memory, what the first may use, "
                              f"must be from 1 to that, not {self.memory}")
+        if overlap not in ("allow", "never"):
+            raise ValueError(f'overlap: {overlap!r} is neither "allow" nor "never"')
+        self.overlap = overlap
         self.resources, self.milli_gpu, self.gpu_memory = amounts_of(resources)
         self.slots, self.time_limit = number("slots", slots, 0.001, 1e6), number("time_limit", time_limit, 0.0)
         if self.slots == 1.0 and 0 < self.milli_gpu < 1000:
             self.slots = self.milli_gpu / 1000  # The slots of a GPU's band are parts of it.
         self.keep_going, self.runner = keep_going, runner  # None: that of the client or of the graph.
         self.key = (self.retries, self.priority, self.resources, self.milli_gpu, self.gpu_memory, self.worker, self.memory,
-                    self.memory_max, self.slots, self.time_limit, self.keep_going, runner)
+                    self.memory_max, self.slots, self.time_limit, self.overlap, self.keep_going, runner)
 
 
 def options_from(known, *members):
@@ -297,7 +300,7 @@ class GraphColumns:
             *[_abi.Amount(resource.encode(), amount) for resource, amount in options.resources])
         content = command.template(
             name=name.encode()[:200], milli_slots=max(1, round(options.slots * 1000)), memory_bytes=options.memory,
-            memory_bytes_max=options.memory_max,
+            memory_bytes_max=options.memory_max, never_overlaps=int(options.overlap == "never"),
             payload=_abi.Bytes(ctypes.cast(ctypes.c_char_p(program), ctypes.c_void_p), len(program)),
             resources=amounts, resource_count=len(options.resources), milli_gpu=options.milli_gpu,
             gpu_memory_bytes=options.gpu_memory, attempts_max=options.retries + 1,

@@ -485,6 +485,12 @@ def test_more_memory_than_requested(client):
         client.submit(functions.eat, 300, memory=100 << 20).result(60)
 
 
+def test_overlap_is_allowed_or_never(client):
+    assert client.submit(functions.eat, 1, overlap="never").result(60) == 1 << 20
+    with pytest.raises(ValueError, match="overlap"):
+        client.submit(functions.eat, 1, overlap="perhaps")
+
+
 def test_a_call_that_needs_more_memory_gets_twice_as_much_up_to_its_most(client):
     grown = client.submit(functions.eat, 300, memory=100 << 20, memory_max=1 << 30)
     assert grown.result(120) == 300 << 20

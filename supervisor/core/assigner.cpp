@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "common/base/coverage_mark.hpp"
+#include "supervisor/core/overlap_holds.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 
 namespace penstock::supervisor {
@@ -32,6 +33,13 @@ std::int64_t transfer_ns(std::int64_t bytes, std::int64_t bytes_per_second) {
 void SupervisorCore::become_placeable(Job& job, std::uint32_t subtask) {
   if (job.held) return;  // It stays `Waiting` and is placed with all the others.
   SubtaskHot& hot = job.hot[subtask];
+  const Instant unclaimed_until = claims_open_ > 0 ? later(now_, config_.reclaim_wait) : Instant{};
+  if (const Instant until = overlap_ends(job, subtask, unclaimed_until); until > now_) {
+    PENSTOCK_COVERAGE_MARK("a subtask waits until its lost worker has ended it");
+    hot.band = BandSlot::none();
+    hot.phase = SubtaskPhase::Backoff;
+    return add(timers_, RetryTimer{until, job.id, subtask, hot.attempt});
+  }
   hot.phase = SubtaskPhase::Placeable;
   const Loan* loan = job.shape->loan_of(subtask);
   hot.band = choose_home(job, subtask);

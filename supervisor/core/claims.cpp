@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "common/base/coverage_mark.hpp"
+#include "supervisor/core/overlap_holds.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 
 namespace penstock::supervisor {
@@ -160,6 +161,7 @@ bool SupervisorCore::has_failed(const Job& job, std::uint32_t subtask, Attempt a
 void SupervisorCore::fence(WorkerSlot slot, Job& job, std::uint32_t subtask, std::uint64_t attempt) {
   if (subtask >= job.total()) return;
   PENSTOCK_COVERAGE_MARK("an attempt of an earlier life is fenced");
+  hold_for_overlap(job, subtask, overlap_over_at(config_, now_));  // Its worker may be cut off before it hears of it.
   CancelBatch& batch = tail_of_cancels(slot, job.id, true);
   batch.kill_after = Duration{0};
   batch.attempts.push_back(AttemptRef{SubtaskIndex{subtask}, Attempt{attempt}});
@@ -286,6 +288,7 @@ void SupervisorCore::give_up_absent(const record::WorkerJoined& absent, const st
 /// Does what was put off while workers of before the restart might still come with the rest of the job.
 void SupervisorCore::let_go(Job& job) {
   job.held = false;
+  job.overlap_until = overlap_over_at(config_, now_);
   // Whoever is found running keeps its turn.
   if (job.shares != nullptr)
     for (const BandShare& share : job.shares->bands) job.shares->rules.has_run |= share.started > 0;

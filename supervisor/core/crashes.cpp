@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "common/base/coverage_mark.hpp"
+#include "supervisor/core/overlap_holds.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 
 namespace penstock::supervisor {
@@ -128,6 +129,7 @@ void SupervisorCore::lose_attempts(WorkerSlot slot, const std::string& reason, c
       // It has run, whatever became of it.
       if (blamed || (hot.flags & SubtaskFlag::kStarted) != 0) ++job.counts.attempts;
       leave_band(job, ref.subtask);
+      hold_for_overlap(job, ref.subtask, overlap_over_at(config_, now_));
       fail_attempt(job, ref.subtask, blamed ? detail_of(*crash) : detail, workers_[slot].description.name,
                    crash != nullptr && !blamed ? Blame::Others : Blame::Open);
       if (crash == nullptr) lost.push_back(ref);

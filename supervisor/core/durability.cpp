@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/base/coverage_mark.hpp"
+#include "supervisor/core/results.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 
 namespace penstock::supervisor {
@@ -99,6 +100,7 @@ void SupervisorCore::record_end(const Job& job) {
                         job.release_when_returned};
   over.scale = job.scale.code();
   over.identity = job.identity;
+  over.keys = kept_keys_of(job);
   for (const OutputLocation& output : job.outputs)
     if (const Incarnation* writer = job.data.checkpoint(output.producer.value()))
       over.checkpoints.push_back({output.producer, *writer});

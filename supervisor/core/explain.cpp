@@ -5,6 +5,7 @@
 #include "common/base/coverage_mark.hpp"
 #include "supervisor/core/credit.hpp"
 #include "supervisor/core/lookahead.hpp"
+#include "supervisor/core/overlap_holds.hpp"
 
 namespace penstock::supervisor {
 namespace {
@@ -161,6 +162,8 @@ std::string SupervisorCore::reason_of(Job& job, std::uint32_t subtask) {
       const Duration rest = timer == timers_.end() ? Duration{0} : timer->at - now_;
       const std::string until = " in " + std::to_string(rest.count() / 1'000'000) + " ms";
       const SubtaskHistory* history = job.histories.find(SubtaskIndex{subtask});
+      if (overlap_ends(job, subtask, {}) > now_)
+        return "a worker that was lost may still run it (overlap = \"never\"); it is given out" + until;
       if (history == nullptr || history->transfers == 0) return "failed and runs again" + until;
       return history->last.message + ", " + std::to_string(history->transfers) + " times in a row; it is tried again" +
              until;

@@ -193,8 +193,12 @@ void SupervisorCore::wait_before_retry(Job& job, std::uint32_t subtask, Duration
   SubtaskHot& hot = job.hot[subtask];
   if (hot.phase != SubtaskPhase::Placeable) return;  // It waits for an input anyway, or was cancelled.
   hot.phase = SubtaskPhase::Backoff;
-  timers_.push_back(RetryTimer{later(now_, delay), job.id, subtask, hot.attempt});
-  std::push_heap(timers_.begin(), timers_.end());
+  add(timers_, RetryTimer{later(now_, delay), job.id, subtask, hot.attempt});
+}
+
+void add(std::vector<RetryTimer>& timers, const RetryTimer& timer) {
+  timers.push_back(timer);
+  std::push_heap(timers.begin(), timers.end());
 }
 
 void SupervisorCore::run_timers() {

@@ -238,6 +238,8 @@ Result<void> GraphIntake::check_templates() const {
       return refuse("wants " + std::to_string(entry.replicas) + " replicas, not 1 to " + std::to_string(kReplicasMax));
     if (entry.output_count > 1 && (entry.replicas > 1 || entry.checkpoint))
       return refuse("wants replicas or checkpoints of more than one output");
+    if (entry.overlap == Overlap::Never && entry.runner == RunnerKind::Native)
+      return refuse("may never overlap, but native operators cannot be killed: use a command or a runner");
     if (entry.output_count == EdgeKind::kOrderOnly) return refuse("has too many outputs");
   }
   return {};

@@ -72,7 +72,7 @@ std::uint64_t bytes_of(const Job& job) {
   sum += (job.final_news.succeeded.size() + job.final_news.cancelled.size()) * sizeof(SubtaskRange);
   sum += job.outputs.size() * sizeof(OutputLocation);
   for (const SubtaskFailure& failure : job.failures) sum += bytes_of(failure);
-  return sum;
+  return sum + job.keys.bytes();
 }
 
 }  // namespace

@@ -11,9 +11,9 @@
 #include "supervisor/core/graph_table.hpp"
 #include "supervisor/core/job_data.hpp"
 #include "supervisor/core/job_shares.hpp"
+#include "supervisor/core/kept_keys.hpp"
 #include "supervisor/core/local_set.hpp"
 #include "supervisor/core/priority_scale.hpp"
-#include "supervisor/core/records.hpp"
 
 namespace penstock::supervisor {
 
@@ -62,6 +62,7 @@ struct SubtaskHistory {
   std::uint64_t tried_epoch = 0;        ///< Of the worker table when the list was begun.
   std::uint32_t transfers = 0;          ///< Attempts in a row that got no input from a worker that lives,
   Instant unreachable_since{};          ///< since then.
+  Instant overlap_until{};              ///< Its lost worker may run it until then; only with `overlap = "never"`.
   TemplateIndex larger;                 ///< Its template with more memory; none: it is run by its own.
   std::vector<std::string> lines;       ///< One for each failed attempt, newest last, bounded.
   FailureDetail last;
@@ -110,6 +111,8 @@ struct Job {
     std::vector<std::uint32_t> roots;   ///< Unless it is the whole job.
     Duration kill_after{0};
   };
+  /// Recovered: a worker that is not back may run until then what has `overlap = "never"`; else 0.
+  Instant overlap_until{};
   std::vector<HeldCancel> held_cancels;  ///< Ordered while it was held.
 
   LargeArray<LocalSet> locals;          ///< One for each band that has ever been a home.
@@ -129,6 +132,7 @@ struct Job {
   std::uint64_t ended_bytes = 0;        ///< What it takes then.
   std::vector<SubtaskFailure> failures; ///< All that failed for good, for those who attach later; bounded.
   std::vector<OutputLocation> outputs;  ///< Kept for the client.
+  KeptKeys keys;                        ///< Of those, once it was recovered as one that had ended: it has no graph.
   bool outputs_sorted = false;          ///< By producer and output: it has ended, and others borrow from it.
   bool release_when_returned = false;   ///< Nobody but who borrows needs its outputs, or will when it has ended.
   std::uint32_t borrowers = 0;          ///< Running jobs that borrow from it.

@@ -3,6 +3,7 @@
 
 #include "common/base/coverage_mark.hpp"
 #include "common/base/large_array.hpp"
+#include "supervisor/core/overlap_holds.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 
 namespace penstock::supervisor {
@@ -102,7 +103,8 @@ void SupervisorCore::place_sources(Job& job) {
       const Template& wanted = job.shape->template_of(subtask);
       const SubtaskHistory* history = job.histories.empty() ? nullptr : job.histories.find(SubtaskIndex{subtask});
       const bool avoids = history != nullptr && (history->larger.valid() || !history->tried.empty());
-      const bool anywhere = !avoids && eligible_bands(job, job.shape->template_index(subtask)).everywhere &&
+      const bool avoids_overlap = job.overlap_until > Instant{} && never_overlaps(job, subtask);
+      const bool anywhere = !avoids && !avoids_overlap && eligible_bands(job, job.shape->template_index(subtask)).everywhere &&
                             !wants_gpu(wanted) && wanted.preferred.empty() && job.shape->loan_of(subtask) == nullptr;
       if (!anywhere) {
         become_placeable(job, subtask);
@@ -290,6 +292,7 @@ void SupervisorCore::release_job(Job& job) {
   give_back(job.templates_known);
   const bool had_outputs = !job.outputs.empty();
   job.outputs.clear();  // Who attaches from now on must not be sent to data that is gone.
+  job.keys = {};
   job.release_when_returned = job.keep_until != kNever;  // Nor take what is gone for empty, also after a restart.
   leave_graph(job);
   give_back(job.hot);

@@ -41,6 +41,8 @@ struct RetryTimer {
   std::uint64_t attempt;
   bool operator<(const RetryTimer& other) const;
 };
+/// `timers`: a heap, earliest first.
+void add(std::vector<RetryTimer>& timers, const RetryTimer& timer);
 
 /// What a worker held when it was lost, and whether it was drained.
 struct LostLife {

@@ -32,6 +32,13 @@ struct CheckpointPlace {
   friend bool operator==(const CheckpointPlace&, const CheckpointPlace&) = default;
 };
 
+/// A subtask whose outputs are kept for clients, and how they ask for it.
+struct KeptKey {
+  SubtaskIndex subtask;
+  std::string key;
+  friend bool operator==(const KeptKey&, const KeptKey&) = default;
+};
+
 namespace record {
 /// A job whose graph has been checked. The graph lives, unchanged, until this is known to be written: it may be read from
 /// another thread meanwhile.
@@ -105,6 +112,7 @@ struct JobEnded {
   bool unneeded = false;  ///< They are kept only for jobs that borrow them.
   std::uint8_t scale = 0;  ///< As in `JobChanged`.
   JobIdentity identity{};
+  std::vector<KeptKey> keys{};  ///< Of what is kept, where the graph has keys.
   friend bool operator==(const JobEnded&, const JobEnded&) = default;
 };
 /// Nobody can ask for the job any more.
@@ -210,6 +218,7 @@ struct RecoveredJob {
   bool is_over = false;
   JobProgress everything;  ///< Once it is over.
   std::vector<CheckpointPlace> checkpoints;  ///< The same; before, they are in `ended`.
+  std::vector<KeptKey> keys;  ///< As in `JobEnded`.
   std::int64_t submitted_ms = 0;  ///< Unix time; 0: not known.
   std::int64_t ended_ms = 0;
 };

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "common/base/coverage_mark.hpp"
+#include "supervisor/core/overlap_holds.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 
 namespace penstock::supervisor {
@@ -68,6 +69,7 @@ void SupervisorCore::recover_ended_job(RecoveredJob& recovered) {
   job.failures = std::exchange(recovered.everything.failures, {});
   job.outputs = std::exchange(recovered.everything.outputs, {});
   job.final_news = std::move(recovered.everything);
+  job.keys = KeptKeys{std::move(recovered.keys)};
   job.submitted = instant_of(recovered.submitted_ms);
   job.ended = instant_of(recovered.ended_ms);
   remember_name(job);
@@ -130,6 +132,7 @@ void SupervisorCore::recover_job(RecoveredJob& recovered, const GraphsAgain& gra
   cancel_behind_failures(job);
   job.held = reclaiming_;
   if (job.held) policy_.queue.look_at(job.id);  // Workers may have much of it.
+  job.overlap_until = overlap_over_at(config_, now_);  // Also of a worker whose loss was written already.
   recover_changes(job, recovered.changes);
   if (recovered.cancelling) {
     PENSTOCK_COVERAGE_MARK("a job that was being cancelled came back");

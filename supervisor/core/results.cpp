@@ -1,6 +1,7 @@
 #include "supervisor/core/results.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -32,7 +33,9 @@ bool has_succeeded(const Job& job, std::uint32_t subtask) {
 }
 
 std::string key_of(const Job& job, std::uint32_t subtask) {
-  return job.shape != nullptr ? job.shape->name(subtask) : std::to_string(subtask);
+  if (job.shape != nullptr) return job.shape->name(subtask);
+  const std::string* key = job.keys.key_of(subtask);
+  return key != nullptr ? *key : std::to_string(subtask);
 }
 
 Result<std::uint32_t> find_subtask(const Job& job, const std::string& key) {
@@ -40,6 +43,8 @@ Result<std::uint32_t> find_subtask(const Job& job, const std::string& key) {
   if (job.shape != nullptr) {
     const SubtaskIndex found = job.shape->find_key_or_number(key);
     if (found.valid()) return std::uint32_t{found.value()};
+  } else if (const std::optional<std::uint32_t> kept = job.keys.find(key); kept.has_value()) {
+    return *kept;
   } else if (parse(key, number) && number < job.counts.total) {
     return number;
   }
@@ -76,6 +81,17 @@ Value row_of(const Job& job, const OutputLocation& output) {
 }
 
 }  // namespace
+
+std::vector<KeptKey> kept_keys_of(const Job& job) {
+  if (job.outputs.empty()) return {};
+  if (job.shape == nullptr) return job.keys.all();
+  std::vector<KeptKey> keys;
+  if (job.shape->graph().names.empty()) return keys;
+  for (std::uint32_t subtask = 0; subtask < job.total(); ++subtask)
+    if (is_kept(job, subtask, 0) && has_succeeded(job, subtask))
+      keys.push_back({SubtaskIndex{subtask}, job.shape->name(subtask)});
+  return keys;
+}
 
 Result<Value> find_missing(const Job& job, const std::vector<std::string>& arguments) {
   std::uint32_t output = 0;

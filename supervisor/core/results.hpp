@@ -11,14 +11,17 @@ namespace penstock::supervisor {
 /// Of `results JOB`: so many rows at most, whatever `--limit` says; they fit into a frame of any size that is allowed.
 inline constexpr std::uint32_t kResultRowsMax = 1000;
 
+/// Keys of the subtasks whose outputs are kept; none where the graph has no keys, or nothing is kept any more.
+std::vector<KeptKey> kept_keys_of(const Job& job);
+
 /// `kept JOB OUTPUT FIRST-LAST...`: the first of these subtasks, in ascending order, whose output is not kept for the
 /// client, as `missing`. Who was told of no output asks whether it is empty. Error: InvalidArgument.
 Result<Value> find_missing(const Job& job, const std::vector<std::string>& arguments);
 
 /// `results JOB [SUBTASK] [--output=N] [--limit=N]`: outputs that are kept and not empty, with their holders; one of
 /// one subtask, which is named by key or number, or the first ones of all. `more`: so many others there are. Keys are
-/// known while outputs are kept, but not those of jobs that had ended when the supervisor was started anew. Errors, for
-/// one subtask: NotFound (no such one, or it is not kept), WrongState (it has not succeeded).
+/// known while outputs are kept, also by a supervisor that was started anew. Errors, for one subtask: NotFound
+/// (no such one, or it is not kept), WrongState (it has not succeeded).
 Result<Value> list_results(const Job& job, const AdminRequest& request);
 
 }  // namespace penstock::supervisor

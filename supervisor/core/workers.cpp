@@ -3,6 +3,7 @@
 #include <map>
 
 #include "common/base/coverage_mark.hpp"
+#include "supervisor/core/overlap_holds.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 
 namespace penstock::supervisor {
@@ -129,7 +130,12 @@ void SupervisorCore::rehouse(Job& job, BandSlot band) {
 void SupervisorCore::lose_worker(WorkerSlot slot, const std::string& reason, const OperatorCrash* crash) {
   ++counters_.workers_lost;
   if (durable()) records_.push_back(record::WorkerGone{workers_[slot].id});
-  if (std::exchange(workers_[slot].claiming, false)) --claims_open_;
+  if (std::exchange(workers_[slot].claiming, false)) {
+    --claims_open_;  // Nobody knows what it runs.
+    for (const JobId id : active_)
+      if (Job& job = *jobs_[id.value()]; job.overlap_until > Instant{})
+        job.overlap_until = overlap_over_at(config_, now_);
+  }
   const WorkerEntry& worker = workers_[slot];
   out_->add(supervisor_action::Alert{Error{ErrorCode::Disconnected, worker.description.name, "lost: " + reason,
                                            "its unfinished subtasks run again elsewhere"}});

@@ -471,6 +471,7 @@ Result<void> Recovery::finish_job(JobId id, JobInParts& job) {
     recovered.unneeded = job.over->unneeded;
     recovered.scale = job.over->scale;
     recovered.identity = job.over->identity;
+    recovered.keys = std::move(job.over->keys);
     result_.state.jobs.push_back(std::move(recovered));
     return {};
   }

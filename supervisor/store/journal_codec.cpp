@@ -237,7 +237,9 @@ std::string encode(const record::SubtaskChanged& changed) {
 std::string encode(const record::JobEnded& ended) {
   const record::SubtasksEnded subtasks = ended_of(ended.everything, ended.checkpoints);
   using Root = schema::JobEndedRecord;
-  return sealed(wire::build_words<Root>(size_of(subtasks), [&](Root::Builder out) {
+  std::size_t bytes = size_of(subtasks);
+  for (const KeptKey& each : ended.keys) bytes += 24 + each.key.size();
+  return sealed(wire::build_words<Root>(bytes, [&](Root::Builder out) {
     out.setJob(ended.job.value());
     wire::write_spec(ended.spec, out.initSpec());
     out.setState(static_cast<std::uint8_t>(ended.everything.state));
@@ -248,6 +250,14 @@ std::string encode(const record::JobEnded& ended) {
     out.setUnneeded(ended.unneeded);
     out.setScale(ended.scale);
     if (ended.identity.valid()) wire::write_identity(ended.identity, out.initIdentity());
+    if (ended.keys.empty()) return;
+    const auto count = static_cast<unsigned>(ended.keys.size());
+    auto kept_subtasks = out.initKeptSubtasks(count);
+    auto kept_keys = out.initKeptKeys(count);
+    for (unsigned i = 0; i < count; ++i) {
+      kept_subtasks.set(i, ended.keys[i].subtask.value());
+      kept_keys.set(i, wire::text(ended.keys[i].key));
+    }
   }));
 }
 
@@ -439,6 +449,11 @@ Result<record::JobEnded> decode_job_ended(std::string_view value) {
     ended.unneeded = in.getUnneeded();
     ended.scale = in.getScale();
     ended.identity = wire::read_identity(in.getIdentity());
+    const auto kept_subtasks = in.getKeptSubtasks();
+    const auto kept_keys = in.getKeptKeys();
+    if (kept_subtasks.size() != kept_keys.size()) wire::refuse("keptKeys");
+    for (unsigned i = 0; i < kept_keys.size(); ++i)
+      ended.keys.push_back({SubtaskIndex{kept_subtasks[i]}, wire::text(kept_keys[i])});
     return ended;
   });
 }

@@ -157,6 +157,25 @@ TEST_F(OracleTest, WhatALostLifeStillRunsIsFenced) {
   EXPECT_EQ(oracle.failure(), "");
 }
 
+TEST_F(OracleTest, WhatMustNeverOverlapDoesNotBesideALostLifeEither) {
+  Graph graph;
+  graph.templates.resize(1);
+  graph.templates[0].overlap = Overlap::Never;
+  graph.template_of = {0};
+  graph.input_offsets = {0, 0};
+  oracle.job_accepted(JobId{9}, std::make_shared<const Graph>(graph));
+  const SubtaskId alone{JobId{9}, SubtaskIndex{0}};
+  oracle.run_started(kFirst, alone, Attempt{1});
+  oracle.life_lost(kFirst);
+  oracle.stood_still(kFirst);
+  oracle.run_started(kSecond, alone, Attempt{2});
+  EXPECT_EQ(oracle.failure(), "") << "nobody can kill it";
+  oracle.run_ended(kFirst, alone, false);
+  oracle.life_lost(kSecond);
+  oracle.run_started(Oracle::Life{77}, alone, Attempt{3});
+  EXPECT_TRUE(says("must never overlap")) << oracle.failure();
+}
+
 TEST_F(OracleTest, SuccessWithoutARunIsABreach) {
   oracle.client_told(succeeded(0, 0));
   EXPECT_TRUE(says("never ran")) << oracle.failure();

@@ -97,6 +97,7 @@ RecoveredState RecordLog::state() const {
       job.unneeded = entry.over->unneeded;
       job.scale = entry.over->scale;
       job.identity = entry.over->identity;
+      job.keys = entry.over->keys;
       job.submitted_ms = entry.over->submitted_ms;
       job.ended_ms = entry.over->ended_ms;
     } else {

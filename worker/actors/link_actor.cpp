@@ -46,6 +46,7 @@ class LinkActor {
       caf::send_as(handle_, worker_, LinkRenewedMail{life_});
     };
     handlers.on_messages = [this](std::span<const std::byte> bytes) { receive(bytes); };
+    handlers.on_heard = [this](Instant sent) { caf::send_as(handle_, worker_, SupervisorHeardMail{life_, sent}); };
     handlers.on_trouble = [](const Error& error) { log_error(LogLevel::Warn, "supervisor not reached", error); };
     handlers.on_end = [this](const Error& error) { end(error); };
     uplink_ = std::make_unique<Uplink>(*loop_, options_.uplink, std::move(handlers));

@@ -26,6 +26,12 @@ struct LinkRenewedMail {
   Incarnation life;
 };
 
+/// From the link: the supervisor has heard what that life has sent at that time.
+struct SupervisorHeardMail {
+  Incarnation life;
+  Instant sent;
+};
+
 struct LinkActorOptions {
   UplinkOptions uplink;
   std::function<void(const Error&)> on_fatal;  ///< There is no way on; called on the loop's thread.
@@ -40,3 +46,4 @@ caf::actor spawn_link_actor(caf::actor_system& system, Loop& loop, const LinkAct
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::worker::NewLifeMail)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::worker::LinkEndedMail)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::worker::LinkRenewedMail)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(penstock::worker::SupervisorHeardMail)

@@ -55,6 +55,9 @@ class WorkerActor {
     begin_life();
     return {[this](const ToWorkerMail& mail) { receive(mail); },
             [this](const LinkEndedMail& mail) { end_life(mail.life, to_string(mail.why)); },
+            [this](const SupervisorHeardMail& mail) {
+              if (mail.life == life_ && host_ != nullptr) host_->supervisor_heard(mail.sent);
+            },
             [this](const LinkRenewedMail& mail) {
               if (mail.life == life_ && host_ != nullptr) host_->supervisor_returned();
             },

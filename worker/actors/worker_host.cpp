@@ -238,6 +238,11 @@ void WorkerHost::supervisor_returned() {
   if (put_at_door(*state_, news)) state_->enter(State::Caller::Loop);
 }
 
+void WorkerHost::supervisor_heard(Instant sent) {
+  const auto news = [sent](State& state) { state.handle(worker_event::SupervisorHeard{sent}); };
+  if (put_at_door(*state_, news)) state_->enter(State::Caller::Loop);
+}
+
 void WorkerHost::State::lane_is_idle() {
   {
     const std::lock_guard lock{mutex};

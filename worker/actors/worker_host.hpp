@@ -80,6 +80,7 @@ class WorkerHost {
   void data_mapped(std::vector<DataKey> here, Bytes beyond);
   void tick();
   void supervisor_returned();
+  void supervisor_heard(Instant sent);
   /// What the runs of process runners use now. Call it every so often, on the loop's thread.
   void measure_runners();
 

@@ -111,11 +111,14 @@ void WorkerCore::define_templates(JobContext& job, const AssignBatch& batch) {
     known->shape = shape_of(*known);
     known->peak_program = program_of(known->content);
     known->runner_kind = runner_kind_of(known->content);
+    if (known->content.overlap == Overlap::Never) job.has_never_overlapping = has_never_overlapping_ = true;
   }
 }
 
 std::uint16_t WorkerCore::shape_of(const WorkerTemplate& program) {
-  if (program.content.runner == RunnerKind::Command || program.content.time_limit > Duration{0}) return 0;
+  const Template& content = program.content;
+  if (content.runner == RunnerKind::Command || content.time_limit > Duration{0}) return 0;
+  if (content.overlap == Overlap::Never) return 0;  // A lane does not know when the supervisor was heard.
   return shapes_.use(program.execution);
 }
 
@@ -144,8 +147,9 @@ void WorkerCore::accept(JobSlot slot, const Assignment& assignment, std::span<co
   // A full worker gives back what only waits. What can run it takes up to twice the limit: were it to give back the
   // very producers that its cached successors wait for, nothing would ever move.
   const std::size_t limit = missing_.empty() ? std::size_t{config_.subtasks_max} * 2 : config_.subtasks_max;
-  if (draining_ || records_.live() > limit) {
-    if (!draining_) PENSTOCK_COVERAGE_MARK("a full worker gave an assignment back");
+  const bool too_late = cut_off_ && record.program->content.overlap == Overlap::Never;
+  if (draining_ || too_late || records_.live() > limit) {
+    if (!draining_ && !too_late) PENSTOCK_COVERAGE_MARK("a full worker gave an assignment back");
     end_record(index, Outcome::Returned);
     return;
   }

@@ -57,4 +57,16 @@ struct Band {
   Instant progress_at{};       ///< When a run last started or ended.
 };
 
+/// A gang that waits here until all its slots are held, on whatever workers.
+struct BarrierHere {
+  JobSlot job;
+  BandIndex band;
+  std::uint64_t number = 0;
+  MilliSlots slots;
+  Instant until{};          ///< Without word from the supervisor they are given back then.
+  Instant patient_until{};  ///< Until then it waits for what goes with the slots, and for members to be prepared.
+  bool told = false;        ///< That they are held,
+  bool over = false;        ///< or that they have been given back.
+};
+
 }  // namespace penstock::worker

@@ -69,7 +69,7 @@ void WorkerCore::stop_run(RecordIndex index, StopReason reason, Duration kill_af
       out_->add(worker_action::StopRun{index, record.attempt, record.band, record.lane, false, false});
     }
   } else {
-    // A cancel wins over a timeout, either over a preemption, and a shorter grace over a longer one.
+    // A cancel wins over all others, each of these over a preemption, and a shorter grace over a longer one.
     if (reason == StopReason::Cancelled || record.stopping == StopReason::Preempted) record.stopping = reason;
     record.stop_at = std::min(record.stop_at, kill_at);
   }

@@ -57,6 +57,11 @@ void WorkerCore::run_ended(const RunEnd& run) {
       failure.message = "ran longer than its time limit of " +
                         std::to_string(record.program->content.time_limit.count() / 1'000'000) + " ms";
     }
+    if (record.stopping == StopReason::CutOff) {
+      failure = {};
+      failure.failure = FailureClass::WorkerLost;
+      failure.message = "killed, as its worker was cut off from the supervisor (overlap = \"never\")";
+    }
     record.drops_outputs |= !record.outputs.empty();
     if (record.stopping == StopReason::Cancelled)
       end_record(run.record, Outcome::Cancelled);

@@ -112,6 +112,10 @@ struct DataMapped {
 };
 /// The supervisor has died, and the next life of it has made a link: what was on the old one may be lost.
 struct SupervisorReturned {};
+/// The supervisor has heard what was sent at that time, and has said so.
+struct SupervisorHeard {
+  Instant sent{};
+};
 struct Tick {};
 }  // namespace worker_event
 
@@ -120,6 +124,7 @@ using WorkerEvent = std::variant<worker_event::MessageArrived, worker_event::Run
                                  worker_event::SlotYielded, worker_event::SlotWanted, worker_event::LanesRestarted,
                                  worker_event::MemoryMeasured, worker_event::SupervisorReturned, worker_event::Tick,
                                  worker_event::OffersWanted, worker_event::DatumCheckpointed,
-                                 worker_event::RunsMeasured, worker_event::DataMapped>;
+                                 worker_event::RunsMeasured, worker_event::DataMapped,
+                                 worker_event::SupervisorHeard>;
 
 }  // namespace penstock::worker

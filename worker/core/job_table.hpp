@@ -39,6 +39,7 @@ struct JobContext {
   bool trace = false;
   bool forgotten = false;  ///< Goes with its last record.
   bool gang = false;       ///< It has been at a barrier: nothing of it starts on a band before its supervisor says so.
+  bool has_never_overlapping = false;  ///< Some of its templates are.
   std::size_t live = 0;    ///< Records.
   RecordIndex records;     ///< Head of their list.
   DatumIndex data;         ///< Head of its data's list.

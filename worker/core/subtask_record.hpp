@@ -33,7 +33,7 @@ std::string_view to_string(SubtaskState state);
 bool is_legal_move(SubtaskState from, SubtaskState next);
 
 /// Why a run is being stopped.
-enum class StopReason : std::uint8_t { None, Cancelled, TimedOut, Preempted };
+enum class StopReason : std::uint8_t { None, Cancelled, TimedOut, Preempted, CutOff };
 
 struct WorkerTemplate;  // The record keeps its durations up to date.
 

@@ -16,6 +16,8 @@ WorkerCore::WorkerCore(const WorkerConfig& config, const std::vector<BandDescrip
 void WorkerCore::handle(const WorkerEvent& event, Instant now, Actions<WorkerAction>& actions) {
   now_ = now;
   out_ = &actions;
+  const bool cut_off = now >= cut_off_at_ && !cut_off_;
+  if (cut_off && !std::holds_alternative<worker_event::SupervisorHeard>(event)) end_what_never_overlaps();
   std::visit([this](const auto& concrete) { on(concrete); }, event);
   if (!waiting_for_room_.empty()) serve_room();
   // Whatever has just come to rest, a run or a write to disk, what may start now can be in any band.
@@ -33,6 +35,7 @@ void WorkerCore::handle(const WorkerEvent& event, Instant now, Actions<WorkerAct
 std::optional<Instant> WorkerCore::next_deadline() const {
   Instant next = std::min({check_at_, reports_.deadline(), load_report_at_, offers_end_at_});
   next = std::min({next, room_given_up_at_, spill_postponed_ ? spill_again_at_ : kNever});
+  if (has_never_overlapping_ && !cut_off_) next = std::min(next, cut_off_at_);
   for (const BarrierHere& barrier : barriers_)
     if (!barrier.over)
       next = std::min(next, now_ < barrier.patient_until && !barrier.told ? barrier.patient_until : barrier.until);

@@ -110,6 +110,7 @@ class WorkerCore {
   void on(const worker_event::DataMapped& event);
   void on(const worker_event::RunsMeasured& event);
   void on(const worker_event::SupervisorReturned& event);
+  void on(const worker_event::SupervisorHeard& event);
   void on(const worker_event::Tick& event);
   void on(const worker_event::OffersWanted& event);
   void receive(const RegisterReply& message);
@@ -225,7 +226,6 @@ class WorkerCore {
   void lose_datum(DatumIndex index);
 
   // Slots that are reserved for gangs: barriers.cpp.
-  struct BarrierHere;
   void entitle(JobSlot slot, const Entitlement& entitlement);
   void join_barrier(JobSlot slot, const Entitlement& entitlement);
   void leave_barrier(JobSlot slot, Band& band, bool opens);
@@ -240,6 +240,9 @@ class WorkerCore {
   // What is said to a supervisor that has forgotten us: claim.cpp.
   void claim_job(JobSlot slot, WorkerClaim& claim, std::size_t& room);
   void send_claim(WorkerClaim& claim, bool last);
+
+  // Runs that must have ended before others begin elsewhere: overlap.cpp.
+  void end_what_never_overlaps();
 
   // Ending by wish and by time: cancel.cpp.
   void cancel(RecordIndex index, Duration kill_after);
@@ -282,17 +285,6 @@ class WorkerCore {
   Instant check_at_ = kNever;             ///< Earliest instant at which a running attempt may need attention.
   Instant load_report_at_ = kNever;
   Instant offers_end_at_ = kNever;  ///< What lanes have taken over is asked for by then.
-  /// A gang that waits here until all its slots are held, on whatever workers.
-  struct BarrierHere {
-    JobSlot job;
-    BandIndex band;
-    std::uint64_t number = 0;
-    MilliSlots slots;
-    Instant until{};          ///< Without word from the supervisor they are given back then.
-    Instant patient_until{};  ///< Until then it waits for what goes with the slots, and for members to be prepared.
-    bool told = false;        ///< That they are held,
-    bool over = false;        ///< or that they have been given back.
-  };
   std::vector<BarrierHere> barriers_;  ///< Almost always none.
   std::deque<RecordIndex> waiting_for_room_;
   Bytes waiting_bytes_;                ///< Of the outputs of those.
@@ -303,6 +295,9 @@ class WorkerCore {
   Instant spill_again_at_ = kNever;    ///< Not before this, another look for what can be spilled.
   bool spill_postponed_ = false;       ///< It is wanted then.
   bool at_rest_ = true;                ///< After the last event.
+  Instant cut_off_at_ = kNever;        ///< Unless the supervisor is known to have heard us since; never told: never.
+  bool cut_off_ = false;               ///< That has come.
+  bool has_never_overlapping_ = false;  ///< Some template was.
   bool draining_ = false;
   bool told_empty_ = false;
   bool runners_wanted_ = false;  ///< Some band has wishes.

@@ -119,9 +119,9 @@ struct OperationOptions {
   std::string working_directory;         ///< Empty: that of its worker.
   // Of all:
   std::vector<std::pair<std::string, std::int64_t>> resources;  ///< Name and amount of what its worker is to have.
-  std::string required_worker;                                  ///< Only there; empty: anywhere.
-  std::string preferred_worker;
+  std::string required_worker, preferred_worker;                ///< Only there, or there if it is ready; empty: anywhere.
   bool not_retryable = false;            ///< Never run a second time once it may have started.
+  bool never_overlaps = false;  ///< A worker that is cut off kills its run before another begins; not of native ones.
   std::chrono::nanoseconds expected{0};  ///< How long one takes; 0: as measured.
 };
 
@@ -256,6 +256,7 @@ class GraphBuilder {
     content.required_worker = options.required_worker.c_str();
     content.preferred_worker = options.preferred_worker.c_str();
     content.not_retryable = options.not_retryable ? 1 : 0;
+    content.never_overlaps = options.never_overlaps ? 1 : 0;
     content.expected_ns = options.expected.count();
     const std::int64_t number = penstock_graph_add_template(graph_.get(), &content);
     if (number < 0 && !failure_) failure_ = last_failure();

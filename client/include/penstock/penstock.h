@@ -102,7 +102,8 @@ typedef struct penstock_template {
   const char* preferred_worker;
   int64_t expected_ns;
   uint32_t milli_gpu; /* 1000 is a whole GPU; more than 0: it runs on a GPU band, with CUDA_VISIBLE_DEVICES set. */
-  uint32_t reserved;
+  uint32_t never_overlaps; /* 1: a worker that is cut off from the supervisor kills its run before another one can
+                              begin elsewhere; not of native operators. */
   int64_t gpu_memory_bytes;
   int64_t memory_bytes_max; /* What used more than memory_bytes is repeated with twice as much, up to this. 0: with the
                                same. */

@@ -325,6 +325,26 @@ TEST(Restart, OrdersAndEndedJobsAreListedInTheNextLife) {
   EXPECT_NE(audit.output.find("is not known"), std::string::npos) << audit.output;
 }
 
+// Issue 21, point 9: only its number was known.
+TEST(Restart, AResultIsFoundByItsKeyInTheNextLife) {
+  ClusterProcesses cluster{kWithState};
+  cluster.start_worker("w1");
+  const auto session = cluster.connect();
+  Graph graph = one_command(cluster.path_of("make"), "echo made\n");
+  graph.names = "made";
+  graph.name_offsets = {0, 4};
+  const auto submitted = session->submit(named("keyed"), std::move(graph));
+  ASSERT_TRUE(submitted.has_value()) << to_string(submitted.error());
+  EXPECT_EQ(wait_for_end(*session, submitted->job), JobState::Succeeded);
+  for (int life = 1; life <= 3; ++life) {
+    const BinaryRun run = run_binary({"result", "keyed", "made", "--supervisor", cluster.address()});
+    EXPECT_EQ(run.output, "made\n") << "life " << life << ": " << run.errors;
+    cluster.kill_supervisor();
+    cluster.restart_supervisor();
+    ASSERT_TRUE(cluster.wait_for_workers(1));
+  }
+}
+
 TEST(Restart, AnEndedJobCanBeAskedAboutInTheNextLife) {
   ClusterProcesses cluster{kWithState};
   cluster.start_worker("w1");

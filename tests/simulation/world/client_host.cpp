@@ -133,6 +133,8 @@ void ClientHost::draw_graph(std::uint32_t number) {
       if (world_.has_devices() && spec.policy.gang == 0 && parts.chance(1, 2)) request_devices(parts, graph);
       Rng amounts{mix_bits(options.seed) ^ mix_bits(number + 0xa3077)};
       if (amounts.chance(1, 4)) request_amounts(amounts, graph, spec.policy.gang > 0);
+      Rng overlaps{mix_bits(options.seed) ^ mix_bits(number + 0x0fe4)};
+      if (overlaps.chance(1, 3)) forbid_overlap(overlaps, graph);
       submitted_[number] = std::make_shared<const Graph>(std::move(graph));
     }
   }

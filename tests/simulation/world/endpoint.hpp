@@ -40,6 +40,7 @@ class Endpoint {
   std::function<void(const MessagePtr&)> deliver;
   std::function<void(const char*)> lost;
   std::function<void()> silent;  ///< Another connection is wanted.
+  std::function<void(Instant)> heard;  ///< By the supervisor: what was sent then.
   std::function<void(bool)> suspected;  ///< Or trusted again.
   bool resends = true;  ///< False plants a defect: see `Defect::NoResend`.
 
@@ -84,6 +85,8 @@ class Endpoint {
   std::uint64_t connection() const { return connection_; }
 
  private:
+  LinkHeader header(std::uint64_t sequence) const { return {self_, sequence, link_.received_through(), link_.stamp()}; }
+
   void handle(const LinkEvent& event, Instant now, const Frame* arrived) {
     Actions<LinkAction> actions;
     link_.handle(event, now, actions);
@@ -92,14 +95,16 @@ class Endpoint {
       if (const auto* range = std::get_if<link_action::Transmit>(&action)) {
         for (std::uint64_t sequence = range->first; sequence <= range->last; ++sequence)
           if (resends || sequence > transmitted_through_)
-            transmit(Frame{connection_, {self_, sequence, link_.received_through()}, kept_[sequence - first_kept_]});
+            transmit(Frame{connection_, header(sequence), kept_[sequence - first_kept_]});
         transmitted_through_ = std::max(transmitted_through_, range->last);
       } else if (std::holds_alternative<link_action::TransmitHeartbeat>(action)) {
-        transmit(Frame{connection_, {self_, 0, link_.received_through()}, nullptr});
+        transmit(Frame{connection_, header(0), nullptr});
       } else if (const auto* forget = std::get_if<link_action::Forget>(&action)) {
         while (first_kept_ <= forget->through) kept_.pop_front(), ++first_kept_;
       } else if (std::holds_alternative<link_action::Deliver>(action)) {
         deliver(arrived->message);
+      } else if (const auto* known = std::get_if<link_action::Heard>(&action)) {
+        if (heard) heard(known->sent);
       } else if (std::holds_alternative<link_action::Suspect>(action) || std::holds_alternative<link_action::Trust>(action)) {
         if (suspected) suspected(std::holds_alternative<link_action::Suspect>(action));
       } else if (std::holds_alternative<link_action::Reconnect>(action)) {

@@ -168,6 +168,11 @@ void request_devices(Rng& rng, Graph& graph) {
   }
 }
 
+void forbid_overlap(Rng& rng, Graph& graph) {
+  for (Template& entry : graph.templates)
+    if (entry.runner != RunnerKind::Native && rng.chance(3, 4)) entry.overlap = Overlap::Never;
+}
+
 void request_amounts(Rng& rng, Graph& graph, bool gang) {
   for (Template& entry : graph.templates) {
     const std::int64_t most = gang ? entry.request.slots.value() : kLeastCpu.value();

@@ -25,4 +25,7 @@ inline constexpr const char* kLicence = "licence";
 /// pool that counts processors no member takes more of them than a band has for its slots.
 void request_amounts(Rng& rng, Graph& graph, bool gang);
 
+/// Some of its templates that can be killed must never overlap.
+void forbid_overlap(Rng& rng, Graph& graph);
+
 }  // namespace penstock::simulation

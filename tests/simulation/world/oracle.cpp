@@ -24,6 +24,10 @@ void Oracle::run_started(Life life, SubtaskId subtask, Attempt attempt, bool kno
     if (!job->second.ran[graph.predecessors[edge]])
       breach(name + " runs before its predecessor " + std::to_string(graph.predecessors[edge]));
   std::map<Life, Run>& lives = live_[subtask];
+  const bool never = graph.templates[graph.template_of[subtask.index.value()]].overlap == Overlap::Never;
+  for (const auto& [other, run] : lives)
+    if (never && !stood_still_.contains(other))
+      breach(name + " runs while attempt " + to_string(run.attempt) + " runs, which must never overlap");
   // Who has come back learns a moment later what of its queue is not its own any more; until then it may start it.
   const bool fenced = lost_.contains(life) || fenced_.contains({life, subtask, attempt});
   if (!fenced) {

@@ -40,6 +40,8 @@ class Oracle {
   /// A run reads an input; null: it is told that the input is empty. Nothing but what the producer has made may be
   /// read, also by a run that turns out not to count.
   void input_read(SubtaskId reader, Attempt attempt, const DataKey& key, const Content* read);
+  /// Its host hangs for long, its runs go on: it kills none of those that must not overlap.
+  void stood_still(Life life) { stood_still_.insert(life); }
   /// The supervisor has given this life up: whatever it still runs is fenced.
   void life_lost(Life life);
   /// A supervisor has not taken over what this life claims: it is fenced, whether it runs already or starts yet.
@@ -95,6 +97,7 @@ class Oracle {
   std::set<std::tuple<Life, SubtaskId, Attempt>> fenced_;
   std::set<std::pair<SubtaskId, Attempt>> begun_;  ///< On whatever worker, in whatever life of the supervisor.
   std::set<Life> lost_;
+  std::set<Life> stood_still_;
   struct Charge {
     Attempt attempt;
     std::uint32_t charged = 0;

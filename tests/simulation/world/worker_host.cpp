@@ -160,6 +160,7 @@ void WorkerHost::make_endpoint() {
     });
   };
   endpoint_->deliver = [this](const MessagePtr& message) { receive(message); };
+  endpoint_->heard = [this](Instant sent) { handle(worker_event::SupervisorHeard{sent}); };
   endpoint_->silent = [this] {
     world_.queue().after(Duration{0}, [this, life = life_, connection = endpoint_->connection()] {
       if (life == life_) connection_broke(connection);
@@ -229,6 +230,7 @@ void WorkerHost::come_back() {
 void WorkerHost::hang(Duration duration) {
   world_.note("life % hangs for % us", {life_, static_cast<std::uint64_t>(duration.count() / 1000)});
   hung_until_ = std::max(hung_until_, later(world_.now(), duration));
+  if (duration > world_.supervisor_config().overlap_margin / 2) world_.oracle().stood_still(life_);
 }
 
 void WorkerHost::spill_something() {
@@ -297,7 +299,8 @@ void WorkerHost::handle_one(const WorkerEvent& event) {
                                      "life %: lanes restarted",        "life %: memory measured",
                                      "life %: the supervisor is back", "life %: tick",
                                      "life %: offers wanted",          "life %: datum checkpointed",
-                                     "life %: runs measured",         "life %: data are mapped"};
+                                     "life %: runs measured",         "life %: data are mapped",
+                                     "life %: the supervisor has heard it"};
   static_assert(std::size(kEvents) == std::variant_size_v<WorkerEvent>);
   world_.note(kEvents[event.index()], {life_});
   Actions<WorkerAction> actions;

@@ -86,6 +86,7 @@ void World::draw_configuration() {
   // Whatever workers are configured to, the supervisor sees to it that nobody gives back what a gang begins on.
   worker_config_.barrier_margin =
       milliseconds{options_.policy && barriers.chance(1, 2) ? 0 : barriers.between(0, 2000)};
+  worker_config_.cut_off_after = link_config_.silence_max;
   supervisor_config_.worker_lost_after = link_config_.silence_max + link_config_.reconnect_grace;
   Rng rules{mix_bits(options_.seed) ^ 0x4175};
   has_rules_ = options_.policy && rules.chance(1, 2);

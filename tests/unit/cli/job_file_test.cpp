@@ -134,6 +134,7 @@ preferred = {band = "numa-1"}
 output_limit = "1MiB"
 replicas = 3
 checkpoint = true
+overlap = "never"
 expected = "3s"
 [[subtask]]
 key = "a"
@@ -164,6 +165,7 @@ template = "t"
   EXPECT_EQ(t.output_limit_bytes, 1 << 20);
   EXPECT_EQ(t.replicas, 3);
   EXPECT_TRUE(t.checkpoint);
+  EXPECT_EQ(t.overlap, Overlap::Never);
   EXPECT_EQ(t.expected_duration, 3s);
 }
 

@@ -241,5 +241,85 @@ TEST(LinkCoreLimits, AQueueAtItsLimitDeclaresThePeerLost) {
   EXPECT_EQ((List{actions.begin(), actions.end()}), (List{DeclareLost{LossReason::QueueFull}}));
 }
 
+/// A worker's end of a link.
+class HeardTest : public ::testing::Test {
+ protected:
+  std::vector<LinkAction> handle(const LinkEvent& event) {
+    Actions<LinkAction> actions;
+    link.handle(event, now, actions);
+    link.validate();
+    return {actions.begin(), actions.end()};
+  }
+  std::vector<Instant> heard_by(std::uint32_t stamp) {
+    std::vector<Instant> heard;
+    for (const LinkAction& action : handle(FrameArrived{{kPeer, 0, 0, stamp}}))
+      if (const auto* said = std::get_if<Heard>(&action)) heard.push_back(said->sent);
+    return heard;
+  }
+
+  LinkConfig config;
+  Instant now = instant_at(seconds{100} + std::chrono::microseconds{300});
+  LinkCore link{config, kPeer, now, OnSilence::Reconnect};
+};
+
+// A network may fail in one direction: that something comes from the supervisor says nothing about what it hears.
+TEST_F(HeardTest, OnlyAStampThatComesBackTellsWhenThePeerHasHeardUs) {
+  handle(Attached{});
+  const std::uint32_t stamp = link.stamp();
+  EXPECT_EQ(heard_by(0), std::vector<Instant>{}) << "of a peer that has heard nothing yet";
+  now += seconds{3};
+  EXPECT_EQ(heard_by(stamp), std::vector<Instant>{instant_at(seconds{100})}) << "rounded down, and not when it came";
+  now += seconds{3};
+  EXPECT_EQ(heard_by(stamp), std::vector<Instant>{}) << "it has heard nothing since";
+  const std::uint32_t later_stamp = (handle(Tick{}), link.stamp());
+  now += seconds{1};
+  EXPECT_EQ(heard_by(later_stamp), std::vector<Instant>{instant_at(seconds{106})});
+  EXPECT_EQ(heard_by(stamp), std::vector<Instant>{}) << "an older one that was overtaken";
+}
+
+TEST_F(HeardTest, IsSaidEveryHalfHeartbeatAtMost) {
+  handle(Attached{});
+  EXPECT_EQ(heard_by(link.stamp()).size(), 1U);
+  now += config.heartbeat / 2 - milliseconds{1};
+  handle(Tick{});
+  EXPECT_EQ(heard_by(link.stamp()).size(), 0U);
+  now += milliseconds{1};
+  handle(Tick{});
+  EXPECT_EQ(heard_by(link.stamp()).size(), 1U);
+}
+
+TEST_F(HeardTest, IsKnownAcrossTheEndOfTheCounter) {
+  now = instant_at(milliseconds{(std::int64_t{1} << 32) - 500});
+  LinkCore old{config, kPeer, now, OnSilence::Reconnect};
+  Actions<LinkAction> actions;
+  old.handle(Attached{}, now, actions);
+  const std::uint32_t stamp = old.stamp();
+  actions.clear();
+  old.handle(FrameArrived{{kPeer, 0, 0, stamp}}, now + seconds{1}, actions);
+  ASSERT_EQ(actions.size(), 1U);
+  EXPECT_EQ(actions[0], LinkAction{Heard{now}});
+}
+
+// What a worker is told to be heard must be a worker that its supervisor knows of.
+TEST_F(LinkCoreTest, GivesTheNewestStampBackOnceThePeerHasSaidSomething) {
+  handle(Attached{});
+  EXPECT_EQ(link.stamp(), 0U);
+  handle(FrameArrived{{kPeer, 0, 0, 7}});
+  EXPECT_EQ(link.stamp(), 0U);
+  handle(FrameArrived{{kPeer, 1, 0, 8}});
+  EXPECT_EQ(link.stamp(), 8U);
+  handle(FrameArrived{{Incarnation{99}, 0, 0, 9}});
+  EXPECT_EQ(link.stamp(), 8U) << "of another life";
+}
+
+// Else a worker would know of its last word only after two periods.
+TEST_F(LinkCoreTest, AHeartbeatWithAStampIsAnsweredSoon) {
+  handle(Attached{});
+  handle(FrameArrived{{kPeer, 0, 0, 7}});
+  EXPECT_EQ(tick_after(config.acknowledge_after), List{TransmitHeartbeat{}});
+  handle(FrameArrived{{kPeer, 0, 0, 0}});
+  EXPECT_EQ(tick_after(config.acknowledge_after), List{}) << "an older version has none";
+}
+
 }  // namespace
 }  // namespace penstock

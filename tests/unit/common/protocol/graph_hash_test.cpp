@@ -55,6 +55,7 @@ TEST(GraphHash, WhateverAGraphSaysChangesIt) {
       [](Graph& g) { g.templates[0].replicas = 2; },
       [](Graph& g) { g.templates[0].checkpoint = true; },
       [](Graph& g) { g.templates[0].memory_max = kGiB; },
+      [](Graph& g) { g.templates[0].overlap = Overlap::Never; },
       [](Graph& g) { g.templates.push_back(g.templates[0]); },
       [](Graph& g) { g.template_of[1] = 1; },
       [](Graph& g) { g.input_offsets[1] = 1; },

@@ -208,6 +208,12 @@ TEST(ConfigFile, TheSupervisorKnowsWhenAWorkerIsLost) {
   EXPECT_EQ(config.supervisor.worker_lost_after, 22s);
 }
 
+// Runs with `overlap = "never"` rest on it: a worker gives up before its supervisor does.
+TEST(ConfigFile, AWorkerKnowsWhenItIsCutOff) {
+  EXPECT_EQ(WorkerConfig{}.cut_off_after, LinkConfig{}.silence_max);
+  EXPECT_EQ(parsed("[link]\nsilence_max = \"20s\"\n").worker.cut_off_after, 20s);
+}
+
 TEST(ConfigFile, FileIsReadOrSaidToBeMissing) {
   const ScratchDirectory scratch;
   const std::string path = scratch.at("penstock.toml");

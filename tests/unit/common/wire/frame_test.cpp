@@ -7,7 +7,7 @@
 namespace penstock {
 namespace {
 
-const LinkHeader kLink{Incarnation{11}, 22, 33};
+const LinkHeader kLink{Incarnation{11}, 22, 33, 44};
 
 TEST(Frame, AHeaderComesBackAsItWasAndItsPayloadIsChecked) {
   const FramePayload payload{{1, 2, 3}};

@@ -38,6 +38,7 @@ inline Template full_template() {
   t.replicas = 2;
   t.checkpoint = true;
   t.memory_max = kGiB * 2;
+  t.overlap = Overlap::Never;
   return t;
 }
 

@@ -107,6 +107,7 @@ TEST(GraphIntake, AbsurdTemplatesAreRefused) {
       {"less memory later", [](Template& t) { t.request.memory = Bytes{2}, t.memory_max = Bytes{1}; }},
       {"more memory for what borrows",
        [](Template& t) { t.program = kBorrowOperator, t.request.memory = Bytes{1}, t.memory_max = Bytes{2}; }},
+      {"a native operator that must be killed", [](Template& t) { t.overlap = Overlap::Never; }},
       {"more memory than none", [](Template& t) { t.memory_max = Bytes{1}; }},
       {"no replica", [](Template& t) { t.replicas = 0; }},
       {"too many replicas", [](Template& t) { t.replicas = kReplicasMax + 1; }},

@@ -354,6 +354,40 @@ TEST(Recovery, AnEndedJobCanStillBeAskedAbout) {
   cluster->ignore();
 }
 
+// What `penstock result JOB KEY` asks.
+TEST(Recovery, ResultsOfAnEndedJobAreFoundByTheirKeys) {
+  JournalHarness cluster;
+  cluster->join();
+  cluster->submit(GraphBuilder{}.sources(3).chain(1).keys({"left", "empty", "read", "1"}).build(),
+                  named("one", Keep::Sinks));
+  cluster.write_all();
+  for (const std::uint32_t subtask : {0U, 2U, 3U}) cluster->succeed(1, subtask, {{0, 30}});
+  cluster->succeed(1, 1);
+  cluster.write_all();
+  const auto number_of = [&](const std::string& key) {
+    const Result<Value> found = cluster->ask("results", {"one", key});
+    EXPECT_TRUE(found.has_value()) << key << ": " << to_string(found.error());
+    if (!found.has_value()) return Value{};
+    const Value::List* rows = (*found)["results"].list();
+    return rows->empty() ? Value{"empty"} : rows->front()["subtask"];
+  };
+  for (const char* life : {"first", "second", "third"}) {
+    SCOPED_TRACE(life);
+    EXPECT_EQ(number_of("left"), Value{0});
+    EXPECT_EQ(number_of("empty"), Value{"empty"});
+    EXPECT_EQ(number_of("1"), Value{3}) << "a key that is a number is a key";
+    EXPECT_EQ((*cluster->ask("results", {"one"}))["results"].list()->front()["key"], Value{"left"});
+    EXPECT_EQ(cluster->ask("results", {"one", "right"}).error().code, ErrorCode::NotFound);
+    cluster->ignore();
+    cluster.restart();
+  }
+  const std::uint64_t with_keys = cluster->job().ended_bytes;
+  cluster->client_says(ReleaseJob{JobId{1}});
+  EXPECT_LT(cluster->job().ended_bytes + 60, with_keys) << "keys count, and go with what they name";
+  EXPECT_EQ(cluster->ask("results", {"one", "left"}).error().code, ErrorCode::NotFound);
+  cluster->ignore();
+}
+
 TEST(Recovery, FailuresComeBackWithTheirStory) {
   JournalHarness cluster;
   cluster->join();

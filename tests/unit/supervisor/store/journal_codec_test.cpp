@@ -112,6 +112,12 @@ TEST(JournalCodec, EveryRecordComesBackAsItWas) {
   EXPECT_EQ(decode_lost_writer(encode(record::WriterLost{Incarnation{1ULL << 63U}})).value(), Incarnation{1ULL << 63U});
 }
 
+TEST(JournalCodec, KeysOfWhatIsKeptComeBack) {
+  record::JobEnded over{.job = JobId{7}};
+  over.keys = {{SubtaskIndex{0}, "left"}, {SubtaskIndex{9}, ""}};
+  EXPECT_EQ(decode_job_ended(encode(over)).value().keys, over.keys);
+}
+
 // As `capnp encode` makes it by the schema of the version that only quotas of slots could be set in.
 TEST(JournalCodec, WhatYesterdaysProgramKeptOfPolicyComesBack) {
   const std::vector<std::uint64_t> words{
