@@ -96,19 +96,19 @@ CORE = {
         [("worker/core/ends.cpp",
           "    out_->add(worker_action::CancelFetch{datum.key});\n    --fetches_running_;\n",
           "    out_->add(worker_action::CancelFetch{datum.key});\n")],
-        "unit_worker:*"),
+        "unit_worker:Prepare.ATransferThatIsCancelledLeavesItsPlaceToTheNext"),
     "shared-transfer-cancelled": Defect(
         "one of several who wait for a transfer is cancelled, and the transfer with it",
         [("worker/core/ends.cpp",
           "      if (datum.waiters.empty() && !datum.keep) {",
           "      if (!datum.keep) {")],
-        "unit_worker:*"),
+        "unit_worker:Prepare.ConcurrentReadersShareOneTransferAndCancellingOneLeavesTheOther"),
     "settled-after-drop": Defect(
         "the producer of a datum that was dropped counts as known to be complete: its reader finds it empty",
         [("worker/core/ends.cpp",
           "  jobs_[datum.job].settled.erase(key.producer.index);\n",
           "")],
-        "unit_worker:*"),
+        "unit_worker:Prepare.AnInputThatIsDroppedBeforeItIsReadIsLostNotEmpty"),
     "outputs-of-cancelled-kept": Defect(
         "outputs of a subtask that is cancelled while they are stored stay in the store",
         [("worker/core/ends.cpp",
@@ -141,18 +141,12 @@ CORE = {
         [("worker/core/latched_queue.cpp",
           "    const bool reserves = best.bypassed >= limits_.bypass_max;",
           "    const bool reserves = best.bypassed > limits_.bypass_max;")],
-        "unit_worker:LatchedQueueTest.*"),
+        "unit_worker:LatchedQueueTest.AnItemTooLargeForNowIsPassedOnlySoOften"),
     "repeated-reports-without-outputs": Defect(
         "reports that are said again to the next life of the supervisor leave out what was made",
         [("worker/core/report_buffer.cpp",
           "kept.jobs.push_back(JobReports{job.job, job.attempts, job.outputs, job.failures, {}, job.identity});",
           "kept.jobs.push_back(JobReports{job.job, job.attempts, {}, job.failures, {}, job.identity});")]),
-    "finish-forgotten-with-notice": Defect(
-        "a notice of a producer that has finished here makes the worker forget that for successors still on their way",
-        [("worker/core/successor_table.cpp",
-          "  if (!finished) jobs_[job.value()].free(producer.value());",
-          "  static_cast<void>(finished);\n  jobs_[job.value()].free(producer.value());")],
-        "unit_worker:SuccessorTable*"),
     "waits-for-what-has-finished": Defect(
         "a successor that arrives after its producer has finished here waits for it all the same",
         [("worker/core/successor_table.cpp",
@@ -191,12 +185,6 @@ CORE = {
           "    report(returned, Outcome::Returned, nullptr);\n",
           "")],
         "unit_worker:Arrivals.ANewerAttemptBesideALiveOneIsGivenBack"),
-    "pending-reports-after-claim": Defect(
-        "what has ended and was not reported yet is said after the claim of what is here",
-        [("worker/core/claim.cpp",
-          "  if (!reports_.empty()) static_cast<void>(reports_.take(now_));",
-          "  static_cast<void>(reports_.empty());")],
-        "unit_worker:Claim.*"),
     "slots-leaked-with-reservation": Defect(
         "slots that were reserved for a gang that does not begin are given to nobody",
         [("worker/core/reservations.cpp",
@@ -215,7 +203,7 @@ CORE = {
         [("worker/core/arrivals.cpp",
           "    successors_.forget(slot, ref.producer);\n",
           "")],
-        "unit_worker:*"),
+        "unit_worker:Forwarding.AProducerWhoseDataWereDroppedIsWaitedForAgain"),
     "store-permit-leaked": Defect(
         "a permit to store outputs is not given back when nobody waits for it",
         [("worker/core/ends.cpp",
@@ -283,18 +271,12 @@ SUPERVISOR = {
         [("supervisor/core/claims.cpp",
           "    hot.flags |= SubtaskFlag::kOutrun;\n",
           "")],
-        "unit_supervisor:ClaimsTest.*"),
+        "unit_supervisor:ClaimsTest.AnAttemptThatGaveWayToAnEarlierOneKeepsItsNumberForItself"),
     "attempts-of-a-term-begin-at-one": Defect(
         "a restarted supervisor numbers attempts from the beginning",
         [("supervisor/core/dispatch.cpp",
           "  hot.attempt = std::max(hot.attempt, attempts_begin_.value()) + 1;",
           "  ++hot.attempt;")]),
-    "attempts-lost-before-data": Defect(
-        "attempts of a lost worker are placed again before it is known which inputs went with it",
-        [("supervisor/core/workers.cpp",
-          "  lose_all_data(slot);\n  lose_attempts(slot, reason, crash);\n",
-          "  lose_attempts(slot, reason, crash);\n  lose_all_data(slot);\n")],
-        "unit_supervisor:*"),
     "order-counted-as-input": Defect(
         "an edge that only orders counts among the empty inputs of a subtask",
         [("supervisor/core/dispatch.cpp",
@@ -310,7 +292,7 @@ SUPERVISOR = {
         [("supervisor/core/failures.cpp",
           "  if (!job.held && (job.cancelling || (hot.flags",
           "  if ((job.cancelling || (hot.flags")],
-        "unit_supervisor:ClaimsTest.*"),
+        "unit_supervisor:ClaimsTest.NoCancelIsToldOfWhatAnotherWorkerMayBeRunning"),
     "cancel-not-remembered": Defect(
         "a subtask whose cancel is on its way is given out again when its attempt fails first",
         [("supervisor/core/jobs.cpp",
@@ -323,15 +305,6 @@ SUPERVISOR = {
           "SubtaskFlag::kOutrun)",
           "  if ((hot.flags & SubtaskFlag::kOutrun)")],
         POLICY),
-    "made-again-before-claims": Defect(
-        "data that workers may still bring back after a restart are made again at once",
-        [("supervisor/core/failures.cpp",
-          "  if (job.cancelling || job.held) return;\n  std::vector<std::uint32_t> pending{subtask};",
-          "  if (job.cancelling) return;\n  std::vector<std::uint32_t> pending{subtask};"),
-         ("supervisor/core/failures.cpp",
-          "  if (job.data.in_use() && !job.held) {",
-          "  if (job.data.in_use()) {")],
-        "unit_supervisor:*"),
     "drain-not-written": Defect(
         "an answered drain is not in the journal",
         [("supervisor/core/workers.cpp",
@@ -344,7 +317,7 @@ SUPERVISOR = {
         [("supervisor/core/durability.cpp",
           "return !records_.empty() && !trouble_.has_value();",
           "return false;")],
-        "unit_supervisor:Durability.*"),
+        "unit_supervisor:Durability.AnOrderIsAnsweredWhenItIsWrittenAndAQuestionAtOnce"),
     "reports-acknowledged-early": Defect(
         "a worker may forget what it has reported before that is on the disk",
         [("supervisor/core/durability.cpp",
@@ -416,7 +389,7 @@ LINK = {
         [("common/link/link_core.cpp",
           "  attached_ = true;\n  heard(now, actions);",
           "  attached_ = true;\n  suspected_ = false;\n  heard(now, actions);")],
-        "unit_common:LinkCoreTest.*"),
+        "unit_common:LinkCoreTest.WhoIsSuspectedAndConnectsAgainIsTrusted"),
     "heartbeat-without-connection": Defect(
         "the time of the next heartbeat stays when the connection is gone",
         [("common/link/link_core.cpp",
