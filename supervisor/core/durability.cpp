@@ -159,6 +159,9 @@ void SupervisorCore::on(supervisor_event::Persisted& event) {
   accepting_.erase(accepting_.begin(), accepting_.begin() + static_cast<std::ptrdiff_t>(written));
   for (; !being_written_.empty() && being_written_.front().ticket <= persisted_; being_written_.pop_front())
     graphs_.leave(*being_written_.front().graph);
+  for (; !losses_.empty() && losses_.front().ticket <= persisted_; losses_.pop_front())
+    if (const WorkerSlot slot = workers_.find(losses_.front().worker); slot.valid())
+      lose_worker(slot, losses_.front().reason);
 }
 
 // Faults F11, F12: nothing more is promised; what runs goes on, and its news wait.

@@ -106,7 +106,10 @@ void SupervisorCore::begin_pass() {
   PassUnderWay& pass = *policy_.pass;
   pass.number = ++policy_.passes;
   pass.begun = now_;
-  policy_.queue.admit(policy_.config.queue_depth, [this](JobId id) { return waits_for_pass(*jobs_[id.value()]); });
+  policy_.queue.admit(policy_.config.queue_depth, [this](JobId id) {
+    const Job& job = *jobs_[id.value()];
+    return is_shown(job) && !job.on_hold && job.in_flight == 0 && !holds_slots(*job.shares);
+  });
   charge_accounts();
   for (const JobId id : policy_.queue.in_sight())
     if (Job& job = *jobs_[id.value()]; is_shown(job)) follow_turn(job);
@@ -137,11 +140,6 @@ void SupervisorCore::begin_pass() {
 
 bool SupervisorCore::is_shown(const Job& job) const {
   return job.shares != nullptr && !job.cancelling && !job.waiting_for_disk && !job.held;
-}
-
-/// A pass can only give it something: it has nothing yet, and nobody but the policy keeps it waiting.
-bool SupervisorCore::waits_for_pass(const Job& job) const {
-  return is_shown(job) && !job.on_hold && job.in_flight == 0 && !holds_slots(*job.shares);
 }
 
 void SupervisorCore::measure(Job& job) {
