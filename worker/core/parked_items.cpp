@@ -95,6 +95,7 @@ void LatchedQueue::leave_parking(Node& node) {
 bool LatchedQueue::return_parked() {
   if (!any_parked()) return parked_may_fit_ = false;
   const std::size_t before = parked_items_;
+  const RecordIndex kept_before = keeper_;
   choose_keeper();
   ResourceVector left = available_;
   for (RecordIndex next = best_parked(left); next.valid(); next = best_parked(left)) {
@@ -105,7 +106,8 @@ bool LatchedQueue::return_parked() {
     insert_waiting(node);
   }
   parked_may_fit_ = false;
-  return parked_items_ < before;
+  // From whom something is kept now is in nobody's way (seed 7998).
+  return parked_items_ < before || keeper_ != kept_before;
 }
 
 void LatchedQueue::return_parked_of(JobSlot job) {
