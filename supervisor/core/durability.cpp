@@ -62,7 +62,7 @@ void SupervisorCore::record_news(Job& job) {
 }
 
 void SupervisorCore::record_change(const Job& job) {
-  policy_.queue.look_at(job.id);  // Whoever has changed it wants to see what follows.
+  policy_.agenda.look_at(job.id);  // Whoever has changed it wants to see what follows.
   if (!durable()) return;
   records_.push_back(record::JobChanged{
       job.id, job.spec.priority, job.cancelling, job.error, true, job.spec.policy.weight, job.spec.policy.slots_max,
@@ -199,7 +199,7 @@ void SupervisorCore::withdraw(JobId id) {
     return progress != nullptr && progress->job == id;
   });
   active_.erase(id, job.spec.priority);
-  policy_.queue.leave(id);
+  policy_.agenda.leave(id);
   if (active_.empty()) watch_at_ = kNever;
   forget_name(job);
   return_loans(job);

@@ -121,7 +121,7 @@ void SupervisorCore::open_shares(Job& job) {
   shares.charged = {charged ? config.accounts[static_cast<std::size_t>(account)].name : "", job.spec.owner};
   if (is_new) {
     shares.position = first_position(job.id);
-    policy_.queue.enter(job.id, job.spec.priority, likeness_of(job), policy_.config.queue_depth);
+    policy_.agenda.enter(job.id, job.spec.priority, likeness_of(job), policy_.config.queue_depth);
   }
   open_rules(job);
   for (KindShare& share : shares.kinds) {
@@ -177,7 +177,7 @@ void SupervisorCore::close_shares(Job& job) {
     }
     if (i < job.known_of.size() && (job.known_of[i] & Job::kHeardOf) != 0) send_entitlements(job, WorkerSlot{i});
   }
-  policy_.queue.leave(job.id);
+  policy_.agenda.leave(job.id);
   job.shares.reset();
 }
 

@@ -1,4 +1,4 @@
-#include "supervisor/core/policy_queue.hpp"
+#include "supervisor/core/policy_agenda.hpp"
 
 #include <utility>
 
@@ -38,7 +38,7 @@ void add_request(const ResourceVector& request, Words& words) {
 
 }  // namespace
 
-void PolicyQueue::enter(JobId job, std::int32_t priority, const std::string& likeness, std::uint32_t depth) {
+void PolicyAgenda::enter(JobId job, std::int32_t priority, const std::string& likeness, std::uint32_t depth) {
   Place place;
   place.priority = priority;
   if (!likeness.empty()) {
@@ -55,7 +55,7 @@ void PolicyQueue::enter(JobId job, std::int32_t priority, const std::string& lik
   PENSTOCK_CHECK(places_.insert(job, place));
 }
 
-void PolicyQueue::leave(JobId job) {
+void PolicyAgenda::leave(JobId job) {
   const Place* found = places_.find(job);
   if (found == nullptr) return;
   const Place place = *found;
@@ -66,7 +66,7 @@ void PolicyQueue::leave(JobId job) {
   if (--place.group->members == 0) groups_.erase(place.at);
 }
 
-void PolicyQueue::look_at(JobId job) {
+void PolicyAgenda::look_at(JobId job) {
   Place* place = places_.find(job);
   if (place == nullptr || !place->hidden) return;
   place->hidden = false;
@@ -74,7 +74,7 @@ void PolicyQueue::look_at(JobId job) {
   in_sight_.insert(job, place->priority);
 }
 
-void PolicyQueue::hide(JobId job) {
+void PolicyAgenda::hide(JobId job) {
   Place* place = places_.find(job);
   if (place == nullptr || place->hidden || place->group == nullptr) return;
   place->hidden = true;
@@ -82,7 +82,7 @@ void PolicyQueue::hide(JobId job) {
   in_sight_.erase(job, place->priority);
 }
 
-void PolicyQueue::change(JobId job, std::int32_t priority, const std::string& likeness,
+void PolicyAgenda::change(JobId job, std::int32_t priority, const std::string& likeness,
                          std::uint32_t depth) {
   const Place* place = places_.find(job);
   if (place == nullptr) return;
@@ -92,12 +92,12 @@ void PolicyQueue::change(JobId job, std::int32_t priority, const std::string& li
   if (in_sight) look_at(job);
 }
 
-bool PolicyQueue::is_hidden(JobId job) const {
+bool PolicyAgenda::is_hidden(JobId job) const {
   const Place* place = places_.find(job);
   return place != nullptr && place->hidden;
 }
 
-std::size_t PolicyQueue::hidden_like(JobId job) const { return places_.find(job)->group->hidden.size(); }
+std::size_t PolicyAgenda::hidden_like(JobId job) const { return places_.find(job)->group->hidden.size(); }
 
 std::string likeness_of(const JobSpec& spec, const Graph& graph, bool borrows) {
   if (borrows || graph.templates.size() != 1 || spec.policy.gang > 0) {

@@ -20,7 +20,7 @@ namespace penstock::supervisor {
 /// the same way (`bf_max_job_user`).
 ///
 /// Cost: logarithmic for each change; `admit` that of the jobs in sight. Single-threaded, owned by `PolicyState`.
-class PolicyQueue {
+class PolicyAgenda {
  public:
   /// In sight from the start, unless `depth` of its likeness are. An empty likeness is no likeness. REQUIRES: it is not
   /// here.

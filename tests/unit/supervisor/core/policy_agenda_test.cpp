@@ -1,9 +1,10 @@
-#include "supervisor/core/policy_queue.hpp"
+#include "supervisor/core/policy_agenda.hpp"
 
 #include <gtest/gtest.h>
 
 #include <set>
 
+#include "tests/support/coverage_marks.hpp"
 #include "tests/support/graph_builder.hpp"
 
 namespace penstock::supervisor {
@@ -11,69 +12,69 @@ namespace {
 
 JobId job(std::uint32_t number) { return JobId{number}; }
 
-class PolicyQueueTest : public ::testing::Test {
+class PolicyAgendaTest : public ::testing::Test {
  protected:
-  std::vector<JobId> in_sight() const { return queue.in_sight().all(); }
+  std::vector<JobId> in_sight() const { return agenda.in_sight().all(); }
   void admit(std::uint32_t depth) {
-    queue.admit(depth, [this](JobId id) { return !begun.contains(id); });
+    agenda.admit(depth, [this](JobId id) { return !begun.contains(id); });
   }
 
-  PolicyQueue queue;
+  PolicyAgenda agenda;
   std::set<JobId> begun;
 };
 
-TEST_F(PolicyQueueTest, OfJobsThatAreAlikeTheEarliestAreInSight) {
-  for (std::uint32_t i = 1; i <= 5; ++i) queue.enter(job(i), 0, "same", 2);
+TEST_F(PolicyAgendaTest, OfJobsThatAreAlikeTheEarliestAreInSight) {
+  for (std::uint32_t i = 1; i <= 5; ++i) agenda.enter(job(i), 0, "same", 2);
   EXPECT_EQ(in_sight(), (std::vector{job(1), job(2)}));
-  EXPECT_TRUE(queue.is_hidden(job(3)));
-  EXPECT_EQ(queue.hidden_like(job(3)), 3U);
+  EXPECT_TRUE(agenda.is_hidden(job(3)));
+  EXPECT_EQ(agenda.hidden_like(job(3)), 3U);
   admit(2);
   EXPECT_EQ(in_sight().size(), 2U) << "nothing has begun";
 }
 
-TEST_F(PolicyQueueTest, WhatBeginsOrEndsMakesRoomForTheNext) {
-  for (std::uint32_t i = 1; i <= 5; ++i) queue.enter(job(i), 0, "same", 2);
+TEST_F(PolicyAgendaTest, WhatBeginsOrEndsMakesRoomForTheNext) {
+  for (std::uint32_t i = 1; i <= 5; ++i) agenda.enter(job(i), 0, "same", 2);
   admit(2);
   begun.insert(job(1));
   admit(2);
   EXPECT_EQ(in_sight(), (std::vector{job(1), job(2), job(3)}));
-  queue.leave(job(2));
+  agenda.leave(job(2));
   admit(2);
   EXPECT_EQ(in_sight(), (std::vector{job(1), job(3), job(4)}));
 }
 
-TEST_F(PolicyQueueTest, OtherJobsAreSeenHoweverManyAreAlike) {
-  for (std::uint32_t i = 1; i <= 5; ++i) queue.enter(job(i), 0, "same", 2);
-  queue.enter(job(6), 0, "other", 2);
-  queue.enter(job(7), 9, "", 2);
+TEST_F(PolicyAgendaTest, OtherJobsAreSeenHoweverManyAreAlike) {
+  for (std::uint32_t i = 1; i <= 5; ++i) agenda.enter(job(i), 0, "same", 2);
+  agenda.enter(job(6), 0, "other", 2);
+  agenda.enter(job(7), 9, "", 2);
   admit(1);
   EXPECT_EQ(in_sight(), (std::vector{job(7), job(1), job(2), job(6)})) << "by priority, then by age";
 }
 
-TEST_F(PolicyQueueTest, WhatIsLookedAtStaysInSight) {
-  for (std::uint32_t i = 1; i <= 5; ++i) queue.enter(job(i), 0, "same", 2);
+TEST_F(PolicyAgendaTest, WhatIsLookedAtStaysInSight) {
+  for (std::uint32_t i = 1; i <= 5; ++i) agenda.enter(job(i), 0, "same", 2);
   admit(1);
-  queue.look_at(job(5));
-  queue.change(job(5), 3, "same, of priority 3", 2);
+  agenda.look_at(job(5));
+  agenda.change(job(5), 3, "same, of priority 3", 2);
   admit(1);
   EXPECT_EQ(in_sight(), (std::vector{job(5), job(1), job(2)}));
-  queue.change(job(4), 3, "same, of priority 3", 1);
-  EXPECT_TRUE(queue.is_hidden(job(4)));
+  agenda.change(job(4), 3, "same, of priority 3", 1);
+  EXPECT_TRUE(agenda.is_hidden(job(4)));
 }
 
-TEST_F(PolicyQueueTest, WhatIsHiddenAgainWaitsForItsTurn) {
-  for (std::uint32_t i = 1; i <= 3; ++i) queue.enter(job(i), 0, "same", 2);
-  queue.enter(job(4), 0, "", 2);
+TEST_F(PolicyAgendaTest, WhatIsHiddenAgainWaitsForItsTurn) {
+  for (std::uint32_t i = 1; i <= 3; ++i) agenda.enter(job(i), 0, "same", 2);
+  agenda.enter(job(4), 0, "", 2);
   admit(3);
-  for (std::uint32_t i = 1; i <= 4; ++i) queue.hide(job(i));
+  for (std::uint32_t i = 1; i <= 4; ++i) agenda.hide(job(i));
   EXPECT_EQ(in_sight(), (std::vector{job(4)})) << "nothing is like it";
   admit(1);
   EXPECT_EQ(in_sight(), (std::vector{job(1), job(4)}));
-  for (std::uint32_t i = 1; i <= 4; ++i) queue.leave(job(i));
-  queue.leave(job(4));
+  for (std::uint32_t i = 1; i <= 4; ++i) agenda.leave(job(i));
+  agenda.leave(job(4));
   admit(1);
   EXPECT_TRUE(in_sight().empty());
-  queue.enter(job(1), 0, "same", 2);
+  agenda.enter(job(1), 0, "same", 2);
   admit(1);
   EXPECT_EQ(in_sight(), (std::vector{job(1)}));
 }
@@ -115,6 +116,7 @@ TEST(LikenessTest, WhatAPolicyTellsApartIsNotAlike) {
 }
 
 TEST(LikenessTest, AGangAndAGraphThatBorrowsAreUnlikeAllOthers) {
+  PENSTOCK_EXPECT_COVERAGE_MARK(alone, "a job is unlike all others");
   const Graph plain = GraphBuilder{}.sources(1).build();
   JobSpec gang;
   gang.policy.gang = 2;
