@@ -398,9 +398,8 @@ LINK = {
     "window-not-opened-again": Defect(
         "what the window held back is not sent when an acknowledgement opens it",
         [("common/link/link_core.cpp",
-          "      acknowledge_at_ = later(now, config_.acknowledge_after);\n    }\n  }\n  "
-          "transmit_window(now, actions);\n",
-          "      acknowledge_at_ = later(now, config_.acknowledge_after);\n    }\n  }\n")]),
+          "    owe_acknowledgement(now);\n  }\n  transmit_window(now, actions);\n",
+          "    owe_acknowledgement(now);\n  }\n")]),
     "rest-not-sent-again": Defect(
         "after an acknowledgement of some frames the others are never sent again",
         [("common/link/link_core.cpp",

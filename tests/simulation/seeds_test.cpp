@@ -54,6 +54,8 @@ const std::map<std::string, std::string>& seldom_reached() {
        "a gang has to be promised what others leave, and these must not leave it within a grace of 200 ms"},
       {"a job stays in the pool where its work was claimed",
        "a supervisor has to end while a job with several pools runs in another than the first"},
+      {"a run was killed because its worker was cut off",
+       "a program that never overlaps has to run while its worker is cut off for its whole silence"},
       {"a supervisor has left a gang at its barrier", "it has to stay away for longer than its silence is borne"},
       {"a worker answers for a barrier that is over", "it has to answer while the supervisor gives up"},
       {"what a gang has reserved was asked for again", "another share of it has to change within a round trip"},

@@ -175,6 +175,7 @@ TEST_F(RestartedHolds, AWorkerThatIsLostWhileItClaimsMayRunWhatItDidNotSay) {
   cluster->tick_after(kHeld - seconds{1});
   begin_to_come_back();
   cluster->lose(1);
+  cluster.write_all();
   cluster->tick_after(kHeld - seconds{1});
   EXPECT_EQ(cluster->assigned(), Lines{});
   cluster->tick_after(seconds{2});
