@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "cli/shapes.hpp"
@@ -11,7 +12,7 @@
 namespace penstock::cli {
 namespace {
 
-constexpr std::uint32_t kListedMeanwhile = 200;
+constexpr std::uint32_t kLists = 200;
 constexpr Bytes kMoreThanAnyWorker = kGiB * (1 << 20);
 
 double seconds_since(Instant begin) { return std::chrono::duration<double>(monotonic_now() - begin).count(); }
@@ -40,46 +41,48 @@ Result<void> fill_slots(client::Session& session, std::uint32_t slots) {
   return {};
 }
 
-/// What the submitting threads share.
+/// Shared by the threads that submit.
 struct Submissions {
-  std::atomic<std::uint32_t> begun{0};  // Invariant: only counted up.
+  std::atomic<std::uint32_t> begun{0};  // Invariant: a number is given once; tests/integration/cli under the thread sanitizer.
   std::mutex mutex;                     // Invariant: guards all below.
-  std::vector<double> seconds;
+  std::vector<double> submit_s;
+  std::vector<double> list_s;
   std::optional<Error> error;
 };
-
-Result<void> submit_one(client::Session& session, std::uint32_t number, double& seconds) {
-  Result<Graph> graph = one_subtask(number % 4 != 0);
-  if (!graph) return graph.error();
-  const Instant begin = monotonic_now();
-  const Result<client::Session::Submitted> submitted =
-      session.submit(spec_of("queued-" + std::to_string(number)), std::move(graph).value());
-  seconds = seconds_since(begin);
-  if (!submitted) return submitted.error();
-  session.detach(submitted->job);
-  return {};
-}
-
-void submit_in_turn(client::Session& session, StopSignals& stop_signals, std::uint32_t jobs, Submissions& all) {
-  std::vector<double> mine;
-  std::optional<Error> error;
-  while (!error) {
-    const std::uint32_t number = all.begun.fetch_add(1);
-    if (number >= jobs) break;
-    if (stop_signals.take()) error = Error{ErrorCode::Cancelled, "bench jobs", "was stopped by a signal", {}};
-    if (const Result<void> done = submit_one(session, number, mine.emplace_back()); !done) error = done.error();
-  }
-  const std::lock_guard lock{all.mutex};
-  all.seconds.insert(all.seconds.end(), mine.begin(), mine.end());
-  if (error) all.error = error;
-  all.begun = jobs;  // After an error the others end, too.
-}
 
 Result<double> list_once(client::Session& session) {
   const Instant begin = monotonic_now();
   const Result<Value> page = session.ask("jobs", {"--limit=50"});
   if (!page) return page.error();
   return seconds_since(begin);
+}
+
+Result<double> submit_one(client::Session& session, std::uint32_t number) {
+  Result<Graph> graph = one_subtask(number % 4 != 0);
+  if (!graph) return graph.error();
+  const Instant begin = monotonic_now();
+  const Result<client::Session::Submitted> submitted =
+      session.submit(spec_of("queued-" + std::to_string(number)), std::move(graph).value());
+  if (!submitted) return submitted.error();
+  const double seconds = seconds_since(begin);
+  session.detach(submitted->job);
+  return seconds;
+}
+
+/// Submits the jobs whose numbers the other threads leave to it. `kLists` times among all jobs the first page is asked for.
+Result<void> submit_in_turn(client::Session& session, StopSignals& stop_signals, std::uint32_t jobs, Submissions& all) {
+  for (std::uint32_t number = all.begun++; number < jobs; number = all.begun++) {
+    if (stop_signals.take()) return Error{ErrorCode::Cancelled, "bench jobs", "was stopped by a signal", {}};
+    const Result<double> submitted = submit_one(session, number);
+    if (!submitted) return submitted.error();
+    const bool lists = (number + 1) % (jobs / kLists) == 0;
+    const Result<double> listed = lists ? list_once(session) : Result<double>{0.0};
+    if (!listed) return listed.error();
+    const std::lock_guard lock{all.mutex};
+    all.submit_s.push_back(*submitted);
+    if (lists) all.list_s.push_back(*listed);
+  }
+  return {};
 }
 
 std::int64_t supervisor_bytes(const BenchCluster& cluster) {
@@ -108,19 +111,15 @@ Result<Value> measure_queued_jobs(const QueuedJobsOptions& options, StopSignals&
   Submissions submissions;
   std::vector<std::thread> threads;
   for (std::uint32_t i = 0; i < options.submitters; ++i)
-    threads.emplace_back([&] { submit_in_turn(session, stop_signals, options.jobs, submissions); });
-  std::vector<double> listed;
-  std::optional<Error> refused;
-  for (std::uint32_t i = 1; i <= kListedMeanwhile && !refused; ++i) {
-    const std::uint64_t due = std::uint64_t{options.jobs} * i / kListedMeanwhile;
-    while (submissions.begun < due) std::this_thread::sleep_for(std::chrono::milliseconds{1});  // tidy: allow call: between two questions
-    const Result<double> seconds = list_once(session);
-    if (seconds) listed.push_back(*seconds);
-    else refused = seconds.error();
-  }
+    threads.emplace_back([&] {
+      const Result<void> done = submit_in_turn(session, stop_signals, options.jobs, submissions);
+      if (done) return;
+      const std::lock_guard lock{submissions.mutex};
+      submissions.error = done.error();
+      submissions.begun = options.jobs;  // The other threads end, too.
+    });
   for (std::thread& thread : threads) thread.join();
   if (submissions.error) return *submissions.error;
-  if (refused) return *refused;
   const double total_s = seconds_since(begin);
   const double bytes = static_cast<double>(supervisor_bytes(**cluster) - bytes_before) / options.jobs;
   return Value{Value::Record{{"jobs", options.jobs},
@@ -130,8 +129,8 @@ Result<Value> measure_queued_jobs(const QueuedJobsOptions& options, StopSignals&
                              {"journal", options.cluster.journal},
                              {"seconds", total_s},
                              {"jobs_per_s", options.jobs / total_s},
-                             {"submit", to_value(percentiles_of_seconds(submissions.seconds))},
-                             {"first_page", to_value(percentiles_of_seconds(listed))},
+                             {"submit", to_value(percentiles_of_seconds(submissions.submit_s))},
+                             {"first_page", to_value(percentiles_of_seconds(submissions.list_s))},
                              {"bytes_per_job", bytes}}};
 }
 

@@ -14,7 +14,7 @@ struct QueuedJobsOptions {
 };
 
 /// Fills all slots with programs that do not end, and submits jobs of one subtask behind them: three of four fit a
-/// worker, the fourth asks for more memory than any has. Meanwhile and afterwards it asks for the first page of `jobs`.
+/// worker, the fourth one asks for more memory than any has. Meanwhile the submitting threads ask for the first page of `jobs`.
 /// Errors: InvalidArgument; those of the cluster and of submissions.
 Result<Value> measure_queued_jobs(const QueuedJobsOptions& options, StopSignals& stop_signals);
 

@@ -23,7 +23,7 @@ class KeptKeys {
   /// Null: not known.
   const std::string* key_of(std::uint32_t subtask) const;
   std::optional<std::uint32_t> find(std::string_view key) const;
-  /// What they take in memory.
+  /// Bytes of memory for all of them.
   std::uint64_t bytes() const;
 
  private:

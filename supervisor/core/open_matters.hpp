@@ -57,7 +57,7 @@ struct LostWriter {
   bool written = false;
 };
 
-/// What is done when a ticket of the journal is written: an action, the acceptance of a job, the end of a graph's writing,
+/// Matters that wait until a ticket of the journal is written: an action, the acceptance of a job, the end of a graph's writing,
 /// the loss of a worker.
 struct Held {
   std::uint64_t ticket;

@@ -9,7 +9,7 @@
 namespace penstock::supervisor {
 
 /// A worker that was lost now was heard before, and ends such runs `link.silence_max` after it has sent what was heard.
-/// It may have been lost earlier than after that silence, because its connection broke.
+/// A worker whose connection broke may have been lost earlier than after that silence.
 inline Instant overlap_over_at(const SupervisorConfig& config, Instant now) {
   return later(now, config.worker_lost_after + config.overlap_margin);
 }

@@ -9,11 +9,15 @@
 namespace penstock::supervisor {
 namespace {
 
-/// Parts are told apart by their lengths.
+/// A text of which different parts make different texts: each has its length before it.
 class Words {
  public:
   void add(const std::string& part) { text_ += std::to_string(part.size()) + ':' + part; }
   void add(std::int64_t number) { text_ += std::to_string(number) + ';'; }
+  void add(const std::vector<std::string>& parts) {
+    add(static_cast<std::int64_t>(parts.size()));
+    for (const std::string& part : parts) add(part);
+  }
   void add(const BandSelector& selector) {
     add(selector.worker);
     add(selector.band);
@@ -44,7 +48,7 @@ void PolicyAgenda::enter(JobId job, std::int32_t priority, const std::string& li
   if (!likeness.empty()) {
     place.at = groups_.try_emplace(likeness).first;
     place.group = &place.at->second;
-    // Those that are hidden come before it, however few of the others wait.
+    // Jobs that are hidden already come before this one, however few of the others wait.
     place.hidden = !place.group->hidden.empty() || place.group->members >= depth;
     ++place.group->members;
   }
@@ -82,8 +86,7 @@ void PolicyAgenda::hide(JobId job) {
   in_sight_.erase(job, place->priority);
 }
 
-void PolicyAgenda::change(JobId job, std::int32_t priority, const std::string& likeness,
-                         std::uint32_t depth) {
+void PolicyAgenda::change(JobId job, std::int32_t priority, const std::string& likeness, std::uint32_t depth) {
   const Place* place = places_.find(job);
   if (place == nullptr) return;
   const bool in_sight = !place->hidden;
@@ -109,10 +112,8 @@ std::string likeness_of(const JobSpec& spec, const Graph& graph, bool borrows) {
   words.add(spec.priority);
   words.add(spec.policy.project);
   words.add(spec.policy.account);
-  for (const std::string& pool : spec.policy.pools) words.add(pool);
-  words.add(std::string{"labels"});
-  for (const std::string& label : spec.policy.labels) words.add(label);
-  words.add(std::string{"more"});
+  words.add(spec.policy.pools);
+  words.add(spec.policy.labels);
   for (const std::int64_t number :
        {std::int64_t{spec.policy.weight}, std::int64_t{spec.policy.slots_max}, static_cast<std::int64_t>(spec.policy.kind),
         static_cast<std::int64_t>(spec.policy.preemptible), std::int64_t{spec.policy.user_factor},

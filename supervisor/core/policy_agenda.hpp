@@ -1,4 +1,4 @@
-// Which of the jobs under a policy its passes look at.
+// The jobs that a pass of the policy looks at.
 #pragma once
 
 #include <cstddef>
@@ -14,24 +14,25 @@
 
 namespace penstock::supervisor {
 
-/// What a pass costs grows with the jobs that it looks at. Of jobs that are alike for a policy (`likeness_of`) it looks
-/// at the earliest `policy.queue_depth` that wait; the others are out of sight until one of these begins or ends, and
-/// hold nothing meanwhile: the pass could not have told them from those in sight. Slurm bounds the jobs of a user in
-/// the same way (`bf_max_job_user`).
+/// The cost of a pass grows with the jobs that it looks at. Of jobs that are alike for a policy (`likeness_of`) a pass
+/// looks at the earliest `policy.queue_depth` that wait; the others are hidden until one of these begins or ends, and
+/// hold nothing meanwhile. A pass could not have told them from those in sight. Slurm bounds the jobs of a user in the
+/// same way (`bf_max_job_user`).
 ///
 /// Cost: logarithmic for each change; `admit` that of the jobs in sight. Single-threaded, owned by `PolicyState`.
 class PolicyAgenda {
  public:
-  /// In sight from the start, unless `depth` of its likeness are. An empty likeness is no likeness. REQUIRES: it is not
-  /// here.
+  /// The job is in sight from the start, unless `depth` of its likeness are. An empty likeness is no likeness.
+  /// REQUIRES: the job is not here.
   void enter(JobId job, std::int32_t priority, const std::string& likeness, std::uint32_t depth);
   /// Nothing happens if it is not here.
   void leave(JobId job);
-  /// From now on it is in sight, and keeps its place there until it leaves.
+  /// The job is in sight from now on, until it leaves or is hidden.
   void look_at(JobId job);
-  /// It waits for its turn to be seen, if there are others like it. REQUIRES: it holds nothing.
+  /// The job waits for its turn to be seen; one without a likeness stays in sight. REQUIRES: the job holds nothing.
   void hide(JobId job);
-  /// It has another priority, or is like others now; what is in sight stays there. Nothing happens if it is not here.
+  /// The job has another priority, and with it another likeness; a job in sight stays there. Nothing happens if the job
+  /// is not here.
   void change(JobId job, std::int32_t priority, const std::string& likeness, std::uint32_t depth);
   /// Takes jobs into sight until `depth` of each likeness wait there. `waits(JobId)`: nothing of it has begun.
   template <class Waits>
@@ -47,7 +48,7 @@ class PolicyAgenda {
   /// In the order in which they are served.
   const ActiveJobs& in_sight() const { return in_sight_; }
   bool is_hidden(JobId job) const;
-  /// Those that are like it and out of sight, itself among them. REQUIRES: is_hidden(job).
+  /// The number of hidden jobs of its likeness, the job itself among them. REQUIRES: is_hidden(job).
   std::size_t hidden_like(JobId job) const;
 
  private:

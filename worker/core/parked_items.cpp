@@ -106,7 +106,7 @@ bool LatchedQueue::return_parked() {
     insert_waiting(node);
   }
   parked_may_fit_ = false;
-  // From whom something is kept now is in nobody's way (seed 7998).
+  // With another keeper other items are parked, and no longer stop the search.
   return parked_items_ < before || keeper_ != kept_before;
 }
 

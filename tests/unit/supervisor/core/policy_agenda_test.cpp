@@ -115,6 +115,15 @@ TEST(LikenessTest, WhatAPolicyTellsApartIsNotAlike) {
   EXPECT_TRUE(differs([](JobSpec&, Template& of) { of.retryable = false; }));
 }
 
+TEST(LikenessTest, AListThatEndsElsewhereIsAnotherOne) {
+  const Graph plain = GraphBuilder{}.sources(1).build();
+  JobSpec in_pool;
+  in_pool.policy.pools = {"labels"};
+  JobSpec labelled;
+  labelled.policy.labels = {"labels"};
+  EXPECT_NE(likeness_of(in_pool, plain, false), likeness_of(labelled, plain, false));
+}
+
 TEST(LikenessTest, AGangAndAGraphThatBorrowsAreUnlikeAllOthers) {
   const Graph plain = GraphBuilder{}.sources(1).build();
   JobSpec gang;

@@ -84,6 +84,26 @@ TEST_F(ParkedItems, WhatOneMayNotTakeIsLeftToTheNext) {
   EXPECT_FALSE(queue.left_idle().valid());
 }
 
+// Seed 7998: an item of too many bypasses was parked, and the one behind it stopped the search for the slots that it
+// lacked, although the licence which it wants was kept for the first.
+TEST_F(ParkedItems, AnItemFromWhichSomethingIsKeptStopsNoSearch) {
+  const ResourceVector keeps = request(3, 2);
+  const ResourceVector wide = request(2, 1);
+  for (std::uint32_t i = 0; i < 3; ++i) put(i, 9, kPlain);
+  EXPECT_EQ(take(), (List{0, 1, 2}));
+  put(3, 8, keeps);
+  put(4, 7, wide);
+  for (std::uint32_t small = 5; small < 8; ++small) {
+    put(small, 1, kPlain);
+    ASSERT_EQ(take(), List{small}) << "both are bypassed";
+    ASSERT_TRUE(queue.release(RecordIndex{small}));
+  }
+  put(8, 9, kLicence);
+  EXPECT_EQ(take(), List{8});
+  put(9, 1, kPlain);
+  EXPECT_EQ(release(0), List{9});
+}
+
 TEST_F(ParkedItems, WhatTheyLackGoesToTheBestOfThem) {
   put(0, 9, kLicence);
   put(1, 9, kLicence);
