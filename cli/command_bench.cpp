@@ -6,6 +6,7 @@
 
 #include "cli/bench_cluster.hpp"
 #include "cli/bench_figures.hpp"
+#include "cli/bench_jobs.hpp"
 #include "cli/bench_run.hpp"
 #include "cli/bench_shares.hpp"
 #include "cli/command.hpp"
@@ -306,6 +307,28 @@ void add_shares_command(CLI::App& command, Invocation& invocation) {
   });
 }
 
+void add_jobs_command(CLI::App& command, Invocation& invocation) {
+  auto options = std::make_shared<QueuedJobsOptions>();
+  CLI::App* jobs = command.add_subcommand(
+      "jobs", "Many queued jobs of one subtask: what submit and the first page of `jobs` cost, and what each takes");
+  jobs->add_option("--jobs", options->jobs, "How many")->capture_default_str()->check(CLI::Range(200, 1'000'000));
+  jobs->add_option("--preset", options->preset, "The policy: one pool with this preset (default: no policy)");
+  jobs->add_option("--submitters", options->submitters, "Threads that submit at once")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 64));
+  add_cluster_options(*jobs, options->cluster);
+  add_json_option(*jobs, invocation);
+  jobs->callback([&invocation, options] {
+    invocation.chosen = [&invocation, options]() -> Result<int> {
+      PENSTOCK_TRY(begin_log(invocation, LogLevel::Error));
+      const Result<Value> figures = measure_queued_jobs(*options, invocation.stop_signals);
+      if (!figures) return figures.error();
+      print(invocation, *figures);
+      return int{kSuccess};
+    };
+  });
+}
+
 }  // namespace
 
 void add_bench_command(CLI::App& app, Invocation& invocation) {
@@ -355,6 +378,7 @@ void add_bench_command(CLI::App& app, Invocation& invocation) {
   add_metg_command(*command, invocation);
   add_idle_command(*command, invocation);
   add_shares_command(*command, invocation);
+  add_jobs_command(*command, invocation);
 }
 
 }  // namespace penstock::cli

@@ -307,6 +307,10 @@ void visit_settings(PolicyConfig& c, Visit&& visit) {
          "the longest `grace` that a job may ask for itself; a job that asks for more is refused"},
         c.grace_max, Duration{0}, Duration{hours{24}});
   visit({"usage_half_life", "duration", "past use counts half after this"}, c.usage_half_life, Duration{seconds{1}}, Duration{hours{24 * 3650}});
+  visit({"queue_depth", "jobs",
+         "of jobs that are alike (owner, priority, wishes, request) one decision looks at so many that wait, the "
+         "earliest ones; the others hold nothing until one of these begins or ends"},
+        c.queue_depth, std::uint32_t{1}, std::uint32_t{1U << 24U});
   visit({"members_max", "slots", "slots that are told apart in one decision; with more, several are given as one"}, c.members_max, std::uint32_t{16}, std::uint32_t{1U << 24U});
 }
 

@@ -96,6 +96,7 @@ struct PolicyConfig {
   Duration usage_half_life = std::chrono::hours{24 * 7};
   UsageConfig usage;
   std::uint32_t members_max = 20000;
+  std::uint32_t queue_depth = 1000;
   std::vector<PoolConfig> pools;
   std::vector<ProjectConfig> projects;  ///< Departments, too.
   std::vector<AccountConfig> accounts;

@@ -191,7 +191,7 @@ void SupervisorCore::give_up_barrier(Job& job, BandKind kind, const std::string&
 
 void SupervisorCore::give_up_late_barriers() {
   policy_.barriers_end = kNever;
-  for (const JobId id : active_.all())
+  for (const JobId id : policy_.queue.in_sight().all())
     for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
       Job& job = *jobs_[id.value()];
       if (job.shares == nullptr || job.cancelling) continue;
@@ -208,7 +208,7 @@ void SupervisorCore::give_up_late_barriers() {
 /// Gangs that wait for slots of that worker.
 std::vector<std::pair<JobId, BandKind>> SupervisorCore::barriers_with(WorkerSlot slot) const {
   std::vector<std::pair<JobId, BandKind>> found;
-  for (const JobId id : active_)
+  for (const JobId id : policy_.queue.in_sight())
     for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
       const Job& job = *jobs_[id.value()];
       if (job.shares == nullptr || !job.shares->kinds[static_cast<std::size_t>(kind)].barrier.waits()) continue;

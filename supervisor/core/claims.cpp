@@ -83,6 +83,7 @@ void SupervisorCore::claim_job(WorkerSlot slot, const ClaimedJob& claimed) {
       continue;
     }
     ++counters_.adopted;
+    policy_.queue.look_at(job.id);
     // Its worker may not have heard of what an operator has ordered last.
     if (job.priority_changes.contains(attempt.subtask))
       tail_of_outbox<PriorityBatch>(slot, job.id)
@@ -225,7 +226,7 @@ void SupervisorCore::finish_claim(WorkerSlot slot, bool draining) {
     mark_dirty(band);
   }
   for (const BandSlot band : workers_[slot].bands) workers_.touch(band);
-  for (const JobId id : active_)
+  for (const JobId id : policy_.queue.in_sight())
     if (const Job& job = *jobs_[id.value()]; job.shares != nullptr && slot.value() < job.known_of.size() &&
                                              (job.known_of[slot.value()] & Job::kHeardOf) != 0)
       send_entitlements(job, slot);
@@ -291,6 +292,8 @@ void SupervisorCore::let_go(Job& job) {
   // Whoever is found running keeps its turn.
   if (job.shares != nullptr)
     for (const BandShare& share : job.shares->bands) job.shares->rules.has_run |= share.started > 0;
+  const bool has_begun = job.in_flight > 0 || job.counts.succeeded > 0;
+  if (job.shares != nullptr && !has_begun && !holds_slots(*job.shares)) policy_.queue.hide(job.id);
   for (Job::HeldCancel& order : std::exchange(job.held_cancels, {})) {
     PENSTOCK_COVERAGE_MARK("a cancel waited for workers to come back");
     if (order.whole_job)

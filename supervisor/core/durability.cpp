@@ -62,6 +62,7 @@ void SupervisorCore::record_news(Job& job) {
 }
 
 void SupervisorCore::record_change(const Job& job) {
+  policy_.queue.look_at(job.id);  // Whoever has changed it wants to see what follows.
   if (!durable()) return;
   records_.push_back(record::JobChanged{
       job.id, job.spec.priority, job.cancelling, job.error, true, job.spec.policy.weight, job.spec.policy.slots_max,
@@ -158,6 +159,9 @@ void SupervisorCore::on(supervisor_event::Persisted& event) {
   accepting_.erase(accepting_.begin(), accepting_.begin() + static_cast<std::ptrdiff_t>(written));
   for (; !being_written_.empty() && being_written_.front().ticket <= persisted_; being_written_.pop_front())
     graphs_.leave(*being_written_.front().graph);
+  for (; !losses_.empty() && losses_.front().ticket <= persisted_; losses_.pop_front())
+    if (const WorkerSlot slot = workers_.find(losses_.front().worker); slot.valid())
+      lose_worker(slot, losses_.front().reason);
 }
 
 // Faults F11, F12: nothing more is promised; what runs goes on, and its news wait.
@@ -195,6 +199,7 @@ void SupervisorCore::withdraw(JobId id) {
     return progress != nullptr && progress->job == id;
   });
   active_.erase(id, job.spec.priority);
+  policy_.queue.leave(id);
   if (active_.empty()) watch_at_ = kNever;
   forget_name(job);
   return_loans(job);

@@ -114,7 +114,7 @@ void SupervisorCore::on(supervisor_event::PassEnded& event) {
 
 void SupervisorCore::apply_plan(const PassUnderWay& pass, const policy::Plan& plan) {
   note_preemptions(pass, plan);
-  for (const JobId id : active_) {
+  for (const JobId id : policy_.queue.in_sight()) {
     Job& job = *jobs_[id.value()];
     if (job.shares == nullptr) continue;
     for (BandShare& share : job.shares->bands) share.planned = 0;
@@ -161,7 +161,7 @@ void SupervisorCore::apply_plan(const PassUnderWay& pass, const policy::Plan& pl
   }
   note_explanations(pass, plan);
   note_turns(pass, plan);
-  for (const JobId id : active_) {
+  for (const JobId id : policy_.queue.in_sight()) {
     note_limit_holds(*jobs_[id.value()]);
     entitle(*jobs_[id.value()]);
     note_standing(*jobs_[id.value()]);

@@ -139,7 +139,9 @@ std::string SupervisorCore::reason_of(Job& job, std::uint32_t subtask) {
       }
       const BandEntry& band = workers_[hot.band];
       if (job.shares != nullptr && credit_of(job, hot.band).slots == 0) {
-        const std::string& hold = job.shares->kinds[static_cast<std::size_t>(band.kind)].hold;
+        const std::string hold = policy_.queue.is_hidden(job.id)
+                                     ? hold_of(job, band.kind)
+                                     : job.shares->kinds[static_cast<std::size_t>(band.kind)].hold;
         return "policy gives its job no slots of " + band_name(hot.band) + (hold.empty() ? "" : ": " + hold);
       }
       const std::uint32_t slots = credit_of(job, hot.band).slots;

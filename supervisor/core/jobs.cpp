@@ -179,6 +179,7 @@ void SupervisorCore::change_priority(Job& job, std::int32_t priority) {
   active_.erase(job.id, job.spec.priority);
   job.spec.priority = priority;
   active_.insert(job.id, priority);
+  policy_.queue.change(job.id, priority, likeness_of(job), policy_.config.queue_depth);
   enter_waiting_anew(job);
   if (job.shares != nullptr) job.shares->position = first_position(job.id);
   record_change(job);
@@ -237,6 +238,7 @@ void SupervisorCore::finish_if_done(Job& job) {
   charge(job);
   keep_usage();
   leave_barriers(job);
+  policy_.queue.leave(job.id);
   job.shares.reset();
   policy_changed();
   if (job.followers.empty() == false || job.news_count > 0) send_news_of(job);

@@ -57,6 +57,9 @@ bool SupervisorCore::is_at_cap(const Job& job, BandKind kind) const {
 /// What keeps a job from more: a rule of the plan, a limit, or its own cap. Empty: nothing does.
 std::string SupervisorCore::hold_of(const Job& job, BandKind kind) const {
   const KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
+  if (policy_.queue.is_hidden(job.id))
+    return "policy.queue_depth: of jobs like it the policy looks at " + std::to_string(policy_.config.queue_depth) +
+           " that wait; it is one of " + std::to_string(policy_.queue.hidden_like(job.id)) + " behind them";
   if (share.barrier.waits()) return barrier_hold(job, kind);
   if (share.hold.empty() && !share.gave_back.empty() && milli_held(job, kind) == 0) return share.gave_back;
   if (!share.hold.empty()) return share.hold;

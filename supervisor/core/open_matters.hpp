@@ -57,7 +57,8 @@ struct LostWriter {
   bool written = false;
 };
 
-/// What is done when a ticket of the journal is written: an action, the acceptance of a job, the end of a graph's writing.
+/// What is done when a ticket of the journal is written: an action, the acceptance of a job, the end of a graph's writing,
+/// the loss of a worker.
 struct Held {
   std::uint64_t ticket;
   SupervisorAction action;
@@ -69,6 +70,11 @@ struct Acceptance {
 struct BeingWritten {
   std::uint64_t ticket;
   SharedGraph* graph;
+};
+struct Loss {
+  std::uint64_t ticket;
+  WorkerId worker;
+  std::string reason;
 };
 
 /// What one worker is told at the end of an event.

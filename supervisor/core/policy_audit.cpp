@@ -107,7 +107,7 @@ void SupervisorCore::note_standing(Job& job) {
 
 std::uint64_t SupervisorCore::milli_of_project(std::uint32_t project, BandKind kind) const {
   std::uint64_t held = 0;
-  for (const JobId id : active_)
+  for (const JobId id : policy_.queue.in_sight())
     if (const Job& job = *jobs_[id.value()]; job.shares != nullptr && job.shares->project == project)
       held += milli_held(job, kind);
   return held;

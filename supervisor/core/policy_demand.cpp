@@ -219,7 +219,7 @@ void SupervisorCore::count_holdings() {
   const auto runs_whole = [&](const Job& job, BandKind kind) {
     return all_runs(job, kind) >= job.spec.policy.gang * std::uint64_t{1000};
   };
-  for (const JobId id : active_) {
+  for (const JobId id : policy_.queue.in_sight()) {
     Job& job = *jobs_[id.value()];
     if (job.shares != nullptr) follow_attempts(*job.shares, workers_);
     for (std::uint32_t i = 0; job.shares != nullptr && i < job.shares->bands.size() && i < held.size(); ++i) {
@@ -235,7 +235,7 @@ void SupervisorCore::count_holdings() {
       held[i] += share.planned;
     }
   }
-  const std::vector<JobId> active = active_.all();
+  const std::vector<JobId> active = policy_.queue.in_sight().all();
   for (const Loses turn : {Loses::NoGang, Loses::AtBarrier, Loses::Begun})
     for (std::size_t at = active.size(); at-- > 0;) {
       Job& job = *jobs_[active[at].value()];

@@ -144,7 +144,7 @@ void SupervisorCore::leave_turn(Job& job) const {
 /// parts, keeps within them, and none of it is kept for who may not have it.
 void SupervisorCore::take_limit_turns() {
   std::vector<Job*> jobs;
-  for (const JobId id : active_) {
+  for (const JobId id : policy_.queue.in_sight()) {
     Job& job = *jobs_[id.value()];
     if (job.shares == nullptr) continue;
     job.shares->rules.hold.clear();

@@ -119,7 +119,10 @@ void SupervisorCore::open_shares(Job& job) {
       static_cast<std::uint32_t>(account < 0 ? static_cast<std::int64_t>(config.accounts.size()) : account);
   const bool charged = account >= 0;
   shares.charged = {charged ? config.accounts[static_cast<std::size_t>(account)].name : "", job.spec.owner};
-  if (is_new) shares.position = first_position(job.id);
+  if (is_new) {
+    shares.position = first_position(job.id);
+    policy_.queue.enter(job.id, job.spec.priority, likeness_of(job), policy_.config.queue_depth);
+  }
   open_rules(job);
   for (KindShare& share : shares.kinds) {
     KindShare fresh;
@@ -174,6 +177,7 @@ void SupervisorCore::close_shares(Job& job) {
     }
     if (i < job.known_of.size() && (job.known_of[i] & Job::kHeardOf) != 0) send_entitlements(job, WorkerSlot{i});
   }
+  policy_.queue.leave(job.id);
   job.shares.reset();
 }
 

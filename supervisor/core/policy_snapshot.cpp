@@ -106,8 +106,12 @@ void SupervisorCore::begin_pass() {
   PassUnderWay& pass = *policy_.pass;
   pass.number = ++policy_.passes;
   pass.begun = now_;
+  policy_.queue.admit(policy_.config.queue_depth, [this](JobId id) {
+    const Job& job = *jobs_[id.value()];
+    return is_shown(job) && !job.on_hold && job.in_flight == 0 && !holds_slots(*job.shares);
+  });
   charge_accounts();
-  for (const JobId id : active_)
+  for (const JobId id : policy_.queue.in_sight())
     if (Job& job = *jobs_[id.value()]; is_shown(job)) follow_turn(job);
   size_portions(pass);
   count_holdings();
@@ -116,20 +120,20 @@ void SupervisorCore::begin_pass() {
   show_bands(pass, snapshot);
   show_owners(pass, snapshot);
   std::vector<std::int64_t> weights(policy_.config.projects.size() + 1, 0);
-  for (const JobId id : active_) {
+  for (const JobId id : policy_.queue.in_sight()) {
     Job& job = *jobs_[id.value()];
     if (job.shares != nullptr) weights[job.shares->project] += own_weight(job);
     if (is_shown(job)) measure(job);
   }
   take_limit_turns();
-  for (const JobId id : active_) {
+  for (const JobId id : policy_.queue.in_sight()) {
     Job& job = *jobs_[id.value()];
     if (!is_shown(job)) continue;
     for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu})
       show_job(job, kind, weights[job.shares->project], snapshot);
   }
   // After all that may start: where there are more members than a pass tells apart, nobody is left out for them.
-  for (const JobId id : active_)
+  for (const JobId id : policy_.queue.in_sight())
     if (Job& job = *jobs_[id.value()]; is_shown(job)) keep_places(job, weights[job.shares->project], snapshot);
   out_->add(supervisor_action::RunPass{pass.number, std::move(snapshot), policy_.parts});
 }
@@ -397,7 +401,7 @@ void SupervisorCore::charge_accounts() {
   const double left = left_after(passed, policy_.config.usage_half_life);
   policy_.usage.fade(left);
   policy_.decayed = now_;
-  for (const JobId id : active_) {
+  for (const JobId id : policy_.queue.in_sight()) {
     Job& job = *jobs_[id.value()];
     charge(job);
   }
@@ -416,7 +420,7 @@ void SupervisorCore::charge(Job& job) {
 /// As they stand now, with all users who have used anything or have jobs.
 AccountTree SupervisorCore::accounts_now() const {
   std::set<UsageTable::Key> active;
-  for (const JobId id : active_)
+  for (const JobId id : policy_.queue.in_sight())
     if (const Job& job = *jobs_[id.value()]; job.shares != nullptr && !job.shares->charged.first.empty()) active.insert(job.shares->charged);
   return account_tree(policy_.config, policy_.usage, active);
 }

@@ -12,6 +12,7 @@
 #include "common/protocol/policy_config.hpp"
 #include "supervisor/core/job_shares.hpp"
 #include "supervisor/core/policy_owners.hpp"
+#include "supervisor/core/policy_queue.hpp"
 #include "supervisor/policy/parts.hpp"
 #include "supervisor/policy/sharing/limited_targets.hpp"
 #include "supervisor/policy/snapshot.hpp"
@@ -83,6 +84,7 @@ struct PolicyState {
   ProjectTree tree;  ///< Of its projects.
   std::vector<policy::Parts> parts;         ///< By pool of a snapshot, see `domain_of`.
   std::vector<std::uint32_t> pool_of_band;  ///< By band slot.
+  PolicyQueue queue;  ///< All jobs that have `Job::shares`.
   std::optional<PassUnderWay> pass;
   std::uint64_t passes = 0;
   std::uint64_t given_up = 0;  ///< Passes that failed or came too late.

@@ -79,7 +79,10 @@ void SupervisorCore::follow_scale(Job& job) {
   active_.erase(job.id, before);
   job.spec.priority = now.taken_over(before, std::exchange(job.scale, now));
   active_.insert(job.id, job.spec.priority);
+  policy_.queue.change(job.id, job.spec.priority, likeness_of(job), policy_.config.queue_depth);
+  const bool hidden = policy_.queue.is_hidden(job.id);
   record_change(job);
+  if (hidden) policy_.queue.hide(job.id);
   if (job.spec.priority != before) tell_priority(job);
 }
 

@@ -144,7 +144,7 @@ void SupervisorCore::size_portions(PassUnderWay& pass) {
     add_size(domain, band);
   }
   choose_grains(pass);
-  for (const JobId id : active_)
+  for (const JobId id : policy_.queue.in_sight())
     if (Job& job = *jobs_[id.value()]; job.shares != nullptr)
       for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
         KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
@@ -171,7 +171,7 @@ std::uint64_t SupervisorCore::run_milli(const KindShare& share, BandKind kind, c
 void SupervisorCore::choose_grains(PassUnderWay& pass) const {
   for (std::size_t at = 0; at < pass.domains.size(); ++at)
     pass.domains[at].grain = counts_quotas(static_cast<std::uint32_t>(at / kBandKinds)) ? 1 : 1000;
-  for (const JobId id : active_) {
+  for (const JobId id : policy_.queue.in_sight()) {
     const Job& job = *jobs_[id.value()];
     if (job.shares == nullptr || counts_quotas(job.shares->pool)) continue;
     const KindShare& share = job.shares->kinds[static_cast<std::size_t>(BandKind::Gpu)];

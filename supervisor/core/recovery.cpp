@@ -131,6 +131,7 @@ void SupervisorCore::recover_job(RecoveredJob& recovered, const GraphsAgain& gra
   recover_outputs(job, recovered.ended);
   cancel_behind_failures(job);
   job.held = reclaiming_;
+  if (job.held) policy_.queue.look_at(job.id);  // Workers may have much of it.
   job.overlap_until = overlap_over_at(config_, now_);  // Also of a worker whose loss was written already.
   recover_changes(job, recovered.changes);
   if (recovered.cancelling) {

@@ -51,7 +51,7 @@ void SupervisorCore::handle(SupervisorEvent&& event, Instant now, Actions<Superv
   search_.looks_left = kLooksForEvent;
   // These change nothing for those who found nothing before; whatever else happens may.
   search_.all_may_try = !std::holds_alternative<supervisor_event::Tick>(event) &&
-                 !(std::holds_alternative<supervisor_event::Persisted>(event) && accepting_.empty());
+                 !(std::holds_alternative<supervisor_event::Persisted>(event) && accepting_.empty() && losses_.empty());
   std::visit([this](auto& concrete) { on(concrete); }, event);
   do {
     settle_loans();
@@ -126,11 +126,6 @@ void SupervisorCore::on(supervisor_event::WorkersSaid& event) {
     }
     std::visit([this, slot](const auto& message) { receive(slot, message); }, event.said[i].message);
   }
-}
-
-void SupervisorCore::on(supervisor_event::WorkerLost& event) {
-  const WorkerSlot slot = workers_.find(event.worker);
-  if (slot.valid()) lose_worker(slot, event.reason);
 }
 
 void SupervisorCore::on(supervisor_event::ClientSaid& event) {

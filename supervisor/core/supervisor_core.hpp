@@ -671,6 +671,7 @@ class SupervisorCore {
   std::uint64_t news_ticket_ = 0;            ///< The last one with news of subtasks; one at a time is under way.
   std::deque<Held> held_;                    ///< Promises that wait for their tickets, in order.
   std::deque<Acceptance> accepting_;         ///< Jobs that wait for theirs.
+  std::deque<Loss> losses_;                  ///< Workers that are gone, and wait for theirs.
   std::deque<BeingWritten> being_written_;   ///< Their graphs, which are read until then.
   std::vector<WorkerSlot> owed_applied_;
   std::optional<Error> trouble_;             ///< Why the journal cannot be written now.

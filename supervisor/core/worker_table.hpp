@@ -73,6 +73,7 @@ struct alignas(64) WorkerEntry {
   bool draining = false;
   bool drained = false;
   bool suspected = false;           ///< Nothing is heard of it: it gets nothing new.
+  bool lost = false;                ///< For good, and that is being written down.
   bool has_new_peers = false;
   bool claiming = false;            ///< It is saying what it holds from an earlier life; nothing is sent to it before.
   bool reclaimed = false;           ///< It has: it may know addresses of other workers from that life.

@@ -74,7 +74,7 @@ std::uint64_t SupervisorCore::clear_worker(WorkerSlot slot) {
 // Fault F02: what is given to a worker that is gone waits there until it is declared lost.
 void SupervisorCore::on(supervisor_event::WorkerSuspected& event) {
   const WorkerSlot slot = workers_.find(event.worker);
-  if (!slot.valid() || workers_[slot].suspected == event.suspected) return;
+  if (!slot.valid() || workers_[slot].lost || workers_[slot].suspected == event.suspected) return;
   WorkerEntry& worker = workers_[slot];
   worker.suspected = event.suspected;
   look_for_old_checkpoints_ = true;
@@ -127,9 +127,25 @@ void SupervisorCore::rehouse(Job& job, BandSlot band) {
   for (const std::uint32_t subtask : homed) become_placeable(job, subtask);
 }
 
+// What it has is given to others when its loss is on the disk. A supervisor that died before that would be followed by
+// one that takes the worker back, and what it runs would run beside what was given to others.
+void SupervisorCore::on(supervisor_event::WorkerLost& event) {
+  const WorkerSlot slot = workers_.find(event.worker);
+  if (!slot.valid() || workers_[slot].lost) return;
+  if (!durable()) return lose_worker(slot, event.reason);
+  records_.push_back(record::WorkerGone{event.worker});
+  losses_.push_back({issued_ + 1, event.worker, std::move(event.reason)});
+  WorkerEntry& worker = workers_[slot];
+  worker.lost = worker.suspected = true;
+  if (!worker.claiming) open_or_close_bands(slot);
+  // A gang is not let begin on slots that nobody answers for.
+  for (const auto& [id, kind] : barriers_with(slot))
+    give_up_barrier(*jobs_[id.value()], kind, worker.description.name + ", which held a part of them, was lost");
+}
+
 void SupervisorCore::lose_worker(WorkerSlot slot, const std::string& reason, const OperatorCrash* crash) {
   ++counters_.workers_lost;
-  if (durable()) records_.push_back(record::WorkerGone{workers_[slot].id});
+  if (durable() && !workers_[slot].lost) records_.push_back(record::WorkerGone{workers_[slot].id});
   if (std::exchange(workers_[slot].claiming, false)) {
     --claims_open_;  // Nobody knows what it runs.
     for (const JobId id : active_)

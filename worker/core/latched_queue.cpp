@@ -44,7 +44,7 @@ void LatchedQueue::take(std::vector<Taken>& taken, std::size_t max) {
     const RecordIndex chosen = choose();
     if (chosen.valid())
       grant(nodes_[chosen], taken);
-    else if (!parked_may_fit_)
+    else if (!parked_may_fit_ && !return_parked())  // What came back and may not start leaves room for others.
       return;
   }
 }

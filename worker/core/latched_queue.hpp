@@ -263,7 +263,7 @@ class LatchedQueue {
   bool exceeds_entitlement(const QueueItem& item) const;
   void park(Node& node);
   void leave_parking(Node& node);
-  void return_parked();
+  bool return_parked();  ///< Whether others may start now.
   void return_parked_of(JobSlot job);
   void choose_keeper();
   RecordIndex best_parked(const ResourceVector& left) const;

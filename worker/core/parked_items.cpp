@@ -92,7 +92,10 @@ void LatchedQueue::leave_parking(Node& node) {
 }
 
 // The best first, as many as what there is suffices for; and whoever lacks nothing but slots, which it lines up for.
-void LatchedQueue::return_parked() {
+bool LatchedQueue::return_parked() {
+  if (!any_parked()) return parked_may_fit_ = false;
+  const std::size_t before = parked_items_;
+  const RecordIndex kept_before = keeper_;
   choose_keeper();
   ResourceVector left = available_;
   for (RecordIndex next = best_parked(left); next.valid(); next = best_parked(left)) {
@@ -103,6 +106,8 @@ void LatchedQueue::return_parked() {
     insert_waiting(node);
   }
   parked_may_fit_ = false;
+  // From whom something is kept now is in nobody's way (seed 7998).
+  return parked_items_ < before || keeper_ != kept_before;
 }
 
 void LatchedQueue::return_parked_of(JobSlot job) {

@@ -110,6 +110,7 @@ PolicyConfig random_policy(Rng& rng) {
   config.pass_max = milliseconds{rng.chance(1, 4) ? rng.between(1, 50) : 10'000};
   config.grace = milliseconds{rng.between(0, 200)};
   config.members_max = static_cast<std::uint32_t>(rng.chance(1, 4) ? rng.between(4, 20) : 20'000);
+  config.queue_depth = static_cast<std::uint32_t>(rng.chance(1, 4) ? rng.between(1, 4) : 1000);
   const std::uint64_t pools = rng.chance(1, 2) ? 1 : 1 + rng.below(3);
   for (std::uint64_t i = 1; i <= pools; ++i) config.pools.push_back(random_pool(rng, i));
   const bool grouped = rng.chance(1, 3);

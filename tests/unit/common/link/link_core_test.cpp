@@ -194,6 +194,13 @@ TEST_F(LinkCoreTest, WhoIsSilentIsSuspectedOnceAndTrustedWhenItIsHeard) {
   EXPECT_TRUE(has(tick_after(config.silence_max - suspect_after), DeclareLost{LossReason::Silent}));
 }
 
+TEST_F(LinkCoreTest, WhoIsSuspectedAndConnectsAgainIsTrusted) {
+  handle(Attached{});
+  EXPECT_TRUE(has(tick_after(suspect_after), Suspect{}));
+  handle(Detached{});
+  EXPECT_TRUE(has(handle(Attached{true, 0}), Trust{}));
+}
+
 TEST_F(LinkCoreTest, WhoWasStoppedItselfSuspectsNobody) {
   handle(Attached{});
   EXPECT_FALSE(has(tick_after(suspect_after + config.heartbeat), Suspect{}));

@@ -193,6 +193,7 @@ TEST_F(ClaimsTest, AttemptsOfALaterTermAreLargerThanAllBefore) {
                                 cluster->come_back(2, {.jobs = {of_job_1({held(0, ClaimedStage::Running, 5)})}}));
   cluster->take<CancelBatch>();
   cluster->lose(1);
+  cluster.write_all();
   EXPECT_EQ(attempt_of(0), "2.1");
   cluster->ignore();
 }
@@ -209,6 +210,7 @@ TEST_F(ClaimsTest, AnAttemptThatGaveWayToAnEarlierOneKeepsItsNumberForItself) {
                                 cluster->come_back(2, {.reports = {ended(0, Outcome::Succeeded, {{0, 100}})}}));
   cluster->ignore();
   cluster->lose(2);  // With what the earlier one has made.
+  cluster.write_all();
   EXPECT_EQ(attempt_of(0), "2.2");
   cluster->ignore();
 }
@@ -493,6 +495,24 @@ TEST_F(ClaimsTest, AWorkerThatNobodyExpectsBeginsAnew) {
   cluster->ignore();
 }
 
+// Found by seeds 304917 and 5119063 of the simulator.
+TEST_F(ClaimsTest, AWorkerWhoseLossWasNotWrittenIsTakenBackAndNothingRunsBesideIt) {
+  begin(GraphBuilder{}.sources(1).build());
+  ASSERT_EQ(cluster->assigned(), Lines{"0 to w1"});
+  cluster->lose(1);
+  cluster->tick_after(std::chrono::seconds{1});
+  EXPECT_EQ(cluster->assigned(), Lines{}) << "the next life may take it back";
+  die();
+  cluster->come_back(1, {.jobs = {of_job_1({held(0)})}});
+  cluster->come_back(2, {});
+  EXPECT_EQ(cluster->core().counters().adopted, 1U);
+  cluster->succeed(1, 0);
+  cluster.write_all();
+  EXPECT_EQ(cluster->state(), JobState::Succeeded);
+  EXPECT_EQ(cluster->assigned(), Lines{});
+  cluster->ignore();
+}
+
 TEST_F(ClaimsTest, ADrainThatWasAnsweredStandsEvenIfItsWorkerHasNotHeardOfIt) {
   begin(GraphBuilder{}.sources(3).build());
   cluster->client_says(AdminRequest{1, "drain", {"worker-2"}, ""});
@@ -550,6 +570,7 @@ TEST_F(ClaimsTest, AWorkerThatIsLostWhileItClaimsIsNotWaitedFor) {
   PENSTOCK_EXPECT_COVERAGE_MARK("a claim takes long", cluster->tick_after(std::chrono::seconds{6}));
   EXPECT_TRUE(cluster->core().reclaiming());
   cluster->lose(2);
+  cluster.write_all();
   EXPECT_FALSE(cluster->core().reclaiming());
   EXPECT_EQ(cluster->assigned(), Lines{"0 to w1"});
   cluster->ignore();

@@ -86,7 +86,7 @@ TEST_F(ConfirmationsTest, AWorkerThatIsLostFirstIsNamedInTheAnswer) {
   cancel();
   const auto questions = asked();
   cluster.write_all();
-  PENSTOCK_EXPECT_COVERAGE_MARK("a cancel was not confirmed by a worker", cluster->lose(1));
+  PENSTOCK_EXPECT_COVERAGE_MARK("a cancel was not confirmed by a worker", (cluster->lose(1), cluster.write_all()));
   EXPECT_TRUE(cluster->take_for<AdminAnswer>().empty());
   confirm(questions[1]);
   cluster.write_all();

@@ -169,6 +169,26 @@ TEST(Durability, AnOrderThatCannotBeWrittenIsCarriedOutAndSaysSo) {
   EXPECT_TRUE(answers[0].value["written"].is_null());
 }
 
+TEST(Durability, WhatALostWorkerHadIsGivenToOthersWhenItsLossIsOnTheDisk) {
+  JournalHarness cluster;
+  cluster->join();
+  cluster->submit(GraphBuilder{}.sources(1).build(), named("one"));
+  cluster.write_all();
+  EXPECT_EQ(cluster->assigned(), Lines{"0 to w1"});
+  cluster->join();
+  cluster->lose(1);
+  cluster->handle(supervisor_event::WorkerSuspected{WorkerId{1}, false});
+  cluster->tick_after(std::chrono::seconds{1});
+  EXPECT_EQ(cluster->assigned(), Lines{});
+  EXPECT_EQ(cluster->core().counters().workers_lost, 0U);
+  cluster.fail(ErrorCode::StorageFull);
+  EXPECT_EQ(cluster->assigned(), Lines{});
+  cluster.write_all();
+  EXPECT_EQ(cluster->assigned(), Lines{"0#2 to w2"});
+  EXPECT_EQ(cluster->core().counters().workers_lost, 1U);
+  cluster->ignore();
+}
+
 // Fault F11.
 TEST(Durability, AFullDiskRefusesJobsAndLetsTheOthersRun) {
   JournalHarness cluster;

@@ -345,6 +345,17 @@ TEST(Prepare, TransfersAreBoundedAndGoByPriority) {
   worker.ignore();
 }
 
+TEST(Prepare, ATransferThatIsCancelledLeavesItsPlaceToTheNext) {
+  WorkerConfig config;
+  config.fetches_max = 1;
+  WorkerHarness worker{4, kGiB, config};
+  worker.assign({{.subtask = 10, .inputs = {remote(0, 5)}}, {.subtask = 11, .inputs = {remote(1, 5)}}});
+  EXPECT_EQ(worker.fetches(), List{0});
+  worker.receive(CancelBatch{JobId{1}, false, {{SubtaskIndex{10}, Attempt{1}}}});
+  EXPECT_EQ(worker.fetches(), List{1});
+  worker.ignore();
+}
+
 TEST(Prepare, ATransferThatFailsForAPassingReasonNamesWhatCouldNotBeGot) {
   WorkerHarness worker{1};
   worker.assign({{.subtask = 1, .inputs = {remote(7, 50)}}});

@@ -71,6 +71,19 @@ TEST_F(ParkedItems, ASlotIsNeverFreeBesideAnItemThatMayUseIt) {
   EXPECT_EQ(release(0), List{2});
 }
 
+// Seeds 745 with a policy and 10027414: two of one job came back for two licences, and its entitlement allowed one.
+TEST_F(ParkedItems, WhatOneMayNotTakeIsLeftToTheNext) {
+  queue.set_entitlement(JobSlot{1}, kOneSlot, 0);
+  put(0, 9, kBothLicences);
+  EXPECT_EQ(take(), List{0});
+  put(1, 8, kLicence, 1);
+  put(2, 7, kLicence, 1);
+  put(3, 1, kLicence, 2);
+  EXPECT_EQ(take(), List{});
+  EXPECT_EQ(release(0), (List{1, 3}));
+  EXPECT_FALSE(queue.left_idle().valid());
+}
+
 TEST_F(ParkedItems, WhatTheyLackGoesToTheBestOfThem) {
   put(0, 9, kLicence);
   put(1, 9, kLicence);

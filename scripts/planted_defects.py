@@ -1,0 +1,436 @@
+"""The defects that scripts/plant_defects plants, and who finds each of them.
+
+A defect is a text in a source file and what stands there instead. Each breaks a promise of docs/guarantees.md, of the
+specification or of the comment at its place: a change that nobody could notice is none.
+"""
+from typing import NamedTuple
+
+SEEDS = "seeds"  # Simulator, fault level 3.
+POLICY = "policy"  # The same with --policy: seen only where a policy divides the cluster.
+
+
+class Defect(NamedTuple):
+    what: str
+    edits: list  # [(file, text, instead), ...]
+    found_by: str = SEEDS  # Or "<test program>:<filter of GoogleTest>": no promise that a seed sees is broken.
+    seeds: int = 0  # So many at least, where it is rarer than that.
+
+
+CORE = {
+    "popped-before-slot": Defect(
+        "an item leaves its queue before there is a slot for it",
+        [("worker/core/latched_queue.cpp",
+          "  if (!fits_execution(*item.request, available_)) return false;\n  if (!nodes_",
+          "  if (available_.slots < MilliSlots{0}) return false;\n  if (!nodes_"),
+         ("worker/core/latched_queue.cpp",
+          "available_.slots > MilliSlots{0}) {",
+          "available_.slots >= MilliSlots{0}) {")]),
+    "forward-without-claim": Defect(
+        "a successor is forwarded without a claim on memory",
+        [("worker/core/flow.cpp",
+          "    if (!quota.try_request(quota_request(record, index))) {",
+          "    if (static_cast<void>(quota_request(record, index)), false) {"),
+         ("worker/core/flow.cpp",
+          "    record.holds_quota = true;\n  } else if (quota.paused())",
+          "  } else if (quota.paused())")]),
+    "forwarded-twice": Defect(
+        "a successor stays claimable after its forward: a second producer starts it early",
+        [("worker/core/successor_table.cpp",
+          "      if (--successor.missing == 0) {",
+          "      if (--successor.missing <= 1 && successor.missing + 1 > 0) {")]),
+    "quota-kept-on-cancel": Defect(
+        "the memory of a cancelled run is not given back",
+        [("worker/core/ends.cpp",
+          "    band.quota.release(index);\n    record.holds_quota = false;",
+          "    if (record.stopping != StopReason::Cancelled) band.quota.release(index);\n    "
+          "record.holds_quota = false;")]),
+    "killed-within-its-grace": Defect(
+        "a run that is preempted is ended at once",
+        [("worker/core/cancel.cpp",
+          "stop_run(index, StopReason::Preempted, grace); return;",
+          "stop_run(index, StopReason::Preempted, grace / 2); return;")],
+        POLICY),
+    "lives-past-its-grace": Defect(
+        "a run that ignores that it is preempted is ended late",
+        [("worker/core/cancel.cpp",
+          "  const Instant kill_at = later(now_, kill_after);",
+          "  const Instant kill_at = later(now_, reason == StopReason::Preempted ? kill_after * 2 : kill_after);")],
+        POLICY),
+    "answered-before-held": Defect(
+        "a worker says that it holds slots on which others still run",
+        [("worker/core/barriers.cpp",
+          "    const bool held = !barrier.over && is_ready_to_begin(barrier);",
+          "    const bool held = !barrier.over;")],
+        POLICY),
+    "part-begins-after-restart": Defect(
+        "what waits at a barrier begins when the supervisor is back",
+        [("worker/core/claim.cpp",
+          "      if (stays_closed(JobSlot{slot}, *band)) continue;",
+          "      static_cast<void>(stays_closed(JobSlot{slot}, *band));")],
+        POLICY, seeds=1100),  # Rare: a supervisor that is gone while a gang waits.
+    "room-leaked-on-cancel": Defect(
+        "a run that is cancelled while its outputs wait for room keeps its place among those that wait",
+        [("worker/core/cancel.cpp",
+          "      stop_waiting_for_room(index);\n      std::erase(band_of",
+          "      std::erase(band_of")]),
+    "lowered-priority-ignored": Defect(
+        "a worker follows only orders that raise the priority of a subtask",
+        [("worker/core/arrivals.cpp",
+          "records_[index].state == SubtaskState::Yielded) continue;",
+          "records_[index].state == SubtaskState::Yielded || change.priority < records_[index].priority) continue;")],
+        "unit_worker:Arrivals.APriorityMayFallToo"),
+    "priority-not-passed-to-quota": Defect(
+        "who waits for memory keeps its old place when its priority changes",
+        [("worker/core/arrivals.cpp",
+          "    band_of(record).quota.update_priority(index, change.priority);\n",
+          "")],
+        "unit_worker:Arrivals.AChangedPriorityReachesWhoWaitsForMemory"),
+    "spilled-data-forgotten-in-claim": Defect(
+        "what is on the disk of a worker is not said to the next life of the supervisor",
+        [("worker/core/claim.cpp",
+          "        datum.place == DatumPlace::Here || datum.place == DatumPlace::Spilled || datum.place == ",
+          "        datum.place == DatumPlace::Here || datum.place == ")],
+        "unit_worker:Claim.NamesTheDataThatAreOnDiskToo"),
+    "cancelled-transfer-counts": Defect(
+        "a transfer that is cancelled counts among those under way for ever",
+        [("worker/core/ends.cpp",
+          "    out_->add(worker_action::CancelFetch{datum.key});\n    --fetches_running_;\n",
+          "    out_->add(worker_action::CancelFetch{datum.key});\n")],
+        "unit_worker:Prepare.ATransferThatIsCancelledLeavesItsPlaceToTheNext"),
+    "shared-transfer-cancelled": Defect(
+        "one of several who wait for a transfer is cancelled, and the transfer with it",
+        [("worker/core/ends.cpp",
+          "      if (datum.waiters.empty() && !datum.keep) {",
+          "      if (!datum.keep) {")],
+        "unit_worker:Prepare.ConcurrentReadersShareOneTransferAndCancellingOneLeavesTheOther"),
+    "settled-after-drop": Defect(
+        "the producer of a datum that was dropped counts as known to be complete: its reader finds it empty",
+        [("worker/core/ends.cpp",
+          "  jobs_[datum.job].settled.erase(key.producer.index);\n",
+          "")],
+        "unit_worker:Prepare.AnInputThatIsDroppedBeforeItIsReadIsLostNotEmpty"),
+    "outputs-of-cancelled-kept": Defect(
+        "outputs of a subtask that is cancelled while they are stored stay in the store",
+        [("worker/core/ends.cpp",
+          "    record.drops_outputs |= !record.outputs.empty();\n    end_record(index, Outcome::Cancelled);\n  } else",
+          "    end_record(index, Outcome::Cancelled);\n  } else")]),
+    "pinned-while-spilled": Defect(
+        "a datum leaves memory although somebody has begun to read it while it was written to disk",
+        [("worker/core/flow.cpp",
+          "  if (data_[index].pins > 0 || !data_[index].waiters.empty()) {",
+          "  if (!data_[index].waiters.empty()) {")]),
+    "mapped-data-spilled": Defect(
+        "what a client of the host reads in place is written to disk, which makes no room",
+        [("worker/core/room.cpp",
+          "!datum.spilling && !needs_[index.value()].mapped && ",
+          "!datum.spilling && ")]),
+    "needed-data-spilled-first": Defect(
+        "what somebody here waits for goes to disk before what nobody waits for",
+        [("worker/core/room.cpp",
+          "    if (need_a.needed != need_b.needed) return need_b.needed;",
+          "    if (need_a.needed != need_b.needed) return need_a.needed;")],
+        "unit_worker:Room.WhatIsReadLastIsSpilledFirstAndWhatIsReadNextIsNot"),
+    "overtakers-not-added-up": Defect(
+        "each who overtakes a request for memory leaves it room, and all of them together do not",
+        [("worker/core/memory_quota.cpp",
+          "  const Bytes reserved = head.wanted + held_by_overtakers(head);",
+          "  const Bytes reserved = head.wanted;")],
+        "unit_worker:MemoryQuotaTest.AllWhoHaveOvertakenTheHeadLeaveRoomForItTogether"),
+    "reserves-one-bypass-late": Defect(
+        "a large item is passed once more than its limit says",
+        [("worker/core/latched_queue.cpp",
+          "    const bool reserves = best.bypassed >= limits_.bypass_max;",
+          "    const bool reserves = best.bypassed > limits_.bypass_max;")],
+        "unit_worker:LatchedQueueTest.AnItemTooLargeForNowIsPassedOnlySoOften"),
+    "repeated-reports-without-outputs": Defect(
+        "reports that are said again to the next life of the supervisor leave out what was made",
+        [("worker/core/report_buffer.cpp",
+          "kept.jobs.push_back(JobReports{job.job, job.attempts, job.outputs, job.failures, {}, job.identity});",
+          "kept.jobs.push_back(JobReports{job.job, job.attempts, {}, job.failures, {}, job.identity});")]),
+    "waits-for-what-has-finished": Defect(
+        "a successor that arrives after its producer has finished here waits for it all the same",
+        [("worker/core/successor_table.cpp",
+          "    if (cell != nullptr && cell->finished.valid()) continue;\n",
+          "")]),
+    "drained-never-told": Defect(
+        "a worker that drains does not say that its last subtask has ended",
+        [("worker/core/ends.cpp",
+          "  if (draining_ && records_.live() == 0) report_drain_state();\n",
+          "")],
+        "unit_worker:Arrivals.ADrainingWorkerFinishesWhatRunsAndReturnsTheRest"),
+    "plan-of-a-new-term-ignored": Defect(
+        "a worker compares versions of plans across restarts of the supervisor",
+        [("worker/core/claim.cpp",
+          "  entitlement_version_ = 0;\n",
+          "")],
+        POLICY),
+    "running-list-position": Defect(
+        "the last of the running list takes the place of one that has ended, and does not know it",
+        [("worker/core/ends.cpp",
+          "    records_[band.running.back()].running_position = record.running_position;\n",
+          "")]),
+    "no-transfer-into-a-full-store": Defect(
+        "where memory is full not even one transfer is under way: those that wait for each other's room wait for ever",
+        [("worker/core/flow.cpp",
+          "  if (!has_room(datum.bytes) && !data_.bytes_arriving().is_zero()) return false;",
+          "  if (!has_room(datum.bytes)) return false;")]),
+    "late-transfer-kept": Defect(
+        "a datum that arrives after its transfer was cancelled stays in the store",
+        [("worker/core/flow.cpp",
+          "      if (fetch.succeeded) drop_from_store(fetch.key);\n      continue;",
+          "      continue;")]),
+    "newer-attempt-swallowed": Defect(
+        "an attempt that meets an older live one at its worker is dropped without a word",
+        [("worker/core/arrivals.cpp",
+          "    report(returned, Outcome::Returned, nullptr);\n",
+          "")],
+        "unit_worker:Arrivals.ANewerAttemptBesideALiveOneIsGivenBack"),
+    "slots-leaked-with-reservation": Defect(
+        "slots that were reserved for a gang that does not begin are given to nobody",
+        [("worker/core/reservations.cpp",
+          "  for (const Reservation& each : reservations_)\n    if (each.job == job) "
+          "give_back(each.held, available_);\n",
+          "")],
+        POLICY),
+    "freed-resource-not-offered": Defect(
+        "what a run gives back is not offered to those that are parked for it",
+        [("worker/core/latched_queue.cpp",
+          "  --holding_;\n  parked_may_fit_ = any_parked();\n",
+          "  --holding_;\n")],
+        POLICY),
+    "drop-leaves-finish": Defect(
+        "successors count a producer as finished here although what it has made was dropped",
+        [("worker/core/arrivals.cpp",
+          "    successors_.forget(slot, ref.producer);\n",
+          "")],
+        "unit_worker:Forwarding.AProducerWhoseDataWereDroppedIsWaitedForAgain"),
+    "store-permit-leaked": Defect(
+        "a permit to store outputs is not given back when nobody waits for it",
+        [("worker/core/ends.cpp",
+          "    record.holds_store_permit = false;\n    ++band.store_permits_free;\n"
+          "    if (!band.waiting_to_store.empty()) {",
+          "    record.holds_store_permit = false;\n"
+          "    if (!band.waiting_to_store.empty()) {\n      ++band.store_permits_free;")]),
+}
+
+SUPERVISOR = {
+    "limit-of-jobs-not-counted": Defect(
+        "jobs that have begun do not count against what their user may run",
+        [("supervisor/core/limit_turns.cpp",
+          "counts_[at].jobs >= limits_[at].running_jobs_max) return at;",
+          "counts_[at].jobs > limits_[at].running_jobs_max + 1) return at;")],
+        POLICY),
+    "limit-of-slots-not-counted": Defect(
+        "slots that jobs hold do not count against what their user may have",
+        [("supervisor/core/limit_turns.cpp",
+          "      if (!request.exempt) counts_[at].milli[kind] += milli;",
+          "      if (!request.exempt) counts_[at].milli[kind] += milli / 2;")],
+        POLICY),
+    "held-job-starts": Defect(
+        "what an operator holds takes its turn",
+        [("supervisor/core/policy_rules.cpp",
+          "    request.on_hold = job->on_hold;",
+          "    request.on_hold = job->on_hold && request.exempt;")],
+        POLICY),
+    "gang-begins-in-part": Defect(
+        "a gang begins when the first of its workers holds its slots",
+        [("supervisor/core/barriers.cpp",
+          "    if (!barrier.is_held(band)) {",
+          "    if (barrier.held.empty()) {")],
+        POLICY),
+    "begins-on-what-is-given-back": Defect(
+        "a worker gives a gang's slots back while the supervisor still counts on them",
+        [("supervisor/core/barriers.cpp",
+          "std::max(share.barrier.until - now_, Duration{0}) + config_.worker_lost_after;",
+          "std::chrono::milliseconds{2};")],
+        POLICY),
+    "grace-of-the-site": Defect(
+        "a job that is preempted has not the grace that it asked for",
+        [("supervisor/core/policy_setup.cpp",
+          "  return own > Duration{0} ? std::min(own, policy_.config.grace_max) : policy_.config.grace;",
+          "  return own > policy_.config.grace_max ? own : policy_.config.grace;")],
+        POLICY),
+    "watchdog-reset-by-load": Defect(
+        "a load report counts as progress: a cluster that stands still is never told of",
+        [("supervisor/core/assigner.cpp",
+          "  band.load = load;\n",
+          "  band.load = load;\n  progress_at_ = now_;\n")],
+        "unit_supervisor:Watchdog.WordsOfLoadAreNoProgress"),
+    "failure-charged-again": Defect(
+        "a failure that was written is charged again when its worker repeats it to the next life",
+        [("supervisor/core/claims.cpp",
+          "attempt.value() > history->last_attempt) return false;",
+          "attempt.value() >= history->last_attempt) return false;")]),
+    "charges-forgotten-at-restart": Defect(
+        "a subtask has all its attempts again after a restart",
+        [("supervisor/core/recovery.cpp",
+          "    history.charged = change.charged;\n",
+          "")]),
+    "outrun-attempt-forgotten": Defect(
+        "an attempt that gave way to an older one at a claim is forgotten, and its number is given out again",
+        [("supervisor/core/claims.cpp",
+          "    hot.flags |= SubtaskFlag::kOutrun;\n",
+          "")],
+        "unit_supervisor:ClaimsTest.AnAttemptThatGaveWayToAnEarlierOneKeepsItsNumberForItself"),
+    "attempts-of-a-term-begin-at-one": Defect(
+        "a restarted supervisor numbers attempts from the beginning",
+        [("supervisor/core/dispatch.cpp",
+          "  hot.attempt = std::max(hot.attempt, attempts_begin_.value()) + 1;",
+          "  ++hot.attempt;")]),
+    "order-counted-as-input": Defect(
+        "an edge that only orders counts among the empty inputs of a subtask",
+        [("supervisor/core/dispatch.cpp",
+          "    data_inputs += !order_only;",
+          "    ++data_inputs;")]),
+    "notice-of-the-last-producer-only": Defect(
+        "the worker of a successor hears only of the last of its producers elsewhere",
+        [("supervisor/core/reports.cpp",
+          "      if (workers_[next.band].worker != worker) notice(",
+          "      if (workers_[next.band].worker != worker && next.missing == 0) notice(")]),
+    "cancelled-while-others-may-have-it": Defect(
+        "what was being cancelled is told as cancelled before workers of an earlier life are back with it",
+        [("supervisor/core/failures.cpp",
+          "  if (!job.held && (job.cancelling || (hot.flags",
+          "  if ((job.cancelling || (hot.flags")],
+        "unit_supervisor:ClaimsTest.NoCancelIsToldOfWhatAnotherWorkerMayBeRunning"),
+    "cancel-not-remembered": Defect(
+        "a subtask whose cancel is on its way is given out again when its attempt fails first",
+        [("supervisor/core/jobs.cpp",
+          "      hot.flags |= SubtaskFlag::kCancelAsked;\n",
+          "")]),
+    "flags-of-an-earlier-attempt": Defect(
+        "an attempt begins as one that has started, as the one before it had",
+        [("supervisor/core/dispatch.cpp",
+          "  hot.flags &= static_cast<std::uint8_t>(~SubtaskFlag::kForAttempt);\n  if ((hot.flags & "
+          "SubtaskFlag::kOutrun)",
+          "  if ((hot.flags & SubtaskFlag::kOutrun)")],
+        POLICY),
+    "drain-not-written": Defect(
+        "an answered drain is not in the journal",
+        [("supervisor/core/workers.cpp",
+          "  if (durable())\n    records_.push_back(record::WorkerJoined{worker.id, worker.incarnation, "
+          "worker.description.name,\n                                            "
+          "worker.description.shared_storage, draining, true});\n",
+          "")]),
+    "order-answered-before-written": Defect(
+        "the answer to an order leaves before the order is on the disk",
+        [("supervisor/core/durability.cpp",
+          "return !records_.empty() && !trouble_.has_value();",
+          "return false;")],
+        "unit_supervisor:Durability.AnOrderIsAnsweredWhenItIsWrittenAndAQuestionAtOnce"),
+    "reports-acknowledged-early": Defect(
+        "a worker may forget what it has reported before that is on the disk",
+        [("supervisor/core/durability.cpp",
+          "  if (!indices_.with_news.empty()) return;\n",
+          "")]),
+    "runs-before-written": Defect(
+        "a job is given out before it is on the disk",
+        [("supervisor/core/acceptance.cpp",
+          "  if (!durable()) return place_sources(job);\n",
+          "  place_sources(job);\n  if (!durable()) return;\n")]),
+    "told-again-after-restart": Defect(
+        "what a client was told of before a restart is told again when it has to run again",
+        [("supervisor/core/recovery.cpp",
+          "    if (phase == SubtaskPhase::Succeeded) hot.flags |= SubtaskFlag::kVisible;\n",
+          "")]),
+    "dependents-of-failure-come-back": Defect(
+        "what waits for a failed subtask, and was not written as cancelled, waits for ever after a restart",
+        [("supervisor/core/recovery.cpp",
+          "  cancel_behind_failures(job);\n  job.held",
+          "  job.held")]),
+    "last-words-not-repeated": Defect(
+        "workers that are back do not hear which producers have finished while they were away",
+        [("supervisor/core/claims.cpp",
+          "    if (workers_[WorkerSlot{i}].alive && !workers_[WorkerSlot{i}].claiming) "
+          "tell_what_has_finished(WorkerSlot{i});",
+          "    if (workers_[WorkerSlot{i}].alive && !workers_[WorkerSlot{i}].claiming) "
+          "workers_[WorkerSlot{i}].waiting.clear();")]),
+    "homeless-after-undrain": Defect(
+        "what found no band is not placed again when a worker takes work once more",
+        [("supervisor/core/workers.cpp",
+          "  if (!closed) {\n    house_homeless();\n",
+          "  if (!closed) {\n")]),
+    "lender-kept-for-ever": Defect(
+        "a job that was to be released while others borrowed from it stays when they have ended",
+        [("supervisor/core/loans.cpp",
+          "    if (lender.release_when_returned && lender.state != JobState::Running) {",
+          "    if (lender.release_when_returned && lender.state == JobState::Running) {")]),
+    "plan-added-to-the-last": Defect(
+        "a job keeps what an earlier plan has given it beside what the new one gives",
+        [("supervisor/core/entitlements.cpp",
+          "    for (BandShare& share : job.shares->bands) share.planned = 0;\n",
+          "")],
+        POLICY),
+    "news-told-twice-to-a-follower": Defect(
+        "who attaches to a job hears news that wait for others once as a part of everything and once with the others",
+        [("supervisor/core/progress.cpp",
+          "  if (job.news_count > 0) send_news_of(job);\n  send_to_client(client, everything_so_far(job));",
+          "  send_to_client(client, everything_so_far(job));")]),
+}
+
+LINK = {
+    "no-resend": Defect(
+        "frames whose acknowledgement is lost are not sent again",
+        [("common/link/link_core.cpp",
+          "    transmitted_through_ = acknowledged_through_;\n    resend_after_ = std::min",
+          "    resend_at_ = later(now, config_.resend_after_max);\n    resend_after_ = std::min")]),
+    "gap-accepted": Defect(
+        "a frame that comes before one that is missing is delivered in its place",
+        [("common/link/link_core.cpp",
+          "    if (event.header.sequence == received_through_ + 1) {",
+          "    if (event.header.sequence > received_through_) {")]),
+    "nothing-sent-again-after-reconnect": Defect(
+        "a new connection is taken to carry what was sent on the one before",
+        [("common/link/link_core.cpp",
+          "  transmitted_through_ = acknowledged_through_;  // A new connection carries nothing yet.\n",
+          "")]),
+    "suspicion-cleared-in-silence": Defect(
+        "a suspected peer that connects again is not told of as trusted",
+        [("common/link/link_core.cpp",
+          "  attached_ = true;\n  heard(now, actions);",
+          "  attached_ = true;\n  suspected_ = false;\n  heard(now, actions);")],
+        "unit_common:LinkCoreTest.WhoIsSuspectedAndConnectsAgainIsTrusted"),
+    "heartbeat-without-connection": Defect(
+        "the time of the next heartbeat stays when the connection is gone",
+        [("common/link/link_core.cpp",
+          "  resend_at_ = acknowledge_at_ = heartbeat_at_ = suspect_at_ = kNever;",
+          "  resend_at_ = acknowledge_at_ = suspect_at_ = kNever;")]),
+    "window-not-opened-again": Defect(
+        "what the window held back is not sent when an acknowledgement opens it",
+        [("common/link/link_core.cpp",
+          "      acknowledge_at_ = later(now, config_.acknowledge_after);\n    }\n  }\n  "
+          "transmit_window(now, actions);\n",
+          "      acknowledge_at_ = later(now, config_.acknowledge_after);\n    }\n  }\n")]),
+    "rest-not-sent-again": Defect(
+        "after an acknowledgement of some frames the others are never sent again",
+        [("common/link/link_core.cpp",
+          "  resend_at_ = transmitted_through_ > acknowledged_through_ ? later(now, resend_after_) : kNever;",
+          "  resend_at_ = transmitted_through_ > sequence + 1 ? later(now, resend_after_) : kNever;")]),
+    "window-one-too-wide": Defect(
+        "one frame more than the window is under way",
+        [("common/link/link_core.cpp",
+          "std::min(queued_through_, acknowledged_through_ + config_.window_frames);",
+          "std::min(queued_through_, acknowledged_through_ + config_.window_frames + 1);")],
+        "unit_common:LinkCoreTest.TheWindowHoldsBackWhatTheAcknowledgementLetsGo"),
+    "patience-not-reset": Defect(
+        "the time between repetitions stays long when the peer acknowledges again",
+        [("common/link/link_core.cpp",
+          "  transmitted_through_ = std::max(transmitted_through_, sequence);\n  resend_after_ = "
+          "config_.resend_after;\n",
+          "  transmitted_through_ = std::max(transmitted_through_, sequence);\n")],
+        "unit_common:LinkCoreTest.SendsAgainFromTheOldestMissingFrameWithGrowingDelay"),
+    "own-silence-blamed-on-the-peer": Defect(
+        "who was stopped itself declares its peer lost",
+        [("common/link/link_core.cpp",
+          "  if (now >= later(lost_at_, config_.heartbeat)) {",
+          "  if (now >= kNever) {")],
+        "unit_common:LinkCoreTest.WhoWasStoppedItselfGivesNoVerdictAtOnce"),
+    "lie-acknowledged": Defect(
+        "an acknowledgement of frames that were never queued is believed",
+        [("common/link/link_core.cpp",
+          "  if (sequence <= acknowledged_through_ || sequence > queued_through_) return;",
+          "  if (sequence <= acknowledged_through_) return;")],
+        "unit_common:LinkCoreTest.AnAcknowledgementOfWhatWasNeverSentIsIgnored"),
+}
+
+DEFECTS = {**CORE, **SUPERVISOR, **LINK}

@@ -1,0 +1,80 @@
+// Which of the jobs under a policy its passes look at.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+
+#include "common/base/lookup_map.hpp"
+#include "common/base/ids.hpp"
+#include "common/protocol/graph.hpp"
+#include "supervisor/core/active_jobs.hpp"
+
+namespace penstock::supervisor {
+
+/// What a pass costs grows with the jobs that it looks at. Of jobs that are alike for a policy (`likeness_of`) it looks
+/// at the earliest `policy.queue_depth` that wait; the others are out of sight until one of these begins or ends, and
+/// hold nothing meanwhile: the pass could not have told them from those in sight. Slurm bounds the jobs of a user in
+/// the same way (`bf_max_job_user`).
+///
+/// Cost: logarithmic for each change; `admit` that of the jobs in sight. Single-threaded, owned by `PolicyState`.
+class PolicyQueue {
+ public:
+  /// In sight from the start, unless `depth` of its likeness are. An empty likeness is no likeness. REQUIRES: it is not
+  /// here.
+  void enter(JobId job, std::int32_t priority, const std::string& likeness, std::uint32_t depth);
+  /// Nothing happens if it is not here.
+  void leave(JobId job);
+  /// From now on it is in sight, and keeps its place there until it leaves.
+  void look_at(JobId job);
+  /// It waits for its turn to be seen, if there are others like it. REQUIRES: it holds nothing.
+  void hide(JobId job);
+  /// It has another priority, or is like others now; what is in sight stays there. Nothing happens if it is not here.
+  void change(JobId job, std::int32_t priority, const std::string& likeness, std::uint32_t depth);
+  /// Takes jobs into sight until `depth` of each likeness wait there. `waits(JobId)`: nothing of it has begun.
+  template <class Waits>
+  void admit(std::uint32_t depth, Waits waits) {
+    for (auto& [likeness, group] : groups_) group.waiting = 0;
+    for (const JobId job : in_sight_)
+      if (Group* group = places_.find(job)->group; group != nullptr && !group->hidden.empty() && waits(job))
+        ++group->waiting;
+    for (auto& [likeness, group] : groups_)
+      for (; group.waiting < depth && !group.hidden.empty(); ++group.waiting) look_at(*group.hidden.begin());
+  }
+
+  /// In the order in which they are served.
+  const ActiveJobs& in_sight() const { return in_sight_; }
+  bool is_hidden(JobId job) const;
+  /// Those that are like it and out of sight, itself among them. REQUIRES: is_hidden(job).
+  std::size_t hidden_like(JobId job) const;
+
+ private:
+  struct Group {
+    std::set<JobId> hidden;
+    std::uint32_t members = 0;
+    std::uint32_t waiting = 0;  ///< In sight; of the last `admit`.
+  };
+  struct Place {
+    Group* group = nullptr;  ///< Null: it has no likeness.
+    std::map<std::string, Group>::iterator at{};
+    std::int32_t priority = 0;
+    bool hidden = false;
+  };
+
+  ActiveJobs in_sight_;
+  std::map<std::string, Group> groups_;
+  LookupMap<JobId, Place> places_;
+};
+
+struct Job;
+
+/// Jobs with the same text are alike for every policy: of one owner, with the same wishes and priority, and graphs of
+/// one template with the same requests. Empty for those that are unlike all others: gangs, and graphs that borrow
+/// (`borrows`) or have several templates.
+std::string likeness_of(const JobSpec& spec, const Graph& graph, bool borrows);
+/// REQUIRES: it has its graph.
+std::string likeness_of(const Job& job);
+
+}  // namespace penstock::supervisor

@@ -1,0 +1,126 @@
+#include "supervisor/core/policy_queue.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "tests/support/graph_builder.hpp"
+
+namespace penstock::supervisor {
+namespace {
+
+JobId job(std::uint32_t number) { return JobId{number}; }
+
+class PolicyQueueTest : public ::testing::Test {
+ protected:
+  std::vector<JobId> in_sight() const { return queue.in_sight().all(); }
+  void admit(std::uint32_t depth) {
+    queue.admit(depth, [this](JobId id) { return !begun.contains(id); });
+  }
+
+  PolicyQueue queue;
+  std::set<JobId> begun;
+};
+
+TEST_F(PolicyQueueTest, OfJobsThatAreAlikeTheEarliestAreInSight) {
+  for (std::uint32_t i = 1; i <= 5; ++i) queue.enter(job(i), 0, "same", 2);
+  EXPECT_EQ(in_sight(), (std::vector{job(1), job(2)}));
+  EXPECT_TRUE(queue.is_hidden(job(3)));
+  EXPECT_EQ(queue.hidden_like(job(3)), 3U);
+  admit(2);
+  EXPECT_EQ(in_sight().size(), 2U) << "nothing has begun";
+}
+
+TEST_F(PolicyQueueTest, WhatBeginsOrEndsMakesRoomForTheNext) {
+  for (std::uint32_t i = 1; i <= 5; ++i) queue.enter(job(i), 0, "same", 2);
+  admit(2);
+  begun.insert(job(1));
+  admit(2);
+  EXPECT_EQ(in_sight(), (std::vector{job(1), job(2), job(3)}));
+  queue.leave(job(2));
+  admit(2);
+  EXPECT_EQ(in_sight(), (std::vector{job(1), job(3), job(4)}));
+}
+
+TEST_F(PolicyQueueTest, OtherJobsAreSeenHoweverManyAreAlike) {
+  for (std::uint32_t i = 1; i <= 5; ++i) queue.enter(job(i), 0, "same", 2);
+  queue.enter(job(6), 0, "other", 2);
+  queue.enter(job(7), 9, "", 2);
+  admit(1);
+  EXPECT_EQ(in_sight(), (std::vector{job(7), job(1), job(2), job(6)})) << "by priority, then by age";
+}
+
+TEST_F(PolicyQueueTest, WhatIsLookedAtStaysInSight) {
+  for (std::uint32_t i = 1; i <= 5; ++i) queue.enter(job(i), 0, "same", 2);
+  admit(1);
+  queue.look_at(job(5));
+  queue.change(job(5), 3, "same, of priority 3", 2);
+  admit(1);
+  EXPECT_EQ(in_sight(), (std::vector{job(5), job(1), job(2)}));
+  queue.change(job(4), 3, "same, of priority 3", 1);
+  EXPECT_TRUE(queue.is_hidden(job(4)));
+}
+
+TEST_F(PolicyQueueTest, WhatIsHiddenAgainWaitsForItsTurn) {
+  for (std::uint32_t i = 1; i <= 3; ++i) queue.enter(job(i), 0, "same", 2);
+  queue.enter(job(4), 0, "", 2);
+  admit(3);
+  for (std::uint32_t i = 1; i <= 4; ++i) queue.hide(job(i));
+  EXPECT_EQ(in_sight(), (std::vector{job(4)})) << "nothing is like it";
+  admit(1);
+  EXPECT_EQ(in_sight(), (std::vector{job(1), job(4)}));
+  for (std::uint32_t i = 1; i <= 4; ++i) queue.leave(job(i));
+  queue.leave(job(4));
+  admit(1);
+  EXPECT_TRUE(in_sight().empty());
+  queue.enter(job(1), 0, "same", 2);
+  admit(1);
+  EXPECT_EQ(in_sight(), (std::vector{job(1)}));
+}
+
+TEST(LikenessTest, WhatAPolicyTellsApartIsNotAlike) {
+  const Graph plain = GraphBuilder{}.sources(1).build();
+  const std::string like = likeness_of(JobSpec{}, plain, false);
+  EXPECT_FALSE(like.empty());
+  JobSpec named;
+  named.name = "another name";
+  Graph argued = plain;
+  argued.templates[0].arguments = {"another argument"};
+  EXPECT_EQ(likeness_of(named, argued, false), like);
+  const auto differs = [&](auto change) {
+    JobSpec spec;
+    Graph graph = plain;
+    change(spec, graph.templates[0]);
+    return likeness_of(spec, graph, false) != like;
+  };
+  EXPECT_TRUE(differs([](JobSpec& spec, Template&) { spec.owner = "ann"; }));
+  EXPECT_TRUE(differs([](JobSpec& spec, Template&) { spec.priority = 1; }));
+  EXPECT_TRUE(differs([](JobSpec& spec, Template&) { spec.policy.project = "a"; }));
+  EXPECT_TRUE(differs([](JobSpec& spec, Template&) { spec.policy.account = "a"; }));
+  EXPECT_TRUE(differs([](JobSpec& spec, Template&) { spec.policy.pools = {"a"}; }));
+  EXPECT_TRUE(differs([](JobSpec& spec, Template&) { spec.policy.labels = {"a"}; }));
+  EXPECT_TRUE(differs([](JobSpec& spec, Template&) { spec.policy.weight = 2; }));
+  EXPECT_TRUE(differs([](JobSpec& spec, Template&) { spec.policy.slots_max = 2; }));
+  EXPECT_TRUE(differs([](JobSpec& spec, Template&) { spec.policy.kind = JobKind::Inference; }));
+  EXPECT_TRUE(differs([](JobSpec& spec, Template&) { spec.policy.preemptible = Preemptible::No; }));
+  EXPECT_TRUE(differs([](JobSpec& spec, Template&) { spec.policy.qos = "a"; }));
+  EXPECT_TRUE(differs([](JobSpec& spec, Template&) { spec.policy.queue = "a"; }));
+  EXPECT_TRUE(differs([](JobSpec& spec, Template&) { spec.policy.user_factor = 7; }));
+  EXPECT_TRUE(differs([](JobSpec& spec, Template&) { spec.policy.grace = std::chrono::seconds{1}; }));
+  EXPECT_TRUE(differs([](JobSpec&, Template& of) { of.request.memory = kGiB; }));
+  EXPECT_TRUE(differs([](JobSpec&, Template& of) { of.request.named = {{"licence", 1}}; }));
+  EXPECT_TRUE(differs([](JobSpec&, Template& of) { of.required.worker = "w1"; }));
+  EXPECT_TRUE(differs([](JobSpec&, Template& of) { of.time_limit = std::chrono::seconds{1}; }));
+  EXPECT_TRUE(differs([](JobSpec&, Template& of) { of.retryable = false; }));
+}
+
+TEST(LikenessTest, AGangAndAGraphThatBorrowsAreUnlikeAllOthers) {
+  const Graph plain = GraphBuilder{}.sources(1).build();
+  JobSpec gang;
+  gang.policy.gang = 2;
+  EXPECT_TRUE(likeness_of(gang, plain, false).empty());
+  EXPECT_TRUE(likeness_of(JobSpec{}, plain, true).empty());
+}
+
+}  // namespace
+}  // namespace penstock::supervisor
