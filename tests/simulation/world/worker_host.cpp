@@ -434,7 +434,8 @@ void WorkerHost::stop_run(const StopRun& stop) {
   const auto found = runs_.find(stop.record);
   if (found == runs_.end()) return;
   // What must not overlap is killed without grace by a worker that is cut off.
-  if (stop.kill && found->second.program->overlap != Overlap::Never) check_grace(found->second);
+  if (stop.kill && found->second.program->overlap == Overlap::Never) graces_.may_end(found->second.id);
+  if (stop.kill) check_grace(found->second);
   // Some programs do not listen until they are killed.
   if (!stop.kill && world_.rng().chance(1, 2)) return;
   const std::uint64_t number = found->second.number;
