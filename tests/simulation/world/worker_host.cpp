@@ -433,6 +433,8 @@ void WorkerHost::drop(const DataKey& key) {
 void WorkerHost::stop_run(const StopRun& stop) {
   const auto found = runs_.find(stop.record);
   if (found == runs_.end()) return;
+  // What must not overlap is killed without grace by a worker that is cut off.
+  if (stop.kill && found->second.program->overlap == Overlap::Never) graces_.may_end(found->second.id);
   if (stop.kill) check_grace(found->second);
   // Some programs do not listen until they are killed.
   if (!stop.kill && world_.rng().chance(1, 2)) return;
@@ -456,8 +458,13 @@ void WorkerHost::note_datum(const char* what, const DataKey& key) {
 }
 
 // A few long ones among many short ones, as in real workflows.
-Duration WorkerHost::draw_duration(SubtaskId subtask) {
+Duration WorkerHost::draw_duration(const StartSubtask& action) {
+  const SubtaskId subtask = action.id;
   Rng& rng = world_.rng();
+  // Only a run that outlasts the silence of its worker can overlap another one. Not under a policy, whose witnesses
+  // expect of runs that they leave their places soon.
+  if (action.program->overlap == Overlap::Never && !world_.options().policy && rng.chance(1, 3))
+    return world_.supervisor_config().worker_lost_after * rng.between(1, 4);
   if (const Workflow* workflow = world_.options().workflow.get();
       workflow != nullptr && !workflow->graph.expected_ns.empty() &&
       workflow->graph.expected_ns[subtask.index.value()] > 0)
@@ -485,7 +492,7 @@ void WorkerHost::start(const StartSubtask& action) {
     world_.note("DEFECT: it is started twice");
     world_.oracle().run_started(life_, action.id, action.attempt);
   }
-  const Duration duration = draw_duration(action.id);
+  const Duration duration = draw_duration(action);
   world_.queue().after(duration, [this, record = action.record, number = run.number, life = life_] {
     if (life == life_ && up_) deliver([this, record, number] { end_run(record, number, false); });
   });

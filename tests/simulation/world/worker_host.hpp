@@ -133,7 +133,7 @@ class WorkerHost {
   void plan_tick();
   void plan_link_tick();
   void note_datum(const char* what, const DataKey& key);
-  Duration draw_duration(SubtaskId subtask);
+  Duration draw_duration(const worker::worker_action::StartSubtask& action);
   std::int64_t output_bytes(const DataKey& key) const;
   std::optional<Content> borrow(SubtaskId subtask) const;
   std::uint64_t read_inputs(const worker::worker_action::StartSubtask& action) const;
