@@ -231,6 +231,66 @@ TEST_F(OracleTest, ASuccessBehindAClaimIsRefusedWithIt) {
   EXPECT_EQ(oracle.failure(), "");
 }
 
+class PutBackTest : public OracleTest {
+ protected:
+  static constexpr JobId kLater{2};
+  static constexpr JobIdentity kFormer{1, 1};
+  static constexpr JobIdentity kLatter{2, 2};
+  void accept(JobId job, const JobIdentity& identity) {
+    oracle.job_accepted(job, std::make_shared<const Graph>(GraphBuilder{}.chain(2).build()), identity);
+  }
+};
+
+TEST_F(PutBackTest, WhatWasAcceptedSinceIsGoneAndItsNumberMayBeAnothers) {
+  const Oracle then = oracle;
+  accept(kLater, kFormer);
+  EXPECT_TRUE(oracle.knows(kLater, kFormer));
+  oracle.put_back(then, {kFirst});
+  EXPECT_FALSE(oracle.knows(kLater, kFormer));
+  accept(kLater, kLatter);
+  EXPECT_TRUE(oracle.knows(kLater, kLatter));
+  EXPECT_FALSE(oracle.knows(kLater, kFormer));
+  EXPECT_NE(oracle.graph_of(kJob), nullptr);
+}
+
+TEST_F(PutBackTest, WhatWasToldBeforeStillStands) {
+  run(0);
+  oracle.client_told(succeeded(0, 0));
+  const Oracle then = oracle;
+  oracle.put_back(then, {kFirst});
+  oracle.client_reattached(kJob);
+  JobProgress nothing;
+  nothing.job = kJob;
+  oracle.client_told(nothing);
+  EXPECT_TRUE(says("had been told")) << oracle.failure();
+}
+
+TEST_F(PutBackTest, WhatALifeOfAnotherBranchRunsCountsForNothing) {
+  const Oracle then = oracle;
+  oracle.run_started(kFirst, subtask(0), Attempt{1});
+  oracle.put_back(then, {kFirst});
+  oracle.run_started(kFirst, subtask(1), Attempt{1});
+  oracle.run_started(kSecond, subtask(0), Attempt{9});
+  oracle.run_ended(kFirst, subtask(0), true);
+  EXPECT_EQ(oracle.failure(), "");
+  oracle.run_started(kSecond, subtask(1), Attempt{9});
+  EXPECT_TRUE(says("runs before its predecessor")) << oracle.failure();
+}
+
+TEST_F(PutBackTest, ALifeOfAnotherBranchThatIsTakenBackIsABreach) {
+  oracle.put_back(Oracle{oracle}, {kFirst});
+  oracle.life_returned(kFirst, [](SubtaskId, Attempt) { return true; });
+  EXPECT_TRUE(says("goes on in another branch")) << oracle.failure();
+}
+
+TEST_F(PutBackTest, AnAttemptThatBeginsInTwoBranchesIsABreach) {
+  const Oracle then = oracle;
+  oracle.run_started(kFirst, subtask(0), Attempt{1});
+  oracle.put_back(then, {kFirst});
+  oracle.run_started(kSecond, subtask(0), Attempt{1});
+  EXPECT_TRUE(says("begins a second time")) << oracle.failure();
+}
+
 TEST_F(OracleTest, AJobThatNeverEndsIsABreach) {
   oracle.at_rest();
   EXPECT_TRUE(says("job-1 never ended")) << oracle.failure();

@@ -11,11 +11,12 @@ namespace penstock::simulation {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-/// Submissions from this number on borrow from one of a number that is lower by as much.
-constexpr std::uint32_t kBorrowers = 1000;
-
-ClientHost::ClientHost(World& world) : world_(world) {
+ClientHost::ClientHost(World& world, std::uint32_t index) : world_(world), index_(index) {
   const WorldOptions& options = world_.options();
+  if (index > 0) {
+    wanted_ = 2;
+    return;
+  }
   wanted_ = static_cast<std::uint32_t>(1 + world_.rng().below(options.jobs_max));
   Rng many{mix_bits(options.seed) ^ 0x3a27};
   if (options.jobs_max >= WorldOptions{}.jobs_max && many.chance(1, 50)) {
@@ -29,28 +30,29 @@ void ClientHost::start() {
   connect();
   for (std::uint32_t i = 0; i < wanted_; ++i)
     world_.queue().after(milliseconds{world_.rng().between(0, 300)}, [this, i] {
-      draw_graph(i + 1);
-      submit(i + 1);
+      const std::uint32_t number = index_ * kNumbersOfAClient + i + 1;
+      draw_graph(number);
+      submit(number);
     });
 }
 
 void ClientHost::connect() {
   connection_ = world_.next_connection();
   endpoint_ =
-      std::make_unique<Endpoint>(world_.link_config(), kClient, world_.supervisor().incarnation(), world_.now());
-  endpoint_->transmit = [this](const Frame& frame) {
-    world_.carry(wire_, false, [this, frame] { world_.supervisor().arrive(WorkerId::none(), frame); });
+      std::make_unique<Endpoint>(world_.link_config(), incarnation(), world_.supervisor().incarnation(), world_.now());
+  id_ = world_.supervisor().accept_client(*this, connection_);
+  endpoint_->transmit = [this, id = id_](const Frame& frame) {
+    world_.carry(wire_, false, [this, id, frame] { world_.supervisor().client_arrive(id, frame); });
   };
   endpoint_->deliver = [this](const MessagePtr& message) { receive(message); };
   endpoint_->lost = [this, connection = connection_](const char*) {
     const Faults& faults = world_.options().faults;
-    if (!faults.supervisor_restarts && !faults.supervisor_stalls)
+    if (!faults.supervisor_restarts && !faults.supervisor_stalls && !faults.client_deaths)
       return world_.oracle().breach("the supervisor was lost, though nothing happened to it");
     world_.queue().after(Duration{0}, [this, connection] { connection_broke(connection); });
   };
-  world_.supervisor().accept_client(*this);
   endpoint_->attach(connection_, false, 0, world_.now());
-  world_.supervisor().client_endpoint().attach(connection_, false, 0, world_.now());
+  world_.supervisor().plan_client_tick(id_);
   plan_link_tick();
 }
 
@@ -61,7 +63,19 @@ void ClientHost::connection_broke(std::uint64_t connection) {
   world_.note("client: the supervisor is gone");
   connection_ = 0;
   endpoint_.reset();
+  world_.supervisor().drop_client(id_);
   connect_again();
+}
+
+void ClientHost::die(Duration away, bool farewell) {
+  if (connection_ == 0) return;
+  world_.note("client % dies", {index_});
+  connection_ = 0;
+  ++life_;
+  endpoint_.reset();
+  if (farewell)
+    world_.queue().after(world_.latency(), [this, id = id_] { world_.supervisor().drop_client(id); });
+  world_.queue().after(away, [this] { connect_again(); });
 }
 
 void ClientHost::connect_again() {
@@ -70,17 +84,18 @@ void ClientHost::connect_again() {
     return;
   }
   connect();
-  for (const auto& [number, graph] : submitted_) {
-    const auto accepted = accepted_.find(number);
-    if (accepted == accepted_.end()) {
-      submit(static_cast<std::uint32_t>(number));
-    } else if (ended_.contains(accepted->second)) {
-      if (!is_to_be_lent(accepted->second)) send(ReleaseJob{accepted->second});
+  follow_branch();
+  for (const auto& [number, job] : accepted_) {
+    if (ended_.contains(job)) {
+      release(job);
     } else {
-      world_.oracle().client_reattached(accepted->second);
-      send(AttachJob{number, JobSelector{JobId::none(), specs_[number].name}});
+      if (world_.oracle().knows(job, identities_[number])) world_.oracle().client_reattached(job);
+      send(AttachJob{number, JobSelector{JobId::none(), specs_[number].name}, identities_[number]});
     }
   }
+  // Behind those: the number of one that is gone may be given to a new one.
+  for (const auto& [number, graph] : submitted_)
+    if (!accepted_.contains(number)) submit(static_cast<std::uint32_t>(number));
   for (FromClient& message : std::exchange(unsent_, {})) send(std::move(message));
 }
 
@@ -173,7 +188,7 @@ void ClientHost::draw_labels(std::uint32_t number) {
 std::shared_ptr<const Graph> ClientHost::draw_known(std::uint32_t number) {
   std::vector<std::shared_ptr<const Graph>> known;
   for (const auto& [other, graph] : submitted_)
-    if (other != number && other < kBorrowers && graph != nullptr) known.push_back(graph);
+    if (other != number && !is_borrower(other) && graph != nullptr) known.push_back(graph);
   if (known.empty() || !world_.rng().chance(1, 3)) return nullptr;
   again_.insert(number);
   return known[world_.rng().below(known.size())];
@@ -195,8 +210,9 @@ std::shared_ptr<const Graph> ClientHost::graph_of(const std::string& name) {
 void ClientHost::lend(std::uint32_t number) {
   if (!world_.options().lends || world_.options().workflow != nullptr) return;
   Rng rng{mix_bits(world_.options().seed) ^ mix_bits(number)};
-  if (specs_[number].keep != Keep::Sinks || number > 2 * kBorrowers || !rng.chance(1, 3)) return;
+  if (specs_[number].keep != Keep::Sinks || number >= kBorrowers || !rng.chance(1, 3)) return;
   const std::uint32_t borrower = number + kBorrowers;
+  if (specs_.contains(borrower)) return;  // The lender is submitted for the second time.
   lenders_[borrower] = accepted_[number];
   ++wanted_;
   JobSpec& spec = specs_[borrower];
@@ -205,7 +221,7 @@ void ClientHost::lend(std::uint32_t number) {
   spec.owner = specs_[number].owner;  // Of nobody else may one borrow.
   spec.policy = specs_[number].policy;
   spec.policy.gang = spec.policy.slots_max = 0;
-  const Graph graph = borrowing_graph(rng, accepted_[number], *submitted_[number]);
+  const Graph graph = borrowing_graph(rng, accepted_[number], identities_[number], *submitted_[number]);
   world_.queue().after(milliseconds{rng.between(0, 400)},
                        [this, borrower, graph = std::make_shared<const Graph>(graph)] {
                          submitted_[borrower] = graph;
@@ -220,15 +236,20 @@ void ClientHost::look_away(std::uint32_t number) {
   const JobId job = accepted_[number];
   const milliseconds leaves{rng.between(0, 300)};
   const milliseconds away{rng.between(0, 200)};
-  world_.queue().after(leaves, [this, job] { send(UnfollowJob{job}); });
-  world_.queue().after(leaves + away, [this, job, number] {
-    if (!ended_.contains(job)) send(AttachJob{number, JobSelector{job, {}}});
+  const JobIdentity identity = identities_[number];
+  const auto is_it = [this, number, identity] { return accepted_.contains(number) && identities_[number] == identity; };
+  world_.queue().after(leaves, [this, job, is_it] {
+    if (is_it()) send(UnfollowJob{job});
+  });
+  world_.queue().after(leaves + away, [this, job, number, identity, is_it] {
+    if (is_it() && !ended_.contains(job)) send(AttachJob{number, JobSelector{job, {}}, identity});
   });
 }
 
 /// What its lender has not made, or nobody has any more, cannot be borrowed.
 bool ClientHost::gives_up(const SubmitReply& reply) {
-  if (!lenders_.contains(reply.submission) || reply.refusal.code != ErrorCode::InputLost) return false;
+  const bool is_lost = reply.refusal.code == ErrorCode::InputLost || reply.refusal.code == ErrorCode::NotFound;
+  if (!lenders_.contains(reply.submission) || !is_lost) return false;
   if (submitted_.erase(reply.submission) == 0) return true;
   --wanted_;
   release_lender(reply.submission);
@@ -241,7 +262,14 @@ void ClientHost::release_lender(std::uint64_t borrower) {
   if (lender == lenders_.end()) return;
   const JobId job = lender->second;
   lenders_.erase(lender);
-  if (ended_.contains(job)) send(ReleaseJob{job});
+  if (ended_.contains(job)) release(job);
+}
+
+/// Unless it is kept for another job.
+void ClientHost::release(JobId job) {
+  if (is_to_be_lent(job)) return;
+  for (const auto& [number, id] : accepted_)
+    if (id == job) return send(ReleaseJob{job, identities_[number]});
 }
 
 bool ClientHost::is_to_be_lent(JobId job) const {
@@ -313,24 +341,27 @@ void ClientHost::receive(const MessagePtr& message) {
     if (!reply->job.valid() && gives_up(*reply)) return;
     if (!reply->job.valid()) return world_.oracle().breach("a good graph was refused: " + to_string(reply->refusal));
     // It had asked twice: everything comes once more.
-    if (!accepted_.emplace(reply->submission, reply->job).second) return world_.oracle().client_reattached(reply->job);
+    if (!accepted_.emplace(reply->submission, reply->job).second) return told_anew(reply->job);
+    identities_[reply->submission] = reply->identity;
     jobs_.push_back(reply->job);
     look_away(static_cast<std::uint32_t>(reply->submission));
     release_lender(reply->submission);
     lend(static_cast<std::uint32_t>(reply->submission));
   } else if (const auto* attached = std::get_if<AttachReply>(said)) {
-    if (!attached->job.valid()) world_.oracle().breach("an accepted job is unknown: " + to_string(attached->refusal));
-    world_.oracle().client_reattached(attached->job);  // Behind this everything comes once more.
+    if (!attached->job.valid()) return is_gone(attached->request, attached->refusal);
+    if (attached->identity != identities_[attached->request])
+      world_.oracle().breach("a client that means another job follows " + to_string(attached->job));
+    told_anew(attached->job);  // Behind this everything comes once more.
   } else if (const auto* progress = std::get_if<JobProgress>(said)) {
     world_.note("client: job % has % succeeded subtasks, % failed, % cancelled; state %",
                 {progress->job.value(), progress->counts.succeeded, progress->counts.failed, progress->counts.cancelled,
                  static_cast<std::uint64_t>(progress->state)});
-    world_.oracle().client_told(*progress);
+    if (is_of_this_branch()) world_.oracle().client_told(*progress);
     check_failures(*progress);
     if (progress->state == JobState::Running) return;
     if (!ended_.insert(progress->job).second) return;  // It came back to it just before it was told.
     world_.job_ended();
-    if (!is_to_be_lent(progress->job)) send(ReleaseJob{progress->job});
+    release(progress->job);
   }
 }
 

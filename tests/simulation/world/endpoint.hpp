@@ -13,6 +13,7 @@
 #include "common/protocol/assign.hpp"
 #include "common/protocol/client.hpp"
 #include "common/protocol/report.hpp"
+#include "tests/simulation/world/clocks.hpp"
 
 namespace penstock::simulation {
 
@@ -46,7 +47,7 @@ class Endpoint {
 
   Endpoint(const LinkConfig& config, Incarnation self, Incarnation peer, Instant now,
            OnSilence on_silence = OnSilence::DeclareLost)
-      : link_(config, peer, now, on_silence), self_(self) {}
+      : link_(config, peer, now + clock_of(self), on_silence), self_(self), clock_(clock_of(self)) {}
 
   void attach(std::uint64_t connection, bool resumed, std::uint64_t peer_received, Instant now) {
     connection_ = connection;
@@ -70,14 +71,14 @@ class Endpoint {
   /// When to look at the link next, if that is earlier than what was planned before; else `kNever`.
   Instant plan() {
     const std::optional<Instant> deadline = link_.next_deadline();
-    if (!deadline || *deadline >= planned_) return kNever;
-    return planned_ = *deadline;
+    if (!deadline || *deadline - clock_ >= planned_) return kNever;
+    return planned_ = *deadline - clock_;
   }
   /// The planned instant has come. False if an earlier plan has replaced it.
   bool due(Instant planned, Instant now) {
     if (planned != planned_) return false;
     planned_ = kNever;
-    if (link_.next_deadline() <= std::optional{now}) tick(now);
+    if (link_.next_deadline() <= std::optional{now + clock_}) tick(now);
     return true;
   }
 
@@ -89,7 +90,7 @@ class Endpoint {
 
   void handle(const LinkEvent& event, Instant now, const Frame* arrived) {
     Actions<LinkAction> actions;
-    link_.handle(event, now, actions);
+    link_.handle(event, now + clock_, actions);
     link_.validate();
     for (const LinkAction& action : actions) {
       if (const auto* range = std::get_if<link_action::Transmit>(&action)) {
@@ -118,6 +119,7 @@ class Endpoint {
 
   LinkCore link_;
   const Incarnation self_;
+  const Duration clock_;  ///< Whoever calls says the world's time.
   std::uint64_t connection_ = 0;
   Instant planned_ = kNever;
   std::deque<MessagePtr> kept_;

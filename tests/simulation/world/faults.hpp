@@ -17,6 +17,7 @@ class FaultPlan {
   void next();
   void strike();
   void plan_late_workers();
+  void plan_restore();
   bool stop_or_deafen(class WorkerHost& host);
   void crash(class WorkerHost& host);
   void reset(class WorkerHost& host);
@@ -28,6 +29,7 @@ class FaultPlan {
 
   World& world_;
   Rng stalls_;  ///< Of stopped supervisors and one-way partitions.
+  Rng deaths_;  ///< Of clients.
   std::uint64_t entitlement_version_ = 1;
 };
 

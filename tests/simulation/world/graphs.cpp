@@ -124,7 +124,7 @@ Graph random_graph(Rng& rng, std::uint32_t subtasks_max, bool may_fail) {
   return graph;
 }
 
-Graph borrowing_graph(Rng& rng, JobId lender, const Graph& lent) {
+Graph borrowing_graph(Rng& rng, JobId lender, const JobIdentity& identity, const Graph& lent) {
   std::vector<bool> read(lent.size());
   for (const std::uint32_t predecessor : lent.predecessors) read[predecessor] = true;
   std::vector<std::uint32_t> sinks;
@@ -149,7 +149,7 @@ Graph borrowing_graph(Rng& rng, JobId lender, const Graph& lent) {
   for (std::uint64_t left = 1 + rng.below(4); left > 0; --left) {
     const std::uint32_t producer = sinks[rng.below(sinks.size())];
     const std::uint16_t outputs = std::max<std::uint16_t>(lent.templates[lent.template_of[producer]].output_count, 1);
-    const LentDatum datum{{lender, SubtaskIndex{producer}}, static_cast<std::uint16_t>(rng.below(outputs))};
+    const LentDatum datum{{lender, SubtaskIndex{producer}}, static_cast<std::uint16_t>(rng.below(outputs)), identity};
     const std::uint32_t loan = add(1, {}, loan_payload(datum));
     for (std::uint64_t count = rng.below(3); count > 0; --count) readers.push_back(add(0, {loan}, {}));
   }

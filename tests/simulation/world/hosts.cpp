@@ -49,10 +49,11 @@ void SupervisorHost::crash() {
   }
   peers_.clear();
   by_life_.clear();
-  world_.queue().after(world_.latency(), [this, connection = world_.client().connection()] {
-    world_.client().connection_broke(connection);
-  });
-  client_.reset();
+  for (const auto& [id, client] : clients_)
+    world_.queue().after(world_.latency(), [host = client.host, connection = client.host->connection()] {
+      host->connection_broke(connection);
+    });
+  clients_.clear();
   tick_at_ = kNever;
 }
 
@@ -61,6 +62,7 @@ void SupervisorHost::come_back() {
   up_ = true;
   core_ = std::make_unique<SupervisorCore>(config_, rng_.fork(), Durability::Journal);
   barriers_.clear();
+  idle_.clear();
   known_.clear();
   RecoveredState state = disk_.state();
   next_worker_ = std::max(next_worker_, state.next_worker.value());
@@ -69,7 +71,7 @@ void SupervisorHost::come_back() {
   for (const auto& host : world_.workers())
     if (!known_.contains(host->life())) world_.oracle().life_lost(host->life());
   reclaiming_ = true;
-  handle(supervisor_event::StateRecovered{std::move(state), world_.now().time_since_epoch() / milliseconds{1}, life_ + 1});
+  handle(supervisor_event::StateRecovered{std::move(state), world_.now().time_since_epoch() / milliseconds{1}, ++term_});
 }
 
 /// Whoever has not come back in time may find that others have its work.
@@ -102,13 +104,12 @@ bool SupervisorHost::counts_on(WorkerId worker, SubtaskId subtask, Attempt attem
 void SupervisorHost::take_claim(WorkerId worker, std::uint64_t life, const WorkerClaim& claim) {
   for (const ClaimedJob& job : claim.jobs)
     for (const ClaimedAttempt& claimed : job.attempts)
-      if (const SubtaskId subtask{job.job, claimed.subtask};
-          given_up_.contains(life) || !counts_on(worker, subtask, claimed.attempt))
+      if (const SubtaskId subtask{job.job, claimed.subtask}; !counts_on(worker, subtask, claimed.attempt))
         world_.oracle().claim_refused(life, subtask, claimed.attempt);
   if (!claim.last) return;
   world_.note("supervisor: life % has claimed all", {life});
   world_.oracle().life_returned(life, [&](SubtaskId subtask, Attempt attempt) {
-    return !given_up_.contains(life) && counts_on(worker, subtask, attempt);
+    return counts_on(worker, subtask, attempt);
   });
 }
 
@@ -117,6 +118,7 @@ bool SupervisorHost::stopped() const { return world_.now() < stopped_until_; }
 void SupervisorHost::stop_for(Duration duration) {
   world_.note("supervisor: stops for % us", {static_cast<std::uint64_t>(duration.count() / 1000)});
   stopped_until_ = std::max(stopped_until_, later(world_.now(), duration));
+  idle_.clear();
 }
 
 /// Does something at once, or as soon as the process goes on; nothing if it dies before that.
@@ -136,18 +138,19 @@ void SupervisorHost::write(Persist&& order) {
 
 // What is on the disk is accepted, whether or not anybody has heard of it. A job that was withdrawn is gone again.
 void SupervisorHost::write_first(std::uint64_t count) {
-  std::map<JobId, std::string> accepted;
+  std::map<JobId, std::pair<std::string, JobIdentity>> accepted;
   for (; count > 0; --count) {
     for (const Record& record : waiting_.front().records) {
       disk_.write(record);
-      if (const auto* job = std::get_if<record::JobAccepted>(&record)) accepted[job->job] = job->spec.name;
+      if (const auto* job = std::get_if<record::JobAccepted>(&record)) accepted[job->job] = {job->spec.name, job->identity};
       if (const auto* job = std::get_if<record::JobForgotten>(&record)) accepted.erase(job->job);
       if (const auto* changed = std::get_if<record::SubtaskChanged>(&record))
         world_.oracle().failures_written({changed->job, changed->subtask}, Attempt{changed->attempt}, changed->charged);
     }
     waiting_.pop_front();
   }
-  for (const auto& [job, name] : accepted) world_.oracle().job_accepted(job, world_.client().graph_of(name));
+  for (const auto& [job, who] : accepted)
+    world_.oracle().job_accepted(job, world_.graph_of(who.first), who.second);
 }
 
 void SupervisorHost::write_later(Duration delay) {
@@ -206,13 +209,18 @@ void SupervisorHost::handle_one(SupervisorEvent&& event) {
   Actions<SupervisorAction> actions;
   const auto* ended = std::get_if<supervisor_event::PassEnded>(&event);
   const bool planned = ended != nullptr;
+  const bool gone = std::holds_alternative<supervisor_event::ClientGone>(event);
   const bool applied = planned && applies(*ended);
-  core_->handle(std::move(event), world_.now(), actions);
+  core_->handle(std::move(event), world_.now() + clock_of(incarnation()), actions);
   if (planned) check_plan();
   if (applied) check_limits_and_gangs();
   check_one_pool();
   // Each check looks at every job: with thousands of them it is made now and then.
   if (world_.options().validate && ++handled_ % (1 + world_.options().jobs_max / 64) == 0) core_->validate();
+  if (gone) check_followers();
+  if (idle_.is_due(world_.now()))
+    if (std::string breach = idle_.look(*core_, world_.jobs(), world_.now()); !breach.empty())
+      world_.oracle().breach(std::move(breach));
   if (std::exchange(reclaiming_, core_->reclaiming()) && !reclaiming_) give_up_absent();
   carry_out(actions);
   plan_tick();
@@ -228,12 +236,7 @@ void SupervisorHost::carry_out(Actions<SupervisorAction>& actions) {
       }
     } else if (auto* news = std::get_if<SendToClient>(&action)) {
       witness(*news);
-      if (const auto* reply = std::get_if<SubmitReply>(&news->message); reply != nullptr && reply->job.valid())
-        world_.oracle().job_accepted(reply->job, world_.client().graph_of(reply->submission));
-      // What waited for the disk may be for a connection that is gone.
-      if (client_ == nullptr || news->client != client_id_) continue;
-      client_->send(std::make_shared<const Message>(std::move(news->message)), world_.now());
-      plan_link_tick(WorkerId::none());
+      tell_client(news->client, std::move(news->message));
     } else if (auto* order_to_write = std::get_if<Persist>(&action)) {
       write(std::move(*order_to_write));
     } else if (const auto* release = std::get_if<ReleaseWorker>(&action)) {
@@ -247,6 +250,9 @@ void SupervisorHost::carry_out(Actions<SupervisorAction>& actions) {
       run_policy(std::move(*pass));
     } else if (const auto* alert = std::get_if<Alert>(&action)) {
       world_.note("supervisor: alert with code %", {static_cast<std::uint64_t>(alert->error.code)});
+      // Nothing that a world does lasts for so long.
+      if (core_->counters().watchdog_alerts > 0 && config_.watchdog_after >= kWatchdogPatient)
+        world_.oracle().breach("the watchdog gave alarm: " + to_string(alert->error));
     }
   }
 }
@@ -308,8 +314,9 @@ void SupervisorHost::accept_worker(WorkerHost& host, std::uint64_t connection, I
     endpoint->attach(connection, true, received_through, world_.now());
     plan_link_tick(known->second);
     answer(
-        [&host, connection, id = known->second, received = endpoint->link().received_through(), self = incarnation()] {
-          host.welcomed(connection, {id, self, true, received});
+        [&host, connection, id = known->second, received = endpoint->link().received_through(), self = incarnation(),
+         branch = branch_] {
+          host.welcomed(connection, {id, self, branch, true, received});
         });
     return;
   }
@@ -322,9 +329,10 @@ void SupervisorHost::welcome_anew(WorkerHost& host, WorkerId id, std::uint64_t c
   make_peer(host, id);
   peers_[id].endpoint->attach(connection, false, 0, world_.now());
   plan_link_tick(id);
-  world_.queue().after(world_.latency(), [&host, life = host.life(), connection, id, self = incarnation()] {
+  const WorkerHost::Greeting greeting{id, incarnation(), branch_, false, 0};
+  world_.queue().after(world_.latency(), [&host, life = host.life(), connection, greeting] {
     if (host.up() && host.life() == life)
-      host.deliver([&host, connection, id, self] { host.welcomed(connection, {id, self, false, 0}); });
+      host.deliver([&host, connection, greeting] { host.welcomed(connection, greeting); });
   });
 }
 
@@ -351,7 +359,6 @@ void SupervisorHost::make_peer(WorkerHost& host, WorkerId id) {
   peer.endpoint->lost = [this, id, life = host.life()](const char* reason) {
     world_.note("supervisor: the link of life % is lost", {life});
     world_.oracle().life_lost(life);
-    given_up_.insert(life);
     // After the link's own event is through: losing the worker destroys the link.
     world_.queue().after(Duration{0}, [this, id, text = std::string{reason}, mine = life_] {
       if (mine != life_) return;
@@ -394,43 +401,11 @@ void SupervisorHost::receive(WorkerId worker, std::uint64_t life, const MessageP
   if (claim != nullptr && core_->workers().find(worker).valid()) take_claim(worker, life, *claim);
 }
 
-void SupervisorHost::accept_client(ClientHost& host) {
-  client_ = std::make_unique<Endpoint>(world_.link_config(), incarnation(), kClient, world_.now());
-  client_->transmit = [this, &host](const Frame& frame) {
-    world_.carry(client_wire_, false, [&host, frame] { host.arrive(frame); });
-  };
-  client_->deliver = [this](const MessagePtr& message) { receive_from_client(message); };
-  client_->lost = [this](const char*) {
-    // The client gives up a supervisor that is stopped for too long, and comes back on a new connection.
-    if (!world_.options().faults.supervisor_stalls)
-      world_.oracle().breach("the client was lost, though nothing happened to it");
-  };
-  const ClientId before = std::exchange(client_id_, ClientId{client_id_.value() + 1});
-  handle(supervisor_event::ClientGone{before});
-}
-
-void SupervisorHost::receive_from_client(const MessagePtr& message) {
-  if (const auto* submit = std::get_if<SubmitGraph>(message.get())) {
-    GraphIntake intake{GraphLimits{}};
-    supervisor_event::GraphChecked checked{client_id_, submit->submission, submit->spec, nullptr, {}, draw_identity()};
-    if (Result<void> added = intake.add(*submit->graph); !added) {
-      checked.refusal = added.error();
-    } else if (Result<std::unique_ptr<GraphShape>> shape = intake.finish(); shape) {
-      checked.shape = std::move(shape).value();
-    } else {
-      checked.refusal = shape.error();
-    }
-    handle(std::move(checked));
-  } else if (const auto* said = std::get_if<FromClient>(message.get())) {
-    handle(supervisor_event::ClientSaid{client_id_, *said, draw_identity()});
-  }
-}
-
 void SupervisorHost::plan_tick() {
   const auto deadline = core_->next_deadline();
-  if (!deadline || *deadline >= tick_at_) return;
-  tick_at_ = *deadline;
-  world_.queue().at(*deadline, [this, at = *deadline, life = life_] {
+  if (!deadline || *deadline - clock_of(incarnation()) >= tick_at_) return;
+  tick_at_ = *deadline - clock_of(incarnation());
+  world_.queue().at(tick_at_, [this, at = tick_at_, life = life_] {
     if (tick_at_ != at || life != life_) return;
     when_running([this] {
       tick_at_ = kNever;
@@ -440,14 +415,14 @@ void SupervisorHost::plan_tick() {
 }
 
 void SupervisorHost::plan_link_tick(WorkerId worker) {
-  Endpoint* endpoint = worker.valid() ? endpoint_of(worker) : client_.get();
+  Endpoint* endpoint = endpoint_of(worker);
   if (endpoint == nullptr) return;
   const Instant at = endpoint->plan();
   if (at == kNever) return;
   world_.queue().at(at, [this, worker, at, life = life_] {
     if (life != life_) return;
     when_running([this, worker, at] {
-      Endpoint* target = worker.valid() ? endpoint_of(worker) : client_.get();
+      Endpoint* target = endpoint_of(worker);
       if (target != nullptr && target->due(at, world_.now())) plan_link_tick(worker);
     });
   });
@@ -455,7 +430,7 @@ void SupervisorHost::plan_link_tick(WorkerId worker) {
 
 void SupervisorHost::arrive(WorkerId from, const Frame& frame) {
   if (stopped()) return when_running([this, from, frame] { arrive(from, frame); });
-  Endpoint* endpoint = from.valid() ? endpoint_of(from) : client_.get();
+  Endpoint* endpoint = endpoint_of(from);
   if (endpoint == nullptr) return;
   endpoint->arrive(frame, world_.now());
   plan_link_tick(from);

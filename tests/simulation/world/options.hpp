@@ -30,6 +30,9 @@ struct Faults {
   bool supervisor_stalls = false;    ///< The supervisor stops for a while and goes on (SIGSTOP, a suspended machine).
   bool one_way_partitions = false;   ///< Frames of a worker are lost in one direction only.
   bool late_workers = false;         ///< New workers join while jobs run.
+  bool yields = false;               ///< Runs lend their slot for a while.
+  bool client_deaths = false;        ///< Clients die and others take their place.
+  bool restores = false;             ///< The supervisor goes on from a backup of its state, or from a torn journal.
 
   static constexpr std::uint32_t kLevelMax = 3;
   static Faults of_level(std::uint32_t level);
@@ -54,6 +57,9 @@ void visit_faults(AnyFaults& faults, Visit&& visit) {
   visit("supervisor-stalls", faults.supervisor_stalls);
   visit("one-way-partitions", faults.one_way_partitions);
   visit("late-workers", faults.late_workers);
+  visit("yields", faults.yields);
+  visit("client-deaths", faults.client_deaths);
+  visit("restores", faults.restores);
 }
 
 /// A real workflow to be run instead of drawn graphs. Runs last `graph.expected_ns`, scaled; where that is 0, and for

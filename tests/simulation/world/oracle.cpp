@@ -4,18 +4,25 @@
 
 namespace penstock::simulation {
 
-void Oracle::job_accepted(JobId job, std::shared_ptr<const Graph> graph) {
+void Oracle::job_accepted(JobId job, std::shared_ptr<const Graph> graph, const JobIdentity& identity) {
   JobView& view = jobs_[job];
   if (view.graph != nullptr) return;
   view.ran.resize(graph->size());
   view.told.resize(graph->size());
   view.graph = std::move(graph);
+  view.identity = identity;
+}
+
+bool Oracle::knows(JobId job, const JobIdentity& identity) const {
+  const auto found = jobs_.find(job);
+  return found != jobs_.end() && found->second.identity == identity;
 }
 
 void Oracle::run_started(Life life, SubtaskId subtask, Attempt attempt, bool known) {
   ++runs_;
   const std::string name = to_string(subtask, attempt);
   if (!begun_.insert({subtask, attempt}).second) breach(name + " begins a second time");
+  if (others_.contains(life)) return;
   const auto job = jobs_.find(subtask.job);
   if (job == jobs_.end()) return breach(name + " runs, but its job was never accepted");
   const Graph& graph = *job->second.graph;
@@ -47,6 +54,7 @@ void Oracle::run_started(Life life, SubtaskId subtask, Attempt attempt, bool kno
 }
 
 void Oracle::run_ended(Life life, SubtaskId subtask, bool succeeded) {
+  if (others_.contains(life)) return;
   live_[subtask].erase(life);
   if (live_[subtask].empty()) live_.erase(subtask);
   if (succeeded) jobs_[subtask.job].ran[subtask.index.value()] = true;
@@ -76,6 +84,17 @@ void Oracle::life_lost(Life life) {
     }
 }
 
+void Oracle::put_back(const Oracle& then, const std::set<Life>& others) {
+  jobs_ = then.jobs_;
+  charges_ = then.charges_;
+  cancelled_ = then.cancelled_;
+  stopped_ = then.stopped_;
+  made_ = then.made_;
+  live_.clear();
+  succeeded_on_.clear();
+  others_.insert(others.begin(), others.end());
+}
+
 // It claimed it as unfinished; a success that it has reported since is refused with the claim.
 void Oracle::claim_refused(Life life, SubtaskId subtask, Attempt attempt) {
   fenced_.insert({life, subtask, attempt});
@@ -83,6 +102,7 @@ void Oracle::claim_refused(Life life, SubtaskId subtask, Attempt attempt) {
 }
 
 void Oracle::life_returned(Life life, const std::function<bool(SubtaskId, Attempt)>& keeps) {
+  if (others_.contains(life)) breach("life " + std::to_string(life) + " goes on in another branch");
   lost_.erase(life);
   for (auto& [subtask, lives] : live_)
     if (const auto run = lives.find(life); run != lives.end()) {
@@ -95,7 +115,8 @@ void Oracle::life_returned(Life life, const std::function<bool(SubtaskId, Attemp
 }
 
 void Oracle::success_reported(Life life, SubtaskId subtask, Attempt attempt) {
-  if (!lost_.contains(life) && !fenced_.contains({life, subtask, attempt})) succeeded_on_[subtask].insert(life);
+  if (!lost_.contains(life) && !others_.contains(life) && !fenced_.contains({life, subtask, attempt}))
+    succeeded_on_[subtask].insert(life);
 }
 
 // Each life of a supervisor goes on counting where the one before has stopped. A failure that was nobody's fault may
@@ -195,6 +216,11 @@ std::uint64_t Oracle::subtasks() const {
   std::uint64_t sum = 0;
   for (const auto& [job, view] : jobs_) sum += view.told.size();
   return sum;
+}
+
+bool Oracle::has_ended(JobId job) const {
+  const auto found = jobs_.find(job);
+  return found != jobs_.end() && found->second.ended;
 }
 
 const Graph* Oracle::graph_of(JobId job) const {

@@ -31,7 +31,9 @@ class Oracle {
   /// One host in one of its lives.
   using Life = std::uint64_t;
 
-  void job_accepted(JobId job, std::shared_ptr<const Graph> graph);
+  void job_accepted(JobId job, std::shared_ptr<const Graph> graph, const JobIdentity& identity = {});
+  /// Whether that very job was accepted, and not in another branch alone.
+  bool knows(JobId job, const JobIdentity& identity) const;
   /// `known`: the supervisor knows of a success of it, and wants it again.
   void run_started(Life life, SubtaskId subtask, Attempt attempt, bool known = true);
   void run_ended(Life life, SubtaskId subtask, bool succeeded);
@@ -51,7 +53,14 @@ class Oracle {
   /// The worker has said so, or tries to: from now on it is known for as long as that life lasts.
   void success_reported(Life life, SubtaskId subtask, Attempt attempt);
   /// The client follows the job anew: the next it is told is everything so far, and nothing of before may be missing in it.
-  void client_reattached(JobId job) { jobs_[job].reattached = true; }
+  void client_reattached(JobId job) {
+    if (const auto known = jobs_.find(job); known != jobs_.end()) known->second.reattached = true;
+  }
+  /// The supervisor goes on from a state as it was `then`: what was accepted or told since is gone. Whatever those
+  /// lives of workers hold is of another branch: nothing of it may be taken over.
+  void put_back(const Oracle& then, const std::set<Life>& others);
+  bool is_of_another_branch(Life life) const { return others_.contains(life); }
+  bool has_ended(JobId job) const;
   /// On the disk: so many failures of it are charged, the last one to this attempt.
   void failures_written(SubtaskId subtask, Attempt attempt, std::uint32_t charged);
   /// An operator has been answered that it is cancelled; `everywhere`: no worker was named that has not confirmed it.
@@ -77,6 +86,7 @@ class Oracle {
   enum class Told : std::uint8_t { Nothing, Succeeded, Failed, Cancelled };
   struct JobView {
     std::shared_ptr<const Graph> graph;
+    JobIdentity identity{};
     std::vector<bool> ran;        ///< A run of it has succeeded somewhere.
     std::vector<Told> told;
     std::uint64_t told_count = 0;
@@ -98,6 +108,7 @@ class Oracle {
   std::set<std::pair<SubtaskId, Attempt>> begun_;  ///< On whatever worker, in whatever life of the supervisor.
   std::set<Life> lost_;
   std::set<Life> stood_still_;
+  std::set<Life> others_;  ///< Of another branch.
   struct Charge {
     Attempt attempt;
     std::uint32_t charged = 0;

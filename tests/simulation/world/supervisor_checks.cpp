@@ -73,7 +73,7 @@ void SupervisorHost::witness_barrier(WorkerId id, const Entitlement& entitlement
 
 /// Nobody whom the supervisor counts on has given back what it lets a gang begin on.
 void SupervisorHost::check_give_back(const WorkerHost& host, const BarrierAnswer& answer) const {
-  const bool counted_on = up_ && host.supervisor() == incarnation() && core_->workers().find(host.id()).valid();
+  const bool counted_on = up_ && host.supervisor() == incarnation() && peers_.contains(host.id());
   if (counted_on && barriers_.has_begun_on({host.id(), answer.band}, answer))
     world_.oracle().breach(host.name() + " gives back what the gang of " + to_string(answer.job) + " was let begin on");
 }
@@ -140,7 +140,7 @@ void SupervisorHost::witness_place(WorkerId id, JobId number) const {
 
 /// Who is preempted has the time that its job asks for, or that of the site.
 void SupervisorHost::witness_grace(const CancelBatch& order) const {
-  const JobSpec* spec = world_.client().spec_of(order.job);
+  const JobSpec* spec = world_.spec_of(order.job);
   if (spec == nullptr) return;
   const Duration own = spec->policy.grace;
   const Duration grace = own > Duration{0} ? std::min(own, config_.policy.grace_max) : config_.policy.grace;
@@ -172,7 +172,7 @@ void SupervisorHost::check_one_pool() const {
 /// By band, what the core has been told to be running for a while under a limit.
 std::vector<std::uint64_t> SupervisorHost::count_started() const {
   std::vector<std::uint64_t> started(core_->workers().band_slots());
-  for (const JobId id : world_.client().jobs()) {
+  for (const JobId id : world_.jobs()) {
     const Job* job = core_->find_job(id);
     if (job == nullptr || job->shares == nullptr || job->cancelling) continue;
     for (std::uint32_t i = 0; i < started.size(); ++i) started[i] += job->shares->of(BandSlot{i}).started;
@@ -185,7 +185,7 @@ std::vector<std::uint64_t> SupervisorHost::count_started() const {
 void SupervisorHost::check_plan() const {
   const WorkerTable& table = core_->workers();
   std::vector<std::uint64_t> given(table.band_slots());
-  for (const JobId id : world_.client().jobs()) {
+  for (const JobId id : world_.jobs()) {
     const Job* job = core_->find_job(id);
     if (job == nullptr || job->shares == nullptr || job->cancelling) continue;  // Who ends takes nothing new.
     for (std::uint32_t i = 0; i < given.size(); ++i)
@@ -202,7 +202,7 @@ void SupervisorHost::check_plan() const {
     const std::uint64_t most = 1000 * std::max({std::uint64_t{table[BandSlot{i}].slots}, started[i], before});
     if (!table[BandSlot{i}].alive || given[i] <= most) continue;
     std::string what = "policy gives away more of " + to_string(table[BandSlot{i}].id) + " than its slots";
-    for (const JobId id : world_.client().jobs())
+    for (const JobId id : world_.jobs())
       if (const Job* job = core_->find_job(id); job != nullptr && job->shares != nullptr)
         what += "\n  " + to_string(id) + describe_shares(*job, table);
     world_.oracle().breach(std::move(what));
@@ -215,26 +215,27 @@ bool SupervisorHost::applies(const supervisor_event::PassEnded& ended) const {
   return ended.failure.empty() && policy.pass.has_value() && policy.pass->number == ended.number;
 }
 
-/// Those that are there, and whether they are drained.
+/// Those that are there and not about to be given up, and whether they are drained.
 std::set<std::pair<BandId, bool>> SupervisorHost::bands_now() const {
   const WorkerTable& table = core_->workers();
   std::set<std::pair<BandId, bool>> bands;
   for (std::uint32_t i = 0; i < table.band_slots(); ++i)
-    if (const supervisor::BandEntry& band = table[BandSlot{i}]; band.alive) bands.emplace(band.id, band.draining);
+    if (const supervisor::BandEntry& band = table[BandSlot{i}]; band.alive && !table.worker_of(BandSlot{i}).lost)
+      bands.emplace(band.id, band.draining);
   return bands;
 }
 
 /// The most that any job has which may have to leave for another.
 Duration SupervisorHost::longest_grace() const {
   Duration longest = core_->policy().config.grace;
-  for (const JobId id : world_.client().jobs())
+  for (const JobId id : world_.jobs())
     if (const Job* job = core_->find_job(id); job != nullptr)
       longest = std::max(longest, std::min(job->spec.policy.grace, core_->policy().config.grace_max));
   return longest;
 }
 
 void SupervisorHost::witness_pass(const policy::Snapshot& snapshot) {
-  const std::vector<JobId>& jobs = world_.client().jobs();
+  const std::vector<JobId> jobs = world_.jobs();
   limits_.pass_begins(limited_jobs(*core_, jobs));
   const std::vector<GangView> gangs = gangs_of(*core_, jobs);
   bands_before_ = bands_now();
@@ -244,7 +245,7 @@ void SupervisorHost::witness_pass(const policy::Snapshot& snapshot) {
 }
 
 void SupervisorHost::check_limits_and_gangs() const {
-  const std::vector<JobId>& jobs = world_.client().jobs();
+  const std::vector<JobId> jobs = world_.jobs();
   const std::set<std::pair<BandId, bool>> bands = bands_now();
   const bool lost = !std::includes(bands.begin(), bands.end(), bands_before_.begin(), bands_before_.end());
   for (std::string breach :

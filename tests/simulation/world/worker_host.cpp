@@ -117,7 +117,9 @@ void WorkerHost::welcomed(std::uint64_t connection, const Greeting& greeting) {
   }
   const bool renewed = endpoint_ != nullptr;
   if (renewed && supervisor_ == greeting.supervisor) return;  // An earlier answer than the one that made the link.
+  if (renewed && branch_ != greeting.branch) return refused();
   supervisor_ = greeting.supervisor;
+  branch_ = greeting.branch;
   id_ = greeting.id;
   make_endpoint();
   endpoint_->attach(connection, false, 0, world_.now());
@@ -304,7 +306,7 @@ void WorkerHost::handle_one(const WorkerEvent& event) {
   static_assert(std::size(kEvents) == std::variant_size_v<WorkerEvent>);
   world_.note(kEvents[event.index()], {life_});
   Actions<WorkerAction> actions;
-  core_->handle(event, world_.now(), actions);
+  core_->handle(event, own_time(), actions);
   if (world_.options().validate) core_->validate();
   carry_out(actions);
   check_capacity();
@@ -479,11 +481,13 @@ Duration WorkerHost::draw_duration(const StartSubtask& action) {
 }
 
 void WorkerHost::start(const StartSubtask& action) {
+  if (action.resumed) return resume(action);
   if (runs_.contains(action.record)) return world_.oracle().breach("a record runs twice");
   check_entitlement(action);
   check_reservations(action);
   note_start_beside(action);
-  world_.oracle().run_started(life_, action.id, action.attempt, world_.supervisor().knows_success(action.id));
+  world_.oracle().run_started(life_, action.id, action.attempt,
+                              of_another_branch() || world_.supervisor().knows_success(action.id));
   world_.note("life % runs %:%#% on band %",
               {life_, action.id.job.value(), action.id.index.value(), action.attempt.value(), action.band.value()});
   Run run{action.id, action.attempt, action.band, action.program, next_run_++, world_.now(), read_inputs(action)};
@@ -493,6 +497,8 @@ void WorkerHost::start(const StartSubtask& action) {
     world_.oracle().run_started(life_, action.id, action.attempt);
   }
   const Duration duration = draw_duration(action);
+  world_.note_work(duration);
+  plan_yield(action.record, run, duration);
   world_.queue().after(duration, [this, record = action.record, number = run.number, life = life_] {
     if (life == life_ && up_) deliver([this, record, number] { end_run(record, number, false); });
   });
@@ -505,6 +511,10 @@ void WorkerHost::start(const StartSubtask& action) {
 void WorkerHost::end_run(RecordIndex record, std::uint64_t number, bool killed) {
   const auto found = runs_.find(record);
   if (found == runs_.end() || found->second.number != number) return;
+  if (!killed && found->second.yields != Yields::Nothing) {
+    found->second.yields = Yields::LentAndOver;
+    return;
+  }
   const Run run = found->second;
   if (!killed && world_.faults_on() && world_.options().faults.crashes && world_.rng().chance(1, 200))
     return crash_of(run);
@@ -566,7 +576,7 @@ WorkerHost::UntoldEnd WorkerHost::make_end(RecordIndex record, const Run& run, b
     if (made.bytes.is_zero()) continue;
     end.outputs.push_back(OutputReport{output, made.bytes.value()});
     store_[key] = made;
-    world_.oracle().output_made(key, made);
+    if (!of_another_branch()) world_.oracle().output_made(key, made);
     note_datum("life % has stored %:%.%", key);
     spilled_.erase(key);
     map_output(key);
@@ -578,7 +588,7 @@ WorkerHost::UntoldEnd WorkerHost::make_end(RecordIndex record, const Run& run, b
   end.run.run_us = static_cast<std::uint32_t>((world_.now() - run.started).count() / 1000);
   end.run.run_ns =
       static_cast<std::uint32_t>(std::min<std::int64_t>((world_.now() - run.started).count(), UINT32_MAX - 1));
-  end.run.ended = world_.now();
+  end.run.ended = own_time();
   if (!end.run.stored) storing_.insert(run.id);
   return end;
 }
@@ -629,11 +639,12 @@ void WorkerHost::check_capacity() const {
     std::size_t holders = 0;
     for (const auto& [record, run] : runs_) {
       if (run.band.value() != i) continue;
+      memory += least_grant(run);
+      holders += !run.program->request.memory.is_zero();
+      if (!run.holds_slots()) continue;
       slots += run.program->request.slots;
       gpu += run.program->request.gpu;
       device_memory += run.program->request.device_memory;
-      memory += least_grant(run);
-      holders += !run.program->request.memory.is_zero();
     }
     if (slots > bands_[i].capacity.slots)
       world_.oracle().breach(name_ + "/" + bands_[i].name + " runs more than it has slots");
@@ -656,9 +667,9 @@ std::uint32_t WorkerHost::largest_band() const {
 
 void WorkerHost::plan_tick() {
   const auto deadline = core_->next_deadline();
-  if (!deadline || *deadline >= tick_at_) return;
-  tick_at_ = *deadline;
-  world_.queue().at(*deadline, [this, life = life_, at = *deadline] {
+  if (!deadline || *deadline - clock_of(Incarnation{life_}) >= tick_at_) return;
+  tick_at_ = *deadline - clock_of(Incarnation{life_});
+  world_.queue().at(tick_at_, [this, life = life_, at = tick_at_] {
     if (life != life_ || !up_ || tick_at_ != at) return;
     tick_at_ = kNever;
     deliver([this] { handle(worker_event::Tick{}); });

@@ -31,6 +31,7 @@ class WorkerHost {
   struct Greeting {
     WorkerId id;
     Incarnation supervisor;
+    std::uint64_t branch = 0;
     bool resumed = false;
     std::uint64_t received_through = 0;
   };
@@ -69,6 +70,11 @@ class WorkerHost {
   void deliver(std::function<void()> what);
 
  private:
+  enum class Yields : std::uint8_t {
+    Nothing,
+    Lent,
+    LentAndOver,  ///< Its time has passed; it ends when it has its slot again.
+  };
   struct Run {
     SubtaskId id;
     Attempt attempt;
@@ -77,6 +83,8 @@ class WorkerHost {
     std::uint64_t number = 0;
     Instant started{};
     std::uint64_t read = 0;  ///< Stands for all that it has read.
+    Yields yields = Yields::Nothing;
+    bool holds_slots() const { return yields == Yields::Nothing; }
   };
   /// An end that its lane keeps, because it has taken over the next run by itself.
   struct UntoldEnd {
@@ -85,6 +93,10 @@ class WorkerHost {
     FailureDetail failure;
   };
 
+  /// It goes on with what it has from a state that was replaced by another one since, and has not heard of that yet.
+  bool of_another_branch() const { return world_.oracle().is_of_another_branch(life_); }
+  /// By the clock of its present life.
+  Instant own_time() const { return world_.now() + clock_of(Incarnation{life_}); }
   /// A connection needs both directions.
   bool can_connect() const { return !cut_off_ && one_way_ == OneWay::None; }
   void begin_life();
@@ -102,6 +114,8 @@ class WorkerHost {
   void send(FromWorker message);
   void carry_out(Actions<worker::WorkerAction>& actions);
   void start(const worker::worker_action::StartSubtask& action);
+  void plan_yield(worker::RecordIndex record, const Run& run, Duration duration);
+  void resume(const worker::worker_action::StartSubtask& action);
   void end_run(worker::RecordIndex record, std::uint64_t number, bool killed);
   std::uint64_t fate_of(SubtaskId id) const;
   Bytes used_by(const Run& run) const;
@@ -151,6 +165,7 @@ class WorkerHost {
   std::optional<OperatorCrash> crash_;  ///< What ended the life before this one.
   WorkerId id_;
   Incarnation supervisor_;          ///< Its life that this one is linked to.
+  std::uint64_t branch_ = 0;        ///< Of its state.
 
   std::uint64_t connecting_ = 0;
   Instant wire_{};  ///< When the last frame from here arrives.

@@ -11,7 +11,8 @@ using namespace worker::worker_action;
 /// are empty. Stands for what was read.
 std::uint64_t WorkerHost::read_inputs(const StartSubtask& action) const {
   const Graph* graph = world_.oracle().graph_of(action.id.job);
-  if (graph == nullptr) return 0;  // The oracle complains of the run itself.
+  // The oracle complains of the run itself, or the number may be another job's by now.
+  if (graph == nullptr || of_another_branch()) return 0;
   std::uint64_t read = 0;
   std::size_t position = 0;
   const std::uint32_t subtask = action.id.index.value();
@@ -56,6 +57,7 @@ std::int64_t WorkerHost::output_bytes(const DataKey& key) const {
 
 /// What the subtask borrows, which is what its lender has made; none: it is not here.
 std::optional<Content> WorkerHost::borrow(SubtaskId subtask) const {
+  if (of_another_branch()) return std::nullopt;
   const Graph& graph = *world_.oracle().graph_of(subtask.job);
   const std::uint32_t first = graph.payload_offsets[subtask.index.value()];
   const std::optional<LentDatum> lent = read_loan(

@@ -68,7 +68,7 @@ ResourceVector WorkerHost::undivided_on(BandIndex band) const {
   ResourceVector held;
   held.named = {{kLicence, 0}};  // Only to what is there something is added.
   for (const auto& [record, run] : runs_) {
-    if (run.band != band) continue;
+    if (run.band != band || !run.holds_slots()) continue;
     held.cpu += run.program->request.cpu;
     add_named(run.program->request.named, held.named, 1);
   }
@@ -79,6 +79,7 @@ ResourceVector WorkerHost::undivided_on(BandIndex band) const {
 /// wait for processors or licences.
 std::vector<MilliSlots> WorkerHost::ready_of(JobId job, BandIndex band) const {
   std::vector<MilliSlots> ready;
+  if (of_another_branch()) return ready;
   const ResourceVector& capacity = bands_[band.value()].capacity;
   const ResourceVector held = undivided_on(band);
   const Graph& graph = *world_.oracle().graph_of(job);
@@ -119,7 +120,7 @@ void WorkerHost::check_entitlement(const StartSubtask& action) const {
   if (entitled == entitled_.end()) return;
   MilliSlots held;
   for (const auto& [record, run] : runs_)
-    if (run.band == action.band && run.id.job == action.id.job) held += run.program->request.slots;
+    if (run.holds_slots() && run.band == action.band && run.id.job == action.id.job) held += run.program->request.slots;
   if (held + action.program->request.slots > entitled->second)
     world_.oracle().breach(name_ + " starts " + to_string(action.id) + " though its job holds all that it may");
 }
@@ -130,7 +131,7 @@ void WorkerHost::check_reservations(const StartSubtask& action) const {
     world_.oracle().breach(name_ + " starts " + to_string(action.id) + " of a gang that waits at its barrier");
   MilliSlots held = action.program->request.slots;
   for (const auto& [record, run] : runs_)
-    if (run.band == action.band) held += run.program->request.slots;
+    if (run.holds_slots() && run.band == action.band) held += run.program->request.slots;
   const MilliSlots kept =
       reservations_.kept_from(action.id.job, action.band, [&](JobId job) { return run_by(job, action.band); });
   if (held + kept > bands_[action.band.value()].capacity.slots)

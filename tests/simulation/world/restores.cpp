@@ -1,0 +1,61 @@
+// A state that is put back while workers and clients still know what came after it.
+#include <algorithm>
+
+#include "tests/simulation/world/worker_host.hpp"
+#include "tests/simulation/world/world.hpp"
+
+namespace penstock::simulation {
+
+using std::chrono::milliseconds;
+
+const Oracle& SupervisorHost::world_oracle() const { return world_.oracle(); }
+
+// As `penstock state restore` does, and the start of a supervisor that finds the end of its journal torn.
+void SupervisorHost::put_back(const Backup& backup) {
+  world_.note("supervisor: its state is put back");
+  std::set<Oracle::Life> linked;
+  for (const auto& host : world_.workers())
+    if (host->endpoint() != nullptr) linked.insert(host->life());
+  world_.oracle().put_back(backup.oracle, linked);
+  disk_ = backup.disk;
+  // Production takes the seconds of the clock, which grow faster than lives are counted.
+  const auto clock = static_cast<std::uint64_t>(world_.now().time_since_epoch() / milliseconds{1});
+  term_ = std::max(backup.term, 1'000'000 + clock);
+  ++branch_;
+  drained_.clear();  // Who was drained begins afresh.
+  limits_ = {};
+  gangs_ = {};
+}
+
+// What its engine does when it is told that the supervisor has started anew: it asks for each job by name and identity.
+void ClientHost::follow_branch() {
+  if (std::exchange(branch_, world_.supervisor().branch()) == world_.supervisor().branch()) return;
+  had_ended_.merge(std::exchange(ended_, {}));
+  std::erase_if(unsent_, [](const FromClient& message) { return !std::holds_alternative<AdminRequest>(message); });
+}
+
+/// Words of a supervisor whose state was replaced meanwhile may still arrive; nobody answers for those.
+bool ClientHost::is_of_this_branch() const { return branch_ == world_.supervisor().branch(); }
+
+void ClientHost::told_anew(JobId job) {
+  if (is_of_this_branch()) world_.oracle().client_reattached(job);
+}
+
+/// A job of before the state was put back: the engine submits it again, but for what it has had already and what borrows
+/// from a job that may be gone, too.
+void ClientHost::is_gone(std::uint64_t number, const Error& why) {
+  const auto accepted = accepted_.find(number);
+  if (accepted == accepted_.end()) return;
+  const JobId job = accepted->second;
+  const bool may_be = world_.supervisor().branch() > 1 &&
+                      (!world_.oracle().knows(job, identities_[number]) || world_.oracle().has_ended(job));
+  if (!may_be) return world_.oracle().breach("an accepted job is unknown: " + to_string(why));
+  world_.note("client: job % is gone", {job.value()});
+  accepted_.erase(accepted);
+  std::erase(jobs_, job);
+  if (had_ended_.erase(job) == 0 && !is_borrower(number)) return submit(static_cast<std::uint32_t>(number));
+  submitted_.erase(number);
+  --wanted_;
+}
+
+}  // namespace penstock::simulation
