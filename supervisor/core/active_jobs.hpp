@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -45,6 +46,11 @@ class ActiveJobs {
   Iterator end() const { return Iterator{keys_.end()}; }
   bool empty() const { return keys_.empty(); }
   std::size_t size() const { return keys_.size(); }
+  /// The first one behind that one, which need not be there.
+  std::optional<JobId> after(JobId job, std::int32_t priority) const {
+    const auto next = keys_.upper_bound({priority, job});
+    return next == keys_.end() ? std::nullopt : std::optional{next->job};
+  }
   std::vector<JobId> all() const {
     std::vector<JobId> jobs;
     jobs.reserve(keys_.size());

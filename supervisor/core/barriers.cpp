@@ -42,11 +42,12 @@ bool SupervisorCore::watch_barrier(Job& job, BandKind kind) {
     barrier.end(given > 0);
     return waited;
   }
-  if (barrier.waits() && given < milli_of_gang(job, kind)) {
+  // A part is nothing to begin with: a worker was lost, or what ran when the pass began has ended.
+  if (!barrier.open && given < milli_of_gang(job, kind) && !has_runs_that_stay(workers_, job, kind)) {
     for (std::uint32_t i = 0; i < workers_.band_slots(); ++i)
       if (workers_[BandSlot{i}].alive && workers_[BandSlot{i}].kind == kind) job.shares->at(BandSlot{i}).planned = 0;
+    policy_.barriers_given_up += barrier.waits();
     barrier.end(false);
-    ++policy_.barriers_given_up;
     return false;  // What they hold changes, and so they are told.
   }
   if (barrier.waits() && asks_otherwise(job, kind)) {

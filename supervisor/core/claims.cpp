@@ -13,8 +13,8 @@ void SupervisorCore::begin_reclaiming(std::vector<record::WorkerJoined> expected
   expected_ = std::move(expected);
   if (expected_.empty()) return;
   reclaiming_ = true;
-  reclaim_until_ = later(now_, config_.reclaim_wait);
-  reclaim_latest_ = later(now_, config_.reclaim_wait * 3);
+  reclaim_end_.until = later(now_, config_.reclaim_wait);
+  reclaim_end_.latest = later(now_, config_.reclaim_wait * 3);
 }
 
 /// None if no earlier life has written down that this life of the worker may hold something: it was given up as lost,
@@ -27,7 +27,7 @@ std::optional<record::WorkerJoined> SupervisorCore::take_back(WorkerId worker, I
     PENSTOCK_COVERAGE_MARK("a worker that nobody expects wants its work back");
     return {};
   }
-  if (!reclaiming_) {
+  if (!reclaiming_ || reclaim_end_.ticket) {
     PENSTOCK_COVERAGE_MARK("a worker came back late");
     std::erase_if(lost_writers_, [&](const LostWriter& lost) { return lost.writer == incarnation; });
     if (found->shared_storage) joined_.push_back(record::WriterForgotten{incarnation});
@@ -235,7 +235,9 @@ void SupervisorCore::finish_claim(WorkerSlot slot, bool draining) {
   if (!draining) house_homeless();
   if (!reclaiming_) return tell_what_has_finished(slot);
   // Others may be on their way, held up by the same crowd.
-  reclaim_until_ = std::min(reclaim_latest_, std::max(reclaim_until_, later(now_, config_.reclaim_wait / 3)));
+  if (!reclaim_end_.ticket)
+    reclaim_end_.until =
+        std::min(reclaim_end_.latest, std::max(reclaim_end_.until, later(now_, config_.reclaim_wait / 3)));
   end_reclaiming_if_complete();
 }
 
@@ -245,23 +247,31 @@ void SupervisorCore::end_reclaiming_if_complete() {
 
 // Who is there and has not said all has more time than who is not there.
 void SupervisorCore::end_reclaiming_if_late() {
-  if (now_ < reclaim_until_) return;
-  const Instant last = later(reclaim_latest_, config_.reclaim_wait * 7);
+  if (now_ < reclaim_end_.until || reclaim_end_.ticket) return;
+  const Instant last = later(reclaim_end_.latest, config_.reclaim_wait * 7);
   if (claims_open_ > 0 && now_ < last) {
     PENSTOCK_COVERAGE_MARK("a claim takes long");
-    reclaim_until_ = std::min(last, later(now_, config_.reclaim_wait / 3 + std::chrono::milliseconds{1}));
+    reclaim_end_.until = std::min(last, later(now_, config_.reclaim_wait / 3 + std::chrono::milliseconds{1}));
   } else {
-    end_reclaiming();
+    give_up_absent();
   }
+}
+
+// As for a worker that is lost: what the absent ones held is given to others when it is written that they are gone.
+void SupervisorCore::give_up_absent() {
+  reclaim_end_.until = kNever;
+  if (!durable() || expected_.empty()) return end_reclaiming();
+  for (const record::WorkerJoined& absent : expected_) records_.push_back(record::WorkerGone{absent.worker});
+  reclaim_end_.ticket = issued_ + 1;
 }
 
 // All are back, or have had their time. They may still come later; then they get what nobody else has got.
 void SupervisorCore::end_reclaiming() {
   reclaiming_ = false;
-  reclaim_until_ = kNever;
+  reclaim_end_ = {};
   note_lenders();
   policy_changed();
-  for (const record::WorkerJoined& absent : expected_) give_up_absent(absent, "did not come back after the restart");
+  for (const record::WorkerJoined& absent : expected_) part_with(absent, "did not come back after the restart");
   for (const JobId id : active_.all()) {
     if (Job& job = *jobs_[id.value()]; job.held) let_go(job);
   }
@@ -270,9 +280,8 @@ void SupervisorCore::end_reclaiming() {
 }
 
 /// What it held runs again elsewhere, and nobody fetches from it any more.
-void SupervisorCore::give_up_absent(const record::WorkerJoined& absent, const std::string& why) {
+void SupervisorCore::part_with(const record::WorkerJoined& absent, const std::string& why) {
   PENSTOCK_COVERAGE_MARK("a worker did not come back");
-  if (durable()) records_.push_back(record::WorkerGone{absent.worker});
   if (absent.shared_storage) note_lost_writer(absent.incarnation);
   out_->add(
       supervisor_action::Alert{Error{ErrorCode::Disconnected, absent.name, why, "what it held runs again elsewhere"}});

@@ -83,7 +83,10 @@ void SupervisorCore::blame_late(const LostLife& lost, const OperatorCrash& crash
 /// It went down while the supervisor was away: nobody has to wait for it, and what it ran is known only from this.
 void SupervisorCore::blame_absent(WorkerSlot teller, ExpectedWorkers::iterator absent, const OperatorCrash& crash) {
   PENSTOCK_COVERAGE_MARK("a crash happened while the supervisor was away");
-  if (reclaiming_) give_up_absent(*absent, crash.message);
+  if (reclaiming_) {
+    if (durable()) records_.push_back(record::WorkerGone{absent->worker});
+    part_with(*absent, crash.message);
+  }
   pass_on_drain(teller, absent->drain);
   expected_.erase(absent);
   const std::uint32_t subtask = crash.subtask.index.value();

@@ -125,9 +125,14 @@ void SupervisorCore::fill_dirty_bands() {
 // Hungry bands help themselves, in turn; what they take may feed them. What may be looked at is limited: with thousands
 // of hungry bands and little to take, each report would otherwise pay for all of them. The rest has its turn later.
 void SupervisorCore::help_hungry() {
+  if (search_ranks()) fill_dirty_bands();
   offer_again();
   if (now_ >= search_.patient_until) {
     search_.patient_until = kNever;
+    search_.all_may_try = true;
+  }
+  if (now_ >= search_.ranks.again_at) {
+    search_.ranks.again_at = kNever;
     search_.all_may_try = true;
   }
   if (search_.all_may_try) search_.hungry_untried = search_.hungry.size();
@@ -149,10 +154,12 @@ void SupervisorCore::help_hungry() {
     search_.hungry_untried = std::min(search_.hungry_untried, search_.hungry.size());
   }
   search_.hungry_untried = std::min(search_.hungry_untried + unfinished, search_.hungry.size());
-  const bool again = search_.hungry_untried > 0 && !(search_.with_ready.empty() && search_.with_excess.empty());
+  const bool again = search_.ranks.thief.valid() ||
+                     (search_.hungry_untried > 0 && !(search_.with_ready.empty() && search_.with_excess.empty()));
   search_.help_at = again ? later(now_, kHelpAgainAfter) : kNever;
   if (!search_.with_excess.empty() && !search_.hungry.empty()) search_.help_at = std::min(search_.help_at, search_.patient_until);
-  if (!search_.hungry.empty()) search_.help_at = std::min(search_.help_at, search_.offer_again_at);
+  if (!search_.hungry.empty())
+    search_.help_at = std::min({search_.help_at, search_.offer_again_at, search_.ranks.again_at});
 }
 
 void SupervisorCore::fill(BandSlot slot) {

@@ -162,6 +162,7 @@ void SupervisorCore::on(supervisor_event::Persisted& event) {
   for (; !losses_.empty() && losses_.front().ticket <= persisted_; losses_.pop_front())
     if (const WorkerSlot slot = workers_.find(losses_.front().worker); slot.valid())
       lose_worker(slot, losses_.front().reason);
+  if (reclaim_end_.ticket && *reclaim_end_.ticket <= persisted_) end_reclaiming();
 }
 
 // Faults F11, F12: nothing more is promised; what runs goes on, and its news wait.

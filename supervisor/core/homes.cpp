@@ -1,6 +1,7 @@
 // SupervisorCore: what is kept for one band gets its home at another. Nothing of it has been sent, so nothing can race.
 #include <algorithm>
 
+#include "common/base/coverage_mark.hpp"
 #include "supervisor/core/supervisor_core.hpp"
 
 namespace penstock::supervisor {
@@ -12,6 +13,11 @@ constexpr std::uint32_t kPassedOverMax = 8;
 constexpr std::size_t kBestFirst = 4;
 /// Homes of a job that are looked at for work that another of its bands has slots for.
 constexpr std::uint32_t kHomesTried = 8;
+
+/// Subtasks of a job that are looked at in turn in one event.
+constexpr std::uint32_t kRanksLookedAt = 256;
+/// Times `steal_after` between two searches in vain.
+constexpr int kSearchPause = 8;
 
 /// So many more could run there at once.
 std::uint32_t runs_missing(const BandShare& share) { return share.runs - std::min(share.runs, share.runnable); }
@@ -72,11 +78,12 @@ bool SupervisorCore::move_homes(BandSlot thief, BandSlot victim) {
       continue;
     }
     const Moved of_job = move_ready(job, victim, thief, wanted - moved, [&](std::uint32_t subtask) {
-      const std::int64_t gain = queue_cost_ns(job, subtask, victim);
-      return may_run_on(job, subtask, thief) &&
-             movement_cost_ns(job, subtask, thief) <= gain + config_.steal_after.count();
+      return may_move_home(job, subtask, victim, thief);
     });
     moved += of_job.count;
+    const bool may_hide_more = of_job.passed_over == kPassedOverMax && workers_[thief].in_flight == 0;
+    if (may_hide_more && !search_.ranks.thief.valid() && search_.ranks.again_at == kNever)
+      search_.ranks = RankSearch{.thief = thief};
     const std::uint32_t in_vain = std::max(of_job.passed_over, of_job.count == 0 ? 1U : 0U);
     search_.looks_left -= std::min(search_.looks_left, in_vain);
   }
@@ -85,6 +92,64 @@ bool SupervisorCore::move_homes(BandSlot thief, BandSlot victim) {
   else if (tries < count)
     search_.search_unfinished = !waiting.all_offered(search_.hungry.size());
   return moved > 0;
+}
+
+// Worth it while it would wait there for longer than its data take to move. A band that stands still tells that what
+// runs there is longer than expected.
+bool SupervisorCore::may_move_home(const Job& job, std::uint32_t subtask, BandSlot victim, BandSlot thief) {
+  if (!may_run_on(job, subtask, thief)) return false;
+  const BandEntry& band = workers_[victim];
+  const std::int64_t stands_still = band.in_flight > 0 ? (now_ - band.progress_at).count() : 0;
+  const std::int64_t gain = std::max(queue_cost_ns(job, subtask, victim), stands_still);
+  return movement_cost_ns(job, subtask, thief) <= gain + config_.steal_after.count();
+}
+
+// What `move_ready` looks at first may all be for other bands, e.g. of templates that ask for more memory. All that is
+// kept here is gone through then, a part in each event, until something fits.
+bool SupervisorCore::search_ranks() {
+  RankSearch& search = search_.ranks;
+  if (!search.thief.valid()) return false;
+  const BandEntry& thief = workers_[search.thief];
+  const bool is_idle = thief.alive && !thief.draining && thief.in_flight == 0;
+  for (std::uint32_t looks = kRanksLookedAt; is_idle && looks > 0;) {
+    Job* job = knows(search.job) ? jobs_[search.job.value()].get() : nullptr;
+    const bool may_have = job != nullptr && job->state == JobState::Running && !job->cancelling &&
+                          has_slots_for(*job, search.thief);
+    if (may_have && take_home(*job, looks)) {
+      search.thief = BandSlot::none();
+      return true;
+    }
+    if (looks == 0) return false;  // It goes on here.
+    const std::optional<JobId> next = active_.after(search.job, search.priority);
+    if (!next) {
+      search.again_at = later(now_, config_.steal_after * kSearchPause);
+      break;
+    }
+    search.job = *next;
+    search.priority = jobs_[next->value()]->spec.priority;
+    search.next = 0;
+    --looks;
+  }
+  search.thief = BandSlot::none();
+  return false;
+}
+
+// The keys that are left behind are recognised when they are taken.
+bool SupervisorCore::take_home(Job& job, std::uint32_t& looks) {
+  RankSearch& search = search_.ranks;
+  for (; search.next < job.total() && looks > 0; ++search.next, --looks) {
+    const std::uint32_t subtask = job.shape->at_rank(search.next);
+    SubtaskHot& hot = job.hot[subtask];
+    if (hot.phase != SubtaskPhase::Placeable || hot.missing > 0 || !hot.band.valid() || hot.band == search.thief) continue;
+    const BandEntry& home = workers_[hot.band];
+    if (home.runnable < home.slots || !may_move_home(job, subtask, hot.band, search.thief)) continue;
+    PENSTOCK_COVERAGE_MARK("an idle band found what fits it behind what does not");
+    hot.band = search.thief;
+    keep_ready(job, search.thief, subtask);
+    ++counters_.moved_here;
+    return true;
+  }
+  return false;
 }
 
 // The job has slots here and nothing to run on them: half of what is kept for another of its bands, or what fills these

@@ -51,6 +51,13 @@ struct LostLife {
   std::vector<AssignedRef> held;
 };
 
+/// When the wait for workers of an earlier life of the supervisor ends.
+struct ReclaimEnd {
+  Instant until = kNever;
+  Instant latest = kNever;              ///< However many workers keep coming back.
+  std::optional<std::uint64_t> ticket;  ///< With it is written that those who are missing are gone.
+};
+
 /// A life that may have left checkpoints.
 struct LostWriter {
   Incarnation writer;

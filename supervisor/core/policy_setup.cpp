@@ -127,6 +127,7 @@ void SupervisorCore::open_shares(Job& job) {
   for (KindShare& share : shares.kinds) {
     KindShare fresh;
     fresh.holds_since = share.holds_since;
+    fresh.incomplete_since = share.incomplete_since;
     fresh.barrier = std::move(share.barrier);
     share = std::move(fresh);
   }

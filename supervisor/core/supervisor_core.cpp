@@ -51,7 +51,8 @@ void SupervisorCore::handle(SupervisorEvent&& event, Instant now, Actions<Superv
   search_.looks_left = kLooksForEvent;
   // These change nothing for those who found nothing before; whatever else happens may.
   search_.all_may_try = !std::holds_alternative<supervisor_event::Tick>(event) &&
-                 !(std::holds_alternative<supervisor_event::Persisted>(event) && accepting_.empty() && losses_.empty());
+                 !(std::holds_alternative<supervisor_event::Persisted>(event) && accepting_.empty() && losses_.empty() &&
+                   !reclaim_end_.ticket);
   std::visit([this](auto& concrete) { on(concrete); }, event);
   do {
     settle_loans();
@@ -70,7 +71,7 @@ void SupervisorCore::handle(SupervisorEvent&& event, Instant now, Actions<Superv
 }
 
 std::optional<Instant> SupervisorCore::next_deadline() const {
-  Instant next = std::min({watch_at_, search_.help_at, reclaim_until_, lenders_given_up_at(), forget_at()});
+  Instant next = std::min({watch_at_, search_.help_at, reclaim_end_.until, lenders_given_up_at(), forget_at()});
   if (const std::optional<Instant> policy = policy_deadline()) next = std::min(next, *policy);
   if (!timers_.empty()) next = std::min(next, timers_.front().at);
   const bool news_wait_for_disk = durable() && news_ticket_ > persisted_;

@@ -174,7 +174,8 @@ class SupervisorCore {
   void end_reclaiming_if_complete();
   void end_reclaiming_if_late();
   void end_reclaiming();
-  void give_up_absent(const record::WorkerJoined& absent, const std::string& why);
+  void give_up_absent();
+  void part_with(const record::WorkerJoined& absent, const std::string& why);
   void let_go(Job& job);
   void tell_what_has_finished(WorkerSlot slot);
 
@@ -272,14 +273,15 @@ class SupervisorCore {
   bool has_slots_for(const Job& job, BandSlot slot) const;
   bool feed_hungry(BandSlot band);
   bool ask_for_queued(BandSlot thief, BandSlot victim);
-
   // What is kept for one band gets another home: homes.cpp.
   struct Moved;
   template <class MayMove>
   Moved move_ready(Job& job, BandSlot from, BandSlot to, std::uint32_t most, MayMove may_move);
   bool move_homes(BandSlot thief, BandSlot victim);
+  bool search_ranks();
+  bool take_home(Job& job, std::uint32_t& looks);
+  bool may_move_home(const Job& job, std::uint32_t subtask, BandSlot victim, BandSlot thief);
   bool pull_home(Job& job, BandSlot slot);
-
   void mark_dirty(BandSlot band);
   void note_ready(BandSlot band, std::int32_t change);
   void note_runnable(BandSlot band, std::int32_t change);
@@ -677,12 +679,10 @@ class SupervisorCore {
   std::optional<Error> trouble_;             ///< Why the journal cannot be written now.
   std::vector<Record> joined_;               ///< Workers that are written down with whatever is written next.
   bool reclaiming_ = false;
-  Instant reclaim_until_ = kNever;
-  Instant reclaim_latest_ = kNever;          ///< However many workers keep coming back.
+  ReclaimEnd reclaim_end_;
   ExpectedWorkers expected_;                 ///< Workers of earlier lives that are not back.
   std::deque<LostLife> lost_lives_;          ///< The latest, the first that was lost first.
   std::uint32_t claims_open_ = 0;            ///< Workers that are back and have not said all.
-
   // Scratch, and what is valid during `handle`.
   Instant now_{};
   Out* out_ = nullptr;

@@ -9,6 +9,15 @@
 
 namespace penstock::supervisor {
 
+/// All subtasks that are kept are looked at in turn, a part of them in each event, for a band without work.
+struct RankSearch {
+  BandSlot thief = BandSlot::none();    ///< None: no search is under way.
+  std::int32_t priority = INT32_MAX;    ///< Of
+  JobId job = JobId{0};                 ///< the job that is looked at, and
+  std::uint32_t next = 0;               ///< the next rank in its order.
+  Instant again_at = kNever;            ///< After a search in vain: until then there is none.
+};
+
 /// State of the search of `SupervisorCore` (dispatch.cpp): bands that have nothing to run, and bands that have too much.
 struct WorkSearch {
   IndexSet hungry;                          ///< Bands with free slots and nothing to run.
@@ -20,6 +29,7 @@ struct WorkSearch {
   Instant patient_until = kNever;           ///< When the first of those that are not hungry for long enough will be.
   Instant help_at = kNever;                 ///< When they are, should nothing else happen.
   Instant offer_again_at = kNever;          ///< When bands that had nothing to be had are looked at again.
+  RankSearch ranks;
   bool search_unfinished = false;           ///< A hungry band has not seen all that its victim keeps.
   bool all_may_try = false;                 ///< This event may help bands that found nothing before.
   std::uint32_t looks_left = 0;             ///< What may still be looked at for hungry bands during this event.

@@ -47,8 +47,8 @@ class JournalHarness {
   void restart(Duration down = std::chrono::seconds{0}) {
     restart_for_claims(down);
     if (life_->core().reclaiming()) life_->tick_at_deadline();
-    life_->alerts();
     while (waiting() > 0) write_one();
+    life_->alerts();
   }
   /// The same; workers are still waited for.
   void restart_for_claims(Duration down = std::chrono::seconds{0}) {

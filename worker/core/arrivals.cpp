@@ -55,15 +55,17 @@ void WorkerCore::give_back(const AssignBatch& batch) {
   }
 }
 
-// Also among those that wait for memory: the grants go by it.
+// Also among those that wait for memory: the grants go by it. What one of low priority keeps from others may be theirs
+// now.
 void WorkerCore::set_job_priority(JobSlot slot, std::int32_t job_priority) {
   jobs_[slot].priority = job_priority;
   for (const auto& band : bands_) {
     band->prepare.set_job_priority(slot, job_priority);
     band->execute.set_job_priority(slot, job_priority);
     // Most jobs are told theirs before anything of them is here.
-    if (jobs_[slot].records.valid())
-      band->quota.set_job_priority([&](RecordIndex record) { return records_[record].job == slot; }, job_priority);
+    if (!jobs_[slot].records.valid()) continue;
+    band->quota.set_job_priority([&](RecordIndex record) { return records_[record].job == slot; }, job_priority);
+    band->dirty = true;
   }
 }
 
@@ -266,6 +268,7 @@ void WorkerCore::receive(const PriorityBatch& message) {
     band_of(record).prepare.update_priority(index, change.priority);
     band_of(record).execute.update_priority(index, change.priority);
     band_of(record).quota.update_priority(index, change.priority);
+    band_of(record).dirty = true;
   }
 }
 

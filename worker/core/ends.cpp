@@ -292,6 +292,8 @@ void WorkerCore::close_job_if_done(JobSlot slot) {
     band->prepare.set_entitlement(slot, MilliSlots::max(), 0);
     band->execute.set_entitlement(slot, MilliSlots::max(), 0);
     band->execute.drop_reservation(slot);  // Also one that was opened and nobody has begun on: the slot is reused.
+    // Without the last limited job others come in another order. What is on offer is taken or withdrawn first.
+    if (band->execute.offered() == 0) band->dirty = true;
   }
   std::string_view saved_as;
   for (const auto* templates : {&job.templates, &job.replaced_templates})

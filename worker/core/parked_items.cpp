@@ -155,6 +155,7 @@ RecordIndex LatchedQueue::left_idle() const {
   std::size_t passed = 0;
   for (const Node& node : nodes_) {
     if (node.state != State::Waiting) continue;
+    if (node.group != kNowhere && parked_[node.group].items.top().record != node.item.record) continue;  // As the best.
     const bool lacks = lacks_beside_slots(*node.item.request, available_) || is_kept_from(node);
     if (!lacks && fits(node.item)) {
       idle = node.item.record;

@@ -110,7 +110,7 @@ struct ObjectStore::State {
   std::atomic<std::int64_t> segments{0};  ///< How many of `blobs` are segments; a bound need not be exact, so relaxed.
   std::atomic<bool> spills{false};        ///< The disk was used; until then nobody asks it.
   std::mutex mutex;                       ///< Guards `restoring`, `checkpoints` and `names`.
-  std::set<DataKey> restoring;            ///< Wanted from disk; what is dropped meanwhile is not.
+  std::set<DataKey> restoring;            ///< Wanted from disk; what is dropped or made anew meanwhile is not.
   std::map<JobId, JobIdentity> names;     ///< Of the jobs that the worker knows.
   std::map<DataKey, std::string> checkpoints;  ///< Files on shared storage that go when their datum is dropped.
   mutable SpillFiles files{options.spill};
@@ -155,6 +155,10 @@ std::shared_ptr<Blob> ObjectStore::allocate(std::size_t bytes) const {
 }
 
 void ObjectStore::put(const DataKey& key, std::shared_ptr<Blob> blob) {
+  if (state_->spills.load(std::memory_order_acquire)) {
+    const std::lock_guard lock{state_->mutex};
+    state_->restoring.erase(key);  // These bytes are newer than those of the disk.
+  }
   for (const auto& tier : state_->tiers) tier->drop(key);
   put_here(key, std::move(blob));
 }

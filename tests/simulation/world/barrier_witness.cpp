@@ -83,8 +83,10 @@ bool BarrierWitness::has_begun_on(const Place& place, const BarrierAnswer& answe
   return answer.held.is_zero() && last != told_.end() && last->second.opened == answer.barrier;
 }
 
-bool BarrierWitness::begins_unasked(WorkerId worker, BandKind kind, const Entitlement& entitlement) {
-  if (entitlement.barrier != 0 || entitlement.slots.is_zero()) return false;
+bool BarrierWitness::begins_unasked(WorkerId worker, BandKind kind, const Entitlement& entitlement, bool knows_barriers) {
+  if (entitlement.slots.is_zero()) return false;
+  if (!knows_barriers) begun_.emplace(entitlement.job, kind);
+  if (entitlement.barrier != 0) return false;
   const auto last = told_.find({entitlement.job, {worker, entitlement.band}});
   const bool waited = last != told_.end() && last->second.barrier != 0;
   return begun_.emplace(entitlement.job, kind).second && !waited;

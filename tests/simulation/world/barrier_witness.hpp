@@ -60,7 +60,7 @@ class BarrierWitness {
   std::uint64_t told(WorkerId worker, const Entitlement& entitlement);
   /// Whether this lets the gang begin on bands of that kind, of which it was let hold none in this life, without any
   /// barrier. Before `told`.
-  bool begins_unasked(WorkerId worker, BandKind kind, const Entitlement& entitlement);
+  bool begins_unasked(WorkerId worker, BandKind kind, const Entitlement& entitlement, bool knows_barriers);
   /// What it was to hold, all together, as far as that has not been said to be over.
   MilliSlots asked_for(JobId job, std::uint64_t barrier) const;
   /// Where its slots are to be held, as far as that has not been said to be over.

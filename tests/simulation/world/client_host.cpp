@@ -196,7 +196,7 @@ std::shared_ptr<const Graph> ClientHost::draw_known(std::uint32_t number) {
 
 const JobSpec* ClientHost::spec_of(JobId job) const {
   for (const auto& [number, id] : accepted_)
-    if (id == job) return &specs_.at(number);
+    if (id == job && world_.oracle().knows(job, identities_.at(number))) return &specs_.at(number);
   return nullptr;
 }
 
@@ -249,8 +249,9 @@ void ClientHost::look_away(std::uint32_t number) {
 /// What its lender has not made, or nobody has any more, cannot be borrowed.
 bool ClientHost::gives_up(const SubmitReply& reply) {
   const bool is_lost = reply.refusal.code == ErrorCode::InputLost || reply.refusal.code == ErrorCode::NotFound;
-  if (!lenders_.contains(reply.submission) || !is_lost) return false;
-  if (submitted_.erase(reply.submission) == 0) return true;
+  if (!is_borrower(reply.submission) || !is_lost) return false;
+  // A client that has died submits once more what may be on its way: both are answered.
+  if (accepted_.contains(reply.submission) || submitted_.erase(reply.submission) == 0) return true;
   --wanted_;
   release_lender(reply.submission);
   return true;

@@ -28,8 +28,9 @@ void GangWitness::pass_begins(Instant now, Duration wait, Duration grace, const 
   for (const auto& [job, places] : promised) {
     const auto known = promises_.find(job);
     const bool same = known != promises_.end() && known->second.places == places;
-    promises[job] = {places, same ? known->second.since : now};
-    if (now >= later(promises[job].since, std::max(wait, grace)) && now > promises[job].since)
+    const Instant since = same ? known->second.since : now;
+    promises[job] = {places, since, now > since && now >= later(since, std::max(wait, grace))};
+    if (promises[job].late && known->second.late)
       broken_promise_ = to_string(job) + " is a gang, and its places stay promised for longer than gangs wait";
   }
   promises_ = std::move(promises);
@@ -69,7 +70,7 @@ std::vector<GangView> gangs_of(const supervisor::SupervisorCore& core, const std
       seen.lost_to_others = share.lost_to_others;
       for (std::uint32_t i = 0; i < workers.band_slots(); ++i)
         if (const supervisor::BandEntry& band = workers[supervisor::BandSlot{i}];
-            band.alive && band.kind == kind && !workers.worker_of(supervisor::BandSlot{i}).lost) {
+            band.alive && band.kind == kind) {
           seen.given += given_to(*job, supervisor::BandSlot{i}, kind);
           if (!job->spec.policy.may_be_preempted() || share.all_stay)
             seen.stays += std::uint64_t{job->shares->of(supervisor::BandSlot{i}).started} * share.portion.run_milli;

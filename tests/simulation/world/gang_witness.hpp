@@ -44,6 +44,7 @@ class GangWitness {
   struct Promise {
     std::vector<policy::Place> places;
     Instant since{};
+    bool late = false;  ///< The pass that takes it back has begun.
   };
   Instant began_{};
   Duration wait_{};

@@ -220,7 +220,7 @@ void SupervisorHost::handle_one(SupervisorEvent&& event) {
   if (gone) check_followers();
   if (idle_.is_due(world_.now()))
     if (std::string breach = idle_.look(*core_, world_.jobs(), world_.now()); !breach.empty())
-      world_.oracle().breach(std::move(breach));
+      world_.oracle().breach(breach + world_.describe_unfinished());
   if (std::exchange(reclaiming_, core_->reclaiming()) && !reclaiming_) give_up_absent();
   carry_out(actions);
   plan_tick();

@@ -34,7 +34,10 @@ std::string ready_beside(const SupervisorCore& core, const std::vector<JobId>& j
       if (hot.phase != SubtaskPhase::Placeable || hot.missing > 0 || !hot.band.valid()) continue;
       const BandEntry& home = core.workers()[hot.band];
       const bool needed_there = home.id != idle.id && home.runnable < home.slots;
-      if (!needed_there && fits(job->shape->template_of(i), idle)) return to_string(SubtaskId{id, SubtaskIndex{i}});
+      if (!needed_there && fits(job->shape->template_of(i), idle))
+        return to_string(SubtaskId{id, SubtaskIndex{i}}) + " is ready, kept for " + to_string(home.id) + " with " +
+               std::to_string(home.runnable) + " runnable and " + std::to_string(home.in_flight) + " in flight on " +
+               std::to_string(home.slots) + " slots";
     }
   }
   return {};
@@ -56,7 +59,7 @@ std::string IdleWitness::look(const SupervisorCore& core, const std::vector<JobI
     if (ready.empty()) continue;
     const auto known = idle_since_.find(band.id);
     idle_since[band.id] = known == idle_since_.end() ? now : known->second;
-    if (now >= idle_since[band.id] + kPatience) return to_string(band.id) + " is idle, and " + ready + " is ready";
+    if (now >= idle_since[band.id] + kPatience) return to_string(band.id) + " is idle, and " + ready;
   }
   idle_since_ = std::move(idle_since);
   return {};

@@ -45,7 +45,12 @@ void SupervisorHost::witness(const SendToWorker& order) {
   if (batch == nullptr || batch->assignments.empty()) return;
   if (drained_.contains(order.worker))
     world_.oracle().breach(to_string(order.worker) + " is given work, though an operator was told that it drains");
-  for (const Assignment& assignment : batch->assignments) world_.oracle().assigned({batch->job, assignment.subtask});
+  for (const Assignment& assignment : batch->assignments) {
+    const SubtaskId subtask{batch->job, assignment.subtask};
+    world_.oracle().assigned(subtask);
+    // The next life may not know why: what this one knows need not be written yet.
+    if (knows_success(subtask)) wanted_again_.insert({subtask, assignment.attempt});
+  }
   witness_place(order.worker, batch->job);
 }
 
@@ -71,9 +76,11 @@ void SupervisorHost::witness_barrier(WorkerId id, const Entitlement& entitlement
   }
 }
 
-/// Nobody whom the supervisor counts on has given back what it lets a gang begin on.
+/// Nobody whom the supervisor counts on has given back what it lets a gang begin on. One that has stood still may
+/// count on a worker that has heard no word for too long; then the gang gives all back.
 void SupervisorHost::check_give_back(const WorkerHost& host, const BarrierAnswer& answer) const {
-  const bool counted_on = up_ && host.supervisor() == incarnation() && peers_.contains(host.id());
+  const bool has_stood_still = world_.now() < later(stopped_until_, config_.worker_lost_after);
+  const bool counted_on = up_ && !has_stood_still && host.supervisor() == incarnation() && peers_.contains(host.id());
   if (counted_on && barriers_.has_begun_on({host.id(), answer.band}, answer))
     world_.oracle().breach(host.name() + " gives back what the gang of " + to_string(answer.job) + " was let begin on");
 }
@@ -116,11 +123,11 @@ void SupervisorHost::witness_begin(WorkerId id, const Entitlement& entitlement) 
   bool runs = false;
   for (std::uint32_t i = 0; i < workers.band_slots(); ++i)
     runs |= workers[BandSlot{i}].alive && workers[BandSlot{i}].kind == kind && job->shares->of(BandSlot{i}).started > 0;
-  const bool unasked = barriers_.begins_unasked(id, kind, entitlement);
+  const bool unasked = barriers_.begins_unasked(id, kind, entitlement, host->knows_barriers());
   // One of an older version begins when it is told; what is not limited is under no policy.
   if (!unasked || !host->up() || !host->knows_barriers() || entitlement.slots == MilliSlots::max()) return;
   if (!runs && !job->shares->kinds[static_cast<std::size_t>(kind)].bound)
-    world_.oracle().breach("the gang of " + to_string(entitlement.job) + " begins at no barrier");
+    world_.oracle().breach("the gang of " + to_string(entitlement.job) + " begins at no barrier" + describe_shares(*job, workers));
 }
 
 /// Whatever is given out goes to a pool of the job's list, and to a worker that its labels allow.
@@ -215,12 +222,12 @@ bool SupervisorHost::applies(const supervisor_event::PassEnded& ended) const {
   return ended.failure.empty() && policy.pass.has_value() && policy.pass->number == ended.number;
 }
 
-/// Those that are there and not about to be given up, and whether they are drained.
+/// Those that are there, and whether they are drained.
 std::set<std::pair<BandId, bool>> SupervisorHost::bands_now() const {
   const WorkerTable& table = core_->workers();
   std::set<std::pair<BandId, bool>> bands;
   for (std::uint32_t i = 0; i < table.band_slots(); ++i)
-    if (const supervisor::BandEntry& band = table[BandSlot{i}]; band.alive && !table.worker_of(BandSlot{i}).lost)
+    if (const supervisor::BandEntry& band = table[BandSlot{i}]; band.alive)
       bands.emplace(band.id, band.draining);
   return bands;
 }

@@ -44,6 +44,8 @@ class SupervisorHost {
   JobIdentity draw_identity() { return {1'000'000 + life_, ++identities_}; }
   /// Whether it knows that the subtask has succeeded once.
   bool knows_success(SubtaskId subtask) const;
+  /// Whether the life that gave the attempt out knew of a success.
+  bool wanted_again(SubtaskId subtask, Attempt attempt) const { return wanted_again_.contains({subtask, attempt}); }
   std::uint64_t passes() const { return passes_before_ + core_->policy().passes; }
   std::uint64_t preemptions() const { return preemptions_before_ + core_->policy().preemptions; }
   std::uint64_t adopted() const { return adopted_before_ + core_->counters().adopted; }
@@ -143,6 +145,7 @@ class SupervisorHost {
   bool up_ = true;
   /// Workers whose drain was answered and not ordered otherwise since: no life of ours may give them anything.
   std::set<WorkerId> drained_;
+  std::set<std::pair<SubtaskId, Attempt>> wanted_again_;  ///< Of all lives.
   std::uint64_t life_ = 0;
   std::uint64_t term_ = 1;  ///< As the journal counts lives.
   std::uint64_t branch_ = 1;

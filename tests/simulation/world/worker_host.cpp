@@ -401,7 +401,9 @@ void WorkerHost::restore(const DataKey& key) {
     if (life != life_ || !up_) return;
     deliver([this, key] {
       const bool unlucky = world_.options().faults.fetch_failures && world_.faults_on() && world_.rng().chance(1, 20);
-      const bool damaged = unlucky || !store_.contains(key);
+      // What was made again meanwhile is in memory, and needs no disk.
+      const bool here = store_.contains(key) && !spilled_.contains(key);
+      const bool damaged = !here && (unlucky || !store_.contains(key));
       spilled_.erase(key);
       if (damaged) store_.erase(key);
       handle(worker_event::DatumRestored{key, !damaged});
@@ -487,7 +489,8 @@ void WorkerHost::start(const StartSubtask& action) {
   check_reservations(action);
   note_start_beside(action);
   world_.oracle().run_started(life_, action.id, action.attempt,
-                              of_another_branch() || world_.supervisor().knows_success(action.id));
+                              of_another_branch() || world_.supervisor().knows_success(action.id) ||
+                                  world_.supervisor().wanted_again(action.id, action.attempt));
   world_.note("life % runs %:%#% on band %",
               {life_, action.id.job.value(), action.id.index.value(), action.attempt.value(), action.band.value()});
   Run run{action.id, action.attempt, action.band, action.program, next_run_++, world_.now(), read_inputs(action)};

@@ -90,6 +90,9 @@ void World::draw_configuration() {
   Rng barriers{mix_bits(options_.seed) ^ 0xba44};
   if (options_.policy && barriers.chance(1, 2))
     supervisor_config_.policy.gang_barrier = milliseconds{barriers.chance(1, 8) ? 20 : barriers.between(20, 2000)};
+  // A link of a few frames passes so many in each `acknowledge_after`: an answer takes longer than a short barrier.
+  if (link_config_.window_frames <= 4)
+    supervisor_config_.policy.gang_barrier = std::max<Duration>(supervisor_config_.policy.gang_barrier, milliseconds{500});
   // Whatever workers are configured to, the supervisor sees to it that nobody gives back what a gang begins on.
   worker_config_.barrier_margin =
       milliseconds{options_.policy && barriers.chance(1, 2) ? 0 : barriers.between(0, 2000)};
@@ -210,6 +213,8 @@ WorldResult World::run() {
     if (events_ - events_before_present > kEventsAtOneTimeMax) oracle_.breach("time stands still");
     // Longer than a worker that nobody waits for any more takes to notice that twice.
     if (settle == kNever && finished()) settle = now() + seconds{60};
+    // A state that was put back may have taken jobs away that its clients submit again.
+    if (now() >= settle && !finished()) settle = kNever;
     if (now() >= settle) {
       if (all_joined() || settles++ == kSettlesMax) break;
       settle = now() + seconds{30};
@@ -243,7 +248,6 @@ bool World::all_joined() const {
   });
 }
 
-// The first few subtasks that hold everything up, as supervisor and worker see them.
 std::string World::describe_unfinished() const {
   std::string text;
   std::size_t shown = 0;

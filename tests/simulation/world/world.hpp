@@ -21,6 +21,8 @@ class FaultPlan;
 
 class World {
  public:
+  /// The first few subtasks that hold everything up, as supervisor and worker see them.
+  std::string describe_unfinished() const;
   explicit World(const WorldOptions& options);
   ~World();
   WorldResult run();
@@ -76,7 +78,6 @@ class World {
   bool finished() const;
   bool all_joined() const;
   bool is_late(Instant began) const;
-  std::string describe_unfinished() const;
   void check_nothing_left();
   WorldResult result();
 

@@ -1,6 +1,7 @@
 // SupervisorCore: what is kept for one band gets its home at another.
 #include <gtest/gtest.h>
 
+#include "tests/support/coverage_marks.hpp"
 #include "tests/support/supervisor_harness.hpp"
 
 namespace penstock::supervisor {
@@ -32,6 +33,23 @@ TEST(Homes, WhatHasToStayStaysInItsOrder) {
   EXPECT_EQ(cluster.core().counters().moved_here, 4U) << "half of what is kept, the lowest in order";
   for (const std::uint32_t subtask : {0U, 1U, 2U}) cluster.succeed(1, subtask);
   EXPECT_EQ(cluster.assigned(), (Lines{"3 to w1", "4 to w1", "6 to w1", "8 to w1", "10 to w1"}));
+}
+
+// Found by seed 20023412 of the simulator: a band was idle, and what might run on it stood behind what might not.
+TEST(Homes, AnIdleBandFindsWhatFitsItBehindMuchThatDoesNot) {
+  constexpr std::uint32_t kFits = 1005;
+  SupervisorHarness cluster{{.lookahead_subtasks_initial = 1, .steal_after = std::chrono::milliseconds{1}}};
+  cluster.join();
+  GraphBuilder graph;
+  graph.template_at(0).required = {"worker-1", ""};
+  for (std::uint32_t i = 0; i < 2000; ++i) graph.add({}, i == kFits ? 1 : 0);
+  cluster.submit(graph.build());
+  EXPECT_EQ(cluster.assigned(), (Lines{"0 to w1", "1 to w1", "2 to w1"}));
+  cluster.join();
+  EXPECT_EQ(cluster.assigned(), Lines{}) << "not all are looked at in one event";
+  PENSTOCK_EXPECT_COVERAGE_MARK("an idle band found what fits it behind what does not",
+                                for (int i = 0; i < 10; ++i) cluster.tick_after(std::chrono::milliseconds{2}));
+  EXPECT_EQ(cluster.assigned(), Lines{std::to_string(kFits) + " to w2"});
 }
 
 }  // namespace

@@ -95,6 +95,7 @@ class RestartedHolds : public ::testing::Test {
     cluster.restart_for_claims();
     cluster->come_back(2, {});
     cluster->tick_at_deadline();
+    cluster.write_all();
     EXPECT_FALSE(cluster->core().reclaiming());
     cluster->ignore();
   }

@@ -422,7 +422,10 @@ class LateClaims {
     EXPECT_EQ(cluster->job(2).shares->pool_name, "first");
     cluster.restart_for_claims();
     cluster->come_back(2, {.jobs = {claim(1, 0, ClaimedStage::Running)}});
-    while (cluster->core().reclaiming()) cluster->tick_after(std::chrono::seconds{1});
+    while (cluster->core().reclaiming()) {
+      cluster->tick_after(std::chrono::seconds{1});
+      while (cluster.waiting() > 0) cluster.write_one();
+    }
     cluster->alerts();
     run();
     cluster->ignore();

@@ -305,6 +305,59 @@ TEST(Arrivals, AtTheLimitCachedSuccessorsAreReturnedAndAtTwiceTheLimitEverything
   worker.ignore();
 }
 
+/// Two licences. Whoever waits for both keeps the free one from those behind it as soon as `bypass_max` have passed it.
+struct TwoLicences : ::testing::Test {
+  static BandDescription band() {
+    BandDescription band = WorkerHarness::band(3, kGiB);
+    band.capacity.named = {{"licence", 2}};
+    return band;
+  }
+  static WorkerHarness with(std::uint32_t bypass_max) {
+    WorkerConfig config;
+    config.bypass_max = bypass_max;
+    return WorkerHarness{band(), config};
+  }
+  static void make_templates(WorkerHarness& worker) {
+    worker.template_at(0).request.named = {{"licence", 1}};
+    worker.template_at(1).request.named = {{"licence", 2}};
+  }
+};
+
+// Found by seed 40008935 of the simulator.
+TEST_F(TwoLicences, WhatComesBeforeAKeeperByItsNewPriorityStartsAtOnce) {
+  WorkerHarness worker = with(1);
+  make_templates(worker);
+  worker.assign({{.subtask = 0, .priority = 9}, {.subtask = 1, .priority = 5, .template_index = 1}});
+  EXPECT_EQ(worker.started(), List{0});
+  worker.assign({{.subtask = 2, .priority = 1}});
+  EXPECT_EQ(worker.started(), List{2}) << "the one that wants both is passed once";
+  worker.succeed(2);
+  worker.assign({{.subtask = 0}}, 2);
+  EXPECT_EQ(worker.started(), List{}) << "the free one is kept";
+  worker.receive(PriorityBatch{JobId{2}, true, 10, {}});
+  EXPECT_EQ(worker.started(), List{0});
+  worker.ignore();
+}
+
+// Found by seed 50011217 of the simulator: without limits jobs come in the order of their sequence again.
+TEST_F(TwoLicences, WhatComesBeforeAKeeperWhenTheLastLimitedJobIsForgottenStartsAtOnce) {
+  WorkerHarness worker = with(0);
+  make_templates(worker);
+  worker.receive(EntitlementBatch{1, {{JobId{1}, BandIndex{0}, kOneSlot, 0}}});
+  worker.assign({{.subtask = 0}}, 3);
+  EXPECT_EQ(worker.started(), List{0});
+  worker.succeed(0, {}, 3);
+  worker.assign({{.subtask = 0}, {.subtask = 1}}, 4);
+  EXPECT_EQ(worker.started(), (List{0, 1}));
+  worker.assign({{.subtask = 1}}, 3);
+  worker.assign({{.subtask = 0, .template_index = 1}}, 2);
+  worker.succeed(1, {}, 4);
+  EXPECT_EQ(worker.started(), List{}) << "job 3 has been served, and job 2 keeps the licence from it";
+  worker.receive(ForgetJob{JobId{1}});
+  EXPECT_EQ(worker.started(), List{1});
+  worker.ignore();
+}
+
 TEST(Arrivals, AForgottenJobLeavesNothingBehind) {
   WorkerHarness worker{1};
   worker.assign({{.subtask = 0}, {.subtask = 1}, {.subtask = 2, .missing = {0, 1}}});

@@ -215,6 +215,26 @@ TEST(Spill, WhatIsDroppedWhileItIsRestoredStaysAway) {
   EXPECT_EQ(store.find(key(1)), nullptr);
 }
 
+// Found by seed 30003925 of the simulator: a subtask runs again while what it has made is on its way back.
+TEST(Spill, WhatIsMadeAnewWhileItIsRestoredStays) {
+  const ScratchDirectory scratch;
+  ObjectStore store{options_in(scratch)};
+  store.put(key(1), blob_of(store, content(2'000'000, Content::Random)));
+  ASSERT_TRUE(spill(store, 1));
+  store.release(key(1));
+  std::promise<void> gate;
+  store.load(key(1), [&](const BlobPtr&) { gate.get_future().wait(); });  // Holds the thread up.
+  std::promise<bool> done;
+  store.restore(key(1), [&](const Result<void>& result) { done.set_value(result.has_value()); });
+  const auto anew = content(2'000'000, Content::Repetitive);
+  store.put(key(1), blob_of(store, anew));
+  gate.set_value();
+  std::future<bool> restored = done.get_future();
+  ASSERT_EQ(restored.wait_for(std::chrono::seconds{30}), std::future_status::ready);
+  EXPECT_TRUE(restored.get());
+  EXPECT_TRUE(same(store.find(key(1)), anew));
+}
+
 // Fault F42: what a worker that was killed has left is reclaimed; what another one uses is not.
 TEST(Spill, OrphansOfKilledWorkersAreRemovedAndOthersAreLeftAlone) {
   const ScratchDirectory scratch;
