@@ -71,7 +71,8 @@ class IndexSet {
     return at < levels_->bits.size() ? levels_->bits[at] : 0;
   }
 
-  void insert_new(std::uint32_t number) {
+  // Apart from those who mostly find that there is nothing to change.
+  [[gnu::noinline]] void insert_new(std::uint32_t number) {
     ++size_;
     if (levels_ == nullptr && number < 64) {
       only_ |= bit(number);
@@ -83,7 +84,7 @@ class IndexSet {
     levels_->top[number / 262144] |= bit(number / 4096);
   }
 
-  void erase_known(std::uint32_t number) {
+  [[gnu::noinline]] void erase_known(std::uint32_t number) {
     --size_;
     if (levels_ == nullptr) {
       only_ &= ~bit(number);

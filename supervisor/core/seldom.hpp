@@ -24,11 +24,12 @@ class Seldom {
   ~Seldom() = default;
 
   /// References are valid until it is written to.
-  const T& operator*() const { return value_ == nullptr ? at_first() : *value_; }
+  const T& operator*() const { return value_ == nullptr ? kAtFirst : *value_; }
   const T* operator->() const { return &**this; }
   /// To write to it. References are valid until it is assigned to or taken.
   T& edit() {
-    if (value_ == nullptr) value_ = std::make_unique<T>();
+    if (value_ == nullptr) [[unlikely]]
+      make();
     return *value_;
   }
   /// The same, where nothing has to be written that is not there: null.
@@ -41,10 +42,10 @@ class Seldom {
   }
 
  private:
-  static const T& at_first() {
-    static const T value{};
-    return value;
-  }
+  // Apart, so that what is done for each subtask does not make room for what is done once.
+  [[gnu::noinline]] void make() { value_ = std::make_unique<T>(); }
+
+  static inline const T kAtFirst{};  // Beside the class: a local one would be asked for whether it is there.
 
   std::unique_ptr<T> value_;
 };
