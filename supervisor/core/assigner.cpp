@@ -45,7 +45,7 @@ void SupervisorCore::become_placeable(Job& job, std::uint32_t subtask) {
   hot.band = choose_home(job, subtask);
   if (!hot.band.valid() && (hot.flags & SubtaskFlag::kTroubled) != 0) {
     // Every band that may have it was tried; then each may be tried again.
-    std::vector<BandSlot>& tried = job.histories[SubtaskIndex{subtask}].tried;
+    std::vector<BandSlot>& tried = job.histories.edit()[SubtaskIndex{subtask}].tried;
     if (!tried.empty()) PENSTOCK_COVERAGE_MARK("every allowed band was tried");
     tried.clear();
     hot.band = choose_home(job, subtask);
@@ -73,9 +73,9 @@ BandSlot SupervisorCore::choose_home(Job& job, std::uint32_t subtask) {
   if (const Loan* loan = job.shape->loan_of(subtask); loan != nullptr) return band_of_lent(job, *loan);
   const Template& wanted = job.shape->template_of(subtask);
   // What came back for a hungry band goes there; by what follows it would often return to where it came from.
-  if (const BandSlot* asked = job.thieves.find(SubtaskIndex{subtask}); asked != nullptr) {
+  if (const BandSlot* asked = job.thieves->find(SubtaskIndex{subtask}); asked != nullptr) {
     const BandSlot thief = *asked;
-    job.thieves.erase(SubtaskIndex{subtask});
+    job.thieves.edit().erase(SubtaskIndex{subtask});
     const BandEntry& band = workers_[thief];
     if (band.runnable + band.ready_here < band.slots + kPreparedAhead && may_run_on(job, subtask, thief)) return thief;
   }
@@ -302,7 +302,7 @@ void SupervisorCore::note_eligibility(const Template& wanted, EligibleBands& eli
 }
 
 bool SupervisorCore::was_tried(const Job& job, std::uint32_t subtask, BandSlot band) const {
-  const SubtaskHistory* history = job.histories.find(SubtaskIndex{subtask});
+  const SubtaskHistory* history = job.histories->find(SubtaskIndex{subtask});
   if (history == nullptr || history->tried_epoch != workers_.epoch()) return false;
   return std::find(history->tried.begin(), history->tried.end(), band) != history->tried.end();
 }

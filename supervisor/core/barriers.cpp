@@ -32,11 +32,11 @@ bool has_runs_that_stay(const WorkerTable& workers, const Job& job, BandKind kin
 /// is, does not. Whether workers have to be told again what they let it hold.
 bool SupervisorCore::watch_barrier(Job& job, BandKind kind) {
   if (job.spec.policy.gang == 0) return false;
-  KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
+  KindShare& share = job.shares->kinds.edit(kind);
   std::uint64_t given = 0;
   for (std::uint32_t i = 0; i < workers_.band_slots(); ++i)
     if (workers_[BandSlot{i}].alive && workers_[BandSlot{i}].kind == kind) given += job.shares->of(BandSlot{i}).planned;
-  GangBarrier& barrier = share.barrier;
+  GangBarrier& barrier = share.barrier.edit();
   if (given == 0 || share.bound) {
     const bool waited = barrier.waits();
     barrier.end(given > 0);
@@ -95,20 +95,20 @@ bool SupervisorCore::runs_whole_where_planned(const Job& job, BandKind kind) con
 /// What a worker is told to hold for it on a band, instead of letting it begin.
 void SupervisorCore::reserve_for(const Job& job, BandSlot band, Entitlement& entitlement) const {
   const KindShare& share = job.shares->kinds[static_cast<std::size_t>(workers_[band].kind)];
-  if (!share.barrier.waits() || entitlement.slots.is_zero() || entitlement.slots == MilliSlots::max()) return;
-  entitlement.barrier = share.barrier.number;
+  if (!share.barrier->waits() || entitlement.slots.is_zero() || entitlement.slots == MilliSlots::max()) return;
+  entitlement.barrier = share.barrier->number;
   // Who has not heard by then that the gang begins must not hold slots for it, and is lost: the order is ours to keep,
   // whatever workers are configured to.
-  entitlement.barrier_max = std::max(share.barrier.until - now_, Duration{0}) + config_.worker_lost_after;
+  entitlement.barrier_max = std::max(share.barrier->until - now_, Duration{0}) + config_.worker_lost_after;
   const std::int64_t runs = entitlement.slots.value() / std::max<std::int64_t>(share.unit_milli, 1);
   entitlement.gpu = share.beside.gpu * runs;
   entitlement.device_memory = share.beside.device_memory * runs;
   // No plan divides these, so nobody leaves for them: what only some members take is not waited for.
-  entitlement.cpu = share.beside_least.cpu * runs;
-  entitlement.named = share.beside_least.named;
+  entitlement.cpu = share.beside_least->cpu * runs;
+  entitlement.named = share.beside_least->named;
   for (NamedAmount& each : entitlement.named)
     each.amount = std::min(each.amount, INT64_MAX / std::max<std::int64_t>(runs, 1)) * runs;
-  entitlement.patience = std::max(share.barrier.patient_until() - now_, Duration{0});
+  entitlement.patience = std::max(share.barrier->patient_until() - now_, Duration{0});
 }
 
 /// Where quotas count, a gang is as many portions as there are in it.
@@ -120,9 +120,11 @@ std::uint64_t SupervisorCore::milli_of_gang(const Job& job, BandKind kind) const
 
 /// A worker that knows of no barriers lets the gang begin as soon as it is told to hold anything: it is not waited for.
 void SupervisorCore::open_if_all_held(Job& job, BandKind kind) {
-  GangBarrier& barrier = job.shares->kinds[static_cast<std::size_t>(kind)].barrier;
   // Whoever is late may have been given up by a worker: see `worker.barrier_margin`.
-  if (!barrier.waits() || now_ >= barrier.until) return;
+  if (const Seldom<GangBarrier>& at = job.shares->kinds[static_cast<std::size_t>(kind)].barrier;
+      !at->waits() || now_ >= at->until)
+    return;
+  GangBarrier& barrier = job.shares->kinds.edit(kind).barrier.edit();
   std::uint64_t given = 0;
   std::uint32_t missing = 0;
   std::vector<WorkerSlot> workers;
@@ -152,7 +154,7 @@ void SupervisorCore::receive(WorkerSlot slot, const BarrierAnswer& message) {
   if (job.shares == nullptr || job.cancelling) return;
   const BandSlot band = workers_[slot].bands[message.band.value()];
   const BandKind kind = workers_[band].kind;
-  GangBarrier& barrier = job.shares->kinds[static_cast<std::size_t>(kind)].barrier;
+  GangBarrier& barrier = job.shares->kinds.edit(kind).barrier.edit();
   if (message.held.is_zero() && message.barrier != 0 && barrier.opened == message.barrier &&
       job.shares->of(band).planned > 0) {
     PENSTOCK_COVERAGE_MARK("a gang was let begin on slots that had been given back");
@@ -174,7 +176,7 @@ void SupervisorCore::receive(WorkerSlot slot, const BarrierAnswer& message) {
 /// All or nothing: what others hold for it already is given back with the rest, and others come first in the next pass.
 void SupervisorCore::give_up_barrier(Job& job, BandKind kind, const std::string& why) {
   PENSTOCK_COVERAGE_MARK("a gang gives all its reserved slots back");
-  KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
+  KindShare& share = job.shares->kinds.edit(kind);
   const bool stays = has_runs_that_stay(workers_, job, kind);
   for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
     const BandEntry& band = workers_[BandSlot{i}];
@@ -182,8 +184,8 @@ void SupervisorCore::give_up_barrier(Job& job, BandKind kind, const std::string&
     BandShare& there = job.shares->at(BandSlot{i});
     there.planned = stays ? milli_run(share, there, band) : 0;
   }
-  share.barrier.end(stays);
-  share.barrier.sits_out = stays ? 0 : policy_.passes + 1;
+  share.barrier.edit().end(stays);
+  share.barrier.edit().sits_out = stays ? 0 : policy_.passes + 1;
   share.gave_back = "its gang gave all its reserved slots back and waits anew: " + why;
   ++policy_.barriers_given_up;
   entitle(job);
@@ -196,7 +198,7 @@ void SupervisorCore::give_up_late_barriers() {
     for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
       Job& job = *jobs_[id.value()];
       if (job.shares == nullptr || job.cancelling) continue;
-      const GangBarrier& barrier = job.shares->kinds[static_cast<std::size_t>(kind)].barrier;
+      const GangBarrier& barrier = *job.shares->kinds[static_cast<std::size_t>(kind)].barrier;
       if (!barrier.waits()) continue;
       if (now_ >= barrier.until)
         give_up_barrier(job, kind, "after `policy.gang_barrier`, " + seconds_text(barrier.until - barrier.since) +
@@ -212,7 +214,7 @@ std::vector<std::pair<JobId, BandKind>> SupervisorCore::barriers_with(WorkerSlot
   for (const JobId id : policy_.agenda.in_sight())
     for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
       const Job& job = *jobs_[id.value()];
-      if (job.shares == nullptr || !job.shares->kinds[static_cast<std::size_t>(kind)].barrier.waits()) continue;
+      if (job.shares == nullptr || !job.shares->kinds[static_cast<std::size_t>(kind)].barrier->waits()) continue;
       const std::vector<BandSlot>& bands = workers_[slot].bands;
       const bool there = std::any_of(bands.begin(), bands.end(), [&](BandSlot band) {
         return workers_[band].kind == kind && job.shares->of(band).planned > 0;
@@ -226,9 +228,9 @@ std::vector<std::pair<JobId, BandKind>> SupervisorCore::barriers_with(WorkerSlot
 void SupervisorCore::leave_barriers(Job& job) {
   if (job.shares == nullptr || job.spec.policy.gang == 0) return;
   for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu})
-    if (GangBarrier& barrier = job.shares->kinds[static_cast<std::size_t>(kind)].barrier; barrier.waits()) {
+    if (job.shares->kinds[static_cast<std::size_t>(kind)].barrier->waits()) {
       PENSTOCK_COVERAGE_MARK("a gang ends while it waits at a barrier");
-      barrier.end(false);
+      job.shares->kinds.edit(kind).barrier.edit().end(false);
       for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i) {
         const WorkerEntry& worker = workers_[WorkerSlot{i}];
         const bool heard = worker.alive && i < job.known_of.size() && (job.known_of[i] & Job::kHeardOf) != 0;
@@ -254,7 +256,7 @@ void SupervisorCore::free_gang(const Job& job, WorkerSlot slot) {
 
 /// How far it has come, for people; whom it waits for.
 std::string SupervisorCore::barrier_text(const Job& job, BandKind kind) const {
-  const GangBarrier& barrier = job.shares->kinds[static_cast<std::size_t>(kind)].barrier;
+  const GangBarrier& barrier = *job.shares->kinds[static_cast<std::size_t>(kind)].barrier;
   std::uint64_t held = 0;
   std::string waits_for;
   for (std::uint32_t i = 0; i < workers_.band_slots(); ++i) {
@@ -271,7 +273,7 @@ std::string SupervisorCore::barrier_text(const Job& job, BandKind kind) const {
 
 /// The same of one that waits, with its times.
 std::string SupervisorCore::barrier_hold(const Job& job, BandKind kind) const {
-  const GangBarrier& barrier = job.shares->kinds[static_cast<std::size_t>(kind)].barrier;
+  const GangBarrier& barrier = *job.shares->kinds[static_cast<std::size_t>(kind)].barrier;
   return "barrier: " + barrier_text(job, kind) + "; it waits for " + seconds_text(now_ - barrier.since) + ", and in " +
          seconds_text(barrier.until - now_) + " all are given back";
 }

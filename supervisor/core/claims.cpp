@@ -85,7 +85,7 @@ void SupervisorCore::claim_job(WorkerSlot slot, const ClaimedJob& claimed) {
     ++counters_.adopted;
     policy_.agenda.look_at(job.id);
     // Its worker may not have heard of what an operator has ordered last.
-    if (job.priority_changes.contains(attempt.subtask))
+    if (job.priority_changes->contains(attempt.subtask))
       tail_of_outbox<PriorityBatch>(slot, job.id)
           .changes.push_back(PriorityChange{attempt.subtask, job.worker_priority(attempt.subtask.value())});
     if (attempt.stage == ClaimedStage::Running) {
@@ -120,7 +120,7 @@ bool SupervisorCore::adopt(WorkerSlot slot, Job& job, const ClaimedAttempt& clai
   if (hot.attempt > claim.attempt.value()) {
     PENSTOCK_COVERAGE_MARK("an attempt took the place of a later one");
     hot.flags |= SubtaskFlag::kOutrun;
-    job.outrun[SubtaskIndex{subtask}] = hot.attempt;
+    job.outrun.edit()[SubtaskIndex{subtask}] = hot.attempt;
   }
   hot.phase = SubtaskPhase::Assigned;
   hot.band = workers_[slot].bands[claim.band.value()];
@@ -151,7 +151,7 @@ bool SupervisorCore::adopt(WorkerSlot slot, Job& job, const ClaimedAttempt& clai
 /// Whether this attempt, or a later one, is known to have failed: in this life, or by what an earlier one has written.
 bool SupervisorCore::has_failed(const Job& job, std::uint32_t subtask, Attempt attempt) {
   if ((job.hot[subtask].flags & SubtaskFlag::kTroubled) == 0) return false;
-  const SubtaskHistory* history = job.histories.find(SubtaskIndex{subtask});
+  const SubtaskHistory* history = job.histories->find(SubtaskIndex{subtask});
   if (history == nullptr || attempt.value() > history->last_attempt) return false;
   PENSTOCK_COVERAGE_MARK("an attempt that has failed is claimed");
   return true;
@@ -303,7 +303,7 @@ void SupervisorCore::let_go(Job& job) {
     for (const BandShare& share : job.shares->bands) job.shares->rules.has_run |= share.started > 0;
   const bool has_begun = job.in_flight > 0 || job.counts.succeeded > 0;
   if (job.shares != nullptr && !has_begun && !holds_slots(*job.shares)) policy_.agenda.hide(job.id);
-  for (Job::HeldCancel& order : std::exchange(job.held_cancels, {})) {
+  for (Job::HeldCancel& order : job.held_cancels.take()) {
     PENSTOCK_COVERAGE_MARK("a cancel waited for workers to come back");
     if (order.whole_job)
       cancel_open_subtasks(job, order.kill_after);

@@ -58,7 +58,7 @@ void SupervisorCore::blame_late(const LostLife& lost, const OperatorCrash& crash
     if (!knows(ref.job) || jobs_[ref.job.value()]->state != JobState::Running) continue;
     Job& job = *jobs_[ref.job.value()];
     if (is_final(job.hot[ref.subtask].phase)) continue;
-    SubtaskHistory* history = job.histories.find(SubtaskIndex{ref.subtask});
+    SubtaskHistory* history = job.histories.edit().find(SubtaskIndex{ref.subtask});
     if (history == nullptr || history->last_attempt != ref.attempt ||
         history->last.failure != FailureClass::WorkerLost || history->lost_workers == 0)
       continue;

@@ -392,7 +392,7 @@ void SupervisorCore::assign(Job& job, std::uint32_t subtask, BandSlot slot) {
   hot.phase = SubtaskPhase::Assigned;
   hot.flags &= static_cast<std::uint8_t>(~SubtaskFlag::kForAttempt);
   if ((hot.flags & SubtaskFlag::kOutrun) != 0)
-    hot.attempt = std::max(hot.attempt, *job.outrun.find(SubtaskIndex{subtask}));
+    hot.attempt = std::max(hot.attempt, *job.outrun->find(SubtaskIndex{subtask}));
   hot.attempt = std::max(hot.attempt, attempts_begin_.value()) + 1;
   ++band.in_flight;
   ++job.in_flight;
@@ -548,8 +548,8 @@ void SupervisorCore::define_template(Job& job, std::uint32_t template_index, Wor
     if ((known & bit) != 0) return;
     known |= bit;
   } else {
-    std::vector<bool>& known = job.templates_known[workers_[worker].id];
-    known.resize(job.templates.size() + job.larger_templates.size());
+    std::vector<bool>& known = job.templates_known.edit()[workers_[worker].id];
+    known.resize(job.templates.size() + job.larger_templates->size());
     if (known[template_index]) return;
     known[template_index] = true;
   }
@@ -577,8 +577,7 @@ void SupervisorCore::leave_band(Job& job, std::uint32_t subtask) {
     });
     if ((hot.flags & SubtaskFlag::kStarted) != 0) {
       --job.shares->at(hot.band).started;
-      accrue(job);
-      subtract(job.shares->started_rate, rate_of(job, subtask));
+      subtract(accrue(job).started_rate, rate_of(job, subtask));
     }
   }
   mark_dirty(hot.band);
@@ -664,7 +663,7 @@ bool SupervisorCore::ask_for_queued(BandSlot thief, BandSlot victim) {
       continue;
     }
     hot.flags |= SubtaskFlag::kStealAsked;
-    job.thieves[SubtaskIndex{ref.subtask}] = thief;
+    job.thieves.edit()[SubtaskIndex{ref.subtask}] = thief;
     tail_of_outbox<StealRequest>(band.worker, job.id)
         .attempts.push_back(AttemptRef{SubtaskIndex{ref.subtask}, Attempt{ref.attempt}});
     ++asked;

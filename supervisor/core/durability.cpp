@@ -43,10 +43,10 @@ bool SupervisorCore::news_must_wait() {
 void SupervisorCore::record_news(Job& job) {
   record::SubtasksEnded ended{job.id,
                               job.counts,
-                              job.news.succeeded,
-                              job.news.cancelled,
-                              job.news.failures,
-                              job.news.outputs,
+                              job.news->succeeded,
+                              job.news->cancelled,
+                              job.news->failures,
+                              job.news->outputs,
                               std::exchange(job.made, {}),
                               std::exchange(job.new_checkpoints, {})};
   std::erase_if(ended.checkpoints, [&](const CheckpointPlace& place) {
@@ -65,9 +65,9 @@ void SupervisorCore::record_change(const Job& job) {
   policy_.agenda.look_at(job.id);  // Whoever has changed it wants to see what follows.
   if (!durable()) return;
   records_.push_back(record::JobChanged{
-      job.id, job.spec.priority, job.cancelling, job.error, true, job.spec.policy.weight, job.spec.policy.slots_max,
+      job.id, job.spec.priority, job.cancelling, *job.error, true, job.spec.policy.weight, job.spec.policy.slots_max,
       job.shares == nullptr ? 0 : job.shares->position, job.spec.policy.qos, job.spec.policy.queue, job.on_hold,
-      job.shares == nullptr ? "" : job.shares->pool_kept, job.release_when_returned,
+      job.shares == nullptr ? "" : *job.shares->pool_kept, job.release_when_returned,
       job.shares == nullptr ? 0 : job.shares->preemptions, job.spec.policy.user_factor, job.scale.code()});
 }
 
@@ -77,15 +77,15 @@ void SupervisorCore::record_change(const Job& job, std::uint32_t subtask) {
   record::SubtaskChanged changed;
   changed.job = job.id;
   changed.subtask = index;
-  if (const SubtaskHistory* history = job.histories.find(index)) {
+  if (const SubtaskHistory* history = job.histories->find(index)) {
     changed.attempt = history->last_attempt;
     changed.charged = history->charged;
     changed.lost_workers = history->lost_workers;
     changed.failures = history->failures;
     changed.lines = history->lines;
   }
-  if (const std::int32_t* priority = job.priority_changes.find(index)) changed.priority = *priority;
-  changed.cancelled = job.cancel_orders.contains(index);
+  if (const std::int32_t* priority = job.priority_changes->find(index)) changed.priority = *priority;
+  changed.cancelled = job.cancel_orders->contains(index);
   records_.push_back(std::move(changed));
 }
 

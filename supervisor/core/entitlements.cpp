@@ -118,20 +118,20 @@ void SupervisorCore::apply_plan(const PassUnderWay& pass, const policy::Plan& pl
     Job& job = *jobs_[id.value()];
     if (job.shares == nullptr) continue;
     for (BandShare& share : job.shares->bands) share.planned = 0;
-    for (KindShare& share : job.shares->kinds) {
+    job.shares->kinds.visit_own([](KindShare& share) {
       share.promised.clear();
       share.hold.clear();
       share.waits.reset();
       share.target = 0;
       share.starts_by = kNever;
-    }
+    });
   }
   std::vector<bool> stays(pass.members.size(), true);
   for (const policy::Preemption& each : plan.preemptions) stays[each.member] = false;
   const auto give = [&](const PassUnderWay::Subject& subject, const PromisedPlace& place) {
     if (!is_still(pass, place.band) || !knows(subject.job) || jobs_[subject.job.value()]->shares == nullptr) return;
     JobShares& shares = *jobs_[subject.job.value()]->shares;
-    if (shares.kinds[static_cast<std::size_t>(subject.kind)].barrier.sits_out >= pass.number) return;
+    if (shares.kinds[static_cast<std::size_t>(subject.kind)].barrier->sits_out >= pass.number) return;
     if (policy_.pool_of_band[place.band.value()] != shares.pool) {
       PENSTOCK_COVERAGE_MARK("a plan gives slots in a pool that the job has left meanwhile");
       return;
@@ -155,7 +155,7 @@ void SupervisorCore::apply_plan(const PassUnderWay& pass, const policy::Plan& pl
     for (const policy::Place& place : each.places) places.push_back(place_of(each.member, place, each.places.size()));
     const PassUnderWay::Subject& subject = pass.subjects[pass.members[each.member].subject];
     if (subject.keeps_place || !knows(subject.job) || jobs_[subject.job.value()]->shares == nullptr) continue;
-    KindShare& share = jobs_[subject.job.value()]->shares->kinds[static_cast<std::size_t>(subject.kind)];
+    KindShare& share = jobs_[subject.job.value()]->shares->kinds.edit(subject.kind);
     share.starts_by = std::min(share.starts_by, each.starts_by);
     if (!places.empty()) share.promised.push_back(std::move(places));
   }
@@ -194,7 +194,7 @@ void SupervisorCore::note_explanations(const PassUnderWay& pass, const policy::P
     JobShares& shares = *jobs_[of.job.value()]->shares;
     for (const std::uint32_t pool : pools_wanted_by(shares))
       policy_.contended[pool * kBandKinds + static_cast<std::size_t>(of.kind)] = true;
-    return &shares.kinds[static_cast<std::size_t>(of.kind)];
+    return &shares.kinds.edit(of.kind);
   };
   const std::size_t projects = policy_.config.projects.size() + 1;
   for (const policy::Explanation& why : plan.explanations) {
@@ -251,7 +251,7 @@ void SupervisorCore::note_explanations(const PassUnderWay& pass, const policy::P
     if (KindShare* share = kind_share(target.owner)) share->target = milli_of_target(pass, target);
   policy_.divisions = divisions_of(pass, plan);
   for (const policy::WorkloadPriority& each : plan.priorities)
-    if (KindShare* share = kind_share(each.workload)) share->priority = each.priority, share->terms = each.terms;
+    if (KindShare* share = kind_share(each.workload)) share->priority = each.priority, share->terms.edit() = each.terms;
   policy_.contended = contended;
 }
 
@@ -285,19 +285,22 @@ void SupervisorCore::entitle(Job& job) {
     for (const BandSlot band : worker.bands) {
       const BandShare share = job.shares->of(band);
       const bool free = may_use(job, band) && !limited[static_cast<std::size_t>(workers_[band].kind)];
-      KindShare& of_kind = job.shares->kinds[static_cast<std::size_t>(workers_[band].kind)];
+      const KindShare& of_kind = job.shares->kinds[static_cast<std::size_t>(workers_[band].kind)];
       const MilliSlots entitled = free ? MilliSlots::max() : of_kind.entitled_by(share.planned);
       const bool differs = share.entitled != entitled;
-      job.shares->change(band, workers_[band].kind, [&](BandShare& changes) {
-        changes.runs = free ? workers_[band].slots : runs_of(of_kind, entitled);
-        changes.entitled = entitled;
-      });
+      const std::uint32_t runs = free ? workers_[band].slots : runs_of(of_kind, entitled);
+      // Who waits has nothing on any of what may be thousands of bands, and keeps no list of them.
+      if (differs || share.runs != runs)
+        job.shares->change(band, workers_[band].kind, [&](BandShare& changes) {
+          changes.runs = runs;
+          changes.entitled = entitled;
+        });
       if (differs) {
         changed = true;
         follow_entitlement(job, band);
       }
       changed = changed || (anew[static_cast<std::size_t>(workers_[band].kind)] && !entitled.is_zero());
-      waits = waits || (of_kind.barrier.waits() && !entitled.is_zero() && worker.description.barriers);
+      waits = waits || (of_kind.barrier->waits() && !entitled.is_zero() && worker.description.barriers);
       take_back_running(job, band);
     }
     const bool heard = i < job.known_of.size() && (job.known_of[i] & Job::kHeardOf) != 0;
@@ -371,14 +374,14 @@ void SupervisorCore::take_back_running(Job& job, BandSlot slot) {
 }
 
 bool SupervisorCore::is_leaving(const Job& job, std::uint32_t subtask, std::uint64_t attempt) const {
-  const std::uint64_t* told = job.shares->preempting.find(SubtaskIndex{subtask});
+  const std::uint64_t* told = job.shares->preempting->find(SubtaskIndex{subtask});
   return told != nullptr && *told == attempt && subtask < job.total() &&
          job.hot[subtask].phase == SubtaskPhase::Assigned && job.hot[subtask].attempt == attempt;
 }
 
 void SupervisorCore::preempt(Job& job, const AssignedRef& ref) {
   PENSTOCK_COVERAGE_MARK("a running attempt is preempted");
-  job.shares->preempting[SubtaskIndex{ref.subtask}] = ref.attempt;
+  job.shares->preempting.edit()[SubtaskIndex{ref.subtask}] = ref.attempt;
   ++job.shares->preemptions;
   ++policy_.preemptions;
   CancelBatch order;

@@ -76,7 +76,7 @@ Result<Value> SupervisorCore::explain_by_request(ClientId client, const AdminReq
 
 Value SupervisorCore::explain_job(Job& job, bool with_relief) {
   Value::Record fields{{"job", to_string(job.id)}, {"name", job.spec.name}, {"state", std::string{to_string(job.state)}}};
-  if (!job.error.message.empty()) fields.emplace_back("error", to_string(job.error));
+  if (!job.error->message.empty()) fields.emplace_back("error", to_string(*job.error));
   if (job.state != JobState::Running || job.shape == nullptr) return fields;
   explain_policy(job, with_relief, fields);
   std::uint64_t phases[7] = {};
@@ -103,7 +103,7 @@ Value SupervisorCore::explain_subtask(Job& job, std::uint32_t subtask) {
                        {"state", name_of(hot.phase)},
                        {"attempt", hot.attempt},
                        {"reason", reason_of(job, subtask)}};
-  if (const SubtaskHistory* history = job.histories.find(SubtaskIndex{subtask})) {
+  if (const SubtaskHistory* history = job.histories->find(SubtaskIndex{subtask})) {
     Value::List lines;
     for (const std::string& line : history->lines) lines.emplace_back(line);
     fields.emplace_back("history", std::move(lines));
@@ -161,7 +161,7 @@ std::string SupervisorCore::reason_of(Job& job, std::uint32_t subtask) {
       });
       const Duration rest = timer == timers_.end() ? Duration{0} : timer->at - now_;
       const std::string until = " in " + std::to_string(rest.count() / 1'000'000) + " ms";
-      const SubtaskHistory* history = job.histories.find(SubtaskIndex{subtask});
+      const SubtaskHistory* history = job.histories->find(SubtaskIndex{subtask});
       if (overlap_ends(job, subtask, {}) > now_)
         return "a worker that was lost may still run it (overlap = \"never\"); it is given out" + until;
       if (history == nullptr || history->transfers == 0) return "failed and runs again" + until;

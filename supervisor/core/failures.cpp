@@ -13,7 +13,7 @@ void SupervisorCore::fail_attempt(Job& job, std::uint32_t subtask, const Failure
   ++counters_.failed_attempts;
   SubtaskHot& hot = job.hot[subtask];
   hot.flags |= SubtaskFlag::kTroubled;
-  SubtaskHistory& history = job.histories[SubtaskIndex{subtask}];
+  SubtaskHistory& history = job.histories.edit()[SubtaskIndex{subtask}];
   const FailurePolicy policy = failure_policy(detail.failure);
   // A process runner serves many, and may have been killed for what it is rather than for what this subtask did.
   const bool innocent = detail.failure == FailureClass::RunnerCrash && history.failures < config_.runner_crashes_forgiven &&
@@ -85,9 +85,9 @@ bool SupervisorCore::ask_for_more_memory(Job& job, std::uint32_t subtask, Bytes 
   }
   const LargerTemplate larger{job.shape->template_index(subtask), std::min({wanted, own.memory_max, there_is})};
   if (larger.memory <= had) return false;
-  const auto number = static_cast<std::uint32_t>(job.shape->graph().templates.size() + job.larger_templates.size());
-  const auto [known, is_new] = job.larger_numbers.try_emplace(larger, TemplateIndex{number});
-  if (is_new) job.larger_templates.push_back(larger);
+  const auto number = static_cast<std::uint32_t>(job.shape->graph().templates.size() + job.larger_templates->size());
+  const auto [known, is_new] = job.larger_numbers.edit().try_emplace(larger, TemplateIndex{number});
+  if (is_new) job.larger_templates.edit().push_back(larger);
   if (is_new && job.shares != nullptr) measure_requests(job);  // Quotas count it.
   history.larger = known->second;
   return true;
@@ -109,11 +109,12 @@ bool SupervisorCore::may_try_again(Job& job, std::uint32_t subtask, const Subtas
 
 void SupervisorCore::fail_subtask(Job& job, std::uint32_t subtask, const FailureDetail& detail) {
   end_subtask(job, subtask, SubtaskPhase::Failed);
-  note_failed(job, subtask, job.histories.find(SubtaskIndex{subtask})->lines, detail);
-  if ((job.hot[subtask].flags & SubtaskFlag::kVisible) != 0 && job.error.message.empty()) {
+  note_failed(job, subtask, job.histories->find(SubtaskIndex{subtask})->lines, detail);
+  if ((job.hot[subtask].flags & SubtaskFlag::kVisible) != 0 && job.error->message.empty()) {
     PENSTOCK_COVERAGE_MARK("what had succeeded failed when it ran again");
     // Its success was told and stands; what cannot be made again is its lost output.
-    job.error = Error{ErrorCode::InputLost, job.shape->name(subtask), "its outputs were lost and it failed when it ran again", {}};
+    job.error = Seldom{Error{ErrorCode::InputLost, job.shape->name(subtask),
+                             "its outputs were lost and it failed when it ran again", {}}};
   }
   if (job.shape->template_of(subtask).on_failure == OnFailure::Continue) {
     std::vector<std::uint32_t> dependents;
@@ -135,7 +136,7 @@ void SupervisorCore::note_failed(Job& job, std::uint32_t subtask, std::vector<st
   if (job.failures.size() < config_.finished_jobs_max) job.failures.push_back(failure);
   if ((job.hot[subtask].flags & SubtaskFlag::kVisible) != 0) return;
   ++job.counts.failed;
-  job.news.failures.push_back(std::move(failure));
+  job.news.edit().failures.push_back(std::move(failure));
   count_news(job);
 }
 
@@ -170,7 +171,7 @@ void SupervisorCore::end_subtask(Job& job, std::uint32_t subtask, SubtaskPhase p
     note_failed(job, subtask, {lost->message}, *lost);
   }
   job.hot[subtask].phase = phase;
-  if (!job.thieves.empty()) job.thieves.erase(SubtaskIndex{subtask});
+  if (!job.thieves->empty()) job.thieves.edit().erase(SubtaskIndex{subtask});
   if (--job.open == 0) maybe_done_.push_back(job.id);
   note_lent({job.id, SubtaskIndex{subtask}});
   if (phase == SubtaskPhase::Cancelled) tell_cancelled(job, subtask);
@@ -281,9 +282,10 @@ void SupervisorCore::cancel_what_cannot_run(Job& job, const std::vector<std::uin
       break;
     }
   if (doomed.empty()) return;
-  if (job.error.message.empty())
-    job.error = Error{ErrorCode::InputLost, job.shape->name(doomed.front()),
-                      "its outputs were lost, and a predecessor that would have to run again was cancelled or failed", {}};
+  if (job.error->message.empty())
+    job.error = Seldom{
+        Error{ErrorCode::InputLost, job.shape->name(doomed.front()),
+              "its outputs were lost, and a predecessor that would have to run again was cancelled or failed", {}}};
   cancel_subtasks(job, std::move(doomed), Duration{0});
 }
 

@@ -109,7 +109,7 @@ bool SupervisorCore::any_band_for(const Template& wanted, const Reach& reach) co
 /// What ran out of memory must not end where no band has as much as it asks for now.
 bool SupervisorCore::could_hold_larger(const Job& job, const Reach& reach) const {
   const std::size_t of_graph = job.shape->graph().templates.size();
-  for (std::size_t i = 0; i < job.larger_templates.size(); ++i)
+  for (std::size_t i = 0; i < job.larger_templates->size(); ++i)
     if (!any_band_for(job.template_at(static_cast<std::uint32_t>(of_graph + i)), reach)) return false;
   return true;
 }

@@ -83,7 +83,7 @@ void SupervisorCore::fail_for_missing_band(Job& job, std::uint32_t subtask, cons
   detail.message = "NoAvailableBand: it requires band '" + name + "', which is not there since " +
                    std::to_string(config_.required_band_wait / std::chrono::seconds{1}) +
                    " s (start that worker again, or submit with --wait-for-resources)";
-  SubtaskHistory& history = job.histories[SubtaskIndex{subtask}];
+  SubtaskHistory& history = job.histories.edit()[SubtaskIndex{subtask}];
   history.last = detail;
   history.lines.push_back(detail.message);
   job.hot[subtask].flags |= SubtaskFlag::kTroubled;

@@ -4,19 +4,19 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace penstock::supervisor {
 
 /// A bitmap with two levels of summary above it: 64 x 64 x 64 numbers for each word of the top level. Insertion, erasure
-/// and "next at or after" touch three words, whatever the size. Single-threaded.
+/// and "next at or after" touch three words, whatever the size; most sets have no number above 63, and of those the only
+/// word stands here. Single-threaded.
 class IndexSet {
  public:
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
-  bool contains(std::uint32_t number) const {
-    return number / 64 < bits_.size() && ((bits_[number / 64] >> (number % 64)) & 1U) != 0;
-  }
+  bool contains(std::uint32_t number) const { return (word(number / 64) >> (number % 64) & 1U) != 0; }
 
   void insert(std::uint32_t number) {
     if (!contains(number)) insert_new(number);
@@ -35,16 +35,16 @@ class IndexSet {
 
   /// The smallest member that is not below `number`; `kNone` if there is none.
   std::uint32_t next(std::uint32_t number) const {
-    if (number / 64 >= bits_.size()) return kNone;
-    if (const std::uint64_t word = bits_[number / 64] >> (number % 64); word != 0)
-      return number + static_cast<std::uint32_t>(std::countr_zero(word));
-    std::uint32_t word = next_bit(middle_, number / 64 + 1);
-    if (word == kNone) {
-      const std::uint32_t block = next_bit(top_, (number / 64 + 1 + 63) / 64);
+    if (const std::uint64_t rest = word(number / 64) >> (number % 64); rest != 0)
+      return number + static_cast<std::uint32_t>(std::countr_zero(rest));
+    if (levels_ == nullptr || number / 64 >= levels_->bits.size()) return kNone;
+    std::uint32_t at = next_bit(levels_->middle, number / 64 + 1);
+    if (at == kNone) {
+      const std::uint32_t block = next_bit(levels_->top, (number / 64 + 1 + 63) / 64);
       if (block == kNone) return kNone;
-      word = block * 64 + static_cast<std::uint32_t>(std::countr_zero(middle_[block]));
+      at = block * 64 + static_cast<std::uint32_t>(std::countr_zero(levels_->middle[block]));
     }
-    return word * 64 + static_cast<std::uint32_t>(std::countr_zero(bits_[word]));
+    return at * 64 + static_cast<std::uint32_t>(std::countr_zero(levels_->bits[at]));
   }
 
   /// The same, going round to the smallest member.
@@ -57,48 +57,73 @@ class IndexSet {
   std::size_t size() const { return size_; }
 
  private:
+  using Words = std::vector<std::uint64_t>;
+  struct Levels {
+    Words bits;
+    Words middle;
+    Words top;
+  };
+
   static constexpr std::uint64_t bit(std::uint32_t number) { return std::uint64_t{1} << (number % 64); }
 
-  void insert_new(std::uint32_t number) {
-    grow(number);
-    ++size_;
-    bits_[number / 64] |= bit(number);
-    middle_[number / 4096] |= bit(number / 64);
-    top_[number / 262144] |= bit(number / 4096);
+  std::uint64_t word(std::uint32_t at) const {
+    if (levels_ == nullptr) return at == 0 ? only_ : 0;
+    return at < levels_->bits.size() ? levels_->bits[at] : 0;
   }
 
-  void erase_known(std::uint32_t number) {
+  // Apart from those who mostly find that there is nothing to change.
+  [[gnu::noinline]] void insert_new(std::uint32_t number) {
+    ++size_;
+    if (levels_ == nullptr && number < 64) {
+      only_ |= bit(number);
+      return;
+    }
+    grow(number);
+    levels_->bits[number / 64] |= bit(number);
+    levels_->middle[number / 4096] |= bit(number / 64);
+    levels_->top[number / 262144] |= bit(number / 4096);
+  }
+
+  [[gnu::noinline]] void erase_known(std::uint32_t number) {
     --size_;
-    bits_[number / 64] &= ~bit(number);
-    if (bits_[number / 64] != 0) return;
-    middle_[number / 4096] &= ~bit(number / 64);
-    if (middle_[number / 4096] != 0) return;
-    top_[number / 262144] &= ~bit(number / 4096);
+    if (levels_ == nullptr) {
+      only_ &= ~bit(number);
+      return;
+    }
+    levels_->bits[number / 64] &= ~bit(number);
+    if (levels_->bits[number / 64] != 0) return;
+    levels_->middle[number / 4096] &= ~bit(number / 64);
+    if (levels_->middle[number / 4096] != 0) return;
+    levels_->top[number / 262144] &= ~bit(number / 4096);
   }
 
   // In `level`, the next set bit at or after `from` within the word of `from`, or, for the top, in any word.
-  std::uint32_t next_bit(const std::vector<std::uint64_t>& level, std::uint32_t from) const {
-    const bool is_top = &level == &top_;
-    for (std::uint32_t word = from / 64; word < level.size(); ++word) {
-      const std::uint64_t rest = word == from / 64 ? level[word] >> (from % 64) << (from % 64) : level[word];
-      if (rest != 0) return word * 64 + static_cast<std::uint32_t>(std::countr_zero(rest));
+  std::uint32_t next_bit(const Words& level, std::uint32_t from) const {
+    const bool is_top = &level == &levels_->top;
+    for (std::uint32_t at = from / 64; at < level.size(); ++at) {
+      const std::uint64_t rest = at == from / 64 ? level[at] >> (from % 64) << (from % 64) : level[at];
+      if (rest != 0) return at * 64 + static_cast<std::uint32_t>(std::countr_zero(rest));
       if (!is_top) return kNone;
     }
     return kNone;
   }
 
   void grow(std::uint32_t number) {
-    if (number / 64 < bits_.size()) return;
+    if (levels_ == nullptr) {
+      const std::uint64_t any = only_ == 0 ? 0 : 1;
+      levels_ = std::make_unique<Levels>(Levels{{only_}, {any}, {any}});
+    }
+    Levels& levels = *levels_;
+    if (number / 64 < levels.bits.size()) return;
     // No larger than its members ask for: a graph may have thousands of templates with a set each.
-    bits_.resize(number / 64 + 1);
-    middle_.resize(number / 4096 + 1);
-    top_.resize(number / 262144 + 1);
+    levels.bits.resize(number / 64 + 1);
+    levels.middle.resize(number / 4096 + 1);
+    levels.top.resize(number / 262144 + 1);
   }
 
-  std::vector<std::uint64_t> bits_;
-  std::vector<std::uint64_t> middle_;
-  std::vector<std::uint64_t> top_;
+  std::uint64_t only_ = 0;  ///< Unless there are `levels_`.
   std::size_t size_ = 0;
+  std::unique_ptr<Levels> levels_;
 };
 
 }  // namespace penstock::supervisor

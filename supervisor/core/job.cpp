@@ -22,14 +22,14 @@ std::uint64_t Job::worker_priority(std::uint32_t subtask) const {
 }
 
 std::int32_t Job::user_priority(std::uint32_t subtask) const {
-  if (!priority_changes.empty())
-    if (const std::int32_t* changed = priority_changes.find(SubtaskIndex{subtask})) return *changed;
+  if (!priority_changes->empty())
+    if (const std::int32_t* changed = priority_changes->find(SubtaskIndex{subtask})) return *changed;
   return shape->user_priority(subtask);
 }
 
 std::uint32_t Job::template_index_of(std::uint32_t subtask) const {
   if ((hot[subtask].flags & SubtaskFlag::kTroubled) != 0)
-    if (const SubtaskHistory* history = histories.find(SubtaskIndex{subtask}); history != nullptr)
+    if (const SubtaskHistory* history = histories->find(SubtaskIndex{subtask}); history != nullptr)
       if (history->larger.valid()) return history->larger.value();
   return shape->template_index(subtask);
 }
@@ -37,7 +37,7 @@ std::uint32_t Job::template_index_of(std::uint32_t subtask) const {
 Template Job::template_at(std::uint32_t index) const {
   const std::vector<Template>& graphs = shape->graph().templates;
   if (index < graphs.size()) return graphs[index];
-  const LargerTemplate& larger = larger_templates[index - graphs.size()];
+  const LargerTemplate& larger = (*larger_templates)[index - graphs.size()];
   Template content = graphs[larger.of];
   content.request.memory = larger.memory;
   return content;
@@ -46,7 +46,7 @@ Template Job::template_at(std::uint32_t index) const {
 Bytes Job::memory_of(std::uint32_t subtask) const {
   const std::vector<Template>& graphs = shape->graph().templates;
   const std::uint32_t index = template_index_of(subtask);
-  return index < graphs.size() ? graphs[index].request.memory : larger_templates[index - graphs.size()].memory;
+  return index < graphs.size() ? graphs[index].request.memory : (*larger_templates)[index - graphs.size()].memory;
 }
 
 LocalSet& Job::local(BandSlot band) {

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "common/base/ids.hpp"
-#include "common/base/time.hpp"
 #include "common/protocol/labels.hpp"
 #include "supervisor/core/graph_table.hpp"
 #include "supervisor/core/job_data.hpp"
@@ -14,6 +13,7 @@
 #include "supervisor/core/kept_keys.hpp"
 #include "supervisor/core/local_set.hpp"
 #include "supervisor/core/priority_scale.hpp"
+#include "supervisor/core/seldom.hpp"
 
 namespace penstock::supervisor {
 
@@ -91,14 +91,14 @@ struct Job {
   bool held = false;                    ///< Recovered: nothing of it is given out until the workers of before are back.
   bool on_hold = false;                 ///< By an operator: it gets no slots under a policy.
   bool waiting_for_disk = false;        ///< Its acceptance is not written yet; nothing of it runs before.
-  Error error;                          ///< Why it fails or is cancelled.
+  Seldom<Error> error;                  ///< Why it fails or is cancelled.
   SharedGraph* graph = nullptr;         ///< Null once the job has ended and nothing refers to it.
   const GraphShape* shape = nullptr;    ///< Of `graph`.
   GraphHash graph_hash;                 ///< Remembered: the graph may be asked for again by the name of the job.
   LargeArray<SubtaskHot> hot;
   std::vector<TemplateFacts> templates;
-  std::vector<LargerTemplate> larger_templates;  ///< Numbered on after those of the graph.
-  std::map<LargerTemplate, TemplateIndex> larger_numbers;
+  Seldom<std::vector<LargerTemplate>> larger_templates;  ///< Numbered on after those of the graph.
+  Seldom<std::map<LargerTemplate, TemplateIndex>> larger_numbers;
   std::uint32_t open = 0;               ///< Subtasks that are not final.
   std::uint32_t in_flight = 0;          ///< Assigned ones.
   JobCounts counts;
@@ -113,7 +113,7 @@ struct Job {
   };
   /// Recovered: a worker that is not back may run until then what has `overlap = "never"`; else 0.
   Instant overlap_until{};
-  std::vector<HeldCancel> held_cancels;  ///< Ordered while it was held.
+  Seldom<std::vector<HeldCancel>> held_cancels;  ///< Ordered while it was held.
 
   LargeArray<LocalSet> locals;          ///< One for each band that has ever been a home.
   std::uint32_t first_home = 0;         ///< Band slot of the first of `local_of`: most small jobs have one home.
@@ -123,16 +123,16 @@ struct Job {
   Instant bands_awaited_until = kNever; ///< Then the homeless ones whose required band is not there fail.
 
   std::vector<ClientId> followers;
-  JobProgress news;                     ///< What they have not been told yet.
+  Seldom<JobProgress> news;             ///< What they have not been told yet.
   std::uint32_t news_count = 0;
   std::vector<MadeOutput> made;         ///< Outputs that are not written down yet; the rest of what is not is `news`.
   std::vector<CheckpointPlace> new_checkpoints;  ///< That are not written down yet, or not any more.
   Instant news_sent{};
-  JobProgress final_news;               ///< Once the job has ended: everything but `failures` and `outputs`.
+  Seldom<JobProgress> final_news;       ///< Once the job has ended: everything but `failures` and `outputs`.
   std::uint64_t ended_bytes = 0;        ///< What it takes then.
   std::vector<SubtaskFailure> failures; ///< All that failed for good, for those who attach later; bounded.
   std::vector<OutputLocation> outputs;  ///< Kept for the client.
-  KeptKeys keys;                        ///< Of those, once it was recovered as one that had ended: it has no graph.
+  Seldom<KeptKeys> keys;                ///< Of those, once it was recovered as one that had ended: it has no graph.
   bool outputs_sorted = false;          ///< By producer and output: it has ended, and others borrow from it.
   bool release_when_returned = false;   ///< Nobody but who borrows needs its outputs, or will when it has ended.
   std::uint32_t borrowers = 0;          ///< Running jobs that borrow from it.
@@ -141,16 +141,17 @@ struct Job {
   std::unique_ptr<JobShares> shares;    ///< Null: no policy is in force, or it has ended.
 
   JobData data;
-  LookupMap<SubtaskIndex, SubtaskHistory> histories;
-  LookupMap<SubtaskIndex, BandSlot> thieves;  ///< For whom a subtask was asked back, until it comes or ends.
-  LookupMap<SubtaskIndex, std::uint64_t> outrun;  ///< The last attempt, where one of an earlier term took its place.
+  Seldom<LookupMap<SubtaskIndex, SubtaskHistory>> histories;
+  Seldom<LookupMap<SubtaskIndex, BandSlot>> thieves;  ///< For whom a subtask was asked back, until it comes or ends.
+  Seldom<LookupMap<SubtaskIndex, std::uint64_t>> outrun;  ///< The last attempt, where one of an earlier term took its place.
   bool keys_carry_priority = false;     ///< `priority_changes` has been used: the rank alone is no order any more.
-  LookupMap<SubtaskIndex, std::int32_t> priority_changes;  ///< Set by an operator, or by who waits for lost data: replaces the user's priority.
-  LookupMap<SubtaskIndex, bool> cancel_orders;  ///< Subtasks that an operator has cancelled before they ended.
+  /// Set by an operator, or by who waits for lost data: replaces the user's priority.
+  Seldom<LookupMap<SubtaskIndex, std::int32_t>> priority_changes;
+  Seldom<LookupMap<SubtaskIndex, bool>> cancel_orders;  ///< Subtasks that an operator has cancelled before they ended.
   static constexpr std::uint32_t kTemplatesInWord = 63;
   static constexpr std::uint64_t kHeardOf = std::uint64_t{1} << 63U;
   std::vector<std::uint64_t> known_of;  ///< By worker slot: a bit for each of the first templates, and `kHeardOf`.
-  LookupMap<WorkerId, std::vector<bool>> templates_known;  ///< The same for all templates after those.
+  Seldom<LookupMap<WorkerId, std::vector<bool>>> templates_known;  ///< The same for all templates after those.
   std::vector<WorkerId> known_workers;  ///< Those that have heard of the job.
 
   std::uint32_t total() const { return static_cast<std::uint32_t>(hot.size()); }

@@ -6,40 +6,41 @@ namespace penstock::supervisor {
 
 void JobData::open(const GraphShape& shape) {
   if (in_use()) return;
+  Books& books = books_.edit();
   const std::uint32_t size = shape.size();
   bool single = true;
   for (const Template& entry : shape.graph().templates) single = single && entry.output_count <= 1;
   std::size_t total = size;
   if (!single) {
-    first_.resize(size);
+    books.first.resize(size);
     total = 0;
     for (std::uint32_t i = 0; i < size; ++i) {
-      first_[i] = static_cast<std::uint32_t>(total);
+      books.first[i] = static_cast<std::uint32_t>(total);
       total += std::max<std::uint16_t>(shape.template_of(i).output_count, 1);
     }
   }
-  bytes_.assign(total, 0);
-  readers_.assign(size, 0);
-  gone_.assign(size, false);
+  books.bytes.assign(total, 0);
+  books.readers.assign(size, 0);
+  books.gone.assign(size, false);
   for (std::uint32_t i = 0; i < size; ++i) {
     const auto predecessors = shape.predecessors(i);
     for (std::uint32_t k = 0; k < predecessors.size(); ++k)
-      if (shape.edge_output(shape.first_edge(i) + k) != EdgeKind::kOrderOnly) ++readers_[predecessors[k]];
+      if (shape.edge_output(shape.first_edge(i) + k) != EdgeKind::kOrderOnly) ++books.readers[predecessors[k]];
   }
 }
 
 void JobData::clear() { *this = JobData{}; }
 
 std::size_t JobData::position(const GraphShape&, std::uint32_t subtask, std::uint16_t output) const {
-  return first_.empty() ? subtask : first_[subtask] + output;
+  return books_->first.empty() ? subtask : books_->first[subtask] + output;
 }
 
 std::int64_t JobData::bytes(const GraphShape& shape, std::uint32_t subtask, std::uint16_t output) const {
-  return in_use() ? bytes_[position(shape, subtask, output)] : 0;
+  return in_use() ? books_->bytes[position(shape, subtask, output)] : 0;
 }
 
 void JobData::set_bytes(const GraphShape& shape, std::uint32_t subtask, std::uint16_t output, std::int64_t bytes) {
-  bytes_[position(shape, subtask, output)] = bytes;
+  books_.edit().bytes[position(shape, subtask, output)] = bytes;
 }
 
 std::int64_t JobData::total_bytes(const GraphShape& shape, std::uint32_t subtask) const {
@@ -51,29 +52,31 @@ std::int64_t JobData::total_bytes(const GraphShape& shape, std::uint32_t subtask
 }
 
 void JobData::add_replica(std::uint32_t subtask, WorkerId worker) {
-  std::vector<WorkerId>& workers = replicas_[SubtaskIndex{subtask}];
+  std::vector<WorkerId>& workers = books_.edit().replicas[SubtaskIndex{subtask}];
   if (std::find(workers.begin(), workers.end(), worker) == workers.end()) workers.push_back(worker);
 }
 
 void JobData::remove_replica(std::uint32_t subtask, WorkerId worker) {
-  if (std::vector<WorkerId>* workers = replicas_.find(SubtaskIndex{subtask})) std::erase(*workers, worker);
+  if (books_->replicas.empty()) return;
+  if (std::vector<WorkerId>* workers = books_.edit().replicas.find(SubtaskIndex{subtask})) std::erase(*workers, worker);
 }
 
 const std::vector<WorkerId>* JobData::replicas(std::uint32_t subtask) const {
-  return replicas_.find(SubtaskIndex{subtask});
+  return books_->replicas.find(SubtaskIndex{subtask});
 }
 
 void JobData::set_checkpoint(std::uint32_t subtask, Incarnation writer) {
   forget_checkpoint(subtask);
-  checkpoints_[SubtaskIndex{subtask}] = writer;
-  ++writers_[writer];
+  books_.edit().checkpoints[SubtaskIndex{subtask}] = writer;
+  ++books_.edit().writers[writer];
 }
 
 void JobData::forget_checkpoint(std::uint32_t subtask) {
   const Incarnation* known = checkpoint(subtask);
   if (known == nullptr) return;
-  if (const auto writer = writers_.find(*known); --writer->second == 0) writers_.erase(writer);
-  checkpoints_.erase(SubtaskIndex{subtask});
+  Books& books = books_.edit();
+  if (const auto writer = books.writers.find(*known); --writer->second == 0) books.writers.erase(writer);
+  books.checkpoints.erase(SubtaskIndex{subtask});
 }
 
 bool JobData::is_copied_to(const GraphShape& shape, std::uint32_t subtask, WorkerId worker) const {

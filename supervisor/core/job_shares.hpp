@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,9 +12,9 @@
 #include "common/base/lookup_map.hpp"
 #include "common/protocol/policy_rules.hpp"
 #include "common/protocol/report.hpp"
-#include "common/protocol/resources.hpp"
 #include "supervisor/core/gang_barrier.hpp"
 #include "supervisor/core/index_set.hpp"
+#include "supervisor/core/seldom.hpp"
 #include "supervisor/core/usage.hpp"
 #include "supervisor/policy/pool_choice.hpp"
 
@@ -80,7 +81,7 @@ struct WaitsFor {
 struct KindShare {
   std::uint32_t unit_milli = 0;  ///< Slots of its largest subtask there; 0: it has none for such bands.
   ResourceVector beside;         ///< The most that its subtasks take beside as many slots,
-  ResourceVector beside_least;   ///< and what each of them does, at least.
+  Seldom<ResourceVector> beside_least;  ///< and what each of them does, at least: of a gang.
   Portion portion;               ///< As the last pass saw it; see `portions.cpp`.
   // In thousandths of slots:
   std::uint64_t demand = 0;                          ///< What it could use, for the last pass.
@@ -96,13 +97,13 @@ struct KindShare {
   bool lost_to_others = false;        ///< What it lacks went to runs that may not leave, and not with a worker.
   Instant promised_since = kNever;    ///< Since when a gang of it has been promised places.
   std::string gave_back;              ///< What its gang has given back at `policy.gang_wait`, until it has all again.
-  GangBarrier barrier;                ///< Of a gang: where it waits until workers hold all its slots.
+  Seldom<GangBarrier> barrier;        ///< Of a gang: where it waits until workers hold all its slots.
   Instant starts_by = kNever;         ///< Its reserved start, as far as time limits tell.
   std::string hold;        ///< The rule that keeps it from more; empty: nothing does.
   std::optional<WaitsFor> waits;  ///< The same for `relief_of`.
-  ToldShare told;          ///< What the audit history says of it.
+  Seldom<ToldShare> told;  ///< What the audit history says of it.
   std::int64_t priority = 0;   ///< Of the multi-factor sum, with its terms.
-  std::array<double, 6> terms{};
+  Seldom<std::array<double, 6>> terms;
 
   /// With fewer whole slots its largest subtask would never run.
   std::uint32_t least_slots() const {
@@ -116,6 +117,39 @@ struct KindShare {
   MilliSlots entitled_by(std::uint64_t planned) const {
     return MilliSlots{static_cast<std::int64_t>(planned * portion.entitles / portion.milli)};
   }
+};
+
+/// Those of one job, by `BandKind`. Most jobs have subtasks for bands of one kind: of the other there is nothing to know.
+/// A copy is shared with the original until one of both is written to: jobs that are alike, and at which no pass has
+/// looked yet, have one together.
+class KindShares {
+ public:
+  /// References are valid until it is written to.
+  const KindShare& operator[](std::size_t kind) const {
+    static const KindShare nothing{};
+    return kinds_[kind] == nullptr ? nothing : *kinds_[kind];
+  }
+  /// To write to it. References are valid until a copy is made.
+  KindShare& edit(std::size_t kind) {
+    std::shared_ptr<KindShare>& share = kinds_[kind];  // tidy: allow call: a copy on write
+    if (share == nullptr)
+      share = std::make_shared<KindShare>();  // tidy: allow call: a copy on write
+    else if (share.use_count() > 1)
+      share = std::make_shared<KindShare>(*share);  // tidy: allow call: a copy on write
+    return *share;
+  }
+  KindShare& edit(BandKind kind) { return edit(static_cast<std::size_t>(kind)); }
+  /// It is as it was copied.
+  bool is_shared(BandKind kind) const { return kinds_[static_cast<std::size_t>(kind)].use_count() > 1; }
+  /// Those that were written to and are nobody else's.
+  template <class Visit>
+  void visit_own(Visit visit_it) {
+    for (const std::shared_ptr<KindShare>& share : kinds_)  // tidy: allow call: a copy on write
+      if (share.use_count() == 1) visit_it(*share);
+  }
+
+ private:
+  std::array<std::shared_ptr<KindShare>, kBandKinds> kinds_;  // tidy: allow call: jobs that are alike end in any order
 };
 
 /// Which limit it is that keeps a job from more.
@@ -148,30 +182,34 @@ struct TriedPool {
   std::array<OfKind, kBandKinds> kinds;
 };
 
+/// What of a job runs, and what it has used that is not charged yet.
+struct JobUse {
+  std::array<double, kUsedKinds> used{};  ///< As `UsedRate`, times microseconds.
+  UsedRate started_rate{};                ///< Of attempts that have run for a while.
+  Instant accrued{};                      ///< Until when `used` counts these.
+};
+
 /// All of it. A job has this while a policy is in force; whoever has none pays one look at a pointer.
 struct JobShares {
   std::vector<BandShare> bands;             ///< By band slot.
-  std::array<KindShare, kBandKinds> kinds;  ///< By `BandKind`.
+  KindShares kinds;
   std::uint32_t pool = 0;                   ///< Position in the configuration. All that it holds is there.
   policy::PoolTurn turn{{0}};               ///< Its list of pools, and which has its turn; see `pool_turns.cpp`.
-  std::vector<TriedPool> tried;             ///< By position in that list.
+  std::vector<TriedPool> tried;             ///< By position in that list; empty: there is only one.
   std::string pool_name;                    ///< Of `pool`: positions change with the configuration.
-  std::string pool_kept;                    ///< The one that is written down.
+  Seldom<std::string> pool_kept;            ///< The one that is written down.
   std::uint32_t homed_in = 0;               ///< What of it waits has its homes in that pool.
   std::uint32_t project = 0;                ///< The same; the number of projects: of none.
   std::uint32_t account = 0;                ///< The same.
-  UsageTable::Key charged;                  ///< The name of that, if there is one, and of the owner.
   std::int64_t position = 0;                ///< In the order of its priority; smaller is earlier.
-  std::array<double, kUsedKinds> used{};    ///< As `UsedRate`, times microseconds, that is not charged yet.
-  UsedRate started_rate{};                  ///< Of attempts that have run for a while.
-  Instant accrued{};                        ///< Until when `used` counts these.
+  Seldom<JobUse> use;
   JobRules rules;
   std::uint64_t preemptions = 0;
-  std::string preemption_reason;                      ///< Of the last one that a plan has ordered.
+  Seldom<std::string> preemption_reason;              ///< Of the last one that a plan has ordered.
   std::array<IndexSet, kBandKinds> short_bands;       ///< Of each kind, on which it is short; see `change`.
   std::vector<BandSlot> left_for_others;  ///< Bands that have left what they could send, for one that was short.
   std::uint32_t pull_cursor = 0;                      ///< The band where something to move was found last.
-  LookupMap<SubtaskIndex, std::uint64_t> preempting;  ///< Attempts that were told to leave their slots.
+  Seldom<LookupMap<SubtaskIndex, std::uint64_t>> preempting;  ///< Attempts that were told to leave their slots.
 
   BandShare& at(BandSlot band) {
     if (bands.size() <= band.value()) bands.resize(band.value() + 1);

@@ -101,7 +101,7 @@ void SupervisorCore::place_sources(Job& job) {
     for (; next < end; ++next) {
       const std::uint32_t subtask = sources[next];
       const Template& wanted = job.shape->template_of(subtask);
-      const SubtaskHistory* history = job.histories.empty() ? nullptr : job.histories.find(SubtaskIndex{subtask});
+      const SubtaskHistory* history = job.histories->empty() ? nullptr : job.histories->find(SubtaskIndex{subtask});
       const bool avoids = history != nullptr && (history->larger.valid() || !history->tried.empty());
       const bool avoids_overlap = job.overlap_until > Instant{} && never_overlaps(job, subtask);
       const bool anywhere = !avoids && !avoids_overlap && eligible_bands(job, job.shape->template_index(subtask)).everywhere &&
@@ -127,13 +127,13 @@ void SupervisorCore::place_sources(Job& job) {
 
 void SupervisorCore::cancel_job(Job& job, Error why, Duration kill_after) {
   if (job.state != JobState::Running) return;
-  if (!job.cancelling) job.error = std::move(why);
+  if (!job.cancelling) job.error = Seldom{std::move(why)};
   job.cancelling = true;
   leave_barriers(job);
   record_change(job);
   // What a worker of before a restart may be running must not be told to have been cancelled before it is.
   if (job.held)
-    job.held_cancels.push_back({true, {}, kill_after});
+    job.held_cancels.edit().push_back({true, {}, kill_after});
   else
     cancel_open_subtasks(job, kill_after);
 }
@@ -152,7 +152,7 @@ void SupervisorCore::cancel_open_subtasks(Job& job, Duration kill_after) {
 
 // Cancels subtasks and everything that depends on them.
 void SupervisorCore::cancel_subtasks(Job& job, std::vector<std::uint32_t> pending, Duration kill_after) {
-  if (job.held) return job.held_cancels.push_back({false, std::move(pending), kill_after});
+  if (job.held) return job.held_cancels.edit().push_back({false, std::move(pending), kill_after});
   std::vector<bool> seen(job.total());
   while (!pending.empty()) {
     const std::uint32_t subtask = pending.back();
@@ -195,7 +195,7 @@ void SupervisorCore::tell_priority(const Job& job) {
 
 void SupervisorCore::change_subtask_priority(Job& job, std::uint32_t subtask, std::int32_t priority) {
   const std::uint64_t key_before = job.order_key(subtask);
-  job.priority_changes[SubtaskIndex{subtask}] = priority;
+  job.priority_changes.edit()[SubtaskIndex{subtask}] = priority;
   record_change(job, subtask);
   if (!job.keys_carry_priority) {
     // Until now the rank alone was the key. All keys that are kept are outdated; this happens once for a job.
@@ -225,12 +225,12 @@ void SupervisorCore::leave_homes(Job& job) {
 
 void SupervisorCore::finish_if_done(Job& job) {
   if (job.state != JobState::Running || job.open > 0 || job.held) return;
-  if (job.counts.failed > 0 || (!job.error.message.empty() && job.error.code != ErrorCode::Cancelled))
+  if (job.counts.failed > 0 || (!job.error->message.empty() && job.error->code != ErrorCode::Cancelled))
     job.state = JobState::Failed;
   else
     job.state = job.counts.cancelled > 0 ? JobState::Cancelled : JobState::Succeeded;
-  if (job.counts.failed > 0 && job.error.message.empty() && !job.failures.empty())
-    job.error = why_failed(job.failures.front());
+  if (job.counts.failed > 0 && job.error->message.empty() && !job.failures.empty())
+    job.error = Seldom{why_failed(job.failures.front())};
   job.ended = now_;
   progress_at_ = now_;
   active_.erase(job.id, job.spec.priority);
@@ -242,11 +242,12 @@ void SupervisorCore::finish_if_done(Job& job) {
   job.shares.reset();
   policy_changed();
   if (job.followers.empty() == false || job.news_count > 0) send_news_of(job);
-  job.final_news = everything_so_far(job);
+  job.news = {};
+  job.final_news = Seldom{everything_so_far(job)};
   note_lenders(job.id);
   return_loans(job);
-  job.failures = std::exchange(job.final_news.failures, {});  // Once is enough, for as long as it is remembered.
-  job.outputs = std::exchange(job.final_news.outputs, {});
+  job.failures = std::exchange(job.final_news.edit().failures, {});  // Once is enough, for as long as it is remembered.
+  job.outputs = std::exchange(job.final_news.edit().outputs, {});
   remember_ended(job);
   learn_durations(job);
   const bool unneeded = std::exchange(job.release_when_returned, false) && job.followers.empty();
@@ -298,7 +299,7 @@ void SupervisorCore::release_job(Job& job) {
   give_back(job.hot);
   give_back(job.templates);
   give_back(job.larger_templates);
-  job.larger_numbers.clear();
+  give_back(job.larger_numbers);
   give_back(job.locals);
   give_back(job.local_of);
   take_homeless(job);

@@ -60,7 +60,7 @@ std::string SupervisorCore::hold_of(const Job& job, BandKind kind) const {
   if (policy_.agenda.is_hidden(job.id))
     return "policy.queue_depth: of jobs like it the policy looks at " + std::to_string(policy_.config.queue_depth) +
            " that wait; it is one of " + std::to_string(policy_.agenda.hidden_like(job.id)) + " behind them";
-  if (share.barrier.waits()) return barrier_hold(job, kind);
+  if (share.barrier->waits()) return barrier_hold(job, kind);
   if (share.hold.empty() && !share.gave_back.empty() && milli_held(job, kind) == 0) return share.gave_back;
   if (!share.hold.empty()) return share.hold;
   if (!is_at_cap(job, kind)) {

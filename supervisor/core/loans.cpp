@@ -264,7 +264,7 @@ void SupervisorCore::fail_loan(Job& job, const Loan& loan, const std::string& wh
   detail.code = ErrorCode::InputLost;
   detail.message = "subtask '" + job.shape->name(loan.subtask) + "' borrows " + name_of(loan.lent) + ": " + why +
                    " (run that again, or keep replicas of it)";
-  SubtaskHistory& history = job.histories[SubtaskIndex{loan.subtask}];
+  SubtaskHistory& history = job.histories.edit()[SubtaskIndex{loan.subtask}];
   history.last = detail;
   history.lines.push_back(detail.message);
   job.hot[loan.subtask].flags |= SubtaskFlag::kTroubled;
@@ -279,7 +279,7 @@ const FailureDetail* SupervisorCore::lost_loan_of(const Job& job, std::uint32_t 
     const SubtaskHot& hot = job.hot[predecessor];
     const bool lost = hot.phase == SubtaskPhase::Failed && (hot.flags & SubtaskFlag::kVisible) != 0 &&
                       job.shape->loan_of(predecessor) != nullptr;
-    if (lost) return &job.histories.find(SubtaskIndex{predecessor})->last;
+    if (lost) return &job.histories->find(SubtaskIndex{predecessor})->last;
   }
   return nullptr;
 }

@@ -22,7 +22,7 @@ inline bool never_overlaps(const Job& job, std::uint32_t subtask) {
 inline void hold_for_overlap(Job& job, std::uint32_t subtask, Instant until) {
   if (!never_overlaps(job, subtask)) return;
   job.hot[subtask].flags |= SubtaskFlag::kTroubled;
-  job.histories[SubtaskIndex{subtask}].overlap_until = until;
+  job.histories.edit()[SubtaskIndex{subtask}].overlap_until = until;
 }
 
 /// Until when nobody may get the subtask; not later than now: anybody may. `unclaimed_until`: while workers of before a
@@ -31,7 +31,7 @@ inline Instant overlap_ends(const Job& job, std::uint32_t subtask, Instant uncla
   const bool recovered = job.overlap_until > Instant{};
   if (!recovered && (job.hot[subtask].flags & SubtaskFlag::kTroubled) == 0) return {};
   if (!never_overlaps(job, subtask)) return {};
-  const SubtaskHistory* history = job.histories.find(SubtaskIndex{subtask});
+  const SubtaskHistory* history = job.histories->find(SubtaskIndex{subtask});
   const Instant until = history == nullptr ? Instant{} : history->overlap_until;
   return recovered ? std::max({until, job.overlap_until, unclaimed_until}) : until;
 }

@@ -95,6 +95,11 @@ void PolicyAgenda::change(JobId job, std::int32_t priority, const std::string& l
   if (in_sight) look_at(job);
 }
 
+KindShares* PolicyAgenda::wanted_alike(JobId job) {
+  Group* group = places_.find(job)->group;
+  return group == nullptr ? nullptr : &group->wanted;
+}
+
 bool PolicyAgenda::is_hidden(JobId job) const {
   const Place* place = places_.find(job);
   return place != nullptr && place->hidden;

@@ -11,6 +11,7 @@
 #include "common/base/ids.hpp"
 #include "common/protocol/graph.hpp"
 #include "supervisor/core/active_jobs.hpp"
+#include "supervisor/core/job_shares.hpp"
 
 namespace penstock::supervisor {
 
@@ -45,6 +46,10 @@ class PolicyAgenda {
       for (; group.waiting < depth && !group.hidden.empty(); ++group.waiting) look_at(*group.hidden.begin());
   }
 
+  /// What jobs of its likeness want, the same for all of them before a pass has looked at them; null for one without a
+  /// likeness. Empty until somebody sets it. REQUIRES: the job is here.
+  KindShares* wanted_alike(JobId job);
+
   /// In the order in which they are served.
   const ActiveJobs& in_sight() const { return in_sight_; }
   bool is_hidden(JobId job) const;
@@ -56,6 +61,7 @@ class PolicyAgenda {
     std::set<JobId> hidden;
     std::uint32_t members = 0;
     std::uint32_t waiting = 0;  ///< In sight; of the last `admit`.
+    KindShares wanted;
   };
   struct Place {
     Group* group = nullptr;  ///< Null: it has no likeness.

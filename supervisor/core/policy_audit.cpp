@@ -78,10 +78,10 @@ bool SupervisorCore::may_tell_again(const ToldShare& told) {
 void SupervisorCore::note_standing(Job& job) {
   if (job.shares == nullptr || job.cancelling) return;
   for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
-    KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
-    ToldShare& told = share.told;
-    const Standing standing = share.unit_milli == 0 ? Standing::Nothing : standing_of(job, kind);
+    if (job.shares->kinds[static_cast<std::size_t>(kind)].unit_milli == 0) continue;
+    const Standing standing = standing_of(job, kind);
     if (standing == Standing::Nothing) continue;  // Who wants nothing for the moment stands as before.
+    ToldShare& told = job.shares->kinds.edit(kind).told.edit();
     const auto bit = static_cast<std::uint8_t>(1U << static_cast<unsigned>(standing));
     if (standing == Standing::Free && told.once == 0) {
       // It has what it wants, and never had to wait: nothing was decided about it.
@@ -184,20 +184,20 @@ void SupervisorCore::note_preemptions(const PassUnderWay& pass, const policy::Pl
     if (!knows(id) || jobs_[id.value()]->shares == nullptr) continue;
     if (told[victim]) continue;
     told[victim] = true;
-    jobs_[id.value()]->shares->preemption_reason = preemption_text(pass, plan, each, held_by);
+    jobs_[id.value()]->shares->preemption_reason = Seldom{preemption_text(pass, plan, each, held_by)};
   }
   // What a limit takes back no plan orders: the job is shown with less.
   for (std::uint32_t at = 0; at < pass.subjects.size(); ++at) {
     if (told[at] || !knows(pass.subjects[at].job) || jobs_[pass.subjects[at].job.value()]->shares == nullptr) continue;
     JobShares& shares = *jobs_[pass.subjects[at].job.value()]->shares;
     if (shares.rules.cut[static_cast<std::size_t>(pass.subjects[at].kind)])
-      shares.preemption_reason = shares.rules.hold;
+      shares.preemption_reason = Seldom{shares.rules.hold};
   }
 }
 
 void SupervisorCore::note_preempted(const Job& job, const AssignedRef& ref) {
   if (++policy_.preempted_now > kLinesEachMax) return;
-  const std::string& reason = job.shares->preemption_reason;
+  const std::string& reason = *job.shares->preemption_reason;
   note_decision("preempt " + to_string(SubtaskId{job.id, SubtaskIndex{ref.subtask}}),
                 job.on_hold      ? "it is on hold by an operator"
                 : reason.empty() ? "its slots are somebody else's"

@@ -24,10 +24,10 @@ constexpr std::uint32_t kMisplacedMax = 4;
 /// Whether anything that it still has to run must not return to a band where it has failed. What was lost with its
 /// worker must not either, but to that nobody returns.
 bool avoids_a_band(const Job& job, const WorkerTable& workers) {
-  for (std::uint32_t subtask = 0; !job.histories.empty() && subtask < job.total(); ++subtask) {
+  for (std::uint32_t subtask = 0; !job.histories->empty() && subtask < job.total(); ++subtask) {
     const SubtaskHot& hot = job.hot[subtask];
     if ((hot.flags & SubtaskFlag::kTroubled) == 0 || is_final(hot.phase)) continue;
-    const SubtaskHistory* history = job.histories.find(SubtaskIndex{subtask});
+    const SubtaskHistory* history = job.histories->find(SubtaskIndex{subtask});
     if (history == nullptr) continue;
     if (history->larger.valid()) return true;  // Some bands may be too small for it now.
     if (history->tried_epoch != workers.epoch()) continue;
@@ -43,7 +43,7 @@ void take_back_given(Job& job, BandKind kind, const WorkerTable& workers, std::v
   for (std::uint32_t i = 0; i < job.shares->bands.size() && i < held.size(); ++i)
     if (workers[BandSlot{i}].alive && workers[BandSlot{i}].kind == kind)
       held[i] -= std::exchange(job.shares->bands[i].planned, 0);
-  job.shares->kinds[static_cast<std::size_t>(kind)].barrier.end(false);  // Its next place has its whole time.
+  job.shares->kinds.edit(kind).barrier.edit().end(false);  // Its next place has its whole time.
 }
 
 /// Where nothing was limited the last plan says how much a job has, and its attempts where: what it was given on bands
@@ -92,7 +92,7 @@ enum class Loses : std::uint8_t { NoGang, AtBarrier, Begun };
 Loses turn_of(const Job& job, BandKind kind) {
   const KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
   if (job.spec.policy.gang == 0 || share.bound) return Loses::NoGang;
-  return share.barrier.waits() ? Loses::AtBarrier : Loses::Begun;
+  return share.barrier->waits() ? Loses::AtBarrier : Loses::Begun;
 }
 
 }  // namespace
@@ -155,10 +155,10 @@ bool SupervisorCore::fits_all_of_pool(const Job& job, std::uint32_t template_ind
 /// gang then as many as it gets, but only while that is so: one that has lost a worker, say, stays a gang. Where it has
 /// no homes yet, because it is only tried there, it takes what there is.
 bool SupervisorCore::is_bound(Job& job, BandKind kind) {
-  KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
+  KindShare& share = job.shares->kinds.edit(kind);
   if (job.shares->homed_in != job.shares->pool) return false;
   const bool gang = job.spec.policy.gang > 0;
-  if (gang ? share.misplaced >= kMisplacedMax || avoids_a_band(job, workers_) : share.bound || !job.histories.empty())
+  if (gang ? share.misplaced >= kMisplacedMax || avoids_a_band(job, workers_) : share.bound || !job.histories->empty())
     return true;
   const std::vector<Template>& templates = job.shape->graph().templates;
   for (std::uint32_t i = 0; i < templates.size(); ++i)
@@ -245,14 +245,14 @@ void SupervisorCore::count_holdings() {
         const BandEntry& band = workers_[BandSlot{i}];
         const std::uint64_t all = std::uint64_t{band.slots} * 1000;
         if (!band.alive || held[i] <= all || share.planned == 0 || turn_of(job, band.kind) != turn) continue;
-        KindShare& of_kind = job.shares->kinds[static_cast<std::size_t>(band.kind)];
+        const KindShare& of_kind = job.shares->kinds[static_cast<std::size_t>(band.kind)];
         if (turn == Loses::AtBarrier || (turn == Loses::Begun && all_runs(job, band.kind) == 0)) {
           take_back_given(job, band.kind, workers_, held);
           continue;
         }
         const std::uint64_t runs = milli_run(of_kind, share, band);
         const std::uint64_t idle = std::min(share.planned - std::min(runs, share.planned), held[i] - all);
-        of_kind.lost_to_others |= turn == Loses::Begun && idle > 0;
+        if (turn == Loses::Begun && idle > 0) job.shares->kinds.edit(band.kind).lost_to_others = true;
         share.planned -= idle;
         held[i] -= idle;
       }

@@ -69,7 +69,7 @@ void add_new(Value::List& all, Value::Record made) {
 Value::Record SupervisorCore::Explainer::first_hold(const std::string& text) const {
   const JobRules& rules = job_.shares->rules;
   const std::string own = to_string(job_.id);
-  if (share_.barrier.waits()) return record_of("barrier", own, Value{}, Value{}, text);
+  if (share_.barrier->waits()) return record_of("barrier", own, Value{}, Value{}, text);
   if (share_.waits.has_value()) {
     const WaitsFor& waits = *share_.waits;
     const bool slots = waits.resource == policy::Resource::Gpu;

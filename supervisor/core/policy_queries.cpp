@@ -305,8 +305,9 @@ Result<Value> SupervisorCore::describe_queue() const {
       if (share.unit_milli == 0) continue;
       const std::uint64_t position = ++positions[job->shares->pool];
       const bool in_project = job->shares->project < policy_.config.projects.size();
-      Value::Record terms{{"wait", share.terms[0]},  {"fair_share", share.terms[1]}, {"qos", share.terms[2]},
-                          {"queue", share.terms[3]}, {"size", share.terms[4]},       {"user", share.terms[5]}};
+      const std::array<double, 6>& terms_now = *share.terms;
+      Value::Record terms{{"wait", terms_now[0]},  {"fair_share", terms_now[1]}, {"qos", terms_now[2]},
+                          {"queue", terms_now[3]}, {"size", terms_now[4]},       {"user", terms_now[5]}};
       rows.push_back(Value::Record{{"pool", policy_.config.pools[job->shares->pool].name},
                                    {"position", position},
                                    {"job", to_string(job->id)},
@@ -508,8 +509,8 @@ void SupervisorCore::explain_policy(const Job& job, bool with_relief, Value::Rec
     if (Value::List rows = explainer.freed_by(); !rows.empty())
       fields.emplace_back(which + "freed_by", std::move(rows));
   }
-  if (!job.shares->preempting.empty())
-    fields.emplace_back("leaving", static_cast<std::uint64_t>(job.shares->preempting.size()));
+  if (!job.shares->preempting->empty())
+    fields.emplace_back("leaving", static_cast<std::uint64_t>(job.shares->preempting->size()));
 }
 
 }  // namespace penstock::supervisor

@@ -188,7 +188,7 @@ void SupervisorCore::take_limit_turns() {
     if (jobs[i]->held) continue;
     for (std::size_t kind = 0; kind < kBandKinds; ++kind) {
       shares.rules.cut[kind] = turns[i].allowed[kind] < shares.kinds[kind].demand;
-      shares.kinds[kind].demand = turns[i].allowed[kind];
+      if (shares.rules.cut[kind]) shares.kinds.edit(kind).demand = turns[i].allowed[kind];
     }
     if (turns[i].rule == LimitRule::None) continue;
     PENSTOCK_COVERAGE_MARK("a limit keeps a job from slots");
@@ -210,8 +210,8 @@ void SupervisorCore::note_limit_holds(Job& job) const {
   if (job.shares == nullptr) return;
   JobRules& rules = job.shares->rules;
   for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
-    KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
-    if (share.unit_milli == 0) continue;
+    if (job.shares->kinds[static_cast<std::size_t>(kind)].unit_milli == 0) continue;
+    KindShare& share = job.shares->kinds.edit(kind);
     if (share.hold.empty() && rules.cut[static_cast<std::size_t>(kind)]) share.hold = rules.hold;
     if (!rules.has_run && !job.on_hold) rules.has_run = milli_held(job, kind) > 0;
   }
@@ -219,8 +219,8 @@ void SupervisorCore::note_limit_holds(Job& job) const {
 
 /// It has not begun, and no limit keeps it from that.
 bool SupervisorCore::is_waiting(const Job& job) {
-  const auto wants = [](const KindShare& share) { return share.demand > 0; };
-  return !job.shares->rules.has_run && std::any_of(job.shares->kinds.begin(), job.shares->kinds.end(), wants);
+  const KindShares& kinds = job.shares->kinds;
+  return !job.shares->rules.has_run && (kinds[0].demand > 0 || kinds[1].demand > 0);
 }
 
 /// How long a job is taken to run: as its queue says, else as its pool does. Spec: policy-flux 9.

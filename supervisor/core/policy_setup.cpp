@@ -106,8 +106,7 @@ void SupervisorCore::open_shares(Job& job) {
   const bool is_new = job.shares == nullptr;
   if (is_new) job.shares = std::make_unique<JobShares>();
   JobShares& shares = *job.shares;
-  accrue(job);
-  shares.started_rate = {};
+  if (shares.use.any()) accrue(job).started_rate = {};
   const PolicyConfig& config = policy_.config;
   const JobPolicy& wishes = job.spec.policy;
   const std::int64_t project = wishes.project.empty() ? -1 : find_project(config, wishes.project);
@@ -117,23 +116,26 @@ void SupervisorCore::open_shares(Job& job) {
       static_cast<std::uint32_t>(project < 0 ? static_cast<std::int64_t>(config.projects.size()) : project);
   shares.account =
       static_cast<std::uint32_t>(account < 0 ? static_cast<std::int64_t>(config.accounts.size()) : account);
-  const bool charged = account >= 0;
-  shares.charged = {charged ? config.accounts[static_cast<std::size_t>(account)].name : "", job.spec.owner};
   if (is_new) {
     shares.position = first_position(job.id);
     policy_.agenda.enter(job.id, job.spec.priority, likeness_of(job), policy_.config.queue_depth);
   }
   open_rules(job);
-  for (KindShare& share : shares.kinds) {
+  shares.kinds.visit_own([](KindShare& share) {
     KindShare fresh;
     fresh.holds_since = share.holds_since;
     fresh.incomplete_since = share.incomplete_since;
     fresh.barrier = std::move(share.barrier);
     share = std::move(fresh);
-  }
+  });
+  // Of a hundred thousand jobs that are alike nearly all wait where no pass looks at them: what they want is kept once.
+  KindShares* alike = is_new && job.larger_templates->empty() ? policy_.agenda.wanted_alike(job.id) : nullptr;
+  if (alike != nullptr) shares.kinds = *alike;
   measure_requests(job);
+  if (alike != nullptr) *alike = shares.kinds;
   // What workers latch on stays what it is until they are told otherwise.
-  const std::vector<BandShare> before = std::exchange(shares.bands, std::vector<BandShare>(workers_.band_slots()));
+  const std::vector<BandShare> before = std::exchange(shares.bands, {});
+  if (!before.empty() || job.in_flight > 0) shares.bands.resize(workers_.band_slots());
   shares.short_bands = {};
   for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i) {
     if (!workers_[WorkerSlot{i}].alive || i >= job.known_of.size() || (job.known_of[i] & Job::kHeardOf) == 0) continue;
@@ -160,7 +162,7 @@ void SupervisorCore::open_shares(Job& job) {
       });
       if ((hot.flags & SubtaskFlag::kStarted) == 0) continue;
       ++share.started;
-      add(shares.started_rate, rate_of(job, ref.subtask));
+      add(accrue(job).started_rate, rate_of(job, ref.subtask));
     }
   policy_changed();
 }
@@ -168,7 +170,9 @@ void SupervisorCore::open_shares(Job& job) {
 /// Nothing is limited any more.
 void SupervisorCore::close_shares(Job& job) {
   if (job.shares == nullptr) return;
-  for (KindShare& share : job.shares->kinds) share.barrier.end(true);
+  job.shares->kinds.visit_own([](KindShare& share) {
+    if (GangBarrier* barrier = share.barrier.if_any()) barrier->end(true);
+  });
   for (BandShare& share : job.shares->bands) share.entitled = MilliSlots::max();
   for (std::uint32_t i = 0; i < workers_.worker_slots(); ++i) {
     if (!workers_[WorkerSlot{i}].alive) continue;

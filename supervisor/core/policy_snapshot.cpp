@@ -72,6 +72,12 @@ void fit_to(policy::Member& member, const BandEntry& band) {
   member.request.memory = std::min(member.request.memory, all.memory.value());
 }
 
+/// The name of its account, if it has one, and of its owner. REQUIRES: the job has shares.
+UsageTable::Key charged_for(const Job& job, const std::vector<AccountConfig>& accounts) {
+  const std::uint32_t account = job.shares->account;
+  return {account < accounts.size() ? accounts[account].name : "", job.spec.owner};
+}
+
 bool may_use_band(const std::vector<std::uint32_t>& allowed, std::uint32_t band) {
   return allowed.empty() || std::binary_search(allowed.begin(), allowed.end(), band);
 }
@@ -144,12 +150,12 @@ bool SupervisorCore::is_shown(const Job& job) const {
 
 void SupervisorCore::measure(Job& job) {
   for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
-    KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
-    if (share.unit_milli == 0) continue;
+    if (job.shares->kinds[static_cast<std::size_t>(kind)].unit_milli == 0) continue;
+    KindShare& share = job.shares->kinds.edit(kind);
     share.bound = is_bound(job, kind);
     const std::uint64_t all = policy_.pass->domains[domain_of(job.shares->pool, kind)].capacity;
     share.demand = measure_demand(job, kind, capacity_for(job, kind, all));
-    if (share.barrier.sits_out >= policy_.pass->number) share.demand = 0;
+    if (share.barrier->sits_out >= policy_.pass->number) share.demand = 0;
   }
   leave_turn(job);
 }
@@ -209,7 +215,7 @@ std::int64_t SupervisorCore::weight_of(const Job& job, std::int64_t weights) con
 /// Where quotas count, a pass itself takes back the rest of a gang, and promises nothing for the next one.
 void SupervisorCore::watch_gang(Job& job, BandKind kind, std::vector<PromisedPlace>& held,
                                 std::vector<PromisedPlace>& leaving) const {
-  KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
+  KindShare& share = job.shares->kinds.edit(kind);
   const std::uint64_t all = std::uint64_t{job.spec.policy.gang} * 1000;
   const bool gives_up = gives_up_rest(share, all, held, now_, policy_.config.gang_wait);
   if (counts_quotas(job.shares->pool)) return;
@@ -226,8 +232,8 @@ void SupervisorCore::watch_gang(Job& job, BandKind kind, std::vector<PromisedPla
 }
 
 void SupervisorCore::show_job(Job& job, BandKind kind, std::int64_t weights, policy::Snapshot& snapshot) {
-  KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
-  if (share.unit_milli == 0) return;
+  if (job.shares->kinds[static_cast<std::size_t>(kind)].unit_milli == 0) return;
+  KindShare& share = job.shares->kinds.edit(kind);
   const DomainView& domain = policy_.pass->domains[domain_of(job.shares->pool, kind)];
   std::vector<PromisedPlace> leaving;
   std::vector<PromisedPlace> held = settle_holdings(job, kind, leaving);
@@ -243,7 +249,7 @@ void SupervisorCore::show_job(Job& job, BandKind kind, std::int64_t weights, pol
   seen.name = to_string(job.id);
   seen.pool = domain_of(job.shares->pool, kind);
   if (counts_quotas(job.shares->pool)) seen.project = pass.first_projects[seen.pool] + job.shares->project;
-  if (const auto at = pass.charged.find(job.shares->charged); at != pass.charged.end()) seen.account = at->second;
+  if (const auto at = pass.charged.find(charged_for(job, policy_.config.accounts)); at != pass.charged.end()) seen.account = at->second;
   seen.kind = kind_of(wishes.kind);
   seen.preemptible = may_leave(job, kind);
   seen.priority = precedence_of(job);
@@ -410,29 +416,30 @@ void SupervisorCore::charge_accounts() {
 
 void SupervisorCore::charge(Job& job) {
   if (job.shares == nullptr) return;
-  accrue(job);
-  UsedSeconds used = seconds_of(std::exchange(job.shares->used, {}));
+  UsedSeconds used{};
+  if (job.shares->use.any()) used = seconds_of(std::exchange(accrue(job).used, {}));
   if (job.shares->account >= policy_.config.accounts.size()) return;
   for (double& each : used) each *= static_cast<double>(job.shares->rules.usage_factor) / 1000;
-  policy_.usage.charge(job.shares->charged, used);
+  policy_.usage.charge(charged_for(job, policy_.config.accounts), used);
 }
 
 /// As they stand now, with all users who have used anything or have jobs.
 AccountTree SupervisorCore::accounts_now() const {
   std::set<UsageTable::Key> active;
   for (const JobId id : policy_.agenda.in_sight())
-    if (const Job& job = *jobs_[id.value()]; job.shares != nullptr && !job.shares->charged.first.empty()) active.insert(job.shares->charged);
+    if (const Job& job = *jobs_[id.value()]; job.shares != nullptr && job.shares->account < policy_.config.accounts.size())
+      active.insert(charged_for(job, policy_.config.accounts));
   return account_tree(policy_.config, policy_.usage, active);
 }
 
 /// What runs for long enough to be reported as running is counted by the clock from there on: its end may come hours
 /// later, in another life of the supervisor, or never. REQUIRES: the job has shares.
-void SupervisorCore::accrue(Job& job) {
-  JobShares& shares = *job.shares;
-  const auto passed = static_cast<double>((now_ - shares.accrued) / std::chrono::microseconds{1});
-  for (std::size_t i = 0; i < kUsedKinds; ++i)
-    shares.used[i] += static_cast<double>(shares.started_rate[i]) * passed;
-  shares.accrued = now_;
+JobUse& SupervisorCore::accrue(Job& job) const {
+  JobUse& use = job.shares->use.edit();
+  const auto passed = static_cast<double>((now_ - use.accrued) / std::chrono::microseconds{1});
+  for (std::size_t i = 0; i < kUsedKinds; ++i) use.used[i] += static_cast<double>(use.started_rate[i]) * passed;
+  use.accrued = now_;
+  return use;
 }
 
 /// What an attempt has run as it says itself: a short one at its end, any other one when it is reported as running.
@@ -441,7 +448,7 @@ void SupervisorCore::note_use(Job& job, const AttemptReport& report) const {
   if (job.shares == nullptr || (job.hot[subtask].flags & SubtaskFlag::kStarted) != 0) return;
   const UsedRate rate = rate_of(job, subtask);
   for (std::size_t i = 0; i < kUsedKinds; ++i)
-    job.shares->used[i] += static_cast<double>(rate[i]) * static_cast<double>(report.run_us);
+    job.shares->use.edit().used[i] += static_cast<double>(rate[i]) * static_cast<double>(report.run_us);
 }
 
 UsedRate SupervisorCore::rate_of(const Job& job, std::uint32_t subtask) const {

@@ -33,8 +33,8 @@ std::vector<bool> domains_being_left(const PassUnderWay& pass, const policy::Pla
 /// one before, with its name, and no number of that.
 void tell_of(JobShares& shares, const TriedPool& tried, const std::string& before) {
   for (std::size_t kind = 0; kind < kBandKinds; ++kind) {
-    KindShare& share = shares.kinds[kind];
-    if (share.hold.empty()) continue;
+    if (shares.kinds[kind].hold.empty()) continue;
+    KindShare& share = shares.kinds.edit(kind);
     TriedPool::OfKind now = tried.kinds[kind];
     if (now.hold.empty()) now.hold = tried.held_by.empty() ? "in pool '" + before + "': " + share.hold : tried.held_by;
     share.hold = std::move(now.hold);
@@ -96,7 +96,8 @@ void SupervisorCore::open_pools(Job& job) const {
   std::vector<std::uint32_t> pools = pools_of(job.spec.policy);
   if (!job.shape->loans().empty()) pools.resize(1);
   shares.turn = policy::PoolTurn{std::move(pools), before < 0 ? kAnyPool : static_cast<std::uint32_t>(before)};
-  shares.tried.assign(shares.turn.pools().size(), {});
+  shares.tried.clear();
+  if (shares.turn.pools().size() > 1) shares.tried.resize(shares.turn.pools().size());
   shares.pool = shares.turn.pool();
   const std::string& name = policy_.config.pools[shares.pool].name;
   const bool homed = is_new || (name == shares.pool_name && shares.homed_in != kAnyPool);
@@ -130,11 +131,11 @@ void SupervisorCore::enter_turn(Job& job) const {
   shares.pool_name = policy_.config.pools[shares.pool].name;
   // What became ready meanwhile has its home in the one, what did before in the other.
   shares.homed_in = kAnyPool;
-  for (KindShare& share : shares.kinds) {
+  shares.kinds.visit_own([](KindShare& share) {
     share.promised.clear();
     share.bound = false;
     share.misplaced = 0;
-  }
+  });
 }
 
 /// A pool where all of the job could not be if nobody else were.
@@ -202,7 +203,9 @@ void SupervisorCore::note_turn(Job& job, policy::PoolTurn::Outcome outcome, std:
     if (!listed) return;
     shares.turn = policy::PoolTurn{shares.turn.pools(), shares.pool};
     shares.tried[shares.turn.index()] = {};
-    if (std::exchange(shares.pool_kept, shares.pool_name) != shares.pool_name) record_change(job);
+    if (*shares.pool_kept == shares.pool_name) return;
+    shares.pool_kept.edit() = shares.pool_name;
+    record_change(job);
   } else if (outcome == Outcome::Sent) {
     shares.turn.after_pass(outcome);
   } else if (outcome == Outcome::Waits && listed && shares.turn.pool() == shares.pool) {
@@ -227,7 +230,7 @@ void SupervisorCore::keep_places(Job& job, std::int64_t weights, policy::Snapsho
   const std::size_t here = shares.turn.index();
   if (here == 0 || shares.turn.pool() != shares.pool || job.in_flight > 0 || holds_slots(shares)) return;
   if (!shares.rules.hold.empty()) return;
-  const auto kinds = shares.kinds;
+  const KindShares kinds = shares.kinds;
   const std::uint32_t homed_in = std::exchange(shares.homed_in, kAnyPool);
   for (std::size_t i = 0; i < here; ++i) {
     if (could_hold(job, shares.turn.pools()[i])) show_kept_place(job, shares.turn.pools()[i], weights, snapshot);
@@ -241,8 +244,9 @@ void SupervisorCore::show_kept_place(Job& job, std::uint32_t pool, std::int64_t 
   PassUnderWay& pass = *policy_.pass;
   job.shares->pool = pool;
   for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
-    KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
-    if (share.unit_milli == 0 || share.demand == 0) continue;
+    const KindShare& before = job.shares->kinds[static_cast<std::size_t>(kind)];
+    if (before.unit_milli == 0 || before.demand == 0) continue;
+    KindShare& share = job.shares->kinds.edit(kind);
     const DomainView& domain = pass.domains[domain_of(pool, kind)];
     share.portion = portion_of(share, kind, domain, counts_quotas(pool));
     if (job.spec.policy.gang > 0 || !domain.by_amount) share.portion.cpu = {}, share.portion.memory = {};
@@ -355,10 +359,10 @@ std::vector<std::uint32_t> SupervisorCore::bands_allowed(const Job& job, BandKin
 Value::List SupervisorCore::describe_turns(const Job& job) const {
   Value::List rows;
   const JobShares& shares = *job.shares;
-  for (std::size_t i = 0; i < shares.tried.size(); ++i)
+  for (std::size_t i = 0; i < shares.turn.pools().size(); ++i)
     rows.push_back(Value::Record{{"pool", policy_.config.pools[shares.turn.pools()[i]].name},
                                  {"here", shares.turn.pools()[i] == shares.pool},
-                                 {"held_by", shares.tried[i].held_by}});
+                                 {"held_by", i < shares.tried.size() ? shares.tried[i].held_by : ""}});
   return rows;
 }
 

@@ -83,9 +83,13 @@ void add_size(DomainView& domain, const BandEntry& band) {
 void SupervisorCore::measure_requests(Job& job) const {
   const std::vector<Template>& templates = job.shape->graph().templates;
   for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
-    KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
+    const auto takes = [kind](const Template& wanted) { return may_take(wanted, kind); };
+    const bool measured = job.shares->kinds.is_shared(kind) && job.larger_templates->empty();  // As of one like it.
+    if (measured || std::none_of(templates.begin(), templates.end(), takes)) continue;
+    KindShare& share = job.shares->kinds.edit(kind);
     measure_requests(templates, kind, share);
-    for (const LargerTemplate& larger : job.larger_templates) {
+    if (job.spec.policy.gang == 0) share.beside_least = {};
+    for (const LargerTemplate& larger : *job.larger_templates) {
       ResourceVector request = templates[larger.of].request;
       request.memory = larger.memory;
       if (may_take(templates[larger.of], kind)) keep_most(share.beside, scaled_to(request, share.unit_milli));
@@ -107,9 +111,9 @@ void SupervisorCore::measure_requests(const std::vector<Template>& templates, Ba
     const ResourceVector scaled = scaled_to(wanted.request, share.unit_milli);
     keep_most(share.beside, scaled);
     if (std::exchange(any, true))
-      keep_least(share.beside_least, scaled);
+      keep_least(share.beside_least.edit(), scaled);
     else
-      share.beside_least = scaled;
+      share.beside_least = Seldom{scaled};
   }
 }
 
@@ -147,7 +151,8 @@ void SupervisorCore::size_portions(PassUnderWay& pass) {
   for (const JobId id : policy_.agenda.in_sight())
     if (Job& job = *jobs_[id.value()]; job.shares != nullptr)
       for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
-        KindShare& share = job.shares->kinds[static_cast<std::size_t>(kind)];
+        if (job.shares->kinds[static_cast<std::size_t>(kind)].unit_milli == 0) continue;
+        KindShare& share = job.shares->kinds.edit(kind);
         DomainView& domain = pass.domains[domain_of(job.shares->pool, kind)];
         share.portion = portion_of(share, kind, domain, counts_quotas(job.shares->pool));
         // A gang is promised its slots together; their memory it may have to wait for.

@@ -20,14 +20,14 @@ void append(std::vector<SubtaskRange>& ranges, std::uint32_t subtask) {
 void SupervisorCore::tell_succeeded(Job& job, std::uint32_t subtask) {
   job.hot[subtask].flags |= SubtaskFlag::kVisible;
   ++job.counts.succeeded;
-  append(job.news.succeeded, subtask);
+  append(job.news.edit().succeeded, subtask);
   count_news(job);
 }
 
 void SupervisorCore::tell_cancelled(Job& job, std::uint32_t subtask) {
   if ((job.hot[subtask].flags & SubtaskFlag::kVisible) != 0) return;  // It had succeeded once; that stands.
   ++job.counts.cancelled;
-  append(job.news.cancelled, subtask);
+  append(job.news.edit().cancelled, subtask);
   count_news(job);
 }
 
@@ -65,22 +65,23 @@ Instant SupervisorCore::next_news_of(const Job& job) const {
 
 void SupervisorCore::send_news_of(Job& job) {
   if (durable()) record_news(job);
-  job.news.job = job.id;
-  job.news.state = job.state;
-  job.news.counts = job.counts;
-  job.news.counts.assigned = job.in_flight;
-  if (job.state != JobState::Running) job.news.error = job.error;
+  JobProgress& news = job.news.edit();
+  news.job = job.id;
+  news.state = job.state;
+  news.counts = job.counts;
+  news.counts.assigned = job.in_flight;
+  if (job.state != JobState::Running) news.error = *job.error;
   for (std::size_t i = 0; i < job.followers.size(); ++i) {
     const bool last = i + 1 == job.followers.size();
-    send_to_client(job.followers[i], last ? std::move(job.news) : job.news);
+    send_to_client(job.followers[i], last ? std::move(news) : news);
   }
-  job.news = JobProgress{};
+  news = JobProgress{};
   job.news_count = 0;
   job.news_sent = now_;
 }
 
 JobProgress SupervisorCore::everything_so_far(const Job& job) const {
-  JobProgress all = job.final_news;
+  JobProgress all = *job.final_news;
   if (all.job.valid()) {  // It has ended.
     all.failures = job.failures;
     all.outputs = job.outputs;
@@ -90,7 +91,7 @@ JobProgress SupervisorCore::everything_so_far(const Job& job) const {
   all.state = job.state;
   all.counts = job.counts;
   all.counts.assigned = job.in_flight;
-  if (job.state != JobState::Running) all.error = job.error;
+  if (job.state != JobState::Running) all.error = *job.error;
   const bool whole = job.counts.succeeded == job.total();  // Nearly every job ends so; there is nothing to search then.
   if (whole && job.total() > 0) all.succeeded.push_back({SubtaskIndex{0}, SubtaskIndex{job.total() - 1}});
   for (std::uint32_t i = 0; !whole && i < job.total(); ++i) {

@@ -133,7 +133,7 @@ Value SupervisorCore::describe_job(const Job& job) const {
   fields.emplace_back("forward_misses", job.counts.forward_misses);
   fields.emplace_back("work_s", static_cast<double>(job.counts.run_us) / 1e6);
   fields.emplace_back("elapsed_s", seconds(age));
-  if (!job.error.message.empty()) fields.emplace_back("error", to_string(job.error));
+  if (!job.error->message.empty()) fields.emplace_back("error", to_string(*job.error));
   if (job.shape != nullptr && job.state == JobState::Running) {
     std::uint64_t ready = 0;
     for (const SubtaskHot& hot : job.hot) ready += hot.phase == SubtaskPhase::Placeable && hot.missing == 0;
@@ -250,7 +250,7 @@ Result<Value> SupervisorCore::cancel_by_request(const AdminRequest& request) {
     if (!subtask.valid()) return not_found("subtask '" + key + "' of " + to_string(job->id), "give its key or its number");
     const bool ended = is_final(job->hot[subtask.value()].phase);
     if (!ended) {
-      job->cancel_orders.insert(subtask, true);
+      job->cancel_orders.edit().insert(subtask, true);
       record_change(*job, subtask.value());
     }
     cancel_subtasks(*job, {subtask.value()}, kill_after);

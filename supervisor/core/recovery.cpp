@@ -65,11 +65,11 @@ void SupervisorCore::recover_ended_job(RecoveredJob& recovered) {
   job.scale = PriorityScale::of_code(recovered.scale, job.spec.priority, scale_of(job.spec));
   job.state = recovered.everything.state;
   job.counts = recovered.everything.counts;
-  job.error = recovered.everything.error;
+  if (!(recovered.everything.error == Error{})) job.error = Seldom{recovered.everything.error};
   job.failures = std::exchange(recovered.everything.failures, {});
   job.outputs = std::exchange(recovered.everything.outputs, {});
-  job.final_news = std::move(recovered.everything);
-  job.keys = KeptKeys{std::move(recovered.keys)};
+  job.final_news = Seldom{std::move(recovered.everything)};
+  if (!recovered.keys.empty()) job.keys = Seldom{KeptKeys{std::move(recovered.keys)}};
   job.submitted = instant_of(recovered.submitted_ms);
   job.ended = instant_of(recovered.ended_ms);
   remember_name(job);
@@ -121,7 +121,7 @@ void SupervisorCore::recover_job(RecoveredJob& recovered, const GraphsAgain& gra
   job.on_hold = recovered.on_hold;
   job.release_when_returned = recovered.unneeded;
   if (job.shares != nullptr && !recovered.pool.empty()) {
-    job.shares->pool_name = job.shares->pool_kept = recovered.pool;
+    job.shares->pool_name = job.shares->pool_kept.edit() = recovered.pool;
     open_pools(job);
     job.shares->homed_in = job.shares->pool;  // Nothing is placed yet.
   }
@@ -219,17 +219,17 @@ void SupervisorCore::recover_changes(Job& job, std::vector<record::SubtaskChange
     SubtaskHot& hot = job.hot[subtask];
     if (change.priority.has_value()) {
       job.keys_carry_priority = true;  // Nothing has a key yet.
-      job.priority_changes[change.subtask] = *change.priority;
+      job.priority_changes.edit()[change.subtask] = *change.priority;
     }
     if (change.cancelled) {
       PENSTOCK_COVERAGE_MARK("a subtask that was being cancelled came back");
-      job.cancel_orders.insert(change.subtask, true);
+      job.cancel_orders.edit().insert(change.subtask, true);
       cancelled.push_back(subtask);
     }
     if (change.attempt == 0) continue;  // What has succeeded may have to run again, and has its history then.
     hot.flags |= SubtaskFlag::kTroubled;
     hot.attempt = change.attempt;
-    SubtaskHistory& history = job.histories[change.subtask];
+    SubtaskHistory& history = job.histories.edit()[change.subtask];
     history.last_attempt = change.attempt;
     history.charged = change.charged;
     history.lost_workers = change.lost_workers;

@@ -69,7 +69,7 @@ bool SupervisorCore::makes_again(WorkerSlot slot, const Job& job, std::uint32_t 
 }
 
 void SupervisorCore::apply(WorkerSlot slot, Job& job, const JobReports& reports) {
-  for (const AttemptTrace& run : reports.traces) job.news.traces.push_back(SubtaskTrace{workers_[slot].id, run});
+  for (const AttemptTrace& run : reports.traces) job.news.edit().traces.push_back(SubtaskTrace{workers_[slot].id, run});
   std::size_t next_output = 0;
   std::size_t next_failure = 0;
   search_.looks_left += static_cast<std::uint32_t>(std::min<std::size_t>(reports.attempts.size() / 2, kLooksEarnedMax));
@@ -93,7 +93,7 @@ void SupervisorCore::apply(WorkerSlot slot, Job& job, const JobReports& reports)
     note_use(job, report);
     if (report.outcome != Outcome::Started) leave_band(job, subtask);
     const bool told_to_leave = job.shares != nullptr && report.outcome != Outcome::Started &&
-                               !job.shares->preempting.empty() && job.shares->preempting.erase(report.subtask);
+                               !job.shares->preempting->empty() && job.shares->preempting.edit().erase(report.subtask);
     if (told_to_leave) policy_changed();
     progress_at_ = now_;
     switch (report.outcome) {
@@ -139,8 +139,7 @@ void SupervisorCore::note_started(Job& job, std::uint32_t subtask) {
   SubtaskHot& hot = job.hot[subtask];
   if (job.shares != nullptr && (hot.flags & SubtaskFlag::kStarted) == 0) {
     ++job.shares->at(hot.band).started;
-    accrue(job);
-    add(job.shares->started_rate, rate_of(job, subtask));
+    add(accrue(job).started_rate, rate_of(job, subtask));
   }
   hot.flags |= SubtaskFlag::kStarted;
 }
@@ -220,7 +219,7 @@ void SupervisorCore::keep_outputs(Job& job, std::uint32_t subtask, std::span<con
   for (const OutputReport& output : outputs) {
     if (output.output >= count || output.bytes <= 0) continue;
     job.outputs.push_back(OutputLocation{SubtaskIndex{subtask}, output.output, output.bytes, address});
-    job.news.outputs.push_back(job.outputs.back());
+    job.news.edit().outputs.push_back(job.outputs.back());
   }
 }
 

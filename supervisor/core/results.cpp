@@ -26,7 +26,7 @@ bool is_kept(const Job& job, std::uint32_t subtask, std::uint32_t output) {
 
 bool has_succeeded(const Job& job, std::uint32_t subtask) {
   if (!job.hot.empty()) return job.hot[subtask].phase == SubtaskPhase::Succeeded;
-  const std::vector<SubtaskRange>& succeeded = job.final_news.succeeded;
+  const std::vector<SubtaskRange>& succeeded = job.final_news->succeeded;
   return std::any_of(succeeded.begin(), succeeded.end(), [&](const SubtaskRange& range) {
     return range.first.value() <= subtask && subtask <= range.last.value();
   });
@@ -34,7 +34,7 @@ bool has_succeeded(const Job& job, std::uint32_t subtask) {
 
 std::string key_of(const Job& job, std::uint32_t subtask) {
   if (job.shape != nullptr) return job.shape->name(subtask);
-  const std::string* key = job.keys.key_of(subtask);
+  const std::string* key = job.keys->key_of(subtask);
   return key != nullptr ? *key : std::to_string(subtask);
 }
 
@@ -43,7 +43,7 @@ Result<std::uint32_t> find_subtask(const Job& job, const std::string& key) {
   if (job.shape != nullptr) {
     const SubtaskIndex found = job.shape->find_key_or_number(key);
     if (found.valid()) return std::uint32_t{found.value()};
-  } else if (const std::optional<std::uint32_t> kept = job.keys.find(key); kept.has_value()) {
+  } else if (const std::optional<std::uint32_t> kept = job.keys->find(key); kept.has_value()) {
     return *kept;
   } else if (parse(key, number) && number < job.counts.total) {
     return number;
@@ -84,7 +84,7 @@ Value row_of(const Job& job, const OutputLocation& output) {
 
 std::vector<KeptKey> kept_keys_of(const Job& job) {
   if (job.outputs.empty()) return {};
-  if (job.shape == nullptr) return job.keys.all();
+  if (job.shape == nullptr) return job.keys->all();
   std::vector<KeptKey> keys;
   if (job.shape->graph().names.empty()) return keys;
   for (std::uint32_t subtask = 0; subtask < job.total(); ++subtask)

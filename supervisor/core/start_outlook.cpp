@@ -163,7 +163,7 @@ std::optional<Value::Record> SupervisorCore::Explainer::start() const {
   if (job_.on_hold) return unknown("it is on hold until `release`");
   if (share_.starts_by != kNever && share_.starts_by > core_.now_)
     return known("reserved", share_.starts_by - core_.now_, "time limits of what runs");
-  if (share_.barrier.waits()) return unknown("its gang begins when workers hold all its slots");
+  if (share_.barrier->waits()) return unknown("its gang begins when workers hold all its slots");
   if (!share_.waits.has_value())
     return unknown(job_.homeless.empty() ? "a limit keeps it from its turn" : "no band may have it now");
   const WaitsFor& waits = *share_.waits;

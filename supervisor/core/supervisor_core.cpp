@@ -307,7 +307,7 @@ void SupervisorCore::check_shares(const Job& job) const {
     ++share.started;
     add(started_rate, rate_of(job, i));
   }
-  PENSTOCK_CHECK_MSG(job.shares->started_rate == started_rate, to_string(job.id));
+  PENSTOCK_CHECK_MSG(job.shares->use->started_rate == started_rate, to_string(job.id));
   std::array<std::size_t, kBandKinds> short_bands{};
   for (std::uint32_t i = 0; i < found.size(); ++i) {
     const BandShare share = job.shares->of(BandSlot{i});

@@ -459,7 +459,7 @@ class SupervisorCore {
   void note_use(Job& job, const AttemptReport& report) const;
   UsedRate rate_of(const Job& job, std::uint32_t subtask) const;
   AccountTree accounts_now() const;
-  void accrue(Job& job);
+  JobUse& accrue(Job& job) const;
   bool may_leave(const Job& job, BandKind kind) const;
   std::uint64_t milli_that_stays(const Job& job, BandSlot slot) const;
 

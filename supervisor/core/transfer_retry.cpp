@@ -28,7 +28,7 @@ void rule_out_worker(SubtaskHistory& history, const WorkerTable& workers, Worker
 // Only whole copies are named: of several outputs a replica may hold some.
 WorkerId copy_to_try(const Job& job, const WorkerTable& workers, std::uint32_t subtask, std::uint32_t producer) {
   const WorkerId primary = workers[job.hot[producer].band].id.worker;
-  const SubtaskHistory* history = job.histories.find(SubtaskIndex{subtask});
+  const SubtaskHistory* history = job.histories->find(SubtaskIndex{subtask});
   const std::vector<WorkerId>* replicas = job.data.replicas(producer);
   const bool any = replicas != nullptr && !replicas->empty() && job.shape->template_of(producer).output_count <= 1;
   if (history == nullptr || !any) return primary;
@@ -51,7 +51,7 @@ void SupervisorCore::make_elsewhere(Job& job, std::uint32_t producer) {
   if (!elsewhere) return;
   PENSTOCK_COVERAGE_MARK("what could not be reached for long was made again elsewhere");
   job.hot[producer].flags |= SubtaskFlag::kTroubled;
-  rule_out_worker(job.histories[SubtaskIndex{producer}], workers_, holder);
+  rule_out_worker(job.histories.edit()[SubtaskIndex{producer}], workers_, holder);
   drop_data(job, producer, true);
 }
 

@@ -12,12 +12,12 @@ namespace {
 /// A gang that has lost all that it was given has begun nowhere: elsewhere it waits at a barrier again.
 void close_where_all_is_lost(JobShares& shares, const WorkerTable& workers) {
   for (const BandKind kind : {BandKind::Cpu, BandKind::Gpu}) {
-    GangBarrier& barrier = shares.kinds[static_cast<std::size_t>(kind)].barrier;
+    if (!shares.kinds[static_cast<std::size_t>(kind)].barrier->open) continue;
     bool has_any = false;
-    for (std::uint32_t i = 0; i < workers.band_slots() && barrier.open && !has_any; ++i)
+    for (std::uint32_t i = 0; i < workers.band_slots() && !has_any; ++i)
       if (const BandSlot band{i}; workers[band].kind == kind)
         has_any = shares.of(band).planned > 0 || shares.of(band).started > 0;
-    if (barrier.open && !has_any) barrier.end(false);
+    if (!has_any) shares.kinds.edit(kind).barrier.edit().end(false);
   }
 }
 
@@ -58,7 +58,7 @@ std::uint64_t SupervisorCore::clear_worker(WorkerSlot slot) {
       const bool is_there = hot.phase == SubtaskPhase::Assigned && hot.attempt == ref.attempt && hot.band == band;
       if (!is_there || !job.shape->template_of(ref.subtask).retryable) continue;
       orders[ref.job].attempts.push_back({SubtaskIndex{ref.subtask}, Attempt{ref.attempt}});
-      if (job.shares != nullptr) job.shares->preempting[SubtaskIndex{ref.subtask}] = ref.attempt;
+      if (job.shares != nullptr) job.shares->preempting.edit()[SubtaskIndex{ref.subtask}] = ref.attempt;
       ++told;
     }
   for (auto& [job, order] : orders) {
@@ -177,12 +177,14 @@ void SupervisorCore::lose_worker(WorkerSlot slot, const std::string& reason, con
       if (LocalSet* local = job.find_local(band); local != nullptr) local->set_waiting(false);
     }
     if (job.shares != nullptr) {
-      for (const BandSlot band : worker.bands) job.shares->change(band, workers_[band].kind, [](BandShare& share) { share = {}; });
+      for (const BandSlot band : worker.bands)
+        if (band.value() < job.shares->bands.size())
+          job.shares->change(band, workers_[band].kind, [](BandShare& share) { share = {}; });
       close_where_all_is_lost(*job.shares, workers_);
     }
     std::erase(job.known_workers, worker.id);
     if (slot.value() < job.known_of.size()) job.known_of[slot.value()] = 0;
-    job.templates_known.erase(worker.id);
+    if (auto* known = job.templates_known.if_any()) known->erase(worker.id);
   }
   answer_for_lost(worker.id, reason);
   out_->add(supervisor_action::ReleaseWorker{worker.id});
@@ -284,7 +286,7 @@ void SupervisorCore::move_outputs(Job& job, std::uint32_t subtask) {
   for (OutputLocation& output : job.outputs) {
     if (output.producer.value() != subtask) continue;
     output.data_address = address;
-    job.news.outputs.push_back(output);
+    job.news.edit().outputs.push_back(output);
     count_news(job);
   }
 }

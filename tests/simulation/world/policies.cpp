@@ -219,8 +219,8 @@ std::string describe_shares(const supervisor::Job& job, const supervisor::Worker
                      " of " + std::to_string(job.shares->turn.pools().size()) + ", " +
                      std::to_string(job.homeless.size()) + " homeless";
   for (const supervisor::TriedPool& tried : job.shares->tried) text += ", tried: " + tried.held_by;
-  for (const supervisor::KindShare& kind : job.shares->kinds)
-    if (kind.unit_milli > 0)
+  for (std::size_t at = 0; at < supervisor::kBandKinds; ++at)
+    if (const supervisor::KindShare& kind = job.shares->kinds[at]; kind.unit_milli > 0)
       text += "; wants " + std::to_string(kind.demand) + "m" + (kind.bound ? " where its work is" : "") +
               (kind.hold.empty() ? "" : ", held by " + kind.hold);
   for (std::uint32_t i = 0; i < workers.band_slots(); ++i) {

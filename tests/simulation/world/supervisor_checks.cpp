@@ -87,7 +87,7 @@ void SupervisorHost::check_give_back(const WorkerHost& host, const BarrierAnswer
 
 /// Where older workers have begun on a gang it keeps what runs when its barrier is given up: that is no beginning.
 bool SupervisorHost::gave_up_but_runs(const supervisor::Job& job, BandKind kind, std::uint64_t barrier) const {
-  if (job.shares->kinds[static_cast<std::size_t>(kind)].barrier.opened == barrier) return false;
+  if (job.shares->kinds[static_cast<std::size_t>(kind)].barrier->opened == barrier) return false;
   const supervisor::WorkerTable& workers = core_->workers();
   for (std::uint32_t i = 0; i < workers.band_slots(); ++i)
     if (const supervisor::BandSlot band{i}; workers[band].alive && workers[band].kind == kind)

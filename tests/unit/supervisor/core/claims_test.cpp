@@ -107,8 +107,8 @@ TEST_F(ClaimsTest, AFailureThatWasWrittenIsNotChargedAgain) {
   cluster->come_back(2, {});
   PENSTOCK_EXPECT_COVERAGE_MARK("an attempt that has failed is claimed",
                                 cluster->come_back(1, {.reports = {ended(0, Outcome::Failed)}}));
-  ASSERT_NE(cluster->job().histories.find(SubtaskIndex{0}), nullptr);
-  EXPECT_EQ(cluster->job().histories.find(SubtaskIndex{0})->charged, 1U);
+  ASSERT_NE(cluster->job().histories->find(SubtaskIndex{0}), nullptr);
+  EXPECT_EQ(cluster->job().histories->find(SubtaskIndex{0})->charged, 1U);
   cluster->assigned();
   cluster->ignore();
 }
@@ -119,8 +119,8 @@ TEST_F(ClaimsTest, AFailureThatWasNotWrittenIsChargedWhenItIsReportedAgain) {
   die();
   cluster->come_back(2, {});
   cluster->come_back(1, {.reports = {ended(0, Outcome::Failed)}});
-  ASSERT_NE(cluster->job().histories.find(SubtaskIndex{0}), nullptr);
-  EXPECT_EQ(cluster->job().histories.find(SubtaskIndex{0})->charged, 1U);
+  ASSERT_NE(cluster->job().histories->find(SubtaskIndex{0}), nullptr);
+  EXPECT_EQ(cluster->job().histories->find(SubtaskIndex{0})->charged, 1U);
   cluster->assigned();
   cluster->ignore();
 }

@@ -112,7 +112,7 @@ TEST(Retry, OnlyTheSubtasksOwnFailuresAreCharged) {
     wait_for_retry(cluster);
   }
   EXPECT_EQ(cluster.state(), JobState::Running);
-  EXPECT_EQ(cluster.job().histories.find(SubtaskIndex{0})->lines.size(), config.history_lines_max);
+  EXPECT_EQ(cluster.job().histories->find(SubtaskIndex{0})->lines.size(), config.history_lines_max);
   for (int i = 0; i < 10; ++i) {
     cluster.fail(1, 0, FailureClass::Transport);
     wait_for_retry(cluster);
@@ -182,7 +182,7 @@ TEST(Retry, WhatRanOutOfMemoryHasTwiceAsMuchNextUpToItsMost) {
   EXPECT_EQ(given(), MiB{100});
   EXPECT_EQ(given.after_failure(1, 0), MiB{200});
   EXPECT_EQ(given.after_failure(1, 0), MiB{350});
-  EXPECT_EQ(cluster.job().histories.find(SubtaskIndex{0})->charged, 0U) << "each had more than the one before";
+  EXPECT_EQ(cluster.job().histories->find(SubtaskIndex{0})->charged, 0U) << "each had more than the one before";
   EXPECT_EQ(given.after_failure(1, 0), MiB{}) << "with the most that it may have it is to blame";
   EXPECT_EQ(cluster.state(), JobState::Failed);
   const std::vector<JobProgress> news = cluster.news();
@@ -200,7 +200,7 @@ TEST(Retry, OnlyWhatRanOutOfMemoryGetsMore) {
   EXPECT_EQ(given.after_failure(1, 0), MiB{200});
   EXPECT_EQ(given.after_failure(1, 1, FailureClass::Transport), MiB{100});
   EXPECT_EQ(given.after_failure(1, 1), MiB{200}) << "by the same template as the first";
-  EXPECT_EQ(cluster.job().larger_templates.size(), 1U);
+  EXPECT_EQ(cluster.job().larger_templates->size(), 1U);
   cluster.ignore();
 }
 
@@ -368,7 +368,7 @@ TEST(Retry, ContinueCancelsOnlyWhatDependsOnIt) {
   EXPECT_EQ(cluster.state(), JobState::Running);
   cluster.succeed(1, 3);
   EXPECT_EQ(cluster.state(), JobState::Failed);
-  EXPECT_EQ(cluster.job().error.code, ErrorCode::UserError) << "a job that has failed says why";
+  EXPECT_EQ(cluster.job().error->code, ErrorCode::UserError) << "a job that has failed says why";
   EXPECT_EQ(cluster.job().counts.succeeded, 1U);
   EXPECT_EQ(cluster.job().counts.failed, 1U);
   EXPECT_EQ(cluster.job().counts.cancelled, 2U);
@@ -385,7 +385,7 @@ TEST(Retry, PoisonIsChargedToItsSubtaskAlone) {
     wait_for_retry(cluster);
   }
   EXPECT_EQ(cluster.phase(0), SubtaskPhase::Failed);
-  EXPECT_EQ(cluster.job().histories.find(SubtaskIndex{1}), nullptr);
+  EXPECT_EQ(cluster.job().histories->find(SubtaskIndex{1}), nullptr);
   cluster.succeed(1, 1);
   cluster.ignore();
 }
@@ -565,7 +565,7 @@ TEST(Lineage, AChainOfLossesThatIsTooLongFailsTheJob) {
   for (std::uint32_t i = 0; i < 5; ++i) cluster.succeed(1, i, {{0, kSome}});
   PENSTOCK_EXPECT_COVERAGE_MARK("a lineage was too long", cluster.lose(1));
   EXPECT_EQ(cluster.state(), JobState::Failed);
-  EXPECT_EQ(cluster.job().error.code, ErrorCode::InputLost);
+  EXPECT_EQ(cluster.job().error->code, ErrorCode::InputLost);
   EXPECT_EQ(cluster.job().counts.succeeded, 5U) << "what was told stands";
   cluster.ignore();
 }

@@ -53,6 +53,23 @@ TEST(IndexSet, ErasingTheLastOfABlockForgetsTheBlock) {
   EXPECT_EQ(set.next(0), IndexSet::kNone);
 }
 
+TEST(IndexSet, WhatIsBelow64StaysWhenMoreComes) {
+  IndexSet set;
+  for (const std::uint32_t number : {0U, 7U, 63U}) set.insert(number);
+  EXPECT_EQ(set.next(8), 63U);
+  EXPECT_EQ(set.next(64), IndexSet::kNone);
+  EXPECT_FALSE(set.contains(64));
+  set.erase(7);
+  set.insert(64);
+  EXPECT_EQ(set.size(), 3U);
+  EXPECT_EQ(set.next(1), 63U);
+  EXPECT_EQ(set.next(64), 64U);
+  set.erase(0);
+  set.erase(63);
+  EXPECT_EQ(set.next(0), 64U);
+  EXPECT_EQ(set.next_around(65), 64U);
+}
+
 TEST(IndexSet, AgreesWithAnOrderedSet) {
   Rng rng{1};
   IndexSet set;

@@ -32,13 +32,13 @@ TEST(Job, WorkersAreToldTheSameOrderTheOtherWayRound) {
 
 TEST(Job, AChangedPriorityBeatsTheRankOnceKeysCarryIt) {
   OwnedJob job = job_of(GraphBuilder{}.chain(3).build());
-  job.priority_changes[SubtaskIndex{2}] = 4;
+  job.priority_changes.edit()[SubtaskIndex{2}] = 4;
   job.keys_carry_priority = true;
   EXPECT_EQ(job.user_priority(2), 4);
   EXPECT_EQ(job.user_priority(1), 0);
   EXPECT_LT(job.order_key(2), job.order_key(0));
   EXPECT_GT(job.worker_priority(2), job.worker_priority(0));
-  job.priority_changes[SubtaskIndex{2}] = -4;
+  job.priority_changes.edit()[SubtaskIndex{2}] = -4;
   EXPECT_GT(job.order_key(2), job.order_key(1));
 }
 

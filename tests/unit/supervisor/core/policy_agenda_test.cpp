@@ -32,6 +32,14 @@ TEST_F(PolicyAgendaTest, OfJobsThatAreAlikeTheEarliestAreInSight) {
   EXPECT_EQ(in_sight().size(), 2U) << "nothing has begun";
 }
 
+TEST_F(PolicyAgendaTest, WhatJobsThatAreAlikeWantIsKeptOnce) {
+  for (std::uint32_t i = 1; i <= 2; ++i) agenda.enter(job(i), 0, "same", 2);
+  agenda.enter(job(3), 0, "", 2);
+  agenda.wanted_alike(job(1))->edit(BandKind::Cpu).unit_milli = 500;
+  EXPECT_EQ((*agenda.wanted_alike(job(2)))[0].unit_milli, 500U);
+  EXPECT_EQ(agenda.wanted_alike(job(3)), nullptr);
+}
+
 TEST_F(PolicyAgendaTest, WhatBeginsOrEndsMakesRoomForTheNext) {
   for (std::uint32_t i = 1; i <= 5; ++i) agenda.enter(job(i), 0, "same", 2);
   admit(2);

@@ -260,8 +260,8 @@ TEST(Recovery, WhatRunsAgainForItsLostOutputsHasItsFailuresStill) {
   cluster->join();
   cluster.write_all();
   EXPECT_EQ(cluster->assigned(), (Lines{"0 to w1", "1 to w1, cached"}));
-  ASSERT_NE(cluster->job().histories.find(SubtaskIndex{0}), nullptr);
-  EXPECT_EQ(cluster->job().histories.find(SubtaskIndex{0})->charged, 1U);
+  ASSERT_NE(cluster->job().histories->find(SubtaskIndex{0}), nullptr);
+  EXPECT_EQ(cluster->job().histories->find(SubtaskIndex{0})->charged, 1U);
 }
 
 TEST(Recovery, AWorkerThatDiedUnderASubtaskIsRemembered) {

@@ -1,0 +1,53 @@
+// A part of an object that few of its kind have.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+namespace penstock::supervisor {
+
+/// Takes a pointer until it is written to. Jobs wait by the hundred thousand, and most of what a job may come to have,
+/// nearly all of them never have: whoever reads it meanwhile finds it as it is at first.
+///
+/// Passive. Cost: one pointer more to follow; an allocation when it is written to first.
+template <class T>
+class Seldom {
+ public:
+  Seldom() = default;
+  explicit Seldom(T value) : value_(std::make_unique<T>(std::move(value))) {}
+  Seldom(const Seldom& other) : value_(other.value_ == nullptr ? nullptr : std::make_unique<T>(*other.value_)) {}
+  Seldom(Seldom&&) noexcept = default;
+  Seldom& operator=(Seldom other) noexcept {
+    value_ = std::move(other.value_);
+    return *this;
+  }
+  ~Seldom() = default;
+
+  /// References are valid until it is written to.
+  const T& operator*() const { return value_ == nullptr ? kAtFirst : *value_; }
+  const T* operator->() const { return &**this; }
+  /// To write to it. References are valid until it is assigned to or taken.
+  T& edit() {
+    if (value_ == nullptr) [[unlikely]]
+      make();
+    return *value_;
+  }
+  /// The same, where nothing has to be written that is not there: null.
+  T* if_any() { return value_.get(); }
+  bool any() const { return value_ != nullptr; }
+  /// What it was. From now on it is as at first.
+  T take() {
+    if (value_ == nullptr) return T{};
+    return std::move(*std::exchange(value_, nullptr));
+  }
+
+ private:
+  // Apart, so that what is done for each subtask does not make room for what is done once.
+  [[gnu::noinline]] void make() { value_ = std::make_unique<T>(); }
+
+  static inline const T kAtFirst{};  // Beside the class: a local one would be asked for whether it is there.
+
+  std::unique_ptr<T> value_;
+};
+
+}  // namespace penstock::supervisor
