@@ -34,10 +34,15 @@ Result<std::shared_ptr<supervisor::OpenJournal>> open_journal(const SupervisorCo
   using supervisor::Damage;
   if (options.no_state) return std::shared_ptr<supervisor::OpenJournal>{};
   PENSTOCK_TRY(make_state_directory(options.state));
-  Result<supervisor::OpenJournal> opened = supervisor::open_state_directory(
-      {options.state, options.salvage ? Damage::Salvage : Damage::Refuse, lease, watch, options.new_branch});
+  supervisor::StateOptions state;
+  state.directory = options.state;
+  state.damage = options.salvage ? Damage::Salvage : Damage::Refuse;
+  state.lease = lease;
+  state.watch = watch;
+  state.new_branch = options.new_branch;
+  state.tell = [](const supervisor::JournalLoss& loss) { std::cerr << to_string(loss) << '\n'; };
+  Result<supervisor::OpenJournal> opened = supervisor::open_state_directory(state);
   if (!opened) return opened.error();
-  for (const supervisor::JournalLoss& loss : opened->recovered.losses) std::cerr << to_string(loss) << '\n';
   return std::make_shared<supervisor::OpenJournal>(std::move(opened).value());
 }
 
