@@ -109,6 +109,7 @@ class LeaseWatched {
 };
 
 Result<int> supervise(Invocation& invocation, SupervisorCommand options) {
+  spare_limited_address_space();
   ReloadSignals reload_signals;  // Before the first thread.
   raise_open_files_limit();
   Result<FileConfig> config = load_config(invocation);
@@ -116,8 +117,6 @@ Result<int> supervise(Invocation& invocation, SupervisorCommand options) {
   PENSTOCK_TRY(begin_log(invocation, LogLevel::Info));
   for (const std::string& warning : supervisor::warnings_of(config->supervisor.policy))
     log_line(LogLevel::Warn, "policy", warning);
-  if (config->supervisor.memory_max.is_zero())
-    config->supervisor.memory_max = supervisor::default_memory_max(read_memory_bounds());
   Result<HostPort> listen = parse_host_port(options.listen, "127.0.0.1");
   if (!listen) return listen.error();
 
@@ -135,6 +134,9 @@ Result<int> supervise(Invocation& invocation, SupervisorCommand options) {
 
   Loop loop;
   ActorHost actors{loop};
+  // Its threads and its journal have what they take of a limit of this process.
+  if (config->supervisor.memory_max.is_zero())
+    config->supervisor.memory_max = supervisor::default_memory_max(read_memory_bounds());
   supervisor::GatewayOptions gateway_options;
   gateway_options.listen = *listen;
   gateway_options.link = config->link;
