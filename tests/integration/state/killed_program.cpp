@@ -13,6 +13,8 @@
 #include <filesystem>
 #include <optional>
 
+#include "common/runtime/process.hpp"
+
 namespace penstock {
 namespace {
 
@@ -80,13 +82,23 @@ std::optional<std::string> change_of(pid_t thread, const std::string& files) {
   return std::string{change->name} + " " + path;
 }
 
+/// As a system call wants them: the last one points nowhere.
+std::vector<char*> pointers_to(std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (std::string& text : texts) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
 /// A child that waits to be traced, with nothing but the program before it.
 pid_t start_traced(const KilledProgram& wanted) {
   std::vector<std::string> words{wanted.program};
   words.insert(words.end(), wanted.arguments.begin(), wanted.arguments.end());
-  std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
+  // A search for leaks at the end of a process cannot be made while the process is traced.
+  std::vector<std::string> variables{"ASAN_OPTIONS=detect_leaks=0"};
+  for (std::string& variable : own_environment()) variables.push_back(std::move(variable));
+  const std::vector<char*> arguments = pointers_to(words);
+  const std::vector<char*> environment = pointers_to(variables);
   const pid_t child = ::fork();  // tidy: allow call: only a child can ask to be traced from its first instruction
   if (child != 0) return child;
   const int nowhere = ::open("/dev/null", O_RDWR);
@@ -95,7 +107,7 @@ pid_t start_traced(const KilledProgram& wanted) {
   for (int file = 0; file < 2; ++file) ::dup2(nowhere, file);
   ::dup2(errors, 2);
   ::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
-  ::execv(arguments[0], arguments.data());
+  ::execve(arguments[0], arguments.data(), environment.data());
   ::_exit(127);
 }
 
